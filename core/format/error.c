@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include <dial9/error.h>
+
+static const struct {
+	int err;
+	const char *text;
+} meanings[] = {
+	{ 0, "no error" },
+	{ -EACCES, "permission denied" },
+	{ -EAGAIN, "not available at the moment" },
+	{ -EALREADY, "a recorder is already running in this process" },
+	{ -EBADMSG, "malformed trace" },
+	{ -EBUSY, "in use" },
+	{ -EEXIST, "already exists" },
+	{ -EFBIG, "file size limit reached" },
+	{ -EINVAL, "invalid argument" },
+	{ -EIO, "input or output error" },
+	{ -EISDIR, "is a directory" },
+	{ -EMFILE, "too many open files" },
+	{ -ENODATA, "trace ends in the middle of a frame" },
+	{ -ENOENT, "not found" },
+	{ -ENOMEM, "out of memory" },
+	{ -ENOSPC, "no space left" },
+	{ -ENOTDIR, "not a directory" },
+	{ -ENOTSUP, "not supported here" },
+	{ -EPERM, "operation not permitted" },
+	{ -EPROTONOSUPPORT, "trace of a newer format" },
+	{ -EROFS, "read-only file system" },
+	{ -ETIMEDOUT, "deadline passed" },
+};
+
+const char *d9_strerror(int err)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (meanings[i].err == err)
+			return meanings[i].text;
+	return "unknown error";
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every public header compiles alone, as C11 and as C++.
+set -eu
+
+flags="-I$top_builddir/core/include -I$top_srcdir/core/include -I$top_srcdir/adapters/include"
+flags="$flags -fsyntax-only -Wall -Wextra -Werror"
+
+for header in $(find "$top_srcdir/core/include/dial9" "$top_srcdir/adapters/include" -name "*.h"); do
+	line="#include <dial9/${header##*/}>"
+	printf '%s\n' "$line" | $CC $flags -std=c11 -xc -
+	if command -v "${CXX%% *}" >/dev/null; then
+		printf '%s\n' "$line" | $CXX $flags -xc++ -
+	fi
+done

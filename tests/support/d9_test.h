@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the tests of one module. */
+
+#ifndef D9_TEST_H
+#define D9_TEST_H
+
+#include <CUnit/CUnit.h>
+
+/*
+ * Run |tests|, which ends with CU_TEST_INFO_NULL.  Returns what main() should:
+ * 0 all passed, 1 a test failed or none ran, 99 the runner itself failed.
+ */
+int d9_test_main(const char *module, const CU_TestInfo *tests);
+
+#endif /* D9_TEST_H */
