@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+
+#include "cli/cmd.h"
+
+#define D9__OPTS_MAX 32
+
+enum { KEY_HELP = 0x4000 };
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+static const struct unit durations[] = {
+	{ "", UINT64_C(1000000000) },   { "ns", 1 },
+	{ "us", 1000 },                 { "ms", 1000000 },
+	{ "s", UINT64_C(1000000000) },  { "m", UINT64_C(60000000000) },
+	{ "h", UINT64_C(3600000000000) }, { NULL, 0 },
+};
+
+static const struct unit sizes[] = {
+	{ "", 1 },
+	{ "K", 1 << 10 },
+	{ "M", 1 << 20 },
+	{ "G", 1 << 30 },
+	{ "KiB", 1 << 10 },
+	{ "MiB", 1 << 20 },
+	{ "GiB", 1 << 30 },
+	{ NULL, 0 },
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits at |text| as a number.  Returns what follows them; NULL if there are none or too many. */
+static const char *parse_digits(const char *text, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (!is_digit(*text))
+		return NULL;
+	for (; is_digit(*text); text++)
+		if (__builtin_mul_overflow(n, UINT64_C(10), &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*text - '0'), &n))
+			return NULL;
+	*out = n;
+	return text;
+}
+
+static uint64_t find_factor(const struct unit *units, const char *name)
+{
+	for (; units->name; units++)
+		if (!strcmp(units->name, name))
+			return units->factor;
+	return 0;
+}
+
+/* "1.5s": integers only, so that 0.1s is exactly 100000000 ns. */
+static bool parse_with_unit(const char *text, const struct unit *units, uint64_t *out)
+{
+	uint64_t whole, factor, fraction = 0, digit;
+	const char *decimals = NULL, *end = parse_digits(text, &whole);
+
+	if (end && *end == '.') {
+		decimals = end + 1;
+		end = parse_digits(decimals, &fraction);
+	}
+	if (!end)
+		return false;
+	factor = find_factor(units, end);
+	if (!factor || __builtin_mul_overflow(whole, factor, out))
+		return false;
+	for (digit = factor; decimals && decimals < end; decimals++) {
+		uint64_t share = digit * (uint64_t)(*decimals - '0') / 10;
+
+		if (__builtin_add_overflow(*out, share, out))
+			return false;
+		digit /= 10;
+	}
+	return true;
+}
+
+bool d9__parse_u64(const char *text, uint64_t *out)
+{
+	const char *end = parse_digits(text, out);
+
+	return end && !*end;
+}
+
+bool d9__parse_duration_ns(const char *text, uint64_t *out_ns)
+{
+	return parse_with_unit(text, durations, out_ns);
+}
+
+bool d9__parse_bytes(const char *text, uint64_t *out_bytes)
+{
+	return parse_with_unit(text, sizes, out_bytes);
+}
+
+static void print_opt(const struct d9__opt *opt)
+{
+	char left[64];
+	int n = 0;
+
+	if (opt->key < 256)
+		n = snprintf(left, sizeof(left), "-%c, ", opt->key);
+	n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", opt->name);
+	if (opt->value)
+		snprintf(left + n, sizeof(left) - (size_t)n, " %s", opt->value);
+	printf("  %-24s %s\n", left, opt->help);
+}
+
+static void print_help(const struct d9__usage *usage)
+{
+	printf("usage: dial9 %s %s\n\n%s\n", usage->command, usage->synopsis, usage->text);
+	for (const struct d9__opt *opt = usage->opts; opt->name; opt++)
+		print_opt(opt);
+	printf("  -h, --help               print this\n\nManual: man dial9-%s\n", usage->command);
+}
+
+static int report_bad_option(const struct d9__args *args, int result)
+{
+	const char *command = args->usage->command, *word = args->argv[optind - 1];
+
+	/* optopt: the letter of a short option; 0 or a key for a long one. */
+	if (result == ':')
+		d9__cmd_fail(command, "%s needs a value; see dial9 %s --help", word, command);
+	else if (optopt && optopt < 256 && strncmp(word, "--", 2) != 0)
+		d9__cmd_fail(command, "unknown option '-%c'; see dial9 %s --help", optopt, command);
+	else if (optopt)
+		d9__cmd_fail(command, "%s takes no value; see dial9 %s --help", word, command);
+	else
+		d9__cmd_fail(command, "unknown option '%s'; see dial9 %s --help", word, command);
+	return D9__ARGS_ERROR;
+}
+
+/* Fill getopt_long()'s two tables from ours. */
+static void fill_tables(const struct d9__usage *usage, char *shorts, struct option *longs)
+{
+	size_t n = 0;
+
+	*shorts++ = usage->stop_at_operand ? '+' : ':';
+	if (usage->stop_at_operand)
+		*shorts++ = ':';
+	*shorts++ = 'h';
+	for (const struct d9__opt *opt = usage->opts; opt->name && n < D9__OPTS_MAX; opt++) {
+		longs[n++] = (struct option){ opt->name, opt->value ? required_argument : no_argument,
+					      NULL, opt->key };
+		if (opt->key >= 256)
+			continue;
+		*shorts++ = (char)opt->key;
+		if (opt->value)
+			*shorts++ = ':';
+	}
+	*shorts = '\0';
+	longs[n++] = (struct option){ "help", no_argument, NULL, KEY_HELP };
+	longs[n] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static const char *name_of_key(const struct d9__usage *usage, int key)
+{
+	for (const struct d9__opt *opt = usage->opts; opt->name; opt++)
+		if (opt->key == key)
+			return opt->name;
+	return "";
+}
+
+int d9__args_next(struct d9__args *args)
+{
+	struct option longs[D9__OPTS_MAX + 2];
+	char shorts[2 * D9__OPTS_MAX + 4];
+	int result;
+
+	if (!args->started)
+		optind = 0; /* glibc: start over, reading '+' and POSIXLY_CORRECT anew */
+	args->started = true;
+	opterr = 0;
+	fill_tables(args->usage, shorts, longs);
+	result = getopt_long(args->argc, args->argv, shorts, longs, NULL);
+	if (result == -1) {
+		args->first = optind;
+		return D9__ARGS_END;
+	}
+	if (result == 'h' || result == KEY_HELP) {
+		print_help(args->usage);
+		return D9__ARGS_HELP;
+	}
+	if (result == '?' || result == ':')
+		return report_bad_option(args, result);
+	args->value = optarg;
+	args->name = name_of_key(args->usage, result);
+	return result;
+}
+
+int d9__args_exit(int result)
+{
+	return result == D9__ARGS_HELP ? D9__EXIT_OK : D9__EXIT_USAGE;
+}
+
+static bool complain(const struct d9__args *args, const char *wanted)
+{
+	d9__cmd_fail(args->usage->command, "--%s wants %s, not '%s'", args->name, wanted,
+		     args->value);
+	return false;
+}
+
+bool d9__args_u64(const struct d9__args *args, uint64_t *out)
+{
+	return d9__parse_u64(args->value, out) || complain(args, "a whole number");
+}
+
+bool d9__args_duration_ns(const struct d9__args *args, uint64_t *out_ns)
+{
+	return d9__parse_duration_ns(args->value, out_ns) ||
+	       complain(args, "a time such as 250ms or 1.5s");
+}
+
+bool d9__args_bytes(const struct d9__args *args, uint64_t *out_bytes)
+{
+	return d9__parse_bytes(args->value, out_bytes) || complain(args, "a size such as 64K or 10M");
+}

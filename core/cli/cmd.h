@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of the program `dial9`: one cmd_NAME.c each, one row each in main.c's table. */
+
+#ifndef D9_CLI_CMD_H
+#define D9_CLI_CMD_H
+
+/* What every command returns from its run function, and the program exits with. */
+enum d9__exit {
+	D9__EXIT_OK = 0,
+	D9__EXIT_FINDING = 1, /* done, and something was found or a check failed */
+	D9__EXIT_USAGE = 2,   /* bad usage, unreadable input, output that could not be written */
+};
+
+/* A command.  |run| gets its own name in argv[0]. */
+struct d9__cmd {
+	const char *name;
+	const char *summary; /* for `dial9 help`, lower case, no full stop */
+	int (*run)(int argc, char **argv);
+};
+
+int d9__cmd_record(int argc, char **argv);
+int d9__cmd_info(int argc, char **argv);
+int d9__cmd_events(int argc, char **argv);
+int d9__cmd_report(int argc, char **argv);
+int d9__cmd_export(int argc, char **argv);
+
+/*
+ * Print "dial9 COMMAND: ..." and a newline to stderr.  |command| may be NULL.  Returns
+ * D9__EXIT_USAGE, so that a command can end with `return d9__cmd_fail(...)`.
+ */
+int d9__cmd_fail(const char *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif /* D9_CLI_CMD_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+
+static const struct d9__cmd commands[] = {
+	{ NULL, NULL, NULL },
+};
+
+static const struct d9__cmd *find_command(const char *name)
+{
+	for (const struct d9__cmd *cmd = commands; cmd->name; cmd++)
+		if (!strcmp(cmd->name, name))
+			return cmd;
+	return NULL;
+}
+
+static void print_help(FILE *out)
+{
+	fputs("usage: dial9 COMMAND [ARGUMENTS]\n\n"
+	      "Record what the event loop of a program does, and find what held it up.\n\n",
+	      out);
+	for (const struct d9__cmd *cmd = commands; cmd->name; cmd++)
+		fprintf(out, "  %-10s %s\n", cmd->name, cmd->summary);
+	fputs("  help       tell more about a command: dial9 help COMMAND\n\n"
+	      "A TRACE is a segment, a directory of segments, or - for standard input.\n"
+	      "Exit status: 0 fine, 1 a finding or a failed check, 2 bad usage or broken input.\n"
+	      "Manual: man dial9\n",
+	      out);
+}
+
+int d9__cmd_fail(const char *command, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, command ? "dial9 %s: " : "dial9: ", command);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return D9__EXIT_USAGE;
+}
+
+static int run_help(const char *name)
+{
+	char help[] = "--help", *argv[] = { NULL, help, NULL };
+	const struct d9__cmd *cmd;
+
+	if (!name) {
+		print_help(stdout);
+		return D9__EXIT_OK;
+	}
+	cmd = find_command(name);
+	if (!cmd)
+		return d9__cmd_fail(NULL, "no command '%s'; see dial9 help", name);
+	argv[0] = (char *)cmd->name;
+	return cmd->run(2, argv);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct d9__cmd *cmd;
+
+	if (!name) {
+		print_help(stderr);
+		return D9__EXIT_USAGE;
+	}
+	if (!strcmp(name, "--version")) {
+		puts("dial9 " PACKAGE_VERSION);
+		return D9__EXIT_OK;
+	}
+	if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
+		return run_help(argc > 2 ? argv[2] : NULL);
+	cmd = find_command(name);
+	if (!cmd)
+		return d9__cmd_fail(NULL, "no command '%s'; see dial9 help", name);
+	return cmd->run(argc - 1, argv + 1);
+}
