@@ -4,6 +4,7 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { decode, Truncated, TraceError } from '../../core/toolkit/decode.js';
 import { checkRules } from './trace_rules.mjs';
 
@@ -123,4 +124,12 @@ test('the rule checker asks our own traces for the minimum set', () => {
 	assert.ok(problems.some((p) => p.startsWith('rule 19,')));
 	assert.ok(problems.some((p) => p.startsWith('rule 20,')));
 	assert.ok(problems.some((p) => p.startsWith('rule 22,')));
+});
+
+test('the dump in FORMAT.md decodes to what its table says', () => {
+	const doc = readFileSync(new URL('../../core/doc/FORMAT.md', import.meta.url), 'utf8');
+	const dump = doc.split('```')[1].trim().split('\n').flatMap((line) => line.split(/\s+/).slice(1));
+	const list = events(Uint8Array.from(dump, (hex) => parseInt(hex, 16)));
+	assert.deepEqual(list.map((e) => [e.schema.name, e.time, e.values.worker_id]),
+		[['PollEndEvent', 5000000000n, 0n], ['PollEndEvent', 5000012500n, 0n]]);
 });
