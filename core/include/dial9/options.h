@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: how the recorder of this process behaves. */
+
+#ifndef DIAL9_OPTIONS_H
+#define DIAL9_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/error.h>
+#include <dial9/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Every option has a default that suits a service; most can also be set from the environment,
+ * which is read once, by d9_recorder_start().  A setter beats the environment, the environment
+ * beats the default.  A value in the environment that makes no sense is reported once through the
+ * log callback and counts as unset.
+ *
+ *	struct d9_options *options;
+ *	struct d9_recorder *recorder;
+ *	int err = d9_options_new(&options);
+ *
+ *	if (!err) {
+ *		d9_options_set_trace_dir(options, "/var/lib/frobd/traces");
+ *		d9_options_set_rotation_ms(options, 10 * 1000);
+ *		err = d9_recorder_start(options, &recorder);
+ *		d9_options_free(options);
+ *	}
+ *
+ * Setters copy what they are given.  They return 0, -EINVAL for a NULL or a value outside the
+ * range that is named, or -ENOMEM; the option then keeps what it had.  One thread at a time may
+ * use an options object.  Booleans in the environment: t true 1 y yes on, f false 0 n no off, in
+ * any case; numbers are decimal and greater than 0.
+ */
+
+/** A set of options.  Opaque. */
+struct d9_options;
+
+/** Where sealed segments go. */
+enum d9_writer {
+	D9_WRITER_ROTATING = 0, /* numbered files that rotate, within a budget (default) */
+	D9_WRITER_SINGLE = 1,   /* one file that never rotates */
+	D9_WRITER_MEMORY = 2,   /* no files: segments stay in memory, see the segment callback */
+	D9_WRITER_NULL = 3      /* recorded, then thrown away: to measure what recording costs */
+};
+
+/** How segments are packed. */
+enum d9_compress {
+	D9_COMPRESS_ZSTD = 0, /* trace.N.bin.zst; zstd level 1 (default) */
+	D9_COMPRESS_NONE = 1, /* trace.N.bin */
+	D9_COMPRESS_GZIP = 2  /* trace.N.bin.gz: what viewers of the original dial9 open */
+};
+
+/** What time is read from. */
+enum d9_clock {
+	D9_CLOCK_AUTO = 0,     /* the processor's counter where it is sound (default) */
+	D9_CLOCK_TSC = 1,      /* the processor's counter, sound or not */
+	D9_CLOCK_MONOTONIC = 2 /* clock_gettime(CLOCK_MONOTONIC) */
+};
+
+/** Where the ring of recorded events lives until it is written. */
+enum d9_ring {
+	D9_RING_AUTO = 0,   /* the first of the following that works (default) */
+	D9_RING_SHM = 1,    /* /dev/shm: survives the death of the process */
+	D9_RING_MEMFD = 2,  /* an unnamed memory file */
+	D9_RING_MEMORY = 3, /* plain memory */
+	D9_RING_DISK = 4    /* the trace directory: survives a crash of the machine in part */
+};
+
+/** How bad it is. */
+enum d9_log_level { D9_LOG_ERROR = 0, D9_LOG_WARNING = 1, D9_LOG_INFO = 2 };
+
+/**
+ * Receives what the recorder has to say; the library itself never prints.
+ *
+ * Called from d9_recorder_start() on the caller's thread for problems with options, afterwards on
+ * the thread dial9-callback, which runs nothing but callbacks, has all signals blocked, and sees
+ * the program's own descriptors.  |message| is one line without a line end, borrowed for the call.
+ * Repeated messages come at most once a minute.
+ */
+typedef void (*d9_log_fn)(void *arg, enum d9_log_level level, const char *message);
+
+struct d9_sealed_segment;
+
+/**
+ * Told of every sealed segment; see <dial9/recorder.h> for what can be asked about |segment|, which
+ * is borrowed for the call.  Called on the thread dial9-callback, one call at a time, in order.  It
+ * may be slow: segments wait for it, and once 64 wait, further ones are not announced.
+ */
+typedef void (*d9_segment_fn)(void *arg, const struct d9_sealed_segment *segment);
+
+/**
+ * Make a set of options that has nothing set.
+ *
+ * @param out  receives it on success; owned by the caller, release with d9_options_free()
+ *
+ * @return 0 or -ENOMEM
+ *
+ * Threads: any.  Since: 0.1
+ */
+D9_API int d9_options_new(struct d9_options **out);
+
+/** Free |options|; a recorder started from it is not affected.  NULL is allowed. */
+D9_API void d9_options_free(struct d9_options *options);
+
+/** Whether the environment is looked at.  Default: yes. */
+D9_API int d9_options_set_environment(struct d9_options *options, bool on);
+
+/**
+ * Whether recording is on from the start.  Default: on; DIAL9_ENABLED.
+ *
+ * Off, hooks are placed but record nothing until d9_enable(), and no file is made before that.
+ */
+D9_API int d9_options_set_enabled(struct d9_options *options, bool on);
+
+/**
+ * Directory under which this process makes its own directory of segments.  Made if it is missing,
+ * with mode 0700; what others may write to is refused.  Default: $TMPDIR/dial9-UID;
+ * DIAL9_TRACE_DIR.
+ */
+D9_API int d9_options_set_trace_dir(struct d9_options *options, const char *dir);
+
+/** Name of the service, as metadata.  Default: name of the executable; DIAL9_SERVICE_NAME. */
+D9_API int d9_options_set_service(struct d9_options *options, const char *name);
+
+/** Name of the host, as metadata.  Default: gethostname(). */
+D9_API int d9_options_set_host(struct d9_options *options, const char *name);
+
+/**
+ * Name of the lane group of loops that have no name of their own.  Default: none;
+ * DIAL9_RUNTIME_NAME.
+ */
+D9_API int d9_options_set_runtime_name(struct d9_options *options, const char *name);
+
+/**
+ * Add a fact about the process to the metadata of every segment.
+ *
+ * @return 0, -EINVAL if |key| is empty or longer than 255 bytes or |value| longer than 4095,
+ *         -ENOMEM
+ */
+D9_API int d9_options_add_metadata(struct d9_options *options, const char *key, const char *value);
+
+/** Where segments go.  Default: D9_WRITER_ROTATING; DIAL9_WRITER=rotating|single|memory|null. */
+D9_API int d9_options_set_writer(struct d9_options *options, enum d9_writer writer);
+
+/** How segments are packed.  Default: D9_COMPRESS_ZSTD; DIAL9_COMPRESS=zstd|gzip|none. */
+D9_API int d9_options_set_compress(struct d9_options *options, enum d9_compress compress);
+
+/**
+ * Age at which a segment is sealed, 100 ms to 365 days; UINT64_MAX: never.  Default: 60 000;
+ * DIAL9_ROTATION_SECS (in seconds).
+ */
+D9_API int d9_options_set_rotation_ms(struct d9_options *options, uint64_t rotation_ms);
+
+/**
+ * Budget of all segments of this process together, at least 64 KiB; the oldest go first.  Default:
+ * 1 GiB; DIAL9_MAX_DISK_USAGE_MB (in MiB).
+ */
+D9_API int d9_options_set_max_total_bytes(struct d9_options *options, uint64_t max_bytes);
+
+/**
+ * Size at which a segment is sealed, at least 16 KiB.  Default: 100 MiB, but at most a quarter of
+ * the budget (an eighth with D9_WRITER_MEMORY); DIAL9_MAX_FILE_SIZE_MB (in MiB).
+ */
+D9_API int d9_options_set_max_file_bytes(struct d9_options *options, uint64_t max_bytes);
+
+/** Whether directories of dead processes are removed.  Default: yes; DIAL9_GC_DEAD_NAMESPACES. */
+D9_API int d9_options_set_gc_dead_namespaces(struct d9_options *options, bool on);
+
+/** Size of the ring of recorded events, 1 to 4096 MiB.  Default: 32; DIAL9_RING_MB. */
+D9_API int d9_options_set_ring_mb(struct d9_options *options, uint32_t ring_mb);
+
+/** Place of the ring.  Default: D9_RING_AUTO; DIAL9_RING=auto|shm|memfd|memory|disk. */
+D9_API int d9_options_set_ring(struct d9_options *options, enum d9_ring ring);
+
+/** What time is read from.  Default: D9_CLOCK_AUTO; DIAL9_CLOCK=auto|tsc|monotonic. */
+D9_API int d9_options_set_clock(struct d9_options *options, enum d9_clock clock);
+
+/**
+ * Whether loops are recorded at all.  Default: yes; DIAL9_LOOP_INSTRUMENTATION_ENABLED, or the
+ * original's DIAL9_TOKIO_INSTRUMENTATION_ENABLED.
+ */
+D9_API int d9_options_set_loop_instrumentation(struct d9_options *options, bool on);
+
+/** Whether tasks and wakes are recorded.  Default: yes; DIAL9_TASK_TRACKING_ENABLED. */
+D9_API int d9_options_set_task_tracking(struct d9_options *options, bool on);
+
+/**
+ * How often resource usage is recorded, 1 to 3 600 000 ms; 0: never.  Default: 100;
+ * DIAL9_PROCESS_RESOURCE_USAGE_SAMPLE_INTERVAL_MS, DIAL9_PROCESS_RESOURCE_USAGE_ENABLED.
+ */
+D9_API int d9_options_set_usage_interval_ms(struct d9_options *options, uint32_t interval_ms);
+
+/** How often the depth of queues is recorded, 1 to 3 600 000 ms; 0: never.  Default: 10. */
+D9_API int d9_options_set_queue_interval_ms(struct d9_options *options, uint32_t interval_ms);
+
+/**
+ * One park in |n| measures how long the kernel let the thread wait for a processor, 1 to
+ * 1 000 000.  Default: 10; DIAL9_SCHED_WAIT_SAMPLE_RATE.
+ */
+D9_API int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n);
+
+/** Who is told about problems.  Default: nobody. */
+D9_API int d9_options_set_log(struct d9_options *options, d9_log_fn log, void *arg);
+
+/** Who is told about sealed segments.  Default: nobody. */
+D9_API int d9_options_set_segment_sealed(struct d9_options *options, d9_segment_fn sealed,
+					 void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DIAL9_OPTIONS_H */

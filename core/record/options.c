@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "record/options.h"
+
+enum kind { BOOL, NUMBER, CHOICE, TEXT };
+
+#define MIB       (UINT64_C(1) << 20)
+#define GIB       (UINT64_C(1) << 30)
+#define HOUR_MS   UINT64_C(3600000)
+#define YEAR_MS   (HOUR_MS * 24 * 365)
+
+/* Words of a choice, in the order of its enumeration. */
+static const char *const writers[] = { "rotating", "single", "memory", "null", NULL };
+static const char *const packings[] = { "zstd", "none", "gzip", NULL };
+static const char *const clocks[] = { "auto", "tsc", "monotonic", NULL };
+static const char *const rings[] = { "auto", "shm", "memfd", "memory", "disk", NULL };
+
+/* Every option once: its variable, its kind, its range and what it is when nobody sets it. */
+static const struct spec {
+	const char *variable;
+	enum kind kind;
+	uint64_t scale; /* of the variable; 0: 1 */
+	uint64_t min, max, fallback;
+	const char *const *words;
+} specs[D9__OPTION_COUNT] = {
+	[D9__OPTION_ENABLED] = { "DIAL9_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_WRITER] = { "DIAL9_WRITER", CHOICE, .max = 3, .words = writers },
+	[D9__OPTION_COMPRESS] = { "DIAL9_COMPRESS", CHOICE, .max = 2, .words = packings },
+	[D9__OPTION_CLOCK] = { "DIAL9_CLOCK", CHOICE, .max = 2, .words = clocks },
+	[D9__OPTION_RING] = { "DIAL9_RING", CHOICE, .max = 4, .words = rings },
+	[D9__OPTION_RING_MB] = { "DIAL9_RING_MB", NUMBER, .min = 1, .max = 4096, .fallback = 32 },
+	[D9__OPTION_ROTATION_MS] = { "DIAL9_ROTATION_SECS", NUMBER, .scale = 1000, .min = 100,
+				     .max = YEAR_MS, .fallback = 60000 },
+	[D9__OPTION_MAX_TOTAL_BYTES] = { "DIAL9_MAX_DISK_USAGE_MB", NUMBER, .scale = MIB,
+					 .min = 64 << 10, .max = INT64_MAX, .fallback = GIB },
+	[D9__OPTION_MAX_FILE_BYTES] = { "DIAL9_MAX_FILE_SIZE_MB", NUMBER, .scale = MIB,
+					.min = 16 << 10, .max = INT64_MAX },
+	[D9__OPTION_GC_DEAD_NAMESPACES] = { "DIAL9_GC_DEAD_NAMESPACES", BOOL, .max = 1,
+					    .fallback = 1 },
+	[D9__OPTION_LOOPS] = { "DIAL9_LOOP_INSTRUMENTATION_ENABLED", BOOL, .max = 1,
+			       .fallback = 1 },
+	[D9__OPTION_TASKS] = { "DIAL9_TASK_TRACKING_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_USAGE] = { "DIAL9_PROCESS_RESOURCE_USAGE_ENABLED", BOOL, .max = 1,
+			       .fallback = 1 },
+	[D9__OPTION_USAGE_INTERVAL_MS] = { "DIAL9_PROCESS_RESOURCE_USAGE_SAMPLE_INTERVAL_MS",
+					   NUMBER, .min = 1, .max = HOUR_MS, .fallback = 100 },
+	[D9__OPTION_QUEUE_INTERVAL_MS] = { NULL, NUMBER, .max = HOUR_MS, .fallback = 10 },
+	[D9__OPTION_SCHED_WAIT_RATE] = { "DIAL9_SCHED_WAIT_SAMPLE_RATE", NUMBER, .min = 1,
+					 .max = 1000000, .fallback = 10 },
+	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
+	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
+	[D9__OPTION_HOST] = { NULL, TEXT },
+	[D9__OPTION_RUNTIME_NAME] = { "DIAL9_RUNTIME_NAME", TEXT },
+};
+
+int d9_options_new(struct d9_options **out)
+{
+	struct d9_options *options = calloc(1, sizeof(*options));
+
+	if (!options)
+		return -ENOMEM;
+	*out = options;
+	return 0;
+}
+
+void d9__options_release(struct d9_options *options)
+{
+	for (size_t i = 0; i < D9__OPTION_TEXTS; i++)
+		free(options->text[i]);
+	while (options->metadata) {
+		struct d9__option_pair *pair = options->metadata;
+
+		options->metadata = pair->next;
+		free(pair->key);
+		free(pair->value);
+		free(pair);
+	}
+	*options = (struct d9_options){ 0 };
+}
+
+void d9_options_free(struct d9_options *options)
+{
+	if (options)
+		d9__options_release(options);
+	free(options);
+}
+
+static int set_number(struct d9_options *options, enum d9__option id, uint64_t value)
+{
+	if (!options || value < specs[id].min || value > specs[id].max)
+		return -EINVAL;
+	options->number[id] = value;
+	options->set |= 1u << id;
+	return 0;
+}
+
+static int set_text(struct d9_options *options, enum d9__option id, const char *value)
+{
+	char *copy;
+
+	if (!options || !value || !*value || strlen(value) >= PATH_MAX)
+		return -EINVAL;
+	copy = strdup(value);
+	if (!copy)
+		return -ENOMEM;
+	free(options->text[id - D9__OPTION_NUMBERS]);
+	options->text[id - D9__OPTION_NUMBERS] = copy;
+	options->set |= 1u << id;
+	return 0;
+}
+
+int d9_options_set_environment(struct d9_options *options, bool on)
+{
+	if (!options)
+		return -EINVAL;
+	options->no_environment = !on;
+	return 0;
+}
+
+int d9_options_set_enabled(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_ENABLED, on);
+}
+
+int d9_options_set_trace_dir(struct d9_options *options, const char *dir)
+{
+	return set_text(options, D9__OPTION_TRACE_DIR, dir);
+}
+
+int d9_options_set_service(struct d9_options *options, const char *name)
+{
+	return set_text(options, D9__OPTION_SERVICE, name);
+}
+
+int d9_options_set_host(struct d9_options *options, const char *name)
+{
+	return set_text(options, D9__OPTION_HOST, name);
+}
+
+int d9_options_set_runtime_name(struct d9_options *options, const char *name)
+{
+	return set_text(options, D9__OPTION_RUNTIME_NAME, name);
+}
+
+int d9_options_add_metadata(struct d9_options *options, const char *key, const char *value)
+{
+	struct d9__option_pair *pair, **end;
+
+	if (!options || !key || !value || !*key || strlen(key) > 255 || strlen(value) > 4095)
+		return -EINVAL;
+	pair = calloc(1, sizeof(*pair));
+	if (!pair || !(pair->key = strdup(key)) || !(pair->value = strdup(value))) {
+		if (pair)
+			free(pair->key);
+		free(pair);
+		return -ENOMEM;
+	}
+	for (end = &options->metadata; *end; end = &(*end)->next)
+		;
+	*end = pair;
+	return 0;
+}
+
+int d9_options_set_writer(struct d9_options *options, enum d9_writer writer)
+{
+	return set_number(options, D9__OPTION_WRITER, (uint64_t)writer);
+}
+
+int d9_options_set_compress(struct d9_options *options, enum d9_compress compress)
+{
+	return set_number(options, D9__OPTION_COMPRESS, (uint64_t)compress);
+}
+
+int d9_options_set_rotation_ms(struct d9_options *options, uint64_t rotation_ms)
+{
+	if (rotation_ms == UINT64_MAX)
+		rotation_ms = YEAR_MS;
+	return set_number(options, D9__OPTION_ROTATION_MS, rotation_ms);
+}
+
+int d9_options_set_max_total_bytes(struct d9_options *options, uint64_t max_bytes)
+{
+	return set_number(options, D9__OPTION_MAX_TOTAL_BYTES, max_bytes);
+}
+
+int d9_options_set_max_file_bytes(struct d9_options *options, uint64_t max_bytes)
+{
+	return set_number(options, D9__OPTION_MAX_FILE_BYTES, max_bytes);
+}
+
+int d9_options_set_gc_dead_namespaces(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_GC_DEAD_NAMESPACES, on);
+}
+
+int d9_options_set_ring_mb(struct d9_options *options, uint32_t ring_mb)
+{
+	return set_number(options, D9__OPTION_RING_MB, ring_mb);
+}
+
+int d9_options_set_ring(struct d9_options *options, enum d9_ring ring)
+{
+	return set_number(options, D9__OPTION_RING, (uint64_t)ring);
+}
+
+int d9_options_set_clock(struct d9_options *options, enum d9_clock clock)
+{
+	return set_number(options, D9__OPTION_CLOCK, (uint64_t)clock);
+}
+
+int d9_options_set_loop_instrumentation(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_LOOPS, on);
+}
+
+int d9_options_set_task_tracking(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_TASKS, on);
+}
+
+int d9_options_set_usage_interval_ms(struct d9_options *options, uint32_t interval_ms)
+{
+	int err = interval_ms ? set_number(options, D9__OPTION_USAGE_INTERVAL_MS, interval_ms) : 0;
+
+	return err ? err : set_number(options, D9__OPTION_USAGE, interval_ms != 0);
+}
+
+int d9_options_set_queue_interval_ms(struct d9_options *options, uint32_t interval_ms)
+{
+	return set_number(options, D9__OPTION_QUEUE_INTERVAL_MS, interval_ms);
+}
+
+int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n)
+{
+	return set_number(options, D9__OPTION_SCHED_WAIT_RATE, n);
+}
+
+int d9_options_set_log(struct d9_options *options, d9_log_fn log, void *arg)
+{
+	if (!options)
+		return -EINVAL;
+	options->log = log;
+	options->log_arg = arg;
+	return 0;
+}
+
+int d9_options_set_segment_sealed(struct d9_options *options, d9_segment_fn sealed, void *arg)
+{
+	if (!options)
+		return -EINVAL;
+	options->sealed = sealed;
+	options->sealed_arg = arg;
+	return 0;
+}
+
+/* ---- the environment ---- */
+
+/* Copy |text| without the blanks around it; false if it does not fit or nothing is left. */
+static bool trim(char *buf, size_t size, const char *text)
+{
+	size_t len;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	len = strlen(text);
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	if (!len || len >= size)
+		return false;
+	memcpy(buf, text, len);
+	buf[len] = '\0';
+	return true;
+}
+
+static int find_word(const char *text, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcasecmp(text, words[i]))
+			return i;
+	return -EINVAL;
+}
+
+static int parse_bool(const char *text)
+{
+	static const char *const yes[] = { "t", "true", "1", "y", "yes", "on", NULL };
+	static const char *const no[] = { "f", "false", "0", "n", "no", "off", NULL };
+
+	if (find_word(text, yes) >= 0)
+		return 1;
+	return find_word(text, no) >= 0 ? 0 : -EINVAL;
+}
+
+static int parse_number(const char *text, uint64_t scale, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	if (!scale)
+		scale = 1;
+	for (; *text; text++) {
+		if (!isdigit((unsigned char)*text) || value > (UINT64_MAX - 9) / 10)
+			return -EINVAL;
+		value = value * 10 + (uint64_t)(*text - '0');
+	}
+	if (!value || value > UINT64_MAX / scale)
+		return -EINVAL;
+	*out = value * scale;
+	return 0;
+}
+
+/* A text must be UTF-8, because that is what the trace holds. */
+static bool is_utf8(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	while (*p) {
+		int more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : (*p & 0xf0) == 0xe0 ? 2 :
+			*p >= 0xf0 && *p < 0xf5 ? 3 : -1;
+
+		if (more < 0)
+			return false;
+		for (p++; more; more--, p++)
+			if ((*p & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+/* Take |text| as the value of option |id|. */
+static int parse(struct d9_options *options, enum d9__option id, const char *text)
+{
+	const struct spec *spec = &specs[id];
+	char buf[PATH_MAX];
+	uint64_t value = 0;
+	int word;
+
+	if (!trim(buf, sizeof(buf), text))
+		return -EINVAL;
+	switch (spec->kind) {
+	case TEXT:
+		return is_utf8(buf) ? set_text(options, id, buf) : -EINVAL;
+	case NUMBER:
+		if (parse_number(buf, spec->scale, &value))
+			return -EINVAL;
+		break;
+	case BOOL:
+	case CHOICE:
+		word = spec->kind == BOOL ? parse_bool(buf) : find_word(buf, spec->words);
+		if (word < 0)
+			return -EINVAL;
+		value = (uint64_t)word;
+		break;
+	}
+	return set_number(options, id, value);
+}
+
+static void warn(const struct d9_options *options, const char *variable)
+{
+	char message[256];
+
+	if (!options->log)
+		return;
+	snprintf(message, sizeof(message), "the value of %s makes no sense and is ignored", variable);
+	options->log(options->log_arg, D9_LOG_WARNING, message);
+}
+
+static int read_variable(struct d9_options *options, enum d9__option id, const char *variable)
+{
+	const char *text = variable ? getenv(variable) : NULL;
+	int err;
+
+	if (!text || options->set & 1u << id)
+		return 0;
+	err = parse(options, id, text);
+	if (err == -EINVAL)
+		warn(options, variable);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int read_environment(struct d9_options *options)
+{
+	int err = 0;
+
+	for (int id = 0; id < D9__OPTION_COUNT && !err; id++)
+		err = read_variable(options, (enum d9__option)id, specs[id].variable);
+	/* The original's name for the same switch; ours wins. */
+	return err ? err : read_variable(options, D9__OPTION_LOOPS,
+					 "DIAL9_TOKIO_INSTRUMENTATION_ENABLED");
+}
+
+/* ---- defaults ---- */
+
+static int default_trace_dir(struct d9_options *options)
+{
+	const char *tmp = getenv("TMPDIR");
+	char dir[PATH_MAX];
+	int n;
+
+	if (!tmp || tmp[0] != '/')
+		tmp = "/tmp";
+	n = snprintf(dir, sizeof(dir), "%s/dial9-%lu", tmp, (unsigned long)geteuid());
+	return n < (int)sizeof(dir) ? set_text(options, D9__OPTION_TRACE_DIR, dir) : -EINVAL;
+}
+
+/* The stem of the executable's name: "frobd" of "/usr/sbin/frobd.real". */
+static int default_service(struct d9_options *options)
+{
+	char path[PATH_MAX], *base, *dot;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		return set_text(options, D9__OPTION_SERVICE, "unknown-service");
+	path[n] = '\0';
+	base = strrchr(path, '/');
+	base = base ? base + 1 : path;
+	dot = strrchr(base, '.');
+	if (dot && dot != base)
+		*dot = '\0';
+	return set_text(options, D9__OPTION_SERVICE, *base ? base : "unknown-service");
+}
+
+static int default_host(struct d9_options *options)
+{
+	char host[256];
+
+	if (gethostname(host, sizeof(host)) || !host[0])
+		strcpy(host, "unknown-host");
+	host[sizeof(host) - 1] = '\0';
+	return set_text(options, D9__OPTION_HOST, host);
+}
+
+static int apply_defaults(struct d9_options *options)
+{
+	uint64_t *number = options->number;
+	uint64_t total, share;
+	int err = 0;
+
+	for (int id = 0; id < D9__OPTION_NUMBERS; id++)
+		if (!(options->set & 1u << id))
+			number[id] = specs[id].fallback;
+	total = number[D9__OPTION_MAX_TOTAL_BYTES];
+	share = number[D9__OPTION_WRITER] == D9_WRITER_MEMORY ? total / 8 : total / 4;
+	if (!number[D9__OPTION_MAX_FILE_BYTES])
+		number[D9__OPTION_MAX_FILE_BYTES] = share < 100 * MIB ? share : 100 * MIB;
+	if (!d9__options_text(options, D9__OPTION_TRACE_DIR))
+		err = default_trace_dir(options);
+	if (!err && !d9__options_text(options, D9__OPTION_SERVICE))
+		err = default_service(options);
+	if (!err && !d9__options_text(options, D9__OPTION_HOST))
+		err = default_host(options);
+	return err;
+}
+
+static int copy(struct d9_options *out, const struct d9_options *api)
+{
+	int err = 0;
+
+	out->no_environment = api->no_environment;
+	out->log = api->log;
+	out->log_arg = api->log_arg;
+	out->sealed = api->sealed;
+	out->sealed_arg = api->sealed_arg;
+	for (const struct d9__option_pair *p = api->metadata; p && !err; p = p->next)
+		err = d9_options_add_metadata(out, p->key, p->value);
+	for (int id = 0; id < D9__OPTION_COUNT && !err; id++) {
+		if (!(api->set & 1u << id))
+			continue;
+		if (id < D9__OPTION_NUMBERS)
+			err = set_number(out, (enum d9__option)id, api->number[id]);
+		else
+			err = set_text(out, (enum d9__option)id,
+				       d9__options_text(api, (enum d9__option)id));
+	}
+	return err;
+}
+
+int d9__options_resolve(struct d9_options *out, const struct d9_options *api)
+{
+	int err = api ? copy(out, api) : 0;
+
+	if (!err && !out->no_environment)
+		err = read_environment(out);
+	return err ? err : apply_defaults(out);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: the numbers and texts that the recorder was started with. */
+
+#ifndef D9_RECORD_OPTIONS_H
+#define D9_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/options.h>
+
+enum d9__option {
+	D9__OPTION_ENABLED,
+	D9__OPTION_WRITER,
+	D9__OPTION_COMPRESS,
+	D9__OPTION_CLOCK,
+	D9__OPTION_RING,
+	D9__OPTION_RING_MB,
+	D9__OPTION_ROTATION_MS,
+	D9__OPTION_MAX_TOTAL_BYTES,
+	D9__OPTION_MAX_FILE_BYTES,
+	D9__OPTION_GC_DEAD_NAMESPACES,
+	D9__OPTION_LOOPS,
+	D9__OPTION_TASKS,
+	D9__OPTION_USAGE,
+	D9__OPTION_USAGE_INTERVAL_MS,
+	D9__OPTION_QUEUE_INTERVAL_MS,
+	D9__OPTION_SCHED_WAIT_RATE,
+	D9__OPTION_NUMBERS,
+	/* Texts. */
+	D9__OPTION_TRACE_DIR = D9__OPTION_NUMBERS,
+	D9__OPTION_SERVICE,
+	D9__OPTION_HOST,
+	D9__OPTION_RUNTIME_NAME,
+	D9__OPTION_COUNT
+};
+
+#define D9__OPTION_TEXTS (D9__OPTION_COUNT - D9__OPTION_NUMBERS)
+
+/* One fact of the program about itself. */
+struct d9__option_pair {
+	char *key, *value;
+	struct d9__option_pair *next;
+};
+
+struct d9_options {
+	bool no_environment;
+	uint32_t set; /* bit per enum d9__option: has a value of its own */
+	uint64_t number[D9__OPTION_NUMBERS];
+	char *text[D9__OPTION_TEXTS]; /* NULL: none */
+	struct d9__option_pair *metadata;
+	d9_log_fn log;
+	void *log_arg;
+	d9_segment_fn sealed;
+	void *sealed_arg;
+};
+
+/*
+ * Complete |out| (zeroed) from |api| (may be NULL), the environment and the defaults; problems in the
+ * environment go to the log callback of |api|.  0 or -ENOMEM; |out| is to be released either way.
+ */
+int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
+
+/* Free what |options| points to, not itself. */
+void d9__options_release(struct d9_options *options);
+
+static inline uint64_t d9__options_number(const struct d9_options *options, enum d9__option id)
+{
+	return options->number[id];
+}
+
+/* NULL if the option has no value. */
+static inline const char *d9__options_text(const struct d9_options *options, enum d9__option id)
+{
+	return options->text[id - D9__OPTION_NUMBERS];
+}
+
+#endif /* D9_RECORD_OPTIONS_H */

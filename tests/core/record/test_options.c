@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/options.h"
+#include "support/d9_test.h"
+
+extern char **environ;
+
+static int warnings;
+
+static void count_warning(void *arg, enum d9_log_level level, const char *message)
+{
+	CU_ASSERT_EQUAL(level, D9_LOG_WARNING);
+	CU_ASSERT_PTR_NOT_NULL(strstr(message, (const char *)arg));
+	warnings++;
+}
+
+/* What option |id| is with |variable| set to |value| in an otherwise empty environment. */
+static uint64_t number_with(enum d9__option id, const char *variable, const char *value,
+			    int expect_warnings)
+{
+	struct d9_options api = { .log = count_warning, .log_arg = (void *)variable }, all = { 0 };
+	uint64_t number;
+
+	clearenv();
+	warnings = 0;
+	setenv(variable, value, 1);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, &api), 0);
+	number = d9__options_number(&all, id);
+	d9__options_release(&all);
+	if (warnings != expect_warnings)
+		printf("%s=%s: %d warnings\n", variable, value, warnings);
+	CU_ASSERT_EQUAL(warnings, expect_warnings);
+	return number;
+}
+
+static void test_options_booleans_have_twelve_words(void)
+{
+	static const char *const yes[] = { "t", "true", "1", "y", "yes", "on", "TRUE", " On " };
+	static const char *const no[] = { "f", "false", "0", "n", "no", "off", "False", "\tno\n" };
+
+	for (size_t i = 0; i < 8; i++) {
+		CU_ASSERT_EQUAL(number_with(D9__OPTION_ENABLED, "DIAL9_ENABLED", yes[i], 0), 1);
+		CU_ASSERT_EQUAL(number_with(D9__OPTION_ENABLED, "DIAL9_ENABLED", no[i], 0), 0);
+	}
+}
+
+static void test_options_nonsense_warns_once_and_counts_as_unset(void)
+{
+	static const char *const bad[] = { "", " ", "0", "-1", "+1", "1.5", "1 2", "12x",
+					   "99999999999999999999", "\xff" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CU_ASSERT_EQUAL(number_with(D9__OPTION_ROTATION_MS, "DIAL9_ROTATION_SECS", bad[i],
+					    1), 60000);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_ENABLED, "DIAL9_ENABLED", "maybe", 1), 1);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_COMPRESS, "DIAL9_COMPRESS", "lz4", 1), 0);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_RING_MB, "DIAL9_RING_MB", "5000", 1), 32);
+}
+
+static void test_options_variables_scale_to_our_units(void)
+{
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_ROTATION_MS, "DIAL9_ROTATION_SECS", "5", 0), 5000);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_MAX_TOTAL_BYTES, "DIAL9_MAX_DISK_USAGE_MB", "8", 0),
+			8 << 20);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_MAX_FILE_BYTES, "DIAL9_MAX_DISK_USAGE_MB", "8", 0),
+			2 << 20);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_MAX_FILE_BYTES, "DIAL9_MAX_FILE_SIZE_MB", "3", 0),
+			3 << 20);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_MAX_FILE_BYTES, "DIAL9_CLOCK", "tsc", 0), 100 << 20);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_COMPRESS, "DIAL9_COMPRESS", "GZIP", 0),
+			D9_COMPRESS_GZIP);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_CLOCK, "DIAL9_CLOCK", "monotonic", 0),
+			D9_CLOCK_MONOTONIC);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_RING, "DIAL9_RING", "disk", 0), D9_RING_DISK);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_WRITER, "DIAL9_WRITER", "null", 0), D9_WRITER_NULL);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_LOOPS, "DIAL9_TOKIO_INSTRUMENTATION_ENABLED", "no",
+				    0), 0);
+}
+
+static void test_options_set_by_the_program_beat_the_environment(void)
+{
+	struct d9_options *api, all = { 0 };
+
+	clearenv();
+	setenv("DIAL9_ROTATION_SECS", "7", 1);
+	setenv("DIAL9_TRACE_DIR", "/from/environment", 1);
+	setenv("DIAL9_SERVICE_NAME", "from-environment", 1);
+	CU_ASSERT_EQUAL_FATAL(d9_options_new(&api), 0);
+	CU_ASSERT_EQUAL(d9_options_set_rotation_ms(api, 250), 0);
+	CU_ASSERT_EQUAL(d9_options_set_trace_dir(api, "/from/program"), 0);
+
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, api), 0);
+
+	CU_ASSERT_EQUAL(d9__options_number(&all, D9__OPTION_ROTATION_MS), 250);
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_TRACE_DIR), "/from/program");
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_SERVICE), "from-environment");
+	d9__options_release(&all);
+
+	d9_options_set_environment(api, false);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, api), 0);
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_SERVICE), "test_options");
+	d9__options_release(&all);
+	d9_options_free(api);
+}
+
+static void test_options_default_directory_is_per_user(void)
+{
+	struct d9_options all = { 0 };
+	char expect[64];
+
+	clearenv();
+	setenv("TMPDIR", "/var/tmp", 1);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, NULL), 0);
+	snprintf(expect, sizeof(expect), "/var/tmp/dial9-%lu", (unsigned long)geteuid());
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_TRACE_DIR), expect);
+	CU_ASSERT_PTR_NULL(d9__options_text(&all, D9__OPTION_RUNTIME_NAME));
+	d9__options_release(&all);
+}
+
+static void test_options_setters_refuse_what_is_out_of_range(void)
+{
+	struct d9_options *api;
+
+	CU_ASSERT_EQUAL_FATAL(d9_options_new(&api), 0);
+	CU_ASSERT_EQUAL(d9_options_set_rotation_ms(api, 99), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_rotation_ms(api, UINT64_MAX), 0);
+	CU_ASSERT_EQUAL(d9_options_set_max_total_bytes(api, 1000), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_ring_mb(api, 0), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_writer(api, (enum d9_writer)9), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_trace_dir(api, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_trace_dir(api, ""), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_trace_dir(NULL, "/x"), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_add_metadata(api, "", "x"), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_add_metadata(api, "key", "value"), 0);
+	CU_ASSERT_EQUAL(d9_options_set_usage_interval_ms(api, 0), 0);
+	d9_options_free(api);
+	d9_options_free(NULL);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "booleans have twelve words", test_options_booleans_have_twelve_words },
+		{ "nonsense counts as unset",
+		  test_options_nonsense_warns_once_and_counts_as_unset },
+		{ "variables scale", test_options_variables_scale_to_our_units },
+		{ "the program beats the environment",
+		  test_options_set_by_the_program_beat_the_environment },
+		{ "default directory", test_options_default_directory_is_per_user },
+		{ "ranges", test_options_setters_refuse_what_is_out_of_range },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("options", tests);
+}

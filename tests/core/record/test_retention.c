@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <string.h>
+
+#include "record/retention.h"
+#include "support/d9_test.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static void test_retention_evicts_the_oldest_until_an_active_file_fits(void)
+{
+	struct d9__retention ret;
+	struct d9__family victim;
+	uint64_t gone = 0;
+
+	d9__retention_init(&ret, 10 * MIB, 2 * MIB, 1);
+	for (uint64_t i = 0; i < 6; i++)
+		CU_ASSERT_EQUAL(d9__retention_add(&ret, 0, i, 2 * MIB, i), 0);
+	while (d9__retention_victim(&ret, &victim)) {
+		CU_ASSERT_EQUAL(victim.index, gone);
+		d9__retention_remove(&ret, &victim, true);
+		gone++;
+	}
+
+	CU_ASSERT_EQUAL(gone, 2);
+	CU_ASSERT_EQUAL(ret.bytes, 8 * MIB);
+	CU_ASSERT_EQUAL(ret.evicted_bytes, 4 * MIB);
+	CU_ASSERT_EQUAL(ret.next_index, 6);
+	d9__retention_release(&ret);
+}
+
+static void test_retention_lets_the_dead_go_before_the_living(void)
+{
+	struct d9__retention ret;
+	struct d9__family victim;
+
+	d9__retention_init(&ret, 4 * MIB, MIB, 1);
+	d9__retention_add(&ret, 0, 0, MIB, 1);
+	d9__retention_add(&ret, 2, 7, MIB, 300);
+	d9__retention_add(&ret, 1, 9, MIB, 200);
+	d9__retention_add(&ret, 0, 1, MIB, 2);
+
+	CU_ASSERT_FATAL(d9__retention_victim(&ret, &victim));
+	CU_ASSERT_EQUAL(victim.peer, 1);
+	d9__retention_remove(&ret, &victim, true);
+	CU_ASSERT_FALSE(d9__retention_victim(&ret, &victim));
+	CU_ASSERT(d9__retention_oldest_own(&ret, &victim));
+	CU_ASSERT_EQUAL(victim.peer, 0);
+	CU_ASSERT_EQUAL(victim.index, 0);
+	d9__retention_release(&ret);
+}
+
+static void test_retention_counts_all_files_of_a_family_as_one(void)
+{
+	struct d9__retention ret;
+
+	d9__retention_init(&ret, MIB, MIB / 4, 1);
+	d9__retention_add(&ret, 0, 41, 1000, 1);
+	d9__retention_add(&ret, 0, 41, 200, 1);
+
+	CU_ASSERT_EQUAL(ret.n, 1);
+	CU_ASSERT_EQUAL(ret.bytes, 1200);
+	CU_ASSERT_EQUAL(ret.next_index, 42);
+	d9__retention_release(&ret);
+}
+
+static void test_retention_rotates_by_size_and_by_age_of_real_events(void)
+{
+	struct d9__retention ret;
+
+	d9__retention_init(&ret, 10 * MIB, MIB, 1000);
+
+	CU_ASSERT_FALSE(d9__retention_full(&ret, MIB - 1));
+	CU_ASSERT(d9__retention_full(&ret, MIB));
+	CU_ASSERT_FALSE(d9__retention_aged(&ret, 500, 1499, true));
+	CU_ASSERT(d9__retention_aged(&ret, 500, 1500, true));
+	CU_ASSERT_FALSE(d9__retention_aged(&ret, 500, 9999, false));
+	CU_ASSERT_FALSE(d9__retention_aged(&ret, 500, 400, true));
+}
+
+static void test_artefact_names_are_told_apart(void)
+{
+	static const struct {
+		const char *name;
+		enum d9__artefact what;
+		uint64_t index;
+	} cases[] = {
+		{ "trace.0.bin", D9__ARTEFACT_SEGMENT, 0 },
+		{ "trace.17.bin.zst", D9__ARTEFACT_SEGMENT, 17 },
+		{ "trace.3.bin.gz", D9__ARTEFACT_SEGMENT, 3 },
+		{ "trace.3.bin.active", D9__ARTEFACT_ACTIVE, 3 },
+		{ "trace.12.bin.zst.active", D9__ARTEFACT_ACTIVE, 12 },
+		{ ".lock", D9__ARTEFACT_LOCK, 0 },
+		{ "ring", D9__ARTEFACT_RING, 0 },
+		{ "trace.bin", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "trace.01.bin", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "trace.1.bin.zst.activ", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "trace.1.bin.zst.active.x", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "trace.99999999999999999999.bin", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "tr", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "notes.txt", D9__ARTEFACT_UNKNOWN, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t index = 0;
+
+		CU_ASSERT_EQUAL(d9__artefact_of(cases[i].name, &index), cases[i].what);
+		CU_ASSERT_EQUAL(index, cases[i].index);
+	}
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "the oldest go first", test_retention_evicts_the_oldest_until_an_active_file_fits },
+		{ "the dead go first", test_retention_lets_the_dead_go_before_the_living },
+		{ "a family is one", test_retention_counts_all_files_of_a_family_as_one },
+		{ "size and age", test_retention_rotates_by_size_and_by_age_of_real_events },
+		{ "names", test_artefact_names_are_told_apart },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("retention", tests);
+}
