@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an adapter's hooks can and cannot see, as metadata of the trace:
+ *
+ *	loop.libevent.version       2.1.12-stable
+ *	loop.libevent.capabilities  poll=full,park=on,wake=full,lateness=on,task_end=partial
+ *	loop.libevent.degraded      no unique deadline offset; 2 slots refused   (empty: nothing)
+ *	loop.libevent.stubs_full    17
+ *
+ * Setting is cheap and may be done under any lock; publishing hands changed keys to the recorder
+ * and is done at attach and once per tick of the flush thread.
+ */
+
+#ifndef D9_HOOK_CAPABILITIES_H
+#define D9_HOOK_CAPABILITIES_H
+
+#include <dial9/export.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define D9__CAPABILITIES_MAX 24
+#define D9__REASONS_MAX      16
+#define D9__COUNTERS_MAX     16
+
+struct d9__capability {
+	const char *key;  /* borrowed for ever: string literals */
+	const char *text; /* borrowed for ever */
+};
+
+struct d9__capability_counter {
+	const char *key;
+	_Atomic(uint32_t) *count; /* borrowed for ever, read when published */
+	uint32_t published;       /* value the recorder has; UINT32_MAX: none yet */
+};
+
+/* An adapter defines one, static: { .library = "libevent" } plus D9__CAPABILITIES_INIT. */
+struct d9__capabilities {
+	const char *library; /* middle of the keys */
+
+	/* The module's; |lock| protects all that follows.  A leaf. */
+	pthread_mutex_t lock;
+	char version[64];
+	struct d9__capability list[D9__CAPABILITIES_MAX];
+	unsigned n;
+	const char *reasons[D9__REASONS_MAX];
+	unsigned n_reasons;
+	struct d9__capability_counter counters[D9__COUNTERS_MAX];
+	unsigned n_counters;
+	bool version_changed, list_changed, reasons_changed;
+};
+
+#define D9__CAPABILITIES_INIT(name)                                                                \
+	{                                                                                          \
+		.library = (name), .lock = PTHREAD_MUTEX_INITIALIZER                               \
+	}
+
+/* Key `version`; copied, cut to 63 bytes. */
+void d9__capabilities_set_version(struct d9__capabilities *caps, const char *version);
+
+/* Say "key=text"; a later text for the same key replaces the earlier.  Both borrowed for ever. */
+void d9__capability_set(struct d9__capabilities *caps, const char *key, const char *text);
+
+/* The text of |key|, borrowed for ever; NULL if it was never set. */
+const char *d9__capability(struct d9__capabilities *caps, const char *key);
+
+/* Name one thing that is missing, once; |reason| is borrowed for ever and holds no ';'. */
+void d9__capability_degrade(struct d9__capabilities *caps, const char *reason);
+
+/*
+ * Publish *|count| as key `loop.<library>.<key>` from now on, once it is not 0; both borrowed for
+ * ever.
+ */
+void d9__capability_count(struct d9__capabilities *caps, const char *key,
+				 _Atomic(uint32_t) *count);
+
+/*
+ * The comma list as it stands.  Writes at most |len| bytes with the final NUL; returns the length
+ * without a cut.
+ */
+size_t d9__capabilities_text(struct d9__capabilities *caps, char *buf, size_t len);
+
+/*
+ * Hand what changed to the recorder as metadata.  Not from a hook under a loop's lock.  Any
+ * thread.  No errno is changed.
+ */
+void d9__capabilities_publish(struct d9__capabilities *caps);
+
+/* Publish |caps| at every tick of the flush thread from now on. */
+void d9__capabilities_follow(struct d9__capabilities *caps);
+
+#endif /* D9_HOOK_CAPABILITIES_H */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Redirect calls in the loaded program, by its GOT slots.
+ *
+ * An adapter describes the functions it hooks in one static table and installs it.  The engine
+ * resolves the real functions, walks all modules and swaps the slots the table may reach; it
+ * comes back for modules that are loaded later.  Exact in every link order, and nothing that
+ * embeds a copy of the loop library is touched.
+ *
+ * One lock covers all patching in the process.  Under it no code but this engine's runs, and the
+ * loader's load lock is not taken, so a constructor under dlopen() may come here at any time.
+ * No function here changes errno.
+ */
+
+#ifndef D9_HOOK_GOT_H
+#define D9_HOOK_GOT_H
+
+#include <dial9/export.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hook/images.h"
+
+/* Where a hooked name's slots may be swapped. */
+enum d9__got_place {
+	D9__GOT_IN_LIBRARY = 1, /* in the loop library itself: its internal calls */
+	D9__GOT_IN_OTHERS = 2,  /* in the modules that |reach| allows */
+	D9__GOT_EVERYWHERE = D9__GOT_IN_LIBRARY | D9__GOT_IN_OTHERS,
+	/*
+	 * A libc function: a slot that points at a third module (a checker's runtime, another
+	 * tracer) is swapped too, and that function becomes the real one, so it stays in the
+	 * chain.  Without it such a slot is left alone and counted.
+	 */
+	D9__GOT_CHAIN = 4,
+};
+
+/* Which modules outside the library are reached. */
+enum d9__got_reach {
+	D9__GOT_NEEDED,          /* those with a DT_NEEDED of the library (libev) */
+	D9__GOT_NEEDED_OR_BOUND, /* and slots that point into the library now (libevent) */
+	D9__GOT_ANY,             /* all but those in |skip| (GLib) */
+};
+
+/* One hooked function. */
+struct d9__got_hook {
+	const char *name;
+	void *replacement; /* in the adapter's own image: -Bsymbolic or hidden */
+	/*
+	 * The adapter's pointer to the real function: stored (release) when it is found, before
+	 * the first slot is swapped.  A name that stays NULL is never swapped.
+	 */
+	void *real;
+	unsigned place; /* enum d9__got_place */
+};
+
+/*
+ * { "event_assign", hook_event_assign, &real_event_assign, D9__GOT_EVERYWHERE }, whatever the
+ * function types.
+ */
+#define D9__GOT_HOOK(function, hook, real_pointer, where)                                          \
+	{                                                                                          \
+		.name = #function, .replacement = (void *)(hook), .real = (void *)(real_pointer),  \
+		.place = (where)                                                                   \
+	}
+
+/* What took hold; readable at any time. */
+struct d9__got_counts {
+	_Atomic(uint32_t) modules;  /* with at least one swapped slot */
+	_Atomic(uint32_t) slots;    /* swapped and still mapped */
+	_Atomic(uint32_t) refused;  /* the kernel refused to make the page writable; left alone */
+	_Atomic(uint32_t) foreign;  /* point at a third module's function; left alone */
+	_Atomic(uint32_t) unsettled; /* not yet relocated, looked at again on the next rescan */
+	_Atomic(uint32_t) repaired; /* were overwritten by the loader, swapped again */
+	_Atomic(uint32_t) dropped;  /* engine's own tables full; left alone */
+};
+
+/*
+ * An adapter defines one, static.  |hooks| stay sorted as the adapter likes; the engine keeps
+ * only pointers, for the life of the process.
+ */
+struct d9__got_table {
+	const char *library;           /* "libevent": for humans */
+	struct d9__images *images;
+	const struct d9__got_hook *hooks;
+	size_t n_hooks;                /* at most D9__GOT_HOOKS_MAX */
+	enum d9__got_reach reach;
+	const char *const *skip;       /* file names (as names of d9__images) never touched; or NULL */
+
+	/* The engine's. */
+	struct d9__got_counts counts;
+	struct d9__got_table *next;
+	uint64_t filter[4];
+	_Atomic(bool) installed;
+};
+
+#define D9__GOT_HOOKS_MAX 128
+
+/*
+ * Find the library, resolve the real functions, swap the slots; from then on rescans include
+ * the table.  May be called again at any time (each attach does): then it is a rescan that is
+ * not skipped.
+ *
+ * @return 0        swapped; |counts| tell what was left out
+ *         -ENOENT  the library is not mapped as a shared object.  Nothing touched; try again later
+ *         -ENOTSUP the machine's relocations are not known, or a replacement lies outside the
+ *                  module of |table|.  Nothing touched, for good
+ *         -EPERM   the kernel refused every slot.  Nothing touched
+ *
+ * Any thread; not under a loop library's lock; not async-signal-safe.
+ */
+int d9__got_install(struct d9__got_table *table);
+
+/*
+ * Were modules loaded or unloaded since the last pass, or does a pass want its second look?
+ * About 10 ns: the loader's counters.  Not under a loop library's lock.
+ */
+bool d9__got_rescan_due(void);
+
+/*
+ * If due: swap slots of new modules for all installed tables, verify those of earlier passes,
+ * mark stubs dead whose callback was unmapped (hook/stubs.h).  True if a pass was made.  A thread
+ * that finds another one at it returns at once.
+ *
+ * For loop entry, triggers, and d9__tick_add(); not under a loop library's lock.
+ */
+bool d9__got_rescan(void);
+
+/* d9__got_rescan(), but looks at most every 10 ms: for park hooks.  |now_ns|: any stamp. */
+void d9__got_rescan_paced(uint64_t now_ns);
+
+/* Put the real functions back where the slot is still ours.  For tests and failed attaches. */
+void d9__got_restore(struct d9__got_table *table);
+
+/* For hooks entered before their real function is known: find it now.  NULL: still unknown. */
+void *d9__got_real(struct d9__got_table *table, const char *name);
+
+/* Replaces mprotect(2) in tests of its refusal. */
+extern int (*d9__got_protect)(void *addr, size_t len, int prot);
+
+#endif /* D9_HOOK_GOT_H */

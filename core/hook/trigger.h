@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a name exported by the preload library stands for, by who calls it.
+ *
+ * The library exports a few constructors of loops to gain control when the loop library is loaded
+ * later.  Calls from a module that embeds its own copy must go to that copy, and calls in a
+ * process without the loop library to whoever else defines the name.
+ */
+
+#ifndef D9_HOOK_TRIGGER_H
+#define D9_HOOK_TRIGGER_H
+
+#include <dial9/export.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hook/images.h"
+
+#define D9__TRIGGER_RANGES 32
+
+/* One per exported name, static in the preload library. */
+struct d9__trigger {
+	const char *name;
+	/* Patch what is new; whether the loop library is mapped.  The adapter's. */
+	bool (*refresh)(void);
+
+	/* The module's: callers that were judged before.  Filled under a lock, read without. */
+	_Atomic(unsigned) n;
+	struct d9__trigger_range {
+		struct d9__module_range module;
+		void *target; /* NULL: the hook */
+	} ranges[D9__TRIGGER_RANGES];
+};
+
+/*
+ * Where a call that returns to |caller| shall go: NULL for the adapter's hook, else the function
+ * of that name that the caller means.  If nobody else defines the name and the loop library is
+ * not mapped, *|nobody| is set.  No errno is changed.
+ */
+void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody);
+
+#endif /* D9_HOOK_TRIGGER_H */
