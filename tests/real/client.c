@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A closed loop of counted requests against memcached:
+ * A closed loop of counted requests against a server on loopback:
  *
- *	memcached_client PORT CONNECTIONS REQUESTS
+ *	client memcached|echo PORT CONNECTIONS REQUESTS
  *
- * Each connection sends REQUESTS gets, one at a time, all connections in turn; then everything is
- * closed, and memcached's own counters are printed (`stats`, one `STAT name value` a line).
+ * Each connection sends REQUESTS requests, one at a time, all connections in turn.  memcached: gets,
+ * and at the end its own counters are printed (`stats`, one `STAT name value` a line).  echo: lines
+ * of 21 bytes that must come back as they are.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -49,17 +50,30 @@ static int ask(int fd, const char *request, const char *end, char *answer, size_
 	}
 }
 
+static int request(int fd, int echo)
+{
+	static char answer[256];
+	const char *line = "twenty-one bytes long";
+
+	if (echo)
+		return ask(fd, line, line, answer, sizeof(answer));
+	return ask(fd, "get key\r\n", "END\r\n", answer, sizeof(answer));
+}
+
 int main(int argc, char **argv)
 {
 	static char answer[1 << 16];
-	int port, n, *fds;
+	int echo, port, n, *fds;
 	long requests;
 
-	if (argc != 4)
+	if (argc != 5) {
+		fputs("usage: client memcached|echo PORT CONNECTIONS REQUESTS\n", stderr);
 		return 2;
-	port = atoi(argv[1]);
-	n = atoi(argv[2]);
-	requests = atol(argv[3]);
+	}
+	echo = strcmp(argv[1], "echo") == 0;
+	port = atoi(argv[2]);
+	n = atoi(argv[3]);
+	requests = atol(argv[4]);
 	fds = calloc((size_t)n, sizeof(*fds));
 	if (!fds)
 		return 1;
@@ -68,12 +82,15 @@ int main(int argc, char **argv)
 			return 1;
 	for (long r = 0; r < requests; r++)
 		for (int i = 0; i < n; i++)
-			if (ask(fds[i], "get key\r\n", "END\r\n", answer, sizeof(answer)) < 0)
+			if (request(fds[i], echo) < 0)
 				return 1;
-	if (ask(fds[0], "stats\r\n", "END\r\n", answer, sizeof(answer)) < 0)
-		return 1;
-	fputs(answer, stdout);
+	if (!echo) {
+		if (ask(fds[0], "stats\r\n", "END\r\n", answer, sizeof(answer)) < 0)
+			return 1;
+		fputs(answer, stdout);
+	}
 	for (int i = 0; i < n; i++)
 		close(fds[i]);
+	free(fds);
 	return 0;
 }
