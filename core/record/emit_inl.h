@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Emit: the hot path.  No lock, allocation, system call or errno.  Callers asked the gate and
+ * took the stamp; here: guard, room, name, gap, encode, publish.
+ *
+ * |ns| is a stamp of d9__slot_now(), or an earlier time (a wake at its due moment): a time below
+ * the previous event's costs a reset.  |worker| is below 0xffff.  |depth| saturates at 255.
+ * A poll or park inside another event of the same thread (a signal handler) is dropped and
+ * counted; wakes, terminates and generic events go to the side ring.
+ */
+
+#ifndef D9_RECORD_EMIT_INL_H
+#define D9_RECORD_EMIT_INL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/encoder.h"
+#include "format/varint.h"
+#include "format/wire.h"
+#include "record/chunk.h"
+#include "record/event_types.h"
+#include "record/names.h"
+#include "record/slot.h"
+
+/* Room that enter() guarantees: the longest hot event behind a reset and a first name. */
+#define D9__EMIT_ROOM  (128u + D9__POOL_ENTRY_FRAME_LEN + D9__NAME_BYTES)
+#define D9__EMIT_LIMIT (D9__BATCH_MAX - D9__EMIT_ROOM)
+
+/* Longest event that d9__emit_begin() takes, fields and names together. */
+#define D9__EMIT_MAX 32768u
+
+struct d9__task_spawn {
+	uint64_t task;
+	uint32_t loc;  /* name handles */
+	uint32_t kind;
+	uint32_t name; /* D9__NAME_EMPTY: absent */
+	int32_t fd;    /* below 0: absent */
+	bool instrumented;
+	uint64_t callback;   /* addresses */
+	uint64_t spawn_addr;
+};
+
+/* ---- cold halves, emit.c ---- */
+
+bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns);
+uint32_t d9__emit_name_slow(struct d9__slot *slot, uint32_t handle);
+uint8_t *d9__emit_reset_slow(struct d9__slot *slot, uint8_t *p, uint64_t ns);
+void d9__emit_wake_side(struct d9__slot *slot, uint64_t ns, uint64_t waker, uint64_t woken,
+			unsigned target_worker, unsigned reason);
+
+void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__task_spawn *spawn);
+void d9__emit_task_terminate(struct d9__slot *slot, uint64_t ns, uint64_t task);
+
+/*
+ * Any type: d9__emit_begin(), put the fields with the d9__wire_put functions of format/encoder.h,
+ * d9__emit_end() with the first byte behind them.  At most |max_bytes| of fields.  NULL: lost
+ * and counted; no end then.  Nothing else may be emitted through |slot| in between.
+ */
+uint8_t *d9__emit_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes);
+
+/* The same for a type with pooled strings: |ids[i]| is what to put (u32) for |handles[i]|. */
+uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t ns,
+			      size_t max_bytes, const uint32_t *handles, uint32_t *ids, unsigned n);
+void d9__emit_end(struct d9__slot *slot, uint8_t *end);
+
+/* ---- the steps ---- */
+
+static inline uint64_t d9__emit_published(const struct d9__slot *slot)
+{
+	return atomic_load_explicit(&slot->published, memory_order_relaxed);
+}
+
+/* Guard and room.  False: lost and counted. */
+static inline bool d9__emit_enter(struct d9__slot *slot, uint64_t ns)
+{
+	if (__builtin_expect(atomic_load_explicit(&slot->busy, memory_order_relaxed) != 0, 0) ||
+	    /* No open chunk is 0 bytes: wraps to above the limit. */
+	    __builtin_expect((uint32_t)d9__emit_published(slot) - 1u >= D9__EMIT_LIMIT, 0))
+		return d9__emit_enter_slow(slot, ns);
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	/* A handler that runs from here on must see |busy| before any byte of the event. */
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
+}
+
+/* The wire id of |handle| in the open chunk. */
+static inline uint32_t d9__emit_name(struct d9__slot *slot, uint32_t handle)
+{
+	uint32_t word = slot->names[handle];
+
+	if (__builtin_expect(word >> 16 != slot->generation, 0))
+		return d9__emit_name_slow(slot, handle);
+	return word & 0xffff;
+}
+
+static inline uint8_t *d9__emit_head(struct d9__slot *slot, uint16_t type_id, uint64_t ns)
+{
+	uint8_t *p = slot->batch + (uint32_t)d9__emit_published(slot);
+	uint64_t delta = ns - slot->time_base;
+
+	/* Unsigned: a long gap and a time before the base are one comparison. */
+	if (__builtin_expect(delta > D9__WIRE_DELTA_MAX, 0)) {
+		p = d9__emit_reset_slow(slot, p, ns);
+		delta = 0;
+	}
+	slot->time_base = ns;
+	return d9__wire_put_event_head(p, type_id, (uint32_t)delta);
+}
+
+/* Publish the event that ends before |end|: from here on it survives the process. */
+static inline void d9__emit_leave(struct d9__slot *slot, const uint8_t *end)
+{
+	uint64_t events = d9__emit_published(slot) >> 32;
+	uint64_t bytes = (uint64_t)(end - slot->batch);
+
+	/* release: pairs with the acquire in d9__chunk_pin_open(), `dial9 status` and recovery */
+	atomic_store_explicit(&slot->published, (events + 1) << 32 | bytes, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}
+
+static inline void d9__emit_worker(struct d9__slot *slot, uint32_t worker,
+				   enum d9__worker_state state, uint64_t task)
+{
+	slot->worker = worker;
+	slot->worker_state = (uint8_t)state;
+	slot->task = task;
+}
+
+static inline uint8_t d9__emit_depth(unsigned depth)
+{
+	return depth > 255 ? 255 : (uint8_t)depth;
+}
+
+/* ---- the hot events ---- */
+
+static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				       unsigned depth, uint64_t task, uint32_t loc_name)
+{
+	uint32_t loc;
+	uint8_t *p;
+
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+		return;
+	loc = d9__emit_name(slot, loc_name);
+	p = d9__emit_head(slot, D9__EVENT_POLL_START, ns);
+	p = d9__varint_put(p, worker);
+	*p++ = d9__emit_depth(depth);
+	p = d9__varint_put(p, task);
+	p = d9__wire_put_u32(p, loc);
+	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
+	d9__emit_leave(slot, p);
+}
+
+static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
+{
+	uint8_t *p;
+
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+		return;
+	p = d9__emit_head(slot, D9__EVENT_POLL_END, ns);
+	p = d9__varint_put(p, worker);
+	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
+	d9__emit_leave(slot, p);
+}
+
+static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				 unsigned depth, uint64_t cpu_ns, uint32_t tid)
+{
+	uint8_t *p;
+
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+		return;
+	p = d9__emit_head(slot, D9__EVENT_PARK, ns);
+	p = d9__varint_put(p, worker);
+	*p++ = d9__emit_depth(depth);
+	p = d9__varint_put(p, cpu_ns);
+	p = d9__wire_put_u32(p, tid);
+	d9__emit_worker(slot, worker, D9__WORKER_PARKED, 0);
+	d9__emit_leave(slot, p);
+}
+
+static inline void d9__emit_unpark(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+				   unsigned depth, uint64_t cpu_ns, uint64_t sched_wait_ns,
+				   uint32_t tid)
+{
+	uint8_t *p;
+
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+		return;
+	p = d9__emit_head(slot, D9__EVENT_UNPARK, ns);
+	p = d9__varint_put(p, worker);
+	*p++ = d9__emit_depth(depth);
+	p = d9__varint_put(p, cpu_ns);
+	p = d9__varint_put(p, sched_wait_ns);
+	p = d9__wire_put_u32(p, tid);
+	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
+	d9__emit_leave(slot, p);
+}
+
+/* |target_worker|: the worker that issued the wake; 255 none.  |reason|: enum d9_wake_reason. */
+static inline void d9__emit_wake(struct d9__slot *slot, uint64_t ns, uint64_t waker,
+				 uint64_t woken, unsigned target_worker, unsigned reason)
+{
+	uint8_t *p;
+
+	if (__builtin_expect(atomic_load_explicit(&slot->busy, memory_order_relaxed) != 0, 0)) {
+		d9__emit_wake_side(slot, ns, waker, woken, target_worker, reason);
+		return;
+	}
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+		return;
+	p = d9__emit_head(slot, D9__EVENT_WAKE, ns);
+	p = d9__varint_put(p, waker);
+	p = d9__varint_put(p, woken);
+	*p++ = d9__emit_depth(target_worker);
+	*p++ = (uint8_t)reason;
+	d9__emit_leave(slot, p);
+}
+
+#endif /* D9_RECORD_EMIT_INL_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Event types: what the recorder itself writes as one table, and the program's own types. */
+
+#ifndef D9_RECORD_EVENT_TYPES_H
+#define D9_RECORD_EVENT_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/schema.h"
+
+/* Fixed for the process, so that batches of all threads agree.  0 is never used. */
+enum d9__event_type {
+	/* The hot ones: their schemas are in the preamble of every batch. */
+	D9__EVENT_POLL_START = 1,
+	D9__EVENT_POLL_END,
+	D9__EVENT_PARK,
+	D9__EVENT_UNPARK,
+	D9__EVENT_WAKE,
+	D9__EVENT_TASK_SPAWN,
+	D9__EVENT_TASK_TERMINATE,
+	D9__EVENT_HOT_LAST = D9__EVENT_TASK_TERMINATE,
+
+	/* Defined in a batch at their first use there. */
+	D9__EVENT_CLOCK_SYNC,
+	D9__EVENT_SEGMENT_METADATA,
+	D9__EVENT_QUEUE_SAMPLE,
+	D9__EVENT_RESOURCE_USAGE,
+	D9__EVENT_TCP_ACCEPT_QUEUE,
+	D9__EVENT_LOOP_TASKS,
+	D9__EVENT_MODULE,
+	D9__EVENT_LOSS,
+	D9__EVENT_HEALTH,
+	D9__EVENT_SPAN_CLOSE,
+	D9__EVENT_BUILTIN_END,
+
+	D9__EVENT_PROGRAM = 256, /* first id of the program's own types */
+};
+
+#define D9__TYPES_MAX 4096u /* ids below this */
+
+/* What a batch needs before the first event of a type: schema frame, then annotations frame. */
+struct d9__type_frames {
+	uint32_t len;
+	uint8_t bytes[];
+};
+
+/*
+ * Encode the frames of the built-in types and the preamble.  Idempotent.  0 or -ENOMEM.
+ * Called by d9__ring_start(); nothing below works before.
+ */
+int d9__event_types_init(void);
+
+/*
+ * A type id for |schema|, which is copied.  An equal schema gets the same id again.  Takes a
+ * mutex and allocates.  The id (256 or above), -EINVAL (field types, names), -ENOSPC (no id
+ * left), -E2BIG (the frames exceed 8 KiB), -ENOMEM.
+ */
+int d9__schema_register(const struct d9__schema *schema);
+
+/* The frames of |type_id|, borrowed for ever; NULL if there is no such type.  Any thread. */
+const struct d9__type_frames *d9__type_frames(uint32_t type_id);
+
+/* The schema of a built-in type; NULL if there is none. */
+const struct d9__schema *d9__builtin_schema(uint32_t type_id);
+
+/* Header and schemas of the hot types: the first |*len| bytes of every batch.  For ever. */
+const uint8_t *d9__preamble(size_t *len);
+
+/* The atfork handler's three. */
+void d9__event_types_fork_prepare(void);
+void d9__event_types_fork_parent(void);
+void d9__event_types_fork_child(void);
+
+#endif /* D9_RECORD_EVENT_TYPES_H */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gate: one word that says which groups of events are recorded now. */
+
+#ifndef D9_RECORD_GATE_H
+#define D9_RECORD_GATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum d9__gate_bit {
+	D9__GATE_LOOP = 1,  /* polls, parks, loop entry and exit */
+	D9__GATE_TASK = 2,  /* spawn, terminate */
+	D9__GATE_WAKE = 4,  /* wakes */
+	D9__GATE_EVENT = 8, /* the program's own events and spans */
+	D9__GATE_ALL = 15,
+};
+
+/*
+ * Never NULL: a static zero word until d9__gate_init().  Then a word on a page of its own that
+ * the kernel zeroes in every forked child, so that a child is silent from its first instruction
+ * even where no atfork handler runs.
+ */
+extern _Atomic(uint32_t) *_Atomic d9__gate;
+
+/* Relaxed: pairs with nothing; a switch may be seen one event late. */
+static inline uint32_t d9__gate_bits(void)
+{
+	return atomic_load_explicit(atomic_load_explicit(&d9__gate, memory_order_relaxed),
+				    memory_order_relaxed);
+}
+
+/* Is any of |bits| recorded?  The first thing every hook asks. */
+static inline bool d9__gate_open(uint32_t bits)
+{
+	return __builtin_expect((d9__gate_bits() & bits) != 0, 1);
+}
+
+/*
+ * Allocate the page; the gate stays closed.  Idempotent.  0 or -ENOMEM.  Where the kernel has no
+ * MADV_WIPEONFORK the atfork handler has to close the gate in the child.
+ */
+int d9__gate_init(void);
+
+/* Record exactly the groups in |bits| from now on.  No effect before d9__gate_init(). */
+void d9__gate_set(uint32_t bits);
+
+#endif /* D9_RECORD_GATE_H */

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ring file: the shared mapping that holds all that a recorder has not written yet.
+ *
+ *     0       header: who we are, sizes          written at start
+ *     4 KiB   control words                      written by `dial9 enable|disable|rotate|dump`
+ *     8 KiB   health                             written by the flush thread
+ *    16 KiB   queues |free| and |full|           chunk numbers
+ *    60 KiB   losses of no slot in particular
+ *    64 KiB   1024 slots of 128 bytes
+ *   192 KiB   losses of each slot, by cause
+ *   384 KiB   chunks of 64 KiB
+ *
+ * It outlives the process: a kill leaves every published event in it.  All integers are of the
+ * host's byte order; pointers in slots mean something to their process only.  Whoever reads
+ * somebody else's ring checks every number.
+ */
+
+#ifndef D9_RECORD_RING_FILE_H
+#define D9_RECORD_RING_FILE_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/clock.h"
+
+#define D9__RING_MAGIC       "D9RING\0\1"
+#define D9__RING_LAYOUT      1
+#define D9__RING_CONTROL_AT  0x1000
+#define D9__RING_HEALTH_AT   0x2000
+#define D9__RING_FREE_AT     0x4000
+#define D9__RING_FULL_AT     0x9000
+#define D9__RING_LOSS_AT     0xf000 /* of the process */
+#define D9__RING_SLOTS_AT    0x10000
+#define D9__RING_LOSSES_AT   0x30000 /* of the slots */
+#define D9__RING_CHUNKS_AT   0x60000
+#define D9__RING_EXTENT      0x100000 /* the ring grows by this */
+
+#define D9__SLOT_COUNT       1024
+#define D9__CHUNK_SIZE       0x10000
+#define D9__CHUNKS_MAX       2048 /* 128 MiB: what a queue holds */
+#define D9__CHUNKS_FIRST     8    /* allocated at start */
+#define D9__CHUNKS_MIN       4    /* fewer than this and there is no ring */
+#define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
+
+/* Why events were lost.  The order is the ring's layout; names go to the trace. */
+enum d9__loss_cause {
+	D9__LOSS_OVERRUN,     /* a thread took the oldest full chunk because none was free */
+	D9__LOSS_NO_CHUNK,    /* not even that */
+	D9__LOSS_NO_SLOT,     /* over 1024 threads at once; of the process */
+	D9__LOSS_DISK,        /* could not be written; counted by the flush thread */
+	D9__LOSS_REENTRANT,   /* from a signal handler, and not of a kind the side ring takes */
+	D9__LOSS_SIDE_RING,   /* the side ring was full */
+	D9__LOSS_THREAD_EXIT, /* after the slot was given back; of the process */
+	D9__LOSS_TOO_BIG,     /* longer than an event may be */
+	D9__LOSS_CAUSES,
+};
+
+/* "overrun", "no_chunk", ...; for RecorderLossEvent and `dial9 status`. */
+extern const char *const d9__loss_names[D9__LOSS_CAUSES];
+
+/* Any thread adds; the flush thread takes.  Relaxed: the counts order nothing. */
+struct d9__loss {
+	_Atomic(uint64_t) events; /* since start, never reset */
+	_Atomic(uint64_t) from_ns, to_ns; /* hull since the flush thread last looked; 0 = none */
+};
+
+struct d9__losses {
+	struct d9__loss cause[D9__LOSS_CAUSES];
+};
+
+enum d9__ring_kind {
+	D9__RING_AUTO, /* shm, then memfd, then anonymous */
+	D9__RING_SHM,
+	D9__RING_MEMFD,
+	D9__RING_ANON,
+	D9__RING_DISK, /* in the trace directory: survives the machine as far as written back */
+};
+
+/* At 0.  Written at start, before the magic; afterwards only |chunk_count| changes. */
+struct d9__ring_header {
+	char magic[8]; /* written last */
+	uint32_t layout;
+	uint32_t kind; /* enum d9__ring_kind */
+	uint32_t slot_count;
+	uint32_t chunk_size;
+	uint32_t chunks_at;
+	uint32_t chunks_max;
+	_Atomic(uint32_t) chunk_count; /* allocated and mapped; release by d9__ring_grow() */
+	uint32_t pid;
+	uint64_t start_time; /* of the process, in clock ticks after boot: field 22 of /proc/PID/stat */
+	char kernel_boot_id[40];
+	char boot_id[32];
+	struct d9__anchor anchor;
+	char service[256];
+	char trace_dir[1024];
+};
+
+/* At 4 KiB.  Outside tools write the first group and wake |futex|; the flush thread acknowledges. */
+struct d9__ring_control {
+	_Atomic(uint32_t) futex;  /* incremented with every request; FUTEX_WAKE follows */
+	_Atomic(uint32_t) wanted; /* 0 as started, 1 enable, 2 disable */
+	_Atomic(uint32_t) rotate_requested, dump_requested;
+	_Atomic(uint64_t) dump_window_ns;
+	char dump_dir[1024];
+
+	/* Flush thread. */
+	_Alignas(64) _Atomic(uint32_t) wanted_done;
+	_Atomic(uint32_t) rotate_done, dump_done;
+	_Atomic(int32_t) dump_error;
+};
+
+enum d9__ring_state {
+	D9__STATE_STARTING,
+	D9__STATE_RECORDING,
+	D9__STATE_FLIGHT,
+	D9__STATE_DISABLED,
+	D9__STATE_PAUSED, /* cannot write; see |error| */
+	D9__STATE_STOPPING,
+	D9__STATE_STOPPED,
+};
+
+/*
+ * At 8 KiB.  Written by the flush thread: |seq| is odd meanwhile.  Events and losses are not
+ * here: the reader sums them from the slots.
+ */
+struct d9__ring_health {
+	_Atomic(uint32_t) seq;
+	uint32_t state; /* enum d9__ring_state */
+	uint64_t state_since_ns;
+	uint64_t tick_ns; /* heartbeat: the last tick */
+	uint64_t ticks;
+	uint64_t events_written, bytes_recorded, bytes_written, chunks_written;
+	uint64_t segments, segment_number, retained_bytes, budget_bytes;
+	uint64_t last_success_ns;
+	uint64_t error_ns, error_count;
+	int32_t error;      /* errno of the last failed write, 0 = none yet */
+	uint32_t full_high; /* most chunks that ever waited in |full| */
+	uint32_t gate;      /* bits wanted */
+	uint32_t clock_kind;
+	uint64_t clock_steps, clock_bracket_ns;
+	double ns_per_tick;
+	char error_op[32]; /* "open", "write", "rename" ... */
+	char clock_reason[64];
+	char segment[256];
+};
+
+/* Bounded, many to many, of chunk numbers.  See the notes at the top of chunk.c. */
+struct d9__queue_cell {
+	_Atomic(uint32_t) seq;
+	uint32_t value;
+};
+
+struct d9__queue {
+	_Alignas(64) _Atomic(uint32_t) tail; /* next to push */
+	_Alignas(64) _Atomic(uint32_t) head; /* next to pop */
+	_Alignas(64) struct d9__queue_cell cell[D9__CHUNKS_MAX];
+};
+
+static_assert(sizeof(struct d9__ring_header) <= 0x1000, "header fits its page");
+static_assert(sizeof(struct d9__ring_control) <= 0x1000, "control words fit their page");
+static_assert(sizeof(struct d9__ring_health) <= 0x2000, "health fits its pages");
+static_assert(D9__RING_FREE_AT + sizeof(struct d9__queue) <= D9__RING_FULL_AT, "queue free fits");
+static_assert(D9__RING_FULL_AT + sizeof(struct d9__queue) <= D9__RING_LOSS_AT, "queue full fits");
+static_assert(sizeof(struct d9__losses) == 192, "recovery and status know this size");
+static_assert(D9__RING_LOSSES_AT + D9__SLOT_COUNT * sizeof(struct d9__losses) ==
+		      D9__RING_CHUNKS_AT, "losses fill their range");
+static_assert((D9__CHUNKS_MAX & (D9__CHUNKS_MAX - 1)) == 0, "queue positions are masked");
+
+struct d9__ring_options {
+	enum d9__ring_kind kind;
+	size_t max_bytes;      /* of chunks; DIAL9_RING_MB, 0 = 32 MiB; at most 128 MiB are used */
+	const char *boot_id;   /* BOOT_ID of the namespace: names the directory in /dev/shm */
+	const char *trace_dir; /* absolute; where recovery belongs, and the place of kind DISK */
+	const char *service;
+};
+
+/* This process's ring.  |base| is NULL until d9__ring_start() and never unmapped afterwards. */
+struct d9__ring {
+	uint8_t *base;
+	size_t reserved;  /* bytes of address space */
+	int fd;           /* for growing and flock(2); -1 if anonymous.  Owned by the recorder */
+	uint32_t chunks_max;
+	struct d9__ring_header *header;
+	struct d9__ring_control *control;
+	struct d9__ring_health *health;
+	struct d9__queue *free, *full;
+	struct d9__slot *slots;
+	struct d9__losses *losses;      /* of slot i: losses[i] */
+	struct d9__losses *proc_losses; /* of no slot */
+	char path[128 + 1024];          /* "" if it has no name */
+	char why[96];                   /* why not the first choice, "" if it is; for the status */
+};
+extern struct d9__ring d9__ring;
+
+/*
+ * Create and map the ring with its first chunks.  Tries the places of |options->kind| in turn.
+ * Idempotent while a ring exists: a recorder that starts again goes on in the old one.
+ * 0, -ENOMEM, -EINVAL, or the errno of the last place tried.  Not async-signal-safe.
+ */
+int d9__ring_start(const struct d9__ring_options *options);
+
+/*
+ * Map the next extent if fewer than D9__CHUNKS_AHEAD chunks are free and the cap allows it.
+ * 1 grown, 0 not needed or at the cap, -errno.  Flush thread only; may take 0.6 ms.
+ */
+int d9__ring_grow(void);
+
+/*
+ * Give the ring's descriptor another number: the flush thread calls it after it has moved to a
+ * descriptor table of its own and duplicated |d9__ring.fd| there.
+ */
+void d9__ring_adopt_fd(int fd);
+
+/* Remove the ring's name (and its directory, if empty): nothing is left to recover. */
+void d9__ring_unlink(void);
+
+/*
+ * In a forked child: stop knowing the parent's ring.  Its address range is replaced by private
+ * zero pages, so that a pointer somebody still holds can neither change the parent's trace nor
+ * crash; slots, names and clock start afresh.  The names table survives.  Async-signal-safe.
+ */
+void d9__ring_forget_in_child(void);
+
+/* Count |events| lost.  |slot| is the index of the slot, or -1 for the process.  Any thread. */
+void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t from_ns,
+		  uint64_t to_ns);
+
+/*
+ * What slot |slot| (-1: the process) lost for |cause| beyond |seen| events.  0 if nothing; else
+ * their number, and the hull of their times, which starts anew.  Flush thread only.
+ */
+uint64_t d9__loss_take(int slot, enum d9__loss_cause cause, uint64_t seen, uint64_t *from_ns,
+		       uint64_t *to_ns);
+
+#endif /* D9_RECORD_RING_FILE_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Side ring: records of a slot that a signal handler made while the slot was being written.
+ *
+ * One chunk of the ring file per slot, taken at the first such event.  Producers are the owner
+ * thread and the handlers that interrupt it, nested to any depth; the consumer is the flush
+ * thread.  A record's length word is stored last, so the consumer stops at a record that is not
+ * complete, and clears what it took.
+ */
+
+#ifndef D9_RECORD_SIDE_RING_H
+#define D9_RECORD_SIDE_RING_H
+
+#include <stdint.h>
+
+struct d9__slot;
+
+#define D9__SIDE_PAYLOAD_MAX 1024u
+
+/* One event: its fields in wire form.  It uses no pooled names. */
+struct d9__side_record {
+	uint32_t type_id;
+	uint32_t len;
+	uint64_t ns;
+	uint8_t payload[D9__SIDE_PAYLOAD_MAX];
+};
+
+/*
+ * Reserve room for |max| bytes of fields.  NULL: no ring or no room; counted as `side_ring` (or
+ * `too_big`).  Async-signal-safe, nests.
+ */
+uint8_t *d9__side_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, uint32_t max);
+
+/* The fields of the record begun last end at |end|. */
+void d9__side_end(struct d9__slot *slot, const uint8_t *end);
+
+/* Flush thread: the oldest record of slot |slot|.  1 and |*record|, 0 if none is complete. */
+int d9__side_take(uint32_t slot, struct d9__side_record *record);
+
+#endif /* D9_RECORD_SIDE_RING_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slot: a writer's place in the ring file.  Which chunk is open, how much of it is published,
+ * the clock's conversion, what the worker was last seen doing.  Outlives the thread that uses it.
+ */
+
+#ifndef D9_RECORD_SLOT_H
+#define D9_RECORD_SLOT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/clock.h"
+#include "record/ring_file.h"
+
+#define D9__WORKER_NONE UINT32_C(0xffff) /* no event with a worker id was written yet */
+
+/* What the last event said about the worker: the entry state of the next chunk. */
+enum d9__worker_state {
+	D9__WORKER_UNKNOWN,
+	D9__WORKER_RUNNING, /* after Unpark or PollEnd */
+	D9__WORKER_POLLING, /* after PollStart */
+	D9__WORKER_PARKED,  /* after Park */
+};
+
+enum d9__slot_state {
+	D9__SLOT_FREE, /* never used */
+	D9__SLOT_IDLE, /* its thread ended; may hold an open chunk for the next one */
+	D9__SLOT_TAKEN,
+};
+
+struct d9__slot {
+	/*
+	 * All that recording an event reads and writes.  Owner thread only, except |published|
+	 * and |busy|.  A slot of zeros is valid: every event finds no room and takes the slow half.
+	 */
+	uint8_t *batch; /* first byte of the open batch, behind the chunk header */
+	/*
+	 * Bytes of the batch in the low half, its events in the high half; 0 = no open chunk.
+	 * Written by the owner (release), read by flush, status and recovery (acquire).
+	 */
+	_Atomic(uint64_t) published;
+	uint64_t time_base;     /* of the wire: deltas count from here; 0 in a new batch */
+	uint64_t last_ns;       /* stamps do not go below */
+	uint64_t base_ticks;    /* the conversion, see clock.h */
+	uint64_t base_ns;
+	uint32_t *names;        /* handle -> generation and wire id; types follow, see names.h */
+	uint32_t mult;
+	uint16_t generation;    /* of the open chunk; never 0 while one is open */
+	_Atomic(uint8_t) busy;  /* an event is being written; seen by signal handlers of this thread */
+	uint8_t clock;          /* enum d9__clock_kind */
+
+	/* Cold.  Owner thread only, unless atomic. */
+	_Atomic(uint64_t) owner; /* state in the high half, tid in the low half */
+	_Atomic(uint64_t) open;  /* serial in the high half, chunk number + 1 in the low; 0 = none */
+	uint64_t task;           /* worker state POLLING: which task */
+	uint32_t worker;
+	uint32_t serial;         /* of the newest chunk; counts per slot, from 1 */
+	uint32_t clock_seq;      /* of the conversion that was copied */
+	uint8_t worker_state;    /* enum d9__worker_state */
+	uint8_t no_ticks;        /* the kernel forbids this thread to read ticks */
+	uint8_t unused[2];
+	_Atomic(uint32_t) side;  /* chunk number + 1 of the side ring; 0 = none yet */
+	uint32_t side_open;      /* innermost record being made in the side ring; owner and handlers */
+	uint32_t name_count;     /* wire ids given out in the open chunk */
+	uint64_t reserved[1];
+};
+
+static_assert(offsetof(struct d9__slot, owner) == 64, "one line for all that an event touches");
+static_assert(sizeof(struct d9__slot) == 128, "recovery and status know this size");
+static_assert(D9__RING_SLOTS_AT + D9__SLOT_COUNT * sizeof(struct d9__slot) == D9__RING_LOSSES_AT,
+	      "slots fill their range");
+
+/* NULL: this thread has no slot yet.  Below D9__SLOT_SENTINELS: it gets none any more. */
+extern __thread struct d9__slot *d9__slot_tls D9_TLS;
+
+#define D9__SLOT_BUSY_TAKING ((struct d9__slot *)1) /* inside d9__slot_self_slow() */
+#define D9__SLOT_EXITED      ((struct d9__slot *)2) /* given back */
+#define D9__SLOT_SENTINELS   ((uintptr_t)8)
+
+struct d9__slot *d9__slot_self_slow(void);
+
+/*
+ * This thread's slot; takes one at the first call (a few us, once).  NULL: the event is lost and
+ * was counted.  Keeps errno.  Ask the gate first.
+ */
+static inline struct d9__slot *d9__slot_self(void)
+{
+	struct d9__slot *slot = d9__slot_tls;
+
+	if (__builtin_expect((uintptr_t)slot < D9__SLOT_SENTINELS, 0))
+		return d9__slot_self_slow();
+	return slot;
+}
+
+/* Stamp: ns of CLOCK_MONOTONIC, never below this slot's previous stamp. */
+static inline uint64_t d9__slot_now(struct d9__slot *slot)
+{
+	if (__builtin_expect(slot->clock == D9__CLOCK_TICKS, 1)) {
+		uint64_t dt = d9__clock_ticks() - slot->base_ticks;
+
+		if (__builtin_expect(dt < atomic_load_explicit(&d9__clock_hot.valid,
+							       memory_order_relaxed), 1)) {
+			uint64_t ns = slot->base_ns +
+				      (dt * slot->mult >>
+				       atomic_load_explicit(&d9__clock_hot.shift,
+							    memory_order_relaxed));
+
+			if (__builtin_expect(ns >= slot->last_ns, 1)) {
+				slot->last_ns = ns;
+				return ns;
+			}
+		}
+	}
+	return d9__clock_slot_now_slow(slot);
+}
+
+static inline uint32_t d9__slot_index(const struct d9__slot *slot)
+{
+	return (uint32_t)(slot - d9__ring.slots);
+}
+
+/* Kernel id of the thread that took the slot last; 0 = none. */
+static inline uint32_t d9__slot_tid(const struct d9__slot *slot)
+{
+	return (uint32_t)atomic_load_explicit(&slot->owner, memory_order_relaxed);
+}
+
+/*
+ * Call |fn| on a thread that ends, before its slot is given back, while it can still record:
+ * to close the worker.  At most 4 functions, registered before recording starts.  0 or -ENOSPC.
+ */
+int d9__slot_on_exit(void (*fn)(void));
+
+/* Give this thread's slot back at once, as its end would.  The next event takes one again. */
+void d9__slot_give_back(void);
+
+/* Slots ever used: those that a reader has to look at are [0, high). */
+uint32_t d9__slot_high(void);
+
+/*
+ * Return slots to the pool whose thread is gone without a destructor (raw exit), and that
+ * recorded nothing for 10 s.  Flush thread, now and then: one system call per quiet slot.
+ * Returns how many.
+ */
+unsigned d9__slot_reclaim_dead(uint64_t now_ns);
+
+/*
+ * Seal the open chunks of idle slots, so that flush can take and free them, while fewer than
+ * |wanted_free| chunks are free.  Flush thread.  Returns how many.
+ */
+unsigned d9__slot_seal_idle(uint32_t wanted_free);
+
+/* Ring was forgotten in a child: this thread has no slot, no pthread key value, no side ring. */
+void d9__slot_forget_in_child(void);
+
+#endif /* D9_RECORD_SLOT_H */
