@@ -5,17 +5,17 @@
 #	tests/run.sh [--build DIR] [--quick]
 #
 # --build DIR   where to build [a temporary folder, removed afterwards]
-# --quick       `make check` only: no sanitizers, no distcheck
+# --quick       `make check` with gcc only: no sanitizers, no clang, no distcheck
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-build= quick=no
+build='' quick=no
 while [ $# -gt 0 ]; do
 	case $1 in
 	--build) build=$2 && shift ;;
 	--quick) quick=yes ;;
 	*)
-		sed -n '2,8s/^# \{0,1\}//p' "$0"
+		sed -n '3,8s/^# \{0,1\}//p' "$0"
 		exit 2
 		;;
 	esac
@@ -28,59 +28,75 @@ keep=yes
 	build=$(mktemp -d) keep=no
 }
 mkdir -p "$build"
+build=$(cd "$build" && pwd)
 results=$build/results
 : >"$results"
-trap '[ $keep = yes ] || rm -rf "$build"' EXIT
+# distcheck leaves its tree read-only when it fails
+trap '[ $keep = yes ] || { chmod -R u+w "$build"; rm -rf "$build"; }' EXIT
 
-# stage NAME COMMAND...: one line in the results; its output only if it failed.
+# stage NAME COMMAND...: one result; the end of its output only if it failed.
 stage() {
 	name=$1
 	shift
-	printf '%s\n' "== $name"
+	printf '== %s\n' "$name"
 	if (cd "$build" && "$@") >"$build/stage.log" 2>&1; then
 		echo "PASS: $name" >>"$results"
 	else
-		tail -n 200 "$build/stage.log"
+		tail -n 100 "$build/stage.log"
 		echo "FAIL: $name" >>"$results"
 		return 1
 	fi
 }
 
-# check DIR: `make check` there; every test's own result counts.
-check() {
-	printf '%s\n' "== make check in ${1##*/}"
-	make -C "$1" -k -j"$(nproc)" check >"$1/check.log" 2>&1 || true
-	grep -E '^(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR): ' "$1/check.log" |
-		sed "s|: |: ${1##*/}: |" >>"$results" || true
-	if ! grep -qE '^# TOTAL:' "$1/check.log"; then
-		tail -n 60 "$1/check.log"
-		echo "FAIL: ${1##*/}: make check did not finish" >>"$results"
-	fi
-	for log in $(grep -lE '^(FAIL|ERROR) ' $(find "$1" -name '*.trs' | sed 's/trs$/log/') \
-		/dev/null 2>/dev/null); do
-		printf '%s\n' "---- $log" && tail -n 60 "$log"
-	done
-	for trs in $(grep -lE '^:test-result: SKIP' $(find "$1" -name '*.trs') /dev/null); do
-		printf 'skipped: %s: %s\n' "$(basename "${trs%.trs}")" \
-			"$(grep -v '^$' "${trs%.trs}.log" | tail -n 2 | head -n 1)"
-	done
-}
-
+# configure_and_build DIR ARG...
 configure_and_build() {
-	mkdir -p "$build/$1"
-	cd "$build/$1"
+	mkdir -p "$1"
+	cd "$1"
 	shift
 	"$top/configure" --enable-werror "$@"
 	make -j"$(nproc)"
 }
 
-[ -x "$top/configure" ] || stage "autoreconf" autoreconf -fi "$top"
-stage "build with gcc" configure_and_build gcc &&
-	check "$build/gcc"
+# check DIR ARG...: `make check` there; each test's own result counts.
+check() {
+	where=$1
+	shift
+	printf '== make check in %s\n' "$where"
+	make -C "$build/$where" -k -j"$(nproc)" check "$@" >"$build/$where/check.log" 2>&1 || true
+	grep -E '^(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR): ' "$build/$where/check.log" |
+		sed "s|: |: $where: |" >>"$results" || true
+	grep -qE '^# TOTAL:' "$build/$where/check.log" || {
+		tail -n 60 "$build/$where/check.log"
+		echo "FAIL: $where: make check did not finish" >>"$results"
+	}
+	find "$build/$where" -name '*.trs' | sort | while read -r trs; do
+		log=${trs%trs}log
+		case $(sed -n 's/^:test-result: //p' "$trs") in
+		*FAIL* | *ERROR*) printf -- '---- %s\n' "$log" && tail -n 60 "$log" ;;
+		*SKIP*) echo "skipped: ${log#"$build/"}: $(grep -v '^SKIP' "$log" | tail -n 1)" ;;
+		esac
+	done
+}
+
+# shell_scripts: the ones that git knows, or all of a tarball.
+shell_scripts() {
+	(git -C "$top" ls-files '*.sh' .ci/run 2>/dev/null || find "$top" -name '*.sh') |
+		sed "s|^\([^/]\)|$top/\1|" | xargs shellcheck -x -P "$top" -e SC1091,SC2154,SC2086
+}
+
+if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; then
+	stage "autoreconf" autoreconf -fi "$top"
+fi
+stage "build with gcc" configure_and_build gcc && check gcc
 if [ $quick = no ]; then
+	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1
+	stage "build with ASan and UBSan" configure_and_build asan \
+		--enable-sanitizer=address,undefined && check asan
+	stage "build with TSan" configure_and_build tsan --enable-sanitizer=thread &&
+		check tsan TESTS="$(cd "$build/tsan" && make -s print-thread-tests)"
 	stage "build with clang" configure_and_build clang CC=clang CXX=clang++ || true
-	stage "distcheck" make -C "$build/gcc" distcheck \
-		AM_DISTCHECK_CONFIGURE_FLAGS='--enable-werror --with-libevent' TESTS= || true
+	stage "shellcheck" shell_scripts || true
+	stage "distcheck" make -C "$build/gcc" distcheck || true
 fi
 
 passed=$(grep -c '^PASS' "$results" || true)

@@ -6,9 +6,9 @@ set -eu
 
 build='gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev libjson-c-dev
 	libdw-dev libevent-dev'
-demo='memcached apache2-utils libevent-dev python3'
+demo='memcached apache2-utils libevent-dev'
 test='libcunit1-dev memcached apache2-utils tmux valgrind gdb strace nodejs clang git binutils
-	libclang-rt-14-dev xz-utils python3 procps'
+	libclang-rt-14-dev xz-utils procps shellcheck'
 
 missing=
 for set; do
