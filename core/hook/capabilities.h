@@ -7,8 +7,8 @@
  *	loop.libevent.degraded      no unique deadline offset; 2 slots refused   (empty: nothing)
  *	loop.libevent.stubs_full    17
  *
- * Setting is cheap and may be done under any lock; publishing hands changed keys to the recorder
- * and is done at attach and once per tick of the flush thread.
+ * Setting is cheap and may be done under any lock; publishing hands the keys to the recorder, which
+ * writes what changed, and is done at attach and once per tick of the flush thread.
  */
 
 #ifndef D9_HOOK_CAPABILITIES_H
@@ -34,7 +34,6 @@ struct d9__capability {
 struct d9__capability_counter {
 	const char *key;
 	_Atomic(uint32_t) *count; /* borrowed for ever, read when published */
-	uint32_t published;       /* value the recorder has; UINT32_MAX: none yet */
 };
 
 /* An adapter defines one, static: { .library = "libevent" } plus D9__CAPABILITIES_INIT. */
@@ -50,7 +49,6 @@ struct d9__capabilities {
 	unsigned n_reasons;
 	struct d9__capability_counter counters[D9__COUNTERS_MAX];
 	unsigned n_counters;
-	bool version_changed, list_changed, reasons_changed;
 };
 
 #define D9__CAPABILITIES_INIT(name)                                                                \
@@ -59,37 +57,37 @@ struct d9__capabilities {
 	}
 
 /* Key `version`; copied, cut to 63 bytes. */
-void d9__capabilities_set_version(struct d9__capabilities *caps, const char *version);
+D9_API void d9__capabilities_set_version(struct d9__capabilities *caps, const char *version);
 
 /* Say "key=text"; a later text for the same key replaces the earlier.  Both borrowed for ever. */
-void d9__capability_set(struct d9__capabilities *caps, const char *key, const char *text);
+D9_API void d9__capability_set(struct d9__capabilities *caps, const char *key, const char *text);
 
 /* The text of |key|, borrowed for ever; NULL if it was never set. */
-const char *d9__capability(struct d9__capabilities *caps, const char *key);
+D9_API const char *d9__capability(struct d9__capabilities *caps, const char *key);
 
 /* Name one thing that is missing, once; |reason| is borrowed for ever and holds no ';'. */
-void d9__capability_degrade(struct d9__capabilities *caps, const char *reason);
+D9_API void d9__capability_degrade(struct d9__capabilities *caps, const char *reason);
 
 /*
  * Publish *|count| as key `loop.<library>.<key>` from now on, once it is not 0; both borrowed for
  * ever.
  */
-void d9__capability_count(struct d9__capabilities *caps, const char *key,
+D9_API void d9__capability_count(struct d9__capabilities *caps, const char *key,
 				 _Atomic(uint32_t) *count);
 
 /*
  * The comma list as it stands.  Writes at most |len| bytes with the final NUL; returns the length
  * without a cut.
  */
-size_t d9__capabilities_text(struct d9__capabilities *caps, char *buf, size_t len);
+D9_API size_t d9__capabilities_text(struct d9__capabilities *caps, char *buf, size_t len);
 
 /*
- * Hand what changed to the recorder as metadata.  Not from a hook under a loop's lock.  Any
+ * Hand all keys to the recorder as metadata.  Not from a hook under a loop's lock.  Any
  * thread.  No errno is changed.
  */
-void d9__capabilities_publish(struct d9__capabilities *caps);
+D9_API void d9__capabilities_publish(struct d9__capabilities *caps);
 
 /* Publish |caps| at every tick of the flush thread from now on. */
-void d9__capabilities_follow(struct d9__capabilities *caps);
+D9_API void d9__capabilities_follow(struct d9__capabilities *caps);
 
 #endif /* D9_HOOK_CAPABILITIES_H */

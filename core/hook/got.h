@@ -24,6 +24,8 @@
 
 #include "hook/images.h"
 
+#define D9__GOT_HOOKS_MAX 128
+
 /* Where a hooked name's slots may be swapped. */
 enum d9__got_place {
 	D9__GOT_IN_LIBRARY = 1, /* in the loop library itself: its internal calls */
@@ -92,11 +94,11 @@ struct d9__got_table {
 	/* The engine's. */
 	struct d9__got_counts counts;
 	struct d9__got_table *next;
-	uint64_t filter[4];
-	_Atomic(bool) installed;
+	unsigned id;                /* its bit in the sets of settled modules */
+	uint8_t lookup[4 * D9__GOT_HOOKS_MAX]; /* open addressing by name: hook + 1; 0 free */
+	unsigned n_images;          /* mapped when the real functions were last looked for */
+	bool registered, indexed;
 };
-
-#define D9__GOT_HOOKS_MAX 128
 
 /*
  * Find the library, resolve the real functions, swap the slots; from then on rescans include
@@ -111,13 +113,13 @@ struct d9__got_table {
  *
  * Any thread; not under a loop library's lock; not async-signal-safe.
  */
-int d9__got_install(struct d9__got_table *table);
+D9_API int d9__got_install(struct d9__got_table *table);
 
 /*
  * Were modules loaded or unloaded since the last pass, or does a pass want its second look?
  * About 10 ns: the loader's counters.  Not under a loop library's lock.
  */
-bool d9__got_rescan_due(void);
+D9_API bool d9__got_rescan_due(void);
 
 /*
  * If due: swap slots of new modules for all installed tables, verify those of earlier passes,
@@ -126,18 +128,47 @@ bool d9__got_rescan_due(void);
  *
  * For loop entry, triggers, and d9__tick_add(); not under a loop library's lock.
  */
-bool d9__got_rescan(void);
+D9_API bool d9__got_rescan(void);
 
 /* d9__got_rescan(), but looks at most every 10 ms: for park hooks.  |now_ns|: any stamp. */
-void d9__got_rescan_paced(uint64_t now_ns);
+D9_API void d9__got_rescan_paced(uint64_t now_ns);
 
 /* Put the real functions back where the slot is still ours.  For tests and failed attaches. */
-void d9__got_restore(struct d9__got_table *table);
+D9_API void d9__got_restore(struct d9__got_table *table);
 
-/* For hooks entered before their real function is known: find it now.  NULL: still unknown. */
-void *d9__got_real(struct d9__got_table *table, const char *name);
+/*
+ * For a hook that is entered before its real function is known (the library came later): look
+ * for all of the table's now.  0, or -ENOENT if the library is not mapped.  Takes the loader's
+ * load lock.
+ */
+D9_API int d9__got_resolve(struct d9__got_table *table);
 
-/* Replaces mprotect(2) in tests of its refusal. */
+/* ---- for tests ---- */
+
+/* mprotect(2), replaced by tests of its refusal. */
 extern int (*d9__got_protect)(void *addr, size_t len, int prot);
+
+/* What a word's present value asks for. */
+enum d9__got_verdict {
+	D9__GOT_SWAP,    /* holds the real function */
+	D9__GOT_BIND,    /* not bound yet: points into its own module */
+	D9__GOT_ADOPT,   /* another's function, which becomes the real one */
+	D9__GOT_OURS,    /* swapped before */
+	D9__GOT_FOREIGN, /* another's function; not ours to change */
+	D9__GOT_LATER,   /* not relocated yet */
+	D9__GOT_LEAVE,   /* none of our business */
+};
+
+/* All that the verdict depends on. */
+struct d9__got_word {
+	const void *value, *real, *replacement;
+	unsigned place;      /* of the hook */
+	bool absolute;       /* a plain word of data, not a slot of the GOT */
+	bool only_bound;     /* only words that hold the real function count in this module */
+	bool in_own_module;  /* |value| points into the module that holds the word */
+	bool in_any_module;
+};
+
+enum d9__got_verdict d9__got_judge(const struct d9__got_word *word);
 
 #endif /* D9_HOOK_GOT_H */

@@ -70,14 +70,22 @@ static inline bool d9__images_contain(const struct d9__images *images, const voi
  * Takes the loader's lock for a moment, and its load lock to pin a module seen for the first
  * time, so not under a loop library's lock.  Any thread.
  */
-unsigned d9__images_refresh(struct d9__images *images);
+D9_API unsigned d9__images_refresh(struct d9__images *images);
 
 /*
  * The library's own function |name|: only an address inside one of its images counts; an own
  * export, another tracer's or an embedded copy's never does.  NULL if there is none.  Locks as
  * d9__images_refresh(), which must have found the images.  Any thread.
  */
-void *d9__images_resolve(struct d9__images *images, const char *name);
+D9_API void *d9__images_resolve(struct d9__images *images, const char *name);
+
+/* The same for |n| names in one go. */
+struct d9__image_symbol {
+	const char *name;
+	void *address; /* result, or NULL */
+};
+D9_API void d9__images_resolve_all(struct d9__images *images, struct d9__image_symbol *symbols,
+				   size_t n);
 
 /* The address range of one mapped module. */
 struct d9__module_range {
@@ -86,15 +94,18 @@ struct d9__module_range {
 };
 
 /* Find the module that holds |addr|.  False: no module does (a closure made at run time). */
-bool d9__module_range_of(const void *addr, struct d9__module_range *out);
+D9_API bool d9__module_range_of(const void *addr, struct d9__module_range *out);
+
+/* How many modules the loader has unmapped so far: ranges seen earlier may be stale. */
+D9_API uint64_t d9__module_unloads(void);
 
 /* The function |name| that the module holding |addr| defines itself, or NULL. */
-void *d9__module_definition(const void *addr, const char *name);
+D9_API void *d9__module_definition(const void *addr, const char *name);
 
 /*
  * The first module in scope order, behind the one that holds |self|, that defines |name|: what
  * RTLD_NEXT would give |self|.  NULL if there is none.
  */
-void *d9__module_next_definition(const void *self, const char *name);
+D9_API void *d9__module_next_definition(const void *self, const char *name);
 
 #endif /* D9_HOOK_IMAGES_H */

@@ -32,17 +32,17 @@
  * Copy |len| bytes from |from|, which may be unmapped.  0; -EFAULT; -EPERM or -ENOSYS if the
  * system call is refused (seccomp), and then no probe works.
  */
-int d9__probe_copy(void *to, const void *from, size_t len);
+D9_API int d9__probe_copy(void *to, const void *from, size_t len);
 
 /*
  * Bytes of heap object |object| that may be scanned, by malloc_usable_size(); 0 if that size is
  * not plausible for a loop (outside D9__PROBE_WINDOW_MIN..MAX).  Meaningless for an object of a
  * custom allocator: use d9__probe_readable().
  */
-size_t d9__probe_window(const void *object);
+D9_API size_t d9__probe_window(const void *object);
 
 /* Bytes from |object| on, at most |max|, that can be read now.  For custom allocators. */
-size_t d9__probe_readable(const void *object, size_t max);
+D9_API size_t d9__probe_readable(const void *object, size_t max);
 
 /* About 10 KiB: static or on the heap, not on a callback's stack. */
 struct d9__probe {
@@ -55,40 +55,40 @@ struct d9__probe {
 };
 
 /* |window| is cut to D9__PROBE_WINDOW_MAX; |unit| is 4 or 8 (field sizes of ints and words). */
-void d9__probe_init(struct d9__probe *probe, const void *object, size_t window, size_t unit);
+D9_API void d9__probe_init(struct d9__probe *probe, const void *object, size_t window, size_t unit);
 
 /* The object moved, or another object of the same type serves the next round. */
-void d9__probe_set_object(struct d9__probe *probe, const void *object);
+D9_API void d9__probe_set_object(struct d9__probe *probe, const void *object);
 
 /* Keep offsets whose word (uintptr_t) equals |value| now. */
-void d9__probe_keep_word(struct d9__probe *probe, uintptr_t value);
+D9_API void d9__probe_keep_word(struct d9__probe *probe, uintptr_t value);
 
 /* Keep offsets whose word differs from |value| now. */
-void d9__probe_drop_word(struct d9__probe *probe, uintptr_t value);
+D9_API void d9__probe_drop_word(struct d9__probe *probe, uintptr_t value);
 
 /* Keep offsets where |n| consecutive words equal |values| now (a struct timeval is two). */
-void d9__probe_keep_words(struct d9__probe *probe, const uintptr_t *values, size_t n);
+D9_API void d9__probe_keep_words(struct d9__probe *probe, const uintptr_t *values, size_t n);
 
 /* Keep offsets where |n| consecutive ints equal |values| now. */
-void d9__probe_keep_ints(struct d9__probe *probe, const int *values, size_t n);
+D9_API void d9__probe_keep_ints(struct d9__probe *probe, const int *values, size_t n);
 
 /*
  * Keep offsets whose word points at { void **elements; unsigned count } with exactly the |n|
  * |elements| (GLib's pointer array).
  */
-void d9__probe_keep_pointer_array(struct d9__probe *probe, void *const *elements, unsigned n);
+D9_API void d9__probe_keep_pointer_array(struct d9__probe *probe, void *const *elements, unsigned n);
 
 /*
  * Keep offsets for which |keep| says so.  It gets the copy of the object from the offset on,
  * |len| bytes to the end of the window, and |arg|.
  */
-void d9__probe_keep_if(struct d9__probe *probe,
+D9_API void d9__probe_keep_if(struct d9__probe *probe,
 			      bool (*keep)(const uint8_t *at, size_t len, void *arg), void *arg);
 
 /*
  * The one offset that is left.  -ENOENT none; -ENOTUNIQ several; or the error that made a round
  * impossible (-EFAULT, -EPERM, -ENOSYS, -EINVAL bad window).
  */
-int d9__probe_result(const struct d9__probe *probe);
+D9_API int d9__probe_result(const struct d9__probe *probe);
 
 #endif /* D9_HOOK_PROBE_H */

@@ -33,17 +33,14 @@
 
 /* What one stub stands for.  Immutable once its address is out, the atomics excepted. */
 struct d9__stub {
-	void *callback; /* what the body has to call */
+	void *callback;   /* what the body has to call */
 	const void *site; /* where the program registered it; NULL: any site (pool nearly full) */
-	uint32_t kind;  /* the adapter's */
-	_Atomic(uint32_t) state; /* enum d9__stub_state */
+	uint32_t kind;    /* the adapter's */
+	uint32_t home;    /* which modules hold callback and site; 0: made at run time */
 	_Atomic(void *) tag;     /* the adapter's; set by |prepare| or later */
 	_Atomic(uint64_t) word;  /* the adapter's, too */
-};
-
-enum d9__stub_state {
-	D9__STUB_MAPPED = 1, /* callback and site were seen in modules */
-	D9__STUB_DEAD = 2,   /* unmapped since: the addresses may be reused, never matched again */
+	/* One of the modules is gone and its addresses may be reused: never matched again. */
+	_Atomic(bool) dead;
 };
 
 /* Members are set by D9__STUBS_DEFINE; an adapter may set |prepare| before the first wrap. */
@@ -72,11 +69,11 @@ struct d9__stubs {
  * on new callbacks share one stub for all their sites.  Lock-free unless new; then a leaf lock.
  * Any thread; not async-signal-safe.
  */
-void *d9__stubs_wrap(struct d9__stubs *stubs, void *callback, const void *site,
+D9_API void *d9__stubs_wrap(struct d9__stubs *stubs, void *callback, const void *site,
 			    uint32_t kind);
 
 /* The stub whose address is |function|, or NULL.  Lock-free; a range test for most others. */
-struct d9__stub *d9__stubs_find(struct d9__stubs *stubs, const void *function);
+D9_API struct d9__stub *d9__stubs_find(struct d9__stubs *stubs, const void *function);
 
 /* The program's own callback behind |function|; |function| itself if it is no stub. */
 static inline void *d9__stubs_unwrap(struct d9__stubs *stubs, void *function)

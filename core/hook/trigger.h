@@ -12,7 +12,7 @@
 
 #include <dial9/export.h>
 
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,25 +20,37 @@
 
 #define D9__TRIGGER_RANGES 32
 
-/* One per exported name, static in the preload library. */
+struct d9__trigger_range {
+	struct d9__module_range module;
+	void *target; /* NULL: the hook */
+};
+
+/* One per exported name, static in the preload library: D9__TRIGGER(name, refresh, owns). */
 struct d9__trigger {
 	const char *name;
-	/* Patch what is new; whether the loop library is mapped.  The adapter's. */
+	/* The adapter's: patch what is new, and tell whether the loop library is mapped. */
 	bool (*refresh)(void);
+	/* The adapter's: does |address| lie in the loop library or in the adapter? */
+	bool (*owns)(const void *address);
 
-	/* The module's: callers that were judged before.  Filled under a lock, read without. */
-	_Atomic(unsigned) n;
-	struct d9__trigger_range {
-		struct d9__module_range module;
-		void *target; /* NULL: the hook */
-	} ranges[D9__TRIGGER_RANGES];
+	/* The module's: callers that were judged before.  |lock| protects all that follows. */
+	pthread_mutex_t lock;
+	uint64_t unloads;
+	unsigned n;
+	struct d9__trigger_range ranges[D9__TRIGGER_RANGES];
 };
+
+#define D9__TRIGGER(name_, refresh_, owns_)                                                        \
+	{                                                                                          \
+		.name = (name_), .refresh = (refresh_), .owns = (owns_),                           \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
+	}
 
 /*
  * Where a call that returns to |caller| shall go: NULL for the adapter's hook, else the function
  * of that name that the caller means.  If nobody else defines the name and the loop library is
  * not mapped, *|nobody| is set.  No errno is changed.
  */
-void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody);
+D9_API void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody);
 
 #endif /* D9_HOOK_TRIGGER_H */

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "hook/elf_module.h"
+
+/* glibc relocates the addresses of a dynamic section in place, other C libraries leave offsets. */
+static uintptr_t absolute(const struct d9__elf_module *mod, uintptr_t addr)
+{
+	return addr < mod->base ? addr + mod->base : addr;
+}
+
+static const void *table_at(const struct d9__elf_module *mod, uintptr_t addr)
+{
+	return (const void *)absolute(mod, addr);
+}
+
+static void read_segment(struct d9__elf_module *mod, const ElfW(Phdr) *seg, uintptr_t page)
+{
+	uintptr_t start = mod->base + seg->p_vaddr, end = start + seg->p_memsz;
+
+	switch (seg->p_type) {
+	case PT_LOAD:
+		if (start < mod->low)
+			mod->low = start;
+		if (end > mod->high)
+			mod->high = end;
+		break;
+	case PT_DYNAMIC:
+		mod->dynamic = start;
+		break;
+	case PT_GNU_RELRO:
+		/* Rounded as the loader does: the last partial page stays writable. */
+		mod->relro_low = start & ~(page - 1);
+		mod->relro_high = end & ~(page - 1);
+		break;
+	default:
+		break;
+	}
+}
+
+static void read_dynamic(struct d9__elf_module *mod)
+{
+	for (const ElfW(Dyn) *dyn = (const ElfW(Dyn) *)mod->dynamic; dyn->d_tag != DT_NULL; dyn++) {
+		switch (dyn->d_tag) {
+		case DT_STRTAB:
+			mod->strings = table_at(mod, dyn->d_un.d_ptr);
+			break;
+		case DT_STRSZ:
+			mod->strings_len = dyn->d_un.d_val;
+			break;
+		case DT_SYMTAB:
+			mod->symbols = table_at(mod, dyn->d_un.d_ptr);
+			break;
+		case DT_RELA:
+			mod->rela = table_at(mod, dyn->d_un.d_ptr);
+			break;
+		case DT_RELASZ:
+			mod->n_rela = dyn->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		case DT_JMPREL:
+			mod->jmprel = table_at(mod, dyn->d_un.d_ptr);
+			break;
+		case DT_PLTRELSZ:
+			mod->n_jmprel = dyn->d_un.d_val / sizeof(ElfW(Rela));
+			break;
+		case DT_GNU_HASH:
+			mod->gnu_hash = table_at(mod, dyn->d_un.d_ptr);
+			break;
+		case DT_HASH:
+			mod->sysv_hash = table_at(mod, dyn->d_un.d_ptr);
+			break;
+		default:
+			break;
+		}
+	}
+	if (!mod->rela)
+		mod->n_rela = 0;
+	if (!mod->jmprel)
+		mod->n_jmprel = 0;
+}
+
+bool d9__elf_module_init(struct d9__elf_module *mod, const struct dl_phdr_info *info)
+{
+	uintptr_t page = getauxval(AT_PAGESZ);
+
+	*mod = (struct d9__elf_module){
+		.path = info->dlpi_name ? info->dlpi_name : "",
+		.info = info,
+		.base = info->dlpi_addr,
+		.low = UINTPTR_MAX,
+	};
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		read_segment(mod, &info->dlpi_phdr[i], page ? page : 4096);
+	/* The kernel's page has a dynamic section that nobody relocates. */
+	if (!mod->dynamic || mod->low >= mod->high || mod->low == getauxval(AT_SYSINFO_EHDR))
+		return false;
+	read_dynamic(mod);
+	return mod->strings && mod->symbols;
+}
+
+unsigned d9__elf_machine(void)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	return EM_X86_64;
+#elif defined(__aarch64__) && defined(__LP64__)
+	return EM_AARCH64;
+#else
+	return 0;
+#endif
+}
+
+enum d9__elf_word d9__elf_word_of(unsigned machine, const ElfW(Rela) *rela)
+{
+	static const struct {
+		unsigned machine, jump_slot, glob_dat, absolute;
+	} kinds[] = {
+		{ EM_X86_64, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_64 },
+		{ EM_AARCH64, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, R_AARCH64_ABS64 },
+	};
+	unsigned type = (unsigned)ELF64_R_TYPE(rela->r_info);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].machine != machine || ELF64_R_SYM(rela->r_info) == 0)
+			continue;
+		if (type == kinds[i].jump_slot || type == kinds[i].glob_dat)
+			return D9__ELF_WORD_SLOT;
+		if (type == kinds[i].absolute && rela->r_addend == 0)
+			return D9__ELF_WORD_ABSOLUTE;
+	}
+	return D9__ELF_WORD_OTHER;
+}
+
+const char *d9__elf_symbol_name(const struct d9__elf_module *mod, const ElfW(Sym) *symbol)
+{
+	return symbol->st_name < mod->strings_len ? mod->strings + symbol->st_name : "";
+}
+
+static bool is_definition(const struct d9__elf_module *mod, const ElfW(Sym) *symbol,
+			  const char *name)
+{
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
+	       ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
+	       (type == STT_FUNC || type == STT_OBJECT || type == STT_NOTYPE) &&
+	       strcmp(d9__elf_symbol_name(mod, symbol), name) == 0;
+}
+
+static const ElfW(Sym) *find_by_gnu_hash(const struct d9__elf_module *mod, const char *name)
+{
+	const uint32_t *table = mod->gnu_hash;
+	uint32_t n_buckets = table[0], first = table[1], n_bloom = table[2], hash = 5381;
+	const ElfW(Addr) *bloom = (const ElfW(Addr) *)(const void *)&table[4];
+	const uint32_t *buckets = (const uint32_t *)(const void *)(bloom + n_bloom);
+	const uint32_t *chain = buckets + n_buckets;
+	const unsigned bits = 8 * sizeof(ElfW(Addr));
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	if (!n_buckets || !n_bloom)
+		return NULL;
+	ElfW(Addr) word = bloom[(hash / bits) % n_bloom];
+	if (!(word >> (hash % bits) & 1) || !(word >> ((hash >> table[3]) % bits) & 1))
+		return NULL;
+	for (uint32_t i = buckets[hash % n_buckets]; i >= first && i != 0; i++) {
+		if ((chain[i - first] | 1) == (hash | 1) && is_definition(mod, &mod->symbols[i], name))
+			return &mod->symbols[i];
+		if (chain[i - first] & 1) /* last of its bucket */
+			break;
+	}
+	return NULL;
+}
+
+static const ElfW(Sym) *find_by_sysv_hash(const struct d9__elf_module *mod, const char *name)
+{
+	uint32_t n_symbols = mod->sysv_hash[1];
+
+	/* Only linkers of long ago write this table alone: no need to be quick. */
+	for (uint32_t i = 1; i < n_symbols; i++) {
+		if (is_definition(mod, &mod->symbols[i], name))
+			return &mod->symbols[i];
+	}
+	return NULL;
+}
+
+void *d9__elf_module_define(const struct d9__elf_module *mod, const char *name)
+{
+	const ElfW(Sym) *symbol = mod->gnu_hash	   ? find_by_gnu_hash(mod, name) :
+				  mod->sysv_hash ? find_by_sysv_hash(mod, name) :
+						   NULL;
+
+	return symbol ? (void *)(mod->base + symbol->st_value) : NULL;
+}
+
+bool d9__elf_file_is(const char *path, const char *const *names)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+
+	for (; names && *names; names++) {
+		size_t len = strlen(*names);
+
+		if (strncmp(file, *names, len) == 0 && !isalnum((unsigned char)file[len]))
+			return true;
+	}
+	return false;
+}
+
+bool d9__elf_module_needs(const struct d9__elf_module *mod, const char *const *names)
+{
+	for (const ElfW(Dyn) *dyn = (const ElfW(Dyn) *)mod->dynamic; dyn->d_tag != DT_NULL; dyn++) {
+		if (dyn->d_tag == DT_NEEDED && dyn->d_un.d_val < mod->strings_len &&
+		    d9__elf_file_is(mod->strings + dyn->d_un.d_val, names))
+			return true;
+	}
+	return false;
+}
+
+bool d9__elf_module_is_data(const struct d9__elf_module *mod, uintptr_t addr)
+{
+	for (unsigned i = 0; i < mod->info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *seg = &mod->info->dlpi_phdr[i];
+		uintptr_t start = mod->base + seg->p_vaddr;
+
+		if (seg->p_type == PT_LOAD && addr >= start &&
+		    addr + sizeof(uintptr_t) <= start + seg->p_memsz)
+			return (seg->p_flags & PF_W) && !(seg->p_flags & PF_X);
+	}
+	return false;
+}

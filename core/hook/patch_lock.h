@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one lock of all patching.  It is also held around our walks of the loader's list, so that
+ * a fork() in another thread never catches one of ours inside the loader's lock.
+ *
+ * Order: this lock, then the loader's list lock inside dl_iterate_phdr(); then the lock of the
+ * stub pools.  Never dlopen() or dlsym() under it.
+ */
+
+#ifndef D9_HOOK_PATCH_LOCK_H
+#define D9_HOOK_PATCH_LOCK_H
+
+#include <stdbool.h>
+
+void d9__patch_lock(void);
+bool d9__patch_trylock(void);
+void d9__patch_unlock(void);
+
+#endif /* D9_HOOK_PATCH_LOCK_H */

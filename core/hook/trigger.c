@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+
+#include "hook/trigger.h"
+
+static bool known_target(struct d9__trigger *trigger, uintptr_t caller, uint64_t unloads,
+			 void **target)
+{
+	if (trigger->unloads != unloads) {
+		trigger->n = 0; /* a range may hold another module by now */
+		trigger->unloads = unloads;
+	}
+	for (unsigned i = 0; i < trigger->n; i++) {
+		const struct d9__trigger_range *range = &trigger->ranges[i];
+
+		if (caller >= range->module.low && caller < range->module.high) {
+			*target = range->target;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void remember(struct d9__trigger *trigger, struct d9__module_range module, void *target)
+{
+	if (trigger->n < D9__TRIGGER_RANGES)
+		trigger->ranges[trigger->n++] = (struct d9__trigger_range){ module, target };
+}
+
+/* Neither the caller's own definition nor the library's: whoever is next in scope. */
+static void *judge(struct d9__trigger *trigger, const void *caller, bool *nobody, bool *keep)
+{
+	void *own = d9__module_definition(caller, trigger->name), *next;
+	struct d9__module_range self, callers;
+
+	*keep = true;
+	if (own && d9__module_range_of(trigger, &self) && d9__module_range_of(caller, &callers) &&
+	    self.low != callers.low)
+		return own;
+	next = d9__module_next_definition(trigger, trigger->name);
+	if (trigger->refresh()) {
+		/* A library that emulates this one (libev's event_*) may stand before it. */
+		return next && !trigger->owns(next) ? next : NULL;
+	}
+	*keep = false; /* the library may come yet */
+	*nobody = next == NULL;
+	return next;
+}
+
+void *d9__trigger_target(struct d9__trigger *trigger, const void *caller, bool *nobody)
+{
+	int saved_errno = errno;
+	uint64_t unloads = d9__module_unloads();
+	struct d9__module_range module;
+	void *target = NULL;
+	bool keep, locked = pthread_mutex_trylock(&trigger->lock) == 0;
+	bool known = locked && known_target(trigger, (uintptr_t)caller, unloads, &target);
+
+	/* Not held while judging, which waits for the loader; nor waited for, as fork() may leave it. */
+	if (locked)
+		pthread_mutex_unlock(&trigger->lock);
+	*nobody = false;
+	if (!known) {
+		target = judge(trigger, caller, nobody, &keep);
+		if (keep && d9__module_range_of(caller, &module) &&
+		    pthread_mutex_trylock(&trigger->lock) == 0) {
+			remember(trigger, module, target);
+			pthread_mutex_unlock(&trigger->lock);
+		}
+	}
+	errno = saved_errno;
+	return target;
+}
