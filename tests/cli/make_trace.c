@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the traces that the tests of the program read: make_trace KIND CONTAINER FILE [N]. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/trace_builder.h"
+
+enum {
+	CLOCK_SYNC = 1,
+	METADATA,
+	POLL_START,
+	POLL_END,
+	PARK,
+	UNPARK,
+	WAKE,
+	SAMPLE,
+	SPAWN,
+	LOSS,
+	HEALTH,
+	MODULE,
+	SYMBOL,
+	CUSTOM = 256,
+	EVERY_TYPE,
+	TIMELESS,
+};
+
+static const uint64_t origin_ns = UINT64_C(5000000000);
+
+static void put_schemas(struct trace *t)
+{
+	trace_batch(t);
+	trace_schema(t, CLOCK_SYNC, "ClockSyncEvent", "realtime_ns:9");
+	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
+	trace_schema(t, POLL_START, "PollStartEvent",
+		     "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
+	trace_schema(t, POLL_END, "PollEndEvent", "worker_id:9");
+	trace_schema(t, PARK, "WorkerParkEvent",
+		     "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
+	trace_schema(t, UNPARK, "WorkerUnparkEvent",
+		     "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
+	trace_schema(t, WAKE, "WakeEventEvent",
+		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	trace_schema(t, SAMPLE, "CpuSampleEvent",
+		     "worker_id:9 tid:13 source:11 thread_name:135 callchain:6 cpu:137");
+}
+
+static void put_pairs(struct trace *t, size_t n, const char *const *pairs)
+{
+	trace_uint(t, n, 4);
+	for (size_t i = 0; i < 2 * n; i++)
+		trace_text(t, pairs[i]);
+}
+
+static void put_metadata(struct trace *t, uint64_t ns)
+{
+	static const char *const pairs[] = {
+		"service", "demo",
+		"loop.libevent.version", "2.1.12-stable",
+		"loop.libevent.capabilities", "poll=yes,park=yes,depth=no",
+		"loop.libevent.degraded", "depth: private layout not recognised",
+		"runtime.main", "0",
+	};
+
+	trace_head(t, METADATA, ns);
+	put_pairs(t, 5, pairs);
+}
+
+/* What a recorder writes: two polls on a worker, a wake, a park. */
+static void make_small(struct trace *t)
+{
+	uint64_t ns = origin_ns;
+	uint64_t loc;
+
+	put_schemas(t);
+	trace_event(t, CLOCK_SYNC, ns, UINT64_C(1800000000000000000));
+	put_metadata(t, ns + 1000);
+	loc = trace_string(t, "demo+0x1a2b0 @ demo+0x9f04");
+	trace_event(t, UNPARK, ns + 2000, UINT64_C(0), UINT64_C(0), UINT64_C(100), UINT64_C(7),
+		    UINT64_C(4242));
+	trace_event(t, WAKE, ns + 2500, UINT64_C(0), UINT64_C(5), UINT64_C(0), UINT64_C(1));
+	trace_event(t, POLL_START, ns + 3000, UINT64_C(0), UINT64_C(2), UINT64_C(5), loc);
+	trace_event(t, POLL_END, ns + 15500, UINT64_C(0));
+	loc = trace_string(t, "echo.c:42");
+	trace_event(t, POLL_START, ns + 16500, UINT64_C(0), UINT64_C(1), UINT64_C(9), loc);
+	trace_event(t, POLL_END, ns + UINT64_C(20016500), UINT64_C(0));
+	trace_event(t, PARK, ns + UINT64_C(20017000), UINT64_C(0), UINT64_C(0), UINT64_C(900),
+		    UINT64_C(4242));
+}
+
+/* A second batch, of another thread, that overlaps the first in time. */
+static void add_second_batch(struct trace *t)
+{
+	static const uint64_t stack[] = { 0x7f0000001234, 0x400abc };
+
+	put_schemas(t);
+	trace_event(t, SAMPLE, origin_ns + 9000, UINT64_C(255), UINT64_C(4243), UINT64_C(0), 1,
+		    (uint64_t)trace_string(t, "pool \"x\"\n"),
+		    (uint64_t)trace_stack(t, 2, stack), 0);
+	trace_schema(t, LOSS, "RecorderLossEvent",
+		     "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
+	trace_event(t, LOSS, origin_ns + 30000, UINT64_C(4242), UINT64_C(0),
+		    (uint64_t)trace_string(t, "overrun"), UINT64_C(37), origin_ns,
+		    origin_ns + 29000);
+	trace_schema(t, HEALTH, "RecorderHealthEvent", "state:4 events:9");
+	trace_event(t, HEALTH, origin_ns + 31000, "recording", UINT64_C(12));
+	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 "
+						 "spawn_addr:9 kind:7 fd:137 name:135");
+	trace_event(t, SPAWN, origin_ns + 2400, UINT64_C(5),
+		    (uint64_t)trace_string(t, "demo+0x1a2b0 @ demo+0x9f04"), UINT64_C(1),
+		    UINT64_C(0x55550001a2b0), UINT64_C(0x555500009f04),
+		    (uint64_t)trace_string(t, "io"), 1, UINT64_C(7), 0);
+}
+
+/* Every field type of the format, at its edges. */
+static void make_types(struct trace *t)
+{
+	trace_batch(t);
+	trace_schema(t, EVERY_TYPE, "Every\"Type",
+		     "i:1 f:2 b:3 s:4 y:5 v:9 u8:11 u16:12 u32:13 event:9 gone:137 none:132 nan:2 "
+		     "took:9");
+	trace_annotate(t, EVERY_TYPE, 13, "unit", "us");
+	trace_event(t, EVERY_TYPE, origin_ns, INT64_MIN, 0.1, UINT64_C(1),
+		    "a\"b\\c\td\x01\xff\xc3\xa9\xed\xa0\x80z", "\x01\xfe", UINT64_MAX,
+		    UINT64_C(255), UINT64_C(65535), UINT64_C(4294967295), UINT64_C(3), 0, 1, "", __builtin_nan(""),
+		    UINT64_C(150));
+	trace_schema(t, CUSTOM, "Nested", "map:10 list:14 pairs:15 stack:8");
+	trace_head(t, CUSTOM, origin_ns + 1);
+	put_pairs(t, 2, (const char *const[]){ "k", "v", "k2", "" });
+	trace_uint(t, 2, 4); /* list: a varint and a list of one bool */
+	trace_uint(t, 9, 1);
+	trace_varint(t, 300);
+	trace_uint(t, 14, 1);
+	trace_uint(t, 1, 4);
+	trace_uint(t, 3, 1);
+	trace_uint(t, 1, 1);
+	trace_uint(t, 1, 4); /* map: 7 -> "x" */
+	trace_uint(t, 11, 1);
+	trace_uint(t, 7, 1);
+	trace_uint(t, 4, 1);
+	trace_text(t, "x");
+	trace_uint(t, 1, 4); /* stack */
+	trace_uint(t, UINT64_MAX, 8);
+	trace_schema(t, TIMELESS, "!Timeless", "n:9");
+	trace_event(t, TIMELESS, 0, UINT64_C(1));
+}
+
+/* A poll of a function in a binary that exists: FILE's program, ids and offsets from the test. */
+static void make_module(struct trace *t, char **args)
+{
+	char loc[256];
+	const char *slash = strrchr(args[0], '/');
+
+	put_schemas(t);
+	trace_schema(t, MODULE, "ModuleEvent",
+		     "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
+	snprintf(loc, sizeof(loc), "%s+0x%s @ %s+0x%s", slash + 1, args[2], slash + 1, args[3]);
+	trace_event(t, POLL_START, origin_ns, UINT64_C(0), UINT64_C(0), UINT64_C(5),
+		    (uint64_t)trace_string(t, loc));
+	trace_event(t, POLL_END, origin_ns + 50, UINT64_C(0));
+	trace_event(t, MODULE, origin_ns + 100, UINT64_C(0x555500000000),
+		    UINT64_C(0x555500000000), UINT64_C(0x10000000), args[0], args[1], UINT64_C(0));
+}
+
+/* |n| events of a busy worker, in batches of 4000. */
+static void make_many(struct trace *t, uint64_t n)
+{
+	uint64_t loc = 0, ns = origin_ns;
+
+	for (uint64_t i = 0; i < n; i += 2, ns += 1000) {
+		if (i % 4000 == 0) {
+			put_schemas(t);
+			loc = trace_string(t, "demo+0x1a2b0 @ demo+0x9f04");
+		}
+		trace_event(t, POLL_START, ns, UINT64_C(0), UINT64_C(2), 5 + i % 97, loc);
+		trace_event(t, POLL_END, ns + 600, UINT64_C(0));
+	}
+}
+
+/* Cut or spoil: "small" and what is wrong with it. */
+static void spoil(struct trace *t, const char *kind)
+{
+	if (!strcmp(kind, "cut")) {
+		t->len -= 4;
+	} else if (!strcmp(kind, "unknown-tag")) {
+		trace_uint(t, 0x77, 1);
+		trace_uint(t, 0, 8);
+	} else if (!strcmp(kind, "newer")) {
+		trace_bytes(t, "TRC\0\2", 5);
+	} else {
+		fprintf(stderr, "make_trace: no kind '%s'\n", kind);
+		exit(2);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct trace t = { 0 };
+	const char *kind = argc > 3 ? argv[1] : NULL;
+
+	if (!kind) {
+		fputs("usage: make_trace KIND CONTAINER FILE [ARGUMENTS]\n", stderr);
+		return 2;
+	}
+	if (!strcmp(kind, "types")) {
+		make_types(&t);
+	} else if (!strcmp(kind, "module") && argc > 7) {
+		make_module(&t, argv + 4);
+	} else if (!strcmp(kind, "many") && argc > 4) {
+		make_many(&t, strtoull(argv[4], NULL, 10));
+	} else {
+		make_small(&t);
+		if (!strcmp(kind, "two"))
+			add_second_batch(&t);
+		else if (strcmp(kind, "small") != 0)
+			spoil(&t, kind);
+	}
+	trace_save(&t, argv[3], argv[2]);
+	trace_free(&t);
+	return 0;
+}

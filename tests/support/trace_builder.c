@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "support/trace_builder.h"
+
+#define DELTA_MAX 0xffffffu
+
+static void die(const char *what)
+{
+	fprintf(stderr, "trace_builder: %s\n", what);
+	exit(99);
+}
+
+void trace_bytes(struct trace *t, const void *bytes, size_t len)
+{
+	if (t->len + len > t->size) {
+		t->size = 2 * (t->len + len) + 4096;
+		t->data = realloc(t->data, t->size);
+		if (!t->data)
+			die("out of memory");
+	}
+	if (len)
+		memcpy(t->data + t->len, bytes, len);
+	t->len += len;
+}
+
+void trace_uint(struct trace *t, uint64_t n, size_t bytes)
+{
+	uint8_t buf[8];
+
+	for (size_t i = 0; i < bytes; i++)
+		buf[i] = (uint8_t)(n >> (8 * i));
+	trace_bytes(t, buf, bytes);
+}
+
+void trace_varint(struct trace *t, uint64_t n)
+{
+	for (; n >= 0x80; n >>= 7)
+		trace_uint(t, (n & 0x7f) | 0x80, 1);
+	trace_uint(t, n, 1);
+}
+
+void trace_text(struct trace *t, const char *text)
+{
+	trace_uint(t, strlen(text), 4);
+	trace_bytes(t, text, strlen(text));
+}
+
+void trace_batch(struct trace *t)
+{
+	trace_bytes(t, "TRC\0\1", 5);
+	t->base_ns = 0;
+	t->strings = t->stacks = 0;
+	memset(t->n_fields, 0, sizeof(t->n_fields));
+}
+
+static void put_name(struct trace *t, const char *name, size_t len)
+{
+	trace_uint(t, len, 2);
+	trace_bytes(t, name, len);
+}
+
+void trace_schema(struct trace *t, unsigned type_id, const char *name, const char *fields)
+{
+	size_t n = 0, count_at;
+
+	t->has_time[type_id] = *name != '!';
+	name += *name == '!';
+	trace_uint(t, 1, 1);
+	trace_uint(t, type_id, 2);
+	put_name(t, name, strlen(name));
+	trace_uint(t, (uint64_t)t->has_time[type_id], 1);
+	count_at = t->len;
+	trace_uint(t, 0, 2);
+	for (const char *p = fields; *p; n++) {
+		const char *colon = strchr(p, ':');
+		char *end;
+		unsigned long tag;
+
+		if (!colon)
+			die("a field without a type");
+		tag = strtoul(colon + 1, &end, 10);
+		put_name(t, p, (size_t)(colon - p));
+		trace_uint(t, tag, 1);
+		t->fields[type_id][n] = (char)tag;
+		p = end + strspn(end, " ");
+	}
+	t->n_fields[type_id] = n;
+	t->data[count_at] = (uint8_t)n;
+}
+
+void trace_annotate(struct trace *t, unsigned type_id, unsigned field, const char *key,
+		    const char *value)
+{
+	trace_uint(t, 6, 1);
+	trace_varint(t, type_id);
+	trace_uint(t, 1, 2);
+	trace_uint(t, field, 2);
+	put_name(t, key, strlen(key));
+	trace_text(t, value);
+}
+
+uint32_t trace_string(struct trace *t, const char *text)
+{
+	trace_uint(t, 3, 1);
+	trace_uint(t, 1, 4);
+	trace_uint(t, t->strings, 4);
+	trace_text(t, text);
+	return t->strings++;
+}
+
+uint32_t trace_stack(struct trace *t, size_t n, const uint64_t *addresses)
+{
+	trace_uint(t, 4, 1);
+	trace_uint(t, 1, 4);
+	trace_uint(t, t->stacks, 4);
+	trace_uint(t, n, 4);
+	for (size_t i = 0; i < n; i++)
+		trace_uint(t, addresses[i], 8);
+	return t->stacks++;
+}
+
+void trace_head(struct trace *t, unsigned type_id, uint64_t ns)
+{
+	int has_time = t->has_time[type_id];
+
+	if (has_time && (ns < t->base_ns || ns - t->base_ns > DELTA_MAX)) {
+		trace_uint(t, 5, 1);
+		trace_uint(t, ns, 8);
+		t->base_ns = ns;
+	}
+	trace_uint(t, 2, 1);
+	trace_uint(t, type_id, 2);
+	if (!has_time)
+		return;
+	trace_uint(t, ns - t->base_ns, 3);
+	t->base_ns = ns;
+}
+
+static void put_f64(struct trace *t, double x)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	trace_uint(t, bits, 8);
+}
+
+static void put_value(struct trace *t, unsigned tag, va_list *args)
+{
+	switch (tag) {
+	case 1:
+		trace_uint(t, (uint64_t)va_arg(*args, int64_t), 8);
+		break;
+	case 2:
+		put_f64(t, va_arg(*args, double));
+		break;
+	case 3:
+	case 11:
+		trace_uint(t, va_arg(*args, uint64_t), 1);
+		break;
+	case 4:
+	case 5:
+		trace_text(t, va_arg(*args, const char *));
+		break;
+	case 6:
+	case 7:
+	case 13:
+		trace_uint(t, va_arg(*args, uint64_t), 4);
+		break;
+	case 9:
+		trace_varint(t, va_arg(*args, uint64_t));
+		break;
+	case 12:
+		trace_uint(t, va_arg(*args, uint64_t), 2);
+		break;
+	default:
+		die("trace_event() does not do this type");
+	}
+}
+
+void trace_event(struct trace *t, unsigned type_id, uint64_t ns, ...)
+{
+	va_list args;
+
+	trace_head(t, type_id, ns);
+	va_start(args, ns);
+	for (size_t i = 0; i < t->n_fields[type_id]; i++) {
+		unsigned tag = (unsigned char)t->fields[type_id][i];
+
+		if (tag & 0x80) {
+			int present = va_arg(args, int);
+
+			trace_uint(t, (uint64_t)present, 1);
+			if (!present)
+				continue;
+		}
+		put_value(t, tag & 0x7f, &args);
+	}
+	va_end(args);
+}
+
+static void save_gzip(const struct trace *t, const char *path)
+{
+	gzFile file = gzopen(path, "wb");
+
+	if (!file || gzwrite(file, t->data, (unsigned)t->len) != (int)t->len ||
+	    gzclose(file) != Z_OK)
+		die("cannot write gzip");
+}
+
+static void *pack_zstd(const struct trace *t, size_t *len)
+{
+	size_t size = ZSTD_compressBound(t->len);
+	void *packed = malloc(size);
+
+	if (!packed)
+		die("out of memory");
+	*len = ZSTD_compress(packed, size, t->data, t->len, 1);
+	if (ZSTD_isError(*len))
+		die("zstd failed");
+	return packed;
+}
+
+void trace_save(const struct trace *t, const char *path, const char *container)
+{
+	void *packed = NULL;
+	size_t len = t->len;
+	FILE *file;
+
+	if (!strcmp(container, "gzip")) {
+		save_gzip(t, path);
+		return;
+	}
+	if (!strcmp(container, "zstd"))
+		packed = pack_zstd(t, &len);
+	file = fopen(path, "wb");
+	if (!file || fwrite(packed ? packed : t->data, 1, len, file) != len || fclose(file))
+		die("cannot write");
+	free(packed);
+}
+
+void trace_free(struct trace *t)
+{
+	free(t->data);
+	*t = (struct trace){ 0 };
+}
