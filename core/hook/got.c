@@ -723,6 +723,7 @@ static void unregister_table_locked(struct d9__got_table *table)
 		return;
 	*link = table->next;
 	table->registered = false;
+	atomic_store_explicit(&table->installed, false, memory_order_relaxed);
 	forget_table(table);
 	recount_slots(table);
 	atomic_fetch_sub_explicit(&engine.n_tables, 1, memory_order_relaxed);
@@ -760,14 +761,19 @@ static int install_table(struct d9__got_table *table)
 	make_pass();
 	slots = atomic_load_explicit(&table->counts.slots, memory_order_relaxed);
 	refused = atomic_load_explicit(&table->counts.refused, memory_order_relaxed);
-	return slots == 0 && refused > 0 ? -EPERM : 0;
+	if (slots == 0 && refused > 0)
+		return -EPERM;
+	/* release: whoever sees it sees the real functions */
+	atomic_store_explicit(&table->installed, true, memory_order_release);
+	return 0;
 }
 
 int d9__got_install(struct d9__got_table *table)
 {
 	int saved_errno = errno, err = 0;
 
-	if (!table->registered || table->n_images == 0 || d9__got_rescan_due())
+	if (!atomic_load_explicit(&table->installed, memory_order_acquire) ||
+	    d9__got_rescan_due())
 		err = install_table(table);
 	errno = saved_errno;
 	return err;

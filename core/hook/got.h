@@ -98,6 +98,7 @@ struct d9__got_table {
 	uint8_t lookup[4 * D9__GOT_HOOKS_MAX]; /* open addressing by name: hook + 1; 0 free */
 	unsigned n_images;          /* mapped when the real functions were last looked for */
 	bool registered, indexed;
+	_Atomic(bool) installed;    /* the library was found and its slots were swapped */
 };
 
 /*
