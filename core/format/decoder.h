@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decoder: bytes -> frames -> values; resumable, trusts no length. */
+
+#ifndef D9_FORMAT_DECODER_H
+#define D9_FORMAT_DECODER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/arena.h"
+#include "format/cursor.h"
+#include "format/pool.h"
+#include "format/definition.h"
+
+#define D9__DECODER_DEPTH_MAX 64 /* lists and maps inside one another */
+
+/* What a batch has defined so far.  Frames in, no memory of the frames themselves. */
+struct d9__decoder {
+	struct d9__definitions *schemas; /* borrowed; may be shared by many decoders */
+	uint64_t limit_bytes;           /* of memory for one batch's pools; 0: none */
+
+	bool started;         /* a header was read */
+	uint64_t base_ns;     /* time of the latest event, or of the latest reset */
+	struct d9__pool types; /* type id -> schema */
+	struct d9__pool strings, stacks;
+	struct d9__arena arena; /* their bytes */
+
+	uint64_t missing;  /* after 0: at least so many bytes more make the frame complete */
+	char message[160]; /* after an error: one line without the offset */
+};
+
+enum d9__frame_kind {
+	D9__FRAME_HEADER,
+	D9__FRAME_SCHEMA,
+	D9__FRAME_EVENT,
+	D9__FRAME_STRING_POOL,
+	D9__FRAME_STACK_POOL,
+	D9__FRAME_TIME_RESET,
+	D9__FRAME_ANNOTATIONS,
+};
+
+/* One frame.  Pointers are borrowed from the input. */
+struct d9__frame {
+	enum d9__frame_kind kind;
+	const uint8_t *start; /* of the frame */
+	const uint8_t *end;
+	/* events and schemas: */
+	const struct d9_schema *schema; /* lives as long as its set */
+	/* events: */
+	const uint8_t *payload; /* the fields; they end with the frame */
+	uint64_t timestamp_ns;  /* 0 if the schema has no time */
+};
+
+void d9__decoder_init(struct d9__decoder *decoder, struct d9__definitions *schemas,
+		      uint64_t limit_bytes);
+
+/* As after init, but memory is kept for another stream. */
+void d9__decoder_reset(struct d9__decoder *decoder);
+
+void d9__decoder_release(struct d9__decoder *decoder);
+
+/*
+ * Decode one frame and move |in| behind it.
+ *
+ * 1; 0 if |in| ends before the frame does, also at its end proper: call again from the same
+ * place with more bytes, the decoder is as if it had not been called; -EBADMSG malformed;
+ * -EPROTONOSUPPORT another version; -EFBIG over the memory limit; -ENOMEM.  |message| explains.
+ */
+int d9__decoder_next(struct d9__decoder *decoder, struct d9__cursor *in, struct d9__frame *out);
+
+/*
+ * The schema of the event frame at |p|, which d9__decoder_next() has passed in this batch: for
+ * readers that come back to it.
+ */
+const struct d9_schema *d9__decoder_schema(const struct d9__decoder *decoder, uint16_t type_id);
+
+#endif /* D9_FORMAT_DECODER_H */

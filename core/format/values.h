@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values: the fields of one event, decoded and with their pooled parts resolved. */
+
+#ifndef D9_FORMAT_VALUES_H
+#define D9_FORMAT_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "format/decoder.h"
+
+/* All zero is empty. */
+struct d9__values {
+	struct d9_value *items; /* one per field of the schema, after a build */
+	size_t capacity;
+	struct d9__arena arena; /* what items point to, besides input and pools */
+	uint64_t unresolved;    /* pooled values without a definition, since the start */
+};
+
+/*
+ * Decode the fields of the event |frame|, which |decoder| has passed.  Texts stay in the input
+ * or in the decoder's pools.  0, -ENOMEM; -EBADMSG if the bytes have changed since.
+ */
+int d9__values_build(struct d9__values *values, const struct d9__decoder *decoder,
+		     const struct d9__frame *frame);
+
+void d9__values_release(struct d9__values *values);
+
+#endif /* D9_FORMAT_VALUES_H */

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader: the events of a trace, in the order in which they happened. */
+
+#ifndef DIAL9_READER_H
+#define DIAL9_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/error.h>
+#include <dial9/export.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A trace is any number of segments: files written by dial9 for C or by the original dial9,
+ * plain (.bin), gzip (.bin.gz) or zstd (.bin.zst), recognised by their content.
+ *
+ *	struct d9_reader *reader;
+ *	const struct d9_event *event;
+ *	int err = d9_reader_new(&reader);
+ *
+ *	if (!err)
+ *		err = d9_reader_add(reader, "dial9-traces");
+ *	while (!err && (err = d9_reader_next(reader, &event)) == 1) {
+ *		puts(d9_event_name(event));
+ *		err = 0;
+ *	}
+ *	if (err < 0)
+ *		fprintf(stderr, "%s\n", d9_reader_message(reader));
+ *	d9_reader_free(reader);
+ */
+
+/** An open trace.  Opaque; one thread at a time. */
+struct d9_reader;
+
+/** The type of an event: a name and typed fields.  Borrowed from the reader until it is freed. */
+struct d9_schema;
+
+/** Types of field values; the numbers are those of the wire format. */
+enum d9_field_type {
+	D9_FIELD_I64 = 1,
+	D9_FIELD_F64 = 2,
+	D9_FIELD_BOOL = 3,
+	D9_FIELD_STRING = 4,
+	D9_FIELD_BYTES = 5,
+	D9_FIELD_POOLED_STACK = 6,  /* delivered as D9_FIELD_STACK */
+	D9_FIELD_POOLED_STRING = 7, /* delivered as D9_FIELD_STRING */
+	D9_FIELD_STACK = 8,
+	D9_FIELD_VARINT = 9,
+	D9_FIELD_STRING_MAP = 10,
+	D9_FIELD_U8 = 11,
+	D9_FIELD_U16 = 12,
+	D9_FIELD_U32 = 13,
+	D9_FIELD_LIST = 14,
+	D9_FIELD_MAP = 15
+};
+
+/**
+ * Built-in event types, by their wire name.  A schema of any other name, or one that lacks a
+ * mandatory field of its name, is D9_EVENT_CUSTOM.
+ */
+enum d9_event_kind {
+	D9_EVENT_CUSTOM = 0,
+	D9_EVENT_CLOCK_SYNC,
+	D9_EVENT_SEGMENT_METADATA,
+	D9_EVENT_POLL_START,
+	D9_EVENT_POLL_END,
+	D9_EVENT_WORKER_PARK,
+	D9_EVENT_WORKER_UNPARK,
+	D9_EVENT_QUEUE_SAMPLE,
+	D9_EVENT_TASK_SPAWN,
+	D9_EVENT_TASK_TERMINATE,
+	D9_EVENT_WAKE,
+	D9_EVENT_CPU_SAMPLE,
+	D9_EVENT_TASK_DUMP,
+	D9_EVENT_ALLOC,
+	D9_EVENT_FREE,
+	D9_EVENT_MEMORY_OVERFLOW,
+	D9_EVENT_RESOURCE_USAGE,
+	D9_EVENT_TCP_ACCEPT_QUEUE,
+	D9_EVENT_SYMBOL,
+	D9_EVENT_SPAN_ENTER,
+	D9_EVENT_SPAN_EXIT,
+	D9_EVENT_SPAN_CLOSE,
+	D9_EVENT_RUNTIME_METRICS,
+	D9_EVENT_RECORDER_LOSS,
+	D9_EVENT_RECORDER_HEALTH,
+	D9_EVENT_MODULE,
+	D9_EVENT_OFF_CPU,
+	D9_EVENT_BLOCKING_CALL,
+	D9_EVENT_STUCK_POLL,
+	D9_EVENT_LOOP_TASKS,
+	D9_EVENT_KIND_COUNT
+};
+
+/*
+ * Fields of the built-in events, for d9_event_known(): their places in the catalogue.  A name in
+ * a trace that has another type than the catalogue's (text where a number belongs) counts as
+ * absent; any integer type stands for any other, any text type too.
+ */
+enum { D9_CLOCK_SYNC_REALTIME_NS };
+enum { D9_SEGMENT_METADATA_ENTRIES };
+enum {
+	D9_POLL_START_WORKER_ID,
+	D9_POLL_START_LOCAL_QUEUE,
+	D9_POLL_START_TASK_ID,
+	D9_POLL_START_SPAWN_LOC
+};
+enum { D9_POLL_END_WORKER_ID };
+enum {
+	D9_WORKER_PARK_WORKER_ID,
+	D9_WORKER_PARK_LOCAL_QUEUE,
+	D9_WORKER_PARK_CPU_TIME_NS,
+	D9_WORKER_PARK_TID
+};
+enum {
+	D9_WORKER_UNPARK_WORKER_ID,
+	D9_WORKER_UNPARK_LOCAL_QUEUE,
+	D9_WORKER_UNPARK_CPU_TIME_NS,
+	D9_WORKER_UNPARK_SCHED_WAIT_NS, /* absent: not measured */
+	D9_WORKER_UNPARK_TID
+};
+enum { D9_QUEUE_SAMPLE_GLOBAL_QUEUE };
+enum {
+	D9_TASK_SPAWN_TASK_ID,
+	D9_TASK_SPAWN_SPAWN_LOC,
+	D9_TASK_SPAWN_INSTRUMENTED, /* absent: true */
+	D9_TASK_SPAWN_CALLBACK,
+	D9_TASK_SPAWN_SPAWN_ADDR,
+	D9_TASK_SPAWN_KIND,
+	D9_TASK_SPAWN_FD,
+	D9_TASK_SPAWN_NAME
+};
+enum { D9_TASK_TERMINATE_TASK_ID };
+enum {
+	D9_WAKE_EVENT_WAKER_TASK_ID,
+	D9_WAKE_EVENT_WOKEN_TASK_ID,
+	D9_WAKE_EVENT_TARGET_WORKER,
+	D9_WAKE_EVENT_REASON /* numbers of enum d9_wake_reason in <dial9/loop.h>; absent in foreign traces */
+};
+enum {
+	D9_CPU_SAMPLE_WORKER_ID,
+	D9_CPU_SAMPLE_TID,
+	D9_CPU_SAMPLE_SOURCE,
+	D9_CPU_SAMPLE_THREAD_NAME,
+	D9_CPU_SAMPLE_CALLCHAIN,
+	D9_CPU_SAMPLE_CPU,
+	D9_CPU_SAMPLE_TRUNCATED
+};
+enum { D9_TASK_DUMP_TASK_ID, D9_TASK_DUMP_CALLCHAIN };
+enum { D9_ALLOC_TID, D9_ALLOC_SIZE, D9_ALLOC_ADDR, D9_ALLOC_CALLCHAIN };
+enum { D9_FREE_TID, D9_FREE_ADDR, D9_FREE_SIZE, D9_FREE_ALLOC_TIMESTAMP_NS };
+enum { D9_MEMORY_OVERFLOW_DROPPED_ALLOCS, D9_MEMORY_OVERFLOW_DROPPED_FREES };
+enum {
+	D9_RESOURCE_USAGE_USER_CPU_NS,
+	D9_RESOURCE_USAGE_SYSTEM_CPU_NS,
+	D9_RESOURCE_USAGE_MAX_RSS_BYTES,
+	D9_RESOURCE_USAGE_MINOR_FAULTS,
+	D9_RESOURCE_USAGE_MAJOR_FAULTS,
+	D9_RESOURCE_USAGE_BLOCK_INPUT_OPS,
+	D9_RESOURCE_USAGE_BLOCK_OUTPUT_OPS,
+	D9_RESOURCE_USAGE_VOLUNTARY_SWITCHES,
+	D9_RESOURCE_USAGE_INVOLUNTARY_SWITCHES
+};
+enum {
+	D9_TCP_ACCEPT_QUEUE_SOCKET_COOKIE,
+	D9_TCP_ACCEPT_QUEUE_SOCKET_INODE,
+	D9_TCP_ACCEPT_QUEUE_IP_VERSION,
+	D9_TCP_ACCEPT_QUEUE_LOCAL_ADDR,
+	D9_TCP_ACCEPT_QUEUE_LOCAL_PORT,
+	D9_TCP_ACCEPT_QUEUE_PENDING_CONNECTIONS,
+	D9_TCP_ACCEPT_QUEUE_BACKLOG_LIMIT
+};
+enum {
+	D9_SYMBOL_ADDR,
+	D9_SYMBOL_SIZE,
+	D9_SYMBOL_NAME,
+	D9_SYMBOL_INLINE_DEPTH,
+	D9_SYMBOL_SOURCE_FILE,
+	D9_SYMBOL_SOURCE_LINE
+};
+enum {
+	D9_SPAN_WORKER_ID, /* of D9_EVENT_SPAN_ENTER and D9_EVENT_SPAN_EXIT */
+	D9_SPAN_SPAN_ID,
+	D9_SPAN_PARENT_SPAN_ID, /* enter only */
+	D9_SPAN_SPAN_NAME
+};
+enum { D9_SPAN_CLOSE_SPAN_ID };
+enum {
+	D9_RUNTIME_METRICS_RUNTIME_NAME,
+	D9_RUNTIME_METRICS_GLOBAL_QUEUE_DEPTH,
+	D9_RUNTIME_METRICS_ALIVE_TASKS
+};
+enum {
+	D9_RECORDER_LOSS_TID,
+	D9_RECORDER_LOSS_WORKER_ID,
+	D9_RECORDER_LOSS_CAUSE,
+	D9_RECORDER_LOSS_EVENTS,
+	D9_RECORDER_LOSS_FROM_NS,
+	D9_RECORDER_LOSS_TO_NS
+};
+enum {
+	D9_MODULE_BASE, /* load bias */
+	D9_MODULE_START,
+	D9_MODULE_SIZE,
+	D9_MODULE_PATH,
+	D9_MODULE_BUILD_ID,
+	D9_MODULE_UNLOADED
+};
+enum {
+	D9_OFF_CPU_WORKER_ID,
+	D9_OFF_CPU_TASK_ID,
+	D9_OFF_CPU_BLOCKED_NS,
+	D9_OFF_CPU_RUN_QUEUE_NS
+};
+enum {
+	D9_BLOCKING_CALL_WORKER_ID,
+	D9_BLOCKING_CALL_TASK_ID,
+	D9_BLOCKING_CALL_FUNCTION,
+	D9_BLOCKING_CALL_FD,
+	D9_BLOCKING_CALL_DURATION_NS
+};
+enum {
+	D9_STUCK_POLL_WORKER_ID,
+	D9_STUCK_POLL_TASK_ID,
+	D9_STUCK_POLL_SYSCALL,
+	D9_STUCK_POLL_RUNNING,
+	D9_STUCK_POLL_FOR_NS
+};
+enum { D9_LOOP_TASKS_LOOP, D9_LOOP_TASKS_TASKS };
+
+/** Text or bytes inside the reader; not terminated. */
+struct d9_text {
+	const char *data;
+	size_t len;
+};
+
+struct d9_value;
+
+/** One entry of a D9_FIELD_MAP. */
+struct d9_map_entry;
+
+/** One decoded field.  All pointers are borrowed until the next d9_reader_next(). */
+struct d9_value {
+	enum d9_field_type type; /* pooled types appear resolved, see above */
+	bool present;            /* false: an optional field without a value; the rest is undefined */
+	bool unresolved;         /* a pooled value whose id the trace never defined */
+	union {
+		uint64_t u64; /* VARINT, U8, U16, U32 */
+		int64_t i64;
+		double f64;
+		bool boolean;
+		struct d9_text text; /* STRING and BYTES; STRING may hold invalid UTF-8 */
+		struct {
+			const uint64_t *addresses; /* innermost frame first */
+			size_t n;
+		} stack;
+		struct {
+			const struct d9_text *pairs; /* key, value, key, value, ... in file order */
+			size_t n;                    /* pairs */
+		} string_map;
+		struct {
+			const struct d9_value *items;
+			size_t n;
+		} list;
+		struct {
+			const struct d9_map_entry *entries;
+			size_t n;
+		} map;
+	} u;
+};
+
+struct d9_map_entry {
+	struct d9_value key;
+	struct d9_value value;
+};
+
+/** One event.  Borrowed until the next d9_reader_next(). */
+struct d9_event {
+	const struct d9_schema *schema;
+	enum d9_event_kind kind;
+	bool has_timestamp;
+	uint64_t timestamp_ns;         /* CLOCK_MONOTONIC of the recorded process */
+	const struct d9_value *values; /* one per field of |schema|, in its order */
+	uint32_t segment;              /* index into the segments of the reader */
+	uint64_t offset;               /* of the event's frame, in the unpacked segment */
+};
+
+/** What is known about one segment after it was read. */
+struct d9_segment_info {
+	const char *path; /* as given or found; "-" for standard input */
+	const char *container; /* "plain", "gzip" or "zstd" */
+	uint64_t stored_bytes, unpacked_bytes;
+	uint64_t batches, events;
+	uint64_t first_ns, last_ns; /* of its events that carry a time other than 0; 0 and 0 if none */
+	bool active;      /* still being written, or left behind by a killed process */
+	bool truncated;   /* ends in the middle of a frame; normal for an active one */
+	int err; /* 0, or why reading stopped before its end; truncated and not active: -ENODATA */
+	uint64_t err_offset; /* where, in the unpacked stream; also if truncated */
+	const char *message; /* one line for people, with path and offset, or NULL */
+	uint64_t unusable;   /* events of a built-in name without one of its mandatory fields */
+	uint64_t unresolved; /* pooled values whose id the batch does not define */
+};
+
+/**
+ * Make a reader without any segment.
+ *
+ * @param out  receives the reader on success, untouched on failure; owned by the caller, release
+ *             with d9_reader_free()
+ *
+ * @return 0 or -ENOMEM
+ *
+ * Threads: any.  Since: 0.1
+ */
+D9_API int d9_reader_new(struct d9_reader **out);
+
+/** Close everything and free |reader|.  NULL is allowed. */
+D9_API void d9_reader_free(struct d9_reader *reader);
+
+/**
+ * Add a segment, a directory of segments (searched one level of boot-id directories deep), or
+ * "-" for standard input.  Only before the first d9_reader_next().
+ *
+ * A damaged segment is not an error here: what could be read of it is delivered, and
+ * d9_reader_segment() tells what is wrong.
+ *
+ * @param path  copied
+ *
+ * Files of a directory that are no segments are passed over.
+ *
+ * @return 0; -ENOENT, -EACCES or another error of open(2); -EBADMSG if |path| is a file that is no
+ *         trace at all; -ENODATA if it is too short for one and not active, or a directory without
+ *         segments; -EPROTONOSUPPORT; -ENOMEM.  d9_reader_message() then says more.
+ *
+ * Threads: one at a time.  Since: 0.1
+ */
+D9_API int d9_reader_add(struct d9_reader *reader, const char *path);
+
+/**
+ * Deliver events in file order instead of time order: segment by segment, exactly as written.
+ * Only before the first d9_reader_next().
+ */
+D9_API void d9_reader_set_file_order(struct d9_reader *reader, bool on);
+
+/**
+ * Limit the memory that one segment's claims may take (the pools of a batch, a single frame, all
+ * schemas), in bytes.  What needs more is damage.  0, the default: 64 times the size of the input
+ * plus 64 MiB.
+ */
+D9_API void d9_reader_set_memory_limit(struct d9_reader *reader, uint64_t limit_bytes);
+
+/**
+ * Deliver the next event.
+ *
+ * Time order is total over all segments and threads; events of equal time keep file order.
+ * Events without a time, or with time 0 (symbol rows), come first.  Memory is bounded by the
+ * batches that overlap in time, not by the length of the trace; the first call reads the whole
+ * trace once.  A pipe and large gzip segments go through unlinked files in $TMPDIR or /tmp.
+ *
+ * @param event  receives the event, borrowed until the next call
+ *
+ * @return 1, 0 at the end, -ENOMEM, or an error of putting a pipe aside.  Damage and unreadable
+ *         files do not end the iteration: see d9_reader_segment().
+ *
+ * Threads: one at a time.  Since: 0.1
+ */
+D9_API int d9_reader_next(struct d9_reader *reader, const struct d9_event **event);
+
+/** Number of segments added so far. */
+D9_API size_t d9_reader_segments(const struct d9_reader *reader);
+
+/**
+ * What is known about segment |i|, complete once d9_reader_next() has returned 0.
+ *
+ * @return 0, or -EINVAL if there is no such segment
+ */
+D9_API int d9_reader_segment(const struct d9_reader *reader, size_t i,
+			     struct d9_segment_info *info);
+
+/** The last error in words, with path and offset.  Never NULL; borrowed until the next call. */
+D9_API const char *d9_reader_message(const struct d9_reader *reader);
+
+/**
+ * How far reading is, for progress: bytes read of the bytes on disk (0 of 0 for standard input).
+ */
+D9_API void d9_reader_progress(const struct d9_reader *reader, uint64_t *done_bytes,
+			       uint64_t *total_bytes);
+
+/* ---- schemas ---- */
+
+/** The event's name on the wire, terminated; borrowed until the reader is freed. */
+D9_API const char *d9_schema_name(const struct d9_schema *schema);
+
+/** Number of fields. */
+D9_API size_t d9_schema_fields(const struct d9_schema *schema);
+
+/** Name of field |i|, or NULL if there is no such field. */
+D9_API const char *d9_schema_field_name(const struct d9_schema *schema, size_t i);
+
+/** Type of field |i| as on the wire (pooled types not resolved), and whether it is optional. */
+D9_API enum d9_field_type d9_schema_field_type(const struct d9_schema *schema, size_t i,
+					       bool *optional);
+
+/** Value of the annotation |key| ("unit") of field |i|, or NULL. */
+D9_API const char *d9_schema_annotation(const struct d9_schema *schema, size_t i, const char *key);
+
+/** Index of the field |name|, or -1. */
+D9_API int d9_schema_find(const struct d9_schema *schema, const char *name);
+
+/**
+ * A small number that is equal for equal schemas of one reader, in all batches and segments; dense
+ * from 0, for tables.
+ */
+D9_API uint32_t d9_schema_id(const struct d9_schema *schema);
+
+/* ---- events ---- */
+
+/** Same as d9_schema_name(event->schema). */
+D9_API const char *d9_event_name(const struct d9_event *event);
+
+/** The value of the field |name|, or NULL if the event has no such field or no value in it. */
+D9_API const struct d9_value *d9_event_field(const struct d9_event *event, const char *name);
+
+/**
+ * The integer in the field |name|, of whatever integer type, or |fallback|.  Negative values of
+ * I64 fields count as absent.
+ */
+D9_API uint64_t d9_event_u64(const struct d9_event *event, const char *name, uint64_t fallback);
+
+/**
+ * Built-in fields without a search: the |k|th field of the event's catalogue entry (FORMAT.md,
+ * events), wherever this trace's schema has it.  NULL if absent.  Only for kinds other than
+ * D9_EVENT_CUSTOM.
+ */
+D9_API const struct d9_value *d9_event_known(const struct d9_event *event, unsigned k);
+
+/** d9_event_known() as an integer, or |fallback|. */
+D9_API uint64_t d9_event_known_u64(const struct d9_event *event, unsigned k, uint64_t fallback);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DIAL9_READER_H */

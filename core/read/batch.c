@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "read/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENT_HEAD_LEN 6
+
+static ssize_t read_range(void *context, void *buf, size_t len)
+{
+	struct d9__batch *batch = context;
+	uint64_t end = batch->ref->offset + batch->ref->len;
+	uint64_t left = end - batch->read_at;
+	ssize_t n;
+
+	if (!left)
+		return 0;
+	n = d9__store_read_at(batch->store, batch->read_at, buf, len < left ? len : (size_t)left);
+	if (n > 0)
+		batch->read_at += (uint64_t)n;
+	return n;
+}
+
+void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas)
+{
+	*batch = (struct d9__batch) { 0 };
+	d9__segment_reader_init(&batch->reader, schemas, 0);
+}
+
+static int read_all(struct d9__batch *batch)
+{
+	size_t want = (size_t)batch->ref->len;
+
+	if (want > batch->bytes_capacity) {
+		uint8_t *bytes = realloc(batch->bytes, want);
+
+		if (!bytes)
+			return -ENOMEM;
+		batch->bytes = bytes;
+		batch->bytes_capacity = want;
+	}
+	batch->len = 0;
+	while (batch->len < want) {
+		ssize_t n = read_range(batch, batch->bytes + batch->len, want - batch->len);
+
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			break;
+		batch->len += (size_t)n;
+	}
+	return 0;
+}
+
+static int reserve_index(struct d9__batch *batch, size_t n)
+{
+	struct d9__index_entry *index;
+
+	if (n <= batch->index_capacity)
+		return 0;
+	/* The second half is for sorting. */
+	index = realloc(batch->index, 2 * n * sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	batch->index = index;
+	batch->index_capacity = n;
+	return 0;
+}
+
+static int make_index(struct d9__batch *batch)
+{
+	struct d9__cursor in = { batch->bytes, batch->bytes + batch->len, 0 };
+	struct d9__frame frame;
+	int got;
+
+	d9__decoder_reset(&batch->reader.decoder);
+	batch->n = batch->i = 0;
+	while ((got = d9__decoder_next(&batch->reader.decoder, &in, &frame)) == 1) {
+		if (frame.kind != D9__FRAME_EVENT || frame.timestamp_ns == 0)
+			continue;
+		if (batch->n == batch->index_capacity)
+			break; /* more than the first pass saw: the file has changed */
+		batch->index[batch->n++] = (struct d9__index_entry) {
+			.time_ns = frame.timestamp_ns,
+			.offset = (uint64_t)(frame.start - batch->bytes),
+		};
+	}
+	if (got == -ENOMEM)
+		return got;
+	d9__index_sort(batch->index, batch->n, batch->index + batch->index_capacity);
+	return 0;
+}
+
+int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
+		   struct d9__store *store, bool untimed, uint64_t limit_bytes)
+{
+	int err;
+
+	batch->ref = ref;
+	batch->store = store;
+	batch->untimed = untimed;
+	batch->read_at = ref->offset;
+	batch->reader.decoder.limit_bytes = batch->reader.limit_bytes = limit_bytes;
+	batch->indexed = !untimed && !ref->sorted;
+	if (!batch->indexed) {
+		d9__segment_reader_start(&batch->reader,
+					 (struct d9__source) { read_range, batch, ref->len });
+		return 0;
+	}
+	err = reserve_index(batch, (size_t)ref->timed);
+	if (!err)
+		err = read_all(batch);
+	return err ? err : make_index(batch);
+}
+
+/* The event at an offset that the decoder has passed: it has a time, and its schema is known. */
+static int next_indexed(struct d9__batch *batch, struct d9__frame *frame, uint64_t *offset)
+{
+	const struct d9__index_entry *entry = &batch->index[batch->i];
+	const uint8_t *start;
+
+	if (batch->i >= batch->n)
+		return 0;
+	batch->i++;
+	start = batch->bytes + entry->offset;
+	*frame = (struct d9__frame) {
+		.kind = D9__FRAME_EVENT,
+		.start = start,
+		.end = batch->bytes + batch->len,
+		.schema = d9__decoder_schema(&batch->reader.decoder, d9__wire_get_u16(start + 1)),
+		.payload = start + EVENT_HEAD_LEN,
+		.timestamp_ns = entry->time_ns,
+	};
+	*offset = batch->ref->offset + entry->offset;
+	return 1;
+}
+
+int d9__batch_next(struct d9__batch *batch, struct d9__frame *frame, uint64_t *offset)
+{
+	int got;
+
+	if (batch->indexed)
+		return next_indexed(batch, frame, offset);
+	do
+		got = d9__segment_reader_next(&batch->reader, frame);
+	while (got == 1 && (frame->kind != D9__FRAME_EVENT ||
+			    (frame->timestamp_ns == 0) != batch->untimed));
+	if (got == 1)
+		*offset = batch->ref->offset +
+			  d9__segment_reader_offset(&batch->reader, frame);
+	return got;
+}
+
+void d9__batch_release(struct d9__batch *batch)
+{
+	d9__segment_reader_release(&batch->reader);
+	free(batch->bytes);
+	free(batch->index);
+	*batch = (struct d9__batch) { 0 };
+}

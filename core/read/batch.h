@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batch: the events of one batch in time order, while they are being merged. */
+
+#ifndef D9_READ_BATCH_H
+#define D9_READ_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read/merge.h"
+#include "read/segment_reader.h"
+#include "read/store.h"
+
+/* What the first pass knows about a batch. */
+struct d9__batch_ref {
+	uint32_t segment;
+	bool sorted;             /* the events with a time other than 0 are in order */
+	uint64_t offset, len;    /* in the unpacked segment */
+	uint64_t first_ns, last_ns; /* earliest and latest time other than 0 */
+	uint64_t timed, untimed; /* events with a time other than 0; all others */
+};
+
+struct d9__batch {
+	const struct d9__batch_ref *ref; /* borrowed while open */
+	struct d9__store *store;         /* borrowed while open */
+	bool untimed;                    /* deliver events without a time, or those with one */
+	uint64_t read_at;                /* in the unpacked segment */
+	struct d9__segment_reader reader; /* |sorted|: as it comes */
+	/* Not |sorted|: all of it, and where its events are. */
+	uint8_t *bytes;
+	size_t bytes_capacity, len;
+	struct d9__index_entry *index;
+	size_t index_capacity, n, i;
+	bool indexed;
+	/* The user's: the next event, and the list of free batches. */
+	struct d9__frame frame;
+	uint64_t offset;
+	struct d9__batch *next;
+};
+
+void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas);
+
+/* Begin with |ref|.  |untimed|: only events without a time or with time 0, in file order. */
+int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
+		   struct d9__store *store, bool untimed, uint64_t limit_bytes);
+
+/*
+ * The next event, borrowed until the next call, and its offset in the segment.  1, 0 at the end
+ * or where the bytes are no longer those of the first pass, -errno.
+ */
+int d9__batch_next(struct d9__batch *batch, struct d9__frame *frame, uint64_t *offset);
+
+void d9__batch_release(struct d9__batch *batch);
+
+#endif /* D9_READ_BATCH_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Merge: many runs of events, each in order -> one time order.  No files, no events: only keys. */
+
+#ifndef D9_READ_MERGE_H
+#define D9_READ_MERGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A run and the time of its next event. */
+struct d9__merge_item {
+	uint64_t time_ns;
+	uint64_t order; /* decides between equal times: lower first; distinct */
+	void *run;
+};
+
+/* A heap.  All zero is empty. */
+struct d9__merge {
+	struct d9__merge_item *items;
+	size_t n, capacity;
+};
+
+/* 0 or -ENOMEM. */
+int d9__merge_push(struct d9__merge *merge, struct d9__merge_item item);
+
+/* The earliest item, or NULL. */
+static inline struct d9__merge_item *d9__merge_top(struct d9__merge *merge)
+{
+	return merge->n ? &merge->items[0] : NULL;
+}
+
+/* The time of the earliest item has grown: put it where it belongs. */
+void d9__merge_settle(struct d9__merge *merge);
+
+/* Take the earliest item away. */
+void d9__merge_pop(struct d9__merge *merge);
+
+void d9__merge_release(struct d9__merge *merge);
+
+/* An event of a batch that is not in time order. */
+struct d9__index_entry {
+	uint64_t time_ns;
+	uint64_t offset;
+};
+
+/* Sort by time; equal times stay as they are.  |scratch| has room for |n|.  Fast if nearly sorted. */
+void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_entry *scratch);
+
+#endif /* D9_READ_MERGE_H */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "read/segment_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW_BYTES ((size_t)1 << 18)
+/* A frame of this size is not tried again at every few bytes more, only when they doubled. */
+#define PATIENT_BYTES ((size_t)1 << 16)
+
+void d9__segment_reader_init(struct d9__segment_reader *reader, struct d9__definitions *schemas,
+			     uint64_t limit_bytes)
+{
+	*reader = (struct d9__segment_reader) { .limit_bytes = limit_bytes };
+	d9__decoder_init(&reader->decoder, schemas, limit_bytes);
+}
+
+void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__source source)
+{
+	d9__decoder_reset(&reader->decoder);
+	reader->source = source;
+	reader->pos = reader->end = 0;
+	reader->window_at = 0;
+	reader->ended = reader->stopped = reader->truncated = false;
+	reader->err = 0;
+	reader->err_offset = 0;
+	reader->message[0] = '\0';
+}
+
+static int stop(struct d9__segment_reader *reader, int err, const char *message)
+{
+	reader->err = err;
+	reader->err_offset = reader->window_at + reader->pos;
+	snprintf(reader->message, sizeof(reader->message), "%s", message);
+	reader->stopped = true;
+	return 0;
+}
+
+/* The bytes that are left begin a frame and do not complete it. */
+static int cut(struct d9__segment_reader *reader)
+{
+	char message[96];
+	bool headless = !reader->decoder.started;
+
+	snprintf(message, sizeof(message), "ends inside a %s; %zu bytes are left over",
+		 headless ? "header" : "frame", reader->end - reader->pos);
+	reader->truncated = true;
+	return stop(reader, 0, message);
+}
+
+/* Make room for |want| bytes behind window[pos]. */
+static int make_room(struct d9__segment_reader *reader, size_t want)
+{
+	size_t have = reader->end - reader->pos, capacity = reader->capacity;
+	uint8_t *window;
+
+	if (reader->pos > 0) {
+		memmove(reader->window, reader->window + reader->pos, have);
+		reader->window_at += reader->pos;
+		reader->pos = 0;
+		reader->end = have;
+	}
+	if (capacity < want)
+		capacity = want;
+	if (capacity == reader->capacity)
+		return 0;
+	window = realloc(reader->window, capacity);
+	if (!window)
+		return -ENOMEM;
+	reader->window = window;
+	reader->capacity = capacity;
+	return 0;
+}
+
+/* How many bytes the unfinished frame should have before it is tried again. */
+static uint64_t wanted(const struct d9__segment_reader *reader, size_t have)
+{
+	uint64_t want = have + 1;
+
+	if (reader->decoder.missing < UINT64_MAX - have)
+		want = have + reader->decoder.missing;
+	if (have >= PATIENT_BYTES && want < 2 * (uint64_t)have)
+		want = 2 * (uint64_t)have;
+	return want;
+}
+
+static size_t first_window(const struct d9__segment_reader *reader)
+{
+	size_t have = reader->end - reader->pos;
+	uint64_t left = reader->source.left_bytes;
+
+	return left < WINDOW_BYTES && left + have < WINDOW_BYTES ? (size_t)left + have + 1 :
+								   WINDOW_BYTES;
+}
+
+/* Read until the window holds |want| bytes or the source ends.  0 or -errno. */
+static int read_until(struct d9__segment_reader *reader, uint64_t want)
+{
+	while (!reader->ended && reader->end - reader->pos < want) {
+		size_t have = reader->end - reader->pos;
+		/* Room grows with what has come, not with what a length claims. */
+		size_t room = want > 2 * (uint64_t)have ? 2 * have : (size_t)want;
+		size_t least = first_window(reader);
+		ssize_t n;
+		int err = make_room(reader, room < least ? least : room);
+
+		if (err)
+			return err;
+		n = reader->source.read(reader->source.context, reader->window + reader->end,
+					reader->capacity - reader->end);
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			reader->ended = true;
+		reader->end += (size_t)n;
+		if (reader->source.left_bytes != UINT64_MAX)
+			reader->source.left_bytes -= (uint64_t)n < reader->source.left_bytes ?
+				(uint64_t)n : reader->source.left_bytes;
+	}
+	return 0;
+}
+
+/* The window ends inside a frame, or at its end proper.  1 try again, 0 the end, -errno. */
+static int read_more(struct d9__segment_reader *reader)
+{
+	size_t have = reader->end - reader->pos;
+	uint64_t want = wanted(reader, have), left = reader->source.left_bytes;
+	int err;
+
+	if (reader->ended)
+		return have || !reader->decoder.started ? cut(reader) : 0;
+	if (have && reader->decoder.missing > left) {
+		/* Claims more than the rest of the file holds; do not even read it. */
+		return cut(reader);
+	}
+	if (reader->limit_bytes && have > reader->limit_bytes) {
+		char message[96];
+
+		snprintf(message, sizeof(message), "a frame needs more than %" PRIu64
+			 " bytes of memory", reader->limit_bytes);
+		return stop(reader, -EFBIG, message);
+	}
+	err = read_until(reader, want);
+	return err ? err : 1;
+}
+
+int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame *frame)
+{
+	while (!reader->stopped) {
+		struct d9__cursor in = { reader->window + reader->pos,
+					 reader->window + reader->end, 0 };
+		int got = reader->pos < reader->end ?
+			d9__decoder_next(&reader->decoder, &in, frame) : 0;
+
+		if (__builtin_expect(got == 1, 1)) {
+			reader->pos = (size_t)(in.p - reader->window);
+			return 1;
+		}
+		if (got == -ENOMEM)
+			return got;
+		if (got < 0)
+			return stop(reader, got, reader->decoder.message);
+		if (reader->pos == reader->end)
+			reader->decoder.missing = 1;
+		got = read_more(reader);
+		if (got != 1)
+			return got;
+	}
+	return 0;
+}
+
+uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
+				   const struct d9__frame *frame)
+{
+	return reader->window_at + (uint64_t)(frame->start - reader->window);
+}
+
+void d9__segment_reader_release(struct d9__segment_reader *reader)
+{
+	d9__decoder_release(&reader->decoder);
+	free(reader->window);
+	*reader = (struct d9__segment_reader) { 0 };
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segment reader: a stream of unpacked bytes -> its frames, through a window that moves. */
+
+#ifndef D9_READ_SEGMENT_READER_H
+#define D9_READ_SEGMENT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "format/decoder.h"
+
+/* Where the bytes come from. */
+struct d9__source {
+	/* At most |len| bytes; 0 at the end, -errno. */
+	ssize_t (*read)(void *context, void *buf, size_t len);
+	void *context;
+	uint64_t left_bytes; /* that can still come at the most; UINT64_MAX if unknown */
+};
+
+struct d9__segment_reader {
+	struct d9__source source;
+	struct d9__decoder decoder;
+	uint8_t *window;
+	size_t capacity, pos, end; /* pos <= end <= capacity: bytes not yet decoded */
+	uint64_t window_at;        /* offset in the stream of window[0] */
+	uint64_t limit_bytes;      /* for one frame; 0: none */
+	bool ended;                /* the source has given all */
+	bool stopped;              /* nothing more is decoded */
+
+	/* Valid once next has returned 0. */
+	bool truncated;      /* the stream ends inside a frame */
+	int err;             /* why decoding stopped: -EBADMSG, -EPROTONOSUPPORT, -EFBIG */
+	uint64_t err_offset; /* of the frame, if truncated or err */
+	char message[176];   /* one line, if truncated or err */
+};
+
+void d9__segment_reader_init(struct d9__segment_reader *reader, struct d9__definitions *schemas,
+			     uint64_t limit_bytes);
+
+/* Begin with another stream; memory is kept. */
+void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__source source);
+
+/*
+ * The next frame, borrowed until the next call.  1, 0 at the end, also if that is damage,
+ * -ENOMEM or what the source answered.
+ */
+int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame *frame);
+
+/* Offset of |frame|, the latest one, in the stream. */
+uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
+				   const struct d9__frame *frame);
+
+void d9__segment_reader_release(struct d9__segment_reader *reader);
+
+#endif /* D9_READ_SEGMENT_READER_H */

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "read/trace_segment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dial9/error.h>
+
+#include "format/wire.h"
+
+#define ACTIVE ".active"
+
+/* ---- opening ---- */
+
+static bool ends_with(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), n = strlen(suffix);
+
+	return len >= n && strcmp(text + len - n, suffix) == 0;
+}
+
+__attribute__((format(printf, 3, 4))) static int refuse(char **why, int err, const char *format,
+							...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(why, format, args) < 0)
+		*why = NULL;
+	va_end(args);
+	return err;
+}
+
+static int check_header(const char *path, const uint8_t *head, size_t len, char **why)
+{
+	size_t n = len < D9__WIRE_MAGIC_LEN ? len : D9__WIRE_MAGIC_LEN;
+
+	if (memcmp(head, D9__WIRE_MAGIC, n) != 0)
+		return refuse(why, -EBADMSG, "%s: offset 0: this is not a TRC stream", path);
+	if (len < D9__WIRE_HEADER_LEN)
+		return refuse(why, -ENODATA, "%s: offset %zu: too short for a trace", path, len);
+	if (head[4] != D9__WIRE_VERSION)
+		return refuse(why, -EPROTONOSUPPORT,
+			      "%s: offset 4: TRC version %u; this reader knows version %u", path,
+			      head[4], D9__WIRE_VERSION);
+	return 0;
+}
+
+static int look_inside(struct d9__trace_segment *segment, char **why)
+{
+	const char *path = segment->input.path;
+	struct d9__container container;
+	uint8_t head[D9__WIRE_HEADER_LEN];
+	size_t len = 0;
+	ssize_t n = 1;
+	int err = d9__container_open(&container, &segment->input);
+
+	if (err)
+		return refuse(why, err, "%s: %s", path, strerror(-err));
+	segment->kind = container.kind;
+	while (len < sizeof(head) && n > 0) {
+		n = d9__container_read(&container, head + len, sizeof(head) - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		err = refuse(why, (int)n, "%s: %s", path, strerror((int)-n));
+	else if (container.err && len < sizeof(head))
+		err = refuse(why, container.err, "%s: offset %zu: %s", path, len,
+			     container.message);
+	else
+		err = check_header(path, head, len, why);
+	d9__container_release(&container);
+	segment->input.keep_head = false;
+	return err;
+}
+
+int d9__trace_segment_open(struct d9__trace_segment *segment, const char *path, char **why)
+{
+	int err;
+
+	*segment = (struct d9__trace_segment) { 0 };
+	*why = NULL;
+	err = d9__input_open(&segment->input, path);
+	if (err)
+		return refuse(why, err, "%s: %s", path, strerror(-err));
+	err = look_inside(segment, why);
+	segment->info = (struct d9_segment_info) {
+		.path = segment->input.path,
+		.container = d9__container_name(segment->kind),
+		.stored_bytes = segment->input.size_bytes,
+		.active = ends_with(path, ACTIVE),
+	};
+	if (err == -ENODATA && segment->info.active) {
+		/* Its writer has only just begun. */
+		free(*why);
+		*why = NULL;
+		err = 0;
+	}
+	return err;
+}
+
+/* ---- what is known ---- */
+
+int d9__trace_segment_blame(struct d9__trace_segment *segment, int err, uint64_t offset,
+			    const char *what)
+{
+	free(segment->message);
+	segment->info.message = NULL;
+	if (asprintf(&segment->message, "%s: offset %" PRIu64 ": %s", segment->input.path, offset,
+		     what) < 0) {
+		segment->message = NULL;
+		return -ENOMEM;
+	}
+	segment->info.err = err;
+	segment->info.err_offset = offset;
+	segment->info.message = segment->message;
+	return 0;
+}
+
+int d9__trace_segment_finish(struct d9__trace_segment *segment,
+			     const struct d9__segment_reader *reader,
+			     const struct d9__container *container)
+{
+	struct d9_segment_info *info = &segment->info;
+	char what[256];
+
+	info->unpacked_bytes = container->unpacked_at;
+	if (!info->stored_bytes)
+		info->stored_bytes = container->stored_at;
+	if (reader->err)
+		return d9__trace_segment_blame(segment, reader->err, reader->err_offset,
+					       reader->message);
+	if (container->err)
+		return d9__trace_segment_blame(segment, container->err, container->unpacked_at,
+					       container->message);
+	info->truncated = reader->truncated || container->truncated;
+	if (!info->truncated)
+		return 0;
+	if (reader->truncated)
+		snprintf(what, sizeof(what), "%s", reader->message);
+	else
+		snprintf(what, sizeof(what), "the %s data ends too early",
+			 d9__container_name(container->kind));
+	return d9__trace_segment_blame(segment, info->active ? 0 : -ENODATA,
+				       reader->truncated ? reader->err_offset :
+							   container->unpacked_at,
+				       what);
+}
+
+void d9__trace_segment_count(struct d9__trace_segment *segment, const struct d9__frame *frame)
+{
+	struct d9_segment_info *info = &segment->info;
+
+	if (frame->kind == D9__FRAME_HEADER)
+		info->batches++;
+	if (frame->kind != D9__FRAME_EVENT)
+		return;
+	info->events++;
+	if (!frame->timestamp_ns)
+		return;
+	if (!info->first_ns || frame->timestamp_ns < info->first_ns)
+		info->first_ns = frame->timestamp_ns;
+	if (frame->timestamp_ns > info->last_ns)
+		info->last_ns = frame->timestamp_ns;
+}
+
+/* ---- the first pass ---- */
+
+struct scan {
+	struct d9__trace_segment *segment;
+	struct d9__container container;
+	struct d9__segment_reader reader;
+	struct d9__batch_list *batches;
+	struct d9__keep_budget *budget;
+	struct d9__batch_ref batch; /* the open one */
+	uint64_t latest_ns;
+	bool keep;
+};
+
+static void forget_kept(struct scan *scan)
+{
+	struct d9__trace_segment *segment = scan->segment;
+
+	scan->budget->left_bytes += segment->kept_capacity;
+	free(segment->kept);
+	segment->kept = NULL;
+	segment->kept_len = segment->kept_capacity = 0;
+	scan->keep = false;
+}
+
+/* Append to the kept bytes; over the budget, or out of memory, go on without them. */
+static void keep(struct scan *scan, const void *bytes, size_t len)
+{
+	struct d9__trace_segment *segment = scan->segment;
+	uint64_t want = segment->kept_len + len, capacity = segment->kept_capacity;
+	uint8_t *kept;
+
+	if (want > capacity) {
+		capacity = capacity * 2 > want ? capacity * 2 : want;
+		if (capacity - segment->kept_capacity > scan->budget->left_bytes)
+			capacity = want;
+		if (capacity - segment->kept_capacity > scan->budget->left_bytes) {
+			forget_kept(scan);
+			return;
+		}
+		kept = realloc(segment->kept, (size_t)capacity);
+		if (!kept) {
+			forget_kept(scan);
+			return;
+		}
+		scan->budget->left_bytes -= capacity - segment->kept_capacity;
+		segment->kept = kept;
+		segment->kept_capacity = capacity;
+	}
+	memcpy(segment->kept + segment->kept_len, bytes, len);
+	segment->kept_len = want;
+}
+
+static ssize_t read_container(void *context, void *buf, size_t len)
+{
+	return d9__container_read(context, buf, len);
+}
+
+static ssize_t read_and_keep(void *context, void *buf, size_t len)
+{
+	struct scan *scan = context;
+	ssize_t n = d9__container_read(&scan->container, buf, len);
+
+	if (n > 0 && scan->keep)
+		keep(scan, buf, (size_t)n);
+	return n;
+}
+
+struct d9__source d9__container_source(struct d9__container *container)
+{
+	bool plain = container->kind == D9__CONTAINER_PLAIN && container->input->size_bytes;
+
+	return (struct d9__source) {
+		.read = read_container,
+		.context = container,
+		.left_bytes = plain ? container->input->size_bytes : UINT64_MAX,
+	};
+}
+
+static int close_batch(struct scan *scan, uint64_t end)
+{
+	struct d9__batch_list *list = scan->batches;
+
+	if (!scan->batch.timed && !scan->batch.untimed)
+		return 0;
+	scan->batch.len = end - scan->batch.offset;
+	if (list->n == list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 64;
+		struct d9__batch_ref *refs = realloc(list->refs, capacity * sizeof(*refs));
+
+		if (!refs)
+			return -ENOMEM;
+		list->refs = refs;
+		list->capacity = capacity;
+	}
+	list->refs[list->n++] = scan->batch;
+	scan->segment->todo += scan->batch.timed > 0;
+	return 0;
+}
+
+static int open_batch(struct scan *scan, const struct d9__frame *frame)
+{
+	uint64_t offset = d9__segment_reader_offset(&scan->reader, frame);
+	int err = close_batch(scan, offset);
+
+	scan->batch = (struct d9__batch_ref) {
+		.segment = scan->segment->number, .sorted = true, .offset = offset
+	};
+	scan->latest_ns = 0;
+	return err;
+}
+
+static inline void note_event(struct scan *scan, const struct d9__frame *frame)
+{
+	struct d9__batch_ref *batch = &scan->batch;
+	uint64_t time_ns = frame->timestamp_ns;
+
+	if (!time_ns) {
+		batch->untimed++;
+		return;
+	}
+	if (time_ns < scan->latest_ns)
+		batch->sorted = false;
+	scan->latest_ns = time_ns;
+	if (!batch->timed++ || time_ns < batch->first_ns)
+		batch->first_ns = time_ns;
+	if (time_ns > batch->last_ns)
+		batch->last_ns = time_ns;
+}
+
+static void sum_up(struct scan *scan, size_t from)
+{
+	struct d9_segment_info *info = &scan->segment->info;
+
+	for (size_t i = from; i < scan->batches->n; i++) {
+		const struct d9__batch_ref *batch = &scan->batches->refs[i];
+
+		info->events += batch->timed + batch->untimed;
+		if (!batch->timed)
+			continue;
+		if (!info->first_ns || batch->first_ns < info->first_ns)
+			info->first_ns = batch->first_ns;
+		if (batch->last_ns > info->last_ns)
+			info->last_ns = batch->last_ns;
+	}
+}
+
+static int walk(struct scan *scan)
+{
+	size_t from = scan->batches->n;
+	struct d9__frame frame;
+	int got, err = 0;
+
+	while (!err && (got = d9__segment_reader_next(&scan->reader, &frame)) == 1) {
+		if (frame.kind == D9__FRAME_EVENT) {
+			note_event(scan, &frame);
+		} else if (frame.kind == D9__FRAME_HEADER) {
+			scan->segment->info.batches++;
+			err = open_batch(scan, &frame);
+		}
+	}
+	if (!err)
+		err = got;
+	if (!err)
+		err = close_batch(scan, scan->reader.window_at + scan->reader.pos);
+	sum_up(scan, from);
+	return err;
+}
+
+int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definitions *schemas,
+			   struct d9__batch_list *batches, struct d9__keep_budget *budget)
+{
+	struct scan scan = { .segment = segment, .batches = batches, .budget = budget };
+	struct d9__source source;
+	int err = d9__input_reopen(&segment->input);
+
+	if (!err)
+		err = d9__container_open(&scan.container, &segment->input);
+	if (err)
+		return err == -ENOMEM ? err :
+			d9__trace_segment_blame(segment, err, 0, strerror(-err));
+	scan.keep = segment->kind != D9__CONTAINER_PLAIN;
+	scan.container.keep_frames = true;
+	d9__segment_reader_init(&scan.reader, schemas, segment->limit_bytes);
+	source = d9__container_source(&scan.container);
+	source.read = read_and_keep;
+	source.context = &scan;
+	d9__segment_reader_start(&scan.reader, source);
+	err = walk(&scan);
+	if (!err)
+		err = d9__trace_segment_finish(segment, &scan.reader, &scan.container);
+	segment->frames = scan.container.frames;
+	segment->n_frames = scan.container.n_frames;
+	scan.container.frames = NULL;
+	d9__segment_reader_release(&scan.reader);
+	d9__container_release(&scan.container);
+	return err;
+}
+
+void d9__trace_segment_release(struct d9__trace_segment *segment)
+{
+	d9__store_close(&segment->store);
+	d9__input_release(&segment->input);
+	free(segment->kept);
+	free(segment->frames);
+	free(segment->message);
+	*segment = (struct d9__trace_segment) { .input = { .fd = -1 } };
+}
