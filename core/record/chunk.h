@@ -48,7 +48,8 @@ struct d9__chunk_header {
 	uint16_t entry_worker, exit_worker;
 	uint32_t bytes, events; /* final; 0 while OPEN: see the slot's published word */
 	_Atomic(uint32_t) taken_bytes, taken_events; /* by the flush thread */
-	uint64_t first_ns, last_ns;
+	_Atomic(uint64_t) first_ns; /* least time of its events; 0 = none yet */
+	uint64_t last_ns;
 	uint64_t entry_task, exit_task;
 };
 

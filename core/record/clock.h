@@ -24,6 +24,7 @@ enum d9__clock_kind {
 	D9__CLOCK_MONOTONIC = 0, /* clock_gettime(): fallback, and the first 100 ms */
 	D9__CLOCK_TICKS = 1,
 	D9__CLOCK_FAKE = 2, /* tests only: ticks come from d9__clock_fake() */
+	D9__CLOCK_UPDATING = 3, /* a slot's conversion is being replaced: for its signal handlers */
 };
 
 /* DIAL9_CLOCK. */

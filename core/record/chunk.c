@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queues are bounded arrays with a sequence number per cell (after Vyukov).  Position p
+ * belongs to cell p & mask; the cell's sequence says whose turn it is: p - a pusher may claim
+ * it, p + 1 - a popper may.  A pusher claims by moving |tail|, stores the value, then the
+ * sequence (release); a popper likewise with |head|.  A pusher preempted in between makes the
+ * queue look empty from its cell on: nobody waits for it.  A chunk number is in one queue at
+ * most, and a queue holds more than there are chunks, so a push never fails.
+ *
+ * The word of a chunk decides between those who want it at the same time:
+ *
+ *     owner seals:      OPEN    -> SEALED          add, so that a pin survives
+ *     flush pops:       SEALED  -> TAKEN           by number from |full|: it alone has it
+ *     a thread overruns SEALED  -> OPEN            by number from |full|, if not pinned
+ *                       SEALED* -> LOST*           if pinned; flush frees it at the unpin
+ *     flush pins:       OPEN    -> OPEN*           fails if the serial is not the expected one
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "record/chunk.h"
+#include "record/event_types.h"
+#include "record/names.h"
+
+#define STATE_MASK UINT64_C(0xff)
+#define PIN        UINT64_C(0x100)
+
+static _Atomic(uintptr_t) waker; /* void (*)(void) */
+
+static enum d9__chunk_state state_of(uint64_t word)
+{
+	return (enum d9__chunk_state)(word & STATE_MASK);
+}
+
+/* ---- queues ---- */
+
+void d9__queue_init(struct d9__queue *queue)
+{
+	for (uint32_t i = 0; i < D9__CHUNKS_MAX; i++)
+		atomic_store_explicit(&queue->cell[i].seq, i, memory_order_relaxed);
+	atomic_store_explicit(&queue->head, 0, memory_order_relaxed);
+	atomic_store_explicit(&queue->tail, 0, memory_order_release);
+}
+
+/* Claim the next position of |end| whose cell has sequence position + |turn|. */
+static struct d9__queue_cell *queue_claim(struct d9__queue *queue, _Atomic(uint32_t) *end,
+					  uint32_t turn, uint32_t *pos)
+{
+	*pos = atomic_load_explicit(end, memory_order_relaxed);
+	for (;;) {
+		struct d9__queue_cell *cell = &queue->cell[*pos & (D9__CHUNKS_MAX - 1)];
+		int32_t ahead = (int32_t)(atomic_load_explicit(&cell->seq, memory_order_acquire) -
+					  (*pos + turn));
+
+		if (ahead < 0)
+			return NULL;
+		if (ahead > 0)
+			*pos = atomic_load_explicit(end, memory_order_relaxed);
+		else if (atomic_compare_exchange_weak_explicit(end, pos, *pos + 1,
+							       memory_order_relaxed,
+							       memory_order_relaxed))
+			return cell;
+	}
+}
+
+bool d9__queue_push(struct d9__queue *queue, uint32_t value)
+{
+	uint32_t pos;
+	struct d9__queue_cell *cell = queue_claim(queue, &queue->tail, 0, &pos);
+
+	if (!cell)
+		return false;
+	cell->value = value;
+	/* release: pairs with the acquire of the popper in queue_claim() */
+	atomic_store_explicit(&cell->seq, pos + 1, memory_order_release);
+	return true;
+}
+
+bool d9__queue_pop(struct d9__queue *queue, uint32_t *value)
+{
+	uint32_t pos;
+	struct d9__queue_cell *cell = queue_claim(queue, &queue->head, 1, &pos);
+
+	if (!cell)
+		return false;
+	*value = cell->value;
+	/* release: pairs with the acquire of the pusher one lap later */
+	atomic_store_explicit(&cell->seq, pos + D9__CHUNKS_MAX, memory_order_release);
+	return true;
+}
+
+uint32_t d9__queue_count(const struct d9__queue *queue)
+{
+	/* Head first: then the difference errs upwards, never below zero. */
+	uint32_t head = atomic_load_explicit(&queue->head, memory_order_acquire);
+	uint32_t n = atomic_load_explicit(&queue->tail, memory_order_acquire) - head;
+
+	return n > D9__CHUNKS_MAX ? 0 : n;
+}
+
+uint32_t d9__chunk_full_count(void)
+{
+	return d9__ring.base ? d9__queue_count(d9__ring.full) : 0;
+}
+
+uint32_t d9__chunk_free_count(void)
+{
+	return d9__ring.base ? d9__queue_count(d9__ring.free) : 0;
+}
+
+void d9__chunk_set_waker(void (*wake)(void))
+{
+	atomic_store_explicit(&waker, (uintptr_t)wake, memory_order_release);
+}
+
+/* ---- producers ---- */
+
+static struct d9__chunk_header *open_header(const struct d9__slot *slot)
+{
+	return (struct d9__chunk_header *)(void *)(slot->batch - D9__CHUNK_HEADER);
+}
+
+static uint32_t chunk_number(const struct d9__chunk_header *header)
+{
+	size_t offset = (size_t)((const uint8_t *)header - d9__ring.base);
+
+	return (uint32_t)((offset - D9__RING_CHUNKS_AT) / D9__CHUNK_SIZE);
+}
+
+static uint32_t events_left(const struct d9__chunk_header *header)
+{
+	return header->events - atomic_load_explicit(&header->taken_events, memory_order_relaxed);
+}
+
+static void count_overrun(const struct d9__chunk_header *header)
+{
+	d9__loss_add(header->slot, D9__LOSS_OVERRUN, events_left(header),
+		     atomic_load_explicit(&header->first_ns, memory_order_relaxed), header->last_ns);
+}
+
+/* Take the full chunk |header|, popped by us, for ourselves.  False: flush has it pinned. */
+static bool overrun(struct d9__chunk_header *header)
+{
+	uint64_t word = atomic_load_explicit(&header->word, memory_order_acquire);
+
+	while (!(word & PIN)) {
+		/* acquire: the owner's final words; release: what a reader pinned is not overwritten */
+		if (atomic_compare_exchange_weak_explicit(&header->word, &word, D9__CHUNK_FREE,
+							  memory_order_acq_rel,
+							  memory_order_acquire)) {
+			count_overrun(header);
+			return true;
+		}
+	}
+	/* Still pinned: hand it to whoever unpins.  Unpinned in between: it is ours after all. */
+	word = atomic_fetch_add_explicit(&header->word, D9__CHUNK_LOST - D9__CHUNK_SEALED,
+					 memory_order_acq_rel);
+	if (word & PIN)
+		return false;
+	count_overrun(header);
+	return true;
+}
+
+/* A chunk to write, or NULL: a free one, else the oldest full one, lost by this. */
+static struct d9__chunk_header *chunk_take(void)
+{
+	uint32_t chunk;
+
+	if (d9__queue_pop(d9__ring.free, &chunk))
+		return d9__chunk_at(chunk);
+	while (d9__queue_pop(d9__ring.full, &chunk))
+		if (overrun(d9__chunk_at(chunk)))
+			return d9__chunk_at(chunk);
+	return NULL;
+}
+
+static void generation_next(struct d9__slot *slot)
+{
+	slot->generation = (uint16_t)(slot->generation + 1);
+	if (slot->generation == 0) {
+		d9__name_table_clear(slot->names);
+		slot->generation = 1;
+	}
+	slot->name_count = 0;
+}
+
+static bool chunk_open(struct d9__slot *slot)
+{
+	struct d9__chunk_header *header = chunk_take();
+	size_t len;
+	const uint8_t *preamble = d9__preamble(&len);
+
+	if (!header)
+		return false;
+	slot->serial++;
+	header->slot = (uint16_t)d9__slot_index(slot);
+	header->entry_state = slot->worker_state;
+	header->entry_worker = (uint16_t)slot->worker;
+	header->entry_task = slot->task;
+	header->bytes = header->events = 0;
+	header->last_ns = 0;
+	atomic_store_explicit(&header->first_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->taken_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->taken_events, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->word, (uint64_t)slot->serial << 32 | D9__CHUNK_OPEN,
+			      memory_order_release);
+	slot->batch = (uint8_t *)header + D9__CHUNK_HEADER;
+	memcpy(slot->batch, preamble, len);
+	slot->time_base = 0;
+	generation_next(slot);
+	/* The length before the name: a kill in between leaves a chunk that nobody claims. */
+	atomic_store_explicit(&slot->published, len, memory_order_release);
+	atomic_store_explicit(&slot->open, (uint64_t)slot->serial << 32 | (chunk_number(header) + 1),
+			      memory_order_release);
+	return true;
+}
+
+static void flush_wake(void)
+{
+	void (*wake)(void) = (void (*)(void))atomic_load_explicit(&waker, memory_order_acquire);
+	uint32_t chunks = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
+
+	if (wake && 2 * d9__chunk_full_count() >= chunks)
+		wake();
+}
+
+void d9__chunk_seal(struct d9__slot *slot)
+{
+	uint64_t published = atomic_load_explicit(&slot->published, memory_order_relaxed);
+	struct d9__chunk_header *header;
+
+	if (!published)
+		return;
+	header = open_header(slot);
+	header->bytes = (uint32_t)published;
+	header->events = (uint32_t)(published >> 32);
+	header->last_ns = slot->last_ns > slot->time_base ? slot->last_ns : slot->time_base;
+	header->exit_state = slot->worker_state;
+	header->exit_worker = (uint16_t)slot->worker;
+	header->exit_task = slot->task;
+	/* release: pairs with the acquire of whoever pops it; read-modify-write: keeps a pin */
+	atomic_fetch_add_explicit(&header->word, D9__CHUNK_SEALED - D9__CHUNK_OPEN,
+				  memory_order_acq_rel);
+	atomic_store_explicit(&slot->published, 0, memory_order_relaxed);
+	/* release: who reads a later published word sees that |open| changed before it */
+	atomic_store_explicit(&slot->open, 0, memory_order_release);
+	d9__queue_push(d9__ring.full, chunk_number(header));
+	flush_wake();
+}
+
+bool d9__chunk_room(struct d9__slot *slot, uint32_t bytes)
+{
+	uint32_t used = (uint32_t)atomic_load_explicit(&slot->published, memory_order_relaxed);
+	size_t preamble_len;
+
+	if (used && used + bytes <= D9__BATCH_MAX)
+		return true;
+	d9__preamble(&preamble_len);
+	if (bytes > D9__BATCH_MAX - preamble_len)
+		return false;
+	d9__chunk_seal(slot);
+	return chunk_open(slot);
+}
+
+uint32_t d9__chunk_grab(void)
+{
+	uint32_t chunk;
+
+	if (!d9__queue_pop(d9__ring.free, &chunk))
+		return 0;
+	atomic_store_explicit(&d9__chunk_at(chunk)->word, D9__CHUNK_SIDE, memory_order_release);
+	return chunk + 1;
+}
+
+/* ---- the flush thread ---- */
+
+static void batch_fill(struct d9__batch *batch, const struct d9__chunk_header *header)
+{
+	const struct d9__slot *slot = &d9__ring.slots[header->slot];
+
+	*batch = (struct d9__batch){
+		.bytes = (const uint8_t *)header + D9__CHUNK_HEADER,
+		.taken_bytes = atomic_load_explicit(&header->taken_bytes, memory_order_relaxed),
+		.taken_events = atomic_load_explicit(&header->taken_events, memory_order_relaxed),
+		.chunk = chunk_number(header),
+		.slot = header->slot,
+		.tid = d9__slot_tid(slot),
+		.first_ns = atomic_load_explicit(&header->first_ns, memory_order_relaxed),
+		.entry = { header->entry_task, header->entry_worker,
+			   (enum d9__worker_state)header->entry_state },
+		.exit = { 0, D9__WORKER_NONE, D9__WORKER_UNKNOWN },
+	};
+}
+
+static void chunk_free(struct d9__chunk_header *header)
+{
+	/* release: our reads of it are over before another thread writes it */
+	atomic_store_explicit(&header->word, D9__CHUNK_FREE, memory_order_release);
+	d9__queue_push(d9__ring.free, chunk_number(header));
+}
+
+int d9__chunk_pop_full(struct d9__batch *batch)
+{
+	struct d9__chunk_header *header;
+	uint64_t word;
+	uint32_t chunk;
+
+	if (!d9__ring.base || !d9__queue_pop(d9__ring.full, &chunk))
+		return 0;
+	header = d9__chunk_at(chunk);
+	word = atomic_fetch_add_explicit(&header->word, D9__CHUNK_TAKEN - D9__CHUNK_SEALED,
+					 memory_order_acq_rel);
+	batch_fill(batch, header);
+	batch->serial = (uint32_t)(word >> 32);
+	batch->len = header->bytes;
+	batch->events = header->events;
+	batch->last_ns = header->last_ns;
+	batch->exit = (struct d9__entry_state){ header->exit_task, header->exit_worker,
+						(enum d9__worker_state)header->exit_state };
+	return 1;
+}
+
+void d9__chunk_release(const struct d9__batch *batch)
+{
+	chunk_free(d9__chunk_at(batch->chunk));
+}
+
+/* Pin the chunk that |open| names, if it still is what |open| says. */
+static struct d9__chunk_header *pin(uint64_t open)
+{
+	uint32_t chunk = (uint32_t)open - 1;
+	uint64_t word = (open >> 32 << 32) | D9__CHUNK_OPEN;
+	struct d9__chunk_header *header;
+
+	if (chunk >= atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed))
+		return NULL;
+	header = d9__chunk_at(chunk);
+	if (!atomic_compare_exchange_strong_explicit(&header->word, &word, word | PIN,
+						     memory_order_acq_rel, memory_order_relaxed))
+		return NULL;
+	return header;
+}
+
+int d9__chunk_pin_open(uint32_t index, struct d9__batch *batch)
+{
+	struct d9__slot *slot = &d9__ring.slots[index];
+	uint64_t open = atomic_load_explicit(&slot->open, memory_order_acquire), published;
+	struct d9__chunk_header *header = open ? pin(open) : NULL;
+
+	if (!header)
+		return 0;
+	/* acquire: the bytes; and if it belongs to a later chunk, |open| has changed below */
+	published = atomic_load_explicit(&slot->published, memory_order_acquire);
+	batch_fill(batch, header);
+	batch->serial = (uint32_t)(open >> 32);
+	batch->len = (uint32_t)published;
+	batch->events = (uint32_t)(published >> 32);
+	if (atomic_load_explicit(&slot->open, memory_order_acquire) != open || !published ||
+	    batch->events == batch->taken_events) {
+		d9__chunk_unpin(batch, false);
+		return 0;
+	}
+	return 1;
+}
+
+void d9__chunk_unpin(const struct d9__batch *batch, bool taken)
+{
+	struct d9__chunk_header *header = d9__chunk_at(batch->chunk);
+
+	if (taken) {
+		atomic_store_explicit(&header->taken_bytes, batch->len, memory_order_relaxed);
+		atomic_store_explicit(&header->taken_events, batch->events, memory_order_relaxed);
+	}
+	/* release: |taken| before anybody counts what is left; acquire: the final words, if lost */
+	if (state_of(atomic_fetch_and_explicit(&header->word, ~PIN, memory_order_acq_rel)) ==
+	    D9__CHUNK_LOST) {
+		count_overrun(header);
+		chunk_free(header);
+	}
+}

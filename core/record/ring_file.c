@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <dial9/error.h>
+
+#include "record/chunk.h"
+#include "record/event_types.h"
+#include "record/gate.h"
+#include "record/names.h"
+#include "record/ring_file.h"
+#include "record/slot.h"
+
+#define DEFAULT_BYTES ((size_t)32 << 20)
+
+struct d9__ring d9__ring = { .fd = -1 };
+
+const char *const d9__loss_names[D9__LOSS_CAUSES] = {
+	[D9__LOSS_OVERRUN] = "overrun",	      [D9__LOSS_NO_CHUNK] = "no_chunk",
+	[D9__LOSS_NO_SLOT] = "no_slot",	      [D9__LOSS_DISK] = "disk",
+	[D9__LOSS_REENTRANT] = "reentrant",   [D9__LOSS_SIDE_RING] = "side_ring",
+	[D9__LOSS_THREAD_EXIT] = "thread_exit", [D9__LOSS_TOO_BIG] = "too_big",
+};
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER; /* protects d9__ring's making */
+
+/* ---- places ---- */
+
+static const char *const kind_names[] = { "auto", "shm", "memfd", "anon", "disk" };
+
+/* Only ours: a directory somebody else prepared would see every trace. */
+static bool dir_is_ours(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       (st.st_mode & 077) == 0;
+}
+
+/* Open directory |name| below |at|, made 0700 if missing.  The descriptor or -errno. */
+static int open_dir(int at, const char *name)
+{
+	int fd;
+
+	if (mkdirat(at, name, 0700) != 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!dir_is_ours(fd)) {
+		close(fd);
+		return -EACCES;
+	}
+	return fd;
+}
+
+static int create_file(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_shm(const char *boot_id, char *path, size_t path_len)
+{
+	char user[64];
+	int top, dir, fd;
+
+	snprintf(user, sizeof(user), "/dev/shm/dial9-%u", (unsigned)geteuid());
+	snprintf(path, path_len, "%s/%s/ring", user, boot_id);
+	top = open_dir(AT_FDCWD, user);
+	if (top < 0)
+		return top;
+	dir = open_dir(top, boot_id);
+	close(top);
+	if (dir < 0)
+		return dir;
+	fd = create_file(dir, "ring");
+	close(dir);
+	return fd;
+}
+
+static int open_disk(const struct d9__ring_options *options, char *path, size_t path_len)
+{
+	int dir, fd, n;
+
+	n = snprintf(path, path_len, "%s/%s.ring", options->trace_dir, options->boot_id);
+	if (n < 0 || (size_t)n >= path_len)
+		return -ENAMETOOLONG;
+	dir = open(options->trace_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	fd = create_file(dir, strrchr(path, '/') + 1);
+	close(dir);
+	return fd;
+}
+
+/* A file to map, -1 for anonymous memory, or -errno below that. */
+static int open_place(enum d9__ring_kind kind, const struct d9__ring_options *options)
+{
+	int fd;
+
+	d9__ring.path[0] = '\0';
+	switch (kind) {
+	case D9__RING_SHM:
+		return open_shm(options->boot_id, d9__ring.path, sizeof(d9__ring.path));
+	case D9__RING_DISK:
+		return open_disk(options, d9__ring.path, sizeof(d9__ring.path));
+	case D9__RING_MEMFD:
+		fd = memfd_create("dial9-ring", MFD_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	default:
+		return -1;
+	}
+}
+
+/* ---- memory ---- */
+
+/*
+ * Allocate |file|'s first |len| bytes: a full tmpfs has to be an error now, not SIGBUS later.
+ * The file size limit is asked first, because exceeding it would raise SIGXFSZ in the program.
+ */
+static int allocate(int fd, size_t offset, size_t len)
+{
+	struct rlimit limit;
+	int err;
+
+	if (fd < 0)
+		return 0;
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < offset + len)
+		return -EFBIG;
+	do
+		err = posix_fallocate(fd, (off_t)offset, (off_t)len);
+	while (err == EINTR);
+	return -err;
+}
+
+/* Put |len| bytes of the ring in place of the reservation, present in memory. */
+static int map_part(int fd, size_t offset, size_t len)
+{
+	int flags = MAP_FIXED | MAP_POPULATE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+	int err = allocate(fd, offset, len);
+
+	if (err)
+		return err;
+	if (mmap(d9__ring.base + offset, len, PROT_READ | PROT_WRITE, flags, fd,
+		 fd < 0 ? 0 : (off_t)offset) == MAP_FAILED)
+		return -errno;
+	return 0;
+}
+
+/* Map header, slots and the first chunks.  The number of chunks or -errno. */
+static int map_first(int fd)
+{
+	int err = -ENOSPC;
+
+	for (uint32_t n = D9__CHUNKS_FIRST; n >= D9__CHUNKS_MIN; n /= 2) {
+		if (n > d9__ring.chunks_max)
+			continue;
+		err = map_part(fd, 0, D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE);
+		if (!err)
+			return (int)n;
+	}
+	return err;
+}
+
+/* ---- contents ---- */
+
+static ssize_t read_file(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+/* Field 22 of /proc/self/stat; the name in field 2 may hold blanks and parentheses. */
+static uint64_t process_start_time(void)
+{
+	char buf[1024], *p;
+
+	if (read_file("/proc/self/stat", buf, sizeof(buf)) <= 0)
+		return 0;
+	p = strrchr(buf, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+	size_t len = from ? strnlen(from, size - 1) : 0;
+
+	if (len)
+		memcpy(to, from, len);
+	to[len] = '\0';
+}
+
+static void fill_header(const struct d9__ring_options *options, enum d9__ring_kind kind)
+{
+	struct d9__ring_header *header = d9__ring.header;
+	char boot_id[64];
+
+	header->layout = D9__RING_LAYOUT;
+	header->kind = kind;
+	header->slot_count = D9__SLOT_COUNT;
+	header->chunk_size = D9__CHUNK_SIZE;
+	header->chunks_at = D9__RING_CHUNKS_AT;
+	header->chunks_max = d9__ring.chunks_max;
+	header->pid = (uint32_t)getpid();
+	header->start_time = process_start_time();
+	if (read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0)
+		copy_text(header->kernel_boot_id, 37, boot_id);
+	copy_text(header->boot_id, sizeof(header->boot_id), options->boot_id);
+	copy_text(header->service, sizeof(header->service), options->service);
+	copy_text(header->trace_dir, sizeof(header->trace_dir), options->trace_dir);
+	d9__clock_anchor(&header->anchor, 8);
+	/* Last: a reader that finds the magic finds the rest. */
+	atomic_signal_fence(memory_order_seq_cst);
+	memcpy(header->magic, D9__RING_MAGIC, sizeof(header->magic));
+}
+
+static void set_pointers(void)
+{
+	uint8_t *base = d9__ring.base;
+
+	d9__ring.header = (struct d9__ring_header *)(void *)base;
+	d9__ring.control = (struct d9__ring_control *)(void *)(base + D9__RING_CONTROL_AT);
+	d9__ring.health = (struct d9__ring_health *)(void *)(base + D9__RING_HEALTH_AT);
+	d9__ring.free = (struct d9__queue *)(void *)(base + D9__RING_FREE_AT);
+	d9__ring.full = (struct d9__queue *)(void *)(base + D9__RING_FULL_AT);
+	d9__ring.proc_losses = (struct d9__losses *)(void *)(base + D9__RING_LOSS_AT);
+	d9__ring.losses = (struct d9__losses *)(void *)(base + D9__RING_LOSSES_AT);
+	d9__ring.slots = (struct d9__slot *)(void *)(base + D9__RING_SLOTS_AT);
+}
+
+/* ---- start ---- */
+
+static int reserve(const struct d9__ring_options *options)
+{
+	size_t bytes = options->max_bytes ? options->max_bytes : DEFAULT_BYTES;
+	size_t chunks = bytes / D9__CHUNK_SIZE;
+	void *p;
+
+	if (chunks > D9__CHUNKS_MAX)
+		chunks = D9__CHUNKS_MAX;
+	if (chunks < D9__CHUNKS_MIN)
+		chunks = D9__CHUNKS_MIN;
+	d9__ring.chunks_max = (uint32_t)chunks;
+	d9__ring.reserved = D9__RING_CHUNKS_AT + chunks * D9__CHUNK_SIZE;
+	p = mmap(NULL, d9__ring.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	d9__ring.base = p;
+	return 0;
+}
+
+/* Try one place.  The number of chunks it gave, or -errno with nothing left behind. */
+static int try_place(enum d9__ring_kind kind, const struct d9__ring_options *options)
+{
+	int fd = open_place(kind, options), n;
+
+	if (fd < -1 || (fd == -1 && kind != D9__RING_ANON))
+		return fd;
+	n = map_first(fd);
+	if (n < 0) {
+		if (fd >= 0)
+			close(fd);
+		d9__ring_unlink();
+		return n;
+	}
+	d9__ring.fd = fd;
+	return n;
+}
+
+static const enum d9__ring_kind *places(enum d9__ring_kind kind)
+{
+	static const enum d9__ring_kind all[] = { D9__RING_SHM, D9__RING_MEMFD, D9__RING_ANON,
+						  D9__RING_AUTO };
+
+	switch (kind) {
+	case D9__RING_MEMFD:
+		return all + 1;
+	case D9__RING_ANON:
+		return all + 2;
+	default:
+		return all;
+	}
+}
+
+/* The number of chunks, or -errno of the last place. */
+static int find_place(const struct d9__ring_options *options, enum d9__ring_kind *kind)
+{
+	const enum d9__ring_kind *place = places(options->kind);
+	int n = -ENOTSUP;
+
+	if (options->kind == D9__RING_DISK) {
+		*kind = D9__RING_DISK;
+		n = try_place(*kind, options);
+		if (n > 0)
+			return n;
+		snprintf(d9__ring.why, sizeof(d9__ring.why), "disk: %s", d9_strerror(n));
+	}
+	for (; *place != D9__RING_AUTO; place++) {
+		*kind = *place;
+		n = try_place(*kind, options);
+		if (n > 0)
+			return n;
+		if (!d9__ring.why[0])
+			snprintf(d9__ring.why, sizeof(d9__ring.why), "%s: %s", kind_names[*place],
+				 d9_strerror(n));
+	}
+	return n;
+}
+
+/* The old reservation, given up; also after a half-successful mapping. */
+static void unreserve(void)
+{
+	munmap(d9__ring.base, d9__ring.reserved);
+	d9__ring = (struct d9__ring){ .fd = -1 };
+}
+
+static int start_locked(const struct d9__ring_options *options)
+{
+	enum d9__ring_kind kind;
+	int n, err = d9__event_types_init();
+
+	if (!err)
+		err = d9__gate_init();
+	if (!err)
+		err = reserve(options);
+	if (err)
+		return err;
+	n = find_place(options, &kind);
+	if (n < 0) {
+		unreserve();
+		return n;
+	}
+	set_pointers();
+	d9__queue_init(d9__ring.free);
+	d9__queue_init(d9__ring.full);
+	for (uint32_t i = 0; i < (uint32_t)n; i++)
+		d9__queue_push(d9__ring.free, i);
+	atomic_store_explicit(&d9__ring.header->chunk_count, (uint32_t)n, memory_order_release);
+	fill_header(options, kind);
+	return 0;
+}
+
+int d9__ring_start(const struct d9__ring_options *options)
+{
+	int saved = errno, err = 0;
+
+	if (!options->boot_id || !*options->boot_id || strchr(options->boot_id, '/') ||
+	    (options->kind == D9__RING_DISK && !options->trace_dir))
+		return -EINVAL;
+	pthread_mutex_lock(&start_lock);
+	if (!d9__ring.base)
+		err = start_locked(options);
+	pthread_mutex_unlock(&start_lock);
+	errno = saved;
+	return err;
+}
+
+int d9__ring_grow(void)
+{
+	uint32_t have, n = D9__RING_EXTENT / D9__CHUNK_SIZE;
+	int saved = errno, err;
+
+	if (!d9__ring.base || d9__chunk_free_count() >= D9__CHUNKS_AHEAD)
+		return 0;
+	have = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
+	if (n > d9__ring.chunks_max - have)
+		n = d9__ring.chunks_max - have;
+	if (n == 0)
+		return 0;
+	err = map_part(d9__ring.fd, D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE,
+		       (size_t)n * D9__CHUNK_SIZE);
+	errno = saved;
+	if (err)
+		return err;
+	/* release: whoever knows of a chunk finds it mapped */
+	atomic_store_explicit(&d9__ring.header->chunk_count, have + n, memory_order_release);
+	for (uint32_t i = 0; i < n; i++)
+		d9__queue_push(d9__ring.free, have + i);
+	return 1;
+}
+
+void d9__ring_adopt_fd(int fd)
+{
+	d9__ring.fd = fd;
+}
+
+void d9__ring_unlink(void)
+{
+	int saved = errno;
+	char *slash;
+
+	if (d9__ring.path[0]) {
+		unlink(d9__ring.path);
+		slash = strrchr(d9__ring.path, '/');
+		*slash = '\0';
+		/* Its own directory in /dev/shm; a trace directory is not empty or not removed. */
+		if (strncmp(d9__ring.path, "/dev/shm/", 9) == 0)
+			rmdir(d9__ring.path);
+		d9__ring.path[0] = '\0';
+	}
+	errno = saved;
+}
+
+void d9__ring_forget_in_child(void)
+{
+	int saved = errno;
+
+	d9__gate_set(0);
+	if (d9__ring.base)
+		mmap(d9__ring.base, d9__ring.reserved, PROT_READ | PROT_WRITE,
+		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	d9__ring = (struct d9__ring){ .fd = -1 };
+	pthread_mutex_init(&start_lock, NULL);
+	d9__slot_forget_in_child();
+	d9__chunk_set_waker(NULL);
+	errno = saved;
+}
+
+/* ---- losses ---- */
+
+static struct d9__loss *loss_of(int slot, enum d9__loss_cause cause)
+{
+	return slot < 0 ? &d9__ring.proc_losses->cause[cause] : &d9__ring.losses[slot].cause[cause];
+}
+
+void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t from_ns,
+		  uint64_t to_ns)
+{
+	struct d9__loss *loss;
+	uint64_t seen;
+
+	if (!d9__ring.base || !events)
+		return;
+	loss = loss_of(slot, cause);
+	seen = atomic_load_explicit(&loss->from_ns, memory_order_relaxed);
+	while ((!seen || from_ns < seen) &&
+	       !atomic_compare_exchange_weak_explicit(&loss->from_ns, &seen, from_ns,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	seen = atomic_load_explicit(&loss->to_ns, memory_order_relaxed);
+	while (to_ns > seen &&
+	       !atomic_compare_exchange_weak_explicit(&loss->to_ns, &seen, to_ns,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	/* release: whoever counts these events sees their times */
+	atomic_fetch_add_explicit(&loss->events, events, memory_order_release);
+}
+
+uint64_t d9__loss_take(int slot, enum d9__loss_cause cause, uint64_t seen, uint64_t *from_ns,
+		       uint64_t *to_ns)
+{
+	struct d9__loss *loss;
+	uint64_t events;
+
+	if (!d9__ring.base)
+		return 0;
+	loss = loss_of(slot, cause);
+	events = atomic_load_explicit(&loss->events, memory_order_acquire);
+	if (events == seen)
+		return 0;
+	*from_ns = atomic_exchange_explicit(&loss->from_ns, 0, memory_order_relaxed);
+	*to_ns = atomic_exchange_explicit(&loss->to_ns, 0, memory_order_relaxed);
+	return events - seen;
+}

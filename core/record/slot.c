@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots are claimed with one compare-and-swap on |owner|, without a lock: the first event of a
+ * thread may come from a signal handler.  Whoever holds TAKEN owns every other field.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/chunk.h"
+#include "record/names.h"
+#include "record/slot.h"
+
+#define OWNER(state, tid) ((uint64_t)(state) << 32 | (tid))
+#define STATE(owner)      ((enum d9__slot_state)((owner) >> 32))
+#define EXIT_FNS          4
+#define DEAD_AFTER_NS     UINT64_C(10000000000)
+
+__thread struct d9__slot *d9__slot_tls D9_TLS;
+
+static _Atomic(uint32_t) high;                  /* slots [0, high) were used */
+static _Atomic(uintptr_t) exit_fns[EXIT_FNS];   /* void (*)(void) */
+static _Atomic(uint32_t) exit_fn_count;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool key_works;
+
+/* Flush thread: when each slot's published word was last seen to change. */
+static struct {
+	uint64_t published, since_ns;
+} watch[D9__SLOT_COUNT];
+
+uint32_t d9__slot_high(void)
+{
+	return atomic_load_explicit(&high, memory_order_acquire);
+}
+
+int d9__slot_on_exit(void (*fn)(void))
+{
+	uint32_t i = atomic_fetch_add(&exit_fn_count, 1);
+
+	if (i >= EXIT_FNS)
+		return -ENOSPC;
+	atomic_store(&exit_fns[i], (uintptr_t)fn);
+	return 0;
+}
+
+static void run_exit_fns(void)
+{
+	for (unsigned i = 0; i < EXIT_FNS; i++) {
+		void (*fn)(void) = (void (*)(void))atomic_load(&exit_fns[i]);
+
+		if (fn)
+			fn();
+	}
+}
+
+/* The caller owns |slot| and ends that.  A half-written event is beyond |published|: forgotten. */
+static void slot_return(struct d9__slot *slot)
+{
+	if (atomic_load_explicit(&slot->busy, memory_order_relaxed)) {
+		/* A name may be on the wire that the table does not know: leave this chunk. */
+		d9__chunk_seal(slot);
+		atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	}
+	slot->worker = D9__WORKER_NONE;
+	slot->worker_state = D9__WORKER_UNKNOWN;
+	slot->task = 0;
+	/* release: pairs with the acquire of the next claim */
+	atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_IDLE, 0), memory_order_release);
+}
+
+static bool ring_has(const struct d9__slot *slot)
+{
+	return d9__ring.slots && slot >= d9__ring.slots && slot < d9__ring.slots + D9__SLOT_COUNT;
+}
+
+static void thread_ends(struct d9__slot *slot)
+{
+	int saved = errno;
+
+	if (d9__slot_tls == slot && ring_has(slot)) {
+		run_exit_fns();
+		d9__slot_tls = D9__SLOT_EXITED;
+		slot_return(slot);
+	}
+	errno = saved;
+}
+
+/* Runs twice per thread, so that destructors that run after the first time can still record. */
+static void key_destructor(void *value)
+{
+	uintptr_t slot = (uintptr_t)value;
+
+	if (!(slot & 1) && pthread_setspecific(key, (void *)(slot | 1)) == 0)
+		return;
+	thread_ends((struct d9__slot *)(slot & ~(uintptr_t)1));
+}
+
+static void key_create(void)
+{
+	key_works = pthread_key_create(&key, key_destructor) == 0;
+}
+
+static bool claim(struct d9__slot *slot, uint64_t owner, uint32_t tid)
+{
+	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner,
+						       OWNER(D9__SLOT_TAKEN, tid),
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+/* An idle slot, preferably with a partly filled chunk: it costs no chunk. */
+static struct d9__slot *claim_idle(uint32_t tid, bool with_chunk)
+{
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		struct d9__slot *slot = &d9__ring.slots[i];
+		uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+		if (STATE(owner) != D9__SLOT_IDLE)
+			continue;
+		if (with_chunk && !atomic_load_explicit(&slot->open, memory_order_relaxed))
+			continue;
+		if (claim(slot, owner, tid))
+			return slot;
+	}
+	return NULL;
+}
+
+static struct d9__slot *claim_new(uint32_t tid)
+{
+	uint32_t i = d9__slot_high();
+
+	while (i < D9__SLOT_COUNT)
+		if (atomic_compare_exchange_weak_explicit(&high, &i, i + 1, memory_order_acq_rel,
+							  memory_order_acquire)) {
+			struct d9__slot *slot = &d9__ring.slots[i];
+
+			/* Nobody else claims it: it is not idle yet. */
+			atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_TAKEN, tid),
+					      memory_order_release);
+			return slot;
+		}
+	return NULL;
+}
+
+static struct d9__slot *slot_take(void)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	struct d9__slot *slot = claim_idle(tid, true);
+
+	if (!slot)
+		slot = claim_idle(tid, false);
+	if (!slot)
+		slot = claim_new(tid);
+	if (!slot)
+		return NULL;
+	if (!slot->names)
+		slot->names = d9__name_table_new();
+	slot->worker = D9__WORKER_NONE;
+	if (!slot->names) {
+		slot_return(slot);
+		return NULL;
+	}
+	d9__clock_slot_init(slot);
+	return slot;
+}
+
+static void count_refused(enum d9__loss_cause cause)
+{
+	uint64_t now = d9__clock_mono_ns();
+
+	d9__loss_add(-1, cause, 1, now, now);
+}
+
+struct d9__slot *d9__slot_self_slow(void)
+{
+	int saved = errno;
+	struct d9__slot *slot;
+
+	if (!d9__ring.base)
+		return NULL;
+	if (d9__slot_tls) {
+		count_refused(d9__slot_tls == D9__SLOT_EXITED ? D9__LOSS_THREAD_EXIT :
+								D9__LOSS_REENTRANT);
+		return NULL;
+	}
+	/* A signal handler that records from here on is told so, instead of taking a second one. */
+	d9__slot_tls = D9__SLOT_BUSY_TAKING;
+	atomic_signal_fence(memory_order_seq_cst);
+	pthread_once(&key_once, key_create);
+	slot = slot_take();
+	if (!slot)
+		count_refused(D9__LOSS_NO_SLOT);
+	else if (key_works)
+		pthread_setspecific(key, slot);
+	atomic_signal_fence(memory_order_seq_cst);
+	d9__slot_tls = slot;
+	errno = saved;
+	return slot;
+}
+
+void d9__slot_give_back(void)
+{
+	struct d9__slot *slot = d9__slot_tls;
+
+	if ((uintptr_t)slot < D9__SLOT_SENTINELS || !ring_has(slot))
+		return;
+	run_exit_fns();
+	if (key_works)
+		pthread_setspecific(key, NULL);
+	d9__slot_tls = NULL;
+	slot_return(slot);
+}
+
+/* A quiet slot of a thread that is gone?  Then it is ours: |tid| is 0 while we hold it. */
+static bool claim_dead(struct d9__slot *slot, uint32_t i, uint64_t now_ns)
+{
+	uint64_t published = atomic_load_explicit(&slot->published, memory_order_relaxed);
+	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+	if (published != watch[i].published || !watch[i].since_ns) {
+		watch[i].published = published;
+		watch[i].since_ns = now_ns;
+		return false;
+	}
+	if (STATE(owner) != D9__SLOT_TAKEN || now_ns - watch[i].since_ns < DEAD_AFTER_NS)
+		return false;
+	watch[i].since_ns = now_ns;
+	if (syscall(SYS_tgkill, getpid(), (pid_t)(uint32_t)owner, 0) == 0 || errno != ESRCH)
+		return false;
+	return claim(slot, owner, 0);
+}
+
+unsigned d9__slot_reclaim_dead(uint64_t now_ns)
+{
+	int saved = errno;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++)
+		if (claim_dead(&d9__ring.slots[i], i, now_ns)) {
+			slot_return(&d9__ring.slots[i]);
+			n++;
+		}
+	errno = saved;
+	return n;
+}
+
+unsigned d9__slot_seal_idle(uint32_t wanted_free)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		struct d9__slot *slot = &d9__ring.slots[i];
+		uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+		if (d9__chunk_free_count() + d9__chunk_full_count() >= wanted_free)
+			break;
+		if (STATE(owner) != D9__SLOT_IDLE ||
+		    !atomic_load_explicit(&slot->open, memory_order_relaxed) ||
+		    !claim(slot, owner, 0))
+			continue;
+		d9__chunk_seal(slot);
+		slot_return(slot);
+		n++;
+	}
+	return n;
+}
+
+void d9__slot_forget_in_child(void)
+{
+	d9__slot_tls = NULL;
+	if (key_works)
+		pthread_setspecific(key, NULL);
+	atomic_store(&high, 0);
+	memset(watch, 0, sizeof(watch));
+}
