@@ -42,7 +42,11 @@ enum d9__got_place {
 /* Which modules outside the library are reached. */
 enum d9__got_reach {
 	D9__GOT_NEEDED,          /* those with a DT_NEEDED of the library (libev) */
-	D9__GOT_NEEDED_OR_BOUND, /* and slots that point into the library now (libevent) */
+	/*
+	 * And, in all others, slots that point into the library now; not yet bound ones if the
+	 * program's scope leads to the library (libevent: plugins that rely on their host).
+	 */
+	D9__GOT_NEEDED_OR_BOUND,
 	D9__GOT_ANY,             /* all but those in |skip| (GLib) */
 };
 
@@ -94,8 +98,11 @@ struct d9__got_table {
 	/* The engine's. */
 	struct d9__got_counts counts;
 	struct d9__got_table *next;
+	struct d9__module_range own; /* the adapter's image */
+	uint64_t starts[4];         /* beginnings of the hooked names, as a set */
 	unsigned id;                /* its bit in the sets of settled modules */
 	uint8_t lookup[4 * D9__GOT_HOOKS_MAX]; /* open addressing by name: hook + 1; 0 free */
+	bool in_scope[D9__GOT_HOOKS_MAX]; /* the program's scope gives the real function */
 	unsigned n_images;          /* mapped when the real functions were last looked for */
 	bool registered, indexed;
 	_Atomic(bool) installed;    /* the library was found and its slots were swapped */
@@ -165,7 +172,8 @@ struct d9__got_word {
 	const void *value, *real, *replacement;
 	unsigned place;      /* of the hook */
 	bool absolute;       /* a plain word of data, not a slot of the GOT */
-	bool only_bound;     /* only words that hold the real function count in this module */
+	bool only_bound;     /* the module does not say that it uses the library */
+	bool in_scope;       /* the program's scope gives the real function for the name */
 	bool in_own_module;  /* |value| points into the module that holds the word */
 	bool in_any_module;
 };

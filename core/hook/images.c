@@ -218,7 +218,8 @@ void d9__images_resolve_all(struct d9__images *images, struct d9__image_symbol *
 	for (size_t i = 0; i < n; i++) {
 		void *found = images->scope_first ? dlsym(RTLD_DEFAULT, symbols[i].name) : NULL;
 
-		symbols[i].address = d9__images_contain(images, found) ? found : NULL;
+		symbols[i].in_scope = d9__images_contain(images, found);
+		symbols[i].address = symbols[i].in_scope ? found : NULL;
 	}
 	d9__patch_lock();
 	dl_iterate_phdr(search_module, &search);

@@ -83,6 +83,7 @@ D9_API void *d9__images_resolve(struct d9__images *images, const char *name);
 struct d9__image_symbol {
 	const char *name;
 	void *address; /* result, or NULL */
+	bool in_scope; /* result: RTLD_DEFAULT gives it, too */
 };
 D9_API void d9__images_resolve_all(struct d9__images *images, struct d9__image_symbol *symbols,
 				   size_t n);
