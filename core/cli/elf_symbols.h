@@ -43,7 +43,7 @@ int d9__symbols_new(struct d9__symbols **out);
 /* NULL is allowed. */
 void d9__symbols_free(struct d9__symbols *symbols);
 
-/* Add a module; adding the same one again (each segment repeats them) changes nothing.  0, -ENOMEM. */
+/* Add a module; the same one again (each segment repeats them) changes nothing.  0, -ENOMEM. */
 int d9__symbols_module_add(struct d9__symbols *symbols, const struct d9__module *module);
 
 /*

@@ -124,8 +124,8 @@ static void make_types(struct trace *t)
 	trace_annotate(t, EVERY_TYPE, 13, "unit", "us");
 	trace_event(t, EVERY_TYPE, origin_ns, INT64_MIN, 0.1, UINT64_C(1),
 		    "a\"b\\c\td\x01\xff\xc3\xa9\xed\xa0\x80z", "\x01\xfe", UINT64_MAX,
-		    UINT64_C(255), UINT64_C(65535), UINT64_C(4294967295), UINT64_C(3), 0, 1, "", __builtin_nan(""),
-		    UINT64_C(150));
+		    UINT64_C(255), UINT64_C(65535), UINT64_C(4294967295), UINT64_C(3), 0, 1, "",
+		    __builtin_nan(""), UINT64_C(150));
 	trace_schema(t, CUSTOM, "Nested", "map:10 list:14 pairs:15 stack:8");
 	trace_head(t, CUSTOM, origin_ns + 1);
 	put_pairs(t, 2, (const char *const[]){ "k", "v", "k2", "" });

@@ -31,7 +31,7 @@ struct trace {
 /* A header: everything defined before is forgotten. */
 void trace_batch(struct trace *t);
 
-/* |fields|: "worker_id:9 local_queue:11", decimal tags.  A name that begins with "!" has no time. */
+/* |fields|: "worker_id:9 local_queue:11", decimal tags.  A name with a "!" first has no time. */
 void trace_schema(struct trace *t, unsigned type_id, const char *name, const char *fields);
 
 /* The annotation |key| = |value| of field |field|. */

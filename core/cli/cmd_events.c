@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <dial9/reader.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/elf_symbols.h"
+#include "cli/event_line.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "cli/trace_input.h"
+
+#define NAMES_MAX 64
+
+enum { OPT_FROM = 256, OPT_TO, OPT_NO_SYMBOLS };
+
+static const struct d9__opt opts[] = {
+	{ 'f', "format", "F", "jsonl (JSON Lines, the default) or text" },
+	{ 'e', "event", "NAME", "only events of this name; may be given several times" },
+	{ 'w', "worker", "N", "only events of worker N" },
+	{ 't', "task", "ID", "only events about task ID" },
+	{ OPT_FROM, "from", "TIME", "skip what happened earlier than TIME after the first event" },
+	{ OPT_TO, "to", "TIME", "stop TIME after the first event" },
+	{ 'n', "limit", "N", "stop after N lines" },
+	{ OPT_NO_SYMBOLS, "no-symbols", NULL, "text: do not look functions up in the binaries" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "events",
+	.synopsis = "[OPTIONS] TRACE...",
+	.text = "Print every event of a trace, one line each, in the order in which they happened.\n"
+		"TIME takes a unit: 250ms, 1.5s, 2m.\n",
+	.opts = opts,
+};
+
+struct options {
+	bool text, no_symbols;
+	const char *names[NAMES_MAX];
+	size_t n_names;
+	bool has_worker, has_task;
+	uint64_t worker, task, from_ns, to_ns, limit;
+};
+
+/* What a filter needs to know about a schema, found once. */
+struct filter_shape {
+	bool ready, wanted;
+	int worker; /* index of the field, or -1 */
+	int tasks[3];
+};
+
+struct filter {
+	const struct options *options;
+	bool has_origin;
+	uint64_t origin_ns;
+	struct filter_shape *shapes;
+	size_t n_shapes;
+};
+
+/* ---- options ---- */
+
+static bool set_format(const struct d9__args *args, struct options *options)
+{
+	options->text = !strcmp(args->value, "text");
+	if (options->text || !strcmp(args->value, "jsonl") || !strcmp(args->value, "json"))
+		return true;
+	d9__cmd_fail("events", "--format wants jsonl or text, not '%s'", args->value);
+	return false;
+}
+
+static bool add_name(const struct d9__args *args, struct options *options)
+{
+	if (options->n_names == NAMES_MAX) {
+		d9__cmd_fail("events", "at most %d --event options", NAMES_MAX);
+		return false;
+	}
+	options->names[options->n_names++] = args->value;
+	return true;
+}
+
+static bool set_option(const struct d9__args *args, int key, struct options *options)
+{
+	switch (key) {
+	case 'f':
+		return set_format(args, options);
+	case 'e':
+		return add_name(args, options);
+	case 'w':
+		options->has_worker = true;
+		return d9__args_u64(args, &options->worker);
+	case 't':
+		options->has_task = true;
+		return d9__args_u64(args, &options->task);
+	case OPT_FROM:
+		return d9__args_duration_ns(args, &options->from_ns);
+	case OPT_TO:
+		return d9__args_duration_ns(args, &options->to_ns);
+	case 'n':
+		return d9__args_u64(args, &options->limit);
+	default:
+		options->no_symbols = true;
+		return true;
+	}
+}
+
+/* ---- filter ---- */
+
+static void make_shape(const struct options *options, const struct d9_schema *schema,
+		       struct filter_shape *shape)
+{
+	const char *name = d9_schema_name(schema);
+
+	shape->ready = true;
+	shape->wanted = !options->n_names;
+	for (size_t i = 0; i < options->n_names; i++)
+		shape->wanted |= !strcmp(options->names[i], name);
+	shape->worker = d9_schema_find(schema, "worker_id");
+	if (shape->worker < 0)
+		shape->worker = d9_schema_find(schema, "target_worker");
+	shape->tasks[0] = d9_schema_find(schema, "task_id");
+	shape->tasks[1] = d9_schema_find(schema, "woken_task_id");
+	shape->tasks[2] = d9_schema_find(schema, "waker_task_id");
+}
+
+static const struct filter_shape *find_shape(struct filter *filter, const struct d9_schema *schema)
+{
+	uint32_t id = d9_schema_id(schema);
+
+	if (id >= filter->n_shapes) {
+		size_t n = (size_t)id + 16;
+		struct filter_shape *bigger = reallocarray(filter->shapes, n, sizeof(*bigger));
+
+		if (!bigger)
+			return NULL;
+		memset(bigger + filter->n_shapes, 0, (n - filter->n_shapes) * sizeof(*bigger));
+		filter->shapes = bigger;
+		filter->n_shapes = n;
+	}
+	if (!filter->shapes[id].ready)
+		make_shape(filter->options, schema, &filter->shapes[id]);
+	return &filter->shapes[id];
+}
+
+static bool has_value(const struct d9_event *event, int field, uint64_t wanted)
+{
+	uint64_t n;
+
+	return field >= 0 && d9__value_u64(&event->values[field], &n) && n == wanted;
+}
+
+static bool has_task(const struct d9_event *event, const struct filter_shape *shape, uint64_t task)
+{
+	for (size_t i = 0; i < 3; i++)
+		if (has_value(event, shape->tasks[i], task))
+			return true;
+	return false;
+}
+
+/* Whether |event| lies in --from and --to; sets |*past| once no later one can. */
+static bool is_in_time(struct filter *filter, const struct d9_event *event, bool *past)
+{
+	const struct options *options = filter->options;
+	uint64_t after_ns;
+
+	if (!event->has_timestamp || !event->timestamp_ns)
+		return !options->from_ns;
+	if (!filter->has_origin) {
+		filter->has_origin = true;
+		filter->origin_ns = event->timestamp_ns;
+	}
+	after_ns = event->timestamp_ns - filter->origin_ns;
+	*past = after_ns > options->to_ns;
+	return !*past && after_ns >= options->from_ns;
+}
+
+/* 1 if |event| is wanted, 0 if not, -ENOMEM. */
+static int choose(struct filter *filter, const struct d9_event *event, bool *past)
+{
+	const struct options *options = filter->options;
+	const struct filter_shape *shape = find_shape(filter, event->schema);
+
+	if (!shape)
+		return -ENOMEM;
+	if (!is_in_time(filter, event, past) || !shape->wanted)
+		return 0;
+	if (options->has_worker && !has_value(event, shape->worker, options->worker))
+		return 0;
+	return !options->has_task || has_task(event, shape, options->task);
+}
+
+/* ---- the command ---- */
+
+/* Modules are recorded a moment after the first events that need them: read them beforehand. */
+static int learn_modules(char **paths, struct d9__progress *progress, struct d9__symbols *symbols)
+{
+	const struct d9_event *event;
+	struct d9_reader *reader;
+	int err = 0;
+
+	if (d9__traces_open("events", paths, &reader))
+		return D9__EXIT_USAGE;
+	d9_reader_set_file_order(reader, true);
+	while (!err && (event = d9__traces_next(reader, progress, &err)))
+		err = d9__event_lines_learn(symbols, event);
+	d9_reader_free(reader);
+	return err == -ENOMEM ? d9__cmd_fail("events", "out of memory") : 0;
+}
+
+static int print_events(struct d9_reader *reader, const struct options *options,
+			struct d9__event_lines *lines, struct d9__progress *progress, bool learn)
+{
+	struct filter filter = { .options = options };
+	const struct d9_event *event;
+	uint64_t left = options->limit;
+	bool past = false;
+	int err = 0;
+
+	while (left && !past && !lines->out->err &&
+	       (event = d9__traces_next(reader, progress, &err))) {
+		if (learn)
+			err = d9__event_lines_learn(lines->symbols, event);
+		/* Text counts from the first event of the trace, wanted or not. */
+		if (!err && (err = choose(&filter, event, &past)) == 1) {
+			lines->has_origin = filter.has_origin;
+			lines->origin_ns = filter.origin_ns;
+			err = options->text ? d9__event_lines_text(lines, event)
+					    : d9__event_lines_json(lines, event);
+			left--;
+		}
+		if (err)
+			break;
+	}
+	free(filter.shapes);
+	return err;
+}
+
+static int run(char **paths, const struct options *options, struct d9__text_out *out)
+{
+	bool symbolise = options->text && !options->no_symbols, live = d9__traces_use_stdin(paths);
+	struct d9__symbols *symbols = NULL;
+	struct d9__event_lines lines;
+	struct d9__progress progress;
+	struct d9_reader *reader;
+	int err, status;
+
+	d9__progress_init(&progress);
+	if (symbolise && d9__symbols_new(&symbols))
+		return d9__cmd_fail("events", "out of memory");
+	status = symbolise && !live ? learn_modules(paths, &progress, symbols) : 0;
+	if (!status)
+		status = d9__traces_open("events", paths, &reader);
+	if (!status) {
+		d9__event_lines_init(&lines, out, symbols);
+		err = print_events(reader, options, &lines, &progress, symbolise && live);
+		d9__progress_clear(&progress);
+		status = d9__text_finish(out, "events");
+		if (!status)
+			status = d9__traces_close("events", reader, err);
+		d9__event_lines_release(&lines);
+		d9_reader_free(reader);
+	}
+	d9__symbols_free(symbols);
+	return status;
+}
+
+int d9__cmd_events(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	struct options options = { .to_ns = UINT64_MAX, .limit = UINT64_MAX };
+	static struct d9__text_out out;
+	int key;
+
+	while ((key = d9__args_next(&args)) > 0)
+		if (!set_option(&args, key, &options))
+			return D9__EXIT_USAGE;
+	if (key < 0)
+		return d9__args_exit(key);
+	d9__text_init(&out, STDOUT_FILENO);
+	return run(argv + args.first, &options, &out);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <dial9/reader.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/info_json.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "cli/trace_facts.h"
+#include "cli/trace_input.h"
+
+static const struct d9__opt opts[] = {
+	{ 'j', "json", NULL, "print one JSON object" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "info",
+	.synopsis = "[OPTIONS] TRACE...",
+	.text = "Tell what a trace holds: segments, time, events by type, loss, hooks, metadata, "
+		"health.\n",
+	.opts = opts,
+};
+
+/* "name   text" in the left column of a section. */
+static void put_name(struct d9__text_out *out, const char *name, size_t width)
+{
+	size_t len = strlen(name);
+
+	d9__text_string(out, "  ");
+	d9__text_escaped(out, name, len);
+	for (; len < width; len++)
+		d9__text_char(out, ' ');
+	d9__text_string(out, "  ");
+}
+
+static void put_damage(struct d9__text_out *out, const char *message)
+{
+	d9__text_string(out, "damaged: ");
+	d9__text_escaped(out, message, strlen(message));
+}
+
+static void put_state(struct d9__text_out *out, const struct d9_segment_info *info)
+{
+	if (info->err && info->message)
+		put_damage(out, info->message);
+	else if (info->active)
+		d9__text_string(out, "being written, or its process was killed");
+	else if (info->truncated)
+		d9__text_printf(out, "cut in the middle of a frame at byte %" PRIu64,
+				info->err_offset);
+	else
+		d9__text_string(out, "complete");
+}
+
+static void put_segment(struct d9__text_out *out, const struct d9_segment_info *info,
+			uint64_t origin_ns)
+{
+	char stored[D9__SIZE_LEN], unpacked[D9__SIZE_LEN], from[D9__DURATION_LEN],
+		length[D9__DURATION_LEN];
+	uint64_t after_ns = info->first_ns > origin_ns ? info->first_ns - origin_ns : 0;
+
+	d9__text_string(out, "  ");
+	d9__text_escaped(out, info->path, strlen(info->path));
+	d9__text_printf(out,
+			"\n    %s, %s stored, %s unpacked, %" PRIu64 " batches, %" PRIu64
+			" events\n    from %s, %s long, ",
+			info->container, d9__size_text(info->stored_bytes, stored),
+			d9__size_text(info->unpacked_bytes, unpacked), info->batches, info->events,
+			d9__duration_text(after_ns, from),
+			d9__duration_text(info->last_ns - info->first_ns, length));
+	put_state(out, info);
+	d9__text_char(out, '\n');
+}
+
+static void put_segments(struct d9__text_out *out, const struct d9_reader *reader,
+			 const struct d9__trace_facts *facts)
+{
+	uint64_t origin_ns = UINT64_MAX;
+	struct d9_segment_info info;
+
+	for (size_t i = 0; i < facts->n_processes; i++)
+		if (facts->processes[i].first_ns && facts->processes[i].first_ns < origin_ns)
+			origin_ns = facts->processes[i].first_ns;
+	d9__text_string(out, "segments\n");
+	for (size_t i = 0; i < d9_reader_segments(reader); i++)
+		if (!d9_reader_segment(reader, i, &info))
+			put_segment(out, &info, origin_ns);
+}
+
+static void put_tallies(struct d9__text_out *out, const char *title, const char *none,
+			const struct d9__tallies *tallies)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < tallies->n; i++)
+		if (strlen(tallies->items[i].name) > width)
+			width = strlen(tallies->items[i].name);
+	d9__text_printf(out, "%s\n", title);
+	for (size_t i = 0; i < tallies->n; i++) {
+		put_name(out, tallies->items[i].name, width);
+		d9__text_printf(out, "%" PRIu64 "\n", tallies->items[i].n);
+	}
+	if (!tallies->n)
+		d9__text_printf(out, "  %s\n", none);
+}
+
+static void put_metadata(struct d9__text_out *out, const struct d9__process *process)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < process->n_metadata; i++)
+		if (strlen(process->metadata[i].key) > width)
+			width = strlen(process->metadata[i].key);
+	d9__text_string(out, process->n_metadata ? "metadata\n" : "metadata\n  none\n");
+	for (size_t i = 0; i < process->n_metadata; i++) {
+		const char *value = process->metadata[i].value;
+
+		put_name(out, process->metadata[i].key, width);
+		d9__text_escaped(out, value, strlen(value));
+		d9__text_char(out, '\n');
+	}
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+	size_t len = strlen(text), tail = strlen(suffix);
+
+	return len > tail && !strcmp(text + len - tail, suffix);
+}
+
+/* What took hold, and what did not, of each loop library's hooks. */
+static void put_hooks(struct d9__text_out *out, const struct d9__process *process)
+{
+	bool any = false;
+
+	d9__text_string(out, "hooks\n");
+	for (size_t i = 0; i < process->n_metadata; i++) {
+		const char *key = process->metadata[i].key, *value = process->metadata[i].value;
+
+		if (!ends_with(key, ".capabilities") && !ends_with(key, ".degraded"))
+			continue;
+		any = true;
+		put_name(out, key, 0);
+		d9__text_escaped(out, value, strlen(value));
+		d9__text_string(out, *value ? "\n" : "none\n");
+	}
+	if (!any)
+		d9__text_string(out, "  the trace does not say which hooks took hold\n");
+}
+
+static void put_process(struct d9__text_out *out, const struct d9__process *process)
+{
+	char length[D9__DURATION_LEN], wall[D9__WALL_LEN];
+	uint64_t wall_ns = d9__process_wall_start_ns(process);
+
+	d9__text_string(out, "\nprocess ");
+	d9__text_escaped(out, process->directory, strlen(process->directory));
+	d9__text_printf(out, "\n  %" PRIu64 " events in %s, from %s\n", process->events,
+			d9__duration_text(process->last_ns - process->first_ns, length),
+			wall_ns ? d9__wall_text(wall_ns, wall) : "an unknown time of day");
+	put_tallies(out, "lost events by cause", "none", &process->loss);
+	put_hooks(out, process);
+	put_metadata(out, process);
+	d9__text_string(out, "health, as last recorded\n ");
+	d9__text_string(out, process->health_text ? process->health_text : " none");
+	d9__text_char(out, '\n');
+}
+
+static void put_text(struct d9__text_out *out, const struct d9_reader *reader,
+		     const struct d9__trace_facts *facts)
+{
+	put_segments(out, reader, facts);
+	put_tallies(out, "events by type", "none", &facts->types);
+	for (size_t i = 0; i < facts->n_processes; i++)
+		put_process(out, &facts->processes[i]);
+}
+
+static int run(char **paths, bool json, struct d9__text_out *out)
+{
+	struct d9__trace_facts facts;
+	struct d9__progress progress;
+	const struct d9_event *event;
+	struct d9_reader *reader;
+	int err, status = d9__traces_open("info", paths, &reader);
+
+	if (status)
+		return status;
+	d9__progress_init(&progress);
+	d9_reader_set_file_order(reader, true);
+	err = d9__trace_facts_init(&facts, reader);
+	while (!err && (event = d9__traces_next(reader, &progress, &err)))
+		err = d9__trace_facts_add(&facts, event);
+	d9__trace_facts_finish(&facts);
+	d9__progress_clear(&progress);
+	if (json)
+		d9__info_json(out, reader, &facts);
+	else
+		put_text(out, reader, &facts);
+	status = d9__text_finish(out, "info");
+	if (!status)
+		status = d9__traces_close("info", reader, err);
+	d9__trace_facts_release(&facts);
+	d9_reader_free(reader);
+	return status;
+}
+
+int d9__cmd_info(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	static struct d9__text_out out;
+	bool json = false;
+	int key;
+
+	while ((key = d9__args_next(&args)) > 0)
+		json = true;
+	if (key < 0)
+		return d9__args_exit(key);
+	d9__text_init(&out, STDOUT_FILENO);
+	return run(argv + args.first, json, &out);
+}

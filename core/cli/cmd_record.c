@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/elf_program.h"
+#include "cli/preload_path.h"
+#include "cli/record_child.h"
+#include "cli/record_result.h"
+#include "cli/text.h"
+
+#define DEFAULT_DIR "./dial9-traces"
+
+/* As a shell has them. */
+enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+enum { OPT_NAME = 256, OPT_REQUIRE };
+
+static const struct d9__opt opts[] = {
+	{ 'o', "output", "DIR", "write the trace below DIR [" DEFAULT_DIR "]" },
+	{ OPT_NAME, "name", "NAME", "service name in the trace [the program's name]" },
+	{ 'q', "quiet", NULL, "no final line" },
+	{ OPT_REQUIRE, "require", NULL, "exit with 1 if nothing was recorded and CMD exits with 0" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "record",
+	.synopsis = "[OPTIONS] [--] CMD [ARGUMENTS]",
+	.text = "Run CMD and record every event loop in it and in the programs it starts.\n"
+		"The exit status is CMD's; 126, 127: CMD could not be run; 2: dial9 could not start.\n",
+	.opts = opts,
+	.stop_at_operand = true,
+};
+
+struct options {
+	const char *dir, *name;
+	bool quiet, require;
+};
+
+/* ---- environment ---- */
+
+/* environ with our variables in the place of old ones of the same name. */
+struct environment {
+	char **list;
+	size_t n;
+};
+
+static int put_variable(struct environment *env, const char *name, const char *value)
+{
+	size_t len = strlen(name), i = 0;
+	char *text;
+
+	if (asprintf(&text, "%s=%s", name, value) < 0)
+		return -ENOMEM;
+	while (i < env->n && (strncmp(env->list[i], name, len) != 0 || env->list[i][len] != '='))
+		i++;
+	env->list[i] = text;
+	env->n += i == env->n;
+	return 0;
+}
+
+/* Our library first: what else is preloaded then stands between us and the loop, as without us. */
+static int put_preload(struct environment *env, const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *value;
+	int err;
+
+	if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "",
+		     others ? others : "") < 0)
+		return -ENOMEM;
+	err = put_variable(env, "LD_PRELOAD", value);
+	free(value);
+	return err;
+}
+
+static int make_environment(const struct options *options, const char *dir, const char *library,
+			    char ***out)
+{
+	struct environment env = { 0 };
+	size_t n = 0;
+	int err;
+
+	while (environ[n])
+		n++;
+	env.list = calloc(n + 8, sizeof(*env.list));
+	if (!env.list)
+		return -ENOMEM;
+	memcpy(env.list, environ, n * sizeof(*env.list));
+	env.n = n;
+	err = put_preload(&env, library);
+	if (!err)
+		err = put_variable(&env, "DIAL9_TRACE_DIR", dir);
+	/* To record is what was asked for; what else is set decides how. */
+	if (!err)
+		err = put_variable(&env, "DIAL9_ENABLED", "true");
+	if (!err && options->name)
+		err = put_variable(&env, "DIAL9_SERVICE_NAME", options->name);
+	*out = env.list;
+	return err;
+}
+
+/* ---- the trace directory ---- */
+
+/* Make |dir|, 0700, and what leads to it.  0 or -errno. */
+static int make_directory(const char *dir)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0777) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	return access(path, W_OK | X_OK) ? -errno : 0;
+}
+
+/* ---- the final line ---- */
+
+static void explain_nothing(const char *command)
+{
+	char path[PATH_MAX] = "";
+
+	switch (d9__preload_judge(command, path, sizeof(path))) {
+	case D9__PRELOAD_STATIC:
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s is statically linked, so nothing can be "
+			"preloaded into it; link libdial9-libevent and attach its loops\n",
+			path);
+		break;
+	case D9__PRELOAD_SECURE:
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s runs with other privileges (set-user-ID or "
+			"file capabilities), so the loader ignores LD_PRELOAD; start it as the user "
+			"it runs as\n",
+			path);
+		break;
+	case D9__PRELOAD_FOREIGN:
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s is for another kind of machine than this "
+			"dial9; use a dial9 built for it\n",
+			path);
+		break;
+	default:
+		fprintf(stderr,
+			"dial9: nothing was recorded: no loop of a shared libevent ran in %s\n",
+			command);
+	}
+}
+
+static void print_result(const struct options *options, const struct d9__record_result *result)
+{
+	const char *where = result->only && !result->alone ? result->only : options->dir;
+	char size[D9__SIZE_LEN], amount[64];
+
+	if (result->counted)
+		snprintf(amount, sizeof(amount), "%" PRIu64 " events", result->events);
+	else
+		snprintf(amount, sizeof(amount), "%s of events", d9__size_text(result->bytes, size));
+	fprintf(stderr, "dial9: recorded %s", amount);
+	if (result->processes > 1)
+		fprintf(stderr, " of %zu processes", result->processes);
+	fprintf(stderr, " in %s; see: dial9 report %s\n", where, where);
+}
+
+/* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
+static int conclude(const struct options *options, const char *command,
+		    const struct d9__namespaces *before)
+{
+	struct d9__record_result result;
+	int err = d9__record_result_collect(options->dir, before, &result);
+	bool nothing;
+
+	if (err) {
+		d9__cmd_fail("record", "%s: %s", options->dir, strerror(-err));
+		return options->require ? D9__EXIT_FINDING : 0;
+	}
+	nothing = !result.processes || (result.counted && !result.polls);
+	if (!options->quiet && nothing)
+		explain_nothing(command);
+	else if (!options->quiet)
+		print_result(options, &result);
+	d9__record_result_release(&result);
+	return nothing && options->require ? D9__EXIT_FINDING : 0;
+}
+
+/* ---- the command ---- */
+
+static int explain_preload(int err)
+{
+	if (err == -EINVAL)
+		return d9__cmd_fail("record", "the path of libdial9-preload.so has a space or colon, "
+					      "which LD_PRELOAD cannot hold; move it");
+	return d9__cmd_fail("record", "cannot find libdial9-preload.so in " PKGLIBDIR
+				      "; install dial9 completely or set DIAL9_PRELOAD");
+}
+
+static int explain_exec(const char *command, int err)
+{
+	d9__cmd_fail("record", "%s: %s", command,
+		     err == -ENOENT && !strchr(command, '/') ? "command not found" : strerror(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static int record(const struct options *options, char **argv)
+{
+	struct d9__namespaces before = { 0 };
+	char *library = NULL, *dir = NULL, **envp = NULL;
+	int err, wait_status, status;
+
+	err = d9__preload_path(&library);
+	if (err)
+		return explain_preload(err);
+	err = make_directory(options->dir);
+	if (!err)
+		err = d9__namespaces_list(options->dir, &before);
+	dir = err ? NULL : realpath(options->dir, NULL); /* CMD may change its directory */
+	if (!dir)
+		return d9__cmd_fail("record", "%s: %s", options->dir,
+				    strerror(err ? -err : errno));
+	if (make_environment(options, dir, library, &envp))
+		return d9__cmd_fail("record", "out of memory");
+	err = d9__child_run(argv, envp, &wait_status);
+	if (err)
+		return explain_exec(argv[0], err);
+	status = conclude(options, argv[0], &before);
+	d9__child_exit_like(wait_status, status);
+}
+
+int d9__cmd_record(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	struct options options = { .dir = DEFAULT_DIR };
+	int key;
+
+	while ((key = d9__args_next(&args)) > 0) {
+		if (key == 'o')
+			options.dir = args.value;
+		else if (key == OPT_NAME)
+			options.name = args.value;
+		else if (key == 'q')
+			options.quiet = true;
+		else
+			options.require = true;
+	}
+	if (key < 0)
+		return d9__args_exit(key);
+	if (args.first >= argc)
+		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
+	return record(&options, argv + args.first);
+}

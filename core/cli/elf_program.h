@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Can a library be preloaded into this program? */
+
+#ifndef D9_CLI_ELF_PROGRAM_H
+#define D9_CLI_ELF_PROGRAM_H
+
+enum d9__preload_fate {
+	D9__PRELOAD_WORKS,   /* as far as can be told from the file */
+	D9__PRELOAD_STATIC,  /* no dynamic loader runs in it */
+	D9__PRELOAD_SECURE,  /* set-user-ID or alike: the loader ignores LD_PRELOAD */
+	D9__PRELOAD_FOREIGN, /* for another kind of machine than this program */
+	D9__PRELOAD_UNKNOWN, /* not found, not readable, not ELF */
+};
+
+/*
+ * Judge what execvp(3) would run for |command|; for a script, its interpreter.  |path|, of
+ * |size| bytes, receives the file that was judged.
+ */
+enum d9__preload_fate d9__preload_judge(const char *command, char *path, unsigned size);
+
+#endif /* D9_CLI_ELF_PROGRAM_H */

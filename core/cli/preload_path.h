@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the preload library of this very program is: beside it in a build tree, or installed. */
+
+#ifndef D9_CLI_PRELOAD_PATH_H
+#define D9_CLI_PRELOAD_PATH_H
+
+/*
+ * Find it: $DIAL9_PRELOAD, the build tree this program lies in, the library folder that belongs
+ * to the folder it is installed in, the configured one.  0 with an absolute path for the caller to
+ * free, -ENOENT if there is none, -EINVAL if the loader would split its name (a space or colon).
+ */
+int d9__preload_path(char **out);
+
+#endif /* D9_CLI_PRELOAD_PATH_H */

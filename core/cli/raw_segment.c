@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/raw_segment.h"
+
+#include "read/trace_segment.h"
+
+/* For one frame and the pools of one batch, beyond what the file's own size justifies. */
+#define MEMORY_BYTES  (UINT64_C(64) << 20)
+#define MEMORY_FACTOR 64
+
+static void stop_reading(struct d9__raw_segment *segment)
+{
+	if (!segment->reading)
+		return;
+	d9__segment_reader_release(&segment->reader);
+	d9__container_release(&segment->container);
+	d9__definitions_release(&segment->schemas);
+	segment->schemas = (struct d9__definitions){ 0 };
+	segment->reading = false;
+}
+
+static int start_reading(struct d9__raw_segment *segment)
+{
+	int err = d9__container_open(&segment->container, &segment->input);
+
+	if (err)
+		return err;
+	d9__segment_reader_init(&segment->reader, &segment->schemas,
+				MEMORY_BYTES + MEMORY_FACTOR * segment->input.size_bytes);
+	d9__segment_reader_start(&segment->reader, d9__container_source(&segment->container));
+	segment->reading = true;
+	return 0;
+}
+
+static int find_first_ns(struct d9__raw_segment *segment)
+{
+	struct d9__frame frame;
+	int err;
+
+	segment->first_ns = UINT64_MAX;
+	err = start_reading(segment);
+	while (!err && (err = d9__segment_reader_next(&segment->reader, &frame)) == 1) {
+		err = 0;
+		if (frame.kind == D9__FRAME_EVENT && frame.timestamp_ns) {
+			segment->first_ns = frame.timestamp_ns;
+			break;
+		}
+	}
+	stop_reading(segment);
+	return err;
+}
+
+int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path)
+{
+	int err;
+
+	*segment = (struct d9__raw_segment){ .path = path };
+	err = d9__input_open(&segment->input, path);
+	if (err)
+		return err;
+	segment->opened = true;
+	/* A pipe is read twice as well: its beginning says where it belongs among the others. */
+	err = d9__input_spool(&segment->input);
+	if (!err)
+		err = find_first_ns(segment);
+	d9__input_close(&segment->input);
+	return err;
+}
+
+/* What ended the stream, in words.  A cut tail is no damage. */
+static void note_end(struct d9__raw_segment *segment)
+{
+	if (segment->container.err) {
+		segment->err = segment->container.err;
+		snprintf(segment->message, sizeof(segment->message), "%s: %s after %" PRIu64
+			 " unpacked bytes", segment->path, segment->container.message
+			 ? segment->container.message : "damaged",
+			 segment->container.unpacked_at);
+	} else if (segment->reader.err) {
+		segment->err = segment->reader.err;
+		snprintf(segment->message, sizeof(segment->message), "%s: %s", segment->path,
+			 segment->reader.message);
+	}
+}
+
+int d9__raw_segment_next(struct d9__raw_segment *segment, struct d9__frame *frame)
+{
+	int err = 0;
+
+	if (!segment->reading) {
+		err = d9__input_reopen(&segment->input);
+		if (!err)
+			err = start_reading(segment);
+	}
+	if (!err)
+		err = d9__segment_reader_next(&segment->reader, frame);
+	if (err == 0)
+		note_end(segment);
+	return err;
+}
+
+uint64_t d9__raw_segment_stored(const struct d9__raw_segment *segment)
+{
+	return segment->reading ? d9__container_stored(&segment->container) : 0;
+}
+
+void d9__raw_segment_release(struct d9__raw_segment *segment)
+{
+	stop_reading(segment);
+	if (segment->opened)
+		d9__input_release(&segment->input);
+	segment->opened = false;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The unpacked bytes of one segment, as whole frames. */
+
+#ifndef D9_CLI_RAW_SEGMENT_H
+#define D9_CLI_RAW_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read/container.h"
+#include "read/input.h"
+#include "read/segment_reader.h"
+
+struct d9__raw_segment {
+	const char *path;  /* borrowed; "-" for standard input */
+	size_t place;      /* among the segments as they were given; for the caller */
+	uint64_t first_ns; /* time of its first event that has one; UINT64_MAX if none has */
+	struct d9__input input;
+	struct d9__container container;
+	struct d9__segment_reader reader;
+	struct d9__definitions schemas;
+	bool opened, reading;
+	int err; /* after the last frame: why it is the last; 0 at the end and for a cut tail */
+	char message[256];
+};
+
+/* Open |path| and find |first_ns|.  0 or an error of open(2), -ENOMEM. */
+int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path);
+
+/* The next frame, from the first on.  1; 0 at the end or at damage (|err|); -ENOMEM, of read(2). */
+int d9__raw_segment_next(struct d9__raw_segment *segment, struct d9__frame *frame);
+
+/* Bytes used of the stored ones. */
+uint64_t d9__raw_segment_stored(const struct d9__raw_segment *segment);
+
+void d9__raw_segment_release(struct d9__raw_segment *segment);
+
+#endif /* D9_CLI_RAW_SEGMENT_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `dial9 record`: run CMD as if nobody stood between it and the shell. */
+
+#ifndef D9_CLI_RECORD_CHILD_H
+#define D9_CLI_RECORD_CHILD_H
+
+/*
+ * Run |argv| with the environment |envp| in the same process group and wait for it.  Ctrl-C and
+ * Ctrl-\ reach it from the terminal and are ignored here; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2
+ * are passed on.
+ *
+ * Returns 0 with the status of waitpid(2) in |*wait_status|, or -errno if it could not be started.
+ */
+int d9__child_run(char **argv, char **envp, int *wait_status);
+
+/*
+ * End as the child did: the same exit status, or by the same signal.  |own_status| is used instead
+ * of 0.  Does not return.
+ */
+_Noreturn void d9__child_exit_like(int wait_status, int own_status);
+
+#endif /* D9_CLI_RECORD_CHILD_H */

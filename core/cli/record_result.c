@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <dial9/reader.h>
+
+#include "cli/record_result.h"
+
+/* At 2.6 bytes an event and 20 M events/s, about two seconds. */
+#define COUNT_MAX_BYTES (UINT64_C(64) << 20)
+
+static bool is_directory(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	return name[0] != '.' && !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISDIR(st.st_mode);
+}
+
+static int add_name(struct d9__namespaces *namespaces, const char *name)
+{
+	char **bigger = reallocarray(namespaces->names, namespaces->n + 1, sizeof(*bigger));
+
+	if (!bigger)
+		return -ENOMEM;
+	namespaces->names = bigger;
+	bigger[namespaces->n] = strdup(name);
+	return bigger[namespaces->n++] ? 0 : -ENOMEM;
+}
+
+int d9__namespaces_list(const char *dir, struct d9__namespaces *out)
+{
+	struct d9__namespaces found = { 0 };
+	const struct dirent *entry;
+	DIR *stream = opendir(dir);
+	int err = 0;
+
+	if (!stream && errno != ENOENT)
+		return -errno;
+	while (stream && !err && (entry = readdir(stream)))
+		if (is_directory(dirfd(stream), entry->d_name))
+			err = add_name(&found, entry->d_name);
+	if (stream)
+		closedir(stream);
+	if (err)
+		d9__namespaces_release(&found);
+	else
+		*out = found;
+	return err;
+}
+
+void d9__namespaces_release(struct d9__namespaces *namespaces)
+{
+	for (size_t i = 0; i < namespaces->n; i++)
+		free(namespaces->names[i]);
+	free(namespaces->names);
+	*namespaces = (struct d9__namespaces){ 0 };
+}
+
+static bool contains(const struct d9__namespaces *namespaces, const char *name)
+{
+	for (size_t i = 0; i < namespaces->n; i++)
+		if (!strcmp(namespaces->names[i], name))
+			return true;
+	return false;
+}
+
+static uint64_t size_of_files(const char *dir)
+{
+	const struct dirent *entry;
+	DIR *stream = opendir(dir);
+	uint64_t bytes = 0;
+	struct stat st;
+
+	while (stream && (entry = readdir(stream)))
+		if (!fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(st.st_mode))
+			bytes += (uint64_t)st.st_size;
+	if (stream)
+		closedir(stream);
+	return bytes;
+}
+
+static int count_events(const char *path, struct d9__record_result *result)
+{
+	const struct d9_event *event;
+	struct d9_reader *reader;
+	int err = d9_reader_new(&reader);
+
+	if (err)
+		return err;
+	err = d9_reader_add(reader, path);
+	d9_reader_set_file_order(reader, true);
+	while (!err && (err = d9_reader_next(reader, &event)) == 1) {
+		result->events++;
+		result->polls += event->kind == D9_EVENT_POLL_START;
+		err = 0;
+	}
+	d9_reader_free(reader);
+	/* A process without a segment yet is one that recorded nothing. */
+	return err == -ENOMEM ? err : 0;
+}
+
+int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,
+			      struct d9__record_result *out)
+{
+	struct d9__record_result result = { .counted = true };
+	struct d9__namespaces after;
+	int err = d9__namespaces_list(dir, &after);
+
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < after.n; i++) {
+		char *path;
+
+		if (contains(before, after.names[i]))
+			continue;
+		if (asprintf(&path, "%s/%s", dir, after.names[i]) < 0) {
+			err = -ENOMEM;
+			break;
+		}
+		result.processes++;
+		result.bytes += size_of_files(path);
+		result.counted = result.counted && result.bytes <= COUNT_MAX_BYTES;
+		if (result.counted)
+			err = count_events(path, &result);
+		free(result.only);
+		result.only = path;
+	}
+	result.alone = after.n == result.processes;
+	if (result.processes != 1) {
+		free(result.only);
+		result.only = NULL;
+	}
+	d9__namespaces_release(&after);
+	if (err)
+		d9__record_result_release(&result);
+	else
+		*out = result;
+	return err;
+}
+
+void d9__record_result_release(struct d9__record_result *result)
+{
+	free(result->only);
+	result->only = NULL;
+}

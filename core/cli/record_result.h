@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `dial9 record`: what a run left in the trace directory. */
+
+#ifndef D9_CLI_RECORD_RESULT_H
+#define D9_CLI_RECORD_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The sub-directories of a trace directory, one per recorded process. */
+struct d9__namespaces {
+	char **names;
+	size_t n;
+};
+
+/* What the new ones hold. */
+struct d9__record_result {
+	size_t processes;
+	bool alone;   /* the trace directory holds nothing else */
+	char *only;   /* path of the new one if it is the only new one */
+	uint64_t bytes;
+	bool counted; /* false: too much to count in passing */
+	uint64_t events, polls;
+};
+
+/* 0, -ENOMEM, or an error of opendir(3); none at all if |dir| does not exist. */
+int d9__namespaces_list(const char *dir, struct d9__namespaces *out);
+void d9__namespaces_release(struct d9__namespaces *namespaces);
+
+/* What is in |dir| and was not in |before|.  0 or a negative errno. */
+int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,
+			      struct d9__record_result *out);
+void d9__record_result_release(struct d9__record_result *result);
+
+#endif /* D9_CLI_RECORD_RESULT_H */

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/trace_facts.h"
+
+#include "cli/text.h"
+
+/* Producers of very old traces stamped metadata with the wall clock: from the year 2020 on. */
+#define WALL_CLOCK_FROM_NS UINT64_C(1577836800000000000)
+
+/* ---- tallies ---- */
+
+/* The item |name| of |tallies|, made with 0 if it is new.  Its index, or -1 if out of memory. */
+static ptrdiff_t find_tally(struct d9__tallies *tallies, const char *name, size_t len)
+{
+	struct d9__tally *bigger;
+
+	for (size_t i = 0; i < tallies->n; i++)
+		if (strlen(tallies->items[i].name) == len &&
+		    !memcmp(tallies->items[i].name, name, len))
+			return (ptrdiff_t)i;
+	bigger = reallocarray(tallies->items, tallies->n + 1, sizeof(*bigger));
+	if (!bigger)
+		return -1;
+	tallies->items = bigger;
+	bigger[tallies->n] = (struct d9__tally){ .name = strndup(name, len) };
+	return bigger[tallies->n].name ? (ptrdiff_t)tallies->n++ : -1;
+}
+
+static int compare_tallies(const void *a, const void *b)
+{
+	return strcmp(((const struct d9__tally *)a)->name, ((const struct d9__tally *)b)->name);
+}
+
+static void sort_tallies(struct d9__tallies *tallies)
+{
+	if (tallies->n)
+		qsort(tallies->items, tallies->n, sizeof(*tallies->items), compare_tallies);
+}
+
+static void release_tallies(struct d9__tallies *tallies)
+{
+	for (size_t i = 0; i < tallies->n; i++)
+		free(tallies->items[i].name);
+	free(tallies->items);
+}
+
+/* ---- processes ---- */
+
+static size_t folder_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!strcmp(path, "-"))
+		return 1;
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+/* The process of the segment |path|: the directory says which.  Its index, or -1. */
+static ptrdiff_t find_process(struct d9__trace_facts *facts, const char *path)
+{
+	size_t len = folder_len(path);
+	struct d9__process *bigger;
+	char *directory = len ? strndup(path, len) : strdup(".");
+
+	if (!directory)
+		return -1;
+	for (size_t i = 0; i < facts->n_processes; i++)
+		if (!strcmp(facts->processes[i].directory, directory)) {
+			free(directory);
+			return (ptrdiff_t)i;
+		}
+	bigger = reallocarray(facts->processes, facts->n_processes + 1, sizeof(*bigger));
+	if (!bigger) {
+		free(directory);
+		return -1;
+	}
+	facts->processes = bigger;
+	bigger[facts->n_processes] = (struct d9__process){ .directory = directory };
+	return (ptrdiff_t)facts->n_processes++;
+}
+
+int d9__trace_facts_init(struct d9__trace_facts *facts, const struct d9_reader *reader)
+{
+	static struct d9__text_out scratch;
+	struct d9_segment_info info;
+	ptrdiff_t process;
+
+	*facts = (struct d9__trace_facts){ .scratch = &scratch };
+	scratch.fd = -1; /* holds one line at a time */
+	d9__event_lines_init(&facts->lines, &scratch, NULL);
+	facts->n_segments = d9_reader_segments(reader);
+	facts->process_of_segment = calloc(facts->n_segments + 1, sizeof(size_t));
+	if (!facts->process_of_segment)
+		return -ENOMEM;
+	for (size_t i = 0; i < facts->n_segments; i++) {
+		if (d9_reader_segment(reader, i, &info))
+			continue;
+		process = find_process(facts, info.path);
+		if (process < 0)
+			return -ENOMEM;
+		facts->process_of_segment[i] = (size_t)process;
+	}
+	return 0;
+}
+
+/* ---- events ---- */
+
+static int count_type(struct d9__trace_facts *facts, const struct d9_schema *schema)
+{
+	uint32_t id = d9_schema_id(schema);
+	const char *name;
+	ptrdiff_t type;
+
+	if (id >= facts->n_schemas) {
+		size_t n = (size_t)id + 16, *bigger;
+
+		bigger = reallocarray(facts->type_of_schema, n, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		memset(bigger + facts->n_schemas, 0, (n - facts->n_schemas) * sizeof(*bigger));
+		facts->type_of_schema = bigger;
+		facts->n_schemas = n;
+	}
+	/* Stored plus one: 0 is a schema not met yet. */
+	if (!facts->type_of_schema[id]) {
+		name = d9_schema_name(schema);
+		type = find_tally(&facts->types, name, strlen(name));
+		if (type < 0)
+			return -ENOMEM;
+		facts->type_of_schema[id] = (size_t)type + 1;
+	}
+	facts->types.items[facts->type_of_schema[id] - 1].n++;
+	return 0;
+}
+
+static void count_time(struct d9__process *process, const struct d9_event *event)
+{
+	uint64_t ns = event->timestamp_ns;
+
+	if (!event->has_timestamp || !ns ||
+	    (event->kind == D9_EVENT_SEGMENT_METADATA && ns >= WALL_CLOCK_FROM_NS))
+		return;
+	if (!process->first_ns || ns < process->first_ns)
+		process->first_ns = ns;
+	if (ns > process->last_ns)
+		process->last_ns = ns;
+}
+
+static void take_clock_sync(struct d9__process *process, const struct d9_event *event)
+{
+	uint64_t wall_ns = d9_event_u64(event, "realtime_ns", 0);
+
+	if (!wall_ns || !event->timestamp_ns ||
+	    (process->sync_ns && event->timestamp_ns >= process->sync_ns))
+		return;
+	process->sync_ns = event->timestamp_ns;
+	process->sync_wall_ns = wall_ns;
+}
+
+static int set_fact(struct d9__process *process, const struct d9_text *key,
+		    const struct d9_text *value, uint64_t at_ns)
+{
+	struct d9__fact *fact, *bigger;
+	char *copy = strndup(value->data, value->len);
+
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < process->n_metadata; i++) {
+		fact = &process->metadata[i];
+		if (strlen(fact->key) != key->len || memcmp(fact->key, key->data, key->len) != 0)
+			continue;
+		if (at_ns >= fact->at_ns) {
+			free(fact->value);
+			fact->value = copy;
+			fact->at_ns = at_ns;
+		} else {
+			free(copy);
+		}
+		return 0;
+	}
+	bigger = reallocarray(process->metadata, process->n_metadata + 1, sizeof(*bigger));
+	if (!bigger) {
+		free(copy);
+		return -ENOMEM;
+	}
+	process->metadata = bigger;
+	bigger[process->n_metadata] =
+		(struct d9__fact){ strndup(key->data, key->len), copy, at_ns };
+	return bigger[process->n_metadata++].key ? 0 : -ENOMEM;
+}
+
+static int take_metadata(struct d9__process *process, const struct d9_event *event)
+{
+	const struct d9_value *entries = d9_event_field(event, "entries");
+	int err = 0;
+
+	if (!entries || entries->type != D9_FIELD_STRING_MAP)
+		return 0;
+	for (size_t i = 0; !err && i < entries->u.string_map.n; i++)
+		err = set_fact(process, &entries->u.string_map.pairs[2 * i],
+			       &entries->u.string_map.pairs[2 * i + 1], event->timestamp_ns);
+	return err;
+}
+
+static int take_loss(struct d9__process *process, const struct d9_event *event)
+{
+	const struct d9_value *cause = d9_event_field(event, "cause");
+	struct d9_text unknown = { "unknown", 7 }, *name = &unknown, text;
+	ptrdiff_t item;
+
+	if (cause && cause->type == D9_FIELD_STRING) {
+		text = cause->u.text;
+		name = &text;
+	}
+	item = find_tally(&process->loss, name->data, name->len);
+	if (item < 0)
+		return -ENOMEM;
+	process->loss.items[item].n += d9_event_u64(event, "events", 0);
+	return 0;
+}
+
+/* Replace |*line| by what is in the scratch buffer, without the newline. */
+static int keep_line(struct d9__text_out *scratch, char **line)
+{
+	free(*line);
+	*line = strndup(scratch->data, scratch->len ? scratch->len - 1 : 0);
+	scratch->len = 0;
+	return *line ? 0 : -ENOMEM;
+}
+
+static int take_health(struct d9__trace_facts *facts, struct d9__process *process,
+		       const struct d9_event *event)
+{
+	int err;
+
+	if (event->timestamp_ns < process->health_ns)
+		return 0;
+	process->health_ns = event->timestamp_ns;
+	facts->scratch->len = 0;
+	err = d9__event_lines_json(&facts->lines, event);
+	if (!err)
+		err = keep_line(facts->scratch, &process->health_json);
+	if (!err)
+		err = d9__event_lines_fields(&facts->lines, event);
+	return err ? err : keep_line(facts->scratch, &process->health_text);
+}
+
+int d9__trace_facts_add(struct d9__trace_facts *facts, const struct d9_event *event)
+{
+	struct d9__process *process;
+	int err = count_type(facts, event->schema);
+
+	if (err || event->segment >= facts->n_segments)
+		return err;
+	process = &facts->processes[facts->process_of_segment[event->segment]];
+	process->events++;
+	count_time(process, event);
+	switch (event->kind) {
+	case D9_EVENT_CLOCK_SYNC:
+		take_clock_sync(process, event);
+		return 0;
+	case D9_EVENT_SEGMENT_METADATA:
+		return take_metadata(process, event);
+	case D9_EVENT_RECORDER_LOSS:
+		return take_loss(process, event);
+	case D9_EVENT_RECORDER_HEALTH:
+		return take_health(facts, process, event);
+	default:
+		return 0;
+	}
+}
+
+/* ---- results ---- */
+
+static int compare_facts(const void *a, const void *b)
+{
+	return strcmp(((const struct d9__fact *)a)->key, ((const struct d9__fact *)b)->key);
+}
+
+void d9__trace_facts_finish(struct d9__trace_facts *facts)
+{
+	sort_tallies(&facts->types);
+	for (size_t i = 0; i < facts->n_processes; i++) {
+		struct d9__process *process = &facts->processes[i];
+
+		sort_tallies(&process->loss);
+		if (process->n_metadata)
+			qsort(process->metadata, process->n_metadata, sizeof(*process->metadata),
+			      compare_facts);
+	}
+}
+
+void d9__trace_facts_release(struct d9__trace_facts *facts)
+{
+	for (size_t i = 0; i < facts->n_processes; i++) {
+		struct d9__process *process = &facts->processes[i];
+
+		for (size_t k = 0; k < process->n_metadata; k++) {
+			free(process->metadata[k].key);
+			free(process->metadata[k].value);
+		}
+		free(process->metadata);
+		free(process->directory);
+		free(process->health_json);
+		free(process->health_text);
+		release_tallies(&process->loss);
+	}
+	free(facts->processes);
+	free(facts->process_of_segment);
+	free(facts->type_of_schema);
+	release_tallies(&facts->types);
+	d9__event_lines_release(&facts->lines);
+}
+
+uint64_t d9__process_wall_start_ns(const struct d9__process *process)
+{
+	if (!process->sync_ns || !process->first_ns)
+		return 0;
+	return process->first_ns + (process->sync_wall_ns - process->sync_ns);
+}
+
+const char *d9__process_fact(const struct d9__process *process, const char *key)
+{
+	for (size_t i = 0; i < process->n_metadata; i++)
+		if (!strcmp(process->metadata[i].key, key))
+			return process->metadata[i].value;
+	return NULL;
+}

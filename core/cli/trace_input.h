@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The TRACE operands of a command: open them, say what is wrong with them. */
+
+#ifndef D9_CLI_TRACE_INPUT_H
+#define D9_CLI_TRACE_INPUT_H
+
+#include <stdbool.h>
+
+#include <dial9/reader.h>
+
+struct d9__progress;
+
+/*
+ * Open the traces |paths|, NULL-terminated.  0 with |*out|, which the caller frees; otherwise one
+ * line is on stderr and the result is the exit status: bad usage without any path, or a path that
+ * is no trace.
+ */
+int d9__traces_open(const char *command, char **paths, struct d9_reader **out);
+
+/* Whether standard input is among |paths|: it can be read only once. */
+bool d9__traces_use_stdin(char **paths);
+
+/*
+ * d9_reader_next() with progress; |*err| gets what it returned below 0.  NULL at the end and on
+ * failure.
+ */
+const struct d9_event *d9__traces_next(struct d9_reader *reader, struct d9__progress *progress,
+				       int *err);
+
+/*
+ * After the last event: one line on stderr for each segment that could not be read to its end.
+ * The exit status: 2 if one was damaged or |err| is set, 0 if segments were merely cut short.
+ */
+int d9__traces_close(const char *command, struct d9_reader *reader, int err);
+
+#endif /* D9_CLI_TRACE_INPUT_H */
