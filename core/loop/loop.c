@@ -1,175 +1,209 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of <dial9/loop.h>. */
+/* Behind <dial9/loop.h>: registration, tasks, and what all of loop/ needs once per process. */
 #include "config.h"
 
 #include <dial9/loop.h>
 
-#include <time.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loop/callsites.h"
+#include "loop/seams.h"
+#include "loop/loops.h"
+#include "loop/polls.h"
+#include "loop/samples.h"
+#include "loop/tasks.h"
+#include "loop/thread_state.h"
+#include "loop/workers.h"
+#include "record/clock.h"
+#include "record/gate.h"
+#include "record/slot.h"
+
+#define LIBRARY_MAX 40 /* of a library's own name */
+#define KEY_MAX     160
+
+/* ---- once per process ---- */
+
+/* Outer locks first; what is taken under a shard's lock comes with it. */
+static void fork_prepare(void)
+{
+	d9__callsites_fork_prepare();
+	d9__loops_fork_prepare();
+	d9__workers_fork_prepare();
+	d9__threads_fork_prepare();
+	d9__tasks_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	d9__tasks_fork_parent();
+	d9__threads_fork_parent();
+	d9__workers_fork_parent();
+	d9__loops_fork_parent();
+	d9__callsites_fork_parent();
+}
+
+static void fork_child(void)
+{
+	d9__tasks_fork_child();
+	d9__workers_fork_child();
+	d9__threads_fork_child();
+	d9__loops_fork_child();
+	d9__callsites_fork_parent();
+}
+
+static int start_err;
+
+static void start(void)
+{
+	start_err = pthread_atfork(fork_prepare, fork_parent, fork_child) ? -ENOMEM : 0;
+	if (!start_err)
+		start_err = d9__slot_on_exit(d9__polls_thread_exit);
+	if (!start_err)
+		d9__samples_start();
+}
+
+static int start_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start);
+	return start_err;
+}
+
+/* ---- libraries and loops ---- */
 
 int d9_library_describe(const char *library, const char *key, const char *value)
 {
-	(void)library;
-	(void)key;
-	(void)value;
-	return 0;
+	char name[LIBRARY_MAX + KEY_MAX + sizeof("loop..")];
+	int saved = errno, err;
+
+	if (!library || !key || !*library || !*key || strlen(library) > LIBRARY_MAX ||
+	    strlen(key) > KEY_MAX)
+		return -EINVAL;
+	snprintf(name, sizeof(name), "loop.%s.%s", library, key);
+	err = d9__metadata_set ? d9__metadata_set(name, value) : 0;
+	errno = saved;
+	return err;
 }
 
 int d9_loop_register(enum d9_library library, const void *address, const char *name,
 		     struct d9_loop **loop)
 {
-	(void)library;
-	(void)address;
-	(void)name;
-	*loop = NULL;
-	return 0;
+	int saved = errno, err;
+
+	if (!address || !loop || (unsigned)library > D9_LIBRARY_GLIB)
+		return -EINVAL;
+	err = start_once();
+	if (!err && d9__recorder_ensure)
+		err = d9__recorder_ensure();
+	if (!err)
+		err = d9__loops_add(library, address, name, loop);
+	errno = saved;
+	return err;
+}
+
+/* The ends of tasks are written in handfuls, as they come out of the table. */
+static void end_tasks(struct d9_loop *loop)
+{
+	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	struct d9__slot *slot = d9__gate_open(D9__GATE_TASK) ? d9__slot_self() : NULL;
+	uint64_t ns = slot ? d9__slot_now(slot) : 0;
+	struct d9__tasks_ended ended = { .n = 0 };
+
+	while (d9__tasks_remove_one_of(loop, epoch, &ended)) {
+		if (slot)
+			d9__polls_write_ended(slot, ns, &ended);
+		ended.n = 0;
+	}
 }
 
 void d9_loop_unregister(struct d9_loop *loop)
 {
-	(void)loop;
+	int saved = errno;
+
+	if (!loop)
+		return;
+	end_tasks(loop);
+	d9__loops_remove(loop);
+	errno = saved;
 }
 
 struct d9_loop *d9_loop_find(enum d9_library library, const void *address)
 {
-	(void)library;
-	(void)address;
-	return NULL;
+	return d9__loops_find(library, address);
 }
 
 int d9_loop_recording(void)
 {
-	return 0;
+	return d9__gate_open(D9__GATE_LOOP);
 }
 
 uint64_t d9_loop_now(void)
 {
-	struct timespec ts;
+	struct d9__slot *slot = d9__gate_open(D9__GATE_ALL) ? d9__slot_self() : NULL;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return slot ? d9__slot_now(slot) : d9__clock_mono_ns();
 }
 
-void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
+/* ---- tasks ---- */
+
+static void write_ended(const struct d9__tasks_ended *ended)
 {
-	(void)loop;
-	run->d9__opaque[0] = 0;
-}
+	struct d9__slot *slot;
 
-void d9_loop_leave(struct d9_loop_run *run)
-{
-	(void)run;
-}
-
-void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
-{
-	(void)loop;
-	(void)timeout_ns;
-}
-
-void d9_loop_unpark(struct d9_loop *loop)
-{
-	(void)loop;
-}
-
-void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
-{
-	(void)loop;
-	(void)since_ns;
-}
-
-struct d9_callsite {
-	const void *callback, *site;
-};
-
-const struct d9_callsite *d9_callsite(const void *callback, const void *site, unsigned flags)
-{
-	static const struct d9_callsite unknown;
-
-	(void)callback;
-	(void)site;
-	(void)flags;
-	return &unknown;
+	if (ended->n && d9__gate_open(D9__GATE_TASK) && (slot = d9__slot_self()))
+		d9__polls_write_ended(slot, d9__slot_now(slot), ended);
 }
 
 int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
 {
-	(void)loop;
-	(void)task;
-	return 0;
+	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	struct d9__tasks_ended ended = { .n = 0 };
+	struct d9__task *entry;
+	int saved = errno, err;
+
+	if (!loop || !task)
+		return -EINVAL;
+	if (!d9__gate_open(D9__GATE_LOOP))
+		return 0;
+	err = d9__tasks_obtain(loop, task->key, task, epoch, &entry, &ended);
+	write_ended(&ended);
+	errno = saved;
+	return err;
 }
 
 void d9_task_renew(enum d9_library library, uint64_t key, uint64_t identity)
 {
-	(void)library;
-	(void)key;
-	(void)identity;
+	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	struct d9__task *task = d9__tasks_find(library, key);
+
+	if (!task ||
+	    (identity && atomic_load_explicit(&task->identity, memory_order_relaxed) == identity))
+		return;
+	/* A task that the trace does not know can be the new one: nobody saw the old one. */
+	if (atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch)
+		atomic_store_explicit(&task->spawned, D9__TASK_STALE, memory_order_relaxed);
+	else
+		atomic_store_explicit(&task->identity, identity, memory_order_relaxed);
 }
 
 void d9_task_end(enum d9_library library, uint64_t key)
 {
-	(void)library;
-	(void)key;
+	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	struct d9__tasks_ended ended = { .n = 0 };
+
+	if (!d9__tasks_find(library, key))
+		return;
+	d9__tasks_remove(library, key, 0, epoch, &ended);
+	write_ended(&ended);
 }
 
 uint64_t d9_task_id(enum d9_library library, uint64_t key)
 {
-	(void)library;
-	(void)key;
-	return 0;
-}
+	struct d9__task *task = d9__tasks_find(library, key);
 
-void d9_poll_begin(struct d9_poll *poll)
-{
-	poll->task_id = 0;
-}
-
-void d9_poll_end(struct d9_poll *poll)
-{
-	(void)poll;
-}
-
-uint64_t d9_poll_task(void)
-{
-	return 0;
-}
-
-void d9_waker_self(struct d9_waker *waker)
-{
-	*waker = (struct d9_waker){ .ns = d9_loop_now(), .worker = 255 };
-}
-
-int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
-	    const struct d9_waker *waker)
-{
-	(void)loop;
-	(void)key;
-	(void)reason;
-	(void)waker;
-	return 0;
-}
-
-int d9_wake_cell_fill(struct d9_wake_cell *cell, struct d9_loop *loop)
-{
-	(void)cell;
-	(void)loop;
-	return 0;
-}
-
-int d9_wake_cell_take(struct d9_wake_cell *cell, struct d9_loop *loop, struct d9_waker *waker)
-{
-	(void)cell;
-	(void)loop;
-	(void)waker;
-	return 0;
-}
-
-void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *callsite)
-{
-	(void)callsite;
-	span->d9__opaque[0] = 0;
-}
-
-void d9_loop_span_exit(struct d9_loop_span *span)
-{
-	(void)span;
+	return task ? atomic_load_explicit(&task->id, memory_order_relaxed) : 0;
 }

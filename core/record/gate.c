@@ -37,8 +37,13 @@ int d9__gate_init(void)
 
 void d9__gate_set(uint32_t bits)
 {
+	static _Atomic(uint32_t) openings;
 	_Atomic(uint32_t) *gate = atomic_load(&d9__gate);
 
-	if (gate != &closed)
-		atomic_store_explicit(gate, bits, memory_order_relaxed);
+	if (gate == &closed)
+		return;
+	if (bits && !d9__gate_bits())
+		atomic_fetch_add_explicit(&openings, 1, memory_order_relaxed);
+	bits |= atomic_load_explicit(&openings, memory_order_relaxed) << 8;
+	atomic_store_explicit(gate, bits, memory_order_relaxed);
 }

@@ -23,17 +23,26 @@ enum d9__gate_bit {
  */
 extern _Atomic(uint32_t) *_Atomic d9__gate;
 
-/* Relaxed: pairs with nothing; a switch may be seen one event late. */
-static inline uint32_t d9__gate_bits(void)
+/*
+ * The bits, and above them a number that grows each time the gate is opened: who finds another
+ * one than at his latest record knows that recording was off meanwhile.
+ * Relaxed: pairs with nothing; a switch may be seen one event late.
+ */
+static inline uint32_t d9__gate_word(void)
 {
 	return atomic_load_explicit(atomic_load_explicit(&d9__gate, memory_order_relaxed),
 				    memory_order_relaxed);
 }
 
+static inline uint32_t d9__gate_bits(void)
+{
+	return d9__gate_word() & D9__GATE_ALL;
+}
+
 /* Is any of |bits| recorded?  The first thing every hook asks. */
 static inline bool d9__gate_open(uint32_t bits)
 {
-	return __builtin_expect((d9__gate_bits() & bits) != 0, 1);
+	return __builtin_expect((d9__gate_word() & bits) != 0, 1);
 }
 
 /*

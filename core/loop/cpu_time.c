@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/cpu_time.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_FD      200 /* out of the way of programs that count on low numbers */
+#define REOPEN_NS     UINT64_C(1000000000)
+#define DEFAULT_RATE  10u
+#define FRESH_NS      20000u
+
+static _Atomic(uint32_t) rate = DEFAULT_RATE;
+static bool (*fake_read)(struct d9__cpu_reading *out);
+
+void d9__cpu_time_init(struct d9__cpu_time *cpu, uint32_t tid)
+{
+	*cpu = (struct d9__cpu_time){ .fd = -1, .tid = tid };
+}
+
+void d9__cpu_time_set_rate(uint32_t n)
+{
+	atomic_store_explicit(&rate, n ? n : 1, memory_order_relaxed);
+}
+
+void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out))
+{
+	fake_read = read;
+}
+
+/* ---- reading ---- */
+
+static int open_schedstat(uint32_t tid)
+{
+	char path[64];
+	int low, fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", tid);
+	low = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (low < 0)
+		return -1;
+	fd = fcntl(low, F_DUPFD_CLOEXEC, FIRST_FD);
+	close(low);
+	return fd;
+}
+
+static const char *parse_number(const char *at, uint64_t *value)
+{
+	*value = 0;
+	if (*at < '0' || *at > '9')
+		return NULL;
+	for (; *at >= '0' && *at <= '9'; at++)
+		*value = *value * 10 + (uint64_t)(*at - '0');
+	return at;
+}
+
+/* "run wait slices\n" and nothing else: another text means that the number names another file. */
+static bool parse_schedstat(const char *text, struct d9__cpu_reading *out)
+{
+	uint64_t numbers[3];
+
+	for (size_t i = 0; i < 3; i++) {
+		text = parse_number(text, &numbers[i]);
+		if (!text || *text != (i < 2 ? ' ' : '\n'))
+			return false;
+		text++;
+	}
+	*out = (struct d9__cpu_reading){ numbers[0], numbers[1], true };
+	return *text == '\0';
+}
+
+static bool pread_schedstat(struct d9__cpu_time *cpu, struct d9__cpu_reading *out)
+{
+	char text[96];
+	ssize_t n = pread(cpu->fd, text, sizeof(text) - 1, 0);
+
+	if (n > 0) {
+		text[n] = '\0';
+		if (parse_schedstat(text, out))
+			return true;
+	}
+	/* Closed by the program: may be opened again.  Anything else: not ours, never closed. */
+	if (n >= 0 || errno != EBADF)
+		cpu->schedstat_off = true;
+	cpu->fd = -1;
+	return false;
+}
+
+static bool read_schedstat(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__cpu_reading *out)
+{
+	if (cpu->schedstat_off)
+		return false;
+	if (cpu->fd < 0) {
+		if (cpu->opened_ns && now_ns - cpu->opened_ns < REOPEN_NS)
+			return false;
+		cpu->opened_ns = now_ns;
+		cpu->fd = open_schedstat(cpu->tid);
+	}
+	return cpu->fd >= 0 && pread_schedstat(cpu, out);
+}
+
+static bool read_clock(struct d9__cpu_reading *out)
+{
+	struct timespec ts;
+
+	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts) < 0)
+		return false;
+	*out = (struct d9__cpu_reading){
+		.run_ns = (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec,
+	};
+	return true;
+}
+
+/* Keeps errno. */
+static bool take_reading(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__cpu_reading *out)
+{
+	int saved = errno;
+	bool done;
+
+	if (fake_read)
+		done = fake_read(out);
+	else
+		done = read_schedstat(cpu, now_ns, out) || read_clock(out);
+	errno = saved;
+	return done;
+}
+
+/* The newest reading is |reading| from here on. */
+static void keep(struct d9__cpu_time *cpu, uint64_t now_ns, const struct d9__cpu_reading *reading)
+{
+	cpu->last = *reading;
+	cpu->read_ns = now_ns;
+	cpu->parked_ns = 0;
+}
+
+void d9__cpu_time_release(struct d9__cpu_time *cpu)
+{
+	struct d9__cpu_reading reading;
+	int saved = errno;
+
+	if (cpu->fd >= 0 && pread_schedstat(cpu, &reading))
+		close(cpu->fd);
+	cpu->fd = -1;
+	errno = saved;
+}
+
+/* ---- parks ---- */
+
+static uint64_t at_least(uint64_t value, uint64_t floor)
+{
+	return value > floor ? value : floor;
+}
+
+static bool is_due(const struct d9__cpu_time *cpu, uint64_t now_ns)
+{
+	if (!cpu->pair_ns)
+		return true;
+	if (now_ns - cpu->pair_ns < D9__CPU_LONG_NS)
+		return false;
+	return cpu->was_long || now_ns - cpu->unpark_ns >= D9__CPU_LONG_NS ||
+	       cpu->pairs + 1 >= atomic_load_explicit(&rate, memory_order_relaxed);
+}
+
+/* A long poll that ended just now was read already. */
+static bool is_fresh(const struct d9__cpu_time *cpu, uint64_t now_ns)
+{
+	return cpu->read_ns > cpu->unpark_ns && now_ns - cpu->read_ns < FRESH_NS;
+}
+
+/* CPU time of the awake thread, taken to have run since it was last known. */
+static uint64_t guess_run(const struct d9__cpu_time *cpu, uint64_t now_ns)
+{
+	if (cpu->read_ns && cpu->read_ns >= cpu->unpark_ns)
+		return cpu->last.run_ns + (now_ns - cpu->read_ns);
+	return cpu->unpark_cpu + (cpu->unpark_ns ? now_ns - cpu->unpark_ns : 0);
+}
+
+uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns)
+{
+	bool due = is_due(cpu, now_ns);
+	struct d9__cpu_reading reading;
+
+	cpu->measured = due && is_fresh(cpu, now_ns);
+	if (due && !cpu->measured && take_reading(cpu, now_ns, &reading)) {
+		keep(cpu, now_ns, &reading);
+		cpu->measured = true;
+	}
+	if (cpu->measured)
+		cpu->pair_ns = now_ns;
+	cpu->pairs = cpu->measured ? 0 : cpu->pairs + 1;
+	cpu->was_long = false;
+	cpu->park_ns = now_ns;
+	cpu->park_cpu = at_least(guess_run(cpu, now_ns), cpu->unpark_cpu);
+	return (cpu->park_cpu + D9__CPU_STEP_NS - 1) & ~(uint64_t)(D9__CPU_STEP_NS - 1);
+}
+
+uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns)
+{
+	struct d9__cpu_reading reading;
+	uint64_t value = cpu->park_cpu;
+
+	*wait_ns = 0;
+	if (cpu->park_ns)
+		cpu->parked_ns += now_ns - cpu->park_ns;
+	if ((cpu->measured || !cpu->read_ns) && take_reading(cpu, now_ns, &reading)) {
+		if (reading.has_wait && cpu->last.has_wait && reading.wait_ns > cpu->last.wait_ns)
+			*wait_ns = reading.wait_ns - cpu->last.wait_ns;
+		keep(cpu, now_ns, &reading);
+		value = reading.run_ns;
+	}
+	cpu->measured = false;
+	cpu->unpark_ns = now_ns;
+	cpu->unpark_cpu = at_least(value, cpu->park_cpu);
+	return cpu->unpark_cpu & ~(uint64_t)(D9__CPU_STEP_NS - 1);
+}
+
+bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t poll_ns,
+			    struct d9__cpu_off *off)
+{
+	struct d9__cpu_reading before = cpu->last, reading;
+	uint64_t awake = now_ns - cpu->read_ns - cpu->parked_ns;
+	uint64_t ran, lost;
+	bool known = cpu->read_ns != 0;
+
+	cpu->was_long = true;
+	if (!take_reading(cpu, now_ns, &reading))
+		return false;
+	keep(cpu, now_ns, &reading);
+	ran = reading.run_ns > before.run_ns ? reading.run_ns - before.run_ns : 0;
+	if (!known || !before.has_wait || !reading.has_wait || awake <= ran)
+		return false;
+	lost = awake - ran < poll_ns ? awake - ran : poll_ns;
+	off->run_queue_ns = reading.wait_ns > before.wait_ns ? reading.wait_ns - before.wait_ns : 0;
+	if (off->run_queue_ns > lost)
+		off->run_queue_ns = lost;
+	off->blocked_ns = lost - off->run_queue_ns;
+	return lost >= D9__CPU_STEP_NS;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU time: what a park and an unpark say about the thread's CPU time and its wait for a CPU.
+ *
+ * Reading costs more than everything else that is recorded, so only some pairs are measured: one
+ * in a number of pairs, and those behind a long active period; never two in a millisecond.  In
+ * the others the thread is taken to have run all the time since it was last known.
+ */
+
+#ifndef D9_LOOP_CPU_TIME_H
+#define D9_LOOP_CPU_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define D9__CPU_STEP_NS 4096u /* values are multiples: 1 % of a millisecond costs no bytes */
+#define D9__CPU_LONG_NS 1000000u /* what counts as long, and the least time between readings */
+
+struct d9__cpu_reading {
+	uint64_t run_ns;  /* on a CPU */
+	uint64_t wait_ns; /* runnable without one; 0 where |has_wait| is false */
+	bool has_wait;
+};
+
+/* All owned by one thread. */
+struct d9__cpu_time {
+	uint64_t park_cpu, unpark_cpu;  /* last written, unrounded; never go down */
+	uint64_t unpark_ns;             /* when it was written */
+	uint64_t park_ns;
+	struct d9__cpu_reading last;    /* newest reading, at |read_ns| */
+	uint64_t read_ns;               /* 0: none yet */
+	uint64_t parked_ns;             /* spent parked since the newest reading */
+	uint64_t pair_ns;               /* park of the latest measured pair; 0: none yet */
+	uint32_t pairs;                 /* unmeasured since the last measured one */
+	bool measured;                  /* the park was: read at the unpark as well */
+	bool was_long;                  /* a poll over D9__CPU_LONG_NS since the last park */
+	bool schedstat_off;             /* its descriptor is not ours any more, or never was */
+	int fd;                         /* schedstat, or -1; only pread() */
+	uint64_t opened_ns;             /* latest attempt */
+	uint32_t tid;
+};
+
+/* What a long poll lost. */
+struct d9__cpu_off {
+	uint64_t blocked_ns, run_queue_ns;
+};
+
+void d9__cpu_time_init(struct d9__cpu_time *cpu, uint32_t tid);
+
+/* Close the descriptor, if it is still what was opened. */
+void d9__cpu_time_release(struct d9__cpu_time *cpu);
+
+/* One pair in |n| is measured; the number of DIAL9_SCHED_WAIT_SAMPLE_RATE. */
+void d9__cpu_time_set_rate(uint32_t n);
+
+/* The thread's CPU time for a park at |now_ns|. */
+uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns);
+
+/* The same for an unpark; |*wait_ns| is the wait since the park, 0 if not measured. */
+uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns);
+
+/*
+ * A poll of |poll_ns|, over D9__CPU_LONG_NS, ended at |now_ns|.  True with |*off| filled if time
+ * in it was spent off the CPU.
+ */
+bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t poll_ns,
+			    struct d9__cpu_off *off);
+
+/* Tests only: replaces the kernel; NULL restores it. */
+void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out));
+
+#endif /* D9_LOOP_CPU_TIME_H */

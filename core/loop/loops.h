@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops: which loops exist, what they are called and which thread runs them. */
+
+#ifndef D9_LOOP_LOOPS_H
+#define D9_LOOP_LOOPS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/loop.h>
+
+#include "loop/spin.h"
+
+#define D9__LOOPS_MAX     1024
+#define D9__LOOP_NAME_MAX 64
+
+struct d9__task;
+struct d9__thread;
+
+struct d9_loop {
+	/* Written under the registry's lock while no thread uses the loop. */
+	_Atomic(struct d9_loop *) next; /* in its bucket; read without a lock */
+	_Atomic(const void *) address;  /* NULL: not registered */
+	_Atomic(uint32_t) library;
+	uint32_t serial; /* never used again; names the loop where it has no name */
+
+	/* Any thread. */
+	_Atomic(struct d9__thread *) owner; /* who parked or polled last; never dereferenced */
+	_Atomic(int32_t) handed;            /* wakes from outside that no poll has taken yet */
+	_Atomic(uint32_t) tasks;            /* registered ones */
+
+	/* Protected by |tasks_lock|, which is a leaf below a shard's. */
+	struct d9__spin tasks_lock;
+	struct d9__task *first_task;
+
+	/* Protected by the registry's lock. */
+	char name[D9__LOOP_NAME_MAX]; /* empty: none */
+	struct d9_loop *next_free;
+
+	/* Flush thread only. */
+	uint32_t sampled_tasks, sampled_serial;
+	uint32_t label; /* name handle for samples */
+	uint64_t sampled_ns;
+};
+
+/* The loop for |address|, made if needed.  0, -EINVAL, -ENOSPC, -ENOMEM. */
+int d9__loops_add(enum d9_library library, const void *address, const char *name,
+		  struct d9_loop **loop);
+
+/* Take |loop| out and recycle it.  False if it was not registered. */
+bool d9__loops_remove(struct d9_loop *loop);
+
+/* NULL if there is none.  No lock. */
+struct d9_loop *d9__loops_find(enum d9_library library, const void *address);
+
+/* Copy the loop's name to |name|; empty if it has none. */
+void d9__loop_name(struct d9_loop *loop, char name[D9__LOOP_NAME_MAX]);
+
+/* Call |fn| for each registered loop, under the registry's lock. */
+void d9__loops_each(void (*fn)(struct d9_loop *loop, void *arg), void *arg);
+
+/* "libevent", "libev", "glib", "own". */
+const char *d9__library_name(uint32_t library);
+
+void d9__loops_fork_prepare(void);
+void d9__loops_fork_parent(void);
+void d9__loops_fork_child(void);
+
+/* Tests only: forget all loops. */
+void d9__loops_reset(void);
+
+#endif /* D9_LOOP_LOOPS_H */

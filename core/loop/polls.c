@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/polls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "loop/callsites.h"
+#include "loop/loops.h"
+#include "loop/samples.h"
+#include "loop/wakes.h"
+#include "loop/workers.h"
+#include "record/clock.h"
+#include "record/emit_inl.h"
+#include "record/gate.h"
+#include "record/names.h"
+#include "loop/seams.h"
+
+#define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
+#define SPIN_CHECK   64u                 /* waits without timeout between looks at the clock */
+
+static _Atomic(uint64_t) abandoned;
+
+uint64_t d9__polls_abandoned(void)
+{
+	return atomic_load_explicit(&abandoned, memory_order_relaxed);
+}
+
+/* ---- the wire's state ---- */
+
+void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	if (!(thread->odd & D9__ODD_OPEN))
+		return;
+	d9__emit_poll_end(slot, thread->late_end_ns ? thread->late_end_ns : ns, thread->worker);
+	thread->odd &= ~(uint32_t)D9__ODD_OPEN;
+	thread->open = thread->late_end_ns = 0;
+}
+
+static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+		      const struct d9__callback *frame)
+{
+	d9__emit_poll_start(slot, ns, thread->worker, frame->depth, frame->task, frame->loc);
+	thread->odd |= D9__ODD_OPEN;
+	thread->open = frame->task;
+}
+
+/* The self wake keeps readers from measuring the piece from an old wake. */
+static void write_resumption(struct d9__thread *thread, struct d9__slot *slot)
+{
+	const struct d9__callback *top = &thread->frames[thread->n_frames - 1];
+	uint64_t ns = thread->resume_ns;
+
+	thread->resume_ns = 0;
+	if (d9__gate_open(D9__GATE_WAKE))
+		d9__emit_wake(slot, ns, top->task, top->task, thread->worker,
+			      D9_WAKE_RESUMPTION);
+	open_poll(thread, slot, ns, top);
+}
+
+void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot)
+{
+	if (thread->resume_ns && thread->n_frames && !(thread->odd & D9__ODD_STOPPED))
+		write_resumption(thread, slot);
+}
+
+static void write_park(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	d9__emit_park(slot, ns, thread->worker, 0, d9__cpu_time_park(&thread->cpu, ns),
+		      thread->tid);
+	thread->odd |= D9__ODD_STOPPED;
+	thread->parked = true;
+	thread->park_ns = ns;
+	thread->spins = 0;
+}
+
+static void write_unpark(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	uint64_t wait_ns, cpu_ns = d9__cpu_time_unpark(&thread->cpu, ns, &wait_ns);
+
+	d9__emit_unpark(slot, ns, thread->worker, thread->n_held, cpu_ns, wait_ns, thread->tid);
+	thread->odd &= ~(uint32_t)D9__ODD_STOPPED;
+	thread->parked = false;
+	thread->round_ns = ns;
+	if (!thread->park_ns)
+		thread->park_ns = ns;
+}
+
+/*
+ * Recording was off: the trace's last word on this worker is old.  What it did meanwhile is not
+ * known and must not look busy.
+ */
+static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t last_ns)
+{
+	thread->shared_ns = thread->resume_ns = 0;
+	if (thread->odd & D9__ODD_STOPPED)
+		return;
+	d9__polls_close(thread, slot, last_ns);
+	write_park(thread, slot, last_ns);
+}
+
+/* Has recording been off since this thread's latest record?  |last_ns| is that record's time. */
+static void see_gate(struct d9__thread *thread, struct d9__slot *slot, uint64_t last_ns)
+{
+	uint32_t gate = d9__gate_word();
+
+	if (thread->gate == gate)
+		return;
+	if (thread->gate)
+		write_gap(thread, slot, last_ns);
+	thread->gate = gate;
+}
+
+bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	if (thread->odd & D9__ODD_NO_WORKER && (thread->refused || !d9__thread_make(thread->loop)))
+		return false;
+	d9__polls_close(thread, slot, ns);
+	if (thread->odd & D9__ODD_STOPPED)
+		write_unpark(thread, slot, ns);
+	return true;
+}
+
+void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended)
+{
+	for (unsigned i = 0; i < ended->n; i++) {
+		if (d9__gate_open(D9__GATE_TASK))
+			d9__emit_task_terminate(slot, ns, ended->ids[i]);
+	}
+}
+
+/* ---- frames and runs ---- */
+
+static void pop_frame(struct d9__thread *thread)
+{
+	thread->n_frames--;
+	if (thread->n_frames) {
+		atomic_store_explicit(&thread->task, thread->frames[thread->n_frames - 1].task,
+				      memory_order_relaxed);
+		return;
+	}
+	atomic_store_explicit(&thread->task, 0, memory_order_relaxed);
+	thread->odd &= ~(uint32_t)D9__ODD_FRAMES;
+}
+
+static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	d9__polls_close(thread, slot, ns);
+	thread->resume_ns = 0;
+	pop_frame(thread);
+	atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
+}
+
+/* Below |limit|, and comparable: coroutines have stacks of their own. */
+static bool is_dead(const struct d9__thread *thread, uintptr_t address, uintptr_t limit)
+{
+	return address < limit && d9__thread_on_stack(thread, address) &&
+	       d9__thread_on_stack(thread, limit);
+}
+
+void d9__polls_drop_dead(struct d9__thread *thread, struct d9__slot *slot, uintptr_t address,
+			 uint64_t ns)
+{
+	while (thread->n_frames &&
+	       is_dead(thread, thread->frames[thread->n_frames - 1].address, address))
+		abandon_frame(thread, slot, ns);
+	while (thread->n_runs && is_dead(thread, thread->runs[thread->n_runs - 1].address, address))
+		thread->n_runs--;
+}
+
+/* The outermost loop waits: callbacks on stacks of coroutines cannot come back into it. */
+static void drop_foreign(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	while (thread->n_frames && thread->n_runs <= 1 && thread->stack_high &&
+	       !d9__thread_on_stack(thread, thread->frames[thread->n_frames - 1].address))
+		abandon_frame(thread, slot, ns);
+}
+
+/* ---- entry and exit ---- */
+
+static bool is_recording(void)
+{
+	d9__recorder_child_check();
+	return d9__gate_open(D9__GATE_LOOP);
+}
+
+static inline void become_owner(struct d9__thread *thread, struct d9_loop *loop)
+{
+	if (atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
+		atomic_store_explicit(&loop->owner, thread, memory_order_relaxed);
+	thread->loop = loop;
+}
+
+/* Here no lock of the loop library is held. */
+static void publish_worker(struct d9__thread *thread)
+{
+	int saved = errno;
+
+	thread->refused = false;
+	d9__workers_publish();
+	errno = saved;
+}
+
+void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
+{
+	uintptr_t address = (uintptr_t)run;
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	uint64_t last_ns, ns;
+
+	run->d9__opaque[0] = 0;
+	if (!loop || !is_recording() || !(slot = d9__slot_self()) ||
+	    !(thread = d9__thread_self(loop)))
+		return;
+	publish_worker(thread);
+	last_ns = slot->last_ns;
+	ns = d9__slot_now(slot);
+	see_gate(thread, slot, last_ns);
+	/* Inclusive: a run at this very address is one that a longjmp() left. */
+	d9__polls_drop_dead(thread, slot, address + 1, ns);
+	become_owner(thread, loop);
+	thread->shared_ns = 0;
+	thread->stage = D9__STAGE_ROUND;
+	if (thread->n_runs < D9__RUNS_MAX)
+		thread->runs[thread->n_runs++] = (struct d9__run){ address, loop };
+	run->d9__opaque[0] = 1;
+	if (!thread->n_frames)
+		d9__polls_settle(thread, slot, ns);
+}
+
+/* The callback that ran the inner loop goes on. */
+static void continue_outer(struct d9__thread *thread, uintptr_t address)
+{
+	struct d9__slot *slot;
+	uint64_t ns;
+
+	if (!is_recording() || !(slot = d9__slot_self()))
+		return;
+	ns = d9__slot_now(slot);
+	d9__polls_drop_dead(thread, slot, address, ns);
+	if (!thread->n_frames || thread->odd & (D9__ODD_OPEN | D9__ODD_NO_WORKER))
+		return;
+	if (thread->odd & D9__ODD_STOPPED)
+		write_unpark(thread, slot, ns);
+	thread->resume_ns = ns;
+	write_resumption(thread, slot);
+}
+
+void d9_loop_leave(struct d9_loop_run *run)
+{
+	uintptr_t address = (uintptr_t)run;
+	struct d9__thread *thread = d9__thread_peek();
+
+	if (!run->d9__opaque[0] || !thread)
+		return;
+	run->d9__opaque[0] = 0;
+	while (thread->n_runs && thread->runs[thread->n_runs - 1].address <= address)
+		thread->n_runs--;
+	thread->shared_ns = 0;
+	thread->stage = thread->n_runs ? D9__STAGE_ROUND : D9__STAGE_OUTSIDE;
+	if (thread->n_frames)
+		continue_outer(thread, address);
+}
+
+/* ---- waits ---- */
+
+/* A wait without timeout is no park, but readers need one now and then to know the CPU time. */
+static bool is_spin_park_due(struct d9__thread *thread, struct d9__slot *slot)
+{
+	if (++thread->spins % SPIN_CHECK == 0)
+		d9__slot_now(slot);
+	return slot->last_ns - thread->park_ns >= SPIN_PARK_NS;
+}
+
+static void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	if (thread->n_frames) {
+		d9__polls_drop_dead(thread, slot, (uintptr_t)__builtin_frame_address(0), ns);
+		drop_foreign(thread, slot, ns);
+	}
+	thread->resume_ns = 0;
+	if (!d9__polls_settle(thread, slot, ns))
+		return;
+	write_park(thread, slot, ns);
+}
+
+void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
+{
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	uint64_t last_ns;
+
+	if (!loop || !is_recording() || !(slot = d9__slot_self()) ||
+	    !(thread = d9__thread_self(loop)))
+		return;
+	last_ns = slot->last_ns;
+	become_owner(thread, loop);
+	thread->shared_ns = 0;
+	thread->n_held = 0;
+	thread->stage = D9__STAGE_BACKEND;
+	see_gate(thread, slot, last_ns);
+	if (timeout_ns == 0 && !is_spin_park_due(thread, slot))
+		return;
+	park_at(thread, slot, d9__slot_now(slot));
+}
+
+/* Behind a wait: the callback that runs the loop would go on from here. */
+static void hold_resumption(struct d9__thread *thread, uint64_t ns)
+{
+	if (thread->n_frames && !(thread->odd & D9__ODD_OPEN))
+		thread->resume_ns = ns;
+}
+
+void d9_loop_unpark(struct d9_loop *loop)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot;
+	uint64_t ns = 0;
+
+	if (!thread || thread->stage != D9__STAGE_BACKEND)
+		return;
+	thread->stage = D9__STAGE_FRESH;
+	thread->shared_ns = 0;
+	if (!loop || !is_recording() || !(slot = d9__slot_self()))
+		return;
+	if (thread->parked) {
+		ns = d9__slot_now(slot);
+		thread->gate = d9__gate_word();
+		write_unpark(thread, slot, ns);
+		hold_resumption(thread, ns);
+	}
+	if (thread->n_held)
+		d9__wakes_flush_held(thread, slot, ns ? ns : d9__slot_now(slot));
+}
+
+void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
+{
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	uint64_t last_ns, ns;
+
+	if (!loop || !is_recording() || !(slot = d9__slot_self()) ||
+	    !(thread = d9__thread_self(loop)))
+		return;
+	last_ns = slot->last_ns;
+	ns = d9__slot_now(slot);
+	see_gate(thread, slot, last_ns);
+	become_owner(thread, loop);
+	thread->shared_ns = 0;
+	thread->stage = D9__STAGE_FRESH;
+	/* Not before what this thread recorded since. */
+	if (since_ns < last_ns)
+		since_ns = last_ns;
+	park_at(thread, slot, since_ns < ns ? since_ns : ns);
+	if (!thread->parked)
+		return;
+	write_unpark(thread, slot, ns);
+	hold_resumption(thread, ns);
+}
+
+/* ---- polls ---- */
+
+static uint32_t kind_name(uint16_t kind)
+{
+	static const char *const texts[] = { "io", "timer", "signal", "once", "deferred",
+					     "finalizer", "active", "listener", "internal", "idle",
+					     "child", "stat", "prepare", "check", "embed", "fork",
+					     "cleanup", "async", "custom" };
+	static _Atomic(uint32_t) names[sizeof(texts) / sizeof(texts[0])]; /* 0: not interned yet */
+	uint32_t name;
+
+	if (kind > D9_TASK_CUSTOM)
+		kind = D9_TASK_CUSTOM;
+	name = atomic_load_explicit(&names[kind], memory_order_relaxed);
+	if (!name) {
+		name = d9__name_intern(texts[kind], strlen(texts[kind]));
+		atomic_store_explicit(&names[kind], name, memory_order_relaxed);
+	}
+	return name;
+}
+
+static void write_spawn(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
+			const struct d9_callsite *callsite, uint64_t ns)
+{
+	struct d9__task_spawn spawn = {
+		.task = atomic_load_explicit(&task->id, memory_order_relaxed),
+		.loc = d9__callsite_name(callsite),
+		.kind = kind_name(atomic_load_explicit(&task->kind, memory_order_relaxed)),
+		.name = atomic_load_explicit(&task->name, memory_order_relaxed),
+		.fd = atomic_load_explicit(&task->fd, memory_order_relaxed),
+		.instrumented = !(atomic_load_explicit(&task->flags, memory_order_relaxed) &
+				  D9_TASK_NO_WAKES),
+		.callback = callsite ? (uint64_t)(uintptr_t)callsite->callback : 0,
+		.spawn_addr = callsite ? (uint64_t)(uintptr_t)callsite->site : 0,
+	};
+
+	if (d9__gate_open(D9__GATE_TASK))
+		d9__emit_task_spawn(slot, ns, &spawn);
+	atomic_store_explicit(&task->spawned, thread->epoch, memory_order_relaxed);
+}
+
+static bool is_spawned(const struct d9__thread *thread, const struct d9__task *task)
+{
+	return atomic_load_explicit(&task->spawned, memory_order_relaxed) == thread->epoch;
+}
+
+static bool is_current(const struct d9__thread *thread, const struct d9__task *task,
+		       const struct d9_poll *poll)
+{
+	uint64_t identity = atomic_load_explicit(&task->identity, memory_order_relaxed);
+
+	return is_spawned(thread, task) &&
+	       (identity == poll->task.identity || !poll->task.identity);
+}
+
+static void write_wake(struct d9__slot *slot, const struct d9__task *task,
+		       const struct d9__wake *wake)
+{
+	if (wake->ns && d9__gate_open(D9__GATE_WAKE))
+		d9__emit_wake(slot, wake->ns, wake->waker,
+			      atomic_load_explicit(&task->id, memory_order_relaxed), wake->worker,
+			      wake->reason);
+}
+
+/* First poll of a task, or of what its object has become.  NULL: the table is full or busy. */
+static struct d9__task *obtain_task(struct d9__thread *thread, struct d9__slot *slot,
+				    struct d9_poll *poll, uint64_t ns)
+{
+	struct d9__tasks_ended ended = { .n = 0 };
+	struct d9__task *task = NULL;
+	int saved = errno;
+
+	if (!d9__tasks_obtain(poll->loop, poll->task.key, &poll->task, thread->epoch, &task,
+			      &ended) &&
+	    poll->task.name && !atomic_load_explicit(&task->name, memory_order_relaxed))
+		atomic_store_explicit(&task->name,
+				      d9__name_intern(poll->task.name,
+						      strnlen(poll->task.name, 63)),
+				      memory_order_relaxed);
+	d9__polls_write_ended(slot, ns, &ended);
+	errno = saved;
+	return task;
+}
+
+static const struct d9_callsite *callsite_of(const struct d9__task *task,
+					     const struct d9_poll *poll)
+{
+	return poll->task.callsite ? poll->task.callsite
+				   : atomic_load_explicit(&task->callsite, memory_order_acquire);
+}
+
+/* [TaskTerminate] [TaskSpawn] [Wake] for |poll| at |ns|.  0: nothing can be recorded. */
+static uint64_t announce(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+			 uint64_t ns, uint32_t *loc)
+{
+	uint32_t library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	struct d9__task *task = d9__polls_task(thread, library, poll->task.key);
+	const struct d9_callsite *callsite;
+	struct d9__wake wake;
+	bool current = task && is_current(thread, task, poll);
+
+	if (__builtin_expect(!current, 0)) {
+		task = obtain_task(thread, slot, poll, ns);
+		if (!task)
+			return 0;
+	}
+	callsite = callsite_of(task, poll);
+	d9__wakes_take(thread, task, poll, ns, &wake);
+	if (__builtin_expect(!current, 0) && !is_spawned(thread, task))
+		write_spawn(thread, slot, task, callsite, wake.ns ? wake.ns : ns);
+	write_wake(slot, task, &wake);
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	*loc = d9__callsite_name(callsite);
+	return atomic_load_explicit(&task->id, memory_order_relaxed);
+}
+
+static bool make_ready(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+		       uint64_t ns)
+{
+	if (thread->n_frames)
+		d9__polls_drop_dead(thread, slot, (uintptr_t)poll + 1, ns);
+	thread->resume_ns = 0;
+	thread->loop = poll->loop;
+	return d9__polls_settle(thread, slot, ns) && thread->n_frames < D9__FRAMES_MAX;
+}
+
+static void push_frame(struct d9__thread *thread, const struct d9_poll *poll, uint64_t ns,
+		       uint32_t loc)
+{
+	struct d9__callback *frame = &thread->frames[thread->n_frames++];
+
+	frame->address = (uintptr_t)poll;
+	frame->task = poll->task_id;
+	frame->key = poll->task.key;
+	frame->start_ns = ns;
+	frame->library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	frame->loc = loc;
+	frame->depth = poll->depth;
+	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
+	thread->odd |= D9__ODD_FRAMES;
+	atomic_store_explicit(&thread->task, frame->task, memory_order_relaxed);
+}
+
+void d9_poll_begin(struct d9_poll *poll)
+{
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	uint64_t last_ns, ns;
+	uint32_t loc;
+
+	poll->task_id = 0;
+	if (!is_recording() || !poll->loop || !(slot = d9__slot_self()) ||
+	    !(thread = d9__thread_self(poll->loop)))
+		return;
+	last_ns = slot->last_ns;
+	ns = thread->shared_ns && poll->flags & D9_POLL_BATCHED ? thread->shared_ns
+								: d9__slot_now(slot);
+	if (__builtin_expect(thread->gate != d9__gate_word(), 0))
+		see_gate(thread, slot, last_ns);
+	if (__builtin_expect(thread->odd != 0, 0) && !make_ready(thread, slot, poll, ns))
+		return;
+	become_owner(thread, poll->loop);
+	poll->task_id = announce(thread, slot, poll, ns, &loc);
+	if (!poll->task_id)
+		return;
+	thread->shared_ns = 0;
+	thread->stage = D9__STAGE_ROUND;
+	push_frame(thread, poll, ns, loc);
+	open_poll(thread, slot, ns, &thread->frames[thread->n_frames - 1]);
+}
+
+/* Off the CPU inside a callback: what a long poll is made of. */
+static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+			      const struct d9__callback *frame)
+{
+	struct d9__cpu_off off;
+
+	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
+		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
+}
+
+static void end_task(struct d9__slot *slot, uint64_t ns, const struct d9__callback *frame,
+		     uint32_t epoch)
+{
+	struct d9__tasks_ended ended = { .n = 0 };
+
+	d9__tasks_remove(frame->library, frame->key, frame->task, epoch, &ended);
+	if (slot)
+		d9__polls_write_ended(slot, ns, &ended);
+}
+
+/* Pop what lies above the frame of |poll|.  False: it has none. */
+static bool find_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+		       const struct d9_poll *poll)
+{
+	uint32_t i = thread->n_frames;
+
+	while (i && thread->frames[i - 1].address != (uintptr_t)poll)
+		i--;
+	if (!i)
+		return false;
+	while (thread->n_frames > i) {
+		if (slot)
+			abandon_frame(thread, slot, ns);
+		else
+			pop_frame(thread);
+	}
+	return true;
+}
+
+/* Recording is off: remember when the open poll ended. */
+static void end_unrecorded(struct d9__thread *thread, const struct d9_poll *poll)
+{
+	struct d9__callback frame;
+
+	if (!find_frame(thread, NULL, 0, poll))
+		return;
+	frame = thread->frames[thread->n_frames - 1];
+	if (thread->odd & D9__ODD_OPEN && !thread->late_end_ns)
+		thread->late_end_ns = d9__clock_mono_ns();
+	thread->resume_ns = thread->shared_ns = 0;
+	pop_frame(thread);
+	if (frame.once)
+		end_task(NULL, 0, &frame, thread->epoch);
+}
+
+/* The last piece of the top frame ends. */
+static void end_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	if (thread->resume_ns && thread->resume_ns != ns)
+		d9__polls_resume(thread, slot);
+	thread->resume_ns = 0;
+	d9__polls_close(thread, slot, ns);
+}
+
+void d9_poll_end(struct d9_poll *poll)
+{
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	struct d9__callback *frame;
+	uint64_t ns;
+
+	if (!poll->task_id || !(thread = d9__thread_peek()))
+		return;
+	poll->task_id = 0;
+	if (!d9__gate_open(D9__GATE_LOOP) || !(slot = d9__slot_self())) {
+		end_unrecorded(thread, poll);
+		return;
+	}
+	ns = d9__slot_now(slot);
+	if (!thread->n_frames || !find_frame(thread, slot, ns, poll))
+		return;
+	frame = &thread->frames[thread->n_frames - 1];
+	end_piece(thread, slot, ns);
+	if (__builtin_expect(ns - frame->start_ns > D9__CPU_LONG_NS, 0))
+		examine_long_poll(thread, slot, ns, frame);
+	if (__builtin_expect(frame->once, 0))
+		end_task(slot, ns, frame, thread->epoch);
+	pop_frame(thread);
+	thread->gate = d9__gate_word();
+	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH || frame->once ? 0 : ns;
+	hold_resumption(thread, ns);
+}
+
+uint64_t d9_poll_task(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	return thread ? atomic_load_explicit(&thread->task, memory_order_relaxed) : 0;
+}
+
+void d9__polls_thread_exit(void)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot;
+
+	d9__thread_tls = D9__THREAD_GONE;
+	if (!thread)
+		return;
+	if (!(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED)) &&
+	    d9__gate_open(D9__GATE_LOOP) && (slot = d9__slot_self())) {
+		uint64_t ns = d9__slot_now(slot);
+
+		d9__polls_close(thread, slot, ns);
+		write_park(thread, slot, ns);
+	}
+	d9__thread_free(thread);
+}

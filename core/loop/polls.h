@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Polls: what callbacks and waits become on the wire, where neither nests.
+ *
+ * Per worker the trace alternates: Unpark, then any number of PollStart/PollEnd pairs, then Park.
+ * A callback that runs a loop is written in pieces: its piece ends where the inner loop's first
+ * record stands, and the next piece begins where the inner loop was left.  That next piece is held
+ * back (resume_ns) until something happens in it: a piece without length is not written.
+ */
+
+#ifndef D9_LOOP_POLLS_H
+#define D9_LOOP_POLLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loop/tasks.h"
+#include "loop/thread_state.h"
+#include "record/slot.h"
+
+/*
+ * Write what is missing before a record of this worker at |ns|: the end of an open poll, an
+ * Unpark.  False: nothing can be recorded.
+ */
+bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);
+
+/* End the open poll, if there is one. */
+void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);
+
+/* Write the second piece that is due, if one is: before a record about the running task. */
+void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
+
+/* Write TaskTerminate for each. */
+void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns,
+			   const struct d9__tasks_ended *ended);
+
+/*
+ * The task of |key|, by the thread's cache.  NULL: unknown.  |thread| may be NULL.
+ */
+static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_t library,
+					      uint64_t key)
+{
+	struct d9__cached_task *cached;
+	struct d9__task *task;
+
+	if (!thread)
+		return d9__tasks_find(library, key);
+	cached = &thread->cache[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+	if (__builtin_expect(cached->key == key && cached->library == library && cached->task &&
+				     d9__task_is(cached->task, cached->id), 1))
+		return cached->task;
+	task = d9__tasks_find(library, key);
+	if (task)
+		*cached = (struct d9__cached_task){
+			key, atomic_load_explicit(&task->id, memory_order_relaxed), task, library
+		};
+	return task;
+}
+
+/* Forget frames and runs below |address|: a longjmp() left them. */
+void d9__polls_drop_dead(struct d9__thread *thread, struct d9__slot *slot, uintptr_t address,
+			 uint64_t ns);
+
+/* The thread ends: close its poll, park the worker.  Registered with d9__slot_on_exit(). */
+void d9__polls_thread_exit(void);
+
+/* Callbacks that an exception or a longjmp() left unfinished. */
+uint64_t d9__polls_abandoned(void);
+
+#endif /* D9_LOOP_POLLS_H */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/samples.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format/schema.h"
+#include "loop/loops.h"
+#include "loop/workers.h"
+#include "loop/seams.h"
+#include "record/emit_inl.h"
+#include "record/names.h"
+
+#define QUEUE_NS UINT64_C(10000000)
+#define TASKS_NS UINT64_C(100000000) /* least time between two task counts of one loop */
+
+/* ---- queues and tasks ---- */
+
+static void add_handed(struct d9_loop *loop, void *arg)
+{
+	int32_t handed = atomic_load_explicit(&loop->handed, memory_order_relaxed);
+
+	if (handed > 0)
+		*(uint64_t *)arg += (uint64_t)handed;
+}
+
+uint32_t d9__samples_global_queue(void)
+{
+	uint64_t sum = 0;
+
+	d9__loops_each(add_handed, &sum);
+	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+/* The name under which a loop's counts stand: its own, else library and number. */
+static uint32_t label_of(struct d9_loop *loop)
+{
+	char text[D9__LOOP_NAME_MAX];
+
+	if (loop->name[0])
+		return d9__name_intern(loop->name, strlen(loop->name));
+	snprintf(text, sizeof(text), "%s#%" PRIu32,
+		 d9__library_name(atomic_load_explicit(&loop->library, memory_order_relaxed)),
+		 loop->serial);
+	return d9__name_intern(text, strlen(text));
+}
+
+struct tasks_sample {
+	struct d9__slot *slot;
+	uint64_t ns;
+};
+
+/* Written when it changed: most loops' counts rest. */
+static void sample_tasks(struct d9_loop *loop, void *arg)
+{
+	const struct tasks_sample *sample = arg;
+	uint32_t tasks = atomic_load_explicit(&loop->tasks, memory_order_relaxed);
+	uint32_t label, id;
+	uint8_t *p;
+
+	if (loop->sampled_serial == loop->serial && loop->sampled_tasks == tasks)
+		return;
+	if (loop->sampled_serial == loop->serial && sample->ns - loop->sampled_ns < TASKS_NS)
+		return;
+	label = label_of(loop);
+	p = d9__emit_begin_named(sample->slot, D9__EVENT_LOOP_TASKS, sample->ns,
+				 4 + D9__VARINT_MAX, &label, &id, 1);
+	if (!p)
+		return;
+	p = d9__wire_put_u32(p, id);
+	p = d9__varint_put(p, tasks);
+	d9__emit_end(sample->slot, p);
+	loop->sampled_serial = loop->serial;
+	loop->sampled_tasks = tasks;
+	loop->sampled_ns = sample->ns;
+}
+
+static void sample_loops(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
+{
+	struct tasks_sample sample = { slot, now_ns };
+	uint32_t queue = d9__samples_global_queue();
+	uint8_t *p;
+
+	(void)source;
+	/* Threads that were first seen where no lock could be taken. */
+	d9__workers_publish();
+	p = d9__emit_begin(slot, D9__EVENT_QUEUE_SAMPLE, now_ns, 1);
+	if (p) {
+		*p++ = queue > 255 ? 255 : (uint8_t)queue;
+		d9__emit_end(slot, p);
+	}
+	d9__loops_each(sample_tasks, &sample);
+}
+
+static struct d9__source loops_source = {
+	.name = "loops",
+	.period_ns = QUEUE_NS,
+	.sample = sample_loops,
+};
+
+static void add_source(void)
+{
+	if (d9__source_add)
+		d9__source_add(&loops_source);
+}
+
+void d9__samples_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, add_source);
+}
+
+void d9__samples_set_period_ns(uint64_t period_ns)
+{
+	loops_source.period_ns = period_ns;
+}
+
+/* ---- off the CPU inside a callback ---- */
+
+void d9__samples_off_cpu(struct d9__slot *slot, uint64_t ns, uint32_t worker, uint64_t task,
+			 const struct d9__cpu_off *off)
+{
+	static const struct d9__field fields[] = {
+		{ .name = "worker_id", .type = D9__FIELD_VARINT },
+		{ .name = "task_id", .type = D9__FIELD_VARINT },
+		{ .name = "blocked_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
+		{ .name = "run_queue_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
+	};
+	static const struct d9__schema schema = { "OffCpuEvent", fields,
+						  sizeof(fields) / sizeof(fields[0]) };
+	static _Atomic(int) type; /* 0: not registered yet */
+	int id = atomic_load_explicit(&type, memory_order_relaxed);
+	uint8_t *p;
+
+	if (!id) {
+		id = d9__schema_register(&schema);
+		atomic_store_explicit(&type, id, memory_order_relaxed);
+	}
+	if (id < 0)
+		return;
+	p = d9__emit_begin(slot, (uint32_t)id, ns, 4 * D9__VARINT_MAX);
+	if (!p)
+		return;
+	p = d9__varint_put(p, worker);
+	p = d9__varint_put(p, task);
+	p = d9__varint_put(p, off->blocked_ns);
+	p = d9__varint_put(p, off->run_queue_ns);
+	d9__emit_end(slot, p);
+}

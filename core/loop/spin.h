@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spin: a lock for a few instructions.  Nothing is called while one is held. */
+
+#ifndef D9_LOOP_SPIN_H
+#define D9_LOOP_SPIN_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define D9__PAUSE() __builtin_ia32_pause()
+#else
+#define D9__PAUSE() atomic_signal_fence(memory_order_seq_cst)
+#endif
+
+#define D9__SPIN_TRIES 4096 /* some 100 us: longer than any holder that is not preempted */
+
+struct d9__spin {
+	_Atomic(bool) held;
+};
+
+static inline bool d9__spin_once(struct d9__spin *spin)
+{
+	/* acquire: pairs with the release of the holder before */
+	return !atomic_load_explicit(&spin->held, memory_order_relaxed) &&
+	       !atomic_exchange_explicit(&spin->held, true, memory_order_acquire);
+}
+
+/* Bounded: for hooks, which must not wait for a holder that lost its CPU. */
+static inline bool d9__spin_try(struct d9__spin *spin)
+{
+	for (unsigned i = 0; i < D9__SPIN_TRIES; i++) {
+		if (d9__spin_once(spin))
+			return true;
+		D9__PAUSE();
+	}
+	return false;
+}
+
+/* For threads that may wait. */
+static inline void d9__spin_lock(struct d9__spin *spin)
+{
+	while (!d9__spin_try(spin))
+		sched_yield();
+}
+
+static inline void d9__spin_unlock(struct d9__spin *spin)
+{
+	atomic_store_explicit(&spin->held, false, memory_order_release);
+}
+
+#endif /* D9_LOOP_SPIN_H */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks: (library, key) -> task.
+ *
+ * 64 shards of chained hash tables.  Look-ups take no lock: entries and old bucket arrays are
+ * never given back, chains change under the shard's spin lock, and a look-up that found nothing
+ * while a chain changed is made again.  The number of entries is bounded.
+ */
+
+#ifndef D9_LOOP_TASKS_H
+#define D9_LOOP_TASKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/loop.h>
+
+#define D9__TASKS_LIMIT (UINT32_C(1) << 20)
+
+/* The wake for a task's next poll. */
+enum d9__wake_state {
+	D9__WAKE_NONE,
+	D9__WAKE_FILLING, /* by one thread */
+	D9__WAKE_HELD,    /* it is to be written with the poll */
+	D9__WAKE_WRITTEN,
+};
+
+struct d9__task {
+	_Atomic(struct d9__task *) next; /* in its bucket */
+	_Atomic(uint64_t) key;
+	_Atomic(uint64_t) id; /* as in the trace; 0: not in use */
+	_Atomic(uint64_t) identity;
+	_Atomic(uint32_t) library;
+	/*
+	 * Epoch in which its spawn was written: a fork begins a new one.  0: not written.
+	 * D9__TASK_STALE: ends at the next wake or poll.
+	 */
+	_Atomic(uint32_t) spawned;
+	_Atomic(uint64_t) polled_ns; /* latest begin; who goes first when the table is full */
+
+	/* The rest belongs to whoever moved |wake| from NONE to FILLING, until it moves on. */
+	_Atomic(uint32_t) wake; /* enum d9__wake_state, reason in bits 8.., handed in bit 16 */
+	_Atomic(uint32_t) waker_worker;
+	_Atomic(uint64_t) waker_task, waker_ns;
+
+	/* Written under the shard's lock; read by the loop's thread. */
+	_Atomic(const struct d9_callsite *) callsite;
+	_Atomic(struct d9_loop *) loop;
+	_Atomic(uint32_t) name; /* handle */
+	_Atomic(int32_t) fd;
+	_Atomic(uint16_t) kind;
+	_Atomic(uint16_t) flags;
+
+	/* Protected by the loop's tasks_lock. */
+	struct d9__task *loop_next, **loop_at;
+};
+
+#define D9__TASK_STALE    UINT32_C(0xffffffff)
+#define D9__WAKE_HANDED   (UINT32_C(1) << 16)
+#define D9__WAKE_STATE(w) ((w) & 0xff)
+#define D9__WAKE_REASON(w) (((w) >> 8) & 0xff)
+
+/* Tasks that a call took out of the table and whose spawn was written: their end is to be written. */
+struct d9__tasks_ended {
+	uint64_t ids[3];
+	unsigned n;
+};
+
+/* Never blocks.  NULL if there is none. */
+struct d9__task *d9__tasks_find(uint32_t library, uint64_t key);
+
+/* Is it still the one with |id|? */
+static inline bool d9__task_is(const struct d9__task *task, uint64_t id)
+{
+	return atomic_load_explicit(&task->id, memory_order_acquire) == id;
+}
+
+/*
+ * The entry for |key|, which takes over what |task| tells, its name excepted; a new number if there
+ * was none, the old one is stale, or both have an identity and they differ.  |task| may be NULL:
+ * nothing but the key is known yet.  0, -ENOMEM, or -EAGAIN: the shard stayed locked.  |ended| is
+ * added to.
+ */
+int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *task, uint32_t epoch,
+		     struct d9__task **out, struct d9__tasks_ended *ended);
+
+/* Take (library, key) out.  With |id| not 0 only if it is still that task. */
+void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoch,
+		      struct d9__tasks_ended *ended);
+
+/* Take out one task of |loop|.  False: it has none. */
+bool d9__tasks_remove_one_of(struct d9_loop *loop, uint32_t epoch, struct d9__tasks_ended *ended);
+
+/* Tests only: bound the table; the count. */
+void d9__tasks_set_limit(uint32_t limit);
+uint32_t d9__tasks_count(void);
+uint64_t d9__tasks_evicted(void);
+
+void d9__tasks_fork_prepare(void);
+void d9__tasks_fork_parent(void);
+void d9__tasks_fork_child(void);
+
+#endif /* D9_LOOP_TASKS_H */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/thread_state.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loop/loops.h"
+#include "loop/polls.h"
+#include "loop/workers.h"
+
+__thread struct d9__thread *d9__thread_tls D9_TLS;
+_Atomic(uint32_t) d9__loop_epoch = 1;
+
+/* All states, so that a child can free those of threads that it does not have. */
+static struct {
+	pthread_mutex_t lock;
+	struct d9__thread *first;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint32_t kernel_tid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+static void find_stack(struct d9__thread *thread)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (!pthread_attr_getstack(&attr, &low, &size)) {
+		thread->stack_low = (uintptr_t)low;
+		thread->stack_high = (uintptr_t)low + size;
+	}
+	pthread_attr_destroy(&attr);
+}
+
+/* Lane groups are named after loops, else after threads. */
+static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
+{
+	char name[D9__LOOP_NAME_MAX] = "";
+	int id;
+
+	if (loop)
+		d9__loop_name(loop, name);
+	if (!name[0] && prctl(PR_GET_NAME, name) < 0)
+		strcpy(name, "main");
+	id = d9__workers_take(thread->tid, name);
+	if (id < 0) {
+		thread->refused = true;
+		return;
+	}
+	thread->worker = (uint32_t)id;
+	thread->odd &= ~(uint32_t)D9__ODD_NO_WORKER;
+}
+
+static struct d9__thread *new_thread(void)
+{
+	struct d9__thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return NULL;
+	thread->tid = kernel_tid();
+	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
+	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	d9__cpu_time_init(&thread->cpu, thread->tid);
+	find_stack(thread);
+	pthread_mutex_lock(&all.lock);
+	thread->next = all.first;
+	thread->at = &all.first;
+	if (all.first)
+		all.first->at = &thread->next;
+	all.first = thread;
+	pthread_mutex_unlock(&all.lock);
+	return thread;
+}
+
+struct d9__thread *d9__thread_make(struct d9_loop *loop)
+{
+	struct d9__thread *thread = d9__thread_tls;
+	int saved = errno;
+
+	if (thread == D9__THREAD_GONE)
+		return NULL;
+	if (!thread) {
+		thread = new_thread();
+		d9__thread_tls = thread;
+	}
+	if (thread && thread->odd & D9__ODD_NO_WORKER)
+		take_worker(thread, loop);
+	errno = saved;
+	return thread && !(thread->odd & D9__ODD_NO_WORKER) ? thread : NULL;
+}
+
+void d9__thread_free(struct d9__thread *thread)
+{
+	pthread_mutex_lock(&all.lock);
+	*thread->at = thread->next;
+	if (thread->next)
+		thread->next->at = thread->at;
+	pthread_mutex_unlock(&all.lock);
+	if (!(thread->odd & D9__ODD_NO_WORKER))
+		d9__workers_release(thread->worker);
+	d9__cpu_time_release(&thread->cpu);
+	free(thread);
+}
+
+void d9__threads_fork_prepare(void)
+{
+	pthread_mutex_lock(&all.lock);
+}
+
+void d9__threads_fork_parent(void)
+{
+	pthread_mutex_unlock(&all.lock);
+}
+
+/* Frames and runs stay: the child goes on in them. */
+static void start_over(struct d9__thread *thread)
+{
+	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
+	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	thread->tid = kernel_tid();
+	thread->open = thread->shared_ns = thread->resume_ns = thread->late_end_ns = 0;
+	thread->park_ns = thread->round_ns = 0;
+	thread->n_held = thread->n_spans = 0;
+	thread->parked = thread->refused = false;
+	if (thread->n_frames)
+		thread->odd |= D9__ODD_FRAMES;
+	/* The descriptor shows the parent's thread. */
+	d9__cpu_time_release(&thread->cpu);
+	d9__cpu_time_init(&thread->cpu, thread->tid);
+}
+
+void d9__threads_fork_child(void)
+{
+	struct d9__thread *self = d9__thread_peek(), *thread = all.first;
+
+	atomic_fetch_add_explicit(&d9__loop_epoch, 1, memory_order_relaxed);
+	all.first = NULL;
+	while (thread) {
+		struct d9__thread *next = thread->next;
+
+		if (thread != self) {
+			d9__cpu_time_release(&thread->cpu);
+			free(thread);
+		}
+		thread = next;
+	}
+	if (self) {
+		self->next = NULL;
+		self->at = &all.first;
+		all.first = self;
+		start_over(self);
+	}
+	pthread_mutex_unlock(&all.lock);
+}

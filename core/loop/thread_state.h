@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Thread state: what this thread's loops are doing, and how much of it the trace knows. */
+
+#ifndef D9_LOOP_THREAD_STATE_H
+#define D9_LOOP_THREAD_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/loop.h>
+
+#include "loop/cpu_time.h"
+#include "loop/tasks.h"
+#include "record/slot.h"
+
+#define D9__FRAMES_MAX 64u  /* callbacks inside one another; deeper ones are not recorded */
+#define D9__RUNS_MAX   64u  /* loops inside one another; deeper ones are not told apart */
+#define D9__SPANS_MAX  16u
+#define D9__HELD_MAX   256u /* wakes reported by one wait; later ones get stamps of their own */
+#define D9__CACHED_MAX 64u
+
+/* Why d9_poll_begin() cannot take its short way.  Bits of d9__thread.odd. */
+enum d9__odd {
+	D9__ODD_NO_WORKER = 1, /* no id was free: nothing is recorded */
+	D9__ODD_STOPPED = 2,   /* the trace does not say that the worker runs */
+	D9__ODD_OPEN = 4,      /* a PollStart without its end is in the trace */
+	D9__ODD_FRAMES = 8,    /* callbacks are running */
+};
+
+enum d9__stage {
+	D9__STAGE_OUTSIDE,
+	D9__STAGE_BACKEND, /* between park and unpark */
+	D9__STAGE_FRESH,   /* behind an unpark, no callback ran yet */
+	D9__STAGE_ROUND,   /* callbacks run */
+};
+
+/* A running callback.  Kept here, not on its stack, which a longjmp() may have given to others. */
+struct d9__callback {
+	uintptr_t address; /* of its struct d9_poll: deeper is lower */
+	uint64_t task, key;
+	uint64_t start_ns; /* of its first piece */
+	uint32_t library, loc;
+	uint32_t depth;
+	bool once;
+};
+
+struct d9__run {
+	uintptr_t address; /* of its struct d9_loop_run */
+	struct d9_loop *loop;
+};
+
+struct d9__span {
+	uint64_t id;
+	uint32_t name;
+	uint32_t frames; /* that were running at its start */
+};
+
+struct d9__held_wake {
+	uint64_t task, waker;
+	uint32_t worker;
+	uint32_t reason;
+};
+
+struct d9__cached_task {
+	uint64_t key, id;
+	struct d9__task *task; /* NULL: empty */
+	uint32_t library;
+};
+
+struct d9__thread {
+	/* What every poll touches.  Owner thread only. */
+	uint32_t odd;
+	uint32_t worker;
+	uint32_t epoch;
+	uint32_t n_frames;
+	uint64_t shared_ns; /* end of the latest poll, while it may start the next; else 0 */
+	_Atomic(uint64_t) task; /* of the top frame; read by this thread's signal handlers */
+	uint64_t open;      /* task of the PollStart without an end */
+	uint64_t round_ns;  /* latest unpark */
+	uint32_t stage;
+	uint32_t gate;      /* word of the gate at the latest record */
+
+	/* A second piece that is due: the top frame's, from this moment; 0: none. */
+	uint64_t resume_ns;
+	/* When |open| ended, if that was while recording was off; else 0. */
+	uint64_t late_end_ns;
+
+	uint64_t park_ns;   /* latest Park written */
+	uint32_t spins;     /* waits without timeout since then */
+	bool parked;        /* Park written, Unpark not */
+	bool refused;       /* no worker id was free: not asked for again before the next entry */
+	uint32_t n_held, n_runs, n_spans;
+	uint32_t tid;
+	struct d9_loop *loop; /* latest to park or poll */
+	uintptr_t stack_low, stack_high; /* both 0: unknown */
+	struct d9__cpu_time cpu;
+	struct d9__thread *next, **at; /* in the list of all; protected by its lock */
+
+	struct d9__callback frames[D9__FRAMES_MAX];
+	struct d9__run runs[D9__RUNS_MAX];
+	struct d9__span spans[D9__SPANS_MAX];
+	struct d9__cached_task cache[D9__CACHED_MAX];
+	struct d9__held_wake held[D9__HELD_MAX];
+};
+
+/* NULL: none yet.  D9__THREAD_GONE: none any more. */
+extern __thread struct d9__thread *d9__thread_tls D9_TLS;
+
+#define D9__THREAD_GONE ((struct d9__thread *)1)
+
+/* Grows in every forked child: what was written before is not in its trace. */
+extern _Atomic(uint32_t) d9__loop_epoch;
+
+/*
+ * Make this thread's state and give it a worker id in the group of |loop|.  NULL without memory,
+ * after the thread's exit, or, with the state kept, when no id is free.  Keeps errno.
+ */
+struct d9__thread *d9__thread_make(struct d9_loop *loop);
+
+static inline bool d9__thread_exists(const struct d9__thread *thread)
+{
+	return (uintptr_t)thread > (uintptr_t)D9__THREAD_GONE;
+}
+
+/* This thread's state, or NULL.  Makes none. */
+static inline struct d9__thread *d9__thread_peek(void)
+{
+	struct d9__thread *thread = d9__thread_tls;
+
+	return __builtin_expect(d9__thread_exists(thread), 1) ? thread : NULL;
+}
+
+/* This thread's state as a worker; NULL: it cannot record. */
+static inline struct d9__thread *d9__thread_self(struct d9_loop *loop)
+{
+	struct d9__thread *thread = d9__thread_tls;
+
+	if (__builtin_expect(!d9__thread_exists(thread), 0))
+		return d9__thread_make(loop);
+	return thread;
+}
+
+/* Is |address| on this thread's own stack, as far as known? */
+static inline bool d9__thread_on_stack(const struct d9__thread *thread, uintptr_t address)
+{
+	return address >= thread->stack_low && address < thread->stack_high;
+}
+
+/* Give the worker id back and free the state.  The trace knows already. */
+void d9__thread_free(struct d9__thread *thread);
+
+/* The forked thread is the child's only one and no worker yet. */
+void d9__threads_fork_prepare(void);
+void d9__threads_fork_parent(void);
+void d9__threads_fork_child(void);
+
+#endif /* D9_LOOP_THREAD_STATE_H */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/wakes.h"
+
+#include <errno.h>
+
+#include "loop/loops.h"
+#include "loop/polls.h"
+#include "record/clock.h"
+#include "record/emit_inl.h"
+#include "record/gate.h"
+
+#define NO_WORKER 255u /* of a waker */
+
+/* struct d9_wake_cell: word 0 is state, worker and whether it counts as handed over. */
+enum cell_state { CELL_EMPTY, CELL_FILLING, CELL_FULL };
+
+#define CELL_WORKER(word) ((uint32_t)((word) >> 8) & 0xff)
+#define CELL_HANDED       (UINT64_C(1) << 16)
+
+static uint32_t worker_of(const struct d9__thread *thread)
+{
+	return thread && !(thread->odd & D9__ODD_NO_WORKER) ? thread->worker : NO_WORKER;
+}
+
+/* Does another thread run |loop| now? */
+static bool is_remote(const struct d9__thread *thread, struct d9_loop *loop)
+{
+	struct d9__thread *owner = atomic_load_explicit(&loop->owner, memory_order_relaxed);
+
+	return owner && owner != thread;
+}
+
+static enum d9_wake_reason reason_here(const struct d9__thread *thread, bool remote)
+{
+	if (remote)
+		return D9_WAKE_CROSS_THREAD;
+	if (!thread)
+		return D9_WAKE_ACTIVE;
+	if (thread->stage == D9__STAGE_BACKEND)
+		return D9_WAKE_FD;
+	if (thread->stage == D9__STAGE_FRESH)
+		return D9_WAKE_TIMER;
+	return thread->n_frames || thread->stage == D9__STAGE_OUTSIDE ? D9_WAKE_ACTIVE
+								      : D9_WAKE_DEFERRED;
+}
+
+/* ---- written at once, behind the unpark, or with the poll ---- */
+
+static bool hold_for_unpark(struct d9__thread *thread, uint64_t task, const struct d9__wake *wake)
+{
+	if (!thread || thread->stage != D9__STAGE_BACKEND || thread->n_held == D9__HELD_MAX)
+		return false;
+	thread->held[thread->n_held++] = (struct d9__held_wake){
+		.task = task, .waker = wake->waker, .worker = wake->worker, .reason = wake->reason
+	};
+	return true;
+}
+
+void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	for (uint32_t i = 0; i < thread->n_held; i++) {
+		const struct d9__held_wake *held = &thread->held[i];
+
+		if (d9__gate_open(D9__GATE_WAKE))
+			d9__emit_wake(slot, ns, held->waker, held->task, held->worker, held->reason);
+	}
+	thread->n_held = 0;
+}
+
+/* What this thread knows about the wake; a wait's own wakes get the stamp of its end. */
+static void describe(struct d9__thread *thread, bool remote, enum d9_wake_reason reason,
+		     const struct d9_waker *waker, struct d9__wake *wake)
+{
+	bool in_backend = thread && thread->stage == D9__STAGE_BACKEND && !remote;
+
+	wake->reason = reason ? reason : reason_here(thread, remote);
+	if (waker) {
+		*wake = (struct d9__wake){ waker->ns, waker->task_id, waker->worker, wake->reason };
+		return;
+	}
+	wake->ns = 0;
+	wake->waker = in_backend || !thread ? 0 : d9_poll_task();
+	if (wake->reason == D9_WAKE_TIMER)
+		wake->waker = 0;
+	wake->worker = worker_of(thread);
+}
+
+/* Its spawn is in the trace: the wake can be written.  False: it has to wait for the poll. */
+static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t task,
+		      struct d9__wake *wake)
+{
+	if (wake->reason == D9_WAKE_TIMER)
+		return false;
+	if (!wake->ns && hold_for_unpark(thread, task, wake))
+		return true;
+	if (!wake->ns)
+		wake->ns = d9__slot_now(slot);
+	if (thread && thread->resume_ns && wake->waker == d9_poll_task())
+		d9__polls_resume(thread, slot);
+	d9__emit_wake(slot, wake->ns, wake->waker, task, wake->worker, wake->reason);
+	return true;
+}
+
+static struct d9__task *obtain(struct d9__thread *thread, struct d9__slot *slot,
+			       struct d9_loop *loop, uint64_t key, uint32_t epoch)
+{
+	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
+	struct d9__task *task = d9__polls_task(thread, library, key);
+	struct d9__tasks_ended ended = { .n = 0 };
+	int saved = errno;
+
+	if (task && atomic_load_explicit(&task->spawned, memory_order_relaxed) != D9__TASK_STALE)
+		return task;
+	task = NULL;
+	d9__tasks_obtain(loop, key, NULL, epoch, &task, &ended);
+	if (ended.n)
+		d9__polls_write_ended(slot, d9__slot_now(slot), &ended);
+	errno = saved;
+	return task;
+}
+
+static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
+		 bool spawned, uint32_t flags, struct d9__wake *wake)
+{
+	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
+	uint32_t state = D9__WAKE_WRITTEN;
+
+	if (!spawned || !write_now(thread, slot, id, wake)) {
+		if (!wake->ns)
+			wake->ns = d9__slot_now(slot);
+		atomic_store_explicit(&task->waker_task, wake->waker, memory_order_relaxed);
+		atomic_store_explicit(&task->waker_ns, wake->ns, memory_order_relaxed);
+		atomic_store_explicit(&task->waker_worker, wake->worker, memory_order_relaxed);
+		state = D9__WAKE_HELD;
+	}
+	/* release: pairs with the acquire of d9__wakes_take() */
+	atomic_store_explicit(&task->wake, state | wake->reason << 8 | flags, memory_order_release);
+}
+
+int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
+	    const struct d9_waker *waker)
+{
+	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
+	uint32_t none = D9__WAKE_NONE, flags = 0;
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	struct d9__task *task;
+	struct d9__wake wake;
+	bool remote;
+
+	if (!d9__gate_open(D9__GATE_WAKE) || !loop || !(slot = d9__slot_self()))
+		return 0;
+	thread = d9__thread_peek();
+	task = obtain(thread, slot, loop, key, epoch);
+	if (!task || !atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
+							      memory_order_acquire,
+							      memory_order_relaxed))
+		return 0;
+	remote = is_remote(thread, loop);
+	if (remote) {
+		atomic_fetch_add_explicit(&loop->handed, 1, memory_order_relaxed);
+		flags = D9__WAKE_HANDED;
+	}
+	describe(thread, remote, reason, waker, &wake);
+	fill(thread, slot, task,
+	     atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch, flags, &wake);
+	return 1;
+}
+
+void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
+		    uint64_t ns, struct d9__wake *wake)
+{
+	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
+
+	*wake = (struct d9__wake){ .ns = 0 };
+	if (D9__WAKE_STATE(word) == D9__WAKE_HELD) {
+		wake->ns = atomic_load_explicit(&task->waker_ns, memory_order_relaxed);
+		wake->waker = atomic_load_explicit(&task->waker_task, memory_order_relaxed);
+		wake->worker = atomic_load_explicit(&task->waker_worker, memory_order_relaxed);
+		wake->reason = D9__WAKE_REASON(word);
+		/* A timer was a guess: the poll knows better. */
+		if (wake->reason == D9_WAKE_TIMER && poll->reason)
+			wake->reason = poll->reason;
+	} else if (D9__WAKE_STATE(word) != D9__WAKE_WRITTEN && (poll->ready_ns || poll->reason)) {
+		wake->ns = thread->round_ns ? thread->round_ns : ns;
+		wake->worker = thread->worker;
+		wake->reason = poll->reason;
+	}
+	if (wake->ns && poll->ready_ns)
+		wake->ns = poll->ready_ns;
+	if (wake->ns > ns)
+		wake->ns = ns;
+	if (D9__WAKE_STATE(word) < D9__WAKE_HELD)
+		return;
+	if (word & D9__WAKE_HANDED)
+		atomic_fetch_sub_explicit(&poll->loop->handed, 1, memory_order_relaxed);
+	/* release: the next filler may overwrite what was read above */
+	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_release);
+}
+
+/* ---- wakers and cells ---- */
+
+void d9_waker_self(struct d9_waker *waker)
+{
+	waker->task_id = d9_poll_task();
+	waker->ns = d9__clock_mono_ns();
+	waker->worker = worker_of(d9__thread_peek());
+}
+
+int d9_wake_cell_fill(struct d9_wake_cell *cell, struct d9_loop *loop)
+{
+	struct d9__thread *thread = d9__thread_peek();
+	uint64_t empty = CELL_EMPTY, word = CELL_FULL;
+
+	if (!d9__gate_open(D9__GATE_WAKE))
+		return 0;
+	/* acquire: pairs with the release in d9_wake_cell_take() */
+	if (!__atomic_compare_exchange_n(&cell->d9__opaque[0], &empty, CELL_FILLING, 0,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return 0;
+	if (loop && is_remote(thread, loop)) {
+		atomic_fetch_add_explicit(&loop->handed, 1, memory_order_relaxed);
+		word |= CELL_HANDED;
+	}
+	word |= (uint64_t)worker_of(thread) << 8;
+	__atomic_store_n(&cell->d9__opaque[1], d9_poll_task(), __ATOMIC_RELAXED);
+	__atomic_store_n(&cell->d9__opaque[2], d9__clock_mono_ns(), __ATOMIC_RELAXED);
+	/* release: pairs with the acquire in d9_wake_cell_take() */
+	__atomic_store_n(&cell->d9__opaque[0], word, __ATOMIC_RELEASE);
+	return 1;
+}
+
+int d9_wake_cell_take(struct d9_wake_cell *cell, struct d9_loop *loop, struct d9_waker *waker)
+{
+	uint64_t word = __atomic_load_n(&cell->d9__opaque[0], __ATOMIC_ACQUIRE);
+
+	if ((word & 0xff) != CELL_FULL)
+		return 0;
+	waker->task_id = __atomic_load_n(&cell->d9__opaque[1], __ATOMIC_RELAXED);
+	waker->ns = __atomic_load_n(&cell->d9__opaque[2], __ATOMIC_RELAXED);
+	waker->worker = CELL_WORKER(word);
+	__atomic_store_n(&cell->d9__opaque[0], CELL_EMPTY, __ATOMIC_RELEASE);
+	if (loop && word & CELL_HANDED)
+		atomic_fetch_sub_explicit(&loop->handed, 1, memory_order_relaxed);
+	return 1;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wakes: at most one per poll, written where its bytes are cheap: behind the Unpark if possible. */
+
+#ifndef D9_LOOP_WAKES_H
+#define D9_LOOP_WAKES_H
+
+#include <stdint.h>
+
+#include "loop/tasks.h"
+#include "loop/thread_state.h"
+#include "record/slot.h"
+
+/* Write the wakes that the wait, which ended at |ns|, reported. */
+void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);
+
+/* What is to be written with a poll. */
+struct d9__wake {
+	uint64_t ns; /* 0: nothing */
+	uint64_t waker;
+	uint32_t worker, reason;
+};
+
+/* Take the announcement, if there is one, for |poll| that starts at |ns|. */
+void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
+		    uint64_t ns, struct d9__wake *wake);
+
+#endif /* D9_LOOP_WAKES_H */
