@@ -174,6 +174,7 @@ struct d9__got_word {
 	bool absolute;       /* a plain word of data, not a slot of the GOT */
 	bool only_bound;     /* the module does not say that it uses the library */
 	bool in_scope;       /* the program's scope gives the real function for the name */
+	bool in_own_export;  /* |value| points into one of our libraries */
 	bool in_own_module;  /* |value| points into the module that holds the word */
 	bool in_any_module;
 };

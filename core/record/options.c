@@ -265,6 +265,13 @@ int d9_options_set_segment_sealed(struct d9_options *options, d9_segment_fn seal
 
 /* ---- the environment ---- */
 
+static char *(*look_up)(const char *name) = getenv;
+
+void d9__options_set_getenv(char *(*get)(const char *name))
+{
+	look_up = get;
+}
+
 /* Copy |text| without the blanks around it; false if it does not fit or nothing is left. */
 static bool trim(char *buf, size_t size, const char *text)
 {
@@ -375,7 +382,7 @@ static void warn(const struct d9_options *options, const char *variable)
 
 static int read_variable(struct d9_options *options, enum d9__option id, const char *variable)
 {
-	const char *text = variable ? getenv(variable) : NULL;
+	const char *text = variable ? look_up(variable) : NULL;
 	int err;
 
 	if (!text || options->set & 1u << id)
@@ -401,7 +408,7 @@ static int read_environment(struct d9_options *options)
 
 static int default_trace_dir(struct d9_options *options)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *tmp = look_up("TMPDIR");
 	char dir[PATH_MAX];
 	int n;
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <dial9/export.h>
 #include <dial9/options.h>
 
 enum d9__option {
@@ -61,6 +62,12 @@ struct d9_options {
  * environment go to the log callback of |api|.  0 or -ENOMEM; |out| is to be released either way.
  */
 int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
+
+/*
+ * Look variables up with |get| instead of getenv(3), from now on: the preload library may have taken
+ * ours out of the environment.  Before the first start.
+ */
+D9_API void d9__options_set_getenv(char *(*get)(const char *name));
 
 /* Free what |options| points to, not itself. */
 void d9__options_release(struct d9_options *options);
