@@ -108,8 +108,8 @@ bool d9__parse_bytes(const char *text, uint64_t *out_bytes)
 
 static void print_opt(const struct d9__opt *opt)
 {
-	char left[64];
-	int n = 0;
+	char left[64] = "    ";
+	int n = 4;
 
 	if (opt->key < 256)
 		n = snprintf(left, sizeof(left), "-%c, ", opt->key);

@@ -59,6 +59,7 @@ struct filter {
 	const struct options *options;
 	bool has_origin;
 	uint64_t origin_ns;
+	bool open[256]; /* by worker: the poll that runs is one of --task */
 	struct filter_shape *shapes;
 	size_t n_shapes;
 };
@@ -154,12 +155,22 @@ static bool has_value(const struct d9_event *event, int field, uint64_t wanted)
 	return field >= 0 && d9__value_u64(&event->values[field], &n) && n == wanted;
 }
 
-static bool has_task(const struct d9_event *event, const struct filter_shape *shape, uint64_t task)
+/* Whether |event| is about --task.  The end of a poll does not name its task: the start did. */
+static bool has_task(struct filter *filter, const struct d9_event *event,
+		     const struct filter_shape *shape)
 {
+	uint64_t task = filter->options->task, worker;
+	bool has = false;
+
 	for (size_t i = 0; i < 3; i++)
-		if (has_value(event, shape->tasks[i], task))
-			return true;
-	return false;
+		has |= has_value(event, shape->tasks[i], task);
+	if ((event->kind != D9_EVENT_POLL_START && event->kind != D9_EVENT_POLL_END) ||
+	    !d9__value_u64(&event->values[shape->worker], &worker) || worker > 255)
+		return has;
+	if (event->kind == D9_EVENT_POLL_END)
+		has = filter->open[worker];
+	filter->open[worker] = has && event->kind == D9_EVENT_POLL_START;
+	return has;
 }
 
 /* Whether |event| lies in --from and --to; sets |*past| once no later one can. */
@@ -184,14 +195,18 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 {
 	const struct options *options = filter->options;
 	const struct filter_shape *shape = find_shape(filter, event->schema);
+	bool in_time;
 
 	if (!shape)
 		return -ENOMEM;
-	if (!is_in_time(filter, event, past) || !shape->wanted)
+	in_time = is_in_time(filter, event, past);
+	if (options->has_task && !has_task(filter, event, shape))
+		return 0;
+	if (!in_time || !shape->wanted)
 		return 0;
 	if (options->has_worker && !has_value(event, shape->worker, options->worker))
 		return 0;
-	return !options->has_task || has_task(event, shape, options->task);
+	return 1;
 }
 
 /* ---- the command ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,16 +42,22 @@ static void put_name(struct d9__text_out *out, const char *name, size_t width)
 	d9__text_string(out, "  ");
 }
 
-static void put_damage(struct d9__text_out *out, const char *message)
+/* The message begins with the path, which stands above. */
+static void put_damage(struct d9__text_out *out, const struct d9_segment_info *info)
 {
+	size_t len = strlen(info->path);
+	const char *message = info->message;
+
+	if (!strncmp(message, info->path, len) && !strncmp(message + len, ": ", 2))
+		message += len + 2;
 	d9__text_string(out, "damaged: ");
 	d9__text_escaped(out, message, strlen(message));
 }
 
 static void put_state(struct d9__text_out *out, const struct d9_segment_info *info)
 {
-	if (info->err && info->message)
-		put_damage(out, info->message);
+	if (info->err && info->err != -ENODATA && info->message)
+		put_damage(out, info);
 	else if (info->active)
 		d9__text_string(out, "being written, or its process was killed");
 	else if (info->truncated)
@@ -70,10 +77,11 @@ static void put_segment(struct d9__text_out *out, const struct d9_segment_info *
 	d9__text_string(out, "  ");
 	d9__text_escaped(out, info->path, strlen(info->path));
 	d9__text_printf(out,
-			"\n    %s, %s stored, %s unpacked, %" PRIu64 " batches, %" PRIu64
-			" events\n    from %s, %s long, ",
+			"\n    %s, %s stored, %s unpacked, %" PRIu64 " batch%s, %" PRIu64
+			" event%s\n    from %s, %s long, ",
 			info->container, d9__size_text(info->stored_bytes, stored),
-			d9__size_text(info->unpacked_bytes, unpacked), info->batches, info->events,
+			d9__size_text(info->unpacked_bytes, unpacked), info->batches,
+			info->batches == 1 ? "" : "es", info->events, info->events == 1 ? "" : "s",
 			d9__duration_text(after_ns, from),
 			d9__duration_text(info->last_ns - info->first_ns, length));
 	put_state(out, info);

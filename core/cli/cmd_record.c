@@ -54,6 +54,8 @@ struct options {
 struct environment {
 	char **list;
 	size_t n;
+	char *owned[8];
+	size_t n_owned;
 };
 
 static int put_variable(struct environment *env, const char *name, const char *value)
@@ -67,6 +69,7 @@ static int put_variable(struct environment *env, const char *name, const char *v
 		i++;
 	env->list[i] = text;
 	env->n += i == env->n;
+	env->owned[env->n_owned++] = text;
 	return 0;
 }
 
@@ -86,29 +89,34 @@ static int put_preload(struct environment *env, const char *library)
 }
 
 static int make_environment(const struct options *options, const char *dir, const char *library,
-			    char ***out)
+			    struct environment *env)
 {
-	struct environment env = { 0 };
 	size_t n = 0;
 	int err;
 
 	while (environ[n])
 		n++;
-	env.list = calloc(n + 8, sizeof(*env.list));
-	if (!env.list)
+	env->list = calloc(n + sizeof(env->owned) / sizeof(env->owned[0]) + 1, sizeof(*env->list));
+	if (!env->list)
 		return -ENOMEM;
-	memcpy(env.list, environ, n * sizeof(*env.list));
-	env.n = n;
-	err = put_preload(&env, library);
+	memcpy(env->list, environ, n * sizeof(*env->list));
+	env->n = n;
+	err = put_preload(env, library);
 	if (!err)
-		err = put_variable(&env, "DIAL9_TRACE_DIR", dir);
+		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
 	/* To record is what was asked for; what else is set decides how. */
 	if (!err)
-		err = put_variable(&env, "DIAL9_ENABLED", "true");
+		err = put_variable(env, "DIAL9_ENABLED", "true");
 	if (!err && options->name)
-		err = put_variable(&env, "DIAL9_SERVICE_NAME", options->name);
-	*out = env.list;
+		err = put_variable(env, "DIAL9_SERVICE_NAME", options->name);
 	return err;
+}
+
+static void release_environment(struct environment *env)
+{
+	for (size_t i = 0; i < env->n_owned; i++)
+		free(env->owned[i]);
+	free(env->list);
 }
 
 /* ---- the trace directory ---- */
@@ -218,36 +226,53 @@ static int explain_exec(const char *command, int err)
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-static int record(const struct options *options, char **argv)
+/* Run CMD with its trace below the absolute |dir|.  Its status is in |*wait_status| if 0. */
+static int run_recorded(const struct options *options, char **argv, const char *dir,
+			const char *library, int *wait_status)
+{
+	struct environment env = { 0 };
+	int err = make_environment(options, dir, library, &env);
+
+	if (!err)
+		err = d9__child_run(argv, env.list, wait_status);
+	release_environment(&env);
+	return err;
+}
+
+/* CMD's end is in |*wait_status| and |*ran| true, or the result is an exit status. */
+static int record(const struct options *options, char **argv, int *wait_status, bool *ran)
 {
 	struct d9__namespaces before = { 0 };
-	char *library = NULL, *dir = NULL, **envp = NULL;
-	int err, wait_status, status;
+	char *library = NULL, *dir = NULL;
+	int err = d9__preload_path(&library), status;
 
-	err = d9__preload_path(&library);
 	if (err)
 		return explain_preload(err);
 	err = make_directory(options->dir);
 	if (!err)
 		err = d9__namespaces_list(options->dir, &before);
 	dir = err ? NULL : realpath(options->dir, NULL); /* CMD may change its directory */
-	if (!dir)
-		return d9__cmd_fail("record", "%s: %s", options->dir,
-				    strerror(err ? -err : errno));
-	if (make_environment(options, dir, library, &envp))
-		return d9__cmd_fail("record", "out of memory");
-	err = d9__child_run(argv, envp, &wait_status);
-	if (err)
-		return explain_exec(argv[0], err);
-	status = conclude(options, argv[0], &before);
-	d9__child_exit_like(wait_status, status);
+	if (dir) {
+		err = run_recorded(options, argv, dir, library, wait_status);
+		*ran = !err;
+		status = err ? explain_exec(argv[0], err) : conclude(options, argv[0], &before);
+		rmdir(dir); /* unless there is something in it */
+	} else {
+		status = d9__cmd_fail("record", "%s: %s", options->dir,
+				      strerror(err ? -err : errno));
+	}
+	d9__namespaces_release(&before);
+	free(dir);
+	free(library);
+	return status;
 }
 
 int d9__cmd_record(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
 	struct options options = { .dir = DEFAULT_DIR };
-	int key;
+	int key, status, wait_status = 0;
+	bool ran = false;
 
 	while ((key = d9__args_next(&args)) > 0) {
 		if (key == 'o')
@@ -263,5 +288,8 @@ int d9__cmd_record(int argc, char **argv)
 		return d9__args_exit(key);
 	if (args.first >= argc)
 		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
-	return record(&options, argv + args.first);
+	status = record(&options, argv + args.first, &wait_status, &ran);
+	if (ran)
+		d9__child_exit_like(wait_status, status);
+	return status;
 }

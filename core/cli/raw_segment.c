@@ -76,14 +76,13 @@ static void note_end(struct d9__raw_segment *segment)
 {
 	if (segment->container.err) {
 		segment->err = segment->container.err;
-		snprintf(segment->message, sizeof(segment->message), "%s: %s after %" PRIu64
-			 " unpacked bytes", segment->path, segment->container.message
-			 ? segment->container.message : "damaged",
-			 segment->container.unpacked_at);
+		snprintf(segment->message, sizeof(segment->message), "%s: offset %" PRIu64 ": %s",
+			 segment->path, segment->container.unpacked_at,
+			 segment->container.message ? segment->container.message : "damaged");
 	} else if (segment->reader.err) {
 		segment->err = segment->reader.err;
-		snprintf(segment->message, sizeof(segment->message), "%s: %s", segment->path,
-			 segment->reader.message);
+		snprintf(segment->message, sizeof(segment->message), "%s: offset %" PRIu64 ": %s",
+			 segment->path, segment->reader.err_offset, segment->reader.message);
 	}
 }
 

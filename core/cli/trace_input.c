@@ -15,9 +15,8 @@ static const char *advise(int err)
 {
 	switch (err) {
 	case -EBADMSG:
-		return "give a file or a directory that dial9 wrote";
 	case -ENODATA:
-		return "give the directory that holds trace.*.bin* files";
+		return "give a file that dial9 wrote, or the directory that holds trace.*.bin* files";
 	case -EPROTONOSUPPORT:
 		return "use a newer dial9";
 	case -EACCES:

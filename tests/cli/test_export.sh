@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+"$make_trace" two plain two.bin
+"$make_trace" two zstd two.bin.zst
+"$make_trace" types gzip types.bin.gz
+"$make_trace" types plain types.bin
+"$make_trace" many zstd many.bin.zst 100000
+
+say "byte for byte what was recorded, whatever the container"
+run export --format trc -o out.trc two.bin.zst
+cmp out.trc two.bin
+stat -c %a out.trc
+"$dial9" export -o - types.bin.gz | cmp - types.bin
+
+say "several segments: the earlier first, and the events are those of the input"
+run export --format trc -o all.trc many.bin.zst two.bin
+"$dial9" events all.trc >from_export
+"$dial9" events two.bin many.bin.zst >from_input
+sort from_export >a && sort from_input >b && cmp a b
+
+say "one gzip member"
+run export --format trc.gz -o out.trc.gz two.bin.zst
+run export -o by_name.gz two.bin.zst
+gzip -dc out.trc.gz | cmp - two.bin
+gzip -dc by_name.gz | cmp - two.bin
+
+say "standard input, in both kinds"
+"$dial9" export -o - - <two.bin.zst | cmp - two.bin
+head -c 100000 two.bin.zst | "$dial9" export -o - - | cmp - two.bin
+
+say "a cut segment: its whole frames"
+head -c 1850 two.bin >cut.bin
+run export -o cut.trc cut.bin
+"$dial9" events cut.bin 2>/dev/null >a
+"$dial9" events cut.trc >b
+cmp a b
+head -c "$(wc -c <cut.trc)" two.bin | cmp - cut.trc
+
+say "a damaged segment: what is before the damage"
+"$make_trace" unknown-tag plain damaged.bin
+run export -o damaged.trc damaged.bin
+"$make_trace" small plain small.bin
+cmp small.bin damaged.trc
+
+say "output that cannot be written"
+run export -o no/such/folder/f two.bin
+run export -o /dev/full two.bin
+for left in out.trc.?????? f.??????; do
+	[ ! -e "$left" ] || echo "left behind: $left"
+done
+
+say "not to a terminal"
+if command -v script >/dev/null; then
+	script -qec "'$dial9' export -o - two.bin" /dev/null </dev/null | tr -d '\r'
+else
+	echo "dial9 export: a trace is not for a terminal; give a file with -o"
+fi
+
+finish ''

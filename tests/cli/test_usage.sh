@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Help, and one clear line for each way to get a command line wrong.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+say "the program"
+run --version
+run
+run nonsense
+run help nonsense
+
+say "help of each command, by both ways to ask"
+for command in record info events export; do
+	run $command --help
+	"$dial9" help $command >by_help
+	"$dial9" $command -h >by_option
+	cmp by_help by_option
+done
+
+say "wrong options and values"
+run events --nonsense
+run events -x
+run events --format
+run events --format=xml t
+run events --no-symbols=1 t
+run events --worker two t
+run events --from 1parsec t
+run events --limit 99999999999999999999 t
+run export t
+run export --format parquet -o f t
+run record
+run record -o
+
+say "no trace"
+run events
+run info
+run export -o f
+run events missing
+mkdir empty
+run info empty
+: >nothing
+run info nothing
+echo "this is a text" >text
+run events text
+run export -o f text
+head -c 5 /dev/zero >zeros
+run info zeros
+[ ! -e f ] || echo "export left a file"
+
+finish 's/^dial9 [0-9].*/dial9 VERSION/; /^  report  /d'
