@@ -86,6 +86,9 @@ static uint64_t wanted(const struct d9__segment_reader *reader, size_t have)
 		want = have + reader->decoder.missing;
 	if (have >= PATIENT_BYTES && want < 2 * (uint64_t)have)
 		want = 2 * (uint64_t)have;
+	/* Far enough to see whether the input ends first, which is the milder fault. */
+	if (reader->limit_bytes && want > reader->limit_bytes)
+		want = reader->limit_bytes + 1;
 	return want;
 }
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How fast traces are read.  A stream as the recorder writes it, chunks of 64 KiB with polls,
+ * wakes and parks of four workers, is decoded in memory:
+ *
+ *	frames    the decoder alone: every event passed, its time and type known
+ *	values    and all its fields decoded
+ *	reader    a file, through <dial9/reader.h>, in time order
+ *
+ * Each is the best of several rounds, because neighbours on the machine only ever slow it down.
+ * Exit 1 if the decoder misses its budget.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dial9/reader.h>
+
+#include "format/values.h"
+#include "support/trace_builder.h"
+
+#define CHUNKS          320
+#define CHUNK_BYTES     65536
+#define ROUNDS          7
+#define BUDGET_PER_S    20e6
+#define WORKERS         4
+
+enum { START = 1, END, PARK, UNPARK, WAKE };
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void define_events(struct trace *t)
+{
+	trace_batch(t);
+	trace_schema(t, START, "PollStartEvent",
+		     "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
+	trace_schema(t, END, "PollEndEvent", "worker_id:9");
+	trace_schema(t, PARK, "WorkerParkEvent",
+		     "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
+	trace_schema(t, UNPARK, "WorkerUnparkEvent",
+		     "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
+	trace_schema(t, WAKE, "WakeEventEvent",
+		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	for (int i = 0; i < 20; i++)
+		trace_string(t, "server+0x12340 @ server+0x45670");
+}
+
+/* One round of a loop: unpark, four wakes and polls, park. */
+static uint64_t add_round(struct trace *t, uint64_t ns, uint64_t worker, uint64_t round)
+{
+	trace_event(t, UNPARK, ns, worker, (uint64_t)0, ns / 7, (uint64_t)0, 4000 + worker);
+	for (uint64_t k = 0; k < 4; k++) {
+		uint64_t task = (round * 7 + k * 13) % 3000 + 1;
+
+		trace_event(t, WAKE, ns += 30, (uint64_t)0, task, worker, (uint64_t)1);
+		trace_event(t, START, ns += 40, worker, (uint64_t)(4 - k), task, task % 20);
+		trace_event(t, END, ns += 900 + task * 3, worker);
+	}
+	trace_event(t, PARK, ns += 50, worker, (uint64_t)0, ns / 7, 4000 + worker);
+	return ns + 20000;
+}
+
+static void build_trace(struct trace *t)
+{
+	uint64_t ns[WORKERS] = { 5000000000000, 5000000000100, 5000000000200, 5000000000300 };
+	struct trace chunk = { 0 };
+
+	for (uint64_t i = 0; i < CHUNKS; i++) {
+		uint64_t worker = i % WORKERS;
+
+		chunk.len = 0;
+		define_events(&chunk);
+		for (uint64_t round = 0; chunk.len < CHUNK_BYTES - 200; round++)
+			ns[worker] = add_round(&chunk, ns[worker], worker, round);
+		trace_bytes(t, chunk.data, chunk.len);
+	}
+	trace_free(&chunk);
+}
+
+static uint64_t decode(const struct trace *t, bool with_values, uint64_t *check)
+{
+	struct d9__definitions set = { 0 };
+	struct d9__decoder decoder;
+	struct d9__values values = { 0 };
+	struct d9__cursor in = { t->data, t->data + t->len, 0 };
+	struct d9__frame frame;
+	uint64_t n = 0, sum = 0;
+
+	d9__decoder_init(&decoder, &set, 0);
+	while (d9__decoder_next(&decoder, &in, &frame) == 1) {
+		if (frame.kind != D9__FRAME_EVENT)
+			continue;
+		n++;
+		sum += frame.timestamp_ns;
+		if (with_values && d9__values_build(&values, &decoder, &frame) == 0)
+			sum += values.items[0].u.u64;
+	}
+	*check += sum;
+	d9__values_release(&values);
+	d9__decoder_release(&decoder);
+	d9__definitions_release(&set);
+	return n;
+}
+
+static uint64_t read_file(const char *path, uint64_t *check)
+{
+	const struct d9_event *event;
+	struct d9_reader *reader;
+	uint64_t n = 0;
+
+	if (d9_reader_new(&reader) != 0)
+		return 0;
+	if (d9_reader_add(reader, path) == 0)
+		while (d9_reader_next(reader, &event) == 1) {
+			n++;
+			*check += d9_event_known_u64(event, 0, 0);
+		}
+	d9_reader_free(reader);
+	return n;
+}
+
+static double report(const char *what, uint64_t n, double best_s)
+{
+	printf("%-8s %8.1f M events/s  %6.1f ns/event  (%" PRIu64 " events)\n", what,
+	       (double)n / best_s / 1e6, best_s * 1e9 / (double)n, n);
+	return (double)n / best_s;
+}
+
+static double measure(const char *what, const struct trace *t, int mode, const char *path,
+		      uint64_t *check)
+{
+	double best = 1e9;
+	uint64_t n = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		double start = now(), took;
+
+		n = path ? read_file(path, check) : decode(t, mode == 1, check);
+		took = now() - start;
+		best = took < best ? took : best;
+	}
+	return report(what, n, best);
+}
+
+int main(void)
+{
+	static const char *const packings[] = { "plain", "gzip", "zstd" };
+	struct trace t = { 0 };
+	uint64_t check = 0;
+	double rate;
+
+	build_trace(&t);
+	printf("%zu bytes in %d chunks\n", t.len, CHUNKS);
+	rate = measure("frames", &t, 0, NULL, &check);
+	measure("values", &t, 1, NULL, &check);
+	for (int i = 0; i < 3; i++) {
+		char path[] = "bench_read.tmp";
+
+		trace_save(&t, path, packings[i]);
+		measure(packings[i], &t, 0, path, &check);
+		unlink(path);
+	}
+	printf("budget: frames >= %.0f M events/s: %s (check %" PRIx64 ")\n", BUDGET_PER_S / 1e6,
+	       rate >= BUDGET_PER_S ? "kept" : "BROKEN", check);
+	trace_free(&t);
+	return rate >= BUDGET_PER_S ? 0 : 1;
+}
