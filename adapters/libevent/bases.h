@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attached bases: a private copy of the backend's operations table with our dispatch in it. */
+
+#ifndef D9_LIBEVENT_BASES_H
+#define D9_LIBEVENT_BASES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/loop.h>
+
+#include "libevent/real.h"
+
+#define D9__LIBEVENT_BASES_MAX 1024
+
+/*
+ * The one layout fact taken from compile time: the first word of a base points at this table, the
+ * same in 2.0.22, 2.1.8, 2.1.12 and 2.2.1.  Guarded at every attach.
+ */
+struct d9__libevent_ops {
+	const char *name;
+	void *init;
+	void *add;
+	void *del;
+	int (*dispatch)(struct event_base *base, struct timeval *timeout);
+	void *dealloc;
+	int need_reinit;
+	int features;
+	size_t fdinfo_len;
+};
+
+struct d9__libevent_base {
+	struct d9__libevent_ops ops; /* first: libevent's word points here */
+
+	/* Written under the lock of bases.c, before the word is stored. */
+	const struct d9__libevent_ops *original;
+	struct event_base *base; /* NULL: free or retired */
+	struct d9_loop *loop;
+	bool wrapped; /* false: polls only, the table was not one we know */
+	struct d9__libevent_base *next_retired;
+};
+
+_Static_assert(sizeof(void *) != 8 || sizeof(struct d9__libevent_ops) == 64,
+	       "libevent's struct eventop");
+
+extern struct d9__libevent_base d9__libevent_bases[D9__LIBEVENT_BASES_MAX];
+
+/* Bases attached without a table of ours: found by address only. */
+extern _Atomic(unsigned) d9__libevent_unwrapped;
+
+/* What the first word of |base| points at, if that is ours; else NULL.  Any lock may be held. */
+static inline struct d9__libevent_base *d9__libevent_wrapped_base(const struct event_base *base)
+{
+	/* relaxed: the word is stored after what it points at is complete, and only by us */
+	uintptr_t word = __atomic_load_n((const uintptr_t *)(const void *)base, __ATOMIC_RELAXED);
+
+	if (word - (uintptr_t)d9__libevent_bases >= sizeof(d9__libevent_bases))
+		return NULL;
+	return (struct d9__libevent_base *)word;
+}
+
+/*
+ * The record of |base| or NULL; puts our table back if libevent has replaced it.  Not under the
+ * base's lock.
+ */
+struct d9__libevent_base *d9__libevent_base_find(struct event_base *base);
+
+/*
+ * Attach |base|.  0; -ENOTSUP if the guards refuse and |constructed| is false; -ENOSPC, -ENOMEM.
+ * |constructed|: a hooked constructor returned it, so it is a base for certain.
+ */
+int d9__libevent_base_wrap(struct event_base *base, const char *name, bool constructed);
+
+/* Put libevent's own table back and forget |base|, before it is freed.  The loop, or NULL. */
+struct d9_loop *d9__libevent_base_unwrap(struct event_base *base);
+
+/* A hooked constructor returned |base|. */
+void d9__libevent_constructed(struct event_base *base);
+
+/* Our dispatch function, and the range of our own code. */
+int d9__libevent_dispatch(struct event_base *base, struct timeval *timeout);
+bool d9__libevent_is_ours(const void *address);
+
+/* In the constructor. */
+void d9__libevent_bases_init(void);
+
+#endif /* D9_LIBEVENT_BASES_H */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: entered, about to wait, has waited, left. */
+
+#include "config.h"
+
+#include "libevent/attach.h"
+#include "libevent/bases.h"
+#include "libevent/fields.h"
+#include "libevent/thread.h"
+
+/* One run of event_base_loop() on this thread's stack. */
+struct frame {
+	struct d9__libevent_context saved;
+	void *saved_site;
+	struct d9_loop_run run;
+	bool recorded;
+};
+
+/*
+ * A longjmp() out of a callback leaves what it skipped in the thread block.  Its frame lies below
+ * ours then; on the stack of a coroutine this may take a living one for dead, which costs no more
+ * than the site of what the callback registers before it ends.
+ */
+static void forget_dead_frames(struct d9__libevent_thread *thread, uintptr_t frame)
+{
+	if (thread->now.frame && thread->now.frame < frame)
+		thread->now = (struct d9__libevent_context){ 0 };
+	thread->skip_assign = false;
+	thread->deferring = false;
+}
+
+static void leave_loop(struct frame *frame)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	if (frame->recorded)
+		d9_loop_leave(&frame->run);
+	thread->now = frame->saved;
+	thread->site = frame->saved_site;
+}
+
+static void enter_loop(struct frame *frame, struct event_base *event_base)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	struct d9__libevent_base *base = d9__libevent_base_find(event_base);
+
+	forget_dead_frames(thread, (uintptr_t)frame);
+	frame->saved = thread->now;
+	frame->saved_site = thread->site;
+	frame->recorded = base != NULL;
+	thread->site = NULL;
+	thread->now = (struct d9__libevent_context){
+		.base = base,
+		.frame = (uintptr_t)frame,
+		.state = base ? D9__STATE_LOOP : D9__STATE_OUT,
+		.batch_starts = true,
+	};
+	if (base)
+		d9_loop_enter(base->loop, &frame->run);
+}
+
+int d9__hook_event_base_loop(struct event_base *base, int flags)
+{
+	__attribute__((cleanup(leave_loop))) struct frame frame;
+
+	if (!d9__libevent_thread()->calibrating)
+		d9__got_rescan();
+	enter_loop(&frame, base);
+	return d9__real.event_base_loop(base, flags);
+}
+
+/* The real one's call of event_base_loop() may be bound inside libevent. */
+int d9__hook_event_base_dispatch(struct event_base *base)
+{
+	return d9__hook_event_base_loop(base, 0);
+}
+
+static int64_t wait_ns(const struct timeval *timeout)
+{
+	if (!timeout || timeout->tv_sec > INT64_MAX / 2000000000)
+		return -1;
+	return (int64_t)timeout->tv_sec * 1000000000 + (int64_t)timeout->tv_usec * 1000;
+}
+
+/*
+ * Libevent's dispatch of an attached base.  The base lock is held: no function of libevent and
+ * nothing that takes the loader's lock may be called.
+ */
+int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout)
+{
+	struct d9__libevent_base *base = d9__libevent_wrapped_base(event_base);
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	int result;
+
+	if (thread->now.base != base) {
+		/* event_base_loop() was called where our hook could not see it. */
+		thread->now = (struct d9__libevent_context){ .base = base };
+	}
+	thread->site = NULL;
+	thread->now.state = D9__STATE_DISPATCH;
+	thread->depth = 0;
+	d9_loop_park(base->loop, wait_ns(timeout));
+	result = base->original->dispatch(event_base, timeout);
+	d9_loop_unpark(base->loop);
+	thread->now.state = D9__STATE_LOOP;
+	thread->now.batch_starts = true;
+	return result;
+}
+
+/* ---- constructors and destructors of bases ---- */
+
+/* The outermost constructor on this thread attaches what it returns, if all are to be recorded. */
+struct construction {
+	struct d9__libevent_scope scope;
+	bool outermost;
+};
+
+static void construction_begin(struct construction *construction, void *caller)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	d9__libevent_scope_enter(&construction->scope, caller);
+	construction->outermost = !thread->constructing && !thread->calibrating;
+	thread->constructing = true;
+}
+
+static struct event_base *construction_end(struct construction *construction,
+					   struct event_base *base)
+{
+	if (construction->outermost) {
+		d9__libevent_thread()->constructing = false;
+		if (base)
+			d9__libevent_constructed(base);
+	}
+	d9__libevent_scope_leave(&construction->scope);
+	return base;
+}
+
+struct event_base *d9__libevent_base_new(void *caller)
+{
+	struct construction construction;
+
+	construction_begin(&construction, caller);
+	return construction_end(&construction, d9__real.event_base_new());
+}
+
+struct event_base *d9__libevent_base_new_config(const struct event_config *config, void *caller)
+{
+	struct construction construction;
+
+	construction_begin(&construction, caller);
+	return construction_end(&construction, d9__real.event_base_new_with_config(config));
+}
+
+struct event_base *d9__libevent_init(void *caller)
+{
+	struct construction construction;
+
+	construction_begin(&construction, caller);
+	return construction_end(&construction, d9__real.event_init());
+}
+
+struct event_base *d9__hook_event_base_new(void)
+{
+	return d9__libevent_base_new(__builtin_return_address(0));
+}
+
+struct event_base *d9__hook_event_base_new_with_config(const struct event_config *config)
+{
+	return d9__libevent_base_new_config(config, __builtin_return_address(0));
+}
+
+struct event_base *d9__hook_event_init(void)
+{
+	return d9__libevent_init(__builtin_return_address(0));
+}
+
+/* Finalizers that the destructor runs itself are no polls: no base is current meanwhile. */
+static void free_base(struct event_base *base, void (*real)(struct event_base *))
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	struct d9__libevent_context saved = thread->now;
+	struct d9_loop *loop = NULL;
+
+	if (base)
+		loop = d9__libevent_base_unwrap(base);
+	if (saved.base && saved.base->base == NULL)
+		saved = (struct d9__libevent_context){ 0 };
+	thread->now = (struct d9__libevent_context){ .frame = saved.frame };
+	real(base);
+	thread->now = saved;
+	d9_loop_unregister(loop);
+}
+
+void d9__hook_event_base_free(struct event_base *base)
+{
+	free_base(base, d9__real.event_base_free);
+}
+
+void d9__hook_event_base_free_nofinalize(struct event_base *base)
+{
+	free_base(base, d9__real.event_base_free_nofinalize);
+}
+
+/* With a changelist backend libevent has replaced the table: 0 polls without this. */
+int d9__hook_event_reinit(struct event_base *base)
+{
+	int result = d9__real.event_reinit(base);
+
+	d9__libevent_base_find(base);
+	return result;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the program and libevent hand over the callbacks of events, and where events end. */
+
+#include "config.h"
+
+#include <dial9/loop.h>
+
+#include "libevent/fields.h"
+#include "libevent/pools.h"
+#include "libevent/thread.h"
+
+/*
+ * An event was set up at the address of |event|.  With another pair of callback and argument, or
+ * by libevent itself, which sets up a new object each time, it is a new task.
+ */
+static void note_assignment(struct event *event, d9__event_fn callback, void *arg, bool by_libevent)
+{
+	if (arg && arg == d9__libevent_fields.self_argument)
+		arg = event;
+	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)event,
+		      by_libevent ? 0 : d9__pair_identity((void *)callback, arg));
+}
+
+static void end_task(const void *key)
+{
+	d9_task_end(D9_LIBRARY_LIBEVENT, (uintptr_t)key);
+}
+
+int d9__hook_event_assign(struct event *event, struct event_base *base, int fd, short events,
+			  d9__event_fn callback, void *arg)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	void *caller = __builtin_return_address(0);
+	int result;
+
+	d9__libevent_probe_assign();
+	if (thread->skip_assign || thread->calibrating) {
+		thread->skip_assign = false;
+		return d9__real.event_assign(event, base, fd, events, callback, arg);
+	}
+	callback = d9__unwrap_event(callback);
+	result = d9__real.event_assign(
+		event, base, fd, events,
+		d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL), arg);
+	if (result == 0)
+		note_assignment(event, callback, arg, d9__in_libevent(caller));
+	return result;
+}
+
+struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
+				 d9__event_fn callback, void *arg)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	void *caller = __builtin_return_address(0);
+	d9__event_fn stub;
+	struct event *event;
+
+	if (thread->calibrating)
+		return d9__real.event_new(base, fd, events, callback, arg);
+	callback = d9__unwrap_event(callback);
+	stub = d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL);
+	thread->skip_assign = true;
+	event = d9__real.event_new(base, fd, events, stub, arg);
+	thread->skip_assign = false;
+	if (event)
+		note_assignment(event, callback, arg, d9__in_libevent(caller));
+	return event;
+}
+
+void d9__hook_event_set(struct event *event, int fd, short events, d9__event_fn callback, void *arg)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	void *caller = __builtin_return_address(0);
+	d9__event_fn stub;
+
+	callback = d9__unwrap_event(callback);
+	stub = d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL);
+	thread->skip_assign = true;
+	d9__real.event_set(event, fd, events, stub, arg);
+	thread->skip_assign = false;
+	note_assignment(event, callback, arg, d9__in_libevent(caller));
+}
+
+/* libevent's own once-callback stays raw: the poll carries the name of the user's. */
+int d9__hook_event_base_once(struct event_base *base, int fd, short events, d9__event_fn callback,
+			     void *arg, const struct timeval *timeout)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	d9__event_fn stub;
+	int result;
+
+	if (thread->calibrating)
+		return d9__real.event_base_once(base, fd, events, callback, arg, timeout);
+	stub = d9__wrap_event(d9__unwrap_event(callback),
+			      d9__libevent_site(__builtin_return_address(0)), D9__STUB_ONCE);
+	thread->skip_assign = true;
+	result = d9__real.event_base_once(base, fd, events, stub, arg, timeout);
+	thread->skip_assign = false;
+	return result;
+}
+
+/* Calls event_base_once(), which wraps; here only the caller is noted. */
+int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
+			const struct timeval *timeout)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	d9__event_fn stub = d9__wrap_event(d9__unwrap_event(callback),
+					   d9__libevent_site(__builtin_return_address(0)),
+					   D9__STUB_ONCE);
+	int result;
+
+	D9__SCOPE();
+	result = d9__real.event_once(fd, events, stub, arg, timeout);
+	thread->skip_assign = false;
+	return result;
+}
+
+/* ---- ends ---- */
+
+void d9__hook_event_free(struct event *event)
+{
+	end_task(event);
+	d9__real.event_free(event);
+}
+
+/* For an embedded event this is the only end it ever announces. */
+void d9__hook_event_debug_unassign(struct event *event)
+{
+	end_task(event);
+	d9__real.event_debug_unassign(event);
+}
+
+int d9__hook_event_finalize(unsigned flags, struct event *event, d9__pair_fn callback)
+{
+	D9__SCOPE();
+
+	end_task(event);
+	return d9__real.event_finalize(
+		flags, event,
+		d9__wrap_pair(d9__unwrap_pair(callback), d9__libevent_thread()->site,
+			      D9__STUB_FINALIZER));
+}
+
+int d9__hook_event_free_finalize(unsigned flags, struct event *event, d9__pair_fn callback)
+{
+	D9__SCOPE();
+
+	end_task(event);
+	return d9__real.event_free_finalize(
+		flags, event,
+		d9__wrap_pair(d9__unwrap_pair(callback), d9__libevent_thread()->site,
+			      D9__STUB_FINALIZER));
+}
+
+/* ---- deferred callbacks, libevent's own ---- */
+
+void d9__hook_event_deferred_cb_init_(struct event_callback *callback, uint8_t priority,
+				      d9__pair_fn run, void *arg)
+{
+	void *site = d9__libevent_site(__builtin_return_address(0));
+
+	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
+	d9__real.event_deferred_cb_init_(callback, priority,
+					 d9__wrap_pair(run, site, D9__STUB_POLL), arg);
+}
+
+/* libevent 2.0. */
+void d9__hook_event_deferred_cb_init(void *callback, d9__pair_fn run, void *arg)
+{
+	void *site = d9__libevent_site(__builtin_return_address(0));
+
+	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
+	d9__real.event_deferred_cb_init(callback, d9__wrap_pair(run, site, D9__STUB_POLL), arg);
+}
+
+int d9__hook_event_callback_finalize_many_(struct event_base *base, int n,
+					   struct event_callback **callbacks, d9__pair_fn run)
+{
+	void *site = d9__libevent_site(__builtin_return_address(0));
+
+	for (int i = 0; i < n; i++)
+		end_task(callbacks[i]);
+	return d9__real.event_callback_finalize_many_(
+		base, n, callbacks, d9__wrap_pair(run, site, D9__STUB_FINALIZER));
+}
+
+/* ---- the program gets back what it gave ---- */
+
+d9__event_fn d9__hook_event_get_callback(const struct event *event)
+{
+	return d9__unwrap_event(d9__real.event_get_callback(event));
+}
+
+void d9__hook_event_get_assignment(const struct event *event, struct event_base **base, int *fd,
+				   short *events, d9__event_fn *callback, void **arg)
+{
+	d9__real.event_get_assignment(event, base, fd, events, callback, arg);
+	if (callback)
+		*callback = d9__unwrap_event(*callback);
+}
+
+void d9__hook_bufferevent_getcb(struct bufferevent *bev, d9__pair_fn *on_read,
+				d9__pair_fn *on_write, d9__bufferevent_event_fn *on_event,
+				void **arg)
+{
+	d9__real.bufferevent_getcb(bev, on_read, on_write, on_event, arg);
+	if (on_read)
+		*on_read = d9__unwrap_pair(*on_read);
+	if (on_write)
+		*on_write = d9__unwrap_pair(*on_write);
+	if (on_event)
+		*on_event = d9__unwrap_bufferevent_event(*on_event);
+}
+
+void d9__hook_event_set_mem_functions(void *allocate, void *resize, void *release)
+{
+	d9__libevent_note_allocator();
+	d9__real.event_set_mem_functions(allocate, resize, release);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calibration: a scratch base is driven through states in which a private field must hold known
+ * values; an offset counts only if it is the only one.  What is not found is off and named in the
+ * trace.  The scratch base's polls are never recorded.
+ */
+
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <dial9/loop.h>
+
+#include "hook/probe.h"
+#include "libevent/fields.h"
+#include "libevent/pools.h"
+#include "libevent/thread.h"
+
+#define EVENT_BYTES 512 /* larger than any struct event */
+#define EVENT_WINDOW 256
+#define FAR_SECONDS 123456 /* an interval that nothing else has */
+#define NS_PER_S UINT64_C(1000000000)
+#define MAX_LATENESS_NS (3600 * NS_PER_S)
+/* Deadlines of common timeouts carry a tag above the microseconds. */
+#define USEC_MASK 0xfffff
+
+struct d9__libevent_fields d9__libevent_fields;
+struct d9__capabilities d9__libevent_capabilities = D9__CAPABILITIES_INIT("libevent");
+
+/* Protects the calibration; never taken under a lock of libevent. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool done;
+static bool custom_allocator;
+
+/* What the hooks saw of the scratch base's calls.  Under |lock|. */
+static bool assign_seen, activation_seen;
+
+/* On the heap while calibration runs. */
+struct scratch {
+	struct d9__probe running; /* the word "event that runs now" of a base */
+	struct d9__probe interval, deadline;
+	struct event_base *base;
+	_Alignas(16) char events[2][EVENT_BYTES];
+	int runs;
+};
+
+void d9__libevent_probe_assign(void)
+{
+	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
+		assign_seen = true;
+}
+
+void d9__libevent_probe_activation(void)
+{
+	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
+		activation_seen = true;
+}
+
+void d9__libevent_note_allocator(void)
+{
+	custom_allocator = true;
+}
+
+/* ---- the event that runs now ---- */
+
+static void mark_running(int fd, short what, void *arg)
+{
+	struct scratch *scratch = arg;
+
+	(void)fd;
+	(void)what;
+	if (scratch->runs < 2)
+		d9__probe_keep_word(&scratch->running,
+				    (uintptr_t)scratch->events[scratch->runs]);
+	scratch->runs++;
+}
+
+static void do_nothing(int fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+static struct event *event_at(struct scratch *scratch, int i)
+{
+	return (struct event *)(void *)scratch->events[i];
+}
+
+static size_t window_of(const struct event_base *base)
+{
+	return custom_allocator ? d9__probe_readable(base, 4096) : d9__probe_window(base);
+}
+
+static void find_current_event(struct scratch *scratch)
+{
+	int offset;
+
+	d9__probe_init(&scratch->running, scratch->base, window_of(scratch->base), sizeof(void *));
+	for (int i = 0; i < 2; i++) {
+		d9__real.event_assign(event_at(scratch, i), scratch->base, -1, 0, mark_running,
+				      scratch);
+		d9__real.event_active(event_at(scratch, i), D9__EV_READ, 1);
+	}
+	/* Reaches our hook of event_assign(), if libevent's inner calls can be seen at all. */
+	d9__real.event_base_once(scratch->base, -1, D9__EV_TIMEOUT, do_nothing, NULL, NULL);
+	d9__real.event_base_loop(scratch->base, D9__EVLOOP_NONBLOCK);
+	d9__probe_keep_word(&scratch->running, 0);
+	offset = d9__probe_result(&scratch->running);
+	if (scratch->runs == 2 && offset > 0)
+		d9__libevent_fields.current_event = (uint32_t)offset;
+	if (d9__real.event_debug_unassign) {
+		for (int i = 0; i < 2; i++)
+			d9__real.event_debug_unassign(event_at(scratch, i));
+	}
+}
+
+/* ---- deadline and interval ---- */
+
+static bool is_far_deadline(const uint8_t *at, size_t len, void *arg)
+{
+	const struct timeval *pair = (const void *)at;
+	const struct timespec *now = arg;
+	long seconds;
+
+	if (len < sizeof(*pair) || pair->tv_usec < 0 || pair->tv_usec >= 1000000)
+		return false;
+	seconds = pair->tv_sec - now->tv_sec - FAR_SECONDS;
+	return seconds >= -2 && seconds <= 2;
+}
+
+static void find_deadline(struct scratch *scratch)
+{
+	const struct timeval far = { FAR_SECONDS, 0 };
+	const uintptr_t interval[] = { FAR_SECONDS, 0 };
+	struct event *event = event_at(scratch, 0);
+	struct timespec now;
+	int at, every;
+
+	d9__real.event_assign(event, scratch->base, -1, D9__EV_PERSIST, do_nothing, NULL);
+	d9__real.event_add(event, &far);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	d9__probe_init(&scratch->interval, event, EVENT_WINDOW, sizeof(void *));
+	d9__probe_keep_words(&scratch->interval, interval, 2);
+	d9__probe_init(&scratch->deadline, event, EVENT_WINDOW, sizeof(void *));
+	d9__probe_keep_if(&scratch->deadline, is_far_deadline, &now);
+	at = d9__probe_result(&scratch->deadline);
+	every = d9__probe_result(&scratch->interval);
+	if (at > 0 && every > 0) {
+		d9__libevent_fields.deadline = (uint32_t)at;
+		d9__libevent_fields.interval = (uint32_t)every;
+	}
+	d9__real.event_del(event);
+	if (d9__real.event_debug_unassign)
+		d9__real.event_debug_unassign(event);
+}
+
+static uint64_t pair_ns(const void *event, uint32_t offset)
+{
+	const struct timeval *pair = (const void *)((uintptr_t)event + offset);
+
+	return (uint64_t)pair->tv_sec * NS_PER_S + ((uint64_t)pair->tv_usec & USEC_MASK) * 1000;
+}
+
+uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns)
+{
+	uint64_t due_ns;
+
+	if (!d9__libevent_fields.deadline)
+		return 0;
+	due_ns = pair_ns(event, d9__libevent_fields.deadline);
+	/* A persistent timer may have been put back for its next run before this one. */
+	if (due_ns > now_ns)
+		due_ns -= pair_ns(event, d9__libevent_fields.interval);
+	return due_ns && due_ns <= now_ns && now_ns - due_ns <= MAX_LATENESS_NS ? due_ns : 0;
+}
+
+/* ---- what that means for the trace ---- */
+
+static void say(const char *key, bool works, const char *yes, const char *no, const char *reason)
+{
+	d9__capability_set(&d9__libevent_capabilities, key, works ? yes : no);
+	if (!works)
+		d9__capability_degrade(&d9__libevent_capabilities, reason);
+}
+
+static void describe(const struct event_base *base)
+{
+	struct d9__capabilities *caps = &d9__libevent_capabilities;
+
+	d9__capabilities_set_version(caps, d9__real.event_get_version());
+	d9_library_describe("libevent", "method", d9__real.event_base_get_method(base));
+	d9__capability_set(caps, "spawn", "on");
+	d9__capability_set(caps, "task_end", "partial");
+	d9__capability_set(caps, "park", "on");
+	d9__capability_set(caps, "depth",
+			   d9__real.event_base_get_num_events ? "on" : "derived");
+	say("poll", assign_seen, "full", "partial",
+	    "libevent's own callbacks are bound inside it");
+	say("task", d9__libevent_fields.current_event, "event", "slot",
+	    "no unique offset of the running event");
+	say("lateness", d9__libevent_fields.deadline, "on", "off",
+	    "no unique offset of a timer's deadline");
+	say("wake", activation_seen, "full", "public",
+	    "libevent's activation functions are out of reach");
+	d9__capability_count(caps, "stubs_full", &d9__stubs_full);
+	d9__capability_count(caps, "slots_refused", &d9__libevent_table.counts.refused);
+	d9__capability_count(caps, "slots_foreign", &d9__libevent_table.counts.foreign);
+	d9__capabilities_follow(caps);
+}
+
+static void run_scratch(void)
+{
+	struct scratch *scratch = calloc(1, sizeof(*scratch));
+
+	if (!scratch)
+		return;
+	scratch->base = d9__real.event_base_new();
+	if (scratch->base) {
+		find_current_event(scratch);
+		find_deadline(scratch);
+		d9__real.event_base_free(scratch->base);
+	}
+	free(scratch);
+}
+
+void d9__libevent_calibrate(struct event_base *base)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	if (!done) {
+		thread->calibrating = true;
+		if (d9__real.event_self_cbarg)
+			d9__libevent_fields.self_argument = d9__real.event_self_cbarg();
+		run_scratch();
+		thread->calibrating = false;
+		d9__libevent_fields.wake_by_public_calls = !activation_seen;
+		describe(base);
+		done = true;
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+void d9__libevent_degrade_park(void)
+{
+	say("park", false, NULL, "off", "the backend's table is laid out like none we know");
+}
+
+void d9__libevent_degrade_poll(const char *reason)
+{
+	say("poll", false, NULL, "partial", reason);
+}

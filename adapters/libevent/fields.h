@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private offsets and abilities of the running libevent, found and tested at the first attach. */
+
+#ifndef D9_LIBEVENT_FIELDS_H
+#define D9_LIBEVENT_FIELDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hook/capabilities.h"
+#include "libevent/real.h"
+
+struct d9__libevent_fields {
+	/* Offset of "the event that runs now" in a base; 0: not found, a stub is the task then. */
+	uint32_t current_event;
+	/* Offsets of deadline and interval in an event; 0: not found, no lateness then. */
+	uint32_t deadline, interval;
+	bool wake_by_public_calls; /* the activation functions are out of reach */
+	void *self_argument;       /* what event_self_cbarg() returns */
+};
+
+/* Constant once d9__libevent_calibrate() has returned. */
+extern struct d9__libevent_fields d9__libevent_fields;
+extern struct d9__capabilities d9__libevent_capabilities;
+
+/*
+ * Find the fields, once per process; |base| tells version and method.  Never before the program
+ * has a base of its own: debug mode and threads must be set up first.
+ */
+void d9__libevent_calibrate(struct event_base *base);
+
+/* Called by the hooks: during calibration they tell that libevent's inner calls reach them. */
+void d9__libevent_probe_assign(void);
+void d9__libevent_probe_activation(void);
+
+/* The program brings its own allocator: the size of a base cannot be asked for. */
+void d9__libevent_note_allocator(void);
+
+/* A base could not be wrapped: its waits are not seen. */
+void d9__libevent_degrade_park(void);
+
+/* Some callbacks run unrecorded.  |reason| is a literal.  Any lock may be held. */
+void d9__libevent_degrade_poll(const char *reason);
+
+/* The event whose callback runs on |base|, or NULL.  On the thread that runs it. */
+static inline void *d9__libevent_current_event(const struct event_base *base)
+{
+	uint32_t offset = d9__libevent_fields.current_event;
+
+	return offset ? *(void *const *)((uintptr_t)base + offset) : NULL;
+}
+
+/*
+ * When the timer |event|, which was just activated or is about to run, was due: ns of
+ * CLOCK_MONOTONIC, or 0 if that is unknown or not plausible at |now_ns|.
+ */
+uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns);
+
+#endif /* D9_LIBEVENT_FIELDS_H */

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What runs between libevent and the program's callback. */
+
+#include "config.h"
+
+#include <dial9/loop.h>
+
+#include "hook/stubs.h"
+#include "libevent/bases.h"
+#include "libevent/fields.h"
+#include "libevent/pools.h"
+#include "libevent/thread.h"
+
+/* Every so many batches a look for new modules, 10 ns. */
+#define BATCHES_PER_RESCAN 64
+
+_Atomic(uint32_t) d9__stubs_full;
+
+/* Stub words. */
+#define WORD_INTERNAL 1u /* the callback lies in libevent */
+
+/* ---- polls ---- */
+
+struct poll_frame {
+	struct d9__libevent_context saved;
+	struct d9_poll poll;
+};
+
+/* errno, and nothing of libevent or of the event is touched: the callback may have freed it. */
+static void end_poll(struct poll_frame *frame)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	d9_poll_end(&frame->poll);
+	thread->now = frame->saved;
+	if (thread->depth)
+		thread->depth--;
+}
+
+static __attribute__((noinline)) void begin_batch(struct d9__libevent_thread *thread)
+{
+	struct event_base *base = thread->now.base->base;
+
+	thread->now.batch_starts = false;
+	if (d9__real.event_base_get_num_events)
+		thread->depth = (uint32_t)d9__real.event_base_get_num_events(
+					base, D9__EVENT_COUNT_ACTIVE) +
+				1;
+	if (++thread->batches % BATCHES_PER_RESCAN == 0)
+		d9__got_rescan();
+}
+
+static inline bool is_recorded(const struct d9__libevent_thread *thread)
+{
+	return thread->now.base && d9_loop_recording() && !thread->calibrating;
+}
+
+static inline bool is_internal(struct d9__stub *stub)
+{
+	return atomic_load_explicit(&stub->word, memory_order_relaxed) & WORD_INTERNAL;
+}
+
+static inline const struct d9_callsite *callsite_of(struct d9__stub *stub)
+{
+	return atomic_load_explicit(&stub->tag, memory_order_relaxed);
+}
+
+static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thread *thread,
+			      struct d9__stub *stub, short what)
+{
+	frame->poll.flags |= D9_POLL_BATCHED;
+	if (thread->now.batch_starts) {
+		begin_batch(thread);
+		frame->poll.flags &= (uint16_t)~D9_POLL_BATCHED;
+	}
+	frame->saved = thread->now;
+	frame->poll.loop = thread->now.base->loop;
+	frame->poll.task.callsite = callsite_of(stub);
+	frame->poll.depth = thread->depth;
+	d9_poll_begin(&frame->poll);
+	thread->now.stub = stub;
+	thread->now.what = (uint8_t)what;
+	thread->now.internal = is_internal(stub);
+	thread->now.state = D9__STATE_POLL;
+}
+
+/* ---- events ---- */
+
+static uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
+{
+	if (is_internal(stub))
+		return D9_TASK_INTERNAL;
+	if (stub->kind == D9__STUB_ONCE)
+		return D9_TASK_ONCE;
+	if (what & D9__EV_SIGNAL)
+		return D9_TASK_SIGNAL;
+	if (fd >= 0)
+		return D9_TASK_IO;
+	return what & D9__EV_TIMEOUT ? D9_TASK_TIMER : D9_TASK_ACTIVE;
+}
+
+static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thread *thread,
+				  struct d9__stub *stub, int fd, short what, void *arg)
+{
+	void *event = d9__libevent_current_event(thread->now.base->base);
+
+	poll->task.key = event ? (uintptr_t)event : (uintptr_t)stub;
+	poll->task.identity = event ? d9__pair_identity(stub->callback, arg) : 0;
+	poll->task.kind = kind_of_event(stub, fd, what);
+	poll->task.fd = what & D9__EV_SIGNAL ? -1 : fd;
+	if (stub->kind == D9__STUB_ONCE)
+		poll->task.flags = D9_TASK_RUNS_ONCE;
+	/* Else the activation has told. */
+	if ((what & D9__EV_TIMEOUT) && event && d9__libevent_fields.wake_by_public_calls) {
+		poll->ready_ns = d9__libevent_due_ns(event, d9_loop_now());
+		if (poll->ready_ns)
+			poll->reason = D9_WAKE_TIMER;
+	}
+}
+
+/* The program calls a callback that it was given back as a raw field, or libevent a user's one. */
+static void run_event_as_span(struct d9__stub *stub, int fd, short what, void *arg)
+{
+	__attribute__((cleanup(d9_loop_span_exit))) struct d9_loop_span span;
+
+	d9_loop_span_enter(&span, callsite_of(stub));
+	((d9__event_fn)stub->callback)(fd, what, arg);
+}
+
+static __attribute__((noinline)) void run_event(int fd, short what, void *arg, unsigned index);
+D9__STUBS_DEFINE(event_pool, 1024, void, run_event, (int fd, short what, void *arg),
+		 (fd, what, arg))
+
+static void run_event(int fd, short what, void *arg, unsigned index)
+{
+	struct d9__stub *stub = d9__stub_at(&event_pool, index);
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	if (!is_recorded(thread)) {
+		((d9__event_fn)stub->callback)(fd, what, arg);
+	} else if (thread->now.state == D9__STATE_POLL) {
+		run_event_as_span(stub, fd, what, arg);
+	} else {
+		__attribute__((cleanup(end_poll))) struct poll_frame frame = {
+			.poll = { .task = { .fd = -1 } },
+		};
+
+		describe_event(&frame.poll, thread, stub, fd, what, arg);
+		begin_poll(&frame, thread, stub, what);
+		((d9__event_fn)stub->callback)(fd, what, arg);
+	}
+}
+
+/* ---- deferred callbacks and finalizers; and users' callbacks of the same type ---- */
+
+static void describe_pair(struct d9_poll *poll, struct d9__stub *stub, void *object, void *arg)
+{
+	poll->task.key = (uintptr_t)object;
+	poll->task.identity = d9__pair_identity(stub->callback, arg);
+	poll->task.kind = is_internal(stub) ? D9_TASK_INTERNAL : D9_TASK_DEFERRED;
+	if (stub->kind == D9__STUB_FINALIZER) {
+		if (!is_internal(stub))
+			poll->task.kind = D9_TASK_FINALIZER;
+		poll->task.flags = D9_TASK_RUNS_ONCE;
+		poll->flags = D9_POLL_BREAKS_BATCH;
+	}
+}
+
+static void run_pair_as_span(struct d9__stub *stub, void *object, void *arg)
+{
+	__attribute__((cleanup(d9_loop_span_exit))) struct d9_loop_span span;
+
+	d9_loop_span_enter(&span, callsite_of(stub));
+	((d9__pair_fn)stub->callback)(object, arg);
+}
+
+static __attribute__((noinline)) void run_pair(void *object, void *arg, unsigned index);
+D9__STUBS_DEFINE(pair_pool, 1024, void, run_pair, (void *object, void *arg), (object, arg))
+
+static void run_pair(void *object, void *arg, unsigned index)
+{
+	struct d9__stub *stub = d9__stub_at(&pair_pool, index);
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	if (!is_recorded(thread)) {
+		((d9__pair_fn)stub->callback)(object, arg);
+	} else if (stub->kind == D9__STUB_SPAN || thread->now.state == D9__STATE_POLL) {
+		run_pair_as_span(stub, object, arg);
+	} else {
+		__attribute__((cleanup(end_poll))) struct poll_frame frame = {
+			.poll = { .task = { .fd = -1 } },
+		};
+
+		describe_pair(&frame.poll, stub, object, arg);
+		begin_poll(&frame, thread, stub, 0);
+		((d9__pair_fn)stub->callback)(object, arg);
+	}
+}
+
+/* ---- users' callbacks of the other types ---- */
+
+/*
+ * RUN_SPAN(pool, index, type, arguments): the body of a stub that only brackets the callback.
+ */
+#define RUN_SPAN(pool, index, type, ...)                                                           \
+	do {                                                                                       \
+		struct d9__stub *stub = d9__stub_at(&(pool), index);                               \
+		struct d9_loop_span span __attribute__((cleanup(d9_loop_span_exit)));              \
+                                                                                                   \
+		d9_loop_span_enter(&span, callsite_of(stub));                                      \
+		((type)stub->callback)(__VA_ARGS__);                                               \
+	} while (0)
+
+static __attribute__((noinline)) void run_bufferevent_event(void *bev, short what, void *arg,
+							    unsigned index);
+D9__STUBS_DEFINE(bufferevent_pool, 256, void, run_bufferevent_event,
+		 (void *bev, short what, void *arg), (bev, what, arg))
+
+static void run_bufferevent_event(void *bev, short what, void *arg, unsigned index)
+{
+	RUN_SPAN(bufferevent_pool, index, d9__bufferevent_event_fn, bev, what, arg);
+}
+
+static __attribute__((noinline)) void run_listener(void *listener, int fd, void *address, int len,
+						   void *arg, unsigned index);
+D9__STUBS_DEFINE(listener_pool, 64, void, run_listener,
+		 (void *listener, int fd, void *address, int len, void *arg),
+		 (listener, fd, address, len, arg))
+
+static void run_listener(void *listener, int fd, void *address, int len, void *arg, unsigned index)
+{
+	RUN_SPAN(listener_pool, index, d9__listener_fn, listener, fd, address, len, arg);
+}
+
+static __attribute__((noinline)) void run_dns(int result, char type, int count, int ttl,
+					      void *addresses, void *arg, unsigned index);
+D9__STUBS_DEFINE(dns_pool, 64, void, run_dns,
+		 (int result, char type, int count, int ttl, void *addresses, void *arg),
+		 (result, type, count, ttl, addresses, arg))
+
+static void run_dns(int result, char type, int count, int ttl, void *addresses, void *arg,
+		    unsigned index)
+{
+	RUN_SPAN(dns_pool, index, d9__dns_fn, result, type, count, ttl, addresses, arg);
+}
+
+static __attribute__((noinline)) void run_addrinfo(int result, void *info, void *arg,
+						   unsigned index);
+D9__STUBS_DEFINE(addrinfo_pool, 64, void, run_addrinfo, (int result, void *info, void *arg),
+		 (result, info, arg))
+
+static void run_addrinfo(int result, void *info, void *arg, unsigned index)
+{
+	RUN_SPAN(addrinfo_pool, index, d9__addrinfo_fn, result, info, arg);
+}
+
+/* ---- making and undoing ---- */
+
+/* Runs under the pools' lock, maybe under libevent's: names are made at the first poll. */
+static void prepare(struct d9__stub *stub)
+{
+	bool internal = d9__in_libevent(stub->callback);
+
+	atomic_store_explicit(&stub->word, internal ? WORD_INTERNAL : 0, memory_order_relaxed);
+	atomic_store_explicit(&stub->tag,
+			      (void *)d9_callsite(stub->callback, stub->site, D9_CALLSITE_LOCKED),
+			      memory_order_relaxed);
+}
+
+static struct d9__stubs *const pools[] = { &event_pool,	   &pair_pool, &bufferevent_pool,
+					   &listener_pool, &dns_pool,  &addrinfo_pool };
+
+void d9__pools_init(void)
+{
+	for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++)
+		pools[i]->prepare = prepare;
+}
+
+/* Wrap; where no stub is left the callback runs unrecorded, and the trace says so. */
+static void *wrap(struct d9__stubs *pool, void *callback, const void *site, enum d9__stub_kind kind)
+{
+	void *wrapped = d9__stubs_wrap(pool, callback, site, kind);
+
+	if (__builtin_expect(callback && wrapped == callback, 0)) {
+		atomic_fetch_add_explicit(&d9__stubs_full, 1, memory_order_relaxed);
+		d9__libevent_degrade_poll("more distinct callbacks than stubs");
+	}
+	return wrapped;
+}
+
+d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind)
+{
+	return (d9__event_fn)wrap(&event_pool, (void *)callback, site, kind);
+}
+
+d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind)
+{
+	return (d9__pair_fn)wrap(&pair_pool, (void *)callback, site, kind);
+}
+
+d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn callback,
+						    const void *site)
+{
+	return (d9__bufferevent_event_fn)wrap(&bufferevent_pool, (void *)callback, site,
+					      D9__STUB_SPAN);
+}
+
+d9__listener_fn d9__wrap_listener(d9__listener_fn callback, const void *site)
+{
+	return (d9__listener_fn)wrap(&listener_pool, (void *)callback, site, D9__STUB_SPAN);
+}
+
+d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site)
+{
+	return (d9__dns_fn)wrap(&dns_pool, (void *)callback, site, D9__STUB_SPAN);
+}
+
+d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site)
+{
+	return (d9__addrinfo_fn)wrap(&addrinfo_pool, (void *)callback, site, D9__STUB_SPAN);
+}
+
+d9__event_fn d9__unwrap_event(d9__event_fn callback)
+{
+	return (d9__event_fn)d9__stubs_unwrap(&event_pool, (void *)callback);
+}
+
+d9__pair_fn d9__unwrap_pair(d9__pair_fn callback)
+{
+	return (d9__pair_fn)d9__stubs_unwrap(&pair_pool, (void *)callback);
+}
+
+d9__bufferevent_event_fn d9__unwrap_bufferevent_event(d9__bufferevent_event_fn callback)
+{
+	return (d9__bufferevent_event_fn)d9__stubs_unwrap(&bufferevent_pool, (void *)callback);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stubs that stand in for callbacks.  Only the callback's pointer is replaced, never its
+ * argument: libevent hands the argument of some events to other functions.
+ */
+
+#ifndef D9_LIBEVENT_POOLS_H
+#define D9_LIBEVENT_POOLS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "libevent/real.h"
+
+/* What a call of the stub is to the trace. */
+enum d9__stub_kind {
+	D9__STUB_POLL,
+	D9__STUB_ONCE,      /* a poll; its task ends with it */
+	D9__STUB_FINALIZER, /* a poll; its task ends with it, and memory is freed behind it */
+	D9__STUB_SPAN,      /* a user's callback inside a poll of libevent's */
+};
+
+/* Each returns |callback| itself if it is NULL or no stub is left. */
+d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind);
+d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind);
+d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn callback,
+						    const void *site);
+d9__listener_fn d9__wrap_listener(d9__listener_fn callback, const void *site);
+d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site);
+d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site);
+
+/* The program's own callback behind a stub; anything else is returned as it is. */
+d9__event_fn d9__unwrap_event(d9__event_fn callback);
+d9__pair_fn d9__unwrap_pair(d9__pair_fn callback);
+d9__bufferevent_event_fn d9__unwrap_bufferevent_event(d9__bufferevent_event_fn callback);
+
+/* Callbacks that run unrecorded because no stub was left, over all pools. */
+extern _Atomic(uint32_t) d9__stubs_full;
+void d9__pools_init(void);
+
+/* Tells a task that is set up again with the same callback and argument from a new one. */
+static inline uint64_t d9__pair_identity(void *callback, void *arg)
+{
+	uint64_t mixed = (uintptr_t)callback * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (mixed ^ ((uintptr_t)arg + (mixed >> 29))) | 1;
+}
+
+#endif /* D9_LIBEVENT_POOLS_H */

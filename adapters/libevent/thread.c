@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "config.h"
+
+#include <stddef.h>
+#include <unwind.h>
+
+#include "hook/stubs.h"
+#include "libevent/bases.h"
+#include "libevent/thread.h"
+
+_Thread_local struct d9__libevent_thread d9__libevent_self D9_TLS;
+
+struct walk {
+	void *found;
+	int left;
+};
+
+static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *arg)
+{
+	struct walk *walk = arg;
+	void *address = (void *)_Unwind_GetIP(context);
+
+	if (!address || !walk->left--)
+		return _URC_END_OF_STACK;
+	if (d9__in_libevent(address) || d9__libevent_is_ours(address))
+		return _URC_NO_REASON;
+	walk->found = address;
+	return _URC_END_OF_STACK;
+}
+
+/* 1 to 2 us, and only where libevent registers something outside of any call that we hook. */
+static void *walk_to_program(void)
+{
+	struct walk walk = { .left = 32 };
+
+	_Unwind_Backtrace(look_at_frame, &walk);
+	return walk.found;
+}
+
+/* The running poll's callback registered something by a call that the compiler made a jump. */
+static void *site_of_tail_call(const struct d9__libevent_thread *thread)
+{
+	return thread->now.stub ? thread->now.stub->callback : NULL;
+}
+
+void *d9__libevent_site(void *caller)
+{
+	const struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	if (thread->site)
+		return thread->site;
+	if (d9__libevent_is_ours(caller))
+		return site_of_tail_call(thread);
+	if (!d9__in_libevent(caller))
+		return caller;
+	if (thread->now.state == D9__STATE_POLL && thread->now.stub)
+		return (void *)thread->now.stub->site;
+	return walk_to_program();
+}
+
+void d9__libevent_scope_enter(struct d9__libevent_scope *scope, void *caller)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	scope->saved = thread->site;
+	if (thread->site || d9__in_libevent(caller))
+		return;
+	thread->site = d9__libevent_is_ours(caller) ? site_of_tail_call(thread) : caller;
+}
+
+void d9__libevent_scope_leave(struct d9__libevent_scope *scope)
+{
+	d9__libevent_thread()->site = scope->saved;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this thread is doing with libevent. */
+
+#ifndef D9_LIBEVENT_THREAD_H
+#define D9_LIBEVENT_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libevent/real.h"
+
+struct d9__libevent_base;
+struct d9__stub;
+
+enum d9__libevent_state {
+	D9__STATE_OUT,      /* in no loop that is recorded */
+	D9__STATE_LOOP,     /* in a loop, between its callbacks */
+	D9__STATE_DISPATCH, /* in the backend; the base lock may be held */
+	D9__STATE_POLL,     /* in a callback */
+};
+
+/* What a nested loop or poll saves on its own stack and puts back. */
+struct d9__libevent_context {
+	struct d9__libevent_base *base; /* NULL: none, or one that is not recorded */
+	struct d9__stub *stub;          /* of the running poll */
+	uintptr_t frame;                /* stack address of the innermost loop; 0: none */
+	uint8_t state;                  /* enum d9__libevent_state */
+	bool batch_starts;              /* nothing ran since the backend returned */
+	bool internal;                  /* the running poll's callback is libevent's */
+	uint8_t what;                   /* low bits of the running poll's second argument */
+};
+
+struct d9__libevent_thread {
+	struct d9__libevent_context now;
+	void *site;     /* who called the outermost hooked function of libevent; NULL: none active */
+	uint32_t depth; /* ready in this batch, the next one included */
+	bool skip_assign;  /* the next event_assign() comes from a hook that has seen to it */
+	bool constructing; /* inside the outermost constructor of a base */
+	bool calibrating;  /* hooks pass everything through */
+	bool deferring;    /* inside event_deferred_cb_schedule_() */
+	uint16_t batches;  /* paces the look for new modules */
+};
+
+_Static_assert(sizeof(struct d9__libevent_thread) <= 64, "static TLS of late libraries is scarce");
+
+extern _Thread_local struct d9__libevent_thread d9__libevent_self D9_TLS;
+
+static inline struct d9__libevent_thread *d9__libevent_thread(void)
+{
+	return &d9__libevent_self;
+}
+
+/* Whether |address| is code of a libevent image. */
+static inline bool d9__in_libevent(const void *address)
+{
+	return d9__images_contain(&d9__libevent_images, address);
+}
+
+/* ---- who registered it ---- */
+
+/*
+ * While a hooked function of libevent runs, the site is its caller outside libevent: what libevent
+ * registers meanwhile carries it.
+ */
+struct d9__libevent_scope {
+	void *saved;
+};
+
+void d9__libevent_scope_enter(struct d9__libevent_scope *scope, void *caller);
+void d9__libevent_scope_leave(struct d9__libevent_scope *scope);
+
+/* The site of a registration that returns to |caller|. */
+void *d9__libevent_site(void *caller);
+
+#define D9__SCOPE()                                                                                \
+	__attribute__((cleanup(d9__libevent_scope_leave))) struct d9__libevent_scope scope;        \
+	d9__libevent_scope_enter(&scope, __builtin_return_address(0))
+
+#endif /* D9_LIBEVENT_THREAD_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What made a callback ready, read off libevent's activation functions where they are reachable.
+ * They run with the base lock held: nothing here calls libevent or takes a lock.
+ */
+
+#include "config.h"
+
+#include "libevent/bases.h"
+#include "libevent/fields.h"
+#include "libevent/thread.h"
+
+static struct d9_loop *loop_of(struct event_base *base)
+{
+	struct d9__libevent_base *record = d9__libevent_wrapped_base(base);
+
+	if (record)
+		return record->loop;
+	/* acquire: pairs with the release at attach */
+	if (atomic_load_explicit(&d9__libevent_unwrapped, memory_order_acquire))
+		return d9_loop_find(D9_LIBRARY_LIBEVENT, base);
+	return NULL;
+}
+
+/* An activation by libevent's own callback: which driver runs tells why. */
+static enum d9_wake_reason reason_in_internal_poll(const struct d9__libevent_thread *thread)
+{
+	if (thread->now.what & D9__EV_TIMEOUT)
+		return D9_WAKE_TIMER; /* the driver of common timeouts */
+	if (thread->now.what == D9__EV_READ && !thread->site)
+		return D9_WAKE_SIGNAL; /* the reader of the signal pipe */
+	return D9_WAKE_INTERNAL;
+}
+
+static enum d9_wake_reason reason_on(const struct d9__libevent_thread *thread,
+				     const struct d9_loop *loop)
+{
+	if (!thread->now.base || thread->now.base->loop != loop)
+		return D9_WAKE_UNKNOWN;
+	if (thread->deferring)
+		return D9_WAKE_DEFERRED;
+	switch (thread->now.state) {
+	case D9__STATE_DISPATCH:
+		return D9_WAKE_FD;
+	case D9__STATE_LOOP:
+		return thread->now.batch_starts ? D9_WAKE_TIMER : D9_WAKE_INTERNAL;
+	case D9__STATE_POLL:
+		return thread->now.internal ? reason_in_internal_poll(thread) : D9_WAKE_ACTIVE;
+	default:
+		return D9_WAKE_UNKNOWN;
+	}
+}
+
+/* A timer's wake is stamped with its due time, which its event still holds at this moment. */
+static void wake_timer(struct d9_loop *loop, const void *key)
+{
+	struct d9_waker waker;
+
+	d9_waker_self(&waker);
+	waker.task_id = 0;
+	waker.ns = d9__libevent_due_ns(key, waker.ns);
+	d9_wake(loop, (uintptr_t)key, D9_WAKE_TIMER, &waker);
+}
+
+static void wake(struct event_base *base, const void *key)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	enum d9_wake_reason reason;
+	struct d9_loop *loop;
+
+	if (!base || !d9_loop_recording() || thread->calibrating)
+		return;
+	loop = loop_of(base);
+	if (!loop)
+		return;
+	if (thread->now.base && thread->now.base->loop == loop)
+		thread->depth++;
+	reason = reason_on(thread, loop);
+	if (reason == D9_WAKE_TIMER)
+		wake_timer(loop, key);
+	else
+		d9_wake(loop, (uintptr_t)key, reason, NULL);
+}
+
+int d9__hook_event_callback_activate_nolock_(struct event_base *base,
+					     struct event_callback *callback)
+{
+	int result = d9__real.event_callback_activate_nolock_(base, callback);
+
+	d9__libevent_probe_activation();
+	if (result)
+		wake(base, callback);
+	return result;
+}
+
+int d9__hook_event_callback_activate_later_nolock_(struct event_base *base,
+						   struct event_callback *callback)
+{
+	int result = d9__real.event_callback_activate_later_nolock_(base, callback);
+
+	if (result)
+		wake(base, callback);
+	return result;
+}
+
+/* libevent 2.0. */
+void d9__hook_event_active_nolock(struct event *event, int result, short n_calls)
+{
+	d9__real.event_active_nolock(event, result, n_calls);
+	d9__libevent_probe_activation();
+	wake(d9__real.event_get_base(event), event);
+}
+
+/* The public calls tell of a wake only where the functions above are out of reach. */
+void d9__hook_event_active(struct event *event, int result, short n_calls)
+{
+	d9__real.event_active(event, result, n_calls);
+	if (__builtin_expect(d9__libevent_fields.wake_by_public_calls, 0))
+		wake(d9__real.event_get_base(event), event);
+}
+
+int d9__hook_event_deferred_cb_schedule_(struct event_base *base, struct event_callback *callback)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	bool saved = thread->deferring;
+	int result;
+
+	thread->deferring = true;
+	result = d9__real.event_deferred_cb_schedule_(base, callback);
+	thread->deferring = saved;
+	if (result && d9__libevent_fields.wake_by_public_calls)
+		wake(base, callback);
+	return result;
+}
