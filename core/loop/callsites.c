@@ -70,7 +70,7 @@ struct d9_callsite *d9__callsites_intern(const void *callback, const void *site)
 
 static size_t append_place(char *text, size_t size, size_t at, const void *addr)
 {
-	int n = d9__module_name_of ? d9__module_name_of(addr, text + at, size - at) : 0;
+	int n = d9__module_name_of(addr, text + at, size - at);
 
 	if (n > 0)
 		return at + (size_t)n;

@@ -84,7 +84,7 @@ int d9_library_describe(const char *library, const char *key, const char *value)
 	    strlen(key) > KEY_MAX)
 		return -EINVAL;
 	snprintf(name, sizeof(name), "loop.%s.%s", library, key);
-	err = d9__metadata_set ? d9__metadata_set(name, value) : 0;
+	err = d9__metadata_set(name, value);
 	errno = saved;
 	return err;
 }
@@ -97,7 +97,7 @@ int d9_loop_register(enum d9_library library, const void *address, const char *n
 	if (!address || !loop || (unsigned)library > D9_LIBRARY_GLIB)
 		return -EINVAL;
 	err = start_once();
-	if (!err && d9__recorder_ensure)
+	if (!err)
 		err = d9__recorder_ensure();
 	if (!err)
 		err = d9__loops_add(library, address, name, loop);

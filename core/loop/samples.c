@@ -105,8 +105,7 @@ static struct d9__source loops_source = {
 
 static void add_source(void)
 {
-	if (d9__source_add)
-		d9__source_add(&loops_source);
+	d9__source_add(&loops_source);
 }
 
 void d9__samples_start(void)

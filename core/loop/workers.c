@@ -98,8 +98,7 @@ static void publish_group(const char *name, const char *ids)
 	char key[sizeof("runtime.") + D9__WORKER_NAME_MAX];
 
 	snprintf(key, sizeof(key), "runtime.%.63s", name);
-	if (d9__metadata_set)
-		d9__metadata_set(key, ids);
+	d9__metadata_set(key, ids);
 }
 
 void d9__workers_publish(void)

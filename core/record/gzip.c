@@ -297,3 +297,15 @@ void d9__gzip_end(struct d9__gzip *gz, uint8_t *out)
 	out[1] = 0;
 	d9__wire_put_u32(d9__wire_put_u32(out + 2, gz->crc), gz->total);
 }
+
+void d9__gzip_mark(const struct d9__gzip *gz, uint32_t *crc, uint32_t *total)
+{
+	*crc = gz->crc;
+	*total = gz->total;
+}
+
+void d9__gzip_rewind(struct d9__gzip *gz, uint32_t crc, uint32_t total)
+{
+	gz->crc = crc;
+	gz->total = total;
+}

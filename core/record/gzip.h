@@ -32,6 +32,10 @@ size_t d9__gzip_write(struct d9__gzip *gz, const uint8_t *in, size_t len, uint8_
 /* End the member; writes D9__GZIP_END_LEN bytes at |out|. */
 void d9__gzip_end(struct d9__gzip *gz, uint8_t *out);
 
+/* What the trailer would say now, and going back to that after the output since was thrown away. */
+void d9__gzip_mark(const struct d9__gzip *gz, uint32_t *crc, uint32_t *total);
+void d9__gzip_rewind(struct d9__gzip *gz, uint32_t crc, uint32_t total);
+
 /* CRC-32 of |len| bytes behind data whose CRC-32 is |crc| (0 at first). */
 uint32_t d9__crc32(uint32_t crc, const uint8_t *data, size_t len);
 

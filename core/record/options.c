@@ -38,7 +38,7 @@ static const struct spec {
 	[D9__OPTION_COMPRESS] = { "DIAL9_COMPRESS", CHOICE, .max = 2, .words = packings },
 	[D9__OPTION_CLOCK] = { "DIAL9_CLOCK", CHOICE, .max = 2, .words = clocks },
 	[D9__OPTION_RING] = { "DIAL9_RING", CHOICE, .max = 4, .words = rings },
-	[D9__OPTION_RING_MB] = { "DIAL9_RING_MB", NUMBER, .min = 1, .max = 4096, .fallback = 32 },
+	[D9__OPTION_RING_MB] = { "DIAL9_RING_MB", NUMBER, .min = 1, .max = 128, .fallback = 32 },
 	[D9__OPTION_ROTATION_MS] = { "DIAL9_ROTATION_SECS", NUMBER, .scale = 1000, .min = 100,
 				     .max = YEAR_MS, .fallback = 60000 },
 	[D9__OPTION_MAX_TOTAL_BYTES] = { "DIAL9_MAX_DISK_USAGE_MB", NUMBER, .scale = MIB,

@@ -172,7 +172,7 @@ D9_API int d9_options_set_max_file_bytes(struct d9_options *options, uint64_t ma
 /** Whether directories of dead processes are removed.  Default: yes; DIAL9_GC_DEAD_NAMESPACES. */
 D9_API int d9_options_set_gc_dead_namespaces(struct d9_options *options, bool on);
 
-/** Size of the ring of recorded events, 1 to 4096 MiB.  Default: 32; DIAL9_RING_MB. */
+/** Size of the ring of recorded events, 1 to 128 MiB.  Default: 32; DIAL9_RING_MB. */
 D9_API int d9_options_set_ring_mb(struct d9_options *options, uint32_t ring_mb);
 
 /** Place of the ring.  Default: D9_RING_AUTO; DIAL9_RING=auto|shm|memfd|memory|disk. */

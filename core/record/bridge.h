@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bridge: keeps polls and parks of each worker alternating in the file where events were lost, by
+ * writing the missing ends and beginnings at the edges of the gap.
+ */
+
+#ifndef D9_RECORD_BRIDGE_H
+#define D9_RECORD_BRIDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/builder.h"
+#include "record/chunk.h"
+#include "record/slot.h"
+#include "record/walk.h"
+
+#define D9__BRIDGE_WORKERS 256
+
+/* In which state the file leaves a worker. */
+struct d9__bridge_worker {
+	enum d9__worker_state state; /* UNKNOWN: nothing in the file yet */
+	uint32_t tid;
+	uint64_t task;
+	uint64_t last_ns;
+	uint64_t cpu_ns; /* thread CPU time of its last park or unpark, as far as it was decoded */
+};
+
+/* Flush thread only. */
+struct d9__bridge {
+	struct d9__bridge_worker worker[D9__BRIDGE_WORKERS];
+};
+
+/* What the flush thread knows about the first events behind a gap. */
+struct d9__bridge_gap {
+	uint64_t to_ns;  /* time of the first event behind it */
+	uint64_t cpu_ns; /* of the first park or unpark behind it, 0 if none */
+	uint32_t tid;
+};
+
+/* A whole chunk was written: it ends in |exit| at |last_ns|. */
+void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *exit, uint32_t tid,
+		      uint64_t last_ns);
+
+/* An event was written; for prefixes, whose end state no header tells. */
+void d9__bridge_wrote_event(struct d9__bridge *bridge, const struct d9__frame *frame);
+
+/*
+ * Add to |out| what leads from the state in which the file leaves the worker to |entry|, where the
+ * events behind the gap begin.  An open poll ends at the gap's beginning even if the same task is
+ * polled behind it: nobody knows what happened between.
+ */
+void d9__bridge_gap(struct d9__bridge *bridge, const struct d9__entry_state *entry,
+		    const struct d9__bridge_gap *gap, struct d9__builder *out);
+
+#endif /* D9_RECORD_BRIDGE_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builder: a batch that the flush thread makes itself, in memory of its own. */
+
+#ifndef D9_RECORD_BUILDER_H
+#define D9_RECORD_BUILDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero is an empty builder.  One thread. */
+struct d9__builder {
+	uint8_t *data;
+	size_t len, capacity;
+	uint64_t time_base;
+	uint64_t first_ns, last_ns; /* of its events */
+	uint32_t events;
+	uint32_t n_defined;
+	uint16_t defined[32]; /* type ids whose schema is in the batch */
+	uint32_t n_names;
+	const char *names[16]; /* string i of its pool; static texts */
+	bool failed;          /* out of memory; the batch is useless until the next begin */
+};
+
+/* Forget what is in it and write a header. */
+void d9__builder_begin(struct d9__builder *b);
+void d9__builder_release(struct d9__builder *b);
+
+/* Append |len| raw bytes: whole frames. */
+void d9__builder_put(struct d9__builder *b, const void *bytes, size_t len);
+
+/*
+ * Begin an event, with its schema if that is new to the batch, and return the place of its
+ * fields, with room for |max_bytes|; NULL if out of memory.  d9__builder_end() with the first byte
+ * behind the fields completes it.
+ */
+uint8_t *d9__builder_event(struct d9__builder *b, uint16_t type_id, uint64_t ns, size_t max_bytes);
+void d9__builder_end(struct d9__builder *b, const uint8_t *end);
+
+/*
+ * The pool id of |text|, which must live as long as the batch; defined at its first use.  To be asked
+ * before the event that refers to it is begun.
+ */
+uint32_t d9__builder_name(struct d9__builder *b, const char *text);
+
+#endif /* D9_RECORD_BUILDER_H */

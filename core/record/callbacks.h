@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Callbacks: the thread on which the program's own functions run, with the program's descriptors.
+ * It exists only if the program registered any.
+ */
+
+#ifndef D9_RECORD_CALLBACKS_H
+#define D9_RECORD_CALLBACKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/options.h>
+#include <dial9/recorder.h>
+
+/* A segment that was sealed; counted references, freed with the last one. */
+struct d9_sealed_segment {
+	_Atomic(unsigned) references;
+	char *path;    /* NULL in memory */
+	uint8_t *data; /* NULL in a file */
+	uint64_t bytes, index, events, first_ns, last_ns;
+	bool complete;
+	struct d9_sealed_segment *next; /* of whichever list holds it */
+};
+
+void d9__sealed_segment_drop(struct d9_sealed_segment *segment);
+
+/* Start the thread if |options| names a callback.  0 or -errno.  Not from the flush thread. */
+int d9__callbacks_start(const struct d9_options *options);
+
+/*
+ * Run what waits, then end the thread.  False if |deadline_ns| (CLOCK_MONOTONIC) passed first; the
+ * thread then ends on its own.
+ */
+bool d9__callbacks_stop(uint64_t deadline_ns);
+
+/* Queue a line for the log; dropped if 64 wait.  |fmt| like printf.  Any thread. */
+void d9__log(enum d9_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Queue the news of |segment|; takes a reference of its own.  False if 64 wait or nobody listens. */
+bool d9__callbacks_announce(struct d9_sealed_segment *segment);
+
+/* Whether the caller is the callback thread. */
+bool d9__callbacks_inside(void);
+
+/* In a forked child: there is no thread, and what waited is the parent's. */
+void d9__callbacks_fork_child(void);
+
+#endif /* D9_RECORD_CALLBACKS_H */

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch may be taken whole, when its chunk is full, or as a published prefix while its thread
+ * goes on writing it (recorder.md, 3.6).  Per slot, batches leave in the order of their serials;
+ * a serial that does not follow the last one means that chunks were lost in between.
+ *
+ * Batches are written in groups of at most GROUP chunks: added to the writer, committed with one
+ * write, and only then released or unpinned.  If the commit fails, full chunks are lost (there is no
+ * way back into the queue), prefixes are not: their chunks are still open.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/encoder.h"
+#include "record/drain.h"
+#include "record/side_ring.h"
+
+#define GROUP      16
+#define GROUPS_MAX 20 /* per tick: about 50 ms of compression */
+#define PROCESS    D9__SLOT_COUNT
+
+int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
+		   _Atomic(uint64_t) *paused_overruns)
+{
+	drain->paused_overruns = paused_overruns;
+	drain->writer = writer;
+	drain->safe = drain->bridge = (struct d9__bridge){ 0 };
+	drain->safe_frames = 0;
+	drain->safe_segment = UINT64_MAX;
+	if (!drain->walker)
+		drain->walker = malloc(sizeof(*drain->walker));
+	/* A new trace knows nothing of what an older one said about a worker. */
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
+		drain->slot[i].gap = false;
+	return drain->walker ? 0 : -ENOMEM;
+}
+
+void d9__drain_release(struct d9__drain *drain)
+{
+	free(drain->walker);
+	drain->walker = NULL;
+	d9__builder_release(&drain->note);
+	d9__builder_release(&drain->rest);
+}
+
+/* ---- losses ---- */
+
+static uint64_t lost_now(int slot, enum d9__loss_cause cause)
+{
+	const struct d9__losses *losses = slot < 0 ? d9__ring.proc_losses : &d9__ring.losses[slot];
+
+	return atomic_load_explicit(&losses->cause[cause].events, memory_order_relaxed);
+}
+
+static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause, uint64_t events,
+		     uint64_t from_ns, uint64_t to_ns, uint64_t now_ns)
+{
+	const struct d9__drain_slot *st = &drain->slot[index];
+	uint32_t name = d9__builder_name(&drain->note, cause);
+	uint32_t tid = index == PROCESS ? 0 : d9__slot_tid(&d9__ring.slots[index]);
+	uint32_t worker = index == PROCESS || st->worker >= 254 ? 255 : st->worker;
+	uint8_t *p = d9__builder_event(&drain->note, D9__EVENT_LOSS, to_ns ? to_ns : now_ns,
+				       4 + 4 + 4 * D9__VARINT_MAX);
+
+	if (!p)
+		return;
+	p = d9__wire_put_u32(p, tid);
+	p = d9__varint_put(p, worker);
+	p = d9__wire_put_u32(p, name);
+	p = d9__varint_put(p, events);
+	p = d9__varint_put(p, from_ns);
+	d9__builder_end(&drain->note, d9__varint_put(p, to_ns));
+	d9__writer_lossy(drain->writer);
+}
+
+/* Add to the note what slot |index| lost and that was not written down yet. */
+static void note_losses(struct d9__drain *drain, uint32_t index, uint64_t now_ns)
+{
+	struct d9__drain_slot *st = &drain->slot[index];
+	int slot = index == PROCESS ? -1 : (int)index;
+
+	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+		uint64_t from_ns = 0, to_ns = 0, events;
+
+		if (lost_now(slot, (enum d9__loss_cause)cause) == st->lost[cause])
+			continue;
+		events = d9__loss_take(slot, (enum d9__loss_cause)cause, st->lost[cause], &from_ns,
+				       &to_ns);
+		st->lost[cause] += events;
+		if (events)
+			put_loss(drain, index, d9__loss_names[cause], events, from_ns, to_ns,
+				 now_ns);
+	}
+}
+
+void d9__drain_paused(struct d9__drain *drain)
+{
+	uint64_t more = 0;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		struct d9__drain_slot *st = &drain->slot[i];
+		uint64_t from_ns = 0, to_ns = 0, events;
+
+		if (lost_now((int)i, D9__LOSS_OVERRUN) == st->lost[D9__LOSS_OVERRUN])
+			continue;
+		events = d9__loss_take((int)i, D9__LOSS_OVERRUN, st->lost[D9__LOSS_OVERRUN],
+				       &from_ns, &to_ns);
+		st->lost[D9__LOSS_OVERRUN] += events;
+		more += events;
+		d9__loss_add((int)i, D9__LOSS_DISK, events, from_ns, to_ns);
+	}
+	atomic_fetch_add_explicit(drain->paused_overruns, more, memory_order_relaxed);
+}
+
+/* ---- the state of workers behind a gap ---- */
+
+struct peek {
+	uint32_t worker;
+	uint64_t cpu_ns;
+};
+
+/* The first park or unpark of the worker tells its CPU time. */
+static bool find_cpu_time(void *arg, const struct d9__frame *frame)
+{
+	struct peek *peek = arg;
+	const uint8_t *p = frame->values;
+
+	if (frame->tag != D9__WIRE_EVENT ||
+	    (frame->type_id != D9__EVENT_PARK && frame->type_id != D9__EVENT_UNPARK) ||
+	    d9__walk_varint(&p) != peek->worker)
+		return true;
+	p++; /* local_queue */
+	peek->cpu_ns = d9__walk_varint(&p);
+	return false;
+}
+
+static void note_gap(struct d9__drain *drain, const struct d9__batch *batch,
+		     const struct d9__entry_state *entry)
+{
+	struct peek peek = { entry->worker, 0 };
+	struct d9__bridge_gap gap = { .to_ns = batch->first_ns, .tid = batch->tid };
+
+	if (batch->taken_bytes)
+		gap.to_ns = drain->slot[batch->slot].prefix_ns;
+	d9__walk(drain->walker, batch->bytes, batch->len, find_cpu_time, &peek);
+	gap.cpu_ns = peek.cpu_ns;
+	d9__bridge_gap(&drain->bridge, entry, &gap, &drain->note);
+}
+
+struct follow {
+	struct d9__drain *drain;
+	struct d9__drain_slot *st;
+	uint64_t last_ns;
+};
+
+static bool follow_frame(void *arg, const struct d9__frame *frame)
+{
+	struct follow *follow = arg;
+	const uint8_t *p = frame->values;
+	uint64_t worker;
+
+	if (frame->tag != D9__WIRE_EVENT)
+		return true;
+	follow->last_ns = frame->ns;
+	if (frame->type_id > D9__EVENT_UNPARK)
+		return true;
+	d9__bridge_wrote_event(&follow->drain->bridge, frame);
+	worker = d9__walk_varint(&p);
+	if (worker < D9__BRIDGE_WORKERS) {
+		const struct d9__bridge_worker *w = &follow->drain->bridge.worker[worker];
+
+		follow->st->end = (struct d9__entry_state){ w->task, (uint32_t)worker, w->state };
+		follow->st->worker = (uint32_t)worker;
+	}
+	return true;
+}
+
+/* ---- taking batches ---- */
+
+/* Where |batch| begins: at its header's entry state, or where the prefix before it ended. */
+static struct d9__entry_state entry_of(const struct d9__drain_slot *st,
+				       const struct d9__batch *batch)
+{
+	return batch->taken_bytes ? st->end : batch->entry;
+}
+
+static bool follows(const struct d9__drain_slot *st, const struct d9__batch *batch)
+{
+	return batch->serial == st->serial + !st->partly;
+}
+
+static int add_batch(struct d9__drain *drain, const struct d9__batch *batch, uint64_t now_ns)
+{
+	uint32_t events = batch->events - batch->taken_events;
+	uint64_t first_ns = batch->taken_bytes ? 0 : batch->first_ns;
+	int err;
+
+	if (!batch->taken_bytes)
+		return d9__writer_add(drain->writer, batch->bytes, batch->len, first_ns,
+				      batch->last_ns, events, now_ns);
+	if (drain->writer->kind == D9_WRITER_NULL)
+		return 0;
+	err = d9__continuation(drain->walker, batch->bytes, batch->taken_bytes, batch->len,
+			       &drain->rest);
+	return err ? err : d9__writer_add(drain->writer, drain->rest.data, drain->rest.len,
+					  first_ns, batch->last_ns, events, now_ns);
+}
+
+/* Add |batch| and what has to stand before it; -errno: nothing of the group can be kept. */
+static int take(struct d9__drain *drain, struct d9__batch *batch, bool whole, uint64_t now_ns)
+{
+	struct d9__drain_slot *st = &drain->slot[batch->slot];
+	bool gap = st->gap || !follows(st, batch);
+	struct d9__entry_state entry = entry_of(st, batch);
+	int err = 0;
+
+	if (entry.worker != D9__WORKER_NONE)
+		st->worker = entry.worker;
+	d9__builder_begin(&drain->note);
+	if (gap) {
+		note_losses(drain, batch->slot, now_ns);
+		note_gap(drain, batch, &entry);
+		err = d9__writer_note(drain->writer, &drain->note, true, now_ns);
+	}
+	if (!err && batch->events > batch->taken_events)
+		err = add_batch(drain, batch, now_ns);
+	st->gap = false;
+	st->serial = batch->serial;
+	st->partly = !whole;
+	if (whole) {
+		st->end = batch->exit;
+		d9__bridge_wrote(&drain->bridge, &batch->exit, batch->tid, batch->last_ns);
+	} else {
+		struct follow follow = { drain, st, 0 };
+
+		if (!batch->taken_bytes)
+			st->end = entry;
+		d9__walk(drain->walker, batch->bytes, batch->len, follow_frame, &follow);
+		st->prefix_ns = follow.last_ns;
+	}
+	return err;
+}
+
+/* ---- groups ---- */
+
+struct group {
+	struct d9__batch batch[GROUP];
+	unsigned n;
+};
+
+static void keep_safe(struct d9__drain *drain)
+{
+	const struct d9__segment *seg = &drain->writer->seg;
+
+	/* Only ended frames of a zstd segment stay when it has to be cut. */
+	if (seg->open && seg->packer.kind == D9_COMPRESS_ZSTD &&
+	    drain->safe_segment == seg->index && drain->safe_frames == seg->packer.n_frames)
+		return;
+	if (seg->open && seg->packer.kind == D9_COMPRESS_ZSTD && seg->packer.frame.len &&
+	    drain->safe_segment == seg->index)
+		return;
+	drain->safe = drain->bridge;
+	drain->safe_frames = seg->packer.n_frames;
+	drain->safe_segment = seg->index;
+}
+
+static uint64_t events_of(const struct group *group)
+{
+	uint64_t events = 0;
+
+	for (unsigned i = 0; i < group->n; i++)
+		events += group->batch[i].events - group->batch[i].taken_events;
+	return events;
+}
+
+void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns)
+{
+	if (lost) {
+		/* They had been counted as written. */
+		atomic_fetch_sub_explicit(&drain->writer->counters->events, lost,
+					  memory_order_relaxed);
+		d9__loss_add(-1, D9__LOSS_DISK, lost, now_ns, now_ns);
+	}
+	drain->bridge = drain->safe;
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
+		drain->slot[i].gap = drain->slot[i].serial != 0;
+}
+
+static void count_written(struct d9__drain *drain, uint64_t events)
+{
+	atomic_fetch_add_explicit(&drain->writer->counters->events, events, memory_order_relaxed);
+}
+
+/* Write the group.  0, or -errno: it and whatever the segment lost with it was accounted. */
+static int commit(struct d9__drain *drain, struct group *group, bool whole, int err,
+		  uint64_t now_ns)
+{
+	uint64_t lost = 0, events = events_of(group);
+
+	if (err)
+		d9__writer_abandon(drain->writer, err, now_ns, &lost);
+	else
+		err = d9__writer_commit(drain->writer, now_ns, &lost);
+	if (!err) {
+		count_written(drain, events);
+		keep_safe(drain);
+		return 0;
+	}
+	for (unsigned i = 0; whole && i < group->n; i++) {
+		const struct d9__batch *b = &group->batch[i];
+
+		d9__loss_add((int)b->slot, D9__LOSS_DISK, b->events - b->taken_events, b->first_ns,
+			     b->last_ns);
+	}
+	d9__drain_wrote_off(drain, lost, now_ns);
+	return err;
+}
+
+bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (int groups = 0; groups < GROUPS_MAX; groups++) {
+		struct group group = { .n = 0 };
+		int err = 0;
+
+		while (group.n < GROUP && d9__chunk_pop_full(&group.batch[group.n])) {
+			group.n++;
+			if (!err)
+				err = take(drain, &group.batch[group.n - 1], true, now_ns);
+		}
+		if (!group.n)
+			break;
+		any = true;
+		err = commit(drain, &group, true, err, now_ns);
+		for (unsigned i = 0; i < group.n; i++)
+			d9__chunk_release(&group.batch[i]);
+		if (err)
+			break;
+	}
+	return any;
+}
+
+/* ---- prefixes ---- */
+
+static bool is_old(const struct d9__drain_slot *st, const struct d9__batch *batch, uint64_t now_ns,
+		   uint64_t age_ns)
+{
+	uint64_t since = st->partly && st->serial == batch->serial ? st->prefix_ns :
+								     batch->first_ns;
+
+	return since + age_ns <= now_ns;
+}
+
+static int commit_prefixes(struct d9__drain *drain, struct group *group, int err, uint64_t now_ns)
+{
+	if (!group->n)
+		return 0;
+	err = commit(drain, group, false, err, now_ns);
+	for (unsigned i = 0; i < group->n; i++) {
+		if (err) {
+			/* Nothing of it is in the file: the next taker begins where this one did. */
+			struct d9__drain_slot *st = &drain->slot[group->batch[i].slot];
+
+			st->partly = group->batch[i].taken_bytes != 0;
+			if (!st->partly)
+				st->serial--;
+		}
+		d9__chunk_unpin(&group->batch[i], !err);
+	}
+	group->n = 0;
+	return err;
+}
+
+void d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns)
+{
+	struct group group = { .n = 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < d9__slot_high() && !err; i++) {
+		struct d9__batch *batch = &group.batch[group.n];
+		const struct d9__drain_slot *st = &drain->slot[i];
+
+		if (!d9__chunk_pin_open(i, batch))
+			continue;
+		/* I4: a chunk between the last one and this one still waits in |full|. */
+		if (!is_old(st, batch, now_ns, age_ns) ||
+		    (!follows(st, batch) && d9__chunk_full_count())) {
+			d9__chunk_unpin(batch, false);
+			continue;
+		}
+		group.n++;
+		err = take(drain, batch, false, now_ns);
+		if (err || group.n == GROUP)
+			err = commit_prefixes(drain, &group, err, now_ns);
+	}
+	if (!err)
+		commit_prefixes(drain, &group, 0, now_ns);
+}
+
+/* ---- side rings ---- */
+
+void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns)
+{
+	struct d9__side_record record;
+	uint64_t lost;
+	int err;
+
+	d9__builder_begin(&drain->note);
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) &&
+		       d9__side_take(i, &record)) {
+			uint8_t *p = d9__builder_event(&drain->note, (uint16_t)record.type_id,
+						       record.ns, record.len);
+
+			if (p)
+				d9__builder_end(&drain->note, d9__wire_put_bytes(p, record.payload,
+										 record.len));
+		}
+	}
+	if (!drain->note.events)
+		return;
+	err = d9__writer_add(drain->writer, drain->note.data, drain->note.len,
+			     drain->note.first_ns, drain->note.last_ns, drain->note.events, now_ns);
+	if (err)
+		d9__writer_abandon(drain->writer, err, now_ns, &lost);
+	else
+		err = d9__writer_commit(drain->writer, now_ns, &lost);
+	if (!err) {
+		count_written(drain, drain->note.events);
+		return;
+	}
+	d9__loss_add(-1, D9__LOSS_DISK, drain->note.events, now_ns, now_ns);
+	d9__drain_wrote_off(drain, lost, now_ns);
+}
+
+void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns)
+{
+	uint64_t lost;
+	int err;
+
+	d9__builder_begin(&drain->note);
+	for (uint32_t i = 0; i < d9__slot_high(); i++)
+		note_losses(drain, i, now_ns);
+	note_losses(drain, PROCESS, now_ns);
+	err = d9__writer_note(drain->writer, &drain->note, true, now_ns);
+	if (!err)
+		return;
+	d9__writer_abandon(drain->writer, err, now_ns, &lost);
+	d9__drain_wrote_off(drain, lost, now_ns);
+}
+
+/* ---- the rest ---- */
+
+bool d9__drain_activity(struct d9__drain *drain, uint32_t own)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		const struct d9__slot *slot = &d9__ring.slots[i];
+		/* Events and serial: both grow, so the sum tells. */
+		uint64_t now = (atomic_load_explicit(&slot->open, memory_order_relaxed) >> 32 << 20) +
+			       (atomic_load_explicit(&slot->published, memory_order_relaxed) >> 32);
+
+		if (now != drain->slot[i].activity && i != own)
+			any = true;
+		drain->slot[i].activity = now;
+	}
+	return any;
+}
+
+void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns)
+{
+	struct d9__batch batch;
+
+	(void)now_ns;
+	while (d9__chunk_pop_full(&batch)) {
+		d9__loss_add((int)batch.slot, D9__LOSS_DISK, batch.events - batch.taken_events,
+			     batch.first_ns, batch.last_ns);
+		drain->slot[batch.slot].serial = batch.serial;
+		drain->slot[batch.slot].partly = false;
+		drain->slot[batch.slot].gap = true;
+		d9__chunk_release(&batch);
+	}
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Drain: takes batches out of the ring, in order, and gives them to the writer; accounts losses. */
+
+#ifndef D9_RECORD_DRAIN_H
+#define D9_RECORD_DRAIN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/bridge.h"
+#include "record/chunk.h"
+#include "record/walk.h"
+#include "record/writer.h"
+
+/* How far the file is with one slot.  Lives as long as the ring: recorders come and go. */
+struct d9__drain_slot {
+	uint32_t serial;  /* of the chunk that was taken last, 0 = none */
+	bool partly;      /* of that one, only a prefix was taken */
+	bool gap;         /* what was taken last is lost */
+	uint64_t prefix_ns; /* when the last prefix was taken */
+	uint64_t activity;  /* published word and serial at the last look */
+	struct d9__entry_state end; /* in which the taken part leaves the worker */
+	uint32_t worker;            /* last seen in the slot, for losses */
+	uint64_t lost[D9__LOSS_CAUSES]; /* already written down */
+};
+
+/* Flush thread only. */
+struct d9__drain {
+	struct d9__writer *writer;
+	struct d9__walker *walker;
+	struct d9__builder note, rest;
+	struct d9__bridge bridge;
+	struct d9__bridge safe; /* |bridge| as of what is safely in the file */
+	size_t safe_frames;
+	uint64_t safe_segment;
+	/* Slots, then one for the process. */
+	struct d9__drain_slot slot[D9__SLOT_COUNT + 1];
+	_Atomic(uint64_t) *paused_overruns; /* while nothing could be written: the disk's fault */
+};
+
+/* 0 or -ENOMEM.  Keeps what is known about the slots. */
+int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
+		   _Atomic(uint64_t) *paused_overruns);
+void d9__drain_release(struct d9__drain *drain);
+
+/* Write all full chunks.  True if there were any.  Stops when the writer fails. */
+bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns);
+
+/*
+ * Write the published prefixes of open chunks that hold something older than |age_ns|; 0: all.
+ */
+void d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns);
+
+/* Write what signal handlers left in side rings. */
+void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns);
+
+/* Write down losses that no gap has told yet. */
+void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns);
+
+/* The writer has been paused: overruns since the last call are the disk's. */
+void d9__drain_paused(struct d9__drain *drain);
+
+/* Whether any slot but |own| published something since the last call. */
+bool d9__drain_activity(struct d9__drain *drain, uint32_t own);
+
+/* Count as lost everything that is still full: nothing can be written any more. */
+void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns);
+
+/* The writer lost |lost| events of earlier commits. */
+void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns);
+
+#endif /* D9_RECORD_DRAIN_H */

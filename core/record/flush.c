@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One tick: anchor; full chunks; once a second prefixes of quiet threads, losses, health; side
+ * rings; sources; metadata and modules that changed; rotation; control words.
+ *
+ * The period is 10 ms while events flow.  After a second without any, sources rest and nothing is
+ * written, health included: a process at rest is woken once a second and touches no disk.  The
+ * first events after that are noticed at the next tick, or as soon as half of the ring is full.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/chunk.h"
+#include "record/clock.h"
+#include "record/drain.h"
+#include "record/flush.h"
+#include "record/gate.h"
+#include "record/health.h"
+#include "record/metadata.h"
+#include "record/options.h"
+#include "record/ring_file.h"
+#include "record/slot.h"
+#include "record/source.h"
+#include "record/thread.h"
+
+#define MS_NS        UINT64_C(1000000)
+#define SECOND_NS    UINT64_C(1000000000)
+#define PERIOD_MIN   (10 * MS_NS)
+#define PERIOD_MAX   SECOND_NS
+#define REST_AFTER   SECOND_NS
+#define STACK_BYTES  (256u << 10)
+#define FD_ABOVE     200 /* ours, where the descriptor table is shared with the program */
+#define SPARE_CHUNKS 4
+#define DISABLED_OWN UINT32_MAX
+
+struct d9__flush d9__flush = { .state = D9_RECORDER_STOPPED };
+
+/* Flush thread only. */
+static struct {
+	struct d9__writer writer;
+	struct d9__drain drain;
+	struct d9__builder note;
+	bool own_table; /* our descriptors are not the program's */
+	int state;
+	uint64_t active_ns; /* when events were seen last */
+	uint64_t second_ns; /* when the once-a-second work was done last */
+	unsigned seconds;
+	uint64_t period_ns;
+	uint64_t source_ns; /* when the next source is due */
+} self;
+
+static _Atomic(int) sleeping; /* exchange: at most one wake-up per sleep */
+
+/* ---- waiting ---- */
+
+static long futex(_Atomic(uint32_t) *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+void d9__flush_wake(void)
+{
+	int saved = errno;
+
+	if (!d9__ring.base)
+		return;
+	atomic_fetch_add_explicit(&d9__ring.control->futex, 1, memory_order_release);
+	futex(&d9__ring.control->futex, FUTEX_WAKE, 1, NULL);
+	errno = saved;
+}
+
+/* From threads that seal chunks: once per sleep is enough. */
+static void wake_once(void)
+{
+	if (atomic_exchange_explicit(&sleeping, 0, memory_order_acq_rel))
+		d9__flush_wake();
+}
+
+static void sleep_until_due(uint32_t seen)
+{
+	uint64_t now = d9__clock_mono_ns(), wait = self.period_ns;
+	struct timespec timeout;
+
+	if (self.source_ns < now + wait)
+		wait = self.source_ns > now ? self.source_ns - now : 0;
+	if (wait < MS_NS)
+		wait = MS_NS;
+	timeout = (struct timespec){ (time_t)(wait / SECOND_NS), (long)(wait % SECOND_NS) };
+	atomic_store_explicit(&sleeping, 1, memory_order_release);
+	futex(&d9__ring.control->futex, FUTEX_WAIT, seen, &timeout);
+	atomic_store_explicit(&sleeping, 0, memory_order_release);
+}
+
+/* ---- manners ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0 /* else their reports need descriptor 2 */
+#endif
+
+/* Before Linux 5.9: one by one. */
+static void close_each_from(int first)
+{
+	DIR *dir = opendir("/proc/thread-self/fd");
+
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		int fd = atoi(e->d_name);
+
+		if (e->d_name[0] != '.' && fd >= first && fd != dirfd(dir))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void close_from(int first)
+{
+#ifdef HAVE_CLOSE_RANGE
+	if (!close_range((unsigned)first, ~0u, 0))
+		return;
+#endif
+	close_each_from(first);
+}
+
+static void null_standard_descriptors(void)
+{
+	for (int fd = 0; fd < 3 && !SANITIZED; fd++) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		if (null >= 0 && null != fd) {
+			dup2(null, fd);
+			close(null);
+		}
+	}
+}
+
+/*
+ * A descriptor table of our own: neither side sees the other's descriptors.  Where that is
+ * refused, the ring's goes to a high number at least.
+ */
+static void take_descriptors(void)
+{
+	int ring = d9__ring.fd, moved = -1;
+
+	d9__flush.ring_fd = ring;
+	self.own_table = !unshare(CLONE_FILES);
+	if (self.own_table) {
+		if (ring >= 0)
+			moved = ring == 3 ? 3 : dup2(ring, 3);
+		if (!SANITIZED)
+			close_range(0, 2, 0);
+		close_from(moved == 3 ? 4 : 3);
+		null_standard_descriptors();
+		if (moved >= 0)
+			fcntl(moved, F_SETFD, FD_CLOEXEC);
+	} else if (ring >= 0) {
+		moved = fcntl(ring, F_DUPFD_CLOEXEC, FD_ABOVE);
+	}
+	if (moved < 0) {
+		d9__flush.ring_fd = -1;
+		return;
+	}
+	d9__ring_adopt_fd(moved);
+	/* Held for as long as we live: recovery takes a ring whose lock is free for a dead one. */
+	flock(moved, LOCK_EX | LOCK_NB);
+}
+
+static void mind_manners(void)
+{
+	take_descriptors();
+	/* release: the ring's descriptor in the program's table is not needed any more */
+	atomic_store_explicit(&d9__flush.moved, 1, memory_order_release);
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+}
+
+/* ---- state ---- */
+
+static void set_state(int state)
+{
+	self.state = state;
+	atomic_store_explicit(&d9__flush.state, state, memory_order_release);
+}
+
+static void update_state(void)
+{
+	bool on = d9__gate_bits() != 0;
+
+	set_state(self.writer.retry_ns ? D9_RECORDER_PAUSED :
+		  on ? D9_RECORDER_RECORDING : D9_RECORDER_DISABLED);
+}
+
+static void open_directory(void)
+{
+	int err = d9__writer_open(&self.writer, d9__flush.trace_dir, d9__clock_real_ns() / MS_NS);
+
+	if (!err && self.writer.has_dir) {
+		memcpy(d9__flush.boot_id, self.writer.ns.boot_id, sizeof(d9__flush.boot_id));
+		d9__metadata_set("boot_id", d9__flush.boot_id);
+	}
+	set_state(err ? D9_RECORDER_PAUSED : D9_RECORDER_RECORDING);
+	/* release: the boot id is read after it */
+	atomic_store_explicit(&d9__flush.open_result, err, memory_order_release);
+}
+
+static bool wants_directory(void)
+{
+	return self.writer.kind == D9_WRITER_ROTATING || self.writer.kind == D9_WRITER_SINGLE;
+}
+
+/* Whether there is a place to write to; tries to make one when that is due. */
+static bool have_place(uint64_t now_ns)
+{
+	if (wants_directory() && !self.writer.has_dir) {
+		if (self.writer.retry_ns > now_ns)
+			return false;
+		open_directory();
+		if (!self.writer.has_dir) {
+			uint64_t lost;
+
+			self.writer.seg.failed_op = "open";
+			d9__writer_abandon(&self.writer,
+					   atomic_load_explicit(&d9__flush.open_result,
+								memory_order_relaxed),
+					   now_ns, &lost);
+			return false;
+		}
+		self.writer.retry_ns = 0;
+	}
+	return d9__writer_ready(&self.writer, now_ns);
+}
+
+/* ---- a tick ---- */
+
+/* Everything that was published so far reaches the file. */
+static void drain_all(uint64_t now_ns)
+{
+	d9__drain_full(&self.drain, now_ns);
+	d9__drain_prefixes(&self.drain, now_ns, 0);
+	d9__drain_side_rings(&self.drain, now_ns);
+	d9__drain_losses(&self.drain, now_ns);
+}
+
+static void commit(uint64_t now_ns)
+{
+	uint64_t lost;
+
+	if (d9__writer_commit(&self.writer, now_ns, &lost))
+		d9__drain_wrote_off(&self.drain, lost, now_ns);
+}
+
+static void rotate(uint64_t now_ns)
+{
+	uint64_t lost;
+
+	drain_all(now_ns);
+	commit(now_ns);
+	if (d9__writer_rotate(&self.writer, now_ns, &lost))
+		d9__drain_wrote_off(&self.drain, lost, now_ns);
+}
+
+static void follow_control_words(uint64_t now_ns)
+{
+	struct d9__ring_control *control = d9__ring.control;
+	uint32_t wanted = atomic_load_explicit(&control->wanted, memory_order_acquire);
+	uint32_t rotates = atomic_load_explicit(&control->rotate_requested, memory_order_acquire);
+	uint32_t dumps = atomic_load_explicit(&control->dump_requested, memory_order_acquire);
+
+	if (wanted != atomic_load_explicit(&control->wanted_done, memory_order_relaxed)) {
+		if (wanted == 1)
+			d9__gate_set(d9__flush.gate_bits);
+		else if (wanted == 2)
+			d9__gate_set(0);
+		atomic_store_explicit(&control->wanted_done, wanted, memory_order_release);
+	}
+	if (rotates != atomic_load_explicit(&control->rotate_done, memory_order_relaxed)) {
+		if (have_place(now_ns))
+			rotate(now_ns);
+		atomic_store_explicit(&control->rotate_done, rotates, memory_order_release);
+		futex(&control->rotate_done, FUTEX_WAKE, INT32_MAX, NULL);
+	}
+	if (dumps != atomic_load_explicit(&control->dump_done, memory_order_relaxed)) {
+		atomic_store_explicit(&control->dump_error, ENOTSUP, memory_order_relaxed);
+		atomic_store_explicit(&control->dump_done, dumps, memory_order_release);
+	}
+}
+
+static void once_a_second(uint64_t now_ns, bool active)
+{
+	if (now_ns - self.second_ns < SECOND_NS)
+		return;
+	self.second_ns = now_ns;
+	d9__drain_prefixes(&self.drain, now_ns, active ? SECOND_NS : 0);
+	d9__drain_losses(&self.drain, now_ns);
+	if (++self.seconds % 10 == 0)
+		d9__slot_reclaim_dead(now_ns);
+	if (active && d9__gate_bits()) {
+		d9__health_event(&self.note, &self.writer, self.state, now_ns);
+		if (d9__writer_note(&self.writer, &self.note, false, now_ns))
+			self.writer.seg.complete = false;
+	}
+}
+
+/* Sources speak while the program does, and once more when it falls silent. */
+static void run_sources(uint64_t now_ns, bool active)
+{
+	struct d9__slot *slot;
+
+	self.source_ns = UINT64_MAX;
+	if (!active || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
+		return;
+	slot = d9__slot_self();
+	if (slot)
+		self.source_ns = d9__sources_run(slot, now_ns);
+}
+
+static void choose_period(uint64_t now_ns, bool worked)
+{
+	if (worked || now_ns - self.active_ns < REST_AFTER)
+		self.period_ns = PERIOD_MIN;
+	else if (self.period_ns < PERIOD_MAX)
+		self.period_ns = self.period_ns * 2 < PERIOD_MAX ? self.period_ns * 2 : PERIOD_MAX;
+}
+
+static uint32_t own_slot(void)
+{
+	struct d9__slot *slot = d9__slot_tls;
+
+	return (uintptr_t)slot < D9__SLOT_SENTINELS ? DISABLED_OWN : d9__slot_index(slot);
+}
+
+/* True if the ring was not emptied and another tick should follow at once. */
+static bool tick(void)
+{
+	uint64_t now_ns;
+	bool active, worked = false;
+
+	d9__clock_tick(NULL);
+	now_ns = d9__clock_mono_ns();
+	if (d9__drain_activity(&self.drain, own_slot()))
+		self.active_ns = now_ns;
+	active = now_ns - self.active_ns < REST_AFTER;
+	run_sources(now_ns, active);
+	while (d9__ring_grow() == 1)
+		;
+	d9__slot_seal_idle(SPARE_CHUNKS);
+	/* A process that records nothing makes no directory. */
+	if (d9__flush.start_disabled && !d9__gate_bits()) {
+		follow_control_words(now_ns);
+	} else if (have_place(now_ns)) {
+		d9__flush.start_disabled = false;
+		worked = d9__drain_full(&self.drain, now_ns);
+		d9__drain_side_rings(&self.drain, now_ns);
+		once_a_second(now_ns, active);
+		d9__writer_refresh(&self.writer, now_ns);
+		commit(now_ns);
+		if (d9__writer_aged(&self.writer, now_ns))
+			rotate(now_ns);
+		follow_control_words(now_ns);
+	} else {
+		d9__drain_paused(&self.drain);
+		follow_control_words(now_ns);
+	}
+	d9__ticks_run();
+	update_state();
+	d9__writer_publish(&self.writer);
+	d9__health_publish(&self.writer, self.state, now_ns);
+	choose_period(now_ns, worked);
+	return worked && d9__chunk_full_count() >= 16 && !self.writer.retry_ns;
+}
+
+/* ---- the end ---- */
+
+static void finish(void)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	set_state(D9_RECORDER_STOPPING);
+	/* The last sample of every source, then what all threads published. */
+	d9__slot_give_back();
+	if (have_place(now_ns) ||
+	    (self.writer.has_dir && (self.writer.retry_ns = now_ns, have_place(now_ns)))) {
+		while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
+			;
+		if (!self.writer.retry_ns)
+			drain_all(now_ns);
+	}
+	if (self.writer.retry_ns)
+		d9__drain_give_up(&self.drain, now_ns);
+	d9__writer_close(&self.writer, now_ns);
+	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
+	d9__drain_release(&self.drain);
+	d9__builder_release(&self.note);
+	d9__ring_unlink();
+}
+
+static void *flush_main(void *arg)
+{
+	bool again = false;
+
+	(void)arg;
+	mind_manners();
+	self.period_ns = PERIOD_MIN;
+	self.active_ns = self.second_ns = d9__clock_mono_ns();
+	self.source_ns = UINT64_MAX;
+	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
+	if (!d9__flush.start_disabled)
+		open_directory();
+	if (d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns))
+		atomic_store_explicit(&d9__flush.open_result, -ENOMEM, memory_order_release);
+	update_state();
+	d9__health_publish(&self.writer, self.state, self.second_ns);
+	while (!atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
+		uint32_t seen = atomic_load_explicit(&d9__ring.control->futex,
+						     memory_order_acquire);
+
+		if (!again && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
+			sleep_until_due(seen);
+		again = tick();
+	}
+	finish();
+	set_state(D9_RECORDER_STOPPED);
+	/* release: pairs with the acquire of whoever waits for our end */
+	atomic_store_explicit(&d9__flush.ended, 1, memory_order_release);
+	syscall(SYS_futex, &d9__flush.ended, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	return NULL;
+}
+
+int d9__flush_start(pthread_t *thread)
+{
+	const struct timespec pause = { 0, 20000 };
+	int err;
+
+	d9__chunk_set_waker(wake_once);
+	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
+	err = d9__thread_start(thread, "dial9-flush", flush_main, SANITIZED ? 0 : STACK_BYTES);
+	/* A few system calls on the other thread; the program must not see a descriptor of ours. */
+	while (!err && !atomic_load_explicit(&d9__flush.moved, memory_order_acquire))
+		nanosleep(&pause, NULL);
+	if (!err && d9__flush.ring_fd >= 0)
+		close(d9__flush.ring_fd);
+	return err;
+}
+
+void d9__flush_fork_child(void)
+{
+	/* A table of our own was never the child's; a shared one is now. */
+	if (!self.own_table) {
+		if (self.writer.seg.open && self.writer.seg.fd >= 0)
+			close(self.writer.seg.fd);
+		if (self.writer.has_dir) {
+			close(self.writer.ns.lock_fd);
+			close(self.writer.ns.dir_fd);
+			close(self.writer.ns.parent_fd);
+		}
+	}
+	/* What the parent's thread had allocated is in an unknown state: forgotten, not freed. */
+	memset(&self, 0, sizeof(self));
+	atomic_store_explicit(&sleeping, 0, memory_order_relaxed);
+	memset(&d9__flush, 0, sizeof(d9__flush));
+	atomic_store_explicit(&d9__flush.state, D9_RECORDER_STOPPED, memory_order_relaxed);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flush: the background thread that empties the ring. */
+
+#ifndef D9_RECORD_FLUSH_H
+#define D9_RECORD_FLUSH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/options.h>
+#include <dial9/recorder.h>
+
+#include "record/namespace.h"
+#include "record/writer.h"
+
+/* One per process, reused by every start.  Fields without a note: set before the thread starts. */
+struct d9__flush {
+	const struct d9_options *options; /* unchanged while the thread runs */
+	char trace_dir[PATH_MAX];         /* absolute */
+	char boot_id[D9__BOOT_ID_MAX];    /* the wish; then, before |opened|, what it became */
+	uint32_t gate_bits;               /* when on */
+	bool start_disabled;
+
+	/* Flush thread writes, others read (relaxed unless noted). */
+	_Atomic(int) state; /* enum d9_recorder_state */
+	_Atomic(int) open_result; /* of the trace directory; 1: not tried yet */
+	_Atomic(int) moved; /* release: to a descriptor table of its own */
+	int ring_fd; /* before |moved|: what the ring's descriptor was, -1 if it still is */
+	_Atomic(int) ended; /* release: all else is written; a futex */
+	struct d9__writer_counters counters;
+	_Atomic(uint64_t) paused_overruns;
+
+	/* Others write, flush thread reads. */
+	_Atomic(int) stop;          /* a request to end */
+	_Atomic(uint64_t) give_up_ns; /* with |stop|: no retries after this */
+};
+
+extern struct d9__flush d9__flush;
+
+/* Start the thread.  The ring exists.  0 or -errno. */
+int d9__flush_start(pthread_t *thread);
+
+/* Make the thread look at requests and control words now.  Async-signal-safe, keeps errno. */
+void d9__flush_wake(void);
+
+/* In a forked child: there is no thread; the parent's descriptors, if shared, are closed. */
+void d9__flush_fork_child(void);
+
+#endif /* D9_RECORD_FLUSH_H */

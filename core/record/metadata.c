@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/encoder.h"
+#include "record/event_types.h"
+#include "record/metadata.h"
+
+#define PAIRS_MAX 1024
+
+struct pair {
+	char *key, *value;
+	size_t key_len, value_len;
+};
+
+/* Protects the table; the generation is read without it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pair *pairs; /* sorted by key */
+static size_t n_pairs, capacity;
+static _Atomic(uint32_t) generation;
+
+/* Where |key| is or belongs. */
+static size_t place_of(const char *key, bool *found)
+{
+	size_t low = 0, high = n_pairs;
+
+	*found = false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(pairs[middle].key, key);
+
+		if (!order) {
+			*found = true;
+			return middle;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int insert_locked(size_t at, const char *key, char *value)
+{
+	struct pair pair = { strdup(key), value, strlen(key), strlen(value) };
+
+	if (!pair.key)
+		return -ENOMEM;
+	if (n_pairs == capacity) {
+		size_t more = capacity ? capacity * 2 : 32;
+		struct pair *grown = reallocarray(pairs, more, sizeof(*grown));
+
+		if (!grown) {
+			free(pair.key);
+			return -ENOMEM;
+		}
+		pairs = grown;
+		capacity = more;
+	}
+	memmove(&pairs[at + 1], &pairs[at], (n_pairs - at) * sizeof(*pairs));
+	pairs[at] = pair;
+	n_pairs++;
+	return 0;
+}
+
+static void remove_locked(size_t at)
+{
+	free(pairs[at].key);
+	free(pairs[at].value);
+	n_pairs--;
+	memmove(&pairs[at], &pairs[at + 1], (n_pairs - at) * sizeof(*pairs));
+}
+
+/* 1 if the table changed, 0 if not, -errno.  Takes |value| over if it succeeds with 1. */
+static int set_locked(const char *key, char *value)
+{
+	bool found;
+	size_t at = place_of(key, &found);
+	int err;
+
+	if (!value) {
+		if (found)
+			remove_locked(at);
+		return found;
+	}
+	if (found && !strcmp(pairs[at].value, value))
+		return 0;
+	if (found) {
+		free(pairs[at].value);
+		pairs[at].value = value;
+		pairs[at].value_len = strlen(value);
+		return 1;
+	}
+	if (n_pairs == PAIRS_MAX)
+		return -ENOSPC;
+	err = insert_locked(at, key, value);
+	return err ? err : 1;
+}
+
+int d9__metadata_set(const char *key, const char *value)
+{
+	char *copy = NULL;
+	int changed;
+
+	if (!key || !*key || strlen(key) > 255 || (value && strlen(value) > 65535))
+		return -EINVAL;
+	if (value && !(copy = strdup(value)))
+		return -ENOMEM;
+	pthread_mutex_lock(&lock);
+	changed = set_locked(key, copy);
+	pthread_mutex_unlock(&lock);
+	if (changed == 1)
+		atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+	else
+		free(copy);
+	return changed < 0 ? changed : 0;
+}
+
+uint32_t d9__metadata_generation(void)
+{
+	return atomic_load_explicit(&generation, memory_order_acquire);
+}
+
+static uint8_t *put_pair(uint8_t *p, const char *key, size_t key_len, const char *value,
+			 size_t value_len)
+{
+	return d9__wire_put_text(d9__wire_put_text(p, key, key_len), value, value_len);
+}
+
+void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *complete)
+{
+	static const char key[] = "segment.complete";
+	size_t size = 4 + 8 + sizeof(key) + 8;
+	uint8_t *p;
+
+	d9__builder_begin(out);
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_pairs; i++)
+		size += 8 + pairs[i].key_len + pairs[i].value_len;
+	p = d9__builder_event(out, D9__EVENT_SEGMENT_METADATA, ns, size);
+	if (p) {
+		p = d9__wire_put_u32(p, (uint32_t)n_pairs + (complete != NULL));
+		for (size_t i = 0; i < n_pairs; i++)
+			p = put_pair(p, pairs[i].key, pairs[i].key_len, pairs[i].value,
+				     pairs[i].value_len);
+		if (complete)
+			p = put_pair(p, key, sizeof(key) - 1, complete, strlen(complete));
+		d9__builder_end(out, p);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void d9__metadata_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void d9__metadata_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metadata: facts about the process and the segment, as key and value. */
+
+#ifndef D9_RECORD_METADATA_H
+#define D9_RECORD_METADATA_H
+
+#include <stdint.h>
+
+#include <dial9/export.h>
+
+#include "record/builder.h"
+
+/*
+ * Set |key| to |value|, both copied; NULL removes it.  Written when it changed, and at the beginning
+ * and end of every segment.  0, -EINVAL (empty key, key over 255 or value over 65535 bytes), -ENOSPC
+ * (1024 keys), -ENOMEM.  Any thread; takes a mutex, so not from hooks under a loop's lock.
+ */
+D9_API int d9__metadata_set(const char *key, const char *value);
+
+/* Changes with every d9__metadata_set() that changed anything. */
+uint32_t d9__metadata_generation(void);
+
+/*
+ * Make |out| a batch with one SegmentMetadataEvent at |ns|.  |complete| is the value of
+ * `segment.complete`, NULL for none.
+ */
+void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *complete);
+
+/* The atfork handler's three. */
+void d9__metadata_fork_prepare(void);
+void d9__metadata_fork_done(void);
+
+#endif /* D9_RECORD_METADATA_H */

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/modules.h"
+
+/*
+ * Protects everything below.  Never held while the loader is asked: a caller may itself stand in
+ * dl_iterate_phdr(), with the loader's lock held.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct d9__module *modules;
+static size_t n_modules, capacity;
+static unsigned long long adds, subs; /* the loader's counters at the last scan */
+
+/* What one walk through the loader's list found. */
+struct scan {
+	struct d9__module *found;
+	size_t n, capacity;
+	unsigned long long adds, subs;
+	bool unless_changed; /* stop if the counters are those of the last scan */
+	bool counted, unchanged, failed;
+};
+
+/* The loader gives the main program no name, and the vDSO none that is a file's. */
+static const char *name_of(const struct dl_phdr_info *info, char *buf, size_t size)
+{
+	ssize_t n;
+
+	if (info->dlpi_name && info->dlpi_name[0])
+		return info->dlpi_name;
+	n = readlink("/proc/self/exe", buf, size - 1);
+	if (n <= 0)
+		return "";
+	buf[n] = '\0';
+	return buf;
+}
+
+static void take_build_id(struct d9__module *module, const uint8_t *note, size_t len)
+{
+	while (len >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *head = (const ElfW(Nhdr) *)(const void *)note;
+		size_t name = (head->n_namesz + 3u) & ~3u, desc = (head->n_descsz + 3u) & ~3u;
+
+		if (name > len - sizeof(*head) || desc > len - sizeof(*head) - name)
+			return;
+		note += sizeof(*head);
+		if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4 &&
+		    !memcmp(note, "GNU", 4)) {
+			module->build_id_len = head->n_descsz < D9__BUILD_ID_MAX ?
+						       (uint8_t)head->n_descsz : D9__BUILD_ID_MAX;
+			memcpy(module->build_id, note + name, module->build_id_len);
+			return;
+		}
+		note += name + desc;
+		len -= sizeof(*head) + name + desc;
+	}
+}
+
+static void take_headers(struct d9__module *module, const struct dl_phdr_info *info)
+{
+	module->base = info->dlpi_addr;
+	module->start = UINTPTR_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type == PT_LOAD) {
+			if (start < module->start)
+				module->start = start;
+			if (start + ph->p_memsz > module->end)
+				module->end = start + ph->p_memsz;
+		} else if (ph->p_type == PT_NOTE) {
+			take_build_id(module, (const uint8_t *)start, ph->p_memsz);
+		}
+	}
+}
+
+static bool append(struct d9__module **list, size_t *n, size_t *cap,
+		   const struct d9__module *module)
+{
+	if (*n == *cap) {
+		size_t more = *cap ? *cap * 2 : 32;
+		struct d9__module *grown = reallocarray(*list, more, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		*list = grown;
+		*cap = more;
+	}
+	(*list)[(*n)++] = *module;
+	return true;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct d9__module module = { .loaded = true };
+	struct scan *scan = arg;
+	char buf[PATH_MAX];
+
+	(void)size;
+	if (!scan->counted) {
+		scan->unchanged = scan->unless_changed && info->dlpi_adds == scan->adds &&
+				  info->dlpi_subs == scan->subs;
+		if (scan->unchanged)
+			return 1;
+		scan->adds = info->dlpi_adds;
+		scan->subs = info->dlpi_subs;
+		scan->counted = true;
+	}
+	take_headers(&module, info);
+	if (module.start >= module.end)
+		return 0;
+	module.path = strdup(name_of(info, buf, sizeof(buf)));
+	if (!module.path || !append(&scan->found, &scan->n, &scan->capacity, &module)) {
+		free(module.path);
+		scan->failed = true;
+	}
+	return scan->failed;
+}
+
+static struct d9__module *find_same(const struct d9__module *module)
+{
+	for (size_t i = 0; i < n_modules; i++)
+		if (modules[i].loaded && modules[i].base == module->base &&
+		    modules[i].start == module->start && modules[i].end == module->end &&
+		    modules[i].build_id_len == module->build_id_len &&
+		    !memcmp(modules[i].build_id, module->build_id, module->build_id_len))
+			return &modules[i];
+	return NULL;
+}
+
+/* Bring the table to what |scan| found; takes the paths of |scan| over. */
+static int merge_locked(struct scan *scan)
+{
+	int changed = 0;
+
+	for (size_t i = 0; i < n_modules; i++)
+		modules[i].met = false;
+	for (size_t i = 0; i < scan->n; i++) {
+		struct d9__module *same = find_same(&scan->found[i]);
+
+		if (same) {
+			same->met = true;
+			continue;
+		}
+		scan->found[i].met = true;
+		if (!append(&modules, &n_modules, &capacity, &scan->found[i]))
+			return -ENOMEM;
+		scan->found[i].path = NULL;
+		changed = 1;
+	}
+	for (size_t i = 0; i < n_modules; i++)
+		if (modules[i].loaded && !modules[i].met) {
+			modules[i].loaded = modules[i].reported = false;
+			changed = 1;
+		}
+	adds = scan->adds;
+	subs = scan->subs;
+	return changed;
+}
+
+int d9__modules_scan(void)
+{
+	struct scan scan = { 0 };
+	int changed = 0;
+
+	pthread_mutex_lock(&lock);
+	scan.adds = adds;
+	scan.subs = subs;
+	scan.unless_changed = n_modules != 0;
+	pthread_mutex_unlock(&lock);
+	dl_iterate_phdr(visit, &scan);
+	if (scan.failed) {
+		changed = -ENOMEM;
+	} else if (!scan.unchanged) {
+		pthread_mutex_lock(&lock);
+		changed = merge_locked(&scan);
+		pthread_mutex_unlock(&lock);
+	}
+	for (size_t i = 0; i < scan.n; i++)
+		free(scan.found[i].path);
+	free(scan.found);
+	return changed;
+}
+
+void d9__modules_renew(void)
+{
+	size_t kept = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_modules; i++) {
+		if (!modules[i].loaded) {
+			free(modules[i].path);
+			continue;
+		}
+		modules[i].reported = false;
+		modules[kept++] = modules[i];
+	}
+	n_modules = kept;
+	pthread_mutex_unlock(&lock);
+}
+
+void d9__modules_report(void (*fn)(void *arg, const struct d9__module *module), void *arg)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_modules; i++)
+		if (!modules[i].reported) {
+			fn(arg, &modules[i]);
+			modules[i].reported = true;
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool name_locked(uintptr_t addr, char *buf, size_t len, int *n)
+{
+	for (size_t i = n_modules; i-- > 0;) {
+		const struct d9__module *module = &modules[i];
+		const char *slash;
+
+		if (!module->loaded || addr < module->start || addr >= module->end)
+			continue;
+		slash = strrchr(module->path, '/');
+		*n = snprintf(buf, len, "%s+0x%lx", slash ? slash + 1 : module->path,
+			      (unsigned long)(addr - module->base));
+		return true;
+	}
+	return false;
+}
+
+int d9__module_name_of(const void *addr, char *buf, size_t len)
+{
+	int n = 0;
+	bool known = false;
+
+	for (int round = 0; round < 2 && !known; round++) {
+		pthread_mutex_lock(&lock);
+		known = name_locked((uintptr_t)addr, buf, len, &n);
+		pthread_mutex_unlock(&lock);
+		if (!known && d9__modules_scan() <= 0)
+			break;
+	}
+	if (!known)
+		n = snprintf(buf, len, "0x%lx", (unsigned long)(uintptr_t)addr);
+	return n < 0 ? 0 : (size_t)n < len ? n : len ? (int)len - 1 : 0;
+}
+
+void d9__modules_release(void)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_modules; i++)
+		free(modules[i].path);
+	free(modules);
+	modules = NULL;
+	n_modules = capacity = 0;
+	adds = subs = 0;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: what is mapped where, with build-ids; for names of addresses, now and afterwards. */
+
+#ifndef D9_RECORD_MODULES_H
+#define D9_RECORD_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/export.h>
+
+#define D9__BUILD_ID_MAX 32 /* bytes; longer ones are cut */
+
+struct d9__module {
+	uintptr_t base;       /* load bias: address = base + offset in the file's own terms */
+	uintptr_t start, end; /* of what is mapped */
+	char *path;           /* "" if the loader has none and it cannot be found out */
+	uint8_t build_id[D9__BUILD_ID_MAX];
+	uint8_t build_id_len;
+	bool loaded;   /* was there at the last scan */
+	bool reported; /* its present state is in the current segment */
+	bool met;      /* by the scan that runs */
+};
+
+/*
+ * Look at the loader's list if its counters moved, or at the first call.  1 if anything changed, 0
+ * if not, -ENOMEM.  Takes the loader's lock for a moment; not for hooks.  Any thread.
+ */
+int d9__modules_scan(void);
+
+/* Forget what was reported, because a new segment begins; unloaded modules go. */
+void d9__modules_renew(void);
+
+/*
+ * Call |fn| for every module whose state was not reported yet, and mark it so.  |fn| runs under the
+ * module lock.
+ */
+void d9__modules_report(void (*fn)(void *arg, const struct d9__module *module), void *arg);
+
+/*
+ * Write the name of |addr| as "module+0xoffset" into |buf|, the offset counted from the load bias,
+ * so that it is the address in the file's own terms; "0x..." if no module is known there.  Always
+ * terminated.  Returns the length that was written.
+ *
+ * Scans again if |addr| is unknown and the loader's list changed.  Any thread.
+ */
+D9_API int d9__module_name_of(const void *addr, char *buf, size_t len);
+
+/* Free everything; for tests. */
+void d9__modules_release(void);
+
+#endif /* D9_RECORD_MODULES_H */

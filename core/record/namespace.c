@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/namespace.h"
+
+#define LETTERS 456976 /* 26 to the fourth */
+
+void d9__boot_id_make(char *out, uint64_t clock, long pid)
+{
+	for (int i = 0; i < 4; i++, clock /= 26)
+		out[i] = (char)('a' + clock % 26);
+	snprintf(out + 4, D9__BOOT_ID_MAX - 4, "-%ld", pid);
+}
+
+bool d9__boot_id_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len < 6 || len >= D9__BOOT_ID_MAX || name[4] != '-')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (i < 4 ? name[i] < 'a' || name[i] > 'z' : i > 4 && !isdigit((unsigned char)name[i]))
+			return false;
+	return true;
+}
+
+/* Open the directory |name| if it is ours and nobody else's to write to. */
+static int open_dir(int at, const char *name)
+{
+	struct stat st;
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* Make the last component of |path|, and those before it that are missing. */
+static int make_path(const char *path)
+{
+	char buf[PATH_MAX];
+	size_t len = strlen(path);
+
+	if (len >= sizeof(buf))
+		return -ENAMETOOLONG;
+	memcpy(buf, path, len + 1);
+	for (char *p = buf + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(buf, 0700) && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(buf, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+static int lock_file(int dir_fd, int flags)
+{
+	int fd = openat(dir_fd, ".lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600), err;
+
+	if (fd < 0)
+		return -errno;
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Our own directory, which exists: descriptor and lock. */
+static int enter(struct d9__namespace *ns)
+{
+	ns->dir_fd = open_dir(ns->parent_fd, ns->boot_id);
+	if (ns->dir_fd < 0)
+		return ns->dir_fd;
+	ns->lock_fd = lock_file(ns->dir_fd, O_CREAT);
+	if (ns->lock_fd >= 0)
+		return 0;
+	close(ns->dir_fd);
+	ns->dir_fd = -1;
+	return ns->lock_fd;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
+{
+	int err = make_path(trace_dir);
+
+	ns->parent_fd = ns->dir_fd = ns->lock_fd = -1;
+	ns->peers = NULL;
+	ns->n_peers = 0;
+	if (err)
+		return err;
+	snprintf(ns->trace_dir, sizeof(ns->trace_dir), "%s", trace_dir);
+	ns->parent_fd = open_dir(AT_FDCWD, trace_dir);
+	if (ns->parent_fd < 0)
+		return ns->parent_fd;
+	for (int i = 0; i < LETTERS; i++) {
+		if (!mkdirat(ns->parent_fd, ns->boot_id, 0700))
+			break;
+		err = -errno;
+		if (err != -EEXIST)
+			goto fail;
+		d9__boot_id_make(ns->boot_id, ++clock, (long)getpid());
+	}
+	err = enter(ns);
+	if (!err)
+		return 0;
+fail:
+	close_fd(&ns->parent_fd);
+	return err;
+}
+
+int d9__namespace_renew(struct d9__namespace *ns)
+{
+	int err;
+
+	close_fd(&ns->lock_fd);
+	close_fd(&ns->dir_fd);
+	if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST) {
+		/* The trace directory itself may be gone. */
+		err = make_path(ns->trace_dir);
+		if (err)
+			return err;
+		close_fd(&ns->parent_fd);
+		ns->parent_fd = open_dir(AT_FDCWD, ns->trace_dir);
+		if (ns->parent_fd < 0)
+			return ns->parent_fd;
+		if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST)
+			return -errno;
+	}
+	return enter(ns);
+}
+
+void d9__namespace_close(struct d9__namespace *ns)
+{
+	if (ns->dir_fd >= 0) {
+		/* Fails, as it should, unless .lock is all there is. */
+		DIR *dir = NULL;
+		int fd = dup(ns->dir_fd), n = 0;
+
+		if (fd >= 0 && (dir = fdopendir(fd))) {
+			for (struct dirent *e; (e = readdir(dir));)
+				n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+			closedir(dir);
+			if (n <= 1) {
+				unlinkat(ns->dir_fd, ".lock", 0);
+				unlinkat(ns->parent_fd, ns->boot_id, AT_REMOVEDIR);
+			}
+		}
+	}
+	close_fd(&ns->lock_fd);
+	close_fd(&ns->dir_fd);
+	close_fd(&ns->parent_fd);
+	free(ns->peers);
+	ns->peers = NULL;
+	ns->n_peers = 0;
+}
+
+/* ---- walking a directory of segments ---- */
+
+/* Called with every entry but . and ..; false ends the walk. */
+typedef bool (*entry_fn)(void *arg, int dir_fd, const char *name);
+
+/* 1 if every entry was visited, 0 if |fn| ended the walk, -errno. */
+static int walk(int dir_fd, entry_fn fn, void *arg)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int all = 1;
+
+	if (!dir) {
+		all = -errno;
+		if (fd >= 0)
+			close(fd);
+		return all;
+	}
+	for (struct dirent *e; all == 1 && (e = readdir(dir));)
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			all = fn(arg, dir_fd, e->d_name);
+	closedir(dir);
+	return all;
+}
+
+struct account {
+	struct d9__retention *ret;
+	uint32_t peer;
+	bool remove_active;
+	unsigned segments;
+	int err;
+};
+
+static bool account_entry(void *arg, int dir_fd, const char *name)
+{
+	struct account *acc = arg;
+	uint64_t index = 0;
+	struct stat st;
+	enum d9__artefact what = d9__artefact_of(name, &index);
+
+	if (what == D9__ARTEFACT_ACTIVE && acc->remove_active) {
+		unlinkat(dir_fd, name, 0);
+		return true;
+	}
+	if ((what != D9__ARTEFACT_SEGMENT && what != D9__ARTEFACT_ACTIVE) ||
+	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return true;
+	acc->segments++;
+	if (what == D9__ARTEFACT_SEGMENT || acc->peer)
+		acc->err = d9__retention_add(acc->ret, acc->peer, index, (uint64_t)st.st_size,
+					     (uint64_t)st.st_mtim.tv_sec * 1000000000u +
+						     (uint64_t)st.st_mtim.tv_nsec);
+	return !acc->err;
+}
+
+int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret)
+{
+	struct account acc = { .ret = ret, .remove_active = true };
+	int all = walk(ns->dir_fd, account_entry, &acc);
+
+	return all < 0 ? all : acc.err;
+}
+
+/* ---- peers ---- */
+
+static bool is_artefact(void *arg, int dir_fd, const char *name)
+{
+	uint64_t index;
+	struct stat st;
+
+	(void)arg;
+	return d9__artefact_of(name, &index) != D9__ARTEFACT_UNKNOWN &&
+	       !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
+}
+
+static bool is_empty_entry(void *arg, int dir_fd, const char *name)
+{
+	uint64_t index;
+	struct stat st;
+	enum d9__artefact what = d9__artefact_of(name, &index);
+
+	(void)arg;
+	/* An active file of nothing tells nothing. */
+	return what == D9__ARTEFACT_LOCK ||
+	       (what == D9__ARTEFACT_ACTIVE &&
+		!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && !st.st_size);
+}
+
+static bool remove_entry(void *arg, int dir_fd, const char *name)
+{
+	(void)arg;
+	return !unlinkat(dir_fd, name, 0);
+}
+
+/* The directory of a dead peer, locked; -EBUSY if it lives, -ENOTSUP if it holds foreign files. */
+static int enter_peer(int parent_fd, const char *name, int *lock_fd)
+{
+	int fd = open_dir(parent_fd, name);
+
+	if (fd < 0)
+		return fd;
+	*lock_fd = lock_file(fd, 0);
+	if (*lock_fd < 0) {
+		close(fd);
+		return -EBUSY;
+	}
+	if (walk(fd, is_artefact, NULL) == 1)
+		return fd;
+	close(*lock_fd);
+	close(fd);
+	return -ENOTSUP;
+}
+
+static uint32_t add_peer(struct d9__namespace *ns, const char *name)
+{
+	char (*peers)[D9__BOOT_ID_MAX] = reallocarray(ns->peers, ns->n_peers + 1, sizeof(*peers));
+
+	if (!peers)
+		return 0;
+	ns->peers = peers;
+	snprintf(peers[ns->n_peers], sizeof(*peers), "%s", name);
+	return ++ns->n_peers;
+}
+
+struct collection {
+	struct d9__namespace *ns;
+	struct d9__retention *ret;
+};
+
+static bool collect_peer(void *arg, int parent_fd, const char *name)
+{
+	struct collection *col = arg;
+	struct account acc = { .ret = col->ret };
+	int lock_fd, fd;
+
+	if (!d9__boot_id_valid(name) || !strcmp(name, col->ns->boot_id))
+		return true;
+	fd = enter_peer(parent_fd, name, &lock_fd);
+	if (fd < 0)
+		return true;
+	if (walk(fd, is_empty_entry, NULL) == 1) {
+		walk(fd, remove_entry, NULL);
+		unlinkat(parent_fd, name, AT_REMOVEDIR);
+	} else if ((acc.peer = add_peer(col->ns, name))) {
+		walk(fd, account_entry, &acc);
+	}
+	close(fd);
+	close(lock_fd);
+	return true;
+}
+
+void d9__namespace_collect(struct d9__namespace *ns, struct d9__retention *ret)
+{
+	struct collection col = { ns, ret };
+
+	walk(ns->parent_fd, collect_peer, &col);
+}
+
+/* ---- eviction ---- */
+
+static bool remove_family_entry(void *arg, int dir_fd, const char *name)
+{
+	const struct d9__family *family = arg;
+	uint64_t index = 0;
+	enum d9__artefact what = d9__artefact_of(name, &index);
+
+	if (index == family->index &&
+	    (what == D9__ARTEFACT_SEGMENT || (family->peer && what == D9__ARTEFACT_ACTIVE)))
+		unlinkat(dir_fd, name, 0);
+	return true;
+}
+
+static int evict_peer(struct d9__namespace *ns, struct d9__family *family)
+{
+	const char *name = ns->peers[family->peer - 1];
+	int lock_fd, fd = enter_peer(ns->parent_fd, name, &lock_fd);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	walk(fd, remove_family_entry, family);
+	if (walk(fd, is_empty_entry, NULL) == 1) {
+		walk(fd, remove_entry, NULL);
+		unlinkat(ns->parent_fd, name, AT_REMOVEDIR);
+	}
+	close(fd);
+	close(lock_fd);
+	return 0;
+}
+
+int d9__namespace_evict(struct d9__namespace *ns, const struct d9__family *family)
+{
+	struct d9__family copy = *family;
+	int all;
+
+	if (copy.peer)
+		return evict_peer(ns, &copy);
+	all = walk(ns->dir_fd, remove_family_entry, &copy);
+	return all < 0 ? all : 0;
+}

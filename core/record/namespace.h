@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Namespace: the directory of this process below the trace directory, and those of dead peers. */
+
+#ifndef D9_RECORD_NAMESPACE_H
+#define D9_RECORD_NAMESPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <limits.h>
+
+#include "record/retention.h"
+
+/* Four letters, a hyphen, a process id. */
+#define D9__BOOT_ID_MAX 32
+
+/* Owned by the flush thread; its descriptors live in that thread's table. */
+struct d9__namespace {
+	char trace_dir[PATH_MAX]; /* absolute */
+	char boot_id[D9__BOOT_ID_MAX];
+	int parent_fd; /* the trace directory */
+	int dir_fd;    /* parent_fd/boot_id */
+	int lock_fd;   /* .lock in it, held with flock() for the life of the recorder */
+
+	/* Dead peers with segments, by family.peer - 1. */
+	char (*peers)[D9__BOOT_ID_MAX];
+	uint32_t n_peers;
+};
+
+/* "abcd-PID" from |clock| (any clock) and |pid|. */
+void d9__boot_id_make(char *out, uint64_t clock, long pid);
+
+/* Whether |name| is ^[a-z]{4}-[0-9]+$. */
+bool d9__boot_id_valid(const char *name);
+
+/*
+ * Make |trace_dir| and a directory of our own in it, and lock that.  Directories get mode 0700;
+ * one that belongs to somebody else or that others may write to is refused with -EPERM, a
+ * symbolic link in its last place with -ELOOP or -ENOTDIR.  |ns->boot_id| is the wish; if that
+ * name is taken, another one is chosen.  0 or -errno, then nothing stays open.
+ */
+int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock);
+
+/* Our directory was removed: make it again.  0 or -errno. */
+int d9__namespace_renew(struct d9__namespace *ns);
+
+/* Close everything; a directory without segments goes. */
+void d9__namespace_close(struct d9__namespace *ns);
+
+/* Account the segments that are in our own directory already, and remove stale active files. */
+int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret);
+
+/*
+ * Look at the directories of dead peers.  Only those whose lock is free and in which every name is
+ * one of ours are touched.  Without a segment, sealed or active, a directory is removed; else it
+ * stays, and what is sealed in it enters |ret|, so that restarting does not escape the budget.
+ *
+ * The original removes such a directory at once, with its segments.  Those are the very ones
+ * that tell why the process died, so here they stay until the budget needs their room.
+ */
+void d9__namespace_collect(struct d9__namespace *ns, struct d9__retention *ret);
+
+/*
+ * Delete all files of |family|, ours or a dead peer's; a peer's only under that peer's lock.  0, also
+ * if it was gone already, or -errno.
+ */
+int d9__namespace_evict(struct d9__namespace *ns, const struct d9__family *family);
+
+#endif /* D9_RECORD_NAMESPACE_H */

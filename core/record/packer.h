@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packer: batches -> the bytes of a segment file; zstd frames, one gzip member, or as they are. */
+
+#ifndef D9_RECORD_PACKER_H
+#define D9_RECORD_PACKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/options.h>
+
+/*
+ * The seek table ends a sealed zstd segment, as a skippable frame that every zstd reader ignores:
+ *
+ *     0   u32  0x184d2a5d
+ *     4   u32  length of what follows: 40 n + 16
+ *     8   n entries of 40 bytes: u64 offset in the file, u32 length there, u32 length unpacked,
+ *         u64 first and u64 last time in ns, u64 number of events
+ *         (clock, metadata and modules not counted)
+ *     ..  u64 length of everything unpacked, u32 n, u32 0x6b733964 ("d9sk")
+ *
+ * So the last 16 bytes of the file tell whether there is a table and where it begins.
+ */
+#define D9__SEEK_FRAME_MAGIC UINT32_C(0x184d2a5d)
+#define D9__SEEK_TABLE_MAGIC UINT32_C(0x6b733964)
+#define D9__SEEK_ENTRY_LEN   40
+#define D9__SEEK_FOOTER_LEN  16
+
+#define D9__FRAME_MAX_BYTES  (1u << 20)
+#define D9__FRAME_MAX_NS     UINT64_C(1000000000)
+
+struct d9__packed_frame {
+	uint64_t offset;
+	uint32_t packed_len, len;
+	uint64_t first_ns, last_ns, events;
+};
+
+struct d9__packer {
+	enum d9_compress kind;
+	void *zstd;          /* ZSTD_CCtx, kept between segments */
+	struct d9__gzip *gz; /* likewise */
+
+	/* Packed, not yet written by the segment. */
+	uint8_t *out;
+	size_t len, capacity;
+
+	/* Of this segment. */
+	uint64_t in_bytes, out_bytes; /* including |len| */
+	struct d9__packed_frame frame; /* the open one */
+	uint64_t frame_opened_ns;
+	struct d9__packed_frame *frames;
+	size_t n_frames, frames_capacity;
+	uint32_t crc, total; /* of gzip, as of the last d9__packer_keep() */
+};
+
+/* Zeroed before the first call.  0 or -ENOMEM. */
+int d9__packer_begin(struct d9__packer *packer, enum d9_compress kind);
+void d9__packer_release(struct d9__packer *packer);
+
+/* Add one batch.  0, -ENOMEM, or -EIO if the compressor failed. */
+int d9__packer_add(struct d9__packer *packer, const void *batch, size_t len, uint64_t first_ns,
+		   uint64_t last_ns, uint32_t events, uint64_t now_ns);
+
+/* Bring all that was added into |out|, readable; ends the zstd frame if it is due. */
+int d9__packer_flush(struct d9__packer *packer, uint64_t now_ns);
+
+/* |out| was written: forget it. */
+void d9__packer_keep(struct d9__packer *packer);
+
+/*
+ * Writing |out| failed.  Goes back to where the file can be cut so that all of it can be read:
+ * returns that length, and in |*lost_events| what had been added since.  Only
+ * d9__packer_end() may follow.
+ */
+uint64_t d9__packer_cut(struct d9__packer *packer, uint64_t *lost_events);
+
+/* Complete the file: last frame or trailer, seek table. */
+int d9__packer_end(struct d9__packer *packer);
+
+/* ".bin", ".bin.zst", ".bin.gz" */
+const char *d9__packer_suffix(enum d9_compress kind);
+
+#endif /* D9_RECORD_PACKER_H */

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wires the parts together; decisions live in flush, writer, retention and options.
+ *
+ * A recorder is started and stopped under |lock|.  In a forked child the atfork handler forgets
+ * everything and leaves d9__child_pending behind; the options are kept for the child's own start.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dial9/version.h>
+
+#include "record/callbacks.h"
+#include "record/clock.h"
+#include "record/event_types.h"
+#include "record/flush.h"
+#include "record/gate.h"
+#include "record/health.h"
+#include "record/metadata.h"
+#include "record/names.h"
+#include "record/recorder.h"
+#include "record/ring_file.h"
+#include "record/slot.h"
+#include "record/usage.h"
+
+#define MS_NS            UINT64_C(1000000)
+#define EXIT_DEADLINE_MS 1000
+
+struct d9_recorder {
+	int unused;
+};
+
+/* Protects starting and stopping, and |options|. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct d9_recorder the_recorder;
+static struct d9_options options; /* resolved; kept after a stop, for children and questions */
+static bool have_options;
+static bool ever_started;
+static pthread_t flush_thread;
+static bool joinable;
+static uint64_t lost_before[D9_LOSS_COUNT]; /* by recorders before this one */
+
+static bool parent_was_off; /* at the fork that made this process */
+
+/* Read without the lock, by functions that must not wait for it. */
+static _Atomic(bool) running;
+static _Atomic(pid_t) owner; /* a raw clone() of the process runs no atfork handler */
+
+_Atomic(int) d9__child_pending;
+
+static bool is_mine(void)
+{
+	return atomic_load_explicit(&running, memory_order_acquire) &&
+	       atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
+}
+
+/* ---- starting ---- */
+
+static uint32_t gate_bits(const struct d9_options *o)
+{
+	uint32_t bits = D9__GATE_EVENT;
+
+	if (d9__options_number(o, D9__OPTION_LOOPS))
+		bits |= D9__GATE_LOOP;
+	if (d9__options_number(o, D9__OPTION_LOOPS) && d9__options_number(o, D9__OPTION_TASKS))
+		bits |= D9__GATE_TASK | D9__GATE_WAKE;
+	return bits;
+}
+
+/* The program may change its directory, a child its own. */
+static int make_dir_absolute(struct d9_options *o)
+{
+	const char *dir = d9__options_text(o, D9__OPTION_TRACE_DIR);
+	char cwd[PATH_MAX], path[2 * PATH_MAX];
+
+	if (dir[0] == '/')
+		return 0;
+	if (!getcwd(cwd, sizeof(cwd)))
+		return -errno;
+	snprintf(path, sizeof(path), "%s/%s", cwd, dir);
+	return d9_options_set_trace_dir(o, path);
+}
+
+static void set_number(const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	d9__metadata_set(key, text);
+}
+
+static void set_metadata(const char *boot_id)
+{
+	cpu_set_t cpus;
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0) {
+		path[n] = '\0';
+		d9__metadata_set("program", path);
+	}
+	d9__metadata_set("service", d9__options_text(&options, D9__OPTION_SERVICE));
+	d9__metadata_set("host", d9__options_text(&options, D9__OPTION_HOST));
+	d9__metadata_set("boot_id", boot_id);
+	d9__metadata_set("dial9-c.version", D9_VERSION);
+	set_number("pid", (uint64_t)getpid());
+	set_number("sched.wait_sample_rate",
+		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
+	set_number("process.available_parallelism",
+		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
+	for (const struct d9__option_pair *p = options.metadata; p; p = p->next)
+		d9__metadata_set(p->key, p->value);
+}
+
+/* The ring, the clock and the gate, which stays closed. */
+static int start_ring(const char *boot_id)
+{
+	struct d9__ring_options ring = {
+		.kind = (enum d9__ring_kind)d9__options_number(&options, D9__OPTION_RING),
+		.max_bytes = (size_t)d9__options_number(&options, D9__OPTION_RING_MB) << 20,
+		.boot_id = boot_id,
+		.trace_dir = d9__flush.trace_dir,
+		.service = d9__options_text(&options, D9__OPTION_SERVICE),
+	};
+	int err = d9__gate_init();
+
+	if (err)
+		return err;
+	if (!d9__ring.base)
+		d9__clock_start((enum d9__clock_want)d9__options_number(&options,
+									D9__OPTION_CLOCK));
+	return d9__ring_start(&ring);
+}
+
+static void prepare_flush(void)
+{
+	atomic_store_explicit(&d9__flush.state, D9_RECORDER_STARTING, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.open_result, 1, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.ended, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.stop, 0, memory_order_relaxed);
+	memset(&d9__flush.counters, 0, sizeof(d9__flush.counters));
+	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
+	d9__flush.options = &options;
+	d9__flush.gate_bits = gate_bits(&options);
+	d9__flush.start_disabled = !d9__options_number(&options, D9__OPTION_ENABLED) ||
+				   parent_was_off;
+	parent_was_off = false;
+	for (unsigned i = 0; i < D9_LOSS_COUNT; i++)
+		lost_before[i] = d9__health_lost_by(i);
+}
+
+static void stop_at_exit(void)
+{
+	d9_recorder_stop(&the_recorder, EXIT_DEADLINE_MS);
+}
+
+static void register_handlers(void);
+
+/* With |options| resolved.  Nothing is left behind on failure. */
+static int start_locked(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	char boot_id[D9__BOOT_ID_MAX];
+	int err;
+
+	snprintf(d9__flush.trace_dir, sizeof(d9__flush.trace_dir), "%s",
+		 d9__options_text(&options, D9__OPTION_TRACE_DIR));
+	pthread_once(&once, register_handlers);
+	d9__boot_id_make(boot_id, d9__clock_real_ns() / MS_NS, (long)getpid());
+	memcpy(d9__flush.boot_id, boot_id, sizeof(boot_id));
+	err = start_ring(boot_id);
+	if (err)
+		return err;
+	prepare_flush();
+	set_metadata(boot_id);
+	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
+			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
+			       0);
+	err = d9__callbacks_start(&options);
+	if (err)
+		return err;
+	atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
+	if (!d9__flush.start_disabled)
+		d9__gate_set(d9__flush.gate_bits);
+	err = d9__flush_start(&flush_thread);
+	if (err) {
+		d9__gate_set(0);
+		d9__callbacks_stop(0);
+		return err;
+	}
+	joinable = true;
+	atomic_store_explicit(&running, true, memory_order_release);
+	ever_started = true;
+	return 0;
+}
+
+static bool stop_locked(uint64_t deadline_ns);
+
+/* The trace directory could be made, or the thread has been sent home again. */
+static int await_directory_locked(void)
+{
+	const struct timespec pause = { 0, 50000 };
+	int result;
+
+	if (d9__flush.start_disabled)
+		return 0;
+	/* Some ten system calls on another thread: not worth a condition variable. */
+	while ((result = atomic_load_explicit(&d9__flush.open_result, memory_order_acquire)) == 1)
+		nanosleep(&pause, NULL);
+	/* What may pass by itself is no reason not to start. */
+	if (!result || result == -ENOSPC || result == -EDQUOT)
+		return 0;
+	stop_locked(UINT64_MAX);
+	return result;
+}
+
+static int resolve_locked(const struct d9_options *api)
+{
+	struct d9_options resolved = { 0 };
+	int err = d9__options_resolve(&resolved, api);
+
+	if (!err)
+		err = make_dir_absolute(&resolved);
+	if (err) {
+		d9__options_release(&resolved);
+		return err;
+	}
+	d9__options_release(&options);
+	options = resolved;
+	have_options = true;
+	return 0;
+}
+
+/* A recorder that was told to stop and missed its deadline may have ended meanwhile. */
+static bool is_running_locked(void)
+{
+	if (!atomic_load_explicit(&running, memory_order_relaxed))
+		return false;
+	if (atomic_load_explicit(&d9__flush.stop, memory_order_relaxed) &&
+	    atomic_load_explicit(&d9__flush.ended, memory_order_acquire))
+		stop_locked(0);
+	return atomic_load_explicit(&running, memory_order_relaxed);
+}
+
+int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)
+{
+	int saved = errno, err = -EALREADY;
+
+	pthread_mutex_lock(&lock);
+	if (!is_running_locked()) {
+		err = resolve_locked(api);
+		if (!err)
+			err = start_locked();
+		if (!err)
+			err = await_directory_locked();
+	}
+	pthread_mutex_unlock(&lock);
+	if (out && (!err || err == -EALREADY))
+		*out = &the_recorder;
+	errno = saved;
+	return err;
+}
+
+int d9__recorder_ensure(void)
+{
+	int saved = errno, err = 0;
+
+	d9__recorder_child_check();
+	pthread_mutex_lock(&lock);
+	if (!ever_started) {
+		err = resolve_locked(NULL);
+		if (!err)
+			err = start_locked();
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return err;
+}
+
+/* ---- stopping ---- */
+
+static uint64_t deadline_of(uint32_t ms)
+{
+	return d9__clock_mono_ns() + ms * MS_NS;
+}
+
+/* Until the flush thread has ended or the time has come. */
+static void wait_for_thread(uint64_t deadline_ns)
+{
+	while (!atomic_load_explicit(&d9__flush.ended, memory_order_acquire)) {
+		uint64_t now_ns = d9__clock_mono_ns(), left;
+		struct timespec timeout;
+
+		if (now_ns >= deadline_ns)
+			return;
+		left = deadline_ns - now_ns;
+		timeout = (struct timespec){ (time_t)(left / 1000000000u % 1000000),
+					     (long)(left % 1000000000u) };
+		syscall(SYS_futex, &d9__flush.ended, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
+	}
+}
+
+/* True once nothing runs any more. */
+static bool stop_locked(uint64_t deadline_ns)
+{
+	d9__gate_set(0);
+	atomic_store_explicit(&d9__flush.stop, 1, memory_order_release);
+	d9__flush_wake();
+	wait_for_thread(deadline_ns);
+	if (!atomic_load_explicit(&d9__flush.ended, memory_order_acquire))
+		return false;
+	if (joinable)
+		pthread_join(flush_thread, NULL);
+	joinable = false;
+	if (!d9__callbacks_stop(deadline_ns))
+		return false;
+	atomic_store_explicit(&running, false, memory_order_release);
+	return true;
+}
+
+int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms)
+{
+	int saved = errno, err = 0;
+
+	if (!recorder)
+		return -EINVAL;
+	if (!is_mine())
+		return 0;
+	if (d9__callbacks_inside())
+		return -EDEADLK;
+	pthread_mutex_lock(&lock);
+	if (atomic_load_explicit(&running, memory_order_relaxed) &&
+	    !stop_locked(deadline_of(deadline_ms)))
+		err = -ETIMEDOUT;
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return err;
+}
+
+int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
+{
+	const struct timespec pause = { 0, MS_NS };
+	uint64_t deadline_ns = deadline_of(deadline_ms);
+	int saved = errno, err = 0;
+	uint32_t wanted;
+
+	if (!recorder || !is_mine())
+		return -EINVAL;
+	wanted = atomic_fetch_add_explicit(&d9__ring.control->rotate_requested, 1,
+					   memory_order_acq_rel) + 1;
+	d9__flush_wake();
+	while ((int32_t)(atomic_load_explicit(&d9__ring.control->rotate_done,
+					      memory_order_acquire) - wanted) < 0) {
+		if (d9__clock_mono_ns() >= deadline_ns ||
+		    !atomic_load_explicit(&running, memory_order_relaxed)) {
+			err = -ETIMEDOUT;
+			break;
+		}
+		nanosleep(&pause, NULL);
+	}
+	errno = saved;
+	return err;
+}
+
+/* ---- switching and asking ---- */
+
+struct d9_recorder *d9_recorder_running(void)
+{
+	return is_mine() ? &the_recorder : NULL;
+}
+
+static void set_gate(bool on)
+{
+	int saved = errno;
+
+	/* In a raw clone() the ring is still the parent's. */
+	if (is_mine() && !atomic_load_explicit(&d9__flush.stop, memory_order_relaxed)) {
+		d9__gate_set(on ? d9__flush.gate_bits : 0);
+		d9__flush_wake();
+	}
+	errno = saved;
+}
+
+void d9_enable(void)
+{
+	d9__recorder_child_check();
+	set_gate(true);
+}
+
+void d9_disable(void)
+{
+	set_gate(false);
+}
+
+bool d9_enabled(void)
+{
+	return d9__gate_bits() != 0;
+}
+
+int d9_metadata_set(const char *key, const char *value)
+{
+	int saved = errno, err = d9__metadata_set(key, value);
+
+	errno = saved;
+	return err;
+}
+
+static uint64_t get(_Atomic(uint64_t) *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+int d9_recorder_counters(const struct d9_recorder *recorder, struct d9_counters *out, size_t size)
+{
+	struct d9__writer_counters *c = &d9__flush.counters;
+	uint64_t overruns = get(&d9__flush.paused_overruns);
+	struct d9_counters all = {
+		.events_written = get(&c->events),
+		.bytes_recorded = get(&c->bytes_recorded),
+		.bytes_written = get(&c->bytes_written),
+		.segments_sealed = get(&c->sealed),
+		.segments_evicted = get(&c->evicted),
+		.bytes_evicted = get(&c->bytes_evicted),
+		.bytes_retained = get(&c->retained),
+		.write_errors = get(&c->errors),
+	};
+
+	if (!recorder || !out)
+		return -EINVAL;
+	for (unsigned i = 0; i < D9_LOSS_COUNT; i++)
+		all.lost[i] = d9__health_lost_by(i) - lost_before[i];
+	/* Counted under `disk` as well, see d9__drain_paused(). */
+	all.lost[D9_LOSS_OVERRUN] -= overruns < all.lost[D9_LOSS_OVERRUN] ?
+					     overruns : all.lost[D9_LOSS_OVERRUN];
+	memset(out, 0, size);
+	memcpy(out, &all, size < sizeof(all) ? size : sizeof(all));
+	return 0;
+}
+
+enum d9_recorder_state d9_recorder_state(const struct d9_recorder *recorder)
+{
+	if (!recorder || !is_mine())
+		return D9_RECORDER_STOPPED;
+	return (enum d9_recorder_state)atomic_load_explicit(&d9__flush.state, memory_order_acquire);
+}
+
+const char *d9_recorder_state_text(enum d9_recorder_state state)
+{
+	static const char *const texts[] = { "starting", "recording", "flight",  "disabled",
+					     "paused",   "stopping",  "stopped" };
+
+	return (unsigned)state < sizeof(texts) / sizeof(texts[0]) ? texts[state] : "unknown";
+}
+
+const char *d9_loss_text(enum d9_loss loss)
+{
+	return (unsigned)loss < D9_LOSS_COUNT ? d9__loss_names[loss] : "unknown";
+}
+
+int d9_recorder_error(const struct d9_recorder *recorder)
+{
+	return recorder ? atomic_load_explicit(&d9__flush.counters.error, memory_order_relaxed) : 0;
+}
+
+int d9_recorder_dir(const struct d9_recorder *recorder, char *buf, size_t size)
+{
+	int n;
+
+	if (!recorder || !buf)
+		return -EINVAL;
+	/* acquire: the boot id was stored before */
+	if (atomic_load_explicit(&d9__flush.open_result, memory_order_acquire))
+		return -ENOENT;
+	n = snprintf(buf, size, "%s/%s", d9__flush.trace_dir, d9__flush.boot_id);
+	return n >= 0 && (size_t)n < size ? n : -ENOSPC;
+}
+
+uint64_t d9__recorder_number(enum d9__option id)
+{
+	struct d9_options defaults = { .no_environment = true };
+	uint64_t value;
+
+	pthread_mutex_lock(&lock);
+	if (have_options) {
+		value = d9__options_number(&options, id);
+	} else {
+		value = d9__options_resolve(&defaults, NULL) ? 0 :
+				d9__options_number(&defaults, id);
+		d9__options_release(&defaults);
+	}
+	pthread_mutex_unlock(&lock);
+	return value;
+}
+
+void d9__recorder_text(enum d9__option id, char *buf, size_t size)
+{
+	const char *text;
+
+	pthread_mutex_lock(&lock);
+	text = have_options ? d9__options_text(&options, id) : NULL;
+	snprintf(buf, size, "%s", text ? text : "");
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- fork ---- */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+	/* In the child the gate is shut before anybody could ask. */
+	parent_was_off = atomic_load_explicit(&running, memory_order_relaxed) && !d9__gate_bits();
+	d9__metadata_fork_prepare();
+	d9__event_types_fork_prepare();
+	d9__names_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+	d9__names_fork_parent();
+	d9__event_types_fork_parent();
+	d9__metadata_fork_done();
+	parent_was_off = false;
+	pthread_mutex_unlock(&lock);
+}
+
+static void fork_child(void)
+{
+	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
+
+	d9__names_fork_child();
+	d9__event_types_fork_child();
+	d9__metadata_fork_done();
+	if (was_running) {
+		d9__gate_set(0); /* where the kernel did not */
+		d9__ring_forget_in_child();
+		d9__slot_forget_in_child();
+		d9__callbacks_fork_child();
+		d9__flush_fork_child();
+		joinable = false;
+		atomic_store_explicit(&running, false, memory_order_relaxed);
+		atomic_store_explicit(&d9__child_pending, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void register_handlers(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	atexit(stop_at_exit);
+}
+
+void d9__recorder_child_start(void)
+{
+	int saved = errno, pending = 1;
+
+	/* acq_rel: one thread starts it, with everything before the fork in sight */
+	if (atomic_compare_exchange_strong_explicit(&d9__child_pending, &pending, 0,
+						    memory_order_acq_rel, memory_order_relaxed)) {
+		pthread_mutex_lock(&lock);
+		if (!atomic_load_explicit(&running, memory_order_relaxed))
+			start_locked();
+		pthread_mutex_unlock(&lock);
+	}
+	errno = saved;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recorder: the one of this process, for the other folders and for our adapters. */
+
+#ifndef D9_RECORD_RECORDER_H
+#define D9_RECORD_RECORDER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <dial9/export.h>
+#include <dial9/recorder.h>
+
+#include "record/options.h"
+
+/*
+ * For attaching: start the recorder from the environment, unless this process has or had one.  Does
+ * not wait for the trace directory; what is wrong with that shows in the recorder's state.  0, also if
+ * recording is off; -ENOMEM or the error of pthread_create(3).
+ */
+D9_API int d9__recorder_ensure(void);
+
+/* Not 0 in a forked child whose parent was recording, until it records itself. */
+extern _Atomic(int) d9__child_pending;
+
+void d9__recorder_child_start(void);
+
+/*
+ * Called where a child may begin to record: at a park, a poll, an event of the program's.  Starts a
+ * recorder with the parent's options in a directory of its own, once.  Keeps errno.
+ */
+static inline void d9__recorder_child_check(void)
+{
+	/* relaxed: set before the child has a second thread */
+	if (__builtin_expect(atomic_load_explicit(&d9__child_pending, memory_order_relaxed), 0))
+		d9__recorder_child_start();
+}
+
+/*
+ * The options in force; the defaults before the first start.  For sources and hooks that want their
+ * intervals; not on hot paths.
+ */
+uint64_t d9__recorder_number(enum d9__option id);
+
+/* Copies the text, "" if there is none.  |size| at least 1. */
+void d9__recorder_text(enum d9__option id, char *buf, size_t size);
+
+#endif /* D9_RECORD_RECORDER_H */

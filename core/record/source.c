@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "record/source.h"
+
+#define TICKS_MAX 16
+
+/* Lists only grow, at their head: release by who adds, acquire by the flush thread. */
+static _Atomic(struct d9__source *) sources;
+static _Atomic(void (*)(void)) ticks[TICKS_MAX];
+
+void d9__source_add(struct d9__source *source)
+{
+	struct d9__source *head = atomic_load_explicit(&sources, memory_order_acquire);
+
+	for (struct d9__source *s = head; s; s = s->next)
+		if (s == source)
+			return;
+	do
+		source->next = head;
+	while (!atomic_compare_exchange_weak_explicit(&sources, &head, source,
+						      memory_order_release, memory_order_acquire));
+}
+
+void d9__tick_add(void (*fn)(void))
+{
+	for (size_t i = 0; i < TICKS_MAX; i++) {
+		void (*none)(void) = NULL;
+
+		if (atomic_compare_exchange_strong_explicit(&ticks[i], &none, fn,
+							    memory_order_acq_rel,
+							    memory_order_acquire) ||
+		    none == fn)
+			return;
+	}
+}
+
+uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct d9__source *s = atomic_load_explicit(&sources, memory_order_acquire); s;
+	     s = s->next) {
+		if (!s->period_ns)
+			continue;
+		if (now_ns >= s->due_ns) {
+			s->sample(s, slot, now_ns);
+			/* Keep the raster unless a whole period was missed. */
+			s->due_ns += s->period_ns;
+			if (s->due_ns <= now_ns)
+				s->due_ns = now_ns + s->period_ns;
+		}
+		if (s->due_ns < next)
+			next = s->due_ns;
+	}
+	return next;
+}
+
+void d9__ticks_run(void)
+{
+	for (size_t i = 0; i < TICKS_MAX; i++) {
+		void (*fn)(void) = atomic_load_explicit(&ticks[i], memory_order_acquire);
+
+		if (fn)
+			fn();
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Thread: background threads that the recorded program does not notice. */
+
+#ifndef D9_RECORD_THREAD_H
+#define D9_RECORD_THREAD_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+/*
+ * Start |fn| on a thread called |name|: all signals blocked, SCHED_OTHER whatever the caller's policy,
+ * the processors that the process had when we were loaded, |stack| bytes of stack (0: the default).
+ * 0 or -errno.
+ */
+int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), size_t stack);
+
+#endif /* D9_RECORD_THREAD_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <sys/resource.h>
+
+#include "record/emit_inl.h"
+#include "record/source.h"
+#include "record/usage.h"
+
+static uint64_t ns_of(const struct timeval *tv)
+{
+	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
+}
+
+static void sample(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
+{
+	struct rusage ru;
+	uint8_t *p;
+
+	(void)source;
+	if (getrusage(RUSAGE_SELF, &ru))
+		return;
+	p = d9__emit_begin(slot, D9__EVENT_RESOURCE_USAGE, now_ns, 9 * D9__VARINT_MAX);
+	if (!p)
+		return;
+	p = d9__varint_put(p, ns_of(&ru.ru_utime));
+	p = d9__varint_put(p, ns_of(&ru.ru_stime));
+	p = d9__varint_put(p, (uint64_t)ru.ru_maxrss * 1024u); /* the kernel counts KiB */
+	p = d9__varint_put(p, (uint64_t)ru.ru_minflt);
+	p = d9__varint_put(p, (uint64_t)ru.ru_majflt);
+	p = d9__varint_put(p, (uint64_t)ru.ru_inblock);
+	p = d9__varint_put(p, (uint64_t)ru.ru_oublock);
+	p = d9__varint_put(p, (uint64_t)ru.ru_nvcsw);
+	p = d9__varint_put(p, (uint64_t)ru.ru_nivcsw);
+	d9__emit_end(slot, p);
+}
+
+static struct d9__source usage = { .name = "usage", .sample = sample };
+
+void d9__usage_set_interval(uint64_t interval_ns)
+{
+	usage.period_ns = interval_ns;
+	d9__source_add(&usage);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/encoder.h"
+#include "record/clock.h"
+#include "record/event_types.h"
+#include "record/metadata.h"
+#include "record/modules.h"
+#include "record/options.h"
+#include "record/writer.h"
+
+#define SECOND_NS  UINT64_C(1000000000)
+#define BACKOFF_MAX_NS (30 * SECOND_NS)
+#define WARN_EVERY_NS  (60 * SECOND_NS)
+
+static void count(_Atomic(uint64_t) *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+void d9__writer_init(struct d9__writer *w, const struct d9_options *options, const char *boot_id,
+		     struct d9__writer_counters *counters)
+{
+	*w = (struct d9__writer){
+		.kind = (enum d9_writer)d9__options_number(options, D9__OPTION_WRITER),
+		.compress = (enum d9_compress)d9__options_number(options, D9__OPTION_COMPRESS),
+		.collect = d9__options_number(options, D9__OPTION_GC_DEAD_NAMESPACES),
+		.counters = counters,
+		.ns = { .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 },
+		.seg = { .fd = -1 },
+	};
+	w->kept_last = &w->kept;
+	snprintf(w->ns.boot_id, sizeof(w->ns.boot_id), "%s", boot_id);
+	d9__retention_init(&w->ret, d9__options_number(options, D9__OPTION_MAX_TOTAL_BYTES),
+			   d9__options_number(options, D9__OPTION_MAX_FILE_BYTES),
+			   d9__options_number(options, D9__OPTION_ROTATION_MS) * 1000000);
+	if (w->kind == D9_WRITER_SINGLE)
+		w->ret.file_limit = w->ret.rotation_ns = UINT64_MAX;
+}
+
+static bool has_files(const struct d9__writer *w)
+{
+	return w->kind == D9_WRITER_ROTATING || w->kind == D9_WRITER_SINGLE;
+}
+
+static void drop_kept(struct d9__writer *w, uint64_t index)
+{
+	for (struct d9_sealed_segment **p = &w->kept; *p; p = &(*p)->next) {
+		struct d9_sealed_segment *segment = *p;
+
+		if (segment->index != index)
+			continue;
+		*p = segment->next;
+		if (!*p)
+			w->kept_last = p;
+		d9__sealed_segment_drop(segment);
+		return;
+	}
+}
+
+static bool evict(struct d9__writer *w, const struct d9__family *victim)
+{
+	bool gone = true;
+
+	if (has_files(w))
+		gone = !d9__namespace_evict(&w->ns, victim);
+	else
+		drop_kept(w, victim->index);
+	/* What cannot be deleted is forgotten, or it would be tried for ever. */
+	d9__retention_remove(&w->ret, victim, gone);
+	return gone;
+}
+
+static void keep_budget(struct d9__writer *w)
+{
+	struct d9__family victim;
+
+	while (w->kind != D9_WRITER_SINGLE && d9__retention_victim(&w->ret, &victim))
+		evict(w, &victim);
+}
+
+int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock)
+{
+	int err;
+
+	if (!has_files(w) || w->has_dir)
+		return 0;
+	err = d9__namespace_open(&w->ns, trace_dir, clock);
+	if (err)
+		return err;
+	w->has_dir = true;
+	d9__namespace_scan(&w->ns, &w->ret);
+	if (w->collect)
+		d9__namespace_collect(&w->ns, &w->ret);
+	keep_budget(w);
+	return 0;
+}
+
+/* ---- what leads a segment in ---- */
+
+static void put_clock(struct d9__builder *note)
+{
+	struct d9__anchor anchor;
+	uint8_t *p;
+
+	d9__clock_anchor(&anchor, 8);
+	d9__builder_begin(note);
+	p = d9__builder_event(note, D9__EVENT_CLOCK_SYNC, anchor.mono_ns, D9__VARINT_MAX);
+	if (p)
+		d9__builder_end(note, d9__varint_put(p, anchor.real_ns));
+}
+
+static void put_module(void *arg, const struct d9__module *module)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct d9__builder *note = arg;
+	size_t path_len = strlen(module->path);
+	char hex[2 * D9__BUILD_ID_MAX];
+	uint8_t *p;
+
+	for (unsigned i = 0; i < module->build_id_len; i++) {
+		hex[2 * i] = digits[module->build_id[i] >> 4];
+		hex[2 * i + 1] = digits[module->build_id[i] & 15];
+	}
+	p = d9__builder_event(note, D9__EVENT_MODULE, d9__clock_mono_ns(),
+			      3 * D9__VARINT_MAX + path_len + sizeof(hex) + 9);
+	if (!p)
+		return;
+	p = d9__varint_put(p, module->base);
+	p = d9__varint_put(p, module->start);
+	p = d9__varint_put(p, module->end - module->start);
+	p = d9__wire_put_text(p, module->path, path_len);
+	p = d9__wire_put_text(p, hex, 2u * module->build_id_len);
+	*p++ = !module->loaded;
+	d9__builder_end(note, p);
+}
+
+/* Add |w->note| to the segment; not a real batch. */
+static int add_note(struct d9__writer *w, uint64_t now_ns)
+{
+	const struct d9__builder *note = &w->note;
+
+	if (note->failed)
+		return -ENOMEM;
+	if (!note->events)
+		return 0;
+	return d9__segment_add(&w->seg, note->data, note->len, note->first_ns, note->last_ns,
+			       0, false, now_ns);
+}
+
+static int add_clock(struct d9__writer *w, uint64_t now_ns)
+{
+	put_clock(&w->note);
+	return add_note(w, now_ns);
+}
+
+static int add_metadata(struct d9__writer *w, const char *complete, uint64_t now_ns)
+{
+	int err;
+
+	w->metadata_written = d9__metadata_generation();
+	d9__metadata_write(&w->note, d9__clock_mono_ns(), complete);
+	err = add_note(w, now_ns);
+	return err ? err : add_clock(w, now_ns);
+}
+
+static int add_modules(struct d9__writer *w, uint64_t now_ns)
+{
+	d9__builder_begin(&w->note);
+	d9__modules_report(put_module, &w->note);
+	return add_note(w, now_ns);
+}
+
+static int begin_segment(struct d9__writer *w, uint64_t now_ns)
+{
+	struct d9__segment_place place = { w->ns.dir_fd, !has_files(w), w->compress };
+	int err = d9__segment_open(&w->seg, &place, w->ret.next_index, now_ns);
+
+	if (err == -EEXIST) {
+		/* Somebody put a file of that name there: it is not ours, take the next number. */
+		w->ret.next_index++;
+		err = d9__segment_open(&w->seg, &place, w->ret.next_index, now_ns);
+	}
+	if (err)
+		return err;
+	w->ret.next_index++;
+	if (w->lossy)
+		w->seg.complete = w->lossy = false;
+	d9__modules_scan();
+	d9__modules_renew();
+	err = add_clock(w, now_ns);
+	if (!err)
+		err = add_metadata(w, NULL, now_ns);
+	return err ? err : add_modules(w, now_ns);
+}
+
+void d9__writer_refresh(struct d9__writer *w, uint64_t now_ns)
+{
+	uint64_t lost;
+	int err = 0;
+
+	if (!w->seg.open)
+		return;
+	if (w->metadata_written != d9__metadata_generation())
+		err = add_metadata(w, NULL, now_ns);
+	if (!err && d9__modules_scan() == 1)
+		err = add_modules(w, now_ns);
+	if (err)
+		d9__writer_abandon(w, err, now_ns, &lost);
+}
+
+/* ---- sealing ---- */
+
+static struct d9_sealed_segment *describe(struct d9__writer *w)
+{
+	struct d9_sealed_segment *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct d9_sealed_segment){ .references = 1, .bytes = w->seg.bytes,
+					 .index = w->seg.index, .events = w->seg.events,
+					 .first_ns = w->seg.first_ns, .last_ns = w->seg.last_ns,
+					 .complete = w->seg.complete };
+	if (has_files(w) && asprintf(&s->path, "%s/%s/%s", w->ns.trace_dir, w->ns.boot_id,
+				     w->seg.name) < 0)
+		s->path = NULL;
+	if (!has_files(w)) {
+		s->data = w->seg.data;
+		w->seg.data = NULL;
+		w->seg.capacity = 0;
+	}
+	return s;
+}
+
+/* The segment was sealed and kept: account it, announce it. */
+static void sealed(struct d9__writer *w)
+{
+	struct d9_sealed_segment *s = describe(w);
+
+	count(&w->counters->sealed, 1);
+	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
+	if (!s)
+		return;
+	d9__callbacks_announce(s);
+	if (has_files(w)) {
+		d9__sealed_segment_drop(s);
+	} else {
+		*w->kept_last = s;
+		w->kept_last = &s->next;
+	}
+}
+
+static void finish(struct d9__writer *w, bool kept)
+{
+	if (kept)
+		sealed(w);
+	free(w->seg.data);
+	w->seg.data = NULL;
+	w->seg.capacity = 0;
+	keep_budget(w);
+}
+
+int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+{
+	bool kept = false;
+	uint64_t before;
+	int err = 0;
+
+	*lost = 0;
+	if (!w->seg.open)
+		return 0;
+	before = w->seg.bytes;
+	if (w->seg.real)
+		err = add_metadata(w, w->seg.complete ? "true" : "false", now_ns);
+	if (!err)
+		err = d9__segment_seal(&w->seg, now_ns, &kept);
+	if (err && w->seg.open) {
+		d9__writer_abandon(w, err, now_ns, lost);
+		return err;
+	}
+	count(&w->counters->bytes_written, w->seg.bytes - before);
+	finish(w, kept);
+	return err;
+}
+
+/* ---- errors ---- */
+
+static void warn(struct d9__writer *w, int err, uint64_t now_ns)
+{
+	if (w->warned_ns && now_ns - w->warned_ns < WARN_EVERY_NS)
+		return;
+	w->warned_ns = now_ns;
+	d9__log(D9_LOG_WARNING, "cannot %s in %s: %s; trying again", w->error_op, w->ns.trace_dir,
+		strerrordesc_np(-err) ? strerrordesc_np(-err) : "unknown error");
+}
+
+static void pause_writing(struct d9__writer *w, uint64_t now_ns)
+{
+	w->backoff_ns = w->backoff_ns ? w->backoff_ns * 2 : SECOND_NS;
+	if (w->backoff_ns > BACKOFF_MAX_NS)
+		w->backoff_ns = BACKOFF_MAX_NS;
+	w->retry_ns = now_ns + w->backoff_ns;
+}
+
+/* Make room on a full device at our own cost only. */
+static bool make_room(struct d9__writer *w, int err)
+{
+	struct d9__family victim;
+
+	return (err == -ENOSPC || err == -EDQUOT) && d9__retention_oldest_own(&w->ret, &victim) &&
+	       evict(w, &victim);
+}
+
+static void failed(struct d9__writer *w, int err, uint64_t now_ns)
+{
+	atomic_store_explicit(&w->counters->error, err, memory_order_relaxed);
+	count(&w->counters->errors, 1);
+	w->error_ns = now_ns;
+	w->error_op = w->seg.failed_op ? w->seg.failed_op : "write";
+	warn(w, err, now_ns);
+	if (!make_room(w, err))
+		pause_writing(w, now_ns);
+	w->lossy = true;
+}
+
+void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost)
+{
+	bool kept = false;
+
+	*lost = 0;
+	if (w->seg.open) {
+		*lost = d9__segment_cut(&w->seg, &kept);
+		*lost -= *lost < w->uncommitted ? *lost : w->uncommitted;
+		finish(w, kept);
+	}
+	w->uncommitted = 0;
+	failed(w, err, now_ns);
+}
+
+bool d9__writer_ready(struct d9__writer *w, uint64_t now_ns)
+{
+	int err;
+
+	if (!w->retry_ns)
+		return true;
+	if (now_ns < w->retry_ns)
+		return false;
+	if (w->has_dir && (err = d9__namespace_renew(&w->ns))) {
+		w->seg.failed_op = "open";
+		failed(w, err, now_ns);
+		return !w->retry_ns;
+	}
+	w->retry_ns = 0;
+	return true;
+}
+
+/* ---- batches ---- */
+
+static int add(struct d9__writer *w, const void *batch, size_t len, uint64_t first_ns,
+	       uint64_t last_ns, uint32_t events, bool real, uint64_t now_ns)
+{
+	int err = 0;
+
+	count(&w->counters->bytes_recorded, len);
+	if (w->kind == D9_WRITER_NULL)
+		return 0;
+	if (!w->seg.open)
+		err = begin_segment(w, now_ns);
+	w->uncommitted += events;
+	return err ? err : d9__segment_add(&w->seg, batch, len, first_ns, last_ns, events, real,
+					   now_ns);
+}
+
+int d9__writer_add(struct d9__writer *w, const void *batch, size_t len, uint64_t first_ns,
+		   uint64_t last_ns, uint32_t events, uint64_t now_ns)
+{
+	return add(w, batch, len, first_ns, last_ns, events, true, now_ns);
+}
+
+int d9__writer_note(struct d9__writer *w, const struct d9__builder *note, bool real,
+		    uint64_t now_ns)
+{
+	if (note->failed)
+		return -ENOMEM;
+	if (!note->events || (!real && !w->seg.open))
+		return 0;
+	return add(w, note->data, note->len, note->first_ns, note->last_ns, 0, real, now_ns);
+}
+
+int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+{
+	uint64_t before = w->seg.bytes;
+	int err;
+
+	*lost = 0;
+	if (!w->seg.open)
+		return 0;
+	err = d9__segment_write(&w->seg, now_ns);
+	if (err) {
+		d9__writer_abandon(w, err, now_ns, lost);
+		return err;
+	}
+	w->uncommitted = 0;
+	if (w->seg.bytes != before) {
+		count(&w->counters->bytes_written, w->seg.bytes - before);
+		w->success_ns = now_ns;
+		w->backoff_ns = 0;
+	}
+	return d9__retention_full(&w->ret, w->seg.bytes) ? d9__writer_rotate(w, now_ns, lost) : 0;
+}
+
+bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns)
+{
+	return w->seg.open && d9__retention_aged(&w->ret, w->seg.opened_ns, now_ns,
+						 w->seg.real);
+}
+
+void d9__writer_lossy(struct d9__writer *w)
+{
+	if (w->seg.open)
+		w->seg.complete = false;
+	else
+		w->lossy = true;
+}
+
+void d9__writer_publish(struct d9__writer *w)
+{
+	struct d9__writer_counters *c = w->counters;
+
+	atomic_store_explicit(&c->evicted, w->ret.evicted, memory_order_relaxed);
+	atomic_store_explicit(&c->bytes_evicted, w->ret.evicted_bytes, memory_order_relaxed);
+	atomic_store_explicit(&c->retained, w->ret.bytes, memory_order_relaxed);
+}
+
+void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
+{
+	uint64_t lost;
+
+	d9__writer_rotate(w, now_ns, &lost);
+	d9__writer_publish(w);
+	d9__segment_release(&w->seg);
+	while (w->kept)
+		drop_kept(w, w->kept->index);
+	if (w->has_dir)
+		d9__namespace_close(&w->ns);
+	w->has_dir = false;
+	d9__retention_release(&w->ret);
+	d9__builder_release(&w->note);
+}

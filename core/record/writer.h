@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writer: where batches go.  Opens a segment when the first batch comes, leads it in with clock,
+ * metadata and modules, seals it by size and age, keeps the directory within its budget, and
+ * survives every error of the file system.
+ */
+
+#ifndef D9_RECORD_WRITER_H
+#define D9_RECORD_WRITER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/options.h>
+
+#include "record/builder.h"
+#include "record/callbacks.h"
+#include "record/namespace.h"
+#include "record/retention.h"
+#include "record/segment.h"
+
+/* Read by any thread (relaxed), written by the flush thread. */
+struct d9__writer_counters {
+	_Atomic(uint64_t) events, bytes_recorded, bytes_written, sealed, evicted, bytes_evicted,
+		retained, errors;
+	_Atomic(int) error; /* -errno of the last failure, 0 = none yet */
+};
+
+/* Flush thread only, but |counters|. */
+struct d9__writer {
+	enum d9_writer kind;
+	enum d9_compress compress;
+	bool collect; /* remove what dead peers left behind */
+	bool has_dir; /* |ns| is open */
+	struct d9__namespace ns;
+	struct d9__retention ret;
+	struct d9__segment seg;
+	struct d9__builder note; /* clock, metadata, modules */
+	uint32_t metadata_written; /* generation in the segment */
+	uint64_t uncommitted;      /* events added since the last commit */
+	bool lossy;                /* events were lost while no segment was open */
+
+	/* Paused: |retry_ns| is when to try again, after |backoff_ns|.  0: not paused. */
+	uint64_t retry_ns, backoff_ns;
+	uint64_t error_ns;       /* of the last error */
+	const char *error_op;
+	uint64_t success_ns;     /* of the last write */
+	uint64_t warned_ns;
+
+	/* In memory: sealed segments, oldest first. */
+	struct d9_sealed_segment *kept, **kept_last;
+
+	struct d9__writer_counters *counters;
+};
+
+/* Prepare from |options|; opens nothing.  |boot_id| is a wish. */
+void d9__writer_init(struct d9__writer *w, const struct d9_options *options, const char *boot_id,
+		     struct d9__writer_counters *counters);
+
+/* Make and lock the directory, look at what is there.  0, also if there is nothing to open; -errno. */
+int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock);
+
+/* Whether batches can be added now; tries again by itself when the time has come. */
+bool d9__writer_ready(struct d9__writer *w, uint64_t now_ns);
+
+/*
+ * Add a batch of |events| events.  0, or -errno: then d9__writer_abandon() has to follow, and
+ * nothing of this commit is kept.
+ */
+int d9__writer_add(struct d9__writer *w, const void *batch, size_t len, uint64_t first_ns,
+		   uint64_t last_ns, uint32_t events, uint64_t now_ns);
+
+/*
+ * Add what the recorder itself has to say; its events count nowhere.  |real|: it opens a segment
+ * if none is open, and keeps it; else it is dropped then.
+ */
+int d9__writer_note(struct d9__writer *w, const struct d9__builder *note, bool real,
+		    uint64_t now_ns);
+
+/*
+ * Write what was added, then seal the segment if it is full.  0 or -errno: then the segment was
+ * given up; besides this commit's events, |*lost| of earlier commits are gone, too; and the writer
+ * is paused or, if room could be made, ready.
+ */
+int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+
+/* Give up what was added since the last commit, after an error of d9__writer_add(). */
+void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost);
+
+/* Write metadata and modules if they changed; nothing if no segment is open. */
+void d9__writer_refresh(struct d9__writer *w, uint64_t now_ns);
+
+/* Whether the segment is due for sealing by age. */
+bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns);
+
+/* Seal the segment, if one is open. */
+int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+
+/* Events were lost: the segment is not complete. */
+void d9__writer_lossy(struct d9__writer *w);
+
+/* Seal, close, free. */
+void d9__writer_close(struct d9__writer *w, uint64_t now_ns);
+
+/* What is true now, into |counters|. */
+void d9__writer_publish(struct d9__writer *w);
+
+#endif /* D9_RECORD_WRITER_H */
