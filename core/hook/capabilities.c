@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "hook/capabilities.h"
-
-int d9__metadata_set(const char *key, const char *value) __attribute__((weak));
-void d9__tick_add(void (*fn)(void)) __attribute__((weak));
+#include "record/metadata.h"
+#include "record/source.h"
 
 #define TEXT_MAX   1024
 #define FOLLOW_MAX 8
@@ -144,8 +143,7 @@ static void publish(const struct d9__capabilities *caps, const char *key, const 
 	append(&text, key);
 	terminate(&text);
 	/* What the recorder has no room for comes again with the next tick. */
-	if (d9__metadata_set)
-		(void)d9__metadata_set(full_key, value);
+	(void)d9__metadata_set(full_key, value);
 }
 
 static void publish_counter(const struct d9__capabilities *caps,
@@ -215,6 +213,6 @@ void d9__capabilities_follow(struct d9__capabilities *caps)
 		return;
 	/* release: pairs with the acquire in publish_followed() */
 	atomic_store_explicit(&followed[i], caps, memory_order_release);
-	if (i == 0 && d9__tick_add)
+	if (i == 0)
 		d9__tick_add(publish_followed);
 }

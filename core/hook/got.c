@@ -12,10 +12,9 @@
 #include "hook/got_pass.h"
 #include "hook/patch_lock.h"
 #include "hook/stubs.h"
+#include "record/source.h"
 
 #define SECOND_LOOK_NS 10000000u
-
-void d9__tick_add(void (*fn)(void)) __attribute__((weak));
 
 static struct {
 	struct d9__got_table *tables; /* under the patch lock */
@@ -204,8 +203,7 @@ static void rescan_at_tick(void)
 static void start_engine(void)
 {
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-	if (d9__tick_add)
-		d9__tick_add(rescan_at_tick);
+	d9__tick_add(rescan_at_tick);
 }
 
 static int install_table(struct d9__got_table *table)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The names that the preload library exports, to learn of a loop library that is loaded later. */
+
+#ifndef D9_PRELOAD_H
+#define D9_PRELOAD_H
+
+#include <dial9/export.h>
+
+/*
+ * Nothing else may be added lightly: a program that embeds a copy of a loop library would get
+ * half of it from here.  hook/trigger.h decides whom each call means.
+ */
+
+struct event_base;
+struct event_config;
+
+D9_API struct event_base *event_base_new(void);
+D9_API struct event_base *event_base_new_with_config(const struct event_config *config);
+D9_API struct event_base *event_init(void);
+
+#endif /* D9_PRELOAD_H */
