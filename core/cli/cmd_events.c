@@ -277,6 +277,8 @@ static int run(char **paths, const struct options *options, struct d9__text_out 
 		status = d9__text_finish(out, "events");
 		if (!status)
 			status = d9__traces_close("events", reader, err);
+		for (size_t i = 0; symbols && d9__symbols_problem(symbols, i); i++)
+			d9__cmd_fail("events", "%s", d9__symbols_problem(symbols, i));
 		d9__event_lines_release(&lines);
 		d9_reader_free(reader);
 	}

@@ -218,7 +218,8 @@ static void open_binary(struct d9__symbols *symbols, struct binary *binary)
 		note_problem(symbols, binary->path, "has another build-id than the one recorded, not used",
 			     advice);
 	else if (err)
-		note_problem(symbols, binary->path, d9_strerror(err), advice);
+		note_problem(symbols, binary->path,
+			     err == -EBADMSG ? "no ELF file" : d9_strerror(err), advice);
 }
 
 static void look_up(struct d9__symbols *symbols, struct binary *binary, uint64_t address,

@@ -112,7 +112,9 @@ END
 	} | script -qec "'$dial9' record -o ctrl ./interrupted; echo \"[exit status \$?]\"" /dev/null |
 		tr -d '\r' | sed 's/^\^C//'
 else
-	printf 'CMD: interrupted\ndial9: nothing was recorded: no loop of a shared libevent ran in ./interrupted\n[exit status 6]\n'
+	echo "CMD: interrupted"
+	echo "dial9: nothing was recorded: no loop of a shared libevent ran in ./interrupted"
+	echo "[exit status 6]"
 fi
 
 say "a library that is not there"
