@@ -121,7 +121,9 @@ static void construction_begin(struct construction *construction, void *caller)
 
 	d9__libevent_scope_enter(&construction->scope, caller);
 	construction->outermost = !thread->constructing && !thread->calibrating;
-	thread->constructing = true;
+	/* The scratch base of the calibration is made after the outermost one has ended. */
+	if (construction->outermost)
+		thread->constructing = true;
 }
 
 static struct event_base *construction_end(struct construction *construction,
