@@ -17,6 +17,8 @@
 #include "cli/trace_facts.h"
 #include "cli/trace_input.h"
 
+#define WIDTH_MAX 40
+
 static const struct d9__opt opts[] = {
 	{ 'j', "json", NULL, "print one JSON object" },
 	{ 0, NULL, NULL, NULL },
@@ -29,6 +31,14 @@ static const struct d9__usage usage = {
 		"health.\n",
 	.opts = opts,
 };
+
+/* A left column of |width| that |name| goes into as well; names longer than most stick out. */
+static size_t widen(size_t width, const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > width && len <= WIDTH_MAX ? len : width;
+}
 
 /* "name   text" in the left column of a section. */
 static void put_name(struct d9__text_out *out, const char *name, size_t width)
@@ -109,8 +119,7 @@ static void put_tallies(struct d9__text_out *out, const char *title, const char 
 	size_t width = 0;
 
 	for (size_t i = 0; i < tallies->n; i++)
-		if (strlen(tallies->items[i].name) > width)
-			width = strlen(tallies->items[i].name);
+		width = widen(width, tallies->items[i].name);
 	d9__text_printf(out, "%s\n", title);
 	for (size_t i = 0; i < tallies->n; i++) {
 		put_name(out, tallies->items[i].name, width);
@@ -125,8 +134,7 @@ static void put_metadata(struct d9__text_out *out, const struct d9__process *pro
 	size_t width = 0;
 
 	for (size_t i = 0; i < process->n_metadata; i++)
-		if (strlen(process->metadata[i].key) > width)
-			width = strlen(process->metadata[i].key);
+		width = widen(width, process->metadata[i].key);
 	d9__text_string(out, process->n_metadata ? "metadata\n" : "metadata\n  none\n");
 	for (size_t i = 0; i < process->n_metadata; i++) {
 		const char *value = process->metadata[i].value;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/args.h"
@@ -187,9 +188,24 @@ static void print_result(const struct options *options, const struct d9__record_
 	fprintf(stderr, " in %s; see: dial9 report %s\n", where, where);
 }
 
+/* A recorder started, and left no event. */
+static void explain_empty(const char *command, int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s was killed before its trace was written "
+			"for the first time, about a second after the start of its loop\n",
+			command);
+	else
+		fprintf(stderr,
+			"dial9: nothing was recorded: a recorder ran in %s, but wrote no event: it "
+			"was disabled, or ended without stopping it\n",
+			command);
+}
+
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
 static int conclude(const struct options *options, const char *command,
-		    const struct d9__namespaces *before)
+		    const struct d9__namespaces *before, int wait_status)
 {
 	struct d9__record_result result;
 	int err = d9__record_result_collect(options->dir, before, &result);
@@ -199,9 +215,11 @@ static int conclude(const struct options *options, const char *command,
 		d9__cmd_fail("record", "%s: %s", options->dir, strerror(-err));
 		return options->require ? D9__EXIT_FINDING : 0;
 	}
-	nothing = !result.processes || (result.counted && !result.polls);
-	if (!options->quiet && nothing)
+	nothing = result.counted && !result.events;
+	if (!options->quiet && !result.processes)
 		explain_nothing(command);
+	else if (!options->quiet && nothing)
+		explain_empty(command, wait_status);
 	else if (!options->quiet)
 		print_result(options, &result);
 	d9__record_result_release(&result);
@@ -255,7 +273,8 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	if (dir) {
 		err = run_recorded(options, argv, dir, library, wait_status);
 		*ran = !err;
-		status = err ? explain_exec(argv[0], err) : conclude(options, argv[0], &before);
+		status = err ? explain_exec(argv[0], err)
+			     : conclude(options, argv[0], &before, *wait_status);
 		rmdir(dir); /* unless there is something in it */
 	} else {
 		status = d9__cmd_fail("record", "%s: %s", options->dir,

@@ -83,6 +83,7 @@ static int make_field(const struct d9_schema *schema, size_t i, struct d9__line_
 	field->text = spell(" ", name, "=", &field->text_len);
 	field->unit = d9_schema_annotation(schema, i, "unit");
 	field->is_address = is_address_field(name);
+	field->is_return = !strcmp(name, "spawn_addr");
 	field->is_spawn_loc = !strcmp(name, "spawn_loc") || !strcmp(name, "span_name");
 	if (!field->json || !field->text)
 		err = -ENOMEM;
@@ -320,13 +321,27 @@ static void text_stack(struct d9__event_lines *lines, const struct d9_value *val
 	d9__text_char(lines->out, ']');
 }
 
+/* An address as the value of a field: in quotes if it became words. */
+static void text_place_of(struct d9__event_lines *lines, uint64_t address, bool is_return)
+{
+	struct d9__symbol symbol;
+	bool known = lines->symbols &&
+		     d9__symbols_address(lines->symbols, address, is_return, &symbol);
+
+	if (known)
+		d9__text_char(lines->out, '"');
+	text_address(lines, address, is_return);
+	if (known)
+		d9__text_char(lines->out, '"');
+}
+
 static void text_value(struct d9__event_lines *lines, const struct d9__line_field *field,
 		       const struct d9_value *value)
 {
 	uint64_t n;
 
 	if (field->is_address && d9__value_u64(value, &n))
-		text_address(lines, n, false);
+		text_place_of(lines, n, field->is_return);
 	else if (value->type == D9_FIELD_STACK)
 		text_stack(lines, value);
 	else if (value->type == D9_FIELD_STRING && field->is_spawn_loc)

@@ -101,7 +101,6 @@ static int count_events(const char *path, struct d9__record_result *result)
 	d9_reader_set_file_order(reader, true);
 	while (!err && (err = d9_reader_next(reader, &event)) == 1) {
 		result->events++;
-		result->polls += event->kind == D9_EVENT_POLL_START;
 		err = 0;
 	}
 	d9_reader_free(reader);

@@ -21,7 +21,7 @@ struct d9__record_result {
 	char *only;   /* path of the new one if it is the only new one */
 	uint64_t bytes;
 	bool counted; /* false: too much to count in passing */
-	uint64_t events, polls;
+	uint64_t events;
 };
 
 /* 0, -ENOMEM, or an error of opendir(3); none at all if |dir| does not exist. */

@@ -6,15 +6,19 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-preload=$($CC -print-file-name=libc.so.6)
+# A program built with ASan starts behind another preloaded library only if told so.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
+export ASAN_OPTIONS
+preload=$($CC -print-file-name=libm.so.6)
 DIAL9_PRELOAD=$preload
 export DIAL9_PRELOAD
 preload=$(readlink -f "$preload")
 
 # What a recorder would leave: two processes' worth.
-cat >fake <<END
+"$make_trace" small zstd made
+cat >fake <<'END'
 #!/bin/sh
-mkdir "\$DIAL9_TRACE_DIR/\$1" && "$make_trace" small zstd "\$DIAL9_TRACE_DIR/\$1/trace.0.bin.zst"
+mkdir "$DIAL9_TRACE_DIR/$1" && cp made "$DIAL9_TRACE_DIR/$1/trace.0.bin.zst"
 END
 chmod +x fake
 
@@ -22,11 +26,11 @@ say "CMD's output, status and environment are its own"
 run record -q -- sh -c 'echo out; echo err >&2; exit 7'
 run record -q sh -c 'echo "$1"' sh --quiet
 # What is preloaded already stays, behind ours: the same file once more does no harm.
-LD_PRELOAD=$preload "$dial9" record -q -- sh -c 'echo "$LD_PRELOAD"' | sed "s|$preload|LIBC|g"
+LD_PRELOAD=$preload "$dial9" record -q -- sh -c 'echo "$LD_PRELOAD"' | sed "s|$preload|LIBM|g"
 env >before
 "$dial9" record -q -o x --name web -- env >after
 sort before >a && sort after >b
-diff a b | sed -n "s|$preload|LIBC|; s/^[<>]/&/p" | grep -v ' _='
+diff a b | sed -n "s|$preload|LIBM|; s/^[<>]/&/p" | grep -v ' _='
 stat -c %a x
 
 say "no descriptor but those it had"
