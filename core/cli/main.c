@@ -11,6 +11,7 @@ static const struct d9__cmd commands[] = {
 	{ "record", "run a program with its event loops recorded", d9__cmd_record },
 	{ "info", "what a trace holds", d9__cmd_info },
 	{ "events", "every event, one line each", d9__cmd_events },
+	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ NULL, NULL, NULL },
 };

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that one pass over a trace tells, for reports, budgets and comparisons. */
+
+#ifndef D9_ANALYZE_ANALYSIS_H
+#define D9_ANALYZE_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "analyze/callbacks.h"
+#include "analyze/gauges.h"
+#include "analyze/latency.h"
+#include "analyze/metadata.h"
+#include "analyze/samples.h"
+#include "analyze/spans.h"
+#include "analyze/stalls.h"
+#include "analyze/tasks.h"
+#include "analyze/timeline.h"
+
+/* Events of one wire name. */
+struct d9__event_count {
+	char *name;
+	enum d9_event_kind kind;
+	uint64_t events;
+};
+
+/* A segment, as the reader knows it at the end. */
+struct d9__segment_fact {
+	char *path, *container, *message; /* message: NULL if nothing is wrong */
+	uint64_t stored_bytes, unpacked_bytes, events, first_ns, last_ns, err_offset;
+	bool active, truncated;
+	int err;
+};
+
+/*
+ * Feed it the events in time order, then finish it.  Memory grows with workers, tasks that live
+ * at once and distinct callbacks, not with events.
+ */
+struct d9__analysis {
+	struct d9__timeline timeline;
+	struct d9__tasks tasks;
+	struct d9__callbacks callbacks;
+	struct d9__stalls stalls;
+	struct d9__latency latency;
+	struct d9__spans spans;
+	struct d9__samples samples;
+	struct d9__metadata metadata;
+	struct d9__losses losses;
+	struct d9__gauge queue;      /* work that no worker has picked up yet */
+	struct d9__gauge registered; /* tasks of a loop */
+	struct d9__resource_usage usage;
+
+	uint64_t events;
+	struct d9__event_count *counts; /* by schema id; several may share a name */
+	size_t n_counts;
+
+	uint64_t first_ns, last_ns;           /* of all events that carry a time */
+	uint64_t loop_first_ns, loop_last_ns; /* of polls, parks, queue samples and wakes */
+	bool any_time, any_loop;
+	bool has_wall; /* a clock anchor was seen: wall = monotonic + (anchor_wall - anchor) */
+	uint64_t anchor_ns, anchor_wall_ns;
+	uint64_t uninstrumented_polls;
+
+	struct d9__segment_fact *segments; /* set by d9__analysis_finish() */
+	size_t n_segments;
+
+	/*
+	 * Number of the process that wrote each segment, by segment: ids of workers, tasks and spans are
+	 * its own.  Set by the caller before the first event; NULL: one process.
+	 */
+	uint8_t *processes;
+	size_t n_processes; /* entries in |processes| */
+	unsigned n_process_numbers;
+};
+
+/*
+ * Ids are kept with the number of their process in their top byte; this is what the trace says.
+ * Span ids use all bits: they are mixed, and never shown.
+ */
+#define D9__PROCESS_SHIFT 56
+static inline uint64_t d9__id_of(uint64_t key)
+{
+	return key & ((UINT64_C(1) << D9__PROCESS_SHIFT) - 1);
+}
+
+static inline unsigned d9__process_of(uint64_t key)
+{
+	return (unsigned)(key >> D9__PROCESS_SHIFT);
+}
+
+/* Tell processes apart by the folders of |reader|'s segments.  0 or -ENOMEM. */
+int d9__analysis_set_processes(struct d9__analysis *analysis, const struct d9_reader *reader);
+
+/* |analysis| starts as all zero.  0 or -ENOMEM. */
+int d9__analysis_event(struct d9__analysis *analysis, const struct d9_event *event);
+
+/* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */
+int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);
+
+void d9__analysis_release(struct d9__analysis *analysis);
+
+/* Names for people: what is at "memcached+0x1a2b0" or "0x7f...".  Texts are copied. */
+struct d9__namer {
+	/*
+	 * false if nothing is known.  |function| and |file| may be NULL; |is_return|: the address
+	 * behind a call, and the call is meant.
+	 */
+	bool (*name)(void *context, const char *text, size_t len, bool is_return,
+		     const char **function, const char **file, unsigned *line);
+	void *context;
+};
+
+/* Give names to all callbacks.  0 or -ENOMEM. */
+int d9__analysis_name(struct d9__analysis *analysis, const struct d9__namer *namer);
+
+/* Where the trace's times begin for people: the first loop event, else the first event. */
+uint64_t d9__analysis_start_ns(const struct d9__analysis *analysis);
+uint64_t d9__analysis_end_ns(const struct d9__analysis *analysis);
+
+/* Wall time of a monotonic one, in ns since 1970; 0 if the trace has no anchor. */
+uint64_t d9__analysis_wall_ns(const struct d9__analysis *analysis, uint64_t ns);
+
+#endif /* D9_ANALYZE_ANALYSIS_H */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that loops call, one entry per place in the trace, and what they cost. */
+
+#ifndef D9_ANALYZE_CALLBACKS_H
+#define D9_ANALYZE_CALLBACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/curve.h"
+#include "analyze/histogram.h"
+#include "analyze/table.h"
+
+#define D9__MS(n) ((uint64_t)(n) * 1000000)
+#define D9__US(n) ((uint64_t)(n) * 1000)
+
+/* Long calls of one callback that are kept in full. */
+#define D9__CALLBACK_STALLS 5
+
+struct d9__stall;
+
+struct d9__callback {
+	const char *location; /* on the wire: "CALLBACK @ SITE", or a foreign trace's position */
+	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
+	bool internal;        /* the loop library's own */
+	bool span;            /* called by the loop library inside a callback of its own */
+
+	/* Calls: nested loops cut one into pieces, which are added up. */
+	uint64_t calls, open_ended;
+	uint64_t over_1ms, over_10ms, over_50ms;
+	struct d9__histogram durations;
+	struct d9__histogram delays;   /* wake to poll */
+	struct d9__histogram lateness; /* timers: due to poll */
+	uint64_t on_samples, off_samples;
+
+	/* Calls by number of the worker, for the balance. */
+	uint64_t *by_worker;
+	size_t workers;
+
+	/* Its tasks. */
+	uint64_t spawned, ended, uninstrumented;
+	int64_t alive, peak_alive;
+	struct d9__curve *alive_curve; /* from its 100th task on */
+
+	/* Long calls, longest first; holds a reference to each. */
+	struct d9__callback_stall {
+		uint64_t ns;
+		struct d9__stall *stall;
+	} stalls[D9__CALLBACK_STALLS];
+	size_t n_stalls;
+
+	/* Names for people, set by d9__callback_set_names(). */
+	char *function; /* NULL: unknown */
+	char *source;   /* "file.c:12" of the function, or NULL */
+	char *site;     /* where it was registered, or NULL */
+};
+
+/* All zero is empty. */
+struct d9__callbacks {
+	struct d9__callback **items;
+	size_t n, capacity;
+	struct d9__texts locations; /* item i has text i */
+	struct d9__texts kinds;
+};
+
+void d9__callbacks_release(struct d9__callbacks *callbacks);
+
+/* The entry of |location|, made at its first sight; NULL: out of memory. */
+struct d9__callback *d9__callbacks_at(struct d9__callbacks *callbacks, const char *location,
+				      size_t len);
+
+/* Note that |callback| is of |kind| ("io", "timer", ...).  0 or -ENOMEM. */
+int d9__callback_add_kind(struct d9__callbacks *callbacks, struct d9__callback *callback,
+			  const char *kind, size_t len);
+
+/* Its kinds, joined by "+", into |buf|; returns |buf|. */
+const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
+			       const struct d9__callback *callback, char *buf, size_t size);
+
+/* A call begins on the worker of number |worker|.  0 or -ENOMEM. */
+int d9__callback_begin(struct d9__callback *callback, unsigned worker);
+
+/* A call took |ns|.  0 or -ENOMEM. */
+int d9__callback_end(struct d9__callback *callback, uint64_t ns);
+
+/* Keep |stall| if it is among the longest of |callback|. */
+void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall);
+
+/*
+ * The function's name alone if it is known, else the callback's half of the location.  |*len|
+ * is its length: the text may go on.
+ */
+const char *d9__callback_name(const struct d9__callback *callback, size_t *len);
+
+/* Where its tasks are made, terminated; NULL if the trace does not tell. */
+const char *d9__callback_site(const struct d9__callback *callback);
+
+/* Whether |module| ("libevent-2.1.so.7+0x1234") names a loop library. */
+bool d9__module_is_loop(const char *module, size_t len);
+
+#endif /* D9_ANALYZE_CALLBACKS_H */

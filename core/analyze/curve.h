@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A number over the whole trace in bounded memory, for questions about growth. */
+
+#ifndef D9_ANALYZE_CURVE_H
+#define D9_ANALYZE_CURVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define D9__CURVE_POINTS 64
+
+/* Equal time steps from the first value on; they double when the curve is full.  All zero: empty. */
+struct d9__curve {
+	uint64_t start_ns, step_ns;
+	unsigned n;
+	int64_t points[D9__CURVE_POINTS]; /* the last value in each step */
+};
+
+/* The number is |value| from |ns| on.  Times do not decrease. */
+void d9__curve_set(struct d9__curve *curve, uint64_t ns, int64_t value);
+
+/*
+ * Whether the number grew all through: it never fell far below what it had been, rose in each
+ * quarter up to |end_ns|, and ended above |factor| times where its first quarter ended.
+ */
+bool d9__curve_grows(const struct d9__curve *curve, uint64_t end_ns, int64_t factor);
+
+#endif /* D9_ANALYZE_CURVE_H */

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of calls and of those who waited for them. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Examples under a finding. */
+#define EXAMPLES 3
+
+/* A callback that still ran when the trace ended is told from here on. */
+#define RUNNING_NS D9__MS(50)
+
+/* printf arguments for the name of a callback. */
+struct name {
+	const char *text;
+	int len;
+};
+
+static struct name name_of(const struct d9__callback *callback)
+{
+	size_t len;
+	const char *text;
+
+	if (!callback)
+		return (struct name){ "nothing", 7 };
+	text = d9__callback_name(callback, &len);
+	return (struct name){ text, (int)len };
+}
+
+static void set_callback(struct d9__findings *findings, struct d9__finding *finding,
+			 const struct d9__callback *callback)
+{
+	struct name name = name_of(callback);
+
+	d9__finding_set_name(findings, finding, name.text, (size_t)name.len);
+}
+
+/* ---- long callback ---- */
+
+static const struct d9__worker *worker_of(const struct d9__findings *findings, uint64_t id)
+{
+	return d9__table_find(&findings->analysis->timeline.by_id, id);
+}
+
+static uint64_t limit_of(const struct d9__findings *findings, const struct d9__stall *stall)
+{
+	return d9__long_call_ns(worker_of(findings, stall->worker));
+}
+
+static const char *verdict_text(enum d9__stall_verdict verdict)
+{
+	static const char *const texts[] = {
+		[D9__STALL_UNKNOWN] = "",
+		[D9__STALL_COMPUTING] = ", on the CPU",
+		[D9__STALL_OFF_CPU] = ", off the CPU: it waited",
+		[D9__STALL_MIXED] = ", partly on the CPU",
+	};
+
+	return texts[verdict];
+}
+
+static const char *long_advice(enum d9__stall_verdict verdict)
+{
+	switch (verdict) {
+	case D9__STALL_COMPUTING:
+		return "It computes. Cut the work into pieces that yield to the loop, or move it to a "
+		       "thread; a CPU profile tells which part costs most.";
+	case D9__STALL_OFF_CPU:
+		return "It waits: look for a blocking call in it (sleep, file or database access, name "
+		       "resolution, a lock, a synchronous request) and make it asynchronous, or "
+		       "move it to a thread.";
+	default:
+		return "Look for a blocking call in it (sleep, file or database access, name resolution, "
+		       "a lock) or for long computation; cut it into pieces, make it "
+		       "asynchronous, or move it to a thread.";
+	}
+}
+
+/* "3 waited behind it, up to 59 ms: event_handler 59 ms, tick 40 ms (timer)" */
+static void describe_victims(const struct d9__stall *stall, char *buf, size_t size)
+{
+	size_t used;
+
+	buf[0] = '\0';
+	if (stall->waited == 0)
+		return;
+	used = (size_t)snprintf(buf, size, "; %s waited behind it:",
+				d9__units_count(stall->waited).text);
+	for (size_t i = 0; i < stall->n_victims && i < EXAMPLES && used < size; i++) {
+		const struct d9__victim *victim = &stall->victims[i];
+		struct name name = name_of(victim->callback);
+
+		used += (size_t)snprintf(buf + used, size - used, "%s %.*s %s%s", i ? "," : "",
+					 name.len, name.text, d9__units_ns(victim->delay_ns).text,
+					 victim->timer ? " (timer)" : "");
+	}
+	if (stall->waited > EXAMPLES && used < size)
+		snprintf(buf + used, size - used, ", ...");
+}
+
+/* " (inside readcb)", " (longest span inside: parse 40 ms)", ... */
+static void describe_place(const struct d9__stall *stall, char *buf, size_t size)
+{
+	struct name outer = name_of(stall->callback);
+
+	buf[0] = '\0';
+	if (stall->culprit != stall->callback)
+		snprintf(buf, size, ", called from %.*s, which took %s", outer.len, outer.text,
+			 d9__units_ns(stall->total_ns).text);
+	else if (stall->span)
+		snprintf(buf, size, ", of which %s in the span %s",
+			 d9__units_ns(stall->span_ns).text, stall->span);
+}
+
+static void add_stall(struct d9__findings *findings, struct d9__finding *finding,
+		      const struct d9__stall *stall)
+{
+	struct d9__evidence evidence = { .at_ns = stall->start_ns,
+					 .duration_ns = stall->culprit_ns,
+					 .has_worker = true,
+					 .worker = stall->worker,
+					 .task = stall->task,
+					 .callback = stall->culprit };
+	char victims[512], place[512], samples[64] = "";
+
+	describe_victims(stall, victims, sizeof(victims));
+	describe_place(stall, place, sizeof(place));
+	if (stall->on_samples + stall->off_samples)
+		snprintf(samples, sizeof(samples), ", %u on-CPU and %u off-CPU samples",
+			 stall->on_samples, stall->off_samples);
+	d9__finding_add_evidence(findings, finding, &evidence, "ran for %s%s%s%s%s",
+				 d9__units_ns(stall->culprit_ns).text,
+				 verdict_text(d9__stall_verdict(stall)), place, samples, victims);
+}
+
+static enum d9__severity long_severity(const struct d9__callback *callback, uint64_t calls,
+				       uint64_t waited)
+{
+	uint64_t ns = callback->stalls[0].stall->culprit_ns;
+
+	if (ns > D9__MS(50))
+		return D9__CRITICAL;
+	if (ns > D9__MS(10))
+		return D9__WARNING;
+	return calls >= 3 && waited ? D9__WARNING : D9__INFO;
+}
+
+static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__stall *worst = callback->stalls[0].stall;
+	uint64_t limit = limit_of(findings, worst), calls, waited = 0, waited_max = 0;
+	struct name name = name_of(callback);
+	struct d9__finding *finding;
+	char behind[160] = "";
+
+	if (worst->culprit_ns <= limit)
+		return;
+	calls = d9__histogram_above(&callback->durations, limit);
+	if (calls == 0)
+		calls = 1;
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
+
+		waited += stall->waited;
+		if (stall->waited_max_ns > waited_max)
+			waited_max = stall->waited_max_ns;
+	}
+	if (waited)
+		snprintf(behind, sizeof(behind), "; others waited up to %s behind it",
+			 d9__units_ns(waited_max).text);
+	finding = d9__finding_add(
+		findings, long_severity(callback, calls, waited), worst->culprit_ns,
+		long_advice(d9__stall_verdict(worst)),
+		"%.*s blocked worker %llu for %s (%s of %s calls took over %s)%s.", name.len,
+		name.text, (unsigned long long)d9__id_of(worst->worker),
+		d9__units_ns(worst->culprit_ns).text, d9__units_count(calls).text,
+		d9__units_count(callback->calls).text, d9__units_ns(limit).text, behind);
+	set_callback(findings, finding, callback);
+	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
+		if (callback->stalls[i].stall->culprit_ns > limit)
+			add_stall(findings, finding, callback->stalls[i].stall);
+}
+
+void d9__check_long_callback(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->n_stalls)
+			long_callback(findings, callbacks->items[i]);
+}
+
+void d9__check_running_at_end(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		const struct d9__piece *piece = &worker->piece;
+		struct d9__finding *finding;
+		struct name name;
+		uint64_t ns;
+
+		if (!piece->open || a->last_ns < piece->start_ns + RUNNING_NS)
+			continue;
+		ns = a->last_ns - piece->start_ns;
+		name = name_of(piece->task->callback);
+		finding = d9__finding_add(
+			findings, D9__WARNING, ns,
+			"Its length is unknown, so it is in no figure. If the program hung or was killed "
+			"then, this is where.",
+			"%.*s was still running on worker %llu when the trace ended, for %s at least.",
+			name.len, name.text, (unsigned long long)d9__id_of(worker->id),
+			d9__units_ns(ns).text);
+		set_callback(findings, finding, piece->task->callback);
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .at_ns = piece->start_ns,
+								 .duration_ns = ns,
+								 .has_worker = true,
+								 .worker = worker->id,
+								 .task = piece->task->id,
+								 .callback = piece->task->callback },
+					 "began and did not end");
+	}
+}
+
+/* ---- waits ---- */
+
+/* "200 calls ran meanwhile for 48 ms, most in x (180 calls, 40 ms)" */
+static void describe_between(const struct d9__between *between, char *buf, size_t size)
+{
+	struct name longest = name_of(between->longest), most = name_of(between->most);
+
+	if (between->calls == 0)
+		snprintf(buf, size, "no callback ran on its worker meanwhile");
+	else if (10 * between->longest_ns >= 9 * between->busy_ns)
+		snprintf(buf, size, "%.*s ran for %s of it", longest.len, longest.text,
+			 d9__units_ns(between->longest_ns).text);
+	else
+		snprintf(buf, size, "%s%s calls ran meanwhile for %s, %s of them %.*s (%s)",
+			 between->calls >= D9__WORKER_RECENT ? "more than " : "",
+			 d9__units_count(between->calls).text,
+			 d9__units_ns(between->busy_ns).text,
+			 d9__units_count(between->most_calls).text, most.len, most.text,
+			 d9__units_ns(between->most_ns).text);
+}
+
+static void add_delay(struct d9__findings *findings, struct d9__finding *finding,
+		      const struct d9__delay *delay, const char *what)
+{
+	struct d9__evidence evidence = { .at_ns = delay->from_ns,
+					 .duration_ns = delay->ns,
+					 .has_worker = true,
+					 .worker = delay->worker,
+					 .task = delay->task,
+					 .callback = delay->callback };
+	struct name name = name_of(delay->callback);
+	char between[512] = "";
+
+	if (delay->between.known)
+		describe_between(&delay->between, between, sizeof(between));
+	d9__finding_add_evidence(findings, finding, &evidence, "%.*s %s %s%s%s", name.len,
+				 name.text, what, d9__units_ns(delay->ns).text,
+				 between[0] ? ": " : "", between);
+}
+
+void d9__check_backlog(struct d9__findings *findings)
+{
+	const struct d9__latency *latency = &findings->analysis->latency;
+	const struct d9__delay *worst = &latency->backlogs[0];
+	struct d9__finding *finding;
+	struct name name, most;
+
+	if (latency->n_backlogs == 0 || worst->ns < D9__MS(10))
+		return;
+	name = name_of(worst->callback);
+	most = name_of(worst->between.most);
+	finding = d9__finding_add(
+		findings, worst->ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->ns,
+		"No single callback is to blame: there are too many in a round. Handle fewer per round "
+		"(limits on accepts and reads), use priorities, make the frequent one cheaper, or "
+		"spread the work over more loops.",
+		"%.*s waited %s behind a backlog of %s%s short calls, most of them of %.*s.",
+		name.len, name.text, d9__units_ns(worst->ns).text,
+		worst->between.calls >= D9__WORKER_RECENT ? "more than " : "",
+		d9__units_count(worst->between.calls).text, most.len, most.text);
+	set_callback(findings, finding, worst->between.most);
+	for (size_t i = 0; i < latency->n_backlogs && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->backlogs[i], "waited");
+}
+
+/* Whether waits over 10 ms can be put down to long calls, which have findings of their own. */
+static bool all_behind_long(const struct d9__latency *latency)
+{
+	uint64_t all = latency->behind_long + latency->behind_backlog + latency->behind_nothing;
+
+	return all && 10 * latency->behind_long >= 9 * all;
+}
+
+void d9__check_timer_late(struct d9__findings *findings)
+{
+	const struct d9__latency *latency = &findings->analysis->latency;
+	const struct d9__delay *worst = &latency->latest[0];
+	struct d9__finding *finding;
+	struct name name;
+	char because[256] = "";
+
+	if (latency->late_over_10ms == 0)
+		return;
+	name = name_of(worst->callback);
+	if (2 * worst->between.longest_ns >= worst->ns) {
+		struct name longest = name_of(worst->between.longest);
+
+		snprintf(because, sizeof(because), " because %.*s ran for %s", longest.len,
+			 longest.text, d9__units_ns(worst->between.longest_ns).text);
+	}
+	finding = d9__finding_add(
+		findings, D9__WARNING, worst->ns,
+		"A timer runs when what runs before it has ended: see what ran meanwhile. If nothing "
+		"did, the loop slept past the deadline (coarse clock, stale loop time after a long "
+		"callback) or the kernel ran something else.",
+		"The timer %.*s ran %s late%s (%s of %s timer runs were over 10 ms late).", name.len,
+		name.text, d9__units_ns(worst->ns).text, because,
+		d9__units_count(latency->late_over_10ms).text,
+		d9__units_count(latency->lateness.count).text);
+	set_callback(findings, finding, worst->callback);
+	for (size_t i = 0; i < latency->n_latest && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->latest[i], "was late by");
+}
+
+static enum d9__severity delay_severity(const struct d9__latency *latency)
+{
+	if (latency->over_50ms && !all_behind_long(latency))
+		return D9__CRITICAL;
+	if (latency->over_10ms || 1000 * latency->over_5ms > latency->delays.count)
+		return D9__WARNING;
+	return D9__INFO;
+}
+
+void d9__check_wake_delay(struct d9__findings *findings)
+{
+	const struct d9__latency *latency = &findings->analysis->latency;
+	struct d9__finding *finding;
+	struct name name;
+
+	if (latency->over_5ms == 0)
+		return;
+	name = name_of(latency->worst[0].callback);
+	finding = d9__finding_add(
+		findings, delay_severity(latency), latency->delays.max,
+		"These callbacks were ready but did not run. What ran on their worker meanwhile is the "
+		"cause; if nothing did, the thread was not scheduled (see kernel waits) or was not "
+		"woken.",
+		"%s of %s waits for a turn took over 5 ms; %.*s waited longest, %s.",
+		d9__units_count(latency->over_5ms).text,
+		d9__units_count(latency->delays.count).text, name.len, name.text,
+		d9__units_ns(latency->delays.max).text);
+	set_callback(findings, finding, latency->worst[0].callback);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "looked into: %s behind one long call, %s behind many short ones, %s "
+				 "while their worker ran little or nothing",
+				 d9__units_count(latency->behind_long).text,
+				 d9__units_count(latency->behind_backlog).text,
+				 d9__units_count(latency->behind_nothing).text);
+	for (size_t i = 0; i < latency->n_worst && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->worst[i], "waited");
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the trace itself: they come first, for they limit what all others can say. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Losing more than this share makes figures unreliable. */
+#define LOSS_CRITICAL 0.01
+
+void d9__check_nothing_recorded(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	if (a->events == 0)
+		d9__finding_add(findings, D9__CRITICAL, 0,
+				"Check that the program ran with recording on (DIAL9_ENABLED), that it "
+				"could write its trace directory, and that this is that directory.",
+				"The trace is empty: it holds no event at all.");
+	else if (a->timeline.n == 0)
+		d9__finding_add(findings, D9__CRITICAL, 0,
+				"Check that a loop was attached (d9_event_base_attach()) or that the "
+				"program was started by dial9 record, and that its loop library is "
+				"one that dial9 knows.",
+				"The trace holds no loop activity: %s events, but no callback and no "
+				"wait of any loop.",
+				d9__units_count(a->events).text);
+}
+
+static void check_losses(struct d9__findings *findings)
+{
+	const struct d9__losses *losses = &findings->analysis->losses;
+	uint64_t all = findings->analysis->events + losses->events;
+	double share = all ? (double)losses->events / (double)all : 0;
+	struct d9__finding *finding;
+
+	if (losses->n == 0)
+		return;
+	finding = d9__finding_add(
+		findings, share > LOSS_CRITICAL ? D9__CRITICAL : D9__WARNING, losses->events,
+		"Counts and sums are too small by what was lost, and a callback that was cut by a gap "
+		"ends where the gap begins. Give the recorder more memory or a faster disk, or "
+		"record less.",
+		"%s events were lost (%s of all): figures below are lower bounds.",
+		d9__units_count(losses->events).text, d9__units_percent(share).text);
+	for (size_t i = 0; i < losses->n; i++) {
+		const struct d9__loss *loss = &losses->items[i];
+		struct d9__evidence evidence = { .at_ns = loss->from_ns };
+
+		if (loss->to_ns > loss->from_ns)
+			evidence.duration_ns = loss->to_ns - loss->from_ns;
+		d9__finding_add_evidence(findings, finding, &evidence,
+					 "cause %s: %s events in %s gap%s",
+					 loss->cause[0] ? loss->cause : "unknown",
+					 d9__units_count(loss->events).text,
+					 d9__units_count(loss->gaps).text,
+					 loss->gaps == 1 ? "" : "s");
+	}
+}
+
+static void check_dropped_samples(struct d9__findings *findings)
+{
+	const struct d9__losses *losses = &findings->analysis->losses;
+
+	if (losses->dropped_allocs || losses->dropped_frees)
+		d9__finding_add(findings, D9__WARNING, 0,
+				"Leaks look larger than they are. Sample less (larger "
+				"DIAL9_MEMORY_SAMPLE_RATE_BYTES).",
+				"%s allocation samples and %s free samples were lost.",
+				d9__units_count(losses->dropped_allocs).text,
+				d9__units_count(losses->dropped_frees).text);
+}
+
+static bool is_damaged(const struct d9__segment_fact *segment)
+{
+	return segment->err != 0 && segment->err != -ENODATA;
+}
+
+static void check_damage(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__finding *finding = NULL;
+	size_t damaged = 0;
+
+	for (size_t i = 0; i < a->n_segments; i++)
+		damaged += is_damaged(&a->segments[i]);
+	if (damaged)
+		finding = d9__finding_add(findings, D9__CRITICAL, damaged,
+					  "Everything before the damage was used; what follows in that "
+					  "segment is missing from all figures.",
+					  "%zu of %zu segments %s damaged.", damaged, a->n_segments,
+					  damaged == 1 ? "is" : "are");
+	for (size_t i = 0; i < a->n_segments; i++) {
+		const struct d9__segment_fact *segment = &a->segments[i];
+
+		if (is_damaged(segment))
+			d9__finding_add_evidence(findings, finding,
+						 &(struct d9__evidence){ .at_ns = segment->last_ns },
+						 "%s: %s (offset %llu)", segment->path,
+						 segment->message ? segment->message
+								  : d9_strerror(segment->err),
+						 (unsigned long long)segment->err_offset);
+	}
+}
+
+static void check_open_ends(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__finding *finding = NULL;
+	size_t cut = 0, active = 0;
+
+	for (size_t i = 0; i < a->n_segments; i++) {
+		active += a->segments[i].active;
+		cut += a->segments[i].truncated && !a->segments[i].active;
+	}
+	if (active + cut == 0)
+		return;
+	finding = d9__finding_add(
+		findings, cut ? D9__WARNING : D9__INFO, cut,
+		cut ? "The end of a segment is missing: it was copied while it was written, or a disk was "
+		      "full. Times before the cut are right."
+		    : "The program still runs, or was killed. Its last events may be missing: stop it, or "
+		      "use dial9 recover on what a killed one left.",
+		"%zu of %zu segments %s: the end of the story is missing.", cut ? cut : active,
+		a->n_segments,
+		cut ? "end in the middle of a frame" : "were never sealed (.active)");
+	for (size_t i = 0; i < a->n_segments; i++) {
+		const struct d9__segment_fact *segment = &a->segments[i];
+
+		if (segment->active || segment->truncated)
+			d9__finding_add_evidence(findings, finding,
+						 &(struct d9__evidence){ .at_ns = segment->last_ns },
+						 "%s%s: %s events, then it ends", segment->path,
+						 segment->truncated ? " (cut in a frame)" : "",
+						 d9__units_count(segment->events).text);
+	}
+}
+
+void d9__check_incomplete_data(struct d9__findings *findings)
+{
+	const char *complete =
+		d9__metadata_value(&findings->analysis->metadata, "segment.complete");
+
+	check_losses(findings);
+	check_damage(findings);
+	check_open_ends(findings);
+	check_dropped_samples(findings);
+	if (complete && !strcmp(complete, "false") && findings->analysis->losses.n == 0)
+		d9__finding_add(findings, D9__WARNING, 0,
+				"Counts and sums may be too small.",
+				"The recorder says that a segment is not complete.");
+}
+
+/* What a report lacks when a capability is not full. */
+static const struct {
+	const char *key, *consequence;
+} consequences[] = {
+	{ "poll", "some callbacks are missing from all figures" },
+	{ "park", "waits are missing: no utilisation, no CPU ratio" },
+	{ "wake", "wake-to-poll delays are missing or incomplete" },
+	{ "spawn", "where tasks were registered is unknown" },
+	{ "depth", "the number of ready callbacks is unknown" },
+	{ "lateness", "timer lateness is not measured" },
+	{ "task", "tasks with the same callback are not told apart" },
+};
+
+static void add_reasons(struct d9__findings *findings, struct d9__finding *finding,
+			const char *reasons)
+{
+	while (*reasons) {
+		size_t len = strcspn(reasons, ";");
+
+		if (len)
+			d9__finding_add_evidence(findings, finding, NULL, "%.*s", (int)len, reasons);
+		reasons += len + (reasons[len] == ';');
+		reasons += strspn(reasons, " ");
+	}
+}
+
+static void degraded_loop(struct d9__findings *findings, const char *loop, size_t len,
+			  const char *reasons)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__finding *finding = d9__finding_add(
+		findings, D9__WARNING, 0,
+		"Conclusions that need what is missing are not drawn. dial9 info prints all "
+		"capabilities; the man page of the adapter tells how to get the rest.",
+		"Hooks of %.*s are degraded: %s.", (int)len, loop, reasons);
+
+	d9__finding_set_name(findings, finding, loop, len);
+	add_reasons(findings, finding, reasons);
+	for (size_t i = 0; i < sizeof(consequences) / sizeof(consequences[0]); i++)
+		if (d9__metadata_coverage(&a->metadata, consequences[i].key) != D9__COVERAGE_FULL)
+			d9__finding_add_evidence(findings, finding, NULL, "%s: %s",
+						 consequences[i].key, consequences[i].consequence);
+}
+
+static void full_stubs(struct d9__findings *findings, const char *loop, size_t len,
+		       const char *count)
+{
+	struct d9__finding *finding = d9__finding_add(
+		findings, D9__WARNING, 0,
+		"The program uses more different callbacks than can be told apart; calls of the rest "
+		"are not in the trace.",
+		"%s callbacks of %.*s could not be hooked.", count, (int)len, loop);
+
+	d9__finding_set_name(findings, finding, loop, len);
+}
+
+void d9__check_degraded_hooks(struct d9__findings *findings)
+{
+	const struct d9__metadata *metadata = &findings->analysis->metadata;
+	const char *loop;
+	size_t len;
+
+	for (size_t i = 0; i < metadata->n; i++) {
+		const struct d9__metadata_entry *entry = &metadata->items[i];
+
+		if (d9__metadata_key_is(entry->key, "loop.", ".degraded", &loop, &len) &&
+		    entry->value[0])
+			degraded_loop(findings, loop, len, entry->value);
+		if (d9__metadata_key_is(entry->key, "loop.", ".stubs_full", &loop, &len) &&
+		    strcmp(entry->value, "0"))
+			full_stubs(findings, loop, len, entry->value);
+	}
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of workers, tasks, queues, spans and samples. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Fewer live tasks of one callback are no leak worth telling. */
+#define LEAK_TASKS 100
+
+static void set_callback(struct d9__findings *findings, struct d9__finding *finding,
+			 const struct d9__callback *callback)
+{
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	d9__finding_set_name(findings, finding, name, len);
+}
+
+/* ---- time off the CPU ---- */
+
+static const struct d9__callback *most_off_samples(const struct d9__callbacks *callbacks)
+{
+	const struct d9__callback *most = NULL;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (!most || callbacks->items[i]->off_samples > most->off_samples)
+			most = callbacks->items[i];
+	return most;
+}
+
+void d9__check_blocking(struct d9__findings *findings)
+{
+	const struct d9__samples *samples = &findings->analysis->samples;
+	const struct d9__stack *top = d9__samples_top_off(samples);
+	const struct d9__callback *most = most_off_samples(&findings->analysis->callbacks);
+	struct d9__finding *finding;
+	const char *name;
+	size_t len;
+
+	if (!top || top->off <= 5 || samples->off_in_polls == 0)
+		return;
+	name = d9__callback_name(most, &len);
+	finding = d9__finding_add(
+		findings, D9__WARNING, samples->off_in_polls,
+		"A callback that is taken off the CPU blocks its loop. Look at the stacks of these samples "
+		"for the call that waits.",
+		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s times).",
+		d9__units_count(samples->off_in_polls).text, (int)len, name,
+		d9__units_count(most->off_samples).text);
+	set_callback(findings, finding, most);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "%s of %s off-CPU samples lie inside callbacks; the largest group with "
+				 "one stack has %s%s%s",
+				 d9__units_count(samples->off_in_polls).text,
+				 d9__units_count(samples->off).text,
+				 d9__units_count(top->off).text, top->n && top->frames[0] ? ", in " : "",
+				 top->n && top->frames[0] ? top->frames[0] : "");
+}
+
+void d9__check_kernel_wait(struct d9__findings *findings)
+{
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
+
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__worker *worker = timeline->items[i];
+		struct d9__finding *finding;
+
+		if (worker->waits_over_1ms == 0)
+			continue;
+		finding = d9__finding_add(
+			findings, worker->waits.max > D9__MS(10) ? D9__WARNING : D9__INFO,
+			worker->waits.max,
+			"The thread was ready, but the kernel ran something else: too few cores for what "
+			"runs on this machine, a CPU limit of its container, or its priority.",
+			"Worker %llu waited up to %s for a CPU after a wake-up (%s of %s measured "
+			"wake-ups over 1 ms).",
+			(unsigned long long)d9__id_of(worker->id), d9__units_ns(worker->waits.max).text,
+			d9__units_count(worker->waits_over_1ms).text,
+			d9__units_count(worker->wait_measured).text);
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .at_ns = worker->wait_max_at_ns,
+								 .duration_ns = worker->waits.max,
+								 .has_worker = true,
+								 .worker = worker->id },
+					 "longest wait on the run queue, %s",
+					 d9__units_ns(worker->waits.max).text);
+	}
+}
+
+void d9__check_cpu_contention(struct d9__findings *findings)
+{
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
+
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__worker *worker = timeline->items[i];
+		struct d9__finding *finding;
+
+		if (!worker->cpu_seen || worker->active_periods <= 10 ||
+		    10 * worker->starved_periods <= worker->active_periods)
+			continue;
+		finding = d9__finding_add(
+			findings, D9__WARNING, worker->starved_periods,
+			"Either callbacks block (see long callbacks that waited), or other threads compete "
+			"for the CPU (see kernel waits).",
+			"Worker %llu was awake but off the CPU: %s of %s awake periods lasted over 1 ms "
+			"and used less than half of it.",
+			(unsigned long long)d9__id_of(worker->id),
+			d9__units_count(worker->starved_periods).text,
+			d9__units_count(worker->active_periods).text);
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .has_worker = true,
+								 .worker = worker->id },
+					 "awake for %s, on the CPU for %s of it",
+					 d9__units_ns(worker->active_ns).text,
+					 d9__units_ns(worker->cpu_ns).text);
+	}
+}
+
+/* ---- queues, tasks, balance ---- */
+
+void d9__check_queue_depth(struct d9__findings *findings)
+{
+	const struct d9__gauge *queue = &findings->analysis->queue;
+	struct d9__finding *finding;
+
+	if (queue->max <= 100)
+		return;
+	finding = d9__finding_add(
+		findings, queue->max > 1000 ? D9__CRITICAL : D9__WARNING, queue->max,
+		"More work is handed to the loops than they pick up: add loops, make the callbacks cheaper, "
+		"or slow the senders down.",
+		"%s%s pieces of work handed over by other threads were waiting for a loop.",
+		/* The sample event holds no larger number. */
+		queue->max == 255 ? "At least " : "Up to ", d9__units_count(queue->max).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = queue->max_at_ns },
+				 "the deepest of %s samples; mean %.1f",
+				 d9__units_count(queue->samples).text, d9__gauge_mean(queue));
+}
+
+static void task_leak(struct d9__findings *findings, const struct d9__callback *callback,
+		      enum d9__coverage ends)
+{
+	const char *site = d9__callback_site(callback);
+	bool unseen = ends != D9__COVERAGE_FULL && callback->ended == 0;
+	struct d9__finding *finding;
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	finding = d9__finding_add(
+		findings, unseen ? D9__INFO : D9__WARNING, (uint64_t)callback->alive,
+		unseen ? "Ends of events that the program embeds in its own structures are not visible, so "
+			 "these may have ended. Compare with the program's own count."
+		       : "Free them when they are done (event_free(), event_del()); look at who "
+			 "calls the place where they are made.",
+		"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", (int)len, name,
+		d9__units_count(callback->spawned).text, d9__units_count(callback->ended).text,
+		d9__units_count((uint64_t)callback->alive).text);
+	set_callback(findings, finding, callback);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .callback = callback }, "made at %s",
+				 site ? site : "an unknown place");
+}
+
+void d9__check_task_leak(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	enum d9__coverage ends = d9__metadata_coverage(&a->metadata, "task_end");
+
+	if (ends == D9__COVERAGE_NONE)
+		return;
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+
+		if (callback->alive >= LEAK_TASKS && callback->alive_curve &&
+		    2 * (uint64_t)callback->alive > callback->spawned &&
+		    d9__curve_grows(callback->alive_curve, a->loop_last_ns, 2))
+			task_leak(findings, callback, ends);
+	}
+}
+
+static int compare_u64(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The callback on which most time goes. */
+static const struct d9__callback *dominant(const struct d9__callbacks *callbacks)
+{
+	const struct d9__callback *most = NULL;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (!most || callbacks->items[i]->durations.sum > most->durations.sum)
+			most = callbacks->items[i];
+	return most;
+}
+
+void d9__check_worker_imbalance(struct d9__findings *findings)
+{
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
+	const struct d9__callback *callback = dominant(&findings->analysis->callbacks);
+	const struct d9__worker *busiest = NULL;
+	struct d9__finding *finding;
+	uint64_t *active = calloc(timeline->n + 1, sizeof(*active)), median;
+	size_t n = 0;
+
+	if (!active) {
+		findings->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; callback && i < timeline->n && i < callback->workers; i++) {
+		const struct d9__worker *worker = timeline->items[i];
+
+		if (callback->by_worker[i] == 0)
+			continue;
+		active[n++] = worker->active_ns;
+		if (!busiest || worker->active_ns > busiest->active_ns)
+			busiest = worker;
+	}
+	qsort(active, n, sizeof(*active), compare_u64);
+	median = n ? active[(n - 1) / 2] : 0;
+	free(active);
+	if (n < 2 || d9__worker_utilisation(busiest) < 0.5 || busiest->active_ns <= 3 * median)
+		return;
+	finding = d9__finding_add(
+		findings, D9__INFO, busiest->active_ns,
+		"Spread connections or tasks more evenly over the loops.",
+		"Worker %llu is awake %s of its time, over three times as long as its fellows.",
+		(unsigned long long)d9__id_of(busiest->id),
+		d9__units_percent(d9__worker_utilisation(busiest)).text);
+	set_callback(findings, finding, callback);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .has_worker = true,
+							 .worker = busiest->id,
+							 .callback = callback },
+				 "awake for %s; the median of the %zu workers that run the same "
+				 "callback is %s",
+				 d9__units_ns(busiest->active_ns).text, n,
+				 d9__units_ns(median).text);
+}
+
+/* ---- spans ---- */
+
+void d9__check_many_spans(struct d9__findings *findings)
+{
+	const struct d9__spans *spans = &findings->analysis->spans;
+
+	if (spans->polls_over_20)
+		d9__finding_add(findings, D9__WARNING, spans->whole_in_poll_max,
+				"Many pieces of work are done in one call of a callback; others wait "
+				"for all of them.",
+				"%s calls hold more than 20 whole spans each, at most %u.",
+				d9__units_count(spans->polls_over_20).text,
+				spans->whole_in_poll_max);
+}
+
+void d9__check_span_outlier(struct d9__findings *findings)
+{
+	const struct d9__spans *spans = &findings->analysis->spans;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		const struct d9__span_type *type = spans->items[i];
+		uint64_t p50 = d9__histogram_quantile(&type->durations, 0.5), above;
+		struct d9__finding *finding;
+
+		if (type->durations.count < 10 || type->durations.max <= D9__STALL_NS)
+			continue;
+		above = d9__histogram_above(&type->durations, 10 * p50);
+		if (above == 0)
+			continue;
+		finding = d9__finding_add(
+			findings, D9__INFO, above,
+			"Compare the attributes of slow and fast spans.",
+			"%s spans %s took over 10 times their median of %s, the longest %s.",
+			d9__units_count(above).text, type->name, d9__units_ns(p50).text,
+			d9__units_ns(type->durations.max).text);
+		d9__finding_set_name(findings, finding, type->name, strlen(type->name));
+	}
+}
+
+void d9__check_unmatched_spans(struct d9__findings *findings)
+{
+	const struct d9__spans *spans = &findings->analysis->spans;
+
+	if (spans->unmatched)
+		d9__finding_add(findings, D9__INFO, spans->unmatched,
+				"They ran when the trace ended, or an exit is missing in the program.",
+				"%s of %s spans were entered and never left.",
+				d9__units_count(spans->unmatched).text,
+				d9__units_count(spans->finished).text);
+}
+
+/* ---- setup ---- */
+
+void d9__check_no_wakes(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	if (a->tasks.spawned && a->latency.wakes == 0 && a->timeline.n &&
+	    d9__metadata_coverage(&a->metadata, "wake") == D9__COVERAGE_FULL)
+		d9__finding_add(findings, D9__WARNING, 0,
+				"Nothing can be said about delays. The producer of this trace should "
+				"record wakes, or say that it cannot.",
+				"Tasks were made, but no wake was recorded.");
+}
+
+void d9__check_sample_setup(struct d9__findings *findings)
+{
+	const struct d9__samples *samples = &findings->analysis->samples;
+	double depth = samples->on ? (double)samples->frames_on / (double)samples->on : 0;
+
+	if (samples->on > 10 && depth < 3)
+		d9__finding_add(findings, D9__CRITICAL, 0,
+				"Build with -fno-omit-frame-pointer, or with unwind tables.",
+				"The stacks of CPU samples are %.1f frames deep on average: they "
+				"could not be unwound.",
+				depth);
+	if (samples->on + samples->off > 10 && samples->symbols == 0)
+		d9__finding_add(findings, D9__WARNING, 0,
+				"Run dial9 symbolize where the binaries are, or install their debug "
+				"symbols.",
+				"The trace has stack samples but no symbols.");
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "analyze/gauges.h"
+
+/* Shorter intervals say little about how many cores were in use. */
+#define CORES_MIN_NS 10000000
+
+void d9__gauge_add(struct d9__gauge *gauge, uint64_t ns, uint64_t value)
+{
+	if (gauge->samples == 0 || value > gauge->max) {
+		gauge->max = value;
+		gauge->max_at_ns = ns;
+	}
+	gauge->samples++;
+	gauge->sum += value;
+	gauge->last = value;
+}
+
+double d9__gauge_mean(const struct d9__gauge *gauge)
+{
+	return gauge->samples ? (double)gauge->sum / (double)gauge->samples : 0;
+}
+
+static void note_cores(struct d9__resource_usage *usage, uint64_t ns,
+		       const uint64_t values[D9__USAGE_FIELDS])
+{
+	uint64_t wall_ns = ns - usage->last_ns;
+	double cpu_ns = 0;
+
+	for (unsigned i = D9__USAGE_USER_NS; i <= D9__USAGE_SYSTEM_NS; i++)
+		if (values[i] > usage->last[i])
+			cpu_ns += (double)(values[i] - usage->last[i]);
+	if (wall_ns >= CORES_MIN_NS && cpu_ns / (double)wall_ns > usage->cores_max) {
+		usage->cores_max = cpu_ns / (double)wall_ns;
+		usage->cores_max_at_ns = usage->last_ns;
+	}
+}
+
+void d9__usage_add(struct d9__resource_usage *usage, uint64_t ns, const uint64_t values[D9__USAGE_FIELDS])
+{
+	if (usage->samples++ == 0) {
+		usage->first_ns = ns;
+		usage->growth[D9__USAGE_MAX_RSS_BYTES] = values[D9__USAGE_MAX_RSS_BYTES];
+	} else {
+		note_cores(usage, ns, values);
+		for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
+			if (values[i] > usage->last[i] && i != D9__USAGE_MAX_RSS_BYTES)
+				usage->growth[i] += values[i] - usage->last[i];
+	}
+	if (values[D9__USAGE_MAX_RSS_BYTES] > usage->growth[D9__USAGE_MAX_RSS_BYTES])
+		usage->growth[D9__USAGE_MAX_RSS_BYTES] = values[D9__USAGE_MAX_RSS_BYTES];
+	usage->last_ns = ns;
+	for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
+		usage->last[i] = values[i];
+}
+
+double d9__usage_cores(const struct d9__resource_usage *usage)
+{
+	uint64_t wall_ns = usage->last_ns - usage->first_ns;
+
+	if (usage->samples < 2 || wall_ns == 0)
+		return 0;
+	return (double)(usage->growth[D9__USAGE_USER_NS] + usage->growth[D9__USAGE_SYSTEM_NS]) /
+	       (double)wall_ns;
+}

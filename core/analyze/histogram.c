@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyze/histogram.h"
+
+/* Where a value is counted. */
+struct place {
+	unsigned octave, sub;
+};
+
+static struct place place_of(uint64_t value)
+{
+	unsigned shift;
+
+	if (value < D9__HISTOGRAM_SUBS)
+		return (struct place){ 0, (unsigned)value };
+	shift = 63u - (unsigned)__builtin_clzll(value) - D9__HISTOGRAM_SUB_BITS;
+	return (struct place){ shift + 1, (unsigned)(value >> shift) - D9__HISTOGRAM_SUBS };
+}
+
+static uint64_t middle_of(struct place place)
+{
+	uint64_t width;
+
+	if (place.octave == 0)
+		return place.sub;
+	width = UINT64_C(1) << (place.octave - 1);
+	return (D9__HISTOGRAM_SUBS + place.sub) * width + (width - 1) / 2;
+}
+
+static uint64_t *buckets_of(struct d9__histogram *h, unsigned octave)
+{
+	if (!h->octaves[octave])
+		h->octaves[octave] = calloc(D9__HISTOGRAM_SUBS, sizeof(**h->octaves));
+	return h->octaves[octave];
+}
+
+void d9__histogram_release(struct d9__histogram *h)
+{
+	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++)
+		free(h->octaves[i]);
+	*h = (struct d9__histogram){ 0 };
+}
+
+int d9__histogram_add(struct d9__histogram *h, uint64_t value)
+{
+	struct place place = place_of(value);
+	uint64_t *buckets = buckets_of(h, place.octave);
+
+	if (!buckets)
+		return -ENOMEM;
+	buckets[place.sub]++;
+	if (h->count == 0 || value < h->min)
+		h->min = value;
+	if (value > h->max)
+		h->max = value;
+	h->count++;
+	h->sum += value;
+	return 0;
+}
+
+int d9__histogram_merge(struct d9__histogram *h, const struct d9__histogram *from)
+{
+	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++) {
+		uint64_t *buckets;
+
+		if (!from->octaves[i])
+			continue;
+		buckets = buckets_of(h, i);
+		if (!buckets)
+			return -ENOMEM;
+		for (unsigned sub = 0; sub < D9__HISTOGRAM_SUBS; sub++)
+			buckets[sub] += from->octaves[i][sub];
+	}
+	if (from->count && (h->count == 0 || from->min < h->min))
+		h->min = from->min;
+	if (from->max > h->max)
+		h->max = from->max;
+	h->count += from->count;
+	h->sum += from->sum;
+	return 0;
+}
+
+/* The bucket that holds the value of |rank|, counted from 1. */
+static struct place place_of_rank(const struct d9__histogram *h, uint64_t rank)
+{
+	uint64_t seen = 0;
+
+	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++) {
+		if (!h->octaves[i])
+			continue;
+		for (unsigned sub = 0; sub < D9__HISTOGRAM_SUBS; sub++) {
+			seen += h->octaves[i][sub];
+			if (seen >= rank)
+				return (struct place){ i, sub };
+		}
+	}
+	return place_of(h->max);
+}
+
+uint64_t d9__histogram_quantile(const struct d9__histogram *h, double q)
+{
+	uint64_t rank = (uint64_t)ceil(q * (double)h->count), value;
+
+	if (h->count == 0)
+		return 0;
+	if (rank <= 1)
+		return h->min;
+	if (rank >= h->count)
+		return h->max;
+	value = middle_of(place_of_rank(h, rank));
+	if (value < h->min)
+		return h->min;
+	return value > h->max ? h->max : value;
+}
+
+uint64_t d9__histogram_above(const struct d9__histogram *h, uint64_t limit)
+{
+	struct place place = place_of(limit);
+	uint64_t above = 0;
+
+	for (unsigned i = place.octave; i < D9__HISTOGRAM_OCTAVES; i++) {
+		if (!h->octaves[i])
+			continue;
+		for (unsigned sub = i == place.octave ? place.sub + 1 : 0; sub < D9__HISTOGRAM_SUBS;
+		     sub++)
+			above += h->octaves[i][sub];
+	}
+	return above;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A poll is measured from the newest wake of its task at or before its start, or from the end of
+ * the task's previous poll if the wake fell into that (events.md 9.3).  A wake that a poll has
+ * used is not used again.  Unlike the original there is no upper limit of a second: a wait that
+ * long is what people look for.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "analyze/latency.h"
+#include "analyze/stalls.h"
+#include "analyze/worst.h"
+
+/* Looking into waits costs a walk over what ran: at most once in this time on each worker. */
+#define EXPLAIN_EVERY_NS D9__MS(1)
+
+/* A wait counts as a victim of a long call from here on. */
+#define VICTIM_NS D9__US(100)
+
+/* So many calls make a backlog. */
+#define BACKLOG_CALLS 8
+
+static const char *const reason_names[D9__WAKE_REASONS] = {
+	[D9__WAKE_UNKNOWN] = "unknown",
+	[D9__WAKE_FD] = "fd",
+	[D9__WAKE_TIMER] = "timer",
+	[D9__WAKE_SIGNAL] = "signal",
+	[D9__WAKE_ACTIVE] = "active",
+	[D9__WAKE_CROSS_THREAD] = "cross_thread",
+	[D9__WAKE_DEFERRED] = "deferred",
+	[D9__WAKE_INTERNAL] = "internal",
+	[D9__WAKE_RESUMPTION] = "resumption",
+};
+
+const char *d9__wake_reason_name(unsigned reason)
+{
+	return reason_names[reason < D9__WAKE_REASONS ? reason : D9__WAKE_UNKNOWN];
+}
+
+void d9__latency_release(struct d9__latency *latency)
+{
+	d9__histogram_release(&latency->delays);
+	d9__histogram_release(&latency->lateness);
+}
+
+void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64_t ns,
+		      uint64_t waker, unsigned reason)
+{
+	bool told = reason < D9__WAKE_REASONS;
+
+	latency->wakes++;
+	latency->reasons |= told;
+	latency->by_reason[told ? reason : D9__WAKE_UNKNOWN]++;
+	if (waker == task->id && (!told || reason == D9__WAKE_RESUMPTION))
+		task->resume_ns = ns;
+	if (reason == D9__WAKE_RESUMPTION)
+		return;
+	/* A timer's next deadline can pass before its overdue call: both calls need theirs. */
+	if (reason == D9__WAKE_TIMER && task->woken && task->reason == D9__WAKE_TIMER) {
+		task->woken_before = true;
+		task->wake_before_ns = task->wake_ns;
+	}
+	task->woken = true;
+	task->carried = false;
+	task->wake_ns = ns;
+	task->waker = waker;
+	task->reason = told ? (uint8_t)reason : D9__WAKE_UNKNOWN;
+}
+
+bool d9__latency_is_resumption(const struct d9__task *task, uint64_t ns)
+{
+	return task->call.pieces && task->resume_ns == ns && ns != 0;
+}
+
+/* Take the wake of a call that begins at |ns|; false if there is none. */
+static bool take_wake(struct d9__task *task, uint64_t ns, uint64_t *wake_ns)
+{
+	bool used;
+
+	if (!task->woken)
+		return false;
+	if (task->woken_before) {
+		*wake_ns = task->wake_before_ns;
+		task->woken_before = false;
+		task->carried = true;
+		return true;
+	}
+	*wake_ns = task->wake_ns;
+	/* It came with the stamp of a poll that had begun: that poll's wake, read after it. */
+	used = task->polled && task->wake_ns <= task->last_start_ns && !task->carried;
+	task->woken = task->carried = false;
+	return !used && *wake_ns <= ns;
+}
+
+/* A stall of |worker| that took most of the wait, or NULL; all that took part get their victim. */
+static struct d9__stall *blame(struct d9__worker *worker, const struct d9__delay *delay)
+{
+	struct d9__victim victim = { delay->ns, delay->callback, delay->task,
+				     delay->reason == D9__WAKE_TIMER };
+	struct d9__stall *found = NULL;
+
+	if (delay->ns < VICTIM_NS || worker->stalls_end_ns <= delay->from_ns)
+		return NULL;
+	for (size_t i = 0; i < D9__WORKER_STALLS; i++) {
+		struct d9__stall *stall = worker->stalls[i];
+		uint64_t start, end;
+
+		if (!stall || stall->end_ns <= delay->from_ns || stall->task == delay->task)
+			continue;
+		start = stall->start_ns > delay->from_ns ? stall->start_ns : delay->from_ns;
+		end = stall->end_ns < delay->start_ns ? stall->end_ns : delay->start_ns;
+		if (start >= end || end - start < VICTIM_NS)
+			continue;
+		d9__stall_add_victim(stall, &victim);
+		if (2 * (end - start) >= delay->ns)
+			found = stall;
+	}
+	return found;
+}
+
+static void keep(struct d9__delay *items, size_t *n, size_t max, const struct d9__delay *delay)
+{
+	bool evicted;
+	struct d9__delay *place =
+		d9__worst_place(items, n, max, sizeof(*items), delay->ns, NULL, &evicted);
+
+	if (place)
+		*place = *delay;
+}
+
+/* What a long wait was spent on. */
+static void explain(struct d9__latency *latency, struct d9__worker *worker, bool behind_long,
+		    struct d9__delay *delay)
+{
+	const struct d9__between *between = &delay->between;
+
+	if (latency->n_worst < D9__DELAYS_MAX ||
+	    delay->ns > latency->worst[D9__DELAYS_MAX - 1].ns ||
+	    delay->start_ns - worker->explained_ns >= EXPLAIN_EVERY_NS) {
+		delay->between = d9__worker_between(worker, delay->from_ns, delay->start_ns);
+		worker->explained_ns = delay->start_ns;
+	}
+	if (behind_long || 2 * between->longest_ns >= delay->ns) {
+		latency->behind_long++;
+	} else if (between->calls >= BACKLOG_CALLS && 2 * between->busy_ns >= delay->ns) {
+		latency->behind_backlog++;
+		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay);
+	} else if (between->known) {
+		latency->behind_nothing++;
+	}
+}
+
+static int count_delay(struct d9__latency *latency, const struct d9__delay *delay,
+		       struct d9__callback *callback)
+{
+	latency->over_100us += delay->ns > D9__US(100);
+	latency->over_1ms += delay->ns > D9__MS(1);
+	latency->over_5ms += delay->ns > D9__MS(5);
+	latency->over_10ms += delay->ns > D9__MS(10);
+	latency->over_50ms += delay->ns > D9__MS(50);
+	if (d9__histogram_add(&callback->delays, delay->ns))
+		return -ENOMEM;
+	return d9__histogram_add(&latency->delays, delay->ns);
+}
+
+static int count_lateness(struct d9__latency *latency, const struct d9__delay *delay,
+			  uint64_t wake_ns, struct d9__callback *callback)
+{
+	struct d9__delay late = *delay;
+
+	late.from_ns = wake_ns;
+	late.ns = delay->start_ns - wake_ns;
+	latency->late_over_1ms += late.ns > D9__MS(1);
+	latency->late_over_10ms += late.ns > D9__MS(10);
+	latency->late_over_50ms += late.ns > D9__MS(50);
+	if (late.ns > D9__MS(1))
+		keep(latency->latest, &latency->n_latest, D9__DELAYS_MAX, &late);
+	if (d9__histogram_add(&callback->lateness, late.ns))
+		return -ENOMEM;
+	return d9__histogram_add(&latency->lateness, late.ns);
+}
+
+int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
+		      struct d9__task *task, uint64_t ns)
+{
+	struct d9__delay delay = { .start_ns = ns, .task = task->id, .waker = task->waker,
+				   .worker = worker->id, .callback = task->callback,
+				   .reason = task->reason };
+	uint64_t wake_ns;
+	bool behind_long;
+
+	if (!take_wake(task, ns, &wake_ns))
+		return 0;
+	delay.from_ns = wake_ns;
+	if (task->running)
+		delay.from_ns = ns; /* woken in a poll whose end comes with the same stamp */
+	else if (task->polled && task->last_end_ns > wake_ns)
+		delay.from_ns = task->last_end_ns;
+	delay.ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
+	behind_long = blame(worker, &delay) != NULL;
+	if (delay.ns >= D9__WAIT_EXPLAIN_NS)
+		explain(latency, worker, behind_long, &delay);
+	if (delay.reason == D9__WAKE_TIMER && count_lateness(latency, &delay, wake_ns,
+							     task->callback))
+		return -ENOMEM;
+	if (delay.ns == 0)
+		return 0;
+	keep(latency->worst, &latency->n_worst, D9__DELAYS_MAX, &delay);
+	return count_delay(latency, &delay, task->callback);
+}

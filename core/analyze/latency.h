@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From ready to running: wakes matched with polls, and timers with their deadlines. */
+
+#ifndef D9_ANALYZE_LATENCY_H
+#define D9_ANALYZE_LATENCY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/histogram.h"
+#include "analyze/timeline.h"
+
+/* Reasons on the wire; the same numbers as enum d9_wake_reason in <dial9/loop.h>. */
+enum d9__wake_reason {
+	D9__WAKE_UNKNOWN = 0,
+	D9__WAKE_FD = 1,
+	D9__WAKE_TIMER = 2,
+	D9__WAKE_SIGNAL = 3,
+	D9__WAKE_ACTIVE = 4,
+	D9__WAKE_CROSS_THREAD = 5,
+	D9__WAKE_DEFERRED = 6,
+	D9__WAKE_INTERNAL = 7,
+	D9__WAKE_RESUMPTION = 8,
+	D9__WAKE_REASONS
+};
+
+/* "fd", "timer", ...; never NULL. */
+const char *d9__wake_reason_name(unsigned reason);
+
+/* One wait of a task for its turn. */
+struct d9__delay {
+	uint64_t ns;
+	uint64_t from_ns, start_ns;
+	uint64_t task, waker, worker;
+	const struct d9__callback *callback;
+	uint8_t reason;
+	struct d9__between between; /* what ran meanwhile on the worker that ran it in the end */
+};
+
+#define D9__DELAYS_MAX   20
+#define D9__BACKLOGS_MAX 5
+
+struct d9__latency {
+	uint64_t wakes, by_reason[D9__WAKE_REASONS];
+	uint64_t self_wakes_for_resumption;
+	bool reasons; /* the trace's wakes tell their reason */
+
+	struct d9__histogram delays;
+	uint64_t over_100us, over_1ms, over_5ms, over_10ms, over_50ms;
+	struct d9__delay worst[D9__DELAYS_MAX];
+	size_t n_worst;
+
+	/* Waits of D9__WAIT_EXPLAIN_NS and more, by what was found to be the cause. */
+	uint64_t behind_long, behind_backlog, behind_nothing;
+	struct d9__delay backlogs[D9__BACKLOGS_MAX]; /* the longest behind many short calls */
+	size_t n_backlogs;
+
+	struct d9__histogram lateness; /* of timers, 0 included */
+	uint64_t late_over_1ms, late_over_10ms, late_over_50ms;
+	struct d9__delay latest[D9__DELAYS_MAX];
+	size_t n_latest;
+};
+
+/* Waits from here on are looked into: was it one long call, many short ones, or nothing of ours? */
+#define D9__WAIT_EXPLAIN_NS D9__MS(5)
+
+void d9__latency_release(struct d9__latency *latency);
+
+/* |task| became ready at |ns|; |reason| is above D9__WAKE_RESUMPTION if the wake tells none. */
+void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64_t ns,
+		      uint64_t waker, unsigned reason);
+
+/* Whether a PollStart of |task| at |ns| goes on with a call that a nested loop had cut. */
+bool d9__latency_is_resumption(const struct d9__task *task, uint64_t ns);
+
+/*
+ * A call of |task| begins: match it with the newest wake that no call has used.  Call before the
+ * task's last_start_ns is set.  0 or -ENOMEM.
+ */
+int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
+		      struct d9__task *task, uint64_t ns);
+
+#endif /* D9_ANALYZE_LATENCY_H */

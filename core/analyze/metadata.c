@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/metadata.h"
+
+void d9__metadata_release(struct d9__metadata *metadata)
+{
+	for (size_t i = 0; i < metadata->n; i++) {
+		free(metadata->items[i].key);
+		free(metadata->items[i].value);
+	}
+	free(metadata->items);
+	*metadata = (struct d9__metadata){ 0 };
+}
+
+static char *copy_of(const char *text, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return NULL;
+	if (len)
+		memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+static struct d9__metadata_entry *find(const struct d9__metadata *metadata, unsigned process,
+				       const char *key, size_t len)
+{
+	for (size_t i = 0; i < metadata->n; i++)
+		if (metadata->items[i].process == process &&
+		    strlen(metadata->items[i].key) == len &&
+		    !memcmp(metadata->items[i].key, key, len))
+			return &metadata->items[i];
+	return NULL;
+}
+
+static int append(struct d9__metadata *metadata, unsigned process, char *key, char *value)
+{
+	struct d9__metadata_entry *items =
+		realloc(metadata->items, (metadata->n + 1) * sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	items[metadata->n++] = (struct d9__metadata_entry){ key, value, process };
+	metadata->items = items;
+	return 0;
+}
+
+int d9__metadata_put(struct d9__metadata *metadata, unsigned process, const char *key,
+		     size_t key_len, const char *value, size_t value_len)
+{
+	struct d9__metadata_entry *entry = find(metadata, process, key, key_len);
+	char *new_value = copy_of(value, value_len), *new_key;
+
+	if (!new_value)
+		return -ENOMEM;
+	if (entry) {
+		free(entry->value);
+		entry->value = new_value;
+		return 0;
+	}
+	new_key = copy_of(key, key_len);
+	if (new_key && append(metadata, process, new_key, new_value) == 0)
+		return 0;
+	free(new_key);
+	free(new_value);
+	return -ENOMEM;
+}
+
+const char *d9__metadata_value(const struct d9__metadata *metadata, const char *key)
+{
+	for (size_t i = 0; i < metadata->n; i++)
+		if (!strcmp(metadata->items[i].key, key))
+			return metadata->items[i].value;
+	return NULL;
+}
+
+bool d9__metadata_key_is(const char *key, const char *prefix, const char *suffix,
+			 const char **middle, size_t *len)
+{
+	size_t all = strlen(key), head = strlen(prefix), tail = strlen(suffix);
+
+	if (all <= head + tail || strncmp(key, prefix, head) ||
+	    strcmp(key + all - tail, suffix))
+		return false;
+	*middle = key + head;
+	*len = all - head - tail;
+	return true;
+}
+
+/* The value of |key| in the comma list |list|; NULL if it is not in it. */
+static const char *capability(const char *list, const char *key, size_t *len)
+{
+	size_t key_len = strlen(key);
+
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n > key_len && list[key_len] == '=' && !strncmp(list, key, key_len)) {
+			*len = n - key_len - 1;
+			return list + key_len + 1;
+		}
+		list += n + (list[n] == ',');
+	}
+	return NULL;
+}
+
+static bool is_one_of(const char *text, size_t len, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == len && !memcmp(text, *words, len))
+			return true;
+	return false;
+}
+
+enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key)
+{
+	static const char *const full[] = { "full", "on", "yes", "true", "all", NULL };
+	static const char *const none[] = { "off", "none", "no", "false", NULL };
+	unsigned said = 0, are_full = 0, are_none = 0;
+
+	for (size_t i = 0; i < metadata->n; i++) {
+		const struct d9__metadata_entry *entry = &metadata->items[i];
+		const char *middle, *value;
+		size_t len;
+
+		if (!d9__metadata_key_is(entry->key, "loop.", ".capabilities", &middle, &len))
+			continue;
+		value = capability(entry->value, key, &len);
+		if (!value)
+			continue;
+		said++;
+		are_full += is_one_of(value, len, full);
+		are_none += is_one_of(value, len, none);
+	}
+	if (are_full == said)
+		return D9__COVERAGE_FULL;
+	return are_none == said ? D9__COVERAGE_NONE : D9__COVERAGE_PARTIAL;
+}
+
+static bool lists_id(const char *list, uint64_t id)
+{
+	while (*list) {
+		char *end;
+		unsigned long long number = strtoull(list, &end, 10);
+
+		if (end == list)
+			return false;
+		if (number == id)
+			return true;
+		list = *end == ',' ? end + 1 : end;
+	}
+	return false;
+}
+
+const char *d9__metadata_group(const struct d9__metadata *metadata, unsigned process, uint64_t id)
+{
+	const char *name;
+	size_t len;
+
+	for (size_t i = 0; i < metadata->n; i++)
+		if (metadata->items[i].process == process &&
+		    d9__metadata_key_is(metadata->items[i].key, "runtime.", "", &name, &len) &&
+		    lists_id(metadata->items[i].value, id))
+			return name;
+	return NULL;
+}
+
+static struct d9__loss *loss_of(struct d9__losses *losses, const char *cause, size_t len)
+{
+	struct d9__loss *loss;
+
+	if (len >= sizeof(loss->cause))
+		len = sizeof(loss->cause) - 1;
+	for (size_t i = 0; i < losses->n; i++)
+		if (strlen(losses->items[i].cause) == len &&
+		    !memcmp(losses->items[i].cause, cause, len))
+			return &losses->items[i];
+	if (losses->n == D9__LOSSES_MAX)
+		return &losses->items[D9__LOSSES_MAX - 1];
+	loss = &losses->items[losses->n++];
+	if (len)
+		memcpy(loss->cause, cause, len);
+	return loss;
+}
+
+void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
+		    const struct d9__loss *add)
+{
+	struct d9__loss *loss = loss_of(losses, cause, len);
+
+	if (loss->gaps == 0 || add->from_ns < loss->from_ns)
+		loss->from_ns = add->from_ns;
+	if (add->to_ns > loss->to_ns)
+		loss->to_ns = add->to_ns;
+	loss->gaps++;
+	loss->events += add->events;
+	losses->events += add->events;
+}

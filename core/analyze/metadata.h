@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the trace says about itself: its metadata, what its hooks could see, what it lost. */
+
+#ifndef D9_ANALYZE_METADATA_H
+#define D9_ANALYZE_METADATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Later values win.  In order of first appearance.  All zero is empty. */
+struct d9__metadata {
+	struct d9__metadata_entry {
+		char *key, *value; /* terminated */
+		unsigned process;  /* which of the trace's processes says so */
+	} *items;
+	size_t n;
+};
+
+void d9__metadata_release(struct d9__metadata *metadata);
+
+/* 0 or -ENOMEM. */
+int d9__metadata_put(struct d9__metadata *metadata, unsigned process, const char *key,
+		     size_t key_len, const char *value, size_t value_len);
+
+/* Of the first process that has it; NULL if there is no such key. */
+const char *d9__metadata_value(const struct d9__metadata *metadata, const char *key);
+
+/* Whether the text |key| has the form PREFIX...SUFFIX; |*middle| and |*len| are what is between. */
+bool d9__metadata_key_is(const char *key, const char *prefix, const char *suffix,
+			 const char **middle, size_t *len);
+
+/*
+ * How well the capability |key| ("poll", "wake", ...) is recorded, over all loop libraries of the
+ * trace.
+ */
+enum d9__coverage {
+	D9__COVERAGE_FULL,    /* or nothing is said about it */
+	D9__COVERAGE_PARTIAL, /* a library says anything but full, on, yes */
+	D9__COVERAGE_NONE,    /* every library that says something says off */
+};
+enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key);
+
+/* The lane group ("runtime.NAME" = "0,1,2") that lists the worker |id| of |process|, or NULL. */
+const char *d9__metadata_group(const struct d9__metadata *metadata, unsigned process,
+			       uint64_t id);
+
+/* Events that are not in the trace, by cause. */
+struct d9__loss {
+	char cause[32];
+	uint64_t events, gaps;
+	uint64_t from_ns, to_ns; /* of the widest span over its gaps */
+};
+
+#define D9__LOSSES_MAX 16
+struct d9__losses {
+	struct d9__loss items[D9__LOSSES_MAX]; /* causes beyond that share the last */
+	size_t n;
+	uint64_t events;
+	uint64_t dropped_allocs, dropped_frees;
+};
+
+void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
+		    const struct d9__loss *loss);
+
+#endif /* D9_ANALYZE_METADATA_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/report.h"
+
+static int compare_callbacks(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	if (a->durations.sum != b->durations.sum)
+		return a->durations.sum > b->durations.sum ? -1 : 1;
+	return strcmp(a->location, b->location);
+}
+
+static int sort_callbacks(struct d9__report *report)
+{
+	const struct d9__callbacks *callbacks = &report->analysis->callbacks;
+
+	report->callbacks = calloc(callbacks->n + 1, sizeof(*report->callbacks));
+	if (!report->callbacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < callbacks->n; i++)
+		report->callbacks[i] = callbacks->items[i];
+	report->n_callbacks = callbacks->n;
+	qsort(report->callbacks, report->n_callbacks, sizeof(*report->callbacks),
+	      compare_callbacks);
+	return 0;
+}
+
+static struct d9__span_name *span_name(struct d9__report *report, const char *name)
+{
+	for (size_t i = 0; i < report->n_spans; i++)
+		if (!strcmp(report->spans[i]->name, name))
+			return report->spans[i];
+	report->spans[report->n_spans] = calloc(1, sizeof(**report->spans));
+	if (!report->spans[report->n_spans])
+		return NULL;
+	report->spans[report->n_spans]->name = name;
+	return report->spans[report->n_spans++];
+}
+
+static int add_span_type(struct d9__report *report, const struct d9__span_type *type)
+{
+	struct d9__span_name *span = span_name(report, type->name);
+	const struct d9__span_type **types;
+
+	if (!span)
+		return -ENOMEM;
+	types = realloc(span->types, (span->n + 1) * sizeof(*types));
+	if (!types)
+		return -ENOMEM;
+	types[span->n++] = type;
+	span->types = types;
+	span->count += type->spans;
+	span->unmatched += type->unmatched;
+	span->active_ns += type->active_ns;
+	span->active_in_polls_ns += type->active_in_polls_ns;
+	return d9__histogram_merge(&span->durations, &type->durations);
+}
+
+static int compare_spans(const void *left, const void *right)
+{
+	const struct d9__span_name *a = *(struct d9__span_name *const *)left;
+	const struct d9__span_name *b = *(struct d9__span_name *const *)right;
+
+	if (a->active_ns != b->active_ns)
+		return a->active_ns > b->active_ns ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int sum_up_spans(struct d9__report *report)
+{
+	const struct d9__spans *spans = &report->analysis->spans;
+	int err = 0;
+
+	report->spans = calloc(spans->n + 1, sizeof(*report->spans));
+	if (!report->spans)
+		return -ENOMEM;
+	for (size_t i = 0; i < spans->n && !err; i++)
+		err = add_span_type(report, spans->items[i]);
+	qsort(report->spans, report->n_spans, sizeof(*report->spans), compare_spans);
+	return err;
+}
+
+int d9__report_init(struct d9__report *report, const struct d9__analysis *analysis,
+		    const struct d9__findings *findings)
+{
+	int err;
+
+	*report = (struct d9__report){ .analysis = analysis, .findings = findings };
+	err = sort_callbacks(report);
+	return err ? err : sum_up_spans(report);
+}
+
+void d9__report_release(struct d9__report *report)
+{
+	for (size_t i = 0; i < report->n_spans; i++) {
+		d9__histogram_release(&report->spans[i]->durations);
+		free(report->spans[i]->types);
+		free(report->spans[i]);
+	}
+	free(report->spans);
+	free(report->callbacks);
+	*report = (struct d9__report){ 0 };
+}
+
+static int compare_counts(const void *left, const void *right)
+{
+	const struct d9__named_count *a = left, *b = right;
+
+	if (a->events != b->events)
+		return a->events > b->events ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+struct d9__named_count *d9__report_counts(const struct d9__analysis *analysis, size_t *n)
+{
+	struct d9__named_count *counts = calloc(analysis->n_counts + 1, sizeof(*counts));
+	size_t used = 0;
+
+	for (size_t i = 0; counts && i < analysis->n_counts; i++) {
+		const struct d9__event_count *count = &analysis->counts[i];
+		size_t j = 0;
+
+		if (!count->name)
+			continue;
+		while (j < used && strcmp(counts[j].name, count->name))
+			j++;
+		if (j == used)
+			counts[used++] = (struct d9__named_count){ count->name, count->kind, 0 };
+		counts[j].events += count->events;
+	}
+	if (counts)
+		qsort(counts, used, sizeof(*counts), compare_counts);
+	*n = used;
+	return counts;
+}
+
+const char *d9__report_worker_name(const struct d9__analysis *analysis,
+				   const struct d9__worker *worker)
+{
+	const char *group = d9__metadata_group(&analysis->metadata, d9__process_of(worker->id),
+					       d9__id_of(worker->id));
+
+	if (group)
+		return group;
+	return worker->thread_name[0] ? worker->thread_name : NULL;
+}
+
+size_t d9__span_origin_len(const struct d9__span_type *type)
+{
+	return (size_t)(type->name - type->origin) - 1;
+}

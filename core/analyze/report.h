@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The diagnosis of a trace, as text for people and as JSON for programs. */
+
+#ifndef D9_ANALYZE_REPORT_H
+#define D9_ANALYZE_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "analyze/analysis.h"
+#include "analyze/findings.h"
+
+/* Version of the JSON: grows when something is removed or changes its meaning. */
+#define D9__REPORT_VERSION 1
+
+struct d9__report {
+	const struct d9__analysis *analysis; /* finished and named */
+	const struct d9__findings *findings;
+	const struct d9__callback **callbacks; /* by total time, largest first */
+	size_t n_callbacks;
+	struct d9__span_name **spans; /* by name, most time first */
+	size_t n_spans;
+};
+
+/* Spans of one display name, of all origins. */
+struct d9__span_name {
+	const char *name;
+	uint64_t count, unmatched, active_ns, active_in_polls_ns;
+	struct d9__histogram durations;
+	const struct d9__span_type **types;
+	size_t n;
+};
+
+/* Sort and sum up what both forms need.  0 or -ENOMEM; release in both cases. */
+int d9__report_init(struct d9__report *report, const struct d9__analysis *analysis,
+		    const struct d9__findings *findings);
+void d9__report_release(struct d9__report *report);
+
+/* What the wire and REPORT-JSON.md call events of the trace, summed by name. */
+struct d9__named_count {
+	const char *name;
+	enum d9_event_kind kind;
+	uint64_t events;
+};
+
+/* Events by name, most first, in new memory (free() it); NULL: out of memory. */
+struct d9__named_count *d9__report_counts(const struct d9__analysis *analysis, size_t *n);
+
+/* Name of a worker for people: its lane group, else its thread, else NULL. */
+const char *d9__report_worker_name(const struct d9__analysis *analysis,
+				   const struct d9__worker *worker);
+
+/* Where "SpanEnter:ORIGIN" ends in an origin that is not terminated. */
+size_t d9__span_origin_len(const struct d9__span_type *type);
+
+/* core/doc/REPORT-JSON.md. */
+int d9__report_json(const struct d9__report *report, FILE *out);
+
+struct d9__report_style {
+	unsigned width; /* columns, at least 40 */
+	unsigned top;   /* rows of long tables */
+	bool color;
+	bool utf8;
+};
+
+int d9__report_text(const struct d9__report *report, const struct d9__report_style *style,
+		    FILE *out);
+
+#endif /* D9_ANALYZE_REPORT_H */

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shape is described in core/doc/REPORT-JSON.md: change both, and D9__REPORT_VERSION. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/json.h"
+#include "analyze/report.h"
+#include "analyze/units.h"
+
+static void put_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
+		     uint64_t ns)
+{
+	struct d9__units wall = d9__units_wall(d9__analysis_wall_ns(a, ns));
+
+	d9__json_string(json, key, wall.text[0] ? wall.text : NULL);
+}
+
+/* A moment: monotonic, since the start of the trace, wall. */
+static void put_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns)
+{
+	uint64_t start_ns = d9__analysis_start_ns(a);
+
+	d9__json_u64(json, "time_ns", ns);
+	d9__json_i64(json, "offset_ns", (int64_t)(ns - start_ns));
+	put_wall(json, "wall", a, ns);
+}
+
+static void put_quantiles(struct d9__json *json, const struct d9__histogram *h)
+{
+	d9__json_u64(json, "count", h->count);
+	d9__json_u64(json, "sum_ns", h->sum);
+	d9__json_u64(json, "min_ns", h->min);
+	d9__json_u64(json, "p50_ns", d9__histogram_quantile(h, 0.5));
+	d9__json_u64(json, "p90_ns", d9__histogram_quantile(h, 0.9));
+	d9__json_u64(json, "p99_ns", d9__histogram_quantile(h, 0.99));
+	d9__json_u64(json, "p999_ns", d9__histogram_quantile(h, 0.999));
+	d9__json_u64(json, "max_ns", h->max);
+}
+
+static void put_callback_name(struct d9__json *json, const char *key,
+			      const struct d9__callback *callback)
+{
+	const char *name;
+	size_t len;
+
+	if (!callback) {
+		d9__json_null(json, key);
+		return;
+	}
+	name = d9__callback_name(callback, &len);
+	d9__json_text(json, key, name, len);
+}
+
+static const char *coverage_name(enum d9__coverage coverage)
+{
+	static const char *const names[] = { "full", "partial", "none" };
+
+	return names[coverage];
+}
+
+static void put_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
+{
+	d9__json_string(json, "recorded", coverage_name(d9__metadata_coverage(&a->metadata, key)));
+}
+
+/* ---- trace ---- */
+
+static int put_events(struct d9__json *json, const struct d9__analysis *a)
+{
+	size_t n;
+	struct d9__named_count *counts = d9__report_counts(a, &n);
+
+	if (!counts)
+		return -ENOMEM;
+	d9__json_open(json, "events", '{');
+	for (size_t i = 0; i < n; i++)
+		d9__json_u64(json, counts[i].name, counts[i].events);
+	d9__json_close(json, '}');
+	free(counts);
+	return 0;
+}
+
+static void put_loss(struct d9__json *json, const struct d9__losses *losses)
+{
+	d9__json_open(json, "loss", '{');
+	for (size_t i = 0; i < losses->n; i++)
+		d9__json_u64(json, losses->items[i].cause[0] ? losses->items[i].cause : "unknown",
+			     losses->items[i].events);
+	d9__json_close(json, '}');
+}
+
+static void put_files(struct d9__json *json, const struct d9__analysis *a)
+{
+	d9__json_open(json, "files", '[');
+	for (size_t i = 0; i < a->n_segments; i++) {
+		const struct d9__segment_fact *segment = &a->segments[i];
+
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "path", segment->path);
+		d9__json_u64(json, "process", i < a->n_processes ? a->processes[i] : 0);
+		d9__json_string(json, "container", segment->container);
+		d9__json_u64(json, "stored_bytes", segment->stored_bytes);
+		d9__json_u64(json, "unpacked_bytes", segment->unpacked_bytes);
+		d9__json_u64(json, "events", segment->events);
+		d9__json_u64(json, "first_ns", segment->first_ns);
+		d9__json_u64(json, "last_ns", segment->last_ns);
+		d9__json_bool(json, "active", segment->active);
+		d9__json_bool(json, "truncated", segment->truncated);
+		d9__json_string(json, "error", segment->err ? segment->message : NULL);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+static void put_metadata(struct d9__json *json, const struct d9__metadata *metadata,
+			 unsigned process)
+{
+	d9__json_open(json, "metadata", '{');
+	for (size_t i = 0; i < metadata->n; i++)
+		if (metadata->items[i].process == process)
+			d9__json_string(json, metadata->items[i].key,
+					metadata->items[i].value);
+	d9__json_close(json, '}');
+}
+
+/* Only if there are several: the first one's metadata are the trace's. */
+static void put_processes(struct d9__json *json, const struct d9__analysis *a)
+{
+	d9__json_open(json, "processes", '[');
+	for (unsigned i = 0; i < a->n_process_numbers; i++) {
+		d9__json_open(json, NULL, '{');
+		d9__json_u64(json, "number", i);
+		put_metadata(json, &a->metadata, i);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+static int put_trace(struct d9__json *json, const struct d9__analysis *a)
+{
+	uint64_t start_ns = d9__analysis_start_ns(a), end_ns = d9__analysis_end_ns(a);
+	int err;
+
+	d9__json_open(json, "trace", '{');
+	d9__json_u64(json, "start_ns", start_ns);
+	d9__json_u64(json, "end_ns", end_ns);
+	d9__json_u64(json, "duration_ns", end_ns - start_ns);
+	put_wall(json, "start_wall", a, start_ns);
+	if (a->has_wall)
+		d9__json_i64(json, "wall_offset_ns", (int64_t)(a->anchor_wall_ns - a->anchor_ns));
+	else
+		d9__json_null(json, "wall_offset_ns");
+	d9__json_u64(json, "segments", a->n_segments);
+	d9__json_u64(json, "total_events", a->events);
+	err = put_events(json, a);
+	put_loss(json, &a->losses);
+	d9__json_u64(json, "lost_events", a->losses.events);
+	d9__json_u64(json, "dropped_allocs", a->losses.dropped_allocs);
+	d9__json_u64(json, "dropped_frees", a->losses.dropped_frees);
+	put_files(json, a);
+	put_metadata(json, &a->metadata, 0);
+	put_processes(json, a);
+	d9__json_close(json, '}');
+	return err;
+}
+
+static const char *const capability_keys[] = { "poll",  "park",     "wake",     "spawn",
+					       "depth", "lateness", "task_end", "task" };
+
+static void put_capabilities(struct d9__json *json, const struct d9__analysis *a)
+{
+	const char *loop;
+	size_t len;
+
+	d9__json_open(json, "recorded", '{');
+	for (size_t i = 0; i < sizeof(capability_keys) / sizeof(capability_keys[0]); i++)
+		d9__json_string(json, capability_keys[i],
+				coverage_name(d9__metadata_coverage(&a->metadata,
+								    capability_keys[i])));
+	d9__json_close(json, '}');
+	d9__json_open(json, "degraded", '[');
+	for (size_t i = 0; i < a->metadata.n; i++) {
+		const struct d9__metadata_entry *entry = &a->metadata.items[i];
+
+		if (!d9__metadata_key_is(entry->key, "loop.", ".degraded", &loop, &len) ||
+		    !entry->value[0])
+			continue;
+		d9__json_open(json, NULL, '{');
+		d9__json_text(json, "loop", loop, len);
+		d9__json_string(json, "reasons", entry->value);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+/* ---- workers ---- */
+
+static void put_kernel_waits(struct d9__json *json, const struct d9__worker *worker)
+{
+	d9__json_open(json, "kernel_waits", '{');
+	d9__json_u64(json, "measured", worker->wait_measured);
+	d9__json_u64(json, "over_100ns", worker->waits_over_100ns);
+	d9__json_u64(json, "over_1ms", worker->waits_over_1ms);
+	put_quantiles(json, &worker->waits);
+	d9__json_close(json, '}');
+}
+
+static void put_worker_samples(struct d9__json *json, const struct d9__worker *worker)
+{
+	d9__json_open(json, "samples", '{');
+	d9__json_u64(json, "on_cpu", worker->on_samples);
+	d9__json_u64(json, "off_cpu", worker->off_samples);
+	d9__json_u64(json, "polls_with_on_cpu", worker->polls_with_on);
+	d9__json_u64(json, "polls_with_off_cpu", worker->polls_with_off);
+	d9__json_close(json, '}');
+}
+
+static void put_worker(struct d9__json *json, const struct d9__analysis *a,
+		       const struct d9__worker *worker)
+{
+	double ratio = d9__worker_cpu_ratio(worker);
+
+	d9__json_open(json, NULL, '{');
+	d9__json_u64(json, "id", d9__id_of(worker->id));
+	d9__json_u64(json, "process", d9__process_of(worker->id));
+	d9__json_string(json, "name", d9__report_worker_name(a, worker));
+	d9__json_u64(json, "tid", worker->tid);
+	d9__json_u64(json, "polls", worker->polls - worker->resumptions);
+	d9__json_u64(json, "resumptions", worker->resumptions);
+	d9__json_u64(json, "open_ended_polls", worker->open_ended);
+	d9__json_u64(json, "poll_ns", worker->poll_ns);
+	d9__json_u64(json, "parks", worker->parks);
+	d9__json_u64(json, "active_periods", worker->active_periods);
+	d9__json_u64(json, "busy_ns", worker->active_ns);
+	d9__json_u64(json, "parked_ns", worker->parked_ns);
+	d9__json_double(json, "utilisation", d9__worker_utilisation(worker));
+	if (ratio < 0) {
+		d9__json_null(json, "cpu_ns");
+		d9__json_null(json, "cpu_ratio");
+	} else {
+		d9__json_u64(json, "cpu_ns", worker->cpu_ns);
+		d9__json_double(json, "cpu_ratio", ratio);
+	}
+	d9__json_u64(json, "long_call_ns", d9__long_call_ns(worker));
+	d9__json_u64(json, "wakes_issued", worker->wakes_issued);
+	d9__json_u64(json, "local_queue_max", worker->local_max);
+	d9__json_u64(json, "handovers", worker->handovers);
+	put_kernel_waits(json, worker);
+	put_worker_samples(json, worker);
+	d9__json_close(json, '}');
+}
+
+/* ---- callbacks ---- */
+
+static void put_callback(struct d9__json *json, const struct d9__analysis *a,
+			 const struct d9__callback *callback)
+{
+	const struct d9__histogram *h = &callback->durations;
+	char kinds[128];
+
+	d9__json_open(json, NULL, '{');
+	put_callback_name(json, "name", callback);
+	d9__json_string(json, "location", callback->location);
+	d9__json_string(json, "source", callback->source);
+	d9__json_string(json, "site", d9__callback_site(callback));
+	d9__json_string(json, "kind",
+			d9__callback_kinds(&a->callbacks, callback, kinds, sizeof(kinds)));
+	d9__json_bool(json, "internal", callback->internal);
+	d9__json_u64(json, "polls", callback->calls);
+	d9__json_u64(json, "total_ns", h->sum);
+	d9__json_u64(json, "min_ns", h->min);
+	d9__json_u64(json, "p50_ns", d9__histogram_quantile(h, 0.5));
+	d9__json_u64(json, "p90_ns", d9__histogram_quantile(h, 0.9));
+	d9__json_u64(json, "p99_ns", d9__histogram_quantile(h, 0.99));
+	d9__json_u64(json, "max_ns", h->max);
+	d9__json_u64(json, "over_1ms", callback->over_1ms);
+	d9__json_u64(json, "over_10ms", callback->over_10ms);
+	d9__json_u64(json, "over_50ms", callback->over_50ms);
+	d9__json_u64(json, "open_ended", callback->open_ended);
+	d9__json_u64(json, "tasks_spawned", callback->spawned);
+	d9__json_u64(json, "tasks_ended", callback->ended);
+	d9__json_i64(json, "tasks_alive", callback->alive);
+	d9__json_i64(json, "tasks_peak", callback->peak_alive);
+	d9__json_u64(json, "on_cpu_samples", callback->on_samples);
+	d9__json_u64(json, "off_cpu_samples", callback->off_samples);
+	d9__json_open(json, "delays", '{');
+	put_quantiles(json, &callback->delays);
+	d9__json_close(json, '}');
+	d9__json_open(json, "lateness", '{');
+	put_quantiles(json, &callback->lateness);
+	d9__json_close(json, '}');
+	d9__json_close(json, '}');
+}
+
+static void put_victims(struct d9__json *json, const struct d9__stall *stall)
+{
+	d9__json_u64(json, "waited", stall->waited);
+	d9__json_u64(json, "waited_max_ns", stall->waited_max_ns);
+	d9__json_open(json, "waiters", '[');
+	for (size_t i = 0; i < stall->n_victims; i++) {
+		d9__json_open(json, NULL, '{');
+		put_callback_name(json, "name", stall->victims[i].callback);
+		d9__json_u64(json, "task", d9__id_of(stall->victims[i].task));
+		d9__json_u64(json, "delay_ns", stall->victims[i].delay_ns);
+		d9__json_bool(json, "timer", stall->victims[i].timer);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+static void put_stall(struct d9__json *json, const struct d9__analysis *a,
+		      const struct d9__stall *stall)
+{
+	static const char *const verdicts[] = { "unknown", "computing", "off-cpu", "mixed" };
+
+	d9__json_open(json, NULL, '{');
+	put_callback_name(json, "name", stall->culprit);
+	d9__json_string(json, "location", stall->culprit->location);
+	put_callback_name(json, "poll", stall->callback);
+	d9__json_u64(json, "duration_ns", stall->total_ns);
+	d9__json_u64(json, "name_ns", stall->culprit_ns);
+	d9__json_u64(json, "worker", d9__id_of(stall->worker));
+	d9__json_u64(json, "task", d9__id_of(stall->task));
+	put_moment(json, a, stall->start_ns);
+	d9__json_u64(json, "pieces", stall->pieces);
+	d9__json_u64(json, "on_cpu_samples", stall->on_samples);
+	d9__json_u64(json, "off_cpu_samples", stall->off_samples);
+	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
+	d9__json_string(json, "span", stall->span);
+	put_victims(json, stall);
+	d9__json_close(json, '}');
+}
+
+static int put_polls(struct d9__json *json, const struct d9__analysis *a)
+{
+	struct d9__histogram all = { 0 };
+	uint64_t over_1ms = 0, over_10ms = 0, over_50ms = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < a->timeline.n && !err; i++)
+		err = d9__histogram_merge(&all, &a->timeline.items[i]->calls);
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+
+		if (callback->span)
+			continue;
+		over_1ms += callback->over_1ms;
+		over_10ms += callback->over_10ms;
+		over_50ms += callback->over_50ms;
+	}
+	d9__json_open(json, "polls", '{');
+	put_recorded(json, a, "poll");
+	put_quantiles(json, &all);
+	d9__json_u64(json, "over_1ms", over_1ms);
+	d9__json_u64(json, "over_10ms", over_10ms);
+	d9__json_u64(json, "over_50ms", over_50ms);
+	d9__json_u64(json, "with_samples", a->samples.polls);
+	d9__json_u64(json, "uninstrumented", a->uninstrumented_polls);
+	d9__json_open(json, "longest", '[');
+	for (size_t i = 0; i < a->stalls.n; i++)
+		put_stall(json, a, a->stalls.items[i].stall);
+	d9__json_close(json, ']');
+	d9__json_close(json, '}');
+	d9__histogram_release(&all);
+	return err;
+}
+
+/* ---- delays ---- */
+
+static void put_delays(struct d9__json *json, const char *key, const struct d9__analysis *a,
+		       const struct d9__delay *delays, size_t n)
+{
+	d9__json_open(json, key, '[');
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__delay *delay = &delays[i];
+
+		d9__json_open(json, NULL, '{');
+		put_callback_name(json, "name", delay->callback);
+		d9__json_string(json, "location", delay->callback->location);
+		d9__json_u64(json, "delay_ns", delay->ns);
+		d9__json_u64(json, "task", d9__id_of(delay->task));
+		d9__json_u64(json, "waker_task", d9__id_of(delay->waker));
+		d9__json_u64(json, "worker", d9__id_of(delay->worker));
+		d9__json_string(json, "reason", d9__wake_reason_name(delay->reason));
+		put_moment(json, a, delay->from_ns);
+		d9__json_u64(json, "ran_meanwhile", delay->between.calls);
+		d9__json_u64(json, "ran_meanwhile_ns", delay->between.busy_ns);
+		put_callback_name(json, "longest_meanwhile", delay->between.longest);
+		d9__json_u64(json, "longest_meanwhile_ns", delay->between.longest_ns);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+static void put_wakes(struct d9__json *json, const struct d9__analysis *a)
+{
+	const struct d9__latency *latency = &a->latency;
+
+	d9__json_open(json, "wake_to_poll", '{');
+	put_recorded(json, a, "wake");
+	put_quantiles(json, &latency->delays);
+	d9__json_u64(json, "over_100us", latency->over_100us);
+	d9__json_u64(json, "over_1ms", latency->over_1ms);
+	d9__json_u64(json, "over_5ms", latency->over_5ms);
+	d9__json_u64(json, "over_10ms", latency->over_10ms);
+	d9__json_u64(json, "over_50ms", latency->over_50ms);
+	d9__json_u64(json, "wakes", latency->wakes);
+	d9__json_open(json, "by_reason", '{');
+	for (unsigned i = 0; i < D9__WAKE_REASONS; i++)
+		if (latency->by_reason[i])
+			d9__json_u64(json, d9__wake_reason_name(i), latency->by_reason[i]);
+	d9__json_close(json, '}');
+	d9__json_open(json, "causes", '{');
+	d9__json_u64(json, "long_call", latency->behind_long);
+	d9__json_u64(json, "backlog", latency->behind_backlog);
+	d9__json_u64(json, "nothing_ran", latency->behind_nothing);
+	d9__json_close(json, '}');
+	put_delays(json, "worst", a, latency->worst, latency->n_worst);
+	put_delays(json, "backlogs", a, latency->backlogs, latency->n_backlogs);
+	d9__json_close(json, '}');
+}
+
+static void put_timers(struct d9__json *json, const struct d9__analysis *a)
+{
+	const struct d9__latency *latency = &a->latency;
+	enum d9__coverage coverage = d9__metadata_coverage(&a->metadata, "lateness");
+
+	d9__json_open(json, "timers", '{');
+	d9__json_string(json, "recorded",
+			latency->reasons ? coverage_name(coverage) : coverage_name(D9__COVERAGE_NONE));
+	d9__json_open(json, "lateness", '{');
+	put_quantiles(json, &latency->lateness);
+	d9__json_close(json, '}');
+	d9__json_u64(json, "over_1ms", latency->late_over_1ms);
+	d9__json_u64(json, "over_10ms", latency->late_over_10ms);
+	d9__json_u64(json, "over_50ms", latency->late_over_50ms);
+	put_delays(json, "worst", a, latency->latest, latency->n_latest);
+	d9__json_close(json, '}');
+}
+
+/* ---- the rest ---- */
+
+static void put_gauge(struct d9__json *json, const char *key, const struct d9__gauge *gauge)
+{
+	d9__json_open(json, key, '{');
+	d9__json_u64(json, "samples", gauge->samples);
+	d9__json_u64(json, "max", gauge->max);
+	d9__json_double(json, "mean", d9__gauge_mean(gauge));
+	d9__json_u64(json, "last", gauge->last);
+	d9__json_close(json, '}');
+}
+
+static void put_queues(struct d9__json *json, const struct d9__analysis *a)
+{
+	uint64_t max = 0, sum = 0, polls = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+
+		max = worker->local_max > max ? worker->local_max : max;
+		sum += worker->local_sum;
+		polls += worker->polls;
+	}
+	d9__json_open(json, "queues", '{');
+	put_gauge(json, "global", &a->queue);
+	d9__json_open(json, "local", '{');
+	put_recorded(json, a, "depth");
+	d9__json_u64(json, "samples", polls);
+	d9__json_u64(json, "max", max);
+	d9__json_u64(json, "sum", sum);
+	d9__json_double(json, "mean", polls ? (double)sum / (double)polls : 0);
+	d9__json_close(json, '}');
+	put_gauge(json, "registered_tasks", &a->registered);
+	d9__json_close(json, '}');
+}
+
+static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
+{
+	const struct d9__tasks *tasks = &a->tasks;
+	int64_t start = (int64_t)tasks->at_start;
+
+	d9__json_open(json, "tasks", '{');
+	put_recorded(json, a, "task_end");
+	d9__json_u64(json, "spawned", tasks->spawned);
+	d9__json_u64(json, "uninstrumented", tasks->uninstrumented);
+	d9__json_u64(json, "ended", tasks->ended);
+	d9__json_u64(json, "ended_without_spawn", tasks->ended_unspawned);
+	d9__json_u64(json, "alive_at_start", tasks->at_start);
+	d9__json_i64(json, "peak_alive", start + tasks->peak_change);
+	d9__json_i64(json, "alive_at_end", start + tasks->change);
+	d9__json_close(json, '}');
+}
+
+static void put_span(struct d9__json *json, const struct d9__span_name *span)
+{
+	d9__json_open(json, NULL, '{');
+	d9__json_string(json, "name", span->name);
+	d9__json_u64(json, "unmatched", span->unmatched);
+	d9__json_u64(json, "active_ns", span->active_ns);
+	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
+	put_quantiles(json, &span->durations);
+	d9__json_open(json, "origins", '[');
+	for (size_t i = 0; i < span->n; i++) {
+		const struct d9__span_type *type = span->types[i];
+
+		d9__json_open(json, NULL, '{');
+		d9__json_text(json, "origin", type->origin, d9__span_origin_len(type));
+		d9__json_u64(json, "with_parent", type->with_parent);
+		d9__json_u64(json, "unmatched", type->unmatched);
+		d9__json_u64(json, "active_ns", type->active_ns);
+		put_quantiles(json, &type->durations);
+		d9__json_u64(json, "over_10_p50",
+			     d9__histogram_above(&type->durations,
+						 10 * d9__histogram_quantile(&type->durations,
+									     0.5)));
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+	d9__json_close(json, '}');
+}
+
+static void put_samples(struct d9__json *json, const struct d9__analysis *a)
+{
+	const struct d9__samples *samples = &a->samples;
+	const struct d9__stack *top = d9__samples_top_off(samples);
+
+	d9__json_open(json, "samples", '{');
+	d9__json_u64(json, "on_cpu", samples->on);
+	d9__json_u64(json, "off_cpu", samples->off);
+	d9__json_u64(json, "on_cpu_in_polls", samples->on_in_polls);
+	d9__json_u64(json, "off_cpu_in_polls", samples->off_in_polls);
+	d9__json_u64(json, "off_worker", samples->off_worker);
+	d9__json_u64(json, "stacks", samples->stacks.n);
+	d9__json_u64(json, "top_off_cpu_stack", top ? top->off : 0);
+	d9__json_close(json, '}');
+}
+
+static void put_usage(struct d9__json *json, const struct d9__resource_usage *usage)
+{
+	static const char *const names[D9__USAGE_FIELDS] = {
+		"user_ns",      "system_ns",      "max_rss_bytes",
+		"minor_faults", "major_faults",   "block_inputs",
+		"block_outputs", "voluntary_switches", "involuntary_switches",
+	};
+
+	if (usage->samples == 0) {
+		d9__json_null(json, "usage");
+		return;
+	}
+	d9__json_open(json, "usage", '{');
+	d9__json_u64(json, "samples", usage->samples);
+	d9__json_double(json, "cores_mean", d9__usage_cores(usage));
+	d9__json_double(json, "cores_max", usage->cores_max);
+	for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
+		d9__json_u64(json, names[i], usage->growth[i]);
+	d9__json_close(json, '}');
+}
+
+static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
+			 const struct d9__evidence *evidence)
+{
+	d9__json_open(json, NULL, '{');
+	d9__json_string(json, "text", evidence->text);
+	if (evidence->at_ns)
+		put_moment(json, a, evidence->at_ns);
+	if (evidence->duration_ns)
+		d9__json_u64(json, "duration_ns", evidence->duration_ns);
+	if (evidence->has_worker)
+		d9__json_u64(json, "worker", d9__id_of(evidence->worker));
+	if (evidence->task)
+		d9__json_u64(json, "task", d9__id_of(evidence->task));
+	if (evidence->callback) {
+		put_callback_name(json, "name", evidence->callback);
+		d9__json_string(json, "location", evidence->callback->location);
+		d9__json_string(json, "source", evidence->callback->source);
+		d9__json_string(json, "site", d9__callback_site(evidence->callback));
+	}
+	d9__json_close(json, '}');
+}
+
+static void put_finding(struct d9__json *json, const struct d9__analysis *a,
+			const struct d9__finding *finding)
+{
+	d9__json_open(json, NULL, '{');
+	d9__json_string(json, "check", finding->check);
+	d9__json_string(json, "severity", d9__severity_name(finding->severity));
+	d9__json_string(json, "message", finding->message);
+	d9__json_string(json, "name", finding->name);
+	d9__json_open(json, "evidence", '[');
+	for (size_t i = 0; i < finding->n_evidence; i++)
+		put_evidence(json, a, &finding->evidence[i]);
+	d9__json_close(json, ']');
+	d9__json_string(json, "advice", finding->advice);
+	d9__json_close(json, '}');
+}
+
+int d9__report_json(const struct d9__report *report, FILE *out)
+{
+	const struct d9__analysis *a = report->analysis;
+	struct d9__json json = { .out = out };
+	int err;
+
+	d9__json_open(&json, NULL, '{');
+	d9__json_u64(&json, "version", D9__REPORT_VERSION);
+	d9__json_double(&json, "quantile_error", D9__HISTOGRAM_ERROR);
+	err = put_trace(&json, a);
+	put_capabilities(&json, a);
+	d9__json_open(&json, "findings", '[');
+	for (size_t i = 0; i < report->findings->n; i++)
+		put_finding(&json, a, report->findings->items[i]);
+	d9__json_close(&json, ']');
+	d9__json_open(&json, "workers", '[');
+	for (size_t i = 0; i < a->timeline.n; i++)
+		put_worker(&json, a, a->timeline.items[i]);
+	d9__json_close(&json, ']');
+	d9__json_open(&json, "callbacks", '[');
+	for (size_t i = 0; i < report->n_callbacks; i++)
+		put_callback(&json, a, report->callbacks[i]);
+	d9__json_close(&json, ']');
+	if (!err)
+		err = put_polls(&json, a);
+	put_wakes(&json, a);
+	put_timers(&json, a);
+	put_queues(&json, a);
+	put_tasks(&json, a);
+	d9__json_open(&json, "spans", '[');
+	for (size_t i = 0; i < report->n_spans; i++)
+		put_span(&json, report->spans[i]);
+	d9__json_close(&json, ']');
+	put_samples(&json, a);
+	put_usage(&json, &a->usage);
+	d9__json_close(&json, '}');
+	return err;
+}

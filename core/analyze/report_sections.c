@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/report_sections.h"
+#include "analyze/units.h"
+
+/* Columns from which a table has room for more than the essentials. */
+#define WIDE      100
+#define VERY_WIDE 140
+
+/* What each section needs. */
+struct context {
+	const struct d9__report *report;
+	const struct d9__analysis *a;
+	const struct d9__report_style *style;
+	struct d9__page *page;
+};
+
+static void cell(struct d9__grid *grid, struct d9__units units)
+{
+	d9__grid_cell(grid, units.text, 0);
+}
+
+static void cell_id(struct d9__grid *grid, uint64_t id)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, d9__id_of(id));
+	d9__grid_cell(grid, text, 0);
+}
+
+/* "function @ site", shortened in the site first. */
+static void cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site)
+{
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+	const char *at = site ? d9__callback_site(callback) : NULL;
+	char *text;
+
+	if (asprintf(&text, "%.*s%s%s", (int)len, name, at ? " @ " : "", at ? at : "") < 0) {
+		grid->failed = true;
+		return;
+	}
+	d9__grid_cell(grid, text, at ? len + 3 : 0);
+	free(text);
+}
+
+/* "and 9,990 more" under a table that was cut. */
+static void put_more(struct context *c, size_t shown, size_t all, const char *what)
+{
+	if (all > shown)
+		d9__page_printf(c->page, "  and %s more %s (--top %zu shows all)\n",
+				d9__units_count(all - shown).text, what, all);
+}
+
+static size_t shown_of(const struct context *c, size_t all)
+{
+	return all < c->style->top ? all : c->style->top;
+}
+
+static void put_quantiles(struct context *c, const char *label, const struct d9__histogram *h)
+{
+	d9__page_printf(c->page, "  %s: %s; p50 %s, p90 %s, p99 %s, longest %s\n", label,
+			d9__units_count(h->count).text,
+			d9__units_ns(d9__histogram_quantile(h, 0.5)).text,
+			d9__units_ns(d9__histogram_quantile(h, 0.9)).text,
+			d9__units_ns(d9__histogram_quantile(h, 0.99)).text,
+			d9__units_ns(h->max).text);
+}
+
+static bool is_recorded(const struct context *c, const char *key)
+{
+	return d9__metadata_coverage(&c->a->metadata, key) != D9__COVERAGE_NONE;
+}
+
+/* ---- workers ---- */
+
+static void worker_row(struct context *c, struct d9__grid *grid, const struct d9__worker *worker)
+{
+	const char *name = d9__report_worker_name(c->a, worker);
+	double ratio = d9__worker_cpu_ratio(worker);
+	bool parks = is_recorded(c, "park") && worker->active_ns + worker->parked_ns;
+	struct d9__units none = { "-" };
+
+	cell_id(grid, worker->id);
+	d9__grid_cell(grid, name ? name : "-", 0);
+	cell(grid, parks ? d9__units_percent(d9__worker_utilisation(worker)) : none);
+	cell(grid, d9__units_count(worker->polls - worker->resumptions));
+	cell(grid, parks ? d9__units_count(worker->parks) : none);
+	cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
+	cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
+	cell(grid, ratio < 0 ? none : d9__units_percent(ratio));
+	if (c->page->width < WIDE)
+		return;
+	cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
+	cell(grid, d9__units_ns(worker->calls.max));
+	cell_id(grid, worker->tid);
+}
+
+static void put_workers(struct context *c)
+{
+	const struct d9__timeline *timeline = &c->a->timeline;
+	size_t n = shown_of(c, timeline->n);
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (n == 0)
+		return;
+	d9__page_section(c->page, "Workers");
+	d9__grid_column(&grid, "ID", false, false);
+	d9__grid_column(&grid, "NAME", true, true);
+	d9__grid_column(&grid, "BUSY", false, false);
+	d9__grid_column(&grid, "CALLS", false, false);
+	d9__grid_column(&grid, "PARKS", false, false);
+	d9__grid_column(&grid, "AWAKE", false, false);
+	d9__grid_column(&grid, "PARKED", false, false);
+	d9__grid_column(&grid, "ON CPU", false, false);
+	if (c->page->width >= WIDE) {
+		d9__grid_column(&grid, "P99", false, false);
+		d9__grid_column(&grid, "LONGEST", false, false);
+		d9__grid_column(&grid, "TID", false, false);
+	}
+	for (size_t i = 0; i < n; i++)
+		worker_row(c, &grid, timeline->items[i]);
+	d9__grid_print(&grid, c->page);
+	put_more(c, n, timeline->n, "workers");
+}
+
+/* ---- callbacks ---- */
+
+static void callback_row(struct context *c, struct d9__grid *grid,
+			 const struct d9__callback *callback, uint64_t all_ns)
+{
+	const struct d9__histogram *h = &callback->durations;
+	char kinds[128];
+
+	cell(grid, d9__units_ns(h->sum));
+	cell(grid, d9__units_count(callback->calls));
+	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
+	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
+	cell(grid, d9__units_ns(h->max));
+	if (c->page->width >= WIDE) {
+		cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
+		d9__grid_cell(grid,
+			      d9__callback_kinds(&c->a->callbacks, callback, kinds, sizeof(kinds)),
+			      0);
+	}
+	cell_callback(grid, callback, c->page->width < VERY_WIDE);
+	if (c->page->width >= VERY_WIDE) {
+		const char *site = d9__callback_site(callback);
+
+		d9__grid_cell(grid, callback->source ? callback->source : "", 0);
+		d9__grid_cell(grid, site ? site : "", 0);
+	}
+}
+
+static uint64_t sum_of_calls(const struct d9__analysis *a)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		ns += a->timeline.items[i]->calls.sum;
+	return ns;
+}
+
+static void put_callbacks(struct context *c)
+{
+	size_t n = shown_of(c, c->report->n_callbacks);
+	struct d9__grid grid = { .n_columns = 0 };
+	uint64_t all_ns = sum_of_calls(c->a);
+
+	if (n == 0)
+		return;
+	d9__page_section(c->page, "Callbacks by total time");
+	d9__grid_column(&grid, "TOTAL", false, false);
+	d9__grid_column(&grid, "CALLS", false, false);
+	d9__grid_column(&grid, "P50", false, false);
+	d9__grid_column(&grid, "P99", false, false);
+	d9__grid_column(&grid, "LONGEST", false, false);
+	if (c->page->width >= WIDE) {
+		d9__grid_column(&grid, "SHARE", false, false);
+		d9__grid_column(&grid, "KIND", true, false);
+	}
+	d9__grid_column(&grid, "CALLBACK", true, true);
+	if (c->page->width >= VERY_WIDE) {
+		d9__grid_column(&grid, "SOURCE", true, false);
+		d9__grid_column(&grid, "MADE AT", true, false);
+	}
+	for (size_t i = 0; i < n; i++)
+		callback_row(c, &grid, c->report->callbacks[i], all_ns);
+	d9__grid_print(&grid, c->page);
+	put_more(c, n, c->report->n_callbacks, "callbacks");
+}
+
+static void put_longest(struct context *c)
+{
+	static const char *const verdicts[] = { "-", "on CPU", "off CPU", "mixed" };
+	size_t n = shown_of(c, c->a->stalls.n);
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (n == 0)
+		return;
+	d9__page_section(c->page, "Longest calls");
+	d9__grid_column(&grid, "TOOK", false, false);
+	d9__grid_column(&grid, "AT", false, false);
+	d9__grid_column(&grid, "WORKER", false, false);
+	d9__grid_column(&grid, "TIME", true, false);
+	d9__grid_column(&grid, "WAITED", false, false);
+	d9__grid_column(&grid, "CALLBACK", true, true);
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__stall *stall = c->a->stalls.items[i].stall;
+
+		cell(&grid, d9__units_ns(stall->total_ns));
+		cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
+		cell_id(&grid, stall->worker);
+		d9__grid_cell(&grid, verdicts[d9__stall_verdict(stall)], 0);
+		cell(&grid, d9__units_count(stall->waited));
+		cell_callback(&grid, stall->culprit, true);
+	}
+	d9__grid_print(&grid, c->page);
+}
+
+/* ---- waits ---- */
+
+static int compare_delays(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	return a->delays.max > b->delays.max ? -1 : a->delays.max < b->delays.max;
+}
+
+static int compare_lateness(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	return a->lateness.max > b->lateness.max ? -1 : a->lateness.max < b->lateness.max;
+}
+
+static void wait_row(struct d9__grid *grid, const struct d9__callback *callback,
+		     const struct d9__histogram *h)
+{
+	cell(grid, d9__units_ns(h->max));
+	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
+	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
+	cell(grid, d9__units_count(h->count));
+	cell_callback(grid, callback, true);
+}
+
+/* The callbacks that waited longest (|late|: timers that ran latest). */
+static void put_waiters(struct context *c, bool late)
+{
+	size_t all = c->report->n_callbacks, n = shown_of(c, all), with = 0;
+	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (!sorted) {
+		c->page->err = -ENOMEM;
+		return;
+	}
+	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
+	qsort(sorted, all, sizeof(*sorted), late ? compare_lateness : compare_delays);
+	d9__grid_column(&grid, "LONGEST", false, false);
+	d9__grid_column(&grid, "P99", false, false);
+	d9__grid_column(&grid, "P50", false, false);
+	d9__grid_column(&grid, "CALLS", false, false);
+	d9__grid_column(&grid, "CALLBACK", true, true);
+	for (size_t i = 0; i < all; i++) {
+		const struct d9__histogram *h = late ? &sorted[i]->lateness : &sorted[i]->delays;
+
+		if (h->count && with++ < n)
+			wait_row(&grid, sorted[i], h);
+	}
+	d9__grid_print(&grid, c->page);
+	put_more(c, n, with, "callbacks");
+	free(sorted);
+}
+
+static void put_waits(struct context *c)
+{
+	const struct d9__latency *latency = &c->a->latency;
+
+	d9__page_section(c->page, "Waits from ready to running");
+	if (!is_recorded(c, "wake")) {
+		d9__page_printf(c->page, "  not recorded\n");
+		return;
+	}
+	if (latency->delays.count == 0) {
+		d9__page_printf(c->page, "  none: %s wakes\n",
+				d9__units_count(latency->wakes).text);
+		return;
+	}
+	put_quantiles(c, "waits", &latency->delays);
+	d9__page_printf(c->page, "  over 100 us: %s, over 1 ms: %s, over 5 ms: %s, over 50 ms: %s\n",
+			d9__units_count(latency->over_100us).text,
+			d9__units_count(latency->over_1ms).text,
+			d9__units_count(latency->over_5ms).text,
+			d9__units_count(latency->over_50ms).text);
+	put_waiters(c, false);
+}
+
+static void put_timers(struct context *c)
+{
+	const struct d9__latency *latency = &c->a->latency;
+
+	d9__page_section(c->page, "Timers");
+	if (!is_recorded(c, "lateness") || !latency->reasons) {
+		d9__page_printf(c->page, "  lateness is not recorded\n");
+		return;
+	}
+	if (latency->lateness.count == 0) {
+		d9__page_printf(c->page, "  none ran\n");
+		return;
+	}
+	put_quantiles(c, "late by", &latency->lateness);
+	put_waiters(c, true);
+}
+
+static void put_queues(struct context *c)
+{
+	const struct d9__timeline *timeline = &c->a->timeline;
+	const struct d9__gauge *queue = &c->a->queue, *registered = &c->a->registered;
+	unsigned local = 0;
+
+	for (size_t i = 0; i < timeline->n; i++)
+		if (timeline->items[i]->local_max > local)
+			local = timeline->items[i]->local_max;
+	d9__page_section(c->page, "Queues");
+	if (is_recorded(c, "depth"))
+		d9__page_printf(c->page, "  ready callbacks in a round: %u%s at most\n", local,
+				local == 255 ? " or more" : "");
+	else
+		d9__page_printf(c->page, "  ready callbacks in a round: not recorded\n");
+	if (queue->samples)
+		d9__page_printf(c->page,
+				"  handed over by other threads: %" PRIu64 "%s at most, %.2f on average\n",
+				queue->max, queue->max == 255 ? " or more" : "",
+				d9__gauge_mean(queue));
+	if (registered->samples)
+		d9__page_printf(c->page, "  registered tasks of a loop: %" PRIu64 " at most\n",
+				registered->max);
+}
+
+/* ---- tasks ---- */
+
+static int compare_alive(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	if (a->peak_alive != b->peak_alive)
+		return a->peak_alive > b->peak_alive ? -1 : 1;
+	return a->spawned > b->spawned ? -1 : a->spawned < b->spawned;
+}
+
+static void task_row(struct d9__grid *grid, const struct d9__callback *callback)
+{
+	cell(grid, d9__units_count((uint64_t)callback->peak_alive));
+	cell(grid, d9__units_count((uint64_t)callback->alive));
+	cell(grid, d9__units_count(callback->spawned));
+	cell(grid, d9__units_count(callback->ended));
+	cell_callback(grid, callback, true);
+}
+
+static void put_task_makers(struct context *c)
+{
+	size_t all = c->report->n_callbacks, n = shown_of(c, all), with = 0;
+	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (!sorted) {
+		c->page->err = -ENOMEM;
+		return;
+	}
+	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
+	qsort(sorted, all, sizeof(*sorted), compare_alive);
+	d9__grid_column(&grid, "PEAK", false, false);
+	d9__grid_column(&grid, "AT END", false, false);
+	d9__grid_column(&grid, "MADE", false, false);
+	d9__grid_column(&grid, "ENDED", false, false);
+	d9__grid_column(&grid, "CALLBACK", true, true);
+	for (size_t i = 0; i < all; i++)
+		if (sorted[i]->spawned && with++ < n)
+			task_row(&grid, sorted[i]);
+	d9__grid_print(&grid, c->page);
+	put_more(c, n, with, "callbacks");
+	free(sorted);
+}
+
+static void put_tasks(struct context *c)
+{
+	const struct d9__tasks *tasks = &c->a->tasks;
+	int64_t start = (int64_t)tasks->at_start;
+
+	if (tasks->spawned + tasks->at_start == 0)
+		return;
+	d9__page_section(c->page, "Tasks");
+	d9__page_printf(c->page,
+			"  %s made, %s ended, %s before the trace; at most %s at once, %s at the end\n",
+			d9__units_count(tasks->spawned).text, d9__units_count(tasks->ended).text,
+			d9__units_count(tasks->at_start).text,
+			d9__units_count((uint64_t)(start + tasks->peak_change)).text,
+			d9__units_count((uint64_t)(start + tasks->change)).text);
+	if (d9__metadata_coverage(&c->a->metadata, "task_end") != D9__COVERAGE_FULL)
+		d9__page_printf(c->page, "  some ends are not visible: see the capabilities\n");
+	put_task_makers(c);
+}
+
+/* ---- the process ---- */
+
+static void put_kernel_waits(struct context *c)
+{
+	const struct d9__timeline *timeline = &c->a->timeline;
+	struct d9__grid grid = { .n_columns = 0 };
+	size_t n = 0;
+
+	d9__grid_column(&grid, "WORKER", false, false);
+	d9__grid_column(&grid, "LONGEST", false, false);
+	d9__grid_column(&grid, "P50", false, false);
+	d9__grid_column(&grid, "ABOVE 0", false, false);
+	d9__grid_column(&grid, "OVER 1 MS", false, false);
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__worker *worker = timeline->items[i];
+
+		if (worker->waits.count == 0 || n++ >= c->style->top)
+			continue;
+		cell_id(&grid, worker->id);
+		cell(&grid, d9__units_ns(worker->waits.max));
+		cell(&grid, d9__units_ns(d9__histogram_quantile(&worker->waits, 0.5)));
+		cell(&grid, d9__units_count(worker->waits.count));
+		cell(&grid, d9__units_count(worker->waits_over_1ms));
+	}
+	if (n)
+		d9__page_section(c->page, "Waits for a CPU after a wake-up (kernel)");
+	d9__grid_print(&grid, c->page);
+}
+
+static void put_usage(struct context *c)
+{
+	const struct d9__resource_usage *usage = &c->a->usage;
+	const uint64_t *growth = usage->growth;
+	const char *parallelism =
+		d9__metadata_value(&c->a->metadata, "process.available_parallelism");
+
+	if (usage->samples < 2)
+		return;
+	d9__page_section(c->page, "Process");
+	d9__page_printf(c->page,
+			"  CPU %.2f cores on average, %.2f at most%s%s; user %s, system %s\n",
+			d9__usage_cores(usage), usage->cores_max, parallelism ? ", of " : "",
+			parallelism ? parallelism : "", d9__units_ns(growth[D9__USAGE_USER_NS]).text,
+			d9__units_ns(growth[D9__USAGE_SYSTEM_NS]).text);
+	d9__page_printf(c->page,
+			"  memory %s at most; page faults %s minor, %s major; switches %s voluntary, %s "
+			"forced\n",
+			d9__units_bytes(growth[D9__USAGE_MAX_RSS_BYTES]).text,
+			d9__units_count(growth[D9__USAGE_MINOR_FAULTS]).text,
+			d9__units_count(growth[D9__USAGE_MAJOR_FAULTS]).text,
+			d9__units_count(growth[D9__USAGE_VOLUNTARY_SWITCHES]).text,
+			d9__units_count(growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
+}
+
+static void put_samples(struct context *c)
+{
+	const struct d9__samples *samples = &c->a->samples;
+
+	if (samples->on + samples->off == 0)
+		return;
+	d9__page_section(c->page, "Stack samples");
+	d9__page_printf(c->page, "  %s on the CPU (%s in callbacks), %s off the CPU (%s in callbacks)\n",
+			d9__units_count(samples->on).text,
+			d9__units_count(samples->on_in_polls).text,
+			d9__units_count(samples->off).text,
+			d9__units_count(samples->off_in_polls).text);
+}
+
+static void put_spans(struct context *c)
+{
+	size_t n = shown_of(c, c->report->n_spans);
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (n == 0)
+		return;
+	d9__page_section(c->page, "Spans");
+	d9__grid_column(&grid, "ACTIVE", false, false);
+	d9__grid_column(&grid, "COUNT", false, false);
+	d9__grid_column(&grid, "P50", false, false);
+	d9__grid_column(&grid, "P99", false, false);
+	d9__grid_column(&grid, "LONGEST", false, false);
+	d9__grid_column(&grid, "NAME", true, true);
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__span_name *span = c->report->spans[i];
+
+		cell(&grid, d9__units_ns(span->active_ns));
+		cell(&grid, d9__units_count(span->count));
+		cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
+		cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));
+		cell(&grid, d9__units_ns(span->durations.max));
+		d9__grid_cell(&grid, span->name, 0);
+	}
+	d9__grid_print(&grid, c->page);
+	put_more(c, n, c->report->n_spans, "span names");
+}
+
+static void put_custom_events(struct context *c)
+{
+	size_t all, with = 0;
+	struct d9__named_count *counts = d9__report_counts(c->a, &all);
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (!counts) {
+		c->page->err = -ENOMEM;
+		return;
+	}
+	d9__grid_column(&grid, "COUNT", false, false);
+	d9__grid_column(&grid, "EVENT", true, true);
+	for (size_t i = 0; i < all; i++) {
+		if (counts[i].kind != D9_EVENT_CUSTOM || with++ >= c->style->top)
+			continue;
+		cell(&grid, d9__units_count(counts[i].events));
+		d9__grid_cell(&grid, counts[i].name, 0);
+	}
+	if (with)
+		d9__page_section(c->page, "The program's own events");
+	d9__grid_print(&grid, c->page);
+	put_more(c, shown_of(c, with), with, "names");
+	free(counts);
+}
+
+void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,
+			 struct d9__page *page)
+{
+	struct context c = { report, report->analysis, style, page };
+
+	if (c.a->timeline.n) {
+		put_workers(&c);
+		put_callbacks(&c);
+		put_longest(&c);
+		put_waits(&c);
+		put_timers(&c);
+		put_queues(&c);
+	}
+	put_tasks(&c);
+	put_kernel_waits(&c);
+	put_usage(&c);
+	put_samples(&c);
+	put_spans(&c);
+	put_custom_events(&c);
+	if (c.a->timeline.n || report->n_spans)
+		d9__page_printf(page,
+				"\nQuantiles are nearest rank, from histograms, within %.1f %%; "
+				"longest is exact.\n",
+				100 * D9__HISTOGRAM_ERROR);
+}

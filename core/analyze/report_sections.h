@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of the text report. */
+
+#ifndef D9_ANALYZE_REPORT_SECTIONS_H
+#define D9_ANALYZE_REPORT_SECTIONS_H
+
+#include "analyze/page.h"
+#include "analyze/report.h"
+
+/* Everything after the findings. */
+void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,
+			 struct d9__page *page);
+
+#endif /* D9_ANALYZE_REPORT_SECTIONS_H */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/samples.h"
+
+void d9__samples_release(struct d9__samples *samples)
+{
+	void *stack;
+
+	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &stack));)
+		free(stack);
+	d9__table_release(&samples->stacks);
+	d9__table_release(&samples->names);
+	d9__table_release(&samples->workers_by_tid);
+	d9__texts_release(&samples->texts);
+}
+
+int d9__samples_symbol(struct d9__samples *samples, uint64_t address, const char *name, size_t len)
+{
+	uint32_t number;
+
+	samples->symbols++;
+	if (d9__table_find(&samples->names, address))
+		return 0;
+	if (d9__texts_number(&samples->texts, name, len, &number))
+		return -ENOMEM;
+	return d9__table_add(&samples->names, address, samples->texts.items[number]);
+}
+
+int d9__samples_thread(struct d9__samples *samples, struct d9__worker *worker, uint32_t tid)
+{
+	struct d9__worker *known = d9__table_find(&samples->workers_by_tid, tid);
+
+	if (tid == 0 || known == worker)
+		return 0;
+	d9__table_remove(&samples->workers_by_tid, tid);
+	return d9__table_add(&samples->workers_by_tid, tid, worker);
+}
+
+struct d9__worker *d9__samples_worker(const struct d9__samples *samples, uint32_t tid)
+{
+	return d9__table_find(&samples->workers_by_tid, tid);
+}
+
+static const char *name_of(const struct d9__samples *samples, uint64_t address)
+{
+	return d9__table_find(&samples->names, address);
+}
+
+/* Frames with a name count as their name, so that calls from several lines are one stack. */
+static uint64_t hash_of(const struct d9__samples *samples, const uint64_t *addresses, size_t n)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = name_of(samples, addresses[i]);
+		uint64_t word = name ? (uint64_t)(uintptr_t)name : addresses[i];
+
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+static struct d9__stack *stack_of(struct d9__samples *samples, const uint64_t *addresses, size_t n)
+{
+	uint64_t hash = hash_of(samples, addresses, n);
+	struct d9__stack *stack = d9__table_find(&samples->stacks, hash);
+
+	if (stack)
+		return stack;
+	stack = calloc(1, sizeof(*stack));
+	if (!stack || d9__table_add(&samples->stacks, hash, stack)) {
+		free(stack);
+		return NULL;
+	}
+	for (; stack->n < n && stack->n < D9__STACK_FRAMES; stack->n++) {
+		stack->addresses[stack->n] = addresses[stack->n];
+		stack->frames[stack->n] = name_of(samples, addresses[stack->n]);
+	}
+	return stack;
+}
+
+/* The poll that covers |ns|: the open one, or the last if it ended just then. */
+static struct d9__piece *poll_at(struct d9__worker *worker, uint64_t ns)
+{
+	struct d9__piece *piece = &worker->piece;
+
+	if (!piece->task || ns < piece->start_ns)
+		return NULL;
+	return piece->open || ns <= piece->end_ns ? piece : NULL;
+}
+
+static void count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
+			  struct d9__piece *piece, bool off_cpu)
+{
+	samples->polls += piece->on_samples + piece->off_samples == 0;
+	if (off_cpu) {
+		samples->off_in_polls++;
+		worker->polls_with_off += piece->off_samples++ == 0;
+		piece->task->callback->off_samples++;
+	} else {
+		samples->on_in_polls++;
+		worker->polls_with_on += piece->on_samples++ == 0;
+		piece->task->callback->on_samples++;
+	}
+}
+
+int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
+		    bool off_cpu, const uint64_t *addresses, size_t n)
+{
+	struct d9__stack *stack = stack_of(samples, addresses, n);
+	struct d9__piece *piece = worker ? poll_at(worker, ns) : NULL;
+
+	if (!stack)
+		return -ENOMEM;
+	if (off_cpu) {
+		samples->off++;
+		stack->off++;
+		stack->off_in_polls += piece != NULL;
+	} else {
+		samples->on++;
+		samples->frames_on += n;
+		stack->on++;
+	}
+	if (!worker) {
+		samples->off_worker++;
+		return 0;
+	}
+	worker->on_samples += !off_cpu;
+	worker->off_samples += off_cpu;
+	if (piece)
+		count_in_poll(samples, worker, piece, off_cpu);
+	return 0;
+}
+
+const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples)
+{
+	const struct d9__stack *top = NULL;
+	void *item;
+
+	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &item));) {
+		const struct d9__stack *stack = item;
+
+		if (stack->off && (!top || stack->off > top->off))
+			top = stack;
+	}
+	return top;
+}

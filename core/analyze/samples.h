@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stack samples: on the CPU, or at the moment the kernel took the thread off it. */
+
+#ifndef D9_ANALYZE_SAMPLES_H
+#define D9_ANALYZE_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/table.h"
+#include "analyze/timeline.h"
+
+#define D9__STACK_FRAMES 64 /* kept of each group, innermost first */
+
+/* Samples with one call chain, by the names of its frames where they are known. */
+struct d9__stack {
+	uint64_t on, off, off_in_polls;
+	const char *frames[D9__STACK_FRAMES]; /* NULL: unknown */
+	uint64_t addresses[D9__STACK_FRAMES];
+	unsigned n;
+};
+
+struct d9__samples {
+	uint64_t on, off, on_in_polls, off_in_polls, off_worker;
+	uint64_t frames_on; /* of all on-CPU samples, for the mean depth */
+	uint64_t polls;     /* with at least one sample */
+	uint64_t symbols;   /* rows in the trace */
+	struct d9__table stacks; /* struct d9__stack by hash */
+	struct d9__table names;  /* char * by address */
+	struct d9__texts texts;
+	struct d9__table workers_by_tid;
+};
+
+void d9__samples_release(struct d9__samples *samples);
+
+/* A row of the trace's symbol table.  0 or -ENOMEM. */
+int d9__samples_symbol(struct d9__samples *samples, uint64_t address, const char *name, size_t len);
+
+/* |worker| runs on thread |tid|, as its park or unpark says.  0 or -ENOMEM. */
+int d9__samples_thread(struct d9__samples *samples, struct d9__worker *worker, uint32_t tid);
+
+/* The worker of a sample of |tid|, or NULL. */
+struct d9__worker *d9__samples_worker(const struct d9__samples *samples, uint32_t tid);
+
+/* One sample; |worker| NULL: of another thread.  0 or -ENOMEM. */
+int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
+		    bool off_cpu, const uint64_t *addresses, size_t n);
+
+/* The stack with the most off-CPU samples, or NULL. */
+const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples);
+
+#endif /* D9_ANALYZE_SAMPLES_H */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/spans.h"
+
+#define ORIGIN_END '\1'
+#define SITE_MARK  " @ "
+#define MANY_SPANS 20
+
+struct span {
+	uint64_t id;
+	struct d9__span_type *type;    /* NULL for an adapter's */
+	struct d9__callback *callback; /* NULL for the program's own */
+	struct d9__worker *worker;     /* of the last enter */
+	uint64_t task_id;              /* whose poll covered the first enter, or 0 */
+	bool entered;
+	bool with_parent;
+	uint64_t first_ns, enter_ns, exit_ns; /* exit_ns 0: never left */
+	uint64_t active_ns, active_in_polls_ns;
+};
+
+void d9__spans_release(struct d9__spans *spans)
+{
+	void *span;
+
+	for (size_t place = 0; (place = d9__table_next(&spans->open, place, &span));)
+		free(span);
+	d9__table_release(&spans->open);
+	for (size_t i = 0; i < spans->n; i++) {
+		d9__histogram_release(&spans->items[i]->durations);
+		free(spans->items[i]);
+	}
+	free(spans->items);
+	d9__texts_release(&spans->keys);
+	*spans = (struct d9__spans){ 0 };
+}
+
+static int add_type(struct d9__spans *spans, const char *key)
+{
+	struct d9__span_type **items =
+		realloc(spans->items, (spans->n + 1) * sizeof(*items));
+	struct d9__span_type *type = items ? calloc(1, sizeof(*type)) : NULL;
+
+	if (items)
+		spans->items = items;
+	if (!type)
+		return -ENOMEM;
+	/* The origin is not terminated: its reader stops at ORIGIN_END. */
+	type->origin = key;
+	type->name = strchr(key, ORIGIN_END) + 1;
+	spans->items[spans->n++] = type;
+	return 0;
+}
+
+static struct d9__span_type *type_of(struct d9__spans *spans, const struct d9__span_event *event)
+{
+	size_t origin_len = strlen(event->origin), len = origin_len + 1 + event->name_len;
+	char *key = malloc(len);
+	uint32_t number = 0;
+	int err;
+
+	if (!key)
+		return NULL;
+	memcpy(key, event->origin, origin_len);
+	key[origin_len] = ORIGIN_END;
+	memcpy(key + origin_len + 1, event->name, event->name_len);
+	err = d9__texts_number(&spans->keys, key, len, &number);
+	free(key);
+	while (!err && number >= spans->n)
+		err = add_type(spans, spans->keys.items[spans->n]);
+	return err ? NULL : spans->items[number];
+}
+
+static bool is_adapter_span(const struct d9__span_event *event)
+{
+	return memmem(event->name, event->name_len, SITE_MARK, strlen(SITE_MARK)) != NULL;
+}
+
+static struct span *new_span(struct d9__spans *spans, struct d9__callbacks *callbacks,
+			     struct d9__worker *worker, const struct d9__span_event *event)
+{
+	struct span *span = calloc(1, sizeof(*span));
+
+	if (!span)
+		return NULL;
+	span->id = event->id;
+	span->first_ns = event->ns;
+	span->with_parent = event->has_parent;
+	if (is_adapter_span(event))
+		span->callback = d9__callbacks_at(callbacks, event->name, event->name_len);
+	else
+		span->type = type_of(spans, event);
+	if (worker->piece.open)
+		span->task_id = worker->piece.task->id;
+	if ((!span->callback && !span->type) || d9__table_add(&spans->open, event->id, span)) {
+		free(span);
+		return NULL;
+	}
+	return span;
+}
+
+int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
+		   struct d9__worker *worker, const struct d9__span_event *event)
+{
+	struct span *span = d9__table_find(&spans->open, event->id);
+
+	if (span && span->entered)
+		return 0;
+	if (!span) {
+		span = new_span(spans, callbacks, worker, event);
+		if (!span)
+			return -ENOMEM;
+		if (span->callback) {
+			span->callback->span = true;
+			if (d9__callback_begin(span->callback, worker->number))
+				return -ENOMEM;
+		}
+	}
+	span->entered = true;
+	span->worker = worker;
+	span->enter_ns = event->ns;
+	return 0;
+}
+
+static void forget(struct d9__spans *spans, struct span *span)
+{
+	d9__table_remove(&spans->open, span->id);
+	free(span);
+}
+
+/* Let the poll that runs know its longest span. */
+static void offer_to_poll(const struct span *span, uint64_t ns)
+{
+	struct d9__piece *piece = &span->worker->piece;
+
+	if (!piece->open || span->enter_ns < piece->start_ns)
+		return;
+	if (span->callback && ns > piece->inner_ns) {
+		piece->inner = span->callback;
+		piece->inner_ns = ns;
+	} else if (span->type && ns > piece->span_ns) {
+		piece->span = span->type->name;
+		piece->span_ns = ns;
+	}
+}
+
+/* The part of the stay that lies in polls of the owning task: the poll that runs, or just ended. */
+static uint64_t part_in_polls(const struct span *span, uint64_t ns)
+{
+	const struct d9__piece *piece = &span->worker->piece;
+	uint64_t start = span->enter_ns, end = ns;
+
+	if (!piece->task || span->task_id == 0)
+		return end - start;
+	if (piece->task->id != span->task_id)
+		return 0;
+	if (start < piece->start_ns)
+		start = piece->start_ns;
+	if (!piece->open && end > piece->end_ns)
+		end = piece->end_ns;
+	return end > start ? end - start : 0;
+}
+
+int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
+{
+	struct span *span = d9__table_find(&spans->open, id);
+	uint64_t stay_ns;
+
+	if (!span || !span->entered)
+		return 0;
+	stay_ns = ns - span->enter_ns;
+	span->entered = false;
+	span->exit_ns = ns;
+	span->active_ns += stay_ns;
+	span->active_in_polls_ns += part_in_polls(span, ns);
+	offer_to_poll(span, stay_ns);
+	if (span->callback) {
+		int err = d9__callback_end(span->callback, stay_ns);
+
+		forget(spans, span);
+		return err;
+	}
+	return 0;
+}
+
+static int finish(struct d9__spans *spans, struct span *span)
+{
+	struct d9__span_type *type = span->type;
+	int err = 0;
+
+	if (type) {
+		type->spans++;
+		type->with_parent += span->with_parent;
+		type->active_ns += span->active_ns;
+		type->active_in_polls_ns += span->active_in_polls_ns;
+		spans->finished++;
+		if (span->entered || span->exit_ns == 0) {
+			type->unmatched++;
+			spans->unmatched++;
+		} else {
+			err = d9__histogram_add(&type->durations, span->exit_ns - span->first_ns);
+		}
+	}
+	return err;
+}
+
+int d9__span_close(struct d9__spans *spans, uint64_t id)
+{
+	struct span *span = d9__table_find(&spans->open, id);
+	struct d9__piece *piece = span ? &span->worker->piece : NULL;
+	int err;
+
+	if (!span)
+		return 0;
+	if (span->type && piece->open && span->first_ns >= piece->start_ns)
+		piece->whole_spans++;
+	err = finish(spans, span);
+	forget(spans, span);
+	return err;
+}
+
+void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece)
+{
+	if (piece->whole_spans > spans->whole_in_poll_max)
+		spans->whole_in_poll_max = piece->whole_spans;
+	spans->polls_over_20 += piece->whole_spans > MANY_SPANS;
+}
+
+int d9__spans_finish(struct d9__spans *spans)
+{
+	void *span;
+	int err = 0;
+
+	for (size_t place = 0; !err && (place = d9__table_next(&spans->open, place, &span));)
+		err = finish(spans, span);
+	return err;
+}

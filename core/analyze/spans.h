@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Named pieces of work, entered and left any number of times (events.md 5.1). */
+
+#ifndef D9_ANALYZE_SPANS_H
+#define D9_ANALYZE_SPANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/histogram.h"
+#include "analyze/table.h"
+#include "analyze/timeline.h"
+
+/* Spans of one origin (what follows "SpanEnter:") and one name. */
+struct d9__span_type {
+	const char *origin, *name;
+	uint64_t spans, unmatched, with_parent;
+	uint64_t active_ns;          /* entered time */
+	uint64_t active_in_polls_ns; /* the part inside polls of the owning task */
+	struct d9__histogram durations; /* first enter to last exit */
+};
+
+/*
+ * Spans named "CALLBACK @ SITE" are a loop adapter's: a user's function that the loop library calls
+ * inside a callback of its own.  They count as calls of that function.
+ */
+struct d9__spans {
+	struct d9__span_type **items;
+	size_t n;
+	struct d9__texts keys; /* origin, '\1', name: item i has text i */
+	struct d9__table open;
+	uint64_t finished, unmatched;
+	unsigned whole_in_poll_max; /* most whole spans of the program inside one poll */
+	uint64_t polls_over_20;
+};
+
+void d9__spans_release(struct d9__spans *spans);
+
+/* What one event says.  |id| 0 is treated as any other. */
+struct d9__span_event {
+	uint64_t ns, id;
+	bool has_parent;
+	const char *origin; /* terminated */
+	const char *name;
+	size_t name_len;
+};
+
+/* 0 or -ENOMEM. */
+int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
+		   struct d9__worker *worker, const struct d9__span_event *event);
+int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns);
+int d9__span_close(struct d9__spans *spans, uint64_t id);
+
+/* A poll of |worker| ended. */
+void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece);
+
+/* The trace ends: finish what was left and not closed, count what was never left. */
+int d9__spans_finish(struct d9__spans *spans);
+
+#endif /* D9_ANALYZE_SPANS_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "analyze/stalls.h"
+#include "analyze/worst.h"
+
+struct d9__stall *d9__stall_new(void)
+{
+	struct d9__stall *stall = calloc(1, sizeof(*stall));
+
+	if (stall)
+		stall->refs = 1;
+	return stall;
+}
+
+struct d9__stall *d9__stall_ref(struct d9__stall *stall)
+{
+	stall->refs++;
+	return stall;
+}
+
+void d9__stall_unref(struct d9__stall *stall)
+{
+	if (stall && --stall->refs == 0)
+		free(stall);
+}
+
+void d9__stall_add_victim(struct d9__stall *stall, const struct d9__victim *victim)
+{
+	struct d9__victim *place;
+	bool evicted;
+
+	stall->waited++;
+	if (victim->delay_ns > stall->waited_max_ns)
+		stall->waited_max_ns = victim->delay_ns;
+	place = d9__worst_place(stall->victims, &stall->n_victims, D9__STALL_VICTIMS,
+				sizeof(*victim), victim->delay_ns, NULL, &evicted);
+	if (place)
+		*place = *victim;
+}
+
+void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_ns)
+{
+	uint64_t others_ns = wall_ns > stall->total_ns ? wall_ns - stall->total_ns : 0;
+
+	stall->cpu_known = true;
+	stall->cpu_min_ns = cpu_ns > others_ns ? cpu_ns - others_ns : 0;
+	stall->cpu_max_ns = cpu_ns < stall->total_ns ? cpu_ns : stall->total_ns;
+	if (stall->cpu_min_ns > stall->cpu_max_ns)
+		stall->cpu_min_ns = stall->cpu_max_ns;
+}
+
+enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
+{
+	uint64_t fifth = stall->total_ns / 5;
+
+	if (!stall->cpu_known)
+		return D9__STALL_UNKNOWN;
+	if (stall->cpu_max_ns <= fifth)
+		return D9__STALL_OFF_CPU;
+	if (stall->cpu_min_ns >= stall->total_ns - fifth)
+		return D9__STALL_COMPUTING;
+	return stall->cpu_max_ns - stall->cpu_min_ns <= 2 * fifth ? D9__STALL_MIXED
+								  : D9__STALL_UNKNOWN;
+}
+
+void d9__stalls_release(struct d9__stalls *stalls)
+{
+	for (size_t i = 0; i < stalls->n; i++)
+		d9__stall_unref(stalls->items[i].stall);
+	stalls->n = 0;
+}
+
+/* Put |stall| into a list of the longest, with a reference. */
+static void keep(struct d9__callback_stall *items, size_t *n, size_t max, struct d9__stall *stall)
+{
+	struct d9__callback_stall out, *place;
+	bool evicted;
+
+	place = d9__worst_place(items, n, max, sizeof(*items), stall->total_ns, &out, &evicted);
+	if (!place)
+		return;
+	*place = (struct d9__callback_stall){ stall->total_ns, d9__stall_ref(stall) };
+	if (evicted)
+		d9__stall_unref(out.stall);
+}
+
+void d9__stalls_keep(struct d9__stalls *stalls, struct d9__stall *stall)
+{
+	keep(stalls->items, &stalls->n, D9__STALLS_MAX, stall);
+}
+
+void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall)
+{
+	keep(callback->stalls, &callback->n_stalls, D9__CALLBACK_STALLS, stall);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that took long: where the time went, and who waited behind them. */
+
+#ifndef D9_ANALYZE_STALLS_H
+#define D9_ANALYZE_STALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/callbacks.h"
+
+/* Calls from here on are kept one by one. */
+#define D9__STALL_NS D9__MS(1)
+
+#define D9__STALL_VICTIMS 5
+
+/* A task that was ready before a long call ended and ran after it. */
+struct d9__victim {
+	uint64_t delay_ns; /* from ready to running */
+	const struct d9__callback *callback;
+	uint64_t task;
+	bool timer;
+};
+
+struct d9__stall {
+	unsigned refs;
+	const struct d9__callback *callback;
+	const struct d9__callback *culprit; /* the user's function inside the library's, if known */
+	uint64_t culprit_ns;
+	const char *span; /* the longest of the program's own spans inside, or NULL; borrowed */
+	uint64_t span_ns;
+	uint64_t task;
+	uint64_t worker;
+	uint64_t start_ns, end_ns;
+	uint64_t total_ns; /* without what nested loops took */
+	unsigned pieces;
+	unsigned on_samples, off_samples;
+
+	/* Bounds of the CPU time it used, from its worker's parks. */
+	bool cpu_known;
+	uint64_t cpu_min_ns, cpu_max_ns;
+
+	/* Who waited; worst first. */
+	uint64_t waited, waited_max_ns;
+	struct d9__victim victims[D9__STALL_VICTIMS];
+	size_t n_victims;
+};
+
+/* With one reference, or NULL: out of memory. */
+struct d9__stall *d9__stall_new(void);
+
+struct d9__stall *d9__stall_ref(struct d9__stall *stall);
+
+/* NULL is allowed. */
+void d9__stall_unref(struct d9__stall *stall);
+
+/* Note that |victim| waited behind |stall|. */
+void d9__stall_add_victim(struct d9__stall *stall, const struct d9__victim *victim);
+
+/*
+ * Its worker was awake for |wall_ns| around |stall| and used |cpu_ns| of CPU in that time: narrow
+ * the bounds.
+ */
+void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_ns);
+
+enum d9__stall_verdict {
+	D9__STALL_UNKNOWN,   /* CPU times were not recorded, or do not tell */
+	D9__STALL_COMPUTING, /* on the CPU for 80 % or more */
+	D9__STALL_OFF_CPU,   /* off the CPU for 80 % or more */
+	D9__STALL_MIXED,
+};
+
+enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall);
+
+/* The longest calls of the trace, longest first.  All zero is empty. */
+#define D9__STALLS_MAX 100
+struct d9__stalls {
+	struct d9__callback_stall items[D9__STALLS_MAX];
+	size_t n;
+};
+
+void d9__stalls_release(struct d9__stalls *stalls);
+void d9__stalls_keep(struct d9__stalls *stalls, struct d9__stall *stall);
+
+#endif /* D9_ANALYZE_STALLS_H */

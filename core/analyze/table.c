@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/table.h"
+
+#define FIRST_BITS 6
+
+static size_t place_of(uint64_t key, unsigned bits)
+{
+	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - bits));
+}
+
+static size_t mask_of(unsigned bits)
+{
+	return ((size_t)1 << bits) - 1;
+}
+
+void d9__table_release(struct d9__table *table)
+{
+	free(table->entries);
+	*table = (struct d9__table){ 0 };
+}
+
+/* The entry of |key|, or the free one where it belongs.  The table has free entries. */
+static struct d9__table_entry *entry_of(const struct d9__table *table, uint64_t key)
+{
+	size_t mask = mask_of(table->bits), i = place_of(key, table->bits);
+
+	while (table->entries[i].value && table->entries[i].key != key)
+		i = (i + 1) & mask;
+	return &table->entries[i];
+}
+
+void *d9__table_find(const struct d9__table *table, uint64_t key)
+{
+	return table->entries ? entry_of(table, key)->value : NULL;
+}
+
+static int grow_table(struct d9__table *table)
+{
+	struct d9__table bigger = { .bits = table->entries ? table->bits + 1 : FIRST_BITS };
+	size_t n = table->entries ? mask_of(table->bits) + 1 : 0;
+
+	bigger.entries = calloc((size_t)1 << bigger.bits, sizeof(*bigger.entries));
+	if (!bigger.entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (table->entries[i].value)
+			*entry_of(&bigger, table->entries[i].key) = table->entries[i];
+	bigger.n = table->n;
+	free(table->entries);
+	*table = bigger;
+	return 0;
+}
+
+int d9__table_add(struct d9__table *table, uint64_t key, void *value)
+{
+	bool full = !table->entries || table->n >= (mask_of(table->bits) + 1) / 4 * 3;
+
+	if (full && grow_table(table))
+		return -ENOMEM;
+	*entry_of(table, key) = (struct d9__table_entry){ key, value };
+	table->n++;
+	return 0;
+}
+
+void d9__table_remove(struct d9__table *table, uint64_t key)
+{
+	struct d9__table_entry *entry = table->entries ? entry_of(table, key) : NULL;
+	size_t mask = table->entries ? mask_of(table->bits) : 0, hole, i;
+
+	if (!entry || !entry->value)
+		return;
+	table->n--;
+	/* Close the gap, so that searches that passed over this entry still find theirs. */
+	hole = i = (size_t)(entry - table->entries);
+	for (;;) {
+		size_t home;
+
+		i = (i + 1) & mask;
+		if (!table->entries[i].value)
+			break;
+		home = place_of(table->entries[i].key, table->bits);
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		table->entries[hole] = table->entries[i];
+		hole = i;
+	}
+	table->entries[hole].value = NULL;
+}
+
+size_t d9__table_next(const struct d9__table *table, size_t place, void **value)
+{
+	size_t n = table->entries ? mask_of(table->bits) + 1 : 0;
+
+	for (; place < n; place++) {
+		if (!table->entries[place].value)
+			continue;
+		*value = table->entries[place].value;
+		return place + 1;
+	}
+	return 0;
+}
+
+void d9__texts_release(struct d9__texts *texts)
+{
+	for (size_t i = 0; i < texts->n; i++)
+		free(texts->items[i]);
+	free(texts->items);
+	free(texts->lens);
+	free(texts->slots);
+	*texts = (struct d9__texts){ 0 };
+}
+
+static uint64_t hash_of(const char *text, size_t len)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint32_t *slot_of(const struct d9__texts *texts, const char *text, size_t len)
+{
+	size_t mask = mask_of(texts->bits), i = place_of(hash_of(text, len), texts->bits);
+
+	for (; texts->slots[i]; i = (i + 1) & mask) {
+		uint32_t number = texts->slots[i] - 1;
+
+		if (texts->lens[number] == len && !memcmp(texts->items[number], text, len))
+			break;
+	}
+	return &texts->slots[i];
+}
+
+static int grow_texts(struct d9__texts *texts)
+{
+	unsigned bits = texts->slots ? texts->bits + 1 : FIRST_BITS;
+	size_t capacity = (size_t)1 << (bits - 1);
+	uint32_t *slots = calloc((size_t)1 << bits, sizeof(*slots));
+	char **items = slots ? realloc(texts->items, capacity * sizeof(*items)) : NULL;
+	size_t *lens;
+
+	if (items)
+		texts->items = items;
+	lens = items ? realloc(texts->lens, capacity * sizeof(*lens)) : NULL;
+	if (!lens) {
+		free(slots);
+		return -ENOMEM;
+	}
+	texts->lens = lens;
+	free(texts->slots);
+	texts->slots = slots;
+	texts->bits = bits;
+	texts->capacity = capacity;
+	for (size_t i = 0; i < texts->n; i++)
+		*slot_of(texts, texts->items[i], texts->lens[i]) = (uint32_t)i + 1;
+	return 0;
+}
+
+int d9__texts_number(struct d9__texts *texts, const char *text, size_t len, uint32_t *number)
+{
+	uint32_t *slot;
+	char *copy;
+
+	if (texts->n == texts->capacity && grow_texts(texts))
+		return -ENOMEM;
+	slot = slot_of(texts, text, len);
+	if (!*slot) {
+		copy = malloc(len + 1);
+		if (!copy)
+			return -ENOMEM;
+		if (len)
+			memcpy(copy, text, len);
+		copy[len] = '\0';
+		texts->items[texts->n] = copy;
+		texts->lens[texts->n] = len;
+		*slot = (uint32_t)++texts->n;
+	}
+	*number = *slot - 1;
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Look-up by number (ids, addresses) and by text (locations, names). */
+
+#ifndef D9_ANALYZE_TABLE_H
+#define D9_ANALYZE_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Numbers to pointers, open addressing.  All zero is an empty table.  Borrows the pointers. */
+struct d9__table {
+	struct d9__table_entry {
+		uint64_t key;
+		void *value; /* NULL: free */
+	} *entries;
+	size_t n;
+	unsigned bits; /* the table has 2^bits entries, or none */
+};
+
+void d9__table_release(struct d9__table *table);
+
+/* The pointer under |key|, or NULL. */
+void *d9__table_find(const struct d9__table *table, uint64_t key);
+
+/* Put |value|, not NULL, under |key|, which has none.  0 or -ENOMEM. */
+int d9__table_add(struct d9__table *table, uint64_t key, void *value);
+
+/* Take |key| out, if it is there. */
+void d9__table_remove(struct d9__table *table, uint64_t key);
+
+/* Entries one by one: start with 0; returns the place after the entry, 0 at the end. */
+size_t d9__table_next(const struct d9__table *table, size_t place, void **value);
+
+/* Texts to small dense numbers.  All zero is empty.  Owns copies of the texts. */
+struct d9__texts {
+	char **items; /* terminated */
+	size_t *lens;
+	size_t n, capacity;
+	uint32_t *slots; /* number + 1, or 0 */
+	unsigned bits;
+};
+
+void d9__texts_release(struct d9__texts *texts);
+
+/* The number of |text|, given at its first sight.  0 or -ENOMEM. */
+int d9__texts_number(struct d9__texts *texts, const char *text, size_t len, uint32_t *number);
+
+#endif /* D9_ANALYZE_TABLE_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/stalls.h"
+#include "analyze/tasks.h"
+
+/* Callbacks with fewer tasks have no curve of their own: growth below that is no leak. */
+#define CURVE_FROM 100
+
+static void free_task(struct d9__task *task)
+{
+	d9__stall_unref(task->call.stall);
+	free(task);
+}
+
+void d9__tasks_release(struct d9__tasks *tasks)
+{
+	void *task;
+
+	for (size_t place = 0; (place = d9__table_next(&tasks->table, place, &task));)
+		free_task(task);
+	d9__table_release(&tasks->table);
+}
+
+struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id)
+{
+	struct d9__task *task = d9__table_find(&tasks->table, id);
+
+	if (task)
+		return task;
+	task = calloc(1, sizeof(*task));
+	if (!task)
+		return NULL;
+	task->id = id;
+	if (d9__table_add(&tasks->table, id, task)) {
+		free(task);
+		return NULL;
+	}
+	return task;
+}
+
+static void count_change(struct d9__tasks *tasks, uint64_t ns, int change)
+{
+	tasks->change += change;
+	if (tasks->change > tasks->peak_change)
+		tasks->peak_change = tasks->change;
+	d9__curve_set(&tasks->curve, ns, tasks->change);
+}
+
+static int count_alive(struct d9__callback *callback, uint64_t ns, int change)
+{
+	callback->alive += change;
+	if (callback->alive > callback->peak_alive)
+		callback->peak_alive = callback->alive;
+	if (!callback->alive_curve && callback->spawned >= CURVE_FROM) {
+		callback->alive_curve = calloc(1, sizeof(*callback->alive_curve));
+		if (!callback->alive_curve)
+			return -ENOMEM;
+	}
+	if (callback->alive_curve)
+		d9__curve_set(callback->alive_curve, ns, callback->alive);
+	return 0;
+}
+
+int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented)
+{
+	if (task->spawned)
+		return 0;
+	task->spawned = true;
+	task->uninstrumented = !instrumented;
+	tasks->spawned++;
+	if (task->seen && !task->ended)
+		tasks->at_start--;
+	tasks->uninstrumented += !instrumented;
+	count_change(tasks, ns, 1);
+	task->callback->spawned++;
+	task->callback->uninstrumented += !instrumented;
+	return count_alive(task->callback, ns, 1);
+}
+
+void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task)
+{
+	if (task->seen)
+		return;
+	task->seen = true;
+	tasks->at_start += !task->spawned;
+}
+
+void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns)
+{
+	d9__task_seen(tasks, task);
+	task->ended = true;
+	tasks->ended++;
+	tasks->ended_unspawned += !task->spawned;
+	count_change(tasks, ns, -1);
+	if (task->spawned) {
+		task->callback->ended++;
+		/* A curve was made at the spawn, so this cannot fail. */
+		count_alive(task->callback, ns, -1);
+	}
+}
+
+struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task)
+{
+	struct d9__task **grave = &tasks->graves[tasks->next_grave++ % D9__TASKS_GRAVES];
+	struct d9__task *old = *grave;
+
+	*grave = task;
+	return old;
+}
+
+void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task)
+{
+	d9__table_remove(&tasks->table, task->id);
+	free_task(task);
+}

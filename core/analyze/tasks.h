@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What loops call: registrations by id, from spawn to end. */
+
+#ifndef D9_ANALYZE_TASKS_H
+#define D9_ANALYZE_TASKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/callbacks.h"
+#include "analyze/table.h"
+
+struct d9__worker;
+
+/* One call of a callback: a poll, or the pieces into which nested loops cut it. */
+struct d9__call {
+	unsigned pieces; /* 0: none */
+	bool open_ended;
+	unsigned on_samples, off_samples;
+	uint64_t start_ns, total_ns;
+	struct d9__worker *worker;
+	struct d9__stall *stall; /* owned reference, once it is long */
+	struct d9__callback *inner; /* the longest user callback inside a library's */
+	uint64_t inner_ns;
+	const char *span; /* the longest of the program's own spans */
+	uint64_t span_ns;
+};
+
+struct d9__task {
+	uint64_t id;
+	struct d9__callback *callback; /* NULL until known */
+	bool spawned, seen, ended, uninstrumented;
+
+	/* The newest wake that no poll has used, and for timers the one before it. */
+	bool woken, woken_before, carried;
+	uint8_t reason;
+	uint64_t wake_ns, wake_before_ns, waker;
+	uint64_t resume_ns; /* stamp of the last self wake that may mark a resumption */
+
+	unsigned running; /* open pieces; two while the end of one is read after the next start */
+	uint64_t last_start_ns, last_end_ns;
+	bool polled;
+	struct d9__call call;
+};
+
+/* Ended tasks stay known for a while: late wakes and resumptions still name them. */
+#define D9__TASKS_GRAVES 4096
+
+struct d9__tasks {
+	struct d9__table table;
+	struct d9__task *graves[D9__TASKS_GRAVES]; /* ring; the oldest is freed when it is full */
+	unsigned next_grave;
+
+	uint64_t spawned, uninstrumented, ended;
+	uint64_t at_start;         /* alive before the trace: ended or ran without a spawn */
+	uint64_t ended_unspawned;
+	int64_t change, peak_change; /* alive tasks, counted from the start of the trace */
+	struct d9__curve curve;      /* of |change| */
+};
+
+void d9__tasks_release(struct d9__tasks *tasks);
+
+/* The task |id|, made at its first sight; NULL: out of memory. */
+struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id);
+
+/* 0 or -ENOMEM.  |task|'s callback must be set. */
+int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns,
+		   bool instrumented);
+
+/* |task| runs: if it has no spawn it was there before the trace. */
+void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task);
+
+/* |task| ended. */
+void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns);
+
+/*
+ * Keep |task|, which ended, for a while.  Returns the one that has been kept longest once there
+ * are many, or NULL: pass it to d9__task_forget(), or keep it again if something refers to it.
+ */
+struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task);
+void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task);
+
+#endif /* D9_ANALYZE_TASKS_H */

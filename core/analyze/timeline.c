@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/stalls.h"
+#include "analyze/timeline.h"
+
+/* Different callbacks told apart in d9__worker_between(). */
+#define BETWEEN_CALLBACKS 16
+
+void d9__timeline_release(struct d9__timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->n; i++) {
+		struct d9__worker *worker = timeline->items[i];
+
+		d9__histogram_release(&worker->calls);
+		d9__histogram_release(&worker->waits);
+		for (size_t j = 0; j < D9__WORKER_STALLS; j++)
+			d9__stall_unref(worker->stalls[j]);
+		free(worker);
+	}
+	free(timeline->items);
+	d9__table_release(&timeline->by_id);
+	timeline->n = 0;
+	timeline->items = NULL;
+}
+
+static struct d9__worker *add_worker(struct d9__timeline *timeline, uint64_t id)
+{
+	struct d9__worker *worker = calloc(1, sizeof(*worker)), **items;
+
+	items = realloc(timeline->items, (timeline->n + 1) * sizeof(*items));
+	if (items)
+		timeline->items = items;
+	if (!worker || !items || d9__table_add(&timeline->by_id, id, worker)) {
+		free(worker);
+		return NULL;
+	}
+	worker->id = id;
+	worker->number = (unsigned)timeline->n;
+	timeline->items[timeline->n++] = worker;
+	return worker;
+}
+
+struct d9__worker *d9__timeline_worker(struct d9__timeline *timeline, uint64_t id)
+{
+	struct d9__worker *worker = d9__table_find(&timeline->by_id, id);
+
+	return worker ? worker : add_worker(timeline, id);
+}
+
+static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
+		     bool open_ended)
+{
+	struct d9__piece *piece = &worker->piece;
+	size_t i = worker->n_recent++ % D9__WORKER_RECENT;
+
+	piece->open = false;
+	piece->task->running--;
+	piece->open_ended = open_ended;
+	piece->end_ns = ns;
+	worker->open_ended += open_ended;
+	worker->poll_ns += ns - piece->start_ns;
+	worker->recent[i].start_ns = piece->start_ns;
+	worker->recent[i].end_ns = ns;
+	worker->recent[i].callback = piece->task->callback;
+	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
+}
+
+int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns)
+{
+	return worker->piece.open ? end_piece(timeline, worker, ns, true) : 0;
+}
+
+int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
+			    struct d9__task *task, bool resumed, unsigned local_queue)
+{
+	int err = d9__timeline_close(timeline, worker, ns);
+
+	worker->piece = (struct d9__piece){
+		.task = task, .start_ns = ns, .open = true, .resumed = resumed
+	};
+	task->running++;
+	worker->polls++;
+	worker->resumptions += resumed;
+	worker->local_sum += local_queue;
+	if (local_queue > worker->local_max)
+		worker->local_max = local_queue;
+	return err;
+}
+
+int d9__timeline_poll_end(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns)
+{
+	return worker->piece.open ? end_piece(timeline, worker, ns, false) : 0;
+}
+
+static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
+{
+	uint64_t wall_ns = ns - worker->unpark.ns, used_ns;
+	double ratio = 1;
+
+	used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
+	if (wall_ns && used_ns < wall_ns)
+		ratio = (double)used_ns / (double)wall_ns;
+	worker->active_periods++;
+	worker->active_ns += wall_ns;
+	worker->cpu_ns += used_ns;
+	worker->ratio_sum += ratio;
+	worker->long_periods += wall_ns > D9__MS(1);
+	worker->starved_periods += wall_ns > D9__MS(1) && ratio < 0.5;
+	if (!worker->cpu_seen)
+		return;
+	for (size_t i = 0; i < D9__WORKER_STALLS; i++) {
+		struct d9__stall *stall = worker->stalls[i];
+
+		if (stall && !stall->cpu_known && stall->start_ns >= worker->unpark.ns)
+			d9__stall_set_cpu(stall, wall_ns, used_ns);
+	}
+}
+
+/* A worker id that goes on under another thread: what lies between belongs to neither. */
+static bool is_handover(uint32_t a, uint32_t b)
+{
+	return a && b && a != b;
+}
+
+int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
+		      uint64_t cpu_ns, uint32_t tid)
+{
+	int err = d9__timeline_close(timeline, worker, ns);
+
+	worker->cpu_seen |= cpu_ns > 0;
+	if (worker->unpark.valid && is_handover(worker->unpark.tid, tid))
+		worker->handovers++;
+	else if (worker->unpark.valid)
+		end_active(worker, ns, cpu_ns);
+	worker->unpark.valid = false;
+	worker->park.valid = true;
+	worker->park.ns = ns;
+	worker->park.tid = tid;
+	if (tid)
+		worker->tid = tid;
+	return err;
+}
+
+static void add_wait(struct d9__worker *worker, uint64_t ns, uint64_t wait_ns)
+{
+	worker->wait_measured++;
+	if (wait_ns == 0)
+		return;
+	if (wait_ns > worker->waits.max)
+		worker->wait_max_at_ns = ns;
+	worker->wait_sum_ns += wait_ns;
+	worker->waits_over_100ns += wait_ns > 100;
+	worker->waits_over_1ms += wait_ns > D9__MS(1);
+}
+
+int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
+			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid)
+{
+	int err = 0;
+
+	(void)timeline;
+	worker->cpu_seen |= cpu_ns > 0;
+	if (worker->park.valid && is_handover(worker->park.tid, tid)) {
+		worker->handovers++;
+	} else if (worker->park.valid) {
+		worker->parks++;
+		worker->parked_ns += ns - worker->park.ns;
+		if (wait_ns != UINT64_MAX) {
+			add_wait(worker, ns, wait_ns);
+			err = wait_ns ? d9__histogram_add(&worker->waits, wait_ns) : 0;
+		}
+	}
+	worker->park.valid = false;
+	worker->unpark.valid = true;
+	worker->unpark.ns = ns;
+	worker->unpark.cpu_ns = cpu_ns;
+	worker->unpark.tid = tid;
+	if (tid)
+		worker->tid = tid;
+	return err;
+}
+
+void d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
+{
+	for (size_t i = 0; i < timeline->n; i++) {
+		struct d9__worker *worker = timeline->items[i];
+
+		if (!worker->park.valid)
+			continue;
+		worker->parks++;
+		worker->parked_ns += ns > worker->park.ns ? ns - worker->park.ns : 0;
+		worker->park.valid = false;
+	}
+}
+
+double d9__worker_utilisation(const struct d9__worker *worker)
+{
+	uint64_t all_ns = worker->active_ns + worker->parked_ns;
+
+	return all_ns ? (double)worker->active_ns / (double)all_ns : 0;
+}
+
+double d9__worker_cpu_ratio(const struct d9__worker *worker)
+{
+	if (!worker->cpu_seen || worker->active_periods == 0)
+		return -1;
+	return worker->ratio_sum / (double)worker->active_periods;
+}
+
+void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall)
+{
+	size_t i = worker->n_stalls++ % D9__WORKER_STALLS;
+
+	d9__stall_unref(worker->stalls[i]);
+	worker->stalls[i] = d9__stall_ref(stall);
+}
+
+/* Sums per callback, as many as fit. */
+struct sums {
+	struct {
+		const struct d9__callback *callback;
+		uint64_t ns, calls;
+	} items[BETWEEN_CALLBACKS];
+	size_t n;
+};
+
+static void add_to_sums(struct sums *sums, const struct d9__callback *callback, uint64_t ns)
+{
+	size_t i = 0;
+
+	while (i < sums->n && sums->items[i].callback != callback)
+		i++;
+	if (i == BETWEEN_CALLBACKS)
+		return;
+	if (i == sums->n) {
+		sums->n++;
+		sums->items[i].callback = callback;
+		sums->items[i].ns = sums->items[i].calls = 0;
+	}
+	sums->items[i].ns += ns;
+	sums->items[i].calls++;
+}
+
+struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
+				      uint64_t to_ns)
+{
+	struct d9__between out = { .known = true };
+	struct sums sums = { .n = 0 };
+	uint64_t n = worker->n_recent;
+
+	for (uint64_t i = 0; i < n && i < D9__WORKER_RECENT; i++) {
+		size_t at = (n - 1 - i) % D9__WORKER_RECENT;
+		uint64_t start = worker->recent[at].start_ns, end = worker->recent[at].end_ns, ns;
+
+		if (end <= from_ns)
+			break;
+		if (start < from_ns)
+			start = from_ns;
+		if (end > to_ns)
+			end = to_ns;
+		if (start >= end)
+			continue;
+		ns = end - start;
+		out.calls++;
+		out.busy_ns += ns;
+		add_to_sums(&sums, worker->recent[at].callback, ns);
+		if (ns > out.longest_ns) {
+			out.longest_ns = ns;
+			out.longest = worker->recent[at].callback;
+		}
+	}
+	for (size_t i = 0; i < sums.n; i++) {
+		if (sums.items[i].ns <= out.most_ns)
+			continue;
+		out.most = sums.items[i].callback;
+		out.most_ns = sums.items[i].ns;
+		out.most_calls = sums.items[i].calls;
+	}
+	return out;
+}
