@@ -112,7 +112,7 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 /* The outermost constructor on this thread attaches what it returns, if all are to be recorded. */
 struct construction {
 	struct d9__libevent_scope scope;
-	bool outermost;
+	bool nested;
 };
 
 static void construction_begin(struct construction *construction, void *caller)
@@ -120,20 +120,18 @@ static void construction_begin(struct construction *construction, void *caller)
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
 	d9__libevent_scope_enter(&construction->scope, caller);
-	construction->outermost = !thread->constructing && !thread->calibrating;
-	/* The scratch base of the calibration is made after the outermost one has ended. */
-	if (construction->outermost)
-		thread->constructing = true;
+	construction->nested = thread->constructing;
+	thread->constructing = true;
 }
 
 static struct event_base *construction_end(struct construction *construction,
 					   struct event_base *base)
 {
-	if (construction->outermost) {
-		d9__libevent_thread()->constructing = false;
-		if (base)
-			d9__libevent_constructed(base);
-	}
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	thread->constructing = construction->nested;
+	if (base && !construction->nested && !thread->calibrating)
+		d9__libevent_constructed(base);
 	d9__libevent_scope_leave(&construction->scope);
 	return base;
 }

@@ -276,12 +276,16 @@ void d9__pools_init(void)
 		pools[i]->prepare = prepare;
 }
 
-/* Wrap; where no stub is left the callback runs unrecorded, and the trace says so. */
+/*
+ * Where no stub is left the callback runs unrecorded, and the trace says so.  A stub of the pool
+ * stays itself: one hooked function of libevent calls another.
+ */
 static void *wrap(struct d9__stubs *pool, void *callback, const void *site, enum d9__stub_kind kind)
 {
 	void *wrapped = d9__stubs_wrap(pool, callback, site, kind);
 
-	if (__builtin_expect(callback && wrapped == callback, 0)) {
+	if (__builtin_expect(callback && wrapped == callback, 0) &&
+	    !d9__stubs_find(pool, callback)) {
 		atomic_fetch_add_explicit(&d9__stubs_full, 1, memory_order_relaxed);
 		d9__libevent_degrade_poll("more distinct callbacks than stubs");
 	}
