@@ -192,10 +192,12 @@ static bool follows(const struct d9__drain_slot *st, const struct d9__batch *bat
 	return batch->serial == st->serial + !st->partly;
 }
 
-static int add_batch(struct d9__drain *drain, const struct d9__batch *batch, uint64_t now_ns)
+static int add_batch(struct d9__drain *drain, const struct d9__batch *batch, uint64_t since_ns,
+		     uint64_t now_ns)
 {
 	uint32_t events = batch->events - batch->taken_events;
-	uint64_t first_ns = batch->taken_bytes ? 0 : batch->first_ns;
+	/* What was taken last ended at |since_ns|; near enough for a table of contents. */
+	uint64_t first_ns = batch->taken_bytes ? since_ns : batch->first_ns;
 	int err;
 
 	if (!batch->taken_bytes)
@@ -209,12 +211,24 @@ static int add_batch(struct d9__drain *drain, const struct d9__batch *batch, uin
 					  first_ns, batch->last_ns, events, now_ns);
 }
 
+/* Where the prefix |batch| leaves its worker: its header cannot tell. */
+static void follow_prefix(struct d9__drain *drain, struct d9__drain_slot *st,
+			  struct d9__batch *batch, const struct d9__entry_state *entry)
+{
+	struct follow follow = { drain, st, batch->first_ns };
+
+	st->end = *entry;
+	d9__walk(drain->walker, batch->bytes, batch->len, follow_frame, &follow);
+	st->prefix_ns = batch->last_ns = follow.last_ns;
+}
+
 /* Add |batch| and what has to stand before it; -errno: nothing of the group can be kept. */
 static int take(struct d9__drain *drain, struct d9__batch *batch, bool whole, uint64_t now_ns)
 {
 	struct d9__drain_slot *st = &drain->slot[batch->slot];
 	bool gap = st->gap || !follows(st, batch);
 	struct d9__entry_state entry = entry_of(st, batch);
+	uint64_t since_ns = st->prefix_ns;
 	int err = 0;
 
 	if (entry.worker != D9__WORKER_NONE)
@@ -225,21 +239,16 @@ static int take(struct d9__drain *drain, struct d9__batch *batch, bool whole, ui
 		note_gap(drain, batch, &entry);
 		err = d9__writer_note(drain->writer, &drain->note, true, now_ns);
 	}
+	if (!whole)
+		follow_prefix(drain, st, batch, &entry);
 	if (!err && batch->events > batch->taken_events)
-		err = add_batch(drain, batch, now_ns);
+		err = add_batch(drain, batch, since_ns, now_ns);
 	st->gap = false;
 	st->serial = batch->serial;
 	st->partly = !whole;
 	if (whole) {
 		st->end = batch->exit;
 		d9__bridge_wrote(&drain->bridge, &batch->exit, batch->tid, batch->last_ns);
-	} else {
-		struct follow follow = { drain, st, 0 };
-
-		if (!batch->taken_bytes)
-			st->end = entry;
-		d9__walk(drain->walker, batch->bytes, batch->len, follow_frame, &follow);
-		st->prefix_ns = follow.last_ns;
 	}
 	return err;
 }

@@ -10,6 +10,7 @@
 
 #include <dial9/error.h>
 #include <dial9/export.h>
+#include <dial9/field_type.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,25 +40,6 @@ struct d9_reader;
 
 /** The type of an event: a name and typed fields.  Borrowed from the reader until it is freed. */
 struct d9_schema;
-
-/** Types of field values; the numbers are those of the wire format. */
-enum d9_field_type {
-	D9_FIELD_I64 = 1,
-	D9_FIELD_F64 = 2,
-	D9_FIELD_BOOL = 3,
-	D9_FIELD_STRING = 4,
-	D9_FIELD_BYTES = 5,
-	D9_FIELD_POOLED_STACK = 6,  /* delivered as D9_FIELD_STACK */
-	D9_FIELD_POOLED_STRING = 7, /* delivered as D9_FIELD_STRING */
-	D9_FIELD_STACK = 8,
-	D9_FIELD_VARINT = 9,
-	D9_FIELD_STRING_MAP = 10,
-	D9_FIELD_U8 = 11,
-	D9_FIELD_U16 = 12,
-	D9_FIELD_U32 = 13,
-	D9_FIELD_LIST = 14,
-	D9_FIELD_MAP = 15
-};
 
 /**
  * Built-in event types, by their wire name.  A schema of any other name, or one that lacks a

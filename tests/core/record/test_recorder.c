@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <dial9/event.h>
+
+#include "core/record/scratch.h"
+#include "record/flush.h"
+#include "record/recorder.h"
+#include "record/ring_file.h"
+
+static const struct d9_field tick_fields[] = {
+	{ "number", D9_FIELD_VARINT, NULL, NULL },
+	{ "noise", D9_FIELD_U32, NULL, NULL },
+};
+static struct d9_event_type tick = D9_EVENT_TYPE("Tick", tick_fields);
+
+/* |n| events that do not compress well. */
+static void emit_ticks(uint64_t from, uint64_t n)
+{
+	uint32_t noise = (uint32_t)from * 2654435761u + 1;
+
+	for (uint64_t i = 0; i < n; i++) {
+		noise = noise * 1664525 + 1013904223;
+		D9_EMIT(&tick, from + i, noise);
+	}
+}
+
+static void sleep_ms(long ms)
+{
+	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* Wait until |done| says so, for at most ten seconds. */
+static bool wait_until(bool (*done)(void))
+{
+	for (int i = 0; i < 5000; i++) {
+		if (done())
+			return true;
+		sleep_ms(2);
+	}
+	return false;
+}
+
+static struct d9_counters counters(void)
+{
+	struct d9_counters c;
+
+	d9_recorder_counters(d9_recorder_running(), &c, sizeof(c));
+	return c;
+}
+
+/* Of a recorder that was stopped. */
+static struct d9_counters counters_of(struct d9_recorder *recorder)
+{
+	struct d9_counters c;
+
+	CU_ASSERT_EQUAL(d9_recorder_counters(recorder, &c, sizeof(c)), 0);
+	return c;
+}
+
+static uint64_t all_lost(const struct d9_counters *c)
+{
+	uint64_t lost = 0;
+
+	for (int i = 0; i < D9_LOSS_COUNT; i++)
+		lost += c->lost[i];
+	return lost;
+}
+
+static void test_recorder_writes_what_was_emitted_and_stops(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+
+	CU_ASSERT_PTR_EQUAL(d9_recorder_running(), recorder);
+	CU_ASSERT_EQUAL(d9_recorder_state(recorder), D9_RECORDER_RECORDING);
+	CU_ASSERT(d9_enabled());
+	emit_ticks(0, 1000);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_FALSE(d9_enabled());
+	CU_ASSERT_PTR_NULL(d9_recorder_running());
+	CU_ASSERT_EQUAL(d9_recorder_state(recorder), D9_RECORDER_STOPPED);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 0), 0);
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 1000);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".bin.zst"), 1);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".active"), 0);
+}
+
+static void test_recorder_starts_once_at_a_time_and_again_later(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options()), *same = NULL;
+
+	CU_ASSERT_EQUAL(d9_recorder_start(NULL, &same), -EALREADY);
+	CU_ASSERT_PTR_EQUAL(same, recorder);
+	emit_ticks(0, 10);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	recorder = scratch_start(scratch_options());
+	emit_ticks(10, 20);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 20);
+}
+
+static unsigned open_descriptors(void)
+{
+	return scratch_files("/proc/self/fd", "");
+}
+
+/* A thread that was joined may stay in /proc for a moment. */
+static bool is_alone(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n == 3;
+}
+
+static void test_recorder_leaves_nothing_behind_after_many_starts(void)
+{
+	unsigned before, i;
+
+	scratch_start(scratch_options());
+	d9_recorder_stop(d9_recorder_running(), 5000);
+	before = open_descriptors();
+	for (i = 0; i < 50; i++) {
+		struct d9_recorder *recorder = scratch_start(scratch_options());
+
+		/* None of ours is visible to the program, or to a child. */
+		CU_ASSERT_EQUAL(open_descriptors(), before);
+		emit_ticks(0, 10);
+		CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	}
+	CU_ASSERT_EQUAL(open_descriptors(), before);
+	CU_ASSERT(wait_until(is_alone));
+}
+
+static void test_recorder_that_starts_disabled_makes_no_file(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	char dir[PATH_MAX];
+
+	d9_options_set_enabled(options, false);
+	recorder = scratch_start(options);
+	emit_ticks(0, 10);
+	CU_ASSERT_EQUAL(d9_recorder_dir(recorder, dir, sizeof(dir)), -ENOENT);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
+	d9_enable();
+	emit_ticks(10, 5);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 5);
+}
+
+static void test_recorder_without_events_leaves_no_segment(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_usage_interval_ms(options, 0);
+	recorder = scratch_start(options);
+	sleep_ms(30);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
+}
+
+static void test_recorder_rotates_when_told(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+
+	for (int i = 0; i < 3; i++) {
+		emit_ticks((uint64_t)i * 100, 100);
+		CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+		CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".bin.zst"), (unsigned)i + 1);
+	}
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(counters_of(recorder).segments_sealed, 3);
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 300);
+}
+
+static bool three_sealed(void)
+{
+	emit_ticks(0, 1);
+	return counters().segments_sealed >= 3;
+}
+
+static void test_recorder_rotates_by_time(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_rotation_ms(options, 100);
+	recorder = scratch_start(options);
+	CU_ASSERT(wait_until(three_sealed));
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+}
+
+static void test_recorder_keeps_its_budget_by_deleting_the_oldest(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	struct d9_counters c;
+
+	d9_options_set_max_total_bytes(options, 256 << 10);
+	d9_options_set_max_file_bytes(options, 64 << 10);
+	recorder = scratch_start(options);
+	for (uint64_t i = 0; i < 40; i++) {
+		emit_ticks(i * 5000, 5000);
+		sleep_ms(12);
+	}
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	c = counters_of(recorder);
+	CU_ASSERT(c.segments_sealed > 4);
+	CU_ASSERT(c.segments_evicted > 0);
+	CU_ASSERT(c.bytes_retained <= 256 << 10);
+	CU_ASSERT_EQUAL(c.segments_sealed - c.segments_evicted,
+			scratch_files(scratch_dir, ".bin.zst"));
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, "trace.0.bin.zst"), 0);
+}
+
+static void check_packing(enum d9_compress compress, const char *suffix)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_compress(options, compress);
+	recorder = scratch_start(options);
+	emit_ticks(0, 3000);
+	sleep_ms(30);
+	emit_ticks(3000, 3000);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, suffix), 1);
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 6000);
+}
+
+static void test_recorder_packs_as_it_is_told(void)
+{
+	check_packing(D9_COMPRESS_NONE, "trace.0.bin");
+	check_packing(D9_COMPRESS_GZIP, "trace.0.bin.gz");
+	check_packing(D9_COMPRESS_ZSTD, "trace.0.bin.zst");
+}
+
+static bool first_thousand_written(void)
+{
+	return counters().events_written >= 1000;
+}
+
+static void test_segment_can_be_read_while_it_is_written(void)
+{
+	static const enum d9_compress kinds[] = { D9_COMPRESS_ZSTD, D9_COMPRESS_NONE,
+						  D9_COMPRESS_GZIP };
+
+	for (int i = 0; i < 3; i++) {
+		struct d9_options *options = scratch_options();
+		struct d9_recorder *recorder;
+
+		d9_options_set_compress(options, kinds[i]);
+		recorder = scratch_start(options);
+		emit_ticks(0, 1000);
+		CU_ASSERT(wait_until(first_thousand_written));
+
+		CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".active"), 1);
+		CU_ASSERT_EQUAL(scratch_count("Tick"), 1000);
+		CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	}
+}
+
+struct segments {
+	_Atomic(unsigned) n, files;
+	_Atomic(uint64_t) events, bytes;
+};
+
+static void take_segment(void *arg, const struct d9_sealed_segment *segment)
+{
+	struct segments *segments = arg;
+	uint64_t first_ns, last_ns;
+	size_t len;
+	const char *data = d9_sealed_segment_data(segment, &len);
+	const char *path = d9_sealed_segment_path(segment);
+
+	CU_ASSERT_EQUAL(d9_sealed_segment_index(segment), segments->n);
+	CU_ASSERT(d9_sealed_segment_complete(segment));
+	d9_sealed_segment_span(segment, &first_ns, &last_ns);
+	CU_ASSERT(first_ns && first_ns <= last_ns);
+	if (data)
+		CU_ASSERT(len == d9_sealed_segment_bytes(segment) && !memcmp(data, "TRC", 4));
+	if (path)
+		segments->files += access(path, R_OK) == 0;
+	segments->events += d9_sealed_segment_events(segment);
+	segments->bytes += d9_sealed_segment_bytes(segment);
+	segments->n++;
+}
+
+static void test_sealed_segments_are_announced(void)
+{
+	struct segments segments = { 0 };
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_usage_interval_ms(options, 0);
+	d9_options_set_segment_sealed(options, take_segment, &segments);
+	recorder = scratch_start(options);
+	for (int i = 0; i < 4; i++) {
+		emit_ticks(0, 50);
+		CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	}
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(segments.n, 4);
+	CU_ASSERT_EQUAL(segments.files, 4);
+	CU_ASSERT(segments.events >= 200);
+}
+
+static void test_recorder_in_memory_makes_no_file(void)
+{
+	struct segments segments = { 0 };
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_writer(options, D9_WRITER_MEMORY);
+	d9_options_set_compress(options, D9_COMPRESS_NONE);
+	d9_options_set_max_total_bytes(options, 512 << 10);
+	d9_options_set_segment_sealed(options, take_segment, &segments);
+	recorder = scratch_start(options);
+	for (int i = 0; i < 30; i++) {
+		emit_ticks(0, 5000);
+		sleep_ms(12);
+	}
+	CU_ASSERT(counters().bytes_retained <= 512 << 10);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
+	CU_ASSERT(counters_of(recorder).segments_evicted > 0);
+	CU_ASSERT(segments.n > 5);
+	CU_ASSERT_EQUAL(segments.bytes, counters_of(recorder).bytes_written);
+}
+
+static void test_recorder_to_nowhere_counts_only(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_writer(options, D9_WRITER_NULL);
+	recorder = scratch_start(options);
+	emit_ticks(0, 5000);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
+	CU_ASSERT(counters_of(recorder).events_written >= 5000);
+	CU_ASSERT_EQUAL(counters_of(recorder).bytes_written, 0);
+}
+
+/* ---- what stands in a segment ---- */
+
+struct heads {
+	char names[10][32];
+	int n;
+	char complete[8];
+	int modules;
+	bool has_program;
+};
+
+static void note_head(void *arg, const struct d9_event *event)
+{
+	struct heads *heads = arg;
+
+	if (heads->n < 10)
+		snprintf(heads->names[heads->n++], 32, "%s", d9_event_name(event));
+	if (event->kind == D9_EVENT_MODULE)
+		heads->modules++;
+	if (event->kind == D9_EVENT_SEGMENT_METADATA) {
+		const struct d9_value *entries = d9_event_field(event, "entries");
+
+		for (size_t i = 0; i < entries->u.string_map.n; i++) {
+			struct d9_text key = entries->u.string_map.pairs[2 * i];
+			struct d9_text value = entries->u.string_map.pairs[2 * i + 1];
+
+			if (key.len == 16 && !memcmp(key.data, "segment.complete", 16))
+				snprintf(heads->complete, sizeof(heads->complete), "%.*s",
+					 (int)value.len, value.data);
+			if (key.len == 4 && !memcmp(key.data, "user", 4))
+				heads->has_program = value.len == 5;
+		}
+	}
+}
+
+static void test_segment_begins_with_clock_metadata_clock(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	struct heads heads = { .n = 0 };
+
+	d9_options_add_metadata(options, "user", "value");
+	recorder = scratch_start(options);
+	emit_ticks(0, 100);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	scratch_read(scratch_dir, true, note_head, &heads);
+	CU_ASSERT_STRING_EQUAL(heads.names[0], "ClockSyncEvent");
+	CU_ASSERT_STRING_EQUAL(heads.names[1], "SegmentMetadataEvent");
+	CU_ASSERT_STRING_EQUAL(heads.names[2], "ClockSyncEvent");
+	CU_ASSERT_STRING_EQUAL(heads.names[3], "ModuleEvent");
+	CU_ASSERT(heads.modules >= 3);
+	CU_ASSERT_STRING_EQUAL(heads.complete, "true");
+	CU_ASSERT(heads.has_program);
+}
+
+static void test_recorder_keeps_its_files_private(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	char dir[PATH_MAX], file[PATH_MAX + 32];
+	struct stat st;
+
+	CU_ASSERT(d9_recorder_dir(recorder, dir, sizeof(dir)) > 0);
+	emit_ticks(0, 10);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	snprintf(file, sizeof(file), "%s/trace.0.bin.zst", dir);
+	CU_ASSERT_EQUAL(stat(dir, &st), 0);
+	CU_ASSERT_EQUAL(st.st_mode & 07777, 0700);
+	CU_ASSERT_EQUAL(stat(file, &st), 0);
+	CU_ASSERT_EQUAL(st.st_mode & 07777, 0600);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+}
+
+static void test_recorder_refuses_a_directory_that_others_may_write_to(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder = NULL;
+
+	chmod(scratch_dir, 0777);
+	CU_ASSERT_EQUAL(d9_recorder_start(options, &recorder), -EPERM);
+	CU_ASSERT_PTR_NULL(recorder);
+	CU_ASSERT_PTR_NULL(d9_recorder_running());
+	d9_options_set_trace_dir(options, "/proc/self/status/x");
+	CU_ASSERT(d9_recorder_start(options, &recorder) < 0);
+	d9_options_free(options);
+}
+
+/* ---- control from outside ---- */
+
+static bool is_off(void)
+{
+	return !d9_enabled();
+}
+
+static bool is_on(void)
+{
+	return d9_enabled();
+}
+
+static void test_control_words_switch_recording(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+
+	emit_ticks(0, 10);
+	atomic_store(&d9__ring.control->wanted, 2);
+	d9__flush_wake();
+	CU_ASSERT(wait_until(is_off));
+	emit_ticks(10, 10);
+	atomic_store(&d9__ring.control->wanted, 1);
+	d9__flush_wake();
+	CU_ASSERT(wait_until(is_on));
+	emit_ticks(20, 10);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 20);
+}
+
+/* ---- trouble with the disk ---- */
+
+static bool is_paused(void)
+{
+	return d9_recorder_state(d9_recorder_running()) == D9_RECORDER_PAUSED;
+}
+
+static void log_something(void *arg, enum d9_log_level level, const char *line)
+{
+	(void)level;
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "cannot"));
+	++*(_Atomic(int) *)arg;
+}
+
+static void test_recorder_that_cannot_write_pauses_and_goes_on(void)
+{
+	struct rlimit limit = { 4000, RLIM_INFINITY }, before;
+	_Atomic(int) lines = 0;
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	struct d9_counters c;
+
+	d9_options_set_compress(options, D9_COMPRESS_NONE);
+	d9_options_set_log(options, log_something, &lines);
+	recorder = scratch_start(options);
+	getrlimit(RLIMIT_FSIZE, &before);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	emit_ticks(0, 10000);
+	CU_ASSERT(wait_until(is_paused));
+	CU_ASSERT_EQUAL(d9_recorder_error(recorder), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &before);
+	CU_ASSERT(d9_recorder_state(recorder) == D9_RECORDER_PAUSED);
+	emit_ticks(10000, 100);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	c = counters_of(recorder);
+	CU_ASSERT(c.lost[D9_LOSS_DISK] > 0);
+	CU_ASSERT_EQUAL(scratch_count("Tick") + all_lost(&c), 10100);
+	CU_ASSERT(scratch_count("RecorderLossEvent") > 0);
+	CU_ASSERT_EQUAL(lines, 1);
+}
+
+static bool wrote_again(void)
+{
+	emit_ticks(0, 1);
+	return counters().events_written > 0 && !is_paused() &&
+	       scratch_files(scratch_dir, ".active") == 1;
+}
+
+static void test_recorder_makes_its_directory_anew_when_it_vanished(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	char dir[PATH_MAX];
+
+	emit_ticks(0, 10);
+	CU_ASSERT(wait_until(wrote_again));
+	CU_ASSERT(d9_recorder_dir(recorder, dir, sizeof(dir)) > 0);
+	nftw(dir, scratch_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	CU_ASSERT(wait_until(wrote_again));
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT(scratch_count("Tick") > 0);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, "trace.0.bin.zst"), 0);
+}
+
+static void test_recorder_closing_all_descriptors_does_not_hurt(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		struct d9_options *options = scratch_options();
+		struct d9_recorder *recorder = scratch_start(options);
+
+		emit_ticks(0, 100);
+		for (int fd = 3; fd < 256; fd++)
+			close(fd);
+		emit_ticks(100, 100);
+		if (d9_recorder_stop(recorder, 5000) || scratch_count("Tick") != 200)
+			_exit(1);
+		scratch_remove();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	CU_ASSERT(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* ---- fork ---- */
+
+static void test_forked_child_records_into_a_directory_of_its_own(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	char dir[PATH_MAX], child_dir[PATH_MAX];
+	pid_t child;
+	int status, pipes[2];
+
+	CU_ASSERT_EQUAL_FATAL(pipe(pipes), 0);
+	emit_ticks(0, 100);
+	child = fork();
+	if (!child) {
+		/* Silent from its first instruction; begins with its first event. */
+		int wrong = d9_enabled() || d9_recorder_running();
+
+		emit_ticks(1000, 7);
+		if (wrong || !d9_recorder_running() || d9_recorder_stop(recorder, 5000))
+			_exit(1);
+		d9_recorder_dir(recorder, child_dir, sizeof(child_dir));
+		if (write(pipes[1], child_dir, sizeof(child_dir)) < 0)
+			_exit(2);
+		_exit(0);
+	}
+	emit_ticks(100, 100);
+	waitpid(child, &status, 0);
+	CU_ASSERT(WIFEXITED(status) && !WEXITSTATUS(status));
+	CU_ASSERT_EQUAL(read(pipes[0], child_dir, sizeof(child_dir)), (ssize_t)sizeof(child_dir));
+	d9_recorder_dir(recorder, dir, sizeof(dir));
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT(strcmp(dir, child_dir) != 0);
+	{
+		struct scratch_count ours = { "Tick", 0 }, theirs = { "Tick", 0 };
+
+		scratch_read(dir, true, scratch_count_event, &ours);
+		scratch_read(child_dir, true, scratch_count_event, &theirs);
+		CU_ASSERT_EQUAL(ours.n, 200);
+		CU_ASSERT_EQUAL(theirs.n, 7);
+	}
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void test_child_of_a_raw_clone_records_nothing(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	int status;
+	pid_t child;
+
+	emit_ticks(0, 50);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (!child) {
+		emit_ticks(50, 50);
+		d9_enable();
+		emit_ticks(100, 50);
+		syscall(SYS_exit_group, d9_recorder_stop(recorder, 1000));
+	}
+	waitpid(child, &status, 0);
+	CU_ASSERT(WIFEXITED(status) && !WEXITSTATUS(status));
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 50);
+}
+
+/* ---- losses ---- */
+
+static void *emit_flood(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 400000; i++)
+		D9_EMIT(&tick, i, i * 7);
+	return NULL;
+}
+
+static void test_losses_and_written_events_add_up(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	struct d9_counters c;
+	pthread_t thread[2];
+
+	d9_options_set_ring_mb(options, 1);
+	recorder = scratch_start(options);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, emit_flood, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 10000), 0);
+
+	c = counters_of(recorder);
+	CU_ASSERT_EQUAL(scratch_count("Tick") + all_lost(&c), 800000);
+	if (all_lost(&c))
+		CU_ASSERT(scratch_count("RecorderLossEvent") > 0);
+}
+
+static void slow_segment(void *arg, const struct d9_sealed_segment *segment)
+{
+	(void)arg;
+	(void)segment;
+	sleep_ms(400);
+}
+
+static void test_stop_keeps_its_deadline(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	d9_options_set_segment_sealed(options, slow_segment, NULL);
+	recorder = scratch_start(options);
+	emit_ticks(0, 10);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 50), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	scratch_remove();
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "writes and stops", test_recorder_writes_what_was_emitted_and_stops },
+		{ "starts once", test_recorder_starts_once_at_a_time_and_again_later },
+		{ "leaves nothing behind", test_recorder_leaves_nothing_behind_after_many_starts },
+		{ "disabled makes no file", test_recorder_that_starts_disabled_makes_no_file },
+		{ "no events, no segment", test_recorder_without_events_leaves_no_segment },
+		{ "rotates when told", test_recorder_rotates_when_told },
+		{ "rotates by time", test_recorder_rotates_by_time },
+		{ "keeps its budget", test_recorder_keeps_its_budget_by_deleting_the_oldest },
+		{ "packs as told", test_recorder_packs_as_it_is_told },
+		{ "readable while written", test_segment_can_be_read_while_it_is_written },
+		{ "segments are announced", test_sealed_segments_are_announced },
+		{ "in memory", test_recorder_in_memory_makes_no_file },
+		{ "to nowhere", test_recorder_to_nowhere_counts_only },
+		{ "head of a segment", test_segment_begins_with_clock_metadata_clock },
+		{ "private files", test_recorder_keeps_its_files_private },
+		{ "foreign directory",
+		  test_recorder_refuses_a_directory_that_others_may_write_to },
+		{ "control words", test_control_words_switch_recording },
+		{ "pauses and goes on", test_recorder_that_cannot_write_pauses_and_goes_on },
+		{ "directory vanished", test_recorder_makes_its_directory_anew_when_it_vanished },
+		{ "descriptors closed", test_recorder_closing_all_descriptors_does_not_hurt },
+		{ "forked child", test_forked_child_records_into_a_directory_of_its_own },
+		{ "raw clone", test_child_of_a_raw_clone_records_nothing },
+		{ "losses add up", test_losses_and_written_events_add_up },
+		{ "stop keeps its deadline", test_stop_keeps_its_deadline },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("recorder", tests);
+}
