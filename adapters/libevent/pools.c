@@ -65,6 +65,10 @@ static inline const struct d9_callsite *callsite_of(struct d9__stub *stub)
 	return atomic_load_explicit(&stub->tag, memory_order_relaxed);
 }
 
+/*
+ * Every field is stored once; an initialiser of the whole frame would become a string instruction
+ * that costs more than all the rest.
+ */
 static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thread *thread,
 			      struct d9__stub *stub, short what)
 {
@@ -76,6 +80,7 @@ static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thre
 	frame->saved = thread->now;
 	frame->poll.loop = thread->now.base->loop;
 	frame->poll.task.callsite = callsite_of(stub);
+	frame->poll.task.name = NULL;
 	frame->poll.depth = thread->depth;
 	d9_poll_begin(&frame->poll);
 	thread->now.stub = stub;
@@ -99,6 +104,13 @@ static uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
 	return what & D9__EV_TIMEOUT ? D9_TASK_TIMER : D9_TASK_ACTIVE;
 }
 
+static void describe_due(struct d9_poll *poll, const void *event)
+{
+	poll->ready_ns = d9__libevent_due_ns(event, d9_loop_now());
+	if (poll->ready_ns)
+		poll->reason = D9_WAKE_TIMER;
+}
+
 static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thread *thread,
 				  struct d9__stub *stub, int fd, short what, void *arg)
 {
@@ -108,14 +120,14 @@ static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thre
 	poll->task.identity = event ? d9__pair_identity(stub->callback, arg) : 0;
 	poll->task.kind = kind_of_event(stub, fd, what);
 	poll->task.fd = what & D9__EV_SIGNAL ? -1 : fd;
-	if (stub->kind == D9__STUB_ONCE)
-		poll->task.flags = D9_TASK_RUNS_ONCE;
+	poll->task.flags = stub->kind == D9__STUB_ONCE ? D9_TASK_RUNS_ONCE : 0;
+	poll->flags = 0;
+	poll->ready_ns = 0;
+	poll->reason = D9_WAKE_UNKNOWN;
 	/* Else the activation has told. */
-	if ((what & D9__EV_TIMEOUT) && event && d9__libevent_fields.wake_by_public_calls) {
-		poll->ready_ns = d9__libevent_due_ns(event, d9_loop_now());
-		if (poll->ready_ns)
-			poll->reason = D9_WAKE_TIMER;
-	}
+	if (__builtin_expect(d9__libevent_fields.wake_by_public_calls, 0) && event &&
+	    (what & D9__EV_TIMEOUT))
+		describe_due(poll, event);
 }
 
 /* The program calls a callback that it was given back as a raw field, or libevent a user's one. */
@@ -141,9 +153,7 @@ static void run_event(int fd, short what, void *arg, unsigned index)
 	} else if (thread->now.state == D9__STATE_POLL) {
 		run_event_as_span(stub, fd, what, arg);
 	} else {
-		__attribute__((cleanup(end_poll))) struct poll_frame frame = {
-			.poll = { .task = { .fd = -1 } },
-		};
+		__attribute__((cleanup(end_poll))) struct poll_frame frame;
 
 		describe_event(&frame.poll, thread, stub, fd, what, arg);
 		begin_poll(&frame, thread, stub, what);
@@ -155,15 +165,18 @@ static void run_event(int fd, short what, void *arg, unsigned index)
 
 static void describe_pair(struct d9_poll *poll, struct d9__stub *stub, void *object, void *arg)
 {
+	bool finalizer = stub->kind == D9__STUB_FINALIZER;
+
 	poll->task.key = (uintptr_t)object;
 	poll->task.identity = d9__pair_identity(stub->callback, arg);
-	poll->task.kind = is_internal(stub) ? D9_TASK_INTERNAL : D9_TASK_DEFERRED;
-	if (stub->kind == D9__STUB_FINALIZER) {
-		if (!is_internal(stub))
-			poll->task.kind = D9_TASK_FINALIZER;
-		poll->task.flags = D9_TASK_RUNS_ONCE;
-		poll->flags = D9_POLL_BREAKS_BATCH;
-	}
+	poll->task.fd = -1;
+	poll->task.kind = is_internal(stub) ? D9_TASK_INTERNAL
+			  : finalizer	    ? D9_TASK_FINALIZER
+					    : D9_TASK_DEFERRED;
+	poll->task.flags = finalizer ? D9_TASK_RUNS_ONCE : 0;
+	poll->flags = finalizer ? D9_POLL_BREAKS_BATCH : 0;
+	poll->ready_ns = 0;
+	poll->reason = D9_WAKE_UNKNOWN;
 }
 
 static void run_pair_as_span(struct d9__stub *stub, void *object, void *arg)
@@ -187,9 +200,7 @@ static void run_pair(void *object, void *arg, unsigned index)
 	} else if (stub->kind == D9__STUB_SPAN || thread->now.state == D9__STATE_POLL) {
 		run_pair_as_span(stub, object, arg);
 	} else {
-		__attribute__((cleanup(end_poll))) struct poll_frame frame = {
-			.poll = { .task = { .fd = -1 } },
-		};
+		__attribute__((cleanup(end_poll))) struct poll_frame frame;
 
 		describe_pair(&frame.poll, stub, object, arg);
 		begin_poll(&frame, thread, stub, 0);
