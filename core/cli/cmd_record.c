@@ -25,11 +25,12 @@
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { OPT_NAME = 256, OPT_REQUIRE };
+enum { OPT_NAME = 256, OPT_NO_FOLLOW, OPT_REQUIRE };
 
 static const struct d9__opt opts[] = {
 	{ 'o', "output", "DIR", "write the trace below DIR [" DEFAULT_DIR "]" },
 	{ OPT_NAME, "name", "NAME", "service name in the trace [the program's name]" },
+	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
 	{ 'q', "quiet", NULL, "no final line" },
 	{ OPT_REQUIRE, "require", NULL, "exit with 1 if nothing was recorded and CMD exits with 0" },
 	{ 0, NULL, NULL, NULL },
@@ -46,7 +47,7 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name;
-	bool quiet, require;
+	bool quiet, require, no_follow;
 };
 
 /* ---- environment ---- */
@@ -110,6 +111,9 @@ static int make_environment(const struct options *options, const char *dir, cons
 		err = put_variable(env, "DIAL9_ENABLED", "true");
 	if (!err && options->name)
 		err = put_variable(env, "DIAL9_SERVICE_NAME", options->name);
+	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
+	if (!err && options->no_follow)
+		err = put_variable(env, "DIAL9_FOLLOW", "0");
 	return err;
 }
 
@@ -300,6 +304,8 @@ int d9__cmd_record(int argc, char **argv)
 			options.name = args.value;
 		else if (key == 'q')
 			options.quiet = true;
+		else if (key == OPT_NO_FOLLOW)
+			options.no_follow = true;
 		else
 			options.require = true;
 	}

@@ -66,6 +66,14 @@ say "two processes, two traces, one order of time"
 run record -o two -- sh -c './prog 100 & ./prog 100; wait'
 echo "PollStartEvent: $("$dial9" events -e PollStartEvent two | wc -l)"
 
+say "without those that it starts"
+run record --no-follow -o one -- sh -c './prog 10; env | grep -c "DIAL9\|PRELOAD"'
+run record --no-follow -o one -- ./prog 10
+
+say "an earlier recording stays"
+run record -q -o one -- ./prog 10
+echo "PollStartEvent: $("$dial9" events -e PollStartEvent one | wc -l)"
+
 say "what is exported is what is read"
 "$dial9" export -o ended.trc ended
 "$dial9" events ended >a
