@@ -2,14 +2,13 @@
 #include "config.h"
 
 #include "loop/callsites.h"
-#include "loop/seams.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/modules.h"
 #include "record/names.h"
 
 #define BUCKETS 4096u
@@ -72,10 +71,7 @@ static size_t append_place(char *text, size_t size, size_t at, const void *addr)
 {
 	int n = d9__module_name_of(addr, text + at, size - at);
 
-	if (n > 0)
-		return at + (size_t)n;
-	n = snprintf(text + at, size - at, "%p", addr);
-	return n > 0 && (size_t)n < size - at ? at + (size_t)n : at;
+	return n > 0 ? at + (size_t)n : at;
 }
 
 uint32_t d9__callsite_name_slow(struct d9_callsite *callsite)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "loop/callsites.h"
-#include "loop/seams.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/samples.h"
@@ -19,6 +18,8 @@
 #include "loop/workers.h"
 #include "record/clock.h"
 #include "record/gate.h"
+#include "record/metadata.h"
+#include "record/recorder.h"
 #include "record/slot.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
@@ -65,7 +66,7 @@ static void start(void)
 		d9__samples_start();
 }
 
-static int start_once(void)
+int d9__loops_init(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -89,18 +90,29 @@ int d9_library_describe(const char *library, const char *key, const char *value)
 	return err;
 }
 
+/* What the recorder was told about loops. */
+static void read_options(char name[D9__LOOP_NAME_MAX])
+{
+	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
+	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
+	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
+}
+
 int d9_loop_register(enum d9_library library, const void *address, const char *name,
 		     struct d9_loop **loop)
 {
+	char fallback[D9__LOOP_NAME_MAX];
 	int saved = errno, err;
 
 	if (!address || !loop || (unsigned)library > D9_LIBRARY_GLIB)
 		return -EINVAL;
-	err = start_once();
+	err = d9__loops_init();
 	if (!err)
 		err = d9__recorder_ensure();
-	if (!err)
-		err = d9__loops_add(library, address, name, loop);
+	if (!err) {
+		read_options(fallback);
+		err = d9__loops_add(library, address, name || !fallback[0] ? name : fallback, loop);
+	}
 	errno = saved;
 	return err;
 }

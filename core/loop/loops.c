@@ -16,7 +16,7 @@ static struct {
 	_Atomic(struct d9_loop *) buckets[BUCKETS];
 	/* Odd while a chain changes.  A reader that found nothing looks again if it moved. */
 	_Atomic(uint32_t) changes;
-	struct d9_loop *all[D9__LOOPS_MAX];
+	_Atomic(struct d9_loop *) all[D9__LOOPS_MAX]; /* read without the lock */
 	size_t n;
 	struct d9_loop *free;
 	uint32_t serials;
@@ -79,7 +79,7 @@ static struct d9_loop *take_entry_locked(void)
 		return NULL;
 	loop = calloc(1, sizeof(*loop));
 	if (loop)
-		registry.all[registry.n++] = loop;
+		atomic_store_explicit(&registry.all[registry.n++], loop, memory_order_release);
 	return loop;
 }
 
@@ -99,7 +99,7 @@ static struct d9_loop *insert_locked(uint32_t library, const void *address)
 
 	if (!loop)
 		return NULL;
-	loop->serial = ++registry.serials;
+	atomic_store_explicit(&loop->serial, ++registry.serials, memory_order_relaxed);
 	atomic_store_explicit(&loop->owner, NULL, memory_order_relaxed);
 	atomic_store_explicit(&loop->handed, 0, memory_order_relaxed);
 	atomic_store_explicit(&loop->library, library, memory_order_relaxed);
@@ -173,14 +173,11 @@ void d9__loop_name(struct d9_loop *loop, char name[D9__LOOP_NAME_MAX])
 	pthread_mutex_unlock(&registry.lock);
 }
 
-void d9__loops_each(void (*fn)(struct d9_loop *loop, void *arg), void *arg)
+struct d9_loop *d9__loops_at(size_t i)
 {
-	pthread_mutex_lock(&registry.lock);
-	for (size_t i = 0; i < registry.n; i++) {
-		if (atomic_load_explicit(&registry.all[i]->address, memory_order_relaxed))
-			fn(registry.all[i], arg);
-	}
-	pthread_mutex_unlock(&registry.lock);
+	/* acquire: pairs with the release in take_entry_locked() */
+	return i < D9__LOOPS_MAX ? atomic_load_explicit(&registry.all[i], memory_order_acquire)
+				 : NULL;
 }
 
 const char *d9__library_name(uint32_t library)
@@ -203,19 +200,10 @@ void d9__loops_fork_parent(void)
 void d9__loops_fork_child(void)
 {
 	for (size_t i = 0; i < registry.n; i++) {
-		atomic_store_explicit(&registry.all[i]->owner, NULL, memory_order_relaxed);
-		d9__spin_unlock(&registry.all[i]->tasks_lock);
+		struct d9_loop *loop = d9__loops_at(i);
+
+		atomic_store_explicit(&loop->owner, NULL, memory_order_relaxed);
+		d9__spin_unlock(&loop->tasks_lock);
 	}
 	pthread_mutex_unlock(&registry.lock);
-}
-
-void d9__loops_reset(void)
-{
-	for (size_t i = 0; i < registry.n; i++)
-		free(registry.all[i]);
-	memset(registry.all, 0, sizeof(registry.all));
-	for (size_t i = 0; i < BUCKETS; i++)
-		atomic_store_explicit(&registry.buckets[i], NULL, memory_order_relaxed);
-	registry.n = 0;
-	registry.free = NULL;
 }

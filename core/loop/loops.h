@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <dial9/loop.h>
@@ -23,7 +24,7 @@ struct d9_loop {
 	_Atomic(struct d9_loop *) next; /* in its bucket; read without a lock */
 	_Atomic(const void *) address;  /* NULL: not registered */
 	_Atomic(uint32_t) library;
-	uint32_t serial; /* never used again; names the loop where it has no name */
+	_Atomic(uint32_t) serial;       /* never used again; names the loop where it has no name */
 
 	/* Any thread. */
 	_Atomic(struct d9__thread *) owner; /* who parked or polled last; never dereferenced */
@@ -40,7 +41,6 @@ struct d9_loop {
 
 	/* Flush thread only. */
 	uint32_t sampled_tasks, sampled_serial;
-	uint32_t label; /* name handle for samples */
 	uint64_t sampled_ns;
 };
 
@@ -57,8 +57,11 @@ struct d9_loop *d9__loops_find(enum d9_library library, const void *address);
 /* Copy the loop's name to |name|; empty if it has none. */
 void d9__loop_name(struct d9_loop *loop, char name[D9__LOOP_NAME_MAX]);
 
-/* Call |fn| for each registered loop, under the registry's lock. */
-void d9__loops_each(void (*fn)(struct d9_loop *loop, void *arg), void *arg);
+/* The i-th entry ever used, registered now or not; NULL behind the last. */
+struct d9_loop *d9__loops_at(size_t i);
+
+/* What all of loop/ needs once per process.  0 or -errno.  In loop.c. */
+int d9__loops_init(void);
 
 /* "libevent", "libev", "glib", "own". */
 const char *d9__library_name(uint32_t library);
@@ -66,8 +69,5 @@ const char *d9__library_name(uint32_t library);
 void d9__loops_fork_prepare(void);
 void d9__loops_fork_parent(void);
 void d9__loops_fork_child(void);
-
-/* Tests only: forget all loops. */
-void d9__loops_reset(void);
 
 #endif /* D9_LOOP_LOOPS_H */

@@ -15,7 +15,7 @@
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/names.h"
-#include "loop/seams.h"
+#include "record/recorder.h"
 
 #define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
 #define SPIN_CHECK   64u                 /* waits without timeout between looks at the clock */

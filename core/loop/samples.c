@@ -12,28 +12,26 @@
 #include "format/schema.h"
 #include "loop/loops.h"
 #include "loop/workers.h"
-#include "loop/seams.h"
 #include "record/emit_inl.h"
 #include "record/names.h"
+#include "record/source.h"
 
 #define QUEUE_NS UINT64_C(10000000)
 #define TASKS_NS UINT64_C(100000000) /* least time between two task counts of one loop */
 
 /* ---- queues and tasks ---- */
 
-static void add_handed(struct d9_loop *loop, void *arg)
-{
-	int32_t handed = atomic_load_explicit(&loop->handed, memory_order_relaxed);
-
-	if (handed > 0)
-		*(uint64_t *)arg += (uint64_t)handed;
-}
-
 uint32_t d9__samples_global_queue(void)
 {
+	struct d9_loop *loop;
 	uint64_t sum = 0;
 
-	d9__loops_each(add_handed, &sum);
+	for (size_t i = 0; (loop = d9__loops_at(i)); i++) {
+		int32_t handed = atomic_load_explicit(&loop->handed, memory_order_relaxed);
+
+		if (handed > 0)
+			sum += (uint64_t)handed;
+	}
 	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 }
 
@@ -42,47 +40,43 @@ static uint32_t label_of(struct d9_loop *loop)
 {
 	char text[D9__LOOP_NAME_MAX];
 
-	if (loop->name[0])
-		return d9__name_intern(loop->name, strlen(loop->name));
-	snprintf(text, sizeof(text), "%s#%" PRIu32,
-		 d9__library_name(atomic_load_explicit(&loop->library, memory_order_relaxed)),
-		 loop->serial);
+	d9__loop_name(loop, text);
+	if (!text[0])
+		snprintf(text, sizeof(text), "%s#%" PRIu32,
+			 d9__library_name(atomic_load_explicit(&loop->library,
+							       memory_order_relaxed)),
+			 atomic_load_explicit(&loop->serial, memory_order_relaxed));
 	return d9__name_intern(text, strlen(text));
 }
 
-struct tasks_sample {
-	struct d9__slot *slot;
-	uint64_t ns;
-};
-
 /* Written when it changed: most loops' counts rest. */
-static void sample_tasks(struct d9_loop *loop, void *arg)
+static void sample_tasks(struct d9_loop *loop, struct d9__slot *slot, uint64_t ns)
 {
-	const struct tasks_sample *sample = arg;
+	uint32_t serial = atomic_load_explicit(&loop->serial, memory_order_relaxed);
 	uint32_t tasks = atomic_load_explicit(&loop->tasks, memory_order_relaxed);
 	uint32_t label, id;
 	uint8_t *p;
 
-	if (loop->sampled_serial == loop->serial && loop->sampled_tasks == tasks)
+	if (loop->sampled_serial == serial && loop->sampled_tasks == tasks)
 		return;
-	if (loop->sampled_serial == loop->serial && sample->ns - loop->sampled_ns < TASKS_NS)
+	if (loop->sampled_serial == serial && ns - loop->sampled_ns < TASKS_NS)
 		return;
 	label = label_of(loop);
-	p = d9__emit_begin_named(sample->slot, D9__EVENT_LOOP_TASKS, sample->ns,
+	p = d9__emit_begin_named(slot, D9__EVENT_LOOP_TASKS, ns,
 				 4 + D9__VARINT_MAX, &label, &id, 1);
 	if (!p)
 		return;
 	p = d9__wire_put_u32(p, id);
 	p = d9__varint_put(p, tasks);
-	d9__emit_end(sample->slot, p);
-	loop->sampled_serial = loop->serial;
+	d9__emit_end(slot, p);
+	loop->sampled_serial = serial;
 	loop->sampled_tasks = tasks;
-	loop->sampled_ns = sample->ns;
+	loop->sampled_ns = ns;
 }
 
 static void sample_loops(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
 {
-	struct tasks_sample sample = { slot, now_ns };
+	struct d9_loop *loop;
 	uint32_t queue = d9__samples_global_queue();
 	uint8_t *p;
 
@@ -94,7 +88,10 @@ static void sample_loops(struct d9__source *source, struct d9__slot *slot, uint6
 		*p++ = queue > 255 ? 255 : (uint8_t)queue;
 		d9__emit_end(slot, p);
 	}
-	d9__loops_each(sample_tasks, &sample);
+	for (size_t i = 0; (loop = d9__loops_at(i)); i++) {
+		if (atomic_load_explicit(&loop->address, memory_order_relaxed))
+			sample_tasks(loop, slot, now_ns);
+	}
 }
 
 static struct d9__source loops_source = {

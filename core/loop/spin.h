@@ -4,9 +4,9 @@
 #ifndef D9_LOOP_SPIN_H
 #define D9_LOOP_SPIN_H
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #if defined(__x86_64__) || defined(__i386__)
 #define D9__PAUSE() __builtin_ia32_pause()
@@ -38,11 +38,21 @@ static inline bool d9__spin_try(struct d9__spin *spin)
 	return false;
 }
 
-/* For threads that may wait. */
+/* For those that may wait.  Sleeps, since yielding does not let a holder of lower priority run. */
 static inline void d9__spin_lock(struct d9__spin *spin)
 {
+	static const struct timespec pause = { 0, 20000 };
+
 	while (!d9__spin_try(spin))
-		sched_yield();
+		nanosleep(&pause, NULL);
+}
+
+static inline bool d9__spin_take(struct d9__spin *spin, bool may_wait)
+{
+	if (!may_wait)
+		return d9__spin_try(spin);
+	d9__spin_lock(spin);
+	return true;
 }
 
 static inline void d9__spin_unlock(struct d9__spin *spin)

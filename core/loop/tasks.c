@@ -81,6 +81,18 @@ static struct d9__task *find_once(struct shard *shard, uint64_t hash, uint32_t l
 	return NULL;
 }
 
+/* The chains do not rest: look at them with the lock. */
+static struct d9__task *find_slow(struct shard *shard, uint64_t hash, uint32_t library, uint64_t key)
+{
+	struct d9__task *task;
+
+	if (!d9__spin_try(&shard->lock))
+		return NULL;
+	task = find_once(shard, hash, library, key);
+	d9__spin_unlock(&shard->lock);
+	return task;
+}
+
 struct d9__task *d9__tasks_find(uint32_t library, uint64_t key)
 {
 	uint64_t hash = hash_of(library, key);
@@ -97,7 +109,7 @@ struct d9__task *d9__tasks_find(uint32_t library, uint64_t key)
 		    atomic_load_explicit(&shard->changes, memory_order_acquire) == before)
 			return NULL;
 	}
-	return NULL;
+	return find_slow(shard, hash, library, key);
 }
 
 static void begin_change_locked(struct shard *shard)
@@ -272,7 +284,7 @@ static void growth_install_locked(struct shard *shard, struct growth *growth, ui
 }
 
 /* Called with the lock, which is dropped meanwhile.  0, -ENOMEM, or -EAGAIN without the lock. */
-static int grow(struct shard *shard)
+static int grow(struct shard *shard, bool may_wait)
 {
 	uint32_t seen = shard->n_slabs;
 	uint32_t n = seen ? shard->slabs[seen - 1]->n * 2 : FIRST_SLAB;
@@ -284,7 +296,7 @@ static int grow(struct shard *shard)
 	d9__spin_unlock(&shard->lock);
 	if (!growth_prepare(&growth, n))
 		err = -ENOMEM;
-	if (!d9__spin_try(&shard->lock)) {
+	if (!d9__spin_take(&shard->lock, may_wait)) {
 		if (!err) {
 			free(growth.slab);
 			free(growth.buckets);
@@ -366,11 +378,12 @@ static void adopt(struct d9__task *entry, struct d9_loop *loop, const struct d9_
 }
 
 /* A free entry, out of a new slab or an old task if need be.  0, -ENOMEM, or -EAGAIN (no lock). */
-static int make_room(struct shard *shard, uint32_t epoch, struct d9__tasks_ended *ended)
+static int make_room(struct shard *shard, bool may_wait, uint32_t epoch,
+		     struct d9__tasks_ended *ended)
 {
 	if (shard->count >= atomic_load_explicit(&shard_limit, memory_order_relaxed))
 		evict_locked(shard, epoch, ended);
-	return shard->free ? 0 : grow(shard);
+	return shard->free ? 0 : grow(shard, may_wait);
 }
 
 static struct d9__task *insert_locked(struct shard *shard, uint64_t hash, struct d9_loop *loop,
@@ -408,11 +421,11 @@ int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *t
 	struct d9__task *entry;
 	int err = 0;
 
-	if (!d9__spin_try(&shard->lock))
+	if (!d9__spin_take(&shard->lock, task != NULL))
 		return -EAGAIN;
 	/* Twice at most: growing drops the lock, and someone may insert the same key. */
 	while (!(entry = find_once(shard, hash, library, key)) && !shard->free && !err)
-		err = make_room(shard, epoch, ended);
+		err = make_room(shard, task != NULL, epoch, ended);
 	if (err == -EAGAIN)
 		return err;
 	if (!entry && !err) {
@@ -438,13 +451,7 @@ void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoc
 	struct shard *shard = shard_of(hash);
 	struct d9__task *task;
 
-	if (!d9__spin_try(&shard->lock)) {
-		task = d9__tasks_find(library, key);
-		if (task && (!id || d9__task_is(task, id)))
-			atomic_store_explicit(&task->spawned, D9__TASK_STALE,
-					      memory_order_relaxed);
-		return;
-	}
+	d9__spin_lock(&shard->lock);
 	task = find_once(shard, hash, library, key);
 	if (task && (!id || d9__task_is(task, id))) {
 		note_end(task, epoch, ended);

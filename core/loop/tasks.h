@@ -4,7 +4,7 @@
  *
  * 64 shards of chained hash tables.  Look-ups take no lock: entries and old bucket arrays are
  * never given back, chains change under the shard's spin lock, and a look-up that found nothing
- * while a chain changed is made again.  The number of entries is bounded.
+ * while a chain changed is made again, in the end with the lock.  The number of entries is bounded.
  */
 
 #ifndef D9_LOOP_TASKS_H
@@ -78,14 +78,14 @@ static inline bool d9__task_is(const struct d9__task *task, uint64_t id)
 
 /*
  * The entry for |key|, which takes over what |task| tells, its name excepted; a new number if there
- * was none, the old one is stale, or both have an identity and they differ.  |task| may be NULL:
- * nothing but the key is known yet.  0, -ENOMEM, or -EAGAIN: the shard stayed locked.  |ended| is
- * added to.
+ * was none, the old one is stale, or both have an identity and they differ.  |ended| is added to.
+ * NULL for |task|: nothing but the key is known, and a lock of the loop library may be held, so the
+ * shard's is not waited for.  0, -ENOMEM, or then -EAGAIN.
  */
 int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *task, uint32_t epoch,
 		     struct d9__task **out, struct d9__tasks_ended *ended);
 
-/* Take (library, key) out.  With |id| not 0 only if it is still that task. */
+/* Take (library, key) out.  With |id| not 0 only if it is still that task.  May wait. */
 void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoch,
 		      struct d9__tasks_ended *ended);
 

@@ -2,13 +2,14 @@
 #include "config.h"
 
 #include "loop/workers.h"
-#include "loop/seams.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "record/metadata.h"
 
 
 struct worker {
@@ -26,8 +27,13 @@ static struct {
 	_Atomic(uint64_t) dropped;
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Keeps what the metadata says in the order in which it was true. */
+/*
+ * Keeps what the metadata says in the order in which it was true: protects |told|.  The metadata's
+ * own lock is taken inside.
+ */
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct worker told[D9__WORKERS_MAX];
+static unsigned n_told;
 
 static int find_free_locked(const char *name)
 {
@@ -103,8 +109,7 @@ static void publish_group(const char *name, const char *ids)
 
 void d9__workers_publish(void)
 {
-	static struct worker told[D9__WORKERS_MAX], now[D9__WORKERS_MAX];
-	static unsigned n_told;
+	static struct worker now[D9__WORKERS_MAX];
 	unsigned n;
 
 	if (!atomic_load_explicit(&table.changed, memory_order_relaxed))
@@ -144,14 +149,12 @@ uint64_t d9__workers_dropped(void)
 
 void d9__workers_fork_prepare(void)
 {
-	pthread_mutex_lock(&publish_lock);
 	pthread_mutex_lock(&table.lock);
 }
 
 void d9__workers_fork_parent(void)
 {
 	pthread_mutex_unlock(&table.lock);
-	pthread_mutex_unlock(&publish_lock);
 }
 
 void d9__workers_fork_child(void)
@@ -159,4 +162,7 @@ void d9__workers_fork_child(void)
 	memset(table.workers, 0, sizeof(table.workers));
 	table.n = 0;
 	d9__workers_fork_parent();
+	/* Whoever held it is not in this process. */
+	pthread_mutex_init(&publish_lock, NULL);
+	n_told = 0;
 }

@@ -33,8 +33,9 @@ extern "C" {
  * - errno is unchanged, the ones that return an int included.
  * - While recording is off each returns after one load.
  * - "Quick" in a comment means: no lock, no allocation and no system call but at the first use by
- *   a thread or for a task, and safe while a lock of the loop library is held.  Functions not
- *   called quick may take locks of dial9 and of the dynamic loader.
+ *   a thread and when a task comes or goes, where a lock is held for some instructions; safe while
+ *   a lock of the loop library is held.  Functions not called quick may take locks of dial9 and of
+ *   the dynamic loader.
  * - None is async-signal-safe unless its comment says so.
  * - Times are nanoseconds of CLOCK_MONOTONIC.  0 stands for "now" or "unknown".
  *
@@ -285,7 +286,7 @@ struct d9_task {
  *
  * @param task  borrowed for the call
  *
- * @return 0, -EINVAL, -ENOMEM, -EAGAIN if the table was busy
+ * @return 0, -EINVAL, -ENOMEM
  *
  * Threads: any.  Quick.
  * Since: 0.1

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "core/loop/loop_events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dial9/reader.h>
+
+#include "format/decoder.h"
+#include "format/values.h"
+#include "loop/loops.h"
+#include "record/chunk.h"
+#include "record/clock.h"
+#include "record/gate.h"
+#include "record/ring_file.h"
+#include "record/slot.h"
+
+uint64_t loop_ns = 1000000000;
+
+static struct loop_events collected;
+
+static uint64_t fake_mono(void)
+{
+	return __atomic_load_n(&loop_ns, __ATOMIC_RELAXED);
+}
+
+void loop_events_start(void)
+{
+	static const struct d9__ring_options options = {
+		.kind = D9__RING_ANON, .boot_id = "test-1", .trace_dir = "/", .service = "test"
+	};
+
+	d9__clock_fake(fake_mono, fake_mono);
+	d9__clock_start(D9__CLOCK_WANT_MONOTONIC);
+	if (d9__ring_start(&options) || d9__gate_init() || d9__loops_init()) {
+		fputs("cannot start a ring\n", stderr);
+		exit(99);
+	}
+	d9__gate_set(D9__GATE_ALL);
+}
+
+struct d9_loop *loop_events_add(enum d9_library library, const void *address)
+{
+	struct d9_loop *loop;
+
+	if (d9__loops_add(library, address, "test", &loop))
+		abort();
+	return loop;
+}
+
+/* ---- decoding ---- */
+
+static const struct {
+	const char *name;
+	enum loop_event_kind kind;
+} kinds[] = {
+	{ "PollStartEvent", LOOP_START },     { "PollEndEvent", LOOP_END },
+	{ "WorkerParkEvent", LOOP_PARK },     { "WorkerUnparkEvent", LOOP_UNPARK },
+	{ "WakeEventEvent", LOOP_WAKE },      { "TaskSpawnEvent", LOOP_SPAWN },
+	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
+	{ "OffCpuEvent", LOOP_OFF_CPU },
+};
+
+static enum loop_event_kind kind_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!strcmp(name, kinds[i].name))
+			return kinds[i].kind;
+	}
+	if (!strncmp(name, "SpanEnter:", 10))
+		return LOOP_SPAN_ENTER;
+	return strncmp(name, "SpanExit:", 9) ? LOOP_OTHER : LOOP_SPAN_EXIT;
+}
+
+static void copy_text(char *to, size_t size, const struct d9_value *value)
+{
+	size_t len = value->u.text.len < size - 1 ? value->u.text.len : size - 1;
+
+	if (value->present && len)
+		memcpy(to, value->u.text.data, len);
+	to[value->present ? len : 0] = '\0';
+}
+
+static void set_number(struct loop_event *event, const char *name, const struct d9_value *value)
+{
+	const struct {
+		const char *name;
+		uint64_t *to;
+	} fields[] = {
+		{ "worker_id", &event->worker },     { "task_id", &event->task },
+		{ "local_queue", &event->depth },    { "waker_task_id", &event->waker },
+		{ "woken_task_id", &event->task },   { "target_worker", &event->issuer },
+		{ "reason", &event->reason },        { "cpu_time_ns", &event->cpu_ns },
+		{ "sched_wait_ns", &event->wait_ns }, { "tid", &event->tid },
+		{ "span_id", &event->span },         { "parent_span_id", &event->parent },
+		{ "fd", &event->fd },                { "blocked_ns", &event->cpu_ns },
+		{ "run_queue_ns", &event->wait_ns },
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (!strcmp(name, fields[i].name) && value->present)
+			*fields[i].to = value->u.u64;
+	}
+}
+
+static void set_field(struct loop_event *event, const char *name, const struct d9_value *value)
+{
+	if (!strcmp(name, "spawn_loc") || !strcmp(name, "span_name"))
+		copy_text(event->text, sizeof(event->text), value);
+	else if (!strcmp(name, "kind"))
+		copy_text(event->task_kind, sizeof(event->task_kind), value);
+	else if (!strcmp(name, "instrumented"))
+		event->instrumented = value->u.boolean;
+	else if (value->type == D9_FIELD_VARINT || value->type == D9_FIELD_U8 ||
+		 value->type == D9_FIELD_U32)
+		set_number(event, name, value);
+}
+
+static void append(const struct d9__decoder *decoder, const struct d9__frame *frame,
+		   struct d9__values *values, uint32_t slot)
+{
+	struct loop_event *event;
+
+	if ((collected.n & (collected.n - 1)) == 0)
+		collected.items = realloc(collected.items, (collected.n ? 2 * collected.n : 1) *
+								   sizeof(*collected.items));
+	event = &collected.items[collected.n++];
+	*event = (struct loop_event){ .kind = kind_of(frame->schema->name), .slot = slot,
+				      .ns = frame->timestamp_ns, .fd = UINT64_MAX };
+	if (d9__values_build(values, decoder, frame))
+		abort();
+	for (uint32_t i = 0; i < frame->schema->n_fields; i++)
+		set_field(event, frame->schema->fields[i].name, &values->items[i]);
+}
+
+static void decode(const struct d9__batch *batch, struct d9__definitions *schemas)
+{
+	struct d9__cursor in = { .p = batch->bytes, .end = batch->bytes + batch->len };
+	struct d9__values values = { .items = NULL };
+	struct d9__decoder decoder;
+	struct d9__frame frame;
+	int err;
+
+	d9__decoder_init(&decoder, schemas, 0);
+	while ((err = d9__decoder_next(&decoder, &in, &frame)) == 1) {
+		if (frame.kind == D9__FRAME_EVENT)
+			append(&decoder, &frame, &values, batch->slot);
+	}
+	if (err) {
+		fprintf(stderr, "%s\n", decoder.message);
+		abort();
+	}
+	d9__values_release(&values);
+	d9__decoder_release(&decoder);
+}
+
+const struct loop_events *loop_events_collect(void)
+{
+	struct d9__definitions schemas = { .n = 0 };
+	struct d9__batch batch;
+
+	free(collected.items);
+	collected = (struct loop_events){ NULL, 0 };
+	d9__chunk_seal(d9__slot_self());
+	d9__slot_seal_idle(UINT32_MAX);
+	while (d9__chunk_pop_full(&batch)) {
+		decode(&batch, &schemas);
+		d9__chunk_release(&batch);
+	}
+	d9__definitions_release(&schemas);
+	return &collected;
+}
+
+/* ---- asking ---- */
+
+const char *loop_story(const struct loop_events *events)
+{
+	static char story[4096];
+	size_t n = 0;
+
+	for (size_t i = 0; i < events->n && n < sizeof(story) - 1; i++) {
+		if (events->items[i].kind != LOOP_OTHER)
+			story[n++] = (char)events->items[i].kind;
+	}
+	story[n] = '\0';
+	return story;
+}
+
+const struct loop_event *loop_nth(const struct loop_events *events, enum loop_event_kind kind,
+				  size_t n)
+{
+	for (size_t i = 0; i < events->n; i++) {
+		if (events->items[i].kind == kind && n-- == 0)
+			return &events->items[i];
+	}
+	return NULL;
+}
+
+size_t loop_count(const struct loop_events *events, enum loop_event_kind kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < events->n; i++)
+		n += events->items[i].kind == kind;
+	return n;
+}
+
+size_t loop_first_violation(const struct loop_events *events)
+{
+	static const struct {
+		enum loop_event_kind kind;
+		char from, to; /* 's' stopped, 'r' running, 'p' polling */
+	} rules[] = { { LOOP_UNPARK, 's', 'r' },
+		      { LOOP_START, 'r', 'p' },
+		      { LOOP_END, 'p', 'r' },
+		      { LOOP_PARK, 'r', 's' } };
+	char state[256] = { 0 }; /* 0: the first event of the worker tells */
+
+	for (size_t i = 0; i < events->n; i++) {
+		const struct loop_event *event = &events->items[i];
+		char *at = &state[event->worker & 255];
+
+		for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++) {
+			if (event->kind != rules[k].kind)
+				continue;
+			if (*at && *at != rules[k].from)
+				return i;
+			*at = rules[k].to;
+			break;
+		}
+	}
+	return events->n;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the loops of a test recorded, decoded, with a clock that the test moves. */
+
+#ifndef LOOP_EVENTS_H
+#define LOOP_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/loop.h>
+
+/* The letter of an event in loop_story(). */
+enum loop_event_kind {
+	LOOP_START = '(', /* PollStart */
+	LOOP_END = ')',   /* PollEnd */
+	LOOP_PARK = 'P',
+	LOOP_UNPARK = 'U',
+	LOOP_WAKE = 'w',
+	LOOP_SPAWN = 's',
+	LOOP_TERMINATE = 't',
+	LOOP_SPAN_ENTER = '<',
+	LOOP_SPAN_EXIT = '>',
+	LOOP_SPAN_CLOSE = 'c',
+	LOOP_OFF_CPU = 'o',
+	LOOP_OTHER = '?',
+};
+
+struct loop_event {
+	enum loop_event_kind kind;
+	uint32_t slot; /* whose: events of one slot are in file order */
+	uint64_t ns;
+	uint64_t worker, task, depth;
+	uint64_t waker, issuer, reason; /* of a wake; |task| is the woken one */
+	uint64_t cpu_ns, wait_ns, tid;
+	uint64_t span, parent; /* |parent| 0: none */
+	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
+	bool instrumented;
+	char text[96]; /* location, or the span's name */
+	char task_kind[16];
+};
+
+struct loop_events {
+	struct loop_event *items;
+	size_t n;
+};
+
+/* The clock of the test's records. */
+extern uint64_t loop_ns;
+
+/* A ring in memory, a fake clock at 1 s, the gate open.  Once per program. */
+void loop_events_start(void);
+
+/* A loop, without the recorder that d9_loop_register() starts. */
+struct d9_loop *loop_events_add(enum d9_library library, const void *address);
+
+/* What was recorded since the last call.  Other threads must have ended.  Freed by the next call. */
+const struct loop_events *loop_events_collect(void);
+
+/* The kinds in file order as letters, wakes and tasks included. */
+const char *loop_story(const struct loop_events *events);
+
+/* The n-th event of |kind|, or NULL. */
+const struct loop_event *loop_nth(const struct loop_events *events, enum loop_event_kind kind,
+				  size_t n);
+
+/* How many there are. */
+size_t loop_count(const struct loop_events *events, enum loop_event_kind kind);
+
+/*
+ * The rule for producers: per worker Unpark and Park alternate, polls stand between them and do
+ * not nest.  What went before the first event is not known.  Returns the index of the first event that breaks it, or events->n.
+ */
+size_t loop_first_violation(const struct loop_events *events);
+
+#endif /* LOOP_EVENTS_H */

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loop/cpu_time.h"
+#include "support/d9_test.h"
+
+#define MS UINT64_C(1000000)
+
+/* A thread that the test runs. */
+static struct {
+	uint64_t now_ns, run_ns, wait_ns;
+	unsigned reads;
+} machine;
+
+static struct d9__cpu_time cpu;
+static uint64_t wait_ns;
+
+static bool fake(struct d9__cpu_reading *out)
+{
+	machine.reads++;
+	*out = (struct d9__cpu_reading){ machine.run_ns, machine.wait_ns, true };
+	return true;
+}
+
+static void run(uint64_t ns)
+{
+	machine.now_ns += ns;
+	machine.run_ns += ns;
+}
+
+static void block(uint64_t ns)
+{
+	machine.now_ns += ns;
+}
+
+static void queue(uint64_t ns)
+{
+	machine.now_ns += ns;
+	machine.wait_ns += ns;
+}
+
+static uint64_t park(void)
+{
+	return d9__cpu_time_park(&cpu, machine.now_ns);
+}
+
+static uint64_t unpark(void)
+{
+	return d9__cpu_time_unpark(&cpu, machine.now_ns, &wait_ns);
+}
+
+/* A worker behind its first unpark. */
+static void start(void)
+{
+	machine.now_ns = 1000 * MS;
+	machine.run_ns = 50 * MS;
+	machine.wait_ns = 3 * MS;
+	machine.reads = 0;
+	d9__cpu_time_init(&cpu, 1);
+	unpark();
+}
+
+static uint64_t step_down(uint64_t ns)
+{
+	return ns / D9__CPU_STEP_NS * D9__CPU_STEP_NS;
+}
+
+static uint64_t step_up(uint64_t ns)
+{
+	return step_down(ns + D9__CPU_STEP_NS - 1);
+}
+
+static void test_first_values_are_measured(void)
+{
+	uint64_t first;
+
+	start();
+	run(2 * MS);
+	first = park();
+
+	CU_ASSERT_EQUAL(first, step_up(52 * MS));
+	CU_ASSERT_EQUAL(machine.reads, 2);
+}
+
+static void test_values_are_steps_down_at_unparks_and_up_at_parks(void)
+{
+	start();
+	run(5000);
+	CU_ASSERT_EQUAL(park() % D9__CPU_STEP_NS, 0);
+	block(5000);
+	CU_ASSERT_EQUAL(unpark(), step_down(machine.run_ns));
+}
+
+static void test_one_pair_in_ten_is_measured(void)
+{
+	unsigned before;
+
+	start();
+	park();
+	unpark();
+	before = machine.reads;
+	for (int i = 0; i < 1000; i++) {
+		run(200000);
+		park();
+		block(100000);
+		unpark();
+	}
+
+	/* A measured pair reads twice. */
+	CU_ASSERT_EQUAL(machine.reads - before, 200);
+}
+
+static void test_pairs_are_measured_at_most_once_a_millisecond(void)
+{
+	unsigned before;
+
+	start();
+	park();
+	unpark();
+	before = machine.reads;
+	for (int i = 0; i < 10000; i++) {
+		run(1000);
+		park();
+		block(1000);
+		unpark();
+	}
+
+	/* 20 ms */
+	CU_ASSERT(machine.reads - before <= 2 * 20);
+	CU_ASSERT(machine.reads - before >= 2 * 18);
+}
+
+static void test_pair_behind_a_long_active_period_is_measured(void)
+{
+	start();
+	park();
+	unpark();
+	block(400 * MS);
+	run(2 * MS);
+	CU_ASSERT_EQUAL(park(), step_up(52 * MS));
+	queue(30000);
+	unpark();
+	CU_ASSERT_EQUAL(wait_ns, 30000);
+}
+
+static void test_unmeasured_pairs_say_no_wait_and_take_the_thread_as_running(void)
+{
+	uint64_t at;
+
+	start();
+	park();
+	at = unpark();
+	run(300000);
+	CU_ASSERT_EQUAL(park(), step_up(at + 300000));
+	queue(30000);
+	CU_ASSERT_EQUAL(unpark(), step_down(at + 300000));
+	CU_ASSERT_EQUAL(wait_ns, 0);
+}
+
+static void test_readings_correct_guesses_but_never_downwards(void)
+{
+	uint64_t guess, corrected;
+
+	start();
+	park();
+	unpark();
+	block(900000); /* taken for running */
+	guess = park();
+	unpark();
+	run(2 * MS);
+	corrected = park();
+
+	CU_ASSERT(corrected >= guess);
+	CU_ASSERT_EQUAL(corrected, step_up(52 * MS));
+}
+
+static void test_long_poll_tells_what_it_lost(void)
+{
+	struct d9__cpu_off off = { 0, 0 };
+
+	start();
+	park();
+	unpark();
+	run(MS);
+	block(4 * MS);
+	queue(MS);
+
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 6 * MS, &off));
+	CU_ASSERT_EQUAL(off.blocked_ns, 4 * MS);
+	CU_ASSERT_EQUAL(off.run_queue_ns, MS);
+}
+
+static void test_long_poll_on_the_cpu_lost_nothing(void)
+{
+	struct d9__cpu_off off;
+
+	start();
+	park();
+	block(100 * MS);
+	unpark();
+	run(5 * MS);
+
+	CU_ASSERT_FALSE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 5 * MS, &off));
+}
+
+static void test_park_behind_a_long_poll_uses_its_reading(void)
+{
+	struct d9__cpu_off off;
+	unsigned reads;
+
+	start();
+	park();
+	unpark();
+	block(50 * MS);
+	d9__cpu_time_long_poll(&cpu, machine.now_ns, 50 * MS, &off);
+	reads = machine.reads;
+	run(1000);
+
+	CU_ASSERT_EQUAL(park(), step_up(50 * MS + 1000));
+	CU_ASSERT_EQUAL(machine.reads, reads);
+	queue(7000);
+	unpark();
+	CU_ASSERT_EQUAL(wait_ns, 7000);
+}
+
+/* ---- the kernel's ---- */
+
+static void start_real(void)
+{
+	d9__cpu_time_fake(NULL);
+	machine.now_ns = 1000 * MS;
+	d9__cpu_time_init(&cpu, (uint32_t)syscall(SYS_gettid));
+}
+
+static void test_descriptor_is_high_and_closed_on_exec(void)
+{
+	start_real();
+	CU_ASSERT(unpark() > 0);
+
+	CU_ASSERT(cpu.fd >= 200);
+	CU_ASSERT(fcntl(cpu.fd, F_GETFD) & FD_CLOEXEC);
+	d9__cpu_time_release(&cpu);
+	CU_ASSERT_EQUAL(cpu.fd, -1);
+}
+
+static void test_descriptor_closed_by_the_program_is_opened_again(void)
+{
+	start_real();
+	unpark();
+	close(cpu.fd);
+	machine.now_ns += 2 * MS;
+	park();
+	CU_ASSERT_EQUAL(cpu.fd, -1);
+	machine.now_ns += 2000 * MS;
+	unpark();
+	CU_ASSERT(cpu.fd >= 200);
+	d9__cpu_time_release(&cpu);
+}
+
+static void test_descriptor_that_names_another_file_is_left_alone(void)
+{
+	int fd, other;
+
+	start_real();
+	unpark();
+	fd = cpu.fd;
+	other = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	dup2(other, fd);
+	close(other);
+	machine.now_ns += 2 * MS;
+	park();
+
+	CU_ASSERT_TRUE(cpu.schedstat_off);
+	CU_ASSERT_EQUAL(cpu.fd, -1);
+	CU_ASSERT_EQUAL(close(fd), 0);
+	machine.now_ns += 2000 * MS;
+	CU_ASSERT(unpark() > 0);
+	CU_ASSERT_EQUAL(cpu.fd, -1);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "first values are measured", test_first_values_are_measured },
+		{ "values are steps, down at unparks and up at parks",
+		  test_values_are_steps_down_at_unparks_and_up_at_parks },
+		{ "one pair in ten is measured", test_one_pair_in_ten_is_measured },
+		{ "pairs are measured at most once a millisecond",
+		  test_pairs_are_measured_at_most_once_a_millisecond },
+		{ "pair behind a long active period is measured",
+		  test_pair_behind_a_long_active_period_is_measured },
+		{ "unmeasured pairs say no wait and take the thread as running",
+		  test_unmeasured_pairs_say_no_wait_and_take_the_thread_as_running },
+		{ "readings correct guesses but never downwards",
+		  test_readings_correct_guesses_but_never_downwards },
+		{ "long poll tells what it lost", test_long_poll_tells_what_it_lost },
+		{ "long poll on the CPU lost nothing", test_long_poll_on_the_cpu_lost_nothing },
+		{ "park behind a long poll uses its reading",
+		  test_park_behind_a_long_poll_uses_its_reading },
+		{ "descriptor is high and closed on exec",
+		  test_descriptor_is_high_and_closed_on_exec },
+		{ "descriptor closed by the program is opened again",
+		  test_descriptor_closed_by_the_program_is_opened_again },
+		{ "descriptor that names another file is left alone",
+		  test_descriptor_that_names_another_file_is_left_alone },
+		CU_TEST_INFO_NULL,
+	};
+
+	d9__cpu_time_fake(fake);
+	return d9_test_main("cpu_time", tests);
+}
