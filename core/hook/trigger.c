@@ -29,21 +29,29 @@ static void remember(struct d9__trigger *trigger, struct d9__module_range module
 		trigger->ranges[trigger->n++] = (struct d9__trigger_range){ module, target };
 }
 
-/* Neither the caller's own definition nor the library's: whoever is next in scope. */
+static bool is_in_module_of(const void *address, const void *other)
+{
+	struct d9__module_range range;
+
+	return d9__module_range_of(other, &range) && (uintptr_t)address >= range.low &&
+	       (uintptr_t)address < range.high;
+}
+
 static void *judge(struct d9__trigger *trigger, const void *caller, bool *nobody, bool *keep)
 {
 	void *own = d9__module_definition(caller, trigger->name), *next;
-	struct d9__module_range self, callers;
+	bool mapped = trigger->refresh();
 
 	*keep = true;
-	if (own && d9__module_range_of(trigger, &self) && d9__module_range_of(caller, &callers) &&
-	    self.low != callers.low)
+	/* The library calls itself, or we were called in its place. */
+	if (mapped && trigger->owns(caller))
+		return NULL;
+	if (own && !is_in_module_of(own, trigger))
 		return own;
 	next = d9__module_next_definition(trigger, trigger->name);
-	if (trigger->refresh()) {
-		/* A library that emulates this one (libev's event_*) may stand before it. */
+	/* A library that emulates this one (libev's event_*) may stand before it in scope. */
+	if (mapped)
 		return next && !trigger->owns(next) ? next : NULL;
-	}
 	*keep = false; /* the library may come yet */
 	*nobody = next == NULL;
 	return next;

@@ -7,6 +7,7 @@ if [ "${SANITIZER:-no}" != no ]; then
 	echo "a sanitizer's runtime does not go with LD_PRELOAD"
 	exit 77
 fi
+: "${top_srcdir:?}" "${top_builddir:?}" "${CC:?}"
 libs=$top_builddir/tests/core/hook/.libs
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -36,7 +36,7 @@ static void test_trigger_of_a_module_with_its_own_copy_means_that_copy(void)
 		CU_ASSERT_PTR_EQUAL(d9__trigger_target(&trigger, caller, &nobody),
 				    dlsym(own, "loop_run"));
 	CU_ASSERT_FALSE(nobody);
-	CU_ASSERT_EQUAL(n_refreshed, 0);
+	CU_ASSERT_EQUAL(n_refreshed, 1);
 	CU_ASSERT_EQUAL(errno, 77);
 	dlclose(own);
 }
@@ -60,6 +60,19 @@ static void test_trigger_with_the_library_mapped_means_the_hook_and_is_judged_on
 	dlclose(fake_open("user_data", RTLD_NOW | RTLD_LOCAL));
 	d9__trigger_target(&trigger, caller, &nobody);
 	CU_ASSERT_EQUAL(n_refreshed, 2);
+	dlclose(user);
+}
+
+static void test_trigger_of_the_library_itself_means_the_hook(void)
+{
+	static struct d9__trigger trigger = D9__TRIGGER("loop_run", refresh, owns);
+	void *user = fake_open("user_now", RTLD_NOW | RTLD_LOCAL);
+	bool nobody = true;
+
+	mapped = true;
+	library_function = dlsym(user, "loop_step"); /* calls, in a module that defines the name */
+	CU_ASSERT_PTR_NULL(d9__trigger_target(&trigger, library_function, &nobody));
+	CU_ASSERT_FALSE(nobody);
 	dlclose(user);
 }
 
@@ -101,6 +114,8 @@ int main(void)
 		  test_trigger_of_a_module_with_its_own_copy_means_that_copy },
 		{ "with the library mapped means the hook, and is judged once",
 		  test_trigger_with_the_library_mapped_means_the_hook_and_is_judged_once },
+		{ "of the library itself means the hook",
+		  test_trigger_of_the_library_itself_means_the_hook },
 		{ "without the library means the next definition",
 		  test_trigger_without_the_library_means_the_next_definition },
 		{ "with an emulation before the library means the emulation",
