@@ -172,8 +172,12 @@ static void explain_nothing(const char *command)
 		break;
 	default:
 		fprintf(stderr,
-			"dial9: nothing was recorded: no loop of a shared libevent ran in %s\n",
-			command);
+			"dial9: nothing was recorded: no loop of a shared libevent ran in %s%s\n",
+			command,
+			/* A daemon that drops its powers cannot enter a folder of root's. */
+			geteuid() == 0 ? ", or it became another user, who may not write to the "
+					 "trace directory"
+				       : "");
 	}
 }
 
