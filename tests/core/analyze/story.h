@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a loop did, told in a few lines: becomes a trace, and the analysis of it. */
+
+#ifndef D9_TEST_STORY_H
+#define D9_TEST_STORY_H
+
+#include <stdint.h>
+
+#include "analyze/analysis.h"
+#include "analyze/findings.h"
+#include "support/trace_builder.h"
+
+/* Times are microseconds after the start of the story, and on worker |worker|. */
+struct story {
+	struct trace t;
+	struct d9__analysis analysis;
+	struct d9__findings findings;
+};
+
+void story_begin(struct story *s);
+
+void story_unpark(struct story *s, unsigned worker, uint64_t us, uint64_t cpu_us);
+void story_unpark_waited(struct story *s, unsigned worker, uint64_t us, uint64_t wait_us);
+void story_park(struct story *s, unsigned worker, uint64_t us, uint64_t cpu_us);
+void story_park_of(struct story *s, unsigned worker, uint64_t us, uint32_t tid);
+void story_start(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *place);
+void story_end(struct story *s, unsigned worker, uint64_t us);
+void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t task,
+		const char *place);
+void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason);
+void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind);
+void story_terminate(struct story *s, uint64_t us, uint64_t task);
+void story_queue(struct story *s, uint64_t us, unsigned depth);
+void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,
+		const char *name);
+void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events);
+void story_say(struct story *s, const char *key, const char *value);
+
+/* |n| calls of 5 us, each woken 1 us before, in an awake period each, from |us| on every 100 us. */
+void story_routine(struct story *s, unsigned worker, uint64_t us, unsigned n);
+
+/* Read the story back: fills |analysis| and |findings|.  Ends the program on failure. */
+void story_analyse(struct story *s);
+
+/* Finding |i|, or one without any text if there are fewer. */
+const struct d9__finding *story_finding(const struct story *s, size_t i);
+
+/* The first finding of |check|, or one without any text. */
+const struct d9__finding *story_finding_of(const struct story *s, const char *check);
+
+/* The callback at |place|, or NULL. */
+const struct d9__callback *story_callback(const struct story *s, const char *place);
+
+void story_free(struct story *s);
+
+#endif /* D9_TEST_STORY_H */

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SLOW "app+0x100 @ app+0x110"
+#define TICK "app+0x200 @ app+0x210"
+#define READ "libevent-2.1.so.7+0x300 @ app+0x310"
+#define WEB  "app+0x400 @ app+0x410"
+
+#define FD    1
+#define TIMER 2
+
+static int has(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+static void test_slow_handler_is_the_first_finding_and_names_who_waited(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 40000, 5000);
+	story_wake(&s, 40000, 0, 1, FD);
+	story_wake(&s, 40000, 0, 2, FD);
+	story_wake(&s, 60000, 0, 3, TIMER);
+	story_poll(&s, 0, 40001, 100001, 1, SLOW);
+	story_poll(&s, 0, 100002, 100010, 2, WEB);
+	story_poll(&s, 0, 100011, 100020, 3, TICK);
+	story_park(&s, 0, 100021, 65000);
+	story_analyse(&s);
+
+	const struct d9__finding *first = story_finding(&s, 0);
+
+	CU_ASSERT_STRING_EQUAL(first->check, "long-callback");
+	CU_ASSERT_EQUAL(first->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(first->name, "app+0x100");
+	CU_ASSERT(has(first->message, "app+0x100 blocked worker 0 for 60.0 ms"));
+	CU_ASSERT(has(first->evidence[0].text, "2 waited behind it"));
+	CU_ASSERT(has(first->evidence[0].text, "app+0x400 60.0 ms"));
+	CU_ASSERT(has(first->evidence[0].text, "app+0x200 40.0 ms (timer)"));
+	CU_ASSERT(has(first->evidence[0].text, "on the CPU"));
+	CU_ASSERT_EQUAL(first->evidence[0].at_ns, UINT64_C(5040001000));
+	story_free(&s);
+}
+
+static void test_callback_that_waits_is_told_from_one_that_computes(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 40000, 5000);
+	story_poll(&s, 0, 40001, 100001, 1, SLOW);
+	story_park(&s, 0, 100021, 5020);
+	story_analyse(&s);
+
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "off the CPU"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "blocking call"));
+	story_free(&s);
+}
+
+static void test_handler_inside_a_library_callback_is_named_by_its_span(void)
+{
+	struct story s;
+	const struct d9__callback *handler;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 40000, 5000);
+	story_start(&s, 0, 40001, 1, READ);
+	story_span(&s, 0, 40010, 100000, 77, SLOW);
+	story_end(&s, 0, 100001);
+	story_park(&s, 0, 100021, 65000);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "called from libevent"));
+	handler = story_callback(&s, SLOW);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(handler);
+	CU_ASSERT_EQUAL(handler->calls, 1);
+	CU_ASSERT_EQUAL(handler->durations.max, 59990000);
+	CU_ASSERT_TRUE(handler->span);
+	story_free(&s);
+}
+
+static void test_library_callback_with_many_short_spans_is_named_itself(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 40000, 5000);
+	story_start(&s, 0, 40001, 1, READ);
+	for (unsigned i = 0; i < 60; i++)
+		story_span(&s, 0, 40010 + 1000 * i, 40910 + 1000 * i, 100 + i, SLOW);
+	story_end(&s, 0, 100011);
+	story_park(&s, 0, 100021, 65000);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "libevent-2.1.so.7+0x300");
+	story_free(&s);
+}
+
+static void test_innocent_trace_gives_no_finding(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.libevent.capabilities", "poll=full,park=on,wake=full,task_end=partial");
+	story_say(&s, "loop.libevent.degraded", "");
+	story_spawn(&s, 0, 9, "app+0x900 @ app+0x910", "io");
+	story_routine(&s, 0, 0, 2000);
+	story_routine(&s, 1, 50, 2000);
+	story_queue(&s, 500, 3);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.findings.n, 0);
+	story_free(&s);
+}
+
+static void test_loop_of_always_long_callbacks_reports_only_the_absolute_limit(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 200; i++)
+		story_poll(&s, 0, 10000 * i, 10000 * i + 4000, 1, SLOW);
+	story_analyse(&s);
+
+	/* 4 ms is what this loop does: no outlier. */
+	CU_ASSERT_EQUAL(s.findings.n, 0);
+	story_free(&s);
+}
+
+static void test_outlier_below_ten_milliseconds_is_found_by_the_loops_own_distribution(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_poll(&s, 0, 40000, 44000, 1, SLOW);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__INFO);
+	story_free(&s);
+}
+
+static void test_lost_events_come_before_everything_else(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 0, 60000, 1, SLOW);
+	story_loss(&s, 70000, "overrun", 5);
+	story_loss(&s, 71000, "disk", 2);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "incomplete-data");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "7 events were lost"));
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "cause overrun: 5 events in 1 gap"));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 1)->check, "long-callback");
+	story_free(&s);
+}
+
+static void test_degraded_hooks_come_first_and_forbid_conclusions(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.libevent.capabilities", "poll=full,park=on,wake=off");
+	story_say(&s, "loop.libevent.degraded", "activation functions unreachable; 2 slots refused");
+	story_spawn(&s, 0, 1, SLOW, "io");
+	story_poll(&s, 0, 1, 60000, 1, SLOW);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "degraded-hooks");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->evidence[1].text, "2 slots refused");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "no-wakes")->check, "");
+	story_free(&s);
+}
+
+static void test_tasks_without_any_wake_are_told_if_nothing_explains_it(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_spawn(&s, 0, 1, SLOW, "io");
+	story_poll(&s, 0, 1, 10, 1, SLOW);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "no-wakes");
+	story_free(&s);
+}
+
+static void test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	for (unsigned i = 0; i < 100; i++)
+		story_wake(&s, 40000, 0, 1000 + i, FD);
+	for (unsigned i = 0; i < 100; i++)
+		story_poll(&s, 0, 40000 + 300 * i, 40300 + 300 * i, 1000 + i, WEB);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "99 short calls"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+	story_free(&s);
+}
+
+static void test_late_timer_names_what_ran_before_it(void)
+{
+	struct story s;
+	const struct d9__finding *late;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 42000, 0, 3, TIMER);
+	story_poll(&s, 0, 40001, 65001, 1, SLOW);
+	story_poll(&s, 0, 65002, 65010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	late = story_finding_of(&s, "timer-late");
+	CU_ASSERT_STRING_EQUAL(late->name, "app+0x200");
+	CU_ASSERT(has(late->message, "23.0 ms late because app+0x100 ran for 23.0 ms"));
+	story_free(&s);
+}
+
+static void test_wait_while_nothing_ran_blames_no_callback(void)
+{
+	struct story s;
+	const struct d9__finding *delay;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 40000, 0, 2, FD);
+	story_poll(&s, 0, 70000, 70010, 2, WEB);
+	story_analyse(&s);
+
+	delay = story_finding_of(&s, "wake-delay");
+	CU_ASSERT_STRING_EQUAL(delay->name, "app+0x400");
+	CU_ASSERT(has(delay->evidence[0].text, "1 while their worker ran little or nothing"));
+	CU_ASSERT(has(delay->evidence[1].text, "no callback ran on its worker meanwhile"));
+	story_free(&s);
+}
+
+/* Ten tasks a step are made; |ended| of them end in the same step. */
+static void populate(struct story *s, unsigned ended)
+{
+	uint64_t task = 1000;
+
+	for (unsigned step = 0; step < 100; step++) {
+		for (unsigned i = 0; i < 10; i++, task++) {
+			story_spawn(s, step * 1000 + i, task, WEB, "timer");
+			if (i < ended)
+				story_terminate(s, step * 1000 + 500 + i, task);
+		}
+	}
+	story_routine(s, 0, 0, 1000);
+}
+
+static void test_tasks_that_only_grow_are_a_leak_by_the_place_that_makes_them(void)
+{
+	struct story s;
+	const struct d9__finding *leak;
+
+	story_begin(&s);
+	populate(&s, 1);
+	story_analyse(&s);
+
+	leak = story_finding_of(&s, "task-leak");
+	CU_ASSERT_EQUAL(leak->severity, D9__WARNING);
+	CU_ASSERT(has(leak->message, "1,000 were made, 100 ended, 900 are left"));
+	CU_ASSERT_STRING_EQUAL(leak->evidence[0].text, "made at app+0x410");
+	story_free(&s);
+}
+
+static void test_tasks_that_end_are_no_leak(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	populate(&s, 10);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "task-leak")->check, "");
+	story_free(&s);
+}
+
+static void test_population_that_was_made_at_the_start_is_no_leak(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 1000; i++)
+		story_spawn(&s, i, 1000 + i, WEB, "io");
+	story_routine(&s, 0, 0, 1000);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "task-leak")->check, "");
+	story_free(&s);
+}
+
+static void test_growth_whose_ends_are_invisible_is_only_a_hint(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.libevent.capabilities", "task_end=partial");
+	populate(&s, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_finding_of(&s, "task-leak")->severity, D9__INFO);
+	story_free(&s);
+}
+
+static void test_deep_global_queue_is_found(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 100);
+	story_queue(&s, 500, 255);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "queue-depth");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "At least 255"));
+	story_free(&s);
+}
+
+static void test_long_wait_for_a_cpu_is_found(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_park(&s, 0, 0, 0);
+	story_unpark_waited(&s, 0, 30000, 12000);
+	story_park(&s, 0, 30010, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "kernel-wait");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	story_free(&s);
+}
+
+static void test_awake_periods_without_cpu_are_found(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		story_unpark(&s, 0, 5000 * i, 1 + 100 * i);
+		story_poll(&s, 0, 5000 * i + 1, 5000 * i + 3000, 1, SLOW);
+		story_park(&s, 0, 5000 * i + 3001, 101 + 100 * i);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "cpu-contention")->check, "cpu-contention");
+	story_free(&s);
+}
+
+/* |busy_us| of work in each of 50 periods of 1 ms. */
+static void work(struct story *s, unsigned worker, uint64_t busy_us, const char *place)
+{
+	for (unsigned i = 0; i < 50; i++) {
+		story_unpark(s, worker, 1000 * i, 1 + busy_us * i);
+		story_poll(s, worker, 1000 * i, 1000 * i + busy_us, worker + 1, place);
+		story_park(s, worker, 1000 * i + busy_us, 1 + busy_us * (i + 1));
+	}
+}
+
+static void test_one_busy_worker_among_idle_fellows_is_found(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	work(&s, 0, 800, WEB);
+	work(&s, 1, 50, WEB);
+	work(&s, 2, 60, WEB);
+	story_analyse(&s);
+
+	CU_ASSERT(has(story_finding_of(&s, "worker-imbalance")->message, "Worker 0"));
+	story_free(&s);
+}
+
+static void test_idle_worker_with_another_job_is_no_imbalance(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	work(&s, 0, 700, WEB);
+	work(&s, 1, 800, WEB);
+	work(&s, 2, 10, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "worker-imbalance")->check, "");
+	story_free(&s);
+}
+
+static void test_callback_that_never_ended_is_named(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 10);
+	story_start(&s, 0, 2000, 1, SLOW);
+	story_queue(&s, 200000, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "running-at-end");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	story_free(&s);
+}
+
+static void test_trace_without_loop_events_says_so_first(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "service", "nothing");
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "nothing-recorded");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "no loop activity"));
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "slow handler is the first finding and names who waited",
+	  test_slow_handler_is_the_first_finding_and_names_who_waited },
+	{ "callback that waits is told from one that computes",
+	  test_callback_that_waits_is_told_from_one_that_computes },
+	{ "handler inside a library callback is named by its span",
+	  test_handler_inside_a_library_callback_is_named_by_its_span },
+	{ "library callback with many short spans is named itself",
+	  test_library_callback_with_many_short_spans_is_named_itself },
+	{ "innocent trace gives no finding", test_innocent_trace_gives_no_finding },
+	{ "loop of always long callbacks reports only the absolute limit",
+	  test_loop_of_always_long_callbacks_reports_only_the_absolute_limit },
+	{ "outlier below ten milliseconds is found by the loop's own distribution",
+	  test_outlier_below_ten_milliseconds_is_found_by_the_loops_own_distribution },
+	{ "lost events come before everything else",
+	  test_lost_events_come_before_everything_else },
+	{ "degraded hooks come first and forbid conclusions",
+	  test_degraded_hooks_come_first_and_forbid_conclusions },
+	{ "tasks without any wake are told if nothing explains it",
+	  test_tasks_without_any_wake_are_told_if_nothing_explains_it },
+	{ "many short calls in a round are a backlog and no long callback",
+	  test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback },
+	{ "late timer names what ran before it", test_late_timer_names_what_ran_before_it },
+	{ "wait while nothing ran blames no callback",
+	  test_wait_while_nothing_ran_blames_no_callback },
+	{ "tasks that only grow are a leak by the place that makes them",
+	  test_tasks_that_only_grow_are_a_leak_by_the_place_that_makes_them },
+	{ "tasks that end are no leak", test_tasks_that_end_are_no_leak },
+	{ "population that was made at the start is no leak",
+	  test_population_that_was_made_at_the_start_is_no_leak },
+	{ "growth whose ends are invisible is only a hint",
+	  test_growth_whose_ends_are_invisible_is_only_a_hint },
+	{ "deep global queue is found", test_deep_global_queue_is_found },
+	{ "long wait for a CPU is found", test_long_wait_for_a_cpu_is_found },
+	{ "awake periods without CPU are found", test_awake_periods_without_cpu_are_found },
+	{ "one busy worker among idle fellows is found",
+	  test_one_busy_worker_among_idle_fellows_is_found },
+	{ "idle worker with another job is no imbalance",
+	  test_idle_worker_with_another_job_is_no_imbalance },
+	{ "callback that never ended is named", test_callback_that_never_ended_is_named },
+	{ "trace without loop events says so first",
+	  test_trace_without_loop_events_says_so_first },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("findings", tests);
+}
