@@ -271,6 +271,9 @@ static int run(char **paths, const struct options *options, struct d9__text_out 
 	if (!status)
 		status = d9__traces_open("events", paths, &reader);
 	if (!status) {
+		/* Lines that scroll by on the same terminal are progress enough. */
+		d9__progress_clear(&progress);
+		progress.on = progress.on && !isatty(STDOUT_FILENO);
 		d9__event_lines_init(&lines, out, symbols);
 		err = print_events(reader, options, &lines, &progress, symbolise && live);
 		d9__progress_clear(&progress);
