@@ -84,7 +84,7 @@ static unsigned start_of(const char *name)
 {
 	const unsigned char *c = (const unsigned char *)name;
 
-	return c[0] && c[1] ? (c[0] ^ c[1] << 2 ^ c[2] << 4) & 0xffu : c[0];
+	return c[0] && c[1] ? ((unsigned)c[0] ^ c[1] * 4u ^ c[2] * 16u) & 0xff : c[0];
 }
 
 void d9__got_pass_index(struct d9__got_table *table)

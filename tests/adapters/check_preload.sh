@@ -27,8 +27,9 @@ fail() {
 same() {
 	"$@" >plain.out 2>plain.err && plain=0 || plain=$?
 	LD_PRELOAD=$preload "$@" >ours.out 2>ours.err && ours=0 || ours=$?
-	[ $plain = $ours ] || fail "$*: status $plain without us, $ours with us"
-	cmp plain.out ours.out && cmp plain.err ours.err || fail "$*: other output"
+	[ "$plain" = "$ours" ] || fail "$*: status $plain without us, $ours with us"
+	cmp plain.out ours.out || fail "$*: other output"
+	cmp plain.err ours.err || fail "$*: other errors"
 	[ ! -e traces ] || fail "$*: left a trace"
 }
 
@@ -95,7 +96,7 @@ for list in "$preload" "libm.so.6:$preload" "$preload libm.so.6" "libm.so.6 $pre
 	if grep -q "preload\.so" ours.out || grep -q "^DIAL9_" ours.out; then
 		fail "left in the environment of a child: $list"
 	fi
-	wanted=$(printf '%s\n' "$list" | sed "s|[: ]*$preload[: ]*| |; s|^ ||; s| \$||" | tr ' ' :)
+	wanted=$(printf '%s\n' "$list" | sed "s|[: ]*${preload}[: ]*| |; s|^ ||; s| \$||" | tr ' ' :)
 	[ "$(head -n 1 ours.out | tr ' ' :)" = "$wanted" ] || fail "others' entries of $list"
 done
 

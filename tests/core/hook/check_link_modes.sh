@@ -20,10 +20,10 @@ check() {
 		"$top_srcdir/tests/core/hook/fake_program.c" -L"$libs" -lfakeloop -Wl,-rpath,"$libs"
 	plain=$("$dir/program")
 	hooked=$(LD_PRELOAD=$libs/libgotadapter.so "$dir/program")
-	[ "$plain" = "41 41 41 41" ] && [ "$hooked" = "1141 1141 1141 1141" ] || {
+	if [ "$plain, $hooked" != "41 41 41 41, 1141 1141 1141 1141" ]; then
 		printf '%s\n' "$what: plain '$plain', hooked '$hooked'"
 		exit 1
-	}
+	fi
 }
 
 check "position independent" -fPIE -pie
