@@ -8,6 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "format/wire.h"
 
@@ -207,6 +208,8 @@ static ssize_t read_zstd(struct d9__container *container, void *buf, size_t len)
 		ret = ZSTD_decompressStream(container->engine, &out, &in);
 		container->in_pos = in.pos;
 		container->pending = out.pos == out.size;
+		if (ZSTD_getErrorCode(ret) == ZSTD_error_memory_allocation)
+			return -ENOMEM;
 		if (ZSTD_isError(ret)) {
 			finish(container, -EBADMSG, ZSTD_getErrorName(ret));
 		} else if (ret == 0) {

@@ -43,6 +43,7 @@ struct d9_reader {
 	uint64_t limit_bytes; /* 0: the default */
 	char *message;
 	bool file_order, begun;
+	int err; /* of next: final */
 
 	/* The event last delivered. */
 	struct d9_event event;
@@ -335,6 +336,9 @@ static int scan_all(struct d9_reader *reader)
 {
 	struct d9__keep_budget budget = { KEEP_BYTES };
 
+	if (reader->limit_bytes && reader->limit_bytes < KEEP_BYTES)
+		budget.left_bytes = reader->limit_bytes;
+
 	for (size_t i = 0; i < reader->n_segments; i++) {
 		struct d9__trace_segment *segment = reader->segments[i];
 		int err;
@@ -617,14 +621,18 @@ static int next_in_file(struct d9_reader *reader, const struct d9_event **out)
 
 int d9_reader_next(struct d9_reader *reader, const struct d9_event **event)
 {
-	if (!reader->begun) {
-		int err = reader->file_order ? 0 : scan_all(reader);
+	int got = 0;
 
-		if (err)
-			return err;
-		reader->begun = true;
-	}
-	return reader->file_order ? next_in_file(reader, event) : next_in_time(reader, event);
+	/* What failed once is half done: it stays failed. */
+	if (reader->err)
+		return reader->err;
+	if (!reader->begun && !reader->file_order)
+		got = scan_all(reader);
+	reader->begun = true;
+	if (!got)
+		got = reader->file_order ? next_in_file(reader, event) : next_in_time(reader, event);
+	reader->err = got < 0 ? got : 0;
+	return got;
 }
 
 /* ---- what is known ---- */

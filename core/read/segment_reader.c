@@ -152,24 +152,31 @@ static int read_more(struct d9__segment_reader *reader)
 	return err ? err : 1;
 }
 
+/* A frame from what the window holds. */
+static int decode(struct d9__segment_reader *reader, struct d9__frame *frame)
+{
+	struct d9__cursor in;
+	int got;
+
+	if (reader->pos == reader->end) {
+		reader->decoder.missing = 1;
+		return 0;
+	}
+	in = (struct d9__cursor) { reader->window + reader->pos, reader->window + reader->end, 0 };
+	got = d9__decoder_next(&reader->decoder, &in, frame);
+	reader->pos = (size_t)(in.p - reader->window);
+	return got;
+}
+
 int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame *frame)
 {
 	while (!reader->stopped) {
-		struct d9__cursor in = { reader->window + reader->pos,
-					 reader->window + reader->end, 0 };
-		int got = reader->pos < reader->end ?
-			d9__decoder_next(&reader->decoder, &in, frame) : 0;
+		int got = decode(reader, frame);
 
-		if (__builtin_expect(got == 1, 1)) {
-			reader->pos = (size_t)(in.p - reader->window);
-			return 1;
-		}
-		if (got == -ENOMEM)
+		if (__builtin_expect(got == 1, 1) || got == -ENOMEM)
 			return got;
 		if (got < 0)
 			return stop(reader, got, reader->decoder.message);
-		if (reader->pos == reader->end)
-			reader->decoder.missing = 1;
 		got = read_more(reader);
 		if (got != 1)
 			return got;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define FRAME_MAX  ((uint64_t)8 << 20)
 #define COPY_BYTES ((size_t)1 << 17)
@@ -135,6 +136,8 @@ static int unpack_frame(struct d9__store *store, const struct d9__packed_frame *
 		if (in.pos == in_before && out.pos == out_before)
 			break;
 	}
+	if (!err && ZSTD_getErrorCode(ret) == ZSTD_error_memory_allocation)
+		err = -ENOMEM;
 	free(stored);
 	slot->len = out.pos;
 	return err;
