@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "read/reader_state.h"
+
+static int begin_stream(struct d9_reader *reader, struct d9__trace_segment *segment)
+{
+	int err = d9__input_reopen(&segment->input);
+
+	if (!err)
+		err = d9__container_open(&reader->container, &segment->input);
+	if (err == -ENOMEM)
+		return d9__reader_out_of_memory(reader);
+	if (err) {
+		reader->current++;
+		return d9__trace_segment_blame(segment, err, 0, strerror(-err)) ?
+			d9__reader_out_of_memory(reader) : 0;
+	}
+	segment->limit_bytes = d9__reader_limit(reader, &segment->input);
+	reader->schemas.limit_bytes = reader->schemas.bytes + segment->limit_bytes;
+	d9__segment_reader_release(&reader->stream);
+	d9__segment_reader_init(&reader->stream, &reader->schemas, segment->limit_bytes);
+	d9__segment_reader_start(&reader->stream, d9__container_source(&reader->container));
+	reader->streaming = true;
+	return 0;
+}
+
+static int end_stream(struct d9_reader *reader, struct d9__trace_segment *segment)
+{
+	int err = d9__trace_segment_finish(segment, &reader->stream, &reader->container);
+
+	d9__container_release(&reader->container);
+	d9__input_close(&segment->input);
+	reader->streaming = false;
+	reader->current++;
+	return err ? d9__reader_out_of_memory(reader) : 0;
+}
+
+int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out)
+{
+	while (reader->current < reader->n_segments) {
+		struct d9__trace_segment *segment = reader->segments[reader->current];
+		struct d9__frame frame;
+		int got;
+
+		if (!reader->streaming) {
+			if (segment->info.err)
+				reader->current++;
+			else if (begin_stream(reader, segment) != 0)
+				return -ENOMEM;
+			continue;
+		}
+		got = d9__segment_reader_next(&reader->stream, &frame);
+		if (got == 1)
+			d9__trace_segment_count(segment, &frame);
+		if (got == 1 && frame.kind == D9__FRAME_EVENT)
+			got = d9__reader_deliver(reader, segment, &reader->stream.decoder, &frame,
+				      d9__segment_reader_offset(&reader->stream, &frame), out);
+		else if (got == 0)
+			got = end_stream(reader, segment);
+		else if (got == 1)
+			continue;
+		if (got)
+			return got;
+	}
+	return 0;
+}
+
+void d9__file_order_release(struct d9_reader *reader)
+{
+	if (reader->streaming)
+		d9__container_release(&reader->container);
+	d9__segment_reader_release(&reader->stream);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reader state: what the parts of an open trace share. */
+
+#ifndef D9_READ_READER_STATE_H
+#define D9_READ_READER_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "format/values.h"
+#include "read/trace_segment.h"
+
+#define D9__FILES_OPEN_MAX 128 /* kept open between the passes; others are opened again */
+
+struct d9_reader {
+	struct d9__trace_segment **segments;
+	size_t n_segments, segments_capacity;
+	struct d9__definitions schemas;
+	uint64_t limit_bytes; /* 0: the default */
+	char *message;
+	bool file_order, begun;
+	int err; /* of next: final */
+
+	/* The event last delivered. */
+	struct d9_event event;
+	struct d9__values values;
+	uint64_t delivered;
+
+	/* Time order. */
+	struct d9__batch_list batches;
+	size_t *starts; /* batches by the time they begin */
+	size_t n_starts, next_start;
+	size_t next_untimed; /* batch whose untimed events come next */
+	struct d9__merge merge; /* open batches by their next event */
+	bool owed;              /* the top was delivered: advance it first */
+	struct d9__batch *untimed; /* open for its untimed events */
+	struct d9__batch *free_batches;
+	uint64_t events;
+
+	/* File order. */
+	size_t current; /* segment */
+	bool streaming; /* |container| and |stream| are open on it */
+	struct d9__container container;
+	struct d9__segment_reader stream;
+};
+
+/* Set the message.  Returns |err|. */
+__attribute__((format(printf, 3, 4))) int d9__reader_fail(struct d9_reader *reader, int err,
+							  const char *format, ...);
+
+int d9__reader_out_of_memory(struct d9_reader *reader);
+
+/* Memory that |input| may claim. */
+uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input);
+
+/*
+ * Make |frame| of |segment| the current event.  1; 0 if it cannot be decoded after all, because
+ * its file changed; -ENOMEM.
+ */
+int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
+		       const struct d9__decoder *decoder, const struct d9__frame *frame,
+		       uint64_t offset, const struct d9_event **out);
+
+/* time_order.c: the first pass; then the events by time.  Errors as d9_reader_next(). */
+int d9__time_order_begin(struct d9_reader *reader);
+int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out);
+void d9__time_order_release(struct d9_reader *reader);
+
+/* file_order.c: the events as written.  Errors as d9_reader_next(). */
+int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out);
+void d9__file_order_release(struct d9_reader *reader);
+
+#endif /* D9_READ_READER_STATE_H */

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time order takes two passes.  The first walks every segment and notes its batches: where they
+ * are, and from when to when.  The second opens a batch when the merged time reaches its
+ * beginning, and closes it behind its last event; so what is in memory is what overlaps.
+ *
+ *   always          96 bytes per batch and the distinct schemas
+ *   an open batch   in time order: a window of at most 256 KiB, or its largest frame if that is
+ *                   larger.  Not in order (a wake with the time at which it was due): the whole
+ *                   batch and 32 bytes per event
+ *   and its pools, at most the memory limit; an unpacked zstd frame (8 MiB at the most) or two
+ *   compressed      what fits KEEP_BYTES, over all segments, is unpacked once and kept
+ *
+ * Larger compressed segments are unpacked again, zstd frame by frame if the frames are small as
+ * the recorder writes them, else into an unlinked temporary file for as long as their batches
+ * last.  A pipe goes into such a file as it is.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/reader_state.h"
+
+#define KEEP_BYTES ((uint64_t)64 << 20)
+
+static int prepare_segment(struct d9_reader *reader, struct d9__trace_segment *segment)
+{
+	int err = d9__input_spool(&segment->input);
+
+	if (err)
+		return d9__reader_fail(reader, err, "%s: cannot be put aside: %s", segment->input.path,
+			    strerror(-err));
+	if (!segment->info.stored_bytes)
+		segment->info.stored_bytes = segment->input.size_bytes;
+	segment->limit_bytes = d9__reader_limit(reader, &segment->input);
+	return 0;
+}
+
+static int compare_starts(const void *a, const void *b, void *context)
+{
+	const struct d9__batch_ref *refs = context;
+	size_t i = *(const size_t *)a, j = *(const size_t *)b;
+
+	if (refs[i].first_ns != refs[j].first_ns)
+		return refs[i].first_ns < refs[j].first_ns ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+static int sort_starts(struct d9_reader *reader)
+{
+	size_t n = reader->batches.n;
+
+	reader->starts = malloc((n + 1) * sizeof(*reader->starts));
+	if (!reader->starts)
+		return d9__reader_out_of_memory(reader);
+	for (size_t i = 0; i < n; i++) {
+		if (reader->batches.refs[i].timed)
+			reader->starts[reader->n_starts++] = i;
+		reader->events += reader->batches.refs[i].timed + reader->batches.refs[i].untimed;
+	}
+	if (reader->n_starts)
+		qsort_r(reader->starts, reader->n_starts, sizeof(*reader->starts), compare_starts,
+			reader->batches.refs);
+	return 0;
+}
+
+int d9__time_order_begin(struct d9_reader *reader)
+{
+	struct d9__keep_budget budget = { KEEP_BYTES };
+
+	if (reader->limit_bytes && reader->limit_bytes < KEEP_BYTES)
+		budget.left_bytes = reader->limit_bytes;
+
+	for (size_t i = 0; i < reader->n_segments; i++) {
+		struct d9__trace_segment *segment = reader->segments[i];
+		int err;
+
+		if (segment->info.err)
+			continue;
+		err = prepare_segment(reader, segment);
+		if (err)
+			return err;
+		reader->schemas.limit_bytes = reader->schemas.bytes + segment->limit_bytes;
+		err = d9__trace_segment_scan(segment, &reader->schemas, &reader->batches, &budget);
+		if (err)
+			return d9__reader_fail(reader, err, "%s: %s", segment->input.path, strerror(-err));
+		if (i >= D9__FILES_OPEN_MAX)
+			d9__input_close(&segment->input);
+	}
+	reader->schemas.limit_bytes = 0;
+	return sort_starts(reader);
+}
+
+/* Make the bytes of |segment| readable at any offset. */
+static int use_store(struct d9__trace_segment *segment)
+{
+	int err = 0;
+
+	if (segment->store.form == D9__STORE_CLOSED) {
+		segment->store.bytes = segment->kept;
+		segment->store.len = segment->kept_len;
+		segment->store.frames = segment->frames;
+		segment->store.n_frames = segment->n_frames;
+		err = d9__input_reopen(&segment->input);
+		if (!err)
+			err = d9__store_open(&segment->store, &segment->input, segment->kind);
+	}
+	if (!err)
+		segment->open_batches++;
+	return err;
+}
+
+/* A batch is done with; behind the last one of the segment, so is what is unpacked. */
+static void leave_store(struct d9__trace_segment *segment)
+{
+	if (--segment->open_batches || segment->todo)
+		return;
+	d9__store_close(&segment->store);
+	if (segment->number >= D9__FILES_OPEN_MAX)
+		d9__input_close(&segment->input);
+	free(segment->kept);
+	segment->kept = NULL;
+}
+
+static void free_batch(struct d9__batch *batch)
+{
+	d9__batch_release(batch);
+	free(batch);
+}
+
+static void put_batch(struct d9_reader *reader, struct d9__batch *batch)
+{
+	leave_store(reader->segments[batch->ref->segment]);
+	batch->next = reader->free_batches;
+	reader->free_batches = batch;
+}
+
+static struct d9__batch *get_batch(struct d9_reader *reader)
+{
+	struct d9__batch *batch = reader->free_batches;
+
+	if (batch) {
+		reader->free_batches = batch->next;
+		return batch;
+	}
+	batch = malloc(sizeof(*batch));
+	if (batch)
+		d9__batch_init(batch, &reader->schemas);
+	return batch;
+}
+
+/*
+ * Open |ref|.  1; 0 if its bytes can no longer be had, which is then the segment's damage;
+ * -ENOMEM.
+ */
+static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref, bool untimed,
+		      struct d9__batch **out)
+{
+	struct d9__trace_segment *segment = reader->segments[ref->segment];
+	struct d9__batch *batch;
+	int err = use_store(segment);
+
+	if (err == -ENOMEM)
+		return d9__reader_out_of_memory(reader);
+	if (err) {
+		err = d9__trace_segment_blame(segment, err, ref->offset, strerror(-err));
+		return err ? d9__reader_out_of_memory(reader) : 0;
+	}
+	batch = get_batch(reader);
+	if (!batch)
+		return d9__reader_out_of_memory(reader);
+	err = d9__batch_open(batch, ref, &segment->store, untimed, segment->limit_bytes);
+	if (!err) {
+		*out = batch;
+		return 1;
+	}
+	put_batch(reader, batch);
+	if (err != -ENOMEM)
+		err = d9__trace_segment_blame(segment, err, ref->offset, strerror(-err));
+	return err ? d9__reader_out_of_memory(reader) : 0;
+}
+
+/* Events without a time, and with time 0, of all batches in file order.  1, 0 no more. */
+static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
+{
+	struct d9__frame frame;
+	uint64_t offset;
+
+	for (;;) {
+		struct d9__batch *batch = reader->untimed;
+		int got;
+
+		if (!batch) {
+			const struct d9__batch_ref *ref;
+
+			if (reader->next_untimed >= reader->batches.n)
+				return 0;
+			ref = &reader->batches.refs[reader->next_untimed++];
+			if (!ref->untimed)
+				continue;
+			got = open_batch(reader, ref, true, &reader->untimed);
+			if (got < 0)
+				return got;
+			continue;
+		}
+		got = d9__batch_next(batch, &frame, &offset);
+		if (got == 1)
+			got = d9__reader_deliver(reader, reader->segments[batch->ref->segment],
+				      &batch->reader.decoder, &frame, offset, out);
+		if (got)
+			return got;
+		reader->untimed = NULL;
+		put_batch(reader, batch);
+	}
+}
+
+/* The earliest open batch has no more events, or its next one has a later time. */
+static int advance(struct d9_reader *reader)
+{
+	struct d9__merge_item *top = d9__merge_top(&reader->merge);
+	struct d9__batch *batch = top->run;
+	int got = d9__batch_next(batch, &batch->frame, &batch->offset);
+
+	if (got == -ENOMEM)
+		return d9__reader_out_of_memory(reader);
+	if (got == 1) {
+		top->time_ns = batch->frame.timestamp_ns;
+		d9__merge_settle(&reader->merge);
+		return 0;
+	}
+	d9__merge_pop(&reader->merge);
+	put_batch(reader, batch);
+	return 0;
+}
+
+/* Open what begins before, or when, the next event happens. */
+static int open_due(struct d9_reader *reader)
+{
+	while (reader->next_start < reader->n_starts) {
+		size_t at = reader->starts[reader->next_start];
+		const struct d9__batch_ref *ref = &reader->batches.refs[at];
+		struct d9__merge_item *top = d9__merge_top(&reader->merge);
+		struct d9__batch *batch;
+		int got;
+
+		if (top && ref->first_ns > top->time_ns)
+			return 0;
+		reader->next_start++;
+		reader->segments[ref->segment]->todo--;
+		got = open_batch(reader, ref, false, &batch);
+		if (got < 0)
+			return got;
+		if (got == 0)
+			continue;
+		got = d9__batch_next(batch, &batch->frame, &batch->offset);
+		if (got == 1)
+			got = d9__merge_push(&reader->merge, (struct d9__merge_item) {
+				batch->frame.timestamp_ns, at, batch }) ? -ENOMEM : 1;
+		if (got != 1)
+			put_batch(reader, batch);
+		if (got == -ENOMEM)
+			return d9__reader_out_of_memory(reader);
+	}
+	return 0;
+}
+
+int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
+{
+	int got = reader->next_untimed < reader->batches.n || reader->untimed ?
+		next_untimed(reader, out) : 0;
+
+	while (got == 0) {
+		struct d9__batch *batch;
+
+		/* Advancing moves the bytes of the last event: not before the next one is wanted. */
+		if (reader->owed) {
+			reader->owed = false;
+			got = advance(reader);
+			if (got)
+				return got;
+		}
+		got = open_due(reader);
+		if (got)
+			return got;
+		if (!d9__merge_top(&reader->merge))
+			return 0;
+		batch = d9__merge_top(&reader->merge)->run;
+		reader->owed = true;
+		got = d9__reader_deliver(reader, reader->segments[batch->ref->segment],
+			      &batch->reader.decoder, &batch->frame, batch->offset, out);
+	}
+	return got;
+}
+
+void d9__time_order_release(struct d9_reader *reader)
+{
+	for (size_t i = 0; i < reader->merge.n; i++)
+		free_batch(reader->merge.items[i].run);
+	if (reader->untimed)
+		free_batch(reader->untimed);
+	while (reader->free_batches) {
+		struct d9__batch *batch = reader->free_batches;
+
+		reader->free_batches = batch->next;
+		free_batch(batch);
+	}
+	free(reader->batches.refs);
+	free(reader->starts);
+	d9__merge_release(&reader->merge);
+}
