@@ -13,6 +13,12 @@
 /* A callback that still ran when the trace ended is told from here on. */
 #define RUNNING_NS D9__MS(50)
 
+/*
+ * Coarse clocks and waits in whole milliseconds make timers of idle loops late by up to three
+ * clock ticks: 12 ms.
+ */
+#define TIMER_LATE_NS D9__MS(20)
+
 /* printf arguments for the name of a callback. */
 struct name {
 	const char *text;
@@ -54,8 +60,8 @@ static const char *verdict_text(enum d9__stall_verdict verdict)
 {
 	static const char *const texts[] = {
 		[D9__STALL_UNKNOWN] = "",
-		[D9__STALL_COMPUTING] = ", on the CPU",
-		[D9__STALL_OFF_CPU] = ", off the CPU: it waited",
+		[D9__STALL_COMPUTING] = ", mostly on the CPU",
+		[D9__STALL_OFF_CPU] = ", mostly off the CPU: it waited",
 		[D9__STALL_MIXED] = ", partly on the CPU",
 	};
 
@@ -300,23 +306,33 @@ static bool all_behind_long(const struct d9__latency *latency)
 	return all && 10 * latency->behind_long >= 9 * all;
 }
 
+/* " because x ran for 23 ms", if that took most of |ns|. */
+static void describe_cause(const struct d9__between *between, uint64_t ns, char *buf, size_t size)
+{
+	struct name longest = name_of(between->longest), most = name_of(between->most);
+
+	buf[0] = '\0';
+	if (2 * between->longest_ns >= ns)
+		snprintf(buf, size, " because %.*s ran for %s", longest.len, longest.text,
+			 d9__units_ns(between->longest_ns).text);
+	else if (2 * between->most_ns >= ns)
+		snprintf(buf, size, " because %.*s ran %s times for %s in all", most.len, most.text,
+			 d9__units_count(between->most_calls).text,
+			 d9__units_ns(between->most_ns).text);
+}
+
 void d9__check_timer_late(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
 	const struct d9__delay *worst = &latency->latest[0];
 	struct d9__finding *finding;
 	struct name name;
-	char because[256] = "";
+	char because[256];
 
-	if (latency->late_over_10ms == 0)
+	if (latency->lateness.max <= TIMER_LATE_NS)
 		return;
 	name = name_of(worst->callback);
-	if (2 * worst->between.longest_ns >= worst->ns) {
-		struct name longest = name_of(worst->between.longest);
-
-		snprintf(because, sizeof(because), " because %.*s ran for %s", longest.len,
-			 longest.text, d9__units_ns(worst->between.longest_ns).text);
-	}
+	describe_cause(&worst->between, worst->ns, because, sizeof(because));
 	finding = d9__finding_add(
 		findings, D9__WARNING, worst->ns,
 		"A timer runs when what runs before it has ended: see what ran meanwhile. If nothing "
@@ -333,9 +349,9 @@ void d9__check_timer_late(struct d9__findings *findings)
 
 static enum d9__severity delay_severity(const struct d9__latency *latency)
 {
-	if (latency->over_50ms && !all_behind_long(latency))
+	if (latency->woken_over_50ms && !all_behind_long(latency))
 		return D9__CRITICAL;
-	if (latency->over_10ms || 1000 * latency->over_5ms > latency->delays.count)
+	if (latency->woken_over_10ms || 1000 * latency->woken_over_5ms > latency->woken)
 		return D9__WARNING;
 	return D9__INFO;
 }
@@ -343,28 +359,29 @@ static enum d9__severity delay_severity(const struct d9__latency *latency)
 void d9__check_wake_delay(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
+	const struct d9__delay *worst = &latency->worst_woken[0];
 	struct d9__finding *finding;
 	struct name name;
 
-	if (latency->over_5ms == 0)
+	if (latency->woken_over_5ms == 0)
 		return;
-	name = name_of(latency->worst[0].callback);
+	name = name_of(worst->callback);
 	finding = d9__finding_add(
-		findings, delay_severity(latency), latency->delays.max,
+		findings, delay_severity(latency), worst->ns,
 		"These callbacks were ready but did not run. What ran on their worker meanwhile is the "
 		"cause; if nothing did, the thread was not scheduled (see kernel waits) or was not "
 		"woken.",
 		"%s of %s waits for a turn took over 5 ms; %.*s waited longest, %s.",
-		d9__units_count(latency->over_5ms).text,
-		d9__units_count(latency->delays.count).text, name.len, name.text,
-		d9__units_ns(latency->delays.max).text);
-	set_callback(findings, finding, latency->worst[0].callback);
+		d9__units_count(latency->woken_over_5ms).text,
+		d9__units_count(latency->woken).text, name.len, name.text,
+		d9__units_ns(worst->ns).text);
+	set_callback(findings, finding, worst->callback);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "looked into: %s behind one long call, %s behind many short ones, %s "
 				 "while their worker ran little or nothing",
 				 d9__units_count(latency->behind_long).text,
 				 d9__units_count(latency->behind_backlog).text,
 				 d9__units_count(latency->behind_nothing).text);
-	for (size_t i = 0; i < latency->n_worst && i < EXAMPLES; i++)
-		add_delay(findings, finding, &latency->worst[i], "waited");
+	for (size_t i = 0; i < latency->n_worst_woken && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->worst_woken[i], "waited");
 }

@@ -94,15 +94,15 @@ static bool take_wake(struct d9__task *task, uint64_t ns, uint64_t *wake_ns)
 	return !used && *wake_ns <= ns;
 }
 
-/* A stall of |worker| that took most of the wait, or NULL; all that took part get their victim. */
-static struct d9__stall *blame(struct d9__worker *worker, const struct d9__delay *delay)
+/* How much of the wait long calls of |worker| took; each gets its victim. */
+static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 {
 	struct d9__victim victim = { delay->ns, delay->callback, delay->task,
 				     delay->reason == D9__WAKE_TIMER };
-	struct d9__stall *found = NULL;
+	uint64_t taken_ns = 0;
 
 	if (delay->ns < VICTIM_NS || worker->stalls_end_ns <= delay->from_ns)
-		return NULL;
+		return 0;
 	for (size_t i = 0; i < D9__WORKER_STALLS; i++) {
 		struct d9__stall *stall = worker->stalls[i];
 		uint64_t start, end;
@@ -114,10 +114,9 @@ static struct d9__stall *blame(struct d9__worker *worker, const struct d9__delay
 		if (start >= end || end - start < VICTIM_NS)
 			continue;
 		d9__stall_add_victim(stall, &victim);
-		if (2 * (end - start) >= delay->ns)
-			found = stall;
+		taken_ns += end - start;
 	}
-	return found;
+	return taken_ns;
 }
 
 static void keep(struct d9__delay *items, size_t *n, size_t max, const struct d9__delay *delay)
@@ -130,19 +129,26 @@ static void keep(struct d9__delay *items, size_t *n, size_t max, const struct d9
 		*place = *delay;
 }
 
+/* Would |ns| be among the items, largest first? */
+static bool is_among(const struct d9__delay *items, size_t n, size_t max, uint64_t ns)
+{
+	return n < max || ns > items[max - 1].ns;
+}
+
 /* What a long wait was spent on. */
-static void explain(struct d9__latency *latency, struct d9__worker *worker, bool behind_long,
+static void explain(struct d9__latency *latency, struct d9__worker *worker, uint64_t long_ns,
 		    struct d9__delay *delay)
 {
 	const struct d9__between *between = &delay->between;
 
-	if (latency->n_worst < D9__DELAYS_MAX ||
-	    delay->ns > latency->worst[D9__DELAYS_MAX - 1].ns ||
+	if (is_among(latency->worst, latency->n_worst, D9__DELAYS_MAX, delay->ns) ||
 	    delay->start_ns - worker->explained_ns >= EXPLAIN_EVERY_NS) {
 		delay->between = d9__worker_between(worker, delay->from_ns, delay->start_ns);
 		worker->explained_ns = delay->start_ns;
 	}
-	if (behind_long || 2 * between->longest_ns >= delay->ns) {
+	if (delay->reason == D9__WAKE_TIMER)
+		return;
+	if (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->ns) {
 		latency->behind_long++;
 	} else if (between->calls >= BACKLOG_CALLS && 2 * between->busy_ns >= delay->ns) {
 		latency->behind_backlog++;
@@ -160,13 +166,22 @@ static int count_delay(struct d9__latency *latency, const struct d9__delay *dela
 	latency->over_5ms += delay->ns > D9__MS(5);
 	latency->over_10ms += delay->ns > D9__MS(10);
 	latency->over_50ms += delay->ns > D9__MS(50);
+	if (delay->reason != D9__WAKE_TIMER) {
+		latency->woken++;
+		latency->woken_over_5ms += delay->ns > D9__MS(5);
+		latency->woken_over_10ms += delay->ns > D9__MS(10);
+		latency->woken_over_50ms += delay->ns > D9__MS(50);
+		keep(latency->worst_woken, &latency->n_worst_woken, D9__DELAYS_MAX, delay);
+	}
+	keep(latency->worst, &latency->n_worst, D9__DELAYS_MAX, delay);
 	if (d9__histogram_add(&callback->delays, delay->ns))
 		return -ENOMEM;
 	return d9__histogram_add(&latency->delays, delay->ns);
 }
 
-static int count_lateness(struct d9__latency *latency, const struct d9__delay *delay,
-			  uint64_t wake_ns, struct d9__callback *callback)
+static int count_lateness(struct d9__latency *latency, const struct d9__worker *worker,
+			  const struct d9__delay *delay, uint64_t wake_ns,
+			  struct d9__callback *callback)
 {
 	struct d9__delay late = *delay;
 
@@ -175,6 +190,9 @@ static int count_lateness(struct d9__latency *latency, const struct d9__delay *d
 	latency->late_over_1ms += late.ns > D9__MS(1);
 	latency->late_over_10ms += late.ns > D9__MS(10);
 	latency->late_over_50ms += late.ns > D9__MS(50);
+	if (late.ns >= D9__WAIT_EXPLAIN_NS &&
+	    is_among(latency->latest, latency->n_latest, D9__DELAYS_MAX, late.ns))
+		late.between = d9__worker_between(worker, wake_ns, delay->start_ns);
 	if (late.ns > D9__MS(1))
 		keep(latency->latest, &latency->n_latest, D9__DELAYS_MAX, &late);
 	if (d9__histogram_add(&callback->lateness, late.ns))
@@ -189,7 +207,7 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 				   .worker = worker->id, .callback = task->callback,
 				   .reason = task->reason };
 	uint64_t wake_ns;
-	bool behind_long;
+	uint64_t long_ns;
 
 	if (!take_wake(task, ns, &wake_ns))
 		return 0;
@@ -199,14 +217,13 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	else if (task->polled && task->last_end_ns > wake_ns)
 		delay.from_ns = task->last_end_ns;
 	delay.ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
-	behind_long = blame(worker, &delay) != NULL;
+	long_ns = blame(worker, &delay);
 	if (delay.ns >= D9__WAIT_EXPLAIN_NS)
-		explain(latency, worker, behind_long, &delay);
-	if (delay.reason == D9__WAKE_TIMER && count_lateness(latency, &delay, wake_ns,
-							     task->callback))
+		explain(latency, worker, long_ns, &delay);
+	if (delay.reason == D9__WAKE_TIMER &&
+	    count_lateness(latency, worker, &delay, wake_ns, task->callback))
 		return -ENOMEM;
 	if (delay.ns == 0)
 		return 0;
-	keep(latency->worst, &latency->n_worst, D9__DELAYS_MAX, &delay);
 	return count_delay(latency, &delay, task->callback);
 }

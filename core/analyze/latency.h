@@ -51,6 +51,11 @@ struct d9__latency {
 	struct d9__delay worst[D9__DELAYS_MAX];
 	size_t n_worst;
 
+	/* The same without timers, whose lateness is told below: a clock tick or two is normal there. */
+	uint64_t woken, woken_over_5ms, woken_over_10ms, woken_over_50ms;
+	struct d9__delay worst_woken[D9__DELAYS_MAX];
+	size_t n_worst_woken;
+
 	/* Waits of D9__WAIT_EXPLAIN_NS and more, by what was found to be the cause. */
 	uint64_t behind_long, behind_backlog, behind_nothing;
 	struct d9__delay backlogs[D9__BACKLOGS_MAX]; /* the longest behind many short calls */

@@ -11,6 +11,7 @@
 
 #define GAP        2
 #define MIN_FLEX   12
+#define MIN_REST   14
 #define ELLIPSIS   "..."
 #define ELLIPSIS_N 3
 
@@ -106,6 +107,24 @@ void d9__page_section(struct d9__page *page, const char *title)
 	putc('\n', page->out);
 }
 
+void d9__page_line(struct d9__page *page, const char *format, ...)
+{
+	va_list args;
+	char *text;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0) {
+		page->err = -ENOMEM;
+		return;
+	}
+	fputs("  ", page->out);
+	d9__page_wrap(page, text, 2, 4);
+	free(text);
+}
+
 static void spaces(struct d9__page *page, size_t n)
 {
 	while (n--)
@@ -166,7 +185,9 @@ char *d9__page_shorten(const struct d9__page *page, const char *text, size_t kee
 		free(start);
 	}
 	head = (columns - ELLIPSIS_N + 1) / 2;
-	if (kept && kept + ELLIPSIS_N <= columns)
+	if (kept && kept <= columns && columns - kept < MIN_REST)
+		return strndup(text, keep);
+	if (kept && kept <= columns)
 		head = kept + (columns - ELLIPSIS_N - kept + 1) / 2;
 	head_end = skip(page, text, head);
 	tail = skip(page, text, all - (columns - ELLIPSIS_N - head));

@@ -30,6 +30,10 @@ void d9__page_put(struct d9__page *page, enum d9__page_color color, const char *
 void d9__page_printf(struct d9__page *page, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* A line of its own, two spaces in, wrapped. */
+void d9__page_line(struct d9__page *page, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* An empty line and |title|. */
 void d9__page_section(struct d9__page *page, const char *title);
 
@@ -44,7 +48,8 @@ size_t d9__page_columns(const struct d9__page *page, const char *text);
 
 /*
  * |text| in at most |columns| columns, in new memory: what does not fit is taken from its middle,
- * sparing the first |keep| bytes if that leaves room.  NULL: out of memory.
+ * sparing the first |keep| bytes if they fit; what follows them is left out altogether if little
+ * of it would fit.  NULL: out of memory.
  */
 char *d9__page_shorten(const struct d9__page *page, const char *text, size_t keep, size_t columns);
 

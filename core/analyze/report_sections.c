@@ -47,7 +47,7 @@ static void cell_callback(struct d9__grid *grid, const struct d9__callback *call
 		grid->failed = true;
 		return;
 	}
-	d9__grid_cell(grid, text, at ? len + 3 : 0);
+	d9__grid_cell(grid, text, at ? len : 0);
 	free(text);
 }
 
@@ -55,7 +55,7 @@ static void cell_callback(struct d9__grid *grid, const struct d9__callback *call
 static void put_more(struct context *c, size_t shown, size_t all, const char *what)
 {
 	if (all > shown)
-		d9__page_printf(c->page, "  and %s more %s (--top %zu shows all)\n",
+		d9__page_line(c->page, "and %s more %s (--top %zu shows all)",
 				d9__units_count(all - shown).text, what, all);
 }
 
@@ -66,7 +66,7 @@ static size_t shown_of(const struct context *c, size_t all)
 
 static void put_quantiles(struct context *c, const char *label, const struct d9__histogram *h)
 {
-	d9__page_printf(c->page, "  %s: %s; p50 %s, p90 %s, p99 %s, longest %s\n", label,
+	d9__page_line(c->page, "%s: %s; p50 %s, p90 %s, p99 %s, longest %s", label,
 			d9__units_count(h->count).text,
 			d9__units_ns(d9__histogram_quantile(h, 0.5)).text,
 			d9__units_ns(d9__histogram_quantile(h, 0.9)).text,
@@ -288,16 +288,16 @@ static void put_waits(struct context *c)
 
 	d9__page_section(c->page, "Waits from ready to running");
 	if (!is_recorded(c, "wake")) {
-		d9__page_printf(c->page, "  not recorded\n");
+		d9__page_line(c->page, "not recorded");
 		return;
 	}
 	if (latency->delays.count == 0) {
-		d9__page_printf(c->page, "  none: %s wakes\n",
+		d9__page_line(c->page, "none: %s wakes",
 				d9__units_count(latency->wakes).text);
 		return;
 	}
 	put_quantiles(c, "waits", &latency->delays);
-	d9__page_printf(c->page, "  over 100 us: %s, over 1 ms: %s, over 5 ms: %s, over 50 ms: %s\n",
+	d9__page_line(c->page, "over 100 us: %s, over 1 ms: %s, over 5 ms: %s, over 50 ms: %s",
 			d9__units_count(latency->over_100us).text,
 			d9__units_count(latency->over_1ms).text,
 			d9__units_count(latency->over_5ms).text,
@@ -311,11 +311,11 @@ static void put_timers(struct context *c)
 
 	d9__page_section(c->page, "Timers");
 	if (!is_recorded(c, "lateness") || !latency->reasons) {
-		d9__page_printf(c->page, "  lateness is not recorded\n");
+		d9__page_line(c->page, "lateness is not recorded");
 		return;
 	}
 	if (latency->lateness.count == 0) {
-		d9__page_printf(c->page, "  none ran\n");
+		d9__page_line(c->page, "none ran");
 		return;
 	}
 	put_quantiles(c, "late by", &latency->lateness);
@@ -333,17 +333,17 @@ static void put_queues(struct context *c)
 			local = timeline->items[i]->local_max;
 	d9__page_section(c->page, "Queues");
 	if (is_recorded(c, "depth"))
-		d9__page_printf(c->page, "  ready callbacks in a round: %u%s at most\n", local,
+		d9__page_line(c->page, "ready callbacks in a round: %u%s at most", local,
 				local == 255 ? " or more" : "");
 	else
-		d9__page_printf(c->page, "  ready callbacks in a round: not recorded\n");
+		d9__page_line(c->page, "ready callbacks in a round: not recorded");
 	if (queue->samples)
-		d9__page_printf(c->page,
-				"  handed over by other threads: %" PRIu64 "%s at most, %.2f on average\n",
+		d9__page_line(c->page,
+				"handed over by other threads: %" PRIu64 "%s at most, %.2f on average",
 				queue->max, queue->max == 255 ? " or more" : "",
 				d9__gauge_mean(queue));
 	if (registered->samples)
-		d9__page_printf(c->page, "  registered tasks of a loop: %" PRIu64 " at most\n",
+		d9__page_line(c->page, "registered tasks of a loop: %" PRIu64 " at most",
 				registered->max);
 }
 
@@ -401,14 +401,14 @@ static void put_tasks(struct context *c)
 	if (tasks->spawned + tasks->at_start == 0)
 		return;
 	d9__page_section(c->page, "Tasks");
-	d9__page_printf(c->page,
-			"  %s made, %s ended, %s before the trace; at most %s at once, %s at the end\n",
+	d9__page_line(c->page,
+			"%s made, %s ended, %s before the trace; at most %s at once, %s at the end",
 			d9__units_count(tasks->spawned).text, d9__units_count(tasks->ended).text,
 			d9__units_count(tasks->at_start).text,
 			d9__units_count((uint64_t)(start + tasks->peak_change)).text,
 			d9__units_count((uint64_t)(start + tasks->change)).text);
 	if (d9__metadata_coverage(&c->a->metadata, "task_end") != D9__COVERAGE_FULL)
-		d9__page_printf(c->page, "  some ends are not visible: see the capabilities\n");
+		d9__page_line(c->page, "some ends are not visible: see the capabilities");
 	put_task_makers(c);
 }
 
@@ -451,14 +451,14 @@ static void put_usage(struct context *c)
 	if (usage->samples < 2)
 		return;
 	d9__page_section(c->page, "Process");
-	d9__page_printf(c->page,
-			"  CPU %.2f cores on average, %.2f at most%s%s; user %s, system %s\n",
+	d9__page_line(c->page,
+			"CPU %.2f cores on average, %.2f at most%s%s; user %s, system %s",
 			d9__usage_cores(usage), usage->cores_max, parallelism ? ", of " : "",
 			parallelism ? parallelism : "", d9__units_ns(growth[D9__USAGE_USER_NS]).text,
 			d9__units_ns(growth[D9__USAGE_SYSTEM_NS]).text);
-	d9__page_printf(c->page,
-			"  memory %s at most; page faults %s minor, %s major; switches %s voluntary, %s "
-			"forced\n",
+	d9__page_line(c->page,
+			"memory %s at most; page faults %s minor, %s major; switches %s voluntary, %s "
+			"forced",
 			d9__units_bytes(growth[D9__USAGE_MAX_RSS_BYTES]).text,
 			d9__units_count(growth[D9__USAGE_MINOR_FAULTS]).text,
 			d9__units_count(growth[D9__USAGE_MAJOR_FAULTS]).text,
@@ -473,7 +473,7 @@ static void put_samples(struct context *c)
 	if (samples->on + samples->off == 0)
 		return;
 	d9__page_section(c->page, "Stack samples");
-	d9__page_printf(c->page, "  %s on the CPU (%s in callbacks), %s off the CPU (%s in callbacks)\n",
+	d9__page_line(c->page, "%s on the CPU (%s in callbacks), %s off the CPU (%s in callbacks)",
 			d9__units_count(samples->on).text,
 			d9__units_count(samples->on_in_polls).text,
 			d9__units_count(samples->off).text,

@@ -58,12 +58,12 @@ enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 
 	if (!stall->cpu_known)
 		return D9__STALL_UNKNOWN;
-	if (stall->cpu_max_ns <= fifth)
+	if (stall->cpu_max_ns <= 2 * fifth)
 		return D9__STALL_OFF_CPU;
-	if (stall->cpu_min_ns >= stall->total_ns - fifth)
+	if (stall->cpu_min_ns >= 3 * fifth)
 		return D9__STALL_COMPUTING;
-	return stall->cpu_max_ns - stall->cpu_min_ns <= 2 * fifth ? D9__STALL_MIXED
-								  : D9__STALL_UNKNOWN;
+	return stall->cpu_max_ns - stall->cpu_min_ns <= fifth ? D9__STALL_MIXED
+							      : D9__STALL_UNKNOWN;
 }
 
 void d9__stalls_release(struct d9__stalls *stalls)

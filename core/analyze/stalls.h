@@ -66,8 +66,8 @@ void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_n
 
 enum d9__stall_verdict {
 	D9__STALL_UNKNOWN,   /* CPU times were not recorded, or do not tell */
-	D9__STALL_COMPUTING, /* on the CPU for 80 % or more */
-	D9__STALL_OFF_CPU,   /* off the CPU for 80 % or more */
+	D9__STALL_COMPUTING, /* on the CPU for 60 % or more */
+	D9__STALL_OFF_CPU,   /* off the CPU for 60 % or more */
 	D9__STALL_MIXED,
 };
 

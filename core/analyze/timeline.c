@@ -51,6 +51,17 @@ struct d9__worker *d9__timeline_worker(struct d9__timeline *timeline, uint64_t i
 	return worker ? worker : add_worker(timeline, id);
 }
 
+/* Inside a library's callback, the user's function if most of the time went there. */
+static const struct d9__callback *named_by(const struct d9__piece *piece)
+{
+	const struct d9__callback *callback = piece->task->callback;
+
+	if (callback->internal && piece->inner &&
+	    2 * piece->inner_ns >= piece->end_ns - piece->start_ns)
+		return piece->inner;
+	return callback;
+}
+
 static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 		     bool open_ended)
 {
@@ -65,7 +76,7 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;
 	worker->recent[i].end_ns = ns;
-	worker->recent[i].callback = piece->task->callback;
+	worker->recent[i].callback = named_by(piece);
 	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
 }
 
