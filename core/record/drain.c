@@ -4,9 +4,13 @@
  * goes on writing it (recorder.md, 3.6).  Per slot, batches leave in the order of their serials;
  * a serial that does not follow the last one means that chunks were lost in between.
  *
- * Batches are written in groups of at most GROUP chunks: added to the writer, committed with one
- * write, and only then released or unpinned.  If the commit fails, full chunks are lost (there is no
- * way back into the queue), prefixes are not: their chunks are still open.
+ * Batches are written in groups: added to the writer, committed with one write, and only then
+ * released or unpinned.  If the commit fails, full chunks are lost (there is no way back into the
+ * queue), prefixes are not: their chunks are still open.
+ *
+ * A worker id may move from a thread that ended to a new one, and so to another slot.  Per worker,
+ * times must not go back in the file: the slot of a worker that ends hands its chunk over at once,
+ * |full| is first in, first out, and a prefix is taken only when nothing waits in |full|.
  */
 #include "config.h"
 
@@ -255,9 +259,16 @@ static int take(struct d9__drain *drain, struct d9__batch *batch, bool whole, ui
 
 /* ---- groups ---- */
 
+struct member {
+	struct d9__batch batch;
+	bool whole;
+	struct d9__drain_slot before; /* of a prefix: its slot's state, to go back to */
+};
+
 struct group {
-	struct d9__batch batch[GROUP];
+	struct member member[GROUP];
 	unsigned n;
+	int err;
 };
 
 static void keep_safe(struct d9__drain *drain)
@@ -276,13 +287,9 @@ static void keep_safe(struct d9__drain *drain)
 	drain->safe_segment = seg->index;
 }
 
-static uint64_t events_of(const struct group *group)
+static uint64_t events_of(const struct d9__batch *batch)
 {
-	uint64_t events = 0;
-
-	for (unsigned i = 0; i < group->n; i++)
-		events += group->batch[i].events - group->batch[i].taken_events;
-	return events;
+	return batch->events - batch->taken_events;
 }
 
 void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns)
@@ -303,54 +310,51 @@ static void count_written(struct d9__drain *drain, uint64_t events)
 	atomic_fetch_add_explicit(&drain->writer->counters->events, events, memory_order_relaxed);
 }
 
-/* Write the group.  0, or -errno: it and whatever the segment lost with it was accounted. */
-static int commit(struct d9__drain *drain, struct group *group, bool whole, int err,
-		  uint64_t now_ns)
+/* The group could not be written, nor what the segment held besides. */
+static void write_off(struct d9__drain *drain, struct group *group, uint64_t lost, uint64_t now_ns)
 {
-	uint64_t lost = 0, events = events_of(group);
+	/* Backwards: a slot may have several prefixes in it. */
+	for (unsigned i = group->n; i-- > 0;) {
+		const struct d9__batch *b = &group->member[i].batch;
 
+		if (group->member[i].whole)
+			d9__loss_add((int)b->slot, D9__LOSS_DISK, events_of(b), b->first_ns,
+				     b->last_ns);
+		else
+			drain->slot[b->slot] = group->member[i].before;
+	}
+	d9__drain_wrote_off(drain, lost, now_ns);
+}
+
+/* Write the group and let go of its chunks.  0 or -errno; then all losses are accounted. */
+static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
+{
+	uint64_t lost = 0, events = 0;
+	int err = group->err;
+
+	if (!group->n)
+		return 0;
+	for (unsigned i = 0; i < group->n; i++)
+		events += events_of(&group->member[i].batch);
 	if (err)
 		d9__writer_abandon(drain->writer, err, now_ns, &lost);
 	else
 		err = d9__writer_commit(drain->writer, now_ns, &lost);
-	if (!err) {
+	if (err) {
+		write_off(drain, group, lost, now_ns);
+	} else {
 		count_written(drain, events);
 		keep_safe(drain);
-		return 0;
 	}
-	for (unsigned i = 0; whole && i < group->n; i++) {
-		const struct d9__batch *b = &group->batch[i];
-
-		d9__loss_add((int)b->slot, D9__LOSS_DISK, b->events - b->taken_events, b->first_ns,
-			     b->last_ns);
+	for (unsigned i = 0; i < group->n; i++) {
+		if (group->member[i].whole)
+			d9__chunk_release(&group->member[i].batch);
+		else
+			d9__chunk_unpin(&group->member[i].batch, !err);
 	}
-	d9__drain_wrote_off(drain, lost, now_ns);
+	group->n = 0;
+	group->err = 0;
 	return err;
-}
-
-bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
-{
-	bool any = false;
-
-	for (int groups = 0; groups < GROUPS_MAX; groups++) {
-		struct group group = { .n = 0 };
-		int err = 0;
-
-		while (group.n < GROUP && d9__chunk_pop_full(&group.batch[group.n])) {
-			group.n++;
-			if (!err)
-				err = take(drain, &group.batch[group.n - 1], true, now_ns);
-		}
-		if (!group.n)
-			break;
-		any = true;
-		err = commit(drain, &group, true, err, now_ns);
-		for (unsigned i = 0; i < group.n; i++)
-			d9__chunk_release(&group.batch[i]);
-		if (err)
-			break;
-	}
-	return any;
 }
 
 /* ---- prefixes ---- */
@@ -364,50 +368,70 @@ static bool is_old(const struct d9__drain_slot *st, const struct d9__batch *batc
 	return since + age_ns <= now_ns;
 }
 
-static int commit_prefixes(struct d9__drain *drain, struct group *group, int err, uint64_t now_ns)
+/* False if something that comes before may still wait in |full|. */
+static bool take_prefix(struct d9__drain *drain, struct group *group, uint32_t index,
+			uint64_t now_ns, uint64_t age_ns)
 {
-	if (!group->n)
-		return 0;
-	err = commit(drain, group, false, err, now_ns);
-	for (unsigned i = 0; i < group->n; i++) {
-		if (err) {
-			/* Nothing of it is in the file: the next taker begins where this one did. */
-			struct d9__drain_slot *st = &drain->slot[group->batch[i].slot];
+	struct member *member = &group->member[group->n];
+	struct d9__drain_slot *st = &drain->slot[index];
 
-			st->partly = group->batch[i].taken_bytes != 0;
-			if (!st->partly)
-				st->serial--;
-		}
-		d9__chunk_unpin(&group->batch[i], !err);
+	if (!d9__chunk_pin_open(index, &member->batch))
+		return true;
+	/*
+	 * Asked after the prefix was looked at: what its events follow was handed over before they
+	 * were published.
+	 */
+	if (!is_old(st, &member->batch, now_ns, age_ns) || d9__chunk_full_count()) {
+		d9__chunk_unpin(&member->batch, false);
+		return !d9__chunk_full_count();
 	}
-	group->n = 0;
-	return err;
+	member->whole = false;
+	member->before = *st;
+	group->n++;
+	group->err = take(drain, &member->batch, false, now_ns);
+	return true;
 }
 
-void d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns)
+bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns)
 {
 	struct group group = { .n = 0 };
+	bool all = true;
 	int err = 0;
 
 	for (uint32_t i = 0; i < d9__slot_high() && !err; i++) {
-		struct d9__batch *batch = &group.batch[group.n];
-		const struct d9__drain_slot *st = &drain->slot[i];
-
-		if (!d9__chunk_pin_open(i, batch))
-			continue;
-		/* I4: a chunk between the last one and this one still waits in |full|. */
-		if (!is_old(st, batch, now_ns, age_ns) ||
-		    (!follows(st, batch) && d9__chunk_full_count())) {
-			d9__chunk_unpin(batch, false);
-			continue;
-		}
-		group.n++;
-		err = take(drain, batch, false, now_ns);
-		if (err || group.n == GROUP)
-			err = commit_prefixes(drain, &group, err, now_ns);
+		if (!take_prefix(drain, &group, i, now_ns, age_ns))
+			all = false;
+		if (group.err || group.n == GROUP)
+			err = commit(drain, &group, now_ns);
 	}
-	if (!err)
-		commit_prefixes(drain, &group, 0, now_ns);
+	commit(drain, &group, now_ns);
+	return all;
+}
+
+/* ---- full chunks ---- */
+
+bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (int groups = 0; groups < GROUPS_MAX; groups++) {
+		struct group group = { .n = 0 };
+
+		while (group.n < GROUP &&
+		       d9__chunk_pop_full(&group.member[group.n].batch)) {
+			struct member *member = &group.member[group.n++];
+
+			member->whole = true;
+			if (!group.err)
+				group.err = take(drain, &member->batch, true, now_ns);
+		}
+		if (!group.n)
+			break;
+		any = true;
+		if (commit(drain, &group, now_ns))
+			break;
+	}
+	return any;
 }
 
 /* ---- side rings ---- */

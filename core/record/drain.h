@@ -48,9 +48,10 @@ void d9__drain_release(struct d9__drain *drain);
 bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns);
 
 /*
- * Write the published prefixes of open chunks that hold something older than |age_ns|; 0: all.
+ * Write the published prefixes of open chunks that hold something older than |age_ns|; 0: all.  True
+ * unless one had to wait, because chunks were handed over meanwhile: drain those first.
  */
-void d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns);
+bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns);
 
 /* Write what signal handlers left in side rings. */
 void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns);

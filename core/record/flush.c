@@ -253,8 +253,12 @@ static bool have_place(uint64_t now_ns)
 /* Everything that was published so far reaches the file. */
 static void drain_all(uint64_t now_ns)
 {
-	d9__drain_full(&self.drain, now_ns);
-	d9__drain_prefixes(&self.drain, now_ns, 0);
+	/* Busy threads may go on handing over; each round takes what the one before had to leave. */
+	for (int round = 0; round < 20 && !self.writer.retry_ns; round++) {
+		d9__drain_full(&self.drain, now_ns);
+		if (d9__drain_prefixes(&self.drain, now_ns, 0))
+			break;
+	}
 	d9__drain_side_rings(&self.drain, now_ns);
 	d9__drain_losses(&self.drain, now_ns);
 }

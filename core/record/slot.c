@@ -62,11 +62,15 @@ static void run_exit_fns(void)
 /* The caller owns |slot| and ends that.  A half-written event is beyond |published|: forgotten. */
 static void slot_return(struct d9__slot *slot)
 {
-	if (atomic_load_explicit(&slot->busy, memory_order_relaxed)) {
-		/* A name may be on the wire that the table does not know: leave this chunk. */
+	/*
+	 * Half an event: a name may be on the wire that the table does not know, so leave this chunk.
+	 * A worker: its id may go to a thread with another slot, whose events must not overtake
+	 * these on their way to the file.
+	 */
+	if (atomic_load_explicit(&slot->busy, memory_order_relaxed) ||
+	    slot->worker != D9__WORKER_NONE)
 		d9__chunk_seal(slot);
-		atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
-	}
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 	slot->worker = D9__WORKER_NONE;
 	slot->worker_state = D9__WORKER_UNKNOWN;
 	slot->task = 0;

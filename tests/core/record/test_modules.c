@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "record/modules.h"
+#include "support/d9_test.h"
+
+struct found {
+	int n, with_build_id, main, unloaded;
+};
+
+static void note(void *arg, const struct d9__module *module)
+{
+	struct found *found = arg;
+
+	found->n++;
+	found->with_build_id += module->build_id_len >= 8;
+	found->main += strstr(module->path, "test_modules") != NULL;
+	found->unloaded += !module->loaded;
+	CU_ASSERT(module->start < module->end);
+}
+
+static void test_modules_are_reported_once_per_segment(void)
+{
+	struct found first = { 0 }, second = { 0 }, third = { 0 };
+
+	CU_ASSERT_EQUAL(d9__modules_scan(), 1);
+	CU_ASSERT_EQUAL(d9__modules_scan(), 0);
+	d9__modules_report(note, &first);
+	d9__modules_report(note, &second);
+	d9__modules_renew();
+	d9__modules_report(note, &third);
+
+	CU_ASSERT(first.n >= 3);
+	CU_ASSERT_EQUAL(first.main, 1);
+	CU_ASSERT(first.with_build_id >= 1);
+	CU_ASSERT_EQUAL(second.n, 0);
+	CU_ASSERT_EQUAL(third.n, first.n);
+	d9__modules_release();
+}
+
+static void test_module_that_comes_and_goes_is_told_twice(void)
+{
+	struct found found = { 0 };
+	void *handle;
+
+	d9__modules_scan();
+	d9__modules_report(note, &found);
+	handle = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		handle = dlopen("libanl.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return;
+	found = (struct found){ 0 };
+	CU_ASSERT_EQUAL(d9__modules_scan(), 1);
+	d9__modules_report(note, &found);
+	CU_ASSERT_EQUAL(found.n, 1);
+	CU_ASSERT_EQUAL(found.unloaded, 0);
+	dlclose(handle);
+	if (d9__modules_scan() == 1) {
+		found = (struct found){ 0 };
+		d9__modules_report(note, &found);
+		CU_ASSERT_EQUAL(found.unloaded, 1);
+	}
+	d9__modules_release();
+}
+
+static int here;
+
+static void test_address_is_named_by_module_and_offset(void)
+{
+	char name[256], expect[64];
+	Dl_info info;
+
+	dladdr(&here, &info);
+	snprintf(expect, sizeof(expect), "+0x%lx",
+		 (unsigned long)((const char *)&here - (const char *)info.dli_fbase));
+
+	CU_ASSERT(d9__module_name_of(&here, name, sizeof(name)) > 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(name, "test_modules+0x"));
+	CU_ASSERT_STRING_EQUAL(strchr(name, '+'), expect);
+	CU_ASSERT_EQUAL(d9__module_name_of((void *)1, name, sizeof(name)), 3);
+	CU_ASSERT_STRING_EQUAL(name, "0x1");
+	CU_ASSERT_EQUAL(d9__module_name_of(&here, name, 4), 3);
+	CU_ASSERT_EQUAL(strlen(name), 3);
+	d9__modules_release();
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "once per segment", test_modules_are_reported_once_per_segment },
+		{ "comes and goes", test_module_that_comes_and_goes_is_told_twice },
+		{ "names", test_address_is_named_by_module_and_offset },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("modules", tests);
+}

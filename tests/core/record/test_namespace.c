@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "core/record/scratch.h"
+#include "record/namespace.h"
+
+/* Make DIR/NAME with |len| bytes. */
+static void make_file(const char *peer, const char *name, size_t len)
+{
+	char path[2 * PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", scratch_dir, peer);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%s/%s", scratch_dir, peer, name);
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	for (; len; len--)
+		fputc('x', f);
+	fclose(f);
+}
+
+static bool exists(const char *name)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", scratch_dir, name);
+	return !access(path, F_OK);
+}
+
+static void open_ours(struct d9__namespace *ns, struct d9__retention *ret)
+{
+	*ns = (struct d9__namespace){ .boot_id = "ours-1" };
+	d9__retention_init(ret, 1 << 20, 1 << 18, 1);
+	CU_ASSERT_EQUAL_FATAL(d9__namespace_open(ns, scratch_dir, 5), 0);
+}
+
+static void test_boot_ids_are_four_letters_and_a_process(void)
+{
+	char id[D9__BOOT_ID_MAX];
+
+	d9__boot_id_make(id, 0, 7);
+	CU_ASSERT_STRING_EQUAL(id, "aaaa-7");
+	d9__boot_id_make(id, 27, 4242);
+	CU_ASSERT_STRING_EQUAL(id, "bbaa-4242");
+	CU_ASSERT(d9__boot_id_valid("zyxw-1"));
+	CU_ASSERT_FALSE(d9__boot_id_valid("zyxw-"));
+	CU_ASSERT_FALSE(d9__boot_id_valid("zyx-12"));
+	CU_ASSERT_FALSE(d9__boot_id_valid("Zyxw-1"));
+	CU_ASSERT_FALSE(d9__boot_id_valid("zyxw-1a"));
+	CU_ASSERT_FALSE(d9__boot_id_valid("zyxw.1"));
+}
+
+static void test_namespace_that_is_taken_yields_to_another_name(void)
+{
+	struct d9__namespace a, b;
+	struct d9__retention ret;
+
+	scratch_new();
+	open_ours(&a, &ret);
+	open_ours(&b, &ret);
+
+	CU_ASSERT_STRING_EQUAL(a.boot_id, "ours-1");
+	CU_ASSERT_STRING_NOT_EQUAL(b.boot_id, "ours-1");
+	CU_ASSERT(d9__boot_id_valid(b.boot_id));
+	d9__namespace_close(&a);
+	d9__namespace_close(&b);
+	CU_ASSERT_FALSE(exists("ours-1"));
+}
+
+static void test_namespace_counts_what_is_there_and_removes_stale_files(void)
+{
+	struct d9__namespace ns;
+	struct d9__retention ret;
+
+	scratch_new();
+	open_ours(&ns, &ret);
+	make_file("ours-1", "trace.4.bin", 100);
+	make_file("ours-1", "trace.4.bin.gz", 20);
+	make_file("ours-1", "trace.9.bin.zst.active", 500);
+	CU_ASSERT_EQUAL(d9__namespace_scan(&ns, &ret), 0);
+
+	CU_ASSERT_EQUAL(ret.n, 1);
+	CU_ASSERT_EQUAL(ret.bytes, 120);
+	CU_ASSERT_EQUAL(ret.next_index, 5);
+	CU_ASSERT_FALSE(exists("ours-1/trace.9.bin.zst.active"));
+	d9__namespace_close(&ns);
+	CU_ASSERT(exists("ours-1/trace.4.bin"));
+	d9__retention_release(&ret);
+}
+
+static void test_namespace_removes_dead_peers_that_hold_nothing(void)
+{
+	struct d9__namespace ns;
+	struct d9__retention ret;
+
+	scratch_new();
+	make_file("dead-11", ".lock", 0);
+	make_file("dead-12", ".lock", 0);
+	make_file("dead-12", "trace.0.bin.zst.active", 0);
+	make_file("nice-13", ".lock", 0);
+	make_file("nice-13", "notes.txt", 3);
+	make_file("notours", ".lock", 0);
+	make_file("dead-14", "trace.0.bin", 4); /* no lock: never one of ours */
+	open_ours(&ns, &ret);
+	d9__namespace_collect(&ns, &ret);
+
+	CU_ASSERT_FALSE(exists("dead-11"));
+	CU_ASSERT_FALSE(exists("dead-12"));
+	CU_ASSERT(exists("nice-13/notes.txt"));
+	CU_ASSERT(exists("notours/.lock"));
+	CU_ASSERT(exists("dead-14/trace.0.bin"));
+	CU_ASSERT_EQUAL(ret.n, 0);
+	d9__namespace_close(&ns);
+}
+
+static void test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them(void)
+{
+	struct d9__namespace ns;
+	struct d9__retention ret;
+	struct d9__family victim;
+
+	scratch_new();
+	make_file("dead-11", ".lock", 0);
+	make_file("dead-11", "trace.0.bin", 500000);
+	make_file("dead-11", "trace.1.bin.active", 400000);
+	open_ours(&ns, &ret);
+	d9__namespace_collect(&ns, &ret);
+	CU_ASSERT(exists("dead-11/trace.0.bin"));
+	CU_ASSERT_EQUAL(ret.bytes, 900000);
+	CU_ASSERT_EQUAL(ret.next_index, 0);
+
+	while (d9__retention_victim(&ret, &victim)) {
+		CU_ASSERT_EQUAL(d9__namespace_evict(&ns, &victim), 0);
+		d9__retention_remove(&ret, &victim, true);
+	}
+	CU_ASSERT(ret.bytes <= (1 << 20) - (1 << 18));
+	CU_ASSERT_EQUAL(exists("dead-11/trace.0.bin") + exists("dead-11/trace.1.bin.active"), 1);
+	d9__retention_init(&ret, 1 << 10, 1 << 9, 1);
+	d9__namespace_collect(&ns, &ret);
+	while (d9__retention_victim(&ret, &victim)) {
+		CU_ASSERT_EQUAL(d9__namespace_evict(&ns, &victim), 0);
+		d9__retention_remove(&ret, &victim, true);
+	}
+	CU_ASSERT_FALSE(exists("dead-11"));
+	d9__namespace_close(&ns);
+	d9__retention_release(&ret);
+}
+
+static void test_namespace_leaves_living_peers_alone(void)
+{
+	struct d9__namespace ns;
+	struct d9__retention ret;
+	char path[2 * PATH_MAX];
+	int fd;
+
+	scratch_new();
+	make_file("live-11", ".lock", 0);
+	make_file("live-11", "trace.0.bin", 500);
+	snprintf(path, sizeof(path), "%s/live-11/.lock", scratch_dir);
+	fd = open(path, O_RDWR);
+	CU_ASSERT_EQUAL(flock(fd, LOCK_EX | LOCK_NB), 0);
+	open_ours(&ns, &ret);
+	d9__namespace_collect(&ns, &ret);
+
+	CU_ASSERT_EQUAL(ret.n, 0);
+	CU_ASSERT(exists("live-11/trace.0.bin"));
+	close(fd);
+	d9__namespace_close(&ns);
+}
+
+static void test_namespace_refuses_links_and_foreign_directories(void)
+{
+	struct d9__namespace ns = { .boot_id = "ours-1" };
+	char path[2 * PATH_MAX];
+
+	scratch_new();
+	snprintf(path, sizeof(path), "%s/link", scratch_dir);
+	CU_ASSERT_EQUAL(symlink("/tmp", path), 0);
+	CU_ASSERT(d9__namespace_open(&ns, path, 1) < 0);
+	snprintf(path, sizeof(path), "%s/open", scratch_dir);
+	mkdir(path, 0700);
+	chmod(path, 0770);
+	CU_ASSERT_EQUAL(d9__namespace_open(&ns, path, 1), -EPERM);
+	snprintf(path, sizeof(path), "%s/a/b/c", scratch_dir);
+	CU_ASSERT_EQUAL(d9__namespace_open(&ns, path, 1), 0);
+	CU_ASSERT(exists("a/b/c/ours-1/.lock"));
+	d9__namespace_close(&ns);
+	scratch_remove();
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "boot ids", test_boot_ids_are_four_letters_and_a_process },
+		{ "taken name", test_namespace_that_is_taken_yields_to_another_name },
+		{ "what is there",
+		  test_namespace_counts_what_is_there_and_removes_stale_files },
+		{ "empty dead peers", test_namespace_removes_dead_peers_that_hold_nothing },
+		{ "dead peers' segments",
+		  test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them },
+		{ "living peers", test_namespace_leaves_living_peers_alone },
+		{ "links", test_namespace_refuses_links_and_foreign_directories },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("namespace", tests);
+}
