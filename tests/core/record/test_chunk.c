@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "core/record/fixture.h"
+#include "support/d9_test.h"
+
+#define T0      UINT64_C(5000000000)
+#define EVENTS  200000u
+#define THREADS 3u
+
+static void emit_polls(struct d9__slot *slot, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		d9__emit_poll_end(slot, T0 + i, 0);
+}
+
+static void test_queue_gives_back_in_order_and_knows_full_and_empty(void)
+{
+	static struct d9__queue queue;
+	uint32_t value;
+
+	d9__queue_init(&queue);
+	CU_ASSERT_FALSE(d9__queue_pop(&queue, &value));
+	for (uint32_t lap = 0; lap < 3; lap++) {
+		for (uint32_t i = 0; i < D9__CHUNKS_MAX; i++)
+			CU_ASSERT_FATAL(d9__queue_push(&queue, i));
+		CU_ASSERT_FALSE(d9__queue_push(&queue, 0));
+		CU_ASSERT_EQUAL(d9__queue_count(&queue), D9__CHUNKS_MAX);
+		for (uint32_t i = 0; i < D9__CHUNKS_MAX; i++)
+			CU_ASSERT_FATAL(d9__queue_pop(&queue, &value) && value == i);
+	}
+}
+
+static struct d9__queue contended;
+static _Atomic(uint64_t) popped_sum, popped_count;
+
+static void *pop_and_push(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < 100000; i++) {
+		uint32_t value;
+
+		if (!d9__queue_pop(&contended, &value))
+			continue;
+		atomic_fetch_add(&popped_sum, value);
+		atomic_fetch_add(&popped_count, 1);
+		if (!d9__queue_push(&contended, value))
+			return "lost";
+	}
+	return NULL;
+}
+
+static void test_queue_under_contention_loses_and_doubles_nothing(void)
+{
+	pthread_t thread[THREADS];
+	uint64_t present = 0, expected = 0;
+	uint32_t value;
+
+	d9__queue_init(&contended);
+	for (uint32_t i = 1; i <= 7; i++) {
+		d9__queue_push(&contended, i);
+		expected |= UINT64_C(1) << i;
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, pop_and_push, NULL);
+	for (unsigned i = 0; i < THREADS; i++) {
+		void *result;
+
+		pthread_join(thread[i], &result);
+		CU_ASSERT_PTR_NULL(result);
+	}
+	while (d9__queue_pop(&contended, &value)) {
+		CU_ASSERT_FALSE(present & UINT64_C(1) << value);
+		present |= UINT64_C(1) << value;
+	}
+
+	CU_ASSERT_EQUAL(present, expected);
+	CU_ASSERT(popped_count > 0);
+}
+
+static void test_chunk_that_is_full_is_sealed_and_handed_over(void)
+{
+	struct fixture_taken taken = { 0 };
+	struct d9__batch batch;
+
+	fixture_ring(8);
+	emit_polls(d9__slot_self(), 12000);
+
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_pop_full(&batch), 1);
+	CU_ASSERT_EQUAL(batch.slot, 0);
+	CU_ASSERT_EQUAL(batch.serial, 1);
+	CU_ASSERT_EQUAL(batch.first_ns, T0);
+	CU_ASSERT(batch.last_ns > T0);
+	CU_ASSERT(batch.len > D9__BATCH_MAX - D9__EMIT_ROOM);
+	taken.events = batch.events;
+	d9__chunk_release(&batch);
+	fixture_drain_all(&taken, NULL, NULL);
+	CU_ASSERT_EQUAL(taken.events, 12000);
+}
+
+static void test_chunk_prefix_taken_twice_gives_only_what_is_new(void)
+{
+	struct d9__slot *slot;
+	struct d9__batch batch;
+	uint32_t first_len;
+
+	fixture_ring(8);
+	slot = d9__slot_self();
+	emit_polls(slot, 10);
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_pin_open(0, &batch), 1);
+	CU_ASSERT_EQUAL(batch.events, 10);
+	first_len = batch.len;
+	d9__chunk_unpin(&batch, true);
+
+	CU_ASSERT_EQUAL(d9__chunk_pin_open(0, &batch), 0); /* nothing new */
+	emit_polls(slot, 5);
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_pin_open(0, &batch), 1);
+	CU_ASSERT_EQUAL(batch.taken_bytes, first_len);
+	CU_ASSERT_EQUAL(batch.events - batch.taken_events, 5);
+	d9__chunk_unpin(&batch, true);
+	d9__chunk_seal(slot);
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_pop_full(&batch), 1);
+	CU_ASSERT_EQUAL(batch.taken_events, 15);
+}
+
+static void test_chunk_overrun_takes_the_oldest_and_counts_its_events(void)
+{
+	struct fixture_taken taken = { 0 };
+	uint64_t from = 0, to = 0;
+
+	fixture_ring(4);
+	emit_polls(d9__slot_self(), EVENTS);
+	fixture_drain_all(&taken, NULL, NULL);
+
+	CU_ASSERT_PTR_NULL(taken.error);
+	CU_ASSERT_EQUAL(taken.batches, 4);
+	CU_ASSERT(fixture_lost_for(0, D9__LOSS_OVERRUN) > 0);
+	CU_ASSERT_EQUAL(taken.events + fixture_lost(0), EVENTS);
+	CU_ASSERT_EQUAL(d9__loss_take(0, D9__LOSS_OVERRUN, 0, &from, &to), EVENTS - taken.events);
+	CU_ASSERT_EQUAL(from, T0);
+	CU_ASSERT(to > from && to < T0 + EVENTS);
+}
+
+static void test_chunk_pinned_while_overrun_is_freed_by_the_unpin(void)
+{
+	struct fixture_taken taken = { 0 };
+	struct d9__batch pinned;
+	struct walk_totals totals;
+
+	fixture_ring(4);
+	emit_polls(d9__slot_self(), 100);
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_pin_open(0, &pinned), 1);
+	emit_polls(d9__slot_self(), EVENTS); /* around the ring many times */
+	totals = walk_batch(pinned.bytes, pinned.len, NULL, NULL);
+	CU_ASSERT_PTR_NULL(totals.error); /* nobody wrote over it */
+	CU_ASSERT_EQUAL(totals.events, 100);
+	d9__chunk_unpin(&pinned, true);
+	taken.events = 100;
+	fixture_drain_all(&taken, NULL, NULL);
+
+	CU_ASSERT_PTR_NULL(taken.error);
+	CU_ASSERT_EQUAL(taken.events + fixture_lost(0), EVENTS + 100);
+	CU_ASSERT_EQUAL(d9__chunk_free_count(), 3); /* all but the open one */
+}
+
+static void test_chunk_none_at_all_drops_the_event_and_counts_it(void)
+{
+	struct d9__batch batch[4];
+	unsigned n = 0;
+
+	fixture_ring(4);
+	while (n < 4) { /* all chunks in the hands of the consumer */
+		d9__emit_poll_end(d9__slot_self(), T0, 0);
+		d9__chunk_seal(d9__slot_self());
+		CU_ASSERT_FATAL(d9__chunk_pop_full(&batch[n++]));
+	}
+	d9__emit_poll_end(d9__slot_self(), T0, 0);
+	CU_ASSERT_EQUAL(fixture_lost_for(0, D9__LOSS_NO_CHUNK), 1);
+
+	d9__chunk_release(&batch[0]);
+	d9__emit_poll_end(d9__slot_self(), T0, 0);
+	CU_ASSERT_EQUAL(fixture_lost_for(0, D9__LOSS_NO_CHUNK), 1);
+	CU_ASSERT_EQUAL(d9__slot_self()->serial, 5);
+}
+
+static void *emit_thread(void *arg)
+{
+	_Atomic(uint32_t) *slot_index = arg;
+
+	*slot_index = d9__slot_index(d9__slot_self());
+	for (unsigned i = 0; i < EVENTS; i++)
+		d9__emit_poll_end(d9__slot_self(), d9__slot_now(d9__slot_self()), *slot_index);
+	return NULL;
+}
+
+static _Atomic(int) stop;
+static uint64_t written[THREADS + 1];
+static const char *consumer_error;
+
+static void count_written(const struct d9__batch *batch)
+{
+	struct walk_totals totals = walk_batch(batch->bytes, batch->len, NULL, NULL);
+
+	if (totals.error || totals.events != batch->events)
+		consumer_error = totals.error ? totals.error : "count";
+	written[batch->slot] += batch->events - batch->taken_events;
+}
+
+static void consume_some(void)
+{
+	struct d9__batch batch;
+
+	for (unsigned n = 0; n < 2 && d9__chunk_pop_full(&batch); n++) {
+		count_written(&batch);
+		d9__chunk_release(&batch);
+	}
+	for (uint32_t i = 0; i < d9__slot_high(); i++)
+		if (d9__chunk_pin_open(i, &batch)) {
+			count_written(&batch);
+			d9__chunk_unpin(&batch, true);
+		}
+}
+
+static void *consume_thread(void *arg)
+{
+	(void)arg;
+	while (!stop) {
+		consume_some();
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Prefixes, full chunks and overruns race; every event is written or lost, never both. */
+static void test_chunk_lost_and_written_are_all_that_was_recorded(void)
+{
+	pthread_t thread[THREADS], consumer;
+	_Atomic(uint32_t) index[THREADS];
+	struct fixture_taken left = { 0 };
+
+	fixture_ring(6);
+	stop = 0;
+	pthread_create(&consumer, NULL, consume_thread, NULL);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, emit_thread, &index[i]);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	stop = 1;
+	pthread_join(consumer, NULL);
+	for (unsigned i = 0; i < 20; i++)
+		consume_some();
+	fixture_drain_all(&left, NULL, NULL);
+
+	CU_ASSERT_PTR_NULL(consumer_error);
+	CU_ASSERT_EQUAL(left.events, 0);
+	for (unsigned i = 0, total = 0; i < d9__slot_high(); i++) {
+		total = 0;
+		for (unsigned t = 0; t < THREADS; t++)
+			total += index[t] == i ? EVENTS : 0;
+		CU_ASSERT_EQUAL(written[i] + fixture_lost((int)i), total);
+	}
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "queue gives back in order and knows full and empty",
+		  test_queue_gives_back_in_order_and_knows_full_and_empty },
+		{ "queue under contention loses and doubles nothing",
+		  test_queue_under_contention_loses_and_doubles_nothing },
+		{ "that is full is sealed and handed over",
+		  test_chunk_that_is_full_is_sealed_and_handed_over },
+		{ "prefix taken twice gives only what is new",
+		  test_chunk_prefix_taken_twice_gives_only_what_is_new },
+		{ "overrun takes the oldest and counts its events",
+		  test_chunk_overrun_takes_the_oldest_and_counts_its_events },
+		{ "pinned while overrun is freed by the unpin",
+		  test_chunk_pinned_while_overrun_is_freed_by_the_unpin },
+		{ "none at all drops the event and counts it",
+		  test_chunk_none_at_all_drops_the_event_and_counts_it },
+		{ "lost and written are all that was recorded",
+		  test_chunk_lost_and_written_are_all_that_was_recorded },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("chunk", tests);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "core/record/fixture.h"
+#include "support/d9_test.h"
+
+#define MS     UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+
+/* A machine whose ticks run at 2 GHz: 1 ns is 2 ticks. */
+static uint64_t mono, ticks;
+
+static uint64_t read_mono(void)
+{
+	return mono;
+}
+
+static uint64_t read_ticks(void)
+{
+	return ticks;
+}
+
+static void pass(uint64_t ns)
+{
+	mono += ns;
+	ticks += 2 * ns;
+}
+
+/* Time passes with the flush thread at work. */
+static void pass_ticking(uint64_t ns)
+{
+	for (uint64_t i = 0; i < ns / (100 * MS); i++) {
+		pass(100 * MS);
+		d9__clock_tick(NULL);
+	}
+}
+
+static struct d9__slot *start_fake(void)
+{
+	mono = 1000 * SECOND;
+	ticks = UINT64_C(1) << 40;
+	d9__clock_fake(read_ticks, read_mono);
+	fixture_ring(8);
+	d9__clock_start(D9__CLOCK_AUTO);
+	return d9__slot_self();
+}
+
+static enum d9__clock_kind kind(void)
+{
+	struct d9__clock_status status;
+
+	d9__clock_status(&status);
+	return status.kind;
+}
+
+static uint64_t steps(void)
+{
+	struct d9__clock_status status;
+
+	d9__clock_status(&status);
+	return status.steps;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void test_clock_changes_to_ticks_after_100_ms(void)
+{
+	struct d9__slot *slot = start_fake();
+
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	pass(50 * MS);
+	d9__clock_tick(NULL);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	pass(50 * MS);
+	d9__clock_tick(NULL);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_FAKE);
+	d9__slot_now(slot);
+	CU_ASSERT_EQUAL(slot->clock, D9__CLOCK_FAKE);
+	pass(12345);
+	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 1);
+}
+
+static void test_clock_stays_right_when_the_flush_thread_starves(void)
+{
+	struct d9__slot *slot = start_fake();
+
+	pass_ticking(SECOND);
+	for (unsigned i = 0; i < 100; i++) {
+		pass(i % 7 * 100 * MS + 1000);
+		CU_ASSERT(distance(d9__slot_now(slot), mono) <= 20);
+	}
+	CU_ASSERT_EQUAL(steps(), 0);
+}
+
+static void test_clock_follows_drift_of_500_ppm(void)
+{
+	struct d9__slot *slot = start_fake();
+
+	pass_ticking(2 * SECOND);
+	for (unsigned i = 0; i < 100; i++) {
+		mono += 100 * MS + 50000; /* 500 ppm faster than before */
+		ticks += 200 * MS;
+		d9__clock_tick(NULL);
+		CU_ASSERT(distance(d9__slot_now(slot), mono) <= 200000);
+	}
+	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 150000);
+	CU_ASSERT_EQUAL(steps(), 0);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_FAKE);
+}
+
+static void test_clock_never_goes_back_within_a_slot(void)
+{
+	struct d9__slot *slot = start_fake();
+	uint64_t before;
+
+	pass_ticking(SECOND);
+	before = d9__slot_now(slot);
+	ticks -= 100; /* another processor, 50 ns behind */
+	CU_ASSERT_EQUAL(d9__slot_now(slot), before);
+	CU_ASSERT_EQUAL(steps(), 0);
+	ticks += 10 * MS;
+	mono += 5 * MS;
+	before = d9__slot_now(slot);
+	ticks -= 8 * MS; /* 4 ms back: a step */
+	CU_ASSERT_EQUAL(d9__slot_now(slot), before);
+	CU_ASSERT_EQUAL(steps(), 1);
+}
+
+static void test_clock_whose_ticks_restart_is_left_until_two_slopes_agree(void)
+{
+	struct d9__slot *slot = start_fake();
+
+	pass_ticking(SECOND);
+	d9__slot_now(slot);
+	ticks = 5; /* a virtual machine was resumed */
+	mono += MS;
+	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 20); /* anchors by itself */
+	d9__clock_tick(NULL);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	CU_ASSERT_EQUAL(steps(), 1);
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+	pass_ticking(200 * MS);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	pass_ticking(300 * MS);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_FAKE);
+	pass(777);
+	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 20);
+}
+
+static void test_clock_that_steps_three_times_in_an_hour_is_left_for_good(void)
+{
+	struct d9__slot *slot = start_fake();
+
+	for (unsigned i = 0; i < 3; i++) {
+		pass_ticking(2 * SECOND);
+		CU_ASSERT_EQUAL(kind(), D9__CLOCK_FAKE);
+		ticks += 20 * SECOND; /* ran on while the clock stood still */
+		d9__clock_tick(NULL);
+		CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	}
+	pass_ticking(10 * SECOND);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+}
+
+static void test_clock_that_stops_is_noticed(void)
+{
+	struct d9__slot *slot = start_fake();
+
+	pass_ticking(2 * SECOND);
+	d9__slot_now(slot);
+	mono += 10 * SECOND; /* ticks stood still */
+	d9__clock_tick(NULL);
+	CU_ASSERT_EQUAL(steps(), 1);
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+}
+
+static void test_clock_asked_to_be_monotonic_reads_no_ticks(void)
+{
+	struct d9__slot *slot;
+
+	start_fake();
+	d9__clock_start(D9__CLOCK_WANT_MONOTONIC);
+	slot = d9__slot_self();
+	pass_ticking(2 * SECOND);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+}
+
+/* The machine's own ticks, whatever they are: within 100 us even where others take the cores. */
+static void test_clock_of_this_machine_lies_between_two_readings_of_the_kernel(void)
+{
+	struct d9__slot *slot;
+	uint64_t worst = 0;
+
+	d9__clock_fake(NULL, NULL);
+	fixture_ring(8);
+	d9__clock_start(D9__CLOCK_AUTO);
+	slot = d9__slot_self();
+	for (unsigned i = 0; i < 3; i++) {
+		usleep(110000);
+		d9__clock_tick(NULL);
+	}
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t before = d9__clock_mono_ns(), now = d9__slot_now(slot);
+		uint64_t after = d9__clock_mono_ns();
+		uint64_t off = now < before ? before - now : now > after ? now - after : 0;
+
+		worst = off > worst ? off : worst;
+	}
+	CU_ASSERT(worst < 100000);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "changes to ticks after 100 ms", test_clock_changes_to_ticks_after_100_ms },
+		{ "stays right when the flush thread starves",
+		  test_clock_stays_right_when_the_flush_thread_starves },
+		{ "follows drift of 500 ppm", test_clock_follows_drift_of_500_ppm },
+		{ "never goes back within a slot", test_clock_never_goes_back_within_a_slot },
+		{ "whose ticks restart is left until two slopes agree",
+		  test_clock_whose_ticks_restart_is_left_until_two_slopes_agree },
+		{ "that steps three times in an hour is left for good",
+		  test_clock_that_steps_three_times_in_an_hour_is_left_for_good },
+		{ "that stops is noticed", test_clock_that_stops_is_noticed },
+		{ "asked to be monotonic reads no ticks",
+		  test_clock_asked_to_be_monotonic_reads_no_ticks },
+		{ "of this machine lies between two readings of the kernel",
+		  test_clock_of_this_machine_lies_between_two_readings_of_the_kernel },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("clock", tests);
+}
