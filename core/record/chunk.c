@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queues are bounded arrays with a sequence number per cell (after Vyukov).  Position p
- * belongs to cell p & mask; the cell's sequence says whose turn it is: p - a pusher may claim
- * it, p + 1 - a popper may.  A pusher claims by moving |tail|, stores the value, then the
- * sequence (release); a popper likewise with |head|.  A pusher preempted in between makes the
- * queue look empty from its cell on: nobody waits for it.  A chunk number is in one queue at
- * most, and a queue holds more than there are chunks, so a push never fails.
+ * A queue is an array of tickets, one per chunk.  To push is to draw the next ticket and store
+ * it; to pop is to find the least one and exchange it for 0.  Each is one store: a thread that
+ * is preempted or killed in between holds up its own chunk and nobody else.  (A ring of cells is
+ * not enough: a popper preempted in its cell blocks the pusher that comes around.)  Looking at
+ * all tickets takes 0.1-0.2 us for 512 chunks, once per some 6 000 events.
  *
  * The word of a chunk decides between those who want it at the same time:
  *
@@ -35,68 +34,64 @@ static enum d9__chunk_state state_of(uint64_t word)
 
 /* ---- queues ---- */
 
-void d9__queue_init(struct d9__queue *queue)
+void d9__queue_push(struct d9__queue *queue, uint32_t chunk)
 {
-	for (uint32_t i = 0; i < D9__CHUNKS_MAX; i++)
-		atomic_store_explicit(&queue->cell[i].seq, i, memory_order_relaxed);
-	atomic_store_explicit(&queue->head, 0, memory_order_relaxed);
-	atomic_store_explicit(&queue->tail, 0, memory_order_release);
+	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed), ticket;
+
+	while (limit <= chunk && !atomic_compare_exchange_weak_explicit(&queue->limit, &limit, chunk + 1,
+									memory_order_relaxed,
+									memory_order_relaxed))
+		;
+	do /* 0 means that nothing waits */
+		ticket = atomic_fetch_add_explicit(&queue->newest, 1, memory_order_relaxed) + 1;
+	while (!ticket);
+	atomic_fetch_add_explicit(&queue->count, 1, memory_order_relaxed);
+	/* release: pairs with the acquire in queue_oldest() and the exchange in d9__queue_pop() */
+	atomic_store_explicit(&queue->ticket[chunk], ticket, memory_order_release);
 }
 
-/* Claim the next position of |end| whose cell has sequence position + |turn|. */
-static struct d9__queue_cell *queue_claim(struct d9__queue *queue, _Atomic(uint32_t) *end,
-					  uint32_t turn, uint32_t *pos)
+/* The least ticket that waits and whose it is; |best| if none is less.  Tickets wrap around. */
+static uint32_t queue_oldest(const struct d9__queue *queue, uint32_t best, uint32_t *chunk)
 {
-	*pos = atomic_load_explicit(end, memory_order_relaxed);
-	for (;;) {
-		struct d9__queue_cell *cell = &queue->cell[*pos & (D9__CHUNKS_MAX - 1)];
-		int32_t ahead = (int32_t)(atomic_load_explicit(&cell->seq, memory_order_acquire) -
-					  (*pos + turn));
+	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed);
 
-		if (ahead < 0)
-			return NULL;
-		if (ahead > 0)
-			*pos = atomic_load_explicit(end, memory_order_relaxed);
-		else if (atomic_compare_exchange_weak_explicit(end, pos, *pos + 1,
-							       memory_order_relaxed,
-							       memory_order_relaxed))
-			return cell;
+	for (uint32_t i = 0; i < limit; i++) {
+		uint32_t ticket = atomic_load_explicit(&queue->ticket[i], memory_order_acquire);
+
+		if (ticket && (!best || (int32_t)(ticket - best) < 0)) {
+			best = ticket;
+			*chunk = i;
+		}
 	}
+	return best;
 }
 
-bool d9__queue_push(struct d9__queue *queue, uint32_t value)
+bool d9__queue_pop(struct d9__queue *queue, uint32_t *chunk)
 {
-	uint32_t pos;
-	struct d9__queue_cell *cell = queue_claim(queue, &queue->tail, 0, &pos);
+	uint32_t best = queue_oldest(queue, 0, chunk);
 
-	if (!cell)
-		return false;
-	cell->value = value;
-	/* release: pairs with the acquire of the popper in queue_claim() */
-	atomic_store_explicit(&cell->seq, pos + 1, memory_order_release);
-	return true;
-}
+	while (best) {
+		/*
+		 * Again: an older one of the same slot may have come in behind the first look,
+		 * and the one found after it.  Having seen that one we see the older now.
+		 */
+		uint32_t older = queue_oldest(queue, best, chunk), expected = older;
 
-bool d9__queue_pop(struct d9__queue *queue, uint32_t *value)
-{
-	uint32_t pos;
-	struct d9__queue_cell *cell = queue_claim(queue, &queue->head, 1, &pos);
-
-	if (!cell)
-		return false;
-	*value = cell->value;
-	/* release: pairs with the acquire of the pusher one lap later */
-	atomic_store_explicit(&cell->seq, pos + D9__CHUNKS_MAX, memory_order_release);
-	return true;
+		if (older == best &&
+		    atomic_compare_exchange_strong_explicit(&queue->ticket[*chunk], &expected, 0,
+							    memory_order_acquire,
+							    memory_order_relaxed)) {
+			atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
+			return true;
+		}
+		best = older != best ? older : queue_oldest(queue, 0, chunk);
+	}
+	return false;
 }
 
 uint32_t d9__queue_count(const struct d9__queue *queue)
 {
-	/* Head first: then the difference errs upwards, never below zero. */
-	uint32_t head = atomic_load_explicit(&queue->head, memory_order_acquire);
-	uint32_t n = atomic_load_explicit(&queue->tail, memory_order_acquire) - head;
-
-	return n > D9__CHUNKS_MAX ? 0 : n;
+	return atomic_load_explicit(&queue->count, memory_order_relaxed);
 }
 
 uint32_t d9__chunk_full_count(void)

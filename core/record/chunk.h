@@ -125,9 +125,9 @@ static inline struct d9__chunk_header *d9__chunk_at(uint32_t chunk)
 
 /* ---- queues ---- */
 
-void d9__queue_init(struct d9__queue *queue);
-bool d9__queue_push(struct d9__queue *queue, uint32_t value);
-bool d9__queue_pop(struct d9__queue *queue, uint32_t *value);
+/* A queue of zeros is empty.  A chunk is in one queue at most.  Lock-free. */
+void d9__queue_push(struct d9__queue *queue, uint32_t chunk);
+bool d9__queue_pop(struct d9__queue *queue, uint32_t *chunk);
 uint32_t d9__queue_count(const struct d9__queue *queue);
 
 #endif /* D9_RECORD_CHUNK_H */

@@ -354,8 +354,6 @@ static int start_locked(const struct d9__ring_options *options)
 		return n;
 	}
 	set_pointers();
-	d9__queue_init(d9__ring.free);
-	d9__queue_init(d9__ring.full);
 	for (uint32_t i = 0; i < (uint32_t)n; i++)
 		d9__queue_push(d9__ring.free, i);
 	atomic_store_explicit(&d9__ring.header->chunk_count, (uint32_t)n, memory_order_release);

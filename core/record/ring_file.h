@@ -41,7 +41,7 @@
 
 #define D9__SLOT_COUNT       1024
 #define D9__CHUNK_SIZE       0x10000
-#define D9__CHUNKS_MAX       2048 /* 128 MiB: what a queue holds */
+#define D9__CHUNKS_MAX       2048 /* 128 MiB */
 #define D9__CHUNKS_FIRST     8    /* allocated at start */
 #define D9__CHUNKS_MIN       4    /* fewer than this and there is no ring */
 #define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
@@ -148,16 +148,15 @@ struct d9__ring_health {
 	char segment[256];
 };
 
-/* Bounded, many to many, of chunk numbers.  See the notes at the top of chunk.c. */
-struct d9__queue_cell {
-	_Atomic(uint32_t) seq;
-	uint32_t value;
-};
-
+/*
+ * Chunk numbers in order of arrival, many to many.  A number waits if its ticket is not 0; the
+ * least ticket is the oldest.  See the notes at the top of chunk.c.
+ */
 struct d9__queue {
-	_Alignas(64) _Atomic(uint32_t) tail; /* next to push */
-	_Alignas(64) _Atomic(uint32_t) head; /* next to pop */
-	_Alignas(64) struct d9__queue_cell cell[D9__CHUNKS_MAX];
+	_Alignas(64) _Atomic(uint32_t) newest; /* ticket given out last */
+	_Atomic(uint32_t) count;               /* about how many wait */
+	_Atomic(uint32_t) limit;               /* numbers below this were ever pushed */
+	_Alignas(64) _Atomic(uint32_t) ticket[D9__CHUNKS_MAX];
 };
 
 static_assert(sizeof(struct d9__ring_header) <= 0x1000, "header fits its page");
@@ -168,7 +167,6 @@ static_assert(D9__RING_FULL_AT + sizeof(struct d9__queue) <= D9__RING_LOSS_AT, "
 static_assert(sizeof(struct d9__losses) == 192, "recovery and status know this size");
 static_assert(D9__RING_LOSSES_AT + D9__SLOT_COUNT * sizeof(struct d9__losses) ==
 		      D9__RING_CHUNKS_AT, "losses fill their range");
-static_assert((D9__CHUNKS_MAX & (D9__CHUNKS_MAX - 1)) == 0, "queue positions are masked");
 
 struct d9__ring_options {
 	enum d9__ring_kind kind;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "core/record/walk.h"
+#include "core/record/batch_walk.h"
 #include "record/chunk.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"

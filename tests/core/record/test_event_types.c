@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/record/walk.h"
+#include "core/record/batch_walk.h"
 #include "format/encoder.h"
 #include "record/event_types.h"
 #include "support/d9_test.h"

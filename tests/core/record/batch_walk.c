@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walk.h"
+#include "batch_walk.h"
 
 #define TYPES 4096
 #define POOL  65536

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walk: a second, small and strict decoder of one batch, written from FORMAT.md alone. */
 
-#ifndef D9_TEST_WALK_H
-#define D9_TEST_WALK_H
+#ifndef D9_TEST_BATCH_WALK_H
+#define D9_TEST_BATCH_WALK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,4 +47,4 @@ struct walk_totals walk_batch(const uint8_t *bytes, size_t len, walk_fn fn, void
 const struct walk_value *walk_value(const struct walk_event *event, const char *name);
 bool walk_is(const struct walk_event *event, const char *name);
 
-#endif /* D9_TEST_WALK_H */
+#endif /* D9_TEST_BATCH_WALK_H */
