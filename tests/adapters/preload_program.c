@@ -51,7 +51,7 @@ static int run_loop(void *libevent)
 
 int main(int argc, char **argv)
 {
-	void *libevent, *copy;
+	void *libevent, *copy = NULL;
 
 	if (argc > 2) {
 		copy = must(dlopen(argv[2], RTLD_NOW | RTLD_LOCAL), argv[2]);
