@@ -41,11 +41,13 @@ static int more(struct d9__decoder *decoder, const struct d9__cursor *cursor)
 static int charge(struct d9__decoder *decoder, uint64_t bytes)
 {
 	uint64_t tables = ((uint64_t)decoder->strings.capacity + decoder->stacks.capacity +
-			   decoder->types.capacity) * sizeof(struct d9__pool_entry);
+			   decoder->types.capacity) *
+			  sizeof(struct d9__pool_entry);
 
 	if (decoder->limit_bytes &&
 	    decoder->arena.given_bytes + tables + bytes > decoder->limit_bytes)
-		return fail(decoder, -EFBIG, "the batch needs more than %" PRIu64 " bytes of memory",
+		return fail(decoder, -EFBIG,
+			    "the batch needs more than %" PRIu64 " bytes of memory",
 			    decoder->limit_bytes);
 	return 0;
 }
@@ -265,7 +267,8 @@ static int next_header(struct d9__decoder *decoder, struct d9__cursor *in, struc
 
 	if (memcmp(magic, D9__WIRE_MAGIC, left < D9__WIRE_MAGIC_LEN ? left : D9__WIRE_MAGIC_LEN))
 		return fail(decoder, -EBADMSG, "%s",
-			    decoder->started ? "unknown frame tag 0x54" : "this is not a TRC stream");
+			    decoder->started ? "unknown frame tag 0x54"
+					     : "this is not a TRC stream");
 	if (!d9__cursor_skip(in, D9__WIRE_HEADER_LEN - 1))
 		return more(decoder, in);
 	if (magic[4] != D9__WIRE_VERSION)
@@ -348,7 +351,7 @@ static int next_annotations(struct d9__decoder *decoder, struct d9__cursor *in,
 		return 1;
 	schema = type->data;
 	got = d9__definitions_annotate(decoder->schemas, schema, entries, (size_t)(in->p - entries),
-				      n, &schema);
+				       n, &schema);
 	if (got)
 		return schema_failed(decoder, got);
 	type->data = out->schema = schema;

@@ -111,8 +111,8 @@ static const uint8_t *keep_bytes(struct layout *to, const uint8_t *bytes, size_t
 
 static void fill_fields(struct d9_schema *schema, struct layout *to)
 {
-	struct d9__cursor in = { schema->definition,
-				 schema->definition + schema->definition_len, 0 };
+	struct d9__cursor in = { schema->definition, schema->definition + schema->definition_len,
+				 0 };
 	const uint8_t *text = NULL;
 	uint16_t len = 0, n = 0;
 	uint8_t byte = 0;
@@ -172,7 +172,8 @@ static void fill_steps(struct d9_schema *schema, struct d9__step *steps)
 		struct d9__step *last = n ? &steps[n - 1] : NULL;
 
 		quick = quick && step.op != D9__STEP_VALUE;
-		max += step.optional + (step.op == D9__STEP_VARINT ? (unsigned)D9__VARINT_MAX : step.n);
+		max += step.optional +
+		       (step.op == D9__STEP_VARINT ? (unsigned)D9__VARINT_MAX : step.n);
 		/* 60000: stays within 16 bits after the longest fixed field. */
 		if (last && last->op == D9__STEP_FIXED && !last->optional &&
 		    step.op == D9__STEP_FIXED && !step.optional && last->n < 60000)
@@ -252,8 +253,7 @@ static bool same(const struct d9_schema *schema, uint64_t hash, const uint8_t *d
 		 size_t len, const uint8_t *notes, size_t notes_len)
 {
 	return schema->hash == hash && schema->definition_len == len &&
-	       schema->notes_len == notes_len &&
-	       memcmp(schema->definition, definition, len) == 0 &&
+	       schema->notes_len == notes_len && memcmp(schema->definition, definition, len) == 0 &&
 	       (!notes_len || memcmp(schema->notes, notes, notes_len) == 0);
 }
 
@@ -284,7 +284,7 @@ static int make_room(struct d9__definitions *set)
 }
 
 int d9__definitions_intern(struct d9__definitions *set, const uint8_t *definition, size_t len,
-			  const uint8_t *notes, size_t notes_len, const struct d9_schema **out)
+			   const uint8_t *notes, size_t notes_len, const struct d9_schema **out)
 {
 	uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), definition, len), bytes = 0;
 	uint64_t left = set->limit_bytes > set->bytes ? set->limit_bytes - set->bytes : 1;
@@ -331,8 +331,8 @@ static bool has_note(const uint8_t *notes, size_t len, const struct note *wanted
 }
 
 int d9__definitions_annotate(struct d9__definitions *set, const struct d9_schema *schema,
-			    const uint8_t *entries, size_t len, uint32_t n,
-			    const struct d9_schema **out)
+			     const uint8_t *entries, size_t len, uint32_t n,
+			     const struct d9_schema **out)
 {
 	struct d9__cursor in = { entries, entries + len, 0 };
 	uint8_t *notes = malloc(schema->notes_len + len + 1);
@@ -355,7 +355,7 @@ int d9__definitions_annotate(struct d9__definitions *set, const struct d9_schema
 		notes_len += note.len;
 	}
 	err = d9__definitions_intern(set, schema->definition, schema->definition_len, notes,
-				    notes_len, out);
+				     notes_len, out);
 	free(notes);
 	return err;
 }

@@ -27,7 +27,7 @@ struct d9__step {
 
 struct d9__field_definition {
 	const char *name; /* terminated; may hold zero bytes of its own */
-	uint8_t type;     /* enum d9_field_type, or a number that is none: then the schema is unusable */
+	uint8_t type;     /* enum d9_field_type; another number makes the schema unusable */
 	uint8_t optional;
 };
 
@@ -40,7 +40,7 @@ struct d9__annotation {
 struct d9_schema {
 	uint32_t id; /* dense in its set */
 	bool has_timestamp;
-	bool unusable;       /* |unusable_field| has an unknown type */
+	bool unusable; /* |unusable_field| has an unknown type */
 	uint32_t unusable_field;
 	uint32_t n_fields, n_annotations, n_steps;
 	const char *name;
@@ -53,7 +53,7 @@ struct d9_schema {
 	/* Filled in by the set's classify(): the catalogue's view. */
 	uint8_t kind;
 	int32_t known[D9__DEFINITION_KNOWN_MAX]; /* catalogue place -> field, or -1 */
-	uint32_t must; /* bit k: known[k] is mandatory but optional here, so look at each event */
+	uint32_t must;   /* bit k: known[k] is mandatory but optional here, so look at each event */
 	bool incomplete; /* built-in name, but lacks a mandatory field */
 
 	/* Identity: the frame behind its type id, and the annotation entries that apply. */
@@ -68,8 +68,8 @@ struct d9__definitions {
 	struct d9_schema **buckets;
 	struct d9_schema **list; /* by id */
 	uint32_t n, capacity, n_buckets;
-	uint64_t bytes; /* that all of them take */
-	uint64_t limit_bytes; /* 0: none */
+	uint64_t bytes;                             /* that all of them take */
+	uint64_t limit_bytes;                       /* 0: none */
 	void (*classify)(struct d9_schema *schema); /* may be NULL */
 };
 
@@ -84,15 +84,15 @@ int d9__definition_pass(struct d9__cursor *cursor, const uint8_t **out, size_t *
  * Owned by the set.  0, -ENOMEM, -EFBIG over the limit.
  */
 int d9__definitions_intern(struct d9__definitions *set, const uint8_t *definition, size_t len,
-			  const uint8_t *notes, size_t notes_len, const struct d9_schema **out);
+			   const uint8_t *notes, size_t notes_len, const struct d9_schema **out);
 
 /*
  * |schema| with the entries of an annotation frame added, which begin at |entries| and are |n|
  * complete ones.  Entries for fields that do not exist, and repeated ones, are left out.
  */
 int d9__definitions_annotate(struct d9__definitions *set, const struct d9_schema *schema,
-			    const uint8_t *entries, size_t len, uint32_t n,
-			    const struct d9_schema **out);
+			     const uint8_t *entries, size_t len, uint32_t n,
+			     const struct d9_schema **out);
 
 void d9__definitions_release(struct d9__definitions *set);
 

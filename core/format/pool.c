@@ -66,7 +66,8 @@ static int grow(struct d9__pool *pool, uint64_t max_bytes)
 		if (capacity > UINT32_MAX / 2)
 			return -EFBIG;
 		capacity *= 2;
-		if (capacity > CAPACITY_MIN && (uint64_t)capacity * sizeof(*bigger.entries) > max_bytes)
+		if (capacity > CAPACITY_MIN &&
+		    (uint64_t)capacity * sizeof(*bigger.entries) > max_bytes)
 			return -EFBIG;
 		bigger.capacity = capacity;
 		bigger.entries = calloc(capacity, sizeof(*bigger.entries));

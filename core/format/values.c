@@ -231,7 +231,8 @@ static int read_value(struct build *build, uint8_t type, struct d9_value *value,
 	}
 }
 
-static int read_field(struct build *build, const struct d9__field_definition *field, struct d9_value *value)
+static int read_field(struct build *build, const struct d9__field_definition *field,
+		      struct d9_value *value)
 {
 	uint8_t present = 1;
 

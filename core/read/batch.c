@@ -146,11 +146,10 @@ int d9__batch_next(struct d9__batch *batch, struct d9__frame *frame, uint64_t *o
 		return next_indexed(batch, frame, offset);
 	do
 		got = d9__segment_reader_next(&batch->reader, frame);
-	while (got == 1 && (frame->kind != D9__FRAME_EVENT ||
-			    (frame->timestamp_ns == 0) != batch->untimed));
+	while (got == 1 &&
+	       (frame->kind != D9__FRAME_EVENT || (frame->timestamp_ns == 0) != batch->untimed));
 	if (got == 1)
-		*offset = batch->ref->offset +
-			  d9__segment_reader_offset(&batch->reader, frame);
+		*offset = batch->ref->offset + d9__segment_reader_offset(&batch->reader, frame);
 	return got;
 }
 

@@ -12,11 +12,11 @@
 
 #include "format/wire.h"
 
-#define IN_BYTES          ((size_t)1 << 17)
-#define GZIP_WINDOW       (16 + MAX_WBITS) /* gzip framing only */
-#define ZSTD_MAGIC        UINT32_C(0xfd2fb528)
-#define SKIPPABLE_MAGIC   UINT32_C(0x184d2a50)
-#define SKIPPABLE_MASK    UINT32_C(0xfffffff0)
+#define IN_BYTES        ((size_t)1 << 17)
+#define GZIP_WINDOW     (16 + MAX_WBITS) /* gzip framing only */
+#define ZSTD_MAGIC      UINT32_C(0xfd2fb528)
+#define SKIPPABLE_MAGIC UINT32_C(0x184d2a50)
+#define SKIPPABLE_MASK  UINT32_C(0xfffffff0)
 
 static enum d9__container_kind kind_of(const uint8_t *head, size_t len)
 {
@@ -203,7 +203,8 @@ static ssize_t read_zstd(struct d9__container *container, void *buf, size_t len)
 			if (!refill(container))
 				break;
 			begin_frame(container);
-			in = (ZSTD_inBuffer) { container->in, container->in_end, container->in_pos };
+			in = (ZSTD_inBuffer) { container->in, container->in_end,
+					       container->in_pos };
 		}
 		ret = ZSTD_decompressStream(container->engine, &out, &in);
 		container->in_pos = in.pos;

@@ -16,8 +16,9 @@ static int begin_stream(struct d9_reader *reader, struct d9__trace_segment *segm
 		return d9__reader_out_of_memory(reader);
 	if (err) {
 		reader->current++;
-		return d9__trace_segment_blame(segment, err, 0, strerror(-err)) ?
-			d9__reader_out_of_memory(reader) : 0;
+		return d9__trace_segment_blame(segment, err, 0, strerror(-err))
+			       ? d9__reader_out_of_memory(reader)
+			       : 0;
 	}
 	segment->limit_bytes = d9__reader_limit(reader, &segment->input);
 	reader->schemas.limit_bytes = reader->schemas.bytes + segment->limit_bytes;
@@ -58,7 +59,8 @@ int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out)
 			d9__trace_segment_count(segment, &frame);
 		if (got == 1 && frame.kind == D9__FRAME_EVENT)
 			got = d9__reader_deliver(reader, segment, &reader->stream.decoder, &frame,
-				      d9__segment_reader_offset(&reader->stream, &frame), out);
+						 d9__segment_reader_offset(&reader->stream, &frame),
+						 out);
 		else if (got == 0)
 			got = end_stream(reader, segment);
 		else if (got == 1)

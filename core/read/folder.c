@@ -62,8 +62,8 @@ static int compare_paths(const void *a, const void *b)
 /* Where ".bin", ".bin.gz", ".bin.zst" and their ".active" begin, and how good the form is. */
 static const char *form_of(const char *path, int *rank)
 {
-	static const char *const forms[] = { ".bin", ".bin.zst", ".bin.gz", ".bin.active",
-					     ".bin.zst.active", ".bin.gz.active" };
+	static const char *const forms[] = { ".bin",        ".bin.zst",        ".bin.gz",
+					     ".bin.active", ".bin.zst.active", ".bin.gz.active" };
 	size_t len = strlen(path);
 
 	for (int i = 0; i < (int)(sizeof(forms) / sizeof(forms[0])); i++) {

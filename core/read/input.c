@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEAD_MAX     ((size_t)1 << 20)
-#define COPY_BYTES   ((size_t)1 << 16)
-#define ACTIVE       ".active"
+#define HEAD_MAX   ((size_t)1 << 20)
+#define COPY_BYTES ((size_t)1 << 16)
+#define ACTIVE     ".active"
 
 static ssize_t read_fd(int fd, void *buf, size_t len)
 {

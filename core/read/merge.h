@@ -43,7 +43,7 @@ struct d9__index_entry {
 	uint64_t offset;
 };
 
-/* Sort by time; equal times stay as they are.  |scratch| has room for |n|.  Fast if nearly sorted. */
+/* Sort by time, stably; fast if nearly sorted.  |scratch| has room for |n|. */
 void d9__index_sort(struct d9__index_entry *entries, size_t n, struct d9__index_entry *scratch);
 
 #endif /* D9_READ_MERGE_H */

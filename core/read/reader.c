@@ -135,7 +135,8 @@ static int add_folder(struct d9_reader *reader, const char *path)
 	free(reader->message);
 	reader->message = NULL;
 	if (reader->n_segments == before)
-		err = d9__reader_fail(reader, -ENODATA, "%s: no trace segments in this directory", path);
+		err = d9__reader_fail(reader, -ENODATA, "%s: no trace segments in this directory",
+				      path);
 	return err;
 }
 
@@ -169,8 +170,9 @@ uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input
 	/* A pipe's size is not known: what 1 GiB would justify. */
 	if (input->pipe)
 		size = (uint64_t)1 << 30;
-	return size > UINT64_MAX / LIMIT_FACTOR - LIMIT_BASE_BYTES ?
-		UINT64_MAX : size * LIMIT_FACTOR + LIMIT_BASE_BYTES;
+	return size > UINT64_MAX / LIMIT_FACTOR - LIMIT_BASE_BYTES
+		       ? UINT64_MAX
+		       : size * LIMIT_FACTOR + LIMIT_BASE_BYTES;
 }
 
 /* ---- delivering ---- */
@@ -186,8 +188,8 @@ static bool lacks_mandatory(const struct d9_reader *reader, const struct d9_sche
 }
 
 int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
-		   const struct d9__decoder *decoder, const struct d9__frame *frame,
-		   uint64_t offset, const struct d9_event **out)
+		       const struct d9__decoder *decoder, const struct d9__frame *frame,
+		       uint64_t offset, const struct d9_event **out)
 {
 	const struct d9_schema *schema = frame->schema;
 	uint64_t unresolved = reader->values.unresolved;
@@ -226,7 +228,8 @@ int d9_reader_next(struct d9_reader *reader, const struct d9_event **event)
 		got = d9__time_order_begin(reader);
 	reader->begun = true;
 	if (!got)
-		got = reader->file_order ? d9__file_order_next(reader, event) : d9__time_order_next(reader, event);
+		got = reader->file_order ? d9__file_order_next(reader, event)
+					 : d9__time_order_next(reader, event);
 	reader->err = got < 0 ? got : 0;
 	return got;
 }
@@ -251,8 +254,7 @@ const char *d9_reader_message(const struct d9_reader *reader)
 	return reader->message ? reader->message : "";
 }
 
-void d9_reader_progress(const struct d9_reader *reader, uint64_t *done_bytes,
-			uint64_t *total_bytes)
+void d9_reader_progress(const struct d9_reader *reader, uint64_t *done_bytes, uint64_t *total_bytes)
 {
 	uint64_t done = 0, total = 0;
 
@@ -266,7 +268,8 @@ void d9_reader_progress(const struct d9_reader *reader, uint64_t *done_bytes,
 		done += d9__container_stored(&reader->container);
 	if (!reader->file_order)
 		done = reader->events ? (uint64_t)((double)total * (double)reader->delivered /
-						   (double)reader->events) : 0;
+						   (double)reader->events)
+				      : 0;
 	*done_bytes = done < total ? done : total;
 	*total_bytes = total;
 }

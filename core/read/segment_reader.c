@@ -97,8 +97,8 @@ static size_t first_window(const struct d9__segment_reader *reader)
 	size_t have = reader->end - reader->pos;
 	uint64_t left = reader->source.left_bytes;
 
-	return left < WINDOW_BYTES && left + have < WINDOW_BYTES ? (size_t)left + have + 1 :
-								   WINDOW_BYTES;
+	return left < WINDOW_BYTES && left + have < WINDOW_BYTES ? (size_t)left + have + 1
+								 : WINDOW_BYTES;
 }
 
 /* Read until the window holds |want| bytes or the source ends.  0 or -errno. */
@@ -122,8 +122,9 @@ static int read_until(struct d9__segment_reader *reader, uint64_t want)
 			reader->ended = true;
 		reader->end += (size_t)n;
 		if (reader->source.left_bytes != UINT64_MAX)
-			reader->source.left_bytes -= (uint64_t)n < reader->source.left_bytes ?
-				(uint64_t)n : reader->source.left_bytes;
+			reader->source.left_bytes -= (uint64_t)n < reader->source.left_bytes
+							     ? (uint64_t)n
+							     : reader->source.left_bytes;
 	}
 	return 0;
 }
@@ -144,8 +145,9 @@ static int read_more(struct d9__segment_reader *reader)
 	if (reader->limit_bytes && have > reader->limit_bytes) {
 		char message[96];
 
-		snprintf(message, sizeof(message), "a frame needs more than %" PRIu64
-			 " bytes of memory", reader->limit_bytes);
+		snprintf(message, sizeof(message),
+			 "a frame needs more than %" PRIu64 " bytes of memory",
+			 reader->limit_bytes);
 		return stop(reader, -EFBIG, message);
 	}
 	err = read_until(reader, want);

@@ -30,8 +30,8 @@ static int prepare_segment(struct d9_reader *reader, struct d9__trace_segment *s
 	int err = d9__input_spool(&segment->input);
 
 	if (err)
-		return d9__reader_fail(reader, err, "%s: cannot be put aside: %s", segment->input.path,
-			    strerror(-err));
+		return d9__reader_fail(reader, err, "%s: cannot be put aside: %s",
+				       segment->input.path, strerror(-err));
 	if (!segment->info.stored_bytes)
 		segment->info.stored_bytes = segment->input.size_bytes;
 	segment->limit_bytes = d9__reader_limit(reader, &segment->input);
@@ -85,7 +85,8 @@ int d9__time_order_begin(struct d9_reader *reader)
 		reader->schemas.limit_bytes = reader->schemas.bytes + segment->limit_bytes;
 		err = d9__trace_segment_scan(segment, &reader->schemas, &reader->batches, &budget);
 		if (err)
-			return d9__reader_fail(reader, err, "%s: %s", segment->input.path, strerror(-err));
+			return d9__reader_fail(reader, err, "%s: %s", segment->input.path,
+					       strerror(-err));
 		if (i >= D9__FILES_OPEN_MAX)
 			d9__input_close(&segment->input);
 	}
@@ -208,7 +209,7 @@ static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 		got = d9__batch_next(batch, &frame, &offset);
 		if (got == 1)
 			got = d9__reader_deliver(reader, reader->segments[batch->ref->segment],
-				      &batch->reader.decoder, &frame, offset, out);
+						 &batch->reader.decoder, &frame, offset, out);
 		if (got)
 			return got;
 		reader->untimed = NULL;
@@ -256,8 +257,11 @@ static int open_due(struct d9_reader *reader)
 			continue;
 		got = d9__batch_next(batch, &batch->frame, &batch->offset);
 		if (got == 1)
-			got = d9__merge_push(&reader->merge, (struct d9__merge_item) {
-				batch->frame.timestamp_ns, at, batch }) ? -ENOMEM : 1;
+			got = d9__merge_push(&reader->merge,
+					     (struct d9__merge_item) { batch->frame.timestamp_ns,
+								       at, batch })
+				      ? -ENOMEM
+				      : 1;
 		if (got != 1)
 			put_batch(reader, batch);
 		if (got == -ENOMEM)
@@ -268,13 +272,15 @@ static int open_due(struct d9_reader *reader)
 
 int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 {
-	int got = reader->next_untimed < reader->batches.n || reader->untimed ?
-		next_untimed(reader, out) : 0;
+	int got = reader->next_untimed < reader->batches.n || reader->untimed
+			  ? next_untimed(reader, out)
+			  : 0;
 
 	while (got == 0) {
 		struct d9__batch *batch;
 
-		/* Advancing moves the bytes of the last event: not before the next one is wanted. */
+		/* Advancing moves the bytes of the last event: not before the next one is wanted.
+		 */
 		if (reader->owed) {
 			reader->owed = false;
 			got = advance(reader);
@@ -289,7 +295,7 @@ int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 		batch = d9__merge_top(&reader->merge)->run;
 		reader->owed = true;
 		got = d9__reader_deliver(reader, reader->segments[batch->ref->segment],
-			      &batch->reader.decoder, &batch->frame, batch->offset, out);
+					 &batch->reader.decoder, &batch->frame, batch->offset, out);
 	}
 	return got;
 }

@@ -147,10 +147,9 @@ int d9__trace_segment_finish(struct d9__trace_segment *segment,
 	else
 		snprintf(what, sizeof(what), "the %s data ends too early",
 			 d9__container_name(container->kind));
-	return d9__trace_segment_blame(segment, info->active ? 0 : -ENODATA,
-				       reader->truncated ? reader->err_offset :
-							   container->unpacked_at,
-				       what);
+	return d9__trace_segment_blame(
+		segment, info->active ? 0 : -ENODATA,
+		reader->truncated ? reader->err_offset : container->unpacked_at, what);
 }
 
 void d9__trace_segment_count(struct d9__trace_segment *segment, const struct d9__frame *frame)
@@ -274,9 +273,9 @@ static int open_batch(struct scan *scan, const struct d9__frame *frame)
 	uint64_t offset = d9__segment_reader_offset(&scan->reader, frame);
 	int err = close_batch(scan, offset);
 
-	scan->batch = (struct d9__batch_ref) {
-		.segment = scan->segment->number, .sorted = true, .offset = offset
-	};
+	scan->batch = (struct d9__batch_ref) { .segment = scan->segment->number,
+					       .sorted = true,
+					       .offset = offset };
 	scan->latest_ns = 0;
 	return err;
 }
@@ -348,8 +347,8 @@ int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definit
 	if (!err)
 		err = d9__container_open(&scan.container, &segment->input);
 	if (err)
-		return err == -ENOMEM ? err :
-			d9__trace_segment_blame(segment, err, 0, strerror(-err));
+		return err == -ENOMEM ? err
+				      : d9__trace_segment_blame(segment, err, 0, strerror(-err));
 	scan.keep = segment->kind != D9__CONTAINER_PLAIN;
 	scan.container.keep_frames = true;
 	d9__segment_reader_init(&scan.reader, schemas, segment->limit_bytes);

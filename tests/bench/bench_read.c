@@ -24,11 +24,11 @@
 #include "format/values.h"
 #include "support/trace_builder.h"
 
-#define CHUNKS          320
-#define CHUNK_BYTES     65536
-#define ROUNDS          7
-#define BUDGET_PER_S    20e6
-#define WORKERS         4
+#define CHUNKS       320
+#define CHUNK_BYTES  65536
+#define ROUNDS       7
+#define BUDGET_PER_S 20e6
+#define WORKERS      4
 
 enum { START = 1, END, PARK, UNPARK, WAKE };
 
@@ -46,8 +46,7 @@ static void define_events(struct trace *t)
 	trace_schema(t, START, "PollStartEvent",
 		     "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
 	trace_schema(t, END, "PollEndEvent", "worker_id:9");
-	trace_schema(t, PARK, "WorkerParkEvent",
-		     "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
+	trace_schema(t, PARK, "WorkerParkEvent", "worker_id:9 local_queue:11 cpu_time_ns:9 tid:13");
 	trace_schema(t, UNPARK, "WorkerUnparkEvent",
 		     "worker_id:9 local_queue:11 cpu_time_ns:9 sched_wait_ns:9 tid:13");
 	trace_schema(t, WAKE, "WakeEventEvent",
@@ -67,7 +66,8 @@ static uint64_t add_round(struct trace *t, uint64_t ns, uint64_t worker, uint64_
 		trace_event(t, START, ns += 40, worker, (uint64_t)(4 - k), task, task % 20);
 		trace_event(t, END, ns += 900 + task * 3, worker);
 	}
-	trace_event(t, PARK, ns += 50, worker, (uint64_t)0, ns / 7, 4000 + worker);
+	ns += 50;
+	trace_event(t, PARK, ns, worker, (uint64_t)0, ns / 7, 4000 + worker);
 	return ns + 20000;
 }
 

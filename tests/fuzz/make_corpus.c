@@ -42,7 +42,8 @@ static void add_all_types(struct trace *t)
 	static const uint64_t stack[] = { 0x7f0000001234, 0x400abc };
 
 	trace_batch(t);
-	trace_schema(t, 256, "AllTypes", "a:1 b:2 c:3 d:4 e:5 f:6 g:7 i:9 k:11 l:12 m:13 n:141 o:132");
+	trace_schema(t, 256, "AllTypes",
+		     "a:1 b:2 c:3 d:4 e:5 f:6 g:7 i:9 k:11 l:12 m:13 n:141 o:132");
 	trace_annotate(t, 256, 0, "unit", "us");
 	trace_stack(t, 2, stack);
 	trace_string(t, "pooled");

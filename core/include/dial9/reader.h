@@ -122,7 +122,7 @@ enum {
 	D9_WAKE_EVENT_WAKER_TASK_ID,
 	D9_WAKE_EVENT_WOKEN_TASK_ID,
 	D9_WAKE_EVENT_TARGET_WORKER,
-	D9_WAKE_EVENT_REASON /* numbers of enum d9_wake_reason in <dial9/loop.h>; absent in foreign traces */
+	D9_WAKE_EVENT_REASON /* enum d9_wake_reason of <dial9/loop.h>; absent in foreign traces */
 };
 enum {
 	D9_CPU_SAMPLE_WORKER_ID,

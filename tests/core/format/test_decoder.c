@@ -345,7 +345,9 @@ static struct result decode_claim(const char *fields, const void *claim, size_t 
 static void test_counts_of_four_billion_are_not_believed(void)
 {
 	static const char max[] = "\xff\xff\xff\xff";
-	static const char *const fields[] = { "s:4", "b:5", "f:8", "m:10", "l:14", "d:15", "s:132" };
+	static const char *const fields[] = {
+		"s:4", "b:5", "f:8", "m:10", "l:14", "d:15", "s:132"
+	};
 	static const char *const frames[] = { "\x03\xff\xff\xff\xff", "\x04\xff\xff\xff\xff" };
 	static const char *const entries[] = { "\x03\1\0\0\0\0\0\0\0\xff\xff\xff\xff",
 					       "\x04\1\0\0\0\0\0\0\0\xff\xff\xff\xff" };
@@ -523,7 +525,8 @@ int main(void)
 		  test_schemas_that_need_more_memory_than_allowed_are_refused },
 		{ "annotations add up and bad ones are skipped",
 		  test_annotations_add_up_and_bad_ones_are_skipped },
-		{ "equal schemas of all batches are one", test_equal_schemas_of_all_batches_are_one },
+		{ "equal schemas of all batches are one",
+		  test_equal_schemas_of_all_batches_are_one },
 		{ "times are gaps from event to event", test_times_are_gaps_from_event_to_event },
 		{ "time past 64 bits is an error", test_time_past_64_bits_is_an_error },
 		{ "counts of four billion are not believed",

@@ -113,7 +113,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "finds what was added and nothing else",
 		  test_pool_finds_what_was_added_and_nothing_else },
-		{ "keeps the first definition of an id", test_pool_keeps_the_first_definition_of_an_id },
+		{ "keeps the first definition of an id",
+		  test_pool_keeps_the_first_definition_of_an_id },
 		{ "that was reset is empty, also when generations wrap",
 		  test_pool_that_was_reset_is_empty_also_when_generations_wrap },
 		{ "refuses to grow over its limit", test_pool_refuses_to_grow_over_its_limit },

@@ -42,8 +42,10 @@ static void save(const void *bytes, size_t len)
 
 static size_t pack_gzip(uint8_t *to, size_t room, const uint8_t *from, size_t len)
 {
-	z_stream z = { .next_in = (uint8_t *)(uintptr_t)from, .avail_in = (uInt)len,
-		       .next_out = to, .avail_out = (uInt)room };
+	z_stream z = { .next_in = (uint8_t *)(uintptr_t)from,
+		       .avail_in = (uInt)len,
+		       .next_out = to,
+		       .avail_out = (uInt)room };
 
 	deflateInit2(&z, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
 	CU_ASSERT_EQUAL(deflate(&z, Z_FINISH), Z_STREAM_END);

@@ -14,9 +14,14 @@
 
 static void test_numbers_in_names_compare_as_numbers(void)
 {
-	static const char *const ascending[] = { "a", "trace.", "trace.0.bin", "trace.9.bin",
-						 "trace.10.bin", "trace.10.bin.active",
-						 "trace.18446744073709551616.bin", "tracf" };
+	static const char *const ascending[] = { "a",
+						 "trace.",
+						 "trace.0.bin",
+						 "trace.9.bin",
+						 "trace.10.bin",
+						 "trace.10.bin.active",
+						 "trace.18446744073709551616.bin",
+						 "tracf" };
 
 	for (size_t i = 1; i < sizeof(ascending) / sizeof(ascending[0]); i++) {
 		CU_ASSERT(d9__folder_compare(ascending[i - 1], ascending[i]) < 0);
@@ -68,9 +73,14 @@ static void check_listed(const char *dir, const char *const *expected, size_t n)
 
 static void test_folder_lists_segments_and_those_of_its_folders_in_order(void)
 {
-	static const char *const names[] = { "b/",	      "a/",	     "a/deep/",
-					     "trace.2.bin",   "trace.10.bin", "a/trace.1.bin.zst",
-					     "b/trace.0.bin", "a/deep/trace.0.bin" };
+	static const char *const names[] = { "b/",
+					     "a/",
+					     "a/deep/",
+					     "trace.2.bin",
+					     "trace.10.bin",
+					     "a/trace.1.bin.zst",
+					     "b/trace.0.bin",
+					     "a/deep/trace.0.bin" };
 	static const char *const expected[] = { "trace.2.bin", "trace.10.bin", "a/trace.1.bin.zst",
 						"b/trace.0.bin" };
 	char *dir = make_tree(names, 8);
@@ -81,9 +91,12 @@ static void test_folder_lists_segments_and_those_of_its_folders_in_order(void)
 
 static void test_folder_lists_a_segment_once_while_it_is_being_packed(void)
 {
-	static const char *const names[] = { "trace.1.bin",     "trace.1.bin.gz",
-					     "trace.2.bin.zst", "trace.2.bin.zst.active",
-					     "trace.3.bin.gz",  "trace.11.bin",
+	static const char *const names[] = { "trace.1.bin",
+					     "trace.1.bin.gz",
+					     "trace.2.bin.zst",
+					     "trace.2.bin.zst.active",
+					     "trace.3.bin.gz",
+					     "trace.11.bin",
 					     "trace.12.bin.zst.active" };
 	static const char *const expected[] = { "trace.1.bin", "trace.2.bin.zst", "trace.3.bin.gz",
 						"trace.11.bin", "trace.12.bin.zst.active" };

@@ -102,8 +102,8 @@ static void count_event(struct tally *tally, const struct d9_event *event)
 		if (event->timestamp_ns > tally->last_ns)
 			tally->last_ns = event->timestamp_ns;
 	}
-	stack = event->kind == D9_EVENT_CPU_SAMPLE ?
-		d9_event_known(event, D9_CPU_SAMPLE_CALLCHAIN) : NULL;
+	stack = event->kind == D9_EVENT_CPU_SAMPLE ? d9_event_known(event, D9_CPU_SAMPLE_CALLCHAIN)
+						   : NULL;
 	tally->addresses += stack ? stack->u.stack.n : 0;
 	if (event->kind == D9_EVENT_WORKER_PARK)
 		tally->cpu_ns += d9_event_known_u64(event, D9_WORKER_PARK_CPU_TIME_NS, 0);
@@ -280,7 +280,8 @@ int main(void)
 	char path[4096];
 	int failed;
 
-	snprintf(path, sizeof(path), "%s/../shared/data/foreign-demo-trace.bin.gz", top ? top : ".");
+	snprintf(path, sizeof(path), "%s/../shared/data/foreign-demo-trace.bin.gz",
+		 top ? top : ".");
 	foreign = getenv("D9_FOREIGN_TRACE") ? getenv("D9_FOREIGN_TRACE") : path;
 	if (access(foreign, R_OK) != 0 || !unpack()) {
 		printf("there is no %s; D9_FOREIGN_TRACE may name it\n", foreign);

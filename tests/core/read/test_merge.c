@@ -19,8 +19,10 @@ static void test_merge_gives_items_by_time_and_equal_times_by_order(void)
 	uint64_t seed = 1, last_time = 0, last_order = 0;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		CU_ASSERT_EQUAL(d9__merge_push(&merge, (struct d9__merge_item) {
-			random_of(&seed) % 50, i, NULL }), 0);
+		CU_ASSERT_EQUAL(
+			d9__merge_push(&merge,
+				       (struct d9__merge_item) { random_of(&seed) % 50, i, NULL }),
+			0);
 
 	for (size_t n = 1000; n > 0; n--) {
 		struct d9__merge_item top = *d9__merge_top(&merge);
@@ -77,8 +79,9 @@ static void test_index_sort_is_stable_for_any_disorder(void)
 	for (size_t r = 0; r < sizeof(ranges) / sizeof(ranges[0]); r++) {
 		for (size_t n = 0; n <= 999; n = n * 2 + 1) {
 			for (size_t i = 0; i < n; i++)
-				entries[i] = (struct d9__index_entry) {
-					random_of(&seed) % ranges[r], i };
+				entries[i] =
+					(struct d9__index_entry) { random_of(&seed) % ranges[r],
+								   i };
 			check_sorted(entries, n);
 		}
 	}

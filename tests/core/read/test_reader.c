@@ -16,7 +16,7 @@
 #include "support/d9_test.h"
 #include "support/trace_builder.h"
 
-#define DIR  "test_reader.tmp.d"
+#define DIR    "test_reader.tmp.d"
 #define FILE_A DIR "/a.bin"
 #define FILE_B DIR "/b.bin"
 

@@ -59,8 +59,8 @@ static const size_t pieces[] = { 1, 2, 3, 7, 4096 };
 
 static void test_pieces_of_any_size_give_the_same_frames(void)
 {
-	struct result whole = read_pieces(worked_two_batches, sizeof(worked_two_batches),
-					  SIZE_MAX, true);
+	struct result whole =
+		read_pieces(worked_two_batches, sizeof(worked_two_batches), SIZE_MAX, true);
 
 	CU_ASSERT_EQUAL(whole.events, 3);
 	CU_ASSERT_EQUAL(whole.err, 0);
