@@ -398,6 +398,8 @@ static void finish(void)
 	uint64_t now_ns = d9__clock_mono_ns();
 
 	set_state(D9_RECORDER_STOPPING);
+	/* Metadata that changed since the last tick: what a hook could not do, for example. */
+	d9__ticks_run();
 	/* The last sample of every source, then what all threads published. */
 	d9__slot_give_back();
 	if (have_place(now_ns) ||

@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs that use every kind of libevent callback and count for themselves, recorded in every
+# way there is: each callback must have as many polls, or spans, in the trace as the program
+# counted, and the program must run as it does alone.
+set -u
+
+[ "$SANITIZER" = no ] || exit 77 # preloading comes before the sanitizer's runtime
+
+here=$top_builddir/tests/adapters
+libraries=$top_builddir/adapters/.libs
+preload=$libraries/libdial9-preload.so
+adapter=$libraries/libdial9-libevent.so
+export LD_LIBRARY_PATH="$libraries:$top_builddir/core/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0 passed=0
+
+fail() {
+	echo "FAILED: $scenario: $1"
+	failed=$((failed + 1))
+}
+
+# What the counters at $1 say, held against the trace of the process that wrote them.
+compare() {
+	counters=$1
+	shift
+	pid=$(sed -n 's/^pid //p' "$counters")
+	if "$here/libevent_compare" "$work"/trace/*-"$pid" "$counters" "$@" >"$work/out"; then
+		passed=$((passed + 1))
+	else
+		cat "$work/out"
+		fail "the trace differs from the program's own counters"
+	fi
+}
+
+# record "SCENARIO" "VARIABLES" "COMPARE OPTIONS" PROGRAM ARGUMENTS...
+record() {
+	scenario=$1 variables=$2 options=$3
+	shift 3
+	rm -rf "$work/trace" "$work"/counters*
+	# The lists are lists of words.
+	# shellcheck disable=SC2086
+	env DIAL9_TRACE_DIR="$work/trace" $variables timeout 60 "$@" --out="$work/counters" \
+		>"$work/stdout" 2>"$work/stderr"
+	status=$?
+	if [ $status -eq 77 ]; then
+		echo "skipped: $scenario"
+		return
+	fi
+	[ $status -eq 0 ] || fail "status $status"
+	if [ -s "$work/stdout" ] || [ -s "$work/stderr" ]; then
+		cat "$work/stdout" "$work/stderr"
+		fail "the program's output has changed"
+	fi
+	# shellcheck disable=SC2086
+	for file in "$work"/counters*; do
+		compare "$file" $options
+	done
+}
+
+# The order of callbacks and their arguments, as logged alone and recorded.
+same_log() {
+	grep -vE '^(poll|span|tasks|late|elsewhere|closures|pid) ' "$work/alone" >"$work/log1"
+	grep -vE '^(poll|span|tasks|late|elsewhere|closures|pid) ' "$work/counters" >"$work/log2"
+	cmp -s "$work/log1" "$work/log2" || {
+		diff "$work/log1" "$work/log2" | head -n 5
+		fail "callbacks ran in another order or with other arguments"
+	}
+}
+
+every_kind=$here/libevent_every_kind
+by_preload="LD_PRELOAD=$preload"
+full="--wakes --has poll=full --has park=on --has wake=full --has task=event --has lateness=on"
+
+"$every_kind" --threads --out="$work/alone" || exit 99
+record "preloaded, threads" "$by_preload" "$full" "$every_kind" --threads
+same_log
+"$every_kind" --out="$work/alone" || exit 99
+record "preloaded" "$by_preload" "$full" "$every_kind"
+same_log
+
+record "preloaded, poll" "$by_preload EVENT_NOEPOLL=1" "$full" "$every_kind" --threads
+record "preloaded, select" "$by_preload EVENT_NOEPOLL=1 EVENT_NOPOLL=1" "$full" "$every_kind" \
+	--threads
+record "preloaded, changelist" "$by_preload EVENT_EPOLL_USE_CHANGELIST=1" "$full" "$every_kind" \
+	--threads
+record "preloaded, changelist, event_reinit" "$by_preload EVENT_EPOLL_USE_CHANGELIST=1" "$full" \
+	"$every_kind" --reinit
+record "preloaded, event_reinit" "$by_preload" "$full" "$every_kind" --reinit
+record "preloaded, debug mode" "$by_preload" "$full" "$every_kind" --threads --debug
+record "preloaded, bound at once" "$by_preload LD_BIND_NOW=1" "$full" "$every_kind"
+record "preloaded, fork" "$by_preload" "$full" "$every_kind" --threads \
+	--fork=descriptors,timers,signals,once,bufferevents,http
+record "preloaded, fork, poll" "$by_preload EVENT_NOEPOLL=1" "$full" "$every_kind" \
+	--fork=descriptors,timers,signals,once,bufferevents,http
+record "preloaded and attached" "$by_preload" "$full" "$every_kind" --attach
+record "adapter loaded RTLD_LOCAL" "" "$full" "$every_kind" --threads --adapter="$adapter"
+for order in before behind between noplt; do
+	record "linked $order" "" "$full" "$here/libevent_linked_$order" --threads --attach
+done
+record "libevent loaded RTLD_LOCAL" "$by_preload" "$full" "$here/libevent_loader" \
+	"$here/.libs/every_kind.so" --threads
+record "both loaded RTLD_LOCAL" "" "$full" "$here/libevent_loader" "$here/.libs/every_kind.so" \
+	--adapter="$adapter"
+
+cases=$here/libevent_cases
+for name in tasks nested longjmp thread_exit closures late periodic allocator lock_debug precise \
+	compat two_threads daemon; do
+	record "$name" "$by_preload" "" "$cases" $name
+done
+record "late_adapter" "" "" "$cases" late_adapter --adapter="$adapter"
+record "exceptions" "$by_preload" "" "$here/libevent_throw"
+
+"$here/libevent_host" "$here/.libs/plugin.so" "$here/.libs/foreign.so" || exit 99
+record "plugins" "$by_preload" "" "$here/libevent_host" "$here/.libs/plugin.so" \
+	"$here/.libs/foreign.so"
+libevent=$(ldd "$every_kind" | sed -n 's/.*libevent-[^ ]* => \([^ ]*\).*/\1/p')
+"$here/libevent_by_handle" "$libevent" "$here/.libs/foreign.so" || exit 99
+record "by handle" "$by_preload" "" "$here/libevent_by_handle" "$libevent" \
+	"$here/.libs/foreign.so"
+
+echo "$passed traces equal to the program's own counters, $failed failures"
+[ $failed -eq 0 ]

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holds a trace against the counters that the recorded program kept itself.
+ *
+ *	libevent_compare TRACE COUNTERS [--wakes] [--partial] [--has KEY=TEXT]...
+ *
+ * Every callback must have as many polls, or spans, as the program counted; polls of the program
+ * that it did not count are an error too.  --wakes: each poll was announced by one wake, save the
+ * further calls of one signal.  --partial: libevent's own polls are missing, and with them spans.
+ * --has: a capability that the trace must name.
+ */
+
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dial9/reader.h>
+
+#define MAX_CALLBACKS 256
+#define MAX_NAMED 4096
+
+struct callback {
+	char kind[16]; /* see libevent_counters.h */
+	char name[64];
+	uint64_t address, offset;
+	unsigned long want, is;
+	uint64_t late_us;
+};
+
+struct task {
+	uint64_t callback, due_ns;
+	bool internal, signal;
+	unsigned long polls, wakes;
+	uint64_t resumed_ns;
+};
+
+static struct callback callbacks[MAX_CALLBACKS];
+static size_t n_callbacks;
+static struct task *tasks;
+static size_t n_tasks;
+static char capabilities[1024];
+static unsigned long stubs_full;
+static int failures;
+static unsigned long internal_polls, resumptions, parks, spans, losses;
+
+static void fail(const char *what, const char *which, unsigned long want, unsigned long is)
+{
+	printf("%s %s: want %lu, is %lu\n", what, which, want, is);
+	failures++;
+}
+
+/* Other lines are the program's log. */
+static bool is_kind(const char *text)
+{
+	return !strcmp(text, "poll") || !strcmp(text, "span") || !strcmp(text, "tasks") ||
+	       !strcmp(text, "late") || !strcmp(text, "elsewhere") || !strcmp(text, "closures");
+}
+
+static void read_counters(const char *path)
+{
+	FILE *in = fopen(path, "r");
+	char line[1024];
+
+	if (!in)
+		exit(99);
+	while (fgets(line, sizeof(line), in) && n_callbacks < MAX_CALLBACKS) {
+		struct callback *callback = &callbacks[n_callbacks];
+
+		if (sscanf(line, "%15s %63s %" SCNx64 " %" SCNx64 " %lu", callback->kind,
+			   callback->name, &callback->address, &callback->offset,
+			   &callback->want) == 5 &&
+		    is_kind(callback->kind))
+			n_callbacks++;
+	}
+	fclose(in);
+}
+
+static struct callback *callback_at(const char *kind, uint64_t address, uint64_t offset)
+{
+	for (size_t i = 0; i < n_callbacks; i++) {
+		if (!strcmp(callbacks[i].kind, kind) &&
+		    (address ? callbacks[i].address == address : callbacks[i].offset == offset))
+			return &callbacks[i];
+	}
+	return NULL;
+}
+
+/* Task ids are (number << 2) | library, numbers count from 1. */
+static struct task *task_of(uint64_t id)
+{
+	size_t number = (size_t)(id >> 2);
+
+	if (number >= n_tasks) {
+		size_t n = number * 2 + 64;
+
+		tasks = realloc(tasks, n * sizeof(*tasks));
+		if (!tasks)
+			exit(99);
+		memset(tasks + n_tasks, 0, (n - n_tasks) * sizeof(*tasks));
+		n_tasks = n;
+	}
+	return &tasks[number];
+}
+
+static bool text_is(const struct d9_event *event, const char *field, const char *text)
+{
+	const struct d9_value *value = d9_event_field(event, field);
+
+	return value && value->u.text.len == strlen(text) &&
+	       !memcmp(value->u.text.data, text, strlen(text));
+}
+
+static void on_spawn(const struct d9_event *event)
+{
+	struct task *task = task_of(d9_event_u64(event, "task_id", 0));
+
+	task->callback = d9_event_u64(event, "callback", 0);
+	task->internal = text_is(event, "kind", "internal");
+	task->signal = text_is(event, "kind", "signal");
+}
+
+static void on_wake(const struct d9_event *event)
+{
+	uint64_t woken = d9_event_u64(event, "woken_task_id", 0);
+
+	if (d9_event_u64(event, "reason", 0) == 8) {
+		task_of(woken)->resumed_ns = event->timestamp_ns;
+		resumptions++;
+		return;
+	}
+	task_of(woken)->wakes++;
+	if (d9_event_u64(event, "reason", 0) == 2)
+		task_of(woken)->due_ns = event->timestamp_ns;
+}
+
+static void count_lateness(struct task *task, uint64_t now_ns)
+{
+	struct callback *late = callback_at("late", task->callback, 0);
+
+	if (late && task->due_ns) {
+		late->late_us += (now_ns - task->due_ns) / 1000;
+		late->is++;
+	}
+	task->due_ns = 0;
+}
+
+/* A closure lies behind the address that the program named; elsewhere is anywhere. */
+static bool count_unnamed(const struct task *task)
+{
+	for (size_t i = 0; i < n_callbacks; i++) {
+		if ((!strcmp(callbacks[i].kind, "elsewhere") && !task->internal) ||
+		    (!strcmp(callbacks[i].kind, "closures") &&
+		     task->callback - callbacks[i].address < 16 * callbacks[i].want)) {
+			callbacks[i].is++;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_poll(const struct d9_event *event)
+{
+	struct task *task = task_of(d9_event_u64(event, "task_id", 0));
+	struct callback *callback;
+
+	if (task->resumed_ns == event->timestamp_ns) {
+		task->resumed_ns = 0;
+		return;
+	}
+	task->polls++;
+	count_lateness(task, event->timestamp_ns);
+	callback = callback_at("poll", task->callback, 0);
+	if (callback)
+		callback->is++;
+	else if (count_unnamed(task))
+		return;
+	else if (task->internal)
+		internal_polls++;
+	else
+		fail("a poll of a callback that was not counted, of a task number", "", 0,
+		     (unsigned long)d9_event_u64(event, "task_id", 0) >> 2);
+}
+
+/* "MODULE+0xOFFSET @ MODULE+0xOFFSET" */
+static void on_span(const struct d9_event *event)
+{
+	const struct d9_value *name = d9_event_field(event, "span_name");
+	struct callback *callback;
+	char text[256] = "";
+	const char *plus;
+
+	if (!name)
+		return;
+	memcpy(text, name->u.text.data, name->u.text.len < 255 ? name->u.text.len : 255);
+	plus = strstr(text, "+0x");
+	callback = plus ? callback_at("span", 0, strtoull(plus + 1, NULL, 16)) : NULL;
+	spans++;
+	if (callback)
+		callback->is++;
+	else if (!callback_at("poll", 0, plus ? strtoull(plus + 1, NULL, 16) : 0))
+		fail("a span that was not counted:", text, 0, 1);
+}
+
+static bool is_key(const struct d9_text *text, const char *key)
+{
+	return text->len == strlen(key) && !memcmp(text->data, key, text->len);
+}
+
+static void on_metadata(const struct d9_event *event)
+{
+	const struct d9_value *entries = d9_event_field(event, "entries");
+
+	for (size_t i = 0; entries && i < entries->u.string_map.n; i++) {
+		const struct d9_text *pair = &entries->u.string_map.pairs[2 * i];
+
+		if (is_key(pair, "loop.libevent.capabilities"))
+			snprintf(capabilities, sizeof(capabilities), "%.*s", (int)pair[1].len,
+				 pair[1].data);
+		if (is_key(pair, "loop.libevent.stubs_full"))
+			stubs_full = strtoul(pair[1].data, NULL, 10);
+	}
+}
+
+static void on_event(const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_TASK_SPAWN:
+		on_spawn(event);
+		break;
+	case D9_EVENT_WAKE:
+		on_wake(event);
+		break;
+	case D9_EVENT_POLL_START:
+		on_poll(event);
+		break;
+	case D9_EVENT_WORKER_PARK:
+		parks++;
+		break;
+	case D9_EVENT_SPAN_ENTER:
+		on_span(event);
+		break;
+	case D9_EVENT_SEGMENT_METADATA:
+		on_metadata(event);
+		break;
+	case D9_EVENT_RECORDER_LOSS:
+		losses++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void read_trace(const char *path, void (*handle)(const struct d9_event *event))
+{
+	const struct d9_event *event;
+	struct d9_reader *reader;
+	int err = d9_reader_new(&reader);
+
+	if (!err)
+		err = d9_reader_add(reader, path);
+	while (!err && (err = d9_reader_next(reader, &event)) == 1) {
+		handle(event);
+		err = 0;
+	}
+	if (err < 0) {
+		printf("%s\n", d9_reader_message(reader));
+		failures++;
+	}
+	d9_reader_free(reader);
+}
+
+/* Spawns first: a wake or poll may stand before its task's spawn in time. */
+static void take_spawn(const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_TASK_SPAWN)
+		on_spawn(event);
+}
+
+static void take_all_else(const struct d9_event *event)
+{
+	if (event->kind != D9_EVENT_TASK_SPAWN)
+		on_event(event);
+}
+
+static void count_tasks(void)
+{
+	for (size_t i = 0; i < n_tasks; i++) {
+		struct callback *callback = callback_at("tasks", tasks[i].callback, 0);
+
+		if (callback && tasks[i].callback)
+			callback->is++;
+	}
+}
+
+/* libevent rounds to clock ticks of 4 ms; the program takes its own stamps in the callback. */
+static void check_lateness(struct callback *callback)
+{
+	unsigned long mean_us = callback->is ? callback->late_us / callback->is : 0;
+	unsigned long tolerance_us = 8000;
+
+	if (!callback->is || mean_us > callback->want + tolerance_us ||
+	    callback->want > mean_us + tolerance_us)
+		fail("mean lateness in us of", callback->name, callback->want, mean_us);
+	callback->is = callback->want;
+}
+
+static void check_counts(bool partial)
+{
+	count_tasks();
+	for (size_t i = 0; i < n_callbacks; i++) {
+		struct callback *callback = &callbacks[i];
+
+		if (!strcmp(callback->kind, "late"))
+			check_lateness(callback);
+		if (!strcmp(callback->kind, "closures"))
+			callback->is += stubs_full;
+		if (partial && !strcmp(callback->kind, "span"))
+			continue;
+		if (callback->is != callback->want)
+			fail(callback->kind, callback->name, callback->want, callback->is);
+	}
+}
+
+static void check_wakes(void)
+{
+	for (size_t i = 0; i < n_tasks; i++) {
+		const struct task *task = &tasks[i];
+
+		if (task->polls && !task->signal && task->wakes != task->polls)
+			fail("wakes of a task whose callback is", task->internal ? "internal" : "",
+			     task->polls, task->wakes);
+		if (task->signal && task->wakes > task->polls)
+			fail("wakes of a", "signal", task->polls, task->wakes);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	bool wakes = false, partial = false;
+
+	if (argc < 3)
+		return 2;
+	read_counters(argv[2]);
+	read_trace(argv[1], take_spawn);
+	read_trace(argv[1], take_all_else);
+	for (int i = 3; i < argc; i++) {
+		if (!strcmp(argv[i], "--wakes"))
+			wakes = true;
+		else if (!strcmp(argv[i], "--partial"))
+			partial = true;
+		else if (!strcmp(argv[i], "--has") && i + 1 < argc && !strstr(capabilities, argv[++i]))
+			fail("capability", argv[i], 1, 0);
+	}
+	check_counts(partial);
+	if (wakes)
+		check_wakes();
+	if (losses)
+		fail("losses", "", 0, losses);
+	printf("internal polls %lu, resumptions %lu, parks %lu, spans %lu, capabilities %s\n",
+	       internal_polls, resumptions, parks, spans, capabilities);
+	return failures > 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The test programs count for themselves; libevent_compare holds their traces against it. */
+
+#ifndef D9_LIBEVENT_COUNTERS_H
+#define D9_LIBEVENT_COUNTERS_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct event_base;
+
+/* What one callback is to the trace: a poll of its own, or a span inside a poll of libevent's. */
+enum kind {
+	KIND_POLL,
+	KIND_SPAN,
+	KIND_TASKS, /* distinct tasks that had the callback */
+	KIND_LATE,  /* mean lateness of its polls, in microseconds */
+	KIND_ELSEWHERE, /* polls of callbacks in other modules */
+	KIND_CLOSURES, /* callbacks made at run time from the address on; recorded or told of */
+};
+
+struct counter {
+	const char *name;
+	void *address; /* of the callback */
+	enum kind kind;
+	unsigned long count;
+	bool timing; /* the count depends on how the kernel cuts data; not compared between runs */
+};
+
+/* The counter of the callback |address|, made on first use. */
+struct counter *counter_of(const char *name, void *address, enum kind kind);
+
+/* Forget what was counted and logged: for a forked child. */
+void counters_reset(void);
+
+/* Write counters and log to |path|, if any; the program's exit status. */
+int counters_write(const char *path);
+
+/*
+ * Attach |base| with the adapter that is already in the process, or with the shared library at
+ * |library|, loaded RTLD_LOCAL.  "none": run without any.
+ */
+void attach_base(struct event_base *base, const char *library);
+
+#define COUNT(callback, kind) (counter_of(#callback, (void *)(callback), kind)->count++)
+#define COUNT_TIMING(callback, kind)                                                               \
+	do {                                                                                       \
+		struct counter *its = counter_of(#callback, (void *)(callback), kind);             \
+		its->count++;                                                                      \
+		its->timing = true;                                                                \
+	} while (0)
+
+/* One line of the log: what ran in which order, with which arguments.  Equal in every run. */
+void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A wrong argument or errno: one line on stderr and in the log, and exit status 1. */
+void complain(const char *what, long want, long is);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* D9_LIBEVENT_COUNTERS_H */

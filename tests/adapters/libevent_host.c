@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	libevent_host PLUGIN FOREIGN [--out=FILE]
+ *
+ * A program with a base that loads plugins while it runs: PLUGIN uses the base, is closed and
+ * loaded again; FOREIGN has event_* functions of its own, whose results must be its own.
+ */
+
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include "libevent_counters.h"
+
+static unsigned long plugin_runs;
+
+static void count_plugin(void)
+{
+	plugin_runs++;
+}
+
+static void on_host(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	COUNT(on_host, KIND_POLL);
+}
+
+static void *symbol(const char *path, const char *name, int flags, void **module)
+{
+	void *found;
+
+	*module = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+	found = *module ? dlsym(*module, name) : NULL;
+	if (!found)
+		fprintf(stderr, "%s\n", dlerror());
+	return found;
+}
+
+static void run_host(struct event_base *base, struct event *event)
+{
+	event_active(event, EV_READ, 1);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+static void run_plugin(struct event_base *base, const char *path)
+{
+	void (*run)(struct event_base *, void (*)(void)) = NULL;
+	void *module;
+
+	*(void **)&run = symbol(path, "plugin_run", 0, &module);
+	if (run)
+		run(base, count_plugin);
+	if (module)
+		dlclose(module);
+}
+
+static void run_foreign(const char *path)
+{
+	long (*run)(long, long) = NULL;
+	void *module;
+
+	/* Its own functions first, or it would not work beside libevent without us either. */
+	*(void **)&run = symbol(path, "foreign_event", RTLD_DEEPBIND, &module);
+	if (!run || run(4, 5) != 5 * 7 + 11)
+		complain("the foreign functions", 46, run ? run(4, 5) : 0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *out = argc > 3 && !strncmp(argv[3], "--out=", 6) ? argv[3] + 6 : NULL;
+	struct event_base *base = event_base_new();
+	struct event *event;
+
+	if (argc < 3)
+		return 2;
+	attach_base(base, out ? NULL : "none");
+	event = event_new(base, -1, 0, on_host, NULL);
+	for (int i = 0; i < 3; i++) {
+		run_host(base, event);
+		run_plugin(base, argv[1]);
+		run_host(base, event);
+		run_foreign(argv[2]);
+	}
+	if (plugin_runs != 12)
+		complain("runs of the plugin's callback", 12, (long)plugin_runs);
+	counter_of("plugins", (void *)count_plugin, KIND_ELSEWHERE)->count = plugin_runs;
+	event_free(event);
+	event_base_free(base);
+	return counters_write(out);
+}
