@@ -38,7 +38,6 @@ struct d9__libevent_thread {
 	bool constructing; /* inside the outermost constructor of a base */
 	bool calibrating;  /* hooks pass everything through */
 	bool deferring;    /* inside event_deferred_cb_schedule_() */
-	uint16_t batches;  /* paces the look for new modules */
 };
 
 _Static_assert(sizeof(struct d9__libevent_thread) <= 64, "static TLS of late libraries is scarce");
