@@ -61,7 +61,7 @@ static const char *verdict_text(enum d9__stall_verdict verdict)
 	static const char *const texts[] = {
 		[D9__STALL_UNKNOWN] = "",
 		[D9__STALL_COMPUTING] = ", mostly on the CPU",
-		[D9__STALL_OFF_CPU] = ", mostly off the CPU: it waited",
+		[D9__STALL_OFF_CPU] = ", mostly off the CPU",
 		[D9__STALL_MIXED] = ", partly on the CPU",
 	};
 
@@ -77,7 +77,8 @@ static const char *long_advice(enum d9__stall_verdict verdict)
 	case D9__STALL_OFF_CPU:
 		return "It waits: look for a blocking call in it (sleep, file or database access, name "
 		       "resolution, a lock, a synchronous request) and make it asynchronous, or "
-		       "move it to a thread.";
+		       "move it to a thread. If there is none, the kernel ran something else in "
+		       "the middle of it (see kernel waits).";
 	default:
 		return "Look for a blocking call in it (sleep, file or database access, name resolution, "
 		       "a lock) or for long computation; cut it into pieces, make it "

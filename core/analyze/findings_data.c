@@ -91,18 +91,16 @@ static void check_damage(struct d9__findings *findings)
 		finding = d9__finding_add(findings, D9__CRITICAL, damaged,
 					  "Everything before the damage was used; what follows in that "
 					  "segment is missing from all figures.",
-					  "%zu of %zu segments %s damaged.", damaged, a->n_segments,
-					  damaged == 1 ? "is" : "are");
+					  "Damage in %zu of %zu segments.", damaged, a->n_segments);
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
 		if (is_damaged(segment))
 			d9__finding_add_evidence(findings, finding,
 						 &(struct d9__evidence){ .at_ns = segment->last_ns },
-						 "%s: %s (offset %llu)", segment->path,
+						 "%s",
 						 segment->message ? segment->message
-								  : d9_strerror(segment->err),
-						 (unsigned long long)segment->err_offset);
+								  : segment->path);
 	}
 }
 
@@ -124,9 +122,8 @@ static void check_open_ends(struct d9__findings *findings)
 		      "full. Times before the cut are right."
 		    : "The program still runs, or was killed. Its last events may be missing: stop it, or "
 		      "use dial9 recover on what a killed one left.",
-		"%zu of %zu segments %s: the end of the story is missing.", cut ? cut : active,
-		a->n_segments,
-		cut ? "end in the middle of a frame" : "were never sealed (.active)");
+		"The end is missing in %zu of %zu segments: %s.", cut ? cut : active, a->n_segments,
+		cut ? "cut in the middle of a frame" : "never sealed (.active)");
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
@@ -170,7 +167,10 @@ static const struct {
 static void add_reasons(struct d9__findings *findings, struct d9__finding *finding,
 			const char *reasons)
 {
-	while (*reasons) {
+	bool several = strchr(reasons, ';') != NULL;
+
+	/* A single one is in the message. */
+	while (*reasons && several) {
 		size_t len = strcspn(reasons, ";");
 
 		if (len)

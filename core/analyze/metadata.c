@@ -121,7 +121,7 @@ static bool is_one_of(const char *text, size_t len, const char *const *words)
 
 enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key)
 {
-	static const char *const full[] = { "full", "on", "yes", "true", "all", NULL };
+	static const char *const full[] = { "full", "on", "yes", "true", "all", "event", NULL };
 	static const char *const none[] = { "off", "none", "no", "false", NULL };
 	unsigned said = 0, are_full = 0, are_none = 0;
 

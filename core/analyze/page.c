@@ -10,7 +10,7 @@
 #include "analyze/page.h"
 
 #define GAP        2
-#define MIN_FLEX   12
+#define MIN_FLEX   10
 #define MIN_REST   14
 #define ELLIPSIS   "..."
 #define ELLIPSIS_N 3
@@ -141,7 +141,7 @@ void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, uns
 		size_t columns = word ? d9__page_columns(page, word) : len;
 
 		free(word);
-		if (!first && column + 1 + columns > page->width) {
+		if (column > indent && column + !first + columns > page->width) {
 			putc('\n', page->out);
 			spaces(page, indent);
 			column = indent;

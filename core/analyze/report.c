@@ -32,6 +32,27 @@ static int sort_callbacks(struct d9__report *report)
 	return 0;
 }
 
+static int compare_workers(const void *left, const void *right)
+{
+	const struct d9__worker *a = *(const struct d9__worker *const *)left;
+	const struct d9__worker *b = *(const struct d9__worker *const *)right;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int sort_workers(struct d9__report *report)
+{
+	const struct d9__timeline *timeline = &report->analysis->timeline;
+
+	report->workers = calloc(timeline->n + 1, sizeof(*report->workers));
+	if (!report->workers)
+		return -ENOMEM;
+	for (size_t i = 0; i < timeline->n; i++)
+		report->workers[i] = timeline->items[i];
+	qsort(report->workers, timeline->n, sizeof(*report->workers), compare_workers);
+	return 0;
+}
+
 static struct d9__span_name *span_name(struct d9__report *report, const char *name)
 {
 	for (size_t i = 0; i < report->n_spans; i++)
@@ -93,7 +114,9 @@ int d9__report_init(struct d9__report *report, const struct d9__analysis *analys
 	int err;
 
 	*report = (struct d9__report){ .analysis = analysis, .findings = findings };
-	err = sort_callbacks(report);
+	err = sort_workers(report);
+	if (!err)
+		err = sort_callbacks(report);
 	return err ? err : sum_up_spans(report);
 }
 
@@ -106,6 +129,7 @@ void d9__report_release(struct d9__report *report)
 	}
 	free(report->spans);
 	free(report->callbacks);
+	free(report->workers);
 	*report = (struct d9__report){ 0 };
 }
 

@@ -17,6 +17,7 @@
 struct d9__report {
 	const struct d9__analysis *analysis; /* finished and named */
 	const struct d9__findings *findings;
+	const struct d9__worker **workers;     /* by id; as many as the timeline has */
 	const struct d9__callback **callbacks; /* by total time, largest first */
 	size_t n_callbacks;
 	struct d9__span_name **spans; /* by name, most time first */

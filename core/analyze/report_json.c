@@ -613,7 +613,7 @@ int d9__report_json(const struct d9__report *report, FILE *out)
 	d9__json_close(&json, ']');
 	d9__json_open(&json, "workers", '[');
 	for (size_t i = 0; i < a->timeline.n; i++)
-		put_worker(&json, a, a->timeline.items[i]);
+		put_worker(&json, a, report->workers[i]);
 	d9__json_close(&json, ']');
 	d9__json_open(&json, "callbacks", '[');
 	for (size_t i = 0; i < report->n_callbacks; i++)

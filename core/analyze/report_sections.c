@@ -126,7 +126,7 @@ static void put_workers(struct context *c)
 		d9__grid_column(&grid, "TID", false, false);
 	}
 	for (size_t i = 0; i < n; i++)
-		worker_row(c, &grid, timeline->items[i]);
+		worker_row(c, &grid, c->report->workers[i]);
 	d9__grid_print(&grid, c->page);
 	put_more(c, n, timeline->n, "workers");
 }
@@ -552,9 +552,11 @@ void d9__report_sections(const struct d9__report *report, const struct d9__repor
 	put_samples(&c);
 	put_spans(&c);
 	put_custom_events(&c);
-	if (c.a->timeline.n || report->n_spans)
-		d9__page_printf(page,
-				"\nQuantiles are nearest rank, from histograms, within %.1f %%; "
-				"longest is exact.\n",
-				100 * D9__HISTOGRAM_ERROR);
+	if (c.a->timeline.n || report->n_spans) {
+		d9__page_printf(page, "\n");
+		d9__page_line(page,
+			      "P50, P90 and P99 are nearest rank, from histograms, within %.1f %%; "
+			      "LONGEST is exact.",
+			      100 * D9__HISTOGRAM_ERROR);
+	}
 }

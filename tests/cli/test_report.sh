@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+"$make_trace" small plain small.bin
+"$make_trace" two zstd two.bin.zst
+
+say "a slow callback, and a hook that is missing"
+run report small.bin
+
+say "lost events come first; narrow"
+run report --width 60 two.bin.zst
+
+say "nothing on it that a loop did"
+"$make_trace" types plain types.bin
+run report types.bin
+
+say "cut in the middle of a frame: what was read is used, and said"
+head -c 880 small.bin >cut.bin
+run report cut.bin >out 2>err
+head -12 out
+cat err
+
+say "damaged"
+{ cat small.bin; printf '\377\377\377\377'; } >damaged.bin
+run report damaged.bin >out 2>err
+head -12 out
+tail -1 out
+cat err
+
+say "JSON is JSON, and colours are for terminals"
+"$dial9" report --json two.bin.zst >two.json
+if command -v python3 >/dev/null; then
+	python3 -c 'import json; json.load(open("two.json"))' || echo "not JSON"
+fi
+grep -c '"check"' two.json
+"$dial9" report small.bin | grep -c "$(printf '\033')"
+"$dial9" report --color=always small.bin | grep -c "$(printf '\033')"
+TERM=xterm "$dial9" report --color=never small.bin | grep -c "$(printf '\033')"
+
+say "standard input"
+"$dial9" report - <small.bin >by_input
+"$dial9" report small.bin >by_path
+cmp by_input by_path
+
+say "usage"
+run report
+run report --top 0 small.bin
+run report --width 10 small.bin
+run report --color=red small.bin
+run report missing
+
+finish ''

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define WEB  "app+0x400 @ app+0x410"
+#define TICK "app+0x200 @ app+0x210"
+
+#define US UINT64_C(1000)
+
+static const struct d9__worker *worker(const struct story *s, size_t i)
+{
+	return s->analysis.timeline.items[i];
+}
+
+static void test_awake_and_parked_time_come_from_parks_and_unparks(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 100);
+	story_poll(&s, 0, 10, 40, 1, WEB);
+	story_park(&s, 0, 50, 125);
+	story_unpark(&s, 0, 150, 125);
+	story_park(&s, 0, 200, 175);
+	story_queue(&s, 300, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->active_ns, 100 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->active_periods, 2);
+	/* The open park ends with the trace. */
+	CU_ASSERT_EQUAL(worker(&s, 0)->parked_ns, 200 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->parks, 2);
+	CU_ASSERT_DOUBLE_EQUAL(d9__worker_cpu_ratio(worker(&s, 0)), 0.75, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(d9__worker_utilisation(worker(&s, 0)), 1.0 / 3, 1e-9);
+	story_free(&s);
+}
+
+static void test_poll_without_an_end_is_closed_by_the_next_start(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_start(&s, 0, 0, 1, WEB);
+	story_poll(&s, 0, 30, 40, 2, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->open_ended, 1);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.max, 30 * US);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->open_ended, 1);
+	story_free(&s);
+}
+
+static void test_poll_without_an_end_is_closed_by_a_park(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_start(&s, 0, 0, 1, WEB);
+	story_park(&s, 0, 20, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.max, 20 * US);
+	story_free(&s);
+}
+
+static void test_poll_that_is_open_at_the_end_has_no_duration(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 0, 10, 1, WEB);
+	story_start(&s, 0, 20, 1, WEB);
+	story_queue(&s, 90, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.count, 1);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->calls, 2);
+	story_free(&s);
+}
+
+static void test_end_without_a_start_is_ignored(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_end(&s, 0, 5);
+	story_poll(&s, 0, 10, 20, 1, WEB);
+	story_end(&s, 0, 25);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->polls, 1);
+	CU_ASSERT_EQUAL(worker(&s, 0)->poll_ns, 10 * US);
+	story_free(&s);
+}
+
+static void test_pieces_of_a_call_cut_by_a_nested_loop_are_one_call(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_poll(&s, 0, 10, 30, 1, WEB);
+	story_poll(&s, 0, 30, 40, 2, TICK);
+	story_wake(&s, 45, 1, 1, D9__WAKE_RESUMPTION);
+	story_poll(&s, 0, 45, 50, 1, WEB);
+	story_park(&s, 0, 60, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->calls, 1);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.max, 25 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->polls - worker(&s, 0)->resumptions, 2);
+	/* The self wake is no wait. */
+	CU_ASSERT_EQUAL(s.analysis.latency.delays.count, 0);
+	story_free(&s);
+}
+
+static void test_self_wake_with_an_earlier_stamp_is_a_call_of_its_own(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 10, 30, 1, WEB);
+	story_wake(&s, 20, 1, 1, D9__WAKE_ACTIVE);
+	story_poll(&s, 0, 40, 50, 1, WEB);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->calls, 2);
+	CU_ASSERT_EQUAL(s.analysis.latency.delays.max, 10 * US);
+	story_free(&s);
+}
+
+static void test_worker_id_under_another_thread_leaves_a_gap(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_park_of(&s, 0, 50, 777);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->handovers, 1);
+	CU_ASSERT_EQUAL(worker(&s, 0)->active_ns, 0);
+	story_free(&s);
+}
+
+static void test_what_ran_between_two_moments_is_summed_by_callback(void)
+{
+	struct story s;
+	struct d9__between between;
+
+	story_begin(&s);
+	story_poll(&s, 0, 0, 10, 1, WEB);
+	story_poll(&s, 0, 10, 30, 2, TICK);
+	story_poll(&s, 0, 30, 45, 1, WEB);
+	story_poll(&s, 0, 45, 60, 1, WEB);
+	story_analyse(&s);
+
+	between = d9__worker_between(worker(&s, 0), UINT64_C(5000005000), UINT64_C(5000050000));
+	CU_ASSERT_EQUAL(between.calls, 4);
+	CU_ASSERT_EQUAL(between.busy_ns, 45 * US);
+	CU_ASSERT_PTR_EQUAL(between.longest, story_callback(&s, TICK));
+	CU_ASSERT_PTR_EQUAL(between.most, story_callback(&s, WEB));
+	CU_ASSERT_EQUAL(between.most_ns, 25 * US);
+	story_free(&s);
+}
+
+static void test_tasks_alive_before_the_trace_count_from_its_start(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_terminate(&s, 10, 1);
+	story_spawn(&s, 20, 2, WEB, "io");
+	story_spawn(&s, 30, 3, WEB, "io");
+	story_terminate(&s, 40, 2);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.analysis.tasks.at_start, 1);
+	CU_ASSERT_EQUAL(s.analysis.tasks.peak_change + 1, 2);
+	CU_ASSERT_EQUAL(s.analysis.tasks.change + 1, 1);
+	story_free(&s);
+}
+
+static void test_ended_tasks_are_forgotten_in_the_end(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 1; i <= 20000; i++) {
+		story_spawn(&s, 10 * i, i, WEB, "once");
+		story_poll(&s, 0, 10 * i + 1, 10 * i + 3, i, WEB);
+		story_terminate(&s, 10 * i + 2, i);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT(s.analysis.tasks.table.n <= D9__TASKS_GRAVES);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.count, 20000);
+	CU_ASSERT_EQUAL(s.analysis.tasks.change, 0);
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "awake and parked time come from parks and unparks",
+	  test_awake_and_parked_time_come_from_parks_and_unparks },
+	{ "poll without an end is closed by the next start",
+	  test_poll_without_an_end_is_closed_by_the_next_start },
+	{ "poll without an end is closed by a park",
+	  test_poll_without_an_end_is_closed_by_a_park },
+	{ "poll that is open at the end has no duration",
+	  test_poll_that_is_open_at_the_end_has_no_duration },
+	{ "end without a start is ignored", test_end_without_a_start_is_ignored },
+	{ "pieces of a call cut by a nested loop are one call",
+	  test_pieces_of_a_call_cut_by_a_nested_loop_are_one_call },
+	{ "self wake with an earlier stamp is a call of its own",
+	  test_self_wake_with_an_earlier_stamp_is_a_call_of_its_own },
+	{ "worker id under another thread leaves a gap",
+	  test_worker_id_under_another_thread_leaves_a_gap },
+	{ "what ran between two moments is summed by callback",
+	  test_what_ran_between_two_moments_is_summed_by_callback },
+	{ "tasks alive before the trace count from its start",
+	  test_tasks_alive_before_the_trace_count_from_its_start },
+	{ "ended tasks are forgotten in the end", test_ended_tasks_are_forgotten_in_the_end },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("timeline", tests);
+}
