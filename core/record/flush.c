@@ -56,7 +56,7 @@ static struct {
 	bool own_table; /* our descriptors are not the program's */
 	int state;
 	uint64_t active_ns; /* when events were seen last */
-	uint64_t second_ns; /* when the once-a-second work was done last */
+	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
 	uint64_t period_ns;
 	uint64_t source_ns; /* when the next source is due */
@@ -307,12 +307,24 @@ static void follow_control_words(uint64_t now_ns)
 	}
 }
 
+/* Once a second; where segments live shorter, often enough for each to get its events. */
+static void take_prefixes(uint64_t now_ns, bool active)
+{
+	uint64_t every_ns = self.writer.ret.rotation_ns / 4;
+
+	if (every_ns > SECOND_NS)
+		every_ns = SECOND_NS;
+	if (now_ns - self.prefixes_ns < every_ns)
+		return;
+	self.prefixes_ns = now_ns;
+	d9__drain_prefixes(&self.drain, now_ns, active ? every_ns : 0);
+}
+
 static void once_a_second(uint64_t now_ns, bool active)
 {
 	if (now_ns - self.second_ns < SECOND_NS)
 		return;
 	self.second_ns = now_ns;
-	d9__drain_prefixes(&self.drain, now_ns, active ? SECOND_NS : 0);
 	d9__drain_losses(&self.drain, now_ns);
 	if (++self.seconds % 10 == 0)
 		d9__slot_reclaim_dead(now_ns);
@@ -373,6 +385,7 @@ static bool tick(void)
 		d9__flush.start_disabled = false;
 		worked = d9__drain_full(&self.drain, now_ns);
 		d9__drain_side_rings(&self.drain, now_ns);
+		take_prefixes(now_ns, active);
 		once_a_second(now_ns, active);
 		d9__writer_refresh(&self.writer, now_ns);
 		commit(now_ns);

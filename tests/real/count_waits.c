@@ -7,11 +7,13 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@ struct counters {
 static struct counters nowhere;
 static struct counters *counters = &nowhere;
 static int (*real_epoll_wait)(int, struct epoll_event *, int, int);
+static int (*real_poll)(struct pollfd *, nfds_t, int);
 
 static void open_counters(void)
 {
@@ -49,6 +52,7 @@ static void open_counters(void)
 __attribute__((constructor)) static void start(void)
 {
 	real_epoll_wait = (int (*)(int, struct epoll_event *, int, int))dlsym(RTLD_NEXT, "epoll_wait");
+	real_poll = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
 	open_counters();
 	pthread_atfork(NULL, NULL, open_counters);
 }
@@ -58,4 +62,14 @@ __attribute__((visibility("default"))) int epoll_wait(int epfd, struct epoll_eve
 {
 	atomic_fetch_add(timeout ? &counters->blocking : &counters->looking, 1);
 	return real_epoll_wait(epfd, events, max, timeout);
+}
+
+/* Others poll, too: only libevent's calls are waits of a loop. */
+__attribute__((visibility("default"))) int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	Dl_info caller;
+
+	if (dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "/libevent"))
+		atomic_fetch_add(timeout ? &counters->blocking : &counters->looking, 1);
+	return real_poll(fds, n, timeout);
 }

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include <dial9/error.h>
 #include <dial9/export.h>
 
 #ifdef __cplusplus

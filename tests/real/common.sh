@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shared by the tests that record programs from Debian and compare with counts that share nothing
+# with dial9.  Sourced with `set -eu`, top_srcdir and top_builddir set.
+#
+# A uprobe belongs to an inode, so the program and its libevent are run from a private copy.
+
+dial9=$top_builddir/core/dial9
+helpers=$top_builddir/tests/real
+counts=$top_srcdir/tests/real/trace_counts.mjs
+dir=$(mktemp -d)
+trap 'stop_all; rm -rf "$dir"' EXIT
+pids=''
+
+stop_all() {
+	for pid in $pids; do
+		kill "$pid" 2>/dev/null || true
+	done
+}
+
+skip() {
+	echo "$1"
+	exit 77
+}
+
+fail() {
+	echo "FAILED: $1"
+	exit 1
+}
+
+# need PROGRAM...: skip, and say why, where one is missing or the build cannot be preloaded.
+need() {
+	[ "$SANITIZER" = no ] || skip "a sanitizer's runtime must be loaded first"
+	for program; do
+		command -v "$program" >/dev/null || skip "$program is not installed"
+	done
+}
+
+# equal WHAT A B
+equal() {
+	[ "$2" = "$3" ] || fail "$1: $2 and $3"
+	echo "equal: $1: $2"
+}
+
+# Private copies of the libevent that the program FILE uses.
+private_libevent() {
+	mkdir -p "$dir/private"
+	ldd "$1" | awk '$1 ~ /^libevent/ { print $3 }' | while read -r lib; do
+		cp -L "$lib" "$dir/private/"
+	done
+}
+
+# A private copy of PROGRAM, too; prints its path.
+private_copy() {
+	private_libevent "$(command -v "$1")"
+	cp -L "$(command -v "$1")" "$dir/private/"
+	echo "$dir/private/$(basename "$1")"
+}
+
+# Waits that may block, and waits that only look, of all processes that counted themselves.
+waits() {
+	for file in "$dir"/waits.*; do
+		od -An -v -tu8 "$file"
+	done | awk '{ blocking += $1; looking += $2 } END { print blocking + 0, looking + 0 }'
+}
+
+# record TRACE CMD...: under dial9 record, with the waits counted by a library of our own.  With
+# $offsets, also under uprobe_count, whose counts go to $dir/uprobes.
+offsets=''
+record() {
+	trace=$1
+	shift
+	rm -f "$dir"/waits.*
+	# One word per place to count is meant.
+	# shellcheck disable=SC2086
+	exec env "LD_LIBRARY_PATH=$dir/private" "COUNT_WAITS=$dir/waits" \
+		"LD_PRELOAD=$helpers/.libs/count_waits.so" \
+		${offsets:+"$helpers/uprobe_count" "$dir/uprobes" $offsets --} \
+		"$dial9" record --quiet -o "$trace" -- "$@"
+}
+
+# counted TRACE [N]: polls of each callback equal the uprobes (N of which the program is known to
+# call itself), parks equal the waits that may block.
+counted() {
+	node "$counts" compare "$dir/uprobes" "${2:-0}" "$1".plain/*.trc ||
+		fail "polls differ from the uprobes"
+	set -- "$1" $(waits) $(node "$counts" counts "$1".plain/*.trc)
+	equal "parks and waits that may block" "$5" "$2"
+	equal "polls, report and trace" "$(report "$1" 'r.callbacks.filter((c) => c.kind !== "span")
+		.reduce((n, c) => n + c.polls, 0)')" "$4"
+	equal "parks, report and trace" "$(report "$1" 'r.workers.reduce((n, w) => n + w.parks, 0)')" "$5"
+}
+
+# Places of all callbacks in TRACE, as uprobe_count wants them.
+places() {
+	node "$counts" offsets "$1".plain/*.trc | tr '\n' ' '
+}
+
+# A plain file for each process of TRACE, for the decoder in JavaScript; the producer's rules hold.
+plain() {
+	mkdir -p "$1.plain"
+	for process in "$1"/*/; do
+		trc=$1.plain/$(basename "$process").trc
+		"$dial9" export --format trc -o "$trc" "$process"
+		node "$top_srcdir/tests/toolkit/trace_rules.mjs" "$trc" ||
+			fail "$process breaks the producer's rules"
+	done
+}
+
+# Value at the dotted PATH of the report of TRACE, or of an expression in `r`.
+report() {
+	"$dial9" report --json "$1" | node -e '
+		const r = JSON.parse(require("fs").readFileSync(0, "utf8"));
+		console.log(eval(process.argv[1]));' "$2"
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every example runs to its end, and its trace shows what it is there to show.
+set -eu
+# shellcheck source=tests/real/common.sh
+. "$top_srcdir/tests/real/common.sh"
+
+[ "$SANITIZER" = no ] || skip "the HTTP example is recorded by other tests; this one needs no sanitizer"
+examples=$top_builddir/examples
+command -v node >/dev/null || skip "node is not installed"
+
+# example NAME ARG...: run it with its own trace directory; its output in $dir/NAME.out.
+example() {
+	name=$1
+	shift
+	DIAL9_TRACE_DIR=$dir/$name "$examples/$name" "$@" >"$dir/$name.out" ||
+		fail "$name exited with $?"
+}
+
+# shows NAME EXPRESSION EXPECTED
+shows() {
+	equal "$1: $2" "$(report "$dir/$1" "$2")" "$3"
+}
+
+polls() {
+	echo "(r.callbacks.find((c) => c.name === '$1' && c.kind !== 'span') ?? { polls: 0 }).polls"
+}
+
+port=$((31000 + $$ % 10000))
+example libevent_echo $port 4 &
+"$top_builddir/tests/real/client" echo $port 4 250
+wait
+# One poll for each message, and one for each connection's end.
+shows libevent_echo "$(polls on_readable)" 1004
+
+example thread_per_core 3 300
+grep -qx '300 jobs run on 3 cores' "$dir/thread_per_core.out" || fail "jobs were lost"
+shows thread_per_core 'r.workers.map((w) => w.name).sort().join()' core-0,core-1,core-2,main
+shows thread_per_core 'r.callbacks.some((c) => c.name === "deal_jobs")' true
+
+example several_bases 5
+shows several_bases 'r.workers.length' 1
+shows several_bases "$(polls ask_synchronously)" 5
+shows several_bases "$(polls inner_timer)" 15
+
+mkdir "$dir/rotating_writer"
+"$examples/rotating_writer" "$dir/rotating_writer" 900 >"$dir/rotating_writer.out"
+sealed=$(sed -n 's/ segments sealed$//p' "$dir/rotating_writer.out")
+[ "$sealed" -ge 3 ] || fail "only $sealed segments in 900 ms with a rotation of 250 ms"
+shows rotating_writer 'r.trace.segments' "$sealed"
+
+# Off, on, off: what it counted itself while recording is what the trace has.
+DIAL9_TRACE_DIR=$dir/enable_later "$examples/enable_later" 900 >"$dir/enable_later.out" &
+pid=$!
+pids="$pids $pid"
+sleep 0.3
+kill -USR1 $pid
+sleep 0.3
+kill -USR1 $pid
+wait $pid
+recorded=$(sed -n 's/.* beats, \([0-9]*\) while recording$/\1/p' "$dir/enable_later.out")
+[ "$recorded" -gt 0 ] || fail "nothing happened while recording was on"
+shows enable_later "$(polls heartbeat)" "$recorded"

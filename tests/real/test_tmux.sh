@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tmux from Debian: a server that daemonises, and its clients, each a process with a trace of its
+# own.  Polls and parks of all of them equal an independent count, and tmux works as always.
+set -eu
+# shellcheck source=tests/real/common.sh
+. "$top_srcdir/tests/real/common.sh"
+
+need tmux node ldd
+tmux=$(private_copy tmux)
+socket=$dir/socket
+
+# session TRACE: start a server with a shell in it, type into it, read the screen, end it.
+session() {
+	cat >"$dir/session" <<-END
+		set -e
+		"$tmux" -S "$socket" -f /dev/null new-session -d -x 80 -y 24 'PS1="> " sh'
+		"$tmux" -S "$socket" send-keys 'echo \$((6 * 7))' Enter
+		i=0
+		until "$tmux" -S "$socket" capture-pane -p | grep -qx 42; do
+			i=\$((i + 1)) && [ \$i -lt 100 ] && sleep 0.05
+		done
+		"$tmux" -S "$socket" capture-pane -p | sed '/^$/d' >"$dir/screen"
+		"$tmux" -S "$socket" kill-server
+		while [ -S "$socket" ] && "$tmux" -S "$socket" list-sessions 2>/dev/null; do sleep 0.05; done
+	END
+	(record "$1" sh "$dir/session") || fail "the session failed"
+	sleep 0.3 # the server ends after its last client
+	plain "$1"
+}
+
+session "$dir/first"
+grep -qx 42 "$dir/screen" || fail "the pane does not show what was typed"
+offsets=$(places "$dir/first")
+[ -n "$offsets" ] || fail "no callback was recorded"
+session "$dir/second"
+counted "$dir/second"
