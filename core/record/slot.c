@@ -59,18 +59,28 @@ static void run_exit_fns(void)
 	}
 }
 
-/* The caller owns |slot| and ends that.  A half-written event is beyond |published|: forgotten. */
+/*
+ * The thread was cancelled, or vanished, inside an event, which is beyond |published|: forgotten.
+ * A name may be on the wire that the table does not know, so the chunk is left.
+ */
+static void settle(struct d9__slot *slot)
+{
+	if (!atomic_load_explicit(&slot->busy, memory_order_relaxed))
+		return;
+	d9__chunk_seal(slot);
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}
+
+/* The caller owns |slot| and ends that. */
 static void slot_return(struct d9__slot *slot)
 {
+	settle(slot);
 	/*
-	 * Half an event: a name may be on the wire that the table does not know, so leave this chunk.
-	 * A worker: its id may go to a thread with another slot, whose events must not overtake
+	 * A worker's id may go to a thread with another slot, whose events must not overtake
 	 * these on their way to the file.
 	 */
-	if (atomic_load_explicit(&slot->busy, memory_order_relaxed) ||
-	    slot->worker != D9__WORKER_NONE)
+	if (slot->worker != D9__WORKER_NONE)
 		d9__chunk_seal(slot);
-	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 	slot->worker = D9__WORKER_NONE;
 	slot->worker_state = D9__WORKER_UNKNOWN;
 	slot->task = 0;
@@ -100,6 +110,8 @@ static void key_destructor(void *value)
 {
 	uintptr_t slot = (uintptr_t)value;
 
+	if (!(slot & 1) && d9__slot_tls == value && ring_has(value))
+		settle(value);
 	if (!(slot & 1) && pthread_setspecific(key, (void *)(slot | 1)) == 0)
 		return;
 	thread_ends((struct d9__slot *)(slot & ~(uintptr_t)1));

@@ -18,7 +18,7 @@ static void *record_three(void *arg)
 	struct d9__slot *slot = d9__slot_self();
 
 	for (unsigned i = 0; slot && i < 3; i++)
-		d9__emit_poll_end(slot, d9__slot_now(slot), 1);
+		d9__emit_wake(slot, d9__slot_now(slot), 0, 1, 255, 0);
 	return arg;
 }
 
@@ -52,6 +52,26 @@ static void test_slot_of_short_threads_is_reused_with_its_chunk(void)
 	CU_ASSERT_EQUAL(lost, 0);
 }
 
+static void *park_once(void *arg)
+{
+	d9__emit_park(d9__slot_self(), T0, 1, 0, 0, 1);
+	return arg;
+}
+
+/* Its id may go to a thread with another slot, whose events must come later in the file. */
+static void test_slot_of_a_worker_that_ends_hands_its_chunk_over(void)
+{
+	struct d9__batch batch;
+	pthread_t thread;
+
+	fixture_ring(8);
+	pthread_create(&thread, NULL, park_once, NULL);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(d9__chunk_pop_full(&batch), 1);
+	CU_ASSERT_EQUAL(batch.events, 1);
+	CU_ASSERT_EQUAL(batch.exit.worker, 1);
+}
+
 static _Atomic(unsigned) exits;
 
 static void on_exit_record(void)
@@ -59,7 +79,7 @@ static void on_exit_record(void)
 	struct d9__slot *slot = d9__slot_self();
 
 	exits++;
-	d9__emit_park(slot, d9__slot_now(slot), 1, 0, 0, 1);
+	d9__emit_wake(slot, d9__slot_now(slot), 0, 1, 255, 0);
 }
 
 static void test_slot_of_a_thread_that_ends_records_once_more(void)
@@ -73,6 +93,29 @@ static void test_slot_of_a_thread_that_ends_records_once_more(void)
 
 	CU_ASSERT_EQUAL(exits, 1);
 	CU_ASSERT_EQUAL(taken.events, 4);
+}
+
+static void *end_inside_an_event(void *arg)
+{
+	record_three(arg);
+	d9__emit_begin(d9__slot_self(), D9__EVENT_QUEUE_SAMPLE, T0, 1);
+	return NULL;
+}
+
+/* As after an asynchronous cancellation. */
+static void test_slot_of_a_thread_that_ends_inside_an_event_still_closes_its_worker(void)
+{
+	struct fixture_taken taken = { 0 };
+	pthread_t thread;
+
+	fixture_ring(8);
+	pthread_create(&thread, NULL, end_inside_an_event, NULL);
+	pthread_join(thread, NULL);
+	fixture_drain_all(&taken, NULL, NULL);
+
+	CU_ASSERT_PTR_NULL(taken.error);
+	CU_ASSERT_EQUAL(taken.events, 4); /* three, and on_exit_record()'s */
+	CU_ASSERT_EQUAL(fixture_lost(0), 0);
 }
 
 static pthread_key_t late_key;
@@ -243,8 +286,12 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "of short threads is reused with its chunk",
 		  test_slot_of_short_threads_is_reused_with_its_chunk },
+		{ "of a worker that ends hands its chunk over",
+		  test_slot_of_a_worker_that_ends_hands_its_chunk_over },
 		{ "of a thread that ends records once more",
 		  test_slot_of_a_thread_that_ends_records_once_more },
+		{ "of a thread that ends inside an event still closes its worker",
+		  test_slot_of_a_thread_that_ends_inside_an_event_still_closes_its_worker },
 		{ "after it was given back drops and counts",
 		  test_slot_after_it_was_given_back_drops_and_counts },
 		{ "that is not to be had is counted", test_slot_that_is_not_to_be_had_is_counted },
