@@ -185,7 +185,7 @@ void story_analyse(struct story *s)
 {
 	char path[] = "/tmp/d9-story-XXXXXX";
 	int fd = mkstemp(path);
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 
 	if (fd < 0 || d9_reader_new(&reader))
 		give_up("cannot make a file");
