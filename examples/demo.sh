@@ -62,7 +62,7 @@ trap - EXIT
 load_memcached() {
 	port=$((20000 + $$ % 20000))
 	user=
-	[ "$(id -u)" != 0 ] || user='-u nobody'
+	[ "$(id -u)" != 0 ] || user='-u root' # nobody could not write into root's folder
 	# shellcheck disable=SC2086
 	"$dial9" record -o "$dir/memcached" -- memcached $user -l 127.0.0.1 -p $port -U 0 -t 4 &
 	recorder=$!
