@@ -101,11 +101,10 @@ static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 }
 
 /* Has recording been off since this thread's latest record?  |last_ns| is that record's time. */
-static void see_gate(struct d9__thread *thread, struct d9__slot *slot, uint64_t last_ns)
+static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, uint32_t gate,
+			    uint64_t last_ns)
 {
-	uint32_t gate = d9__gate_word();
-
-	if (thread->gate == gate)
+	if (__builtin_expect(thread->gate == gate, 1))
 		return;
 	if (thread->gate)
 		write_gap(thread, slot, last_ns);
@@ -179,10 +178,32 @@ static void drop_foreign(struct d9__thread *thread, struct d9__slot *slot, uint6
 
 /* ---- entry and exit ---- */
 
-static bool is_recording(void)
+/* A forked child begins here: its gate is closed, so that a living one pays nothing. */
+static uint32_t gate_of_child(void)
 {
 	d9__recorder_child_check();
-	return d9__gate_open(D9__GATE_LOOP);
+	return d9__gate_word();
+}
+
+static inline bool is_child_pending(void)
+{
+	/* relaxed: as in d9__recorder_child_check() */
+	return atomic_load_explicit(&d9__child_pending, memory_order_relaxed) != 0;
+}
+
+/* The gate's word, or 0 if loops are not recorded. */
+static inline uint32_t open_gate(void)
+{
+	uint32_t gate = d9__gate_word();
+
+	if (__builtin_expect(!(gate & D9__GATE_LOOP), 0))
+		gate = gate_of_child();
+	return gate & D9__GATE_LOOP ? gate : 0;
+}
+
+static inline bool is_recording(void)
+{
+	return open_gate() != 0;
 }
 
 static inline void become_owner(struct d9__thread *thread, struct d9_loop *loop)
@@ -208,15 +229,16 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	struct d9__thread *thread;
 	struct d9__slot *slot;
 	uint64_t last_ns, ns;
+	uint32_t gate;
 
 	run->d9__opaque[0] = 0;
-	if (!loop || !is_recording() || !(slot = d9__slot_self()) ||
+	if (!loop || !(gate = open_gate()) || !(slot = d9__slot_self()) ||
 	    !(thread = d9__thread_self(loop)))
 		return;
 	publish_worker(thread);
 	last_ns = slot->last_ns;
 	ns = d9__slot_now(slot);
-	see_gate(thread, slot, last_ns);
+	see_gate(thread, slot, gate, last_ns);
 	/* Inclusive: a run at this very address is one that a longjmp() left. */
 	d9__polls_drop_dead(thread, slot, address + 1, ns);
 	become_owner(thread, loop);
@@ -290,8 +312,9 @@ void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 	struct d9__thread *thread;
 	struct d9__slot *slot;
 	uint64_t last_ns;
+	uint32_t gate;
 
-	if (!loop || !is_recording() || !(slot = d9__slot_self()) ||
+	if (!loop || !(gate = open_gate()) || !(slot = d9__slot_self()) ||
 	    !(thread = d9__thread_self(loop)))
 		return;
 	last_ns = slot->last_ns;
@@ -299,7 +322,7 @@ void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 	thread->shared_ns = 0;
 	thread->n_held = 0;
 	thread->stage = D9__STAGE_BACKEND;
-	see_gate(thread, slot, last_ns);
+	see_gate(thread, slot, gate, last_ns);
 	if (timeout_ns == 0 && !is_spin_park_due(thread, slot))
 		return;
 	park_at(thread, slot, d9__slot_now(slot));
@@ -339,13 +362,14 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	struct d9__thread *thread;
 	struct d9__slot *slot;
 	uint64_t last_ns, ns;
+	uint32_t gate;
 
-	if (!loop || !is_recording() || !(slot = d9__slot_self()) ||
+	if (!loop || !(gate = open_gate()) || !(slot = d9__slot_self()) ||
 	    !(thread = d9__thread_self(loop)))
 		return;
 	last_ns = slot->last_ns;
 	ns = d9__slot_now(slot);
-	see_gate(thread, slot, last_ns);
+	see_gate(thread, slot, gate, last_ns);
 	become_owner(thread, loop);
 	thread->shared_ns = 0;
 	thread->stage = D9__STAGE_FRESH;
@@ -450,29 +474,24 @@ static const struct d9_callsite *callsite_of(const struct d9__task *task,
 				   : atomic_load_explicit(&task->callsite, memory_order_acquire);
 }
 
-/* [TaskTerminate] [TaskSpawn] [Wake] for |poll| at |ns|.  0: nothing can be recorded. */
-static uint64_t announce(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
-			 uint64_t ns, uint32_t *loc)
+/* The first poll of a task, of what its object has become, or with a wake to tell. */
+static bool announce_slow(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+			  uint64_t ns, struct d9__task **task)
 {
-	uint32_t library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
-	struct d9__task *task = d9__polls_task(thread, library, poll->task.key);
 	const struct d9_callsite *callsite;
 	struct d9__wake wake;
-	bool current = task && is_current(thread, task, poll);
 
-	if (__builtin_expect(!current, 0)) {
-		task = obtain_task(thread, slot, poll, ns);
-		if (!task)
-			return 0;
+	if (!*task || !is_current(thread, *task, poll)) {
+		*task = obtain_task(thread, slot, poll, ns);
+		if (!*task)
+			return false;
 	}
-	callsite = callsite_of(task, poll);
-	d9__wakes_take(thread, task, poll, ns, &wake);
-	if (__builtin_expect(!current, 0) && !is_spawned(thread, task))
-		write_spawn(thread, slot, task, callsite, wake.ns ? wake.ns : ns);
-	write_wake(slot, task, &wake);
-	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
-	*loc = d9__callsite_name(callsite);
-	return atomic_load_explicit(&task->id, memory_order_relaxed);
+	callsite = callsite_of(*task, poll);
+	d9__wakes_take(thread, *task, poll, ns, &wake);
+	if (!is_spawned(thread, *task))
+		write_spawn(thread, slot, *task, callsite, wake.ns ? wake.ns : ns);
+	write_wake(slot, *task, &wake);
+	return true;
 }
 
 static bool make_ready(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
@@ -485,49 +504,74 @@ static bool make_ready(struct d9__thread *thread, struct d9__slot *slot, struct 
 	return d9__polls_settle(thread, slot, ns) && thread->n_frames < D9__FRAMES_MAX;
 }
 
-static void push_frame(struct d9__thread *thread, const struct d9_poll *poll, uint64_t ns,
-		       uint32_t loc)
+/* Write PollStart and push its frame. */
+static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
+			      struct d9_poll *poll, uint32_t library, uint64_t ns,
+			      const struct d9__task *task)
 {
-	struct d9__callback *frame = &thread->frames[thread->n_frames++];
+	struct d9__callback *frame = &thread->frames[thread->n_frames];
+	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
+	uint32_t loc = d9__callsite_name(callsite_of(task, poll)), depth = poll->depth;
 
 	frame->address = (uintptr_t)poll;
-	frame->task = poll->task_id;
+	frame->task = id;
 	frame->key = poll->task.key;
 	frame->start_ns = ns;
-	frame->library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	frame->library = library;
 	frame->loc = loc;
-	frame->depth = poll->depth;
+	frame->depth = depth;
 	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
-	thread->odd |= D9__ODD_FRAMES;
-	atomic_store_explicit(&thread->task, frame->task, memory_order_relaxed);
+	thread->n_frames++;
+	thread->odd = D9__ODD_FRAMES | D9__ODD_OPEN;
+	thread->stage = D9__STAGE_ROUND;
+	thread->shared_ns = 0;
+	thread->open = poll->task_id = id;
+	atomic_store_explicit(&thread->task, id, memory_order_relaxed);
+	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
 }
 
-void d9_poll_begin(struct d9_poll *poll)
+static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 {
 	struct d9__thread *thread;
 	struct d9__slot *slot;
+	struct d9__task *task;
 	uint64_t last_ns, ns;
-	uint32_t loc;
+	uint32_t library;
 
-	poll->task_id = 0;
-	if (!is_recording() || !poll->loop || !(slot = d9__slot_self()) ||
+	if (!(gate & D9__GATE_LOOP) || !poll->loop || !(slot = d9__slot_self()) ||
 	    !(thread = d9__thread_self(poll->loop)))
 		return;
 	last_ns = slot->last_ns;
 	ns = thread->shared_ns && poll->flags & D9_POLL_BATCHED ? thread->shared_ns
 								: d9__slot_now(slot);
-	if (__builtin_expect(thread->gate != d9__gate_word(), 0))
-		see_gate(thread, slot, last_ns);
+	see_gate(thread, slot, gate, last_ns);
 	if (__builtin_expect(thread->odd != 0, 0) && !make_ready(thread, slot, poll, ns))
 		return;
 	become_owner(thread, poll->loop);
-	poll->task_id = announce(thread, slot, poll, ns, &loc);
-	if (!poll->task_id)
+	library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	task = d9__polls_task(thread, library, poll->task.key);
+	if ((!task || !is_current(thread, task, poll) || d9__wakes_matter(task, poll)) &&
+	    !announce_slow(thread, slot, poll, ns, &task))
 		return;
-	thread->shared_ns = 0;
-	thread->stage = D9__STAGE_ROUND;
-	push_frame(thread, poll, ns, loc);
-	open_poll(thread, slot, ns, &thread->frames[thread->n_frames - 1]);
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	start_poll(thread, slot, poll, library, ns, task);
+}
+
+static __attribute__((noinline)) void begin_in_child(struct d9_poll *poll)
+{
+	begin(poll, gate_of_child());
+}
+
+/* Nothing but two loads while recording is off. */
+void d9_poll_begin(struct d9_poll *poll)
+{
+	uint32_t gate = d9__gate_word();
+
+	poll->task_id = 0;
+	if (__builtin_expect(gate & D9__GATE_LOOP, 1))
+		begin(poll, gate);
+	else if (__builtin_expect(is_child_pending(), 0))
+		begin_in_child(poll);
 }
 
 /* Off the CPU inside a callback: what a long poll is made of. */
@@ -594,33 +638,68 @@ static void end_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	d9__polls_close(thread, slot, ns);
 }
 
-void d9_poll_end(struct d9_poll *poll)
+/* All but the usual: nested, split, left over, once, or switched off and on meanwhile. */
+static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct d9__slot *slot,
+					       uint64_t ns, const struct d9_poll *poll)
 {
+	struct d9__callback frame;
+
+	if (!thread->n_frames || !find_frame(thread, slot, ns, poll))
+		return;
+	frame = thread->frames[thread->n_frames - 1];
+	end_piece(thread, slot, ns);
+	if (ns - frame.start_ns > D9__CPU_LONG_NS)
+		examine_long_poll(thread, slot, ns, &frame);
+	if (frame.once)
+		end_task(slot, ns, &frame, thread->epoch);
+	pop_frame(thread);
+	thread->gate = d9__gate_word();
+	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH || frame.once ? 0 : ns;
+	hold_resumption(thread, ns);
+}
+
+/* One callback runs, its PollStart is the latest record but for wakes, and it is |poll|'s. */
+static inline bool is_plain_end(const struct d9__thread *thread, const struct d9_poll *poll,
+				uint32_t gate, uint64_t ns)
+{
+	const struct d9__callback *frame = &thread->frames[0];
+
+	return thread->odd == (D9__ODD_OPEN | D9__ODD_FRAMES) && thread->n_frames == 1 &&
+	       frame->address == (uintptr_t)poll && !frame->once && thread->gate == gate &&
+	       ns - frame->start_ns <= D9__CPU_LONG_NS;
+}
+
+static __attribute__((noinline)) void end(struct d9_poll *poll)
+{
+	uint32_t gate = d9__gate_word();
 	struct d9__thread *thread;
 	struct d9__slot *slot;
-	struct d9__callback *frame;
 	uint64_t ns;
 
-	if (!poll->task_id || !(thread = d9__thread_peek()))
+	if (!(thread = d9__thread_peek()))
 		return;
 	poll->task_id = 0;
-	if (!d9__gate_open(D9__GATE_LOOP) || !(slot = d9__slot_self())) {
+	if (__builtin_expect(!(gate & D9__GATE_LOOP), 0) || !(slot = d9__slot_self())) {
 		end_unrecorded(thread, poll);
 		return;
 	}
 	ns = d9__slot_now(slot);
-	if (!thread->n_frames || !find_frame(thread, slot, ns, poll))
+	if (__builtin_expect(!is_plain_end(thread, poll, gate, ns), 0)) {
+		end_slow(thread, slot, ns, poll);
 		return;
-	frame = &thread->frames[thread->n_frames - 1];
-	end_piece(thread, slot, ns);
-	if (__builtin_expect(ns - frame->start_ns > D9__CPU_LONG_NS, 0))
-		examine_long_poll(thread, slot, ns, frame);
-	if (__builtin_expect(frame->once, 0))
-		end_task(slot, ns, frame, thread->epoch);
-	pop_frame(thread);
-	thread->gate = d9__gate_word();
-	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH || frame->once ? 0 : ns;
-	hold_resumption(thread, ns);
+	}
+	thread->n_frames = 0;
+	thread->odd = 0;
+	thread->open = 0;
+	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
+	atomic_store_explicit(&thread->task, 0, memory_order_relaxed);
+	d9__emit_poll_end(slot, ns, thread->worker);
+}
+
+void d9_poll_end(struct d9_poll *poll)
+{
+	if (poll->task_id)
+		end(poll);
 }
 
 uint64_t d9_poll_task(void)
@@ -638,9 +717,10 @@ void d9__polls_thread_exit(void)
 	d9__thread_tls = D9__THREAD_GONE;
 	if (!thread)
 		return;
-	if (!(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED)) &&
-	    d9__gate_open(D9__GATE_LOOP) && (slot = d9__slot_self())) {
-		uint64_t ns = d9__slot_now(slot);
+	/* Even while recording is off: the id's next holder begins with an Unpark. */
+	if (!(thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED)) && (slot = d9__slot_self())) {
+		uint64_t last_ns = slot->last_ns;
+		uint64_t ns = d9__gate_open(D9__GATE_LOOP) ? d9__slot_now(slot) : last_ns;
 
 		d9__polls_close(thread, slot, ns);
 		write_park(thread, slot, ns);

@@ -20,6 +20,13 @@ struct d9__wake {
 	uint32_t worker, reason;
 };
 
+/* Is there anything to tell before |poll| of |task|? */
+static inline bool d9__wakes_matter(const struct d9__task *task, const struct d9_poll *poll)
+{
+	return atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
+	       poll->ready_ns || poll->reason;
+}
+
 /* Take the announcement, if there is one, for |poll| that starts at |ns|. */
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
 		    uint64_t ns, struct d9__wake *wake);

@@ -19,12 +19,13 @@
 #include "record/slot.h"
 
 uint64_t loop_ns = 1000000000;
+bool loop_clock_runs;
 
 static struct loop_events collected;
 
 static uint64_t fake_mono(void)
 {
-	return __atomic_load_n(&loop_ns, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&loop_ns, loop_clock_runs ? 1 : 0, __ATOMIC_RELAXED);
 }
 
 void loop_events_start(void)
@@ -172,6 +173,22 @@ const struct loop_events *loop_events_collect(void)
 	}
 	d9__definitions_release(&schemas);
 	return &collected;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct loop_event *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->place < y->place ? -1 : 1;
+}
+
+void loop_events_sort(void)
+{
+	for (size_t i = 0; i < collected.n; i++)
+		collected.items[i].place = i;
+	qsort(collected.items, collected.n, sizeof(*collected.items), compare);
 }
 
 /* ---- asking ---- */

@@ -30,6 +30,7 @@ struct loop_event {
 	enum loop_event_kind kind;
 	uint32_t slot; /* whose: events of one slot are in file order */
 	uint64_t ns;
+	size_t place; /* before sorting */
 	uint64_t worker, task, depth;
 	uint64_t waker, issuer, reason; /* of a wake; |task| is the woken one */
 	uint64_t cpu_ns, wait_ns, tid;
@@ -48,6 +49,9 @@ struct loop_events {
 /* The clock of the test's records. */
 extern uint64_t loop_ns;
 
+/* It moves by 1 ns whenever it is read: for tests with several threads. */
+extern bool loop_clock_runs;
+
 /* A ring in memory, a fake clock at 1 s, the gate open.  Once per program. */
 void loop_events_start(void);
 
@@ -56,6 +60,9 @@ struct d9_loop *loop_events_add(enum d9_library library, const void *address);
 
 /* What was recorded since the last call.  Other threads must have ended.  Freed by the next call. */
 const struct loop_events *loop_events_collect(void);
+
+/* Sort them by time: a worker's events lie in several slots if its id was used again. */
+void loop_events_sort(void);
 
 /* The kinds in file order as letters, wakes and tasks included. */
 const char *loop_story(const struct loop_events *events);
