@@ -267,6 +267,8 @@ static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 	}
 	if (!task->callback && set_callback(a, task, location))
 		return -ENOMEM;
+	task->callback->address = address;
+	task->callback->site_address = d9_event_known_u64(event, 4, 0);
 	if (d9__callback_add_kind(&a->callbacks, task->callback, kind.data, kind.len))
 		return -ENOMEM;
 	return d9__task_spawn(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
@@ -657,41 +659,52 @@ void d9__analysis_release(struct d9__analysis *a)
 
 /* ---- names ---- */
 
-/* "function file.c:12", or what of it is known, in new memory; NULL if nothing is. */
-static int describe(const char *function, const char *file, unsigned line, char **out)
+/* "function file.c:12", or what of it is known, in new memory.  0 or -ENOMEM. */
+static int describe(const char *function, const struct d9__place *place, char **out)
 {
 	char position[32] = "";
 
-	if (file && line)
-		snprintf(position, sizeof(position), ":%u", line);
-	if (!function && !file)
+	if (place->file && place->line)
+		snprintf(position, sizeof(position), ":%u", place->line);
+	if (!function && !place->file)
 		return 0;
-	if (asprintf(out, "%s%s%s%s", function ? function : "", function && file ? " " : "",
-		     file ? file : "", position) < 0) {
+	if (asprintf(out, "%s%s%s%s", function ? function : "",
+		     function && place->file ? " " : "", place->file ? place->file : "",
+		     position) < 0) {
 		*out = NULL;
 		return -ENOMEM;
 	}
 	return 0;
 }
 
+static int name_function(struct d9__callback *callback, const struct d9__namer *namer, size_t len)
+{
+	struct d9__place place = { .text = callback->location, .len = len,
+				   .address = callback->address };
+
+	if (!namer->name(namer->context, &place))
+		return 0;
+	if (place.function && !(callback->function = strdup(place.function)))
+		return -ENOMEM;
+	return describe(NULL, &place, &callback->source);
+}
+
 static int name_callback(struct d9__callback *callback, const struct d9__namer *namer)
 {
-	const char *mark = strstr(callback->location, SITE_MARK), *function = NULL, *file = NULL;
-	size_t len = mark ? (size_t)(mark - callback->location) : strlen(callback->location);
-	unsigned line = 0;
-	const char *site = mark ? mark + strlen(SITE_MARK) : NULL;
+	const char *mark = strstr(callback->location, SITE_MARK);
+	struct d9__place site = { .address = callback->site_address, .is_return = true };
+	int err;
 
-	if (namer->name(namer->context, callback->location, len, false, &function, &file, &line)) {
-		if (function && !(callback->function = strdup(function)))
-			return -ENOMEM;
-		if (file && describe(NULL, file, line, &callback->source))
-			return -ENOMEM;
-	}
-	function = file = NULL;
-	line = 0;
-	if (site && namer->name(namer->context, site, strlen(site), true, &function, &file, &line))
-		return describe(function, file, line, &callback->site);
-	return 0;
+	err = name_function(callback, namer,
+			    mark ? (size_t)(mark - callback->location)
+				 : strlen(callback->location));
+	if (err || !mark)
+		return err;
+	site.text = mark + strlen(SITE_MARK);
+	site.len = strlen(site.text);
+	return namer->name(namer->context, &site)
+		       ? describe(site.function, &site, &callback->site)
+		       : 0;
 }
 
 int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)

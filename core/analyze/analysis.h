@@ -102,14 +102,20 @@ int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *r
 
 void d9__analysis_release(struct d9__analysis *analysis);
 
-/* Names for people: what is at "memcached+0x1a2b0" or "0x7f...".  Texts are copied. */
+/* A place in the recorded program, and what is found there.  All texts are borrowed. */
+struct d9__place {
+	const char *text; /* "memcached+0x1a2b0" */
+	size_t len;
+	uint64_t address; /* in the recorded process, or 0 */
+	bool is_return;   /* the address behind a call: the call is meant */
+	const char *function, *file; /* NULL: unknown */
+	unsigned line;
+};
+
+/* Names for people. */
 struct d9__namer {
-	/*
-	 * false if nothing is known.  |function| and |file| may be NULL; |is_return|: the address
-	 * behind a call, and the call is meant.
-	 */
-	bool (*name)(void *context, const char *text, size_t len, bool is_return,
-		     const char **function, const char **file, unsigned *line);
+	/* Fill the last three; false if nothing is known. */
+	bool (*name)(void *context, struct d9__place *place);
 	void *context;
 };
 

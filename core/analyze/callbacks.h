@@ -22,6 +22,7 @@ struct d9__stall;
 
 struct d9__callback {
 	const char *location; /* on the wire: "CALLBACK @ SITE", or a foreign trace's position */
+	uint64_t address, site_address; /* in the recorded process; 0: not told */
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
 	bool internal;        /* the loop library's own */
 	bool span;            /* called by the loop library inside a callback of its own */

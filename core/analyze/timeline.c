@@ -48,6 +48,8 @@ struct d9__worker *d9__timeline_worker(struct d9__timeline *timeline, uint64_t i
 {
 	struct d9__worker *worker = d9__table_find(&timeline->by_id, id);
 
+	if (!worker && timeline->n == D9__WORKERS_MAX)
+		return timeline->items[D9__WORKERS_MAX - 1];
 	return worker ? worker : add_worker(timeline, id);
 }
 

@@ -85,7 +85,11 @@ struct d9__timeline {
 
 void d9__timeline_release(struct d9__timeline *timeline);
 
-/* The worker |id|, made at its first sight; NULL: out of memory. */
+/*
+ * The worker |id|, made at its first sight; NULL: out of memory.  Ids beyond the first
+ * D9__WORKERS_MAX, which only a damaged trace has, share the last worker.
+ */
+#define D9__WORKERS_MAX 4096
 struct d9__worker *d9__timeline_worker(struct d9__timeline *timeline, uint64_t id);
 
 /* events.md 9.1, one function per event.  0, or what on_piece() returned. */

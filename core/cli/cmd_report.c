@@ -189,22 +189,18 @@ static int feed_symbols(struct d9__symbols *symbols, const struct d9_event *even
 	return event->kind == D9_EVENT_SYMBOL ? add_symbol(symbols, event) : 0;
 }
 
-/* struct d9__namer on struct d9__symbols: "module+0xoffset", or an address. */
-static bool find_name(void *context, const char *text, size_t len, bool is_return,
-		      const char **function, const char **file, unsigned *line)
+/* struct d9__namer: by module and offset in the binaries, else by address in the trace's symbols. */
+static bool find_name(void *context, struct d9__place *place)
 {
 	struct d9__symbol symbol;
-	bool known;
 
-	if (len > 2 && !memcmp(text, "0x", 2))
-		known = d9__symbols_address(context, strtoull(text, NULL, 16), is_return, &symbol);
-	else
-		known = d9__symbols_name(context, text, len, is_return, &symbol);
-	if (!known)
+	if (!d9__symbols_name(context, place->text, place->len, place->is_return, &symbol) &&
+	    !(place->address &&
+	      d9__symbols_address(context, place->address, place->is_return, &symbol)))
 		return false;
-	*function = symbol.function;
-	*file = symbol.file;
-	*line = symbol.line;
+	place->function = symbol.function;
+	place->file = symbol.file;
+	place->line = symbol.line;
 	return true;
 }
 

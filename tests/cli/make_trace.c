@@ -164,6 +164,25 @@ static void make_module(struct trace *t, char **args)
 		    UINT64_C(0x555500000000), UINT64_C(0x10000000), args[0], args[1], UINT64_C(0));
 }
 
+/* A poll of a function that only the trace's own symbols name. */
+static void make_rows(struct trace *t)
+{
+	put_schemas(t);
+	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 "
+						 "spawn_addr:9 kind:7 fd:137 name:135");
+	trace_schema(t, SYMBOL, "SymbolTableEntry", "addr:9 size:9 symbol_name:7 inline_depth:9 "
+						    "source_file:7 source_line:9");
+	trace_event(t, SPAWN, origin_ns, UINT64_C(5),
+		    (uint64_t)trace_string(t, "gone+0x1000 @ gone+0x2000"), UINT64_C(1),
+		    UINT64_C(0x555500001000), UINT64_C(0), (uint64_t)trace_string(t, "io"), 0, 0);
+	trace_event(t, POLL_START, origin_ns + 1, UINT64_C(0), UINT64_C(0), UINT64_C(5),
+		    (uint64_t)trace_string(t, ""));
+	trace_event(t, POLL_END, origin_ns + 50, UINT64_C(0));
+	trace_event(t, SYMBOL, 0, UINT64_C(0x555500001000), UINT64_C(0),
+		    (uint64_t)trace_string(t, "named_by_row"), UINT64_C(0),
+		    (uint64_t)trace_string(t, "gone.c"), UINT64_C(7));
+}
+
 /* |n| events of a busy worker, in batches of 4000. */
 static void make_many(struct trace *t, uint64_t n)
 {
@@ -206,6 +225,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(kind, "types")) {
 		make_types(&t);
+	} else if (!strcmp(kind, "rows")) {
+		make_rows(&t);
 	} else if (!strcmp(kind, "module") && argc > 7) {
 		make_module(&t, argv + 4);
 	} else if (!strcmp(kind, "many") && argc > 4) {
