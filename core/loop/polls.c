@@ -96,6 +96,9 @@ static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	thread->shared_ns = thread->resume_ns = 0;
 	if (thread->odd & D9__ODD_STOPPED)
 		return;
+	/* The poll in which recording was switched off ended after it. */
+	if (thread->late_end_ns > last_ns)
+		last_ns = thread->late_end_ns;
 	d9__polls_close(thread, slot, last_ns);
 	write_park(thread, slot, last_ns);
 }

@@ -2,10 +2,11 @@
 // The rules for producers of FORMAT.md (TRC 1, section "Rules for producers"), checked on a plain
 // TRC file with a decoder that shares nothing with the one in C:
 //
-//	node trace_rules.mjs TRACE.trc [--foreign]
+//	node trace_rules.mjs TRACE.trc [--foreign|--segment]
 //
 // One line per broken rule, exit status 1; a summary and 0 if all hold.  --foreign leaves out the
-// rules that only promise something about our own producer (the minimum set).
+// rules that only promise something about our own producer (the minimum set); --segment those that
+// need the segments before (tasks announced earlier, a queue sample near by).
 
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -25,7 +26,7 @@ const MANDATORY = {
 };
 
 /** Returns { problems: [text], counts: {name: n} } for the plain TRC in |bytes|. */
-export function checkRules(bytes, { foreign = false } = {}) {
+export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 	const problems = [], counts = {}, workers = new Map(), known = new Set(), named = new Set();
 	const terminated = new Map(), spawned = [], pending = [], firstTen = [], metadata = new Map();
 	let first = null, last = 0n;
@@ -142,7 +143,7 @@ export function checkRules(bytes, { foreign = false } = {}) {
 	endBatch(bytes.length);
 	if (end !== bytes.length) bad(8, end, 'bytes behind the last frame');
 	// A wake may be written by another thread before the spawn's batch: known anywhere is enough.
-	for (const [task, offset, how] of pending)
+	for (const [task, offset, how] of segment ? [] : pending)
 		if (!known.has(task) && !named.has(task)) bad(16, offset, `task ${task} ${how} but never announced`);
 	// In time, not in file order: threads hand their batches over one after the other.
 	for (const [task, time, offset, how] of spawned)
@@ -157,14 +158,15 @@ export function checkRules(bytes, { foreign = false } = {}) {
 		for (const id of workers.keys())
 			if (!listed.includes(String(id))) bad(20, 0, `worker ${id} in no runtime list`);
 		// "About every 10 ms": a process that was over before the first is excused.
-		if (workers.size && last - first > 100000000n && !counts.QueueSampleEvent) bad(22, 0, 'no queue samples');
+		if (workers.size && !segment && last - first > 100000000n && !counts.QueueSampleEvent) bad(22, 0, 'no queue samples');
 	}
 	return { problems, counts, workers, metadata };
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
 	const [path, flag] = process.argv.slice(2);
-	const { problems, counts, workers } = checkRules(readFileSync(path), { foreign: flag === '--foreign' });
+	const { problems, counts, workers } = checkRules(readFileSync(path), 
+		{ foreign: flag === '--foreign', segment: flag === '--segment' });
 	for (const line of problems) console.log(line);
 	const events = Object.values(counts).reduce((a, b) => a + b, 0);
 	console.log(`${events} events, ${workers.size} workers, ${problems.length} broken rules`);

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Our traces keep every rule for producers of the format document: whatever the packing, segment by
+# segment and as one file, through rotation, switching on and off, nested loops, and when most events
+# are lost; and what was lost and what was written add up to what happened.
+set -eu
+# shellcheck source=tests/real/common.sh
+. "$top_srcdir/tests/real/common.sh"
+
+[ "$SANITIZER" = no ] || skip "slow under a sanitizer; the programs are the same"
+command -v node >/dev/null || skip "node is not installed"
+examples=$top_builddir/examples
+
+# rules TRACE: of each process as a whole, and of each of its segments alone.
+rules() {
+	plain "$1"
+	for segment in "$1"/*/trace.*; do
+		"$dial9" export --format trc -o "$dir/segment.trc" "$segment"
+		node "$top_srcdir/tests/toolkit/trace_rules.mjs" "$dir/segment.trc" --segment ||
+			fail "$segment alone breaks the producer's rules"
+	done
+}
+
+for compress in zstd gzip none; do
+	DIAL9_COMPRESS=$compress "$examples/rotating_writer" "$dir/$compress" 700 >/dev/null
+	rules "$dir/$compress"
+done
+
+DIAL9_TRACE_DIR=$dir/nested "$examples/several_bases" 20 >/dev/null
+rules "$dir/nested"
+
+DIAL9_TRACE_DIR=$dir/threads "$examples/thread_per_core" 3 500 >/dev/null
+rules "$dir/threads"
+
+DIAL9_TRACE_DIR=$dir/switched "$examples/enable_later" 800 >/dev/null &
+pid=$!
+pids="$pids $pid"
+for i in 1 2 3 4 5 6 7; do
+	sleep 0.07
+	kill -USR1 $pid
+done
+wait $pid
+rules "$dir/switched"
+
+# A ring of one MiB, four threads, as fast as they can: nearly everything is lost.
+ran=$(DIAL9_RING_MB=1 DIAL9_TRACE_DIR=$dir/flood "$helpers/flood" 4 300000)
+equal "callbacks run" "$ran" 1200000
+rules "$dir/flood"
+lost=$(report "$dir/flood" 'Object.values(r.trace.loss).reduce((a, b) => a + b, 0)')
+[ "$lost" -gt 0 ] || fail "nothing was lost, so nothing was tested"
+equal "first finding" "$(report "$dir/flood" 'r.findings[0].check')" incomplete-data
+"$dial9" report "$dir/flood" | head -n 6 | grep -q lost || fail "the loss does not come first"
