@@ -121,5 +121,12 @@ libevent=$(ldd "$every_kind" | sed -n 's/.*libevent-[^ ]* => \([^ ]*\).*/\1/p')
 record "by handle" "$by_preload" "" "$here/libevent_by_handle" "$libevent" \
 	"$here/.libs/foreign.so"
 
+# Where nothing can be recorded the program runs on, and attach says why.
+scenario="no libevent in the process"
+"$here/libevent_absent" || fail "attach did not say so"
+scenario="pages refused"
+said=$("$here/libevent_refused") || fail "the program did not run as alone"
+[ "$said" = "-EPERM" ] || fail "attach said $said"
+
 echo "$passed traces equal to the program's own counters, $failed failures"
 [ $failed -eq 0 ]

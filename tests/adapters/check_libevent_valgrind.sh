@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# valgrind has no more to say about a recorded program than about the program alone.
+set -eu
+
+[ "$SANITIZER" = no ] || exit 77
+command -v valgrind >/dev/null || exit 77
+
+here=$top_builddir/tests/adapters
+libraries=$top_builddir/adapters/.libs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# look NAME VARIABLES...: run under valgrind; its complaints go to NAME.
+look() {
+	name=$1
+	shift
+	env DIAL9_TRACE_DIR="$work/trace" \
+		LD_LIBRARY_PATH="$libraries:$top_builddir/core/.libs" "$@" \
+		valgrind -q --leak-check=no --log-file="$work/$name" "$here/libevent_every_kind" \
+		--threads --out="$work/counters"
+}
+
+look alone
+look recorded "LD_PRELOAD=$libraries/libdial9-preload.so"
+pid=$(sed -n 's/^pid //p' "$work/counters")
+"$here/libevent_compare" "$work"/trace/*-"$pid" "$work/counters" --wakes
+
+complaints() {
+	sed 's/^==[0-9]*== //; s/0x[0-9A-F]*//g' "$work/$1" | grep -c '^[A-Z]' || true
+}
+if [ "$(complaints recorded)" -gt "$(complaints alone)" ]; then
+	cat "$work/recorded"
+	exit 1
+fi
