@@ -727,6 +727,11 @@ void d9__polls_thread_exit(void)
 
 		d9__polls_close(thread, slot, ns);
 		write_park(thread, slot, ns);
+		/*
+		 * The id may go to a thread with another slot.  Its events must not overtake these on
+		 * their way to the file: hand these over first.
+		 */
+		d9__chunk_seal(slot);
 	}
 	d9__thread_free(thread);
 }

@@ -9,7 +9,7 @@
  * queue), prefixes are not: their chunks are still open.
  *
  * A worker id may move from a thread that ended to a new one, and so to another slot.  Per worker,
- * times must not go back in the file: the slot of a worker that ends hands its chunk over at once,
+ * times must not go back in the file: a worker that ends seals its chunk before it gives its id back,
  * |full| is first in, first out, and a prefix is taken only when nothing waits in |full|.
  */
 #include "config.h"

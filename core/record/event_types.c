@@ -206,5 +206,5 @@ void d9__event_types_fork_parent(void)
 
 void d9__event_types_fork_child(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_unlock(&lock); /* the child's only thread is the one that locked it */
 }

@@ -53,6 +53,7 @@ static struct {
 	struct d9__writer writer;
 	struct d9__drain drain;
 	struct d9__builder note;
+	bool dormant;   /* started disabled, and not enabled since: no directory yet */
 	bool own_table; /* our descriptors are not the program's */
 	int state;
 	uint64_t active_ns; /* when events were seen last */
@@ -106,15 +107,20 @@ static void sleep_until_due(uint32_t seen)
 
 /* ---- manners ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Their reports need descriptor 2; and TSan takes equal numbers in two tables for one descriptor. */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZED 2
+#elif defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer)
+#define SANITIZED 2
+#elif __has_feature(address_sanitizer)
 #define SANITIZED 1
 #endif
 #endif
 #ifndef SANITIZED
-#define SANITIZED 0 /* else their reports need descriptor 2 */
+#define SANITIZED 0
 #endif
 
 /* Before Linux 5.9: one by one. */
@@ -162,7 +168,7 @@ static void take_descriptors(void)
 	int ring = d9__ring.fd, moved = -1;
 
 	d9__flush.ring_fd = ring;
-	self.own_table = !unshare(CLONE_FILES);
+	self.own_table = SANITIZED < 2 && !unshare(CLONE_FILES);
 	if (self.own_table) {
 		if (ring >= 0)
 			moved = ring == 3 ? 3 : dup2(ring, 3);
@@ -172,8 +178,10 @@ static void take_descriptors(void)
 		null_standard_descriptors();
 		if (moved >= 0)
 			fcntl(moved, F_SETFD, FD_CLOEXEC);
-	} else if (ring >= 0) {
-		moved = fcntl(ring, F_DUPFD_CLOEXEC, FD_ABOVE);
+	} else {
+		d9__descriptors_are_shared();
+		if (ring >= 0)
+			moved = fcntl(ring, F_DUPFD_CLOEXEC, FD_ABOVE);
 	}
 	if (moved < 0) {
 		d9__flush.ring_fd = -1;
@@ -379,10 +387,10 @@ static bool tick(void)
 		;
 	d9__slot_seal_idle(SPARE_CHUNKS);
 	/* A process that records nothing makes no directory. */
-	if (d9__flush.start_disabled && !d9__gate_bits()) {
+	if (self.dormant && !d9__gate_bits()) {
 		follow_control_words(now_ns);
 	} else if (have_place(now_ns)) {
-		d9__flush.start_disabled = false;
+		self.dormant = false;
 		worked = d9__drain_full(&self.drain, now_ns);
 		d9__drain_side_rings(&self.drain, now_ns);
 		take_prefixes(now_ns, active);
@@ -441,7 +449,8 @@ static void *flush_main(void *arg)
 	self.active_ns = self.second_ns = d9__clock_mono_ns();
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
-	if (!d9__flush.start_disabled)
+	self.dormant = d9__flush.start_disabled;
+	if (!self.dormant)
 		open_directory();
 	if (d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns))
 		atomic_store_explicit(&d9__flush.open_result, -ENOMEM, memory_order_release);

@@ -183,7 +183,7 @@ void d9__names_fork_parent(void)
 
 void d9__names_fork_child(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_unlock(&lock); /* the child's only thread is the one that locked it */
 }
 
 #define TABLE_BYTES (D9__NAMES_MAX * sizeof(uint32_t) + D9__TYPES_MAX * sizeof(uint16_t))

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "record/namespace.h"
+#include "record/thread.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
 
@@ -44,6 +45,7 @@ static int open_dir(int at, const char *name)
 
 	if (fd < 0)
 		return -errno;
+	fd = d9__descriptor_place(fd);
 	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
 		close(fd);
 		return -EPERM;
@@ -77,6 +79,7 @@ static int lock_file(int dir_fd, int flags)
 
 	if (fd < 0)
 		return -errno;
+	fd = d9__descriptor_place(fd);
 	if (!flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
 	err = -errno;

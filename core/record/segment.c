@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record/segment.h"
+#include "record/thread.h"
 
 static void active_name(const struct d9__segment *seg, char *buf, size_t size)
 {
@@ -33,6 +34,7 @@ static int open_file(struct d9__segment *seg)
 			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (seg->fd < 0)
 		return fail(seg, "open", -errno);
+	seg->fd = d9__descriptor_place(seg->fd);
 	if (fstat(seg->fd, &st)) {
 		int err = -errno;
 

@@ -110,6 +110,14 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
+/* A worker whose id may go to another thread hands its chunk over, as the loop's half does. */
+static void *run_thread(void *arg)
+{
+	run_loop(arg);
+	d9__chunk_seal(d9__slot_self());
+	return NULL;
+}
+
 static void run_workers(int rounds, long pause)
 {
 	struct work work[WORKERS];
@@ -117,7 +125,7 @@ static void run_workers(int rounds, long pause)
 
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		work[i] = (struct work){ i, rounds, pause * i };
-		pthread_create(&thread[i], NULL, run_loop, &work[i]);
+		pthread_create(&thread[i], NULL, run_thread, &work[i]);
 	}
 	for (int i = 0; i < WORKERS; i++)
 		pthread_join(thread[i], NULL);
