@@ -24,7 +24,7 @@ struct frame {
 static void forget_dead_frames(struct d9__libevent_thread *thread, uintptr_t frame)
 {
 	if (thread->now.frame && thread->now.frame < frame)
-		thread->now = (struct d9__libevent_context){ 0 };
+		thread->now = (struct d9__libevent_context) { 0 };
 	thread->skip_assign = false;
 	thread->deferring = false;
 }
@@ -49,7 +49,7 @@ static void enter_loop(struct frame *frame, struct event_base *event_base)
 	frame->saved_site = thread->site;
 	frame->recorded = base != NULL;
 	thread->site = NULL;
-	thread->now = (struct d9__libevent_context){
+	thread->now = (struct d9__libevent_context) {
 		.base = base,
 		.frame = (uintptr_t)frame,
 		.state = base ? D9__STATE_LOOP : D9__STATE_OUT,
@@ -94,7 +94,7 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 
 	if (thread->now.base != base) {
 		/* event_base_loop() was called where our hook could not see it. */
-		thread->now = (struct d9__libevent_context){ .base = base };
+		thread->now = (struct d9__libevent_context) { .base = base };
 	}
 	thread->site = NULL;
 	thread->now.state = D9__STATE_DISPATCH;
@@ -185,8 +185,8 @@ static void free_base(struct event_base *base, void (*real)(struct event_base *)
 	if (base)
 		loop = d9__libevent_base_unwrap(base);
 	if (saved.base && saved.base->base == NULL)
-		saved = (struct d9__libevent_context){ 0 };
-	thread->now = (struct d9__libevent_context){ .frame = saved.frame };
+		saved = (struct d9__libevent_context) { 0 };
+	thread->now = (struct d9__libevent_context) { .frame = saved.frame };
 	real(base);
 	thread->now = saved;
 	d9_loop_unregister(loop);

@@ -104,9 +104,9 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
 			const struct timeval *timeout)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
-	d9__event_fn stub = d9__wrap_event(d9__unwrap_event(callback),
-					   d9__libevent_site(__builtin_return_address(0)),
-					   D9__STUB_ONCE);
+	d9__event_fn stub =
+		d9__wrap_event(d9__unwrap_event(callback),
+			       d9__libevent_site(__builtin_return_address(0)), D9__STUB_ONCE);
 	int result;
 
 	D9__SCOPE();
@@ -135,10 +135,10 @@ int d9__hook_event_finalize(unsigned flags, struct event *event, d9__pair_fn cal
 	D9__SCOPE();
 
 	end_task(event);
-	return d9__real.event_finalize(
-		flags, event,
-		d9__wrap_pair(d9__unwrap_pair(callback), d9__libevent_thread()->site,
-			      D9__STUB_FINALIZER));
+	return d9__real.event_finalize(flags, event,
+				       d9__wrap_pair(d9__unwrap_pair(callback),
+						     d9__libevent_thread()->site,
+						     D9__STUB_FINALIZER));
 }
 
 int d9__hook_event_free_finalize(unsigned flags, struct event *event, d9__pair_fn callback)
@@ -146,10 +146,10 @@ int d9__hook_event_free_finalize(unsigned flags, struct event *event, d9__pair_f
 	D9__SCOPE();
 
 	end_task(event);
-	return d9__real.event_free_finalize(
-		flags, event,
-		d9__wrap_pair(d9__unwrap_pair(callback), d9__libevent_thread()->site,
-			      D9__STUB_FINALIZER));
+	return d9__real.event_free_finalize(flags, event,
+					    d9__wrap_pair(d9__unwrap_pair(callback),
+							  d9__libevent_thread()->site,
+							  D9__STUB_FINALIZER));
 }
 
 /* ---- deferred callbacks, libevent's own ---- */
@@ -180,8 +180,8 @@ int d9__hook_event_callback_finalize_many_(struct event_base *base, int n,
 
 	for (int i = 0; i < n; i++)
 		end_task(callbacks[i]);
-	return d9__real.event_callback_finalize_many_(
-		base, n, callbacks, d9__wrap_pair(run, site, D9__STUB_FINALIZER));
+	return d9__real.event_callback_finalize_many_(base, n, callbacks,
+						      d9__wrap_pair(run, site, D9__STUB_FINALIZER));
 }
 
 /* ---- the program gets back what it gave ---- */

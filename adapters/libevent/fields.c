@@ -20,10 +20,10 @@
 #include "libevent/pools.h"
 #include "libevent/thread.h"
 
-#define EVENT_BYTES 512 /* larger than any struct event */
-#define EVENT_WINDOW 256
-#define FAR_SECONDS 123456 /* an interval that nothing else has */
-#define NS_PER_S UINT64_C(1000000000)
+#define EVENT_BYTES	512 /* larger than any struct event */
+#define EVENT_WINDOW	256
+#define FAR_SECONDS	123456 /* an interval that nothing else has */
+#define NS_PER_S	UINT64_C(1000000000)
 #define MAX_LATENESS_NS (3600 * NS_PER_S)
 /* Deadlines of common timeouts carry a tag above the microseconds. */
 #define USEC_MASK 0xfffff
@@ -74,8 +74,7 @@ static void mark_running(int fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (scratch->runs < 2)
-		d9__probe_keep_word(&scratch->running,
-				    (uintptr_t)scratch->events[scratch->runs]);
+		d9__probe_keep_word(&scratch->running, (uintptr_t)scratch->events[scratch->runs]);
 	scratch->runs++;
 }
 
@@ -197,10 +196,8 @@ static void describe(const struct event_base *base)
 	d9__capability_set(caps, "spawn", "on");
 	d9__capability_set(caps, "task_end", "partial");
 	d9__capability_set(caps, "park", "on");
-	d9__capability_set(caps, "depth",
-			   d9__real.event_base_get_num_events ? "on" : "derived");
-	say("poll", assign_seen, "full", "partial",
-	    "libevent's own callbacks are bound inside it");
+	d9__capability_set(caps, "depth", d9__real.event_base_get_num_events ? "on" : "derived");
+	say("poll", assign_seen, "full", "partial", "libevent's own callbacks are bound inside it");
 	say("task", d9__libevent_fields.current_event, "event", "slot",
 	    "no unique offset of the running event");
 	say("lateness", d9__libevent_fields.deadline, "on", "off",

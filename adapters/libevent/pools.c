@@ -40,9 +40,9 @@ static __attribute__((noinline)) void begin_batch(struct d9__libevent_thread *th
 
 	thread->now.batch_starts = false;
 	if (d9__real.event_base_get_num_events)
-		thread->depth = (uint32_t)d9__real.event_base_get_num_events(
-					base, D9__EVENT_COUNT_ACTIVE) +
-				1;
+		thread->depth =
+			(uint32_t)d9__real.event_base_get_num_events(base, D9__EVENT_COUNT_ACTIVE) +
+			1;
 	/* A plugin may have come in the last batch; 10 ns beside the system call of this one. */
 	d9__got_rescan();
 }
@@ -78,7 +78,8 @@ static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thre
 	frame->poll.loop = thread->now.base->loop;
 	frame->poll.task.callsite = callsite_of(stub);
 	frame->poll.task.name = NULL;
-	frame->poll.depth = thread->depth;
+	/* This one counts, whoever made it ready. */
+	frame->poll.depth = thread->depth ? thread->depth : 1;
 	d9_poll_begin(&frame->poll);
 	thread->now.stub = stub;
 	thread->now.what = (uint8_t)what;

@@ -224,7 +224,7 @@ static void case_thread_exit(void)
 
 /* ---- more callbacks than stubs: closures made at run time, as bindings of languages do ---- */
 
-#define CLOSURES 1500
+#define CLOSURES      1500
 #define CLOSURE_BYTES 16
 
 static unsigned long closure_runs;
@@ -499,20 +499,13 @@ static const struct test_case {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "tasks", case_tasks },
-	{ "nested", case_nested },
-	{ "longjmp", case_longjmp },
-	{ "thread_exit", case_thread_exit },
-	{ "closures", case_closures },
-	{ "late", case_late },
-	{ "periodic", case_periodic },
-	{ "allocator", case_allocator },
-	{ "lock_debug", case_lock_debug },
-	{ "precise", case_precise },
-	{ "compat", case_compat },
-	{ "two_threads", case_two_threads },
-	{ "daemon", case_daemon },
-	{ "late_adapter", case_late_adapter },
+	{ "tasks", case_tasks },	   { "nested", case_nested },
+	{ "longjmp", case_longjmp },	   { "thread_exit", case_thread_exit },
+	{ "closures", case_closures },	   { "late", case_late },
+	{ "periodic", case_periodic },	   { "allocator", case_allocator },
+	{ "lock_debug", case_lock_debug }, { "precise", case_precise },
+	{ "compat", case_compat },	   { "two_threads", case_two_threads },
+	{ "daemon", case_daemon },	   { "late_adapter", case_late_adapter },
 };
 
 int main(int argc, char **argv)

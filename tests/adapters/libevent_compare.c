@@ -21,7 +21,6 @@
 #include <dial9/reader.h>
 
 #define MAX_CALLBACKS 256
-#define MAX_NAMED 4096
 
 struct callback {
 	char kind[16]; /* see libevent_counters.h */
@@ -352,7 +351,8 @@ int main(int argc, char **argv)
 			wakes = true;
 		else if (!strcmp(argv[i], "--partial"))
 			partial = true;
-		else if (!strcmp(argv[i], "--has") && i + 1 < argc && !strstr(capabilities, argv[++i]))
+		else if (!strcmp(argv[i], "--has") && i + 1 < argc &&
+			 !strstr(capabilities, argv[++i]))
 			fail("capability", argv[i], 1, 0);
 	}
 	check_counts(partial);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define MAX_COUNTERS 2048
-#define LOG_BYTES (256 * 1024)
+#define LOG_BYTES    (256 * 1024)
 
 static struct counter counters[MAX_COUNTERS];
 static size_t n_counters;
@@ -28,7 +28,7 @@ struct counter *counter_of(const char *name, void *address, enum kind kind)
 		if (counters[i].address == address && counters[i].kind == kind)
 			return &counters[i];
 	}
-	counters[n_counters] = (struct counter){ .name = name, .address = address, .kind = kind };
+	counters[n_counters] = (struct counter) { .name = name, .address = address, .kind = kind };
 	return &counters[n_counters++];
 }
 
@@ -48,10 +48,14 @@ void complain(const char *what, long want, long is)
 	failures++;
 }
 
-static const char *const kind_names[] = { "poll", "span", "tasks", "late", "elsewhere",
-					   "closures" };
+static const char *const kind_names[] = {
+	"poll", "span", "tasks", "late", "elsewhere", "closures"
+};
 
-/* A line "pid PID", then "poll NAME ADDRESS OFFSET COUNT EXACT", where OFFSET counts from the module's load bias. */
+/*
+ * A line "pid PID", then "poll NAME ADDRESS OFFSET COUNT EXACT", where OFFSET counts from the
+ * module's load bias.
+ */
 static void write_file(const char *path)
 {
 	FILE *out = fopen(path, "w");
@@ -67,11 +71,10 @@ static void write_file(const char *path)
 		Dl_info info;
 
 		dladdr1(counters[i].address, &info, (void **)&map, RTLD_DL_LINKMAP);
-		fprintf(out, "%s %s %p 0x%zx %lu %s\n",
-			kind_names[counters[i].kind], counters[i].name,
-			counters[i].address,
-			(size_t)(map ? address - map->l_addr : address),
-			counters[i].count, counters[i].timing ? "timing" : "exact");
+		fprintf(out, "%s %s %p 0x%zx %lu %s\n", kind_names[counters[i].kind],
+			counters[i].name, counters[i].address,
+			(size_t)(map ? address - map->l_addr : address), counters[i].count,
+			counters[i].timing ? "timing" : "exact");
 	}
 	fwrite(log_text, 1, log_len, out);
 	fclose(out);
@@ -108,4 +111,3 @@ void attach_base(struct event_base *base, const char *library)
 		complain("d9_event_base_attach", 0, err);
 	}
 }
-

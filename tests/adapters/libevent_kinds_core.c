@@ -164,8 +164,8 @@ void stage_descriptors(struct run *run)
 		channel_close(&channel);
 	}
 	channel_open(&channel, 3);
-	channel.event = event_new(run->base, channel.pair[0], EV_READ | EV_PERSIST,
-				  on_read_timeout, &channel);
+	channel.event = event_new(run->base, channel.pair[0], EV_READ | EV_PERSIST, on_read_timeout,
+				  &channel);
 	event_add(channel.event, &one_ms);
 	event_base_dispatch(run->base);
 	channel_close(&channel);
@@ -451,14 +451,14 @@ void stage_finalizers(struct run *run)
 	struct event *event;
 
 	event_assign(&finalized, run->base, -1, EV_PERSIST, on_never, run);
-	event_add(&finalized, &(struct timeval){ 100, 0 });
+	event_add(&finalized, &(struct timeval) { 100, 0 });
 	event_finalize(0, &finalized, on_finalize);
 	event_base_loop(run->base, EVLOOP_NONBLOCK);
 	event_debug_unassign(&finalized);
 
 	for (int i = 0; i < 3; i++) {
 		event = event_new(run->base, -1, EV_PERSIST, on_never, &finalized);
-		event_add(event, &(struct timeval){ 100, 0 });
+		event_add(event, &(struct timeval) { 100, 0 });
 		event_free_finalize(0, event, on_free_finalize);
 	}
 	event_base_loop(run->base, EVLOOP_NONBLOCK);
@@ -494,8 +494,8 @@ void stage_getters(struct run *run)
 	event_get_assignment(&first, NULL, NULL, NULL, NULL, NULL);
 
 	/* The raw field handed to a new event, and a copy of the structure. */
-	event_assign(&second, run->base, -1, 0, 
-		     first.ev_evcallback.evcb_cb_union.evcb_callback, &signals_left);
+	event_assign(&second, run->base, -1, 0, first.ev_evcallback.evcb_cb_union.evcb_callback,
+		     &signals_left);
 	third = first;
 	if (event_get_callback(&second) != on_copy)
 		complain("a copied callback", 1, 0);

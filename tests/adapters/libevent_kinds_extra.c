@@ -150,8 +150,8 @@ void stage_bufferevents(struct run *run)
 
 static int accepts_left;
 
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
-		      struct sockaddr *address, int len, void *arg)
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+		      int len, void *arg)
 {
 	COUNT(on_accept, KIND_SPAN);
 	log_line("accept %d %d %d", address->sa_family, len, arg == &accepts_left);
@@ -188,9 +188,9 @@ void stage_listener(struct run *run)
 	struct sockaddr_in address = loopback();
 	struct evconnlistener *listener;
 
-	listener = evconnlistener_new_bind(run->base, on_accept, &accepts_left,
-					   LEV_OPT_CLOSE_ON_FREE, 8, (struct sockaddr *)&address,
-					   sizeof(address));
+	listener =
+		evconnlistener_new_bind(run->base, on_accept, &accepts_left, LEV_OPT_CLOSE_ON_FREE,
+					8, (struct sockaddr *)&address, sizeof(address));
 	for (int round = 0; round < 2; round++) {
 		accepts_left = 3;
 		connect_to(port_of(evconnlistener_get_fd(listener)), 3);
@@ -242,8 +242,7 @@ static void ask_for(struct run *run, struct evhttp_connection *connection, const
 void stage_http(struct run *run)
 {
 	struct evhttp *http = evhttp_new(run->base);
-	struct evhttp_bound_socket *bound =
-		evhttp_bind_socket_with_handle(http, "127.0.0.1", 0);
+	struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(http, "127.0.0.1", 0);
 	struct evhttp_connection *connection;
 
 	evhttp_set_cb(http, "/page", on_page, &replies_left);
