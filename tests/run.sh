@@ -97,6 +97,7 @@ if [ $quick = no ]; then
 	stage "build with TSan" configure_and_build tsan --enable-sanitizer=thread &&
 		check tsan TESTS="$(cd "$build/tsan" && make -s print-thread-tests)"
 	stage "build with clang" configure_and_build clang CC=clang CXX=clang++ || true
+	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
 	stage "shellcheck" shell_scripts || true
 	stage "distcheck" make -C "$build/gcc" distcheck || true
 fi

@@ -113,7 +113,7 @@ END
 		while [ ! -e ready ]; do sleep 0.02; done
 		printf '\003'
 		sleep 0.3
-	} | script -qec "'$dial9' record -o ctrl ./interrupted; echo \"[exit status \$?]\"" /dev/null |
+	} | script -qec "trap : INT; '$dial9' record -o ctrl ./interrupted; echo \"[exit status \$?]\"" /dev/null |
 		tr -d '\r' | sed 's/^\^C//'
 else
 	echo "CMD: interrupted"

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What configure says where something is missing or wrongly asked for:
+#
+#	check_configure.sh SRCDIR
+#
+# Takes a folder for its work from mktemp.  Not in `make check`: it configures many times.
+set -eu
+
+configure=$1/configure
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+export CONFIG_SITE="$dir/none"
+
+# Every .pc file of this machine, so that one can be taken away.
+mkdir pc
+for folder in $(pkg-config --variable pc_path pkg-config | tr : ' '); do
+	[ ! -d "$folder" ] || find "$folder" -name '*.pc' -exec ln -sf {} pc/ \;
+done
+unset PKG_CONFIG_PATH
+export PKG_CONFIG_LIBDIR="$dir/pc"
+
+# without FILE EXPECTED ARGUMENT...: configure without that .pc file; what it says at its end.
+# EXPECTED begins with ! where configure must fail.
+without() {
+	missing=$1 expected=$2 status=0
+	shift 2
+	mkdir -p away build
+	[ -z "$missing" ] || mv "pc/$missing.pc" away/
+	(cd build && "$configure" -C "$@") >log 2>&1 || status=1
+	# The cache keeps the compiler's answers and not pkg-config's.
+	sed -i '/_LIBS=\|_CFLAGS=/d' build/config.cache
+	[ -z "$missing" ] || mv "away/$missing.pc" pc/
+	case $expected in !*) wanted=1 ;; *) wanted=0 ;; esac
+	grep -qF -e "${expected#!}" log || status=other
+	[ $status = $wanted ] || {
+		tail -n 20 log
+		echo "FAILED: configure $* without ${missing:-nothing}: expected '$expected'"
+		exit 1
+	}
+	echo "ok: configure $* without ${missing:-nothing}"
+}
+
+without '' 'libevent adapter   yes'
+without '' 'libevent adapter   no  (--with-libevent' --without-libevent
+without '' '!--with-libevent takes yes, no or check' --with-libevent=maybe
+without '' '!white space' --prefix="$dir/two words"
+without libevent 'libevent adapter   no  (--with-libevent' --with-libevent=check
+without libevent '!Debian: libevent-dev' --with-libevent
+without libevent_pthreads '!Debian: libevent-dev' --with-libevent=yes
+without libzstd '!Debian: libzstd-dev'
+without zlib '!Debian: zlib1g-dev'
+without json-c '!Debian: libjson-c-dev'
+without libdw '!Debian: libdw-dev'
+without cunit 'Debian: libcunit1-dev'
