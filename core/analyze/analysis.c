@@ -33,36 +33,15 @@ static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 	return value && value->present ? value->u.boolean : fallback;
 }
 
-static unsigned process_of(const struct d9__analysis *a, const struct d9_event *event)
-{
-	return event->segment < a->n_processes ? a->processes[event->segment] : 0;
-}
-
-/* An id as it is kept: with the number of the event's process. */
-static uint64_t key_of(const struct d9__analysis *a, const struct d9_event *event, uint64_t id)
-{
-	uint64_t own = id & ~(UINT64_MAX << D9__PROCESS_SHIFT);
-
-	return own | (uint64_t)process_of(a, event) << D9__PROCESS_SHIFT;
-}
-
 static struct d9__worker *worker_of(struct d9__analysis *a, const struct d9_event *event)
 {
-	return d9__timeline_worker(&a->timeline,
-				   key_of(a, event, d9_event_known_u64(event, 0, 0)));
+	return d9__timeline_worker(&a->timeline, d9_event_known_u64(event, 0, 0));
 }
 
 /* The task in field |k|; NULL: out of memory. */
 static struct d9__task *task_of(struct d9__analysis *a, const struct d9_event *event, unsigned k)
 {
-	return d9__tasks_at(&a->tasks, key_of(a, event, d9_event_known_u64(event, k, 0)));
-}
-
-/* Span ids use all their bits. */
-static uint64_t span_of(const struct d9__analysis *a, const struct d9_event *event, unsigned k)
-{
-	return d9_event_known_u64(event, k, 0) ^
-	       process_of(a, event) * UINT64_C(0x9e3779b97f4a7c15);
+	return d9__tasks_at(&a->tasks, d9_event_known_u64(event, k, 0));
 }
 
 static int set_callback(struct d9__analysis *a, struct d9__task *task, struct d9_text location)
@@ -243,11 +222,11 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!task)
 		return -ENOMEM;
-	worker = d9__table_find(&a->timeline.by_id, key_of(a, event, target));
+	worker = d9__table_find(&a->timeline.by_id, target);
 	if (worker && target < FIRST_OTHER_WORKER)
 		worker->wakes_issued++;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
-			 key_of(a, event, d9_event_known_u64(event, 0, 0)),
+			 d9_event_known_u64(event, 0, 0),
 			 (unsigned)d9_event_known_u64(event, 3, UINT32_MAX));
 	return 0;
 }
@@ -318,7 +297,7 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 
 	if (!worker)
 		worker = d9__table_find(&a->timeline.by_id,
-					 key_of(a, event, d9_event_known_u64(event, 0, 255)));
+					 d9_event_known_u64(event, 0, 255));
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", (int)name.len,
 			 name.data);
@@ -354,7 +333,7 @@ static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 	struct d9__worker *worker = worker_of(a, event);
 	struct d9_text name = text_of(event, 3);
 	struct d9__span_event span = { .ns = event->timestamp_ns,
-				       .id = span_of(a, event, 1),
+				       .id = d9_event_known_u64(event, 1, 0),
 				       .has_parent = parent && parent->present,
 				       .origin = origin_of(event) };
 
@@ -375,8 +354,8 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	for (size_t i = 0; i < value->u.string_map.n && !err; i++) {
 		const struct d9_text *pair = &value->u.string_map.pairs[2 * i];
 
-		err = d9__metadata_put(&a->metadata, process_of(a, event), pair[0].data,
-				       pair[0].len, pair[1].data, pair[1].len);
+		err = d9__metadata_put(&a->metadata, pair[0].data, pair[0].len, pair[1].data,
+				       pair[1].len);
 	}
 	return err;
 }
@@ -470,9 +449,9 @@ static int dispatch(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_SPAN_ENTER:
 		return on_span_enter(a, event);
 	case D9_EVENT_SPAN_EXIT:
-		return d9__span_exit(&a->spans, span_of(a, event, 1), event->timestamp_ns);
+		return d9__span_exit(&a->spans, d9_event_known_u64(event, 1, 0), event->timestamp_ns);
 	case D9_EVENT_SPAN_CLOSE:
-		return d9__span_close(&a->spans, span_of(a, event, 0));
+		return d9__span_close(&a->spans, d9_event_known_u64(event, 0, 0));
 	default:
 		return on_other(a, event);
 	}
@@ -572,53 +551,13 @@ static int copy_segments(struct d9__analysis *a, const struct d9_reader *reader)
 	for (size_t i = 0; i < n && !err; i++) {
 		struct d9_segment_info info;
 
+		if (a->processes && a->processes->of_segment[i] != a->process)
+			continue;
 		err = d9_reader_segment(reader, i, &info);
 		if (!err)
 			err = copy_segment(&a->segments[a->n_segments++], &info);
 	}
 	return err;
-}
-
-/* Length of the folder part of |path|. */
-static size_t folder_len(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) : 0;
-}
-
-static bool same_folder(const char *a, const char *b)
-{
-	size_t len = folder_len(a);
-
-	return len == folder_len(b) && !memcmp(a, b, len);
-}
-
-int d9__analysis_set_processes(struct d9__analysis *a, const struct d9_reader *reader)
-{
-	size_t n = d9_reader_segments(reader);
-	struct d9_segment_info info, other;
-
-	a->processes = calloc(n + 1, sizeof(*a->processes));
-	if (!a->processes)
-		return -ENOMEM;
-	a->n_processes = n;
-	for (size_t i = 0; i < n; i++) {
-		size_t j = 0;
-
-		if (d9_reader_segment(reader, i, &info))
-			return -EINVAL;
-		while (j < i && !d9_reader_segment(reader, j, &other) &&
-		       !same_folder(info.path, other.path))
-			j++;
-		if (j < i)
-			a->processes[i] = a->processes[j];
-		else if (a->n_process_numbers < UINT8_MAX)
-			a->processes[i] = (uint8_t)a->n_process_numbers++;
-		else
-			a->processes[i] = UINT8_MAX;
-	}
-	return 0;
 }
 
 int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
@@ -645,7 +584,6 @@ void d9__analysis_release(struct d9__analysis *a)
 		free(a->segments[i].message);
 	}
 	free(a->segments);
-	free(a->processes);
 	d9__stalls_release(&a->stalls);
 	d9__timeline_release(&a->timeline);
 	d9__tasks_release(&a->tasks);

@@ -14,6 +14,7 @@
 #include "analyze/gauges.h"
 #include "analyze/latency.h"
 #include "analyze/metadata.h"
+#include "analyze/processes.h"
 #include "analyze/samples.h"
 #include "analyze/spans.h"
 #include "analyze/stalls.h"
@@ -36,7 +37,7 @@ struct d9__segment_fact {
 };
 
 /*
- * Feed it the events in time order, then finish it.  Memory grows with workers, tasks that live
+ * Of one process: feed it its events in time order, then finish it.  Memory grows with workers, tasks that live
  * at once and distinct callbacks, not with events.
  */
 struct d9__analysis {
@@ -67,32 +68,10 @@ struct d9__analysis {
 	struct d9__segment_fact *segments; /* set by d9__analysis_finish() */
 	size_t n_segments;
 
-	/*
-	 * Number of the process that wrote each segment, by segment: ids of workers, tasks and spans are
-	 * its own.  Set by the caller before the first event; NULL: one process.
-	 */
-	uint8_t *processes;
-	size_t n_processes; /* entries in |processes| */
-	unsigned n_process_numbers;
+	/* Which process of the trace this is about: set before the first event.  NULL: it is one. */
+	const struct d9__processes *processes;
+	size_t process;
 };
-
-/*
- * Ids are kept with the number of their process in their top byte; this is what the trace says.
- * Span ids use all bits: they are mixed, and never shown.
- */
-#define D9__PROCESS_SHIFT 56
-static inline uint64_t d9__id_of(uint64_t key)
-{
-	return key & ((UINT64_C(1) << D9__PROCESS_SHIFT) - 1);
-}
-
-static inline unsigned d9__process_of(uint64_t key)
-{
-	return (unsigned)(key >> D9__PROCESS_SHIFT);
-}
-
-/* Tell processes apart by the folders of |reader|'s segments.  0 or -ENOMEM. */
-int d9__analysis_set_processes(struct d9__analysis *analysis, const struct d9_reader *reader);
 
 /* |analysis| starts as all zero.  0 or -ENOMEM. */
 int d9__analysis_event(struct d9__analysis *analysis, const struct d9_event *event);

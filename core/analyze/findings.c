@@ -120,11 +120,8 @@ void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding 
 	va_end(args);
 }
 
-static int compare(const void *left, const void *right)
+int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b)
 {
-	const struct d9__finding *a = *(struct d9__finding *const *)left;
-	const struct d9__finding *b = *(struct d9__finding *const *)right;
-
 	if (a->first != b->first)
 		return a->first ? -1 : 1;
 	if (a->severity != b->severity)
@@ -134,6 +131,12 @@ static int compare(const void *left, const void *right)
 	if (a->impact != b->impact)
 		return a->impact > b->impact ? -1 : 1;
 	return strcmp(a->message ? a->message : "", b->message ? b->message : "");
+}
+
+static int compare(const void *left, const void *right)
+{
+	return d9__findings_compare(*(struct d9__finding *const *)left,
+				    *(struct d9__finding *const *)right);
 }
 
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)

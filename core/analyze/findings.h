@@ -63,6 +63,9 @@ int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *
 
 void d9__findings_release(struct d9__findings *findings);
 
+/* Order of findings: negative if |a| is the worse one. */
+int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b);
+
 /*
  * Calls from here on are long for |worker|: three times the 99th percentile of its calls, at least
  * a millisecond, at most D9__LONG_ALWAYS_NS.

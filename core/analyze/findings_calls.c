@@ -182,7 +182,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 		findings, long_severity(callback, calls, waited), worst->culprit_ns,
 		long_advice(d9__stall_verdict(worst)),
 		"%.*s blocked worker %llu for %s (%s of %s calls took over %s)%s.", name.len,
-		name.text, (unsigned long long)d9__id_of(worst->worker),
+		name.text, (unsigned long long)worst->worker,
 		d9__units_ns(worst->culprit_ns).text, d9__units_count(calls).text,
 		d9__units_count(callback->calls).text, d9__units_ns(limit).text, behind);
 	set_callback(findings, finding, callback);
@@ -220,7 +220,7 @@ void d9__check_running_at_end(struct d9__findings *findings)
 			"Its length is unknown, so it is in no figure. If the program hung or was killed "
 			"then, this is where.",
 			"%.*s was still running on worker %llu when the trace ended, for %s at least.",
-			name.len, name.text, (unsigned long long)d9__id_of(worker->id),
+			name.len, name.text, (unsigned long long)worker->id,
 			d9__units_ns(ns).text);
 		set_callback(findings, finding, piece->task->callback);
 		d9__finding_add_evidence(findings, finding,

@@ -79,7 +79,7 @@ void d9__check_kernel_wait(struct d9__findings *findings)
 			"runs on this machine, a CPU limit of its container, or its priority.",
 			"Worker %llu waited up to %s for a CPU after a wake-up (%s of %s measured "
 			"wake-ups over 1 ms).",
-			(unsigned long long)d9__id_of(worker->id), d9__units_ns(worker->waits.max).text,
+			(unsigned long long)worker->id, d9__units_ns(worker->waits.max).text,
 			d9__units_count(worker->waits_over_1ms).text,
 			d9__units_count(worker->wait_measured).text);
 		d9__finding_add_evidence(findings, finding,
@@ -109,7 +109,7 @@ void d9__check_cpu_contention(struct d9__findings *findings)
 			"for the CPU (see kernel waits).",
 			"Worker %llu was awake but off the CPU: %s of %s awake periods lasted over 1 ms "
 			"and used less than half of it.",
-			(unsigned long long)d9__id_of(worker->id),
+			(unsigned long long)worker->id,
 			d9__units_count(worker->starved_periods).text,
 			d9__units_count(worker->active_periods).text);
 		d9__finding_add_evidence(findings, finding,
@@ -234,7 +234,7 @@ void d9__check_worker_imbalance(struct d9__findings *findings)
 		findings, D9__INFO, busiest->active_ns,
 		"Spread connections or tasks more evenly over the loops.",
 		"Worker %llu is awake %s of its time, over three times as long as its fellows.",
-		(unsigned long long)d9__id_of(busiest->id),
+		(unsigned long long)busiest->id,
 		d9__units_percent(d9__worker_utilisation(busiest)).text);
 	set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,

@@ -29,33 +29,32 @@ static char *copy_of(const char *text, size_t len)
 	return copy;
 }
 
-static struct d9__metadata_entry *find(const struct d9__metadata *metadata, unsigned process,
-				       const char *key, size_t len)
+static struct d9__metadata_entry *find(const struct d9__metadata *metadata, const char *key,
+				       size_t len)
 {
 	for (size_t i = 0; i < metadata->n; i++)
-		if (metadata->items[i].process == process &&
-		    strlen(metadata->items[i].key) == len &&
+		if (strlen(metadata->items[i].key) == len &&
 		    !memcmp(metadata->items[i].key, key, len))
 			return &metadata->items[i];
 	return NULL;
 }
 
-static int append(struct d9__metadata *metadata, unsigned process, char *key, char *value)
+static int append(struct d9__metadata *metadata, char *key, char *value)
 {
 	struct d9__metadata_entry *items =
 		realloc(metadata->items, (metadata->n + 1) * sizeof(*items));
 
 	if (!items)
 		return -ENOMEM;
-	items[metadata->n++] = (struct d9__metadata_entry){ key, value, process };
+	items[metadata->n++] = (struct d9__metadata_entry){ key, value };
 	metadata->items = items;
 	return 0;
 }
 
-int d9__metadata_put(struct d9__metadata *metadata, unsigned process, const char *key,
-		     size_t key_len, const char *value, size_t value_len)
+int d9__metadata_put(struct d9__metadata *metadata, const char *key, size_t key_len,
+		     const char *value, size_t value_len)
 {
-	struct d9__metadata_entry *entry = find(metadata, process, key, key_len);
+	struct d9__metadata_entry *entry = find(metadata, key, key_len);
 	char *new_value = copy_of(value, value_len), *new_key;
 
 	if (!new_value)
@@ -66,7 +65,7 @@ int d9__metadata_put(struct d9__metadata *metadata, unsigned process, const char
 		return 0;
 	}
 	new_key = copy_of(key, key_len);
-	if (new_key && append(metadata, process, new_key, new_value) == 0)
+	if (new_key && append(metadata, new_key, new_value) == 0)
 		return 0;
 	free(new_key);
 	free(new_value);
@@ -159,14 +158,13 @@ static bool lists_id(const char *list, uint64_t id)
 	return false;
 }
 
-const char *d9__metadata_group(const struct d9__metadata *metadata, unsigned process, uint64_t id)
+const char *d9__metadata_group(const struct d9__metadata *metadata, uint64_t id)
 {
 	const char *name;
 	size_t len;
 
 	for (size_t i = 0; i < metadata->n; i++)
-		if (metadata->items[i].process == process &&
-		    d9__metadata_key_is(metadata->items[i].key, "runtime.", "", &name, &len) &&
+		if (d9__metadata_key_is(metadata->items[i].key, "runtime.", "", &name, &len) &&
 		    lists_id(metadata->items[i].value, id))
 			return name;
 	return NULL;

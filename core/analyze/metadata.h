@@ -12,7 +12,6 @@
 struct d9__metadata {
 	struct d9__metadata_entry {
 		char *key, *value; /* terminated */
-		unsigned process;  /* which of the trace's processes says so */
 	} *items;
 	size_t n;
 };
@@ -20,10 +19,10 @@ struct d9__metadata {
 void d9__metadata_release(struct d9__metadata *metadata);
 
 /* 0 or -ENOMEM. */
-int d9__metadata_put(struct d9__metadata *metadata, unsigned process, const char *key,
-		     size_t key_len, const char *value, size_t value_len);
+int d9__metadata_put(struct d9__metadata *metadata, const char *key, size_t key_len,
+		     const char *value, size_t value_len);
 
-/* Of the first process that has it; NULL if there is no such key. */
+/* NULL if there is no such key. */
 const char *d9__metadata_value(const struct d9__metadata *metadata, const char *key);
 
 /* Whether the text |key| has the form PREFIX...SUFFIX; |*middle| and |*len| are what is between. */
@@ -41,9 +40,8 @@ enum d9__coverage {
 };
 enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key);
 
-/* The lane group ("runtime.NAME" = "0,1,2") that lists the worker |id| of |process|, or NULL. */
-const char *d9__metadata_group(const struct d9__metadata *metadata, unsigned process,
-			       uint64_t id);
+/* The lane group ("runtime.NAME" = "0,1,2") that lists the worker |id|, or NULL. */
+const char *d9__metadata_group(const struct d9__metadata *metadata, uint64_t id);
 
 /* Events that are not in the trace, by cause. */
 struct d9__loss {

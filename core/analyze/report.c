@@ -168,12 +168,66 @@ struct d9__named_count *d9__report_counts(const struct d9__analysis *analysis, s
 const char *d9__report_worker_name(const struct d9__analysis *analysis,
 				   const struct d9__worker *worker)
 {
-	const char *group = d9__metadata_group(&analysis->metadata, d9__process_of(worker->id),
-					       d9__id_of(worker->id));
+	const char *group = d9__metadata_group(&analysis->metadata, worker->id);
 
 	if (group)
 		return group;
 	return worker->thread_name[0] ? worker->thread_name : NULL;
+}
+
+static int compare_findings(const void *left, const void *right)
+{
+	const struct d9__report_finding *a = left, *b = right;
+	int order = d9__findings_compare(a->finding, b->finding);
+
+	if (order)
+		return order;
+	return a->report < b->report ? -1 : a->report > b->report;
+}
+
+struct d9__report_finding *d9__reports_findings(const struct d9__report *reports, size_t n,
+						size_t *n_findings)
+{
+	struct d9__report_finding *all;
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		used += reports[i].findings->n;
+	all = calloc(used + 1, sizeof(*all));
+	*n_findings = used;
+	used = 0;
+	for (size_t i = 0; all && i < n; i++)
+		for (size_t j = 0; j < reports[i].findings->n; j++)
+			all[used++] = (struct d9__report_finding){
+				&reports[i], reports[i].findings->items[j]
+			};
+	if (used)
+		qsort(all, used, sizeof(*all), compare_findings);
+	return all;
+}
+
+const struct d9__analysis *d9__reports_first(const struct d9__report *reports, size_t n)
+{
+	const struct d9__analysis *first = reports[0].analysis;
+
+	for (size_t i = 1; i < n; i++) {
+		const struct d9__analysis *a = reports[i].analysis;
+
+		if (a->any_time && (!first->any_time ||
+				    d9__analysis_start_ns(a) < d9__analysis_start_ns(first)))
+			first = a;
+	}
+	return first;
+}
+
+uint64_t d9__reports_end_ns(const struct d9__report *reports, size_t n)
+{
+	uint64_t end_ns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (d9__analysis_end_ns(reports[i].analysis) > end_ns)
+			end_ns = d9__analysis_end_ns(reports[i].analysis);
+	return end_ns;
 }
 
 size_t d9__span_origin_len(const struct d9__span_type *type)

@@ -52,11 +52,28 @@ struct d9__named_count *d9__report_counts(const struct d9__analysis *analysis, s
 const char *d9__report_worker_name(const struct d9__analysis *analysis,
 				   const struct d9__worker *worker);
 
+/* A finding and whose it is. */
+struct d9__report_finding {
+	const struct d9__report *report;
+	const struct d9__finding *finding;
+};
+
+/* Findings of |n| processes, worst first, in new memory (free() it); NULL: out of memory. */
+struct d9__report_finding *d9__reports_findings(const struct d9__report *reports, size_t n,
+						size_t *n_findings);
+
+/* The process whose events begin first, and the time of the last event of all. */
+const struct d9__analysis *d9__reports_first(const struct d9__report *reports, size_t n);
+uint64_t d9__reports_end_ns(const struct d9__report *reports, size_t n);
+
 /* Where "SpanEnter:ORIGIN" ends in an origin that is not terminated. */
 size_t d9__span_origin_len(const struct d9__span_type *type);
 
-/* core/doc/REPORT-JSON.md. */
-int d9__report_json(const struct d9__report *report, FILE *out);
+/*
+ * The |n| processes of one trace, at least one: core/doc/REPORT-JSON.md.  0 or -ENOMEM; errors of
+ * writing stay in |out|.
+ */
+int d9__report_json(const struct d9__report *reports, size_t n, FILE *out);
 
 struct d9__report_style {
 	unsigned width; /* columns, at least 40 */
@@ -65,7 +82,8 @@ struct d9__report_style {
 	bool utf8;
 };
 
-int d9__report_text(const struct d9__report *report, const struct d9__report_style *style,
-		    FILE *out);
+/* Findings of all processes, worst first, then each one's tables.  As d9__report_json(). */
+int d9__report_text(const struct d9__report *reports, size_t n,
+		    const struct d9__report_style *style, FILE *out);
 
 #endif /* D9_ANALYZE_REPORT_H */

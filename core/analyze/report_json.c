@@ -7,6 +7,7 @@
 
 #include "analyze/json.h"
 #include "analyze/report.h"
+#include "analyze/report_json.h"
 #include "analyze/units.h"
 
 static void put_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
@@ -27,7 +28,7 @@ static void put_moment(struct d9__json *json, const struct d9__analysis *a, uint
 	put_wall(json, "wall", a, ns);
 }
 
-static void put_quantiles(struct d9__json *json, const struct d9__histogram *h)
+void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 {
 	d9__json_u64(json, "count", h->count);
 	d9__json_u64(json, "sum_ns", h->sum);
@@ -53,16 +54,23 @@ static void put_callback_name(struct d9__json *json, const char *key,
 	d9__json_text(json, key, name, len);
 }
 
-static const char *coverage_name(enum d9__coverage coverage)
+const char *d9__coverage_name(enum d9__coverage coverage)
 {
 	static const char *const names[] = { "full", "partial", "none" };
 
 	return names[coverage];
 }
 
+static void put_coverage(struct d9__json *json, const char *key, const struct d9__analysis *a,
+			 const char *capability)
+{
+	d9__json_string(json, key,
+			d9__coverage_name(d9__metadata_coverage(&a->metadata, capability)));
+}
+
 static void put_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
 {
-	d9__json_string(json, "recorded", coverage_name(d9__metadata_coverage(&a->metadata, key)));
+	put_coverage(json, "recorded", a, key);
 }
 
 /* ---- trace ---- */
@@ -82,7 +90,7 @@ static int put_events(struct d9__json *json, const struct d9__analysis *a)
 	return 0;
 }
 
-static void put_loss(struct d9__json *json, const struct d9__losses *losses)
+void d9__json_loss(struct d9__json *json, const struct d9__losses *losses)
 {
 	d9__json_open(json, "loss", '{');
 	for (size_t i = 0; i < losses->n; i++)
@@ -91,15 +99,14 @@ static void put_loss(struct d9__json *json, const struct d9__losses *losses)
 	d9__json_close(json, '}');
 }
 
-static void put_files(struct d9__json *json, const struct d9__analysis *a)
+void d9__json_files(struct d9__json *json, const struct d9__analysis *a)
 {
-	d9__json_open(json, "files", '[');
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
 		d9__json_open(json, NULL, '{');
 		d9__json_string(json, "path", segment->path);
-		d9__json_u64(json, "process", i < a->n_processes ? a->processes[i] : 0);
+		d9__json_u64(json, "process", a->process);
 		d9__json_string(json, "container", segment->container);
 		d9__json_u64(json, "stored_bytes", segment->stored_bytes);
 		d9__json_u64(json, "unpacked_bytes", segment->unpacked_bytes);
@@ -111,34 +118,25 @@ static void put_files(struct d9__json *json, const struct d9__analysis *a)
 		d9__json_string(json, "error", segment->err ? segment->message : NULL);
 		d9__json_close(json, '}');
 	}
-	d9__json_close(json, ']');
 }
 
-static void put_metadata(struct d9__json *json, const struct d9__metadata *metadata,
-			 unsigned process)
+void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata)
 {
 	d9__json_open(json, "metadata", '{');
 	for (size_t i = 0; i < metadata->n; i++)
-		if (metadata->items[i].process == process)
-			d9__json_string(json, metadata->items[i].key,
-					metadata->items[i].value);
+		d9__json_string(json, metadata->items[i].key, metadata->items[i].value);
 	d9__json_close(json, '}');
 }
 
-/* Only if there are several: the first one's metadata are the trace's. */
-static void put_processes(struct d9__json *json, const struct d9__analysis *a)
+void d9__json_process(struct d9__json *json, const struct d9__analysis *a)
 {
-	d9__json_open(json, "processes", '[');
-	for (unsigned i = 0; i < a->n_process_numbers; i++) {
-		d9__json_open(json, NULL, '{');
-		d9__json_u64(json, "number", i);
-		put_metadata(json, &a->metadata, i);
-		d9__json_close(json, '}');
-	}
-	d9__json_close(json, ']');
+	d9__json_u64(json, "number", a->process);
+	d9__json_string(json, "boot_id", d9__metadata_value(&a->metadata, "boot_id"));
+	d9__json_string(json, "folder",
+			a->processes ? a->processes->items[a->process].folder : NULL);
 }
 
-static int put_trace(struct d9__json *json, const struct d9__analysis *a)
+int d9__json_trace(struct d9__json *json, const struct d9__analysis *a)
 {
 	uint64_t start_ns = d9__analysis_start_ns(a), end_ns = d9__analysis_end_ns(a);
 	int err;
@@ -155,32 +153,44 @@ static int put_trace(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "segments", a->n_segments);
 	d9__json_u64(json, "total_events", a->events);
 	err = put_events(json, a);
-	put_loss(json, &a->losses);
+	d9__json_loss(json, &a->losses);
 	d9__json_u64(json, "lost_events", a->losses.events);
 	d9__json_u64(json, "dropped_allocs", a->losses.dropped_allocs);
 	d9__json_u64(json, "dropped_frees", a->losses.dropped_frees);
-	put_files(json, a);
-	put_metadata(json, &a->metadata, 0);
-	put_processes(json, a);
+	d9__json_open(json, "files", '[');
+	d9__json_files(json, a);
+	d9__json_close(json, ']');
+	d9__json_metadata(json, &a->metadata);
+	d9__json_open(json, "processes", '[');
+	d9__json_open(json, NULL, '{');
+	d9__json_process(json, a);
+	d9__json_metadata(json, &a->metadata);
+	d9__json_close(json, '}');
+	d9__json_close(json, ']');
 	d9__json_close(json, '}');
 	return err;
 }
 
-static const char *const capability_keys[] = { "poll",  "park",     "wake",     "spawn",
-					       "depth", "lateness", "task_end", "task" };
+const char *const d9__capability_keys[D9__CAPABILITIES] = {
+	"poll", "park", "wake", "spawn", "depth", "lateness", "task_end", "task",
+};
 
 static void put_capabilities(struct d9__json *json, const struct d9__analysis *a)
+{
+	d9__json_open(json, "recorded", '{');
+	for (size_t i = 0; i < D9__CAPABILITIES; i++)
+		put_coverage(json, d9__capability_keys[i], a, d9__capability_keys[i]);
+	d9__json_close(json, '}');
+	d9__json_open(json, "degraded", '[');
+	d9__json_degraded(json, a);
+	d9__json_close(json, ']');
+}
+
+void d9__json_degraded(struct d9__json *json, const struct d9__analysis *a)
 {
 	const char *loop;
 	size_t len;
 
-	d9__json_open(json, "recorded", '{');
-	for (size_t i = 0; i < sizeof(capability_keys) / sizeof(capability_keys[0]); i++)
-		d9__json_string(json, capability_keys[i],
-				coverage_name(d9__metadata_coverage(&a->metadata,
-								    capability_keys[i])));
-	d9__json_close(json, '}');
-	d9__json_open(json, "degraded", '[');
 	for (size_t i = 0; i < a->metadata.n; i++) {
 		const struct d9__metadata_entry *entry = &a->metadata.items[i];
 
@@ -190,9 +200,9 @@ static void put_capabilities(struct d9__json *json, const struct d9__analysis *a
 		d9__json_open(json, NULL, '{');
 		d9__json_text(json, "loop", loop, len);
 		d9__json_string(json, "reasons", entry->value);
+		d9__json_u64(json, "process", a->process);
 		d9__json_close(json, '}');
 	}
-	d9__json_close(json, ']');
 }
 
 /* ---- workers ---- */
@@ -203,7 +213,7 @@ static void put_kernel_waits(struct d9__json *json, const struct d9__worker *wor
 	d9__json_u64(json, "measured", worker->wait_measured);
 	d9__json_u64(json, "over_100ns", worker->waits_over_100ns);
 	d9__json_u64(json, "over_1ms", worker->waits_over_1ms);
-	put_quantiles(json, &worker->waits);
+	d9__json_quantiles(json, &worker->waits);
 	d9__json_close(json, '}');
 }
 
@@ -217,14 +227,14 @@ static void put_worker_samples(struct d9__json *json, const struct d9__worker *w
 	d9__json_close(json, '}');
 }
 
-static void put_worker(struct d9__json *json, const struct d9__analysis *a,
-		       const struct d9__worker *worker)
+void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
+		     const struct d9__worker *worker)
 {
 	double ratio = d9__worker_cpu_ratio(worker);
 
 	d9__json_open(json, NULL, '{');
-	d9__json_u64(json, "id", d9__id_of(worker->id));
-	d9__json_u64(json, "process", d9__process_of(worker->id));
+	d9__json_u64(json, "id", worker->id);
+	d9__json_u64(json, "process", a->process);
 	d9__json_string(json, "name", d9__report_worker_name(a, worker));
 	d9__json_u64(json, "tid", worker->tid);
 	d9__json_u64(json, "polls", worker->polls - worker->resumptions);
@@ -254,13 +264,14 @@ static void put_worker(struct d9__json *json, const struct d9__analysis *a,
 
 /* ---- callbacks ---- */
 
-static void put_callback(struct d9__json *json, const struct d9__analysis *a,
-			 const struct d9__callback *callback)
+void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
+		       const struct d9__callback *callback)
 {
 	const struct d9__histogram *h = &callback->durations;
 	char kinds[128];
 
 	d9__json_open(json, NULL, '{');
+	d9__json_u64(json, "process", a->process);
 	put_callback_name(json, "name", callback);
 	d9__json_string(json, "location", callback->location);
 	d9__json_string(json, "source", callback->source);
@@ -286,10 +297,10 @@ static void put_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "on_cpu_samples", callback->on_samples);
 	d9__json_u64(json, "off_cpu_samples", callback->off_samples);
 	d9__json_open(json, "delays", '{');
-	put_quantiles(json, &callback->delays);
+	d9__json_quantiles(json, &callback->delays);
 	d9__json_close(json, '}');
 	d9__json_open(json, "lateness", '{');
-	put_quantiles(json, &callback->lateness);
+	d9__json_quantiles(json, &callback->lateness);
 	d9__json_close(json, '}');
 	d9__json_close(json, '}');
 }
@@ -302,7 +313,7 @@ static void put_victims(struct d9__json *json, const struct d9__stall *stall)
 	for (size_t i = 0; i < stall->n_victims; i++) {
 		d9__json_open(json, NULL, '{');
 		put_callback_name(json, "name", stall->victims[i].callback);
-		d9__json_u64(json, "task", d9__id_of(stall->victims[i].task));
+		d9__json_u64(json, "task", stall->victims[i].task);
 		d9__json_u64(json, "delay_ns", stall->victims[i].delay_ns);
 		d9__json_bool(json, "timer", stall->victims[i].timer);
 		d9__json_close(json, '}');
@@ -321,8 +332,8 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	put_callback_name(json, "poll", stall->callback);
 	d9__json_u64(json, "duration_ns", stall->total_ns);
 	d9__json_u64(json, "name_ns", stall->culprit_ns);
-	d9__json_u64(json, "worker", d9__id_of(stall->worker));
-	d9__json_u64(json, "task", d9__id_of(stall->task));
+	d9__json_u64(json, "worker", stall->worker);
+	d9__json_u64(json, "task", stall->task);
 	put_moment(json, a, stall->start_ns);
 	d9__json_u64(json, "pieces", stall->pieces);
 	d9__json_u64(json, "on_cpu_samples", stall->on_samples);
@@ -352,7 +363,7 @@ static int put_polls(struct d9__json *json, const struct d9__analysis *a)
 	}
 	d9__json_open(json, "polls", '{');
 	put_recorded(json, a, "poll");
-	put_quantiles(json, &all);
+	d9__json_quantiles(json, &all);
 	d9__json_u64(json, "over_1ms", over_1ms);
 	d9__json_u64(json, "over_10ms", over_10ms);
 	d9__json_u64(json, "over_50ms", over_50ms);
@@ -380,9 +391,9 @@ static void put_delays(struct d9__json *json, const char *key, const struct d9__
 		put_callback_name(json, "name", delay->callback);
 		d9__json_string(json, "location", delay->callback->location);
 		d9__json_u64(json, "delay_ns", delay->ns);
-		d9__json_u64(json, "task", d9__id_of(delay->task));
-		d9__json_u64(json, "waker_task", d9__id_of(delay->waker));
-		d9__json_u64(json, "worker", d9__id_of(delay->worker));
+		d9__json_u64(json, "task", delay->task);
+		d9__json_u64(json, "waker_task", delay->waker);
+		d9__json_u64(json, "worker", delay->worker);
 		d9__json_string(json, "reason", d9__wake_reason_name(delay->reason));
 		put_moment(json, a, delay->from_ns);
 		d9__json_u64(json, "ran_meanwhile", delay->between.calls);
@@ -400,7 +411,7 @@ static void put_wakes(struct d9__json *json, const struct d9__analysis *a)
 
 	d9__json_open(json, "wake_to_poll", '{');
 	put_recorded(json, a, "wake");
-	put_quantiles(json, &latency->delays);
+	d9__json_quantiles(json, &latency->delays);
 	d9__json_u64(json, "over_100us", latency->over_100us);
 	d9__json_u64(json, "over_1ms", latency->over_1ms);
 	d9__json_u64(json, "over_5ms", latency->over_5ms);
@@ -429,9 +440,9 @@ static void put_timers(struct d9__json *json, const struct d9__analysis *a)
 
 	d9__json_open(json, "timers", '{');
 	d9__json_string(json, "recorded",
-			latency->reasons ? coverage_name(coverage) : coverage_name(D9__COVERAGE_NONE));
+			latency->reasons ? d9__coverage_name(coverage) : d9__coverage_name(D9__COVERAGE_NONE));
 	d9__json_open(json, "lateness", '{');
-	put_quantiles(json, &latency->lateness);
+	d9__json_quantiles(json, &latency->lateness);
 	d9__json_close(json, '}');
 	d9__json_u64(json, "over_1ms", latency->late_over_1ms);
 	d9__json_u64(json, "over_10ms", latency->late_over_10ms);
@@ -500,7 +511,7 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 	d9__json_u64(json, "unmatched", span->unmatched);
 	d9__json_u64(json, "active_ns", span->active_ns);
 	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
-	put_quantiles(json, &span->durations);
+	d9__json_quantiles(json, &span->durations);
 	d9__json_open(json, "origins", '[');
 	for (size_t i = 0; i < span->n; i++) {
 		const struct d9__span_type *type = span->types[i];
@@ -510,7 +521,7 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 		d9__json_u64(json, "with_parent", type->with_parent);
 		d9__json_u64(json, "unmatched", type->unmatched);
 		d9__json_u64(json, "active_ns", type->active_ns);
-		put_quantiles(json, &type->durations);
+		d9__json_quantiles(json, &type->durations);
 		d9__json_u64(json, "over_10_p50",
 			     d9__histogram_above(&type->durations,
 						 10 * d9__histogram_quantile(&type->durations,
@@ -568,9 +579,9 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	if (evidence->duration_ns)
 		d9__json_u64(json, "duration_ns", evidence->duration_ns);
 	if (evidence->has_worker)
-		d9__json_u64(json, "worker", d9__id_of(evidence->worker));
+		d9__json_u64(json, "worker", evidence->worker);
 	if (evidence->task)
-		d9__json_u64(json, "task", d9__id_of(evidence->task));
+		d9__json_u64(json, "task", evidence->task);
 	if (evidence->callback) {
 		put_callback_name(json, "name", evidence->callback);
 		d9__json_string(json, "location", evidence->callback->location);
@@ -580,10 +591,11 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, '}');
 }
 
-static void put_finding(struct d9__json *json, const struct d9__analysis *a,
-			const struct d9__finding *finding)
+void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
+		      const struct d9__finding *finding)
 {
 	d9__json_open(json, NULL, '{');
+	d9__json_u64(json, "process", a->process);
 	d9__json_string(json, "check", finding->check);
 	d9__json_string(json, "severity", d9__severity_name(finding->severity));
 	d9__json_string(json, "message", finding->message);
@@ -596,41 +608,34 @@ static void put_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, '}');
 }
 
-int d9__report_json(const struct d9__report *report, FILE *out)
+int d9__json_report(struct d9__json *json, const struct d9__report *report)
 {
 	const struct d9__analysis *a = report->analysis;
-	struct d9__json json = { .out = out };
 	int err;
 
-	d9__json_open(&json, NULL, '{');
-	d9__json_u64(&json, "version", D9__REPORT_VERSION);
-	d9__json_double(&json, "quantile_error", D9__HISTOGRAM_ERROR);
-	err = put_trace(&json, a);
-	put_capabilities(&json, a);
-	d9__json_open(&json, "findings", '[');
+	put_capabilities(json, a);
+	d9__json_open(json, "findings", '[');
 	for (size_t i = 0; i < report->findings->n; i++)
-		put_finding(&json, a, report->findings->items[i]);
-	d9__json_close(&json, ']');
-	d9__json_open(&json, "workers", '[');
+		d9__json_finding(json, a, report->findings->items[i]);
+	d9__json_close(json, ']');
+	d9__json_open(json, "workers", '[');
 	for (size_t i = 0; i < a->timeline.n; i++)
-		put_worker(&json, a, report->workers[i]);
-	d9__json_close(&json, ']');
-	d9__json_open(&json, "callbacks", '[');
+		d9__json_worker(json, a, report->workers[i]);
+	d9__json_close(json, ']');
+	d9__json_open(json, "callbacks", '[');
 	for (size_t i = 0; i < report->n_callbacks; i++)
-		put_callback(&json, a, report->callbacks[i]);
-	d9__json_close(&json, ']');
-	if (!err)
-		err = put_polls(&json, a);
-	put_wakes(&json, a);
-	put_timers(&json, a);
-	put_queues(&json, a);
-	put_tasks(&json, a);
-	d9__json_open(&json, "spans", '[');
+		d9__json_callback(json, a, report->callbacks[i]);
+	d9__json_close(json, ']');
+	err = put_polls(json, a);
+	put_wakes(json, a);
+	put_timers(json, a);
+	put_queues(json, a);
+	put_tasks(json, a);
+	d9__json_open(json, "spans", '[');
 	for (size_t i = 0; i < report->n_spans; i++)
-		put_span(&json, report->spans[i]);
-	d9__json_close(&json, ']');
-	put_samples(&json, a);
-	put_usage(&json, &a->usage);
-	d9__json_close(&json, '}');
+		put_span(json, report->spans[i]);
+	d9__json_close(json, ']');
+	put_samples(json, a);
+	put_usage(json, &a->usage);
 	return err;
 }

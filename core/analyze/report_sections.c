@@ -31,7 +31,7 @@ static void cell_id(struct d9__grid *grid, uint64_t id)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%" PRIu64, d9__id_of(id));
+	snprintf(text, sizeof(text), "%" PRIu64, id);
 	d9__grid_cell(grid, text, 0);
 }
 
@@ -552,11 +552,4 @@ void d9__report_sections(const struct d9__report *report, const struct d9__repor
 	put_samples(&c);
 	put_spans(&c);
 	put_custom_events(&c);
-	if (c.a->timeline.n || report->n_spans) {
-		d9__page_printf(page, "\n");
-		d9__page_line(page,
-			      "P50, P90 and P99 are nearest rank, from histograms, within %.1f %%; "
-			      "LONGEST is exact.",
-			      100 * D9__HISTOGRAM_ERROR);
-	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,25 +13,49 @@
 
 #define EVIDENCE_INDENT 4
 
-static void put_header(struct d9__page *page, const struct d9__analysis *a)
-{
-	uint64_t start_ns = d9__analysis_start_ns(a), end_ns = d9__analysis_end_ns(a);
-	struct d9__units wall = d9__units_wall_short(d9__analysis_wall_ns(a, start_ns));
-	const char *service = d9__metadata_value(&a->metadata, "service");
-	char *line;
+/* Of several processes, how many get all their tables. */
+#define PROCESSES_IN_FULL 3
 
-	if (asprintf(&line, "%s%s%s event%s in %zu segment%s, %s%s%s",
-		     service ? service : "", service ? ": " : "", d9__units_count(a->events).text,
-		     a->events == 1 ? "" : "s", a->n_segments, a->n_segments == 1 ? "" : "s",
+/* The processes of one trace. */
+struct all {
+	const struct d9__report *reports;
+	size_t n;
+	const struct d9__analysis *first; /* times count from its start */
+	const struct d9__report_style *style;
+	struct d9__page *page;
+};
+
+static const char *program_of(const struct d9__analysis *a)
+{
+	const char *service = d9__metadata_value(&a->metadata, "service");
+
+	return service ? service : "";
+}
+
+static void put_header(struct all *all)
+{
+	uint64_t start_ns = d9__analysis_start_ns(all->first), events = 0;
+	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
+	struct d9__units wall = d9__units_wall_short(d9__analysis_wall_ns(all->first, start_ns));
+	const char *program = program_of(all->first);
+	char processes[48] = "", *line;
+	size_t segments = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		events += all->reports[i].analysis->events;
+		segments += all->reports[i].analysis->n_segments;
+	}
+	if (all->n > 1)
+		snprintf(processes, sizeof(processes), "%zu processes, ", all->n);
+	if (asprintf(&line, "%s%s%s%s event%s in %zu segment%s, %s%s%s", all->n == 1 ? program : "",
+		     all->n == 1 && *program ? ": " : "", processes, d9__units_count(events).text,
+		     events == 1 ? "" : "s", segments, segments == 1 ? "" : "s",
 		     d9__units_ns(end_ns - start_ns).text,
 		     wall.text[0] ? " from " : ", no wall-clock time", wall.text) < 0)
 		return;
-	d9__page_put(page, D9__BOLD, "dial9 report  ");
-	d9__page_wrap(page, line, (unsigned)strlen("dial9 report  "), 2);
+	d9__page_put(all->page, D9__BOLD, "dial9 report  ");
+	d9__page_wrap(all->page, line, (unsigned)strlen("dial9 report  "), 2);
 	free(line);
-	if (a->n_process_numbers > 1)
-		d9__page_printf(page, "  %u processes: worker and task ids are each one's own\n",
-				a->n_process_numbers);
 }
 
 /* Whether the trace says what its hooks could see. */
@@ -46,85 +71,264 @@ static bool tells_hooks(const struct d9__metadata *metadata)
 	return false;
 }
 
-static void put_data_state(struct d9__page *page, const struct d9__report *report)
+static void put_data_state(struct all *all)
 {
-	const struct d9__findings *findings = report->findings;
+	bool hooks = true;
 
-	if (findings->n && findings->items[0]->first)
-		return;
-	d9__page_wrap(page,
-		      tells_hooks(&report->analysis->metadata)
-			      ? "data is complete: no event lost, no segment damaged, all hooks took "
-				"hold"
-			      : "data is complete: no event lost, no segment damaged; the trace does "
-				"not say which hooks took hold",
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->reports[i].findings->n && all->reports[i].findings->items[0]->first)
+			return;
+		hooks = hooks && tells_hooks(&all->reports[i].analysis->metadata);
+	}
+	d9__page_wrap(all->page,
+		      hooks ? "data is complete: no event lost, no segment damaged, all hooks took "
+			      "hold"
+			    : "data is complete: no event lost, no segment damaged; the trace does "
+			      "not say which hooks took hold",
 		      0, 0);
 }
 
-static void put_evidence(struct d9__page *page, const struct d9__analysis *a,
+static void put_evidence(struct all *all, const struct d9__analysis *a,
 			 const struct d9__evidence *evidence)
 {
+	struct d9__page *page = all->page;
 	struct d9__units wall = d9__units_wall_clock(d9__analysis_wall_ns(a, evidence->at_ns));
 	char place[256] = "";
 	int n = 0;
 
 	if (evidence->at_ns)
 		n = snprintf(place, sizeof(place), "%s%s%s%s  ",
-			     d9__units_offset(d9__analysis_start_ns(a), evidence->at_ns).text,
+			     d9__units_offset(d9__analysis_start_ns(all->first), evidence->at_ns).text,
 			     wall.text[0] ? " (" : "", wall.text, wall.text[0] ? ")" : "");
 	if (evidence->has_worker)
 		snprintf(place + n, sizeof(place) - (size_t)n, "worker %llu  ",
-			 (unsigned long long)d9__id_of(evidence->worker));
+			 (unsigned long long)evidence->worker);
 	d9__page_printf(page, "%*s%s", EVIDENCE_INDENT, "", place);
 	d9__page_wrap(page, evidence->text, EVIDENCE_INDENT + (unsigned)strlen(place),
 		      EVIDENCE_INDENT + 2);
 }
 
-static void put_finding(struct d9__page *page, const struct d9__analysis *a,
-			const struct d9__finding *finding)
+/* "server 4711", where there are several. */
+static char *label_of(const struct all *all, const struct d9__analysis *a)
+{
+	const char *pid = d9__metadata_value(&a->metadata, "pid");
+	char *label;
+
+	if (all->n == 1)
+		return strdup("");
+	if (asprintf(&label, "[%s%s%s] ", program_of(a), *program_of(a) ? " " : "",
+		     pid ? pid : d9__process_label(&a->processes->items[a->process])) < 0)
+		return NULL;
+	return label;
+}
+
+static void put_finding(struct all *all, const struct d9__report_finding *item)
 {
 	static const enum d9__page_color colors[D9__SEVERITIES] = { D9__RED, D9__YELLOW, D9__CYAN };
 	static const char *const labels[D9__SEVERITIES] = { "CRITICAL", "WARNING", "INFO" };
-	const char *label = labels[finding->severity];
+	const struct d9__finding *finding = item->finding;
+	const struct d9__analysis *a = item->report->analysis;
+	const char *severity = labels[finding->severity];
+	struct d9__page *page = all->page;
+	char *label = label_of(all, a), *line;
 
-	putc('\n', page->out);
-	d9__page_put(page, colors[finding->severity], label);
-	d9__page_printf(page, " %s: ", finding->check);
-	d9__page_wrap(page, finding->message,
-		      (unsigned)(strlen(label) + strlen(finding->check) + 3), 2);
-	for (size_t i = 0; i < finding->n_evidence; i++)
-		put_evidence(page, a, &finding->evidence[i]);
-	d9__page_put(page, D9__FAINT, "  what to do: ");
-	d9__page_wrap(page, finding->advice, (unsigned)strlen("  what to do: "), 4);
-}
-
-static void put_findings(struct d9__page *page, const struct d9__report *report)
-{
-	const struct d9__findings *findings = report->findings;
-
-	if (findings->n == 0) {
-		d9__page_section(page, "No findings");
+	if (!label || asprintf(&line, "%s%s", label, finding->message) < 0) {
+		page->err = -ENOMEM;
+		free(label);
 		return;
 	}
-	d9__page_printf(page, "\n");
-	d9__page_put(page, D9__BOLD, "Findings");
-	d9__page_printf(page, "  %zu critical, %zu warning%s, %zu info\n",
-			findings->by_severity[D9__CRITICAL], findings->by_severity[D9__WARNING],
-			findings->by_severity[D9__WARNING] == 1 ? "" : "s",
-			findings->by_severity[D9__INFO]);
-	for (size_t i = 0; i < findings->n; i++)
-		put_finding(page, report->analysis, findings->items[i]);
+	putc('\n', page->out);
+	d9__page_put(page, colors[finding->severity], severity);
+	d9__page_printf(page, " %s: ", finding->check);
+	d9__page_wrap(page, line, (unsigned)(strlen(severity) + strlen(finding->check) + 3), 2);
+	for (size_t i = 0; i < finding->n_evidence; i++)
+		put_evidence(all, a, &finding->evidence[i]);
+	d9__page_put(page, D9__FAINT, "  what to do: ");
+	d9__page_wrap(page, finding->advice, (unsigned)strlen("  what to do: "), 4);
+	free(line);
+	free(label);
 }
 
-int d9__report_text(const struct d9__report *report, const struct d9__report_style *style,
-		    FILE *out)
+static void put_findings(struct all *all)
+{
+	size_t n, by_severity[D9__SEVERITIES] = { 0 };
+	struct d9__report_finding *sorted = d9__reports_findings(all->reports, all->n, &n);
+
+	if (!sorted) {
+		all->page->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		by_severity[sorted[i].finding->severity]++;
+	if (n) {
+		d9__page_printf(all->page, "\n");
+		d9__page_put(all->page, D9__BOLD, "Findings");
+		d9__page_printf(all->page, "  %zu critical, %zu warning%s, %zu info\n",
+				by_severity[D9__CRITICAL], by_severity[D9__WARNING],
+				by_severity[D9__WARNING] == 1 ? "" : "s", by_severity[D9__INFO]);
+	} else {
+		d9__page_section(all->page, "No findings");
+	}
+	for (size_t i = 0; i < n; i++)
+		put_finding(all, &sorted[i]);
+	free(sorted);
+}
+
+/* ---- several processes ---- */
+
+struct ranked {
+	const struct d9__report *report;
+	uint64_t calls, busy_ns;
+};
+
+/* The worst first: the gravest findings, then the busiest. */
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+	const struct d9__findings *x = a->report->findings, *y = b->report->findings;
+
+	for (unsigned i = 0; i < D9__INFO; i++)
+		if (x->by_severity[i] != y->by_severity[i])
+			return x->by_severity[i] > y->by_severity[i] ? -1 : 1;
+	if (a->busy_ns != b->busy_ns)
+		return a->busy_ns > b->busy_ns ? -1 : 1;
+	return a->report < b->report ? -1 : a->report > b->report;
+}
+
+static struct ranked *rank(const struct all *all)
+{
+	struct ranked *ranked = calloc(all->n, sizeof(*ranked));
+
+	for (size_t i = 0; ranked && i < all->n; i++) {
+		const struct d9__timeline *timeline = &all->reports[i].analysis->timeline;
+
+		ranked[i].report = &all->reports[i];
+		for (size_t j = 0; j < timeline->n; j++) {
+			const struct d9__worker *worker = timeline->items[j];
+
+			ranked[i].calls += worker->polls - worker->resumptions;
+			ranked[i].busy_ns += worker->poll_ns;
+		}
+	}
+	if (ranked)
+		qsort(ranked, all->n, sizeof(*ranked), compare_ranked);
+	return ranked;
+}
+
+static void process_row(struct all *all, struct d9__grid *grid, const struct ranked *ranked)
+{
+	const struct d9__analysis *a = ranked->report->analysis;
+	const char *pid = d9__metadata_value(&a->metadata, "pid");
+	const size_t *by_severity = ranked->report->findings->by_severity;
+	uint64_t start_ns = d9__analysis_start_ns(a);
+	char findings[64];
+
+	snprintf(findings, sizeof(findings), "%zu/%zu/%zu", by_severity[D9__CRITICAL],
+		 by_severity[D9__WARNING], by_severity[D9__INFO]);
+	d9__grid_cell(grid, pid ? pid : "-", 0);
+	d9__grid_cell(grid, program_of(a), 0);
+	d9__grid_cell(grid, d9__units_offset(d9__analysis_start_ns(all->first), start_ns).text, 0);
+	d9__grid_cell(grid, d9__units_ns(d9__analysis_end_ns(a) - start_ns).text, 0);
+	d9__grid_cell(grid, d9__units_count(ranked->calls).text, 0);
+	d9__grid_cell(grid, d9__units_ns(ranked->busy_ns).text, 0);
+	d9__grid_cell(grid, findings, 0);
+	d9__grid_cell(grid, a->processes->items[a->process].folder, 0);
+}
+
+static void put_processes(struct all *all, const struct ranked *ranked)
+{
+	struct d9__grid grid = { .n_columns = 0 };
+
+	d9__page_section(all->page, "Processes, worst first");
+	d9__grid_column(&grid, "PID", false, false);
+	d9__grid_column(&grid, "PROGRAM", true, false);
+	d9__grid_column(&grid, "FROM", false, false);
+	d9__grid_column(&grid, "LENGTH", false, false);
+	d9__grid_column(&grid, "CALLS", false, false);
+	d9__grid_column(&grid, "IN CALLS", false, false);
+	d9__grid_column(&grid, "C/W/I", false, false);
+	d9__grid_column(&grid, "TRACE", true, true);
+	for (size_t i = 0; i < all->n; i++)
+		process_row(all, &grid, &ranked[i]);
+	d9__grid_print(&grid, all->page);
+	d9__page_line(all->page,
+		      "C/W/I: critical findings, warnings, informational ones; dial9 report TRACE "
+		      "tells more about one process");
+}
+
+static void put_tables_of(struct all *all, const struct d9__report *report)
+{
+	const struct d9__analysis *a = report->analysis;
+	char *label = label_of(all, a);
+
+	if (label) {
+		label[strlen(label) - 2] = '\0';
+		d9__page_printf(all->page, "\n");
+		d9__page_put(all->page, D9__BOLD, "==== ");
+		d9__page_put(all->page, D9__BOLD, label + 1);
+		d9__page_put(all->page, D9__BOLD, " ====");
+		d9__page_printf(all->page, "  times from %s\n",
+				d9__units_offset(d9__analysis_start_ns(all->first),
+						 d9__analysis_start_ns(a)).text);
+	} else {
+		all->page->err = -ENOMEM;
+	}
+	free(label);
+	d9__report_sections(report, all->style, all->page);
+}
+
+/* A table of all, and each one's tables for the worst few. */
+static void put_several(struct all *all)
+{
+	struct ranked *ranked = rank(all);
+
+	if (!ranked) {
+		all->page->err = -ENOMEM;
+		return;
+	}
+	put_processes(all, ranked);
+	for (size_t i = 0; i < all->n && i < PROCESSES_IN_FULL; i++)
+		put_tables_of(all, ranked[i].report);
+	if (all->n > PROCESSES_IN_FULL) {
+		d9__page_printf(all->page, "\n");
+		d9__page_line(all->page,
+			      "tables of the %zu other processes: dial9 report with one of the "
+			      "folders above",
+			      all->n - PROCESSES_IN_FULL);
+	}
+	free(ranked);
+}
+
+static void put_footer(struct all *all)
+{
+	bool quantiles = false;
+
+	for (size_t i = 0; i < all->n; i++)
+		quantiles = quantiles || all->reports[i].analysis->timeline.n ||
+			    all->reports[i].n_spans;
+	if (!quantiles)
+		return;
+	d9__page_printf(all->page, "\n");
+	d9__page_line(all->page,
+		      "P50, P90 and P99 are nearest rank, from histograms, within %.1f %%; LONGEST "
+		      "is exact.",
+		      100 * D9__HISTOGRAM_ERROR);
+}
+
+int d9__report_text(const struct d9__report *reports, size_t n,
+		    const struct d9__report_style *style, FILE *out)
 {
 	struct d9__page page = { .out = out, .width = style->width, .color = style->color,
 				 .utf8 = style->utf8 };
+	struct all all = { reports, n, d9__reports_first(reports, n), style, &page };
 
-	put_header(&page, report->analysis);
-	put_data_state(&page, report);
-	put_findings(&page, report);
-	d9__report_sections(report, style, &page);
+	put_header(&all);
+	put_data_state(&all);
+	put_findings(&all);
+	if (n == 1)
+		d9__report_sections(reports, style, &page);
+	else
+		put_several(&all);
+	put_footer(&all);
 	return page.err;
 }

@@ -8,6 +8,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/processes.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
@@ -59,7 +60,8 @@ struct filter {
 	const struct options *options;
 	bool has_origin;
 	uint64_t origin_ns;
-	bool open[256]; /* by worker: the poll that runs is one of --task */
+	bool (*open)[256]; /* by process and worker: the poll that runs is one of --task */
+	const size_t *process_of_segment;
 	struct filter_shape *shapes;
 	size_t n_shapes;
 };
@@ -160,7 +162,7 @@ static bool has_task(struct filter *filter, const struct d9_event *event,
 		     const struct filter_shape *shape)
 {
 	uint64_t task = filter->options->task, worker;
-	bool has = false;
+	bool has = false, *open = filter->open[filter->process_of_segment[event->segment]];
 
 	for (size_t i = 0; i < 3; i++)
 		has |= has_value(event, shape->tasks[i], task);
@@ -168,8 +170,8 @@ static bool has_task(struct filter *filter, const struct d9_event *event,
 	    !d9__value_u64(&event->values[shape->worker], &worker) || worker > 255)
 		return has;
 	if (event->kind == D9_EVENT_POLL_END)
-		has = filter->open[worker];
-	filter->open[worker] = has && event->kind == D9_EVENT_POLL_START;
+		has = open[worker];
+	open[worker] = has && event->kind == D9_EVENT_POLL_START;
 	return has;
 }
 
@@ -211,8 +213,45 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 
 /* ---- the command ---- */
 
+/* The trace's processes: addresses and ids are each one's own. */
+struct trace {
+	struct d9_reader *reader;
+	struct d9__processes processes;
+	struct d9__symbols **symbols; /* by process; NULL: addresses stay numbers */
+};
+
+static int trace_open(struct trace *trace, char **paths, bool symbolise)
+{
+	int err, status = d9__traces_open("events", paths, &trace->reader);
+
+	if (status)
+		return status;
+	err = d9__processes_find(&trace->processes, trace->reader);
+	if (!err && symbolise) {
+		trace->symbols = calloc(trace->processes.n, sizeof(struct d9__symbols *));
+		err = trace->symbols ? 0 : -ENOMEM;
+		for (size_t i = 0; !err && i < trace->processes.n; i++)
+			err = d9__symbols_new(&trace->symbols[i]);
+	}
+	return err ? d9__cmd_fail("events", "%s", strerror(-err)) : 0;
+}
+
+static void trace_release(struct trace *trace)
+{
+	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
+		d9__symbols_free(trace->symbols[i]);
+	free(trace->symbols);
+	d9__processes_release(&trace->processes);
+	d9_reader_free(trace->reader);
+}
+
+static struct d9__symbols *symbols_of(const struct trace *trace, const struct d9_event *event)
+{
+	return trace->symbols ? trace->symbols[trace->processes.of_segment[event->segment]] : NULL;
+}
+
 /* Modules are recorded a moment after the first events that need them: read them beforehand. */
-static int learn_modules(char **paths, struct d9__progress *progress, struct d9__symbols *symbols)
+static int learn_modules(const struct trace *trace, char **paths, struct d9__progress *progress)
 {
 	const struct d9_event *event;
 	struct d9_reader *reader;
@@ -221,23 +260,41 @@ static int learn_modules(char **paths, struct d9__progress *progress, struct d9_
 	if (d9__traces_open("events", paths, &reader))
 		return D9__EXIT_USAGE;
 	d9_reader_set_file_order(reader, true);
+	/* A segment that came since is not in |trace|. */
 	while (!err && (event = d9__traces_next(reader, progress, &err)))
-		err = d9__event_lines_learn(symbols, event);
+		if (event->segment < trace->processes.n_segments)
+			err = d9__event_lines_learn(symbols_of(trace, event), event);
 	d9_reader_free(reader);
 	return err == -ENOMEM ? d9__cmd_fail("events", "out of memory") : 0;
 }
 
-static int print_events(struct d9_reader *reader, const struct options *options,
+/* Whose |event| is, if there are several. */
+static void set_process(struct d9__event_lines *lines, const struct trace *trace,
+			const struct d9_event *event)
+{
+	size_t process = trace->processes.of_segment[event->segment];
+
+	lines->symbols = symbols_of(trace, event);
+	if (trace->processes.n > 1)
+		lines->process = d9__process_label(&trace->processes.items[process]);
+}
+
+static int print_events(const struct trace *trace, const struct options *options,
 			struct d9__event_lines *lines, struct d9__progress *progress, bool learn)
 {
-	struct filter filter = { .options = options };
+	struct filter filter = { .options = options,
+				 .process_of_segment = trace->processes.of_segment };
 	const struct d9_event *event;
 	uint64_t left = options->limit;
 	bool past = false;
 	int err = 0;
 
+	filter.open = calloc(trace->processes.n, sizeof(*filter.open));
+	if (!filter.open)
+		return -ENOMEM;
 	while (left && !past && !lines->out->err &&
-	       (event = d9__traces_next(reader, progress, &err))) {
+	       (event = d9__traces_next(trace->reader, progress, &err))) {
+		set_process(lines, trace, event);
 		if (learn)
 			err = d9__event_lines_learn(lines->symbols, event);
 		/* Text counts from the first event of the trace, wanted or not. */
@@ -252,40 +309,72 @@ static int print_events(struct d9_reader *reader, const struct options *options,
 			break;
 	}
 	free(filter.shapes);
+	free(filter.open);
 	return err;
+}
+
+/* Whether one of the first |n| processes had the same. */
+static bool has_problem(const struct trace *trace, size_t n, const char *problem)
+{
+	const char *other;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; (other = d9__symbols_problem(trace->symbols[i], k)); k++)
+			if (!strcmp(other, problem))
+				return true;
+	return false;
+}
+
+static void tell_problems(const struct trace *trace)
+{
+	const char *problem;
+
+	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
+		for (size_t k = 0; (problem = d9__symbols_problem(trace->symbols[i], k)); k++)
+			if (!has_problem(trace, i, problem))
+				d9__cmd_fail("events", "%s", problem);
+}
+
+static int print_trace(const struct trace *trace, const struct options *options,
+		       struct d9__text_out *out, struct d9__progress *progress, bool learn)
+{
+	struct d9__event_lines lines;
+	int err, status;
+
+	/* Lines that scroll by on the same terminal are progress enough. */
+	d9__progress_clear(progress);
+	progress->on = progress->on && !isatty(STDOUT_FILENO);
+	d9__event_lines_init(&lines, out, NULL);
+	for (size_t i = 0; i < trace->processes.n; i++) {
+		size_t width = strlen(d9__process_label(&trace->processes.items[i]));
+
+		if (width > lines.process_width)
+			lines.process_width = width;
+	}
+	err = print_events(trace, options, &lines, progress, learn);
+	d9__progress_clear(progress);
+	status = d9__text_finish(out, "events");
+	if (!status)
+		status = d9__traces_close("events", trace->reader, err);
+	tell_problems(trace);
+	d9__event_lines_release(&lines);
+	return status;
 }
 
 static int run(char **paths, const struct options *options, struct d9__text_out *out)
 {
 	bool symbolise = options->text && !options->no_symbols, live = d9__traces_use_stdin(paths);
-	struct d9__symbols *symbols = NULL;
-	struct d9__event_lines lines;
 	struct d9__progress progress;
-	struct d9_reader *reader;
-	int err, status;
+	struct trace trace = { 0 };
+	int status;
 
 	d9__progress_init(&progress);
-	if (symbolise && d9__symbols_new(&symbols))
-		return d9__cmd_fail("events", "out of memory");
-	status = symbolise && !live ? learn_modules(paths, &progress, symbols) : 0;
+	status = trace_open(&trace, paths, symbolise);
+	if (!status && symbolise && !live)
+		status = learn_modules(&trace, paths, &progress);
 	if (!status)
-		status = d9__traces_open("events", paths, &reader);
-	if (!status) {
-		/* Lines that scroll by on the same terminal are progress enough. */
-		d9__progress_clear(&progress);
-		progress.on = progress.on && !isatty(STDOUT_FILENO);
-		d9__event_lines_init(&lines, out, symbols);
-		err = print_events(reader, options, &lines, &progress, symbolise && live);
-		d9__progress_clear(&progress);
-		status = d9__text_finish(out, "events");
-		if (!status)
-			status = d9__traces_close("events", reader, err);
-		for (size_t i = 0; symbols && d9__symbols_problem(symbols, i); i++)
-			d9__cmd_fail("events", "%s", d9__symbols_problem(symbols, i));
-		d9__event_lines_release(&lines);
-		d9_reader_free(reader);
-	}
-	d9__symbols_free(symbols);
+		status = print_trace(&trace, options, out, &progress, symbolise && live);
+	trace_release(&trace);
 	return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/processes.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/export_sink.h"
@@ -128,6 +129,27 @@ static char **without_stdin(char **paths)
 	return files;
 }
 
+/*
+ * One file is one process: ids of workers and tasks are each one's own, and viewers could not
+ * tell them apart.
+ */
+static int refuse_several(const struct d9_reader *reader)
+{
+	struct d9__processes processes = { 0 };
+	int status = 0;
+
+	if (d9__processes_find(&processes, reader))
+		status = d9__cmd_fail("export", "out of memory");
+	else if (processes.n > 1)
+		status = d9__cmd_fail("export",
+				      "%zu processes wrote this, and one file holds one: export them "
+				      "one by one, first %s, last %s",
+				      processes.n, processes.items[0].folder,
+				      processes.items[processes.n - 1].folder);
+	d9__processes_release(&processes);
+	return status;
+}
+
 /* ---- the command ---- */
 
 /*
@@ -214,6 +236,8 @@ static int run(char **paths, const struct options *options)
 	status = *files || !*paths ? d9__traces_open("export", files, &reader) : 0;
 	if (!status && !reader && d9_reader_new(&reader))
 		status = d9__cmd_fail("export", "out of memory");
+	if (!status)
+		status = refuse_several(reader);
 	if (!status)
 		status = open_segments(paths, reader, &segments);
 	if (!status)

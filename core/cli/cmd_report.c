@@ -206,41 +206,93 @@ static bool find_name(void *context, struct d9__place *place)
 
 /* ---- the pass ---- */
 
-static int analyse(struct d9_reader *reader, struct d9__symbols *symbols,
-		   struct d9__analysis *analysis)
-{
-	struct d9__progress progress;
-	const struct d9_event *event;
-	int err = d9__analysis_set_processes(analysis, reader);
+/* One process of the trace. */
+struct process {
+	struct d9__symbols *symbols; /* NULL with --no-symbols */
+	struct d9__analysis analysis;
+	struct d9__findings findings;
+};
 
-	d9__progress_init(&progress);
-	while (!err && (event = d9__traces_next(reader, &progress, &err))) {
-		err = d9__analysis_event(analysis, event);
-		if (!err)
-			err = feed_symbols(symbols, event);
+struct trace {
+	struct d9_reader *reader;
+	struct d9__processes ids;
+	struct process *items; /* as many as |ids| has */
+	struct d9__report *reports;
+};
+
+static int trace_init(struct trace *trace, bool symbols)
+{
+	int err = d9__processes_find(&trace->ids, trace->reader);
+
+	if (err)
+		return err;
+	trace->items = calloc(trace->ids.n, sizeof(*trace->items));
+	trace->reports = calloc(trace->ids.n, sizeof(*trace->reports));
+	if (!trace->items || !trace->reports)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->ids.n && !err; i++) {
+		trace->items[i].analysis.processes = &trace->ids;
+		trace->items[i].analysis.process = i;
+		err = symbols ? d9__symbols_new(&trace->items[i].symbols) : 0;
 	}
-	d9__progress_clear(&progress);
-	if (!err)
-		err = d9__analysis_finish(analysis, reader);
-	if (!err && symbols)
-		err = d9__analysis_name(analysis, &(struct d9__namer){ find_name, symbols });
 	return err;
 }
 
-static int print(const struct d9__analysis *analysis, const struct options *options)
+static void trace_release(struct trace *trace)
 {
-	struct d9__findings findings = { 0 };
-	struct d9__report report = { 0 };
-	int err = d9__findings_make(&findings, analysis);
+	for (size_t i = 0; trace->items && i < trace->ids.n; i++) {
+		if (trace->reports)
+			d9__report_release(&trace->reports[i]);
+		d9__findings_release(&trace->items[i].findings);
+		d9__analysis_release(&trace->items[i].analysis);
+		d9__symbols_free(trace->items[i].symbols);
+	}
+	free(trace->items);
+	free(trace->reports);
+	d9__processes_release(&trace->ids);
+	d9_reader_free(trace->reader);
+}
+
+static int read_events(struct trace *trace)
+{
+	struct d9__progress progress;
+	const struct d9_event *event;
+	struct process *process;
+	int err = 0;
+
+	d9__progress_init(&progress);
+	while (!err && (event = d9__traces_next(trace->reader, &progress, &err))) {
+		process = &trace->items[trace->ids.of_segment[event->segment]];
+		err = d9__analysis_event(&process->analysis, event);
+		if (!err)
+			err = feed_symbols(process->symbols, event);
+	}
+	d9__progress_clear(&progress);
+	return err;
+}
+
+static int diagnose(struct trace *trace, size_t i)
+{
+	struct process *process = &trace->items[i];
+	int err = d9__analysis_finish(&process->analysis, trace->reader);
+
+	if (!err && process->symbols)
+		err = d9__analysis_name(&process->analysis,
+					&(struct d9__namer){ find_name, process->symbols });
+	if (!err)
+		err = d9__findings_make(&process->findings, &process->analysis);
+	return err ? err
+		   : d9__report_init(&trace->reports[i], &process->analysis, &process->findings);
+}
+
+static int analyse(struct trace *trace, bool symbols)
+{
+	int err = trace_init(trace, symbols);
 
 	if (!err)
-		err = d9__report_init(&report, analysis, &findings);
-	if (!err && options->json)
-		err = d9__report_json(&report, stdout);
-	else if (!err)
-		err = d9__report_text(&report, &options->style, stdout);
-	d9__report_release(&report);
-	d9__findings_release(&findings);
+		err = read_events(trace);
+	for (size_t i = 0; i < trace->ids.n && !err; i++)
+		err = diagnose(trace, i);
 	return err;
 }
 
@@ -256,23 +308,19 @@ static int finish_output(void)
 
 static int report(char **paths, const struct options *options)
 {
-	struct d9__analysis analysis = { 0 };
-	struct d9__symbols *symbols = NULL;
-	struct d9_reader *reader;
-	int err, status = d9__traces_open("report", paths, &reader), written;
+	struct trace trace = { 0 };
+	int err, status = d9__traces_open("report", paths, &trace.reader), written;
 
 	if (status)
 		return status;
-	err = options->no_symbols ? 0 : d9__symbols_new(&symbols);
-	if (!err)
-		err = analyse(reader, symbols, &analysis);
-	if (!err || err == -EIO)
-		err = print(&analysis, options);
+	err = analyse(&trace, !options->no_symbols);
+	if (!err && options->json)
+		err = d9__report_json(trace.reports, trace.ids.n, stdout);
+	else if (!err)
+		err = d9__report_text(trace.reports, trace.ids.n, &options->style, stdout);
 	written = finish_output();
-	status = d9__traces_close("report", reader, err);
-	d9__analysis_release(&analysis);
-	d9__symbols_free(symbols);
-	d9_reader_free(reader);
+	status = d9__traces_close("report", trace.reader, err);
+	trace_release(&trace);
 	return written ? written : status;
 }
 

@@ -62,19 +62,21 @@ static bool is_address_field(const char *name)
 	return false;
 }
 
-/* A field that is called like one of the two keys of every line. */
-static bool is_taken(const char *name)
+/* A field that is called like one of the keys of every line. */
+static bool is_taken(const struct d9__event_lines *lines, const char *name)
 {
-	return !strcmp(name, "event") || !strcmp(name, "timestamp_ns");
+	return !strcmp(name, "event") || !strcmp(name, "timestamp_ns") ||
+	       (lines->process && !strcmp(name, "process"));
 }
 
-static int make_field(const struct d9_schema *schema, size_t i, struct d9__line_field *field)
+static int make_field(const struct d9__event_lines *lines, const struct d9_schema *schema,
+		      size_t i, struct d9__line_field *field)
 {
 	const char *name = d9_schema_field_name(schema, i);
 	char *renamed = NULL;
 	int err = 0;
 
-	if (is_taken(name)) {
+	if (is_taken(lines, name)) {
 		if (asprintf(&renamed, "field.%s", name) < 0)
 			return -ENOMEM;
 		name = renamed;
@@ -91,7 +93,8 @@ static int make_field(const struct d9_schema *schema, size_t i, struct d9__line_
 	return err;
 }
 
-static int make_shape(const struct d9_schema *schema, struct d9__line_shape *shape)
+static int make_shape(const struct d9__event_lines *lines, const struct d9_schema *schema,
+		      struct d9__line_shape *shape)
 {
 	size_t n = d9_schema_fields(schema);
 	int err = 0;
@@ -104,7 +107,7 @@ static int make_shape(const struct d9_schema *schema, struct d9__line_shape *sha
 	if (!shape->json || !shape->fields)
 		return -ENOMEM;
 	for (; !err && shape->n_fields < n; shape->n_fields++)
-		err = make_field(schema, shape->n_fields, &shape->fields[shape->n_fields]);
+		err = make_field(lines, schema, shape->n_fields, &shape->fields[shape->n_fields]);
 	shape->ready = !err;
 	return err;
 }
@@ -126,7 +129,7 @@ static const struct d9__line_shape *find_shape(struct d9__event_lines *lines,
 		lines->shapes = bigger;
 		lines->n_shapes = n;
 	}
-	if (!lines->shapes[id].ready && make_shape(schema, &lines->shapes[id]))
+	if (!lines->shapes[id].ready && make_shape(lines, schema, &lines->shapes[id]))
 		return NULL;
 	return &lines->shapes[id];
 }
@@ -239,6 +242,10 @@ int d9__event_lines_json(struct d9__event_lines *lines, const struct d9_event *e
 		d9__text_u64(out, event->timestamp_ns);
 	else
 		d9__text_string(out, "null");
+	if (lines->process) {
+		d9__text_string(out, ",\"process\":");
+		d9__text_json(out, lines->process, strlen(lines->process));
+	}
 	for (size_t i = 0; i < shape->n_fields; i++) {
 		d9__text_bytes(out, shape->fields[i].json, shape->fields[i].json_len);
 		if (event->values[i].present)
@@ -388,6 +395,20 @@ static void pad(struct d9__text_out *out, size_t used, size_t width)
 	d9__text_bytes(out, spaces, used < width ? width - used : 1);
 }
 
+static void text_process(struct d9__event_lines *lines)
+{
+	size_t start;
+
+	if (!lines->process)
+		return;
+	d9__text_reserve(lines->out, 8192);
+	start = lines->out->len;
+	d9__text_string(lines->out, "  ");
+	d9__text_escaped(lines->out, lines->process, strnlen(lines->process, 1024));
+	for (size_t used = lines->out->len - start; used < 2 + lines->process_width; used++)
+		d9__text_char(lines->out, ' ');
+}
+
 static void text_worker(struct d9__text_out *out, const struct d9__line_shape *shape,
 			const struct d9_event *event)
 {
@@ -438,6 +459,7 @@ int d9__event_lines_text(struct d9__event_lines *lines, const struct d9_event *e
 	if (!shape)
 		return -ENOMEM;
 	text_time(lines, event);
+	text_process(lines);
 	text_worker(out, shape, event);
 	d9__text_word(out, shape->name, shape->name_len);
 	if (shape->n_fields > (shape->worker >= 0))

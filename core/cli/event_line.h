@@ -41,6 +41,8 @@ struct d9__line_shape {
 struct d9__event_lines {
 	struct d9__text_out *out;
 	struct d9__symbols *symbols; /* borrowed; NULL: addresses stay numbers */
+	const char *process; /* borrowed: whose the next event is, on each line; NULL: all are one's */
+	size_t process_width; /* of the longest such name */
 	bool has_origin;
 	uint64_t origin_ns; /* text: time 0, the first event with a time */
 	struct d9__line_shape *shapes; /* by d9_schema_id() */

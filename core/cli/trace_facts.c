@@ -51,61 +51,27 @@ static void release_tallies(struct d9__tallies *tallies)
 
 /* ---- processes ---- */
 
-static size_t folder_len(const char *path)
+static int make_processes(struct d9__trace_facts *facts)
 {
-	const char *slash = strrchr(path, '/');
-
-	if (!strcmp(path, "-"))
-		return 1;
-	return slash ? (size_t)(slash - path) : 0;
-}
-
-/* The process of the segment |path|: the directory says which.  Its index, or -1. */
-static ptrdiff_t find_process(struct d9__trace_facts *facts, const char *path)
-{
-	size_t len = folder_len(path);
-	struct d9__process *bigger;
-	char *directory = len ? strndup(path, len) : strdup(".");
-
-	if (!directory)
-		return -1;
-	for (size_t i = 0; i < facts->n_processes; i++)
-		if (!strcmp(facts->processes[i].directory, directory)) {
-			free(directory);
-			return (ptrdiff_t)i;
-		}
-	bigger = reallocarray(facts->processes, facts->n_processes + 1, sizeof(*bigger));
-	if (!bigger) {
-		free(directory);
-		return -1;
-	}
-	facts->processes = bigger;
-	bigger[facts->n_processes] = (struct d9__process){ .directory = directory };
-	return (ptrdiff_t)facts->n_processes++;
+	facts->processes = calloc(facts->ids.n + 1, sizeof(*facts->processes));
+	if (!facts->processes)
+		return -ENOMEM;
+	facts->n_processes = facts->ids.n;
+	for (size_t i = 0; i < facts->ids.n; i++)
+		facts->processes[i].directory = facts->ids.items[i].folder;
+	return 0;
 }
 
 int d9__trace_facts_init(struct d9__trace_facts *facts, const struct d9_reader *reader)
 {
 	static struct d9__text_out scratch;
-	struct d9_segment_info info;
-	ptrdiff_t process;
+	int err;
 
 	*facts = (struct d9__trace_facts){ .scratch = &scratch };
 	scratch.fd = -1; /* holds one line at a time */
 	d9__event_lines_init(&facts->lines, &scratch, NULL);
-	facts->n_segments = d9_reader_segments(reader);
-	facts->process_of_segment = calloc(facts->n_segments + 1, sizeof(size_t));
-	if (!facts->process_of_segment)
-		return -ENOMEM;
-	for (size_t i = 0; i < facts->n_segments; i++) {
-		if (d9_reader_segment(reader, i, &info))
-			continue;
-		process = find_process(facts, info.path);
-		if (process < 0)
-			return -ENOMEM;
-		facts->process_of_segment[i] = (size_t)process;
-	}
-	return 0;
+	err = d9__processes_find(&facts->ids, reader);
+	return err ? err : make_processes(facts);
 }
 
 /* ---- events ---- */
@@ -255,9 +221,9 @@ int d9__trace_facts_add(struct d9__trace_facts *facts, const struct d9_event *ev
 	struct d9__process *process;
 	int err = count_type(facts, event->schema);
 
-	if (err || event->segment >= facts->n_segments)
+	if (err || event->segment >= facts->ids.n_segments)
 		return err;
-	process = &facts->processes[facts->process_of_segment[event->segment]];
+	process = &facts->processes[facts->ids.of_segment[event->segment]];
 	process->events++;
 	count_time(process, event);
 	switch (event->kind) {
@@ -305,13 +271,12 @@ void d9__trace_facts_release(struct d9__trace_facts *facts)
 			free(process->metadata[k].value);
 		}
 		free(process->metadata);
-		free(process->directory);
 		free(process->health_json);
 		free(process->health_text);
 		release_tallies(&process->loss);
 	}
 	free(facts->processes);
-	free(facts->process_of_segment);
+	d9__processes_release(&facts->ids);
 	free(facts->type_of_schema);
 	release_tallies(&facts->types);
 	d9__event_lines_release(&facts->lines);

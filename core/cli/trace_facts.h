@@ -9,6 +9,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/processes.h"
 #include "cli/event_line.h"
 
 /* A name and a number: events by type, events lost by cause. */
@@ -28,9 +29,9 @@ struct d9__fact {
 	uint64_t at_ns;
 };
 
-/* One recorded process: the segments of one directory. */
+/* One recorded process. */
 struct d9__process {
-	char *directory; /* "-" for standard input */
+	const char *directory; /* borrowed; "-" for standard input */
 	uint64_t first_ns, last_ns;      /* 0 and 0 without events that carry a time */
 	uint64_t sync_ns, sync_wall_ns;  /* its earliest clock sync; 0 and 0 without one */
 	uint64_t events;
@@ -47,8 +48,7 @@ struct d9__trace_facts {
 	size_t n_processes;
 
 	/* While gathering. */
-	size_t *process_of_segment;
-	size_t n_segments;
+	struct d9__processes ids;
 	size_t *type_of_schema; /* index in |types|, by d9_schema_id() */
 	size_t n_schemas;
 	struct d9__text_out *scratch;

@@ -183,6 +183,26 @@ static void make_rows(struct trace *t)
 		    (uint64_t)trace_string(t, "gone.c"), UINT64_C(7));
 }
 
+/* One of several processes, told by |boot_id|: a poll of |ms|; all use the same ids. */
+static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
+{
+	const char *const pairs[] = {
+		"service", "demo", "boot_id", boot_id, "pid", strchr(boot_id, '-') + 1,
+	};
+	uint64_t ns = origin_ns + ms * 1000;
+
+	put_schemas(t);
+	trace_head(t, METADATA, ns);
+	put_pairs(t, 3, pairs);
+	trace_event(t, UNPARK, ns + 1000, UINT64_C(0), UINT64_C(0), UINT64_C(100), UINT64_C(0),
+		    UINT64_C(4242));
+	trace_event(t, POLL_START, ns + 2000, UINT64_C(0), UINT64_C(1), UINT64_C(5),
+		    (uint64_t)trace_string(t, boot_id));
+	trace_event(t, POLL_END, ns + 2000 + ms * 1000000, UINT64_C(0));
+	trace_event(t, PARK, ns + 3000 + ms * 1000000, UINT64_C(0), UINT64_C(0),
+		    UINT64_C(100) + ms * 1000000, UINT64_C(4242));
+}
+
 /* |n| events of a busy worker, in batches of 4000. */
 static void make_many(struct trace *t, uint64_t n)
 {
@@ -229,6 +249,8 @@ int main(int argc, char **argv)
 		make_rows(&t);
 	} else if (!strcmp(kind, "module") && argc > 7) {
 		make_module(&t, argv + 4);
+	} else if (!strcmp(kind, "process") && argc > 5 && strchr(argv[4], '-')) {
+		make_process(&t, argv[4], strtoull(argv[5], NULL, 10));
 	} else if (!strcmp(kind, "many") && argc > 4) {
 		make_many(&t, strtoull(argv[4], NULL, 10));
 	} else {

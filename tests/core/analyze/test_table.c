@@ -103,7 +103,7 @@ static void test_curve_that_levels_off_or_falls_does_not_grow(void)
 
 static void put(struct d9__metadata *metadata, const char *key, const char *value)
 {
-	CU_ASSERT_EQUAL(d9__metadata_put(metadata, 0, key, strlen(key), value, strlen(value)), 0);
+	CU_ASSERT_EQUAL(d9__metadata_put(metadata, key, strlen(key), value, strlen(value)), 0);
 }
 
 static void test_capabilities_of_all_loops_make_the_coverage(void)
@@ -130,9 +130,8 @@ static void test_later_metadata_win_and_name_lanes(void)
 	put(&metadata, "runtime.web", "1,12");
 
 	CU_ASSERT_STRING_EQUAL(d9__metadata_value(&metadata, "runtime.web"), "1,12");
-	CU_ASSERT_STRING_EQUAL(d9__metadata_group(&metadata, 0, 12), "web");
-	CU_ASSERT_PTR_NULL(d9__metadata_group(&metadata, 0, 2));
-	CU_ASSERT_PTR_NULL(d9__metadata_group(&metadata, 1, 12));
+	CU_ASSERT_STRING_EQUAL(d9__metadata_group(&metadata, 12), "web");
+	CU_ASSERT_PTR_NULL(d9__metadata_group(&metadata, 2));
 	d9__metadata_release(&metadata);
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes that wrote a trace: ids of workers, tasks and spans are each one's own. */
+
+#ifndef D9_ANALYZE_PROCESSES_H
+#define D9_ANALYZE_PROCESSES_H
+
+#include <stddef.h>
+
+#include <dial9/reader.h>
+
+struct d9__trace_process {
+	char *boot_id; /* from its metadata; NULL: the trace does not tell */
+	/*
+	 * Where it is: the folder of its first segment, or if another process is there too, that
+	 * segment; "." for a bare name, "-" for standard input.
+	 */
+	char *folder;
+};
+
+/* In order of their first segments.  All zero is empty. */
+struct d9__processes {
+	struct d9__trace_process *items;
+	size_t n;
+	size_t *of_segment; /* by number of the reader's segment */
+	size_t n_segments;
+};
+
+/*
+ * Find out who wrote |reader|'s segments: those of one boot id are one process's; where none is
+ * told, those of one folder.  Looks into the beginning of each file.  0 or -ENOMEM; release in
+ * both cases.
+ */
+int d9__processes_find(struct d9__processes *processes, const struct d9_reader *reader);
+void d9__processes_release(struct d9__processes *processes);
+
+/* Its boot id, else its folder. */
+const char *d9__process_label(const struct d9__trace_process *process);
+
+#endif /* D9_ANALYZE_PROCESSES_H */

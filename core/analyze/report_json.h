@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of the JSON report, of one process each. */
+
+#ifndef D9_ANALYZE_REPORT_JSON_H
+#define D9_ANALYZE_REPORT_JSON_H
+
+#include "analyze/json.h"
+#include "analyze/report.h"
+
+#define D9__CAPABILITIES 8
+extern const char *const d9__capability_keys[D9__CAPABILITIES];
+const char *d9__coverage_name(enum d9__coverage coverage);
+
+/* Elements and keys of the array or object that is open. */
+void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h);
+void d9__json_process(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_files(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_degraded(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
+		     const struct d9__worker *worker);
+void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
+		       const struct d9__callback *callback);
+void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
+		      const struct d9__finding *finding);
+
+/* Whole keys: "loss", "metadata", "trace", and all that follows "trace".  0 or -ENOMEM. */
+void d9__json_loss(struct d9__json *json, const struct d9__losses *losses);
+void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata);
+int d9__json_trace(struct d9__json *json, const struct d9__analysis *a);
+int d9__json_report(struct d9__json *json, const struct d9__report *report);
+
+#endif /* D9_ANALYZE_REPORT_JSON_H */
