@@ -100,7 +100,7 @@ const broken = {
 	2: [END, reset(1), event(2, 0, 0)],
 	4: [START, pool(1, 'late'), reset(1), event(1, 0, 0, 1, 4, u32(1))],
 	5: [reset(1), event(2, 0, [0x80, 0])],
-	7: [reset(1), reset(2), event(2, 0, 0)],
+	7: [reset(1), reset(2), reset(3), event(2, 0, 0)],
 	9: [reset(1), event(2, 0, 64)],
 	10: [reset(9), event(2, 0, 0), START, pool(0, 'f'), reset(8), event(1, 0, 0, 1, 4, u32(0))],
 	11: [reset(1), event(2, 0, 0), event(2, 0, 0)],

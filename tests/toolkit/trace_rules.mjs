@@ -31,7 +31,7 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 	const terminated = new Map(), spawned = [], pending = [], firstTen = [], metadata = new Map();
 	let first = null, last = 0n;
 	let batchEvents = 0, batchNumber = -1, emptyRun = 0, schemaUsed = new Map(), lastSchema = null;
-	let nextString = 0, nextStack = 0, needReset = true, lastWasReset = false;
+	let nextString = 0, nextStack = 0, needReset = true, resets = 0;
 	const bad = (rule, offset, what) => {
 		if (problems.length < 50) problems.push(`rule ${rule}, offset ${offset}: ${what}`);
 	};
@@ -91,7 +91,7 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 			batchEvents = nextString = nextStack = 0;
 			schemaUsed = new Map();
 			needReset = true;
-			lastWasReset = false;
+			resets = 0;
 		},
 		schema(schema, offset, again) {
 			if (again) bad(2, offset, `schema ${schema.name} written twice in a batch`);
@@ -112,13 +112,13 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 			for (const [id] of entries) if (id !== nextStack++) bad(4, offset, `stack id ${id}, expected ${nextStack - 1}`);
 		},
 		reset(base, offset) {
-			if (lastWasReset) bad(7, offset, 'two resets in a row');
+			// A batch that continues another one may begin with two.
+			if (++resets === 3) bad(7, offset, 'a run of resets');
 			needReset = false;
-			lastWasReset = true;
 		},
 		event({ schema, time, values: v, notes }, offset) {
 			const name = schema.name;
-			lastWasReset = false;
+			resets = 0;
 			lastSchema = null;
 			batchEvents++;
 			schemaUsed.get(schema.id).used = true;

@@ -295,7 +295,7 @@ static void test_poll_that_ends_unrecorded_is_completed_afterwards(void)
 	CU_ASSERT_STRING_EQUAL(loop_story(events), "()PU()");
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_END, 0)->ns - loop_nth(events, LOOP_START, 0)->ns,
 			1000);
-	CU_ASSERT_EQUAL(loop_nth(events, LOOP_PARK, 0)->ns, loop_nth(events, LOOP_START, 0)->ns);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_PARK, 0)->ns, loop_nth(events, LOOP_END, 0)->ns);
 }
 
 static void test_switching_off_and_on_inside_a_callback_keeps_its_poll(void)
