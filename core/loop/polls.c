@@ -20,6 +20,8 @@
 #define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
 #define SPIN_CHECK   64u                 /* waits without timeout between looks at the clock */
 
+_Static_assert(D9__WORKERS_MAX <= 0x80, "d9__emit_plain_poll_start() writes one byte");
+
 static _Atomic(uint64_t) abandoned;
 
 uint64_t d9__polls_abandoned(void)
@@ -35,7 +37,7 @@ void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 		return;
 	d9__emit_poll_end(slot, thread->late_end_ns ? thread->late_end_ns : ns, thread->worker);
 	thread->odd &= ~(uint32_t)D9__ODD_OPEN;
-	thread->open = thread->late_end_ns = 0;
+	thread->late_end_ns = 0;
 }
 
 static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
@@ -43,7 +45,6 @@ static void open_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 {
 	d9__emit_poll_start(slot, ns, thread->worker, frame->depth, frame->task, frame->loc);
 	thread->odd |= D9__ODD_OPEN;
-	thread->open = frame->task;
 }
 
 /* The self wake keeps readers from measuring the piece from an old wake. */
@@ -386,6 +387,21 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	hold_resumption(thread, ns);
 }
 
+/* ---- the thread's cache of tasks ---- */
+
+void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t key,
+		     struct d9__task *task)
+{
+	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed), wire = 0;
+	uint8_t bytes[D9__VARINT_MAX] = { 0 };
+	size_t n = (size_t)(d9__varint_put(bytes, id) - bytes);
+
+	/* Ids have less than 54 bits. */
+	for (size_t i = 0; i < 8; i++)
+		wire |= (uint64_t)bytes[i] << 8 * i;
+	*cached = (struct d9__cached_task){ key, id, wire, task, library, (uint32_t)n };
+}
+
 /* ---- polls ---- */
 
 static uint32_t kind_name(uint16_t kind)
@@ -528,9 +544,96 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 	thread->odd = D9__ODD_FRAMES | D9__ODD_OPEN;
 	thread->stage = D9__STAGE_ROUND;
 	thread->shared_ns = 0;
-	thread->open = poll->task_id = id;
+	poll->task_id = id;
 	atomic_store_explicit(&thread->task, id, memory_order_relaxed);
 	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
+}
+
+/* Does the previous poll's end serve as the start of |poll|?  Not after any other stamp. */
+static inline bool is_shared(const struct d9__thread *thread, const struct d9__slot *slot,
+			     const struct d9_poll *poll)
+{
+	return poll->flags & D9_POLL_BATCHED && thread->shared_ns == slot->last_ns;
+}
+
+/* Take the announcement of a wake that is written already.  False: there is one to be written. */
+static inline bool take_plain_wake(struct d9__task *task, const struct d9_poll *poll)
+{
+	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
+
+	if (word == D9__WAKE_NONE)
+		return !poll->ready_ns && !poll->reason;
+	if ((word & (D9__WAKE_HANDED | 0xff)) != D9__WAKE_WRITTEN)
+		return false;
+	/* release: as in d9__wakes_take() */
+	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_release);
+	return true;
+}
+
+static inline void push_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
+			      uint64_t id, uint32_t loc)
+{
+	struct d9__callback *frame = &thread->frames[0];
+
+	frame->address = (uintptr_t)poll;
+	frame->task = id;
+	frame->start_ns = ns;
+	frame->loc = loc;
+	frame->depth = poll->depth;
+	frame->once = false;
+	thread->n_frames = 1;
+	thread->odd = D9__ODD_FRAMES | D9__ODD_OPEN;
+	thread->stage = D9__STAGE_ROUND;
+	thread->shared_ns = 0;
+	thread->loop = poll->loop;
+	poll->task_id = id;
+	atomic_store_explicit(&thread->task, id, memory_order_relaxed);
+}
+
+/*
+ * The usual poll: outermost, of a known task that has nothing to tell but its start.  Calls
+ * nothing.  False: nothing happened.
+ */
+static inline __attribute__((always_inline)) bool begin_plain(struct d9__thread *thread,
+							       struct d9__slot *slot,
+							       struct d9_poll *poll, uint64_t ns)
+{
+	const struct d9__cached_task *cached = d9__polls_cached(thread, poll->task.key);
+	const struct d9_callsite *callsite = poll->task.callsite;
+	uint32_t name;
+
+	if (!d9__polls_is_cached(cached,
+				 atomic_load_explicit(&poll->loop->library, memory_order_relaxed),
+				 poll->task.key) ||
+	    atomic_load_explicit(&poll->loop->owner, memory_order_relaxed) != thread ||
+	    !is_current(thread, cached->task, poll) || poll->task.flags & D9_TASK_RUNS_ONCE ||
+	    !callsite)
+		return false;
+	name = atomic_load_explicit(&callsite->name, memory_order_acquire);
+	if (!name-- || !d9__emit_is_plain(slot, ns) || !d9__emit_knows_name(slot, name) ||
+	    !take_plain_wake(cached->task, poll))
+		return false;
+	d9__emit_plain_poll_start(slot, ns, thread->worker, poll->depth, cached->id, cached->wire,
+				  cached->wire_len, name);
+	atomic_store_explicit(&cached->task->polled_ns, ns, memory_order_relaxed);
+	push_plain(thread, poll, ns, cached->id, name);
+	return true;
+}
+
+/* True: begun.  Calls nothing. */
+static inline bool begin_quickly(struct d9_poll *poll, uint32_t gate)
+{
+	struct d9__thread *thread = d9__thread_tls;
+	struct d9__slot *slot = d9__slot_tls;
+	uint64_t ns;
+
+	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
+			     thread->odd || thread->gate != gate || !poll->loop, 0))
+		return false;
+	ns = slot->last_ns;
+	if (!is_shared(thread, slot, poll) && !d9__slot_try_now(slot, &ns))
+		return false;
+	return begin_plain(thread, slot, poll, ns);
 }
 
 static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
@@ -545,10 +648,12 @@ static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 	    !(thread = d9__thread_self(poll->loop)))
 		return;
 	last_ns = slot->last_ns;
-	ns = thread->shared_ns && poll->flags & D9_POLL_BATCHED ? thread->shared_ns
-								: d9__slot_now(slot);
+	ns = is_shared(thread, slot, poll) ? last_ns : d9__slot_now(slot);
 	see_gate(thread, slot, gate, last_ns);
-	if (__builtin_expect(thread->odd != 0, 0) && !make_ready(thread, slot, poll, ns))
+	if (thread->odd && !make_ready(thread, slot, poll, ns))
+		return;
+	/* The stamp alone may have kept it from the short way. */
+	if (!thread->n_frames && begin_plain(thread, slot, poll, ns))
 		return;
 	become_owner(thread, poll->loop);
 	library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
@@ -560,21 +665,28 @@ static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 	start_poll(thread, slot, poll, library, ns, task);
 }
 
-static __attribute__((noinline)) void begin_in_child(struct d9_poll *poll)
+/* The order of the three keeps the stack frame of the first out of the others' way. */
+static __attribute__((noinline)) void begin_open(struct d9_poll *poll, uint32_t gate)
+{
+	if (__builtin_expect(!begin_quickly(poll, gate), 0))
+		begin(poll, gate);
+}
+
+static __attribute__((noinline)) void begin_shut(struct d9_poll *poll)
 {
 	begin(poll, gate_of_child());
 }
 
-/* Nothing but two loads while recording is off. */
+/* Nothing but three loads while recording is off. */
 void d9_poll_begin(struct d9_poll *poll)
 {
 	uint32_t gate = d9__gate_word();
 
 	poll->task_id = 0;
 	if (__builtin_expect(gate & D9__GATE_LOOP, 1))
-		begin(poll, gate);
+		begin_open(poll, gate);
 	else if (__builtin_expect(is_child_pending(), 0))
-		begin_in_child(poll);
+		begin_shut(poll);
 }
 
 /* Off the CPU inside a callback: what a long poll is made of. */
@@ -672,6 +784,15 @@ static inline bool is_plain_end(const struct d9__thread *thread, const struct d9
 	       ns - frame->start_ns <= D9__CPU_LONG_NS;
 }
 
+static inline void pop_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns)
+{
+	thread->n_frames = 0;
+	thread->odd = 0;
+	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
+	atomic_store_explicit(&thread->task, 0, memory_order_relaxed);
+	poll->task_id = 0;
+}
+
 static __attribute__((noinline)) void end(struct d9_poll *poll)
 {
 	uint32_t gate = d9__gate_word();
@@ -691,17 +812,30 @@ static __attribute__((noinline)) void end(struct d9_poll *poll)
 		end_slow(thread, slot, ns, poll);
 		return;
 	}
-	thread->n_frames = 0;
-	thread->odd = 0;
-	thread->open = 0;
-	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
-	atomic_store_explicit(&thread->task, 0, memory_order_relaxed);
 	d9__emit_poll_end(slot, ns, thread->worker);
+	pop_plain(thread, poll, ns);
+}
+
+/* True: ended.  Calls nothing. */
+static inline bool end_quickly(struct d9_poll *poll, uint32_t gate)
+{
+	struct d9__thread *thread = d9__thread_tls;
+	struct d9__slot *slot = d9__slot_tls;
+	uint64_t ns;
+
+	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
+			     !(gate & D9__GATE_LOOP) || !d9__slot_try_now(slot, &ns) ||
+			     !is_plain_end(thread, poll, gate, ns) ||
+			     !d9__emit_is_plain(slot, ns), 0))
+		return false;
+	d9__emit_plain_poll_end(slot, ns, thread->worker);
+	pop_plain(thread, poll, ns);
+	return true;
 }
 
 void d9_poll_end(struct d9_poll *poll)
 {
-	if (poll->task_id)
+	if (poll->task_id && __builtin_expect(!end_quickly(poll, d9__gate_word()), 0))
 		end(poll);
 }
 

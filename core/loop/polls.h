@@ -34,6 +34,22 @@ void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
 void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns,
 			   const struct d9__tasks_ended *ended);
 
+/* Where the thread remembers the task of |key|, if it does. */
+static inline struct d9__cached_task *d9__polls_cached(struct d9__thread *thread, uint64_t key)
+{
+	return &thread->cache[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+}
+
+static inline bool d9__polls_is_cached(const struct d9__cached_task *cached, uint32_t library,
+				       uint64_t key)
+{
+	return cached->key == key && cached->library == library &&
+	       d9__task_is(cached->task, cached->id);
+}
+
+void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t key,
+		     struct d9__task *task);
+
 /*
  * The task of |key|, by the thread's cache.  NULL: unknown.  |thread| may be NULL.
  */
@@ -45,15 +61,12 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 
 	if (!thread)
 		return d9__tasks_find(library, key);
-	cached = &thread->cache[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
-	if (__builtin_expect(cached->key == key && cached->library == library && cached->task &&
-				     d9__task_is(cached->task, cached->id), 1))
+	cached = d9__polls_cached(thread, key);
+	if (__builtin_expect(d9__polls_is_cached(cached, library, key), 1))
 		return cached->task;
 	task = d9__tasks_find(library, key);
 	if (task)
-		*cached = (struct d9__cached_task){
-			key, atomic_load_explicit(&task->id, memory_order_relaxed), task, library
-		};
+		d9__polls_cache(cached, library, key, task);
 	return task;
 }
 

@@ -71,6 +71,8 @@ static struct d9__thread *new_thread(void)
 		return NULL;
 	thread->tid = kernel_tid();
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
+	for (size_t i = 0; i < D9__CACHED_MAX; i++)
+		thread->cache[i].library = D9__LIBRARY_NONE;
 	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	d9__cpu_time_init(&thread->cpu, thread->tid);
 	find_stack(thread);
@@ -130,7 +132,7 @@ static void start_over(struct d9__thread *thread)
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
 	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	thread->tid = kernel_tid();
-	thread->open = thread->shared_ns = thread->resume_ns = thread->late_end_ns = 0;
+	thread->shared_ns = thread->resume_ns = thread->late_end_ns = 0;
 	thread->park_ns = thread->round_ns = 0;
 	thread->n_held = thread->n_spans = 0;
 	thread->parked = thread->refused = false;

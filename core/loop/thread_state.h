@@ -64,26 +64,29 @@ struct d9__held_wake {
 
 struct d9__cached_task {
 	uint64_t key, id;
-	struct d9__task *task; /* NULL: empty */
-	uint32_t library;
+	uint64_t wire;         /* |id| as the trace spells it, lowest byte first */
+	struct d9__task *task;
+	uint32_t library;      /* D9__LIBRARY_NONE: empty */
+	uint32_t wire_len;
 };
+
+#define D9__LIBRARY_NONE UINT32_MAX
 
 struct d9__thread {
 	/* What every poll touches.  Owner thread only. */
 	uint32_t odd;
+	uint32_t n_frames;
 	uint32_t worker;
 	uint32_t epoch;
-	uint32_t n_frames;
 	uint64_t shared_ns; /* end of the latest poll, while it may start the next; else 0 */
 	_Atomic(uint64_t) task; /* of the top frame; read by this thread's signal handlers */
-	uint64_t open;      /* task of the PollStart without an end */
 	uint64_t round_ns;  /* latest unpark */
 	uint32_t stage;
 	uint32_t gate;      /* word of the gate at the latest record */
 
 	/* A second piece that is due: the top frame's, from this moment; 0: none. */
 	uint64_t resume_ns;
-	/* When |open| ended, if that was while recording was off; else 0. */
+	/* When the open poll ended, if that was while recording was off; else 0. */
 	uint64_t late_end_ns;
 
 	uint64_t park_ns;   /* latest Park written */

@@ -167,6 +167,70 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
 	d9__emit_leave(slot, p);
 }
 
+/*
+ * The same two for callers that keep to straight lines: two questions that no call answers, and
+ * if both are true a write that cannot fail.  |worker| is below 0x80.
+ */
+static inline bool d9__emit_is_plain(const struct d9__slot *slot, uint64_t ns)
+{
+	return atomic_load_explicit(&slot->busy, memory_order_relaxed) == 0 &&
+	       (uint32_t)d9__emit_published(slot) - 1u < D9__EMIT_LIMIT &&
+	       ns - slot->time_base <= D9__WIRE_DELTA_MAX;
+}
+
+static inline bool d9__emit_knows_name(const struct d9__slot *slot, uint32_t handle)
+{
+	return slot->names[handle] >> 16 == slot->generation;
+}
+
+/* Writes head, worker and |byte| in one store. */
+static inline uint8_t *d9__emit_plain_begin(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
+					    uint32_t worker, uint8_t byte)
+{
+	uint8_t *p;
+
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	p = slot->batch + (uint32_t)d9__emit_published(slot);
+	p = d9__wire_put_u64(p, D9__WIRE_EVENT | (uint64_t)type_id << 8 |
+					(ns - slot->time_base) << 24 | (uint64_t)worker << 48 |
+					(uint64_t)byte << 56);
+	slot->time_base = ns;
+	return p;
+}
+
+/* The event has |n| bytes. */
+static inline void d9__emit_plain_end(struct d9__slot *slot, uint64_t n)
+{
+	/* release: as in d9__emit_leave() */
+	atomic_store_explicit(&slot->published,
+			      d9__emit_published(slot) + (UINT64_C(1) << 32 | n),
+			      memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}
+
+/* |wire| holds the first |wire_len| bytes of |task|'s varint, lowest byte first. */
+static inline void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+					     unsigned depth, uint64_t task, uint64_t wire,
+					     unsigned wire_len, uint32_t loc_name)
+{
+	uint8_t *p = d9__emit_plain_begin(slot, D9__EVENT_POLL_START, ns, worker,
+					  d9__emit_depth(depth));
+
+	d9__wire_put_u64(p, wire);
+	d9__wire_put_u32(p + wire_len, slot->names[loc_name] & 0xffff);
+	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
+	d9__emit_plain_end(slot, 12 + wire_len);
+}
+
+static inline void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
+{
+	d9__emit_plain_begin(slot, D9__EVENT_POLL_END, ns, worker, 0);
+	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
+	d9__emit_plain_end(slot, 7);
+}
+
 static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t worker,
 				 unsigned depth, uint64_t cpu_ns, uint32_t tid)
 {

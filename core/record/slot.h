@@ -83,6 +83,11 @@ extern __thread struct d9__slot *d9__slot_tls D9_TLS;
 
 struct d9__slot *d9__slot_self_slow(void);
 
+static inline bool d9__slot_is_real(const struct d9__slot *slot)
+{
+	return __builtin_expect((uintptr_t)slot >= D9__SLOT_SENTINELS, 1);
+}
+
 /*
  * This thread's slot; takes one at the first call (a few us, once).  NULL: the event is lost and
  * was counted.  Keeps errno.  Ask the gate first.
@@ -91,30 +96,35 @@ static inline struct d9__slot *d9__slot_self(void)
 {
 	struct d9__slot *slot = d9__slot_tls;
 
-	if (__builtin_expect((uintptr_t)slot < D9__SLOT_SENTINELS, 0))
-		return d9__slot_self_slow();
-	return slot;
+	return d9__slot_is_real(slot) ? slot : d9__slot_self_slow();
+}
+
+/* The stamp, where that takes no call.  False: nothing happened. */
+static inline bool d9__slot_try_now(struct d9__slot *slot, uint64_t *out)
+{
+	uint64_t dt, ns;
+
+	if (__builtin_expect(slot->clock != D9__CLOCK_TICKS, 0))
+		return false;
+	dt = d9__clock_ticks() - slot->base_ticks;
+	if (__builtin_expect(dt >= atomic_load_explicit(&d9__clock_hot.valid,
+							memory_order_relaxed), 0))
+		return false;
+	ns = slot->base_ns +
+	     (dt * slot->mult >> atomic_load_explicit(&d9__clock_hot.shift, memory_order_relaxed));
+	if (__builtin_expect(ns < slot->last_ns, 0))
+		return false;
+	*out = slot->last_ns = ns;
+	return true;
 }
 
 /* Stamp: ns of CLOCK_MONOTONIC, never below this slot's previous stamp. */
 static inline uint64_t d9__slot_now(struct d9__slot *slot)
 {
-	if (__builtin_expect(slot->clock == D9__CLOCK_TICKS, 1)) {
-		uint64_t dt = d9__clock_ticks() - slot->base_ticks;
+	uint64_t ns;
 
-		if (__builtin_expect(dt < atomic_load_explicit(&d9__clock_hot.valid,
-							       memory_order_relaxed), 1)) {
-			uint64_t ns = slot->base_ns +
-				      (dt * slot->mult >>
-				       atomic_load_explicit(&d9__clock_hot.shift,
-							    memory_order_relaxed));
-
-			if (__builtin_expect(ns >= slot->last_ns, 1)) {
-				slot->last_ns = ns;
-				return ns;
-			}
-		}
-	}
+	if (__builtin_expect(d9__slot_try_now(slot, &ns), 1))
+		return ns;
 	return d9__clock_slot_now_slow(slot);
 }
 
