@@ -239,7 +239,7 @@ void d9__libevent_calibrate(struct event_base *base)
 		thread->calibrating = false;
 		d9__libevent_fields.wake_by_public_calls = !activation_seen;
 		describe(base);
-		done = true;
+		d9__libevent_fields.calibrated = done = true;
 	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;

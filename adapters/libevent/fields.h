@@ -17,6 +17,7 @@ struct d9__libevent_fields {
 	/* Offsets of deadline and interval in an event; 0: not found, no lateness then. */
 	uint32_t deadline, interval;
 	bool wake_by_public_calls; /* the activation functions are out of reach */
+	bool calibrated;           /* the hooks' inner calls need not be watched any more */
 	void *self_argument;       /* what event_self_cbarg() returns */
 };
 

@@ -10,6 +10,7 @@
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
+#include "record/gate.h"
 
 _Atomic(uint32_t) d9__stubs_full;
 
@@ -47,9 +48,10 @@ static __attribute__((noinline)) void begin_batch(struct d9__libevent_thread *th
 	d9__got_rescan();
 }
 
+/* The gate is open. */
 static inline bool is_recorded(const struct d9__libevent_thread *thread)
 {
-	return thread->now.base && d9_loop_recording() && !thread->calibrating;
+	return thread->now.base && !thread->calibrating;
 }
 
 static inline bool is_internal(struct d9__stub *stub)
@@ -141,9 +143,9 @@ static __attribute__((noinline)) void run_event(int fd, short what, void *arg, u
 D9__STUBS_DEFINE(event_pool, 1024, void, run_event, (int fd, short what, void *arg),
 		 (fd, what, arg))
 
-static void run_event(int fd, short what, void *arg, unsigned index)
+static __attribute__((noinline)) void record_event(int fd, short what, void *arg,
+						   struct d9__stub *stub)
 {
-	struct d9__stub *stub = d9__stub_at(&event_pool, index);
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
 	if (!is_recorded(thread)) {
@@ -157,6 +159,17 @@ static void run_event(int fd, short what, void *arg, unsigned index)
 		begin_poll(&frame, thread, stub, what);
 		((d9__event_fn)stub->callback)(fd, what, arg);
 	}
+}
+
+/* While recording is off this is all that runs: no frame, no call. */
+static void run_event(int fd, short what, void *arg, unsigned index)
+{
+	struct d9__stub *stub = d9__stub_at(&event_pool, index);
+
+	if (__builtin_expect(d9__gate_open(D9__GATE_LOOP), 1))
+		record_event(fd, what, arg, stub);
+	else
+		((d9__event_fn)stub->callback)(fd, what, arg);
 }
 
 /* ---- deferred callbacks and finalizers; and users' callbacks of the same type ---- */
@@ -188,9 +201,8 @@ static void run_pair_as_span(struct d9__stub *stub, void *object, void *arg)
 static __attribute__((noinline)) void run_pair(void *object, void *arg, unsigned index);
 D9__STUBS_DEFINE(pair_pool, 1024, void, run_pair, (void *object, void *arg), (object, arg))
 
-static void run_pair(void *object, void *arg, unsigned index)
+static __attribute__((noinline)) void record_pair(void *object, void *arg, struct d9__stub *stub)
 {
-	struct d9__stub *stub = d9__stub_at(&pair_pool, index);
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
 	if (!is_recorded(thread)) {
@@ -204,6 +216,16 @@ static void run_pair(void *object, void *arg, unsigned index)
 		begin_poll(&frame, thread, stub, 0);
 		((d9__pair_fn)stub->callback)(object, arg);
 	}
+}
+
+static void run_pair(void *object, void *arg, unsigned index)
+{
+	struct d9__stub *stub = d9__stub_at(&pair_pool, index);
+
+	if (__builtin_expect(d9__gate_open(D9__GATE_LOOP), 1))
+		record_pair(object, arg, stub);
+	else
+		((d9__pair_fn)stub->callback)(object, arg);
 }
 
 /* ---- users' callbacks of the other types ---- */

@@ -9,6 +9,7 @@
 #include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/thread.h"
+#include "record/gate.h"
 
 static struct d9_loop *loop_of(struct event_base *base)
 {
@@ -62,13 +63,22 @@ static void wake_timer(struct d9_loop *loop, const void *key)
 	d9_wake(loop, (uintptr_t)key, D9_WAKE_TIMER, &waker);
 }
 
+/*
+ * Is there nothing to do but the real thing?  Then hooks end in a jump.  The answer may be one
+ * activation late.
+ */
+static inline bool is_off(void)
+{
+	return __builtin_expect(!d9__gate_open(D9__GATE_LOOP) && d9__libevent_fields.calibrated, 0);
+}
+
 static void wake(struct event_base *base, const void *key)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	enum d9_wake_reason reason;
 	struct d9_loop *loop;
 
-	if (!base || !d9_loop_recording() || thread->calibrating)
+	if (!base || !d9__gate_open(D9__GATE_LOOP) || thread->calibrating)
 		return;
 	loop = loop_of(base);
 	if (!loop)
@@ -85,8 +95,11 @@ static void wake(struct event_base *base, const void *key)
 int d9__hook_event_callback_activate_nolock_(struct event_base *base,
 					     struct event_callback *callback)
 {
-	int result = d9__real.event_callback_activate_nolock_(base, callback);
+	int result;
 
+	if (is_off())
+		return d9__real.event_callback_activate_nolock_(base, callback);
+	result = d9__real.event_callback_activate_nolock_(base, callback);
 	d9__libevent_probe_activation();
 	if (result)
 		wake(base, callback);
@@ -96,8 +109,11 @@ int d9__hook_event_callback_activate_nolock_(struct event_base *base,
 int d9__hook_event_callback_activate_later_nolock_(struct event_base *base,
 						   struct event_callback *callback)
 {
-	int result = d9__real.event_callback_activate_later_nolock_(base, callback);
+	int result;
 
+	if (is_off())
+		return d9__real.event_callback_activate_later_nolock_(base, callback);
+	result = d9__real.event_callback_activate_later_nolock_(base, callback);
 	if (result)
 		wake(base, callback);
 	return result;
@@ -106,6 +122,10 @@ int d9__hook_event_callback_activate_later_nolock_(struct event_base *base,
 /* libevent 2.0. */
 void d9__hook_event_active_nolock(struct event *event, int result, short n_calls)
 {
+	if (is_off()) {
+		d9__real.event_active_nolock(event, result, n_calls);
+		return;
+	}
 	d9__real.event_active_nolock(event, result, n_calls);
 	d9__libevent_probe_activation();
 	wake(d9__real.event_get_base(event), event);
@@ -114,9 +134,12 @@ void d9__hook_event_active_nolock(struct event *event, int result, short n_calls
 /* The public calls tell of a wake only where the functions above are out of reach. */
 void d9__hook_event_active(struct event *event, int result, short n_calls)
 {
-	d9__real.event_active(event, result, n_calls);
-	if (__builtin_expect(d9__libevent_fields.wake_by_public_calls, 0))
+	if (__builtin_expect(!d9__libevent_fields.wake_by_public_calls, 1)) {
+		d9__real.event_active(event, result, n_calls);
+	} else {
+		d9__real.event_active(event, result, n_calls);
 		wake(d9__real.event_get_base(event), event);
+	}
 }
 
 int d9__hook_event_deferred_cb_schedule_(struct event_base *base, struct event_callback *callback)

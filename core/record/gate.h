@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <dial9/export.h>
+
 enum d9__gate_bit {
 	D9__GATE_LOOP = 1,  /* polls, parks, loop entry and exit */
 	D9__GATE_TASK = 2,  /* spawn, terminate */
@@ -19,9 +21,10 @@ enum d9__gate_bit {
 /*
  * Never NULL: a static zero word until d9__gate_init().  Then a word on a page of its own that
  * the kernel zeroes in every forked child, so that a child is silent from its first instruction
- * even where no atfork handler runs.
+ * even where no atfork handler runs.  Exported, so that adapters ask without
+ * a call.
  */
-extern _Atomic(uint32_t) *_Atomic d9__gate;
+extern D9_API _Atomic(uint32_t) *_Atomic d9__gate;
 
 /*
  * The bits, and above them a number that grows each time the gate is opened: who finds another
