@@ -57,6 +57,8 @@ static struct {
 	bool own_table; /* our descriptors are not the program's */
 	int state;
 	uint64_t active_ns; /* when events were seen last */
+	bool stepped_back;
+	bool heard; /* some thread published something, ever */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
 	uint64_t period_ns;
@@ -197,7 +199,17 @@ static void mind_manners(void)
 	take_descriptors();
 	/* release: the ring's descriptor in the program's table is not needed any more */
 	atomic_store_explicit(&d9__flush.moved, 1, memory_order_release);
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+}
+
+/*
+ * Give way to the program, but not in the first second: one that ends sooner waits for what this
+ * thread has to do, and on a busy machine a thread that yields takes its time.
+ */
+static void step_back(void)
+{
+	if (!self.stepped_back)
+		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+	self.stepped_back = true;
 }
 
 /* ---- state ---- */
@@ -333,6 +345,7 @@ static void once_a_second(uint64_t now_ns, bool active)
 	if (now_ns - self.second_ns < SECOND_NS)
 		return;
 	self.second_ns = now_ns;
+	step_back();
 	d9__drain_losses(&self.drain, now_ns);
 	if (++self.seconds % 10 == 0)
 		d9__slot_reclaim_dead(now_ns);
@@ -379,8 +392,10 @@ static bool tick(void)
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
-	if (d9__drain_activity(&self.drain, own_slot()))
+	if (d9__drain_activity(&self.drain, own_slot())) {
 		self.active_ns = now_ns;
+		self.heard = true;
+	}
 	active = now_ns - self.active_ns < REST_AFTER;
 	run_sources(now_ns, active);
 	while (d9__ring_grow() == 1)
@@ -414,6 +429,17 @@ static bool tick(void)
 
 /* ---- the end ---- */
 
+static void drain_rest(uint64_t now_ns)
+{
+	if (!have_place(now_ns) &&
+	    !(self.writer.has_dir && (self.writer.retry_ns = now_ns, have_place(now_ns))))
+		return;
+	while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
+		;
+	if (!self.writer.retry_ns)
+		drain_all(now_ns);
+}
+
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -423,13 +449,10 @@ static void finish(void)
 	d9__ticks_run();
 	/* The last sample of every source, then what all threads published. */
 	d9__slot_give_back();
-	if (have_place(now_ns) ||
-	    (self.writer.has_dir && (self.writer.retry_ns = now_ns, have_place(now_ns)))) {
-		while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
-			;
-		if (!self.writer.retry_ns)
-			drain_all(now_ns);
-	}
+	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
+	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX);
+	if (!self.dormant || self.heard)
+		drain_rest(now_ns);
 	if (self.writer.retry_ns)
 		d9__drain_give_up(&self.drain, now_ns);
 	d9__writer_close(&self.writer, now_ns);
@@ -446,6 +469,7 @@ static void *flush_main(void *arg)
 	(void)arg;
 	mind_manners();
 	self.period_ns = PERIOD_MIN;
+	self.stepped_back = self.heard = false;
 	self.active_ns = self.second_ns = d9__clock_mono_ns();
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
