@@ -97,6 +97,12 @@ places() {
 
 # A plain file for each process of TRACE, for the decoder in JavaScript; the producer's rules hold.
 plain() {
+	# Daemons end a little later than what started them.
+	i=0
+	while [ -n "$(find "$1" -name '*.active')" ] && [ $i -lt 100 ]; do
+		i=$((i + 1))
+		sleep 0.05
+	done
 	mkdir -p "$1.plain"
 	for process in "$1"/*/; do
 		trc=$1.plain/$(basename "$process").trc

@@ -15,22 +15,26 @@ session() {
 	cat >"$dir/session" <<-END
 		set -e
 		"$tmux" -S "$socket" -f /dev/null new-session -d -x 80 -y 24 'PS1="> " sh'
-		"$tmux" -S "$socket" send-keys 'echo \$((6 * 7))' Enter
+		"$tmux" -S "$socket" send-keys 'echo answer-\$((6 * 7))' Enter
 		i=0
-		until "$tmux" -S "$socket" capture-pane -p | grep -qx 42; do
-			i=\$((i + 1)) && [ \$i -lt 100 ] && sleep 0.05
+		until "$tmux" -S "$socket" capture-pane -p | grep -q answer-42 || [ \$i = 200 ]; do
+			i=\$((i + 1))
+			sleep 0.05
 		done
 		"$tmux" -S "$socket" capture-pane -p | sed '/^$/d' >"$dir/screen"
 		"$tmux" -S "$socket" kill-server
-		while [ -S "$socket" ] && "$tmux" -S "$socket" list-sessions 2>/dev/null; do sleep 0.05; done
+		i=0
+		while "$tmux" -S "$socket" list-sessions 2>/dev/null && [ \$i -lt 200 ]; do
+			i=\$((i + 1))
+			sleep 0.05
+		done
 	END
 	(record "$1" sh "$dir/session") || fail "the session failed"
-	sleep 0.3 # the server ends after its last client
 	plain "$1"
 }
 
 session "$dir/first"
-grep -qx 42 "$dir/screen" || fail "the pane does not show what was typed"
+grep -q answer-42 "$dir/screen" || fail "the pane does not show what was typed"
 offsets=$(places "$dir/first")
 [ -n "$offsets" ] || fail "no callback was recorded"
 session "$dir/second"
