@@ -369,6 +369,16 @@ static void run_sources(uint64_t now_ns, bool active)
 		self.source_ns = d9__sources_run(slot, now_ns);
 }
 
+/* A burst that filled n chunks since the last tick may fill twice as many until the next. */
+static void grow_ring(void)
+{
+	uint32_t full = d9__chunk_full_count();
+	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
+
+	while (d9__ring_grow_to(wanted) == 1)
+		;
+}
+
 static void choose_period(uint64_t now_ns, bool worked)
 {
 	if (worked || now_ns - self.active_ns < REST_AFTER)
@@ -398,8 +408,7 @@ static bool tick(void)
 	}
 	active = now_ns - self.active_ns < REST_AFTER;
 	run_sources(now_ns, active);
-	while (d9__ring_grow() == 1)
-		;
+	grow_ring();
 	d9__slot_seal_idle(SPARE_CHUNKS);
 	/* A process that records nothing makes no directory. */
 	if (self.dormant && !d9__gate_bits()) {

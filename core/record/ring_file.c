@@ -378,10 +378,15 @@ int d9__ring_start(const struct d9__ring_options *options)
 
 int d9__ring_grow(void)
 {
+	return d9__ring_grow_to(D9__CHUNKS_AHEAD);
+}
+
+int d9__ring_grow_to(uint32_t wanted_free)
+{
 	uint32_t have, n = D9__RING_EXTENT / D9__CHUNK_SIZE;
 	int saved = errno, err;
 
-	if (!d9__ring.base || d9__chunk_free_count() >= D9__CHUNKS_AHEAD)
+	if (!d9__ring.base || d9__chunk_free_count() >= wanted_free)
 		return 0;
 	have = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
 	if (n > d9__ring.chunks_max - have)

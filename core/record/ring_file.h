@@ -207,6 +207,9 @@ int d9__ring_start(const struct d9__ring_options *options);
  */
 int d9__ring_grow(void);
 
+/* The same, if fewer than |wanted_free| are free. */
+int d9__ring_grow_to(uint32_t wanted_free);
+
 /*
  * Give the ring's descriptor another number: the flush thread calls it after it has moved to a
  * descriptor table of its own and duplicated |d9__ring.fd| there.
