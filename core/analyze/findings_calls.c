@@ -19,6 +19,10 @@
  */
 #define TIMER_LATE_NS D9__MS(20)
 
+/* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */
+#define RARE_CALLS       200
+#define PREEMPTED_MAX_NS D9__MS(20)
+
 /* printf arguments for the name of a callback. */
 struct name {
 	const char *text;
@@ -68,8 +72,17 @@ static const char *verdict_text(enum d9__stall_verdict verdict)
 	return texts[verdict];
 }
 
-static const char *long_advice(enum d9__stall_verdict verdict)
+static const char *long_advice(const struct d9__callback *callback,
+			       enum d9__stall_verdict verdict, bool preempted)
 {
+	if (preempted)
+		return "Nearly all its calls are short: most likely the kernel ran something else in the "
+		       "middle of these. Fewer programs on this machine, more cores or a higher "
+		       "priority help, not a change to it.";
+	if (callback->internal)
+		return "It is the loop library's own, and no function of yours inside it took most of the "
+		       "time: look at what it does for you (large reads and writes, many headers, "
+		       "name resolution), at filters, log and memory functions it calls.";
 	switch (verdict) {
 	case D9__STALL_COMPUTING:
 		return "It computes. Cut the work into pieces that yield to the loop, or move it to a "
@@ -143,6 +156,34 @@ static void add_stall(struct d9__findings *findings, struct d9__finding *finding
 				 verdict_text(d9__stall_verdict(stall)), place, samples, victims);
 }
 
+/*
+ * Whether the kernel, and not the callback, made its few long calls long: hardly any call is, none
+ * is known to have computed, and the process lost the CPU more often than that.
+ */
+static bool looks_preempted(const struct d9__findings *findings,
+			    const struct d9__callback *callback, uint64_t calls)
+{
+	const struct d9__resource_usage *usage = &findings->analysis->usage;
+
+	if (callback->stalls[0].stall->culprit_ns > PREEMPTED_MAX_NS ||
+	    calls * RARE_CALLS > callback->calls ||
+	    usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES] < 2 * calls)
+		return false;
+	for (size_t i = 0; i < callback->n_stalls; i++)
+		if (d9__stall_verdict(callback->stalls[i].stall) == D9__STALL_COMPUTING)
+			return false;
+	return true;
+}
+
+static void add_switches(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const struct d9__resource_usage *usage = &findings->analysis->usage;
+
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "the kernel took the CPU from the process %s times in this trace",
+				 d9__units_count(usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
+}
+
 static enum d9__severity long_severity(const struct d9__callback *callback, uint64_t calls,
 				       uint64_t waited)
 {
@@ -162,6 +203,7 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	struct name name = name_of(callback);
 	struct d9__finding *finding;
 	char behind[160] = "";
+	bool preempted;
 
 	if (worst->culprit_ns <= limit)
 		return;
@@ -178,17 +220,21 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	if (waited)
 		snprintf(behind, sizeof(behind), "; others waited up to %s behind it",
 			 d9__units_ns(waited_max).text);
+	preempted = looks_preempted(findings, callback, calls);
 	finding = d9__finding_add(
-		findings, long_severity(callback, calls, waited), worst->culprit_ns,
-		long_advice(d9__stall_verdict(worst)),
-		"%.*s blocked worker %llu for %s (%s of %s calls took over %s)%s.", name.len,
-		name.text, (unsigned long long)worst->worker,
+		findings, preempted ? D9__INFO : long_severity(callback, calls, waited),
+		worst->culprit_ns, long_advice(callback, d9__stall_verdict(worst), preempted),
+		"%.*s%s blocked worker %llu for %s (%s of %s calls took over %s)%s.", name.len,
+		name.text, callback->internal ? " (the library's own callback)" : "",
+		(unsigned long long)worst->worker,
 		d9__units_ns(worst->culprit_ns).text, d9__units_count(calls).text,
 		d9__units_count(callback->calls).text, d9__units_ns(limit).text, behind);
 	set_callback(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (callback->stalls[i].stall->culprit_ns > limit)
 			add_stall(findings, finding, callback->stalls[i].stall);
+	if (preempted)
+		add_switches(findings, finding);
 }
 
 void d9__check_long_callback(struct d9__findings *findings)
@@ -322,6 +368,18 @@ static void describe_cause(const struct d9__between *between, uint64_t ns, char 
 			 d9__units_ns(between->most_ns).text);
 }
 
+/* Whether each of the latest timers was held by one long call, which has a finding of its own. */
+static bool late_behind_long(const struct d9__latency *latency)
+{
+	for (size_t i = 0; i < latency->n_latest; i++) {
+		const struct d9__delay *delay = &latency->latest[i];
+
+		if (delay->ns > TIMER_LATE_NS && 2 * delay->between.longest_ns < delay->ns)
+			return false;
+	}
+	return true;
+}
+
 void d9__check_timer_late(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
@@ -335,7 +393,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 	name = name_of(worst->callback);
 	describe_cause(&worst->between, worst->ns, because, sizeof(because));
 	finding = d9__finding_add(
-		findings, D9__WARNING, worst->ns,
+		findings, late_behind_long(latency) ? D9__INFO : D9__WARNING, worst->ns,
 		"A timer runs when what runs before it has ended: see what ran meanwhile. If nothing "
 		"did, the loop slept past the deadline (coarse clock, stale loop time after a long "
 		"callback) or the kernel ran something else.",
@@ -350,7 +408,10 @@ void d9__check_timer_late(struct d9__findings *findings)
 
 static enum d9__severity delay_severity(const struct d9__latency *latency)
 {
-	if (latency->woken_over_50ms && !all_behind_long(latency))
+	/* Then the cause is told already, and louder. */
+	if (all_behind_long(latency))
+		return D9__INFO;
+	if (latency->woken_over_50ms)
 		return D9__CRITICAL;
 	if (latency->woken_over_10ms || 1000 * latency->woken_over_5ms > latency->woken)
 		return D9__WARNING;
@@ -369,9 +430,11 @@ void d9__check_wake_delay(struct d9__findings *findings)
 	name = name_of(worst->callback);
 	finding = d9__finding_add(
 		findings, delay_severity(latency), worst->ns,
-		"These callbacks were ready but did not run. What ran on their worker meanwhile is the "
-		"cause; if nothing did, the thread was not scheduled (see kernel waits) or was not "
-		"woken.",
+		all_behind_long(latency)
+			? "They waited for the long callbacks above: mend those."
+			: "These callbacks were ready but did not run. What ran on their worker meanwhile "
+			  "is the cause; if nothing did, the thread was not scheduled (see kernel "
+			  "waits) or was not woken.",
 		"%s of %s waits for a turn took over 5 ms; %.*s waited longest, %s.",
 		d9__units_count(latency->woken_over_5ms).text,
 		d9__units_count(latency->woken).text, name.len, name.text,

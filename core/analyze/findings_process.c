@@ -73,7 +73,11 @@ void d9__check_kernel_wait(struct d9__findings *findings)
 		if (worker->waits_over_1ms == 0)
 			continue;
 		finding = d9__finding_add(
-			findings, worker->waits.max > D9__MS(10) ? D9__WARNING : D9__INFO,
+			findings,
+			worker->waits.max > D9__MS(10) &&
+					100 * worker->waits_over_1ms >= worker->wait_measured
+				? D9__WARNING
+				: D9__INFO,
 			worker->waits.max,
 			"The thread was ready, but the kernel ran something else: too few cores for what "
 			"runs on this machine, a CPU limit of its container, or its priority.",
