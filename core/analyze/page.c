@@ -131,12 +131,36 @@ static void spaces(struct d9__page *page, size_t n)
 		putc(' ', page->out);
 }
 
+/* Whether |text| begins with a unit of measure. */
+static bool is_unit(const char *text)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s", "min", "h", "%", "B", "KiB",
+					     "MiB", "GiB", "TiB" };
+	size_t len = strcspn(text, " ,;:.)");
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i]) == len && !memcmp(text, units[i], len))
+			return true;
+	return false;
+}
+
+/* Length of what must stay on one line: a word, or a number and its unit. */
+static size_t word_len(const char *text)
+{
+	size_t len = strcspn(text, " ");
+
+	if (len && text[len - 1] >= '0' && text[len - 1] <= '9' && text[len] == ' ' &&
+	    is_unit(text + len + 1))
+		len += 1 + strcspn(text + len + 1, " ");
+	return len;
+}
+
 void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, unsigned indent)
 {
 	bool first = true;
 
 	while (*text) {
-		size_t len = strcspn(text, " ");
+		size_t len = word_len(text);
 		char *word = strndup(text, len);
 		size_t columns = word ? d9__page_columns(page, word) : len;
 

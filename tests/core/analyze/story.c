@@ -20,6 +20,7 @@ enum {
 	TERMINATE,
 	QUEUE,
 	LOSS,
+	USAGE,
 	METADATA,
 	SPAN_ENTER,
 	SPAN_EXIT,
@@ -53,6 +54,10 @@ void story_begin(struct story *s)
 	trace_schema(t, QUEUE, "QueueSampleEvent", "global_queue:11");
 	trace_schema(t, LOSS, "RecorderLossEvent",
 		     "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
+	trace_schema(t, USAGE, "ProcessResourceUsageEvent",
+		     "user_cpu_ns:9 system_cpu_ns:9 max_rss_bytes:9 minor_faults:9 major_faults:9 "
+		     "block_input_ops:9 block_output_ops:9 voluntary_context_switches:9 "
+		     "involuntary_context_switches:9");
 	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
 	trace_schema(t, SPAN_ENTER, "SpanEnter:libevent",
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
@@ -133,6 +138,12 @@ void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_
 	trace_event(&s->t, SPAN_ENTER, at(from_us), (uint64_t)worker, id, 0, text);
 	trace_event(&s->t, SPAN_EXIT, at(to_us), (uint64_t)worker, id, text);
 	trace_event(&s->t, SPAN_CLOSE, at(to_us), id);
+}
+
+void story_usage(struct story *s, uint64_t us, uint64_t forced_switches)
+{
+	trace_event(&s->t, USAGE, at(us), UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0),
+		    UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0), forced_switches);
 }
 
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events)

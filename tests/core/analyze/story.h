@@ -33,6 +33,7 @@ void story_terminate(struct story *s, uint64_t us, uint64_t task);
 void story_queue(struct story *s, uint64_t us, unsigned depth);
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,
 		const char *name);
+void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events);
 void story_say(struct story *s, const char *key, const char *value);
 

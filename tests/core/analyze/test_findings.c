@@ -154,6 +154,47 @@ static void test_outlier_below_ten_milliseconds_is_found_by_the_loops_own_distri
 	story_free(&s);
 }
 
+/* One call of 18 ms among 300 short ones, in a process that lost the CPU |switches| times. */
+static enum d9__severity severity_of_outlier(uint64_t switches)
+{
+	enum d9__severity severity;
+	struct story s;
+
+	story_begin(&s);
+	story_usage(&s, 0, 100);
+	for (unsigned i = 0; i < 300; i++)
+		story_poll(&s, 0, 10 + 100 * i, 15 + 100 * i, 1, SLOW);
+	story_poll(&s, 0, 40000, 58000, 1, SLOW);
+	story_usage(&s, 60000, 100 + switches);
+	story_analyse(&s);
+	severity = story_finding_of(&s, "long-callback")->severity;
+	story_free(&s);
+	return severity;
+}
+
+static void test_call_that_the_kernel_interrupted_is_no_fault_of_its_callback(void)
+{
+	CU_ASSERT_EQUAL(severity_of_outlier(1), D9__WARNING);
+	CU_ASSERT_EQUAL(severity_of_outlier(2), D9__INFO);
+}
+
+static void test_waits_behind_a_long_call_are_told_with_the_call(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 40500, 0, 3, FD);
+	story_poll(&s, 0, 40001, 100001, 1, SLOW);
+	story_poll(&s, 0, 100002, 100010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_finding_of(&s, "long-callback")->severity, D9__CRITICAL);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
+	CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 0);
+	story_free(&s);
+}
+
 static void test_lost_events_come_before_everything_else(void)
 {
 	struct story s;
@@ -236,6 +277,8 @@ static void test_late_timer_names_what_ran_before_it(void)
 	late = story_finding_of(&s, "timer-late");
 	CU_ASSERT_STRING_EQUAL(late->name, "app+0x200");
 	CU_ASSERT(has(late->message, "23.0 ms late because app+0x100 ran for 23.0 ms"));
+	/* One cause, one warning. */
+	CU_ASSERT_EQUAL(late->severity, D9__INFO);
 	story_free(&s);
 }
 
@@ -452,6 +495,10 @@ static const CU_TestInfo tests[] = {
 	  test_loop_of_always_long_callbacks_reports_only_the_absolute_limit },
 	{ "outlier below ten milliseconds is found by the loop's own distribution",
 	  test_outlier_below_ten_milliseconds_is_found_by_the_loops_own_distribution },
+	{ "call that the kernel interrupted is no fault of its callback",
+	  test_call_that_the_kernel_interrupted_is_no_fault_of_its_callback },
+	{ "waits behind a long call are told with the call",
+	  test_waits_behind_a_long_call_are_told_with_the_call },
 	{ "lost events come before everything else",
 	  test_lost_events_come_before_everything_else },
 	{ "degraded hooks come first and forbid conclusions",

@@ -67,6 +67,18 @@ static void test_paragraph_is_broken_at_spaces(void)
 	expect(&sink, "one two three four\n    five six\n");
 }
 
+static void test_number_and_its_unit_stay_together(void)
+{
+	struct sink sink;
+	struct d9__page page = { .width = 20 };
+
+	open_sink(&sink);
+	page.out = sink.out;
+	d9__page_wrap(&page, "waited for up to 136 ms, 3 times", 0, 2);
+
+	expect(&sink, "waited for up to\n  136 ms, 3 times\n");
+}
+
 static void test_control_characters_never_reach_the_terminal(void)
 {
 	struct sink sink;
@@ -152,6 +164,7 @@ static const CU_TestInfo tests[] = {
 	{ "long names are shortened in the middle", test_long_names_are_shortened_in_the_middle },
 	{ "function is spared before its site", test_function_is_spared_before_its_site },
 	{ "paragraph is broken at spaces", test_paragraph_is_broken_at_spaces },
+	{ "number and its unit stay together", test_number_and_its_unit_stay_together },
 	{ "control characters never reach the terminal",
 	  test_control_characters_never_reach_the_terminal },
 	{ "colours appear only when wanted", test_colours_appear_only_when_wanted },
