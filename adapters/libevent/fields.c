@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <dial9/loop.h>
@@ -208,6 +209,27 @@ static void describe(const struct event_base *base)
 	d9__capability_count(caps, "slots_refused", &d9__libevent_table.counts.refused);
 	d9__capability_count(caps, "slots_foreign", &d9__libevent_table.counts.foreign);
 	d9__capabilities_follow(caps);
+}
+
+/*
+ * With EVENT_SHOW_METHOD set libevent announces each new base on stderr.  The scratch base is not the
+ * program's: it must not be seen there.
+ */
+static const char *ask_environment(const char *(*real)(const char *), const char *name)
+{
+	if (d9__libevent_thread()->calibrating && strcmp(name, "EVENT_SHOW_METHOD") == 0)
+		return NULL;
+	return real(name);
+}
+
+const char *d9__hook_evutil_getenv_(const char *name)
+{
+	return ask_environment(d9__real.evutil_getenv_, name);
+}
+
+const char *d9__hook_evutil_getenv(const char *name)
+{
+	return ask_environment(d9__real.evutil_getenv, name);
 }
 
 static void run_scratch(void)

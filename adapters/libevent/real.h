@@ -143,7 +143,9 @@ typedef void (*d9__addrinfo_fn)(int result, void *info, void *arg);
 	F(int, event_base_loopexit, (struct event_base *, const struct timeval *))                 \
 	F(int, evthread_make_base_notifiable, (struct event_base *))                               \
 	F(const struct timeval *, event_base_init_common_timeout,                                  \
-	  (struct event_base *, const struct timeval *))
+	  (struct event_base *, const struct timeval *))                                           \
+	F(const char *, evutil_getenv_, (const char *))                                            \
+	F(const char *, evutil_getenv, (const char *))
 
 /* ... and what is only called. */
 #define D9__LIBEVENT_CALLED(F)                                                                     \
