@@ -57,8 +57,7 @@ void d9__libevent_probe_assign(void)
 
 void d9__libevent_probe_activation(void)
 {
-	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
-		activation_seen = true;
+	activation_seen = true;
 }
 
 void d9__libevent_note_allocator(void)

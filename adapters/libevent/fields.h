@@ -33,7 +33,7 @@ void d9__libevent_calibrate(struct event_base *base);
 
 /* Called by the hooks: during calibration they tell that libevent's inner calls reach them. */
 void d9__libevent_probe_assign(void);
-void d9__libevent_probe_activation(void);
+void d9__libevent_probe_activation(void); /* only during calibration */
 
 /* The program brings its own allocator: the size of a base cannot be asked for. */
 void d9__libevent_note_allocator(void);

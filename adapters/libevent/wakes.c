@@ -85,6 +85,8 @@ static void wake(struct event_base *base, const void *key)
 		return;
 	if (thread->now.base && thread->now.base->loop == loop)
 		thread->depth++;
+	if (!d9__gate_open(D9__GATE_WAKE))
+		return;
 	reason = reason_on(thread, loop);
 	if (reason == D9_WAKE_TIMER)
 		wake_timer(loop, key);
@@ -100,7 +102,8 @@ int d9__hook_event_callback_activate_nolock_(struct event_base *base,
 	if (is_off())
 		return d9__real.event_callback_activate_nolock_(base, callback);
 	result = d9__real.event_callback_activate_nolock_(base, callback);
-	d9__libevent_probe_activation();
+	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
+		d9__libevent_probe_activation();
 	if (result)
 		wake(base, callback);
 	return result;
@@ -127,7 +130,8 @@ void d9__hook_event_active_nolock(struct event *event, int result, short n_calls
 		return;
 	}
 	d9__real.event_active_nolock(event, result, n_calls);
-	d9__libevent_probe_activation();
+	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
+		d9__libevent_probe_activation();
 	wake(d9__real.event_get_base(event), event);
 }
 

@@ -18,7 +18,7 @@
 #include "record/recorder.h"
 
 #define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
-#define SPIN_CHECK   64u                 /* waits without timeout between looks at the clock */
+#define SPIN_CHECK   64u		 /* waits without timeout between looks at the clock */
 
 _Static_assert(D9__WORKERS_MAX <= 0x80, "d9__emit_plain_poll_start() writes one byte");
 
@@ -55,8 +55,7 @@ static void write_resumption(struct d9__thread *thread, struct d9__slot *slot)
 
 	thread->resume_ns = 0;
 	if (d9__gate_open(D9__GATE_WAKE))
-		d9__emit_wake(slot, ns, top->task, top->task, thread->worker,
-			      D9_WAKE_RESUMPTION);
+		d9__emit_wake(slot, ns, top->task, top->task, thread->worker, D9_WAKE_RESUMPTION);
 	open_poll(thread, slot, ns, top);
 }
 
@@ -249,7 +248,7 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	thread->shared_ns = 0;
 	thread->stage = D9__STAGE_ROUND;
 	if (thread->n_runs < D9__RUNS_MAX)
-		thread->runs[thread->n_runs++] = (struct d9__run){ address, loop };
+		thread->runs[thread->n_runs++] = (struct d9__run) { address, loop };
 	run->d9__opaque[0] = 1;
 	if (!thread->n_frames)
 		d9__polls_settle(thread, slot, ns);
@@ -399,17 +398,18 @@ void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t 
 	/* Ids have less than 54 bits. */
 	for (size_t i = 0; i < 8; i++)
 		wire |= (uint64_t)bytes[i] << 8 * i;
-	*cached = (struct d9__cached_task){ key, id, wire, task, library, (uint32_t)n };
+	*cached = (struct d9__cached_task) { key, library, task, { id, wire, n } };
 }
 
 /* ---- polls ---- */
 
 static uint32_t kind_name(uint16_t kind)
 {
-	static const char *const texts[] = { "io", "timer", "signal", "once", "deferred",
-					     "finalizer", "active", "listener", "internal", "idle",
-					     "child", "stat", "prepare", "check", "embed", "fork",
-					     "cleanup", "async", "custom" };
+	static const char *const texts[] = { "io",	 "timer",     "signal", "once",
+					     "deferred", "finalizer", "active", "listener",
+					     "internal", "idle",      "child",	"stat",
+					     "prepare",	 "check",     "embed",	"fork",
+					     "cleanup",	 "async",     "custom" };
 	static _Atomic(uint32_t) names[sizeof(texts) / sizeof(texts[0])]; /* 0: not interned yet */
 	uint32_t name;
 
@@ -477,10 +477,9 @@ static struct d9__task *obtain_task(struct d9__thread *thread, struct d9__slot *
 	if (!d9__tasks_obtain(poll->loop, poll->task.key, &poll->task, thread->epoch, &task,
 			      &ended) &&
 	    poll->task.name && !atomic_load_explicit(&task->name, memory_order_relaxed))
-		atomic_store_explicit(&task->name,
-				      d9__name_intern(poll->task.name,
-						      strnlen(poll->task.name, 63)),
-				      memory_order_relaxed);
+		atomic_store_explicit(
+			&task->name, d9__name_intern(poll->task.name, strnlen(poll->task.name, 63)),
+			memory_order_relaxed);
 	d9__polls_write_ended(slot, ns, &ended);
 	errno = saved;
 	return task;
@@ -571,14 +570,12 @@ static inline bool take_plain_wake(struct d9__task *task, const struct d9_poll *
 }
 
 static inline void push_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
-			      uint64_t id, uint32_t loc)
+			      uint64_t id)
 {
 	struct d9__callback *frame = &thread->frames[0];
 
-	frame->address = (uintptr_t)poll;
 	frame->task = id;
 	frame->start_ns = ns;
-	frame->loc = loc;
 	frame->depth = poll->depth;
 	frame->once = false;
 	thread->n_frames = 1;
@@ -594,29 +591,32 @@ static inline void push_plain(struct d9__thread *thread, struct d9_poll *poll, u
  * The usual poll: outermost, of a known task that has nothing to tell but its start.  Calls
  * nothing.  False: nothing happened.
  */
-static inline __attribute__((always_inline)) bool begin_plain(struct d9__thread *thread,
-							       struct d9__slot *slot,
-							       struct d9_poll *poll, uint64_t ns)
+static inline __attribute__((always_inline)) bool
+begin_plain(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns)
 {
 	const struct d9__cached_task *cached = d9__polls_cached(thread, poll->task.key);
-	const struct d9_callsite *callsite = poll->task.callsite;
+	const struct d9_callsite *callsite;
 	uint32_t name;
 
+	__asm__("" : "+r"(cached)); /* the pointer, not an index */
 	if (!d9__polls_is_cached(cached,
 				 atomic_load_explicit(&poll->loop->library, memory_order_relaxed),
 				 poll->task.key) ||
 	    atomic_load_explicit(&poll->loop->owner, memory_order_relaxed) != thread ||
 	    !is_current(thread, cached->task, poll) || poll->task.flags & D9_TASK_RUNS_ONCE ||
-	    !callsite)
+	    !(callsite = poll->task.callsite))
 		return false;
 	name = atomic_load_explicit(&callsite->name, memory_order_acquire);
 	if (!name-- || !d9__emit_is_plain(slot, ns) || !d9__emit_knows_name(slot, name) ||
 	    !take_plain_wake(cached->task, poll))
 		return false;
-	d9__emit_plain_poll_start(slot, ns, thread->worker, poll->depth, cached->id, cached->wire,
-				  cached->wire_len, name);
+	/* Reading it all again is cheaper than keeping it in registers that have to be saved. */
 	atomic_store_explicit(&cached->task->polled_ns, ns, memory_order_relaxed);
-	push_plain(thread, poll, ns, cached->id, name);
+	thread->frames[0].address = (uintptr_t)poll;
+	thread->frames[0].loc = name;
+	__asm__ volatile("" : "+r"(cached) : : "memory");
+	d9__emit_plain_poll_start(slot, ns, thread->worker, poll->depth, &cached->emit, name);
+	push_plain(thread, poll, ns, cached->emit.id);
 	return true;
 }
 
@@ -627,8 +627,9 @@ static inline bool begin_quickly(struct d9_poll *poll, uint32_t gate)
 	struct d9__slot *slot = d9__slot_tls;
 	uint64_t ns;
 
-	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
-			     thread->odd || thread->gate != gate || !poll->loop, 0))
+	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->odd ||
+				     thread->gate != gate || !poll->loop,
+			     0))
 		return false;
 	ns = slot->last_ns;
 	if (!is_shared(thread, slot, poll) && !d9__slot_try_now(slot, &ns))
@@ -824,9 +825,10 @@ static inline bool end_quickly(struct d9_poll *poll, uint32_t gate)
 	uint64_t ns;
 
 	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
-			     !(gate & D9__GATE_LOOP) || !d9__slot_try_now(slot, &ns) ||
-			     !is_plain_end(thread, poll, gate, ns) ||
-			     !d9__emit_is_plain(slot, ns), 0))
+				     !(gate & D9__GATE_LOOP) || !d9__slot_try_now(slot, &ns) ||
+				     !is_plain_end(thread, poll, gate, ns) ||
+				     !d9__emit_is_plain(slot, ns),
+			     0))
 		return false;
 	d9__emit_plain_poll_end(slot, ns, thread->worker);
 	pop_plain(thread, poll, ns);
@@ -862,8 +864,8 @@ void d9__polls_thread_exit(void)
 		d9__polls_close(thread, slot, ns);
 		write_park(thread, slot, ns);
 		/*
-		 * The id may go to a thread with another slot.  Its events must not overtake these on
-		 * their way to the file: hand these over first.
+		 * The id may go to a thread with another slot.  Its events must not overtake these
+		 * on their way to the file: hand these over first.
 		 */
 		d9__chunk_seal(slot);
 	}

@@ -31,8 +31,7 @@ void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
 
 /* Write TaskTerminate for each. */
-void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns,
-			   const struct d9__tasks_ended *ended);
+void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended);
 
 /* Where the thread remembers the task of |key|, if it does. */
 static inline struct d9__cached_task *d9__polls_cached(struct d9__thread *thread, uint64_t key)
@@ -44,7 +43,7 @@ static inline bool d9__polls_is_cached(const struct d9__cached_task *cached, uin
 				       uint64_t key)
 {
 	return cached->key == key && cached->library == library &&
-	       d9__task_is(cached->task, cached->id);
+	       d9__task_is(cached->task, cached->emit.id);
 }
 
 void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t key,

@@ -12,10 +12,11 @@
 
 #include "loop/cpu_time.h"
 #include "loop/tasks.h"
+#include "record/emit_inl.h"
 #include "record/slot.h"
 
-#define D9__FRAMES_MAX 64u  /* callbacks inside one another; deeper ones are not recorded */
-#define D9__RUNS_MAX   64u  /* loops inside one another; deeper ones are not told apart */
+#define D9__FRAMES_MAX 64u /* callbacks inside one another; deeper ones are not recorded */
+#define D9__RUNS_MAX   64u /* loops inside one another; deeper ones are not told apart */
 #define D9__SPANS_MAX  16u
 #define D9__HELD_MAX   256u /* wakes reported by one wait; later ones get stamps of their own */
 #define D9__CACHED_MAX 64u
@@ -63,14 +64,13 @@ struct d9__held_wake {
 };
 
 struct d9__cached_task {
-	uint64_t key, id;
-	uint64_t wire;         /* |id| as the trace spells it, lowest byte first */
+	uint64_t key;
+	uint64_t library; /* D9__LIBRARY_NONE: empty */
 	struct d9__task *task;
-	uint32_t library;      /* D9__LIBRARY_NONE: empty */
-	uint32_t wire_len;
+	struct d9__emit_task emit; /* its id, when it was put here */
 };
 
-#define D9__LIBRARY_NONE UINT32_MAX
+#define D9__LIBRARY_NONE UINT64_MAX
 
 struct d9__thread {
 	/* What every poll touches.  Owner thread only. */
@@ -78,24 +78,24 @@ struct d9__thread {
 	uint32_t n_frames;
 	uint32_t worker;
 	uint32_t epoch;
-	uint64_t shared_ns; /* end of the latest poll, while it may start the next; else 0 */
+	uint64_t shared_ns;	/* end of the latest poll, while it may start the next; else 0 */
 	_Atomic(uint64_t) task; /* of the top frame; read by this thread's signal handlers */
-	uint64_t round_ns;  /* latest unpark */
+	uint64_t round_ns;	/* latest unpark */
 	uint32_t stage;
-	uint32_t gate;      /* word of the gate at the latest record */
+	uint32_t gate; /* word of the gate at the latest record */
 
 	/* A second piece that is due: the top frame's, from this moment; 0: none. */
 	uint64_t resume_ns;
 	/* When the open poll ended, if that was while recording was off; else 0. */
 	uint64_t late_end_ns;
 
-	uint64_t park_ns;   /* latest Park written */
-	uint32_t spins;     /* waits without timeout since then */
-	bool parked;        /* Park written, Unpark not */
-	bool refused;       /* no worker id was free: not asked for again before the next entry */
+	uint64_t park_ns; /* latest Park written */
+	uint32_t spins;	  /* waits without timeout since then */
+	bool parked;	  /* Park written, Unpark not */
+	bool refused;	  /* no worker id was free: not asked for again before the next entry */
 	uint32_t n_held, n_runs, n_spans;
 	uint32_t tid;
-	struct d9_loop *loop; /* latest to park or poll */
+	struct d9_loop *loop;		 /* latest to park or poll */
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
 	struct d9__cpu_time cpu;
 	struct d9__thread *next, **at; /* in the list of all; protected by its lock */

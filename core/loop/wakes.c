@@ -17,7 +17,7 @@
 enum cell_state { CELL_EMPTY, CELL_FILLING, CELL_FULL };
 
 #define CELL_WORKER(word) ((uint32_t)((word) >> 8) & 0xff)
-#define CELL_HANDED       (UINT64_C(1) << 16)
+#define CELL_HANDED	  (UINT64_C(1) << 16)
 
 static uint32_t worker_of(const struct d9__thread *thread)
 {
@@ -52,7 +52,7 @@ static bool hold_for_unpark(struct d9__thread *thread, uint64_t task, const stru
 {
 	if (!thread || thread->stage != D9__STAGE_BACKEND || thread->n_held == D9__HELD_MAX)
 		return false;
-	thread->held[thread->n_held++] = (struct d9__held_wake){
+	thread->held[thread->n_held++] = (struct d9__held_wake) {
 		.task = task, .waker = wake->waker, .worker = wake->worker, .reason = wake->reason
 	};
 	return true;
@@ -64,7 +64,8 @@ void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint
 		const struct d9__held_wake *held = &thread->held[i];
 
 		if (d9__gate_open(D9__GATE_WAKE))
-			d9__emit_wake(slot, ns, held->waker, held->task, held->worker, held->reason);
+			d9__emit_wake(slot, ns, held->waker, held->task, held->worker,
+				      held->reason);
 	}
 	thread->n_held = 0;
 }
@@ -77,7 +78,8 @@ static void describe(struct d9__thread *thread, bool remote, enum d9_wake_reason
 
 	wake->reason = reason ? reason : reason_here(thread, remote);
 	if (waker) {
-		*wake = (struct d9__wake){ waker->ns, waker->task_id, waker->worker, wake->reason };
+		*wake = (struct d9__wake) { waker->ns, waker->task_id, waker->worker,
+					    wake->reason };
 		return;
 	}
 	wake->ns = 0;
@@ -139,8 +141,8 @@ static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__ta
 	atomic_store_explicit(&task->wake, state | wake->reason << 8 | flags, memory_order_release);
 }
 
-int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
-	    const struct d9_waker *waker)
+static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
+					  enum d9_wake_reason reason, const struct d9_waker *waker)
 {
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	uint32_t none = D9__WAKE_NONE, flags = 0;
@@ -150,13 +152,13 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 	struct d9__wake wake;
 	bool remote;
 
-	if (!d9__gate_open(D9__GATE_WAKE) || !loop || !(slot = d9__slot_self()))
+	if (!(slot = d9__slot_self()))
 		return 0;
 	thread = d9__thread_peek();
 	task = obtain(thread, slot, loop, key, epoch);
-	if (!task || !atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
-							      memory_order_acquire,
-							      memory_order_relaxed))
+	if (!task ||
+	    !atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
+						     memory_order_acquire, memory_order_relaxed))
 		return 0;
 	remote = is_remote(thread, loop);
 	if (remote) {
@@ -169,12 +171,63 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 	return 1;
 }
 
+/*
+ * The usual wake: by this thread, of a task it has polled before, outside of a wait, to be written
+ * at once.  Calls nothing.  Below 0: nothing happened.  Else as d9_wake().
+ */
+static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop, uint64_t key,
+							    enum d9_wake_reason reason)
+{
+	struct d9__thread *thread = d9__thread_tls;
+	struct d9__slot *slot = d9__slot_tls;
+	const struct d9__cached_task *cached;
+	uint32_t none = D9__WAKE_NONE;
+	uint64_t ns;
+
+	if (!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->resume_ns ||
+	    thread->stage == D9__STAGE_BACKEND || thread->odd & D9__ODD_NO_WORKER ||
+	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
+		return -1;
+	cached = d9__polls_cached(thread, key);
+	if (!d9__polls_is_cached(cached, atomic_load_explicit(&loop->library, memory_order_relaxed),
+				 key) ||
+	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch)
+		return -1;
+	if (atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE)
+		return 0;
+	if (!d9__slot_try_now(slot, &ns) || !d9__emit_is_plain(slot, ns))
+		return -1;
+	if (!atomic_compare_exchange_strong_explicit(&cached->task->wake, &none, D9__WAKE_FILLING,
+						     memory_order_acquire, memory_order_relaxed))
+		return 0;
+	d9__emit_plain_wake(slot, ns, atomic_load_explicit(&thread->task, memory_order_relaxed),
+			    &cached->emit, thread->worker, reason);
+	/* release: pairs with the acquire of d9__wakes_take() */
+	atomic_store_explicit(&cached->task->wake, D9__WAKE_WRITTEN | (uint32_t)reason << 8,
+			      memory_order_release);
+	return 1;
+}
+
+int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
+	    const struct d9_waker *waker)
+{
+	int done;
+
+	if (!d9__gate_open(D9__GATE_WAKE) || !loop)
+		return 0;
+	/* A timer's wake waits for its poll. */
+	if (!waker && reason != D9_WAKE_UNKNOWN && reason != D9_WAKE_TIMER &&
+	    (done = wake_plain(loop, key, reason)) >= 0)
+		return done;
+	return wake(loop, key, reason, waker);
+}
+
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
 		    uint64_t ns, struct d9__wake *wake)
 {
 	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
 
-	*wake = (struct d9__wake){ .ns = 0 };
+	*wake = (struct d9__wake) { .ns = 0 };
 	if (D9__WAKE_STATE(word) == D9__WAKE_HELD) {
 		wake->ns = atomic_load_explicit(&task->waker_ns, memory_order_relaxed);
 		wake->waker = atomic_load_explicit(&task->waker_task, memory_order_relaxed);

@@ -34,12 +34,12 @@
 
 struct d9__task_spawn {
 	uint64_t task;
-	uint32_t loc;  /* name handles */
+	uint32_t loc; /* name handles */
 	uint32_t kind;
 	uint32_t name; /* D9__NAME_EMPTY: absent */
 	int32_t fd;    /* below 0: absent */
 	bool instrumented;
-	uint64_t callback;   /* addresses */
+	uint64_t callback; /* addresses */
 	uint64_t spawn_addr;
 };
 
@@ -203,25 +203,51 @@ static inline uint8_t *d9__emit_plain_begin(struct d9__slot *slot, uint16_t type
 static inline void d9__emit_plain_end(struct d9__slot *slot, uint64_t n)
 {
 	/* release: as in d9__emit_leave() */
-	atomic_store_explicit(&slot->published,
-			      d9__emit_published(slot) + (UINT64_C(1) << 32 | n),
+	atomic_store_explicit(&slot->published, d9__emit_published(slot) + (UINT64_C(1) << 32 | n),
 			      memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 }
 
-/* |wire| holds the first |wire_len| bytes of |task|'s varint, lowest byte first. */
-static inline void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-					     unsigned depth, uint64_t task, uint64_t wire,
-					     unsigned wire_len, uint32_t loc_name)
-{
-	uint8_t *p = d9__emit_plain_begin(slot, D9__EVENT_POLL_START, ns, worker,
-					  d9__emit_depth(depth));
+/* A task id and its varint, lowest byte first. */
+struct d9__emit_task {
+	uint64_t id;
+	uint64_t wire;
+	uint64_t wire_len;
+};
 
-	d9__wire_put_u64(p, wire);
-	d9__wire_put_u32(p + wire_len, slot->names[loc_name] & 0xffff);
-	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
-	d9__emit_plain_end(slot, 12 + wire_len);
+/* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
+static inline void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+					     unsigned depth, const struct d9__emit_task *task,
+					     uint32_t loc_name)
+{
+	uint8_t *p =
+		d9__emit_plain_begin(slot, D9__EVENT_POLL_START, ns, worker, d9__emit_depth(depth));
+
+	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task->id);
+	d9__wire_put_u64(p, task->wire);
+	d9__wire_put_u32(p + task->wire_len, slot->names[loc_name] & 0xffff);
+	d9__emit_plain_end(slot, 12 + task->wire_len);
+}
+
+/* The same for a wake; |waker| is spelled out, |woken| is not. */
+static inline void d9__emit_plain_wake(struct d9__slot *slot, uint64_t ns, uint64_t waker,
+				       const struct d9__emit_task *woken, unsigned target_worker,
+				       unsigned reason)
+{
+	uint8_t *begin, *p;
+
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	begin = slot->batch + (uint32_t)d9__emit_published(slot);
+	p = d9__wire_put_event_head(begin, D9__EVENT_WAKE, (uint32_t)(ns - slot->time_base));
+	slot->time_base = ns;
+	p = d9__varint_put(p, waker);
+	d9__wire_put_u64(p, woken->wire);
+	p += woken->wire_len;
+	*p++ = d9__emit_depth(target_worker);
+	*p++ = (uint8_t)reason;
+	d9__emit_plain_end(slot, (uint64_t)(p - begin));
 }
 
 static inline void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
@@ -266,8 +292,8 @@ static inline void d9__emit_unpark(struct d9__slot *slot, uint64_t ns, uint32_t 
 }
 
 /* |target_worker|: the worker that issued the wake; 255 none.  |reason|: enum d9_wake_reason. */
-static inline void d9__emit_wake(struct d9__slot *slot, uint64_t ns, uint64_t waker,
-				 uint64_t woken, unsigned target_worker, unsigned reason)
+static inline void d9__emit_wake(struct d9__slot *slot, uint64_t ns, uint64_t waker, uint64_t woken,
+				 unsigned target_worker, unsigned reason)
 {
 	uint8_t *p;
 

@@ -43,29 +43,30 @@ struct d9__slot {
 	 * Written by the owner (release), read by flush, status and recovery (acquire).
 	 */
 	_Atomic(uint64_t) published;
-	uint64_t time_base;     /* of the wire: deltas count from here; 0 in a new batch */
-	uint64_t last_ns;       /* stamps do not go below */
-	uint64_t base_ticks;    /* the conversion, see clock.h */
+	uint64_t time_base;  /* of the wire: deltas count from here; 0 in a new batch */
+	uint64_t last_ns;    /* stamps do not go below */
+	uint64_t base_ticks; /* the conversion, see clock.h */
 	uint64_t base_ns;
-	uint32_t *names;        /* handle -> generation and wire id; types follow, see names.h */
+	uint32_t *names; /* handle -> generation and wire id; types follow, see names.h */
 	uint32_t mult;
-	uint16_t generation;    /* of the open chunk; never 0 while one is open */
-	_Atomic(uint8_t) busy;  /* an event is being written; seen by signal handlers of this thread */
-	uint8_t clock;          /* enum d9__clock_kind */
+	uint16_t generation; /* of the open chunk; never 0 while one is open */
+	_Atomic(uint8_t)
+		busy;  /* an event is being written; seen by signal handlers of this thread */
+	uint8_t clock; /* enum d9__clock_kind */
 
 	/* Cold.  Owner thread only, unless atomic. */
 	_Atomic(uint64_t) owner; /* state in the high half, tid in the low half */
-	_Atomic(uint64_t) open;  /* serial in the high half, chunk number + 1 in the low; 0 = none */
-	uint64_t task;           /* worker state POLLING: which task */
+	_Atomic(uint64_t) open; /* serial in the high half, chunk number + 1 in the low; 0 = none */
+	uint64_t task;		/* worker state POLLING: which task */
 	uint32_t worker;
-	uint32_t serial;         /* of the newest chunk; counts per slot, from 1 */
-	uint32_t clock_seq;      /* of the conversion that was copied */
-	uint8_t worker_state;    /* enum d9__worker_state */
-	uint8_t no_ticks;        /* the kernel forbids this thread to read ticks */
+	uint32_t serial;      /* of the newest chunk; counts per slot, from 1 */
+	uint32_t clock_seq;   /* of the conversion that was copied */
+	uint8_t worker_state; /* enum d9__worker_state */
+	uint8_t no_ticks;     /* the kernel forbids this thread to read ticks */
 	uint8_t unused[2];
-	_Atomic(uint32_t) side;  /* chunk number + 1 of the side ring; 0 = none yet */
-	uint32_t side_open;      /* innermost record being made in the side ring; owner and handlers */
-	uint32_t name_count;     /* wire ids given out in the open chunk */
+	_Atomic(uint32_t) side; /* chunk number + 1 of the side ring; 0 = none yet */
+	uint32_t side_open;  /* innermost record being made in the side ring; owner and handlers */
+	uint32_t name_count; /* wire ids given out in the open chunk */
 	uint64_t reserved[1];
 };
 
@@ -78,7 +79,7 @@ static_assert(D9__RING_SLOTS_AT + D9__SLOT_COUNT * sizeof(struct d9__slot) == D9
 extern __thread struct d9__slot *d9__slot_tls D9_TLS;
 
 #define D9__SLOT_BUSY_TAKING ((struct d9__slot *)1) /* inside d9__slot_self_slow() */
-#define D9__SLOT_EXITED      ((struct d9__slot *)2) /* given back */
+#define D9__SLOT_EXITED	     ((struct d9__slot *)2) /* given back */
 #define D9__SLOT_SENTINELS   ((uintptr_t)8)
 
 struct d9__slot *d9__slot_self_slow(void);
@@ -107,8 +108,8 @@ static inline bool d9__slot_try_now(struct d9__slot *slot, uint64_t *out)
 	if (__builtin_expect(slot->clock != D9__CLOCK_TICKS, 0))
 		return false;
 	dt = d9__clock_ticks() - slot->base_ticks;
-	if (__builtin_expect(dt >= atomic_load_explicit(&d9__clock_hot.valid,
-							memory_order_relaxed), 0))
+	if (__builtin_expect(dt >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed),
+			     0))
 		return false;
 	ns = slot->base_ns +
 	     (dt * slot->mult >> atomic_load_explicit(&d9__clock_hot.shift, memory_order_relaxed));
