@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How many instructions a recorded poll takes.  A clock cannot tell on a busy machine; this is exact.
+# Who makes it cheaper lowers the limits; who needs more raises them and says why in the commit.
+set -eu
+
+skip() {
+	echo "$1"
+	exit 77
+}
+
+calls=1000 # of counted_calls.c
+
+# They count the caller's own 20 as well, which fill struct d9_poll.
+limit_poll=268
+limit_wake=428
+limit_off=38
+
+command -v valgrind >/dev/null || skip "valgrind is not installed (Debian: valgrind)"
+[ "$SANITIZER" = no ] || skip "a sanitizer adds instructions"
+target=$(echo '__x86_64__ __GNUC__ __clang__ __LP64__' | $CC -E -P -x c - | tail -n 1)
+[ "$target" = "1 12 __clang__ 1" ] || skip "limits are known for gcc 12 on x86-64 only"
+cflags=$(sed -n 's/^S\["CFLAGS"\]="\(.*\)"$/\1/p' "$top_builddir/config.status")
+[ "$cflags" = "-g -O2" ] || skip "limits are known for -g -O2 only, not $cflags"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# The environment of the counting machine must not matter; ticks are not taken to be usable there.
+count() {
+	env DIAL9_CLOCK=tsc "$top_builddir/libtool" --quiet --mode=execute \
+		valgrind --tool=callgrind --toggle-collect=counted_calls \
+		--callgrind-out-file="$scratch/out" \
+		"$top_builddir/tests/core/loop/counted_calls" "$1" >"$scratch/log" 2>&1 || {
+		cat "$scratch/log"
+		exit 1
+	}
+	sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' "$scratch/log"
+}
+
+failed=0
+for what in poll wake off; do
+	all=$(count $what)
+	[ -n "$all" ] || {
+		cat "$scratch/log"
+		exit 1
+	}
+	each=$(((all + calls / 2) / calls))
+	eval "limit=\$limit_$what"
+	echo "$what: $each instructions, limit $limit"
+	[ "$each" -le "$limit" ] || failed=1
+	# Nearly nothing means that nothing was recorded.
+	[ $what = off ] || [ "$each" -gt 100 ] || failed=1
+done
+exit $failed

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records 1000 polls in counted_calls(), for check_instructions.sh to count:
+ *
+ *	counted_calls poll|wake|off
+ */
+#include "config.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <dial9/loop.h>
+#include <dial9/options.h>
+#include <dial9/recorder.h>
+
+#define CALLS 1000
+
+static struct d9_loop *loop;
+static const struct d9_callsite *callsite;
+
+/* As an adapter does it: every field is stored once. */
+static inline void call(int woken)
+{
+	struct d9_poll poll;
+
+	if (woken)
+		d9_wake(loop, 1000, D9_WAKE_ACTIVE, NULL);
+	poll.loop = loop;
+	poll.task.key = 1000;
+	poll.task.identity = 7;
+	poll.task.callsite = callsite;
+	poll.task.name = NULL;
+	poll.task.fd = -1;
+	poll.task.kind = D9_TASK_ACTIVE;
+	poll.task.flags = 0;
+	poll.depth = 1;
+	poll.flags = D9_POLL_BATCHED;
+	poll.ready_ns = 0;
+	poll.reason = D9_WAKE_UNKNOWN;
+	d9_poll_begin(&poll);
+	d9_poll_end(&poll);
+}
+
+void counted_calls(int n, int woken);
+
+__attribute__((noinline)) void counted_calls(int n, int woken)
+{
+	while (n--)
+		call(woken);
+}
+
+static int start(void)
+{
+	struct d9_options *options;
+	int err;
+
+	if (d9_options_new(&options))
+		return 1;
+	d9_options_set_writer(options, D9_WRITER_NULL);
+	err = d9_recorder_start(options, NULL);
+	d9_options_free(options);
+	if (err || d9_loop_register(D9_LIBRARY_OWN, &loop, "counted", &loop))
+		return 1;
+	callsite = d9_callsite((const void *)(uintptr_t)call, (const void *)(uintptr_t)start, 0);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct timespec settle = { 0, 500000000 };
+	int woken = argc > 1 && !strcmp(argv[1], "wake");
+
+	if (start()) {
+		fputs("cannot start recording\n", stderr);
+		return 1;
+	}
+	/* The clock changes over to ticks when it is calibrated. */
+	nanosleep(&settle, NULL);
+	for (int i = 0; i < 20; i++)
+		call(woken);
+	if (argc > 1 && !strcmp(argv[1], "off"))
+		d9_disable();
+	counted_calls(CALLS, woken);
+	return 0;
+}
