@@ -329,7 +329,6 @@ void d9__check_sample_setup(struct d9__findings *findings)
 				depth);
 	if (samples->on + samples->off > 10 && samples->symbols == 0)
 		d9__finding_add(findings, D9__WARNING, 0,
-				"Run dial9 symbolize where the binaries are, or install their debug "
-				"symbols.",
+				"Run this where the binaries are, or install their debug symbols.",
 				"The trace has stack samples but no symbols.");
 }

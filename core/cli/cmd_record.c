@@ -130,6 +130,7 @@ static void release_environment(struct environment *env)
 static int make_directory(const char *dir)
 {
 	char path[PATH_MAX];
+	struct stat st;
 
 	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -141,6 +142,10 @@ static int make_directory(const char *dir)
 	}
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
 	return access(path, W_OK | X_OK) ? -errno : 0;
 }
 

@@ -56,7 +56,7 @@ static const struct d9__usage usage = {
 	.command = "report",
 	.synopsis = "[OPTIONS] TRACE...",
 	.text = "Tell what is wrong in a trace, worst first, and what its loops did.\n"
-		"Findings do not change the exit status: see dial9 check for that.\n",
+		"Findings do not change the exit status..\n",
 	.opts = opts,
 };
 

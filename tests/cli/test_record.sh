@@ -65,6 +65,11 @@ chmod +x script
 "$dial9" record ./script 2>&1 | grep -c "nothing was recorded"
 [ ! -e dial9-traces ] || echo "an empty folder was left"
 
+say "a trace directory that is none"
+: >file
+run record -o file true
+run record -o file/below true
+
 say "CMD that cannot be run"
 run record no-such-program
 run record ./no-such-program
