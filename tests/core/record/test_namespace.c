@@ -141,6 +141,7 @@ static void test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them
 	}
 	CU_ASSERT(ret.bytes <= (1 << 20) - (1 << 18));
 	CU_ASSERT_EQUAL(exists("dead-11/trace.0.bin") + exists("dead-11/trace.1.bin.active"), 1);
+	d9__retention_release(&ret);
 	d9__retention_init(&ret, 1 << 10, 1 << 9, 1);
 	d9__namespace_collect(&ns, &ret);
 	while (d9__retention_victim(&ret, &victim)) {
