@@ -256,7 +256,7 @@ static void on_event(const struct d9_event *event)
 static void read_trace(const char *path, void (*handle)(const struct d9_event *event))
 {
 	const struct d9_event *event;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	int err = d9_reader_new(&reader);
 
 	if (!err)

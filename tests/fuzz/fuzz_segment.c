@@ -33,7 +33,7 @@ static struct outcome read_trace(const char *path, bool file_order)
 {
 	struct outcome out = { 0 };
 	const struct d9_event *event;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	uint64_t last_ns = 0;
 	int got;
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 # Shared by the tests that record programs from Debian and compare with counts that share nothing
 # with dial9.  Sourced with `set -eu`, top_srcdir and top_builddir set.
 #

@@ -20,7 +20,8 @@ run() {
 	pids="$pids $recorder"
 	i=0
 	until port=$(sed -n 's/^listening on //p' "$dir/out") && [ -n "$port" ]; do
-		i=$((i + 1)) && [ $i -lt 200 ] || fail "the service does not listen"
+		i=$((i + 1))
+		[ $i -lt 200 ] || fail "the service does not listen"
 		sleep 0.05
 	done
 	ab -q -k -n $requests -c 8 "http://127.0.0.1:$port/hello" >"$dir/ab"

@@ -114,7 +114,7 @@ static void count_event(struct tally *tally, const struct d9_event *event)
 static struct tally read_trace(const char *path, bool file_order)
 {
 	const struct d9_event *event;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	struct tally tally = { 0 };
 	int got;
 

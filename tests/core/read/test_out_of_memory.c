@@ -104,7 +104,7 @@ static void save(const char *container)
 static int read_all(bool file_order)
 {
 	const struct d9_event *event;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	int err = d9_reader_new(&reader), n = 0;
 
 	if (err)

@@ -39,7 +39,7 @@ static void save_and_free(struct trace *t, const char *path, const char *contain
 
 static struct d9_reader *open_trace(const char *path)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 
 	CU_ASSERT_EQUAL_FATAL(d9_reader_new(&reader), 0);
 	CU_ASSERT_EQUAL(d9_reader_add(reader, path), 0);
@@ -90,7 +90,7 @@ static struct d9_segment_info info_of(struct d9_reader *reader, size_t i)
 
 static int add_only(const char *path)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	int err;
 
 	CU_ASSERT_EQUAL_FATAL(d9_reader_new(&reader), 0);
@@ -122,7 +122,7 @@ static void test_what_is_no_trace_is_refused_with_a_reason(void)
 
 static void test_active_segment_may_be_empty_still(void)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 
 	save_bytes(DIR "/trace.0.bin.active", "", 0);
 	reader = open_trace(DIR "/trace.0.bin.active");
@@ -137,7 +137,7 @@ static void test_active_segment_may_be_empty_still(void)
 
 static void test_adding_after_the_first_event_is_a_mistake(void)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 
 	save_bytes(FILE_A, worked_polls, sizeof(worked_polls));
 	reader = open_trace(FILE_A);
@@ -238,7 +238,7 @@ static void test_events_without_a_time_come_first_in_file_order(void)
 
 static void test_event_tells_its_segment_and_offset(void)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event = NULL;
 
 	save_bytes(FILE_A, "TRC\0\1", 5);
@@ -275,7 +275,7 @@ static void save_numbers(const char *path, const char *container, uint64_t from,
 static void test_folder_of_runs_is_one_trace_despite_damage(void)
 {
 	static const int64_t numbers[] = { 1, 2, 3, 2, 3, 5, 4, 6 };
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 
 	mkdir(DIR "/run", 0700);
 	save_numbers(DIR "/trace.10.bin", "plain", 1, 0);
@@ -314,7 +314,7 @@ static void test_folder_of_runs_is_one_trace_despite_damage(void)
 
 static void check_cut(const char *path, bool active)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	struct d9_segment_info info;
 
 	save_bytes(path, worked_polls, sizeof(worked_polls) - 1);
@@ -345,7 +345,7 @@ static void test_frame_over_the_memory_limit_ends_its_segment_only(void)
 {
 	struct trace t = { 0 };
 	char *text = calloc(1, 100001);
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 
 	memset(text, 'x', 100000);
 	begin_numbers(&t);
@@ -371,7 +371,7 @@ static void test_frame_over_the_memory_limit_ends_its_segment_only(void)
 
 static void test_many_segments_do_not_need_as_many_descriptors(void)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	char path[64];
 	int64_t number, last = -1;
 	int n = 0;
@@ -400,7 +400,7 @@ static void test_many_segments_do_not_need_as_many_descriptors(void)
 static void test_known_fields_are_found_wherever_they_are(void)
 {
 	struct trace t = { 0 };
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event = NULL;
 	const struct d9_value *text;
 
@@ -433,7 +433,7 @@ static void test_known_fields_are_found_wherever_they_are(void)
 static void test_event_without_a_mandatory_field_is_custom_and_counted(void)
 {
 	struct trace t = { 0 };
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event;
 	enum d9_event_kind kinds[5] = { 0 };
 
@@ -467,7 +467,7 @@ static void test_event_without_a_mandatory_field_is_custom_and_counted(void)
 static void test_absent_wait_of_an_unpark_is_not_measured_and_fine(void)
 {
 	struct trace t = { 0 };
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event = NULL;
 
 	trace_batch(&t);
@@ -497,7 +497,7 @@ static void test_span_names_are_told_by_their_beginning(void)
 		      { "SpanCloseEvent", D9_EVENT_SPAN_CLOSE },
 		      { "SpanEntered", D9_EVENT_CUSTOM } };
 	struct trace t = { 0 };
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event = NULL;
 
 	trace_batch(&t);
@@ -519,7 +519,7 @@ static void test_span_names_are_told_by_their_beginning(void)
 
 static void test_schemas_are_described_and_have_one_id_everywhere(void)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event = NULL;
 	const struct d9_schema *schema;
 	bool optional = false;
@@ -604,7 +604,7 @@ static void test_packed_segments_too_large_to_keep_are_unpacked_again(void)
 
 static void test_memory_is_that_of_what_overlaps(void)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event;
 	size_t before, most = 0;
 	uint64_t n = 0, done = 0, total = 0, last_done = 0;

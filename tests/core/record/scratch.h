@@ -51,7 +51,7 @@ static inline const char *scratch_new(void)
 /* Options that look at nothing but the test, with traces in a fresh directory. */
 static inline struct d9_options *scratch_options(void)
 {
-	struct d9_options *options;
+	struct d9_options *options = NULL;
 
 	CU_ASSERT_EQUAL_FATAL(d9_options_new(&options), 0);
 	d9_options_set_environment(options, false);
@@ -74,7 +74,7 @@ static inline struct d9_recorder *scratch_start(struct d9_options *options)
 static inline uint64_t scratch_read(const char *path, bool file_order,
 				    void (*fn)(void *arg, const struct d9_event *event), void *arg)
 {
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	const struct d9_event *event;
 	uint64_t n = 0;
 	int got;

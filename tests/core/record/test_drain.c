@@ -147,7 +147,7 @@ static void test_losses_are_bridged(void)
 {
 	struct d9_options *options = scratch_options();
 	struct d9_recorder *recorder;
-	struct d9_counters c;
+	struct d9_counters c = { 0 };
 	struct rules rules;
 	int rounds = 0;
 

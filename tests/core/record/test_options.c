@@ -126,7 +126,7 @@ static void test_options_default_directory_is_per_user(void)
 
 static void test_options_setters_refuse_what_is_out_of_range(void)
 {
-	struct d9_options *api;
+	struct d9_options *api = NULL;
 
 	CU_ASSERT_EQUAL_FATAL(d9_options_new(&api), 0);
 	CU_ASSERT_EQUAL(d9_options_set_rotation_ms(api, 99), -EINVAL);
