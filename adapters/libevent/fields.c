@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <dial9/loop.h>
@@ -231,11 +231,16 @@ const char *d9__hook_evutil_getenv(const char *name)
 	return ask_environment(d9__real.evutil_getenv, name);
 }
 
+/*
+ * A mapping of its own: with the program's allocator the size of the base is unknown and more than it
+ * is searched, and on the heap our notes would lie behind it and be found.
+ */
 static void run_scratch(void)
 {
-	struct scratch *scratch = calloc(1, sizeof(*scratch));
+	struct scratch *scratch = mmap(NULL, sizeof(*scratch), PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!scratch)
+	if (scratch == MAP_FAILED)
 		return;
 	scratch->base = d9__real.event_base_new();
 	if (scratch->base) {
@@ -243,7 +248,7 @@ static void run_scratch(void)
 		find_deadline(scratch);
 		d9__real.event_base_free(scratch->base);
 	}
-	free(scratch);
+	munmap(scratch, sizeof(*scratch));
 }
 
 void d9__libevent_calibrate(struct event_base *base)

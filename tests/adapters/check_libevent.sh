@@ -106,10 +106,12 @@ record "both loaded RTLD_LOCAL" "" "$full" "$here/libevent_loader" "$here/.libs/
 	--adapter="$adapter"
 
 cases=$here/libevent_cases
-for name in tasks nested longjmp thread_exit closures late periodic allocator lock_debug precise \
-	compat two_threads daemon; do
+for name in tasks nested longjmp thread_exit closures late periodic lock_debug precise compat \
+	two_threads daemon; do
 	record "$name" "$by_preload" "" "$cases" $name
 done
+# The size of the base is unknown then; its fields are found all the same (tor is such a program).
+record allocator "$by_preload" "--has task=event --has lateness=on" "$cases" allocator
 record "late_adapter" "" "" "$cases" late_adapter --adapter="$adapter"
 record "exceptions" "$by_preload" "" "$here/libevent_throw"
 
