@@ -14,8 +14,8 @@ unset DIAL9_PRELOAD DIAL9_TRACE_DIR LD_PRELOAD
 # reported WHAT TRACE: ten polls of the callback, under its name.
 reported() {
 	"$BINDIR/dial9" report --json "$2" >"$dir/report.json" || [ $? = 1 ]
-	tr -d ' \n' <"$dir/report.json" | sed 's/{"name"/\n&/g' |
-		grep '^{"name":"on_tick"' | grep -q '"polls":10,' || {
+	tr -d ' \n' <"$dir/report.json" | tr '{' '\n' |
+		grep '"name":"on_tick"' | grep -q '"polls":10,' || {
 		echo "$1: the report does not hold ten calls of on_tick"
 		cat "$dir/report.json"
 		exit 1

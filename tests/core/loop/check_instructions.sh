@@ -1,5 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# Limits are read by their names.
+# shellcheck disable=SC2034
 # How many instructions a recorded poll takes.  A clock cannot tell on a busy machine; this is exact.
 # Who makes it cheaper lowers the limits; who needs more raises them and says why in the commit.
 set -eu
