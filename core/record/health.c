@@ -9,6 +9,7 @@
 #include "record/event_types.h"
 #include "record/gate.h"
 #include "record/health.h"
+#include "record/metadata.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
 
@@ -71,6 +72,18 @@ static void fill_clock(struct d9__ring_health *health)
 	snprintf(health->clock_reason, sizeof(health->clock_reason), "%s", clock.reason);
 }
 
+/* Where they changed; from a forked child's first tick on in any case, its page being empty. */
+static void fill_facts(struct d9__ring_health *health)
+{
+	static uint32_t seen;
+	uint32_t generation = d9__metadata_generation();
+
+	if (generation == seen && health->facts[0])
+		return;
+	seen = generation;
+	d9__metadata_facts(health->facts, sizeof(health->facts));
+}
+
 void d9__health_publish(const struct d9__writer *writer, int state, uint64_t now_ns)
 {
 	struct d9__ring_health *health = d9__ring.health;
@@ -91,6 +104,7 @@ void d9__health_publish(const struct d9__writer *writer, int state, uint64_t now
 	health->gate = d9__gate_bits();
 	fill_writer(health, writer);
 	fill_clock(health);
+	fill_facts(health);
 	/* release: pairs with the acquire of whoever reads the page between two equal sequences */
 	atomic_store_explicit(&health->seq, seq + 2, memory_order_release);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +155,31 @@ void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *comple
 			p = put_pair(p, key, sizeof(key) - 1, complete, strlen(complete));
 		d9__builder_end(out, p);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool is_fact(const char *key)
+{
+	return !strcmp(key, "program") || !strncmp(key, "loop.", 5) || !strncmp(key, "runtime.", 8);
+}
+
+void d9__metadata_facts(char *buf, size_t size)
+{
+	size_t len = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_pairs; i++) {
+		const struct pair *pair = &pairs[i];
+		char *line = buf + len;
+
+		if (!is_fact(pair->key) || size - len < pair->key_len + pair->value_len + 3)
+			continue;
+		len += (size_t)snprintf(line, size - len, "%s=%s", pair->key, pair->value);
+		for (; line < buf + len; line++)
+			*line = *line == '\n' ? ' ' : *line;
+		buf[len++] = '\n';
+	}
+	buf[len] = '\0';
 	pthread_mutex_unlock(&lock);
 }
 

@@ -4,6 +4,7 @@
 #ifndef D9_RECORD_METADATA_H
 #define D9_RECORD_METADATA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <dial9/export.h>
@@ -25,6 +26,12 @@ uint32_t d9__metadata_generation(void);
  * `segment.complete`, NULL for none.
  */
 void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *complete);
+
+/*
+ * Those pairs that `dial9 status` wants to know, as lines KEY=VALUE with a NUL at the end; line ends
+ * in a value become blanks.  What does not fit is left out, whole lines only.
+ */
+void d9__metadata_facts(char *buf, size_t size);
 
 /* The atfork handler's three. */
 void d9__metadata_fork_prepare(void);

@@ -45,6 +45,7 @@
 #define D9__CHUNKS_FIRST     8    /* allocated at start */
 #define D9__CHUNKS_MIN       4    /* fewer than this and there is no ring */
 #define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
+#define D9__RING_FACTS       4096
 
 /* Why events were lost.  The order is the ring's layout; names go to the trace. */
 enum d9__loss_cause {
@@ -146,6 +147,8 @@ struct d9__ring_health {
 	char error_op[32]; /* "open", "write", "rename" ... */
 	char clock_reason[64];
 	char segment[256];
+	/* Metadata about the process, its loops and their hooks: KEY=VALUE lines, whole ones only. */
+	char facts[D9__RING_FACTS];
 };
 
 /*

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ring without a name is found through its process: the flush thread keeps the ring's descriptor
+ * open in a table of its own, so /proc/PID/task/TID/fd has it, whatever the program closed and
+ * whatever file system it lives in.  Anonymous memory is recognised by what stands at its begin.
+ */
+
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/ring_view.h"
+
+#define LOOKS_MAX 20 /* at a page whose writer may be in it */
+
+/* ---- reading ---- */
+
+int d9__ring_view_read(const struct d9__ring_view *view, uint64_t offset, void *buf, size_t len)
+{
+	uint8_t *to = buf;
+
+	if (offset > view->size || len > view->size - offset)
+		return -ENODATA;
+	while (len) {
+		ssize_t n = pread(view->fd, to, len, (off_t)(view->at + offset));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		to += n;
+		offset += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static bool ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+static int check_header(const struct d9__ring_view *view)
+{
+	static const char nothing[sizeof(view->header.magic)];
+	const struct d9__ring_header *header = &view->header;
+	uint32_t chunks = atomic_load_explicit(&header->chunk_count, memory_order_relaxed);
+
+	if (!memcmp(header->magic, nothing, sizeof(nothing)))
+		return -EAGAIN; /* the magic is written last */
+	if (memcmp(header->magic, D9__RING_MAGIC, sizeof(header->magic)) != 0)
+		return -EBADMSG;
+	if (header->layout != D9__RING_LAYOUT)
+		return -EPROTONOSUPPORT;
+	if (header->slot_count != D9__SLOT_COUNT || header->chunk_size != D9__CHUNK_SIZE ||
+	    header->chunks_at != D9__RING_CHUNKS_AT || header->chunks_max > D9__CHUNKS_MAX ||
+	    chunks > header->chunks_max || header->kind > D9__RING_DISK || header->pid == 0 ||
+	    header->pid > INT32_MAX)
+		return -EBADMSG;
+	if (!ends(header->kernel_boot_id, sizeof(header->kernel_boot_id)) ||
+	    !ends(header->boot_id, sizeof(header->boot_id)) ||
+	    !ends(header->service, sizeof(header->service)) ||
+	    !ends(header->trace_dir, sizeof(header->trace_dir)))
+		return -EBADMSG;
+	return view->size < D9__RING_CHUNKS_AT + (uint64_t)chunks * D9__CHUNK_SIZE ? -ENODATA : 0;
+}
+
+/* The header of what |view| was pointed at. */
+static int take_header(struct d9__ring_view *view)
+{
+	int err = d9__ring_view_read(view, 0, &view->header, sizeof(view->header));
+
+	if (err)
+		return err;
+	err = check_header(view);
+	if (!err && !view->pid)
+		view->pid = (pid_t)view->header.pid;
+	return err;
+}
+
+void d9__ring_view_close(struct d9__ring_view *view)
+{
+	if (view->fd >= 0)
+		close(view->fd);
+	view->fd = -1;
+}
+
+int d9__ring_view_adopt(struct d9__ring_view *view, int fd)
+{
+	struct stat st;
+	int err = 0;
+
+	*view = (struct d9__ring_view){ .fd = fd };
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EBADMSG;
+	if (!err) {
+		view->size = (uint64_t)st.st_size;
+		err = take_header(view);
+	}
+	if (err)
+		d9__ring_view_close(view);
+	return err;
+}
+
+int d9__ring_view_open(struct d9__ring_view *view, int dir_fd, const char *path)
+{
+	/* Not to wait for the writer of a fifo. */
+	int fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return d9__ring_view_adopt(view, fd);
+}
+
+/* ---- the ring of a process ---- */
+
+/* A descriptor in |folder| (".../fd/") whose link ends in "/ring" or names our memory. */
+static bool is_ring_link(const char *link)
+{
+	size_t len = strlen(link);
+
+	return strstr(link, "/memfd:dial9-ring") == link ||
+	       (len > 5 && !strcmp(link + len - 5, "/ring")) ||
+	       (len > 5 && !strcmp(link + len - 5, ".ring"));
+}
+
+static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *tid)
+{
+	char path[64], link[1024];
+	int err = -ENOENT;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/fd", (int)pid, tid);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	for (struct dirent *e; err == -ENOENT && (e = readdir(dir));) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+		int fd;
+
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		if (!is_ring_link(link))
+			continue;
+		fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		err = fd < 0 ? -errno : d9__ring_view_adopt(view, fd);
+		if (err == -EBADMSG)
+			err = -ENOENT; /* a file of the program's own that has such a name */
+	}
+	closedir(dir);
+	return err;
+}
+
+static bool is_flush_thread(pid_t pid, const char *tid)
+{
+	char path[64], name[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", (int)pid, tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(name, sizeof(name), file))
+		name[0] = '\0';
+	fclose(file);
+	return !strcmp(name, "dial9-flush\n");
+}
+
+/* Whether the ring begins at |at| of the memory |fd|. */
+static bool begins_at(int fd, uint64_t at)
+{
+	char magic[sizeof(((struct d9__ring_header *)NULL)->magic)];
+
+	return pread(fd, magic, sizeof(magic), (off_t)at) == (ssize_t)sizeof(magic) &&
+	       !memcmp(magic, D9__RING_MAGIC, sizeof(magic));
+}
+
+/*
+ * Other mappings may have grown together with the ring's at its lower end; its upper end lies at the
+ * rest of its reservation.  0 if it is not here.
+ */
+static uint64_t find_begin(int fd, uint64_t from, uint64_t to)
+{
+	uint64_t least = D9__RING_CHUNKS_AT + (uint64_t)D9__CHUNKS_MIN * D9__CHUNK_SIZE;
+
+	if (to <= from || to - from < least)
+		return 0;
+	if (begins_at(fd, from))
+		return from;
+	for (uint64_t n = D9__CHUNKS_MIN; n <= D9__CHUNKS_MAX; n++) {
+		uint64_t len = D9__RING_CHUNKS_AT + n * D9__CHUNK_SIZE;
+
+		if (len > to - from)
+			break;
+		if (begins_at(fd, to - len))
+			return to - len;
+	}
+	return 0;
+}
+
+static int open_memory(struct d9__ring_view *view, pid_t pid)
+{
+	char path[64], line[512], access[5];
+	uint64_t from, to, inode, at = 0;
+	FILE *maps;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	maps = fopen(path, "re");
+	while (maps && !at && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64, &from, &to, access,
+			   &inode) != 4 ||
+		    inode || strcmp(access, "rw-p") != 0)
+			continue;
+		at = find_begin(fd, from, to);
+	}
+	if (maps)
+		fclose(maps);
+	*view = (struct d9__ring_view){ .fd = fd, .at = at, .size = to - at, .pid = pid };
+	err = at ? take_header(view) : -ENOENT;
+	if (err)
+		d9__ring_view_close(view);
+	return err;
+}
+
+int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid)
+{
+	char path[64];
+	int err = -ENOENT;
+	bool flushes = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	for (struct dirent *e; err == -ENOENT && (e = readdir(dir));) {
+		if (e->d_name[0] == '.' || !is_flush_thread(pid, e->d_name))
+			continue;
+		flushes = true;
+		err = open_descriptor(view, pid, e->d_name);
+	}
+	closedir(dir);
+	if (!err)
+		view->pid = pid;
+	else if (err == -ENOENT && flushes)
+		err = open_memory(view, pid);
+	return err;
+}
+
+/* ---- its owner ---- */
+
+/* State and start time of |pid|: fields 3 and 22 of its stat.  False if there is none. */
+static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
+{
+	char path[64], buf[1024], *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	p = strrchr(buf, ')');
+	if (!p || p[1] != ' ')
+		return false;
+	*state = p[2];
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	*start_time = p ? strtoull(p + 1, NULL, 10) : 0;
+	return true;
+}
+
+enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
+{
+	uint64_t start_time;
+	char state;
+
+	if (read_stat(view->pid, &state, &start_time) && start_time == view->header.start_time &&
+	    state != 'Z' && state != 'X')
+		return state == 'T' || state == 't' ? D9__OWNER_SUSPENDED : D9__OWNER_ALIVE;
+	if (view->at)
+		return D9__OWNER_DEAD;
+	/* A process that we cannot see, in a container for example, still holds the lock. */
+	if (flock(view->fd, LOCK_SH | LOCK_NB))
+		return errno == EWOULDBLOCK ? D9__OWNER_ALIVE : D9__OWNER_DEAD;
+	flock(view->fd, LOCK_UN);
+	return D9__OWNER_DEAD;
+}
+
+/* ---- a look ---- */
+
+static void pause_a_moment(void)
+{
+	nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+}
+
+static void end_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+}
+
+/* |*health| between two equal, even sequences.  |*torn| if there was no such moment. */
+static int read_health(const struct d9__ring_view *view, struct d9__ring_health *health, bool *torn)
+{
+	uint32_t before = 1, after = 0;
+	int err = 0;
+
+	for (int i = 0; i < LOOKS_MAX && !err && ((before & 1) || before != after); i++) {
+		if (i)
+			pause_a_moment();
+		err = d9__ring_view_read(view, D9__RING_HEALTH_AT, &before, sizeof(before));
+		/* acquire: pairs with the release of the sequence in d9__health_publish() */
+		atomic_thread_fence(memory_order_acquire);
+		if (!err)
+			err = d9__ring_view_read(view, D9__RING_HEALTH_AT, health, sizeof(*health));
+		atomic_thread_fence(memory_order_acquire);
+		if (!err)
+			err = d9__ring_view_read(view, D9__RING_HEALTH_AT, &after, sizeof(after));
+	}
+	*torn = (before & 1) || before != after;
+	end_text(health->error_op, sizeof(health->error_op));
+	end_text(health->clock_reason, sizeof(health->clock_reason));
+	end_text(health->segment, sizeof(health->segment));
+	end_text(health->facts, sizeof(health->facts));
+	return err;
+}
+
+struct tables {
+	struct d9__slot slots[D9__SLOT_COUNT];
+	struct d9__losses losses[D9__SLOT_COUNT], process;
+};
+
+static int read_tables(const struct d9__ring_view *view, struct tables *tables)
+{
+	int err = d9__ring_view_read(view, D9__RING_SLOTS_AT, tables->slots, sizeof(tables->slots));
+
+	if (!err)
+		err = d9__ring_view_read(view, D9__RING_LOSSES_AT, tables->losses,
+					 sizeof(tables->losses));
+	if (!err)
+		err = d9__ring_view_read(view, D9__RING_LOSS_AT, &tables->process,
+					 sizeof(tables->process));
+	return err;
+}
+
+static uint64_t events_of(const struct d9__losses *losses, int cause)
+{
+	return atomic_load_explicit(&losses->cause[cause].events, memory_order_relaxed);
+}
+
+static void sum_tables(const struct tables *tables, struct d9__ring_look *look)
+{
+	look->slots_in_use = 0;
+	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
+		look->lost[cause] = events_of(&tables->process, cause);
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
+			look->lost[cause] += events_of(&tables->losses[i], cause);
+		look->slots_in_use += atomic_load_explicit(&tables->slots[i].owner,
+							   memory_order_relaxed) >> 32 ==
+				      D9__SLOT_TAKEN;
+	}
+}
+
+/* Events of a chunk that nobody took yet. */
+static uint64_t waiting_in(const struct d9__chunk_header *chunk, uint32_t number,
+			   const struct tables *tables)
+{
+	uint64_t word = atomic_load_explicit(&chunk->word, memory_order_relaxed);
+	uint32_t taken = atomic_load_explicit(&chunk->taken_events, memory_order_relaxed);
+	const struct d9__slot *slot;
+	uint64_t events = 0;
+
+	if ((word & 0xff) == D9__CHUNK_SEALED) {
+		events = chunk->events;
+	} else if ((word & 0xff) == D9__CHUNK_OPEN && chunk->slot < D9__SLOT_COUNT) {
+		slot = &tables->slots[chunk->slot];
+		if (atomic_load_explicit(&slot->open, memory_order_relaxed) ==
+		    ((word >> 32) << 32 | (number + 1)))
+			events = atomic_load_explicit(&slot->published, memory_order_relaxed) >> 32;
+	}
+	return events > taken ? events - taken : 0;
+}
+
+static int count_chunks(const struct d9__ring_view *view, const struct tables *tables,
+			struct d9__ring_look *look)
+{
+	struct d9__ring_header header;
+	struct d9__chunk_header chunk;
+	int err = d9__ring_view_read(view, 0, &header, sizeof(header));
+
+	look->waiting = look->chunks_in_use = look->chunks = 0;
+	if (!err)
+		look->chunks = atomic_load_explicit(&header.chunk_count, memory_order_relaxed);
+	if (look->chunks > D9__CHUNKS_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < look->chunks && !err; i++) {
+		uint64_t at = D9__RING_CHUNKS_AT + (uint64_t)i * D9__CHUNK_SIZE;
+
+		if (at + sizeof(chunk) > view->size) {
+			look->chunks = i; /* it grew since the size was looked up */
+			break;
+		}
+		err = d9__ring_view_read(view, at, &chunk, sizeof(chunk));
+		if (err)
+			break;
+		look->waiting += waiting_in(&chunk, i, tables);
+		look->chunks_in_use += (atomic_load_explicit(&chunk.word, memory_order_relaxed) &
+					0xff) != D9__CHUNK_FREE;
+	}
+	return err;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *look)
+{
+	struct tables *tables = malloc(sizeof(*tables));
+	struct d9__ring_health again;
+	bool torn;
+	int err = tables ? 0 : -ENOMEM;
+
+	/* A tick in between would count events twice, or not at all. */
+	for (int i = 0; i < LOOKS_MAX && !err; i++) {
+		err = read_health(view, &look->health, &look->torn);
+		if (!err)
+			err = read_tables(view, tables);
+		look->mono_ns = now_ns();
+		if (!err)
+			err = count_chunks(view, tables, look);
+		if (!err)
+			err = read_health(view, &again, &torn);
+		if (!err && again.ticks == look->health.ticks)
+			break;
+	}
+	if (!err) {
+		sum_tables(tables, look);
+		look->recorded = look->health.events_written + look->waiting;
+	}
+	free(tables);
+	return err;
+}
+
+const char *d9__ring_view_strerror(int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return "not a ring file, or a damaged one";
+	case -EPROTONOSUPPORT:
+		return "the ring of another version of dial9";
+	case -ENODATA:
+		return "a ring file that was cut short";
+	case -EAGAIN:
+		return "a ring file that is just being made";
+	case -ENOENT:
+		return "no recorder";
+	default:
+		return strerror(-err);
+	}
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ring view: somebody else's ring, read only and believed in nothing.  Reads by pread(2), so that
+ * a file which is cut short under us is an error and not a signal.  Uses no state of this process.
+ */
+
+#ifndef D9_RECORD_RING_VIEW_H
+#define D9_RECORD_RING_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "record/chunk.h"
+#include "record/ring_file.h"
+#include "record/slot.h"
+
+/* What is known of the process a ring belongs to. */
+enum d9__ring_owner {
+	D9__OWNER_ALIVE,
+	D9__OWNER_SUSPENDED, /* alive, but stopped by a signal or a debugger */
+	D9__OWNER_DEAD,
+};
+
+struct d9__ring_view {
+	int fd;        /* of the file, or of /proc/PID/mem; the view's own */
+	uint64_t at;   /* where the ring begins in |fd|: not 0 in another's memory only */
+	uint64_t size; /* bytes that can be read from there, as last looked up */
+	pid_t pid;     /* of the owner as this process sees it; from the header unless told */
+	/* A copy, checked: texts end, sizes are those of this layout, the chunks lie within |size|. */
+	struct d9__ring_header header;
+};
+
+/* What the header and the counters said at one time. */
+struct d9__ring_look {
+	uint64_t mono_ns;              /* of our clock */
+	struct d9__ring_health health; /* texts end */
+	bool torn;                     /* |health| never stood still: its writer was killed in it */
+	uint64_t recorded;             /* events, written or still in the ring */
+	uint64_t waiting;              /* of them, those in the ring */
+	uint64_t lost[D9__LOSS_CAUSES];
+	uint32_t chunks, chunks_in_use, slots_in_use;
+};
+
+/*
+ * Open the ring at |path| below |dir_fd| (or AT_FDCWD); it must be a plain file.  0, any error of
+ * openat(2), -EBADMSG (not a ring, or a damaged one), -EPROTONOSUPPORT (of another layout),
+ * -ENODATA (shorter than its header says), -EAGAIN (it is just being made).
+ */
+int d9__ring_view_open(struct d9__ring_view *view, int dir_fd, const char *path);
+
+/* The same for an open descriptor, which the view takes over, also on failure. */
+int d9__ring_view_adopt(struct d9__ring_view *view, int fd);
+
+/*
+ * The ring of the living process |pid|, whatever kind it is.  Errors as above; -ENOENT if the
+ * process has none, -ESRCH if there is no such process, -EACCES if we may not look.
+ */
+int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid);
+
+/* Idempotent after a successful opening. */
+void d9__ring_view_close(struct d9__ring_view *view);
+
+/* Exactly |len| bytes at |offset| of the ring.  0, -ENODATA, or an error of pread(2). */
+int d9__ring_view_read(const struct d9__ring_view *view, uint64_t offset, void *buf, size_t len);
+
+/*
+ * Whether the process lives that wrote the ring: it has the pid and start time of the header, or
+ * somebody holds the ring's lock.  Of a memory without a name: the process is there.
+ */
+enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view);
+
+/* Read health and counters.  0 or an error of d9__ring_view_read(). */
+int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *look);
+
+/* One line for an error of the functions above: "not a ring", or strerror(3). */
+const char *d9__ring_view_strerror(int err);
+
+#endif /* D9_RECORD_RING_VIEW_H */
