@@ -146,7 +146,7 @@ static void explain(struct d9__latency *latency, struct d9__worker *worker, uint
 		delay->between = d9__worker_between(worker, delay->from_ns, delay->start_ns);
 		worker->explained_ns = delay->start_ns;
 	}
-	if (delay->reason == D9__WAKE_TIMER)
+	if (delay->reason == D9__WAKE_TIMER || delay->before_loop)
 		return;
 	if (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->ns) {
 		latency->behind_long++;
@@ -166,7 +166,7 @@ static int count_delay(struct d9__latency *latency, const struct d9__delay *dela
 	latency->over_5ms += delay->ns > D9__MS(5);
 	latency->over_10ms += delay->ns > D9__MS(10);
 	latency->over_50ms += delay->ns > D9__MS(50);
-	if (delay->reason != D9__WAKE_TIMER) {
+	if (delay->reason != D9__WAKE_TIMER && !delay->before_loop) {
 		latency->woken++;
 		latency->woken_over_5ms += delay->ns > D9__MS(5);
 		latency->woken_over_10ms += delay->ns > D9__MS(10);
@@ -217,6 +217,7 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	else if (task->polled && task->last_end_ns > wake_ns)
 		delay.from_ns = task->last_end_ns;
 	delay.ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
+	delay.before_loop = delay.from_ns < worker->entered_ns;
 	long_ns = blame(worker, &delay);
 	if (delay.ns >= D9__WAIT_EXPLAIN_NS)
 		explain(latency, worker, long_ns, &delay);

@@ -177,6 +177,8 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 
 	(void)timeline;
 	worker->cpu_seen |= cpu_ns > 0;
+	if (!worker->park.valid && !worker->unpark.valid && !worker->polls)
+		worker->entered_ns = ns;
 	if (worker->park.valid && is_handover(worker->park.tid, tid)) {
 		worker->handovers++;
 	} else if (worker->park.valid) {

@@ -71,6 +71,7 @@ struct d9__worker {
 	uint64_t n_stalls;
 	uint64_t stalls_end_ns;
 	uint64_t explained_ns; /* when a wait was last looked into */
+	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */
 };
 
 struct d9__timeline {

@@ -126,6 +126,24 @@ static void test_innocent_trace_gives_no_finding(void)
 	story_free(&s);
 }
 
+static void test_event_that_was_ready_before_the_loop_ran_was_not_late(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.libevent.capabilities", "poll=full,park=on,wake=full,task_end=partial");
+	story_say(&s, "loop.libevent.degraded", "");
+	story_wake(&s, 0, 0, 9, FD);
+	story_unpark(&s, 0, 50000, 5000);
+	story_poll(&s, 0, 50002, 50007, 9, "app+0x900 @ app+0x910");
+	story_park(&s, 0, 50008, 5008);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.findings.n, 0);
+	CU_ASSERT_EQUAL(s.analysis.latency.over_5ms, 1);
+	story_free(&s);
+}
+
 static void test_loop_of_always_long_callbacks_reports_only_the_absolute_limit(void)
 {
 	struct story s;
@@ -491,6 +509,8 @@ static const CU_TestInfo tests[] = {
 	{ "library callback with many short spans is named itself",
 	  test_library_callback_with_many_short_spans_is_named_itself },
 	{ "innocent trace gives no finding", test_innocent_trace_gives_no_finding },
+	{ "event that was ready before the loop ran was not late",
+	  test_event_that_was_ready_before_the_loop_ran_was_not_late },
 	{ "loop of always long callbacks reports only the absolute limit",
 	  test_loop_of_always_long_callbacks_reports_only_the_absolute_limit },
 	{ "outlier below ten milliseconds is found by the loop's own distribution",
