@@ -15,11 +15,12 @@
 #include "record/emit_inl.h"
 #include "record/slot.h"
 
-#define D9__FRAMES_MAX 64u /* callbacks inside one another; deeper ones are not recorded */
-#define D9__RUNS_MAX   64u /* loops inside one another; deeper ones are not told apart */
-#define D9__SPANS_MAX  16u
-#define D9__HELD_MAX   256u /* wakes reported by one wait; later ones get stamps of their own */
-#define D9__CACHED_MAX 64u
+#define D9__FRAMES_MAX	64u /* callbacks inside one another; deeper ones are not recorded */
+#define D9__RUNS_MAX	64u /* loops inside one another; deeper ones are not told apart */
+#define D9__SPANS_MAX	16u
+#define D9__HELD_MAX	256u /* wakes reported by one wait; later ones get stamps of their own */
+#define D9__CACHED_BITS 8
+#define D9__CACHED_MAX	(1u << D9__CACHED_BITS) /* more than the tasks of a busy loop */
 
 /* Why d9_poll_begin() cannot take its short way.  Bits of d9__thread.odd. */
 enum d9__odd {
