@@ -151,7 +151,7 @@ static int make_directory(const char *dir)
 
 /* ---- the final line ---- */
 
-static void explain_nothing(const char *command)
+static void explain_nothing(const char *command, const char *dir)
 {
 	char path[PATH_MAX] = "";
 
@@ -177,12 +177,14 @@ static void explain_nothing(const char *command)
 		break;
 	default:
 		fprintf(stderr,
-			"dial9: nothing was recorded: no loop of a shared libevent ran in %s%s\n",
+			"dial9: nothing was recorded: no loop of a shared libevent ran in %s%s; if it "
+			"went on in the background, its trace will be in %s\n",
 			command,
 			/* A daemon that drops its powers cannot enter a folder of root's. */
 			geteuid() == 0 ? ", or it became another user, who may not write to the "
 					 "trace directory"
-				       : "");
+				       : "",
+			dir);
 	}
 }
 
@@ -199,6 +201,14 @@ static void print_result(const struct options *options, const struct d9__record_
 	if (result->processes > 1)
 		fprintf(stderr, " of %zu processes", result->processes);
 	fprintf(stderr, " in %s; see: dial9 report %s\n", where, where);
+}
+
+/* What goes on in the background has not written everything yet. */
+static void print_living(const struct options *options, const struct d9__record_result *result)
+{
+	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n", result->living,
+		result->living == 1 ? " is" : "es are",
+		result->only ? result->only : options->dir);
 }
 
 /* A recorder started, and left no event. */
@@ -230,13 +240,15 @@ static int conclude(const struct options *options, const char *command,
 	}
 	nothing = result.counted && !result.events;
 	if (!options->quiet && !result.processes)
-		explain_nothing(command);
+		explain_nothing(command, options->dir);
+	else if (!options->quiet && result.living)
+		print_living(options, &result);
 	else if (!options->quiet && nothing)
 		explain_empty(command, wait_status);
 	else if (!options->quiet)
 		print_result(options, &result);
 	d9__record_result_release(&result);
-	return nothing && options->require ? D9__EXIT_FINDING : 0;
+	return nothing && !result.living && options->require ? D9__EXIT_FINDING : 0;
 }
 
 /* ---- the command ---- */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +90,24 @@ static uint64_t size_of_files(const char *dir)
 	return bytes;
 }
 
+/* A recorder holds the lock of its directory for the life of its process. */
+static bool is_living(const char *dir)
+{
+	char *path;
+	bool held;
+	int fd;
+
+	if (asprintf(&path, "%s/.lock", dir) < 0)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	free(path);
+	if (fd < 0)
+		return false;
+	held = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	close(fd);
+	return held;
+}
+
 static int count_events(const char *path, struct d9__record_result *result)
 {
 	const struct d9_event *event;
@@ -127,6 +146,7 @@ int d9__record_result_collect(const char *dir, const struct d9__namespaces *befo
 			break;
 		}
 		result.processes++;
+		result.living += is_living(path);
 		result.bytes += size_of_files(path);
 		result.counted = result.counted && result.bytes <= COUNT_MAX_BYTES;
 		if (result.counted)

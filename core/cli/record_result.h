@@ -17,6 +17,7 @@ struct d9__namespaces {
 /* What the new ones hold. */
 struct d9__record_result {
 	size_t processes;
+	size_t living; /* of them, still recording: daemons */
 	bool alone;   /* the trace directory holds nothing else */
 	char *only;   /* path of the new one if it is the only new one */
 	uint64_t bytes;

@@ -16,6 +16,7 @@
 #define EVICT_SAMPLE  16u
 
 struct buckets {
+	struct buckets *older; /* a reader may still be in them: kept for ever */
 	uint32_t mask;
 	_Atomic(struct d9__task *) heads[];
 };
@@ -259,6 +260,7 @@ static void rehash_locked(struct shard *shard, struct buckets *new)
 			task = next;
 		}
 	}
+	new->older = old;
 	/* release: pairs with the acquire of find_once() */
 	atomic_store_explicit(&shard->buckets, new, memory_order_release);
 	end_change_locked(shard);
