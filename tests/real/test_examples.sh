@@ -26,7 +26,7 @@ polls() {
 	echo "(r.callbacks.find((c) => c.name === '$1' && c.kind !== 'span') ?? { polls: 0 }).polls"
 }
 
-port=$((31000 + $$ % 10000))
+port=$((11000 + $$ % 9000)) # below the ports that the kernel gives to clients
 example libevent_echo $port 4 &
 "$top_builddir/tests/real/client" echo $port 4 250
 wait
