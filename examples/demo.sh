@@ -60,7 +60,7 @@ wait $service || true
 trap - EXIT
 
 load_memcached() {
-	port=$((20000 + $$ % 20000))
+	port=$((20000 + $$ % 12000))
 	user=
 	[ "$(id -u)" != 0 ] || user='-u root' # nobody could not write into root's folder
 	# shellcheck disable=SC2086
