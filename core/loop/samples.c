@@ -81,8 +81,8 @@ static void sample_loops(struct d9__source *source, struct d9__slot *slot, uint6
 	uint8_t *p;
 
 	(void)source;
-	/* Threads that were first seen where no lock could be taken. */
-	d9__workers_publish();
+	/* Threads that got another name, and those first seen where no lock could be taken. */
+	d9__workers_look(now_ns);
 	p = d9__emit_begin(slot, D9__EVENT_QUEUE_SAMPLE, now_ns, 1);
 	if (p) {
 		*p++ = queue > 255 ? 255 : (uint8_t)queue;

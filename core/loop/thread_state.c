@@ -48,17 +48,21 @@ static void find_stack(struct d9__thread *thread)
 static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
 {
 	char name[D9__LOOP_NAME_MAX] = "";
+	bool of_thread;
 	int id;
 
 	if (loop)
 		d9__loop_name(loop, name);
-	if (!name[0] && prctl(PR_GET_NAME, name) < 0)
+	of_thread = !name[0];
+	if (of_thread && prctl(PR_GET_NAME, name) < 0)
 		strcpy(name, "main");
 	id = d9__workers_take(thread->tid, name);
 	if (id < 0) {
 		thread->refused = true;
 		return;
 	}
+	if (of_thread)
+		d9__workers_follow_thread((unsigned)id);
 	thread->worker = (uint32_t)id;
 	thread->odd &= ~(uint32_t)D9__ODD_NO_WORKER;
 }

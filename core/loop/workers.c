@@ -3,19 +3,25 @@
 
 #include "loop/workers.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "record/metadata.h"
 
+/* Programs name their threads at start, some only after the loop began. */
+#define FIRST_LOOK_NS UINT64_C(10000000)
+#define RARE_LOOK_NS  UINT64_C(60000000000)
 
 struct worker {
 	char name[D9__WORKER_NAME_MAX]; /* of its present or last holder */
 	uint32_t tid;                   /* 0: free */
 	uint64_t freed;                 /* when, counted in releases */
+	uint64_t look_ns, every_ns;     /* when its thread's name is looked at; 0: not its name */
 };
 
 static struct {
@@ -62,6 +68,7 @@ int d9__workers_take(uint32_t tid, const char *name)
 		struct worker *worker = &table.workers[id];
 
 		worker->tid = tid;
+		worker->every_ns = 0;
 		if (strcmp(worker->name, name) || !worker->freed) {
 			strncpy(worker->name, name, sizeof(worker->name) - 1);
 			atomic_store_explicit(&table.changed, true, memory_order_relaxed);
@@ -71,6 +78,76 @@ int d9__workers_take(uint32_t tid, const char *name)
 	if (id < 0)
 		atomic_fetch_add_explicit(&table.dropped, 1, memory_order_relaxed);
 	return id;
+}
+
+void d9__workers_follow_thread(unsigned worker)
+{
+	pthread_mutex_lock(&table.lock);
+	table.workers[worker].every_ns = FIRST_LOOK_NS;
+	table.workers[worker].look_ns = 0;
+	pthread_mutex_unlock(&table.lock);
+}
+
+/* The kernel's name of thread |tid|.  False if it cannot be had. */
+static bool read_thread_name(uint32_t tid, char *name, size_t size)
+{
+	char path[48];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, name, size - 1);
+	close(fd);
+	if (len <= 1)
+		return false;
+	name[len] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	return name[0] != '\0';
+}
+
+/* The tids of the workers whose thread's name is due for a look, 0 for the others. */
+static void find_due(uint64_t now_ns, uint32_t tids[D9__WORKERS_MAX])
+{
+	pthread_mutex_lock(&table.lock);
+	for (unsigned i = 0; i < D9__WORKERS_MAX; i++) {
+		struct worker *worker = &table.workers[i];
+		bool due = worker->every_ns && now_ns >= worker->look_ns;
+
+		tids[i] = due ? worker->tid : 0;
+		if (!due)
+			continue;
+		worker->look_ns = now_ns + worker->every_ns;
+		worker->every_ns = worker->every_ns * 4 < RARE_LOOK_NS ? worker->every_ns * 4
+								       : RARE_LOOK_NS;
+	}
+	pthread_mutex_unlock(&table.lock);
+}
+
+static void rename_worker(unsigned i, uint32_t tid, const char name[D9__WORKER_NAME_MAX])
+{
+	struct worker *worker = &table.workers[i];
+
+	pthread_mutex_lock(&table.lock);
+	if (worker->tid == tid && strcmp(worker->name, name)) {
+		memcpy(worker->name, name, sizeof(worker->name));
+		atomic_store_explicit(&table.changed, true, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&table.lock);
+}
+
+void d9__workers_look(uint64_t now_ns)
+{
+	uint32_t tids[D9__WORKERS_MAX];
+	char name[D9__WORKER_NAME_MAX] = "";
+
+	find_due(now_ns, tids);
+	for (unsigned i = 0; i < D9__WORKERS_MAX; i++)
+		if (tids[i] && read_thread_name(tids[i], name, sizeof(name)))
+			rename_worker(i, tids[i], name);
+	d9__workers_publish();
 }
 
 void d9__workers_release(unsigned worker)

@@ -15,6 +15,12 @@
  */
 int d9__workers_take(uint32_t tid, const char *name);
 
+/* The name is that of |worker|'s thread: look now and then whether the thread got another one. */
+void d9__workers_follow_thread(unsigned worker);
+
+/* Do that.  On the flush thread, whose descriptors are its own. */
+void d9__workers_look(uint64_t now_ns);
+
 /* The thread of |worker| ended or the process forked. */
 void d9__workers_release(unsigned worker);
 
