@@ -13,6 +13,7 @@ static const struct d9__cmd commands[] = {
 	{ "events", "every event, one line each", d9__cmd_events },
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
+	{ "status", "how the recorders of this machine do", d9__cmd_status },
 	{ NULL, NULL, NULL },
 };
 

@@ -48,7 +48,7 @@ static void fill_writer(struct d9__ring_health *health, const struct d9__writer 
 	health->bytes_written = load(&c->bytes_written);
 	health->segments = load(&c->sealed);
 	health->segment_number = writer->seg.index;
-	health->retained_bytes = writer->ret.bytes;
+	health->retained_bytes = writer->ret.bytes + (writer->seg.open ? writer->seg.bytes : 0);
 	health->budget_bytes = writer->ret.budget;
 	health->last_success_ns = writer->success_ns;
 	health->error_ns = writer->error_ns;

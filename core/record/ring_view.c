@@ -369,17 +369,37 @@ static uint64_t events_of(const struct d9__losses *losses, int cause)
 	return atomic_load_explicit(&losses->cause[cause].events, memory_order_relaxed);
 }
 
+/* Keep the workers by id: there are few. */
+static void add_worker(struct d9__ring_look *look, const struct d9__slot *slot, uint32_t tid)
+{
+	uint32_t i = look->n_workers;
+
+	if (i == D9__VIEW_WORKERS_MAX || slot->worker >= D9__WORKER_NONE ||
+	    slot->worker_state == D9__WORKER_UNKNOWN || slot->worker_state > D9__WORKER_PARKED)
+		return;
+	for (; i && look->workers[i - 1].id > slot->worker; i--)
+		look->workers[i] = look->workers[i - 1];
+	look->workers[i] = (struct d9__ring_worker){ slot->worker, tid,
+						     (enum d9__worker_state)slot->worker_state,
+						     slot->last_ns };
+	look->n_workers++;
+}
+
 static void sum_tables(const struct tables *tables, struct d9__ring_look *look)
 {
-	look->slots_in_use = 0;
+	uint64_t owner;
+
+	look->slots_in_use = look->n_workers = 0;
 	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
 		look->lost[cause] = events_of(&tables->process, cause);
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
 		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
 			look->lost[cause] += events_of(&tables->losses[i], cause);
-		look->slots_in_use += atomic_load_explicit(&tables->slots[i].owner,
-							   memory_order_relaxed) >> 32 ==
-				      D9__SLOT_TAKEN;
+		owner = atomic_load_explicit(&tables->slots[i].owner, memory_order_relaxed);
+		if (owner >> 32 != D9__SLOT_TAKEN)
+			continue;
+		look->slots_in_use++;
+		add_worker(look, &tables->slots[i], (uint32_t)owner);
 	}
 }
 
@@ -479,6 +499,8 @@ const char *d9__ring_view_strerror(int err)
 		return "a ring file that was cut short";
 	case -EAGAIN:
 		return "a ring file that is just being made";
+	case -ELOOP:
+		return "a symbolic link";
 	case -ENOENT:
 		return "no recorder";
 	default:

@@ -32,6 +32,15 @@ struct d9__ring_view {
 	struct d9__ring_header header;
 };
 
+#define D9__VIEW_WORKERS_MAX 64
+
+/* A thread that runs loops, as its slot tells. */
+struct d9__ring_worker {
+	uint32_t id, tid;
+	enum d9__worker_state state; /* one of its values, whatever the slot says */
+	uint64_t last_ns;            /* of its newest event */
+};
+
 /* What the header and the counters said at one time. */
 struct d9__ring_look {
 	uint64_t mono_ns;              /* of our clock */
@@ -41,6 +50,8 @@ struct d9__ring_look {
 	uint64_t waiting;              /* of them, those in the ring */
 	uint64_t lost[D9__LOSS_CAUSES];
 	uint32_t chunks, chunks_in_use, slots_in_use;
+	struct d9__ring_worker workers[D9__VIEW_WORKERS_MAX]; /* by id */
+	uint32_t n_workers;
 };
 
 /*

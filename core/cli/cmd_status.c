@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/recorders.h"
+#include "cli/status_json.h"
+#include "cli/text.h"
+
+#define LINE_WIDTH 79
+#define LABEL_WIDTH 14
+#define DEAD_SHOWN 10
+
+static const struct d9__opt opts[] = {
+	{ 'd', "dir", "DIR", "only recorders that write below DIR" },
+	{ 'j', "json", NULL, "one JSON object" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "status",
+	.synopsis = "[OPTIONS] [PID]",
+	.text = "How the recorders of this machine do: yours, as root everybody's, or that of PID.\n"
+		"Exit status 1: one is dead, hung, suspended, paused or blind, or has lost events.\n",
+	.opts = opts,
+};
+
+/* ---- words ---- */
+
+#define SHORT_LEN 24
+
+/* "12s", "3m", "2h", "5d" */
+static const char *short_time(uint64_t ns, char buf[SHORT_LEN])
+{
+	uint64_t s = ns / UINT64_C(1000000000);
+
+	if (s < 100)
+		snprintf(buf, SHORT_LEN, "%" PRIu64 "s", s);
+	else if (s < 100 * 60)
+		snprintf(buf, SHORT_LEN, "%" PRIu64 "m", s / 60);
+	else if (s < 100 * 3600)
+		snprintf(buf, SHORT_LEN, "%" PRIu64 "h", s / 3600);
+	else
+		snprintf(buf, SHORT_LEN, "%" PRIu64 "d", s / 86400);
+	return buf;
+}
+
+/* "9999", "12.3k", "4.56M" */
+static const char *short_count(double n, char buf[SHORT_LEN])
+{
+	static const char units[] = "kMGT";
+	int unit = -1;
+
+	if (n < 9999.5) {
+		snprintf(buf, SHORT_LEN, "%.0f", n);
+		return buf;
+	}
+	while (n >= 999.5 && unit < 3) {
+		n /= 1000;
+		unit++;
+	}
+	snprintf(buf, SHORT_LEN, "%.*f%c", n < 9.995 ? 2 : n < 99.95 ? 1 : 0, n, units[unit]);
+	return buf;
+}
+
+static void put_escaped(struct d9__text_out *out, const char *text)
+{
+	d9__text_escaped(out, text, strlen(text));
+}
+
+/* Where recovery has to look, which is the trace directory unless it had none. */
+static const char *trace_dir(const struct d9__recorder_seen *recorder)
+{
+	return recorder->view.header.trace_dir[0] ? recorder->view.header.trace_dir : "DIR";
+}
+
+/* ---- what is wrong ---- */
+
+static void put_lost(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const char *between = "";
+
+	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+		if (!recorder->look.lost[cause])
+			continue;
+		d9__text_printf(out, "%s%s %" PRIu64, between, d9__loss_names[cause],
+				recorder->look.lost[cause]);
+		between = ", ";
+	}
+}
+
+static void put_error(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+	char age[D9__DURATION_LEN];
+
+	put_escaped(out, health->error_op[0] ? health->error_op : "write");
+	d9__text_printf(out, ": %s, %s ago, %" PRIu64 " in all", strerror(health->error),
+			d9__duration_text(d9__recorder_age_ns(recorder, health->error_ns), age),
+			health->error_count);
+}
+
+static void put_dead(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	char count[SHORT_LEN];
+
+	d9__text_printf(out, "ended with %s events in its ring; save them: dial9 recover ",
+			short_count((double)recorder->look.waiting, count));
+	put_escaped(out, trace_dir(recorder));
+}
+
+static void put_blind(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_worker *worker = &recorder->look.workers[recorder->blind];
+	char age[SHORT_LEN];
+
+	d9__text_printf(out, "worker %u (thread %u) works, and nothing of it was recorded for %s",
+			worker->id, worker->tid,
+			short_time(d9__recorder_age_ns(recorder, worker->last_ns), age));
+}
+
+static void put_problem(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+			unsigned problem)
+{
+	char age[D9__DURATION_LEN];
+
+	switch (problem) {
+	case D9__PROBLEM_DEAD:
+		put_dead(out, recorder);
+		break;
+	case D9__PROBLEM_HUNG:
+		d9__text_printf(out, "its background thread has not run for %s",
+				d9__duration_text(d9__recorder_age_ns(recorder,
+								      recorder->look.health.tick_ns),
+						  age));
+		break;
+	case D9__PROBLEM_SUSPENDED:
+		d9__text_printf(out, "stopped by a signal or a debugger; go on: kill -CONT %d",
+				(int)recorder->view.pid);
+		break;
+	case D9__PROBLEM_PAUSED:
+		put_error(out, recorder);
+		break;
+	case D9__PROBLEM_BLIND:
+		put_blind(out, recorder);
+		break;
+	default:
+		put_lost(out, recorder);
+	}
+}
+
+static void put_problems(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+			 const char *indent)
+{
+	for (unsigned bit = 1; bit <= D9__PROBLEM_LOSSY; bit <<= 1) {
+		if (!(recorder->problems & bit))
+			continue;
+		d9__text_printf(out, "%s%s: ", indent, d9__problem_name(bit));
+		put_problem(out, recorder, bit);
+		d9__text_char(out, '\n');
+	}
+}
+
+/* The lists loop.LIBRARY.degraded that are not empty. */
+static void put_degraded(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+			 const char *indent)
+{
+	static const char suffix[] = ".degraded";
+	const char *line = recorder->look.health.facts;
+
+	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t len = strcspn(line, "\n"), key = strcspn(line, "=\n");
+		size_t name = key - (sizeof(suffix) - 1);
+
+		if (key + 1 >= len || key < sizeof(suffix) + 5 || strncmp(line, "loop.", 5) != 0 ||
+		    strncmp(line + name, suffix, sizeof(suffix) - 1) != 0)
+			continue;
+		d9__text_printf(out, "%sdegraded: ", indent);
+		d9__text_escaped(out, line + 5, name - 5);
+		d9__text_string(out, ": ");
+		d9__text_escaped(out, line + key + 1, len - key - 1);
+		d9__text_char(out, '\n');
+	}
+}
+
+/* ---- the table ---- */
+
+static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+	char age[SHORT_LEN], events[SHORT_LEN], rate[SHORT_LEN], lost[SHORT_LEN], disk[D9__SIZE_LEN];
+	char program[16];
+	uint64_t since = health->state_since_ns;
+
+	/* Since when it does not run. */
+	if (recorder->problems & (D9__PROBLEM_DEAD | D9__PROBLEM_HUNG | D9__PROBLEM_SUSPENDED))
+		since = health->tick_ns;
+	snprintf(program, sizeof(program), "%s", d9__recorder_program(recorder));
+	for (char *p = program; *p; p++)
+		*p = (unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p;
+	d9__text_printf(out, "%7d %-15s %-9s %4s %5u %7s %6s %6s  %s\n", (int)recorder->view.pid,
+			program, d9__recorder_state_word(recorder),
+			short_time(d9__recorder_age_ns(recorder, since), age),
+			recorder->look.n_workers,
+			short_count((double)recorder->look.recorded, events),
+			short_count(recorder->per_second, rate),
+			short_count((double)recorder->lost, lost),
+			d9__size_text(health->retained_bytes, disk));
+	put_problems(out, recorder, "        ");
+	put_degraded(out, recorder, "        ");
+}
+
+static void put_table(struct d9__text_out *out, const struct d9__recorders *recorders)
+{
+	unsigned dead = 0;
+
+	if (!recorders->n) {
+		d9__text_string(out, recorders->failed ? "" : "no recorder\n");
+		return;
+	}
+	d9__text_string(out, "    PID PROGRAM         STATE      FOR LOOPS  EVENTS    /S     LOST  "
+			     "DISK\n");
+	for (size_t i = 0; i < recorders->n; i++) {
+		dead += recorders->list[i].owner == D9__OWNER_DEAD;
+		if (dead > DEAD_SHOWN) {
+			d9__text_printf(out, "and %zu more dead ones; all of them: dial9 status --json\n",
+					recorders->n - i);
+			break;
+		}
+		put_row(out, &recorders->list[i]);
+	}
+}
+
+/* ---- one of them ---- */
+
+static void put_label(struct d9__text_out *out, const char *label)
+{
+	d9__text_printf(out, "  %-*s", LABEL_WIDTH - 2, label);
+}
+
+/* |list| with line breaks at its blanks and commas. */
+static void put_wrapped(struct d9__text_out *out, const char *list, size_t len)
+{
+	size_t column = LABEL_WIDTH, word;
+
+	for (; len; list += word, len -= word) {
+		for (word = 1; word < len && list[word - 1] != ',' && list[word - 1] != ' ';)
+			word++;
+		if (column > LABEL_WIDTH && column + word > LINE_WIDTH) {
+			d9__text_printf(out, "\n%*s", LABEL_WIDTH, "");
+			column = LABEL_WIDTH;
+		}
+		d9__text_escaped(out, list, word);
+		column += word;
+	}
+	d9__text_char(out, '\n');
+}
+
+static void put_state(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+	char since[SHORT_LEN], tick[D9__DURATION_LEN];
+
+	put_label(out, "state");
+	d9__text_printf(out, "%s, unchanged for %s, last sign of life %s ago\n",
+			d9__recorder_state_word(recorder),
+			short_time(d9__recorder_age_ns(recorder, health->state_since_ns), since),
+			d9__duration_text(d9__recorder_age_ns(recorder, health->tick_ns), tick));
+}
+
+static void put_events(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	put_label(out, "events");
+	d9__text_printf(out,
+			"%" PRIu64 " recorded, %.0f a second, %" PRIu64 " of them not yet written\n",
+			recorder->look.recorded, recorder->per_second, recorder->look.waiting);
+	put_label(out, "lost");
+	if (recorder->lost)
+		put_lost(out, recorder);
+	else
+		d9__text_string(out, "none");
+	d9__text_char(out, '\n');
+}
+
+static void put_disk(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+	char retained[D9__SIZE_LEN], budget[D9__SIZE_LEN];
+
+	put_label(out, "disk");
+	d9__text_printf(out, "%s of at most %s\n", d9__size_text(health->retained_bytes, retained),
+			d9__size_text(health->budget_bytes, budget));
+	put_label(out, "directory");
+	put_escaped(out, recorder->view.header.trace_dir);
+	d9__text_char(out, '/');
+	put_escaped(out, recorder->view.header.boot_id);
+	d9__text_char(out, '\n');
+	put_label(out, "segment");
+	put_escaped(out, health->segment[0] ? health->segment : "none is open");
+	d9__text_char(out, '\n');
+	put_label(out, "last error");
+	if (health->error)
+		put_error(out, recorder);
+	else
+		d9__text_string(out, "none");
+	d9__text_char(out, '\n');
+}
+
+static void put_ring(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+	char size[D9__SIZE_LEN];
+
+	put_label(out, "ring");
+	put_escaped(out, recorder->ring);
+	d9__text_char(out, '\n');
+	put_label(out, "");
+	d9__text_printf(out, "%s, %u of %u chunks in use, at most %u waited to be written\n",
+			d9__size_text(recorder->view.size, size), recorder->look.chunks_in_use,
+			recorder->look.chunks, health->full_high);
+	put_label(out, "clock");
+	d9__text_string(out, health->clock_kind == D9__CLOCK_TICKS ? "processor ticks"
+								  : "clock_gettime()");
+	if (health->clock_reason[0]) {
+		d9__text_string(out, ": ");
+		put_escaped(out, health->clock_reason);
+	}
+	d9__text_printf(out, ", %" PRIu64 " steps\n", health->clock_steps);
+}
+
+static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	static const char *const states[] = { "unknown", "between callbacks", "in a callback",
+					      "asleep" };
+	char age[D9__DURATION_LEN];
+
+	put_label(out, "loops");
+	for (uint32_t i = 0; i < recorder->look.n_workers; i++) {
+		const struct d9__ring_worker *worker = &recorder->look.workers[i];
+
+		if (i)
+			put_label(out, "");
+		d9__text_printf(out, "worker %u, thread %u: %s since %s\n", worker->id, worker->tid,
+				states[worker->state],
+				d9__duration_text(d9__recorder_age_ns(recorder, worker->last_ns),
+						  age));
+	}
+	if (!recorder->look.n_workers)
+		d9__text_string(out, "none has run yet\n");
+}
+
+/* What took hold of each loop library: loop.LIBRARY.version and .capabilities. */
+static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	static const char suffix[] = ".capabilities=";
+	const char *line = recorder->look.health.facts;
+
+	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t len = strcspn(line, "\n"), key = strcspn(line, "=\n"), version_len;
+		size_t name = key + 1 - (sizeof(suffix) - 1);
+		const char *version;
+		char version_key[96];
+
+		if (key >= len || key < sizeof(suffix) + 5 || key > 64 ||
+		    strncmp(line, "loop.", 5) != 0 ||
+		    strncmp(line + name, suffix, sizeof(suffix) - 1) != 0)
+			continue;
+		snprintf(version_key, sizeof(version_key), "%.*s.version", (int)name, line);
+		version = d9__recorder_fact(recorder, version_key, &version_len);
+		put_label(out, "hooks");
+		d9__text_escaped(out, line + 5, name - 5);
+		d9__text_char(out, ' ');
+		if (version)
+			d9__text_escaped(out, version, version_len);
+		d9__text_char(out, '\n');
+		put_label(out, "");
+		put_wrapped(out, line + key + 1, len - key - 1);
+	}
+}
+
+static void put_details(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	d9__text_printf(out, "process %d, ", (int)recorder->view.pid);
+	put_escaped(out, d9__recorder_program(recorder));
+	d9__text_string(out, "\n");
+	put_problems(out, recorder, "  ");
+	put_degraded(out, recorder, "  ");
+	put_label(out, "service");
+	put_escaped(out, recorder->view.header.service);
+	d9__text_char(out, '\n');
+	put_state(out, recorder);
+	put_events(out, recorder);
+	put_disk(out, recorder);
+	put_ring(out, recorder);
+	put_workers(out, recorder);
+	put_hooks(out, recorder);
+}
+
+/* ---- the command ---- */
+
+static int conclude(const struct d9__recorders *recorders, bool one)
+{
+	if (recorders->failed)
+		return one ? D9__EXIT_FINDING : D9__EXIT_USAGE;
+	for (size_t i = 0; i < recorders->n; i++)
+		if (recorders->list[i].problems)
+			return D9__EXIT_FINDING;
+	return D9__EXIT_OK;
+}
+
+static int run(pid_t pid, const char *dir, bool json)
+{
+	static struct d9__text_out out;
+	struct d9__recorders recorders;
+	int status, err = d9__recorders_find(&recorders, "status", pid, dir);
+
+	if (err) {
+		d9__recorders_release(&recorders);
+		return d9__cmd_fail("status", "%s", strerror(-err));
+	}
+	d9__recorders_look(&recorders, "status");
+	d9__text_init(&out, STDOUT_FILENO);
+	if (json)
+		d9__status_json(&out, &recorders);
+	else if (!pid)
+		put_table(&out, &recorders);
+	else if (recorders.n)
+		put_details(&out, &recorders.list[0]);
+	status = d9__text_finish(&out, "status");
+	if (!status)
+		status = conclude(&recorders, pid != 0);
+	d9__recorders_release(&recorders);
+	return status;
+}
+
+int d9__cmd_status(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	const char *dir = NULL;
+	uint64_t pid = 0;
+	bool json = false;
+	int key;
+
+	while ((key = d9__args_next(&args)) > 0) {
+		if (key == 'd')
+			dir = args.value;
+		else
+			json = true;
+	}
+	if (key < 0)
+		return d9__args_exit(key);
+	if (argc - args.first > 1)
+		return d9__cmd_fail("status", "only one PID; see dial9 status --help");
+	if (args.first < argc &&
+	    (!d9__parse_u64(argv[args.first], &pid) || !pid || pid > INT_MAX))
+		return d9__cmd_fail("status", "'%s' is no process id", argv[args.first]);
+	return run((pid_t)pid, dir, json);
+}

@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Recorders seen from outside: at work, stopped, killed; and rings that are none.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+# skip WHY: not a failure, but said.
+skip() {
+	echo "$1" >&3
+	exit 77
+}
+[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
+[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
+cat >prog.c <<'END_C'
+#include <event2/event.h>
+#include <unistd.h>
+
+static struct event *timer;
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval soon = { 0, 1000 };
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	event_add(timer, &soon);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	alarm(60);
+	timer = evtimer_new(base, on_timer, NULL);
+	on_timer(-1, 0, NULL);
+	return event_base_dispatch(base);
+}
+END_C
+$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+
+# start DIR [VARIABLE=VALUE...]: a recorded program in the background; $pid once it has a loop.
+start() {
+	dir=$1
+	shift
+	env "$@" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" \
+		./prog &
+	pid=$!
+	tries=0
+	until "$dial9" status -j "$pid" 2>/dev/null | grep -q '"workers":\[{"id":0'; do
+		tries=$((tries + 1))
+		[ $tries -lt 50 ] || break
+	done
+}
+
+# forget: remove the ring of the recorder in ./json.
+forget() {
+	ring=$(sed -n 's/.*"ring":{"path":"\([^"]*\)".*/\1/p' json)
+	case $ring in /dev/shm/dial9-*/ring) rm "$ring" && rmdir "${ring%/ring}" ;; esac
+}
+
+# value KEY: its first value in ./json.
+value() {
+	grep -o "\"$1\":[^,}]*" json | head -n 1
+}
+
+# show ARGUMENTS...: dial9 status, with what changes from run to run as N.
+show() {
+	printf '$ dial9 status %s\n' "$*" | sed "s/\<$pid\>/PID/g"
+	"$dial9" status "$@" >shown 2>&1
+	status=$?
+	sed -e "s/\<$pid\>/PID/g" -e 's/^ *PID prog .*/PID prog STATE/' -e 's/ended with [0-9.]*k* events/ended with N events/' shown
+	[ $status = 0 ] || echo "[exit status $status]"
+}
+
+say "no recorder below a directory"
+mkdir none
+run status -d none
+run status --json -d none
+
+say "one at work"
+start at-work
+show -d at-work
+"$dial9" status --json -d at-work >json
+echo "[exit status $?]"
+for key in program state healthy problems total kind error; do value "$key"; done
+grep -o '"loop.libevent.degraded":"[^"]*"' json
+grep -o '"workers":\[{"id":0,"tid":' json
+# About 2600 events a second: more than one, less than a timer that never sleeps makes.
+sed -n 's/.*"per_second":\([0-9]*\).*/\1/p' json | awk '{ print ($1 > 100 && $1 < 20000) ? "a plausible rate" : $0 }'
+sed -n 's/.*"tick_age_ns":\([0-9]*\).*/\1/p' json | awk '{ print ($1 < 3e9) ? "it lives" : $0 }'
+"$dial9" status "$pid" >details
+echo "[exit status $?]"
+sed -n '1p; s/^  \([a-z]\{1,\}\( error\)*\)  .*/\1/p' details | sed "s/\<$pid\>/PID/"
+grep -o 'recorded, \|lost  *none\|last error  *none\|worker 0, thread' details
+awk 'length > 200' details
+
+say "stopped"
+kill -STOP "$pid"
+show -d at-work
+kill -CONT "$pid"
+
+say "killed"
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+show -d at-work
+"$dial9" status "$pid" | sed -n '2s/with [0-9]* events/with N events/p'
+"$dial9" status --json -d at-work >json
+for key in state healthy problems; do value "$key"; done
+forget
+show -d at-work
+run status 2147483647
+
+say "a ring without a name"
+for kind in memfd memory; do
+	start "$kind" DIAL9_RING=$kind
+	"$dial9" status --json -d "$kind" >json
+	value kind
+	value state
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	show -d "$kind"
+done
+
+say "cannot write"
+mkdir -p full
+touch full/not-a-folder
+start full/not-a-folder/x
+"$dial9" status -j "$pid" >json
+echo "[exit status $?]"
+for key in state problems message; do value "$key"; done
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+forget
+
+say "files that are no ring"
+start disk DIAL9_RING=disk
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+"$dial9" status -j -d disk >json
+value state
+mkdir bad
+mv disk/*.ring whole
+dd if=whole of=bad/short.ring bs=4096 count=2 2>errors
+dd if=whole of=bad/cut.ring bs=65536 count=12 2>errors
+head -c 600000 /dev/zero | tr '\0' x >bad/text.ring
+: >bad/empty.ring
+mkfifo bad/fifo.ring
+mkdir bad/folder.ring
+ln -s ../whole bad/link.ring
+cp whole bad/layout.ring
+printf '\377' | dd of=bad/layout.ring bs=1 seek=8 conv=notrunc 2>errors
+cp whole bad/size.ring
+printf '\377' | dd of=bad/size.ring bs=1 seek=17 conv=notrunc 2>errors
+"$dial9" status -d bad >shown 2>&1
+echo "[exit status $?]"
+sort shown
+# Every field of every page turned to all ones: an answer or an error, never a crash.
+mkdir mad
+for at in 40 64 8192 8200 8300 65536 65600 196608 196700; do
+	cp whole mad/r.ring
+	head -c 64 /dev/zero | tr '\0' '\377' | dd of=mad/r.ring bs=1 seek=$at conv=notrunc 2>errors
+	"$dial9" status --json -d "$work/disk" >json 2>&1 || :
+	mkdir -p disk
+	cp mad/r.ring disk/r.ring
+	"$dial9" status --json -d disk >json 2>errors
+	status=$?
+	[ $status -le 2 ] || echo "exit status $status with ones at $at"
+	"$dial9" status -d disk >shown 2>&1
+	status=$?
+	[ $status -le 2 ] || echo "exit status $status with ones at $at"
+done
+rm -f disk/r.ring
+
+say "usage"
+run status x
+run status 0
+run status 1 2
+run status -d missing
+
+finish ''
