@@ -5,7 +5,12 @@
 # counted, and the program must run as it does alone.
 set -u
 
-[ "$SANITIZER" = no ] || exit 77 # preloading comes before the sanitizer's runtime
+skip() {
+	echo "$1"
+	exit 77
+}
+
+[ "$SANITIZER" = no ] || skip "preloading comes before the sanitizer's runtime"
 
 here=$top_builddir/tests/adapters
 libraries=$top_builddir/adapters/.libs

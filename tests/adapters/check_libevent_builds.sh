@@ -4,11 +4,17 @@
 # (-Bsymbolic) and hidden inside a program.  What cannot be seen must be named, not guessed.
 set -eu
 
-[ "$SANITIZER" = no ] || exit 77
+skip() {
+	echo "$1"
+	exit 77
+}
+
+[ "$SANITIZER" = no ] || skip "preloading comes before the sanitizer's runtime"
 here=$top_builddir/tests/adapters
 libraries=$top_builddir/adapters/.libs
 archive=$($CC -print-file-name=libevent.a)
-[ -f "$archive" ] && command -v objcopy >/dev/null || exit 77
+[ -f "$archive" ] && command -v objcopy >/dev/null ||
+	skip "libevent.a or objcopy is missing"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -30,7 +36,7 @@ mkdir "$work/objects" "$work/lib"
 )
 soname=$(ldd "$here/libevent_every_kind" | sed -n 's/.*\(libevent-[^ ]*\) => .*/\1/p')
 $CC -shared -Wl,-Bsymbolic -Wl,-soname,"$soname" "$work"/objects/*.o -pthread \
-	-o "$work/lib/$soname" 2>/dev/null || exit 77
+	-o "$work/lib/$soname" 2>/dev/null || skip "libevent.a does not make a shared library here"
 
 record() {
 	rm -rf "$work/trace"
@@ -46,6 +52,6 @@ record "$here/libevent_every_kind"
 
 # Inside a program: nothing is touched, nothing is recorded.
 $CC -o "$work/hidden" -Wl,--exclude-libs,ALL "$top_srcdir/tests/adapters/libevent_hidden.c" \
-	"$archive" -pthread 2>/dev/null || exit 77
+	"$archive" -pthread 2>/dev/null || skip "libevent.a cannot be linked here"
 record "$work/hidden"
 ! test -e "$work/trace"

@@ -3,8 +3,13 @@
 # valgrind has no more to say about a recorded program than about the program alone.
 set -eu
 
-[ "$SANITIZER" = no ] || exit 77
-command -v valgrind >/dev/null || exit 77
+skip() {
+	echo "$1"
+	exit 77
+}
+
+[ "$SANITIZER" = no ] || skip "valgrind does not go with a sanitizer"
+command -v valgrind >/dev/null || skip "valgrind is not installed"
 
 here=$top_builddir/tests/adapters
 libraries=$top_builddir/adapters/.libs
