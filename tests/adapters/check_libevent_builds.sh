@@ -13,8 +13,8 @@ skip() {
 here=$top_builddir/tests/adapters
 libraries=$top_builddir/adapters/.libs
 archive=$($CC -print-file-name=libevent.a)
-[ -f "$archive" ] && command -v objcopy >/dev/null ||
-	skip "libevent.a or objcopy is missing"
+[ -f "$archive" ] || skip "there is no libevent.a"
+command -v objcopy >/dev/null || skip "objcopy is not installed"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
