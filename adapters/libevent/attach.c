@@ -30,7 +30,8 @@ static __attribute__((constructor)) void install(void)
 
 	d9__libevent_bases_init();
 	d9__pools_init();
-	d9__got_install(&d9__libevent_table);
+	if (!d9__libevent_is_static())
+		d9__got_install(&d9__libevent_table);
 	errno = saved;
 }
 
@@ -45,7 +46,7 @@ static bool was_constructed(const struct event_base *base)
 
 static int attach(struct event_base *base, const char *name, bool constructed)
 {
-	int err = d9__got_install(&d9__libevent_table);
+	int err = d9__libevent_is_static() ? 0 : d9__got_install(&d9__libevent_table);
 
 	if (err)
 		return err;
@@ -53,6 +54,8 @@ static int attach(struct event_base *base, const char *name, bool constructed)
 	if (!d9__real.event_base_get_method || !d9__real.event_base_loop || !d9__real.event_assign)
 		return -ENOTSUP;
 	d9__libevent_calibrate(base);
+	if (!d9__libevent_is_wrapped())
+		d9__libevent_degrade_poll("linked statically without the --wrap flags");
 	err = d9__libevent_base_wrap(base, name, constructed);
 	d9__capabilities_publish(&d9__libevent_capabilities);
 	return err;

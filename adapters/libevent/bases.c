@@ -39,6 +39,8 @@ void d9__libevent_bases_init(void)
 
 bool d9__libevent_is_ours(const void *address)
 {
+	if (D9__LIBEVENT_ARCHIVE)
+		return d9__libevent_calls_back_at(address);
 	return (uintptr_t)address - own.low < own.high - own.low;
 }
 
@@ -54,15 +56,21 @@ static void set_table(struct event_base *base, const struct d9__libevent_ops *ta
 	__atomic_store_n((const struct d9__libevent_ops **)(void *)base, table, __ATOMIC_RELEASE);
 }
 
+/* A static libevent lies in the image that we lie in. */
+static bool is_in_libevent(const void *address)
+{
+	return d9__in_libevent(address) ||
+	       (d9__libevent_is_static() && d9__libevent_in_image(address));
+}
+
 /* Is the first word of |base| what we believe it is? */
 static bool table_is_known(struct event_base *base)
 {
 	const struct d9__libevent_ops *table = table_of(base);
 
-	return sizeof(void *) == 8 && d9__in_libevent(table) &&
-	       table->name == d9__real.event_base_get_method(base) &&
-	       d9__in_libevent(table->init) && d9__in_libevent((void *)table->dispatch) &&
-	       d9__in_libevent(table->dealloc);
+	return sizeof(void *) == 8 && is_in_libevent(table) &&
+	       table->name == d9__real.event_base_get_method(base) && is_in_libevent(table->init) &&
+	       is_in_libevent((void *)table->dispatch) && is_in_libevent(table->dealloc);
 }
 
 /* Copy |base|'s present table into its record and let libevent see the copy. */

@@ -205,6 +205,7 @@ void d9__hook_event_base_free_nofinalize(struct event_base *base)
 /* With a changelist backend libevent has replaced the table: 0 polls without this. */
 int d9__hook_event_reinit(struct event_base *base)
 {
+	D9__SCOPE();
 	int result = d9__real.event_reinit(base);
 
 	d9__libevent_base_find(base);

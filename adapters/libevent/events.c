@@ -31,6 +31,7 @@ int d9__hook_event_assign(struct event *event, struct event_base *base, int fd, 
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	void *caller = __builtin_return_address(0);
+	bool by_libevent;
 	int result;
 
 	d9__libevent_probe_assign();
@@ -38,12 +39,13 @@ int d9__hook_event_assign(struct event *event, struct event_base *base, int fd, 
 		thread->skip_assign = false;
 		return d9__real.event_assign(event, base, fd, events, callback, arg);
 	}
+	by_libevent = d9__called_by_libevent(thread, caller);
 	callback = d9__unwrap_event(callback);
 	result = d9__real.event_assign(
 		event, base, fd, events,
 		d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL), arg);
 	if (result == 0)
-		note_assignment(event, callback, arg, d9__in_libevent(caller));
+		note_assignment(event, callback, arg, by_libevent);
 	return result;
 }
 
@@ -52,6 +54,7 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	void *caller = __builtin_return_address(0);
+	bool by_libevent = d9__called_by_libevent(thread, caller);
 	d9__event_fn stub;
 	struct event *event;
 
@@ -63,7 +66,7 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 	event = d9__real.event_new(base, fd, events, stub, arg);
 	thread->skip_assign = false;
 	if (event)
-		note_assignment(event, callback, arg, d9__in_libevent(caller));
+		note_assignment(event, callback, arg, by_libevent);
 	return event;
 }
 
@@ -78,7 +81,7 @@ void d9__hook_event_set(struct event *event, int fd, short events, d9__event_fn 
 	thread->skip_assign = true;
 	d9__real.event_set(event, fd, events, stub, arg);
 	thread->skip_assign = false;
-	note_assignment(event, callback, arg, d9__in_libevent(caller));
+	note_assignment(event, callback, arg, d9__called_by_libevent(thread, caller));
 }
 
 /* libevent's own once-callback stays raw: the poll carries the name of the user's. */
@@ -157,7 +160,7 @@ int d9__hook_event_free_finalize(unsigned flags, struct event *event, d9__pair_f
 void d9__hook_event_deferred_cb_init_(struct event_callback *callback, uint8_t priority,
 				      d9__pair_fn run, void *arg)
 {
-	void *site = d9__libevent_site(__builtin_return_address(0));
+	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
 	d9__real.event_deferred_cb_init_(callback, priority,
@@ -167,7 +170,7 @@ void d9__hook_event_deferred_cb_init_(struct event_callback *callback, uint8_t p
 /* libevent 2.0. */
 void d9__hook_event_deferred_cb_init(void *callback, d9__pair_fn run, void *arg)
 {
-	void *site = d9__libevent_site(__builtin_return_address(0));
+	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
 	d9__real.event_deferred_cb_init(callback, d9__wrap_pair(run, site, D9__STUB_POLL), arg);
@@ -176,7 +179,7 @@ void d9__hook_event_deferred_cb_init(void *callback, d9__pair_fn run, void *arg)
 int d9__hook_event_callback_finalize_many_(struct event_base *base, int n,
 					   struct event_callback **callbacks, d9__pair_fn run)
 {
-	void *site = d9__libevent_site(__builtin_return_address(0));
+	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	for (int i = 0; i < n; i++)
 		end_task(callbacks[i]);

@@ -193,11 +193,14 @@ static void describe(const struct event_base *base)
 
 	d9__capabilities_set_version(caps, d9__real.event_get_version());
 	d9_library_describe("libevent", "method", d9__real.event_base_get_method(base));
+	if (d9__libevent_is_static())
+		d9__capability_set(caps, "mode", "static");
 	d9__capability_set(caps, "spawn", "on");
 	d9__capability_set(caps, "task_end", "partial");
 	d9__capability_set(caps, "park", "on");
 	d9__capability_set(caps, "depth", d9__real.event_base_get_num_events ? "on" : "derived");
-	say("poll", assign_seen, "full", "partial", "libevent's own callbacks are bound inside it");
+	/* A static one's calls inside one object are bound there, whatever the others do. */
+	say("poll", assign_seen && !d9__libevent_is_static(), "full", "partial", "libevent's own callbacks are bound inside it");
 	say("task", d9__libevent_fields.current_event, "event", "slot",
 	    "no unique offset of the running event");
 	say("lateness", d9__libevent_fields.deadline, "on", "off",

@@ -131,20 +131,22 @@ static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thre
 }
 
 /* The program calls a callback that it was given back as a raw field, or libevent a user's one. */
-static void run_event_as_span(struct d9__stub *stub, int fd, short what, void *arg)
+static D9__CALLS_BACK void run_event_as_span(struct d9__stub *stub, int fd, short what, void *arg)
 {
 	__attribute__((cleanup(d9_loop_span_exit))) struct d9_loop_span span;
 
+	D9__USER_CODE();
 	d9_loop_span_enter(&span, callsite_of(stub));
 	((d9__event_fn)stub->callback)(fd, what, arg);
 }
 
-static __attribute__((noinline)) void run_event(int fd, short what, void *arg, unsigned index);
+static __attribute__((noinline)) D9__CALLS_BACK void run_event(int fd, short what, void *arg,
+							       unsigned index);
 D9__STUBS_DEFINE(event_pool, 1024, void, run_event, (int fd, short what, void *arg),
 		 (fd, what, arg))
 
-static __attribute__((noinline)) void record_event(int fd, short what, void *arg,
-						   struct d9__stub *stub)
+static __attribute__((noinline)) D9__CALLS_BACK void record_event(int fd, short what, void *arg,
+								  struct d9__stub *stub)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
@@ -190,18 +192,21 @@ static void describe_pair(struct d9_poll *poll, struct d9__stub *stub, void *obj
 	poll->reason = D9_WAKE_UNKNOWN;
 }
 
-static void run_pair_as_span(struct d9__stub *stub, void *object, void *arg)
+static D9__CALLS_BACK void run_pair_as_span(struct d9__stub *stub, void *object, void *arg)
 {
 	__attribute__((cleanup(d9_loop_span_exit))) struct d9_loop_span span;
 
+	D9__USER_CODE();
 	d9_loop_span_enter(&span, callsite_of(stub));
 	((d9__pair_fn)stub->callback)(object, arg);
 }
 
-static __attribute__((noinline)) void run_pair(void *object, void *arg, unsigned index);
+static __attribute__((noinline)) D9__CALLS_BACK void run_pair(void *object, void *arg,
+							      unsigned index);
 D9__STUBS_DEFINE(pair_pool, 1024, void, run_pair, (void *object, void *arg), (object, arg))
 
-static __attribute__((noinline)) void record_pair(void *object, void *arg, struct d9__stub *stub)
+static __attribute__((noinline)) D9__CALLS_BACK void record_pair(void *object, void *arg,
+								 struct d9__stub *stub)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
@@ -238,12 +243,13 @@ static void run_pair(void *object, void *arg, unsigned index)
 		struct d9__stub *stub = d9__stub_at(&(pool), index);                               \
 		struct d9_loop_span span __attribute__((cleanup(d9_loop_span_exit)));              \
                                                                                                    \
+		D9__USER_CODE();                                                                   \
 		d9_loop_span_enter(&span, callsite_of(stub));                                      \
 		((type)stub->callback)(__VA_ARGS__);                                               \
 	} while (0)
 
-static __attribute__((noinline)) void run_bufferevent_event(void *bev, short what, void *arg,
-							    unsigned index);
+static __attribute__((noinline)) D9__CALLS_BACK void
+run_bufferevent_event(void *bev, short what, void *arg, unsigned index);
 D9__STUBS_DEFINE(bufferevent_pool, 256, void, run_bufferevent_event,
 		 (void *bev, short what, void *arg), (bev, what, arg))
 
@@ -252,8 +258,8 @@ static void run_bufferevent_event(void *bev, short what, void *arg, unsigned ind
 	RUN_SPAN(bufferevent_pool, index, d9__bufferevent_event_fn, bev, what, arg);
 }
 
-static __attribute__((noinline)) void run_listener(void *listener, int fd, void *address, int len,
-						   void *arg, unsigned index);
+static __attribute__((noinline)) D9__CALLS_BACK void
+run_listener(void *listener, int fd, void *address, int len, void *arg, unsigned index);
 D9__STUBS_DEFINE(listener_pool, 64, void, run_listener,
 		 (void *listener, int fd, void *address, int len, void *arg),
 		 (listener, fd, address, len, arg))
@@ -263,8 +269,8 @@ static void run_listener(void *listener, int fd, void *address, int len, void *a
 	RUN_SPAN(listener_pool, index, d9__listener_fn, listener, fd, address, len, arg);
 }
 
-static __attribute__((noinline)) void run_dns(int result, char type, int count, int ttl,
-					      void *addresses, void *arg, unsigned index);
+static __attribute__((noinline)) D9__CALLS_BACK void
+run_dns(int result, char type, int count, int ttl, void *addresses, void *arg, unsigned index);
 D9__STUBS_DEFINE(dns_pool, 64, void, run_dns,
 		 (int result, char type, int count, int ttl, void *addresses, void *arg),
 		 (result, type, count, ttl, addresses, arg))
@@ -275,8 +281,8 @@ static void run_dns(int result, char type, int count, int ttl, void *addresses, 
 	RUN_SPAN(dns_pool, index, d9__dns_fn, result, type, count, ttl, addresses, arg);
 }
 
-static __attribute__((noinline)) void run_addrinfo(int result, void *info, void *arg,
-						   unsigned index);
+static __attribute__((noinline)) D9__CALLS_BACK void run_addrinfo(int result, void *info, void *arg,
+								  unsigned index);
 D9__STUBS_DEFINE(addrinfo_pool, 64, void, run_addrinfo, (int result, void *info, void *arg),
 		 (result, info, arg))
 
@@ -290,7 +296,7 @@ static void run_addrinfo(int result, void *info, void *arg, unsigned index)
 /* Runs under the pools' lock, maybe under libevent's: names are made at the first poll. */
 static void prepare(struct d9__stub *stub)
 {
-	bool internal = d9__in_libevent(stub->callback);
+	bool internal = d9__is_callback_of_libevent(stub->callback);
 
 	atomic_store_explicit(&stub->word, internal ? WORD_INTERNAL : 0, memory_order_relaxed);
 	atomic_store_explicit(&stub->tag,

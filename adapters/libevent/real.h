@@ -157,6 +157,49 @@ typedef void (*d9__addrinfo_fn)(int result, void *info, void *arg);
 	F(int, event_base_get_num_events, (struct event_base *, unsigned))                         \
 	F(void *, event_self_cbarg, (void))
 
+/*
+ * F(returned type, name, parameters, names of the parameters): functions of a static libevent that
+ * register something of its own meanwhile.  Where libevent is shared, an address tells that.
+ */
+#define D9__LIBEVENT_OUTER(F)                                                                      \
+	F(void, bufferevent_free, (struct bufferevent * bev), (bev))                               \
+	F(int, bufferevent_setfd, (struct bufferevent * bev, int fd), (bev, fd))                   \
+	F(int, bufferevent_base_set, (struct event_base * base, struct bufferevent * bev),         \
+	  (base, bev))                                                                             \
+	F(int, bufferevent_socket_connect,                                                         \
+	  (struct bufferevent * bev, const struct sockaddr *address, int len),                     \
+	  (bev, address, len))                                                                     \
+	F(int, bufferevent_set_rate_limit, (struct bufferevent * bev, void *limit), (bev, limit))  \
+	F(void *, bufferevent_rate_limit_group_new, (struct event_base * base, const void *limit), \
+	  (base, limit))                                                                           \
+	F(int, bufferevent_ssl_renegotiate, (struct bufferevent * bev), (bev))                     \
+	F(void, evhttp_free, (struct evhttp * http), (http))                                       \
+	F(struct evhttp *, evhttp_start, (const char *address, uint16_t port), (address, port))    \
+	F(void, evhttp_connection_free, (struct evhttp_connection * connection), (connection))     \
+	F(void, evhttp_cancel_request, (struct evhttp_request * request), (request))               \
+	F(void, evhttp_send_error, (struct evhttp_request * request, int code, const char *why),   \
+	  (request, code, why))                                                                    \
+	F(void, evhttp_send_reply,                                                                 \
+	  (struct evhttp_request * request, int code, const char *why, void *body),                \
+	  (request, code, why, body))                                                              \
+	F(void, evhttp_send_reply_start,                                                           \
+	  (struct evhttp_request * request, int code, const char *why), (request, code, why))      \
+	F(void, evhttp_send_reply_chunk, (struct evhttp_request * request, void *body),            \
+	  (request, body))                                                                         \
+	F(void, evhttp_send_reply_chunk_with_cb,                                                   \
+	  (struct evhttp_request * request, void *body, d9__pair_fn sent, void *arg),              \
+	  (request, body, sent, arg))                                                              \
+	F(void, evhttp_send_reply_end, (struct evhttp_request * request), (request))               \
+	F(int, evdns_init, (void), ())                                                             \
+	F(int, evdns_base_resolv_conf_parse,                                                       \
+	  (struct evdns_base * dns, int flags, const char *path), (dns, flags, path))              \
+	F(int, evdns_base_resume, (struct evdns_base * dns), (dns))                                \
+	F(int, evdns_base_clear_nameservers_and_suspend, (struct evdns_base * dns), (dns))         \
+	F(void, evdns_base_free, (struct evdns_base * dns, int fail), (dns, fail))                 \
+	F(void, evdns_cancel_request, (struct evdns_base * dns, struct evdns_request * request),   \
+	  (dns, request))                                                                          \
+	F(int, evdns_server_request_respond, (void *request, int error), (request, error))
+
 #define D9__LIBEVENT_MEMBER(type, name, params) type(*name) params;
 
 struct d9__libevent_real {
@@ -173,8 +216,21 @@ extern struct d9__got_table d9__libevent_table;
 /* Find what is only called.  Before the first use of those pointers. */
 void d9__libevent_resolve(void);
 
+/*
+ * Are we objects of a static library?  libtool compiles those without -DPIC.  Then the linker's
+ * --wrap may bring the program's calls, see static.c; a hook's symbol is what that looks for.
+ */
+#ifdef PIC
+#define D9__LIBEVENT_ARCHIVE 0
+#define D9__LIBEVENT_HOOK_SYMBOL(function)
+#else
+#define D9__LIBEVENT_ARCHIVE		   1
+#define D9__LIBEVENT_HOOK_SYMBOL(function) __asm__("__wrap_" #function)
+#endif
+
 /* The replacement of each hooked function: d9__hook_event_assign() and so on. */
-#define D9__LIBEVENT_HOOK(type, name, params) type d9__hook_##name params;
+#define D9__LIBEVENT_HOOK(type, name, params)                                                      \
+	type d9__hook_##name params D9__LIBEVENT_HOOK_SYMBOL(name);
 D9__LIBEVENT_HOOKED(D9__LIBEVENT_HOOK)
 
 #endif /* D9_LIBEVENT_REAL_H */

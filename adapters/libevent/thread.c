@@ -14,6 +14,7 @@ _Thread_local struct d9__libevent_thread d9__libevent_self D9_TLS;
 struct walk {
 	void *found;
 	int left;
+	bool in_libevent; /* past our own hooks, which in a static library no address tells */
 };
 
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *arg)
@@ -23,6 +24,9 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
 
 	if (!address || !walk->left--)
 		return _URC_END_OF_STACK;
+	walk->in_libevent |= d9__in_libevent(address);
+	if (D9__LIBEVENT_ARCHIVE && !walk->in_libevent)
+		return _URC_NO_REASON;
 	if (d9__in_libevent(address) || d9__libevent_is_ours(address))
 		return _URC_NO_REASON;
 	walk->found = address;
@@ -46,13 +50,16 @@ static void *site_of_tail_call(const struct d9__libevent_thread *thread)
 
 void *d9__libevent_site(void *caller)
 {
-	const struct d9__libevent_thread *thread = d9__libevent_thread();
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	bool by_libevent = d9__called_by_libevent(thread, caller);
 
+	if (D9__LIBEVENT_ARCHIVE)
+		thread->by_libevent = by_libevent;
 	if (thread->site)
 		return thread->site;
 	if (d9__libevent_is_ours(caller))
 		return site_of_tail_call(thread);
-	if (!d9__in_libevent(caller))
+	if (!by_libevent)
 		return caller;
 	if (thread->now.state == D9__STATE_POLL && thread->now.stub)
 		return (void *)thread->now.stub->site;
@@ -62,10 +69,19 @@ void *d9__libevent_site(void *caller)
 void d9__libevent_scope_enter(struct d9__libevent_scope *scope, void *caller)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
+	bool by_libevent = d9__called_by_libevent(thread, caller);
 
 	scope->saved = thread->site;
-	if (thread->site || d9__in_libevent(caller))
+	if (D9__LIBEVENT_ARCHIVE)
+		thread->by_libevent = by_libevent;
+	if (thread->site)
 		return;
+	if (by_libevent) {
+		/* Here nothing but the scope tells that the next call is libevent's too. */
+		if (d9__libevent_is_static())
+			thread->site = (void *)thread->now.stub->site;
+		return;
+	}
 	thread->site = d9__libevent_is_ours(caller) ? site_of_tail_call(thread) : caller;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "libevent/real.h"
+#include "libevent/static.h"
 
 struct d9__libevent_base;
 struct d9__stub;
@@ -28,6 +29,7 @@ struct d9__libevent_context {
 	bool batch_starts;              /* nothing ran since the backend returned */
 	bool internal;                  /* the running poll's callback is libevent's */
 	uint8_t what;                   /* low bits of the running poll's second argument */
+	bool in_span; /* static: a user's callback runs inside a poll of libevent's */
 };
 
 struct d9__libevent_thread {
@@ -38,6 +40,7 @@ struct d9__libevent_thread {
 	bool constructing; /* inside the outermost constructor of a base */
 	bool calibrating;  /* hooks pass everything through */
 	bool deferring;    /* inside event_deferred_cb_schedule_() */
+	bool by_libevent;  /* static: libevent itself makes the call that is being hooked */
 };
 
 _Static_assert(sizeof(struct d9__libevent_thread) <= 64, "static TLS of late libraries is scarce");
@@ -53,6 +56,22 @@ static inline struct d9__libevent_thread *d9__libevent_thread(void)
 static inline bool d9__in_libevent(const void *address)
 {
 	return d9__images_contain(&d9__libevent_images, address);
+}
+
+/* Was a call that returns to |caller| made by libevent itself? */
+static inline bool d9__called_by_libevent(const struct d9__libevent_thread *thread,
+					  const void *caller)
+{
+	if (!d9__libevent_is_static())
+		return d9__in_libevent(caller);
+	return thread->site || (thread->now.state == D9__STATE_POLL && thread->now.internal &&
+				!thread->now.in_span);
+}
+
+/* Is |callback|, which the hooked call registers, libevent's own?  After its site was asked for. */
+static inline bool d9__is_callback_of_libevent(const void *callback)
+{
+	return d9__libevent_is_static() ? d9__libevent_self.by_libevent : d9__in_libevent(callback);
 }
 
 /* ---- who registered it ---- */
@@ -71,8 +90,52 @@ void d9__libevent_scope_leave(struct d9__libevent_scope *scope);
 /* The site of a registration that returns to |caller|. */
 void *d9__libevent_site(void *caller);
 
+/* The same of a function that only libevent calls. */
+static inline void *d9__libevent_own_site(void *caller)
+{
+	void *site = d9__libevent_site(caller);
+
+	d9__libevent_self.by_libevent = true;
+	return site;
+}
+
 #define D9__SCOPE()                                                                                \
 	__attribute__((cleanup(d9__libevent_scope_leave))) struct d9__libevent_scope scope;        \
 	d9__libevent_scope_enter(&scope, __builtin_return_address(0))
+
+/* ---- a user's callback inside a poll of libevent's ---- */
+
+/* With a static libevent no address tells what the callback registers from what libevent does. */
+struct d9__libevent_user_code {
+	void *saved_site;
+	bool saved_in_span;
+};
+
+static inline struct d9__libevent_user_code d9__libevent_user_enter(void)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	struct d9__libevent_user_code saved = { thread->site, thread->now.in_span };
+
+	thread->site = NULL;
+	thread->now.in_span = true;
+	return saved;
+}
+
+static inline void d9__libevent_user_leave(struct d9__libevent_user_code *saved)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	thread->site = saved->saved_site;
+	thread->now.in_span = saved->saved_in_span;
+}
+
+#if D9__LIBEVENT_ARCHIVE
+#define D9__USER_CODE()                                                                            \
+	struct d9__libevent_user_code user_code                                                    \
+		__attribute__((unused, cleanup(d9__libevent_user_leave))) =                        \
+			d9__libevent_user_enter()
+#else
+#define D9__USER_CODE() _Static_assert(1, "")
+#endif
 
 #endif /* D9_LIBEVENT_THREAD_H */

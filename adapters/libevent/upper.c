@@ -12,39 +12,40 @@
 
 /*
  * A pointer into libevent stays as it is: filters and TLS compare the callback of what they wrap
- * with their own function.
+ * with their own function.  Of a static libevent some might go unnoticed, so no callback for
+ * a bufferevent's events gets a span there.
  */
 static d9__pair_fn span_of_pair(d9__pair_fn callback)
 {
-	if (!callback || d9__in_libevent((void *)callback))
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
 	return d9__wrap_pair(callback, d9__libevent_thread()->site, D9__STUB_SPAN);
 }
 
 static d9__bufferevent_event_fn span_of_bufferevent_event(d9__bufferevent_event_fn callback)
 {
-	if (!callback || d9__in_libevent((void *)callback))
+	if (!callback || d9__libevent_is_static() || d9__is_callback_of_libevent((void *)callback))
 		return callback;
 	return d9__wrap_bufferevent_event(callback, d9__libevent_thread()->site);
 }
 
 static d9__listener_fn span_of_listener(d9__listener_fn callback)
 {
-	if (!callback || d9__in_libevent((void *)callback))
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
 	return d9__wrap_listener(callback, d9__libevent_thread()->site);
 }
 
 static d9__dns_fn span_of_dns(d9__dns_fn callback)
 {
-	if (!callback || d9__in_libevent((void *)callback))
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
 	return d9__wrap_dns(callback, d9__libevent_thread()->site);
 }
 
 static d9__addrinfo_fn span_of_addrinfo(d9__addrinfo_fn callback)
 {
-	if (!callback || d9__in_libevent((void *)callback))
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
 		return callback;
 	return d9__wrap_addrinfo(callback, d9__libevent_thread()->site);
 }

@@ -3,11 +3,12 @@
  * Holds a trace against the counters that the recorded program kept itself.
  *
  *	libevent_compare TRACE COUNTERS [--wakes] [--partial] [--has KEY=TEXT]...
+ *		[--except CALLBACK]...
  *
  * Every callback must have as many polls, or spans, as the program counted; polls of the program
  * that it did not count are an error too.  --wakes: each poll was announced by one wake, save the
  * further calls of one signal.  --partial: libevent's own polls are missing, and with them spans.
- * --has: a capability that the trace must name.
+ * --has: a capability that the trace must name.  --except: not to be found in the trace.
  */
 
 #include "config.h"
@@ -307,6 +308,14 @@ static void check_lateness(struct callback *callback)
 	callback->is = callback->want;
 }
 
+static void expect_none(const char *name)
+{
+	for (size_t i = 0; i < n_callbacks; i++) {
+		if (!strcmp(callbacks[i].name, name))
+			callbacks[i].want = 0;
+	}
+}
+
 static void check_counts(bool partial)
 {
 	count_tasks();
@@ -351,6 +360,8 @@ int main(int argc, char **argv)
 			wakes = true;
 		else if (!strcmp(argv[i], "--partial"))
 			partial = true;
+		else if (!strcmp(argv[i], "--except") && i + 1 < argc)
+			expect_none(argv[++i]);
 		else if (!strcmp(argv[i], "--has") && i + 1 < argc &&
 			 !strstr(capabilities, argv[++i]))
 			fail("capability", argv[i], 1, 0);

@@ -94,6 +94,17 @@ int counters_write(const char *path)
 	return failures > 0;
 }
 
+#ifdef STATIC_ADAPTER
+#include <dial9/libevent.h>
+
+void attach_base(struct event_base *base, const char *library)
+{
+	int err = d9_event_base_attach(base);
+
+	if (err || library)
+		complain("d9_event_base_attach", 0, err);
+}
+#else
 void attach_base(struct event_base *base, const char *library)
 {
 	void *handle = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
@@ -111,3 +122,4 @@ void attach_base(struct event_base *base, const char *library)
 		complain("d9_event_base_attach", 0, err);
 	}
 }
+#endif

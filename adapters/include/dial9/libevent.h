@@ -41,7 +41,7 @@ struct event_base;
  * @return 0, also when recording is switched off; or, with nothing touched and the program
  *         running on unrecorded,
  *         -EINVAL   |base| is NULL
- *         -ENOENT   there is no shared libevent in this process
+ *         -ENOENT   there is no libevent in this process that can be hooked
  *         -ENOTSUP  this libevent is laid out like none we know
  *         -EPERM    the kernel refused to make a page writable
  *         -ENOSPC   more loops than the recorder holds

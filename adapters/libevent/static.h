@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A libevent that is linked into the program, by the linker's --wrap. */
+
+#ifndef D9_LIBEVENT_STATIC_H
+#define D9_LIBEVENT_STATIC_H
+
+#include <stdbool.h>
+
+#include "libevent/real.h"
+
+#if D9__LIBEVENT_ARCHIVE
+
+/* Written once, before main(). */
+extern bool d9__libevent_static;
+
+/*
+ * Is libevent part of the image that we are part of?  Then no address tells its code from the
+ * program's, and nothing is patched.
+ */
+static inline bool d9__libevent_is_static(void)
+{
+	return d9__libevent_static;
+}
+
+/* Was the program linked with the flags? */
+bool d9__libevent_is_wrapped(void);
+
+/* Is |address| in the image that we are part of? */
+bool d9__libevent_in_image(const void *address);
+
+/* Is |address| in a function of ours that calls a callback of the program? */
+bool d9__libevent_calls_back_at(const void *address);
+
+/* What calls callbacks lies together, so that its return addresses are known. */
+#define D9__CALLS_BACK __attribute__((section("d9_calls_back")))
+
+#else
+
+static inline bool d9__libevent_is_static(void)
+{
+	return false;
+}
+
+static inline bool d9__libevent_in_image(const void *address)
+{
+	(void)address;
+	return false;
+}
+
+static inline bool d9__libevent_is_wrapped(void)
+{
+	return true;
+}
+
+static inline bool d9__libevent_calls_back_at(const void *address)
+{
+	(void)address;
+	return false;
+}
+
+#define D9__CALLS_BACK
+
+#endif
+
+#endif /* D9_LIBEVENT_STATIC_H */
