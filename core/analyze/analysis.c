@@ -79,6 +79,10 @@ static int finish_call(struct d9__analysis *a, struct d9__task *task)
 		call->stall->culprit = culprit;
 		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
 								   : call->inner_ns;
+		if (d9__stall_is_blocked(call->stall)) {
+			culprit->blocked_calls++;
+			culprit->blocked_ns += call->stall->blocked_ns;
+		}
 		d9__callback_keep_stall(culprit, call->stall);
 		d9__stalls_keep(&a->stalls, call->stall);
 		d9__stall_unref(call->stall);
@@ -392,6 +396,18 @@ static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
 }
 
+/* It comes right behind the end of the call that it is about. */
+static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = d9__table_find(&a->tasks.table,
+					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
+
+	if (!task || !task->call.stall)
+		return;
+	task->call.stall->blocked_ns += d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	task->call.stall->run_queue_ns += d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
+}
+
 static int on_other(struct d9__analysis *a, const struct d9_event *event)
 {
 	switch (event->kind) {
@@ -416,6 +432,9 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return on_symbol(a, event);
 	case D9_EVENT_RESOURCE_USAGE:
 		on_usage(a, event);
+		return 0;
+	case D9_EVENT_OFF_CPU:
+		on_off_cpu(a, event);
 		return 0;
 	case D9_EVENT_RECORDER_LOSS:
 		on_loss(a, event);

@@ -35,6 +35,9 @@ struct d9__callback {
 	struct d9__histogram lateness; /* timers: due to poll */
 	uint64_t on_samples, off_samples;
 
+	/* Long calls that slept for most of their time. */
+	uint64_t blocked_calls, blocked_ns;
+
 	/* Calls by number of the worker, for the balance. */
 	uint64_t *by_worker;
 	size_t workers;

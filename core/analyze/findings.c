@@ -18,6 +18,7 @@ static const struct {
 	{ "nothing-recorded", true, d9__check_nothing_recorded },
 	{ "incomplete-data", true, d9__check_incomplete_data },
 	{ "degraded-hooks", true, d9__check_degraded_hooks },
+	{ "blocked-callback", false, d9__check_blocked_callback },
 	{ "long-callback", false, d9__check_long_callback },
 	{ "running-at-end", false, d9__check_running_at_end },
 	{ "blocking", false, d9__check_blocking },

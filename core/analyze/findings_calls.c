@@ -156,15 +156,28 @@ static void add_stall(struct d9__findings *findings, struct d9__finding *finding
 				 verdict_text(d9__stall_verdict(stall)), place, samples, victims);
 }
 
+/* Whether all kept calls of |callback| over |limit| pass |is|. */
+static bool all_long(const struct d9__callback *callback, uint64_t limit,
+		     bool (*is)(const struct d9__stall *stall))
+{
+	for (size_t i = 0; i < callback->n_stalls; i++)
+		if (callback->stalls[i].stall->culprit_ns > limit &&
+		    !is(callback->stalls[i].stall))
+			return false;
+	return true;
+}
+
 /*
  * Whether the kernel, and not the callback, made its few long calls long: hardly any call is, none
  * is known to have computed, and the process lost the CPU more often than that.
  */
 static bool looks_preempted(const struct d9__findings *findings,
-			    const struct d9__callback *callback, uint64_t calls)
+			    const struct d9__callback *callback, uint64_t limit, uint64_t calls)
 {
 	const struct d9__resource_usage *usage = &findings->analysis->usage;
 
+	if (all_long(callback, limit, d9__stall_is_preempted))
+		return true;
 	if (callback->stalls[0].stall->culprit_ns > PREEMPTED_MAX_NS ||
 	    calls * RARE_CALLS > callback->calls ||
 	    usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES] < 2 * calls)
@@ -184,11 +197,8 @@ static void add_switches(struct d9__findings *findings, struct d9__finding *find
 				 d9__units_count(usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
 }
 
-static enum d9__severity long_severity(const struct d9__callback *callback, uint64_t calls,
-				       uint64_t waited)
+static enum d9__severity long_severity(uint64_t ns, uint64_t calls, uint64_t waited)
 {
-	uint64_t ns = callback->stalls[0].stall->culprit_ns;
-
 	if (ns > D9__MS(50))
 		return D9__CRITICAL;
 	if (ns > D9__MS(10))
@@ -196,20 +206,12 @@ static enum d9__severity long_severity(const struct d9__callback *callback, uint
 	return calls >= 3 && waited ? D9__WARNING : D9__INFO;
 }
 
-static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
+/* "; others waited up to 59 ms behind it", or nothing; how many did. */
+static uint64_t describe_waiting(const struct d9__callback *callback, char *buf, size_t size)
 {
-	const struct d9__stall *worst = callback->stalls[0].stall;
-	uint64_t limit = limit_of(findings, worst), calls, waited = 0, waited_max = 0;
-	struct name name = name_of(callback);
-	struct d9__finding *finding;
-	char behind[160] = "";
-	bool preempted;
+	uint64_t waited = 0, waited_max = 0;
 
-	if (worst->culprit_ns <= limit)
-		return;
-	calls = d9__histogram_above(&callback->durations, limit);
-	if (calls == 0)
-		calls = 1;
+	buf[0] = '\0';
 	for (size_t i = 0; i < callback->n_stalls; i++) {
 		const struct d9__stall *stall = callback->stalls[i].stall;
 
@@ -218,11 +220,106 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 			waited_max = stall->waited_max_ns;
 	}
 	if (waited)
-		snprintf(behind, sizeof(behind), "; others waited up to %s behind it",
+		snprintf(buf, size, "; others waited up to %s behind it",
 			 d9__units_ns(waited_max).text);
-	preempted = looks_preempted(findings, callback, calls);
+	return waited;
+}
+
+static void add_blocked(struct d9__findings *findings, struct d9__finding *finding,
+			const struct d9__stall *stall)
+{
+	struct d9__evidence evidence = { .at_ns = stall->start_ns,
+					 .duration_ns = stall->culprit_ns,
+					 .has_worker = true,
+					 .worker = stall->worker,
+					 .task = stall->task,
+					 .callback = stall->culprit };
+	char victims[512], place[512], queue[160] = "";
+
+	describe_victims(stall, victims, sizeof(victims));
+	describe_place(stall, place, sizeof(place));
+	if (stall->run_queue_ns > D9__MS(1))
+		snprintf(queue, sizeof(queue), ", and was ready without a CPU for %s",
+			 d9__units_ns(stall->run_queue_ns).text);
+	d9__finding_add_evidence(findings, finding, &evidence, "slept for %s of %s%s%s%s",
+				 d9__units_ns(stall->blocked_ns).text,
+				 d9__units_ns(stall->culprit_ns).text, queue, place, victims);
+}
+
+/* The call that slept longest; NULL if none slept for longer than a call may take. */
+static const struct d9__stall *most_blocked(const struct d9__findings *findings,
+					    const struct d9__callback *callback)
+{
+	const struct d9__stall *most = NULL;
+
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
+
+		if (d9__stall_is_blocked(stall) && stall->blocked_ns > limit_of(findings, stall) &&
+		    (!most || stall->blocked_ns > most->blocked_ns))
+			most = stall;
+	}
+	return most;
+}
+
+static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__stall *most = most_blocked(findings, callback);
+	struct name name = name_of(callback);
+	struct d9__finding *finding;
+	char behind[160];
+	uint64_t waited;
+
+	if (!most)
+		return;
+	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
-		findings, preempted ? D9__INFO : long_severity(callback, calls, waited),
+		findings, long_severity(most->blocked_ns, callback->blocked_calls, waited),
+		most->blocked_ns,
+		"It sleeps inside the callback, and its loop with it: look for poll(), select(), a "
+		"blocking read, write or connect, sleep, name resolution, a lock, a database or file "
+		"access. Let the loop wait instead (an event for the answer, a timer for the pause), "
+		"or move it to a thread.",
+		"%.*s%s waited %s for something while worker %llu could run nothing else (%s of %s "
+		"calls did, %s in all; the limit was %s)%s.",
+		name.len, name.text, callback->internal ? " (the library's own callback)" : "",
+		d9__units_ns(most->blocked_ns).text, (unsigned long long)most->worker,
+		d9__units_count(callback->blocked_calls).text,
+		d9__units_count(callback->calls).text, d9__units_ns(callback->blocked_ns).text,
+		d9__units_ns(limit_of(findings, most)).text, behind);
+	set_callback(findings, finding, callback);
+	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
+		if (d9__stall_is_blocked(callback->stalls[i].stall))
+			add_blocked(findings, finding, callback->stalls[i].stall);
+}
+
+void d9__check_blocked_callback(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->n_stalls)
+			blocked_callback(findings, callbacks->items[i]);
+}
+
+static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__stall *worst = callback->stalls[0].stall;
+	uint64_t limit = limit_of(findings, worst), calls, waited;
+	struct name name = name_of(callback);
+	struct d9__finding *finding;
+	char behind[160];
+	bool preempted;
+
+	if (worst->culprit_ns <= limit || all_long(callback, limit, d9__stall_is_blocked))
+		return;
+	calls = d9__histogram_above(&callback->durations, limit);
+	if (calls == 0)
+		calls = 1;
+	waited = describe_waiting(callback, behind, sizeof(behind));
+	preempted = looks_preempted(findings, callback, limit, calls);
+	finding = d9__finding_add(
+		findings, preempted ? D9__INFO : long_severity(worst->culprit_ns, calls, waited),
 		worst->culprit_ns, long_advice(callback, d9__stall_verdict(worst), preempted),
 		"%.*s%s blocked worker %llu for %s (%s of %s calls took over %s)%s.", name.len,
 		name.text, callback->internal ? " (the library's own callback)" : "",

@@ -52,6 +52,16 @@ void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_n
 		stall->cpu_min_ns = stall->cpu_max_ns;
 }
 
+bool d9__stall_is_blocked(const struct d9__stall *stall)
+{
+	return 2 * stall->blocked_ns >= stall->total_ns;
+}
+
+bool d9__stall_is_preempted(const struct d9__stall *stall)
+{
+	return 2 * stall->run_queue_ns >= stall->total_ns;
+}
+
 enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 {
 	uint64_t fifth = stall->total_ns / 5;

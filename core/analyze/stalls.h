@@ -41,11 +41,18 @@ struct d9__stall {
 	bool cpu_known;
 	uint64_t cpu_min_ns, cpu_max_ns;
 
+	/* Of it, off the CPU: asleep, and ready without one; both 0 if that was not recorded. */
+	uint64_t blocked_ns, run_queue_ns;
+
 	/* Who waited; worst first. */
 	uint64_t waited, waited_max_ns;
 	struct d9__victim victims[D9__STALL_VICTIMS];
 	size_t n_victims;
 };
+
+/* Whether it slept, or was ready without a CPU, for most of its time. */
+bool d9__stall_is_blocked(const struct d9__stall *stall);
+bool d9__stall_is_preempted(const struct d9__stall *stall);
 
 /* With one reference, or NULL: out of memory. */
 struct d9__stall *d9__stall_new(void);

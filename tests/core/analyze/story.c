@@ -25,6 +25,7 @@ enum {
 	SPAN_ENTER,
 	SPAN_EXIT,
 	SPAN_CLOSE,
+	OFF_CPU,
 };
 
 static uint64_t at(uint64_t us)
@@ -63,6 +64,8 @@ void story_begin(struct story *s)
 		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
 	trace_schema(t, SPAN_EXIT, "SpanExit:libevent", "worker_id:9 span_id:9 span_name:7");
 	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_schema(t, OFF_CPU, "OffCpuEvent",
+		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9");
 }
 
 void story_unpark(struct story *s, unsigned worker, uint64_t us, uint64_t cpu_us)
@@ -144,6 +147,13 @@ void story_usage(struct story *s, uint64_t us, uint64_t forced_switches)
 {
 	trace_event(&s->t, USAGE, at(us), UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0),
 		    UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0), forced_switches);
+}
+
+void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
+		   uint64_t blocked_us, uint64_t run_queue_us)
+{
+	trace_event(&s->t, OFF_CPU, at(us), (uint64_t)worker, task, blocked_us * 1000,
+		    run_queue_us * 1000);
 }
 
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events)

@@ -34,6 +34,9 @@ void story_queue(struct story *s, uint64_t us, unsigned depth);
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,
 		const char *name);
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);
+/* The call of |task| that ended just before was off the CPU. */
+void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
+		   uint64_t blocked_us, uint64_t run_queue_us);
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events);
 void story_say(struct story *s, const char *key, const char *value);
 

@@ -66,6 +66,53 @@ static void test_callback_that_waits_is_told_from_one_that_computes(void)
 	story_free(&s);
 }
 
+/* What is said of one call of 60 ms, off the CPU like that. */
+static void off_cpu_story(struct story *s, uint64_t blocked_us, uint64_t run_queue_us)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	story_wake(s, 40000, 0, 2, FD);
+	story_poll(s, 0, 40001, 100001, 1, SLOW);
+	story_off_cpu(s, 0, 100001, 1, blocked_us, run_queue_us);
+	story_poll(s, 0, 100002, 100010, 2, WEB);
+	story_analyse(s);
+}
+
+static void test_call_that_slept_is_a_blocked_callback_and_no_long_one(void)
+{
+	struct story s;
+
+	off_cpu_story(&s, 58000, 1000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "waited 58.0 ms for something while worker 0"));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "the limit was 1.00 ms"));
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "slept for 58.0 ms of 60.0 ms"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+	story_free(&s);
+}
+
+static void test_call_that_the_kernel_put_aside_is_told_as_information(void)
+{
+	struct story s;
+
+	off_cpu_story(&s, 0, 57000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	CU_ASSERT_EQUAL(story_finding_of(&s, "long-callback")->severity, D9__INFO);
+	story_free(&s);
+}
+
+static void test_call_that_slept_a_little_is_a_long_one(void)
+{
+	struct story s;
+
+	off_cpu_story(&s, 9000, 1000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	story_free(&s);
+}
+
 static void test_handler_inside_a_library_callback_is_named_by_its_span(void)
 {
 	struct story s;
@@ -504,6 +551,11 @@ static const CU_TestInfo tests[] = {
 	  test_slow_handler_is_the_first_finding_and_names_who_waited },
 	{ "callback that waits is told from one that computes",
 	  test_callback_that_waits_is_told_from_one_that_computes },
+	{ "call that slept is a blocked callback and no long one",
+	  test_call_that_slept_is_a_blocked_callback_and_no_long_one },
+	{ "call that the kernel put aside is told as information",
+	  test_call_that_the_kernel_put_aside_is_told_as_information },
+	{ "call that slept a little is a long one", test_call_that_slept_a_little_is_a_long_one },
 	{ "handler inside a library callback is named by its span",
 	  test_handler_inside_a_library_callback_is_named_by_its_span },
 	{ "library callback with many short spans is named itself",

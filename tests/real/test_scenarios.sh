@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Each examples/scenario_NAME has a problem: the report's first finding names it and the function.
+# Its innocent twin does the same without the problem: the report has nothing to warn of.
+#	test_scenarios.sh [NAME...]
+set -eu
+# shellcheck source=tests/real/common.sh
+. "$top_srcdir/tests/real/common.sh"
+
+[ "$SANITIZER" = no ] || skip "a sanitizer changes what is quick and what is slow"
+command -v node >/dev/null || skip "node is not installed"
+examples=$top_builddir/examples
+wanted=" $* "
+
+# run TRACE NAME ARG...
+run() {
+	rm -rf "${dir:?}/$1"
+	trace=$dir/$1
+	program=$examples/scenario_$2
+	shift 2
+	DIAL9_TRACE_DIR=$trace "$program" "$@" >"$trace.out" || fail "$program $* exited with $?"
+}
+
+# The first finding but those on the recording itself: CHECK FUNCTION.
+first() {
+	report "$dir/$1" '((f) => f ? `${f.check} ${f.name}` : "nothing")(
+		r.findings.find((f) => !/^(incomplete-data|degraded-hooks)$/.test(f.check)))'
+}
+
+# Checks of all warnings.
+warnings() {
+	report "$dir/$1" 'r.findings.filter((f) => f.severity !== "info"
+		&& f.check !== "incomplete-data").map((f) => f.check).join(" ")'
+}
+
+# What a machine that is busy with something else does to any program.
+is_disturbance() {
+	for check in $1; do
+		case $check in
+		kernel-wait | cpu-contention | wake-delay | timer-late | backlog) ;;
+		*) return 1 ;;
+		esac
+	done
+}
+
+# scenario NAME CHECK FUNCTION
+scenario() {
+	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
+	run guilty "$1"
+	found=$(first guilty)
+	[ "$found" = "$2 $3" ] || {
+		"$dial9" report "$dir/guilty" | head -60
+		fail "$1: the first finding is $found, not $2 $3"
+	}
+	for _ in 1 2 3; do
+		run innocent "$1" innocent
+		found=$(warnings innocent)
+		is_disturbance "$found" || break
+		[ -n "$found" ] || break
+	done
+	[ -z "$found" ] || {
+		"$dial9" report "$dir/innocent" | head -60
+		fail "$1: the innocent twin is accused: $found"
+	}
+	echo "$1: $2 $3; its twin is silent"
+}
+
+scenario long_callback long-callback rebuild_report
+scenario blocked_callback blocked-callback ask_and_wait
