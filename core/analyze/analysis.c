@@ -148,6 +148,8 @@ static int on_piece(void *context, struct d9__worker *worker, const struct d9__p
 	task->last_end_ns = piece->end_ns;
 	if (!piece->resumed && finish_call(a, task))
 		return -ENOMEM;
+	if (!piece->resumed)
+		d9__rounds_call(worker, piece);
 	add_piece(&task->call, worker, piece);
 	d9__spans_poll_end(&a->spans, piece);
 	if (task->call.total_ns < D9__STALL_NS)
@@ -229,6 +231,7 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 	worker = d9__table_find(&a->timeline.by_id, target);
 	if (worker && target < FIRST_OTHER_WORKER)
 		worker->wakes_issued++;
+	task->waker_worker = target;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
 			 d9_event_known_u64(event, 0, 0),
 			 (unsigned)d9_event_known_u64(event, 3, UINT32_MAX));
@@ -250,6 +253,7 @@ static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 	}
 	if (!task->callback && set_callback(a, task, location))
 		return -ENOMEM;
+	task->fd = (int64_t)d9_event_known_u64(event, D9_TASK_SPAWN_FD, UINT64_MAX);
 	task->callback->address = address;
 	task->callback->site_address = d9_event_known_u64(event, 4, 0);
 	if (d9__callback_add_kind(&a->callbacks, task->callback, kind.data, kind.len))

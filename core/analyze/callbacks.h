@@ -20,6 +20,24 @@
 
 struct d9__stall;
 
+/* Stretches in which one callback was all that kept a loop going (see rounds.h). */
+enum d9__spell_kind {
+	D9__SPELL_SPIN,  /* without ever waiting */
+	D9__SPELL_STORM, /* woken by other threads */
+	D9__SPELL_IDLE,  /* woken by a timer, else asleep */
+	D9__SPELLS
+};
+
+struct d9__spell {
+	uint64_t windows, ns, first_ns;
+	uint64_t calls, busy_ns, unparks;
+
+	/* Of the window with most calls. */
+	uint64_t most_calls, worker, task, waker, waker_worker;
+	int64_t fd; /* below 0: none, or not told */
+	uint8_t reason;
+};
+
 struct d9__callback {
 	const char *location; /* on the wire: "CALLBACK @ SITE", or a foreign trace's position */
 	uint64_t address, site_address; /* in the recorded process; 0: not told */
@@ -34,6 +52,8 @@ struct d9__callback {
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
 	uint64_t on_samples, off_samples;
+
+	struct d9__spell spells[D9__SPELLS];
 
 	/* Long calls that slept for most of their time. */
 	uint64_t blocked_calls, blocked_ns;

@@ -102,6 +102,11 @@ void d9__check_backlog(struct d9__findings *findings);
 void d9__check_timer_late(struct d9__findings *findings);
 void d9__check_wake_delay(struct d9__findings *findings);
 
+/* findings_loops.c */
+void d9__check_spin(struct d9__findings *findings);
+void d9__check_wake_storm(struct d9__findings *findings);
+void d9__check_idle_wakes(struct d9__findings *findings);
+
 /* findings_process.c */
 void d9__check_blocking(struct d9__findings *findings);
 void d9__check_kernel_wait(struct d9__findings *findings);

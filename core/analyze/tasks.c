@@ -35,6 +35,7 @@ struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id)
 	if (!task)
 		return NULL;
 	task->id = id;
+	task->fd = -1;
 	if (d9__table_add(&tasks->table, id, task)) {
 		free(task);
 		return NULL;

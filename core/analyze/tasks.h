@@ -42,6 +42,13 @@ struct d9__task {
 	uint64_t last_start_ns, last_end_ns;
 	bool polled;
 	struct d9__call call;
+
+	int64_t fd;            /* below 0: none, or not told */
+	uint64_t waker_worker; /* of the newest wake */
+
+	/* Calls in the current window of a worker (see rounds.h). */
+	uint64_t window, window_calls, window_ns;
+	unsigned window_worker;
 };
 
 /* Ended tasks stay known for a while: late wakes and resumptions still name them. */

@@ -184,6 +184,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	} else if (worker->park.valid) {
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
+		d9__rounds_unpark(worker, ns, ns - worker->park.ns);
 		if (wait_ns != UINT64_MAX) {
 			add_wait(worker, ns, wait_ns);
 			err = wait_ns ? d9__histogram_add(&worker->waits, wait_ns) : 0;
@@ -204,6 +205,7 @@ void d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
 	for (size_t i = 0; i < timeline->n; i++) {
 		struct d9__worker *worker = timeline->items[i];
 
+		d9__rounds_finish(worker, ns);
 		if (!worker->park.valid)
 			continue;
 		worker->parks++;

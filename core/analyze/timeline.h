@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyze/histogram.h"
+#include "analyze/rounds.h"
 #include "analyze/table.h"
 #include "analyze/tasks.h"
 
@@ -71,6 +72,8 @@ struct d9__worker {
 	uint64_t n_stalls;
 	uint64_t stalls_end_ns;
 	uint64_t explained_ns; /* when a wait was last looked into */
+	struct d9__rounds rounds;
+	uint64_t windows;      /* judged */
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */
 };
 

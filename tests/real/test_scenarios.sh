@@ -43,23 +43,25 @@ is_disturbance() {
 	done
 }
 
-# scenario NAME CHECK FUNCTION
+# scenario "NAME [VARIANT]" CHECK FUNCTION
 scenario() {
-	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
-	run guilty "$1"
+	case $wanted in "  " | *" ${1%% *} "*) ;; *) return 0 ;; esac
+	# Name and variant are two words.
+	# shellcheck disable=SC2086
+	run guilty $1
 	found=$(first guilty)
 	[ "$found" = "$2 $3" ] || {
-		"$dial9" report "$dir/guilty" | head -60
+		"$dial9" report "$dir/guilty" | head -12
 		fail "$1: the first finding is $found, not $2 $3"
 	}
 	for _ in 1 2 3; do
-		run innocent "$1" innocent
+		# shellcheck disable=SC2086
+		run innocent $1 innocent
 		found=$(warnings innocent)
-		is_disturbance "$found" || break
-		[ -n "$found" ] || break
+		[ -n "$found" ] && is_disturbance "$found" || break
 	done
 	[ -z "$found" ] || {
-		"$dial9" report "$dir/innocent" | head -60
+		"$dial9" report "$dir/innocent" | head -12
 		fail "$1: the innocent twin is accused: $found"
 	}
 	echo "$1: $2 $3; its twin is silent"
@@ -67,3 +69,8 @@ scenario() {
 
 scenario long_callback long-callback rebuild_report
 scenario blocked_callback blocked-callback ask_and_wait
+scenario "spin read" spin on_readable
+scenario "spin write" spin on_writable
+scenario "spin hangup" spin on_data
+scenario wake_storm wake-storm take_results
+scenario idle_wakes idle-wakes look

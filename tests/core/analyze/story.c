@@ -123,6 +123,14 @@ void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place,
 		    kind_text, 0, 0);
 }
 
+void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd)
+{
+	uint64_t text = trace_string(&s->t, place), kind_text = trace_string(&s->t, "io");
+
+	trace_event(&s->t, SPAWN, at(us), task, text, UINT64_C(1), UINT64_C(0), UINT64_C(0),
+		    kind_text, 1, (uint64_t)fd, 0);
+}
+
 void story_terminate(struct story *s, uint64_t us, uint64_t task)
 {
 	trace_event(&s->t, TERMINATE, at(us), task);

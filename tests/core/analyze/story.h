@@ -29,6 +29,7 @@ void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_
 		const char *place);
 void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason);
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind);
+void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd);
 void story_terminate(struct story *s, uint64_t us, uint64_t task);
 void story_queue(struct story *s, uint64_t us, unsigned depth);
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,

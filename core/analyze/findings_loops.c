@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of what keeps loops going that have nothing to do. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Told if it went on for so many windows. */
+#define SPELL_WINDOWS 3
+
+/* A timer that wakes an idle process so often, per second, is worth a warning. */
+#define IDLE_WARNING_RATE 200
+
+static void set_callback(struct d9__findings *findings, struct d9__finding *finding,
+			 const struct d9__callback *callback)
+{
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	d9__finding_set_name(findings, finding, name, len);
+}
+
+static uint64_t per_second(uint64_t calls, uint64_t ns)
+{
+	return ns ? (uint64_t)((double)calls * 1e9 / (double)ns) : 0;
+}
+
+/* Whether |spell| lasted for at least half of the time its worker was looked at. */
+static bool is_most(const struct d9__findings *findings, const struct d9__spell *spell)
+{
+	const struct d9__worker *worker =
+		d9__table_find(&findings->analysis->timeline.by_id, spell->worker);
+
+	return worker && 2 * spell->windows >= worker->windows;
+}
+
+static void add_spell(struct d9__findings *findings, struct d9__finding *finding,
+		      const struct d9__callback *callback, const struct d9__spell *spell)
+{
+	const char *site = d9__callback_site(callback);
+
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = spell->first_ns,
+							 .has_worker = true,
+							 .worker = spell->worker,
+							 .task = spell->task,
+							 .callback = callback },
+				 "began; in all %s calls in %s, which took %s, %.1f %% of that time%s%s",
+				 d9__units_count(spell->calls).text, d9__units_ns(spell->ns).text,
+				 d9__units_ns(spell->busy_ns).text,
+				 spell->ns ? 100 * (double)spell->busy_ns / (double)spell->ns : 0,
+				 site ? "; registered at " : "", site ? site : "");
+}
+
+/* ---- spin ---- */
+
+/* What is ready again and again: "descriptor 7", "its timer", ... */
+static void describe_source(const struct d9__spell *spell, char *buf, size_t size)
+{
+	if (spell->fd >= 0)
+		snprintf(buf, size, "descriptor %" PRId64, spell->fd);
+	else if (spell->reason == D9__WAKE_TIMER)
+		snprintf(buf, size, "its timer");
+	else
+		snprintf(buf, size, "it");
+}
+
+static const char *spin_advice(const struct d9__spell *spell)
+{
+	if (spell->fd >= 0)
+		return "The descriptor is ready and stays so: nothing is read from it, writing is "
+		       "waited for while there is nothing to write, or the peer hung up and it was not "
+		       "closed. Read until EAGAIN, remove EV_WRITE when the buffer is empty, free the "
+		       "event at end of file or error. If it does read each time, let it read more at "
+		       "once.";
+	if (spell->reason == D9__WAKE_TIMER)
+		return "The timer is due at once each time it is set: give it a period, or wait for "
+		       "what it looks for.";
+	return "It makes itself ready again each time it runs, so that the loop never sleeps: wait for "
+	       "what it looks for, or stop when there is nothing left to do.";
+}
+
+static void spin(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
+	struct d9__finding *finding;
+	char source[64];
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	describe_source(spell, source, sizeof(source));
+	finding = d9__finding_add(
+		findings, is_most(findings, spell) ? D9__CRITICAL : D9__WARNING, spell->ns,
+		spin_advice(spell),
+		"%.*s is called %s times a second and does next to nothing (%s each time): %s was ready "
+		"again at once, and worker %" PRIu64 " never slept for %s.",
+		(int)len, name, d9__units_count(per_second(spell->calls, spell->ns)).text,
+		d9__units_ns(spell->busy_ns / spell->calls).text, source, spell->worker,
+		d9__units_ns(spell->ns).text);
+	set_callback(findings, finding, callback);
+	add_spell(findings, finding, callback, spell);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "a tenth of a second counts if it holds over 200 calls of one task, at "
+				 "most a twentieth as many waits over 10 us, and more time between than "
+				 "in callbacks");
+}
+
+void d9__check_spin(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->spells[D9__SPELL_SPIN].windows >= SPELL_WINDOWS)
+			spin(findings, callbacks->items[i]);
+}
+
+/* ---- wake storm ---- */
+
+/* Who wakes: "produce on worker 2", "a thread without a loop". */
+static void describe_sender(const struct d9__findings *findings, const struct d9__spell *spell,
+			    char *buf, size_t size)
+{
+	const struct d9__task *task =
+		d9__table_find(&findings->analysis->tasks.table, spell->waker);
+	size_t len;
+	const char *name;
+
+	if (spell->waker && task && task->callback) {
+		name = d9__callback_name(task->callback, &len);
+		snprintf(buf, size, "%.*s", (int)len, name);
+	} else if (spell->waker_worker < 254) {
+		snprintf(buf, size, "worker %" PRIu64, spell->waker_worker);
+	} else {
+		snprintf(buf, size, "a thread without a loop");
+	}
+}
+
+static void wake_storm(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__spell *spell = &callback->spells[D9__SPELL_STORM];
+	struct d9__finding *finding;
+	char sender[256];
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	describe_sender(findings, spell, sender, sizeof(sender));
+	finding = d9__finding_add(
+		findings, D9__WARNING, spell->calls,
+		"Each wake costs both threads a system call and a switch. Wake the loop only if nothing "
+		"was waiting for it yet, hand over in batches, and let the callback take all there is.",
+		"%s wakes worker %" PRIu64 " %s times a second to run %.*s: being woken takes the loop "
+		"longer than what it is woken for.",
+		sender, spell->worker, d9__units_count(per_second(spell->calls, spell->ns)).text,
+		(int)len, name);
+	set_callback(findings, finding, callback);
+	add_spell(findings, finding, callback, spell);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "%.1f calls for each time the loop woke; a tenth of a second counts if "
+				 "other threads asked for over 200 calls and four fifths of all, under 4 "
+				 "for each time, and callbacks took less than half of the time awake",
+				 spell->unparks ? (double)spell->calls / (double)spell->unparks : 0);
+}
+
+void d9__check_wake_storm(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->spells[D9__SPELL_STORM].windows >= SPELL_WINDOWS)
+			wake_storm(findings, callbacks->items[i]);
+}
+
+/* ---- idle wakes ---- */
+
+static void idle_wakes(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__spell *spell = &callback->spells[D9__SPELL_IDLE];
+	uint64_t rate = per_second(spell->calls, spell->ns);
+	struct d9__finding *finding;
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	finding = d9__finding_add(
+		findings, rate >= IDLE_WARNING_RATE ? D9__WARNING : D9__INFO, spell->calls,
+		"It keeps the CPU from sleeping. Make the period longer, set the timer only while there "
+		"is something to look for, or wait for the event instead of looking.",
+		"The timer %.*s wakes worker %" PRIu64 " %s times a second while there is nothing else "
+		"to do.",
+		(int)len, name, spell->worker, d9__units_count(rate).text);
+	set_callback(findings, finding, callback);
+	add_spell(findings, finding, callback, spell);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "a tenth of a second counts if the loop slept for nine tenths of it and "
+				 "nine tenths of its calls were timers; a warning from %u a second on",
+				 IDLE_WARNING_RATE);
+}
+
+void d9__check_idle_wakes(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++) {
+		const struct d9__spell *spell = &callbacks->items[i]->spells[D9__SPELL_IDLE];
+
+		if (spell->windows >= SPELL_WINDOWS && is_most(findings, spell))
+			idle_wakes(findings, callbacks->items[i]);
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What keeps a loop going: its rounds, looked at a tenth of a second at a time, so that a stretch
+ * in which one callback is called over and over is not hidden by hours in which it was not.
+ */
+
+#ifndef D9_ANALYZE_ROUNDS_H
+#define D9_ANALYZE_ROUNDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/callbacks.h"
+
+struct d9__task;
+struct d9__worker;
+struct d9__piece;
+
+#define D9__WINDOW_NS D9__MS(100)
+
+/* A wait shorter than this one was none: the loop only looked. */
+#define D9__REAL_WAIT_NS D9__US(10)
+
+/* Calls of one kind in a window, and the task with most of them. */
+struct d9__share {
+	uint64_t calls;
+	struct {
+		uint64_t id, calls, ns, waker;
+		int64_t fd;
+		struct d9__callback *callback;
+		uint64_t waker_worker;
+		uint8_t reason;
+	} top;
+};
+
+/* Of one worker; all zero before its first event. */
+struct d9__rounds {
+	uint64_t number; /* of the window, in the whole trace */
+	uint64_t start_ns;
+	uint64_t calls, timer_calls, busy_ns; /* without the library's own */
+	uint64_t all_busy_ns;
+	uint64_t unparks, real_waits, parked_ns;
+	struct d9__share cross, all;
+};
+
+/* |piece| of |worker| ended and began a call (is no resumption). */
+void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece);
+
+/* |worker| had been parked for |parked_ns| when it went on at |ns|. */
+void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);
+
+/* Nothing of |worker| follows. */
+void d9__rounds_finish(struct d9__worker *worker, uint64_t ns);
+
+#endif /* D9_ANALYZE_ROUNDS_H */
