@@ -248,6 +248,15 @@ static void run_pair(void *object, void *arg, unsigned index)
 		((type)stub->callback)(__VA_ARGS__);                                               \
 	} while (0)
 
+/* The same of a callback that returns something. */
+#define RETURN_SPAN(pool, index, type, ...)                                                        \
+	struct d9__stub *stub = d9__stub_at(&(pool), index);                                       \
+	struct d9_loop_span span __attribute__((cleanup(d9_loop_span_exit)));                      \
+                                                                                                   \
+	D9__USER_CODE();                                                                           \
+	d9_loop_span_enter(&span, callsite_of(stub));                                              \
+	return ((type)stub->callback)(__VA_ARGS__)
+
 static __attribute__((noinline)) D9__CALLS_BACK void
 run_bufferevent_event(void *bev, short what, void *arg, unsigned index);
 D9__STUBS_DEFINE(bufferevent_pool, 256, void, run_bufferevent_event,
@@ -291,6 +300,33 @@ static void run_addrinfo(int result, void *info, void *arg, unsigned index)
 	RUN_SPAN(addrinfo_pool, index, d9__addrinfo_fn, result, info, arg);
 }
 
+static __attribute__((noinline)) D9__CALLS_BACK int run_answer(void *object, void *arg,
+							       unsigned index);
+D9__STUBS_DEFINE(answer_pool, 64, int, run_answer, (void *object, void *arg), (object, arg))
+
+static int run_answer(void *object, void *arg, unsigned index)
+{
+	RETURN_SPAN(answer_pool, index, d9__answer_fn, object, arg);
+}
+
+static __attribute__((noinline)) D9__CALLS_BACK void *run_maker(void *base, void *arg,
+								unsigned index);
+D9__STUBS_DEFINE(maker_pool, 64, void *, run_maker, (void *base, void *arg), (base, arg))
+
+static void *run_maker(void *base, void *arg, unsigned index)
+{
+	RETURN_SPAN(maker_pool, index, d9__maker_fn, base, arg);
+}
+
+static __attribute__((noinline)) D9__CALLS_BACK void run_error(int error, void *arg,
+							       unsigned index);
+D9__STUBS_DEFINE(error_pool, 64, void, run_error, (int error, void *arg), (error, arg))
+
+static void run_error(int error, void *arg, unsigned index)
+{
+	RUN_SPAN(error_pool, index, d9__error_fn, error, arg);
+}
+
 /* ---- making and undoing ---- */
 
 /* Runs under the pools' lock, maybe under libevent's: names are made at the first poll. */
@@ -304,8 +340,9 @@ static void prepare(struct d9__stub *stub)
 			      memory_order_relaxed);
 }
 
-static struct d9__stubs *const pools[] = { &event_pool,	   &pair_pool, &bufferevent_pool,
-					   &listener_pool, &dns_pool,  &addrinfo_pool };
+static struct d9__stubs *const pools[] = { &event_pool,	   &pair_pool,	&bufferevent_pool,
+					   &listener_pool, &dns_pool,	&addrinfo_pool,
+					   &answer_pool,   &maker_pool, &error_pool };
 
 void d9__pools_init(void)
 {
@@ -359,6 +396,21 @@ d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site)
 d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site)
 {
 	return (d9__addrinfo_fn)wrap(&addrinfo_pool, (void *)callback, site, D9__STUB_SPAN);
+}
+
+d9__answer_fn d9__wrap_answer(d9__answer_fn callback, const void *site)
+{
+	return (d9__answer_fn)wrap(&answer_pool, (void *)callback, site, D9__STUB_SPAN);
+}
+
+d9__maker_fn d9__wrap_maker(d9__maker_fn callback, const void *site)
+{
+	return (d9__maker_fn)wrap(&maker_pool, (void *)callback, site, D9__STUB_SPAN);
+}
+
+d9__error_fn d9__wrap_error(d9__error_fn callback, const void *site)
+{
+	return (d9__error_fn)wrap(&error_pool, (void *)callback, site, D9__STUB_SPAN);
 }
 
 d9__event_fn d9__unwrap_event(d9__event_fn callback)

@@ -28,6 +28,9 @@ d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn cal
 d9__listener_fn d9__wrap_listener(d9__listener_fn callback, const void *site);
 d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site);
 d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site);
+d9__answer_fn d9__wrap_answer(d9__answer_fn callback, const void *site);
+d9__maker_fn d9__wrap_maker(d9__maker_fn callback, const void *site);
+d9__error_fn d9__wrap_error(d9__error_fn callback, const void *site);
 
 /* The program's own callback behind a stub; anything else is returned as it is. */
 d9__event_fn d9__unwrap_event(d9__event_fn callback);

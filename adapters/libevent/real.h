@@ -44,6 +44,9 @@ typedef void (*d9__bufferevent_event_fn)(void *bev, short what, void *arg);
 typedef void (*d9__listener_fn)(void *listener, int fd, void *address, int len, void *arg);
 typedef void (*d9__dns_fn)(int result, char type, int count, int ttl, void *addresses, void *arg);
 typedef void (*d9__addrinfo_fn)(int result, void *info, void *arg);
+typedef int (*d9__answer_fn)(void *object, void *arg);
+typedef void *(*d9__maker_fn)(void *base, void *arg);
+typedef void (*d9__error_fn)(int error, void *arg);
 
 /* F(returned type, name, parameters): what is hooked ... */
 #define D9__LIBEVENT_HOOKED(F)                                                                     \
@@ -92,6 +95,9 @@ typedef void (*d9__addrinfo_fn)(int result, void *info, void *arg);
 	F(void, evhttp_request_set_chunked_cb, (struct evhttp_request *, d9__pair_fn))             \
 	F(void, evhttp_request_set_on_complete_cb,                                                 \
 	  (struct evhttp_request *, d9__pair_fn, void *))                                          \
+	F(void, evhttp_request_set_header_cb, (struct evhttp_request *, d9__answer_fn))            \
+	F(void, evhttp_request_set_error_cb, (struct evhttp_request *, d9__error_fn))              \
+	F(void, evhttp_set_bevcb, (struct evhttp *, d9__maker_fn, void *))                         \
 	F(void, evhttp_connection_set_closecb, (struct evhttp_connection *, d9__pair_fn, void *))  \
 	F(struct evconnlistener *, evconnlistener_new,                                             \
 	  (struct event_base *, d9__listener_fn, void *, unsigned, int, int))                      \

@@ -50,6 +50,27 @@ static d9__addrinfo_fn span_of_addrinfo(d9__addrinfo_fn callback)
 	return d9__wrap_addrinfo(callback, d9__libevent_thread()->site);
 }
 
+static d9__answer_fn span_of_answer(d9__answer_fn callback)
+{
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
+		return callback;
+	return d9__wrap_answer(callback, d9__libevent_thread()->site);
+}
+
+static d9__maker_fn span_of_maker(d9__maker_fn callback)
+{
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
+		return callback;
+	return d9__wrap_maker(callback, d9__libevent_thread()->site);
+}
+
+static d9__error_fn span_of_error(d9__error_fn callback)
+{
+	if (!callback || d9__is_callback_of_libevent((void *)callback))
+		return callback;
+	return d9__wrap_error(callback, d9__libevent_thread()->site);
+}
+
 /* UNDER(type, function, parameters, arguments): the real call, with the caller noted as site. */
 #define UNDER(type, function, params, ...)                                                         \
 	type d9__hook_##function params                                                            \
@@ -112,6 +133,12 @@ UNDER(void, evhttp_request_set_chunked_cb, (struct evhttp_request *request, d9__
 UNDER(void, evhttp_request_set_on_complete_cb,
       (struct evhttp_request *request, d9__pair_fn callback, void *arg), request,
       span_of_pair(callback), arg)
+UNDER(void, evhttp_request_set_header_cb, (struct evhttp_request *request, d9__answer_fn callback),
+      request, span_of_answer(callback))
+UNDER(void, evhttp_request_set_error_cb, (struct evhttp_request *request, d9__error_fn callback),
+      request, span_of_error(callback))
+UNDER(void, evhttp_set_bevcb, (struct evhttp *http, d9__maker_fn callback, void *arg), http,
+      span_of_maker(callback), arg)
 UNDER(void, evhttp_connection_set_closecb,
       (struct evhttp_connection *connection, d9__pair_fn callback, void *arg), connection,
       span_of_pair(callback), arg)

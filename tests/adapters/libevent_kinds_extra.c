@@ -231,10 +231,52 @@ static void on_reply(struct evhttp_request *request, void *arg)
 		event_base_loopbreak(arg);
 }
 
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+	COUNT(on_connection, KIND_SPAN);
+	log_line("connection %d", arg == &accepts_left);
+	return bufferevent_socket_new(base, -1, 0);
+}
+
+static int on_header(struct evhttp_request *request, void *arg)
+{
+	(void)arg;
+	COUNT(on_header, KIND_SPAN);
+	log_line("header %d", evhttp_request_get_response_code(request));
+	return 0;
+}
+
+static void on_chunk(struct evhttp_request *request, void *arg)
+{
+	(void)arg;
+	COUNT(on_chunk, KIND_SPAN);
+	log_line("chunk %zu", evbuffer_get_length(evhttp_request_get_input_buffer(request)));
+}
+
+static void on_error(enum evhttp_request_error error, void *arg)
+{
+	(void)arg;
+	COUNT(on_error, KIND_SPAN);
+	log_line("error %d", error);
+}
+
+/* Says no: an error and an empty reply follow. */
+static int on_unwanted_header(struct evhttp_request *request, void *arg)
+{
+	(void)request;
+	(void)arg;
+	COUNT(on_unwanted_header, KIND_SPAN);
+	return -1;
+}
+
 static void ask_for(struct run *run, struct evhttp_connection *connection, const char *uri)
 {
 	struct evhttp_request *request = evhttp_request_new(on_reply, run->base);
+	bool unwanted = strcmp(uri, "/unwanted") == 0;
 
+	evhttp_request_set_header_cb(request, unwanted ? on_unwanted_header : on_header);
+	evhttp_request_set_chunked_cb(request, on_chunk);
+	evhttp_request_set_error_cb(request, on_error);
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Host", "localhost");
 	evhttp_make_request(connection, request, EVHTTP_REQ_GET, uri);
 }
@@ -247,13 +289,15 @@ void stage_http(struct run *run)
 
 	evhttp_set_cb(http, "/page", on_page, &replies_left);
 	evhttp_set_gencb(http, on_any_page, &accepts_left);
+	evhttp_set_bevcb(http, on_connection, &accepts_left);
 	connection = evhttp_connection_base_new(run->base, NULL, "127.0.0.1",
 						port_of(evhttp_bound_socket_get_fd(bound)));
-	replies_left = 6;
+	replies_left = 7;
 	for (int i = 0; i < 3; i++) {
 		ask_for(run, connection, "/page");
 		ask_for(run, connection, "/other");
 	}
+	ask_for(run, connection, "/unwanted");
 	event_base_dispatch(run->base);
 	evhttp_connection_free(connection);
 	evhttp_free(http);
