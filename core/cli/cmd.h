@@ -24,6 +24,7 @@ int d9__cmd_events(int argc, char **argv);
 int d9__cmd_report(int argc, char **argv);
 int d9__cmd_export(int argc, char **argv);
 int d9__cmd_status(int argc, char **argv);
+int d9__cmd_doctor(int argc, char **argv);
 
 /*
  * Print "dial9 COMMAND: ..." and a newline to stderr.  |command| may be NULL.  Returns

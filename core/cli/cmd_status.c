@@ -14,7 +14,6 @@
 #include "cli/status_json.h"
 #include "cli/text.h"
 
-#define LINE_WIDTH 79
 #define LABEL_WIDTH 14
 #define DEAD_SHOWN 10
 
@@ -245,24 +244,6 @@ static void put_label(struct d9__text_out *out, const char *label)
 	d9__text_printf(out, "  %-*s", LABEL_WIDTH - 2, label);
 }
 
-/* |list| with line breaks at its blanks and commas. */
-static void put_wrapped(struct d9__text_out *out, const char *list, size_t len)
-{
-	size_t column = LABEL_WIDTH, word;
-
-	for (; len; list += word, len -= word) {
-		for (word = 1; word < len && list[word - 1] != ',' && list[word - 1] != ' ';)
-			word++;
-		if (column > LABEL_WIDTH && column + word > LINE_WIDTH) {
-			d9__text_printf(out, "\n%*s", LABEL_WIDTH, "");
-			column = LABEL_WIDTH;
-		}
-		d9__text_escaped(out, list, word);
-		column += word;
-	}
-	d9__text_char(out, '\n');
-}
-
 static void put_state(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	const struct d9__ring_health *health = &recorder->look.health;
@@ -381,7 +362,7 @@ static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *
 			d9__text_escaped(out, version, version_len);
 		d9__text_char(out, '\n');
 		put_label(out, "");
-		put_wrapped(out, line + key + 1, len - key - 1);
+		d9__text_wrapped(out, line + key + 1, len - key - 1, LABEL_WIDTH);
 	}
 }
 

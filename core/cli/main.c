@@ -14,6 +14,7 @@ static const struct d9__cmd commands[] = {
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },
+	{ "doctor", "whether programs can be recorded here, and what to mend", d9__cmd_doctor },
 	{ NULL, NULL, NULL },
 };
 

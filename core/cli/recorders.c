@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct search {
 	pid_t pid;
 	const char *dir; /* absolute */
 	int err;
+	bool full; /* out of descriptors, and that was said */
 };
 
 /* ---- finding ---- */
@@ -87,9 +89,24 @@ static void add(struct search *search, struct d9__ring_view *view, const char *r
 	grown[found->n++].ring = copy;
 }
 
+/* Every ring stays open until it has been looked at twice. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void complain(struct search *search, const char *path, int err)
 {
 	search->found->failed = true;
+	/* One line tells it for all that follow. */
+	if (!search->command || (err == -EMFILE && search->full))
+		return;
+	search->full = err == -EMFILE;
 	/* A name in a folder of everybody's: nothing of it goes to a terminal as it is. */
 	fprintf(stderr, "dial9 %s: ", search->command);
 	for (const char *p = path; *p; p++)
@@ -246,6 +263,7 @@ int d9__recorders_find(struct d9__recorders *recorders, const char *command, pid
 	struct search search = { .found = recorders, .command = command, .pid = pid };
 
 	*recorders = (struct d9__recorders){ 0 };
+	allow_descriptors();
 	if (dir) {
 		search.dir = realpath(dir, absolute);
 		if (!search.dir) {

@@ -44,7 +44,7 @@ struct d9__recorders {
 /*
  * Every ring this user may see (root: every one), or only that of |pid| if that is not 0, or only
  * those that write below |dir| if that is not NULL, those left on its disk included.  |command| is
- * for messages.  0 or -ENOMEM.
+ * for messages; NULL: none.  0 or -ENOMEM.
  */
 int d9__recorders_find(struct d9__recorders *recorders, const char *command, pid_t pid,
 		       const char *dir);

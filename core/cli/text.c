@@ -14,6 +14,8 @@
 
 #include "cli/cmd.h"
 
+#define LINE_WIDTH 79
+
 static const char digits16[] = "0123456789abcdef";
 
 static const char digit_pairs[] =
@@ -219,6 +221,27 @@ void d9__text_word(struct d9__text_out *out, const char *text, size_t len)
 		d9__text_bytes(out, text, len);
 	else
 		d9__text_json(out, text, len);
+}
+
+void d9__text_wrapped(struct d9__text_out *out, const char *text, size_t len, size_t indent)
+{
+	size_t column = indent, word, shown;
+
+	for (; len; text += word, len -= word) {
+		for (word = 1; word < len && text[word - 1] != ',' && text[word - 1] != ' ';)
+			word++;
+		shown = word - (text[word - 1] == ' ');
+		if (column > indent && column + 1 + shown > LINE_WIDTH) {
+			d9__text_printf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (column > indent && text[-1] == ' ') {
+			d9__text_char(out, ' ');
+			column++;
+		}
+		d9__text_escaped(out, text, shown);
+		column += shown;
+	}
+	d9__text_char(out, '\n');
 }
 
 void d9__text_printf(struct d9__text_out *out, const char *format, ...)

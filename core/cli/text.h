@@ -84,6 +84,12 @@ void d9__text_escaped(struct d9__text_out *out, const char *text, size_t len);
 /* As d9__text_json(), but bare if it has no spaces, quotes, backslashes or control characters. */
 void d9__text_word(struct d9__text_out *out, const char *text, size_t len);
 
+/*
+ * Print |text|, which begins in column |indent|, broken at blanks and behind commas so that no line
+ * is longer than 79 columns where that is possible; then a line end.  Escaped.
+ */
+void d9__text_wrapped(struct d9__text_out *out, const char *text, size_t len, size_t indent);
+
 /* printf(3), at most D9__TEXT_RESERVE_MAX - 1 bytes. */
 void d9__text_printf(struct d9__text_out *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

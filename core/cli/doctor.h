@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `dial9 doctor` finds: a list of checks, each with its result and how to mend it. */
+
+#ifndef D9_CLI_DOCTOR_H
+#define D9_CLI_DOCTOR_H
+
+#include <stddef.h>
+
+#define D9__CHECKS_MAX 32
+
+enum d9__check_result {
+	D9__CHECK_OK,
+	D9__CHECK_WARN, /* recording works, with less */
+	D9__CHECK_FAIL,
+};
+
+struct d9__check {
+	const char *name;
+	enum d9__check_result result;
+	char text[768];
+	char advice[384]; /* empty if nothing is to be done */
+};
+
+struct d9__doctor {
+	struct d9__check checks[D9__CHECKS_MAX];
+	size_t n;
+};
+
+/* Note a result.  The text is printf(3)'s; what is too long is cut. */
+void d9__doctor_note(struct d9__doctor *doctor, const char *name, enum d9__check_result result,
+		     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* How to mend the latest. */
+void d9__doctor_advise(struct d9__doctor *doctor, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Memory and directories, limits, clock, what the kernel permits, rings that were left. */
+void d9__doctor_system(struct d9__doctor *doctor);
+
+/* The preload library, the loop libraries, and a recording of each that is read back. */
+void d9__doctor_libraries(struct d9__doctor *doctor);
+
+#endif /* D9_CLI_DOCTOR_H */

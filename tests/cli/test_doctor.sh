@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A machine that is well, and one that is not.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+# skip WHY: not a failure, but said.
+skip() {
+	echo "$1" >&3
+	exit 77
+}
+[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
+selftest=$top_builddir/adapters/dial9-selftest-libevent
+[ -x "$selftest" ] || skip "no self-test was built"
+TMPDIR=$work
+DIAL9_TRACE_DIR=$work/traces
+export TMPDIR DIAL9_TRACE_DIR
+
+# checks NAME...: those lines, and the advice below them.
+checks() {
+	for name; do
+		sed -n "/^[A-Z]* *$name /{p; :more; n; /^  /!q; p; b more}" doctor
+	done
+}
+
+say "recorded, read back, counted"
+"$dial9" doctor >doctor
+echo "[exit status $?]"
+sed 's/^\([A-Z]*\).*/\1/' doctor | grep -c FAIL
+checks self-test "preload library" | sed "s|$top_builddir|BUILD|"
+checks libevent | grep -o "poll=full" | head -n 1
+grep -o "^[A-Z]* *\(shared memory\|trace directory\|descriptors\|file size\|clock\|scheduler\|left-over rings\) " doctor |
+	sed 's/^[A-Z]* *//'
+awk 'length > 79 && !/\//' doctor
+ls
+
+say "the user's variables do not reach it"
+DIAL9_ENABLED=false DIAL9_WRITER=null "$dial9" doctor >doctor
+checks self-test
+
+say "JSON"
+"$dial9" doctor --json >json
+echo "[exit status $?]"
+grep -o '^{"ok":true,"checks":\[{"name":"preload library","result":"ok"' json
+grep -o '"name":"self-test","result":"ok","text":"200 callbacks[^}]*}' json
+
+say "no preload library"
+DIAL9_PRELOAD=/no/such/library.so "$dial9" doctor >doctor
+echo "[exit status $?]"
+checks "preload library"
+
+say "a library in its place that records nothing"
+cp "$($CC -print-file-name=libm.so.6)" nothing.so
+cp "$selftest" dial9-selftest-libevent
+DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >doctor
+echo "[exit status $?]"
+checks self-test | sed 's/libevent [0-9.]*[^ ]* ran/libevent VERSION ran/' | tr -s ' \n' ' '
+echo
+
+say "a self-test that dies, and one that cannot be loaded"
+printf '#!/bin/sh\nkill -SEGV $$\n' >dial9-selftest-libevent
+DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >doctor
+checks self-test
+printf '#!/bin/sh\nexit 127\n' >dial9-selftest-libevent
+DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >doctor
+checks libevent
+rm dial9-selftest-libevent nothing.so
+
+say "directories and limits"
+touch file
+DIAL9_TRACE_DIR=$work/file/x "$dial9" doctor >doctor
+echo "[exit status $?]"
+checks "trace directory" | tr -s " \n" " "
+echo
+(
+	# shellcheck disable=SC3045
+	ulimit -S -n 40
+	ulimit -f 1000
+	"$dial9" doctor >doctor
+	checks descriptors "file size" | sed "s/most [0-9.]* [KM]iB/most N MiB/"
+)
+
+say "usage"
+run doctor x
+
+finish ''
