@@ -19,6 +19,7 @@ struct d9__cmd {
 };
 
 int d9__cmd_record(int argc, char **argv);
+int d9__cmd_recover(int argc, char **argv);
 int d9__cmd_info(int argc, char **argv);
 int d9__cmd_events(int argc, char **argv);
 int d9__cmd_report(int argc, char **argv);

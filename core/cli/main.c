@@ -9,6 +9,7 @@
 
 static const struct d9__cmd commands[] = {
 	{ "record", "run a program with its event loops recorded", d9__cmd_record },
+	{ "recover", "make readable what killed programs left", d9__cmd_recover },
 	{ "info", "what a trace holds", d9__cmd_info },
 	{ "events", "every event, one line each", d9__cmd_events },
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },

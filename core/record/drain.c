@@ -31,6 +31,7 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
 {
 	drain->paused_overruns = paused_overruns;
 	drain->writer = writer;
+	drain->ring = &d9__ring;
 	drain->safe = drain->bridge = (struct d9__bridge){ 0 };
 	drain->safe_frames = 0;
 	drain->safe_segment = UINT64_MAX;
@@ -52,11 +53,17 @@ void d9__drain_release(struct d9__drain *drain)
 
 /* ---- losses ---- */
 
-static uint64_t lost_now(int slot, enum d9__loss_cause cause)
+static struct d9__loss *loss_of(const struct d9__drain *drain, uint32_t index, int cause)
 {
-	const struct d9__losses *losses = slot < 0 ? d9__ring.proc_losses : &d9__ring.losses[slot];
+	struct d9__losses *losses = index == PROCESS ? drain->ring->proc_losses :
+						       &drain->ring->losses[index];
 
-	return atomic_load_explicit(&losses->cause[cause].events, memory_order_relaxed);
+	return &losses->cause[cause];
+}
+
+static uint64_t lost_now(struct d9__loss *loss)
+{
+	return atomic_load_explicit(&loss->events, memory_order_relaxed);
 }
 
 static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause, uint64_t events,
@@ -64,7 +71,7 @@ static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
 {
 	const struct d9__drain_slot *st = &drain->slot[index];
 	uint32_t name = d9__builder_name(&drain->note, cause);
-	uint32_t tid = index == PROCESS ? 0 : d9__slot_tid(&d9__ring.slots[index]);
+	uint32_t tid = index == PROCESS ? 0 : d9__slot_tid(&drain->ring->slots[index]);
 	uint32_t worker = index == PROCESS || st->worker >= 254 ? 255 : st->worker;
 	uint8_t *p = d9__builder_event(&drain->note, D9__EVENT_LOSS, to_ns ? to_ns : now_ns,
 				       4 + 4 + 4 * D9__VARINT_MAX);
@@ -84,16 +91,16 @@ static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
 static void note_losses(struct d9__drain *drain, uint32_t index, uint64_t now_ns)
 {
 	struct d9__drain_slot *st = &drain->slot[index];
-	int slot = index == PROCESS ? -1 : (int)index;
 
 	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+		struct d9__loss *loss = loss_of(drain, index, cause);
 		uint64_t from_ns = 0, to_ns = 0, events;
 
-		if (lost_now(slot, (enum d9__loss_cause)cause) == st->lost[cause])
+		if (lost_now(loss) == st->lost[cause])
 			continue;
-		events = d9__loss_take(slot, (enum d9__loss_cause)cause, st->lost[cause], &from_ns,
-				       &to_ns);
+		events = d9__loss_take(loss, st->lost[cause], &from_ns, &to_ns);
 		st->lost[cause] += events;
+		atomic_store_explicit(&loss->noted, st->lost[cause], memory_order_relaxed);
 		if (events)
 			put_loss(drain, index, d9__loss_names[cause], events, from_ns, to_ns,
 				 now_ns);
@@ -106,13 +113,15 @@ void d9__drain_paused(struct d9__drain *drain)
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		struct d9__drain_slot *st = &drain->slot[i];
+		struct d9__loss *loss = loss_of(drain, i, D9__LOSS_OVERRUN);
 		uint64_t from_ns = 0, to_ns = 0, events;
 
-		if (lost_now((int)i, D9__LOSS_OVERRUN) == st->lost[D9__LOSS_OVERRUN])
+		if (lost_now(loss) == st->lost[D9__LOSS_OVERRUN])
 			continue;
-		events = d9__loss_take((int)i, D9__LOSS_OVERRUN, st->lost[D9__LOSS_OVERRUN],
-				       &from_ns, &to_ns);
+		events = d9__loss_take(loss, st->lost[D9__LOSS_OVERRUN], &from_ns, &to_ns);
 		st->lost[D9__LOSS_OVERRUN] += events;
+		atomic_store_explicit(&loss->noted, st->lost[D9__LOSS_OVERRUN],
+				      memory_order_relaxed);
 		more += events;
 		d9__loss_add((int)i, D9__LOSS_DISK, events, from_ns, to_ns);
 	}
@@ -226,8 +235,7 @@ static void follow_prefix(struct d9__drain *drain, struct d9__drain_slot *st,
 	st->prefix_ns = batch->last_ns = follow.last_ns;
 }
 
-/* Add |batch| and what has to stand before it; -errno: nothing of the group can be kept. */
-static int take(struct d9__drain *drain, struct d9__batch *batch, bool whole, uint64_t now_ns)
+int d9__drain_take(struct d9__drain *drain, struct d9__batch *batch, bool whole, uint64_t now_ns)
 {
 	struct d9__drain_slot *st = &drain->slot[batch->slot];
 	bool gap = st->gap || !follows(st, batch);
@@ -255,6 +263,14 @@ static int take(struct d9__drain *drain, struct d9__batch *batch, bool whole, ui
 		d9__bridge_wrote(&drain->bridge, &batch->exit, batch->tid, batch->last_ns);
 	}
 	return err;
+}
+
+void d9__drain_follow(struct d9__drain *drain, const uint8_t *batch, uint32_t len)
+{
+	struct d9__drain_slot nobody = { 0 };
+	struct follow follow = { drain, &nobody, 0 };
+
+	d9__walk(drain->walker, batch, len, follow_frame, &follow);
 }
 
 /* ---- groups ---- */
@@ -326,6 +342,16 @@ static void write_off(struct d9__drain *drain, struct group *group, uint64_t los
 	d9__drain_wrote_off(drain, lost, now_ns);
 }
 
+/* For whoever has to go on where we were killed. */
+static void remember(const struct member *member)
+{
+	struct d9__slot *slot = &d9__ring.slots[member->batch.slot];
+
+	atomic_store_explicit(&slot->written,
+			      (uint64_t)member->batch.serial << 32 | member->whole,
+			      memory_order_release);
+}
+
 /* Write the group and let go of its chunks.  0 or -errno; then all losses are accounted. */
 static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 {
@@ -347,6 +373,8 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		keep_safe(drain);
 	}
 	for (unsigned i = 0; i < group->n; i++) {
+		if (!err)
+			remember(&group->member[i]);
 		if (group->member[i].whole)
 			d9__chunk_release(&group->member[i].batch);
 		else
@@ -388,7 +416,7 @@ static bool take_prefix(struct d9__drain *drain, struct group *group, uint32_t i
 	member->whole = false;
 	member->before = *st;
 	group->n++;
-	group->err = take(drain, &member->batch, false, now_ns);
+	group->err = d9__drain_take(drain, &member->batch, false, now_ns);
 	return true;
 }
 
@@ -423,7 +451,7 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
 
 			member->whole = true;
 			if (!group.err)
-				group.err = take(drain, &member->batch, true, now_ns);
+				group.err = d9__drain_take(drain, &member->batch, true, now_ns);
 		}
 		if (!group.n)
 			break;
@@ -476,7 +504,7 @@ void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns)
 	int err;
 
 	d9__builder_begin(&drain->note);
-	for (uint32_t i = 0; i < d9__slot_high(); i++)
+	for (uint32_t i = 0; i < (drain->ring == &d9__ring ? d9__slot_high() : D9__SLOT_COUNT); i++)
 		note_losses(drain, i, now_ns);
 	note_losses(drain, PROCESS, now_ns);
 	err = d9__writer_note(drain->writer, &drain->note, true, now_ns);

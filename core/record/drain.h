@@ -28,6 +28,7 @@ struct d9__drain_slot {
 /* Flush thread only. */
 struct d9__drain {
 	struct d9__writer *writer;
+	struct d9__ring *ring; /* whose slots and losses: ours, or that of a dead process */
 	struct d9__walker *walker;
 	struct d9__builder note, rest;
 	struct d9__bridge bridge;
@@ -39,10 +40,20 @@ struct d9__drain {
 	_Atomic(uint64_t) *paused_overruns; /* while nothing could be written: the disk's fault */
 };
 
-/* 0 or -ENOMEM.  Keeps what is known about the slots. */
+/* 0 or -ENOMEM.  Keeps what is known about the slots; the ring is ours. */
 int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
 		   _Atomic(uint64_t) *paused_overruns);
 void d9__drain_release(struct d9__drain *drain);
+
+/*
+ * Add |batch|, a prefix or all of its chunk, and what has to stand before it: losses and bridges
+ * where its serial does not follow.  The caller commits.  -errno: nothing since the last commit can
+ * be kept.
+ */
+int d9__drain_take(struct d9__drain *drain, struct d9__batch *batch, bool whole, uint64_t now_ns);
+
+/* The frames of |batch| are in the file already: learn in which state they leave its workers. */
+void d9__drain_follow(struct d9__drain *drain, const uint8_t *batch, uint32_t len);
 
 /* Write all full chunks.  True if there were any.  Stops when the writer fails. */
 bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns);

@@ -30,7 +30,9 @@
 #include "record/gate.h"
 #include "record/health.h"
 #include "record/metadata.h"
+#include "record/modules.h"
 #include "record/options.h"
+#include "record/recover.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
 #include "record/source.h"
@@ -55,6 +57,10 @@ static struct {
 	struct d9__builder note;
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
 	bool own_table; /* our descriptors are not the program's */
+	int ring_fd;    /* > 0: the ring's */
+	uint32_t lead_metadata, lead_modules; /* generations in the ring's lead */
+	bool recovering; /* dead peers have not all been looked at */
+	struct d9__recover recover;
 	int state;
 	uint64_t active_ns; /* when events were seen last */
 	bool stepped_back;
@@ -189,8 +195,9 @@ static void take_descriptors(void)
 		d9__flush.ring_fd = -1;
 		return;
 	}
+	self.ring_fd = moved;
 	d9__ring_adopt_fd(moved);
-	/* Held for as long as we live: recovery takes a ring whose lock is free for a dead one. */
+	/* Locked since its creation; held for as long as we live: see d9__dead_ring_open(). */
 	flock(moved, LOCK_EX | LOCK_NB);
 }
 
@@ -235,10 +242,41 @@ static void open_directory(void)
 	if (!err && self.writer.has_dir) {
 		memcpy(d9__flush.boot_id, self.writer.ns.boot_id, sizeof(d9__flush.boot_id));
 		d9__metadata_set("boot_id", d9__flush.boot_id);
+		d9__ring_set_boot_id(d9__flush.boot_id);
 	}
 	set_state(err ? D9_RECORDER_PAUSED : D9_RECORDER_RECORDING);
 	/* release: the boot id is read after it */
 	atomic_store_explicit(&d9__flush.open_result, err, memory_order_release);
+}
+
+/* Keep in the ring what a segment made of it would have to begin with. */
+static void refresh_lead(void)
+{
+	uint32_t metadata = d9__metadata_generation(), modules = d9__modules_generation();
+
+	if (metadata == self.lead_metadata && modules == self.lead_modules)
+		return;
+	self.lead_metadata = metadata;
+	self.lead_modules = modules;
+	d9__writer_describe(&self.note);
+	if (!self.note.failed && d9__ring_set_lead(self.note.data, self.note.len) == -E2BIG) {
+		/* Names are worth less than what the process says of itself. */
+		d9__metadata_write(&self.note, d9__clock_mono_ns(), NULL);
+		if (!self.note.failed)
+			d9__ring_set_lead(self.note.data, self.note.len);
+	}
+}
+
+/* Dead peers, one in each tick: our own events must not wait for long. */
+static void recover_peers(void)
+{
+	if (!self.recovering || !self.writer.has_dir)
+		return;
+	if (d9__recover_next(&self.recover, NULL) == 1)
+		return;
+	self.recovering = false;
+	d9__recover_end(&self.recover);
+	d9__writer_collect(&self.writer);
 }
 
 static bool wants_directory(void)
@@ -429,6 +467,8 @@ static bool tick(void)
 		follow_control_words(now_ns);
 	}
 	d9__ticks_run();
+	refresh_lead();
+	recover_peers();
 	update_state();
 	d9__writer_publish(&self.writer);
 	d9__health_publish(&self.writer, self.state, now_ns);
@@ -464,6 +504,11 @@ static void finish(void)
 		drain_rest(now_ns);
 	if (self.writer.retry_ns)
 		d9__drain_give_up(&self.drain, now_ns);
+	if (self.recovering) {
+		self.recovering = false;
+		d9__recover_end(&self.recover);
+		d9__writer_collect(&self.writer);
+	}
 	d9__writer_close(&self.writer, now_ns);
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self.drain);
@@ -488,6 +533,10 @@ static void *flush_main(void *arg)
 	if (d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns))
 		atomic_store_explicit(&d9__flush.open_result, -ENOMEM, memory_order_release);
 	update_state();
+	d9__modules_scan();
+	refresh_lead();
+	if (wants_directory() && self.writer.collect)
+		self.recovering = !d9__recover_begin(&self.recover, d9__flush.trace_dir, true);
 	d9__health_publish(&self.writer, self.state, self.second_ns);
 	while (!atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		uint32_t seen = atomic_load_explicit(&d9__ring.control->futex,
@@ -525,6 +574,8 @@ void d9__flush_fork_child(void)
 {
 	/* A table of our own was never the child's; a shared one is now. */
 	if (!self.own_table) {
+		if (self.ring_fd > 0)
+			close(self.ring_fd); /* or its lock would outlive the parent */
 		if (self.writer.seg.open && self.writer.seg.fd >= 0)
 			close(self.writer.seg.fd);
 		if (self.writer.has_dir) {

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct d9__module *modules;
 static size_t n_modules, capacity;
 static unsigned long long adds, subs; /* the loader's counters at the last scan */
+static _Atomic(uint32_t) generation; /* of what a scan found */
 
 /* What one walk through the loader's list found. */
 struct scan {
@@ -144,6 +146,8 @@ static int merge_locked(struct scan *scan)
 {
 	int changed = 0;
 
+	/* release: pairs with the acquire of d9__modules_generation(), which then finds the rest */
+	atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 	for (size_t i = 0; i < n_modules; i++)
 		modules[i].met = false;
 	for (size_t i = 0; i < scan->n; i++) {
@@ -191,6 +195,19 @@ int d9__modules_scan(void)
 		free(scan.found[i].path);
 	free(scan.found);
 	return changed;
+}
+
+uint32_t d9__modules_generation(void)
+{
+	return atomic_load_explicit(&generation, memory_order_acquire);
+}
+
+void d9__modules_each(void (*fn)(void *arg, const struct d9__module *module), void *arg)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < n_modules; i++)
+		fn(arg, &modules[i]);
+	pthread_mutex_unlock(&lock);
 }
 
 void d9__modules_renew(void)

@@ -29,6 +29,12 @@ struct d9__module {
  */
 int d9__modules_scan(void);
 
+/* Changes with every scan that looked anew. */
+uint32_t d9__modules_generation(void);
+
+/* Call |fn| for every module, under the module lock. */
+void d9__modules_each(void (*fn)(void *arg, const struct d9__module *module), void *arg);
+
 /* Forget what was reported, because a new segment begins; unloaded modules go. */
 void d9__modules_renew(void);
 

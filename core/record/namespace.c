@@ -137,6 +137,24 @@ fail:
 	return err;
 }
 
+int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const char *boot_id)
+{
+	int err;
+
+	*ns = (struct d9__namespace){ .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
+	if (!d9__boot_id_valid(boot_id) || strlen(trace_dir) >= sizeof(ns->trace_dir))
+		return -EINVAL;
+	strcpy(ns->trace_dir, trace_dir);
+	strcpy(ns->boot_id, boot_id);
+	ns->parent_fd = open_dir(AT_FDCWD, trace_dir);
+	if (ns->parent_fd < 0)
+		return ns->parent_fd;
+	err = mkdirat(ns->parent_fd, boot_id, 0700) && errno != EEXIST ? -errno : enter(ns);
+	if (err)
+		close_fd(&ns->parent_fd);
+	return err == -EWOULDBLOCK ? -EBUSY : err;
+}
+
 int d9__namespace_renew(struct d9__namespace *ns)
 {
 	int err;

@@ -44,6 +44,12 @@ int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t
 /* Our directory was removed: make it again.  0 or -errno. */
 int d9__namespace_renew(struct d9__namespace *ns);
 
+/*
+ * Enter the directory of a dead peer called |boot_id|, made if it is missing, as if it were ours.
+ * 0, -EBUSY: its owner lives; -EINVAL: no such name; or -errno.
+ */
+int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const char *boot_id);
+
 /* Close everything; a directory without segments goes. */
 void d9__namespace_close(struct d9__namespace *ns);
 

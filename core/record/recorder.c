@@ -123,6 +123,13 @@ static void set_metadata(const char *boot_id)
 		d9__metadata_set(p->key, p->value);
 }
 
+static bool writes_files(void)
+{
+	uint64_t writer = d9__options_number(&options, D9__OPTION_WRITER);
+
+	return writer == D9_WRITER_ROTATING || writer == D9_WRITER_SINGLE;
+}
+
 /* The ring, the clock and the gate, which stays closed. */
 static int start_ring(const char *boot_id)
 {
@@ -130,7 +137,8 @@ static int start_ring(const char *boot_id)
 		.kind = (enum d9__ring_kind)d9__options_number(&options, D9__OPTION_RING),
 		.max_bytes = (size_t)d9__options_number(&options, D9__OPTION_RING_MB) << 20,
 		.boot_id = boot_id,
-		.trace_dir = d9__flush.trace_dir,
+		/* Recovery writes to no directory if we would not. */
+		.trace_dir = writes_files() ? d9__flush.trace_dir : "",
 		.service = d9__options_text(&options, D9__OPTION_SERVICE),
 	};
 	int err = d9__gate_init();

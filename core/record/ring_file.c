@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -64,14 +65,21 @@ static int open_dir(int at, const char *name)
 	return fd;
 }
 
+/*
+ * Locked from its first moment on, so that recovery never takes it for a dead one.  The lock
+ * belongs to the open file: the flush thread's duplicate keeps it.
+ */
 static int create_file(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	flock(fd, LOCK_EX | LOCK_NB);
+	return fd;
 }
 
-static int open_shm(const char *boot_id, char *path, size_t path_len)
+static int open_shm_once(const char *boot_id, char *path, size_t path_len)
 {
 	char user[64];
 	int top, dir, fd;
@@ -87,6 +95,16 @@ static int open_shm(const char *boot_id, char *path, size_t path_len)
 		return dir;
 	fd = create_file(dir, "ring");
 	close(dir);
+	return fd;
+}
+
+/* Recovery removes empty directories: ours may go before there is a file in it. */
+static int open_shm(const char *boot_id, char *path, size_t path_len)
+{
+	int fd = -ENOENT;
+
+	for (int i = 0; fd == -ENOENT && i < 3; i++)
+		fd = open_shm_once(boot_id, path, path_len);
 	return fd;
 }
 
@@ -410,6 +428,25 @@ void d9__ring_adopt_fd(int fd)
 	d9__ring.fd = fd;
 }
 
+int d9__ring_set_lead(const uint8_t *batch, size_t len)
+{
+	uint64_t now = atomic_load_explicit(&d9__ring.header->lead, memory_order_relaxed);
+	uint64_t half = now >> 32 ? 0 : 1;
+
+	if (len > D9__RING_LEAD_BYTES)
+		return -E2BIG;
+	memcpy(d9__ring.base + D9__RING_LEAD_AT + half * D9__RING_LEAD_BYTES, batch, len);
+	/* release: whoever finds the length finds the bytes */
+	atomic_store_explicit(&d9__ring.header->lead, half << 32 | len, memory_order_release);
+	return 0;
+}
+
+void d9__ring_set_boot_id(const char *boot_id)
+{
+	if (strcmp(d9__ring.header->boot_id, boot_id) != 0)
+		copy_text(d9__ring.header->boot_id, sizeof(d9__ring.header->boot_id), boot_id);
+}
+
 void d9__ring_unlink(void)
 {
 	int saved = errno;
@@ -472,16 +509,10 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
 	atomic_fetch_add_explicit(&loss->events, events, memory_order_release);
 }
 
-uint64_t d9__loss_take(int slot, enum d9__loss_cause cause, uint64_t seen, uint64_t *from_ns,
-		       uint64_t *to_ns)
+uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, uint64_t *to_ns)
 {
-	struct d9__loss *loss;
-	uint64_t events;
+	uint64_t events = atomic_load_explicit(&loss->events, memory_order_acquire);
 
-	if (!d9__ring.base)
-		return 0;
-	loss = loss_of(slot, cause);
-	events = atomic_load_explicit(&loss->events, memory_order_acquire);
 	if (events == seen)
 		return 0;
 	*from_ns = atomic_exchange_explicit(&loss->from_ns, 0, memory_order_relaxed);

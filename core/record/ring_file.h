@@ -9,7 +9,8 @@
  *    60 KiB   losses of no slot in particular
  *    64 KiB   1024 slots of 128 bytes
  *   192 KiB   losses of each slot, by cause
- *   384 KiB   chunks of 64 KiB
+ *   448 KiB   lead: metadata and modules, twice 32 KiB
+ *   512 KiB   chunks of 64 KiB
  *
  * It outlives the process: a kill leaves every published event in it.  All integers are of the
  * host's byte order; pointers in slots mean something to their process only.  Whoever reads
@@ -28,7 +29,7 @@
 #include "record/clock.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
-#define D9__RING_LAYOUT      1
+#define D9__RING_LAYOUT      2
 #define D9__RING_CONTROL_AT  0x1000
 #define D9__RING_HEALTH_AT   0x2000
 #define D9__RING_FREE_AT     0x4000
@@ -36,7 +37,9 @@
 #define D9__RING_LOSS_AT     0xf000 /* of the process */
 #define D9__RING_SLOTS_AT    0x10000
 #define D9__RING_LOSSES_AT   0x30000 /* of the slots */
-#define D9__RING_CHUNKS_AT   0x60000
+#define D9__RING_LEAD_AT     0x70000
+#define D9__RING_LEAD_BYTES  0x8000 /* each of the two */
+#define D9__RING_CHUNKS_AT   0x80000
 #define D9__RING_EXTENT      0x100000 /* the ring grows by this */
 
 #define D9__SLOT_COUNT       1024
@@ -67,6 +70,7 @@ extern const char *const d9__loss_names[D9__LOSS_CAUSES];
 struct d9__loss {
 	_Atomic(uint64_t) events; /* since start, never reset */
 	_Atomic(uint64_t) from_ns, to_ns; /* hull since the flush thread last looked; 0 = none */
+	_Atomic(uint64_t) noted; /* of |events|, written down in the trace; flush thread */
 };
 
 struct d9__losses {
@@ -81,7 +85,10 @@ enum d9__ring_kind {
 	D9__RING_DISK, /* in the trace directory: survives the machine as far as written back */
 };
 
-/* At 0.  Written at start, before the magic; afterwards only |chunk_count| changes. */
+/*
+ * At 0.  Written at start, before the magic; afterwards only |chunk_count| and |lead| change, and
+ * |boot_id| once, if that name was taken.
+ */
 struct d9__ring_header {
 	char magic[8]; /* written last */
 	uint32_t layout;
@@ -97,7 +104,14 @@ struct d9__ring_header {
 	char boot_id[32];
 	struct d9__anchor anchor;
 	char service[256];
-	char trace_dir[1024];
+	char trace_dir[1024]; /* "" if nothing is to be written to a directory */
+	/*
+	 * A batch with the metadata and modules of the process, for a segment that others have to
+	 * make of this ring: which half in the high half, length in the low; 0 = none yet.  Flush
+	 * thread (release).
+	 */
+	_Atomic(uint64_t) lead;
+	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 };
 
 /* At 4 KiB.  Outside tools write the first group and wake |futex|; the flush thread acknowledges. */
@@ -167,9 +181,10 @@ static_assert(sizeof(struct d9__ring_control) <= 0x1000, "control words fit thei
 static_assert(sizeof(struct d9__ring_health) <= 0x2000, "health fits its pages");
 static_assert(D9__RING_FREE_AT + sizeof(struct d9__queue) <= D9__RING_FULL_AT, "queue free fits");
 static_assert(D9__RING_FULL_AT + sizeof(struct d9__queue) <= D9__RING_LOSS_AT, "queue full fits");
-static_assert(sizeof(struct d9__losses) == 192, "recovery and status know this size");
+static_assert(sizeof(struct d9__losses) == 256, "recovery and status know this size");
 static_assert(D9__RING_LOSSES_AT + D9__SLOT_COUNT * sizeof(struct d9__losses) ==
-		      D9__RING_CHUNKS_AT, "losses fill their range");
+		      D9__RING_LEAD_AT, "losses fill their range");
+static_assert(D9__RING_LEAD_AT + 2 * D9__RING_LEAD_BYTES == D9__RING_CHUNKS_AT, "lead fits");
 
 struct d9__ring_options {
 	enum d9__ring_kind kind;
@@ -219,6 +234,15 @@ int d9__ring_grow_to(uint32_t wanted_free);
  */
 void d9__ring_adopt_fd(int fd);
 
+/*
+ * Put |len| bytes of a batch into the place for metadata and modules.  -E2BIG if they do not fit.
+ * Flush thread.
+ */
+int d9__ring_set_lead(const uint8_t *batch, size_t len);
+
+/* The name that the trace directory gave this process.  Flush thread. */
+void d9__ring_set_boot_id(const char *boot_id);
+
 /* Remove the ring's name (and its directory, if empty): nothing is left to recover. */
 void d9__ring_unlink(void);
 
@@ -234,10 +258,9 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
 		  uint64_t to_ns);
 
 /*
- * What slot |slot| (-1: the process) lost for |cause| beyond |seen| events.  0 if nothing; else
- * their number, and the hull of their times, which starts anew.  Flush thread only.
+ * What |loss| counted beyond |seen| events.  0 if nothing; else their number, and the hull of their
+ * times, which starts anew.  Flush thread only.
  */
-uint64_t d9__loss_take(int slot, enum d9__loss_cause cause, uint64_t seen, uint64_t *from_ns,
-		       uint64_t *to_ns);
+uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, uint64_t *to_ns);
 
 #endif /* D9_RECORD_RING_FILE_H */

@@ -141,16 +141,26 @@ static void consume(struct side *side, uint64_t tail, uint32_t size)
 	atomic_store_explicit(&side->tail, tail + size, memory_order_release);
 }
 
-int d9__side_take(uint32_t slot, struct d9__side_record *out)
+/* |size| at |pos| stays inside; of our own ring that goes without saying, of a dead one not. */
+static bool is_sound(uint64_t pos, uint32_t size)
 {
-	struct side *side = side_of(&d9__ring.slots[slot]);
+	uint64_t left = CAPACITY - pos % CAPACITY;
 
+	return size % 8 == 0 && size <= left && size >= sizeof(uint64_t);
+}
+
+static int take(struct side *side, struct d9__side_record *out)
+{
 	while (side) {
 		uint64_t tail = atomic_load_explicit(&side->tail, memory_order_relaxed);
 		struct record *record = record_at(side, tail);
 		uint32_t size = atomic_load_explicit(&record->size, memory_order_acquire);
 
-		if (!size)
+		if (!size || tail % 8 || !is_sound(tail, size & ~PADDING))
+			return 0;
+		if (!(size & PADDING) &&
+		    (size < sizeof(*record) || record->len > size - sizeof(*record) ||
+		     record->len > sizeof(out->payload)))
 			return 0;
 		if (size & PADDING) {
 			consume(side, tail, size & ~PADDING);
@@ -164,4 +174,14 @@ int d9__side_take(uint32_t slot, struct d9__side_record *out)
 		return 1;
 	}
 	return 0;
+}
+
+int d9__side_take(uint32_t slot, struct d9__side_record *out)
+{
+	return take(side_of(&d9__ring.slots[slot]), out);
+}
+
+int d9__side_take_from(uint8_t *chunk, struct d9__side_record *out)
+{
+	return take((struct side *)(void *)chunk, out);
 }

@@ -67,7 +67,11 @@ struct d9__slot {
 	_Atomic(uint32_t) side; /* chunk number + 1 of the side ring; 0 = none yet */
 	uint32_t side_open;  /* innermost record being made in the side ring; owner and handlers */
 	uint32_t name_count; /* wire ids given out in the open chunk */
-	uint64_t reserved[1];
+	/*
+	 * How far the trace is with this slot: serial in the high half; bit 0 set if that chunk is in
+	 * it to its end.  Written by the flush thread, read by recovery.
+	 */
+	_Atomic(uint64_t) written;
 };
 
 static_assert(offsetof(struct d9__slot, owner) == 64, "one line for all that an event touches");

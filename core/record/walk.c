@@ -240,6 +240,28 @@ int d9__walk(struct d9__walker *w, const uint8_t *batch, uint32_t len, d9__frame
 	return 0;
 }
 
+uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, d9__frame_fn fn,
+			void *arg)
+{
+	struct range r = { bytes, bytes + len };
+	const uint8_t *whole;
+
+	memset(w, 0, sizeof(*w));
+	if (!skip(&r, D9__WIRE_HEADER_LEN) || memcmp(bytes, D9__WIRE_MAGIC, D9__WIRE_MAGIC_LEN) != 0)
+		return 0;
+	for (whole = r.p; r.p < r.end; whole = r.p) {
+		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };
+
+		r.p++;
+		if (!walk_frame(w, &r, &frame))
+			break;
+		frame.len = (uint32_t)(r.p - frame.bytes);
+		if (!fn(arg, &frame))
+			break;
+	}
+	return (uint32_t)(whole - bytes);
+}
+
 /* Definitions are kept; events and times are not. */
 static bool keep_definition(void *arg, const struct d9__frame *frame)
 {

@@ -8,6 +8,7 @@
 #define D9_RECORD_WALK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "record/builder.h"
@@ -39,6 +40,13 @@ typedef bool (*d9__frame_fn)(void *arg, const struct d9__frame *frame);
  */
 int d9__walk(struct d9__walker *walker, const uint8_t *batch, uint32_t len, d9__frame_fn fn,
 	     void *arg);
+
+/*
+ * The same for the first of the batches that [bytes, bytes + len) may hold: the length of its whole
+ * frames, up to where the next one begins or to the damage.  0: there is no batch.
+ */
+uint32_t d9__walk_whole(struct d9__walker *walker, const uint8_t *bytes, size_t len,
+			d9__frame_fn fn, void *arg);
 
 /*
  * Build in |out| the batch that continues behind |batch|[0, taken): everything defined so far, the

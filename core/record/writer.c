@@ -96,10 +96,16 @@ int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock)
 		return err;
 	w->has_dir = true;
 	d9__namespace_scan(&w->ns, &w->ret);
-	if (w->collect)
-		d9__namespace_collect(&w->ns, &w->ret);
 	keep_budget(w);
 	return 0;
+}
+
+void d9__writer_collect(struct d9__writer *w)
+{
+	if (!w->has_dir || !w->collect)
+		return;
+	d9__namespace_collect(&w->ns, &w->ret);
+	keep_budget(w);
 }
 
 /* ---- what leads a segment in ---- */
@@ -141,17 +147,25 @@ static void put_module(void *arg, const struct d9__module *module)
 	d9__builder_end(note, p);
 }
 
-/* Add |w->note| to the segment; not a real batch. */
-static int add_note(struct d9__writer *w, uint64_t now_ns)
+void d9__writer_describe(struct d9__builder *out)
 {
-	const struct d9__builder *note = &w->note;
+	d9__metadata_write(out, d9__clock_mono_ns(), NULL);
+	d9__modules_each(put_module, out);
+}
 
+int d9__writer_lead(struct d9__writer *w, const struct d9__builder *note, uint64_t now_ns)
+{
 	if (note->failed)
 		return -ENOMEM;
 	if (!note->events)
 		return 0;
 	return d9__segment_add(&w->seg, note->data, note->len, note->first_ns, note->last_ns,
 			       0, false, now_ns);
+}
+
+static int add_note(struct d9__writer *w, uint64_t now_ns)
+{
+	return d9__writer_lead(w, &w->note, now_ns);
 }
 
 static int add_clock(struct d9__writer *w, uint64_t now_ns)
@@ -164,6 +178,8 @@ static int add_metadata(struct d9__writer *w, const char *complete, uint64_t now
 {
 	int err;
 
+	if (w->lead)
+		return w->lead(w, complete, now_ns);
 	w->metadata_written = d9__metadata_generation();
 	d9__metadata_write(&w->note, d9__clock_mono_ns(), complete);
 	err = add_note(w, now_ns);
@@ -172,6 +188,7 @@ static int add_metadata(struct d9__writer *w, const char *complete, uint64_t now
 
 static int add_modules(struct d9__writer *w, uint64_t now_ns)
 {
+	w->modules_written = d9__modules_generation();
 	d9__builder_begin(&w->note);
 	d9__modules_report(put_module, &w->note);
 	return add_note(w, now_ns);
@@ -192,6 +209,8 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 	w->ret.next_index++;
 	if (w->lossy)
 		w->seg.complete = w->lossy = false;
+	if (w->lead)
+		return w->lead(w, NULL, now_ns);
 	d9__modules_scan();
 	d9__modules_renew();
 	err = add_clock(w, now_ns);
@@ -209,7 +228,8 @@ void d9__writer_refresh(struct d9__writer *w, uint64_t now_ns)
 		return;
 	if (w->metadata_written != d9__metadata_generation())
 		err = add_metadata(w, NULL, now_ns);
-	if (!err && d9__modules_scan() == 1)
+	d9__modules_scan();
+	if (!err && w->modules_written != d9__modules_generation())
 		err = add_modules(w, now_ns);
 	if (err)
 		d9__writer_abandon(w, err, now_ns, &lost);
@@ -247,7 +267,8 @@ static void sealed(struct d9__writer *w)
 	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
 	if (!s)
 		return;
-	d9__callbacks_announce(s);
+	if (!w->lead)
+		d9__callbacks_announce(s);
 	if (has_files(w)) {
 		d9__sealed_segment_drop(s);
 	} else {

@@ -38,6 +38,7 @@ struct d9__writer {
 	struct d9__segment seg;
 	struct d9__builder note; /* clock, metadata, modules */
 	uint32_t metadata_written; /* generation in the segment */
+	uint32_t modules_written;  /* likewise */
 	uint64_t uncommitted;      /* events added since the last commit */
 	bool lossy;                /* events were lost while no segment was open */
 
@@ -51,6 +52,13 @@ struct d9__writer {
 	/* In memory: sealed segments, oldest first. */
 	struct d9_sealed_segment *kept, **kept_last;
 
+	/*
+	 * Recovery: writes what leads a segment in (|complete| NULL) or ends it, with
+	 * d9__writer_lead(), instead of what is true of this process.
+	 */
+	int (*lead)(struct d9__writer *w, const char *complete, uint64_t now_ns);
+	void *lead_arg;
+
 	struct d9__writer_counters *counters;
 };
 
@@ -60,6 +68,15 @@ void d9__writer_init(struct d9__writer *w, const struct d9_options *options, con
 
 /* Make and lock the directory, look at what is there.  0, also if there is nothing to open; -errno. */
 int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock);
+
+/* Account what dead peers left, and remove what is over the budget. */
+void d9__writer_collect(struct d9__writer *w);
+
+/* Add |batch| to the segment that is open, as no reason to keep it. */
+int d9__writer_lead(struct d9__writer *w, const struct d9__builder *batch, uint64_t now_ns);
+
+/* Make |out| one batch with the metadata and all modules of this process. */
+void d9__writer_describe(struct d9__builder *out);
 
 /* Whether batches can be added now; tries again by itself when the time has come. */
 bool d9__writer_ready(struct d9__writer *w, uint64_t now_ns);

@@ -135,7 +135,7 @@ static void test_chunk_overrun_takes_the_oldest_and_counts_its_events(void)
 	CU_ASSERT_EQUAL(taken.batches, 4);
 	CU_ASSERT(fixture_lost_for(0, D9__LOSS_OVERRUN) > 0);
 	CU_ASSERT_EQUAL(taken.events + fixture_lost(0), EVENTS);
-	CU_ASSERT_EQUAL(d9__loss_take(0, D9__LOSS_OVERRUN, 0, &from, &to), EVENTS - taken.events);
+	CU_ASSERT_EQUAL(d9__loss_take(&d9__ring.losses[0].cause[D9__LOSS_OVERRUN], 0, &from, &to), EVENTS - taken.events);
 	CU_ASSERT_EQUAL(from, T0);
 	CU_ASSERT(to > from && to < T0 + EVENTS);
 }

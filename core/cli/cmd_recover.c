@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <dial9/error.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/text.h"
+#include "record/recover.h"
+
+enum { OPT_JSON = 256 };
+
+static const struct d9__opt opts[] = {
+	{ OPT_JSON, "json", NULL, "one JSON object per process" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "recover",
+	.synopsis = "[--json] DIR",
+	.text = "Write what killed programs had recorded and not yet written into their traces below\n"
+		"DIR, the trace directory, and complete the segments they left open.\n"
+		"Exit status: 0 done, or nothing to do; 1 something could not be recovered; 2 bad usage.\n",
+	.opts = opts,
+};
+
+static const char *error_text(int err)
+{
+	switch (err) {
+	case -EPROTONOSUPPORT:
+		return "the ring is of another version of dial9";
+	case -EBADMSG:
+		return "the ring is damaged";
+	}
+	return strerror(-err);
+}
+
+static void print_json(struct d9__text_out *out, const struct d9__recovered *found)
+{
+	d9__text_string(out, "{\"dir\":");
+	d9__text_json(out, found->dir, strlen(found->dir));
+	d9__text_string(out, ",\"service\":");
+	d9__text_json(out, found->service, strlen(found->service));
+	d9__text_printf(out, ",\"pid\":%" PRIu32 ",\"ring\":%s,\"sealed\":%s,\"events\":%" PRIu64
+			",\"lost\":%" PRIu64 ",\"bad_batches\":%" PRIu32, found->pid,
+			found->ring ? "true" : "false", found->sealed ? "true" : "false",
+			found->events, found->lost, found->bad);
+	d9__text_string(out, ",\"error\":");
+	if (found->err)
+		d9__text_json(out, error_text(found->err), strlen(error_text(found->err)));
+	else
+		d9__text_string(out, "null");
+	d9__text_string(out, "}\n");
+}
+
+static void print_line(struct d9__text_out *out, const struct d9__recovered *found)
+{
+	if (found->err)
+		return;
+	d9__text_escaped(out, found->dir, strlen(found->dir));
+	if (found->ring) {
+		d9__text_printf(out, ": %" PRIu64 " events recovered", found->events);
+		if (found->lost)
+			d9__text_printf(out, ", %" PRIu64 " lost", found->lost);
+		if (found->bad)
+			d9__text_printf(out, ", %" PRIu32 " damaged batches left out", found->bad);
+		d9__text_string(out, "; ");
+		d9__text_escaped(out, found->service, strlen(found->service));
+		d9__text_printf(out, ", process %" PRIu32 "\n", found->pid);
+	} else {
+		d9__text_string(out, ": its last segment was completed\n");
+	}
+}
+
+static int recover(const char *dir, bool json)
+{
+	struct d9__recover walk;
+	struct d9__recovered found;
+	struct d9__text_out out;
+	int status = D9__EXIT_OK, err = d9__recover_begin(&walk, dir, false);
+
+	if (err)
+		return d9__cmd_fail("recover", "%s: %s", dir, strerror(-err));
+	d9__text_init(&out, STDOUT_FILENO);
+	while (d9__recover_next(&walk, &found) == 1) {
+		if (json)
+			print_json(&out, &found);
+		else
+			print_line(&out, &found);
+		if (found.err) {
+			d9__cmd_fail("recover", "%s: cannot %s: %s", found.dir,
+				     found.op ? found.op : "recover", error_text(found.err));
+			status = D9__EXIT_FINDING;
+		}
+	}
+	d9__recover_end(&walk);
+	err = d9__text_finish(&out, "recover");
+	return err ? err : status;
+}
+
+int d9__cmd_recover(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	struct stat st;
+	bool json = false;
+	int key;
+
+	while ((key = d9__args_next(&args)) > 0)
+		json = true;
+	if (key < 0)
+		return d9__args_exit(key);
+	if (args.first + 1 != argc)
+		return d9__cmd_fail("recover", "which DIR? see dial9 recover --help");
+	if (stat(argv[args.first], &st))
+		return d9__cmd_fail("recover", "%s: %s", argv[args.first], strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return d9__cmd_fail("recover", "%s: %s", argv[args.first], strerror(ENOTDIR));
+	return recover(argv[args.first], json);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "format/wire.h"
+#include "record/dead_ring.h"
+#include "record/event_types.h"
+#include "record/thread.h"
+
+/* ---- is it dead? ---- */
+
+static ssize_t read_text(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (len < size - 1 && (n = read(fd, buf + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	buf[len] = '\0';
+	return n < 0 ? -1 : (ssize_t)len;
+}
+
+/* Field 22 of /proc/PID/stat; 0 if there is no such process. */
+static uint64_t start_time(uint32_t pid)
+{
+	char path[64], buf[1024], *p;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (read_text(path, buf, sizeof(buf)) <= 0)
+		return 0;
+	p = strrchr(buf, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+static bool line_maps(const char *line, const struct stat *st)
+{
+	unsigned major, minor;
+	unsigned long inode;
+
+	if (sscanf(line, "%*s %*s %*s %x:%x %lu", &major, &minor, &inode) != 3 ||
+	    inode != (unsigned long)st->st_ino)
+		return false;
+	/* Some file systems show another device here than in stat(2). */
+	return (major == major(st->st_dev) && minor == minor(st->st_dev)) ||
+	       strstr(line, "/ring") || strstr(line, ".ring");
+}
+
+/* Whether process |pid| maps the file.  What cannot be seen counts as mapped. */
+static bool process_maps(uint32_t pid, const struct stat *st)
+{
+	char path[64], line[512];
+	bool found = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return errno != ENOENT && errno != ESRCH;
+	while (!found && fgets(line, sizeof(line), maps))
+		found = line_maps(line, st);
+	fclose(maps);
+	return found;
+}
+
+/*
+ * The lock is the authority, and it is ours by now.  This is for a process whose lock was taken
+ * from it: one that closed a descriptor which it could see.  After exec(2) pid and start time are
+ * still those of the ring, but nothing maps it.
+ */
+static bool process_lives(const struct d9__ring_header *header, const struct stat *st)
+{
+	char boot[64] = "";
+
+	if (read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) > 36 &&
+	    strncmp(boot, header->kernel_boot_id, 36) != 0)
+		return false;
+	return header->pid && start_time(header->pid) == header->start_time &&
+	       process_maps(header->pid, st);
+}
+
+/* ---- opening ---- */
+
+static bool read_at(int fd, void *buf, size_t len, uint64_t at)
+{
+	uint8_t *p = buf;
+
+	while (len) {
+		ssize_t n = pread(fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static int check(struct d9__dead_ring *ring)
+{
+	struct d9__ring_header *header = &ring->header;
+	struct stat st;
+
+	if (fstat(ring->fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+	if (flock(ring->fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* Whoever had the lock before may have removed it. */
+	if (fstat(ring->fd, &st) || !st.st_nlink)
+		return -ESTALE;
+	if (!read_at(ring->fd, header, sizeof(*header), 0) ||
+	    memcmp(header->magic, D9__RING_MAGIC, sizeof(header->magic)) != 0)
+		return -EBADMSG;
+	header->kernel_boot_id[sizeof(header->kernel_boot_id) - 1] = '\0';
+	header->boot_id[sizeof(header->boot_id) - 1] = '\0';
+	header->service[sizeof(header->service) - 1] = '\0';
+	header->trace_dir[sizeof(header->trace_dir) - 1] = '\0';
+	return process_lives(header, &st) ? -EBUSY : 0;
+}
+
+int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path)
+{
+	int err;
+
+	*ring = (struct d9__dead_ring){ .fd = -1 };
+	if (strlen(path) >= sizeof(ring->path))
+		return -ENAMETOOLONG;
+	strcpy(ring->path, path);
+	ring->fd = d9__descriptor_place(open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+	if (ring->fd < 0)
+		return -errno;
+	err = check(ring);
+	if (err)
+		d9__dead_ring_close(ring);
+	return err;
+}
+
+void d9__dead_ring_close(struct d9__dead_ring *ring)
+{
+	if (ring->fd >= 0)
+		close(ring->fd);
+	ring->fd = -1;
+	free(ring->head);
+	free(ring->batches);
+	free(ring->buffer);
+	ring->head = ring->buffer = NULL;
+	ring->batches = NULL;
+	ring->n_batches = 0;
+}
+
+void d9__dead_ring_unlink(struct d9__dead_ring *ring)
+{
+	char *slash = strrchr(ring->path, '/');
+
+	unlink(ring->path);
+	if (slash && !strcmp(slash, "/ring")) {
+		*slash = '\0';
+		rmdir(ring->path);
+	}
+}
+
+/* ---- reading ---- */
+
+static int check_layout(struct d9__dead_ring *ring)
+{
+	const struct d9__ring_header *header = &ring->header;
+	uint32_t count = atomic_load_explicit(&header->chunk_count, memory_order_relaxed);
+	off_t size = lseek(ring->fd, 0, SEEK_END);
+
+	if (header->layout != D9__RING_LAYOUT)
+		return -EPROTONOSUPPORT;
+	if (header->slot_count != D9__SLOT_COUNT || header->chunk_size != D9__CHUNK_SIZE ||
+	    header->chunks_at != D9__RING_CHUNKS_AT || header->chunks_max > D9__CHUNKS_MAX ||
+	    count > header->chunks_max || size < D9__RING_CHUNKS_AT)
+		return -EBADMSG;
+	ring->chunks = (uint32_t)((size - D9__RING_CHUNKS_AT) / D9__CHUNK_SIZE);
+	if (ring->chunks > count)
+		ring->chunks = count;
+	return 0;
+}
+
+static int read_head(struct d9__dead_ring *ring)
+{
+	uint8_t *head = ring->head = malloc(D9__RING_CHUNKS_AT);
+
+	ring->buffer = calloc(1, D9__CHUNK_SIZE + D9__BATCH_PAD);
+	ring->batches = calloc(ring->chunks + 1u, sizeof(*ring->batches));
+	if (!head || !ring->buffer || !ring->batches)
+		return -ENOMEM;
+	if (!read_at(ring->fd, head, D9__RING_CHUNKS_AT, 0))
+		return -EIO;
+	ring->view = (struct d9__ring){
+		.base = head,
+		.fd = -1,
+		.slots = (struct d9__slot *)(void *)(head + D9__RING_SLOTS_AT),
+		.losses = (struct d9__losses *)(void *)(head + D9__RING_LOSSES_AT),
+		.proc_losses = (struct d9__losses *)(void *)(head + D9__RING_LOSS_AT),
+	};
+	return 0;
+}
+
+static bool read_chunk(struct d9__dead_ring *ring, uint32_t chunk)
+{
+	return chunk < ring->chunks &&
+	       read_at(ring->fd, ring->buffer, D9__CHUNK_SIZE,
+		       D9__RING_CHUNKS_AT + (uint64_t)chunk * D9__CHUNK_SIZE);
+}
+
+static uint64_t load(const _Atomic(uint64_t) *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+/* How much of an open chunk is published: what the slot says that names it. */
+static uint64_t published_of(const struct d9__dead_ring *ring, uint32_t slot, uint32_t serial,
+			     uint32_t chunk)
+{
+	const struct d9__slot *s = &ring->view.slots[slot];
+
+	return load(&s->open) == ((uint64_t)serial << 32 | (chunk + 1)) ? load(&s->published) : 0;
+}
+
+/* Whether the trace has this chunk to its end. */
+static bool is_written(const struct d9__slot *slot, uint32_t serial)
+{
+	uint64_t written = load(&slot->written);
+	int32_t ahead = (int32_t)(serial - (uint32_t)(written >> 32));
+
+	return written && (ahead < 0 || (ahead == 0 && (written & 1)));
+}
+
+/* Nothing of this chunk is missing in the trace: what follows it, follows. */
+static void set_written(struct d9__slot *slot, uint32_t serial)
+{
+	atomic_store_explicit(&slot->written, (uint64_t)serial << 32 | 1, memory_order_relaxed);
+}
+
+/* Fill |batch| from the chunk in the buffer.  False: it holds nothing that is to be written. */
+static bool describe(const struct d9__dead_ring *ring, uint32_t chunk, struct d9__batch *batch)
+{
+	const struct d9__chunk_header *h = (const void *)ring->buffer;
+	uint64_t word = load(&h->word), length = (uint64_t)h->events << 32 | h->bytes;
+	uint32_t serial = (uint32_t)(word >> 32), state = word & 0xff;
+
+	if (h->slot >= D9__SLOT_COUNT || state < D9__CHUNK_OPEN || state > D9__CHUNK_LOST)
+		return false;
+	if (state == D9__CHUNK_OPEN)
+		length = published_of(ring, h->slot, serial, chunk);
+	if (is_written(&ring->view.slots[h->slot], serial))
+		return false;
+	if (!(length >> 32)) {
+		if (state != D9__CHUNK_OPEN)
+			set_written(&ring->view.slots[h->slot], serial);
+		return false;
+	}
+	*batch = (struct d9__batch){
+		.bytes = ring->buffer + D9__CHUNK_HEADER,
+		.len = (uint32_t)length,
+		.events = (uint32_t)(length >> 32),
+		.taken_bytes = atomic_load_explicit(&h->taken_bytes, memory_order_relaxed),
+		.taken_events = atomic_load_explicit(&h->taken_events, memory_order_relaxed),
+		.chunk = chunk,
+		.slot = h->slot,
+		.serial = serial,
+		.tid = d9__slot_tid(&ring->view.slots[h->slot]),
+		.first_ns = load(&h->first_ns),
+		.entry = { h->entry_task, h->entry_worker, (enum d9__worker_state)h->entry_state },
+		.exit = { 0, D9__WORKER_NONE, D9__WORKER_UNKNOWN },
+	};
+	if (h->entry_state > D9__WORKER_PARKED)
+		batch->entry.state = D9__WORKER_UNKNOWN;
+	return true;
+}
+
+struct look {
+	const struct d9__batch *batch;
+	uint32_t events, taken_events; /* counted */
+	bool at_taken;                 /* |taken_bytes| is between two frames */
+	uint64_t first_ns, last_ns, loop_ns;
+};
+
+static bool look_at(void *arg, const struct d9__frame *frame)
+{
+	struct look *look = arg;
+	uint32_t end = (uint32_t)(frame->bytes - look->batch->bytes) + frame->len;
+
+	if (frame->tag == D9__WIRE_EVENT) {
+		look->events++;
+		if (!look->first_ns || frame->ns < look->first_ns)
+			look->first_ns = frame->ns;
+		look->last_ns = frame->ns;
+		if (frame->type_id <= D9__EVENT_UNPARK)
+			look->loop_ns = frame->ns;
+	}
+	if (end == look->batch->taken_bytes) {
+		look->at_taken = true;
+		look->taken_events = look->events;
+	}
+	return true;
+}
+
+/* Decode the batch once.  False: it is bad. */
+static bool decode(struct d9__walker *walker, struct d9__dead_batch *dead)
+{
+	struct d9__batch *batch = &dead->batch;
+	struct look look = { .batch = batch };
+
+	if (batch->len > D9__BATCH_MAX || batch->taken_bytes > batch->len ||
+	    d9__walk(walker, batch->bytes, batch->len, look_at, &look) != 0 ||
+	    look.events != batch->events)
+		return false;
+	if (batch->taken_bytes && !look.at_taken)
+		return false;
+	batch->taken_events = look.taken_events;
+	batch->first_ns = look.first_ns;
+	batch->last_ns = look.last_ns;
+	dead->order_ns = look.loop_ns ? look.loop_ns : look.last_ns;
+	return true;
+}
+
+/*
+ * The process wrote and was killed before it could say so: then one of the last batches of the
+ * file begins what we would write.  How much of |batch| is in the file is taken off.
+ */
+static int skip_tail(const struct d9__segment_tail *tail, struct d9__walker *walker,
+		     struct d9__batch *batch, struct d9__builder *rest)
+{
+	const uint8_t *bytes = batch->bytes;
+	size_t len = batch->len, body = batch->taken_bytes;
+	int err;
+
+	if (batch->taken_bytes) {
+		err = d9__continuation(walker, batch->bytes, batch->taken_bytes, batch->len, rest);
+		if (err)
+			return err;
+		bytes = rest->data;
+		len = rest->len;
+		body = rest->len - (batch->len - batch->taken_bytes);
+	}
+	for (size_t i = tail->n_batches; i-- > 0;) {
+		const struct d9__tail_batch *t = &tail->batch[i];
+
+		if (t->len <= body || t->len > len ||
+		    memcmp(tail->data + t->at, bytes, t->len) != 0)
+			continue;
+		batch->taken_bytes += (uint32_t)(t->len - body);
+		break;
+	}
+	return 0;
+}
+
+/* Take what is left in the chunk that is in the buffer. */
+static int take(struct d9__dead_ring *ring, uint32_t chunk, const struct d9__segment_tail *tail,
+		struct d9__walker *walker, struct d9__builder *rest)
+{
+	struct d9__dead_batch *dead = &ring->batches[ring->n_batches];
+	uint32_t before;
+	int err;
+
+	if (!describe(ring, chunk, &dead->batch))
+		return 0;
+	if (!decode(walker, dead)) {
+		ring->bad++;
+		ring->bad_events += dead->batch.events < D9__CHUNK_SIZE ? dead->batch.events : 0;
+		return 0;
+	}
+	before = dead->batch.taken_bytes;
+	err = skip_tail(tail, walker, &dead->batch, rest);
+	if (err)
+		return err;
+	if (dead->batch.taken_bytes != before && !decode(walker, dead))
+		dead->batch.taken_bytes = before;
+	if (dead->batch.events == dead->batch.taken_events) {
+		set_written(&ring->view.slots[dead->batch.slot], dead->batch.serial);
+		return 0;
+	}
+	if (!ring->first_ns || dead->batch.first_ns < ring->first_ns)
+		ring->first_ns = dead->batch.first_ns;
+	dead->batch.bytes = NULL;
+	ring->n_batches++;
+	return 0;
+}
+
+static int by_serial(const void *a, const void *b)
+{
+	const struct d9__dead_batch *x = a, *y = b;
+
+	if (x->batch.slot != y->batch.slot)
+		return x->batch.slot < y->batch.slot ? -1 : 1;
+	return x->batch.serial < y->batch.serial ? -1 : x->batch.serial > y->batch.serial;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct d9__dead_batch *x = a, *y = b;
+
+	if (x->order_ns != y->order_ns)
+		return x->order_ns < y->order_ns ? -1 : 1;
+	return by_serial(a, b);
+}
+
+/*
+ * In the order of time: a worker's id may move to another slot, and what it did there comes later.
+ * Inside a slot that is the order of serials, whatever the times are.
+ */
+static void order(struct d9__dead_ring *ring)
+{
+	struct d9__dead_batch *b = ring->batches;
+
+	qsort(b, ring->n_batches, sizeof(*b), by_serial);
+	for (uint32_t i = 1; i < ring->n_batches; i++)
+		if (b[i].batch.slot == b[i - 1].batch.slot && b[i].order_ns < b[i - 1].order_ns)
+			b[i].order_ns = b[i - 1].order_ns;
+	qsort(b, ring->n_batches, sizeof(*b), by_time);
+}
+
+int d9__dead_ring_load(struct d9__dead_ring *ring, const struct d9__segment_tail *tail,
+		       struct d9__walker *walker)
+{
+	struct d9__builder rest = { 0 };
+	int err = check_layout(ring);
+
+	if (!err)
+		err = read_head(ring);
+	for (uint32_t i = 0; !err && i < ring->chunks; i++) {
+		err = read_chunk(ring, i) ? take(ring, i, tail, walker, &rest) : -EIO;
+	}
+	d9__builder_release(&rest);
+	if (!err)
+		order(ring);
+	return err;
+}
+
+int d9__dead_ring_read(struct d9__dead_ring *ring, uint32_t i)
+{
+	struct d9__batch *batch = &ring->batches[i].batch;
+
+	if (!read_chunk(ring, batch->chunk))
+		return -EIO;
+	batch->bytes = ring->buffer + D9__CHUNK_HEADER;
+	return 0;
+}
+
+void d9__dead_ring_begin(struct d9__dead_ring *ring, uint64_t index)
+{
+	uint64_t word = index + 1;
+
+	/* Refused: a recovery after us, should we be killed, may write some events twice. */
+	if (pwrite(ring->fd, &word, sizeof(word), offsetof(struct d9__ring_header, recovery)) < 0)
+		return;
+}
+
+uint8_t *d9__dead_ring_side(struct d9__dead_ring *ring, uint32_t slot)
+{
+	uint32_t chunk = atomic_load_explicit(&ring->view.slots[slot].side, memory_order_relaxed);
+	const struct d9__chunk_header *h = (const void *)ring->buffer;
+
+	if (!chunk || !read_chunk(ring, chunk - 1) || (load(&h->word) & 0xff) != D9__CHUNK_SIDE ||
+	    h->slot != slot)
+		return NULL;
+	return ring->buffer;
+}
+
+uint8_t *d9__dead_ring_lead(const struct d9__dead_ring *ring, uint32_t *len)
+{
+	uint64_t lead = load(&ring->header.lead);
+	uint8_t *copy;
+
+	*len = (uint32_t)lead;
+	if (!*len || *len > D9__RING_LEAD_BYTES || lead >> 32 > 1)
+		return NULL;
+	copy = calloc(1, *len + (size_t)D9__BATCH_PAD);
+	if (copy)
+		memcpy(copy, ring->head + D9__RING_LEAD_AT + (lead >> 32) * D9__RING_LEAD_BYTES,
+		       *len);
+	return copy;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/recover.h"
+
+#define KEPT_PER_SERVICE 2
+#define YOUNG_SECONDS    60 /* may not be complete yet */
+
+/* ---- lists ---- */
+
+static int add_name(char ***names, size_t *n, char *name)
+{
+	char **grown = name ? reallocarray(*names, *n + 1, sizeof(*grown)) : NULL;
+
+	if (!grown) {
+		free(name);
+		return -ENOMEM;
+	}
+	*names = grown;
+	grown[(*n)++] = name;
+	return 0;
+}
+
+static void free_names(char ***names, size_t *n)
+{
+	for (size_t i = 0; i < *n; i++)
+		free((*names)[i]);
+	free(*names);
+	*names = NULL;
+	*n = 0;
+}
+
+static void shm_dir(char *buf, size_t size)
+{
+	snprintf(buf, size, "/dev/shm/dial9-%u", (unsigned)geteuid());
+}
+
+/* Every ring in shared memory. */
+static int list_shm(struct d9__recover *r)
+{
+	char top[64], *path;
+	DIR *dir;
+	int err = 0;
+
+	shm_dir(top, sizeof(top));
+	dir = opendir(top);
+	for (struct dirent *e; !err && dir && (e = readdir(dir));) {
+		if (!d9__boot_id_valid(e->d_name))
+			continue;
+		if (asprintf(&path, "%s/%s/ring", top, e->d_name) < 0)
+			path = NULL;
+		err = add_name(&r->rings, &r->n_rings, path);
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+static bool is_disk_ring(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 5 && !strcmp(name + len - 5, ".ring");
+}
+
+/* Directories of processes, and rings, in the trace directory. */
+static int list_traces(struct d9__recover *r)
+{
+	DIR *dir = opendir(r->trace_dir);
+	char *path;
+	int err = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	for (struct dirent *e; !err && (e = readdir(dir));) {
+		if (d9__boot_id_valid(e->d_name)) {
+			err = add_name(&r->dirs, &r->n_dirs, strdup(e->d_name));
+		} else if (is_disk_ring(e->d_name)) {
+			if (asprintf(&path, "%s/%s", r->trace_dir, e->d_name) < 0)
+				path = NULL;
+			err = add_name(&r->rings, &r->n_rings, path);
+		}
+	}
+	closedir(dir);
+	return err;
+}
+
+int d9__recover_begin(struct d9__recover *r, const char *trace_dir, bool prune)
+{
+	int err;
+
+	*r = (struct d9__recover){ .prune = prune };
+	if (!realpath(trace_dir, r->trace_dir))
+		return -errno;
+	err = list_shm(r);
+	if (!err)
+		err = list_traces(r);
+	if (err)
+		d9__recover_end(r);
+	return err;
+}
+
+void d9__recover_end(struct d9__recover *r)
+{
+	free_names(&r->rings, &r->n_rings);
+	free_names(&r->dirs, &r->n_dirs);
+	r->prune = false;
+}
+
+/* ---- one process ---- */
+
+static bool is_same_dir(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !strcmp(a, b) || (a[0] && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+				 x.st_ino == y.st_ino);
+}
+
+/* Whether there was something to do for it. */
+static bool recover_ring(struct d9__recover *r, const char *path, struct d9__recovered *out)
+{
+	struct d9__dead_ring ring;
+	bool found = false;
+
+	if (d9__dead_ring_open(&ring, path))
+		return false;
+	/* A ring of another version stays, for that version. */
+	if (ring.header.layout == D9__RING_LAYOUT &&
+	    is_same_dir(ring.header.trace_dir, r->trace_dir))
+		found = d9__rescue(r->trace_dir, ring.header.boot_id, &ring, out);
+	d9__dead_ring_close(&ring);
+	return found;
+}
+
+static bool has_active(const struct d9__recover *r, const char *name)
+{
+	char path[PATH_MAX + D9__BOOT_ID_MAX];
+	bool found = false;
+	uint64_t index;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/%s", r->trace_dir, name);
+	dir = opendir(path);
+	for (struct dirent *e; !found && dir && (e = readdir(dir));)
+		found = d9__artefact_of(e->d_name, &index) == D9__ARTEFACT_ACTIVE;
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Its ring exists, so it is being recovered by somebody else or cannot be. */
+static bool has_ring(const char *name)
+{
+	char path[64 + D9__BOOT_ID_MAX], top[64];
+
+	shm_dir(top, sizeof(top));
+	snprintf(path, sizeof(path), "%s/%s/ring", top, name);
+	return !access(path, F_OK);
+}
+
+static bool recover_dir(struct d9__recover *r, const char *name, struct d9__recovered *out)
+{
+	return has_active(r, name) && !has_ring(name) && d9__rescue(r->trace_dir, name, NULL, out);
+}
+
+/* ---- rings that belong elsewhere ---- */
+
+struct candidate {
+	char service[256];
+	uint64_t started_ns;
+	const char *path;
+};
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	int order = strcmp(x->service, y->service);
+
+	if (order)
+		return order;
+	return x->started_ns > y->started_ns ? -1 : x->started_ns < y->started_ns;
+}
+
+static void remove_ring(const char *path)
+{
+	struct d9__dead_ring ring;
+
+	if (d9__dead_ring_open(&ring, path))
+		return;
+	d9__dead_ring_unlink(&ring);
+	d9__dead_ring_close(&ring);
+}
+
+static bool is_old(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_mtime + YOUNG_SECONDS < time(NULL);
+}
+
+/* A directory without a ring, or a ring without a header: a start that came to nothing. */
+static void remove_stillborn(const char *ring_path)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s", ring_path);
+	*strrchr(dir, '/') = '\0';
+	if (is_old(ring_path))
+		unlink(ring_path);
+	if (is_old(dir))
+		rmdir(dir);
+}
+
+static size_t list_dead(const struct d9__recover *r, struct candidate *list)
+{
+	struct d9__dead_ring ring;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_rings; i++) {
+		struct candidate *c = &list[n];
+
+		if (is_disk_ring(r->rings[i]))
+			continue;
+		switch (d9__dead_ring_open(&ring, r->rings[i])) {
+		case 0:
+			memcpy(c->service, ring.header.service, sizeof(c->service));
+			c->started_ns = ring.header.anchor.real_ns;
+			c->path = r->rings[i];
+			n++;
+			d9__dead_ring_close(&ring);
+			break;
+		case -ENOENT:
+		case -EBADMSG:
+			remove_stillborn(r->rings[i]);
+			break;
+		}
+	}
+	return n;
+}
+
+static void prune(struct d9__recover *r)
+{
+	struct candidate *list = calloc(r->n_rings + 1, sizeof(*list));
+	size_t n = list ? list_dead(r, list) : 0, same = 0;
+
+	if (n)
+		qsort(list, n, sizeof(*list), newest_first);
+	for (size_t i = 0; i < n; i++) {
+		same = i && !strcmp(list[i].service, list[i - 1].service) ? same + 1 : 0;
+		if (same >= KEPT_PER_SERVICE)
+			remove_ring(list[i].path);
+	}
+	free(list);
+}
+
+int d9__recover_next(struct d9__recover *r, struct d9__recovered *out)
+{
+	struct d9__recovered unused;
+
+	if (!out)
+		out = &unused;
+	while (r->next < r->n_rings + r->n_dirs) {
+		size_t i = r->next++;
+
+		if (i < r->n_rings ? recover_ring(r, r->rings[i], out) :
+				     recover_dir(r, r->dirs[i - r->n_rings], out))
+			return 1;
+	}
+	if (r->prune)
+		prune(r);
+	r->prune = false;
+	return 0;
+}

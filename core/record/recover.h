@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recover: finds what dead processes left, in /dev/shm and below a trace directory. */
+
+#ifndef D9_RECORD_RECOVER_H
+#define D9_RECORD_RECOVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "record/rescue.h"
+
+struct d9__recover {
+	char trace_dir[PATH_MAX]; /* without symbolic links */
+	bool prune;
+	char **rings;   /* paths of all rings of this user */
+	size_t n_rings;
+	char **dirs;    /* names below |trace_dir| */
+	size_t n_dirs;
+	size_t next;    /* in |rings|, then in |dirs| */
+};
+
+/*
+ * Look for what belongs to |trace_dir|.  |prune|: at the end, of the rings that belong elsewhere
+ * and whose processes are dead, keep the two newest of each service.  0 or -errno.
+ */
+int d9__recover_begin(struct d9__recover *recover, const char *trace_dir, bool prune);
+
+/*
+ * Recover the next process.  1 and |*out| (may be NULL), also if that failed: see |out->err|; 0 when
+ * nothing is left.
+ */
+int d9__recover_next(struct d9__recover *recover, struct d9__recovered *out);
+
+void d9__recover_end(struct d9__recover *recover);
+
+#endif /* D9_RECORD_RECOVER_H */

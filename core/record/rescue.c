@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order makes it safe to be killed in here, too: the open segment is sealed first; the ring
+ * remembers which segment is made of it, and goes last.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/encoder.h"
+#include "record/clock.h"
+#include "record/drain.h"
+#include "record/event_types.h"
+#include "record/rescue.h"
+#include "record/segment.h"
+#include "record/side_ring.h"
+#include "record/thread.h"
+
+#define GROUP 16
+
+struct rescue {
+	struct d9__dead_ring *ring; /* or NULL */
+	struct d9__recovered *out;
+	struct d9__walker *walker;
+	struct d9__drain *drain;
+	struct d9__writer writer;
+	struct d9__writer_counters counters;
+	_Atomic(uint64_t) overruns;
+	struct d9__segment_tail tail;
+	char newest[D9__SEGMENT_NAME_MAX + 8]; /* of the segments, sealed or not; "" if none */
+	uint64_t index;                        /* its number */
+	bool active;                           /* it is not sealed */
+	/* What a segment begins with. */
+	uint8_t *lead;
+	uint32_t lead_len;
+	const uint8_t *pairs; /* of its metadata, after the count */
+	uint32_t pairs_len, n_pairs;
+	uint64_t first_ns;
+};
+
+static int fail(struct rescue *r, const char *op, int err)
+{
+	r->out->op = op;
+	return err;
+}
+
+/* ---- metadata ---- */
+
+static bool find_metadata(void *arg, const struct d9__frame *frame)
+{
+	struct rescue *r = arg;
+	uint32_t len = (uint32_t)(frame->bytes + frame->len - frame->values);
+
+	if (frame->tag != D9__WIRE_EVENT || frame->type_id != D9__EVENT_SEGMENT_METADATA || len < 4)
+		return true;
+	r->n_pairs = d9__wire_get_u32(frame->values);
+	r->pairs = frame->values + 4;
+	r->pairs_len = len - 4;
+	return false;
+}
+
+static void take_lead(struct rescue *r)
+{
+	if (!r->ring)
+		return;
+	r->lead = d9__dead_ring_lead(r->ring, &r->lead_len);
+	if (r->lead && d9__walk(r->walker, r->lead, r->lead_len, find_metadata, r) < 0) {
+		free(r->lead);
+		r->lead = NULL;
+		r->pairs = NULL;
+		r->pairs_len = r->n_pairs = 0;
+	}
+}
+
+static uint8_t *put_pair(uint8_t *p, const char *key, const char *value)
+{
+	return d9__wire_put_text(d9__wire_put_text(p, key, strlen(key)), value, strlen(value));
+}
+
+/* Begin |out|; all that is known of the process, and |complete| unless NULL. */
+static void put_metadata(struct rescue *r, struct d9__builder *out, const char *complete,
+			 uint64_t ns)
+{
+	const struct d9__ring_header *h = r->ring ? &r->ring->header : NULL;
+	bool bare = h && !r->pairs;
+	char pid[16];
+	uint8_t *p;
+
+	p = d9__builder_event(out, D9__EVENT_SEGMENT_METADATA, ns, r->pairs_len + 1024u);
+	if (!p)
+		return;
+	p = d9__wire_put_u32(p, r->n_pairs + 1 + (complete != NULL) + (bare ? 3 : 0));
+	if (r->pairs_len)
+		p = d9__wire_put_bytes(p, r->pairs, r->pairs_len);
+	if (bare) {
+		snprintf(pid, sizeof(pid), "%u", h->pid);
+		p = put_pair(p, "service", h->service);
+		p = put_pair(p, "boot_id", h->boot_id);
+		p = put_pair(p, "pid", pid);
+	}
+	p = put_pair(p, "recovered", "true");
+	if (complete)
+		p = put_pair(p, "segment.complete", complete);
+	d9__builder_end(out, p);
+}
+
+static void put_clock(struct rescue *r, struct d9__builder *out)
+{
+	const struct d9__anchor *anchor = &r->ring->header.anchor;
+	uint8_t *p = d9__builder_event(out, D9__EVENT_CLOCK_SYNC, r->first_ns, D9__VARINT_MAX);
+
+	if (p)
+		d9__builder_end(out, d9__varint_put(p, anchor->real_ns + r->first_ns -
+							       anchor->mono_ns));
+}
+
+static int lead_in(struct d9__writer *w, const char *complete, uint64_t now_ns)
+{
+	struct rescue *r = w->lead_arg;
+	struct d9__builder lead = { .data = r->lead, .len = r->lead_len,
+				    .first_ns = r->first_ns, .last_ns = r->first_ns, .events = 1 };
+	int err;
+
+	d9__builder_begin(&w->note);
+	if (!complete)
+		put_clock(r, &w->note);
+	put_metadata(r, &w->note, complete, complete ? w->seg.last_ns : r->first_ns);
+	if (!complete)
+		put_clock(r, &w->note);
+	err = d9__writer_lead(w, &w->note, now_ns);
+	if (!err && !complete && r->lead)
+		err = d9__writer_lead(w, &lead, now_ns);
+	return err;
+}
+
+/* ---- the segment that was open ---- */
+
+static enum d9_compress kind_of(const char *name)
+{
+	return strstr(name, ".zst") ? D9_COMPRESS_ZSTD :
+	       strstr(name, ".gz")  ? D9_COMPRESS_GZIP : D9_COMPRESS_NONE;
+}
+
+static int find_newest(struct rescue *r)
+{
+	int fd = openat(r->writer.ns.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return fail(r, "open", -errno);
+	}
+	for (struct dirent *e; (e = readdir(dir));) {
+		uint64_t index;
+		enum d9__artefact what = d9__artefact_of(e->d_name, &index);
+
+		if ((what != D9__ARTEFACT_SEGMENT && what != D9__ARTEFACT_ACTIVE) ||
+		    strlen(e->d_name) >= sizeof(r->newest) || (r->newest[0] && index < r->index))
+			continue;
+		strcpy(r->newest, e->d_name);
+		r->index = index;
+		r->active = what == D9__ARTEFACT_ACTIVE;
+	}
+	closedir(dir);
+	return 0;
+}
+
+static int read_tail(struct rescue *r)
+{
+	int fd, err;
+
+	if (!r->newest[0])
+		return 0;
+	fd = openat(r->writer.ns.dir_fd, r->newest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fail(r, "open", -errno);
+	err = d9__segment_tail_read(&r->tail, fd, kind_of(r->newest), r->walker);
+	close(fd);
+	return err ? fail(r, "read", err) : 0;
+}
+
+static int seal_file(struct rescue *r, int fd)
+{
+	struct d9__builder last = { 0 };
+	int err;
+
+	d9__builder_begin(&last);
+	put_metadata(r, &last, r->tail.lossy ? "false" : "true", r->tail.last_ns);
+	err = d9__segment_tail_seal(&r->tail, fd, &last);
+	d9__builder_release(&last);
+	return err;
+}
+
+/* Seal what the process was writing, or remove it if there is nothing in it. */
+static int seal_active(struct rescue *r)
+{
+	char name[sizeof(r->newest)];
+	int dir = r->writer.ns.dir_fd, fd, err = 0;
+
+	if (!r->active)
+		return 0;
+	if (!r->tail.n_batches && r->tail.kind != D9_COMPRESS_GZIP)
+		return unlinkat(dir, r->newest, 0) ? fail(r, "remove", -errno) : 0;
+	fd = openat(dir, r->newest, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fail(r, "open", -errno);
+	err = seal_file(r, fd);
+	close(fd);
+	if (err)
+		return fail(r, "write", err);
+	strcpy(name, r->newest);
+	name[strlen(name) - strlen(".active")] = '\0';
+	if (renameat(dir, r->newest, dir, name))
+		return fail(r, "rename", -errno);
+	r->out->sealed = true;
+	return 0;
+}
+
+/* ---- the ring ---- */
+
+/* Go on where the process was killed. */
+static void set_progress(struct rescue *r)
+{
+	const struct d9__ring *view = &r->ring->view;
+
+	r->drain->ring = &r->ring->view;
+	for (uint32_t i = 0; i <= D9__SLOT_COUNT; i++) {
+		struct d9__drain_slot *st = &r->drain->slot[i];
+		struct d9__losses *losses = i == D9__SLOT_COUNT ? view->proc_losses :
+								  &view->losses[i];
+		uint64_t written = i == D9__SLOT_COUNT ? 0 :
+				   atomic_load_explicit(&view->slots[i].written,
+							memory_order_relaxed);
+
+		st->serial = (uint32_t)(written >> 32);
+		st->partly = written && !(written & 1);
+		st->worker = UINT32_MAX;
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+			struct d9__loss *loss = &losses->cause[cause];
+
+			uint64_t events = atomic_load_explicit(&loss->events,
+							       memory_order_relaxed);
+
+			st->lost[cause] = atomic_load_explicit(&loss->noted, memory_order_relaxed);
+			if (st->lost[cause] > events)
+				st->lost[cause] = events;
+			r->out->lost += events - st->lost[cause];
+		}
+	}
+	for (size_t i = 0; i < r->tail.n_batches; i++)
+		d9__drain_follow(r->drain, r->tail.data + r->tail.batch[i].at,
+				 r->tail.batch[i].len);
+}
+
+static int write_batches(struct rescue *r, uint64_t now_ns)
+{
+	uint64_t lost;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < r->ring->n_batches; i++) {
+		struct d9__batch *batch = &r->ring->batches[i].batch;
+		struct d9__drain_slot *st = &r->drain->slot[batch->slot];
+
+		err = d9__dead_ring_read(r->ring, i);
+		if (!err && batch->serial != st->serial + !st->partly)
+			d9__writer_lossy(&r->writer);
+		if (!err)
+			err = d9__drain_take(r->drain, batch, false, now_ns);
+		st->partly = false;
+		r->out->events += batch->events - batch->taken_events;
+		if (!err && i % GROUP == GROUP - 1)
+			err = d9__writer_commit(&r->writer, now_ns, &lost);
+	}
+	return err;
+}
+
+static void add_side_records(struct rescue *r, uint8_t *chunk)
+{
+	struct d9__builder *note = &r->drain->note;
+	struct d9__side_record record;
+
+	while (d9__side_take_from(chunk, &record)) {
+		uint8_t *p;
+
+		/* Types of the program are known to the program only. */
+		if (!record.type_id || record.type_id >= D9__EVENT_BUILTIN_END) {
+			r->ring->bad_events++;
+			continue;
+		}
+		p = d9__builder_event(note, (uint16_t)record.type_id, record.ns, record.len);
+		if (p)
+			d9__builder_end(note, d9__wire_put_bytes(p, record.payload, record.len));
+	}
+}
+
+static int write_side_rings(struct rescue *r, uint64_t now_ns)
+{
+	struct d9__builder *note = &r->drain->note;
+	uint8_t *chunk;
+
+	d9__builder_begin(note);
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
+		if ((chunk = d9__dead_ring_side(r->ring, i)))
+			add_side_records(r, chunk);
+	r->out->events += note->events;
+	if (!note->events)
+		return 0;
+	return d9__writer_add(&r->writer, note->data, note->len, note->first_ns, note->last_ns,
+			      note->events, now_ns);
+}
+
+/* Losses that the trace does not tell of yet, and what we had to leave out. */
+static void write_losses(struct rescue *r, uint64_t now_ns)
+{
+	struct d9__loss *loss = &r->ring->view.proc_losses->cause[D9__LOSS_DISK];
+
+	if (r->ring->bad || r->ring->bad_events)
+		d9__writer_lossy(&r->writer);
+	atomic_fetch_add_explicit(&loss->events, r->ring->bad_events, memory_order_relaxed);
+	r->out->lost += r->ring->bad_events;
+	r->out->bad = r->ring->bad;
+	d9__drain_losses(r->drain, now_ns);
+}
+
+/* Give up a segment that could not be written: the ring still has it all. */
+static void discard(struct rescue *r)
+{
+	struct d9__segment *seg = &r->writer.seg;
+	char active[D9__SEGMENT_NAME_MAX + 8];
+
+	if (!seg->name[0])
+		return;
+	snprintf(active, sizeof(active), "%s.active", seg->name);
+	unlinkat(r->writer.ns.dir_fd, active, 0);
+	unlinkat(r->writer.ns.dir_fd, seg->name, 0);
+}
+
+static int write_ring(struct rescue *r)
+{
+	uint64_t now_ns = d9__clock_mono_ns(), lost;
+	int err = d9__drain_init(r->drain, &r->writer, &r->overruns);
+
+	if (err)
+		return fail(r, "read", err);
+	set_progress(r);
+	err = write_batches(r, now_ns);
+	if (!err)
+		err = write_side_rings(r, now_ns);
+	if (!err) {
+		write_losses(r, now_ns);
+		err = d9__writer_commit(&r->writer, now_ns, &lost);
+	}
+	if (!err)
+		err = d9__writer_rotate(&r->writer, now_ns, &lost);
+	if (!err && r->writer.retry_ns) /* d9__drain_losses() met an error */
+		err = atomic_load_explicit(&r->counters.error, memory_order_relaxed);
+	if (err)
+		discard(r);
+	return err ? fail(r, "write", err) : 0;
+}
+
+/* ---- all of it ---- */
+
+static void prepare_writer(struct rescue *r)
+{
+	struct d9__writer *w = &r->writer;
+
+	w->kind = D9_WRITER_SINGLE; /* one segment, and no budget */
+	w->compress = r->newest[0] ? kind_of(r->newest) : D9_COMPRESS_ZSTD;
+	w->counters = &r->counters;
+	w->kept_last = &w->kept;
+	w->seg.fd = -1;
+	w->lead = lead_in;
+	w->lead_arg = r;
+	d9__retention_init(&w->ret, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+	w->ret.next_index = r->newest[0] ? r->index + 1 : 0;
+}
+
+static int load_ring(struct rescue *r)
+{
+	int err = d9__dead_ring_load(r->ring, &r->tail, r->walker);
+
+	r->first_ns = r->ring->first_ns ? r->ring->first_ns : r->ring->header.anchor.mono_ns;
+	if (!err)
+		take_lead(r);
+	return err ? fail(r, "read the ring", err) : 0;
+}
+
+/*
+ * A recovery before this one was killed.  What it had begun is thrown away.  True if it had been
+ * complete but for the ring's removal.
+ */
+static bool undo_earlier(struct rescue *r)
+{
+	uint64_t index = r->ring ? r->ring->header.recovery : 0;
+
+	if (!index || !r->newest[0] || r->index != index - 1)
+		return false;
+	if (!r->active)
+		return true;
+	unlinkat(r->writer.ns.dir_fd, r->newest, 0);
+	r->newest[0] = '\0';
+	r->active = false;
+	return false;
+}
+
+static int run(struct rescue *r)
+{
+	int err = find_newest(r);
+
+	if (!err && undo_earlier(r)) {
+		d9__dead_ring_unlink(r->ring);
+		return 0;
+	}
+	if (!err && !r->newest[0])
+		err = find_newest(r);
+	if (!err)
+		err = read_tail(r);
+	if (!err && r->ring)
+		err = load_ring(r);
+	if (!err)
+		err = seal_active(r);
+	if (err || !r->ring)
+		return err;
+	prepare_writer(r);
+	d9__dead_ring_begin(r->ring, r->writer.ret.next_index);
+	err = write_ring(r);
+	if (!err)
+		d9__dead_ring_unlink(r->ring);
+	return err;
+}
+
+static void describe(const char *trace_dir, const char *boot_id, const struct d9__dead_ring *ring,
+		     struct d9__recovered *out)
+{
+	*out = (struct d9__recovered){ .ring = ring != NULL };
+	snprintf(out->dir, sizeof(out->dir), "%s/%s", trace_dir, boot_id);
+	if (!ring)
+		return;
+	out->pid = ring->header.pid;
+	memcpy(out->service, ring->header.service, sizeof(out->service));
+}
+
+bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring *ring,
+		struct d9__recovered *out)
+{
+	struct rescue *r = calloc(1, sizeof(*r));
+	int err = r ? d9__event_types_init() : -ENOMEM;
+
+	describe(trace_dir, boot_id, ring, out);
+	if (!err) {
+		r->ring = ring;
+		r->out = out;
+		r->walker = malloc(sizeof(*r->walker));
+		r->drain = calloc(1, sizeof(*r->drain));
+		err = r->walker && r->drain ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		err = d9__namespace_inherit(&r->writer.ns, trace_dir, boot_id);
+		r->writer.has_dir = !err;
+		err = err ? fail(r, "open", err) : run(r);
+	}
+	out->err = err;
+	if (!r)
+		return true;
+	if (r->writer.has_dir) {
+		d9__segment_release(&r->writer.seg);
+		d9__builder_release(&r->writer.note);
+		d9__namespace_close(&r->writer.ns);
+	}
+	d9__retention_release(&r->writer.ret);
+	if (r->drain)
+		d9__drain_release(r->drain);
+	d9__segment_tail_release(&r->tail);
+	free(r->drain);
+	free(r->walker);
+	free(r->lead);
+	free(r);
+	return err != -EBUSY && (err || ring || out->sealed);
+}
