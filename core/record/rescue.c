@@ -388,6 +388,9 @@ static int load_ring(struct rescue *r)
 	int err = d9__dead_ring_load(r->ring, &r->tail, r->walker);
 
 	r->first_ns = r->ring->first_ns ? r->ring->first_ns : r->ring->header.anchor.mono_ns;
+	/* Segments are put in order by their first time: behind what is sealed already. */
+	if (r->first_ns < r->tail.last_ns)
+		r->first_ns = r->tail.last_ns;
 	if (!err)
 		take_lead(r);
 	return err ? fail(r, "read the ring", err) : 0;
