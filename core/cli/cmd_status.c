@@ -203,7 +203,7 @@ static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *re
 		since = health->tick_ns;
 	snprintf(program, sizeof(program), "%s", d9__recorder_program(recorder));
 	for (char *p = program; *p; p++)
-		*p = (unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p;
+		*p = *p < ' ' || *p >= 0x7f ? '?' : *p;
 	d9__text_printf(out, "%7d %-15s %-9s %4s %5u %7s %6s %6s  %s\n", (int)recorder->view.pid,
 			program, d9__recorder_state_word(recorder),
 			short_time(d9__recorder_age_ns(recorder, since), age),

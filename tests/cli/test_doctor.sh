@@ -19,23 +19,23 @@ export TMPDIR DIAL9_TRACE_DIR
 # checks NAME...: those lines, and the advice below them.
 checks() {
 	for name; do
-		sed -n "/^[A-Z]* *$name /{p; :more; n; /^  /!q; p; b more}" doctor
+		sed -n "/^[A-Z]* *$name /{p; :more; n; /^  /!q; p; b more}" found
 	done
 }
 
 say "recorded, read back, counted"
-"$dial9" doctor >doctor
+"$dial9" doctor >found
 echo "[exit status $?]"
-sed 's/^\([A-Z]*\).*/\1/' doctor | grep -c FAIL
+sed 's/^\([A-Z]*\).*/\1/' found | grep -c FAIL
 checks self-test "preload library" | sed "s|$top_builddir|BUILD|"
 checks libevent | grep -o "poll=full" | head -n 1
-grep -o "^[A-Z]* *\(shared memory\|trace directory\|descriptors\|file size\|clock\|scheduler\|left-over rings\) " doctor |
+grep -o "^[A-Z]* *\(shared memory\|trace directory\|descriptors\|file size\|clock\|scheduler\|left-over rings\) " found |
 	sed 's/^[A-Z]* *//'
-awk 'length > 79 && !/\//' doctor
+awk 'length > 79 && !/\//' found
 ls
 
 say "the user's variables do not reach it"
-DIAL9_ENABLED=false DIAL9_WRITER=null "$dial9" doctor >doctor
+DIAL9_ENABLED=false DIAL9_WRITER=null "$dial9" doctor >found
 checks self-test
 
 say "JSON"
@@ -45,30 +45,30 @@ grep -o '^{"ok":true,"checks":\[{"name":"preload library","result":"ok"' json
 grep -o '"name":"self-test","result":"ok","text":"200 callbacks[^}]*}' json
 
 say "no preload library"
-DIAL9_PRELOAD=/no/such/library.so "$dial9" doctor >doctor
+DIAL9_PRELOAD=/no/such/library.so "$dial9" doctor >found
 echo "[exit status $?]"
 checks "preload library"
 
 say "a library in its place that records nothing"
 cp "$($CC -print-file-name=libm.so.6)" nothing.so
 cp "$selftest" dial9-selftest-libevent
-DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >doctor
+DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >found
 echo "[exit status $?]"
 checks self-test | sed 's/libevent [0-9.]*[^ ]* ran/libevent VERSION ran/' | tr -s ' \n' ' '
 echo
 
 say "a self-test that dies, and one that cannot be loaded"
 printf '#!/bin/sh\nkill -SEGV $$\n' >dial9-selftest-libevent
-DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >doctor
+DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >found
 checks self-test
 printf '#!/bin/sh\nexit 127\n' >dial9-selftest-libevent
-DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >doctor
+DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >found
 checks libevent
 rm dial9-selftest-libevent nothing.so
 
 say "directories and limits"
 touch file
-DIAL9_TRACE_DIR=$work/file/x "$dial9" doctor >doctor
+DIAL9_TRACE_DIR=$work/file/x "$dial9" doctor >found
 echo "[exit status $?]"
 checks "trace directory" | tr -s " \n" " "
 echo
@@ -76,7 +76,7 @@ echo
 	# shellcheck disable=SC3045
 	ulimit -S -n 40
 	ulimit -f 1000
-	"$dial9" doctor >doctor
+	"$dial9" doctor >found
 	checks descriptors "file size" | sed "s/most [0-9.]* [KM]iB/most N MiB/"
 )
 

@@ -133,7 +133,21 @@ kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 forget
 
+say "a recorder that stands still, and one that lost events: their words in a copy of a ring"
+mkdir edited
+start edited DIAL9_RING=disk
+cp edited/*.ring copy
+printf '\1\0\0\0\0\0\0\0' | dd of=copy bs=1 seek=$((0x2010)) conv=notrunc 2>errors
+printf '\5' | dd of=copy bs=1 seek=$((0x30000)) conv=notrunc 2>errors
+mv copy edited/copy.ring
+"$dial9" status -d edited >shown
+echo "[exit status $?]"
+sed -n '/^    /p' shown | sed -e "s/ *$pid prog *\([a-z]*\).*/PID prog \1/" -e 's/for [0-9.]* [a-z]*$/for TIME/' | sed 1d
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+
 say "files that are no ring"
+mkdir disk
 start disk DIAL9_RING=disk
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
@@ -160,8 +174,6 @@ mkdir mad
 for at in 40 64 8192 8200 8300 65536 65600 196608 196700; do
 	cp whole mad/r.ring
 	head -c 64 /dev/zero | tr '\0' '\377' | dd of=mad/r.ring bs=1 seek=$at conv=notrunc 2>errors
-	"$dial9" status --json -d "$work/disk" >json 2>&1 || :
-	mkdir -p disk
 	cp mad/r.ring disk/r.ring
 	"$dial9" status --json -d disk >json 2>errors
 	status=$?
