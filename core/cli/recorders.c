@@ -124,7 +124,9 @@ static void try_file(struct search *search, int dir, const char *name, const cha
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (!err)
 		add(search, &view, path);
-	else if (err != -ENOENT && err != -EAGAIN && !search->pid)
+	else if (err != -ENOENT && err != -EAGAIN && !search->pid &&
+		 /* Whether it writes below that directory, nobody can tell. */
+		 (!search->dir || folder == search->dir))
 		complain(search, path, err);
 }
 
