@@ -175,6 +175,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 	if (!task->callback && set_callback(a, task, text_of(event, 3)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
+	a->tasks.epoch++;
 	d9__task_seen(&a->tasks, task);
 	resumed = d9__latency_is_resumption(task, ns);
 	if (!resumed && !err) {

@@ -48,6 +48,9 @@ static bool starts_with(const char *text, size_t len, const char *prefix)
 
 bool d9__module_is_loop(const char *module, size_t len)
 {
+	/* A library, not a program that is called after it. */
+	if (!memmem(module, len, ".so", strlen(".so")))
+		return false;
 	return starts_with(module, len, "libevent") || starts_with(module, len, "libev.so") ||
 	       starts_with(module, len, "libev-") || starts_with(module, len, "libglib-") ||
 	       starts_with(module, len, "libgio-");

@@ -55,6 +55,9 @@ struct d9__callback {
 
 	struct d9__spell spells[D9__SPELLS];
 
+	/* Timers that were due again before their call had ended, and the period of the last. */
+	uint64_t overruns, period_ns;
+
 	/* Long calls that slept for most of their time. */
 	uint64_t blocked_calls, blocked_ns;
 
@@ -66,6 +69,11 @@ struct d9__callback {
 	uint64_t spawned, ended, uninstrumented;
 	int64_t alive, peak_alive;
 	struct d9__curve *alive_curve; /* from its 100th task on */
+
+	/* Before the ends since the newest call of anything: whoever shuts down ends everything. */
+	uint64_t end_epoch, ended_before;
+	int64_t alive_before;
+	uint64_t end_ns; /* of the newest end, which is not in the curve yet */
 
 	/* Long calls, longest first; holds a reference to each. */
 	struct d9__callback_stall {

@@ -96,8 +96,10 @@ void d9__check_degraded_hooks(struct d9__findings *findings);
 
 /* findings_calls.c */
 void d9__check_blocked_callback(struct d9__findings *findings);
+void d9__check_timer_overrun(struct d9__findings *findings);
 void d9__check_long_callback(struct d9__findings *findings);
 void d9__check_running_at_end(struct d9__findings *findings);
+void d9__check_unfair(struct d9__findings *findings);
 void d9__check_backlog(struct d9__findings *findings);
 void d9__check_timer_late(struct d9__findings *findings);
 void d9__check_wake_delay(struct d9__findings *findings);

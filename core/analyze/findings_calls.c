@@ -23,6 +23,10 @@
 #define RARE_CALLS       200
 #define PREEMPTED_MAX_NS D9__MS(20)
 
+/* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
+#define OVERRUNS     10
+#define OVERRUN_PART 4
+
 /* printf arguments for the name of a callback. */
 struct name {
 	const char *text;
@@ -302,6 +306,46 @@ void d9__check_blocked_callback(struct d9__findings *findings)
 			blocked_callback(findings, callbacks->items[i]);
 }
 
+static void timer_overrun(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__analysis *a = findings->analysis;
+	uint64_t p50 = d9__histogram_quantile(&callback->durations, 0.5);
+	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
+	struct name name = name_of(callback);
+	struct d9__finding *finding;
+
+	if (callback->overruns < OVERRUNS || OVERRUN_PART * callback->overruns < runs ||
+	    10 * p50 < 9 * callback->period_ns)
+		return;
+	finding = d9__finding_add(
+		findings, 10 * callback->durations.sum >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING,
+		callback->durations.sum,
+		"It leaves the loop little time for anything else. Make the period longer than the call, "
+		"or do the work in a thread. A timer that is set again at the end of its call counts "
+		"from when the loop last looked at the clock: let it look again before "
+		"(event_base_update_cache_time()).",
+		"The timer %.*s is due every %s and takes %s each time: %s of %s runs were due before the "
+		"one before had ended.",
+		name.len, name.text, d9__units_ns(callback->period_ns).text,
+		d9__units_ns(p50).text, d9__units_count(callback->overruns).text,
+		d9__units_count(runs).text);
+	set_callback(findings, finding, callback);
+	d9__finding_add_evidence(
+		findings, finding, &(struct d9__evidence){ .callback = callback },
+		"ran for %s of the trace's %s; the period is the shortest time between two "
+		"deadlines, what it takes is the median",
+		d9__units_ns(callback->durations.sum).text, d9__units_ns(lasted_ns).text);
+}
+
+void d9__check_timer_overrun(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->overruns)
+			timer_overrun(findings, callbacks->items[i]);
+}
+
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
@@ -442,12 +486,62 @@ void d9__check_backlog(struct d9__findings *findings)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
 }
 
-/* Whether waits over 10 ms can be put down to long calls, which have findings of their own. */
-static bool all_behind_long(const struct d9__latency *latency)
+/* Whether waits over 10 ms have a cause that has a finding of its own. */
+static bool all_told(const struct d9__latency *latency)
 {
-	uint64_t all = latency->behind_long + latency->behind_backlog + latency->behind_nothing;
+	uint64_t told = latency->behind_long + latency->behind_unfair;
+	uint64_t all = told + latency->behind_backlog + latency->behind_nothing;
 
-	return all && 10 * latency->behind_long >= 9 * all;
+	return all && 10 * told >= 9 * all;
+}
+
+/* The timer that one task held up for longest, or NULL. */
+static const struct d9__delay *latest_unfair(const struct d9__latency *latency)
+{
+	for (size_t i = 0; i < latency->n_latest; i++)
+		if (d9__delay_is_unfair(&latency->latest[i]))
+			return &latency->latest[i];
+	return NULL;
+}
+
+void d9__check_unfair(struct d9__findings *findings)
+{
+	const struct d9__latency *latency = &findings->analysis->latency;
+	const struct d9__delay *worst = latency->n_unfair ? &latency->unfair[0] : NULL;
+	const struct d9__delay *timer = latest_unfair(latency);
+	const struct d9__task *task;
+	struct d9__finding *finding;
+	struct name name, one;
+	char descriptor[48] = "";
+
+	if (timer && (!worst || timer->ns > worst->ns))
+		worst = timer;
+	if (!worst || worst->ns < D9__MS(10))
+		return;
+	name = name_of(worst->callback);
+	one = name_of(worst->between.one);
+	task = d9__table_find(&findings->analysis->tasks.table, worst->between.one_task);
+	if (task && task->fd >= 0)
+		snprintf(descriptor, sizeof(descriptor), " for descriptor %lld",
+			 (long long)task->fd);
+	finding = d9__finding_add(
+		findings, worst->ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->ns,
+		"One task has the loop to itself while others are ready. Do a limited amount of work for "
+		"it and go back to the loop: no event_active() of itself, no higher priority for "
+		"what is always ready; let others have their turn.",
+		"%.*s was called %s%s times%s, for %s, while %.*s waited %s for its turn.", one.len,
+		one.text, worst->between.calls >= D9__WORKER_RECENT ? "over " : "",
+		d9__units_count(worst->between.one_calls).text, descriptor,
+		d9__units_ns(worst->between.one_ns).text, name.len, name.text,
+		d9__units_ns(worst->ns).text);
+	set_callback(findings, finding, worst->between.one);
+	if (timer)
+		add_delay(findings, finding, timer, "was late by");
+	for (size_t i = 0; i < latency->n_unfair && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->unfair[i], "waited");
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "counts from 10 ms on, if one task had 8 calls or more, three quarters "
+				 "of all, and half of the time");
 }
 
 /* " because x ran for 23 ms", if that took most of |ns|. */
@@ -465,13 +559,14 @@ static void describe_cause(const struct d9__between *between, uint64_t ns, char 
 			 d9__units_ns(between->most_ns).text);
 }
 
-/* Whether each of the latest timers was held by one long call, which has a finding of its own. */
-static bool late_behind_long(const struct d9__latency *latency)
+/* Whether what held each of the latest timers, one long call or one task, has its own finding. */
+static bool late_is_told(const struct d9__latency *latency)
 {
 	for (size_t i = 0; i < latency->n_latest; i++) {
 		const struct d9__delay *delay = &latency->latest[i];
 
-		if (delay->ns > TIMER_LATE_NS && 2 * delay->between.longest_ns < delay->ns)
+		if (delay->ns > TIMER_LATE_NS && 2 * delay->between.longest_ns < delay->ns &&
+		    !d9__delay_is_unfair(delay))
 			return false;
 	}
 	return true;
@@ -490,7 +585,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 	name = name_of(worst->callback);
 	describe_cause(&worst->between, worst->ns, because, sizeof(because));
 	finding = d9__finding_add(
-		findings, late_behind_long(latency) ? D9__INFO : D9__WARNING, worst->ns,
+		findings, late_is_told(latency) ? D9__INFO : D9__WARNING, worst->ns,
 		"A timer runs when what runs before it has ended: see what ran meanwhile. If nothing "
 		"did, the loop slept past the deadline (coarse clock, stale loop time after a long "
 		"callback) or the kernel ran something else.",
@@ -506,7 +601,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 static enum d9__severity delay_severity(const struct d9__latency *latency)
 {
 	/* Then the cause is told already, and louder. */
-	if (all_behind_long(latency))
+	if (all_told(latency))
 		return D9__INFO;
 	if (latency->woken_over_50ms)
 		return D9__CRITICAL;
@@ -527,8 +622,8 @@ void d9__check_wake_delay(struct d9__findings *findings)
 	name = name_of(worst->callback);
 	finding = d9__finding_add(
 		findings, delay_severity(latency), worst->ns,
-		all_behind_long(latency)
-			? "They waited for the long callbacks above: mend those."
+		all_told(latency)
+			? "They waited for what is named above: mend that."
 			: "These callbacks were ready but did not run. What ran on their worker meanwhile "
 			  "is the cause; if nothing did, the thread was not scheduled (see kernel "
 			  "waits) or was not woken.",
@@ -538,9 +633,10 @@ void d9__check_wake_delay(struct d9__findings *findings)
 		d9__units_ns(worst->ns).text);
 	set_callback(findings, finding, worst->callback);
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "looked into: %s behind one long call, %s behind many short ones, %s "
-				 "while their worker ran little or nothing",
+				 "looked into: %s behind one long call, %s behind many of one task, %s "
+				 "behind many short ones, %s while their worker ran little or nothing",
 				 d9__units_count(latency->behind_long).text,
+				 d9__units_count(latency->behind_unfair).text,
 				 d9__units_count(latency->behind_backlog).text,
 				 d9__units_count(latency->behind_nothing).text);
 	for (size_t i = 0; i < latency->n_worst_woken && i < EXAMPLES; i++)

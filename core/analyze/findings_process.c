@@ -151,21 +151,23 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 		      enum d9__coverage ends)
 {
 	const char *site = d9__callback_site(callback);
-	bool unseen = ends != D9__COVERAGE_FULL && callback->ended == 0;
+	uint64_t ended;
+	uint64_t left = (uint64_t)d9__tasks_left(&findings->analysis->tasks, callback, &ended);
+	bool unseen = ends != D9__COVERAGE_FULL && ended == 0;
 	struct d9__finding *finding;
 	const char *name;
 	size_t len;
 
 	name = d9__callback_name(callback, &len);
 	finding = d9__finding_add(
-		findings, unseen ? D9__INFO : D9__WARNING, (uint64_t)callback->alive,
+		findings, unseen ? D9__INFO : D9__WARNING, left,
 		unseen ? "Ends of events that the program embeds in its own structures are not visible, so "
 			 "these may have ended. Compare with the program's own count."
 		       : "Free them when they are done (event_free(), event_del()); look at who "
 			 "calls the place where they are made.",
 		"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", (int)len, name,
-		d9__units_count(callback->spawned).text, d9__units_count(callback->ended).text,
-		d9__units_count((uint64_t)callback->alive).text);
+		d9__units_count(callback->spawned).text, d9__units_count(ended).text,
+		d9__units_count(left).text);
 	set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .callback = callback }, "made at %s",
@@ -181,9 +183,11 @@ void d9__check_task_leak(struct d9__findings *findings)
 		return;
 	for (size_t i = 0; i < a->callbacks.n; i++) {
 		const struct d9__callback *callback = a->callbacks.items[i];
+		uint64_t ended;
+		int64_t left = d9__tasks_left(&a->tasks, callback, &ended);
 
-		if (callback->alive >= LEAK_TASKS && callback->alive_curve &&
-		    2 * (uint64_t)callback->alive > callback->spawned &&
+		if (left >= LEAK_TASKS && callback->alive_curve &&
+		    2 * (uint64_t)left > callback->spawned &&
 		    d9__curve_grows(callback->alive_curve, a->loop_last_ns, 2))
 			task_leak(findings, callback, ends);
 	}

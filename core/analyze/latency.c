@@ -45,6 +45,22 @@ void d9__latency_release(struct d9__latency *latency)
 	d9__histogram_release(&latency->lateness);
 }
 
+/* A timer's next deadline is known: did it pass while its own call ran, or waited to run? */
+static void note_due(struct d9__task *task, uint64_t ns)
+{
+	uint64_t period_ns = ns - task->due_ns;
+
+	if (task->due_ns && ns > task->due_ns && (!task->period_ns || period_ns < task->period_ns))
+		task->period_ns = period_ns;
+	task->due_ns = ns;
+	if (!task->callback || !task->period_ns)
+		return;
+	if (task->running || (task->woken && task->reason == D9__WAKE_TIMER)) {
+		task->callback->overruns++;
+		task->callback->period_ns = task->period_ns;
+	}
+}
+
 void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64_t ns,
 		      uint64_t waker, unsigned reason)
 {
@@ -57,6 +73,8 @@ void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64
 		task->resume_ns = ns;
 	if (reason == D9__WAKE_RESUMPTION)
 		return;
+	if (reason == D9__WAKE_TIMER)
+		note_due(task, ns);
 	/* A timer's next deadline can pass before its overdue call: both calls need theirs. */
 	if (reason == D9__WAKE_TIMER && task->woken && task->reason == D9__WAKE_TIMER) {
 		task->woken_before = true;
@@ -135,6 +153,15 @@ static bool is_among(const struct d9__delay *items, size_t n, size_t max, uint64
 	return n < max || ns > items[max - 1].ns;
 }
 
+bool d9__delay_is_unfair(const struct d9__delay *delay)
+{
+	const struct d9__between *between = &delay->between;
+
+	return between->one && between->one_task != delay->task &&
+	       between->one_calls >= BACKLOG_CALLS && 4 * between->one_calls >= 3 * between->calls &&
+	       2 * between->one_ns >= between->covered_ns;
+}
+
 /* What a long wait was spent on. */
 static void explain(struct d9__latency *latency, struct d9__worker *worker, uint64_t long_ns,
 		    struct d9__delay *delay)
@@ -150,7 +177,10 @@ static void explain(struct d9__latency *latency, struct d9__worker *worker, uint
 		return;
 	if (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->ns) {
 		latency->behind_long++;
-	} else if (between->calls >= BACKLOG_CALLS && 2 * between->busy_ns >= delay->ns) {
+	} else if (d9__delay_is_unfair(delay)) {
+		latency->behind_unfair++;
+		keep(latency->unfair, &latency->n_unfair, D9__BACKLOGS_MAX, delay);
+	} else if (between->calls >= BACKLOG_CALLS && 2 * between->busy_ns >= between->covered_ns) {
 		latency->behind_backlog++;
 		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay);
 	} else if (between->known) {

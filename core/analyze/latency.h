@@ -58,7 +58,9 @@ struct d9__latency {
 	size_t n_worst_woken;
 
 	/* Waits of D9__WAIT_EXPLAIN_NS and more, by what was found to be the cause. */
-	uint64_t behind_long, behind_backlog, behind_nothing;
+	uint64_t behind_long, behind_unfair, behind_backlog, behind_nothing;
+	struct d9__delay unfair[D9__BACKLOGS_MAX]; /* the longest behind many calls of one task */
+	size_t n_unfair;
 	struct d9__delay backlogs[D9__BACKLOGS_MAX]; /* the longest behind many short calls */
 	size_t n_backlogs;
 
@@ -67,6 +69,9 @@ struct d9__latency {
 	struct d9__delay latest[D9__DELAYS_MAX];
 	size_t n_latest;
 };
+
+/* Whether one other task was called many times meanwhile, and hardly anything else. */
+bool d9__delay_is_unfair(const struct d9__delay *delay);
 
 /* Waits from here on are looked into: was it one long call, many short ones, or nothing of ours? */
 #define D9__WAIT_EXPLAIN_NS D9__MS(5)

@@ -30,9 +30,11 @@ static bool is_rate(uint64_t calls, uint64_t ns, uint64_t rate)
  */
 static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 {
+	uint64_t awake_ns = rounds->slept_ns < ns ? ns - rounds->slept_ns : 0;
+
 	return is_rate(rounds->all.top.calls, ns, SPIN_RATE) &&
 	       rounds->all.top.reason != D9__WAKE_CROSS_THREAD &&
-	       20 * rounds->real_waits <= rounds->all.top.calls && 2 * rounds->all_busy_ns < ns;
+	       20 * rounds->real_waits <= rounds->all.top.calls && 2 * rounds->all_busy_ns < awake_ns;
 }
 
 /*
@@ -53,7 +55,8 @@ static bool is_idle(const struct d9__rounds *rounds, uint64_t ns)
 {
 	return is_rate(rounds->timer_calls, ns, IDLE_RATE) &&
 	       10 * rounds->timer_calls >= 9 * rounds->calls &&
-	       10 * rounds->parked_ns >= 9 * ns && rounds->all.top.reason == D9__WAKE_TIMER;
+	       10 * rounds->parked_ns >= 9 * ns &&
+	       2 * rounds->all.top.calls >= rounds->timer_calls && rounds->all.top.reason == D9__WAKE_TIMER;
 }
 
 static void note(const struct d9__share *share, enum d9__spell_kind kind, uint64_t ns,
@@ -170,7 +173,10 @@ void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_n
 	/* A long wait ends the window in which it began. */
 	if (rounds->start_ns) {
 		rounds->parked_ns += parked_ns;
-		rounds->real_waits += parked_ns >= D9__REAL_WAIT_NS;
+		if (parked_ns >= D9__REAL_WAIT_NS) {
+			rounds->real_waits++;
+			rounds->slept_ns += parked_ns;
+		}
 	}
 	see(worker, ns);
 	rounds->unparks++;

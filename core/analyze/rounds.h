@@ -40,7 +40,7 @@ struct d9__rounds {
 	uint64_t start_ns;
 	uint64_t calls, timer_calls, busy_ns; /* without the library's own */
 	uint64_t all_busy_ns;
-	uint64_t unparks, real_waits, parked_ns;
+	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
 	struct d9__share cross, all;
 };
 

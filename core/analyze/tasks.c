@@ -51,9 +51,34 @@ static void count_change(struct d9__tasks *tasks, uint64_t ns, int change)
 	d9__curve_set(&tasks->curve, ns, tasks->change);
 }
 
-static int count_alive(struct d9__callback *callback, uint64_t ns, int change)
+/* What ended is put into the curve once something ran after it. */
+static void note_end(const struct d9__tasks *tasks, struct d9__callback *callback, uint64_t ns)
 {
-	callback->alive += change;
+	if (callback->end_epoch != tasks->epoch + 1) {
+		if (callback->end_ns && callback->alive_curve)
+			d9__curve_set(callback->alive_curve, callback->end_ns, callback->alive);
+		callback->end_epoch = tasks->epoch + 1;
+		callback->ended_before = callback->ended;
+		callback->alive_before = callback->alive;
+	}
+	callback->end_ns = ns;
+	callback->ended++;
+	callback->alive--;
+}
+
+int64_t d9__tasks_left(const struct d9__tasks *tasks, const struct d9__callback *callback,
+		       uint64_t *ended)
+{
+	bool shut_down = callback->end_epoch == tasks->epoch + 1;
+
+	*ended = shut_down ? callback->ended_before : callback->ended;
+	return shut_down ? callback->alive_before : callback->alive;
+}
+
+static int count_spawn(struct d9__callback *callback, uint64_t ns)
+{
+	callback->alive++;
+	callback->end_epoch = callback->end_ns = 0;
 	if (callback->alive > callback->peak_alive)
 		callback->peak_alive = callback->alive;
 	if (!callback->alive_curve && callback->spawned >= CURVE_FROM) {
@@ -79,7 +104,7 @@ int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, 
 	count_change(tasks, ns, 1);
 	task->callback->spawned++;
 	task->callback->uninstrumented += !instrumented;
-	return count_alive(task->callback, ns, 1);
+	return count_spawn(task->callback, ns);
 }
 
 void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task)
@@ -97,11 +122,8 @@ void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns)
 	tasks->ended++;
 	tasks->ended_unspawned += !task->spawned;
 	count_change(tasks, ns, -1);
-	if (task->spawned) {
-		task->callback->ended++;
-		/* A curve was made at the spawn, so this cannot fail. */
-		count_alive(task->callback, ns, -1);
-	}
+	if (task->spawned)
+		note_end(tasks, task->callback, ns);
 }
 
 struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task)

@@ -38,6 +38,8 @@ struct d9__task {
 	uint64_t wake_ns, wake_before_ns, waker;
 	uint64_t resume_ns; /* stamp of the last self wake that may mark a resumption */
 
+	uint64_t due_ns, period_ns; /* of a timer: newest deadline, least time between two */
+
 	unsigned running; /* open pieces; two while the end of one is read after the next start */
 	uint64_t last_start_ns, last_end_ns;
 	bool polled;
@@ -59,6 +61,7 @@ struct d9__tasks {
 	struct d9__task *graves[D9__TASKS_GRAVES]; /* ring; the oldest is freed when it is full */
 	unsigned next_grave;
 
+	uint64_t epoch; /* calls of callbacks so far */
 	uint64_t spawned, uninstrumented, ended;
 	uint64_t at_start;         /* alive before the trace: ended or ran without a spawn */
 	uint64_t ended_unspawned;
@@ -80,6 +83,10 @@ void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task);
 
 /* |task| ended. */
 void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns);
+
+/* How many tasks of |callback| lived and had ended before a shutdown ended all. */
+int64_t d9__tasks_left(const struct d9__tasks *tasks, const struct d9__callback *callback,
+		       uint64_t *ended);
 
 /*
  * Keep |task|, which ended, for a while.  Returns the one that has been kept longest once there

@@ -78,6 +78,7 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;
 	worker->recent[i].end_ns = ns;
+	worker->recent[i].task = piece->task->id;
 	worker->recent[i].callback = named_by(piece);
 	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
 }
@@ -262,26 +263,61 @@ static void add_to_sums(struct sums *sums, const struct d9__callback *callback, 
 	sums->items[i].calls++;
 }
 
-struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
-				      uint64_t to_ns)
+/* Part of recent call |at| between two moments; false: none. */
+static bool clip(const struct d9__worker *worker, size_t at, uint64_t from_ns, uint64_t to_ns,
+		 uint64_t *ns)
 {
-	struct d9__between out = { .known = true };
-	struct sums sums = { .n = 0 };
-	uint64_t n = worker->n_recent;
+	uint64_t start = worker->recent[at].start_ns, end = worker->recent[at].end_ns;
+
+	if (start < from_ns)
+		start = from_ns;
+	if (end > to_ns)
+		end = to_ns;
+	*ns = start < end ? end - start : 0;
+	return start < end;
+}
+
+/* Count the calls of |out->one_task|, which has most if any has. */
+static void count_one(const struct d9__worker *worker, uint64_t from_ns, uint64_t to_ns,
+		      struct d9__between *out)
+{
+	uint64_t n = worker->n_recent, ns;
 
 	for (uint64_t i = 0; i < n && i < D9__WORKER_RECENT; i++) {
 		size_t at = (n - 1 - i) % D9__WORKER_RECENT;
-		uint64_t start = worker->recent[at].start_ns, end = worker->recent[at].end_ns, ns;
 
-		if (end <= from_ns)
+		if (worker->recent[at].end_ns <= from_ns)
 			break;
-		if (start < from_ns)
-			start = from_ns;
-		if (end > to_ns)
-			end = to_ns;
-		if (start >= end)
+		if (worker->recent[at].task != out->one_task ||
+		    !clip(worker, at, from_ns, to_ns, &ns))
 			continue;
-		ns = end - start;
+		out->one = worker->recent[at].callback;
+		out->one_calls++;
+		out->one_ns += ns;
+	}
+	if (2 * out->one_calls <= out->calls)
+		out->one = NULL;
+}
+
+struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
+				      uint64_t to_ns)
+{
+	struct d9__between out = { .known = true, .covered_ns = to_ns - from_ns };
+	struct sums sums = { .n = 0 };
+	uint64_t n = worker->n_recent, votes = 0, ns;
+
+	for (uint64_t i = 0; i < n && i < D9__WORKER_RECENT; i++) {
+		size_t at = (n - 1 - i) % D9__WORKER_RECENT;
+
+		if (worker->recent[at].end_ns <= from_ns)
+			break;
+		if (!clip(worker, at, from_ns, to_ns, &ns))
+			continue;
+		if (i == D9__WORKER_RECENT - 1 && worker->recent[at].start_ns > from_ns)
+			out.covered_ns = to_ns - worker->recent[at].start_ns;
+		if (votes == 0)
+			out.one_task = worker->recent[at].task;
+		votes += worker->recent[at].task == out.one_task ? 1 : UINT64_MAX;
 		out.calls++;
 		out.busy_ns += ns;
 		add_to_sums(&sums, worker->recent[at].callback, ns);
@@ -290,6 +326,7 @@ struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t 
 			out.longest = worker->recent[at].callback;
 		}
 	}
+	count_one(worker, from_ns, to_ns, &out);
 	for (size_t i = 0; i < sums.n; i++) {
 		if (sums.items[i].ns <= out.most_ns)
 			continue;

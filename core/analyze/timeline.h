@@ -64,7 +64,7 @@ struct d9__worker {
 		uint32_t tid;
 	} unpark, park;
 	struct {
-		uint64_t start_ns, end_ns;
+		uint64_t start_ns, end_ns, task;
 		const struct d9__callback *callback;
 	} recent[D9__WORKER_RECENT];
 	uint64_t n_recent; /* ever written */
@@ -129,6 +129,11 @@ struct d9__between {
 	uint64_t longest_ns;                /* its part between the two moments */
 	const struct d9__callback *most;    /* with the largest sum */
 	uint64_t most_ns, most_calls;
+	uint64_t covered_ns; /* of the time between, what is remembered */
+
+	/* The task with more than half of the calls, if there is one. */
+	const struct d9__callback *one; /* NULL: none */
+	uint64_t one_task, one_calls, one_ns;
 };
 struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
 				      uint64_t to_ns);

@@ -58,7 +58,9 @@ scenario() {
 		# shellcheck disable=SC2086
 		run innocent $1 innocent
 		found=$(warnings innocent)
-		[ -n "$found" ] && is_disturbance "$found" || break
+		if [ -z "$found" ] || ! is_disturbance "$found"; then
+			break
+		fi
 	done
 	[ -z "$found" ] || {
 		"$dial9" report "$dir/innocent" | head -12
@@ -74,3 +76,7 @@ scenario "spin write" spin on_writable
 scenario "spin hangup" spin on_data
 scenario wake_storm wake-storm take_results
 scenario idle_wakes idle-wakes look
+scenario timer_overrun timer-overrun read_sensors
+scenario unfair unfair on_message
+scenario backlog backlog on_message
+scenario leak task-leak on_timeout

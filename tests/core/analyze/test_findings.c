@@ -327,6 +327,86 @@ static void test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback(
 	story_free(&s);
 }
 
+/* While |victim| waits for 30 ms, |task| and others are called for 300 us each. */
+static void starve(struct story *s, unsigned victim_reason, unsigned others)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	story_spawn_fd(s, 39000, 1, WEB, 7);
+	story_wake(s, 40000, 0, 3, victim_reason);
+	for (unsigned i = 0; i < 100; i++)
+		story_poll(s, 0, 40000 + 300 * i, 40300 + 300 * i, i % 10 < others ? 100 + i : 1, WEB);
+	story_poll(s, 0, 70000, 70010, 3, TICK);
+	story_analyse(s);
+}
+
+static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair(void)
+{
+	static const unsigned reasons[] = { FD, TIMER };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		starve(&s, reasons[i], 1);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+		CU_ASSERT(has(story_finding(&s, 0)->message,
+			      "app+0x400 was called 90 times for descriptor 7, for 27.0 ms, while "
+			      "app+0x200 waited 30.0 ms"));
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+		CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 1);
+		story_free(&s);
+	}
+}
+
+static void test_calls_of_many_tasks_are_a_backlog_and_not_unfair(void)
+{
+	struct story s;
+
+	starve(&s, FD, 4);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+}
+
+/* 50 runs of a timer of 5 ms that take |took_us|: deadlines that pass meanwhile come at their time. */
+static void overrun_story(struct story *s, uint64_t took_us)
+{
+	uint64_t free_us = 1000;
+
+	story_begin(s);
+	story_wake(s, 1000, 0, 3, TIMER);
+	for (unsigned i = 0; i < 50; i++) {
+		uint64_t due = 1000 + 5000 * i, start = free_us > due ? free_us : due;
+
+		story_poll(s, 0, start, start + took_us, 3, TICK);
+		story_wake(s, due + 5000, 0, 3, TIMER);
+		free_us = start + took_us + 1;
+	}
+	story_analyse(s);
+}
+
+static void test_timer_whose_call_takes_longer_than_its_period_is_named(void)
+{
+	struct story s;
+
+	overrun_story(&s, 6000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->name, "app+0x200");
+	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-overrun")->severity, D9__CRITICAL);
+	CU_ASSERT(has(story_finding_of(&s, "timer-overrun")->message,
+		      "is due every 5.00 ms and takes 6.00 ms each time"));
+	story_free(&s);
+}
+
+static void test_timer_whose_call_ends_before_the_next_is_no_overrun(void)
+{
+	struct story s;
+
+	overrun_story(&s, 4000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->check, "");
+	story_free(&s);
+}
+
 static void test_late_timer_names_what_ran_before_it(void)
 {
 	struct story s;
@@ -440,6 +520,25 @@ static void test_busy_loops_that_work_or_wait_do_not_spin(void)
 	}
 }
 
+static void test_bursts_of_work_between_long_sleeps_do_not_spin(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned burst = 0; burst < 10; burst++) {
+		uint64_t us = 100000 * burst;
+
+		story_unpark(&s, 0, us, 0);
+		for (unsigned i = 0; i < 300; i++)
+			story_poll(&s, 0, us + 100 * i, us + 100 * i + 99, 1, WEB);
+		story_park(&s, 0, us + 30000, 0);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
 static void test_one_wake_by_another_thread_for_each_call_is_a_storm(void)
 {
 	struct round storm = { 20000, CROSS_THREAD, 50, 40, 2 };
@@ -526,6 +625,21 @@ static void test_tasks_that_only_grow_are_a_leak_by_the_place_that_makes_them(vo
 	CU_ASSERT_EQUAL(leak->severity, D9__WARNING);
 	CU_ASSERT(has(leak->message, "1,000 were made, 100 ended, 900 are left"));
 	CU_ASSERT_STRING_EQUAL(leak->evidence[0].text, "made at app+0x410");
+	story_free(&s);
+}
+
+static void test_leak_is_seen_although_the_shutdown_frees_all(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	populate(&s, 1);
+	for (uint64_t task = 1000; task < 2000; task++)
+		story_terminate(&s, 100100, task);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_finding_of(&s, "task-leak")->severity, D9__WARNING);
+	CU_ASSERT(has(story_finding_of(&s, "task-leak")->message, "100 ended, 900 are left"));
 	story_free(&s);
 }
 
@@ -712,6 +826,14 @@ static const CU_TestInfo tests[] = {
 	  test_tasks_without_any_wake_are_told_if_nothing_explains_it },
 	{ "many short calls in a round are a backlog and no long callback",
 	  test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback },
+	{ "task that is called again and again while others wait is unfair",
+	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
+	{ "calls of many tasks are a backlog and not unfair",
+	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
+	{ "timer whose call takes longer than its period is named",
+	  test_timer_whose_call_takes_longer_than_its_period_is_named },
+	{ "timer whose call ends before the next is no overrun",
+	  test_timer_whose_call_ends_before_the_next_is_no_overrun },
 	{ "late timer names what ran before it", test_late_timer_names_what_ran_before_it },
 	{ "wait while nothing ran blames no callback",
 	  test_wait_while_nothing_ran_blames_no_callback },
@@ -721,6 +843,8 @@ static const CU_TestInfo tests[] = {
 	  test_spin_that_filled_a_part_of_the_trace_is_a_warning },
 	{ "busy loops that work or wait do not spin",
 	  test_busy_loops_that_work_or_wait_do_not_spin },
+	{ "bursts of work between long sleeps do not spin",
+	  test_bursts_of_work_between_long_sleeps_do_not_spin },
 	{ "one wake by another thread for each call is a storm",
 	  test_one_wake_by_another_thread_for_each_call_is_a_storm },
 	{ "wakes that are few or worth it are no storm",
@@ -730,6 +854,8 @@ static const CU_TestInfo tests[] = {
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
 	{ "tasks that only grow are a leak by the place that makes them",
 	  test_tasks_that_only_grow_are_a_leak_by_the_place_that_makes_them },
+	{ "leak is seen although the shutdown frees all",
+	  test_leak_is_seen_although_the_shutdown_frees_all },
 	{ "tasks that end are no leak", test_tasks_that_end_are_no_leak },
 	{ "population that was made at the start is no leak",
 	  test_population_that_was_made_at_the_start_is_no_leak },

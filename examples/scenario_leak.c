@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each request sets a timer of its own.  One in four requests ends well and frees it; the others
+ * forget to.  The innocent twin always frees it.
+ *
+ *	scenario_leak [innocent]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/event.h>
+
+#include <dial9/libevent.h>
+
+struct request {
+	struct event *timeout;
+	unsigned number;
+};
+
+static int innocent;
+static unsigned requests, freed;
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	struct request *request = arg;
+
+	(void)fd, (void)what;
+	if (request->number % 4 && !innocent)
+		return;
+	event_free(request->timeout);
+	free(request);
+	freed++;
+}
+
+static void begin_requests(evutil_socket_t fd, short what, void *base)
+{
+	const struct timeval timeout = { .tv_usec = 20000 };
+
+	(void)fd, (void)what;
+	for (int i = 0; i < 10; i++) {
+		struct request *request = malloc(sizeof(*request));
+
+		if (!request)
+			return;
+		request->number = requests++;
+		request->timeout = event_new(base, -1, 0, on_timeout, request);
+		event_add(request->timeout, &timeout);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct timeval period = { .tv_usec = 10000 }, second = { .tv_sec = 1 };
+	struct event_base *base = event_base_new();
+	struct event *timer;
+
+	innocent = argc > 1 && !strcmp(argv[1], "innocent");
+	d9_event_base_attach(base);
+	timer = event_new(base, -1, EV_PERSIST, begin_requests, base);
+	event_add(timer, &period);
+	event_base_loopexit(base, &second);
+	event_base_dispatch(base);
+
+	event_free(timer);
+	event_base_free(base);
+	printf("%u requests, %u freed\n", requests, freed);
+	return 0;
+}
