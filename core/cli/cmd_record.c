@@ -19,6 +19,7 @@
 #include "cli/record_child.h"
 #include "cli/record_result.h"
 #include "cli/text.h"
+#include "record/recover.h"
 
 #define DEFAULT_DIR "./dial9-traces"
 
@@ -188,7 +189,28 @@ static void explain_nothing(const char *command, const char *dir)
 	}
 }
 
-static void print_result(const struct options *options, const struct d9__record_result *result)
+/* What CMD, or a program that it started, was killed with.  True if there was any. */
+static bool recover_killed(const char *dir)
+{
+	struct d9__recover walk;
+	struct d9__recovered found;
+	bool any = false;
+
+	if (d9__recover_begin(&walk, dir, false))
+		return false;
+	while (d9__recover_next(&walk, &found) == 1) {
+		if (found.err)
+			d9__cmd_fail("record", "%s: cannot recover what was not written: %s",
+				     found.dir, strerror(-found.err));
+		else
+			any = true;
+	}
+	d9__recover_end(&walk);
+	return any;
+}
+
+static void print_result(const struct options *options, const struct d9__record_result *result,
+			 bool recovered)
 {
 	const char *where = result->only && !result->alone ? result->only : options->dir;
 	char size[D9__SIZE_LEN], amount[64];
@@ -200,7 +222,8 @@ static void print_result(const struct options *options, const struct d9__record_
 	fprintf(stderr, "dial9: recorded %s", amount);
 	if (result->processes > 1)
 		fprintf(stderr, " of %zu processes", result->processes);
-	fprintf(stderr, " in %s; see: dial9 report %s\n", where, where);
+	fprintf(stderr, "%s in %s; see: dial9 report %s\n", recovered ? ", recovered" : "", where,
+		where);
 }
 
 /* What goes on in the background has not written everything yet. */
@@ -231,8 +254,8 @@ static int conclude(const struct options *options, const char *command,
 		    const struct d9__namespaces *before, int wait_status)
 {
 	struct d9__record_result result;
+	bool recovered = recover_killed(options->dir), nothing;
 	int err = d9__record_result_collect(options->dir, before, &result);
-	bool nothing;
 
 	if (err) {
 		d9__cmd_fail("record", "%s: %s", options->dir, strerror(-err));
@@ -246,7 +269,7 @@ static int conclude(const struct options *options, const char *command,
 	else if (!options->quiet && nothing)
 		explain_empty(command, wait_status);
 	else if (!options->quiet)
-		print_result(options, &result);
+		print_result(options, &result, recovered);
 	d9__record_result_release(&result);
 	return nothing && !result.living && options->require ? D9__EXIT_FINDING : 0;
 }

@@ -57,7 +57,7 @@ done
 "$dial9" events -f text -e PollStartEvent -n 1 ended | sed 's/.*spawn_loc=//; s/:[0-9]*"/:LINE"/'
 "$dial9" info --json ended | tr ',' '\n' | grep '"loss"'
 
-say "a program that is killed: what was written before"
+say "a program that is killed: all of it"
 run record -o early -- ./prog 10 9 2>&1 | grep -v Killed
 run record -o killed -- ./prog 600 9 2>&1 | grep -v Killed
 [ "$("$dial9" events -e PollStartEvent killed | wc -l)" -gt 100 ] || echo "too little is left"

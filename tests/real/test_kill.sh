@@ -17,10 +17,10 @@ begun() {
 check() {
 	rm -rf "$2.plain"
 	plain "$2" >/dev/null || fail "kill $1: the producer's rules are broken"
-	"$dial9" events --json "$2" >"$dir/events"
-	polls=$(grep -c '"PollStartEvent"' "$dir/events") || true
-	lost=$(awk 'match($0, /"cause":/) && match($0, /"events":[0-9]+/) {
-		n += substr($0, RSTART + 9, RLENGTH - 9) } END { print n + 0 }' "$dir/events")
+	"$dial9" info "$2" >"$dir/info"
+	polls=$(awk '$1 == "PollStartEvent" { print $2 }' "$dir/info")
+	lost=$(awk '/^[a-z]/ { on = /^lost events/ } on && NF == 2 { n += $2 } END { print n + 0 }' \
+		"$dir/info")
 	began=$(begun)
 	if [ "$lost" = 0 ]; then
 		[ "$polls" -ge "$began" ] || fail "kill $1: $began callbacks began, $polls are in the trace"
@@ -56,3 +56,29 @@ for n in $(seq "${KILLS:-20}"); do
 done
 echo "killed ${KILLS:-20} times: $all polls, none missing"
 [ ! -e /dev/shm/dial9-"$(id -u)"/*-$victim ] || fail "a ring is left"
+
+# memcached under `dial9 record`, killed.  Each connection was accepted and read once beside each
+# request; nobody saw the end.
+need memcached
+memcached=$(private_copy memcached)
+connections=8 requests=200 port=$((21000 + $$ % 10000)) user=''
+[ "$(id -u)" != 0 ] || user='-u root'
+rm -rf "$dir"/waits.*
+# shellcheck disable=SC2086
+env "LD_LIBRARY_PATH=$dir/private" "$dial9" record -o "$dir/m" -- \
+	sh -c 'echo $$ >"$0"; exec "$@"' "$dir/pid" \
+	"$memcached" $user -l 127.0.0.1 -p $port -U 0 -t 4 2>"$dir/said" &
+recorder=$!
+"$helpers/client" memcached $port $connections $requests >"$dir/stats"
+sleep 0.2
+kill -KILL "$(cat "$dir/pid")"
+wait $recorder 2>/dev/null || true
+grep -q recovered "$dir/said" || fail "record does not say that it recovered: $(cat "$dir/said")"
+own() {
+	awk -v name="$1" '$2 == name { print $3 + 0 }' "$dir/stats"
+}
+plain "$dir/m"
+handler=$(report "$dir/m" 'r.callbacks.map((c) => c.polls).reduce((a, b) => a > b ? a : b)')
+# The client closed its connections before the kill.
+equal "polls of the killed memcached's handler and its own counters" "$handler" \
+	$(($(own cmd_get) + 1 + 3 * ($(own total_connections) - 1)))
