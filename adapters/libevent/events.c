@@ -41,6 +41,8 @@ int d9__hook_event_assign(struct event *event, struct event_base *base, int fd, 
 	}
 	by_libevent = d9__called_by_libevent(thread, caller);
 	callback = d9__unwrap_event(callback);
+	if (thread->listening && by_libevent)
+		d9__note_listener_callback(callback);
 	result = d9__real.event_assign(
 		event, base, fd, events,
 		d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL), arg);

@@ -91,10 +91,21 @@ static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thre
 
 /* ---- events ---- */
 
+/* What libevent registers for a listener; NULL until it made one. */
+static _Atomic(void *) listener_callback;
+
+void d9__note_listener_callback(d9__event_fn callback)
+{
+	atomic_store_explicit(&listener_callback, (void *)callback, memory_order_relaxed);
+}
+
 static uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
 {
 	if (is_internal(stub))
-		return D9_TASK_INTERNAL;
+		return stub->callback == atomic_load_explicit(&listener_callback,
+							      memory_order_relaxed)
+			       ? D9_TASK_LISTENER
+			       : D9_TASK_INTERNAL;
 	if (stub->kind == D9__STUB_ONCE)
 		return D9_TASK_ONCE;
 	if (what & D9__EV_SIGNAL)

@@ -25,6 +25,9 @@ d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__st
 d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind);
 d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn callback,
 						    const void *site);
+/* libevent registers |callback| for a listener: its tasks are of that kind. */
+void d9__note_listener_callback(d9__event_fn callback);
+
 d9__listener_fn d9__wrap_listener(d9__listener_fn callback, const void *site);
 d9__dns_fn d9__wrap_dns(d9__dns_fn callback, const void *site);
 d9__addrinfo_fn d9__wrap_addrinfo(d9__addrinfo_fn callback, const void *site);

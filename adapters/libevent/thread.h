@@ -39,6 +39,7 @@ struct d9__libevent_thread {
 	bool skip_assign;  /* the next event_assign() comes from a hook that has seen to it */
 	bool constructing; /* inside the outermost constructor of a base */
 	bool calibrating;  /* hooks pass everything through */
+	bool listening;    /* inside a constructor of a listener */
 	bool deferring;    /* inside event_deferred_cb_schedule_() */
 	bool by_libevent;  /* static: libevent itself makes the call that is being hooked */
 };

@@ -105,14 +105,35 @@ UNDER(int, bufferevent_socket_connect_hostname,
 
 /* ---- listeners ---- */
 
-UNDER(struct evconnlistener *, evconnlistener_new,
-      (struct event_base *base, d9__listener_fn callback, void *arg, unsigned flags, int backlog,
-       int fd),
-      base, span_of_listener(callback), arg, flags, backlog, fd)
-UNDER(struct evconnlistener *, evconnlistener_new_bind,
-      (struct event_base *base, d9__listener_fn callback, void *arg, unsigned flags, int backlog,
-       const struct sockaddr *address, int len),
-      base, span_of_listener(callback), arg, flags, backlog, address, len)
+struct evconnlistener *d9__hook_evconnlistener_new(struct event_base *base,
+						   d9__listener_fn callback, void *arg,
+						   unsigned flags, int backlog, int fd)
+{
+	D9__SCOPE();
+	struct evconnlistener *listener;
+
+	d9__libevent_thread()->listening = true;
+	listener = d9__real.evconnlistener_new(base, span_of_listener(callback), arg, flags,
+					       backlog, fd);
+	d9__libevent_thread()->listening = false;
+	return listener;
+}
+
+struct evconnlistener *d9__hook_evconnlistener_new_bind(struct event_base *base,
+							d9__listener_fn callback, void *arg,
+							unsigned flags, int backlog,
+							const struct sockaddr *address, int len)
+{
+	D9__SCOPE();
+	struct evconnlistener *listener;
+
+	d9__libevent_thread()->listening = true;
+	listener = d9__real.evconnlistener_new_bind(base, span_of_listener(callback), arg, flags,
+						    backlog, address, len);
+	d9__libevent_thread()->listening = false;
+	return listener;
+}
+
 UNDER(void, evconnlistener_set_cb,
       (struct evconnlistener *listener, d9__listener_fn callback, void *arg), listener,
       span_of_listener(callback), arg)

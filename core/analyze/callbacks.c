@@ -46,6 +46,11 @@ static bool starts_with(const char *text, size_t len, const char *prefix)
 	return len >= n && !memcmp(text, prefix, n);
 }
 
+static bool is_text(const char *text, size_t len, const char *other)
+{
+	return len == strlen(other) && !memcmp(text, other, len);
+}
+
 bool d9__module_is_loop(const char *module, size_t len)
 {
 	/* A library, not a program that is called after it. */
@@ -107,7 +112,8 @@ int d9__callback_add_kind(struct d9__callbacks *callbacks, struct d9__callback *
 	if (d9__texts_number(&callbacks->kinds, kind, len, &number))
 		return -ENOMEM;
 	callback->kinds |= UINT32_C(1) << number;
-	if (len == strlen("internal") && !memcmp(kind, "internal", len))
+	/* A listener's descriptor is read by the library, which then calls the user's function. */
+	if (is_text(kind, len, "internal") || is_text(kind, len, "listener"))
 		callback->internal = true;
 	return 0;
 }

@@ -18,6 +18,7 @@ static const struct {
 	{ "nothing-recorded", true, d9__check_nothing_recorded },
 	{ "incomplete-data", true, d9__check_incomplete_data },
 	{ "degraded-hooks", true, d9__check_degraded_hooks },
+	{ "accept-storm", false, d9__check_accept_storm },
 	{ "spin", false, d9__check_spin },
 	{ "wake-storm", false, d9__check_wake_storm },
 	{ "blocked-callback", false, d9__check_blocked_callback },

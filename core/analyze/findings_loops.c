@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
@@ -109,13 +110,65 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 				 "in callbacks");
 }
 
-void d9__check_spin(struct d9__findings *findings)
+/* Whether the task of |spell| takes connections. */
+static bool is_listener(const struct d9__findings *findings, const struct d9__spell *spell)
+{
+	const struct d9__analysis *a = findings->analysis;
+	const struct d9__task *task = d9__table_find(&a->tasks.table, spell->task);
+	char kinds[128];
+
+	return task && task->callback &&
+	       strstr(d9__callback_kinds(&a->callbacks, task->callback, kinds, sizeof(kinds)),
+		      "listener");
+}
+
+static void accept_storm(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
+	struct d9__finding *finding;
+	char source[64];
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	describe_source(spell, source, sizeof(source));
+	finding = d9__finding_add(
+		findings, is_most(findings, spell) ? D9__CRITICAL : D9__WARNING, spell->ns,
+		"A connection that cannot be accepted stays, and the listener stays ready. Look for "
+		"descriptors that are not closed, raise the limit (RLIMIT_NOFILE), and in the "
+		"listener's error callback disable it until a descriptor is free again.",
+		"The listener on %s is ready %s times a second and takes no connection: accept() fails, "
+		"most likely for lack of descriptors. %.*s ran each time, and worker %" PRIu64
+		" never slept for %s.",
+		source, d9__units_count(per_second(spell->calls, spell->ns)).text, (int)len, name,
+		spell->worker, d9__units_ns(spell->ns).text);
+	set_callback(findings, finding, callback);
+	add_spell(findings, finding, callback, spell);
+}
+
+/* Spins of listeners, or of all others. */
+static void check_spins(struct d9__findings *findings, bool listeners,
+			void (*tell)(struct d9__findings *findings,
+				     const struct d9__callback *callback))
 {
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
-	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->spells[D9__SPELL_SPIN].windows >= SPELL_WINDOWS)
-			spin(findings, callbacks->items[i]);
+	for (size_t i = 0; i < callbacks->n; i++) {
+		const struct d9__spell *spell = &callbacks->items[i]->spells[D9__SPELL_SPIN];
+
+		if (spell->windows >= SPELL_WINDOWS && is_listener(findings, spell) == listeners)
+			tell(findings, callbacks->items[i]);
+	}
+}
+
+void d9__check_accept_storm(struct d9__findings *findings)
+{
+	check_spins(findings, true, accept_storm);
+}
+
+void d9__check_spin(struct d9__findings *findings)
+{
+	check_spins(findings, false, spin);
 }
 
 /* ---- wake storm ---- */

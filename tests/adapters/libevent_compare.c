@@ -119,7 +119,7 @@ static void on_spawn(const struct d9_event *event)
 	struct task *task = task_of(d9_event_u64(event, "task_id", 0));
 
 	task->callback = d9_event_u64(event, "callback", 0);
-	task->internal = text_is(event, "kind", "internal");
+	task->internal = text_is(event, "kind", "internal") || text_is(event, "kind", "listener");
 	task->signal = text_is(event, "kind", "signal");
 }
 

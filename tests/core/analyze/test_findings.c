@@ -488,6 +488,26 @@ static void test_descriptor_that_is_always_ready_for_nothing_is_a_spin(void)
 	story_free(&s);
 }
 
+static void test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_spawn(&s, 0, 1, READ, "listener");
+	for (unsigned i = 0; i < 50000; i++) {
+		story_start(&s, 0, 1000 + 20 * i, 1, READ);
+		story_span(&s, 0, 1001 + 20 * i, 1003 + 20 * i, i + 1, SLOW);
+		story_end(&s, 0, 1004 + 20 * i);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "accept-storm");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "takes no connection"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
 static void test_spin_that_filled_a_part_of_the_trace_is_a_warning(void)
 {
 	struct story s;
@@ -839,6 +859,8 @@ static const CU_TestInfo tests[] = {
 	  test_wait_while_nothing_ran_blames_no_callback },
 	{ "descriptor that is always ready for nothing is a spin",
 	  test_descriptor_that_is_always_ready_for_nothing_is_a_spin },
+	{ "listener that spins is told as accept storm by its error callback",
+	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
 	{ "spin that filled a part of the trace is a warning",
 	  test_spin_that_filled_a_part_of_the_trace_is_a_warning },
 	{ "busy loops that work or wait do not spin",
