@@ -192,13 +192,18 @@ static int newest_first(const void *a, const void *b)
 	return x->started_ns > y->started_ns ? -1 : x->started_ns < y->started_ns;
 }
 
+/* Into its own trace directory, if that is still there; else away with it. */
 static void remove_ring(const char *path)
 {
 	struct d9__dead_ring ring;
+	struct d9__recovered out = { 0 };
 
 	if (d9__dead_ring_open(&ring, path))
 		return;
-	d9__dead_ring_unlink(&ring);
+	if (ring.header.layout == D9__RING_LAYOUT && ring.header.trace_dir[0] == '/')
+		d9__rescue(ring.header.trace_dir, ring.header.boot_id, &ring, &out);
+	if (!out.ring || out.err)
+		d9__dead_ring_unlink(&ring);
 	d9__dead_ring_close(&ring);
 }
 
