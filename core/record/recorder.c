@@ -549,10 +549,13 @@ static void fork_child(void)
 	d9__names_fork_child();
 	d9__event_types_fork_child();
 	d9__metadata_fork_done();
-	if (was_running) {
+	/* Also after a stop: the ring outlives it, and is the parent's. */
+	if (was_running || d9__ring.base) {
 		d9__gate_set(0); /* where the kernel did not */
 		d9__ring_forget_in_child();
 		d9__slot_forget_in_child();
+	}
+	if (was_running) {
 		d9__callbacks_fork_child();
 		d9__flush_fork_child();
 		joinable = false;
