@@ -157,7 +157,7 @@ bool d9__delay_is_unfair(const struct d9__delay *delay)
 {
 	const struct d9__between *between = &delay->between;
 
-	return between->one && between->one_task != delay->task &&
+	return between->one && !delay->looked && between->one_task != delay->task &&
 	       between->one_calls >= BACKLOG_CALLS && 4 * between->one_calls >= 3 * between->calls &&
 	       2 * between->one_ns >= between->covered_ns;
 }
@@ -217,6 +217,7 @@ static int count_lateness(struct d9__latency *latency, const struct d9__worker *
 
 	late.from_ns = wake_ns;
 	late.ns = delay->start_ns - wake_ns;
+	late.looked = worker->unpark_before_ns > wake_ns + late.ns / 2;
 	latency->late_over_1ms += late.ns > D9__MS(1);
 	latency->late_over_10ms += late.ns > D9__MS(10);
 	latency->late_over_50ms += late.ns > D9__MS(50);

@@ -35,6 +35,7 @@ struct d9__delay {
 	uint64_t task, waker, worker;
 	const struct d9__callback *callback;
 	uint8_t reason;
+	bool looked; /* of a timer: its loop waited for events in the second half: nobody kept it busy */
 	bool before_loop; /* ready before its worker entered a loop: nobody was late */
 	struct d9__between between; /* what ran meanwhile on the worker that ran it in the end */
 };

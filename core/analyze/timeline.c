@@ -193,6 +193,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	}
 	worker->park.valid = false;
 	worker->unpark.valid = true;
+	worker->unpark_before_ns = worker->unpark.ns;
 	worker->unpark.ns = ns;
 	worker->unpark.cpu_ns = cpu_ns;
 	worker->unpark.tid = tid;

@@ -72,6 +72,7 @@ struct d9__worker {
 	uint64_t n_stalls;
 	uint64_t stalls_end_ns;
 	uint64_t explained_ns; /* when a wait was last looked into */
+	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
 	uint64_t windows;      /* judged */
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */

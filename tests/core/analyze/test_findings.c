@@ -617,6 +617,20 @@ static void test_timers_that_work_or_rest_are_no_waste(void)
 	}
 }
 
+static void test_task_that_runs_once_a_round_does_not_starve_a_late_timer(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_wake(&s, 2000, 0, 3, TIMER);
+	run_rounds(&s, 1, WEB, (struct round){ 100, FD, 200, 2, 190 });
+	story_poll(&s, 0, 21000, 21010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+}
+
 /* Ten tasks a step are made; |ended| of them end in the same step. */
 static void populate(struct story *s, unsigned ended)
 {
@@ -848,6 +862,8 @@ static const CU_TestInfo tests[] = {
 	  test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback },
 	{ "task that is called again and again while others wait is unfair",
 	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
+	{ "task that runs once a round does not starve a late timer",
+	  test_task_that_runs_once_a_round_does_not_starve_a_late_timer },
 	{ "calls of many tasks are a backlog and not unfair",
 	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
 	{ "timer whose call takes longer than its period is named",
