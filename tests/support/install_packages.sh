@@ -8,7 +8,7 @@ build='gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev 
 	libdw-dev libevent-dev'
 demo='memcached apache2-utils libevent-dev'
 test='libcunit1-dev memcached apache2-utils tmux valgrind gdb strace nodejs clang git binutils
-	libclang-rt-14-dev xz-utils procps shellcheck'
+	libclang-rt-14-dev xz-utils procps shellcheck python3'
 
 missing=
 for set; do
