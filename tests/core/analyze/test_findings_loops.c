@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about how a loop goes round: spins, storms of wakes, wakes of an idle process. */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SLOW "app+0x100 @ app+0x110"
+#define TICK "app+0x200 @ app+0x210"
+#define READ "libevent-2.1.so.7+0x300 @ app+0x310"
+#define WEB  "app+0x400 @ app+0x410"
+#define FD    1
+#define TIMER 2
+#define CROSS_THREAD 5
+
+static int has(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+/* |n| rounds of |round_us|: parked for |parked_us| of it, then one call of |call_us|. */
+struct round {
+	unsigned n, reason;
+	uint64_t round_us, parked_us, call_us;
+};
+
+static void run_rounds(struct story *s, uint64_t task, const char *place, struct round round)
+{
+	for (unsigned i = 0; i < round.n; i++) {
+		uint64_t us = 1000 + round.round_us * i;
+
+		story_park(s, 0, us, 0);
+		story_unpark(s, 0, us + round.parked_us, 0);
+		story_wake(s, us + round.parked_us, 0, task, round.reason);
+		story_poll(s, 0, us + round.parked_us, us + round.parked_us + round.call_us, task,
+			   place);
+	}
+}
+
+static void rounds_story(struct story *s, struct round round)
+{
+	story_begin(s);
+	story_spawn_fd(s, 0, 1, WEB, 7);
+	run_rounds(s, 1, WEB, round);
+	story_analyse(s);
+}
+
+static void test_descriptor_that_is_always_ready_for_nothing_is_a_spin(void)
+{
+	struct round busy = { 100000, FD, 10, 2, 1 };
+	struct story s;
+
+	rounds_story(&s, busy);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "is called 100,0"));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "descriptor 7 was ready again at once"));
+	CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 0);
+	story_free(&s);
+}
+
+static void test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_spawn(&s, 0, 1, READ, "listener");
+	for (unsigned i = 0; i < 50000; i++) {
+		story_start(&s, 0, 1000 + 20 * i, 1, READ);
+		story_span(&s, 0, 1001 + 20 * i, 1003 + 20 * i, i + 1, SLOW);
+		story_end(&s, 0, 1004 + 20 * i);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "accept-storm");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "takes no connection"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
+static void test_spin_that_filled_a_part_of_the_trace_is_a_warning(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	run_rounds(&s, 1, WEB, (struct round){ 50000, FD, 10, 2, 1 });
+	for (unsigned i = 0; i < 1000; i++)
+		story_poll(&s, 0, 600000 + 2000 * i, 600100 + 2000 * i, 2, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT(has(story_finding(&s, 0)->message, "it was ready again at once"));
+	story_free(&s);
+}
+
+static void test_busy_loops_that_work_or_wait_do_not_spin(void)
+{
+	/* Works for most of the time; waits, if not for long; is not called often. */
+	static const struct round innocent[] = { { 50000, FD, 10, 2, 6 },
+						 { 50000, FD, 20, 12, 1 },
+						 { 1000, FD, 1000, 2, 1 } };
+
+	for (unsigned i = 0; i < sizeof(innocent) / sizeof(innocent[0]); i++) {
+		struct story s;
+
+		rounds_story(&s, innocent[i]);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+		story_free(&s);
+	}
+}
+
+static void test_bursts_of_work_between_long_sleeps_do_not_spin(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned burst = 0; burst < 10; burst++) {
+		uint64_t us = 100000 * burst;
+
+		story_unpark(&s, 0, us, 0);
+		for (unsigned i = 0; i < 300; i++)
+			story_poll(&s, 0, us + 100 * i, us + 100 * i + 99, 1, WEB);
+		story_park(&s, 0, us + 30000, 0);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
+static void test_one_wake_by_another_thread_for_each_call_is_a_storm(void)
+{
+	struct round storm = { 20000, CROSS_THREAD, 50, 40, 2 };
+	struct story s;
+
+	rounds_story(&s, storm);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "wake-storm");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "worker 0 wakes worker 0 20,0"));
+	story_free(&s);
+}
+
+static void test_wakes_that_are_few_or_worth_it_are_no_storm(void)
+{
+	static const struct round innocent[] = { { 20000, CROSS_THREAD, 50, 20, 25 },
+						 { 1000, CROSS_THREAD, 1000, 900, 2 },
+						 { 20000, FD, 50, 40, 2 } };
+
+	for (unsigned i = 0; i < sizeof(innocent) / sizeof(innocent[0]); i++) {
+		struct story s;
+
+		rounds_story(&s, innocent[i]);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "wake-storm")->check, "");
+		story_free(&s);
+	}
+}
+
+static void test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate(void)
+{
+	struct round often = { 1000, TIMER, 1000, 980, 5 }, sometimes = { 100, TIMER, 10000, 9980, 5 };
+	struct story s;
+
+	rounds_story(&s, often);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "idle-wakes");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "wakes worker 0 1,000 times a second"));
+	story_free(&s);
+	rounds_story(&s, sometimes);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "idle-wakes")->severity, D9__INFO);
+	story_free(&s);
+}
+
+static void test_timers_that_work_or_rest_are_no_waste(void)
+{
+	static const struct round innocent[] = { { 500, TIMER, 2000, 1000, 900 },
+						 { 20, TIMER, 50000, 49980, 5 },
+						 { 1000, FD, 1000, 980, 5 } };
+
+	for (unsigned i = 0; i < sizeof(innocent) / sizeof(innocent[0]); i++) {
+		struct story s;
+
+		rounds_story(&s, innocent[i]);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "idle-wakes")->check, "");
+		story_free(&s);
+	}
+}
+
+static void test_task_that_runs_once_a_round_does_not_starve_a_late_timer(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_wake(&s, 2000, 0, 3, TIMER);
+	run_rounds(&s, 1, WEB, (struct round){ 100, FD, 200, 2, 190 });
+	story_poll(&s, 0, 21000, 21010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "descriptor that is always ready for nothing is a spin",
+	  test_descriptor_that_is_always_ready_for_nothing_is_a_spin },
+	{ "listener that spins is told as accept storm by its error callback",
+	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
+	{ "spin that filled a part of the trace is a warning",
+	  test_spin_that_filled_a_part_of_the_trace_is_a_warning },
+	{ "busy loops that work or wait do not spin",
+	  test_busy_loops_that_work_or_wait_do_not_spin },
+	{ "bursts of work between long sleeps do not spin",
+	  test_bursts_of_work_between_long_sleeps_do_not_spin },
+	{ "one wake by another thread for each call is a storm",
+	  test_one_wake_by_another_thread_for_each_call_is_a_storm },
+	{ "wakes that are few or worth it are no storm",
+	  test_wakes_that_are_few_or_worth_it_are_no_storm },
+	{ "timer that keeps an idle process awake is named with its rate",
+	  test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate },
+	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
+	{ "task that runs once a round does not starve a late timer",
+	  test_task_that_runs_once_a_round_does_not_starve_a_late_timer },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("findings_loops", tests);
+}
