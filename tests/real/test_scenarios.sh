@@ -46,10 +46,15 @@ is_disturbance() {
 # scenario "NAME [VARIANT]" CHECK FUNCTION
 scenario() {
 	case $wanted in "  " | *" ${1%% *} "*) ;; *) return 0 ;; esac
-	# Name and variant are two words.
-	# shellcheck disable=SC2086
-	run guilty $1
-	found=$(first guilty)
+	for _ in 1 2 3; do
+		# Name and variant are two words.
+		# shellcheck disable=SC2086
+		run guilty $1
+		found=$(first guilty)
+		if [ "$found" = "$2 $3" ] || ! is_disturbance "${found%% *}"; then
+			break
+		fi
+	done
 	[ "$found" = "$2 $3" ] || {
 		"$dial9" report "$dir/guilty" | head -12
 		fail "$1: the first finding is $found, not $2 $3"
