@@ -603,7 +603,10 @@ static enum d9__severity delay_severity(const struct d9__latency *latency)
 	/* Then the cause is told already, and louder. */
 	if (all_told(latency))
 		return D9__INFO;
-	if (latency->woken_over_50ms)
+	/* A few while nothing ran: the kernel's doing, which must not stand before a cause. */
+	if (latency->woken_over_50ms &&
+	    (latency->woken_over_5ms > latency->behind_long + latency->behind_nothing ||
+	     1000 * latency->behind_nothing > latency->woken))
 		return D9__CRITICAL;
 	if (latency->woken_over_10ms || 1000 * latency->woken_over_5ms > latency->woken)
 		return D9__WARNING;

@@ -445,6 +445,28 @@ static void test_wait_while_nothing_ran_blames_no_callback(void)
 	story_free(&s);
 }
 
+/* One long wait among |n| calls, while the worker ran nothing. */
+static enum d9__severity severity_of_wait(unsigned n)
+{
+	enum d9__severity severity;
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, n);
+	story_wake(&s, 400000, 0, 2, FD);
+	story_poll(&s, 0, 460000, 460010, 2, WEB);
+	story_analyse(&s);
+	severity = story_finding_of(&s, "wake-delay")->severity;
+	story_free(&s);
+	return severity;
+}
+
+static void test_rare_wait_while_nothing_ran_does_not_stand_before_a_cause(void)
+{
+	CU_ASSERT_EQUAL(severity_of_wait(300), D9__CRITICAL);
+	CU_ASSERT_EQUAL(severity_of_wait(2000), D9__WARNING);
+}
+
 /* Ten tasks a step are made; |ended| of them end in the same step. */
 static void populate(struct story *s, unsigned ended)
 {
@@ -685,6 +707,8 @@ static const CU_TestInfo tests[] = {
 	{ "late timer names what ran before it", test_late_timer_names_what_ran_before_it },
 	{ "wait while nothing ran blames no callback",
 	  test_wait_while_nothing_ran_blames_no_callback },
+	{ "rare wait while nothing ran does not stand before a cause",
+	  test_rare_wait_while_nothing_ran_does_not_stand_before_a_cause },
 	{ "tasks that only grow are a leak by the place that makes them",
 	  test_tasks_that_only_grow_are_a_leak_by_the_place_that_makes_them },
 	{ "leak is seen although the shutdown frees all",
