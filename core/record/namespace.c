@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "record/thread.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
+#define COLLECTED_TRIES 1000 /* a peer is done with a directory within microseconds */
 
 void d9__boot_id_make(char *out, uint64_t clock, long pid)
 {
@@ -108,6 +110,39 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static bool is_still_there(const struct d9__namespace *ns)
+{
+	struct stat dir, named, lock;
+
+	return !fstat(ns->dir_fd, &dir) && !fstat(ns->lock_fd, &lock) && lock.st_nlink &&
+	       !fstatat(ns->parent_fd, ns->boot_id, &named, AT_SYMLINK_NOFOLLOW) &&
+	       dir.st_ino == named.st_ino && dir.st_dev == named.st_dev;
+}
+
+/*
+ * Our own directory, just made.  Until its lock is held, a peer that collects what dead processes
+ * left can take it for such and remove it: then it is made again.
+ */
+static int enter_new(struct d9__namespace *ns)
+{
+	for (int tries = 0;; tries++) {
+		int err = enter(ns);
+
+		if (!err && is_still_there(ns))
+			return 0;
+		if (!err) {
+			close_fd(&ns->lock_fd);
+			close_fd(&ns->dir_fd);
+			err = -ENOENT;
+		}
+		if ((err != -EWOULDBLOCK && err != -ENOENT) || tries == COLLECTED_TRIES)
+			return err;
+		sched_yield();
+		if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST)
+			return -errno;
+	}
+}
+
 int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
 {
 	int err = make_path(trace_dir);
@@ -129,7 +164,7 @@ int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t
 			goto fail;
 		d9__boot_id_make(ns->boot_id, ++clock, (long)getpid());
 	}
-	err = enter(ns);
+	err = enter_new(ns);
 	if (!err)
 		return 0;
 fail:

@@ -42,6 +42,19 @@ done
 wait $pid
 rules "$dir/switched"
 
+# Processes that start together in one directory collect what dead ones left there; none of them
+# takes another's new directory for that.
+for round in 1 2 3 4 5 6 7 8; do
+	for i in 1 2 3 4 5 6; do
+		DIAL9_TRACE_DIR=$dir/crowd "$examples/several_bases" 2 >/dev/null &
+		eval "started$i=$!"
+	done
+	for i in 1 2 3 4 5 6; do
+		eval "wait \$started$i" || fail "round $round: a program failed"
+	done
+done
+equal "traces of 48 processes" "$(find "$dir/crowd" -name 'trace.0.bin.zst' | wc -l)" 48
+
 # A ring of one MiB, four threads, as fast as they can: nearly everything is lost.
 ran=$(DIAL9_RING_MB=1 DIAL9_TRACE_DIR=$dir/flood "$helpers/flood" 4 300000)
 equal "callbacks run" "$ran" 1200000
