@@ -133,7 +133,7 @@ static uint64_t tally(const struct d9__tallies *tallies, const char *name)
 static int read_back(const char *dir, struct d9_reader **out, struct d9__trace_facts *facts)
 {
 	const struct d9_event *event;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	int err = d9_reader_new(&reader);
 
 	if (err)
@@ -194,7 +194,7 @@ static void read_and_note(struct d9__doctor *doctor, const char *library, const 
 			  const struct run *run)
 {
 	struct d9__trace_facts facts;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	int err = read_back(dir, &reader, &facts);
 
 	if (!err && facts.n_processes) {

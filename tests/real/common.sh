@@ -28,6 +28,8 @@ fail() {
 	exit 1
 }
 
+[ "${D9_LEAVE_OUT:-}" != real ] || skip "left out by D9_LEAVE_OUT: it ran before"
+
 # need PROGRAM...: skip, and say why, where one is missing or the build cannot be preloaded.
 need() {
 	[ "$SANITIZER" = no ] || skip "a sanitizer's runtime must be loaded first"
