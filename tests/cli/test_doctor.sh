@@ -10,9 +10,6 @@ skip() {
 	exit 77
 }
 [ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
-case $top_builddir in
-*/_build/sub) skip "its transcript is not that of distcheck's tree; make check runs it" ;;
-esac
 selftest=$top_builddir/adapters/dial9-selftest-libevent
 [ -x "$selftest" ] || skip "no self-test was built"
 TMPDIR=$work
@@ -53,7 +50,9 @@ grep -o '"name":"self-test","result":"ok","text":"200 callbacks[^}]*}' json
 say "no preload library"
 DIAL9_PRELOAD=/no/such/library.so "$dial9" doctor >found
 echo "[exit status $?]"
-checks "preload library"
+# Where it would be installed is this build's affair, and may need a line of its own.
+checks "preload library" | tr -s ' \n' ' ' | sed "s|$pkglibdir|PKGLIBDIR|; s| \$||"
+echo
 
 say "a library in its place that records nothing"
 cp "$($CC -print-file-name=libm.so.6)" nothing.so
