@@ -16,10 +16,10 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "hook/trigger.h"
-#include "libevent/attach.h"
 #include "preload/environment.h"
-#include "preload/preload.h"
+#if WITH_LIBEVENT
+#include "libevent/attach.h"
+#endif
 
 static __attribute__((constructor)) void start(void)
 {
@@ -28,50 +28,9 @@ static __attribute__((constructor)) void start(void)
 	/* Another user's powers: whoever set the environment must not get a trace of this. */
 	if (getauxval(AT_SECURE) == 0) {
 		d9__environment_take_out();
+#if WITH_LIBEVENT
 		d9__libevent_record_all();
+#endif
 	}
 	errno = saved_errno;
-}
-
-/* ---- triggers ---- */
-
-static struct d9__trigger on_base_new =
-	D9__TRIGGER("event_base_new", d9__libevent_refresh, d9__libevent_owns);
-static struct d9__trigger on_base_new_with_config =
-	D9__TRIGGER("event_base_new_with_config", d9__libevent_refresh, d9__libevent_owns);
-static struct d9__trigger on_init =
-	D9__TRIGGER("event_init", d9__libevent_refresh, d9__libevent_owns);
-
-struct event_base *event_base_new(void)
-{
-	void *caller = __builtin_return_address(0);
-	bool nobody;
-	struct event_base *(*target)(void) = d9__trigger_target(&on_base_new, caller, &nobody);
-
-	if (nobody)
-		return NULL;
-	return target ? target() : d9__libevent_base_new(caller);
-}
-
-struct event_base *event_base_new_with_config(const struct event_config *config)
-{
-	void *caller = __builtin_return_address(0);
-	bool nobody;
-	struct event_base *(*target)(const struct event_config *) =
-		d9__trigger_target(&on_base_new_with_config, caller, &nobody);
-
-	if (nobody)
-		return NULL;
-	return target ? target(config) : d9__libevent_base_new_config(config, caller);
-}
-
-struct event_base *event_init(void)
-{
-	void *caller = __builtin_return_address(0);
-	bool nobody;
-	struct event_base *(*target)(void) = d9__trigger_target(&on_init, caller, &nobody);
-
-	if (nobody)
-		return NULL;
-	return target ? target() : d9__libevent_init(caller);
 }

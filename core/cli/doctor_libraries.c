@@ -26,6 +26,14 @@
 
 #define PROGRAM "dial9-selftest-"
 
+/* Those with an adapter in the preload library. */
+#if WITH_LIBEVENT
+#define LIBEVENT "libevent",
+#else
+#define LIBEVENT
+#endif
+#define D9_LIBRARIES LIBEVENT
+
 /* What the program printed. */
 struct run {
 	int status; /* of waitpid(2), or -errno if it could not be started */
@@ -173,20 +181,21 @@ static void note_hooks(struct d9__doctor *doctor, const char *library,
 				  "library, has it all", library);
 }
 
-static void note_counts(struct d9__doctor *doctor, const struct d9__trace_facts *facts,
-			const struct run *run)
+static void note_counts(struct d9__doctor *doctor, const char *library,
+			const struct d9__trace_facts *facts, const struct run *run)
 {
 	uint64_t starts = tally(&facts->types, "PollStartEvent");
 	uint64_t ends = tally(&facts->types, "PollEndEvent");
 
 	if (starts == run->callbacks && ends == starts && !facts->processes[0].loss.n) {
 		d9__doctor_note(doctor, "self-test", D9__CHECK_OK,
-				"%" PRIu64 " callbacks run, recorded and read back", starts);
+				"%s: %" PRIu64 " callbacks run, recorded and read back", library,
+				starts);
 		return;
 	}
 	d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL,
-			"%" PRIu64 " callbacks ran; the trace has %" PRIu64 " starts and %" PRIu64
-			" ends", run->callbacks, starts, ends);
+			"%s: %" PRIu64 " callbacks ran; the trace has %" PRIu64 " starts and %" PRIu64
+			" ends", library, run->callbacks, starts, ends);
 	d9__doctor_advise(doctor, "report this, with the output of dial9 doctor --json");
 }
 
@@ -199,7 +208,7 @@ static void read_and_note(struct d9__doctor *doctor, const char *library, const 
 
 	if (!err && facts.n_processes) {
 		note_hooks(doctor, library, &facts.processes[0], run);
-		note_counts(doctor, &facts, run);
+		note_counts(doctor, library, &facts, run);
 	} else {
 		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL,
 				"%s %s ran, and nothing of it was recorded", library, run->version);
@@ -232,14 +241,14 @@ static void explain_silence(struct d9__doctor *doctor, const char *library, cons
 		return;
 	}
 	if (run->status < 0)
-		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL, "cannot run: %s",
-				strerror(-run->status));
+		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL, "%s: cannot run: %s",
+				library, strerror(-run->status));
 	else if (WIFSIGNALED(run->status))
-		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL, "died of signal %d",
-				WTERMSIG(run->status));
+		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL, "%s: died of signal %d",
+				library, WTERMSIG(run->status));
 	else
-		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL, "failed with status %d",
-				WEXITSTATUS(run->status));
+		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL, "%s: failed with status %d",
+				library, WEXITSTATUS(run->status));
 	d9__doctor_advise(doctor, "report this, with the output of dial9 doctor --json");
 }
 
@@ -273,6 +282,7 @@ static void check_library(struct d9__doctor *doctor, const char *preload, const 
 void d9__doctor_libraries(struct d9__doctor *doctor)
 {
 	static const char name[] = "preload library";
+	static const char *const libraries[] = { D9_LIBRARIES NULL };
 	char *preload = NULL;
 	int err = d9__preload_path(&preload);
 
@@ -287,6 +297,7 @@ void d9__doctor_libraries(struct d9__doctor *doctor)
 	if (err)
 		return;
 	d9__doctor_note(doctor, name, D9__CHECK_OK, "%s", preload);
-	check_library(doctor, preload, "libevent");
+	for (const char *const *library = libraries; *library; library++)
+		check_library(doctor, preload, *library);
 	free(preload);
 }

@@ -32,7 +32,7 @@ compare() {
 	counters=$1
 	shift
 	pid=$(sed -n 's/^pid //p' "$counters")
-	if "$here/libevent_compare" "$work"/trace/*-"$pid" "$counters" "$@" >"$work/out"; then
+	if "$here/compare_counts" "$work"/trace/*-"$pid" "$counters" "$@" >"$work/out"; then
 		passed=$((passed + 1))
 	else
 		cat "$work/out"

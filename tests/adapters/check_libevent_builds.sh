@@ -47,7 +47,7 @@ record() {
 }
 
 record "$here/libevent_every_kind"
-"$here/libevent_compare" "$work"/trace/*-"$pid" "$work/counters" --partial \
+"$here/compare_counts" "$work"/trace/*-"$pid" "$work/counters" --partial \
 	--has poll=partial --has wake=public --has park=on
 
 # Inside a program: nothing is touched, nothing is recorded.

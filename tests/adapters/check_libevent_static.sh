@@ -38,7 +38,7 @@ build() {
 	shift 2
 	# shellcheck disable=SC2086
 	$CC -O1 -pthread $include -DSTATIC_ADAPTER -o "$work/$name" $kinds \
-		"$tests/libevent_counters.c" $how "$work/libdial9-libevent.a" $flags \
+		"$tests/counters.c" $how "$work/libdial9-libevent.a" $flags \
 		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz \
 		>"$work/link" 2>&1 || {
 		cat "$work/link"
@@ -55,7 +55,7 @@ record() {
 	DIAL9_TRACE_DIR="$work/trace" timeout 60 "$work/$name" --attach "$@" --out="$work/counters"
 	pid=$(sed -n 's/^pid //p' "$work/counters")
 	# shellcheck disable=SC2086
-	"$here/libevent_compare" "$work"/trace/*-"$pid" "$work/counters" $options
+	"$here/compare_counts" "$work"/trace/*-"$pid" "$work/counters" $options
 }
 
 # A bufferevent's event callback may be compared with libevent's own, so it is left alone.

@@ -29,7 +29,7 @@ look() {
 look alone
 look recorded "LD_PRELOAD=$libraries/libdial9-preload.so"
 pid=$(sed -n 's/^pid //p' "$work/counters")
-"$here/libevent_compare" "$work"/trace/*-"$pid" "$work/counters" --wakes
+"$here/compare_counts" "$work"/trace/*-"$pid" "$work/counters" --wakes
 
 complaints() {
 	sed 's/^==[0-9]*== //; s/0x[0-9A-F]*//g' "$work/$1" | grep -c '^[A-Z]' || true

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 struct event;
 

@@ -4,7 +4,7 @@
  *
  *	libevent_cases CASE [--out=FILE] [--adapter=LIBRARY]
  *
- * Each counts for itself; see libevent_compare.c.
+ * Each counts for itself; see compare_counts.c.
  */
 
 #include "config.h"
@@ -27,7 +27,7 @@
 #include <event2/event_struct.h>
 #include <event2/thread.h>
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 static const char *adapter; /* NULL: already in the process */
 static const char *out_path;

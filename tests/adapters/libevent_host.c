@@ -14,7 +14,7 @@
 
 #include <event2/event.h>
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 static unsigned long plugin_runs;
 

@@ -9,7 +9,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 struct run {
 	struct event_base *base;

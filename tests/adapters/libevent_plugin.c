@@ -9,7 +9,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 #define D9_VISIBLE __attribute__((visibility("default")))
 

@@ -8,7 +8,7 @@
 
 #include <event2/event.h>
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 static void on_throw(evutil_socket_t, short, void *)
 {

@@ -10,8 +10,8 @@ skip() {
 	exit 77
 }
 [ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
-selftest=$top_builddir/adapters/dial9-selftest-libevent
-[ -x "$selftest" ] || skip "no self-test was built"
+program=$top_builddir/adapters/dial9-selftest-libevent
+[ -x "$program" ] || skip "no self-test was built"
 TMPDIR=$work
 DIAL9_TRACE_DIR=$work/traces
 export TMPDIR DIAL9_TRACE_DIR
@@ -23,11 +23,16 @@ checks() {
 	done
 }
 
+# The self-test of libevent; other adapters may be built or not.
+selftest() {
+	sed -n "/^[A-Z]* *self-test *libevent[: ]/{p; :more; n; /^  /!q; p; b more}" found
+}
+
 say "recorded, read back, counted"
 "$dial9" doctor >found
 echo "[exit status $?]"
 sed 's/^\([A-Z]*\).*/\1/' found | grep -c FAIL
-checks self-test
+selftest
 # A long path stands on lines of its own.
 checks "preload library" | tr -s ' \n' ' ' | sed "s|$top_builddir|BUILD|; s| \$||"
 echo
@@ -39,13 +44,13 @@ ls
 
 say "the user's variables do not reach it"
 DIAL9_ENABLED=false DIAL9_WRITER=null "$dial9" doctor >found
-checks self-test
+selftest
 
 say "JSON"
 "$dial9" doctor --json >json
 echo "[exit status $?]"
 grep -o '^{"ok":true,"checks":\[{"name":"preload library","result":"ok"' json
-grep -o '"name":"self-test","result":"ok","text":"200 callbacks[^}]*}' json
+grep -o '"name":"self-test","result":"ok","text":"libevent: [^}]*}' json
 
 say "no preload library"
 DIAL9_PRELOAD=/no/such/library.so "$dial9" doctor >found
@@ -56,16 +61,16 @@ echo
 
 say "a library in its place that records nothing"
 cp "$($CC -print-file-name=libm.so.6)" nothing.so
-cp "$selftest" dial9-selftest-libevent
+cp "$program" dial9-selftest-libevent
 DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >found
 echo "[exit status $?]"
-checks self-test | sed 's/libevent [0-9.]*[^ ]* ran/libevent VERSION ran/' | tr -s ' \n' ' '
+selftest | sed 's/libevent [0-9.]*[^ ]* ran/libevent VERSION ran/' | tr -s ' \n' ' '
 echo
 
 say "a self-test that dies, and one that cannot be loaded"
 printf '#!/bin/sh\nkill -SEGV $$\n' >dial9-selftest-libevent
 DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >found
-checks self-test
+selftest
 printf '#!/bin/sh\nexit 127\n' >dial9-selftest-libevent
 DIAL9_PRELOAD=$work/nothing.so "$dial9" doctor >found
 checks libevent

@@ -49,9 +49,11 @@ check_hooked() {
 core=$top_builddir/core/.libs adapters=$top_builddir/adapters/.libs found=0
 check_hooked "$core/libdial9.so" libdial9.so.0 'libzstd.so.*' 'libunwind*.so.*'
 check "$core/libdial9-reader.so" libdial9-reader.so.0 'libzstd.so.*' 'libz.so.*'
-check_hooked "$adapters/libdial9-libevent.so" libdial9-libevent.so.0 libdial9.so.0
+for loop in libevent libev glib; do
+	check_hooked "$adapters/libdial9-$loop.so" "libdial9-$loop.so.0" libdial9.so.0
+done
 check_hooked "$adapters/libdial9-preload.so" libdial9-preload.so libdial9.so.0 \
-	libdial9-libevent.so.0
+	'libdial9-*.so.0'
 # An installation that has moved as a whole still records.
 [ ! -e "$lib" ] || tags | grep 'RUNPATH\|RPATH' | grep -qF "\$ORIGIN/.." ||
 	fail "does not look for its libraries beside itself"

@@ -44,12 +44,24 @@ check "$core/libdial9.map" "$top_builddir/core/.libs/libdial9.so" \
 	$(find "$core/record" "$core/loop" "$core/hook" -name '*.h')
 check "$core/libdial9-reader.map" "$top_builddir/core/.libs/libdial9-reader.so" \
 	"$public/reader.h" "$public/error.h"
-for loop in libevent; do
+for loop in libevent libev glib; do
 	check "$adapters/$loop/libdial9-$loop.map" \
 		"$top_builddir/adapters/.libs/libdial9-$loop.so" \
 		"$adapters/include/dial9/$loop.h" "$adapters/$loop/attach.h"
 done
-check "$adapters/preload/libdial9-preload.map" \
-	"$top_builddir/adapters/.libs/libdial9-preload.so" "$adapters/preload/"*.h
+# The preload library's map has the names of all adapters, those that are not built included.
+preload=$top_builddir/adapters/.libs/libdial9-preload.so
+if [ -e "$preload" ]; then
+	found=yes declared=
+	for loop in libevent libev glib; do
+		[ ! -e "$top_builddir/adapters/.libs/libdial9-$loop.so" ] ||
+			declared="$declared $adapters/preload/$loop.h"
+	done
+	# One word per header is meant.
+	# shellcheck disable=SC2086
+	same "$preload: headers" "$(exported_names "$preload")" "$(declared_names $declared)"
+	same "$preload: map" "$(map_names "$adapters/preload/libdial9-preload.map")" \
+		"$(declared_names $(find "$adapters/preload" -name 'lib*.h' -o -name glib.h))"
+fi
 
 [ "$found" = yes ] || exit 77

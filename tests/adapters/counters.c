@@ -2,7 +2,7 @@
 
 #include "config.h"
 
-#include "libevent_counters.h"
+#include "counters.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -94,6 +94,24 @@ int counters_write(const char *path)
 	return failures > 0;
 }
 
+void attach_with(const char *function, void *loop, const char *library)
+{
+	void *handle = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
+	int (*attach_it)(void *) = NULL;
+	int err = -1;
+
+	if (library && !strcmp(library, "none"))
+		return;
+	if (handle || !library)
+		*(void **)&attach_it = dlsym(handle, function);
+	if (attach_it)
+		err = attach_it(loop);
+	if (err) {
+		fprintf(stderr, "%s\n", attach_it ? "" : dlerror());
+		complain(function, 0, err);
+	}
+}
+
 #ifdef STATIC_ADAPTER
 #include <dial9/libevent.h>
 
@@ -107,19 +125,6 @@ void attach_base(struct event_base *base, const char *library)
 #else
 void attach_base(struct event_base *base, const char *library)
 {
-	void *handle = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
-	int (*attach_it)(struct event_base *) = NULL;
-	int err = -1;
-
-	if (library && !strcmp(library, "none"))
-		return;
-	if (handle || !library)
-		*(void **)&attach_it = dlsym(handle, "d9_event_base_attach");
-	if (attach_it)
-		err = attach_it(base);
-	if (err) {
-		fprintf(stderr, "%s\n", attach_it ? "" : dlerror());
-		complain("d9_event_base_attach", 0, err);
-	}
+	attach_with("d9_event_base_attach", base, library);
 }
 #endif

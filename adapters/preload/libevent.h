@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that the preload library exports, to learn of a loop library that is loaded later. */
+/* What the preload library exports to learn of a libevent that is loaded later. */
 
-#ifndef D9_PRELOAD_H
-#define D9_PRELOAD_H
+#ifndef D9_PRELOAD_LIBEVENT_H
+#define D9_PRELOAD_LIBEVENT_H
 
 #include <dial9/export.h>
 
@@ -18,4 +18,4 @@ D9_API struct event_base *event_base_new(void);
 D9_API struct event_base *event_base_new_with_config(const struct event_config *config);
 D9_API struct event_base *event_init(void);
 
-#endif /* D9_PRELOAD_H */
+#endif /* D9_PRELOAD_LIBEVENT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test programs count for themselves; libevent_compare holds their traces against it. */
+/* The test programs count for themselves; compare_counts holds their traces against it. */
 
 #ifndef D9_LIBEVENT_COUNTERS_H
 #define D9_LIBEVENT_COUNTERS_H
@@ -40,9 +40,12 @@ void counters_reset(void);
 int counters_write(const char *path);
 
 /*
- * Attach |base| with the adapter that is already in the process, or with the shared library at
- * |library|, loaded RTLD_LOCAL.  "none": run without any.
+ * Attach |loop| by |function| of the adapter that is already in the process, or of the shared
+ * library at |library|, loaded RTLD_LOCAL.  "none": run without any.
  */
+void attach_with(const char *function, void *loop, const char *library);
+
+/* The same of libevent's adapter, which may be static. */
 void attach_base(struct event_base *base, const char *library);
 
 #define COUNT(callback, kind) (counter_of(#callback, (void *)(callback), kind)->count++)

@@ -2,13 +2,14 @@
 /*
  * Holds a trace against the counters that the recorded program kept itself.
  *
- *	libevent_compare TRACE COUNTERS [--wakes] [--partial] [--has KEY=TEXT]...
+ *	compare_counts TRACE COUNTERS [--library NAME] [--wakes] [--partial] [--has KEY=TEXT]...
  *		[--except CALLBACK]...
  *
  * Every callback must have as many polls, or spans, as the program counted; polls of the program
  * that it did not count are an error too.  --wakes: each poll was announced by one wake, save the
  * further calls of one signal.  --partial: libevent's own polls are missing, and with them spans.
- * --has: a capability that the trace must name.  --except: not to be found in the trace.
+ * --has: a capability that the trace must name, of libevent or the library NAME.  --except: not to
+ * be found in the trace.
  */
 
 #include "config.h"
@@ -24,7 +25,7 @@
 #define MAX_CALLBACKS 256
 
 struct callback {
-	char kind[16]; /* see libevent_counters.h */
+	char kind[16]; /* see counters.h */
 	char name[64];
 	uint64_t address, offset;
 	unsigned long want, is;
@@ -42,6 +43,7 @@ static struct callback callbacks[MAX_CALLBACKS];
 static size_t n_callbacks;
 static struct task *tasks;
 static size_t n_tasks;
+static const char *library = "libevent";
 static char capabilities[1024];
 static unsigned long stubs_full;
 static int failures;
@@ -205,9 +207,13 @@ static void on_span(const struct d9_event *event)
 		fail("a span that was not counted:", text, 0, 1);
 }
 
+/* Is it loop.LIBRARY.KEY? */
 static bool is_key(const struct d9_text *text, const char *key)
 {
-	return text->len == strlen(key) && !memcmp(text->data, key, text->len);
+	char name[128];
+	int len = snprintf(name, sizeof(name), "loop.%s.%s", library, key);
+
+	return text->len == (size_t)len && !memcmp(text->data, name, text->len);
 }
 
 static void on_metadata(const struct d9_event *event)
@@ -217,10 +223,10 @@ static void on_metadata(const struct d9_event *event)
 	for (size_t i = 0; entries && i < entries->u.string_map.n; i++) {
 		const struct d9_text *pair = &entries->u.string_map.pairs[2 * i];
 
-		if (is_key(pair, "loop.libevent.capabilities"))
+		if (is_key(pair, "capabilities"))
 			snprintf(capabilities, sizeof(capabilities), "%.*s", (int)pair[1].len,
 				 pair[1].data);
-		if (is_key(pair, "loop.libevent.stubs_full"))
+		if (is_key(pair, "stubs_full"))
 			stubs_full = strtoul(pair[1].data, NULL, 10);
 	}
 }
@@ -352,6 +358,10 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	for (int i = 3; i < argc - 1; i++) {
+		if (!strcmp(argv[i], "--library"))
+			library = argv[i + 1];
+	}
 	read_counters(argv[2]);
 	read_trace(argv[1], take_spawn);
 	read_trace(argv[1], take_all_else);
