@@ -129,37 +129,6 @@ void d9__text_f64(struct d9__text_out *out, double x)
 	d9__text_string(out, buf);
 }
 
-size_t d9__utf8_len(const char *text, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)text;
-	unsigned low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (!len)
-		return 0;
-	if (p[0] < 0x80)
-		return 1;
-	n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3
-	    : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
-	if (!n || n > len)
-		return 0;
-	/* The second byte rules out overlong forms, surrogates and what lies above U+10FFFF. */
-	if (p[0] == 0xe0)
-		low = 0xa0;
-	else if (p[0] == 0xed)
-		high = 0x9f;
-	else if (p[0] == 0xf0)
-		low = 0x90;
-	else if (p[0] == 0xf4)
-		high = 0x8f;
-	if (p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	return n;
-}
-
 /* The character at |text| that cannot stand as it is; returns the bytes consumed. */
 static size_t escape(struct d9__text_out *out, const char *text, size_t len)
 {

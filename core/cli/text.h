@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "format/utf8.h"
+
 /* Room that d9__text_reserve() can always make. */
 #define D9__TEXT_RESERVE_MAX 4096
 
@@ -101,8 +103,5 @@ const char *d9__duration_text(uint64_t ns, char buf[D9__DURATION_LEN]);
 /* "12.3 MiB".  Returns |buf|. */
 #define D9__SIZE_LEN 24
 const char *d9__size_text(uint64_t bytes, char buf[D9__SIZE_LEN]);
-
-/* Length of the valid UTF-8 character at |text|, 0 if there is none within |len|. */
-size_t d9__utf8_len(const char *text, size_t len);
 
 #endif /* D9_CLI_TEXT_H */

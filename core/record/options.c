@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "format/utf8.h"
 #include "record/options.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };
@@ -327,18 +328,11 @@ static int parse_number(const char *text, uint64_t scale, uint64_t *out)
 /* A text must be UTF-8, because that is what the trace holds. */
 static bool is_utf8(const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
+	size_t len = strlen(text), n;
 
-	while (*p) {
-		int more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : (*p & 0xf0) == 0xe0 ? 2 :
-			*p >= 0xf0 && *p < 0xf5 ? 3 : -1;
-
-		if (more < 0)
+	for (; len; text += n, len -= n)
+		if (!(n = d9__utf8_len(text, len)))
 			return false;
-		for (p++; more; more--, p++)
-			if ((*p & 0xc0) != 0x80)
-				return false;
-	}
 	return true;
 }
 

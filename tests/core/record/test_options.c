@@ -64,6 +64,23 @@ static void test_options_nonsense_warns_once_and_counts_as_unset(void)
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_RING_MB, "DIAL9_RING_MB", "5000", 1), 32);
 }
 
+static void test_options_texts_of_the_environment_are_utf8(void)
+{
+	/* Overlong forms, half of a surrogate pair, above U+10FFFF, cut short, a lone byte. */
+	static const char *const bad[] = { "x\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\xaf",
+					   "\xf4\x90\x80\x80", "\xe2\x82", "\xff" };
+	struct d9_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		number_with(D9__OPTION_ENABLED, "DIAL9_RUNTIME_NAME", bad[i], 1);
+	clearenv();
+	setenv("DIAL9_RUNTIME_NAME", " tr\xc3\xa4ger \xf0\x9f\x90\x8c\t", 1);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, NULL), 0);
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_RUNTIME_NAME),
+			       "tr\xc3\xa4ger \xf0\x9f\x90\x8c");
+	d9__options_release(&all);
+}
+
 static void test_options_variables_scale_to_our_units(void)
 {
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_ROTATION_MS, "DIAL9_ROTATION_SECS", "5", 0), 5000);
@@ -150,6 +167,8 @@ int main(void)
 		{ "booleans have twelve words", test_options_booleans_have_twelve_words },
 		{ "nonsense counts as unset",
 		  test_options_nonsense_warns_once_and_counts_as_unset },
+		{ "texts of the environment are UTF-8",
+		  test_options_texts_of_the_environment_are_utf8 },
 		{ "variables scale", test_options_variables_scale_to_our_units },
 		{ "the program beats the environment",
 		  test_options_set_by_the_program_beat_the_environment },
