@@ -245,7 +245,8 @@ static void explain_empty(const char *command, int wait_status)
 	else
 		fprintf(stderr,
 			"dial9: nothing was recorded: a recorder ran in %s, but wrote no event: it "
-			"was disabled, or ended without stopping it\n",
+			"was disabled, ended without stopping it, or was in flight mode and nobody asked "
+			"for a dump\n",
 			command);
 }
 

@@ -260,8 +260,9 @@ static void put_events(struct d9__text_out *out, const struct d9__recorder_seen 
 {
 	put_label(out, "events");
 	d9__text_printf(out,
-			"%" PRIu64 " recorded, %.0f a second, %" PRIu64 " of them not yet written\n",
-			recorder->look.recorded, recorder->per_second, recorder->look.waiting);
+			"%" PRIu64 " recorded, %.0f a second, %" PRIu64 " of them %s\n",
+			recorder->look.recorded, recorder->per_second, recorder->look.waiting,
+			recorder->look.flight ? "in the ring" : "not yet written");
 	put_label(out, "lost");
 	if (recorder->lost)
 		put_lost(out, recorder);

@@ -355,7 +355,8 @@ static unsigned judge(struct d9__recorder_seen *recorder, uint64_t elapsed_ns)
 	else if (d9__recorder_age_ns(recorder, health->tick_ns) > HUNG_AFTER)
 		problems |= D9__PROBLEM_HUNG;
 	for (uint32_t i = recorder->look.n_workers; i-- > 0;)
-		if (health->state == D9__STATE_RECORDING && is_blind(recorder, i, elapsed_ns)) {
+		if ((health->state == D9__STATE_RECORDING || health->state == D9__STATE_FLIGHT) &&
+		    is_blind(recorder, i, elapsed_ns)) {
 			problems |= D9__PROBLEM_BLIND;
 			recorder->blind = i;
 		}

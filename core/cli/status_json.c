@@ -182,6 +182,7 @@ static void put_recorder(struct d9__text_out *out, const struct d9__recorder_see
 	put_text(out, "service", header->service);
 	put_text(out, "trace_dir", header->trace_dir);
 	put_text(out, "boot_id", header->boot_id);
+	put_text(out, "mode", recorder->look.flight ? "flight" : "continuous");
 	put_text(out, "state", d9__recorder_state_word(recorder));
 	d9__text_string(out, recorder->problems ? ",\"healthy\":false" : ",\"healthy\":true");
 	put_problems(out, recorder->problems);

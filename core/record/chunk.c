@@ -26,6 +26,7 @@
 #define PIN        UINT64_C(0x100)
 
 static _Atomic(uintptr_t) waker; /* void (*)(void) */
+static _Atomic(bool) recycling;
 
 static enum d9__chunk_state state_of(uint64_t word)
 {
@@ -104,6 +105,21 @@ uint32_t d9__chunk_free_count(void)
 	return d9__ring.base ? d9__queue_count(d9__ring.free) : 0;
 }
 
+uint32_t d9__chunk_sealed_count(void)
+{
+	return d9__ring.base ? atomic_load_explicit(&d9__ring.full->newest, memory_order_relaxed) : 0;
+}
+
+void d9__chunk_set_recycling(bool on)
+{
+	atomic_store_explicit(&recycling, on, memory_order_release);
+}
+
+static bool is_recycling(void)
+{
+	return atomic_load_explicit(&recycling, memory_order_relaxed);
+}
+
 void d9__chunk_set_waker(void (*wake)(void))
 {
 	atomic_store_explicit(&waker, (uintptr_t)wake, memory_order_release);
@@ -130,6 +146,11 @@ static uint32_t events_left(const struct d9__chunk_header *header)
 
 static void count_overrun(const struct d9__chunk_header *header)
 {
+	if (is_recycling()) {
+		atomic_fetch_add_explicit(&d9__ring.control->recycled, events_left(header),
+					  memory_order_relaxed);
+		return;
+	}
 	d9__loss_add(header->slot, D9__LOSS_OVERRUN, events_left(header),
 		     atomic_load_explicit(&header->first_ns, memory_order_relaxed), header->last_ns);
 }
@@ -216,7 +237,7 @@ static void flush_wake(void)
 	void (*wake)(void) = (void (*)(void))atomic_load_explicit(&waker, memory_order_acquire);
 	uint32_t chunks = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
 
-	if (wake && 2 * d9__chunk_full_count() >= chunks)
+	if (wake && !is_recycling() && 2 * d9__chunk_full_count() >= chunks)
 		wake();
 }
 
@@ -260,12 +281,17 @@ bool d9__chunk_room(struct d9__slot *slot, uint32_t bytes)
 
 uint32_t d9__chunk_grab(void)
 {
+	struct d9__chunk_header *header = NULL;
 	uint32_t chunk;
 
-	if (!d9__queue_pop(d9__ring.free, &chunk))
+	if (is_recycling())
+		header = chunk_take();
+	else if (d9__queue_pop(d9__ring.free, &chunk))
+		header = d9__chunk_at(chunk);
+	if (!header)
 		return 0;
-	atomic_store_explicit(&d9__chunk_at(chunk)->word, D9__CHUNK_SIDE, memory_order_release);
-	return chunk + 1;
+	atomic_store_explicit(&header->word, D9__CHUNK_SIDE, memory_order_release);
+	return chunk_number(header) + 1;
 }
 
 /* ---- the flush thread ---- */

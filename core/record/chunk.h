@@ -6,6 +6,8 @@
  *                                     |
  *                                     +--overrun--> OPEN (of another slot), or LOST while pinned
  *
+ * In flight mode overrun is what chunks are there for: see d9__chunk_set_recycling().
+ *
  * Producers are the slots' owners.  The consumer is the flush thread, alone.
  */
 
@@ -103,6 +105,15 @@ uint32_t d9__chunk_free_count(void);
  */
 void d9__chunk_set_waker(void (*wake)(void));
 
+/*
+ * Flight mode: what threads overwrite because no chunk is free was meant to go.  It is counted in
+ * the ring's control words, not as lost, and nobody is woken for it.
+ */
+void d9__chunk_set_recycling(bool on);
+
+/* How many chunks were ever sealed; wraps around. */
+uint32_t d9__chunk_sealed_count(void);
+
 /* ---- producers: slot.c, emit ---- */
 
 /*
@@ -114,7 +125,10 @@ bool d9__chunk_room(struct d9__slot *slot, uint32_t bytes);
 /* Seal the open chunk, if there is one, and hand it over. */
 void d9__chunk_seal(struct d9__slot *slot);
 
-/* A free chunk for another use (a side ring), in state SIDE; number + 1, or 0.  Lock-free. */
+/*
+ * A free chunk for another use (a side ring), in state SIDE; number + 1, or 0.  While chunks are
+ * recycled, the oldest full one if none is free.  Lock-free.
+ */
 uint32_t d9__chunk_grab(void);
 
 static inline struct d9__chunk_header *d9__chunk_at(uint32_t chunk)

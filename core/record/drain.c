@@ -66,45 +66,51 @@ static uint64_t lost_now(struct d9__loss *loss)
 	return atomic_load_explicit(&loss->events, memory_order_relaxed);
 }
 
-static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause, uint64_t events,
-		     uint64_t from_ns, uint64_t to_ns, uint64_t now_ns)
+bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
+			 struct d9__drain_loss *out)
+{
+	struct d9__drain_slot *st = &drain->slot[index];
+	struct d9__loss *loss = loss_of(drain, index, cause);
+
+	*out = (struct d9__drain_loss){ 0 };
+	if (lost_now(loss) == st->lost[cause])
+		return false;
+	out->events = d9__loss_take(loss, st->lost[cause], &out->from_ns, &out->to_ns);
+	st->lost[cause] += out->events;
+	atomic_store_explicit(&loss->noted, st->lost[cause], memory_order_relaxed);
+	out->tid = index == PROCESS ? 0 : d9__slot_tid(&drain->ring->slots[index]);
+	return out->events != 0;
+}
+
+static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
+		     const struct d9__drain_loss *lost, uint64_t now_ns)
 {
 	const struct d9__drain_slot *st = &drain->slot[index];
 	uint32_t name = d9__builder_name(&drain->note, cause);
-	uint32_t tid = index == PROCESS ? 0 : d9__slot_tid(&drain->ring->slots[index]);
 	uint32_t worker = index == PROCESS || st->worker >= 254 ? 255 : st->worker;
-	uint8_t *p = d9__builder_event(&drain->note, D9__EVENT_LOSS, to_ns ? to_ns : now_ns,
+	uint8_t *p = d9__builder_event(&drain->note, D9__EVENT_LOSS,
+				       lost->to_ns ? lost->to_ns : now_ns,
 				       4 + 4 + 4 * D9__VARINT_MAX);
 
 	if (!p)
 		return;
-	p = d9__wire_put_u32(p, tid);
+	p = d9__wire_put_u32(p, lost->tid);
 	p = d9__varint_put(p, worker);
 	p = d9__wire_put_u32(p, name);
-	p = d9__varint_put(p, events);
-	p = d9__varint_put(p, from_ns);
-	d9__builder_end(&drain->note, d9__varint_put(p, to_ns));
+	p = d9__varint_put(p, lost->events);
+	p = d9__varint_put(p, lost->from_ns);
+	d9__builder_end(&drain->note, d9__varint_put(p, lost->to_ns));
 	d9__writer_lossy(drain->writer);
 }
 
 /* Add to the note what slot |index| lost and that was not written down yet. */
 static void note_losses(struct d9__drain *drain, uint32_t index, uint64_t now_ns)
 {
-	struct d9__drain_slot *st = &drain->slot[index];
+	struct d9__drain_loss lost;
 
-	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
-		struct d9__loss *loss = loss_of(drain, index, cause);
-		uint64_t from_ns = 0, to_ns = 0, events;
-
-		if (lost_now(loss) == st->lost[cause])
-			continue;
-		events = d9__loss_take(loss, st->lost[cause], &from_ns, &to_ns);
-		st->lost[cause] += events;
-		atomic_store_explicit(&loss->noted, st->lost[cause], memory_order_relaxed);
-		if (events)
-			put_loss(drain, index, d9__loss_names[cause], events, from_ns, to_ns,
-				 now_ns);
-	}
+	for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
+		if (d9__drain_take_loss(drain, index, cause, &lost))
+			put_loss(drain, index, d9__loss_names[cause], &lost, now_ns);
 }
 
 void d9__drain_paused(struct d9__drain *drain)
@@ -112,18 +118,12 @@ void d9__drain_paused(struct d9__drain *drain)
 	uint64_t more = 0;
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
-		struct d9__drain_slot *st = &drain->slot[i];
-		struct d9__loss *loss = loss_of(drain, i, D9__LOSS_OVERRUN);
-		uint64_t from_ns = 0, to_ns = 0, events;
+		struct d9__drain_loss lost;
 
-		if (lost_now(loss) == st->lost[D9__LOSS_OVERRUN])
+		if (!d9__drain_take_loss(drain, i, D9__LOSS_OVERRUN, &lost))
 			continue;
-		events = d9__loss_take(loss, st->lost[D9__LOSS_OVERRUN], &from_ns, &to_ns);
-		st->lost[D9__LOSS_OVERRUN] += events;
-		atomic_store_explicit(&loss->noted, st->lost[D9__LOSS_OVERRUN],
-				      memory_order_relaxed);
-		more += events;
-		d9__loss_add((int)i, D9__LOSS_DISK, events, from_ns, to_ns);
+		more += lost.events;
+		d9__loss_add((int)i, D9__LOSS_DISK, lost.events, lost.from_ns, lost.to_ns);
 	}
 	atomic_fetch_add_explicit(drain->paused_overruns, more, memory_order_relaxed);
 }
@@ -545,5 +545,31 @@ void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns)
 		drain->slot[batch.slot].partly = false;
 		drain->slot[batch.slot].gap = true;
 		d9__chunk_release(&batch);
+	}
+}
+
+/* The next recorder of this process begins behind |batch|. */
+static void forget(struct d9__drain_slot *st, const struct d9__batch *batch, bool whole)
+{
+	st->serial = batch->serial;
+	st->partly = !whole;
+	st->gap = false;
+	st->end = (struct d9__entry_state){ 0, D9__WORKER_NONE, D9__WORKER_UNKNOWN };
+}
+
+void d9__drain_forget(struct d9__drain *drain)
+{
+	struct d9__batch batch;
+
+	while (d9__chunk_pop_full(&batch)) {
+		forget(&drain->slot[batch.slot], &batch, true);
+		d9__chunk_release(&batch);
+	}
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		if (!d9__chunk_pin_open(i, &batch))
+			continue;
+		forget(&drain->slot[i], &batch, false);
+		drain->slot[i].prefix_ns = d9__clock_mono_ns();
+		d9__chunk_unpin(&batch, true);
 	}
 }

@@ -67,6 +67,22 @@ bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_n
 /* Write what signal handlers left in side rings. */
 void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns);
 
+/* What one slot, or the process, lost by one cause since it was asked last. */
+struct d9__drain_loss {
+	uint64_t events, from_ns, to_ns; /* times 0 if not known */
+	uint32_t tid;                    /* of the slot's newest owner; 0 of the process */
+};
+
+/* |index| D9__SLOT_COUNT: the process.  False: nothing new. */
+bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
+			 struct d9__drain_loss *out);
+
+/*
+ * Leave everything that is in the ring now to nobody: what full chunks hold is gone, what is
+ * published in open ones is never written.  Not counted as lost.
+ */
+void d9__drain_forget(struct d9__drain *drain);
+
 /* Write down losses that no gap has told yet. */
 void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns);
 

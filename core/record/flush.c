@@ -6,6 +6,8 @@
  * The period is 10 ms while events flow.  After a second without any, sources rest and nothing is
  * written, health included: a process at rest is woken once a second and touches no disk.  The
  * first events after that are noticed at the next tick, or as soon as half of the ring is full.
+ *
+ * In flight mode a tick takes the anchor and the samples, and leaves the chunks alone.
  */
 #include "config.h"
 
@@ -26,6 +28,7 @@
 #include "record/chunk.h"
 #include "record/clock.h"
 #include "record/drain.h"
+#include "record/flight.h"
 #include "record/flush.h"
 #include "record/gate.h"
 #include "record/health.h"
@@ -55,6 +58,9 @@ static struct {
 	struct d9__writer writer;
 	struct d9__drain drain;
 	struct d9__builder note;
+	bool flight;    /* nothing is written unless asked for */
+	uint32_t sealed; /* in flight mode: chunks sealed until the last tick */
+	uint64_t loss_ns; /* likewise: when something was lost last */
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
 	bool own_table; /* our descriptors are not the program's */
 	int ring_fd;    /* > 0: the ring's */
@@ -231,8 +237,10 @@ static void update_state(void)
 {
 	bool on = d9__gate_bits() != 0;
 
-	set_state(self.writer.retry_ns ? D9_RECORDER_PAUSED :
-		  on ? D9_RECORDER_RECORDING : D9_RECORDER_DISABLED);
+	/* In flight mode it keeps what it records, whether or not a directory can be had. */
+	set_state(self.writer.retry_ns && !self.flight ? D9_RECORDER_PAUSED :
+		  !on ? D9_RECORDER_DISABLED :
+		  self.flight ? D9_RECORDER_FLIGHT : D9_RECORDER_RECORDING);
 }
 
 static void open_directory(void)
@@ -354,7 +362,7 @@ static void follow_control_words(uint64_t now_ns)
 		atomic_store_explicit(&control->wanted_done, wanted, memory_order_release);
 	}
 	if (rotates != atomic_load_explicit(&control->rotate_done, memory_order_relaxed)) {
-		if (have_place(now_ns))
+		if (!self.flight && have_place(now_ns))
 			rotate(now_ns);
 		atomic_store_explicit(&control->rotate_done, rotates, memory_order_release);
 		futex(&control->rotate_done, FUTEX_WAKE, INT32_MAX, NULL);
@@ -384,9 +392,11 @@ static void once_a_second(uint64_t now_ns, bool active)
 		return;
 	self.second_ns = now_ns;
 	step_back();
-	d9__drain_losses(&self.drain, now_ns);
 	if (++self.seconds % 10 == 0)
 		d9__slot_reclaim_dead(now_ns);
+	if (self.flight)
+		return;
+	d9__drain_losses(&self.drain, now_ns);
 	if (active && d9__gate_bits()) {
 		d9__health_event(&self.note, &self.writer, self.state, now_ns);
 		if (d9__writer_note(&self.writer, &self.note, false, now_ns))
@@ -410,11 +420,30 @@ static void run_sources(uint64_t now_ns, bool active)
 /* A burst that filled n chunks since the last tick may fill twice as many until the next. */
 static void grow_ring(void)
 {
-	uint32_t full = d9__chunk_full_count();
+	uint32_t sealed = d9__chunk_sealed_count();
+	uint32_t full = self.flight ? sealed - self.sealed : d9__chunk_full_count();
 	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
+
+	self.sealed = sealed;
 
 	while (d9__ring_grow_to(wanted) == 1)
 		;
+}
+
+/* What is nowhere but in side rings and counters goes where everything else is. */
+static void fly(uint64_t now_ns, bool active)
+{
+	struct d9__slot *own = d9__slot_self();
+	uint64_t loss_ns = 0;
+
+	if (own) {
+		d9__flight_side_rings(own);
+		loss_ns = d9__flight_losses(&self.drain, own, now_ns);
+	}
+	if (loss_ns)
+		self.loss_ns = loss_ns;
+	d9__modules_scan();
+	once_a_second(now_ns, active);
 }
 
 static void choose_period(uint64_t now_ns, bool worked)
@@ -450,6 +479,10 @@ static bool tick(void)
 	d9__slot_seal_idle(SPARE_CHUNKS);
 	/* A process that records nothing makes no directory. */
 	if (self.dormant && !d9__gate_bits()) {
+		follow_control_words(now_ns);
+	} else if (self.flight) {
+		self.dormant = false;
+		fly(now_ns, active);
 		follow_control_words(now_ns);
 	} else if (have_place(now_ns)) {
 		self.dormant = false;
@@ -500,9 +533,11 @@ static void finish(void)
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
 	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX);
-	if (!self.dormant || self.heard)
+	if (self.flight)
+		d9__drain_forget(&self.drain);
+	else if (!self.dormant || self.heard)
 		drain_rest(now_ns);
-	if (self.writer.retry_ns)
+	if (self.writer.retry_ns && !self.flight)
 		d9__drain_give_up(&self.drain, now_ns);
 	if (self.recovering) {
 		self.recovering = false;
@@ -524,6 +559,9 @@ static void *flush_main(void *arg)
 	mind_manners();
 	self.period_ns = PERIOD_MIN;
 	self.stepped_back = self.heard = false;
+	self.flight = d9__flush.flight;
+	self.sealed = d9__chunk_sealed_count();
+	self.loss_ns = 0;
 	self.active_ns = self.second_ns = d9__clock_mono_ns();
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
@@ -560,6 +598,8 @@ int d9__flush_start(pthread_t *thread)
 	int err;
 
 	d9__chunk_set_waker(wake_once);
+	d9__chunk_set_recycling(d9__flush.flight);
+	atomic_store_explicit(&d9__ring.header->flight, d9__flush.flight, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
 	err = d9__thread_start(thread, "dial9-flush", flush_main, SANITIZED ? 0 : STACK_BYTES);
 	/* A few system calls on the other thread; the program must not see a descriptor of ours. */

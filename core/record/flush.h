@@ -22,6 +22,7 @@ struct d9__flush {
 	char boot_id[D9__BOOT_ID_MAX];    /* the wish; then, before |opened|, what it became */
 	uint32_t gate_bits;               /* when on */
 	bool start_disabled;
+	bool flight; /* the mode */
 
 	/* Flush thread writes, others read (relaxed unless noted). */
 	_Atomic(int) state; /* enum d9_recorder_state */

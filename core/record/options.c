@@ -24,6 +24,7 @@ enum kind { BOOL, NUMBER, CHOICE, TEXT };
 static const char *const writers[] = { "rotating", "single", "memory", "null", NULL };
 static const char *const packings[] = { "zstd", "none", "gzip", NULL };
 static const char *const clocks[] = { "auto", "tsc", "monotonic", NULL };
+static const char *const modes[] = { "continuous", "flight", NULL };
 static const char *const rings[] = { "auto", "shm", "memfd", "memory", "disk", NULL };
 
 /* Every option once: its variable, its kind, its range and what it is when nobody sets it. */
@@ -35,6 +36,7 @@ static const struct spec {
 	const char *const *words;
 } specs[D9__OPTION_COUNT] = {
 	[D9__OPTION_ENABLED] = { "DIAL9_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_MODE] = { "DIAL9_MODE", CHOICE, .max = 1, .words = modes },
 	[D9__OPTION_WRITER] = { "DIAL9_WRITER", CHOICE, .max = 3, .words = writers },
 	[D9__OPTION_COMPRESS] = { "DIAL9_COMPRESS", CHOICE, .max = 2, .words = packings },
 	[D9__OPTION_CLOCK] = { "DIAL9_CLOCK", CHOICE, .max = 2, .words = clocks },
@@ -170,6 +172,11 @@ int d9_options_add_metadata(struct d9_options *options, const char *key, const c
 		;
 	*end = pair;
 	return 0;
+}
+
+int d9_options_set_mode(struct d9_options *options, enum d9_mode mode)
+{
+	return set_number(options, D9__OPTION_MODE, (uint64_t)mode);
 }
 
 int d9_options_set_writer(struct d9_options *options, enum d9_writer writer)

@@ -114,6 +114,7 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("host", d9__options_text(&options, D9__OPTION_HOST));
 	d9__metadata_set("boot_id", boot_id);
 	d9__metadata_set("dial9-c.version", D9_VERSION);
+	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	set_number("pid", (uint64_t)getpid());
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
@@ -161,6 +162,7 @@ static void prepare_flush(void)
 	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
 	d9__flush.options = &options;
 	d9__flush.gate_bits = gate_bits(&options);
+	d9__flush.flight = d9__options_number(&options, D9__OPTION_MODE) == D9_MODE_FLIGHT;
 	d9__flush.start_disabled = !d9__options_number(&options, D9__OPTION_ENABLED) ||
 				   parent_was_off;
 	parent_was_off = false;

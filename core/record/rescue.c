@@ -225,6 +225,23 @@ static int seal_active(struct rescue *r)
 
 /* ---- the ring ---- */
 
+/* In flight mode the chunks before the oldest of a slot made room, and are not missed. */
+static void begin_with_oldest(struct rescue *r)
+{
+	bool seen[D9__SLOT_COUNT] = { false };
+
+	for (uint32_t i = 0; i < r->ring->n_batches; i++) {
+		const struct d9__batch *batch = &r->ring->batches[i].batch;
+		struct d9__drain_slot *st = &r->drain->slot[batch->slot];
+
+		if (seen[batch->slot])
+			continue;
+		seen[batch->slot] = true;
+		st->partly = batch->taken_bytes != 0;
+		st->serial = batch->serial - !st->partly;
+	}
+}
+
 /* Go on where the process was killed. */
 static void set_progress(struct rescue *r)
 {
@@ -254,6 +271,8 @@ static void set_progress(struct rescue *r)
 			r->out->lost += events - st->lost[cause];
 		}
 	}
+	if (atomic_load_explicit(&r->ring->header.flight, memory_order_relaxed))
+		begin_with_oldest(r);
 	for (size_t i = 0; i < r->tail.n_batches; i++)
 		d9__drain_follow(r->drain, r->tail.data + r->tail.batch[i].at,
 				 r->tail.batch[i].len);

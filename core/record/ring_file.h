@@ -29,7 +29,7 @@
 #include "record/clock.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
-#define D9__RING_LAYOUT      2
+#define D9__RING_LAYOUT      3
 #define D9__RING_CONTROL_AT  0x1000
 #define D9__RING_HEALTH_AT   0x2000
 #define D9__RING_FREE_AT     0x4000
@@ -86,8 +86,8 @@ enum d9__ring_kind {
 };
 
 /*
- * At 0.  Written at start, before the magic; afterwards only |chunk_count| and |lead| change, and
- * |boot_id| once, if that name was taken.
+ * At 0.  Written at start, before the magic; afterwards only |chunk_count| and |lead| change,
+ * |boot_id| once, if that name was taken, and |flight| when another recorder is started in it.
  */
 struct d9__ring_header {
 	char magic[8]; /* written last */
@@ -112,6 +112,7 @@ struct d9__ring_header {
 	 */
 	_Atomic(uint64_t) lead;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
+	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
 };
 
 /* At 4 KiB.  Outside tools write the first group and wake |futex|; the flush thread acknowledges. */
@@ -126,6 +127,9 @@ struct d9__ring_control {
 	_Alignas(64) _Atomic(uint32_t) wanted_done;
 	_Atomic(uint32_t) rotate_done, dump_done;
 	_Atomic(int32_t) dump_error;
+
+	/* Flight mode, recording threads: events that made room for newer ones. */
+	_Alignas(64) _Atomic(uint64_t) recycled;
 };
 
 enum d9__ring_state {

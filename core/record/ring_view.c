@@ -433,6 +433,7 @@ static int count_chunks(const struct d9__ring_view *view, const struct tables *t
 	look->waiting = look->chunks_in_use = look->chunks = 0;
 	if (!err)
 		look->chunks = atomic_load_explicit(&header.chunk_count, memory_order_relaxed);
+	look->flight = !err && atomic_load_explicit(&header.flight, memory_order_relaxed);
 	if (look->chunks > D9__CHUNKS_MAX)
 		return -EBADMSG;
 	for (uint32_t i = 0; i < look->chunks && !err; i++) {
@@ -460,6 +461,24 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
+static int sum_up(const struct d9__ring_view *view, const struct tables *tables,
+		  struct d9__ring_look *look)
+{
+	struct d9__ring_control control;
+	int err = d9__ring_view_read(view, D9__RING_CONTROL_AT, &control, sizeof(control));
+
+	if (err)
+		return err;
+	sum_tables(tables, look);
+	look->recorded = look->waiting;
+	/* What was dumped in flight mode is in the ring as before, or recycled. */
+	if (look->flight)
+		look->recorded += atomic_load_explicit(&control.recycled, memory_order_relaxed);
+	else
+		look->recorded += look->health.events_written;
+	return 0;
+}
+
 int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *look)
 {
 	struct tables *tables = malloc(sizeof(*tables));
@@ -480,10 +499,8 @@ int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *l
 		if (!err && again.ticks == look->health.ticks)
 			break;
 	}
-	if (!err) {
-		sum_tables(tables, look);
-		look->recorded = look->health.events_written + look->waiting;
-	}
+	if (!err)
+		err = sum_up(view, tables, look);
 	free(tables);
 	return err;
 }

@@ -46,7 +46,8 @@ struct d9__ring_look {
 	uint64_t mono_ns;              /* of our clock */
 	struct d9__ring_health health; /* texts end */
 	bool torn;                     /* |health| never stood still: its writer was killed in it */
-	uint64_t recorded;             /* events, written or still in the ring */
+	bool flight;                   /* only the newest events are kept, and written on demand */
+	uint64_t recorded;             /* events: written, in the ring, or recycled */
 	uint64_t waiting;              /* of them, those in the ring */
 	uint64_t lost[D9__LOSS_CAUSES];
 	uint32_t chunks, chunks_in_use, slots_in_use;

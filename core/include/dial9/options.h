@@ -41,6 +41,12 @@ extern "C" {
 /** A set of options.  Opaque. */
 struct d9_options;
 
+/** What becomes of recorded events. */
+enum d9_mode {
+	D9_MODE_CONTINUOUS = 0, /* all are written (default) */
+	D9_MODE_FLIGHT = 1      /* the newest stay in memory; see d9_dump() in <dial9/recorder.h> */
+};
+
 /** Where sealed segments go. */
 enum d9_writer {
 	D9_WRITER_ROTATING = 0, /* numbered files that rotate, within a budget (default) */
@@ -144,6 +150,17 @@ D9_API int d9_options_set_runtime_name(struct d9_options *options, const char *n
  *         -ENOMEM
  */
 D9_API int d9_options_add_metadata(struct d9_options *options, const char *key, const char *value);
+
+/**
+ * Whether events are written as they come, or only on demand.  Default: D9_MODE_CONTINUOUS;
+ * DIAL9_MODE=continuous|flight.
+ *
+ * In flight mode the ring keeps the newest events and overwrites the oldest, which is no loss, and
+ * nothing is compressed or written until d9_dump() or `dial9 dump` asks for it.  How far back that
+ * reaches is the ring's size: 32 MiB hold some 2.8 million events.  A recorder that is stopped in
+ * flight mode forgets what it holds; a process that is killed leaves it to `dial9 recover`.
+ */
+D9_API int d9_options_set_mode(struct d9_options *options, enum d9_mode mode);
 
 /** Where segments go.  Default: D9_WRITER_ROTATING; DIAL9_WRITER=rotating|single|memory|null. */
 D9_API int d9_options_set_writer(struct d9_options *options, enum d9_writer writer);

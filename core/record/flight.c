@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "record/emit_inl.h"
+#include "record/flight.h"
+#include "record/names.h"
+#include "record/side_ring.h"
+
+void d9__flight_side_rings(struct d9__slot *own)
+{
+	struct d9__side_record record;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) &&
+		       d9__side_take(i, &record)) {
+			uint8_t *p = d9__emit_begin(own, record.type_id, record.ns, record.len);
+
+			if (p)
+				d9__emit_end(own, d9__wire_put_bytes(p, record.payload, record.len));
+		}
+	}
+}
+
+static void emit_loss(struct d9__slot *own, const char *cause, const struct d9__drain_loss *lost)
+{
+	uint32_t handle = d9__name_intern(cause, strlen(cause)), id;
+	uint8_t *p = d9__emit_begin_named(own, D9__EVENT_LOSS, lost->to_ns,
+					  8 + 4 * D9__VARINT_MAX, &handle, &id, 1);
+
+	if (!p)
+		return;
+	p = d9__wire_put_u32(p, lost->tid);
+	p = d9__varint_put(p, 255);
+	p = d9__wire_put_u32(p, id);
+	p = d9__varint_put(p, lost->events);
+	p = d9__varint_put(p, lost->from_ns);
+	d9__emit_end(own, d9__varint_put(p, lost->to_ns));
+}
+
+uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64_t now_ns)
+{
+	uint32_t high = d9__slot_high();
+	uint64_t latest_ns = 0;
+
+	for (uint32_t i = 0; i <= high; i++) {
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+			struct d9__drain_loss lost;
+
+			if (!d9__drain_take_loss(drain, i < high ? i : D9__SLOT_COUNT, cause, &lost))
+				continue;
+			if (!lost.to_ns)
+				lost.to_ns = now_ns;
+			if (!lost.from_ns)
+				lost.from_ns = lost.to_ns;
+			if (lost.to_ns > latest_ns)
+				latest_ns = lost.to_ns;
+			emit_loss(own, d9__loss_names[cause], &lost);
+		}
+	}
+	return latest_ns;
+}

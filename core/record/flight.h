@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flight: what the flush thread does for a ring that nobody empties.  Everything worth keeping has to
+ * be in a chunk, so that it ages, is dumped and is recovered like what the threads recorded.
+ */
+
+#ifndef D9_RECORD_FLIGHT_H
+#define D9_RECORD_FLIGHT_H
+
+#include <stdint.h>
+
+#include "record/drain.h"
+#include "record/slot.h"
+
+/* Move what signal handlers left in side rings into |own|, the flush thread's slot. */
+void d9__flight_side_rings(struct d9__slot *own);
+
+/*
+ * Write down in |own| what was lost since the last call.  The latest time at which anything was, or
+ * 0: a window that begins behind it is complete.
+ */
+uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64_t now_ns);
+
+#endif /* D9_RECORD_FLIGHT_H */
