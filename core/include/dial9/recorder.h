@@ -189,7 +189,7 @@ D9_API const void *d9_sealed_segment_data(const struct d9_sealed_segment *segmen
 /** Its length in bytes. */
 D9_API uint64_t d9_sealed_segment_bytes(const struct d9_sealed_segment *segment);
 
-/** Events in it, those of clock, metadata and modules not counted. */
+/** Events in it, without what the recorder adds: clock, metadata, modules, health, losses. */
 D9_API uint64_t d9_sealed_segment_events(const struct d9_sealed_segment *segment);
 
 /** Time of its first and last event, in ns of CLOCK_MONOTONIC. */
