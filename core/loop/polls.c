@@ -555,17 +555,14 @@ static inline bool is_shared(const struct d9__thread *thread, const struct d9__s
 	return poll->flags & D9_POLL_BATCHED && thread->shared_ns == slot->last_ns;
 }
 
-/* Take the announcement of a wake that is written already.  False: there is one to be written. */
+/* Take the announcement of a wake that is written already.  False: there may be one to be written. */
 static inline bool take_plain_wake(struct d9__task *task, const struct d9_poll *poll)
 {
-	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
-
-	if (word == D9__WAKE_NONE)
-		return !poll->ready_ns && !poll->reason;
-	if ((word & (D9__WAKE_HANDED | 0xff)) != D9__WAKE_WRITTEN)
+	if (atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE)
 		return false;
-	/* release: as in d9__wakes_take() */
-	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_release);
+	if (!atomic_load_explicit(&task->woken, memory_order_relaxed))
+		return !poll->ready_ns && !poll->reason;
+	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
 	return true;
 }
 

@@ -173,6 +173,7 @@ static void start_over(struct d9__task *task, uint32_t library)
 	atomic_store_explicit(&task->identity, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->spawned, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->polled_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_relaxed);
 	atomic_store_explicit(&task->callsite, NULL, memory_order_relaxed);
 	atomic_store_explicit(&task->name, 0, memory_order_relaxed);

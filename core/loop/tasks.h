@@ -39,6 +39,13 @@ struct d9__task {
 	_Atomic(uint32_t) spawned;
 	_Atomic(uint64_t) polled_ns; /* latest begin; who goes first when the table is full */
 
+	/*
+	 * 1: the loop's own thread has written the wake for the next poll, or holds it for the end
+	 * of its wait.  Stored by that thread only, so that it needs no locked instruction; another
+	 * that wakes at the same moment may add a wake of its own.
+	 */
+	_Atomic(uint32_t) woken;
+
 	/* The rest belongs to whoever moved |wake| from NONE to FILLING, until it moves on. */
 	_Atomic(uint32_t) wake; /* enum d9__wake_state, reason in bits 8.., handed in bit 16 */
 	_Atomic(uint32_t) waker_worker;

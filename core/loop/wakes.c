@@ -156,7 +156,7 @@ static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
 		return 0;
 	thread = d9__thread_peek();
 	task = obtain(thread, slot, loop, key, epoch);
-	if (!task ||
+	if (!task || atomic_load_explicit(&task->woken, memory_order_relaxed) ||
 	    !atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
 						     memory_order_acquire, memory_order_relaxed))
 		return 0;
@@ -171,9 +171,26 @@ static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
 	return 1;
 }
 
+/* Between park and unpark: its stamp will be that of the unpark. */
+static inline int hold_plain(struct d9__thread *thread, const struct d9__cached_task *cached,
+			     enum d9_wake_reason reason)
+{
+	struct d9__held_wake *held = &thread->held[thread->n_held];
+
+	if (__builtin_expect(thread->n_held == D9__HELD_MAX, 0))
+		return -1;
+	held->task = cached->emit.id;
+	held->waker = 0;
+	held->worker = thread->worker;
+	held->reason = reason;
+	thread->n_held++;
+	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
+	return 1;
+}
+
 /*
- * The usual wake: by this thread, of a task it has polled before, outside of a wait, to be written
- * at once.  Calls nothing.  Below 0: nothing happened.  Else as d9_wake().
+ * The usual wake: by this thread, of a task it has polled before.  Calls nothing.  Below 0:
+ * nothing happened.  Else as d9_wake().
  */
 static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop, uint64_t key,
 							    enum d9_wake_reason reason)
@@ -181,11 +198,10 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	struct d9__thread *thread = d9__thread_tls;
 	struct d9__slot *slot = d9__slot_tls;
 	const struct d9__cached_task *cached;
-	uint32_t none = D9__WAKE_NONE;
 	uint64_t ns;
 
 	if (!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->resume_ns ||
-	    thread->stage == D9__STAGE_BACKEND || thread->odd & D9__ODD_NO_WORKER ||
+	    thread->odd & D9__ODD_NO_WORKER ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
 		return -1;
 	cached = d9__polls_cached(thread, key);
@@ -193,18 +209,16 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 				 key) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch)
 		return -1;
-	if (atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE)
+	if (atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
+	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
 		return 0;
+	if (thread->stage == D9__STAGE_BACKEND)
+		return hold_plain(thread, cached, reason);
 	if (!d9__slot_try_now(slot, &ns) || !d9__emit_is_plain(slot, ns))
 		return -1;
-	if (!atomic_compare_exchange_strong_explicit(&cached->task->wake, &none, D9__WAKE_FILLING,
-						     memory_order_acquire, memory_order_relaxed))
-		return 0;
 	d9__emit_plain_wake(slot, ns, atomic_load_explicit(&thread->task, memory_order_relaxed),
 			    &cached->emit, thread->worker, reason);
-	/* release: pairs with the acquire of d9__wakes_take() */
-	atomic_store_explicit(&cached->task->wake, D9__WAKE_WRITTEN | (uint32_t)reason << 8,
-			      memory_order_release);
+	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 	return 1;
 }
 
@@ -226,9 +240,11 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 		    uint64_t ns, struct d9__wake *wake)
 {
 	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
+	bool woken = atomic_load_explicit(&task->woken, memory_order_relaxed) != 0 ||
+		     D9__WAKE_STATE(word) == D9__WAKE_WRITTEN;
 
 	*wake = (struct d9__wake) { .ns = 0 };
-	if (D9__WAKE_STATE(word) == D9__WAKE_HELD) {
+	if (!woken && D9__WAKE_STATE(word) == D9__WAKE_HELD) {
 		wake->ns = atomic_load_explicit(&task->waker_ns, memory_order_relaxed);
 		wake->waker = atomic_load_explicit(&task->waker_task, memory_order_relaxed);
 		wake->worker = atomic_load_explicit(&task->waker_worker, memory_order_relaxed);
@@ -236,7 +252,7 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 		/* A timer was a guess: the poll knows better. */
 		if (wake->reason == D9_WAKE_TIMER && poll->reason)
 			wake->reason = poll->reason;
-	} else if (D9__WAKE_STATE(word) != D9__WAKE_WRITTEN && (poll->ready_ns || poll->reason)) {
+	} else if (!woken && (poll->ready_ns || poll->reason)) {
 		wake->ns = thread->round_ns ? thread->round_ns : ns;
 		wake->worker = thread->worker;
 		wake->reason = poll->reason;
@@ -245,6 +261,7 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 		wake->ns = poll->ready_ns;
 	if (wake->ns > ns)
 		wake->ns = ns;
+	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
 	if (D9__WAKE_STATE(word) < D9__WAKE_HELD)
 		return;
 	if (word & D9__WAKE_HANDED)

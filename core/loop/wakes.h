@@ -24,7 +24,8 @@ struct d9__wake {
 static inline bool d9__wakes_matter(const struct d9__task *task, const struct d9_poll *poll)
 {
 	return atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
-	       poll->ready_ns || poll->reason;
+	       atomic_load_explicit(&task->woken, memory_order_relaxed) || poll->ready_ns ||
+	       poll->reason;
 }
 
 /* Take the announcement, if there is one, for |poll| that starts at |ns|. */
