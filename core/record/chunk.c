@@ -21,6 +21,7 @@
 #include "record/chunk.h"
 #include "record/event_types.h"
 #include "record/names.h"
+#include "record/test_point.h"
 
 #define STATE_MASK UINT64_C(0xff)
 #define PIN        UINT64_C(0x100)
@@ -166,6 +167,7 @@ static bool overrun(struct d9__chunk_header *header)
 							  memory_order_acq_rel,
 							  memory_order_acquire)) {
 			count_overrun(header);
+			D9__TEST_POINT(OVERRUN);
 			return true;
 		}
 	}
@@ -209,6 +211,7 @@ static bool chunk_open(struct d9__slot *slot)
 
 	if (!header)
 		return false;
+	D9__TEST_POINT(OPEN_TAKEN);
 	slot->serial++;
 	header->slot = (uint16_t)d9__slot_index(slot);
 	header->entry_state = slot->worker_state;
@@ -221,14 +224,17 @@ static bool chunk_open(struct d9__slot *slot)
 	atomic_store_explicit(&header->taken_events, 0, memory_order_relaxed);
 	atomic_store_explicit(&header->word, (uint64_t)slot->serial << 32 | D9__CHUNK_OPEN,
 			      memory_order_release);
+	D9__TEST_POINT(OPEN_HEADER);
 	slot->batch = (uint8_t *)header + D9__CHUNK_HEADER;
 	memcpy(slot->batch, preamble, len);
 	slot->time_base = 0;
 	generation_next(slot);
 	/* The length before the name: a kill in between leaves a chunk that nobody claims. */
 	atomic_store_explicit(&slot->published, len, memory_order_release);
+	D9__TEST_POINT(OPEN_PREAMBLE);
 	atomic_store_explicit(&slot->open, (uint64_t)slot->serial << 32 | (chunk_number(header) + 1),
 			      memory_order_release);
+	D9__TEST_POINT(OPEN_NAMED);
 	return true;
 }
 
@@ -255,13 +261,17 @@ void d9__chunk_seal(struct d9__slot *slot)
 	header->exit_state = slot->worker_state;
 	header->exit_worker = (uint16_t)slot->worker;
 	header->exit_task = slot->task;
+	D9__TEST_POINT(SEAL_LENGTH);
 	/* release: pairs with the acquire of whoever pops it; read-modify-write: keeps a pin */
 	atomic_fetch_add_explicit(&header->word, D9__CHUNK_SEALED - D9__CHUNK_OPEN,
 				  memory_order_acq_rel);
+	D9__TEST_POINT(SEAL_STATE);
 	atomic_store_explicit(&slot->published, 0, memory_order_relaxed);
 	/* release: who reads a later published word sees that |open| changed before it */
 	atomic_store_explicit(&slot->open, 0, memory_order_release);
+	D9__TEST_POINT(SEAL_CLOSED);
 	d9__queue_push(d9__ring.full, chunk_number(header));
+	D9__TEST_POINT(SEAL_QUEUED);
 	flush_wake();
 }
 

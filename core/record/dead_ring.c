@@ -340,13 +340,14 @@ static bool decode(struct d9__walker *walker, struct d9__dead_batch *dead)
 
 /*
  * The process wrote and was killed before it could say so: then one of the last batches of the
- * file begins what we would write.  How much of |batch| is in the file is taken off.
+ * file begins what we would write.  How much of |batch| is in the file is taken off.  Of a torn one
+ * there may be the beginning only, which all have in common: so the longest counts.
  */
 static int skip_tail(const struct d9__segment_tail *tail, struct d9__walker *walker,
 		     struct d9__batch *batch, struct d9__builder *rest)
 {
 	const uint8_t *bytes = batch->bytes;
-	size_t len = batch->len, body = batch->taken_bytes;
+	size_t len = batch->len, body = batch->taken_bytes, most = 0;
 	int err;
 
 	if (batch->taken_bytes) {
@@ -360,12 +361,11 @@ static int skip_tail(const struct d9__segment_tail *tail, struct d9__walker *wal
 	for (size_t i = tail->n_batches; i-- > 0;) {
 		const struct d9__tail_batch *t = &tail->batch[i];
 
-		if (t->len <= body || t->len > len ||
-		    memcmp(tail->data + t->at, bytes, t->len) != 0)
-			continue;
-		batch->taken_bytes += (uint32_t)(t->len - body);
-		break;
+		if (t->len > body + most && t->len <= len &&
+		    !memcmp(tail->data + t->at, bytes, t->len))
+			most = t->len - body;
 	}
+	batch->taken_bytes += (uint32_t)most;
 	return 0;
 }
 

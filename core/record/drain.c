@@ -21,6 +21,7 @@
 #include "format/encoder.h"
 #include "record/drain.h"
 #include "record/side_ring.h"
+#include "record/test_point.h"
 
 #define GROUP      16
 #define GROUPS_MAX 20 /* per tick: about 50 ms of compression */
@@ -32,14 +33,16 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
 	drain->paused_overruns = paused_overruns;
 	drain->writer = writer;
 	drain->ring = &d9__ring;
-	drain->safe = drain->bridge = (struct d9__bridge){ 0 };
-	drain->safe_frames = 0;
+	drain->safe = drain->written = drain->bridge = (struct d9__bridge){ 0 };
 	drain->safe_segment = UINT64_MAX;
 	if (!drain->walker)
 		drain->walker = malloc(sizeof(*drain->walker));
+	drain->told = drain->unsafe = false;
 	/* A new trace knows nothing of what an older one said about a worker. */
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
 		drain->slot[i].gap = false;
+	for (uint32_t i = 0; i <= PROCESS; i++)
+		memcpy(drain->slot[i].safe_lost, drain->slot[i].lost, sizeof(drain->slot[i].lost));
 	return drain->walker ? 0 : -ENOMEM;
 }
 
@@ -77,9 +80,17 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 		return false;
 	out->events = d9__loss_take(loss, st->lost[cause], &out->from_ns, &out->to_ns);
 	st->lost[cause] += out->events;
-	atomic_store_explicit(&loss->noted, st->lost[cause], memory_order_relaxed);
+	drain->told = true;
 	out->tid = index == PROCESS ? 0 : d9__slot_tid(&drain->ring->slots[index]);
 	return out->events != 0;
+}
+
+void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause)
+{
+	struct d9__drain_slot *st = &drain->slot[index];
+
+	st->safe_lost[cause] = st->lost[cause];
+	d9__loss_noted(loss_of(drain, index, cause), st->lost[cause]);
 }
 
 static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
@@ -124,6 +135,7 @@ void d9__drain_paused(struct d9__drain *drain)
 			continue;
 		more += lost.events;
 		d9__loss_add((int)i, D9__LOSS_DISK, lost.events, lost.from_ns, lost.to_ns);
+		d9__drain_told(drain, i, D9__LOSS_OVERRUN);
 	}
 	atomic_fetch_add_explicit(drain->paused_overruns, more, memory_order_relaxed);
 }
@@ -287,20 +299,65 @@ struct group {
 	int err;
 };
 
-static void keep_safe(struct d9__drain *drain)
+/* Every slot, then the process. */
+static void note_told(struct d9__drain *drain, bool safe)
+{
+	for (uint32_t i = 0; i <= PROCESS; i++)
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+			struct d9__drain_slot *st = &drain->slot[i];
+			struct d9__loss *loss = loss_of(drain, i, cause);
+
+			if (safe)
+				st->safe_lost[cause] = st->lost[cause];
+			if (atomic_load_explicit(&loss->noted, memory_order_relaxed) !=
+			    st->lost[cause])
+				d9__loss_noted(loss, st->lost[cause]);
+		}
+}
+
+/* What was told before is in segments that are sealed. */
+static void noted_is_safe(struct d9__drain *drain)
+{
+	for (uint32_t i = 0; i <= PROCESS; i++)
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
+			drain->slot[i].safe_lost[cause] = atomic_load_explicit(
+				&loss_of(drain, i, cause)->noted, memory_order_relaxed);
+}
+
+void d9__drain_wrote(struct d9__drain *drain)
 {
 	const struct d9__segment *seg = &drain->writer->seg;
-
 	/* Only ended frames of a zstd segment stay when it has to be cut. */
-	if (seg->open && seg->packer.kind == D9_COMPRESS_ZSTD &&
-	    drain->safe_segment == seg->index && drain->safe_frames == seg->packer.n_frames)
-		return;
-	if (seg->open && seg->packer.kind == D9_COMPRESS_ZSTD && seg->packer.frame.len &&
-	    drain->safe_segment == seg->index)
-		return;
-	drain->safe = drain->bridge;
-	drain->safe_frames = seg->packer.n_frames;
-	drain->safe_segment = seg->index;
+	bool may_be_cut = seg->open && seg->packer.kind == D9_COMPRESS_ZSTD && seg->packer.frame.len;
+
+	if (may_be_cut && drain->safe_segment != seg->index) {
+		drain->safe = drain->written;
+		drain->safe_segment = seg->index;
+		if (drain->unsafe)
+			noted_is_safe(drain);
+		drain->unsafe = false;
+	}
+	if (drain->told || (drain->unsafe && !may_be_cut))
+		note_told(drain, !may_be_cut);
+	drain->unsafe = may_be_cut && (drain->unsafe || drain->told);
+	drain->told = false;
+	drain->written = drain->bridge;
+	if (!may_be_cut)
+		drain->safe = drain->bridge;
+}
+
+/* What was told since is not in the file, or not any more. */
+static void untell(struct d9__drain *drain)
+{
+	for (uint32_t i = 0; i <= PROCESS; i++)
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
+			struct d9__drain_slot *st = &drain->slot[i];
+
+			st->lost[cause] = st->safe_lost[cause];
+			atomic_store_explicit(&loss_of(drain, i, cause)->noted, st->lost[cause],
+					      memory_order_relaxed);
+		}
+	drain->told = drain->unsafe = false;
 }
 
 static uint64_t events_of(const struct d9__batch *batch)
@@ -316,7 +373,9 @@ void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns
 					  memory_order_relaxed);
 		d9__loss_add(-1, D9__LOSS_DISK, lost, now_ns, now_ns);
 	}
-	drain->bridge = drain->safe;
+	drain->bridge = drain->written = drain->safe;
+	if (drain->told || drain->unsafe)
+		untell(drain);
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
 		drain->slot[i].gap = drain->slot[i].serial != 0;
 }
@@ -362,6 +421,7 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		return 0;
 	for (unsigned i = 0; i < group->n; i++)
 		events += events_of(&group->member[i].batch);
+	D9__TEST_POINT(FLUSH_ADDED);
 	if (err)
 		d9__writer_abandon(drain->writer, err, now_ns, &lost);
 	else
@@ -370,15 +430,17 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		write_off(drain, group, lost, now_ns);
 	} else {
 		count_written(drain, events);
-		keep_safe(drain);
+		d9__drain_wrote(drain);
 	}
 	for (unsigned i = 0; i < group->n; i++) {
 		if (!err)
 			remember(&group->member[i]);
+		D9__TEST_POINT(FLUSH_REMEMBERED);
 		if (group->member[i].whole)
 			d9__chunk_release(&group->member[i].batch);
 		else
 			d9__chunk_unpin(&group->member[i].batch, !err);
+		D9__TEST_POINT(FLUSH_RELEASED);
 	}
 	group->n = 0;
 	group->err = 0;
@@ -449,6 +511,7 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
 		       d9__chunk_pop_full(&group.member[group.n].batch)) {
 			struct member *member = &group.member[group.n++];
 
+			D9__TEST_POINT(FLUSH_POPPED);
 			member->whole = true;
 			if (!group.err)
 				group.err = d9__drain_take(drain, &member->batch, true, now_ns);
@@ -492,6 +555,7 @@ void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns)
 		err = d9__writer_commit(drain->writer, now_ns, &lost);
 	if (!err) {
 		count_written(drain, drain->note.events);
+		d9__drain_wrote(drain);
 		return;
 	}
 	d9__loss_add(-1, D9__LOSS_DISK, drain->note.events, now_ns, now_ns);

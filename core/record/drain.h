@@ -22,7 +22,8 @@ struct d9__drain_slot {
 	uint64_t activity;  /* published word and serial at the last look */
 	struct d9__entry_state end; /* in which the taken part leaves the worker */
 	uint32_t worker;            /* last seen in the slot, for losses */
-	uint64_t lost[D9__LOSS_CAUSES]; /* already written down */
+	uint64_t lost[D9__LOSS_CAUSES]; /* told to the writer; what the file tells is in the ring */
+	uint64_t safe_lost[D9__LOSS_CAUSES]; /* told where no later error can cut it off */
 };
 
 /* Flush thread only. */
@@ -32,9 +33,11 @@ struct d9__drain {
 	struct d9__walker *walker;
 	struct d9__builder note, rest;
 	struct d9__bridge bridge;
-	struct d9__bridge safe; /* |bridge| as of what is safely in the file */
-	size_t safe_frames;
-	uint64_t safe_segment;
+	/* |bridge| as of the last commit, and as of what no later error can cut off the file. */
+	struct d9__bridge written, safe;
+	uint64_t safe_segment; /* for which |safe| is */
+	bool told;   /* losses, since the last commit */
+	bool unsafe; /* losses that were told may be cut off yet */
 	/* Slots, then one for the process. */
 	struct d9__drain_slot slot[D9__SLOT_COUNT + 1];
 	_Atomic(uint64_t) *paused_overruns; /* while nothing could be written: the disk's fault */
@@ -73,15 +76,19 @@ struct d9__drain_loss {
 	uint32_t tid;                    /* of the slot's newest owner; 0 of the process */
 };
 
-/* |index| D9__SLOT_COUNT: the process.  False: nothing new. */
+/* |index| D9__SLOT_COUNT: the process.  False: nothing new.  The writer is going to be told of it, */
 bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 			 struct d9__drain_loss *out);
+/* or nobody has to be any more. */
+void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause);
 
 /*
  * Leave everything that is in the ring now to nobody: what full chunks hold is gone, what is
  * published in open ones is never written.  Not counted as lost.
  */
 void d9__drain_forget(struct d9__drain *drain);
+/* The writer's commit succeeded: what it was given is in the file. */
+void d9__drain_wrote(struct d9__drain *drain);
 
 /* Write down losses that no gap has told yet. */
 void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns);

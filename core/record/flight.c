@@ -46,10 +46,12 @@ uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64
 	uint64_t latest_ns = 0;
 
 	for (uint32_t i = 0; i <= high; i++) {
+		uint32_t index = i < high ? i : D9__SLOT_COUNT;
+
 		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
 			struct d9__drain_loss lost;
 
-			if (!d9__drain_take_loss(drain, i < high ? i : D9__SLOT_COUNT, cause, &lost))
+			if (!d9__drain_take_loss(drain, index, cause, &lost))
 				continue;
 			if (!lost.to_ns)
 				lost.to_ns = now_ns;
@@ -58,6 +60,7 @@ uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64
 			if (lost.to_ns > latest_ns)
 				latest_ns = lost.to_ns;
 			emit_loss(own, d9__loss_names[cause], &lost);
+			d9__drain_told(drain, index, cause);
 		}
 	}
 	return latest_ns;

@@ -39,6 +39,7 @@
 #include "record/ring_file.h"
 #include "record/slot.h"
 #include "record/source.h"
+#include "record/test_point.h"
 #include "record/thread.h"
 
 #define MS_NS        UINT64_C(1000000)
@@ -335,6 +336,8 @@ static void commit(uint64_t now_ns)
 
 	if (d9__writer_commit(&self.writer, now_ns, &lost))
 		d9__drain_wrote_off(&self.drain, lost, now_ns);
+	else
+		d9__drain_wrote(&self.drain);
 }
 
 static void rotate(uint64_t now_ns)
@@ -582,6 +585,7 @@ static void *flush_main(void *arg)
 
 		if (!again && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
 			sleep_until_due(seen);
+		D9__TEST_POINT(TICK);
 		again = tick();
 	}
 	finish();

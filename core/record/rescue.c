@@ -20,6 +20,7 @@
 #include "record/rescue.h"
 #include "record/segment.h"
 #include "record/side_ring.h"
+#include "record/test_point.h"
 #include "record/thread.h"
 
 #define GROUP 16
@@ -206,7 +207,7 @@ static int seal_active(struct rescue *r)
 
 	if (!r->active)
 		return 0;
-	if (!r->tail.n_batches && r->tail.kind != D9_COMPRESS_GZIP)
+	if (!r->tail.n_batches)
 		return unlinkat(dir, r->newest, 0) ? fail(r, "remove", -errno) : 0;
 	fd = openat(dir, r->newest, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -242,6 +243,22 @@ static void begin_with_oldest(struct rescue *r)
 	}
 }
 
+/*
+ * How much of |loss| the trace tells.  The process may have been killed behind the write that told of
+ * it; nothing else that it lost begins at the same ns.
+ */
+static uint64_t lost_and_told(const struct rescue *r, const struct d9__loss *loss)
+{
+	uint64_t events = atomic_load_explicit(&loss->events, memory_order_relaxed);
+	uint64_t told = atomic_load_explicit(&loss->noted, memory_order_relaxed);
+	uint64_t from_ns = atomic_load_explicit(&loss->from_ns, memory_order_relaxed);
+
+	for (size_t i = 0; told < events && from_ns && i < r->tail.n_losses; i++)
+		if (r->tail.loss[i].from_ns == from_ns && r->tail.loss[i].events <= events - told)
+			told += r->tail.loss[i].events;
+	return told < events ? told : events;
+}
+
 /* Go on where the process was killed. */
 static void set_progress(struct rescue *r)
 {
@@ -265,9 +282,7 @@ static void set_progress(struct rescue *r)
 			uint64_t events = atomic_load_explicit(&loss->events,
 							       memory_order_relaxed);
 
-			st->lost[cause] = atomic_load_explicit(&loss->noted, memory_order_relaxed);
-			if (st->lost[cause] > events)
-				st->lost[cause] = events;
+			st->lost[cause] = lost_and_told(r, loss);
 			r->out->lost += events - st->lost[cause];
 		}
 	}
@@ -451,9 +466,12 @@ static int run(struct rescue *r)
 		err = seal_active(r);
 	if (err || !r->ring)
 		return err;
+	D9__TEST_POINT(RESCUE_SEALED);
 	prepare_writer(r);
 	d9__dead_ring_begin(r->ring, r->writer.ret.next_index);
+	D9__TEST_POINT(RESCUE_BEGUN);
 	err = write_ring(r);
+	D9__TEST_POINT(RESCUE_WRITTEN);
 	if (!err)
 		d9__dead_ring_unlink(r->ring);
 	return err;

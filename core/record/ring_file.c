@@ -21,6 +21,7 @@
 #include "record/names.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
+#include "record/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
 
@@ -76,6 +77,7 @@ static int create_file(int dir, const char *name)
 	if (fd < 0)
 		return -errno;
 	flock(fd, LOCK_EX | LOCK_NB);
+	D9__TEST_POINT(RING_CREATED);
 	return fd;
 }
 
@@ -172,6 +174,7 @@ static int map_part(int fd, size_t offset, size_t len)
 
 	if (err)
 		return err;
+	D9__TEST_POINT(GROW_ALLOCATED);
 	if (mmap(d9__ring.base + offset, len, PROT_READ | PROT_WRITE, flags, fd,
 		 fd < 0 ? 0 : (off_t)offset) == MAP_FAILED)
 		return -errno;
@@ -416,8 +419,10 @@ int d9__ring_grow_to(uint32_t wanted_free)
 	errno = saved;
 	if (err)
 		return err;
+	D9__TEST_POINT(GROW_MAPPED);
 	/* release: whoever knows of a chunk finds it mapped */
 	atomic_store_explicit(&d9__ring.header->chunk_count, have + n, memory_order_release);
+	D9__TEST_POINT(GROW_COUNTED);
 	for (uint32_t i = 0; i < n; i++)
 		d9__queue_push(d9__ring.free, have + i);
 	return 1;
@@ -515,7 +520,19 @@ uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, 
 
 	if (events == seen)
 		return 0;
-	*from_ns = atomic_exchange_explicit(&loss->from_ns, 0, memory_order_relaxed);
-	*to_ns = atomic_exchange_explicit(&loss->to_ns, 0, memory_order_relaxed);
+	*from_ns = atomic_load_explicit(&loss->from_ns, memory_order_relaxed);
+	*to_ns = atomic_load_explicit(&loss->to_ns, memory_order_relaxed);
 	return events - seen;
+}
+
+void d9__loss_noted(struct d9__loss *loss, uint64_t events)
+{
+	uint64_t next_ns = 0;
+
+	atomic_store_explicit(&loss->noted, events, memory_order_relaxed);
+	/* What was lost meanwhile is later than what is told. */
+	if (atomic_load_explicit(&loss->events, memory_order_acquire) != events)
+		next_ns = atomic_load_explicit(&loss->to_ns, memory_order_relaxed);
+	atomic_store_explicit(&loss->from_ns, next_ns, memory_order_relaxed);
+	atomic_store_explicit(&loss->to_ns, next_ns, memory_order_relaxed);
 }

@@ -69,8 +69,8 @@ extern const char *const d9__loss_names[D9__LOSS_CAUSES];
 /* Any thread adds; the flush thread takes.  Relaxed: the counts order nothing. */
 struct d9__loss {
 	_Atomic(uint64_t) events; /* since start, never reset */
-	_Atomic(uint64_t) from_ns, to_ns; /* hull since the flush thread last looked; 0 = none */
-	_Atomic(uint64_t) noted; /* of |events|, written down in the trace; flush thread */
+	_Atomic(uint64_t) from_ns, to_ns; /* hull of those that are not noted; 0 = none */
+	_Atomic(uint64_t) noted; /* of |events|, told in the file; flush thread */
 };
 
 struct d9__losses {
@@ -262,9 +262,12 @@ void d9__loss_add(int slot, enum d9__loss_cause cause, uint64_t events, uint64_t
 		  uint64_t to_ns);
 
 /*
- * What |loss| counted beyond |seen| events.  0 if nothing; else their number, and the hull of their
- * times, which starts anew.  Flush thread only.
+ * What |loss| counted beyond |seen| events.  0 if nothing; else their number, and the hull of the
+ * times of all that is not noted.  Flush thread only.
  */
 uint64_t d9__loss_take(struct d9__loss *loss, uint64_t seen, uint64_t *from_ns, uint64_t *to_ns);
+
+/* |events| of |loss| are told in the file: the hull starts anew.  Flush thread only. */
+void d9__loss_noted(struct d9__loss *loss, uint64_t events);
 
 #endif /* D9_RECORD_RING_FILE_H */

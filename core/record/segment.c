@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record/segment.h"
+#include "record/test_point.h"
 #include "record/thread.h"
 
 static void active_name(const struct d9__segment *seg, char *buf, size_t size)
@@ -41,6 +42,7 @@ static int open_file(struct d9__segment *seg)
 		close(seg->fd);
 		return fail(seg, "stat", err);
 	}
+	D9__TEST_POINT(SEGMENT_CREATED);
 	seg->device = st.st_dev;
 	seg->inode = st.st_ino;
 	return 0;
@@ -140,9 +142,11 @@ static int write_out(struct d9__segment *seg)
 
 	if (!seg->packer.len)
 		return 0;
+	D9__TEST_POINT(WRITE_BEGIN);
 	err = seg->fd >= 0 ? write_file(seg) : write_memory(seg);
 	if (err)
 		return err;
+	D9__TEST_POINT(WRITE_END);
 	seg->bytes += seg->packer.len;
 	d9__packer_keep(&seg->packer);
 	return 0;
@@ -191,7 +195,9 @@ int d9__segment_seal(struct d9__segment *seg, uint64_t now_ns, bool *kept)
 		err = write_out(seg);
 	if (err)
 		return err;
+	D9__TEST_POINT(SEGMENT_ENDED);
 	err = rename_or_remove(seg, kept);
+	D9__TEST_POINT(SEGMENT_RENAMED);
 	close_file(seg);
 	return err;
 }

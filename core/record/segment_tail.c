@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A killed process leaves a zstd frame open.  What it wrote of it ends between two blocks, because
- * every write is a flush; an empty last block makes the frame complete.  Only if the kill came into
- * the middle of a write is the frame packed again, up to its last whole event.
+ * A killed process leaves a zstd frame or a gzip member open.  Of gzip all has to be unpacked, for its
+ * checksum; the member goes on behind the last batch that is whole.  What was written of a zstd frame
+ * ends between two blocks, because every write is a flush; an empty last block makes the frame
+ * complete.  Only if the kill came into the middle of a write is the frame packed again, up to its last
+ * whole event.
  */
 #include "config.h"
 
@@ -15,6 +17,8 @@
 
 #include "format/wire.h"
 #include "record/event_types.h"
+#include "record/gunzip.h"
+#include "record/gzip.h"
 #include "record/segment_tail.h"
 
 #define TAIL_BYTES  ((size_t)4 << 20)  /* unpacked: more than one write of the flush thread holds */
@@ -193,6 +197,23 @@ static int read_plain(struct d9__segment_tail *tail, int fd)
 	return 0;
 }
 
+static int read_gzip(struct d9__segment_tail *tail, int fd)
+{
+	struct d9__gunzipped g;
+	int err = d9__gunzip(fd, tail->file_bytes, TAIL_BYTES, PAD, &g);
+
+	if (err)
+		return err;
+	tail->data = g.data;
+	tail->len = g.len;
+	tail->capacity = g.len + PAD;
+	tail->frames_end = tail->blocks_end = g.mark.file_at;
+	tail->open_at = g.mark.data_at;
+	tail->crc = g.mark.crc;
+	tail->total = g.mark.total;
+	return 0;
+}
+
 static int add_batch(struct d9__segment_tail *tail, size_t at, uint32_t len)
 {
 	if (tail->n_batches == tail->batch_capacity) {
@@ -208,12 +229,33 @@ static int add_batch(struct d9__segment_tail *tail, size_t at, uint32_t len)
 	return 0;
 }
 
+/* Without memory for it a loss may be told twice. */
+static void add_loss(struct d9__segment_tail *tail, const uint8_t *values)
+{
+	const uint8_t *p = values + 4; /* tid */
+
+	tail->lossy = true;
+	if (tail->n_losses == tail->loss_capacity) {
+		size_t more = tail->loss_capacity ? 2 * tail->loss_capacity : 64;
+		struct d9__tail_loss *grown = reallocarray(tail->loss, more, sizeof(*grown));
+
+		if (!grown)
+			return;
+		tail->loss = grown;
+		tail->loss_capacity = more;
+	}
+	d9__walk_varint(&p); /* worker */
+	p += 4;              /* cause */
+	tail->loss[tail->n_losses].events = d9__walk_varint(&p);
+	tail->loss[tail->n_losses++].from_ns = d9__walk_varint(&p);
+}
+
 static bool note_event(void *arg, const struct d9__frame *frame)
 {
 	struct d9__segment_tail *tail = arg;
 
 	if (frame->tag == D9__WIRE_EVENT && frame->type_id == D9__EVENT_LOSS)
-		tail->lossy = true;
+		add_loss(tail, frame->values);
 	if (frame->tag == D9__WIRE_EVENT)
 		tail->last_ns = frame->ns;
 	return true;
@@ -249,7 +291,9 @@ int d9__segment_tail_read(struct d9__segment_tail *tail, int fd, enum d9_compres
 	tail->file_bytes = tail->frames_end = tail->blocks_end = (uint64_t)size;
 	if (kind == D9_COMPRESS_ZSTD)
 		err = read_zstd(tail, fd);
-	else if (kind == D9_COMPRESS_NONE)
+	else if (kind == D9_COMPRESS_GZIP)
+		err = read_gzip(tail, fd);
+	else
 		err = read_plain(tail, fd);
 	if (!err)
 		err = split(tail, walker);
@@ -306,18 +350,45 @@ static int complete_zstd(const struct d9__segment_tail *tail, int fd, uint64_t *
 	return write_at(fd, end_of_frame, sizeof(end_of_frame), at);
 }
 
+/* Go on with the member: what is whole of the batch that was torn, |last|, the trailer. */
+static int complete_gzip(const struct d9__segment_tail *tail, int fd,
+			 const struct d9__builder *last, uint64_t *at)
+{
+	size_t torn = tail->whole_end > tail->open_at ? tail->whole_end - tail->open_at : 0;
+	struct d9__gzip *gz = d9__gzip_new();
+	uint8_t *out = malloc(D9__GZIP_HEADER_LEN + d9__gzip_bound(torn) +
+			      d9__gzip_bound(last->len) + D9__GZIP_END_LEN), *p = out;
+	int err = gz && out ? 0 : -ENOMEM;
+
+	if (!err) {
+		d9__gzip_begin(gz, out); /* of these bytes the file has its own */
+		d9__gzip_rewind(gz, tail->crc, tail->total);
+		if (torn)
+			p += d9__gzip_write(gz, tail->data + tail->open_at, torn, p);
+		p += d9__gzip_write(gz, last->data, last->len, p);
+		d9__gzip_end(gz, p);
+		*at = tail->blocks_end;
+		err = write_at(fd, out, (size_t)(p - out) + D9__GZIP_END_LEN, at);
+	}
+	free(out);
+	d9__gzip_free(gz);
+	return err;
+}
+
 int d9__segment_tail_seal(const struct d9__segment_tail *tail, int fd,
 			  const struct d9__builder *last)
 {
 	uint64_t at = tail->whole_end;
 	int err = 0;
 
-	if (tail->kind == D9_COMPRESS_GZIP || last->failed)
-		return last->failed ? -ENOMEM : 0;
+	if (last->failed)
+		return -ENOMEM;
 	if (tail->kind == D9_COMPRESS_ZSTD) {
 		err = complete_zstd(tail, fd, &at);
 		if (!err)
 			err = write_frame(fd, last->data, last->len, &at);
+	} else if (tail->kind == D9_COMPRESS_GZIP) {
+		err = complete_gzip(tail, fd, last, &at);
 	} else {
 		err = write_at(fd, last->data, last->len, &at);
 	}
@@ -330,5 +401,6 @@ void d9__segment_tail_release(struct d9__segment_tail *tail)
 {
 	free(tail->data);
 	free(tail->batch);
+	free(tail->loss);
 	*tail = (struct d9__segment_tail){ 0 };
 }

@@ -18,6 +18,11 @@ struct d9__tail_batch {
 	uint32_t len; /* of its whole frames */
 };
 
+/* A RecorderLossEvent. */
+struct d9__tail_loss {
+	uint64_t events, from_ns;
+};
+
 /* All zero: no segment. */
 struct d9__segment_tail {
 	enum d9_compress kind;
@@ -30,13 +35,16 @@ struct d9__segment_tail {
 	uint64_t frames_end; /* in the file: its last complete frame ends here */
 	size_t open_at;      /* in |data|: where the frame begins that is not complete */
 	size_t whole_end;    /* in |data|: behind the last whole frame of a batch */
-	bool lossy;          /* it tells of lost events */
+	uint32_t crc, total; /* gzip: of all before |open_at| */
+	struct d9__tail_loss *loss;
+	size_t n_losses, loss_capacity;
+	bool lossy; /* it tells of lost events */
 	uint64_t last_ns;    /* of its last event */
 };
 
 /*
  * Read the end of the segment |fd|, packed as |kind|.  0, -ENOMEM or an errno of read(2).  Damage is
- * no error: what is before it counts.  Of gzip nothing is read.
+ * no error: what is before it counts.
  */
 int d9__segment_tail_read(struct d9__segment_tail *tail, int fd, enum d9_compress kind,
 			  struct d9__walker *walker);

@@ -13,6 +13,7 @@
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/options.h"
+#include "record/test_point.h"
 #include "record/writer.h"
 
 #define SECOND_NS  UINT64_C(1000000000)
@@ -216,7 +217,10 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 	err = add_clock(w, now_ns);
 	if (!err)
 		err = add_metadata(w, NULL, now_ns);
-	return err ? err : add_modules(w, now_ns);
+	if (!err)
+		err = add_modules(w, now_ns);
+	D9__TEST_POINT(SEGMENT_LED_IN);
+	return err;
 }
 
 void d9__writer_refresh(struct d9__writer *w, uint64_t now_ns)

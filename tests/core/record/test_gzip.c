@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "record/gunzip.h"
 #include "record/gzip.h"
 #include "support/d9_test.h"
 
@@ -129,6 +132,97 @@ static void test_gzip_pieces_of_all_sizes_share_one_window(void)
 	free(data);
 }
 
+/* |n| batches of |len| bytes in a member without an end, in a file; |ends|: where each is whole. */
+static int write_batches(size_t n, size_t len, uint8_t *data, uint64_t *ends)
+{
+	struct d9__gzip *gz = d9__gzip_new();
+	uint8_t *packed = malloc(d9__gzip_bound(len) + D9__GZIP_HEADER_LEN);
+	int fd = memfd_create("gzip", MFD_CLOEXEC);
+
+	d9__gzip_begin(gz, packed);
+	ends[0] = D9__GZIP_HEADER_LEN;
+	CU_ASSERT_EQUAL(pwrite(fd, packed, D9__GZIP_HEADER_LEN, 0), D9__GZIP_HEADER_LEN);
+	for (size_t i = 0; i < n; i++) {
+		size_t size;
+
+		for (size_t j = 0; j < len; j++)
+			data[i * len + j] = (uint8_t)(next_random() % 9 ? j % 61 : next_random());
+		size = d9__gzip_write(gz, data + i * len, len, packed);
+		CU_ASSERT_EQUAL(pwrite(fd, packed, size, (off_t)ends[i]), (ssize_t)size);
+		ends[i + 1] = ends[i] + size;
+	}
+	free(packed);
+	d9__gzip_free(gz);
+	return fd;
+}
+
+static void test_gzip_cut_anywhere_is_read_back_to_its_last_batch(void)
+{
+	enum { N = 5, LEN = 700 };
+	uint8_t data[N * LEN];
+	uint64_t ends[N + 1];
+	int fd = write_batches(N, LEN, data, ends);
+
+	for (uint64_t size = ends[N] + 1; size-- > 0;) {
+		struct d9__gunzipped out;
+		size_t whole = 0;
+
+		while (whole < N && ends[whole + 1] <= size)
+			whole++;
+		CU_ASSERT_EQUAL(ftruncate(fd, (off_t)size), 0);
+		CU_ASSERT_EQUAL_FATAL(d9__gunzip(fd, size, 32768, 64, &out), 0);
+		CU_ASSERT_EQUAL(out.mark.file_at, size < ends[0] ? 0 : ends[whole]);
+		CU_ASSERT_EQUAL(out.mark.data_at, whole * LEN);
+		CU_ASSERT_EQUAL(out.mark.total, whole * LEN);
+		CU_ASSERT_EQUAL(out.mark.crc, crc32(0, data, (uInt)(whole * LEN)));
+		CU_ASSERT(out.len >= whole * LEN && out.len <= sizeof(data));
+		CU_ASSERT_EQUAL(memcmp(out.data, data, out.len), 0);
+		free(out.data);
+	}
+	close(fd);
+}
+
+static void test_gzip_of_many_batches_is_read_back_at_its_end_only(void)
+{
+	enum { N = 60, LEN = 20000 };
+	uint8_t *data = malloc(N * LEN);
+	struct d9__gunzipped out;
+	uint64_t ends[N + 1];
+	int fd = write_batches(N, LEN, data, ends);
+
+	CU_ASSERT_EQUAL_FATAL(d9__gunzip(fd, ends[N], 65536, 64, &out), 0);
+	CU_ASSERT(out.len >= 65536 && out.len < 4 * 65536 && out.len % LEN == 0);
+	CU_ASSERT_EQUAL(memcmp(out.data, data + N * LEN - out.len, out.len), 0);
+	CU_ASSERT_EQUAL(out.mark.crc, crc32(0, data, N * LEN));
+	CU_ASSERT_EQUAL(out.mark.total, N * LEN);
+	CU_ASSERT_EQUAL(out.mark.file_at, ends[N]);
+	free(out.data);
+	free(data);
+	close(fd);
+}
+
+static void test_gzip_with_any_byte_changed_ends_cleanly(void)
+{
+	enum { N = 3, LEN = 400 };
+	uint8_t data[N * LEN], byte, bad;
+	uint64_t ends[N + 1];
+	int fd = write_batches(N, LEN, data, ends);
+
+	for (uint64_t at = 0; at < ends[N]; at++)
+		for (unsigned flip = 1; flip < 256; flip *= 4) {
+			struct d9__gunzipped out;
+
+			CU_ASSERT_EQUAL(pread(fd, &byte, 1, (off_t)at), 1);
+			bad = byte ^ (uint8_t)flip;
+			CU_ASSERT_EQUAL(pwrite(fd, &bad, 1, (off_t)at), 1);
+			CU_ASSERT_EQUAL(d9__gunzip(fd, ends[N], 32768, 64, &out), 0);
+			CU_ASSERT(out.mark.data_at <= out.len && out.mark.file_at <= ends[N]);
+			free(out.data);
+			CU_ASSERT_EQUAL(pwrite(fd, &byte, 1, (off_t)at), 1);
+		}
+	close(fd);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -138,6 +232,11 @@ int main(void)
 		{ "noise stays within its bound", test_gzip_of_noise_stays_within_its_bound },
 		{ "repetition is small", test_gzip_of_repetition_beyond_the_window_is_small },
 		{ "pieces share one window", test_gzip_pieces_of_all_sizes_share_one_window },
+		{ "cut anywhere, read back to its last batch",
+		  test_gzip_cut_anywhere_is_read_back_to_its_last_batch },
+		{ "read back at its end only",
+		  test_gzip_of_many_batches_is_read_back_at_its_end_only },
+		{ "any byte changed", test_gzip_with_any_byte_changed_ends_cleanly },
 		CU_TEST_INFO_NULL,
 	};
 
