@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #include "preload/environment.h"
+#if WITH_GLIB
+#include "glib/attach.h"
+#endif
 #if WITH_LIBEVENT
 #include "libevent/attach.h"
 #endif
@@ -28,6 +31,9 @@ static __attribute__((constructor)) void start(void)
 	/* Another user's powers: whoever set the environment must not get a trace of this. */
 	if (getauxval(AT_SECURE) == 0) {
 		d9__environment_take_out();
+#if WITH_GLIB
+		d9__glib_record_all();
+#endif
 #if WITH_LIBEVENT
 		d9__libevent_record_all();
 #endif

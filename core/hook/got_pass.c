@@ -15,15 +15,14 @@
 #include "config.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hook/elf_module.h"
 #include "hook/got_pass.h"
+#include "hook/word.h"
 
 #define MODULES_MAX 2048
 #define SLOTS_MAX   16384
@@ -249,22 +248,6 @@ static bool is_tracked(const uintptr_t *word)
 
 /* ---- writing ---- */
 
-enum access { READ_ONLY, WRITABLE, UNKNOWN };
-
-/*
- * Can the page of |word| be written?  An atomic "add nothing" by the kernel: no fault, no change,
- * whatever other threads do to the word.
- */
-static enum access access_of(uintptr_t *word)
-{
-	uint32_t key = 0;
-	int op = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
-
-	if (syscall(SYS_futex, &key, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, word, op) >= 0)
-		return WRITABLE;
-	return errno == EFAULT ? READ_ONLY : UNKNOWN;
-}
-
 /* The pages that have to be made writable for |word|: a whole RELRO region, or its own. */
 static struct d9__module_range pages_of(const uintptr_t *word)
 {
@@ -309,9 +292,9 @@ static void commit_pages(unsigned i)
 	struct d9__module_range pages = pages_of(pass.writes[i].word);
 	bool relro = pages.low == pass.mod.relro_low;
 	size_t len = pages.high - pages.low;
-	enum access access = access_of(pass.writes[i].word);
+	enum d9__word_access access = d9__word_access(pass.writes[i].word);
 
-	if (access == WRITABLE || (access == UNKNOWN && !relro)) {
+	if (access == D9__WORD_WRITABLE || (access == D9__WORD_UNKNOWN && !relro)) {
 		/* RELRO that can be written: the loader is still at it, or never protects it. */
 		bool wait = relro && !pass.restoring && pass.known->tries < TRIES_MAX;
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
@@ -218,4 +219,28 @@ uint64_t d9_task_id(enum d9_library library, uint64_t key)
 	struct d9__task *task = d9__tasks_find(library, key);
 
 	return task ? atomic_load_explicit(&task->id, memory_order_relaxed) : 0;
+}
+
+/* ---- for our adapters ---- */
+
+void d9__loop_set_companion(struct d9_loop *loop, void *companion)
+{
+	/* release: pairs with the acquire below */
+	atomic_store_explicit(&loop->companion, companion, memory_order_release);
+}
+
+void *d9__loop_companion(struct d9_loop *loop)
+{
+	return atomic_load_explicit(&loop->companion, memory_order_acquire);
+}
+
+bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out)
+{
+	struct d9__task *task = d9__tasks_find(library, key);
+
+	if (!task)
+		return false;
+	out->callsite = atomic_load_explicit(&task->callsite, memory_order_acquire);
+	out->fd = atomic_load_explicit(&task->fd, memory_order_relaxed);
+	return true;
 }

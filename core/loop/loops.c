@@ -102,6 +102,7 @@ static struct d9_loop *insert_locked(uint32_t library, const void *address)
 	atomic_store_explicit(&loop->serial, ++registry.serials, memory_order_relaxed);
 	atomic_store_explicit(&loop->owner, NULL, memory_order_relaxed);
 	atomic_store_explicit(&loop->handed, 0, memory_order_relaxed);
+	atomic_store_explicit(&loop->companion, NULL, memory_order_relaxed);
 	atomic_store_explicit(&loop->library, library, memory_order_relaxed);
 	begin_change_locked();
 	atomic_store_explicit(&loop->next, atomic_load_explicit(head, memory_order_relaxed),

@@ -30,6 +30,7 @@ struct d9_loop {
 	_Atomic(struct d9__thread *) owner; /* who parked or polled last; never dereferenced */
 	_Atomic(int32_t) handed;            /* wakes from outside that no poll has taken yet */
 	_Atomic(uint32_t) tasks;            /* registered ones */
+	_Atomic(void *) companion;          /* the adapter's */
 
 	/* Protected by |tasks_lock|, which is a leaf below a shard's. */
 	struct d9__spin tasks_lock;

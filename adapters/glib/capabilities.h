@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the GLib adapter says about itself in the trace. */
+
+#ifndef D9_GLIB_CAPABILITIES_H
+#define D9_GLIB_CAPABILITIES_H
+
+#include "hook/capabilities.h"
+
+extern struct d9__capabilities d9__glib_capabilities;
+
+/* |key| works no better than |text|, because of |reason|; all borrowed for ever. */
+void d9__glib_degrade(const char *key, const char *text, const char *reason);
+
+#endif /* D9_GLIB_CAPABILITIES_H */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "glib/dispatch.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <dial9/loop.h>
+
+#include "glib/contexts.h"
+#include "glib/tables.h"
+#include "glib/thread.h"
+#include "hook/stubs.h"
+#include "loop/adapter.h"
+#include "record/gate.h"
+
+typedef gboolean (*dispatch_fn)(GSource *source, GSourceFunc callback, gpointer data);
+
+_Thread_local struct d9__glib_thread d9__glib_self D9_TLS;
+uint32_t d9__glib_pending_at;
+struct d9__glib_seen d9__glib_seen;
+
+/* ---- rounds ---- */
+
+/* The context's pending sources, by the owner inside a dispatch: nobody else touches them. */
+static uint32_t depth_of(const GMainContext *context)
+{
+	const struct {
+		void **data;
+		unsigned n;
+	} *array;
+
+	if (!d9__glib_pending_at)
+		return 0;
+	memcpy(&array, (const char *)context + d9__glib_pending_at, sizeof(array));
+	return array ? array->n : 0;
+}
+
+void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread *thread)
+{
+	thread->chain = NULL;
+	record->new_round = true;
+}
+
+/* True: nothing was dispatched since the wait. */
+static inline bool enter_round(struct d9__glib_context *record, const GMainContext *context)
+{
+	uint32_t depth;
+
+	if (__builtin_expect(!record->new_round && record->left, 1))
+		return false;
+	record->new_round = false;
+	depth = depth_of(context);
+	record->expected += depth;
+	record->left = depth ? depth : 1;
+	record->rounds++;
+	return true;
+}
+
+/* ---- first sight of a source ---- */
+
+/* Who made it, and when it was handed over. */
+static void describe_origin(struct d9__glib_context *record, struct d9__glib_known *known,
+			    uint32_t id, GSourceFunc callback, gpointer data, void *function)
+{
+	struct d9_task armed = { .fd = -1 };
+	const void *site = NULL;
+	struct d9_waker waker;
+
+	if (d9__task_armed(D9_LIBRARY_GLIB, known->key, &armed)) {
+		known->callsite = armed.callsite;
+		known->fd = armed.fd;
+	} else if (d9__glib_note_take(record, id, callback, data, &site, &waker)) {
+		d9_wake(record->loop, known->key, D9_WAKE_CROSS_THREAD, &waker);
+	}
+	if (!known->callsite)
+		known->callsite =
+			d9_callsite(callback ? (void *)callback : function, site, 0);
+}
+
+static __attribute__((noinline)) const char *meet(struct d9__glib_context *record,
+						  struct d9__glib_known *known, uint64_t key,
+						  GSource *source, GSourceFunc callback,
+						  gpointer data, struct d9__stub *stub)
+{
+	uint32_t id = source->source_id;
+
+	*known = (struct d9__glib_known) { .key = key, .fd = -1 };
+	describe_origin(record, known, id, callback, data, stub->callback);
+	known->kind = d9__glib_kind_of(stub);
+	known->ready = (uint16_t)d9__glib_ready_of(stub);
+	if (known->ready == D9__READY_UNKNOWN && source->poll_fds)
+		known->ready = D9__READY_FD;
+	if (id > atomic_load_explicit(&record->highest, memory_order_relaxed))
+		atomic_store_explicit(&record->highest, id, memory_order_relaxed);
+	return d9__glib.g_source_get_name(source);
+}
+
+/* ---- polls ---- */
+
+struct frame {
+	struct d9_poll poll;
+	GSource *saved_chain;
+};
+
+/* GLib's clock counts microseconds of CLOCK_MONOTONIC.  0: not due, or no deadline. */
+static uint64_t due_ns(GSource *source, bool surely)
+{
+	gint64 time = d9__glib.g_source_get_ready_time(source);
+	uint64_t ns;
+
+	if (time <= 0)
+		return 0;
+	ns = (uint64_t)time * 1000;
+	return surely || ns <= d9_loop_now() ? ns : 0;
+}
+
+/* Why it runs now, unless somebody has said so. */
+static inline void describe_wake(struct d9_poll *poll, GSource *source, unsigned ready)
+{
+	poll->ready_ns = 0;
+	poll->reason = D9_WAKE_UNKNOWN;
+	switch (ready) {
+	case D9__READY_IDLE:
+		return; /* has been announced */
+	case D9__READY_SIGNAL:
+		poll->reason = D9_WAKE_SIGNAL;
+		return;
+	case D9__READY_TIMER:
+		poll->ready_ns = due_ns(source, true);
+		poll->reason = D9_WAKE_TIMER;
+		return;
+	default:
+		poll->ready_ns = due_ns(source, false);
+		poll->reason = poll->ready_ns	       ? D9_WAKE_TIMER
+			       : ready == D9__READY_FD ? D9_WAKE_FD
+						       : D9_WAKE_INTERNAL;
+	}
+}
+
+static inline void begin_poll(struct frame *frame, struct d9__glib_context *record,
+			      struct d9__glib_thread *thread, GSource *source,
+			      GSourceFunc callback, gpointer data, struct d9__stub *stub)
+{
+	uint64_t key = record->key | source->source_id;
+	struct d9__glib_known *known = &record->known[key % D9__GLIB_KNOWN_MAX];
+	struct d9_poll *poll = &frame->poll;
+
+	poll->flags = enter_round(record, source->context) ? 0 : D9_POLL_BATCHED;
+	poll->task.name = NULL;
+	if (__builtin_expect(known->key != key, 0))
+		poll->task.name = meet(record, known, key, source, callback, data, stub);
+	poll->loop = record->loop;
+	poll->task.key = key;
+	poll->task.identity = 0;
+	poll->task.callsite = known->callsite;
+	poll->task.fd = known->fd;
+	poll->task.kind = known->kind;
+	poll->task.flags = 0;
+	poll->depth = record->left;
+	describe_wake(poll, source, known->ready);
+	record->left--;
+	record->polls++;
+	d9__glib_become_owner(record, thread);
+	frame->saved_chain = thread->chain;
+	thread->chain = source;
+	d9_poll_begin(poll);
+}
+
+/* errno, and nothing of GLib or of the source is touched: the callback may have freed it. */
+static void end_poll(struct frame *frame)
+{
+	d9_poll_end(&frame->poll);
+	d9__glib_thread()->chain = frame->saved_chain;
+}
+
+static gboolean run_as_poll(struct d9__glib_context *record, struct d9__glib_thread *thread,
+			    GSource *source, GSourceFunc callback, gpointer data,
+			    struct d9__stub *stub)
+{
+	uint64_t key = record->key | source->source_id;
+	bool idle = d9__glib_ready_of(stub) == D9__READY_IDLE;
+	struct d9_loop *loop = record->loop;
+	gboolean again;
+
+	{
+		__attribute__((cleanup(end_poll))) struct frame frame;
+
+		begin_poll(&frame, record, thread, source, callback, data, stub);
+		again = ((dispatch_fn)stub->callback)(source, callback, data);
+		/* What notifies of its end is the program's code. */
+		if (!again)
+			frame.poll.flags |= D9_POLL_BREAKS_BATCH;
+	}
+	if (!again)
+		d9_task_end(D9_LIBRARY_GLIB, key);
+	else if (idle)
+		d9__wake_again(loop, key);
+	return again;
+}
+
+static gboolean note_seen(GSource *source, GSourceFunc callback, gpointer data,
+			  struct d9__stub *stub)
+{
+	if (d9__glib_seen.n == 0)
+		d9__glib_seen.depth = depth_of(source->context);
+	if (d9__glib_seen.n < 4)
+		d9__glib_seen.sources[d9__glib_seen.n] = source;
+	d9__glib_seen.n++;
+	return ((dispatch_fn)stub->callback)(source, callback, data);
+}
+
+static __attribute__((noinline)) gboolean record_dispatch(GSource *source, GSourceFunc callback,
+							  gpointer data, struct d9__stub *stub)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+	struct d9__glib_context *record;
+
+	/* A dispatch function that calls another table's for the same source: one poll. */
+	if (thread->chain == source || !source->context)
+		return ((dispatch_fn)stub->callback)(source, callback, data);
+	record = d9__glib_context(thread, source->context);
+	if (!record)
+		return ((dispatch_fn)stub->callback)(source, callback, data);
+	return run_as_poll(record, thread, source, callback, data, stub);
+}
+
+/* While recording is off this is all that runs. */
+gboolean d9__glib_dispatch(GSource *source, GSourceFunc callback, gpointer data,
+			   struct d9__stub *stub)
+{
+	if (__builtin_expect(d9__glib_self.calibrating, 0))
+		return note_seen(source, callback, data, stub);
+	if (__builtin_expect(d9__gate_open(D9__GATE_LOOP), 1))
+		return record_dispatch(source, callback, data, stub);
+	return ((dispatch_fn)stub->callback)(source, callback, data);
+}
+
+/* ---- ends ---- */
+
+void d9__glib_finalize(GSource *source, struct d9__stub *stub)
+{
+	if (d9__gate_open(D9__GATE_LOOP) && source->context && source->source_id) {
+		struct d9__glib_context *record =
+			d9__glib_context(d9__glib_thread(), source->context);
+
+		if (record)
+			d9_task_end(D9_LIBRARY_GLIB, record->key | source->source_id);
+	}
+	((void (*)(GSource *))stub->callback)(source);
+}

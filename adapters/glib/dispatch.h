@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What runs between GLib and a source's own functions. */
+
+#ifndef D9_GLIB_DISPATCH_H
+#define D9_GLIB_DISPATCH_H
+
+#include <stdint.h>
+
+#include "glib/real.h"
+
+struct d9__glib_context;
+struct d9__glib_thread;
+struct d9__stub;
+
+gboolean d9__glib_dispatch(GSource *source, GSourceFunc callback, gpointer data,
+			   struct d9__stub *stub);
+void d9__glib_finalize(GSource *source, struct d9__stub *stub);
+
+/* The loop has waited, or looked: what it runs next belongs to a new round. */
+void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread *thread);
+
+/* Where a context holds its pending sources; 0: not found. */
+extern uint32_t d9__glib_pending_at;
+
+/* What the self-test's dispatches showed. */
+struct d9__glib_seen {
+	GSource *sources[4];
+	unsigned n, depth;
+};
+extern struct d9__glib_seen d9__glib_seen;
+
+#endif /* D9_GLIB_DISPATCH_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sources that no hook saw: found by their ids. */
+
+#ifndef D9_GLIB_SCAN_H
+#define D9_GLIB_SCAN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "glib/real.h"
+
+struct d9__glib_context;
+
+/* Patch the tables of all sources that |context| has now.  Uses up one source id. */
+void d9__glib_scan(struct d9__glib_context *record, GMainContext *context);
+
+/*
+ * In a wait of the loop's own thread: a scan that had to be put off, or one because |unseen|
+ * sources were dispatched that no stub saw.
+ */
+void d9__glib_scan_if_wanted(struct d9__glib_context *record, uint64_t now_ns, uint64_t unseen);
+
+#endif /* D9_GLIB_SCAN_H */

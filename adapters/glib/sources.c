@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where sources are made, woken and ended. */
+#include "config.h"
+
+#include <dial9/loop.h>
+
+#include "glib/attach.h"
+#include "glib/contexts.h"
+#include "glib/tables.h"
+#include "glib/thread.h"
+#include "hook/stubs.h"
+#include "record/gate.h"
+
+#define CALLER() __builtin_return_address(0)
+
+/* ---- one source is made ---- */
+
+struct making {
+	struct d9__glib_context *record; /* NULL: nothing is to be told */
+	struct d9__glib_note *note;	 /* NULL: by the loop's own thread, or none was left */
+	struct d9_task task;
+	const void *callback, *site;
+	bool idle;
+};
+
+/* Does this thread run the loop?  Then no source of it can run before the call returns. */
+static bool is_own(const struct d9__glib_context *record)
+{
+	return atomic_load_explicit(&record->owner, memory_order_relaxed) ==
+	       (uintptr_t)d9__glib_thread();
+}
+
+static void make(struct making *making, GMainContext *context, GSourceFunc callback, gpointer data,
+		 enum d9_task_kind kind, const void *site)
+{
+	making->record = NULL;
+	making->note = NULL;
+	if (!d9__gate_open(D9__GATE_LOOP) || !context || d9__glib_thread()->calibrating)
+		return;
+	making->record = d9__glib_context(d9__glib_thread(), context);
+	if (!making->record)
+		return;
+	making->callback = (void *)callback;
+	making->site = d9__glib_is_ours(site) ? NULL : site;
+	making->task = (struct d9_task) { .fd = -1, .kind = (uint16_t)kind };
+	making->idle = kind == D9_TASK_IDLE;
+	if (!is_own(making->record))
+		making->note = d9__glib_note_leave(making->record, callback, data, making->site);
+}
+
+static void arm(struct making *making, guint id, const struct d9_waker *waker)
+{
+	making->task.key = making->record->key | id;
+	making->task.callsite = d9_callsite(making->callback, making->site, 0);
+	d9_task_arm(making->record->loop, &making->task);
+	/* An idle source is ready at once; others when their time or descriptor says so. */
+	if (making->idle)
+		d9_wake(making->record->loop, making->task.key,
+			waker ? D9_WAKE_CROSS_THREAD : D9_WAKE_ACTIVE, waker);
+}
+
+static void made(struct making *making, guint id)
+{
+	struct d9_waker waker;
+
+	if (!making->record)
+		return;
+	if (making->note) {
+		if (d9__glib_note_settle(making->record, making->note, id, &waker))
+			arm(making, id, &waker);
+	} else if (id) {
+		arm(making, id, NULL);
+	}
+}
+
+static GMainContext *default_context(void)
+{
+	return atomic_load_explicit(&d9__glib_default, memory_order_relaxed);
+}
+
+/*
+ * The real call of one that adds a source to the default context; from the first on that context
+ * exists.
+ */
+#define ADD(kind_, fd_, callback_, data_, call)                                                    \
+	do {                                                                                       \
+		struct making making;                                                              \
+		guint id;                                                                          \
+                                                                                                   \
+		make(&making, default_context(), callback_, data_, kind_, CALLER());               \
+		making.task.fd = (fd_);                                                            \
+		id = (call);                                                                       \
+		if (__builtin_expect(!default_context(), 0))                                       \
+			d9__glib_note_default(d9__glib.g_main_context_default());                  \
+		made(&making, id);                                                                 \
+		return id;                                                                         \
+	} while (0)
+
+guint d9__hook_g_timeout_add(guint interval, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_TIMER, -1, callback, data, d9__glib.g_timeout_add(interval, callback, data));
+}
+
+guint d9__hook_g_timeout_add_full(gint priority, guint interval, GSourceFunc callback,
+				  gpointer data, GDestroyNotify notify)
+{
+	ADD(D9_TASK_TIMER, -1, callback, data,
+	    d9__glib.g_timeout_add_full(priority, interval, callback, data, notify));
+}
+
+guint d9__hook_g_timeout_add_once(guint interval, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_TIMER, -1, callback, data,
+	    d9__glib.g_timeout_add_once(interval, callback, data));
+}
+
+guint d9__hook_g_timeout_add_seconds(guint interval, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_TIMER, -1, callback, data,
+	    d9__glib.g_timeout_add_seconds(interval, callback, data));
+}
+
+guint d9__hook_g_timeout_add_seconds_full(gint priority, guint interval, GSourceFunc callback,
+					  gpointer data, GDestroyNotify notify)
+{
+	ADD(D9_TASK_TIMER, -1, callback, data,
+	    d9__glib.g_timeout_add_seconds_full(priority, interval, callback, data, notify));
+}
+
+guint d9__hook_g_timeout_add_seconds_once(guint interval, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_TIMER, -1, callback, data,
+	    d9__glib.g_timeout_add_seconds_once(interval, callback, data));
+}
+
+guint d9__hook_g_idle_add(GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_IDLE, -1, callback, data, d9__glib.g_idle_add(callback, data));
+}
+
+guint d9__hook_g_idle_add_full(gint priority, GSourceFunc callback, gpointer data,
+			       GDestroyNotify notify)
+{
+	ADD(D9_TASK_IDLE, -1, callback, data,
+	    d9__glib.g_idle_add_full(priority, callback, data, notify));
+}
+
+guint d9__hook_g_idle_add_once(GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_IDLE, -1, callback, data, d9__glib.g_idle_add_once(callback, data));
+}
+
+guint d9__hook_g_child_watch_add(GPid pid, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_CHILD, -1, callback, data, d9__glib.g_child_watch_add(pid, callback, data));
+}
+
+guint d9__hook_g_child_watch_add_full(gint priority, GPid pid, GSourceFunc callback, gpointer data,
+				      GDestroyNotify notify)
+{
+	ADD(D9_TASK_CHILD, -1, callback, data,
+	    d9__glib.g_child_watch_add_full(priority, pid, callback, data, notify));
+}
+
+guint d9__hook_g_unix_fd_add(gint fd, GIOCondition condition, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_IO, fd, callback, data, d9__glib.g_unix_fd_add(fd, condition, callback, data));
+}
+
+guint d9__hook_g_unix_fd_add_full(gint priority, gint fd, GIOCondition condition,
+				  GSourceFunc callback, gpointer data, GDestroyNotify notify)
+{
+	ADD(D9_TASK_IO, fd, callback, data,
+	    d9__glib.g_unix_fd_add_full(priority, fd, condition, callback, data, notify));
+}
+
+guint d9__hook_g_unix_signal_add(gint number, GSourceFunc callback, gpointer data)
+{
+	ADD(D9_TASK_SIGNAL, -1, callback, data,
+	    d9__glib.g_unix_signal_add(number, callback, data));
+}
+
+guint d9__hook_g_unix_signal_add_full(gint priority, gint number, GSourceFunc callback,
+				      gpointer data, GDestroyNotify notify)
+{
+	ADD(D9_TASK_SIGNAL, -1, callback, data,
+	    d9__glib.g_unix_signal_add_full(priority, number, callback, data, notify));
+}
+
+guint d9__hook_g_io_add_watch(GIOChannel *channel, GIOCondition condition, GSourceFunc callback,
+			      gpointer data)
+{
+	ADD(D9_TASK_IO, -1, callback, data,
+	    d9__glib.g_io_add_watch(channel, condition, callback, data));
+}
+
+guint d9__hook_g_io_add_watch_full(GIOChannel *channel, gint priority, GIOCondition condition,
+				   GSourceFunc callback, gpointer data, GDestroyNotify notify)
+{
+	ADD(D9_TASK_IO, -1, callback, data,
+	    d9__glib.g_io_add_watch_full(channel, priority, condition, callback, data, notify));
+}
+
+/* ---- sources made by hand ---- */
+
+GSource *d9__hook_g_source_new(GSourceFuncs *funcs, guint size)
+{
+	if (funcs)
+		d9__glib_patch(funcs, false);
+	return d9__glib.g_source_new(funcs, size);
+}
+
+void d9__hook_g_source_set_funcs(GSource *source, GSourceFuncs *funcs)
+{
+	if (funcs)
+		d9__glib_patch(funcs, false);
+	d9__glib.g_source_set_funcs(source, funcs);
+}
+
+static void patch_table_of(GSource *source)
+{
+	if (source && source->source_funcs)
+		d9__glib_patch(source->source_funcs, false);
+}
+
+void d9__hook_g_source_set_callback(GSource *source, GSourceFunc callback, gpointer data,
+				    GDestroyNotify notify)
+{
+	patch_table_of(source);
+	d9__glib.g_source_set_callback(source, callback, data, notify);
+}
+
+/* libgobject's g_source_set_closure() comes here: every closure does. */
+void d9__hook_g_source_set_callback_indirect(GSource *source, gpointer data,
+					     GSourceCallbackFuncs *funcs)
+{
+	patch_table_of(source);
+	d9__glib.g_source_set_callback_indirect(source, data, funcs);
+}
+
+gpointer d9__hook_g_source_add_unix_fd(GSource *source, gint fd, GIOCondition events)
+{
+	patch_table_of(source);
+	if (source && source->source_funcs)
+		d9__glib_note_descriptors(source->source_funcs);
+	return d9__glib.g_source_add_unix_fd(source, fd, events);
+}
+
+/* What its dispatch function will be given, if that is set already.  No lock is held. */
+static GSourceFunc callback_of(GSource *source, gpointer *data)
+{
+	GSourceFunc callback = NULL;
+
+	*data = NULL;
+	if (source->callback_funcs && source->callback_funcs->get && source->callback_data)
+		source->callback_funcs->get(source->callback_data, source, &callback, data);
+	return callback;
+}
+
+static uint64_t key_of(struct d9__glib_thread *thread, GSource *source)
+{
+	struct d9__glib_context *record =
+		source->context && source->source_id ? d9__glib_context(thread, source->context)
+						     : NULL;
+
+	return record ? record->key | source->source_id : 0;
+}
+
+guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+	struct d9__stub *stub;
+	struct making making;
+	GSourceFunc callback;
+	gpointer data;
+	guint id;
+
+	patch_table_of(source);
+	stub = source && source->source_funcs ? d9__glib_stub_of(source->source_funcs) : NULL;
+	making.record = NULL;
+	if (stub && d9__gate_open(D9__GATE_LOOP)) {
+		callback = callback_of(source, &data);
+		make(&making, context ? context : default_context(), callback, data,
+		     (enum d9_task_kind)d9__glib_kind_of(stub), CALLER());
+		if (!callback)
+			making.callback = stub->callback;
+	}
+	id = d9__glib.g_source_attach(source, context);
+	if (!context && !default_context())
+		d9__glib_note_default(d9__glib.g_main_context_default());
+	made(&making, id);
+	thread->about = 0;
+	return id;
+}
+
+/* ---- invocations ---- */
+
+/* GLib calls the function itself then, and makes no source. */
+static bool runs_inline(GMainContext *context)
+{
+	GMainContext *own;
+
+	if (d9__glib.g_main_context_is_owner(context))
+		return true;
+	own = d9__glib.g_main_context_get_thread_default();
+	if (context != (own ? own : default_context()) ||
+	    !d9__glib.g_main_context_acquire(context))
+		return false;
+	d9__glib.g_main_context_release(context);
+	return true;
+}
+
+/* The note on a source whose id nobody will tell; NULL: none is wanted. */
+static struct d9__glib_note *note_invocation(GMainContext *context, GSourceFunc callback,
+					     gpointer data, const void *site,
+					     struct d9__glib_context **record)
+{
+	if (!context)
+		context = default_context();
+	if (!d9__gate_open(D9__GATE_LOOP) || !context)
+		return NULL;
+	*record = d9__glib_context(d9__glib_thread(), context);
+	if (!*record || runs_inline(context))
+		return NULL;
+	return d9__glib_note_leave(*record, callback, data, site);
+}
+
+void d9__hook_g_main_context_invoke(GMainContext *context, GSourceFunc callback, gpointer data)
+{
+	struct d9__glib_context *record;
+	struct d9__glib_note *note = note_invocation(context, callback, data, CALLER(), &record);
+
+	d9__glib.g_main_context_invoke(context, callback, data);
+	if (note)
+		d9__glib_note_abandon(record, note);
+}
+
+void d9__hook_g_main_context_invoke_full(GMainContext *context, gint priority,
+					 GSourceFunc callback, gpointer data, GDestroyNotify notify)
+{
+	struct d9__glib_context *record;
+	struct d9__glib_note *note = note_invocation(context, callback, data, CALLER(), &record);
+
+	d9__glib.g_main_context_invoke_full(context, priority, callback, data, notify);
+	if (note)
+		d9__glib_note_abandon(record, note);
+}
+
+/* ---- somebody makes a source ready ---- */
+
+/* Before the call: the loop may run the source before it returns. */
+void d9__hook_g_source_set_ready_time(GSource *source, gint64 time)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+	struct d9__glib_context *record;
+
+	if (d9__gate_open(D9__GATE_LOOP) && source && (thread->about = key_of(thread, source)) &&
+	    time >= 0 && (time == 0 || (uint64_t)time * 1000 <= d9_loop_now())) {
+		record = d9__glib_context(thread, source->context);
+		d9_wake(record->loop, thread->about,
+			is_own(record) ? D9_WAKE_ACTIVE : D9_WAKE_CROSS_THREAD, NULL);
+	}
+	d9__glib.g_source_set_ready_time(source, time);
+	thread->about = 0;
+}
+
+/* ---- ends ---- */
+
+static void end(uint64_t key)
+{
+	if (key)
+		d9_task_end(D9_LIBRARY_GLIB, key);
+}
+
+void d9__hook_g_source_destroy(GSource *source)
+{
+	uint64_t key = 0;
+
+	if (d9__gate_open(D9__GATE_LOOP) && source)
+		key = key_of(d9__glib_thread(), source);
+	d9__glib.g_source_destroy(source);
+	end(key);
+}
+
+static uint64_t default_key(guint id)
+{
+	GMainContext *context = default_context();
+	struct d9__glib_context *record =
+		context && d9__gate_open(D9__GATE_LOOP)
+			? d9__glib_context(d9__glib_thread(), context)
+			: NULL;
+
+	return record && id ? record->key | id : 0;
+}
+
+gboolean d9__hook_g_source_remove(guint id)
+{
+	uint64_t key = default_key(id);
+	gboolean removed = d9__glib.g_source_remove(id);
+
+	if (removed)
+		end(key);
+	return removed;
+}
+
+/* The source that a removal will find; its id is read before another thread can end it. */
+static uint64_t key_of_found(GSource *source)
+{
+	return source ? default_key(source->source_id) : 0;
+}
+
+gboolean d9__hook_g_source_remove_by_user_data(gpointer data)
+{
+	uint64_t key = default_key(1) ? key_of_found(d9__glib.g_main_context_find_source_by_user_data(
+						NULL, data))
+				      : 0;
+	gboolean removed = d9__glib.g_source_remove_by_user_data(data);
+
+	if (removed)
+		end(key);
+	return removed;
+}
+
+static uint64_t key_by_funcs(GSourceFuncs *funcs, gpointer data)
+{
+	if (!funcs || !default_key(1))
+		return 0;
+	return key_of_found(
+		d9__glib.g_main_context_find_source_by_funcs_user_data(NULL, funcs, data));
+}
+
+gboolean d9__hook_g_source_remove_by_funcs_user_data(GSourceFuncs *funcs, gpointer data)
+{
+	uint64_t key = key_by_funcs(funcs, data);
+	gboolean removed = d9__glib.g_source_remove_by_funcs_user_data(funcs, data);
+
+	if (removed)
+		end(key);
+	return removed;
+}
+
+gboolean d9__hook_g_idle_remove_by_data(gpointer data)
+{
+	uint64_t key = key_by_funcs(d9__glib_idle_funcs, data);
+	gboolean removed = d9__glib.g_idle_remove_by_data(data);
+
+	if (removed)
+		end(key);
+	return removed;
+}

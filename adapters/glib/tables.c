@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "glib/tables.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include <dial9/loop.h>
+
+#include "glib/dispatch.h"
+#include "hook/stubs.h"
+#include "hook/word.h"
+
+_Atomic(uint32_t) d9__glib_tables, d9__glib_stubs_full, d9__glib_unpatchable;
+
+/* A stub's word. */
+#define WORD_DESCRIPTORS 1u
+
+/* Tables by name, with what their sources are. */
+static const struct exported {
+	const char *name;
+	uint16_t kind;
+	uint16_t ready;
+} exported[] = {
+	{ "g_timeout_funcs", D9_TASK_TIMER, D9__READY_TIMER },
+	{ "g_idle_funcs", D9_TASK_IDLE, D9__READY_IDLE },
+	{ "g_child_watch_funcs", D9_TASK_CHILD, D9__READY_SIGNAL },
+	{ "g_unix_signal_funcs", D9_TASK_SIGNAL, D9__READY_SIGNAL },
+	{ "g_io_watch_funcs", D9_TASK_IO, D9__READY_FD },
+	{ "g_unix_fd_source_funcs", D9_TASK_IO, D9__READY_FD },
+};
+#define N_EXPORTED (sizeof(exported) / sizeof(exported[0]))
+
+/* Their dispatch functions: what a stub's kind counts from 1 on. */
+static void *exported_dispatch[N_EXPORTED];
+
+/* Both addresses of each: a program may own a copy, which libglib then uses. */
+static GSourceFuncs *patched[2 * N_EXPORTED];
+static unsigned n_patched;
+
+/* ---- stubs ---- */
+
+static __attribute__((noinline)) gboolean run_dispatch(GSource *source, GSourceFunc callback,
+						       gpointer data, unsigned index);
+D9__STUBS_DEFINE(dispatch_pool, 512, gboolean, run_dispatch,
+		 (GSource *source, GSourceFunc callback, gpointer data), (source, callback, data))
+
+static gboolean run_dispatch(GSource *source, GSourceFunc callback, gpointer data, unsigned index)
+{
+	return d9__glib_dispatch(source, callback, data, d9__stub_at(&dispatch_pool, index));
+}
+
+static __attribute__((noinline)) void run_finalize(GSource *source, unsigned index);
+D9__STUBS_DEFINE(finalize_pool, 256, void, run_finalize, (GSource *source), (source))
+
+static void run_finalize(GSource *source, unsigned index)
+{
+	d9__glib_finalize(source, d9__stub_at(&finalize_pool, index));
+}
+
+static uint32_t number_of(const void *dispatch)
+{
+	for (uint32_t i = 0; i < N_EXPORTED; i++) {
+		if (exported_dispatch[i] == dispatch)
+			return i + 1;
+	}
+	return 0;
+}
+
+enum d9__glib_ready d9__glib_ready_of(struct d9__stub *stub)
+{
+	if (stub->kind)
+		return exported[stub->kind - 1].ready;
+	return atomic_load_explicit(&stub->word, memory_order_relaxed) & WORD_DESCRIPTORS
+		       ? D9__READY_FD
+		       : D9__READY_UNKNOWN;
+}
+
+uint16_t d9__glib_kind_of(struct d9__stub *stub)
+{
+	return stub->kind ? exported[stub->kind - 1].kind : D9_TASK_CUSTOM;
+}
+
+/* ---- tables ---- */
+
+static void *word_at(void *member)
+{
+	return __atomic_load_n((void **)member, __ATOMIC_RELAXED);
+}
+
+struct d9__stub *d9__glib_stub_of(const GSourceFuncs *funcs)
+{
+	return d9__stubs_find(&dispatch_pool, word_at((void *)&funcs->dispatch));
+}
+
+void *d9__glib_dispatch_of(const GSourceFuncs *funcs)
+{
+	return d9__stubs_unwrap(&dispatch_pool, word_at((void *)&funcs->dispatch));
+}
+
+void d9__glib_note_descriptors(const GSourceFuncs *funcs)
+{
+	struct d9__stub *stub = d9__glib_stub_of(funcs);
+
+	if (stub)
+		atomic_store_explicit(&stub->word, WORD_DESCRIPTORS, memory_order_relaxed);
+}
+
+/* 1: done now; 0: was done or cannot be. */
+static int patch_member(struct d9__stubs *pool, void *member, uint32_t kind, bool locked)
+{
+	void *function = word_at(member), *stub;
+
+	if (!function || d9__stubs_find(pool, function))
+		return 0;
+	stub = d9__stubs_wrap(pool, function, NULL, kind);
+	if (stub == function) {
+		atomic_fetch_add_explicit(&d9__glib_stubs_full, 1, memory_order_relaxed);
+		return 0;
+	}
+	if (d9__word_store(member, (uintptr_t)stub, !locked)) {
+		if (!locked)
+			atomic_fetch_add_explicit(&d9__glib_unpatchable, 1, memory_order_relaxed);
+		return 0;
+	}
+	return 1;
+}
+
+void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
+{
+	void *dispatch = word_at((void *)&funcs->dispatch);
+
+	if (!dispatch || d9__stubs_find(&dispatch_pool, dispatch))
+		return;
+	if (!patch_member(&dispatch_pool, (void *)&funcs->dispatch, number_of(dispatch), locked))
+		return;
+	patch_member(&finalize_pool, (void *)&funcs->finalize, 0, locked);
+	atomic_fetch_add_explicit(&d9__glib_tables, 1, memory_order_relaxed);
+}
+
+static bool patch_named(GSourceFuncs *funcs, unsigned i)
+{
+	exported_dispatch[i] = d9__glib_dispatch_of(funcs);
+	d9__glib_patch(funcs, false);
+	if (!d9__glib_stub_of(funcs))
+		return false;
+	patched[n_patched++] = funcs;
+	return true;
+}
+
+bool d9__glib_patch_exported(void)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < N_EXPORTED; i++) {
+		void *own = d9__images_resolve(&d9__glib_images, exported[i].name);
+		void *in_scope = dlsym(RTLD_DEFAULT, exported[i].name);
+
+		if (own)
+			all = patch_named(own, i) && all;
+		if (in_scope && in_scope != own)
+			all = patch_named(in_scope, i) && all;
+	}
+	return all;
+}
+
+void d9__glib_unpatch(void)
+{
+	while (n_patched > 0) {
+		GSourceFuncs *funcs = patched[--n_patched];
+
+		d9__word_store((uintptr_t *)(void *)&funcs->dispatch,
+			       (uintptr_t)d9__glib_dispatch_of(funcs), true);
+		d9__word_store((uintptr_t *)(void *)&funcs->finalize,
+			       (uintptr_t)d9__stubs_unwrap(&finalize_pool,
+							   word_at((void *)&funcs->finalize)),
+			       true);
+	}
+}
+
+/* ---- late discovery ---- */
+
+static void (*real_get)(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg);
+
+/* Runs with the context's lock, before every dispatch that has a callback. */
+static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
+{
+	d9__glib_patch(source->source_funcs, true);
+	real_get(data, source, callback, arg);
+}
+
+void d9__glib_patch_get(GSource *source)
+{
+	GSourceCallbackFuncs *funcs = source->callback_funcs;
+
+	if (!funcs || funcs->get == hook_get)
+		return;
+	real_get = funcs->get;
+	d9__word_store((uintptr_t *)(void *)&funcs->get, (uintptr_t)hook_get, true);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits of contexts. */
+
+#ifndef D9_GLIB_WAITS_H
+#define D9_GLIB_WAITS_H
+
+#include <stdint.h>
+
+#include "glib/real.h"
+
+struct d9__glib_context;
+
+/* What we install where the program has a poll function of its own. */
+gint d9__glib_chain_poll(GPollFD *fds, guint n, gint timeout);
+
+/* A hook of this thread's saw the wake-up descriptor |fd| with the self-test's timeout of 0. */
+struct d9__glib_waits_seen {
+	int fd;
+	bool polled, closed;
+};
+extern struct d9__glib_waits_seen d9__glib_waits_seen;
+
+/* Put our chain function in front of |record|'s poll function, if the program has its own. */
+void d9__glib_adopt_poll(struct d9__glib_context *record, GMainContext *context);
+
+/* Register the types of events that may be written in a signal handler. */
+void d9__glib_waits_init(void);
+
+#endif /* D9_GLIB_WAITS_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What makes contexts and sources, for a GLib that is loaded later. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "glib/attach.h"
+#include "hook/trigger.h"
+#include "preload/glib.h"
+
+/* One export: whoever the call means, and the adapter's hook by default. */
+#define EXPORT(type, name, params, ...)                                                            \
+	static struct d9__trigger on_##name =                                                      \
+		D9__TRIGGER(#name, d9__glib_refresh, d9__glib_owns);                               \
+                                                                                                   \
+	type name params                                                                           \
+	{                                                                                          \
+		bool nobody;                                                                       \
+		type(*target) params =                                                             \
+			d9__trigger_target(&on_##name, __builtin_return_address(0), &nobody);      \
+                                                                                                   \
+		if (nobody)                                                                        \
+			return 0;                                                                  \
+		return target ? target(__VA_ARGS__) : d9__hook_##name(__VA_ARGS__);                \
+	}
+
+EXPORT(struct _GMainContext *, g_main_context_default, (void))
+EXPORT(struct _GMainContext *, g_main_context_new, (void))
+EXPORT(struct _GMainContext *, g_main_context_new_with_flags, (unsigned flags), flags)
+EXPORT(struct _GMainLoop *, g_main_loop_new, (struct _GMainContext *context, int is_running),
+       context, is_running)
+EXPORT(struct _GSource *, g_source_new, (struct _GSourceFuncs *funcs, unsigned size), funcs, size)
+EXPORT(unsigned, g_source_attach, (struct _GSource *source, struct _GMainContext *context), source,
+       context)

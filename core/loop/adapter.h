@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What our own adapters need of loops and tasks beyond <dial9/loop.h>. */
+
+#ifndef D9_LOOP_ADAPTER_H
+#define D9_LOOP_ADAPTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/export.h>
+#include <dial9/loop.h>
+
+/* A pointer of the adapter's that goes with |loop|; NULL after its registration.  Quick. */
+D9_API void d9__loop_set_companion(struct d9_loop *loop, void *companion);
+D9_API void *d9__loop_companion(struct d9_loop *loop);
+
+/*
+ * What the living task |key| was armed with: |out->callsite| and |out->fd|.  False: there is none.
+ * Quick.
+ */
+D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);
+
+/*
+ * Say that the task |key|, whose poll ended last on this thread, stays ready: its next wake has
+ * the stamp of that end.  Quick.
+ */
+D9_API void d9__wake_again(struct d9_loop *loop, uint64_t key);
+
+#endif /* D9_LOOP_ADAPTER_H */
