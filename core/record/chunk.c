@@ -91,6 +91,24 @@ bool d9__queue_pop(struct d9__queue *queue, uint32_t *chunk)
 	return false;
 }
 
+bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk)
+{
+	uint32_t limit = atomic_load_explicit(&queue->limit, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < limit; i++) {
+		uint32_t ticket = atomic_load_explicit(&queue->ticket[i], memory_order_relaxed);
+
+		if (ticket && atomic_compare_exchange_strong_explicit(&queue->ticket[i], &ticket, 0,
+								      memory_order_acquire,
+								      memory_order_relaxed)) {
+			atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
+			*chunk = i;
+			return true;
+		}
+	}
+	return false;
+}
+
 uint32_t d9__queue_count(const struct d9__queue *queue)
 {
 	return atomic_load_explicit(&queue->count, memory_order_relaxed);
@@ -185,7 +203,7 @@ static struct d9__chunk_header *chunk_take(void)
 {
 	uint32_t chunk;
 
-	if (d9__queue_pop(d9__ring.free, &chunk))
+	if (d9__queue_pop_any(d9__ring.free, &chunk))
 		return d9__chunk_at(chunk);
 	while (d9__queue_pop(d9__ring.full, &chunk))
 		if (overrun(d9__chunk_at(chunk)))
@@ -296,7 +314,7 @@ uint32_t d9__chunk_grab(void)
 
 	if (is_recycling())
 		header = chunk_take();
-	else if (d9__queue_pop(d9__ring.free, &chunk))
+	else if (d9__queue_pop_any(d9__ring.free, &chunk))
 		header = d9__chunk_at(chunk);
 	if (!header)
 		return 0;

@@ -45,7 +45,7 @@ static void *pop_and_push(void *arg)
 	for (unsigned i = 0; i < 100000; i++) {
 		uint32_t value;
 
-		if (!d9__queue_pop(&contended, &value))
+		if (!(i % 2 ? d9__queue_pop : d9__queue_pop_any)(&contended, &value))
 			continue;
 		atomic_fetch_add(&popped_sum, value);
 		atomic_fetch_add(&popped_count, 1);
@@ -95,6 +95,22 @@ static void test_chunk_that_is_full_is_sealed_and_handed_over(void)
 	d9__chunk_release(&batch);
 	fixture_drain_all(&taken, NULL, NULL);
 	CU_ASSERT_EQUAL(taken.events, 12000);
+}
+
+static void test_chunk_that_was_written_is_used_again_before_a_fresh_one(void)
+{
+	struct d9__slot *slot;
+	struct d9__batch batch;
+
+	fixture_ring(8);
+	slot = d9__slot_self();
+	for (unsigned lap = 0; lap < 20; lap++) {
+		emit_polls(slot, 12000);
+		while (d9__chunk_pop_full(&batch)) {
+			CU_ASSERT(batch.chunk < 3);
+			d9__chunk_release(&batch);
+		}
+	}
 }
 
 static void test_chunk_prefix_taken_twice_gives_only_what_is_new(void)
@@ -269,6 +285,8 @@ int main(void)
 		  test_queue_under_contention_loses_and_doubles_nothing },
 		{ "that is full is sealed and handed over",
 		  test_chunk_that_is_full_is_sealed_and_handed_over },
+		{ "that was written is used again before a fresh one",
+		  test_chunk_that_was_written_is_used_again_before_a_fresh_one },
 		{ "prefix taken twice gives only what is new",
 		  test_chunk_prefix_taken_twice_gives_only_what_is_new },
 		{ "overrun takes the oldest and counts its events",
