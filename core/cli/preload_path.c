@@ -42,7 +42,7 @@ static void relative_path(const char *from, const char *to, char *out, size_t si
 /* |folder|/|relative|/LIBRARY if it can be read, in its shortest spelling. */
 static char *try_folder(const char *folder, const char *relative)
 {
-	char path[2 * PATH_MAX], *real;
+	char path[2 * PATH_MAX + sizeof("//" LIBRARY)], *real;
 
 	snprintf(path, sizeof(path), "%s/%s/" LIBRARY, folder, relative);
 	real = realpath(path, NULL);

@@ -110,6 +110,7 @@ static void anchor(struct d9__anchor *out, unsigned brackets, bool ticks)
 {
 	uint64_t best = UINT64_MAX;
 
+	*out = (struct d9__anchor){ .width_ns = best };
 	for (unsigned i = 0; i < brackets; i++) {
 		uint64_t before = ticks ? read_ticks() : d9__clock_mono_ns();
 		uint64_t mono = d9__clock_mono_ns();
