@@ -32,7 +32,12 @@
 #else
 #define LIBEVENT
 #endif
-#define D9_LIBRARIES LIBEVENT
+#if WITH_GLIB
+#define GLIB "glib",
+#else
+#define GLIB
+#endif
+#define D9_LIBRARIES LIBEVENT GLIB
 
 /* What the program printed. */
 struct run {
