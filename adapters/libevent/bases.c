@@ -15,7 +15,7 @@ _Atomic(unsigned) d9__libevent_unwrapped;
 
 /* Protects the records, which of them are in use, and the first word of attached bases. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned n_used; /* records that were ever in use */
+static _Atomic(unsigned) n_used; /* records that were ever in use; read without the lock too */
 /* A running loop may still hold the address of a record: the longest retired is taken first. */
 static struct d9__libevent_base *first_retired, *last_retired;
 
@@ -54,6 +54,18 @@ static void set_table(struct event_base *base, const struct d9__libevent_ops *ta
 {
 	/* release: a loop that reads the word sees the whole table */
 	__atomic_store_n((const struct d9__libevent_ops **)(void *)base, table, __ATOMIC_RELEASE);
+}
+
+uint64_t d9__libevent_zero_dispatches(void)
+{
+	unsigned n = atomic_load_explicit(&n_used, memory_order_relaxed);
+	uint64_t sum = 0;
+
+	/* A record that is used again counts on. */
+	for (unsigned i = 0; i < n; i++)
+		sum += atomic_load_explicit(&d9__libevent_bases[i].zero_dispatches,
+					    memory_order_relaxed);
+	return sum;
 }
 
 /* A static libevent lies in the image that we lie in. */

@@ -39,6 +39,8 @@ struct d9__libevent_base {
 	struct event_base *base; /* NULL: free or retired */
 	struct d9_loop *loop;
 	bool wrapped; /* false: polls only, the table was not one we know */
+	/* Backend runs that did not wait; written by whoever holds the base's lock. */
+	_Atomic(uint64_t) zero_dispatches;
 	struct d9__libevent_base *next_retired;
 };
 
@@ -82,6 +84,9 @@ void d9__libevent_constructed(struct event_base *base);
 /* Our dispatch function, and the range of our own code. */
 int d9__libevent_dispatch(struct event_base *base, struct timeval *timeout);
 bool d9__libevent_is_ours(const void *address);
+
+/* Backend runs without a wait, of all bases so far: what the trace has no record of. */
+uint64_t d9__libevent_zero_dispatches(void);
 
 /* In the constructor. */
 void d9__libevent_bases_init(void);

@@ -82,6 +82,14 @@ static int64_t wait_ns(const struct timeval *timeout)
 	return (int64_t)timeout->tv_sec * 1000000000 + (int64_t)timeout->tv_usec * 1000;
 }
 
+/* No read-modify-write: there is one writer at a time. */
+static void count_zero_dispatch(struct d9__libevent_base *base)
+{
+	uint64_t n = atomic_load_explicit(&base->zero_dispatches, memory_order_relaxed);
+
+	atomic_store_explicit(&base->zero_dispatches, n + 1, memory_order_relaxed);
+}
+
 /*
  * Libevent's dispatch of an attached base.  The base lock is held: no function of libevent and
  * nothing that takes the loader's lock may be called.
@@ -90,6 +98,7 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 {
 	struct d9__libevent_base *base = d9__libevent_wrapped_base(event_base);
 	struct d9__libevent_thread *thread = d9__libevent_thread();
+	int64_t ns;
 	int result;
 
 	if (thread->now.base != base) {
@@ -99,7 +108,10 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 	thread->site = NULL;
 	thread->now.state = D9__STATE_DISPATCH;
 	thread->depth = 0;
-	d9_loop_park(base->loop, wait_ns(timeout));
+	ns = wait_ns(timeout);
+	if (ns == 0)
+		count_zero_dispatch(base);
+	d9_loop_park(base->loop, ns);
 	result = base->original->dispatch(event_base, timeout);
 	d9_loop_unpark(base->loop);
 	thread->now.state = D9__STATE_LOOP;

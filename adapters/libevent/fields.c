@@ -17,6 +17,7 @@
 #include <dial9/loop.h>
 
 #include "hook/probe.h"
+#include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
@@ -207,9 +208,13 @@ static void describe(const struct event_base *base)
 	    "no unique offset of a timer's deadline");
 	say("wake", activation_seen, "full", "public",
 	    "libevent's activation functions are out of reach");
+	/* Activations name events, polls their stubs then: only deferred callbacks have wakes. */
+	if (!d9__libevent_fields.current_event)
+		d9__capability_set(caps, "wake", "partial");
 	d9__capability_count(caps, "stubs_full", &d9__stubs_full);
 	d9__capability_count(caps, "slots_refused", &d9__libevent_table.counts.refused);
 	d9__capability_count(caps, "slots_foreign", &d9__libevent_table.counts.foreign);
+	d9__capability_sum(caps, "zero_dispatches", d9__libevent_zero_dispatches);
 	d9__capabilities_follow(caps);
 }
 

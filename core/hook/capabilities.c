@@ -106,18 +106,26 @@ void d9__capability_degrade(struct d9__capabilities *caps, const char *reason)
 	pthread_mutex_unlock(&caps->lock);
 }
 
-void d9__capability_count(struct d9__capabilities *caps, const char *key, _Atomic(uint32_t) *count)
+static void add_counter(struct d9__capabilities *caps, const struct d9__capability_counter *counter)
 {
 	bool known = false;
 
 	pthread_mutex_lock(&caps->lock);
 	for (unsigned i = 0; i < caps->n_counters; i++)
-		known = known || caps->counters[i].count == count;
-	if (!known && caps->n_counters < D9__COUNTERS_MAX) {
-		caps->counters[caps->n_counters++] =
-			(struct d9__capability_counter){ .key = key, .count = count };
-	}
+		known = known || strcmp(caps->counters[i].key, counter->key) == 0;
+	if (!known && caps->n_counters < D9__COUNTERS_MAX)
+		caps->counters[caps->n_counters++] = *counter;
 	pthread_mutex_unlock(&caps->lock);
+}
+
+void d9__capability_count(struct d9__capabilities *caps, const char *key, _Atomic(uint32_t) *count)
+{
+	add_counter(caps, &(struct d9__capability_counter) { .key = key, .count = count });
+}
+
+void d9__capability_sum(struct d9__capabilities *caps, const char *key, uint64_t (*sum)(void))
+{
+	add_counter(caps, &(struct d9__capability_counter) { .key = key, .sum = sum });
 }
 
 size_t d9__capabilities_text(struct d9__capabilities *caps, char *buf, size_t len)
@@ -149,8 +157,9 @@ static void publish(const struct d9__capabilities *caps, const char *key, const 
 static void publish_counter(const struct d9__capabilities *caps,
 			    const struct d9__capability_counter *counter)
 {
-	uint32_t value = atomic_load_explicit(counter->count, memory_order_relaxed);
-	char digits[16], *first = digits + sizeof(digits) - 1;
+	uint64_t value = counter->sum ? counter->sum()
+				      : atomic_load_explicit(counter->count, memory_order_relaxed);
+	char digits[24], *first = digits + sizeof(digits) - 1;
 
 	if (value == 0)
 		return;

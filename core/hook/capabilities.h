@@ -34,6 +34,7 @@ struct d9__capability {
 struct d9__capability_counter {
 	const char *key;
 	_Atomic(uint32_t) *count; /* borrowed for ever, read when published */
+	uint64_t (*sum)(void);	  /* or asked when published */
 };
 
 /* An adapter defines one, static: { .library = "libevent" } plus D9__CAPABILITIES_INIT. */
@@ -74,6 +75,13 @@ D9_API void d9__capability_degrade(struct d9__capabilities *caps, const char *re
  */
 D9_API void d9__capability_count(struct d9__capabilities *caps, const char *key,
 				 _Atomic(uint32_t) *count);
+
+/*
+ * The same of what |sum| returns; called on the flush thread or in d9__capabilities_publish(),
+ * without a lock.
+ */
+D9_API void d9__capability_sum(struct d9__capabilities *caps, const char *key,
+			       uint64_t (*sum)(void));
 
 /*
  * The comma list as it stands.  Writes at most |len| bytes with the final NUL; returns the length

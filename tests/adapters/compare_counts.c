@@ -3,13 +3,14 @@
  * Holds a trace against the counters that the recorded program kept itself.
  *
  *	compare_counts TRACE COUNTERS [--library NAME] [--wakes] [--partial] [--has KEY=TEXT]...
- *		[--except CALLBACK]...
+ *		[--except CALLBACK]... [--truth FILE] [--no-parks]
  *
  * Every callback must have as many polls, or spans, as the program counted; polls of the program
  * that it did not count are an error too.  --wakes: each poll was announced by one wake, save the
  * further calls of one signal.  --partial: libevent's own polls are missing, and with them spans.
  * --has: a capability that the trace must name, of libevent or the library NAME.  --except: not to
- * be found in the trace.
+ * be found in the trace.  --no-parks: there is none.  --truth: what a libevent with counters of its
+ * own counted, all polls and parks.
  */
 
 #include "config.h"
@@ -45,9 +46,12 @@ static struct task *tasks;
 static size_t n_tasks;
 static const char *library = "libevent";
 static char capabilities[1024];
-static unsigned long stubs_full;
+static unsigned long stubs_full, zero_dispatches;
+static uint64_t last_park_ns;
+/* Parks that come 100 ms after another may stand for a loop that spins. */
+static unsigned long late_parks;
 static int failures;
-static unsigned long internal_polls, resumptions, parks, spans, losses;
+static unsigned long polls, internal_polls, resumptions, parks, spans, losses;
 
 static void fail(const char *what, const char *which, unsigned long want, unsigned long is)
 {
@@ -174,6 +178,7 @@ static void on_poll(const struct d9_event *event)
 		return;
 	}
 	task->polls++;
+	polls++;
 	count_lateness(task, event->timestamp_ns);
 	callback = callback_at("poll", task->callback, 0);
 	if (callback)
@@ -228,7 +233,17 @@ static void on_metadata(const struct d9_event *event)
 				 pair[1].data);
 		if (is_key(pair, "stubs_full"))
 			stubs_full = strtoul(pair[1].data, NULL, 10);
+		if (is_key(pair, "zero_dispatches"))
+			zero_dispatches = strtoul(pair[1].data, NULL, 10);
 	}
+}
+
+static void on_park(const struct d9_event *event)
+{
+	parks++;
+	if (event->timestamp_ns - last_park_ns >= 100000000)
+		late_parks++;
+	last_park_ns = event->timestamp_ns;
 }
 
 static void on_event(const struct d9_event *event)
@@ -244,7 +259,7 @@ static void on_event(const struct d9_event *event)
 		on_poll(event);
 		break;
 	case D9_EVENT_WORKER_PARK:
-		parks++;
+		on_park(event);
 		break;
 	case D9_EVENT_SPAN_ENTER:
 		on_span(event);
@@ -352,9 +367,29 @@ static void check_wakes(void)
 	}
 }
 
+/* The adapter's calibration runs three callbacks, in one round that does not wait. */
+static void check_truth(const char *path)
+{
+	unsigned long n_callbacks_run = 0, waits = 0, zeroes = 0;
+	FILE *in = fopen(path, "r");
+
+	if (!in ||
+	    fscanf(in, "callbacks %lu waits %lu zero %lu", &n_callbacks_run, &waits, &zeroes) != 3)
+		exit(99);
+	fclose(in);
+	if (polls != n_callbacks_run - 3)
+		fail("polls,", "by libevent's own count", n_callbacks_run - 3, polls);
+	if (parks < waits || parks - late_parks > waits)
+		fail("parks,", "by libevent's own count", waits, parks);
+	if (zero_dispatches != zeroes - 1)
+		fail("dispatches without a wait,", "by libevent's own count", zeroes - 1,
+		     zero_dispatches);
+}
+
 int main(int argc, char **argv)
 {
-	bool wakes = false, partial = false;
+	const char *truth = NULL;
+	bool wakes = false, partial = false, no_parks = false;
 
 	if (argc < 3)
 		return 2;
@@ -370,8 +405,12 @@ int main(int argc, char **argv)
 			wakes = true;
 		else if (!strcmp(argv[i], "--partial"))
 			partial = true;
+		else if (!strcmp(argv[i], "--no-parks"))
+			no_parks = true;
 		else if (!strcmp(argv[i], "--except") && i + 1 < argc)
 			expect_none(argv[++i]);
+		else if (!strcmp(argv[i], "--truth") && i + 1 < argc)
+			truth = argv[++i];
 		else if (!strcmp(argv[i], "--has") && i + 1 < argc &&
 			 !strstr(capabilities, argv[++i]))
 			fail("capability", argv[i], 1, 0);
@@ -379,6 +418,10 @@ int main(int argc, char **argv)
 	check_counts(partial);
 	if (wakes)
 		check_wakes();
+	if (truth)
+		check_truth(truth);
+	if (parks && no_parks)
+		fail("parks", "of a base whose parks are not seen", 0, parks);
 	if (losses)
 		fail("losses", "", 0, losses);
 	printf("internal polls %lu, resumptions %lu, parks %lu, spans %lu, capabilities %s\n",

@@ -21,13 +21,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/event_compat.h>
 #include <event2/event_struct.h>
 #include <event2/thread.h>
 
 #include "counters.h"
+
+#if LIBEVENT_VERSION_NUMBER < 0x02010000
+#define evthread_enable_lock_debugging evthread_enable_lock_debuging
+#endif
 
 static const char *adapter; /* NULL: already in the process */
 static const char *out_path;
@@ -402,6 +405,7 @@ static void case_lock_debug(void)
 
 static void case_precise(void)
 {
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 	struct event_config *config = event_config_new();
 	struct event_base *base;
 	struct event *event;
@@ -415,6 +419,9 @@ static void case_precise(void)
 	event_free(event);
 	event_base_free(base);
 	event_config_free(config);
+#else
+	exit(77);
+#endif
 }
 
 static void case_compat(void)

@@ -26,10 +26,12 @@ static const struct stage {
 	{ "priorities", stage_priorities },
 	{ "finalizers", stage_finalizers },
 	{ "getters", stage_getters },
+#ifndef CORE_ONLY /* a libevent without its upper half */
 	{ "bufferevents", stage_bufferevents },
 	{ "listener", stage_listener },
 	{ "http", stage_http },
 	{ "dns", stage_dns },
+#endif
 	{ "cross_thread", stage_cross_thread },
 };
 

@@ -112,6 +112,7 @@ static void on_write(evutil_socket_t fd, short what, void *arg)
 		event_del(channel->event);
 }
 
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 static void on_closed(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel *channel = arg;
@@ -121,6 +122,7 @@ static void on_closed(evutil_socket_t fd, short what, void *arg)
 	log_line("closed %d", what);
 	event_del(channel->event);
 }
+#endif
 
 static void on_read_timeout(evutil_socket_t fd, short what, void *arg)
 {
@@ -154,6 +156,7 @@ void stage_descriptors(struct run *run)
 	if (event_base_get_features(run->base) & EV_FEATURE_ET)
 		run_channel(run, 4, EV_READ | EV_PERSIST | EV_ET, on_read_edge);
 	run_channel(run, 3, EV_WRITE | EV_PERSIST, on_write);
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 	if (event_base_get_features(run->base) & EV_FEATURE_EARLY_CLOSE) {
 		channel_open(&channel, 1);
 		channel.event = event_new(run->base, channel.pair[0], EV_CLOSED | EV_PERSIST,
@@ -163,6 +166,7 @@ void stage_descriptors(struct run *run)
 		event_base_dispatch(run->base);
 		channel_close(&channel);
 	}
+#endif
 	channel_open(&channel, 3);
 	channel.event = event_new(run->base, channel.pair[0], EV_READ | EV_PERSIST, on_read_timeout,
 				  &channel);
@@ -200,6 +204,7 @@ static void on_persistent_timer(evutil_socket_t fd, short what, void *arg)
 		event_del(*(struct event **)arg);
 }
 
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 static void on_self_argument(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -207,6 +212,7 @@ static void on_self_argument(evutil_socket_t fd, short what, void *arg)
 	log_line("self argument %d", what);
 	event_free(arg);
 }
+#endif
 
 static void on_common_timeout(evutil_socket_t fd, short what, void *arg)
 {
@@ -251,9 +257,11 @@ void stage_timers(struct run *run)
 	event_base_dispatch(run->base);
 	event_free(timer);
 
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 	timer = event_new(run->base, -1, 0, on_self_argument, event_self_cbarg());
 	event_add(timer, &one_ms);
 	event_base_dispatch(run->base);
+#endif
 	run_common_timeouts(run);
 }
 
@@ -411,6 +419,8 @@ void stage_priorities(struct run *run)
 
 /* ---- finalizers ---- */
 
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
+
 static struct event finalized;
 
 static void on_never(evutil_socket_t fd, short what, void *arg)
@@ -467,8 +477,20 @@ void stage_finalizers(struct run *run)
 	event_free_finalize(0, event, on_finalize_by_free);
 	event_base_free(other);
 }
+#else
+void stage_finalizers(struct run *run)
+{
+	(void)run;
+}
+#endif
 
 /* ---- getters and copies: the program never sees anything but its own pointers ---- */
+
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
+#define RAW_CALLBACK(event) (event)->ev_evcallback.evcb_cb_union.evcb_callback
+#else
+#define RAW_CALLBACK(event) (event)->ev_callback
+#endif
 
 static void on_copy(evutil_socket_t fd, short what, void *arg)
 {
@@ -494,13 +516,12 @@ void stage_getters(struct run *run)
 	event_get_assignment(&first, NULL, NULL, NULL, NULL, NULL);
 
 	/* The raw field handed to a new event, and a copy of the structure. */
-	event_assign(&second, run->base, -1, 0, first.ev_evcallback.evcb_cb_union.evcb_callback,
-		     &signals_left);
+	event_assign(&second, run->base, -1, 0, RAW_CALLBACK(&first), &signals_left);
 	third = first;
 	if (event_get_callback(&second) != on_copy)
 		complain("a copied callback", 1, 0);
 	/* A direct call outside of any loop is no poll. */
-	first.ev_evcallback.evcb_cb_union.evcb_callback(-1, 0, &signals_left);
+	RAW_CALLBACK (&first)(-1, 0, &signals_left);
 	counter_of("on_copy", (void *)on_copy, KIND_POLL)->count--;
 	event_active(&first, EV_READ, 1);
 	event_active(&second, EV_WRITE, 1);
@@ -554,8 +575,9 @@ void stage_cross_thread(struct run *run)
 
 	cross_runs = 0;
 	cross_event = event_new(run->base, -1, EV_PERSIST, on_cross_thread, run->base);
+	event_add(cross_event, &(struct timeval) { 100, 0 });
 	pthread_create(&thread, NULL, activate_often, NULL);
-	event_base_loop(run->base, EVLOOP_NO_EXIT_ON_EMPTY);
+	event_base_dispatch(run->base);
 	pthread_join(thread, NULL);
 	event_free(cross_event);
 }

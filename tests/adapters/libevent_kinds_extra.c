@@ -84,6 +84,7 @@ static void on_socket_event(struct bufferevent *bev, short what, void *ctx)
 
 static void check_bufferevent_getter(struct bufferevent *bev)
 {
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 	bufferevent_data_cb on_read = NULL, on_write = NULL;
 	bufferevent_event_cb on_event = NULL;
 	void *arg = NULL;
@@ -93,6 +94,9 @@ static void check_bufferevent_getter(struct bufferevent *bev)
 	    on_event != on_socket_event || arg != &bytes_to_echo)
 		complain("bufferevent_getcb", 1, 0);
 	bufferevent_getcb(bev, NULL, NULL, NULL, NULL);
+#else
+	(void)bev;
+#endif
 }
 
 static void run_socket(struct run *run, int options)
@@ -223,6 +227,13 @@ static void on_any_page(struct evhttp_request *request, void *arg)
 	evhttp_send_error(request, 404, "not here");
 }
 
+static void on_chunk(struct evhttp_request *request, void *arg)
+{
+	(void)arg;
+	COUNT(on_chunk, KIND_SPAN);
+	log_line("chunk %zu", evbuffer_get_length(evhttp_request_get_input_buffer(request)));
+}
+
 static void on_reply(struct evhttp_request *request, void *arg)
 {
 	COUNT(on_reply, KIND_SPAN);
@@ -231,6 +242,7 @@ static void on_reply(struct evhttp_request *request, void *arg)
 		event_base_loopbreak(arg);
 }
 
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
 	COUNT(on_connection, KIND_SPAN);
@@ -244,13 +256,6 @@ static int on_header(struct evhttp_request *request, void *arg)
 	COUNT(on_header, KIND_SPAN);
 	log_line("header %d", evhttp_request_get_response_code(request));
 	return 0;
-}
-
-static void on_chunk(struct evhttp_request *request, void *arg)
-{
-	(void)arg;
-	COUNT(on_chunk, KIND_SPAN);
-	log_line("chunk %zu", evbuffer_get_length(evhttp_request_get_input_buffer(request)));
 }
 
 static void on_error(enum evhttp_request_error error, void *arg)
@@ -268,15 +273,18 @@ static int on_unwanted_header(struct evhttp_request *request, void *arg)
 	COUNT(on_unwanted_header, KIND_SPAN);
 	return -1;
 }
+#endif
 
 static void ask_for(struct run *run, struct evhttp_connection *connection, const char *uri)
 {
 	struct evhttp_request *request = evhttp_request_new(on_reply, run->base);
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 	bool unwanted = strcmp(uri, "/unwanted") == 0;
 
 	evhttp_request_set_header_cb(request, unwanted ? on_unwanted_header : on_header);
-	evhttp_request_set_chunked_cb(request, on_chunk);
 	evhttp_request_set_error_cb(request, on_error);
+#endif
+	evhttp_request_set_chunked_cb(request, on_chunk);
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Host", "localhost");
 	evhttp_make_request(connection, request, EVHTTP_REQ_GET, uri);
 }
@@ -289,7 +297,9 @@ void stage_http(struct run *run)
 
 	evhttp_set_cb(http, "/page", on_page, &replies_left);
 	evhttp_set_gencb(http, on_any_page, &accepts_left);
+#if LIBEVENT_VERSION_NUMBER >= 0x02010000
 	evhttp_set_bevcb(http, on_connection, &accepts_left);
+#endif
 	connection = evhttp_connection_base_new(run->base, NULL, "127.0.0.1",
 						port_of(evhttp_bound_socket_get_fd(bound)));
 	replies_left = 7;

@@ -48,6 +48,26 @@ static void test_capabilities_name_each_reason_and_counter_once(void)
 	CU_ASSERT_EQUAL(caps.n_counters, 1);
 }
 
+static unsigned times_asked;
+
+static uint64_t sum_of_many(void)
+{
+	times_asked++;
+	return UINT64_C(10000000000);
+}
+
+static void test_capabilities_ask_for_a_sum_whenever_they_are_published(void)
+{
+	static struct d9__capabilities caps = D9__CAPABILITIES_INIT("fake");
+
+	d9__capability_sum(&caps, "many", sum_of_many);
+	d9__capability_sum(&caps, "many", sum_of_many);
+	d9__capabilities_publish(&caps);
+	d9__capabilities_publish(&caps);
+
+	CU_ASSERT_EQUAL(times_asked, 2);
+}
+
 static void test_capabilities_beyond_their_room_are_left_out(void)
 {
 	static struct d9__capabilities caps = D9__CAPABILITIES_INIT("fake");
@@ -88,6 +108,8 @@ int main(void)
 		  test_capabilities_in_a_short_buffer_are_cut_and_counted },
 		{ "name each reason and counter once",
 		  test_capabilities_name_each_reason_and_counter_once },
+		{ "ask for a sum whenever they are published",
+		  test_capabilities_ask_for_a_sum_whenever_they_are_published },
 		{ "beyond their room are left out",
 		  test_capabilities_beyond_their_room_are_left_out },
 		{ "version is copied and publishing keeps errno",
