@@ -34,6 +34,7 @@ struct rescue {
 	struct d9__writer_counters counters;
 	_Atomic(uint64_t) overruns;
 	struct d9__segment_tail tail;
+	struct d9__builder probe; /* one side record, to see whether it is an event */
 	char newest[D9__SEGMENT_NAME_MAX + 8]; /* of the segments, sealed or not; "" if none */
 	uint64_t index;                        /* its number */
 	bool active;                           /* it is not sealed */
@@ -315,22 +316,52 @@ static int write_batches(struct rescue *r, uint64_t now_ns)
 	return err;
 }
 
+static void add_side_record(struct d9__builder *to, const struct d9__side_record *record)
+{
+	uint8_t *p = d9__builder_event(to, (uint16_t)record->type_id, record->ns, record->len);
+
+	if (p)
+		d9__builder_end(to, d9__wire_put_bytes(p, record->payload, record->len));
+}
+
+struct probe {
+	unsigned events;
+	bool last; /* the last frame is one */
+};
+
+static bool count_events(void *arg, const struct d9__frame *frame)
+{
+	struct probe *found = arg;
+
+	found->last = frame->tag == D9__WIRE_EVENT;
+	found->events += found->last;
+	return true;
+}
+
+/* Whether the record's bytes are the fields of one event, no less and no more. */
+static bool is_event(struct rescue *r, const struct d9__side_record *record)
+{
+	struct probe found = { 0 };
+
+	/* Types of the program are known to the program only. */
+	if (!record->type_id || record->type_id >= D9__EVENT_BUILTIN_END)
+		return false;
+	d9__builder_begin(&r->probe);
+	add_side_record(&r->probe, record);
+	return !r->probe.failed &&
+	       !d9__walk(r->walker, r->probe.data, (uint32_t)r->probe.len, count_events, &found) &&
+	       found.events == 1 && found.last;
+}
+
 static void add_side_records(struct rescue *r, uint8_t *chunk)
 {
-	struct d9__builder *note = &r->drain->note;
 	struct d9__side_record record;
 
 	while (d9__side_take_from(chunk, &record)) {
-		uint8_t *p;
-
-		/* Types of the program are known to the program only. */
-		if (!record.type_id || record.type_id >= D9__EVENT_BUILTIN_END) {
+		if (is_event(r, &record))
+			add_side_record(&r->drain->note, &record);
+		else
 			r->ring->bad_events++;
-			continue;
-		}
-		p = d9__builder_event(note, (uint16_t)record.type_id, record.ns, record.len);
-		if (p)
-			d9__builder_end(note, d9__wire_put_bytes(p, record.payload, record.len));
 	}
 }
 
@@ -519,6 +550,7 @@ bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring
 	if (r->drain)
 		d9__drain_release(r->drain);
 	d9__segment_tail_release(&r->tail);
+	d9__builder_release(&r->probe);
 	free(r->drain);
 	free(r->walker);
 	free(r->lead);

@@ -307,7 +307,7 @@ static void judge_usage(const struct usage *usage)
 	       (double)resident / MIB, (double)resident_end / MIB);
 	printf("descriptors at most %" PRIu64 ", then %" PRIu64 "; disk at most %.1f MiB of %.0f\n",
 	       descriptors, descriptors_end, (double)disk / MIB, (double)BUDGET_BYTES / MIB);
-	expect(resident_end <= resident + resident / 10 + (1 << 20), "memory grows");
+	expect(resident_end <= resident + resident / 10 + (4 << 20), "memory grows");
 	expect(descriptors_end <= descriptors + 1, "descriptors leak");
 	expect(disk <= BUDGET_BYTES + (1 << 20), "more disk than the budget");
 }
