@@ -3,11 +3,15 @@
 
 #include "config.h"
 
+#include <time.h>
+
 #include <dial9/loop.h>
 
+#include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
+#include "record/gate.h"
 
 /*
  * An event was set up at the address of |event|.  With another pair of callback and argument, or
@@ -117,6 +121,61 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
 	D9__SCOPE();
 	result = d9__real.event_once(fd, events, stub, arg, timeout);
 	thread->skip_assign = false;
+	return result;
+}
+
+/* ---- timers ---- */
+
+/*
+ * libevent looks at the clock once a round.  Told if that is so long ago that the timer will fire
+ * early by a good part of what was asked for.
+ */
+#define STALE_NS   UINT64_C(4000000)
+#define STALE_PART 4
+#define NS_PER_S   UINT64_C(1000000000)
+
+/*
+ * By the coarse clock, which libevent uses unless told otherwise and which is never ahead of the
+ * exact one: a round that looked at the clock just now is not taken for a stale one.
+ */
+static uint64_t coarse_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* |event|, of the loop whose callback runs, was added: by a clock of when? */
+static __attribute__((noinline)) void look_at_clock(const struct d9__libevent_thread *thread,
+						    const struct event *event,
+						    const struct timeval *timeout)
+{
+	const struct d9__libevent_base *base = thread->now.base;
+	uint64_t timeout_ns, due_ns, lag_ns;
+
+	if (!base || d9__real.event_get_base(event) != base->base)
+		return;
+	timeout_ns = d9__libevent_timeout_ns(timeout);
+	due_ns = d9__libevent_deadline_ns(event);
+	lag_ns = coarse_ns() + timeout_ns - due_ns;
+	if (due_ns && timeout_ns && lag_ns >= STALE_NS && lag_ns < NS_PER_S * 3600 &&
+	    STALE_PART * lag_ns >= timeout_ns)
+		d9_timer_stale(base->loop, (uintptr_t)event, timeout_ns, due_ns);
+}
+
+int d9__hook_event_add(struct event *event, const struct timeval *timeout)
+{
+	struct d9__libevent_thread *thread;
+	int result;
+
+	if (!timeout || !d9__gate_open(D9__GATE_WAKE))
+		return d9__real.event_add(event, timeout);
+	result = d9__real.event_add(event, timeout);
+	thread = d9__libevent_thread();
+	/* Elsewhere libevent has just looked at the clock, or another thread may have the event now. */
+	if (result == 0 && thread->now.state == D9__STATE_POLL && !thread->calibrating)
+		look_at_clock(thread, event, timeout);
 	return result;
 }
 

@@ -159,11 +159,22 @@ static void find_deadline(struct scratch *scratch)
 		d9__real.event_debug_unassign(event);
 }
 
+uint64_t d9__libevent_timeout_ns(const struct timeval *timeout)
+{
+	return (uint64_t)timeout->tv_sec * NS_PER_S +
+	       ((uint64_t)timeout->tv_usec & USEC_MASK) * 1000;
+}
+
 static uint64_t pair_ns(const void *event, uint32_t offset)
 {
-	const struct timeval *pair = (const void *)((uintptr_t)event + offset);
+	return d9__libevent_timeout_ns((const void *)((uintptr_t)event + offset));
+}
 
-	return (uint64_t)pair->tv_sec * NS_PER_S + ((uint64_t)pair->tv_usec & USEC_MASK) * 1000;
+uint64_t d9__libevent_deadline_ns(const void *event)
+{
+	uint32_t offset = d9__libevent_fields.deadline;
+
+	return offset ? pair_ns(event, offset) : 0;
 }
 
 uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns)

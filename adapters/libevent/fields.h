@@ -58,4 +58,10 @@ static inline void *d9__libevent_current_event(const struct event_base *base)
  */
 uint64_t d9__libevent_due_ns(const void *event, uint64_t now_ns);
 
+/* The next deadline of |event|, whose timer is set: ns of CLOCK_MONOTONIC, or 0 if unknown. */
+uint64_t d9__libevent_deadline_ns(const void *event);
+
+/* |timeout| of the program's, which may be one of libevent's common ones, in ns. */
+uint64_t d9__libevent_timeout_ns(const struct timeval *timeout);
+
 #endif /* D9_LIBEVENT_FIELDS_H */

@@ -57,6 +57,7 @@ typedef void (*d9__error_fn)(int error, void *arg);
 	F(int, event_base_once,                                                                    \
 	  (struct event_base *, int, short, d9__event_fn, void *, const struct timeval *))         \
 	F(int, event_once, (int, short, d9__event_fn, void *, const struct timeval *))             \
+	F(int, event_add, (struct event *, const struct timeval *))                                \
 	F(void, event_free, (struct event *))                                                      \
 	F(void, event_debug_unassign, (struct event *))                                            \
 	F(int, event_finalize, (unsigned, struct event *, d9__pair_fn))                            \
@@ -155,7 +156,6 @@ typedef void (*d9__error_fn)(int error, void *arg);
 
 /* ... and what is only called. */
 #define D9__LIBEVENT_CALLED(F)                                                                     \
-	F(int, event_add, (struct event *, const struct timeval *))                                \
 	F(int, event_del, (struct event *))                                                        \
 	F(const char *, event_base_get_method, (const struct event_base *))                        \
 	F(struct event_base *, event_get_base, (const struct event *))                             \

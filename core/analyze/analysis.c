@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/stale.h"
 
 /* Files of very old producers give metadata a wall-clock time; from 2020 on, in ns. */
 #define WALL_TIME_FROM UINT64_C(1577836800000000000)
@@ -413,6 +414,18 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	task->call.stall->run_queue_ns += d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
 }
 
+static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+	struct d9__task *task = task_of(a, event, D9_STALE_TIMER_TASK_ID);
+
+	if (!worker || !task)
+		return -ENOMEM;
+	return d9__stale_armed(worker, task, event->timestamp_ns,
+			       d9_event_known_u64(event, D9_STALE_TIMER_TIMEOUT_NS, 0),
+			       d9_event_known_u64(event, D9_STALE_TIMER_DUE_NS, 0));
+}
+
 static int on_other(struct d9__analysis *a, const struct d9_event *event)
 {
 	switch (event->kind) {
@@ -441,6 +454,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_OFF_CPU:
 		on_off_cpu(a, event);
 		return 0;
+	case D9_EVENT_STALE_TIMER:
+		return on_stale_timer(a, event);
 	case D9_EVENT_RECORDER_LOSS:
 		on_loss(a, event);
 		return 0;

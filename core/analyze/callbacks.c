@@ -21,6 +21,7 @@ static void free_callback(struct d9__callback *callback)
 	d9__histogram_release(&callback->durations);
 	d9__histogram_release(&callback->delays);
 	d9__histogram_release(&callback->lateness);
+	free(callback->stale);
 	free(callback->by_worker);
 	free(callback->alive_curve);
 	free(callback->function);

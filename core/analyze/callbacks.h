@@ -19,6 +19,7 @@
 #define D9__CALLBACK_STALLS 5
 
 struct d9__stall;
+struct d9__stale_timers;
 
 /* Stretches in which one callback was all that kept a loop going (see rounds.h). */
 enum d9__spell_kind {
@@ -57,6 +58,9 @@ struct d9__callback {
 
 	/* Timers that were due again before their call had ended, and the period of the last. */
 	uint64_t overruns, period_ns;
+
+	/* Timers that it armed by a clock which stood still; owned; NULL: none. */
+	struct d9__stale_timers *stale;
 
 	/* Long calls that slept for most of their time. */
 	uint64_t blocked_calls, blocked_ns;

@@ -22,6 +22,7 @@ static const struct {
 	{ "spin", false, d9__check_spin },
 	{ "wake-storm", false, d9__check_wake_storm },
 	{ "blocked-callback", false, d9__check_blocked_callback },
+	{ "stale-clock", false, d9__check_stale_clock },
 	{ "timer-overrun", false, d9__check_timer_overrun },
 	{ "long-callback", false, d9__check_long_callback },
 	{ "running-at-end", false, d9__check_running_at_end },

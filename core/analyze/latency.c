@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "analyze/latency.h"
+#include "analyze/stale.h"
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
 
@@ -242,6 +243,8 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 
 	if (!take_wake(task, ns, &wake_ns))
 		return 0;
+	if (task->stale)
+		d9__stale_ran(task, wake_ns, ns);
 	delay.from_ns = wake_ns;
 	if (task->running)
 		delay.from_ns = ns; /* woken in a poll whose end comes with the same stamp */

@@ -13,6 +13,7 @@
 static void free_task(struct d9__task *task)
 {
 	d9__stall_unref(task->call.stall);
+	free(task->stale);
 	free(task);
 }
 

@@ -12,6 +12,7 @@
 #include "analyze/table.h"
 
 struct d9__worker;
+struct d9__stale_timer;
 
 /* One call of a callback: a poll, or the pieces into which nested loops cut it. */
 struct d9__call {
@@ -39,6 +40,7 @@ struct d9__task {
 	uint64_t resume_ns; /* stamp of the last self wake that may mark a resumption */
 
 	uint64_t due_ns, period_ns; /* of a timer: newest deadline, least time between two */
+	struct d9__stale_timer *stale; /* owned; NULL: it was not armed by a clock that stood still */
 
 	unsigned running; /* open pieces; two while the end of one is read after the next start */
 	uint64_t last_start_ns, last_end_ns;

@@ -106,8 +106,8 @@ static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	return true;
 }
 
-static struct d9__task *obtain(struct d9__thread *thread, struct d9__slot *slot,
-			       struct d9_loop *loop, uint64_t key, uint32_t epoch)
+struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
+				struct d9_loop *loop, uint64_t key, uint32_t epoch)
 {
 	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
 	struct d9__task *task = d9__polls_task(thread, library, key);
@@ -156,7 +156,7 @@ static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
 	if (!(slot = d9__slot_self()))
 		return 0;
 	thread = d9__thread_peek();
-	task = obtain(thread, slot, loop, key, epoch);
+	task = d9__wakes_task(thread, slot, loop, key, epoch);
 	if (!task || atomic_load_explicit(&task->woken, memory_order_relaxed) ||
 	    !atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
 						     memory_order_acquire, memory_order_relaxed))

@@ -466,6 +466,25 @@ D9_API int d9_wake_cell_fill(struct d9_wake_cell *cell, struct d9_loop *loop);
 D9_API int d9_wake_cell_take(struct d9_wake_cell *cell, struct d9_loop *loop,
 			     struct d9_waker *waker);
 
+/* ---- timers ---- */
+
+/**
+ * Say that the timer |key| was armed by |loop|'s clock while that stood still.
+ *
+ * Loops look at the clock once a round.  A timer that a callback arms late in a long round counts
+ * from when the round began, and fires early.  Call this where that matters, not for each timer:
+ * each call writes an event, with the present time and the callback that runs.
+ *
+ * @param timeout_ns  the time that was asked for
+ * @param due_ns      when |loop| will call it, ns of CLOCK_MONOTONIC; the same as d9_poll.ready_ns
+ *                    of that call
+ *
+ * Threads: the one that runs the loop.  Quick.
+ * Since: 0.1
+ */
+D9_API void d9_timer_stale(struct d9_loop *loop, uint64_t key, uint64_t timeout_ns,
+			   uint64_t due_ns);
+
 /* ---- user callbacks inside a poll ---- */
 
 /*

@@ -76,6 +76,7 @@ enum d9_event_kind {
 	D9_EVENT_BLOCKING_CALL,
 	D9_EVENT_STUCK_POLL,
 	D9_EVENT_LOOP_TASKS,
+	D9_EVENT_STALE_TIMER,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -214,6 +215,12 @@ enum {
 	D9_STUCK_POLL_FOR_NS
 };
 enum { D9_LOOP_TASKS_LOOP, D9_LOOP_TASKS_TASKS };
+enum {
+	D9_STALE_TIMER_WORKER_ID,
+	D9_STALE_TIMER_TASK_ID, /* of the timer */
+	D9_STALE_TIMER_TIMEOUT_NS,
+	D9_STALE_TIMER_DUE_NS
+};
 
 /** Text or bytes inside the reader; not terminated. */
 struct d9_text {

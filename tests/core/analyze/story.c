@@ -26,6 +26,7 @@ enum {
 	SPAN_EXIT,
 	SPAN_CLOSE,
 	OFF_CPU,
+	STALE_TIMER,
 };
 
 static uint64_t at(uint64_t us)
@@ -66,6 +67,8 @@ void story_begin(struct story *s)
 	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
 	trace_schema(t, OFF_CPU, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9");
+	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
+		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 }
 
 void story_unpark(struct story *s, unsigned worker, uint64_t us, uint64_t cpu_us)
@@ -162,6 +165,13 @@ void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 {
 	trace_event(&s->t, OFF_CPU, at(us), (uint64_t)worker, task, blocked_us * 1000,
 		    run_queue_us * 1000);
+}
+
+void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,
+		       uint64_t timeout_us, uint64_t due_us)
+{
+	trace_event(&s->t, STALE_TIMER, at(us), (uint64_t)worker, task, timeout_us * 1000,
+		    at(due_us));
 }
 
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events)

@@ -38,6 +38,9 @@ void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);
 /* The call of |task| that ended just before was off the CPU. */
 void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		   uint64_t blocked_us, uint64_t run_queue_us);
+/* The running callback sets the timer |task|. */
+void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,
+		       uint64_t timeout_us, uint64_t due_us);
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events);
 void story_say(struct story *s, const char *key, const char *value);
 

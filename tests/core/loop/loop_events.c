@@ -62,7 +62,7 @@ static const struct {
 	{ "WorkerParkEvent", LOOP_PARK },     { "WorkerUnparkEvent", LOOP_UNPARK },
 	{ "WakeEventEvent", LOOP_WAKE },      { "TaskSpawnEvent", LOOP_SPAWN },
 	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
-	{ "OffCpuEvent", LOOP_OFF_CPU },
+	{ "OffCpuEvent", LOOP_OFF_CPU },	      { "StaleTimerEvent", LOOP_STALE_TIMER },
 };
 
 static enum loop_event_kind kind_of(const char *name)
@@ -98,7 +98,8 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		{ "sched_wait_ns", &event->wait_ns }, { "tid", &event->tid },
 		{ "span_id", &event->span },         { "parent_span_id", &event->parent },
 		{ "fd", &event->fd },                { "blocked_ns", &event->cpu_ns },
-		{ "run_queue_ns", &event->wait_ns },
+		{ "run_queue_ns", &event->wait_ns }, { "timeout_ns", &event->timeout_ns },
+		{ "due_ns", &event->due_ns },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

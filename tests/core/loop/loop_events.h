@@ -23,6 +23,7 @@ enum loop_event_kind {
 	LOOP_SPAN_EXIT = '>',
 	LOOP_SPAN_CLOSE = 'c',
 	LOOP_OFF_CPU = 'o',
+	LOOP_STALE_TIMER = 'z',
 	LOOP_OTHER = '?',
 };
 
@@ -36,6 +37,7 @@ struct loop_event {
 	uint64_t cpu_ns, wait_ns, tid;
 	uint64_t span, parent; /* |parent| 0: none */
 	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
+	uint64_t timeout_ns, due_ns; /* of a stale timer */
 	bool instrumented;
 	char text[96]; /* location, or the span's name */
 	char task_kind[16];

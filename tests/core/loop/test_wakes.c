@@ -335,6 +335,32 @@ static void test_span_outside_of_a_poll_is_not_written(void)
 	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "");
 }
 
+static void test_stale_timer_is_told_inside_the_callback_that_set_it(void)
+{
+	const struct loop_events *events;
+	const struct loop_event *stale;
+	struct d9_poll poll;
+	uint64_t due_ns;
+
+	prepare();
+	poll_begin(&poll, 1);
+	loop_ns += 500000;
+	due_ns = loop_ns + 1000000;
+	d9_timer_stale(loop, 7700, 10000000, due_ns);
+	d9_poll_end(&poll);
+	loop_ns += 1000000;
+	poll_due(7700, due_ns, D9_WAKE_TIMER);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "(z)sw()");
+	stale = loop_nth(events, LOOP_STALE_TIMER, 0);
+	CU_ASSERT_EQUAL(stale->task, loop_nth(events, LOOP_START, 1)->task);
+	CU_ASSERT_EQUAL(stale->worker, loop_nth(events, LOOP_START, 0)->worker);
+	CU_ASSERT_EQUAL(stale->timeout_ns, 10000000);
+	CU_ASSERT_EQUAL(stale->due_ns, due_ns);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->ns, due_ns);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -364,6 +390,8 @@ int main(void)
 		  test_span_lies_inside_the_poll_and_knows_its_parent },
 		{ "span outside of a poll is not written",
 		  test_span_outside_of_a_poll_is_not_written },
+		{ "stale timer is told inside the callback that set it",
+		  test_stale_timer_is_told_inside_the_callback_that_set_it },
 		CU_TEST_INFO_NULL,
 	};
 
