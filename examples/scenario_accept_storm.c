@@ -17,7 +17,8 @@
 #include <dial9/libevent.h>
 
 #define CLIENTS	    30
-#define DESCRIPTORS 10 /* that are left for them */
+#define LIMIT	    300 /* descriptors of this program ... */
+#define DESCRIPTORS 10	/* ... and those that are left for clients */
 
 static struct event *pause_timer;
 static int innocent;
@@ -63,16 +64,18 @@ static void connect_clients(int listening)
 	}
 }
 
-/* Does not take from others what they have already. */
-static void limit_descriptors(rlim_t left)
+/* All others are in use already. */
+static void use_up_descriptors(void)
 {
 	struct rlimit limit;
-	int next = dup(0);
+	int fd;
 
-	close(next);
 	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = (rlim_t)next + left;
+	limit.rlim_cur = LIMIT;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	do
+		fd = dup(0);
+	while (fd >= 0 && fd < LIMIT - DESCRIPTORS - 1);
 }
 
 int main(int argc, char **argv)
@@ -94,7 +97,7 @@ int main(int argc, char **argv)
 	evconnlistener_set_error_cb(listener, on_accept_error);
 	pause_timer = event_new(base, -1, 0, end_pause, listener);
 	connect_clients(evconnlistener_get_fd(listener));
-	limit_descriptors(DESCRIPTORS);
+	use_up_descriptors();
 	event_base_loopexit(base, &second);
 	event_base_dispatch(base);
 

@@ -60,7 +60,7 @@ static void beat(evutil_socket_t fd, short what, void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct timeval often = { .tv_usec = 20000 }, now_and_then = { .tv_usec = 110000 };
+	const struct timeval often = { .tv_usec = 20000 }, now_and_then = { .tv_usec = 250000 };
 	const struct timeval second = { .tv_sec = 1 };
 	struct event_base *base = event_base_new();
 	struct event *heart, *timer;

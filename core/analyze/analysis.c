@@ -407,11 +407,16 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
+	uint64_t taken_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
 
 	if (!task || !task->call.stall)
 		return;
+	a->latency.kernel_known |= taken_ns > 0;
 	task->call.stall->blocked_ns += d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
-	task->call.stall->run_queue_ns += d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
+	task->call.stall->run_queue_ns += taken_ns;
+	task->callback->taken_ns += taken_ns;
+	d9__timeline_taken(task->call.worker, task->id, taken_ns);
+	d9__rounds_taken(task->call.worker, task, taken_ns);
 }
 
 static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)

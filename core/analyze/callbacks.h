@@ -62,6 +62,8 @@ struct d9__callback {
 	/* Timers that it armed by a clock which stood still; owned; NULL: none. */
 	struct d9__stale_timers *stale;
 
+	uint64_t taken_ns; /* of its calls, ready without a CPU */
+
 	/* Long calls that slept for most of their time. */
 	uint64_t blocked_calls, blocked_ns;
 
@@ -79,7 +81,7 @@ struct d9__callback {
 	int64_t alive_before;
 	uint64_t end_ns; /* of the newest end, which is not in the curve yet */
 
-	/* Long calls, longest first; holds a reference to each. */
+	/* Long calls, by their own time, longest first; holds a reference to each. */
 	struct d9__callback_stall {
 		uint64_t ns;
 		struct d9__stall *stall;

@@ -9,7 +9,10 @@
 
 #include "analyze/findings.h"
 
-/* In order of rank: what limits the other figures, then causes before their consequences. */
+/*
+ * In order of rank: what limits the other figures, then causes before their consequences, then the
+ * machine: what is said of the program counts none of what the kernel took.
+ */
 static const struct {
 	const char *name;
 	bool first;
@@ -29,13 +32,13 @@ static const struct {
 	{ "blocking", false, d9__check_blocking },
 	{ "unfair", false, d9__check_unfair },
 	{ "backlog", false, d9__check_backlog },
-	{ "kernel-wait", false, d9__check_kernel_wait },
-	{ "cpu-contention", false, d9__check_cpu_contention },
 	{ "wake-delay", false, d9__check_wake_delay },
 	{ "timer-late", false, d9__check_timer_late },
 	{ "idle-wakes", false, d9__check_idle_wakes },
 	{ "queue-depth", false, d9__check_queue_depth },
 	{ "task-leak", false, d9__check_task_leak },
+	{ "kernel-wait", false, d9__check_kernel_wait },
+	{ "cpu-contention", false, d9__check_cpu_contention },
 	{ "worker-imbalance", false, d9__check_worker_imbalance },
 	{ "many-spans", false, d9__check_many_spans },
 	{ "span-outlier", false, d9__check_span_outlier },

@@ -80,9 +80,9 @@ static const char *long_advice(const struct d9__callback *callback,
 			       enum d9__stall_verdict verdict, bool preempted)
 {
 	if (preempted)
-		return "Nearly all its calls are short: most likely the kernel ran something else in the "
-		       "middle of these. Fewer programs on this machine, more cores or a higher "
-		       "priority help, not a change to it.";
+		return "It took that long because the kernel ran something else in the middle, as it "
+		       "seems. Fewer programs on this machine, more cores or a higher priority "
+		       "help, not a change to it.";
 	if (callback->internal)
 		return "It is the loop library's own, and no function of yours inside it took most of the "
 		       "time: look at what it does for you (large reads and writes, many headers, "
@@ -139,6 +139,15 @@ static void describe_place(const struct d9__stall *stall, char *buf, size_t size
 			 d9__units_ns(stall->span_ns).text, stall->span);
 }
 
+/* " (12.0 ms of it the kernel ran something else)", if that is worth telling. */
+static void describe_taken(uint64_t taken_ns, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (taken_ns >= D9__MS(1))
+		snprintf(buf, size, " (%s of it the kernel ran something else)",
+			 d9__units_ns(taken_ns).text);
+}
+
 static void add_stall(struct d9__findings *findings, struct d9__finding *finding,
 		      const struct d9__stall *stall)
 {
@@ -148,25 +157,26 @@ static void add_stall(struct d9__findings *findings, struct d9__finding *finding
 					 .worker = stall->worker,
 					 .task = stall->task,
 					 .callback = stall->culprit };
-	char victims[512], place[512], samples[64] = "";
+	char victims[512], place[512], samples[64] = "", taken[160];
 
 	describe_victims(stall, victims, sizeof(victims));
 	describe_place(stall, place, sizeof(place));
+	describe_taken(stall->culprit_ns - d9__stall_own_ns(stall), taken, sizeof(taken));
 	if (stall->on_samples + stall->off_samples)
 		snprintf(samples, sizeof(samples), ", %u on-CPU and %u off-CPU samples",
 			 stall->on_samples, stall->off_samples);
-	d9__finding_add_evidence(findings, finding, &evidence, "ran for %s%s%s%s%s",
-				 d9__units_ns(stall->culprit_ns).text,
-				 verdict_text(d9__stall_verdict(stall)), place, samples, victims);
+	d9__finding_add_evidence(findings, finding, &evidence, "ran for %s%s%s%s%s%s",
+				 d9__units_ns(stall->culprit_ns).text, taken,
+				 taken[0] ? "" : verdict_text(d9__stall_verdict(stall)), place,
+				 samples, victims);
 }
 
-/* Whether all kept calls of |callback| over |limit| pass |is|. */
-static bool all_long(const struct d9__callback *callback, uint64_t limit,
-		     bool (*is)(const struct d9__stall *stall))
+/* Whether all kept calls of |callback| that took over |limit| themselves slept for most of it. */
+static bool all_blocked(const struct d9__callback *callback, uint64_t limit)
 {
 	for (size_t i = 0; i < callback->n_stalls; i++)
-		if (callback->stalls[i].stall->culprit_ns > limit &&
-		    !is(callback->stalls[i].stall))
+		if (callback->stalls[i].ns > limit &&
+		    !d9__stall_is_blocked(callback->stalls[i].stall))
 			return false;
 	return true;
 }
@@ -180,9 +190,9 @@ static bool looks_preempted(const struct d9__findings *findings,
 {
 	const struct d9__resource_usage *usage = &findings->analysis->usage;
 
-	if (all_long(callback, limit, d9__stall_is_preempted))
+	if (callback->stalls[0].ns <= limit)
 		return true;
-	if (callback->stalls[0].stall->culprit_ns > PREEMPTED_MAX_NS ||
+	if (callback->stalls[0].ns > PREEMPTED_MAX_NS ||
 	    calls * RARE_CALLS > callback->calls ||
 	    usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES] < 2 * calls)
 		return false;
@@ -306,20 +316,30 @@ void d9__check_blocked_callback(struct d9__findings *findings)
 			blocked_callback(findings, callbacks->items[i]);
 }
 
+/* What a call of |callback| takes: the median, or the mean of what the kernel left if that is less. */
+static uint64_t usual_ns(const struct d9__callback *callback)
+{
+	uint64_t p50 = d9__histogram_quantile(&callback->durations, 0.5), own_ns;
+
+	if (callback->durations.count == 0 || callback->taken_ns >= callback->durations.sum)
+		return 0;
+	own_ns = (callback->durations.sum - callback->taken_ns) / callback->durations.count;
+	return callback->taken_ns && own_ns < p50 ? own_ns : p50;
+}
+
 static void timer_overrun(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__analysis *a = findings->analysis;
-	uint64_t p50 = d9__histogram_quantile(&callback->durations, 0.5);
+	uint64_t takes_ns = usual_ns(callback), own_ns = callback->durations.sum - callback->taken_ns;
 	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
 	struct name name = name_of(callback);
 	struct d9__finding *finding;
 
 	if (callback->overruns < OVERRUNS || OVERRUN_PART * callback->overruns < runs ||
-	    10 * p50 < 9 * callback->period_ns)
+	    10 * takes_ns < 9 * callback->period_ns)
 		return;
 	finding = d9__finding_add(
-		findings, 10 * callback->durations.sum >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING,
-		callback->durations.sum,
+		findings, 10 * own_ns >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING, own_ns,
 		"It leaves the loop little time for anything else. Make the period longer than the call, "
 		"or do the work in a thread. A timer that is set again at the end of its call counts "
 		"from when the loop last looked at the clock: let it look again before "
@@ -327,14 +347,14 @@ static void timer_overrun(struct d9__findings *findings, const struct d9__callba
 		"The timer %.*s is due every %s and takes %s each time: %s of %s runs were due before the "
 		"one before had ended.",
 		name.len, name.text, d9__units_ns(callback->period_ns).text,
-		d9__units_ns(p50).text, d9__units_count(callback->overruns).text,
+		d9__units_ns(takes_ns).text, d9__units_count(callback->overruns).text,
 		d9__units_count(runs).text);
 	set_callback(findings, finding, callback);
 	d9__finding_add_evidence(
 		findings, finding, &(struct d9__evidence){ .callback = callback },
 		"ran for %s of the trace's %s; the period is the shortest time between two "
 		"deadlines, what it takes is the median",
-		d9__units_ns(callback->durations.sum).text, d9__units_ns(lasted_ns).text);
+		d9__units_ns(own_ns).text, d9__units_ns(lasted_ns).text);
 }
 
 void d9__check_timer_overrun(struct d9__findings *findings)
@@ -346,30 +366,46 @@ void d9__check_timer_overrun(struct d9__findings *findings)
 			timer_overrun(findings, callbacks->items[i]);
 }
 
+/* The call of |callback| that took longest, the kernel's part included. */
+static const struct d9__stall *longest(const struct d9__callback *callback)
+{
+	const struct d9__stall *most = callback->stalls[0].stall;
+
+	for (size_t i = 1; i < callback->n_stalls; i++)
+		if (callback->stalls[i].stall->culprit_ns > most->culprit_ns)
+			most = callback->stalls[i].stall;
+	return most;
+}
+
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
 	uint64_t limit = limit_of(findings, worst), calls, waited;
 	struct name name = name_of(callback);
 	struct d9__finding *finding;
-	char behind[160];
+	char behind[160], taken[160];
 	bool preempted;
 
-	if (worst->culprit_ns <= limit || all_long(callback, limit, d9__stall_is_blocked))
+	if (callback->stalls[0].ns <= limit)
+		worst = longest(callback);
+	if (worst->culprit_ns <= limit ||
+	    (callback->stalls[0].ns > limit && all_blocked(callback, limit)))
 		return;
 	calls = d9__histogram_above(&callback->durations, limit);
 	if (calls == 0)
 		calls = 1;
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	preempted = looks_preempted(findings, callback, limit, calls);
+	describe_taken(worst->culprit_ns - d9__stall_own_ns(worst), taken, sizeof(taken));
 	finding = d9__finding_add(
-		findings, preempted ? D9__INFO : long_severity(worst->culprit_ns, calls, waited),
-		worst->culprit_ns, long_advice(callback, d9__stall_verdict(worst), preempted),
-		"%.*s%s blocked worker %llu for %s (%s of %s calls took over %s)%s.", name.len,
+		findings,
+		preempted ? D9__INFO : long_severity(d9__stall_own_ns(worst), calls, waited),
+		d9__stall_own_ns(worst), long_advice(callback, d9__stall_verdict(worst), preempted),
+		"%.*s%s blocked worker %llu for %s%s (%s of %s calls took over %s)%s.", name.len,
 		name.text, callback->internal ? " (the library's own callback)" : "",
-		(unsigned long long)worst->worker,
-		d9__units_ns(worst->culprit_ns).text, d9__units_count(calls).text,
-		d9__units_count(callback->calls).text, d9__units_ns(limit).text, behind);
+		(unsigned long long)worst->worker, d9__units_ns(worst->culprit_ns).text, taken,
+		d9__units_count(calls).text, d9__units_count(callback->calls).text,
+		d9__units_ns(limit).text, behind);
 	set_callback(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (callback->stalls[i].stall->culprit_ns > limit)
@@ -452,12 +488,13 @@ static void add_delay(struct d9__findings *findings, struct d9__finding *finding
 					 .task = delay->task,
 					 .callback = delay->callback };
 	struct name name = name_of(delay->callback);
-	char between[512] = "";
+	char between[512] = "", taken[160];
 
 	if (delay->between.known)
 		describe_between(&delay->between, between, sizeof(between));
-	d9__finding_add_evidence(findings, finding, &evidence, "%.*s %s %s%s%s", name.len,
-				 name.text, what, d9__units_ns(delay->ns).text,
+	describe_taken(delay->ns - delay->own_ns, taken, sizeof(taken));
+	d9__finding_add_evidence(findings, finding, &evidence, "%.*s %s %s%s%s%s", name.len,
+				 name.text, what, d9__units_ns(delay->ns).text, taken,
 				 between[0] ? ": " : "", between);
 }
 
@@ -468,12 +505,12 @@ void d9__check_backlog(struct d9__findings *findings)
 	struct d9__finding *finding;
 	struct name name, most;
 
-	if (latency->n_backlogs == 0 || worst->ns < D9__MS(10))
+	if (latency->n_backlogs == 0 || worst->rank_ns < D9__MS(10))
 		return;
 	name = name_of(worst->callback);
 	most = name_of(worst->between.most);
 	finding = d9__finding_add(
-		findings, worst->ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->ns,
+		findings, worst->rank_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
 		"No single callback is to blame: there are too many in a round. Handle fewer per round "
 		"(limits on accepts and reads), use priorities, make the frequent one cheaper, or "
 		"spread the work over more loops.",
@@ -486,11 +523,15 @@ void d9__check_backlog(struct d9__findings *findings)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
 }
 
-/* Whether waits over 10 ms have a cause that has a finding of its own. */
+/* Whether waits over 5 ms have a cause that has a finding of its own. */
 static bool all_told(const struct d9__latency *latency)
 {
-	uint64_t told = latency->behind_long + latency->behind_unfair;
+	uint64_t told = latency->behind_long + latency->behind_unfair + latency->behind_kernel;
 	uint64_t all = told + latency->behind_backlog + latency->behind_nothing;
+
+	/* If the kernel interrupts calls, it does what is between them as well. */
+	if (latency->kernel_known)
+		told += latency->behind_nothing;
 
 	return all && 10 * told >= 9 * all;
 }
@@ -498,9 +539,9 @@ static bool all_told(const struct d9__latency *latency)
 /* The timer that one task held up for longest, or NULL. */
 static const struct d9__delay *latest_unfair(const struct d9__latency *latency)
 {
-	for (size_t i = 0; i < latency->n_latest; i++)
-		if (d9__delay_is_unfair(&latency->latest[i]))
-			return &latency->latest[i];
+	for (size_t i = 0; i < latency->n_busiest; i++)
+		if (d9__delay_is_unfair(&latency->busiest[i]))
+			return &latency->busiest[i];
 	return NULL;
 }
 
@@ -514,9 +555,9 @@ void d9__check_unfair(struct d9__findings *findings)
 	struct name name, one;
 	char descriptor[48] = "";
 
-	if (timer && (!worst || timer->ns > worst->ns))
+	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
-	if (!worst || worst->ns < D9__MS(10))
+	if (!worst || worst->rank_ns < D9__MS(10))
 		return;
 	name = name_of(worst->callback);
 	one = name_of(worst->between.one);
@@ -525,7 +566,7 @@ void d9__check_unfair(struct d9__findings *findings)
 		snprintf(descriptor, sizeof(descriptor), " for descriptor %lld",
 			 (long long)task->fd);
 	finding = d9__finding_add(
-		findings, worst->ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->ns,
+		findings, worst->rank_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
 		"One task has the loop to itself while others are ready. Do a limited amount of work for "
 		"it and go back to the loop: no event_active() of itself, no higher priority for "
 		"what is always ready; let others have their turn.",
@@ -559,43 +600,59 @@ static void describe_cause(const struct d9__between *between, uint64_t ns, char 
 			 d9__units_ns(between->most_ns).text);
 }
 
-/* Whether what held each of the latest timers, one long call or one task, has its own finding. */
-static bool late_is_told(const struct d9__latency *latency)
+/* The timer that callbacks held up for longest without a finding of their own, or NULL. */
+static const struct d9__delay *latest_untold(const struct d9__latency *latency)
 {
-	for (size_t i = 0; i < latency->n_latest; i++) {
-		const struct d9__delay *delay = &latency->latest[i];
+	for (size_t i = 0; i < latency->n_busiest; i++) {
+		const struct d9__delay *delay = &latency->busiest[i];
 
-		if (delay->ns > TIMER_LATE_NS && 2 * delay->between.longest_ns < delay->ns &&
-		    !d9__delay_is_unfair(delay))
-			return false;
+		if (delay->rank_ns > TIMER_LATE_NS &&
+		    2 * delay->between.longest_ns < delay->rank_ns && !d9__delay_is_unfair(delay))
+			return delay;
 	}
-	return true;
+	return NULL;
+}
+
+/* Who is to blame: what ran meanwhile, if that took half of |delay|, else the timer itself. */
+static const struct d9__callback *blamed(const struct d9__delay *delay)
+{
+	return 2 * delay->between.most_ns >= delay->own_ns ? delay->between.most
+							   : delay->callback;
 }
 
 void d9__check_timer_late(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
-	const struct d9__delay *worst = &latency->latest[0];
+	const struct d9__delay *untold = latest_untold(latency);
+	const struct d9__delay *worst = untold ? untold : &latency->latest[0];
 	struct d9__finding *finding;
 	struct name name;
-	char because[256];
+	char because[256], taken[160];
 
 	if (latency->lateness.max <= TIMER_LATE_NS)
 		return;
 	name = name_of(worst->callback);
-	describe_cause(&worst->between, worst->ns, because, sizeof(because));
+	describe_cause(&worst->between, worst->own_ns, because, sizeof(because));
+	describe_taken(worst->ns - worst->own_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
-		findings, late_is_told(latency) ? D9__INFO : D9__WARNING, worst->ns,
+		findings, untold ? D9__WARNING : D9__INFO, worst->ns,
 		"A timer runs when what runs before it has ended: see what ran meanwhile. If nothing "
 		"did, the loop slept past the deadline (coarse clock, stale loop time after a long "
 		"callback) or the kernel ran something else.",
-		"The timer %.*s ran %s late%s (%s of %s timer runs were over 10 ms late).", name.len,
-		name.text, d9__units_ns(worst->ns).text, because,
+		"The timer %.*s ran %s late%s%s (%s of %s timer runs were over 10 ms late).", name.len,
+		name.text, d9__units_ns(worst->ns).text, taken, because,
 		d9__units_count(latency->late_over_10ms).text,
 		d9__units_count(latency->lateness.count).text);
-	set_callback(findings, finding, worst->callback);
-	for (size_t i = 0; i < latency->n_latest && i < EXAMPLES; i++)
+	set_callback(findings, finding, blamed(worst));
+	for (size_t i = 0; untold && i < latency->n_busiest && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->busiest[i], "was late by");
+	for (size_t i = 0; !untold && i < latency->n_latest && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->latest[i], "was late by");
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "counts from %s on, as clock ticks and waits in whole milliseconds "
+				 "make idle loops late by up to 12 ms; a warning if callbacks ran for "
+				 "as long, and none of them half of it",
+				 d9__units_ns(TIMER_LATE_NS).text);
 }
 
 static enum d9__severity delay_severity(const struct d9__latency *latency)
@@ -626,21 +683,23 @@ void d9__check_wake_delay(struct d9__findings *findings)
 	finding = d9__finding_add(
 		findings, delay_severity(latency), worst->ns,
 		all_told(latency)
-			? "They waited for what is named above: mend that."
+			? "They waited for what has a finding of its own: mend that."
 			: "These callbacks were ready but did not run. What ran on their worker meanwhile "
 			  "is the cause; if nothing did, the thread was not scheduled (see kernel "
 			  "waits) or was not woken.",
 		"%s of %s waits for a turn took over 5 ms; %.*s waited longest, %s.",
 		d9__units_count(latency->woken_over_5ms).text,
 		d9__units_count(latency->woken).text, name.len, name.text,
-		d9__units_ns(worst->ns).text);
+		d9__units_ns(worst->own_ns).text);
 	set_callback(findings, finding, worst->callback);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "looked into: %s behind one long call, %s behind many of one task, %s "
-				 "behind many short ones, %s while their worker ran little or nothing",
+				 "behind several others, %s behind calls that the kernel interrupted, "
+				 "%s while their worker ran little or nothing",
 				 d9__units_count(latency->behind_long).text,
 				 d9__units_count(latency->behind_unfair).text,
 				 d9__units_count(latency->behind_backlog).text,
+				 d9__units_count(latency->behind_kernel).text,
 				 d9__units_count(latency->behind_nothing).text);
 	for (size_t i = 0; i < latency->n_worst_woken && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->worst_woken[i], "waited");

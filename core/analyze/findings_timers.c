@@ -12,34 +12,35 @@
 #define STALE_WARNING 3
 #define STALE_PART    20
 
+/* How much too early it was due. */
+static uint64_t early_ns(const struct d9__stale_timers *stale)
+{
+	return stale->lag_ns < stale->timeout_ns ? stale->lag_ns : stale->timeout_ns;
+}
+
 static enum d9__severity stale_severity(const struct d9__stale_timers *stale)
 {
 	if (STALE_PART * stale->early < stale->timer->lateness.count)
 		return D9__INFO;
-	if (stale->early_ns > D9__MS(50))
+	if (early_ns(stale) > D9__MS(50))
 		return D9__CRITICAL;
 	return stale->early >= STALE_WARNING ? D9__WARNING : D9__INFO;
 }
 
-/* "handle_request itself had run for 8.9 ms by then", and what ran before it. */
-static void describe_lag(const struct d9__stale_timers *stale, const struct d9__callback *armer,
-			 char *buf, size_t size)
+/* "handle_request had run for 8.9 ms", "12 calls had run for 9.9 ms, 11 of them x (9 ms)" */
+static void describe_lag(const struct d9__between *between, char *buf, size_t size)
 {
-	const struct d9__callback *most = stale->between.most;
-	size_t len, armer_len;
-	const char *armer_name = d9__callback_name(armer, &armer_len), *name;
-	int used = 0;
+	size_t len;
+	const char *most = d9__callback_name(between->most, &len);
 
-	if (most && stale->between.most_ns > D9__MS(1)) {
-		name = d9__callback_name(most, &len);
-		used = snprintf(buf, size, "%.*s had run for %s since, in %s call%s, and ", (int)len,
-				name, d9__units_ns(stale->between.most_ns).text,
-				d9__units_count(stale->between.most_calls).text,
-				stale->between.most_calls == 1 ? "" : "s");
-	}
-	if (used >= 0 && (size_t)used < size)
-		snprintf(buf + used, size - (size_t)used, "%.*s itself had run for %s by then",
-			 (int)armer_len, armer_name, d9__units_ns(stale->own_ns).text);
+	if (between->calls == between->most_calls && between->calls == 1)
+		snprintf(buf, size, "%.*s had run for %s", (int)len, most,
+			 d9__units_ns(between->most_ns).text);
+	else
+		snprintf(buf, size, "%s calls had run for %s, %s of them %.*s (%s)",
+			 d9__units_count(between->calls).text, d9__units_ns(between->busy_ns).text,
+			 d9__units_count(between->most_calls).text, (int)len, most,
+			 d9__units_ns(between->most_ns).text);
 }
 
 static void stale_clock(struct d9__findings *findings, const struct d9__callback *armer)
@@ -51,16 +52,16 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 	const char *timer = d9__callback_name(stale->timer, &timer_len);
 	char lag[512];
 
-	describe_lag(stale, armer, lag, sizeof(lag));
+	describe_lag(&stale->between, lag, sizeof(lag));
 	finding = d9__finding_add(
-		findings, stale_severity(stale), stale->early_ns,
+		findings, stale_severity(stale), early_ns(stale),
 		"The loop looks at the clock once a round, and timers count from then. Have it look "
 		"again before the timer is set (event_base_update_cache_time()), set the timer "
 		"before the work, or do the work in pieces.",
-		"%.*s sets the timer %.*s by a clock that has stood still: it ran %s after it was set, "
-		"and %s was asked for (%s of %s such timers ran early).",
+		"%.*s sets the timer %.*s by a clock that has stood still: it was due %s after it was "
+		"set, not %s (%s of %s such timers ran early).",
 		(int)len, name, (int)timer_len, timer,
-		d9__units_ns(stale->timeout_ns - stale->early_ns).text,
+		d9__units_ns(stale->timeout_ns - early_ns(stale)).text,
 		d9__units_ns(stale->timeout_ns).text, d9__units_count(stale->early).text,
 		d9__units_count(stale->armed).text);
 	d9__finding_set_name(findings, finding, name, len);
@@ -70,11 +71,11 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 							 .worker = stale->worker,
 							 .task = stale->task,
 							 .callback = armer },
-				 "set when the loop had looked at the clock %s before: %s",
+				 "set when the loop had looked at the clock %s before; since then %s",
 				 d9__units_ns(stale->lag_ns).text, lag);
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "early: by a quarter of what was asked for and 1 ms; a warning if %d "
-				 "did, and one in %d of the timer's runs",
+				 "early: by a quarter of what was asked for and 3 ms that callbacks "
+				 "ran; a warning if %d timers were, and one in %d of the timer's runs",
 				 STALE_WARNING, STALE_PART);
 }
 

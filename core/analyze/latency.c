@@ -138,20 +138,23 @@ static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 	return taken_ns;
 }
 
-static void keep(struct d9__delay *items, size_t *n, size_t max, const struct d9__delay *delay)
+static void keep(struct d9__delay *items, size_t *n, size_t max, const struct d9__delay *delay,
+		 uint64_t rank_ns)
 {
 	bool evicted;
 	struct d9__delay *place =
-		d9__worst_place(items, n, max, sizeof(*items), delay->ns, NULL, &evicted);
+		d9__worst_place(items, n, max, sizeof(*items), rank_ns, NULL, &evicted);
 
-	if (place)
-		*place = *delay;
+	if (!place)
+		return;
+	*place = *delay;
+	place->rank_ns = rank_ns;
 }
 
 /* Would |ns| be among the items, largest first? */
 static bool is_among(const struct d9__delay *items, size_t n, size_t max, uint64_t ns)
 {
-	return n < max || ns > items[max - 1].ns;
+	return n < max || ns > items[max - 1].rank_ns;
 }
 
 bool d9__delay_is_unfair(const struct d9__delay *delay)
@@ -163,30 +166,66 @@ bool d9__delay_is_unfair(const struct d9__delay *delay)
 	       2 * between->one_ns >= between->covered_ns;
 }
 
+uint64_t d9__delay_busy_ns(const struct d9__delay *delay)
+{
+	const struct d9__between *between = &delay->between;
+
+	/* What is not remembered is taken to have been like what is. */
+	if (between->covered_ns && between->covered_ns < delay->own_ns)
+		return (uint64_t)((double)between->busy_ns * (double)delay->own_ns /
+				  (double)between->covered_ns);
+	return between->busy_ns;
+}
+
+static void look_between(const struct d9__worker *worker, struct d9__delay *delay)
+{
+	delay->between = d9__worker_between(worker, delay->from_ns, delay->start_ns);
+	delay->own_ns -= delay->between.taken_ns < delay->own_ns ? delay->between.taken_ns
+								 : delay->own_ns;
+}
+
+/* Which of the causes a wait had that was looked into. */
+static void count_cause(struct d9__latency *latency, uint64_t long_ns,
+			const struct d9__delay *delay)
+{
+	const struct d9__between *between = &delay->between;
+
+	if (2 * delay->own_ns <= delay->ns) {
+		latency->behind_kernel++;
+	} else if (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->own_ns) {
+		latency->behind_long++;
+	} else if (d9__delay_is_unfair(delay)) {
+		latency->behind_unfair++;
+		keep(latency->unfair, &latency->n_unfair, D9__BACKLOGS_MAX, delay,
+		     d9__delay_busy_ns(delay));
+	} else if (between->calls > 1 && 2 * between->busy_ns >= between->covered_ns) {
+		latency->behind_backlog++;
+		if (between->calls < BACKLOG_CALLS)
+			return;
+		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay,
+		     d9__delay_busy_ns(delay));
+	} else if (between->known) {
+		latency->behind_nothing++;
+	}
+}
+
 /* What a long wait was spent on. */
 static void explain(struct d9__latency *latency, struct d9__worker *worker, uint64_t long_ns,
 		    struct d9__delay *delay)
 {
-	const struct d9__between *between = &delay->between;
+	uint64_t taken_ns = worker->explained_taken_ns;
 
 	if (is_among(latency->worst, latency->n_worst, D9__DELAYS_MAX, delay->ns) ||
 	    delay->start_ns - worker->explained_ns >= EXPLAIN_EVERY_NS) {
-		delay->between = d9__worker_between(worker, delay->from_ns, delay->start_ns);
+		look_between(worker, delay);
 		worker->explained_ns = delay->start_ns;
+		worker->explained_taken_ns = delay->between.taken_ns;
+	} else {
+		/* Its neighbour was looked into, and waited behind the same. */
+		delay->own_ns -= taken_ns < delay->own_ns ? taken_ns : delay->own_ns;
 	}
-	if (delay->reason == D9__WAKE_TIMER || delay->before_loop)
-		return;
-	if (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->ns) {
-		latency->behind_long++;
-	} else if (d9__delay_is_unfair(delay)) {
-		latency->behind_unfair++;
-		keep(latency->unfair, &latency->n_unfair, D9__BACKLOGS_MAX, delay);
-	} else if (between->calls >= BACKLOG_CALLS && 2 * between->busy_ns >= between->covered_ns) {
-		latency->behind_backlog++;
-		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay);
-	} else if (between->known) {
-		latency->behind_nothing++;
-	}
+	if (delay->reason != D9__WAKE_TIMER && !delay->before_loop)
+		count_cause(latency, long_ns, delay);
 }
 
 static int count_delay(struct d9__latency *latency, const struct d9__delay *delay,
@@ -199,34 +238,47 @@ static int count_delay(struct d9__latency *latency, const struct d9__delay *dela
 	latency->over_50ms += delay->ns > D9__MS(50);
 	if (delay->reason != D9__WAKE_TIMER && !delay->before_loop) {
 		latency->woken++;
-		latency->woken_over_5ms += delay->ns > D9__MS(5);
-		latency->woken_over_10ms += delay->ns > D9__MS(10);
-		latency->woken_over_50ms += delay->ns > D9__MS(50);
-		keep(latency->worst_woken, &latency->n_worst_woken, D9__DELAYS_MAX, delay);
+		latency->woken_over_5ms += delay->own_ns > D9__MS(5);
+		latency->woken_over_10ms += delay->own_ns > D9__MS(10);
+		latency->woken_over_50ms += delay->own_ns > D9__MS(50);
+		keep(latency->worst_woken, &latency->n_worst_woken, D9__DELAYS_MAX, delay,
+		     delay->own_ns);
 	}
-	keep(latency->worst, &latency->n_worst, D9__DELAYS_MAX, delay);
+	keep(latency->worst, &latency->n_worst, D9__DELAYS_MAX, delay, delay->ns);
 	if (d9__histogram_add(&callback->delays, delay->ns))
 		return -ENOMEM;
 	return d9__histogram_add(&latency->delays, delay->ns);
 }
 
-static int count_lateness(struct d9__latency *latency, const struct d9__worker *worker,
+static void look_at_late(struct d9__latency *latency, struct d9__worker *worker,
+			 struct d9__delay *late)
+{
+	if (!is_among(latency->latest, latency->n_latest, D9__DELAYS_MAX, late->ns) &&
+	    late->start_ns - worker->explained_late_ns < EXPLAIN_EVERY_NS)
+		return;
+	look_between(worker, late);
+	worker->explained_late_ns = late->start_ns;
+	keep(latency->busiest, &latency->n_busiest, D9__BACKLOGS_MAX, late,
+	     d9__delay_busy_ns(late));
+}
+
+static int count_lateness(struct d9__latency *latency, struct d9__worker *worker,
 			  const struct d9__delay *delay, uint64_t wake_ns,
 			  struct d9__callback *callback)
 {
 	struct d9__delay late = *delay;
 
 	late.from_ns = wake_ns;
-	late.ns = delay->start_ns - wake_ns;
+	late.ns = late.own_ns = delay->start_ns - wake_ns;
+	late.between = (struct d9__between){ .known = false };
 	late.looked = worker->unpark_before_ns > wake_ns + late.ns / 2;
 	latency->late_over_1ms += late.ns > D9__MS(1);
 	latency->late_over_10ms += late.ns > D9__MS(10);
 	latency->late_over_50ms += late.ns > D9__MS(50);
-	if (late.ns >= D9__WAIT_EXPLAIN_NS &&
-	    is_among(latency->latest, latency->n_latest, D9__DELAYS_MAX, late.ns))
-		late.between = d9__worker_between(worker, wake_ns, delay->start_ns);
+	if (late.ns >= D9__WAIT_EXPLAIN_NS)
+		look_at_late(latency, worker, &late);
 	if (late.ns > D9__MS(1))
-		keep(latency->latest, &latency->n_latest, D9__DELAYS_MAX, &late);
+		keep(latency->latest, &latency->n_latest, D9__DELAYS_MAX, &late, late.ns);
 	if (d9__histogram_add(&callback->lateness, late.ns))
 		return -ENOMEM;
 	return d9__histogram_add(&latency->lateness, late.ns);
@@ -244,13 +296,13 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	if (!take_wake(task, ns, &wake_ns))
 		return 0;
 	if (task->stale)
-		d9__stale_ran(task, wake_ns, ns);
+		d9__stale_ran(task, wake_ns);
 	delay.from_ns = wake_ns;
 	if (task->running)
 		delay.from_ns = ns; /* woken in a poll whose end comes with the same stamp */
 	else if (task->polled && task->last_end_ns > wake_ns)
 		delay.from_ns = task->last_end_ns;
-	delay.ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
+	delay.ns = delay.own_ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
 	delay.before_loop = delay.from_ns < worker->entered_ns;
 	long_ns = blame(worker, &delay);
 	if (delay.ns >= D9__WAIT_EXPLAIN_NS)

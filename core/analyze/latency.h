@@ -30,7 +30,9 @@ const char *d9__wake_reason_name(unsigned reason);
 
 /* One wait of a task for its turn. */
 struct d9__delay {
+	uint64_t rank_ns; /* what its list is ordered by */
 	uint64_t ns;
+	uint64_t own_ns; /* without what the kernel took from the calls that ran meanwhile */
 	uint64_t from_ns, start_ns;
 	uint64_t task, waker, worker;
 	const struct d9__callback *callback;
@@ -47,19 +49,24 @@ struct d9__latency {
 	uint64_t wakes, by_reason[D9__WAKE_REASONS];
 	uint64_t self_wakes_for_resumption;
 	bool reasons; /* the trace's wakes tell their reason */
+	bool kernel_known; /* the kernel is known to have run something else in the middle of calls */
 
 	struct d9__histogram delays;
 	uint64_t over_100us, over_1ms, over_5ms, over_10ms, over_50ms;
 	struct d9__delay worst[D9__DELAYS_MAX];
 	size_t n_worst;
 
-	/* The same without timers, whose lateness is told below: a clock tick or two is normal there. */
+	/*
+	 * The same by own_ns and without timers, whose lateness is told below: a clock tick or two is
+	 * normal there.
+	 */
 	uint64_t woken, woken_over_5ms, woken_over_10ms, woken_over_50ms;
 	struct d9__delay worst_woken[D9__DELAYS_MAX];
 	size_t n_worst_woken;
 
 	/* Waits of D9__WAIT_EXPLAIN_NS and more, by what was found to be the cause. */
 	uint64_t behind_long, behind_unfair, behind_backlog, behind_nothing;
+	uint64_t behind_kernel; /* calls from which the kernel took the CPU for most of the wait */
 	struct d9__delay unfair[D9__BACKLOGS_MAX]; /* the longest behind many calls of one task */
 	size_t n_unfair;
 	struct d9__delay backlogs[D9__BACKLOGS_MAX]; /* the longest behind many short calls */
@@ -69,7 +76,12 @@ struct d9__latency {
 	uint64_t late_over_1ms, late_over_10ms, late_over_50ms;
 	struct d9__delay latest[D9__DELAYS_MAX];
 	size_t n_latest;
+	struct d9__delay busiest[D9__BACKLOGS_MAX]; /* late while callbacks ran, by their time */
+	size_t n_busiest;
 };
+
+/* How long callbacks ran during |delay|, and not something else in the middle of them. */
+uint64_t d9__delay_busy_ns(const struct d9__delay *delay);
 
 /* Whether one other task was called many times meanwhile, and hardly anything else. */
 bool d9__delay_is_unfair(const struct d9__delay *delay);

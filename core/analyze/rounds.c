@@ -166,6 +166,27 @@ void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 		count(&rounds->cross, task, callback);
 }
 
+static void take(uint64_t *from, uint64_t ns)
+{
+	*from -= ns < *from ? ns : *from;
+}
+
+void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t taken_ns)
+{
+	struct d9__rounds *rounds = &worker->rounds;
+
+	if (task->window != rounds->number || task->window_worker != worker->number)
+		return;
+	take(&task->window_ns, taken_ns);
+	take(&rounds->all_busy_ns, taken_ns);
+	if (!task->callback->internal)
+		take(&rounds->busy_ns, taken_ns);
+	if (rounds->all.top.id == task->id)
+		take(&rounds->all.top.ns, taken_ns);
+	if (rounds->cross.top.id == task->id)
+		take(&rounds->cross.top.ns, taken_ns);
+}
+
 void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns)
 {
 	struct d9__rounds *rounds = &worker->rounds;

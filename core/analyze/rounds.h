@@ -47,6 +47,9 @@ struct d9__rounds {
 /* |piece| of |worker| ended and began a call (is no resumption). */
 void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece);
 
+/* The call of |task| that was noted last was ready without a CPU for |taken_ns|. */
+void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t taken_ns);
+
 /* |worker| had been parked for |parked_ns| when it went on at |ns|. */
 void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);
 

@@ -6,8 +6,11 @@
 
 #include "analyze/stale.h"
 
-/* Before its time: by so much, and by so large a part of what was asked for. */
-#define EARLY_NS   D9__MS(1)
+/*
+ * What callbacks ran themselves since the loop had looked at the clock counts, and not what the
+ * kernel took meanwhile: so much, and so large a part of what was asked for.
+ */
+#define EARLY_NS   D9__MS(3)
 #define EARLY_PART 4
 
 int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uint64_t ns,
@@ -15,10 +18,9 @@ int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uin
 {
 	const struct d9__piece *piece = &worker->piece;
 	struct d9__callback *armer = piece->open ? piece->task->callback : NULL;
-	uint64_t looked_ns = due_ns - timeout_ns;
 
 	/* A look in the future, or before there was time, is damage. */
-	if (!armer || due_ns <= timeout_ns || looked_ns >= ns)
+	if (!armer || due_ns <= timeout_ns || due_ns - timeout_ns >= ns)
 		return 0;
 	if (!armer->stale)
 		armer->stale = calloc(1, sizeof(*armer->stale));
@@ -33,41 +35,44 @@ int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uin
 		.armed_ns = ns,
 		.timeout_ns = timeout_ns,
 		.due_ns = due_ns,
-		.own_ns = ns - (piece->start_ns > looked_ns ? piece->start_ns : looked_ns),
-		.between = d9__worker_between(worker, looked_ns, ns),
 	};
 	return 0;
 }
 
-/* |stale| ran early by |early_ns|. */
 static void count_early(const struct d9__stale_timer *stale, const struct d9__task *timer,
-			uint64_t early_ns)
+			const struct d9__between *between)
 {
 	struct d9__stale_timers *sum = stale->armer->stale;
+	uint64_t lag_ns = stale->armed_ns + stale->timeout_ns - stale->due_ns;
+	double score = (double)between->busy_ns * (double)between->busy_ns / (double)lag_ns;
 
 	sum->early++;
-	if (early_ns <= sum->early_ns)
+	if (score <= sum->score)
 		return;
-	sum->early_ns = early_ns;
+	sum->score = score;
+	sum->lag_ns = lag_ns;
 	sum->armed_ns = stale->armed_ns;
 	sum->timeout_ns = stale->timeout_ns;
-	sum->lag_ns = stale->armed_ns + stale->timeout_ns - stale->due_ns;
-	sum->own_ns = stale->own_ns;
+	sum->due_ns = stale->due_ns;
 	sum->worker = stale->worker->id;
 	sum->task = timer->id;
 	sum->timer = timer->callback;
-	sum->between = stale->between;
+	sum->between = *between;
 }
 
-void d9__stale_ran(struct d9__task *timer, uint64_t due_ns, uint64_t ns)
+void d9__stale_ran(struct d9__task *timer, uint64_t due_ns)
 {
 	struct d9__stale_timer *stale = timer->stale;
-	uint64_t asked_ns = stale->armed_ns + stale->timeout_ns;
+	struct d9__between between;
 
 	/* Another due time: it was armed again since, by a clock that went. */
-	if (due_ns == stale->due_ns && asked_ns >= ns + EARLY_NS &&
-	    EARLY_PART * (asked_ns - ns) >= stale->timeout_ns)
-		count_early(stale, timer, asked_ns - ns);
+	if (due_ns == stale->due_ns) {
+		between = d9__worker_between(stale->worker, due_ns - stale->timeout_ns,
+					     stale->armed_ns);
+		if (between.busy_ns >= EARLY_NS &&
+		    EARLY_PART * between.busy_ns >= stale->timeout_ns)
+			count_early(stale, timer, &between);
+	}
 	free(stale);
 	timer->stale = NULL;
 }

@@ -11,30 +11,29 @@
 
 /* What one callback armed so. */
 struct d9__stale_timers {
-	uint64_t armed, early; /* |early|: ran before their time as well */
+	uint64_t armed, early; /* |early|: ran, and by the callbacks' own doing before their time */
 
-	/* The one that ran earliest by most. */
-	uint64_t early_ns, armed_ns, timeout_ns;
+	/* One that shows it well: an old clock, and by what ran rather than by the kernel. */
+	double score;
 	uint64_t lag_ns; /* how old the clock was */
-	uint64_t own_ns; /* of that, inside the call that armed it */
+	uint64_t armed_ns, timeout_ns, due_ns;
 	uint64_t worker, task;
 	const struct d9__callback *timer;
-	struct d9__between between; /* what had run since the loop looked at the clock, that call excepted */
+	struct d9__between between; /* what ran since the loop had looked at the clock */
 };
 
 /* An arming that has not run yet, kept with the timer's task. */
 struct d9__stale_timer {
 	struct d9__callback *armer;
 	const struct d9__worker *worker;
-	uint64_t armed_ns, timeout_ns, due_ns, own_ns;
-	struct d9__between between;
+	uint64_t armed_ns, timeout_ns, due_ns;
 };
 
 /* |worker|'s running callback armed |timer|, which is due at |due_ns|.  0 or -ENOMEM. */
 int d9__stale_armed(const struct d9__worker *worker, struct d9__task *timer, uint64_t ns,
 		    uint64_t timeout_ns, uint64_t due_ns);
 
-/* A call of |timer|, which was armed so and is due at |due_ns|, begins at |ns|. */
-void d9__stale_ran(struct d9__task *timer, uint64_t due_ns, uint64_t ns);
+/* A call of |timer|, which was armed so and is due at |due_ns|, begins. */
+void d9__stale_ran(struct d9__task *timer, uint64_t due_ns);
 
 #endif /* D9_ANALYZE_STALE_H */

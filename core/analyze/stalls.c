@@ -57,9 +57,11 @@ bool d9__stall_is_blocked(const struct d9__stall *stall)
 	return 2 * stall->blocked_ns >= stall->total_ns;
 }
 
-bool d9__stall_is_preempted(const struct d9__stall *stall)
+uint64_t d9__stall_own_ns(const struct d9__stall *stall)
 {
-	return 2 * stall->run_queue_ns >= stall->total_ns;
+	double part = stall->total_ns ? (double)stall->run_queue_ns / (double)stall->total_ns : 0;
+
+	return stall->culprit_ns - (uint64_t)((part < 1 ? part : 1) * (double)stall->culprit_ns);
 }
 
 enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
@@ -84,25 +86,27 @@ void d9__stalls_release(struct d9__stalls *stalls)
 }
 
 /* Put |stall| into a list of the longest, with a reference. */
-static void keep(struct d9__callback_stall *items, size_t *n, size_t max, struct d9__stall *stall)
+static void keep(struct d9__callback_stall *items, size_t *n, size_t max, struct d9__stall *stall,
+		 uint64_t ns)
 {
 	struct d9__callback_stall out, *place;
 	bool evicted;
 
-	place = d9__worst_place(items, n, max, sizeof(*items), stall->total_ns, &out, &evicted);
+	place = d9__worst_place(items, n, max, sizeof(*items), ns, &out, &evicted);
 	if (!place)
 		return;
-	*place = (struct d9__callback_stall){ stall->total_ns, d9__stall_ref(stall) };
+	*place = (struct d9__callback_stall){ ns, d9__stall_ref(stall) };
 	if (evicted)
 		d9__stall_unref(out.stall);
 }
 
 void d9__stalls_keep(struct d9__stalls *stalls, struct d9__stall *stall)
 {
-	keep(stalls->items, &stalls->n, D9__STALLS_MAX, stall);
+	keep(stalls->items, &stalls->n, D9__STALLS_MAX, stall, stall->total_ns);
 }
 
 void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall)
 {
-	keep(callback->stalls, &callback->n_stalls, D9__CALLBACK_STALLS, stall);
+	keep(callback->stalls, &callback->n_stalls, D9__CALLBACK_STALLS, stall,
+	     d9__stall_own_ns(stall));
 }

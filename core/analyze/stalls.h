@@ -50,9 +50,14 @@ struct d9__stall {
 	size_t n_victims;
 };
 
-/* Whether it slept, or was ready without a CPU, for most of its time. */
+/* Whether it slept for most of its time. */
 bool d9__stall_is_blocked(const struct d9__stall *stall);
-bool d9__stall_is_preempted(const struct d9__stall *stall);
+
+/*
+ * What |stall|'s culprit took itself: without its part of the time in which the thread was ready
+ * and the kernel ran something else.
+ */
+uint64_t d9__stall_own_ns(const struct d9__stall *stall);
 
 /* With one reference, or NULL: out of memory. */
 struct d9__stall *d9__stall_new(void);

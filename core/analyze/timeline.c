@@ -79,6 +79,7 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	worker->recent[i].start_ns = piece->start_ns;
 	worker->recent[i].end_ns = ns;
 	worker->recent[i].task = piece->task->id;
+	worker->recent[i].taken_ns = 0;
 	worker->recent[i].callback = named_by(piece);
 	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
 }
@@ -108,6 +109,17 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 int d9__timeline_poll_end(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns)
 {
 	return worker->piece.open ? end_piece(timeline, worker, ns, false) : 0;
+}
+
+void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken_ns)
+{
+	size_t at = (worker->n_recent - 1) % D9__WORKER_RECENT;
+	uint64_t whole_ns;
+
+	if (worker->n_recent == 0 || worker->recent[at].task != task)
+		return;
+	whole_ns = worker->recent[at].end_ns - worker->recent[at].start_ns;
+	worker->recent[at].taken_ns = taken_ns < whole_ns ? taken_ns : whole_ns;
 }
 
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
@@ -265,24 +277,30 @@ static void add_to_sums(struct sums *sums, const struct d9__callback *callback, 
 }
 
 /* Part of recent call |at| between two moments; false: none. */
+/* What it took is taken to be spread evenly over the piece. */
 static bool clip(const struct d9__worker *worker, size_t at, uint64_t from_ns, uint64_t to_ns,
-		 uint64_t *ns)
+		 uint64_t *ns, uint64_t *taken_ns)
 {
 	uint64_t start = worker->recent[at].start_ns, end = worker->recent[at].end_ns;
+	uint64_t whole = end - start;
 
 	if (start < from_ns)
 		start = from_ns;
 	if (end > to_ns)
 		end = to_ns;
-	*ns = start < end ? end - start : 0;
-	return start < end;
+	if (start >= end)
+		return false;
+	*taken_ns = (uint64_t)((double)worker->recent[at].taken_ns * (double)(end - start) /
+			       (double)whole);
+	*ns = end - start - *taken_ns;
+	return true;
 }
 
 /* Count the calls of |out->one_task|, which has most if any has. */
 static void count_one(const struct d9__worker *worker, uint64_t from_ns, uint64_t to_ns,
 		      struct d9__between *out)
 {
-	uint64_t n = worker->n_recent, ns;
+	uint64_t n = worker->n_recent, ns, taken_ns;
 
 	for (uint64_t i = 0; i < n && i < D9__WORKER_RECENT; i++) {
 		size_t at = (n - 1 - i) % D9__WORKER_RECENT;
@@ -290,7 +308,7 @@ static void count_one(const struct d9__worker *worker, uint64_t from_ns, uint64_
 		if (worker->recent[at].end_ns <= from_ns)
 			break;
 		if (worker->recent[at].task != out->one_task ||
-		    !clip(worker, at, from_ns, to_ns, &ns))
+		    !clip(worker, at, from_ns, to_ns, &ns, &taken_ns))
 			continue;
 		out->one = worker->recent[at].callback;
 		out->one_calls++;
@@ -305,14 +323,14 @@ struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t 
 {
 	struct d9__between out = { .known = true, .covered_ns = to_ns - from_ns };
 	struct sums sums = { .n = 0 };
-	uint64_t n = worker->n_recent, votes = 0, ns;
+	uint64_t n = worker->n_recent, votes = 0, ns, taken_ns;
 
 	for (uint64_t i = 0; i < n && i < D9__WORKER_RECENT; i++) {
 		size_t at = (n - 1 - i) % D9__WORKER_RECENT;
 
 		if (worker->recent[at].end_ns <= from_ns)
 			break;
-		if (!clip(worker, at, from_ns, to_ns, &ns))
+		if (!clip(worker, at, from_ns, to_ns, &ns, &taken_ns))
 			continue;
 		if (i == D9__WORKER_RECENT - 1 && worker->recent[at].start_ns > from_ns)
 			out.covered_ns = to_ns - worker->recent[at].start_ns;
@@ -321,12 +339,14 @@ struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t 
 		votes += worker->recent[at].task == out.one_task ? 1 : UINT64_MAX;
 		out.calls++;
 		out.busy_ns += ns;
+		out.taken_ns += taken_ns;
 		add_to_sums(&sums, worker->recent[at].callback, ns);
 		if (ns > out.longest_ns) {
 			out.longest_ns = ns;
 			out.longest = worker->recent[at].callback;
 		}
 	}
+	out.covered_ns -= out.taken_ns < out.covered_ns ? out.taken_ns : out.covered_ns;
 	count_one(worker, from_ns, to_ns, &out);
 	for (size_t i = 0; i < sums.n; i++) {
 		if (sums.items[i].ns <= out.most_ns)

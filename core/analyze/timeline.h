@@ -65,13 +65,15 @@ struct d9__worker {
 	} unpark, park;
 	struct {
 		uint64_t start_ns, end_ns, task;
+		uint64_t taken_ns; /* of it, ready without a CPU */
 		const struct d9__callback *callback;
 	} recent[D9__WORKER_RECENT];
 	uint64_t n_recent; /* ever written */
 	struct d9__stall *stalls[D9__WORKER_STALLS]; /* owned references */
 	uint64_t n_stalls;
 	uint64_t stalls_end_ns;
-	uint64_t explained_ns; /* when a wait was last looked into */
+	uint64_t explained_ns, explained_taken_ns; /* when a wait was last looked into; found */
+	uint64_t explained_late_ns; /* the same of a late timer */
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
 	uint64_t windows;      /* judged */
@@ -110,6 +112,9 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 /* End an open piece, as another PollStart of the worker would.  0, or what on_piece() returned. */
 int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns);
 
+/* The piece of |task| that |worker| ended just now was ready without a CPU for |taken_ns|. */
+void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken_ns);
+
 /* The trace ends at |ns|: close open parks.  An open piece stays open: its length is unknown. */
 void d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns);
 
@@ -122,15 +127,19 @@ double d9__worker_cpu_ratio(const struct d9__worker *worker);
 /* Remember |stall| (takes a reference of its own). */
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall);
 
-/* What ran on |worker| between two moments, as far as it is remembered. */
+/*
+ * What ran on |worker| between two moments, as far as it is remembered.  While a callback was ready
+ * without a CPU it did not run: that is the kernel's doing, and none of the sums holds it.
+ */
 struct d9__between {
 	bool known; /* somebody looked */
+	uint64_t taken_ns; /* that the kernel took */
 	uint64_t calls, busy_ns;
 	const struct d9__callback *longest; /* NULL: nothing ran */
 	uint64_t longest_ns;                /* its part between the two moments */
 	const struct d9__callback *most;    /* with the largest sum */
 	uint64_t most_ns, most_calls;
-	uint64_t covered_ns; /* of the time between, what is remembered */
+	uint64_t covered_ns; /* of the time between, what is remembered and was not taken */
 
 	/* The task with more than half of the calls, if there is one. */
 	const struct d9__callback *one; /* NULL: none */

@@ -85,6 +85,7 @@ scenario "spin hangup" spin on_data
 scenario wake_storm wake-storm take_results
 scenario idle_wakes idle-wakes look
 scenario stale_clock stale-clock begin_request
+scenario timer_late timer-late run_stage
 scenario timer_overrun timer-overrun read_sensors
 scenario unfair unfair on_message
 scenario backlog backlog on_message

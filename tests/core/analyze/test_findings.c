@@ -406,6 +406,81 @@ static void test_timer_whose_call_ends_before_the_next_is_no_overrun(void)
 	story_free(&s);
 }
 
+/* Five calls of 8 ms before a timer that is due; the kernel took |taken_us| from each. */
+static void late_story(struct story *s, uint64_t taken_us)
+{
+	uint64_t us = 40000;
+
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	for (unsigned i = 0; i < 5; i++, us += 8001) {
+		story_poll(s, 0, us, us + 8000, 1, SLOW);
+		story_off_cpu(s, 0, us + 8000, 1, 0, taken_us);
+	}
+	story_wake(s, 41000, 0, 3, TIMER);
+	story_poll(s, 0, us, us + 10, 3, TICK);
+	story_analyse(s);
+}
+
+static void test_timer_behind_several_calls_is_late_and_they_are_named(void)
+{
+	struct story s;
+	const struct d9__finding *late;
+
+	late_story(&s, 0);
+	late = story_finding_of(&s, "timer-late");
+	CU_ASSERT_EQUAL(late->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(late->name, "app+0x100");
+	CU_ASSERT(has(late->message, "app+0x200 ran 39.0 ms late because app+0x100 ran 5 times"));
+	story_free(&s);
+}
+
+static void test_timer_behind_calls_that_the_kernel_interrupted_is_information(void)
+{
+	struct story s;
+	const struct d9__finding *late;
+
+	late_story(&s, 6000);
+	late = story_finding_of(&s, "timer-late");
+	CU_ASSERT_EQUAL(late->severity, D9__INFO);
+	CU_ASSERT(has(late->message, "of it the kernel ran something else)"));
+	story_free(&s);
+}
+
+static void test_long_call_is_judged_without_what_the_kernel_took(void)
+{
+	struct story s;
+	const struct d9__finding *found;
+
+	off_cpu_story(&s, 0, 20000);
+	found = story_finding_of(&s, "long-callback");
+	CU_ASSERT_EQUAL(found->severity, D9__WARNING);
+	CU_ASSERT(has(found->message, "for 60.0 ms (20.0 ms of it the kernel ran something else)"));
+	story_free(&s);
+}
+
+static void test_wait_behind_calls_that_the_kernel_interrupted_is_no_backlog(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 40000, 0, 3, FD);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t us = 40001 + 5001 * i;
+
+		story_poll(&s, 0, us, us + 5000, 100 + i, SLOW);
+		story_off_cpu(&s, 0, us + 5000, 100 + i, 0, 4900);
+	}
+	story_poll(&s, 0, 90100, 90110, 3, WEB);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+	CU_ASSERT(story_finding_of(&s, "wake-delay")->severity >= D9__INFO);
+	CU_ASSERT_EQUAL(s.analysis.latency.behind_kernel, 1);
+	story_free(&s);
+}
+
 static void test_late_timer_names_what_ran_before_it(void)
 {
 	struct story s;
@@ -420,8 +495,8 @@ static void test_late_timer_names_what_ran_before_it(void)
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
 	late = story_finding_of(&s, "timer-late");
-	CU_ASSERT_STRING_EQUAL(late->name, "app+0x200");
-	CU_ASSERT(has(late->message, "23.0 ms late because app+0x100 ran for 23.0 ms"));
+	CU_ASSERT_STRING_EQUAL(late->name, "app+0x100");
+	CU_ASSERT(has(late->message, "app+0x200 ran 23.0 ms late because app+0x100 ran for 23.0 ms"));
 	/* One cause, one warning. */
 	CU_ASSERT_EQUAL(late->severity, D9__INFO);
 	story_free(&s);
@@ -704,6 +779,14 @@ static const CU_TestInfo tests[] = {
 	  test_timer_whose_call_takes_longer_than_its_period_is_named },
 	{ "timer whose call ends before the next is no overrun",
 	  test_timer_whose_call_ends_before_the_next_is_no_overrun },
+	{ "timer behind several calls is late, and they are named",
+	  test_timer_behind_several_calls_is_late_and_they_are_named },
+	{ "timer behind calls that the kernel interrupted is information",
+	  test_timer_behind_calls_that_the_kernel_interrupted_is_information },
+	{ "long call is judged without what the kernel took",
+	  test_long_call_is_judged_without_what_the_kernel_took },
+	{ "wait behind calls that the kernel interrupted is no backlog",
+	  test_wait_behind_calls_that_the_kernel_interrupted_is_no_backlog },
 	{ "late timer names what ran before it", test_late_timer_names_what_ran_before_it },
 	{ "wait while nothing ran blames no callback",
 	  test_wait_while_nothing_ran_blames_no_callback },
