@@ -105,9 +105,9 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 	set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "a tenth of a second counts if it holds over 200 calls of one task, at "
-				 "most a twentieth as many waits over 10 us, and more time between than "
-				 "in callbacks");
+				 "a tenth of a second counts if it holds over 200 calls of one task, of "
+				 "less than 10 us each, at most a twentieth as many waits over 10 us, and "
+				 "more time between than in callbacks");
 }
 
 /* Whether the task of |spell| takes connections. */

@@ -10,6 +10,9 @@
 #define STORM_RATE 2000
 #define IDLE_RATE  50
 
+/* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
+#define SPIN_CALL_NS D9__US(10)
+
 /* Longer gaps are nobody's window: recording was off, or the worker's thread ended. */
 #define WINDOW_MAX_NS (20 * D9__WINDOW_NS)
 
@@ -34,7 +37,9 @@ static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 
 	return is_rate(rounds->all.top.calls, ns, SPIN_RATE) &&
 	       rounds->all.top.reason != D9__WAKE_CROSS_THREAD &&
-	       20 * rounds->real_waits <= rounds->all.top.calls && 2 * rounds->all_busy_ns < awake_ns;
+	       20 * rounds->real_waits <= rounds->all.top.calls &&
+	       rounds->all.top.ns < SPIN_CALL_NS * rounds->all.top.calls &&
+	       2 * rounds->all_busy_ns < awake_ns;
 }
 
 /*

@@ -62,6 +62,39 @@ static void test_descriptor_that_is_always_ready_for_nothing_is_a_spin(void)
 	story_free(&s);
 }
 
+/* Another program took the CPU between the calls: they took less than half of the time. */
+static void test_descriptor_that_is_always_ready_for_something_is_no_spin(void)
+{
+	struct round busy = { 20000, FD, 50, 2, 15 };
+	struct story s;
+
+	rounds_story(&s, busy);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+}
+
+/* One call of 60 ms in each window, of which the kernel took nearly all. */
+static void test_spin_whose_calls_the_kernel_interrupts_is_one(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_spawn_fd(&s, 0, 1, WEB, 7);
+	for (unsigned i = 0; i < 50000; i++) {
+		uint64_t us = 1000 + 10 * i + 60000 * (i / 4000);
+
+		story_poll(&s, 0, us, us + 1, 1, WEB);
+		if (i % 4000 != 3999)
+			continue;
+		story_poll(&s, 0, us + 2, us + 60002, 1, WEB);
+		story_off_cpu(&s, 0, us + 60002, 1, 0, 59990);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "spin");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	story_free(&s);
+}
+
 static void test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback(void)
 {
 	struct story s;
@@ -208,6 +241,10 @@ static void test_task_that_runs_once_a_round_does_not_starve_a_late_timer(void)
 static const CU_TestInfo tests[] = {
 	{ "descriptor that is always ready for nothing is a spin",
 	  test_descriptor_that_is_always_ready_for_nothing_is_a_spin },
+	{ "descriptor that is always ready for something is no spin",
+	  test_descriptor_that_is_always_ready_for_something_is_no_spin },
+	{ "spin whose calls the kernel interrupts is one",
+	  test_spin_whose_calls_the_kernel_interrupts_is_one },
 	{ "listener that spins is told as accept storm by its error callback",
 	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
 	{ "spin that filled a part of the trace is a warning",
