@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,22 +24,36 @@ static char *folder_of(const char *path)
 	return slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
 }
 
-static int take_boot_id(const struct d9_event *event, char **out)
+/* The value of |key|; NULL if it has none. */
+static const struct d9_text *find(const struct d9_value *entries, const char *key)
 {
-	const struct d9_value *entries = d9_event_known(event, D9_SEGMENT_METADATA_ENTRIES);
-
-	if (!entries || !entries->present || entries->type != D9_FIELD_STRING_MAP)
-		return 0;
 	for (size_t i = 0; i < entries->u.string_map.n; i++) {
 		const struct d9_text *pair = &entries->u.string_map.pairs[2 * i];
 
-		if (pair[0].len != strlen("boot_id") || memcmp(pair[0].data, "boot_id", 7) != 0 ||
-		    pair[1].len == 0)
-			continue;
-		*out = strndup(pair[1].data, pair[1].len);
-		return *out ? 0 : -ENOMEM;
+		if (pair[0].len == strlen(key) && !memcmp(pair[0].data, key, pair[0].len) &&
+		    pair[1].len > 0)
+			return &pair[1];
 	}
-	return 0;
+	return NULL;
+}
+
+/* Dumps of one process overlap, so each stands for itself, as if it were a process of its own. */
+static int take_boot_id(const struct d9_event *event, char **out)
+{
+	const struct d9_value *entries = d9_event_known(event, D9_SEGMENT_METADATA_ENTRIES);
+	const struct d9_text *boot_id, *dump;
+
+	if (!entries || !entries->present || entries->type != D9_FIELD_STRING_MAP)
+		return 0;
+	boot_id = find(entries, "boot_id");
+	dump = find(entries, "dump.id");
+	if (!boot_id)
+		return 0;
+	if (dump)
+		return asprintf(out, "%.*s, dump %.*s", (int)boot_id->len, boot_id->data,
+				(int)dump->len, dump->data) < 0 ? (*out = NULL, -ENOMEM) : 0;
+	*out = strndup(boot_id->data, boot_id->len);
+	return *out ? 0 : -ENOMEM;
 }
 
 /* |*out| stays NULL if the segment |path| does not tell, or cannot be read. */

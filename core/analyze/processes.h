@@ -9,7 +9,7 @@
 #include <dial9/reader.h>
 
 struct d9__trace_process {
-	char *boot_id; /* from its metadata; NULL: the trace does not tell */
+	char *boot_id; /* from its metadata, with the dump's id; NULL: the trace does not tell */
 	/*
 	 * Where it is: the folder of its first segment, or if another process is there too, that
 	 * segment; "." for a bare name, "-" for standard input.
@@ -26,8 +26,8 @@ struct d9__processes {
 };
 
 /*
- * Find out who wrote |reader|'s segments: those of one boot id are one process's; where none is
- * told, those of one folder.  Looks into the beginning of each file.  0 or -ENOMEM; release in
+ * Find out who wrote |reader|'s segments: those of one boot id are one process's, but for dumps, each
+ * of which is taken for one; where none is told, those of one folder.  Looks into the beginning of each file.  0 or -ENOMEM; release in
  * both cases.
  */
 int d9__processes_find(struct d9__processes *processes, const struct d9_reader *reader);

@@ -16,6 +16,7 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "record/chunk.h"
@@ -171,7 +172,8 @@ static void count_overrun(const struct d9__chunk_header *header)
 		return;
 	}
 	d9__loss_add(header->slot, D9__LOSS_OVERRUN, events_left(header),
-		     atomic_load_explicit(&header->first_ns, memory_order_relaxed), header->last_ns);
+		     atomic_load_explicit(&header->first_ns, memory_order_relaxed),
+		     atomic_load_explicit(&header->last_ns, memory_order_relaxed));
 }
 
 /* Take the full chunk |header|, popped by us, for ourselves.  False: flush has it pinned. */
@@ -236,7 +238,7 @@ static bool chunk_open(struct d9__slot *slot)
 	header->entry_worker = (uint16_t)slot->worker;
 	header->entry_task = slot->task;
 	header->bytes = header->events = 0;
-	header->last_ns = 0;
+	atomic_store_explicit(&header->last_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&header->first_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&header->taken_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&header->taken_events, 0, memory_order_relaxed);
@@ -275,7 +277,9 @@ void d9__chunk_seal(struct d9__slot *slot)
 	header = open_header(slot);
 	header->bytes = (uint32_t)published;
 	header->events = (uint32_t)(published >> 32);
-	header->last_ns = slot->last_ns > slot->time_base ? slot->last_ns : slot->time_base;
+	atomic_store_explicit(&header->last_ns,
+			      slot->last_ns > slot->time_base ? slot->last_ns : slot->time_base,
+			      memory_order_relaxed);
 	header->exit_state = slot->worker_state;
 	header->exit_worker = (uint16_t)slot->worker;
 	header->exit_task = slot->task;
@@ -349,6 +353,19 @@ static void chunk_free(struct d9__chunk_header *header)
 	d9__queue_push(d9__ring.free, chunk_number(header));
 }
 
+/* All of a sealed chunk; |word| is its state word. */
+static void batch_fill_whole(struct d9__batch *batch, const struct d9__chunk_header *header,
+			     uint64_t word)
+{
+	batch_fill(batch, header);
+	batch->serial = (uint32_t)(word >> 32);
+	batch->len = header->bytes;
+	batch->events = header->events;
+	batch->last_ns = atomic_load_explicit(&header->last_ns, memory_order_relaxed);
+	batch->exit = (struct d9__entry_state){ header->exit_task, header->exit_worker,
+						(enum d9__worker_state)header->exit_state };
+}
+
 int d9__chunk_pop_full(struct d9__batch *batch)
 {
 	struct d9__chunk_header *header;
@@ -360,13 +377,7 @@ int d9__chunk_pop_full(struct d9__batch *batch)
 	header = d9__chunk_at(chunk);
 	word = atomic_fetch_add_explicit(&header->word, D9__CHUNK_TAKEN - D9__CHUNK_SEALED,
 					 memory_order_acq_rel);
-	batch_fill(batch, header);
-	batch->serial = (uint32_t)(word >> 32);
-	batch->len = header->bytes;
-	batch->events = header->events;
-	batch->last_ns = header->last_ns;
-	batch->exit = (struct d9__entry_state){ header->exit_task, header->exit_worker,
-						(enum d9__worker_state)header->exit_state };
+	batch_fill_whole(batch, header, word);
 	return 1;
 }
 
@@ -427,4 +438,79 @@ void d9__chunk_unpin(const struct d9__batch *batch, bool taken)
 		count_overrun(header);
 		chunk_free(header);
 	}
+}
+
+/* ---- dumps: full chunks that stay where they are ---- */
+
+static int by_ticket(const void *a, const void *b)
+{
+	const struct d9__held *x = a, *y = b;
+
+	return (int32_t)(x->ticket - y->ticket) < 0 ? -1 : 1;
+}
+
+/*
+ * Full chunks behind |newest| (NULL: all) with anything at or after |from_ns|, oldest first;
+ * |*others| counts the rest.
+ */
+static uint32_t list_full(struct d9__held *list, const struct d9__held *newest, uint64_t from_ns,
+			  uint32_t *others)
+{
+	uint32_t limit = atomic_load_explicit(&d9__ring.full->limit, memory_order_relaxed), n = 0;
+
+	*others = 0;
+	for (uint32_t i = 0; i < limit; i++) {
+		uint32_t ticket = atomic_load_explicit(&d9__ring.full->ticket[i],
+						       memory_order_acquire);
+
+		if (!ticket)
+			continue;
+		/* It may be recycled as we look; then taking it by this ticket fails. */
+		if ((!newest || (int32_t)(ticket - newest->ticket) > 0) &&
+		    atomic_load_explicit(&d9__chunk_at(i)->last_ns, memory_order_relaxed) >= from_ns)
+			list[n++] = (struct d9__held){ i, ticket };
+		else
+			++*others;
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), by_ticket);
+	return n;
+}
+
+uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns, uint32_t spare)
+{
+	struct d9__held *list = held + n_held;
+	uint32_t others, n, first = 0, i;
+
+	n = list_full(list, n_held ? list - 1 : NULL, from_ns, &others);
+	others += d9__chunk_free_count();
+	if (others < spare)
+		first = spare - others < n ? spare - others : n;
+	/* From the newest down, since threads recycle from the oldest up. */
+	for (i = n; i > first; i--) {
+		uint32_t ticket = list[i - 1].ticket;
+
+		if (!atomic_compare_exchange_strong_explicit(
+			    &d9__ring.full->ticket[list[i - 1].chunk], &ticket, 0,
+			    memory_order_acquire, memory_order_relaxed))
+			break;
+		atomic_fetch_sub_explicit(&d9__ring.full->count, 1, memory_order_relaxed);
+	}
+	memmove(list, list + i, (n - i) * sizeof(*list));
+	return n_held + n - i;
+}
+
+void d9__chunk_held_batch(const struct d9__held *held, struct d9__batch *batch)
+{
+	const struct d9__chunk_header *header = d9__chunk_at(held->chunk);
+
+	batch_fill_whole(batch, header, atomic_load_explicit(&header->word, memory_order_acquire));
+}
+
+void d9__chunk_let_go(const struct d9__held *held)
+{
+	atomic_fetch_add_explicit(&d9__ring.full->count, 1, memory_order_relaxed);
+	/* release: our reads of it are over before a thread recycles it */
+	atomic_store_explicit(&d9__ring.full->ticket[held->chunk], held->ticket,
+			      memory_order_release);
 }

@@ -51,7 +51,7 @@ struct d9__chunk_header {
 	uint32_t bytes, events; /* final; 0 while OPEN: see the slot's published word */
 	_Atomic(uint32_t) taken_bytes, taken_events; /* by the flush thread */
 	_Atomic(uint64_t) first_ns; /* least time of its events; 0 = none yet */
-	uint64_t last_ns;
+	_Atomic(uint64_t) last_ns;  /* final once SEALED */
 	uint64_t entry_task, exit_task;
 };
 
@@ -94,6 +94,25 @@ int d9__chunk_pin_open(uint32_t slot, struct d9__batch *batch);
 
 /* End the pin.  |taken|: bytes [0, batch->len) are written; the next taker continues there. */
 void d9__chunk_unpin(const struct d9__batch *batch, bool taken);
+
+/* A full chunk that cannot be recycled, because its ticket is here and not in the queue. */
+struct d9__held {
+	uint32_t chunk, ticket;
+};
+
+/*
+ * For dumps: take the full chunks that hold anything at or after |from_ns| out of the queue without
+ * emptying them, oldest first, to behind the |n_held| of |held|, which were sealed before and which
+ * has room for D9__CHUNKS_MAX more.  Of the oldest as many stay behind as threads need to have |spare|
+ * chunks left.  Returns how many are held now.
+ */
+uint32_t d9__chunk_hold(struct d9__held *held, uint32_t n_held, uint64_t from_ns, uint32_t spare);
+
+/* What a held chunk holds. */
+void d9__chunk_held_batch(const struct d9__held *held, struct d9__batch *batch);
+
+/* Put it back where it was in the order of |full|. */
+void d9__chunk_let_go(const struct d9__held *held);
 
 /* How many chunks wait in |full| and |free| now; exact only when nobody pushes or pops. */
 uint32_t d9__chunk_full_count(void);

@@ -23,6 +23,14 @@ static void abandon(struct d9__slot *slot, enum d9__loss_cause cause, uint64_t n
 	lost(slot, cause, ns);
 }
 
+/* The slot's next chunk does not follow the one before: a gap in the serials tells. */
+static void no_chunk(struct d9__slot *slot, uint64_t ns)
+{
+	if (!d9__emit_published(slot))
+		slot->serial++;
+	abandon(slot, D9__LOSS_NO_CHUNK, ns);
+}
+
 bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns)
 {
 	if (slot < d9__ring.slots || slot >= d9__ring.slots + D9__SLOT_COUNT) {
@@ -38,8 +46,16 @@ bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns)
 	atomic_signal_fence(memory_order_seq_cst);
 	if (d9__chunk_room(slot, D9__EMIT_ROOM))
 		return true;
-	abandon(slot, D9__LOSS_NO_CHUNK, ns);
+	no_chunk(slot, ns);
 	return false;
+}
+
+void d9__emit_missed(struct d9__slot *slot, uint32_t worker, enum d9__worker_state state,
+		     uint64_t task)
+{
+	/* A handler's is of no account: it runs inside what the thread itself does. */
+	if (d9__slot_tls == slot && !busy(slot))
+		d9__emit_worker(slot, worker, state, task);
 }
 
 /* Bytes up to |end| are whole frames, but not an event. */
@@ -93,7 +109,7 @@ void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__ta
 	for (unsigned i = 0; i < 3; i++)
 		room += name_bytes(handles[i]);
 	if (!d9__chunk_room(slot, room)) {
-		abandon(slot, D9__LOSS_NO_CHUNK, ns);
+		no_chunk(slot, ns);
 		return;
 	}
 	for (unsigned i = 0; i < 3; i++)
@@ -173,7 +189,7 @@ uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t 
 	}
 	room += frames->len + D9__WIRE_TIME_RESET_LEN + D9__WIRE_EVENT_HEAD_LEN + 2;
 	if (!d9__chunk_room(slot, (uint32_t)room)) {
-		abandon(slot, D9__LOSS_NO_CHUNK, ns);
+		no_chunk(slot, ns);
 		return NULL;
 	}
 	define_type(slot, type_id, frames);

@@ -46,6 +46,10 @@ struct d9__task_spawn {
 /* ---- cold halves, emit.c ---- */
 
 bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns);
+
+/* An event was lost that leaves the worker in |state|: what follows begins there. */
+void d9__emit_missed(struct d9__slot *slot, uint32_t worker, enum d9__worker_state state,
+		     uint64_t task);
 uint32_t d9__emit_name_slow(struct d9__slot *slot, uint32_t handle);
 uint8_t *d9__emit_reset_slow(struct d9__slot *slot, uint8_t *p, uint64_t ns);
 void d9__emit_wake_side(struct d9__slot *slot, uint64_t ns, uint64_t waker, uint64_t woken,
@@ -143,8 +147,10 @@ static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint3
 	uint32_t loc;
 	uint8_t *p;
 
-	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
+		d9__emit_missed(slot, worker, D9__WORKER_POLLING, task);
 		return;
+	}
 	loc = d9__emit_name(slot, loc_name);
 	p = d9__emit_head(slot, D9__EVENT_POLL_START, ns);
 	p = d9__varint_put(p, worker);
@@ -159,8 +165,10 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
 {
 	uint8_t *p;
 
-	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
+		d9__emit_missed(slot, worker, D9__WORKER_RUNNING, 0);
 		return;
+	}
 	p = d9__emit_head(slot, D9__EVENT_POLL_END, ns);
 	p = d9__varint_put(p, worker);
 	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
@@ -262,8 +270,10 @@ static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t wo
 {
 	uint8_t *p;
 
-	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
+		d9__emit_missed(slot, worker, D9__WORKER_PARKED, 0);
 		return;
+	}
 	p = d9__emit_head(slot, D9__EVENT_PARK, ns);
 	p = d9__varint_put(p, worker);
 	*p++ = d9__emit_depth(depth);
@@ -279,8 +289,10 @@ static inline void d9__emit_unpark(struct d9__slot *slot, uint64_t ns, uint32_t 
 {
 	uint8_t *p;
 
-	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
+	if (__builtin_expect(!d9__emit_enter(slot, ns), 0)) {
+		d9__emit_missed(slot, worker, D9__WORKER_RUNNING, 0);
 		return;
+	}
 	p = d9__emit_head(slot, D9__EVENT_UNPARK, ns);
 	p = d9__varint_put(p, worker);
 	*p++ = d9__emit_depth(depth);

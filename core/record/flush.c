@@ -17,6 +17,7 @@
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,6 +29,7 @@
 #include "record/chunk.h"
 #include "record/clock.h"
 #include "record/drain.h"
+#include "record/dump_request.h"
 #include "record/flight.h"
 #include "record/flush.h"
 #include "record/gate.h"
@@ -350,6 +352,113 @@ static void rotate(uint64_t now_ns)
 		d9__drain_wrote_off(&self.drain, lost, now_ns);
 }
 
+/* A burst that filled n chunks since the last tick may fill twice as many until the next. */
+static void grow_ring(void)
+{
+	uint32_t sealed = d9__chunk_sealed_count();
+	uint32_t full = self.flight ? sealed - self.sealed : d9__chunk_full_count();
+	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
+
+	self.sealed = sealed;
+
+	while (d9__ring_grow_to(wanted) == 1)
+		;
+}
+
+/* Requests that stand in the control words are served; who waits for them is woken. */
+static void acknowledge(_Atomic(uint32_t) *done, uint32_t number)
+{
+	atomic_store_explicit(done, number, memory_order_release);
+	futex(done, FUTEX_WAKE, INT32_MAX, NULL);
+}
+
+/* While a dump is made: clocks go on, and in continuous mode so does everything. */
+static void keep_up(void)
+{
+	static uint64_t last_ns;
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	if (now_ns - last_ns < PERIOD_MIN)
+		return;
+	last_ns = now_ns;
+	d9__clock_tick(NULL);
+	grow_ring();
+	if (!self.flight && !self.writer.retry_ns) {
+		d9__drain_full(&self.drain, now_ns);
+		commit(now_ns);
+	}
+}
+
+static void dump(struct d9__dump *dump)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+	struct d9__dump_maker maker = {
+		.own = &self.writer,
+		.options = d9__flush.options,
+		.loss_ns = self.loss_ns,
+		.state = self.state,
+		.keep_up = keep_up,
+	};
+
+	if (self.dormant && !d9__gate_bits()) {
+		dump->complete = true;
+		return;
+	}
+	/* What stood in the way of an earlier try may be gone. */
+	if (self.writer.retry_ns > now_ns)
+		self.writer.retry_ns = now_ns;
+	if (self.flight) {
+		have_place(now_ns);
+		d9__dump_ring(dump, &maker);
+		return;
+	}
+	if (!have_place(now_ns)) {
+		dump->err = atomic_load_explicit(&self.writer.counters->error, memory_order_relaxed);
+		return;
+	}
+	rotate(now_ns);
+	/* Not known when: each segment tells of its own. */
+	maker.loss_ns = d9__health_lost() ? UINT64_MAX : 0;
+	d9__dump_segments(dump, &maker);
+}
+
+static void dump_for_command(void)
+{
+	static struct d9__dump job;
+	struct d9__ring_control *control = d9__ring.control;
+	struct d9__ring_dump *out = &control->dump;
+
+	job = (struct d9__dump){ .by = "dial9 dump", .asked_ns = d9__clock_mono_ns(),
+				 .last_ns = control->dump_last_ns };
+	snprintf(job.dir, sizeof(job.dir), "%.*s", D9__RING_DIR - 1, control->dump_dir);
+	if (job.dir[0] && job.dir[0] != '/')
+		job.err = -EINVAL;
+	else
+		dump(&job);
+	*out = (struct d9__ring_dump){
+		.err = job.err,
+		.complete = job.complete,
+		.segments = job.segments,
+		.events = job.events,
+		.bytes = job.bytes,
+		.from_ns = job.from_ns,
+		.to_ns = job.to_ns,
+	};
+	memcpy(out->id, job.id, sizeof(job.id));
+	if (strlen(job.path) < sizeof(out->path))
+		strcpy(out->path, job.path);
+}
+
+static void serve_dumps(void)
+{
+	struct d9__dump_request *request;
+
+	while ((request = d9__dump_request_next())) {
+		dump(d9__dump_request_dump(request));
+		d9__dump_request_done(request);
+	}
+}
+
 static void follow_control_words(uint64_t now_ns)
 {
 	struct d9__ring_control *control = d9__ring.control;
@@ -358,22 +467,22 @@ static void follow_control_words(uint64_t now_ns)
 	uint32_t dumps = atomic_load_explicit(&control->dump_requested, memory_order_acquire);
 
 	if (wanted != atomic_load_explicit(&control->wanted_done, memory_order_relaxed)) {
-		if (wanted == 1)
+		if ((wanted & 0xff) == 1)
 			d9__gate_set(d9__flush.gate_bits);
-		else if (wanted == 2)
+		else if ((wanted & 0xff) == 2)
 			d9__gate_set(0);
-		atomic_store_explicit(&control->wanted_done, wanted, memory_order_release);
+		acknowledge(&control->wanted_done, wanted);
 	}
 	if (rotates != atomic_load_explicit(&control->rotate_done, memory_order_relaxed)) {
 		if (!self.flight && have_place(now_ns))
 			rotate(now_ns);
-		atomic_store_explicit(&control->rotate_done, rotates, memory_order_release);
-		futex(&control->rotate_done, FUTEX_WAKE, INT32_MAX, NULL);
+		acknowledge(&control->rotate_done, rotates);
 	}
 	if (dumps != atomic_load_explicit(&control->dump_done, memory_order_relaxed)) {
-		atomic_store_explicit(&control->dump_error, ENOTSUP, memory_order_relaxed);
-		atomic_store_explicit(&control->dump_done, dumps, memory_order_release);
+		dump_for_command();
+		acknowledge(&control->dump_done, dumps);
 	}
+	serve_dumps();
 }
 
 /* Once a second; where segments live shorter, often enough for each to get its events. */
@@ -418,19 +527,6 @@ static void run_sources(uint64_t now_ns, bool active)
 	slot = d9__slot_self();
 	if (slot)
 		self.source_ns = d9__sources_run(slot, now_ns);
-}
-
-/* A burst that filled n chunks since the last tick may fill twice as many until the next. */
-static void grow_ring(void)
-{
-	uint32_t sealed = d9__chunk_sealed_count();
-	uint32_t full = self.flight ? sealed - self.sealed : d9__chunk_full_count();
-	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
-
-	self.sealed = sealed;
-
-	while (d9__ring_grow_to(wanted) == 1)
-		;
 }
 
 /* What is nowhere but in side rings and counters goes where everything else is. */
@@ -536,6 +632,7 @@ static void finish(void)
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
 	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX);
+	serve_dumps();
 	if (self.flight)
 		d9__drain_forget(&self.drain);
 	else if (!self.dormant || self.heard)
@@ -601,6 +698,7 @@ int d9__flush_start(pthread_t *thread)
 	const struct timespec pause = { 0, 20000 };
 	int err;
 
+	d9__dump_requests_clear();
 	d9__chunk_set_waker(wake_once);
 	d9__chunk_set_recycling(d9__flush.flight);
 	atomic_store_explicit(&d9__ring.header->flight, d9__flush.flight, memory_order_relaxed);
@@ -630,6 +728,7 @@ void d9__flush_fork_child(void)
 	}
 	/* What the parent's thread had allocated is in an unknown state: forgotten, not freed. */
 	memset(&self, 0, sizeof(self));
+	d9__dump_requests_fork_child();
 	atomic_store_explicit(&sleeping, 0, memory_order_relaxed);
 	memset(&d9__flush, 0, sizeof(d9__flush));
 	atomic_store_explicit(&d9__flush.state, D9_RECORDER_STOPPED, memory_order_relaxed);

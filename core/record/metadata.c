@@ -135,24 +135,27 @@ static uint8_t *put_pair(uint8_t *p, const char *key, size_t key_len, const char
 	return d9__wire_put_text(d9__wire_put_text(p, key, key_len), value, value_len);
 }
 
-void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *complete)
+void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *const *more)
 {
-	static const char key[] = "segment.complete";
-	size_t size = 4 + 8 + sizeof(key) + 8;
+	static const char *const none[] = { NULL };
+	uint32_t n_more = 0;
+	size_t size = 4;
 	uint8_t *p;
 
+	for (more = more ? more : none; more[2 * n_more]; n_more++)
+		size += 8 + strlen(more[2 * n_more]) + strlen(more[2 * n_more + 1]);
 	d9__builder_begin(out);
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < n_pairs; i++)
 		size += 8 + pairs[i].key_len + pairs[i].value_len;
 	p = d9__builder_event(out, D9__EVENT_SEGMENT_METADATA, ns, size);
 	if (p) {
-		p = d9__wire_put_u32(p, (uint32_t)n_pairs + (complete != NULL));
+		p = d9__wire_put_u32(p, (uint32_t)n_pairs + n_more);
 		for (size_t i = 0; i < n_pairs; i++)
 			p = put_pair(p, pairs[i].key, pairs[i].key_len, pairs[i].value,
 				     pairs[i].value_len);
-		if (complete)
-			p = put_pair(p, key, sizeof(key) - 1, complete, strlen(complete));
+		for (; *more; more += 2)
+			p = put_pair(p, more[0], strlen(more[0]), more[1], strlen(more[1]));
 		d9__builder_end(out, p);
 	}
 	pthread_mutex_unlock(&lock);

@@ -22,10 +22,10 @@ D9_API int d9__metadata_set(const char *key, const char *value);
 uint32_t d9__metadata_generation(void);
 
 /*
- * Make |out| a batch with one SegmentMetadataEvent at |ns|.  |complete| is the value of
- * `segment.complete`, NULL for none.
+ * Make |out| a batch with one SegmentMetadataEvent at |ns|.  |more|: keys and values of this one
+ * only, NULL behind the last; or NULL.
  */
-void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *complete);
+void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *const *more);
 
 /*
  * Those pairs that `dial9 status` wants to know, as lines KEY=VALUE with a NUL at the end; line ends

@@ -172,22 +172,63 @@ fail:
 	return err;
 }
 
-int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const char *boot_id)
+static int begin(struct d9__namespace *ns, const char *dir, const char *boot_id)
+{
+	*ns = (struct d9__namespace){ .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
+	if (!d9__boot_id_valid(boot_id) || strlen(dir) >= sizeof(ns->trace_dir))
+		return -EINVAL;
+	strcpy(ns->trace_dir, dir);
+	strcpy(ns->boot_id, boot_id);
+	return 0;
+}
+
+/* |ns->parent_fd| is open, or -errno. */
+static int enter_below(struct d9__namespace *ns)
 {
 	int err;
 
-	*ns = (struct d9__namespace){ .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
-	if (!d9__boot_id_valid(boot_id) || strlen(trace_dir) >= sizeof(ns->trace_dir))
-		return -EINVAL;
-	strcpy(ns->trace_dir, trace_dir);
-	strcpy(ns->boot_id, boot_id);
-	ns->parent_fd = open_dir(AT_FDCWD, trace_dir);
 	if (ns->parent_fd < 0)
 		return ns->parent_fd;
-	err = mkdirat(ns->parent_fd, boot_id, 0700) && errno != EEXIST ? -errno : enter(ns);
+	err = mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST ? -errno : enter(ns);
 	if (err)
 		close_fd(&ns->parent_fd);
 	return err == -EWOULDBLOCK ? -EBUSY : err;
+}
+
+int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const char *boot_id)
+{
+	int err = begin(ns, trace_dir, boot_id);
+
+	if (err)
+		return err;
+	ns->parent_fd = open_dir(AT_FDCWD, trace_dir);
+	return enter_below(ns);
+}
+
+/* Nobody but its owner, root or us can take our directory's name away in it. */
+static bool is_safe_parent(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (!(st.st_mode & 022) || st.st_mode & S_ISVTX);
+}
+
+int d9__namespace_visit(struct d9__namespace *ns, const char *dir, const char *boot_id)
+{
+	int err = begin(ns, dir, boot_id);
+
+	if (!err)
+		err = make_path(dir);
+	if (err)
+		return err;
+	ns->parent_fd = d9__descriptor_place(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (ns->parent_fd < 0)
+		return -errno;
+	if (!is_safe_parent(ns->parent_fd)) {
+		close_fd(&ns->parent_fd);
+		return -EPERM;
+	}
+	return enter_below(ns);
 }
 
 int d9__namespace_renew(struct d9__namespace *ns)

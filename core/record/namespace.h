@@ -50,6 +50,12 @@ int d9__namespace_renew(struct d9__namespace *ns);
  */
 int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const char *boot_id);
 
+/*
+ * Enter our own directory below |dir|, which may be anybody's that others cannot tamper with, as
+ * /tmp is; both are made if they are missing.  0, -EBUSY, -EINVAL, -EPERM or -errno.
+ */
+int d9__namespace_visit(struct d9__namespace *ns, const char *dir, const char *boot_id);
+
 /* Close everything; a directory without segments goes. */
 void d9__namespace_close(struct d9__namespace *ns);
 

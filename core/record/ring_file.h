@@ -49,6 +49,7 @@
 #define D9__CHUNKS_MIN       4    /* fewer than this and there is no ring */
 #define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
 #define D9__RING_FACTS       4096
+#define D9__RING_DIR         1024 /* longest name of a directory, with its end */
 
 /* Why events were lost.  The order is the ring's layout; names go to the trace. */
 enum d9__loss_cause {
@@ -115,18 +116,28 @@ struct d9__ring_header {
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
 };
 
+/* What came of a dump that was asked for from outside. */
+struct d9__ring_dump {
+	int32_t err; /* negative errno */
+	uint32_t complete, segments;
+	char id[32];
+	char path[D9__RING_DIR + 128];
+	uint64_t events, bytes, from_ns, to_ns;
+};
+
 /* At 4 KiB.  Outside tools write the first group and wake |futex|; the flush thread acknowledges. */
 struct d9__ring_control {
 	_Atomic(uint32_t) futex;  /* incremented with every request; FUTEX_WAKE follows */
-	_Atomic(uint32_t) wanted; /* 0 as started, 1 enable, 2 disable */
+	_Atomic(uint32_t) wanted; /* 0 as started; low byte 1 enable, 2 disable; above: a number */
 	_Atomic(uint32_t) rotate_requested, dump_requested;
-	_Atomic(uint64_t) dump_window_ns;
-	char dump_dir[1024];
+	_Atomic(uint32_t) dump_owner; /* pid of who may fill in what follows; 0: whoever takes it */
+	uint64_t dump_last_ns;        /* 0: all that the ring holds */
+	char dump_dir[D9__RING_DIR];  /* absolute; "": the recorder's own */
 
 	/* Flush thread. */
 	_Alignas(64) _Atomic(uint32_t) wanted_done;
 	_Atomic(uint32_t) rotate_done, dump_done;
-	_Atomic(int32_t) dump_error;
+	struct d9__ring_dump dump; /* valid with |dump_done| (release) */
 
 	/* Flight mode, recording threads: events that made room for newer ones. */
 	_Alignas(64) _Atomic(uint64_t) recycled;

@@ -177,12 +177,19 @@ static int add_clock(struct d9__writer *w, uint64_t now_ns)
 
 static int add_metadata(struct d9__writer *w, const char *complete, uint64_t now_ns)
 {
+	const char *more[D9__WRITER_MORE + 2] = { NULL };
+	size_t n = 0;
 	int err;
 
 	if (w->lead)
 		return w->lead(w, complete, now_ns);
+	if (complete) {
+		more[n++] = "segment.complete";
+		more[n++] = complete;
+	}
+	memcpy(more + n, w->more, sizeof(w->more));
 	w->metadata_written = d9__metadata_generation();
-	d9__metadata_write(&w->note, d9__clock_mono_ns(), complete);
+	d9__metadata_write(&w->note, d9__clock_mono_ns(), more);
 	err = add_note(w, now_ns);
 	return err ? err : add_clock(w, now_ns);
 }
@@ -349,6 +356,8 @@ static void failed(struct d9__writer *w, int err, uint64_t now_ns)
 	w->error_ns = now_ns;
 	w->error_op = w->seg.failed_op ? w->seg.failed_op : "write";
 	warn(w, err, now_ns);
+	if (w->all_or_nothing)
+		return; /* it can be asked for again, and other dumps are worth as much */
 	if (!make_room(w, err))
 		pause_writing(w, now_ns);
 	w->lossy = true;
@@ -360,6 +369,8 @@ void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t
 
 	*lost = 0;
 	if (w->seg.open) {
+		if (w->all_or_nothing)
+			w->seg.real = false;
 		*lost = d9__segment_cut(&w->seg, &kept);
 		*lost -= *lost < w->uncommitted ? *lost : w->uncommitted;
 		finish(w, kept);
@@ -437,7 +448,9 @@ int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
 		w->success_ns = now_ns;
 		w->backoff_ns = 0;
 	}
-	return d9__retention_full(&w->ret, w->seg.bytes) ? d9__writer_rotate(w, now_ns, lost) : 0;
+	if (w->all_or_nothing || !d9__retention_full(&w->ret, w->seg.bytes))
+		return 0;
+	return d9__writer_rotate(w, now_ns, lost);
 }
 
 bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns)

@@ -27,6 +27,8 @@ struct d9__writer_counters {
 	_Atomic(int) error; /* -errno of the last failure, 0 = none yet */
 };
 
+#define D9__WRITER_MORE 9
+
 /* Flush thread only, but |counters|. */
 struct d9__writer {
 	enum d9_writer kind;
@@ -51,6 +53,13 @@ struct d9__writer {
 
 	/* In memory: sealed segments, oldest first. */
 	struct d9_sealed_segment *kept, **kept_last;
+
+	/*
+	 * Of a dump: keys and values for its metadata, NULL behind the last; and it is one segment,
+	 * whatever its size, or if it cannot be written to its end, none.
+	 */
+	const char *more[D9__WRITER_MORE];
+	bool all_or_nothing;
 
 	/*
 	 * Recovery: writes what leads a segment in (|complete| NULL) or ends it, with

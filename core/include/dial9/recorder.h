@@ -114,6 +114,63 @@ D9_API int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms);
  */
 D9_API int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms);
 
+/** What d9_dump() made.  Grows at its end in later releases. */
+struct d9_dump_receipt {
+	/*
+	 * In flight mode a file; else the directory that holds the segments.  Absolute; "" if nothing
+	 * was recorded in the window.
+	 */
+	char path[4096];
+	char id[32];       /* in flight mode: a ULID, also in the file's metadata as `dump.id` */
+	uint64_t events;   /* in it; 0 if not in flight mode */
+	uint64_t bytes;    /* on disk */
+	uint64_t from_ns;  /* what it covers, in ns of CLOCK_MONOTONIC */
+	uint64_t to_ns;
+	uint32_t segments; /* files */
+	bool complete;     /* nothing was lost in that time */
+};
+
+/**
+ * Keep the last |last_ms| milliseconds: write them to a trace that is complete in itself.
+ *
+ * In flight mode: one segment with everything that the ring holds of the window; nothing is taken
+ * out of the ring, so windows of several dumps may overlap, and each has all of its own.  Events of
+ * the window's first moment may be missing where the ring does not reach that far back (its oldest
+ * 2 MiB, or a quarter of it, are left to the threads that go on recording); wakes carry the time at which they were due,
+ * which may lie before the window.
+ *
+ * Otherwise everything recorded so far is brought to disk and its segment sealed; the trace is the
+ * segments that overlap the window, linked into |dir|, or copied if that is another file system.
+ *
+ * The background thread does the work; recording goes on meanwhile.  Called from any thread, also in
+ * a callback of a loop, which then waits; not async-signal-safe: in a handler, set a flag.  Dumps
+ * that are asked for at the same time are made one after the other.
+ *
+ * @param last_ms      how far back from now; 0: as far as there is anything
+ * @param dir          made, with mode 0700, if it is missing; the segments go to its subdirectory
+ *                     BOOT_ID, as in a trace directory; NULL: the recorder's own directory, whose
+ *                     budget counts them
+ * @param deadline_ms  how long to wait; 0: not at all
+ * @param receipt      receives what was made; may be NULL
+ * @param size         sizeof(*receipt)
+ *
+ * @return 0, also if the window is empty, or
+ *         -ETIMEDOUT  the deadline passed; the dump is made nevertheless
+ *         -ESHUTDOWN  the recorder was stopped before it came to it
+ *         -EINVAL     |recorder| is NULL or stopped, |dir| is "", or |last_ms| is beyond 500 years
+ *         -ENOENT     no |dir| is given and the recorder has none of its own
+ *         -ENOTSUP    not in flight mode, and the recorder keeps no files (D9_WRITER_MEMORY, _NULL)
+ *         -EPERM      others could tamper with |dir| or its subdirectory
+ *         -ENAMETOOLONG  |dir| is too long
+ *         -ENOMEM     out of memory
+ *         or what mkdir(2), open(2), write(2) or rename(2) failed with, such as -ENOSPC; then
+ *         nothing is left in |dir|, and the events are still in the ring
+ *
+ * Since: 0.1
+ */
+D9_API int d9_dump(struct d9_recorder *recorder, uint64_t last_ms, const char *dir,
+		   uint32_t deadline_ms, struct d9_dump_receipt *receipt, size_t size);
+
 /** The running recorder, whoever started it; NULL if there is none.  Since: 0.1 */
 D9_API struct d9_recorder *d9_recorder_running(void);
 

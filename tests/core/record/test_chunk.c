@@ -189,13 +189,61 @@ static void test_chunk_none_at_all_drops_the_event_and_counts_it(void)
 		d9__chunk_seal(d9__slot_self());
 		CU_ASSERT_FATAL(d9__chunk_pop_full(&batch[n++]));
 	}
-	d9__emit_poll_end(d9__slot_self(), T0, 0);
+	d9__emit_park(d9__slot_self(), T0, 0, 0, 0, 1);
 	CU_ASSERT_EQUAL(fixture_lost_for(0, D9__LOSS_NO_CHUNK), 1);
 
+	/* A gap in the serials tells, and the state behind it is that of the lost event. */
 	d9__chunk_release(&batch[0]);
-	d9__emit_poll_end(d9__slot_self(), T0, 0);
+	d9__emit_unpark(d9__slot_self(), T0, 0, 0, 0, 0, 1);
 	CU_ASSERT_EQUAL(fixture_lost_for(0, D9__LOSS_NO_CHUNK), 1);
-	CU_ASSERT_EQUAL(d9__slot_self()->serial, 5);
+	CU_ASSERT_EQUAL(d9__slot_self()->serial, 6);
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_pin_open(0, &batch[0]), 1);
+	CU_ASSERT_EQUAL(batch[0].entry.state, D9__WORKER_PARKED);
+	CU_ASSERT_EQUAL(batch[0].serial, 6);
+	d9__chunk_unpin(&batch[0], false);
+}
+
+static void test_chunk_held_for_a_dump_is_not_recycled_and_keeps_its_place(void)
+{
+	struct d9__held held[2 * D9__CHUNKS_MAX];
+	struct d9__batch batch;
+	unsigned i;
+
+	fixture_ring(8);
+	d9__chunk_set_recycling(true);
+	for (i = 1; i <= 6; i++) { /* chunk i ends at i */
+		d9__emit_poll_end(d9__slot_self(), T0 + i, 0);
+		d9__chunk_seal(d9__slot_self());
+	}
+	/* The last two; then, with two free ones, of all six the newest four. */
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_hold(held, 0, T0 + 5, 0), 2);
+	d9__chunk_held_batch(&held[0], &batch);
+	CU_ASSERT_EQUAL(batch.last_ns, T0 + 5);
+	CU_ASSERT_EQUAL(d9__chunk_full_count(), 4);
+	CU_ASSERT_EQUAL(d9__chunk_hold(held, 2, 0, 0), 2);
+	for (i = 0; i < 2; i++)
+		d9__chunk_let_go(&held[i]);
+	CU_ASSERT_EQUAL_FATAL(d9__chunk_hold(held, 0, 0, 4), 4);
+
+	/* Two free ones and two that were left behind: nothing is lost, nothing held is touched. */
+	for (i = 7; i <= 10; i++) {
+		d9__emit_poll_end(d9__slot_self(), T0 + i, 0);
+		d9__chunk_seal(d9__slot_self());
+	}
+	CU_ASSERT_EQUAL(fixture_lost(0), 0);
+	CU_ASSERT_EQUAL(atomic_load(&d9__ring.control->recycled), 2);
+	for (i = 0; i < 4; i++) {
+		d9__chunk_held_batch(&held[i], &batch);
+		CU_ASSERT_EQUAL(batch.last_ns, T0 + 3 + i);
+		CU_ASSERT_EQUAL(batch.serial, 3 + i);
+		d9__chunk_let_go(&held[i]);
+	}
+	d9__chunk_set_recycling(false);
+	for (i = 3; d9__chunk_pop_full(&batch); i++) {
+		CU_ASSERT_EQUAL(batch.serial, i);
+		d9__chunk_release(&batch);
+	}
+	CU_ASSERT_EQUAL(i, 11);
 }
 
 static void *emit_thread(void *arg)
@@ -295,6 +343,7 @@ int main(void)
 		  test_chunk_pinned_while_overrun_is_freed_by_the_unpin },
 		{ "none at all drops the event and counts it",
 		  test_chunk_none_at_all_drops_the_event_and_counts_it },
+		{ "held for a dump", test_chunk_held_for_a_dump_is_not_recycled_and_keeps_its_place },
 		{ "lost and written are all that was recorded",
 		  test_chunk_lost_and_written_are_all_that_was_recorded },
 		CU_TEST_INFO_NULL,

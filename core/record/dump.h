@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dump: a window of the past as a trace of its own.  In flight mode from the ring, whose chunks stay
+ * where they are; else from the segments, which are the past.  Flush thread.
+ */
+
+#ifndef D9_RECORD_DUMP_H
+#define D9_RECORD_DUMP_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/namespace.h"
+#include "record/segment.h"
+#include "record/writer.h"
+
+#define D9__DUMP_ID_LEN 26
+
+/* One dump: what is asked for, and what came of it. */
+struct d9__dump {
+	uint64_t asked_ns;  /* when */
+	uint64_t last_ns;   /* how far back from then; 0: all there is */
+	char dir[PATH_MAX]; /* absolute, made if it is missing; "": the recorder's own */
+	const char *by;     /* who asked, for the metadata; static text */
+
+	int err;
+	char id[D9__DUMP_ID_LEN + 1]; /* sorts by time */
+	/* Its file, or where its segments are if it is none of flight mode; "" if it is empty. */
+	char path[PATH_MAX + D9__BOOT_ID_MAX + D9__SEGMENT_NAME_MAX];
+	uint32_t segments;
+	uint64_t events; /* 0: not counted */
+	uint64_t bytes;
+	uint64_t from_ns, to_ns; /* of its events */
+	bool complete;           /* nothing was lost in it */
+};
+
+/* What a dump needs of the recorder that makes it. */
+struct d9__dump_maker {
+	struct d9__writer *own;  /* writes to the recorder's own directory, which is open if it has one */
+	const struct d9_options *options;
+	uint64_t loss_ns;        /* when something was lost last */
+	int state;               /* enum d9_recorder_state */
+	void (*keep_up)(void);   /* called often: what must not wait for the dump */
+};
+
+/* Write what the ring holds of the window to one segment.  |dump->err| tells. */
+void d9__dump_ring(struct d9__dump *dump, const struct d9__dump_maker *maker);
+
+/*
+ * All events are in sealed segments of |maker->own|: link those that overlap the window, or copy
+ * them where that is not possible.
+ */
+void d9__dump_segments(struct d9__dump *dump, const struct d9__dump_maker *maker);
+
+#endif /* D9_RECORD_DUMP_H */

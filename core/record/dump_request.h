@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dump requests: from d9_dump() on any thread to the flush thread, and back. */
+
+#ifndef D9_RECORD_DUMP_REQUEST_H
+#define D9_RECORD_DUMP_REQUEST_H
+
+#include "record/dump.h"
+
+struct d9__dump_request;
+
+/* Flush thread: the next one that waits, NULL if none does. */
+struct d9__dump_request *d9__dump_request_next(void);
+struct d9__dump *d9__dump_request_dump(struct d9__dump_request *request);
+
+/* Flush thread: it was made; whoever waits for it is told.  |request| is gone then. */
+void d9__dump_request_done(struct d9__dump_request *request);
+
+/* Before the flush thread starts: requests that came too late for the one before. */
+void d9__dump_requests_clear(void);
+
+/* In a forked child: what waits is the parent's. */
+void d9__dump_requests_fork_child(void);
+
+#endif /* D9_RECORD_DUMP_REQUEST_H */
