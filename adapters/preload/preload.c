@@ -23,6 +23,9 @@
 #if WITH_LIBEVENT
 #include "libevent/attach.h"
 #endif
+#if WITH_LIBEV
+#include "libev/attach.h"
+#endif
 
 static __attribute__((constructor)) void start(void)
 {
@@ -36,6 +39,9 @@ static __attribute__((constructor)) void start(void)
 #endif
 #if WITH_LIBEVENT
 		d9__libevent_record_all();
+#endif
+#if WITH_LIBEV
+		d9__libev_record_all();
 #endif
 	}
 	errno = saved_errno;

@@ -32,12 +32,17 @@
 #else
 #define LIBEVENT
 #endif
+#if WITH_LIBEV
+#define LIBEV "libev",
+#else
+#define LIBEV
+#endif
 #if WITH_GLIB
 #define GLIB "glib",
 #else
 #define GLIB
 #endif
-#define D9_LIBRARIES LIBEVENT GLIB
+#define D9_LIBRARIES LIBEVENT LIBEV GLIB
 
 /* What the program printed. */
 struct run {

@@ -15,8 +15,8 @@ D9_API void d9__loop_set_companion(struct d9_loop *loop, void *companion);
 D9_API void *d9__loop_companion(struct d9_loop *loop);
 
 /*
- * What the living task |key| was armed with: |out->callsite| and |out->fd|.  False: there is none.
- * Quick.
+ * What the living task |key| was armed with: |out->callsite|, |out->fd| and |out->kind|.  False:
+ * there is none.  Quick.
  */
 D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);
 

@@ -242,5 +242,6 @@ bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out)
 		return false;
 	out->callsite = atomic_load_explicit(&task->callsite, memory_order_acquire);
 	out->fd = atomic_load_explicit(&task->fd, memory_order_relaxed);
+	out->kind = atomic_load_explicit(&task->kind, memory_order_relaxed);
 	return true;
 }

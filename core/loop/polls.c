@@ -409,11 +409,11 @@ static uint32_t kind_name(uint16_t kind)
 					     "deferred", "finalizer", "active", "listener",
 					     "internal", "idle",      "child",	"stat",
 					     "prepare",	 "check",     "embed",	"fork",
-					     "cleanup",	 "async",     "custom" };
+					     "cleanup",	 "async",     "custom", "periodic" };
 	static _Atomic(uint32_t) names[sizeof(texts) / sizeof(texts[0])]; /* 0: not interned yet */
 	uint32_t name;
 
-	if (kind > D9_TASK_CUSTOM)
+	if (kind >= sizeof(texts) / sizeof(texts[0]))
 		kind = D9_TASK_CUSTOM;
 	name = atomic_load_explicit(&names[kind], memory_order_relaxed);
 	if (!name) {

@@ -47,6 +47,12 @@ static enum d9_wake_reason reason_here(const struct d9__thread *thread, bool rem
 								      : D9_WAKE_DEFERRED;
 }
 
+/* Whichever callback may be running. */
+static inline bool is_by_kernel(enum d9_wake_reason reason)
+{
+	return reason == D9_WAKE_FD || reason == D9_WAKE_TIMER || reason == D9_WAKE_SIGNAL;
+}
+
 /* ---- written at once, behind the unpark, or with the poll ---- */
 
 static bool hold_for_unpark(struct d9__thread *thread, uint64_t task, const struct d9__wake *wake)
@@ -85,7 +91,7 @@ static void describe(struct d9__thread *thread, bool remote, enum d9_wake_reason
 	}
 	wake->ns = 0;
 	wake->waker = in_backend || !thread ? 0 : d9_poll_task();
-	if (wake->reason == D9_WAKE_TIMER)
+	if (is_by_kernel(wake->reason))
 		wake->waker = 0;
 	wake->worker = worker_of(thread);
 }
@@ -189,6 +195,15 @@ static inline int hold_plain(struct d9__thread *thread, const struct d9__cached_
 	return 1;
 }
 
+/* What a wait reported, if that is told right behind it, has the stamp of its end. */
+static inline bool stamp_fd(const struct d9__thread *thread, struct d9__slot *slot, uint64_t *ns)
+{
+	if (thread->stage != D9__STAGE_FRESH || thread->round_ns != slot->last_ns)
+		return d9__slot_try_now(slot, ns);
+	*ns = thread->round_ns;
+	return true;
+}
+
 /*
  * The usual wake: by this thread, of a task it has polled before.  Calls nothing.  Below 0:
  * nothing happened.  Else as d9_wake().
@@ -215,9 +230,13 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 		return 0;
 	if (thread->stage == D9__STAGE_BACKEND)
 		return hold_plain(thread, cached, reason);
-	if (!d9__slot_try_now(slot, &ns) || !d9__emit_is_plain(slot, ns))
+	if (!(reason == D9_WAKE_FD ? stamp_fd(thread, slot, &ns) : d9__slot_try_now(slot, &ns)) ||
+	    !d9__emit_is_plain(slot, ns))
 		return -1;
-	d9__emit_plain_wake(slot, ns, atomic_load_explicit(&thread->task, memory_order_relaxed),
+	d9__emit_plain_wake(slot, ns,
+			    reason == D9_WAKE_FD ? 0
+						 : atomic_load_explicit(&thread->task,
+									memory_order_relaxed),
 			    &cached->emit, thread->worker, reason);
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 	return 1;
@@ -257,18 +276,25 @@ void d9__wake_again(struct d9_loop *loop, uint64_t key)
 			      memory_order_release);
 }
 
+/* Of its own: here the reason is known when it is compiled. */
+static __attribute__((noinline)) int wake_fd(struct d9_loop *loop, uint64_t key)
+{
+	return wake_plain(loop, key, D9_WAKE_FD);
+}
+
 int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 	    const struct d9_waker *waker)
 {
-	int done;
+	int done = -1;
 
 	if (!d9__gate_open(D9__GATE_WAKE) || !loop)
 		return 0;
 	/* A timer's wake waits for its poll. */
-	if (!waker && reason != D9_WAKE_UNKNOWN && reason != D9_WAKE_TIMER &&
-	    (done = wake_plain(loop, key, reason)) >= 0)
-		return done;
-	return wake(loop, key, reason, waker);
+	if (!waker && reason > D9_WAKE_TIMER)
+		done = wake_plain(loop, key, reason);
+	else if (!waker && reason == D9_WAKE_FD)
+		done = wake_fd(loop, key);
+	return done >= 0 ? done : wake(loop, key, reason, waker);
 }
 
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,

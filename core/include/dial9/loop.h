@@ -251,6 +251,7 @@ enum d9_task_kind {
 	D9_TASK_CLEANUP,
 	D9_TASK_ASYNC,
 	D9_TASK_CUSTOM,
+	D9_TASK_PERIODIC, /* a timer by the wall clock */
 };
 
 enum d9_task_flag {

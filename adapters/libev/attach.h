@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the preload library and the tests need of the libev adapter; as libevent/attach.h. */
+
+#ifndef D9_LIBEV_ATTACH_H
+#define D9_LIBEV_ATTACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/libev.h>
+
+/* From now on every loop is attached when the program makes it.  Takes no locks. */
+D9_API void d9__libev_record_all(void);
+
+/*
+ * Patch what was mapped since the last look; cheap if nothing was.  Whether libev is mapped.  Not
+ * under a lock of the program.
+ */
+D9_API bool d9__libev_refresh(void);
+
+/* Whether |address| is code of libev or of this adapter. */
+D9_API bool d9__libev_owns(const void *address);
+
+/* The hooks of the constructors. */
+D9_API struct ev_loop *d9__libev_default_loop(unsigned flags);
+D9_API struct ev_loop *d9__libev_loop_new(unsigned flags);
+
+/*
+ * Run |n| scripts from |seed| on under libev's drain and under ours.  How many differed; -1 if our
+ * drain is not in use.  For tests.
+ */
+D9_API int d9__libev_compare(uint64_t seed, unsigned n);
+
+#endif /* D9_LIBEV_ATTACH_H */

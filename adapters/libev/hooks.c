@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hooked functions as one table. */
+
+#include "config.h"
+
+#include <errno.h>
+
+#include "libev/real.h"
+
+struct d9__libev_real d9__libev;
+struct d9__module_range d9__libev_image, d9__libev_own;
+
+/* libevent's names begin alike and are told apart by what follows. */
+static const char *const image_names[] = { "libev", NULL };
+
+static struct d9__images images = { .names = image_names };
+
+#define ENTRY(type, function, params, where)                                                       \
+	D9__GOT_HOOK(function, d9__hook_##function, &d9__libev.function, where),
+
+static const struct d9__got_hook hooks[] = { D9__LIBEV_HOOKED(ENTRY) };
+
+struct d9__got_table d9__libev_table = {
+	.library = "libev",
+	.images = &images,
+	.hooks = hooks,
+	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
+	.reach = D9__GOT_NEEDED,
+};
+
+#define RESOLVE(type, function, params)                                                            \
+	if (!d9__libev.function)                                                                   \
+		*(void **)&d9__libev.function = d9__images_resolve(&images, #function);
+#define IS_MISSING(type, function, params, ...) || !d9__libev.function
+
+int d9__libev_resolve(void)
+{
+	struct d9__module_range range;
+
+	if (d9__libev_image.high)
+		return 0;
+	D9__LIBEV_CALLED(RESOLVE)
+	if (false D9__LIBEV_HOOKED(IS_MISSING) D9__LIBEV_CALLED(IS_MISSING))
+		return -ENOTSUP;
+	if (!d9__module_range_of((void *)d9__libev.ev_set_invoke_pending_cb, &range) ||
+	    !d9__module_range_of(&d9__libev_table, &d9__libev_own))
+		return -ENOTSUP;
+	d9__libev_image = range;
+	return 0;
+}

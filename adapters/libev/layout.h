@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private offsets of the running libev, found and tested once per process. */
+
+#ifndef D9_LIBEV_LAYOUT_H
+#define D9_LIBEV_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hook/capabilities.h"
+#include "libev/real.h"
+
+#define D9__LIBEV_OWNERS_MAX 16
+#define D9__LIBEV_OWNERS_IN  0x140 /* bytes of a loop that are searched for them */
+
+struct d9__libev_record;
+
+struct d9__libev_layout {
+	bool known; /* all offsets were found, and our drain behaves as libev's */
+	bool slots; /* those of the callbacks were found */
+	bool feeds; /* libev's own calls of ev_feed_event() reach us */
+	bool monotonic; /* timers count in CLOCK_MONOTONIC */
+	/* Per priority: pending watchers, how many; and the priority that is drained now. */
+	uint16_t arrays, counts, priority;
+	uint16_t dummy; /* what takes the place of a watcher whose event was cleared */
+	uint16_t release, acquire, invoke; /* the callbacks */
+	uint16_t owners[D9__LIBEV_OWNERS_MAX]; /* words that point into libev's code */
+	uint16_t n_owners;
+	uint16_t checked; /* bytes of a loop up to the last offset */
+	const char *reason; /* if not |known| */
+};
+
+/* Constant once d9__libev_calibrate() has returned. */
+extern struct d9__libev_layout d9__libev_layout;
+extern struct d9__capabilities d9__libev_capabilities;
+
+/* One pending event, as libev has it. */
+struct d9__libev_pending {
+	struct ev_watcher *watcher;
+	int events;
+};
+
+/*
+ * Find the layout, once per process.  |early|: no code of the program has run yet, so the allocator
+ * is malloc().  Not under a lock of the program.
+ */
+void d9__libev_calibrate(bool early);
+
+/* Say in the trace what was found, once.  When a loop is attached. */
+void d9__libev_describe(void);
+
+/* Is |loop| one of this libev's?  Reads it safely.  Only with |known|. */
+bool d9__libev_is_loop(const struct ev_loop *loop);
+
+/* Hooks tell what they see of the scratch loop. */
+void d9__libev_probe_feed(void);
+
+/* The program brings its own allocator. */
+void d9__libev_note_allocator(void);
+
+/* Publish that |key| is |text|, for |reason|; literals. */
+void d9__libev_degrade(const char *key, const char *text, const char *reason);
+
+/* Run libev's drain and ours on |n| scripts from |seed| on: how many went otherwise.  In drains.c. */
+unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n);
+
+/* Do what ev_invoke_pending() does.  |record| NULL: nothing is recorded.  In drain.c. */
+void d9__libev_drain(struct ev_loop *loop, struct d9__libev_record *record);
+
+static inline void *d9__libev_member(const struct ev_loop *loop, uint16_t offset)
+{
+	return (char *)(uintptr_t)loop + offset;
+}
+
+static inline d9__libev_loop_fn d9__libev_slot(const struct ev_loop *loop, uint16_t offset)
+{
+	return *(d9__libev_loop_fn *)d9__libev_member(loop, offset);
+}
+
+#endif /* D9_LIBEV_LAYOUT_H */

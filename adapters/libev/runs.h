@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libev calls around each wait of an attached loop. */
+
+#ifndef D9_LIBEV_RUNS_H
+#define D9_LIBEV_RUNS_H
+
+#include "libev/real.h"
+
+void d9__libev_release(struct ev_loop *loop);
+void d9__libev_acquire(struct ev_loop *loop);
+
+/* A hooked constructor returned |loop|: it is libev's for certain. */
+void d9__libev_made(struct ev_loop *loop);
+
+#endif /* D9_LIBEV_RUNS_H */

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What made a watcher ready. */
+
+#include "config.h"
+
+#include <signal.h>
+
+#include <dial9/loop.h>
+
+#include "libev/layout.h"
+#include "libev/polls.h"
+#include "libev/records.h"
+#include "libev/thread.h"
+
+/* When a signal arrived, until libev feeds its watchers.  Written by signal handlers. */
+static _Atomic(uint64_t) arrived_ns[NSIG];
+
+/* Without drain of our own all polls of a loop are one task's. */
+static inline uint64_t key_of(const struct d9__libev_record *record, const void *w)
+{
+	return record->batch ? (uintptr_t)record : (uintptr_t)w;
+}
+
+/* ---- by libev ---- */
+
+static __attribute__((noinline)) void wake_timer(struct d9__libev_record *record, const ev_watcher *w,
+						 int events)
+{
+	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
+	struct d9_waker waker;
+
+	d9_waker_self(&waker);
+	waker.task_id = 0;
+	if (events & EV_TIMER)
+		waker.ns = d9__libev_timer_due_ns((const ev_timer *)w,
+						  known->watcher == w ? known : NULL);
+	else
+		waker.ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
+	d9_wake(record->loop, key_of(record, w), D9_WAKE_TIMER, &waker);
+}
+
+static void wake_signal(const struct d9__libev_thread *thread, struct d9__libev_record *record,
+			const ev_watcher *w)
+{
+	struct d9_waker waker;
+	uint64_t ns;
+
+	d9_waker_self(&waker);
+	waker.task_id = 0;
+	ns = atomic_load_explicit(&arrived_ns[thread->signum], memory_order_relaxed);
+	if (ns && ns < waker.ns)
+		waker.ns = ns;
+	d9_wake(record->loop, key_of(record, w), D9_WAKE_SIGNAL, &waker);
+}
+
+static void wake_async(struct d9__libev_record *record, const ev_watcher *w)
+{
+	struct d9_waker waker, self;
+
+	d9_waker_self(&self);
+	if (!d9__libev_cell_take(w, &waker)) {
+		/* One that came between the two halves of the one before. */
+		self.task_id = 0;
+		self.worker = 255;
+		waker = self;
+	}
+	d9_wake(record->loop, key_of(record, w),
+		waker.worker == self.worker && waker.task_id ? D9_WAKE_ACTIVE
+							     : D9_WAKE_CROSS_THREAD,
+		&waker);
+}
+
+static inline void wake_by_libev(const struct d9__libev_thread *thread,
+				 struct d9__libev_record *record, const ev_watcher *w, int events)
+{
+	if (events & (EV_READ | EV_WRITE))
+		d9_wake(record->loop, key_of(record, w), D9_WAKE_FD, NULL);
+	else if (events & (EV_TIMER | EV_PERIODIC))
+		wake_timer(record, w, events);
+	else if (events & EV_ASYNC)
+		wake_async(record, w);
+	else if (events & EV_SIGNAL)
+		wake_signal(thread, record, w);
+	else
+		d9_wake(record->loop, key_of(record, w), (enum d9_wake_reason)d9__libev_reason(events),
+			NULL);
+}
+
+/* ---- by the program ---- */
+
+static void wake_by_program(const struct d9__libev_thread *thread, struct d9__libev_record *record,
+			    const ev_watcher *w, int events, const void *site)
+{
+	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
+
+	/* Fed and never started: this is the place that it will be known by. */
+	if (known->watcher != w && !ev_is_active(w) &&
+	    !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w)) {
+		d9__libev_forget(known);
+		*known = (struct d9__libev_watcher) { .watcher = w,
+						      .callback = (const void *)w->cb,
+						      .site = site,
+						      .fd = -1,
+						      .kind = d9__libev_kind(events) };
+	}
+	d9_wake(record->loop, key_of(record, w),
+		thread->now.record == record ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN, NULL);
+}
+
+/* ---- hooks ---- */
+
+static __attribute__((noinline)) void see_feed(struct d9__libev_thread *thread,
+					       struct d9__libev_record *record, const ev_watcher *w,
+					       int events, const void *caller)
+{
+	if (d9__in_libev((const void *)w->cb))
+		return;
+	if (thread->feeder)
+		wake_by_program(thread, record, w, events, thread->feeder);
+	else if (d9__called_by_libev(thread, caller))
+		wake_by_libev(thread, record, w, events);
+	else
+		wake_by_program(thread, record, w, events, d9__libev_site(thread, caller));
+}
+
+void d9__hook_ev_feed_event(struct ev_loop *loop, void *w, int events)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+	struct d9__libev_record *record;
+
+	if (__builtin_expect(thread->calibrating, 0))
+		d9__libev_probe_feed();
+	record = d9__libev_recorded(thread, loop);
+	if (record)
+		see_feed(thread, record, w, events, __builtin_return_address(0));
+	d9__libev.ev_feed_event(loop, w, events);
+}
+
+/* What libev feeds meanwhile is the program's doing. */
+#define FEEDS_FOR_PROGRAM(call)                                                                    \
+	do {                                                                                       \
+		struct d9__libev_thread *thread = d9__libev_thread();                              \
+		const void *caller = __builtin_return_address(0), *saved = thread->feeder;         \
+                                                                                                   \
+		if (!d9__called_by_libev(thread, caller))                                          \
+			thread->feeder = d9__libev_site(thread, caller);                           \
+		call;                                                                              \
+		thread->feeder = saved;                                                            \
+	} while (0)
+
+void d9__hook_ev_feed_fd_event(struct ev_loop *loop, int fd, int events)
+{
+	FEEDS_FOR_PROGRAM(d9__libev.ev_feed_fd_event(loop, fd, events));
+}
+
+void d9__hook_ev_feed_signal_event(struct ev_loop *loop, int signum)
+{
+	struct d9__libev_thread *self = d9__libev_thread();
+
+	self->signum = signum > 0 && signum < NSIG ? signum : 0;
+	FEEDS_FOR_PROGRAM(d9__libev.ev_feed_signal_event(loop, signum));
+	if (self->signum)
+		atomic_store_explicit(&arrived_ns[self->signum], 0, memory_order_relaxed);
+	self->signum = 0;
+}
+
+/* A signal handler: nothing but atomics. */
+void d9__hook_ev_feed_signal(int signum)
+{
+	struct d9_waker waker;
+	uint64_t none = 0;
+
+	if (d9__gate_open(D9__GATE_WAKE) && signum > 0 && signum < NSIG) {
+		d9_waker_self(&waker);
+		atomic_compare_exchange_strong_explicit(&arrived_ns[signum], &none, waker.ns,
+							memory_order_relaxed, memory_order_relaxed);
+	}
+	d9__libev.ev_feed_signal(signum);
+}
+
+/* Any thread, any signal handler: nothing but atomics. */
+void d9__hook_ev_async_send(struct ev_loop *loop, ev_async *w)
+{
+	if (d9__gate_open(D9__GATE_WAKE))
+		d9__libev_cell_fill(w);
+	d9__libev.ev_async_send(loop, w);
+}

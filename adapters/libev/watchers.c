@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watchers are started and stopped, by the program or by libev. */
+
+#include "config.h"
+
+#include <dial9/loop.h>
+
+#include "libev/layout.h"
+#include "libev/polls.h"
+#include "libev/records.h"
+#include "libev/thread.h"
+
+#define NS_PER_S 1e9
+
+/* Of seconds of CLOCK_MONOTONIC; 0 if they are not plausible. */
+static uint64_t ns_of(double s)
+{
+	return s > 0. && s < 1e10 ? (uint64_t)(s * NS_PER_S) : 0;
+}
+
+void d9__libev_forget(struct d9__libev_watcher *known)
+{
+	if (!known->watcher)
+		return;
+	if (known->stopped)
+		d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)known->watcher);
+	known->watcher = NULL;
+}
+
+/* ---- started ---- */
+
+struct start {
+	const void *watcher, *callback, *site;
+	int32_t fd; /* of an io; what a signal or child watcher is for */
+	uint16_t kind;
+	bool renewed; /* its descriptor was set anew: another connection, maybe of the same number */
+};
+
+static void arm(struct d9__libev_record *record, struct d9__libev_watcher *known)
+{
+	struct d9_task task = {
+		.key = (uintptr_t)known->watcher,
+		.identity = d9__libev_identity(known->callback),
+		.callsite = d9_callsite(known->callback, known->site, 0),
+		.fd = known->kind == D9_TASK_IO ? known->fd : -1,
+		.kind = known->kind,
+	};
+
+	known->callsite = task.callsite;
+	d9_task_arm(record->loop, &task);
+}
+
+static __attribute__((noinline)) void remember(struct d9__libev_record *record,
+					       struct d9__libev_watcher *known,
+					       const struct start *start)
+{
+	if (known->watcher == start->watcher)
+		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)start->watcher, 0);
+	else
+		d9__libev_forget(known);
+	/* One that is not remembered may still be known to the core. */
+	if (start->renewed)
+		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)start->watcher, 0);
+	*known = (struct d9__libev_watcher) {
+		.watcher = start->watcher,
+		.callback = start->callback,
+		.site = start->site,
+		.fd = start->fd,
+		.kind = start->kind,
+	};
+	if (!record->batch && d9__gate_open(D9__GATE_LOOP))
+		arm(record, known);
+}
+
+/* Before libev starts it: afterwards nothing tells that its descriptor was set. */
+static inline void note_start(struct d9__libev_record *record, const struct start *start)
+{
+	struct d9__libev_watcher *known = d9__libev_watcher_at(record, start->watcher);
+
+	if (__builtin_expect(known->watcher == start->watcher &&
+				     known->callback == start->callback &&
+				     known->fd == start->fd && known->kind == start->kind &&
+				     !start->renewed,
+			     1))
+		known->stopped = false;
+	else
+		remember(record, known, start);
+}
+
+/* Does the program, not libev, start |w|, and does that tell anything? */
+static inline struct d9__libev_record *starts(struct d9__libev_thread *thread,
+					      const struct ev_loop *loop, const ev_watcher *w)
+{
+	if (ev_is_active(w) || d9__in_libev((const void *)w->cb) || thread->calibrating)
+		return NULL;
+	return d9__libev_record_of(thread, loop);
+}
+
+static void on_io(struct d9__libev_record *record, ev_io *w, struct start *start)
+{
+	(void)record;
+	start->fd = w->fd;
+	start->renewed = (w->events & EV__IOFDSET) != 0;
+}
+
+static void on_signal(struct d9__libev_record *record, ev_signal *w, struct start *start)
+{
+	(void)record;
+	start->fd = w->signum;
+}
+
+static void on_child(struct d9__libev_record *record, ev_child *w, struct start *start)
+{
+	(void)record;
+	start->fd = w->pid;
+}
+
+static void on_idle(struct d9__libev_record *record, ev_idle *w, struct start *start)
+{
+	(void)w;
+	(void)start;
+	record->n_idle++;
+}
+
+static void on_async(struct d9__libev_record *record, ev_async *w, struct start *start)
+{
+	(void)start;
+	if (!d9__libev_cell_add(w, record->loop))
+		d9__libev_degrade("wake", "partial", "more async watchers than cells");
+}
+
+static inline void on_other(struct d9__libev_record *record, void *w, struct start *start)
+{
+	(void)record;
+	(void)w;
+	(void)start;
+}
+
+/* embed without a callback of the program's, and what libev starts for itself, are not noted. */
+#define START(type, kind_, details)                                                                \
+	void d9__hook_ev_##type##_start(struct ev_loop *loop, ev_##type *w)                        \
+	{                                                                                          \
+		struct d9__libev_thread *thread = d9__libev_thread();                              \
+		struct d9__libev_record *record = starts(thread, loop, (const ev_watcher *)w);     \
+		const void *caller = __builtin_return_address(0);                                  \
+                                                                                                   \
+		if (record) {                                                                      \
+			struct start start = { .watcher = w,                                       \
+					       .callback = (const void *)w->cb,                    \
+					       .site = d9__libev_site(thread, caller),             \
+					       .fd = -1,                                           \
+					       .kind = (kind_) };                                  \
+                                                                                                   \
+			details(record, w, &start);                                                \
+			note_start(record, &start);                                                \
+		}                                                                                  \
+		d9__libev.ev_##type##_start(loop, w);                                              \
+	}
+
+START(io, D9_TASK_IO, on_io)
+START(timer, D9_TASK_TIMER, on_other)
+START(periodic, D9_TASK_PERIODIC, on_other)
+START(signal, D9_TASK_SIGNAL, on_signal)
+START(child, D9_TASK_CHILD, on_child)
+START(stat, D9_TASK_STAT, on_other)
+START(idle, D9_TASK_IDLE, on_idle)
+START(prepare, D9_TASK_PREPARE, on_other)
+START(check, D9_TASK_CHECK, on_other)
+START(embed, D9_TASK_EMBED, on_other)
+START(fork, D9_TASK_FORK, on_other)
+START(cleanup, D9_TASK_CLEANUP, on_other)
+START(async, D9_TASK_ASYNC, on_async)
+
+/* libev starts an inactive one by a call that may be bound inside it: seen there, or here. */
+#define AGAIN(type, kind_)                                                                         \
+	void d9__hook_ev_##type##_again(struct ev_loop *loop, ev_##type *w)                        \
+	{                                                                                          \
+		struct d9__libev_thread *thread = d9__libev_thread();                              \
+		struct d9__libev_record *record = starts(thread, loop, (const ev_watcher *)w);     \
+		const void *caller = __builtin_return_address(0);                                  \
+                                                                                                   \
+		if (record) {                                                                      \
+			struct start start = { .watcher = w,                                       \
+					       .callback = (const void *)w->cb,                    \
+					       .site = d9__libev_site(thread, caller),             \
+					       .fd = -1,                                           \
+					       .kind = (kind_) };                                  \
+                                                                                                   \
+			note_start(record, &start);                                                \
+		}                                                                                  \
+		d9__libev.ev_##type##_again(loop, w);                                              \
+	}
+
+AGAIN(timer, D9_TASK_TIMER)
+AGAIN(periodic, D9_TASK_PERIODIC)
+
+/* ---- stopped ---- */
+
+/* What was announced will not run, and its next poll must not be measured from that. */
+static void forget_wake(struct d9__libev_record *record, const void *w)
+{
+	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
+
+	if (known->watcher == w)
+		known->watcher = NULL;
+	d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)w);
+}
+
+static inline void note_stop(struct d9__libev_record *record, const ev_watcher *w)
+{
+	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
+
+	if (w->pending)
+		forget_wake(record, w);
+	else if (!ev_is_active(w))
+		return;
+	else if (known->watcher == w)
+		known->stopped = true;
+	else
+		d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)w);
+}
+
+static inline struct d9__libev_record *stops(struct d9__libev_thread *thread,
+					     const struct ev_loop *loop, const ev_watcher *w)
+{
+	if (!(ev_is_active(w) || w->pending) || d9__in_libev((const void *)w->cb) ||
+	    thread->calibrating)
+		return NULL;
+	return d9__libev_record_of(thread, loop);
+}
+
+#define STOP(type, details)                                                                        \
+	void d9__hook_ev_##type##_stop(struct ev_loop *loop, ev_##type *w)                         \
+	{                                                                                          \
+		struct d9__libev_thread *thread = d9__libev_thread();                              \
+		struct d9__libev_record *record = stops(thread, loop, (const ev_watcher *)w);      \
+                                                                                                   \
+		if (record) {                                                                      \
+			details(record, w);                                                        \
+			note_stop(record, (const ev_watcher *)w);                                  \
+		}                                                                                  \
+		d9__libev.ev_##type##_stop(loop, w);                                               \
+	}
+
+/* Where libev stops it by itself, it has just expired. */
+static inline void off_timer(struct d9__libev_record *record, ev_timer *w)
+{
+	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
+
+	if (known->watcher == w)
+		known->due_ns = ns_of(w->at);
+}
+
+static inline void off_idle(struct d9__libev_record *record, ev_idle *w)
+{
+	if (ev_is_active(w) && record->n_idle)
+		record->n_idle--;
+}
+
+static inline void off_async(struct d9__libev_record *record, ev_async *w)
+{
+	(void)record;
+	d9__libev_cell_remove(w);
+}
+
+static inline void off_other(struct d9__libev_record *record, const void *w)
+{
+	(void)record;
+	(void)w;
+}
+
+STOP(io, off_other)
+STOP(timer, off_timer)
+STOP(periodic, off_other)
+STOP(signal, off_other)
+STOP(child, off_other)
+STOP(stat, off_other)
+STOP(idle, off_idle)
+STOP(prepare, off_other)
+STOP(check, off_other)
+STOP(embed, off_other)
+STOP(fork, off_other)
+STOP(cleanup, off_other)
+STOP(async, off_async)
+
+int d9__hook_ev_clear_pending(struct ev_loop *loop, void *w)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+	struct d9__libev_record *record = d9__libev_recorded(thread, loop);
+
+	if (record && ((ev_watcher *)w)->pending)
+		forget_wake(record, w);
+	return d9__libev.ev_clear_pending(loop, w);
+}
+
+void d9__hook_ev_set_allocator(void *(*allocate)(void *, long))
+{
+	d9__libev_note_allocator();
+	d9__libev.ev_set_allocator(allocate);
+}
+
+/* ---- deadlines ---- */
+
+uint64_t d9__libev_timer_due_ns(const ev_timer *timer, const struct d9__libev_watcher *known)
+{
+	if (!d9__libev_layout.monotonic)
+		return 0;
+	/* A missed period is not made up for: then this is a lower bound of its lateness. */
+	if (timer->repeat > 0.)
+		return ns_of(timer->at - timer->repeat);
+	if (known && known->due_ns)
+		return known->due_ns;
+	/* What is left of its time: the loop has just looked at the clock. */
+	return ns_of((double)d9_loop_now() / NS_PER_S + timer->at);
+}
+
+uint64_t d9__libev_periodic_due_ns(const ev_periodic *periodic)
+{
+	double due = periodic->interval > 0. ? periodic->at - periodic->interval : periodic->at;
+
+	if (periodic->reschedule_cb)
+		return 0;
+	return ns_of((double)d9_loop_now() / NS_PER_S - (d9__libev.ev_time() - due));
+}

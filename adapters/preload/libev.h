@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the preload library exports to learn of a libev that is loaded later; as preload/libevent.h. */
+
+#ifndef D9_PRELOAD_LIBEV_H
+#define D9_PRELOAD_LIBEV_H
+
+#include <dial9/export.h>
+
+struct ev_loop;
+
+D9_API struct ev_loop *ev_default_loop(unsigned flags);
+D9_API struct ev_loop *ev_loop_new(unsigned flags);
+
+#endif /* D9_PRELOAD_LIBEV_H */
