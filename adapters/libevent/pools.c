@@ -14,8 +14,8 @@
 
 _Atomic(uint32_t) d9__stubs_full;
 
-/* Stub words. */
-#define WORD_INTERNAL 1u /* the callback lies in libevent */
+/* Stub words: d9__callback_identity(), and in its free bit whether the callback lies in libevent. */
+#define WORD_INTERNAL UINT64_C(1)
 
 /* ---- polls ---- */
 
@@ -54,9 +54,20 @@ static inline bool is_recorded(const struct d9__libevent_thread *thread)
 	return thread->now.base && !thread->calibrating;
 }
 
+static inline uint64_t word_of(struct d9__stub *stub)
+{
+	return atomic_load_explicit(&stub->word, memory_order_relaxed);
+}
+
 static inline bool is_internal(struct d9__stub *stub)
 {
-	return atomic_load_explicit(&stub->word, memory_order_relaxed) & WORD_INTERNAL;
+	return word_of(stub) & WORD_INTERNAL;
+}
+
+/* d9__pair_identity() of its callback. */
+static inline uint64_t identity_of(struct d9__stub *stub, void *arg)
+{
+	return (word_of(stub) + 2 * (uint64_t)(uintptr_t)arg) | 1;
 }
 
 static inline const struct d9_callsite *callsite_of(struct d9__stub *stub)
@@ -85,8 +96,7 @@ static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thre
 	d9_poll_begin(&frame->poll);
 	thread->now.stub = stub;
 	thread->now.what = (uint8_t)what;
-	thread->now.internal = is_internal(stub);
-	thread->now.state = D9__STATE_POLL;
+	thread->now.state = is_internal(stub) ? D9__STATE_INTERNAL : D9__STATE_POLL;
 }
 
 /* ---- events ---- */
@@ -99,15 +109,19 @@ void d9__note_listener_callback(d9__event_fn callback)
 	atomic_store_explicit(&listener_callback, (void *)callback, memory_order_relaxed);
 }
 
-static uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
+static uint16_t kind_of_rare_event(struct d9__stub *stub)
 {
-	if (is_internal(stub))
-		return stub->callback == atomic_load_explicit(&listener_callback,
-							      memory_order_relaxed)
-			       ? D9_TASK_LISTENER
-			       : D9_TASK_INTERNAL;
-	if (stub->kind == D9__STUB_ONCE)
+	if (!is_internal(stub))
 		return D9_TASK_ONCE;
+	return stub->callback == atomic_load_explicit(&listener_callback, memory_order_relaxed)
+		       ? D9_TASK_LISTENER
+		       : D9_TASK_INTERNAL;
+}
+
+static inline uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
+{
+	if (__builtin_expect(is_internal(stub) || stub->kind == D9__STUB_ONCE, 0))
+		return kind_of_rare_event(stub);
 	if (what & D9__EV_SIGNAL)
 		return D9_TASK_SIGNAL;
 	if (fd >= 0)
@@ -128,7 +142,7 @@ static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thre
 	void *event = d9__libevent_current_event(thread->now.base->base);
 
 	poll->task.key = event ? (uintptr_t)event : (uintptr_t)stub;
-	poll->task.identity = event ? d9__pair_identity(stub->callback, arg) : 0;
+	poll->task.identity = event ? identity_of(stub, arg) : 0;
 	poll->task.kind = kind_of_event(stub, fd, what);
 	poll->task.fd = what & D9__EV_SIGNAL ? -1 : fd;
 	poll->task.flags = stub->kind == D9__STUB_ONCE ? D9_TASK_RUNS_ONCE : 0;
@@ -163,7 +177,7 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_event(int fd, short 
 
 	if (!is_recorded(thread)) {
 		((d9__event_fn)stub->callback)(fd, what, arg);
-	} else if (thread->now.state == D9__STATE_POLL) {
+	} else if (d9__libevent_in_poll(thread)) {
 		run_event_as_span(stub, fd, what, arg);
 	} else {
 		__attribute__((cleanup(end_poll))) struct poll_frame frame;
@@ -192,7 +206,7 @@ static void describe_pair(struct d9_poll *poll, struct d9__stub *stub, void *obj
 	bool finalizer = stub->kind == D9__STUB_FINALIZER;
 
 	poll->task.key = (uintptr_t)object;
-	poll->task.identity = d9__pair_identity(stub->callback, arg);
+	poll->task.identity = identity_of(stub, arg);
 	poll->task.fd = -1;
 	poll->task.kind = is_internal(stub) ? D9_TASK_INTERNAL
 			  : finalizer	    ? D9_TASK_FINALIZER
@@ -223,7 +237,7 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_pair(void *object, v
 
 	if (!is_recorded(thread)) {
 		((d9__pair_fn)stub->callback)(object, arg);
-	} else if (stub->kind == D9__STUB_SPAN || thread->now.state == D9__STATE_POLL) {
+	} else if (stub->kind == D9__STUB_SPAN || d9__libevent_in_poll(thread)) {
 		run_pair_as_span(stub, object, arg);
 	} else {
 		__attribute__((cleanup(end_poll))) struct poll_frame frame;
@@ -345,7 +359,10 @@ static void prepare(struct d9__stub *stub)
 {
 	bool internal = d9__is_callback_of_libevent(stub->callback);
 
-	atomic_store_explicit(&stub->word, internal ? WORD_INTERNAL : 0, memory_order_relaxed);
+	atomic_store_explicit(&stub->word,
+			      d9__callback_identity(stub->callback) |
+				      (internal ? WORD_INTERNAL : 0),
+			      memory_order_relaxed);
 	atomic_store_explicit(&stub->tag,
 			      (void *)d9_callsite(stub->callback, stub->site, D9_CALLSITE_LOCKED),
 			      memory_order_relaxed);

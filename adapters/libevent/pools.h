@@ -44,12 +44,18 @@ d9__bufferevent_event_fn d9__unwrap_bufferevent_event(d9__bufferevent_event_fn c
 extern _Atomic(uint32_t) d9__stubs_full;
 void d9__pools_init(void);
 
-/* Tells a task that is set up again with the same callback and argument from a new one. */
+/*
+ * Identity: tells a task that is set up again with the same callback and argument from a new one.
+ * Its first half, which depends on the callback alone, is even.
+ */
+static inline uint64_t d9__callback_identity(void *callback)
+{
+	return (uintptr_t)callback * UINT64_C(0x9e3779b97f4a7c15) << 1;
+}
+
 static inline uint64_t d9__pair_identity(void *callback, void *arg)
 {
-	uint64_t mixed = (uintptr_t)callback * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (mixed ^ ((uintptr_t)arg + (mixed >> 29))) | 1;
+	return (d9__callback_identity(callback) + 2 * (uint64_t)(uintptr_t)arg) | 1;
 }
 
 #endif /* D9_LIBEVENT_POOLS_H */

@@ -61,7 +61,7 @@ void *d9__libevent_site(void *caller)
 		return site_of_tail_call(thread);
 	if (!by_libevent)
 		return caller;
-	if (thread->now.state == D9__STATE_POLL && thread->now.stub)
+	if (d9__libevent_in_poll(thread) && thread->now.stub)
 		return (void *)thread->now.stub->site;
 	return walk_to_program();
 }

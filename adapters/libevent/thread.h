@@ -18,6 +18,7 @@ enum d9__libevent_state {
 	D9__STATE_LOOP,     /* in a loop, between its callbacks */
 	D9__STATE_DISPATCH, /* in the backend; the base lock may be held */
 	D9__STATE_POLL,     /* in a callback */
+	D9__STATE_INTERNAL, /* in a callback of libevent's own */
 };
 
 /* What a nested loop or poll saves on its own stack and puts back. */
@@ -27,7 +28,6 @@ struct d9__libevent_context {
 	uintptr_t frame;                /* stack address of the innermost loop; 0: none */
 	uint8_t state;                  /* enum d9__libevent_state */
 	bool batch_starts;              /* nothing ran since the backend returned */
-	bool internal;                  /* the running poll's callback is libevent's */
 	uint8_t what;                   /* low bits of the running poll's second argument */
 	bool in_span; /* static: a user's callback runs inside a poll of libevent's */
 };
@@ -53,6 +53,11 @@ static inline struct d9__libevent_thread *d9__libevent_thread(void)
 	return &d9__libevent_self;
 }
 
+static inline bool d9__libevent_in_poll(const struct d9__libevent_thread *thread)
+{
+	return thread->now.state >= D9__STATE_POLL;
+}
+
 /* Whether |address| is code of a libevent image. */
 static inline bool d9__in_libevent(const void *address)
 {
@@ -65,8 +70,8 @@ static inline bool d9__called_by_libevent(const struct d9__libevent_thread *thre
 {
 	if (!d9__libevent_is_static())
 		return d9__in_libevent(caller);
-	return thread->site || (thread->now.state == D9__STATE_POLL && thread->now.internal &&
-				!thread->now.in_span);
+	return thread->site ||
+	       (thread->now.state == D9__STATE_INTERNAL && !thread->now.in_span);
 }
 
 /* Is |callback|, which the hooked call registers, libevent's own?  After its site was asked for. */

@@ -46,7 +46,9 @@ static enum d9_wake_reason reason_on(const struct d9__libevent_thread *thread,
 	case D9__STATE_LOOP:
 		return thread->now.batch_starts ? D9_WAKE_TIMER : D9_WAKE_INTERNAL;
 	case D9__STATE_POLL:
-		return thread->now.internal ? reason_in_internal_poll(thread) : D9_WAKE_ACTIVE;
+		return D9_WAKE_ACTIVE;
+	case D9__STATE_INTERNAL:
+		return reason_in_internal_poll(thread);
 	default:
 		return D9_WAKE_UNKNOWN;
 	}
@@ -72,7 +74,7 @@ static inline bool is_off(void)
 	return __builtin_expect(!d9__gate_open(D9__GATE_LOOP) && d9__libevent_fields.calibrated, 0);
 }
 
-static void wake(struct event_base *base, const void *key)
+static __attribute__((noinline)) void wake(struct event_base *base, const void *key)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	enum d9_wake_reason reason;
@@ -94,17 +96,37 @@ static void wake(struct event_base *base, const void *key)
 		d9_wake(loop, (uintptr_t)key, reason, NULL);
 }
 
+/* The two usual cases on a thread that runs |base|: by a callback of the program's, by the backend. */
+static inline bool wake_here(struct d9__libevent_thread *thread, struct event_base *base,
+			     const void *key)
+{
+	struct d9__libevent_base *record = thread->now.base;
+	enum d9_wake_reason reason = D9_WAKE_ACTIVE;
+
+	if (!record || record != d9__libevent_wrapped_base(base) || thread->deferring)
+		return false;
+	if (thread->now.state == D9__STATE_DISPATCH)
+		reason = D9_WAKE_FD;
+	else if (thread->now.state != D9__STATE_POLL)
+		return false;
+	thread->depth++;
+	d9_wake(record->loop, (uintptr_t)key, reason, NULL);
+	return true;
+}
+
 int d9__hook_event_callback_activate_nolock_(struct event_base *base,
 					     struct event_callback *callback)
 {
+	struct d9__libevent_thread *thread;
 	int result;
 
 	if (is_off())
 		return d9__real.event_callback_activate_nolock_(base, callback);
 	result = d9__real.event_callback_activate_nolock_(base, callback);
-	if (__builtin_expect(d9__libevent_thread()->calibrating, 0))
+	thread = d9__libevent_thread();
+	if (__builtin_expect(thread->calibrating, 0))
 		d9__libevent_probe_activation();
-	if (result)
+	if (result && !wake_here(thread, base, callback))
 		wake(base, callback);
 	return result;
 }

@@ -391,14 +391,12 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t key,
 		     struct d9__task *task)
 {
-	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed), wire = 0;
-	uint8_t bytes[D9__VARINT_MAX] = { 0 };
-	size_t n = (size_t)(d9__varint_put(bytes, id) - bytes);
+	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
 
-	/* Ids have less than 54 bits. */
-	for (size_t i = 0; i < 8; i++)
-		wire |= (uint64_t)bytes[i] << 8 * i;
-	*cached = (struct d9__cached_task) { key, library, task, { id, wire, n } };
+	*cached = (struct d9__cached_task) { .key = key, .task = task, .library = library };
+	cached->emit.id = id;
+	cached->emit.id_len =
+		(uint32_t)(d9__varint_put(cached->emit.wire, id) - cached->emit.wire);
 }
 
 /* ---- polls ---- */
@@ -556,7 +554,7 @@ static inline bool is_shared(const struct d9__thread *thread, const struct d9__s
 }
 
 /* Take the announcement of a wake that is written already.  False: there may be one to be written. */
-static inline bool take_plain_wake(struct d9__task *task, const struct d9_poll *poll)
+static inline __attribute__((always_inline)) bool take_plain_wake(struct d9__task *task, const struct d9_poll *poll)
 {
 	if (atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE)
 		return false;
@@ -566,13 +564,18 @@ static inline bool take_plain_wake(struct d9__task *task, const struct d9_poll *
 	return true;
 }
 
-static inline void push_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
-			      uint64_t id)
+static inline __attribute__((always_inline)) void push_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
+			      const struct d9__cached_task *cached)
 {
 	struct d9__callback *frame = &thread->frames[0];
+	uint64_t id = cached->emit.id;
 
-	frame->task = id;
+	frame->address = (uintptr_t)poll;
 	frame->start_ns = ns;
+	frame->loc = cached->name;
+	/* Else the compiler packs neighbours into vectors first, which takes longer than two stores. */
+	__asm__ volatile("" : : : "memory");
+	frame->task = id;
 	frame->depth = poll->depth;
 	frame->once = false;
 	thread->n_frames = 1;
@@ -584,6 +587,13 @@ static inline void push_plain(struct d9__thread *thread, struct d9_poll *poll, u
 	atomic_store_explicit(&thread->task, id, memory_order_relaxed);
 }
 
+/* Does |cached| spell the name as the open chunk knows it? */
+static inline __attribute__((always_inline)) bool is_named(const struct d9__cached_task *cached, const struct d9__slot *slot)
+{
+	return slot->names[cached->name] == cached->named &&
+	       cached->named >> 16 == slot->generation;
+}
+
 /*
  * The usual poll: outermost, of a known task that has nothing to tell but its start.  Calls
  * nothing.  False: nothing happened.
@@ -591,30 +601,40 @@ static inline void push_plain(struct d9__thread *thread, struct d9_poll *poll, u
 static inline __attribute__((always_inline)) bool
 begin_plain(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns)
 {
+	struct d9_loop *loop = poll->loop;
 	const struct d9__cached_task *cached = d9__polls_cached(thread, poll->task.key);
-	const struct d9_callsite *callsite;
-	uint32_t name;
+	struct d9__task *task;
 
-	__asm__("" : "+r"(cached)); /* the pointer, not an index */
-	if (!d9__polls_is_cached(cached,
-				 atomic_load_explicit(&poll->loop->library, memory_order_relaxed),
-				 poll->task.key) ||
-	    atomic_load_explicit(&poll->loop->owner, memory_order_relaxed) != thread ||
-	    !is_current(thread, cached->task, poll) || poll->task.flags & D9_TASK_RUNS_ONCE ||
-	    !(callsite = poll->task.callsite))
+	if (cached->key != poll->task.key || cached->loop != loop ||
+	    cached->identity != poll->task.identity || cached->callsite != poll->task.callsite ||
+	    poll->task.flags & D9_TASK_RUNS_ONCE ||
+	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
 		return false;
-	name = atomic_load_explicit(&callsite->name, memory_order_acquire);
-	if (!name-- || !d9__emit_is_plain(slot, ns) || !d9__emit_knows_name(slot, name) ||
-	    !take_plain_wake(cached->task, poll))
+	task = cached->task;
+	if (!d9__task_is(task, cached->emit.id) || !is_spawned(thread, task) ||
+	    !is_named(cached, slot) || !d9__emit_is_plain(slot, ns) || !take_plain_wake(task, poll))
 		return false;
-	/* Reading it all again is cheaper than keeping it in registers that have to be saved. */
-	atomic_store_explicit(&cached->task->polled_ns, ns, memory_order_relaxed);
-	thread->frames[0].address = (uintptr_t)poll;
-	thread->frames[0].loc = name;
-	__asm__ volatile("" : "+r"(cached) : : "memory");
-	d9__emit_plain_poll_start(slot, ns, thread->worker, poll->depth, &cached->emit, name);
-	push_plain(thread, poll, ns, cached->emit.id);
+	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
+	d9__emit_plain_poll_start(slot, ns, thread->worker, poll->depth, &cached->emit);
+	push_plain(thread, poll, ns, cached);
 	return true;
+}
+
+/* Remember what begin_plain() asks for, now that |task| was polled.  It has a callsite. */
+static void know(struct d9__thread *thread, const struct d9__slot *slot, const struct d9_poll *poll,
+		 uint32_t library, struct d9__task *task)
+{
+	struct d9__cached_task *cached = d9__polls_cached(thread, poll->task.key);
+	uint8_t *end;
+
+	d9__polls_cache(cached, library, poll->task.key, task);
+	cached->loop = poll->loop;
+	cached->identity = poll->task.identity;
+	cached->callsite = poll->task.callsite;
+	cached->name = d9__callsite_name(poll->task.callsite);
+	cached->named = slot->names[cached->name];
+	end = d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, cached->named & 0xffff);
+	cached->emit.wire_len = (uint32_t)(end - cached->emit.wire);
 }
 
 /* True: begun.  Calls nothing. */
@@ -661,6 +681,8 @@ static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 		return;
 	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
 	start_poll(thread, slot, poll, library, ns, task);
+	if (poll->task.callsite)
+		know(thread, slot, poll, library, task);
 }
 
 /* The order of the three keeps the stack frame of the first out of the others' way. */

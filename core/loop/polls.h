@@ -36,7 +36,11 @@ void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__
 /* Where the thread remembers the task of |key|, if it does. */
 static inline struct d9__cached_task *d9__polls_cached(struct d9__thread *thread, uint64_t key)
 {
-	return &thread->cache[(key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - D9__CACHED_BITS)];
+	struct d9__cached_task *cached =
+		&thread->cache[(key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - D9__CACHED_BITS)];
+
+	__asm__("" : "+r"(cached)); /* the pointer, not an index, stays in a register */
+	return cached;
 }
 
 static inline bool d9__polls_is_cached(const struct d9__cached_task *cached, uint32_t library,

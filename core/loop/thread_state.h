@@ -64,14 +64,23 @@ struct d9__held_wake {
 	uint32_t reason;
 };
 
+/*
+ * A task that this thread has polled, and how the next poll of it is spelled if it comes from the
+ * same loop with the same identity and callsite, in a chunk that knows the callsite's name.
+ */
 struct d9__cached_task {
 	uint64_t key;
-	uint64_t library; /* D9__LIBRARY_NONE: empty */
+	struct d9_loop *loop; /* NULL: not known so well; what stands next to it is empty then */
+	uint64_t identity;
+	const struct d9_callsite *callsite;
 	struct d9__task *task;
+	uint32_t library; /* D9__LIBRARY_NONE: empty */
+	uint32_t name;	  /* handle */
+	uint32_t named;	  /* its word in the slot's table of names, as |emit| spells it */
 	struct d9__emit_task emit; /* its id, when it was put here */
 };
 
-#define D9__LIBRARY_NONE UINT64_MAX
+#define D9__LIBRARY_NONE UINT32_MAX
 
 struct d9__thread {
 	/* What every poll touches.  Owner thread only. */

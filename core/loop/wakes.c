@@ -189,6 +189,7 @@ static inline int hold_plain(struct d9__thread *thread, const struct d9__cached_
 	held->task = cached->emit.id;
 	held->waker = 0;
 	held->worker = thread->worker;
+	__asm__ volatile("" : : : "memory"); /* as in push_plain() */
 	held->reason = reason;
 	thread->n_held++;
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
@@ -221,8 +222,8 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
 		return -1;
 	cached = d9__polls_cached(thread, key);
-	if (!d9__polls_is_cached(cached, atomic_load_explicit(&loop->library, memory_order_relaxed),
-				 key) ||
+	if (cached->key != key || cached->loop != loop ||
+	    !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch)
 		return -1;
 	if (atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||

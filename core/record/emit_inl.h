@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "format/encoder.h"
 #include "format/varint.h"
@@ -179,20 +180,15 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
  * The same two for callers that keep to straight lines: two questions that no call answers, and
  * if both are true a write that cannot fail.  |worker| is below 0x80.
  */
-static inline bool d9__emit_is_plain(const struct d9__slot *slot, uint64_t ns)
+static inline __attribute__((always_inline)) bool d9__emit_is_plain(const struct d9__slot *slot, uint64_t ns)
 {
 	return atomic_load_explicit(&slot->busy, memory_order_relaxed) == 0 &&
 	       (uint32_t)d9__emit_published(slot) - 1u < D9__EMIT_LIMIT &&
 	       ns - slot->time_base <= D9__WIRE_DELTA_MAX;
 }
 
-static inline bool d9__emit_knows_name(const struct d9__slot *slot, uint32_t handle)
-{
-	return slot->names[handle] >> 16 == slot->generation;
-}
-
 /* Writes head, worker and |byte| in one store. */
-static inline uint8_t *d9__emit_plain_begin(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
+static inline __attribute__((always_inline)) uint8_t *d9__emit_plain_begin(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
 					    uint32_t worker, uint8_t byte)
 {
 	uint8_t *p;
@@ -208,7 +204,7 @@ static inline uint8_t *d9__emit_plain_begin(struct d9__slot *slot, uint16_t type
 }
 
 /* The event has |n| bytes. */
-static inline void d9__emit_plain_end(struct d9__slot *slot, uint64_t n)
+static inline __attribute__((always_inline)) void d9__emit_plain_end(struct d9__slot *slot, uint64_t n)
 {
 	/* release: as in d9__emit_leave() */
 	atomic_store_explicit(&slot->published, d9__emit_published(slot) + (UINT64_C(1) << 32 | n),
@@ -217,25 +213,24 @@ static inline void d9__emit_plain_end(struct d9__slot *slot, uint64_t n)
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 }
 
-/* A task id and its varint, lowest byte first. */
+/* How a task and its name are spelled: the last fields of a PollStart, as they stand there. */
 struct d9__emit_task {
 	uint64_t id;
-	uint64_t wire;
-	uint64_t wire_len;
+	uint8_t wire[16]; /* the id's varint, then the wire id of the name */
+	uint32_t wire_len;
+	uint32_t id_len; /* of the varint */
 };
 
 /* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
-static inline void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-					     unsigned depth, const struct d9__emit_task *task,
-					     uint32_t loc_name)
+static inline __attribute__((always_inline)) void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+					     unsigned depth, const struct d9__emit_task *task)
 {
 	uint8_t *p =
 		d9__emit_plain_begin(slot, D9__EVENT_POLL_START, ns, worker, d9__emit_depth(depth));
 
 	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task->id);
-	d9__wire_put_u64(p, task->wire);
-	d9__wire_put_u32(p + task->wire_len, slot->names[loc_name] & 0xffff);
-	d9__emit_plain_end(slot, 12 + task->wire_len);
+	memcpy(p, task->wire, sizeof(task->wire));
+	d9__emit_plain_end(slot, 8 + task->wire_len);
 }
 
 /* The same for a wake; |waker| is spelled out, |woken| is not. */
@@ -251,8 +246,8 @@ static inline void d9__emit_plain_wake(struct d9__slot *slot, uint64_t ns, uint6
 	p = d9__wire_put_event_head(begin, D9__EVENT_WAKE, (uint32_t)(ns - slot->time_base));
 	slot->time_base = ns;
 	p = d9__varint_put(p, waker);
-	d9__wire_put_u64(p, woken->wire);
-	p += woken->wire_len;
+	memcpy(p, woken->wire, 8);
+	p += woken->id_len;
 	*p++ = d9__emit_depth(target_worker);
 	*p++ = (uint8_t)reason;
 	d9__emit_plain_end(slot, (uint64_t)(p - begin));

@@ -14,9 +14,9 @@ skip() {
 calls=1000 # of counted_calls.c
 
 # They count the caller's own 20 as well, which fill struct d9_poll.
-limit_poll=268
-limit_wake=428
-limit_off=38
+limit_poll=258
+limit_wake=404
+limit_off=36
 
 command -v valgrind >/dev/null || skip "valgrind is not installed (Debian: valgrind)"
 [ "$SANITIZER" = no ] || skip "a sanitizer adds instructions"
