@@ -111,10 +111,15 @@ record "both loaded RTLD_LOCAL" "" "$full" "$here/libevent_loader" "$here/.libs/
 	--adapter="$adapter"
 
 cases=$here/libevent_cases
-for name in tasks nested longjmp thread_exit closures late periodic lock_debug precise compat \
+for name in tasks churn nested longjmp thread_exit closures late periodic lock_debug precise compat \
 	two_threads daemon; do
 	record "$name" "$by_preload" "" "$cases" $name
 done
+# Minutes, and more than the disk takes in that time: what is kept is looked at, not what is written.
+if [ -n "${D9_LONG-}" ]; then
+	scenario="ten million events"
+	DIAL9_WRITER=null D9_CHURN=10000000 LD_PRELOAD=$preload "$cases" churn || fail "memory grows"
+fi
 # The size of the base is unknown then; its fields are found all the same (tor is such a program).
 record allocator "$by_preload" "--has task=event --has lateness=on" "$cases" allocator
 record "late_adapter" "" "" "$cases" late_adapter --adapter="$adapter"

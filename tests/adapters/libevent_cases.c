@@ -124,6 +124,81 @@ static void case_tasks(void)
 	event_base_free(base);
 }
 
+/* ---- no end of events: what is kept of them is bounded ---- */
+
+#define CHURN_BATCH 50
+
+static void on_churn(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	COUNT(on_churn, KIND_POLL);
+}
+
+/* Memory of this process that is no file's, in KiB. */
+static long anonymous_kib(void)
+{
+	FILE *in = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = -1;
+
+	while (in && fgets(line, sizeof(line), in) && sscanf(line, "RssAnon: %ld", &kib) != 1)
+		;
+	if (in)
+		fclose(in);
+	return kib;
+}
+
+/* Each number is an address of its own, though memory is used again: the events there overlap. */
+static struct event *place_of(char *memory, size_t batch, size_t i)
+{
+	const size_t stride = sizeof(struct event) + 8, per_window = stride / 8;
+	size_t window = batch / per_window * CHURN_BATCH + i;
+
+	return (void *)(memory + window * stride + batch % per_window * 8);
+}
+
+/* One event on the heap, one in a structure that is forgotten without notice, one that runs once.
+ */
+static void churn_batch(struct event_base *base, char *memory, size_t batch)
+{
+	struct event *fresh[CHURN_BATCH];
+
+	for (size_t i = 0; i < CHURN_BATCH; i++) {
+		struct event *embedded = place_of(memory, batch, i);
+
+		fresh[i] = event_new(base, -1, 0, on_churn, &fresh[i]);
+		event_active(fresh[i], EV_READ, 1);
+		event_assign(embedded, base, -1, 0, on_churn, NULL);
+		event_active(embedded, EV_READ, 1);
+		event_base_once(base, -1, EV_TIMEOUT, on_churn, NULL, NULL);
+	}
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	for (size_t i = 0; i < CHURN_BATCH; i++)
+		event_free(fresh[i]);
+}
+
+/* D9_CHURN: how many events.  A third of ten million is more than the tasks that are kept. */
+static void case_churn(void)
+{
+	const char *text = getenv("D9_CHURN");
+	const size_t n_batches = (text ? strtoul(text, NULL, 10) : 150000) / (3 * CHURN_BATCH);
+	struct event_base *base = new_base();
+	size_t size = (uintptr_t)place_of(NULL, n_batches, CHURN_BATCH) + sizeof(struct event);
+	char *memory = malloc(size);
+	long half_kib = 0;
+
+	memset(memory, 0xa5, size);
+	for (size_t i = 0; i < n_batches; i++) {
+		if (i == n_batches / 2)
+			half_kib = anonymous_kib();
+		churn_batch(base, memory, i);
+	}
+	if (anonymous_kib() > half_kib + 8192)
+		complain("KiB after the second half", half_kib, anonymous_kib());
+	free(memory);
+	event_base_free(base);
+}
+
 /* ---- loops in callbacks, and callbacks that never return ---- */
 
 static struct event_base *inner_base;
@@ -514,13 +589,21 @@ static const struct test_case {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "tasks", case_tasks },	   { "nested", case_nested },
-	{ "longjmp", case_longjmp },	   { "thread_exit", case_thread_exit },
-	{ "closures", case_closures },	   { "late", case_late },
-	{ "periodic", case_periodic },	   { "allocator", case_allocator },
-	{ "lock_debug", case_lock_debug }, { "precise", case_precise },
-	{ "compat", case_compat },	   { "two_threads", case_two_threads },
-	{ "daemon", case_daemon },	   { "late_adapter", case_late_adapter },
+	{ "tasks", case_tasks },
+	{ "churn", case_churn },
+	{ "nested", case_nested },
+	{ "longjmp", case_longjmp },
+	{ "thread_exit", case_thread_exit },
+	{ "closures", case_closures },
+	{ "late", case_late },
+	{ "periodic", case_periodic },
+	{ "allocator", case_allocator },
+	{ "lock_debug", case_lock_debug },
+	{ "precise", case_precise },
+	{ "compat", case_compat },
+	{ "two_threads", case_two_threads },
+	{ "daemon", case_daemon },
+	{ "late_adapter", case_late_adapter },
 };
 
 int main(int argc, char **argv)
