@@ -62,9 +62,7 @@ static int initialise_locked(void)
 	if (version_of() < OLDEST || !d9__glib_resolve() ||
 	    !d9__module_range_of((void *)d9__glib_refresh, &own))
 		return -ENOTSUP;
-	err = d9__glib_contexts_init();
-	if (err)
-		return err;
+	d9__glib_contexts_init();
 	d9__glib_waits_init();
 	d9__glib_thread()->calibrating = true;
 	err = patch_and_test();

@@ -15,7 +15,7 @@
 
 _Atomic(bool) d9__glib_all;
 _Atomic(uint32_t) d9__glib_generation;
-_Atomic(uint32_t) d9__glib_loops_dropped;
+_Atomic(uint32_t) d9__glib_loops_dropped, d9__glib_unseen;
 _Atomic(struct d9__glib_context *) d9__glib_by_fd[D9__GLIB_FDS_MAX];
 _Atomic(GMainContext *) d9__glib_default;
 
@@ -179,26 +179,56 @@ static void reap_locked(void)
 	}
 }
 
-static void reap_at_tick(void)
-{
-	if (atomic_load_explicit(&n_closed, memory_order_relaxed) == 0 ||
-	    pthread_mutex_trylock(&lock))
-		return;
-	reap_locked();
-	pthread_mutex_unlock(&lock);
-}
-
-uint64_t d9__glib_unseen(void)
+static uint32_t unseen_locked(void)
 {
 	uint64_t sum = atomic_load_explicit(&unseen_before, memory_order_relaxed);
 
-	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < n_used; i++) {
 		if (atomic_load_explicit(&records[i].address, memory_order_relaxed))
 			sum += unseen_of(&records[i]);
 	}
+	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+static void look_at_tick(void)
+{
+	if (pthread_mutex_trylock(&lock))
+		return;
+	reap_locked();
+	atomic_store_explicit(&d9__glib_unseen, unseen_locked(), memory_order_relaxed);
 	pthread_mutex_unlock(&lock);
-	return sum;
+}
+
+/*
+ * ---- forks ----
+ *
+ * Under our lock the core's are taken, so ours has to be taken first: its handlers are installed
+ * behind the core's, which come with the first loop.
+ */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+	d9__glib_notes_fork_prepare();
+}
+
+static void after_fork_parent(void)
+{
+	d9__glib_notes_fork_parent();
+	pthread_mutex_unlock(&lock);
+}
+
+static void after_fork_child(void)
+{
+	own_pid = getpid();
+	for (unsigned i = 0; i < n_used; i++)
+		atomic_store_explicit(&records[i].owner, 0, memory_order_relaxed);
+	after_fork_parent();
+}
+
+static void hold_over_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
 /* ---- registration ---- */
@@ -245,6 +275,7 @@ static const char *name_of(const GMainContext *context, const char *name)
 static int add_locked(GMainContext *context, const char *name, int fd,
 		      struct d9__glib_context **out)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct d9__glib_context *record = choose_record_locked();
 	int err;
 
@@ -252,6 +283,7 @@ static int add_locked(GMainContext *context, const char *name, int fd,
 		return -ENOSPC;
 	memset(record, 0, sizeof(*record));
 	err = d9_loop_register(D9_LIBRARY_GLIB, context, name_of(context, name), &record->loop);
+	pthread_once(&once, hold_over_forks);
 	if (err) {
 		record->next_retired = first_retired;
 		if (!first_retired)
@@ -316,31 +348,8 @@ void d9__glib_note_default(GMainContext *context)
 		d9__glib_register(context, NULL, -1, NULL);
 }
 
-/* ---- forks ---- */
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&lock);
-	d9__glib_notes_fork_prepare();
-}
-
-static void after_fork_parent(void)
-{
-	d9__glib_notes_fork_parent();
-	pthread_mutex_unlock(&lock);
-}
-
-static void after_fork_child(void)
+void d9__glib_contexts_init(void)
 {
 	own_pid = getpid();
-	for (unsigned i = 0; i < n_used; i++)
-		atomic_store_explicit(&records[i].owner, 0, memory_order_relaxed);
-	after_fork_parent();
-}
-
-int d9__glib_contexts_init(void)
-{
-	own_pid = getpid();
-	d9__tick_add(reap_at_tick);
-	return pthread_atfork(before_fork, after_fork_parent, after_fork_child) ? -ENOMEM : 0;
+	d9__tick_add(look_at_tick);
 }

@@ -137,9 +137,9 @@ struct d9__glib_context *d9__glib_resolve_pipe(const struct pollfd *fds, nfds_t 
 /* Contexts that could not be recorded because there were too many. */
 extern _Atomic(uint32_t) d9__glib_loops_dropped;
 
-/* Sums over all contexts, for the trace's metadata. */
-uint64_t d9__glib_unseen(void);
+/* Dispatches that no stub saw, as of the latest tick.  At most that many: see depth. */
+extern _Atomic(uint32_t) d9__glib_unseen;
 
-int d9__glib_contexts_init(void);
+void d9__glib_contexts_init(void);
 
 #endif /* D9_GLIB_CONTEXTS_H */

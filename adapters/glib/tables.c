@@ -8,6 +8,7 @@
 
 #include <dial9/loop.h>
 
+#include "glib/capabilities.h"
 #include "glib/dispatch.h"
 #include "hook/stubs.h"
 #include "hook/word.h"
@@ -117,6 +118,7 @@ static int patch_member(struct d9__stubs *pool, void *member, uint32_t kind, boo
 	stub = d9__stubs_wrap(pool, function, NULL, kind);
 	if (stub == function) {
 		atomic_fetch_add_explicit(&d9__glib_stubs_full, 1, memory_order_relaxed);
+		d9__glib_degrade("poll", "partial", "more distinct functions than stubs");
 		return 0;
 	}
 	if (d9__word_store(member, (uintptr_t)stub, !locked)) {

@@ -3,14 +3,15 @@
  * Holds a trace against the counters that the recorded program kept itself.
  *
  *	compare_counts TRACE COUNTERS [--library NAME] [--wakes] [--partial] [--has KEY=TEXT]...
- *		[--except CALLBACK]... [--truth FILE] [--no-parks]
+ *		[--except CALLBACK]... [--truth FILE] [--no-parks] [--others] [--seen]
  *
  * Every callback must have as many polls, or spans, as the program counted; polls of the program
  * that it did not count are an error too.  --wakes: each poll was announced by one wake, save the
  * further calls of one signal.  --partial: libevent's own polls are missing, and with them spans.
  * --has: a capability that the trace must name, of libevent or the library NAME.  --except: not to
  * be found in the trace.  --no-parks: there is none.  --truth: what a libevent with counters of its
- * own counted, all polls and parks.
+ * own counted, all polls and parks.  --others: callbacks that the program did not count
+ * may have polls.  --seen: the loop library ran nothing that the adapter did not see.
  */
 
 #include "config.h"
@@ -35,8 +36,8 @@ struct callback {
 
 struct task {
 	uint64_t callback, due_ns;
-	bool internal, signal;
-	unsigned long polls, wakes;
+	bool internal, signal, idle;
+	unsigned long polls, wakes, ends;
 	uint64_t resumed_ns;
 };
 
@@ -46,10 +47,11 @@ static struct task *tasks;
 static size_t n_tasks;
 static const char *library = "libevent";
 static char capabilities[1024];
-static unsigned long stubs_full, zero_dispatches;
+static unsigned long stubs_full, zero_dispatches, unseen;
 static uint64_t last_park_ns;
 /* Parks that come 100 ms after another may stand for a loop that spins. */
 static unsigned long late_parks;
+static bool others_may_run;
 static int failures;
 static unsigned long polls, internal_polls, resumptions, parks, spans, losses;
 
@@ -63,7 +65,7 @@ static void fail(const char *what, const char *which, unsigned long want, unsign
 static bool is_kind(const char *text)
 {
 	return !strcmp(text, "poll") || !strcmp(text, "span") || !strcmp(text, "tasks") ||
-	       !strcmp(text, "late") || !strcmp(text, "elsewhere") || !strcmp(text, "closures");
+	       !strcmp(text, "ended") || !strcmp(text, "late") || !strcmp(text, "elsewhere") || !strcmp(text, "closures");
 }
 
 static void read_counters(const char *path)
@@ -127,6 +129,7 @@ static void on_spawn(const struct d9_event *event)
 	task->callback = d9_event_u64(event, "callback", 0);
 	task->internal = text_is(event, "kind", "internal") || text_is(event, "kind", "listener");
 	task->signal = text_is(event, "kind", "signal");
+	task->idle = text_is(event, "kind", "idle");
 }
 
 static void on_wake(const struct d9_event *event)
@@ -185,7 +188,7 @@ static void on_poll(const struct d9_event *event)
 		callback->is++;
 	else if (count_unnamed(task))
 		return;
-	else if (task->internal)
+	else if (task->internal || others_may_run)
 		internal_polls++;
 	else
 		fail("a poll of a callback that was not counted, of a task number", "", 0,
@@ -235,6 +238,8 @@ static void on_metadata(const struct d9_event *event)
 			stubs_full = strtoul(pair[1].data, NULL, 10);
 		if (is_key(pair, "zero_dispatches"))
 			zero_dispatches = strtoul(pair[1].data, NULL, 10);
+		if (is_key(pair, "unseen"))
+			unseen = strtoul(pair[1].data, NULL, 10);
 	}
 }
 
@@ -251,6 +256,9 @@ static void on_event(const struct d9_event *event)
 	switch (event->kind) {
 	case D9_EVENT_TASK_SPAWN:
 		on_spawn(event);
+		break;
+	case D9_EVENT_TASK_TERMINATE:
+		task_of(d9_event_u64(event, "task_id", 0))->ends++;
 		break;
 	case D9_EVENT_WAKE:
 		on_wake(event);
@@ -314,6 +322,9 @@ static void count_tasks(void)
 
 		if (callback && tasks[i].callback)
 			callback->is++;
+		callback = callback_at("ended", tasks[i].callback, 0);
+		if (callback && tasks[i].callback)
+			callback->is += tasks[i].ends;
 	}
 }
 
@@ -359,7 +370,9 @@ static void check_wakes(void)
 	for (size_t i = 0; i < n_tasks; i++) {
 		const struct task *task = &tasks[i];
 
-		if (task->polls && !task->signal && task->wakes != task->polls)
+		/* One that stays ready is announced by the end of its poll. */
+		if (task->polls && !task->signal && task->wakes != task->polls &&
+		    !(task->idle && task->wakes == task->polls + 1))
 			fail("wakes of a task whose callback is", task->internal ? "internal" : "",
 			     task->polls, task->wakes);
 		if (task->signal && task->wakes > task->polls)
@@ -389,7 +402,7 @@ static void check_truth(const char *path)
 int main(int argc, char **argv)
 {
 	const char *truth = NULL;
-	bool wakes = false, partial = false, no_parks = false;
+	bool wakes = false, partial = false, no_parks = false, seen = false;
 
 	if (argc < 3)
 		return 2;
@@ -397,6 +410,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--library"))
 			library = argv[i + 1];
 	}
+	for (int i = 3; i < argc; i++)
+		others_may_run |= !strcmp(argv[i], "--others");
 	read_counters(argv[2]);
 	read_trace(argv[1], take_spawn);
 	read_trace(argv[1], take_all_else);
@@ -411,6 +426,8 @@ int main(int argc, char **argv)
 			expect_none(argv[++i]);
 		else if (!strcmp(argv[i], "--truth") && i + 1 < argc)
 			truth = argv[++i];
+		else if (!strcmp(argv[i], "--seen"))
+			seen = true;
 		else if (!strcmp(argv[i], "--has") && i + 1 < argc &&
 			 !strstr(capabilities, argv[++i]))
 			fail("capability", argv[i], 1, 0);
@@ -422,6 +439,8 @@ int main(int argc, char **argv)
 		check_truth(truth);
 	if (parks && no_parks)
 		fail("parks", "of a base whose parks are not seen", 0, parks);
+	if (seen && unseen)
+		fail("dispatches that were not seen", "", 0, unseen);
 	if (losses)
 		fail("losses", "", 0, losses);
 	printf("internal polls %lu, resumptions %lu, parks %lu, spans %lu, capabilities %s\n",

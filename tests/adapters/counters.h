@@ -17,6 +17,7 @@ enum kind {
 	KIND_POLL,
 	KIND_SPAN,
 	KIND_TASKS, /* distinct tasks that had the callback */
+	KIND_ENDED, /* ends of such tasks */
 	KIND_LATE,  /* mean lateness of its polls, in microseconds */
 	KIND_ELSEWHERE, /* polls of callbacks in other modules */
 	KIND_CLOSURES, /* callbacks made at run time from the address on; recorded or told of */
