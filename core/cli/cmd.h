@@ -25,6 +25,10 @@ int d9__cmd_events(int argc, char **argv);
 int d9__cmd_report(int argc, char **argv);
 int d9__cmd_export(int argc, char **argv);
 int d9__cmd_status(int argc, char **argv);
+int d9__cmd_dump(int argc, char **argv);
+int d9__cmd_enable(int argc, char **argv);
+int d9__cmd_disable(int argc, char **argv);
+int d9__cmd_rotate(int argc, char **argv);
 int d9__cmd_doctor(int argc, char **argv);
 
 /*

@@ -15,6 +15,10 @@ static const struct d9__cmd commands[] = {
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },
+	{ "dump", "make a running program keep its last seconds", d9__cmd_dump },
+	{ "enable", "switch recording on in a running program", d9__cmd_enable },
+	{ "disable", "switch it off", d9__cmd_disable },
+	{ "rotate", "seal the segment that a running program writes", d9__cmd_rotate },
 	{ "doctor", "whether programs can be recorded here, and what to mend", d9__cmd_doctor },
 	{ NULL, NULL, NULL },
 };

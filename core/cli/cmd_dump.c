@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dial9/error.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/control.h"
+#include "cli/text.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+enum { OPT_TIMEOUT = 256 };
+
+static const struct d9__opt opts[] = {
+	{ 'l', "last", "DUR", "how far back, such as 30s [all that there is]" },
+	{ 'o', "output", "DIR", "write below DIR [the trace directory of the process]" },
+	{ OPT_TIMEOUT, "timeout", "DUR", "how long to wait for it [60s]" },
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "dump",
+	.synopsis = "[OPTIONS] PID",
+	.text = "Make process PID keep the last seconds: in flight mode write what its ring holds of them\n"
+		"to a segment, else bring the segments that hold them to DIR.  Prints where they are.\n"
+		"Exit status: 0 done; 1 nothing was recorded then, or it could not be done; 2 bad usage.\n",
+	.opts = opts,
+};
+
+struct options {
+	uint64_t last_ns, timeout_ns;
+	const char *dir;
+};
+
+/* The process has another working directory.  False: too long. */
+static bool make_absolute(const char *dir, char out[D9__RING_DIR])
+{
+	char cwd[PATH_MAX];
+	int n;
+
+	if (!dir)
+		n = snprintf(out, D9__RING_DIR, "%s", "");
+	else if (dir[0] == '/')
+		n = snprintf(out, D9__RING_DIR, "%s", dir);
+	else if (getcwd(cwd, sizeof(cwd)))
+		n = snprintf(out, D9__RING_DIR, "%s/%s", cwd, dir);
+	else
+		return false;
+	return n >= 0 && n < D9__RING_DIR;
+}
+
+/* One request at a time; whoever left one and died is passed over. */
+static int take_turn(struct d9__control *control, uint64_t timeout_ns)
+{
+	uint32_t nobody = 0, me = (uint32_t)getpid();
+
+	for (uint64_t waited_ns = 0; waited_ns < timeout_ns; waited_ns += 10000000) {
+		if (atomic_compare_exchange_strong(&control->words->dump_owner, &nobody, me))
+			return 0;
+		if (kill((pid_t)nobody, 0) && errno == ESRCH &&
+		    atomic_compare_exchange_strong(&control->words->dump_owner, &nobody, me))
+			return 0;
+		nobody = 0;
+		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+	}
+	d9__cmd_fail("dump", "process %d is busy with another dump", (int)control->pid);
+	return D9__EXIT_FINDING;
+}
+
+/* The answer is copied to |*out|: the process goes on to own the original. */
+static int ask(struct d9__control *control, const struct options *options, const char *dir,
+	       struct d9__ring_dump *out)
+{
+	struct d9__ring_control *words = control->words;
+	uint32_t before = atomic_load(&words->dump_requested);
+	/* Of somebody who did not wait for it. */
+	int status = d9__control_await(control, &words->dump_done, before, options->timeout_ns);
+
+	if (status)
+		return status;
+	words->dump_last_ns = options->last_ns;
+	snprintf(words->dump_dir, sizeof(words->dump_dir), "%s", dir);
+	/* release: whoever sees the number sees what is asked for */
+	atomic_store_explicit(&words->dump_requested, before + 1, memory_order_release);
+	d9__control_wake(control);
+	status = d9__control_await(control, &words->dump_done, before + 1, options->timeout_ns);
+	*out = words->dump;
+	out->path[sizeof(out->path) - 1] = '\0';
+	return status;
+}
+
+static int print(const struct options *options, pid_t pid, const char *dir,
+		 const struct d9__ring_dump *dump)
+{
+	static struct d9__text_out out;
+	char size[D9__SIZE_LEN], span[D9__DURATION_LEN];
+	int status;
+
+	if (dump->err) {
+		d9__cmd_fail("dump", "process %d could not write%s%s: %s", (int)pid,
+			     dir[0] ? " to " : "", dir,
+			     dump->err > -4096 ? d9_strerror(dump->err) : "unknown error");
+		return D9__EXIT_FINDING;
+	}
+	if (!dump->path[0]) {
+		d9__cmd_fail("dump", "nothing was recorded%s",
+			     options->last_ns ? " in that time" : "");
+		return D9__EXIT_FINDING;
+	}
+	d9__text_init(&out, STDOUT_FILENO);
+	d9__text_escaped(&out, dump->path, strlen(dump->path));
+	d9__text_char(&out, '\n');
+	status = d9__text_finish(&out, "dump");
+	d9__text_init(&out, STDERR_FILENO);
+	if (dump->events)
+		d9__text_printf(&out, "dial9: %" PRIu64 " events of the last %s", dump->events,
+				d9__duration_text(dump->to_ns - dump->from_ns, span));
+	else
+		d9__text_printf(&out, "dial9: %" PRIu32 " segment%s", dump->segments,
+				dump->segments == 1 ? "" : "s");
+	d9__text_printf(&out, ", %s%s; see: dial9 report ", d9__size_text(dump->bytes, size),
+			dump->complete ? "" : ", some lost");
+	d9__text_escaped(&out, dump->path, strlen(dump->path));
+	d9__text_char(&out, '\n');
+	d9__text_finish(&out, "dump");
+	return status;
+}
+
+static int run(const struct options *options, const char *pid)
+{
+	struct d9__control control;
+	struct d9__ring_dump dump;
+	char dir[D9__RING_DIR];
+	int status;
+
+	if (!make_absolute(options->dir, dir))
+		return d9__cmd_fail("dump", "%s: %s", options->dir, strerror(ENAMETOOLONG));
+	status = d9__control_open(&control, "dump", pid);
+	if (status)
+		return status;
+	status = take_turn(&control, options->timeout_ns);
+	if (!status) {
+		uint32_t me = (uint32_t)getpid();
+
+		status = ask(&control, options, dir, &dump);
+		atomic_compare_exchange_strong(&control.words->dump_owner, &me, 0);
+	}
+	if (!status)
+		status = print(options, control.pid, dir, &dump);
+	d9__control_close(&control);
+	return status;
+}
+
+int d9__cmd_dump(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	struct options options = { .timeout_ns = 60 * SECOND_NS };
+	int key;
+
+	while ((key = d9__args_next(&args)) > 0) {
+		if (key == 'l' && !d9__args_duration_ns(&args, &options.last_ns))
+			return D9__EXIT_USAGE;
+		if (key == OPT_TIMEOUT && !d9__args_duration_ns(&args, &options.timeout_ns))
+			return D9__EXIT_USAGE;
+		if (key == 'o')
+			options.dir = args.value;
+	}
+	if (key < 0)
+		return d9__args_exit(key);
+	if (args.first + 1 != argc)
+		return d9__cmd_fail("dump", "which PID? see dial9 dump --help");
+	return run(&options, argv[args.first]);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stddef.h>
+
+#include "cli/args.h"
+#include "cli/cmd.h"
+#include "cli/control.h"
+
+static const struct d9__opt opts[] = {
+	{ 0, NULL, NULL, NULL },
+};
+
+static const struct d9__usage usage = {
+	.command = "rotate",
+	.synopsis = "PID",
+	.text = "Seal the segment that process PID is writing, with all that was recorded so far.\n"
+		"Exit status: 0 it is sealed; 1 there is no recorder, it may not be asked, or gives no answer.\n",
+	.opts = opts,
+};
+
+int d9__cmd_rotate(int argc, char **argv)
+{
+	return d9__control_command(argc, argv, &usage, 0);
+}

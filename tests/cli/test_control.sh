@@ -1,0 +1,190 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Running recorders told from outside: switched on and off, rotated, asked for a dump.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+# skip WHY: not a failure, but said.
+skip() {
+	echo "$1" >&3
+	exit 77
+}
+[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
+[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
+cat >prog.c <<'END_C'
+#include <event2/event.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+/* prog MILLISECONDS: between two calls of a timer. */
+int main(int argc, char **argv)
+{
+	struct event_base *base = event_base_new();
+	long us = argc > 1 ? atol(argv[1]) * 1000 : 1000;
+	const struct timeval period = { us / 1000000, us % 1000000 };
+	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, NULL);
+
+	alarm(60);
+	event_add(timer, &period);
+	return event_base_dispatch(base);
+}
+END_C
+$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+
+# start DIR MILLISECONDS [VARIABLE=VALUE...]: a recorded program in the background, $pid.
+start() {
+	dir=$1 ms=$2
+	shift 2
+	env "$@" DIAL9_TRACE_DIR="$work/$dir" LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" \
+		./prog "$ms" &
+	pid=$!
+	until_status '"events":{"recorded":'
+}
+
+# until_status PATTERN: the recorder of $pid says so; an answer in the end, whatever it is.
+until_status() {
+	tries=0
+	until "$dial9" status -j "$pid" 2>/dev/null >json && grep -q "$1" json; do
+		tries=$((tries + 1))
+		[ $tries -lt 60 ] || { echo "never: $1" && break; }
+	done
+}
+
+stop() {
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+}
+
+# told ARGUMENTS...: dial9, with what differs from run to run as PID, ID and N.
+told() {
+	printf '$ dial9 %s\n' "$*" | sed "s/\<$pid\>/PID/g"
+	"$dial9" "$@" >out 2>err
+	status=$?
+	sed "$words" out
+	sed "$words" err
+	[ $status = 0 ] || echo "[exit status $status]"
+}
+words='s/[a-z]\{4\}-[0-9]\{1,\}/BOOT_ID/g; s/dial9: [0-9]* events of the last [0-9.]* [a-z]*, [0-9.]* [A-Za-z]*/dial9: N events of the last T, SIZE/; s/, [0-9.]* [KM]iB;/, SIZE;/; s/, [0-9]* bytes;/, SIZE;/; s/process [0-9]*/process PID/; s/status [0-9]*/status PID/'
+
+# events TRACE: it can be read, and there are polls in it.
+events() {
+	"$dial9" report --json "$1" >report.json || echo "no report of $1"
+	"$dial9" info "$1" | awk '$1 == "PollStartEvent" { print ($2 > 0) ? "polls" : "none" }'
+}
+
+say "flight mode: nothing is written until it is asked for"
+start flight 1 DIAL9_MODE=flight
+until_status '"state":"flight"'
+until_status '"recorded":[1-9][0-9][0-9]'
+find flight -type f | sed "$words"
+grep -o '"mode":"[a-z]*"' json
+told dump "$pid"
+told dump --last 50ms -o elsewhere "$pid"
+told dump -o elsewhere "$pid"
+events "$(find elsewhere -name 'trace.1.*')"
+"$dial9" info --json "$(find elsewhere -name 'trace.1.*')" | grep -o '"dump.by": *"[^"]*"\|"recorder.mode": *"[^"]*"' | sort -u
+echo "dumps that overlap, in one directory:"
+"$dial9" report elsewhere 2>&1 | sed -n '1s/.*  \([0-9]* processes\),.*/\1/p'
+told rotate "$pid"
+find flight -name 'trace.*' | wc -l
+echo "killed, it leaves what it held:"
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+"$dial9" recover flight | sed -e 's/: [0-9]* events/: N events/' -e "$words"
+find flight -name 'trace.*' | wc -l
+
+say "a dump that cannot be written"
+start flight2 1 DIAL9_MODE=flight
+until_status '"recorded":[1-9][0-9]'
+: >file
+told dump -o file "$pid"
+mkdir open && chmod 777 open
+told dump -o open "$pid"
+stop
+
+say "continuous mode: the segments of the window"
+start steady 1
+until_status '"recorded":[1-9][0-9]'
+told rotate "$pid"
+find steady -name 'trace.*' | sed "$words" | grep -v active
+until_status '"waiting":[1-9]'
+told dump -o brought "$pid"
+find brought -name 'trace.*' | sed "$words" | sort
+events brought
+stop
+
+say "off and on again, also of a program that is asleep"
+start sleepy 60000
+for to in disabled recording disabled; do
+	case $to in
+	recording) told enable "$pid" ;;
+	*) told disable "$pid" ;;
+	esac
+	until_status "\"state\":\"$to\""
+	grep -o '"state":"[a-z]*"' json | head -n 1
+done
+told enable "$pid"
+told enable "$pid"
+stop
+
+say "started inert"
+start inert 1 DIAL9_ENABLED=false
+until_status '"state":"disabled"'
+[ ! -e inert ] || echo "it made a directory"
+told dump "$pid"
+told enable "$pid"
+until_status '"recorded":[1-9][0-9]'
+told rotate "$pid"
+stop
+events inert
+
+say "a ring without a name"
+start memfd 1 DIAL9_RING=memfd
+told disable "$pid"
+until_status '"state":"disabled"'
+grep -o '"state":"[a-z]*"' json | head -n 1
+stop
+start memory 1 DIAL9_RING=memory
+told disable "$pid"
+stop
+
+say "somebody else's"
+start others 1
+others=$pid
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups "$dial9" --version >out 2>&1; then
+	setpriv --reuid=65534 --clear-groups "$dial9" disable "$pid" >out 2>&1
+	echo "[exit status $?]"
+	sed "$words" out
+else
+	echo "[exit status 1]"
+	echo "dial9 disable: process PID: only its user and root may do that"
+fi
+grep -o '"state":"[a-z]*"' json | head -n 1
+
+say "processes that cannot be told"
+told disable 2147483647
+told rotate $$ | sed "s/rotate $$/rotate SHELL/"
+kill -STOP "$others"
+timeout 20 "$dial9" disable "$others" >out 2>err
+echo "[exit status $?]"
+sed "$words" err
+kill -CONT "$others"
+stop
+
+say "usage"
+for command in enable disable rotate dump; do
+	run $command
+done
+run disable x
+run rotate 1 2
+run dump --last soon 1
+run dump 0
+
+finish ''
