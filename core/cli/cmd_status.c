@@ -299,9 +299,15 @@ static void put_ring(struct d9__text_out *out, const struct d9__recorder_seen *r
 {
 	const struct d9__ring_health *health = &recorder->look.health;
 	char size[D9__SIZE_LEN];
+	size_t len;
+	const char *why = d9__recorder_fact(recorder, "ring.fallback", &len);
 
 	put_label(out, "ring");
 	put_escaped(out, recorder->ring);
+	if (why) {
+		d9__text_string(out, "; not in ");
+		d9__text_escaped(out, why, len);
+	}
 	d9__text_char(out, '\n');
 	put_label(out, "");
 	d9__text_printf(out, "%s, %u of %u chunks in use, at most %u waited to be written\n",

@@ -78,6 +78,7 @@ static struct {
 	unsigned seconds;
 	uint64_t period_ns;
 	uint64_t source_ns; /* when the next source is due */
+	uint64_t grow_ns;   /* the ring could not grow: when to try again */
 } self;
 
 static _Atomic(int) sleeping; /* exchange: at most one wake-up per sleep */
@@ -353,16 +354,22 @@ static void rotate(uint64_t now_ns)
 }
 
 /* A burst that filled n chunks since the last tick may fill twice as many until the next. */
-static void grow_ring(void)
+static void grow_ring(uint64_t now_ns)
 {
 	uint32_t sealed = d9__chunk_sealed_count();
 	uint32_t full = self.flight ? sealed - self.sealed : d9__chunk_full_count();
 	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
 
-	self.sealed = sealed;
+	int grown = 1;
 
-	while (d9__ring_grow_to(wanted) == 1)
-		;
+	self.sealed = sealed;
+	if (now_ns < self.grow_ns)
+		return;
+	while (grown == 1)
+		grown = d9__ring_grow_to(wanted);
+	/* Each try takes what room there is for a moment; others may need it. */
+	if (grown < 0)
+		self.grow_ns = now_ns + SECOND_NS;
 }
 
 /* Requests that stand in the control words are served; who waits for them is woken. */
@@ -382,7 +389,7 @@ static void keep_up(void)
 		return;
 	last_ns = now_ns;
 	d9__clock_tick(NULL);
-	grow_ring();
+	grow_ring(now_ns);
 	if (!self.flight && !self.writer.retry_ns) {
 		d9__drain_full(&self.drain, now_ns);
 		commit(now_ns);
@@ -574,7 +581,7 @@ static bool tick(void)
 	}
 	active = now_ns - self.active_ns < REST_AFTER;
 	run_sources(now_ns, active);
-	grow_ring();
+	grow_ring(now_ns);
 	d9__slot_seal_idle(SPARE_CHUNKS);
 	/* A process that records nothing makes no directory. */
 	if (self.dormant && !d9__gate_bits()) {

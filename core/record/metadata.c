@@ -163,7 +163,8 @@ void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *const 
 
 static bool is_fact(const char *key)
 {
-	return !strcmp(key, "program") || !strncmp(key, "loop.", 5) || !strncmp(key, "runtime.", 8);
+	return !strcmp(key, "program") || !strncmp(key, "ring.", 5) || !strncmp(key, "loop.", 5) ||
+	       !strncmp(key, "runtime.", 8);
 }
 
 void d9__metadata_facts(char *buf, size_t size)

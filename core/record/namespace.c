@@ -60,6 +60,7 @@ static int make_path(const char *path)
 {
 	char buf[PATH_MAX];
 	size_t len = strlen(path);
+	int why = 0; /* of the first that could not be made: the reason for what is missing below */
 
 	if (len >= sizeof(buf))
 		return -ENAMETOOLONG;
@@ -68,11 +69,16 @@ static int make_path(const char *path)
 		if (*p != '/')
 			continue;
 		*p = '\0';
-		if (mkdir(buf, 0700) && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return -errno;
+		if (mkdir(buf, 0700) && errno != EEXIST) {
+			if (errno != EROFS && errno != EACCES)
+				return why && errno == ENOENT ? why : -errno;
+			why = -errno;
+		}
 		*p = '/';
 	}
-	return mkdir(buf, 0700) && errno != EEXIST ? -errno : 0;
+	if (!mkdir(buf, 0700) || errno == EEXIST)
+		return 0;
+	return why && errno == ENOENT ? why : -errno;
 }
 
 static int lock_file(int dir_fd, int flags)

@@ -113,6 +113,8 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("service", d9__options_text(&options, D9__OPTION_SERVICE));
 	d9__metadata_set("host", d9__options_text(&options, D9__OPTION_HOST));
 	d9__metadata_set("boot_id", boot_id);
+	if (d9__ring.why[0])
+		d9__metadata_set("ring.fallback", d9__ring.why);
 	d9__metadata_set("dial9-c.version", D9_VERSION);
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	set_number("pid", (uint64_t)getpid());

@@ -414,8 +414,9 @@ int d9__ring_grow_to(uint32_t wanted_free)
 		n = d9__ring.chunks_max - have;
 	if (n == 0)
 		return 0;
-	err = map_part(d9__ring.fd, D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE,
-		       (size_t)n * D9__CHUNK_SIZE);
+	while ((err = map_part(d9__ring.fd, D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE,
+			       (size_t)n * D9__CHUNK_SIZE)) == -ENOSPC && n > 1)
+		n /= 2;
 	errno = saved;
 	if (err)
 		return err;

@@ -223,7 +223,7 @@ struct d9__ring {
 	struct d9__losses *losses;      /* of slot i: losses[i] */
 	struct d9__losses *proc_losses; /* of no slot */
 	char path[128 + 1024];          /* "" if it has no name */
-	char why[96];                   /* why not the first choice, "" if it is; for the status */
+	char why[96];                   /* why not the first choice, "" if it is; told as metadata */
 };
 extern struct d9__ring d9__ring;
 
@@ -240,7 +240,7 @@ int d9__ring_start(const struct d9__ring_options *options);
  */
 int d9__ring_grow(void);
 
-/* The same, if fewer than |wanted_free| are free. */
+/* The same, if fewer than |wanted_free| are free.  Where there is no room for an extent, less is taken. */
 int d9__ring_grow_to(uint32_t wanted_free);
 
 /*
