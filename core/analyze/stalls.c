@@ -66,8 +66,16 @@ uint64_t d9__stall_own_ns(const struct d9__stall *stall)
 
 enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 {
-	uint64_t fifth = stall->total_ns / 5;
+	uint64_t fifth = stall->total_ns / 5, own_ns;
 
+	/* What the kernel took is neither. */
+	if (stall->blocked_ns + stall->run_queue_ns) {
+		own_ns = stall->run_queue_ns < stall->total_ns ? stall->total_ns - stall->run_queue_ns
+							       : 0;
+		if (5 * stall->blocked_ns <= 2 * own_ns)
+			return D9__STALL_COMPUTING;
+		return 5 * stall->blocked_ns >= 3 * own_ns ? D9__STALL_OFF_CPU : D9__STALL_MIXED;
+	}
 	if (!stall->cpu_known)
 		return D9__STALL_UNKNOWN;
 	if (stall->cpu_max_ns <= 2 * fifth)

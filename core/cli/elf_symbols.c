@@ -10,6 +10,7 @@
 
 #include "cli/elf_symbols.h"
 
+#include "cli/demangle.h"
 #include "cli/elf_file.h"
 
 #define DEBUG_DIR "/usr/lib/debug/.build-id"
@@ -222,6 +223,16 @@ static void open_binary(struct d9__symbols *symbols, struct binary *binary)
 			     err == -EBADMSG ? "no ELF file" : d9_strerror(err), advice);
 }
 
+/* |name|, or what it stands for if it is mangled, which lives as long as |symbols|. */
+static const char *readable(struct d9__symbols *symbols, const char *name)
+{
+	char *plain = name ? d9__demangle(name) : NULL;
+
+	if (plain)
+		plain = keep_text(&symbols->texts, &symbols->n_texts, plain);
+	return plain ? plain : name;
+}
+
 static void look_up(struct d9__symbols *symbols, struct binary *binary, uint64_t address,
 		    struct d9__symbol *out)
 {
@@ -235,7 +246,7 @@ static void look_up(struct d9__symbols *symbols, struct binary *binary, uint64_t
 		if (!files[i])
 			continue;
 		if (!out->function)
-			out->function = d9__elf_file_function(files[i], address);
+			out->function = readable(symbols, d9__elf_file_function(files[i], address));
 		if (!out->path &&
 		    d9__elf_file_line(files[i], address, &out->path, &out->line))
 			out->file = base_name(out->path);
@@ -321,7 +332,8 @@ int d9__symbols_row_add(struct d9__symbols *symbols, uint64_t address, const cha
 	entry = find_place(symbols->entries, symbols->max_entries, address, ROW, false);
 	if (entry->used)
 		return 0;
-	symbol.function = keep_text(&symbols->texts, &symbols->n_texts, strndup(name, name_len));
+	symbol.function = readable(symbols, keep_text(&symbols->texts, &symbols->n_texts,
+						      strndup(name, name_len)));
 	if (file_len)
 		symbol.path = keep_text(&symbols->texts, &symbols->n_texts, strndup(file, file_len));
 	if (!symbol.function || (file_len && !symbol.path))

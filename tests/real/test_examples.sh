@@ -43,6 +43,15 @@ shows several_bases 'r.workers.length' 1
 shows several_bases "$(polls ask_synchronously)" 5
 shows several_bases "$(polls inner_timer)" 15
 
+example cpp_service
+if grep -q '^#define HAVE_LIBIBERTY 1' "$top_builddir/config.h"; then
+	shows cpp_service 'r.findings.find((f) => f.check === "long-callback").name' 'net::compute<long>'
+	shows cpp_service "$(polls net::Server::on_tick) > 9" true
+	shows cpp_service "$(polls 'main::{lambda(int, short, void*)#1}::_FUN')" 1
+	"$dial9" events --format text "$dir/cpp_service" | grep -qF 'spawn_loc="net::Server::on_tick @ ' ||
+		fail "events does not show the names of C++ functions"
+fi
+
 mkdir "$dir/rotating_writer"
 "$examples/rotating_writer" "$dir/rotating_writer" 900 >"$dir/rotating_writer.out"
 sealed=$(sed -n 's/ segments sealed$//p' "$dir/rotating_writer.out")

@@ -5,7 +5,7 @@
 set -eu
 
 build='gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev libjson-c-dev
-	libdw-dev libevent-dev libev-dev libglib2.0-dev'
+	libdw-dev libiberty-dev libevent-dev libev-dev libglib2.0-dev'
 demo='memcached apache2-utils libevent-dev'
 test='libcunit1-dev memcached apache2-utils tmux valgrind gdb strace nodejs clang git binutils
 	libclang-rt-14-dev xz-utils procps shellcheck python3'

@@ -455,6 +455,7 @@ static void test_long_call_is_judged_without_what_the_kernel_took(void)
 	off_cpu_story(&s, 0, 20000);
 	found = story_finding_of(&s, "long-callback");
 	CU_ASSERT_EQUAL(found->severity, D9__WARNING);
+	CU_ASSERT(has(found->advice, "It computes."));
 	CU_ASSERT(has(found->message, "for 60.0 ms (20.0 ms of it the kernel ran something else)"));
 	story_free(&s);
 }

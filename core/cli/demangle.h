@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of C++ functions as their authors wrote them. */
+
+#ifndef D9_CLI_DEMANGLE_H
+#define D9_CLI_DEMANGLE_H
+
+/*
+ * "net::Server::on_read" for "_ZN3net6Server7on_readEisPv", in new memory; NULL if |name| is no such
+ * name, memory is out, or dial9 was built without a demangler.  Parameters are left out: callbacks of
+ * one library all have the same.
+ */
+char *d9__demangle(const char *name);
+
+#endif /* D9_CLI_DEMANGLE_H */
