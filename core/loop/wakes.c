@@ -257,24 +257,22 @@ void d9__wake_again(struct d9_loop *loop, uint64_t key)
 {
 	struct d9__thread *thread = d9__thread_peek();
 	const struct d9__cached_task *cached;
-	uint32_t none = D9__WAKE_NONE;
 	uint64_t ns = latest_end(thread);
 
 	if (!d9__gate_open(D9__GATE_WAKE) || !ns || thread->resume_ns ||
 	    thread->odd & D9__ODD_NO_WORKER)
 		return;
 	cached = d9__polls_cached(thread, key);
-	if (!d9__polls_is_cached(cached, atomic_load_explicit(&loop->library, memory_order_relaxed),
-				 key) ||
+	if (cached->key != key || cached->loop != loop ||
+	    !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
-	    !d9__emit_is_plain(d9__slot_tls, ns) ||
-	    !atomic_compare_exchange_strong_explicit(&cached->task->wake, &none, D9__WAKE_FILLING,
-						     memory_order_acquire, memory_order_relaxed))
+	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
+	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
+	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed) ||
+	    !d9__emit_is_plain(d9__slot_tls, ns))
 		return;
 	d9__emit_plain_wake(d9__slot_tls, ns, 0, &cached->emit, thread->worker, D9_WAKE_DEFERRED);
-	/* release: pairs with the acquire of d9__wakes_take() */
-	atomic_store_explicit(&cached->task->wake, D9__WAKE_WRITTEN | D9_WAKE_DEFERRED << 8,
-			      memory_order_release);
+	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 }
 
 /* Of its own: here the reason is known when it is compiled. */
