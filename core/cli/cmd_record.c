@@ -23,17 +23,33 @@
 
 #define DEFAULT_DIR "./dial9-traces"
 
+/* What the preload library has adapters for. */
+#define LOOPS "libevent, libev or GLib"
+
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { OPT_NAME = 256, OPT_NO_FOLLOW, OPT_REQUIRE };
+enum {
+	OPT_NAME = 256,
+	OPT_MAX_TOTAL,
+	OPT_ROTATE,
+	OPT_COMPRESS,
+	OPT_NO_FOLLOW,
+	OPT_REPORT,
+	OPT_REQUIRE
+};
 
 static const struct d9__opt opts[] = {
 	{ 'o', "output", "DIR", "write the trace below DIR [" DEFAULT_DIR "]" },
 	{ OPT_NAME, "name", "NAME", "service name in the trace [the program's name]" },
+	{ OPT_MAX_TOTAL, "max-total", "SIZE", "keep at most SIZE on disk, such as 500M [1G]" },
+	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
+	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
+	{ OPT_REPORT, "report", NULL, "print the report of what was recorded when CMD has ended" },
 	{ 'q', "quiet", NULL, "no final line" },
-	{ OPT_REQUIRE, "require", NULL, "exit with 1 if nothing was recorded and CMD exits with 0" },
+	{ OPT_REQUIRE, "require", NULL,
+	  "exit with 1 if nothing was recorded and CMD exits with 0" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -41,14 +57,18 @@ static const struct d9__usage usage = {
 	.command = "record",
 	.synopsis = "[OPTIONS] [--] CMD [ARGUMENTS]",
 	.text = "Run CMD and record every event loop in it and in the programs it starts.\n"
-		"The exit status is CMD's; 126, 127: CMD could not be run; 2: dial9 could not start.\n",
+		"The exit status is CMD's; 126, 127: CMD could not be run; 2: dial9 could not "
+		"start.\n",
 	.opts = opts,
 	.stop_at_operand = true,
 };
 
 struct options {
 	const char *dir, *name;
-	bool quiet, require, no_follow;
+	const char *compress; /* NULL: not given */
+	char max_total[24];   /* MiB; empty: not given */
+	char rotate[24];      /* seconds */
+	bool quiet, require, no_follow, report;
 };
 
 /* ---- environment ---- */
@@ -57,7 +77,7 @@ struct options {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[8];
+	char *owned[12];
 	size_t n_owned;
 };
 
@@ -112,6 +132,12 @@ static int make_environment(const struct options *options, const char *dir, cons
 		err = put_variable(env, "DIAL9_ENABLED", "true");
 	if (!err && options->name)
 		err = put_variable(env, "DIAL9_SERVICE_NAME", options->name);
+	if (!err && options->max_total[0])
+		err = put_variable(env, "DIAL9_MAX_DISK_USAGE_MB", options->max_total);
+	if (!err && options->rotate[0])
+		err = put_variable(env, "DIAL9_ROTATION_SECS", options->rotate);
+	if (!err && options->compress)
+		err = put_variable(env, "DIAL9_COMPRESS", options->compress);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
 	if (!err && options->no_follow)
 		err = put_variable(env, "DIAL9_FOLLOW", "0");
@@ -160,13 +186,16 @@ static void explain_nothing(const char *command, const char *dir)
 	case D9__PRELOAD_STATIC:
 		fprintf(stderr,
 			"dial9: nothing was recorded: %s is statically linked, so nothing can be "
-			"preloaded into it; link libdial9-libevent and attach its loops\n",
+			"preloaded into it; link libdial9-libevent, -libev or -glib and attach "
+			"its loops\n",
 			path);
 		break;
 	case D9__PRELOAD_SECURE:
 		fprintf(stderr,
-			"dial9: nothing was recorded: %s runs with other privileges (set-user-ID or "
-			"file capabilities), so the loader ignores LD_PRELOAD; start it as the user "
+			"dial9: nothing was recorded: %s runs with other privileges (set-user-ID "
+			"or "
+			"file capabilities), so the loader ignores LD_PRELOAD; start it as the "
+			"user "
 			"it runs as\n",
 			path);
 		break;
@@ -178,7 +207,8 @@ static void explain_nothing(const char *command, const char *dir)
 		break;
 	default:
 		fprintf(stderr,
-			"dial9: nothing was recorded: no loop of a shared libevent ran in %s%s; if it "
+			"dial9: nothing was recorded: no loop of a shared " LOOPS
+			" ran in %s%s; if it "
 			"went on in the background, its trace will be in %s\n",
 			command,
 			/* A daemon that drops its powers cannot enter a folder of root's. */
@@ -209,16 +239,23 @@ static bool recover_killed(const char *dir)
 	return any;
 }
 
+/* One process's own folder if it shares the trace directory with others. */
+static const char *where_is(const struct options *options, const struct d9__record_result *result)
+{
+	return result->processes == 1 && !result->alone ? result->paths[0] : options->dir;
+}
+
 static void print_result(const struct options *options, const struct d9__record_result *result,
 			 bool recovered)
 {
-	const char *where = result->only && !result->alone ? result->only : options->dir;
+	const char *where = where_is(options, result);
 	char size[D9__SIZE_LEN], amount[64];
 
 	if (result->counted)
 		snprintf(amount, sizeof(amount), "%" PRIu64 " events", result->events);
 	else
-		snprintf(amount, sizeof(amount), "%s of events", d9__size_text(result->bytes, size));
+		snprintf(amount, sizeof(amount), "%s of events",
+			 d9__size_text(result->bytes, size));
 	fprintf(stderr, "dial9: recorded %s", amount);
 	if (result->processes > 1)
 		fprintf(stderr, " of %zu processes", result->processes);
@@ -229,9 +266,9 @@ static void print_result(const struct options *options, const struct d9__record_
 /* What goes on in the background has not written everything yet. */
 static void print_living(const struct options *options, const struct d9__record_result *result)
 {
-	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n", result->living,
-		result->living == 1 ? " is" : "es are",
-		result->only ? result->only : options->dir);
+	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n",
+		result->living, result->living == 1 ? " is" : "es are",
+		result->processes == 1 ? result->paths[0] : options->dir);
 }
 
 /* A recorder started, and left no event. */
@@ -245,9 +282,28 @@ static void explain_empty(const char *command, int wait_status)
 	else
 		fprintf(stderr,
 			"dial9: nothing was recorded: a recorder ran in %s, but wrote no event: it "
-			"was disabled, ended without stopping it, or was in flight mode and nobody asked "
+			"was disabled, ended without stopping it, or was in flight mode and nobody "
+			"asked "
 			"for a dump\n",
 			command);
+}
+
+/* Behind CMD's own output, as if `dial9 report` were called now. */
+static void report(const struct d9__record_result *result)
+{
+	char **argv = calloc(result->processes + 3, sizeof(*argv));
+	size_t n = 0;
+
+	if (!argv) {
+		d9__cmd_fail("record", "no memory for the report");
+		return;
+	}
+	argv[n++] = (char[]) { "report" };
+	argv[n++] = (char[]) { "--" };
+	for (size_t i = 0; i < result->processes; i++)
+		argv[n++] = result->paths[i];
+	d9__cmd_report((int)n, argv);
+	free(argv);
 }
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
@@ -263,6 +319,8 @@ static int conclude(const struct options *options, const char *command,
 		return options->require ? D9__EXIT_FINDING : 0;
 	}
 	nothing = result.counted && !result.events;
+	if (options->report && result.processes && !nothing)
+		report(&result);
 	if (!options->quiet && !result.processes)
 		explain_nothing(command, options->dir);
 	else if (!options->quiet && result.living)
@@ -280,8 +338,9 @@ static int conclude(const struct options *options, const char *command,
 static int explain_preload(int err)
 {
 	if (err == -EINVAL)
-		return d9__cmd_fail("record", "the path of libdial9-preload.so has a space or colon, "
-					      "which LD_PRELOAD cannot hold; move it");
+		return d9__cmd_fail("record",
+				    "the path of libdial9-preload.so has a space or colon, "
+				    "which LD_PRELOAD cannot hold; move it");
 	return d9__cmd_fail("record", "cannot find libdial9-preload.so in " PKGLIBDIR
 				      "; install dial9 completely or set DIAL9_PRELOAD");
 }
@@ -289,7 +348,8 @@ static int explain_preload(int err)
 static int explain_exec(const char *command, int err)
 {
 	d9__cmd_fail("record", "%s: %s", command,
-		     err == -ENOENT && !strchr(command, '/') ? "command not found" : strerror(-err));
+		     err == -ENOENT && !strchr(command, '/') ? "command not found"
+							     : strerror(-err));
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -335,6 +395,77 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	return status;
 }
 
+/* True: |args| holds what DIAL9_MAX_DISK_USAGE_MB can say. */
+static bool take_size(const struct d9__args *args, char *out, size_t size)
+{
+	uint64_t bytes;
+
+	if (!d9__args_bytes(args, &bytes))
+		return false;
+	if (bytes >> 20 == 0) {
+		d9__cmd_fail("record", "--max-total %s: at least 1M", args->value);
+		return false;
+	}
+	snprintf(out, size, "%" PRIu64, bytes >> 20);
+	return true;
+}
+
+/* The same of DIAL9_ROTATION_SECS. */
+static bool take_period(const struct d9__args *args, char *out, size_t size)
+{
+	uint64_t ns;
+
+	if (!d9__args_duration_ns(args, &ns))
+		return false;
+	if (ns == 0 || ns % UINT64_C(1000000000)) {
+		d9__cmd_fail("record", "--rotate %s: whole seconds, at least 1s", args->value);
+		return false;
+	}
+	snprintf(out, size, "%" PRIu64, ns / UINT64_C(1000000000));
+	return true;
+}
+
+static bool take_format(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "zstd", "gzip", "none" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(args->value, words[i])) {
+			*out = words[i];
+			return true;
+		}
+	}
+	d9__cmd_fail("record", "--compress %s: zstd, gzip or none", args->value);
+	return false;
+}
+
+/* False: one line was printed. */
+static bool take_option(const struct d9__args *args, int key, struct options *options)
+{
+	switch (key) {
+	case 'o':
+		options->dir = args->value;
+		return true;
+	case OPT_NAME:
+		options->name = args->value;
+		return true;
+	case OPT_MAX_TOTAL:
+		return take_size(args, options->max_total, sizeof(options->max_total));
+	case OPT_ROTATE:
+		return take_period(args, options->rotate, sizeof(options->rotate));
+	case OPT_COMPRESS:
+		return take_format(args, &options->compress);
+	case OPT_NO_FOLLOW:
+		return options->no_follow = true;
+	case OPT_REPORT:
+		return options->report = true;
+	case 'q':
+		return options->quiet = true;
+	default:
+		return options->require = true;
+	}
+}
+
 int d9__cmd_record(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
@@ -343,16 +474,8 @@ int d9__cmd_record(int argc, char **argv)
 	bool ran = false;
 
 	while ((key = d9__args_next(&args)) > 0) {
-		if (key == 'o')
-			options.dir = args.value;
-		else if (key == OPT_NAME)
-			options.name = args.value;
-		else if (key == 'q')
-			options.quiet = true;
-		else if (key == OPT_NO_FOLLOW)
-			options.no_follow = true;
-		else
-			options.require = true;
+		if (!take_option(&args, key, &options))
+			return D9__EXIT_USAGE;
 	}
 	if (key < 0)
 		return d9__args_exit(key);

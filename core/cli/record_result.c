@@ -63,7 +63,7 @@ void d9__namespaces_release(struct d9__namespaces *namespaces)
 	for (size_t i = 0; i < namespaces->n; i++)
 		free(namespaces->names[i]);
 	free(namespaces->names);
-	*namespaces = (struct d9__namespaces){ 0 };
+	*namespaces = (struct d9__namespaces) { 0 };
 }
 
 static bool contains(const struct d9__namespaces *namespaces, const char *name)
@@ -127,6 +127,24 @@ static int count_events(const char *path, struct d9__record_result *result)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* Takes |path| over. */
+static int add_process(struct d9__record_result *result, char *path)
+{
+	char **bigger = reallocarray(result->paths, result->processes + 2, sizeof(*bigger));
+
+	if (!bigger) {
+		free(path);
+		return -ENOMEM;
+	}
+	result->paths = bigger;
+	bigger[result->processes++] = path;
+	bigger[result->processes] = NULL;
+	result->living += is_living(path);
+	result->bytes += size_of_files(path);
+	result->counted = result->counted && result->bytes <= COUNT_MAX_BYTES;
+	return result->counted ? count_events(path, result) : 0;
+}
+
 int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,
 			      struct d9__record_result *out)
 {
@@ -141,24 +159,11 @@ int d9__record_result_collect(const char *dir, const struct d9__namespaces *befo
 
 		if (contains(before, after.names[i]))
 			continue;
-		if (asprintf(&path, "%s/%s", dir, after.names[i]) < 0) {
-			err = -ENOMEM;
-			break;
-		}
-		result.processes++;
-		result.living += is_living(path);
-		result.bytes += size_of_files(path);
-		result.counted = result.counted && result.bytes <= COUNT_MAX_BYTES;
-		if (result.counted)
-			err = count_events(path, &result);
-		free(result.only);
-		result.only = path;
+		err = asprintf(&path, "%s/%s", dir, after.names[i]) < 0
+			      ? -ENOMEM
+			      : add_process(&result, path);
 	}
 	result.alone = after.n == result.processes;
-	if (result.processes != 1) {
-		free(result.only);
-		result.only = NULL;
-	}
 	d9__namespaces_release(&after);
 	if (err)
 		d9__record_result_release(&result);
@@ -169,6 +174,8 @@ int d9__record_result_collect(const char *dir, const struct d9__namespaces *befo
 
 void d9__record_result_release(struct d9__record_result *result)
 {
-	free(result->only);
-	result->only = NULL;
+	for (size_t i = 0; i < result->processes; i++)
+		free(result->paths[i]);
+	free(result->paths);
+	result->paths = NULL;
 }

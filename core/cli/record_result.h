@@ -18,8 +18,8 @@ struct d9__namespaces {
 struct d9__record_result {
 	size_t processes;
 	size_t living; /* of them, still recording: daemons */
-	bool alone;   /* the trace directory holds nothing else */
-	char *only;   /* path of the new one if it is the only new one */
+	bool alone;	/* the trace directory holds nothing else */
+	char **paths;	/* theirs, NULL-ended; |processes| of them */
 	uint64_t bytes;
 	bool counted; /* false: too much to count in passing */
 	uint64_t events;

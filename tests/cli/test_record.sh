@@ -32,6 +32,15 @@ env >before
 sort before >a && sort after >b
 diff a b | sed -n "s|$preload|LIBM|; s/^[<>]/&/p" | grep -v ' _='
 stat -c %a x
+"$dial9" record -q --max-total 1.5G --rotate 2m --compress none -- env >after
+sort before >a && sort after >b
+diff a b | sed -n "s/^> \(DIAL9_[CMR].*\)/\1/p"
+
+say "options that cannot be"
+run record --max-total 12K true
+run record --max-total lots true
+run record --rotate 1.5s true
+run record --compress lz4 true
 
 say "no descriptor but those it had"
 "$dial9" record -q -- sh -c 'ls /proc/self/fd' >a

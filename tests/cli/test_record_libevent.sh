@@ -62,6 +62,12 @@ run record -o early -- ./prog 10 9 2>&1 | grep -v Killed
 run record -o killed -- ./prog 600 9 2>&1 | grep -v Killed
 [ "$("$dial9" events -e PollStartEvent killed | wc -l)" -gt 100 ] || echo "too little is left"
 
+say "with its report, and the status is CMD's still"
+run record --report --rotate 1s --compress gzip -o reported -- ./prog 100 >report 2>&1
+grep -v 'dial9\|status' report | grep -q on_timer && echo "the report names on_timer"
+grep 'dial9:\|status' report
+find reported -name '*.gz' | wc -l
+
 say "two processes, two traces, one order of time"
 run record -o two -- sh -c './prog 100 & ./prog 100; wait'
 echo "PollStartEvent: $("$dial9" events -e PollStartEvent two | wc -l)"
