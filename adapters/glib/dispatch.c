@@ -116,14 +116,11 @@ static uint64_t due_ns(GSource *source, bool surely)
 	return surely || ns <= d9_loop_now() ? ns : 0;
 }
 
-/* Why it runs now, unless somebody has said so. */
-static inline void describe_wake(struct d9_poll *poll, GSource *source, unsigned ready)
+/* Why it runs now, unless somebody has said so; an idle source has been announced. */
+static __attribute__((noinline)) void describe_wake(struct d9_poll *poll, GSource *source,
+						    unsigned ready)
 {
-	poll->ready_ns = 0;
-	poll->reason = D9_WAKE_UNKNOWN;
 	switch (ready) {
-	case D9__READY_IDLE:
-		return; /* has been announced */
 	case D9__READY_SIGNAL:
 		poll->reason = D9_WAKE_SIGNAL;
 		return;
@@ -139,6 +136,10 @@ static inline void describe_wake(struct d9_poll *poll, GSource *source, unsigned
 	}
 }
 
+/*
+ * Every field is stored once: an initialiser would become a string instruction that costs more
+ * than all the rest.
+ */
 static inline void begin_poll(struct frame *frame, struct d9__glib_context *record,
 			      struct d9__glib_thread *thread, GSource *source,
 			      GSourceFunc callback, gpointer data, struct d9__stub *stub)
@@ -158,9 +159,11 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 	poll->task.fd = known->fd;
 	poll->task.kind = known->kind;
 	poll->task.flags = 0;
-	poll->depth = record->left;
-	describe_wake(poll, source, known->ready);
-	record->left--;
+	poll->ready_ns = 0;
+	poll->depth = record->left--;
+	poll->reason = D9_WAKE_UNKNOWN;
+	if (known->ready != D9__READY_IDLE)
+		describe_wake(poll, source, known->ready);
 	record->polls++;
 	d9__glib_become_owner(record, thread);
 	frame->saved_chain = thread->chain;
@@ -169,34 +172,33 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 }
 
 /* errno, and nothing of GLib or of the source is touched: the callback may have freed it. */
-static void end_poll(struct frame *frame)
+static inline void end_poll(struct frame *frame)
 {
 	d9_poll_end(&frame->poll);
 	d9__glib_thread()->chain = frame->saved_chain;
 }
 
-static gboolean run_as_poll(struct d9__glib_context *record, struct d9__glib_thread *thread,
-			    GSource *source, GSourceFunc callback, gpointer data,
-			    struct d9__stub *stub)
+static inline gboolean run_as_poll(struct d9__glib_context *record, struct d9__glib_thread *thread,
+				   GSource *source, GSourceFunc callback, gpointer data,
+				   struct d9__stub *stub)
 {
-	uint64_t key = record->key | source->source_id;
-	bool idle = d9__glib_ready_of(stub) == D9__READY_IDLE;
+	__attribute__((cleanup(end_poll))) struct frame frame;
 	struct d9_loop *loop = record->loop;
 	gboolean again;
 
-	{
-		__attribute__((cleanup(end_poll))) struct frame frame;
-
-		begin_poll(&frame, record, thread, source, callback, data, stub);
-		again = ((dispatch_fn)stub->callback)(source, callback, data);
-		/* What notifies of its end is the program's code. */
-		if (!again)
-			frame.poll.flags |= D9_POLL_BREAKS_BATCH;
+	begin_poll(&frame, record, thread, source, callback, data, stub);
+	again = ((dispatch_fn)stub->callback)(source, callback, data);
+	/* The cleanup is for those that do not get here; a second end does nothing. */
+	if (__builtin_expect(again, 1)) {
+		d9_poll_end(&frame.poll);
+		if (frame.poll.task.kind == D9_TASK_IDLE)
+			d9__wake_again(loop, frame.poll.task.key);
+		return again;
 	}
-	if (!again)
-		d9_task_end(D9_LIBRARY_GLIB, key);
-	else if (idle)
-		d9__wake_again(loop, key);
+	/* What notifies of its end is the program's code. */
+	frame.poll.flags |= D9_POLL_BREAKS_BATCH;
+	d9_poll_end(&frame.poll);
+	d9_task_end(D9_LIBRARY_GLIB, frame.poll.task.key);
 	return again;
 }
 
