@@ -13,7 +13,7 @@
 
 #include <dial9/libevent.h>
 
-#define REQUESTS 25
+#define REQUESTS 12
 
 static const struct timeval patience = { .tv_usec = 10000 };
 static struct event_base *base;
@@ -51,7 +51,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct timeval period = { .tv_usec = 40000 };
+	const struct timeval period = { .tv_usec = 80000 };
 	struct event *timer;
 
 	innocent = argc > 1 && !strcmp(argv[1], "innocent");

@@ -527,7 +527,8 @@ void d9__check_backlog(struct d9__findings *findings)
 static bool all_told(const struct d9__latency *latency)
 {
 	uint64_t told = latency->behind_long + latency->behind_unfair + latency->behind_kernel;
-	uint64_t all = told + latency->behind_backlog + latency->behind_nothing;
+	uint64_t all = told + latency->behind_backlog + latency->behind_several +
+		       latency->behind_nothing;
 
 	/* If the kernel interrupts calls, it does what is between them as well. */
 	if (latency->kernel_known)
@@ -581,8 +582,8 @@ void d9__check_unfair(struct d9__findings *findings)
 	for (size_t i = 0; i < latency->n_unfair && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->unfair[i], "waited");
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "counts from 10 ms on, if one task had 8 calls or more, three quarters "
-				 "of all, and half of the time");
+				 "counts from 10 ms of callbacks on, if one task had 8 calls or more, "
+				 "three quarters of all, and of their time");
 }
 
 /* " because x ran for 23 ms", if that took most of |ns|. */
@@ -698,7 +699,7 @@ void d9__check_wake_delay(struct d9__findings *findings)
 				 "%s while their worker ran little or nothing",
 				 d9__units_count(latency->behind_long).text,
 				 d9__units_count(latency->behind_unfair).text,
-				 d9__units_count(latency->behind_backlog).text,
+				 d9__units_count(latency->behind_backlog + latency->behind_several).text,
 				 d9__units_count(latency->behind_kernel).text,
 				 d9__units_count(latency->behind_nothing).text);
 	for (size_t i = 0; i < latency->n_worst_woken && i < EXAMPLES; i++)

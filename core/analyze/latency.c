@@ -157,13 +157,26 @@ static bool is_among(const struct d9__delay *items, size_t n, size_t max, uint64
 	return n < max || ns > items[max - 1].rank_ns;
 }
 
+/* Whether the kernel, which ran something else in the middle of calls, took most of the wait. */
+static bool is_kernels(const struct d9__delay *delay)
+{
+	return 2 * delay->own_ns <= delay->ns;
+}
+
+/* Whether |ns| of callbacks account for the wait: half of it, or long enough by themselves. */
+static bool is_enough(const struct d9__delay *delay, uint64_t ns)
+{
+	return ns >= D9__WAIT_EXPLAIN_NS ||
+	       (!is_kernels(delay) && 2 * ns >= delay->between.covered_ns);
+}
+
 bool d9__delay_is_unfair(const struct d9__delay *delay)
 {
 	const struct d9__between *between = &delay->between;
 
 	return between->one && !delay->looked && between->one_task != delay->task &&
 	       between->one_calls >= BACKLOG_CALLS && 4 * between->one_calls >= 3 * between->calls &&
-	       2 * between->one_ns >= between->covered_ns;
+	       4 * between->one_ns >= 3 * between->busy_ns && is_enough(delay, between->one_ns);
 }
 
 uint64_t d9__delay_busy_ns(const struct d9__delay *delay)
@@ -190,20 +203,22 @@ static void count_cause(struct d9__latency *latency, uint64_t long_ns,
 {
 	const struct d9__between *between = &delay->between;
 
-	if (2 * delay->own_ns <= delay->ns) {
-		latency->behind_kernel++;
-	} else if (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->own_ns) {
+
+	if (!is_kernels(delay) &&
+	    (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->own_ns)) {
 		latency->behind_long++;
 	} else if (d9__delay_is_unfair(delay)) {
 		latency->behind_unfair++;
 		keep(latency->unfair, &latency->n_unfair, D9__BACKLOGS_MAX, delay,
 		     d9__delay_busy_ns(delay));
-	} else if (between->calls > 1 && 2 * between->busy_ns >= between->covered_ns) {
+	} else if (between->calls >= BACKLOG_CALLS && is_enough(delay, between->busy_ns)) {
 		latency->behind_backlog++;
-		if (between->calls < BACKLOG_CALLS)
-			return;
 		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay,
 		     d9__delay_busy_ns(delay));
+	} else if (is_kernels(delay)) {
+		latency->behind_kernel++;
+	} else if (between->calls > 1 && 2 * between->busy_ns >= between->covered_ns) {
+		latency->behind_several++;
 	} else if (between->known) {
 		latency->behind_nothing++;
 	}

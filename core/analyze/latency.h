@@ -65,7 +65,7 @@ struct d9__latency {
 	size_t n_worst_woken;
 
 	/* Waits of D9__WAIT_EXPLAIN_NS and more, by what was found to be the cause. */
-	uint64_t behind_long, behind_unfair, behind_backlog, behind_nothing;
+	uint64_t behind_long, behind_unfair, behind_backlog, behind_several, behind_nothing;
 	uint64_t behind_kernel; /* calls from which the kernel took the CPU for most of the wait */
 	struct d9__delay unfair[D9__BACKLOGS_MAX]; /* the longest behind many calls of one task */
 	size_t n_unfair;

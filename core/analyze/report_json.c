@@ -427,6 +427,7 @@ static void put_wakes(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "long_call", latency->behind_long);
 	d9__json_u64(json, "one_task", latency->behind_unfair);
 	d9__json_u64(json, "backlog", latency->behind_backlog);
+	d9__json_u64(json, "several", latency->behind_several);
 	d9__json_u64(json, "kernel", latency->behind_kernel);
 	d9__json_u64(json, "nothing_ran", latency->behind_nothing);
 	d9__json_close(json, '}');
