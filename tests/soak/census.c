@@ -49,6 +49,12 @@ static void add_event(struct census *census, const struct d9_event *event)
 		add_other(census, event);
 }
 
+static void note_damage(struct census *census, const char *message)
+{
+	if (!census->damaged++)
+		snprintf(census->message, sizeof(census->message), "%s", message);
+}
+
 void census_add(struct census *census, const char *path)
 {
 	const struct d9_event *event;
@@ -57,7 +63,7 @@ void census_add(struct census *census, const char *path)
 	int got;
 
 	if (d9_reader_new(&reader)) {
-		census->damaged++;
+		note_damage(census, "out of memory");
 		return;
 	}
 	/* In the order of writing: that of each thread. */
@@ -65,11 +71,13 @@ void census_add(struct census *census, const char *path)
 	got = d9_reader_add(reader, path);
 	while (got >= 0 && (got = d9_reader_next(reader, &event)) == 1)
 		add_event(census, event);
-	census->segments++;
-	if (got < 0 || d9_reader_segment(reader, 0, &info) || info.err || info.truncated) {
-		if (!census->damaged++)
-			snprintf(census->message, sizeof(census->message), "%s: %s", path,
-				 got < 0 ? d9_reader_message(reader) : "damaged");
+	if (got < 0)
+		note_damage(census, d9_reader_message(reader));
+	for (size_t i = 0; i < d9_reader_segments(reader); i++) {
+		census->segments++;
+		d9_reader_segment(reader, i, &info);
+		if (info.err || info.truncated)
+			note_damage(census, info.message ? info.message : path);
 	}
 	d9_reader_free(reader);
 }

@@ -21,7 +21,7 @@ struct census {
 	char message[256];	       /* of the first such */
 };
 
-/* Add the segment |path|.  Steps carry `source` and `number`, which grows. */
+/* Add the segment or the folder of segments |path|.  Steps carry `source` and `number`, which grows. */
 void census_add(struct census *census, const char *path);
 
 #endif /* D9_SOAK_CENSUS_H */

@@ -5,9 +5,9 @@
  *	soak [SECONDS [EVENTS_PER_SECOND]]
  *
  * Four threads record polls and events of their own in bursts, a millisecond apart; a fifth kind
- * lives for a hundred events only.  Meanwhile the segment is rotated, recording is switched off
- * and on, and old segments are evicted.  Every segment is read back when it is sealed, so that
- * all counts can be held against each other at the end:
+ * lives for a hundred events only.  Meanwhile the segment is rotated, the last seconds are dumped,
+ * recording is switched off and on, and old segments are evicted.  Every segment is read back when
+ * it is sealed, and every dump, so that all counts can be held against each other at the end:
  *
  *	recorded  = read back, or read back and lost where something was lost
  *	counters  = read back
@@ -17,6 +17,7 @@
  */
 #include "config.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -41,6 +42,7 @@
 #define VISITOR_STEPS 100
 #define BUDGET_BYTES  (UINT64_C(32) << 20)
 #define DEADLINE_MS   60000
+#define DUMP_MS	      3000
 #define MIB	      1048576.0
 
 static const struct d9_field step_fields[] = {
@@ -62,6 +64,7 @@ static unsigned long per_ms; /* events of one worker */
 static atomic_bool ending;
 static struct census census;
 static uint64_t sealed_events, incomplete;
+static uint64_t dumps, dumped_events, bad_dumps;
 
 /* Recording is switched while no worker is inside a burst: then each knows what was recorded. */
 static pthread_rwlock_t switching = PTHREAD_RWLOCK_INITIALIZER;
@@ -200,8 +203,33 @@ static void switch_recording(bool wanted)
 	pthread_rwlock_unlock(&switching);
 }
 
+/* Dump the last seconds beside |dir|, read them and throw them away. */
+static void dump(const char *dir)
+{
+	struct d9_dump_receipt receipt;
+	struct census found = { 0 };
+	const struct dirent *entry;
+	char to[4200];
+	DIR *folder;
+
+	snprintf(to, sizeof(to), "%s/dump", dir);
+	bad_dumps += d9_dump(recorder, DUMP_MS, to, DEADLINE_MS, &receipt, sizeof(receipt)) != 0 ||
+		     !receipt.segments;
+	census_add(&found, receipt.path);
+	folder = opendir(receipt.path);
+	while (folder && (entry = readdir(folder)))
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	rmdir(receipt.path);
+	rmdir(to);
+	bad_dumps += found.damaged || found.disorder || found.segments != receipt.segments;
+	dumps++;
+	dumped_events += found.steps;
+}
+
 /* One second of it. */
-static void one_second(unsigned long second)
+static void one_second(unsigned long second, const char *dir)
 {
 	const struct timespec short_time = { 0, 200000000 }, rest = { 0, 800000000 };
 	pthread_t visitor;
@@ -215,6 +243,8 @@ static void one_second(unsigned long second)
 		pthread_join(visitor, NULL);
 	if (second % 10 == 6)
 		d9_recorder_rotate(recorder, DEADLINE_MS);
+	if (second % 10 == 9)
+		dump(dir);
 	nanosleep(&rest, NULL);
 }
 
@@ -223,7 +253,7 @@ static void run(unsigned long seconds, const char *dir, struct usage *usage)
 	uint64_t end = now_ns(CLOCK_MONOTONIC) + seconds * UINT64_C(1000000000);
 
 	for (unsigned long second = 0; now_ns(CLOCK_MONOTONIC) < end; second++) {
-		one_second(second);
+		one_second(second, dir);
 		usage_sample(usage, dir);
 	}
 	atomic_store(&ending, true);
@@ -276,6 +306,8 @@ static void judge_counts(const struct d9_counters *counters)
 	       counters->events_written, lost, counters->segments_sealed,
 	       counters->segments_evicted, counters->write_errors);
 
+	printf("%" PRIu64 " dumps with %" PRIu64 " steps\n", dumps, dumped_events);
+	expect(!bad_dumps && (!dumps || dumped_events), "dumps fail, or cannot be read");
 	expect(!census.damaged, "%" PRIu64 " damaged segments, %s", census.damaged, census.message);
 	expect(!census.disorder, "%" PRIu64 " steps twice or out of order", census.disorder);
 	expect(!counters->write_errors, "writing failed");
