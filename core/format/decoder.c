@@ -17,9 +17,6 @@
 
 #include "format/varint.h"
 
-/* Bytes behind an event that the quick path may look at: it reads varints 8 bytes at a time. */
-#define QUICK_SLACK 8
-
 __attribute__((format(printf, 3, 4), cold)) static int fail(struct d9__decoder *decoder, int err,
 							    const char *format, ...)
 {
@@ -171,18 +168,6 @@ static int pass_steps(struct d9__cursor *in, const struct d9_schema *schema)
 	return 1;
 }
 
-/* Behind the varint at |p|, of which at least 10 bytes exist; NULL if it does not fit 64 bits. */
-static inline const uint8_t *quick_varint(const uint8_t *p)
-{
-	uint64_t stops = ~d9__wire_get_u64(p) & UINT64_C(0x8080808080808080);
-
-	if (__builtin_expect(stops != 0, 1))
-		return p + (__builtin_ctzll(stops) >> 3) + 1;
-	if (p[8] < 0x80)
-		return p + 9;
-	return p[9] <= 1 ? p + 10 : NULL;
-}
-
 /* pass_steps() without tests against the end: the caller has made sure of quick_bytes. */
 static inline const uint8_t *quick_steps(const uint8_t *p, const struct d9_schema *schema)
 {
@@ -193,7 +178,7 @@ static inline const uint8_t *quick_steps(const uint8_t *p, const struct d9_schem
 			continue;
 		if (step->op == D9__STEP_FIXED)
 			p += step->n;
-		else if (!(p = quick_varint(p)))
+		else if (!(p = d9__varint_pass(p)))
 			return NULL;
 	}
 	return p;
@@ -236,7 +221,8 @@ static int next_event(struct d9__decoder *decoder, struct d9__cursor *in, struct
 	if (schema->has_timestamp && !d9__cursor_u24(in, &delta))
 		return more(decoder, in);
 	out->payload = in->p;
-	if (schema->quick_bytes && d9__cursor_left(in) >= schema->quick_bytes + QUICK_SLACK) {
+	if (schema->quick_bytes &&
+	    d9__cursor_left(in) >= schema->quick_bytes + D9__VARINT_SLACK) {
 		in->p = quick_steps(in->p, schema);
 		if (__builtin_expect(!in->p, 0))
 			return bad_value(decoder, schema, -EBADMSG);
@@ -258,6 +244,59 @@ static int next_event(struct d9__decoder *decoder, struct d9__cursor *in, struct
 	decoder->base_ns += delta;
 	out->timestamp_ns = decoder->base_ns;
 	return 1;
+}
+
+/* Tag, type id and the distance of its time. */
+#define EVENT_HEAD 6
+
+/* The schema of the event at |p| and its time; NULL if it is not one for the quick way. */
+static inline const struct d9_schema *quick_event(const struct d9__decoder *decoder,
+						  const struct d9__cursor *in, uint64_t *time_ns)
+{
+	const struct d9__pool_entry *type;
+	const struct d9_schema *schema;
+
+	if (d9__cursor_left(in) < EVENT_HEAD || *in->p != D9__WIRE_EVENT)
+		return NULL;
+	type = d9__pool_find(&decoder->types, d9__wire_get_u16(in->p + 1));
+	if (!type)
+		return NULL;
+	schema = type->data;
+	if (!schema->quick_bytes || !schema->has_timestamp ||
+	    d9__cursor_left(in) < EVENT_HEAD + schema->quick_bytes + D9__VARINT_SLACK ||
+	    __builtin_add_overflow(decoder->base_ns, d9__wire_get_u24(in->p + 3), time_ns))
+		return NULL;
+	return schema;
+}
+
+bool d9__decoder_peek(const struct d9__decoder *decoder, const struct d9__cursor *in,
+		      struct d9__frame *out)
+{
+	const struct d9_schema *schema;
+
+	schema = decoder->started ? quick_event(decoder, in, &out->timestamp_ns) : NULL;
+	out->kind = D9__FRAME_EVENT;
+	out->schema = schema;
+	out->start = in->p;
+	out->payload = in->p + EVENT_HEAD;
+	return schema != NULL;
+}
+
+void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
+			     struct d9__times *times)
+{
+	struct d9__times sum = *times;
+	const struct d9_schema *schema;
+	const uint8_t *next;
+	uint64_t time_ns;
+
+	while (decoder->started && (schema = quick_event(decoder, in, &time_ns)) &&
+	       (next = quick_steps(in->p + EVENT_HEAD, schema))) {
+		in->p = next;
+		decoder->base_ns = time_ns;
+		d9__times_add(&sum, time_ns);
+	}
+	*times = sum;
 }
 
 static int next_header(struct d9__decoder *decoder, struct d9__cursor *in, struct d9__frame *out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids are chosen by whoever wrote the trace.  They are mixed before use, and a run of occupied
- * entries longer than PROBE_MAX makes the table grow: no choice of ids makes a search long, the
- * worst runs into the memory limit instead.
+ * Ids are chosen by whoever wrote the trace.  Those that count from 0 stand where their number says;
+ * others are mixed before use, and a run of occupied entries longer than PROBE_MAX makes the table
+ * grow: no choice of ids makes a search long, the worst runs into the memory limit instead.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@ static uint32_t mix(uint32_t id)
 /* The entry of |id|, or the free one where it belongs; NULL after PROBE_MAX occupied ones. */
 static struct d9__pool_entry *probe(const struct d9__pool *pool, uint32_t id)
 {
-	uint32_t mask = pool->capacity - 1, at = mix(id);
+	uint32_t mask = pool->capacity - 1, at = id < pool->capacity ? id : mix(id);
 
 	for (unsigned i = 0; i < PROBE_MAX; i++) {
 		struct d9__pool_entry *entry = &pool->entries[(at + i) & mask];
@@ -79,7 +79,7 @@ static int grow(struct d9__pool *pool, uint64_t max_bytes)
 	return 0;
 }
 
-struct d9__pool_entry *d9__pool_find(const struct d9__pool *pool, uint32_t id)
+struct d9__pool_entry *d9__pool_find_slow(const struct d9__pool *pool, uint32_t id)
 {
 	struct d9__pool_entry *entry;
 

@@ -22,8 +22,19 @@ struct d9__pool {
 	uint32_t generation; /* entries of another one are free */
 };
 
-/* The entry |id|, or NULL. */
-struct d9__pool_entry *d9__pool_find(const struct d9__pool *pool, uint32_t id);
+struct d9__pool_entry *d9__pool_find_slow(const struct d9__pool *pool, uint32_t id);
+
+/* The entry |id|, or NULL.  Inline for ids that count from 0, as recorders give them. */
+static inline struct d9__pool_entry *d9__pool_find(const struct d9__pool *pool, uint32_t id)
+{
+	if (__builtin_expect(id < pool->capacity, 1)) {
+		struct d9__pool_entry *entry = &pool->entries[id];
+
+		if (__builtin_expect(entry->id == id && entry->generation == pool->generation, 1))
+			return entry;
+	}
+	return d9__pool_find_slow(pool, id);
+}
 
 /*
  * Define |id|.  The first definition of an id wins: readers that look back from a later event

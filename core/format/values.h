@@ -26,6 +26,13 @@ struct d9__values {
 int d9__values_build(struct d9__values *values, const struct d9__decoder *decoder,
 		     const struct d9__frame *frame);
 
+/*
+ * The same for an event that d9__decoder_peek() has found: sets its end.  0, -EBADMSG if a value is
+ * malformed, -ENOMEM.
+ */
+int d9__values_quick(struct d9__values *values, const struct d9__decoder *decoder,
+		     struct d9__frame *frame);
+
 void d9__values_release(struct d9__values *values);
 
 #endif /* D9_FORMAT_VALUES_H */

@@ -117,7 +117,7 @@ int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
 }
 
 /* The event at an offset that the decoder has passed: it has a time, and its schema is known. */
-static int next_indexed(struct d9__batch *batch, struct d9__frame *frame, uint64_t *offset)
+static int next_indexed(struct d9__batch *batch)
 {
 	const struct d9__index_entry *entry = &batch->index[batch->i];
 	const uint8_t *start;
@@ -126,7 +126,7 @@ static int next_indexed(struct d9__batch *batch, struct d9__frame *frame, uint64
 		return 0;
 	batch->i++;
 	start = batch->bytes + entry->offset;
-	*frame = (struct d9__frame) {
+	batch->frame = (struct d9__frame) {
 		.kind = D9__FRAME_EVENT,
 		.start = start,
 		.end = batch->bytes + batch->len,
@@ -134,23 +134,48 @@ static int next_indexed(struct d9__batch *batch, struct d9__frame *frame, uint64
 		.payload = start + EVENT_HEAD_LEN,
 		.timestamp_ns = entry->time_ns,
 	};
-	*offset = batch->ref->offset + entry->offset;
+	batch->offset = batch->ref->offset + entry->offset;
 	return 1;
 }
 
-int d9__batch_next(struct d9__batch *batch, struct d9__frame *frame, uint64_t *offset)
+int d9__batch_next(struct d9__batch *batch)
 {
-	int got;
+	struct d9__frame *frame = &batch->frame;
+	int got = 1;
 
+	batch->peeked = false;
 	if (batch->indexed)
-		return next_indexed(batch, frame, offset);
-	do
-		got = d9__segment_reader_next(&batch->reader, frame);
-	while (got == 1 &&
-	       (frame->kind != D9__FRAME_EVENT || (frame->timestamp_ns == 0) != batch->untimed));
+		return next_indexed(batch);
+	if (!batch->untimed && d9__segment_reader_peek(&batch->reader, frame) &&
+	    frame->timestamp_ns)
+		batch->peeked = true;
+	else
+		do
+			got = d9__segment_reader_next(&batch->reader, frame);
+		while (got == 1 && (frame->kind != D9__FRAME_EVENT ||
+				    (frame->timestamp_ns == 0) != batch->untimed));
 	if (got == 1)
-		*offset = batch->ref->offset + d9__segment_reader_offset(&batch->reader, frame);
+		batch->offset =
+			batch->ref->offset + d9__segment_reader_offset(&batch->reader, frame);
 	return got;
+}
+
+int d9__batch_values(struct d9__batch *batch, struct d9__values *values)
+{
+	struct d9__frame ignored;
+	int err;
+
+	if (!batch->peeked)
+		return d9__values_build(values, &batch->reader.decoder, &batch->frame);
+	err = d9__values_quick(values, &batch->reader.decoder, &batch->frame);
+	if (!err) {
+		d9__segment_reader_take(&batch->reader, &batch->frame);
+		return 0;
+	}
+	/* Changed since the first pass: the reader stops there as well. */
+	if (err == -EBADMSG && d9__segment_reader_next(&batch->reader, &ignored) == -ENOMEM)
+		err = -ENOMEM;
+	return err;
 }
 
 void d9__batch_release(struct d9__batch *batch)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/values.h"
 #include "read/merge.h"
 #include "read/segment_reader.h"
 #include "read/store.h"
@@ -33,10 +34,11 @@ struct d9__batch {
 	struct d9__index_entry *index;
 	size_t index_capacity, n, i;
 	bool indexed;
-	/* The user's: the next event, and the list of free batches. */
+	/* The next event. */
 	struct d9__frame frame;
-	uint64_t offset;
-	struct d9__batch *next;
+	uint64_t offset; /* in the unpacked segment */
+	bool peeked;     /* not passed yet */
+	struct d9__batch *next; /* the user's */
 };
 
 void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas);
@@ -46,10 +48,16 @@ int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
 		   struct d9__store *store, bool untimed, uint64_t limit_bytes);
 
 /*
- * The next event, borrowed until the next call, and its offset in the segment.  1, 0 at the end
- * or where the bytes are no longer those of the first pass, -errno.
+ * Go to the next event: |frame| without its end, and |offset|.  1, 0 at the end or where the bytes are
+ * no longer those of the first pass, -errno.
  */
-int d9__batch_next(struct d9__batch *batch, struct d9__frame *frame, uint64_t *offset);
+int d9__batch_next(struct d9__batch *batch);
+
+/*
+ * Decode the fields of the event, once, before going on.  0, -ENOMEM; -EBADMSG if its bytes are no
+ * longer those of the first pass.
+ */
+int d9__batch_values(struct d9__batch *batch, struct d9__values *values);
 
 void d9__batch_release(struct d9__batch *batch);
 

@@ -40,6 +40,29 @@ static int end_stream(struct d9_reader *reader, struct d9__trace_segment *segmen
 	return err ? d9__reader_out_of_memory(reader) : 0;
 }
 
+/* The next event of the stream and its values.  1, 0 no more, -errno. */
+static int next_event(struct d9_reader *reader, struct d9__trace_segment *segment,
+		      struct d9__frame *frame)
+{
+	struct d9__segment_reader *stream = &reader->stream;
+	int got = 1;
+
+	if (d9__segment_reader_peek(stream, frame) &&
+	    !d9__values_quick(&reader->values, &stream->decoder, frame)) {
+		d9__segment_reader_take(stream, frame);
+		d9__trace_segment_count(segment, frame);
+		return 1;
+	}
+	while ((got = d9__segment_reader_next(stream, frame)) == 1) {
+		d9__trace_segment_count(segment, frame);
+		if (frame->kind == D9__FRAME_EVENT)
+			break;
+	}
+	if (got == 1 && d9__values_build(&reader->values, &stream->decoder, frame) == -ENOMEM)
+		return d9__reader_out_of_memory(reader);
+	return got;
+}
+
 int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out)
 {
 	while (reader->current < reader->n_segments) {
@@ -54,17 +77,13 @@ int d9__file_order_next(struct d9_reader *reader, const struct d9_event **out)
 				return -ENOMEM;
 			continue;
 		}
-		got = d9__segment_reader_next(&reader->stream, &frame);
+		got = next_event(reader, segment, &frame);
 		if (got == 1)
-			d9__trace_segment_count(segment, &frame);
-		if (got == 1 && frame.kind == D9__FRAME_EVENT)
-			got = d9__reader_deliver(reader, segment, &reader->stream.decoder, &frame,
-						 d9__segment_reader_offset(&reader->stream, &frame),
-						 out);
-		else if (got == 0)
+			return d9__reader_deliver(reader, segment, &frame,
+						  d9__segment_reader_offset(&reader->stream, &frame),
+						  out);
+		if (got == 0)
 			got = end_stream(reader, segment);
-		else if (got == 1)
-			continue;
 		if (got)
 			return got;
 	}

@@ -24,7 +24,7 @@ static void sift_up(struct d9__merge *merge, size_t at)
 	merge->items[at] = item;
 }
 
-void d9__merge_settle(struct d9__merge *merge)
+void d9__merge_sift(struct d9__merge *merge)
 {
 	struct d9__merge_item item = merge->items[0];
 	size_t at = 0;

@@ -29,8 +29,19 @@ static inline struct d9__merge_item *d9__merge_top(struct d9__merge *merge)
 	return merge->n ? &merge->items[0] : NULL;
 }
 
+void d9__merge_sift(struct d9__merge *merge);
+
 /* The time of the earliest item has grown: put it where it belongs. */
-void d9__merge_settle(struct d9__merge *merge);
+static inline void d9__merge_settle(struct d9__merge *merge)
+{
+	const struct d9__merge_item *items = merge->items;
+
+	/* It often stays: loops sleep while others work. */
+	if (merge->n < 2 || (items[0].time_ns < items[1].time_ns &&
+			     (merge->n < 3 || items[0].time_ns < items[2].time_ns)))
+		return;
+	d9__merge_sift(merge);
+}
 
 /* Take the earliest item away. */
 void d9__merge_pop(struct d9__merge *merge);

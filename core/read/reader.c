@@ -188,15 +188,10 @@ static bool lacks_mandatory(const struct d9_reader *reader, const struct d9_sche
 }
 
 int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
-		       const struct d9__decoder *decoder, const struct d9__frame *frame,
-		       uint64_t offset, const struct d9_event **out)
+		       const struct d9__frame *frame, uint64_t offset, const struct d9_event **out)
 {
 	const struct d9_schema *schema = frame->schema;
-	uint64_t unresolved = reader->values.unresolved;
-	int err = d9__values_build(&reader->values, decoder, frame);
 
-	if (err)
-		return err == -ENOMEM ? d9__reader_out_of_memory(reader) : 0;
 	reader->event = (struct d9_event) {
 		.schema = schema,
 		.kind = (enum d9_event_kind)schema->kind,
@@ -206,7 +201,10 @@ int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segme
 		.segment = segment->number,
 		.offset = offset,
 	};
-	segment->info.unresolved += reader->values.unresolved - unresolved;
+	if (__builtin_expect(reader->values.unresolved != 0, 0)) {
+		segment->info.unresolved += reader->values.unresolved;
+		reader->values.unresolved = 0;
+	}
 	if (__builtin_expect(schema->must != 0, 0) && lacks_mandatory(reader, schema)) {
 		reader->event.kind = D9_EVENT_CUSTOM;
 		segment->info.unusable++;

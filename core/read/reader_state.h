@@ -33,6 +33,7 @@ struct d9_reader {
 	struct d9__batch_list batches;
 	size_t *starts; /* batches by the time they begin */
 	size_t n_starts, next_start;
+	uint64_t next_start_ns; /* when the next of them begins; UINT64_MAX behind the last */
 	size_t next_untimed; /* batch whose untimed events come next */
 	struct d9__merge merge; /* open batches by their next event */
 	bool owed;              /* the top was delivered: advance it first */
@@ -56,13 +57,10 @@ int d9__reader_out_of_memory(struct d9_reader *reader);
 /* Memory that |input| may claim. */
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input);
 
-/*
- * Make |frame| of |segment| the current event.  1; 0 if it cannot be decoded after all, because
- * its file changed; -ENOMEM.
- */
+/* Make |frame| of |segment|, whose values are in |reader->values|, the current event.  1. */
 int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
-		       const struct d9__decoder *decoder, const struct d9__frame *frame,
-		       uint64_t offset, const struct d9_event **out);
+		       const struct d9__frame *frame, uint64_t offset,
+		       const struct d9_event **out);
 
 /* time_order.c: the first pass; then the events by time.  Errors as d9_reader_next(). */
 int d9__time_order_begin(struct d9_reader *reader);

@@ -186,6 +186,32 @@ int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame 
 	return 0;
 }
 
+bool d9__segment_reader_peek(const struct d9__segment_reader *reader, struct d9__frame *frame)
+{
+	const struct d9__cursor in = { reader->window + reader->pos, reader->window + reader->end,
+				       0 };
+
+	return !reader->stopped && reader->pos < reader->end &&
+	       d9__decoder_peek(&reader->decoder, &in, frame);
+}
+
+void d9__segment_reader_take(struct d9__segment_reader *reader, const struct d9__frame *frame)
+{
+	reader->pos = (size_t)(frame->end - reader->window);
+	reader->decoder.base_ns = frame->timestamp_ns;
+}
+
+void d9__segment_reader_pass(struct d9__segment_reader *reader, struct d9__times *times)
+{
+	struct d9__cursor in;
+
+	if (reader->stopped || reader->pos == reader->end)
+		return;
+	in = (struct d9__cursor) { reader->window + reader->pos, reader->window + reader->end, 0 };
+	d9__decoder_pass_events(&reader->decoder, &in, times);
+	reader->pos = (size_t)(in.p - reader->window);
+}
+
 uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
 				   const struct d9__frame *frame)
 {

@@ -48,6 +48,19 @@ void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__sour
  */
 int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame *frame);
 
+/*
+ * Whether an event comes next whose values d9__values_quick() can decode; it is passed with
+ * d9__segment_reader_take() once they are, which |frame|'s end needs.
+ */
+bool d9__segment_reader_peek(const struct d9__segment_reader *reader, struct d9__frame *frame);
+void d9__segment_reader_take(struct d9__segment_reader *reader, const struct d9__frame *frame);
+
+/*
+ * Pass events that come next, as far as that goes quickly, and note their times only.  To be followed
+ * by d9__segment_reader_next() in any case.
+ */
+void d9__segment_reader_pass(struct d9__segment_reader *reader, struct d9__times *times);
+
 /* Offset of |frame|, the latest one, in the stream. */
 uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
 				   const struct d9__frame *frame);

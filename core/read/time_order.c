@@ -48,6 +48,14 @@ static int compare_starts(const void *a, const void *b, void *context)
 	return i < j ? -1 : i > j;
 }
 
+static void note_next_start(struct d9_reader *reader)
+{
+	reader->next_start_ns =
+		reader->next_start < reader->n_starts
+			? reader->batches.refs[reader->starts[reader->next_start]].first_ns
+			: UINT64_MAX;
+}
+
 static int sort_starts(struct d9_reader *reader)
 {
 	size_t n = reader->batches.n;
@@ -63,6 +71,7 @@ static int sort_starts(struct d9_reader *reader)
 	if (reader->n_starts)
 		qsort_r(reader->starts, reader->n_starts, sizeof(*reader->starts), compare_starts,
 			reader->batches.refs);
+	note_next_start(reader);
 	return 0;
 }
 
@@ -183,12 +192,20 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 	return err ? d9__reader_out_of_memory(reader) : 0;
 }
 
+/* The event that |batch| stands at.  1, 0 if its bytes have changed, -ENOMEM. */
+static int deliver(struct d9_reader *reader, struct d9__batch *batch, const struct d9_event **out)
+{
+	int err = d9__batch_values(batch, &reader->values);
+
+	if (__builtin_expect(err, 0))
+		return err == -ENOMEM ? d9__reader_out_of_memory(reader) : 0;
+	return d9__reader_deliver(reader, reader->segments[batch->ref->segment], &batch->frame,
+				  batch->offset, out);
+}
+
 /* Events without a time, and with time 0, of all batches in file order.  1, 0 no more. */
 static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 {
-	struct d9__frame frame;
-	uint64_t offset;
-
 	for (;;) {
 		struct d9__batch *batch = reader->untimed;
 		int got;
@@ -206,10 +223,9 @@ static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 				return got;
 			continue;
 		}
-		got = d9__batch_next(batch, &frame, &offset);
+		got = d9__batch_next(batch);
 		if (got == 1)
-			got = d9__reader_deliver(reader, reader->segments[batch->ref->segment],
-						 &batch->reader.decoder, &frame, offset, out);
+			got = deliver(reader, batch, out);
 		if (got)
 			return got;
 		reader->untimed = NULL;
@@ -222,7 +238,7 @@ static int advance(struct d9_reader *reader)
 {
 	struct d9__merge_item *top = d9__merge_top(&reader->merge);
 	struct d9__batch *batch = top->run;
-	int got = d9__batch_next(batch, &batch->frame, &batch->offset);
+	int got = d9__batch_next(batch);
 
 	if (got == -ENOMEM)
 		return d9__reader_out_of_memory(reader);
@@ -249,13 +265,14 @@ static int open_due(struct d9_reader *reader)
 		if (top && ref->first_ns > top->time_ns)
 			return 0;
 		reader->next_start++;
+		note_next_start(reader);
 		reader->segments[ref->segment]->todo--;
 		got = open_batch(reader, ref, false, &batch);
 		if (got < 0)
 			return got;
 		if (got == 0)
 			continue;
-		got = d9__batch_next(batch, &batch->frame, &batch->offset);
+		got = d9__batch_next(batch);
 		if (got == 1)
 			got = d9__merge_push(&reader->merge,
 					     (struct d9__merge_item) { batch->frame.timestamp_ns,
@@ -277,25 +294,26 @@ int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 			  : 0;
 
 	while (got == 0) {
-		struct d9__batch *batch;
+		struct d9__merge_item *top;
 
-		/* Advancing moves the bytes of the last event: not before the next one is wanted.
-		 */
+		/* Advancing moves the bytes of the last event: not before the next one is wanted. */
 		if (reader->owed) {
 			reader->owed = false;
 			got = advance(reader);
 			if (got)
 				return got;
 		}
-		got = open_due(reader);
-		if (got)
-			return got;
-		if (!d9__merge_top(&reader->merge))
-			return 0;
-		batch = d9__merge_top(&reader->merge)->run;
+		top = d9__merge_top(&reader->merge);
+		if (!top || top->time_ns >= reader->next_start_ns) {
+			got = open_due(reader);
+			if (got)
+				return got;
+			top = d9__merge_top(&reader->merge);
+			if (!top)
+				return 0;
+		}
 		reader->owed = true;
-		got = d9__reader_deliver(reader, reader->segments[batch->ref->segment],
-					 &batch->reader.decoder, &batch->frame, batch->offset, out);
+		got = deliver(reader, top->run, out);
 	}
 	return got;
 }

@@ -178,7 +178,7 @@ struct scan {
 	struct d9__batch_list *batches;
 	struct d9__keep_budget *budget;
 	struct d9__batch_ref batch; /* the open one */
-	uint64_t latest_ns;
+	struct d9__times times;     /* of its events */
 	bool keep;
 };
 
@@ -251,9 +251,14 @@ static int close_batch(struct scan *scan, uint64_t end)
 {
 	struct d9__batch_list *list = scan->batches;
 
-	if (!scan->batch.timed && !scan->batch.untimed)
+	if (!scan->times.timed && !scan->times.untimed)
 		return 0;
 	scan->batch.len = end - scan->batch.offset;
+	scan->batch.sorted = scan->times.sorted;
+	scan->batch.first_ns = scan->times.first_ns;
+	scan->batch.last_ns = scan->times.last_ns;
+	scan->batch.timed = scan->times.timed;
+	scan->batch.untimed = scan->times.untimed;
 	if (list->n == list->capacity) {
 		size_t capacity = list->capacity ? list->capacity * 2 : 64;
 		struct d9__batch_ref *refs = realloc(list->refs, capacity * sizeof(*refs));
@@ -274,28 +279,9 @@ static int open_batch(struct scan *scan, const struct d9__frame *frame)
 	int err = close_batch(scan, offset);
 
 	scan->batch = (struct d9__batch_ref) { .segment = scan->segment->number,
-					       .sorted = true,
 					       .offset = offset };
-	scan->latest_ns = 0;
+	scan->times = (struct d9__times) { .sorted = true };
 	return err;
-}
-
-static inline void note_event(struct scan *scan, const struct d9__frame *frame)
-{
-	struct d9__batch_ref *batch = &scan->batch;
-	uint64_t time_ns = frame->timestamp_ns;
-
-	if (!time_ns) {
-		batch->untimed++;
-		return;
-	}
-	if (time_ns < scan->latest_ns)
-		batch->sorted = false;
-	scan->latest_ns = time_ns;
-	if (!batch->timed++ || time_ns < batch->first_ns)
-		batch->first_ns = time_ns;
-	if (time_ns > batch->last_ns)
-		batch->last_ns = time_ns;
 }
 
 static void sum_up(struct scan *scan, size_t from)
@@ -323,7 +309,8 @@ static int walk(struct scan *scan)
 
 	while (!err && (got = d9__segment_reader_next(&scan->reader, &frame)) == 1) {
 		if (frame.kind == D9__FRAME_EVENT) {
-			note_event(scan, &frame);
+			d9__times_add(&scan->times, frame.timestamp_ns);
+			d9__segment_reader_pass(&scan->reader, &scan->times);
 		} else if (frame.kind == D9__FRAME_HEADER) {
 			scan->segment->info.batches++;
 			err = open_batch(scan, &frame);

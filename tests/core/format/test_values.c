@@ -243,6 +243,66 @@ static void test_redefined_id_keeps_its_first_text(void)
 	trace_free(&t);
 }
 
+/* Field by field: the types that can be decoded quickly, present, absent and unresolved. */
+static bool is_same(const struct d9_value *a, const struct d9_value *b)
+{
+	if (a->type != b->type || a->present != b->present || a->unresolved != b->unresolved)
+		return false;
+	if (!a->present)
+		return true;
+	if (a->type == D9_FIELD_STRING)
+		return a->u.text.len == b->u.text.len &&
+		       !memcmp(a->u.text.data, b->u.text.data, a->u.text.len);
+	if (a->type == D9_FIELD_STACK)
+		return a->u.stack.n == b->u.stack.n && a->u.stack.addresses == b->u.stack.addresses;
+	return a->type == D9_FIELD_BOOL ? a->u.boolean == b->u.boolean : a->u.u64 == b->u.u64;
+}
+
+static void test_quick_way_gives_the_same_values_and_the_same_end(void)
+{
+	static const uint64_t stack[] = { 1, 2, 3 };
+	const uint64_t large[] = { 0, 127, 128, 99999, UINT64_C(1) << 56, UINT64_MAX };
+	struct d9__values quick = { 0 };
+	struct trace t = { 0 };
+	unsigned compared = 0;
+	struct fixture f;
+
+	trace_batch(&t);
+	trace_schema(&t, 300, "Quick", "a:9 b:7 c:6 d:1 e:2 f:3 g:11 h:12 i:13 j:137 k:137");
+	trace_string(&t, "pooled");
+	trace_stack(&t, 3, stack);
+	for (size_t i = 0; i < 6; i++)
+		trace_event(&t, 300, 100 + i, large[i], (uint64_t)(i % 2), (uint64_t)(i % 2),
+			    (int64_t)-5, 1.5, (uint64_t)(i % 2), large[i] & 0xff, large[i] & 0xffff,
+			    large[i] & 0xffffffff, 1, large[i], 0);
+	begin(&f, t.data, t.len);
+	for (;;) {
+		struct d9__cursor in = f.in;
+		struct d9__frame frame;
+		bool peeked = d9__decoder_peek(&f.decoder, &in, &frame);
+
+		if (peeked)
+			CU_ASSERT_EQUAL(d9__values_quick(&quick, &f.decoder, &frame), 0);
+		if (d9__decoder_next(&f.decoder, &f.in, &f.frame) != 1)
+			break;
+		if (!peeked)
+			continue;
+		CU_ASSERT_EQUAL_FATAL(f.frame.kind, D9__FRAME_EVENT);
+		CU_ASSERT_EQUAL(frame.end, f.frame.end);
+		CU_ASSERT_EQUAL(frame.timestamp_ns, f.frame.timestamp_ns);
+		CU_ASSERT_EQUAL(d9__values_build(&f.values, &f.decoder, &f.frame), 0);
+		for (uint32_t i = 0; i < frame.schema->n_fields; i++)
+			CU_ASSERT(is_same(&quick.items[i], &f.values.items[i]));
+		compared++;
+	}
+	/* The last ones have too little behind them for it. */
+	CU_ASSERT(compared >= 3);
+	CU_ASSERT_EQUAL(quick.unresolved, compared / 2 * 2);
+	d9__values_release(&quick);
+	end(&f);
+	trace_free(&t);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -254,6 +314,8 @@ int main(void)
 		  test_every_type_plain_optional_and_absent },
 		{ "undefined ids become a marker and an empty stack",
 		  test_undefined_ids_become_a_marker_and_an_empty_stack },
+		{ "quick way gives the same values and the same end",
+		  test_quick_way_gives_the_same_values_and_the_same_end },
 		{ "redefined id keeps its first text", test_redefined_id_keeps_its_first_text },
 		CU_TEST_INFO_NULL,
 	};
