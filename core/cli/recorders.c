@@ -117,7 +117,7 @@ static void complain(struct search *search, const char *path, int err)
 /* A file that ought to be a ring; one that is just gone, or just being made, is none yet. */
 static void try_file(struct search *search, int dir, const char *name, const char *folder)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX + 1 + NAME_MAX];
 	struct d9__ring_view view;
 	int err = d9__ring_view_open(&view, dir, name);
 

@@ -153,7 +153,7 @@ static bool thread_may_read_ticks(void)
 }
 
 /* Valgrind answers this request; elsewhere it rotates a register by 128 bits: nothing. */
-static bool under_valgrind(void)
+bool d9__clock_under_valgrind(void)
 {
 #if defined(__x86_64__)
 	uint64_t args[6] = { 0x1001, 0, 0, 0, 0, 0 }, answer = 0;
@@ -223,7 +223,7 @@ static const char *why_not_ticks(enum d9__clock_want want)
 		return "reading ticks is forbidden (PR_SET_TSC)";
 	if (want == D9__CLOCK_WANT_TICKS)
 		return NULL;
-	if (under_valgrind())
+	if (d9__clock_under_valgrind())
 		return "running under valgrind";
 	if (!ticks_are_cheap())
 		return "reading ticks is slow here";

@@ -93,6 +93,9 @@ void d9__clock_tick(struct d9__anchor *out);
 /* The narrowest of |brackets| brackets.  Any thread.  Ticks are 0 where they are unusable. */
 void d9__clock_anchor(struct d9__anchor *out, unsigned brackets);
 
+/* Whether valgrind runs this process. */
+bool d9__clock_under_valgrind(void);
+
 /* Any thread. */
 void d9__clock_status(struct d9__clock_status *out);
 

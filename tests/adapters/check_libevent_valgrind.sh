@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# valgrind has no more to say about a recorded program than about the program alone.
+# valgrind has no more to say about a recorded program than about the program alone, nor about its
+# child.
 set -eu
 
 skip() {
@@ -23,13 +24,15 @@ look() {
 	env DIAL9_TRACE_DIR="$work/trace" \
 		LD_LIBRARY_PATH="$libraries:$top_builddir/core/.libs" "$@" \
 		valgrind -q --leak-check=no --log-file="$work/$name" "$here/libevent_every_kind" \
-		--threads --out="$work/counters"
+		--threads --fork=descriptors,timers --out="$work/counters"
 }
 
 look alone
 look recorded "LD_PRELOAD=$libraries/libdial9-preload.so"
-pid=$(sed -n 's/^pid //p' "$work/counters")
-"$here/compare_counts" "$work"/trace/*-"$pid" "$work/counters" --wakes
+for counters in "$work/counters" "$work/counters.child"; do
+	pid=$(sed -n 's/^pid //p' "$counters")
+	"$here/compare_counts" "$work"/trace/*-"$pid" "$counters" --wakes
+done
 
 complaints() {
 	sed 's/^==[0-9]*== //; s/0x[0-9A-F]*//g' "$work/$1" | grep -c '^[A-Z]' || true

@@ -103,7 +103,7 @@ static void test_options_variables_scale_to_our_units(void)
 
 static void test_options_set_by_the_program_beat_the_environment(void)
 {
-	struct d9_options *api, all = { 0 };
+	struct d9_options *api = NULL, all = { 0 };
 
 	clearenv();
 	setenv("DIAL9_ROTATION_SECS", "7", 1);

@@ -594,7 +594,7 @@ static void test_recorder_closing_all_descriptors_does_not_hurt(void)
 static void test_forked_child_records_into_a_directory_of_its_own(void)
 {
 	struct d9_recorder *recorder = scratch_start(scratch_options());
-	char dir[PATH_MAX], child_dir[PATH_MAX];
+	char dir[PATH_MAX], child_dir[PATH_MAX] = "";
 	pid_t child;
 	int status, pipes[2];
 

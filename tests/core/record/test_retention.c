@@ -11,7 +11,7 @@
 static void test_retention_evicts_the_oldest_until_an_active_file_fits(void)
 {
 	struct d9__retention ret;
-	struct d9__family victim;
+	struct d9__family victim = { 0 };
 	uint64_t gone = 0;
 
 	d9__retention_init(&ret, 10 * MIB, 2 * MIB, 1);
@@ -33,7 +33,7 @@ static void test_retention_evicts_the_oldest_until_an_active_file_fits(void)
 static void test_retention_lets_the_dead_go_before_the_living(void)
 {
 	struct d9__retention ret;
-	struct d9__family victim;
+	struct d9__family victim = { 0 };
 
 	d9__retention_init(&ret, 4 * MIB, MIB, 1);
 	d9__retention_add(&ret, 0, 0, MIB, 1);
