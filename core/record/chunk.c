@@ -26,6 +26,7 @@
 
 #define STATE_MASK UINT64_C(0xff)
 #define PIN        UINT64_C(0x100)
+#define FREE_LOW   4
 
 static _Atomic(uintptr_t) waker; /* void (*)(void) */
 static _Atomic(bool) recycling;
@@ -200,13 +201,26 @@ static bool overrun(struct d9__chunk_header *header)
 	return true;
 }
 
+/* Half of the ring waits to be written; or the next threads find nothing, where there could be more. */
+static void flush_wake(void)
+{
+	void (*wake)(void) = (void (*)(void))atomic_load_explicit(&waker, memory_order_acquire);
+	uint32_t chunks = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
+	bool low = d9__queue_count(d9__ring.free) < FREE_LOW && chunks < d9__ring.chunks_max;
+
+	if (wake && (low || (!is_recycling() && 2 * d9__chunk_full_count() >= chunks)))
+		wake();
+}
+
 /* A chunk to write, or NULL: a free one, else the oldest full one, lost by this. */
 static struct d9__chunk_header *chunk_take(void)
 {
 	uint32_t chunk;
 
-	if (d9__queue_pop_any(d9__ring.free, &chunk))
+	if (d9__queue_pop_any(d9__ring.free, &chunk)) {
+		flush_wake();
 		return d9__chunk_at(chunk);
+	}
 	while (d9__queue_pop(d9__ring.full, &chunk))
 		if (overrun(d9__chunk_at(chunk)))
 			return d9__chunk_at(chunk);
@@ -256,15 +270,6 @@ static bool chunk_open(struct d9__slot *slot)
 			      memory_order_release);
 	D9__TEST_POINT(OPEN_NAMED);
 	return true;
-}
-
-static void flush_wake(void)
-{
-	void (*wake)(void) = (void (*)(void))atomic_load_explicit(&waker, memory_order_acquire);
-	uint32_t chunks = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
-
-	if (wake && !is_recycling() && 2 * d9__chunk_full_count() >= chunks)
-		wake();
 }
 
 void d9__chunk_seal(struct d9__slot *slot)

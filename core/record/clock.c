@@ -72,10 +72,36 @@ static uint64_t (*fake_mono)(void);
 
 /* ---- reading ---- */
 
+static bool thread_may_read_ticks(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	int mode = PR_TSC_ENABLE;
+
+	return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
+#else
+	return true;
+#endif
+}
+
+/* Some thread may not read ticks: the C library's clock_gettime(), which does, would end it. */
+static _Atomic(bool) forbidden;
+
+static uint64_t system_clock_ns(clockid_t id)
+{
+	struct timespec ts = { 0, 0 };
+	int saved = errno;
+
+	syscall(SYS_clock_gettime, id, &ts);
+	errno = saved;
+	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
 static uint64_t clock_ns(clockid_t id)
 {
 	struct timespec ts;
 
+	if (__builtin_expect(atomic_load_explicit(&forbidden, memory_order_relaxed), 0))
+		return system_clock_ns(id);
 	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
 }
@@ -140,17 +166,6 @@ void d9__clock_fake(uint64_t (*ticks)(void), uint64_t (*mono)(void))
 }
 
 /* ---- usable? ---- */
-
-static bool thread_may_read_ticks(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	int mode = PR_TSC_ENABLE;
-
-	return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
-#else
-	return true;
-#endif
-}
 
 /* Valgrind answers this request; elsewhere it rotates a register by 128 bits: nothing. */
 bool d9__clock_under_valgrind(void)
@@ -429,6 +444,15 @@ void d9__clock_tick(struct d9__anchor *out)
 		flush.anchors[flush.count++ % ANCHORS] = now;
 }
 
+bool d9__clock_ask_thread(void)
+{
+	bool may = thread_may_read_ticks();
+
+	if (!may)
+		atomic_store_explicit(&forbidden, true, memory_order_relaxed);
+	return may;
+}
+
 void d9__clock_start(enum d9__clock_want want)
 {
 	int saved = errno;
@@ -469,7 +493,7 @@ void d9__clock_status(struct d9__clock_status *out)
 
 void d9__clock_slot_init(struct d9__slot *slot)
 {
-	slot->no_ticks = !thread_may_read_ticks();
+	slot->no_ticks = !d9__clock_ask_thread();
 	slot->clock = D9__CLOCK_MONOTONIC;
 	slot->clock_seq = 0; /* never published: the first stamp looks */
 }
@@ -517,24 +541,13 @@ static uint64_t refresh(struct d9__slot *slot, const struct conversion *conv)
 	return here.mono_ns;
 }
 
-/* Where a thread may not read ticks the C library's clock_gettime() may not either. */
-static uint64_t untouched_mono_ns(void)
-{
-	struct timespec ts = { 0, 0 };
-	int saved = errno;
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
-	errno = saved;
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t d9__clock_slot_now_slow(struct d9__slot *slot)
 {
 	uint32_t seq = atomic_load_explicit(&published.seq, memory_order_acquire);
 	struct conversion conv;
 
 	if (slot->no_ticks)
-		return ordered(slot, untouched_mono_ns());
+		return ordered(slot, system_clock_ns(CLOCK_MONOTONIC));
 	if (slot->clock == D9__CLOCK_UPDATING)
 		return d9__clock_mono_ns();
 	if (slot->clock == D9__CLOCK_MONOTONIC && slot->clock_seq == seq)

@@ -78,6 +78,12 @@ uint64_t d9__clock_mono_ns(void);
 uint64_t d9__clock_real_ns(void);
 
 /*
+ * Whether this thread may read ticks (PR_SET_TSC): if not, no function here does from now on.  To be asked
+ * before the first of them on a thread.
+ */
+bool d9__clock_ask_thread(void);
+
+/*
  * Decide whether ticks are usable and take the first anchor.  Stamps come from clock_gettime()
  * until d9__clock_tick() has seen two anchors 100 ms apart: attaching does not wait.  Called by
  * the recorder before any slot exists, and again in a forked child.

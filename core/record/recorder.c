@@ -189,6 +189,7 @@ static int start_locked(void)
 	snprintf(d9__flush.trace_dir, sizeof(d9__flush.trace_dir), "%s",
 		 d9__options_text(&options, D9__OPTION_TRACE_DIR));
 	pthread_once(&once, register_handlers);
+	d9__clock_ask_thread();
 	d9__boot_id_make(boot_id, d9__clock_real_ns() / MS_NS, (long)getpid());
 	memcpy(d9__flush.boot_id, boot_id, sizeof(boot_id));
 	err = start_ring(boot_id);

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What programs do to processes, descriptors, directories and limits (recorder.md, 3.9). */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "core/record/again.h"
+#include "core/record/numbered.h"
+#include "record/emit_inl.h"
+#include "record/recorder.h"
+
+#define THREADS 8
+#define OURS    THREADS /* who the main thread is */
+
+#if defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+#ifndef TSAN
+#define TSAN 0
+#endif
+
+static void start_in(const char *dir)
+{
+	struct d9_options *options = NULL;
+
+	MUST(!d9_options_new(&options));
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, dir);
+	d9_options_set_usage_interval_ms(options, 0);
+	MUST(!d9_recorder_start(options, NULL));
+	d9_options_free(options);
+}
+
+static void stop(void)
+{
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+}
+
+/* ---- processes that are made beside busy threads ---- */
+
+static struct {
+	pthread_t thread[THREADS];
+	_Atomic(bool) stop;
+	_Atomic(uint64_t) n[THREADS];
+} busy;
+
+static void *be_busy(void *arg)
+{
+	uintptr_t who = (uintptr_t)arg;
+
+	while (!busy.stop) {
+		number(who, busy.n[who]++);
+		if (busy.n[who] % 200 == 0)
+			again_pause_ms(1);
+	}
+	return NULL;
+}
+
+static void start_busy(void)
+{
+	/* The ring begins with eight chunks, and grows when few are left. */
+	for (uintptr_t i = 0; i < THREADS; i++) {
+		pthread_create(&busy.thread[i], NULL, be_busy, (void *)i);
+		MUST(AGAIN_WAIT(busy.n[i] && d9__chunk_free_count() >= 4));
+	}
+}
+
+static void stop_busy(void)
+{
+	busy.stop = true;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(busy.thread[i], NULL);
+}
+
+static void record_some(uint64_t from, uint64_t n)
+{
+	for (uint64_t i = from; i < from + n; i++)
+		number(OURS, i);
+}
+
+/* |pid| ended with status 0. */
+static void await(pid_t pid)
+{
+	int status = -1;
+
+	MUST(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+}
+
+/* A child records: its events go to a trace of its own, which holds nothing else. */
+static void check_child(pid_t pid, uint64_t n)
+{
+	struct numbers child = numbers_of(scratch_dir, pid);
+
+	MUST(child.found[OURS] == n && !child.foreign && !child.disorder);
+	for (int i = 0; i < THREADS; i++)
+		MUST(!child.found[i]);
+}
+
+static pid_t fork_and_record(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		record_some(0, 50);
+		exit(0);
+	}
+	return pid;
+}
+
+/* Inside a callback: the child leaves it, and begins by that. */
+static pid_t fork_inside_a_poll(void)
+{
+	struct d9__slot *slot = d9__slot_self();
+	uint32_t loc = d9__name_intern("forks", 5);
+	pid_t pid;
+
+	d9__emit_poll_start(slot, d9__slot_now(slot), OURS, 0, 1, loc);
+	pid = fork();
+	if (!pid) {
+		/* The slot is not there any more; a hook would ask for one first. */
+		record_some(0, 50);
+		exit(0);
+	}
+	d9__emit_poll_end(slot, d9__slot_now(slot), OURS);
+	return pid;
+}
+
+/* No handler of pthread_atfork() runs. */
+static pid_t fork_without_handlers(bool raw)
+{
+	pid_t pid = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : _Fork();
+
+	if (!pid) {
+		record_some(0, 50);
+		_exit(d9_enabled());
+	}
+	return pid;
+}
+
+static pid_t vfork_and_exec(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		execl("/bin/true", "true", (char *)NULL);
+		_exit(1);
+	}
+	return pid;
+}
+
+static pid_t spawn(void)
+{
+	char *argv[] = { (char *)"true", NULL };
+	pid_t pid = -1;
+
+	MUST(!posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ));
+	return pid;
+}
+
+/* The one that goes on is a grandchild, in a session of its own. */
+static pid_t daemonise(void)
+{
+	int pipes[2];
+	pid_t pid, daemon = -1;
+
+	MUST(!pipe(pipes));
+	pid = fork();
+	if (!pid) {
+		setsid();
+		pid = fork();
+		if (pid)
+			_exit(0);
+		MUST(!chdir("/"));
+		record_some(0, 50);
+		MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+		pid = getpid();
+		MUST(write(pipes[1], &pid, sizeof(pid)) == sizeof(pid));
+		exit(0);
+	}
+	close(pipes[1]);
+	await(pid);
+	MUST(read(pipes[0], &daemon, sizeof(daemon)) == sizeof(daemon));
+	close(pipes[0]);
+	return daemon;
+}
+
+static int makes_processes(void)
+{
+	enum { ROUNDS = 5 };
+	pid_t forked[ROUNDS], inside[ROUNDS], daemon;
+	struct numbers own;
+	uint64_t n = 0;
+
+	if (TSAN)
+		return again_skip("TSan ends a forked child that starts a thread");
+	alarm(120);
+	scratch_new();
+	start_in(scratch_dir);
+	start_busy();
+	for (int i = 0; i < ROUNDS; i++) {
+		record_some(n++, 1);
+		await(forked[i] = fork_and_record());
+		await(inside[i] = fork_inside_a_poll());
+		await(fork_without_handlers(false));
+		await(fork_without_handlers(true));
+		await(vfork_and_exec());
+		await(spawn());
+		record_some(n++, 1);
+	}
+	daemon = daemonise();
+	record_some(n++, 1);
+	stop_busy();
+	stop();
+
+	own = numbers_of(scratch_dir, getpid());
+	if (own.foreign || own.disorder || own.lost)
+		fprintf(stderr, "foreign %lu, disorder %lu, lost %lu\n", (unsigned long)own.foreign,
+			(unsigned long)own.disorder, (unsigned long)own.lost);
+	MUST(!own.foreign && !own.disorder && !own.lost);
+	MUST(own.found[OURS] == n && own.polls[OURS] == ROUNDS);
+	for (int i = 0; i < THREADS; i++)
+		MUST(own.found[i] == busy.n[i] && !own.missing[i]);
+	for (int i = 0; i < ROUNDS; i++) {
+		check_child(forked[i], 50);
+		check_child(inside[i], 50);
+	}
+	check_child(daemon, 50);
+	return 0;
+}
+
+/* ---- surroundings ---- */
+
+static unsigned descriptors(void)
+{
+	return scratch_files("/proc/self/fd", "");
+}
+
+/* The program's files get the numbers that ours had, if we had any. */
+static int closes_everything(void)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int n = 0;
+
+	if (TSAN)
+		return again_skip("under TSan descriptors are shared");
+	scratch_new();
+	start_in(scratch_dir);
+	record_some(0, 100);
+	for (int fd = 0; fd < 1024; fd++)
+		close(fd);
+	for (; n < 60; n++) {
+		snprintf(path, sizeof(path), "%.3000s/foreign.%d", scratch_dir, n);
+		if (open(path, O_RDWR | O_CREAT | O_EXCL, 0600) != n)
+			_exit(2);
+	}
+	if (descriptors() != 61) /* and the one that looks */
+		_exit(3);
+	for (uint64_t i = 100; i < 20000; i += 100) {
+		record_some(i, 100);
+		if (i % 5000 == 0 && d9_recorder_rotate(d9_recorder_running(), 10000))
+			_exit(4);
+	}
+	if (d9_recorder_stop(d9_recorder_running(), 20000))
+		_exit(5);
+	for (int i = 0; i < n; i++)
+		if (fstat(i, &st) || st.st_size)
+			_exit(6);
+	if (numbers_of(scratch_dir, getpid()).found[OURS] != 20000)
+		_exit(7);
+	return 0;
+}
+
+static int has_no_descriptor_left(void)
+{
+	struct rlimit limit = { 16, 16 };
+	int fd;
+
+	scratch_new();
+	MUST(!setrlimit(RLIMIT_NOFILE, &limit));
+	start_in(scratch_dir);
+	while ((fd = open("/dev/null", O_RDONLY)) >= 0)
+		;
+	MUST(errno == EMFILE);
+	for (uint64_t i = 0; i < 1000; i += 100) {
+		record_some(i, 100);
+		MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+	}
+	for (fd = 3; fd < 16; fd++)
+		close(fd);
+	stop();
+	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 1000);
+	return 0;
+}
+
+static int changes_directory(void)
+{
+	scratch_new();
+	MUST(!chdir(scratch_dir));
+	start_in("traces");
+	record_some(0, 100);
+	MUST(!chdir("/"));
+	record_some(100, 100);
+	MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+	record_some(200, 100);
+	stop();
+	strcat(scratch_dir, "/traces");
+	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 300);
+	*strrchr(scratch_dir, '/') = '\0';
+	return 0;
+}
+
+/* The parent looks at the trace: we cannot see it any more. */
+static int changes_root(void)
+{
+	char jail[PATH_MAX];
+
+	if (geteuid())
+		return again_skip("not root");
+	start_in(again_arg);
+	record_some(0, 100);
+	snprintf(jail, sizeof(jail), "%.3000s/jail", again_arg);
+	MUST(!mkdir(jail, 0700) && !chroot(jail) && !chdir("/"));
+	record_some(100, 100);
+	MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+	record_some(200, 100);
+	stop();
+	return 0;
+}
+
+static bool is_paused(void)
+{
+	return d9_recorder_state(d9_recorder_running()) == D9_RECORDER_PAUSED;
+}
+
+/* Nobody gets SIGXFSZ, which would end the process. */
+static int has_a_file_size_limit(void)
+{
+	struct rlimit limit = { 3000, RLIM_INFINITY };
+	struct numbers own;
+
+	scratch_new();
+	MUST(!setrlimit(RLIMIT_FSIZE, &limit));
+	start_in(scratch_dir);
+	record_some(0, 20000);
+	MUST(AGAIN_WAIT(is_paused()));
+	MUST(d9_recorder_error(d9_recorder_running()) == -EFBIG);
+	limit.rlim_cur = RLIM_INFINITY;
+	MUST(!setrlimit(RLIMIT_FSIZE, &limit));
+	MUST(AGAIN_WAIT(!is_paused()));
+	record_some(20000, 100);
+	stop();
+	own = numbers_of(scratch_dir, getpid());
+	MUST(own.found[OURS] + own.lost == 20100 && !own.disorder && !own.unnamed);
+	return 0;
+}
+
+static int has_little_address_space(void)
+{
+	struct d9_options *options = NULL;
+	struct rlimit limit = { 0, RLIM_INFINITY };
+	char line[128];
+	FILE *status = fopen("/proc/self/status", "r");
+	unsigned long kib = 0;
+	int err;
+
+	while (status && !kib && fgets(line, sizeof(line), status))
+		(void)!sscanf(line, "VmSize: %lu", &kib);
+	fclose(status);
+	if (kib > 1ul << 30)
+		return again_skip("a sanitizer takes the address space");
+	scratch_new();
+	limit.rlim_cur = (kib << 10) + (64u << 20);
+	MUST(!setrlimit(RLIMIT_AS, &limit));
+	MUST(!d9_options_new(&options));
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, scratch_dir);
+	d9_options_set_ring_mb(options, 100);
+	err = d9_recorder_start(options, NULL);
+	/* A clean refusal, or it runs; what follows works either way. */
+	MUST(!err || err == -ENOMEM || err == -EAGAIN);
+	record_some(0, 1000);
+	if (!err)
+		stop();
+	d9_options_free(options);
+	return 0;
+}
+
+/* Reading ticks would end the thread: the kernel is asked first. */
+static int forbids_ticks(void)
+{
+	scratch_new();
+	if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0))
+		return again_skip("the kernel cannot forbid ticks");
+	start_in(scratch_dir);
+	for (uint64_t i = 0; i < 3; i++) {
+		record_some(i * 100, 100);
+		again_pause_ms(150); /* ticks would be in use by then */
+	}
+	stop();
+	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 300);
+	return 0;
+}
+
+/* ---- tests ---- */
+
+static void test_processes_made_beside_busy_threads_record_for_themselves(void)
+{
+	again_check("makes_processes", NULL);
+}
+
+static void test_program_that_closes_everything_loses_nothing_and_finds_nothing(void)
+{
+	again_check("closes_everything", NULL);
+}
+
+static void test_program_without_descriptors_is_recorded(void)
+{
+	again_check("has_no_descriptor_left", NULL);
+}
+
+static void test_program_that_changes_directory_is_recorded_where_it_began(void)
+{
+	again_check("changes_directory", NULL);
+}
+
+static uint64_t found_by_pid(const char *dir)
+{
+	DIR *d = opendir(dir);
+	uint64_t n = 0;
+
+	for (struct dirent *e; d && (e = readdir(d));) {
+		const char *hyphen = strchr(e->d_name, '-');
+
+		if (hyphen)
+			n += numbers_of(dir, atoi(hyphen + 1)).found[OURS];
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void test_program_that_changes_root_is_recorded_where_it_began(void)
+{
+	again_check("changes_root", scratch_new());
+	CU_ASSERT(geteuid() || found_by_pid(scratch_dir) == 300);
+	scratch_remove();
+}
+
+static void test_program_with_a_file_size_limit_is_not_killed_by_us(void)
+{
+	again_check("has_a_file_size_limit", NULL);
+}
+
+static void test_program_with_little_address_space_runs_on(void)
+{
+	again_check("has_little_address_space", NULL);
+}
+
+static void test_program_that_forbids_ticks_is_recorded_by_the_clock(void)
+{
+	again_check("forbids_ticks", NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct again_role roles[] = {
+		{ "makes_processes", makes_processes },
+		{ "closes_everything", closes_everything },
+		{ "has_no_descriptor_left", has_no_descriptor_left },
+		{ "changes_directory", changes_directory },
+		{ "changes_root", changes_root },
+		{ "has_a_file_size_limit", has_a_file_size_limit },
+		{ "has_little_address_space", has_little_address_space },
+		{ "forbids_ticks", forbids_ticks },
+		{ NULL, NULL },
+	};
+	static const CU_TestInfo tests[] = {
+		{ "processes made beside busy threads record for themselves",
+		  test_processes_made_beside_busy_threads_record_for_themselves },
+		{ "program that closes everything loses nothing and finds nothing",
+		  test_program_that_closes_everything_loses_nothing_and_finds_nothing },
+		{ "program without descriptors is recorded",
+		  test_program_without_descriptors_is_recorded },
+		{ "program that changes directory is recorded where it began",
+		  test_program_that_changes_directory_is_recorded_where_it_began },
+		{ "program that changes root is recorded where it began",
+		  test_program_that_changes_root_is_recorded_where_it_began },
+		{ "program with a file size limit is not killed by us",
+		  test_program_with_a_file_size_limit_is_not_killed_by_us },
+		{ "program with little address space runs on",
+		  test_program_with_little_address_space_runs_on },
+		{ "program that forbids ticks is recorded by the clock",
+		  test_program_that_forbids_ticks_is_recorded_by_the_clock },
+		CU_TEST_INFO_NULL,
+	};
+	int role = again_main(argc, argv, roles);
+
+	if (role >= 0) {
+		scratch_remove();
+		return role;
+	}
+	return d9_test_main("processes", tests);
+}

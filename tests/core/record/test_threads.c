@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many threads, threads faster than the flush thread, and signal handlers that record. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "core/record/again.h"
+#include "core/record/numbered.h"
+#include "record/emit_inl.h"
+#include "record/recorder.h"
+#include "record/slot.h"
+#include "record/test_point.h"
+
+static void start_with(unsigned ring_mb)
+{
+	struct d9_options *options = NULL;
+
+	scratch_new();
+	MUST(!d9_options_new(&options));
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, scratch_dir);
+	d9_options_set_ring_mb(options, ring_mb);
+	d9_options_set_usage_interval_ms(options, 0);
+	MUST(!d9_recorder_start(options, NULL));
+	d9_options_free(options);
+}
+
+static uint64_t lost_in_all(void)
+{
+	struct d9_counters c = { 0 };
+	uint64_t lost = 0;
+
+	d9_recorder_counters(d9_recorder_running(), &c, sizeof(c));
+	for (int i = 0; i < D9_LOSS_COUNT; i++)
+		lost += c.lost[i];
+	return lost;
+}
+
+/* ---- short threads ---- */
+
+#define SHORT_THREADS 10000
+#define AT_ONCE       100
+#define EACH          7
+
+static _Atomic(uint64_t) recorded;
+
+static void *live_shortly(void *arg)
+{
+	uintptr_t n = (uintptr_t)arg;
+
+	for (uint64_t i = 0; i < EACH; i++) {
+		number(0, n * EACH + i);
+		recorded++;
+	}
+	if (n % 50 == 49)
+		syscall(SYS_exit, 0); /* no destructor runs */
+	if (n % 3 == 1)
+		pthread_exit(NULL);
+	while (n % 3 == 2) /* until it is cancelled */
+		again_pause_ms(1000);
+	return NULL;
+}
+
+static void count_found(void *arg, const struct d9_event *event)
+{
+	uint64_t *found = arg;
+
+	*found += !strcmp(d9_event_name(event), "Numbered");
+}
+
+static unsigned long resident_kib(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file && fscanf(file, "%*u %lu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static int short_threads(void)
+{
+	pthread_t thread[AT_ONCE];
+	unsigned long before;
+	uint64_t found = 0, lost;
+
+	start_with(8);
+	before = resident_kib();
+	for (uintptr_t n = 0; n < SHORT_THREADS; n++) {
+		uintptr_t old = n - AT_ONCE;
+
+		if (n >= AT_ONCE) {
+			if (old % 3 == 2 && old % 50 != 49)
+				pthread_cancel(thread[n % AT_ONCE]);
+			MUST(!pthread_join(thread[n % AT_ONCE], NULL));
+		}
+		MUST(!pthread_create(&thread[n % AT_ONCE], NULL, live_shortly, (void *)n));
+	}
+	for (uintptr_t n = SHORT_THREADS - AT_ONCE; n < SHORT_THREADS; n++) {
+		if (n % 3 == 2 && n % 50 != 49)
+			pthread_cancel(thread[n % AT_ONCE]);
+		MUST(!pthread_join(thread[n % AT_ONCE], NULL));
+	}
+	/* Those that vanished keep their slots for ten seconds; all others are used again. */
+	MUST(d9__slot_high() <= AT_ONCE + SHORT_THREADS / 50 + 8);
+	MUST(atomic_load(&d9__ring.header->chunk_count) <= 128);
+	MUST(resident_kib() < before + (64u << 10) || getenv("ASAN_OPTIONS"));
+	lost = lost_in_all();
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	scratch_read(scratch_dir, true, count_found, &found);
+	if (found + lost != recorded)
+		fprintf(stderr, "%lu recorded, %lu found, %lu lost\n", (unsigned long)recorded,
+			(unsigned long)found, (unsigned long)lost);
+	MUST(found + lost == recorded);
+	return 0;
+}
+
+/* ---- the flush thread is held ---- */
+
+#define FAST 4
+
+static _Atomic(bool) hold;
+static uint64_t each; /* numbers of each thread while the flush thread is held */
+static bool polls;
+static pthread_barrier_t over;
+
+static void hold_ticks(enum d9__test_point point)
+{
+	while (point == D9__POINT_TICK && hold)
+		again_pause_ms(1);
+}
+
+static void *record_fast(void *arg)
+{
+	struct d9__slot *slot = d9__slot_self();
+	uint32_t loc = d9__name_intern("fast", 4), who = (uint32_t)(uintptr_t)arg;
+
+	for (uint64_t i = 0; i < each + 1000; i++) {
+		if (i == each)
+			pthread_barrier_wait(&over);
+		if (polls)
+			d9__emit_poll_start(slot, d9__slot_now(slot), who, 0, i + 1, loc);
+		else
+			number(who, i);
+		if (polls)
+			d9__emit_poll_end(slot, d9__slot_now(slot), who);
+	}
+	return NULL;
+}
+
+static struct numbers record_while_held(void)
+{
+	pthread_t thread[FAST];
+	pid_t pid = getpid();
+
+	d9__test_point_hook = hold_ticks;
+	hold = true;
+	start_with(4);
+	pthread_barrier_init(&over, NULL, FAST + 1);
+	for (uintptr_t i = 0; i < FAST; i++)
+		pthread_create(&thread[i], NULL, record_fast, (void *)i);
+	pthread_barrier_wait(&over);
+	hold = false;
+	for (int i = 0; i < FAST; i++)
+		pthread_join(thread[i], NULL);
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	return numbers_of(scratch_dir, pid);
+}
+
+/* 3 million events a second for two seconds. */
+static int held_flush(void)
+{
+	struct numbers n;
+	uint64_t missing = 0;
+
+	each = 1500000;
+	n = record_while_held();
+	MUST(!n.disorder && !n.foreign && !n.unnamed && n.lost);
+	for (int i = 0; i < FAST; i++) {
+		MUST(n.next[i] == each + 1000); /* the newest are there */
+		MUST(n.found[i] + n.missing[i] == each + 1000);
+		missing += n.missing[i];
+	}
+	MUST(missing == n.lost);
+	return 0;
+}
+
+static int held_flush_of_polls(void)
+{
+	struct numbers n;
+
+	each = 500000;
+	polls = true;
+	n = record_while_held();
+	if (n.disorder || !n.lost)
+		fprintf(stderr, "disorder %lu lost %lu\n", (unsigned long)n.disorder, (unsigned long)n.lost);
+	MUST(!n.disorder && n.lost);
+	for (int i = 0; i < FAST; i++)
+		MUST(n.polls[i] >= 1000 && n.polls[i] < each);
+	return 0;
+}
+
+/* ---- handlers ---- */
+
+static _Atomic(uint64_t) handled, nested;
+
+/* Runs inside the other. */
+static void on_usr1(int sig)
+{
+	(void)sig;
+	number(2, nested++);
+}
+
+static void on_alarm(int sig)
+{
+	int saved = errno;
+
+	(void)sig;
+	number(1, handled++);
+	raise(SIGUSR1);
+	errno = saved;
+}
+
+static int handlers(void)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { 0 };
+	uint64_t n = 0, found = 0, lost;
+
+	start_with(16);
+	number(0, n++); /* this thread has its slot */
+	sigaction(SIGALRM, &action, NULL);
+	action.sa_handler = on_usr1;
+	sigaction(SIGUSR1, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (handled < 5000 && n < 50000000)
+		number(0, n++);
+	setitimer(ITIMER_REAL, &never, NULL);
+	lost = lost_in_all();
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	scratch_read(scratch_dir, true, count_found, &found);
+	MUST(handled == nested);
+	if (found + lost != n + handled + nested)
+		fprintf(stderr, "%lu + %lu + %lu recorded, %lu found, %lu lost\n", (unsigned long)n,
+			(unsigned long)handled, (unsigned long)nested, (unsigned long)found,
+			(unsigned long)lost);
+	MUST(found + lost == n + handled + nested);
+	return 0;
+}
+
+/* ---- quiet threads ---- */
+
+static _Atomic(bool) quiet_over;
+
+static void *be_loud(void *arg)
+{
+	uint64_t *n = arg;
+
+	while (!quiet_over) {
+		number(1, (*n)++);
+		if (*n % 1000 == 0)
+			again_pause_ms(1);
+	}
+	return NULL;
+}
+
+/* One event now and then, a segment between each two. */
+static int quiet_thread(void)
+{
+	pid_t pid = getpid();
+	struct numbers own;
+	pthread_t loud;
+	uint64_t n = 0;
+
+	start_with(16);
+	pthread_create(&loud, NULL, be_loud, &n);
+	for (uint64_t i = 0; i < 20; i++) {
+		number(0, i);
+		again_pause_ms(20);
+		MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+	}
+	quiet_over = true;
+	pthread_join(loud, NULL);
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	own = numbers_of(scratch_dir, pid);
+	MUST(own.found[0] == 20 && own.found[1] == n && !own.disorder && !own.lost);
+	MUST(scratch_files(scratch_dir, ".bin.zst") >= 20);
+	return 0;
+}
+
+/* ---- tests ---- */
+
+static void test_threads_in_thousands_take_no_more_room_than_ran_at_once(void)
+{
+	again_check("short_threads", NULL);
+}
+
+static void test_threads_faster_than_a_held_flush_thread_lose_what_is_told(void)
+{
+	again_check("held_flush", NULL);
+}
+
+static void test_threads_whose_polls_are_lost_alternate_all_the_same(void)
+{
+	again_check("held_flush_of_polls", NULL);
+}
+
+static void test_thread_interrupted_by_handlers_records_all_or_tells(void)
+{
+	again_check("handlers", NULL);
+}
+
+static void test_thread_that_is_quiet_is_in_every_segment_beside_a_loud_one(void)
+{
+	again_check("quiet_thread", NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct again_role roles[] = {
+		{ "short_threads", short_threads },
+		{ "held_flush", held_flush },
+		{ "held_flush_of_polls", held_flush_of_polls },
+		{ "handlers", handlers },
+		{ "quiet_thread", quiet_thread },
+		{ NULL, NULL },
+	};
+	static const CU_TestInfo tests[] = {
+		{ "threads in thousands take no more room than ran at once",
+		  test_threads_in_thousands_take_no_more_room_than_ran_at_once },
+		{ "threads faster than a held flush thread lose what is told",
+		  test_threads_faster_than_a_held_flush_thread_lose_what_is_told },
+		{ "threads whose polls are lost alternate all the same",
+		  test_threads_whose_polls_are_lost_alternate_all_the_same },
+		{ "thread interrupted by handlers records all or tells",
+		  test_thread_interrupted_by_handlers_records_all_or_tells },
+		{ "thread that is quiet is in every segment beside a loud one",
+		  test_thread_that_is_quiet_is_in_every_segment_beside_a_loud_one },
+		CU_TEST_INFO_NULL,
+	};
+	int role = again_main(argc, argv, roles);
+
+	if (role >= 0) {
+		scratch_remove();
+		return role;
+	}
+	return d9_test_main("threads", tests);
+}
