@@ -159,7 +159,7 @@ static __attribute__((noinline)) void run_internal(struct d9__libev_record *reco
 						   int events)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
-	__attribute__((cleanup(leave_internal))) struct d9__libev_context saved = thread->now;
+	__attribute__((cleanup(leave_internal), unused)) struct d9__libev_context saved = thread->now;
 	const void *dummy = d9__libev_member(loop, d9__libev_layout.dummy);
 
 	atomic_fetch_add_explicit(w == dummy ? &d9__libev_cancelled : &d9__libev_internal, 1,
