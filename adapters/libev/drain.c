@@ -25,11 +25,11 @@ struct frame {
 };
 
 /* A one-shot timer that its own callback did not start again has ended. */
-static __attribute__((noinline)) void end_stopped(struct frame *frame)
+static __attribute__((noinline)) void end_expired(struct frame *frame)
 {
 	const void *watcher = (const void *)(uintptr_t)frame->poll.task.key;
 
-	if (frame->known->watcher != watcher || !frame->known->stopped)
+	if (frame->known->watcher != watcher)
 		return;
 	frame->known->watcher = NULL;
 	d9_task_end(D9_LIBRARY_LIBEV, frame->poll.task.key);
@@ -40,8 +40,8 @@ static inline void end_poll(struct frame *frame)
 {
 	d9_poll_end(&frame->poll);
 	d9__libev_thread()->now = frame->saved;
-	if (__builtin_expect(frame->known->stopped, 0))
-		end_stopped(frame);
+	if (__builtin_expect(frame->known->expired, 0))
+		end_expired(frame);
 }
 
 uint16_t d9__libev_kind(int events)
@@ -78,16 +78,15 @@ uint16_t d9__libev_reason(int events)
 }
 
 /* A watcher that was started before we came, that was only fed, or that fell out of the memory. */
-static __attribute__((noinline)) void learn(struct d9__libev_watcher *known,
-					    const struct ev_watcher *w, const void *callback,
-					    int events)
+static __attribute__((noinline)) struct d9__libev_watcher *
+learn(struct d9__libev_record *record, const struct ev_watcher *w, const void *callback, int events)
 {
+	struct d9__libev_watcher *known = d9__libev_place_for(record, w);
 	struct d9_task task = { .fd = -1, .kind = d9__libev_kind(events) };
 
 	if (!d9__task_armed(D9_LIBRARY_LIBEV, (uintptr_t)w, &task) || !task.callsite ||
 	    task.callsite->callback != callback)
 		task.callsite = NULL;
-	d9__libev_forget(known);
 	*known = (struct d9__libev_watcher) {
 		.watcher = w,
 		.callback = callback,
@@ -96,6 +95,7 @@ static __attribute__((noinline)) void learn(struct d9__libev_watcher *known,
 		.fd = task.fd,
 		.kind = task.kind,
 	};
+	return known;
 }
 
 static __attribute__((noinline)) void name_it(struct d9__libev_watcher *known)
@@ -105,12 +105,13 @@ static __attribute__((noinline)) void name_it(struct d9__libev_watcher *known)
 
 static inline __attribute__((always_inline)) void
 begin_poll(struct frame *frame, struct d9__libev_thread *thread, struct d9__libev_record *record,
-	   struct ev_watcher *w, const void *callback, int events, uint32_t depth, uint16_t flags)
+	   struct ev_watcher *w, const void *callback, int events, uint32_t depth, uint16_t flags,
+	   uint64_t invoked_ns)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
+	struct d9__libev_watcher *known = d9__libev_recall(record, w);
 
-	if (__builtin_expect(known->watcher != w || known->callback != callback, 0))
-		learn(known, w, callback, events);
+	if (__builtin_expect(!known || known->callback != callback, 0))
+		known = learn(record, w, callback, events);
 	if (__builtin_expect(!known->callsite, 0))
 		name_it(known);
 	frame->known = known;
@@ -122,10 +123,10 @@ begin_poll(struct frame *frame, struct d9__libev_thread *thread, struct d9__libe
 	frame->poll.task.fd = known->kind == D9_TASK_IO ? known->fd : -1;
 	frame->poll.task.kind = known->kind;
 	frame->poll.task.flags = 0;
-	frame->poll.ready_ns = 0;
+	frame->poll.ready_ns = invoked_ns;
 	frame->poll.depth = depth;
 	frame->poll.flags = flags;
-	frame->poll.reason = D9_WAKE_UNKNOWN;
+	frame->poll.reason = invoked_ns ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN;
 	if (__builtin_expect(!d9__libev_layout.feeds, 0))
 		frame->poll.reason = d9__libev_reason(events);
 	frame->saved = thread->now;
@@ -143,7 +144,7 @@ static __attribute__((noinline)) void record_poll(struct d9__libev_record *recor
 	d9__libev_watcher_fn callback = w->cb;
 
 	begin_poll(&frame, d9__libev_thread(), record, w, (const void *)callback, events, depth,
-		   flags);
+		   flags, 0);
 	callback(loop, w, events);
 }
 
@@ -282,11 +283,12 @@ static void invoke_recorded(struct d9__libev_record *record, struct ev_loop *loo
 	__attribute__((cleanup(end_poll))) struct frame frame;
 	struct ev_watcher *w = watcher;
 
-	begin_poll(&frame, d9__libev_thread(), record, w, (const void *)w->cb, events, 1, 0);
+	begin_poll(&frame, d9__libev_thread(), record, w, (const void *)w->cb, events, 1, 0,
+		   d9_loop_now());
 	d9__libev.ev_invoke(loop, watcher, events);
 }
 
-/* Nothing made it ready: no wake is written. */
+/* It was never pending: ready at the moment of the call. */
 void d9__hook_ev_invoke(struct ev_loop *loop, void *w, int events)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();

@@ -22,9 +22,6 @@ static inline uint64_t d9__libev_identity(const void *callback)
 	return (uint64_t)(uintptr_t)callback | UINT64_C(1) << 63;
 }
 
-/* Make room in the memory of watchers. */
-void d9__libev_forget(struct d9__libev_watcher *known);
-
 /*
  * When |timer|, which libev feeds now, was due, in ns of CLOCK_MONOTONIC; 0: unknown.  |known| has
  * what was kept when libev stopped it, or is NULL.

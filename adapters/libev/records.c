@@ -114,10 +114,10 @@ static int fill(struct d9__libev_record *record, const char *name)
 	int err;
 
 	if (!watchers)
-		watchers = calloc(D9__LIBEV_WATCHERS, sizeof(*watchers));
+		watchers = calloc(D9__LIBEV_SETS * D9__LIBEV_WAYS, sizeof(*watchers));
 	if (!watchers)
 		return -ENOMEM;
-	for (unsigned i = 0; i < D9__LIBEV_WATCHERS; i++)
+	for (unsigned i = 0; i < D9__LIBEV_SETS * D9__LIBEV_WAYS; i++)
 		watchers[i].watcher = NULL;
 	*record = (struct d9__libev_record) { .watchers = watchers };
 	/* libev may use the address again before the old loop is forgotten: ours it does not. */
@@ -159,6 +159,35 @@ void d9__libev_record_retire(struct d9__libev_record *record)
 	lock_records();
 	give_back_locked(record);
 	unlock_records();
+}
+
+/* ---- watchers ---- */
+
+/* One that was stopped goes first: it ends unless it is started again, and then it is another task. */
+static struct d9__libev_watcher *choose_victim(struct d9__libev_record *record,
+					       struct d9__libev_watcher *set)
+{
+	for (unsigned i = 0; i < D9__LIBEV_WAYS; i++) {
+		if (!set[i].watcher)
+			return &set[i];
+	}
+	for (unsigned i = 0; i < D9__LIBEV_WAYS; i++) {
+		if (set[i].stopped)
+			return &set[i];
+	}
+	return &set[record->victim++ % D9__LIBEV_WAYS];
+}
+
+struct d9__libev_watcher *d9__libev_place_for(struct d9__libev_record *record, const void *watcher)
+{
+	struct d9__libev_watcher *known = d9__libev_recall(record, watcher);
+
+	if (known)
+		return known;
+	known = choose_victim(record, d9__libev_set_of(record, watcher));
+	if (known->watcher && known->stopped && !known->expired)
+		d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)known->watcher);
+	return known;
 }
 
 /* ---- cells ---- */

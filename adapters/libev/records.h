@@ -16,7 +16,8 @@
 #include "record/gate.h"
 
 #define D9__LIBEV_RECORDS_MAX 1024
-#define D9__LIBEV_WATCHERS    512u /* remembered per loop; a power of two */
+#define D9__LIBEV_SETS	      256u /* of remembered watchers per loop; a power of two */
+#define D9__LIBEV_WAYS	      4u   /* in a set */
 
 /*
  * What was told when a watcher was started, or else seen at its first poll.  What falls out of this
@@ -32,12 +33,14 @@ struct d9__libev_watcher {
 	int32_t fd;      /* of an io; what a signal or child watcher is for */
 	uint16_t kind;   /* enum d9_task_kind */
 	bool stopped;    /* and not started again */
+	bool expired;    /* stopped by libev itself: its last poll is to come */
 };
 
 struct d9__libev_record {
 	_Atomic(const struct ev_loop *) address; /* NULL: free or retired */
 	struct d9_loop *loop;
-	struct d9__libev_watcher *watchers; /* D9__LIBEV_WATCHERS of them, kept for ever */
+	struct d9__libev_watcher *watchers; /* D9__LIBEV_SETS of D9__LIBEV_WAYS, kept for ever */
+	unsigned victim;                    /* the way that has to go next */
 
 	/* The program's own pair, chained behind ours; NULL: none. */
 	d9__libev_loop_fn release, acquire;
@@ -92,16 +95,31 @@ void d9__libev_record_retire(struct d9__libev_record *record);
 /* In the constructor. */
 void d9__libev_records_init(void);
 
-/* The place of |watcher| in the memory of |record|, whoever has it now. */
-static inline struct d9__libev_watcher *d9__libev_watcher_at(const struct d9__libev_record *record,
-							     const void *watcher)
+static inline struct d9__libev_watcher *d9__libev_set_of(const struct d9__libev_record *record,
+							 const void *watcher)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)watcher * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &record->watchers[hash >> 55];
+	return &record->watchers[(hash >> 56) * D9__LIBEV_WAYS];
 }
 
-_Static_assert(D9__LIBEV_WATCHERS == UINT64_C(1) << (64 - 55), "d9__libev_watcher_at()");
+_Static_assert(D9__LIBEV_SETS == UINT64_C(1) << (64 - 56), "d9__libev_set_of()");
+
+/* What is remembered of |watcher|, or NULL. */
+static inline struct d9__libev_watcher *d9__libev_recall(const struct d9__libev_record *record,
+							 const void *watcher)
+{
+	struct d9__libev_watcher *set = d9__libev_set_of(record, watcher);
+
+	for (unsigned i = 0; i < D9__LIBEV_WAYS; i++) {
+		if (set[i].watcher == watcher)
+			return &set[i];
+	}
+	return NULL;
+}
+
+/* A place to remember |watcher| in, which may be the one it has; the caller fills all of it. */
+struct d9__libev_watcher *d9__libev_place_for(struct d9__libev_record *record, const void *watcher);
 
 /* ---- async watchers: senders may be signal handlers and other threads ---- */
 

@@ -23,17 +23,16 @@ static inline uint64_t key_of(const struct d9__libev_record *record, const void 
 
 /* ---- by libev ---- */
 
-static __attribute__((noinline)) void wake_timer(struct d9__libev_record *record, const ev_watcher *w,
-						 int events)
+static __attribute__((noinline)) void wake_timer(struct d9__libev_record *record,
+						 const struct d9__libev_watcher *known,
+						 const ev_watcher *w, int events)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
 	struct d9_waker waker;
 
 	d9_waker_self(&waker);
 	waker.task_id = 0;
 	if (events & EV_TIMER)
-		waker.ns = d9__libev_timer_due_ns((const ev_timer *)w,
-						  known->watcher == w ? known : NULL);
+		waker.ns = d9__libev_timer_due_ns((const ev_timer *)w, known);
 	else
 		waker.ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
 	d9_wake(record->loop, key_of(record, w), D9_WAKE_TIMER, &waker);
@@ -71,12 +70,14 @@ static void wake_async(struct d9__libev_record *record, const ev_watcher *w)
 }
 
 static inline void wake_by_libev(const struct d9__libev_thread *thread,
-				 struct d9__libev_record *record, const ev_watcher *w, int events)
+				 struct d9__libev_record *record,
+				 const struct d9__libev_watcher *known, const ev_watcher *w,
+				 int events)
 {
 	if (events & (EV_READ | EV_WRITE))
 		d9_wake(record->loop, key_of(record, w), D9_WAKE_FD, NULL);
 	else if (events & (EV_TIMER | EV_PERIODIC))
-		wake_timer(record, w, events);
+		wake_timer(record, known, w, events);
 	else if (events & EV_ASYNC)
 		wake_async(record, w);
 	else if (events & EV_SIGNAL)
@@ -89,14 +90,12 @@ static inline void wake_by_libev(const struct d9__libev_thread *thread,
 /* ---- by the program ---- */
 
 static void wake_by_program(const struct d9__libev_thread *thread, struct d9__libev_record *record,
-			    const ev_watcher *w, int events, const void *site)
+			    struct d9__libev_watcher *known, const ev_watcher *w, int events,
+			    const void *site)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
-
 	/* Fed and never started: this is the place that it will be known by. */
-	if (known->watcher != w && !ev_is_active(w) &&
-	    !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w)) {
-		d9__libev_forget(known);
+	if (!known && !ev_is_active(w) && !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w)) {
+		known = d9__libev_place_for(record, w);
 		*known = (struct d9__libev_watcher) { .watcher = w,
 						      .callback = (const void *)w->cb,
 						      .site = site,
@@ -107,20 +106,34 @@ static void wake_by_program(const struct d9__libev_thread *thread, struct d9__li
 		thread->now.record == record ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN, NULL);
 }
 
+/* With another callback it is another task, and this its wake. */
+static __attribute__((noinline)) void change_callback(struct d9__libev_watcher *known,
+						      const ev_watcher *w)
+{
+	known->callback = (const void *)w->cb;
+	known->callsite = NULL;
+	d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)w, d9__libev_identity(known->callback));
+}
+
 /* ---- hooks ---- */
 
 static __attribute__((noinline)) void see_feed(struct d9__libev_thread *thread,
 					       struct d9__libev_record *record, const ev_watcher *w,
 					       int events, const void *caller)
 {
+	struct d9__libev_watcher *known;
+
 	if (d9__in_libev((const void *)w->cb))
 		return;
+	known = d9__libev_recall(record, w);
+	if (known && known->callback != (const void *)w->cb)
+		change_callback(known, w);
 	if (thread->feeder)
-		wake_by_program(thread, record, w, events, thread->feeder);
+		wake_by_program(thread, record, known, w, events, thread->feeder);
 	else if (d9__called_by_libev(thread, caller))
-		wake_by_libev(thread, record, w, events);
+		wake_by_libev(thread, record, known, w, events);
 	else
-		wake_by_program(thread, record, w, events, d9__libev_site(thread, caller));
+		wake_by_program(thread, record, known, w, events, d9__libev_site(thread, caller));
 }
 
 void d9__hook_ev_feed_event(struct ev_loop *loop, void *w, int events)

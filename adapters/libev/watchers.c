@@ -18,15 +18,6 @@ static uint64_t ns_of(double s)
 	return s > 0. && s < 1e10 ? (uint64_t)(s * NS_PER_S) : 0;
 }
 
-void d9__libev_forget(struct d9__libev_watcher *known)
-{
-	if (!known->watcher)
-		return;
-	if (known->stopped)
-		d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)known->watcher);
-	known->watcher = NULL;
-}
-
 /* ---- started ---- */
 
 struct start {
@@ -51,15 +42,12 @@ static void arm(struct d9__libev_record *record, struct d9__libev_watcher *known
 }
 
 static __attribute__((noinline)) void remember(struct d9__libev_record *record,
-					       struct d9__libev_watcher *known,
 					       const struct start *start)
 {
-	if (known->watcher == start->watcher)
-		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)start->watcher, 0);
-	else
-		d9__libev_forget(known);
-	/* One that is not remembered may still be known to the core. */
-	if (start->renewed)
+	struct d9__libev_watcher *known = d9__libev_place_for(record, start->watcher);
+
+	/* Another one than the one of that address; also one that only the core still knows. */
+	if (start->renewed || known->watcher == start->watcher)
 		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)start->watcher, 0);
 	*known = (struct d9__libev_watcher) {
 		.watcher = start->watcher,
@@ -75,16 +63,15 @@ static __attribute__((noinline)) void remember(struct d9__libev_record *record,
 /* Before libev starts it: afterwards nothing tells that its descriptor was set. */
 static inline void note_start(struct d9__libev_record *record, const struct start *start)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, start->watcher);
+	struct d9__libev_watcher *known = d9__libev_recall(record, start->watcher);
 
-	if (__builtin_expect(known->watcher == start->watcher &&
-				     known->callback == start->callback &&
+	if (__builtin_expect(known && known->callback == start->callback &&
 				     known->fd == start->fd && known->kind == start->kind &&
 				     !start->renewed,
 			     1))
-		known->stopped = false;
+		known->stopped = known->expired = false;
 	else
-		remember(record, known, start);
+		remember(record, start);
 }
 
 /* Does the program, not libev, start |w|, and does that tell anything? */
@@ -197,27 +184,23 @@ AGAIN(periodic, D9_TASK_PERIODIC)
 /* ---- stopped ---- */
 
 /* What was announced will not run, and its next poll must not be measured from that. */
-static void forget_wake(struct d9__libev_record *record, const void *w)
+static void forget_wake(struct d9__libev_watcher *known, const void *w)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
-
-	if (known->watcher == w)
+	if (known)
 		known->watcher = NULL;
 	d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)w);
 }
 
-static inline void note_stop(struct d9__libev_record *record, const ev_watcher *w)
+static inline void note_stop(struct d9__libev_watcher *known, const ev_watcher *w, bool by_libev)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
-
-	if (w->pending)
-		forget_wake(record, w);
-	else if (!ev_is_active(w))
-		return;
-	else if (known->watcher == w)
+	if (w->pending) {
+		forget_wake(known, w);
+	} else if (known) {
 		known->stopped = true;
-	else
+		known->expired = by_libev;
+	} else if (!by_libev) {
 		d9_task_end(D9_LIBRARY_LIBEV, (uintptr_t)w);
+	}
 }
 
 static inline struct d9__libev_record *stops(struct d9__libev_thread *thread,
@@ -234,38 +217,47 @@ static inline struct d9__libev_record *stops(struct d9__libev_thread *thread,
 	{                                                                                          \
 		struct d9__libev_thread *thread = d9__libev_thread();                              \
 		struct d9__libev_record *record = stops(thread, loop, (const ev_watcher *)w);      \
+		bool by_libev = d9__called_by_libev(thread, __builtin_return_address(0));          \
                                                                                                    \
 		if (record) {                                                                      \
-			details(record, w);                                                        \
-			note_stop(record, (const ev_watcher *)w);                                  \
+			struct d9__libev_watcher *known = d9__libev_recall(record, w);             \
+                                                                                                   \
+			details(record, known, w);                                                 \
+			note_stop(known, (const ev_watcher *)w, by_libev);                         \
 		}                                                                                  \
 		d9__libev.ev_##type##_stop(loop, w);                                               \
 	}
 
 /* Where libev stops it by itself, it has just expired. */
-static inline void off_timer(struct d9__libev_record *record, ev_timer *w)
+static inline void off_timer(struct d9__libev_record *record, struct d9__libev_watcher *known,
+			     ev_timer *w)
 {
-	struct d9__libev_watcher *known = d9__libev_watcher_at(record, w);
-
-	if (known->watcher == w)
+	(void)record;
+	if (known)
 		known->due_ns = ns_of(w->at);
 }
 
-static inline void off_idle(struct d9__libev_record *record, ev_idle *w)
+static inline void off_idle(struct d9__libev_record *record, struct d9__libev_watcher *known,
+			    ev_idle *w)
 {
+	(void)known;
 	if (ev_is_active(w) && record->n_idle)
 		record->n_idle--;
 }
 
-static inline void off_async(struct d9__libev_record *record, ev_async *w)
+static inline void off_async(struct d9__libev_record *record, struct d9__libev_watcher *known,
+			     ev_async *w)
 {
 	(void)record;
+	(void)known;
 	d9__libev_cell_remove(w);
 }
 
-static inline void off_other(struct d9__libev_record *record, const void *w)
+static inline void off_other(struct d9__libev_record *record, struct d9__libev_watcher *known,
+			     const void *w)
 {
 	(void)record;
+	(void)known;
 	(void)w;
 }
 
@@ -289,7 +281,7 @@ int d9__hook_ev_clear_pending(struct ev_loop *loop, void *w)
 	struct d9__libev_record *record = d9__libev_recorded(thread, loop);
 
 	if (record && ((ev_watcher *)w)->pending)
-		forget_wake(record, w);
+		forget_wake(d9__libev_recall(record, w), w);
 	return d9__libev.ev_clear_pending(loop, w);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Download, into DIR, the source packages that some tests build another libevent from:
+# Download, into DIR, the source packages that some tests build another libevent or libev from:
 #
 #	fetch_sources.sh DIR
 #
@@ -10,14 +10,15 @@ set -u
 
 mkdir -p "$1" && dir=$(cd "$1" && pwd) || exit 1
 cd "$dir" || exit 1
-# libevent itself, and openmpi for the libevent 2.0 inside.
+# libevent itself, openmpi for the libevent 2.0 inside, and libev, which programs compile into themselves.
 wanted=
 ls libevent_*.orig.tar.* >/dev/null 2>&1 || wanted=libevent
 ls openmpi_*.orig.tar.* >/dev/null 2>&1 || wanted="$wanted openmpi"
+ls libev_*.orig.tar.* >/dev/null 2>&1 || wanted="$wanted libev"
 [ -n "$wanted" ] || exit 0
 
 command -v apt-get >/dev/null || {
-	echo "fetch_sources.sh: no apt-get: no other libevent is tested" >&2
+	echo "fetch_sources.sh: no apt-get: no other loop libraries are tested" >&2
 	exit 0
 }
 mkdir -p apt/lists/partial apt/archives/partial apt/sources
@@ -45,7 +46,7 @@ if quiet_apt update; then
 		}
 	done
 else
-	echo "fetch_sources.sh: no lists of sources: no other libevent is tested" >&2
+	echo "fetch_sources.sh: no lists of sources: no other loop libraries are tested" >&2
 	tail -n 2 apt/log >&2
 fi
 rm -rf apt

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# Shared by the tests that record programs which count their callbacks for themselves.  Sourced with
+# `set -u` and $library set to the loop library; in the end `finish`.
+
+skip() {
+	echo "$1"
+	exit 77
+}
+
+[ "$SANITIZER" = no ] || skip "preloading comes before the sanitizer's runtime"
+
+here=$top_builddir/tests/adapters
+libraries=$top_builddir/adapters/.libs
+preload=$libraries/libdial9-preload.so
+adapter=$libraries/libdial9-$library.so
+export LD_LIBRARY_PATH="$libraries:$top_builddir/core/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0 passed=0
+
+fail() {
+	echo "FAILED: $scenario: $1"
+	failed=$((failed + 1))
+}
+
+# What the counters at $1 say, held against the trace of the process that wrote them.
+compare() {
+	counters=$1
+	shift
+	pid=$(sed -n 's/^pid //p' "$counters")
+	if "$here/compare_counts" "$work"/trace/*-"$pid" "$counters" --library "$library" "$@" \
+		>"$work/out"; then
+		passed=$((passed + 1))
+	else
+		cat "$work/out"
+		fail "the trace differs from the program's own counters"
+	fi
+}
+
+# record "SCENARIO" "VARIABLES" "COMPARE OPTIONS" PROGRAM ARGUMENTS...
+record() {
+	scenario=$1 variables=$2 options=$3
+	shift 3
+	rm -rf "$work/trace" "$work"/counters*
+	# The lists are lists of words.
+	# shellcheck disable=SC2086
+	env DIAL9_TRACE_DIR="$work/trace" $variables timeout 60 "$@" --out="$work/counters" \
+		>"$work/stdout" 2>"$work/stderr"
+	status=$?
+	if [ $status -eq 77 ]; then
+		echo "skipped: $scenario"
+		return
+	fi
+	[ $status -eq 0 ] || fail "status $status"
+	if [ -s "$work/stdout" ] || [ -s "$work/stderr" ]; then
+		cat "$work/stdout" "$work/stderr"
+		fail "the program's output has changed"
+	fi
+	# shellcheck disable=SC2086
+	for file in "$work"/counters*; do
+		compare "$file" $options
+	done
+}
+
+# The order of callbacks and their arguments, as logged alone and recorded.
+same_log() {
+	grep -vE '^(poll|span|tasks|late|elsewhere|closures|pid) ' "$work/alone" >"$work/log1"
+	grep -vE '^(poll|span|tasks|late|elsewhere|closures|pid) ' "$work/counters" >"$work/log2"
+	cmp -s "$work/log1" "$work/log2" || {
+		diff "$work/log1" "$work/log2" | head -n 5
+		fail "callbacks ran in another order or with other arguments"
+	}
+}
+
+finish() {
+	echo "$passed traces equal to the program's own counters, $failed failures"
+	[ $failed -eq 0 ]
+}
