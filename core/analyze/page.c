@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "analyze/page.h"
 
 #define GAP        2
+#define PROSE_MAX  120 /* longer lines are hard to read */
 #define MIN_FLEX   10
 #define MIN_REST   14
 #define ELLIPSIS   "..."
@@ -35,6 +37,21 @@ static size_t step(const struct d9__page *page, const unsigned char *text, bool 
 	return n ? n : 1;
 }
 
+/* Columns of the |n| bytes of one character: 2 for most of Asia's, 0 for marks on others. */
+static size_t width_of(const unsigned char *text, size_t n, bool bad)
+{
+	wchar_t c = text[0];
+	int width;
+
+	if (bad || n == 1)
+		return 1;
+	c &= 0x7f >> n;
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (text[i] & 0x3f);
+	width = wcwidth(c);
+	return width < 0 ? 1 : (size_t)width;
+}
+
 static void put_clean(struct d9__page *page, const char *text, size_t len)
 {
 	const unsigned char *bytes = (const unsigned char *)text;
@@ -53,11 +70,13 @@ static void put_clean(struct d9__page *page, const char *text, size_t len)
 
 size_t d9__page_columns(const struct d9__page *page, const char *text)
 {
-	size_t columns = 0;
+	size_t columns = 0, n;
 	bool bad;
 
-	for (const unsigned char *at = (const unsigned char *)text; *at; columns++)
-		at += step(page, at, &bad);
+	for (const unsigned char *at = (const unsigned char *)text; *at; at += n) {
+		n = step(page, at, &bad);
+		columns += width_of(at, n, bad);
+	}
 	return columns;
 }
 
@@ -157,6 +176,7 @@ static size_t word_len(const char *text)
 
 void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, unsigned indent)
 {
+	unsigned width = page->width < PROSE_MAX ? page->width : PROSE_MAX;
 	bool first = true;
 
 	while (*text) {
@@ -165,7 +185,7 @@ void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, uns
 		size_t columns = word ? d9__page_columns(page, word) : len;
 
 		free(word);
-		if (column > indent && column + !first + columns > page->width) {
+		if (column > indent && column + !first + columns > width) {
 			putc('\n', page->out);
 			spaces(page, indent);
 			column = indent;
@@ -182,13 +202,22 @@ void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, uns
 	putc('\n', page->out);
 }
 
-/* Pointer to the character after |columns| columns of |text|. */
-static const char *skip(const struct d9__page *page, const char *text, size_t columns)
+/*
+ * Where |text| goes on behind |columns| columns.  A character that lies across that line comes
+ * before it if |across|; marks stay with what they are on.
+ */
+static const char *skip(const struct d9__page *page, const char *text, size_t columns, bool across)
 {
+	size_t used = 0, n, width;
 	bool bad;
 
-	while (columns-- && *text)
-		text += step(page, (const unsigned char *)text, &bad);
+	for (; *text; text += n) {
+		n = step(page, (const unsigned char *)text, &bad);
+		width = width_of((const unsigned char *)text, n, bad);
+		if (width && (across ? used >= columns : used + width > columns))
+			break;
+		used += width;
+	}
 	return text;
 }
 
@@ -201,7 +230,7 @@ char *d9__page_shorten(const struct d9__page *page, const char *text, size_t kee
 	if (all <= columns)
 		return strdup(text);
 	if (columns <= ELLIPSIS_N)
-		return strndup(text, (size_t)(skip(page, text, columns) - text));
+		return strndup(text, (size_t)(skip(page, text, columns, false) - text));
 	if (keep && keep <= strlen(text)) {
 		char *start = strndup(text, keep);
 
@@ -213,8 +242,8 @@ char *d9__page_shorten(const struct d9__page *page, const char *text, size_t kee
 		return strndup(text, keep);
 	if (kept && kept <= columns)
 		head = kept + (columns - ELLIPSIS_N - kept + 1) / 2;
-	head_end = skip(page, text, head);
-	tail = skip(page, text, all - (columns - ELLIPSIS_N - head));
+	head_end = skip(page, text, head, false);
+	tail = skip(page, text, all - (columns - ELLIPSIS_N - head), true);
 	out = malloc((size_t)(head_end - text) + ELLIPSIS_N + strlen(tail) + 1);
 	if (!out)
 		return NULL;

@@ -38,7 +38,7 @@ void d9__page_line(struct d9__page *page, const char *format, ...)
 void d9__page_section(struct d9__page *page, const char *title);
 
 /*
- * |text| broken at spaces to the width of the page; its first line comes after |column| columns
+ * |text| broken at spaces to the width of the page, 120 columns at most; its first line comes after |column| columns
  * already written, the others after |indent| spaces.  Ends the line.
  */
 void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, unsigned indent);

@@ -339,6 +339,8 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "on_cpu_samples", stall->on_samples);
 	d9__json_u64(json, "off_cpu_samples", stall->off_samples);
 	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
+	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
+	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
 	d9__json_string(json, "span", stall->span);
 	put_victims(json, stall);
 	d9__json_close(json, '}');

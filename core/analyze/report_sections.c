@@ -197,9 +197,17 @@ static void put_callbacks(struct context *c)
 	put_more(c, n, c->report->n_callbacks, "callbacks");
 }
 
-static void put_longest(struct context *c)
+static const char *time_of(const struct d9__stall *stall)
 {
 	static const char *const verdicts[] = { "-", "on CPU", "off CPU", "mixed" };
+
+	if (2 * stall->run_queue_ns >= stall->total_ns)
+		return "no CPU";
+	return verdicts[d9__stall_verdict(stall)];
+}
+
+static void put_longest(struct context *c)
+{
 	size_t n = shown_of(c, c->a->stalls.n);
 	struct d9__grid grid = { .n_columns = 0 };
 
@@ -218,7 +226,7 @@ static void put_longest(struct context *c)
 		cell(&grid, d9__units_ns(stall->total_ns));
 		cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
 		cell_id(&grid, stall->worker);
-		d9__grid_cell(&grid, verdicts[d9__stall_verdict(stall)], 0);
+		d9__grid_cell(&grid, time_of(stall), 0);
 		cell(&grid, d9__units_count(stall->waited));
 		cell_callback(&grid, stall->culprit, true);
 	}

@@ -13,6 +13,9 @@
 
 #define EVIDENCE_INDENT 4
 
+/* Of one check and severity, so many are told with their evidence; others have a line each. */
+#define FINDINGS_IN_FULL 3
+
 /* Of several processes, how many get all their tables. */
 #define PROCESSES_IN_FULL 3
 
@@ -122,7 +125,19 @@ static char *label_of(const struct all *all, const struct d9__analysis *a)
 	return label;
 }
 
-static void put_finding(struct all *all, const struct d9__report_finding *item)
+static void put_advice(struct all *all, const struct d9__finding *finding,
+		       const struct d9__finding *before)
+{
+	bool again = before && before->advice == finding->advice;
+
+	d9__page_put(all->page, D9__FAINT, "  what to do: ");
+	d9__page_wrap(all->page, again ? "as above" : finding->advice,
+		      (unsigned)strlen("  what to do: "), 4);
+}
+
+/* |before|: the one above it, or NULL.  With its evidence if |full|. */
+static void put_finding(struct all *all, const struct d9__report_finding *item,
+			const struct d9__finding *before, bool full)
 {
 	static const enum d9__page_color colors[D9__SEVERITIES] = { D9__RED, D9__YELLOW, D9__CYAN };
 	static const char *const labels[D9__SEVERITIES] = { "CRITICAL", "WARNING", "INFO" };
@@ -137,16 +152,39 @@ static void put_finding(struct all *all, const struct d9__report_finding *item)
 		free(label);
 		return;
 	}
-	putc('\n', page->out);
+	if (full)
+		putc('\n', page->out);
 	d9__page_put(page, colors[finding->severity], severity);
 	d9__page_printf(page, " %s: ", finding->check);
 	d9__page_wrap(page, line, (unsigned)(strlen(severity) + strlen(finding->check) + 3), 2);
-	for (size_t i = 0; i < finding->n_evidence; i++)
+	for (size_t i = 0; full && i < finding->n_evidence; i++)
 		put_evidence(all, a, &finding->evidence[i]);
-	d9__page_put(page, D9__FAINT, "  what to do: ");
-	d9__page_wrap(page, finding->advice, (unsigned)strlen("  what to do: "), 4);
+	if (full)
+		put_advice(all, finding, before);
 	free(line);
 	free(label);
+}
+
+static bool are_alike(const struct d9__finding *a, const struct d9__finding *b)
+{
+	return a->rank == b->rank && a->severity == b->severity;
+}
+
+/* All of one check and severity, |n| of them; |before|: what stands above. */
+static void put_alike(struct all *all, const struct d9__report_finding *items, size_t n,
+		      const struct d9__finding *before)
+{
+	size_t most = all->style->top > FINDINGS_IN_FULL ? all->style->top : FINDINGS_IN_FULL;
+
+	for (size_t i = 0; i < n && i < most; i++) {
+		if (i == FINDINGS_IN_FULL)
+			putc('\n', all->page->out);
+		put_finding(all, &items[i], before, i < FINDINGS_IN_FULL);
+		before = items[i].finding;
+	}
+	if (n > most)
+		d9__page_line(all->page, "and %s more of %s (--top %zu shows all)",
+			      d9__units_count(n - most).text, items[0].finding->check, n);
 }
 
 static void put_findings(struct all *all)
@@ -163,14 +201,20 @@ static void put_findings(struct all *all)
 	if (n) {
 		d9__page_printf(all->page, "\n");
 		d9__page_put(all->page, D9__BOLD, "Findings");
-		d9__page_printf(all->page, "  %zu critical, %zu warning%s, %zu info\n",
-				by_severity[D9__CRITICAL], by_severity[D9__WARNING],
-				by_severity[D9__WARNING] == 1 ? "" : "s", by_severity[D9__INFO]);
+		d9__page_printf(all->page, "  %s critical, %s warning%s, %s info\n",
+				d9__units_count(by_severity[D9__CRITICAL]).text,
+				d9__units_count(by_severity[D9__WARNING]).text,
+				by_severity[D9__WARNING] == 1 ? "" : "s",
+				d9__units_count(by_severity[D9__INFO]).text);
 	} else {
 		d9__page_section(all->page, "No findings");
 	}
-	for (size_t i = 0; i < n; i++)
-		put_finding(all, &sorted[i]);
+	for (size_t i = 0, alike; i < n; i += alike) {
+		for (alike = 1; i + alike < n; alike++)
+			if (!are_alike(sorted[i].finding, sorted[i + alike].finding))
+				break;
+		put_alike(all, &sorted[i], alike, i ? sorted[i - 1].finding : NULL);
+	}
 	free(sorted);
 }
 

@@ -218,6 +218,27 @@ static void make_many(struct trace *t, uint64_t n)
 	}
 }
 
+/* |n| callbacks, called ten times each; every tenth of them takes 2 ms once.  Some names are wide. */
+static void make_callbacks(struct trace *t, uint64_t n)
+{
+	uint64_t ns = origin_ns, loc = 0;
+	char text[96];
+
+	for (uint64_t i = 0; i < 10 * n; i++, ns += 10000) {
+		uint64_t callback = i % n, took_ns = i < n && callback % 10 == 3 ? 2000000 : 5000;
+
+		if (i % 1000 == 0)
+			put_schemas(t);
+		snprintf(text, sizeof(text), "%s_%05u @ set_up_%05u",
+			 callback % 7 == 3 ? "\xe5\x87\xa6\xe7\x90\x86" : "handle", (unsigned)callback,
+			 (unsigned)callback / 10);
+		loc = trace_string(t, text);
+		trace_event(t, POLL_START, ns, UINT64_C(0), UINT64_C(2), 5 + callback, loc);
+		trace_event(t, POLL_END, ns + took_ns, UINT64_C(0));
+		ns += took_ns;
+	}
+}
+
 /* Cut or spoil: "small" and what is wrong with it. */
 static void spoil(struct trace *t, const char *kind)
 {
@@ -251,6 +272,8 @@ int main(int argc, char **argv)
 		make_module(&t, argv + 4);
 	} else if (!strcmp(kind, "process") && argc > 5 && strchr(argv[4], '-')) {
 		make_process(&t, argv[4], strtoull(argv[5], NULL, 10));
+	} else if (!strcmp(kind, "callbacks") && argc > 4) {
+		make_callbacks(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "many") && argc > 4) {
 		make_many(&t, strtoull(argv[4], NULL, 10));
 	} else {

@@ -39,6 +39,18 @@ grep -c '"check"' two.json
 "$dial9" report --color=always small.bin | grep -c "$(printf '\033')"
 TERM=xterm "$dial9" report --color=never small.bin | grep -c "$(printf '\033')"
 
+say "NO_COLOR, and colours all the same if they are asked for"
+NO_COLOR=1 TERM=xterm script -qec "$dial9 report small.bin" /dev/null | grep -c "$(printf '\033')"
+NO_COLOR=1 "$dial9" report --color=always small.bin | grep -c "$(printf '\033')"
+
+say "ten thousand callbacks: a thousand findings take a screen; names of Asia keep the columns"
+"$make_trace" callbacks zstd callbacks.bin.zst 10000
+LC_ALL=C.UTF-8 "$dial9" report callbacks.bin.zst >callbacks.out
+sed -n '/^Findings/,/^Workers/p' callbacks.out | grep -vc '^$'
+sed -n '/ more of /p; /^Longest calls/,/^$/p' callbacks.out | head -5
+awk '/^Callbacks by/ { n = 3 } n && n-- { print }' callbacks.out
+LC_ALL=C.UTF-8 "$dial9" report --top 12 --width 200 callbacks.bin.zst | sed -n '/^Findings/,/ more of /p'
+
 say "standard input"
 "$dial9" report - <small.bin >by_input
 "$dial9" report small.bin >by_path

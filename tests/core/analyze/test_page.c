@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,20 @@ static void test_long_names_are_shortened_in_the_middle(void)
 	expect_short("abcdefghijk", 0, 3, "abc");
 	expect_short("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f""abcdef", 0, 7,
 		     "\xc3\xa4\xc3\xb6...ef");
+}
+
+static void test_wide_characters_take_two_columns_and_are_never_halved(void)
+{
+	struct d9__page page = { .utf8 = true };
+
+	/* U+51E6 U+7406, and an "e" with an accent of its own. */
+	CU_ASSERT_EQUAL(d9__page_columns(&page, "\xe5\x87\xa6\xe7\x90\x86_x"), 6);
+	CU_ASSERT_EQUAL(d9__page_columns(&page, "e\xcc\x81"), 1);
+	expect_short("\xe5\x87\xa6\xe7\x90\x86_x", 0, 6, "\xe5\x87\xa6\xe7\x90\x86_x");
+	expect_short("\xe5\x87\xa6\xe7\x90\x86\xe5\x87\xa6\xe7\x90\x86", 0, 7,
+		     "\xe5\x87\xa6...\xe7\x90\x86");
+	expect_short("\xe5\x87\xa6\xe7\x90\x86\xe5\x87\xa6\xe7\x90\x86", 0, 6,
+		     "\xe5\x87\xa6...");
 }
 
 static void test_function_is_spared_before_its_site(void)
@@ -162,6 +177,8 @@ static void test_numbers_have_three_digits_and_a_unit(void)
 
 static const CU_TestInfo tests[] = {
 	{ "long names are shortened in the middle", test_long_names_are_shortened_in_the_middle },
+	{ "wide characters take two columns, and are never halved",
+	  test_wide_characters_take_two_columns_and_are_never_halved },
 	{ "function is spared before its site", test_function_is_spared_before_its_site },
 	{ "paragraph is broken at spaces", test_paragraph_is_broken_at_spaces },
 	{ "number and its unit stay together", test_number_and_its_unit_stay_together },
@@ -177,5 +194,6 @@ static const CU_TestInfo tests[] = {
 
 int main(void)
 {
+	setlocale(LC_CTYPE, "C.UTF-8");
 	return d9_test_main("page", tests);
 }
