@@ -46,9 +46,19 @@ static bool same_file(const struct d9__ring_view *a, const struct d9__ring_view 
 	       x.st_ino == y.st_ino;
 }
 
+/* It was stopped, and nothing is in its ring, which waits for another recorder in that process. */
+static bool is_stopped(const struct d9__ring_view *view)
+{
+	uint32_t state;
+
+	return !d9__ring_view_read(view, D9__RING_HEALTH_AT + offsetof(struct d9__ring_health, state),
+				   &state, sizeof(state)) &&
+	       state == D9__STATE_STOPPED;
+}
+
 static bool is_wanted(const struct search *search, const struct d9__ring_view *view)
 {
-	if (search->pid && view->pid != search->pid)
+	if ((search->pid && view->pid != search->pid) || is_stopped(view))
 		return false;
 	if (search->dir && strcmp(view->header.trace_dir, search->dir) != 0)
 		return false;

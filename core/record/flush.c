@@ -628,6 +628,17 @@ static void drain_rest(uint64_t now_ns)
 		drain_all(now_ns);
 }
 
+/* Our descriptor table goes with us; the next recorder opens the ring by its name. */
+static void give_up_ring(void)
+{
+	if (!self.own_table && !d9__ring.path[0])
+		return;
+	if (self.ring_fd > 0)
+		close(self.ring_fd);
+	self.ring_fd = 0;
+	d9__ring_adopt_fd(-1);
+}
+
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -655,7 +666,7 @@ static void finish(void)
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self.drain);
 	d9__builder_release(&self.note);
-	d9__ring_unlink();
+	give_up_ring();
 }
 
 static void *flush_main(void *arg)

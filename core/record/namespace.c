@@ -55,8 +55,7 @@ static int open_dir(int at, const char *name)
 	return fd;
 }
 
-/* Make the last component of |path|, and those before it that are missing. */
-static int make_path(const char *path)
+int d9__directory_make(const char *path)
 {
 	char buf[PATH_MAX];
 	size_t len = strlen(path);
@@ -151,7 +150,7 @@ static int enter_new(struct d9__namespace *ns)
 
 int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
 {
-	int err = make_path(trace_dir);
+	int err = d9__directory_make(trace_dir);
 
 	ns->parent_fd = ns->dir_fd = ns->lock_fd = -1;
 	ns->peers = NULL;
@@ -224,7 +223,7 @@ int d9__namespace_visit(struct d9__namespace *ns, const char *dir, const char *b
 	int err = begin(ns, dir, boot_id);
 
 	if (!err)
-		err = make_path(dir);
+		err = d9__directory_make(dir);
 	if (err)
 		return err;
 	ns->parent_fd = d9__descriptor_place(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -245,7 +244,7 @@ int d9__namespace_renew(struct d9__namespace *ns)
 	close_fd(&ns->dir_fd);
 	if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST) {
 		/* The trace directory itself may be gone. */
-		err = make_path(ns->trace_dir);
+		err = d9__directory_make(ns->trace_dir);
 		if (err)
 			return err;
 		close_fd(&ns->parent_fd);

@@ -27,6 +27,9 @@ struct d9__namespace {
 	uint32_t n_peers;
 };
 
+/* Make |path|, 0700, and the directories before it that are missing.  0 or -errno. */
+int d9__directory_make(const char *path);
+
 /* "abcd-PID" from |clock| (any clock) and |pid|. */
 void d9__boot_id_make(char *out, uint64_t clock, long pid);
 

@@ -175,6 +175,10 @@ static void prepare_flush(void)
 static void stop_at_exit(void)
 {
 	d9_recorder_stop(&the_recorder, EXIT_DEADLINE_MS);
+	/* Not in a raw clone(), nor while it goes on beyond the deadline. */
+	if (!atomic_load_explicit(&running, memory_order_acquire) && d9__ring.base &&
+	    d9__ring.header->pid == (uint32_t)getpid())
+		d9__ring_unlink();
 }
 
 static void register_handlers(void);

@@ -555,5 +555,6 @@ bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring
 	free(r->walker);
 	free(r->lead);
 	free(r);
-	return err != -EBUSY && (err || ring || out->sealed);
+	/* The ring of a recorder that was stopped before its process died holds nothing. */
+	return err != -EBUSY && (err || (ring && out->events + out->lost + out->bad) || out->sealed);
 }

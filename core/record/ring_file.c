@@ -19,6 +19,7 @@
 #include "record/event_types.h"
 #include "record/gate.h"
 #include "record/names.h"
+#include "record/namespace.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
 #include "record/test_point.h"
@@ -110,13 +111,22 @@ static int open_shm(const char *boot_id, char *path, size_t path_len)
 	return fd;
 }
 
-static int open_disk(const struct d9__ring_options *options, char *path, size_t path_len)
+/* The name it gets in the trace directory, which is made if this is the first in it. */
+static int name_on_disk(const struct d9__ring_options *options, char *path, size_t path_len)
 {
-	int dir, fd, n;
+	int n = snprintf(path, path_len, "%s/%s.ring", options->trace_dir, options->boot_id);
 
-	n = snprintf(path, path_len, "%s/%s.ring", options->trace_dir, options->boot_id);
 	if (n < 0 || (size_t)n >= path_len)
 		return -ENAMETOOLONG;
+	return *options->trace_dir ? d9__directory_make(options->trace_dir) : -ENOENT;
+}
+
+static int open_disk(const struct d9__ring_options *options, char *path, size_t path_len)
+{
+	int dir, fd = name_on_disk(options, path, path_len);
+
+	if (fd)
+		return fd;
 	dir = open(options->trace_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
@@ -242,6 +252,15 @@ static void copy_text(char *to, size_t size, const char *from)
 	to[len] = '\0';
 }
 
+static void fill_texts(const struct d9__ring_options *options)
+{
+	struct d9__ring_header *header = d9__ring.header;
+
+	copy_text(header->boot_id, sizeof(header->boot_id), options->boot_id);
+	copy_text(header->service, sizeof(header->service), options->service);
+	copy_text(header->trace_dir, sizeof(header->trace_dir), options->trace_dir);
+}
+
 static void fill_header(const struct d9__ring_options *options, enum d9__ring_kind kind)
 {
 	struct d9__ring_header *header = d9__ring.header;
@@ -257,9 +276,7 @@ static void fill_header(const struct d9__ring_options *options, enum d9__ring_ki
 	header->start_time = process_start_time();
 	if (read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0)
 		copy_text(header->kernel_boot_id, 37, boot_id);
-	copy_text(header->boot_id, sizeof(header->boot_id), options->boot_id);
-	copy_text(header->service, sizeof(header->service), options->service);
-	copy_text(header->trace_dir, sizeof(header->trace_dir), options->trace_dir);
+	fill_texts(options);
 	d9__clock_anchor(&header->anchor, 8);
 	/* Last: a reader that finds the magic finds the rest. */
 	atomic_signal_fence(memory_order_seq_cst);
@@ -391,6 +408,82 @@ static int start_locked(const struct d9__ring_options *options)
 	return 0;
 }
 
+/* ---- another recorder in the same ring ---- */
+
+/* A new name that goes with |options|, in |path|; shared memory has a directory for each. */
+static int new_name(const struct d9__ring_options *options, char *path, size_t path_len)
+{
+	char user[64];
+	int top, dir;
+
+	if (d9__ring.header->kind == D9__RING_DISK)
+		return name_on_disk(options, path, path_len);
+	snprintf(user, sizeof(user), "/dev/shm/dial9-%u", (unsigned)geteuid());
+	snprintf(path, path_len, "%s/%s/ring", user, options->boot_id);
+	top = open_dir(AT_FDCWD, user);
+	if (top < 0)
+		return top;
+	dir = open_dir(top, options->boot_id);
+	close(top);
+	if (dir < 0)
+		return dir;
+	close(dir);
+	return 0;
+}
+
+static void remove_folder_of(char *path)
+{
+	*strrchr(path, '/') = '\0';
+	/* Its own directory in /dev/shm; a trace directory is not empty or not removed. */
+	if (strncmp(path, "/dev/shm/", 9) == 0)
+		rmdir(path);
+}
+
+/* Whoever looks for the ring by the names of the recorder that starts now finds it. */
+static void rename_ring(const struct d9__ring_options *options)
+{
+	char path[sizeof(d9__ring.path)];
+
+	if (strcmp(d9__ring.header->boot_id, options->boot_id) == 0 ||
+	    new_name(options, path, sizeof(path)) != 0)
+		return;
+	if (rename(d9__ring.path, path) != 0) {
+		remove_folder_of(path);
+		return;
+	}
+	remove_folder_of(d9__ring.path);
+	memcpy(d9__ring.path, path, sizeof(path));
+}
+
+/* The descriptor that went with the flush thread before.  -1: the file is gone, or another one. */
+static int reopen(void)
+{
+	struct d9__ring_header header;
+	int fd = open(d9__ring.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	/* Of one process there is one with this start: what it holds tells as much as its inode. */
+	if (read(fd, &header, sizeof(header)) == (ssize_t)sizeof(header) &&
+	    header.pid == d9__ring.header->pid &&
+	    header.anchor.mono_ns == d9__ring.header->anchor.mono_ns) {
+		flock(fd, LOCK_EX | LOCK_NB);
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+static void restart_locked(const struct d9__ring_options *options)
+{
+	if (d9__ring.path[0]) {
+		rename_ring(options);
+		if (d9__ring.fd < 0)
+			d9__ring.fd = reopen();
+	}
+	fill_texts(options);
+}
+
 int d9__ring_start(const struct d9__ring_options *options)
 {
 	int saved = errno, err = 0;
@@ -401,6 +494,8 @@ int d9__ring_start(const struct d9__ring_options *options)
 	pthread_mutex_lock(&start_lock);
 	if (!d9__ring.base)
 		err = start_locked(options);
+	else
+		restart_locked(options);
 	pthread_mutex_unlock(&start_lock);
 	errno = saved;
 	return err;
@@ -465,15 +560,10 @@ void d9__ring_set_boot_id(const char *boot_id)
 void d9__ring_unlink(void)
 {
 	int saved = errno;
-	char *slash;
 
 	if (d9__ring.path[0]) {
 		unlink(d9__ring.path);
-		slash = strrchr(d9__ring.path, '/');
-		*slash = '\0';
-		/* Its own directory in /dev/shm; a trace directory is not empty or not removed. */
-		if (strncmp(d9__ring.path, "/dev/shm/", 9) == 0)
-			rmdir(d9__ring.path);
+		remove_folder_of(d9__ring.path);
 		d9__ring.path[0] = '\0';
 	}
 	errno = saved;

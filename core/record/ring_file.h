@@ -229,7 +229,7 @@ extern struct d9__ring d9__ring;
 
 /*
  * Create and map the ring with its first chunks.  Tries the places of |options->kind| in turn.
- * Idempotent while a ring exists: a recorder that starts again goes on in the old one.
+ * A recorder that starts again goes on in the old one, under a name and with texts of its own.
  * 0, -ENOMEM, -EINVAL, or the errno of the last place tried.  Not async-signal-safe.
  */
 int d9__ring_start(const struct d9__ring_options *options);
@@ -258,7 +258,10 @@ int d9__ring_set_lead(const uint8_t *batch, size_t len);
 /* The name that the trace directory gave this process.  Flush thread. */
 void d9__ring_set_boot_id(const char *boot_id);
 
-/* Remove the ring's name (and its directory, if empty): nothing is left to recover. */
+/*
+ * Remove the ring's name (and its directory, if empty): nothing is left to recover.  When the process
+ * ends; a recorder that is only stopped leaves it, empty, to the next one.
+ */
 void d9__ring_unlink(void);
 
 /*

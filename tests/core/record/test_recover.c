@@ -96,6 +96,63 @@ static void test_ring_of_which_part_was_written_is_continued(void)
 	check_everything_is_there_once(1300);
 }
 
+/* In a child: what the program opens stays its own, whatever its number. */
+static void restart(struct d9_options *options)
+{
+	int fds[8], open_after = 0;
+
+	if (d9_recorder_stop(d9_recorder_running(), 5000))
+		_exit(2);
+	for (int i = 0; i < 8; i++)
+		fds[i] = open("/dev/null", O_RDONLY);
+	if (d9_recorder_start(options, NULL))
+		_exit(3);
+	for (int i = 0; i < 8; i++)
+		open_after += fcntl(fds[i], F_GETFD) >= 0;
+	if (open_after != 8)
+		_exit(4);
+}
+
+static void check_killed_after_a_restart(enum d9_ring ring)
+{
+	struct d9_options *options = scratch_options();
+	struct d9__recovered found = { 0 };
+	char missing[PATH_MAX + 8];
+	int status;
+	pid_t pid;
+
+	snprintf(missing, sizeof(missing), "%s/a/b", scratch_dir);
+	pid = fork();
+	if (!pid) {
+		d9_options_set_ring(options, ring);
+		/* The first one's traces go elsewhere; nothing is there yet. */
+		d9_options_set_trace_dir(options, missing);
+		if (d9_recorder_start(options, NULL) ||
+		    d9__ring.header->kind != (ring == D9_RING_DISK ? D9__RING_DISK : D9__RING_SHM))
+			_exit(1);
+		record_polls(10);
+		d9_options_set_trace_dir(options, scratch_dir);
+		restart(options);
+		record_polls(ROUNDS);
+		kill(getpid(), SIGKILL);
+	}
+	d9_options_free(options);
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_FATAL(WIFSIGNALED(status));
+
+	CU_ASSERT_EQUAL(recover_all(&found), 1);
+	CU_ASSERT_EQUAL(found.err, 0);
+	CU_ASSERT_EQUAL(found.events, 2 * ROUNDS);
+	CU_ASSERT_EQUAL(recover_all(&found), 0);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, "ring"), 0);
+}
+
+static void test_ring_of_a_recorder_that_was_started_again_is_recovered(void)
+{
+	check_killed_after_a_restart(D9_RING_SHM);
+	check_killed_after_a_restart(D9_RING_DISK);
+}
+
 static void test_ring_of_a_living_process_is_not_touched(void)
 {
 	struct d9_recorder *recorder = scratch_start(scratch_options());
@@ -185,6 +242,7 @@ static const CU_TestInfo tests[] = {
 	  test_ring_of_which_part_was_written_is_continued },
 	{ "ring with any field mutated is recovered or refused",
 	  test_ring_with_any_field_mutated_is_recovered_or_refused },
+	{ "started again, then killed", test_ring_of_a_recorder_that_was_started_again_is_recovered },
 	/* Last: a child of a process with a ring does not begin as others do. */
 	{ "ring of a living process is not touched", test_ring_of_a_living_process_is_not_touched },
 	CU_TEST_INFO_NULL,
