@@ -188,11 +188,12 @@ int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame 
 
 bool d9__segment_reader_peek(const struct d9__segment_reader *reader, struct d9__frame *frame)
 {
-	const struct d9__cursor in = { reader->window + reader->pos, reader->window + reader->end,
-				       0 };
+	struct d9__cursor in;
 
-	return !reader->stopped && reader->pos < reader->end &&
-	       d9__decoder_peek(&reader->decoder, &in, frame);
+	if (reader->stopped || reader->pos == reader->end)
+		return false;
+	in = (struct d9__cursor) { reader->window + reader->pos, reader->window + reader->end, 0 };
+	return d9__decoder_peek(&reader->decoder, &in, frame);
 }
 
 void d9__segment_reader_take(struct d9__segment_reader *reader, const struct d9__frame *frame)

@@ -154,9 +154,10 @@ static int take(struct side *side, struct d9__side_record *out)
 	while (side) {
 		uint64_t tail = atomic_load_explicit(&side->tail, memory_order_relaxed);
 		struct record *record = record_at(side, tail);
-		uint32_t size = atomic_load_explicit(&record->size, memory_order_acquire);
+		uint32_t size = tail % 8 ? 0 : atomic_load_explicit(&record->size,
+								    memory_order_acquire);
 
-		if (!size || tail % 8 || !is_sound(tail, size & ~PADDING))
+		if (!size || !is_sound(tail, size & ~PADDING))
 			return 0;
 		if (!(size & PADDING) &&
 		    (size < sizeof(*record) || record->len > size - sizeof(*record) ||

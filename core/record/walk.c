@@ -39,6 +39,8 @@ static bool get_varint(struct range *r, uint64_t *out)
 	for (unsigned shift = 0; r->p < r->end && shift < 70; shift += 7) {
 		uint8_t byte = *r->p++;
 
+		if (shift == 63 && byte > 1)
+			return false;
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if (byte < 0x80) {
 			*out = value;
@@ -91,7 +93,8 @@ static bool skip_value(struct range *r, uint8_t type, unsigned depth)
 	uint64_t value;
 	uint32_t n;
 
-	if (type & D9__WIRE_OPTIONAL) {
+	/* Inside a list or map there is no such type. */
+	if (type & D9__WIRE_OPTIONAL && !depth) {
 		if (r->p == r->end)
 			return false;
 		if (!*r->p++)
@@ -126,10 +129,21 @@ static bool skip_value(struct range *r, uint8_t type, unsigned depth)
 	return false;
 }
 
+/*
+ * Whether a type that was defined before, at |known|, is defined again by [from, fields) and what
+ * follows up to |end| in just the same way.
+ */
+static bool is_same(const struct d9__walker *w, const uint8_t *known, const uint8_t *from,
+		    const uint8_t *fields, const uint8_t *end)
+{
+	return fields - from <= known - w->batch &&
+	       !memcmp(known - (fields - from), from, (size_t)(end - from));
+}
+
 /* Behind the tag. */
 static bool walk_schema(struct d9__walker *w, struct range *r)
 {
-	const uint8_t *fields;
+	const uint8_t *fields, *from = r->p;
 	uint16_t id, n;
 
 	if (r->end - r->p < 4)
@@ -143,7 +157,8 @@ static bool walk_schema(struct d9__walker *w, struct range *r)
 	for (uint16_t i = 0; i < n; i++)
 		if (r->end - r->p < 2 || !skip(r, 3u + d9__wire_get_u16(r->p)))
 			return false;
-	if (id >= D9__TYPES_MAX)
+	if (id >= D9__TYPES_MAX ||
+	    (w->fields[id] && !is_same(w, w->fields[id], from, fields, r->p)))
 		return false;
 	w->fields[id] = fields;
 	w->n_fields[id] = n;
@@ -184,7 +199,9 @@ static bool walk_event(struct d9__walker *w, struct range *r, struct d9__frame *
 	if (r->end - r->p < 5)
 		return false;
 	frame->type_id = d9__wire_get_u16(r->p);
-	frame->ns = w->time_base += d9__wire_get_u24(r->p + 2);
+	if (__builtin_add_overflow(w->time_base, d9__wire_get_u24(r->p + 2), &w->time_base))
+		return false;
+	frame->ns = w->time_base;
 	r->p += 5;
 	frame->values = r->p;
 	if (frame->type_id >= D9__TYPES_MAX || !w->fields[frame->type_id])
@@ -220,12 +237,22 @@ static bool walk_frame(struct d9__walker *w, struct range *r, struct d9__frame *
 	return false;
 }
 
+/* Begin with the batch at |r|; false if it is none. */
+static bool begin(struct d9__walker *w, struct range *r)
+{
+	const uint8_t *batch = r->p;
+
+	memset(w, 0, sizeof(*w));
+	w->batch = batch;
+	return skip(r, D9__WIRE_HEADER_LEN) && !memcmp(batch, D9__WIRE_MAGIC, D9__WIRE_MAGIC_LEN) &&
+	       batch[D9__WIRE_MAGIC_LEN] == D9__WIRE_VERSION;
+}
+
 int d9__walk(struct d9__walker *w, const uint8_t *batch, uint32_t len, d9__frame_fn fn, void *arg)
 {
 	struct range r = { batch, batch + len };
 
-	memset(w, 0, sizeof(*w));
-	if (!skip(&r, D9__WIRE_HEADER_LEN) || memcmp(batch, D9__WIRE_MAGIC, D9__WIRE_MAGIC_LEN))
+	if (!begin(w, &r))
 		return -EBADMSG;
 	while (r.p < r.end) {
 		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };
@@ -246,8 +273,7 @@ uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, 
 	struct range r = { bytes, bytes + len };
 	const uint8_t *whole;
 
-	memset(w, 0, sizeof(*w));
-	if (!skip(&r, D9__WIRE_HEADER_LEN) || memcmp(bytes, D9__WIRE_MAGIC, D9__WIRE_MAGIC_LEN) != 0)
+	if (!begin(w, &r))
 		return 0;
 	for (whole = r.p; r.p < r.end; whole = r.p) {
 		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };

@@ -18,6 +18,7 @@
 struct d9__walker {
 	const uint8_t *fields[D9__TYPES_MAX]; /* its field definitions; NULL: not defined */
 	uint16_t n_fields[D9__TYPES_MAX];
+	const uint8_t *batch;
 	uint64_t time_base; /* after the last frame */
 };
 
