@@ -320,6 +320,23 @@ void d9__check_no_wakes(struct d9__findings *findings)
 				"Tasks were made, but no wake was recorded.");
 }
 
+/* Whether fewer than a tenth of the different frames in |samples| have a name. */
+static bool is_nameless(const struct d9__samples *samples)
+{
+	uint64_t frames = 0, named = 0;
+	void *value;
+
+	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &value));) {
+		const struct d9__stack *stack = value;
+
+		for (unsigned i = 0; i < stack->n; i++) {
+			frames++;
+			named += d9__table_find(&samples->names, stack->addresses[i]) != NULL;
+		}
+	}
+	return 10 * named < frames;
+}
+
 void d9__check_sample_setup(struct d9__findings *findings)
 {
 	const struct d9__samples *samples = &findings->analysis->samples;
@@ -335,4 +352,15 @@ void d9__check_sample_setup(struct d9__findings *findings)
 		d9__finding_add(findings, D9__WARNING, 0,
 				"Run this where the binaries are, or install their debug symbols.",
 				"The trace has stack samples but no symbols.");
+	else if (samples->on + samples->off > 10 && is_nameless(samples))
+		d9__finding_add(findings, D9__WARNING, 0,
+				"Install the debug symbols of what has none, and symbolise where the "
+				"binaries are.",
+				"Fewer than a tenth of the frames in stack samples have a name.");
+	if (samples->on && samples->off == 0)
+		d9__finding_add(findings, D9__INFO, 0,
+				"Record scheduler events too (kernel.perf_event_paranoid at most 1, or "
+				"the stacks of callbacks that block).",
+				"There are CPU samples but none of threads that were taken off the CPU: "
+				"nothing tells where callbacks block.");
 }

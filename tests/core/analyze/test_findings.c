@@ -482,6 +482,44 @@ static void test_wait_behind_calls_that_the_kernel_interrupted_is_no_backlog(voi
 	story_free(&s);
 }
 
+/* Samples that a profiler took, of |off| of them when the thread was taken off the CPU. */
+static void sampled_story(struct story *s, uint64_t on, uint64_t off, const char *name)
+{
+	uint64_t stack[] = { 0x1000, 0x2000, 0x3000, 0x4000 };
+
+	story_begin(s);
+	story_routine(s, 0, 0, 10);
+	if (name)
+		d9__samples_symbol(&s->analysis.samples, 0x9000, name, strlen(name));
+	for (uint64_t i = 0; i < on + off; i++)
+		d9__samples_add(&s->analysis.samples, NULL, 1000 + i, i >= on, stack, 4);
+	story_analyse(s);
+}
+
+static void test_samples_whose_frames_have_no_names_are_told(void)
+{
+	struct story s;
+
+	sampled_story(&s, 10, 10, "far_away");
+	CU_ASSERT(has(story_finding_of(&s, "sample-setup")->message, "Fewer than a tenth"));
+	CU_ASSERT_EQUAL(story_finding_of(&s, "sample-setup")->severity, D9__WARNING);
+	story_free(&s);
+
+	sampled_story(&s, 10, 10, NULL);
+	CU_ASSERT(has(story_finding_of(&s, "sample-setup")->message, "but no symbols"));
+	story_free(&s);
+}
+
+static void test_samples_of_running_threads_alone_are_told(void)
+{
+	struct story s;
+
+	sampled_story(&s, 5, 0, NULL);
+	CU_ASSERT(has(story_finding_of(&s, "sample-setup")->message, "nothing tells where callbacks block"));
+	CU_ASSERT_EQUAL(story_finding_of(&s, "sample-setup")->severity, D9__INFO);
+	story_free(&s);
+}
+
 static void test_late_timer_names_what_ran_before_it(void)
 {
 	struct story s;
@@ -788,6 +826,10 @@ static const CU_TestInfo tests[] = {
 	  test_long_call_is_judged_without_what_the_kernel_took },
 	{ "wait behind calls that the kernel interrupted is no backlog",
 	  test_wait_behind_calls_that_the_kernel_interrupted_is_no_backlog },
+	{ "samples whose frames have no names are told",
+	  test_samples_whose_frames_have_no_names_are_told },
+	{ "samples of running threads alone are told",
+	  test_samples_of_running_threads_alone_are_told },
 	{ "late timer names what ran before it", test_late_timer_names_what_ran_before_it },
 	{ "wait while nothing ran blames no callback",
 	  test_wait_while_nothing_ran_blames_no_callback },
