@@ -131,6 +131,7 @@ int d9_g_main_context_capabilities(char *out, size_t size)
 void d9__glib_record_all(void)
 {
 	atomic_store_explicit(&d9__glib_all, true, memory_order_relaxed);
+	atomic_store_explicit(&d9__glib_waiting, true, memory_order_relaxed);
 	initialise();
 }
 

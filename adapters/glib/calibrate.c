@@ -164,6 +164,7 @@ static void count(void)
 	d9__capability_count(caps, "stubs_full", &d9__glib_stubs_full);
 	d9__capability_count(caps, "tables_unpatchable", &d9__glib_unpatchable);
 	d9__capability_count(caps, "unseen", &d9__glib_unseen);
+	d9__capability_count(caps, "polls_unbound", &d9__glib_polls_unbound);
 	d9__capability_count(caps, "loops_dropped", &d9__glib_loops_dropped);
 	d9__capability_count(caps, "slots_refused", &d9__glib_table.counts.refused);
 	d9__capability_count(caps, "slots_foreign", &d9__glib_table.counts.foreign);

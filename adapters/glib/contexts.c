@@ -13,7 +13,7 @@
 #include "loop/adapter.h"
 #include "record/source.h"
 
-_Atomic(bool) d9__glib_all;
+_Atomic(bool) d9__glib_all, d9__glib_waiting;
 _Atomic(uint32_t) d9__glib_generation;
 _Atomic(uint32_t) d9__glib_loops_dropped, d9__glib_unseen;
 _Atomic(struct d9__glib_context *) d9__glib_by_fd[D9__GLIB_FDS_MAX];
@@ -284,6 +284,7 @@ static int add_locked(GMainContext *context, const char *name, int fd,
 	memset(record, 0, sizeof(*record));
 	err = d9_loop_register(D9_LIBRARY_GLIB, context, name_of(context, name), &record->loop);
 	pthread_once(&once, hold_over_forks);
+	atomic_store_explicit(&d9__glib_waiting, false, memory_order_relaxed);
 	if (err) {
 		record->next_retired = first_retired;
 		if (!first_retired)

@@ -68,6 +68,9 @@ struct d9__glib_context {
 /* Is every context recorded (`dial9 record`), or only those that were attached? */
 extern _Atomic(bool) d9__glib_all;
 
+/* Every context is to be recorded, and none is known yet: the recorder has not been started. */
+extern _Atomic(bool) d9__glib_waiting;
+
 /* Grows whenever what a thread remembers of contexts may be wrong. */
 extern _Atomic(uint32_t) d9__glib_generation;
 

@@ -236,6 +236,8 @@ gboolean d9__glib_dispatch(GSource *source, GSourceFunc callback, gpointer data,
 		return note_seen(source, callback, data, stub);
 	if (__builtin_expect(d9__gate_open(D9__GATE_LOOP), 1))
 		return record_dispatch(source, callback, data, stub);
+	if (__builtin_expect(atomic_load_explicit(&d9__glib_waiting, memory_order_relaxed), 0))
+		return record_dispatch(source, callback, data, stub);
 	return ((dispatch_fn)stub->callback)(source, callback, data);
 }
 

@@ -20,13 +20,14 @@
 #include "record/gate.h"
 #include "record/modules.h"
 
+#define NO_WORKER 255u
 #define ITEMS_MAX 1024 /* on their way at a time; a power of 2 */
 
 static const struct d9_field queued_fields[] = {
 	{ "function", D9_FIELD_POOLED_STRING, NULL, NULL },
 	{ "item", D9_FIELD_VARINT, NULL, NULL },
-	{ "task_id", D9_FIELD_VARINT, NULL, NULL },
-	{ "worker_id", D9_FIELD_VARINT, NULL, NULL },
+	{ "task_id", D9_FIELD_VARINT | D9_FIELD_OPTIONAL, NULL, NULL },
+	{ "worker_id", D9_FIELD_VARINT | D9_FIELD_OPTIONAL, NULL, NULL },
 };
 static struct d9_event_type queued_type = D9_EVENT_TYPE("HelperQueuedEvent", queued_fields);
 
@@ -34,7 +35,7 @@ static struct d9_event_type queued_type = D9_EVENT_TYPE("HelperQueuedEvent", que
 static const struct d9_field run_fields[] = {
 	{ "function", D9_FIELD_POOLED_STRING, NULL, NULL },
 	{ "item", D9_FIELD_VARINT, NULL, NULL },
-	{ "task_id", D9_FIELD_VARINT, NULL, NULL },
+	{ "task_id", D9_FIELD_VARINT | D9_FIELD_OPTIONAL, NULL, NULL },
 	{ "wait_ns", D9_FIELD_VARINT, "ns", NULL },
 	{ "run_ns", D9_FIELD_VARINT, "ns", NULL },
 };
@@ -117,6 +118,11 @@ static void unlock_items(void)
 
 /* ---- the pool's function ---- */
 
+static struct d9_arg task_of(uint64_t task)
+{
+	return task ? d9_arg_u64(task) : d9_absent();
+}
+
 /* Its place as text, made once. */
 static struct d9_name name_of(struct d9__stub *stub)
 {
@@ -143,7 +149,8 @@ static void tell_run(struct run *run)
 {
 	if (!run->known)
 		return;
-	D9_EMIT(&run_type, name_of(run->stub), run->item.number, run->item.task,
+	D9_EMIT(&run_type, name_of(run->stub), run->item.number,
+		task_of(run->item.task),
 		run->start_ns > run->item.pushed_ns ? run->start_ns - run->item.pushed_ns : 0,
 		d9_loop_now() - run->start_ns);
 }
@@ -178,7 +185,8 @@ gboolean d9__hook_g_thread_pool_push(GThreadPool *pool, gpointer data, GError **
 		if (stub) {
 			d9_waker_self(&self);
 			D9_EMIT(&queued_type, name_of(stub), put_item(stub, data, &self),
-				self.task_id, self.worker);
+				task_of(self.task_id),
+				self.worker == NO_WORKER ? d9_absent() : d9_arg_u64(self.worker));
 		}
 	}
 	return d9__glib.g_thread_pool_push(pool, data, error);

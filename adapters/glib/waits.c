@@ -26,12 +26,13 @@
 #define SAMPLE_NS     UINT64_C(10000000)
 #define NO_WORKER     255u
 
+_Atomic(uint32_t) d9__glib_polls_unbound;
 struct d9__glib_waits_seen d9__glib_waits_seen = { .fd = -1 };
 
 static const struct d9_field wake_fields[] = {
 	{ "waker_task_id", D9_FIELD_VARINT, NULL, NULL },
 	{ "waker_worker", D9_FIELD_U8, NULL, NULL },
-	{ "task_id", D9_FIELD_VARINT, NULL, NULL },
+	{ "woken_task_id", D9_FIELD_VARINT | D9_FIELD_OPTIONAL, NULL, NULL },
 	{ "loop_fd", D9_FIELD_VARINT, NULL, NULL },
 };
 static struct d9_event_type wake_type = D9_EVENT_TYPE("LoopWakeEvent", wake_fields);
@@ -162,6 +163,15 @@ static void sample(struct d9__glib_context *record, uint64_t now_ns)
 	d9__got_rescan_paced(now_ns);
 }
 
+/* Inside a callback it blocks the loop; else it is that of a context nobody has shown us. */
+static void note_unbound(struct wait *wait)
+{
+	if (d9_poll_task() != 0)
+		wait->since_ns = d9_loop_now();
+	else if (atomic_load_explicit(&d9__glib_all, memory_order_relaxed))
+		atomic_fetch_add_explicit(&d9__glib_polls_unbound, 1, memory_order_relaxed);
+}
+
 static void begin(struct wait *wait, const struct pollfd *fds, nfds_t n, int64_t timeout_ns)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
@@ -178,8 +188,8 @@ static void begin(struct wait *wait, const struct pollfd *fds, nfds_t n, int64_t
 		return;
 	record = context_of(thread, fds, n);
 	if (!record) {
-		if (d9_poll_task() != 0 && timeout_ns != 0)
-			wait->since_ns = d9_loop_now();
+		if (timeout_ns != 0)
+			note_unbound(wait);
 		return;
 	}
 	wait->record = record;
@@ -204,7 +214,8 @@ static void tell_blocked(const struct wait *wait, const char *function)
 	if (ns < BLOCKED_NS)
 		return;
 	d9_waker_self(&self);
-	D9_EMIT(&blocked_type, self.worker, self.task_id, function, d9_absent(), ns);
+	if (self.task_id)
+		D9_EMIT(&blocked_type, self.worker, self.task_id, function, d9_absent(), ns);
 }
 
 static void end(struct wait *wait, const char *function)
@@ -256,12 +267,13 @@ static void tell_wake(const struct d9__glib_thread *thread, struct d9__glib_cont
 {
 	uintptr_t owner = atomic_load_explicit(&record->owner, memory_order_relaxed);
 	struct d9_waker self;
+	uint64_t woken;
 
 	if (!owner || owner == (uintptr_t)thread || !d9__gate_open(D9__GATE_WAKE))
 		return;
 	d9_waker_self(&self);
-	D9_EMIT(&wake_type, self.task_id, self.worker,
-		thread->about ? d9_task_id(D9_LIBRARY_GLIB, thread->about) : 0, fd);
+	woken = thread->about ? d9_task_id(D9_LIBRARY_GLIB, thread->about) : 0;
+	D9_EMIT(&wake_type, self.task_id, self.worker, woken ? d9_arg_u64(woken) : d9_absent(), fd);
 }
 
 ssize_t d9__hook_write(int fd, const void *bytes, size_t n)

@@ -4,6 +4,7 @@
 #ifndef D9_GLIB_WAITS_H
 #define D9_GLIB_WAITS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "glib/real.h"
@@ -19,6 +20,9 @@ struct d9__glib_waits_seen {
 	bool polled, closed;
 };
 extern struct d9__glib_waits_seen d9__glib_waits_seen;
+
+/* Waits of contexts that are not known, such as that of GLib's own thread for signals. */
+extern _Atomic(uint32_t) d9__glib_polls_unbound;
 
 /* Put our chain function in front of |record|'s poll function, if the program has its own. */
 void d9__glib_adopt_poll(struct d9__glib_context *record, GMainContext *context);

@@ -121,3 +121,31 @@ report() {
 		const r = JSON.parse(require("fs").readFileSync(0, "utf8"));
 		console.log(eval(process.argv[1]));' "$2"
 }
+
+# ---- GLib ----
+
+# Set $offsets to the two places in a private copy of libglib where it calls the dispatch function of
+# a source: the only calls through a register that g_main_context_dispatch() makes.
+private_glib() {
+	mkdir -p "$dir/private"
+	glib=$(ldconfig -p | sed -n 's/.*libglib-2\.0\.so\.0 .*=> \(.*\)/\1/p' | head -n 1)
+	[ -n "$glib" ] || skip "the loader knows no libglib-2.0.so.0"
+	cp -L "$glib" "$dir/private/libglib-2.0.so.0"
+	glib=$dir/private/libglib-2.0.so.0
+	# One word per address is meant.
+	# shellcheck disable=SC2046
+	set -- $(objdump -d --no-show-raw-insn --disassemble=g_main_context_dispatch "$glib" |
+		sed -n 's/^ *\([0-9a-f]*\):.*call *\*%r.*/\1/p')
+	[ $# = 2 ] || skip "this libglib calls dispatch functions in $# places, not in two"
+	offsets=$(node "$counts" place "$glib" "$@" | tr '\n' ' ')
+}
+
+# dispatched TRACE [PROCESSES]: all polls equal the uprobes at those places, less the three dispatches
+# of the adapter's self-test in each process that GLib is in.
+dispatched() {
+	# Two counters in two lines are meant.
+	# shellcheck disable=SC2046
+	set -- "$1" "${2:-1}" $(node "$counts" counts "$1".plain/*.trc) \
+		"$(awk '{ sum += $3 } END { print sum }' "$dir/uprobes")"
+	equal "dispatches, uprobes and trace" $(($5 - 3 * $2)) "$3"
+}

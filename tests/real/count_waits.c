@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A preload library of its own that counts what libevent asks of the kernel: waits that may block
+ * A preload library of its own that counts what libevent or GLib asks of the kernel: waits that may block
  * (timeout not zero) and waits that only look.  The two counters live in the file $COUNT_WAITS.PID,
  * mapped and shared, so a killed process has counted too.
  */
@@ -64,12 +64,18 @@ __attribute__((visibility("default"))) int epoll_wait(int epfd, struct epoll_eve
 	return real_epoll_wait(epfd, events, max, timeout);
 }
 
-/* Others poll, too: only libevent's calls are waits of a loop. */
+/* Others poll, too: only what the loop libraries ask for, by way of our hooks or not, is a wait. */
+static int is_of_loop(const char *file)
+{
+	return strstr(file, "/libevent") || strstr(file, "/libglib-2.0") ||
+	       strstr(file, "/libdial9-glib");
+}
+
 __attribute__((visibility("default"))) int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	Dl_info caller;
 
-	if (dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "/libevent"))
+	if (dladdr(__builtin_return_address(0), &caller) && is_of_loop(caller.dli_fname))
 		atomic_fetch_add(timeout ? &counters->blocking : &counters->looking, 1);
 	return real_poll(fds, n, timeout);
 }

@@ -3,6 +3,7 @@
 //
 //	node trace_counts.mjs offsets FILE...             FILE OFFSET of each callback, for uprobe_count
 //	node trace_counts.mjs counts FILE...              POLLS PARKS
+//	node trace_counts.mjs place FILE VADDR...         FILE OFFSET of each address in an ELF file
 //	node trace_counts.mjs compare UPROBES N FILE...   polls of each callback against those counts,
 //	                                                  of which N are calls by the program itself
 //
@@ -92,6 +93,9 @@ const [what, ...args] = process.argv.slice(2);
 if (what === 'compare') {
 	const [uprobes, direct, ...files] = args;
 	process.exitCode = compare(files.map(read), uprobes, Number(direct)) ? 1 : 0;
+} else if (what === 'place') {
+	const [file, ...addresses] = args;
+	for (const vaddr of addresses) console.log(`${file} ${fileOffset(file, BigInt(`0x${vaddr}`)).toString(16)}`);
 } else if (what === 'offsets') {
 	const places = new Set();
 	callbacks(args.map(read), (key) => { if (key) places.add(key); });
