@@ -19,7 +19,9 @@
  */
 static void note_assignment(struct event *event, d9__event_fn callback, void *arg, bool by_libevent)
 {
-	if (arg && arg == d9__libevent_fields.self_argument)
+	/* relaxed: it is one constant address, or not known yet */
+	if (arg &&
+	    arg == atomic_load_explicit(&d9__libevent_fields.self_argument, memory_order_relaxed))
 		arg = event;
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)event,
 		      by_libevent ? 0 : d9__pair_identity((void *)callback, arg));

@@ -279,12 +279,15 @@ void d9__libevent_calibrate(struct event_base *base)
 	if (!done) {
 		thread->calibrating = true;
 		if (d9__real.event_self_cbarg)
-			d9__libevent_fields.self_argument = d9__real.event_self_cbarg();
+			atomic_store_explicit(&d9__libevent_fields.self_argument,
+					      d9__real.event_self_cbarg(), memory_order_relaxed);
 		run_scratch();
 		thread->calibrating = false;
-		d9__libevent_fields.wake_by_public_calls = !activation_seen;
+		atomic_store_explicit(&d9__libevent_fields.wake_by_public_calls, !activation_seen,
+				      memory_order_relaxed);
 		describe(base);
-		d9__libevent_fields.calibrated = done = true;
+		atomic_store_explicit(&d9__libevent_fields.calibrated, true, memory_order_relaxed);
+		done = true;
 	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;

@@ -4,6 +4,7 @@
 #ifndef D9_LIBEVENT_FIELDS_H
 #define D9_LIBEVENT_FIELDS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +17,10 @@ struct d9__libevent_fields {
 	uint32_t current_event;
 	/* Offsets of deadline and interval in an event; 0: not found, no lateness then. */
 	uint32_t deadline, interval;
-	bool wake_by_public_calls; /* the activation functions are out of reach */
-	bool calibrated;           /* the hooks' inner calls need not be watched any more */
-	void *self_argument;       /* what event_self_cbarg() returns */
+	/* Read by hooks on threads that did not wait for the calibration, too. */
+	_Atomic(bool) wake_by_public_calls; /* the activation functions are out of reach */
+	_Atomic(bool) calibrated;      /* the hooks' inner calls need not be watched any more */
+	_Atomic(void *) self_argument; /* what event_self_cbarg() returns */
 };
 
 /* Constant once d9__libevent_calibrate() has returned. */
@@ -30,6 +32,14 @@ extern struct d9__capabilities d9__libevent_capabilities;
  * has a base of its own: debug mode and threads must be set up first.
  */
 void d9__libevent_calibrate(struct event_base *base);
+
+/* Must public calls tell of wakes? */
+static inline bool d9__libevent_wakes_are_public(void)
+{
+	/* relaxed: an activation before the first attach is nobody's wake */
+	return atomic_load_explicit(&d9__libevent_fields.wake_by_public_calls,
+				    memory_order_relaxed);
+}
 
 /* Called by the hooks: during calibration they tell that libevent's inner calls reach them. */
 void d9__libevent_probe_assign(void);

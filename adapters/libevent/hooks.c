@@ -24,10 +24,19 @@ struct d9__got_table d9__libevent_table = {
 	.reach = D9__GOT_NEEDED_OR_BOUND,
 };
 
-#define RESOLVE(type, function, params)                                                            \
-	if (!d9__real.function)                                                                    \
-		*(void **)&d9__real.function =                                                     \
-			d9__images_resolve(&d9__libevent_images, #function);
+/* Several threads may attach at once: who comes second finds the same, and must not write. */
+static void resolve(void **real, const char *name)
+{
+	void *none = NULL, *found;
+
+	/* acquire: pairs with the release below, for those that go on to read plainly */
+	if (__atomic_load_n(real, __ATOMIC_ACQUIRE))
+		return;
+	found = d9__images_resolve(&d9__libevent_images, name);
+	__atomic_compare_exchange_n(real, &none, found, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+#define RESOLVE(type, function, params) resolve((void **)&d9__real.function, #function);
 
 void d9__libevent_resolve(void)
 {

@@ -150,7 +150,7 @@ static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thre
 	poll->ready_ns = 0;
 	poll->reason = D9_WAKE_UNKNOWN;
 	/* Else the activation has told. */
-	if (__builtin_expect(d9__libevent_fields.wake_by_public_calls, 0) && event &&
+	if (__builtin_expect(d9__libevent_wakes_are_public(), 0) && event &&
 	    (what & D9__EV_TIMEOUT))
 		describe_due(poll, event);
 }

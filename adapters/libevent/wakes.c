@@ -71,7 +71,10 @@ static void wake_timer(struct d9_loop *loop, const void *key)
  */
 static inline bool is_off(void)
 {
-	return __builtin_expect(!d9__gate_open(D9__GATE_LOOP) && d9__libevent_fields.calibrated, 0);
+	return __builtin_expect(
+		!d9__gate_open(D9__GATE_LOOP) &&
+			atomic_load_explicit(&d9__libevent_fields.calibrated, memory_order_relaxed),
+		0);
 }
 
 static __attribute__((noinline)) void wake(struct event_base *base, const void *key)
@@ -160,7 +163,7 @@ void d9__hook_event_active_nolock(struct event *event, int result, short n_calls
 /* The public calls tell of a wake only where the functions above are out of reach. */
 void d9__hook_event_active(struct event *event, int result, short n_calls)
 {
-	if (__builtin_expect(!d9__libevent_fields.wake_by_public_calls, 1)) {
+	if (__builtin_expect(!d9__libevent_wakes_are_public(), 1)) {
 		d9__real.event_active(event, result, n_calls);
 	} else {
 		d9__real.event_active(event, result, n_calls);
@@ -177,7 +180,7 @@ int d9__hook_event_deferred_cb_schedule_(struct event_base *base, struct event_c
 	thread->deferring = true;
 	result = d9__real.event_deferred_cb_schedule_(base, callback);
 	thread->deferring = saved;
-	if (result && d9__libevent_fields.wake_by_public_calls)
+	if (result && d9__libevent_wakes_are_public())
 		wake(base, callback);
 	return result;
 }

@@ -114,7 +114,7 @@ void d9__samples_start(void)
 
 void d9__samples_set_period_ns(uint64_t period_ns)
 {
-	loops_source.period_ns = period_ns;
+	atomic_store_explicit(&loops_source.period_ns, period_ns, memory_order_relaxed);
 }
 
 /* ---- off the CPU inside a callback ---- */

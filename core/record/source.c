@@ -44,14 +44,16 @@ uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns)
 
 	for (struct d9__source *s = atomic_load_explicit(&sources, memory_order_acquire); s;
 	     s = s->next) {
-		if (!s->period_ns)
+		uint64_t period_ns = atomic_load_explicit(&s->period_ns, memory_order_relaxed);
+
+		if (!period_ns)
 			continue;
 		if (now_ns >= s->due_ns) {
 			s->sample(s, slot, now_ns);
 			/* Keep the raster unless a whole period was missed. */
-			s->due_ns += s->period_ns;
+			s->due_ns += period_ns;
 			if (s->due_ns <= now_ns)
-				s->due_ns = now_ns + s->period_ns;
+				s->due_ns = now_ns + period_ns;
 		}
 		if (s->due_ns < next)
 			next = s->due_ns;

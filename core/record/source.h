@@ -4,6 +4,7 @@
 #ifndef D9_RECORD_SOURCE_H
 #define D9_RECORD_SOURCE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include <dial9/export.h>
@@ -13,8 +14,9 @@ struct d9__slot;
 /* Owned by whoever adds it; lives for ever. */
 struct d9__source {
 	const char *name;
-	uint64_t period_ns; /* 0: not now */
-	/* Flush thread, its own slot, recording on; emits what it finds.  errno and signals are free. */
+	_Atomic(uint64_t) period_ns; /* 0: not now; any thread */
+	/* Flush thread, its own slot, recording on; emits what it finds.  errno and signals are
+	 * free. */
 	void (*sample)(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns);
 	struct d9__source *next;
 

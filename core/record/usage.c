@@ -39,6 +39,6 @@ static struct d9__source usage = { .name = "usage", .sample = sample };
 
 void d9__usage_set_interval(uint64_t interval_ns)
 {
-	usage.period_ns = interval_ns;
+	atomic_store_explicit(&usage.period_ns, interval_ns, memory_order_relaxed);
 	d9__source_add(&usage);
 }

@@ -71,7 +71,7 @@ check() {
 	record "" every_kind --threads --fork=descriptors,timers,signals,once
 	# A case need not use what tells a capability.
 	options=
-	for name in churn nested longjmp thread_exit closures lock_debug precise two_threads daemon allocator; do
+	for name in nested longjmp thread_exit closures lock_debug precise two_threads daemon allocator; do
 		record "" cases $name
 	done
 	case " $* " in

@@ -35,7 +35,7 @@ struct callback {
 };
 
 struct task {
-	uint64_t callback, due_ns;
+	uint64_t callback, site, due_ns;
 	bool internal, signal, idle;
 	unsigned long polls, wakes, ends;
 	uint64_t resumed_ns;
@@ -64,8 +64,15 @@ static void fail(const char *what, const char *which, unsigned long want, unsign
 /* Other lines are the program's log. */
 static bool is_kind(const char *text)
 {
-	return !strcmp(text, "poll") || !strcmp(text, "span") || !strcmp(text, "tasks") ||
-	       !strcmp(text, "ended") || !strcmp(text, "late") || !strcmp(text, "elsewhere") || !strcmp(text, "closures");
+	static const char *const kinds[] = { "poll",  "span",	   "tasks",    "ended",
+					     "late",  "elsewhere", "closures", "reason",
+					     "waker", "depth",	   "site",     "internal_site" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!strcmp(text, kinds[i]))
+			return true;
+	}
+	return false;
 }
 
 static void read_counters(const char *path)
@@ -127,15 +134,35 @@ static void on_spawn(const struct d9_event *event)
 	struct task *task = task_of(d9_event_u64(event, "task_id", 0));
 
 	task->callback = d9_event_u64(event, "callback", 0);
+	task->site = d9_event_u64(event, "spawn_addr", 0);
 	task->internal = text_is(event, "kind", "internal") || text_is(event, "kind", "listener");
 	task->signal = text_is(event, "kind", "signal");
 	task->idle = text_is(event, "kind", "idle");
+}
+
+static void count_wake(uint64_t waker, uint64_t woken, size_t reason)
+{
+	static const char *const reasons[] = { "unknown", "fd",		  "timer",    "signal",
+					       "active",  "cross_thread", "deferred", "internal" };
+	struct callback *callback = callback_at("reason", task_of(woken)->callback, 0);
+
+	if (callback && reason < sizeof(reasons) / sizeof(reasons[0]) &&
+	    !strcmp(callback->name, reasons[reason]))
+		callback->is++;
+	else if (callback)
+		fail("a wake for another reason than", callback->name, 0, reason);
+	callback = waker ? callback_at("waker", task_of(waker)->callback, 0) : NULL;
+	if (callback)
+		callback->is++;
 }
 
 static void on_wake(const struct d9_event *event)
 {
 	uint64_t woken = d9_event_u64(event, "woken_task_id", 0);
 
+	if (d9_event_u64(event, "reason", 0) != 8)
+		count_wake(d9_event_u64(event, "waker_task_id", 0), woken,
+			   d9_event_u64(event, "reason", 0));
 	if (d9_event_u64(event, "reason", 0) == 8) {
 		task_of(woken)->resumed_ns = event->timestamp_ns;
 		resumptions++;
@@ -183,6 +210,9 @@ static void on_poll(const struct d9_event *event)
 	task->polls++;
 	polls++;
 	count_lateness(task, event->timestamp_ns);
+	callback = callback_at("depth", task->callback, 0);
+	if (callback)
+		callback->is += d9_event_u64(event, "local_queue", 0);
 	callback = callback_at("poll", task->callback, 0);
 	if (callback)
 		callback->is++;
@@ -328,6 +358,28 @@ static void count_tasks(void)
 	}
 }
 
+/* A site is a return address in the function that the counter names; none is longer than this. */
+#define LONGEST_FUNCTION 1024
+
+static void check_site(struct callback *callback, bool internal)
+{
+	unsigned long elsewhere = 0, found = 0;
+
+	for (size_t i = 0; i < n_tasks; i++) {
+		const struct task *task = &tasks[i];
+
+		if (!task->polls ||
+		    (internal ? !task->internal : task->callback != callback->address))
+			continue;
+		found++;
+		if (task->site - callback->want > LONGEST_FUNCTION)
+			elsewhere++;
+	}
+	if (elsewhere || !found)
+		fail("tasks not set up where they were:", callback->name, 0, elsewhere);
+	callback->is = callback->want;
+}
+
 /* libevent rounds to clock ticks of 4 ms; the program takes its own stamps in the callback. */
 static void check_lateness(struct callback *callback)
 {
@@ -356,6 +408,8 @@ static void check_counts(bool partial)
 
 		if (!strcmp(callback->kind, "late"))
 			check_lateness(callback);
+		if (!strcmp(callback->kind, "site") || !strcmp(callback->kind, "internal_site"))
+			check_site(callback, callback->kind[0] == 'i');
 		if (!strcmp(callback->kind, "closures"))
 			callback->is += stubs_full;
 		if (partial && !strcmp(callback->kind, "span"))

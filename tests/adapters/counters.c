@@ -49,7 +49,8 @@ void complain(const char *what, long want, long is)
 }
 
 static const char *const kind_names[] = {
-	"poll", "span", "tasks", "ended", "late", "elsewhere", "closures"
+	"poll",	    "span",   "tasks", "ended", "late", "elsewhere",
+	"closures", "reason", "waker", "depth", "site", "internal_site",
 };
 
 /*

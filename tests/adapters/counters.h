@@ -16,11 +16,16 @@ struct event_base;
 enum kind {
 	KIND_POLL,
 	KIND_SPAN,
-	KIND_TASKS, /* distinct tasks that had the callback */
-	KIND_ENDED, /* ends of such tasks */
-	KIND_LATE,  /* mean lateness of its polls, in microseconds */
+	KIND_TASKS,	/* distinct tasks that had the callback */
+	KIND_ENDED,	/* ends of such tasks */
+	KIND_LATE,	/* mean lateness of its polls, in microseconds */
 	KIND_ELSEWHERE, /* polls of callbacks in other modules */
-	KIND_CLOSURES, /* callbacks made at run time from the address on; recorded or told of */
+	KIND_CLOSURES,	/* callbacks made at run time from the address on; recorded or told of */
+	KIND_REASON,	/* wakes of its tasks, all for the reason whose name the counter has */
+	KIND_WAKER,	/* wakes whose waker is one of its tasks */
+	KIND_DEPTH,	/* sum of the local queue at its polls */
+	KIND_SITE,	/* the count is the function that set all its tasks up */
+	KIND_INTERNAL_SITE, /* the same of the library's own tasks; the address is any */
 };
 
 struct counter {
