@@ -80,7 +80,7 @@ uint8_t *d9__builder_event(struct d9__builder *b, uint16_t type_id, uint64_t ns,
 	if (!reserve(b, max_bytes + D9__WIRE_TIME_RESET_LEN + 8))
 		return NULL;
 	p = b->data + b->len;
-	if (delta > D9__WIRE_DELTA_MAX || !b->events) {
+	if (delta > D9__WIRE_DELTA_MAX || ns < b->time_base || !b->events) {
 		p = d9__wire_put_time_reset(p, ns);
 		delta = 0;
 	}

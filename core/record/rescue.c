@@ -54,17 +54,36 @@ static int fail(struct rescue *r, const char *op, int err)
 
 /* ---- metadata ---- */
 
+/* Whether [p, p + len) is |n| pairs of texts, no less and no more. */
+static bool is_pairs(const uint8_t *p, uint32_t len, uint32_t n)
+{
+	for (uint64_t texts = 2 * (uint64_t)n; texts; texts--) {
+		uint32_t text;
+
+		if (len < 4)
+			return false;
+		text = d9__wire_get_u32(p);
+		if (text > len - 4)
+			return false;
+		p += 4 + text;
+		len -= 4 + text;
+	}
+	return !len;
+}
+
+/* The first; the walk goes on, because all of the batch is to be used. */
 static bool find_metadata(void *arg, const struct d9__frame *frame)
 {
 	struct rescue *r = arg;
 	uint32_t len = (uint32_t)(frame->bytes + frame->len - frame->values);
 
-	if (frame->tag != D9__WIRE_EVENT || frame->type_id != D9__EVENT_SEGMENT_METADATA || len < 4)
+	if (frame->tag != D9__WIRE_EVENT || frame->type_id != D9__EVENT_SEGMENT_METADATA ||
+	    len < 4 || r->pairs || !is_pairs(frame->values + 4, len - 4, d9__wire_get_u32(frame->values)))
 		return true;
 	r->n_pairs = d9__wire_get_u32(frame->values);
 	r->pairs = frame->values + 4;
 	r->pairs_len = len - 4;
-	return false;
+	return true;
 }
 
 static void take_lead(struct rescue *r)

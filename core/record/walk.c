@@ -95,11 +95,11 @@ static bool skip_value(struct range *r, uint8_t type, unsigned depth)
 
 	/* Inside a list or map there is no such type. */
 	if (type & D9__WIRE_OPTIONAL && !depth) {
+		type &= (uint8_t)~D9__WIRE_OPTIONAL;
 		if (r->p == r->end)
 			return false;
 		if (!*r->p++)
-			return true;
-		type &= (uint8_t)~D9__WIRE_OPTIONAL;
+			return type >= D9__FIELD_I64 && type <= D9__FIELD_MAP;
 	}
 	switch (type) {
 	case D9__FIELD_VARINT:
