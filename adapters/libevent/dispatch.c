@@ -101,6 +101,9 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 	int64_t ns;
 	int result;
 
+	/* Only wrapped bases have this function in their table. */
+	if (!base)
+		__builtin_unreachable();
 	if (thread->now.base != base) {
 		/* event_base_loop() was called where our hook could not see it. */
 		thread->now = (struct d9__libevent_context) { .base = base };

@@ -43,6 +43,7 @@ static char *look_up(const char *name)
 /* Copies, because programs write their title over the originals. */
 static bool copy_variables(void)
 {
+	char *copy;
 	size_t n = 0;
 
 	for (char **variable = environ; *variable; variable++)
@@ -54,9 +55,10 @@ static bool copy_variables(void)
 	for (char **variable = environ; *variable; variable++) {
 		if (strncmp(*variable, PREFIX, strlen(PREFIX)) != 0)
 			continue;
-		copies[n] = strdup(*variable);
-		if (!copies[n++])
+		copy = strdup(*variable);
+		if (!copy)
 			return false;
+		copies[n++] = copy;
 	}
 	return true;
 }

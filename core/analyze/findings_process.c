@@ -42,7 +42,7 @@ void d9__check_blocking(struct d9__findings *findings)
 	const char *name;
 	size_t len;
 
-	if (!top || top->off <= 5 || samples->off_in_polls == 0)
+	if (!top || !most || top->off <= 5 || samples->off_in_polls == 0)
 		return;
 	name = d9__callback_name(most, &len);
 	finding = d9__finding_add(

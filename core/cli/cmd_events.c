@@ -152,7 +152,7 @@ static const struct filter_shape *find_shape(struct filter *filter, const struct
 
 static bool has_value(const struct d9_event *event, int field, uint64_t wanted)
 {
-	uint64_t n;
+	uint64_t n = 0;
 
 	return field >= 0 && d9__value_u64(&event->values[field], &n) && n == wanted;
 }
