@@ -17,18 +17,22 @@ trap 'rm -rf "$work"' EXIT
 # The adapter as a static library has it; the recorder's objects serve as they are.
 include="-I$top_builddir -I$top_builddir/core/include -I$top_srcdir/core/include"
 include="$include -I$top_srcdir/adapters/include -I$top_srcdir/core -I$top_srcdir/adapters"
-mkdir "$work/objects"
+mkdir "$work/objects" "$work/kinds"
 (
 	cd "$work/objects"
 	# The lists are lists of words.
 	# shellcheck disable=SC2086
-	$CC -std=gnu11 -O1 -pthread -fvisibility=hidden -fexceptions $include -c \
+	$CC -std=gnu11 -O0 -pthread -fvisibility=hidden -fexceptions $include -c \
 		"$top_srcdir"/adapters/libevent/*.c
 	ar rcs "$work/libdial9-libevent.a" ./*.o
 )
-
 tests=$top_srcdir/tests/adapters
-kinds="$tests/libevent_every_kind.c $tests/libevent_kinds_core.c $tests/libevent_kinds_extra.c"
+(
+	cd "$work/kinds"
+	# shellcheck disable=SC2086
+	$CC -O0 -pthread $include -DSTATIC_ADAPTER -c "$tests/libevent_every_kind.c" \
+		"$tests/libevent_kinds_core.c" "$tests/libevent_kinds_extra.c" "$tests/counters.c"
+)
 recorder="$top_builddir/core/loop/.libs/libloop.a $top_builddir/core/hook/.libs/libhook.a
 	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/format/.libs/libformat.a"
 
@@ -37,8 +41,7 @@ build() {
 	name=$1 how=$2
 	shift 2
 	# shellcheck disable=SC2086
-	$CC -O1 -pthread $include -DSTATIC_ADAPTER -o "$work/$name" $kinds \
-		"$tests/counters.c" $how "$work/libdial9-libevent.a" $flags \
+	$CC -pthread -o "$work/$name" "$work"/kinds/*.o $how "$work/libdial9-libevent.a" $flags \
 		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz \
 		>"$work/link" 2>&1 || {
 		cat "$work/link"

@@ -14,28 +14,30 @@ skip() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/sound" "$work/broken"
-for kind in sound broken; do
-	cp -R "$top_srcdir/adapters/libevent" "$work/$kind/"
-	chmod -R u+w "$work/$kind"
-done
-sed -i 's|^\tresult = base->original->dispatch(|\t(void)d9__real.event_base_get_num_events(event_base, D9__EVENT_COUNT_ACTIVE);\n&|' \
-	"$work/broken/libevent/dispatch.c"
-! cmp -s "$work/sound/libevent/dispatch.c" "$work/broken/libevent/dispatch.c" || {
+sed 's|^\tresult = base->original->dispatch(|\t(void)d9__real.event_base_get_num_events(event_base, D9__EVENT_COUNT_ACTIVE);\n&|' \
+	"$top_srcdir/adapters/libevent/dispatch.c" >"$work/dispatch.c"
+! cmp -s "$top_srcdir/adapters/libevent/dispatch.c" "$work/dispatch.c" || {
 	echo "the dispatch wrapper reads otherwise now: mend the sed above"
 	exit 1
 }
 
-# The adapter in a library of its own, bound to this tree's core.
+# compile FOLDER SOURCE...
+compile() {
+	cd "$work/$1"
+	shift
+	$CC -std=gnu11 -O0 -fPIC -fexceptions -fvisibility=hidden -pthread -c -DHAVE_CONFIG_H -DPIC \
+		-I"$top_srcdir/adapters/libevent" -I"$top_srcdir/adapters" -I"$top_builddir" \
+		-I"$top_builddir/core/include" -I"$top_srcdir/core/include" \
+		-I"$top_srcdir/adapters/include" -I"$top_srcdir/core" "$@"
+}
+
+# The adapter in a library of its own, bound to this tree's core; only one object differs.
+(compile sound "$top_srcdir"/adapters/libevent/*.c)
+cp "$work"/sound/*.o "$work/broken/"
+(compile broken "$work/dispatch.c")
 for kind in sound broken; do
-	(
-		cd "$work/$kind"
-		$CC -std=gnu11 -O1 -fPIC -fexceptions -fvisibility=hidden -pthread -shared -DHAVE_CONFIG_H \
-			-DPIC -I. -I"$top_builddir" -I"$top_builddir/core/include" \
-			-I"$top_srcdir/core/include" -I"$top_srcdir/adapters/include" \
-			-I"$top_srcdir/core" libevent/*.c -o adapter.so \
-			-Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic \
-			-L"$top_builddir/core/.libs" -ldial9
-	)
+	$CC -shared -pthread -o "$work/$kind/adapter.so" "$work/$kind"/*.o \
+		-Wl,-z,now -Wl,-z,nodelete -Wl,-Bsymbolic -L"$top_builddir/core/.libs" -ldial9
 done
 
 # status KIND: of a program with threads enabled, whose events run on the attached loop.
