@@ -151,6 +151,9 @@ static bool walk_schema(struct d9__walker *w, struct range *r)
 	id = d9__wire_get_u16(r->p);
 	if (!skip(r, 4u + d9__wire_get_u16(r->p + 2)) || r->end - r->p < 3)
 		return false;
+	/* All our events carry a time: walk_event() relies on it. */
+	if (r->p[0] != 1)
+		return false;
 	n = d9__wire_get_u16(r->p + 1);
 	r->p += 3;
 	fields = r->p;
