@@ -97,6 +97,7 @@ static void sample_loops(struct d9__source *source, struct d9__slot *slot, uint6
 static struct d9__source loops_source = {
 	.name = "loops",
 	.period_ns = QUEUE_NS,
+	.while_brisk = true,
 	.sample = sample_loops,
 };
 

@@ -580,9 +580,9 @@ void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns)
 
 /* ---- the rest ---- */
 
-bool d9__drain_activity(struct d9__drain *drain, uint32_t own)
+uint64_t d9__drain_activity(struct d9__drain *drain, uint32_t own)
 {
-	bool any = false;
+	uint64_t events = 0;
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		const struct d9__slot *slot = &d9__ring.slots[i];
@@ -591,10 +591,10 @@ bool d9__drain_activity(struct d9__drain *drain, uint32_t own)
 			       (atomic_load_explicit(&slot->published, memory_order_relaxed) >> 32);
 
 		if (now != drain->slot[i].activity && i != own)
-			any = true;
+			events += now > drain->slot[i].activity ? now - drain->slot[i].activity : 1;
 		drain->slot[i].activity = now;
 	}
-	return any;
+	return events;
 }
 
 void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns)

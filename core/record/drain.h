@@ -96,8 +96,11 @@ void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns);
 /* The writer has been paused: overruns since the last call are the disk's. */
 void d9__drain_paused(struct d9__drain *drain);
 
-/* Whether any slot but |own| published something since the last call. */
-bool d9__drain_activity(struct d9__drain *drain, uint32_t own);
+/*
+ * How many events all slots but |own| published since the last call: 0 if none, and more than there
+ * are where a chunk was begun.
+ */
+uint64_t d9__drain_activity(struct d9__drain *drain, uint32_t own);
 
 /* Count as lost everything that is still full: nothing can be written any more. */
 void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns);

@@ -3,7 +3,8 @@
  * One tick: anchor; full chunks; once a second prefixes of quiet threads, losses, health; side
  * rings; sources; metadata and modules that changed; rotation; control words.
  *
- * The period is 10 ms while events flow.  After a second without any, sources rest and nothing is
+ * The period is 10 ms while events flow; where most of these ticks would find none it is 100 ms, so
+ * that a process that does little costs little.  After a second without any, sources rest and nothing is
  * written, health included: a process at rest is woken once a second and touches no disk.  The
  * first events after that are noticed at the next tick, or as soon as half of the ring is full.
  *
@@ -47,6 +48,7 @@
 #define MS_NS        UINT64_C(1000000)
 #define SECOND_NS    UINT64_C(1000000000)
 #define PERIOD_MIN   (10 * MS_NS)
+#define PERIOD_CALM  (100 * MS_NS) /* some events, but none in most PERIOD_MIN */
 #define PERIOD_MAX   SECOND_NS
 #define REST_AFTER   SECOND_NS
 #define STACK_BYTES  (256u << 10)
@@ -72,6 +74,9 @@ static struct {
 	struct d9__recover recover;
 	int state;
 	uint64_t active_ns; /* when events were seen last */
+	bool brisk; /* events come about as often as PERIOD_MIN, as measured since |measured_ns| */
+	uint64_t measured_ns, measured_events;
+	unsigned busy_ticks; /* since then, with events */
 	bool stepped_back;
 	bool heard; /* some thread published something, ever */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
@@ -533,7 +538,7 @@ static void run_sources(uint64_t now_ns, bool active)
 		return;
 	slot = d9__slot_self();
 	if (slot)
-		self.source_ns = d9__sources_run(slot, now_ns);
+		self.source_ns = d9__sources_run(slot, now_ns, self.brisk);
 }
 
 /* What is nowhere but in side rings and counters goes where everything else is. */
@@ -552,10 +557,44 @@ static void fly(uint64_t now_ns, bool active)
 	once_a_second(now_ns, active);
 }
 
+/*
+ * Threads recorded |events| since the last tick.  One wake-up of a loop is some five of them, so that
+ * many in each PERIOD_MIN are the sign to look that often; and going on with it takes that every
+ * other look finds any.
+ */
+static void measure_rate(uint64_t now_ns, uint64_t events)
+{
+	uint64_t elapsed_ns = now_ns - self.measured_ns;
+
+	self.measured_events += events;
+	self.busy_ticks += events != 0;
+	if (!self.brisk)
+		self.brisk = self.measured_events >= 5 * PERIOD_CALM / PERIOD_MIN;
+	else if (elapsed_ns >= PERIOD_CALM)
+		self.brisk = self.busy_ticks * 2 >= PERIOD_CALM / PERIOD_MIN;
+	if (elapsed_ns >= PERIOD_CALM) {
+		self.measured_ns = now_ns;
+		self.measured_events = 0;
+		self.busy_ticks = 0;
+	}
+}
+
+/* Where segments live shorter, they are looked at more often. */
+static uint64_t calm_period(void)
+{
+	uint64_t period_ns = self.writer.ret.rotation_ns / 10;
+
+	return period_ns > PERIOD_CALM ? PERIOD_CALM : period_ns > PERIOD_MIN ? period_ns : PERIOD_MIN;
+}
+
 static void choose_period(uint64_t now_ns, bool worked)
 {
-	if (worked || now_ns - self.active_ns < REST_AFTER)
+	bool active = now_ns - self.active_ns < REST_AFTER;
+
+	if (worked || (active && self.brisk))
 		self.period_ns = PERIOD_MIN;
+	else if (active)
+		self.period_ns = calm_period();
 	else if (self.period_ns < PERIOD_MAX)
 		self.period_ns = self.period_ns * 2 < PERIOD_MAX ? self.period_ns * 2 : PERIOD_MAX;
 }
@@ -570,15 +609,17 @@ static uint32_t own_slot(void)
 /* True if the ring was not emptied and another tick should follow at once. */
 static bool tick(void)
 {
-	uint64_t now_ns;
+	uint64_t now_ns, events;
 	bool active, worked = false;
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
-	if (d9__drain_activity(&self.drain, own_slot())) {
+	events = d9__drain_activity(&self.drain, own_slot());
+	if (events) {
 		self.active_ns = now_ns;
 		self.heard = true;
 	}
+	measure_rate(now_ns, events);
 	active = now_ns - self.active_ns < REST_AFTER;
 	run_sources(now_ns, active);
 	grow_ring(now_ns);
@@ -649,7 +690,7 @@ static void finish(void)
 	/* The last sample of every source, then what all threads published. */
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
-	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX);
+	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX) != 0;
 	serve_dumps();
 	if (self.flight)
 		d9__drain_forget(&self.drain);
@@ -680,7 +721,9 @@ static void *flush_main(void *arg)
 	self.flight = d9__flush.flight;
 	self.sealed = d9__chunk_sealed_count();
 	self.loss_ns = 0;
-	self.active_ns = self.second_ns = d9__clock_mono_ns();
+	self.active_ns = self.second_ns = self.measured_ns = d9__clock_mono_ns();
+	self.measured_events = self.busy_ticks = 0;
+	self.brisk = true;
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
 	self.dormant = d9__flush.start_disabled;

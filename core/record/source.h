@@ -5,6 +5,7 @@
 #define D9_RECORD_SOURCE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <dial9/export.h>
@@ -15,6 +16,7 @@ struct d9__slot;
 struct d9__source {
 	const char *name;
 	_Atomic(uint64_t) period_ns; /* 0: not now; any thread */
+	bool while_brisk; /* its period is meant for times of many events: else at ticks is enough */
 	/* Flush thread, its own slot, recording on; emits what it finds.  errno and signals are
 	 * free. */
 	void (*sample)(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns);
@@ -30,8 +32,11 @@ D9_API void d9__source_add(struct d9__source *source);
 /* Call |fn| once per tick, after the sources, recording on or off.  Any thread; for ever. */
 D9_API void d9__tick_add(void (*fn)(void));
 
-/* Flush thread: ask those that are due.  Returns when the next one is due, UINT64_MAX if none. */
-uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns);
+/*
+ * Flush thread: ask those that are due.  Returns when the next one is due that has to be asked then,
+ * whether or not it is |brisk|; UINT64_MAX if none.
+ */
+uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, bool brisk);
 
 /* Flush thread. */
 void d9__ticks_run(void);

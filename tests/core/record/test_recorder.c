@@ -19,6 +19,7 @@
 #include "record/flush.h"
 #include "record/recorder.h"
 #include "record/ring_file.h"
+#include "record/ring_view.h"
 
 static const struct d9_field tick_fields[] = {
 	{ "number", D9_FIELD_VARINT, NULL, NULL },
@@ -514,6 +515,45 @@ static void log_something(void *arg, enum d9_log_level level, const char *line)
 	++*(_Atomic(int) *)arg;
 }
 
+static uint64_t now_ms(void)
+{
+	return d9__clock_mono_ns() / 1000000;
+}
+
+/* As others see it: the page is the flush thread's. */
+static uint64_t ticks_so_far(void)
+{
+	struct d9__ring_view view;
+	uint64_t ticks = 0;
+
+	CU_ASSERT_EQUAL_FATAL(d9__ring_view_open(&view, AT_FDCWD, d9__ring.path), 0);
+	CU_ASSERT_EQUAL(d9__ring_view_read(&view, D9__RING_HEALTH_AT +
+							 offsetof(struct d9__ring_health, ticks),
+					   &ticks, sizeof(ticks)), 0);
+	d9__ring_view_close(&view);
+	return ticks;
+}
+
+static void test_recorder_of_a_program_that_does_little_is_seldom_awake(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	uint64_t ticks = 0, begin_ms = 0;
+
+	/* A wake-up of a loop twenty times a second; the recorder needs a moment to see that. */
+	for (int i = 0; i < 30; i++) {
+		if (i == 10) {
+			ticks = ticks_so_far();
+			begin_ms = now_ms();
+		}
+		emit_ticks((uint64_t)i * 5, 5);
+		sleep_ms(50);
+	}
+	/* Ten times a second, not a hundred times. */
+	CU_ASSERT(ticks_so_far() - ticks <= (now_ms() - begin_ms) / 40);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 150);
+}
+
 static void test_recorder_that_cannot_write_pauses_and_goes_on(void)
 {
 	struct rlimit limit = { 4000, RLIM_INFINITY }, before;
@@ -731,6 +771,7 @@ int main(void)
 		{ "foreign directory",
 		  test_recorder_refuses_a_directory_that_others_may_write_to },
 		{ "control words", test_control_words_switch_recording },
+		{ "seldom awake", test_recorder_of_a_program_that_does_little_is_seldom_awake },
 		{ "pauses and goes on", test_recorder_that_cannot_write_pauses_and_goes_on },
 		{ "directory vanished", test_recorder_makes_its_directory_anew_when_it_vanished },
 		{ "descriptors closed", test_recorder_closing_all_descriptors_does_not_hurt },
