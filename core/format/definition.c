@@ -93,7 +93,8 @@ static const char *keep_text(struct layout *to, const uint8_t *text, size_t len)
 {
 	char *kept = (char *)to->bytes;
 
-	memcpy(kept, text, len);
+	if (len)
+		memcpy(kept, text, len);
 	kept[len] = '\0';
 	to->bytes += len + 1;
 	return kept;

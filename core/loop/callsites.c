@@ -48,19 +48,21 @@ struct d9_callsite *d9__callsites_intern(const void *callback, const void *site)
 	if (found)
 		return found;
 	new = calloc(1, sizeof(*new));
-	pthread_mutex_lock(&table.lock);
-	found = find(bucket, callback, site);
-	if (!found && new && table.n < D9__CALLSITES_MAX) {
-		new->next = atomic_load_explicit(bucket, memory_order_relaxed);
-		new->callback = callback;
-		new->site = site;
-		table.n++;
-		atomic_store_explicit(bucket, new, memory_order_release);
-		found = new;
-		new = NULL;
+	if (new) {
+		pthread_mutex_lock(&table.lock);
+		found = find(bucket, callback, site);
+		if (!found && table.n < D9__CALLSITES_MAX) {
+			new->next = atomic_load_explicit(bucket, memory_order_relaxed);
+			new->callback = callback;
+			new->site = site;
+			table.n++;
+			atomic_store_explicit(bucket, new, memory_order_release);
+			found = new;
+			new = NULL;
+		}
+		pthread_mutex_unlock(&table.lock);
+		free(new);
 	}
-	pthread_mutex_unlock(&table.lock);
-	free(new);
 	if (found)
 		return found;
 	atomic_fetch_add_explicit(&table.overflows, 1, memory_order_relaxed);

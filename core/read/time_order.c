@@ -259,7 +259,7 @@ static int open_due(struct d9_reader *reader)
 		size_t at = reader->starts[reader->next_start];
 		const struct d9__batch_ref *ref = &reader->batches.refs[at];
 		struct d9__merge_item *top = d9__merge_top(&reader->merge);
-		struct d9__batch *batch;
+		struct d9__batch *batch = NULL;
 		int got;
 
 		if (top && ref->first_ns > top->time_ns)
