@@ -37,7 +37,7 @@ pid=$!
 pids="$pids $pid"
 for i in 1 2 3 4 5 6 7; do
 	sleep 0.07
-	kill -USR1 $pid
+	kill -USR1 $pid || break # on a busy machine it may have ended
 done
 wait $pid
 rules "$dir/switched"
