@@ -29,15 +29,14 @@
 
 #include <event2/event.h>
 
+#include "bench/bench.h"
+
 #define CONNECTIONS 50
 #define MESSAGE	    21
 #define MAX_ROUNDS  32
 #define DEADLINE_MS 10000
 
 enum mode { UNRECORDED, THROWN_AWAY, WRITTEN, UNRECORDED_AGAIN, MODES };
-
-static const char *const names[MODES] = { "unrecorded", "recorded, null writer",
-					  "recorded, written", "unrecorded again (A/A)" };
 
 /* What a server tells when it ends. */
 struct result {
@@ -232,19 +231,6 @@ static bool run(enum mode mode, unsigned ms, const char *dir, struct result *res
 
 /* ---- figures ---- */
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, unsigned n)
-{
-	qsort(values, n, sizeof(*values), compare);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 enum figure { LOOP_CPU, PROCESS_CPU, THROUGHPUT, EVENTS, BYTES, FLUSH_NS, FIGURES };
 
 static void derive(const struct result *r, double figures[FIGURES])
@@ -261,28 +247,26 @@ static void derive(const struct result *r, double figures[FIGURES])
 
 static double values[MODES][FIGURES][MAX_ROUNDS];
 
-static double middle(enum mode mode, enum figure figure, bool ratio, unsigned rounds)
+static void against(const char *what, const char *unit, enum mode mode, enum figure figure,
+		    unsigned rounds, double budget)
 {
-	double sorted[MAX_ROUNDS];
-
-	for (unsigned i = 0; i < rounds; i++)
-		sorted[i] = values[mode][figure][i] / (ratio ? values[UNRECORDED][figure][i] : 1.0);
-	return median(sorted, rounds);
+	bench_ratio(what, unit, values[mode][figure], "unrecorded", values[UNRECORDED][figure],
+		    rounds, budget);
 }
 
 static void print(unsigned rounds)
 {
-	for (unsigned mode = 0; mode < MODES; mode++) {
-		printf("%-24s %7.0f requests/s x%.3f  loop CPU %6.0f ns x%.3f  process CPU x%.3f\n",
-		       names[mode], middle(mode, THROUGHPUT, false, rounds),
-		       middle(mode, THROUGHPUT, true, rounds),
-		       middle(mode, LOOP_CPU, false, rounds), middle(mode, LOOP_CPU, true, rounds),
-		       middle(mode, PROCESS_CPU, true, rounds));
-	}
-	printf("events per request %.2f, bytes per event on disk %.2f (goal 3.0), "
-	       "flush %.1f ns per event (goal 30)\n",
-	       middle(WRITTEN, EVENTS, false, rounds), middle(WRITTEN, BYTES, false, rounds),
-	       middle(WRITTEN, FLUSH_NS, false, rounds));
+	bench_same("CPU of an echo server", values[UNRECORDED][LOOP_CPU],
+		   values[UNRECORDED_AGAIN][LOOP_CPU], rounds);
+	against("echo server: CPU of its loop per request", "ns", WRITTEN, LOOP_CPU, rounds, 1.01);
+	against("echo server: requests per second", "", WRITTEN, THROUGHPUT, rounds, -0.99);
+	against("echo server: CPU of the process per request", "ns", WRITTEN, PROCESS_CPU, rounds,
+		0);
+	against("echo server: CPU of its loop, null writer", "ns", THROWN_AWAY, LOOP_CPU, rounds,
+		0);
+	bench_value("echo server: events per request", "", values[WRITTEN][EVENTS], rounds, 0);
+	bench_value("echo server: on disk", "bytes/event", values[WRITTEN][BYTES], rounds, 3.0);
+	bench_value("echo server: flush thread", "ns/event", values[WRITTEN][FLUSH_NS], rounds, 0);
 }
 
 int main(int argc, char **argv)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording costs per callback, in the tightest loop that libevent can run: an event that
- * activates itself.  Variants take turns, in runs too short for the scheduler to come between;
- * printed are medians of the differences from the raw run of the same round.  Set
- * DIAL9_TASK_TRACKING_ENABLED=false to see PollStart and PollEnd without the wake.
+ * activates itself.  Variants take turns, in short runs and in time of this thread's CPU; figures are
+ * differences from the raw run of the same round.  Set DIAL9_TASK_TRACKING_ENABLED=false to see
+ * PollStart and PollEnd without the wake.
  *
  *	bench_libevent [ROUNDS [CALLBACKS]]
  */
 
 #include "config.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include <stdbool.h>
 
 #include <dial9/libevent.h>
 #include <dial9/recorder.h>
+
+#include "bench/bench.h"
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -37,23 +36,15 @@ static void again(evutil_socket_t fd, short what, void *arg)
 		event_active(lane->event, EV_READ, 1);
 }
 
-static double now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
 /* ns per callback */
 static double run(struct lane *lane, long n)
 {
-	double start = now_ns();
+	double start = bench_cpu_ns();
 
 	lane->left = n;
 	event_active(lane->event, EV_READ, 1);
 	event_base_loop(lane->base, EVLOOP_NONBLOCK);
-	return (now_ns() - start) / (double)n;
+	return (bench_cpu_ns() - start) / (double)n;
 }
 
 static void make_lane(struct lane *lane)
@@ -71,24 +62,42 @@ static void make_raw(struct lane *lane)
 	lane->event->ev_evcallback.evcb_cb_union.evcb_callback = again;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
+enum { RAW, STUB, SHUT, OPEN, CLOCK, RAW_AGAIN, VARIANTS };
 
-	return (x > y) - (x < y);
+static double ns[VARIANTS][BENCH_ROUNDS_MAX];
+
+/* Of one clock_gettime(). */
+static double read_clock(long n)
+{
+	double start = bench_cpu_ns();
+	struct timespec ts;
+
+	for (long i = 0; i < n; i++)
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (bench_cpu_ns() - start) / (double)n;
 }
 
-static double median(double *values, int n)
+static void print(unsigned rounds)
 {
-	qsort(values, (size_t)n, sizeof(*values), by_value);
-	return values[n / 2];
+	const char *tasks = getenv("DIAL9_TASK_TRACKING_ENABLED");
+	bool polls_only = tasks && !strcmp(tasks, "false");
+
+	bench_same("a raw callback", ns[RAW], ns[RAW_AGAIN], rounds);
+	for (unsigned i = 0; i < rounds; i++) {
+		ns[STUB][i] -= ns[RAW][i];
+		ns[SHUT][i] -= ns[RAW][i];
+		ns[OPEN][i] -= ns[RAW][i];
+	}
+	if (polls_only) {
+		bench_value("poll of a libevent callback, event_active() loop", "ns", ns[OPEN],
+			    rounds, 20);
+		bench_ratio("the same", "ns", ns[OPEN], "clock_gettime", ns[CLOCK], rounds, 0);
+		return;
+	}
+	bench_value("poll and wake of a libevent callback", "ns", ns[OPEN], rounds, 0);
+	bench_value("hooks, recording off", "ns", ns[SHUT], rounds, 5);
+	bench_value("stub of a base that is not attached", "ns", ns[STUB], rounds, 0);
 }
-
-enum { RAW, STUB, SHUT, OPEN, RAW_AGAIN, VARIANTS };
-
-static const char *const names[VARIANTS] = {
-	"raw callback", "through a stub", "attached, switched off", "attached, recording", "A/A",
-};
 
 int main(int argc, char **argv)
 {
@@ -96,31 +105,29 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 101;
 	long n = argc > 2 ? atol(argv[2]) : 5000;
 	struct lane raw, stub, attached;
-	double *ns[VARIANTS];
 
+	if (rounds < 1 || rounds > BENCH_ROUNDS_MAX)
+		return 2;
 	make_lane(&raw);
 	make_lane(&stub);
 	make_lane(&attached);
 	make_raw(&raw);
 	if (d9_event_base_attach(attached.base))
 		return 99;
-	for (int i = 0; i < VARIANTS; i++)
-		ns[i] = calloc((size_t)rounds, sizeof(double));
 	/* The clock changes over to ticks when it is calibrated. */
 	nanosleep(&settle, NULL);
 	for (int i = -2; i < rounds; i++) {
 		int at = i < 0 ? 0 : i;
-		double base = run(&raw, n);
 
-		ns[RAW][at] = base;
-		ns[STUB][at] = run(&stub, n) - base;
+		ns[RAW][at] = run(&raw, n);
+		ns[STUB][at] = run(&stub, n);
 		d9_disable();
-		ns[SHUT][at] = run(&attached, n) - base;
+		ns[SHUT][at] = run(&attached, n);
 		d9_enable();
-		ns[OPEN][at] = run(&attached, n) - base;
-		ns[RAW_AGAIN][at] = run(&raw, n) - base;
+		ns[OPEN][at] = run(&attached, n);
+		ns[CLOCK][at] = read_clock(n);
+		ns[RAW_AGAIN][at] = run(&raw, n);
 	}
-	for (int i = 0; i < VARIANTS; i++)
-		printf("%-24s %+7.2f ns/callback\n", names[i], median(ns[i], rounds));
+	print((unsigned)rounds);
 	return 0;
 }

@@ -5,14 +5,11 @@
  */
 #include "config.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include <dial9/loop.h>
 #include <dial9/options.h>
 #include <dial9/recorder.h>
+
+#include "bench/bench.h"
 
 #define ROUNDS 41
 #define CALLS  16384
@@ -21,14 +18,6 @@
 static struct d9_loop *loop;
 static const struct d9_callsite *callsite;
 static volatile uint64_t sink;
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static __attribute__((noinline)) void callback(uint64_t i)
 {
@@ -110,13 +99,14 @@ static const struct {
 	void (*fn)(uint64_t i);
 } variants[] = {
 	{ "callback alone", bare },
-	{ "+ clock_gettime", clock_read },
-	{ "+ poll, shared stamp", shared_stamp },
-	{ "+ poll, own stamps", own_stamps },
-	{ "+ poll, 32 tasks", many_tasks },
-	{ "+ wake and poll", woken },
-	{ "+ park and unpark", park },
-	{ "+ poll, recording off", off },
+	{ "clock_gettime", clock_read },
+	{ "loop API: poll, shared stamp", shared_stamp },
+	{ "loop API: poll, own stamps", own_stamps },
+	{ "loop API: poll, 32 tasks", many_tasks },
+	{ "loop API: wake and poll", woken },
+	{ "loop API: park and unpark", park },
+	{ "loop API: poll, recording off", off },
+	{ "loop API: poll again", shared_stamp },
 };
 
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
@@ -125,37 +115,29 @@ static double results[VARIANTS][ROUNDS];
 
 static double measure(size_t v)
 {
-	uint64_t before;
+	double before;
 
 	if (variants[v].fn == off)
 		d9_disable();
 	for (uint64_t i = 0; i < CALLS / 16; i++)
 		variants[v].fn(i);
-	before = cpu_ns();
+	before = bench_cpu_ns();
 	for (uint64_t i = 0; i < CALLS; i++)
 		variants[v].fn(i);
-	before = cpu_ns() - before;
+	before = bench_cpu_ns() - before;
 	if (variants[v].fn == off)
 		d9_enable();
-	return (double)before / CALLS;
+	return before / CALLS;
 }
 
-static int compare(const void *a, const void *b)
+/* Differences to the bare callback of the same round. */
+static const double *cost(size_t v)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Median over the rounds of the difference to the bare callback of the same round. */
-static double cost(size_t v)
-{
-	double differences[ROUNDS];
+	static double costs[VARIANTS][ROUNDS];
 
 	for (size_t i = 0; i < ROUNDS; i++)
-		differences[i] = results[v][i] - results[0][i];
-	qsort(differences, ROUNDS, sizeof(differences[0]), compare);
-	return differences[ROUNDS / 2];
+		costs[v][i] = results[v][i] - results[0][i];
+	return costs[v];
 }
 
 static int start(void)
@@ -190,10 +172,9 @@ int main(void)
 			results[v][round] = measure(v);
 		}
 	}
-	for (size_t v = 1; v < VARIANTS; v++)
-		printf("%-24s %6.1f ns  %5.2f x clock_gettime\n", variants[v].name, cost(v),
-		       cost(v) / cost(1));
-	printf("budget %.0f ns for a poll with a shared stamp: %s\n", BUDGET_NS,
-	       cost(2) <= BUDGET_NS ? "kept" : "broken");
-	return cost(2) > 1.5 * BUDGET_NS;
+	bench_same("a poll", cost(2), cost(VARIANTS - 1), ROUNDS);
+	for (size_t v = 2; v < VARIANTS - 1; v++)
+		bench_ratio(variants[v].name, "ns", cost(v), "clock_gettime", cost(1), ROUNDS, 0);
+	bench_value("poll through the loop API, shared stamp", "ns", cost(2), ROUNDS, BUDGET_NS);
+	return 0;
 }

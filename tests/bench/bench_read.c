@@ -7,38 +7,26 @@
  *	values    and all its fields decoded
  *	reader    a file, through <dial9/reader.h>, in time order
  *
- * Each is the best of several rounds, because neighbours on the machine only ever slow it down.
- * Exit 1 if the decoder misses its budget.
+ * All in time of this thread's CPU.
  */
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dial9/reader.h>
 
+#include "bench/bench.h"
 #include "format/values.h"
 #include "support/trace_builder.h"
 
 #define CHUNKS       320
 #define CHUNK_BYTES  65536
 #define ROUNDS       7
-#define BUDGET_PER_S 20e6
+#define BUDGET       20 /* M events/s */
 #define WORKERS      4
 
 enum { START = 1, END, PARK, UNPARK, WAKE };
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void define_events(struct trace *t)
 {
@@ -130,49 +118,41 @@ static uint64_t read_file(const char *path, uint64_t *check)
 	return n;
 }
 
-static double report(const char *what, uint64_t n, double best_s)
+static void measure(const char *what, const struct trace *t, int mode, const char *path,
+		    double budget, uint64_t *check)
 {
-	printf("%-8s %8.1f M events/s  %6.1f ns/event  (%" PRIu64 " events)\n", what,
-	       (double)n / best_s / 1e6, best_s * 1e9 / (double)n, n);
-	return (double)n / best_s;
-}
-
-static double measure(const char *what, const struct trace *t, int mode, const char *path,
-		      uint64_t *check)
-{
-	double best = 1e9;
-	uint64_t n = 0;
+	double rates[ROUNDS];
 
 	for (int i = 0; i < ROUNDS; i++) {
-		double start = now(), took;
+		double start = bench_cpu_ns();
+		uint64_t n = path ? read_file(path, check) : decode(t, mode == 1, check);
 
-		n = path ? read_file(path, check) : decode(t, mode == 1, check);
-		took = now() - start;
-		best = took < best ? took : best;
+		rates[i] = (double)n * 1e3 / (bench_cpu_ns() - start);
 	}
-	return report(what, n, best);
+	bench_value(what, "M events/s", rates, ROUNDS, -budget);
 }
 
 int main(void)
 {
 	static const char *const packings[] = { "plain", "gzip", "zstd" };
+	char path[] = "/tmp/bench_read.XXXXXX", what[64];
+	int fd = mkstemp(path);
 	struct trace t = { 0 };
 	uint64_t check = 0;
-	double rate;
 
+	if (fd < 0)
+		return 2;
+	close(fd);
 	build_trace(&t);
-	printf("%zu bytes in %d chunks\n", t.len, CHUNKS);
-	rate = measure("frames", &t, 0, NULL, &check);
-	measure("values", &t, 1, NULL, &check);
+	measure("decoding, types and times", &t, 0, NULL, 0, &check);
+	measure("decoding, values", &t, 1, NULL, 0, &check);
 	for (int i = 0; i < 3; i++) {
-		char path[] = "bench_read.tmp";
-
 		trace_save(&t, path, packings[i]);
-		measure(packings[i], &t, 0, path, &check);
-		unlink(path);
+		snprintf(what, sizeof(what), "reading in time order, %s", packings[i]);
+		measure(what, &t, 0, path, i == 2 ? BUDGET : 0, &check);
 	}
-	printf("budget: frames >= %.0f M events/s: %s (check %" PRIx64 ")\n", BUDGET_PER_S / 1e6,
-	       rate >= BUDGET_PER_S ? "kept" : "BROKEN", check);
+	unlink(path);
 	trace_free(&t);
-	return rate >= BUDGET_PER_S ? 0 : 1;
+	printf("check %" PRIx64 "\n", check);
+	return 0;
 }

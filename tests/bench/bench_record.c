@@ -2,17 +2,16 @@
 /*
  * What recording one event costs, against a bare tick read and clock_gettime() of the same run.
  *
- * Rounds of all variants forwards, then backwards; medians of the rounds' differences to the
- * zero line (an empty call).  "complete" runs twice: if it differs from itself by more than 5 %,
- * the machine is too noisy and the exit status is 77.  1: a budget is broken by over 10 %.
+ * Rounds of all variants forwards, then backwards, in time of this thread's CPU; ratios of the
+ * rounds' differences to the zero line (an empty call).  "complete" runs twice.
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
 
@@ -20,7 +19,7 @@
 #define EVENTS 16384u
 #define CELLS  (1u << 16) /* 256 KiB: random work that hits L2 */
 
-static struct d9__slot *slot;
+static __thread struct d9__slot *slot;
 static uint32_t loc;
 static uint32_t cell[CELLS];
 static bool working; /* some 50 ns of random memory work between events */
@@ -113,46 +112,34 @@ static void take_all(void)
 static double measure(enum variant v)
 {
 	void (*fn)(unsigned) = functions[v];
-	uint64_t begin;
+	double begin;
 
 	take_all();
 	d9__clock_tick(NULL);
 	for (unsigned i = 0; i < 256; i++) /* warm */
 		fn(i);
-	begin = now_ns();
+	begin = bench_cpu_ns();
 	for (unsigned i = 0; i < EVENTS; i++) {
 		fn(i);
 		work();
 	}
-	return (double)(now_ns() - begin) / EVENTS;
+	return (bench_cpu_ns() - begin) / EVENTS;
 }
 
-static int by_value(const void *a, const void *b)
+/* |v| without the zero line. */
+static const double *cost(enum variant v)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Median of |v|; of its differences to the zero line of the same round, unless it is that. */
-static double median(enum variant v)
-{
-	double diff[ROUNDS];
+	static double costs[VARIANTS][ROUNDS];
 
 	for (unsigned r = 0; r < ROUNDS; r++)
-		diff[r] = times[v][r] - (v == EMPTY ? 0 : times[EMPTY][r]);
-	qsort(diff, ROUNDS, sizeof(diff[0]), by_value);
-	return diff[ROUNDS / 2];
+		costs[v][r] = times[v][r] - times[EMPTY][r];
+	return costs[v];
 }
 
-/* A line; 1 if the budget is broken by more than the noise. */
-static int line(const char *name, double ns, const char *peer_name, double peer, double budget)
+static void against(const char *what, enum variant v, const char *peer_name, enum variant peer,
+		    double budget)
 {
-	double ratio = peer > 0 ? ns / peer : 0;
-
-	printf("  %-28s %6.2f ns   %5.2f x %-24s budget %.2f%s\n", name, ns, ratio, peer_name,
-	       budget, ratio > budget ? "  over" : "");
-	return ratio > budget * 1.1;
+	bench_ratio(what, "ns", cost(v), peer_name, cost(peer), ROUNDS, budget);
 }
 
 static void run(void)
@@ -165,28 +152,37 @@ static void run(void)
 		}
 }
 
-static bool noisy(void)
-{
-	double a = median(EVENT), b = median(AGAIN), most = a > b ? a : b;
+/* ---- beside another thread ---- */
 
-	return most > 1 && (a > b ? a - b : b - a) > 0.05 * most;
+static atomic_bool enough;
+
+static void *record_too(void *arg)
+{
+	(void)arg;
+	slot = d9__slot_self();
+	for (unsigned i = 0; !atomic_load_explicit(&enough, memory_order_relaxed); i++)
+		one_event(i);
+	d9__slot_give_back();
+	return NULL;
 }
 
-static int report(const char *title, bool worked)
+static void beside_another(void)
 {
-	double gettime = median(GETTIME);
-	int broken = 0;
+	double alone[ROUNDS], beside[ROUNDS];
 
-	printf("%s: round %.0f ns, bare tick read %.2f ns, clock_gettime %.2f ns%s\n", title,
-	       median(EMPTY), median(TICK), gettime,
-	       noisy() ? " (inconclusive: the same variant twice differs by over 5 %)" : "");
-	broken |= line("complete", median(EVENT), "clock_gettime", gettime, worked ? 0.25 : 0.5);
-	if (!worked)
-		broken |= line("complete", median(EVENT), "bare tick read", median(TICK), 1.3);
-	broken |= line("shared stamp", median(SHARED), "clock_gettime", gettime,
-		       worked ? 0.25 : 0.3);
-	broken |= line("gate closed", median(GATE), "clock_gettime", gettime, 0.05);
-	return broken;
+	for (unsigned r = 0; r < ROUNDS; r++) {
+		pthread_t thread;
+
+		alone[r] = measure(EVENT);
+		atomic_store(&enough, false);
+		if (pthread_create(&thread, NULL, record_too, NULL))
+			return;
+		beside[r] = measure(EVENT);
+		atomic_store(&enough, true);
+		pthread_join(thread, NULL);
+	}
+	bench_ratio("one event while another thread records", "ns", beside, "alone", alone, ROUNDS,
+		    1.15);
 }
 
 static int start(void)
@@ -216,22 +212,26 @@ static int start(void)
 
 int main(void)
 {
-	int broken, inconclusive;
+	static const char gettime[] = "clock_gettime";
 
 	if (start())
 		return 99;
 	run();
-	broken = report("back to back", false);
-	inconclusive = noisy();
+	bench_same("one event", cost(EVENT), cost(AGAIN), ROUNDS);
+	against("one event, back to back", EVENT, gettime, GETTIME, 0.5);
+	against("one event, back to back", EVENT, "bare tick read", TICK, 1.3);
+	against("one event, shared stamp", SHARED, gettime, GETTIME, 0.25);
+	against("gate closed", GATE, gettime, GETTIME, 0.05);
+	beside_another();
 	working = true;
 	run();
-	broken |= report("with work between", true);
-	inconclusive |= noisy();
+	bench_same("one event with 50 ns of work", cost(EVENT), cost(AGAIN), ROUNDS);
+	against("one event, work between", EVENT, gettime, GETTIME, 0.25);
 	working = false;
 	d9__clock_start(D9__CLOCK_WANT_MONOTONIC);
 	d9__clock_slot_init(slot);
 	run();
-	printf("without ticks:\n");
-	broken |= line("complete", median(EVENT), "clock_gettime", median(GETTIME), 1.2);
-	return inconclusive ? 77 : broken;
+	bench_same("one event without ticks", cost(EVENT), cost(AGAIN), ROUNDS);
+	against("one event, clock_gettime for a clock", EVENT, gettime, GETTIME, 1.2);
+	return 0;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Install what is missing of Debian's packages for SET...: build, demo, test.
+# Install what is missing of Debian's packages for SET...: build, demo, test, bench.
 # Does nothing, and needs no root, where everything is there.
 set -eu
 
@@ -10,6 +10,7 @@ demo='memcached apache2-utils libevent-dev'
 test='libcunit1-dev memcached apache2-utils tmux valgrind gdb strace nodejs clang git binutils
 	libclang-rt-14-dev xz-utils procps shellcheck python3
 	libsoup-3.0-dev irssi gstreamer1.0-tools python3-gi gir1.2-gtk-3.0 xvfb'
+bench='lttng-tools liblttng-ust-dev python3'
 
 missing=
 for set; do
@@ -17,8 +18,9 @@ for set; do
 	build) names=$build ;;
 	demo) names=$demo ;;
 	test) names=$test ;;
+	bench) names=$bench ;;
 	*)
-		echo "install_packages.sh: unknown set '$set' (build, demo, test)" >&2
+		echo "install_packages.sh: unknown set '$set' (build, demo, test, bench)" >&2
 		exit 2
 		;;
 	esac

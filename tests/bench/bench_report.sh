@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Time and memory of `dial9 report` on a trace of ten million events, recorded for the purpose:
+#
+#	bench_report.sh BENCH_FLUSH DIAL9 [EVENTS]
+set -eu
+
+make=$1 dial9=$2 events=${3:-10000000}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+echo "$("$make" --make "$scratch" "$events") recorded"
+python3 - "$dial9" "$scratch" <<'END'
+import os
+import sys
+
+dial9, trace = sys.argv[1:]
+times, peaks = [], []
+for _ in range(3):
+    pid = os.posix_spawn(dial9, [dial9, "report", "--color", "never", trace], os.environ, file_actions=[
+        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+    _, status, usage = os.wait4(pid, 0)
+    if not os.WIFEXITED(status) or os.WEXITSTATUS(status) > 1:
+        sys.exit(f"dial9 report: {status}")
+    times.append(usage.ru_utime + usage.ru_stime)
+    peaks.append(usage.ru_maxrss / 1024)
+for what, unit, values, budget in (("report on 10 M events, CPU", "s", times, 5),
+                                   ("report on 10 M events, peak memory", "MiB", peaks, 1024)):
+    values.sort()
+    print("FIGURE", what, f"{values[1]:.6g}", unit, "", 0, f"{values[1]:.6g}",
+          f"{values[0]:.6g}", f"{values[2]:.6g}", budget, sep="\t")
+END
