@@ -13,19 +13,22 @@
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
 #include "cli/event_line.h"
+#include "cli/life.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 
 #define NAMES_MAX 64
 
-enum { OPT_FROM = 256, OPT_TO, OPT_NO_SYMBOLS };
+enum { OPT_FROM = 256, OPT_TO, OPT_NO_SYMBOLS, OPT_SPAN, OPT_LIFE };
 
 static const struct d9__opt opts[] = {
 	{ 'f', "format", "F", "jsonl (JSON Lines, the default) or text" },
 	{ 'e', "event", "NAME", "only events of this name; may be given several times" },
 	{ 'w', "worker", "N", "only events of worker N" },
 	{ 't', "task", "ID", "only events about task ID" },
+	{ OPT_SPAN, "span", "ID", "only events of span ID" },
+	{ OPT_LIFE, "life", NULL, "text: the life of --task or --span: new, wake, enter, exit, close" },
 	{ OPT_FROM, "from", "TIME", "skip what happened earlier than TIME after the first event" },
 	{ OPT_TO, "to", "TIME", "stop TIME after the first event" },
 	{ 'n', "limit", "N", "stop after N lines" },
@@ -45,14 +48,14 @@ struct options {
 	bool text, no_symbols;
 	const char *names[NAMES_MAX];
 	size_t n_names;
-	bool has_worker, has_task;
-	uint64_t worker, task, from_ns, to_ns, limit;
+	bool has_worker, has_task, has_span, life;
+	uint64_t worker, task, span, from_ns, to_ns, limit;
 };
 
 /* What a filter needs to know about a schema, found once. */
 struct filter_shape {
 	bool ready, wanted;
-	int worker; /* index of the field, or -1 */
+	int worker, span; /* index of the field, or -1 */
 	int tasks[3];
 };
 
@@ -100,6 +103,12 @@ static bool set_option(const struct d9__args *args, int key, struct options *opt
 	case 't':
 		options->has_task = true;
 		return d9__args_u64(args, &options->task);
+	case OPT_SPAN:
+		options->has_span = true;
+		return d9__args_u64(args, &options->span);
+	case OPT_LIFE:
+		options->life = options->text = true;
+		return true;
 	case OPT_FROM:
 		return d9__args_duration_ns(args, &options->from_ns);
 	case OPT_TO:
@@ -126,6 +135,7 @@ static void make_shape(const struct options *options, const struct d9_schema *sc
 	shape->worker = d9_schema_find(schema, "worker_id");
 	if (shape->worker < 0)
 		shape->worker = d9_schema_find(schema, "target_worker");
+	shape->span = d9_schema_find(schema, "span_id");
 	shape->tasks[0] = d9_schema_find(schema, "task_id");
 	shape->tasks[1] = d9_schema_find(schema, "woken_task_id");
 	shape->tasks[2] = d9_schema_find(schema, "waker_task_id");
@@ -205,6 +215,8 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 	if (options->has_task && !has_task(filter, event, shape))
 		return 0;
 	if (!in_time || !shape->wanted)
+		return 0;
+	if (options->has_span && !has_value(event, shape->span, options->span))
 		return 0;
 	if (options->has_worker && !has_value(event, shape->worker, options->worker))
 		return 0;
@@ -378,6 +390,23 @@ static int run(char **paths, const struct options *options, struct d9__text_out 
 	return status;
 }
 
+static int print_life(char **paths, const struct options *options)
+{
+	struct d9__life life = { .is_span = options->has_span,
+				 .id = options->has_span ? options->span : options->task };
+	int status;
+
+	if (options->has_task == options->has_span)
+		return d9__cmd_fail("events", "--life of what? give one --task ID or --span ID");
+	status = d9__life_read(&life, "events", paths);
+	if (life.name)
+		d9__life_text(&life, stdout);
+	d9__life_release(&life);
+	if (fflush(stdout) && errno != EPIPE)
+		return d9__cmd_fail("events", "cannot write: %s", strerror(errno));
+	return status;
+}
+
 int d9__cmd_events(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
@@ -390,6 +419,8 @@ int d9__cmd_events(int argc, char **argv)
 			return D9__EXIT_USAGE;
 	if (key < 0)
 		return d9__args_exit(key);
+	if (options.life)
+		return print_life(argv + args.first, &options);
 	d9__text_init(&out, STDOUT_FILENO);
 	return run(argv + args.first, &options, &out);
 }

@@ -13,6 +13,7 @@ static const struct d9__cmd commands[] = {
 	{ "info", "what a trace holds", d9__cmd_info },
 	{ "events", "every event, one line each", d9__cmd_events },
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
+	{ "diagram", "the life of one task or span as a picture", d9__cmd_diagram },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },
 	{ "dump", "make a running program keep its last seconds", d9__cmd_dump },

@@ -24,6 +24,11 @@ enum {
 	SYMBOL,
 	CUSTOM = 256,
 	EVERY_TYPE,
+	TERMINATE,
+	SPAN_ENTER,
+	SPAN_EXIT,
+	SPAN_CLOSE,
+	ORDER,
 	TIMELESS,
 };
 
@@ -203,6 +208,61 @@ static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
 		    UINT64_C(100) + ms * 1000000, UINT64_C(4242));
 }
 
+static void life_call(struct trace *t, uint64_t us, uint64_t to_us, uint64_t task, const char *place)
+{
+	uint64_t text = trace_string(t, place);
+
+	trace_event(t, POLL_START, origin_ns + us * 1000, UINT64_C(0), UINT64_C(1), task, text);
+	if (to_us)
+		trace_event(t, POLL_END, origin_ns + to_us * 1000, UINT64_C(0));
+}
+
+static void life_wake(struct trace *t, uint64_t us, uint64_t waker, uint64_t reason)
+{
+	trace_event(t, WAKE, origin_ns + us * 1000, waker, UINT64_C(7), UINT64_C(0), reason);
+}
+
+/* Task 7 is woken by its descriptor, by task 9, by itself; span 3 is entered twice. */
+static void make_life(struct trace *t)
+{
+	static const char handler[] = "answer <&> ask @ main", other[] = "produce @ main";
+	uint64_t text;
+
+	put_schemas(t);
+	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 "
+						 "spawn_addr:9 kind:7 fd:137 name:135");
+	trace_schema(t, TERMINATE, "TaskTerminateEvent", "task_id:9");
+	trace_schema(t, WAKE, "WakeEventEvent",
+		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	trace_schema(t, SPAN_ENTER, "SpanEnter:demo",
+		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
+	trace_schema(t, SPAN_EXIT, "SpanExit:demo", "worker_id:9 span_id:9 span_name:7");
+	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_schema(t, ORDER, "OrderEvent", "worker_id:9 n:9");
+	text = trace_string(t, handler);
+	trace_event(t, SPAWN, origin_ns, UINT64_C(7), text, UINT64_C(1), UINT64_C(0), UINT64_C(0),
+		    (uint64_t)trace_string(t, "io"), 1, UINT64_C(12), 0);
+	life_wake(t, 100, 0, 1);
+	life_call(t, 110, 0, 7, handler);
+	text = trace_string(t, "parse");
+	trace_event(t, SPAN_ENTER, origin_ns + 120000, UINT64_C(0), UINT64_C(3), 0, text);
+	trace_event(t, ORDER, origin_ns + 130000, UINT64_C(0), UINT64_C(42));
+	trace_event(t, ORDER, origin_ns + 131000, UINT64_C(1), UINT64_C(43));
+	trace_event(t, SPAN_EXIT, origin_ns + 150000, UINT64_C(0), UINT64_C(3), text);
+	trace_event(t, POLL_END, origin_ns + 160000, UINT64_C(0));
+	life_call(t, 200, 300, 9, other);
+	life_wake(t, 250, 9, 4);
+	life_call(t, 310, 0, 7, handler);
+	trace_event(t, SPAN_ENTER, origin_ns + 320000, UINT64_C(0), UINT64_C(3), 0, text);
+	trace_event(t, SPAN_EXIT, origin_ns + 330000, UINT64_C(0), UINT64_C(3), text);
+	trace_event(t, SPAN_CLOSE, origin_ns + 330000, UINT64_C(3));
+	life_wake(t, 340, 7, 4);
+	trace_event(t, POLL_END, origin_ns + 360000, UINT64_C(0));
+	life_call(t, 360, 400, 7, handler);
+	trace_event(t, TERMINATE, origin_ns + 500000, UINT64_C(7));
+	life_call(t, 600, 650, 9, other);
+}
+
 /* |n| events of a busy worker, in batches of 4000. */
 static void make_many(struct trace *t, uint64_t n)
 {
@@ -266,6 +326,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(kind, "types")) {
 		make_types(&t);
+	} else if (!strcmp(kind, "life")) {
+		make_life(&t);
 	} else if (!strcmp(kind, "rows")) {
 		make_rows(&t);
 	} else if (!strcmp(kind, "module") && argc > 7) {

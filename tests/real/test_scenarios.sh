@@ -43,6 +43,11 @@ is_disturbance() {
 	done
 }
 
+# Events were lost, maybe those that tell what a task is.
+is_incomplete() {
+	[ "$(report "$dir/$1" 'r.trace.lost_events > 0')" = true ]
+}
+
 # scenario "NAME [VARIANT]" CHECK FUNCTION
 scenario() {
 	case $wanted in "  " | *" ${1%% *} "*) ;; *) return 0 ;; esac
@@ -51,9 +56,8 @@ scenario() {
 		# shellcheck disable=SC2086
 		run guilty $1
 		found=$(first guilty)
-		if [ "$found" = "$2 $3" ] || ! is_disturbance "${found%% *}"; then
-			break
-		fi
+		[ "$found" != "$2 $3" ] || break
+		is_disturbance "${found%% *}" || is_incomplete guilty || break
 	done
 	[ "$found" = "$2 $3" ] || {
 		"$dial9" report "$dir/guilty" | head -12

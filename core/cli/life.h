@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of one task or span: made, woken, entered, left, closed, and what happened inside. */
+
+#ifndef D9_CLI_LIFE_H
+#define D9_CLI_LIFE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "analyze/table.h"
+
+struct d9__symbols;
+
+enum d9__life_kind {
+	D9__LIFE_NEW,
+	D9__LIFE_WAKE,
+	D9__LIFE_ENTER,
+	D9__LIFE_EXIT,
+	D9__LIFE_INSIDE, /* something else happened while it ran */
+	D9__LIFE_CLOSE,
+};
+
+struct d9__life_mark {
+	enum d9__life_kind kind;
+	unsigned reason; /* of a wake */
+	uint64_t ns;
+	size_t number;    /* in the order of reading */
+	uint64_t worker;  /* of an enter */
+	uint64_t waker;   /* task, or 0 */
+	const char *text; /* inside: the event, or the place of a span; owned by the life's texts */
+	const char *verb; /* "begins", "ends" of a span; else NULL */
+};
+
+struct d9__life {
+	/* Which: set by the caller. */
+	bool is_span;
+	uint64_t id;
+
+	struct d9__life_mark *marks; /* by time */
+	size_t n, capacity;
+	uint64_t first_ns, last_ns; /* of the whole trace */
+	char *name;                 /* for people, or NULL: it is not in the trace */
+	char kind[32];
+	int64_t fd; /* below 0: none */
+
+	/* State. */
+	struct d9__symbols *symbols;
+	struct d9__table places; /* text of every task by id: wakers have names too */
+	struct d9__texts texts;
+	const char *place; /* of this one */
+	uint64_t worker;   /* while entered */
+	size_t process, reading; /* whose life it is; whose event is being read */
+	bool entered, closed, has_process, is_new;
+};
+
+/*
+ * Read the life of |life|, of the first process that has it, from |paths|.  0, or the exit status
+ * with a line on stderr.  Release it in both cases.
+ */
+int d9__life_read(struct d9__life *life, const char *command, char **paths);
+void d9__life_release(struct d9__life *life);
+
+/* The name of task |id| for people in new memory, or NULL. */
+char *d9__life_task_name(const struct d9__life *life, uint64_t id);
+
+/* Who or what made the wake |mark|: "itself", "handler (task 9)", "its timer", ... */
+void d9__life_describe_waker(const struct d9__life *life, const struct d9__life_mark *mark,
+			     char *buf, size_t size);
+
+/* What happened inside by the mark |mark|: "span parse begins", "OrderEvent". */
+void d9__life_describe_inside(const struct d9__life *life, const struct d9__life_mark *mark,
+			      char *buf, size_t size);
+
+/* Sums of a life; what is open at the end of the trace counts up to there. */
+struct d9__life_sums {
+	uint64_t busy_ns, idle_ns, enters, wakes, self_wakes, foreign_wakes;
+	uint64_t waited_ns, waited_max_ns; /* from wake to enter */
+};
+struct d9__life_sums d9__life_sum(const struct d9__life *life);
+
+/* One line for each mark, and the sums. */
+void d9__life_text(const struct d9__life *life, FILE *out);
+
+/* A time diagram to scale, as one SVG. */
+void d9__life_svg(const struct d9__life *life, FILE *out);
+
+#endif /* D9_CLI_LIFE_H */

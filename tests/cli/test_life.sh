@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The life of a task and of a span: as lines, and as a picture to scale.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+"$make_trace" life plain life.bin
+
+say "a task: made, woken by its descriptor, by another task and by itself"
+run events --format text --life --task 7 life.bin
+
+say "a task that was there before and lives on; the same from standard input"
+run events --life --task 9 life.bin
+"$dial9" events --life --task 9 - <life.bin >by_input
+"$dial9" events --life --task 9 life.bin | cmp - by_input
+
+say "a span that is entered twice, and its events alone"
+run events --life --span 3 life.bin
+run events --span 3 life.bin
+
+say "a picture: 500 us are 990 wide, from 190 on"
+run diagram --task 7 -o task.svg life.bin
+if command -v xmllint >/dev/null; then
+	xmllint --noout task.svg
+fi
+grep -E 'class="(busy|ready)"' task.svg | grep '^<rect'
+grep -c 'class="wake"' task.svg
+grep -c 'class="self"' task.svg
+grep -o '<title>[^/]*span parse begins' task.svg
+grep -c 'answer &lt;&amp;&gt; ask' task.svg
+run diagram --span 3 life.bin | grep 'class="busy"' | grep '^<rect'
+
+say "usage"
+run events --life life.bin
+run events --life --task 7 --span 3 life.bin
+run events --life --task 8 life.bin
+run diagram life.bin
+run diagram --task x life.bin
+run diagram --span 4 life.bin
+run diagram --task 7 -o missing/x.svg life.bin
+run diagram --task 7
+
+finish ''
