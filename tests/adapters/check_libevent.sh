@@ -69,6 +69,16 @@ fi
 # The size of the base is unknown then; its fields are found all the same (tor is such a program).
 record allocator "$by_preload" "--has task=event --has lateness=on" "$cases" allocator
 record "late_adapter" "" "" "$cases" late_adapter --adapter="$adapter"
+record "late_adapter, RTLD_GLOBAL" "" "" "$cases" late_adapter --adapter="global:$adapter"
+record "attached inside a callback" "" "" "$cases" attach_inside --adapter="$adapter"
+
+scenario="errno, with a recorder that fails"
+"$cases" errno --adapter=none --out="$work/alone" || exit 99
+for failing in "DIAL9_TRACE_DIR=/proc/none" "DIAL9_TRACE_DIR=/proc/none DIAL9_RING=disk"; do
+	# shellcheck disable=SC2086
+	env $failing "$by_preload" "$cases" errno --adapter=none --out="$work/counters" || fail "its status"
+	same_log
+done
 record "exceptions" "$by_preload" "" "$here/libevent_throw"
 
 # A module with functions of its own needs RTLD_DEEPBIND, which sanitizers refuse.
@@ -80,6 +90,13 @@ if [ "$SANITIZER" = no ]; then
 	"$here/libevent_by_handle" "$libevent" "$here/.libs/foreign.so" || exit 99
 	record "by handle" "$by_preload" "" "$here/libevent_by_handle" "$libevent" \
 		"$here/.libs/foreign.so"
+fi
+
+if [ -x "$here/libevent_emulated" ]; then
+	scenario="on libev's emulation of libevent"
+	said=$(env "$by_preload" DIAL9_TRACE_DIR="$work/emulated" "$here/libevent_emulated" 2>&1) ||
+		fail "its status"
+	[ "$said" = "5 1" ] || fail "it said $said"
 fi
 
 # Where nothing can be recorded the program runs on, and attach says why.

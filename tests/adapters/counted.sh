@@ -12,7 +12,9 @@ skip() {
 
 here=$top_builddir/tests/adapters
 libraries=$top_builddir/adapters/.libs
+# shellcheck disable=SC2034 # used where this is sourced
 preload=$libraries/libdial9-preload.so
+# shellcheck disable=SC2034
 adapter=$libraries/libdial9-$library.so
 export LD_LIBRARY_PATH="$libraries:$top_builddir/core/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 

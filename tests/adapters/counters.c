@@ -97,12 +97,16 @@ int counters_write(const char *path)
 
 void attach_with(const char *function, void *loop, const char *library)
 {
-	void *handle = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
+	bool global = library && !strncmp(library, "global:", 7);
 	int (*attach_it)(void *) = NULL;
+	void *handle = RTLD_DEFAULT;
 	int err = -1;
 
 	if (library && !strcmp(library, "none"))
 		return;
+	if (library)
+		handle = dlopen(library + (global ? 7 : 0),
+				RTLD_NOW | (global ? RTLD_GLOBAL : RTLD_LOCAL));
 	if (handle || !library)
 		*(void **)&attach_it = dlsym(handle, function);
 	if (attach_it)

@@ -47,7 +47,8 @@ int counters_write(const char *path);
 
 /*
  * Attach |loop| by |function| of the adapter that is already in the process, or of the shared
- * library at |library|, loaded RTLD_LOCAL.  "none": run without any.
+ * library at |library|, loaded RTLD_LOCAL, with "global:" before its path RTLD_GLOBAL.  "none": run
+ * without any.
  */
 void attach_with(const char *function, void *loop, const char *library);
 

@@ -9,10 +9,14 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <event2/event.h>
+#include <event2/thread.h>
 
 #include "counters.h"
 
@@ -71,6 +75,53 @@ static void run_foreign(const char *path)
 		complain("the foreign functions", 46, run ? run(4, 5) : 0);
 }
 
+/* ---- modules come and go whose constructors call libevent, beside a loop that runs ---- */
+
+static void on_load(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	COUNT(on_load, KIND_POLL);
+}
+
+static void *run_beside(void *arg)
+{
+	event_base_dispatch(arg);
+	return NULL;
+}
+
+static void run_loads(const char *path, const char *adapter)
+{
+	struct event_base *base;
+	struct event *event;
+	pthread_t thread;
+	char text[32];
+
+	evthread_use_pthreads();
+	base = event_base_new();
+	attach_base(base, adapter);
+	counter_of("on_load", (void *)on_load, KIND_POLL);
+	event = event_new(base, -1, EV_PERSIST, on_load, NULL);
+	event_add(event, &(struct timeval) { 0, 500 });
+	pthread_create(&thread, NULL, run_beside, base);
+	snprintf(text, sizeof(text), "%lx", (unsigned long)(uintptr_t)event);
+	setenv("D9_PLUGIN_EVENT", text, 1);
+	for (int i = 0; i < 100; i++) {
+		void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+		if (!module)
+			complain("dlopen", 1, 0);
+		else
+			dlclose(module);
+	}
+	unsetenv("D9_PLUGIN_EVENT");
+	event_base_loopbreak(base);
+	pthread_join(thread, NULL);
+	event_free(event);
+	event_base_free(base);
+}
+
 int main(int argc, char **argv)
 {
 	const char *out = argc > 3 && !strncmp(argv[3], "--out=", 6) ? argv[3] + 6 : NULL;
@@ -92,5 +143,6 @@ int main(int argc, char **argv)
 	counter_of("plugins", (void *)count_plugin, KIND_ELSEWHERE)->count = plugin_runs;
 	event_free(event);
 	event_base_free(base);
+	run_loads(argv[1], out ? NULL : "none");
 	return counters_write(out);
 }

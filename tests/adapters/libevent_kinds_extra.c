@@ -124,6 +124,38 @@ static void run_socket(struct run *run, int options)
 	event_base_loop(run->base, EVLOOP_NONBLOCK);
 }
 
+/* A filter compares the callback of what lies below with its own: that must stay as it is. */
+static void on_filter_read(struct bufferevent *bev, void *ctx)
+{
+	(void)ctx;
+	COUNT_TIMING(on_filter_read, KIND_SPAN);
+	bufferevent_write_buffer(bev, bufferevent_get_input(bev));
+}
+
+static void run_filter(struct run *run)
+{
+	struct bufferevent *below, *bev;
+	char byte = 'x';
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair))
+		complain("socketpair", 0, errno);
+	below = bufferevent_socket_new(run->base, pair[0], BEV_OPT_CLOSE_ON_FREE);
+	bev = bufferevent_filter_new(below, NULL, NULL, BEV_OPT_CLOSE_ON_FREE, NULL, NULL);
+	bufferevent_setcb(bev, on_filter_read, NULL, on_socket_event, &bytes_to_echo);
+	bufferevent_enable(bev, EV_READ | EV_WRITE);
+	for (int i = 0; i < 3; i++) {
+		if (write(pair[1], &byte, 1) != 1)
+			complain("write", 1, errno);
+		while (read(pair[1], &byte, 1) != 1)
+			event_base_loop(run->base, EVLOOP_ONCE);
+	}
+	close(pair[1]);
+	event_base_dispatch(run->base);
+	bufferevent_free(bev);
+	event_base_loop(run->base, EVLOOP_NONBLOCK);
+}
+
 void stage_bufferevents(struct run *run)
 {
 	struct bufferevent *pair[2];
@@ -145,6 +177,7 @@ void stage_bufferevents(struct run *run)
 
 	run_socket(run, 0);
 	run_socket(run, defer);
+	run_filter(run);
 	/* Freed and made again at the same address, with an event of libevent's inside. */
 	for (int i = 0; i < 4; i++)
 		run_socket(run, 0);

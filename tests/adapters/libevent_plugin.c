@@ -6,6 +6,9 @@
 
 #include "config.h"
 
+#include <stdint.h>
+#include <stdlib.h>
+
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
@@ -48,6 +51,15 @@ long foreign_event(long a, long b)
 }
 #else
 typedef void counted_fn(void);
+
+/* Loaded: the loader holds its lock, and this takes that of the base. */
+static __attribute__((constructor)) void activate_on_load(void)
+{
+	const char *event = getenv("D9_PLUGIN_EVENT");
+
+	if (event)
+		event_active((struct event *)(uintptr_t)strtoull(event, NULL, 16), EV_READ, 1);
+}
 
 D9_VISIBLE void plugin_run(struct event_base *base, counted_fn *count);
 
