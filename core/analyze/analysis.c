@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/helpers.h"
 #include "analyze/stale.h"
 
 /* Files of very old producers give metadata a wall-clock time; from 2020 on, in ns. */
@@ -419,6 +420,25 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	d9__rounds_taken(task->call.worker, task, taken_ns);
 }
 
+static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9_text function = { "", 0 };
+	const struct d9_value *value = d9_event_known(event, D9_HELPER_RUN_FUNCTION);
+	struct d9__callback *callback;
+
+	if (value)
+		function = value->u.text;
+	callback = d9__callbacks_at(&a->callbacks, function.data, function.len);
+	if (!callback)
+		return -ENOMEM;
+	return d9__helper_ran(callback, &(struct d9__helper_run){
+		.at_ns = event->timestamp_ns,
+		.task = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0),
+		.wait_ns = d9_event_known_u64(event, D9_HELPER_RUN_WAIT_NS, 0),
+		.run_ns = d9_event_known_u64(event, D9_HELPER_RUN_RUN_NS, 0),
+	});
+}
+
 static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
@@ -459,6 +479,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_OFF_CPU:
 		on_off_cpu(a, event);
 		return 0;
+	case D9_EVENT_HELPER_RUN:
+		return on_helper_run(a, event);
 	case D9_EVENT_STALE_TIMER:
 		return on_stale_timer(a, event);
 	case D9_EVENT_RECORDER_LOSS:

@@ -20,6 +20,7 @@
 
 struct d9__stall;
 struct d9__stale_timers;
+struct d9__helper;
 
 /* Stretches in which one callback was all that kept a loop going (see rounds.h). */
 enum d9__spell_kind {
@@ -61,6 +62,9 @@ struct d9__callback {
 
 	/* Timers that it armed by a clock which stood still; owned; NULL: none. */
 	struct d9__stale_timers *stale;
+
+	/* Of its runs on helper threads, which are no calls of a loop; owned; NULL: none. */
+	struct d9__helper *helper;
 
 	uint64_t taken_ns; /* of its calls, ready without a CPU */
 

@@ -30,6 +30,7 @@ static const struct {
 	{ "long-callback", false, d9__check_long_callback },
 	{ "running-at-end", false, d9__check_running_at_end },
 	{ "blocking", false, d9__check_blocking },
+	{ "helper-queue", false, d9__check_helper_queue },
 	{ "unfair", false, d9__check_unfair },
 	{ "backlog", false, d9__check_backlog },
 	{ "wake-delay", false, d9__check_wake_delay },

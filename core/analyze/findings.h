@@ -107,6 +107,9 @@ void d9__check_wake_delay(struct d9__findings *findings);
 /* findings_timers.c */
 void d9__check_stale_clock(struct d9__findings *findings);
 
+/* findings_helpers.c */
+void d9__check_helper_queue(struct d9__findings *findings);
+
 /* findings_loops.c */
 void d9__check_accept_storm(struct d9__findings *findings);
 void d9__check_spin(struct d9__findings *findings);

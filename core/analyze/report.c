@@ -24,9 +24,13 @@ static int sort_callbacks(struct d9__report *report)
 	report->callbacks = calloc(callbacks->n + 1, sizeof(*report->callbacks));
 	if (!report->callbacks)
 		return -ENOMEM;
-	for (size_t i = 0; i < callbacks->n; i++)
-		report->callbacks[i] = callbacks->items[i];
-	report->n_callbacks = callbacks->n;
+	/* What helper threads alone ran is no callback of a loop. */
+	for (size_t i = 0; i < callbacks->n; i++) {
+		struct d9__callback *callback = callbacks->items[i];
+
+		if (!callback->helper || callback->calls || callback->spawned)
+			report->callbacks[report->n_callbacks++] = callback;
+	}
 	qsort(report->callbacks, report->n_callbacks, sizeof(*report->callbacks),
 	      compare_callbacks);
 	return 0;

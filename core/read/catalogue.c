@@ -99,6 +99,8 @@ static const struct entry {
 	{ "StuckPollEvent", D9_EVENT_STUCK_POLL, false,
 	  { I("worker_id"), I("task_id"), T("syscall"), B("running"), I("for_ns") } },
 	{ "LoopTasksEvent", D9_EVENT_LOOP_TASKS, false, { T("loop"), I("tasks") } },
+	{ "HelperRunEvent", D9_EVENT_HELPER_RUN, false,
+	  { T("function"), I("item"), I("task_id"), I("wait_ns"), I("run_ns") } },
 	{ "StaleTimerEvent", D9_EVENT_STALE_TIMER, false,
 	  { I("worker_id"), I("task_id"), I("timeout_ns"), I("due_ns") } },
 };

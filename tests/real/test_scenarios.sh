@@ -95,3 +95,13 @@ scenario unfair unfair on_message
 scenario backlog backlog on_message
 scenario leak task-leak on_timeout
 scenario accept_storm accept-storm on_accept_error
+
+# The same on GLib, and what only GLib has.
+if [ -x "$examples/scenario_glib_leak" ]; then
+	scenario glib_blocked blocked-callback ask_and_wait
+	scenario glib_helper helper-queue read_record
+	scenario glib_idle_spin spin look_for_work
+	scenario glib_leak task-leak on_watchdog
+	scenario glib_starvation unfair handle_data
+	scenario glib_wake_storm wake-storm take_results
+fi

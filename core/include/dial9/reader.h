@@ -77,6 +77,7 @@ enum d9_event_kind {
 	D9_EVENT_STUCK_POLL,
 	D9_EVENT_LOOP_TASKS,
 	D9_EVENT_STALE_TIMER,
+	D9_EVENT_HELPER_RUN,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -220,6 +221,13 @@ enum {
 	D9_STALE_TIMER_TASK_ID, /* of the timer */
 	D9_STALE_TIMER_TIMEOUT_NS,
 	D9_STALE_TIMER_DUE_NS
+};
+enum {
+	D9_HELPER_RUN_FUNCTION,
+	D9_HELPER_RUN_ITEM,
+	D9_HELPER_RUN_TASK_ID, /* whose callback handed it over */
+	D9_HELPER_RUN_WAIT_NS,
+	D9_HELPER_RUN_RUN_NS
 };
 
 /** Text or bytes inside the reader; not terminated. */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of work that loops hand to helper threads. */
+#include "config.h"
+
+#include "analyze/findings.h"
+#include "analyze/helpers.h"
+#include "analyze/units.h"
+
+/* So many runs, that waited on average so long, and so many times as long as they took. */
+#define RUNS	  10
+#define WAIT_NS	  D9__MS(5)
+#define WAIT_PART 2
+
+static bool is_queue(const struct d9__helper *helper)
+{
+	return helper->runs >= RUNS && helper->wait_ns / helper->runs >= WAIT_NS &&
+	       helper->wait_ns / WAIT_PART >= helper->run_ns;
+}
+
+static void helper_queue(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__helper *helper = callback->helper;
+	const struct d9__helper_run *longest = &helper->longest;
+	struct d9__finding *finding;
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	finding = d9__finding_add(
+		findings, D9__WARNING, helper->wait_ns,
+		"The helper threads are the bottleneck, not the loop: give the pool more threads, "
+		"hand over less at a time, or make each run shorter.",
+		"%.*s waited %s on average for a helper thread, and ran for %s (%s runs).", (int)len,
+		name, d9__units_ns(helper->wait_ns / helper->runs).text,
+		d9__units_ns(helper->run_ns / helper->runs).text,
+		d9__units_count(helper->runs).text);
+	d9__finding_set_name(findings, finding, name, len);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){
+					 .at_ns = longest->at_ns - longest->run_ns,
+					 .duration_ns = longest->run_ns,
+					 .task = longest->task,
+					 .callback = callback,
+				 },
+				 "the longest wait: %s, for a run of %s",
+				 d9__units_ns(longest->wait_ns).text,
+				 d9__units_ns(longest->run_ns).text);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "counts from %d runs on, that waited 5 ms and %d times as long as "
+				 "they took", RUNS, WAIT_PART);
+}
+
+void d9__check_helper_queue(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->helper && is_queue(callbacks->items[i]->helper))
+			helper_queue(findings, callbacks->items[i]);
+}
