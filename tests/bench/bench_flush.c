@@ -30,6 +30,7 @@
 #define ROUNDS	    7
 #define EVENTS	    1500000
 #define DEADLINE_MS 120000
+#define BEHIND_MAX  300000 /* events */
 
 struct worker {
 	struct d9_loop *loop;
@@ -37,6 +38,7 @@ struct worker {
 };
 
 static const struct d9_callsite *callsites[CALLSITES];
+static _Atomic(uint64_t) total; /* recorded */
 
 static uint64_t draw(struct worker *worker, uint64_t below)
 {
@@ -70,6 +72,21 @@ static void call(struct worker *worker, uint64_t task, uint32_t depth)
 	d9_poll_end(&poll);
 }
 
+/* Wait while the flush thread is far behind: nothing may be lost, however busy the machine is. */
+static void keep_pace(uint64_t more)
+{
+	static const struct timespec moment = { 0, 2000000 };
+	uint64_t recorded = atomic_fetch_add(&total, more) + more;
+	struct d9_counters counters;
+
+	for (;;) {
+		d9_recorder_counters(d9_recorder_running(), &counters, sizeof(counters));
+		if (recorded < counters.events_written + BEHIND_MAX)
+			return;
+		nanosleep(&moment, NULL);
+	}
+}
+
 /* Rounds of one to eight callbacks until |worker->events| are recorded. */
 static void *work(void *arg)
 {
@@ -77,7 +94,7 @@ static void *work(void *arg)
 	struct d9_loop_run run;
 
 	d9_loop_enter(worker->loop, &run);
-	for (uint64_t done = 0; done < worker->events;) {
+	for (uint64_t done = 0, told = 0; done < worker->events;) {
 		uint32_t n = 1 + (uint32_t)draw(worker, READY_MAX);
 		uint64_t ready[READY_MAX];
 
@@ -92,6 +109,10 @@ static void *work(void *arg)
 		for (uint32_t i = 0; i < n; i++)
 			call(worker, ready[i], n - i);
 		done += 2 + 3 * n;
+		if (done - told < 4096)
+			continue;
+		keep_pace(done - told);
+		told = done;
 	}
 	d9_loop_leave(&run);
 	return NULL;
@@ -160,6 +181,7 @@ static bool record(const char *dir, enum d9_compress compress, uint64_t events, 
 		return false;
 	/* The clock changes over to ticks when it is calibrated. */
 	nanosleep(&settle, NULL);
+	atomic_store(&total, 0);
 	before = flush_cpu_ns();
 	for (unsigned i = 0; i < WORKERS; i++) {
 		workers[i].events = events / WORKERS;

@@ -8,7 +8,12 @@ set -eu
 make=$1 dial9=$2 events=${3:-10000000}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-echo "$("$make" --make "$scratch" "$events") recorded"
+made=$("$make" --make "$scratch" "$events")
+echo "recorded: $made"
+case $made in
+*", 0 lost") ;;
+*) exit 2 ;;
+esac
 python3 - "$dial9" "$scratch" <<'END'
 import os
 import sys
