@@ -70,6 +70,17 @@ static void define(struct d9__builder *b, uint16_t type_id)
 	b->defined[b->n_defined++] = type_id;
 }
 
+bool d9__builder_define(struct d9__builder *b, uint16_t type_id, const void *frames, size_t len)
+{
+	if (is_defined(b, type_id))
+		return true;
+	if (b->n_defined == sizeof(b->defined) / sizeof(b->defined[0]))
+		return false;
+	d9__builder_put(b, frames, len);
+	b->defined[b->n_defined++] = type_id;
+	return true;
+}
+
 uint8_t *d9__builder_event(struct d9__builder *b, uint16_t type_id, uint64_t ns, size_t max_bytes)
 {
 	uint64_t delta = ns - b->time_base;

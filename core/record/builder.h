@@ -38,6 +38,12 @@ uint8_t *d9__builder_event(struct d9__builder *b, uint16_t type_id, uint64_t ns,
 void d9__builder_end(struct d9__builder *b, const uint8_t *end);
 
 /*
+ * Define a type by somebody else's frames, instead of what this process knows by its id.  False: there are
+ * too many.
+ */
+bool d9__builder_define(struct d9__builder *b, uint16_t type_id, const void *frames, size_t len);
+
+/*
  * The pool id of |text|, which must live as long as the batch; defined at its first use.  To be asked
  * before the event that refers to it is begun.
  */

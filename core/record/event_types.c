@@ -76,7 +76,7 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */
-static uint32_t next_id = D9__EVENT_PROGRAM;
+static _Atomic(uint32_t) next_id = D9__EVENT_PROGRAM; /* written under |lock| */
 static uint8_t preamble[1024];
 static _Atomic(size_t) preamble_len; /* stored last (release) */
 
@@ -143,7 +143,7 @@ static int register_locked(const struct d9__schema *schema)
 
 	if (!frames)
 		return -ENOMEM;
-	for (; id < next_id; id++)
+	for (; id < d9__types_end(); id++)
 		if (frames_equal(atomic_load_explicit(&types[id], memory_order_relaxed), frames,
 				 schema, id)) {
 			free(frames);
@@ -155,7 +155,7 @@ static int register_locked(const struct d9__schema *schema)
 	}
 	d9__schema_encode(frames->bytes, schema, (uint16_t)id);
 	atomic_store_explicit(&types[id], frames, memory_order_release);
-	next_id = id + 1;
+	atomic_store_explicit(&next_id, id + 1, memory_order_release);
 	return (int)id;
 }
 
@@ -179,6 +179,12 @@ const struct d9__type_frames *d9__type_frames(uint32_t type_id)
 	if (type_id >= D9__TYPES_MAX)
 		return NULL;
 	return atomic_load_explicit(&types[type_id], memory_order_acquire);
+}
+
+uint32_t d9__types_end(void)
+{
+	/* acquire: pairs with the release in register_locked() */
+	return atomic_load_explicit(&next_id, memory_order_acquire);
 }
 
 const struct d9__schema *d9__builtin_schema(uint32_t type_id)

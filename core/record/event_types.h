@@ -61,6 +61,9 @@ int d9__schema_register(const struct d9__schema *schema);
 /* The frames of |type_id|, borrowed for ever; NULL if there is no such type.  Any thread. */
 const struct d9__type_frames *d9__type_frames(uint32_t type_id);
 
+/* Ids of the program's types are below this.  Any thread. */
+uint32_t d9__types_end(void);
+
 /* The schema of a built-in type; NULL if there is none. */
 const struct d9__schema *d9__builtin_schema(uint32_t type_id);
 

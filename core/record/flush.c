@@ -38,6 +38,7 @@
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/options.h"
+#include "record/peers.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
@@ -69,8 +70,10 @@ static struct {
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
 	bool own_table; /* our descriptors are not the program's */
 	int ring_fd;    /* > 0: the ring's */
-	uint32_t lead_metadata, lead_modules; /* generations in the ring's lead */
-	bool recovering; /* dead peers have not all been looked at */
+	uint32_t lead_metadata, lead_modules, lead_types; /* what the ring's lead is made of */
+	bool curious;    /* dead peers are to be looked at, as soon as that is due */
+	bool recovering; /* they have not all been looked at */
+	uint64_t curious_ns, looked_ns; /* when we asked last; processor time spent on looking */
 	struct d9__recover recover;
 	int state;
 	uint64_t active_ns; /* when events were seen last */
@@ -266,16 +269,31 @@ static void open_directory(void)
 	atomic_store_explicit(&d9__flush.open_result, err, memory_order_release);
 }
 
+/* The program's own types: what signal handlers left in side rings is of these, too. */
+static void add_types(struct d9__builder *note, uint32_t end)
+{
+	for (uint32_t id = D9__EVENT_PROGRAM; id < end; id++) {
+		const struct d9__type_frames *frames = d9__type_frames(id);
+
+		if (frames && note->len + frames->len <= D9__RING_LEAD_BYTES)
+			d9__builder_put(note, frames->bytes, frames->len);
+	}
+}
+
 /* Keep in the ring what a segment made of it would have to begin with. */
 static void refresh_lead(void)
 {
 	uint32_t metadata = d9__metadata_generation(), modules = d9__modules_generation();
+	uint32_t types = d9__types_end();
 
-	if (metadata == self.lead_metadata && modules == self.lead_modules)
+	if (metadata == self.lead_metadata && modules == self.lead_modules &&
+	    types == self.lead_types)
 		return;
 	self.lead_metadata = metadata;
 	self.lead_modules = modules;
+	self.lead_types = types;
 	d9__writer_describe(&self.note);
+	add_types(&self.note, types);
 	if (!self.note.failed && d9__ring_set_lead(self.note.data, self.note.len) == -E2BIG) {
 		/* Names are worth less than what the process says of itself. */
 		d9__metadata_write(&self.note, d9__clock_mono_ns(), NULL);
@@ -284,16 +302,53 @@ static void refresh_lead(void)
 	}
 }
 
-/* Dead peers, one in each tick: our own events must not wait for long. */
-static void recover_peers(void)
+static uint64_t own_cpu_ns(void)
 {
-	if (!self.recovering || !self.writer.has_dir)
+	struct timespec ts = { 0, 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
+}
+
+static void begin_recovery(uint64_t now_ns)
+{
+	uint64_t before = own_cpu_ns();
+
+	if (now_ns - self.curious_ns < SECOND_NS)
 		return;
-	if (d9__recover_next(&self.recover, NULL) == 1)
+	self.curious_ns = now_ns;
+	if (!d9__peers_due(self.writer.ns.parent_fd, d9__clock_real_ns()))
 		return;
+	self.curious = false;
+	self.recovering = !d9__recover_begin(&self.recover, d9__flush.trace_dir, true);
+	self.looked_ns = own_cpu_ns() - before;
+}
+
+static void end_recovery(void)
+{
+	uint64_t before = own_cpu_ns();
+
 	self.recovering = false;
 	d9__recover_end(&self.recover);
 	d9__writer_collect(&self.writer);
+	d9__peers_looked(self.writer.ns.parent_fd, self.looked_ns + own_cpu_ns() - before,
+			 d9__clock_real_ns());
+}
+
+/* Dead peers, one in each tick: our own events must not wait for long. */
+static void recover_peers(uint64_t now_ns)
+{
+	uint64_t before;
+
+	if (self.curious && self.writer.has_dir)
+		begin_recovery(now_ns);
+	if (!self.recovering || !self.writer.has_dir)
+		return;
+	before = own_cpu_ns();
+	if (d9__recover_next(&self.recover, NULL) == 1)
+		return; /* that was work, not looking */
+	self.looked_ns += own_cpu_ns() - before;
+	end_recovery();
 }
 
 static bool wants_directory(void)
@@ -346,6 +401,14 @@ static void commit(uint64_t now_ns)
 		d9__drain_wrote_off(&self.drain, lost, now_ns);
 	else
 		d9__drain_wrote(&self.drain);
+}
+
+static void refresh_segment(uint64_t now_ns)
+{
+	uint64_t lost;
+
+	if (d9__writer_refresh(&self.writer, now_ns, &lost))
+		d9__drain_wrote_off(&self.drain, lost, now_ns);
 }
 
 static void rotate(uint64_t now_ns)
@@ -637,7 +700,7 @@ static bool tick(void)
 		d9__drain_side_rings(&self.drain, now_ns);
 		take_prefixes(now_ns, active);
 		once_a_second(now_ns, active);
-		d9__writer_refresh(&self.writer, now_ns);
+		refresh_segment(now_ns);
 		commit(now_ns);
 		if (d9__writer_aged(&self.writer, now_ns))
 			rotate(now_ns);
@@ -648,7 +711,7 @@ static bool tick(void)
 	}
 	d9__ticks_run();
 	refresh_lead();
-	recover_peers();
+	recover_peers(now_ns);
 	update_state();
 	d9__writer_publish(&self.writer);
 	d9__health_publish(&self.writer, self.state, now_ns);
@@ -698,11 +761,10 @@ static void finish(void)
 		drain_rest(now_ns);
 	if (self.writer.retry_ns && !self.flight)
 		d9__drain_give_up(&self.drain, now_ns);
-	if (self.recovering) {
-		self.recovering = false;
-		d9__recover_end(&self.recover);
-		d9__writer_collect(&self.writer);
-	}
+	if (self.curious && self.writer.has_dir)
+		begin_recovery(now_ns);
+	if (self.recovering)
+		end_recovery();
 	d9__writer_close(&self.writer, now_ns);
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self.drain);
@@ -734,8 +796,9 @@ static void *flush_main(void *arg)
 	update_state();
 	d9__modules_scan();
 	refresh_lead();
-	if (wants_directory() && self.writer.collect)
-		self.recovering = !d9__recover_begin(&self.recover, d9__flush.trace_dir, true);
+	self.recovering = false;
+	self.curious = wants_directory() && self.writer.collect;
+	self.curious_ns = 0;
 	d9__health_publish(&self.writer, self.state, self.second_ns);
 	while (!atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		uint32_t seen = atomic_load_explicit(&d9__ring.control->futex,

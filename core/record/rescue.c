@@ -25,6 +25,12 @@
 
 #define GROUP 16
 
+/* Schema and annotations frames, borrowed from the lead; NULL: not defined there. */
+struct type {
+	const uint8_t *frames;
+	uint32_t len;
+};
+
 struct rescue {
 	struct d9__dead_ring *ring; /* or NULL */
 	struct d9__recovered *out;
@@ -44,6 +50,8 @@ struct rescue {
 	const uint8_t *pairs; /* of its metadata, after the count */
 	uint32_t pairs_len, n_pairs;
 	uint64_t first_ns;
+	struct type *types; /* the program's, from D9__EVENT_PROGRAM on */
+	struct type *type;  /* the one that was found last */
 };
 
 static int fail(struct rescue *r, const char *op, int err)
@@ -71,14 +79,31 @@ static bool is_pairs(const uint8_t *p, uint32_t len, uint32_t n)
 	return !len;
 }
 
-/* The first; the walk goes on, because all of the batch is to be used. */
-static bool find_metadata(void *arg, const struct d9__frame *frame)
+static void find_type(struct rescue *r, const struct d9__frame *frame)
+{
+	uint16_t id = d9__wire_get_u16(frame->bytes + 1);
+
+	if (frame->tag == D9__WIRE_ANNOTATIONS && r->type &&
+	    r->type->frames + r->type->len == frame->bytes)
+		r->type->len += frame->len;
+	if (frame->tag != D9__WIRE_SCHEMA || id < D9__EVENT_PROGRAM || id >= D9__TYPES_MAX)
+		return;
+	r->type = &r->types[id - D9__EVENT_PROGRAM];
+	*r->type = (struct type){ frame->bytes, frame->len };
+}
+
+/* The first metadata, and every type of the program. */
+static bool look_at_lead(void *arg, const struct d9__frame *frame)
 {
 	struct rescue *r = arg;
-	uint32_t len = (uint32_t)(frame->bytes + frame->len - frame->values);
+	uint32_t len;
 
-	if (frame->tag != D9__WIRE_EVENT || frame->type_id != D9__EVENT_SEGMENT_METADATA ||
-	    len < 4 || r->pairs || !is_pairs(frame->values + 4, len - 4, d9__wire_get_u32(frame->values)))
+	if (frame->tag == D9__WIRE_SCHEMA || frame->tag == D9__WIRE_ANNOTATIONS)
+		find_type(r, frame);
+	if (frame->tag != D9__WIRE_EVENT || frame->type_id != D9__EVENT_SEGMENT_METADATA || r->pairs)
+		return true;
+	len = (uint32_t)(frame->bytes + frame->len - frame->values);
+	if (len < 4 || !is_pairs(frame->values + 4, len - 4, d9__wire_get_u32(frame->values)))
 		return true;
 	r->n_pairs = d9__wire_get_u32(frame->values);
 	r->pairs = frame->values + 4;
@@ -91,11 +116,12 @@ static void take_lead(struct rescue *r)
 	if (!r->ring)
 		return;
 	r->lead = d9__dead_ring_lead(r->ring, &r->lead_len);
-	if (r->lead && d9__walk(r->walker, r->lead, r->lead_len, find_metadata, r) < 0) {
+	if (r->lead && d9__walk(r->walker, r->lead, r->lead_len, look_at_lead, r) < 0) {
 		free(r->lead);
 		r->lead = NULL;
 		r->pairs = NULL;
 		r->pairs_len = r->n_pairs = 0;
+		memset(r->types, 0, (D9__TYPES_MAX - D9__EVENT_PROGRAM) * sizeof(*r->types));
 	}
 }
 
@@ -263,22 +289,6 @@ static void begin_with_oldest(struct rescue *r)
 	}
 }
 
-/*
- * How much of |loss| the trace tells.  The process may have been killed behind the write that told of
- * it; nothing else that it lost begins at the same ns.
- */
-static uint64_t lost_and_told(const struct rescue *r, const struct d9__loss *loss)
-{
-	uint64_t events = atomic_load_explicit(&loss->events, memory_order_relaxed);
-	uint64_t told = atomic_load_explicit(&loss->noted, memory_order_relaxed);
-	uint64_t from_ns = atomic_load_explicit(&loss->from_ns, memory_order_relaxed);
-
-	for (size_t i = 0; told < events && from_ns && i < r->tail.n_losses; i++)
-		if (r->tail.loss[i].from_ns == from_ns && r->tail.loss[i].events <= events - told)
-			told += r->tail.loss[i].events;
-	return told < events ? told : events;
-}
-
 /* Go on where the process was killed. */
 static void set_progress(struct rescue *r)
 {
@@ -302,7 +312,10 @@ static void set_progress(struct rescue *r)
 			uint64_t events = atomic_load_explicit(&loss->events,
 							       memory_order_relaxed);
 
-			st->lost[cause] = lost_and_told(r, loss);
+			/* Killed within us of the write that told of it: told twice, but not hidden. */
+			st->lost[cause] = atomic_load_explicit(&loss->noted, memory_order_relaxed);
+			if (st->lost[cause] > events)
+				st->lost[cause] = events;
 			r->out->lost += events - st->lost[cause];
 		}
 	}
@@ -335,6 +348,19 @@ static int write_batches(struct rescue *r, uint64_t now_ns)
 	return err;
 }
 
+/* Ours are known; those of the program have to stand in its lead, and there is room for a few in a batch. */
+static bool define_type(const struct rescue *r, struct d9__builder *to, uint32_t type_id)
+{
+	const struct type *type;
+
+	if (type_id < D9__EVENT_PROGRAM)
+		return type_id && type_id < D9__EVENT_BUILTIN_END;
+	if (type_id >= D9__TYPES_MAX)
+		return false;
+	type = &r->types[type_id - D9__EVENT_PROGRAM];
+	return type->frames && d9__builder_define(to, (uint16_t)type_id, type->frames, type->len);
+}
+
 static void add_side_record(struct d9__builder *to, const struct d9__side_record *record)
 {
 	uint8_t *p = d9__builder_event(to, (uint16_t)record->type_id, record->ns, record->len);
@@ -362,10 +388,9 @@ static bool is_event(struct rescue *r, const struct d9__side_record *record)
 {
 	struct probe found = { 0 };
 
-	/* Types of the program are known to the program only. */
-	if (!record->type_id || record->type_id >= D9__EVENT_BUILTIN_END)
-		return false;
 	d9__builder_begin(&r->probe);
+	if (!define_type(r, &r->probe, record->type_id))
+		return false;
 	add_side_record(&r->probe, record);
 	return !r->probe.failed &&
 	       !d9__walk(r->walker, r->probe.data, (uint32_t)r->probe.len, count_events, &found) &&
@@ -377,7 +402,7 @@ static void add_side_records(struct rescue *r, uint8_t *chunk)
 	struct d9__side_record record;
 
 	while (d9__side_take_from(chunk, &record)) {
-		if (is_event(r, &record))
+		if (is_event(r, &record) && define_type(r, &r->drain->note, record.type_id))
 			add_side_record(&r->drain->note, &record);
 		else
 			r->ring->bad_events++;
@@ -550,7 +575,8 @@ bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring
 		r->out = out;
 		r->walker = malloc(sizeof(*r->walker));
 		r->drain = calloc(1, sizeof(*r->drain));
-		err = r->walker && r->drain ? 0 : -ENOMEM;
+		r->types = calloc(D9__TYPES_MAX - D9__EVENT_PROGRAM, sizeof(*r->types));
+		err = r->walker && r->drain && r->types ? 0 : -ENOMEM;
 	}
 	if (!err) {
 		err = d9__namespace_inherit(&r->writer.ns, trace_dir, boot_id);
@@ -573,6 +599,7 @@ bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring
 	free(r->drain);
 	free(r->walker);
 	free(r->lead);
+	free(r->types);
 	free(r);
 	/* The ring of a recorder that was stopped before its process died holds nothing. */
 	return err != -EBUSY && (err || (ring && out->events + out->lost + out->bad) || out->sealed);

@@ -229,33 +229,12 @@ static int add_batch(struct d9__segment_tail *tail, size_t at, uint32_t len)
 	return 0;
 }
 
-/* Without memory for it a loss may be told twice. */
-static void add_loss(struct d9__segment_tail *tail, const uint8_t *values)
-{
-	const uint8_t *p = values + 4; /* tid */
-
-	tail->lossy = true;
-	if (tail->n_losses == tail->loss_capacity) {
-		size_t more = tail->loss_capacity ? 2 * tail->loss_capacity : 64;
-		struct d9__tail_loss *grown = reallocarray(tail->loss, more, sizeof(*grown));
-
-		if (!grown)
-			return;
-		tail->loss = grown;
-		tail->loss_capacity = more;
-	}
-	d9__walk_varint(&p); /* worker */
-	p += 4;              /* cause */
-	tail->loss[tail->n_losses].events = d9__walk_varint(&p);
-	tail->loss[tail->n_losses++].from_ns = d9__walk_varint(&p);
-}
-
 static bool note_event(void *arg, const struct d9__frame *frame)
 {
 	struct d9__segment_tail *tail = arg;
 
 	if (frame->tag == D9__WIRE_EVENT && frame->type_id == D9__EVENT_LOSS)
-		add_loss(tail, frame->values);
+		tail->lossy = true;
 	if (frame->tag == D9__WIRE_EVENT)
 		tail->last_ns = frame->ns;
 	return true;
@@ -401,6 +380,5 @@ void d9__segment_tail_release(struct d9__segment_tail *tail)
 {
 	free(tail->data);
 	free(tail->batch);
-	free(tail->loss);
 	*tail = (struct d9__segment_tail){ 0 };
 }

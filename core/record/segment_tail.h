@@ -18,11 +18,6 @@ struct d9__tail_batch {
 	uint32_t len; /* of its whole frames */
 };
 
-/* A RecorderLossEvent. */
-struct d9__tail_loss {
-	uint64_t events, from_ns;
-};
-
 /* All zero: no segment. */
 struct d9__segment_tail {
 	enum d9_compress kind;
@@ -36,9 +31,7 @@ struct d9__segment_tail {
 	size_t open_at;      /* in |data|: where the frame begins that is not complete */
 	size_t whole_end;    /* in |data|: behind the last whole frame of a batch */
 	uint32_t crc, total; /* gzip: of all before |open_at| */
-	struct d9__tail_loss *loss;
-	size_t n_losses, loss_capacity;
-	bool lossy; /* it tells of lost events */
+	bool lossy;          /* it tells of lost events */
 	uint64_t last_ns;    /* of its last event */
 };
 

@@ -19,6 +19,7 @@
 #define SECOND_NS  UINT64_C(1000000000)
 #define BACKOFF_MAX_NS (30 * SECOND_NS)
 #define WARN_EVERY_NS  (60 * SECOND_NS)
+#define CLOCK_MOVED_NS INT64_C(1000000)
 
 static void count(_Atomic(uint64_t) *counter, uint64_t n)
 {
@@ -111,16 +112,20 @@ void d9__writer_collect(struct d9__writer *w)
 
 /* ---- what leads a segment in ---- */
 
-static void put_clock(struct d9__builder *note)
+static int64_t offset_of(const struct d9__anchor *anchor)
 {
-	struct d9__anchor anchor;
+	return (int64_t)(anchor->real_ns - anchor->mono_ns);
+}
+
+static void put_clock(struct d9__writer *w, const struct d9__anchor *anchor)
+{
 	uint8_t *p;
 
-	d9__clock_anchor(&anchor, 8);
-	d9__builder_begin(note);
-	p = d9__builder_event(note, D9__EVENT_CLOCK_SYNC, anchor.mono_ns, D9__VARINT_MAX);
+	d9__builder_begin(&w->note);
+	p = d9__builder_event(&w->note, D9__EVENT_CLOCK_SYNC, anchor->mono_ns, D9__VARINT_MAX);
 	if (p)
-		d9__builder_end(note, d9__varint_put(p, anchor.real_ns));
+		d9__builder_end(&w->note, d9__varint_put(p, anchor->real_ns));
+	w->clock_offset = offset_of(anchor);
 }
 
 static void put_module(void *arg, const struct d9__module *module)
@@ -171,7 +176,10 @@ static int add_note(struct d9__writer *w, uint64_t now_ns)
 
 static int add_clock(struct d9__writer *w, uint64_t now_ns)
 {
-	put_clock(&w->note);
+	struct d9__anchor anchor;
+
+	d9__clock_anchor(&anchor, 8);
+	put_clock(w, &anchor);
 	return add_note(w, now_ns);
 }
 
@@ -230,20 +238,35 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 	return err;
 }
 
-void d9__writer_refresh(struct d9__writer *w, uint64_t now_ns)
+/* Somebody set the wall clock: stamps go on as before, what they mean does not. */
+static int refresh_clock(struct d9__writer *w, uint64_t now_ns)
 {
-	uint64_t lost;
-	int err = 0;
+	struct d9__anchor anchor;
+	int64_t moved;
 
+	d9__clock_anchor(&anchor, 2);
+	moved = offset_of(&anchor) - w->clock_offset;
+	if (moved > -CLOCK_MOVED_NS && moved < CLOCK_MOVED_NS)
+		return 0;
+	return add_clock(w, now_ns);
+}
+
+int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+{
+	int err;
+
+	*lost = 0;
 	if (!w->seg.open)
-		return;
-	if (w->metadata_written != d9__metadata_generation())
+		return 0;
+	err = refresh_clock(w, now_ns);
+	if (!err && w->metadata_written != d9__metadata_generation())
 		err = add_metadata(w, NULL, now_ns);
 	d9__modules_scan();
 	if (!err && w->modules_written != d9__modules_generation())
 		err = add_modules(w, now_ns);
 	if (err)
-		d9__writer_abandon(w, err, now_ns, &lost);
+		d9__writer_abandon(w, err, now_ns, lost);
+	return err;
 }
 
 /* ---- sealing ---- */

@@ -41,6 +41,7 @@ struct d9__writer {
 	struct d9__builder note; /* clock, metadata, modules */
 	uint32_t metadata_written; /* generation in the segment */
 	uint32_t modules_written;  /* likewise */
+	int64_t clock_offset;      /* realtime minus monotonic, likewise */
 	uint64_t uncommitted;      /* events added since the last commit */
 	bool lossy;                /* events were lost while no segment was open */
 
@@ -114,8 +115,11 @@ int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
 /* Give up what was added since the last commit, after an error of d9__writer_add(). */
 void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost);
 
-/* Write metadata and modules if they changed; nothing if no segment is open. */
-void d9__writer_refresh(struct d9__writer *w, uint64_t now_ns);
+/*
+ * Write metadata, modules and the wall clock if they changed; nothing if no segment is open.  0 or -errno;
+ * then the segment was given up, with |*lost| events of earlier commits.
+ */
+int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
 
 /* Whether the segment is due for sealing by age. */
 bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns);

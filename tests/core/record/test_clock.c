@@ -115,6 +115,49 @@ static void test_clock_follows_drift_of_500_ppm(void)
 	CU_ASSERT_EQUAL(kind(), D9__CLOCK_FAKE);
 }
 
+/* Drift of the crystal, and slewing by NTP, at their worst; a conversion is 350 ms old at most. */
+static void test_clock_follows_a_rate_that_changes_by_1000_ppm(void)
+{
+	static const int64_t ppm[] = { 1000, 0, -500, 500, -500, 0, 1000 };
+	struct d9__slot *slot = start_fake();
+	uint64_t worst = 0, late;
+
+	pass_ticking(2 * SECOND);
+	for (size_t i = 0; i < sizeof(ppm) / sizeof(ppm[0]); i++)
+		for (unsigned j = 0; j < 30; j++) {
+			mono += 100 * MS + (uint64_t)(ppm[i] * 100);
+			ticks += 200 * MS;
+			late = distance(d9__slot_now(slot), mono);
+			worst = late > worst ? late : worst;
+			d9__clock_tick(NULL);
+		}
+	CU_ASSERT(worst <= 350000);
+	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 150000);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_FAKE);
+}
+
+static void test_clock_whose_ticks_jump_ahead_keeps_its_order(void)
+{
+	struct d9__slot *slot = start_fake();
+	uint64_t before;
+
+	pass_ticking(SECOND);
+	d9__slot_now(slot);
+	ticks += 20 * SECOND; /* further than a conversion is valid */
+	CU_ASSERT(distance(d9__slot_now(slot), mono) <= 20);
+	pass_ticking(SECOND);
+	d9__slot_now(slot);
+	ticks += 60 * MS; /* 30 ms, which nobody notices before the next anchor */
+	before = d9__slot_now(slot);
+	CU_ASSERT(before >= mono && before <= mono + 31 * MS);
+	pass(MS);
+	d9__clock_tick(NULL);
+	CU_ASSERT_EQUAL(kind(), D9__CLOCK_MONOTONIC);
+	CU_ASSERT(d9__slot_now(slot) >= before);
+	mono += SECOND;
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+}
+
 static void test_clock_never_goes_back_within_a_slot(void)
 {
 	struct d9__slot *slot = start_fake();
@@ -225,6 +268,10 @@ int main(void)
 		{ "stays right when the flush thread starves",
 		  test_clock_stays_right_when_the_flush_thread_starves },
 		{ "follows drift of 500 ppm", test_clock_follows_drift_of_500_ppm },
+		{ "follows a rate that changes by 1000 ppm",
+		  test_clock_follows_a_rate_that_changes_by_1000_ppm },
+		{ "whose ticks jump ahead keeps its order",
+		  test_clock_whose_ticks_jump_ahead_keeps_its_order },
 		{ "never goes back within a slot", test_clock_never_goes_back_within_a_slot },
 		{ "whose ticks restart is left until two slopes agree",
 		  test_clock_whose_ticks_restart_is_left_until_two_slopes_agree },

@@ -441,13 +441,17 @@ static void add_up(void *arg, const struct d9_event *event)
 	sum->numbers += !strcmp(d9_event_name(event), "Numbered");
 }
 
-/* A loss that was told to the file is not told again, one that was not is told then. */
-static void test_kill_while_events_are_lost_tells_of_each_once(void)
+/*
+ * A loss that the ring knows to be told is not told again, one that is not told yet is told then.  Between a
+ * write and the ring's knowing of it lie some us in which both may be.
+ */
+static void test_kill_while_events_are_lost_hides_none_of_them(void)
 {
 	static const enum d9__test_point points[] = { D9__POINT_FLUSH_POPPED, D9__POINT_FLUSH_ADDED,
-						      D9__POINT_WRITE_BEGIN, D9__POINT_WRITE_END,
 						      D9__POINT_FLUSH_REMEMBERED,
+						      D9__POINT_WRITE_BEGIN, D9__POINT_WRITE_END,
 						      D9__POINT_SEGMENT_RENAMED };
+	const size_t exact = 3;
 
 	for (size_t i = 0; i < 2 * sizeof(points) / sizeof(points[0]); i++) {
 		struct d9__recovered last = { 0 };
@@ -462,12 +466,63 @@ static void test_kill_while_events_are_lost_tells_of_each_once(void)
 		CU_ASSERT_EQUAL(recover_all(&last), 1);
 		scratch_read(shared->dir, true, add_up, &sum);
 		n = shared->done[0] + shared->done[1];
-		if (sum.numbers + sum.lost != n)
+		if (i / 2 < exact ? sum.numbers + sum.lost != n : sum.numbers + sum.lost < n)
 			printf("%s: %lu recorded, %lu found, %lu lost\n", point_names[points[i / 2]],
 			       (unsigned long)n, (unsigned long)sum.numbers, (unsigned long)sum.lost);
-		CU_ASSERT_EQUAL(sum.numbers + sum.lost, n);
+		CU_ASSERT(i / 2 < exact ? sum.numbers + sum.lost == n : sum.numbers + sum.lost >= n);
 		CU_ASSERT_EQUAL(recover_all(&last), 0);
 	}
+}
+
+static _Atomic(uint64_t) handled;
+
+static void record_in_handler(int sig)
+{
+	(void)sig;
+	D9_EMIT(&numbered, 0, handled, d9_bytes("handler", 7));
+	handled++;
+	shared->done[0] = handled;
+}
+
+/* Interrupts itself inside events, until the side ring holds some; nothing of it is flushed. */
+static int be_interrupted(void)
+{
+	struct d9_options *options = NULL;
+	struct d9__slot *slot;
+
+	signal(SIGUSR1, record_in_handler);
+	shared->held = false;
+	d9__test_point_hook = at_point;
+	if (d9_options_new(&options))
+		return 4;
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, shared->dir);
+	if (d9_event_type_register(&numbered) || d9_recorder_start(options, NULL))
+		return 5;
+	slot = d9__slot_self();
+	pause_us(50000); /* a tick has seen the type */
+	shared->held = true;
+	pause_us(50000);
+	for (int i = 0; i < 100; i++) {
+		atomic_store(&slot->busy, 1); /* as inside an event */
+		raise(SIGUSR1);
+		atomic_store(&slot->busy, 0);
+	}
+	kill(getpid(), SIGKILL);
+	return 3;
+}
+
+static void test_kill_leaves_what_handlers_recorded_of_the_programs_own_types(void)
+{
+	struct d9__recovered last = { 0 };
+
+	new_victim(NEVER, 0, D9_COMPRESS_ZSTD);
+	if (!was_killed(start("interrupted")))
+		return;
+	CU_ASSERT_EQUAL(recover_all(&last), 1);
+	CU_ASSERT_EQUAL(last.lost, 0);
+	CU_ASSERT_EQUAL(shared->done[0], 100);
+	CU_ASSERT_EQUAL(scratch_count("Numbered"), 100);
 }
 
 static void test_kill_inside_recovery_loses_nothing(void)
@@ -500,8 +555,10 @@ int main(int argc, char **argv)
 	static const CU_TestInfo tests[] = {
 		{ "kill inside each step loses nothing", test_kill_inside_each_step_loses_nothing },
 		{ "kill inside a write loses nothing", test_kill_inside_a_write_loses_nothing },
-		{ "kill while events are lost tells of each once",
-		  test_kill_while_events_are_lost_tells_of_each_once },
+		{ "kill while events are lost hides none of them",
+		  test_kill_while_events_are_lost_hides_none_of_them },
+		{ "kill leaves what handlers recorded of the program's own types",
+		  test_kill_leaves_what_handlers_recorded_of_the_programs_own_types },
 		{ "kill inside recovery loses nothing", test_kill_inside_recovery_loses_nothing },
 		{ "kill at a random moment loses nothing",
 		  test_kill_at_a_random_moment_loses_nothing },
@@ -511,7 +568,8 @@ int main(int argc, char **argv)
 
 	map_shared(argc < 2);
 	if (argc > 1)
-		return strcmp(argv[1], "victim") ? be_rescuer() : be_victim();
+		return !strcmp(argv[1], "victim")      ? be_victim() :
+		       !strcmp(argv[1], "interrupted") ? be_interrupted() : be_rescuer();
 	status = d9_test_main("kill", tests);
 	if (!getenv("D9_KEEP"))
 		scratch_remove();

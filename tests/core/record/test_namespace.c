@@ -8,6 +8,7 @@
 
 #include "core/record/scratch.h"
 #include "record/namespace.h"
+#include "record/peers.h"
 
 /* Make DIR/NAME with |len| bytes. */
 static void make_file(const char *peer, const char *name, size_t len)
@@ -195,6 +196,29 @@ static void test_namespace_refuses_links_and_foreign_directories(void)
 	scratch_remove();
 }
 
+static void test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_passed(void)
+{
+	uint64_t now = UINT64_C(1800000000000000000), ms = 1000000;
+	int dir = open(scratch_new(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	CU_ASSERT(d9__peers_due(dir, now));
+	d9__peers_looked(dir, 1 * ms, now);
+	CU_ASSERT(d9__peers_due(dir, now));
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
+
+	d9__peers_looked(dir, 20 * ms, now);
+	CU_ASSERT_FALSE(d9__peers_due(dir, now));
+	CU_ASSERT_FALSE(d9__peers_due(dir, now + 1999 * ms));
+	CU_ASSERT(d9__peers_due(dir, now + 2000 * ms));
+	/* The clock was set back by a day. */
+	CU_ASSERT(d9__peers_due(dir, now - UINT64_C(86400000) * ms));
+
+	d9__peers_looked(dir, 1 * ms, now);
+	CU_ASSERT(d9__peers_due(dir, now));
+	close(dir);
+	scratch_remove();
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -207,6 +231,8 @@ int main(void)
 		  test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them },
 		{ "living peers", test_namespace_leaves_living_peers_alone },
 		{ "links", test_namespace_refuses_links_and_foreign_directories },
+		{ "peers are looked at again when a hundred times the time has passed",
+		  test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_passed },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -45,8 +45,14 @@ static void start_in(const char *dir)
 	d9_options_free(options);
 }
 
+static uint64_t lost[D9_LOSS_COUNT]; /* when the recorder was stopped */
+
 static void stop(void)
 {
+	struct d9_counters c = { 0 };
+
+	d9_recorder_counters(d9_recorder_running(), &c, sizeof(c));
+	memcpy(lost, c.lost, sizeof(lost));
 	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 }
 
@@ -198,6 +204,20 @@ static pid_t daemonise(void)
 	return daemon;
 }
 
+/* For a message. */
+static const char *lost_causes(void)
+{
+	static char text[256];
+	size_t len = 0;
+
+	for (int i = 0; i < D9_LOSS_COUNT; i++)
+		if (lost[i])
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %lu ",
+						d9_loss_text((enum d9_loss)i),
+						(unsigned long)lost[i]);
+	return text;
+}
+
 static int makes_processes(void)
 {
 	enum { ROUNDS = 5 };
@@ -228,8 +248,9 @@ static int makes_processes(void)
 
 	own = numbers_of(scratch_dir, getpid());
 	if (own.foreign || own.disorder || own.lost)
-		fprintf(stderr, "foreign %lu, disorder %lu, lost %lu\n", (unsigned long)own.foreign,
-			(unsigned long)own.disorder, (unsigned long)own.lost);
+		fprintf(stderr, "foreign %lu, disorder %lu, lost %lu: %s\n",
+			(unsigned long)own.foreign, (unsigned long)own.disorder,
+			(unsigned long)own.lost, lost_causes());
 	MUST(!own.foreign && !own.disorder && !own.lost);
 	MUST(own.found[OURS] == n && own.polls[OURS] == ROUNDS);
 	for (int i = 0; i < THREADS; i++)
@@ -416,6 +437,68 @@ static int forbids_ticks(void)
 	return 0;
 }
 
+/* ---- a wall clock that is set ---- */
+
+static _Atomic(int64_t) shift_ns;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int err = __real_clock_gettime(id, ts);
+
+	if (id == CLOCK_REALTIME)
+		ts->tv_sec += shift_ns / 1000000000;
+	return err;
+}
+
+struct clocks {
+	int64_t offset[16];
+	int n;
+	uint64_t last_ns;
+	bool back;
+};
+
+static void note_clock(void *arg, const struct d9_event *event)
+{
+	struct clocks *clocks = arg;
+	int64_t offset;
+
+	if (!strcmp(d9_event_name(event), "Numbered")) {
+		clocks->back |= event->timestamp_ns < clocks->last_ns;
+		clocks->last_ns = event->timestamp_ns;
+	}
+	if (strcmp(d9_event_name(event), "ClockSyncEvent") != 0 || clocks->n == 16)
+		return;
+	offset = (int64_t)(numbered_field(event, "realtime_ns") - event->timestamp_ns);
+	/* Two readings a few ns apart; machines slew by less than that is. */
+	if (!clocks->n || llabs(offset - clocks->offset[clocks->n - 1]) > 500000000)
+		clocks->offset[clocks->n++] = offset;
+}
+
+/* Set ahead and back again: the trace says so, and its stamps know nothing of it. */
+static int sets_the_clock(void)
+{
+	struct clocks clocks = { .n = 0 };
+
+	scratch_new();
+	start_in(scratch_dir);
+	/* So many that full chunks go to the file at once. */
+	for (uint64_t i = 0; i < 4; i++) {
+		record_some(i * 10000, 10000);
+		again_pause_ms(100);
+		shift_ns = i == 0 ? INT64_C(3600000000000) : i == 1 ? INT64_C(-7000000000) : 0;
+	}
+	stop();
+	scratch_read(scratch_dir, true, note_clock, &clocks);
+	MUST(clocks.n == 4 && !clocks.back);
+	MUST(llabs(clocks.offset[1] - clocks.offset[0] - INT64_C(3600000000000)) < 1000000000);
+	MUST(llabs(clocks.offset[2] - clocks.offset[0] + INT64_C(7000000000)) < 1000000000);
+	MUST(llabs(clocks.offset[3] - clocks.offset[0]) < 1000000000);
+	return 0;
+}
+
 /* ---- tests ---- */
 
 static void test_processes_made_beside_busy_threads_record_for_themselves(void)
@@ -476,6 +559,11 @@ static void test_program_that_forbids_ticks_is_recorded_by_the_clock(void)
 	again_check("forbids_ticks", NULL);
 }
 
+static void test_program_whose_wall_clock_is_set_tells_so_and_keeps_its_stamps(void)
+{
+	again_check("sets_the_clock", NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct again_role roles[] = {
@@ -487,6 +575,7 @@ int main(int argc, char **argv)
 		{ "has_a_file_size_limit", has_a_file_size_limit },
 		{ "has_little_address_space", has_little_address_space },
 		{ "forbids_ticks", forbids_ticks },
+		{ "sets_the_clock", sets_the_clock },
 		{ NULL, NULL },
 	};
 	static const CU_TestInfo tests[] = {
@@ -506,6 +595,8 @@ int main(int argc, char **argv)
 		  test_program_with_little_address_space_runs_on },
 		{ "program that forbids ticks is recorded by the clock",
 		  test_program_that_forbids_ticks_is_recorded_by_the_clock },
+		{ "program whose wall clock is set tells so and keeps its stamps",
+		  test_program_whose_wall_clock_is_set_tells_so_and_keeps_its_stamps },
 		CU_TEST_INFO_NULL,
 	};
 	int role = again_main(argc, argv, roles);
