@@ -16,6 +16,7 @@ static const struct d9__cmd commands[] = {
 	{ "diagram", "the life of one task or span as a picture", d9__cmd_diagram },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },
+	{ "top", "the callbacks of a running program, busiest first", d9__cmd_top },
 	{ "dump", "make a running program keep its last seconds", d9__cmd_dump },
 	{ "enable", "switch recording on in a running program", d9__cmd_enable },
 	{ "disable", "switch it off", d9__cmd_disable },

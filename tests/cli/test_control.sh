@@ -60,6 +60,8 @@ until_status() {
 stop() {
 	kill "$pid"
 	wait "$pid" 2>/dev/null
+	# Its ring would stay.
+	"$dial9" recover "$dir" >/dev/null 2>&1
 }
 
 # told ARGUMENTS...: dial9, with what differs from run to run as PID, ID and N.
