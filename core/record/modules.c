@@ -19,6 +19,14 @@
  * dl_iterate_phdr(), with the loader's lock held.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Held while the loader is asked, so that no fork falls into that moment: the child would keep the
+ * loader's lock, taken by a thread that it has not, and hang at its next exception or dlopen().
+ * Shared by those who look, also from inside dl_iterate_phdr(); a fork has it alone.  Before |lock|.
+ */
+static pthread_rwlock_t walking = PTHREAD_RWLOCK_INITIALIZER;
+
 static struct d9__module *modules;
 static size_t n_modules, capacity;
 static unsigned long long adds, subs; /* the loader's counters at the last scan */
@@ -173,6 +181,25 @@ static int merge_locked(struct scan *scan)
 	return changed;
 }
 
+void d9__modules_fork_prepare(void)
+{
+	pthread_rwlock_wrlock(&walking);
+	pthread_mutex_lock(&lock);
+}
+
+void d9__modules_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&walking);
+}
+
+/* The lock knows its owner by a thread id, which is another one here. */
+void d9__modules_fork_child(void)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_rwlock_init(&walking, NULL);
+}
+
 int d9__modules_scan(void)
 {
 	struct scan scan = { 0 };
@@ -183,7 +210,9 @@ int d9__modules_scan(void)
 	scan.subs = subs;
 	scan.unless_changed = n_modules != 0;
 	pthread_mutex_unlock(&lock);
+	pthread_rwlock_rdlock(&walking);
 	dl_iterate_phdr(visit, &scan);
+	pthread_rwlock_unlock(&walking);
 	if (scan.failed) {
 		changed = -ENOMEM;
 	} else if (!scan.unchanged) {

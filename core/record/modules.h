@@ -23,6 +23,11 @@ struct d9__module {
 	bool met;      /* by the scan that runs */
 };
 
+/* Around a fork: no other thread is in the middle of a look at the loader's list. */
+void d9__modules_fork_prepare(void);
+void d9__modules_fork_parent(void);
+void d9__modules_fork_child(void);
+
 /*
  * Look at the loader's list if its counters moved, or at the first call.  1 if anything changed, 0
  * if not, -ENOMEM.  Takes the loader's lock for a moment; not for hooks.  Any thread.

@@ -28,6 +28,7 @@
 #include "record/gate.h"
 #include "record/health.h"
 #include "record/metadata.h"
+#include "record/modules.h"
 #include "record/names.h"
 #include "record/recorder.h"
 #include "record/ring_file.h"
@@ -540,10 +541,12 @@ static void fork_prepare(void)
 	d9__metadata_fork_prepare();
 	d9__event_types_fork_prepare();
 	d9__names_fork_prepare();
+	d9__modules_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	d9__modules_fork_parent();
 	d9__names_fork_parent();
 	d9__event_types_fork_parent();
 	d9__metadata_fork_done();
@@ -555,6 +558,7 @@ static void fork_child(void)
 {
 	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
 
+	d9__modules_fork_child();
 	d9__names_fork_child();
 	d9__event_types_fork_child();
 	d9__metadata_fork_done();

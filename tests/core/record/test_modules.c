@@ -2,8 +2,13 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "record/modules.h"
 #include "support/d9_test.h"
@@ -89,12 +94,54 @@ static void test_address_is_named_by_module_and_offset(void)
 	d9__modules_release();
 }
 
+static _Atomic(bool) done;
+
+static void *scan_always(void *arg)
+{
+	while (!atomic_load(&done)) {
+		d9__modules_scan();
+		d9__modules_release(); /* the next one looks at all of them */
+	}
+	return arg;
+}
+
+static int first_module(struct dl_phdr_info *info, size_t len, void *arg)
+{
+	(void)info;
+	(void)len;
+	(void)arg;
+	return 1;
+}
+
+static void test_child_forked_during_a_scan_finds_the_loader_unlocked(void)
+{
+	pthread_t thread;
+
+	pthread_atfork(d9__modules_fork_prepare, d9__modules_fork_parent, d9__modules_fork_child);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, scan_always, NULL), 0);
+	for (int i = 0; i < 100; i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (!pid) {
+			alarm(60); /* a child that hangs */
+			_exit(dl_iterate_phdr(first_module, NULL) - 1);
+		}
+		CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+		CU_ASSERT_EQUAL_FATAL(status, 0);
+	}
+	atomic_store(&done, true);
+	pthread_join(thread, NULL);
+	d9__modules_release();
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{ "once per segment", test_modules_are_reported_once_per_segment },
 		{ "comes and goes", test_module_that_comes_and_goes_is_told_twice },
 		{ "names", test_address_is_named_by_module_and_offset },
+		{ "fork during a scan", test_child_forked_during_a_scan_finds_the_loader_unlocked },
 		CU_TEST_INFO_NULL,
 	};
 
