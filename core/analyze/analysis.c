@@ -410,6 +410,7 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
 	uint64_t taken_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
 
+	a->off_cpu_seen = true;
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;

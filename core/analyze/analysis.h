@@ -64,6 +64,7 @@ struct d9__analysis {
 	bool has_wall; /* a clock anchor was seen: wall = monotonic + (anchor_wall - anchor) */
 	uint64_t anchor_ns, anchor_wall_ns;
 	uint64_t uninstrumented_polls;
+	bool off_cpu_seen; /* calls tell how long they were off the CPU */
 
 	struct d9__segment_fact *segments; /* set by d9__analysis_finish() */
 	size_t n_segments;

@@ -357,7 +357,7 @@ void d9__check_sample_setup(struct d9__findings *findings)
 				"Install the debug symbols of what has none, and symbolise where the "
 				"binaries are.",
 				"Fewer than a tenth of the frames in stack samples have a name.");
-	if (samples->on && samples->off == 0)
+	if (samples->on > 10 && samples->off == 0 && !findings->analysis->off_cpu_seen)
 		d9__finding_add(findings, D9__INFO, 0,
 				"Record scheduler events too (kernel.perf_event_paranoid at most 1, or "
 				"the stacks of callbacks that block).",
