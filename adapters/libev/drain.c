@@ -82,11 +82,12 @@ static __attribute__((noinline)) struct d9__libev_watcher *
 learn(struct d9__libev_record *record, const struct ev_watcher *w, const void *callback, int events)
 {
 	struct d9__libev_watcher *known = d9__libev_place_for(record, w);
-	struct d9_task task = { .fd = -1, .kind = d9__libev_kind(events) };
+	struct d9_task task = { .fd = -1 };
 
+	/* What a start told; of a start that went by a pointer taken before we came, nothing did. */
 	if (!d9__task_armed(D9_LIBRARY_LIBEV, (uintptr_t)w, &task) || !task.callsite ||
 	    task.callsite->callback != callback)
-		task.callsite = NULL;
+		task = (struct d9_task) { .fd = -1, .kind = d9__libev_kind(events) };
 	*known = (struct d9__libev_watcher) {
 		.watcher = w,
 		.callback = callback,

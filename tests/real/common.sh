@@ -3,7 +3,7 @@
 # Shared by the tests that record programs from Debian and compare with counts that share nothing
 # with dial9.  Sourced with `set -eu`, top_srcdir and top_builddir set.
 #
-# A uprobe belongs to an inode, so the program and its libevent are run from a private copy.
+# A uprobe belongs to an inode, so the program and its loop library are run from a private copy.
 
 dial9=$top_builddir/core/dial9
 helpers=$top_builddir/tests/real
@@ -44,17 +44,17 @@ equal() {
 	echo "equal: $1: $2"
 }
 
-# Private copies of the libevent that the program FILE uses.
-private_libevent() {
+# Private copies of the libevent or libev that the program FILE uses.
+private_loop() {
 	mkdir -p "$dir/private"
-	ldd "$1" | awk '$1 ~ /^libevent/ { print $3 }' | while read -r lib; do
+	ldd "$1" | awk '$1 ~ /^libev(ent|\.)/ { print $3 }' | while read -r lib; do
 		cp -L "$lib" "$dir/private/"
 	done
 }
 
 # A private copy of PROGRAM, too; prints its path.
 private_copy() {
-	private_libevent "$(command -v "$1")"
+	private_loop "$(command -v "$1")"
 	cp -L "$(command -v "$1")" "$dir/private/"
 	echo "$dir/private/$(basename "$1")"
 }
@@ -98,7 +98,8 @@ places() {
 	node "$counts" offsets "$1".plain/*.trc | tr '\n' ' '
 }
 
-# A plain file for each process of TRACE, for the decoder in JavaScript; the producer's rules hold.
+# A plain file for each process of TRACE, for the decoder in JavaScript; the producer's rules hold,
+# unless the process was killed: what its ring held then comes behind what was written before.
 plain() {
 	# Daemons end a little later than what started them.
 	i=0
@@ -110,7 +111,8 @@ plain() {
 	for process in "$1"/*/; do
 		trc=$1.plain/$(basename "$process").trc
 		"$dial9" export --format trc -o "$trc" "$process"
-		node "$top_srcdir/tests/toolkit/trace_rules.mjs" "$trc" ||
+		"$dial9" info "$process" | grep -q "^ *recovered  *true" ||
+			node "$top_srcdir/tests/toolkit/trace_rules.mjs" "$trc" ||
 			fail "$process breaks the producer's rules"
 	done
 }

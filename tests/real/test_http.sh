@@ -9,7 +9,7 @@ set -eu
 need ab node ldd
 service=$top_builddir/examples/.libs/http_service
 [ -x "$service" ] || service=$top_builddir/examples/http_service # linked without libtool's wrapper
-private_libevent "$service"
+private_loop "$service"
 requests=3000
 
 # run TRACE: the service under ab, stopped by SIGTERM; what it counted itself goes to $dir/out.
