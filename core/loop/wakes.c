@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "loop/adapter.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "record/clock.h"
@@ -241,38 +240,6 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 			    &cached->emit, thread->worker, reason);
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 	return 1;
-}
-
-/* The stamp of the poll that ended last, if nothing was recorded since; else 0. */
-static uint64_t latest_end(const struct d9__thread *thread)
-{
-	struct d9__slot *slot = d9__slot_tls;
-
-	return thread && d9__slot_is_real(slot) && thread->shared_ns == slot->last_ns
-		       ? thread->shared_ns
-		       : 0;
-}
-
-void d9__wake_again(struct d9_loop *loop, uint64_t key)
-{
-	struct d9__thread *thread = d9__thread_peek();
-	const struct d9__cached_task *cached;
-	uint64_t ns = latest_end(thread);
-
-	if (!d9__gate_open(D9__GATE_WAKE) || !ns || thread->resume_ns ||
-	    thread->odd & D9__ODD_NO_WORKER)
-		return;
-	cached = d9__polls_cached(thread, key);
-	if (cached->key != key || cached->loop != loop ||
-	    !d9__task_is(cached->task, cached->emit.id) ||
-	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
-	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
-	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
-	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed) ||
-	    !d9__emit_is_plain(d9__slot_tls, ns))
-		return;
-	d9__emit_plain_wake(d9__slot_tls, ns, 0, &cached->emit, thread->worker, D9_WAKE_DEFERRED);
-	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 }
 
 /* Of its own: here the reason is known when it is compiled. */
