@@ -36,4 +36,8 @@ record "libev loaded RTLD_LOCAL" "$by_preload" "$full" "$here/loader" \
 record "both loaded RTLD_LOCAL" "" "$full" "$here/loader" \
 	"$here/.libs/every_ev_kind.so" --adapter="$adapter"
 
+scenario="300000 scripts, and memory that is no loop"
+said=$("$here/libev_drains") || fail "attach did not refuse, or has touched it"
+[ "$said" = 0 ] || fail "$said went otherwise"
+
 finish

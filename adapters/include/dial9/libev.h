@@ -22,8 +22,7 @@ extern "C" {
  * Every callback that runs on |loop| is then one poll of the trace, every wait of the loop one
  * park.  No header of libev is needed here.  Link -ldial9-libev before or after -lev.
  *
- * Programs that were not built for it are recorded by `dial9 record -- CMD`; programs that compile
- * libev's source file into themselves use <dial9/ev-embed.h>.
+ * Programs that were not built for it are recorded by `dial9 record -- CMD`.
  */
 
 struct ev_loop;
