@@ -340,7 +340,8 @@ static void test_dump_in_continuous_mode_brings_the_segments(void)
 	CU_ASSERT_EQUAL(dump(recorder, 100, dir, &receipt), 0);
 	CU_ASSERT_EQUAL(receipt.segments, 1);
 	CU_ASSERT_EQUAL(dump(recorder, 0, dir, &receipt), 0);
-	CU_ASSERT_EQUAL(receipt.segments, 3);
+	/* One more if the process was sampled in between. */
+	CU_ASSERT(receipt.segments == 3 || receipt.segments == 4);
 	count.n = 0;
 	scratch_read(receipt.path, true, scratch_count_event, &count);
 	CU_ASSERT_EQUAL(count.n, 2010);
