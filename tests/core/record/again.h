@@ -19,6 +19,18 @@
 
 #define AGAIN_SKIPPED 77
 
+/* Its runtime has threads, descriptors and clocks of its own, and looks for leaks in /proc at the end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define AGAIN_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define AGAIN_SANITIZED 1
+#endif
+#endif
+#ifndef AGAIN_SANITIZED
+#define AGAIN_SANITIZED 0
+#endif
+
 /* In a role: end with a failure that names the condition. */
 #define MUST(condition)                                                                            \
 	do {                                                                                       \

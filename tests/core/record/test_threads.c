@@ -46,6 +46,7 @@ static uint64_t lost_in_all(void)
 #define SHORT_THREADS 10000
 #define AT_ONCE       100
 #define EACH          7
+#define VANISHES(n)   (!AGAIN_SANITIZED && (n) % 50 == 49)
 
 static _Atomic(uint64_t) recorded;
 
@@ -57,7 +58,7 @@ static void *live_shortly(void *arg)
 		number(0, n * EACH + i);
 		recorded++;
 	}
-	if (n % 50 == 49)
+	if (VANISHES(n))
 		syscall(SYS_exit, 0); /* no destructor runs */
 	if (n % 3 == 1)
 		pthread_exit(NULL);
@@ -97,21 +98,21 @@ static int short_threads(void)
 		uintptr_t old = n - AT_ONCE;
 
 		if (n >= AT_ONCE) {
-			if (old % 3 == 2 && old % 50 != 49)
+			if (old % 3 == 2 && !VANISHES(old))
 				pthread_cancel(thread[n % AT_ONCE]);
 			MUST(!pthread_join(thread[n % AT_ONCE], NULL));
 		}
 		MUST(!pthread_create(&thread[n % AT_ONCE], NULL, live_shortly, (void *)n));
 	}
 	for (uintptr_t n = SHORT_THREADS - AT_ONCE; n < SHORT_THREADS; n++) {
-		if (n % 3 == 2 && n % 50 != 49)
+		if (n % 3 == 2 && !VANISHES(n))
 			pthread_cancel(thread[n % AT_ONCE]);
 		MUST(!pthread_join(thread[n % AT_ONCE], NULL));
 	}
 	/* Those that vanished keep their slots for ten seconds; all others are used again. */
 	MUST(d9__slot_high() <= AT_ONCE + SHORT_THREADS / 50 + 8);
 	MUST(atomic_load(&d9__ring.header->chunk_count) <= 128);
-	MUST(resident_kib() < before + (64u << 10) || getenv("ASAN_OPTIONS"));
+	MUST(resident_kib() < before + (64u << 10) || AGAIN_SANITIZED);
 	lost = lost_in_all();
 	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 	scratch_read(scratch_dir, true, count_found, &found);
