@@ -142,15 +142,10 @@ void d9__glib_note_closed(int fd)
 	atomic_fetch_add_explicit(&d9__glib_generation, 1, memory_order_release);
 }
 
-static uint64_t unseen_of(const struct d9__glib_context *record)
-{
-	return record->expected > record->polls ? record->expected - record->polls : 0;
-}
-
 static void retire_locked(struct d9__glib_context *record)
 {
 	atomic_fetch_sub_explicit(&n_closed, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&unseen_before, unseen_of(record), memory_order_relaxed);
+	atomic_fetch_add_explicit(&unseen_before, d9__glib_unseen_of(record), memory_order_relaxed);
 	if (record->pipe_unresolved)
 		atomic_fetch_sub_explicit(&n_pipes, 1, memory_order_relaxed);
 	record->pipe_unresolved = false;
@@ -185,7 +180,7 @@ static uint32_t unseen_locked(void)
 
 	for (unsigned i = 0; i < n_used; i++) {
 		if (atomic_load_explicit(&records[i].address, memory_order_relaxed))
-			sum += unseen_of(&records[i]);
+			sum += d9__glib_unseen_of(&records[i]);
 	}
 	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 }

@@ -60,7 +60,9 @@ struct d9__glib_context {
 	int query_timeout; /* what the latest query() asked for */
 	uint64_t queried_ns;
 	uint64_t sampled_ns, scanned_ns;
-	uint64_t rounds, spins, parks, polls, expected; /* since the beginning */
+	uint64_t rounds, spins, parks; /* since the beginning */
+	/* The same; read by the flush thread. */
+	_Atomic(uint64_t) polls, expected;
 	uint64_t scanned_unseen;
 	struct d9__glib_known known[D9__GLIB_KNOWN_MAX];
 };
@@ -121,6 +123,22 @@ static inline void d9__glib_become_owner(struct d9__glib_context *record,
  */
 int d9__glib_register(GMainContext *context, const char *name, int fd,
 		      struct d9__glib_context **out);
+
+/* Dispatches that no stub saw, at most: a pending source may be destroyed by an earlier one. */
+static inline uint64_t d9__glib_unseen_of(struct d9__glib_context *record)
+{
+	uint64_t expected = atomic_load_explicit(&record->expected, memory_order_relaxed);
+	uint64_t polls = atomic_load_explicit(&record->polls, memory_order_relaxed);
+
+	return expected > polls ? expected - polls : 0;
+}
+
+/* By the loop's thread alone. */
+static inline void d9__glib_add(_Atomic(uint64_t) *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
 
 /* The default context exists from now on. */
 void d9__glib_note_default(GMainContext *context);

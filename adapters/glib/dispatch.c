@@ -52,7 +52,7 @@ static inline bool enter_round(struct d9__glib_context *record, const GMainConte
 		return false;
 	record->new_round = false;
 	depth = depth_of(context);
-	record->expected += depth;
+	d9__glib_add(&record->expected, depth);
 	record->left = depth ? depth : 1;
 	record->rounds++;
 	return true;
@@ -164,7 +164,7 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 	poll->reason = D9_WAKE_UNKNOWN;
 	if (known->ready != D9__READY_IDLE)
 		describe_wake(poll, source, known->ready);
-	record->polls++;
+	d9__glib_add(&record->polls, 1);
 	d9__glib_become_owner(record, thread);
 	frame->saved_chain = thread->chain;
 	thread->chain = source;

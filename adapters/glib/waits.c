@@ -150,7 +150,7 @@ struct wait {
 static void sample(struct d9__glib_context *record, uint64_t now_ns)
 {
 	struct d9_waker self;
-	uint64_t unseen = record->expected > record->polls ? record->expected - record->polls : 0;
+	uint64_t unseen = d9__glib_unseen_of(record);
 
 	if (now_ns - record->sampled_ns < SAMPLE_NS)
 		return;
@@ -158,7 +158,7 @@ static void sample(struct d9__glib_context *record, uint64_t now_ns)
 	d9_waker_self(&self);
 	if (self.worker != NO_WORKER)
 		D9_EMIT(&sample_type, self.worker, record->rounds, record->spins, record->parks,
-			record->polls, unseen);
+			atomic_load_explicit(&record->polls, memory_order_relaxed), unseen);
 	d9__glib_scan_if_wanted(record, now_ns, unseen);
 	d9__got_rescan_paced(now_ns);
 }
