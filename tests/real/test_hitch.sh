@@ -48,11 +48,13 @@ wait $recorder || true
 
 processes=0 polls=0
 for process in "$dir"/trace/*/; do
+	parks=$("$dial9" info "$process" | awk '$1 == "WorkerParkEvent" { print $2 }' | tr -d ,)
+	[ "${parks:-0}" -gt 0 ] || continue
 	n=$("$dial9" info "$process" | awk '$1 == "PollStartEvent" { print $2 }' | tr -d ,)
-	[ "${n:-0}" -gt 0 ] || continue
-	processes=$((processes + 1)) polls=$((polls + n))
-	echo "$(basename "$process"): $n polls"
+	processes=$((processes + 1)) polls=$((polls + ${n:-0}))
+	echo "$(basename "$process"): ${n:-0} polls, $parks parks"
 done
-# The master and its two workers; a handshake, the request and its answer are some polls each.
-[ $processes -ge 3 ] || fail "traces of $processes processes"
+# Who takes a connection is the kernel's choice, but each process waits in a loop of its own.  A
+# handshake, the request and its answer are some polls each.
+[ $processes -ge 2 ] || fail "traces of $processes processes"
 [ $polls -ge $((4 * requests)) ] || fail "$polls polls for $requests connections"
