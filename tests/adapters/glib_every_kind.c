@@ -255,7 +255,7 @@ static void stage_own(void)
 	if (finalized != 1)
 		complain("finalized", 1, finalized);
 
-	of_copy = g_source_new(&copy, sizeof(GSource));
+	of_copy = g_source_new(&copy, sizeof(struct own_source));
 	g_source_set_callback(of_copy, on_idle, &copied, NULL);
 	g_source_attach(of_copy, NULL);
 	run_until(1);
@@ -263,7 +263,7 @@ static void stage_own(void)
 
 	chained_funcs = g_idle_funcs;
 	chained_funcs.dispatch = chained_dispatch;
-	of_chain = g_source_new(&chained_funcs, sizeof(GSource));
+	of_chain = g_source_new(&chained_funcs, sizeof(struct own_source));
 	g_source_set_callback(of_chain, on_idle, &chained, NULL);
 	g_source_attach(of_chain, NULL);
 	run_until(1);

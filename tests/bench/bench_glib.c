@@ -70,7 +70,7 @@ static GMainContext *make(GSourceFuncs *funcs, int n)
 	GMainContext *context = g_main_context_new();
 
 	for (int i = 0; i < n; i++) {
-		GSource *source = glib.source_new(funcs, sizeof(GSource));
+		GSource *source = glib.source_new(funcs, 2 * sizeof(GSource)); /* as its own */
 
 		glib.set_callback_indirect(source, context, &callbacks);
 		glib.attach(source, context);
