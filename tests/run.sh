@@ -5,7 +5,7 @@
 #	tests/run.sh [--build DIR] [--quick]
 #
 # --build DIR   where to build [a temporary folder, removed afterwards]
-# --quick       `make check` with gcc only: no sanitizers, no clang, no distcheck
+# --quick       `make check` with gcc only: no sanitizers, no clang, no valgrind, no distcheck
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -32,7 +32,8 @@ build=$(cd "$build" && pwd)
 results=$build/results
 : >"$results"
 # distcheck leaves its tree read-only when it fails
-trap '[ $keep = yes ] || { chmod -R u+w "$build"; rm -rf "$build"; }' EXIT
+builds=
+trap '[ -z "$builds" ] || kill $builds 2>/dev/null || true; [ $keep = yes ] || { chmod -R u+w "$build"; rm -rf "$build"; }' EXIT
 
 # Without them the tests of other versions of libevent skip.
 "$top/tests/support/fetch_sources.sh" "$build/sources"
@@ -40,25 +41,30 @@ export DIAL9_TEST_SOURCES="$build/sources"
 
 # stage NAME COMMAND...: one result; the end of its output only if it failed.
 stage() {
-	name=$1
+	name=$1 began=$(date +%s)
 	shift
-	printf '== %s\n' "$name"
-	if (cd "$build" && "$@") >"$build/stage.log" 2>&1; then
+	log=$build/stage.$(echo "$name" | tr -c '[:alnum:]\n' -).log
+	if (cd "$build" && "$@") >"$log" 2>&1; then
 		echo "PASS: $name" >>"$results"
+		echo "== $name: $(($(date +%s) - began)) s"
 	else
-		tail -n 100 "$build/stage.log"
+		echo "== $name: FAILED"
+		tail -n 100 "$log"
 		echo "FAIL: $name" >>"$results"
 		return 1
 	fi
 }
 
-# configure_and_build DIR ARG...
+# configure_and_build DIR "TARGET..." ARG...
 configure_and_build() {
 	mkdir -p "$1"
 	cd "$1"
-	shift
+	targets=$2
+	shift 2
 	"$top/configure" --enable-werror "$@"
-	make -j"$(nproc)"
+	for target in $targets; do
+		make -j"$(nproc)" "$target" TESTS=
+	done
 }
 
 # results_of DIR RESULT...: names of the tests there that ended so.
@@ -75,34 +81,46 @@ results_of() {
 	done
 }
 
-# check DIR ARG...: `make check` there; each test's own result counts.  What fails is run again by
-# itself: tests of real programs under load share two cores with the others here.
+# check TREE TARGET [AS]: `make TARGET` there, results under the name AS; each test's own counts.
+# What fails is run again by itself when all else is done: here it shares two cores with others.
 check() {
-	where=$1
-	shift
-	printf '== make check in %s\n' "$where"
-	make -C "$build/$where" -k -j"$(nproc)" check "$@" >"$build/$where/check.log" 2>&1 || true
-	grep -qE '^# TOTAL:' "$build/$where/check.log" || {
-		tail -n 60 "$build/$where/check.log"
-		echo "FAIL: $where: make check did not finish" >>"$results"
+	tree=$1 where=${3:-$1} began=$(date +%s)
+	find "$build/$tree" -name '*.trs' -exec rm {} +
+	make -C "$build/$tree" -k -j"$(nproc)" "$2" >"$build/check.$where.log" 2>&1 || true
+	echo "== make $2 in $tree: $(($(date +%s) - began)) s"
+	grep -qE '^# TOTAL:' "$build/check.$where.log" || {
+		tail -n 60 "$build/check.$where.log"
+		echo "FAIL: $where: make $2 did not finish" >>"$results"
 		return
 	}
-	results_of "$build/$where" PASS | sed "s|^|PASS: $where: |" >>"$results"
-	results_of "$build/$where" SKIP | while read -r name; do
-		echo "skipped: $where: $name: $(grep -v '^SKIP' "$build/$where/$name.log" | tail -n 1)"
+	echo "longest: $(cd "$build/$tree" && find . -name '*.log' -exec grep -H '^took ' {} + |
+		sed 's|^\./||; s|\.log:took | |' | sort -k2nr | head -n 4 | tr '\n' ';')"
+	results_of "$build/$tree" PASS | sed "s|^|PASS: $where: |" >>"$results"
+	results_of "$build/$tree" SKIP | while read -r name; do
+		echo "skipped: $where: $name: $(grep -v '^SKIP\|^took' "$build/$tree/$name.log" | tail -n 1)"
 		echo "SKIP: $where: $name" >>"$results"
 	done
-	for name in $(results_of "$build/$where" FAIL XPASS ERROR); do
+	for name in $(results_of "$build/$tree" FAIL XPASS ERROR); do
 		printf -- '---- %s: %s\n' "$where" "$name"
-		tail -n 60 "$build/$where/$name.log"
-		if make -C "$build/$where" check TESTS="$name" >"$build/$where/again.log" 2>&1; then
+		tail -n 60 "$build/$tree/$name.log"
+		echo "$tree $where $name" >>"$build/failed"
+	done
+}
+
+# Tests that failed, alone.
+try_again() {
+	while read -r tree where name; do
+		valgrind=
+		[ "$where" != valgrind ] || valgrind=VALGRIND=valgrind
+		if make -C "$build/$tree" check-TESTS TESTS="$name" $valgrind >"$build/again.log" 2>&1; then
 			echo "---- $where: $name passed when it ran alone"
 			echo "PASS: $where: $name" >>"$results"
 		else
-			tail -n 60 "$build/$where/$name.log"
+			printf -- '---- %s: %s, alone\n' "$where" "$name"
+			tail -n 60 "$build/$tree/$name.log"
 			echo "FAIL: $where: $name" >>"$results"
 		fi
-	done
+	done <"$build/failed"
 }
 
 # shell_scripts: the ones that git knows, or all of a tarball.  Left out: variables from the
@@ -113,22 +131,64 @@ shell_scripts() {
 		-e SC1091,SC2154,SC2086,SC2046,SC2044,SC2043,SC3013,SC2016
 }
 
+# The tarball in a read-only tree, installed, and the program's tests there: the rest ran above, and
+# that the files of all tests are in the tarball is checked when it is packed.
+distcheck() {
+	tests=$(cd "$top" && find tests/cli -name 'test_*.sh' | sort | tr '\n' ' ')
+	env -u DIAL9_TEST_SOURCES D9_LEAVE_OUT=real make -C "$build/gcc" -j"$(nproc)" distcheck \
+		DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0' \
+		check_PROGRAMS=tests/cli/make_trace check_LTLIBRARIES= TESTS="$tests"
+}
+
+# What is built while tests run, most of which wait most of the time; each stage's status goes to
+# DIR.done.
+builds() {
+	status=0
+	stage "build with ASan and UBSan" configure_and_build asan "all check" \
+		--enable-sanitizer=address,undefined || status=1
+	echo $status >"$build/asan.done"
+	status=0
+	stage "build with TSan" configure_and_build tsan "all check" --enable-sanitizer=thread || status=1
+	echo $status >"$build/tsan.done"
+	stage "build with clang" configure_and_build clang all CC=clang CXX=clang++ || true
+	stage "distcheck" distcheck || true
+	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
+	stage "shellcheck" shell_scripts || true
+}
+
+# built DIR: wait for it; whether it can be tested.
+built() {
+	until [ -s "$build/$1.done" ]; do
+		kill -0 "$builds" 2>/dev/null || return 1
+		sleep 0.2
+	done
+	[ "$(cat "$build/$1.done")" = 0 ]
+}
+
 if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; then
 	stage "autoreconf" autoreconf -fi "$top"
 fi
-stage "build with gcc" configure_and_build gcc && check gcc
-if [ $quick = no ]; then
+: >"$build/failed"
+rm -f "$build"/*.done
+if ! stage "build with gcc" configure_and_build gcc "all check"; then
+	:
+elif [ $quick = yes ]; then
+	check gcc check
+else
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1
-	stage "build with ASan and UBSan" configure_and_build asan \
-		--enable-sanitizer=address,undefined && check asan
-	stage "build with TSan" configure_and_build tsan --enable-sanitizer=thread &&
-		check tsan TESTS="$(cd "$build/tsan" && make -s print-thread-tests)"
-	stage "build with clang" configure_and_build clang CC=clang CXX=clang++ || true
-	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
-	stage "shellcheck" shell_scripts || true
-	# The real programs and other versions of libevent were run above.
-	stage "distcheck" env -u DIAL9_TEST_SOURCES D9_LEAVE_OUT=real make -C "$build/gcc" distcheck || true
+	(
+		renice -n 19 -p "$(exec sh -c 'echo $PPID')" >/dev/null
+		builds
+	) &
+	builds=$!
+	check gcc check
+	! built asan || check asan check
+	! built tsan || check tsan check-threads
+	wait $builds || true
+	builds=
+	check gcc check-valgrind valgrind
 fi
+try_again
 
 passed=$(grep -c '^PASS' "$results" || true)
 failed=$(grep -cE '^(FAIL|XPASS|ERROR)' "$results" || true)
