@@ -10,12 +10,15 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "format/wire.h"
 #include "record/dead_ring.h"
 #include "record/event_types.h"
 #include "record/thread.h"
+
+#define LOCK_TRIES 50
 
 /* ---- is it dead? ---- */
 
@@ -114,17 +117,39 @@ static bool read_at(int fd, void *buf, size_t len, uint64_t at)
 	return true;
 }
 
+/*
+ * Its process holds the lock while it lives; others that only look at what is dead hold it for a moment, and
+ * are waited for.
+ */
+static int lock(int fd)
+{
+	struct d9__ring_header header;
+	const struct timespec pause = { 0, 1000000 };
+
+	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (tries == LOCK_TRIES || !read_at(fd, &header, sizeof(header), 0) || !header.pid ||
+		    start_time(header.pid) == header.start_time)
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 static int check(struct d9__dead_ring *ring)
 {
 	struct d9__ring_header *header = &ring->header;
 	struct stat st;
+	int err;
 
 	if (fstat(ring->fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return -EPERM;
-	if (flock(ring->fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	err = lock(ring->fd);
+	if (err)
+		return err;
 	/* Whoever had the lock before may have removed it. */
 	if (fstat(ring->fd, &st) || !st.st_nlink)
 		return -ESTALE;
