@@ -92,7 +92,8 @@ say "in a terminal: one table after the other, until it ends"
 	echo "[exit status $?]" >ended
 ) &
 tries=0
-until [ "$(grep -c 'CALLBACK' screen 2>/dev/null)" -ge 2 ] || [ $tries = 200 ]; do
+: >screen # the other shell may be slow to make it
+until [ "$(grep -c 'CALLBACK' screen)" -ge 2 ] || [ $tries = 200 ]; do
 	tries=$((tries + 1))
 	sleep 0.1
 done

@@ -35,6 +35,12 @@ rules "$dir/threads"
 DIAL9_TRACE_DIR=$dir/switched "$examples/enable_later" 800 >/dev/null &
 pid=$!
 pids="$pids $pid"
+# Before it catches the signal it would end by it; SIGUSR1 is bit 9 of the mask.
+tries=0
+until grep -q 'SigCgt:.*[2367abef]..$' /proc/$pid/status || [ $tries = 100 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
 for i in 1 2 3 4 5 6 7; do
 	sleep 0.07
 	kill -USR1 $pid || break # on a busy machine it may have ended
