@@ -158,7 +158,7 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 		for (const id of workers.keys())
 			if (!listed.includes(String(id))) bad(20, 0, `worker ${id} in no runtime list`);
 		// "About every 10 ms": a process that was over before the first is excused.
-		if (workers.size && !segment && last - first > 500000000n && !counts.QueueSampleEvent) bad(22, 0, 'no queue samples');
+		if (workers.size && !segment && last - first > 100000000n && !counts.QueueSampleEvent) bad(22, 0, 'no queue samples');
 	}
 	return { problems, counts, workers, metadata };
 }
