@@ -10,6 +10,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,9 +88,12 @@ static void on_load(evutil_socket_t fd, short what, void *arg)
 	COUNT(on_load, KIND_POLL);
 }
 
+static _Atomic(bool) left;
+
 static void *run_beside(void *arg)
 {
 	event_base_dispatch(arg);
+	atomic_store(&left, true);
 	return NULL;
 }
 
@@ -116,7 +122,11 @@ static void run_loads(const char *path, const char *adapter)
 			dlclose(module);
 	}
 	unsetenv("D9_PLUGIN_EVENT");
-	event_base_loopbreak(base);
+	/* A loop that has not begun forgets that it was told to end. */
+	while (!atomic_load(&left)) {
+		event_base_loopbreak(base);
+		sched_yield();
+	}
 	pthread_join(thread, NULL);
 	event_free(event);
 	event_base_free(base);
