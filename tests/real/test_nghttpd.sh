@@ -50,11 +50,11 @@ equal "requests answered, by h2load" "$requests" \
 	"$(sed -n 's/^requests: .* \([0-9]*\) succeeded,.*/\1/p' "$dir/said")"
 # Each request is one byte stream's turn: it is read once; the preface and the settings come before.
 reads=$(report "$dir/second" 'Math.max(...r.callbacks.filter((c) => c.kind === "io").map((c) => c.polls))')
-[ "$reads" -ge $requests ] && [ "$reads" -le $((requests + 3)) ] ||
+{ [ "$reads" -ge $requests ] && [ "$reads" -le $((requests + 3)) ]; } ||
 	fail "$requests requests and $reads reads"
 echo "read once for each of $requests requests: $reads"
 most=$(report "$dir/second.client" 'Math.max(...r.callbacks.map((c) => c.polls))')
-[ "$most" -ge $requests ] && [ "$most" -le $((requests + 3)) ] ||
+{ [ "$most" -ge $requests ] && [ "$most" -le $((requests + 3)) ]; } ||
 	fail "$requests requests and $most calls of a callback of the client"
 echo "and by the client: $most"
 set -- $(waits) $(node "$counts" counts "$dir/second".plain/*.trc)
