@@ -35,17 +35,27 @@ compare() {
 	if "$here/compare_counts" "$work"/trace/*-"$pid" "$counters" --library "$library" "$@" \
 		>"$work/out"; then
 		passed=$((passed + 1))
-	elif grep -q '^losses ' "$work/out"; then
-		# A burst beyond the ring's first MiB, before the flush thread had its turn: told, not hidden.
-		echo "skipped: $scenario: the ring overran, and the trace says so"
 	else
+		grep -q '^losses ' "$work/out" && lost=yes
 		cat "$work/out"
 		fail "the trace differs from the program's own counters"
 	fi
 }
 
 # record "SCENARIO" "VARIABLES" "COMPARE OPTIONS" PROGRAM ARGUMENTS...
+# Counts can be exact only where nothing was lost.  On a machine that is busy with something else the
+# flush thread, which is nice, may get its turn too late: then the program is run again.
 record() {
+	for try in 1 2 3; do
+		lost=no failed_before=$failed passed_before=$passed
+		record_once "$@"
+		[ $lost = yes ] && [ $try -lt 3 ] || return 0
+		echo "$scenario: the trace lost events, and says so: again"
+		failed=$failed_before passed=$passed_before
+	done
+}
+
+record_once() {
 	scenario=$1 variables=$2 options=$3
 	shift 3
 	rm -rf "$work/trace" "$work"/counters*

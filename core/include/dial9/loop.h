@@ -420,7 +420,8 @@ D9_API void d9_waker_self(struct d9_waker *waker);
 /**
  * Say that the task |key| of |loop| became ready.
  *
- * At most one wake is written per poll: further ones before that poll are coalesced.  A key not
+ * At most one wake is written per poll: further ones before that poll are coalesced.  Only one of
+ * another thread at the very moment of one by the loop's own may be written besides it.  A key not
  * known yet becomes a task; its wake is written with its first poll.
  *
  * @param reason  D9_WAKE_UNKNOWN: dial9 tells from where it was called.  On another thread than

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the cases of glib_cases.c share. */
+
+#ifndef D9_TEST_GLIB_CASES_H
+#define D9_TEST_GLIB_CASES_H
+
+#include <glib.h>
+
+extern GMainLoop *loop;
+
+/* Attach |context|, unless all are recorded anyway. */
+void attach(GMainContext *context);
+gboolean on_quit(gpointer arg);
+void iterate_until_idle(GMainContext *context);
+
+void run_threads(void);
+void run_pool(void);
+void run_elsewhere(void);
+
+#endif /* D9_TEST_GLIB_CASES_H */
