@@ -154,6 +154,7 @@ builds() {
 	stage "distcheck" distcheck || true
 	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
 	stage "shellcheck" shell_scripts || true
+	stage "cppcheck" "$top/tests/support/analyze.sh" "$build/gcc" cppcheck || true
 }
 
 # built DIR: wait for it; whether it can be tested.
