@@ -30,6 +30,7 @@ bool d9__glib_is_ours(const void *address)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(bool) ready;
 static int refused; /* for good */
+static const char *reason; /* for -ENOTSUP; constant once that is set */
 
 static unsigned version_of(void)
 {
@@ -39,12 +40,15 @@ static unsigned version_of(void)
 	return major && minor ? *major * 1000000 + *minor * 1000 : 0;
 }
 
-static int patch_and_test(void)
+static int patch_and_test_locked(void)
 {
 	int err = d9__glib_check_layout();
 
-	if (!err)
+	reason = "its sources are not laid out as declared";
+	if (!err) {
+		reason = "its dispatches do not reach the hooks";
 		err = d9__got_install(&d9__glib_table);
+	}
 	if (err)
 		return err;
 	err = d9__glib_self_test();
@@ -59,13 +63,16 @@ static int initialise_locked(void)
 
 	if (d9__images_refresh(&d9__glib_images) == 0)
 		return -ENOENT;
-	if (version_of() < OLDEST || !d9__glib_resolve() ||
-	    !d9__module_range_of((void *)d9__glib_refresh, &own))
+	reason = "it is older than 2.56";
+	if (version_of() < OLDEST)
+		return -ENOTSUP;
+	reason = "functions that everything needs are missing in it";
+	if (!d9__glib_resolve() || !d9__module_range_of((void *)d9__glib_refresh, &own))
 		return -ENOTSUP;
 	d9__glib_contexts_init();
 	d9__glib_waits_init();
 	d9__glib_thread()->calibrating = true;
-	err = patch_and_test();
+	err = patch_and_test_locked();
 	d9__glib_thread()->calibrating = false;
 	return err;
 }
@@ -74,6 +81,7 @@ static int initialise_locked(void)
 static int initialise(void)
 {
 	int saved = errno, err;
+	bool found_out = false;
 
 	/* acquire: pairs with the release below */
 	if (atomic_load_explicit(&ready, memory_order_acquire))
@@ -82,12 +90,18 @@ static int initialise(void)
 	err = refused;
 	if (!err && !atomic_load_explicit(&ready, memory_order_relaxed)) {
 		err = initialise_locked();
-		if (err && err != -ENOENT)
+		found_out = err && err != -ENOENT;
+		if (found_out)
 			refused = err;
 		if (!err)
 			atomic_store_explicit(&ready, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&lock);
+	if (found_out) {
+		d9__glib_set_version();
+		d9__capability_refuse(&d9__glib_capabilities, err, reason,
+				      atomic_load_explicit(&d9__glib_all, memory_order_relaxed));
+	}
 	errno = saved;
 	return err;
 }

@@ -140,7 +140,7 @@ static void say(const char *key, bool works, const char *yes, const char *no, co
 		d9__glib_degrade(key, no, reason);
 }
 
-static void set_version(void)
+void d9__glib_set_version(void)
 {
 	static const char *const parts[] = { "glib_major_version", "glib_minor_version",
 					     "glib_micro_version" };
@@ -188,7 +188,7 @@ static void describe(bool is_pipe, bool exported)
 	const struct d9__glib_waits_seen *waits = &d9__glib_waits_seen;
 	bool woken = waits->fd >= 0;
 
-	set_version();
+	d9__glib_set_version();
 	say("poll", exported, "full", "partial", "a table of GLib's could not be patched");
 	say("park", is_pipe || waits->polled, "all", "query-check", "libglib's waits are not seen");
 	if (!woken)

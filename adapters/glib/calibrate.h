@@ -16,4 +16,7 @@ int d9__glib_check_layout(void);
  */
 int d9__glib_self_test(void);
 
+/* The version in the trace. */
+void d9__glib_set_version(void);
+
 #endif /* D9_GLIB_CALIBRATE_H */

@@ -119,8 +119,10 @@ static int attach(struct ev_loop *loop, const char *name, bool made)
 	bool is_new;
 	int err = prepare(false);
 
-	if (err)
+	if (err) {
+		d9__libev_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
 		return err;
+	}
 	/* Without a layout nothing tells a loop from other memory. */
 	if (d9__libev_layout.known ? !d9__libev_is_loop(loop) : !made)
 		return -ENOTSUP;

@@ -378,15 +378,22 @@ void d9__libev_degrade(const char *key, const char *text, const char *reason)
 	say(key, false, NULL, text, reason);
 }
 
+static void set_version(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d.%d", d9__libev.ev_version_major(),
+		 d9__libev.ev_version_minor());
+	d9__capabilities_set_version(&d9__libev_capabilities, text);
+}
+
 static void describe(void)
 {
 	const struct d9__libev_layout *layout = &d9__libev_layout;
 	struct d9__capabilities *caps = &d9__libev_capabilities;
 	char text[128];
 
-	snprintf(text, sizeof(text), "%d.%d", d9__libev.ev_version_major(),
-		 d9__libev.ev_version_minor());
-	d9__capabilities_set_version(caps, text);
+	set_version();
 	say("poll", layout->known, "full", "batch", layout->reason);
 	d9__capability_set(caps, "park", "on");
 	say("wake", layout->feeds, "full", "public", "libev's own feeding is bound inside it");
@@ -406,6 +413,14 @@ static void describe(void)
 		d9_library_describe("libev", "layout", text);
 	}
 	d9__capabilities_follow(caps);
+}
+
+void d9__libev_refuse(int err, bool record)
+{
+	if (d9__libev.ev_version_major && d9__libev.ev_version_minor)
+		set_version();
+	d9__capability_refuse(&d9__libev_capabilities, err,
+			      "functions that everything needs are missing in it", record);
 }
 
 void d9__libev_calibrate(bool early)

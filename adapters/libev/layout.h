@@ -61,6 +61,12 @@ void d9__libev_note_allocator(void);
 /* Publish that |key| is |text|, for |reason|; literals. */
 void d9__libev_degrade(const char *key, const char *text, const char *reason);
 
+/*
+ * Nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to say so, as
+ * nobody looks at what attach returns.
+ */
+void d9__libev_refuse(int err, bool record);
+
 /* Run libev's drain and ours on |n| scripts from |seed| on: how many went otherwise.  In drains.c. */
 unsigned d9__libev_differences(struct ev_loop *loop, uint64_t seed, unsigned n);
 

@@ -44,15 +44,27 @@ static bool was_constructed(const struct event_base *base)
 	return false;
 }
 
-static int attach(struct event_base *base, const char *name, bool constructed)
+/* 0, or as d9_event_base_attach(), which of its reasons is then in the trace. */
+static int prepare(void)
 {
 	int err = d9__libevent_is_static() ? 0 : d9__got_install(&d9__libevent_table);
 
+	if (!err) {
+		d9__libevent_resolve();
+		if (!d9__real.event_base_get_method || !d9__real.event_base_loop || !d9__real.event_assign)
+			err = -ENOTSUP;
+	}
+	if (err)
+		d9__libevent_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
+	return err;
+}
+
+static int attach(struct event_base *base, const char *name, bool constructed)
+{
+	int err = prepare();
+
 	if (err)
 		return err;
-	d9__libevent_resolve();
-	if (!d9__real.event_base_get_method || !d9__real.event_base_loop || !d9__real.event_assign)
-		return -ENOTSUP;
 	d9__libevent_calibrate(base);
 	if (!d9__libevent_is_wrapped())
 		d9__libevent_degrade_poll("linked statically without the --wrap flags");

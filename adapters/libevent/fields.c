@@ -293,6 +293,14 @@ void d9__libevent_calibrate(struct event_base *base)
 	errno = saved;
 }
 
+void d9__libevent_refuse(int err, bool record)
+{
+	if (d9__real.event_get_version)
+		d9__capabilities_set_version(&d9__libevent_capabilities, d9__real.event_get_version());
+	d9__capability_refuse(&d9__libevent_capabilities, err,
+			      "functions that everything needs are missing in it", record);
+}
+
 void d9__libevent_degrade_park(void)
 {
 	say("park", false, NULL, "off", "the backend's table is laid out like none we know");

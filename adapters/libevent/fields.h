@@ -48,6 +48,12 @@ void d9__libevent_probe_activation(void); /* only during calibration */
 /* The program brings its own allocator: the size of a base cannot be asked for. */
 void d9__libevent_note_allocator(void);
 
+/*
+ * Nothing is recorded, for the reason that |err| stands for.  |record|: the trace has to say so, as
+ * nobody looks at what attach returns.
+ */
+void d9__libevent_refuse(int err, bool record);
+
 /* A base could not be wrapped: its waits are not seen. */
 void d9__libevent_degrade_park(void);
 

@@ -198,6 +198,18 @@ static void degraded_loop(struct d9__findings *findings, const char *loop, size_
 						 consequences[i].key, consequences[i].consequence);
 }
 
+static void refused_loop(struct d9__findings *findings, const char *loop, size_t len,
+			 const char *reason)
+{
+	struct d9__finding *finding = d9__finding_add(
+		findings, D9__CRITICAL, 0,
+		"What runs on its loops is missing from all figures. dial9 doctor -- COMMAND tries the "
+		"libraries that a command uses, and tells how to mend what is wrong.",
+		"Nothing of %.*s is recorded: %s.", (int)len, loop, reason);
+
+	d9__finding_set_name(findings, finding, loop, len);
+}
+
 static void full_stubs(struct d9__findings *findings, const char *loop, size_t len,
 		       const char *count)
 {
@@ -222,6 +234,8 @@ void d9__check_degraded_hooks(struct d9__findings *findings)
 		if (d9__metadata_key_is(entry->key, "loop.", ".degraded", &loop, &len) &&
 		    entry->value[0])
 			degraded_loop(findings, loop, len, entry->value);
+		if (d9__metadata_key_is(entry->key, "loop.", ".refused", &loop, &len))
+			refused_loop(findings, loop, len, entry->value);
 		if (d9__metadata_key_is(entry->key, "loop.", ".stubs_full", &loop, &len) &&
 		    strcmp(entry->value, "0"))
 			full_stubs(findings, loop, len, entry->value);

@@ -14,17 +14,14 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/elf_program.h"
 #include "cli/preload_path.h"
 #include "cli/record_child.h"
+#include "cli/record_line.h"
 #include "cli/record_result.h"
 #include "cli/text.h"
 #include "record/recover.h"
 
 #define DEFAULT_DIR "./dial9-traces"
-
-/* What the preload library has adapters for. */
-#define LOOPS "libevent, libev or GLib"
 
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -176,48 +173,7 @@ static int make_directory(const char *dir)
 	return access(path, W_OK | X_OK) ? -errno : 0;
 }
 
-/* ---- the final line ---- */
-
-static void explain_nothing(const char *command, const char *dir)
-{
-	char path[PATH_MAX] = "";
-
-	switch (d9__preload_judge(command, path, sizeof(path))) {
-	case D9__PRELOAD_STATIC:
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s is statically linked, so nothing can be "
-			"preloaded into it; link libdial9-libevent, -libev or -glib and attach "
-			"its loops\n",
-			path);
-		break;
-	case D9__PRELOAD_SECURE:
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s runs with other privileges (set-user-ID "
-			"or "
-			"file capabilities), so the loader ignores LD_PRELOAD; start it as the "
-			"user "
-			"it runs as\n",
-			path);
-		break;
-	case D9__PRELOAD_FOREIGN:
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s is for another kind of machine than this "
-			"dial9; use a dial9 built for it\n",
-			path);
-		break;
-	default:
-		fprintf(stderr,
-			"dial9: nothing was recorded: no loop of a shared " LOOPS
-			" ran in %s%s; if it "
-			"went on in the background, its trace will be in %s\n",
-			command,
-			/* A daemon that drops its powers cannot enter a folder of root's. */
-			geteuid() == 0 ? ", or it became another user, who may not write to the "
-					 "trace directory"
-				       : "",
-			dir);
-	}
-}
+/* ---- what came of it ---- */
 
 /* What CMD, or a program that it started, was killed with.  True if there was any. */
 static bool recover_killed(const char *dir)
@@ -237,55 +193,6 @@ static bool recover_killed(const char *dir)
 	}
 	d9__recover_end(&walk);
 	return any;
-}
-
-/* One process's own folder if it shares the trace directory with others. */
-static const char *where_is(const struct options *options, const struct d9__record_result *result)
-{
-	return result->processes == 1 && !result->alone ? result->paths[0] : options->dir;
-}
-
-static void print_result(const struct options *options, const struct d9__record_result *result,
-			 bool recovered)
-{
-	const char *where = where_is(options, result);
-	char size[D9__SIZE_LEN], amount[64];
-
-	if (result->counted)
-		snprintf(amount, sizeof(amount), "%" PRIu64 " events", result->events);
-	else
-		snprintf(amount, sizeof(amount), "%s of events",
-			 d9__size_text(result->bytes, size));
-	fprintf(stderr, "dial9: recorded %s", amount);
-	if (result->processes > 1)
-		fprintf(stderr, " of %zu processes", result->processes);
-	fprintf(stderr, "%s in %s; see: dial9 report %s\n", recovered ? ", recovered" : "", where,
-		where);
-}
-
-/* What goes on in the background has not written everything yet. */
-static void print_living(const struct options *options, const struct d9__record_result *result)
-{
-	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n",
-		result->living, result->living == 1 ? " is" : "es are",
-		result->processes == 1 ? result->paths[0] : options->dir);
-}
-
-/* A recorder started, and left no event. */
-static void explain_empty(const char *command, int wait_status)
-{
-	if (WIFSIGNALED(wait_status))
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s was killed before its trace was written "
-			"for the first time, about a second after the start of its loop\n",
-			command);
-	else
-		fprintf(stderr,
-			"dial9: nothing was recorded: a recorder ran in %s, but wrote no event: it "
-			"was disabled, ended without stopping it, or was in flight mode and nobody "
-			"asked "
-			"for a dump\n",
-			command);
 }
 
 /* Behind CMD's own output, as if `dial9 report` were called now. */
@@ -318,17 +225,15 @@ static int conclude(const struct options *options, const char *command,
 		d9__cmd_fail("record", "%s: %s", options->dir, strerror(-err));
 		return options->require ? D9__EXIT_FINDING : 0;
 	}
-	nothing = result.counted && !result.events;
+	nothing = d9__record_result_is_empty(&result);
 	if (options->report && result.processes && !nothing)
 		report(&result);
-	if (!options->quiet && !result.processes)
-		explain_nothing(command, options->dir);
-	else if (!options->quiet && result.living)
-		print_living(options, &result);
-	else if (!options->quiet && nothing)
-		explain_empty(command, wait_status);
-	else if (!options->quiet)
-		print_result(options, &result, recovered);
+	if (!options->quiet)
+		d9__record_line(&(struct d9__record_line){ .command = command,
+							   .dir = options->dir,
+							   .result = &result,
+							   .recovered = recovered,
+							   .wait_status = wait_status });
 	d9__record_result_release(&result);
 	return nothing && !result.living && options->require ? D9__EXIT_FINDING : 0;
 }

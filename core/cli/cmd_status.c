@@ -167,26 +167,34 @@ static void put_problems(struct d9__text_out *out, const struct d9__recorder_see
 	}
 }
 
-/* The lists loop.LIBRARY.degraded that are not empty. */
-static void put_degraded(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
-			 const char *indent)
+/* The facts loop.LIBRARY.|what| that are not empty. */
+static void put_complaints(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+			   const char *what, const char *indent)
 {
-	static const char suffix[] = ".degraded";
 	const char *line = recorder->look.health.facts;
+	size_t end = strlen(what) + 1;
 
 	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
 		size_t len = strcspn(line, "\n"), key = strcspn(line, "=\n");
-		size_t name = key - (sizeof(suffix) - 1);
+		size_t name = key - end;
 
-		if (key + 1 >= len || key < sizeof(suffix) + 5 || strncmp(line, "loop.", 5) != 0 ||
-		    strncmp(line + name, suffix, sizeof(suffix) - 1) != 0)
+		if (key + 1 >= len || key < end + 6 || strncmp(line, "loop.", 5) != 0 ||
+		    line[name] != '.' || strncmp(line + name + 1, what, end - 1) != 0)
 			continue;
-		d9__text_printf(out, "%sdegraded: ", indent);
+		d9__text_printf(out, "%s%s: ", indent, what);
 		d9__text_escaped(out, line + 5, name - 5);
 		d9__text_string(out, ": ");
 		d9__text_escaped(out, line + key + 1, len - key - 1);
 		d9__text_char(out, '\n');
 	}
+}
+
+/* What the hooks of its loop libraries lack. */
+static void put_degraded(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
+			 const char *indent)
+{
+	put_complaints(out, recorder, "refused", indent);
+	put_complaints(out, recorder, "degraded", indent);
 }
 
 /* ---- the table ---- */

@@ -108,6 +108,89 @@ static bool is_living(const char *dir)
 	return held;
 }
 
+/* What a recorder writes of itself, whether a loop runs or not. */
+static bool is_recorders_own(const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_CLOCK_SYNC:
+	case D9_EVENT_SEGMENT_METADATA:
+	case D9_EVENT_QUEUE_SAMPLE:
+	case D9_EVENT_RESOURCE_USAGE:
+	case D9_EVENT_RECORDER_LOSS:
+	case D9_EVENT_RECORDER_HEALTH:
+	case D9_EVENT_MODULE:
+	case D9_EVENT_LOOP_TASKS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void copy_text(char *out, size_t size, const struct d9_text *text, size_t from, size_t len)
+{
+	snprintf(out, size, "%.*s", (int)len, text->data + from);
+}
+
+/* Take loop.LIBRARY|what| if |pair| is it. */
+static bool is_of_library(const struct d9_text *key, const char *what, char library[32])
+{
+	size_t end = strlen(what);
+
+	if (key->len <= 5 + end || memcmp(key->data, "loop.", 5) != 0 ||
+	    memcmp(key->data + key->len - end, what, end) != 0)
+		return false;
+	copy_text(library, 32, key, 5, key->len - 5 - end);
+	return true;
+}
+
+static struct d9__refusal *find_refusal(struct d9__record_result *result, const char *library)
+{
+	for (size_t i = 0; i < result->n_refusals; i++)
+		if (!strcmp(result->refusals[i].library, library))
+			return &result->refusals[i];
+	return NULL;
+}
+
+static void take_reason(struct d9__record_result *result, const char library[32],
+			const struct d9_text *reason)
+{
+	struct d9__refusal *refusal = find_refusal(result, library);
+
+	if (!refusal && result->n_refusals < D9__REFUSALS_MAX)
+		refusal = &result->refusals[result->n_refusals++];
+	if (!refusal)
+		return;
+	memcpy(refusal->library, library, sizeof(refusal->library));
+	copy_text(refusal->reason, sizeof(refusal->reason), reason, 0, reason->len);
+}
+
+static void take_version(struct d9__record_result *result, const char library[32],
+			 const struct d9_text *version)
+{
+	struct d9__refusal *refusal = find_refusal(result, library);
+
+	if (refusal)
+		copy_text(refusal->version, sizeof(refusal->version), version, 0, version->len);
+}
+
+static void take_refusals(const struct d9_event *event, struct d9__record_result *result)
+{
+	const struct d9_value *entries = d9_event_field(event, "entries");
+	const struct d9_text *pair, *end;
+	char library[32];
+
+	if (!entries || entries->type != D9_FIELD_STRING_MAP)
+		return;
+	end = entries->u.string_map.pairs + 2 * entries->u.string_map.n;
+	for (pair = entries->u.string_map.pairs; pair < end; pair += 2)
+		if (is_of_library(pair, ".refused", library))
+			take_reason(result, library, pair + 1);
+	/* It may stand in front of the reason. */
+	for (pair = entries->u.string_map.pairs; pair < end; pair += 2)
+		if (is_of_library(pair, ".version", library))
+			take_version(result, library, pair + 1);
+}
+
 static int count_events(const char *path, struct d9__record_result *result)
 {
 	const struct d9_event *event;
@@ -120,6 +203,9 @@ static int count_events(const char *path, struct d9__record_result *result)
 	d9_reader_set_file_order(reader, true);
 	while (!err && (err = d9_reader_next(reader, &event)) == 1) {
 		result->events++;
+		result->active = result->active || !is_recorders_own(event);
+		if (event->kind == D9_EVENT_SEGMENT_METADATA)
+			take_refusals(event, result);
 		err = 0;
 	}
 	d9_reader_free(reader);

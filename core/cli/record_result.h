@@ -14,6 +14,13 @@ struct d9__namespaces {
 	size_t n;
 };
 
+/* A loop library that nothing is recorded of, and why: loop.LIBRARY.refused. */
+struct d9__refusal {
+	char library[32], version[64], reason[128];
+};
+
+#define D9__REFUSALS_MAX 4
+
 /* What the new ones hold. */
 struct d9__record_result {
 	size_t processes;
@@ -23,6 +30,9 @@ struct d9__record_result {
 	uint64_t bytes;
 	bool counted; /* false: too much to count in passing */
 	uint64_t events;
+	bool active; /* not all of them are the recorder's own */
+	struct d9__refusal refusals[D9__REFUSALS_MAX];
+	size_t n_refusals;
 };
 
 /* 0, -ENOMEM, or an error of opendir(3); none at all if |dir| does not exist. */
@@ -32,6 +42,13 @@ void d9__namespaces_release(struct d9__namespaces *namespaces);
 /* What is in |dir| and was not in |before|.  0 or a negative errno. */
 int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,
 			      struct d9__record_result *out);
+
+/* Nothing that a loop, or the program itself, did is in it. */
+static inline bool d9__record_result_is_empty(const struct d9__record_result *result)
+{
+	return result->counted && !result->active;
+}
+
 void d9__record_result_release(struct d9__record_result *result);
 
 #endif /* D9_CLI_RECORD_RESULT_H */

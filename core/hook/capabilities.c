@@ -6,6 +6,7 @@
 
 #include "hook/capabilities.h"
 #include "record/metadata.h"
+#include "record/recorder.h"
 #include "record/source.h"
 
 #define TEXT_MAX   1024
@@ -172,6 +173,7 @@ static void publish_counter(const struct d9__capabilities *caps,
 static void publish_all(struct d9__capabilities *caps)
 {
 	char version[sizeof(caps->version)], list[TEXT_MAX], reasons[TEXT_MAX];
+	const char *refused;
 	unsigned n_counters;
 
 	pthread_mutex_lock(&caps->lock);
@@ -179,10 +181,13 @@ static void publish_all(struct d9__capabilities *caps)
 	write_list_locked(caps, &(struct text){ list, sizeof(list), 0 });
 	write_reasons_locked(caps, &(struct text){ reasons, sizeof(reasons), 0 });
 	n_counters = caps->n_counters;
+	refused = caps->refused;
 	pthread_mutex_unlock(&caps->lock);
 
 	if (*version)
 		publish(caps, "version", version);
+	if (refused)
+		publish(caps, "refused", refused);
 	publish(caps, "capabilities", list);
 	publish(caps, "degraded", reasons);
 	for (unsigned i = 0; i < n_counters; i++)
@@ -193,6 +198,35 @@ void d9__capabilities_publish(struct d9__capabilities *caps)
 {
 	int saved_errno = errno;
 
+	publish_all(caps);
+	errno = saved_errno;
+}
+
+static const char *refusal_text(int err, const char *unsupported)
+{
+	switch (err) {
+	case -EPERM:
+		return "the kernel refused to make a page writable";
+	case -ENOMEM:
+		return "there was no memory for its trial";
+	case -ENOENT:
+		return "it is not loaded as a shared library";
+	default:
+		return unsupported;
+	}
+}
+
+void d9__capability_refuse(struct d9__capabilities *caps, int err, const char *unsupported,
+			   bool record)
+{
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&caps->lock);
+	caps->refused = refusal_text(err, unsupported);
+	pthread_mutex_unlock(&caps->lock);
+	/* What the recorder cannot do it says itself. */
+	if (record)
+		(void)d9__recorder_ensure();
 	publish_all(caps);
 	errno = saved_errno;
 }

@@ -6,6 +6,7 @@
  *	loop.libevent.capabilities  poll=full,park=on,wake=full,lateness=on,task_end=partial
  *	loop.libevent.degraded      no unique deadline offset; 2 slots refused   (empty: nothing)
  *	loop.libevent.stubs_full    17
+ *	loop.libevent.refused       functions of libevent are missing   (only if nothing is recorded)
  *
  * Setting is cheap and may be done under any lock; publishing hands the keys to the recorder, which
  * writes what changed, and is done at attach and once per tick of the flush thread.
@@ -50,6 +51,7 @@ struct d9__capabilities {
 	unsigned n_reasons;
 	struct d9__capability_counter counters[D9__COUNTERS_MAX];
 	unsigned n_counters;
+	const char *refused; /* borrowed for ever; NULL: it is not */
 };
 
 #define D9__CAPABILITIES_INIT(name)                                                                \
@@ -68,6 +70,15 @@ D9_API const char *d9__capability(struct d9__capabilities *caps, const char *key
 
 /* Name one thing that is missing, once; |reason| is borrowed for ever and holds no ';'. */
 D9_API void d9__capability_degrade(struct d9__capabilities *caps, const char *reason);
+
+/*
+ * Nothing of the library is recorded, because attaching gave |err|; what -ENOTSUP means says
+ * |unsupported|, borrowed for ever.  With |record| the trace was asked for from outside, and nobody
+ * looks at what attach returns: the recorder is started, so that the trace says why it is empty.
+ * Publishes, too.
+ */
+D9_API void d9__capability_refuse(struct d9__capabilities *caps, int err, const char *unsupported,
+				  bool record);
 
 /*
  * Publish *|count| as key `loop.<library>.<key>` from now on, once it is not 0; both borrowed for

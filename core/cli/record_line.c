@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/elf_program.h"
+#include "cli/record_line.h"
+#include "cli/text.h"
+
+/* What the preload library has adapters for. */
+#define LOOPS "libevent, libev or GLib"
+
+static void explain_nothing(const char *command, const char *dir)
+{
+	char path[PATH_MAX] = "";
+
+	switch (d9__preload_judge(command, path, sizeof(path))) {
+	case D9__PRELOAD_STATIC:
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s is statically linked, so nothing can be "
+			"preloaded into it; link libdial9-libevent, -libev or -glib and attach "
+			"its loops\n",
+			path);
+		break;
+	case D9__PRELOAD_SECURE:
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s runs with other privileges (set-user-ID "
+			"or file capabilities), so the loader ignores LD_PRELOAD; start it as the "
+			"user it runs as\n",
+			path);
+		break;
+	case D9__PRELOAD_FOREIGN:
+		fprintf(stderr,
+			"dial9: nothing was recorded: %s is for another kind of machine than this "
+			"dial9; use a dial9 built for it\n",
+			path);
+		break;
+	default:
+		fprintf(stderr,
+			"dial9: nothing was recorded: no loop of a shared " LOOPS
+			" ran in %s%s; if it went on in the background, its trace will be in %s\n",
+			command,
+			/* A daemon that drops its powers cannot enter a folder of root's. */
+			geteuid() == 0 ? ", or it became another user, who may not write to the "
+					 "trace directory"
+				       : "",
+			dir);
+	}
+}
+
+/* One process's own folder if it shares the trace directory with others. */
+static const char *where_is(const struct d9__record_line *line)
+{
+	const struct d9__record_result *result = line->result;
+
+	return result->processes == 1 && !result->alone ? result->paths[0] : line->dir;
+}
+
+/* "libev 4.33: why; glib 2.50.0: why" */
+static void print_refusals(const struct d9__record_result *result)
+{
+	for (size_t i = 0; i < result->n_refusals; i++) {
+		const struct d9__refusal *refusal = &result->refusals[i];
+
+		fprintf(stderr, "%s%s%s%s: %s", i ? "; " : "", refusal->library,
+			refusal->version[0] ? " " : "", refusal->version, refusal->reason);
+	}
+}
+
+static void print_result(const struct d9__record_line *line)
+{
+	const struct d9__record_result *result = line->result;
+	const char *where = where_is(line);
+	char size[D9__SIZE_LEN], amount[64];
+
+	if (result->counted)
+		snprintf(amount, sizeof(amount), "%" PRIu64 " events", result->events);
+	else
+		snprintf(amount, sizeof(amount), "%s of events",
+			 d9__size_text(result->bytes, size));
+	fprintf(stderr, "dial9: recorded %s", amount);
+	if (result->processes > 1)
+		fprintf(stderr, " of %zu processes", result->processes);
+	fprintf(stderr, "%s in %s", line->recovered ? ", recovered" : "", where);
+	if (result->n_refusals) {
+		fprintf(stderr, ", but nothing of ");
+		print_refusals(result);
+	}
+	fprintf(stderr, "; see: dial9 report %s\n", where);
+}
+
+/* What goes on in the background has not written everything yet. */
+static void print_living(const struct d9__record_line *line)
+{
+	const struct d9__record_result *result = line->result;
+
+	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n",
+		result->living, result->living == 1 ? " is" : "es are",
+		result->processes == 1 ? result->paths[0] : line->dir);
+}
+
+/* A recorder started, and left no event of a loop. */
+static void explain_empty(const struct d9__record_line *line)
+{
+	fprintf(stderr, "dial9: nothing was recorded: ");
+	if (line->result->n_refusals) {
+		print_refusals(line->result);
+		fprintf(stderr, "; see: dial9 doctor -- %s\n", line->command);
+	} else if (WIFSIGNALED(line->wait_status)) {
+		fprintf(stderr,
+			"%s was killed before its trace was written for the first time, about a "
+			"second after the start of its loop\n",
+			line->command);
+	} else {
+		fprintf(stderr,
+			"a recorder ran in %s, but wrote no event of a loop: none ran, recording was "
+			"disabled, it ended without stopping, or was in flight mode and nobody asked "
+			"for a dump\n",
+			line->command);
+	}
+}
+
+void d9__record_line(const struct d9__record_line *line)
+{
+	if (!line->result->processes)
+		explain_nothing(line->command, line->dir);
+	else if (line->result->living)
+		print_living(line);
+	else if (d9__record_result_is_empty(line->result))
+		explain_empty(line);
+	else
+		print_result(line);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `dial9 record`: its last word, one line on standard error. */
+
+#ifndef D9_CLI_RECORD_LINE_H
+#define D9_CLI_RECORD_LINE_H
+
+#include <stdbool.h>
+
+#include "cli/record_result.h"
+
+struct d9__record_line {
+	const char *command, *dir;
+	const struct d9__record_result *result;
+	bool recovered;	 /* some of it from the ring of a process that was killed */
+	int wait_status; /* of CMD */
+};
+
+/* Where the trace is and how to look at it; or that nothing was recorded, and why. */
+void d9__record_line(const struct d9__record_line *line);
+
+#endif /* D9_CLI_RECORD_LINE_H */
