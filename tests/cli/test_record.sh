@@ -68,11 +68,11 @@ else
 		"link libdial9-libevent and attach its loops"
 	ln -s "$(command -v true)" static
 fi
-cp "$(readlink -f "$(command -v true)")" other
+cp "$(readlink -f "$(command -v sleep)")" other
 if [ "$(id -u)" = 0 ] && chown 1:1 other && chmod 4755 other; then
-	run record ./other
+	run record ./other 0
 else
-	printf '$ dial9 record ./other\ndial9: nothing was recorded: %s (%s), so %s; %s\n' \
+	printf '$ dial9 record ./other 0\ndial9: nothing was recorded: %s (%s), so %s; %s\n' \
 		"./other runs with other privileges" "set-user-ID or file capabilities" \
 		"the loader ignores LD_PRELOAD" "start it as the user it runs as"
 fi
