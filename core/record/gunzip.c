@@ -174,6 +174,10 @@ static void set_mark(struct gunzip *g)
 		g->cut = out->len;
 	if (!g->cut || out->len - g->cut < g->keep)
 		return;
+	if (!out->begin_len) {
+		out->begin_len = g->cut < sizeof(out->begin) ? g->cut : sizeof(out->begin);
+		memcpy(out->begin, out->data, out->begin_len);
+	}
 	memmove(out->data, out->data + g->cut, out->len - g->cut);
 	out->len = mark->data_at = out->len - g->cut;
 	g->cut = 0;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define D9__GUNZIP_BEGIN 4096
+
 /* The last place where the member can go on: a whole byte, behind a batch. */
 struct d9__gunzip_mark {
 	uint64_t file_at;    /* offset in the file; 0: not even the header is there */
@@ -18,6 +20,8 @@ struct d9__gunzipped {
 	uint8_t *data; /* the end of what was packed; begins behind a mark; zeros follow */
 	size_t len;
 	struct d9__gunzip_mark mark;
+	uint8_t begin[D9__GUNZIP_BEGIN]; /* what was packed first, if |data| does not begin with it */
+	size_t begin_len;
 };
 
 /*

@@ -245,7 +245,25 @@ static int seal_file(struct rescue *r, int fd)
 	return err;
 }
 
-/* Seal what the process was writing, or remove it if there is nothing in it. */
+/* What was opened and has nothing in it goes: what matters is the end of the one before. */
+static int remove_empty(struct rescue *r)
+{
+	int err = 0;
+
+	while (!err && r->active && !r->tail.n_batches) {
+		if (unlinkat(r->writer.ns.dir_fd, r->newest, 0))
+			return fail(r, "remove", -errno);
+		r->newest[0] = '\0';
+		r->active = false;
+		d9__segment_tail_release(&r->tail);
+		err = find_newest(r);
+		if (!err)
+			err = read_tail(r);
+	}
+	return err;
+}
+
+/* Seal what the process was writing. */
 static int seal_active(struct rescue *r)
 {
 	char name[sizeof(r->newest)];
@@ -253,8 +271,6 @@ static int seal_active(struct rescue *r)
 
 	if (!r->active)
 		return 0;
-	if (!r->tail.n_batches)
-		return unlinkat(dir, r->newest, 0) ? fail(r, "remove", -errno) : 0;
 	fd = openat(dir, r->newest, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return fail(r, "open", -errno);
@@ -497,7 +513,7 @@ static int load_ring(struct rescue *r)
 	int err = d9__dead_ring_load(r->ring, &r->tail, r->walker);
 
 	r->first_ns = r->ring->first_ns ? r->ring->first_ns : r->ring->header.anchor.mono_ns;
-	/* Segments are put in order by their first time: behind what is sealed already. */
+	/* Segments are put in order by the times they were opened: behind what is sealed already. */
 	if (r->first_ns < r->tail.last_ns)
 		r->first_ns = r->tail.last_ns;
 	if (!err)
@@ -535,6 +551,8 @@ static int run(struct rescue *r)
 		err = find_newest(r);
 	if (!err)
 		err = read_tail(r);
+	if (!err)
+		err = remove_empty(r);
 	if (!err && r->ring)
 		err = load_ring(r);
 	if (!err)

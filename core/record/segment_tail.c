@@ -33,6 +33,7 @@ struct frames {
 	uint64_t at, size;
 	uint64_t begin[FRAMES_KEPT]; /* of the last complete ones, newest at (n - 1) % FRAMES_KEPT */
 	uint64_t n;
+	uint64_t first_end; /* of the first one */
 	uint64_t frames_end, blocks_end;
 };
 
@@ -110,6 +111,8 @@ static void find_frames(struct frames *f)
 		f->blocks_end = begin;
 		if (!skip_frame(f))
 			break;
+		if (!f->n)
+			f->first_end = f->at;
 		f->begin[f->n++ % FRAMES_KEPT] = begin;
 	}
 	f->frames_end = f->at;
@@ -164,7 +167,29 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 	return err;
 }
 
-static int read_zstd(struct d9__segment_tail *tail, int fd)
+/* ---- its events ---- */
+
+static bool note_event(void *arg, const struct d9__frame *frame)
+{
+	struct d9__segment_tail *tail = arg;
+
+	if (frame->tag == D9__WIRE_EVENT && frame->type_id == D9__EVENT_LOSS)
+		tail->lossy = true;
+	if (frame->tag == D9__WIRE_EVENT && frame->ns > tail->last_ns)
+		tail->last_ns = frame->ns;
+	return true;
+}
+
+/* The first batch tells when the segment was opened: its events may all be older. */
+static void note_begin(struct d9__segment_tail *tail, struct d9__walker *walker,
+		       const uint8_t *begin, size_t len)
+{
+	d9__walk_whole(walker, begin, len, note_event, tail);
+}
+
+/* ---- each kind ---- */
+
+static int read_zstd(struct d9__segment_tail *tail, int fd, struct d9__walker *walker)
 {
 	struct frames f = { .fd = fd, .size = tail->file_bytes };
 	uint64_t first;
@@ -174,6 +199,11 @@ static int read_zstd(struct d9__segment_tail *tail, int fd)
 	tail->frames_end = f.frames_end;
 	tail->blocks_end = f.blocks_end;
 	first = f.n > FRAMES_KEPT ? f.n - FRAMES_KEPT : 0;
+	if (f.n) {
+		err = unpack(tail, fd, 0, f.first_end);
+		if (!err && tail->len)
+			note_begin(tail, walker, tail->data, tail->len);
+	}
 	/* All that may have been written by the last commit, and room for what went before. */
 	for (uint64_t i = f.n; !err && i-- > first;) {
 		tail->len = 0;
@@ -197,13 +227,14 @@ static int read_plain(struct d9__segment_tail *tail, int fd)
 	return 0;
 }
 
-static int read_gzip(struct d9__segment_tail *tail, int fd)
+static int read_gzip(struct d9__segment_tail *tail, int fd, struct d9__walker *walker)
 {
 	struct d9__gunzipped g;
 	int err = d9__gunzip(fd, tail->file_bytes, TAIL_BYTES, PAD, &g);
 
 	if (err)
 		return err;
+	note_begin(tail, walker, g.begin, g.begin_len);
 	tail->data = g.data;
 	tail->len = g.len;
 	tail->capacity = g.len + PAD;
@@ -227,17 +258,6 @@ static int add_batch(struct d9__segment_tail *tail, size_t at, uint32_t len)
 	}
 	tail->batch[tail->n_batches++] = (struct d9__tail_batch){ at, len };
 	return 0;
-}
-
-static bool note_event(void *arg, const struct d9__frame *frame)
-{
-	struct d9__segment_tail *tail = arg;
-
-	if (frame->tag == D9__WIRE_EVENT && frame->type_id == D9__EVENT_LOSS)
-		tail->lossy = true;
-	if (frame->tag == D9__WIRE_EVENT)
-		tail->last_ns = frame->ns;
-	return true;
 }
 
 static int split(struct d9__segment_tail *tail, struct d9__walker *walker)
@@ -269,9 +289,9 @@ int d9__segment_tail_read(struct d9__segment_tail *tail, int fd, enum d9_compres
 		return -errno;
 	tail->file_bytes = tail->frames_end = tail->blocks_end = (uint64_t)size;
 	if (kind == D9_COMPRESS_ZSTD)
-		err = read_zstd(tail, fd);
+		err = read_zstd(tail, fd, walker);
 	else if (kind == D9_COMPRESS_GZIP)
-		err = read_gzip(tail, fd);
+		err = read_gzip(tail, fd, walker);
 	else
 		err = read_plain(tail, fd);
 	if (!err)

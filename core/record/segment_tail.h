@@ -32,7 +32,7 @@ struct d9__segment_tail {
 	size_t whole_end;    /* in |data|: behind the last whole frame of a batch */
 	uint32_t crc, total; /* gzip: of all before |open_at| */
 	bool lossy;          /* it tells of lost events */
-	uint64_t last_ns;    /* of its last event */
+	uint64_t last_ns;    /* of the newest event of these batches and of the segment's first one */
 };
 
 /*

@@ -318,6 +318,40 @@ static bool is_complete(const struct found *found)
 	return good && (!found->lost || shared->held);
 }
 
+static void note_first(void *arg, const struct d9_event *event)
+{
+	uint64_t *first_ns = arg;
+
+	if (!*first_ns)
+		*first_ns = event->timestamp_ns;
+}
+
+/* What puts segments in order by their first events, as export does, has them by their numbers. */
+static bool is_in_order(const char *dir)
+{
+	struct dirent **entries;
+	int n = scandir(dir, &entries, NULL, versionsort);
+	uint64_t before_ns = 0, first_ns;
+	bool good = true;
+
+	for (int i = 0; i < n; i++) {
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%.2000s/%s", dir, entries[i]->d_name);
+		if (entries[i]->d_name[0] != '.' && entries[i]->d_type == DT_DIR) {
+			good = good && is_in_order(path);
+		} else if (entries[i]->d_name[0] != '.') {
+			first_ns = 0;
+			scratch_read(path, true, note_first, &first_ns);
+			good = good && first_ns >= before_ns;
+			before_ns = first_ns;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return good;
+}
+
 static void check_recovered(const char *what)
 {
 	struct d9__recovered last = { 0 };
@@ -335,6 +369,10 @@ static void check_recovered(const char *what)
 		CU_FAIL("the trace is not what was published");
 		if (getenv("D9_KEEP"))
 			exit(1);
+	}
+	if (!is_in_order(shared->dir)) {
+		printf("%s: segments begin before the one before them\n", what);
+		CU_FAIL("the segments are not in order");
 	}
 	CU_ASSERT_EQUAL(scratch_files(shared->dir, ".active"), 0);
 	CU_ASSERT_EQUAL(recover_all(&last), 0);
