@@ -21,10 +21,13 @@ static const struct d9__opt opts[] = {
 
 static const struct d9__usage usage = {
 	.command = "doctor",
-	.synopsis = "[OPTIONS]",
+	.synopsis = "[OPTIONS] [[--] CMD [ARGUMENTS]]",
 	.text = "Check whether programs can be recorded here, by recording one and by asking the "
-		"system.\nExit status 1: something fails; the line below it says how to mend it.\n",
+		"system.\nWith CMD: whether that can be recorded, with the loop libraries that it uses. "
+		"It is not run.\n"
+		"Exit status 1: something fails; the line below it says how to mend it.\n",
 	.opts = opts,
+	.stop_at_operand = true,
 };
 
 void d9__doctor_note(struct d9__doctor *doctor, const char *name, enum d9__check_result result,
@@ -90,14 +93,17 @@ static void put_json(struct d9__text_out *out, const struct d9__doctor *doctor, 
 	d9__text_string(out, "]}\n");
 }
 
-static int run(bool json)
+static int run(bool json, const char *command)
 {
+	static struct d9__loop_uses uses;
 	static struct d9__doctor doctor;
 	static struct d9__text_out out;
 	bool failed = false;
 	int status;
 
-	d9__doctor_libraries(&doctor);
+	if (command)
+		d9__doctor_command(&doctor, command, &uses);
+	d9__doctor_libraries(&doctor, command ? &uses : NULL);
 	d9__doctor_system(&doctor);
 	for (size_t i = 0; i < doctor.n; i++)
 		failed |= doctor.checks[i].result == D9__CHECK_FAIL;
@@ -120,7 +126,5 @@ int d9__cmd_doctor(int argc, char **argv)
 		json = true;
 	if (key < 0)
 		return d9__args_exit(key);
-	if (args.first < argc)
-		return d9__cmd_fail("doctor", "no operands; see dial9 doctor --help");
-	return run(json);
+	return run(json, args.first < argc ? argv[args.first] : NULL);
 }

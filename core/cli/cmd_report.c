@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <dial9/reader.h>
@@ -18,11 +17,9 @@
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
 #include "cli/progress.h"
+#include "cli/text.h"
 #include "cli/trace_input.h"
 
-#define DEFAULT_WIDTH 80
-#define MIN_WIDTH     40
-#define MAX_WIDTH     10000
 #define DEFAULT_TOP   10
 
 enum key {
@@ -100,25 +97,11 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	case KEY_COLOR:
 		return parse_color(args->value, &options->color);
 	case KEY_WIDTH:
-		return parse_number(args, MIN_WIDTH, MAX_WIDTH, &options->style.width);
+		return parse_number(args, D9__WIDTH_MIN, D9__WIDTH_MAX, &options->style.width);
 	default:
 		options->no_symbols = true;
 		return true;
 	}
-}
-
-/* The terminal's width, else $COLUMNS, else 80. */
-static unsigned find_width(void)
-{
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-	uint64_t n;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= MIN_WIDTH)
-		return size.ws_col;
-	if (columns && d9__parse_u64(columns, &n) && n >= MIN_WIDTH && n <= MAX_WIDTH)
-		return (unsigned)n;
-	return DEFAULT_WIDTH;
 }
 
 static bool find_color(enum color color)
@@ -138,7 +121,7 @@ static void complete(struct options *options)
 
 	setlocale(LC_CTYPE, "");
 	if (!style->width)
-		style->width = find_width();
+		style->width = d9__text_columns();
 	if (!style->top)
 		style->top = DEFAULT_TOP;
 	style->color = find_color(options->color);

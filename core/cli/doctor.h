@@ -34,10 +34,28 @@ void d9__doctor_note(struct d9__doctor *doctor, const char *name, enum d9__check
 void d9__doctor_advise(struct d9__doctor *doctor, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* What CMD of `dial9 doctor -- CMD` uses of one loop library. */
+struct d9__loop_use {
+	const char *library; /* "libevent", "libev", "glib" */
+	char files[4096];    /* that it maps, as for LD_PRELOAD, in the loader's order; or empty */
+};
+
+#define D9__LOOP_LIBRARIES 3
+
+struct d9__loop_uses {
+	struct d9__loop_use list[D9__LOOP_LIBRARIES];
+};
+
+/* Can |command| be recorded, and what does it use?  Nothing of it runs. */
+void d9__doctor_command(struct d9__doctor *doctor, const char *command, struct d9__loop_uses *uses);
+
 /* Memory and directories, limits, clock, what the kernel permits, rings that were left. */
 void d9__doctor_system(struct d9__doctor *doctor);
 
-/* The preload library, the loop libraries, and a recording of each that is read back. */
-void d9__doctor_libraries(struct d9__doctor *doctor);
+/*
+ * The preload library, the loop libraries, and a recording of each that is read back; those of
+ * |uses| alone, and with its files, unless that is NULL.
+ */
+void d9__doctor_libraries(struct d9__doctor *doctor, const struct d9__loop_uses *uses);
 
 #endif /* D9_CLI_DOCTOR_H */

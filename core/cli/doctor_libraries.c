@@ -42,7 +42,13 @@
 #else
 #define GLIB
 #endif
-#define D9_LIBRARIES LIBEVENT LIBEV GLIB
+static const char *const built[] = { LIBEVENT LIBEV GLIB NULL };
+
+/* What is tried. */
+struct subject {
+	const char *library, *preload;
+	const struct d9__loop_use *use; /* the files of a command's; NULL: the installed one */
+};
 
 /* What the program printed. */
 struct run {
@@ -123,12 +129,15 @@ static void run_in(const char *program, char **env, struct run *run)
 		fclose(in);
 }
 
-static void run_recorded(const char *program, const char *preload, const char *dir, struct run *run)
+static void run_recorded(const char *program, const struct subject *subject, const char *dir,
+			 struct run *run)
 {
-	char preload_variable[PATH_MAX + 16], dir_variable[PATH_MAX + 32];
+	char preload_variable[PATH_MAX + 16 + sizeof(subject->use->files)], dir_variable[PATH_MAX + 32];
 	char **env;
 
-	snprintf(preload_variable, sizeof(preload_variable), "LD_PRELOAD=%s", preload);
+	/* A file of the same name that is mapped already is taken; of another name, it comes first. */
+	snprintf(preload_variable, sizeof(preload_variable), "LD_PRELOAD=%s%s%s", subject->preload,
+		 subject->use ? ":" : "", subject->use ? subject->use->files : "");
 	snprintf(dir_variable, sizeof(dir_variable), "DIAL9_TRACE_DIR=%s", dir);
 	*run = (struct run){ .status = -ENOMEM };
 	env = make_environment(preload_variable, dir_variable);
@@ -170,25 +179,43 @@ static int read_back(const char *dir, struct d9_reader **out, struct d9__trace_f
 	return 0;
 }
 
-static void note_hooks(struct d9__doctor *doctor, const char *library,
+/* The fact loop.LIBRARY.|key|, "" without one. */
+static const char *fact_of(const struct subject *subject, const struct d9__process *process,
+			   const char *key)
+{
+	char full[64];
+	const char *value;
+
+	snprintf(full, sizeof(full), "loop.%s.%s", subject->library, key);
+	value = d9__process_fact(process, full);
+	return value ? value : "";
+}
+
+static void note_hooks(struct d9__doctor *doctor, const struct subject *subject,
 		       const struct d9__process *process, const struct run *run)
 {
-	char key[64];
-	const char *capabilities, *degraded;
+	const char *library = subject->library, *capabilities, *degraded, *refused, *files, *between;
 
-	snprintf(key, sizeof(key), "loop.%s.capabilities", library);
-	capabilities = d9__process_fact(process, key);
-	snprintf(key, sizeof(key), "loop.%s.degraded", library);
-	degraded = d9__process_fact(process, key);
-	if (!degraded || !*degraded) {
-		d9__doctor_note(doctor, library, D9__CHECK_OK, "%s, %s: %s", run->version,
-				run->method, capabilities ? capabilities : "");
-		return;
+	capabilities = fact_of(subject, process, "capabilities");
+	degraded = fact_of(subject, process, "degraded");
+	refused = fact_of(subject, process, "refused");
+	files = subject->use ? subject->use->files : "";
+	between = subject->use ? ": " : "";
+	if (*refused) {
+		d9__doctor_note(doctor, library, D9__CHECK_FAIL,
+				"%s%s%s, %s: refused, so nothing of it is recorded: %s", files, between,
+				run->version, run->method, refused);
+		d9__doctor_advise(doctor, "a %s built as usual, as a shared library, can be recorded: "
+					  "dial9-%s(3)", library, library);
+	} else if (*degraded) {
+		d9__doctor_note(doctor, library, D9__CHECK_WARN, "%s%s%s, %s, degraded: %s: %s", files,
+				between, run->version, run->method, degraded, capabilities);
+		d9__doctor_advise(doctor, "recording works, with less; a %s built as usual, as a shared "
+					  "library, has it all", library);
+	} else {
+		d9__doctor_note(doctor, library, D9__CHECK_OK, "%s%s%s, %s: %s", files, between,
+				run->version, run->method, capabilities);
 	}
-	d9__doctor_note(doctor, library, D9__CHECK_WARN, "%s, %s, degraded: %s: %s", run->version,
-			run->method, degraded, capabilities ? capabilities : "");
-	d9__doctor_advise(doctor, "recording works, with less; a %s built as usual, as a shared "
-				  "library, has it all", library);
 }
 
 static void note_counts(struct d9__doctor *doctor, const char *library,
@@ -209,16 +236,18 @@ static void note_counts(struct d9__doctor *doctor, const char *library,
 	d9__doctor_advise(doctor, "report this, with the output of dial9 doctor --json");
 }
 
-static void read_and_note(struct d9__doctor *doctor, const char *library, const char *dir,
+static void read_and_note(struct d9__doctor *doctor, const struct subject *subject, const char *dir,
 			  const struct run *run)
 {
+	const char *library = subject->library;
 	struct d9__trace_facts facts;
 	struct d9_reader *reader = NULL;
 	int err = read_back(dir, &reader, &facts);
 
 	if (!err && facts.n_processes) {
-		note_hooks(doctor, library, &facts.processes[0], run);
-		note_counts(doctor, library, &facts, run);
+		note_hooks(doctor, subject, &facts.processes[0], run);
+		if (!*fact_of(subject, &facts.processes[0], "refused"))
+			note_counts(doctor, library, &facts, run);
 	} else {
 		d9__doctor_note(doctor, "self-test", D9__CHECK_FAIL,
 				"%s %s ran, and nothing of it was recorded", library, run->version);
@@ -242,10 +271,21 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 	return 0;
 }
 
-static void explain_silence(struct d9__doctor *doctor, const char *library, const struct run *run)
+static void explain_silence(struct d9__doctor *doctor, const struct subject *subject,
+			    const struct run *run)
 {
-	/* 127: the loader found a library missing. */
-	if (run->status > 0 && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 127) {
+	const char *library = subject->library;
+	/* The loader found a library, or a function, missing. */
+	bool unloadable = run->status > 0 && WIFEXITED(run->status) && WEXITSTATUS(run->status) == 127;
+
+	if (unloadable && subject->use) {
+		d9__doctor_note(doctor, library, D9__CHECK_FAIL,
+				"%s: lacks functions that every program on %s uses",
+				subject->use->files, library);
+		d9__doctor_advise(doctor, "install a %s that is built as usual", library);
+		return;
+	}
+	if (unloadable) {
 		d9__doctor_note(doctor, library, D9__CHECK_WARN, "not installed on this machine");
 		d9__doctor_advise(doctor, "install the library %s, if your programs use it", library);
 		return;
@@ -262,8 +302,9 @@ static void explain_silence(struct d9__doctor *doctor, const char *library, cons
 	d9__doctor_advise(doctor, "report this, with the output of dial9 doctor --json");
 }
 
-static void check_library(struct d9__doctor *doctor, const char *preload, const char *library)
+static void check_library(struct d9__doctor *doctor, const struct subject *subject)
 {
+	const char *preload = subject->preload, *library = subject->library;
 	const char *tmp = getenv("TMPDIR");
 	char program[PATH_MAX], dir[PATH_MAX];
 	struct run run;
@@ -281,18 +322,49 @@ static void check_library(struct d9__doctor *doctor, const char *preload, const 
 		d9__doctor_advise(doctor, "set TMPDIR to a folder that may be written");
 		return;
 	}
-	run_recorded(program, preload, dir, &run);
+	run_recorded(program, subject, dir, &run);
 	if (run.status == 0 && run.spoke)
-		read_and_note(doctor, library, dir, &run);
+		read_and_note(doctor, subject, dir, &run);
 	else
-		explain_silence(doctor, library, &run);
+		explain_silence(doctor, subject, &run);
 	nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-void d9__doctor_libraries(struct d9__doctor *doctor)
+static bool is_built(const char *library)
+{
+	for (const char *const *name = built; *name; name++)
+		if (!strcmp(*name, library))
+			return true;
+	return false;
+}
+
+static void check_all(struct d9__doctor *doctor, const char *preload)
+{
+	for (const char *const *name = built; *name; name++)
+		check_library(doctor, &(struct subject){ .library = *name, .preload = preload });
+}
+
+static void check_used(struct d9__doctor *doctor, const char *preload,
+		       const struct d9__loop_uses *uses)
+{
+	for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++) {
+		const struct d9__loop_use *use = &uses->list[i];
+
+		if (!use->files[0])
+			continue;
+		if (is_built(use->library)) {
+			check_library(doctor, &(struct subject){ use->library, preload, use });
+			continue;
+		}
+		d9__doctor_note(doctor, use->library, D9__CHECK_FAIL,
+				"%s: this dial9 is built without its adapter", use->files);
+		d9__doctor_advise(doctor, "configure --with-%s", use->library);
+	}
+}
+
+void d9__doctor_libraries(struct d9__doctor *doctor, const struct d9__loop_uses *uses)
 {
 	static const char name[] = "preload library";
-	static const char *const libraries[] = { D9_LIBRARIES NULL };
 	char *preload = NULL;
 	int err = d9__preload_path(&preload);
 
@@ -307,7 +379,9 @@ void d9__doctor_libraries(struct d9__doctor *doctor)
 	if (err)
 		return;
 	d9__doctor_note(doctor, name, D9__CHECK_OK, "%s", preload);
-	for (const char *const *library = libraries; *library; library++)
-		check_library(doctor, preload, *library);
+	if (uses)
+		check_used(doctor, preload, uses);
+	else
+		check_all(doctor, preload);
 	free(preload);
 }

@@ -84,17 +84,48 @@ static bool is_machine_ours(const GElf_Ehdr *header)
 	return header->e_ident[EI_CLASS] == OWN_CLASS && header->e_machine == machine;
 }
 
-static bool has_loader(Elf *elf)
+/* The segment that names the loader. */
+static bool find_loader(Elf *elf, GElf_Phdr *segment)
 {
-	GElf_Phdr segment;
 	size_t n;
 
 	if (elf_getphdrnum(elf, &n))
-		return true;
+		n = 0;
 	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_INTERP)
+		if (gelf_getphdr(elf, (int)i, segment) && segment->p_type == PT_INTERP)
 			return true;
 	return false;
+}
+
+static bool has_loader(Elf *elf)
+{
+	GElf_Phdr segment;
+
+	return find_loader(elf, &segment);
+}
+
+int d9__elf_interpreter(const char *path, char *interpreter, unsigned size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err = -EBADMSG;
+	GElf_Phdr segment;
+	Elf *elf;
+
+	if (fd < 0)
+		return -errno;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF)
+		err = find_loader(elf, &segment) ? 0 : -ENOENT;
+	if (!err && segment.p_filesz > size)
+		err = -ENAMETOOLONG;
+	if (!err && (!segment.p_filesz || pread(fd, interpreter, segment.p_filesz,
+						(off_t)segment.p_offset) != (ssize_t)segment.p_filesz))
+		err = -EBADMSG;
+	if (!err)
+		interpreter[segment.p_filesz - 1] = '\0';
+	elf_end(elf);
+	close(fd);
+	return err;
 }
 
 /* Whether the kernel would set AT_SECURE for |fd|. */

@@ -18,4 +18,10 @@ enum d9__preload_fate {
  */
 enum d9__preload_fate d9__preload_judge(const char *command, char *path, unsigned size);
 
+/*
+ * The dynamic loader that the ELF file |path| asks for.  0, -ENOENT if it asks for none, -EBADMSG if
+ * it is no ELF file, -ENAMETOOLONG, or an error of open(2).
+ */
+int d9__elf_interpreter(const char *path, char *interpreter, unsigned size);
+
 #endif /* D9_CLI_ELF_PROGRAM_H */

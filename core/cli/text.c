@@ -8,13 +8,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/text.h"
 
+#include "cli/args.h"
 #include "cli/cmd.h"
 
-#define LINE_WIDTH 79
+#define DEFAULT_COLUMNS 80
 
 static const char digits16[] = "0123456789abcdef";
 
@@ -192,15 +194,28 @@ void d9__text_word(struct d9__text_out *out, const char *text, size_t len)
 		d9__text_json(out, text, len);
 }
 
+unsigned d9__text_columns(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	uint64_t n;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= D9__WIDTH_MIN)
+		return size.ws_col;
+	if (columns && d9__parse_u64(columns, &n) && n >= D9__WIDTH_MIN && n <= D9__WIDTH_MAX)
+		return (unsigned)n;
+	return DEFAULT_COLUMNS;
+}
+
 void d9__text_wrapped(struct d9__text_out *out, const char *text, size_t len, size_t indent)
 {
-	size_t column = indent, word, shown;
+	size_t column = indent, end = d9__text_columns() - 1, word, shown;
 
 	for (; len; text += word, len -= word) {
 		for (word = 1; word < len && text[word - 1] != ',' && text[word - 1] != ' ';)
 			word++;
 		shown = word - (text[word - 1] == ' ');
-		if (column > indent && column + 1 + shown > LINE_WIDTH) {
+		if (column > indent && column + 1 + shown > end) {
 			d9__text_printf(out, "\n%*s", (int)indent, "");
 			column = indent;
 		} else if (column > indent && text[-1] == ' ') {

@@ -11,6 +11,10 @@
 
 #include "format/utf8.h"
 
+/* What a width may be. */
+#define D9__WIDTH_MIN 40
+#define D9__WIDTH_MAX 10000
+
 /* Room that d9__text_reserve() can always make. */
 #define D9__TEXT_RESERVE_MAX 4096
 
@@ -86,9 +90,12 @@ void d9__text_escaped(struct d9__text_out *out, const char *text, size_t len);
 /* As d9__text_json(), but bare if it has no spaces, quotes, backslashes or control characters. */
 void d9__text_word(struct d9__text_out *out, const char *text, size_t len);
 
+/* The width of the terminal on standard output, else $COLUMNS, else 80. */
+unsigned d9__text_columns(void);
+
 /*
- * Print |text|, which begins in column |indent|, broken at blanks and behind commas so that no line
- * is longer than 79 columns where that is possible; then a line end.  Escaped.
+ * Print |text|, which begins in column |indent|, broken at blanks and behind commas so that each
+ * line is shorter than d9__text_columns() where that is possible; then a line end.  Escaped.
  */
 void d9__text_wrapped(struct d9__text_out *out, const char *text, size_t len, size_t indent);
 

@@ -225,8 +225,10 @@ void d9__capability_refuse(struct d9__capabilities *caps, int err, const char *u
 	caps->refused = refusal_text(err, unsupported);
 	pthread_mutex_unlock(&caps->lock);
 	/* What the recorder cannot do it says itself. */
-	if (record)
+	if (record) {
+		d9__metadata_keep();
 		(void)d9__recorder_ensure();
+	}
 	publish_all(caps);
 	errno = saved_errno;
 }

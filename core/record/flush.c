@@ -759,6 +759,8 @@ static void finish(void)
 		d9__drain_forget(&self.drain);
 	else if (!self.dormant || self.heard)
 		drain_rest(now_ns);
+	if (!self.dormant && !self.flight && !self.writer.retry_ns)
+		refresh_segment(now_ns);
 	if (self.writer.retry_ns && !self.flight)
 		d9__drain_give_up(&self.drain, now_ns);
 	if (self.curious && self.writer.has_dir)

@@ -25,6 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pair *pairs; /* sorted by key */
 static size_t n_pairs, capacity;
 static _Atomic(uint32_t) generation;
+static _Atomic(bool) kept;
 
 /* Where |key| is or belongs. */
 static size_t place_of(const char *key, bool *found)
@@ -159,6 +160,16 @@ void d9__metadata_write(struct d9__builder *out, uint64_t ns, const char *const 
 		d9__builder_end(out, p);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void d9__metadata_keep(void)
+{
+	atomic_store_explicit(&kept, true, memory_order_relaxed);
+}
+
+bool d9__metadata_is_kept(void)
+{
+	return atomic_load_explicit(&kept, memory_order_relaxed);
 }
 
 static bool is_fact(const char *key)

@@ -4,6 +4,7 @@
 #ifndef D9_RECORD_METADATA_H
 #define D9_RECORD_METADATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,13 @@
  * (1024 keys), -ENOMEM.  Any thread; takes a mutex, so not from hooks under a loop's lock.
  */
 D9_API int d9__metadata_set(const char *key, const char *value);
+
+/*
+ * From now on the metadata is worth a segment, even if nothing else is recorded.  Any thread; for
+ * good, forked children included.
+ */
+D9_API void d9__metadata_keep(void);
+bool d9__metadata_is_kept(void);
 
 /* Changes with every d9__metadata_set() that changed anything. */
 uint32_t d9__metadata_generation(void);

@@ -251,14 +251,28 @@ static int refresh_clock(struct d9__writer *w, uint64_t now_ns)
 	return add_clock(w, now_ns);
 }
 
-int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+/* Once: what was found out at the start stays in a trace that has nothing else. */
+static int keep_metadata(struct d9__writer *w, uint64_t now_ns)
 {
 	int err;
 
-	*lost = 0;
-	if (!w->seg.open)
+	if (w->metadata_kept || w->kind == D9_WRITER_NULL || !d9__metadata_is_kept())
 		return 0;
-	err = refresh_clock(w, now_ns);
+	err = w->seg.open ? 0 : begin_segment(w, now_ns);
+	if (!err)
+		w->seg.real = w->metadata_kept = true;
+	return err;
+}
+
+int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+{
+	int err = keep_metadata(w, now_ns);
+
+	*lost = 0;
+	if (!w->seg.open && !err)
+		return 0;
+	if (!err)
+		err = refresh_clock(w, now_ns);
 	if (!err && w->metadata_written != d9__metadata_generation())
 		err = add_metadata(w, NULL, now_ns);
 	d9__modules_scan();

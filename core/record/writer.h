@@ -40,6 +40,7 @@ struct d9__writer {
 	struct d9__segment seg;
 	struct d9__builder note; /* clock, metadata, modules */
 	uint32_t metadata_written; /* generation in the segment */
+	bool metadata_kept;        /* a segment was begun for it alone */
 	uint32_t modules_written;  /* likewise */
 	int64_t clock_offset;      /* realtime minus monotonic, likewise */
 	uint64_t uncommitted;      /* events added since the last commit */
@@ -116,7 +117,8 @@ int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
 void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost);
 
 /*
- * Write metadata, modules and the wall clock if they changed; nothing if no segment is open.  0 or -errno;
+ * Write metadata, modules and the wall clock if they changed; nothing if no segment is open, unless the
+ * metadata is to be kept (d9__metadata_keep()).  0 or -errno;
  * then the segment was given up, with |*lost| events of earlier commits.
  */
 int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);

@@ -90,7 +90,4 @@ echo
 	checks descriptors "file size" | sed "s/most [0-9.]* [KM]iB/most N MiB/"
 )
 
-say "usage"
-run doctor x
-
 finish ''

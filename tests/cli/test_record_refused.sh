@@ -4,6 +4,8 @@
 # too old.  The programs run as alone, and everyone says why there is nothing of them.
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
+# shellcheck source=tests/cli/altered.sh
+. "$top_srcdir/tests/cli/altered.sh"
 
 # skip WHY: not a failure, but said.
 skip() {
@@ -102,7 +104,6 @@ int main(void)
 	return WEXITSTATUS(system("./libevent && ./libev"));
 }
 END
-mkdir altered
 $CC -o libevent libevent.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
 $CC -o libev libev.c -lev 2>errors || skip "no libev to build with: $(head -n 1 errors)"
 # shellcheck disable=SC2046 # a list of words
@@ -110,23 +111,7 @@ $CC -o glib glib.c $(pkg-config --cflags --libs glib-2.0 2>errors) 2>>errors ||
 	skip "no GLib to build with: $(head -n 1 errors)"
 $CC -o both both.c
 
-# installed PROGRAM NAME: the path of the library that PROGRAM loads, its file name in $file.
-installed() {
-	path=$(ldd "$1" | sed -n "s|.*=> \(/[^ ]*/$2[-.0-9]*so[^ ]*\) .*|\1|p")
-	file=${path##*/}
-}
-
-# Functions that a program does not call; a name of the same length keeps the file's shape.
-installed ./libevent libevent
-sed 's/event_base_get_method/event_base_get_nothod/g' "$path" >"altered/$file"
-installed ./libev libev
-sed 's/ev_set_allocator/ev_set_alligator/g' "$path" >"altered/$file"
-# 2.50, in the word that says it.
-installed ./glib libglib
-cp "$path" "altered/$file"
-chmod u+w "altered/$file"
-at=$(nm -D "$path" | sed -n 's/ . glib_minor_version$//p')
-printf '\062\0\0\0' | dd of="altered/$file" bs=1 seek=$((0x$at)) conv=notrunc 2>/dev/null
+alter ./libevent ./libev ./glib
 hide='s/\(libevent\|libev\|glib\|GLib\) [0-9][0-9.a-z-]*/\1 VERSION/; s/[0-9]* events/N events/
 	s/ *pid [0-9]*//; s/[a-z]\{4\}-[0-9]\{1,\}/BOOT-PID/g'
 

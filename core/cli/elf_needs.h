@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program's loader would map, and which functions a file brings. */
+
+#ifndef D9_CLI_ELF_NEEDS_H
+#define D9_CLI_ELF_NEEDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct d9__elf_need {
+	char *name; /* as it is asked for */
+	char *path; /* NULL: not found */
+};
+
+struct d9__elf_needs {
+	struct d9__elf_need *items;
+	size_t n;
+};
+
+/*
+ * Ask the dynamic loader what it would map for |path|, in the order of its scope, with this
+ * environment.  Nothing of |path| or of the libraries runs, for only a loader that is also this
+ * program's is asked.  0, -ENOTSUP if |path| has another loader or none, -ENOEXEC if the loader
+ * gives up, -ENOMEM, or an error of posix_spawn(3).
+ */
+int d9__elf_needs_list(const char *path, struct d9__elf_needs *out);
+void d9__elf_needs_release(struct d9__elf_needs *needs);
+
+/* Is the function |name| defined in the file |path|, as far as its symbols tell? */
+bool d9__elf_defines(const char *path, const char *name);
+
+#endif /* D9_CLI_ELF_NEEDS_H */
