@@ -88,6 +88,15 @@ void counters_reset(void)
 	log_len = 0;
 }
 
+unsigned long counters_sum(enum kind kind)
+{
+	unsigned long sum = 0;
+
+	for (size_t i = 0; i < n_counters; i++)
+		sum += counters[i].kind == kind ? counters[i].count : 0;
+	return sum;
+}
+
 int counters_write(const char *path)
 {
 	if (path)

@@ -39,6 +39,9 @@ struct counter {
 /* The counter of the callback |address|, made on first use. */
 struct counter *counter_of(const char *name, void *address, enum kind kind);
 
+/* The counts of all counters of |kind|. */
+unsigned long counters_sum(enum kind kind);
+
 /* Forget what was counted and logged: for a forked child. */
 void counters_reset(void);
 

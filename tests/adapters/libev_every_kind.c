@@ -20,6 +20,10 @@
 #include "counters.h"
 #include "libev_kinds.h"
 
+#ifdef EMBEDDED
+#include <dial9/libev.h>
+#endif
+
 struct options {
 	unsigned backend;
 	bool attach;
@@ -92,11 +96,21 @@ static void parse(int argc, char **argv)
 	}
 }
 
+#ifdef EMBEDDED
+void record_loop(struct ev_loop *loop)
+{
+	int err = options.attach ? d9_ev_embed_attach_named(loop, "embedded") : 0;
+
+	if (err)
+		complain("d9_ev_embed_attach_named", 0, err);
+}
+#else
 void record_loop(struct ev_loop *loop)
 {
 	if (options.attach || options.library)
 		attach_with("d9_ev_loop_attach", loop, options.library);
 }
+#endif
 
 int main(int argc, char **argv)
 {

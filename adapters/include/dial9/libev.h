@@ -78,6 +78,31 @@ D9_API int d9_ev_loop_attach_named(struct ev_loop *loop, const char *name);
  */
 D9_API int d9_ev_loop_capabilities(char *out, size_t size);
 
+/* With EV_API_STATIC they are known in one file only. */
+#ifndef EV_API_STATIC
+/**
+ * Record |loop| of a libev that the program compiles into itself, by <dial9/ev-embed.h>, which
+ * defines this function: neither libev.so.4 nor libdial9-libev is needed then.
+ *
+ * @param loop  borrowed; may be destroyed with ev_loop_destroy() at any time.  NULL with
+ *              EV_MULTIPLICITY 0, where ev_default_loop() has to come first
+ *
+ * @return 0, also when recording is switched off; -EINVAL: |loop| is not initialised; -ENOSPC,
+ *         -ENOMEM as d9_ev_loop_attach()
+ *
+ * Threads: the one that may use |loop|.  Not async-signal-safe.
+ * Since: 0.1
+ */
+int d9_ev_embed_attach(struct ev_loop *loop);
+
+/**
+ * d9_ev_embed_attach(), and call the lane of |loop| |name|, as d9_ev_loop_attach_named().
+ *
+ * Since: 0.1
+ */
+int d9_ev_embed_attach_named(struct ev_loop *loop, const char *name);
+#endif
+
 #ifdef __cplusplus
 }
 #endif
