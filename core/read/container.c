@@ -11,6 +11,7 @@
 #include <zstd_errors.h>
 
 #include "format/wire.h"
+#include "format/zstd_block.h"
 
 #define IN_BYTES        ((size_t)1 << 17)
 #define GZIP_WINDOW     (16 + MAX_WBITS) /* gzip framing only */
@@ -191,35 +192,43 @@ static void begin_frame(struct d9__container *container)
 	container->frame_unpacked_at = container->unpacked_at;
 }
 
+/* A frame ended, |unpacked| bytes behind what was delivered. */
+static int end_frame(struct d9__container *container, size_t unpacked)
+{
+	int err;
+
+	container->unpacked_at += unpacked;
+	container->inside = container->pending = false;
+	err = note_frame(container);
+	container->unpacked_at -= unpacked;
+	return err;
+}
+
 static ssize_t read_zstd(struct d9__container *container, void *buf, size_t len)
 {
 	ZSTD_outBuffer out = { buf, len, 0 };
 
-	while (out.pos == 0 && !container->done) {
-		ZSTD_inBuffer in = { container->in, container->in_end, container->in_pos };
+	while (out.pos < out.size && !container->done) {
+		ZSTD_inBuffer in;
 		size_t ret;
 
 		if (!container->pending) {
 			if (!refill(container))
 				break;
 			begin_frame(container);
-			in = (ZSTD_inBuffer) { container->in, container->in_end,
-					       container->in_pos };
 		}
-		ret = ZSTD_decompressStream(container->engine, &out, &in);
+		in = (ZSTD_inBuffer) { container->in, container->in_end, container->in_pos };
+		ret = d9__zstd_block(container->engine, &container->hint, &out, &in);
 		container->in_pos = in.pos;
 		container->pending = out.pos == out.size;
 		if (ZSTD_getErrorCode(ret) == ZSTD_error_memory_allocation)
 			return -ENOMEM;
-		if (ZSTD_isError(ret)) {
+		if (ZSTD_isError(ret))
 			finish(container, -EBADMSG, ZSTD_getErrorName(ret));
-		} else if (ret == 0) {
-			container->unpacked_at += out.pos;
-			container->inside = container->pending = false;
-			if (note_frame(container) != 0)
-				return -ENOMEM;
-			container->unpacked_at -= out.pos;
-		}
+		else if (ret == 0 && end_frame(container, out.pos) != 0)
+			return -ENOMEM;
+		if (ret == 0 && out.pos)
+			break;
 	}
 	return (ssize_t)out.pos;
 }

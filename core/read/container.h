@@ -27,6 +27,7 @@ struct d9__container {
 	uint8_t *in;          /* packed bytes on their way; NULL for plain */
 	size_t in_pos, in_end;
 	void *engine; /* z_stream or ZSTD_DCtx */
+	size_t hint;  /* of d9__zstd_block() */
 	bool inside;  /* a gzip member or zstd frame has begun */
 	bool pending; /* the engine may hold output that did not fit */
 	bool done;

@@ -10,6 +10,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "format/zstd_block.h"
+
 #define FRAME_MAX  ((uint64_t)8 << 20)
 #define COPY_BYTES ((size_t)1 << 17)
 
@@ -120,7 +122,7 @@ static int unpack_frame(struct d9__store *store, const struct d9__packed_frame *
 	uint8_t *stored = malloc((size_t)frame->stored_len);
 	ZSTD_inBuffer in = { stored, (size_t)frame->stored_len, 0 };
 	ZSTD_outBuffer out = { NULL, (size_t)frame->unpacked_len, 0 };
-	size_t ret = 1;
+	size_t ret = 1, hint = 0;
 	int err = stored ? read_stored(store, frame, stored) : -ENOMEM;
 
 	free(slot->bytes);
@@ -132,7 +134,7 @@ static int unpack_frame(struct d9__store *store, const struct d9__packed_frame *
 	while (!err && ret != 0 && !ZSTD_isError(ret) && out.pos < out.size) {
 		size_t in_before = in.pos, out_before = out.pos;
 
-		ret = ZSTD_decompressStream(store->engine, &out, &in);
+		ret = d9__zstd_block(store->engine, &hint, &out, &in);
 		if (in.pos == in_before && out.pos == out_before)
 			break;
 	}

@@ -16,6 +16,7 @@
 #include <zstd.h>
 
 #include "format/wire.h"
+#include "format/zstd_block.h"
 #include "record/event_types.h"
 #include "record/gunzip.h"
 #include "record/gzip.h"
@@ -143,7 +144,7 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	uint8_t *in = malloc((size_t)(to - from) + 1);
 	ZSTD_inBuffer input = { in, (size_t)(to - from), 0 };
-	size_t before, result = 0;
+	size_t before, result = 0, hint = 0;
 	int err = zstd && in ? 0 : -ENOMEM;
 
 	if (!err && !read_at(fd, in, input.size, from))
@@ -157,7 +158,7 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 		}
 		out = (ZSTD_outBuffer){ tail->data + tail->len, tail->capacity - tail->len - PAD, 0 };
 		before = input.pos;
-		result = ZSTD_decompressStream(zstd, &out, &input);
+		result = d9__zstd_block(zstd, &hint, &out, &input);
 		tail->len += out.pos;
 		if (!out.pos && input.pos == before)
 			break;
