@@ -16,12 +16,11 @@
 #include "cli/cmd.h"
 #include "cli/preload_path.h"
 #include "cli/record_child.h"
+#include "cli/record_dir.h"
 #include "cli/record_line.h"
 #include "cli/record_result.h"
 #include "cli/text.h"
 #include "record/recover.h"
-
-#define DEFAULT_DIR "./dial9-traces"
 
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -37,7 +36,7 @@ enum {
 };
 
 static const struct d9__opt opts[] = {
-	{ 'o', "output", "DIR", "write the trace below DIR [" DEFAULT_DIR "]" },
+	{ 'o', "output", "DIR", "write the trace below DIR [" D9__RECORD_DIR "]" },
 	{ OPT_NAME, "name", "NAME", "service name in the trace [the program's name]" },
 	{ OPT_MAX_TOTAL, "max-total", "SIZE", "keep at most SIZE on disk, such as 500M [1G]" },
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
@@ -61,7 +60,7 @@ static const struct d9__usage usage = {
 };
 
 struct options {
-	const char *dir, *name;
+	const char *dir, *name; /* NULL: not given */
 	const char *compress; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
@@ -148,31 +147,6 @@ static void release_environment(struct environment *env)
 	free(env->list);
 }
 
-/* ---- the trace directory ---- */
-
-/* Make |dir|, 0700, and what leads to it.  0 or -errno. */
-static int make_directory(const char *dir)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0777) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
-	if (stat(path, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	return access(path, W_OK | X_OK) ? -errno : 0;
-}
-
 /* ---- what came of it ---- */
 
 /* What CMD, or a program that it started, was killed with.  True if there was any. */
@@ -215,14 +189,15 @@ static void report(const struct d9__record_result *result)
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
 static int conclude(const struct options *options, const char *command,
-		    const struct d9__namespaces *before, int wait_status)
+		    const struct d9__record_dir *dir, const struct d9__namespaces *before,
+		    int wait_status)
 {
 	struct d9__record_result result;
-	bool recovered = recover_killed(options->dir), nothing;
-	int err = d9__record_result_collect(options->dir, before, &result);
+	bool recovered = recover_killed(dir->path), nothing;
+	int err = d9__record_result_collect(dir->path, before, &result);
 
 	if (err) {
-		d9__cmd_fail("record", "%s: %s", options->dir, strerror(-err));
+		d9__cmd_fail("record", "%s: %s", dir->path, strerror(-err));
 		return options->require ? D9__EXIT_FINDING : 0;
 	}
 	nothing = d9__record_result_is_empty(&result);
@@ -230,7 +205,7 @@ static int conclude(const struct options *options, const char *command,
 		report(&result);
 	if (!options->quiet)
 		d9__record_line(&(struct d9__record_line){ .command = command,
-							   .dir = options->dir,
+							   .dir = dir,
 							   .result = &result,
 							   .recovered = recovered,
 							   .wait_status = wait_status });
@@ -275,23 +250,24 @@ static int run_recorded(const struct options *options, char **argv, const char *
 static int record(const struct options *options, char **argv, int *wait_status, bool *ran)
 {
 	struct d9__namespaces before = { 0 };
+	struct d9__record_dir place;
 	char *library = NULL, *dir = NULL;
 	int err = d9__preload_path(&library), status;
 
 	if (err)
 		return explain_preload(err);
-	err = make_directory(options->dir);
+	err = d9__record_dir_make(options->dir, &place);
 	if (!err)
-		err = d9__namespaces_list(options->dir, &before);
-	dir = err ? NULL : realpath(options->dir, NULL); /* CMD may change its directory */
+		err = d9__namespaces_list(place.path, &before);
+	dir = err ? NULL : realpath(place.path, NULL); /* CMD may change its directory */
 	if (dir) {
 		err = run_recorded(options, argv, dir, library, wait_status);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
-			     : conclude(options, argv[0], &before, *wait_status);
+			     : conclude(options, argv[0], &place, &before, *wait_status);
 		rmdir(dir); /* unless there is something in it */
 	} else {
-		status = d9__cmd_fail("record", "%s: %s", options->dir,
+		status = d9__cmd_fail("record", "%s: %s", place.path,
 				      strerror(err ? -err : errno));
 	}
 	d9__namespaces_release(&before);
@@ -374,7 +350,7 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 int d9__cmd_record(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { .dir = DEFAULT_DIR };
+	struct options options = { 0 };
 	int key, status, wait_status = 0;
 	bool ran = false;
 

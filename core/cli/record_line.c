@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,7 +58,7 @@ static const char *where_is(const struct d9__record_line *line)
 {
 	const struct d9__record_result *result = line->result;
 
-	return result->processes == 1 && !result->alone ? result->paths[0] : line->dir;
+	return result->processes == 1 && !result->alone ? result->paths[0] : line->dir->path;
 }
 
 /* "libev 4.33: why; glib 2.50.0: why" */
@@ -69,6 +70,16 @@ static void print_refusals(const struct d9__record_result *result)
 		fprintf(stderr, "%s%s%s%s: %s", i ? "; " : "", refusal->library,
 			refusal->version[0] ? " " : "", refusal->version, refusal->reason);
 	}
+}
+
+/* Where a container is read-only, or its shared memory tiny. */
+static void print_fallbacks(const struct d9__record_line *line)
+{
+	if (line->dir->why_not)
+		fprintf(stderr, ", not in " D9__RECORD_DIR " (%s)", strerror(-line->dir->why_not));
+	if (line->result->ring_fallback[0])
+		fprintf(stderr, ", with the ring not in shared memory (%s)",
+			line->result->ring_fallback);
 }
 
 static void print_result(const struct d9__record_line *line)
@@ -86,6 +97,7 @@ static void print_result(const struct d9__record_line *line)
 	if (result->processes > 1)
 		fprintf(stderr, " of %zu processes", result->processes);
 	fprintf(stderr, "%s in %s", line->recovered ? ", recovered" : "", where);
+	print_fallbacks(line);
 	if (result->n_refusals) {
 		fprintf(stderr, ", but nothing of ");
 		print_refusals(result);
@@ -100,7 +112,7 @@ static void print_living(const struct d9__record_line *line)
 
 	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n",
 		result->living, result->living == 1 ? " is" : "es are",
-		result->processes == 1 ? result->paths[0] : line->dir);
+		result->processes == 1 ? result->paths[0] : line->dir->path);
 }
 
 /* A recorder started, and left no event of a loop. */
@@ -127,7 +139,7 @@ static void explain_empty(const struct d9__record_line *line)
 void d9__record_line(const struct d9__record_line *line)
 {
 	if (!line->result->processes)
-		explain_nothing(line->command, line->dir);
+		explain_nothing(line->command, line->dir->path);
 	else if (line->result->living)
 		print_living(line);
 	else if (d9__record_result_is_empty(line->result))

@@ -6,10 +6,12 @@
 
 #include <stdbool.h>
 
+#include "cli/record_dir.h"
 #include "cli/record_result.h"
 
 struct d9__record_line {
-	const char *command, *dir;
+	const char *command;
+	const struct d9__record_dir *dir;
 	const struct d9__record_result *result;
 	bool recovered;	 /* some of it from the ring of a process that was killed */
 	int wait_status; /* of CMD */

@@ -173,7 +173,7 @@ static void take_version(struct d9__record_result *result, const char library[32
 		copy_text(refusal->version, sizeof(refusal->version), version, 0, version->len);
 }
 
-static void take_refusals(const struct d9_event *event, struct d9__record_result *result)
+static void take_facts(const struct d9_event *event, struct d9__record_result *result)
 {
 	const struct d9_value *entries = d9_event_field(event, "entries");
 	const struct d9_text *pair, *end;
@@ -182,9 +182,13 @@ static void take_refusals(const struct d9_event *event, struct d9__record_result
 	if (!entries || entries->type != D9_FIELD_STRING_MAP)
 		return;
 	end = entries->u.string_map.pairs + 2 * entries->u.string_map.n;
-	for (pair = entries->u.string_map.pairs; pair < end; pair += 2)
+	for (pair = entries->u.string_map.pairs; pair < end; pair += 2) {
 		if (is_of_library(pair, ".refused", library))
 			take_reason(result, library, pair + 1);
+		if (pair->len == 13 && !memcmp(pair->data, "ring.fallback", 13))
+			copy_text(result->ring_fallback, sizeof(result->ring_fallback), pair + 1, 0,
+				  pair[1].len);
+	}
 	/* It may stand in front of the reason. */
 	for (pair = entries->u.string_map.pairs; pair < end; pair += 2)
 		if (is_of_library(pair, ".version", library))
@@ -205,7 +209,7 @@ static int count_events(const char *path, struct d9__record_result *result)
 		result->events++;
 		result->active = result->active || !is_recorders_own(event);
 		if (event->kind == D9_EVENT_SEGMENT_METADATA)
-			take_refusals(event, result);
+			take_facts(event, result);
 		err = 0;
 	}
 	d9_reader_free(reader);

@@ -31,6 +31,7 @@ struct d9__record_result {
 	bool counted; /* false: too much to count in passing */
 	uint64_t events;
 	bool active; /* not all of them are the recorder's own */
+	char ring_fallback[64]; /* why a ring is not where it should be; empty: none */
 	struct d9__refusal refusals[D9__REFUSALS_MAX];
 	size_t n_refusals;
 };
