@@ -386,19 +386,6 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	hold_resumption(thread, ns);
 }
 
-/* ---- the thread's cache of tasks ---- */
-
-void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t key,
-		     struct d9__task *task)
-{
-	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
-
-	*cached = (struct d9__cached_task) { .key = key, .task = task, .library = library };
-	cached->emit.id = id;
-	cached->emit.id_len =
-		(uint32_t)(d9__varint_put(cached->emit.wire, id) - cached->emit.wire);
-}
-
 /* ---- polls ---- */
 
 static uint32_t kind_name(uint16_t kind)
@@ -602,16 +589,15 @@ static inline __attribute__((always_inline)) bool
 begin_plain(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns)
 {
 	struct d9_loop *loop = poll->loop;
-	const struct d9__cached_task *cached = d9__polls_cached(thread, poll->task.key);
+	const struct d9__cached_task *cached = d9__task_cache_find(&thread->cache, poll->task.key);
 	struct d9__task *task;
 
 	if (cached->key != poll->task.key || cached->loop != loop ||
-	    cached->identity != poll->task.identity || cached->callsite != poll->task.callsite ||
-	    poll->task.flags & D9_TASK_RUNS_ONCE ||
+	    cached->callsite != poll->task.callsite || poll->task.flags & D9_TASK_RUNS_ONCE ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
 		return false;
 	task = cached->task;
-	if (!d9__task_is(task, cached->emit.id) || !is_spawned(thread, task) ||
+	if (!d9__task_is(task, cached->emit.id) || !is_current(thread, task, poll) ||
 	    !is_named(cached, slot) || !d9__emit_is_plain(slot, ns) || !take_plain_wake(task, poll))
 		return false;
 	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
@@ -624,17 +610,18 @@ begin_plain(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *po
 static void know(struct d9__thread *thread, const struct d9__slot *slot, const struct d9_poll *poll,
 		 uint32_t library, struct d9__task *task)
 {
-	struct d9__cached_task *cached = d9__polls_cached(thread, poll->task.key);
+	struct d9__cached_task *cached;
 	uint8_t *end;
 
-	d9__polls_cache(cached, library, poll->task.key, task);
+	if (d9__task_cache_is_tight(&thread->cache))
+		d9__task_cache_grow(&thread->cache);
+	cached = d9__task_cache_put(&thread->cache, library, poll->task.key, task);
 	cached->loop = poll->loop;
-	cached->identity = poll->task.identity;
 	cached->callsite = poll->task.callsite;
 	cached->name = d9__callsite_name(poll->task.callsite);
 	cached->named = slot->names[cached->name];
 	end = d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, cached->named & 0xffff);
-	cached->emit.wire_len = (uint32_t)(end - cached->emit.wire);
+	cached->emit.wire_len = (uint8_t)(end - cached->emit.wire);
 }
 
 /* True: begun.  Calls nothing. */

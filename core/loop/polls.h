@@ -33,26 +33,6 @@ void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
 /* Write TaskTerminate for each. */
 void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended);
 
-/* Where the thread remembers the task of |key|, if it does. */
-static inline struct d9__cached_task *d9__polls_cached(struct d9__thread *thread, uint64_t key)
-{
-	struct d9__cached_task *cached =
-		&thread->cache[(key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - D9__CACHED_BITS)];
-
-	__asm__("" : "+r"(cached)); /* the pointer, not an index, stays in a register */
-	return cached;
-}
-
-static inline bool d9__polls_is_cached(const struct d9__cached_task *cached, uint32_t library,
-				       uint64_t key)
-{
-	return cached->key == key && cached->library == library &&
-	       d9__task_is(cached->task, cached->emit.id);
-}
-
-void d9__polls_cache(struct d9__cached_task *cached, uint32_t library, uint64_t key,
-		     struct d9__task *task);
-
 /*
  * The task of |key|, by the thread's cache.  NULL: unknown.  |thread| may be NULL.
  */
@@ -64,12 +44,14 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 
 	if (!thread)
 		return d9__tasks_find(library, key);
-	cached = d9__polls_cached(thread, key);
-	if (__builtin_expect(d9__polls_is_cached(cached, library, key), 1))
+	cached = d9__task_cache_find(&thread->cache, key);
+	if (__builtin_expect(d9__cached_task_is(cached, library, key), 1))
 		return cached->task;
 	task = d9__tasks_find(library, key);
-	if (task)
-		d9__polls_cache(cached, library, key, task);
+	if (task) {
+		d9__task_cache_miss(&thread->cache, task);
+		d9__task_cache_put(&thread->cache, library, key, task);
+	}
 	return task;
 }
 

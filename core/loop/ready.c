@@ -27,7 +27,7 @@ void d9__wake_again(struct d9_loop *loop, uint64_t key)
 	if (!d9__gate_open(D9__GATE_WAKE) || !ns || thread->resume_ns ||
 	    thread->odd & D9__ODD_NO_WORKER)
 		return;
-	cached = d9__polls_cached(thread, key);
+	cached = d9__task_cache_find(&thread->cache, key);
 	if (cached->key != key || cached->loop != loop ||
 	    !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||

@@ -69,14 +69,14 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
 
 static struct d9__thread *new_thread(void)
 {
-	struct d9__thread *thread = calloc(1, sizeof(*thread));
+	struct d9__thread *thread = aligned_alloc(_Alignof(struct d9__thread), sizeof(*thread));
 
 	if (!thread)
 		return NULL;
+	memset(thread, 0, offsetof(struct d9__thread, cache));
 	thread->tid = kernel_tid();
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
-	for (size_t i = 0; i < D9__CACHED_MAX; i++)
-		thread->cache[i].library = D9__LIBRARY_NONE;
+	d9__task_cache_init(&thread->cache);
 	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	d9__cpu_time_init(&thread->cpu, thread->tid);
 	find_stack(thread);
@@ -117,6 +117,7 @@ void d9__thread_free(struct d9__thread *thread)
 	if (!(thread->odd & D9__ODD_NO_WORKER))
 		d9__workers_release(thread->worker);
 	d9__cpu_time_release(&thread->cpu);
+	d9__task_cache_free(&thread->cache);
 	free(thread);
 }
 
@@ -158,6 +159,7 @@ void d9__threads_fork_child(void)
 
 		if (thread != self) {
 			d9__cpu_time_release(&thread->cpu);
+			d9__task_cache_free(&thread->cache);
 			free(thread);
 		}
 		thread = next;

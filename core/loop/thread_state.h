@@ -11,16 +11,13 @@
 #include <dial9/loop.h>
 
 #include "loop/cpu_time.h"
-#include "loop/tasks.h"
-#include "record/emit_inl.h"
+#include "loop/task_cache.h"
 #include "record/slot.h"
 
 #define D9__FRAMES_MAX	64u /* callbacks inside one another; deeper ones are not recorded */
 #define D9__RUNS_MAX	64u /* loops inside one another; deeper ones are not told apart */
 #define D9__SPANS_MAX	16u
 #define D9__HELD_MAX	256u /* wakes reported by one wait; later ones get stamps of their own */
-#define D9__CACHED_BITS 8
-#define D9__CACHED_MAX	(1u << D9__CACHED_BITS) /* more than the tasks of a busy loop */
 
 /* Why d9_poll_begin() cannot take its short way.  Bits of d9__thread.odd. */
 enum d9__odd {
@@ -64,24 +61,6 @@ struct d9__held_wake {
 	uint32_t reason;
 };
 
-/*
- * A task that this thread has polled, and how the next poll of it is spelled if it comes from the
- * same loop with the same identity and callsite, in a chunk that knows the callsite's name.
- */
-struct d9__cached_task {
-	uint64_t key;
-	struct d9_loop *loop; /* NULL: not known so well; what stands next to it is empty then */
-	uint64_t identity;
-	const struct d9_callsite *callsite;
-	struct d9__task *task;
-	uint32_t library; /* D9__LIBRARY_NONE: empty */
-	uint32_t name;	  /* handle */
-	uint32_t named;	  /* its word in the slot's table of names, as |emit| spells it */
-	struct d9__emit_task emit; /* its id, when it was put here */
-};
-
-#define D9__LIBRARY_NONE UINT32_MAX
-
 struct d9__thread {
 	/* What every poll touches.  Owner thread only. */
 	uint32_t odd;
@@ -113,8 +92,9 @@ struct d9__thread {
 	struct d9__callback frames[D9__FRAMES_MAX];
 	struct d9__run runs[D9__RUNS_MAX];
 	struct d9__span spans[D9__SPANS_MAX];
-	struct d9__cached_task cache[D9__CACHED_MAX];
 	struct d9__held_wake held[D9__HELD_MAX];
+
+	struct d9__task_cache cache; /* clears itself */
 };
 
 /* NULL: none yet.  D9__THREAD_GONE: none any more. */

@@ -220,7 +220,7 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	    thread->odd & D9__ODD_NO_WORKER ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
 		return -1;
-	cached = d9__polls_cached(thread, key);
+	cached = d9__task_cache_find(&thread->cache, key);
 	if (cached->key != key || cached->loop != loop ||
 	    !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch)

@@ -216,9 +216,15 @@ static inline __attribute__((always_inline)) void d9__emit_plain_end(struct d9__
 /* How a task and its name are spelled: the last fields of a PollStart, as they stand there. */
 struct d9__emit_task {
 	uint64_t id;
-	uint8_t wire[16]; /* the id's varint, then the wire id of the name */
-	uint32_t wire_len;
-	uint32_t id_len; /* of the varint */
+	union {
+		uint8_t wire[16]; /* the id's varint, then the wire id of the name; copied whole */
+		struct {
+			uint8_t spelled[13];
+			uint8_t library; /* for who remembers this */
+			uint8_t wire_len;
+			uint8_t id_len; /* of the varint */
+		};
+	};
 };
 
 /* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
