@@ -51,7 +51,7 @@
 #define PERIOD_MIN   (10 * MS_NS)
 #define PERIOD_CALM  (100 * MS_NS) /* some events, but none in most PERIOD_MIN */
 #define PERIOD_MAX   SECOND_NS
-#define REST_AFTER   SECOND_NS
+#define REST_AFTER   (300 * MS_NS) /* without events: looks come ever more rarely */
 #define STACK_BYTES  (256u << 10)
 #define FD_ABOVE     200 /* ours, where the descriptor table is shared with the program */
 #define SPARE_CHUNKS 4
