@@ -105,6 +105,7 @@ static int run(bool json, const char *command)
 		d9__doctor_command(&doctor, command, &uses);
 	d9__doctor_libraries(&doctor, command ? &uses : NULL);
 	d9__doctor_system(&doctor);
+	d9__doctor_recorders(&doctor);
 	for (size_t i = 0; i < doctor.n; i++)
 		failed |= doctor.checks[i].result == D9__CHECK_FAIL;
 	d9__text_init(&out, STDOUT_FILENO);

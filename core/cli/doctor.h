@@ -49,7 +49,7 @@ struct d9__loop_uses {
 /* Can |command| be recorded, and what does it use?  Nothing of it runs. */
 void d9__doctor_command(struct d9__doctor *doctor, const char *command, struct d9__loop_uses *uses);
 
-/* Memory and directories, limits, clock, what the kernel permits, rings that were left. */
+/* Memory and directories, limits, clock, what the kernel permits. */
 void d9__doctor_system(struct d9__doctor *doctor);
 
 /*
@@ -57,5 +57,8 @@ void d9__doctor_system(struct d9__doctor *doctor);
  * |uses| alone, and with its files, unless that is NULL.
  */
 void d9__doctor_libraries(struct d9__doctor *doctor, const struct d9__loop_uses *uses);
+
+/* The recorders of this user, as root of all: those at work, and rings that were left. */
+void d9__doctor_recorders(struct d9__doctor *doctor);
 
 #endif /* D9_CLI_DOCTOR_H */

@@ -224,40 +224,6 @@ static void check_perf(struct d9__doctor *doctor)
 	}
 }
 
-/* ---- rings that were left ---- */
-
-static void check_rings(struct d9__doctor *doctor)
-{
-	static const char name[] = "left-over rings";
-	struct d9__recorders recorders;
-	size_t dead = 0, alive = 0, first = 0;
-	uint64_t bytes = 0;
-	char size[D9__SIZE_LEN];
-
-	if (d9__recorders_find(&recorders, NULL, 0, NULL))
-		return;
-	for (size_t i = recorders.n; i-- > 0;) {
-		if (d9__ring_view_owner(&recorders.list[i].view) != D9__OWNER_DEAD) {
-			alive++;
-			continue;
-		}
-		dead++;
-		first = i;
-		bytes += recorders.list[i].view.size;
-	}
-	if (!dead) {
-		d9__doctor_note(doctor, name, D9__CHECK_OK, "none; %zu at work", alive);
-	} else {
-		d9__doctor_note(doctor, name, D9__CHECK_WARN,
-				"%zu of processes that were killed, %s; the first of process %d",
-				dead, d9__size_text(bytes, size),
-				(int)recorders.list[first].view.pid);
-		d9__doctor_advise(doctor, "save their events: dial9 recover %s; all: dial9 status",
-				  recorders.list[first].view.header.trace_dir);
-	}
-	d9__recorders_release(&recorders);
-}
-
 void d9__doctor_system(struct d9__doctor *doctor)
 {
 	check_shm(doctor);
@@ -266,5 +232,4 @@ void d9__doctor_system(struct d9__doctor *doctor)
 	check_clock(doctor);
 	check_schedstat(doctor);
 	check_perf(doctor);
-	check_rings(doctor);
 }
