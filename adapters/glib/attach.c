@@ -11,6 +11,7 @@
 #include "glib/capabilities.h"
 #include "glib/contexts.h"
 #include "glib/dispatch.h"
+#include "glib/logs.h"
 #include "glib/real.h"
 #include "glib/scan.h"
 #include "glib/waits.h"
@@ -102,6 +103,8 @@ static int initialise(void)
 		d9__capability_refuse(&d9__glib_capabilities, err, reason,
 				      atomic_load_explicit(&d9__glib_all, memory_order_relaxed));
 	}
+	if (!err)
+		d9__glib_logs_look();
 	errno = saved;
 	return err;
 }
@@ -124,6 +127,7 @@ int d9_g_main_context_attach_named(GMainContext *context, const char *name)
 	if (!err) {
 		d9__glib_adopt_poll(record, context);
 		d9__glib_scan(record, context);
+		d9__glib_logs_look();
 		d9__capabilities_publish(&d9__glib_capabilities);
 	}
 	errno = saved;

@@ -10,7 +10,7 @@ struct d9__glib_real d9__glib;
 static const char *const image_names[] = { "libglib-2.0", NULL };
 
 /* What lies below GLib: hooks there would see our own calls. */
-static const char *const skipped[] = { "libc.so", "ld-linux-x86-64", "ld-linux-aarch64", NULL };
+const char *const d9__glib_skipped[] = { "libc.so", "ld-linux-x86-64", "ld-linux-aarch64", NULL };
 
 struct d9__images d9__glib_images = { .names = image_names };
 
@@ -28,7 +28,7 @@ struct d9__got_table d9__glib_table = {
 	.hooks = hooks,
 	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
 	.reach = D9__GOT_ANY,
-	.skip = skipped,
+	.skip = d9__glib_skipped,
 };
 
 #define RESOLVE(type, function, params)                                                            \

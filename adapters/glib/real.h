@@ -126,6 +126,9 @@ extern struct d9__glib_real d9__glib;
 extern struct d9__images d9__glib_images;
 extern struct d9__got_table d9__glib_table;
 
+/* Modules whose calls are never redirected. */
+extern const char *const d9__glib_skipped[];
+
 /* Find what is called before anything is patched.  False: something that is needed is missing. */
 bool d9__glib_resolve(void);
 

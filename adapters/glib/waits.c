@@ -18,6 +18,7 @@
 
 #include "glib/contexts.h"
 #include "glib/dispatch.h"
+#include "glib/logs.h"
 #include "glib/scan.h"
 #include "hook/got.h"
 #include "record/gate.h"
@@ -160,6 +161,7 @@ static void sample(struct d9__glib_context *record, uint64_t now_ns)
 		D9_EMIT(&sample_type, self.worker, record->rounds, record->spins, record->parks,
 			atomic_load_explicit(&record->polls, memory_order_relaxed), unseen);
 	d9__glib_scan_if_wanted(record, now_ns, unseen);
+	d9__glib_logs_look();
 	d9__got_rescan_paced(now_ns);
 }
 

@@ -7,6 +7,7 @@
 
 #include "libev/attach.h"
 #include "libev/layout.h"
+#include "libev/logs.h"
 #include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/runs.h"
@@ -33,6 +34,8 @@ static int prepare(bool early)
 		err = d9__libev_resolve();
 	if (!err)
 		d9__libev_calibrate(early);
+	if (!err)
+		d9__libev_logs_look();
 	return err;
 }
 

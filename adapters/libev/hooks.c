@@ -13,7 +13,7 @@ struct d9__module_range d9__libev_image, d9__libev_own;
 /* libevent's names begin alike and are told apart by what follows. */
 static const char *const image_names[] = { "libev", NULL };
 
-static struct d9__images images = { .names = image_names };
+struct d9__images d9__libev_images = { .names = image_names };
 
 #define ENTRY(type, function, params, where)                                                       \
 	D9__GOT_HOOK(function, d9__hook_##function, &d9__libev.function, where),
@@ -22,7 +22,7 @@ static const struct d9__got_hook hooks[] = { D9__LIBEV_HOOKED(ENTRY) };
 
 struct d9__got_table d9__libev_table = {
 	.library = "libev",
-	.images = &images,
+	.images = &d9__libev_images,
 	.hooks = hooks,
 	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
 	.reach = D9__GOT_NEEDED,
@@ -30,7 +30,7 @@ struct d9__got_table d9__libev_table = {
 
 #define RESOLVE(type, function, params)                                                            \
 	if (!d9__libev.function)                                                                   \
-		*(void **)&d9__libev.function = d9__images_resolve(&images, #function);
+		*(void **)&d9__libev.function = d9__images_resolve(&d9__libev_images, #function);
 #define IS_MISSING(type, function, params, ...) || !d9__libev.function
 
 int d9__libev_resolve(void)

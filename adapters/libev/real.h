@@ -82,6 +82,7 @@ struct d9__libev_real {
 extern struct d9__libev_real d9__libev;
 
 extern struct d9__got_table d9__libev_table;
+extern struct d9__images d9__libev_images;
 
 /*
  * Find what is only called, and the ranges below.  0, or -ENOTSUP if a function is missing that

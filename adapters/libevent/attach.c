@@ -8,6 +8,7 @@
 #include "libevent/attach.h"
 #include "libevent/bases.h"
 #include "libevent/fields.h"
+#include "libevent/logs.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
 
@@ -32,6 +33,7 @@ static __attribute__((constructor)) void install(void)
 	d9__pools_init();
 	if (!d9__libevent_is_static())
 		d9__got_install(&d9__libevent_table);
+	d9__libevent_logs_look();
 	errno = saved;
 }
 
@@ -65,6 +67,7 @@ static int attach(struct event_base *base, const char *name, bool constructed)
 
 	if (err)
 		return err;
+	d9__libevent_logs_look();
 	d9__libevent_calibrate(base);
 	if (!d9__libevent_is_wrapped())
 		d9__libevent_degrade_poll("linked statically without the --wrap flags");

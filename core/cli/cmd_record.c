@@ -30,6 +30,7 @@ enum {
 	OPT_MAX_TOTAL,
 	OPT_ROTATE,
 	OPT_COMPRESS,
+	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
 	OPT_REQUIRE
@@ -41,6 +42,8 @@ static const struct d9__opt opts[] = {
 	{ OPT_MAX_TOTAL, "max-total", "SIZE", "keep at most SIZE on disk, such as 500M [1G]" },
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
 	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
+	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
+	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
 	{ OPT_REPORT, "report", NULL, "print the report of what was recorded when CMD has ended" },
 	{ 'q', "quiet", NULL, "no final line" },
@@ -61,7 +64,7 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress; /* NULL: not given */
+	const char *compress, *log_bridge; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	bool quiet, require, no_follow, report;
@@ -134,6 +137,8 @@ static int make_environment(const struct options *options, const char *dir, cons
 		err = put_variable(env, "DIAL9_ROTATION_SECS", options->rotate);
 	if (!err && options->compress)
 		err = put_variable(env, "DIAL9_COMPRESS", options->compress);
+	if (!err && options->log_bridge)
+		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
 	if (!err && options->no_follow)
 		err = put_variable(env, "DIAL9_FOLLOW", "0");
@@ -306,18 +311,32 @@ static bool take_period(const struct d9__args *args, char *out, size_t size)
 	return true;
 }
 
-static bool take_format(const struct d9__args *args, const char **out)
+/* One of |words| (NULL-ended), which |all| lists for the reader. */
+static bool take_word(const struct d9__args *args, const char *option, const char *const *words,
+		      const char *all, const char **out)
 {
-	static const char *const words[] = { "zstd", "gzip", "none" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (!strcmp(args->value, words[i])) {
-			*out = words[i];
+	for (; *words; words++) {
+		if (!strcmp(args->value, *words)) {
+			*out = *words;
 			return true;
 		}
 	}
-	d9__cmd_fail("record", "--compress %s: zstd, gzip or none", args->value);
+	d9__cmd_fail("record", "--%s %s: %s", option, args->value, all);
 	return false;
+}
+
+static bool take_format(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "zstd", "gzip", "none", NULL };
+
+	return take_word(args, "compress", words, "zstd, gzip or none", out);
+}
+
+static bool take_log_level(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "error", "warning", "info", "debug", "off", NULL };
+
+	return take_word(args, "log-bridge", words, "error, warning, info, debug or off", out);
 }
 
 /* False: one line was printed. */
@@ -336,6 +355,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_period(args, options->rotate, sizeof(options->rotate));
 	case OPT_COMPRESS:
 		return take_format(args, &options->compress);
+	case OPT_LOG_BRIDGE:
+		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:
 		return options->no_follow = true;
 	case OPT_REPORT:

@@ -12,6 +12,7 @@ static _Atomic(uint32_t) closed;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the exchange below */
 
 _Atomic(uint32_t) *_Atomic d9__gate = &closed;
+_Atomic(int) d9__log_bridge = -1;
 
 int d9__gate_init(void)
 {

@@ -49,6 +49,12 @@ static inline bool d9__gate_open(uint32_t bits)
 }
 
 /*
+ * Which log lines are events: enum d9_log_bridge, as the recorder was started with; -1 before the first
+ * start.  Behind the gate: it says how much, not whether.
+ */
+extern _Atomic(int) d9__log_bridge;
+
+/*
  * Allocate the page; the gate stays closed.  Idempotent.  0 or -ENOMEM.  Where the kernel has no
  * MADV_WIPEONFORK the atfork handler has to close the gate in the child.
  */

@@ -25,6 +25,7 @@ static const char *const writers[] = { "rotating", "single", "memory", "null", N
 static const char *const packings[] = { "zstd", "none", "gzip", NULL };
 static const char *const clocks[] = { "auto", "tsc", "monotonic", NULL };
 static const char *const modes[] = { "continuous", "flight", NULL };
+static const char *const log_bridges[] = { "off", "error", "warning", "info", "debug", NULL };
 static const char *const rings[] = { "auto", "shm", "memfd", "memory", "disk", NULL };
 
 /* Every option once: its variable, its kind, its range and what it is when nobody sets it. */
@@ -60,6 +61,7 @@ static const struct spec {
 	[D9__OPTION_QUEUE_INTERVAL_MS] = { NULL, NUMBER, .max = HOUR_MS, .fallback = 10 },
 	[D9__OPTION_SCHED_WAIT_RATE] = { "DIAL9_SCHED_WAIT_SAMPLE_RATE", NUMBER, .min = 1,
 					 .max = 1000000, .fallback = 10 },
+	[D9__OPTION_LOG_BRIDGE] = { "DIAL9_LOG_BRIDGE", CHOICE, .max = 4, .words = log_bridges },
 	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
 	[D9__OPTION_HOST] = { NULL, TEXT },
@@ -253,6 +255,11 @@ int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n
 	return set_number(options, D9__OPTION_SCHED_WAIT_RATE, n);
 }
 
+int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)
+{
+	return set_number(options, D9__OPTION_LOG_BRIDGE, (uint64_t)level);
+}
+
 int d9_options_set_log(struct d9_options *options, d9_log_fn log, void *arg)
 {
 	if (!options)
@@ -403,6 +410,14 @@ static int read_environment(struct d9_options *options)
 	/* The original's name for the same switch; ours wins. */
 	return err ? err : read_variable(options, D9__OPTION_LOOPS,
 					 "DIAL9_TOKIO_INSTRUMENTATION_ENABLED");
+}
+
+enum d9_log_bridge d9__options_early_log_bridge(void)
+{
+	struct d9_options options = { 0 };
+
+	read_variable(&options, D9__OPTION_LOG_BRIDGE, specs[D9__OPTION_LOG_BRIDGE].variable);
+	return (enum d9_log_bridge)options.number[D9__OPTION_LOG_BRIDGE];
 }
 
 /* ---- defaults ---- */

@@ -29,6 +29,7 @@ enum d9__option {
 	D9__OPTION_USAGE_INTERVAL_MS,
 	D9__OPTION_QUEUE_INTERVAL_MS,
 	D9__OPTION_SCHED_WAIT_RATE,
+	D9__OPTION_LOG_BRIDGE,
 	D9__OPTION_NUMBERS,
 	/* Texts. */
 	D9__OPTION_TRACE_DIR = D9__OPTION_NUMBERS,
@@ -69,6 +70,9 @@ int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
  * ours out of the environment.  Before the first start.
  */
 D9_API void d9__options_set_getenv(char *(*get)(const char *name));
+
+/* DIAL9_LOG_BRIDGE alone, for those who come before the first start. */
+enum d9_log_bridge d9__options_early_log_bridge(void);
 
 /* Free what |options| points to, not itself. */
 void d9__options_release(struct d9_options *options);

@@ -165,6 +165,9 @@ static void prepare_flush(void)
 	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
 	d9__flush.options = &options;
 	d9__flush.gate_bits = gate_bits(&options);
+	atomic_store_explicit(&d9__log_bridge,
+			      (int)d9__options_number(&options, D9__OPTION_LOG_BRIDGE),
+			      memory_order_relaxed);
 	d9__flush.flight = d9__options_number(&options, D9__OPTION_MODE) == D9_MODE_FLIGHT;
 	d9__flush.start_disabled = !d9__options_number(&options, D9__OPTION_ENABLED) ||
 				   parent_was_off;

@@ -50,6 +50,12 @@ record "$here/libevent_every_kind"
 "$here/compare_counts" "$work"/trace/*-"$pid" "$work/counters" --partial \
 	--has poll=partial --has wake=public --has park=on
 
+# Its lines are formatted inside it: those that the program's own log callback gets are told.
+DIAL9_LOG_BRIDGE=debug record "$here/libevent_logs" >"$work/said" 2>/dev/null
+"$top_builddir/core/dial9" events -e LogEvent "$work/trace" >"$work/lines"
+[ "$(grep -c '^!' "$work/said")" -eq 4 ]
+[ "$(grep -c '"library":"libevent","level":"warning"' "$work/lines")" -eq 4 ]
+
 # Inside a program: nothing is touched, nothing is recorded.
 $CC -o "$work/hidden" -Wl,--exclude-libs,ALL "$top_srcdir/tests/adapters/libevent_hidden.c" \
 	"$archive" -pthread 2>/dev/null || skip "libevent.a cannot be linked here"

@@ -41,6 +41,7 @@ run record --max-total 12K true
 run record --max-total lots true
 run record --rotate 1.5s true
 run record --compress lz4 true
+run record --log-bridge all true
 
 say "no descriptor but those it had"
 "$dial9" record -q -- sh -c 'ls /proc/self/fd' >a

@@ -95,6 +95,7 @@ static void check_ranges(const struct d9_options *options)
 		{ D9__OPTION_MAX_FILE_BYTES, 16 << 10, INT64_MAX },
 		{ D9__OPTION_USAGE_INTERVAL_MS, 1, 3600000 },
 		{ D9__OPTION_SCHED_WAIT_RATE, 1, 1000000 },
+		{ D9__OPTION_LOG_BRIDGE, 0, D9_LOG_BRIDGE_DEBUG },
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {

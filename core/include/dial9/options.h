@@ -78,6 +78,15 @@ enum d9_ring {
 	D9_RING_DISK = 4    /* the trace directory: survives a crash of the machine in part */
 };
 
+/** Which log lines of loop libraries become events. */
+enum d9_log_bridge {
+	D9_LOG_BRIDGE_OFF = 0,     /* none; nothing of a library's logging is touched (default) */
+	D9_LOG_BRIDGE_ERROR = 1,   /* errors, and what GLib calls critical */
+	D9_LOG_BRIDGE_WARNING = 2, /* also warnings */
+	D9_LOG_BRIDGE_INFO = 3,    /* also messages */
+	D9_LOG_BRIDGE_DEBUG = 4    /* all */
+};
+
 /** How bad it is. */
 enum d9_log_level { D9_LOG_ERROR = 0, D9_LOG_WARNING = 1, D9_LOG_INFO = 2 };
 
@@ -221,6 +230,13 @@ D9_API int d9_options_set_queue_interval_ms(struct d9_options *options, uint32_t
  * 1 000 000.  Default: 10; DIAL9_SCHED_WAIT_SAMPLE_RATE.
  */
 D9_API int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n);
+
+/**
+ * Which lines that libevent, libev and GLib log become events (`LogEvent`), at most 1000 a second.
+ * They go where they went before as well.  Default: D9_LOG_BRIDGE_OFF;
+ * DIAL9_LOG_BRIDGE=off|error|warning|info|debug.
+ */
+D9_API int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level);
 
 /** Who is told about problems.  Default: nobody. */
 D9_API int d9_options_set_log(struct d9_options *options, d9_log_fn log, void *arg);

@@ -63,6 +63,7 @@ static const struct {
 	{ "WakeEventEvent", LOOP_WAKE },      { "TaskSpawnEvent", LOOP_SPAWN },
 	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
 	{ "OffCpuEvent", LOOP_OFF_CPU },	      { "StaleTimerEvent", LOOP_STALE_TIMER },
+	{ "LogEvent", LOOP_LOG },
 };
 
 static enum loop_event_kind kind_of(const char *name)
@@ -110,9 +111,10 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 
 static void set_field(struct loop_event *event, const char *name, const struct d9_value *value)
 {
-	if (!strcmp(name, "spawn_loc") || !strcmp(name, "span_name"))
+	if (!strcmp(name, "spawn_loc") || !strcmp(name, "span_name") ||
+	    !strcmp(name, "message"))
 		copy_text(event->text, sizeof(event->text), value);
-	else if (!strcmp(name, "kind"))
+	else if (!strcmp(name, "kind") || !strcmp(name, "level"))
 		copy_text(event->task_kind, sizeof(event->task_kind), value);
 	else if (!strcmp(name, "instrumented"))
 		event->instrumented = value->u.boolean;

@@ -24,6 +24,7 @@ enum loop_event_kind {
 	LOOP_SPAN_CLOSE = 'c',
 	LOOP_OFF_CPU = 'o',
 	LOOP_STALE_TIMER = 'z',
+	LOOP_LOG = 'l',
 	LOOP_OTHER = '?',
 };
 
@@ -39,8 +40,8 @@ struct loop_event {
 	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
 	bool instrumented;
-	char text[96]; /* location, or the span's name */
-	char task_kind[16];
+	char text[96]; /* location, the span's name, or what was logged */
+	char task_kind[16]; /* or the level of what was logged */
 };
 
 struct loop_events {

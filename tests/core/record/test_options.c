@@ -97,6 +97,12 @@ static void test_options_variables_scale_to_our_units(void)
 			D9_CLOCK_MONOTONIC);
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_RING, "DIAL9_RING", "disk", 0), D9_RING_DISK);
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_WRITER, "DIAL9_WRITER", "null", 0), D9_WRITER_NULL);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_LOG_BRIDGE, "DIAL9_LOG_BRIDGE", "warning", 0),
+			D9_LOG_BRIDGE_WARNING);
+	CU_ASSERT_EQUAL(d9__options_early_log_bridge(), D9_LOG_BRIDGE_WARNING);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_LOG_BRIDGE, "DIAL9_LOG_BRIDGE", "all", 1),
+			D9_LOG_BRIDGE_OFF);
+	CU_ASSERT_EQUAL(d9__options_early_log_bridge(), D9_LOG_BRIDGE_OFF);
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_LOOPS, "DIAL9_TOKIO_INSTRUMENTATION_ENABLED", "no",
 				    0), 0);
 }

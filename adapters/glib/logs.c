@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "glib/logs.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "glib/capabilities.h"
+#include "glib/real.h"
+#include "loop/logs.h"
+
+struct d9__glib_logging d9__glib_logging;
+
+#define ENTRY(type, name, params)                                                                  \
+	D9__GOT_HOOK(name, d9__hook_##name, &d9__glib_logging.name, D9__GOT_IN_OTHERS),
+
+static const struct d9__got_hook hooks[] = { D9__GLIB_LOGGING(ENTRY) };
+
+static struct d9__got_table table = {
+	.library = "glib",
+	.images = &d9__glib_images,
+	.hooks = hooks,
+	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
+	.reach = D9__GOT_ANY,
+	.skip = d9__glib_skipped,
+};
+
+static _Atomic(bool) taken;
+
+#define RESOLVE(type, name, params)                                                                \
+	*(void **)&d9__glib_logging.name = d9__images_resolve(&d9__glib_images, #name);
+#define IS_THERE(type, name, params) &&d9__glib_logging.name
+
+/* Before anything is patched: a hook may run at once. */
+static bool resolve(void)
+{
+	D9__GLIB_LOGGING(RESOLVE)
+	*(void **)&d9__glib_logging.g_log_default_handler =
+		d9__images_resolve(&d9__glib_images, "g_log_default_handler");
+	return d9__glib_logging.g_log_default_handler D9__GLIB_LOGGING(IS_THERE);
+}
+
+static void take(void)
+{
+	if (!resolve() || d9__got_install(&table))
+		d9__glib_degrade("log", "off", "GLib's logging could not be patched");
+	else if (!d9__glib_log_take_default())
+		d9__glib_degrade("log", "partial",
+				 "a default log handler older than the recording was left alone");
+	else
+		d9__capability_set(&d9__glib_capabilities, "log", "all");
+}
+
+void d9__glib_logs_look(void)
+{
+	int saved = errno;
+
+	if (!atomic_load_explicit(&taken, memory_order_relaxed) && d9__logs_bridged() &&
+	    !atomic_exchange_explicit(&taken, true, memory_order_relaxed))
+		take();
+	errno = saved;
+}
+
+/* ---- a line ---- */
+
+/* The worst of |flags|; what a program defined for itself lies below debug. */
+static enum d9__log_level level_of(GLogLevelFlags flags)
+{
+	static const struct {
+		GLogLevelFlags flag;
+		enum d9__log_level level;
+	} levels[] = {
+		{ G_LOG_LEVEL_ERROR, D9__LOG_ERROR },	  { G_LOG_LEVEL_CRITICAL, D9__LOG_CRITICAL },
+		{ G_LOG_LEVEL_WARNING, D9__LOG_WARNING }, { G_LOG_LEVEL_MESSAGE, D9__LOG_MESSAGE },
+		{ G_LOG_LEVEL_INFO, D9__LOG_INFO },
+	};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (flags & levels[i].flag)
+			return levels[i].level;
+	return D9__LOG_DEBUG;
+}
+
+void d9__glib_log_tell(GLogLevelFlags flags, const gchar *domain, const gchar *text, gssize len)
+{
+	enum d9__log_level level = level_of(flags);
+
+	if (!text || !d9__log_wanted(level))
+		return;
+	d9__log_line(D9_LIBRARY_GLIB, level, domain, text, len < 0 ? strlen(text) : (size_t)len);
+}
