@@ -3,6 +3,8 @@
 
 #include "config.h"
 
+#include <time.h>
+
 #include <dial9/loop.h>
 
 #include "libev/layout.h"
@@ -145,7 +147,6 @@ static inline void on_other(struct d9__libev_record *record, void *w, struct sta
 	}
 
 START(io, D9_TASK_IO, on_io)
-START(timer, D9_TASK_TIMER, on_other)
 START(periodic, D9_TASK_PERIODIC, on_other)
 START(signal, D9_TASK_SIGNAL, on_signal)
 START(child, D9_TASK_CHILD, on_child)
@@ -158,28 +159,74 @@ START(fork, D9_TASK_FORK, on_other)
 START(cleanup, D9_TASK_CLEANUP, on_other)
 START(async, D9_TASK_ASYNC, on_async)
 
-/* libev starts an inactive one by a call that may be bound inside it: seen there, or here. */
-#define AGAIN(type, kind_)                                                                         \
-	void d9__hook_ev_##type##_again(struct ev_loop *loop, ev_##type *w)                        \
+/* Starts of a timer by the program; libev starts an inactive one by a call that may be bound inside it. */
+static void note_timed(struct d9__libev_record *record, struct d9__libev_thread *thread,
+		       const ev_watcher *w, uint16_t kind, const void *caller)
+{
+	struct start start = { .watcher = w,
+			       .callback = (const void *)w->cb,
+			       .site = d9__libev_site(thread, caller),
+			       .fd = -1,
+			       .kind = kind };
+
+	note_start(record, &start);
+}
+
+void d9__hook_ev_periodic_again(struct ev_loop *loop, ev_periodic *w)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+	struct d9__libev_record *record = starts(thread, loop, (const ev_watcher *)w);
+
+	if (record)
+		note_timed(record, thread, (const ev_watcher *)w, D9_TASK_PERIODIC,
+			   __builtin_return_address(0));
+	d9__libev.ev_periodic_again(loop, w);
+}
+
+/* ---- timers by a clock that stands still while callbacks run: they fire early ---- */
+
+#define STALE_NS   UINT64_C(4000000)
+#define STALE_PART 4
+
+/* By the coarse clock, which is never ahead of libev's: what it looked at just now is not old. */
+static __attribute__((noinline)) void look_at_clock(struct d9__libev_record *record,
+						    const ev_timer *w, double timeout)
+{
+	uint64_t timeout_ns = ns_of(timeout), due_ns = ns_of(w->at), lag_ns;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	lag_ns = ns_of((double)now.tv_sec + (double)now.tv_nsec / NS_PER_S) + timeout_ns - due_ns;
+	if (timeout_ns && due_ns && lag_ns >= STALE_NS && lag_ns < ns_of(3600.) &&
+	    STALE_PART * lag_ns >= timeout_ns)
+		d9_timer_stale(record->loop, (uintptr_t)w, timeout_ns, due_ns);
+}
+
+/* Does a callback of |record|'s loop run, and does libev count as the trace does? */
+static inline bool may_be_stale(const struct d9__libev_record *record,
+				const struct d9__libev_thread *thread)
+{
+	return record && thread->now.record == record && thread->now.callback && !record->batch &&
+	       d9__libev_layout.monotonic && d9__gate_open(D9__GATE_WAKE);
+}
+
+#define START_TIMER(function, timeout)                                                             \
+	void d9__hook_##function(struct ev_loop *loop, ev_timer *w)                                \
 	{                                                                                          \
 		struct d9__libev_thread *thread = d9__libev_thread();                              \
 		struct d9__libev_record *record = starts(thread, loop, (const ev_watcher *)w);     \
-		const void *caller = __builtin_return_address(0);                                  \
+		double after = (timeout);                                                          \
                                                                                                    \
-		if (record) {                                                                      \
-			struct start start = { .watcher = w,                                       \
-					       .callback = (const void *)w->cb,                    \
-					       .site = d9__libev_site(thread, caller),             \
-					       .fd = -1,                                           \
-					       .kind = (kind_) };                                  \
-                                                                                                   \
-			note_start(record, &start);                                                \
-		}                                                                                  \
-		d9__libev.ev_##type##_again(loop, w);                                              \
+		if (record)                                                                        \
+			note_timed(record, thread, (const ev_watcher *)w, D9_TASK_TIMER,           \
+				   __builtin_return_address(0));                                   \
+		d9__libev.function(loop, w);                                                       \
+		if (may_be_stale(record, thread) && ev_is_active(w))                               \
+			look_at_clock(record, w, after);                                           \
 	}
 
-AGAIN(timer, D9_TASK_TIMER)
-AGAIN(periodic, D9_TASK_PERIODIC)
+START_TIMER(ev_timer_start, w->at)
+START_TIMER(ev_timer_again, w->repeat)
 
 /* ---- stopped ---- */
 

@@ -22,6 +22,7 @@ static void free_callback(struct d9__callback *callback)
 	d9__histogram_release(&callback->delays);
 	d9__histogram_release(&callback->lateness);
 	free(callback->stale);
+	free(callback->lost);
 	free(callback->helper);
 	free(callback->by_worker);
 	free(callback->alive_curve);

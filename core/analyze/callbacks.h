@@ -21,6 +21,7 @@
 struct d9__stall;
 struct d9__stale_timers;
 struct d9__helper;
+struct d9__lost_wakes;
 
 /* Stretches in which one callback was all that kept a loop going (see rounds.h). */
 enum d9__spell_kind {
@@ -62,6 +63,9 @@ struct d9__callback {
 
 	/* Timers that it armed by a clock which stood still; owned; NULL: none. */
 	struct d9__stale_timers *stale;
+
+	/* Of its wakes by other threads that found the loop asleep; owned; NULL: none. */
+	struct d9__lost_wakes *lost;
 
 	/* Of its runs on helper threads, which are no calls of a loop; owned; NULL: none. */
 	struct d9__helper *helper;

@@ -89,6 +89,10 @@ void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding 
 			      const struct d9__evidence *evidence, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Who wakes: "produce", "worker 2", "a thread without a loop". */
+void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
+		       char *buf, size_t size);
+
 /* findings_data.c */
 void d9__check_nothing_recorded(struct d9__findings *findings);
 void d9__check_incomplete_data(struct d9__findings *findings);
@@ -106,6 +110,9 @@ void d9__check_wake_delay(struct d9__findings *findings);
 
 /* findings_timers.c */
 void d9__check_stale_clock(struct d9__findings *findings);
+
+/* findings_wakes.c */
+void d9__check_lost_wake(struct d9__findings *findings);
 
 /* findings_helpers.c */
 void d9__check_helper_queue(struct d9__findings *findings);

@@ -173,25 +173,6 @@ void d9__check_spin(struct d9__findings *findings)
 
 /* ---- wake storm ---- */
 
-/* Who wakes: "produce on worker 2", "a thread without a loop". */
-static void describe_sender(const struct d9__findings *findings, const struct d9__spell *spell,
-			    char *buf, size_t size)
-{
-	const struct d9__task *task =
-		d9__table_find(&findings->analysis->tasks.table, spell->waker);
-	size_t len;
-	const char *name;
-
-	if (spell->waker && task && task->callback) {
-		name = d9__callback_name(task->callback, &len);
-		snprintf(buf, size, "%.*s", (int)len, name);
-	} else if (spell->waker_worker < 254) {
-		snprintf(buf, size, "worker %" PRIu64, spell->waker_worker);
-	} else {
-		snprintf(buf, size, "a thread without a loop");
-	}
-}
-
 static void wake_storm(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__spell *spell = &callback->spells[D9__SPELL_STORM];
@@ -201,7 +182,7 @@ static void wake_storm(struct d9__findings *findings, const struct d9__callback 
 	size_t len;
 
 	name = d9__callback_name(callback, &len);
-	describe_sender(findings, spell, sender, sizeof(sender));
+	d9__finding_waker(findings, spell->waker, spell->waker_worker, sender, sizeof(sender));
 	finding = d9__finding_add(
 		findings, D9__WARNING, spell->calls,
 		"Each wake costs both threads a system call and a switch. Wake the loop only if nothing "

@@ -56,8 +56,8 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 	finding = d9__finding_add(
 		findings, stale_severity(stale), early_ns(stale),
 		"The loop looks at the clock once a round, and timers count from then. Have it look "
-		"again before the timer is set (event_base_update_cache_time()), set the timer "
-		"before the work, or do the work in pieces.",
+		"again before the timer is set (event_base_update_cache_time(), ev_now_update()), set "
+		"the timer before the work, or do the work in pieces.",
 		"%.*s sets the timer %.*s by a clock that has stood still: it was due %s after it was "
 		"set, not %s (%s of %s such timers ran early).",
 		(int)len, name, (int)timer_len, timer,

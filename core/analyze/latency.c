@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "analyze/latency.h"
+#include "analyze/lost.h"
 #include "analyze/stale.h"
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
@@ -319,6 +320,9 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 		delay.from_ns = task->last_end_ns;
 	delay.ns = delay.own_ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
 	delay.before_loop = delay.from_ns < worker->entered_ns;
+	if (delay.reason == D9__WAKE_CROSS_THREAD && !delay.before_loop &&
+	    d9__lost_wakes_look(worker, task, &delay))
+		return -ENOMEM;
 	long_ns = blame(worker, &delay);
 	if (delay.ns >= D9__WAIT_EXPLAIN_NS)
 		explain(latency, worker, long_ns, &delay);

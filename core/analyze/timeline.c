@@ -198,6 +198,9 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
 		d9__rounds_unpark(worker, ns, ns - worker->park.ns);
+		worker->slept.from_ns = worker->park.ns;
+		worker->slept.until_ns = ns;
+		worker->slept.taken_ns = wait_ns == UINT64_MAX ? 0 : wait_ns;
 		if (wait_ns != UINT64_MAX) {
 			add_wait(worker, ns, wait_ns);
 			err = wait_ns ? d9__histogram_add(&worker->waits, wait_ns) : 0;

@@ -96,6 +96,14 @@ scenario backlog backlog on_message
 scenario leak task-leak on_timeout
 scenario accept_storm accept-storm on_accept_error
 
+# What was reported of libev.
+if [ -x "$examples/scenario_libev_lost_wake" ]; then
+	scenario libev_eager_read long-callback read_messages
+	scenario libev_lost_wake lost-wake take_result
+	scenario libev_stale_clock stale-clock begin_request
+	scenario libev_timer_storm idle-wakes look_for_connection
+fi
+
 # The same on GLib, and what only GLib has.
 if [ -x "$examples/scenario_glib_leak" ]; then
 	scenario glib_blocked blocked-callback ask_and_wait

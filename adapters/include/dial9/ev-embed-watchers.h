@@ -31,6 +31,23 @@ D9__EV_API_NOEXCEPT(void, ev_once,
 
 /* ---- watchers are started and stopped ---- */
 
+/* dial9 knows it, and its place, also when it has fallen out of our memory. */
+static void d9__ev_arm(const struct d9__ev_record *record, struct d9__ev_watcher *known,
+		       const void *site)
+{
+	struct d9_task task;
+
+	known->callsite = d9_callsite(known->callback, site, 0);
+	task.key = (uintptr_t)known->watcher;
+	task.identity = d9__ev_identity(known->callback);
+	task.callsite = known->callsite;
+	task.name = NULL;
+	task.fd = known->kind == D9_TASK_IO ? known->fd : -1;
+	task.kind = known->kind;
+	task.flags = 0;
+	d9_task_arm(record->loop, &task);
+}
+
 /* Before libev starts it: afterwards nothing tells that its descriptor was set. */
 static void d9__ev_note_start(const void *address, struct ev_watcher *w, uint16_t kind, int32_t fd,
 			      int renewed, const void *caller)
@@ -38,7 +55,6 @@ static void d9__ev_note_start(const void *address, struct ev_watcher *w, uint16_
 	struct d9__ev_record *record = ev_is_active(w) ? NULL : d9__ev_record_of(address);
 	const void *callback = (const void *)D9_EV_CALLBACK(w);
 	struct d9__ev_watcher *known;
-	struct d9_task task;
 
 	if (!record || !callback)
 		return;
@@ -52,15 +68,7 @@ static void d9__ev_note_start(const void *address, struct ev_watcher *w, uint16_
 	if (renewed || known)
 		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)w, 0);
 	known = d9__ev_remember(record, w, callback, kind, fd);
-	known->callsite = d9_callsite(callback, d9__ev_site(caller), 0);
-	task.key = (uintptr_t)w;
-	task.identity = d9__ev_identity(callback);
-	task.callsite = known->callsite;
-	task.name = NULL;
-	task.fd = kind == D9_TASK_IO ? fd : -1;
-	task.kind = kind;
-	task.flags = 0;
-	d9_task_arm(record->loop, &task);
+	d9__ev_arm(record, known, d9__ev_site(caller));
 }
 
 /* What was announced will not run, and its next poll must not be measured from that. */
@@ -219,7 +227,7 @@ static void d9__ev_note_fed(struct d9__ev_record *record, struct ev_watcher *w, 
 		known->callsite = d9_callsite(callback, NULL, 0);
 	} else if (!known && !ev_is_active(w) && !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w)) {
 		known = d9__ev_remember(record, w, callback, d9__ev_kind(events), -1);
-		known->callsite = d9_callsite(callback, site, 0);
+		d9__ev_arm(record, known, site);
 	}
 	d9_wake(record->loop, (uintptr_t)w,
 		d9__ev_self.running == record ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN, NULL);

@@ -193,6 +193,50 @@ static void test_wakes_that_are_few_or_worth_it_are_no_storm(void)
 	}
 }
 
+/* |n| wakes by another thread while the loop sleeps, which goes on sleeping for |late_us|. */
+static void sleeping_story(struct story *s, unsigned n, uint64_t late_us, unsigned reason)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t us = 1000 + 100000 * (uint64_t)i;
+
+		story_park(s, 0, us, 0);
+		story_wake(s, us + 2000, 0, 1, reason);
+		story_unpark(s, 0, us + 2000 + late_us, 0);
+		story_poll(s, 0, us + 2000 + late_us, us + 2010 + late_us, 1, WEB);
+	}
+	story_analyse(s);
+}
+
+static void test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_woken(void)
+{
+	struct story s;
+
+	sleeping_story(&s, 20, 60000, CROSS_THREAD);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "lost-wake");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "slept on for 60.0 ms on average, 20 of 20"));
+	story_free(&s);
+}
+
+static void test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake(void)
+{
+	static const struct {
+		unsigned n, reason;
+		uint64_t late_us;
+	} innocent[] = { { 20, CROSS_THREAD, 2000 }, { 2, CROSS_THREAD, 60000 }, { 20, FD, 60000 } };
+
+	for (unsigned i = 0; i < sizeof(innocent) / sizeof(innocent[0]); i++) {
+		struct story s;
+
+		sleeping_story(&s, innocent[i].n, innocent[i].late_us, innocent[i].reason);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "lost-wake")->check, "");
+		story_free(&s);
+	}
+}
+
 static void test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate(void)
 {
 	struct round often = { 1000, TIMER, 1000, 980, 5 }, sometimes = { 100, TIMER, 10000, 9980, 5 };
@@ -257,6 +301,10 @@ static const CU_TestInfo tests[] = {
 	  test_one_wake_by_another_thread_for_each_call_is_a_storm },
 	{ "wakes that are few or worth it are no storm",
 	  test_wakes_that_are_few_or_worth_it_are_no_storm },
+	{ "loop that sleeps on when another thread makes it ready was not woken",
+	  test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_woken },
+	{ "loop that gets up, or was woken by a descriptor, lost no wake",
+	  test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake },
 	{ "timer that keeps an idle process awake is named with its rate",
 	  test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate },
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of wakes from one thread to another. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/lost.h"
+#include "analyze/units.h"
+
+/* Told from so many on, if at least every second wake that found the loop asleep was lost. */
+#define LOST_MIN 3
+
+void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
+		       char *buf, size_t size)
+{
+	const struct d9__task *task = d9__table_find(&findings->analysis->tasks.table, waker);
+	size_t len;
+	const char *name;
+
+	if (waker && task && task->callback) {
+		name = d9__callback_name(task->callback, &len);
+		snprintf(buf, size, "%.*s", (int)len, name);
+	} else if (waker_worker < 254) {
+		snprintf(buf, size, "worker %" PRIu64, waker_worker);
+	} else {
+		snprintf(buf, size, "a thread without a loop");
+	}
+}
+
+static void lost_wake(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__lost_wakes *lost = callback->lost;
+	struct d9__finding *finding;
+	char sender[256];
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	d9__finding_waker(findings, lost->waker, lost->waker_worker, sender, sizeof(sender));
+	finding = d9__finding_add(
+		findings, lost->slept_ns / lost->lost > D9__MS(50) ? D9__CRITICAL : D9__WARNING,
+		lost->slept_ns,
+		"What makes a callback ready does not wake a loop that another thread runs: wake it as "
+		"well (libev: ev_async_send() behind all else, and of the right loop; libevent: "
+		"evthread_use_pthreads() before the first base; GLib: g_main_context_wakeup()).",
+		"%s makes %.*s ready and does not wake its loop: it slept on for %s on average, %s of "
+		"%s times, until something else came.",
+		sender, (int)len, name, d9__units_ns(lost->slept_ns / lost->lost).text,
+		d9__units_count(lost->lost).text, d9__units_count(lost->asleep).text);
+	d9__finding_set_name(findings, finding, name, len);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = lost->at_ns,
+							 .duration_ns = lost->longest_ns,
+							 .has_worker = true,
+							 .worker = lost->worker,
+							 .task = lost->task,
+							 .callback = callback },
+				 "ready, while its worker slept on");
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "lost: by another thread, to a loop that slept, and it slept on for %s, "
+				 "without a wait for a CPU; told from %d and every second on",
+				 d9__units_ns(D9__LOST_NS).text, LOST_MIN);
+}
+
+void d9__check_lost_wake(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++) {
+		const struct d9__lost_wakes *lost = callbacks->items[i]->lost;
+
+		if (lost && lost->lost >= LOST_MIN && 2 * lost->lost >= lost->asleep)
+			lost_wake(findings, callbacks->items[i]);
+	}
+}
