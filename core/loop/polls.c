@@ -613,8 +613,6 @@ static void know(struct d9__thread *thread, const struct d9__slot *slot, const s
 	struct d9__cached_task *cached;
 	uint8_t *end;
 
-	if (d9__task_cache_is_tight(&thread->cache))
-		d9__task_cache_grow(&thread->cache);
 	cached = d9__task_cache_put(&thread->cache, library, poll->task.key, task);
 	cached->loop = poll->loop;
 	cached->callsite = poll->task.callsite;

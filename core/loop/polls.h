@@ -48,10 +48,8 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 	if (__builtin_expect(d9__cached_task_is(cached, library, key), 1))
 		return cached->task;
 	task = d9__tasks_find(library, key);
-	if (task) {
-		d9__task_cache_miss(&thread->cache, task);
+	if (task)
 		d9__task_cache_put(&thread->cache, library, key, task);
-	}
 	return task;
 }
 

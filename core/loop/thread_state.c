@@ -5,8 +5,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,14 +69,14 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
 
 static struct d9__thread *new_thread(void)
 {
-	struct d9__thread *thread = aligned_alloc(_Alignof(struct d9__thread), sizeof(*thread));
+	/* Of pages: those for tasks that a small loop has not are never touched. */
+	struct d9__thread *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!thread)
+	if (thread == MAP_FAILED)
 		return NULL;
-	memset(thread, 0, offsetof(struct d9__thread, cache));
 	thread->tid = kernel_tid();
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
-	d9__task_cache_init(&thread->cache);
 	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	d9__cpu_time_init(&thread->cpu, thread->tid);
 	find_stack(thread);
@@ -117,8 +117,7 @@ void d9__thread_free(struct d9__thread *thread)
 	if (!(thread->odd & D9__ODD_NO_WORKER))
 		d9__workers_release(thread->worker);
 	d9__cpu_time_release(&thread->cpu);
-	d9__task_cache_free(&thread->cache);
-	free(thread);
+	munmap(thread, sizeof(*thread));
 }
 
 void d9__threads_fork_prepare(void)
@@ -159,8 +158,7 @@ void d9__threads_fork_child(void)
 
 		if (thread != self) {
 			d9__cpu_time_release(&thread->cpu);
-			d9__task_cache_free(&thread->cache);
-			free(thread);
+			munmap(thread, sizeof(*thread));
 		}
 		thread = next;
 	}

@@ -55,12 +55,6 @@ struct d9__span {
 	uint32_t frames; /* that were running at its start */
 };
 
-struct d9__held_wake {
-	uint64_t task, waker;
-	uint32_t worker;
-	uint32_t reason;
-};
-
 struct d9__thread {
 	/* What every poll touches.  Owner thread only. */
 	uint32_t odd;
@@ -92,9 +86,9 @@ struct d9__thread {
 	struct d9__callback frames[D9__FRAMES_MAX];
 	struct d9__run runs[D9__RUNS_MAX];
 	struct d9__span spans[D9__SPANS_MAX];
-	struct d9__held_wake held[D9__HELD_MAX];
+	struct d9__emit_wake held[D9__HELD_MAX];
 
-	struct d9__task_cache cache; /* clears itself */
+	struct d9__task_cache cache;
 };
 
 /* NULL: none yet.  D9__THREAD_GONE: none any more. */

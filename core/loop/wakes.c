@@ -4,6 +4,7 @@
 #include "loop/wakes.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "loop/loops.h"
 #include "loop/polls.h"
@@ -56,22 +57,42 @@ static inline bool is_by_kernel(enum d9_wake_reason reason)
 
 static bool hold_for_unpark(struct d9__thread *thread, uint64_t task, const struct d9__wake *wake)
 {
+	struct d9__emit_wake *held;
+
 	if (!thread || thread->stage != D9__STAGE_BACKEND || thread->n_held == D9__HELD_MAX)
 		return false;
-	thread->held[thread->n_held++] = (struct d9__held_wake) {
-		.task = task, .waker = wake->waker, .worker = wake->worker, .reason = wake->reason
-	};
+	held = &thread->held[thread->n_held++];
+	held->len = (uint8_t)(d9__emit_wake_fields(held->wire, wake->waker, task, wake->worker,
+						   wake->reason) -
+			      held->wire);
 	return true;
+}
+
+/* At the end of the batch, or in a signal handler. */
+static __attribute__((noinline)) void write_held(struct d9__slot *slot, uint64_t ns,
+						 const struct d9__emit_wake *held)
+{
+	const uint8_t *p = held->wire;
+	uint64_t waker = d9__varint_get(&p), task = d9__varint_get(&p);
+
+	d9__emit_wake(slot, ns, waker, task, p[0], p[1]);
 }
 
 void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	for (uint32_t i = 0; i < thread->n_held; i++) {
-		const struct d9__held_wake *held = &thread->held[i];
+	uint32_t n = d9__gate_open(D9__GATE_WAKE) ? thread->n_held : 0;
+	const struct d9__emit_wake *held = thread->held, *end = held + n;
 
-		if (d9__gate_open(D9__GATE_WAKE))
-			d9__emit_wake(slot, ns, held->waker, held->task, held->worker,
-				      held->reason);
+	while (held < end) {
+		n = (uint32_t)(end - held);
+		if (!d9__emit_is_plain(slot, ns)) {
+			write_held(slot, ns, held++);
+			continue;
+		}
+		if (n > D9__EMIT_WAKES_MAX)
+			n = D9__EMIT_WAKES_MAX;
+		d9__emit_plain_wakes(slot, ns, held, n);
+		held += n;
 	}
 	thread->n_held = 0;
 }
@@ -181,15 +202,17 @@ static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
 static inline int hold_plain(struct d9__thread *thread, const struct d9__cached_task *cached,
 			     enum d9_wake_reason reason)
 {
-	struct d9__held_wake *held = &thread->held[thread->n_held];
+	struct d9__emit_wake *held = &thread->held[thread->n_held];
+	uint8_t *p = held->wire;
 
 	if (__builtin_expect(thread->n_held == D9__HELD_MAX, 0))
 		return -1;
-	held->task = cached->emit.id;
-	held->waker = 0;
-	held->worker = thread->worker;
-	__asm__ volatile("" : : : "memory"); /* as in push_plain() */
-	held->reason = reason;
+	*p++ = 0; /* the kernel */
+	memcpy(p, cached->emit.wire, 8);
+	p += cached->emit.id_len;
+	*p++ = d9__emit_depth(thread->worker);
+	*p++ = (uint8_t)reason;
+	held->len = (uint8_t)(p - held->wire);
 	thread->n_held++;
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 	return 1;
@@ -245,7 +268,9 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 /* Of its own: here the reason is known when it is compiled. */
 static __attribute__((noinline)) int wake_fd(struct d9_loop *loop, uint64_t key)
 {
-	return wake_plain(loop, key, D9_WAKE_FD);
+	int done = wake_plain(loop, key, D9_WAKE_FD);
+
+	return done >= 0 ? done : wake(loop, key, D9_WAKE_FD, NULL);
 }
 
 int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
@@ -255,11 +280,11 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 
 	if (!d9__gate_open(D9__GATE_WAKE) || !loop)
 		return 0;
+	if (!waker && reason == D9_WAKE_FD)
+		return wake_fd(loop, key);
 	/* A timer's wake waits for its poll. */
 	if (!waker && reason > D9_WAKE_TIMER)
 		done = wake_plain(loop, key, reason);
-	else if (!waker && reason == D9_WAKE_FD)
-		done = wake_fd(loop, key);
 	return done >= 0 ? done : wake(loop, key, reason, waker);
 }
 

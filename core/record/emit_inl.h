@@ -203,11 +203,11 @@ static inline __attribute__((always_inline)) uint8_t *d9__emit_plain_begin(struc
 	return p;
 }
 
-/* The event has |n| bytes. */
-static inline __attribute__((always_inline)) void d9__emit_plain_end(struct d9__slot *slot, uint64_t n)
+/* |events| of |n| bytes together. */
+static inline __attribute__((always_inline)) void d9__emit_plain_end(struct d9__slot *slot, uint64_t events, uint64_t n)
 {
 	/* release: as in d9__emit_leave() */
-	atomic_store_explicit(&slot->published, d9__emit_published(slot) + (UINT64_C(1) << 32 | n),
+	atomic_store_explicit(&slot->published, d9__emit_published(slot) + (events << 32 | n),
 			      memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
@@ -236,7 +236,7 @@ static inline __attribute__((always_inline)) void d9__emit_plain_poll_start(stru
 
 	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task->id);
 	memcpy(p, task->wire, sizeof(task->wire));
-	d9__emit_plain_end(slot, 8 + task->wire_len);
+	d9__emit_plain_end(slot, 1, 8 + task->wire_len);
 }
 
 /* The same for a wake; |waker| is spelled out, |woken| is not. */
@@ -256,14 +256,52 @@ static inline void d9__emit_plain_wake(struct d9__slot *slot, uint64_t ns, uint6
 	p += woken->id_len;
 	*p++ = d9__emit_depth(target_worker);
 	*p++ = (uint8_t)reason;
-	d9__emit_plain_end(slot, (uint64_t)(p - begin));
+	d9__emit_plain_end(slot, 1, (uint64_t)(p - begin));
+}
+
+/* A wake as it will stand in the trace, behind its head. */
+struct d9__emit_wake {
+	uint8_t wire[23];
+	uint8_t len;
+};
+
+#define D9__EMIT_WAKES_MAX                                                                         \
+	(D9__EMIT_ROOM / (D9__WIRE_EVENT_HEAD_LEN + (unsigned)sizeof(struct d9__emit_wake)))
+
+/* Spell the fields of a wake at |p|; returns their end. */
+static inline uint8_t *d9__emit_wake_fields(uint8_t *p, uint64_t waker, uint64_t woken,
+					    unsigned target_worker, unsigned reason)
+{
+	p = d9__varint_put(p, waker);
+	p = d9__varint_put(p, woken);
+	*p++ = d9__emit_depth(target_worker);
+	*p++ = (uint8_t)reason;
+	return p;
+}
+
+/* |n| wakes, at most D9__EMIT_WAKES_MAX, of one moment. */
+static inline void d9__emit_plain_wakes(struct d9__slot *slot, uint64_t ns,
+					const struct d9__emit_wake *wakes, uint32_t n)
+{
+	uint8_t *begin, *p;
+
+	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	begin = p = slot->batch + (uint32_t)d9__emit_published(slot);
+	for (uint32_t i = 0; i < n; i++) {
+		p = d9__wire_put_event_head(p, D9__EVENT_WAKE, (uint32_t)(ns - slot->time_base));
+		slot->time_base = ns;
+		memcpy(p, &wakes[i], sizeof(wakes[i]));
+		p += wakes[i].len;
+	}
+	d9__emit_plain_end(slot, n, (uint64_t)(p - begin));
 }
 
 static inline void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
 {
 	d9__emit_plain_begin(slot, D9__EVENT_POLL_END, ns, worker, 0);
 	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
-	d9__emit_plain_end(slot, 7);
+	d9__emit_plain_end(slot, 1, 7);
 }
 
 static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t worker,
@@ -317,11 +355,7 @@ static inline void d9__emit_wake(struct d9__slot *slot, uint64_t ns, uint64_t wa
 	if (__builtin_expect(!d9__emit_enter(slot, ns), 0))
 		return;
 	p = d9__emit_head(slot, D9__EVENT_WAKE, ns);
-	p = d9__varint_put(p, waker);
-	p = d9__varint_put(p, woken);
-	*p++ = d9__emit_depth(target_worker);
-	*p++ = (uint8_t)reason;
-	d9__emit_leave(slot, p);
+	d9__emit_leave(slot, d9__emit_wake_fields(p, waker, woken, target_worker, reason));
 }
 
 #endif /* D9_RECORD_EMIT_INL_H */

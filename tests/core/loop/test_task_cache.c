@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <pthread.h>
-
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
 #include "loop/thread_state.h"
 #include "support/d9_test.h"
-
-#define FIRST_MASK ((1u << D9__CACHED_BITS) * sizeof(struct d9__cached_task) - 1)
-#define LAST_MASK  ((1u << D9__CACHED_MAX_BITS) * sizeof(struct d9__cached_task) - 1)
 
 static struct d9_loop *loop;
 
@@ -19,10 +14,10 @@ static struct d9__task_cache *cache_of_this_thread(void)
 	return &d9__thread_peek()->cache;
 }
 
-static void poll_key(uint64_t key, uint16_t flags)
+static void poll_key(uint64_t key)
 {
 	static struct d9_callsite *callsite;
-	struct d9_poll poll = { .loop = loop, .task = { .key = key, .fd = -1, .flags = flags } };
+	struct d9_poll poll = { .loop = loop, .task = { .key = key, .fd = -1 } };
 
 	if (!callsite)
 		callsite = (struct d9_callsite *)d9_callsite((const void *)poll_key, NULL, 0);
@@ -36,7 +31,7 @@ static void poll_in_turns(uint64_t n, unsigned turns)
 {
 	while (turns--) {
 		for (uint64_t i = 1; i <= n; i++)
-			poll_key(i * 64, 0);
+			poll_key(i * 64);
 		loop_events_collect();
 	}
 }
@@ -55,15 +50,12 @@ static void test_two_tasks_of_one_place_are_both_kept(void)
 	static struct d9__task_cache cache;
 	static struct d9__task tasks[3];
 	uint64_t keys[3] = { 64 };
-	const struct d9__cached_task *place;
 
-	d9__task_cache_init(&cache);
-	place = d9__task_cache_place(&cache, keys[0]);
 	for (unsigned i = 1; i < 3; i++) {
 		keys[i] = keys[i - 1];
 		do
 			keys[i] += 64;
-		while (d9__task_cache_place(&cache, keys[i]) != place);
+		while (d9__task_cache_offset(keys[i]) != d9__task_cache_offset(keys[0]));
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		atomic_init(&tasks[i].id, i + 1);
@@ -75,53 +67,48 @@ static void test_two_tasks_of_one_place_are_both_kept(void)
 	}
 	/* The third drove out the one that was put there first. */
 	CU_ASSERT_NOT_EQUAL(d9__task_cache_find(&cache, keys[0])->key, keys[0]);
-	d9__task_cache_free(&cache);
 }
 
 static void test_an_empty_place_is_no_task(void)
 {
 	static struct d9__task_cache cache;
 
-	d9__task_cache_init(&cache);
 	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_find(&cache, 0), D9_LIBRARY_OWN, 0));
-	d9__task_cache_free(&cache);
 }
 
-static void test_tasks_that_come_back_get_room_for_all(void)
+static void test_a_task_that_ended_is_not_found_under_its_key(void)
 {
-	poll_in_turns(100, 3);
-	CU_ASSERT_EQUAL(cache_of_this_thread()->mask | 63, FIRST_MASK);
-	poll_in_turns(3000, 8);
-	CU_ASSERT_TRUE(cache_of_this_thread()->mask > FIRST_MASK);
-	CU_ASSERT_TRUE(count_kept(3000) > 2900);
+	static struct d9__task_cache cache;
+	static struct d9__task task;
+
+	atomic_init(&task.id, 7);
+	d9__task_cache_put(&cache, D9_LIBRARY_OWN, 64, &task);
+	CU_ASSERT_TRUE(d9__cached_task_is(d9__task_cache_find(&cache, 64), D9_LIBRARY_OWN, 64));
+	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_find(&cache, 64), D9_LIBRARY_GLIB, 64));
+	atomic_store(&task.id, 8);
+	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_find(&cache, 64), D9_LIBRARY_OWN, 64));
 }
 
-static void *poll_ever_new_keys(void *arg)
+static void test_hundreds_of_tasks_that_take_turns_are_kept(void)
 {
-	uint32_t *mask = arg;
-
-	for (uint64_t i = 1; i <= 20000; i++)
-		poll_key(UINT64_C(1) << 40 | i << 6, D9_TASK_RUNS_ONCE);
-	*mask = cache_of_this_thread()->mask;
-	return NULL;
+	poll_in_turns(500, 3);
+	CU_ASSERT_EQUAL(count_kept(500), 500);
 }
 
-static void test_tasks_that_never_come_back_get_none(void)
+static void test_more_tasks_than_places_are_recorded_all(void)
 {
-	pthread_t thread;
-	uint32_t mask = 0;
+	const struct loop_events *events;
+	unsigned starts = 0;
 
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, poll_ever_new_keys, &mask), 0);
-	pthread_join(thread, NULL);
-	CU_ASSERT_EQUAL(mask | 63, FIRST_MASK);
 	loop_events_collect();
-}
-
-static void test_room_has_an_end(void)
-{
-	poll_in_turns(100000, 6);
-	CU_ASSERT_TRUE(cache_of_this_thread()->mask <= LAST_MASK);
-	CU_ASSERT_TRUE(count_kept(100000) > 20000);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		for (uint64_t i = 1; i <= 3000; i++)
+			poll_key(i * 64);
+	}
+	events = loop_events_collect();
+	for (size_t i = 0; i < events->n; i++)
+		starts += events->items[i].kind == LOOP_START;
+	CU_ASSERT_EQUAL(starts, 6000);
 }
 
 int main(void)
@@ -130,10 +117,12 @@ int main(void)
 		{ "two tasks of one place are both kept",
 		  test_two_tasks_of_one_place_are_both_kept },
 		{ "an empty place is no task", test_an_empty_place_is_no_task },
-		{ "tasks that come back get room for all",
-		  test_tasks_that_come_back_get_room_for_all },
-		{ "tasks that never come back get none", test_tasks_that_never_come_back_get_none },
-		{ "room has an end", test_room_has_an_end },
+		{ "a task that ended is not found under its key",
+		  test_a_task_that_ended_is_not_found_under_its_key },
+		{ "hundreds of tasks that take turns are kept",
+		  test_hundreds_of_tasks_that_take_turns_are_kept },
+		{ "more tasks than places are recorded all",
+		  test_more_tasks_than_places_are_recorded_all },
 		CU_TEST_INFO_NULL,
 	};
 
