@@ -4,169 +4,121 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include <dial9/loop.h>
 
-#include "format/schema.h"
 #include "loop/callsites.h"
+#include "loop/entered.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
-#include "loop/thread_state.h"
-#include "record/emit_inl.h"
+#include "loop/span_events.h"
 #include "record/gate.h"
 
 #define LIBRARIES 4
 
-static _Atomic(uint64_t) last_span;
-
-/* "SpanEnter:libevent" and its like: one schema per library, the name is a pooled string. */
-static int register_type(const char *what, uint32_t library, const struct d9__field *fields,
-			 uint16_t n)
+/* "SpanEnter:libevent" and its like: one type per library, the name is a pooled string. */
+static const struct d9__span_type *type_of(uint32_t library)
 {
-	char name[32];
+	static _Atomic(struct d9__span_type *) types[LIBRARIES];
+	struct d9__span_type *none = NULL, *type;
 
-	snprintf(name, sizeof(name), "%s:%s", what, d9__library_name(library));
-	return d9__schema_register(&(struct d9__schema){ name, fields, n });
-}
-
-static int enter_type(uint32_t library)
-{
-	static const struct d9__field fields[] = {
-		{ .name = "worker_id", .type = D9__FIELD_VARINT },
-		{ .name = "span_id", .type = D9__FIELD_VARINT },
-		{ .name = "parent_span_id", .type = D9__FIELD_VARINT | D9__WIRE_OPTIONAL },
-		{ .name = "span_name", .type = D9__FIELD_POOLED_STRING },
-	};
-	static _Atomic(int) types[LIBRARIES];
-	int type = atomic_load_explicit(&types[library], memory_order_relaxed);
-
-	if (!type) {
-		type = register_type("SpanEnter", library, fields, 4);
-		atomic_store_explicit(&types[library], type, memory_order_relaxed);
+	/* acquire: pairs with the exchange below */
+	type = atomic_load_explicit(&types[library], memory_order_acquire);
+	if (type)
+		return type;
+	type = calloc(1, sizeof(*type));
+	if (!type || d9__span_type_register(type, d9__library_name(library), NULL, 0)) {
+		free(type);
+		return NULL;
 	}
-	return type;
+	if (atomic_compare_exchange_strong_explicit(&types[library], &none, type,
+						    memory_order_acq_rel, memory_order_acquire))
+		return type;
+	free(type);
+	return none;
 }
 
-static int exit_type(uint32_t library)
+/* Where a poll runs on this thread, in a trace that says so; else NULL. */
+static struct d9__slot *find_slot(const struct d9__thread *thread)
 {
-	static const struct d9__field fields[] = {
-		{ .name = "worker_id", .type = D9__FIELD_VARINT },
-		{ .name = "span_id", .type = D9__FIELD_VARINT },
-		{ .name = "span_name", .type = D9__FIELD_POOLED_STRING },
-	};
-	static _Atomic(int) types[LIBRARIES];
-	int type = atomic_load_explicit(&types[library], memory_order_relaxed);
-
-	if (!type) {
-		type = register_type("SpanExit", library, fields, 3);
-		atomic_store_explicit(&types[library], type, memory_order_relaxed);
-	}
-	return type;
+	if (!d9__gate_open(D9__GATE_LOOP) || !thread || !thread->n_frames ||
+	    thread->odd & D9__ODD_STOPPED)
+		return NULL;
+	return d9__slot_self();
 }
 
-static uint32_t running_library(const struct d9__thread *thread)
+static struct d9__entered *entered_of(struct d9__slot *slot)
 {
-	return thread->frames[thread->n_frames - 1].library % LIBRARIES;
-}
-
-static bool write_enter(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-			const struct d9__span *span)
-{
-	int type = enter_type(running_library(thread));
-	uint32_t id;
-	uint8_t *p;
-
-	if (type <= 0)
-		return false;
-	p = d9__emit_begin_named(slot, (uint32_t)type, ns, 5 + 3 * D9__VARINT_MAX, &span->name, &id,
-				 1);
-	if (!p)
-		return false;
-	p = d9__varint_put(p, thread->worker);
-	p = d9__varint_put(p, span->id);
-	*p++ = thread->n_spans > 0;
-	if (thread->n_spans)
-		p = d9__varint_put(p, thread->spans[thread->n_spans - 1].id);
-	p = d9__wire_put_u32(p, id);
-	d9__emit_end(slot, p);
-	return true;
-}
-
-static void write_exit(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-		       const struct d9__span *span)
-{
-	int type = exit_type(running_library(thread));
-	uint32_t id;
-	uint8_t *p;
-
-	p = type <= 0 ? NULL
-		      : d9__emit_begin_named(slot, (uint32_t)type, ns, 4 + 2 * D9__VARINT_MAX,
-					     &span->name, &id, 1);
-	if (!p)
-		return;
-	p = d9__varint_put(p, thread->worker);
-	p = d9__varint_put(p, span->id);
-	p = d9__wire_put_u32(p, id);
-	d9__emit_end(slot, p);
-	p = d9__emit_begin(slot, D9__EVENT_SPAN_CLOSE, ns, D9__VARINT_MAX);
-	if (!p)
-		return;
-	p = d9__varint_put(p, span->id);
-	d9__emit_end(slot, p);
-}
-
-/* Spans of callbacks that were left without their exit are no parents. */
-static void drop_dead(struct d9__thread *thread)
-{
-	while (thread->n_spans && thread->spans[thread->n_spans - 1].frames > thread->n_frames)
-		thread->n_spans--;
+	return d9__entered_of(slot, d9__gate_word() >> 8);
 }
 
 void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *callsite)
 {
 	struct d9__thread *thread = d9__thread_peek();
-	struct d9__span new;
-	struct d9__slot *slot;
-	uint64_t ns;
+	struct d9__slot *slot = find_slot(thread);
+	struct d9__span_state state = { .id = 0 };
+	struct d9__entered_span *item;
+	struct d9__entered *entered;
 	int saved = errno;
+	uint64_t ns;
 
 	span->d9__opaque[0] = 0;
-	if (!d9__gate_open(D9__GATE_LOOP) || !thread || !thread->n_frames ||
-	    thread->odd & D9__ODD_STOPPED || !(slot = d9__slot_self()))
+	if (!slot)
 		return;
-	drop_dead(thread);
-	if (thread->n_spans == D9__SPANS_MAX)
-		return;
+	entered = entered_of(slot);
 	d9__polls_resume(thread, slot);
 	ns = d9__slot_now(slot);
-	new.id = atomic_fetch_add_explicit(&last_span, 1, memory_order_relaxed) + 1;
-	new.name = d9__callsite_name(callsite);
-	new.frames = thread->n_frames;
-	if (write_enter(thread, slot, ns, &new)) {
-		thread->spans[thread->n_spans++] = new;
-		span->d9__opaque[0] = new.id;
+	state.type = type_of(thread->frames[thread->n_frames - 1].library % LIBRARIES);
+	state.id = d9__entered_new_id(entered);
+	state.parent = d9__entered_current(entered, thread);
+	state.name = d9__callsite_name(callsite);
+	item = state.type ? d9__entered_push(entered, thread, state.id, ns) : NULL;
+	if (item && d9__span_write_enter(slot, ns, thread->worker, &state)) {
+		item->written = item->adapter = true;
+		span->d9__opaque[0] = state.id;
+		span->d9__opaque[1] = state.name;
+	} else if (item) {
+		d9__entered_pop(entered, item);
 	}
 	errno = saved;
+}
+
+static void write_end(struct d9__thread *thread, struct d9__slot *slot,
+		      const struct d9__span_state *state, uint64_t start_ns)
+{
+	uint64_t ns = d9__slot_now(slot);
+	const struct d9__span_times times = { .start_ns = start_ns,
+					      .first_ns = start_ns,
+					      .active_ns = ns - start_ns };
+
+	d9__span_write_exit(slot, ns, thread->worker, state);
+	d9__span_write_close(slot, ns, state, &times);
 }
 
 void d9_loop_span_exit(struct d9_loop_span *span)
 {
 	struct d9__thread *thread = d9__thread_peek();
-	uint64_t id = span->d9__opaque[0];
-	struct d9__slot *slot;
-	uint32_t i;
+	struct d9__slot *slot = span->d9__opaque[0] ? find_slot(thread) : NULL;
+	struct d9__span_state state = { .id = span->d9__opaque[0] };
+	struct d9__entered_span *item;
+	struct d9__entered *entered;
+	uint64_t start_ns;
 
 	span->d9__opaque[0] = 0;
-	if (!id || !thread)
+	if (!slot)
 		return;
-	for (i = thread->n_spans; i && thread->spans[i - 1].id != id; i--)
-		;
-	if (!i)
+	entered = entered_of(slot);
+	item = d9__entered_find(entered, state.id);
+	if (!item)
 		return;
-	thread->n_spans = i - 1;
-	if (!d9__gate_open(D9__GATE_LOOP) || !thread->n_frames || !(slot = d9__slot_self()))
+	start_ns = item->enter_ns;
+	state.name = (uint32_t)span->d9__opaque[1];
+	d9__entered_pop_call(entered, item);
+	state.type = type_of(thread->frames[thread->n_frames - 1].library % LIBRARIES);
+	if (!state.type)
 		return;
+	state.parent = d9__entered_current(entered, thread);
 	d9__polls_resume(thread, slot);
-	write_exit(thread, slot, d9__slot_now(slot), &thread->spans[i - 1]);
+	write_end(thread, slot, &state, start_ns);
 }

@@ -138,7 +138,7 @@ static void start_over(struct d9__thread *thread)
 	thread->tid = kernel_tid();
 	thread->shared_ns = thread->resume_ns = thread->late_end_ns = 0;
 	thread->park_ns = thread->round_ns = 0;
-	thread->n_held = thread->n_spans = 0;
+	thread->n_held = 0;
 	thread->parked = thread->refused = false;
 	if (thread->n_frames)
 		thread->odd |= D9__ODD_FRAMES;

@@ -16,7 +16,6 @@
 
 #define D9__FRAMES_MAX	64u /* callbacks inside one another; deeper ones are not recorded */
 #define D9__RUNS_MAX	64u /* loops inside one another; deeper ones are not told apart */
-#define D9__SPANS_MAX	16u
 #define D9__HELD_MAX	256u /* wakes reported by one wait; later ones get stamps of their own */
 
 /* Why d9_poll_begin() cannot take its short way.  Bits of d9__thread.odd. */
@@ -49,12 +48,6 @@ struct d9__run {
 	struct d9_loop *loop;
 };
 
-struct d9__span {
-	uint64_t id;
-	uint32_t name;
-	uint32_t frames; /* that were running at its start */
-};
-
 struct d9__thread {
 	/* What every poll touches.  Owner thread only. */
 	uint32_t odd;
@@ -76,7 +69,7 @@ struct d9__thread {
 	uint32_t spins;	  /* waits without timeout since then */
 	bool parked;	  /* Park written, Unpark not */
 	bool refused;	  /* no worker id was free: not asked for again before the next entry */
-	uint32_t n_held, n_runs, n_spans;
+	uint32_t n_held, n_runs;
 	uint32_t tid;
 	struct d9_loop *loop;		 /* latest to park or poll */
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
@@ -85,7 +78,6 @@ struct d9__thread {
 
 	struct d9__callback frames[D9__FRAMES_MAX];
 	struct d9__run runs[D9__RUNS_MAX];
-	struct d9__span spans[D9__SPANS_MAX];
 	struct d9__emit_wake held[D9__HELD_MAX];
 
 	struct d9__task_cache cache;

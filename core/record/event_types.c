@@ -72,7 +72,20 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(T("state", D9__FIELD_POOLED_STRING), COUNTER("events"), COUNTER("lost"),
 		       BYTES("bytes_recorded"), BYTES("bytes_written"), GAUGE("chunks_full"),
 		       COUNTER("segments"), V("error"), COUNTER("clock_steps")) },
-	[D9__EVENT_SPAN_CLOSE] = { "SpanCloseEvent", FIELDS(V("span_id")) },
+	[D9__EVENT_SPAN_CLOSE] = { "SpanCloseEvent",
+		FIELDS(V("span_id"), V("span_instance_id"), V("start_timestamp_ns"),
+		       T("span_name", D9__FIELD_POOLED_STRING),
+		       T("first_enter_timestamp_ns", OPTIONAL(D9__FIELD_VARINT)), NS("active_ns"),
+		       T("target", OPTIONAL(D9__FIELD_POOLED_STRING)),
+		       T("file", OPTIONAL(D9__FIELD_POOLED_STRING)),
+		       T("line", OPTIONAL(D9__FIELD_VARINT)),
+		       T("level", OPTIONAL(D9__FIELD_POOLED_STRING)),
+		       T("parent_span_instance_id", OPTIONAL(D9__FIELD_VARINT)),
+		       T("attributes", D9__FIELD_STRING_MAP),
+		       T("unbalanced_enters", OPTIONAL(D9__FIELD_VARINT))) },
+	[D9__EVENT_SPAN_MISUSE] = { "SpanMisuseEvent",
+		FIELDS(V("worker_id"), V("span_id"), T("span_name", D9__FIELD_POOLED_STRING),
+		       T("mistake", D9__FIELD_POOLED_STRING)) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

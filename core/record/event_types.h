@@ -32,6 +32,7 @@ enum d9__event_type {
 	D9__EVENT_LOSS,
 	D9__EVENT_HEALTH,
 	D9__EVENT_SPAN_CLOSE,
+	D9__EVENT_SPAN_MISUSE,
 	D9__EVENT_BUILTIN_END,
 
 	D9__EVENT_PROGRAM = 256, /* first id of the program's own types */

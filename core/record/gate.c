@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "record/gate.h"
+#include "record/span_filter.h"
 
 static _Atomic(uint32_t) closed;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the exchange below */
@@ -47,4 +48,5 @@ void d9__gate_set(uint32_t bits)
 		atomic_fetch_add_explicit(&openings, 1, memory_order_relaxed);
 	bits |= atomic_load_explicit(&openings, memory_order_relaxed) << 8;
 	atomic_store_explicit(gate, bits, memory_order_relaxed);
+	d9__span_filter_follow(bits & D9__GATE_EVENT);
 }

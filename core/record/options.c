@@ -12,6 +12,7 @@
 
 #include "format/utf8.h"
 #include "record/options.h"
+#include "record/span_filter.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };
 
@@ -66,6 +67,7 @@ static const struct spec {
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
 	[D9__OPTION_HOST] = { NULL, TEXT },
 	[D9__OPTION_RUNTIME_NAME] = { "DIAL9_RUNTIME_NAME", TEXT },
+	[D9__OPTION_SPAN_FILTER] = { "DIAL9_SPAN_FILTER", TEXT },
 };
 
 int d9_options_new(struct d9_options **out)
@@ -115,6 +117,8 @@ static int set_text(struct d9_options *options, enum d9__option id, const char *
 
 	if (!options || !value || !*value || strlen(value) >= PATH_MAX)
 		return -EINVAL;
+	if (id == D9__OPTION_SPAN_FILTER && d9__span_filter_check(value))
+		return -EINVAL;
 	copy = strdup(value);
 	if (!copy)
 		return -ENOMEM;
@@ -155,6 +159,11 @@ int d9_options_set_host(struct d9_options *options, const char *name)
 int d9_options_set_runtime_name(struct d9_options *options, const char *name)
 {
 	return set_text(options, D9__OPTION_RUNTIME_NAME, name);
+}
+
+int d9_options_set_span_filter(struct d9_options *options, const char *filter)
+{
+	return set_text(options, D9__OPTION_SPAN_FILTER, filter);
 }
 
 int d9_options_add_metadata(struct d9_options *options, const char *key, const char *value)
@@ -480,6 +489,8 @@ static int apply_defaults(struct d9_options *options)
 		err = default_service(options);
 	if (!err && !d9__options_text(options, D9__OPTION_HOST))
 		err = default_host(options);
+	if (!err && !d9__options_text(options, D9__OPTION_SPAN_FILTER))
+		err = set_text(options, D9__OPTION_SPAN_FILTER, "info");
 	return err;
 }
 

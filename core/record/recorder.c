@@ -33,6 +33,7 @@
 #include "record/recorder.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
+#include "record/span_filter.h"
 #include "record/usage.h"
 
 #define MS_NS            UINT64_C(1000000)
@@ -260,6 +261,7 @@ static int resolve_locked(const struct d9_options *api)
 	d9__options_release(&options);
 	options = resolved;
 	have_options = true;
+	d9__span_filter_apply(d9__options_text(&options, D9__OPTION_SPAN_FILTER));
 	return 0;
 }
 
@@ -545,10 +547,12 @@ static void fork_prepare(void)
 	d9__event_types_fork_prepare();
 	d9__names_fork_prepare();
 	d9__modules_fork_prepare();
+	d9__span_filter_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	d9__span_filter_fork_parent();
 	d9__modules_fork_parent();
 	d9__names_fork_parent();
 	d9__event_types_fork_parent();
@@ -561,6 +565,7 @@ static void fork_child(void)
 {
 	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
 
+	d9__span_filter_fork_child();
 	d9__modules_fork_child();
 	d9__names_fork_child();
 	d9__event_types_fork_child();
@@ -577,6 +582,8 @@ static void fork_child(void)
 		joinable = false;
 		atomic_store_explicit(&running, false, memory_order_relaxed);
 		atomic_store_explicit(&d9__child_pending, 1, memory_order_relaxed);
+		/* Spans ask the gate too: the child's first one starts its recorder. */
+		d9__span_filter_follow(true);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -597,6 +604,7 @@ void d9__recorder_child_start(void)
 		pthread_mutex_lock(&lock);
 		if (!atomic_load_explicit(&running, memory_order_relaxed))
 			start_locked();
+		d9__span_filter_follow(d9__gate_open(D9__GATE_EVENT));
 		pthread_mutex_unlock(&lock);
 	}
 	errno = saved;

@@ -10,6 +10,7 @@
  *	<dial9/recorder.h>   start and stop recording, switch it off and on, ask how it goes
  *	<dial9/options.h>    where traces go, how large they become, who is told about trouble
  *	<dial9/event.h>      events of the program's own
+ *	<dial9/span.h>       pieces of its work: a request, a query, a block of code
  *	<dial9/loop.h>       for adapters: what a loop does, in words that no loop library owns
  *	<dial9/error.h>      what the negative return values mean
  *
@@ -22,6 +23,7 @@
 #include <dial9/loop.h>
 #include <dial9/options.h>
 #include <dial9/recorder.h>
+#include <dial9/span.h>
 #include <dial9/version.h>
 
 #endif /* DIAL9_DIAL9_H */

@@ -153,6 +153,14 @@ D9_API int d9_options_set_host(struct d9_options *options, const char *name);
 D9_API int d9_options_set_runtime_name(struct d9_options *options, const char *name);
 
 /**
+ * Which of the program's spans are recorded, as d9_span_filter() of <dial9/span.h> takes it.
+ * Default: "info"; DIAL9_SPAN_FILTER.
+ *
+ * @return 0, -EINVAL if |filter| is none, -ENOMEM
+ */
+D9_API int d9_options_set_span_filter(struct d9_options *options, const char *filter);
+
+/**
  * Add a fact about the process to the metadata of every segment.
  *
  * @return 0, -EINVAL if |key| is empty or longer than 255 bytes or |value| longer than 4095,

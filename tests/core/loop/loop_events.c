@@ -61,6 +61,7 @@ static const struct {
 	{ "PollStartEvent", LOOP_START },     { "PollEndEvent", LOOP_END },
 	{ "WorkerParkEvent", LOOP_PARK },     { "WorkerUnparkEvent", LOOP_UNPARK },
 	{ "WakeEventEvent", LOOP_WAKE },      { "TaskSpawnEvent", LOOP_SPAWN },
+	{ "SpanMisuseEvent", LOOP_SPAN_MISUSE },
 	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
 	{ "OffCpuEvent", LOOP_OFF_CPU },	      { "StaleTimerEvent", LOOP_STALE_TIMER },
 	{ "LogEvent", LOOP_LOG },
@@ -100,7 +101,9 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		{ "span_id", &event->span },         { "parent_span_id", &event->parent },
 		{ "fd", &event->fd },                { "blocked_ns", &event->cpu_ns },
 		{ "run_queue_ns", &event->wait_ns }, { "timeout_ns", &event->timeout_ns },
-		{ "due_ns", &event->due_ns },
+		{ "due_ns", &event->due_ns },        { "start_timestamp_ns", &event->start_ns },
+		{ "active_ns", &event->active_ns },  { "unbalanced_enters", &event->unbalanced },
+		{ "parent_span_instance_id", &event->parent },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
@@ -112,7 +115,7 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 static void set_field(struct loop_event *event, const char *name, const struct d9_value *value)
 {
 	if (!strcmp(name, "spawn_loc") || !strcmp(name, "span_name") ||
-	    !strcmp(name, "message"))
+	    !strcmp(name, "message") || !strcmp(name, "mistake"))
 		copy_text(event->text, sizeof(event->text), value);
 	else if (!strcmp(name, "kind") || !strcmp(name, "level"))
 		copy_text(event->task_kind, sizeof(event->task_kind), value);

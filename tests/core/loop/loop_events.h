@@ -22,6 +22,7 @@ enum loop_event_kind {
 	LOOP_SPAN_ENTER = '<',
 	LOOP_SPAN_EXIT = '>',
 	LOOP_SPAN_CLOSE = 'c',
+	LOOP_SPAN_MISUSE = 'm',
 	LOOP_OFF_CPU = 'o',
 	LOOP_STALE_TIMER = 'z',
 	LOOP_LOG = 'l',
@@ -37,10 +38,11 @@ struct loop_event {
 	uint64_t waker, issuer, reason; /* of a wake; |task| is the woken one */
 	uint64_t cpu_ns, wait_ns, tid;
 	uint64_t span, parent; /* |parent| 0: none */
+	uint64_t start_ns, active_ns, unbalanced; /* of a span's close */
 	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
 	bool instrumented;
-	char text[96]; /* location, the span's name, or what was logged */
+	char text[96]; /* location, a span's name, what was done wrong with it, or what was logged */
 	char task_kind[16]; /* or the level of what was logged */
 };
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/entered.h"
+
+/* What is never used takes no memory. */
+struct d9__entered d9__entered_all[D9__SLOT_COUNT];
+
+#define BLOCK 256u /* ids that a thread takes at a time */
+
+static _Atomic(uint64_t) blocks;
+
+static inline uint32_t count(const struct d9__entered *entered)
+{
+	return d9__entered_count(entered);
+}
+
+static uint64_t id_of(const struct d9__entered_span *item)
+{
+	return atomic_load_explicit(&item->id, memory_order_relaxed);
+}
+
+static void set_id(struct d9__entered_span *item, uint64_t id)
+{
+	atomic_store_explicit(&item->id, id, memory_order_relaxed);
+}
+
+static bool is_entered(const struct d9__entered_span *item)
+{
+	return id_of(item) && id_of(item) != D9__ENTERED_LEFT;
+}
+
+static void set_count(struct d9__entered *entered, uint32_t n)
+{
+	/* A handler that runs in between finds either all of a change or none. */
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&entered->n, n, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+void d9__entered_start_over(struct d9__entered *entered, uint64_t owner)
+{
+	for (uint32_t i = 0; i < D9__ENTERED_MAX; i++)
+		set_id(&entered->items[i], 0);
+	set_count(entered, 0);
+	entered->owner = owner;
+}
+
+uint64_t d9__entered_new_id(struct d9__entered *entered)
+{
+	uint64_t id = atomic_fetch_add_explicit(&entered->next_id, 1, memory_order_relaxed);
+
+	if (__builtin_expect(id % BLOCK == 0, 0)) {
+		/* A handler may take a block of its own meanwhile: both are unique. */
+		id = (atomic_fetch_add_explicit(&blocks, 1, memory_order_relaxed) + 1) * BLOCK + 1;
+		atomic_store_explicit(&entered->next_id, id + 1, memory_order_relaxed);
+	}
+	return id;
+}
+
+struct d9__entered_span *d9__entered_find_below(struct d9__entered *entered, uint64_t id)
+{
+	for (uint32_t i = count(entered); i--;)
+		if (id_of(&entered->items[i]) == id)
+			return &entered->items[i];
+	return NULL;
+}
+
+/* Does what |item| was entered in still run? */
+static bool is_alive(const struct d9__entered_span *item, const struct d9__thread *thread)
+{
+	if (!item->frames)
+		return true;
+	return thread && item->frames <= thread->n_frames &&
+	       thread->frames[item->frames - 1].start_ns == item->frame_ns;
+}
+
+/* Make room: what callbacks that are over have left behind goes. */
+static void drop_dead(struct d9__entered *entered, const struct d9__thread *thread)
+{
+	uint32_t kept = 0, n = count(entered);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct d9__entered_span item = entered->items[i];
+
+		set_id(&entered->items[i], 0);
+		if (is_entered(&item) && is_alive(&item, thread))
+			entered->items[kept++] = item;
+	}
+	set_count(entered, kept);
+}
+
+struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
+					  const struct d9__thread *thread, uint64_t id, uint64_t ns)
+{
+	struct d9__entered_span *item;
+	uint32_t n;
+
+	if (__builtin_expect(count(entered) == D9__ENTERED_MAX, 0))
+		drop_dead(entered, thread);
+	n = count(entered);
+	if (n == D9__ENTERED_MAX)
+		return NULL;
+	item = &entered->items[n];
+	set_id(item, 0);
+	set_count(entered, n + 1);
+	item->enter_ns = ns;
+	item->depth = 1;
+	item->written = item->adapter = false;
+	item->frames = thread ? thread->n_frames : 0;
+	item->frame_ns = item->frames ? thread->frames[item->frames - 1].start_ns : 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	set_id(item, id);
+	/* Handlers may have used the place before it was counted, and dropped it after. */
+	if (count(entered) <= n)
+		set_count(entered, n + 1);
+	return item;
+}
+
+/*
+ * Not those with 0: an enter that a handler has interrupted goes on with its place.  A handler may do
+ * the same at any point here: then the count is set again to what it was, and the loop goes on.
+ */
+static void drop_left(struct d9__entered *entered)
+{
+	for (uint32_t n = count(entered); n && id_of(&entered->items[n - 1]) == D9__ENTERED_LEFT;
+	     n = count(entered))
+		set_count(entered, n - 1);
+}
+
+void d9__entered_pop(struct d9__entered *entered, struct d9__entered_span *item)
+{
+	set_id(item, D9__ENTERED_LEFT);
+	drop_left(entered);
+}
+
+void d9__entered_pop_call(struct d9__entered *entered, struct d9__entered_span *item)
+{
+	for (struct d9__entered_span *inner = item; inner < entered->items + count(entered); inner++)
+		if (inner->adapter && is_entered(inner))
+			set_id(inner, D9__ENTERED_LEFT);
+	drop_left(entered);
+}
+
+uint64_t d9__entered_current(const struct d9__entered *entered, const struct d9__thread *thread)
+{
+	for (uint32_t i = count(entered); i--;)
+		if (is_entered(&entered->items[i]) && is_alive(&entered->items[i], thread))
+			return id_of(&entered->items[i]);
+	return 0;
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Behind <dial9/span.h>.
+ *
+ * A span's object is in the program's memory and holds all that its events say, spelled as they
+ * spell it.  How long a thread has been inside, and which span is current, is the thread's own:
+ * loop/entered.h.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <dial9/span.h>
+
+#include "loop/entered.h"
+#include "loop/polls.h"
+#include "loop/span_events.h"
+#include "record/arguments.h"
+#include "record/emit_inl.h"
+#include "record/event_types.h"
+#include "record/gate.h"
+#include "record/recorder.h"
+#include "record/span_filter.h"
+
+#define CLOSED (UINT64_C(1) << 63)
+
+/* A descriptor as the recorder knows it.  Never freed: spans may outlive a module. */
+struct site_type {
+	struct d9__span_type type;
+	uint32_t name;
+	char texts[]; /* names of the fields */
+};
+
+struct __attribute__((may_alias)) object {
+	uint64_t id; /* 0: not recorded; with CLOSED set: closed */
+	struct d9__span_state state;
+	const struct d9__entered *owner; /* of the thread that created it */
+	uint64_t start_ns;
+	uint64_t first_ns; /* atomic: any thread */
+	/* Atomic: threads other than the owner add in one step; it need not. */
+	uint64_t own_ns, other_ns;
+	uint32_t own_in, other_in; /* threads inside */
+	uint32_t missed;	   /* an enter or exit is not known: what does not fit is no mistake */
+	uint32_t opening;	   /* of the gate, at the latest enter */
+	uint32_t epoch;		   /* of the process that created it */
+	uint32_t unbalanced;
+	/* Owner of the call that sets them; see struct d9__span_state. */
+	uint16_t at[D9_SPAN_FIELDS_MAX + 1];
+	uint8_t values[D9_SPAN_BYTES_MAX];
+};
+
+static_assert(sizeof(struct object) <= sizeof(struct d9_span), "the program's memory holds it");
+static_assert(D9_SPAN_FIELDS_MAX == D9__SPAN_VALUES_MAX, "one limit");
+
+static struct object *object_of(struct d9_span *span)
+{
+	return (struct object *)(void *)span;
+}
+
+/* ---- mistakes ---- */
+
+enum mistake { EXIT_WITHOUT_ENTER, CLOSE_WHILE_ENTERED, ENTER_AFTER_CLOSE, EXIT_AFTER_CLOSE, CLOSE_TWICE, MISTAKES };
+
+static _Atomic(uint32_t) mistake_names[MISTAKES];
+
+/* Interning takes a lock: not where the mistake is made. */
+static void intern_mistakes(void)
+{
+	static const char *const texts[MISTAKES] = {
+		[EXIT_WITHOUT_ENTER] = "exit without enter",
+		[CLOSE_WHILE_ENTERED] = "close while entered",
+		[ENTER_AFTER_CLOSE] = "enter after close",
+		[EXIT_AFTER_CLOSE] = "exit after close",
+		[CLOSE_TWICE] = "close twice",
+	};
+
+	for (unsigned i = 0; i < MISTAKES; i++)
+		atomic_store_explicit(&mistake_names[i], d9__name_intern(texts[i], strlen(texts[i])),
+				      memory_order_relaxed);
+}
+
+/* ---- descriptors ---- */
+
+static uint32_t intern(const char *text)
+{
+	return text && *text ? d9__name_intern(text, strlen(text)) : D9__NAME_EMPTY;
+}
+
+static const char *level_text(uint32_t level)
+{
+	static const char *const texts[] = { "", "error", "warn", "info", "debug", "trace" };
+
+	return texts[level <= D9_SPAN_TRACE ? level : 0];
+}
+
+static int check_site(const struct d9_span_site *site)
+{
+	if (!site->name || !*site->name || site->n_fields > D9_SPAN_FIELDS_MAX ||
+	    site->level < D9_SPAN_ERROR || site->level > D9_SPAN_TRACE)
+		return -EINVAL;
+	return d9__fields_check(site->fields, site->n_fields);
+}
+
+/* Fields with names that outlive the descriptor, in |texts|. */
+static void copy_fields(struct d9__field *fields, char *texts, const struct d9_span_site *site)
+{
+	for (size_t i = 0; i < site->n_fields; i++) {
+		const struct d9_field *field = &site->fields[i];
+
+		strcpy(texts, field->name);
+		fields[i] = (struct d9__field){ texts, d9__field_wire_type(field->type), field->unit,
+						field->kind };
+		texts += strlen(texts) + 1;
+	}
+}
+
+/* The rest of the events' names: "target::name:file:line". */
+static int register_site(struct site_type *type, const struct d9_span_site *site)
+{
+	struct d9__field fields[D9_SPAN_FIELDS_MAX];
+	char origin[768];
+	int n = snprintf(origin, sizeof(origin), "%s%s%s:%s:%u", site->target ? site->target : "",
+			 site->target && *site->target ? "::" : "", site->name,
+			 site->file ? site->file : "", site->line);
+
+	if (n < 0 || (size_t)n >= sizeof(origin))
+		return -E2BIG;
+	copy_fields(fields, type->texts, site);
+	type->name = intern(site->name);
+	type->type.target = intern(site->target);
+	type->type.file = intern(site->file);
+	type->type.level = intern(level_text(site->level));
+	type->type.line = site->line;
+	return d9__span_type_register(&type->type, origin, fields, (uint16_t)site->n_fields);
+}
+
+static int make_type(struct d9_span_site *site)
+{
+	size_t texts = 1;
+	struct site_type *type;
+	void *none = NULL;
+	int err = check_site(site);
+
+	for (size_t i = 0; !err && i < site->n_fields; i++)
+		texts += strlen(site->fields[i].name) + 1;
+	if (!err)
+		err = d9__event_types_init();
+	if (err)
+		return err;
+	intern_mistakes();
+	type = calloc(1, sizeof(*type) + texts);
+	if (!type)
+		return -ENOMEM;
+	err = register_site(type, site);
+	/* release: pairs with the acquire in type_of(); another thread may have been first */
+	if (err || !__atomic_compare_exchange_n(&site->d9__type, &none, type, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		free(type);
+	return err;
+}
+
+/* 0, with both halves of |site| known. */
+static int resolve(struct d9_span_site *site)
+{
+	int saved = errno, err = 0;
+	const uint32_t *word;
+
+	if (__atomic_load_n(&site->d9__on, __ATOMIC_RELAXED) == &d9_span_unseen) {
+		err = check_site(site);
+		word = err ? NULL : d9__span_filter_word(site->target ? site->target : "", site->level);
+		if (!err && !word)
+			err = -ENOMEM;
+		/* release: the word is initialised; readers follow the pointer, which orders them */
+		if (!err)
+			__atomic_store_n(&site->d9__on, word, __ATOMIC_RELEASE);
+	}
+	if (!err && d9_span_on(site) && !__atomic_load_n(&site->d9__type, __ATOMIC_ACQUIRE))
+		err = make_type(site);
+	errno = saved;
+	return err;
+}
+
+int d9_span_site_register(struct d9_span_site *site)
+{
+	int saved = errno, err = resolve(site);
+
+	if (!err && !__atomic_load_n(&site->d9__type, __ATOMIC_ACQUIRE))
+		err = make_type(site);
+	errno = saved;
+	return err;
+}
+
+/* ---- values ---- */
+
+/* The encoded value of field |i|; |size| bytes of room.  Its length, -EINVAL, -E2BIG. */
+static int encode(uint8_t *p, size_t size, uint8_t type, const struct d9_arg *arg)
+{
+	struct d9_arg text;
+	long len;
+
+	*p = arg->kind != D9_ARG_ABSENT;
+	if (arg->kind == D9_ARG_ABSENT)
+		return 1;
+	len = d9__arg_measure(type, arg);
+	if (len < 0)
+		return (int)len;
+	if (type == D9_FIELD_POOLED_STRING) {
+		if (size < 5)
+			return -E2BIG;
+		d9__wire_put_u32(p + 1, d9__arg_name(arg));
+		return 5;
+	}
+	if (type == D9_FIELD_STRING && (size_t)len + 1 > size && size > 5) {
+		text = d9__arg_cut(arg, size - 5);
+		arg = &text;
+		len = d9__arg_measure(type, arg);
+	}
+	/* A varint is measured at its longest. */
+	if ((size_t)len + 1 > size)
+		return -E2BIG;
+	return (int)(d9__arg_put(p + 1, type, arg) - p);
+}
+
+/* |n_left| fields behind this one need a byte each. */
+static int set_next(struct object *o, unsigned i, unsigned n_left, const struct d9_arg *arg)
+{
+	size_t room = D9_SPAN_BYTES_MAX - o->at[i] - n_left;
+	int len = encode(o->values + o->at[i], room, o->state.type->fields[i].type, arg);
+
+	if (len == -E2BIG) {
+		o->values[o->at[i]] = 0;
+		len = 1;
+	}
+	if (len < 0)
+		return len;
+	o->at[i + 1] = (uint16_t)(o->at[i] + len);
+	return 0;
+}
+
+static int set_values(struct object *o, const struct d9_arg *values, size_t n)
+{
+	const struct d9_arg absent = { .kind = D9_ARG_ABSENT };
+	unsigned n_fields = o->state.type->n_fields;
+
+	if (n > n_fields || (n && !values))
+		return -EINVAL;
+	o->at[0] = 0;
+	for (unsigned i = 0; i < n_fields; i++) {
+		int err = set_next(o, i, n_fields - i - 1, i < n ? &values[i] : &absent);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int d9_span_set(struct d9_span *span, size_t field, struct d9_arg value)
+{
+	struct object *o = object_of(span);
+	uint8_t buf[D9_SPAN_BYTES_MAX];
+	unsigned n_fields;
+	size_t old, end;
+	int len;
+
+	if (!o->id || o->id & CLOSED)
+		return 0;
+	n_fields = o->state.type->n_fields;
+	if (field >= n_fields)
+		return -EINVAL;
+	end = o->at[n_fields];
+	old = (size_t)o->at[field + 1] - o->at[field];
+	len = encode(buf, D9_SPAN_BYTES_MAX - end + old, o->state.type->fields[field].type, &value);
+	if (len < 0)
+		return len;
+	memmove(o->values + o->at[field] + len, o->values + o->at[field + 1],
+		end - o->at[field + 1]);
+	memcpy(o->values + o->at[field], buf, (size_t)len);
+	for (size_t i = field + 1; i <= n_fields; i++)
+		o->at[i] = (uint16_t)(o->at[i] + (size_t)len - old);
+	return 0;
+}
+
+/* ---- this thread ---- */
+
+struct here {
+	struct d9__slot *slot;
+	struct d9__thread *thread;
+	struct d9__entered *entered;
+	uint32_t opening; /* of the gate */
+};
+
+static inline bool is_recording(void)
+{
+	return d9__gate_open(D9__GATE_EVENT);
+}
+
+/* Is |o| a span of this process's, and not one of its parent's? */
+static inline bool is_ours(const struct object *o)
+{
+	return o->epoch == atomic_load_explicit(&d9__span_epoch, memory_order_relaxed);
+}
+
+/*
+ * False: nothing is recorded now.  The slot is not touched before the gate was asked: in a clone of
+ * the process it would be the parent's.
+ */
+static inline bool find_here(struct here *here)
+{
+	uint32_t gate = d9__gate_word();
+
+	if (__builtin_expect(!(gate & D9__GATE_EVENT), 0))
+		return false;
+	here->slot = d9__slot_self();
+	if (!here->slot)
+		return false;
+	here->opening = gate >> 8;
+	here->thread = d9__thread_peek();
+	here->entered = d9__entered_of(here->slot, here->opening);
+	return true;
+}
+
+static inline uint32_t worker_of(const struct d9__thread *thread)
+{
+	return thread && !(thread->odd & D9__ODD_NO_WORKER) ? thread->worker : D9__SPAN_NO_WORKER;
+}
+
+/* The stamp, behind the second piece of the callback's poll if that is held back. */
+static inline uint64_t stamp(const struct here *here)
+{
+	if (here->thread && here->thread->resume_ns && d9__gate_open(D9__GATE_LOOP))
+		d9__polls_resume(here->thread, here->slot);
+	return d9__slot_now(here->slot);
+}
+
+static __attribute__((noinline)) void tell(const struct object *o, const struct here *here,
+					   enum mistake mistake)
+{
+	d9__span_write_misuse(here->slot, stamp(here), worker_of(here->thread), o->state.id,
+			      o->state.name,
+			      atomic_load_explicit(&mistake_names[mistake], memory_order_relaxed));
+}
+
+/* ---- create ---- */
+
+static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
+		  const struct d9_arg *values, size_t n)
+{
+	const struct site_type *type;
+	struct here here;
+	int err = resolve(site);
+
+	if (err || !d9_span_on(site) || !find_here(&here))
+		return err;
+	/* acquire: pairs with the exchange in make_type() */
+	type = __atomic_load_n((const struct site_type **)&site->d9__type, __ATOMIC_ACQUIRE);
+	o->state = (struct d9__span_state){ .type = &type->type, .name = type->name,
+					    .values = o->values, .at = o->at };
+	err = set_values(o, values, n);
+	if (err)
+		return err;
+	o->owner = here.entered;
+	o->start_ns = d9__slot_now(here.slot);
+	o->first_ns = o->own_ns = o->other_ns = 0;
+	o->own_in = o->other_in = o->missed = o->opening = o->unbalanced = 0;
+	o->epoch = atomic_load_explicit(&d9__span_epoch, memory_order_relaxed);
+	o->state.parent = parent == D9_SPAN_CURRENT ?
+				  d9__entered_current(here.entered, here.thread) : parent;
+	o->id = o->state.id = d9__entered_new_id(here.entered);
+	return 0;
+}
+
+int d9_span_create(struct d9_span *span, struct d9_span_site *site, uint64_t parent,
+		   const struct d9_arg *values, size_t n)
+{
+	struct object *o = object_of(span);
+
+	o->id = 0;
+	if (!d9_span_on(site))
+		return 0;
+	if (!is_recording()) {
+		/* A forked child may have a recorder to start. */
+		d9__recorder_child_check();
+		if (!is_recording())
+			return 0;
+	}
+	return create(o, site, parent, values, n);
+}
+
+/* ---- enter and exit ---- */
+
+static inline void add_u32(uint32_t *sum, uint32_t n, bool alone)
+{
+	if (alone)
+		__atomic_store_n(sum, __atomic_load_n(sum, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+}
+
+static inline void add_u64(uint64_t *sum, uint64_t n, bool alone)
+{
+	if (alone)
+		__atomic_store_n(sum, __atomic_load_n(sum, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+}
+
+static inline void count_inside(struct object *o, const struct here *here, uint32_t n)
+{
+	if (o->owner == here->entered)
+		add_u32(&o->own_in, n, true);
+	else
+		add_u32(&o->other_in, n, false);
+}
+
+static inline uint32_t inside(const struct object *o)
+{
+	return __atomic_load_n(&o->own_in, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&o->other_in, __ATOMIC_RELAXED);
+}
+
+/* What happens to |o| now is not recorded. */
+static void miss(struct object *o)
+{
+	__atomic_store_n(&o->missed, 1, __ATOMIC_RELAXED);
+}
+
+static void enter(struct object *o, const struct here *here)
+{
+	struct d9__entered_span *item;
+	uint64_t ns;
+
+	if (__builtin_expect(inside(o) != 0, 0)) {
+		item = d9__entered_find(here->entered, o->id);
+		if (item) {
+			item->depth++;
+			return;
+		}
+	}
+	ns = stamp(here);
+	__atomic_store_n(&o->opening, here->opening, __ATOMIC_RELAXED);
+	item = d9__entered_push(here->entered, here->thread, o->id, ns);
+	if (d9__span_write_enter(here->slot, ns, worker_of(here->thread), &o->state) && item)
+		item->written = true;
+	if (item)
+		count_inside(o, here, 1);
+	else
+		miss(o);
+	if (!__atomic_load_n(&o->first_ns, __ATOMIC_RELAXED))
+		__atomic_store_n(&o->first_ns, ns, __ATOMIC_RELAXED);
+}
+
+void d9_span_enter(struct d9_span *span)
+{
+	struct object *o = object_of(span);
+	struct here here;
+
+	if (!o->id || !is_ours(o))
+		return;
+	if (!find_here(&here))
+		miss(o);
+	else if (o->id & CLOSED)
+		tell(o, &here, ENTER_AFTER_CLOSE);
+	else
+		enter(o, &here);
+}
+
+/* This thread is not inside any more. */
+static void leave(struct object *o, const struct here *here, struct d9__entered_span *item,
+		  uint64_t ns)
+{
+	bool written = item->written;
+	uint64_t took_ns = ns - item->enter_ns;
+
+	d9__entered_pop(here->entered, item);
+	count_inside(o, here, UINT32_MAX);
+	if (o->owner == here->entered)
+		add_u64(&o->own_ns, took_ns, true);
+	else
+		add_u64(&o->other_ns, took_ns, false);
+	if (written)
+		d9__span_write_exit(here->slot, ns, worker_of(here->thread), &o->state);
+}
+
+/* An exit without a known enter. */
+static __attribute__((noinline)) void leave_unknown(struct object *o, const struct here *here)
+{
+	/* Recording was off meanwhile, and who was inside then is forgotten. */
+	if (__atomic_load_n(&o->opening, __ATOMIC_RELAXED) != here->opening)
+		miss(o);
+	if (o->id & CLOSED)
+		tell(o, here, EXIT_AFTER_CLOSE);
+	else if (!__atomic_load_n(&o->missed, __ATOMIC_RELAXED))
+		tell(o, here, EXIT_WITHOUT_ENTER);
+	else
+		d9__span_write_exit(here->slot, stamp(here), worker_of(here->thread), &o->state);
+}
+
+void d9_span_exit(struct d9_span *span)
+{
+	struct object *o = object_of(span);
+	struct d9__entered_span *item;
+	struct here here;
+
+	if (!o->id || !is_ours(o))
+		return;
+	if (!find_here(&here)) {
+		miss(o);
+		return;
+	}
+	item = d9__entered_find(here.entered, o->state.id);
+	if (!item)
+		leave_unknown(o, &here);
+	else if (o->id & CLOSED)
+		d9__entered_pop(here.entered, item); /* told at the close */
+	else if (--item->depth == 0)
+		leave(o, &here, item, stamp(&here));
+}
+
+/* ---- close ---- */
+
+static void close_at(struct object *o, const struct here *here, uint64_t ns)
+{
+	const struct d9__span_times times = {
+		.start_ns = o->start_ns,
+		.first_ns = o->first_ns,
+		.active_ns = __atomic_load_n(&o->own_ns, __ATOMIC_RELAXED) +
+			     __atomic_load_n(&o->other_ns, __ATOMIC_RELAXED),
+		.unbalanced = o->unbalanced,
+	};
+
+	d9__span_write_close(here->slot, ns, &o->state, &times);
+	o->id |= CLOSED;
+}
+
+static void close_span(struct object *o, const struct here *here)
+{
+	uint32_t threads = inside(o);
+	struct d9__entered_span *item = threads ? d9__entered_find(here->entered, o->id) : NULL;
+	uint64_t ns;
+
+	if (threads && !__atomic_load_n(&o->missed, __ATOMIC_RELAXED) &&
+	    __atomic_load_n(&o->opening, __ATOMIC_RELAXED) == here->opening) {
+		tell(o, here, CLOSE_WHILE_ENTERED);
+		o->unbalanced += threads;
+	}
+	ns = stamp(here);
+	if (item)
+		leave(o, here, item, ns);
+	close_at(o, here, ns);
+}
+
+void d9_span_close(struct d9_span *span)
+{
+	struct object *o = object_of(span);
+	struct here here;
+
+	if (!o->id)
+		return;
+	if (!is_ours(o) || !find_here(&here))
+		o->id |= CLOSED;
+	else if (o->id & CLOSED)
+		tell(o, &here, CLOSE_TWICE);
+	else
+		close_span(o, &here);
+}
+
+void d9_span_end(struct d9_span *span)
+{
+	struct object *o = object_of(span);
+	struct d9__entered_span *item = NULL;
+	struct here here;
+	uint64_t ns;
+
+	if (!span || !o->id)
+		return;
+	if (is_ours(o) && !(o->id & CLOSED) && find_here(&here))
+		item = d9__entered_find(here.entered, o->id);
+	if (!item || item->depth != 1 || inside(o) != 1) {
+		d9_span_exit(span);
+		d9_span_close(span);
+		return;
+	}
+	ns = stamp(&here);
+	leave(o, &here, item, ns);
+	close_at(o, &here, ns);
+}
+
+uint64_t d9_span_current(void)
+{
+	struct here here;
+
+	return find_here(&here) ? d9__entered_current(here.entered, here.thread) : 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Span events: enter, exit and close as the wire wants them, FORMAT.md section 9. */
+
+#ifndef D9_LOOP_SPAN_EVENTS_H
+#define D9_LOOP_SPAN_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/schema.h"
+#include "record/slot.h"
+
+#define D9__SPAN_VALUES_MAX 16u
+
+/* Worker of a thread that runs no loop. */
+#define D9__SPAN_NO_WORKER 255u
+
+/* What a span is for ever.  Lasts as long as the process. */
+struct d9__span_type {
+	uint32_t enter, exit; /* type ids */
+	uint32_t target, file, level; /* name handles; D9__NAME_EMPTY: none */
+	uint32_t line;
+	uint16_t n_fields;
+	uint16_t pooled; /* a bit per field that holds a name */
+	struct d9__span_field {
+		const char *name;
+		uint8_t type; /* on the wire, without the optional bit */
+	} fields[D9__SPAN_VALUES_MAX];
+};
+
+/* What an event says of a span. */
+struct d9__span_state {
+	const struct d9__span_type *type;
+	uint64_t id, parent; /* |parent| 0: none */
+	uint32_t name;	     /* handle */
+	/*
+	 * The values as they are written: one after the other, each a byte that says whether it is
+	 * there and what the type wants; a handle where an id of the chunk goes.
+	 */
+	const uint8_t *values;
+	const uint16_t *at; /* where each begins; behind the last, where they end */
+};
+
+/* What the close says besides. */
+struct d9__span_times {
+	uint64_t start_ns, first_ns; /* |first_ns| 0: never entered */
+	uint64_t active_ns;
+	uint32_t unbalanced; /* exits that the recorder wrote on its own */
+};
+
+/*
+ * Register "SpanEnter:|origin|" and "SpanExit:|origin|", with the |n| |fields| of the program behind
+ * the dialect's own, each optional, and set |type|'s ids and fields.  Names of fields are kept, not
+ * copied.  0 or as d9__schema_register().
+ */
+int d9__span_type_register(struct d9__span_type *type, const char *origin,
+			   const struct d9__field *fields, uint16_t n);
+
+/* Write an event.  False: lost and counted. */
+bool d9__span_write_enter(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+			  const struct d9__span_state *span);
+bool d9__span_write_exit(struct d9__slot *slot, uint64_t ns, uint32_t worker,
+			 const struct d9__span_state *span);
+bool d9__span_write_close(struct d9__slot *slot, uint64_t ns, const struct d9__span_state *span,
+			  const struct d9__span_times *times);
+
+/* A call that made no sense; |mistake| is a name handle. */
+void d9__span_write_misuse(struct d9__slot *slot, uint64_t ns, uint32_t worker, uint64_t id,
+			   uint32_t name, uint32_t mistake);
+
+#endif /* D9_LOOP_SPAN_EVENTS_H */
