@@ -115,6 +115,26 @@ static inline uint8_t *d9__emit_head(struct d9__slot *slot, uint16_t type_id, ui
 	return d9__wire_put_event_head(p, type_id, (uint32_t)delta);
 }
 
+/*
+ * The head of an event whose first two fields are the worker and a byte, with both: usually in one
+ * store.  Who has no such byte goes back by one.
+ */
+static inline uint8_t *d9__emit_head_worker(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
+					    uint32_t worker, uint8_t byte)
+{
+	uint8_t *p = slot->batch + (uint32_t)d9__emit_published(slot);
+	uint64_t delta = ns - slot->time_base;
+
+	if (__builtin_expect(delta > D9__WIRE_DELTA_MAX || worker > 0x7f, 0)) {
+		p = d9__varint_put(d9__emit_head(slot, type_id, ns), worker);
+		*p++ = byte;
+		return p;
+	}
+	slot->time_base = ns;
+	return d9__wire_put_u64(p, D9__WIRE_EVENT | (uint64_t)type_id << 8 | delta << 24 |
+					   (uint64_t)worker << 48 | (uint64_t)byte << 56);
+}
+
 /* Publish the event that ends before |end|: from here on it survives the process. */
 static inline void d9__emit_leave(struct d9__slot *slot, const uint8_t *end)
 {
@@ -153,9 +173,7 @@ static inline void d9__emit_poll_start(struct d9__slot *slot, uint64_t ns, uint3
 		return;
 	}
 	loc = d9__emit_name(slot, loc_name);
-	p = d9__emit_head(slot, D9__EVENT_POLL_START, ns);
-	p = d9__varint_put(p, worker);
-	*p++ = d9__emit_depth(depth);
+	p = d9__emit_head_worker(slot, D9__EVENT_POLL_START, ns, worker, d9__emit_depth(depth));
 	p = d9__varint_put(p, task);
 	p = d9__wire_put_u32(p, loc);
 	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task);
@@ -170,8 +188,7 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
 		d9__emit_missed(slot, worker, D9__WORKER_RUNNING, 0);
 		return;
 	}
-	p = d9__emit_head(slot, D9__EVENT_POLL_END, ns);
-	p = d9__varint_put(p, worker);
+	p = d9__emit_head_worker(slot, D9__EVENT_POLL_END, ns, worker, 0) - 1;
 	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
 	d9__emit_leave(slot, p);
 }
@@ -313,9 +330,7 @@ static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t wo
 		d9__emit_missed(slot, worker, D9__WORKER_PARKED, 0);
 		return;
 	}
-	p = d9__emit_head(slot, D9__EVENT_PARK, ns);
-	p = d9__varint_put(p, worker);
-	*p++ = d9__emit_depth(depth);
+	p = d9__emit_head_worker(slot, D9__EVENT_PARK, ns, worker, d9__emit_depth(depth));
 	p = d9__varint_put(p, cpu_ns);
 	p = d9__wire_put_u32(p, tid);
 	d9__emit_worker(slot, worker, D9__WORKER_PARKED, 0);
@@ -332,9 +347,7 @@ static inline void d9__emit_unpark(struct d9__slot *slot, uint64_t ns, uint32_t 
 		d9__emit_missed(slot, worker, D9__WORKER_RUNNING, 0);
 		return;
 	}
-	p = d9__emit_head(slot, D9__EVENT_UNPARK, ns);
-	p = d9__varint_put(p, worker);
-	*p++ = d9__emit_depth(depth);
+	p = d9__emit_head_worker(slot, D9__EVENT_UNPARK, ns, worker, d9__emit_depth(depth));
 	p = d9__varint_put(p, cpu_ns);
 	p = d9__varint_put(p, sched_wait_ns);
 	p = d9__wire_put_u32(p, tid);
