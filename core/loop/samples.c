@@ -104,6 +104,8 @@ static struct d9__source loops_source = {
 static void add_source(void)
 {
 	d9__source_add(&loops_source);
+	/* Who only polls and parks, as hosts of GLib do, enters no loop: the last tick has him. */
+	d9__tick_add(d9__workers_publish);
 }
 
 void d9__samples_start(void)

@@ -81,6 +81,15 @@ record() {
 		"$dial9" record --quiet -o "$trace" -- "$@"
 }
 
+# Skip where the kernel lets nobody count at $offsets.
+need_uprobes() {
+	status=0
+	# One word per place is meant.
+	# shellcheck disable=SC2086
+	"$helpers/uprobe_count" "$dir/none" $offsets -- true 2>/dev/null || status=$?
+	[ $status != 77 ] || skip "the kernel offers no uprobes, or not to us"
+}
+
 # counted TRACE [N]: polls of each callback equal the uprobes (N of which the program is known to
 # call itself), parks equal the waits that may block.
 counted() {
@@ -139,6 +148,7 @@ private_glib() {
 		sed -n 's/^ *\([0-9a-f]*\):.*call *\*%r.*/\1/p')
 	[ $# = 2 ] || skip "this libglib calls dispatch functions in $# places, not in two"
 	offsets=$(node "$counts" place "$glib" "$@" | tr '\n' ' ')
+	need_uprobes
 }
 
 # dispatched TRACE [PROCESSES]: all polls equal the uprobes at those places, less the three dispatches

@@ -44,6 +44,19 @@ if of gst-launch-1.0; then
 	same_output
 fi
 
+# It drives GLib from a loop of its own: query, its own ppoll(), check.
+if of qemu-system-x86_64; then
+	printf 'info status\nquit\n' >"$dir/commands"
+	cat >"$dir/machine" <<-END
+		exec qemu-system-x86_64 -machine none -nodefaults -no-user-config -display none \
+			-monitor stdio -S <"$dir/commands"
+	END
+	look qemu sh "$dir/machine"
+	same_output
+	parks=$("$dial9" info "$dir/qemu" | sed -n 's/^ *WorkerParkEvent  *//p')
+	[ "$parks" -gt 2 ] || fail "a loop that waited was parked ${parks:-0} times"
+fi
+
 program=$top_srcdir/tests/real/gtk_program.py
 python=/usr/bin/python3 # that of the system: it has the bindings
 if of $python && $python -c 'import gi' 2>/dev/null; then

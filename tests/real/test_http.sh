@@ -34,6 +34,7 @@ run() {
 run "$dir/first"
 offsets=$(places "$dir/first")
 [ -n "$offsets" ] || fail "no callback was recorded"
+need_uprobes
 run "$dir/second"
 counted "$dir/second"
 

@@ -33,6 +33,7 @@ own() {
 run "$dir/first"
 offsets=$(places "$dir/first")
 [ -n "$offsets" ] || fail "no callback was recorded"
+need_uprobes
 run "$dir/second"
 # At start memcached calls its clock's handler itself, once.
 counted "$dir/second" 1

@@ -42,6 +42,7 @@ run() {
 run "$dir/first"
 offsets=$(places "$dir/first")
 [ -n "$offsets" ] || fail "no callback was recorded"
+need_uprobes
 run "$dir/second"
 node "$counts" compare "$dir/uprobes" 0 "$dir/second".plain/*.trc ||
 	fail "polls differ from the uprobes"

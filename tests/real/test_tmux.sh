@@ -37,5 +37,6 @@ session "$dir/first"
 grep -q answer-42 "$dir/screen" || fail "the pane does not show what was typed"
 offsets=$(places "$dir/first")
 [ -n "$offsets" ] || fail "no callback was recorded"
+need_uprobes
 session "$dir/second"
 counted "$dir/second"
