@@ -11,6 +11,7 @@
 #include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/runs.h"
+#include "libev/static.h"
 #include "libev/thread.h"
 
 #define RECENT_LOOPS 64
@@ -25,8 +26,13 @@ static _Atomic(unsigned) next_recent;
 /* 0, or as d9_ev_loop_attach(); nothing touched then. */
 static int prepare(bool early)
 {
-	int err = d9__got_install(&d9__libev_table);
+	int err;
 
+	if (d9__libev_is_static()) {
+		d9__libev_calibrate(early);
+		return 0;
+	}
+	err = d9__got_install(&d9__libev_table);
 	if (err && err != -EPERM)
 		return err;
 	err = d9__got_resolve(&d9__libev_table);

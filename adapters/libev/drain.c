@@ -10,6 +10,7 @@
 #include "libev/layout.h"
 #include "libev/polls.h"
 #include "libev/records.h"
+#include "libev/static.h"
 #include "libev/thread.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
@@ -129,7 +130,7 @@ begin_poll(struct frame *frame, struct d9__libev_thread *thread, struct d9__libe
 	frame->poll.flags = flags;
 	frame->poll.reason = invoked_ns ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN;
 	if (__builtin_expect(!d9__libev_layout.feeds, 0))
-		frame->poll.reason = d9__libev_reason(events);
+		d9__libev_tell_ready(record, known, w, events, &frame->poll);
 	frame->saved = thread->now;
 	d9_poll_begin(&frame->poll);
 	thread->now.record = record;
@@ -137,9 +138,9 @@ begin_poll(struct frame *frame, struct d9__libev_thread *thread, struct d9__libe
 	thread->now.internal = false;
 }
 
-static __attribute__((noinline)) void record_poll(struct d9__libev_record *record,
-						  struct ev_loop *loop, struct ev_watcher *w,
-						  int events, uint32_t depth, uint16_t flags)
+static D9__CALLS_BACK __attribute__((noinline)) void
+record_poll(struct d9__libev_record *record, struct ev_loop *loop, struct ev_watcher *w, int events,
+	    uint32_t depth, uint16_t flags)
 {
 	__attribute__((cleanup(end_poll))) struct frame frame;
 	d9__libev_watcher_fn callback = w->cb;
@@ -156,9 +157,8 @@ static void leave_internal(struct d9__libev_context *saved)
 	d9__libev_thread()->now = *saved;
 }
 
-static __attribute__((noinline)) void run_internal(struct d9__libev_record *record,
-						   struct ev_loop *loop, struct ev_watcher *w,
-						   int events)
+static D9__CALLS_BACK __attribute__((noinline)) void
+run_internal(struct d9__libev_record *record, struct ev_loop *loop, struct ev_watcher *w, int events)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
 	__attribute__((cleanup(leave_internal), unused)) struct d9__libev_context saved = thread->now;
@@ -225,7 +225,7 @@ static inline void run_one(struct d9__libev_record *record, struct ev_loop *loop
 		--*depth;
 }
 
-void d9__libev_drain(struct ev_loop *loop, struct d9__libev_record *record)
+D9__CALLS_BACK void d9__libev_drain(struct ev_loop *loop, struct d9__libev_record *record)
 {
 	volatile int *priority = priority_of(loop), *counts = counts_of(loop);
 	uint32_t depth = sum_of_counts(loop);

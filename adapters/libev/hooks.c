@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "libev/real.h"
+#include "libev/static.h"
 
 struct d9__libev_real d9__libev;
 struct d9__module_range d9__libev_image, d9__libev_own;
@@ -43,7 +44,7 @@ int d9__libev_resolve(void)
 	if (false D9__LIBEV_HOOKED(IS_MISSING) D9__LIBEV_CALLED(IS_MISSING))
 		return -ENOTSUP;
 	if (!d9__module_range_of((void *)d9__libev.ev_set_invoke_pending_cb, &range) ||
-	    !d9__module_range_of(&d9__libev_table, &d9__libev_own))
+	    !d9__libev_calling_code(&d9__libev_own))
 		return -ENOTSUP;
 	d9__libev_image = range;
 	return 0;

@@ -18,6 +18,7 @@
 
 #include "hook/probe.h"
 #include "libev/layout.h"
+#include "libev/static.h"
 #include "libev/thread.h"
 
 #define WINDOW_MAX 4096
@@ -233,6 +234,8 @@ static const char *find_dummy(struct scratch *scratch)
 	if (d9__libev.ev_clear_pending(scratch->loop, w) != EV_CUSTOM)
 		return "clearing events";
 	offset = (uintptr_t)arrays[-EV_MINPRI][0].watcher - (uintptr_t)scratch->loop;
+	if (offset < scratch->window)
+		d9__libev_static_callback((const void *)arrays[-EV_MINPRI][0].watcher->cb);
 	d9__libev.ev_invoke_pending(scratch->loop);
 	if (offset >= scratch->window)
 		return "no place of the dummy watcher";
@@ -402,6 +405,8 @@ static void describe(void)
 	say("lateness", layout->monotonic && layout->known, "on", "off",
 	    layout->known ? "libev does not count in CLOCK_MONOTONIC" : layout->reason);
 	d9__capability_set(caps, "task_end", "partial");
+	if (d9__libev_is_static())
+		d9__capability_set(caps, "mode", "static");
 	d9__capability_count(caps, "slots_refused", &d9__libev_table.counts.refused);
 	d9__capability_count(caps, "slots_foreign", &d9__libev_table.counts.foreign);
 	if (layout->known) {

@@ -11,6 +11,7 @@
 #include "libev/layout.h"
 #include "libev/polls.h"
 #include "libev/records.h"
+#include "libev/static.h"
 #include "libev/thread.h"
 
 /* Handed to libev in the place of the program's pair.  Ours to free, once it was called. */
@@ -54,7 +55,7 @@ static void begin_once(struct frame *frame, struct d9__libev_thread *thread,
 }
 
 /* libev calls it from a callback of its own. */
-static void on_once(int events, void *arg)
+static D9__CALLS_BACK void on_once(int events, void *arg)
 {
 	struct once *once = arg;
 	struct d9__libev_thread *thread = d9__libev_thread();

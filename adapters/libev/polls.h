@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include <dial9/loop.h>
+
 #include "libev/records.h"
 
 /* Callbacks of libev's own that were run, and places of events that had been cleared. */
@@ -21,6 +23,13 @@ static inline uint64_t d9__libev_identity(const void *callback)
 {
 	return (uint64_t)(uintptr_t)callback | UINT64_C(1) << 63;
 }
+
+/*
+ * Since when |w|, whose call is |poll|, is ready, and why, where libev's own feeding and stopping is
+ * not seen.
+ */
+void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watcher *known,
+			  const struct ev_watcher *w, int events, struct d9_poll *poll);
 
 /*
  * When |timer|, which libev feeds now, was due, in ns of CLOCK_MONOTONIC; 0: unknown.  |known| has

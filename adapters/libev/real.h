@@ -98,8 +98,21 @@ static inline bool d9__in_libev(const void *address)
 	return (uintptr_t)address - d9__libev_image.low < d9__libev_image.high - d9__libev_image.low;
 }
 
+/*
+ * Are we objects of a static library?  libtool compiles those without -DPIC.  Then the linker's
+ * --wrap may bring the program's calls, see static.c; a hook's symbol is what that looks for.
+ */
+#ifdef PIC
+#define D9__LIBEV_ARCHIVE 0
+#define D9__LIBEV_HOOK_SYMBOL(function)
+#else
+#define D9__LIBEV_ARCHIVE		 1
+#define D9__LIBEV_HOOK_SYMBOL(function) __asm__("__wrap_" #function)
+#endif
+
 /* The replacement of each hooked function: d9__hook_ev_run() and so on. */
-#define D9__LIBEV_HOOK(type, name, params, ...) type d9__hook_##name params;
+#define D9__LIBEV_HOOK(type, name, params, ...)                                                    \
+	type d9__hook_##name params D9__LIBEV_HOOK_SYMBOL(name);
 D9__LIBEV_HOOKED(D9__LIBEV_HOOK)
 
 #endif /* D9_LIBEV_REAL_H */

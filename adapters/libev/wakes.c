@@ -87,6 +87,22 @@ static inline void wake_by_libev(const struct d9__libev_thread *thread,
 			NULL);
 }
 
+void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watcher *known,
+			  const struct ev_watcher *w, int events, struct d9_poll *poll)
+{
+	if (poll->ready_ns)
+		return;
+	poll->reason = d9__libev_reason(events);
+	if (events & EV_TIMER) {
+		poll->ready_ns = d9__libev_timer_due_ns((const ev_timer *)w, NULL);
+		known->expired = !ev_is_active(w);
+	} else if (events & EV_PERIODIC) {
+		poll->ready_ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
+	} else if (events & EV_ASYNC) {
+		wake_async(record, (const ev_watcher *)w);
+	}
+}
+
 /* ---- by the program ---- */
 
 static void wake_by_program(const struct d9__libev_thread *thread, struct d9__libev_record *record,

@@ -20,7 +20,7 @@
 #include "counters.h"
 #include "libev_kinds.h"
 
-#ifdef EMBEDDED
+#if defined EMBEDDED || defined LINKED_ADAPTER
 #include <dial9/libev.h>
 #endif
 
@@ -96,13 +96,19 @@ static void parse(int argc, char **argv)
 	}
 }
 
+#if defined EMBEDDED || defined LINKED_ADAPTER
 #ifdef EMBEDDED
+#define ATTACH d9_ev_embed_attach_named
+#else
+#define ATTACH d9_ev_loop_attach_named
+#endif
+
 void record_loop(struct ev_loop *loop)
 {
-	int err = options.attach ? d9_ev_embed_attach_named(loop, "embedded") : 0;
+	int err = options.attach ? ATTACH(loop, "its own") : 0;
 
 	if (err)
-		complain("d9_ev_embed_attach_named", 0, err);
+		complain("attach", 0, err);
 }
 #else
 void record_loop(struct ev_loop *loop)
