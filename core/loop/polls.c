@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/samples.h"
@@ -388,40 +389,10 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 
 /* ---- polls ---- */
 
-static uint32_t kind_name(uint16_t kind)
-{
-	static const char *const texts[] = { "io",	 "timer",     "signal", "once",
-					     "deferred", "finalizer", "active", "listener",
-					     "internal", "idle",      "child",	"stat",
-					     "prepare",	 "check",     "embed",	"fork",
-					     "cleanup",	 "async",     "custom", "periodic" };
-	static _Atomic(uint32_t) names[sizeof(texts) / sizeof(texts[0])]; /* 0: not interned yet */
-	uint32_t name;
-
-	if (kind >= sizeof(texts) / sizeof(texts[0]))
-		kind = D9_TASK_CUSTOM;
-	name = atomic_load_explicit(&names[kind], memory_order_relaxed);
-	if (!name) {
-		name = d9__name_intern(texts[kind], strlen(texts[kind]));
-		atomic_store_explicit(&names[kind], name, memory_order_relaxed);
-	}
-	return name;
-}
-
 static void write_spawn(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
 			const struct d9_callsite *callsite, uint64_t ns)
 {
-	struct d9__task_spawn spawn = {
-		.task = atomic_load_explicit(&task->id, memory_order_relaxed),
-		.loc = d9__callsite_name(callsite),
-		.kind = kind_name(atomic_load_explicit(&task->kind, memory_order_relaxed)),
-		.name = atomic_load_explicit(&task->name, memory_order_relaxed),
-		.fd = atomic_load_explicit(&task->fd, memory_order_relaxed),
-		.instrumented = !(atomic_load_explicit(&task->flags, memory_order_relaxed) &
-				  D9_TASK_NO_WAKES),
-		.callback = callsite ? (uint64_t)(uintptr_t)callsite->callback : 0,
-		.spawn_addr = callsite ? (uint64_t)(uintptr_t)callsite->site : 0,
-	};
+	struct d9__task_spawn spawn = d9__announce_of(task, callsite);
 
 	if (d9__gate_open(D9__GATE_TASK))
 		d9__emit_task_spawn(slot, ns, &spawn);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/schema.h"
+#include "loop/announce.h"
 #include "loop/loops.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
@@ -106,6 +107,7 @@ static void add_source(void)
 	d9__source_add(&loops_source);
 	/* Who only polls and parks, as hosts of GLib do, enters no loop: the last tick has him. */
 	d9__tick_add(d9__workers_publish);
+	d9__announce_start();
 }
 
 void d9__samples_start(void)

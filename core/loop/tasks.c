@@ -479,6 +479,23 @@ bool d9__tasks_remove_one_of(struct d9_loop *loop, uint32_t epoch, struct d9__ta
 	return task != NULL;
 }
 
+void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *arg)
+{
+	for (unsigned i = 0; i < SHARDS; i++) {
+		const struct slab *slabs[SLABS];
+		uint32_t n;
+
+		d9__spin_lock(&shards[i].lock);
+		n = shards[i].n_slabs;
+		for (uint32_t k = 0; k < n; k++)
+			slabs[k] = shards[i].slabs[k];
+		d9__spin_unlock(&shards[i].lock);
+		for (uint32_t k = 0; k < n; k++)
+			for (uint32_t at = 0; at < slabs[k]->n; at++)
+				fn(arg, &slabs[k]->entries[at]);
+	}
+}
+
 void d9__tasks_set_limit(uint32_t limit)
 {
 	atomic_store_explicit(&shard_limit, limit < SHARDS ? 1 : limit / SHARDS,

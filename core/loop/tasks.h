@@ -99,6 +99,9 @@ void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoc
 /* Take out one task of |loop|.  False: it has none. */
 bool d9__tasks_remove_one_of(struct d9_loop *loop, uint32_t epoch, struct d9__tasks_ended *ended);
 
+/* Call |fn| for every entry, in use or not; threads go on meanwhile, and may begin and end tasks.  May wait. */
+void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *arg);
+
 /* Tests only: bound the table; the count. */
 void d9__tasks_set_limit(uint32_t limit);
 uint32_t d9__tasks_count(void);

@@ -20,6 +20,7 @@
 #include "record/clock.h"
 #include "record/drain.h"
 #include "record/dump.h"
+#include "record/dump_tasks.h"
 #include "record/health.h"
 
 #define GROUP     16
@@ -41,7 +42,8 @@ struct job {
 	uint64_t from_ns;
 	struct d9__held held[2 * D9__CHUNKS_MAX];
 	uint32_t n_held;
-	bool begun[D9__SLOT_COUNT]; /* something of the slot is written */
+	bool begun[D9__SLOT_COUNT]; /* something of the slot is written, or looked at */
+	struct d9__dump_tasks tasks;
 	struct pin pins[D9__SLOT_COUNT];
 };
 
@@ -165,6 +167,39 @@ static int write_batch(struct job *job, struct d9__batch *batch, bool whole)
 	return err;
 }
 
+/* ---- tasks from before ---- */
+
+static void look_at(struct job *job, struct d9__batch *batch)
+{
+	if (!job->begun[batch->slot] && !cut_batch(job, batch))
+		return;
+	job->begun[batch->slot] = true;
+	d9__dump_tasks_look(&job->tasks, job->drain.walker, batch);
+}
+
+/* Before anything is written, because whoever reads in this order wants to know them. */
+static int announce_tasks(struct job *job)
+{
+	struct d9__batch batch;
+	int err;
+
+	for (uint32_t i = 0; i < job->n_held; i++) {
+		d9__chunk_held_batch(&job->held[i], &batch);
+		look_at(job, &batch);
+		if (i % GROUP == GROUP - 1)
+			job->maker->keep_up();
+	}
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
+		batch = job->pins[i].batch;
+		if (job->pins[i].pinned)
+			look_at(job, &batch);
+	}
+	memset(job->begun, 0, sizeof(job->begun));
+	err = d9__dump_tasks_announce(&job->tasks, job->writer, job->from_ns, d9__clock_mono_ns());
+	d9__dump_tasks_release(&job->tasks);
+	return err;
+}
+
 /* ---- writing ---- */
 
 static int write_held(struct job *job)
@@ -172,7 +207,7 @@ static int write_held(struct job *job)
 	struct d9__batch batch;
 	uint64_t lost;
 	uint32_t done = 0;
-	int err = 0;
+	int err = announce_tasks(job);
 
 	while (done < job->n_held && !err) {
 		uint32_t end = done + GROUP < job->n_held ? done + GROUP : job->n_held;

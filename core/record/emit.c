@@ -98,6 +98,21 @@ static uint32_t name_bytes(uint32_t handle)
 	return D9__POOL_ENTRY_FRAME_LEN + d9__name_text(handle)->len;
 }
 
+uint8_t *d9__task_spawn_put(uint8_t *p, const struct d9__task_spawn *spawn, uint32_t loc, uint32_t kind,
+			    uint32_t name)
+{
+	p = d9__wire_put_u32(d9__varint_put(p, spawn->task), loc);
+	*p++ = spawn->instrumented;
+	p = d9__varint_put(p, spawn->callback);
+	p = d9__varint_put(p, spawn->spawn_addr);
+	p = d9__wire_put_u32(p, kind);
+	*p++ = spawn->fd >= 0;
+	if (spawn->fd >= 0)
+		p = d9__varint_put(p, (uint64_t)spawn->fd);
+	*p++ = spawn->name != D9__NAME_EMPTY;
+	return spawn->name != D9__NAME_EMPTY ? d9__wire_put_u32(p, name) : p;
+}
+
 void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__task_spawn *spawn)
 {
 	const uint32_t handles[] = { spawn->loc, spawn->kind, spawn->name };
@@ -116,18 +131,7 @@ void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__ta
 		if (i < 2 || spawn->name != D9__NAME_EMPTY)
 			ids[i] = d9__emit_name(slot, handles[i]);
 	p = d9__emit_head(slot, D9__EVENT_TASK_SPAWN, ns);
-	p = d9__wire_put_u32(d9__varint_put(p, spawn->task), ids[0]);
-	*p++ = spawn->instrumented;
-	p = d9__varint_put(p, spawn->callback);
-	p = d9__varint_put(p, spawn->spawn_addr);
-	p = d9__wire_put_u32(p, ids[1]);
-	*p++ = spawn->fd >= 0;
-	if (spawn->fd >= 0)
-		p = d9__varint_put(p, (uint64_t)spawn->fd);
-	*p++ = spawn->name != D9__NAME_EMPTY;
-	if (spawn->name != D9__NAME_EMPTY)
-		p = d9__wire_put_u32(p, ids[2]);
-	d9__emit_leave(slot, p);
+	d9__emit_leave(slot, d9__task_spawn_put(p, spawn, ids[0], ids[1], ids[2]));
 }
 
 void d9__emit_task_terminate(struct d9__slot *slot, uint64_t ns, uint64_t task)

@@ -46,6 +46,10 @@ struct d9__task_spawn {
 
 /* ---- cold halves, emit.c ---- */
 
+/* The fields of TaskSpawnEvent at |p|; |loc|, |kind| and |name| are wire ids.  The place behind them. */
+uint8_t *d9__task_spawn_put(uint8_t *p, const struct d9__task_spawn *spawn, uint32_t loc, uint32_t kind,
+			    uint32_t name);
+
 bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns);
 
 /* An event was lost that leaves the worker in |state|: what follows begins there. */

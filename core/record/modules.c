@@ -193,10 +193,18 @@ void d9__modules_fork_parent(void)
 	pthread_rwlock_unlock(&walking);
 }
 
+#if defined(__SANITIZE_THREAD__)
+/* Part of its runtime, which does not see that a lock is made anew. */
+void AnnotateRWLockReleased(const char *file, int line, const volatile void *held, long writer);
+#else
+#define AnnotateRWLockReleased(file, line, held, writer) ((void)0)
+#endif
+
 /* The lock knows its owner by a thread id, which is another one here. */
 void d9__modules_fork_child(void)
 {
 	pthread_mutex_unlock(&lock);
+	AnnotateRWLockReleased(__FILE__, __LINE__, &walking, 1);
 	pthread_rwlock_init(&walking, NULL);
 }
 

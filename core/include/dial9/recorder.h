@@ -137,7 +137,8 @@ struct d9_dump_receipt {
  * out of the ring, so windows of several dumps may overlap, and each has all of its own.  Events of
  * the window's first moment may be missing where the ring does not reach that far back (its oldest
  * 2 MiB, or a quarter of it, are left to the threads that go on recording); wakes carry the time at which they were due,
- * which may lie before the window.
+ * which may lie before the window.  Tasks that live and began before it are announced at its beginning,
+ * 65536 of them at most, those that were polled in it first; of tasks that ended meanwhile their polls are left.
  *
  * Otherwise everything recorded so far is brought to disk and its segment sealed; the trace is the
  * segments that overlap the window, linked into |dir|, or copied if that is another file system.

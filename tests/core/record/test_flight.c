@@ -241,6 +241,68 @@ static void test_dumps_do_not_take_from_each_other(void)
 	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
 }
 
+/* ---- a quiet thread beside busy ones ---- */
+
+static pthread_barrier_t turns;
+static struct d9_event_type noise = D9_EVENT_TYPE("Noise", tick_fields);
+
+/* Something in the beginning, something at the end, and no chunk that was full. */
+static void *be_quiet(void *arg)
+{
+	(void)arg;
+	emit_ticks(0, 10);
+	pthread_barrier_wait(&turns);
+	pthread_barrier_wait(&turns);
+	emit_ticks(10, 5);
+	pthread_barrier_wait(&turns);
+	pthread_barrier_wait(&turns);
+	return NULL;
+}
+
+/* Several rings full. */
+static void *be_busy(void *arg)
+{
+	(void)arg;
+	pthread_barrier_wait(&turns);
+	for (uint64_t i = 0; i < MANY; i++)
+		D9_EMIT(&noise, i);
+	pthread_barrier_wait(&turns);
+	pthread_barrier_wait(&turns);
+	pthread_barrier_wait(&turns);
+	return NULL;
+}
+
+static void test_dump_has_a_quiet_thread_beside_busy_ones(void)
+{
+	struct d9_recorder *recorder = scratch_start(flight_options());
+	struct scratch_count count = { "Noise", 0 };
+	struct newest ticks = { .ordered = true };
+	struct d9_dump_receipt receipt;
+	pthread_t thread[3];
+
+	pthread_barrier_init(&turns, NULL, 4);
+	pthread_create(&thread[0], NULL, be_quiet, NULL);
+	pthread_create(&thread[1], NULL, be_busy, NULL);
+	pthread_create(&thread[2], NULL, be_busy, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_barrier_wait(&turns);
+	CU_ASSERT_EQUAL(dump(recorder, 0, NULL, &receipt), 0);
+	pthread_barrier_wait(&turns);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	pthread_barrier_destroy(&turns);
+
+	scratch_read(receipt.path, true, scratch_count_event, &count);
+	CU_ASSERT(count.n > 0 && count.n < MANY);
+	scratch_read(receipt.path, true, see_tick, &ticks);
+	CU_ASSERT_EQUAL(ticks.n, 15);
+	CU_ASSERT_EQUAL(ticks.next, 15);
+	CU_ASSERT(ticks.ordered);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+}
+
+/* ---- windows ---- */
+
 static void see_earliest(void *arg, const struct d9_event *event)
 {
 	uint64_t *earliest_ns = arg;
@@ -458,6 +520,7 @@ int main(void)
 		{ "killed and recovered", test_what_a_killed_flight_recorder_held_is_recovered },
 		{ "dump", test_dump_is_a_trace_with_the_newest_events },
 		{ "two dumps", test_dumps_do_not_take_from_each_other },
+		{ "quiet thread", test_dump_has_a_quiet_thread_beside_busy_ones },
 		{ "dump of a window", test_dump_of_a_window_holds_nothing_older },
 		{ "dump that fails", test_dump_that_cannot_be_written_says_why_and_leaves_the_ring },
 		{ "directory removed", test_dump_finds_its_directory_removed_and_makes_it_anew },

@@ -34,7 +34,7 @@ static struct shared {
 	uint32_t armed; /* enum d9__test_point or NEVER */
 	_Atomic(int) countdown;
 	uint32_t compress;
-	bool held;  /* the flush thread does nothing, and the ring is small */
+	_Atomic(bool) held; /* the flush thread does nothing, and the ring is small */
 	bool lossy; /* a small ring, nobody waits; no polls, because losses of them are bridged */
 	_Atomic(bool) stop;    /* the recording threads are to rest between two numbers */
 	_Atomic(int) stopped;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/announce.h"
+
+#include <string.h>
+
+#include "loop/callsites.h"
+#include "loop/thread_state.h"
+#include "record/dump_tasks.h"
+#include "record/names.h"
+
+static uint32_t kind_name(uint16_t kind)
+{
+	static const char *const texts[] = { "io",	 "timer",     "signal", "once",
+					     "deferred", "finalizer", "active", "listener",
+					     "internal", "idle",      "child",	"stat",
+					     "prepare",	 "check",     "embed",	"fork",
+					     "cleanup",	 "async",     "custom", "periodic" };
+	static _Atomic(uint32_t) names[sizeof(texts) / sizeof(texts[0])]; /* 0: not interned yet */
+	uint32_t name;
+
+	if (kind >= sizeof(texts) / sizeof(texts[0]))
+		kind = D9_TASK_CUSTOM;
+	name = atomic_load_explicit(&names[kind], memory_order_relaxed);
+	if (!name) {
+		name = d9__name_intern(texts[kind], strlen(texts[kind]));
+		atomic_store_explicit(&names[kind], name, memory_order_relaxed);
+	}
+	return name;
+}
+
+struct d9__task_spawn d9__announce_of(const struct d9__task *task, const struct d9_callsite *callsite)
+{
+	return (struct d9__task_spawn){
+		.task = atomic_load_explicit(&task->id, memory_order_relaxed),
+		.loc = d9__callsite_name(callsite),
+		.kind = kind_name(atomic_load_explicit(&task->kind, memory_order_relaxed)),
+		.name = atomic_load_explicit(&task->name, memory_order_relaxed),
+		.fd = atomic_load_explicit(&task->fd, memory_order_relaxed),
+		.instrumented = !(atomic_load_explicit(&task->flags, memory_order_relaxed) &
+				  D9_TASK_NO_WAKES),
+		.callback = callsite ? (uint64_t)(uintptr_t)callsite->callback : 0,
+		.spawn_addr = callsite ? (uint64_t)(uintptr_t)callsite->site : 0,
+	};
+}
+
+/* ---- for dumps ---- */
+
+struct each {
+	d9__dump_task_fn fn;
+	void *arg;
+	uint32_t epoch;
+};
+
+static void tell(void *arg, const struct d9__task *task)
+{
+	const struct each *each = arg;
+	/* acquire: pairs with the release that gave the entry its number */
+	uint64_t id = atomic_load_explicit(&task->id, memory_order_acquire), polled_ns;
+	struct d9__task_spawn spawn;
+
+	if (!id || atomic_load_explicit(&task->spawned, memory_order_relaxed) != each->epoch)
+		return;
+	polled_ns = atomic_load_explicit(&task->polled_ns, memory_order_relaxed);
+	spawn = d9__announce_of(task, atomic_load_explicit(&task->callsite, memory_order_acquire));
+	/* What was read before is of the task that |id| is, if it still is. */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&task->id, memory_order_relaxed) == id && spawn.task == id)
+		each->fn(each->arg, &spawn, polled_ns);
+}
+
+static void each_spawned(d9__dump_task_fn fn, void *arg)
+{
+	struct each each = { fn, arg, atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed) };
+
+	d9__tasks_each(tell, &each);
+}
+
+void d9__announce_start(void)
+{
+	d9__dump_tasks_provide(each_spawned);
+}
