@@ -185,11 +185,21 @@ void d9__glib_unpatch(void)
 
 static void (*real_get)(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg);
 
-/* Runs with the context's lock, before every dispatch that has a callback. */
-static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
+static __attribute__((noinline)) void patch_and_get(gpointer data, GSource *source,
+						    GSourceFunc *callback, gpointer *arg)
 {
 	d9__glib_patch(source->source_funcs, true);
 	real_get(data, source, callback, arg);
+}
+
+/* Runs with the context's lock, before every dispatch that has a callback. */
+static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
+{
+	if (__builtin_expect(d9__stubs_hold(&dispatch_pool,
+					    word_at((void *)&source->source_funcs->dispatch)), 1))
+		real_get(data, source, callback, arg);
+	else
+		patch_and_get(data, source, callback, arg);
 }
 
 void d9__glib_patch_get(GSource *source)

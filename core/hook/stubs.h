@@ -75,6 +75,17 @@ D9_API void *d9__stubs_wrap(struct d9__stubs *stubs, void *callback, const void 
 /* The stub whose address is |function|, or NULL.  Lock-free; a range test for most others. */
 D9_API struct d9__stub *d9__stubs_find(struct d9__stubs *stubs, const void *function);
 
+/*
+ * The same question, asked all the time of functions that may be the program's: a range test.  Of
+ * ours only stubs of this pool may come.
+ */
+static inline bool d9__stubs_hold(struct d9__stubs *stubs, const void *function)
+{
+	/* relaxed: the range only grows from nothing to all of it */
+	return (uintptr_t)function >= atomic_load_explicit(&stubs->low, memory_order_relaxed) &&
+	       (uintptr_t)function <= atomic_load_explicit(&stubs->high, memory_order_relaxed);
+}
+
 /* The program's own callback behind |function|; |function| itself if it is no stub. */
 static inline void *d9__stubs_unwrap(struct d9__stubs *stubs, void *function)
 {
