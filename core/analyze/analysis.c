@@ -35,6 +35,8 @@ static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 	return value && value->present ? value->u.boolean : fallback;
 }
 
+#define NO_WORKER 255u
+
 static struct d9__worker *worker_of(struct d9__analysis *a, const struct d9_event *event)
 {
 	return d9__timeline_worker(&a->timeline, d9_event_known_u64(event, 0, 0));
@@ -341,7 +343,8 @@ static const char *origin_of(const struct d9_event *event)
 static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *parent = d9_event_known(event, 2);
-	struct d9__worker *worker = worker_of(a, event);
+	struct d9__worker *worker = d9_event_known_u64(event, 0, 0) == NO_WORKER ? &a->no_worker :
+										   worker_of(a, event);
 	struct d9_text name = text_of(event, 3);
 	struct d9__span_event span = { .ns = event->timestamp_ns,
 				       .id = d9_event_known_u64(event, 1, 0),
@@ -353,6 +356,41 @@ static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 	span.name = name.data;
 	span.name_len = name.len;
 	return worker ? d9__span_enter(&a->spans, &a->callbacks, worker, &span) : -ENOMEM;
+}
+
+/* "target::name:file:line", as the recorder spells what follows "SpanEnter:". */
+static void spell_origin(char *buf, size_t size, const struct d9_event *event)
+{
+	struct d9_text target = text_of(event, D9_SPAN_CLOSE_TARGET);
+	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9_text file = text_of(event, D9_SPAN_CLOSE_FILE);
+
+	snprintf(buf, size, "%.*s%s%.*s:%.*s:%llu", (int)target.len, target.data,
+		 target.len ? "::" : "", (int)name.len, name.data, (int)file.len, file.data,
+		 (unsigned long long)d9_event_known_u64(event, D9_SPAN_CLOSE_LINE, 0));
+}
+
+static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *first = d9_event_known(event, D9_SPAN_CLOSE_FIRST_ENTER_NS);
+	const struct d9_value *parent = d9_event_known(event, D9_SPAN_CLOSE_PARENT_ID);
+	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9__span_end end = {
+		.ns = event->timestamp_ns,
+		.id = d9_event_known_u64(event, D9_SPAN_CLOSE_SPAN_ID, 0),
+		.start_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_START_NS, 0),
+		.active_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_ACTIVE_NS, 0),
+		.never_entered = !first || !first->present,
+		.has_parent = parent && parent->present,
+		.name = name.data,
+		.name_len = name.len,
+	};
+	char origin[2048] = "";
+
+	if (end.never_entered && end.start_ns)
+		spell_origin(origin, sizeof(origin), event);
+	end.origin = origin;
+	return d9__span_close(&a->spans, &end);
 }
 
 static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
@@ -518,7 +556,10 @@ static int dispatch(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_SPAN_EXIT:
 		return d9__span_exit(&a->spans, d9_event_known_u64(event, 1, 0), event->timestamp_ns);
 	case D9_EVENT_SPAN_CLOSE:
-		return d9__span_close(&a->spans, d9_event_known_u64(event, 0, 0));
+		return on_span_close(a, event);
+	case D9_EVENT_SPAN_MISUSE:
+		a->spans.misused++;
+		return 0;
 	default:
 		return on_other(a, event);
 	}

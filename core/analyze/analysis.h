@@ -47,6 +47,7 @@ struct d9__analysis {
 	struct d9__stalls stalls;
 	struct d9__latency latency;
 	struct d9__spans spans;
+	struct d9__worker no_worker; /* of spans on threads that run no loop */
 	struct d9__samples samples;
 	struct d9__metadata metadata;
 	struct d9__losses losses;

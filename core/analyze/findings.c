@@ -45,6 +45,7 @@ static const struct {
 	{ "many-spans", false, d9__check_many_spans },
 	{ "span-outlier", false, d9__check_span_outlier },
 	{ "unmatched-spans", false, d9__check_unmatched_spans },
+	{ "misused-spans", false, d9__check_misused_spans },
 	{ "no-wakes", false, d9__check_no_wakes },
 	{ "sample-setup", false, d9__check_sample_setup },
 };

@@ -133,6 +133,7 @@ void d9__check_many_spans(struct d9__findings *findings);
 void d9__check_worker_imbalance(struct d9__findings *findings);
 void d9__check_span_outlier(struct d9__findings *findings);
 void d9__check_unmatched_spans(struct d9__findings *findings);
+void d9__check_misused_spans(struct d9__findings *findings);
 void d9__check_no_wakes(struct d9__findings *findings);
 void d9__check_sample_setup(struct d9__findings *findings);
 

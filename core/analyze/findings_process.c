@@ -306,6 +306,17 @@ void d9__check_unmatched_spans(struct d9__findings *findings)
 				d9__units_count(spans->finished).text);
 }
 
+void d9__check_misused_spans(struct d9__findings *findings)
+{
+	const struct d9__spans *spans = &findings->analysis->spans;
+
+	if (spans->misused)
+		d9__finding_add(findings, D9__INFO, spans->misused,
+				"The SpanMisuseEvents say which spans, when, and what was wrong.",
+				"%s calls about spans came in the wrong order.",
+				d9__units_count(spans->misused).text);
+}
+
 /* ---- setup ---- */
 
 void d9__check_no_wakes(struct d9__findings *findings)

@@ -85,6 +85,8 @@ static int add_span_type(struct d9__report *report, const struct d9__span_type *
 	span->unmatched += type->unmatched;
 	span->active_ns += type->active_ns;
 	span->active_in_polls_ns += type->active_in_polls_ns;
+	span->idle_ns += type->idle_ns;
+	span->unclosed += type->unclosed;
 	return d9__histogram_merge(&span->durations, &type->durations);
 }
 

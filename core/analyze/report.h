@@ -27,7 +27,7 @@ struct d9__report {
 /* Spans of one display name, of all origins. */
 struct d9__span_name {
 	const char *name;
-	uint64_t count, unmatched, active_ns, active_in_polls_ns;
+	uint64_t count, unmatched, unclosed, active_ns, active_in_polls_ns, idle_ns;
 	struct d9__histogram durations;
 	const struct d9__span_type **types;
 	size_t n;

@@ -513,9 +513,12 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 {
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "name", span->name);
+	d9__json_u64(json, "spans", span->count);
 	d9__json_u64(json, "unmatched", span->unmatched);
 	d9__json_u64(json, "active_ns", span->active_ns);
 	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
+	d9__json_u64(json, "idle_ns", span->idle_ns);
+	d9__json_u64(json, "unclosed", span->unclosed);
 	d9__json_quantiles(json, &span->durations);
 	d9__json_open(json, "origins", '[');
 	for (size_t i = 0; i < span->n; i++) {
@@ -526,6 +529,7 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 		d9__json_u64(json, "with_parent", type->with_parent);
 		d9__json_u64(json, "unmatched", type->unmatched);
 		d9__json_u64(json, "active_ns", type->active_ns);
+		d9__json_u64(json, "idle_ns", type->idle_ns);
 		d9__json_quantiles(json, &type->durations);
 		d9__json_u64(json, "over_10_p50",
 			     d9__histogram_above(&type->durations,

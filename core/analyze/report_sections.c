@@ -496,7 +496,8 @@ static void put_spans(struct context *c)
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Spans");
-	d9__grid_column(&grid, "ACTIVE", false, false);
+	d9__grid_column(&grid, "BUSY", false, false);
+	d9__grid_column(&grid, "IDLE", false, false);
 	d9__grid_column(&grid, "COUNT", false, false);
 	d9__grid_column(&grid, "P50", false, false);
 	d9__grid_column(&grid, "P99", false, false);
@@ -506,6 +507,7 @@ static void put_spans(struct context *c)
 		const struct d9__span_name *span = c->report->spans[i];
 
 		cell(&grid, d9__units_ns(span->active_ns));
+		cell(&grid, d9__units_ns(span->idle_ns));
 		cell(&grid, d9__units_count(span->count));
 		cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
 		cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));

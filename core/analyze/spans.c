@@ -21,7 +21,8 @@ struct span {
 	bool entered;
 	bool with_parent;
 	uint64_t first_ns, enter_ns, exit_ns; /* exit_ns 0: never left */
-	uint64_t active_ns, active_in_polls_ns;
+	uint64_t active_ns, active_in_polls_ns, idle_ns;
+	bool closed;
 };
 
 void d9__spans_release(struct d9__spans *spans)
@@ -57,18 +58,19 @@ static int add_type(struct d9__spans *spans, const char *key)
 	return 0;
 }
 
-static struct d9__span_type *type_of(struct d9__spans *spans, const struct d9__span_event *event)
+static struct d9__span_type *type_of(struct d9__spans *spans, const char *origin, const char *name,
+				     size_t name_len)
 {
-	size_t origin_len = strlen(event->origin), len = origin_len + 1 + event->name_len;
+	size_t origin_len = strlen(origin), len = origin_len + 1 + name_len;
 	char *key = malloc(len);
 	uint32_t number = 0;
 	int err;
 
 	if (!key)
 		return NULL;
-	memcpy(key, event->origin, origin_len);
+	memcpy(key, origin, origin_len);
 	key[origin_len] = ORIGIN_END;
-	memcpy(key + origin_len + 1, event->name, event->name_len);
+	memcpy(key + origin_len + 1, name, name_len);
 	err = d9__texts_number(&spans->keys, key, len, &number);
 	free(key);
 	while (!err && number >= spans->n)
@@ -94,7 +96,7 @@ static struct span *new_span(struct d9__spans *spans, struct d9__callbacks *call
 	if (is_adapter_span(event))
 		span->callback = d9__callbacks_at(callbacks, event->name, event->name_len);
 	else
-		span->type = type_of(spans, event);
+		span->type = type_of(spans, event->origin, event->name, event->name_len);
 	if (worker->piece.open)
 		span->task_id = worker->piece.task->id;
 	if ((!span->callback && !span->type) || d9__table_add(&spans->open, event->id, span)) {
@@ -198,6 +200,8 @@ static int finish(struct d9__spans *spans, struct span *span)
 		type->with_parent += span->with_parent;
 		type->active_ns += span->active_ns;
 		type->active_in_polls_ns += span->active_in_polls_ns;
+		type->idle_ns += span->idle_ns;
+		type->unclosed += !span->closed;
 		spans->finished++;
 		if (span->entered || span->exit_ns == 0) {
 			type->unmatched++;
@@ -209,16 +213,47 @@ static int finish(struct d9__spans *spans, struct span *span)
 	return err;
 }
 
-int d9__span_close(struct d9__spans *spans, uint64_t id)
+/* Spans that nobody was ever inside are known by their close alone. */
+static int close_unentered(struct d9__spans *spans, const struct d9__span_end *end)
 {
-	struct span *span = d9__table_find(&spans->open, id);
+	struct d9__span_type *type;
+
+	if (!end->never_entered || !end->start_ns)
+		return 0;
+	type = type_of(spans, end->origin, end->name, end->name_len);
+	if (!type)
+		return -ENOMEM;
+	type->spans++;
+	type->with_parent += end->has_parent;
+	type->idle_ns += end->ns - end->start_ns;
+	spans->finished++;
+	return 0;
+}
+
+/* The recorder knows more than events tell: threads inside at the same time, lost events. */
+static void settle(struct span *span, const struct d9__span_end *end)
+{
+	uint64_t start_ns = end->start_ns && end->start_ns < span->first_ns ? end->start_ns :
+									      span->first_ns;
+	uint64_t took_ns = end->ns > start_ns ? end->ns - start_ns : 0;
+
+	if (end->active_ns)
+		span->active_ns = end->active_ns;
+	span->idle_ns = took_ns > span->active_ns ? took_ns - span->active_ns : 0;
+	span->closed = true;
+}
+
+int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end)
+{
+	struct span *span = d9__table_find(&spans->open, end->id);
 	struct d9__piece *piece = span ? &span->worker->piece : NULL;
 	int err;
 
 	if (!span)
-		return 0;
+		return close_unentered(spans, end);
 	if (span->type && piece->open && span->first_ns >= piece->start_ns)
 		piece->whole_spans++;
+	settle(span, end);
 	err = finish(spans, span);
 	forget(spans, span);
 	return err;

@@ -16,8 +16,10 @@
 struct d9__span_type {
 	const char *origin, *name;
 	uint64_t spans, unmatched, with_parent;
+	uint64_t unclosed;           /* the trace ended before them */
 	uint64_t active_ns;          /* entered time */
 	uint64_t active_in_polls_ns; /* the part inside polls of the owning task */
+	uint64_t idle_ns;            /* from creation to close, less the entered time; closed ones */
 	struct d9__histogram durations; /* first enter to last exit */
 };
 
@@ -30,7 +32,7 @@ struct d9__spans {
 	size_t n;
 	struct d9__texts keys; /* origin, '\1', name: item i has text i */
 	struct d9__table open;
-	uint64_t finished, unmatched;
+	uint64_t finished, unmatched, misused;
 	unsigned whole_in_poll_max; /* most whole spans of the program inside one poll */
 	uint64_t polls_over_20;
 };
@@ -46,11 +48,23 @@ struct d9__span_event {
 	size_t name_len;
 };
 
+/* What a close says.  Of old and foreign ones only the first two are known. */
+struct d9__span_end {
+	uint64_t ns, id;
+	uint64_t start_ns;  /* of its creation; 0: not known */
+	uint64_t active_ns; /* 0: not known */
+	bool never_entered;
+	bool has_parent;
+	const char *origin; /* terminated */
+	const char *name;
+	size_t name_len;
+};
+
 /* 0 or -ENOMEM. */
 int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 		   struct d9__worker *worker, const struct d9__span_event *event);
 int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns);
-int d9__span_close(struct d9__spans *spans, uint64_t id);
+int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end);
 
 /* A poll of |worker| ended. */
 void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece);

@@ -230,6 +230,7 @@ struct trace {
 	struct d9_reader *reader;
 	struct d9__processes processes;
 	struct d9__symbols **symbols; /* by process; NULL: addresses stay numbers */
+	struct d9_span_fields *spans;
 };
 
 static int trace_open(struct trace *trace, char **paths, bool symbolise)
@@ -239,6 +240,8 @@ static int trace_open(struct trace *trace, char **paths, bool symbolise)
 	if (status)
 		return status;
 	err = d9__processes_find(&trace->processes, trace->reader);
+	if (!err)
+		err = d9_span_fields_new(&trace->spans);
 	if (!err && symbolise) {
 		trace->symbols = calloc(trace->processes.n, sizeof(struct d9__symbols *));
 		err = trace->symbols ? 0 : -ENOMEM;
@@ -253,6 +256,7 @@ static void trace_release(struct trace *trace)
 	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
 		d9__symbols_free(trace->symbols[i]);
 	free(trace->symbols);
+	d9_span_fields_free(trace->spans);
 	d9__processes_release(&trace->processes);
 	d9_reader_free(trace->reader);
 }
@@ -307,7 +311,9 @@ static int print_events(const struct trace *trace, const struct options *options
 	while (left && !past && !lines->out->err &&
 	       (event = d9__traces_next(trace->reader, progress, &err))) {
 		set_process(lines, trace, event);
-		if (learn)
+		err = d9_span_fields_take(trace->spans,
+					  trace->processes.of_segment[event->segment], event);
+		if (!err && learn)
 			err = d9__event_lines_learn(lines->symbols, event);
 		/* Text counts from the first event of the trace, wanted or not. */
 		if (!err && (err = choose(&filter, event, &past)) == 1) {
@@ -357,6 +363,7 @@ static int print_trace(const struct trace *trace, const struct options *options,
 	d9__progress_clear(progress);
 	progress->on = progress->on && !isatty(STDOUT_FILENO);
 	d9__event_lines_init(&lines, out, NULL);
+	lines.spans = trace->spans;
 	for (size_t i = 0; i < trace->processes.n; i++) {
 		size_t width = strlen(d9__process_label(&trace->processes.items[i]));
 

@@ -230,6 +230,30 @@ static void json_value(struct d9__text_out *out, const struct d9_value *value)
 	}
 }
 
+/* What a span has from its parents. */
+static const struct d9_span_field *find_inherited(const struct d9__event_lines *lines, size_t *n)
+{
+	*n = 0;
+	return lines->spans ? d9_span_fields_inherited(lines->spans, n) : NULL;
+}
+
+static void json_inherited(const struct d9__event_lines *lines)
+{
+	struct d9__text_out *out = lines->out;
+	const struct d9_span_field *inherited;
+	size_t n;
+
+	inherited = find_inherited(lines, &n);
+	for (size_t i = 0; i < n; i++) {
+		d9__text_string(out, i ? "," : ",\"inherited\":{");
+		d9__text_json(out, inherited[i].name, strlen(inherited[i].name));
+		d9__text_char(out, ':');
+		json_value(out, inherited[i].value);
+	}
+	if (n)
+		d9__text_char(out, '}');
+}
+
 int d9__event_lines_json(struct d9__event_lines *lines, const struct d9_event *event)
 {
 	const struct d9__line_shape *shape = find_shape(lines, event->schema);
@@ -253,6 +277,7 @@ int d9__event_lines_json(struct d9__event_lines *lines, const struct d9_event *e
 		else
 			d9__text_string(out, "null");
 	}
+	json_inherited(lines);
 	d9__text_bytes(out, "}\n", 2);
 	return 0;
 }
@@ -426,6 +451,22 @@ static void text_worker(struct d9__text_out *out, const struct d9__line_shape *s
 	pad(out, out->len - start, 7);
 }
 
+/* Values of parents: marked, so that they are not taken for the event's own. */
+static void text_inherited(struct d9__event_lines *lines)
+{
+	const struct d9__line_field plain = { .json = NULL };
+	const struct d9_span_field *inherited;
+	size_t n;
+
+	inherited = find_inherited(lines, &n);
+	for (size_t i = 0; i < n; i++) {
+		d9__text_string(lines->out, " ^");
+		d9__text_escaped(lines->out, inherited[i].name, strnlen(inherited[i].name, 1024));
+		d9__text_char(lines->out, '=');
+		text_value(lines, &plain, inherited[i].value);
+	}
+}
+
 /* All fields but |skipped|, and a newline. */
 static void text_fields(struct d9__event_lines *lines, const struct d9__line_shape *shape,
 			const struct d9_event *event, int skipped)
@@ -438,6 +479,7 @@ static void text_fields(struct d9__event_lines *lines, const struct d9__line_sha
 		d9__text_bytes(lines->out, field->text, field->text_len);
 		text_value(lines, field, &event->values[i]);
 	}
+	text_inherited(lines);
 	d9__text_char(lines->out, '\n');
 }
 

@@ -43,6 +43,7 @@ struct d9__event_lines {
 	struct d9__symbols *symbols; /* borrowed; NULL: addresses stay numbers */
 	const char *process; /* borrowed: whose the next event is, on each line; NULL: all are one's */
 	size_t process_width; /* of the longest such name */
+	const struct d9_span_fields *spans; /* borrowed: has taken the event; NULL: nothing is inherited */
 	bool has_origin;
 	uint64_t origin_ns; /* text: time 0, the first event with a time */
 	struct d9__line_shape *shapes; /* by d9_schema_id() */

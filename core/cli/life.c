@@ -133,7 +133,8 @@ static int enter(struct d9__life *life, uint64_t ns, uint64_t worker)
 {
 	life->entered = true;
 	life->worker = worker;
-	return add(life, (struct d9__life_mark){ .kind = D9__LIFE_ENTER, .ns = ns, .worker = worker });
+	return add(life, (struct d9__life_mark){ .kind = D9__LIFE_ENTER, .ns = ns, .worker = worker,
+						 .tid = life->tid });
 }
 
 static int leave(struct d9__life *life, uint64_t ns)
@@ -162,12 +163,20 @@ static int begin_life(struct d9__life *life, uint64_t ns)
 
 /* ---- events ---- */
 
-/* Whether |event| says of the worker it is about that its callback goes on. */
-static bool is_inside(const struct d9__life *life, const struct d9_event *event)
+/* Threads that run no loop share a worker id: there the thread's id tells. */
+static bool is_here(const struct d9__life *life, const struct d9_event *event)
 {
 	uint64_t worker = d9_event_u64(event, "worker_id", UINT64_MAX);
 
-	return life->entered && worker == life->worker &&
+	if (worker != life->worker)
+		return false;
+	return worker != D9__LIFE_NO_WORKER || (life->tid && d9_event_u64(event, "tid", 0) == life->tid);
+}
+
+/* Whether |event| says of the worker it is about that its callback goes on. */
+static bool is_inside(const struct d9__life *life, const struct d9_event *event)
+{
+	return life->entered && is_here(life, event) &&
 	       !(life->is_span && d9_event_u64(event, "span_id", 0) == life->id);
 }
 
@@ -254,6 +263,27 @@ static int on_task_event(struct d9__life *life, const struct d9_event *event)
 	}
 }
 
+/* The close knows when the span was made, which may be long before it was entered, if ever. */
+static int on_span_close(struct d9__life *life, const struct d9_event *event)
+{
+	uint64_t start_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_START_NS, 0);
+	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	int err = 0;
+
+	if (!life->is_new && !start_ns)
+		return 0;
+	if (!life->place)
+		life->place = keep(life, name.data, name.len);
+	if (!life->place)
+		return -ENOMEM;
+	if (!life->is_new)
+		err = begin_life(life, start_ns);
+	for (size_t i = 0; start_ns && i < life->n; i++)
+		if (life->marks[i].kind == D9__LIFE_NEW && start_ns < life->marks[i].ns)
+			life->marks[i].ns = start_ns;
+	return err ? err : close_life(life, event->timestamp_ns);
+}
+
 static int on_span_event(struct d9__life *life, const struct d9_event *event)
 {
 	bool mine = d9_event_u64(event, "span_id", 0) == life->id;
@@ -268,6 +298,8 @@ static int on_span_event(struct d9__life *life, const struct d9_event *event)
 		if (!life->place)
 			life->place = keep(life, name.data, name.len);
 		err = life->place ? begin_life(life, event->timestamp_ns) : -ENOMEM;
+		if (!life->entered)
+			life->tid = d9_event_u64(event, "tid", 0);
 		return err || life->entered
 			       ? err
 			       : enter(life, event->timestamp_ns,
@@ -277,7 +309,7 @@ static int on_span_event(struct d9__life *life, const struct d9_event *event)
 			break;
 		return leave(life, event->timestamp_ns);
 	case D9_EVENT_SPAN_CLOSE:
-		return mine && life->is_new ? close_life(life, event->timestamp_ns) : 0;
+		return mine ? on_span_close(life, event) : 0;
 	case D9_EVENT_POLL_START:
 	case D9_EVENT_POLL_END:
 	case D9_EVENT_WORKER_PARK:

@@ -22,12 +22,15 @@ enum d9__life_kind {
 	D9__LIFE_CLOSE,
 };
 
+#define D9__LIFE_NO_WORKER 255u
+
 struct d9__life_mark {
 	enum d9__life_kind kind;
 	unsigned reason; /* of a wake */
 	uint64_t ns;
 	size_t number;    /* in the order of reading */
-	uint64_t worker;  /* of an enter */
+	uint64_t worker;  /* of an enter; D9__LIFE_NO_WORKER: the thread |tid| */
+	uint64_t tid;
 	uint64_t waker;   /* task, or 0 */
 	const char *text; /* inside: the event, or the place of a span; owned by the life's texts */
 	const char *verb; /* "begins", "ends" of a span; else NULL */
@@ -51,6 +54,7 @@ struct d9__life {
 	struct d9__texts texts;
 	const char *place; /* of this one */
 	uint64_t worker;   /* while entered */
+	uint64_t tid;      /* then, of a span; 0: not known */
 	size_t process, reading; /* whose life it is; whose event is being read */
 	bool entered, closed, has_process, is_new;
 };

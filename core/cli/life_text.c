@@ -14,8 +14,11 @@ struct walk {
 
 static void put_enter(struct walk *walk, const struct d9__life_mark *mark, FILE *out)
 {
-	fprintf(out, "enter   worker %" PRIu64 ", idle for %s", mark->worker,
-		d9__units_ns(mark->ns - walk->since_ns).text);
+	if (mark->worker == D9__LIFE_NO_WORKER && mark->tid)
+		fprintf(out, "enter   thread %" PRIu64, mark->tid);
+	else
+		fprintf(out, "enter   worker %" PRIu64, mark->worker);
+	fprintf(out, ", idle for %s", d9__units_ns(mark->ns - walk->since_ns).text);
 	if (walk->wake_ns)
 		fprintf(out, ", woken %s before", d9__units_ns(mark->ns - walk->wake_ns).text);
 	fputc('\n', out);

@@ -90,6 +90,21 @@ static void drop_dead(struct d9__entered *entered, const struct d9__thread *thre
 	set_count(entered, kept);
 }
 
+/*
+ * Place |n|, counted and with 0 for an id: so nobody drops it.  Until both is true a handler may use
+ * the place and leave it.
+ */
+static struct d9__entered_span *reserve(struct d9__entered *entered, uint32_t n)
+{
+	struct d9__entered_span *item = &entered->items[n];
+
+	do {
+		set_id(item, 0);
+		set_count(entered, n + 1);
+	} while (id_of(item) != 0 || count(entered) <= n);
+	return item;
+}
+
 struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
 					  const struct d9__thread *thread, uint64_t id, uint64_t ns)
 {
@@ -101,9 +116,7 @@ struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
 	n = count(entered);
 	if (n == D9__ENTERED_MAX)
 		return NULL;
-	item = &entered->items[n];
-	set_id(item, 0);
-	set_count(entered, n + 1);
+	item = reserve(entered, n);
 	item->enter_ns = ns;
 	item->depth = 1;
 	item->written = item->adapter = false;
@@ -111,9 +124,6 @@ struct d9__entered_span *d9__entered_push(struct d9__entered *entered,
 	item->frame_ns = item->frames ? thread->frames[item->frames - 1].start_ns : 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	set_id(item, id);
-	/* Handlers may have used the place before it was counted, and dropped it after. */
-	if (count(entered) <= n)
-		set_count(entered, n + 1);
 	return item;
 }
 

@@ -28,6 +28,11 @@ struct field {
 #define B(name) { name, CLASS_BOOL }
 #define S(name) { name, CLASS_STACK }
 
+#define SPAN_CLOSE                                                                                \
+	I("span_id"), I("start_timestamp_ns"), T("span_name"), I("first_enter_timestamp_ns"),      \
+		I("active_ns"), T("target"), T("file"), I("line"), T("level"),                     \
+		I("parent_span_instance_id"), I("unbalanced_enters")
+
 static const struct entry {
 	const char *name;
 	enum d9_event_kind kind;
@@ -83,8 +88,10 @@ static const struct entry {
 	  { I("worker_id"), I("span_id"), I("parent_span_id"), T("span_name") } },
 	{ "SpanExitEvent", D9_EVENT_SPAN_EXIT, false,
 	  { I("worker_id"), I("span_id"), I("parent_span_id"), T("span_name") } },
-	{ "SpanClose__", D9_EVENT_SPAN_CLOSE, true, { I("span_id") } },
-	{ "SpanCloseEvent", D9_EVENT_SPAN_CLOSE, false, { I("span_id") } },
+	{ "SpanClose__", D9_EVENT_SPAN_CLOSE, true, { SPAN_CLOSE } },
+	{ "SpanCloseEvent", D9_EVENT_SPAN_CLOSE, false, { SPAN_CLOSE } },
+	{ "SpanMisuseEvent", D9_EVENT_SPAN_MISUSE, false,
+	  { I("worker_id"), I("span_id"), T("span_name"), T("mistake") } },
 	{ "RuntimeMetricsEvent", D9_EVENT_RUNTIME_METRICS, false,
 	  { T("runtime_name"), I("global_queue_depth"), I("alive_tasks") } },
 	{ "RecorderLossEvent", D9_EVENT_RECORDER_LOSS, false,

@@ -2,6 +2,7 @@
 /* Writes the traces that the tests of the program read: make_trace KIND CONTAINER FILE [N]. */
 #include "config.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,11 @@ enum {
 	SPAN_CLOSE,
 	ORDER,
 	TIMELESS,
+	STEP_ENTER,
+	STEP_EXIT,
+	QUERY_ENTER,
+	QUERY_EXIT,
+	SPAN_MISUSE,
 };
 
 static const uint64_t origin_ns = UINT64_C(5000000000);
@@ -263,6 +269,84 @@ static void make_life(struct trace *t)
 	life_call(t, 600, 650, 9, other);
 }
 
+#define ENTER "worker_id:9 span_id:9 parent_span_id:137 span_name:7 span_instance_id:9 tid:13 "
+#define EXIT  "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13 "
+
+static void put_span_schemas(struct trace *t)
+{
+	put_schemas(t);
+	trace_schema(t, SPAN_ENTER, "SpanEnter:http::request:s.c:3", ENTER "path:135 user:137");
+	trace_schema(t, SPAN_EXIT, "SpanExit:http::request:s.c:3", EXIT "path:135 user:137");
+	trace_schema(t, STEP_ENTER, "SpanEnter:http::step:s.c:9", ENTER "user:137 note:132");
+	trace_schema(t, STEP_EXIT, "SpanExit:http::step:s.c:9", EXIT "user:137 note:132");
+	trace_schema(t, QUERY_ENTER, "SpanEnter:db::query:q.c:7", ENTER "table:135");
+	trace_schema(t, QUERY_EXIT, "SpanExit:db::query:q.c:7", EXIT "table:135");
+	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent",
+		     "span_id:9 span_instance_id:9 start_timestamp_ns:9 span_name:7 "
+		     "first_enter_timestamp_ns:137 active_ns:9 target:135 file:135 line:137 level:135 "
+		     "parent_span_instance_id:137");
+	trace_schema(t, SPAN_MISUSE, "SpanMisuseEvent",
+		     "worker_id:9 span_id:9 span_name:7 mistake:7");
+}
+
+/* A close of a span of the request's kind, or of the query's. */
+static void close_span(struct trace *t, uint64_t us, uint64_t id, uint64_t start_us,
+		       uint64_t first_us, uint64_t active_us, bool query)
+{
+	uint64_t name = trace_string(t, query ? "query" : "request");
+	uint64_t target = trace_string(t, query ? "db" : "http");
+	uint64_t file = trace_string(t, query ? "q.c" : "s.c"), level = trace_string(t, "info");
+	uint64_t start_ns = origin_ns + start_us * 1000, line = query ? 7 : 3;
+
+	if (first_us)
+		trace_event(t, SPAN_CLOSE, origin_ns + us * 1000, id, id, start_ns, name, 1,
+			    origin_ns + first_us * 1000, active_us * 1000, 1, target, 1, file, 1,
+			    line, 1, level, 0);
+	else
+		trace_event(t, SPAN_CLOSE, origin_ns + us * 1000, id, id, start_ns, name, 0,
+			    active_us * 1000, 1, target, 1, file, 1, line, 1, level, 0);
+}
+
+/*
+ * Request 1 on two threads, in it step 2, in that query 3; query 4 is never entered, request 5 never
+ * left or closed.
+ */
+static void make_spans(struct trace *t)
+{
+	const uint64_t no_worker = 255, t1 = 101, t2 = 102;
+	uint64_t request, step, query, path, table;
+
+	put_span_schemas(t);
+	request = trace_string(t, "request");
+	step = trace_string(t, "step");
+	query = trace_string(t, "query");
+	path = trace_string(t, "/index");
+	table = trace_string(t, "users");
+	trace_event(t, SPAN_ENTER, origin_ns + 10000, no_worker, UINT64_C(1), 0, request,
+		    UINT64_C(1), t1, 1, path, 1, UINT64_C(42));
+	close_span(t, 15, 4, 12, 0, 0, true);
+	trace_event(t, SPAN_EXIT, origin_ns + 20000, no_worker, UINT64_C(1), request, UINT64_C(1),
+		    t1, 1, path, 1, UINT64_C(42));
+	trace_event(t, SPAN_ENTER, origin_ns + 40000, no_worker, UINT64_C(1), 0, request,
+		    UINT64_C(1), t2, 1, path, 1, UINT64_C(42));
+	trace_event(t, STEP_ENTER, origin_ns + 41000, no_worker, UINT64_C(2), 1, UINT64_C(1), step,
+		    UINT64_C(2), t2, 1, UINT64_C(7), 1, "first");
+	trace_event(t, QUERY_ENTER, origin_ns + 42000, no_worker, UINT64_C(3), 1, UINT64_C(2),
+		    query, UINT64_C(3), t2, 1, table);
+	trace_event(t, QUERY_EXIT, origin_ns + 50000, no_worker, UINT64_C(3), query, UINT64_C(3),
+		    t2, 1, table);
+	close_span(t, 50, 3, 41, 42, 8, true);
+	trace_event(t, STEP_EXIT, origin_ns + 55000, no_worker, UINT64_C(2), step, UINT64_C(2), t2,
+		    1, UINT64_C(7), 0);
+	trace_event(t, SPAN_EXIT, origin_ns + 60000, no_worker, UINT64_C(1), request, UINT64_C(1),
+		    t2, 1, path, 0);
+	close_span(t, 70, 1, 5, 10, 30, false);
+	trace_event(t, SPAN_ENTER, origin_ns + 80000, no_worker, UINT64_C(5), 0, request,
+		    UINT64_C(5), t1, 0, 0);
+	trace_event(t, SPAN_MISUSE, origin_ns + 81000, no_worker, UINT64_C(1), request,
+		    (uint64_t)trace_string(t, "exit after close"));
+}
+
 /* |n| events of a busy worker, in batches of 4000. */
 static void make_many(struct trace *t, uint64_t n)
 {
@@ -326,6 +410,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(kind, "types")) {
 		make_types(&t);
+	} else if (!strcmp(kind, "spans")) {
+		make_spans(&t);
 	} else if (!strcmp(kind, "life")) {
 		make_life(&t);
 	} else if (!strcmp(kind, "rows")) {

@@ -78,6 +78,7 @@ enum d9_event_kind {
 	D9_EVENT_LOOP_TASKS,
 	D9_EVENT_STALE_TIMER,
 	D9_EVENT_HELPER_RUN,
+	D9_EVENT_SPAN_MISUSE,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -173,7 +174,25 @@ enum {
 	D9_SPAN_PARENT_SPAN_ID, /* enter only */
 	D9_SPAN_SPAN_NAME
 };
-enum { D9_SPAN_CLOSE_SPAN_ID };
+enum {
+	D9_SPAN_CLOSE_SPAN_ID,
+	D9_SPAN_CLOSE_START_NS, /* of its creation; this and what follows is absent in old traces */
+	D9_SPAN_CLOSE_SPAN_NAME,
+	D9_SPAN_CLOSE_FIRST_ENTER_NS, /* absent: never entered */
+	D9_SPAN_CLOSE_ACTIVE_NS,
+	D9_SPAN_CLOSE_TARGET,
+	D9_SPAN_CLOSE_FILE,
+	D9_SPAN_CLOSE_LINE,
+	D9_SPAN_CLOSE_LEVEL,
+	D9_SPAN_CLOSE_PARENT_ID,
+	D9_SPAN_CLOSE_UNBALANCED_ENTERS
+};
+enum {
+	D9_SPAN_MISUSE_WORKER_ID,
+	D9_SPAN_MISUSE_SPAN_ID,
+	D9_SPAN_MISUSE_SPAN_NAME,
+	D9_SPAN_MISUSE_MISTAKE
+};
 enum {
 	D9_RUNTIME_METRICS_RUNTIME_NAME,
 	D9_RUNTIME_METRICS_GLOBAL_QUEUE_DEPTH,
@@ -437,6 +456,44 @@ D9_API const struct d9_value *d9_event_known(const struct d9_event *event, unsig
 
 /** d9_event_known() as an integer, or |fallback|. */
 D9_API uint64_t d9_event_known_u64(const struct d9_event *event, unsigned k, uint64_t fallback);
+
+/* ---- spans ---- */
+
+/*
+ * What spans inherit.  The values of a span are those of its latest enter or exit: all fields but
+ * `worker_id`, `span_id`, `parent_span_id`, `span_name`, `span_instance_id` and `tid`.  A span has,
+ * besides its own, the values of its parent, of that one's parent and so on: of several with one name
+ * the nearest counts, and only names for which the span has no value of its own.  Stacks, lists and
+ * maps are not inherited, nor what parents said that the trace does not hold.
+ */
+struct d9_span_fields;
+
+/** A value that a span has from one of its parents; borrowed until the next take. */
+struct d9_span_field {
+	const char *name;
+	const struct d9_value *value;
+	uint64_t span_id; /* of that parent */
+};
+
+/** Make one, for the events of one reader.  0 or -ENOMEM. */
+D9_API int d9_span_fields_new(struct d9_span_fields **out);
+
+/** Free |fields|.  NULL is allowed. */
+D9_API void d9_span_fields_free(struct d9_span_fields *fields);
+
+/**
+ * Take the next event, in order of time; other kinds than spans' are allowed and cost nothing.
+ *
+ * @param process  tells processes apart whose span ids may be equal; any number, or 0
+ *
+ * @return 0 or -ENOMEM
+ */
+D9_API int d9_span_fields_take(struct d9_span_fields *fields, uint64_t process,
+			       const struct d9_event *event);
+
+/** What the span of the event that was taken last inherits, if that was an enter or an exit. */
+D9_API const struct d9_span_field *d9_span_fields_inherited(const struct d9_span_fields *fields,
+							    size_t *n);
 
 #ifdef __cplusplus
 }
