@@ -844,7 +844,7 @@ void d9__flush_fork_child(void)
 	if (!self.own_table) {
 		if (self.ring_fd > 0)
 			close(self.ring_fd); /* or its lock would outlive the parent */
-		if (self.writer.seg.open && self.writer.seg.fd >= 0)
+		if ((self.writer.seg.open || self.writer.seg.uncut) && self.writer.seg.fd >= 0)
 			close(self.writer.seg.fd);
 		if (self.writer.has_dir) {
 			close(self.writer.ns.lock_fd);

@@ -205,26 +205,48 @@ int d9__segment_seal(struct d9__segment *seg, uint64_t now_ns, bool *kept)
 uint64_t d9__segment_cut(struct d9__segment *seg, bool *kept)
 {
 	uint64_t lost, whole = d9__packer_cut(&seg->packer, &lost);
+	const char *op = seg->failed_op;
 
 	*kept = false;
 	seg->complete = false;
 	seg->events = seg->events > lost ? seg->events - lost : 0;
 	seg->real = seg->real && seg->events;
 	seg->bytes = whole;
-	if (seg->fd < 0 || ftruncate(seg->fd, (off_t)whole))
-		goto out;
-	/* The few bytes of the end may not fit either: the file can be read without them. */
-	if (!seg->real || (!d9__packer_end(&seg->packer) && write_out(seg)))
-		ftruncate(seg->fd, (off_t)whole) ? (void)0 : (void)(seg->bytes = whole);
-	rename_or_remove(seg, kept);
-out:
-	close_file(seg);
+	if (seg->fd < 0)
+		close_file(seg);
+	else if (d9__segment_cut_again(seg, seg->dir_fd, kept))
+		seg->failed_op = op; /* what failed first is told */
 	return lost;
+}
+
+/* Where even this takes room (btrfs), or nothing may be changed now. */
+static bool may_go_later(int err)
+{
+	return err == EDQUOT || err == ENOSPC || err == EROFS;
+}
+
+int d9__segment_cut_again(struct d9__segment *seg, int dir_fd, bool *kept)
+{
+	uint64_t whole = seg->bytes;
+	int err = seg->real && ftruncate(seg->fd, (off_t)whole) ? errno : 0;
+
+	*kept = seg->open = false;
+	seg->dir_fd = dir_fd;
+	seg->uncut = err && may_go_later(err);
+	if (seg->uncut)
+		return fail(seg, "truncate", -err);
+	/* The few bytes of the end may not fit either: the file can be read without them. */
+	if (!err && seg->real && !d9__packer_end(&seg->packer) && write_out(seg))
+		ftruncate(seg->fd, (off_t)whole) ? (void)0 : (void)(seg->bytes = whole);
+	if (!err)
+		rename_or_remove(seg, kept);
+	close_file(seg);
+	return 0;
 }
 
 void d9__segment_release(struct d9__segment *seg)
 {
-	if (seg->fd >= 0 && seg->open)
+	if (seg->fd >= 0 && (seg->open || seg->uncut))
 		close(seg->fd);
 	d9__packer_release(&seg->packer);
 	free(seg->data);

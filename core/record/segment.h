@@ -26,6 +26,7 @@ struct d9__segment_place {
 /* Flush thread only. */
 struct d9__segment {
 	bool open;
+	bool uncut; /* given up, and what cannot be read of it is still to be cut off: |fd| is open */
 	int fd; /* -1 in memory */
 	int dir_fd;
 	dev_t device;
@@ -72,6 +73,11 @@ int d9__segment_seal(struct d9__segment *seg, uint64_t now_ns, bool *kept);
  * Returns the events that this segment had been given and that are lost now.
  */
 uint64_t d9__segment_cut(struct d9__segment *seg, bool *kept);
+
+/*
+ * The same, later, for one that is |uncut|; its directory may be another by now.  0, or -errno: it still is.
+ */
+int d9__segment_cut_again(struct d9__segment *seg, int dir_fd, bool *kept);
 
 void d9__segment_release(struct d9__segment *seg);
 

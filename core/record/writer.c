@@ -210,11 +210,27 @@ static int add_modules(struct d9__writer *w, uint64_t now_ns)
 	return add_note(w, now_ns);
 }
 
+static void finish(struct d9__writer *w, bool kept);
+
+/* What the last error left behind comes first. */
+static int finish_cut(struct d9__writer *w)
+{
+	bool kept;
+	int err = d9__segment_cut_again(&w->seg, w->ns.dir_fd, &kept);
+
+	if (!err)
+		finish(w, kept);
+	return err;
+}
+
 static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 {
 	struct d9__segment_place place = { w->ns.dir_fd, !has_files(w), w->compress };
-	int err = d9__segment_open(&w->seg, &place, w->ret.next_index, now_ns);
+	int err = w->seg.uncut ? finish_cut(w) : 0;
 
+	if (err)
+		return err;
+	err = d9__segment_open(&w->seg, &place, w->ret.next_index, now_ns);
 	if (err == -EEXIST) {
 		/* Somebody put a file of that name there: it is not ours, take the next number. */
 		w->ret.next_index++;
@@ -518,6 +534,9 @@ void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
 	uint64_t lost;
 
 	d9__writer_rotate(w, now_ns, &lost);
+	/* If that is refused once more, readers stop where it was to end. */
+	if (w->seg.uncut && finish_cut(w))
+		w->lossy = true;
 	d9__writer_publish(w);
 	d9__segment_release(&w->seg);
 	while (w->kept)

@@ -18,6 +18,7 @@
 #include <dial9/event.h>
 
 #include "core/record/again.h"
+#include "core/record/quota.h"
 #include "core/record/scratch.h"
 #include "record/recorder.h"
 #include "record/ring_file.h"
@@ -268,6 +269,33 @@ static int disk_filled_by_others(void)
 	return 0;
 }
 
+/* The kernel's own quota, and more of it later. */
+static int quota_exceeded(void)
+{
+	char image[PATH_MAX], dir[PATH_MAX];
+	const char *missing;
+
+	scratch_new();
+	snprintf(image, sizeof(image), "%.3000s/image", scratch_dir);
+	snprintf(dir, sizeof(dir), "%.3000s/limited", scratch_dir);
+	if (!own_mounts())
+		return again_skip("no mount namespace");
+	missing = quota_mount(image, dir, 2 << 20);
+	if (missing)
+		return again_skip(missing);
+	start_in(dir);
+	start_loop();
+	MUST(AGAIN_WAIT(is_paused()));
+	MUST(status_says("\"state\":\"paused\"") && status_says_errno(EDQUOT));
+	MUST(AGAIN_WAIT(lost_to(D9_LOSS_DISK) > 10000));
+	MUST(quota_set(dir, 100 << 20));
+	MUST(AGAIN_WAIT(is_recording()));
+	again_pause_ms(50);
+	stop_loop();
+	stop_and_add_up(dir, true);
+	return 0;
+}
+
 /* ---- a disk that errs ---- */
 
 static _Atomic(int) write_error;
@@ -486,6 +514,7 @@ static int root_read_only(void)
 #define ROLES_AND_TESTS(X)                                                                         \
 	X(disk_full_at_start)                                                                      \
 	X(disk_filled_by_others)                                                                   \
+	X(quota_exceeded)                                                                          \
 	X(read_only)                                                                               \
 	X(no_descriptors)                                                                          \
 	X(privileges_dropped)                                                                      \
@@ -531,6 +560,7 @@ int main(int argc, char **argv)
 		  test_faults_disk_full_at_start },
 		{ "disk that others fill costs our oldest, then pauses",
 		  test_faults_disk_filled_by_others },
+		{ "quota that is used up pauses until there is more of it", test_faults_quota_exceeded },
 		{ "write that fails pauses, by quota", test_faults_quota_used_up },
 		{ "write that fails pauses, by a bad disk", test_faults_disk_broken },
 		{ "read-only disk pauses until it can be written to", test_faults_read_only },
