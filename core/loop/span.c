@@ -34,6 +34,12 @@ struct site_type {
 	char texts[]; /* names of the fields */
 };
 
+/* Why what does not fit together need not be a mistake. */
+enum missed {
+	MISSED_CALL = 1,  /* an enter or exit while nothing was recorded */
+	MISSED_PLACE = 2, /* an enter is in the trace, but too deep to be followed */
+};
+
 struct __attribute__((may_alias)) object {
 	uint64_t id; /* 0: not recorded; with CLOSED set: closed */
 	struct d9__span_state state;
@@ -43,8 +49,8 @@ struct __attribute__((may_alias)) object {
 	/* Atomic: threads other than the owner add in one step; it need not. */
 	uint64_t own_ns, other_ns;
 	uint32_t own_in, other_in; /* threads inside */
-	uint32_t missed;	   /* an enter or exit is not known: what does not fit is no mistake */
-	uint32_t opening;	   /* of the gate, at the latest enter */
+	uint32_t missed;	   /* enum missed */
+	uint32_t opening;	   /* of the gate, at the creation or the latest enter */
 	uint32_t epoch;		   /* of the process that created it */
 	uint32_t unbalanced;
 	/* Owner of the call that sets them; see struct d9__span_state. */
@@ -364,7 +370,8 @@ static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
 	o->owner = here.entered;
 	o->start_ns = d9__slot_now(here.slot);
 	o->first_ns = o->own_ns = o->other_ns = 0;
-	o->own_in = o->other_in = o->missed = o->opening = o->unbalanced = 0;
+	o->own_in = o->other_in = o->missed = o->unbalanced = 0;
+	o->opening = here.opening;
 	o->epoch = atomic_load_explicit(&d9__span_epoch, memory_order_relaxed);
 	o->state.parent = parent == D9_SPAN_CURRENT ?
 				  d9__entered_current(here.entered, here.thread) : parent;
@@ -421,15 +428,15 @@ static inline uint32_t inside(const struct object *o)
 	       __atomic_load_n(&o->other_in, __ATOMIC_RELAXED);
 }
 
-/* What happens to |o| now is not recorded. */
-static void miss(struct object *o)
+static void miss(struct object *o, enum missed what)
 {
-	__atomic_store_n(&o->missed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&o->missed, what, __ATOMIC_RELAXED);
 }
 
 static void enter(struct object *o, const struct here *here)
 {
 	struct d9__entered_span *item;
+	bool written;
 	uint64_t ns;
 
 	if (__builtin_expect(inside(o) != 0, 0)) {
@@ -442,12 +449,13 @@ static void enter(struct object *o, const struct here *here)
 	ns = stamp(here);
 	__atomic_store_n(&o->opening, here->opening, __ATOMIC_RELAXED);
 	item = d9__entered_push(here->entered, here->thread, o->id, ns);
-	if (d9__span_write_enter(here->slot, ns, worker_of(here->thread), &o->state) && item)
-		item->written = true;
-	if (item)
+	written = d9__span_write_enter(here->slot, ns, worker_of(here->thread), &o->state);
+	if (item) {
+		item->written = written;
 		count_inside(o, here, 1);
-	else
-		miss(o);
+	} else {
+		miss(o, written ? MISSED_PLACE : MISSED_CALL);
+	}
 	if (!__atomic_load_n(&o->first_ns, __ATOMIC_RELAXED))
 		__atomic_store_n(&o->first_ns, ns, __ATOMIC_RELAXED);
 }
@@ -460,7 +468,7 @@ void d9_span_enter(struct d9_span *span)
 	if (!o->id || !is_ours(o))
 		return;
 	if (!find_here(&here))
-		miss(o);
+		miss(o, MISSED_CALL);
 	else if (o->id & CLOSED)
 		tell(o, &here, ENTER_AFTER_CLOSE);
 	else
@@ -487,15 +495,17 @@ static void leave(struct object *o, const struct here *here, struct d9__entered_
 /* An exit without a known enter. */
 static __attribute__((noinline)) void leave_unknown(struct object *o, const struct here *here)
 {
+	uint32_t missed = __atomic_load_n(&o->missed, __ATOMIC_RELAXED);
+
 	/* Recording was off meanwhile, and who was inside then is forgotten. */
 	if (__atomic_load_n(&o->opening, __ATOMIC_RELAXED) != here->opening)
-		miss(o);
+		missed |= MISSED_CALL;
 	if (o->id & CLOSED)
 		tell(o, here, EXIT_AFTER_CLOSE);
-	else if (!__atomic_load_n(&o->missed, __ATOMIC_RELAXED))
-		tell(o, here, EXIT_WITHOUT_ENTER);
-	else
+	else if (missed & MISSED_PLACE)
 		d9__span_write_exit(here->slot, stamp(here), worker_of(here->thread), &o->state);
+	else if (!missed)
+		tell(o, here, EXIT_WITHOUT_ENTER);
 }
 
 void d9_span_exit(struct d9_span *span)
@@ -507,7 +517,7 @@ void d9_span_exit(struct d9_span *span)
 	if (!o->id || !is_ours(o))
 		return;
 	if (!find_here(&here)) {
-		miss(o);
+		miss(o, MISSED_CALL);
 		return;
 	}
 	item = d9__entered_find(here.entered, o->state.id);

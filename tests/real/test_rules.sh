@@ -32,6 +32,9 @@ rules "$dir/nested"
 DIAL9_TRACE_DIR=$dir/threads "$examples/thread_per_core" 3 500 >/dev/null
 rules "$dir/threads"
 
+DIAL9_SPAN_FILTER=debug "$examples/spans" "$dir/spans"
+rules "$dir/spans"
+
 DIAL9_TRACE_DIR=$dir/switched "$examples/enable_later" 800 >/dev/null &
 pid=$!
 pids="$pids $pid"

@@ -7,4 +7,4 @@ command -v node >/dev/null || {
 	echo "node is not installed"
 	exit 77
 }
-node --test "$top_srcdir/tests/toolkit/test_decode.mjs"
+node --test "$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs"

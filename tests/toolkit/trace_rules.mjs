@@ -11,6 +11,7 @@
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { decode } from '../../core/toolkit/decode.js';
+import { checkSpans, isSpanEvent } from './span_rules.mjs';
 
 const LOOP_EVENTS = new Set(['PollStartEvent', 'PollEndEvent', 'WorkerParkEvent', 'WorkerUnparkEvent']);
 const MANDATORY = {
@@ -28,7 +29,7 @@ const MANDATORY = {
 /** Returns { problems: [text], counts: {name: n} } for the plain TRC in |bytes|. */
 export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 	const problems = [], counts = {}, workers = new Map(), known = new Set(), named = new Set();
-	const terminated = new Map(), spawned = [], pending = [], firstTen = [], metadata = new Map();
+	const terminated = new Map(), spawned = [], pending = [], firstTen = [], metadata = new Map(), spans = [];
 	let first = null, last = 0n;
 	let batchEvents = 0, batchNumber = -1, emptyRun = 0, schemaUsed = new Map(), lastSchema = null;
 	let nextString = 0, nextStack = 0, needReset = true, resets = 0;
@@ -136,6 +137,7 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 			if (first === null || time < first) first = time;
 			if (LOOP_EVENTS.has(name)) loopEvent(name, v, time, offset);
 			taskEvent(name, v, time, offset);
+			if (isSpanEvent(name)) spans.push({ name, time, values: v, offset });
 			if (name === 'SegmentMetadataEvent') for (const [key, value] of v.entries) metadata.set(key, value);
 		},
 	});
@@ -148,6 +150,8 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 	// In time, not in file order: threads hand their batches over one after the other.
 	for (const [task, time, offset, how] of spawned)
 		if (time > terminated.get(task)) bad(16, offset, `task ${task} ${how} after its end`);
+	checkSpans(spans, (offset, what) => bad('of spans', offset, what),
+		!segment && !foreign && !counts.RecorderLossEvent && !counts.SpanMisuseEvent);
 	if (!foreign) {
 		if (firstTen[0] !== 'ClockSyncEvent') bad(19, 0, `first event is ${firstTen[0]}`);
 		const m = firstTen.indexOf('SegmentMetadataEvent');
