@@ -2,6 +2,7 @@
 
 #include "config.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -46,6 +47,19 @@ static int prepare(bool early)
 }
 
 /*
+ * Were we there before the program's own code, which may bring an allocator?  Then the program's scope
+ * knows us; a library that it has loaded since it does not know, unless by RTLD_GLOBAL.
+ */
+static bool came_first(void)
+{
+#if D9__LIBEV_ARCHIVE
+	return true;
+#else
+	return dlsym(RTLD_DEFAULT, "d9_ev_loop_attach") == (void *)d9_ev_loop_attach;
+#endif
+}
+
+/*
  * Loops that are made before the first attach must take our drain, so patching cannot wait for it.
  * Without libev in the process this costs a walk over the modules.
  */
@@ -54,7 +68,7 @@ static __attribute__((constructor)) void install(void)
 	int saved = errno;
 
 	d9__libev_records_init();
-	prepare(true);
+	prepare(came_first());
 	errno = saved;
 }
 

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #include <dial9/loop.h>
 
@@ -157,6 +158,18 @@ static void leave_internal(struct d9__libev_context *saved)
 	d9__libev_thread()->now = *saved;
 }
 
+/* The program's callback lies behind one of the emulation's, which is all that is known of it. */
+static void note_emulation(const void *callback)
+{
+	static _Atomic(bool) noted;
+
+	if ((uintptr_t)callback - d9__libev_emulation.low >=
+		    d9__libev_emulation.high - d9__libev_emulation.low ||
+	    atomic_exchange_explicit(&noted, true, memory_order_relaxed))
+		return;
+	d9__libev_degrade("poll", "partial", "libev's emulation of libevent is in use");
+}
+
 static D9__CALLS_BACK __attribute__((noinline)) void
 run_internal(struct d9__libev_record *record, struct ev_loop *loop, struct ev_watcher *w, int events)
 {
@@ -166,6 +179,7 @@ run_internal(struct d9__libev_record *record, struct ev_loop *loop, struct ev_wa
 
 	atomic_fetch_add_explicit(w == dummy ? &d9__libev_cancelled : &d9__libev_internal, 1,
 				  memory_order_relaxed);
+	note_emulation((const void *)w->cb);
 	thread->now.record = record;
 	thread->now.callback = (const void *)w->cb;
 	thread->now.internal = true;

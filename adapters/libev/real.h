@@ -90,8 +90,8 @@ extern struct d9__images d9__libev_images;
  */
 int d9__libev_resolve(void);
 
-/* libev's image and ours; empty before d9__libev_resolve(). */
-extern struct d9__module_range d9__libev_image, d9__libev_own;
+/* libev's image, ours, and libev's emulation of libevent; empty before d9__libev_resolve(). */
+extern struct d9__module_range d9__libev_image, d9__libev_own, d9__libev_emulation;
 
 static inline bool d9__in_libev(const void *address)
 {
