@@ -36,6 +36,16 @@ done
 for name in recursion invokes late external contexts errno inline; do
 	record "$name, nothing unseen" "$by_preload" "--seen" "$cases" $name
 done
+record "handed" "$by_preload" "--seen" "$cases" handed
+workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
+	sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u | wc -l)
+[ "$workers" -eq 2 ] || fail "its polls are on $workers lanes"
+record "unannounced" "$by_preload" "--others" "$cases" unannounced
+"$top_builddir/core/dial9" info "$work/trace" | grep -q 'loop.glib.unseen  *[1-9]' ||
+	fail "what was missed until it was found is not told"
+"$cases" query_null --out="$work/alone"
+record "query of no context" "$by_preload" "" "$cases" query_null
+same_log
 record "older than attach" "" "--has scan=complete --seen" "$cases" older --adapter="$adapter"
 record "poll function older than attach" "" "--seen" "$cases" poll_function --adapter="$adapter"
 record "attach while others make sources" "" "--others" "$cases" elsewhere --adapter="$adapter"
@@ -59,6 +69,33 @@ for event in HelperQueuedEvent HelperRunEvent; do
 done
 
 # Where nothing can be recorded the program runs on, and attach says why.
+scenario="GLib in the program"
+if $CC -x c -o "$work/static" -I"$top_builddir/core/include" - $(pkg-config --cflags glib-2.0) \
+	-Wl,-Bstatic $(pkg-config --static --libs glib-2.0) -Wl,-Bdynamic -lm -pthread -ldl \
+	2>"$work/stderr" <<-END
+	#include <dlfcn.h>
+	#include <glib.h>
+
+	int main(int argc, char **argv)
+	{
+		int (*attach)(GMainContext *) = (int (*)(GMainContext *))dlsym(
+			dlopen(argv[1], RTLD_NOW), "d9_g_main_context_attach");
+
+		(void)argc;
+		g_print("%d\\n", attach(NULL));
+		g_idle_add(g_source_remove_by_user_data, argv);
+		g_main_context_iteration(NULL, FALSE);
+		return g_main_context_pending(NULL);
+	}
+	END
+then
+	said=$(env LD_PRELOAD="$preload" DIAL9_TRACE_DIR="$work/static.trace" \
+		"$work/static" "$adapter") || fail "the program did not run as alone"
+	[ "$said" = -2 ] || fail "attach said $said"
+	[ ! -e "$work/static.trace" ] || fail "something was recorded"
+else
+	echo "left out: $scenario: $(head -n 1 "$work/stderr")"
+fi
 scenario="no GLib in the process"
 "$here/glib_absent" || fail "attach did not say so"
 scenario="pages refused"

@@ -764,7 +764,8 @@ static const struct {
 	{ "threads", run_threads },   { "ends", run_ends },
 	{ "destroy_self", run_destroy_self }, { "pool", run_pool },
 	{ "inline", run_inline },     { "elsewhere", run_elsewhere },
-	{ "many", run_many },
+	{ "many", run_many },	      { "unannounced", run_unannounced },
+	{ "query_null", run_query_null }, { "handed", run_handed },
 };
 
 int main(int argc, char **argv)

@@ -17,4 +17,8 @@ void run_threads(void);
 void run_pool(void);
 void run_elsewhere(void);
 
+void run_unannounced(void);
+void run_query_null(void);
+void run_handed(void);
+
 #endif /* D9_TEST_GLIB_CASES_H */

@@ -240,6 +240,22 @@ static gboolean chained_dispatch(GSource *source, GSourceFunc callback, gpointer
 	return g_idle_funcs.dispatch(source, callback, arg);
 }
 
+/* The page of |address| cannot be written to, as the program was made. */
+static void expect_read_only(const void *address)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long low, high;
+	char line[512], access[8];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %7s", &low, &high, access) == 3 &&
+		    (unsigned long)address - low < high - low && access[1] == 'w')
+			complain("write access to a constant table", 0, 1);
+	}
+	if (maps)
+		fclose(maps);
+}
+
 static void stage_own(void)
 {
 	GSource *own = g_source_new((GSourceFuncs *)&own_funcs, sizeof(struct own_source));
@@ -254,6 +270,7 @@ static void stage_own(void)
 	g_source_unref(own);
 	if (finalized != 1)
 		complain("finalized", 1, finalized);
+	expect_read_only(&own_funcs);
 
 	of_copy = g_source_new(&copy, sizeof(struct own_source));
 	g_source_set_callback(of_copy, on_idle, &copied, NULL);

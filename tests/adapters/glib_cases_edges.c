@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases in which something is missing or changes hands: no slot, no callback, no context, no owner. */
+
+#include "config.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "glib_cases.h"
+
+/* ---- nothing announces it: neither a slot nor a callback ---- */
+
+#define UNANNOUNCED 200
+
+static guint unannounced;
+static void (*set_ready_time)(GSource *, gint64);
+
+static gboolean unannounced_dispatch(GSource *source, GSourceFunc callback, gpointer arg)
+{
+	(void)callback, (void)arg;
+	if (++unannounced == UNANNOUNCED) {
+		g_main_loop_quit(loop);
+		return G_SOURCE_REMOVE;
+	}
+	set_ready_time(source, g_get_monotonic_time() + 3000);
+	return G_SOURCE_CONTINUE;
+}
+
+void run_unannounced(void)
+{
+	static GSourceFuncs funcs = { NULL, NULL, unannounced_dispatch, NULL, NULL, NULL };
+	void *glib = dlopen("libglib-2.0.so.0", RTLD_NOW | RTLD_NOLOAD);
+	GSource *(*new_source)(GSourceFuncs *, guint) = NULL;
+	guint (*attach_source)(GSource *, GMainContext *) = NULL;
+	GSource *source;
+
+	*(void **)&new_source = dlsym(glib, "g_source_new");
+	*(void **)&attach_source = dlsym(glib, "g_source_attach");
+	*(void **)&set_ready_time = dlsym(glib, "g_source_set_ready_time");
+	source = new_source(&funcs, sizeof(GSource));
+	set_ready_time(source, 0);
+	attach_source(source, NULL);
+	g_source_unref(source);
+	g_main_loop_run(loop);
+	/* From some time on its dispatches are seen. */
+	counter_of("unannounced_dispatch", (void *)unannounced_dispatch, KIND_TASKS)->count = 1;
+}
+
+/* ---- the default context by no name ---- */
+
+void run_query_null(void)
+{
+	static const struct rlimit no_core;
+	int status = 0;
+	gint timeout;
+	pid_t child;
+
+	g_main_context_iteration(NULL, FALSE);
+	child = fork();
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		_exit(g_main_context_query(NULL, G_PRIORITY_LOW, &timeout, NULL, 0) > 0);
+	}
+	waitpid(child, &status, 0);
+	log_line("query of NULL ended by signal %d with %d", WTERMSIG(status), WEXITSTATUS(status));
+}
+
+/* ---- from hand to hand ---- */
+
+static gboolean on_first_hand(gpointer left)
+{
+	COUNT(on_first_hand, KIND_POLL);
+	return --*(unsigned *)left > 0;
+}
+
+static gboolean on_second_hand(gpointer left)
+{
+	COUNT(on_second_hand, KIND_POLL);
+	return --*(unsigned *)left > 0;
+}
+
+static gpointer run_hand(gpointer context)
+{
+	static unsigned left = 30;
+	GSource *source = g_idle_source_new();
+
+	g_main_context_acquire(context);
+	g_source_set_callback(source, on_second_hand, &left, NULL);
+	g_source_attach(source, context);
+	g_source_unref(source);
+	while (left)
+		g_main_context_iteration(context, FALSE);
+	g_main_context_release(context);
+	return NULL;
+}
+
+void run_handed(void)
+{
+	GMainContext *context = g_main_context_new();
+	GSource *source = g_idle_source_new();
+	unsigned left = 20;
+
+	g_main_context_acquire(context);
+	g_source_set_callback(source, on_first_hand, &left, NULL);
+	g_source_attach(source, context);
+	g_source_unref(source);
+	while (left)
+		g_main_context_iteration(context, FALSE);
+	g_main_context_release(context);
+	g_thread_join(g_thread_new("second", run_hand, context));
+	g_main_context_unref(context);
+}
