@@ -23,8 +23,11 @@
 #define RARE_CALLS       200
 #define PREEMPTED_MAX_NS D9__MS(20)
 
+/* A wait while nothing ran on the worker is the kernel's up to here, if it took the CPU as often. */
+#define PREEMPTED_WAIT_NS D9__MS(100)
+
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
-#define OVERRUNS     10
+#define OVERRUNS     7
 #define OVERRUN_PART 4
 
 /* printf arguments for the name of a callback. */
@@ -604,8 +607,8 @@ static void describe_cause(const struct d9__between *between, uint64_t ns, char 
 /* The timer that callbacks held up for longest without a finding of their own, or NULL. */
 static const struct d9__delay *latest_untold(const struct d9__latency *latency)
 {
-	for (size_t i = 0; i < latency->n_busiest; i++) {
-		const struct d9__delay *delay = &latency->busiest[i];
+	for (size_t i = 0; i < latency->n_held; i++) {
+		const struct d9__delay *delay = &latency->held[i];
 
 		if (delay->rank_ns > TIMER_LATE_NS &&
 		    2 * delay->between.longest_ns < delay->rank_ns && !d9__delay_is_unfair(delay))
@@ -645,8 +648,8 @@ void d9__check_timer_late(struct d9__findings *findings)
 		d9__units_count(latency->late_over_10ms).text,
 		d9__units_count(latency->lateness.count).text);
 	set_callback(findings, finding, blamed(worst));
-	for (size_t i = 0; untold && i < latency->n_busiest && i < EXAMPLES; i++)
-		add_delay(findings, finding, &latency->busiest[i], "was late by");
+	for (size_t i = 0; untold && i < latency->n_held && i < EXAMPLES; i++)
+		add_delay(findings, finding, &latency->held[i], "was late by");
 	for (size_t i = 0; !untold && i < latency->n_latest && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->latest[i], "was late by");
 	d9__finding_add_evidence(findings, finding, NULL,
@@ -656,10 +659,18 @@ void d9__check_timer_late(struct d9__findings *findings)
 				 d9__units_ns(TIMER_LATE_NS).text);
 }
 
-static enum d9__severity delay_severity(const struct d9__latency *latency)
+static enum d9__severity delay_severity(const struct d9__analysis *a)
 {
+	const struct d9__latency *latency = &a->latency;
+	const struct d9__resource_usage *usage = &a->usage;
+
 	/* Then the cause is told already, and louder. */
 	if (all_told(latency))
+		return D9__INFO;
+	/* Nothing ran, and threads of the process, maybe those that sent the wakes, lost their CPU. */
+	if (latency->behind_nothing + latency->behind_kernel >= latency->woken_over_5ms &&
+	    latency->worst_woken[0].own_ns < PREEMPTED_WAIT_NS &&
+	    usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES] >= latency->woken_over_5ms)
 		return D9__INFO;
 	/* A few while nothing ran: the kernel's doing, which must not stand before a cause. */
 	if (latency->woken_over_50ms &&
@@ -682,7 +693,7 @@ void d9__check_wake_delay(struct d9__findings *findings)
 		return;
 	name = name_of(worst->callback);
 	finding = d9__finding_add(
-		findings, delay_severity(latency), worst->ns,
+		findings, delay_severity(findings->analysis), worst->ns,
 		all_told(latency)
 			? "They waited for what has a finding of its own: mend that."
 			: "These callbacks were ready but did not run. What ran on their worker meanwhile "

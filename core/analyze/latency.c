@@ -51,9 +51,15 @@ void d9__latency_release(struct d9__latency *latency)
 static void note_due(struct d9__task *task, uint64_t ns)
 {
 	uint64_t period_ns = ns - task->due_ns;
+	/* A period ahead of its last deadline; where that had passed long before, of its call's start. */
+	uint64_t ahead_ns = task->polled && ns > task->last_start_ns ? ns - task->last_start_ns : 0;
 
 	if (task->due_ns && ns > task->due_ns && (!task->period_ns || period_ns < task->period_ns))
 		task->period_ns = period_ns;
+	if (ahead_ns > task->ahead_ns)
+		task->ahead_ns = ahead_ns;
+	if (task->ahead_ns && task->ahead_ns < task->period_ns)
+		task->period_ns = task->ahead_ns;
 	task->due_ns = ns;
 	if (!task->callback || !task->period_ns)
 		return;
@@ -180,22 +186,40 @@ bool d9__delay_is_unfair(const struct d9__delay *delay)
 	       4 * between->one_ns >= 3 * between->busy_ns && is_enough(delay, between->one_ns);
 }
 
+/* What is not remembered is taken to have been like what is. */
+static uint64_t extend(const struct d9__delay *delay, uint64_t ns)
+{
+	uint64_t covered_ns = delay->between.covered_ns;
+	uint64_t all_ns = delay->ns - (delay->between.taken_ns < delay->ns ? delay->between.taken_ns
+									    : delay->ns);
+
+	return covered_ns && covered_ns < all_ns
+		       ? (uint64_t)((double)ns * (double)all_ns / (double)covered_ns)
+		       : ns;
+}
+
 uint64_t d9__delay_busy_ns(const struct d9__delay *delay)
 {
-	const struct d9__between *between = &delay->between;
+	return extend(delay, delay->between.busy_ns);
+}
 
-	/* What is not remembered is taken to have been like what is. */
-	if (between->covered_ns && between->covered_ns < delay->own_ns)
-		return (uint64_t)((double)between->busy_ns * (double)delay->own_ns /
-				  (double)between->covered_ns);
-	return between->busy_ns;
+uint64_t d9__delay_natural_ns(const struct d9__delay *delay)
+{
+	return extend(delay, delay->between.natural_ns);
+}
+
+static uint64_t kernels_ns(const struct d9__between *between)
+{
+	return between->taken_ns + between->busy_ns - between->natural_ns;
 }
 
 static void look_between(const struct d9__worker *worker, struct d9__delay *delay)
 {
+	uint64_t ns;
+
 	delay->between = d9__worker_between(worker, delay->from_ns, delay->start_ns);
-	delay->own_ns -= delay->between.taken_ns < delay->own_ns ? delay->between.taken_ns
-								 : delay->own_ns;
+	ns = kernels_ns(&delay->between);
+	delay->own_ns -= ns < delay->own_ns ? ns : delay->own_ns;
 }
 
 /* Which of the causes a wait had that was looked into. */
@@ -235,7 +259,7 @@ static void explain(struct d9__latency *latency, struct d9__worker *worker, uint
 	    delay->start_ns - worker->explained_ns >= EXPLAIN_EVERY_NS) {
 		look_between(worker, delay);
 		worker->explained_ns = delay->start_ns;
-		worker->explained_taken_ns = delay->between.taken_ns;
+		worker->explained_taken_ns = kernels_ns(&delay->between);
 	} else {
 		/* Its neighbour was looked into, and waited behind the same. */
 		delay->own_ns -= taken_ns < delay->own_ns ? taken_ns : delay->own_ns;
@@ -276,6 +300,7 @@ static void look_at_late(struct d9__latency *latency, struct d9__worker *worker,
 	worker->explained_late_ns = late->start_ns;
 	keep(latency->busiest, &latency->n_busiest, D9__BACKLOGS_MAX, late,
 	     d9__delay_busy_ns(late));
+	keep(latency->held, &latency->n_held, D9__BACKLOGS_MAX, late, d9__delay_natural_ns(late));
 }
 
 static int count_lateness(struct d9__latency *latency, struct d9__worker *worker,

@@ -32,7 +32,7 @@ const char *d9__wake_reason_name(unsigned reason);
 struct d9__delay {
 	uint64_t rank_ns; /* what its list is ordered by */
 	uint64_t ns;
-	uint64_t own_ns; /* without what the kernel took from the calls that ran meanwhile */
+	uint64_t own_ns; /* without what the kernel took from the calls that ran meanwhile, or heaped up */
 	uint64_t from_ns, start_ns;
 	uint64_t task, waker, worker;
 	const struct d9__callback *callback;
@@ -78,10 +78,15 @@ struct d9__latency {
 	size_t n_latest;
 	struct d9__delay busiest[D9__BACKLOGS_MAX]; /* late while callbacks ran, by their time */
 	size_t n_busiest;
+	struct d9__delay held[D9__BACKLOGS_MAX]; /* the same, by what the kernel did not heap up */
+	size_t n_held;
 };
 
 /* How long callbacks ran during |delay|, and not something else in the middle of them. */
 uint64_t d9__delay_busy_ns(const struct d9__delay *delay);
+
+/* Of that, what the kernel did not heap up before (natural.h). */
+uint64_t d9__delay_natural_ns(const struct d9__delay *delay);
 
 /* Whether one other task was called many times meanwhile, and hardly anything else. */
 bool d9__delay_is_unfair(const struct d9__delay *delay);

@@ -40,6 +40,7 @@ struct d9__task {
 	uint64_t resume_ns; /* stamp of the last self wake that may mark a resumption */
 
 	uint64_t due_ns, period_ns; /* of a timer: newest deadline, least time between two */
+	uint64_t ahead_ns; /* the longest from a call's start to the next deadline: at most the period */
 	struct d9__stale_timer *stale; /* owned; NULL: it was not armed by a clock that stood still */
 
 	unsigned running; /* open pieces; two while the end of one is read after the next start */

@@ -80,6 +80,7 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	worker->recent[i].end_ns = ns;
 	worker->recent[i].task = piece->task->id;
 	worker->recent[i].taken_ns = 0;
+	worker->recent[i].excused_ns = d9__natural_call(&worker->natural, ns - piece->start_ns);
 	worker->recent[i].callback = named_by(piece);
 	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
 }
@@ -120,6 +121,9 @@ void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken
 		return;
 	whole_ns = worker->recent[at].end_ns - worker->recent[at].start_ns;
 	worker->recent[at].taken_ns = taken_ns < whole_ns ? taken_ns : whole_ns;
+	worker->recent[at].excused_ns =
+		d9__natural_taken(&worker->natural, whole_ns, worker->recent[at].excused_ns,
+				  worker->recent[at].taken_ns);
 }
 
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
@@ -198,6 +202,8 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
 		d9__rounds_unpark(worker, ns, ns - worker->park.ns);
+		d9__natural_round(&worker->natural, worker->park.ns, ns,
+				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;
 		worker->slept.until_ns = ns;
 		worker->slept.taken_ns = wait_ns == UINT64_MAX ? 0 : wait_ns;
@@ -343,6 +349,9 @@ struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t 
 		out.calls++;
 		out.busy_ns += ns;
 		out.taken_ns += taken_ns;
+		out.natural_ns += ns > worker->recent[at].excused_ns
+					  ? ns - worker->recent[at].excused_ns
+					  : 0;
 		add_to_sums(&sums, worker->recent[at].callback, ns);
 		if (ns > out.longest_ns) {
 			out.longest_ns = ns;

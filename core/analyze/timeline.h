@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyze/histogram.h"
+#include "analyze/natural.h"
 #include "analyze/rounds.h"
 #include "analyze/table.h"
 #include "analyze/tasks.h"
@@ -70,6 +71,7 @@ struct d9__worker {
 	struct {
 		uint64_t start_ns, end_ns, task;
 		uint64_t taken_ns; /* of it, ready without a CPU */
+		uint64_t excused_ns; /* of what is left, heaped up by the kernel: natural.h */
 		const struct d9__callback *callback;
 	} recent[D9__WORKER_RECENT];
 	uint64_t n_recent; /* ever written */
@@ -80,6 +82,7 @@ struct d9__worker {
 	uint64_t explained_late_ns; /* the same of a late timer */
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
+	struct d9__natural natural;
 	uint64_t windows;      /* judged */
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */
 };
@@ -139,6 +142,7 @@ struct d9__between {
 	bool known; /* somebody looked */
 	uint64_t taken_ns; /* that the kernel took */
 	uint64_t calls, busy_ns;
+	uint64_t natural_ns; /* of busy_ns, what the kernel did not heap up: natural.h */
 	const struct d9__callback *longest; /* NULL: nothing ran */
 	uint64_t longest_ns;                /* its part between the two moments */
 	const struct d9__callback *most;    /* with the largest sum */

@@ -150,7 +150,102 @@ static void test_arming_that_makes_no_sense_is_left_out(void)
 	story_free(&s);
 }
 
+/* Behind by many periods, the loop counts from when each call begins: deadlines lie far apart. */
+static void test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_overrun(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 12; i++) {
+		uint64_t us = 40000 * i;
+
+		story_unpark(&s, 0, us, 6000 * i);
+		story_start(&s, 0, us + 1, 2, TIMER);
+		story_wake(&s, us + 3000, 0, 2, DUE);
+		story_end(&s, 0, us + 35001);
+		story_off_cpu(&s, 0, us + 35001, 2, 0, 30000);
+		story_park(&s, 0, us + 35002, 6000 * i + 5000);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->name, "app+0x200");
+	CU_ASSERT(has(story_finding_of(&s, "timer-overrun")->message,
+		      "is due every 3.00 ms and takes 5.00 ms each time"));
+	story_free(&s);
+}
+
+/* Five calls of 8 ms run in four rounds, each stretched by the kernel; without it they were two. */
+static void held_up(struct story *s, uint64_t run_queue_us)
+{
+	uint64_t us = 1000, call_us = 8000 + run_queue_us;
+
+	story_unpark(s, 0, 0, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		story_poll(s, 0, us + 1, us + 1 + call_us, 10 + i, WORK);
+		if (run_queue_us)
+			story_off_cpu(s, 0, us + 1 + call_us, 10 + i, 0, run_queue_us);
+		us += call_us + 10;
+		story_park(s, 0, us, 8000 * (i + 1));
+		story_unpark(s, 0, us + 1, 8000 * (i + 1));
+	}
+	story_wake(s, 2000, 0, 2, DUE);
+	story_poll(s, 0, us + 2, us + 10, 2, TIMER);
+	story_park(s, 0, us + 20, 40010);
+	story_analyse(s);
+}
+
+static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_information(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	held_up(&s, 40000);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-late")->severity, D9__INFO);
+	story_free(&s);
+
+	story_begin(&s);
+	held_up(&s, 0);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-late")->severity, D9__WARNING);
+	story_free(&s);
+}
+
+/* A thread without a loop stamps a wake and loses its CPU before it sends it. */
+static void late_wakes(struct story *s, uint64_t forced_switches)
+{
+	story_begin(s);
+	story_usage(s, 0, 0);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t us = 50000 * i, late_us = i % 5 ? 10 : 15000;
+
+		story_wake(s, us + 20000 - late_us, 0, 1, FD);
+		story_unpark(s, 0, us + 20000, 10 * i);
+		story_poll(s, 0, us + 20001, us + 20006, 1, WORK);
+		story_park(s, 0, us + 20007, 10 * i + 7);
+	}
+	story_usage(s, 1000000, forced_switches);
+	story_analyse(s);
+}
+
+static void test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_often(void)
+{
+	struct story s;
+
+	late_wakes(&s, 50);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
+	story_free(&s);
+
+	late_wakes(&s, 1);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__WARNING);
+	story_free(&s);
+}
+
 static CU_TestInfo tests[] = {
+	{ "timer that a busy kernel lets run rarely is still seen to be overrun",
+	  test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_overrun },
+	{ "timer that is late behind what the kernel heaped up is information",
+	  test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_information },
+	{ "waits while nothing ran are the kernel's if it took the CPU as often",
+	  test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_often },
 	{ "timer that is set by an old clock and runs early is told",
 	  test_timer_that_is_set_by_an_old_clock_and_runs_early_is_told },
 	{ "what ran before the call that sets the timer is named",
