@@ -560,7 +560,8 @@ static inline __attribute__((always_inline)) bool
 begin_plain(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns)
 {
 	struct d9_loop *loop = poll->loop;
-	const struct d9__cached_task *cached = d9__task_cache_find(&thread->cache, poll->task.key);
+	const struct d9__cached_task *cached =
+		d9__task_cache_find(&thread->cache, poll->task.key);
 	struct d9__task *task;
 
 	if (cached->key != poll->task.key || cached->loop != loop ||
@@ -591,6 +592,21 @@ static void know(struct d9__thread *thread, const struct d9__slot *slot, const s
 	cached->named = slot->names[cached->name];
 	end = d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, cached->named & 0xffff);
 	cached->emit.wire_len = (uint8_t)(end - cached->emit.wire);
+}
+
+/* The open chunk is another than at the task's latest poll, and may know its name already. */
+static void respell(struct d9__thread *thread, const struct d9__slot *slot, uint64_t key)
+{
+	struct d9__cached_task *cached = d9__task_cache_find(&thread->cache, key);
+	uint32_t word;
+
+	if (cached->key != key || !cached->loop)
+		return;
+	word = slot->names[cached->name];
+	if (word >> 16 != slot->generation)
+		return;
+	cached->named = word;
+	d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, word & 0xffff);
 }
 
 /* True: begun.  Calls nothing. */
@@ -626,7 +642,8 @@ static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 	see_gate(thread, slot, gate, last_ns);
 	if (thread->odd && !make_ready(thread, slot, poll, ns))
 		return;
-	/* The stamp alone may have kept it from the short way. */
+	/* The stamp or a new chunk alone may have kept it from the short way. */
+	respell(thread, slot, poll->task.key);
 	if (!thread->n_frames && begin_plain(thread, slot, poll, ns))
 		return;
 	become_owner(thread, poll->loop);

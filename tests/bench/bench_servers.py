@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU per request of real servers, recorded and not, in turn: one line for figures.py each.
 
-    bench_servers.py PRELOAD_LIBRARY [SOUP_SERVER [ROUNDS]]
+    bench_servers.py PRELOAD_LIBRARY CLIENT [SOUP_SERVER [ROUNDS]]
 
-nghttpd of Debian (libev) answers h2load, SOUP_SERVER (libsoup 3, GLib) answers ab.  Three servers of a
+memcached of Debian (libevent) answers CLIENT of tests/real, nghttpd (libev) h2load, SOUP_SERVER (libsoup 3, GLib) answers ab.  Three servers of a
 kind run at once, two as alone and one recorded; in each round each of them gets the same load, in an order that
 changes, while the others sleep.  What is compared is the CPU time of all threads of a server, the recorder's
 included.  Where a program is missing that server is left out, with a word why.
@@ -67,6 +67,17 @@ class Server:
         self.process.wait()
 
 
+def memcached(environment):
+    port = free_port()
+    user = ["-u", "root"] if os.getuid() == 0 else []
+    return subprocess.Popen(["memcached", *user, "-U", "0", "-l", "127.0.0.1", "-p", str(port), "-t", "1"],
+                            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), port
+
+
+def gets(client):
+    return lambda port: ([client, "memcached", str(port), "20", "1000"], 20 * 1000)
+
+
 def nghttpd(folder):
     def start(environment):
         port = free_port()
@@ -120,13 +131,13 @@ def measure(what, start, client, environments, rounds):
 def missing(*programs):
     for program in programs:
         if not shutil.which(program):
-            print(f"{program} is not installed (Debian: nghttp2-server nghttp2-client apache2-utils): left out")
+            print(f"{program} is not installed (Debian: memcached nghttp2-server nghttp2-client apache2-utils): left out")
             return True
     return False
 
 
 def main():
-    preload, *rest = sys.argv[1:]
+    preload, client, *rest = sys.argv[1:]
     rounds = int(rest[1]) if len(rest) > 1 else 24
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "index.html"), "w", encoding="ascii") as file:
@@ -135,6 +146,9 @@ def main():
         recorded = dict(plain, LD_PRELOAD=preload, DIAL9_TRACE_DIR=os.path.join(folder, "trace"))
         environments = [plain, plain, recorded]
         done = 0
+        if not missing("memcached"):
+            measure("memcached, per get", memcached, gets(client), environments, rounds)
+            done += 1
         if not missing("nghttpd", "h2load"):
             measure("nghttpd under h2load, per request", nghttpd(folder), h2load, environments, rounds)
             done += 1
