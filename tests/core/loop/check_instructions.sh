@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Limits are read by their names.
 # shellcheck disable=SC2034
-# How many instructions a recorded poll takes.  A clock cannot tell on a busy machine; this is exact.
+# How many instructions a recorded poll takes, a stay in a span, a span for a block of code, and one
+# that the filter leaves out.  A clock cannot tell on a busy machine; this is exact.
 # Who makes it cheaper lowers the limits; who needs more raises them and says why in the commit.
 set -eu
 
@@ -17,6 +18,9 @@ calls=1000 # of counted_calls.c
 limit_poll=260
 limit_wake=411
 limit_off=36
+limit_span=636
+limit_block=1445
+limit_filtered=10
 
 command -v valgrind >/dev/null || skip "valgrind is not installed (Debian: valgrind)"
 [ "$SANITIZER" = no ] || skip "a sanitizer adds instructions"
@@ -31,7 +35,7 @@ trap 'rm -rf "$scratch"' EXIT
 # The environment of the counting machine must not matter; ticks are not taken to be usable there.
 count() {
 	env DIAL9_CLOCK=tsc "$top_builddir/libtool" --quiet --mode=execute \
-		valgrind --tool=callgrind --toggle-collect=counted_calls \
+		valgrind --tool=callgrind --toggle-collect=counted_calls --toggle-collect=counted_spans \
 		--callgrind-out-file="$scratch/out" \
 		"$top_builddir/tests/core/loop/counted_calls" "$1" >"$scratch/log" 2>&1 || {
 		cat "$scratch/log"
@@ -41,7 +45,7 @@ count() {
 }
 
 failed=0
-for what in poll wake off; do
+for what in poll wake off span block filtered; do
 	all=$(count $what)
 	[ -n "$all" ] || {
 		cat "$scratch/log"
@@ -52,6 +56,6 @@ for what in poll wake off; do
 	echo "$what: $each instructions, limit $limit"
 	[ "$each" -le "$limit" ] || failed=1
 	# Nearly nothing means that nothing was recorded.
-	[ $what = off ] || [ "$each" -gt 100 ] || failed=1
+	[ $what = off ] || [ $what = filtered ] || [ "$each" -gt 100 ] || failed=1
 done
 exit $failed

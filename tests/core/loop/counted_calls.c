@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records 1000 polls in counted_calls(), for check_instructions.sh to count:
+ * Records 1000 polls in counted_calls(), or 1000 stays in a span in counted_spans(), for
+ * check_instructions.sh to count:
  *
- *	counted_calls poll|wake|off
+ *	counted_calls poll|wake|off|span|block|filtered
  */
 #include "config.h"
 
@@ -14,6 +15,7 @@
 #include <dial9/loop.h>
 #include <dial9/options.h>
 #include <dial9/recorder.h>
+#include <dial9/span.h>
 
 #define CALLS 1000
 
@@ -51,6 +53,49 @@ __attribute__((noinline)) void counted_calls(int n, int woken)
 		call(woken);
 }
 
+static struct d9_span_site wanted = D9_SPAN_SITE(D9_SPAN_INFO, "counted", "wanted");
+static struct d9_span_site unwanted = D9_SPAN_SITE(D9_SPAN_TRACE, "counted", "unwanted");
+static struct d9_span span;
+
+static inline void stay(void)
+{
+	d9_span_enter(&span);
+	d9_span_exit(&span);
+}
+
+static inline void block(struct d9_span_site *site)
+{
+	D9_SPAN_SCOPE(site);
+}
+
+void counted_spans(int n, struct d9_span_site *site);
+
+__attribute__((noinline)) void counted_spans(int n, struct d9_span_site *site)
+{
+	while (n--) {
+		if (site)
+			block(site);
+		else
+			stay();
+	}
+}
+
+static int count_spans(const char *what)
+{
+	struct d9_span_site *site = !strcmp(what, "block") ? &wanted :
+				    !strcmp(what, "filtered") ? &unwanted : NULL;
+
+	if (d9_span_create(&span, &wanted, D9_SPAN_ROOT, NULL, 0))
+		return 1;
+	for (int i = 0; i < 20; i++) {
+		stay();
+		block(&wanted);
+		block(&unwanted);
+	}
+	counted_spans(CALLS, site);
+	return 0;
+}
+
 static int start(void)
 {
 	struct d9_options *options;
@@ -78,6 +123,8 @@ int main(int argc, char **argv)
 	}
 	/* The clock changes over to ticks when it is calibrated. */
 	nanosleep(&settle, NULL);
+	if (argc > 1 && strstr("span block filtered", argv[1]))
+		return count_spans(argv[1]);
 	for (int i = 0; i < 20; i++)
 		call(woken);
 	if (argc > 1 && !strcmp(argv[1], "off"))
