@@ -64,6 +64,7 @@ struct d9__glib_context {
 	/* The same; read by the flush thread. */
 	_Atomic(uint64_t) polls, expected;
 	uint64_t scanned_unseen;
+	uint64_t scanned_silent; /* waits behind which no stub saw a dispatch */
 	struct d9__glib_known known[D9__GLIB_KNOWN_MAX];
 };
 

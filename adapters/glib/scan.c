@@ -71,15 +71,20 @@ void d9__glib_scan(struct d9__glib_context *record, GMainContext *context)
 void d9__glib_scan_if_wanted(struct d9__glib_context *record, uint64_t now_ns, uint64_t unseen)
 {
 	GMainContext *context = atomic_load_explicit(&record->address, memory_order_relaxed);
+	uint64_t waits = record->parks + record->spins;
+	/* The depth is read at a dispatch that is seen: a source that is alone is not missed there. */
+	uint64_t silent = waits > record->rounds ? waits - record->rounds : 0;
 
 	if (!context)
 		return;
 	if (atomic_exchange_explicit(&record->scan_wanted, false, memory_order_acquire))
 		d9__glib_scan(record, context);
-	if (unseen <= record->scanned_unseen || now_ns - record->scanned_ns < SCAN_NS)
+	if ((unseen <= record->scanned_unseen && silent <= record->scanned_silent) ||
+	    now_ns - record->scanned_ns < SCAN_NS)
 		return;
 	record->scanned_ns = now_ns;
 	record->scanned_unseen = unseen;
+	record->scanned_silent = silent;
 	scan_up_to(record, context,
 		   atomic_load_explicit(&record->highest, memory_order_relaxed) + SCAN_BEYOND);
 	/* Ids up to there that do not exist yet are to be looked at again. */

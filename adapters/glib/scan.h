@@ -15,8 +15,8 @@ struct d9__glib_context;
 void d9__glib_scan(struct d9__glib_context *record, GMainContext *context);
 
 /*
- * In a wait of the loop's own thread: a scan that had to be put off, or one because |unseen|
- * sources were dispatched that no stub saw.
+ * In a wait of the loop's own thread: a scan that had to be put off, or one because |unseen|, or the
+ * number of waits with no dispatch behind them, has grown.  At most ten a second.
  */
 void d9__glib_scan_if_wanted(struct d9__glib_context *record, uint64_t now_ns, uint64_t unseen);
 
