@@ -358,10 +358,11 @@ static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
 	struct here here;
 	int err = resolve(site);
 
-	if (err || !d9_span_on(site) || !find_here(&here))
-		return err;
 	/* acquire: pairs with the exchange in make_type() */
 	type = __atomic_load_n((const struct site_type **)&site->d9__type, __ATOMIC_ACQUIRE);
+	/* Not wanted: resolve() saw the word at 0, which may have changed since. */
+	if (err || !type || !d9_span_on(site) || !find_here(&here))
+		return err;
 	o->state = (struct d9__span_state){ .type = &type->type, .name = type->name,
 					    .values = o->values, .at = o->at };
 	err = set_values(o, values, n);

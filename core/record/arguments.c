@@ -44,7 +44,7 @@ static size_t cut_at(const char *text, size_t len, size_t max)
 {
 	if (len <= max)
 		return len;
-	for (len = max; len && len > max - 4 && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+	for (len = max; len && max - len < 4 && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
 		;
 	return len;
 }

@@ -6,10 +6,9 @@
 #include "config.h"
 
 #include <dial9/loop.h>
-#include <dial9/options.h>
-#include <dial9/recorder.h>
 
 #include "bench/bench.h"
+#include "bench/bench_recorder.h"
 
 #define ROUNDS 41
 #define CALLS  16384
@@ -142,20 +141,9 @@ static const double *cost(size_t v)
 
 static int start(void)
 {
-	const struct timespec settle = { 0, 400000000 };
-	struct d9_options *options;
-	int err;
-
-	if (d9_options_new(&options))
-		return 1;
-	d9_options_set_writer(options, D9_WRITER_NULL);
-	err = d9_recorder_start(options, NULL);
-	d9_options_free(options);
-	if (err || d9_loop_register(D9_LIBRARY_OWN, &loop, "bench", &loop))
+	if (bench_start_recorder() || d9_loop_register(D9_LIBRARY_OWN, &loop, "bench", &loop))
 		return 1;
 	callsite = d9_callsite((const void *)(uintptr_t)callback, (const void *)(uintptr_t)start, 0);
-	/* The clock changes over to ticks when it is calibrated. */
-	nanosleep(&settle, NULL);
 	return 0;
 }
 

@@ -5,11 +5,10 @@
  */
 #include "config.h"
 
-#include <dial9/options.h>
-#include <dial9/recorder.h>
 #include <dial9/span.h>
 
 #include "bench/bench.h"
+#include "bench/bench_recorder.h"
 
 #define ROUNDS 41
 #define CALLS  16384
@@ -140,18 +139,9 @@ static const double *cost(size_t v)
 
 static int start(void)
 {
-	const struct timespec settle = { 0, 400000000 };
-	struct d9_options *options;
-	int err;
+	int err = bench_start_recorder();
 
-	if (d9_options_new(&options))
-		return 1;
-	d9_options_set_writer(options, D9_WRITER_NULL);
-	err = d9_recorder_start(options, NULL);
-	d9_options_free(options);
 	index_page = d9_name_intern("/index");
-	/* The clock changes over to ticks when it is calibrated. */
-	nanosleep(&settle, NULL);
 	if (!err)
 		err = d9_span_create(&span, &plain, D9_SPAN_ROOT, NULL, 0);
 	if (!err)

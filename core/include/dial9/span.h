@@ -136,6 +136,7 @@ static inline int d9_span_none(struct d9_span *span)
  *
  * @return 0, also if the span is not recorded; or, with a span that is not recorded,
  *         -EINVAL  the values do not agree with the fields, or the descriptor is malformed
+ *         -E2BIG   the descriptor's texts are longer than 700 bytes together
  *         -ENOSPC  over 1900 descriptors
  *         -ENOMEM
  *
@@ -200,7 +201,8 @@ D9_API int d9_span_site_register(struct d9_span_site *site);
  * A filter is a list of levels and of TARGET=LEVEL, separated by commas: "info,net=debug,net.tls=off".
  * Levels are off, error, warn, info, debug and trace; spans of a level and of those before it are
  * recorded.  TARGET stands for all targets that begin with it; the longest one decides, a level
- * without a target is for all others.  At first it is "info", or what the recorder's options say.
+ * without a target is for all others.  A recorder that is started takes the filter of its options,
+ * "info" if they have none.
  *
  * @return 0, or -EINVAL if |filter| is none, or over 1023 bytes; then nothing changes
  *

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder of a benchmark: it writes nothing, and its clock is calibrated. */
+
+#ifndef D9_BENCH_RECORDER_H
+#define D9_BENCH_RECORDER_H
+
+#include <time.h>
+
+#include <dial9/options.h>
+#include <dial9/recorder.h>
+
+/* 0, or the error. */
+static inline int bench_start_recorder(void)
+{
+	const struct timespec settle = { 0, 400000000 };
+	struct d9_options *options;
+	int err = d9_options_new(&options);
+
+	if (err)
+		return err;
+	d9_options_set_writer(options, D9_WRITER_NULL);
+	err = d9_recorder_start(options, NULL);
+	d9_options_free(options);
+	/* The clock changes over to ticks when it is calibrated. */
+	nanosleep(&settle, NULL);
+	return err;
+}
+
+#endif /* D9_BENCH_RECORDER_H */
