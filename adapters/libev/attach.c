@@ -55,7 +55,12 @@ static bool came_first(void)
 #if D9__LIBEV_ARCHIVE
 	return true;
 #else
-	return dlsym(RTLD_DEFAULT, "d9_ev_loop_attach") == (void *)d9_ev_loop_attach;
+	void *program = dlopen(NULL, RTLD_LAZY);
+	bool knows_us = program && dlsym(program, "d9_ev_loop_attach") == (void *)d9_ev_loop_attach;
+
+	if (program)
+		dlclose(program);
+	return knows_us;
 #endif
 }
 

@@ -87,6 +87,19 @@ static inline void wake_by_libev(const struct d9__libev_thread *thread,
 			NULL);
 }
 
+/* What is left of a one-shot timer's time counts from when the loop last looked at the clock. */
+static uint64_t timer_due_ns(const struct d9__libev_record *record, const ev_timer *timer)
+{
+	struct ev_loop *loop = (struct ev_loop *)(uintptr_t)atomic_load_explicit(
+		&record->address, memory_order_relaxed);
+	uint64_t due_ns = d9__libev_timer_due_ns(timer, NULL);
+	double lag = d9__libev.ev_time() - d9__libev.ev_now(loop);
+
+	if (timer->repeat > 0. || lag <= 0. || lag * 1e9 >= (double)due_ns)
+		return due_ns;
+	return due_ns - (uint64_t)(lag * 1e9);
+}
+
 void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watcher *known,
 			  const struct ev_watcher *w, int events, struct d9_poll *poll)
 {
@@ -94,7 +107,7 @@ void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watc
 		return;
 	poll->reason = d9__libev_reason(events);
 	if (events & EV_TIMER) {
-		poll->ready_ns = d9__libev_timer_due_ns((const ev_timer *)w, NULL);
+		poll->ready_ns = timer_due_ns(record, (const ev_timer *)w);
 		known->expired = !ev_is_active(w);
 	} else if (events & EV_PERIODIC) {
 		poll->ready_ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
