@@ -27,8 +27,12 @@
 
 #define CLOSED (UINT64_C(1) << 63)
 
-/* A descriptor as the recorder knows it.  Never freed: spans may outlive a module. */
+/*
+ * A descriptor as the recorder knows it.  Never freed: spans may outlive a module.  One that is
+ * loaded again has the same.
+ */
 struct site_type {
+	struct site_type *next;
 	struct d9__span_type type;
 	uint32_t name;
 	char texts[]; /* names of the fields */
@@ -60,6 +64,8 @@ struct __attribute__((may_alias)) object {
 
 static_assert(sizeof(struct object) <= sizeof(struct d9_span), "the program's memory holds it");
 static_assert(D9_SPAN_FIELDS_MAX == D9__SPAN_VALUES_MAX, "one limit");
+
+static _Atomic(struct site_type *) all_types;
 
 static struct object *object_of(struct d9_span *span)
 {
@@ -143,11 +149,37 @@ static int register_site(struct site_type *type, const struct d9_span_site *site
 	return d9__span_type_register(&type->type, origin, fields, (uint16_t)site->n_fields);
 }
 
+/* The same types of events have the same fields. */
+static bool is_same(const struct site_type *a, const struct site_type *b)
+{
+	return a->type.enter == b->type.enter && a->type.exit == b->type.exit &&
+	       a->name == b->name && a->type.target == b->type.target &&
+	       a->type.file == b->type.file && a->type.level == b->type.level &&
+	       a->type.line == b->type.line;
+}
+
+/* |type| in the list of all, or, freeing it, one that is the same. */
+static struct site_type *keep_type(struct site_type *type)
+{
+	/* acquire: pairs with the exchange below.  Two threads may add the same: no harm. */
+	struct site_type *first = atomic_load_explicit(&all_types, memory_order_acquire);
+
+	for (struct site_type *other = first; other; other = other->next)
+		if (is_same(type, other)) {
+			free(type);
+			return other;
+		}
+	do
+		type->next = first;
+	while (!atomic_compare_exchange_weak_explicit(&all_types, &first, type,
+						      memory_order_acq_rel, memory_order_acquire));
+	return type;
+}
+
 static int make_type(struct d9_span_site *site)
 {
 	size_t texts = 1;
 	struct site_type *type;
-	void *none = NULL;
 	int err = check_site(site);
 
 	for (size_t i = 0; !err && i < site->n_fields; i++)
@@ -161,10 +193,10 @@ static int make_type(struct d9_span_site *site)
 	if (!type)
 		return -ENOMEM;
 	err = register_site(type, site);
-	/* release: pairs with the acquire in type_of(); another thread may have been first */
-	if (err || !__atomic_compare_exchange_n(&site->d9__type, &none, type, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (err)
 		free(type);
+	else /* release: pairs with the acquire where it is read */
+		__atomic_store_n(&site->d9__type, keep_type(type), __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -358,7 +390,7 @@ static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
 	struct here here;
 	int err = resolve(site);
 
-	/* acquire: pairs with the exchange in make_type() */
+	/* acquire: pairs with the release in make_type() */
 	type = __atomic_load_n((const struct site_type **)&site->d9__type, __ATOMIC_ACQUIRE);
 	/* Not wanted: resolve() saw the word at 0, which may have changed since. */
 	if (err || !type || !d9_span_on(site) || !find_here(&here))

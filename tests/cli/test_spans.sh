@@ -38,12 +38,12 @@ fi
 
 say "a real program: 20 requests of three sections, 20 queries inside, 4 of them refused"
 "$top_builddir/examples/spans" trace
-"$dial9" events trace >events
-grep -c '"event":"SpanEnter:http::request:' events
-grep '"event":"SpanEnter:db::query:' events | grep -c '"inherited":{"path":"/profile","user":[0-9]*}'
-grep -c '"event":"SpanCloseEvent".*"status":"404"' events
-grep -c SpanMisuseEvent events
-id=$(sed -n 's/.*"event":"SpanCloseEvent".*"span_id":\([0-9]*\),.*"span_name":"request".*/\1/p' events | head -n 1)
+"$dial9" events trace >events.jsonl
+grep -c '"event":"SpanEnter:http::request:' events.jsonl
+grep '"event":"SpanEnter:db::query:' events.jsonl | grep -c '"inherited":{"path":"/profile","user":[0-9]*}'
+grep -c '"event":"SpanCloseEvent".*"status":"404"' events.jsonl
+grep -c SpanMisuseEvent events.jsonl
+id=$(sed -n 's/.*"event":"SpanCloseEvent".*"span_id":\([0-9]*\),.*"span_name":"request".*/\1/p' events.jsonl | head -n 1)
 "$dial9" events --life --span "$id" trace | grep -c ' enter  '
 "$dial9" diagram --span "$id" -o request.svg trace
 grep -c '<rect.*class="busy"' request.svg

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <dial9/span.h>
@@ -508,6 +509,33 @@ static void test_span_site_is_off_while_recording_is(void)
 	CU_ASSERT_TRUE(d9_span_on(&site));
 }
 
+static void test_span_outlives_a_descriptor_that_is_unloaded(void)
+{
+	struct d9_field *field = malloc(sizeof(*field));
+	struct d9_span_site *gone = malloc(sizeof(*gone));
+	const struct loop_events *events;
+	char *name = strdup("number");
+	struct d9_span span;
+
+	*field = (struct d9_field){ name, D9_FIELD_VARINT, NULL, NULL };
+	*gone = (struct d9_span_site)D9_SPAN_SITE(D9_SPAN_INFO, "plugin", "unloaded");
+	gone->fields = field;
+	gone->n_fields = 1;
+	CU_ASSERT_EQUAL(D9_SPAN_CREATE(&span, gone, D9_SPAN_ROOT, 7), 0);
+	d9_span_enter(&span);
+	free(name);
+	free(field);
+	free(gone);
+	CU_ASSERT_EQUAL(d9_span_filter("off"), 0);
+	CU_ASSERT_EQUAL(d9_span_filter("info"), 0);
+	CU_ASSERT_EQUAL(D9_SPAN_SET(&span, 0, 8), 0);
+	d9_span_end(&span);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(story(events), "<>c");
+	CU_ASSERT_STRING_EQUAL(loop_nth(events, LOOP_SPAN_CLOSE, 0)->text, "unloaded");
+}
+
 /* ---- blocks ---- */
 
 static void leave_by_return(void)
@@ -731,6 +759,8 @@ int main(void)
 		{ "filter that is none changes nothing", test_filter_that_is_none_changes_nothing },
 		{ "filter is changed while spans live", test_filter_is_changed_while_spans_live },
 		{ "span site is off while recording is", test_span_site_is_off_while_recording_is },
+		{ "span outlives a descriptor that is unloaded",
+		  test_span_outlives_a_descriptor_that_is_unloaded },
 		{ "scope ends however its block is left", test_scope_ends_however_its_block_is_left },
 		{ "span is entered by several threads at once",
 		  test_span_is_entered_by_several_threads_at_once },
