@@ -30,7 +30,8 @@ bool d9__peers_due(int dir_fd, uint64_t real_ns)
 void d9__peers_looked(int dir_fd, uint64_t took_ns, uint64_t real_ns)
 {
 	uint64_t wait_ns = took_ns < LONGEST_NS / SHARE ? took_ns * SHARE : LONGEST_NS;
-	struct timespec times[2];
+	struct timespec until = { (time_t)((real_ns + wait_ns) / SECOND_NS),
+				  (long)((real_ns + wait_ns) % SECOND_NS) };
 	int fd;
 
 	if (took_ns < CHEAP_NS) {
@@ -41,10 +42,8 @@ void d9__peers_looked(int dir_fd, uint64_t took_ns, uint64_t real_ns)
 	if (fd < 0)
 		return;
 	fd = d9__descriptor_place(fd);
-	times[0] = times[1] = (struct timespec){ (time_t)((real_ns + wait_ns) / SECOND_NS),
-						 (long)((real_ns + wait_ns) % SECOND_NS) };
 	/* Refused: the next one looks too. */
-	if (futimens(fd, times))
+	if (futimens(fd, (const struct timespec[]){ until, until }))
 		unlinkat(dir_fd, NAME, 0);
 	close(fd);
 }

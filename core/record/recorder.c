@@ -33,6 +33,7 @@
 #include "record/recorder.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
+#include "record/source.h"
 #include "record/span_filter.h"
 #include "record/usage.h"
 
@@ -100,6 +101,15 @@ static void set_number(const char *key, uint64_t value)
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
 	d9__metadata_set(key, text);
+}
+
+/* Texts for which the table of names had no room stand as "(other)" in the trace. */
+static void publish_names(void)
+{
+	uint64_t n = d9__name_overflows();
+
+	if (n)
+		set_number("names.other", n);
 }
 
 static void set_metadata(const char *boot_id)
@@ -592,6 +602,7 @@ static void register_handlers(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 	atexit(stop_at_exit);
+	d9__tick_add(publish_names);
 }
 
 void d9__recorder_child_start(void)

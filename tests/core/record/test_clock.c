@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -261,10 +266,116 @@ static void test_clock_of_this_machine_lies_between_two_readings_of_the_kernel(v
 	CU_ASSERT(worst < 100000);
 }
 
+/* ---- every processor ---- */
+
+#define CPUS_MAX 64
+
+struct reader {
+	pthread_t thread;
+	int cpu; /* -1: one after the other */
+	uint64_t n, over_100ns, worst, back;
+};
+
+static cpu_set_t cpus;
+static _Atomic(bool) ended;
+
+static void move_to(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static int next_cpu(int cpu)
+{
+	do
+		cpu = (cpu + 1) % CPU_SETSIZE;
+	while (!CPU_ISSET((size_t)cpu, &cpus));
+	return cpu;
+}
+
+static void *read_clock(void *arg)
+{
+	struct reader *reader = arg;
+	struct d9__slot *slot = d9__slot_self();
+	int cpu = reader->cpu < 0 ? next_cpu(0) : reader->cpu;
+	uint64_t last = 0;
+
+	for (; slot && !ended; reader->n++) {
+		uint64_t before, now, after, off;
+
+		if (reader->n % 1000 == 0)
+			move_to(cpu = reader->cpu < 0 ? next_cpu(cpu) : cpu);
+		before = d9__clock_mono_ns();
+		now = d9__slot_now(slot);
+		after = d9__clock_mono_ns();
+		off = now < before ? before - now : now > after ? now - after : 0;
+		reader->over_100ns += off > 100;
+		reader->worst = off > reader->worst ? off : reader->worst;
+		reader->back += now < last;
+		last = now;
+	}
+	return NULL;
+}
+
+static unsigned start_readers(struct reader *readers)
+{
+	unsigned n = 0;
+
+	for (int cpu = 0; cpu < CPU_SETSIZE && n < CPUS_MAX - 1; cpu++)
+		if (CPU_ISSET((size_t)cpu, &cpus))
+			readers[n++].cpu = cpu;
+	readers[n++].cpu = -1;
+	for (unsigned i = 0; i < n; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&readers[i].thread, NULL, read_clock,
+						     &readers[i]), 0);
+	return n;
+}
+
+/*
+ * 300 ms; with D9_LONG a minute, in which all but one stamp of a thousand lie within 100 ns of the kernel's
+ * readings around them.  The bound of the short form is for machines whose wall clock is being slewed.
+ */
+static void test_clock_is_right_on_every_processor(void)
+{
+	bool all = getenv("D9_LONG") != NULL;
+	static struct reader readers[CPUS_MAX];
+	unsigned n;
+
+	d9__clock_fake(NULL, NULL);
+	fixture_ring(CPUS_MAX * 2);
+	d9__clock_start(D9__CLOCK_AUTO);
+	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	n = start_readers(readers);
+	for (unsigned i = 0; i < (all ? 600 : 3); i++) {
+		usleep(100000);
+		d9__clock_tick(NULL);
+	}
+	ended = true;
+	if (all)
+		printf("by %s\n", kind() == D9__CLOCK_MONOTONIC ? "the kernel's clock" : "ticks");
+	for (unsigned i = 0; i < n; i++) {
+		const struct reader *r = &readers[i];
+
+		pthread_join(r->thread, NULL);
+		if (all)
+			printf("cpu %d: %lu stamps, %lu off by over 100 ns, worst %lu ns\n", r->cpu,
+			       (unsigned long)r->n, (unsigned long)r->over_100ns,
+			       (unsigned long)r->worst);
+		CU_ASSERT(r->n > 0);
+		CU_ASSERT_EQUAL(r->back, 0);
+		CU_ASSERT(r->worst < 100000);
+		CU_ASSERT(!all || r->over_100ns < r->n / 1000 + 1);
+	}
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{ "changes to ticks after 100 ms", test_clock_changes_to_ticks_after_100_ms },
+		{ "is right on every processor", test_clock_is_right_on_every_processor },
 		{ "stays right when the flush thread starves",
 		  test_clock_stays_right_when_the_flush_thread_starves },
 		{ "follows drift of 500 ppm", test_clock_follows_drift_of_500_ppm },

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What comes and goes without end, in a process that stays: memory, mappings, descriptors, threads and
+ * places in tables are the same afterwards.  D9_LONG=1: recorders ten thousand times, too.
+ */
+#include "config.h"
+
+#include <malloc.h>
+
+#include <dial9/loop.h>
+
+#include "core/record/scratch.h"
+#include "loop/loops.h"
+#include "record/chunk.h"
+#include "record/names.h"
+
+#define LOOPS 10000
+#define NAMES 100000
+
+/* ---- what the process has ---- */
+
+struct census {
+	unsigned fds, threads, maps;
+	uint64_t heap_bytes, rss_bytes;
+};
+
+static unsigned entries_of(const char *path)
+{
+	DIR *dir = opendir(path);
+	unsigned n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Lines of /proc/self/maps; and of /proc/self/status what begins with |key|, in KiB. */
+static uint64_t lines_of(const char *path, const char *key)
+{
+	FILE *file = fopen(path, "re");
+	unsigned long long n = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!key)
+			n++;
+		else if (!strncmp(line, key, strlen(key)))
+			sscanf(line + strlen(key), "%llu", &n);
+	}
+	if (file)
+		fclose(file);
+	return n;
+}
+
+static struct census take_census(void)
+{
+	struct mallinfo2 heap = mallinfo2();
+
+	return (struct census){
+		.fds = entries_of("/proc/self/fd"),
+		.threads = entries_of("/proc/self/task"),
+		.maps = (unsigned)lines_of("/proc/self/maps", NULL),
+		.heap_bytes = heap.uordblks + heap.hblkhd,
+		.rss_bytes = lines_of("/proc/self/status", "VmRSS:") << 10,
+	};
+}
+
+static void check_flat(const struct census *before, const struct census *after)
+{
+	CU_ASSERT_EQUAL(after->fds, before->fds);
+	/* One that was joined may be seen for a moment. */
+	CU_ASSERT(after->threads <= before->threads + 1);
+	/* An arena of malloc's may come. */
+	CU_ASSERT(after->maps <= before->maps + 4);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	CU_ASSERT(after->heap_bytes <= before->heap_bytes + (128 << 10));
+	CU_ASSERT(after->rss_bytes <= before->rss_bytes + (8 << 20));
+#endif
+}
+
+/* ---- recorders ---- */
+
+static void start_and_stop(void)
+{
+	struct d9_options *options = NULL;
+	struct d9_recorder *recorder = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(d9_options_new(&options), 0);
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, scratch_dir);
+	d9_options_set_ring_mb(options, 1);
+	d9_options_set_max_total_bytes(options, 1 << 20);
+	CU_ASSERT_EQUAL_FATAL(d9_recorder_start(options, &recorder), 0);
+	d9_options_free(options);
+	CU_ASSERT_EQUAL_FATAL(d9_recorder_stop(recorder, 20000), 0);
+}
+
+static void test_recorders_come_and_go_without_end(void)
+{
+	int times = getenv("D9_LONG") ? 10000 : 1000;
+	struct census before, after;
+
+	scratch_new();
+	for (int i = 0; i < times; i++) {
+		if (i == times / 2)
+			before = take_census();
+		start_and_stop();
+	}
+	after = take_census();
+
+	check_flat(&before, &after);
+	scratch_remove();
+}
+
+/* ---- loops ---- */
+
+static void poll_task(struct d9_loop *loop, uint64_t key, const char *name)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = key, .fd = -1, .name = name } };
+
+	d9_poll_begin(&poll);
+	d9_poll_end(&poll);
+}
+
+static size_t places_of_loops(void)
+{
+	size_t n = 0;
+
+	while (d9__loops_at(n))
+		n++;
+	return n;
+}
+
+static void look_at_worker(void *arg, const struct d9_event *event)
+{
+	const struct d9_value *id = d9_event_field(event, "worker_id");
+	uint64_t *most = arg;
+
+	if (id && !strcmp(d9_event_name(event), "PollStartEvent") && id->u.u64 > *most)
+		*most = id->u.u64;
+}
+
+static void test_loops_come_and_go_without_end(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	struct census before, after;
+	struct d9_loop *loop;
+	uint64_t worker = 0;
+	size_t places = 0;
+	static char objects[7];
+
+	for (int i = 0; i < LOOPS; i++) {
+		if (i == LOOPS / 2) {
+			/* Packed and written: what that takes is there from now on. */
+			CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 20000), 0);
+			before = take_census();
+			places = places_of_loops();
+		}
+		CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &objects[i % 7], "comes", &loop), 0);
+		poll_task(loop, (uint64_t)i % 100, NULL);
+		d9_loop_unregister(loop);
+	}
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 20000), 0);
+	after = take_census();
+
+	check_flat(&before, &after);
+	CU_ASSERT_EQUAL(places_of_loops(), places);
+	CU_ASSERT(places <= 4);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 20000), 0);
+	scratch_read(scratch_dir, true, look_at_worker, &worker);
+	CU_ASSERT_EQUAL(worker, 0);
+}
+
+/* ---- names ---- */
+
+struct told {
+	uint64_t own, other, wrong;
+	char overflow[24];
+};
+
+static void look_at_name(struct told *told, const struct d9_event *event)
+{
+	const struct d9_value *name = d9_event_known(event, D9_TASK_SPAWN_NAME);
+	char text[32];
+
+	if (!name || !name->present) {
+		told->wrong++;
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)name->u.text.len, name->u.text.data);
+	if (!strcmp(text, "(other)"))
+		told->other++;
+	else if (!strncmp(text, "one of many ", 12))
+		told->own++;
+	else
+		told->wrong++;
+}
+
+static void look_at(void *arg, const struct d9_event *event)
+{
+	struct told *told = arg;
+	const struct d9_value *pairs;
+
+	if (!strcmp(d9_event_name(event), "TaskSpawnEvent"))
+		look_at_name(told, event);
+	if (strcmp(d9_event_name(event), "SegmentMetadataEvent") != 0)
+		return;
+	pairs = &event->values[0];
+	for (size_t i = 0; i < pairs->u.string_map.n; i++) {
+		const struct d9_text *pair = &pairs->u.string_map.pairs[2 * i];
+
+		if (pair[0].len == 11 && !memcmp(pair[0].data, "names.other", 11))
+			snprintf(told->overflow, sizeof(told->overflow), "%.*s", (int)pair[1].len,
+				 pair[1].data);
+	}
+}
+
+static uint64_t all_lost(struct d9_recorder *recorder)
+{
+	struct d9_counters c = { 0 };
+	uint64_t lost = 0;
+
+	CU_ASSERT_EQUAL(d9_recorder_counters(recorder, &c, sizeof(c)), 0);
+	for (int i = 0; i < D9_LOSS_COUNT; i++)
+		lost += c.lost[i];
+	return lost;
+}
+
+static void test_hundred_thousand_names_are_bounded_and_the_rest_is_told(void)
+{
+	struct d9_options *options = scratch_options();
+	struct census before, after;
+	struct d9_recorder *recorder;
+	struct told told = { 0 };
+	struct d9_loop *loop;
+	char name[32], number[24];
+
+	d9_options_set_ring_mb(options, 64);
+	recorder = scratch_start(options);
+	CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &loop, "named", &loop), 0);
+	before = take_census();
+	for (uint64_t i = 0; i < NAMES; i++) {
+		snprintf(name, sizeof(name), "one of many %u", (unsigned)i);
+		poll_task(loop, i + 1, name);
+		if (i % 100 == 0)
+			d9_task_end(D9_LIBRARY_OWN, i + 1);
+		/* What is lost is told elsewhere. */
+		while (i % 50 == 0 && d9__chunk_free_count() < 3)
+			usleep(200);
+	}
+	after = take_census();
+	d9_loop_unregister(loop);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 20000), 0);
+	scratch_read(scratch_dir, true, look_at, &told);
+
+	CU_ASSERT_EQUAL(d9__name_count(), D9__NAMES_MAX);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)d9__name_overflows());
+	CU_ASSERT_STRING_EQUAL(told.overflow, number);
+	CU_ASSERT_EQUAL(told.wrong, 0);
+	CU_ASSERT_EQUAL(all_lost(recorder), 0);
+	CU_ASSERT_EQUAL(told.own + told.other, NAMES);
+	CU_ASSERT_EQUAL(told.other, d9__name_overflows());
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	CU_ASSERT(after.rss_bytes < before.rss_bytes + (128 << 20)); /* the ring's 64 MiB are of it */
+#endif
+}
+
+static const CU_TestInfo tests[] = {
+	{ "recorders come and go without end", test_recorders_come_and_go_without_end },
+	{ "loops come and go without end", test_loops_come_and_go_without_end },
+	{ "hundred thousand names are bounded, and the rest is told",
+	  test_hundred_thousand_names_are_bounded_and_the_rest_is_told },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	int status = d9_test_main("endless", tests);
+
+	scratch_remove();
+	return status;
+}
