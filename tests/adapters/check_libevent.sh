@@ -54,6 +54,18 @@ record "both loaded RTLD_LOCAL" "" "$full" "$here/loader" "$here/.libs/every_kin
 record "who woke it and why, how many were ready" "$by_preload" "--wakes" "$here/libevent_facts" wakes
 record "what a server makes comes of its bind call" "$by_preload" "" "$here/libevent_facts" server
 
+upper=$here/libevent_upper
+record "callbacks at the end of something" "$by_preload" "" "$upper" closes
+record "bufferevents at the same address" "$by_preload" "" "$upper" again
+record "callbacks that leave their stack" "$by_preload" "" "$upper" coroutine
+
+if [ -x "$here/libevent_tls" ]; then
+	"$here/libevent_tls" --out="$work/alone" || exit 99
+	record "TLS bufferevents" "$by_preload" "$full" "$here/libevent_tls"
+else
+	echo "no libevent_openssl with OpenSSL 3 to build with: TLS bufferevents are not tested"
+fi
+
 cases=$here/libevent_cases
 for name in tasks nested longjmp thread_exit closures late periodic lock_debug precise compat \
 	two_threads; do

@@ -39,6 +39,7 @@ struct task {
 	bool internal, signal, idle;
 	unsigned long polls, wakes, ends;
 	uint64_t resumed_ns;
+	const struct callback *spanned; /* whose span lay in its polls */
 };
 
 static struct callback callbacks[MAX_CALLBACKS];
@@ -53,6 +54,7 @@ static uint64_t last_park_ns;
 static unsigned long late_parks;
 static bool others_may_run;
 static int failures;
+static struct task *polling; /* the latest */
 static unsigned long polls, internal_polls, resumptions, parks, spans, losses;
 
 static void fail(const char *what, const char *which, unsigned long want, unsigned long is)
@@ -66,7 +68,7 @@ static bool is_kind(const char *text)
 {
 	static const char *const kinds[] = { "poll",  "span",	   "tasks",    "ended",
 					     "late",  "elsewhere", "closures", "reason",
-					     "waker", "depth",	   "site",     "internal_site" };
+					     "waker", "depth",	   "site",     "span_tasks", "internal_site" };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (!strcmp(text, kinds[i]))
@@ -209,6 +211,7 @@ static void on_poll(const struct d9_event *event)
 	}
 	task->polls++;
 	polls++;
+	polling = task;
 	count_lateness(task, event->timestamp_ns);
 	callback = callback_at("depth", task->callback, 0);
 	if (callback)
@@ -225,6 +228,14 @@ static void on_poll(const struct d9_event *event)
 		     (unsigned long)d9_event_u64(event, "task_id", 0) >> 2);
 }
 
+static void count_span_task(struct callback *callback)
+{
+	if (!callback || !polling || polling->spanned == callback)
+		return;
+	polling->spanned = callback;
+	callback->is++;
+}
+
 /* "MODULE+0xOFFSET @ MODULE+0xOFFSET" */
 static void on_span(const struct d9_event *event)
 {
@@ -239,6 +250,7 @@ static void on_span(const struct d9_event *event)
 	plus = strstr(text, "+0x");
 	callback = plus ? callback_at("span", 0, strtoull(plus + 1, NULL, 16)) : NULL;
 	spans++;
+	count_span_task(plus ? callback_at("span_tasks", 0, strtoull(plus + 1, NULL, 16)) : NULL);
 	if (callback)
 		callback->is++;
 	else if (!callback_at("poll", 0, plus ? strtoull(plus + 1, NULL, 16) : 0))

@@ -50,7 +50,7 @@ void complain(const char *what, long want, long is)
 
 static const char *const kind_names[] = {
 	"poll",	    "span",   "tasks", "ended", "late", "elsewhere",
-	"closures", "reason", "waker", "depth", "site", "internal_site",
+	"closures", "reason", "waker", "depth", "site", "span_tasks", "internal_site",
 };
 
 /*

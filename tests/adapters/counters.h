@@ -25,6 +25,7 @@ enum kind {
 	KIND_WAKER,	/* wakes whose waker is one of its tasks */
 	KIND_DEPTH,	/* sum of the local queue at its polls */
 	KIND_SITE,	/* the count is the function that set all its tasks up */
+	KIND_SPAN_TASKS,    /* distinct tasks in whose polls its spans lie */
 	KIND_INTERNAL_SITE, /* the same of the library's own tasks; the address is any */
 };
 

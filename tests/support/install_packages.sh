@@ -10,7 +10,7 @@ demo='memcached apache2-utils libevent-dev'
 test='libcunit1-dev memcached apache2-utils tmux valgrind gdb strace nodejs clang git binutils
 	libclang-rt-14-dev xz-utils procps shellcheck cppcheck python3 libxml2-utils
 	libsoup-3.0-dev irssi gstreamer1.0-tools python3-gi gir1.2-gtk-3.0 xvfb
-	nghttp2-server nghttp2-client hitch openssl python3-gevent i3-wm picom qemu-system-x86
+	nghttp2-server nghttp2-client hitch openssl libssl-dev python3-gevent i3-wm picom qemu-system-x86
 	btrfs-progs'
 bench='lttng-tools liblttng-ust-dev python3 apache2-utils nghttp2-server nghttp2-client
 	libsoup-3.0-dev'
