@@ -149,10 +149,10 @@ static int set_values(struct span *span, const struct d9_event *event)
 {
 	size_t n = d9_schema_fields(event->schema);
 	struct value *values = calloc(n + 1, sizeof(*values));
-	int err = values ? 0 : -ENOMEM;
+	int err = 0;
 
-	if (err)
-		return err;
+	if (!values)
+		return -ENOMEM;
 	release_values(span);
 	span->values = values;
 	for (size_t i = 0; !err && i < n; i++) {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -651,6 +651,40 @@ static void test_span_is_entered_by_several_threads_at_once(void)
 	}
 }
 
+static struct d9_span_site switched = D9_SPAN_SITE(D9_SPAN_INFO, "test", "switched");
+
+static void *make_spans(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		D9_SPAN_SCOPE(&switched);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void test_filter_is_changed_while_threads_make_spans(void)
+{
+	const struct loop_events *events;
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, make_spans, NULL), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		CU_ASSERT_EQUAL(d9_span_filter(i % 2 ? "info" : "off"), 0);
+		sched_yield();
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	make_spans(NULL);
+
+	events = loop_events_collect();
+	CU_ASSERT(loop_count(events, LOOP_SPAN_ENTER) >= ROUNDS);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAN_EXIT), loop_count(events, LOOP_SPAN_ENTER));
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAN_CLOSE), loop_count(events, LOOP_SPAN_ENTER));
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAN_MISUSE), 0);
+}
+
 static struct d9_span_site in_handler = D9_SPAN_SITE(D9_SPAN_INFO, "test", "handler");
 static volatile sig_atomic_t handled;
 
@@ -764,6 +798,8 @@ int main(void)
 		{ "scope ends however its block is left", test_scope_ends_however_its_block_is_left },
 		{ "span is entered by several threads at once",
 		  test_span_is_entered_by_several_threads_at_once },
+		{ "filter is changed while threads make spans",
+		  test_filter_is_changed_while_threads_make_spans },
 		{ "span in a handler does not disturb the thread",
 		  test_span_in_a_handler_does_not_disturb_the_thread },
 		{ "attribute of a float reads as it was", test_attribute_of_a_float_reads_as_it_was },
