@@ -69,6 +69,30 @@ for when in before after; do
 	record "every kind, own callbacks set $when" "" "$full" "$work/every_kind" --attach --callbacks=$when
 done
 
+# The adapter of the shared library does not touch such a loop.
+cat >"$work/foreign.c" <<-END
+	#define EV_STANDALONE 1
+	#define EV_API_STATIC 1
+	#include <dial9/ev-embed.h>
+	#include <dlfcn.h>
+	int main(int argc, char **argv)
+	{
+		void *libev = dlopen("libev.so.4", RTLD_NOW);
+		void *adapter = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+		struct ev_loop *loop = ev_loop_new(0), before = *loop;
+		int (*attach)(struct ev_loop *) = NULL;
+
+		if (adapter)
+			*(void **)&attach = dlsym(adapter, "d9_ev_loop_attach");
+		if (!libev || !attach || attach(loop) != -ENOTSUP)
+			return 1;
+		return memcmp(&before, loop, sizeof(before)) != 0;
+	}
+END
+compile foreign $CC -std=gnu11 "$work/foreign.c"
+scenario="an embedded loop given to the shared library's adapter"
+"$work/foreign" "$adapter" || fail "it was not refused, or touched"
+
 # What a program has to change is said.
 scenario="an EV_CB_INVOKE of the program's own"
 printf '#define EV_CB_INVOKE(w, ev) (w)->cb(EV_A_ (w), (ev))\n#include <dial9/ev-embed.h>\n' >"$work/own.c"
