@@ -125,25 +125,49 @@ static int fill(struct d9__libev_record *record, const char *name)
 	return err;
 }
 
+/* An older one of that address may be dying. */
+static struct d9__libev_record *living_locked(const struct ev_loop *loop)
+{
+	struct d9__libev_record *record = d9__libev_record_search(loop);
+
+	return record && !record->dying ? record : NULL;
+}
+
+/* It is in no chain (any more). */
+static void forget(struct d9__libev_record *record)
+{
+	d9_loop_unregister(record->loop);
+	lock_records();
+	give_back_locked(record);
+	unlock_records();
+}
+
 int d9__libev_record_add(const struct ev_loop *loop, const char *name,
 			 struct d9__libev_record **out, bool *is_new)
 {
 	struct d9__libev_record *record;
-	int err = 0;
+	int err;
 
 	lock_records();
-	record = d9__libev_record_search(loop);
-	*is_new = !record || record->dying;
-	if (*is_new) {
-		record = take_record_locked();
-		err = record ? fill(record, name) : -ENOSPC;
-		if (!err)
-			link_locked(record, loop);
-		else if (record)
-			give_back_locked(record);
-	}
+	*out = living_locked(loop);
+	*is_new = !*out;
+	record = *is_new ? take_record_locked() : NULL;
 	unlock_records();
-	*out = record;
+	if (!*is_new)
+		return 0;
+	/* Not under our lock: who forks takes it behind the recorder's. */
+	err = record ? fill(record, name) : -ENOSPC;
+	lock_records();
+	/* Another thread may have been faster. */
+	*out = err ? NULL : living_locked(loop);
+	*is_new = !*out;
+	if (*is_new && !err)
+		link_locked(*out = record, loop);
+	else if (err && record)
+		give_back_locked(record);
+	unlock_records();
+	if (!*is_new)
+		forget(record);
 	return err;
 }
 
@@ -155,10 +179,7 @@ void d9__libev_record_retire(struct d9__libev_record *record)
 	unlink_locked(record);
 	unlock_records();
 	d9__libev_cells_remove_of(loop);
-	d9_loop_unregister(loop);
-	lock_records();
-	give_back_locked(record);
-	unlock_records();
+	forget(record);
 }
 
 /* ---- watchers ---- */
