@@ -9,8 +9,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <dial9/span.h>
@@ -18,25 +16,14 @@
 #include "loop/entered.h"
 #include "loop/polls.h"
 #include "loop/span_events.h"
+#include "loop/span_sites.h"
 #include "record/arguments.h"
 #include "record/emit_inl.h"
-#include "record/event_types.h"
 #include "record/gate.h"
 #include "record/recorder.h"
 #include "record/span_filter.h"
 
 #define CLOSED (UINT64_C(1) << 63)
-
-/*
- * A descriptor as the recorder knows it.  Never freed: spans may outlive a module.  One that is
- * loaded again has the same.
- */
-struct site_type {
-	struct site_type *next;
-	struct d9__span_type type;
-	uint32_t name;
-	char texts[]; /* names of the fields */
-};
 
 /* Why what does not fit together need not be a mistake. */
 enum missed {
@@ -65,170 +52,9 @@ struct __attribute__((may_alias)) object {
 static_assert(sizeof(struct object) <= sizeof(struct d9_span), "the program's memory holds it");
 static_assert(D9_SPAN_FIELDS_MAX == D9__SPAN_VALUES_MAX, "one limit");
 
-static _Atomic(struct site_type *) all_types;
-
 static struct object *object_of(struct d9_span *span)
 {
 	return (struct object *)(void *)span;
-}
-
-/* ---- mistakes ---- */
-
-enum mistake { EXIT_WITHOUT_ENTER, CLOSE_WHILE_ENTERED, ENTER_AFTER_CLOSE, EXIT_AFTER_CLOSE, CLOSE_TWICE, MISTAKES };
-
-static _Atomic(uint32_t) mistake_names[MISTAKES];
-
-/* Interning takes a lock: not where the mistake is made. */
-static void intern_mistakes(void)
-{
-	static const char *const texts[MISTAKES] = {
-		[EXIT_WITHOUT_ENTER] = "exit without enter",
-		[CLOSE_WHILE_ENTERED] = "close while entered",
-		[ENTER_AFTER_CLOSE] = "enter after close",
-		[EXIT_AFTER_CLOSE] = "exit after close",
-		[CLOSE_TWICE] = "close twice",
-	};
-
-	for (unsigned i = 0; i < MISTAKES; i++)
-		atomic_store_explicit(&mistake_names[i], d9__name_intern(texts[i], strlen(texts[i])),
-				      memory_order_relaxed);
-}
-
-/* ---- descriptors ---- */
-
-static uint32_t intern(const char *text)
-{
-	return text && *text ? d9__name_intern(text, strlen(text)) : D9__NAME_EMPTY;
-}
-
-static const char *level_text(uint32_t level)
-{
-	static const char *const texts[] = { "", "error", "warn", "info", "debug", "trace" };
-
-	return texts[level <= D9_SPAN_TRACE ? level : 0];
-}
-
-static int check_site(const struct d9_span_site *site)
-{
-	if (!site->name || !*site->name || site->n_fields > D9_SPAN_FIELDS_MAX ||
-	    site->level < D9_SPAN_ERROR || site->level > D9_SPAN_TRACE)
-		return -EINVAL;
-	return d9__fields_check(site->fields, site->n_fields);
-}
-
-/* Fields with names that outlive the descriptor, in |texts|. */
-static void copy_fields(struct d9__field *fields, char *texts, const struct d9_span_site *site)
-{
-	for (size_t i = 0; i < site->n_fields; i++) {
-		const struct d9_field *field = &site->fields[i];
-
-		strcpy(texts, field->name);
-		fields[i] = (struct d9__field){ texts, d9__field_wire_type(field->type), field->unit,
-						field->kind };
-		texts += strlen(texts) + 1;
-	}
-}
-
-/* The rest of the events' names: "target::name:file:line". */
-static int register_site(struct site_type *type, const struct d9_span_site *site)
-{
-	struct d9__field fields[D9_SPAN_FIELDS_MAX];
-	char origin[768];
-	int n = snprintf(origin, sizeof(origin), "%s%s%s:%s:%u", site->target ? site->target : "",
-			 site->target && *site->target ? "::" : "", site->name,
-			 site->file ? site->file : "", site->line);
-
-	if (n < 0 || (size_t)n >= sizeof(origin))
-		return -E2BIG;
-	copy_fields(fields, type->texts, site);
-	type->name = intern(site->name);
-	type->type.target = intern(site->target);
-	type->type.file = intern(site->file);
-	type->type.level = intern(level_text(site->level));
-	type->type.line = site->line;
-	return d9__span_type_register(&type->type, origin, fields, (uint16_t)site->n_fields);
-}
-
-/* The same types of events have the same fields. */
-static bool is_same(const struct site_type *a, const struct site_type *b)
-{
-	return a->type.enter == b->type.enter && a->type.exit == b->type.exit &&
-	       a->name == b->name && a->type.target == b->type.target &&
-	       a->type.file == b->type.file && a->type.level == b->type.level &&
-	       a->type.line == b->type.line;
-}
-
-/* |type| in the list of all, or, freeing it, one that is the same. */
-static struct site_type *keep_type(struct site_type *type)
-{
-	/* acquire: pairs with the exchange below.  Two threads may add the same: no harm. */
-	struct site_type *first = atomic_load_explicit(&all_types, memory_order_acquire);
-
-	for (struct site_type *other = first; other; other = other->next)
-		if (is_same(type, other)) {
-			free(type);
-			return other;
-		}
-	do
-		type->next = first;
-	while (!atomic_compare_exchange_weak_explicit(&all_types, &first, type,
-						      memory_order_acq_rel, memory_order_acquire));
-	return type;
-}
-
-static int make_type(struct d9_span_site *site)
-{
-	size_t texts = 1;
-	struct site_type *type;
-	int err = check_site(site);
-
-	for (size_t i = 0; !err && i < site->n_fields; i++)
-		texts += strlen(site->fields[i].name) + 1;
-	if (!err)
-		err = d9__event_types_init();
-	if (err)
-		return err;
-	intern_mistakes();
-	type = calloc(1, sizeof(*type) + texts);
-	if (!type)
-		return -ENOMEM;
-	err = register_site(type, site);
-	if (err)
-		free(type);
-	else /* release: pairs with the acquire where it is read */
-		__atomic_store_n(&site->d9__type, keep_type(type), __ATOMIC_RELEASE);
-	return err;
-}
-
-/* 0, with both halves of |site| known. */
-static int resolve(struct d9_span_site *site)
-{
-	int saved = errno, err = 0;
-	const uint32_t *word;
-
-	if (__atomic_load_n(&site->d9__on, __ATOMIC_RELAXED) == &d9_span_unseen) {
-		err = check_site(site);
-		word = err ? NULL : d9__span_filter_word(site->target ? site->target : "", site->level);
-		if (!err && !word)
-			err = -ENOMEM;
-		/* release: the word is initialised; readers follow the pointer, which orders them */
-		if (!err)
-			__atomic_store_n(&site->d9__on, word, __ATOMIC_RELEASE);
-	}
-	if (!err && d9_span_on(site) && !__atomic_load_n(&site->d9__type, __ATOMIC_ACQUIRE))
-		err = make_type(site);
-	errno = saved;
-	return err;
-}
-
-int d9_span_site_register(struct d9_span_site *site)
-{
-	int saved = errno, err = resolve(site);
-
-	if (!err && !__atomic_load_n(&site->d9__type, __ATOMIC_ACQUIRE))
-		err = make_type(site);
-	errno = saved;
-	return err;
 }
 
 /* ---- values ---- */
@@ -374,11 +200,10 @@ static inline uint64_t stamp(const struct here *here)
 }
 
 static __attribute__((noinline)) void tell(const struct object *o, const struct here *here,
-					   enum mistake mistake)
+					   enum d9__span_mistake mistake)
 {
 	d9__span_write_misuse(here->slot, stamp(here), worker_of(here->thread), o->state.id,
-			      o->state.name,
-			      atomic_load_explicit(&mistake_names[mistake], memory_order_relaxed));
+			      o->state.name, d9__span_mistake_name(mistake));
 }
 
 /* ---- create ---- */
@@ -386,13 +211,12 @@ static __attribute__((noinline)) void tell(const struct object *o, const struct 
 static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
 		  const struct d9_arg *values, size_t n)
 {
-	const struct site_type *type;
+	const struct d9__span_site_type *type;
 	struct here here;
-	int err = resolve(site);
+	int err = d9__span_site_resolve(site);
 
-	/* acquire: pairs with the release in make_type() */
-	type = __atomic_load_n((const struct site_type **)&site->d9__type, __ATOMIC_ACQUIRE);
-	/* Not wanted: resolve() saw the word at 0, which may have changed since. */
+	type = d9__span_site_type(site);
+	/* None: it was not wanted at that look, which may have changed since. */
 	if (err || !type || !d9_span_on(site) || !find_here(&here))
 		return err;
 	o->state = (struct d9__span_state){ .type = &type->type, .name = type->name,
@@ -503,7 +327,7 @@ void d9_span_enter(struct d9_span *span)
 	if (!find_here(&here))
 		miss(o, MISSED_CALL);
 	else if (o->id & CLOSED)
-		tell(o, &here, ENTER_AFTER_CLOSE);
+		tell(o, &here, D9__SPAN_ENTER_AFTER_CLOSE);
 	else
 		enter(o, &here);
 }
@@ -534,11 +358,11 @@ static __attribute__((noinline)) void leave_unknown(struct object *o, const stru
 	if (__atomic_load_n(&o->opening, __ATOMIC_RELAXED) != here->opening)
 		missed |= MISSED_CALL;
 	if (o->id & CLOSED)
-		tell(o, here, EXIT_AFTER_CLOSE);
+		tell(o, here, D9__SPAN_EXIT_AFTER_CLOSE);
 	else if (missed & MISSED_PLACE)
 		d9__span_write_exit(here->slot, stamp(here), worker_of(here->thread), &o->state);
 	else if (!missed)
-		tell(o, here, EXIT_WITHOUT_ENTER);
+		tell(o, here, D9__SPAN_EXIT_WITHOUT_ENTER);
 }
 
 void d9_span_exit(struct d9_span *span)
@@ -586,7 +410,7 @@ static void close_span(struct object *o, const struct here *here)
 
 	if (threads && !__atomic_load_n(&o->missed, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&o->opening, __ATOMIC_RELAXED) == here->opening) {
-		tell(o, here, CLOSE_WHILE_ENTERED);
+		tell(o, here, D9__SPAN_CLOSE_WHILE_ENTERED);
 		o->unbalanced += threads;
 	}
 	ns = stamp(here);
@@ -605,7 +429,7 @@ void d9_span_close(struct d9_span *span)
 	if (!is_ours(o) || !find_here(&here))
 		o->id |= CLOSED;
 	else if (o->id & CLOSED)
-		tell(o, &here, CLOSE_TWICE);
+		tell(o, &here, D9__SPAN_CLOSE_TWICE);
 	else
 		close_span(o, &here);
 }
