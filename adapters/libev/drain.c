@@ -16,6 +16,8 @@
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 
+#include <dial9/ev-embed-kinds.h>
+
 _Atomic(uint32_t) d9__libev_internal, d9__libev_cancelled;
 
 /* ---- one poll ---- */
@@ -48,24 +50,7 @@ static inline void end_poll(struct frame *frame)
 
 uint16_t d9__libev_kind(int events)
 {
-	static const struct {
-		int events;
-		uint16_t kind;
-	} kinds[] = {
-		{ EV_READ | EV_WRITE, D9_TASK_IO },   { EV_TIMER, D9_TASK_TIMER },
-		{ EV_PERIODIC, D9_TASK_PERIODIC },    { EV_SIGNAL, D9_TASK_SIGNAL },
-		{ EV_CHILD, D9_TASK_CHILD },	      { EV_STAT, D9_TASK_STAT },
-		{ EV_IDLE, D9_TASK_IDLE },	      { EV_PREPARE, D9_TASK_PREPARE },
-		{ EV_CHECK, D9_TASK_CHECK },	      { EV_EMBED, D9_TASK_EMBED },
-		{ EV_FORK, D9_TASK_FORK },	      { EV_CLEANUP, D9_TASK_CLEANUP },
-		{ EV_ASYNC, D9_TASK_ASYNC },
-	};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (events & kinds[i].events)
-			return kinds[i].kind;
-	}
-	return D9_TASK_CUSTOM;
+	return d9__ev_kind(events);
 }
 
 uint16_t d9__libev_reason(int events)

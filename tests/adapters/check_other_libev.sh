@@ -32,9 +32,8 @@ build() {
 }
 
 copy() {
-	rm -rf "$work/$1"
 	cp -R "$work/plain" "$work/$1"
-	rm -rf "$work/$1/lib"
+	rm -rf "${work:?}/$1/lib"
 }
 
 full="--wakes --has poll=full --has park=on --has spawn=on --has lateness=on"
@@ -69,10 +68,10 @@ refused() {
 	rm -rf "$work/trace"
 	env LD_PRELOAD="$preload" DIAL9_TRACE_DIR="$work/trace" "$@" >/dev/null || fail "status $?"
 	"$top_builddir/core/dial9" info "$work/trace" >"$work/info"
-	grep -q "poll=batch" "$work/info" && grep -q "$reason" "$work/info" || {
+	if ! grep -q "poll=batch" "$work/info" || ! grep -q "$reason" "$work/info"; then
 		grep -A3 libev "$work/info"
 		fail "the trace does not tell of: $reason"
-	}
+	fi
 	passed=$((passed + 1))
 }
 

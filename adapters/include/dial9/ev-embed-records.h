@@ -115,28 +115,6 @@ static struct d9__ev_watcher *d9__ev_remember(const struct d9__ev_record *record
 	return known;
 }
 
-static uint16_t d9__ev_kind(int events)
-{
-	static const struct {
-		int events;
-		uint16_t kind;
-	} kinds[] = {
-		{ EV_READ | EV_WRITE, D9_TASK_IO }, { EV_TIMER, D9_TASK_TIMER },
-		{ EV_PERIODIC, D9_TASK_PERIODIC },  { EV_SIGNAL, D9_TASK_SIGNAL },
-		{ EV_CHILD, D9_TASK_CHILD },	    { EV_STAT, D9_TASK_STAT },
-		{ EV_IDLE, D9_TASK_IDLE },	    { EV_PREPARE, D9_TASK_PREPARE },
-		{ EV_CHECK, D9_TASK_CHECK },	    { EV_EMBED, D9_TASK_EMBED },
-		{ EV_FORK, D9_TASK_FORK },	    { EV_CLEANUP, D9_TASK_CLEANUP },
-		{ EV_ASYNC, D9_TASK_ASYNC },
-	};
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (events & kinds[i].events)
-			return kinds[i].kind;
-	}
-	return D9_TASK_CUSTOM;
-}
-
 /* The linker's marks around what calls callbacks. */
 extern const char d9__ev_calls_start[] __asm__("__start_d9_ev_calls")
 	__attribute__((visibility("hidden")));

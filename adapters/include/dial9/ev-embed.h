@@ -183,6 +183,7 @@ struct ev_loop;
 extern "C" {
 #endif
 
+#include <dial9/ev-embed-kinds.h>
 #include <dial9/ev-embed-records.h>
 #include <dial9/ev-embed-polls.h>
 #include <dial9/ev-embed-watchers.h>
