@@ -24,7 +24,7 @@
 #define PREEMPTED_MAX_NS D9__MS(20)
 
 /* A wait while nothing ran on the worker is the kernel's up to here, if it took the CPU as often. */
-#define PREEMPTED_WAIT_NS D9__MS(100)
+#define PREEMPTED_WAIT_NS D9__MS(1000)
 
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
@@ -617,11 +617,15 @@ static const struct d9__delay *latest_untold(const struct d9__latency *latency)
 	return NULL;
 }
 
-/* Who is to blame: what ran meanwhile, if that took half of |delay|, else the timer itself. */
-static const struct d9__callback *blamed(const struct d9__delay *delay)
+/*
+ * Who is to blame: what ran meanwhile, if that took half of |delay|, or of what |held| it up; else the
+ * timer itself.
+ */
+static const struct d9__callback *blamed(const struct d9__delay *delay, bool held)
 {
-	return 2 * delay->between.most_ns >= delay->own_ns ? delay->between.most
-							   : delay->callback;
+	uint64_t ns = held ? delay->between.busy_ns : delay->own_ns;
+
+	return 2 * delay->between.most_ns >= ns ? delay->between.most : delay->callback;
 }
 
 void d9__check_timer_late(struct d9__findings *findings)
@@ -647,7 +651,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 		name.text, d9__units_ns(worst->ns).text, taken, because,
 		d9__units_count(latency->late_over_10ms).text,
 		d9__units_count(latency->lateness.count).text);
-	set_callback(findings, finding, blamed(worst));
+	set_callback(findings, finding, blamed(worst, untold != NULL));
 	for (size_t i = 0; untold && i < latency->n_held && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->held[i], "was late by");
 	for (size_t i = 0; !untold && i < latency->n_latest && i < EXAMPLES; i++)

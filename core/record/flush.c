@@ -31,6 +31,7 @@
 #include "record/clock.h"
 #include "record/drain.h"
 #include "record/dump_request.h"
+#include "record/dump_tasks.h"
 #include "record/flight.h"
 #include "record/flush.h"
 #include "record/gate.h"
@@ -67,6 +68,7 @@ static struct {
 	bool flight;    /* nothing is written unless asked for */
 	uint32_t sealed; /* in flight mode: chunks sealed until the last tick */
 	uint64_t loss_ns; /* likewise: when something was lost last */
+	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
 	bool own_table; /* our descriptors are not the program's */
 	int ring_fd;    /* > 0: the ring's */
@@ -411,6 +413,24 @@ static void refresh_segment(uint64_t now_ns)
 		d9__drain_wrote_off(&self.drain, lost, now_ns);
 }
 
+/* Where tasks began may be among what was lost.  Readers that know one take no notice. */
+static void announce_again(uint64_t now_ns)
+{
+	struct d9__dump_tasks all = { .first_ns = now_ns };
+	uint64_t lost = d9__health_lost();
+	int err;
+
+	if (lost == self.lost_before || now_ns < self.announced_ns + SECOND_NS)
+		return;
+	self.lost_before = lost;
+	self.announced_ns = now_ns;
+	err = d9__dump_tasks_announce(&all, &self.writer, 0, now_ns);
+	if (!err)
+		return;
+	d9__writer_abandon(&self.writer, err, now_ns, &lost);
+	d9__drain_wrote_off(&self.drain, lost, now_ns);
+}
+
 static void rotate(uint64_t now_ns)
 {
 	uint64_t lost;
@@ -700,6 +720,7 @@ static bool tick(void)
 		d9__drain_side_rings(&self.drain, now_ns);
 		take_prefixes(now_ns, active);
 		once_a_second(now_ns, active);
+		announce_again(now_ns);
 		refresh_segment(now_ns);
 		commit(now_ns);
 		if (d9__writer_aged(&self.writer, now_ns))
@@ -759,8 +780,11 @@ static void finish(void)
 		d9__drain_forget(&self.drain);
 	else if (!self.dormant || self.heard)
 		drain_rest(now_ns);
-	if (!self.dormant && !self.flight && !self.writer.retry_ns)
+	if (!self.dormant && !self.flight && !self.writer.retry_ns) {
+		self.announced_ns = 0;
+		announce_again(now_ns);
 		refresh_segment(now_ns);
+	}
 	if (self.writer.retry_ns && !self.flight)
 		d9__drain_give_up(&self.drain, now_ns);
 	if (self.curious && self.writer.has_dir)
@@ -784,7 +808,7 @@ static void *flush_main(void *arg)
 	self.stepped_back = self.heard = false;
 	self.flight = d9__flush.flight;
 	self.sealed = d9__chunk_sealed_count();
-	self.loss_ns = 0;
+	self.loss_ns = self.lost_before = self.announced_ns = 0;
 	self.active_ns = self.second_ns = self.measured_ns = d9__clock_mono_ns();
 	self.measured_events = self.busy_ticks = 0;
 	self.brisk = true;

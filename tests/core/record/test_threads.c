@@ -11,6 +11,7 @@
 
 #include "core/record/again.h"
 #include "core/record/numbered.h"
+#include "record/dump_tasks.h"
 #include "record/emit_inl.h"
 #include "record/recorder.h"
 #include "record/slot.h"
@@ -210,6 +211,48 @@ static int held_flush_of_polls(void)
 	return 0;
 }
 
+/* One task lives, whose beginning may be among what was lost. */
+static void tell_task(d9__dump_task_fn fn, void *arg)
+{
+	struct d9__task_spawn task = { .task = 77, .loc = d9__name_intern("a+0x1 @ a+0x2", 13),
+				       .kind = d9__name_intern("listener", 8),
+				       .name = D9__NAME_EMPTY, .fd = 5 };
+
+	fn(arg, &task, d9__clock_mono_ns());
+}
+
+static void count_announcements(void *arg, const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_TASK_SPAWN && d9_event_u64(event, "task_id", 0) == 77)
+		++*(uint64_t *)arg;
+}
+
+static int announced_after_loss(void)
+{
+	uint64_t announced = 0;
+
+	d9__dump_tasks_provide(tell_task);
+	each = 500000;
+	polls = true;
+	MUST(record_while_held().lost);
+	scratch_read(scratch_dir, true, count_announcements, &announced);
+	MUST(announced > 0);
+	return 0;
+}
+
+static int announced_without_loss(void)
+{
+	uint64_t announced = 0;
+
+	d9__dump_tasks_provide(tell_task);
+	start_with(8);
+	number(0, 1);
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	scratch_read(scratch_dir, true, count_announcements, &announced);
+	MUST(!announced);
+	return 0;
+}
+
 /* ---- handlers ---- */
 
 static _Atomic(uint64_t) handled, nested;
@@ -315,6 +358,12 @@ static void test_threads_whose_polls_are_lost_alternate_all_the_same(void)
 	again_check("held_flush_of_polls", NULL);
 }
 
+static void test_tasks_are_announced_again_where_their_beginning_may_be_lost(void)
+{
+	again_check("announced_after_loss", NULL);
+	again_check("announced_without_loss", NULL);
+}
+
 static void test_thread_interrupted_by_handlers_records_all_or_tells(void)
 {
 	again_check("handlers", NULL);
@@ -331,6 +380,8 @@ int main(int argc, char **argv)
 		{ "short_threads", short_threads },
 		{ "held_flush", held_flush },
 		{ "held_flush_of_polls", held_flush_of_polls },
+		{ "announced_after_loss", announced_after_loss },
+		{ "announced_without_loss", announced_without_loss },
 		{ "handlers", handlers },
 		{ "quiet_thread", quiet_thread },
 		{ NULL, NULL },
@@ -338,6 +389,8 @@ int main(int argc, char **argv)
 	static const CU_TestInfo tests[] = {
 		{ "threads in thousands take no more room than ran at once",
 		  test_threads_in_thousands_take_no_more_room_than_ran_at_once },
+		{ "tasks are announced again where their beginning may be lost",
+		  test_tasks_are_announced_again_where_their_beginning_may_be_lost },
 		{ "threads faster than a held flush thread lose what is told",
 		  test_threads_faster_than_a_held_flush_thread_lose_what_is_told },
 		{ "threads whose polls are lost alternate all the same",
