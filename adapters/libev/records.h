@@ -32,6 +32,7 @@ struct d9__libev_watcher {
 	uint64_t due_ns; /* one-shot timer that libev has stopped: its deadline; else 0 */
 	int32_t fd;      /* of an io; what a signal or child watcher is for */
 	uint16_t kind;   /* enum d9_task_kind */
+	bool started;    /* seen: it is of that kind.  What is only fed may be of any */
 	bool stopped;    /* and not started again */
 	bool expired;    /* stopped by libev itself: its last poll is to come */
 };

@@ -106,10 +106,10 @@ void d9__libev_tell_ready(struct d9__libev_record *record, struct d9__libev_watc
 	if (poll->ready_ns)
 		return;
 	poll->reason = d9__libev_reason(events);
-	if (events & EV_TIMER) {
+	if (events & EV_TIMER && known->started && known->kind == D9_TASK_TIMER) {
 		poll->ready_ns = timer_due_ns(record, (const ev_timer *)w);
 		known->expired = !ev_is_active(w);
-	} else if (events & EV_PERIODIC) {
+	} else if (events & EV_PERIODIC && known->started && known->kind == D9_TASK_PERIODIC) {
 		poll->ready_ns = d9__libev_periodic_due_ns((const ev_periodic *)w);
 	} else if (events & EV_ASYNC) {
 		wake_async(record, (const ev_watcher *)w);

@@ -57,6 +57,7 @@ static __attribute__((noinline)) void remember(struct d9__libev_record *record,
 		.site = start->site,
 		.fd = start->fd,
 		.kind = start->kind,
+		.started = true,
 	};
 	if (!record->batch && d9__gate_open(D9__GATE_LOOP))
 		arm(record, known);

@@ -48,6 +48,13 @@ static void on_fed(struct ev_loop *loop, ev_prepare *w, int events)
 	log_line("fed %d %x pending %u", (int)(w - fed), events, ev_pending_count(loop));
 }
 
+static void on_fed_alone(struct ev_loop *loop, ev_watcher *w, int events)
+{
+	(void)loop, (void)w;
+	COUNT(on_fed_alone, KIND_POLL);
+	log_line("fed alone %x", events);
+}
+
 /* Feeds another one from inside, of a higher priority than what is left. */
 static void on_feeding(struct ev_loop *loop, ev_prepare *w, int events)
 {
@@ -58,6 +65,23 @@ static void on_feeding(struct ev_loop *loop, ev_prepare *w, int events)
 	ev_feed_event(loop, &fed[5], EV_READ);
 	if (errno != EDOM)
 		complain("errno behind ev_feed_event()", EDOM, errno);
+}
+
+/* What it is fed with tells nothing of what it is: there is nothing behind it. */
+static void run_fed_alone(struct ev_loop *loop)
+{
+	static const int events[] = { EV_READ, EV_TIMER, EV_PERIODIC, EV_SIGNAL, EV_ASYNC };
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		ev_watcher *w = malloc(sizeof(*w));
+
+		if (!w)
+			return;
+		ev_init(w, on_fed_alone);
+		ev_feed_event(loop, w, events[i]);
+		ev_invoke_pending(loop);
+		free(w);
+	}
 }
 
 static void run_fed(struct ev_loop *loop)
@@ -79,6 +103,7 @@ static void run_fed(struct ev_loop *loop)
 	ev_invoke_pending(loop);
 	if (ev_pending_count(loop))
 		complain("pending behind a drain", 0, (long)ev_pending_count(loop));
+	run_fed_alone(loop);
 	/* Once more, through a run. */
 	ev_feed_event(loop, &fed[1], EV_CUSTOM);
 	ev_run(loop, EVRUN_NOWAIT);

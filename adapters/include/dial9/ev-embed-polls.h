@@ -91,9 +91,12 @@ static unsigned d9__ev_depth(EV_P)
 }
 
 /* Since when |w| waits for its call, and why; where it was fed by the program that is known already. */
-static void d9__ev_tell_ready(EV_P_ struct d9__ev_record *record, struct ev_watcher *w, int events,
+static void d9__ev_tell_ready(EV_P_ struct d9__ev_record *record,
+			      const struct d9__ev_watcher *known, struct ev_watcher *w, int events,
 			      struct d9_poll *poll)
 {
+	int kind = known->started ? (int)known->kind : (int)D9_TASK_CUSTOM;
+
 	poll->ready_ns = 0;
 	poll->reason = D9_WAKE_FD;
 	if (d9__ev_self.direct == w) {
@@ -104,11 +107,13 @@ static void d9__ev_tell_ready(EV_P_ struct d9__ev_record *record, struct ev_watc
 		return;
 	} else if (events & EV_TIMER) {
 		poll->reason = D9_WAKE_TIMER;
-		poll->ready_ns = d9__ev_timer_due_ns(EV_A_(const ev_timer *)w);
+		if (kind == D9_TASK_TIMER)
+			poll->ready_ns = d9__ev_timer_due_ns(EV_A_(const ev_timer *)w);
 #if EV_PERIODIC_ENABLE
 	} else if (events & EV_PERIODIC) {
 		poll->reason = D9_WAKE_TIMER;
-		poll->ready_ns = d9__ev_periodic_due_ns(EV_A_(const ev_periodic *)w);
+		if (kind == D9_TASK_PERIODIC)
+			poll->ready_ns = d9__ev_periodic_due_ns(EV_A_(const ev_periodic *)w);
 #endif
 	} else if (events & (EV_SIGNAL | EV_CHILD)) {
 		poll->reason = D9_WAKE_SIGNAL;
@@ -126,12 +131,14 @@ static __attribute__((noinline)) struct d9__ev_watcher *
 d9__ev_learn(const struct d9__ev_record *record, struct ev_watcher *w, const void *callback,
 	     int events)
 {
-	struct d9__ev_watcher *known = d9__ev_recall(record, w);
-	int changed = known != NULL;
-	int32_t fd = events & (EV_READ | EV_WRITE) ? ((ev_io *)w)->fd : -1;
+	struct d9__ev_watcher *known =
+		d9__ev_remember(record, w, callback, d9__ev_kind(events), -1);
+	uint64_t id = d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w);
 
-	known = d9__ev_remember(record, w, callback, d9__ev_kind(events), fd);
-	if (changed || !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w))
+	/* If dial9 knows it with this callback it stays that task, and has a callsite. */
+	if (id)
+		d9__ev_arm(record, known);
+	if (!id || d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w) != id)
 		known->callsite = d9_callsite(callback, NULL, 0);
 	return known;
 }
@@ -154,7 +161,7 @@ static D9__EV_CALLS void d9__ev_record_call(EV_P_ struct d9__ev_record *record,
 	frame.poll.task.kind = known->kind;
 	frame.poll.task.flags = 0;
 	frame.poll.depth = d9__ev_depth(EV_A);
-	d9__ev_tell_ready(EV_A_ record, w, events, &frame.poll);
+	d9__ev_tell_ready(EV_A_ record, known, w, events, &frame.poll);
 	d9__ev_begin(&frame, record);
 	d9__ev_self.callback = callback;
 	D9_EV_CB_INVOKE(w, events);

@@ -18,6 +18,7 @@ struct d9__ev_watcher {
 	const struct d9_callsite *callsite; /* NULL: dial9 has it */
 	int32_t fd;			    /* of an io; what a signal or child watcher is for */
 	uint16_t kind;
+	uint8_t started; /* seen: it is of that kind.  What is only fed may be of any */
 	uint8_t stopped; /* and not started again */
 	uint8_t expired; /* stopped by libev itself: its last poll is to come, or runs */
 };
@@ -111,8 +112,23 @@ static struct d9__ev_watcher *d9__ev_remember(const struct d9__ev_record *record
 	known->callsite = NULL;
 	known->fd = fd;
 	known->kind = kind;
-	known->stopped = known->expired = 0;
+	known->started = known->stopped = known->expired = 0;
 	return known;
+}
+
+/* dial9 knows it, and its place, also when it has fallen out of our memory. */
+static void d9__ev_arm(const struct d9__ev_record *record, const struct d9__ev_watcher *known)
+{
+	struct d9_task task;
+
+	task.key = (uintptr_t)known->watcher;
+	task.identity = d9__ev_identity(known->callback);
+	task.callsite = known->callsite;
+	task.name = NULL;
+	task.fd = known->kind == D9_TASK_IO ? known->fd : -1;
+	task.kind = known->kind;
+	task.flags = 0;
+	d9_task_arm(record->loop, &task);
 }
 
 /* The linker's marks around what calls callbacks. */

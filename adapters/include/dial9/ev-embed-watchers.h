@@ -31,23 +31,6 @@ D9__EV_API_NOEXCEPT(void, ev_once,
 
 /* ---- watchers are started and stopped ---- */
 
-/* dial9 knows it, and its place, also when it has fallen out of our memory. */
-static void d9__ev_arm(const struct d9__ev_record *record, struct d9__ev_watcher *known,
-		       const void *site)
-{
-	struct d9_task task;
-
-	known->callsite = d9_callsite(known->callback, site, 0);
-	task.key = (uintptr_t)known->watcher;
-	task.identity = d9__ev_identity(known->callback);
-	task.callsite = known->callsite;
-	task.name = NULL;
-	task.fd = known->kind == D9_TASK_IO ? known->fd : -1;
-	task.kind = known->kind;
-	task.flags = 0;
-	d9_task_arm(record->loop, &task);
-}
-
 /* Before libev starts it: afterwards nothing tells that its descriptor was set. */
 static void d9__ev_note_start(const void *address, struct ev_watcher *w, uint16_t kind, int32_t fd,
 			      int renewed, const void *caller)
@@ -68,7 +51,9 @@ static void d9__ev_note_start(const void *address, struct ev_watcher *w, uint16_
 	if (renewed || known)
 		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)w, 0);
 	known = d9__ev_remember(record, w, callback, kind, fd);
-	d9__ev_arm(record, known, d9__ev_site(caller));
+	known->started = 1;
+	known->callsite = d9_callsite(callback, d9__ev_site(caller), 0);
+	d9__ev_arm(record, known);
 }
 
 /* What was announced will not run, and its next poll must not be measured from that. */
@@ -227,7 +212,8 @@ static void d9__ev_note_fed(struct d9__ev_record *record, struct ev_watcher *w, 
 		known->callsite = d9_callsite(callback, NULL, 0);
 	} else if (!known && !ev_is_active(w) && !d9_task_id(D9_LIBRARY_LIBEV, (uintptr_t)w)) {
 		known = d9__ev_remember(record, w, callback, d9__ev_kind(events), -1);
-		d9__ev_arm(record, known, site);
+		known->callsite = d9_callsite(callback, site, 0);
+		d9__ev_arm(record, known);
 	}
 	d9_wake(record->loop, (uintptr_t)w,
 		d9__ev_self.running == record ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN, NULL);
