@@ -183,13 +183,21 @@ void d9__glib_unpatch(void)
 
 /* ---- late discovery ---- */
 
-static void (*real_get)(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg);
+typedef void (*get_fn)(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg);
+
+/* Stored before GLib can call ours. */
+static _Atomic(get_fn) real_get;
+
+static inline void get_really(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
+{
+	atomic_load_explicit(&real_get, memory_order_relaxed)(data, source, callback, arg);
+}
 
 static __attribute__((noinline)) void patch_and_get(gpointer data, GSource *source,
 						    GSourceFunc *callback, gpointer *arg)
 {
 	d9__glib_patch(source->source_funcs, true);
-	real_get(data, source, callback, arg);
+	get_really(data, source, callback, arg);
 }
 
 /* Runs with the context's lock, before every dispatch that has a callback. */
@@ -197,7 +205,7 @@ static void hook_get(gpointer data, GSource *source, GSourceFunc *callback, gpoi
 {
 	if (__builtin_expect(d9__stubs_hold(&dispatch_pool,
 					    word_at((void *)&source->source_funcs->dispatch)), 1))
-		real_get(data, source, callback, arg);
+		get_really(data, source, callback, arg);
 	else
 		patch_and_get(data, source, callback, arg);
 }
@@ -208,6 +216,6 @@ void d9__glib_patch_get(GSource *source)
 
 	if (!funcs || funcs->get == hook_get)
 		return;
-	real_get = funcs->get;
+	atomic_store_explicit(&real_get, funcs->get, memory_order_relaxed);
 	d9__word_store((uintptr_t *)(void *)&funcs->get, (uintptr_t)hook_get, true);
 }

@@ -4,6 +4,9 @@
 # the program counted it, with wakes, and the capabilities of each library.
 set -u
 
+# As in check_libevent.sh.
+sanitizers=yes
+export ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0"
 library=libevent
 # shellcheck source=tests/adapters/counted.sh
 . "$top_srcdir/tests/adapters/counted.sh"

@@ -57,3 +57,7 @@ compare libevent --wakes "$by_preload" "$here/libevent_every_kind" --threads --f
 compare libev --wakes "$by_preload" "$here/libev_every_kind"
 compare libev --wakes "$by_preload" "$here/libev_cases" garbage
 compare libev --wakes "$by_preload" "$here/libev_throw"
+compare glib "--wakes --others" "$by_preload" "$here/glib_every_kind"
+for name in handle unannounced ends handed; do
+	compare glib --others "$by_preload" "$here/glib_cases" $name
+done
