@@ -416,6 +416,7 @@ static void copy_entry(void *to, const uint8_t *from, uint32_t count, unsigned u
 
 	if (unit == 1) {
 		if (count)
+			/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): the frame was passed, so |from| is in it */
 			memcpy(to, from, count);
 		return;
 	}

@@ -94,6 +94,7 @@ static const char *keep_text(struct layout *to, const uint8_t *text, size_t len)
 	char *kept = (char *)to->bytes;
 
 	if (len)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): the frame was passed, so |text| is in it */
 		memcpy(kept, text, len);
 	kept[len] = '\0';
 	to->bytes += len + 1;

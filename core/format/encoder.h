@@ -37,6 +37,7 @@ static inline uint8_t *d9__wire_put_event_head(uint8_t *p, uint16_t type_id, uin
 
 static inline uint8_t *d9__wire_put_bytes(uint8_t *p, const void *bytes, size_t len)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): of nothing there is no place */
 	memcpy(p, bytes, len);
 	return p + len;
 }

@@ -81,6 +81,7 @@ static inline uint64_t d9__wire_get_u64(const uint8_t *p)
 {
 	uint64_t v;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a cursor gave the place */
 	memcpy(&v, p, sizeof(v));
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	v = __builtin_bswap64(v);

@@ -142,6 +142,7 @@ static void free_batch(struct d9__batch *batch)
 
 static void put_batch(struct d9_reader *reader, struct d9__batch *batch)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an item of the merge has a batch */
 	leave_store(reader->segments[batch->ref->segment]);
 	batch->next = reader->free_batches;
 	reader->free_batches = batch;
@@ -234,9 +235,8 @@ static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 }
 
 /* The earliest open batch has no more events, or its next one has a later time. */
-static int advance(struct d9_reader *reader)
+static int advance(struct d9_reader *reader, struct d9__merge_item *top)
 {
-	struct d9__merge_item *top = d9__merge_top(&reader->merge);
 	struct d9__batch *batch = top->run;
 	int got = d9__batch_next(batch);
 
@@ -275,6 +275,7 @@ static int open_due(struct d9_reader *reader)
 		got = d9__batch_next(batch);
 		if (got == 1)
 			got = d9__merge_push(&reader->merge,
+					/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was opened */
 					     (struct d9__merge_item) { batch->frame.timestamp_ns,
 								       at, batch })
 				      ? -ENOMEM
@@ -294,16 +295,16 @@ int d9__time_order_next(struct d9_reader *reader, const struct d9_event **out)
 			  : 0;
 
 	while (got == 0) {
-		struct d9__merge_item *top;
+		struct d9__merge_item *top = d9__merge_top(&reader->merge);
 
 		/* Advancing moves the bytes of the last event: not before the next one is wanted. */
-		if (reader->owed) {
+		if (reader->owed && top) {
 			reader->owed = false;
-			got = advance(reader);
+			got = advance(reader, top);
 			if (got)
 				return got;
+			top = d9__merge_top(&reader->merge);
 		}
-		top = d9__merge_top(&reader->merge);
 		if (!top || top->time_ns >= reader->next_start_ns) {
 			got = open_due(reader);
 			if (got)

@@ -575,6 +575,7 @@ void d9__ring_forget_in_child(void)
 
 	d9__gate_set(0);
 	if (d9__ring.base)
+		/* NOLINTNEXTLINE(bugprone-unused-return-value): else it stays, and nobody uses it */
 		mmap(d9__ring.base, d9__ring.reserved, PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	d9__ring = (struct d9__ring){ .fd = -1 };

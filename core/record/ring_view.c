@@ -233,7 +233,7 @@ static int open_memory(struct d9__ring_view *view, pid_t pid)
 	}
 	if (maps)
 		fclose(maps);
-	*view = (struct d9__ring_view){ .fd = fd, .at = at, .size = to - at, .pid = pid };
+	*view = (struct d9__ring_view){ .fd = fd, .at = at, .size = at ? to - at : 0, .pid = pid };
 	err = at ? take_header(view) : -ENOENT;
 	if (err)
 		d9__ring_view_close(view);

@@ -77,6 +77,7 @@ static bool skip_container(struct range *r, uint8_t type, unsigned depth)
 		return false;
 	for (; n; n--) {
 		if (type == D9__FIELD_STRING_MAP) {
+			/* NOLINTNEXTLINE(misc-redundant-expression): a key, and its value */
 			if (!skip_text(r) || !skip_text(r))
 				return false;
 			continue;

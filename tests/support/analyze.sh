@@ -22,7 +22,7 @@ trap 'rm -f "$folders"' EXIT
 printf '#define %s "/"\n' BINDIR PKGLIBDIR >"$folders"
 include="-DHAVE_CONFIG_H -I$build -I$build/core/include -Icore/include -Iadapters/include -Icore -Iadapters"
 flags="-std=gnu11 -pthread -include $folders $include
-	$(sed -n 's/^\(LIBEVENT\|GLIB\|JSON\|LIBDW\)_CFLAGS = //p' "$build/Makefile" | tr '\n' ' ')"
+	$(sed -n 's/^\(LIBEVENT\|GLIB\|JSON\|LIBDW\|LIBIBERTY\)_CFLAGS = //p' "$build/Makefile" | tr '\n' ' ')"
 status=0
 
 # Words are meant: lists of files and flags.
