@@ -44,7 +44,7 @@ mkdir "$work/objects"
 $CC -std=gnu11 -I"$top_builddir" -c "$tests/counters.c" -O1 -o "$work/objects/counters.o" || exit 99
 embedded="$tests/libev_embedded.c $work/objects/counters.o"
 for how in "" -DEV_MULTIPLICITY=0 -DEV_API_STATIC "-DOWN_CALLBACK -DEV_EMBED_ENABLE=0" \
-	"-DEV_FEATURES=0x74" "-DEV_MULTIPLICITY=0 -DEV_MINPRI=0 -DEV_MAXPRI=0"; do
+	"-DEV_FEATURES=0x74 -DD9__EV_WATCHERS=4u" "-DEV_MULTIPLICITY=0 -DEV_MINPRI=0 -DEV_MAXPRI=0"; do
 	# shellcheck disable=SC2086
 	compile embedded $CC -std=gnu11 $how $embedded
 	record "embedded, $how" "" "$full" "$work/embedded"
@@ -84,9 +84,11 @@ cat >"$work/foreign.c" <<-END
 
 		if (adapter)
 			*(void **)&attach = dlsym(adapter, "d9_ev_loop_attach");
-		if (!libev || !attach || attach(loop) != -ENOTSUP)
+		if (!libev || !attach || attach(loop) != -ENOTSUP ||
+		    memcmp(&before, loop, sizeof(before)))
 			return 1;
-		return memcmp(&before, loop, sizeof(before)) != 0;
+		ev_loop_destroy(loop);
+		return 0;
 	}
 END
 compile foreign $CC -std=gnu11 "$work/foreign.c"

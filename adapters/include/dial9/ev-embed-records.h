@@ -8,7 +8,9 @@
 #error "include <dial9/ev-embed.h>"
 #endif
 
+#ifndef D9__EV_WATCHERS
 #define D9__EV_WATCHERS 1024u /* remembered per loop; a power of two */
+#endif
 #define D9__EV_CELLS	64    /* async watchers whose senders are known */
 
 /* A watcher, as it was started or first seen.  What falls out of this memory dial9 still knows. */
