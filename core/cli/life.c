@@ -180,14 +180,43 @@ static bool is_inside(const struct d9__life *life, const struct d9_event *event)
 	       !(life->is_span && d9_event_u64(event, "span_id", 0) == life->id);
 }
 
+static struct d9_text text_at(const struct d9_event *event, const char *field)
+{
+	const struct d9_value *value = d9_event_field(event, field);
+
+	if (!value || !value->present || value->unresolved ||
+	    (value->type != D9_FIELD_STRING && value->type != D9_FIELD_POOLED_STRING))
+		return (struct d9_text){ "", 0 };
+	return value->u.text;
+}
+
+/* A logged line is shown with its level, other events by their names.  Cut, it ends in a whole character. */
+static size_t describe_line(const struct d9_event *event, char *buf, size_t size)
+{
+	struct d9_text level = text_at(event, "level"), message = text_at(event, "message");
+	int len = snprintf(buf, size, "%.*s: %.*s", (int)level.len, level.data, (int)message.len,
+			   message.data);
+
+	if (len < (int)size)
+		return len < 0 ? 0 : (size_t)len;
+	for (len = (int)size - 1; len && buf[len - 1] & 0x80; len--)
+		;
+	return (size_t)len;
+}
+
 static int add_inside(struct d9__life *life, const struct d9_event *event)
 {
 	struct d9__life_mark mark = { .kind = D9__LIFE_INSIDE, .ns = event->timestamp_ns };
 	struct d9_text text = { d9_event_name(event), strlen(d9_event_name(event)) };
+	char line[160];
 
 	if (event->kind == D9_EVENT_SPAN_ENTER || event->kind == D9_EVENT_SPAN_EXIT) {
 		text = text_of(event, D9_SPAN_SPAN_NAME);
 		mark.verb = event->kind == D9_EVENT_SPAN_ENTER ? "begins" : "ends";
+	}
+	if (!strcmp(d9_event_name(event), "LogEvent")) {
+		text.len = describe_line(event, line, sizeof(line));
+		text.data = line;
 	}
 	mark.text = keep(life, text.data, text.len);
 	return mark.text ? add(life, mark) : -ENOMEM;

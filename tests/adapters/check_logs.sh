@@ -66,6 +66,9 @@ if [ -x "$here/glib_logs" ]; then
 	said glib "$work/glib.out" $all
 	grep -q '"worker_id":0,"task_id":[1-9].*"message":"in a callback"' "$work/glib.json" ||
 		fail "the line of a callback does not name its task"
+	task=$(sed -n 's/.*"task_id":\([1-9][0-9]*\).*"message":"in a callback".*/\1/p' "$work/glib.json")
+	"$dial9" events --life --task "$task" "$work/glib.trace" | grep -q "message: in a callback" ||
+		fail "the life of a task does not tell what it logged"
 	"$dial9" info "$work/glib.trace" | grep -q "log=all" || fail "GLib's handlers were not all seen"
 	run warnings "--log-bridge warning" "$here/glib_logs"
 	said warnings "$work/warnings.out" error critical warning
