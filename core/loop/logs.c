@@ -122,6 +122,7 @@ static bool prepare(void)
 static void record(enum d9_library library, enum d9__log_level level, const char *target,
 		   const char *text, size_t len)
 {
+	struct d9_arg worker = d9_absent(), task = d9_absent();
 	struct d9_waker self;
 
 	d9_waker_self(&self);
@@ -129,9 +130,11 @@ static void record(enum d9_library library, enum d9__log_level level, const char
 		atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
 		return;
 	}
-	D9_EMIT(&line_type, self.worker != NO_WORKER ? d9_arg_u64(self.worker) : d9_absent(),
-		self.task_id ? d9_arg_u64(self.task_id) : d9_absent(),
-		(uint32_t)syscall(SYS_gettid), library_names[library], level_names[level], target,
+	if (self.worker != NO_WORKER)
+		worker = d9_arg_u64(self.worker);
+	if (self.task_id)
+		task = d9_arg_u64(self.task_id);
+	D9_EMIT(&line_type, worker, task, (uint32_t)syscall(SYS_gettid), library_names[library], level_names[level], target,
 		d9_text(text, len));
 }
 
