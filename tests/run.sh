@@ -137,7 +137,7 @@ distcheck() {
 	tests=$(cd "$top" && find tests/cli -name 'test_*.sh' | sort | tr '\n' ' ')
 	env -u DIAL9_TEST_SOURCES D9_LEAVE_OUT=real make -C "$build/gcc" -j"$(nproc)" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0' \
-		check_PROGRAMS=tests/cli/make_trace check_LTLIBRARIES= TESTS="$tests"
+		check_PROGRAMS='tests/cli/make_trace examples/spans' check_LTLIBRARIES= TESTS="$tests"
 }
 
 # What is built while tests run, most of which wait most of the time; each stage's status goes to

@@ -30,7 +30,8 @@ struct text {
  * Neither the program's allocator nor GLib's, and never cut, unless there is no memory: it is what
  * the program's writer gets.
  */
-static void finish(struct text *text, const char *format, va_list args)
+static __attribute__((format(printf, 2, 0))) void finish(struct text *text, const char *format,
+							  va_list args)
 {
 	int saved = errno, n;
 	char *more = MAP_FAILED;

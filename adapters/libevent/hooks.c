@@ -33,7 +33,10 @@ static void resolve(void **real, const char *name)
 	if (__atomic_load_n(real, __ATOMIC_ACQUIRE))
 		return;
 	found = d9__images_resolve(&d9__libevent_images, name);
-	__atomic_compare_exchange_n(real, &none, found, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	/* Of one that comes too late the load is what orders its later reads, for TSan, too. */
+	if (!__atomic_compare_exchange_n(real, &none, found, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		(void)__atomic_load_n(real, __ATOMIC_ACQUIRE);
 }
 
 #define RESOLVE(type, function, params) resolve((void **)&d9__real.function, #function);

@@ -50,22 +50,23 @@ void d9__latency_release(struct d9__latency *latency)
 /* A timer's next deadline is known: did it pass while its own call ran, or waited to run? */
 static void note_due(struct d9__task *task, uint64_t ns)
 {
-	uint64_t period_ns = ns - task->due_ns;
+	uint64_t apart_ns = ns - task->due_ns, period_ns;
 	/* A period ahead of its last deadline; where that had passed long before, of its call's start. */
 	uint64_t ahead_ns = task->polled && ns > task->last_start_ns ? ns - task->last_start_ns : 0;
 
-	if (task->due_ns && ns > task->due_ns && (!task->period_ns || period_ns < task->period_ns))
-		task->period_ns = period_ns;
+	if (task->due_ns && ns > task->due_ns && (!task->period_ns || apart_ns < task->period_ns))
+		task->period_ns = apart_ns;
 	if (ahead_ns > task->ahead_ns)
 		task->ahead_ns = ahead_ns;
-	if (task->ahead_ns && task->ahead_ns < task->period_ns)
-		task->period_ns = task->ahead_ns;
 	task->due_ns = ns;
-	if (!task->callback || !task->period_ns)
+	/* Of both the less; a start may have been late, so that of those ahead the greatest counts. */
+	period_ns = task->ahead_ns && task->ahead_ns < task->period_ns ? task->ahead_ns
+								       : task->period_ns;
+	if (!task->callback || !period_ns)
 		return;
 	if (task->running || (task->woken && task->reason == D9__WAKE_TIMER)) {
 		task->callback->overruns++;
-		task->callback->period_ns = task->period_ns;
+		task->callback->period_ns = period_ns;
 	}
 }
 

@@ -57,7 +57,11 @@ record "what a server makes comes of its bind call" "$by_preload" "" "$here/libe
 upper=$here/libevent_upper
 record "callbacks at the end of something" "$by_preload" "" "$upper" closes
 record "bufferevents at the same address" "$by_preload" "" "$upper" again
-record "callbacks that leave their stack" "$by_preload" "" "$upper" coroutine
+if [ "$SANITIZER" != address,undefined ]; then
+	record "callbacks that leave their stack" "$by_preload" "" "$upper" coroutine
+else
+	echo "ASan prints a word of its own where stacks are changed: that case is left out"
+fi
 
 if [ -x "$here/libevent_tls" ]; then
 	"$here/libevent_tls" --out="$work/alone" || exit 99

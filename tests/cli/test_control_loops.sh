@@ -154,7 +154,12 @@ for library in $libraries; do
 	until_status '"recorded":[1-9][0-9][0-9]'
 	grep -o '"state":"[a-z]*"' json | head -n 1
 	grep -o '"id":[0-9]*' json
-	"$dial9" top --once --interval 5s "$pid" | grep -o on_timer
+	tries=0
+	# Names need the list of modules, which a segment brings.
+	until "$dial9" top --once --interval 1s "$pid" | grep -o on_timer || [ $tries -eq 50 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
 	"$dial9" rotate "$pid"
 	"$dial9" disable "$pid"
 	until_status '"state":"disabled"'

@@ -174,6 +174,28 @@ static void test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_ov
 	story_free(&s);
 }
 
+static void test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 12; i++) {
+		uint64_t us = 8000 * i;
+
+		story_unpark(&s, 0, us, 500 * i);
+		story_start(&s, 0, us + 1, 2, TIMER);
+		/* Half a millisecond of its own; the kernel lets the next deadline pass meanwhile. */
+		story_wake(&s, i > 1 ? us + 5000 : us + 5, 0, 2, DUE);
+		story_end(&s, 0, us + 6001);
+		story_off_cpu(&s, 0, us + 6001, 2, 0, 5500);
+		story_park(&s, 0, us + 6002, 500 * (i + 1));
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->name, "");
+	story_free(&s);
+}
+
 /* Five calls of 8 ms run in four rounds, each stretched by the kernel; without it they were two. */
 static void held_up(struct story *s, uint64_t run_queue_us)
 {
@@ -240,6 +262,8 @@ static void test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_o
 }
 
 static CU_TestInfo tests[] = {
+	{ "timer whose first calls came late is not taken for one without a period",
+	  test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period },
 	{ "timer that a busy kernel lets run rarely is still seen to be overrun",
 	  test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_overrun },
 	{ "timer that is late behind what the kernel heaped up is information",
