@@ -19,6 +19,9 @@
 #include "libevent/thread.h"
 #include "loop/logs.h"
 
+/* Formats are those of the program and of the library, passed on. */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+
 #define LINE_MAX_BYTES 1024 /* libevent's own limit */
 
 typedef void (*log_fn)(int severity, const char *text);
