@@ -31,6 +31,18 @@ say() {
 	printf '\n# %s\n' "$*"
 }
 
+# skip WHY: not a failure, but said.
+skip() {
+	echo "$1" >&3
+	exit 77
+}
+
+# For tests that record programs as they are.
+need_preload() {
+	[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
+	[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
+}
+
 # finish SED-SCRIPT: compare, after replacing what differs from machine to machine.
 finish() {
 	exec >&3 2>&3

@@ -5,13 +5,7 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-# skip WHY: not a failure, but said.
-skip() {
-	echo "$1" >&3
-	exit 77
-}
-[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
-[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
+need_preload
 
 # Each calls on_timer() every millisecond, and prints how it ended when it is told to by SIGTERM.
 cat >libevent.c <<'END'

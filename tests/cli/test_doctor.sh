@@ -4,11 +4,6 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-# skip WHY: not a failure, but said.
-skip() {
-	echo "$1" >&3
-	exit 77
-}
 [ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
 program=$top_builddir/adapters/dial9-selftest-libevent
 [ -x "$program" ] || skip "no self-test was built"

@@ -7,13 +7,7 @@
 # shellcheck source=tests/cli/altered.sh
 . "$top_srcdir/tests/cli/altered.sh"
 
-# skip WHY: not a failure, but said.
-skip() {
-	echo "$1" >&3
-	exit 77
-}
-[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
-[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
+need_preload
 
 cat >libevent.c <<'END'
 #include <event2/event.h>

@@ -4,13 +4,7 @@
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
-# skip WHY: not a failure, but said.
-skip() {
-	echo "$1" >&3
-	exit 77
-}
-[ "$SANITIZER" = no ] || skip "a sanitizer's runtime cannot be preloaded"
-[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
+need_preload
 cat >prog.c <<'END_C'
 #include <event2/event.h>
 #include <unistd.h>
