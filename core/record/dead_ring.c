@@ -15,8 +15,8 @@
 
 #include "format/wire.h"
 #include "record/dead_ring.h"
+#include "record/descriptors.h"
 #include "record/event_types.h"
-#include "record/thread.h"
 
 #define LOCK_TRIES 50
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "record/clock.h"
+#include "record/descriptors.h"
 #include "record/dump.h"
-#include "record/thread.h"
 
 #define STEP (1u << 20)
 

@@ -12,16 +12,10 @@
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/close_range.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,6 +23,7 @@
 
 #include "record/chunk.h"
 #include "record/clock.h"
+#include "record/descriptors.h"
 #include "record/drain.h"
 #include "record/dump_request.h"
 #include "record/dump_tasks.h"
@@ -42,6 +37,7 @@
 #include "record/peers.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
+#include "record/sanitized.h"
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/test_point.h"
@@ -54,7 +50,6 @@
 #define PERIOD_MAX   SECOND_NS
 #define REST_AFTER   (300 * MS_NS) /* without events: looks come ever more rarely */
 #define STACK_BYTES  (256u << 10)
-#define FD_ABOVE     200 /* ours, where the descriptor table is shared with the program */
 #define SPARE_CHUNKS 4
 #define DISABLED_OWN UINT32_MAX
 
@@ -70,8 +65,6 @@ static struct {
 	uint64_t loss_ns; /* likewise: when something was lost last */
 	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
-	bool own_table; /* our descriptors are not the program's */
-	int ring_fd;    /* > 0: the ring's */
 	uint32_t lead_metadata, lead_modules, lead_types; /* what the ring's lead is made of */
 	bool curious;    /* dead peers are to be looked at, as soon as that is due */
 	bool recovering; /* they have not all been looked at */
@@ -135,95 +128,9 @@ static void sleep_until_due(uint32_t seen)
 
 /* ---- manners ---- */
 
-/* Their reports need descriptor 2; and TSan takes equal numbers in two tables for one descriptor. */
-#if defined(__SANITIZE_THREAD__)
-#define SANITIZED 2
-#elif defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SANITIZED 2
-#elif __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
-/* Before Linux 5.9: one by one. */
-static void close_each_from(int first)
-{
-	DIR *dir = opendir("/proc/thread-self/fd");
-
-	for (struct dirent *e; dir && (e = readdir(dir));) {
-		int fd = atoi(e->d_name);
-
-		if (e->d_name[0] != '.' && fd >= first && fd != dirfd(dir))
-			close(fd);
-	}
-	if (dir)
-		closedir(dir);
-}
-
-static void close_from(int first)
-{
-#ifdef HAVE_CLOSE_RANGE
-	if (!close_range((unsigned)first, ~0u, 0))
-		return;
-#endif
-	close_each_from(first);
-}
-
-static void null_standard_descriptors(void)
-{
-	for (int fd = 0; fd < 3 && !SANITIZED; fd++) {
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		if (null >= 0 && null != fd) {
-			dup2(null, fd);
-			close(null);
-		}
-	}
-}
-
-/*
- * A descriptor table of our own: neither side sees the other's descriptors.  Where that is
- * refused, the ring's goes to a high number at least.
- */
-static void take_descriptors(void)
-{
-	int ring = d9__ring.fd, moved = -1;
-
-	d9__flush.ring_fd = ring;
-	self.own_table = SANITIZED < 2 && !unshare(CLONE_FILES);
-	if (self.own_table) {
-		if (ring >= 0)
-			moved = ring == 3 ? 3 : dup2(ring, 3);
-		if (!SANITIZED)
-			close_range(0, 2, 0);
-		close_from(moved == 3 ? 4 : 3);
-		null_standard_descriptors();
-		if (moved >= 0)
-			fcntl(moved, F_SETFD, FD_CLOEXEC);
-	} else {
-		d9__descriptors_are_shared();
-		if (ring >= 0)
-			moved = fcntl(ring, F_DUPFD_CLOEXEC, FD_ABOVE);
-	}
-	if (moved < 0) {
-		d9__flush.ring_fd = -1;
-		return;
-	}
-	self.ring_fd = moved;
-	d9__ring_adopt_fd(moved);
-	/* Locked since its creation; held for as long as we live: see d9__dead_ring_open(). */
-	flock(moved, LOCK_EX | LOCK_NB);
-}
-
 static void mind_manners(void)
 {
-	take_descriptors();
+	d9__flush.ring_fd = d9__descriptors_take();
 	/* release: the ring's descriptor in the program's table is not needed any more */
 	atomic_store_explicit(&d9__flush.moved, 1, memory_order_release);
 }
@@ -753,17 +660,6 @@ static void drain_rest(uint64_t now_ns)
 		drain_all(now_ns);
 }
 
-/* Our descriptor table goes with us; the next recorder opens the ring by its name. */
-static void give_up_ring(void)
-{
-	if (!self.own_table && !d9__ring.path[0])
-		return;
-	if (self.ring_fd > 0)
-		close(self.ring_fd);
-	self.ring_fd = 0;
-	d9__ring_adopt_fd(-1);
-}
-
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -795,7 +691,7 @@ static void finish(void)
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self.drain);
 	d9__builder_release(&self.note);
-	give_up_ring();
+	d9__descriptors_give_up_ring();
 }
 
 static void *flush_main(void *arg)
@@ -853,7 +749,7 @@ int d9__flush_start(pthread_t *thread)
 	d9__chunk_set_recycling(d9__flush.flight);
 	atomic_store_explicit(&d9__ring.header->flight, d9__flush.flight, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
-	err = d9__thread_start(thread, "dial9-flush", flush_main, SANITIZED ? 0 : STACK_BYTES);
+	err = d9__thread_start(thread, "dial9-flush", flush_main, D9__SANITIZED ? 0 : STACK_BYTES);
 	/* A few system calls on the other thread; the program must not see a descriptor of ours. */
 	while (!err && !atomic_load_explicit(&d9__flush.moved, memory_order_acquire))
 		nanosleep(&pause, NULL);
@@ -864,10 +760,7 @@ int d9__flush_start(pthread_t *thread)
 
 void d9__flush_fork_child(void)
 {
-	/* A table of our own was never the child's; a shared one is now. */
-	if (!self.own_table) {
-		if (self.ring_fd > 0)
-			close(self.ring_fd); /* or its lock would outlive the parent */
+	if (d9__descriptors_fork_child()) {
 		if ((self.writer.seg.open || self.writer.seg.uncut) && self.writer.seg.fd >= 0)
 			close(self.writer.seg.fd);
 		if (self.writer.has_dir) {

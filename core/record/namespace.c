@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/descriptors.h"
 #include "record/namespace.h"
-#include "record/thread.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
 #define COLLECTED_TRIES 1000 /* a peer is done with a directory within microseconds */

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/descriptors.h"
 #include "record/segment.h"
 #include "record/test_point.h"
-#include "record/thread.h"
 
 static void active_name(const struct d9__segment *seg, char *buf, size_t size)
 {

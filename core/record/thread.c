@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "record/thread.h"
 
@@ -55,23 +51,4 @@ int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), s
 	if (!err)
 		pthread_setname_np(*thread, name);
 	return -err;
-}
-
-#define SHARED_ABOVE 200
-
-static bool shared; /* flush thread only */
-
-void d9__descriptors_are_shared(void)
-{
-	shared = true;
-}
-
-int d9__descriptor_place(int fd)
-{
-	int high = shared && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, SHARED_ABOVE) : -1;
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
 }

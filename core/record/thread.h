@@ -14,11 +14,4 @@
  */
 int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), size_t stack);
 
-/*
- * The flush thread's descriptors: where it has to share the program's table, they go to numbers that
- * programs do not expect to get.  |fd| moved there, or |fd| itself.
- */
-void d9__descriptors_are_shared(void);
-int d9__descriptor_place(int fd);
-
 #endif /* D9_RECORD_THREAD_H */

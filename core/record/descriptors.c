@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "record/descriptors.h"
+#include "record/ring_file.h"
+#include "record/sanitized.h"
+
+#define SHARED_ABOVE 200
+
+/* Flush thread only. */
+static bool own_table; /* our descriptors are not the program's */
+static bool shared;    /* the contrary, found out; neither before that */
+static int ring_fd;    /* > 0: the ring's */
+
+/* Before Linux 5.9: one by one. */
+static void close_each_from(int first)
+{
+	DIR *dir = opendir("/proc/thread-self/fd");
+
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		int fd = atoi(e->d_name);
+
+		if (e->d_name[0] != '.' && fd >= first && fd != dirfd(dir))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void close_from(int first)
+{
+#ifdef HAVE_CLOSE_RANGE
+	if (!close_range((unsigned)first, ~0u, 0))
+		return;
+#endif
+	close_each_from(first);
+}
+
+static void null_standard_descriptors(void)
+{
+	for (int fd = 0; fd < 3 && !D9__SANITIZED; fd++) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		if (null >= 0 && null != fd) {
+			dup2(null, fd);
+			close(null);
+		}
+	}
+}
+
+/* All but the ring's is left; its new number, -1 if there is none. */
+static int take_into_own_table(int ring)
+{
+	int moved = ring == 3 || ring < 0 ? ring : dup2(ring, 3);
+
+	/* Sanitizers report to descriptor 2. */
+	if (!D9__SANITIZED)
+		close_range(0, 2, 0);
+	close_from(moved == 3 ? 4 : 3);
+	null_standard_descriptors();
+	if (moved >= 0)
+		fcntl(moved, F_SETFD, FD_CLOEXEC);
+	return moved;
+}
+
+int d9__descriptors_take(void)
+{
+	int ring = d9__ring.fd, moved = -1;
+
+	/* TSan takes equal numbers in two tables for one descriptor. */
+	own_table = D9__SANITIZED < 2 && !unshare(CLONE_FILES);
+	if (own_table) {
+		moved = take_into_own_table(ring);
+	} else {
+		shared = true;
+		if (ring >= 0)
+			moved = fcntl(ring, F_DUPFD_CLOEXEC, SHARED_ABOVE);
+	}
+	if (moved < 0)
+		return -1;
+	ring_fd = moved;
+	d9__ring_adopt_fd(moved);
+	/* Locked since its creation; held for as long as we live: see d9__dead_ring_open(). */
+	flock(moved, LOCK_EX | LOCK_NB);
+	return ring;
+}
+
+int d9__descriptor_place(int fd)
+{
+	int high = shared && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, SHARED_ABOVE) : -1;
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+void d9__descriptors_give_up_ring(void)
+{
+	/* A table of our own goes with us; the next recorder opens the ring by its name. */
+	if (!own_table && !d9__ring.path[0])
+		return;
+	if (ring_fd > 0)
+		close(ring_fd);
+	ring_fd = 0;
+	d9__ring_adopt_fd(-1);
+}
+
+bool d9__descriptors_fork_child(void)
+{
+	/* A table of our own was never the child's; a shared one is now. */
+	bool here = !own_table;
+
+	if (here && ring_fd > 0)
+		close(ring_fd); /* or its lock would outlive the parent */
+	own_table = false;
+	ring_fd = 0;
+	return here;
+}

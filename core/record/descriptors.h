@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors: those of the flush thread, where the recorded program does not meet them.
+ *
+ * They are in a table of the thread's own.  Where that is refused they are in the program's, at numbers
+ * that programs do not expect to get.
+ */
+
+#ifndef D9_RECORD_DESCRIPTORS_H
+#define D9_RECORD_DESCRIPTORS_H
+
+#include <stdbool.h>
+
+/*
+ * On the flush thread, before it opens anything: take the ring's descriptor along and leave the others.
+ * What the ring's was in the program's table, for the program to close; -1 if there it stays, or was none.
+ */
+int d9__descriptors_take(void);
+
+/* |fd|, just opened, where it belongs: another number, or |fd| itself.  Negative ones are passed on. */
+int d9__descriptor_place(int fd);
+
+/* On the flush thread, as it ends: the ring has no descriptor any more, unless it has no name either. */
+void d9__descriptors_give_up_ring(void);
+
+/*
+ * In a forked child: the ring's, if it came along, is closed.  Whether what else the parent's thread
+ * had open came along too.
+ */
+bool d9__descriptors_fork_child(void);
+
+#endif /* D9_RECORD_DESCRIPTORS_H */
