@@ -136,7 +136,8 @@ void d9__glib_note_closed(int fd)
 	if (!record || own_pid != getpid())
 		return;
 	set_fd(fd, NULL);
-	if (atomic_exchange_explicit(&record->closed, true, memory_order_relaxed))
+	/* release: pairs with the acquire in reap_locked() */
+	if (atomic_exchange_explicit(&record->closed, true, memory_order_release))
 		return; /* the other end of a pipe */
 	atomic_fetch_add_explicit(&n_closed, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&d9__glib_generation, 1, memory_order_release);
@@ -145,7 +146,11 @@ void d9__glib_note_closed(int fd)
 static void retire_locked(struct d9__glib_context *record)
 {
 	atomic_fetch_sub_explicit(&n_closed, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&unseen_before, d9__glib_unseen_of(record), memory_order_relaxed);
+	/* Its last round is over, too. */
+	atomic_fetch_add_explicit(&unseen_before,
+				  d9__glib_unseen_of(record) +
+					  atomic_load_explicit(&record->left, memory_order_relaxed),
+				  memory_order_relaxed);
 	if (record->pipe_unresolved)
 		atomic_fetch_sub_explicit(&n_pipes, 1, memory_order_relaxed);
 	record->pipe_unresolved = false;
@@ -169,7 +174,7 @@ static void reap_locked(void)
 		struct d9__glib_context *record = &records[i];
 
 		if (atomic_load_explicit(&record->address, memory_order_relaxed) &&
-		    atomic_load_explicit(&record->closed, memory_order_relaxed))
+		    atomic_load_explicit(&record->closed, memory_order_acquire))
 			retire_locked(record);
 	}
 }

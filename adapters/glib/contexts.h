@@ -52,17 +52,16 @@ struct d9__glib_context {
 	struct d9__glib_notes notes;
 
 	/* The loop's thread. */
-	uint32_t wake_at; /* where |wake_fd| was in the latest array */
-	bool new_round;
+	uint32_t wake_at;  /* where |wake_fd| was in the latest array */
 	bool polled;       /* a poll hook saw it since the latest query */
-	uint32_t left;     /* of this round's pending sources */
 	uint32_t scanned;  /* up to this id */
 	int query_timeout; /* what the latest query() asked for */
 	uint64_t queried_ns;
 	uint64_t sampled_ns, scanned_ns;
-	uint64_t rounds, spins, parks; /* since the beginning */
+	uint64_t rounds, spins, parks, polls; /* since the beginning */
 	/* The same; read by the flush thread. */
-	_Atomic(uint64_t) polls, expected;
+	_Atomic(uint64_t) unseen; /* of the rounds that are over */
+	_Atomic(uint32_t) left;   /* pending sources of this round; 0: it is over */
 	uint64_t scanned_unseen;
 	uint64_t scanned_silent; /* waits behind which no stub saw a dispatch */
 	struct d9__glib_known known[D9__GLIB_KNOWN_MAX];
@@ -128,10 +127,7 @@ int d9__glib_register(GMainContext *context, const char *name, int fd,
 /* Dispatches that no stub saw, at most: a pending source may be destroyed by an earlier one. */
 static inline uint64_t d9__glib_unseen_of(struct d9__glib_context *record)
 {
-	uint64_t expected = atomic_load_explicit(&record->expected, memory_order_relaxed);
-	uint64_t polls = atomic_load_explicit(&record->polls, memory_order_relaxed);
-
-	return expected > polls ? expected - polls : 0;
+	return atomic_load_explicit(&record->unseen, memory_order_relaxed);
 }
 
 /* By the loop's thread alone. */

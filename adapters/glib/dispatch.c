@@ -37,42 +37,61 @@ static uint32_t depth_of(const GMainContext *context)
 	return array ? array->n : 0;
 }
 
+/* What of a round was not seen is known when it is over, and not before. */
 void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread *thread)
 {
+	uint32_t left = atomic_load_explicit(&record->left, memory_order_relaxed);
+
 	thread->chain = NULL;
-	record->new_round = true;
+	if (__builtin_expect(left != 0, 0)) {
+		d9__glib_add(&record->unseen, left);
+		atomic_store_explicit(&record->left, 0, memory_order_relaxed);
+	}
 }
 
-/* True: nothing was dispatched since the wait. */
-static inline bool enter_round(struct d9__glib_context *record, const GMainContext *context)
+/* What is pending, this source included, and whether nothing was dispatched since the wait. */
+static inline void enter_round(struct d9__glib_context *record, const GMainContext *context,
+			       struct d9_poll *poll)
 {
-	uint32_t depth;
+	uint32_t left = atomic_load_explicit(&record->left, memory_order_relaxed);
 
-	if (__builtin_expect(!record->new_round && record->left, 1))
-		return false;
-	record->new_round = false;
-	depth = depth_of(context);
-	d9__glib_add(&record->expected, depth);
-	record->left = depth ? depth : 1;
-	record->rounds++;
-	return true;
+	poll->flags = D9_POLL_BATCHED;
+	if (__builtin_expect(left == 0, 0)) {
+		poll->flags = 0;
+		left = depth_of(context);
+		left = left ? left : 1;
+		record->rounds++;
+	}
+	poll->depth = left;
+	atomic_store_explicit(&record->left, left - 1, memory_order_relaxed);
 }
 
 /* ---- first sight of a source ---- */
+
+/* The call that made it has returned. */
+static bool find_armed(struct d9__glib_known *known)
+{
+	struct d9_task armed = { .fd = -1 };
+
+	if (!d9__task_armed(D9_LIBRARY_GLIB, known->key, &armed))
+		return false;
+	known->callsite = armed.callsite;
+	known->fd = armed.fd;
+	return true;
+}
 
 /* Who made it, and when it was handed over. */
 static void describe_origin(struct d9__glib_context *record, struct d9__glib_known *known,
 			    uint32_t id, GSourceFunc callback, gpointer data, void *function)
 {
-	struct d9_task armed = { .fd = -1 };
 	const void *site = NULL;
 	struct d9_waker waker;
 
-	if (d9__task_armed(D9_LIBRARY_GLIB, known->key, &armed)) {
-		known->callsite = armed.callsite;
-		known->fd = armed.fd;
-	} else if (d9__glib_note_take(record, id, callback, data, &site, &waker)) {
-		d9_wake(record->loop, known->key, D9_WAKE_CROSS_THREAD, &waker);
+	if (!find_armed(known)) {
+		if (d9__glib_note_take(record, id, callback, data, &site, &waker))
+			d9_wake(record->loop, known->key, D9_WAKE_CROSS_THREAD, &waker);
+		else
+			find_armed(known); /* its note was settled in between */
 	}
 	if (!known->callsite)
 		known->callsite =
@@ -148,7 +167,7 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 	struct d9__glib_known *known = &record->known[key % D9__GLIB_KNOWN_MAX];
 	struct d9_poll *poll = &frame->poll;
 
-	poll->flags = enter_round(record, source->context) ? 0 : D9_POLL_BATCHED;
+	enter_round(record, source->context, poll);
 	poll->task.name = NULL;
 	if (__builtin_expect(known->key != key, 0))
 		poll->task.name = meet(record, known, key, source, callback, data, stub);
@@ -160,11 +179,10 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 	poll->task.kind = known->kind;
 	poll->task.flags = 0;
 	poll->ready_ns = 0;
-	poll->depth = record->left--;
 	poll->reason = D9_WAKE_UNKNOWN;
 	if (known->ready != D9__READY_IDLE)
 		describe_wake(poll, source, known->ready);
-	d9__glib_add(&record->polls, 1);
+	record->polls++;
 	d9__glib_become_owner(record, thread);
 	frame->saved_chain = thread->chain;
 	thread->chain = source;

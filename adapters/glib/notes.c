@@ -27,7 +27,7 @@ struct d9__glib_note {
 	struct d9_wake_cell cell; /* counts as work handed over until it is taken */
 };
 
-/* Protects all notes.  A leaf: under it nothing is called but the core's quick functions. */
+/* Protects all notes.  Under it nothing is called but the core's functions of tasks and wakes. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct d9__glib_note pool[NOTES_MAX], *first_free;
 static unsigned n_used;
@@ -44,7 +44,8 @@ void d9__glib_notes_fork_parent(void)
 
 static struct d9__glib_note *first_of(struct d9__glib_context *record)
 {
-	return atomic_load_explicit(&record->notes.first, memory_order_relaxed);
+	/* acquire: where a note is gone, what it was settled with is there */
+	return atomic_load_explicit(&record->notes.first, memory_order_acquire);
 }
 
 static struct d9__glib_note *allocate_locked(void)
@@ -82,7 +83,7 @@ static void release_locked(struct d9__glib_context *record, struct d9__glib_note
 	if (before)
 		before->next = note->next;
 	else
-		atomic_store_explicit(&record->notes.first, note->next, memory_order_relaxed);
+		atomic_store_explicit(&record->notes.first, note->next, memory_order_release);
 	if (record->notes.last == note)
 		record->notes.last = before;
 	d9_wake_cell_take(&note->cell, record->loop, &waker);
@@ -154,19 +155,18 @@ static bool is_polled_locked(struct d9__glib_context *record, struct d9__glib_no
 	return false;
 }
 
-bool d9__glib_note_settle(struct d9__glib_context *record, struct d9__glib_note *note, uint32_t id,
-			  struct d9_waker *waker)
+void d9__glib_note_settle(struct d9__glib_context *record, struct d9__glib_note *note,
+			  const struct d9_task *task, bool ready)
 {
-	bool unpolled = false;
-
 	pthread_mutex_lock(&lock);
-	if (id && !is_polled_locked(record, note, id)) {
-		unpolled = true;
-		*waker = note->waker;
+	if (task && !is_polled_locked(record, note, (uint32_t)task->key)) {
+		/* Before the note goes: from here on the loop may run the source, and end it. */
+		d9_task_arm(record->loop, task);
+		if (ready)
+			d9_wake(record->loop, task->key, D9_WAKE_CROSS_THREAD, &note->waker);
 	}
 	release_locked(record, note);
 	pthread_mutex_unlock(&lock);
-	return unpolled;
 }
 
 void d9__glib_note_abandon(struct d9__glib_context *record, struct d9__glib_note *note)

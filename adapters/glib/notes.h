@@ -31,11 +31,11 @@ struct d9__glib_note *d9__glib_note_leave(struct d9__glib_context *record, GSour
 					  gpointer data, const void *site);
 
 /*
- * The call made the source |id|, 0 for none.  True, with who made it and when: no poll took the
- * note.
+ * The call made |task|, NULL for none: it is armed, and woken if it is |ready|, unless a poll took
+ * the note.  Its first poll finds the one or the other.
  */
-bool d9__glib_note_settle(struct d9__glib_context *record, struct d9__glib_note *note, uint32_t id,
-			  struct d9_waker *waker);
+void d9__glib_note_settle(struct d9__glib_context *record, struct d9__glib_note *note,
+			  const struct d9_task *task, bool ready);
 
 /* The call will not tell the id: the note waits for a poll. */
 void d9__glib_note_abandon(struct d9__glib_context *record, struct d9__glib_note *note);

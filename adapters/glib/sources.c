@@ -17,7 +17,7 @@
 
 struct making {
 	struct d9__glib_context *record; /* NULL: nothing is to be told */
-	struct d9__glib_note *note;	 /* NULL: by the loop's own thread, or none was left */
+	struct d9__glib_note *note;	 /* NULL: by the loop's own thread */
 	struct d9_task task;
 	const void *callback, *site;
 	bool idle;
@@ -44,32 +44,32 @@ static void make(struct making *making, GMainContext *context, GSourceFunc callb
 	making->site = d9__glib_is_ours(site) ? NULL : site;
 	making->task = (struct d9_task) { .fd = -1, .kind = (uint16_t)kind };
 	making->idle = kind == D9_TASK_IDLE;
-	if (!is_own(making->record))
-		making->note = d9__glib_note_leave(making->record, callback, data, making->site);
-}
-
-static void arm(struct making *making, guint id, const struct d9_waker *waker)
-{
-	making->task.key = making->record->key | id;
-	making->task.callsite = d9_callsite(making->callback, making->site, 0);
-	d9_task_arm(making->record->loop, &making->task);
-	/* An idle source is ready at once; others when their time or descriptor says so. */
-	if (making->idle)
-		d9_wake(making->record->loop, making->task.key,
-			waker ? D9_WAKE_CROSS_THREAD : D9_WAKE_ACTIVE, waker);
+	if (is_own(making->record))
+		return;
+	making->note = d9__glib_note_leave(making->record, callback, data, making->site);
+	if (!making->note)
+		making->record = NULL;
 }
 
 static void made(struct making *making, guint id)
 {
-	struct d9_waker waker;
+	struct d9_task *task = &making->task;
+	struct d9_loop *loop;
 
 	if (!making->record)
 		return;
+	loop = making->record->loop;
+	if (id) {
+		task->key = making->record->key | id;
+		task->callsite = d9_callsite(making->callback, making->site, 0);
+	}
+	/* An idle source is ready at once; others when their time or descriptor says so. */
 	if (making->note) {
-		if (d9__glib_note_settle(making->record, making->note, id, &waker))
-			arm(making, id, &waker);
+		d9__glib_note_settle(making->record, making->note, id ? task : NULL, making->idle);
 	} else if (id) {
-		arm(making, id, NULL);
+		d9_task_arm(loop, task);
+		if (making->idle)
+			d9_wake(loop, task->key, D9_WAKE_ACTIVE, NULL);
 	}
 }
 

@@ -159,7 +159,7 @@ static void sample(struct d9__glib_context *record, uint64_t now_ns)
 	d9_waker_self(&self);
 	if (self.worker != NO_WORKER)
 		D9_EMIT(&sample_type, self.worker, record->rounds, record->spins, record->parks,
-			atomic_load_explicit(&record->polls, memory_order_relaxed), unseen);
+			record->polls, unseen);
 	d9__glib_scan_if_wanted(record, now_ns, unseen);
 	d9__glib_logs_look();
 	d9__got_rescan_paced(now_ns);

@@ -766,6 +766,7 @@ static const struct {
 	{ "inline", run_inline },     { "elsewhere", run_elsewhere },
 	{ "many", run_many },	      { "unannounced", run_unannounced },
 	{ "query_null", run_query_null }, { "handed", run_handed },
+	{ "looked_at", run_looked_at },
 };
 
 int main(int argc, char **argv)

@@ -17,6 +17,7 @@ void run_threads(void);
 void run_pool(void);
 void run_elsewhere(void);
 
+void run_looked_at(void);
 void run_unannounced(void);
 void run_query_null(void);
 void run_handed(void);

@@ -9,8 +9,49 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <dial9/recorder.h>
+
 #include "counters.h"
 #include "glib_cases.h"
+
+/* ---- the recorder looks while a round is on its way ---- */
+
+#define LOOKED_AT 10
+
+/* Its figures are those of its latest look; the second look is behind the first. */
+static void be_looked_at(void)
+{
+	struct d9_recorder *(*running)(void) = NULL;
+	int (*rotate)(struct d9_recorder *, uint32_t) = NULL;
+
+	*(void **)&running = dlsym(RTLD_DEFAULT, "d9_recorder_running");
+	*(void **)&rotate = dlsym(RTLD_DEFAULT, "d9_recorder_rotate");
+	for (int i = 0; running && rotate && i < 2; i++) {
+		int err = rotate(running(), 30000);
+
+		if (err)
+			complain("a look of the recorder's", 0, err);
+	}
+}
+
+static gboolean on_looked_at(gpointer arg)
+{
+	unsigned *runs = arg;
+
+	COUNT(on_looked_at, KIND_POLL);
+	if ((*runs)++ == 0)
+		be_looked_at();
+	return G_SOURCE_REMOVE;
+}
+
+void run_looked_at(void)
+{
+	unsigned runs = 0;
+
+	for (int i = 0; i < LOOKED_AT; i++)
+		g_idle_add(on_looked_at, &runs);
+	iterate_until_idle(NULL);
+}
 
 /* ---- nothing announces it: neither a slot nor a callback ---- */
 
