@@ -9,6 +9,7 @@
 #include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
+#include "loop/plain.h"
 #include "loop/samples.h"
 #include "loop/wakes.h"
 #include "loop/workers.h"
@@ -20,8 +21,6 @@
 
 #define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
 #define SPIN_CHECK   64u		 /* waits without timeout between looks at the clock */
-
-_Static_assert(D9__WORKERS_MAX <= 0x80, "d9__emit_plain_poll_start() writes one byte");
 
 static _Atomic(uint64_t) abandoned;
 
@@ -37,7 +36,7 @@ void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 	if (!(thread->odd & D9__ODD_OPEN))
 		return;
 	d9__emit_poll_end(slot, thread->late_end_ns ? thread->late_end_ns : ns, thread->worker);
-	thread->odd &= ~(uint32_t)D9__ODD_OPEN;
+	thread->odd &= (uint8_t)~D9__ODD_OPEN;
 	thread->late_end_ns = 0;
 }
 
@@ -81,7 +80,7 @@ static void write_unpark(struct d9__thread *thread, struct d9__slot *slot, uint6
 	uint64_t wait_ns, cpu_ns = d9__cpu_time_unpark(&thread->cpu, ns, &wait_ns);
 
 	d9__emit_unpark(slot, ns, thread->worker, thread->n_held, cpu_ns, wait_ns, thread->tid);
-	thread->odd &= ~(uint32_t)D9__ODD_STOPPED;
+	thread->odd &= (uint8_t)~D9__ODD_STOPPED;
 	thread->parked = false;
 	thread->round_ns = ns;
 	if (!thread->park_ns)
@@ -137,14 +136,9 @@ void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__
 
 static void pop_frame(struct d9__thread *thread)
 {
-	thread->n_frames--;
-	if (thread->n_frames) {
-		atomic_store_explicit(&thread->task, thread->frames[thread->n_frames - 1].task,
-				      memory_order_relaxed);
-		return;
-	}
-	atomic_store_explicit(&thread->task, 0, memory_order_relaxed);
-	thread->odd &= ~(uint32_t)D9__ODD_FRAMES;
+	thread->frames[--thread->n_frames].once = false;
+	if (!thread->n_frames)
+		thread->odd &= (uint8_t)~D9__ODD_FRAMES;
 }
 
 static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
@@ -187,12 +181,6 @@ static uint32_t gate_of_child(void)
 {
 	d9__recorder_child_check();
 	return d9__gate_word();
-}
-
-static inline bool is_child_pending(void)
-{
-	/* relaxed: as in d9__recorder_child_check() */
-	return atomic_load_explicit(&d9__child_pending, memory_order_relaxed) != 0;
 }
 
 /* The gate's word, or 0 if loops are not recorded. */
@@ -495,138 +483,17 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 	frame->loc = loc;
 	frame->depth = depth;
 	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
+	/* For signal handlers that ask for the task. */
+	atomic_signal_fence(memory_order_release);
 	thread->n_frames++;
 	thread->odd = D9__ODD_FRAMES | D9__ODD_OPEN;
 	thread->stage = D9__STAGE_ROUND;
 	thread->shared_ns = 0;
 	poll->task_id = id;
-	atomic_store_explicit(&thread->task, id, memory_order_relaxed);
 	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
 }
 
-/* Does the previous poll's end serve as the start of |poll|?  Not after any other stamp. */
-static inline bool is_shared(const struct d9__thread *thread, const struct d9__slot *slot,
-			     const struct d9_poll *poll)
-{
-	return poll->flags & D9_POLL_BATCHED && thread->shared_ns == slot->last_ns;
-}
-
-/* Take the announcement of a wake that is written already.  False: there may be one to be written. */
-static inline __attribute__((always_inline)) bool take_plain_wake(struct d9__task *task, const struct d9_poll *poll)
-{
-	if (atomic_load_explicit(&task->wake, memory_order_relaxed) != D9__WAKE_NONE)
-		return false;
-	if (!atomic_load_explicit(&task->woken, memory_order_relaxed))
-		return !poll->ready_ns && !poll->reason;
-	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
-	return true;
-}
-
-static inline __attribute__((always_inline)) void push_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns,
-			      const struct d9__cached_task *cached)
-{
-	struct d9__callback *frame = &thread->frames[0];
-	uint64_t id = cached->emit.id;
-
-	frame->address = (uintptr_t)poll;
-	frame->start_ns = ns;
-	frame->loc = cached->name;
-	/* Else the compiler packs neighbours into vectors first, which takes longer than two stores. */
-	__asm__ volatile("" : : : "memory");
-	frame->task = id;
-	frame->depth = poll->depth;
-	frame->once = false;
-	thread->n_frames = 1;
-	thread->odd = D9__ODD_FRAMES | D9__ODD_OPEN;
-	thread->stage = D9__STAGE_ROUND;
-	thread->shared_ns = 0;
-	thread->loop = poll->loop;
-	poll->task_id = id;
-	atomic_store_explicit(&thread->task, id, memory_order_relaxed);
-}
-
-/* Does |cached| spell the name as the open chunk knows it? */
-static inline __attribute__((always_inline)) bool is_named(const struct d9__cached_task *cached, const struct d9__slot *slot)
-{
-	return slot->names[cached->name] == cached->named &&
-	       cached->named >> 16 == slot->generation;
-}
-
-/*
- * The usual poll: outermost, of a known task that has nothing to tell but its start.  Calls
- * nothing.  False: nothing happened.
- */
-static inline __attribute__((always_inline)) bool
-begin_plain(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll, uint64_t ns)
-{
-	struct d9_loop *loop = poll->loop;
-	const struct d9__cached_task *cached =
-		d9__task_cache_find(&thread->cache, poll->task.key);
-	struct d9__task *task;
-
-	if (cached->key != poll->task.key || cached->loop != loop ||
-	    cached->callsite != poll->task.callsite || poll->task.flags & D9_TASK_RUNS_ONCE ||
-	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
-		return false;
-	task = cached->task;
-	if (!d9__task_is(task, cached->emit.id) || !is_current(thread, task, poll) ||
-	    !is_named(cached, slot) || !d9__emit_is_plain(slot, ns) || !take_plain_wake(task, poll))
-		return false;
-	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
-	d9__emit_plain_poll_start(slot, ns, thread->worker, poll->depth, &cached->emit);
-	push_plain(thread, poll, ns, cached);
-	return true;
-}
-
-/* Remember what begin_plain() asks for, now that |task| was polled.  It has a callsite. */
-static void know(struct d9__thread *thread, const struct d9__slot *slot, const struct d9_poll *poll,
-		 uint32_t library, struct d9__task *task)
-{
-	struct d9__cached_task *cached;
-	uint8_t *end;
-
-	cached = d9__task_cache_put(&thread->cache, library, poll->task.key, task);
-	cached->loop = poll->loop;
-	cached->callsite = poll->task.callsite;
-	cached->name = d9__callsite_name(poll->task.callsite);
-	cached->named = slot->names[cached->name];
-	end = d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, cached->named & 0xffff);
-	cached->emit.wire_len = (uint8_t)(end - cached->emit.wire);
-}
-
-/* The open chunk is another than at the task's latest poll, and may know its name already. */
-static void respell(struct d9__thread *thread, const struct d9__slot *slot, uint64_t key)
-{
-	struct d9__cached_task *cached = d9__task_cache_find(&thread->cache, key);
-	uint32_t word;
-
-	if (cached->key != key || !cached->loop)
-		return;
-	word = slot->names[cached->name];
-	if (word >> 16 != slot->generation)
-		return;
-	cached->named = word;
-	d9__wire_put_u32(cached->emit.wire + cached->emit.id_len, word & 0xffff);
-}
-
-/* True: begun.  Calls nothing. */
-static inline bool begin_quickly(struct d9_poll *poll, uint32_t gate)
-{
-	struct d9__thread *thread = d9__thread_tls;
-	struct d9__slot *slot = d9__slot_tls;
-	uint64_t ns;
-
-	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->odd ||
-				     thread->gate != gate || !poll->loop,
-			     0))
-		return false;
-	ns = slot->last_ns;
-	if (!is_shared(thread, slot, poll) && !d9__slot_try_now(slot, &ns))
-		return false;
-	return begin_plain(thread, slot, poll, ns);
-}
-
-static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
+void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 {
 	struct d9__thread *thread;
 	struct d9__slot *slot;
@@ -634,17 +501,17 @@ static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 	uint64_t last_ns, ns;
 	uint32_t library;
 
+	poll->task_id = 0;
 	if (!(gate & D9__GATE_LOOP) || !poll->loop || !(slot = d9__slot_self()) ||
 	    !(thread = d9__thread_self(poll->loop)))
 		return;
 	last_ns = slot->last_ns;
-	ns = is_shared(thread, slot, poll) ? last_ns : d9__slot_now(slot);
+	ns = d9__poll_is_shared(thread, slot, poll) ? last_ns : d9__slot_now(slot);
 	see_gate(thread, slot, gate, last_ns);
 	if (thread->odd && !make_ready(thread, slot, poll, ns))
 		return;
 	/* The stamp or a new chunk alone may have kept it from the short way. */
-	respell(thread, slot, poll->task.key);
-	if (!thread->n_frames && begin_plain(thread, slot, poll, ns))
+	if (!thread->n_frames && d9__poll_begin_again(thread, slot, poll, ns))
 		return;
 	become_owner(thread, poll->loop);
 	library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
@@ -655,31 +522,12 @@ static __attribute__((noinline)) void begin(struct d9_poll *poll, uint32_t gate)
 	atomic_store_explicit(&task->polled_ns, ns, memory_order_relaxed);
 	start_poll(thread, slot, poll, library, ns, task);
 	if (poll->task.callsite)
-		know(thread, slot, poll, library, task);
+		d9__poll_know(thread, slot, poll, library, task);
 }
 
-/* The order of the three keeps the stack frame of the first out of the others' way. */
-static __attribute__((noinline)) void begin_open(struct d9_poll *poll, uint32_t gate)
+void d9__poll_begin_shut(struct d9_poll *poll)
 {
-	if (__builtin_expect(!begin_quickly(poll, gate), 0))
-		begin(poll, gate);
-}
-
-static __attribute__((noinline)) void begin_shut(struct d9_poll *poll)
-{
-	begin(poll, gate_of_child());
-}
-
-/* Nothing but three loads while recording is off. */
-void d9_poll_begin(struct d9_poll *poll)
-{
-	uint32_t gate = d9__gate_word();
-
-	poll->task_id = 0;
-	if (__builtin_expect(gate & D9__GATE_LOOP, 1))
-		begin_open(poll, gate);
-	else if (__builtin_expect(is_child_pending(), 0))
-		begin_shut(poll);
+	d9__poll_begin_slow(poll, gate_of_child());
 }
 
 /* Off the CPU inside a callback: what a long poll is made of. */
@@ -766,27 +614,7 @@ static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct
 	hold_resumption(thread, ns);
 }
 
-/* One callback runs, its PollStart is the latest record but for wakes, and it is |poll|'s. */
-static inline bool is_plain_end(const struct d9__thread *thread, const struct d9_poll *poll,
-				uint32_t gate, uint64_t ns)
-{
-	const struct d9__callback *frame = &thread->frames[0];
-
-	return thread->odd == (D9__ODD_OPEN | D9__ODD_FRAMES) && thread->n_frames == 1 &&
-	       frame->address == (uintptr_t)poll && !frame->once && thread->gate == gate &&
-	       ns - frame->start_ns <= D9__CPU_LONG_NS;
-}
-
-static inline void pop_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns)
-{
-	thread->n_frames = 0;
-	thread->odd = 0;
-	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
-	atomic_store_explicit(&thread->task, 0, memory_order_relaxed);
-	poll->task_id = 0;
-}
-
-static __attribute__((noinline)) void end(struct d9_poll *poll)
+void d9__poll_end_slow(struct d9_poll *poll)
 {
 	uint32_t gate = d9__gate_word();
 	struct d9__thread *thread;
@@ -801,43 +629,19 @@ static __attribute__((noinline)) void end(struct d9_poll *poll)
 		return;
 	}
 	ns = d9__slot_now(slot);
-	if (__builtin_expect(!is_plain_end(thread, poll, gate, ns), 0)) {
+	if (__builtin_expect(!d9__poll_is_plain(thread, poll, gate, ns), 0)) {
 		end_slow(thread, slot, ns, poll);
 		return;
 	}
 	d9__emit_poll_end(slot, ns, thread->worker);
-	pop_plain(thread, poll, ns);
-}
-
-/* True: ended.  Calls nothing. */
-static inline bool end_quickly(struct d9_poll *poll, uint32_t gate)
-{
-	struct d9__thread *thread = d9__thread_tls;
-	struct d9__slot *slot = d9__slot_tls;
-	uint64_t ns;
-
-	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
-				     !(gate & D9__GATE_LOOP) || !d9__slot_try_now(slot, &ns) ||
-				     !is_plain_end(thread, poll, gate, ns) ||
-				     !d9__emit_is_plain(slot, ns),
-			     0))
-		return false;
-	d9__emit_plain_poll_end(slot, ns, thread->worker);
-	pop_plain(thread, poll, ns);
-	return true;
-}
-
-void d9_poll_end(struct d9_poll *poll)
-{
-	if (poll->task_id && __builtin_expect(!end_quickly(poll, d9__gate_word()), 0))
-		end(poll);
+	d9__poll_pop_plain(thread, poll, ns);
 }
 
 uint64_t d9_poll_task(void)
 {
 	struct d9__thread *thread = d9__thread_peek();
 
-	return thread ? atomic_load_explicit(&thread->task, memory_order_relaxed) : 0;
+	return thread ? d9__thread_task(thread) : 0;
 }
 
 void d9__polls_thread_exit(void)
@@ -845,7 +649,7 @@ void d9__polls_thread_exit(void)
 	struct d9__thread *thread = d9__thread_peek();
 	struct d9__slot *slot;
 
-	d9__thread_tls = D9__THREAD_GONE;
+	d9__self.thread = D9__THREAD_GONE;
 	if (!thread)
 		return;
 	/* Even while recording is off: the id's next holder begins with an Unpark. */

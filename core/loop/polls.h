@@ -44,8 +44,8 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 
 	if (!thread)
 		return d9__tasks_find(library, key);
-	cached = d9__task_cache_find(&thread->cache, key);
-	if (__builtin_expect(d9__cached_task_is(cached, library, key), 1))
+	cached = d9__task_cache_get(&thread->cache, key);
+	if (__builtin_expect(cached && d9__cached_task_is(cached, library), 1))
 		return cached->task;
 	task = d9__tasks_find(library, key);
 	if (task)

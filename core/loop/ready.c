@@ -11,7 +11,7 @@
 /* The stamp of the poll that ended last, if nothing was recorded since; else 0. */
 static uint64_t latest_end(const struct d9__thread *thread)
 {
-	struct d9__slot *slot = d9__slot_tls;
+	struct d9__slot *slot = d9__self.slot;
 
 	return thread && d9__slot_is_real(slot) && thread->shared_ns == slot->last_ns
 		       ? thread->shared_ns
@@ -22,20 +22,20 @@ void d9__wake_again(struct d9_loop *loop, uint64_t key)
 {
 	struct d9__thread *thread = d9__thread_peek();
 	const struct d9__cached_task *cached;
-	uint64_t ns = latest_end(thread);
+	uint64_t ns = latest_end(thread), published;
 
 	if (!d9__gate_open(D9__GATE_WAKE) || !ns || thread->resume_ns ||
 	    thread->odd & D9__ODD_NO_WORKER)
 		return;
-	cached = d9__task_cache_find(&thread->cache, key);
-	if (cached->key != key || cached->loop != loop ||
+	cached = d9__task_cache_get(&thread->cache, key);
+	if (!cached || cached->loop != loop ||
 	    !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
 	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
 	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed) ||
-	    !d9__emit_is_plain(d9__slot_tls, ns))
+	    !(published = d9__emit_plain_enter(d9__self.slot, ns)))
 		return;
-	d9__emit_plain_wake(d9__slot_tls, ns, 0, &cached->emit, thread->worker, D9_WAKE_DEFERRED);
+	d9__emit_plain_wake(d9__self.slot, published, ns, 0, &cached->emit, thread->worker, D9_WAKE_DEFERRED);
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 }

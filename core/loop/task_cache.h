@@ -29,7 +29,7 @@ struct d9__cached_task {
 	struct d9__task *task; /* NULL: no task is here */
 	struct d9__emit_task emit; /* its id, when it was put here */
 	uint32_t name;		   /* handle */
-	uint32_t named; /* its word in the slot's table of names, as |emit| spells it */
+	uint32_t stamp; /* of the chunk whose wire id of the name |emit| spells; 0: none */
 };
 
 _Static_assert(sizeof(struct d9__cached_task) == 64, "one line for each");
@@ -61,23 +61,26 @@ static inline size_t d9__task_cache_other(size_t offset)
 	return offset ^ sizeof(struct d9__cached_task);
 }
 
-/* Where |key| is, or some other task, or none. */
-static inline struct d9__cached_task *d9__task_cache_find(struct d9__task_cache *cache,
-							  uint64_t key)
+/* Where |key| is, or NULL. */
+static inline __attribute__((always_inline)) struct d9__cached_task *
+d9__task_cache_get(struct d9__task_cache *cache, uint64_t key)
 {
 	size_t offset = d9__task_cache_offset(key);
 	struct d9__cached_task *cached = d9__task_cache_at(cache, offset);
 
-	if (__builtin_expect(cached->key != key, 0))
+	if (__builtin_expect(cached->key != key, 0)) {
 		cached = d9__task_cache_at(cache, d9__task_cache_other(offset));
+		if (cached->key != key)
+			return NULL;
+	}
 	__asm__("" : "+r"(cached)); /* one pointer, not base and offset, stays in a register */
 	return cached;
 }
 
-static inline bool d9__cached_task_is(const struct d9__cached_task *cached, uint32_t library,
-				      uint64_t key)
+/* Does what is |cached| for a key still exist, and is it |library|'s? */
+static inline bool d9__cached_task_is(const struct d9__cached_task *cached, uint32_t library)
 {
-	return cached->key == key && cached->task && cached->emit.library == library &&
+	return cached->task && cached->emit.library == library &&
 	       d9__task_is(cached->task, cached->emit.id);
 }
 

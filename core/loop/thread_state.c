@@ -15,7 +15,6 @@
 #include "loop/polls.h"
 #include "loop/workers.h"
 
-__thread struct d9__thread *d9__thread_tls D9_TLS;
 _Atomic(uint32_t) d9__loop_epoch = 1;
 
 /* All states, so that a child can free those of threads that it does not have. */
@@ -64,7 +63,8 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
 	if (of_thread)
 		d9__workers_follow_thread((unsigned)id);
 	thread->worker = (uint32_t)id;
-	thread->odd &= ~(uint32_t)D9__ODD_NO_WORKER;
+	thread->head = d9__emit_plain_of(thread->worker);
+	thread->odd &= (uint8_t)~D9__ODD_NO_WORKER;
 }
 
 static struct d9__thread *new_thread(void)
@@ -92,14 +92,14 @@ static struct d9__thread *new_thread(void)
 
 struct d9__thread *d9__thread_make(struct d9_loop *loop)
 {
-	struct d9__thread *thread = d9__thread_tls;
+	struct d9__thread *thread = d9__self.thread;
 	int saved = errno;
 
 	if (thread == D9__THREAD_GONE)
 		return NULL;
 	if (!thread) {
 		thread = new_thread();
-		d9__thread_tls = thread;
+		d9__self.thread = thread;
 	}
 	if (thread && thread->odd & D9__ODD_NO_WORKER)
 		take_worker(thread, loop);

@@ -6,7 +6,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <dial9/loop.h>
 
@@ -40,7 +42,7 @@ struct d9__callback {
 	uint64_t start_ns; /* of its first piece */
 	uint32_t library, loc;
 	uint32_t depth;
-	bool once;
+	bool once; /* false in frames that are not in use */
 };
 
 struct d9__run {
@@ -49,21 +51,29 @@ struct d9__run {
 };
 
 struct d9__thread {
-	/* What every poll touches.  Owner thread only. */
-	uint32_t odd;
-	uint32_t n_frames;
+	/* What every poll touches, in one line.  Owner thread only. */
+	union {
+		struct {
+			uint8_t odd;	   /* enum d9__odd */
+			uint8_t stage;	   /* enum d9__stage */
+			uint16_t n_frames; /* signal handlers of this thread read the top one's task */
+		};
+		uint32_t mode; /* the three, see d9__mode() */
+	};
+	uint32_t gate; /* word of the gate at the latest record */
 	uint32_t worker;
 	uint32_t epoch;
-	uint64_t shared_ns;	/* end of the latest poll, while it may start the next; else 0 */
-	_Atomic(uint64_t) task; /* of the top frame; read by this thread's signal handlers */
-	uint64_t round_ns;	/* latest unpark */
-	uint32_t stage;
-	uint32_t gate; /* word of the gate at the latest record */
-
+	uint64_t head; /* d9__emit_plain_of() |worker| */
+	uint64_t shared_ns; /* end of the latest poll, while it may start the next; else 0 */
+	struct d9_loop *loop; /* latest to park or poll */
+	uint64_t round_ns; /* latest unpark */
 	/* A second piece that is due: the top frame's, from this moment; 0: none. */
 	uint64_t resume_ns;
 	/* When the open poll ended, if that was while recording was off; else 0. */
 	uint64_t late_end_ns;
+
+	/* Near the front: the first one's fields have short addresses. */
+	struct d9__callback frames[D9__FRAMES_MAX];
 
 	uint64_t park_ns; /* latest Park written */
 	uint32_t spins;	  /* waits without timeout since then */
@@ -71,21 +81,19 @@ struct d9__thread {
 	bool refused;	  /* no worker id was free: not asked for again before the next entry */
 	uint32_t n_held, n_runs;
 	uint32_t tid;
-	struct d9_loop *loop;		 /* latest to park or poll */
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
 	struct d9__cpu_time cpu;
 	struct d9__thread *next, **at; /* in the list of all; protected by its lock */
 
-	struct d9__callback frames[D9__FRAMES_MAX];
 	struct d9__run runs[D9__RUNS_MAX];
 	struct d9__emit_wake held[D9__HELD_MAX];
 
 	struct d9__task_cache cache;
 };
 
-/* NULL: none yet.  D9__THREAD_GONE: none any more. */
-extern __thread struct d9__thread *d9__thread_tls D9_TLS;
+_Static_assert(offsetof(struct d9__thread, frames) == 64, "one line for all that a poll touches");
 
+/* Of d9__self: this thread has ended. */
 #define D9__THREAD_GONE ((struct d9__thread *)1)
 
 /* Grows in every forked child: what was written before is not in its trace. */
@@ -105,7 +113,7 @@ static inline bool d9__thread_exists(const struct d9__thread *thread)
 /* This thread's state, or NULL.  Makes none. */
 static inline struct d9__thread *d9__thread_peek(void)
 {
-	struct d9__thread *thread = d9__thread_tls;
+	struct d9__thread *thread = d9__self.thread;
 
 	return __builtin_expect(d9__thread_exists(thread), 1) ? thread : NULL;
 }
@@ -113,11 +121,31 @@ static inline struct d9__thread *d9__thread_peek(void)
 /* This thread's state as a worker; NULL: it cannot record. */
 static inline struct d9__thread *d9__thread_self(struct d9_loop *loop)
 {
-	struct d9__thread *thread = d9__thread_tls;
+	struct d9__thread *thread = d9__self.thread;
 
 	if (__builtin_expect(!d9__thread_exists(thread), 0))
 		return d9__thread_make(loop);
 	return thread;
+}
+
+static inline uint32_t d9__mode(uint8_t odd, uint8_t stage, uint16_t n_frames)
+{
+	const struct {
+		uint8_t odd, stage;
+		uint16_t n_frames;
+	} parts = { odd, stage, n_frames };
+	uint32_t mode;
+
+	memcpy(&mode, &parts, sizeof(mode));
+	return mode;
+}
+
+/* The task of the top frame, or 0. */
+static inline uint64_t d9__thread_task(const struct d9__thread *thread)
+{
+	uint16_t n = __atomic_load_n(&thread->n_frames, __ATOMIC_RELAXED);
+
+	return n ? thread->frames[n - 1].task : 0;
 }
 
 /* Is |address| on this thread's own stack, as far as known? */

@@ -82,16 +82,18 @@ void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint
 {
 	uint32_t n = d9__gate_open(D9__GATE_WAKE) ? thread->n_held : 0;
 	const struct d9__emit_wake *held = thread->held, *end = held + n;
+	uint64_t published;
 
 	while (held < end) {
 		n = (uint32_t)(end - held);
-		if (!d9__emit_is_plain(slot, ns)) {
+		published = d9__emit_plain_enter(slot, ns);
+		if (!published) {
 			write_held(slot, ns, held++);
 			continue;
 		}
 		if (n > D9__EMIT_WAKES_MAX)
 			n = D9__EMIT_WAKES_MAX;
-		d9__emit_plain_wakes(slot, ns, held, n);
+		d9__emit_plain_wakes(slot, published, ns, held, n);
 		held += n;
 	}
 	thread->n_held = 0;
@@ -234,17 +236,17 @@ static inline bool stamp_fd(const struct d9__thread *thread, struct d9__slot *sl
 static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop, uint64_t key,
 							    enum d9_wake_reason reason)
 {
-	struct d9__thread *thread = d9__thread_tls;
-	struct d9__slot *slot = d9__slot_tls;
+	struct d9__thread *thread = d9__self.thread;
+	struct d9__slot *slot = d9__self.slot;
 	const struct d9__cached_task *cached;
-	uint64_t ns;
+	uint64_t published, ns;
 
 	if (!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->resume_ns ||
 	    thread->odd & D9__ODD_NO_WORKER ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
 		return -1;
-	cached = d9__task_cache_find(&thread->cache, key);
-	if (cached->key != key || cached->loop != loop ||
+	cached = d9__task_cache_get(&thread->cache, key);
+	if (!cached || cached->loop != loop ||
 	    !d9__task_is(cached->task, cached->emit.id) ||
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch)
 		return -1;
@@ -254,12 +256,10 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	if (thread->stage == D9__STAGE_BACKEND)
 		return hold_plain(thread, cached, reason);
 	if (!(reason == D9_WAKE_FD ? stamp_fd(thread, slot, &ns) : d9__slot_try_now(slot, &ns)) ||
-	    !d9__emit_is_plain(slot, ns))
+	    !(published = d9__emit_plain_enter(slot, ns)))
 		return -1;
-	d9__emit_plain_wake(slot, ns,
-			    reason == D9_WAKE_FD ? 0
-						 : atomic_load_explicit(&thread->task,
-									memory_order_relaxed),
+	d9__emit_plain_wake(slot, published, ns,
+			    reason == D9_WAKE_FD ? 0 : d9__thread_task(thread),
 			    &cached->emit, thread->worker, reason);
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 	return 1;

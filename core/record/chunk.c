@@ -227,8 +227,21 @@ static struct d9__chunk_header *chunk_take(void)
 	return NULL;
 }
 
+/* Never 0, which no chunk has. */
+static uint32_t new_stamp(void)
+{
+	static _Atomic(uint32_t) latest;
+	uint32_t stamp;
+
+	do {
+		stamp = atomic_fetch_add_explicit(&latest, 1, memory_order_relaxed) + 1;
+	} while (!stamp);
+	return stamp;
+}
+
 static void generation_next(struct d9__slot *slot)
 {
+	slot->stamp = new_stamp();
 	slot->generation = (uint16_t)(slot->generation + 1);
 	if (slot->generation == 0) {
 		d9__name_table_clear(slot->names);
@@ -250,7 +263,7 @@ static bool chunk_open(struct d9__slot *slot)
 	header->slot = (uint16_t)d9__slot_index(slot);
 	header->entry_state = slot->worker_state;
 	header->entry_worker = (uint16_t)slot->worker;
-	header->entry_task = slot->task;
+	header->entry_task = d9__slot_task(slot);
 	header->bytes = header->events = 0;
 	atomic_store_explicit(&header->last_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&header->first_ns, 0, memory_order_relaxed);
@@ -287,7 +300,7 @@ void d9__chunk_seal(struct d9__slot *slot)
 			      memory_order_relaxed);
 	header->exit_state = slot->worker_state;
 	header->exit_worker = (uint16_t)slot->worker;
-	header->exit_task = slot->task;
+	header->exit_task = d9__slot_task(slot);
 	D9__TEST_POINT(SEAL_LENGTH);
 	/* release: pairs with the acquire of whoever pops it; read-modify-write: keeps a pin */
 	atomic_fetch_add_explicit(&header->word, D9__CHUNK_SEALED - D9__CHUNK_OPEN,

@@ -35,7 +35,7 @@ bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns)
 {
 	if (slot < d9__ring.slots || slot >= d9__ring.slots + D9__SLOT_COUNT) {
 		/* The ring was forgotten after fork; the caller still held the parent's slot. */
-		d9__slot_tls = NULL;
+		d9__self.slot = NULL;
 		return false;
 	}
 	if (busy(slot)) {
@@ -54,7 +54,7 @@ void d9__emit_missed(struct d9__slot *slot, uint32_t worker, enum d9__worker_sta
 		     uint64_t task)
 {
 	/* A handler's is of no account: it runs inside what the thread itself does. */
-	if (d9__slot_tls == slot && !busy(slot))
+	if (d9__self.slot == slot && !busy(slot))
 		d9__emit_worker(slot, worker, state, task);
 }
 

@@ -156,7 +156,8 @@ static inline void d9__emit_worker(struct d9__slot *slot, uint32_t worker,
 {
 	slot->worker = worker;
 	slot->worker_state = (uint8_t)state;
-	slot->task = task;
+	if (state == D9__WORKER_POLLING)
+		slot->task = task;
 }
 
 static inline uint8_t d9__emit_depth(unsigned depth)
@@ -198,37 +199,60 @@ static inline void d9__emit_poll_end(struct d9__slot *slot, uint64_t ns, uint32_
 }
 
 /*
- * The same two for callers that keep to straight lines: two questions that no call answers, and
- * if both are true a write that cannot fail.  |worker| is below 0x80.
+ * The same two for callers that keep to straight lines: one question that no call answers, and if
+ * the answer is not 0 a write that cannot fail.  The slot's worker is the event's already.
  */
-static inline __attribute__((always_inline)) bool d9__emit_is_plain(const struct d9__slot *slot, uint64_t ns)
-{
-	return atomic_load_explicit(&slot->busy, memory_order_relaxed) == 0 &&
-	       (uint32_t)d9__emit_published(slot) - 1u < D9__EMIT_LIMIT &&
-	       ns - slot->time_base <= D9__WIRE_DELTA_MAX;
-}
+#define D9__EMIT_PLAIN static inline __attribute__((always_inline))
 
-/* Writes head, worker and |byte| in one store. */
-static inline __attribute__((always_inline)) uint8_t *d9__emit_plain_begin(struct d9__slot *slot, uint16_t type_id, uint64_t ns,
-					    uint32_t worker, uint8_t byte)
+/* The published word; 0: nothing happened, the usual way is to be taken. */
+D9__EMIT_PLAIN uint64_t d9__emit_plain_enter(struct d9__slot *slot, uint64_t ns)
 {
-	uint8_t *p;
+	uint64_t published;
 
+	if (__builtin_expect(atomic_load_explicit(&slot->busy, memory_order_relaxed) != 0, 0))
+		return 0;
 	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	p = slot->batch + (uint32_t)d9__emit_published(slot);
-	p = d9__wire_put_u64(p, D9__WIRE_EVENT | (uint64_t)type_id << 8 |
-					(ns - slot->time_base) << 24 | (uint64_t)worker << 48 |
-					(uint64_t)byte << 56);
+	published = d9__emit_published(slot);
+	if (__builtin_expect((uint32_t)published - 1u < D9__EMIT_LIMIT &&
+				     ns - slot->time_base <= D9__WIRE_DELTA_MAX,
+			     1))
+		return published;
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	return 0;
+}
+
+/* Instead of the write. */
+D9__EMIT_PLAIN void d9__emit_plain_cancel(struct d9__slot *slot)
+{
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+}
+
+#define D9__EMIT_PLAIN_HEAD_LEN 8u /* with the worker and a byte */
+
+/* What heads of events of |worker|, below 0x80, have in common. */
+static inline uint64_t d9__emit_plain_of(uint32_t worker)
+{
+	return D9__WIRE_EVENT | (uint64_t)worker << 48;
+}
+
+/* Writes head, worker and |byte| in one store.  |of| is d9__emit_plain_of() the worker. */
+D9__EMIT_PLAIN uint8_t *d9__emit_plain_head(struct d9__slot *slot, uint64_t published,
+					    uint16_t type_id, uint64_t ns, uint64_t of, uint8_t byte)
+{
+	uint64_t delta = ns - slot->time_base;
+
 	slot->time_base = ns;
-	return p;
+	return d9__wire_put_u64(slot->batch + (uint32_t)published,
+				of | (uint64_t)type_id << 8 | delta << 24 | (uint64_t)byte << 56);
 }
 
 /* |events| of |n| bytes together. */
-static inline __attribute__((always_inline)) void d9__emit_plain_end(struct d9__slot *slot, uint64_t events, uint64_t n)
+D9__EMIT_PLAIN void d9__emit_plain_leave(struct d9__slot *slot, uint64_t published, uint64_t events,
+					 uint64_t n)
 {
 	/* release: as in d9__emit_leave() */
-	atomic_store_explicit(&slot->published, d9__emit_published(slot) + (events << 32 | n),
+	atomic_store_explicit(&slot->published, published + (events << 32 | n),
 			      memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
@@ -242,42 +266,50 @@ struct d9__emit_task {
 		struct {
 			uint8_t spelled[13];
 			uint8_t library; /* for who remembers this */
-			uint8_t wire_len;
+			uint8_t start_len; /* of a PollStart from its head on */
 			uint8_t id_len; /* of the varint */
 		};
 	};
 };
 
 /* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
-static inline __attribute__((always_inline)) void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t ns, uint32_t worker,
-					     unsigned depth, const struct d9__emit_task *task)
+D9__EMIT_PLAIN void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t published, uint64_t ns,
+					      uint64_t of, unsigned depth,
+					      const struct d9__emit_task *task)
 {
-	uint8_t *p =
-		d9__emit_plain_begin(slot, D9__EVENT_POLL_START, ns, worker, d9__emit_depth(depth));
+	uint8_t *p = d9__emit_plain_head(slot, published, D9__EVENT_POLL_START, ns, of,
+					 d9__emit_depth(depth));
 
-	d9__emit_worker(slot, worker, D9__WORKER_POLLING, task->id);
 	memcpy(p, task->wire, sizeof(task->wire));
-	d9__emit_plain_end(slot, 1, 8 + task->wire_len);
+	slot->worker_state = D9__WORKER_POLLING;
+	slot->task = task->id;
+	d9__emit_plain_leave(slot, published, 1, task->start_len);
+}
+
+D9__EMIT_PLAIN void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t published, uint64_t ns,
+					    uint64_t of)
+{
+	d9__emit_plain_head(slot, published, D9__EVENT_POLL_END, ns, of, 0);
+	slot->worker_state = D9__WORKER_RUNNING;
+	d9__emit_plain_leave(slot, published, 1, 7);
 }
 
 /* The same for a wake; |waker| is spelled out, |woken| is not. */
-static inline void d9__emit_plain_wake(struct d9__slot *slot, uint64_t ns, uint64_t waker,
-				       const struct d9__emit_task *woken, unsigned target_worker,
-				       unsigned reason)
+D9__EMIT_PLAIN void d9__emit_plain_wake(struct d9__slot *slot, uint64_t published, uint64_t ns,
+					uint64_t waker, const struct d9__emit_task *woken,
+					unsigned target_worker, unsigned reason)
 {
-	uint8_t *begin, *p;
+	uint8_t *begin = slot->batch + (uint32_t)published;
+	uint8_t *p = d9__wire_put_event_head(begin, D9__EVENT_WAKE,
+					     (uint32_t)(ns - slot->time_base));
 
-	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	begin = slot->batch + (uint32_t)d9__emit_published(slot);
-	p = d9__wire_put_event_head(begin, D9__EVENT_WAKE, (uint32_t)(ns - slot->time_base));
 	slot->time_base = ns;
 	p = d9__varint_put(p, waker);
 	memcpy(p, woken->wire, 8);
 	p += woken->id_len;
 	*p++ = d9__emit_depth(target_worker);
 	*p++ = (uint8_t)reason;
-	d9__emit_plain_end(slot, 1, (uint64_t)(p - begin));
+	d9__emit_plain_leave(slot, published, 1, (uint64_t)(p - begin));
 }
 
 /* A wake as it will stand in the trace, behind its head. */
@@ -301,28 +333,18 @@ static inline uint8_t *d9__emit_wake_fields(uint8_t *p, uint64_t waker, uint64_t
 }
 
 /* |n| wakes, at most D9__EMIT_WAKES_MAX, of one moment. */
-static inline void d9__emit_plain_wakes(struct d9__slot *slot, uint64_t ns,
+static inline void d9__emit_plain_wakes(struct d9__slot *slot, uint64_t published, uint64_t ns,
 					const struct d9__emit_wake *wakes, uint32_t n)
 {
-	uint8_t *begin, *p;
+	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
 
-	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	begin = p = slot->batch + (uint32_t)d9__emit_published(slot);
 	for (uint32_t i = 0; i < n; i++) {
 		p = d9__wire_put_event_head(p, D9__EVENT_WAKE, (uint32_t)(ns - slot->time_base));
 		slot->time_base = ns;
 		memcpy(p, &wakes[i], sizeof(wakes[i]));
 		p += wakes[i].len;
 	}
-	d9__emit_plain_end(slot, n, (uint64_t)(p - begin));
-}
-
-static inline void d9__emit_plain_poll_end(struct d9__slot *slot, uint64_t ns, uint32_t worker)
-{
-	d9__emit_plain_begin(slot, D9__EVENT_POLL_END, ns, worker, 0);
-	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
-	d9__emit_plain_end(slot, 1, 7);
+	d9__emit_plain_leave(slot, published, n, (uint64_t)(p - begin));
 }
 
 static inline void d9__emit_park(struct d9__slot *slot, uint64_t ns, uint32_t worker,

@@ -591,7 +591,7 @@ static void choose_period(uint64_t now_ns, bool worked)
 
 static uint32_t own_slot(void)
 {
-	struct d9__slot *slot = d9__slot_tls;
+	struct d9__slot *slot = d9__self.slot;
 
 	return (uintptr_t)slot < D9__SLOT_SENTINELS ? DISABLED_OWN : d9__slot_index(slot);
 }

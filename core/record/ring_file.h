@@ -29,7 +29,7 @@
 #include "record/clock.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
-#define D9__RING_LAYOUT      3
+#define D9__RING_LAYOUT      4
 #define D9__RING_CONTROL_AT  0x1000
 #define D9__RING_HEALTH_AT   0x2000
 #define D9__RING_FREE_AT     0x4000

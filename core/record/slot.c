@@ -20,7 +20,7 @@
 #define EXIT_FNS          4
 #define DEAD_AFTER_NS     UINT64_C(10000000000)
 
-__thread struct d9__slot *d9__slot_tls D9_TLS;
+__thread struct d9__self d9__self D9_TLS;
 
 static _Atomic(uint32_t) high;                  /* slots [0, high) were used */
 static _Atomic(uintptr_t) exit_fns[EXIT_FNS];   /* void (*)(void) */
@@ -97,9 +97,9 @@ static void thread_ends(struct d9__slot *slot)
 {
 	int saved = errno;
 
-	if (d9__slot_tls == slot && ring_has(slot)) {
+	if (d9__self.slot == slot && ring_has(slot)) {
 		run_exit_fns();
-		d9__slot_tls = D9__SLOT_EXITED;
+		d9__self.slot = D9__SLOT_EXITED;
 		slot_return(slot);
 	}
 	errno = saved;
@@ -110,7 +110,7 @@ static void key_destructor(void *value)
 {
 	uintptr_t slot = (uintptr_t)value;
 
-	if (!(slot & 1) && d9__slot_tls == value && ring_has(value))
+	if (!(slot & 1) && d9__self.slot == value && ring_has(value))
 		settle(value);
 	if (!(slot & 1) && pthread_setspecific(key, (void *)(slot | 1)) == 0)
 		return;
@@ -199,13 +199,13 @@ struct d9__slot *d9__slot_self_slow(void)
 
 	if (!d9__ring.base)
 		return NULL;
-	if (d9__slot_tls) {
-		count_refused(d9__slot_tls == D9__SLOT_EXITED ? D9__LOSS_THREAD_EXIT :
+	if (d9__self.slot) {
+		count_refused(d9__self.slot == D9__SLOT_EXITED ? D9__LOSS_THREAD_EXIT :
 								D9__LOSS_REENTRANT);
 		return NULL;
 	}
 	/* A signal handler that records from here on is told so, instead of taking a second one. */
-	d9__slot_tls = D9__SLOT_BUSY_TAKING;
+	d9__self.slot = D9__SLOT_BUSY_TAKING;
 	atomic_signal_fence(memory_order_seq_cst);
 	pthread_once(&key_once, key_create);
 	slot = slot_take();
@@ -214,21 +214,21 @@ struct d9__slot *d9__slot_self_slow(void)
 	else if (key_works)
 		pthread_setspecific(key, slot);
 	atomic_signal_fence(memory_order_seq_cst);
-	d9__slot_tls = slot;
+	d9__self.slot = slot;
 	errno = saved;
 	return slot;
 }
 
 void d9__slot_give_back(void)
 {
-	struct d9__slot *slot = d9__slot_tls;
+	struct d9__slot *slot = d9__self.slot;
 
 	if ((uintptr_t)slot < D9__SLOT_SENTINELS || !ring_has(slot))
 		return;
 	run_exit_fns();
 	if (key_works)
 		pthread_setspecific(key, NULL);
-	d9__slot_tls = NULL;
+	d9__self.slot = NULL;
 	slot_return(slot);
 }
 
@@ -288,7 +288,7 @@ unsigned d9__slot_seal_idle(uint32_t wanted_free)
 
 void d9__slot_forget_in_child(void)
 {
-	d9__slot_tls = NULL;
+	d9__self.slot = NULL;
 	if (key_works)
 		pthread_setspecific(key, NULL);
 	atomic_store(&high, 0);

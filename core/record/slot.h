@@ -47,23 +47,25 @@ struct d9__slot {
 	uint64_t last_ns;    /* stamps do not go below */
 	uint64_t base_ticks; /* the conversion, see clock.h */
 	uint64_t base_ns;
-	uint32_t *names; /* handle -> generation and wire id; types follow, see names.h */
+	uint32_t stamp;      /* of the open chunk: no other chunk of this process has it */
+	uint32_t worker;     /* D9__WORKER_NONE: no event named one */
 	uint32_t mult;
-	uint16_t generation; /* of the open chunk; never 0 while one is open */
+	uint8_t worker_state; /* enum d9__worker_state */
+	uint8_t unused;
 	_Atomic(uint8_t)
 		busy;  /* an event is being written; seen by signal handlers of this thread */
 	uint8_t clock; /* enum d9__clock_kind */
 
-	/* Cold.  Owner thread only, unless atomic. */
+	/* Cold, |task| excepted.  Owner thread only, unless atomic. */
 	_Atomic(uint64_t) owner; /* state in the high half, tid in the low half */
 	_Atomic(uint64_t) open; /* serial in the high half, chunk number + 1 in the low; 0 = none */
-	uint64_t task;		/* worker state POLLING: which task */
-	uint32_t worker;
+	uint64_t task;		/* which one, in worker state POLLING */
+	uint32_t *names; /* handle -> generation and wire id; types follow, see names.h */
 	uint32_t serial;      /* of the newest chunk; counts per slot, from 1 */
 	uint32_t clock_seq;   /* of the conversion that was copied */
-	uint8_t worker_state; /* enum d9__worker_state */
+	uint16_t generation;  /* of the open chunk; never 0 while one is open */
 	uint8_t no_ticks;     /* the kernel forbids this thread to read ticks */
-	uint8_t unused[2];
+	uint8_t unused_too;
 	_Atomic(uint32_t) side; /* chunk number + 1 of the side ring; 0 = none yet */
 	uint32_t side_open;  /* innermost record being made in the side ring; owner and handlers */
 	uint32_t name_count; /* wire ids given out in the open chunk */
@@ -79,8 +81,17 @@ static_assert(sizeof(struct d9__slot) == 128, "recovery and status know this siz
 static_assert(D9__RING_SLOTS_AT + D9__SLOT_COUNT * sizeof(struct d9__slot) == D9__RING_LOSSES_AT,
 	      "slots fill their range");
 
-/* NULL: this thread has no slot yet.  Below D9__SLOT_SENTINELS: it gets none any more. */
-extern __thread struct d9__slot *d9__slot_tls D9_TLS;
+struct d9__thread;
+
+/* What the hot path knows of this thread: one look-up for both. */
+struct __attribute__((aligned(16))) d9__self {
+	/* NULL: none yet.  Below D9__SLOT_SENTINELS: it gets none any more. */
+	struct d9__slot *slot;
+	/* What loop/ keeps; NULL: nothing yet.  D9__THREAD_GONE: nothing any more. */
+	struct d9__thread *thread;
+};
+
+extern __thread struct d9__self d9__self D9_TLS;
 
 #define D9__SLOT_BUSY_TAKING ((struct d9__slot *)1) /* inside d9__slot_self_slow() */
 #define D9__SLOT_EXITED	     ((struct d9__slot *)2) /* given back */
@@ -99,7 +110,7 @@ static inline bool d9__slot_is_real(const struct d9__slot *slot)
  */
 static inline struct d9__slot *d9__slot_self(void)
 {
-	struct d9__slot *slot = d9__slot_tls;
+	struct d9__slot *slot = d9__self.slot;
 
 	return d9__slot_is_real(slot) ? slot : d9__slot_self_slow();
 }
@@ -136,6 +147,12 @@ static inline uint64_t d9__slot_now(struct d9__slot *slot)
 static inline uint32_t d9__slot_index(const struct d9__slot *slot)
 {
 	return (uint32_t)(slot - d9__ring.slots);
+}
+
+/* Which task the worker was last seen running, or 0. */
+static inline uint64_t d9__slot_task(const struct d9__slot *slot)
+{
+	return slot->worker_state == D9__WORKER_POLLING ? slot->task : 0;
 }
 
 /* Kernel id of the thread that took the slot last; 0 = none. */

@@ -15,12 +15,12 @@ skip() {
 calls=1000 # of counted_calls.c
 
 # They count the caller's own 20 as well, which fill struct d9_poll.
-limit_poll=260
-limit_wake=411
-limit_off=36
-limit_span=636
-limit_block=1445
-limit_filtered=10
+limit_poll=222
+limit_wake=374
+limit_off=34
+limit_span=630
+limit_block=1435
+limit_filtered=8
 
 command -v valgrind >/dev/null || skip "valgrind is not installed (Debian: valgrind)"
 [ "$SANITIZER" = no ] || skip "a sanitizer adds instructions"

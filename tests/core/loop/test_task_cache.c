@@ -41,7 +41,7 @@ static uint64_t count_kept(uint64_t n)
 	uint64_t kept = 0;
 
 	for (uint64_t i = 1; i <= n; i++)
-		kept += d9__task_cache_find(cache_of_this_thread(), i * 64)->key == i * 64;
+		kept += d9__task_cache_get(cache_of_this_thread(), i * 64) != NULL;
 	return kept;
 }
 
@@ -60,20 +60,20 @@ static void test_two_tasks_of_one_place_are_both_kept(void)
 	for (unsigned i = 0; i < 3; i++) {
 		atomic_init(&tasks[i].id, i + 1);
 		d9__task_cache_put(&cache, D9_LIBRARY_OWN, keys[i], &tasks[i]);
-		CU_ASSERT_PTR_EQUAL(d9__task_cache_find(&cache, keys[i])->task, &tasks[i]);
+		CU_ASSERT_PTR_EQUAL(d9__task_cache_get(&cache, keys[i])->task, &tasks[i]);
 		if (i)
-			CU_ASSERT_PTR_EQUAL(d9__task_cache_find(&cache, keys[i - 1])->task,
+			CU_ASSERT_PTR_EQUAL(d9__task_cache_get(&cache, keys[i - 1])->task,
 					    &tasks[i - 1]);
 	}
 	/* The third drove out the one that was put there first. */
-	CU_ASSERT_NOT_EQUAL(d9__task_cache_find(&cache, keys[0])->key, keys[0]);
+	CU_ASSERT_PTR_NULL(d9__task_cache_get(&cache, keys[0]));
 }
 
 static void test_an_empty_place_is_no_task(void)
 {
 	static struct d9__task_cache cache;
 
-	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_find(&cache, 0), D9_LIBRARY_OWN, 0));
+	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_get(&cache, 0), D9_LIBRARY_OWN));
 }
 
 static void test_a_task_that_ended_is_not_found_under_its_key(void)
@@ -83,10 +83,10 @@ static void test_a_task_that_ended_is_not_found_under_its_key(void)
 
 	atomic_init(&task.id, 7);
 	d9__task_cache_put(&cache, D9_LIBRARY_OWN, 64, &task);
-	CU_ASSERT_TRUE(d9__cached_task_is(d9__task_cache_find(&cache, 64), D9_LIBRARY_OWN, 64));
-	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_find(&cache, 64), D9_LIBRARY_GLIB, 64));
+	CU_ASSERT_TRUE(d9__cached_task_is(d9__task_cache_get(&cache, 64), D9_LIBRARY_OWN));
+	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_get(&cache, 64), D9_LIBRARY_GLIB));
 	atomic_store(&task.id, 8);
-	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_find(&cache, 64), D9_LIBRARY_OWN, 64));
+	CU_ASSERT_FALSE(d9__cached_task_is(d9__task_cache_get(&cache, 64), D9_LIBRARY_OWN));
 }
 
 static void test_hundreds_of_tasks_that_take_turns_are_kept(void)

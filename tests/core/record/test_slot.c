@@ -163,10 +163,10 @@ static void test_slot_that_is_not_to_be_had_is_counted(void)
 {
 	fixture_ring(8);
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
-		d9__slot_tls = NULL; /* as if each were another thread's */
+		d9__self.slot = NULL; /* as if each were another thread's */
 		CU_ASSERT_PTR_NOT_NULL_FATAL(d9__slot_self());
 	}
-	d9__slot_tls = NULL;
+	d9__self.slot = NULL;
 	CU_ASSERT_PTR_NULL(d9__slot_self());
 	CU_ASSERT_PTR_NULL(d9__slot_self());
 	CU_ASSERT_EQUAL(fixture_lost_for(-1, D9__LOSS_NO_SLOT), 2);
@@ -177,7 +177,7 @@ static void *vanish(void *arg)
 {
 	record_three(arg);
 	d9__emit_begin(d9__slot_self(), D9__EVENT_QUEUE_SAMPLE, T0, 1);
-	d9__slot_tls = NULL;
+	d9__self.slot = NULL;
 	return NULL;
 }
 
