@@ -1,13 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Run one test of `make check`.  One that hangs is one that fails.  Programs run under $VALGRIND, if
-# that is set; it looks at values and addresses, for leaks are AddressSanitizer's.
+# that is set; it looks at values and addresses, for leaks are AddressSanitizer's.  It follows a test that
+# starts itself again; but not into the system's programs and ours, and not to those that are to be
+# killed, of which there are hundreds: what they leave is read under it.
 start=$(date +%s)
 case $1,${VALGRIND:-} in
 *.sh,* | *,) timeout -k 10 900 "$@" ;;
 *)
 	timeout -k 10 900 "$top_builddir/libtool" --silent --mode=execute "$VALGRIND" --quiet \
-		--error-exitcode=1 --leak-check=no "$@"
+		--error-exitcode=1 --leak-check=no --vgdb=no --trace-children=yes \
+		--trace-children-skip='/bin/*,/sbin/*,/usr/bin/*,/usr/sbin/*,*/dial9' \
+		--trace-children-skip-by-arg=victim "$@"
 	;;
 esac
 status=$?

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/record/self.h"
 #include "support/d9_test.h"
 
 #define AGAIN_SKIPPED 77
@@ -30,6 +31,14 @@
 #ifndef AGAIN_SANITIZED
 #define AGAIN_SANITIZED 0
 #endif
+
+/* It tells so by what it preloads. */
+static inline bool again_in_valgrind(void)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded && strstr(preloaded, "vgpreload");
+}
 
 /* In a role: end with a failure that names the condition. */
 #define MUST(condition)                                                                            \
@@ -69,7 +78,7 @@ static inline int again(const char *name, const char *arg)
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl("/proc/self/exe", "again", name, arg, (char *)NULL);
+		self_exec(name, arg);
 		_exit(99);
 	}
 	waitpid(pid, &status, 0);

@@ -70,12 +70,12 @@ static void start_loop(void)
 	MUST(!pthread_create(&loop.thread, NULL, run_loop, NULL));
 }
 
-/* It slept when it wanted to, and at no other time. */
+/* It slept when it wanted to, and at no other time; but valgrind lets one thread run at a time. */
 static void stop_loop(void)
 {
 	loop.stop = true;
 	pthread_join(loop.thread, NULL);
-	MUST(loop.waited <= (long)loop.sleeps + 2);
+	MUST(loop.waited <= (long)loop.sleeps + 2 || again_in_valgrind());
 }
 
 /* ---- the recorder ---- */
@@ -193,7 +193,7 @@ static void stop_and_add_up(const char *dir, bool lossy)
 
 static bool own_mounts(void)
 {
-	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	return !unshare(CLONE_NEWNS) && !mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL);
 }
 
 static const char *tmpfs_at(const char *name, const char *data)
@@ -495,7 +495,7 @@ static int shm_read_only(void)
 /* A container as they are run in production: nothing can be written anywhere. */
 static int root_read_only(void)
 {
-	if (!own_mounts() || mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) ||
+	if (!own_mounts() || mount("none", "/", "none", MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) ||
 	    mount("tmpfs", "/dev/shm", "tmpfs", MS_RDONLY, NULL))
 		return again_skip("no mount namespace");
 	setenv("DIAL9_TRACE_DIR", "/nowhere/to/be/found", 1);

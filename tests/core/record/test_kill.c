@@ -20,6 +20,7 @@
 #include <dial9/event.h>
 
 #include "core/record/scratch.h"
+#include "core/record/self.h"
 #include "record/emit_inl.h"
 #include "record/recover.h"
 #include "record/test_point.h"
@@ -210,7 +211,7 @@ static pid_t start(const char *role)
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl("/proc/self/exe", "test_kill", role, (char *)NULL);
+		self_exec(role, NULL);
 		_exit(99);
 	}
 	return pid;
