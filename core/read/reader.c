@@ -63,6 +63,19 @@ int d9__reader_out_of_memory(struct d9_reader *reader)
 	return d9__reader_fail(reader, -ENOMEM, "out of memory");
 }
 
+/* Dumps are links to segments of the trace that they are of. */
+static bool is_known(const struct d9_reader *reader, const struct d9__input *input)
+{
+	for (size_t i = 0; i < reader->n_segments && !input->pipe; i++) {
+		const struct d9__input *known = &reader->segments[i]->input;
+
+		if (known->dev == input->dev && known->ino == input->ino && known->base == input->base &&
+		    !known->pipe)
+			return true;
+	}
+	return false;
+}
+
 static int append_segment(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
 	if (reader->n_segments == reader->segments_capacity) {
@@ -95,6 +108,11 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 	if (!segment)
 		return d9__reader_out_of_memory(reader);
 	err = d9__trace_segment_open(segment, path, &why);
+	if (!err && is_known(reader, &segment->input)) {
+		d9__trace_segment_release(segment);
+		free(segment);
+		return 0;
+	}
 	if (err && found && err != -ENOMEM && segment->input.path &&
 	    d9__folder_is_segment_name(path)) {
 		segment->info.err = err;

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/wire.h"
@@ -21,6 +20,7 @@
 #include "record/drain.h"
 #include "record/dump.h"
 #include "record/dump_tasks.h"
+#include "record/dump_writer.h"
 #include "record/health.h"
 
 #define GROUP     16
@@ -34,9 +34,8 @@ struct pin {
 struct job {
 	struct d9__dump *dump;
 	const struct d9__dump_maker *maker;
-	struct d9__writer *writer; /* |maker->own|, or |other| */
-	struct d9__writer other;
-	struct d9__writer_counters counters; /* of |other| */
+	struct d9__writer *writer; /* |maker->own|, or that of |other| */
+	struct d9__dump_writer other;
 	struct d9__drain drain;
 	_Atomic(uint64_t) overruns;
 	uint64_t from_ns;
@@ -44,6 +43,7 @@ struct job {
 	uint32_t n_held;
 	bool begun[D9__SLOT_COUNT]; /* something of the slot is written, or looked at */
 	struct d9__dump_tasks tasks;
+	struct d9__held older[D9__CHUNKS_MAX];
 	struct pin pins[D9__SLOT_COUNT];
 };
 
@@ -174,14 +174,12 @@ static void look_at(struct job *job, struct d9__batch *batch)
 	if (!job->begun[batch->slot] && !cut_batch(job, batch))
 		return;
 	job->begun[batch->slot] = true;
-	d9__dump_tasks_look(&job->tasks, job->drain.walker, batch);
+	d9__dump_tasks_look(&job->tasks, job->drain.walker, batch->bytes, batch->taken_bytes, batch->len);
 }
 
-/* Before anything is written, because whoever reads in this order wants to know them. */
-static int announce_tasks(struct job *job)
+static void look_at_all(struct job *job)
 {
 	struct d9__batch batch;
-	int err;
 
 	for (uint32_t i = 0; i < job->n_held; i++) {
 		d9__chunk_held_batch(&job->held[i], &batch);
@@ -195,7 +193,47 @@ static int announce_tasks(struct job *job)
 			look_at(job, &batch);
 	}
 	memset(job->begun, 0, sizeof(job->begun));
-	err = d9__dump_tasks_announce(&job->tasks, job->writer, job->from_ns, d9__clock_mono_ns());
+}
+
+static void search_in(struct job *job, const struct d9__batch *batch)
+{
+	d9__dump_tasks_search(&job->tasks, job->drain.walker, batch->bytes, batch->len);
+}
+
+/* Tasks that ended in the window may have begun in what the ring holds from before it. */
+static void search_ring(struct job *job)
+{
+	struct d9__batch batch;
+	uint32_t n = d9__chunk_hold(job->older, 0, 0, spare_chunks());
+
+	while (n--) {
+		d9__chunk_held_batch(&job->older[n], &batch);
+		search_in(job, &batch);
+		d9__chunk_let_go(&job->older[n]);
+		if (n % GROUP == 0)
+			job->maker->keep_up();
+	}
+	/* The first ones may begin before it. */
+	for (uint32_t i = 0; i < job->n_held; i++) {
+		d9__chunk_held_batch(&job->held[i], &batch);
+		search_in(job, &batch);
+	}
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
+		if (job->pins[i].pinned)
+			search_in(job, &job->pins[i].batch);
+}
+
+/* Before anything is written, because whoever reads in this order wants to know them. */
+static int announce_tasks(struct job *job)
+{
+	int err = 0;
+
+	look_at_all(job);
+	if (d9__dump_tasks_settle(&job->tasks))
+		search_ring(job);
+	if (job->tasks.first_ns)
+		err = d9__dump_tasks_announce(&job->tasks, job->writer, job->tasks.first_ns,
+					      d9__clock_mono_ns());
 	d9__dump_tasks_release(&job->tasks);
 	return err;
 }
@@ -282,6 +320,7 @@ static int write_ring(struct job *job)
 		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
 			job->drain.slot[i].lost[cause] = lost_by(i, cause);
 	memset(job->begun, 0, sizeof(job->begun));
+	d9__dump_tasks_list(&job->tasks, job->from_ns);
 	collect(job);
 	unpin_held(job);
 	err = write_held(job);
@@ -306,43 +345,6 @@ static int write_ring(struct job *job)
 }
 
 /* ---- where to ---- */
-
-static bool is_own(const struct d9__dump *dump, const struct d9__writer *own)
-{
-	struct stat a, b;
-
-	return !dump->dir[0] || (own->has_dir && !fstat(own->ns.parent_fd, &a) &&
-				 !stat(dump->dir, &b) && a.st_dev == b.st_dev &&
-				 a.st_ino == b.st_ino);
-}
-
-static int open_other(struct job *job)
-{
-	struct d9__writer *w = &job->other;
-	int err;
-
-	d9__writer_init(w, job->maker->options, job->maker->own->ns.boot_id, &job->counters);
-	err = d9__namespace_visit(&w->ns, job->dump->dir, job->maker->own->ns.boot_id);
-	if (err)
-		return err;
-	w->kind = D9_WRITER_SINGLE;
-	w->has_dir = true;
-	d9__retention_release(&w->ret);
-	d9__retention_init(&w->ret, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-	return d9__namespace_scan(&w->ns, &w->ret);
-}
-
-static void close_other(struct job *job)
-{
-	struct d9__writer_counters *all = job->maker->own->counters;
-
-	if (job->other.has_dir)
-		d9__writer_close(&job->other, d9__clock_mono_ns());
-	atomic_fetch_add_explicit(&all->bytes_written,
-				  atomic_load_explicit(&job->counters.bytes_written,
-						       memory_order_relaxed),
-				  memory_order_relaxed);
-}
 
 /* As |writer|, which is not the recorder's when it writes continuously: it has no segment open. */
 static int write_with(struct job *job, struct d9__writer *writer)
@@ -377,6 +379,20 @@ static int write_own(struct job *job)
 	return err;
 }
 
+static int write_other(struct job *job)
+{
+	struct d9__namespace to;
+	int err = d9__namespace_visit(&to, job->dump->dir, job->maker->own->ns.boot_id);
+
+	if (err)
+		return err;
+	err = d9__dump_writer_open(&job->other, job->maker, &to);
+	if (!err)
+		err = write_with(job, &job->other.writer);
+	d9__dump_writer_close(&job->other, job->maker);
+	return err;
+}
+
 void d9__dump_ring(struct d9__dump *dump, const struct d9__dump_maker *maker)
 {
 	struct job *job = calloc(1, sizeof(*job));
@@ -388,16 +404,8 @@ void d9__dump_ring(struct d9__dump *dump, const struct d9__dump_maker *maker)
 		return;
 	job->dump = dump;
 	job->maker = maker;
-	if (dump->last_ns && dump->last_ns < dump->asked_ns)
-		job->from_ns = dump->asked_ns - dump->last_ns;
-	if (is_own(dump, maker->own)) {
-		dump->err = write_own(job);
-	} else {
-		dump->err = open_other(job);
-		if (!dump->err)
-			dump->err = write_with(job, &job->other);
-		close_other(job);
-	}
+	job->from_ns = d9__dump_from(dump);
+	dump->err = d9__dump_is_own(dump, maker) ? write_own(job) : write_other(job);
 	if (dump->err) {
 		dump->path[0] = '\0';
 		dump->events = dump->bytes = dump->segments = 0;

@@ -17,6 +17,8 @@
 
 #define D9__DUMP_ID_LEN 26
 
+struct d9__dump_tasks;
+
 /* One dump: what is asked for, and what came of it. */
 struct d9__dump {
 	uint64_t asked_ns;  /* when */
@@ -42,15 +44,24 @@ struct d9__dump_maker {
 	uint64_t loss_ns;        /* when something was lost last */
 	int state;               /* enum d9_recorder_state */
 	void (*keep_up)(void);   /* called often: what must not wait for the dump */
+	/* Write to the recorder's own trace what |tasks| lists, at |ns|, and seal it.  0 or -errno. */
+	int (*announce)(struct d9__dump_tasks *tasks, uint64_t ns);
 };
+
+/* Where the window begins, in ns of CLOCK_MONOTONIC; 0: with the oldest there is. */
+static inline uint64_t d9__dump_from(const struct d9__dump *dump)
+{
+	return dump->last_ns && dump->last_ns < dump->asked_ns ? dump->asked_ns - dump->last_ns : 0;
+}
 
 /* Write what the ring holds of the window to one segment.  |dump->err| tells. */
 void d9__dump_ring(struct d9__dump *dump, const struct d9__dump_maker *maker);
 
 /*
  * All events are in sealed segments of |maker->own|: link those that overlap the window, or copy
- * them where that is not possible.
+ * them where that is not possible.  |tasks| lists those that lived before they were sealed.
  */
-void d9__dump_segments(struct d9__dump *dump, const struct d9__dump_maker *maker);
+void d9__dump_segments(struct d9__dump *dump, const struct d9__dump_maker *maker,
+		       struct d9__dump_tasks *tasks);
 
 #endif /* D9_RECORD_DUMP_H */

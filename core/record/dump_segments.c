@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dump of a recorder that writes what it records: its segments, in another directory. */
+/*
+ * The dump of a recorder that writes what it records: its segments, in another directory, and one more that
+ * announces the tasks that are in them and began before.  Those that have ended meanwhile are looked for in
+ * the segments that are older.  In the recorder's own directory all began, unless the budget took that.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -15,8 +19,12 @@
 #include "record/clock.h"
 #include "record/descriptors.h"
 #include "record/dump.h"
+#include "record/dump_tasks.h"
+#include "record/dump_writer.h"
+#include "record/segment_scan.h"
 
-#define STEP (1u << 20)
+#define STEP         (1u << 20)
+#define SEARCH_BYTES (UINT64_C(256) << 20) /* of older segments; a second or two of work */
 
 struct copy {
 	int from_dir, to_dir;
@@ -73,75 +81,194 @@ static int bring(const struct copy *copy)
 	return errno == ENOENT ? -ENOENT : copy_file(copy);
 }
 
-/* Numbers of our own segments that were sealed in the window or hold its end; how many. */
-static size_t choose(const struct d9__dump *dump, const struct d9__retention *ret, uint64_t *index)
-{
-	uint64_t back_ns = d9__clock_mono_ns() - dump->from_ns, now_ns = d9__clock_real_ns();
-	uint64_t from_ns = dump->from_ns && back_ns < now_ns ? now_ns - back_ns : 0;
-	size_t n = 0;
+struct job {
+	struct d9__dump *dump;
+	const struct d9__dump_maker *maker;
+	struct d9__dump_tasks *tasks;
+	struct d9__walker *walker;
+	struct d9__namespace to; /* |dir_fd| -1: the recorder's own directory */
+	uint64_t *index;         /* numbers of our segments */
+	size_t n, first;         /* first: of the window */
+};
 
-	for (size_t i = 0; i < ret->n; i++)
-		if (!ret->families[i].peer && ret->families[i].sealed_ns >= from_ns)
-			index[n++] = ret->families[i].index;
-	return n;
+/* All of ours; in the window are those from the first one that was sealed in it or holds its end. */
+static int list_segments(struct job *job)
+{
+	const struct d9__retention *ret = &job->maker->own->ret;
+	uint64_t back_ns = d9__clock_mono_ns() - job->dump->from_ns, now_ns = d9__clock_real_ns();
+	uint64_t from_ns = job->dump->from_ns && back_ns < now_ns ? now_ns - back_ns : 0;
+
+	job->index = calloc(ret->n + 1, sizeof(*job->index));
+	if (!job->index)
+		return -ENOMEM;
+	for (size_t i = 0; i < ret->n; i++) {
+		if (ret->families[i].peer)
+			continue;
+		job->first += job->first == job->n && ret->families[i].sealed_ns < from_ns;
+		job->index[job->n++] = ret->families[i].index;
+	}
+	return 0;
 }
 
-static int bring_all(struct d9__dump *dump, const struct d9__dump_maker *maker, int to_dir,
-		     const uint64_t *index, size_t n)
+static void put_name(const struct job *job, uint64_t index, char *name)
 {
-	const struct d9__writer *own = maker->own;
+	snprintf(name, D9__SEGMENT_NAME_MAX, "trace.%" PRIu64 "%s", index,
+		 d9__packer_suffix(job->maker->own->compress));
+}
+
+static int bring_all(struct job *job)
+{
+	const struct d9__writer *own = job->maker->own;
 	char name[D9__SEGMENT_NAME_MAX];
 	struct stat st;
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		struct copy copy = { own->ns.dir_fd, to_dir, name, maker->keep_up };
+	for (size_t i = job->first; i < job->n && !err; i++) {
+		struct copy copy = { own->ns.dir_fd, job->to.dir_fd, name, job->maker->keep_up };
 
-		snprintf(name, sizeof(name), "trace.%" PRIu64 "%s", index[i],
-			 d9__packer_suffix(own->compress));
-		if (to_dir >= 0)
+		put_name(job, job->index[i], name);
+		if (job->to.dir_fd >= 0)
 			err = bring(&copy);
 		if (err == -ENOENT || fstatat(own->ns.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
 			err = err == -ENOENT ? 0 : err;
 			continue;
 		}
-		dump->segments++;
-		dump->bytes += (uint64_t)st.st_size;
+		job->dump->segments++;
+		job->dump->bytes += (uint64_t)st.st_size;
 	}
 	return err;
 }
 
-static int run(struct d9__dump *dump, const struct d9__dump_maker *maker, struct d9__namespace *to)
+/* ---- tasks from before ---- */
+
+static uint32_t look_at(void *arg, const uint8_t *bytes, size_t len)
 {
-	const struct d9__writer *own = maker->own;
-	uint64_t *index;
-	struct stat a, b;
+	const struct job *job = arg;
+
+	return d9__dump_tasks_look(job->tasks, job->walker, bytes, 0, len);
+}
+
+static uint32_t search_in(void *arg, const uint8_t *bytes, size_t len)
+{
+	const struct job *job = arg;
+
+	return d9__dump_tasks_search(job->tasks, job->walker, bytes, len);
+}
+
+/* What the budget took meanwhile, or what is damaged, tells nothing.  Its bytes. */
+static uint64_t scan(struct job *job, int dir_fd, uint64_t index, d9__batch_fn fn)
+{
+	const struct d9__segment_scan how = { fn, job, job->maker->keep_up };
+	char name[D9__SEGMENT_NAME_MAX];
+	struct stat st = { .st_size = 0 };
+	int fd;
+
+	put_name(job, index, name);
+	fd = d9__descriptor_place(openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) || d9__segment_scan(&how, fd, job->maker->own->compress) == -ENOMEM)
+		job->tasks->failed = true;
+	close(fd);
+	return (uint64_t)st.st_size;
+}
+
+/* From the newest on: most tasks did not begin long ago. */
+static void search_older(struct job *job)
+{
+	uint64_t done = 0;
+
+	for (size_t i = job->first; i-- > 0 && done < SEARCH_BYTES && job->tasks->missing.n;)
+		done += scan(job, job->maker->own->ns.dir_fd, job->index[i], search_in);
+}
+
+static int announce_there(struct job *job, uint64_t ns)
+{
+	struct d9__writer *own = job->maker->own;
+	struct d9__dump_writer *w = calloc(1, sizeof(*w));
+	uint64_t now_ns = d9__clock_mono_ns(), lost;
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	err = d9__dump_writer_open(w, job->maker, &job->to);
+	/* A number that none of our segments will have: all may still be brought there. */
+	w->writer.ret.next_index = own->ret.next_index++;
+	w->writer.all_or_nothing = true;
+	if (!err)
+		err = d9__dump_tasks_announce(job->tasks, &w->writer, ns, now_ns);
+	if (err && w->writer.seg.open)
+		d9__writer_abandon(&w->writer, err, now_ns, &lost);
+	if (!err)
+		err = d9__writer_rotate(&w->writer, now_ns, &lost);
+	if (!err)
+		job->dump->bytes += w->writer.seg.bytes;
+	d9__dump_writer_close(w, job->maker);
+	free(w);
+	return err;
+}
+
+/* Whether the directory tells no longer where all tasks began. */
+static bool is_cut(const struct job *job)
+{
+	return job->to.dir_fd >= 0 || (job->n && job->index[0] > 0);
+}
+
+static int announce_tasks(struct job *job)
+{
+	bool elsewhere = job->to.dir_fd >= 0;
+	int err;
+
+	job->walker = malloc(sizeof(*job->walker));
+	if (!job->walker)
+		return -ENOMEM;
+	for (size_t i = job->first; i < job->n; i++)
+		scan(job, elsewhere ? job->to.dir_fd : job->maker->own->ns.dir_fd, job->index[i], look_at);
+	if (d9__dump_tasks_settle(job->tasks) && elsewhere)
+		search_older(job);
+	free(job->walker);
+	job->dump->complete &= !job->tasks->failed;
+	if (!job->tasks->n || !job->tasks->first_ns || job->tasks->failed)
+		return 0;
+	/* Before all that happens at that time. */
+	err = elsewhere ? announce_there(job, job->tasks->first_ns - 1)
+			: job->maker->announce(job->tasks, job->tasks->first_ns - 1);
+	job->dump->segments += !err;
+	return err;
+}
+
+static int run(struct job *job)
+{
+	const struct d9__writer *own = job->maker->own;
+	struct d9__dump *dump = job->dump;
 	int err = 0;
 
 	if (!own->has_dir)
 		return -ENOTSUP;
-	if (dump->dir[0] && (fstat(own->ns.parent_fd, &a) || stat(dump->dir, &b) ||
-			     a.st_dev != b.st_dev || a.st_ino != b.st_ino))
-		err = d9__namespace_visit(to, dump->dir, own->ns.boot_id);
-	index = err ? NULL : calloc(own->ret.n + 1, sizeof(*index));
-	if (!index)
-		return err ? err : -ENOMEM;
-	err = bring_all(dump, maker, to->dir_fd, index, choose(dump, &own->ret, index));
-	free(index);
+	if (!d9__dump_is_own(dump, job->maker))
+		err = d9__namespace_visit(&job->to, dump->dir, own->ns.boot_id);
+	if (!err)
+		err = list_segments(job);
+	if (!err)
+		err = bring_all(job);
 	if (dump->segments)
 		snprintf(dump->path, sizeof(dump->path), "%s/%s",
-			 to->dir_fd >= 0 ? to->trace_dir : own->ns.trace_dir, own->ns.boot_id);
+			 job->to.dir_fd >= 0 ? job->to.trace_dir : own->ns.trace_dir, own->ns.boot_id);
+	if (!err && dump->segments && is_cut(job))
+		err = announce_tasks(job);
+	free(job->index);
 	return err;
 }
 
-void d9__dump_segments(struct d9__dump *dump, const struct d9__dump_maker *maker)
+void d9__dump_segments(struct d9__dump *dump, const struct d9__dump_maker *maker,
+		       struct d9__dump_tasks *tasks)
 {
-	struct d9__namespace to = { .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
+	struct job job = { .dump = dump, .maker = maker, .tasks = tasks,
+			   .to = { .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 } };
 
 	dump->to_ns = d9__clock_mono_ns();
-	if (dump->last_ns && dump->last_ns < dump->asked_ns)
-		dump->from_ns = dump->asked_ns - dump->last_ns;
+	dump->from_ns = d9__dump_from(dump);
 	dump->complete = maker->loss_ns < dump->from_ns || !maker->loss_ns;
-	dump->err = run(dump, maker, &to);
-	d9__namespace_close(&to);
+	dump->err = run(&job);
+	d9__namespace_close(&job.to);
 }

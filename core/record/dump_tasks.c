@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/encoder.h"
+#include "format/wire.h"
+#include "record/announcement.h"
 #include "record/names.h"
-
-#define NAMES_MAX   64    /* in one batch */
-#define BATCH_BYTES 49152 /* begin another behind these */
-#define SPAWN_BYTES (5 * D9__VARINT_MAX + 16)
 
 typedef void (*each_fn)(d9__dump_task_fn fn, void *arg);
 
@@ -24,190 +21,216 @@ void d9__dump_tasks_provide(void (*each)(d9__dump_task_fn fn, void *arg))
 	atomic_store_explicit(&provider, each, memory_order_relaxed);
 }
 
-/* ---- what the dump has ---- */
+/* ---- those that live ---- */
 
-struct look {
+struct list {
 	struct d9__dump_tasks *tasks;
-	const uint8_t *from;
+	uint64_t from_ns;
+	bool idle; /* those that were not polled since */
 };
 
-static void add_spawned(struct d9__dump_tasks *tasks, uint64_t id)
+static void add_item(struct d9__dump_tasks *tasks, const struct d9__task_spawn *task)
 {
+	if (tasks->n == D9__DUMP_TASKS_MAX)
+		return;
 	if (tasks->n == tasks->capacity) {
-		size_t more = tasks->capacity ? 2 * tasks->capacity : 1024;
-		uint64_t *grown = reallocarray(tasks->spawned, more, sizeof(*grown));
+		size_t more = tasks->capacity ? 2 * tasks->capacity : 256;
+		struct d9__task_spawn *grown = reallocarray(tasks->items, more, sizeof(*grown));
 
 		if (!grown) {
 			tasks->failed = true;
 			return;
 		}
-		tasks->spawned = grown;
+		tasks->items = grown;
 		tasks->capacity = more;
 	}
-	tasks->spawned[tasks->n++] = id;
+	tasks->items[tasks->n++] = *task;
+}
+
+static void list_task(void *arg, const struct d9__task_spawn *task, uint64_t polled_ns)
+{
+	const struct list *list = arg;
+
+	if ((polled_ns < list->from_ns) == list->idle)
+		add_item(list->tasks, task);
+}
+
+void d9__dump_tasks_list(struct d9__dump_tasks *tasks, uint64_t from_ns)
+{
+	each_fn each = atomic_load_explicit(&provider, memory_order_relaxed);
+	struct list list = { .tasks = tasks, .from_ns = from_ns };
+
+	if (!each)
+		return;
+	/* A task that is polled meanwhile is in both, and announced once. */
+	each(list_task, &list);
+	list.idle = true;
+	each(list_task, &list);
+}
+
+/* ---- what the dump has ---- */
+
+static void add_id(struct d9__dump_tasks *tasks, struct d9__id_set *set, uint64_t id)
+{
+	if (d9__id_set_add(set, id))
+		tasks->failed = true;
 }
 
 static bool look_at(void *arg, const struct d9__frame *frame)
 {
-	const struct look *look = arg;
-	struct d9__dump_tasks *tasks = look->tasks;
+	struct d9__dump_tasks *tasks = arg;
 	const uint8_t *p = frame->values;
 
-	if (frame->tag != D9__WIRE_EVENT || frame->bytes < look->from)
+	if (frame->tag != D9__WIRE_EVENT || frame->bytes < tasks->from)
 		return true;
 	if (!tasks->first_ns || frame->ns < tasks->first_ns)
 		tasks->first_ns = frame->ns;
-	if (frame->type_id == D9__EVENT_TASK_SPAWN)
-		add_spawned(tasks, d9__walk_varint(&p));
+	switch (frame->type_id) {
+	case D9__EVENT_TASK_SPAWN:
+		add_id(tasks, &tasks->spawned, d9__walk_varint(&p));
+		break;
+	case D9__EVENT_POLL_START:
+		d9__walk_varint(&p); /* worker_id */
+		p++;                 /* local_queue */
+		add_id(tasks, &tasks->used, d9__walk_varint(&p));
+		break;
+	case D9__EVENT_WAKE:
+		d9__walk_varint(&p); /* waker_task_id */
+		add_id(tasks, &tasks->used, d9__walk_varint(&p));
+		break;
+	case D9__EVENT_TASK_TERMINATE:
+		add_id(tasks, &tasks->used, d9__walk_varint(&p));
+		break;
+	}
 	return true;
 }
 
-void d9__dump_tasks_look(struct d9__dump_tasks *tasks, struct d9__walker *walker,
-			 const struct d9__batch *batch)
+uint32_t d9__dump_tasks_look(struct d9__dump_tasks *tasks, struct d9__walker *walker, const uint8_t *bytes,
+			     uint32_t taken, size_t len)
 {
-	struct look look = { tasks, batch->bytes + batch->taken_bytes };
-
-	d9__walk(walker, batch->bytes, batch->len, look_at, &look);
+	tasks->from = bytes + taken;
+	return d9__walk_whole(walker, bytes, len, look_at, tasks);
 }
 
-/* ---- which others there are ---- */
-
-struct list {
-	const struct d9__dump_tasks *tasks;
-	struct d9__task_spawn *items;
-	size_t n, capacity;
-	uint64_t from_ns;
-	bool idle; /* those that were not polled since */
-	bool failed;
-};
-
-static int by_id(const void *a, const void *b)
+static int add_if_missing(void *arg, uint64_t id)
 {
-	const uint64_t *x = a, *y = b;
+	struct d9__dump_tasks *tasks = arg;
 
-	return *x < *y ? -1 : *x > *y;
+	return d9__id_set_has(&tasks->spawned, id) ? 0 : d9__id_set_add(&tasks->missing, id);
 }
 
-static void add_task(void *arg, const struct d9__task_spawn *task, uint64_t polled_ns)
+uint64_t d9__dump_tasks_settle(struct d9__dump_tasks *tasks)
 {
-	struct list *list = arg;
-	const struct d9__dump_tasks *tasks = list->tasks;
+	size_t n = 0;
 
-	if ((polled_ns < list->from_ns) != list->idle || list->n == D9__DUMP_TASKS_MAX ||
-	    (tasks->n && bsearch(&task->task, tasks->spawned, tasks->n, sizeof(*tasks->spawned), by_id)))
+	if (d9__id_set_each(&tasks->used, add_if_missing, tasks))
+		tasks->failed = true;
+	for (size_t i = 0; i < tasks->n; i++) {
+		d9__id_set_remove(&tasks->missing, tasks->items[i].task);
+		if (!d9__id_set_has(&tasks->spawned, tasks->items[i].task))
+			tasks->items[n++] = tasks->items[i];
+	}
+	tasks->n = n;
+	return tasks->missing.n;
+}
+
+/* ---- where the others began ---- */
+
+/* The texts of a batch have the numbers from 0 on, in this order. */
+static void add_text(struct d9__dump_tasks *tasks, uint32_t id, const uint8_t *text, uint32_t len)
+{
+	if (id != tasks->n_texts)
 		return;
-	if (list->n == list->capacity) {
-		size_t more = list->capacity ? 2 * list->capacity : 256;
-		struct d9__task_spawn *grown = reallocarray(list->items, more, sizeof(*grown));
+	if (tasks->n_texts == tasks->texts_capacity) {
+		size_t more = tasks->texts_capacity ? 2 * tasks->texts_capacity : 256;
+		struct d9__dump_text *grown = reallocarray(tasks->texts, more, sizeof(*grown));
 
 		if (!grown) {
-			list->failed = true;
+			tasks->failed = true;
 			return;
 		}
-		list->items = grown;
-		list->capacity = more;
+		tasks->texts = grown;
+		tasks->texts_capacity = more;
 	}
-	list->items[list->n++] = *task;
+	tasks->texts[tasks->n_texts++] = (struct d9__dump_text){ (const char *)text, len };
 }
 
-/* Equal texts side by side: each batch defines its own. */
-static int by_names(const void *a, const void *b)
+static void add_pool(struct d9__dump_tasks *tasks, const struct d9__frame *frame)
 {
-	const struct d9__task_spawn *x = a, *y = b;
+	const uint8_t *p = frame->bytes + 1, *end = frame->bytes + frame->len;
+	uint32_t n = d9__wire_get_u32(p);
 
-	if (x->loc != y->loc)
-		return x->loc < y->loc ? -1 : 1;
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return x->task < y->task ? -1 : x->task > y->task;
-}
+	for (p += 4; n && p < end; n--) {
+		uint32_t id = d9__wire_get_u32(p), len = d9__wire_get_u32(p + 4);
 
-/* ---- writing them ---- */
-
-struct page {
-	struct d9__builder builder;
-	uint32_t names[NAMES_MAX], n_names; /* handle of each string of its pool */
-};
-
-static uint32_t name_id(struct page *page, uint32_t handle)
-{
-	const struct d9__name *name = d9__name_text(handle);
-	uint8_t frame[D9__POOL_ENTRY_FRAME_LEN + D9__NAME_BYTES];
-
-	for (uint32_t i = page->n_names; i-- > 0;)
-		if (page->names[i] == handle)
-			return i;
-	d9__builder_put(&page->builder, frame,
-			(size_t)(d9__wire_put_pool_entry(frame, page->n_names, name->text, name->len) -
-				 frame));
-	page->names[page->n_names] = handle;
-	return page->n_names++;
-}
-
-static void put_task(struct page *page, const struct d9__task_spawn *task, uint64_t ns)
-{
-	bool named = task->name != D9__NAME_EMPTY;
-	uint32_t loc = name_id(page, task->loc), kind = name_id(page, task->kind);
-	uint32_t name = named ? name_id(page, task->name) : 0;
-	uint8_t *p = d9__builder_event(&page->builder, D9__EVENT_TASK_SPAWN, ns, SPAWN_BYTES);
-
-	if (p)
-		d9__builder_end(&page->builder, d9__task_spawn_put(p, task, loc, kind, name));
-}
-
-static int write_page(struct page *page, struct d9__writer *writer, uint64_t now_ns)
-{
-	int err = d9__writer_note(writer, &page->builder, true, now_ns);
-
-	d9__builder_begin(&page->builder);
-	page->n_names = 0;
-	return err;
-}
-
-static int write_list(const struct list *list, struct d9__writer *writer, uint64_t now_ns)
-{
-	struct page page = { .n_names = 0 };
-	int err = 0;
-
-	d9__builder_begin(&page.builder);
-	for (size_t i = 0; i < list->n && !err; i++) {
-		/* A task may have been polled between the two passes. */
-		if (!i || list->items[i].task != list->items[i - 1].task)
-			put_task(&page, &list->items[i], list->tasks->first_ns);
-		if (page.n_names > NAMES_MAX - 3 || page.builder.len > BATCH_BYTES)
-			err = write_page(&page, writer, now_ns);
+		add_text(tasks, id, p + 8, len);
+		p += 8 + len;
 	}
-	if (!err)
-		err = write_page(&page, writer, now_ns);
-	d9__builder_release(&page.builder);
-	return err;
 }
 
-int d9__dump_tasks_announce(struct d9__dump_tasks *tasks, struct d9__writer *writer,
-			    uint64_t from_ns, uint64_t now_ns)
+/* The recorder's own handle, under which it wrote the text. */
+static uint32_t handle_of(const struct d9__dump_tasks *tasks, const uint8_t **p)
 {
-	each_fn each = atomic_load_explicit(&provider, memory_order_relaxed);
-	struct list list = { .tasks = tasks, .from_ns = from_ns };
-	int err;
+	uint32_t id = d9__wire_get_u32(*p);
 
+	*p += 4;
+	return id < tasks->n_texts ? d9__name_intern(tasks->texts[id].text, tasks->texts[id].len) :
+				     D9__NAME_EMPTY;
+}
+
+/* What d9__task_spawn_put() wrote. */
+static void add_found(struct d9__dump_tasks *tasks, const uint8_t *p)
+{
+	struct d9__task_spawn found = { .task = d9__walk_varint(&p), .fd = -1 };
+
+	if (!d9__id_set_remove(&tasks->missing, found.task))
+		return;
+	found.loc = handle_of(tasks, &p);
+	found.instrumented = *p++ != 0;
+	found.callback = d9__walk_varint(&p);
+	found.spawn_addr = d9__walk_varint(&p);
+	found.kind = handle_of(tasks, &p);
+	if (*p++)
+		found.fd = (int32_t)d9__walk_varint(&p);
+	if (*p++)
+		found.name = handle_of(tasks, &p);
+	add_item(tasks, &found);
+}
+
+static bool search_in(void *arg, const struct d9__frame *frame)
+{
+	struct d9__dump_tasks *tasks = arg;
+
+	if (frame->tag == D9__WIRE_STRING_POOL)
+		add_pool(tasks, frame);
+	else if (frame->tag == D9__WIRE_EVENT && frame->type_id == D9__EVENT_TASK_SPAWN)
+		add_found(tasks, frame->values);
+	return true;
+}
+
+uint32_t d9__dump_tasks_search(struct d9__dump_tasks *tasks, struct d9__walker *walker, const uint8_t *bytes,
+			       size_t len)
+{
+	tasks->n_texts = 0;
+	return tasks->missing.n ? d9__walk_whole(walker, bytes, len, search_in, tasks) : 0;
+}
+
+/* ---- telling ---- */
+
+int d9__dump_tasks_announce(struct d9__dump_tasks *tasks, struct d9__writer *writer, uint64_t ns,
+			    uint64_t now_ns)
+{
 	if (tasks->failed)
 		return -ENOMEM;
-	if (!each || !tasks->first_ns)
-		return 0;
-	if (tasks->n)
-		qsort(tasks->spawned, tasks->n, sizeof(*tasks->spawned), by_id);
-	each(add_task, &list);
-	list.idle = true;
-	each(add_task, &list);
-	if (list.n)
-		qsort(list.items, list.n, sizeof(*list.items), by_names);
-	err = list.failed ? -ENOMEM : write_list(&list, writer, now_ns);
-	free(list.items);
-	return err;
+	return tasks->n ? d9__announcement_write(tasks->items, tasks->n, ns, writer, now_ns) : 0;
 }
 
 void d9__dump_tasks_release(struct d9__dump_tasks *tasks)
 {
-	free(tasks->spawned);
+	free(tasks->items);
+	free(tasks->texts);
+	d9__id_set_release(&tasks->spawned);
+	d9__id_set_release(&tasks->used);
+	d9__id_set_release(&tasks->missing);
 	*tasks = (struct d9__dump_tasks){ 0 };
 }

@@ -320,22 +320,32 @@ static void refresh_segment(uint64_t now_ns)
 		d9__drain_wrote_off(&self.drain, lost, now_ns);
 }
 
-/* Where tasks began may be among what was lost.  Readers that know one take no notice. */
+/* Readers that know a task take no notice. */
+static int announce(struct d9__dump_tasks *tasks, uint64_t ns, uint64_t now_ns)
+{
+	uint64_t lost;
+	int err = d9__dump_tasks_announce(tasks, &self.writer, ns, now_ns);
+
+	if (!err)
+		return 0;
+	d9__writer_abandon(&self.writer, err, now_ns, &lost);
+	d9__drain_wrote_off(&self.drain, lost, now_ns);
+	return err;
+}
+
+/* Where tasks began may be among what was lost. */
 static void announce_again(uint64_t now_ns)
 {
-	struct d9__dump_tasks all = { .first_ns = now_ns };
+	struct d9__dump_tasks all = { .failed = false };
 	uint64_t lost = d9__health_lost();
-	int err;
 
 	if (lost == self.lost_before || now_ns < self.announced_ns + SECOND_NS)
 		return;
 	self.lost_before = lost;
 	self.announced_ns = now_ns;
-	err = d9__dump_tasks_announce(&all, &self.writer, 0, now_ns);
-	if (!err)
-		return;
-	d9__writer_abandon(&self.writer, err, now_ns, &lost);
-	d9__drain_wrote_off(&self.drain, lost, now_ns);
+	d9__dump_tasks_list(&all, 0);
+	announce(&all, now_ns, now_ns);
+	d9__dump_tasks_release(&all);
 }
 
 static void rotate(uint64_t now_ns)
@@ -391,15 +401,26 @@ static void keep_up(void)
 	}
 }
 
+static int announce_and_seal(struct d9__dump_tasks *tasks, uint64_t ns)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+	int err = announce(tasks, ns, now_ns);
+
+	rotate(now_ns);
+	return err;
+}
+
 static void dump(struct d9__dump *dump)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
+	struct d9__dump_tasks tasks = { .failed = false };
 	struct d9__dump_maker maker = {
 		.own = &self.writer,
 		.options = d9__flush.options,
 		.loss_ns = self.loss_ns,
 		.state = self.state,
 		.keep_up = keep_up,
+		.announce = announce_and_seal,
 	};
 
 	if (self.dormant && !d9__gate_bits()) {
@@ -418,10 +439,13 @@ static void dump(struct d9__dump *dump)
 		dump->err = atomic_load_explicit(&self.writer.counters->error, memory_order_relaxed);
 		return;
 	}
+	/* First: what begins later is told in the segments themselves. */
+	d9__dump_tasks_list(&tasks, d9__dump_from(dump));
 	rotate(now_ns);
 	/* Not known when: each segment tells of its own. */
 	maker.loss_ns = d9__health_lost() ? UINT64_MAX : 0;
-	d9__dump_segments(dump, &maker);
+	d9__dump_segments(dump, &maker, &tasks);
+	d9__dump_tasks_release(&tasks);
 }
 
 static void dump_for_command(void)
@@ -704,7 +728,8 @@ static void *flush_main(void *arg)
 	self.stepped_back = self.heard = false;
 	self.flight = d9__flush.flight;
 	self.sealed = d9__chunk_sealed_count();
-	self.loss_ns = self.lost_before = self.announced_ns = 0;
+	self.loss_ns = self.announced_ns = 0;
+	self.lost_before = d9__health_lost(); /* by recorders before this one */
 	self.active_ns = self.second_ns = self.measured_ns = d9__clock_mono_ns();
 	self.measured_events = self.busy_ticks = 0;
 	self.brisk = true;

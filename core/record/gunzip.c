@@ -17,6 +17,8 @@
 #define INPUT      65536u
 #define BLOCK_MAX  ((size_t)1 << 20) /* unpacked; ours hold 32 KiB */
 #define MATCH_MAX  258u
+#define DISTANCE_MAX ((size_t)32768)
+#define PAD        64 /* of d9__gunzip_each() */
 #define CODE_BITS  9
 
 struct gunzip {
@@ -29,6 +31,8 @@ struct gunzip {
 	size_t keep, pad, capacity;
 	size_t cut; /* a mark in the data, from which on it is to be kept; 0 = not chosen yet */
 	struct d9__gunzipped *out;
+	d9__gunzip_fn fn; /* NULL: nobody wants to see what is between marks */
+	void *arg;
 	uint8_t in[INPUT];
 };
 
@@ -159,12 +163,13 @@ static int reserve(struct gunzip *g, size_t more)
 	return 0;
 }
 
-/* A batch ended here: the checksum goes on to it, and what is too old goes. */
-static void set_mark(struct gunzip *g)
+/* A batch ended here: the checksum goes on to it, and what is too old goes.  False: no more is wanted. */
+static bool set_mark(struct gunzip *g)
 {
 	struct d9__gunzipped *out = g->out;
 	struct d9__gunzip_mark *mark = &out->mark;
 	size_t n = out->len - mark->data_at;
+	bool more = !g->fn || g->fn(g->arg, out->data + mark->data_at, n);
 
 	mark->crc = d9__crc32(mark->crc, out->data + mark->data_at, n);
 	mark->total += (uint32_t)n;
@@ -173,7 +178,7 @@ static void set_mark(struct gunzip *g)
 	if (!g->cut && out->len >= g->keep)
 		g->cut = out->len;
 	if (!g->cut || out->len - g->cut < g->keep)
-		return;
+		return more;
 	if (!out->begin_len) {
 		out->begin_len = g->cut < sizeof(out->begin) ? g->cut : sizeof(out->begin);
 		memcpy(out->begin, out->data, out->begin_len);
@@ -181,6 +186,7 @@ static void set_mark(struct gunzip *g)
 	memmove(out->data, out->data + g->cut, out->len - g->cut);
 	out->len = mark->data_at = out->len - g->cut;
 	g->cut = 0;
+	return more;
 }
 
 /* 1 done, 0 damaged, -ENOMEM. */
@@ -213,10 +219,7 @@ static int fixed_block(struct gunzip *g)
 static int stored_block(struct gunzip *g)
 {
 	use(g, g->n_bits % 8);
-	if (!need(g, 32) || use(g, 32) != 0xffff0000u)
-		return 0;
-	set_mark(g);
-	return 1;
+	return need(g, 32) && use(g, 32) == 0xffff0000u && set_mark(g);
 }
 
 static int next_block(struct gunzip *g)
@@ -233,32 +236,61 @@ static int next_block(struct gunzip *g)
 	}
 }
 
-int d9__gunzip(int fd, uint64_t size, size_t keep, size_t pad, struct d9__gunzipped *out)
+/* Takes |g|, which is NULL if there is no memory for it. */
+static int unpack(struct gunzip *g, int fd, uint64_t size)
 {
-	struct gunzip *g = calloc(1, sizeof(*g));
 	int more = 1;
 
-	*out = (struct d9__gunzipped){ 0 };
 	if (!g)
 		return -ENOMEM;
 	g->fd = fd;
-	g->keep = keep;
-	g->pad = pad;
-	g->out = out;
 	g->at = D9__GZIP_HEADER_LEN;
 	fill_table(g);
 	if (size >= D9__GZIP_HEADER_LEN)
-		out->mark.file_at = D9__GZIP_HEADER_LEN;
+		g->out->mark.file_at = D9__GZIP_HEADER_LEN;
 	if (reserve(g, 0))
 		more = -ENOMEM;
 	while (more > 0)
 		more = next_block(g);
 	free(g);
-	if (more < 0) {
+	return more;
+}
+
+int d9__gunzip(int fd, uint64_t size, size_t keep, size_t pad, struct d9__gunzipped *out)
+{
+	struct gunzip *g = calloc(1, sizeof(*g));
+	int err;
+
+	*out = (struct d9__gunzipped){ 0 };
+	if (g) {
+		g->keep = keep;
+		g->pad = pad;
+		g->out = out;
+	}
+	err = unpack(g, fd, size);
+	if (err) {
 		free(out->data);
 		*out = (struct d9__gunzipped){ 0 };
-		return more;
+		return err;
 	}
 	memset(out->data + out->len, 0, pad);
 	return 0;
+}
+
+int d9__gunzip_each(int fd, uint64_t size, d9__gunzip_fn fn, void *arg)
+{
+	struct gunzip *g = calloc(1, sizeof(*g));
+	struct d9__gunzipped out = { 0 };
+	int err;
+
+	if (g) {
+		g->keep = DISTANCE_MAX;
+		g->pad = PAD;
+		g->fn = fn;
+		g->arg = arg;
+		g->out = &out;
+	}
+	err = unpack(g, fd, size);
+	free(out.data);
+	return err;
 }

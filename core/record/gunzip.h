@@ -4,6 +4,7 @@
 #ifndef D9_RECORD_GUNZIP_H
 #define D9_RECORD_GUNZIP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,11 @@ struct d9__gunzipped {
  * 0 or -ENOMEM.
  */
 int d9__gunzip(int fd, uint64_t size, size_t keep, size_t pad, struct d9__gunzipped *out);
+
+/* What lies between two marks: whole batches.  False ends it. */
+typedef bool (*d9__gunzip_fn)(void *arg, const uint8_t *data, size_t len);
+
+/* Unpack the file and keep nothing of it.  0, also at damage, or -ENOMEM. */
+int d9__gunzip_each(int fd, uint64_t size, d9__gunzip_fn fn, void *arg);
 
 #endif /* D9_RECORD_GUNZIP_H */

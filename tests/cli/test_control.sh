@@ -114,6 +114,12 @@ until_status '"waiting":[1-9]'
 told dump -o brought "$pid"
 find brought -name 'trace.*' | sed "$words" | sort
 events brought
+echo "the last moment, with the timer that was set long before:"
+until_status '"waiting":[1-9]'
+told dump --last 1ms -o last "$pid"
+find last -name 'trace.*' | sed "$words" | sort
+events last
+grep -o '"name": *"on_timer"\|"kind": *"timer"\|"tasks_spawned": *[0-9]*' report.json | sort -u
 stop
 
 say "off and on again, also of a program that is asleep"

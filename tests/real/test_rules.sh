@@ -21,10 +21,38 @@ rules() {
 	done
 }
 
+# What a report says of polls and tasks, on standard input.
+tasks() {
+	node -e 'const r = JSON.parse(require("fs").readFileSync(0, "utf8"));
+		console.log(r.trace.processes.length, JSON.stringify(r.tasks),
+			r.callbacks.map((c) => [c.name, c.polls, c.tasks_spawned]).join(" "));'
+}
+
 for compress in zstd gzip none; do
 	DIAL9_COMPRESS=$compress "$examples/rotating_writer" "$dir/$compress" 700 >/dev/null
 	rules "$dir/$compress"
 done
+
+# The last moments of a program that runs: what began before them is told in them, by name, and trace and
+# dump together are what the trace is.
+"$examples/rotating_writer" "$dir/whole" 60000 >/dev/null &
+pid=$!
+pids="$pids $pid"
+tries=0
+until [ -e "$(echo "$dir"/whole/*/trace.2.bin.zst)" ] || [ $tries = 600 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+"$dial9" dump --last 50ms -o "$dir/window" $pid 2>/dev/null >"$dir/where"
+equal "where the dump is" "$(dirname "$(cat "$dir/where")")" "$dir/window"
+kill $pid
+wait $pid || :
+"$dial9" recover "$dir/whole" >/dev/null 2>&1
+[ ! -e "$(echo "$dir"/window/*/trace.0.*)" ] || fail "the dump holds the beginning"
+rules "$dir/window"
+equal "the ticker of the dump" "$(report "$dir/window" 'r.callbacks.find((c) => c.polls > 10 && c.kind === "timer").tasks_spawned')" 1
+equal "tasks of trace and dump" "$("$dial9" report --json "$dir/whole" "$dir/window" | tasks)" \
+	"$("$dial9" report --json "$dir/whole" | tasks)"
 
 DIAL9_TRACE_DIR=$dir/nested "$examples/several_bases" 20 >/dev/null
 rules "$dir/nested"

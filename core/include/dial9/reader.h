@@ -346,7 +346,8 @@ D9_API void d9_reader_free(struct d9_reader *reader);
  *
  * @param path  copied
  *
- * Files of a directory that are no segments are passed over.
+ * Files of a directory that are no segments are passed over, and so is a file that was added before, under
+ * this name or another: dumps are links to segments of their trace.
  *
  * @return 0; -ENOENT, -EACCES or another error of open(2); -EBADMSG if |path| is a file that is no
  *         trace at all; -ENODATA if it is too short for one and not active, or a directory without

@@ -137,11 +137,16 @@ struct d9_dump_receipt {
  * out of the ring, so windows of several dumps may overlap, and each has all of its own.  Events of
  * the window's first moment may be missing where the ring does not reach that far back (its oldest
  * 2 MiB, or a quarter of it, are left to the threads that go on recording); wakes carry the time at which they were due,
- * which may lie before the window.  Tasks that live and began before it are announced at its beginning,
- * 65536 of them at most, those that were polled in it first; of tasks that ended meanwhile their polls are left.
+ * which may lie before the window.
  *
  * Otherwise everything recorded so far is brought to disk and its segment sealed; the trace is the
  * segments that overlap the window, linked into |dir|, or copied if that is another file system.
+ *
+ * Tasks that began before are announced: those that live, 65536 of them at most, those that were polled in
+ * the window first; and those that ended in it, if their beginning is in what the ring holds, or in the
+ * newest 256 MiB of older segments.  In flight mode that stands at the beginning of the segment; else it is
+ * one more segment, with the time of the first event.  In the recorder's own directory all began, so there
+ * it is made only if the budget has taken segments.
  *
  * The background thread does the work; recording goes on meanwhile.  Called from any thread, also in
  * a callback of a loop, which then waits; not async-signal-safe: in a handler, set a flag.  Dumps

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps of flight mode begin in the middle of the lives of tasks. */
+/* Dumps begin in the middle of the lives of tasks. */
 #include "config.h"
 
 #include <time.h>
@@ -25,16 +25,28 @@ static uint64_t poll_task(uint64_t key, const char *name)
 	return id;
 }
 
+static void pause_ms(long ms)
+{
+	const struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static struct d9_recorder *start_with(struct d9_options *options)
+{
+	struct d9_recorder *recorder = scratch_start(options);
+
+	CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &loop, "test", &loop), 0);
+	return recorder;
+}
+
 static struct d9_recorder *start_in_flight(void)
 {
 	struct d9_options *options = scratch_options();
-	struct d9_recorder *recorder;
 
 	CU_ASSERT_EQUAL(d9_options_set_mode(options, D9_MODE_FLIGHT), 0);
 	d9_options_set_ring_mb(options, 1);
-	recorder = scratch_start(options);
-	CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &loop, "test", &loop), 0);
-	return recorder;
+	return start_with(options);
 }
 
 static void stop(struct d9_recorder *recorder)
@@ -143,13 +155,12 @@ static void test_task_whose_beginning_the_ring_forgot_is_announced_once(void)
 
 static void test_window_announces_what_began_before_it_and_nothing_older_is_in_it(void)
 {
-	const struct timespec pause = { 0, 400000000 };
 	struct d9_recorder *recorder = start_in_flight();
 	uint64_t early = poll_task(1, "early");
 	struct d9_dump_receipt receipt;
 	struct told told;
 
-	nanosleep(&pause, NULL);
+	pause_ms(400);
 	poll_task(1, NULL);
 	receipt = dump(recorder, 200);
 	told = told_of(receipt.path, early, true);
@@ -189,13 +200,227 @@ static void test_thousands_of_tasks_are_announced_each_by_its_name(void)
 	stop(recorder);
 }
 
+static void check_told(const char *path, uint64_t task, const char *name, unsigned spawns, unsigned polls)
+{
+	struct told told = told_of(path, task, false);
+
+	CU_ASSERT_EQUAL(told.spawns, spawns);
+	CU_ASSERT_EQUAL(told.polls, polls);
+	CU_ASSERT_EQUAL(told.wrong, 0);
+	CU_ASSERT_STRING_EQUAL(told.name, name);
+	CU_ASSERT_STRING_EQUAL(told.kind, "timer");
+	CU_ASSERT_STRING_EQUAL(told.loc, "0x1000 @ 0x2000");
+}
+
+static void test_task_that_ended_in_the_window_is_found_in_what_the_ring_holds_from_before(void)
+{
+	struct d9_recorder *recorder = start_in_flight();
+	uint64_t ended = poll_task(3, "ended"), other;
+	struct d9_dump_receipt receipt;
+
+	/* Some chunks, so that the window does not begin in the one in which it began. */
+	for (int i = 0; i < MANY / 20; i++)
+		poll_task(4, "busy");
+	pause_ms(400);
+	poll_task(3, NULL);
+	d9_task_end(D9_LIBRARY_OWN, 3);
+	other = poll_task(5, "other");
+	receipt = dump(recorder, 200);
+
+	/* On a machine that is very busy all is too old. */
+	if (told_of(receipt.path, ended, true).polls)
+		check_told(receipt.path, ended, "ended", 1, 1);
+	if (told_of(receipt.path, other, true).polls)
+		check_told(receipt.path, other, "other", 1, 1);
+	stop(recorder);
+}
+
+/* ---- continuous mode ---- */
+
+static struct d9_recorder *start_continuous(enum d9_compress compress)
+{
+	struct d9_options *options = scratch_options();
+
+	CU_ASSERT_EQUAL(d9_options_set_compress(options, compress), 0);
+	return start_with(options);
+}
+
+/* To a directory of its own below the trace's. */
+static struct d9_dump_receipt dump_to(struct d9_recorder *recorder, uint64_t last_ms, const char *name)
+{
+	struct d9_dump_receipt receipt = { 0 };
+	char dir[PATH_MAX + 16];
+
+	snprintf(dir, sizeof(dir), "%s/%s", scratch_dir, name);
+	CU_ASSERT_EQUAL_FATAL(d9_dump(recorder, last_ms, dir, 20000, &receipt, sizeof(receipt)), 0);
+	return receipt;
+}
+
+struct early {
+	uint64_t early, idle, ended, late;
+};
+
+/* A segment in which tasks begin, one that is empty of them, and a window in which they are polled. */
+static struct early live_through_three_segments(struct d9_recorder *recorder)
+{
+	struct early t;
+
+	t.early = poll_task(1, "early");
+	t.idle = poll_task(2, "idle");
+	t.ended = poll_task(3, "ended");
+	poll_task(4, "over");
+	d9_task_end(D9_LIBRARY_OWN, 4);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	poll_task(5, "between");
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	pause_ms(300);
+	poll_task(1, NULL);
+	poll_task(3, NULL);
+	d9_task_end(D9_LIBRARY_OWN, 3);
+	t.late = poll_task(6, "late");
+	return t;
+}
+
+static void check_window_is_complete(enum d9_compress compress)
+{
+	struct d9_recorder *recorder = start_continuous(compress);
+	struct early t = live_through_three_segments(recorder);
+	struct d9_dump_receipt receipt = dump_to(recorder, 100, "window");
+
+	/* The segment of the window, and the one that announces. */
+	CU_ASSERT_EQUAL(receipt.segments, 2);
+	CU_ASSERT(receipt.complete);
+	check_told(receipt.path, t.early, "early", 1, 1);
+	check_told(receipt.path, t.ended, "ended", 1, 1);
+	check_told(receipt.path, t.idle, "idle", 1, 0);
+	check_told(receipt.path, t.late, "late", 1, 1);
+	CU_ASSERT(told_of(receipt.path, t.late, true).spawned_ns >
+		  told_of(receipt.path, t.early, true).spawned_ns);
+	stop(recorder);
+}
+
+static void test_window_of_a_continuous_trace_tells_of_all_tasks_in_it(void)
+{
+	check_window_is_complete(D9_COMPRESS_ZSTD);
+	check_window_is_complete(D9_COMPRESS_GZIP);
+	check_window_is_complete(D9_COMPRESS_NONE);
+}
+
+/* No faster than the chunks are written, so that nothing is lost. */
+static void poll_busily(struct d9_recorder *recorder, uint64_t n)
+{
+	struct d9_counters before = { 0 }, c = { 0 };
+
+	CU_ASSERT_EQUAL_FATAL(d9_recorder_counters(recorder, &before, sizeof(before)), 0);
+	for (uint64_t done = 0; done < n;) {
+		for (int i = 0; i < 5000; i++, done++)
+			poll_task(4, "busy");
+		do {
+			pause_ms(1);
+			CU_ASSERT_EQUAL_FATAL(d9_recorder_counters(recorder, &c, sizeof(c)), 0);
+		} while (c.events_written - before.events_written + 30000 < 2 * done);
+	}
+}
+
+/* Several windows of plain segments, whose batches are cut by the one that is read at a time. */
+static void test_beginnings_are_found_in_large_older_segments(void)
+{
+	struct d9_recorder *recorder = start_continuous(D9_COMPRESS_NONE);
+	struct d9_dump_receipt receipt;
+	uint64_t ended;
+
+	poll_busily(recorder, MANY / 2);
+	ended = poll_task(3, "ended");
+	poll_busily(recorder, MANY / 2);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	pause_ms(300);
+	poll_task(3, NULL);
+	d9_task_end(D9_LIBRARY_OWN, 3);
+	receipt = dump_to(recorder, 100, "window");
+
+	check_told(receipt.path, ended, "ended", 1, 1);
+	stop(recorder);
+}
+
+static void test_dump_leaves_the_trace_as_it_is(void)
+{
+	struct d9_recorder *recorder = start_continuous(D9_COMPRESS_ZSTD);
+	struct early t = live_through_three_segments(recorder);
+	struct d9_dump_receipt window = dump_to(recorder, 100, "window"), all;
+
+	poll_task(1, NULL);
+	all = dump(recorder, 0);
+
+	/* Nothing is announced where all is told, and no number of a segment is given twice. */
+	check_told(all.path, t.early, "early", 1, 3);
+	check_told(all.path, t.ended, "ended", 1, 2);
+	all = dump_to(recorder, 0, "window");
+	check_told(window.path, t.early, "early", 2, 3);
+	CU_ASSERT_EQUAL(scratch_files(window.path, ".zst"), all.segments + 1);
+	stop(recorder);
+}
+
+static void test_trace_and_its_dump_together_hold_each_poll_once(void)
+{
+	struct d9_recorder *recorder = start_continuous(D9_COMPRESS_ZSTD);
+	struct early t = live_through_three_segments(recorder);
+	struct d9_dump_receipt window = dump_to(recorder, 100, "window"), all = dump(recorder, 0);
+	struct told told = { .task = t.early };
+	struct d9_reader *reader = NULL;
+	const struct d9_event *event;
+
+	stop(recorder);
+	CU_ASSERT_EQUAL_FATAL(d9_reader_new(&reader), 0);
+	CU_ASSERT_EQUAL(d9_reader_add(reader, all.path), 0);
+	CU_ASSERT_EQUAL(d9_reader_add(reader, window.path), 0);
+	while (d9_reader_next(reader, &event) == 1)
+		look_at(&told, event);
+	d9_reader_free(reader);
+
+	CU_ASSERT_EQUAL(told.polls, 2);
+	CU_ASSERT_EQUAL(told.spawns, 2);
+	CU_ASSERT_EQUAL(told.wrong, 0);
+}
+
+static void test_what_began_in_segments_that_the_budget_took_is_announced_in_the_trace(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	struct d9_dump_receipt receipt;
+	uint64_t early;
+
+	d9_options_set_compress(options, D9_COMPRESS_NONE);
+	d9_options_set_max_file_bytes(options, 1 << 20);
+	d9_options_set_max_total_bytes(options, 3 << 20);
+	recorder = start_with(options);
+	early = poll_task(1, "early");
+	poll_busily(recorder, 2 * MANY);
+	poll_task(1, NULL);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	receipt = dump(recorder, 0);
+
+	check_told(receipt.path, early, "early", 1, 1);
+	stop(recorder);
+}
+
 static const CU_TestInfo tests[] = {
+	/* Those of a small ring first: it does not shrink again. */
 	{ "task whose beginning the ring forgot is announced once",
 	  test_task_whose_beginning_the_ring_forgot_is_announced_once },
 	{ "window announces what began before it, and nothing older is in it",
 	  test_window_announces_what_began_before_it_and_nothing_older_is_in_it },
 	{ "thousands of tasks are announced, each by its name",
 	  test_thousands_of_tasks_are_announced_each_by_its_name },
+	{ "task that ended in the window is found in what the ring holds from before",
+	  test_task_that_ended_in_the_window_is_found_in_what_the_ring_holds_from_before },
+	{ "window of a continuous trace tells of all tasks in it",
+	  test_window_of_a_continuous_trace_tells_of_all_tasks_in_it },
+	{ "beginnings are found in large older segments", test_beginnings_are_found_in_large_older_segments },
+	{ "dump leaves the trace as it is", test_dump_leaves_the_trace_as_it_is },
+	{ "trace and its dump together hold each poll once",
+	  test_trace_and_its_dump_together_hold_each_poll_once },
+	{ "what began in segments that the budget took is announced in the trace",
+	  test_what_began_in_segments_that_the_budget_took_is_announced_in_the_trace },
 	CU_TEST_INFO_NULL,
 };
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Announcement: that tasks exist, which began elsewhere. */
+
+#ifndef D9_RECORD_ANNOUNCEMENT_H
+#define D9_RECORD_ANNOUNCEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/emit_inl.h"
+#include "record/writer.h"
+
+/*
+ * Write a TaskSpawnEvent at |ns| for each of |items|, which is sorted, and may hold a task twice.
+ * 0, -ENOMEM or an error of the writer.
+ */
+int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, struct d9__writer *writer,
+			   uint64_t now_ns);
+
+#endif /* D9_RECORD_ANNOUNCEMENT_H */
