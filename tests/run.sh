@@ -155,6 +155,7 @@ builds() {
 	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
 	stage "shellcheck" shell_scripts || true
 	stage "cppcheck" "$top/tests/support/analyze.sh" "$build/gcc" cppcheck || true
+	stage "clang-tidy" "$top/tests/support/analyze.sh" "$build/gcc" tidy-quick || true
 }
 
 # built DIR: wait for it; whether it can be tested.

@@ -280,17 +280,22 @@ void d9__grid_cell(struct d9__grid *grid, const char *text, size_t keep)
 		grid->failed = true;
 }
 
+static size_t next_column(const struct d9__grid *grid, size_t column)
+{
+	return column + 1 < grid->n_columns ? column + 1 : 0;
+}
+
 static void measure(const struct d9__grid *grid, const struct d9__page *page, size_t *widths)
 {
 	size_t used = 0, flexible = grid->n_columns;
 
 	for (size_t i = 0; i < grid->n_columns; i++)
 		widths[i] = strlen(grid->columns[i].title);
-	for (size_t i = 0; i < grid->n_cells; i++) {
+	for (size_t i = 0, column = 0; i < grid->n_cells; i++, column = next_column(grid, column)) {
 		size_t columns = d9__page_columns(page, grid->cells[i].text);
 
-		if (columns > widths[i % grid->n_columns])
-			widths[i % grid->n_columns] = columns;
+		if (columns > widths[column])
+			widths[column] = columns;
 	}
 	for (size_t i = 0; i < grid->n_columns; i++) {
 		if (grid->columns[i].flexible)
@@ -335,9 +340,7 @@ void d9__grid_print(struct d9__grid *grid, struct d9__page *page)
 		for (size_t i = 0; i < grid->n_columns; i++)
 			put_cell(grid, page, i, widths[i], grid->columns[i].title, 0, D9__FAINT);
 	}
-	for (size_t i = 0; i < grid->n_cells; i++) {
-		size_t column = i % grid->n_columns;
-
+	for (size_t i = 0, column = 0; i < grid->n_cells; i++, column = next_column(grid, column)) {
 		if (!grid->failed)
 			put_cell(grid, page, column, widths[column], grid->cells[i].text,
 				 grid->cells[i].keep, D9__PLAIN);

@@ -154,7 +154,7 @@ static int tell_apart(struct d9__processes *processes, const struct d9_reader *r
 			shared[i] |= i != j && !strcmp(processes->items[i].folder,
 						       processes->items[j].folder);
 	for (size_t i = 0; !err && i < n; i++, segment = 0) {
-		while (processes->of_segment[segment] != i)
+		while (segment < processes->n_segments && processes->of_segment[segment] != i)
 			segment++;
 		if (!shared[i] || d9_reader_segment(reader, segment, &info))
 			continue;

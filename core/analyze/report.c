@@ -105,6 +105,7 @@ static int sum_up_spans(struct d9__report *report)
 	const struct d9__spans *spans = &report->analysis->spans;
 	int err = 0;
 
+	report->n_spans = 0;
 	report->spans = calloc(spans->n + 1, sizeof(*report->spans));
 	if (!report->spans)
 		return -ENOMEM;

@@ -305,7 +305,7 @@ static int print_events(const struct trace *trace, const struct options *options
 	bool past = false;
 	int err = 0;
 
-	filter.open = calloc(trace->processes.n, sizeof(*filter.open));
+	filter.open = calloc(trace->processes.n + 1, sizeof(*filter.open));
 	if (!filter.open)
 		return -ENOMEM;
 	while (left && !past && !lines->out->err &&

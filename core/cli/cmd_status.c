@@ -61,10 +61,10 @@ static const char *short_count(double n, char buf[SHORT_LEN])
 		snprintf(buf, SHORT_LEN, "%.0f", n);
 		return buf;
 	}
-	while (n >= 999.5 && unit < 3) {
+	do {
 		n /= 1000;
 		unit++;
-	}
+	} while (n >= 999.5 && unit < 3);
 	snprintf(buf, SHORT_LEN, "%.*f%c", n < 9.995 ? 2 : n < 99.95 ? 1 : 0, n, units[unit]);
 	return buf;
 }

@@ -116,14 +116,18 @@ static void run_in(const char *program, char **env, struct run *run)
 	pid_t pid;
 	FILE *in;
 
-	run->status = pipe2(fds, O_CLOEXEC) ? -errno : start(program, env, fds[1], &pid);
-	if (run->status)
+	if (pipe2(fds, O_CLOEXEC)) {
+		run->status = -errno;
 		return;
+	}
+	run->status = start(program, env, fds[1], &pid);
 	close(fds[1]);
 	in = fdopen(fds[0], "r");
+	if (!in)
+		close(fds[0]);
 	run->spoke = in && fscanf(in, "%" SCNu64 " %63s %31s", &run->callbacks, run->version,
 				  run->method) == 3;
-	while (waitpid(pid, &run->status, 0) < 0 && errno == EINTR)
+	while (!run->status && waitpid(pid, &run->status, 0) < 0 && errno == EINTR)
 		;
 	if (in)
 		fclose(in);
@@ -172,7 +176,7 @@ static int read_back(const char *dir, struct d9_reader **out, struct d9__trace_f
 		d9_reader_free(reader);
 		return err;
 	}
-	while ((err = d9_reader_next(reader, &event)) == 1 && !d9__trace_facts_add(facts, event))
+	while (d9_reader_next(reader, &event) == 1 && !d9__trace_facts_add(facts, event))
 		;
 	d9__trace_facts_finish(facts);
 	*out = reader;

@@ -412,8 +412,8 @@ static int read_segments(struct d9__live *live)
 		if (live->fd >= 0 && !find_segment(live->dir, live->index + 1, false, name,
 						   sizeof(name), &index))
 			return 0;
-		if (live->fd >= 0)
-			err = read_on(live);
+		if (live->fd >= 0 && read_on(live) == -ENOMEM)
+			return -ENOMEM;
 		close_segment(live);
 		if (!open_segment(live))
 			return 0;

@@ -239,7 +239,7 @@ int d9__record_result_collect(const char *dir, const struct d9__namespaces *befo
 			      struct d9__record_result *out)
 {
 	struct d9__record_result result = { .counted = true };
-	struct d9__namespaces after;
+	struct d9__namespaces after = { 0 };
 	int err = d9__namespaces_list(dir, &after);
 
 	if (err)

@@ -125,7 +125,7 @@ void d9__text_f64(struct d9__text_out *out, double x)
 	}
 	for (int precision = 15; precision <= 17; precision++) {
 		snprintf(buf, sizeof(buf), "%.*g", precision, x);
-		if (memcmp(&(double){ strtod(buf, NULL) }, &x, sizeof(x)) == 0)
+		if (strtod(buf, NULL) == x)
 			break;
 	}
 	d9__text_string(out, buf);

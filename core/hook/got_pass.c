@@ -496,6 +496,7 @@ static void begin_walk(const struct dl_phdr_info *info)
 
 static int pass_module(struct dl_phdr_info *info, size_t len, void *arg)
 {
+	struct known_module *known;
 	bool waiting = false;
 
 	(void)len;
@@ -504,19 +505,19 @@ static int pass_module(struct dl_phdr_info *info, size_t len, void *arg)
 		begin_walk(info);
 	if (!d9__elf_module_init(&pass.mod, info))
 		return 0;
-	pass.known = know_module(&pass.mod);
+	pass.known = known = know_module(&pass.mod);
 	for (struct d9__got_table *table = pass.tables; table; table = table->next) {
 		if (table->n_images == 0)
 			continue;
-		if (!pass.known) {
+		if (!known) {
 			count(&table->counts.dropped, 1);
-		} else if (!(pass.known->settled & 1u << table->id)) {
+		} else if (!(known->settled & 1u << table->id)) {
 			patch_module(table);
 			waiting = waiting || pass.n_later > 0;
 		}
 	}
 	if (waiting)
-		pass.known->tries++;
+		known->tries++;
 	return 0;
 }
 

@@ -159,7 +159,7 @@ static __attribute__((noinline)) int wrap_slow(struct d9__stubs *stubs, void *ca
 					       const void *site, uint32_t kind)
 {
 	int saved_errno = errno, index;
-	unsigned key;
+	unsigned key = 0;
 
 	d9__stubs_lock();
 	begin_use_locked(stubs);

@@ -71,10 +71,14 @@ size_t d9__attribute_f64(char *buf, double value)
 	}
 	if (value == 0 || (value >= 1e-3 && value < 1e15))
 		return put_fixed(buf, value);
-	for (; value >= 10; value /= 10)
+	while (value >= 10) {
+		value /= 10;
 		exponent++;
-	for (; value < 1; value *= 10)
+	}
+	while (value < 1) {
+		value *= 10;
 		exponent--;
+	}
 	n = put_fixed(buf, value);
 	buf[n++] = 'e';
 	return n + put_i64(buf + n, exponent);

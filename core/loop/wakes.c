@@ -75,7 +75,8 @@ static __attribute__((noinline)) void write_held(struct d9__slot *slot, uint64_t
 	const uint8_t *p = held->wire;
 	uint64_t waker = d9__varint_get(&p), task = d9__varint_get(&p);
 
-	d9__emit_wake(slot, ns, waker, task, p[0], p[1]);
+	if (p)
+		d9__emit_wake(slot, ns, waker, task, p[0], p[1]);
 }
 
 void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)

@@ -267,7 +267,7 @@ static void run_external(void)
 	g_unix_signal_add(SIGUSR2, on_never, NULL);
 	while (timers > 0) {
 		g_main_context_prepare(context, &priority);
-		n = g_main_context_query(context, G_PRIORITY_LOW, &timeout, few, 0);
+		g_main_context_query(context, G_PRIORITY_LOW, &timeout, few, 0);
 		n = g_main_context_query(context, G_PRIORITY_LOW, &timeout, fds, 16);
 		if (rounds++ % 2)
 			g_poll(fds, (guint)n, timeout);

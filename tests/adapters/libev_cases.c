@@ -266,6 +266,7 @@ static void on_handled(struct ev_loop *loop, ev_async *w, int events)
 static void handler(int signum)
 {
 	(void)signum;
+	/* NOLINTNEXTLINE(bugprone-signal-handler): libev allows it */
 	ev_async_send(sent_loop, &from_handler);
 	ev_async_send(sent_loop, &from_handler); /* the same one */
 }

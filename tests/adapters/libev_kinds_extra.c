@@ -161,7 +161,7 @@ static void *send_all(void *arg)
 static void on_handler(int signum)
 {
 	(void)signum;
-	ev_async_send(other.loop, &other.async);
+	ev_async_send(other.loop, &other.async); /* NOLINT(bugprone-signal-handler): libev allows it */
 }
 
 static void run_async(struct ev_loop *loop)

@@ -31,7 +31,7 @@ static struct sockaddr_in loopback(void)
 
 static uint16_t port_of(int fd)
 {
-	struct sockaddr_in address;
+	struct sockaddr_in address = { 0 };
 	socklen_t len = sizeof(address);
 
 	if (getsockname(fd, (struct sockaddr *)&address, &len))

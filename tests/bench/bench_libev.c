@@ -207,10 +207,10 @@ int main(int argc, char **argv)
 	const struct timespec settle = { 0, 400000000 };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 101;
 	long n = argc > 2 ? atol(argv[2]) : 6400;
-	struct lane *lanes = calloc(3, sizeof(*lanes));
+	static struct lane lanes[3];
 
 	find_functions();
-	if (!lanes || !raw.io_stop || rounds > BENCH_ROUNDS_MAX)
+	if (!raw.io_stop || rounds > BENCH_ROUNDS_MAX)
 		return 99;
 	for (int i = 0; i < 3; i++)
 		make_lane(&lanes[i]);

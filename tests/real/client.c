@@ -63,7 +63,8 @@ static int request(int fd, int echo)
 int main(int argc, char **argv)
 {
 	static char answer[1 << 16];
-	int echo, port, n, *fds;
+	static int *fds;
+	int echo, port, n;
 	long requests;
 
 	if (argc != 5) {

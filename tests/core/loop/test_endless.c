@@ -238,7 +238,7 @@ static void test_hundred_thousand_names_are_bounded_and_the_rest_is_told(void)
 	struct census before, after;
 	struct d9_recorder *recorder;
 	struct told told = { 0 };
-	struct d9_loop *loop;
+	struct d9_loop *loop = NULL;
 	char name[32], number[24];
 
 	d9_options_set_ring_mb(options, 64);

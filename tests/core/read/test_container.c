@@ -219,6 +219,7 @@ static void test_store_of_small_frames_gives_any_bytes_again(void)
 
 	save_frames();
 	free(unpack(&container, &input, LEN, &len));
+	CU_ASSERT_FATAL(len > 0);
 	store.frames = container.frames;
 	store.n_frames = container.n_frames;
 	CU_ASSERT_EQUAL_FATAL(d9__store_open(&store, &input, D9__CONTAINER_ZSTD), 0);

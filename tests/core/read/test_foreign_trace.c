@@ -276,13 +276,13 @@ int main(void)
 		  test_foreign_trace_cut_short_gives_the_events_before_the_cut },
 		CU_TEST_INFO_NULL,
 	};
-	const char *top = getenv("top_srcdir");
-	char path[4096];
+	static char path[4096];
+	const char *top = getenv("top_srcdir"), *named = getenv("D9_FOREIGN_TRACE");
 	int failed;
 
 	snprintf(path, sizeof(path), "%s/../shared/data/foreign-demo-trace.bin.gz",
 		 top ? top : ".");
-	foreign = getenv("D9_FOREIGN_TRACE") ? getenv("D9_FOREIGN_TRACE") : path;
+	foreign = named ? named : path;
 	if (access(foreign, R_OK) != 0 || !unpack()) {
 		printf("there is no %s; D9_FOREIGN_TRACE may name it\n", foreign);
 		return 77;

@@ -488,7 +488,8 @@ static uint64_t check_dump(struct d9_recorder *recorder, uint64_t last_ms)
 static void test_dumps_under_load_hold_no_mixed_chunk(void)
 {
 	struct d9_options *options = flight_options();
-	int dumps = getenv("D9_DUMPS") ? atoi(getenv("D9_DUMPS")) : 100;
+	const char *wanted = getenv("D9_DUMPS");
+	int dumps = wanted ? atoi(wanted) : 100;
 	pthread_t threads[LOAD_THREADS];
 	struct d9_recorder *recorder;
 

@@ -63,7 +63,7 @@ static void *live_shortly(void *arg)
 		syscall(SYS_exit, 0); /* no destructor runs */
 	if (n % 3 == 1)
 		pthread_exit(NULL);
-	while (n % 3 == 2) /* until it is cancelled */
+	while (n % 3 == 2) /* NOLINT(bugprone-infinite-loop): until it is cancelled */
 		again_pause_ms(1000);
 	return NULL;
 }
