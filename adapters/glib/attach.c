@@ -14,6 +14,7 @@
 #include "glib/logs.h"
 #include "glib/real.h"
 #include "glib/scan.h"
+#include "glib/tables.h"
 #include "glib/waits.h"
 
 #define OLDEST 2056000u /* 2.56.0 */
@@ -45,6 +46,8 @@ static int patch_and_test_locked(void)
 {
 	int err = d9__glib_check_layout();
 
+	/* Once hooks are in place other threads' calls may reach those tables first. */
+	d9__glib_find_exported();
 	reason = "its sources are not laid out as declared";
 	if (!err) {
 		reason = "its dispatches do not reach the hooks";

@@ -249,11 +249,15 @@ gpointer d9__hook_g_source_add_unix_fd(GSource *source, gint fd, GIOCondition ev
 /* What its dispatch function will be given, if that is set already.  No lock is held. */
 static GSourceFunc callback_of(GSource *source, gpointer *data)
 {
+	void (*get)(gpointer, GSource *, GSourceFunc *, gpointer *) = NULL;
 	GSourceFunc callback = NULL;
 
 	*data = NULL;
-	if (source->callback_funcs && source->callback_funcs->get && source->callback_data)
-		source->callback_funcs->get(source->callback_data, source, &callback, data);
+	/* Ours may come into GLib's table at any time. */
+	if (source->callback_funcs)
+		__atomic_load(&source->callback_funcs->get, &get, __ATOMIC_RELAXED);
+	if (get && source->callback_data)
+		get(source->callback_data, source, &callback, data);
 	return callback;
 }
 

@@ -33,8 +33,8 @@ static const struct exported {
 };
 #define N_EXPORTED (sizeof(exported) / sizeof(exported[0]))
 
-/* Their dispatch functions: what a stub's kind counts from 1 on. */
-static void *exported_dispatch[N_EXPORTED];
+/* Their dispatch functions: what a stub's kind counts from 1 on.  Known before anything is hooked. */
+static _Atomic(void *) exported_dispatch[N_EXPORTED];
 
 /* Both addresses of each: a program may own a copy, which libglib then uses. */
 static GSourceFuncs *patched[2 * N_EXPORTED];
@@ -63,7 +63,7 @@ static void run_finalize(GSource *source, unsigned index)
 static uint32_t number_of(const void *dispatch)
 {
 	for (uint32_t i = 0; i < N_EXPORTED; i++) {
-		if (exported_dispatch[i] == dispatch)
+		if (atomic_load_explicit(&exported_dispatch[i], memory_order_relaxed) == dispatch)
 			return i + 1;
 	}
 	return 0;
@@ -141,9 +141,31 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 	atomic_fetch_add_explicit(&d9__glib_tables, 1, memory_order_relaxed);
 }
 
-static bool patch_named(GSourceFuncs *funcs, unsigned i)
+static GSourceFuncs *table_in_scope(unsigned i)
 {
-	exported_dispatch[i] = d9__glib_dispatch_of(funcs);
+	return dlsym(RTLD_DEFAULT, exported[i].name);
+}
+
+static GSourceFuncs *own_table(unsigned i)
+{
+	return d9__images_resolve(&d9__glib_images, exported[i].name);
+}
+
+void d9__glib_find_exported(void)
+{
+	for (unsigned i = 0; i < N_EXPORTED; i++) {
+		GSourceFuncs *funcs = own_table(i);
+
+		if (!funcs)
+			funcs = table_in_scope(i);
+		if (funcs)
+			atomic_store_explicit(&exported_dispatch[i], d9__glib_dispatch_of(funcs),
+					      memory_order_relaxed);
+	}
+}
+
+static bool patch_named(GSourceFuncs *funcs)
+{
 	d9__glib_patch(funcs, false);
 	if (!d9__glib_stub_of(funcs))
 		return false;
@@ -156,13 +178,12 @@ bool d9__glib_patch_exported(void)
 	bool all = true;
 
 	for (unsigned i = 0; i < N_EXPORTED; i++) {
-		void *own = d9__images_resolve(&d9__glib_images, exported[i].name);
-		void *in_scope = dlsym(RTLD_DEFAULT, exported[i].name);
+		GSourceFuncs *own = own_table(i), *in_scope = table_in_scope(i);
 
 		if (own)
-			all = patch_named(own, i) && all;
+			all = patch_named(own) && all;
 		if (in_scope && in_scope != own)
-			all = patch_named(in_scope, i) && all;
+			all = patch_named(in_scope) && all;
 	}
 	return all;
 }

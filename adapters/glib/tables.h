@@ -40,7 +40,9 @@ void *d9__glib_dispatch_of(const GSourceFuncs *funcs);
 /* The stub in |funcs|, or NULL. */
 struct d9__stub *d9__glib_stub_of(const GSourceFuncs *funcs);
 
-/* The tables that libglib exports.  False: one of them could not be patched. */
+/* The tables that libglib exports: what they are, before any hook is in place. */
+void d9__glib_find_exported(void);
+/* False: one of them could not be patched. */
 bool d9__glib_patch_exported(void);
 /* Put the program's functions back in all tables that were patched: the self-test failed. */
 void d9__glib_unpatch(void);

@@ -5,10 +5,10 @@
 # run as it does alone.
 set -u
 
-# As in check_libevent.sh; but GLib is not built for the checker of threads, which cannot tell then
-# what it locks.
-[ "$SANITIZER" = thread ] || sanitizers=yes
+# As in check_libevent.sh.
+sanitizers=yes
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0"
+export TSAN_OPTIONS="${TSAN_OPTIONS-}:suppressions=$top_srcdir/tests/support/glib_threads.supp"
 library=glib
 # shellcheck source=tests/adapters/counted.sh
 . "$top_srcdir/tests/adapters/counted.sh"
@@ -33,16 +33,21 @@ record "both loaded RTLD_LOCAL" "" "$full" "$here/loader" \
 	"$here/.libs/glib_every_kind_module.so" --adapter="$adapter"
 
 cases=$here/glib_cases
-for name in recursion invokes late external contexts poll_function handle spawn storm longjmp \
+for name in recursion invokes late external contexts poll_function handle storm longjmp \
 	cancel errno daemon ends destroy_self inline looked_at; do
 	record "$name" "$by_preload" "--seen" "$cases" $name
 done
-# Each short thread takes a chunk of the ring, and a sanitizer its time; it has a child's leaks to tell.
+# A checker of threads does not look at children, and takes its time with them.  Another sanitizer has
+# their leaks to tell, and its time with short threads, each of which takes a chunk of the ring.
+[ "$SANITIZER" = thread ] || record spawn "$by_preload" "--seen" "$cases" spawn
 [ "$SANITIZER" != no ] || record fork "$by_preload" "--seen" "$cases" fork
-[ "$SANITIZER" != no ] ||
+[ "$SANITIZER" = address,undefined ] ||
 	record threads "$by_preload DIAL9_RING_MB=128" "--seen" "$cases" threads
 # Whatever the threads that make sources are held up by.
-record "made behind its last poll" "$by_preload" "--wakes --seen" "$here/glib_held"
+record "made behind its last poll" "$by_preload" "--wakes --seen" "$here/glib_held" made
+record "used while it is attached" "" "--seen" "$here/glib_held" attach --adapter="$adapter"
+"$top_builddir/core/dial9" events -e TaskSpawnEvent "$work/trace" | grep -q '"kind":"idle"' ||
+	fail "an idle source is shown as something else"
 record "handed" "$by_preload" "--seen" "$cases" handed
 workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
 	sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u | wc -l)

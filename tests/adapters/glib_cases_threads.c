@@ -70,8 +70,8 @@ void run_pool(void)
 	g_idle_add(on_push, pool);
 	iterate_until_idle(NULL);
 	g_thread_pool_free(pool, FALSE, TRUE);
-	if (done != ITEMS)
-		complain("items", ITEMS, done);
+	if (g_atomic_int_get(&done) != ITEMS)
+		complain("items", ITEMS, g_atomic_int_get(&done));
 }
 
 /* ---- attach from elsewhere ---- */
