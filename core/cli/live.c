@@ -406,7 +406,7 @@ static int read_segments(struct d9__live *live)
 		err = read_on(live);
 	while (err != -ENOMEM) {
 		char name[64];
-		uint64_t index;
+		uint64_t index = 0;
 
 		/* Sealed, and another one was begun: what was written before that is read above. */
 		if (live->fd >= 0 && !find_segment(live->dir, live->index + 1, false, name,

@@ -139,7 +139,7 @@ uint64_t d9__dump_tasks_settle(struct d9__dump_tasks *tasks)
 /* The texts of a batch have the numbers from 0 on, in this order. */
 static void add_text(struct d9__dump_tasks *tasks, uint32_t id, const uint8_t *text, uint32_t len)
 {
-	if (id != tasks->n_texts)
+	if (id != tasks->n_texts || tasks->failed)
 		return;
 	if (tasks->n_texts == tasks->texts_capacity) {
 		size_t more = tasks->texts_capacity ? 2 * tasks->texts_capacity : 256;

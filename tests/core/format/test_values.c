@@ -278,7 +278,7 @@ static void test_quick_way_gives_the_same_values_and_the_same_end(void)
 	begin(&f, t.data, t.len);
 	for (;;) {
 		struct d9__cursor in = f.in;
-		struct d9__frame frame;
+		struct d9__frame frame = { 0 };
 		bool peeked = d9__decoder_peek(&f.decoder, &in, &frame);
 
 		if (peeked)
