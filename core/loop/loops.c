@@ -204,7 +204,6 @@ void d9__loops_fork_child(void)
 		struct d9_loop *loop = d9__loops_at(i);
 
 		atomic_store_explicit(&loop->owner, NULL, memory_order_relaxed);
-		d9__spin_unlock(&loop->tasks_lock);
 	}
 	pthread_mutex_unlock(&registry.lock);
 }

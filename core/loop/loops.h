@@ -11,10 +11,9 @@
 
 #include <dial9/loop.h>
 
-#include "loop/spin.h"
-
 #define D9__LOOPS_MAX     1024
 #define D9__LOOP_NAME_MAX 64
+#define D9__TASK_SHARDS   64
 
 struct d9__task;
 struct d9__thread;
@@ -29,12 +28,7 @@ struct d9_loop {
 	/* Any thread. */
 	_Atomic(struct d9__thread *) owner; /* who parked or polled last; never dereferenced */
 	_Atomic(int32_t) handed;            /* wakes from outside that no poll has taken yet */
-	_Atomic(uint32_t) tasks;            /* registered ones */
 	_Atomic(void *) companion;          /* the adapter's */
-
-	/* Protected by |tasks_lock|, which is a leaf below a shard's. */
-	struct d9__spin tasks_lock;
-	struct d9__task *first_task;
 
 	/* Protected by the registry's lock. */
 	char name[D9__LOOP_NAME_MAX]; /* empty: none */
@@ -43,6 +37,12 @@ struct d9_loop {
 	/* Flush thread only. */
 	uint32_t sampled_tasks, sampled_serial;
 	uint64_t sampled_ns;
+
+	/* Its tasks by the shard that they are in, under whose lock this is written. */
+	struct {
+		struct d9__task *_Atomic first;
+		_Atomic(uint32_t) n;
+	} shards[D9__TASK_SHARDS];
 };
 
 /* The loop for |address|, made if needed.  0, -EINVAL, -ENOSPC, -ENOMEM. */

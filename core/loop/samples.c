@@ -54,7 +54,7 @@ static uint32_t label_of(struct d9_loop *loop)
 static void sample_tasks(struct d9_loop *loop, struct d9__slot *slot, uint64_t ns)
 {
 	uint32_t serial = atomic_load_explicit(&loop->serial, memory_order_relaxed);
-	uint32_t tasks = atomic_load_explicit(&loop->tasks, memory_order_relaxed);
+	uint32_t tasks = d9__tasks_of(loop);
 	uint32_t label, id;
 	uint8_t *p;
 

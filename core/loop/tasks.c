@@ -8,12 +8,14 @@
 
 #include "loop/loops.h"
 #include "loop/spin.h"
+#include "loop/thread_state.h"
 
-#define SHARDS        64u
+#define SHARDS        ((uint32_t)D9__TASK_SHARDS)
 #define FIRST_BUCKETS 16u
 #define FIRST_SLAB    16u
 #define SLABS         24u /* 16 << 24 entries are more than any limit */
 #define EVICT_SAMPLE  16u
+#define NUMBERS       16u /* that a thread takes at a time */
 
 struct buckets {
 	struct buckets *older; /* a reader may still be in them: kept for ever */
@@ -21,22 +23,30 @@ struct buckets {
 	_Atomic(struct d9__task *) heads[];
 };
 
+/* Of zeros when it is new, so that what is not used takes no memory. */
 struct slab {
+	void *memory; /* that it is aligned in */
 	uint32_t n;
+	uint32_t used; /* those behind were never in use; protected by the shard's lock */
 	struct d9__task entries[];
 };
 
 static struct shard {
+	/* One line: all that it takes to find a task, begin one and end it. */
 	_Alignas(64) struct d9__spin lock;
-	/* Odd while a chain changes; moves whenever an entry leaves its chain. */
+	/*
+	 * Odd while a chain changes; moves whenever an entry leaves its chain.  Written under
+	 * |lock|, read without, as is |buckets|.
+	 */
 	_Atomic(uint32_t) changes;
-	/* Written under |lock|, read without.  Old arrays are kept: together half of the newest. */
+	/* Old arrays are kept: together half of the newest. */
 	_Atomic(struct buckets *) buckets;
 
 	/* Protected by |lock|. */
-	struct slab *slabs[SLABS];
-	uint32_t n_slabs, count, hand, hand_slab;
 	struct d9__task *free; /* chained by loop_next */
+	struct slab *newest;   /* the only one with entries that were never in use */
+	uint32_t count, n_slabs, hand, hand_slab;
+	struct slab *slabs[SLABS];
 } shards[SHARDS];
 
 static _Atomic(uint64_t) numbers;
@@ -82,11 +92,21 @@ static struct d9__task *find_once(struct shard *shard, uint64_t hash, uint32_t l
 	return NULL;
 }
 
-/* The chains do not rest: look at them with the lock. */
-static struct d9__task *find_slow(struct shard *shard, uint64_t hash, uint32_t library, uint64_t key)
+/* The chains do not rest: look again, in the end with the lock. */
+static __attribute__((noinline)) struct d9__task *
+find_slow(struct shard *shard, uint64_t hash, uint32_t library, uint64_t key)
 {
 	struct d9__task *task;
 
+	for (unsigned i = 0; i < 8; i++) {
+		uint32_t before = atomic_load_explicit(&shard->changes, memory_order_acquire);
+
+		task = find_once(shard, hash, library, key);
+		if (task ||
+		    (!(before & 1) &&
+		     atomic_load_explicit(&shard->changes, memory_order_acquire) == before))
+			return task;
+	}
 	if (!d9__spin_try(&shard->lock))
 		return NULL;
 	task = find_once(shard, hash, library, key);
@@ -98,56 +118,74 @@ struct d9__task *d9__tasks_find(uint32_t library, uint64_t key)
 {
 	uint64_t hash = hash_of(library, key);
 	struct shard *shard = shard_of(hash);
+	uint32_t before = atomic_load_explicit(&shard->changes, memory_order_acquire);
+	struct d9__task *task = find_once(shard, hash, library, key);
 
-	for (unsigned i = 0; i < 8; i++) {
-		uint32_t before = atomic_load_explicit(&shard->changes, memory_order_acquire);
-		struct d9__task *task = find_once(shard, hash, library, key);
-
-		/* id 0: on its way out */
-		if (task)
-			return d9__task_is(task, 0) ? NULL : task;
-		if (!(before & 1) &&
-		    atomic_load_explicit(&shard->changes, memory_order_acquire) == before)
+	if (!task) {
+		if (__builtin_expect(!(before & 1) && atomic_load_explicit(&shard->changes,
+									   memory_order_acquire) ==
+							      before,
+				     1))
 			return NULL;
+		task = find_slow(shard, hash, library, key);
 	}
-	return find_slow(shard, hash, library, key);
+	/* id 0: on its way out */
+	return task && !d9__task_is(task, 0) ? task : NULL;
 }
 
+/*
+ * Nothing but the lock's holder writes |changes|.  What follows up to end_change_locked() stores with
+ * release: who sees any of it sees the odd number, too.
+ */
 static void begin_change_locked(struct shard *shard)
 {
-	atomic_fetch_add_explicit(&shard->changes, 1, memory_order_acq_rel);
+	uint32_t changes = atomic_load_explicit(&shard->changes, memory_order_relaxed);
+
+	atomic_store_explicit(&shard->changes, changes + 1, memory_order_release);
 }
 
 static void end_change_locked(struct shard *shard)
 {
-	atomic_fetch_add_explicit(&shard->changes, 1, memory_order_release);
+	begin_change_locked(shard);
 }
 
 /* ---- a loop's tasks ---- */
 
-static void join_loop(struct d9__task *task, struct d9_loop *loop)
+static void count_locked(struct d9_loop *loop, size_t shard, uint32_t more)
 {
-	d9__spin_lock(&loop->tasks_lock);
-	task->loop_next = loop->first_task;
-	task->loop_at = &loop->first_task;
-	if (loop->first_task)
-		loop->first_task->loop_at = &task->loop_next;
-	loop->first_task = task;
-	d9__spin_unlock(&loop->tasks_lock);
-	atomic_store_explicit(&task->loop, loop, memory_order_relaxed);
-	atomic_fetch_add_explicit(&loop->tasks, 1, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&loop->shards[shard].n, memory_order_relaxed);
+
+	atomic_store_explicit(&loop->shards[shard].n, n + more, memory_order_relaxed);
 }
 
-static void leave_loop(struct d9__task *task)
+static void join_loop_locked(struct shard *shard, struct d9__task *task, struct d9_loop *loop)
+{
+	size_t at = (size_t)(shard - shards);
+	struct d9__task *first =
+		atomic_load_explicit(&loop->shards[at].first, memory_order_relaxed);
+
+	task->loop_next = first;
+	task->loop_before = NULL;
+	if (first)
+		first->loop_before = task;
+	atomic_store_explicit(&loop->shards[at].first, task, memory_order_relaxed);
+	count_locked(loop, at, 1);
+	atomic_store_explicit(&task->loop, loop, memory_order_relaxed);
+}
+
+static void leave_loop_locked(struct shard *shard, struct d9__task *task)
 {
 	struct d9_loop *loop = atomic_load_explicit(&task->loop, memory_order_relaxed);
+	size_t at = (size_t)(shard - shards);
 
-	d9__spin_lock(&loop->tasks_lock);
-	*task->loop_at = task->loop_next;
+	if (task->loop_before)
+		task->loop_before->loop_next = task->loop_next;
+	else
+		atomic_store_explicit(&loop->shards[at].first, task->loop_next,
+				      memory_order_relaxed);
 	if (task->loop_next)
-		task->loop_next->loop_at = task->loop_at;
-	d9__spin_unlock(&loop->tasks_lock);
-	atomic_fetch_sub_explicit(&loop->tasks, 1, memory_order_relaxed);
+		task->loop_next->loop_before = task->loop_before;
+	count_locked(loop, at, UINT32_MAX);
 	/* A wake that nobody will take any more is no backlog. */
 	if (atomic_load_explicit(&task->wake, memory_order_relaxed) & D9__WAKE_HANDED)
 		atomic_fetch_sub_explicit(&loop->handed, 1, memory_order_relaxed);
@@ -165,23 +203,35 @@ static void note_end(const struct d9__task *task, uint32_t epoch, struct d9__tas
 		ended->ids[ended->n++] = atomic_load_explicit(&task->id, memory_order_relaxed);
 }
 
-/* Nothing but the key is left of the task that the entry was. */
-static void start_over(struct d9__task *task, uint32_t library)
+/* Above 0 and never twice; one thread's grow. */
+static uint64_t new_number(void)
 {
-	uint64_t number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
+	struct d9__thread *thread = d9__thread_peek();
 
+	if (!thread)
+		return atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
+	if (thread->number == thread->numbers_end) {
+		thread->number = atomic_fetch_add_explicit(&numbers, NUMBERS, memory_order_relaxed);
+		thread->numbers_end = thread->number + NUMBERS;
+	}
+	return ++thread->number;
+}
+
+/* Nothing but the key is left of the task that the entry was. */
+static void start_over(struct d9__task *task, uint32_t library, enum d9__wake_state wake)
+{
 	atomic_store_explicit(&task->identity, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->spawned, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->polled_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
-	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_relaxed);
+	atomic_store_explicit(&task->wake, wake, memory_order_relaxed);
 	atomic_store_explicit(&task->callsite, NULL, memory_order_relaxed);
 	atomic_store_explicit(&task->name, 0, memory_order_relaxed);
 	atomic_store_explicit(&task->fd, -1, memory_order_relaxed);
 	atomic_store_explicit(&task->kind, D9_TASK_CUSTOM, memory_order_relaxed);
 	atomic_store_explicit(&task->flags, 0, memory_order_relaxed);
 	/* release: whoever sees the number sees a clean entry */
-	atomic_store_explicit(&task->id, number << 2 | library, memory_order_release);
+	atomic_store_explicit(&task->id, new_number() << 2 | library, memory_order_release);
 }
 
 static void unlink_locked(struct shard *shard, struct d9__task *task, uint64_t hash)
@@ -190,13 +240,13 @@ static void unlink_locked(struct shard *shard, struct d9__task *task, uint64_t h
 	_Atomic(struct d9__task *) *at = head_of(buckets, hash);
 
 	begin_change_locked(shard);
-	atomic_store_explicit(&task->id, 0, memory_order_relaxed);
+	atomic_store_explicit(&task->id, 0, memory_order_release);
 	while (atomic_load_explicit(at, memory_order_relaxed) != task)
 		at = &atomic_load_explicit(at, memory_order_relaxed)->next;
 	atomic_store_explicit(at, atomic_load_explicit(&task->next, memory_order_relaxed),
 			      memory_order_release);
 	end_change_locked(shard);
-	leave_loop(task);
+	leave_loop_locked(shard, task);
 	task->loop_next = shard->free;
 	shard->free = task;
 	shard->count--;
@@ -207,8 +257,9 @@ static void link_locked(struct shard *shard, struct d9__task *task, uint64_t has
 	struct buckets *buckets = atomic_load_explicit(&shard->buckets, memory_order_relaxed);
 	_Atomic(struct d9__task *) *head = head_of(buckets, hash);
 
+	/* release: a reader may still stand here, in the chain that the entry was in before */
 	atomic_store_explicit(&task->next, atomic_load_explicit(head, memory_order_relaxed),
-			      memory_order_relaxed);
+			      memory_order_release);
 	atomic_store_explicit(head, task, memory_order_release);
 	shard->count++;
 }
@@ -220,20 +271,40 @@ struct growth {
 	struct buckets *buckets;
 };
 
+/* From calloc(), unlike aligned_alloc(), zeros come for nothing. */
+static struct slab *new_slab(uint32_t n)
+{
+	const size_t align = _Alignof(struct slab);
+	void *memory = calloc(1, sizeof(struct slab) + n * sizeof(struct d9__task) + align);
+	struct slab *slab;
+
+	if (!memory)
+		return NULL;
+	slab = (struct slab *)(((uintptr_t)memory + align) & ~(uintptr_t)(align - 1));
+	slab->memory = memory;
+	slab->n = n;
+	return slab;
+}
+
+static void growth_release(const struct growth *growth)
+{
+	if (growth->slab)
+		free(growth->slab->memory);
+	free(growth->buckets);
+}
+
 /* Allocated without the lock, since nothing is called under it. */
 static bool growth_prepare(struct growth *growth, uint32_t n)
 {
 	uint32_t n_buckets = n < FIRST_BUCKETS ? FIRST_BUCKETS : n;
 
-	growth->slab = calloc(1, sizeof(struct slab) + n * sizeof(struct d9__task));
+	growth->slab = new_slab(n);
 	growth->buckets = calloc(1, sizeof(struct buckets) +
 					    n_buckets * sizeof(_Atomic(struct d9__task *)));
 	if (!growth->slab || !growth->buckets) {
-		free(growth->slab);
-		free(growth->buckets);
+		growth_release(growth);
 		return false;
 	}
-	growth->slab->n = n;
 	growth->buckets->mask = n_buckets - 1;
 	return true;
 }
@@ -274,11 +345,7 @@ static void growth_install_locked(struct shard *shard, struct growth *growth, ui
 
 	if (shard->n_slabs != seen_slabs)
 		return;
-	for (uint32_t i = 0; i < growth->slab->n; i++) {
-		growth->slab->entries[i].loop_next = shard->free;
-		shard->free = &growth->slab->entries[i];
-	}
-	shard->slabs[shard->n_slabs++] = growth->slab;
+	shard->slabs[shard->n_slabs++] = shard->newest = growth->slab;
 	growth->slab = NULL;
 	if (!buckets || growth->buckets->mask > buckets->mask) {
 		rehash_locked(shard, growth->buckets);
@@ -300,17 +367,14 @@ static int grow(struct shard *shard, bool may_wait)
 	if (!growth_prepare(&growth, n))
 		err = -ENOMEM;
 	if (!d9__spin_take(&shard->lock, may_wait)) {
-		if (!err) {
-			free(growth.slab);
-			free(growth.buckets);
-		}
+		if (!err)
+			growth_release(&growth);
 		return -EAGAIN;
 	}
 	if (err)
 		return err;
 	growth_install_locked(shard, &growth, seen);
-	free(growth.slab);
-	free(growth.buckets);
+	growth_release(&growth);
 	return 0;
 }
 
@@ -320,7 +384,7 @@ static struct d9__task *next_by_hand(struct shard *shard)
 {
 	if (shard->hand_slab >= shard->n_slabs)
 		shard->hand_slab = 0;
-	if (shard->hand >= shard->slabs[shard->hand_slab]->n) {
+	if (shard->hand >= shard->slabs[shard->hand_slab]->used) {
 		shard->hand = 0;
 		shard->hand_slab = (shard->hand_slab + 1) % shard->n_slabs;
 	}
@@ -361,12 +425,13 @@ static bool must_renew(const struct d9__task *entry, const struct d9_task *task)
 	       (task && identity && task->identity && identity != task->identity);
 }
 
-static void adopt(struct d9__task *entry, struct d9_loop *loop, const struct d9_task *task)
+static void adopt_locked(struct shard *shard, struct d9__task *entry, struct d9_loop *loop,
+			 const struct d9_task *task)
 {
 	if (atomic_load_explicit(&entry->loop, memory_order_relaxed) != loop) {
-		leave_loop(entry);
+		leave_loop_locked(shard, entry);
 		atomic_fetch_and_explicit(&entry->wake, ~D9__WAKE_HANDED, memory_order_relaxed);
-		join_loop(entry, loop);
+		join_loop_locked(shard, entry, loop);
 	}
 	if (!task)
 		return;
@@ -380,39 +445,56 @@ static void adopt(struct d9__task *entry, struct d9_loop *loop, const struct d9_
 	atomic_store_explicit(&entry->flags, task->flags, memory_order_relaxed);
 }
 
+static bool has_room(const struct shard *shard)
+{
+	return shard->free || (shard->newest && shard->newest->used < shard->newest->n);
+}
+
 /* A free entry, out of a new slab or an old task if need be.  0, -ENOMEM, or -EAGAIN (no lock). */
 static int make_room(struct shard *shard, bool may_wait, uint32_t epoch,
 		     struct d9__tasks_ended *ended)
 {
 	if (shard->count >= atomic_load_explicit(&shard_limit, memory_order_relaxed))
 		evict_locked(shard, epoch, ended);
-	return shard->free ? 0 : grow(shard, may_wait);
+	return has_room(shard) ? 0 : grow(shard, may_wait);
+}
+
+/* There is room. */
+static struct d9__task *take_free_locked(struct shard *shard)
+{
+	struct d9__task *entry = shard->free;
+
+	if (entry)
+		shard->free = entry->loop_next;
+	else
+		entry = &shard->newest->entries[shard->newest->used++];
+	return entry;
 }
 
 static struct d9__task *insert_locked(struct shard *shard, uint64_t hash, struct d9_loop *loop,
-				      uint64_t key)
+				      uint64_t key, enum d9__wake_state wake)
 {
 	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
-	struct d9__task *entry = shard->free;
+	struct d9__task *entry = take_free_locked(shard);
 
-	shard->free = entry->loop_next;
-	atomic_store_explicit(&entry->key, key, memory_order_relaxed);
-	atomic_store_explicit(&entry->library, library, memory_order_relaxed);
-	start_over(entry, library);
-	join_loop(entry, loop);
+	/* release: as in link_locked() */
+	atomic_store_explicit(&entry->key, key, memory_order_release);
+	atomic_store_explicit(&entry->library, library, memory_order_release);
+	start_over(entry, library, wake);
+	join_loop_locked(shard, entry, loop);
 	link_locked(shard, entry, hash);
 	return entry;
 }
 
-static void renew_locked(struct d9__task *entry, uint32_t library, uint32_t epoch,
-			 struct d9__tasks_ended *ended)
+static void renew_locked(struct shard *shard, struct d9__task *entry, uint32_t library,
+			 uint32_t epoch, struct d9__tasks_ended *ended)
 {
 	struct d9_loop *loop = atomic_load_explicit(&entry->loop, memory_order_relaxed);
 
 	note_end(entry, epoch, ended);
-	leave_loop(entry);
-	start_over(entry, library);
-	join_loop(entry, loop);
+	leave_loop_locked(shard, entry);
+	start_over(entry, library, D9__WAKE_NONE);
+	join_loop_locked(shard, entry, loop);
 }
 
 int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *task, uint32_t epoch,
@@ -421,25 +503,29 @@ int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *t
 	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
 	uint64_t hash = hash_of(library, key);
 	struct shard *shard = shard_of(hash);
+	bool fills = ended->fills;
 	struct d9__task *entry;
 	int err = 0;
 
+	ended->fills = false;
 	if (!d9__spin_take(&shard->lock, task != NULL))
 		return -EAGAIN;
 	/* Twice at most: growing drops the lock, and someone may insert the same key. */
-	while (!(entry = find_once(shard, hash, library, key)) && !shard->free && !err)
+	while (!(entry = find_once(shard, hash, library, key)) && !has_room(shard) && !err)
 		err = make_room(shard, task != NULL, epoch, ended);
 	if (err == -EAGAIN)
 		return err;
 	if (!entry && !err) {
 		if (shard->count >= atomic_load_explicit(&shard_limit, memory_order_relaxed))
 			evict_locked(shard, epoch, ended);
-		entry = insert_locked(shard, hash, loop, key);
+		entry = insert_locked(shard, hash, loop, key,
+				      fills ? D9__WAKE_FILLING : D9__WAKE_NONE);
+		ended->fills = fills;
 	} else if (entry && must_renew(entry, task)) {
-		renew_locked(entry, library, epoch, ended);
+		renew_locked(shard, entry, library, epoch, ended);
 	}
 	if (entry) {
-		adopt(entry, loop, task);
+		adopt_locked(shard, entry, loop, task);
 		*out = entry;
 		err = 0;
 	}
@@ -463,20 +549,40 @@ void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoc
 	d9__spin_unlock(&shard->lock);
 }
 
+static bool remove_first_of(struct d9_loop *loop, struct shard *shard, uint32_t epoch,
+			    struct d9__tasks_ended *ended)
+{
+	struct d9__task *task;
+
+	d9__spin_lock(&shard->lock);
+	task = atomic_load_explicit(&loop->shards[shard - shards].first, memory_order_relaxed);
+	if (task) {
+		note_end(task, epoch, ended);
+		unlink_locked(shard, task,
+			      hash_of(atomic_load_explicit(&task->library, memory_order_relaxed),
+				      atomic_load_explicit(&task->key, memory_order_relaxed)));
+	}
+	d9__spin_unlock(&shard->lock);
+	return task != NULL;
+}
+
 bool d9__tasks_remove_one_of(struct d9_loop *loop, uint32_t epoch, struct d9__tasks_ended *ended)
 {
-	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
-	struct d9__task *task;
-	uint64_t key = 0;
+	for (size_t i = 0; i < SHARDS; i++) {
+		if (atomic_load_explicit(&loop->shards[i].first, memory_order_relaxed) &&
+		    remove_first_of(loop, &shards[i], epoch, ended))
+			return true;
+	}
+	return false;
+}
 
-	d9__spin_lock(&loop->tasks_lock);
-	task = loop->first_task;
-	if (task)
-		key = atomic_load_explicit(&task->key, memory_order_relaxed);
-	d9__spin_unlock(&loop->tasks_lock);
-	if (task)
-		d9__tasks_remove(library, key, 0, epoch, ended);
-	return task != NULL;
+uint32_t d9__tasks_of(const struct d9_loop *loop)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < SHARDS; i++)
+		n += atomic_load_explicit(&loop->shards[i].n, memory_order_relaxed);
+	return n;
 }
 
 void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *arg)

@@ -27,41 +27,44 @@ enum d9__wake_state {
 };
 
 struct d9__task {
-	_Atomic(struct d9__task *) next; /* in its bucket */
+	/* One line: all that the usual poll and the usual wake touch. */
+	_Alignas(64) _Atomic(struct d9__task *) next; /* in its bucket */
 	_Atomic(uint64_t) key;
 	_Atomic(uint64_t) id; /* as in the trace; 0: not in use */
 	_Atomic(uint64_t) identity;
+	_Atomic(uint64_t) polled_ns; /* latest begin; who goes first when the table is full */
 	_Atomic(uint32_t) library;
 	/*
 	 * Epoch in which its spawn was written: a fork begins a new one.  0: not written.
 	 * D9__TASK_STALE: ends at the next wake or poll.
 	 */
 	_Atomic(uint32_t) spawned;
-	_Atomic(uint64_t) polled_ns; /* latest begin; who goes first when the table is full */
-
 	/*
 	 * 1: the loop's own thread has written the wake for the next poll, or holds it for the end
 	 * of its wait.  Stored by that thread only, so that it needs no locked instruction; another
 	 * that wakes at the same moment may add a wake of its own.
 	 */
 	_Atomic(uint32_t) woken;
-
-	/* The rest belongs to whoever moved |wake| from NONE to FILLING, until it moves on. */
 	_Atomic(uint32_t) wake; /* enum d9__wake_state, reason in bits 8.., handed in bit 16 */
-	_Atomic(uint32_t) waker_worker;
-	_Atomic(uint64_t) waker_task, waker_ns;
-
 	/* Written under the shard's lock; read by the loop's thread. */
 	_Atomic(const struct d9_callsite *) callsite;
-	_Atomic(struct d9_loop *) loop;
+
+	/* These belong to whoever moved |wake| from NONE to FILLING, until it moves on. */
+	_Atomic(uint64_t) waker_task, waker_ns;
+	_Atomic(uint32_t) waker_worker;
+
+	/* As |callsite|. */
 	_Atomic(uint32_t) name; /* handle */
 	_Atomic(int32_t) fd;
 	_Atomic(uint16_t) kind;
 	_Atomic(uint16_t) flags;
+	_Atomic(struct d9_loop *) loop;
 
-	/* Protected by the loop's tasks_lock. */
-	struct d9__task *loop_next, **loop_at;
+	/* Protected by the shard's lock. */
+	struct d9__task *loop_next, *loop_before;
 };
+
+_Static_assert(sizeof(struct d9__task) == 128, "two lines for each");
 
 #define D9__TASK_STALE    UINT32_C(0xffffffff)
 #define D9__WAKE_HANDED   (UINT32_C(1) << 16)
@@ -72,6 +75,8 @@ struct d9__task {
 struct d9__tasks_ended {
 	uint64_t ids[3];
 	unsigned n;
+	/* Set by the caller: the |wake| of a new entry is to be FILLING, and for the caller to fill. */
+	bool fills; /* false afterwards if there is no new entry */
 };
 
 /* Never blocks.  NULL if there is none. */
@@ -101,6 +106,9 @@ bool d9__tasks_remove_one_of(struct d9_loop *loop, uint32_t epoch, struct d9__ta
 
 /* Call |fn| for every entry, in use or not; threads go on meanwhile, and may begin and end tasks.  May wait. */
 void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *arg);
+
+/* How many |loop| has; exact only when nobody begins or ends one. */
+uint32_t d9__tasks_of(const struct d9_loop *loop);
 
 /* Tests only: bound the table; the count. */
 void d9__tasks_set_limit(uint32_t limit);

@@ -80,6 +80,7 @@ struct d9__thread {
 	bool parked;	  /* Park written, Unpark not */
 	bool refused;	  /* no worker id was free: not asked for again before the next entry */
 	uint32_t n_held, n_runs;
+	uint64_t number, numbers_end; /* of tasks: the latest of its own, the last one */
 	uint32_t tid;
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
 	struct d9__cpu_time cpu;

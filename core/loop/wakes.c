@@ -136,17 +136,20 @@ static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 }
 
 struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
-				struct d9_loop *loop, uint64_t key, uint32_t epoch)
+				struct d9_loop *loop, uint64_t key, uint32_t epoch, bool *fills)
 {
 	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
 	struct d9__task *task = d9__polls_task(thread, library, key);
-	struct d9__tasks_ended ended = { .n = 0 };
-	int saved = errno;
+	struct d9__tasks_ended ended = { .n = 0, .fills = *fills };
+	int saved;
 
+	*fills = false;
 	if (task && atomic_load_explicit(&task->spawned, memory_order_relaxed) != D9__TASK_STALE)
 		return task;
 	task = NULL;
+	saved = errno;
 	d9__tasks_obtain(loop, key, NULL, epoch, &task, &ended);
+	*fills = ended.fills;
 	if (ended.n)
 		d9__polls_write_ended(slot, d9__slot_now(slot), &ended);
 	errno = saved;
@@ -171,24 +174,32 @@ static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__ta
 	atomic_store_explicit(&task->wake, state | wake->reason << 8 | flags, memory_order_release);
 }
 
+/* False: somebody announced the next poll before. */
+static bool may_fill(struct d9__task *task)
+{
+	uint32_t none = D9__WAKE_NONE;
+
+	return !atomic_load_explicit(&task->woken, memory_order_relaxed) &&
+	       atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
 static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
 					  enum d9_wake_reason reason, const struct d9_waker *waker)
 {
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
-	uint32_t none = D9__WAKE_NONE, flags = 0;
+	bool remote, fills = true;
 	struct d9__thread *thread;
 	struct d9__slot *slot;
 	struct d9__task *task;
 	struct d9__wake wake;
-	bool remote;
+	uint32_t flags = 0;
 
 	if (!(slot = d9__slot_self()))
 		return 0;
 	thread = d9__thread_peek();
-	task = d9__wakes_task(thread, slot, loop, key, epoch);
-	if (!task || atomic_load_explicit(&task->woken, memory_order_relaxed) ||
-	    !atomic_compare_exchange_strong_explicit(&task->wake, &none, D9__WAKE_FILLING,
-						     memory_order_acquire, memory_order_relaxed))
+	task = d9__wakes_task(thread, slot, loop, key, epoch, &fills);
+	if (!task || (!fills && !may_fill(task)))
 		return 0;
 	remote = is_remote(thread, loop);
 	if (remote) {

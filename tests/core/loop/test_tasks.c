@@ -149,7 +149,7 @@ static void test_loop_that_is_unregistered_ends_its_tasks(void)
 	short_lived = loop_events_add(D9_LIBRARY_OWN, &address);
 	for (uint64_t key = 1; key <= 100; key++)
 		poll_task(short_lived, (struct d9_task){ .key = 1000 + key, .fd = -1 });
-	CU_ASSERT_EQUAL(short_lived->tasks, 100);
+	CU_ASSERT_EQUAL(d9__tasks_of(short_lived), 100);
 	loop_events_collect();
 
 	d9_loop_unregister(short_lived);
@@ -251,14 +251,14 @@ static void test_threads_look_up_while_others_insert_and_remove(void)
 	uint32_t before;
 
 	poll_key(40, 0);
-	before = loop->tasks;
+	before = d9__tasks_of(loop);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, churn, (void *)(i + 1));
 	for (size_t i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 
 	CU_ASSERT_EQUAL(wrong, 0);
-	CU_ASSERT_EQUAL(loop->tasks, before);
+	CU_ASSERT_EQUAL(d9__tasks_of(loop), before);
 	loop_events_collect();
 }
 
