@@ -13,6 +13,7 @@
 #include "libev/records.h"
 #include "libev/static.h"
 #include "libev/thread.h"
+#include "loop/once.h"
 
 /* Handed to libev in the place of the program's pair.  Ours to free, once it was called. */
 struct once {
@@ -29,7 +30,7 @@ struct frame {
 
 static void end_once(struct frame *frame)
 {
-	d9_poll_end(&frame->poll);
+	d9__poll_end_once(&frame->poll);
 	d9__libev_thread()->now = frame->saved;
 	free(frame->once);
 }
@@ -49,7 +50,7 @@ static void begin_once(struct frame *frame, struct d9__libev_thread *thread,
 	frame->poll.reason = d9__libev_reason(events);
 	if (frame->poll.reason == D9_WAKE_TIMER)
 		frame->poll.ready_ns = thread->once_due_ns;
-	d9_poll_begin(&frame->poll);
+	d9__poll_begin_once(&frame->poll);
 	thread->now.callback = (const void *)once->callback;
 	thread->now.internal = false;
 }

@@ -32,29 +32,34 @@ static void end_task(const void *key)
 	d9_task_end(D9_LIBRARY_LIBEVENT, (uintptr_t)key);
 }
 
+static __attribute__((noinline)) int assign(struct event *event, struct event_base *base, int fd,
+					    short events, d9__event_fn callback, void *arg,
+					    void *caller)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	bool by_libevent = d9__called_by_libevent(thread, caller);
+	d9__event_fn stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
+	int result;
+
+	if (thread->listening && by_libevent)
+		d9__note_listener_callback(callback);
+	result = d9__real.event_assign(event, base, fd, events, stub, arg);
+	if (result == 0)
+		note_assignment(event, callback, arg, by_libevent);
+	return result;
+}
+
 int d9__hook_event_assign(struct event *event, struct event_base *base, int fd, short events,
 			  d9__event_fn callback, void *arg)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
-	void *caller = __builtin_return_address(0);
-	bool by_libevent;
-	int result;
 
-	d9__libevent_probe_assign();
-	if (thread->skip_assign || thread->calibrating) {
-		thread->skip_assign = false;
-		return d9__real.event_assign(event, base, fd, events, callback, arg);
-	}
-	by_libevent = d9__called_by_libevent(thread, caller);
-	callback = d9__unwrap_event(callback);
-	if (thread->listening && by_libevent)
-		d9__note_listener_callback(callback);
-	result = d9__real.event_assign(
-		event, base, fd, events,
-		d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL), arg);
-	if (result == 0)
-		note_assignment(event, callback, arg, by_libevent);
-	return result;
+	if (!thread->skip_assign && !thread->calibrating)
+		return assign(event, base, fd, events, callback, arg, __builtin_return_address(0));
+	if (thread->calibrating)
+		d9__libevent_probe_assign();
+	thread->skip_assign = false;
+	return d9__real.event_assign(event, base, fd, events, callback, arg);
 }
 
 struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
@@ -68,8 +73,7 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 
 	if (thread->calibrating)
 		return d9__real.event_new(base, fd, events, callback, arg);
-	callback = d9__unwrap_event(callback);
-	stub = d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL);
+	stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
 	thread->skip_assign = true;
 	event = d9__real.event_new(base, fd, events, stub, arg);
 	thread->skip_assign = false;
@@ -84,8 +88,7 @@ void d9__hook_event_set(struct event *event, int fd, short events, d9__event_fn 
 	void *caller = __builtin_return_address(0);
 	d9__event_fn stub;
 
-	callback = d9__unwrap_event(callback);
-	stub = d9__wrap_event(callback, d9__libevent_site(caller), D9__STUB_POLL);
+	stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
 	thread->skip_assign = true;
 	d9__real.event_set(event, fd, events, stub, arg);
 	thread->skip_assign = false;
@@ -102,8 +105,7 @@ int d9__hook_event_base_once(struct event_base *base, int fd, short events, d9__
 
 	if (thread->calibrating)
 		return d9__real.event_base_once(base, fd, events, callback, arg, timeout);
-	stub = d9__wrap_event(d9__unwrap_event(callback),
-			      d9__libevent_site(__builtin_return_address(0)), D9__STUB_ONCE);
+	stub = d9__wrap_event_called(thread, &callback, __builtin_return_address(0), D9__STUB_ONCE);
 	thread->skip_assign = true;
 	result = d9__real.event_base_once(base, fd, events, stub, arg, timeout);
 	thread->skip_assign = false;
@@ -115,9 +117,8 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
 			const struct timeval *timeout)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
-	d9__event_fn stub =
-		d9__wrap_event(d9__unwrap_event(callback),
-			       d9__libevent_site(__builtin_return_address(0)), D9__STUB_ONCE);
+	d9__event_fn stub = d9__wrap_event_called(thread, &callback, __builtin_return_address(0),
+						  D9__STUB_ONCE);
 	int result;
 
 	D9__SCOPE();

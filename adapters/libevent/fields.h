@@ -41,9 +41,9 @@ static inline bool d9__libevent_wakes_are_public(void)
 				    memory_order_relaxed);
 }
 
-/* Called by the hooks: during calibration they tell that libevent's inner calls reach them. */
+/* Called by the hooks, only during calibration: libevent's inner calls reach them. */
 void d9__libevent_probe_assign(void);
-void d9__libevent_probe_activation(void); /* only during calibration */
+void d9__libevent_probe_activation(void);
 
 /* The program brings its own allocator: the size of a base cannot be asked for. */
 void d9__libevent_note_allocator(void);

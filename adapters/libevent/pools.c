@@ -10,6 +10,7 @@
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
+#include "loop/once.h"
 #include "record/gate.h"
 
 _Atomic(uint32_t) d9__stubs_full;
@@ -24,15 +25,26 @@ struct poll_frame {
 	struct d9_poll poll;
 };
 
-/* errno, and nothing of libevent or of the event is touched: the callback may have freed it. */
-static void end_poll(struct poll_frame *frame)
+static inline void restore(const struct poll_frame *frame)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
-	d9_poll_end(&frame->poll);
 	thread->now = frame->saved;
 	if (thread->depth)
 		thread->depth--;
+}
+
+/* errno, and nothing of libevent or of the event is touched: the callback may have freed it. */
+static void end_poll(struct poll_frame *frame)
+{
+	d9_poll_end(&frame->poll);
+	restore(frame);
+}
+
+static void end_poll_once(struct poll_frame *frame)
+{
+	d9__poll_end_once(&frame->poll);
+	restore(frame);
 }
 
 static __attribute__((noinline)) void begin_batch(struct d9__libevent_thread *thread)
@@ -80,7 +92,7 @@ static inline const struct d9_callsite *callsite_of(struct d9__stub *stub)
  * that costs more than all the rest.
  */
 static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thread *thread,
-			      struct d9__stub *stub, short what)
+			      struct d9__stub *stub, short what, bool once)
 {
 	frame->poll.flags |= D9_POLL_BATCHED;
 	if (thread->now.batch_starts) {
@@ -93,7 +105,10 @@ static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thre
 	frame->poll.task.name = NULL;
 	/* This one counts, whoever made it ready. */
 	frame->poll.depth = thread->depth ? thread->depth : 1;
-	d9_poll_begin(&frame->poll);
+	if (once)
+		d9__poll_begin_once(&frame->poll);
+	else
+		d9_poll_begin(&frame->poll);
 	thread->now.stub = stub;
 	thread->now.what = (uint8_t)what;
 	thread->now.state = is_internal(stub) ? D9__STATE_INTERNAL : D9__STATE_POLL;
@@ -109,10 +124,8 @@ void d9__note_listener_callback(d9__event_fn callback)
 	atomic_store_explicit(&listener_callback, (void *)callback, memory_order_relaxed);
 }
 
-static uint16_t kind_of_rare_event(struct d9__stub *stub)
+static uint16_t kind_of_internal_event(struct d9__stub *stub)
 {
-	if (!is_internal(stub))
-		return D9_TASK_ONCE;
 	return stub->callback == atomic_load_explicit(&listener_callback, memory_order_relaxed)
 		       ? D9_TASK_LISTENER
 		       : D9_TASK_INTERNAL;
@@ -120,8 +133,8 @@ static uint16_t kind_of_rare_event(struct d9__stub *stub)
 
 static inline uint16_t kind_of_event(struct d9__stub *stub, int fd, short what)
 {
-	if (__builtin_expect(is_internal(stub) || stub->kind == D9__STUB_ONCE, 0))
-		return kind_of_rare_event(stub);
+	if (__builtin_expect(is_internal(stub), 0))
+		return kind_of_internal_event(stub);
 	if (what & D9__EV_SIGNAL)
 		return D9_TASK_SIGNAL;
 	if (fd >= 0)
@@ -137,15 +150,16 @@ static void describe_due(struct d9_poll *poll, const void *event)
 }
 
 static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thread *thread,
-				  struct d9__stub *stub, int fd, short what, void *arg)
+				  struct d9__stub *stub, int fd, short what, void *arg,
+				  bool once)
 {
 	void *event = d9__libevent_current_event(thread->now.base->base);
 
 	poll->task.key = event ? (uintptr_t)event : (uintptr_t)stub;
 	poll->task.identity = event ? identity_of(stub, arg) : 0;
-	poll->task.kind = kind_of_event(stub, fd, what);
+	poll->task.kind = once && !is_internal(stub) ? D9_TASK_ONCE : kind_of_event(stub, fd, what);
 	poll->task.fd = what & D9__EV_SIGNAL ? -1 : fd;
-	poll->task.flags = stub->kind == D9__STUB_ONCE ? D9_TASK_RUNS_ONCE : 0;
+	poll->task.flags = once ? D9_TASK_RUNS_ONCE : 0;
 	poll->flags = 0;
 	poll->ready_ns = 0;
 	poll->reason = D9_WAKE_UNKNOWN;
@@ -170,6 +184,17 @@ static __attribute__((noinline)) D9__CALLS_BACK void run_event(int fd, short wha
 D9__STUBS_DEFINE(event_pool, 1024, void, run_event, (int fd, short what, void *arg),
 		 (fd, what, arg))
 
+static __attribute__((noinline)) D9__CALLS_BACK void record_once(int fd, short what, void *arg,
+								 struct d9__stub *stub)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+	__attribute__((cleanup(end_poll_once))) struct poll_frame frame;
+
+	describe_event(&frame.poll, thread, stub, fd, what, arg, true);
+	begin_poll(&frame, thread, stub, what, true);
+	((d9__event_fn)stub->callback)(fd, what, arg);
+}
+
 static __attribute__((noinline)) D9__CALLS_BACK void record_event(int fd, short what, void *arg,
 								  struct d9__stub *stub)
 {
@@ -179,11 +204,13 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_event(int fd, short 
 		((d9__event_fn)stub->callback)(fd, what, arg);
 	} else if (d9__libevent_in_poll(thread)) {
 		run_event_as_span(stub, fd, what, arg);
+	} else if (__builtin_expect(stub->kind == D9__STUB_ONCE, 0)) {
+		record_once(fd, what, arg, stub);
 	} else {
 		__attribute__((cleanup(end_poll))) struct poll_frame frame;
 
-		describe_event(&frame.poll, thread, stub, fd, what, arg);
-		begin_poll(&frame, thread, stub, what);
+		describe_event(&frame.poll, thread, stub, fd, what, arg, false);
+		begin_poll(&frame, thread, stub, what, false);
 		((d9__event_fn)stub->callback)(fd, what, arg);
 	}
 }
@@ -243,7 +270,7 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_pair(void *object, v
 		__attribute__((cleanup(end_poll))) struct poll_frame frame;
 
 		describe_pair(&frame.poll, stub, object, arg);
-		begin_poll(&frame, thread, stub, 0);
+		begin_poll(&frame, thread, stub, 0, false);
 		((d9__pair_fn)stub->callback)(object, arg);
 	}
 }
@@ -397,6 +424,42 @@ static void *wrap(struct d9__stubs *pool, void *callback, const void *site, enum
 d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__stub_kind kind)
 {
 	return (d9__event_fn)wrap(&event_pool, (void *)callback, site, kind);
+}
+
+static __attribute__((noinline)) d9__event_fn wrap_called_slow(struct d9__libevent_thread *thread,
+							       d9__event_fn *callback,
+							       void *caller,
+							       enum d9__stub_kind kind)
+{
+	struct d9__stub *stub;
+	d9__event_fn wrapped;
+
+	*callback = d9__unwrap_event(*callback);
+	wrapped = d9__wrap_event(*callback, d9__libevent_site(caller), kind);
+	stub = d9__stubs_find(&event_pool, (void *)wrapped);
+	if (stub)
+		thread->latest[kind] = (uint16_t)(stub - event_pool.slots + 1);
+	return wrapped;
+}
+
+/*
+ * A stub whose site is the caller itself stands for calls by the program, while no other call of its
+ * is under way; and its callback is no stub.
+ */
+d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,
+				   void *caller, enum d9__stub_kind kind)
+{
+	unsigned latest = thread->latest[kind];
+	struct d9__stub *stub = d9__stub_at(&event_pool, latest ? latest - 1 : 0);
+
+	if (__builtin_expect(latest && stub->callback == (void *)*callback &&
+				     stub->site == caller && stub->kind == kind && !thread->site &&
+				     (!D9__LIBEVENT_ARCHIVE ||
+				      !d9__called_by_libevent(thread, caller)) &&
+				     !atomic_load_explicit(&stub->dead, memory_order_relaxed),
+			     1))
+		return (d9__event_fn)event_pool.functions[latest - 1];
+	return wrap_called_slow(thread, callback, caller, kind);
 }
 
 d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind)

@@ -25,6 +25,16 @@ d9__event_fn d9__wrap_event(d9__event_fn callback, const void *site, enum d9__st
 d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind);
 d9__bufferevent_event_fn d9__wrap_bufferevent_event(d9__bufferevent_event_fn callback,
 						    const void *site);
+
+struct d9__libevent_thread;
+
+/*
+ * The same of what a hook was given whose caller is |caller|: unwraps |*callback|, and finds the site.
+ * Quick if this thread's latest one of the kind, POLL or ONCE, was the same.
+ */
+d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event_fn *callback,
+				   void *caller, enum d9__stub_kind kind);
+
 /* libevent registers |callback| for a listener: its tasks are of that kind. */
 void d9__note_listener_callback(d9__event_fn callback);
 

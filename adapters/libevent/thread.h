@@ -36,6 +36,8 @@ struct d9__libevent_thread {
 	struct d9__libevent_context now;
 	void *site;     /* who called the outermost hooked function of libevent; NULL: none active */
 	uint32_t depth; /* ready in this batch, the next one included */
+	/* What d9__wrap_event_called() gave the latest time, of two kinds: stub + 1; 0: nothing. */
+	uint16_t latest[2];
 	bool skip_assign;  /* the next event_assign() comes from a hook that has seen to it */
 	bool constructing; /* inside the outermost constructor of a base */
 	bool calibrating;  /* hooks pass everything through */

@@ -45,6 +45,34 @@ struct d9__task_spawn d9__announce_of(const struct d9__task *task, const struct 
 	};
 }
 
+void d9__spawn_spelling_learn(struct d9__spawn_spelling *all, const struct d9__slot *slot,
+			    const struct d9_task *task)
+{
+	struct d9__spawn_spelling *at = d9__spawn_spelling_at(all, task->callsite);
+	const struct d9__task_spawn spawn = {
+		.kind = kind_name(task->kind),
+		.fd = -1,
+		.instrumented = !(task->flags & D9_TASK_NO_WAKES),
+		.callback = (uint64_t)(uintptr_t)task->callsite->callback,
+		.spawn_addr = (uint64_t)(uintptr_t)task->callsite->site,
+	};
+	uint32_t name = d9__callsite_name(task->callsite);
+	uint32_t loc = slot->names[name], kind = slot->names[spawn.kind];
+	uint8_t wire[D9__VARINT_MAX + sizeof(at->wire)];
+
+	/* Recording of tasks may be off. */
+	if (loc >> 16 != slot->generation || kind >> 16 != slot->generation)
+		return;
+	at->callsite = task->callsite;
+	at->made_of = d9__spawn_spelling_of(task);
+	at->stamp = slot->stamp;
+	at->name = name;
+	at->len = (uint32_t)(d9__task_spawn_put(wire, &spawn, loc & 0xffff, kind & 0xffff, 0) -
+			     wire - 1);
+	/* Behind the id, which is 0 here: one byte. */
+	memcpy(at->wire, wire + 1, sizeof(at->wire));
+}
+
 /* ---- for dumps ---- */
 
 struct each {
@@ -70,11 +98,17 @@ static void tell(void *arg, const struct d9__task *task)
 		each->fn(each->arg, &spawn, polled_ns);
 }
 
+static void tell_solo(void *arg, const struct d9__thread *thread)
+{
+	tell(arg, &thread->solo);
+}
+
 static void each_spawned(d9__dump_task_fn fn, void *arg)
 {
 	struct each each = { fn, arg, atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed) };
 
 	d9__tasks_each(tell, &each);
+	d9__threads_each(tell_solo, &each);
 }
 
 void d9__announce_start(void)

@@ -205,9 +205,12 @@ void d9_task_renew(enum d9_library library, uint64_t key, uint64_t identity)
 
 void d9_task_end(enum d9_library library, uint64_t key)
 {
+	struct d9__thread *thread = d9__thread_peek();
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	struct d9__tasks_ended ended = { .n = 0 };
 
+	if (thread)
+		d9__early_forget(&thread->early, key);
 	if (!d9__tasks_find(library, key))
 		return;
 	d9__tasks_remove(library, key, 0, epoch, &ended);

@@ -100,6 +100,9 @@ static struct d9_loop *insert_locked(uint32_t library, const void *address)
 	if (!loop)
 		return NULL;
 	atomic_store_explicit(&loop->serial, ++registry.serials, memory_order_relaxed);
+	/* Far from those of the loops before and behind. */
+	atomic_store_explicit(&loop->round, registry.serials * UINT32_C(0x9e3779b9),
+			      memory_order_relaxed);
 	atomic_store_explicit(&loop->owner, NULL, memory_order_relaxed);
 	atomic_store_explicit(&loop->handed, 0, memory_order_relaxed);
 	atomic_store_explicit(&loop->companion, NULL, memory_order_relaxed);

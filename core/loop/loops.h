@@ -29,6 +29,8 @@ struct d9_loop {
 	_Atomic(struct d9__thread *) owner; /* who parked or polled last; never dereferenced */
 	_Atomic(int32_t) handed;            /* wakes from outside that no poll has taken yet */
 	_Atomic(void *) companion;          /* the adapter's */
+	/* Grows with each wait that could last, from a number of its own.  Owner thread only. */
+	_Atomic(uint32_t) round;
 
 	/* Protected by the registry's lock. */
 	char name[D9__LOOP_NAME_MAX]; /* empty: none */

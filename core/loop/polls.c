@@ -9,6 +9,7 @@
 #include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
+#include "loop/once.h"
 #include "loop/plain.h"
 #include "loop/samples.h"
 #include "loop/wakes.h"
@@ -94,6 +95,7 @@ static void write_unpark(struct d9__thread *thread, struct d9__slot *slot, uint6
 static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t last_ns)
 {
 	thread->shared_ns = thread->resume_ns = 0;
+	memset(&thread->early, 0, sizeof(thread->early));
 	if (thread->odd & D9__ODD_STOPPED)
 		return;
 	/* The poll in which recording was switched off ended after it. */
@@ -144,6 +146,7 @@ static void pop_frame(struct d9__thread *thread)
 static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	d9__polls_close(thread, slot, ns);
+	d9__solo_end(thread, slot, ns, thread->frames[thread->n_frames - 1].task);
 	thread->resume_ns = 0;
 	pop_frame(thread);
 	atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
@@ -299,6 +302,15 @@ static void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t n
 	write_park(thread, slot, ns);
 }
 
+/* No loop waits for long while a task is ready: early wakes that nobody took are void. */
+static void count_wait(struct d9__thread *thread, struct d9_loop *loop)
+{
+	uint32_t round = atomic_load_explicit(&loop->round, memory_order_relaxed);
+
+	atomic_store_explicit(&loop->round, round + 1, memory_order_relaxed);
+	thread->waits++;
+}
+
 void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 {
 	struct d9__thread *thread;
@@ -317,6 +329,8 @@ void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 	see_gate(thread, slot, gate, last_ns);
 	if (timeout_ns == 0 && !is_spin_park_due(thread, slot))
 		return;
+	if (timeout_ns)
+		count_wait(thread, loop);
 	park_at(thread, slot, d9__slot_now(slot));
 }
 
@@ -368,6 +382,8 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	/* Not before what this thread recorded since. */
 	if (since_ns < last_ns)
 		since_ns = last_ns;
+	/* What was woken meanwhile is not void. */
+	thread->waits++;
 	park_at(thread, slot, since_ns < ns ? since_ns : ns);
 	if (!thread->parked)
 		return;
@@ -540,12 +556,14 @@ static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, 
 		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
 }
 
-static void end_task(struct d9__slot *slot, uint64_t ns, const struct d9__callback *frame,
-		     uint32_t epoch)
+static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+		     const struct d9__callback *frame)
 {
 	struct d9__tasks_ended ended = { .n = 0 };
 
-	d9__tasks_remove(frame->library, frame->key, frame->task, epoch, &ended);
+	if (d9__solo_end(thread, slot, ns, frame->task))
+		return;
+	d9__tasks_remove(frame->library, frame->key, frame->task, thread->epoch, &ended);
 	if (slot)
 		d9__polls_write_ended(slot, ns, &ended);
 }
@@ -582,7 +600,7 @@ static void end_unrecorded(struct d9__thread *thread, const struct d9_poll *poll
 	thread->resume_ns = thread->shared_ns = 0;
 	pop_frame(thread);
 	if (frame.once)
-		end_task(NULL, 0, &frame, thread->epoch);
+		end_task(thread, NULL, 0, &frame);
 }
 
 /* The last piece of the top frame ends. */
@@ -607,10 +625,10 @@ static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct
 	if (ns - frame.start_ns > D9__CPU_LONG_NS)
 		examine_long_poll(thread, slot, ns, &frame);
 	if (frame.once)
-		end_task(slot, ns, &frame, thread->epoch);
+		end_task(thread, slot, ns, &frame);
 	pop_frame(thread);
 	thread->gate = d9__gate_word();
-	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH || frame.once ? 0 : ns;
+	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
 	hold_resumption(thread, ns);
 }
 

@@ -74,7 +74,8 @@ static bool matches(const struct d9__task *task, uint32_t library, uint64_t key)
 	       atomic_load_explicit(&task->library, memory_order_relaxed) == library;
 }
 
-static struct d9__task *find_once(struct shard *shard, uint64_t hash, uint32_t library, uint64_t key)
+static inline struct d9__task *find_once(struct shard *shard, uint64_t hash, uint32_t library,
+					 uint64_t key)
 {
 	/* acquire: pairs with the release that published the array */
 	struct buckets *buckets = atomic_load_explicit(&shard->buckets, memory_order_acquire);
@@ -84,7 +85,7 @@ static struct d9__task *find_once(struct shard *shard, uint64_t hash, uint32_t l
 		return NULL;
 	task = atomic_load_explicit(head_of(buckets, hash), memory_order_acquire);
 	/* The bound ends a walk that strayed into chains that change under it. */
-	for (uint32_t hops = 0; task && hops <= buckets->mask + 64; hops++) {
+	for (uint32_t left = buckets->mask + 64; task && left; left--) {
 		if (matches(task, library, key))
 			return task;
 		task = atomic_load_explicit(&task->next, memory_order_acquire);
@@ -204,10 +205,8 @@ static void note_end(const struct d9__task *task, uint32_t epoch, struct d9__tas
 }
 
 /* Above 0 and never twice; one thread's grow. */
-static uint64_t new_number(void)
+static uint64_t new_number(struct d9__thread *thread)
 {
-	struct d9__thread *thread = d9__thread_peek();
-
 	if (!thread)
 		return atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
 	if (thread->number == thread->numbers_end) {
@@ -215,6 +214,11 @@ static uint64_t new_number(void)
 		thread->numbers_end = thread->number + NUMBERS;
 	}
 	return ++thread->number;
+}
+
+uint64_t d9__tasks_new_id(struct d9__thread *thread, uint32_t library)
+{
+	return new_number(thread) << 2 | library;
 }
 
 /* Nothing but the key is left of the task that the entry was. */
@@ -231,7 +235,8 @@ static void start_over(struct d9__task *task, uint32_t library, enum d9__wake_st
 	atomic_store_explicit(&task->kind, D9_TASK_CUSTOM, memory_order_relaxed);
 	atomic_store_explicit(&task->flags, 0, memory_order_relaxed);
 	/* release: whoever sees the number sees a clean entry */
-	atomic_store_explicit(&task->id, new_number() << 2 | library, memory_order_release);
+	atomic_store_explicit(&task->id, d9__tasks_new_id(d9__thread_peek(), library),
+			      memory_order_release);
 }
 
 static void unlink_locked(struct shard *shard, struct d9__task *task, uint64_t hash)

@@ -71,6 +71,8 @@ _Static_assert(sizeof(struct d9__task) == 128, "two lines for each");
 #define D9__WAKE_STATE(w) ((w) & 0xff)
 #define D9__WAKE_REASON(w) (((w) >> 8) & 0xff)
 
+struct d9__thread;
+
 /* Tasks that a call took out of the table and whose spawn was written: their end is to be written. */
 struct d9__tasks_ended {
 	uint64_t ids[3];
@@ -103,6 +105,9 @@ void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoc
 
 /* Take out one task of |loop|.  False: it has none. */
 bool d9__tasks_remove_one_of(struct d9_loop *loop, uint32_t epoch, struct d9__tasks_ended *ended);
+
+/* An id for a task that the table does not get.  |thread| is the caller's, or NULL. */
+uint64_t d9__tasks_new_id(struct d9__thread *thread, uint32_t library);
 
 /* Call |fn| for every entry, in use or not; threads go on meanwhile, and may begin and end tasks.  May wait. */
 void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *arg);

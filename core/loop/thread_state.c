@@ -120,6 +120,14 @@ void d9__thread_free(struct d9__thread *thread)
 	munmap(thread, sizeof(*thread));
 }
 
+void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), void *arg)
+{
+	pthread_mutex_lock(&all.lock);
+	for (const struct d9__thread *thread = all.first; thread; thread = thread->next)
+		fn(arg, thread);
+	pthread_mutex_unlock(&all.lock);
+}
+
 void d9__threads_fork_prepare(void)
 {
 	pthread_mutex_lock(&all.lock);

@@ -12,7 +12,9 @@
 
 #include <dial9/loop.h>
 
+#include "loop/announce.h"
 #include "loop/cpu_time.h"
+#include "loop/early_wakes.h"
 #include "loop/task_cache.h"
 #include "record/slot.h"
 
@@ -80,6 +82,7 @@ struct d9__thread {
 	bool parked;	  /* Park written, Unpark not */
 	bool refused;	  /* no worker id was free: not asked for again before the next entry */
 	uint32_t n_held, n_runs;
+	uint16_t waits;   /* that could last; wraps around */
 	uint64_t number, numbers_end; /* of tasks: the latest of its own, the last one */
 	uint32_t tid;
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
@@ -90,6 +93,11 @@ struct d9__thread {
 	struct d9__emit_wake held[D9__HELD_MAX];
 
 	struct d9__task_cache cache;
+
+	/* That of the outermost callback, if it runs once and no table has it; see once.c. */
+	struct d9__task solo;
+	struct d9__spawn_spelling spellings[D9__SPAWN_SPELLINGS];
+	struct d9__early_wakes early;
 };
 
 _Static_assert(offsetof(struct d9__thread, frames) == 64, "one line for all that a poll touches");
@@ -154,6 +162,9 @@ static inline bool d9__thread_on_stack(const struct d9__thread *thread, uintptr_
 {
 	return address >= thread->stack_low && address < thread->stack_high;
 }
+
+/* Call |fn| for every thread that has a state. */
+void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), void *arg);
 
 /* Give the worker id back and free the state.  The trace knows already. */
 void d9__thread_free(struct d9__thread *thread);

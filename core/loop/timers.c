@@ -40,14 +40,13 @@ void d9_timer_stale(struct d9_loop *loop, uint64_t key, uint64_t timeout_ns, uin
 	struct d9__thread *thread = d9__thread_peek();
 	struct d9__task *task;
 	struct d9__slot *slot;
-	bool fills = false;
 	int type;
 	uint8_t *p;
 
 	if (!loop || !d9__gate_open(D9__GATE_WAKE) || !thread ||
 	    thread->odd & (D9__ODD_NO_WORKER | D9__ODD_STOPPED) || !(slot = d9__slot_self()))
 		return;
-	task = d9__wakes_task(thread, slot, loop, key, epoch, &fills);
+	task = d9__wakes_task(thread, slot, loop, key, epoch);
 	type = stale_timer_type();
 	if (!task || type < 0)
 		return;

@@ -135,25 +135,35 @@ static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	return true;
 }
 
-struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
-				struct d9_loop *loop, uint64_t key, uint32_t epoch, bool *fills)
+/* With |*fills| a new entry's wake is FILLING; it becomes false if there is no new entry. */
+static struct d9__task *obtain(struct d9__slot *slot, struct d9_loop *loop, uint64_t key,
+			       uint32_t epoch, bool *fills)
 {
-	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
-	struct d9__task *task = d9__polls_task(thread, library, key);
 	struct d9__tasks_ended ended = { .n = 0, .fills = *fills };
-	int saved;
+	struct d9__task *task = NULL;
+	int saved = errno;
 
-	*fills = false;
-	if (task && atomic_load_explicit(&task->spawned, memory_order_relaxed) != D9__TASK_STALE)
-		return task;
-	task = NULL;
-	saved = errno;
 	d9__tasks_obtain(loop, key, NULL, epoch, &task, &ended);
 	*fills = ended.fills;
 	if (ended.n)
 		d9__polls_write_ended(slot, d9__slot_now(slot), &ended);
 	errno = saved;
 	return task;
+}
+
+static bool is_usable(const struct d9__task *task)
+{
+	return task && atomic_load_explicit(&task->spawned, memory_order_relaxed) != D9__TASK_STALE;
+}
+
+struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
+				struct d9_loop *loop, uint64_t key, uint32_t epoch)
+{
+	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
+	struct d9__task *task = d9__polls_task(thread, library, key);
+	bool fills = false;
+
+	return is_usable(task) ? task : obtain(slot, loop, key, epoch, &fills);
 }
 
 static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
@@ -184,32 +194,81 @@ static bool may_fill(struct d9__task *task)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
-					  enum d9_wake_reason reason, const struct d9_waker *waker)
+/* Will this thread poll what it wakes? */
+static bool is_own(const struct d9__thread *thread, struct d9_loop *loop)
+{
+	return thread && thread->gate == d9__gate_word() &&
+	       atomic_load_explicit(&loop->owner, memory_order_relaxed) == thread;
+}
+
+/* |at| is the place of |key|, or NULL.  False: none is free. */
+static bool put_early(const struct d9__thread *thread, struct d9__slot *slot,
+		      struct d9__early_set *set, struct d9__early_wake *at,
+		      const struct d9_loop *loop, uint64_t key, struct d9__wake *wake)
+{
+	if (!at && !(at = d9__early_free(set, thread->waits)))
+		return false;
+	if (!wake->ns)
+		wake->ns = d9__slot_now(slot);
+	at->key = key;
+	at->ns = wake->ns;
+	at->waker = wake->waker;
+	at->round = atomic_load_explicit(&loop->round, memory_order_relaxed);
+	at->wait = thread->waits;
+	at->worker = (uint8_t)wake->worker;
+	at->reason = (uint8_t)wake->reason;
+	return true;
+}
+
+static int wake_task(struct d9__thread *thread, struct d9__slot *slot, struct d9_loop *loop,
+		     uint64_t key, struct d9__task *task, struct d9__wake *wake, bool remote)
 {
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
-	bool remote, fills = true;
-	struct d9__thread *thread;
-	struct d9__slot *slot;
-	struct d9__task *task;
-	struct d9__wake wake;
+	bool fills = true;
 	uint32_t flags = 0;
 
-	if (!(slot = d9__slot_self()))
-		return 0;
-	thread = d9__thread_peek();
-	task = d9__wakes_task(thread, slot, loop, key, epoch, &fills);
+	if (is_usable(task))
+		fills = false;
+	else
+		task = obtain(slot, loop, key, epoch, &fills);
 	if (!task || (!fills && !may_fill(task)))
 		return 0;
-	remote = is_remote(thread, loop);
 	if (remote) {
 		atomic_fetch_add_explicit(&loop->handed, 1, memory_order_relaxed);
 		flags = D9__WAKE_HANDED;
 	}
-	describe(thread, remote, reason, waker, &wake);
 	fill(thread, slot, task,
-	     atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch, flags, &wake);
+	     atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch, flags, wake);
 	return 1;
+}
+
+static __attribute__((noinline)) int wake(struct d9_loop *loop, uint64_t key,
+					  enum d9_wake_reason reason, const struct d9_waker *waker)
+{
+	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
+	struct d9__early_set *set = NULL;
+	struct d9__early_wake *early = NULL;
+	struct d9__thread *thread;
+	struct d9__slot *slot;
+	struct d9__task *task;
+	struct d9__wake wake;
+	bool remote;
+
+	if (!(slot = d9__slot_self()))
+		return 0;
+	thread = d9__thread_peek();
+	if (is_own(thread, loop)) {
+		set = d9__early_set(&thread->early, key);
+		early = d9__early_find(set, key);
+		if (early && d9__early_is(early, loop))
+			return 0;
+	}
+	task = d9__polls_task(thread, library, key);
+	remote = !set && is_remote(thread, loop);
+	describe(thread, remote, reason, waker, &wake);
+	if (!task && set && put_early(thread, slot, set, early, loop, key, &wake))
+		return 1;
+	return wake_task(thread, slot, loop, key, task, &wake, remote);
 }
 
 /* Between park and unpark: its stamp will be that of the unpark. */
@@ -300,8 +359,8 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 	return done >= 0 ? done : wake(loop, key, reason, waker);
 }
 
-void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
-		    uint64_t ns, struct d9__wake *wake)
+/* What the table holds.  True: a wake was written already. */
+static bool take_held(struct d9__task *task, struct d9_loop *loop, struct d9__wake *wake)
 {
 	uint32_t word = atomic_load_explicit(&task->wake, memory_order_acquire);
 	bool woken = atomic_load_explicit(&task->woken, memory_order_relaxed) != 0 ||
@@ -313,10 +372,29 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 		wake->waker = atomic_load_explicit(&task->waker_task, memory_order_relaxed);
 		wake->worker = atomic_load_explicit(&task->waker_worker, memory_order_relaxed);
 		wake->reason = D9__WAKE_REASON(word);
-		/* A timer was a guess: the poll knows better. */
-		if (wake->reason == D9_WAKE_TIMER && poll->reason)
-			wake->reason = poll->reason;
-	} else if (!woken && (poll->ready_ns || poll->reason)) {
+	}
+	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
+	if (D9__WAKE_STATE(word) < D9__WAKE_HELD)
+		return woken;
+	if (word & D9__WAKE_HANDED)
+		atomic_fetch_sub_explicit(&loop->handed, 1, memory_order_relaxed);
+	/* release: the next filler may overwrite what was read above */
+	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_release);
+	return woken;
+}
+
+void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
+		    uint64_t ns, struct d9__wake *wake)
+{
+	struct d9__early_wake early = d9__early_take(&thread->early, poll->task.key, poll->loop);
+	bool woken = task && take_held(task, poll->loop, wake);
+
+	if (!task || (!woken && !wake->ns))
+		*wake = (struct d9__wake) { early.ns, early.waker, early.worker, early.reason };
+	/* A timer was a guess: the poll knows better. */
+	if (wake->reason == D9_WAKE_TIMER && poll->reason)
+		wake->reason = poll->reason;
+	if (!woken && !wake->ns && (poll->ready_ns || poll->reason)) {
 		wake->ns = thread->round_ns ? thread->round_ns : ns;
 		wake->worker = thread->worker;
 		wake->reason = poll->reason;
@@ -325,13 +403,6 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 		wake->ns = poll->ready_ns;
 	if (wake->ns > ns)
 		wake->ns = ns;
-	atomic_store_explicit(&task->woken, 0, memory_order_relaxed);
-	if (D9__WAKE_STATE(word) < D9__WAKE_HELD)
-		return;
-	if (word & D9__WAKE_HANDED)
-		atomic_fetch_sub_explicit(&poll->loop->handed, 1, memory_order_relaxed);
-	/* release: the next filler may overwrite what was read above */
-	atomic_store_explicit(&task->wake, D9__WAKE_NONE, memory_order_release);
 }
 
 /* ---- wakers and cells ---- */

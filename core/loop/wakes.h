@@ -14,12 +14,11 @@
 void d9__wakes_flush_held(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns);
 
 /*
- * The task of |key|; one that is not known yet gets its number now, and if |*fills| is true its wake
- * is FILLING then; else |*fills| becomes false.  |thread| may be NULL.  NULL: no memory, or its shard
- * is busy.  Keeps errno.
+ * The task of |key|; one that is not known yet gets its number now.  |thread| may be NULL.  NULL:
+ * no memory, or its shard is busy.  Keeps errno.
  */
 struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot,
-				struct d9_loop *loop, uint64_t key, uint32_t epoch, bool *fills);
+				struct d9_loop *loop, uint64_t key, uint32_t epoch);
 
 /* What is to be written with a poll. */
 struct d9__wake {
@@ -36,7 +35,10 @@ static inline bool d9__wakes_matter(const struct d9__task *task, const struct d9
 	       poll->reason;
 }
 
-/* Take the announcement, if there is one, for |poll| that starts at |ns|. */
+/*
+ * Take the announcement, if there is one, for |poll| that starts at |ns|.  |task| NULL: the table does
+ * not know it.
+ */
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
 		    uint64_t ns, struct d9__wake *wake);
 

@@ -105,9 +105,9 @@ static inline uint32_t d9__emit_name(struct d9__slot *slot, uint32_t handle)
 	return word & 0xffff;
 }
 
-static inline uint8_t *d9__emit_head(struct d9__slot *slot, uint16_t type_id, uint64_t ns)
+static inline uint8_t *d9__emit_head_at(struct d9__slot *slot, uint8_t *p, uint16_t type_id,
+					uint64_t ns)
 {
-	uint8_t *p = slot->batch + (uint32_t)d9__emit_published(slot);
 	uint64_t delta = ns - slot->time_base;
 
 	/* Unsigned: a long gap and a time before the base are one comparison. */
@@ -117,6 +117,11 @@ static inline uint8_t *d9__emit_head(struct d9__slot *slot, uint16_t type_id, ui
 	}
 	slot->time_base = ns;
 	return d9__wire_put_event_head(p, type_id, (uint32_t)delta);
+}
+
+static inline uint8_t *d9__emit_head(struct d9__slot *slot, uint16_t type_id, uint64_t ns)
+{
+	return d9__emit_head_at(slot, slot->batch + (uint32_t)d9__emit_published(slot), type_id, ns);
 }
 
 /*
@@ -271,6 +276,16 @@ struct d9__emit_task {
 		};
 	};
 };
+
+/*
+ * Several events of any times in one go: heads by d9__emit_head_at() and fields, D9__EMIT_ROOM bytes at
+ * most and no names but those that the chunk knows, then d9__emit_plain_leave().  The published word;
+ * 0: nothing happened.
+ */
+D9__EMIT_PLAIN uint64_t d9__emit_open(struct d9__slot *slot)
+{
+	return d9__emit_plain_enter(slot, slot->time_base);
+}
 
 /* |task| by reference: what is loaded when it is stored needs no register meanwhile. */
 D9__EMIT_PLAIN void d9__emit_plain_poll_start(struct d9__slot *slot, uint64_t published, uint64_t ns,

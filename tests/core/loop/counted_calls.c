@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records 1000 polls in counted_calls(), or 1000 stays in a span in counted_spans(), for
- * check_instructions.sh to count:
+ * Records 1000 polls in counted_calls(), 1000 tasks that run once in counted_tasks(), or 1000 stays in
+ * a span in counted_spans(), for check_instructions.sh to count:
  *
- *	counted_calls poll|wake|off|span|block|filtered
+ *	counted_calls poll|wake|off|once|span|block|filtered
  */
 #include "config.h"
 
@@ -16,6 +16,8 @@
 #include <dial9/options.h>
 #include <dial9/recorder.h>
 #include <dial9/span.h>
+
+#include "loop/once.h"
 
 #define CALLS 1000
 
@@ -51,6 +53,36 @@ __attribute__((noinline)) void counted_calls(int n, int woken)
 {
 	while (n--)
 		call(woken);
+}
+
+/* Like event_base_once(): woken, called and gone. */
+static inline void call_once(void)
+{
+	struct d9_poll poll;
+
+	d9_wake(loop, 2000, D9_WAKE_ACTIVE, NULL);
+	poll.loop = loop;
+	poll.task.key = 2000;
+	poll.task.identity = 7;
+	poll.task.callsite = callsite;
+	poll.task.name = NULL;
+	poll.task.fd = -1;
+	poll.task.kind = D9_TASK_ONCE;
+	poll.task.flags = D9_TASK_RUNS_ONCE;
+	poll.depth = 1;
+	poll.flags = D9_POLL_BATCHED;
+	poll.ready_ns = 0;
+	poll.reason = D9_WAKE_UNKNOWN;
+	d9__poll_begin_once(&poll);
+	d9__poll_end_once(&poll);
+}
+
+void counted_tasks(int n);
+
+__attribute__((noinline)) void counted_tasks(int n)
+{
+	while (n--)
+		call_once();
 }
 
 static struct d9_span_site wanted = D9_SPAN_SITE(D9_SPAN_INFO, "counted", "wanted");
@@ -127,6 +159,12 @@ int main(int argc, char **argv)
 		return count_spans(argv[1]);
 	for (int i = 0; i < 20; i++)
 		call(woken);
+	if (argc > 1 && !strcmp(argv[1], "once")) {
+		for (int i = 0; i < 20; i++)
+			call_once();
+		counted_tasks(CALLS);
+		return 0;
+	}
 	if (argc > 1 && !strcmp(argv[1], "off"))
 		d9_disable();
 	counted_calls(CALLS, woken);

@@ -7,6 +7,7 @@
 #include <dial9/loop.h>
 
 #include "core/record/scratch.h"
+#include "loop/once.h"
 
 #define MANY 200000 /* polls: a ring of a MiB holds fewer */
 
@@ -403,8 +404,42 @@ static void test_what_began_in_segments_that_the_budget_took_is_announced_in_the
 	stop(recorder);
 }
 
+/* It is in no table, and its beginning is forgotten while it runs. */
+static void test_task_that_runs_once_is_announced_while_it_runs(void)
+{
+	struct d9_recorder *recorder = start_in_flight();
+	struct d9_dump_receipt within, behind;
+	uint64_t id = 0;
+
+	/* The second one's spawn is spelled as the first one's was. */
+	for (uint64_t key = 1; key <= 2; key++) {
+		struct d9_poll poll = { .loop = loop,
+					.task = { .key = key, .fd = -1, .kind = D9_TASK_ONCE,
+						  .flags = D9_TASK_RUNS_ONCE } };
+
+		poll.task.callsite = d9_callsite((const void *)0x1000, (const void *)0x2000, 0);
+		d9__poll_begin_once(&poll);
+		id = poll.task_id;
+		/* Whatever else the callback does. */
+		for (int i = 0; key == 2 && i < MANY; i++)
+			poll_task(4, "inner");
+		if (key == 2)
+			within = dump(recorder, 0);
+		d9__poll_end_once(&poll);
+	}
+	behind = dump(recorder, 0);
+
+	CU_ASSERT_EQUAL(told_of(within.path, id, true).spawns, 1);
+	CU_ASSERT_STRING_EQUAL(told_of(within.path, id, true).kind, "once");
+	CU_ASSERT_STRING_EQUAL(told_of(within.path, id, true).loc, "0x1000 @ 0x2000");
+	CU_ASSERT_EQUAL(told_of(behind.path, id, true).spawns, 0);
+	stop(recorder);
+}
+
 static const CU_TestInfo tests[] = {
 	/* Those of a small ring first: it does not shrink again. */
+	{ "task that runs once is announced while it runs",
+	  test_task_that_runs_once_is_announced_while_it_runs },
 	{ "task whose beginning the ring forgot is announced once",
 	  test_task_whose_beginning_the_ring_forgot_is_announced_once },
 	{ "window announces what began before it, and nothing older is in it",

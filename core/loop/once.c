@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/once.h"
+
+#include <string.h>
+
+#include "loop/announce.h"
+#include "loop/callsites.h"
+#include "loop/loops.h"
+#include "loop/plain.h"
+#include "loop/wakes.h"
+#include "loop/workers.h"
+#include "record/emit_inl.h"
+#include "record/gate.h"
+
+_Static_assert(D9__WORKERS_MAX <= 0x80, "a worker is one byte");
+
+#define GATES (D9__GATE_LOOP | D9__GATE_TASK | D9__GATE_WAKE)
+
+/* What begin and end ask for alike. */
+static inline bool is_quick(const struct d9__thread *thread, const struct d9__slot *slot,
+			    uint32_t gate)
+{
+	return d9__thread_exists(thread) && d9__slot_is_real(slot) && thread->gate == gate &&
+	       (gate & GATES) == GATES;
+}
+
+/* ---- the task ---- */
+
+/* release: a dump that sees any of it sees that the number is another one */
+static inline void make_solo(struct d9__thread *thread, const struct d9_poll *poll, uint64_t id,
+			     uint64_t ns)
+{
+	struct d9__task *solo = &thread->solo;
+
+	atomic_store_explicit(&solo->polled_ns, ns, memory_order_release);
+	atomic_store_explicit(&solo->callsite, poll->task.callsite, memory_order_release);
+	atomic_store_explicit(&solo->kind, poll->task.kind, memory_order_release);
+	atomic_store_explicit(&solo->flags, poll->task.flags, memory_order_release);
+	atomic_store_explicit(&solo->spawned, thread->epoch, memory_order_release);
+	atomic_store_explicit(&solo->fd, -1, memory_order_release);
+	atomic_store_explicit(&solo->id, id, memory_order_release);
+}
+
+static inline void forget_solo(struct d9__thread *thread)
+{
+	atomic_store_explicit(&thread->solo.id, 0, memory_order_relaxed);
+}
+
+/* Is it in the trace of this process?  A forked child's has none of what its parent began. */
+static inline bool is_spawned(const struct d9__thread *thread)
+{
+	return atomic_load_explicit(&thread->solo.spawned, memory_order_relaxed) == thread->epoch;
+}
+
+bool d9__solo_end(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, uint64_t task)
+{
+	if (!d9__task_is(&thread->solo, task))
+		return false;
+	forget_solo(thread);
+	if (slot && is_spawned(thread) && d9__gate_open(D9__GATE_TASK))
+		d9__emit_task_terminate(slot, ns, task);
+	return true;
+}
+
+/* ---- begin ---- */
+
+/* Spawn, wake and start. */
+static inline void write_begin(struct d9__slot *slot, uint64_t published,
+			       const struct d9_poll *poll,
+			       const struct d9__spawn_spelling *spelling, uint32_t worker,
+			       uint64_t id, const struct d9__wake *wake, uint64_t ns)
+{
+	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
+
+	p = d9__emit_head_at(slot, p, D9__EVENT_TASK_SPAWN, wake->ns ? wake->ns : ns);
+	p = d9__varint_put(p, id);
+	memcpy(p, spelling->wire, sizeof(spelling->wire));
+	p += spelling->len;
+	if (wake->ns) {
+		p = d9__emit_head_at(slot, p, D9__EVENT_WAKE, wake->ns);
+		p = d9__emit_wake_fields(p, wake->waker, id, wake->worker, wake->reason);
+	}
+	p = d9__emit_head_at(slot, p, D9__EVENT_POLL_START, ns);
+	*p++ = (uint8_t)worker;
+	*p++ = d9__emit_depth(poll->depth);
+	p = d9__varint_put(p, id);
+	p = d9__wire_put_bytes(p, spelling->wire, sizeof(uint32_t));
+	d9__emit_worker(slot, worker, D9__WORKER_POLLING, id);
+	d9__emit_plain_leave(slot, published, wake->ns ? 3 : 2, (uint64_t)(p - begin));
+}
+
+static inline void push(struct d9__thread *thread, struct d9_poll *poll, uint32_t library,
+			uint32_t loc, uint64_t id, uint64_t ns)
+{
+	struct d9__callback *frame = &thread->frames[0];
+
+	frame->address = (uintptr_t)poll;
+	frame->task = id;
+	frame->key = poll->task.key;
+	frame->start_ns = ns;
+	frame->library = library;
+	frame->loc = loc;
+	frame->depth = poll->depth;
+	frame->once = true;
+	/* For signal handlers that ask for the task. */
+	atomic_signal_fence(memory_order_release);
+	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN, D9__STAGE_ROUND, 1);
+	thread->shared_ns = 0;
+	thread->loop = poll->loop;
+	poll->task_id = id;
+}
+
+static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll)
+{
+	const struct d9__spawn_spelling *spelling =
+		d9__spawn_spelling_at(thread->spellings, poll->task.callsite);
+	uint32_t library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	uint64_t published, id, ns;
+	struct d9__wake wake;
+
+	if (!d9__task_is(&thread->solo, 0) || d9__tasks_find(library, poll->task.key) ||
+	    !(published = d9__emit_open(slot)))
+		return false;
+	/* Not earlier: a signal handler may have changed chunks. */
+	if (!d9__spawn_spelling_fits(spelling, slot, &poll->task)) {
+		d9__emit_plain_cancel(slot);
+		return false;
+	}
+	ns = d9__poll_is_shared(thread, slot, poll) ? slot->last_ns : d9__slot_now(slot);
+	d9__wakes_take(thread, NULL, poll, ns, &wake);
+	id = d9__tasks_new_id(thread, library);
+	make_solo(thread, poll, id, ns);
+	write_begin(slot, published, poll, spelling, thread->worker, id, &wake, ns);
+	push(thread, poll, library, spelling->name, id, ns);
+	return true;
+}
+
+void d9__poll_begin_once(struct d9_poll *poll)
+{
+	struct d9__thread *thread = d9__self.thread;
+	struct d9__slot *slot = d9__self.slot;
+
+	if (is_quick(thread, slot, d9__gate_word()) && !thread->odd && poll->loop &&
+	    atomic_load_explicit(&poll->loop->owner, memory_order_relaxed) == thread &&
+	    begin_quickly(thread, slot, poll))
+		return;
+	d9_poll_begin(poll);
+	/* Both may have been made just now. */
+	thread = d9__thread_peek();
+	slot = d9__self.slot;
+	if (poll->task_id && poll->task.callsite && thread && d9__slot_is_real(slot))
+		d9__spawn_spelling_learn(thread->spellings, slot, &poll->task);
+}
+
+/* ---- end ---- */
+
+static inline void write_end(struct d9__slot *slot, uint64_t published, uint32_t worker,
+			     uint64_t id, uint64_t ns)
+{
+	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
+
+	p = d9__emit_head_at(slot, p, D9__EVENT_POLL_END, ns);
+	*p++ = (uint8_t)worker;
+	p = d9__varint_put(d9__emit_head_at(slot, p, D9__EVENT_TASK_TERMINATE, ns), id);
+	d9__emit_worker(slot, worker, D9__WORKER_RUNNING, 0);
+	d9__emit_plain_leave(slot, published, 2, (uint64_t)(p - begin));
+}
+
+/* As d9__poll_is_plain(). */
+static inline bool is_plain(const struct d9__thread *thread, const struct d9_poll *poll)
+{
+	const struct d9__callback *frame = &thread->frames[0];
+
+	return thread->mode == d9__mode(D9__ODD_OPEN | D9__ODD_FRAMES, D9__STAGE_ROUND, 1) &&
+	       frame->address == (uintptr_t)poll && d9__task_is(&thread->solo, frame->task) &&
+	       is_spawned(thread);
+}
+
+static bool end_quickly(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll)
+{
+	struct d9__callback *frame = &thread->frames[0];
+	uint64_t published, ns = d9__slot_now(slot);
+
+	if (ns - frame->start_ns > D9__CPU_LONG_NS || !(published = d9__emit_open(slot)))
+		return false;
+	write_end(slot, published, thread->worker, frame->task, ns);
+	forget_solo(thread);
+	frame->once = false;
+	d9__poll_pop_plain(thread, poll, ns);
+	return true;
+}
+
+void d9__poll_end_once(struct d9_poll *poll)
+{
+	struct d9__thread *thread = d9__self.thread;
+	struct d9__slot *slot = d9__self.slot;
+
+	if (!poll->task_id ||
+	    (is_quick(thread, slot, d9__gate_word()) && is_plain(thread, poll) &&
+	     end_quickly(thread, slot, poll)))
+		return;
+	d9_poll_end(poll);
+}

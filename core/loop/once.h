@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Once: polls of tasks that end with them (D9_TASK_RUNS_ONCE), for our adapters: the short way of
+ * d9_poll_begin() and d9_poll_end().
+ *
+ * Such a task is in no table: nobody but its thread has to do with it, and its wake was an early one.
+ * While it runs it is the thread's |solo|, where dumps find it.  All that the trace gets at one end of
+ * the poll is written in one go.  What is in any way unusual goes the ordinary way.
+ */
+
+#ifndef D9_LOOP_ONCE_H
+#define D9_LOOP_ONCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/export.h>
+#include <dial9/loop.h>
+
+struct d9__slot;
+struct d9__thread;
+
+D9_API void d9__poll_begin_once(struct d9_poll *poll);
+D9_API void d9__poll_end_once(struct d9_poll *poll);
+
+/* End the solo task of |thread| if it is |task|; |slot| NULL: unrecorded.  False: it is not. */
+bool d9__solo_end(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns, uint64_t task);
+
+#endif /* D9_LOOP_ONCE_H */
