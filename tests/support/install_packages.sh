@@ -9,7 +9,8 @@ build='gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev 
 demo='memcached apache2-utils libevent-dev'
 test='libcunit1-dev memcached apache2-utils tmux valgrind gdb strace nodejs clang git binutils
 	libclang-rt-14-dev xz-utils procps shellcheck cppcheck clang-tidy python3 libxml2-utils
-	libsoup-3.0-dev irssi gstreamer1.0-tools python3-gi gir1.2-gtk-3.0 xvfb
+	libsoup-3.0-dev libglib2.0-tests libsoup-3.0-tests dbus-daemon irssi gstreamer1.0-tools
+	python3-gi gir1.2-gtk-3.0 xvfb
 	nghttp2-server nghttp2-client hitch openssl libssl-dev python3-gevent i3-wm picom qemu-system-x86
 	btrfs-progs'
 bench='lttng-tools liblttng-ust-dev python3 apache2-utils nghttp2-server nghttp2-client
