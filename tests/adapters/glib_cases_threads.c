@@ -94,6 +94,9 @@ static gpointer churn(gpointer arg)
 		g_source_attach(source, NULL);
 		g_source_destroy(source);
 		g_source_unref(source);
+#if defined(__SANITIZE_THREAD__)
+		g_usleep(50); /* of what a thread did before it remembers only so much */
+#endif
 	}
 	return NULL;
 }
