@@ -132,6 +132,17 @@ void d9__glib_degrade(const char *key, const char *text, const char *reason)
 	d9__capability_degrade(&d9__glib_capabilities, reason);
 }
 
+void d9__glib_tell_refusals(void)
+{
+	static const char reason[] = "the kernel refused to make pages of some modules writable";
+
+	if (atomic_load_explicit(&d9__glib_table.counts.refused, memory_order_relaxed) == 0)
+		return;
+	d9__glib_degrade("task_end", "return", reason);
+	d9__glib_degrade("spawn", "name", reason);
+	d9__glib_degrade("wake", "round", reason);
+}
+
 static void say(const char *key, bool works, const char *yes, const char *no, const char *reason)
 {
 	if (works)
@@ -191,17 +202,21 @@ static void describe(bool is_pipe, bool exported)
 	d9__glib_set_version();
 	say("poll", exported, "full", "partial", "a table of GLib's could not be patched");
 	say("park", is_pipe || waits->polled, "all", "query-check", "libglib's waits are not seen");
+	/* Nothing tells where a round ends, then: each dispatch is one by itself. */
+	if (!is_pipe && !waits->polled)
+		d9__glib_pending_at = 0;
 	if (!woken)
 		d9__glib_degrade("wakefd", "off", "a wake-up's descriptor could not be captured");
 	else
 		say("wakefd", !is_pipe, "eventfd", "pipe", "GLib has no eventfd");
 	say("depth", d9__glib_pending_at != 0, "exact", "lower-bound",
-	    "no unique offset of the pending sources");
+	    "what is pending in a round is not known");
 	d9__capability_set(&d9__glib_capabilities, "scan", "complete");
 	d9__capability_set(&d9__glib_capabilities, "task_end", "destroy+finalize");
 	d9__capability_set(&d9__glib_capabilities, "spawn", "site");
 	d9__capability_set(&d9__glib_capabilities, "wake", woken ? "exact" : "round");
 	d9__capability_set(&d9__glib_capabilities, "lateness", "on");
+	d9__glib_tell_refusals();
 	count();
 	d9__capabilities_follow(&d9__glib_capabilities);
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "glib/capabilities.h"
 #include "loop/adapter.h"
 #include "record/source.h"
 
@@ -192,6 +193,7 @@ static uint32_t unseen_locked(void)
 
 static void look_at_tick(void)
 {
+	d9__glib_tell_refusals(); /* of modules that came since, too */
 	if (pthread_mutex_trylock(&lock))
 		return;
 	reap_locked();

@@ -108,36 +108,46 @@ void d9__glib_note_descriptors(const GSourceFuncs *funcs)
 		atomic_store_explicit(&stub->word, WORD_DESCRIPTORS, memory_order_relaxed);
 }
 
-/* 1: done now; 0: was done or cannot be. */
-static int patch_member(struct d9__stubs *pool, void *member, uint32_t kind, bool locked)
+enum patched { PATCHED, PATCHED_BEFORE, NO_STUB, NOT_WRITABLE };
+
+static enum patched patch_member(struct d9__stubs *pool, void *member, uint32_t kind, bool locked)
 {
 	void *function = word_at(member), *stub;
 
 	if (!function || d9__stubs_find(pool, function))
-		return 0;
+		return PATCHED_BEFORE;
 	stub = d9__stubs_wrap(pool, function, NULL, kind);
-	if (stub == function) {
-		atomic_fetch_add_explicit(&d9__glib_stubs_full, 1, memory_order_relaxed);
-		d9__glib_degrade("poll", "partial", "more distinct functions than stubs");
-		return 0;
-	}
-	if (d9__word_store(member, (uintptr_t)stub, !locked)) {
-		if (!locked)
-			atomic_fetch_add_explicit(&d9__glib_unpatchable, 1, memory_order_relaxed);
-		return 0;
-	}
-	return 1;
+	if (stub == function)
+		return NO_STUB;
+	return d9__word_store(member, (uintptr_t)stub, !locked) ? NOT_WRITABLE : PATCHED;
+}
+
+static void tell_unseen(enum patched how)
+{
+	bool full = how == NO_STUB;
+
+	atomic_fetch_add_explicit(full ? &d9__glib_stubs_full : &d9__glib_unpatchable, 1,
+				  memory_order_relaxed);
+	d9__glib_degrade("poll", "partial",
+			 full ? "more distinct functions than stubs"
+			      : "a table of functions cannot be written to");
 }
 
 void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 {
 	void *dispatch = word_at((void *)&funcs->dispatch);
+	enum patched how;
 
 	if (!dispatch || d9__stubs_find(&dispatch_pool, dispatch))
 		return;
-	if (!patch_member(&dispatch_pool, (void *)&funcs->dispatch, number_of(dispatch), locked))
+	how = patch_member(&dispatch_pool, (void *)&funcs->dispatch, number_of(dispatch), locked);
+	/* Under a lock a protected page is left to the next call that comes by. */
+	if (how == NO_STUB || (how == NOT_WRITABLE && !locked))
+		tell_unseen(how);
+	if (how != PATCHED)
 		return;
-	patch_member(&finalize_pool, (void *)&funcs->finalize, 0, locked);
+	if (patch_member(&finalize_pool, (void *)&funcs->finalize, 0, locked) == NO_STUB)
+		d9__glib_degrade("task_end", "destroy", "more distinct finalizers than stubs");
 	atomic_fetch_add_explicit(&d9__glib_tables, 1, memory_order_relaxed);
 }
 

@@ -73,6 +73,37 @@ record "no eventfd" "$by_preload" "--has wakefd=pipe --has park=all --others --s
 record "no process_vm_readv" "$by_preload" "--has depth=lower-bound --others" \
 	"$here/glib_refused" copy "$every_kind"
 
+# The values that `dial9 info` shows, one for each key.
+told() {
+	for entry; do
+		"$top_builddir/core/dial9" info "$work/trace" | grep -q "^ *loop\.glib\.$entry" ||
+			fail "the trace does not say $entry"
+	done
+}
+
+record "more functions at their end than stubs" "$by_preload" \
+	"--has poll=full --has task_end=destroy, --seen" "$cases" finalizers
+told "degraded *more distinct finalizers than stubs$"
+# Two million sources take a sanitizer too long.
+if [ "$SANITIZER" = no ]; then
+	record "attached late in a long life" "" "--has scan=partial --has poll=full" "$cases" long_lived \
+		--adapter="$adapter"
+	told "degraded *too many source ids to look for older ones$" "unseen *5$"
+fi
+
+# libglib's slots, and those of other libraries, stay as they are: waits of its own are not seen.
+record "pages of libraries refused" "" "--has poll=partial --has park=query-check --has wakefd=off
+	--has depth=lower-bound --has task_end=return --has spawn=name --has wake=round --seen" "$here/glib_sealed"
+told "degraded .*libglib's waits are not seen; a wake-up's descriptor could not be captured" \
+	"tables_unpatchable" "slots_refused"
+waits=$(sed -n 's/^waits //p' "$work/counters")
+parks=$("$top_builddir/core/dial9" events -e WorkerParkEvent "$work/trace" | wc -l)
+[ "$parks" -eq "$waits" ] || fail "$parks parks of $waits waits"
+# A poll that began where the one before it ended would have a wait in it.
+[ -z "$(for event in PollStartEvent PollEndEvent; do
+	"$top_builddir/core/dial9" events -e $event "$work/trace"
+done | sed 's/.*"timestamp_ns":\([0-9]*\).*/\1/' | sort | uniq -d)" ] || fail "a wait is in a poll"
+
 "$here/glib_host" "$here/.libs/glib_plugin.so" || exit 99
 record "plug-ins" "$by_preload" "" "$here/glib_host" "$here/.libs/glib_plugin.so"
 

@@ -61,18 +61,13 @@ void iterate_until_idle(GMainContext *context)
 
 /* ---- a source of the program's own ---- */
 
-struct own {
-	GSource source;
-	unsigned left;
-};
-
-static gboolean own_prepare(GSource *source, gint *timeout)
+gboolean own_prepare(GSource *source, gint *timeout)
 {
 	*timeout = -1;
 	return ((struct own *)source)->left > 0;
 }
 
-static gboolean own_dispatch(GSource *source, GSourceFunc callback, gpointer arg)
+gboolean own_dispatch(GSource *source, GSourceFunc callback, gpointer arg)
 {
 	(void)callback;
 	(void)arg;
@@ -82,7 +77,7 @@ static gboolean own_dispatch(GSource *source, GSourceFunc callback, gpointer arg
 
 static GSourceFuncs own_funcs = { own_prepare, NULL, own_dispatch, NULL, NULL, NULL };
 
-static GSource *make_own(GSourceFuncs *funcs, unsigned left, GMainContext *context)
+GSource *make_own(GSourceFuncs *funcs, unsigned left, GMainContext *context)
 {
 	GSource *source = g_source_new(funcs, sizeof(struct own));
 
@@ -708,47 +703,6 @@ static void run_inline(void)
 	counter_of("on_inline", (void *)on_inline, KIND_POLL);
 }
 
-/* ---- more dispatch functions than stubs ---- */
-
-static unsigned many_runs, many_last;
-
-#define DISPATCH(n)                                                                                \
-	static gboolean dispatch_##n(GSource *source, GSourceFunc callback, gpointer arg)          \
-	{                                                                                          \
-		(void)source;                                                                      \
-		(void)callback;                                                                    \
-		(void)arg;                                                                         \
-		many_runs++;                                                                       \
-		many_last = __COUNTER__;                                                           \
-		return G_SOURCE_REMOVE;                                                            \
-	}
-#define ADDRESS(n) dispatch_##n,
-#define TEN(m, n)                                                                                  \
-	m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7) m(n##8) m(n##9)
-#define HUNDRED(m, n)                                                                              \
-	TEN(m, n##0) TEN(m, n##1) TEN(m, n##2) TEN(m, n##3) TEN(m, n##4)                           \
-	TEN(m, n##5) TEN(m, n##6) TEN(m, n##7) TEN(m, n##8) TEN(m, n##9)
-#define ALL(m)                                                                                     \
-	HUNDRED(m, a) HUNDRED(m, b) HUNDRED(m, c) HUNDRED(m, d) HUNDRED(m, e) HUNDRED(m, f)
-
-ALL(DISPATCH)
-
-static gboolean (*const many[])(GSource *, GSourceFunc, gpointer) = { ALL(ADDRESS) };
-#define MANY (sizeof(many) / sizeof(many[0]))
-
-static void run_many(void)
-{
-	static GSourceFuncs tables[MANY];
-
-	for (size_t i = 0; i < MANY; i++) {
-		tables[i] = (GSourceFuncs) { own_prepare, NULL, many[i], NULL, NULL, NULL };
-		make_own(&tables[i], 1, NULL);
-	}
-	iterate_until_idle(NULL);
-	if (many_runs != MANY)
-		complain("dispatches", MANY, many_runs);
-}
-
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -766,7 +720,8 @@ static const struct {
 	{ "inline", run_inline },     { "elsewhere", run_elsewhere },
 	{ "many", run_many },	      { "unannounced", run_unannounced },
 	{ "query_null", run_query_null }, { "handed", run_handed },
-	{ "looked_at", run_looked_at },
+	{ "looked_at", run_looked_at }, { "finalizers", run_finalizers },
+	{ "long_lived", run_long_lived },
 };
 
 int main(int argc, char **argv)

@@ -13,6 +13,20 @@ void attach(GMainContext *context);
 gboolean on_quit(gpointer arg);
 void iterate_until_idle(GMainContext *context);
 
+/* A source of the program's own: ready while anything is left. */
+struct own {
+	GSource source;
+	unsigned left;
+};
+
+GSource *make_own(GSourceFuncs *funcs, unsigned left, GMainContext *context);
+gboolean own_prepare(GSource *source, gint *timeout);
+gboolean own_dispatch(GSource *source, GSourceFunc callback, gpointer arg);
+
+void run_many(void);
+void run_finalizers(void);
+void run_long_lived(void);
+
 void run_threads(void);
 void run_pool(void);
 void run_elsewhere(void);
