@@ -203,9 +203,9 @@ void d9__loops_fork_parent(void)
 
 void d9__loops_fork_child(void)
 {
-	for (size_t i = 0; i < registry.n; i++) {
-		struct d9_loop *loop = d9__loops_at(i);
+	struct d9_loop *loop;
 
+	for (size_t i = 0; i < registry.n && (loop = d9__loops_at(i)); i++) {
 		atomic_store_explicit(&loop->owner, NULL, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&registry.lock);

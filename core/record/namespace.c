@@ -402,7 +402,7 @@ static uint32_t add_peer(struct d9__namespace *ns, const char *name)
 	if (!peers)
 		return 0;
 	ns->peers = peers;
-	snprintf(peers[ns->n_peers], sizeof(*peers), "%s", name);
+	snprintf(peers[ns->n_peers], sizeof(*peers), "%.*s", D9__BOOT_ID_MAX - 1, name);
 	return ++ns->n_peers;
 }
 

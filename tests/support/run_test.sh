@@ -4,6 +4,19 @@
 # that is set; it looks at values and addresses, for leaks are AddressSanitizer's.  It follows a test that
 # starts itself again; but not into the system's programs and ours, and not to those that are to be
 # killed, of which there are hundreds: what they leave is read under it.
+
+# What is hooked is in shared libraries, and what tests load is; statically there is another way.
+case $1 in
+*adapters/check_libev_static.sh | *adapters/check_libevent_static.sh) ;;
+*core/hook/test_got | *core/hook/test_got_scope | *core/hook/test_images | *core/hook/test_stubs | \
+*core/hook/test_trigger | *core/hook/check_link_modes.sh | *tests/adapters/* | *tests/real/* | \
+*cli/test_doctor.sh | *cli/test_doctor_command.sh)
+	if [ ! -e "$top_builddir/core/.libs/libdial9.so" ]; then
+		echo "no shared libraries were built (--disable-shared)"
+		exit 77
+	fi
+	;;
+esac
 start=$(date +%s)
 case $1,${VALGRIND:-} in
 *.sh,* | *,) timeout -k 10 900 "$@" ;;
