@@ -62,6 +62,8 @@ static void test_line_keeps_its_level_text_and_errno(void)
 	CU_ASSERT_EQUAL(errno, ENOTTY);
 	line = loop_nth(loop_events_collect(), LOOP_LOG, 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(line);
+	if (!line)
+		return; /* for gcc with LTO, which follows the NULL */
 	CU_ASSERT_STRING_EQUAL(line->text, "a text");
 	CU_ASSERT_STRING_EQUAL(line->task_kind, "critical");
 	CU_ASSERT_EQUAL(line->task, 0);

@@ -73,7 +73,7 @@ static const char *inherited(struct trace *t, bool two_processes)
 	static char all[512];
 	struct d9_span_fields *fields;
 	const struct d9_event *event;
-	struct d9_reader *reader;
+	struct d9_reader *reader = NULL;
 	uint64_t n_events = 0;
 
 	trace_save(t, FILE_NAME, "plain");
