@@ -120,7 +120,9 @@ static bool is_one_of(const char *text, size_t len, const char *const *words)
 
 enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key)
 {
-	static const char *const full[] = { "full", "on", "yes", "true", "all", "event", NULL };
+	/* The best of each key, as the adapters name it. */
+	static const char *const full[] = { "full", "on", "yes", "true", "all", "event",
+					    "exact", "site", "destroy+finalize", NULL };
 	static const char *const none[] = { "off", "none", "no", "false", NULL };
 	unsigned said = 0, are_full = 0, are_none = 0;
 

@@ -122,6 +122,25 @@ static void test_capabilities_of_all_loops_make_the_coverage(void)
 	d9__metadata_release(&metadata);
 }
 
+static void test_best_values_of_each_adapter_are_full_coverage(void)
+{
+	static const char *const lists[] = {
+		"poll=full,park=on,wake=full,spawn=on,depth=on,lateness=on",
+		"poll=full,park=all,wake=exact,spawn=site,depth=exact,task_end=destroy+finalize,lateness=on",
+	};
+	static const char *const keys[] = { "poll",  "park",	 "wake",    "spawn",
+					    "depth", "lateness", "task_end" };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		struct d9__metadata metadata = { 0 };
+
+		put(&metadata, "loop.one.capabilities", lists[i]);
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+			CU_ASSERT_EQUAL(d9__metadata_coverage(&metadata, keys[k]), D9__COVERAGE_FULL);
+		d9__metadata_release(&metadata);
+	}
+}
+
 static void test_later_metadata_win_and_name_lanes(void)
 {
 	struct d9__metadata metadata = { 0 };
@@ -146,6 +165,8 @@ static const CU_TestInfo tests[] = {
 	  test_curve_that_levels_off_or_falls_does_not_grow },
 	{ "capabilities of all loops make the coverage",
 	  test_capabilities_of_all_loops_make_the_coverage },
+	{ "best values of each adapter are full coverage",
+	  test_best_values_of_each_adapter_are_full_coverage },
 	{ "later metadata win and name lanes", test_later_metadata_win_and_name_lanes },
 	CU_TEST_INFO_NULL,
 };
