@@ -30,7 +30,7 @@ static uint32_t kind_name(uint16_t kind)
 	return name;
 }
 
-struct d9__task_spawn d9__announce_of(const struct d9__task *task, const struct d9_callsite *callsite)
+static struct d9__task_spawn announce_of(const struct d9__task *task, const struct d9_callsite *callsite)
 {
 	return (struct d9__task_spawn){
 		.task = atomic_load_explicit(&task->id, memory_order_relaxed),
@@ -46,31 +46,72 @@ struct d9__task_spawn d9__announce_of(const struct d9__task *task, const struct 
 }
 
 void d9__spawn_spelling_learn(struct d9__spawn_spelling *all, const struct d9__slot *slot,
-			    const struct d9_task *task)
+			      const struct d9_callsite *callsite, uint32_t made_of)
 {
-	struct d9__spawn_spelling *at = d9__spawn_spelling_at(all, task->callsite);
+	struct d9__spawn_spelling *at = d9__spawn_spelling_at(all, callsite);
 	const struct d9__task_spawn spawn = {
-		.kind = kind_name(task->kind),
+		.kind = kind_name(made_of & 0xffff),
 		.fd = -1,
-		.instrumented = !(task->flags & D9_TASK_NO_WAKES),
-		.callback = (uint64_t)(uintptr_t)task->callsite->callback,
-		.spawn_addr = (uint64_t)(uintptr_t)task->callsite->site,
+		.instrumented = !(made_of >> 16 & D9_TASK_NO_WAKES),
+		.callback = (uint64_t)(uintptr_t)callsite->callback,
+		.spawn_addr = (uint64_t)(uintptr_t)callsite->site,
 	};
-	uint32_t name = d9__callsite_name(task->callsite);
+	uint32_t name = d9__callsite_name(callsite);
 	uint32_t loc = slot->names[name], kind = slot->names[spawn.kind];
-	uint8_t wire[D9__VARINT_MAX + sizeof(at->wire)];
+	uint8_t wire[D9__VARINT_MAX + sizeof(at->wire)] = { 0 };
 
-	/* Recording of tasks may be off. */
+	/* The spawn may have been lost. */
 	if (loc >> 16 != slot->generation || kind >> 16 != slot->generation)
 		return;
-	at->callsite = task->callsite;
-	at->made_of = d9__spawn_spelling_of(task);
+	at->callsite = callsite;
+	at->made_of = made_of;
 	at->stamp = slot->stamp;
 	at->name = name;
 	at->len = (uint32_t)(d9__task_spawn_put(wire, &spawn, loc & 0xffff, kind & 0xffff, 0) -
 			     wire - 1);
 	/* Behind the id, which is 0 here: one byte. */
 	memcpy(at->wire, wire + 1, sizeof(at->wire));
+}
+
+static bool announce_spelled(const struct d9__spawn_spelling *spelling, struct d9__slot *slot,
+			     uint64_t ns, const struct d9__task *task,
+			     const struct d9_callsite *callsite, uint32_t made_of)
+{
+	uint64_t published = d9__emit_open(slot);
+	uint8_t *begin, *p;
+
+	if (!published)
+		return false;
+	/* Not earlier: a signal handler may have changed chunks. */
+	if (!d9__spawn_spelling_fits(spelling, slot, callsite, made_of)) {
+		d9__emit_plain_cancel(slot);
+		return false;
+	}
+	begin = slot->batch + (uint32_t)published;
+	p = d9__emit_head_at(slot, begin, D9__EVENT_TASK_SPAWN, ns);
+	p = d9__spawn_spelling_put(spelling, p,
+				   atomic_load_explicit(&task->id, memory_order_relaxed),
+				   atomic_load_explicit(&task->fd, memory_order_relaxed));
+	d9__emit_plain_leave(slot, published, 1, (uint64_t)(p - begin));
+	return true;
+}
+
+void d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_t ns,
+		  const struct d9__task *task, const struct d9_callsite *callsite)
+{
+	bool named = atomic_load_explicit(&task->name, memory_order_relaxed) != D9__NAME_EMPTY;
+	uint32_t made_of =
+		d9__spawn_made_of(atomic_load_explicit(&task->kind, memory_order_relaxed),
+				  atomic_load_explicit(&task->flags, memory_order_relaxed));
+	struct d9__task_spawn spawn;
+
+	if (!named && announce_spelled(d9__spawn_spelling_at(all, callsite), slot, ns, task,
+				       callsite, made_of))
+		return;
+	spawn = announce_of(task, callsite);
+	d9__emit_task_spawn(slot, ns, &spawn);
+	if (!named && callsite)
+		d9__spawn_spelling_learn(all, slot, callsite, made_of);
 }
 
 /* ---- for dumps ---- */
@@ -91,7 +132,7 @@ static void tell(void *arg, const struct d9__task *task)
 	if (!id || atomic_load_explicit(&task->spawned, memory_order_relaxed) != each->epoch)
 		return;
 	polled_ns = atomic_load_explicit(&task->polled_ns, memory_order_relaxed);
-	spawn = d9__announce_of(task, atomic_load_explicit(&task->callsite, memory_order_acquire));
+	spawn = announce_of(task, atomic_load_explicit(&task->callsite, memory_order_acquire));
 	/* What was read before is of the task that |id| is, if it still is. */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&task->id, memory_order_relaxed) == id && spawn.task == id)

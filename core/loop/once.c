@@ -39,7 +39,7 @@ static inline void make_solo(struct d9__thread *thread, const struct d9_poll *po
 	atomic_store_explicit(&solo->kind, poll->task.kind, memory_order_release);
 	atomic_store_explicit(&solo->flags, poll->task.flags, memory_order_release);
 	atomic_store_explicit(&solo->spawned, thread->epoch, memory_order_release);
-	atomic_store_explicit(&solo->fd, -1, memory_order_release);
+	atomic_store_explicit(&solo->fd, poll->task.fd, memory_order_release);
 	atomic_store_explicit(&solo->id, id, memory_order_release);
 }
 
@@ -75,9 +75,7 @@ static inline void write_begin(struct d9__slot *slot, uint64_t published,
 	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
 
 	p = d9__emit_head_at(slot, p, D9__EVENT_TASK_SPAWN, wake->ns ? wake->ns : ns);
-	p = d9__varint_put(p, id);
-	memcpy(p, spelling->wire, sizeof(spelling->wire));
-	p += spelling->len;
+	p = d9__spawn_spelling_put(spelling, p, id, poll->task.fd);
 	if (wake->ns) {
 		p = d9__emit_head_at(slot, p, D9__EVENT_WAKE, wake->ns);
 		p = d9__emit_wake_fields(p, wake->waker, id, wake->worker, wake->reason);
@@ -117,14 +115,15 @@ static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, stru
 	const struct d9__spawn_spelling *spelling =
 		d9__spawn_spelling_at(thread->spellings, poll->task.callsite);
 	uint32_t library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	uint32_t made_of = d9__spawn_made_of(poll->task.kind, poll->task.flags);
 	uint64_t published, id, ns;
 	struct d9__wake wake;
 
-	if (!d9__task_is(&thread->solo, 0) || d9__tasks_find(library, poll->task.key) ||
+	if (poll->task.name || !d9__task_is(&thread->solo, 0) || d9__tasks_find(library, poll->task.key) ||
 	    !(published = d9__emit_open(slot)))
 		return false;
 	/* Not earlier: a signal handler may have changed chunks. */
-	if (!d9__spawn_spelling_fits(spelling, slot, &poll->task)) {
+	if (!d9__spawn_spelling_fits(spelling, slot, poll->task.callsite, made_of)) {
 		d9__emit_plain_cancel(slot);
 		return false;
 	}
@@ -147,11 +146,6 @@ void d9__poll_begin_once(struct d9_poll *poll)
 	    begin_quickly(thread, slot, poll))
 		return;
 	d9_poll_begin(poll);
-	/* Both may have been made just now. */
-	thread = d9__thread_peek();
-	slot = d9__self.slot;
-	if (poll->task_id && poll->task.callsite && thread && d9__slot_is_real(slot))
-		d9__spawn_spelling_learn(thread->spellings, slot, &poll->task);
 }
 
 /* ---- end ---- */

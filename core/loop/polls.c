@@ -396,10 +396,8 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 static void write_spawn(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
 			const struct d9_callsite *callsite, uint64_t ns)
 {
-	struct d9__task_spawn spawn = d9__announce_of(task, callsite);
-
 	if (d9__gate_open(D9__GATE_TASK))
-		d9__emit_task_spawn(slot, ns, &spawn);
+		d9__announce(thread->spellings, slot, ns, task, callsite);
 	atomic_store_explicit(&task->spawned, thread->epoch, memory_order_relaxed);
 }
 

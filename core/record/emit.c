@@ -136,10 +136,16 @@ void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__ta
 
 void d9__emit_task_terminate(struct d9__slot *slot, uint64_t ns, uint64_t task)
 {
-	uint8_t *p = d9__emit_begin(slot, D9__EVENT_TASK_TERMINATE, ns, D9__VARINT_MAX);
+	uint8_t *p;
 
-	if (p)
-		d9__emit_end(slot, d9__varint_put(p, task));
+	if (busy(slot)) {
+		p = d9__emit_begin(slot, D9__EVENT_TASK_TERMINATE, ns, D9__VARINT_MAX);
+		if (p)
+			d9__emit_end(slot, d9__varint_put(p, task));
+	} else if (d9__emit_enter(slot, ns)) {
+		p = d9__emit_head(slot, D9__EVENT_TASK_TERMINATE, ns);
+		d9__emit_leave(slot, d9__varint_put(p, task));
+	}
 }
 
 void d9__emit_wake_side(struct d9__slot *slot, uint64_t ns, uint64_t waker, uint64_t woken,

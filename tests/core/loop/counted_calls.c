@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records 1000 polls in counted_calls(), 1000 tasks that run once in counted_tasks(), or 1000 stays in
+ * Records 1000 polls in counted_calls(), 1000 tasks of one poll in counted_tasks(), or 1000 stays in
  * a span in counted_spans(), for check_instructions.sh to count:
  *
- *	counted_calls poll|wake|off|once|span|block|filtered
+ *	counted_calls poll|wake|off|once|brief|span|block|filtered
  */
 #include "config.h"
 
@@ -55,8 +55,11 @@ __attribute__((noinline)) void counted_calls(int n, int woken)
 		call(woken);
 }
 
-/* Like event_base_once(): woken, called and gone. */
-static inline void call_once(void)
+/*
+ * Like event_base_once(), of which an adapter knows that it runs once, or like event_new(), event_active()
+ * and event_free(): woken, called and gone.
+ */
+static inline void call_task(int once)
 {
 	struct d9_poll poll;
 
@@ -68,21 +71,34 @@ static inline void call_once(void)
 	poll.task.name = NULL;
 	poll.task.fd = -1;
 	poll.task.kind = D9_TASK_ONCE;
-	poll.task.flags = D9_TASK_RUNS_ONCE;
+	poll.task.flags = once ? D9_TASK_RUNS_ONCE : 0;
 	poll.depth = 1;
 	poll.flags = D9_POLL_BATCHED;
 	poll.ready_ns = 0;
 	poll.reason = D9_WAKE_UNKNOWN;
-	d9__poll_begin_once(&poll);
-	d9__poll_end_once(&poll);
+	if (once) {
+		d9__poll_begin_once(&poll);
+		d9__poll_end_once(&poll);
+	} else {
+		d9_poll_begin(&poll);
+		d9_poll_end(&poll);
+		d9_task_end(D9_LIBRARY_OWN, 2000);
+	}
 }
 
-void counted_tasks(int n);
+void counted_tasks(int n, int once);
 
-__attribute__((noinline)) void counted_tasks(int n)
+__attribute__((noinline)) void counted_tasks(int n, int once)
 {
 	while (n--)
-		call_once();
+		call_task(once);
+}
+
+static void count_tasks(int once)
+{
+	for (int i = 0; i < 20; i++)
+		call_task(once);
+	counted_tasks(CALLS, once);
 }
 
 static struct d9_span_site wanted = D9_SPAN_SITE(D9_SPAN_INFO, "counted", "wanted");
@@ -159,10 +175,8 @@ int main(int argc, char **argv)
 		return count_spans(argv[1]);
 	for (int i = 0; i < 20; i++)
 		call(woken);
-	if (argc > 1 && !strcmp(argv[1], "once")) {
-		for (int i = 0; i < 20; i++)
-			call_once();
-		counted_tasks(CALLS);
+	if (argc > 1 && strstr("once brief", argv[1])) {
+		count_tasks(!strcmp(argv[1], "once"));
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "off"))

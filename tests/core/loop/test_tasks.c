@@ -64,6 +64,39 @@ static void test_spawn_is_written_once_before_the_first_poll(void)
 	CU_ASSERT_FALSE(loop_nth(events, LOOP_SPAWN, 0)->instrumented);
 }
 
+/* What they have in common is spelled once. */
+static void test_tasks_of_one_callsite_tell_each_its_own(void)
+{
+	struct d9_task task = { .key = 13, .fd = -1, .kind = D9_TASK_IO };
+	const struct loop_events *events;
+
+	task.callsite = d9_callsite((const void *)0x1000, (const void *)0x2000, 0);
+	poll_task(loop, task);
+	for (task.key = 14; task.key < 18; task.key++) {
+		task.fd = (int)(1 << 4 * (task.key - 14));
+		poll_task(loop, task);
+	}
+	task.fd = -1;
+	task.kind = D9_TASK_TIMER;
+	task.flags = D9_TASK_NO_WAKES;
+	poll_task(loop, task);
+	task.key++;
+	task.name = "named";
+	poll_task(loop, task);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "s()s()s()s()s()s()s()");
+	for (size_t i = 0; i < 7; i++) {
+		const struct loop_event *spawn = loop_nth(events, LOOP_SPAWN, i);
+
+		CU_ASSERT_STRING_EQUAL(spawn->text, "0x1000 @ 0x2000");
+		CU_ASSERT_EQUAL(spawn->task, loop_nth(events, LOOP_START, i)->task);
+		CU_ASSERT_EQUAL(spawn->fd, i >= 1 && i < 5 ? 1u << 4 * (i - 1) : UINT64_MAX);
+		CU_ASSERT_STRING_EQUAL(spawn->task_kind, i < 5 ? "io" : "timer");
+		CU_ASSERT_EQUAL(spawn->instrumented, i < 5);
+	}
+}
+
 static void test_task_that_never_runs_writes_nothing(void)
 {
 	struct d9_task task = { .key = 11, .fd = -1 };
@@ -268,6 +301,8 @@ int main(void)
 		{ "ids are small and carry the library", test_ids_are_small_and_carry_the_library },
 		{ "spawn is written once before the first poll",
 		  test_spawn_is_written_once_before_the_first_poll },
+		{ "tasks of one callsite tell each its own",
+		  test_tasks_of_one_callsite_tell_each_its_own },
 		{ "task that never runs writes nothing", test_task_that_never_runs_writes_nothing },
 		{ "armed task lends its callsite to the first poll",
 		  test_armed_task_lends_its_callsite_to_the_first_poll },
