@@ -34,7 +34,12 @@ for file in two.bin.zst two.bin.gz; do
 done
 
 say "segments of several files are one trace"
-"$dial9" events small.bin small.bin | sort | uniq -c | awk '$1 != 2'
+cp small.bin other.bin
+"$dial9" events small.bin other.bin | sort | uniq -c | awk '$1 != 2'
+
+say "a file is read once, by whatever names it is given"
+ln small.bin link.bin
+"$dial9" events small.bin small.bin link.bin | sort | uniq -c | awk '$1 != 1'
 
 say "damage: all before it, one line, status 2"
 for kind in unknown-tag newer cut; do
@@ -46,7 +51,8 @@ say "a reader that goes away is no error"
 "$make_trace" many zstd many.bin.zst 200000
 {
 	"$dial9" events many.bin.zst
-	echo "[exit status $?]" >&2
+	echo "[exit status $?]" >status
 } | head -n 1
+cat status
 
 finish ''
