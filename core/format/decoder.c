@@ -174,12 +174,20 @@ static inline const uint8_t *quick_steps(const uint8_t *p, const struct d9_schem
 	const struct d9__step *step = schema->steps, *end = step + schema->n_steps;
 
 	for (; step < end; step++) {
-		if (step->optional && !*p++)
+		if (__builtin_expect(step->optional, 0) && !*p++)
 			continue;
-		if (step->op == D9__STEP_FIXED)
+		/* Lengths that are in the code need not be waited for. */
+		if (step->op == D9__STEP_VARINT) {
+			p = d9__varint_pass(p);
+			if (__builtin_expect(!p, 0))
+				return NULL;
+		} else if (step->n == 1) {
+			p++;
+		} else if (step->n == 4) {
+			p += 4;
+		} else {
 			p += step->n;
-		else if (!(p = d9__varint_pass(p)))
-			return NULL;
+		}
 	}
 	return p;
 }
@@ -246,42 +254,6 @@ static int next_event(struct d9__decoder *decoder, struct d9__cursor *in, struct
 	return 1;
 }
 
-/* Tag, type id and the distance of its time. */
-#define EVENT_HEAD 6
-
-/* The schema of the event at |p| and its time; NULL if it is not one for the quick way. */
-static inline const struct d9_schema *quick_event(const struct d9__decoder *decoder,
-						  const struct d9__cursor *in, uint64_t *time_ns)
-{
-	const struct d9__pool_entry *type;
-	const struct d9_schema *schema;
-
-	if (d9__cursor_left(in) < EVENT_HEAD || *in->p != D9__WIRE_EVENT)
-		return NULL;
-	type = d9__pool_find(&decoder->types, d9__wire_get_u16(in->p + 1));
-	if (!type)
-		return NULL;
-	schema = type->data;
-	if (!schema->quick_bytes || !schema->has_timestamp ||
-	    d9__cursor_left(in) < EVENT_HEAD + schema->quick_bytes + D9__VARINT_SLACK ||
-	    __builtin_add_overflow(decoder->base_ns, d9__wire_get_u24(in->p + 3), time_ns))
-		return NULL;
-	return schema;
-}
-
-bool d9__decoder_peek(const struct d9__decoder *decoder, const struct d9__cursor *in,
-		      struct d9__frame *out)
-{
-	const struct d9_schema *schema;
-
-	schema = decoder->started ? quick_event(decoder, in, &out->timestamp_ns) : NULL;
-	out->kind = D9__FRAME_EVENT;
-	out->schema = schema;
-	out->start = in->p;
-	out->payload = in->p + EVENT_HEAD;
-	return schema != NULL;
-}
-
 void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 			     struct d9__times *times)
 {
@@ -290,8 +262,8 @@ void d9__decoder_pass_events(struct d9__decoder *decoder, struct d9__cursor *in,
 	const uint8_t *next;
 	uint64_t time_ns;
 
-	while (decoder->started && (schema = quick_event(decoder, in, &time_ns)) &&
-	       (next = quick_steps(in->p + EVENT_HEAD, schema))) {
+	while (decoder->started && (schema = d9__decoder_quick(decoder, in, &time_ns)) &&
+	       (next = quick_steps(in->p + D9__EVENT_HEAD_LEN, schema))) {
 		in->p = next;
 		decoder->base_ns = time_ns;
 		d9__times_add(&sum, time_ns);

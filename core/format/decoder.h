@@ -12,6 +12,7 @@
 #include "format/cursor.h"
 #include "format/pool.h"
 #include "format/definition.h"
+#include "format/varint.h"
 
 #define D9__DECODER_DEPTH_MAX 64 /* lists and maps inside one another */
 
@@ -77,12 +78,45 @@ void d9__decoder_release(struct d9__decoder *decoder);
  */
 int d9__decoder_next(struct d9__decoder *decoder, struct d9__cursor *in, struct d9__frame *out);
 
+/* Tag, type id and the distance of its time. */
+#define D9__EVENT_HEAD_LEN 6
+
+/* The schema of the event that comes next and its time; NULL if it is not one for the quick way. */
+static inline const struct d9_schema *d9__decoder_quick(const struct d9__decoder *decoder,
+							const struct d9__cursor *in, uint64_t *time_ns)
+{
+	const struct d9__pool_entry *type;
+	const struct d9_schema *schema;
+
+	if (d9__cursor_left(in) < D9__EVENT_HEAD_LEN || *in->p != D9__WIRE_EVENT)
+		return NULL;
+	type = d9__pool_find(&decoder->types, d9__wire_get_u16(in->p + 1));
+	if (!type)
+		return NULL;
+	schema = type->data;
+	if (!schema->quick_bytes || !schema->has_timestamp ||
+	    d9__cursor_left(in) < D9__EVENT_HEAD_LEN + schema->quick_bytes + D9__VARINT_SLACK ||
+	    __builtin_add_overflow(decoder->base_ns, d9__wire_get_u24(in->p + 3), time_ns))
+		return NULL;
+	return schema;
+}
+
 /*
  * Whether the next frame is an event for d9__values_quick(): then |*out| has its time and schema, but
  * no end, and nothing moved.
  */
-bool d9__decoder_peek(const struct d9__decoder *decoder, const struct d9__cursor *in,
-		      struct d9__frame *out);
+static inline bool d9__decoder_peek(const struct d9__decoder *decoder, const struct d9__cursor *in,
+				    struct d9__frame *out)
+{
+	const struct d9_schema *schema;
+
+	schema = decoder->started ? d9__decoder_quick(decoder, in, &out->timestamp_ns) : NULL;
+	out->kind = D9__FRAME_EVENT;
+	out->schema = schema;
+	out->start = in->p;
+	out->payload = in->p + D9__EVENT_HEAD_LEN;
+	return schema != NULL;
+}
 
 /*
  * Pass as many events as come one behind another, noting their times only, and move |in| behind

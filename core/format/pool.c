@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ids are chosen by whoever wrote the trace.  Those that count from 0 stand where their number says;
+ * Ids are chosen by whoever wrote the trace.  Those that count from 0 stand where their number says, and
+ * so do small ones, such as the types of programs, which count from 256;
  * others are mixed before use, and a run of occupied entries longer than PROBE_MAX makes the table
  * grow: no choice of ids makes a search long, the worst runs into the memory limit instead.
  */
@@ -15,6 +16,7 @@
 
 #define CAPACITY_MIN 64
 #define PROBE_MAX    64
+#define DIRECT_MAX   1024 /* ids below get a table in which they stand where their number says */
 
 static uint32_t mix(uint32_t id)
 {
@@ -94,7 +96,7 @@ int d9__pool_add(struct d9__pool *pool, uint32_t id, const void *data, uint32_t 
 {
 	struct d9__pool_entry *entry = NULL;
 
-	if (pool->used < pool->capacity / 2)
+	if (pool->used < pool->capacity / 2 && (id < pool->capacity || id >= DIRECT_MAX))
 		entry = probe(pool, id);
 	while (!entry) {
 		int err = grow(pool, max_bytes);

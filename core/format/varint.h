@@ -41,13 +41,25 @@ static inline uint64_t d9__varint_stops(uint64_t word)
 }
 
 /*
+ * Short numbers are told from each other by branches: one column of a trace has numbers of one length, so
+ * that processors foresee them and go on with what follows; a computed length they have to wait for.
+ */
+
+/*
  * Behind the number at |p|, of which at least D9__VARINT_MAX bytes exist; NULL if it does not fit 64
  * bits.
  */
 static inline const uint8_t *d9__varint_pass(const uint8_t *p)
 {
-	uint64_t stops = d9__varint_stops(d9__wire_get_u64(p));
+	uint64_t stops;
 
+	if (*p < 0x80)
+		return p + 1;
+	if (p[1] < 0x80)
+		return p + 2;
+	if (p[2] < 0x80)
+		return p + 3;
+	stops = d9__varint_stops(d9__wire_get_u64(p));
 	if (__builtin_expect(stops != 0, 1))
 		return p + (__builtin_ctzll(stops) >> 3) + 1;
 	if (p[8] < 0x80)
@@ -63,6 +75,14 @@ static inline uint64_t d9__varint_get(const uint8_t **p)
 	if (__builtin_expect(stops & 0x80, 1)) {
 		++*p;
 		return word & 0x7f;
+	}
+	if (stops & 0x8000) {
+		*p += 2;
+		return (word & 0x7f) | (word >> 1 & 0x3f80);
+	}
+	if (stops & 0x800000) {
+		*p += 3;
+		return (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000);
 	}
 	if (__builtin_expect(!stops, 0)) {
 		const uint8_t *rest = *p + 8;

@@ -34,17 +34,18 @@ static int read_all(struct d9__batch *batch)
 {
 	size_t want = (size_t)batch->ref->len;
 
-	if (want > batch->bytes_capacity) {
-		uint8_t *bytes = realloc(batch->bytes, want);
+	if (want > batch->capacity) {
+		uint8_t *buffer = realloc(batch->buffer, want);
 
-		if (!bytes)
+		if (!buffer)
 			return -ENOMEM;
-		batch->bytes = bytes;
-		batch->bytes_capacity = want;
+		batch->buffer = buffer;
+		batch->capacity = want;
 	}
+	batch->bytes = batch->buffer;
 	batch->len = 0;
 	while (batch->len < want) {
-		ssize_t n = read_range(batch, batch->bytes + batch->len, want - batch->len);
+		ssize_t n = read_range(batch, batch->buffer + batch->len, want - batch->len);
 
 		if (n < 0)
 			return (int)n;
@@ -97,6 +98,8 @@ static int make_index(struct d9__batch *batch)
 int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
 		   struct d9__store *store, bool untimed, uint64_t limit_bytes)
 {
+	uint64_t len = ref->len;
+	const uint8_t *bytes = d9__store_bytes(store, ref->offset, &len);
 	int err;
 
 	batch->ref = ref;
@@ -105,13 +108,19 @@ int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
 	batch->read_at = ref->offset;
 	batch->reader.decoder.limit_bytes = batch->reader.limit_bytes = limit_bytes;
 	batch->indexed = !untimed && !ref->sorted;
+	batch->quick = !untimed && ref->sorted;
 	if (!batch->indexed) {
-		d9__segment_reader_start(&batch->reader,
-					 (struct d9__source) { read_range, batch, ref->len });
+		if (bytes)
+			d9__segment_reader_start_at(&batch->reader, bytes, (size_t)len);
+		else
+			d9__segment_reader_start(&batch->reader,
+						 (struct d9__source) { read_range, batch, ref->len });
 		return 0;
 	}
 	err = reserve_index(batch, (size_t)ref->timed);
-	if (!err)
+	batch->bytes = bytes;
+	batch->len = (size_t)len;
+	if (!err && !bytes)
 		err = read_all(batch);
 	return err ? err : make_index(batch);
 }
@@ -138,40 +147,34 @@ static int next_indexed(struct d9__batch *batch)
 	return 1;
 }
 
-int d9__batch_next(struct d9__batch *batch)
+int d9__batch_next_slow(struct d9__batch *batch)
 {
 	struct d9__frame *frame = &batch->frame;
-	int got = 1;
+	int got;
 
-	batch->peeked = false;
 	if (batch->indexed)
 		return next_indexed(batch);
-	if (!batch->untimed && d9__segment_reader_peek(&batch->reader, frame) &&
-	    frame->timestamp_ns)
-		batch->peeked = true;
-	else
-		do
-			got = d9__segment_reader_next(&batch->reader, frame);
-		while (got == 1 && (frame->kind != D9__FRAME_EVENT ||
-				    (frame->timestamp_ns == 0) != batch->untimed));
+	do
+		got = d9__segment_reader_next(&batch->reader, frame);
+	while (got == 1 && (frame->kind != D9__FRAME_EVENT ||
+			    (frame->timestamp_ns == 0) != batch->untimed));
 	if (got == 1)
 		batch->offset =
 			batch->ref->offset + d9__segment_reader_offset(&batch->reader, frame);
 	return got;
 }
 
-int d9__batch_values(struct d9__batch *batch, struct d9__values *values)
+int d9__batch_values_slow(struct d9__batch *batch, struct d9__values *values)
 {
 	struct d9__frame ignored;
 	int err;
 
 	if (!batch->peeked)
 		return d9__values_build(values, &batch->reader.decoder, &batch->frame);
+	/* Once more, to know why not. */
 	err = d9__values_quick(values, &batch->reader.decoder, &batch->frame);
-	if (!err) {
+	if (!err)
 		d9__segment_reader_take(&batch->reader, &batch->frame);
-		return 0;
-	}
 	/* Changed since the first pass: the reader stops there as well. */
 	if (err == -EBADMSG && d9__segment_reader_next(&batch->reader, &ignored) == -ENOMEM)
 		err = -ENOMEM;
@@ -181,7 +184,7 @@ int d9__batch_values(struct d9__batch *batch, struct d9__values *values)
 void d9__batch_release(struct d9__batch *batch)
 {
 	d9__segment_reader_release(&batch->reader);
-	free(batch->bytes);
+	free(batch->buffer);
 	free(batch->index);
 	*batch = (struct d9__batch) { 0 };
 }

@@ -28,12 +28,15 @@ struct d9__batch {
 	bool untimed;                    /* deliver events without a time, or those with one */
 	uint64_t read_at;                /* in the unpacked segment */
 	struct d9__segment_reader reader; /* |sorted|: as it comes */
-	/* Not |sorted|: all of it, and where its events are. */
-	uint8_t *bytes;
-	size_t bytes_capacity, len;
+	/* Not |sorted|: all of it, in |buffer| unless the store has it in memory, and where its events are. */
+	const uint8_t *bytes;
+	size_t len;
+	uint8_t *buffer;
+	size_t capacity;
 	struct d9__index_entry *index;
 	size_t index_capacity, n, i;
 	bool indexed;
+	bool quick; /* deliver events with a time as they come */
 	/* The next event. */
 	struct d9__frame frame;
 	uint64_t offset; /* in the unpacked segment */
@@ -47,17 +50,39 @@ void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas);
 int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,
 		   struct d9__store *store, bool untimed, uint64_t limit_bytes);
 
+/* d9__batch_next() and d9__batch_values() where the quick way does not lead on. */
+int d9__batch_next_slow(struct d9__batch *batch);
+int d9__batch_values_slow(struct d9__batch *batch, struct d9__values *values);
+
 /*
  * Go to the next event: |frame| without its end, and |offset|.  1, 0 at the end or where the bytes are
  * no longer those of the first pass, -errno.
  */
-int d9__batch_next(struct d9__batch *batch);
+static inline int d9__batch_next(struct d9__batch *batch)
+{
+	struct d9__frame *frame = &batch->frame;
+
+	batch->peeked = batch->quick && d9__segment_reader_peek(&batch->reader, frame) &&
+			frame->timestamp_ns;
+	if (__builtin_expect(!batch->peeked, 0))
+		return d9__batch_next_slow(batch);
+	batch->offset = batch->ref->offset + d9__segment_reader_offset(&batch->reader, frame);
+	return 1;
+}
 
 /*
  * Decode the fields of the event, once, before going on.  0, -ENOMEM; -EBADMSG if its bytes are no
  * longer those of the first pass.
  */
-int d9__batch_values(struct d9__batch *batch, struct d9__values *values);
+static inline int d9__batch_values(struct d9__batch *batch, struct d9__values *values)
+{
+	struct d9__frame *frame = &batch->frame;
+
+	if (!batch->peeked || d9__values_quick(values, &batch->reader.decoder, frame))
+		return d9__batch_values_slow(batch, values);
+	d9__segment_reader_take(&batch->reader, frame);
+	return 0;
+}
 
 void d9__batch_release(struct d9__batch *batch);
 

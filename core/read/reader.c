@@ -195,42 +195,13 @@ uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input
 
 /* ---- delivering ---- */
 
-/* A mandatory field is optional in this schema, and absent in this event. */
-static bool lacks_mandatory(const struct d9_reader *reader, const struct d9_schema *schema)
+bool d9__reader_lacks_mandatory(const struct d9_reader *reader, const struct d9_schema *schema)
 {
 	for (unsigned k = 0; k < D9__DEFINITION_KNOWN_MAX; k++)
 		if (schema->must & UINT32_C(1) << k &&
 		    !reader->values.items[schema->known[k]].present)
 			return true;
 	return false;
-}
-
-int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
-		       const struct d9__frame *frame, uint64_t offset, const struct d9_event **out)
-{
-	const struct d9_schema *schema = frame->schema;
-
-	reader->event = (struct d9_event) {
-		.schema = schema,
-		.kind = (enum d9_event_kind)schema->kind,
-		.has_timestamp = schema->has_timestamp,
-		.timestamp_ns = frame->timestamp_ns,
-		.values = reader->values.items,
-		.segment = segment->number,
-		.offset = offset,
-	};
-	if (__builtin_expect(reader->values.unresolved != 0, 0)) {
-		segment->info.unresolved += reader->values.unresolved;
-		reader->values.unresolved = 0;
-	}
-	if (__builtin_expect(schema->must != 0, 0) && lacks_mandatory(reader, schema)) {
-		reader->event.kind = D9_EVENT_CUSTOM;
-		segment->info.unusable++;
-	}
-	segment->info.unusable += schema->incomplete;
-	reader->delivered++;
-	*out = &reader->event;
-	return 1;
 }
 
 int d9_reader_next(struct d9_reader *reader, const struct d9_event **event)

@@ -57,10 +57,38 @@ int d9__reader_out_of_memory(struct d9_reader *reader);
 /* Memory that |input| may claim. */
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input);
 
+/* Whether a field that is mandatory for the event's kind is absent in it, as its schema allows. */
+bool d9__reader_lacks_mandatory(const struct d9_reader *reader, const struct d9_schema *schema);
+
 /* Make |frame| of |segment|, whose values are in |reader->values|, the current event.  1. */
-int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
-		       const struct d9__frame *frame, uint64_t offset,
-		       const struct d9_event **out);
+static inline int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_segment *segment,
+				     const struct d9__frame *frame, uint64_t offset,
+				     const struct d9_event **out)
+{
+	const struct d9_schema *schema = frame->schema;
+
+	reader->event = (struct d9_event) {
+		.schema = schema,
+		.kind = (enum d9_event_kind)schema->kind,
+		.has_timestamp = schema->has_timestamp,
+		.timestamp_ns = frame->timestamp_ns,
+		.values = reader->values.items,
+		.segment = segment->number,
+		.offset = offset,
+	};
+	if (__builtin_expect(reader->values.unresolved != 0, 0)) {
+		segment->info.unresolved += reader->values.unresolved;
+		reader->values.unresolved = 0;
+	}
+	if (__builtin_expect(schema->must != 0, 0) && d9__reader_lacks_mandatory(reader, schema)) {
+		reader->event.kind = D9_EVENT_CUSTOM;
+		segment->info.unusable++;
+	}
+	segment->info.unusable += schema->incomplete;
+	reader->delivered++;
+	*out = &reader->event;
+	return 1;
+}
 
 /* time_order.c: the first pass; then the events by time.  Errors as d9_reader_next(). */
 int d9__time_order_begin(struct d9_reader *reader);

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define WINDOW_BYTES ((size_t)1 << 18)
+#define HUGE_BYTES   ((size_t)2 << 20) /* of a page, where there are such */
 /* A frame of this size is not tried again at every few bytes more, only when they doubled. */
 #define PATIENT_BYTES ((size_t)1 << 16)
 
@@ -24,12 +26,41 @@ void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__sour
 {
 	d9__decoder_reset(&reader->decoder);
 	reader->source = source;
+	reader->window = reader->buffer;
 	reader->pos = reader->end = 0;
 	reader->window_at = 0;
+	reader->keep_bytes = 0;
 	reader->ended = reader->stopped = reader->truncated = false;
 	reader->err = 0;
 	reader->err_offset = 0;
 	reader->message[0] = '\0';
+}
+
+void d9__segment_reader_start_at(struct d9__segment_reader *reader, const uint8_t *bytes, size_t len)
+{
+	d9__segment_reader_start(reader, (struct d9__source) { 0 });
+	reader->window = bytes;
+	reader->end = len;
+	reader->ended = true;
+}
+
+void d9__segment_reader_keep(struct d9__segment_reader *reader, uint64_t max_bytes)
+{
+	reader->keep_bytes = max_bytes;
+}
+
+uint8_t *d9__segment_reader_kept(struct d9__segment_reader *reader, uint64_t *len)
+{
+	uint8_t *kept = reader->buffer, *shorter;
+
+	if (!reader->keep_bytes || !kept)
+		return NULL;
+	*len = reader->end;
+	shorter = realloc(kept, reader->end + !reader->end);
+	reader->buffer = NULL;
+	reader->window = NULL;
+	reader->capacity = reader->pos = reader->end = 0;
+	return shorter ? shorter : kept;
 }
 
 static int stop(struct d9__segment_reader *reader, int err, const char *message)
@@ -53,28 +84,59 @@ static int cut(struct d9__segment_reader *reader)
 	return stop(reader, 0, message);
 }
 
+static int resize(struct d9__segment_reader *reader, size_t capacity)
+{
+	uint8_t *buffer = realloc(reader->buffer, capacity);
+
+	if (!buffer)
+		return -ENOMEM;
+	reader->window = reader->buffer = buffer;
+	reader->capacity = capacity;
+	return 0;
+}
+
+/* Thousands of page faults take as long as decoding what is then in the pages. */
+static void use_huge_pages(uint8_t *buffer, size_t len)
+{
+	size_t ahead = (size_t)(-(uintptr_t)buffer & (HUGE_BYTES - 1));
+
+	if (len >= ahead + HUGE_BYTES)
+		madvise(buffer + ahead, (len - ahead) & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);
+}
+
+/*
+ * Make room for |want| bytes behind window[pos] and leave what is before it; false if that is too much.
+ * Addresses cost nothing before they are used: all that may be kept has its own from the beginning.
+ */
+static bool keep_room(struct d9__segment_reader *reader, size_t want)
+{
+	if (want > reader->keep_bytes || reader->pos > reader->keep_bytes - want)
+		return false;
+	if (reader->capacity >= reader->keep_bytes)
+		return true;
+	if (resize(reader, (size_t)reader->keep_bytes))
+		return false;
+	use_huge_pages(reader->buffer, reader->capacity);
+	return true;
+}
+
 /* Make room for |want| bytes behind window[pos]. */
 static int make_room(struct d9__segment_reader *reader, size_t want)
 {
-	size_t have = reader->end - reader->pos, capacity = reader->capacity;
-	uint8_t *window;
+	size_t have = reader->end - reader->pos;
+	bool kept = reader->keep_bytes != 0;
 
+	if (kept && keep_room(reader, want))
+		return 0;
+	reader->keep_bytes = 0;
 	if (reader->pos > 0) {
-		memmove(reader->window, reader->window + reader->pos, have);
+		memmove(reader->buffer, reader->buffer + reader->pos, have);
 		reader->window_at += reader->pos;
 		reader->pos = 0;
 		reader->end = have;
 	}
-	if (capacity < want)
-		capacity = want;
-	if (capacity == reader->capacity)
-		return 0;
-	window = realloc(reader->window, capacity);
-	if (!window)
-		return -ENOMEM;
-	reader->window = window;
-	reader->capacity = capacity;
-	return 0;
+	/* Less, if much was kept. */
+	return kept || reader->capacity < want ? resize(reader, want) : 0;
 }
 
 /* How many bytes the unfinished frame should have before it is tried again. */
@@ -108,14 +170,16 @@ static int read_until(struct d9__segment_reader *reader, uint64_t want)
 		size_t have = reader->end - reader->pos;
 		/* Room grows with what has come, not with what a length claims. */
 		size_t room = want > 2 * (uint64_t)have ? 2 * have : (size_t)want;
-		size_t least = first_window(reader);
+		size_t least = first_window(reader), len;
 		ssize_t n;
 		int err = make_room(reader, room < least ? least : room);
 
 		if (err)
 			return err;
-		n = reader->source.read(reader->source.context, reader->window + reader->end,
-					reader->capacity - reader->end);
+		/* What is read is decoded next: no more than caches hold, however much there is room for. */
+		len = reader->capacity - reader->end;
+		n = reader->source.read(reader->source.context, reader->buffer + reader->end,
+					len < WINDOW_BYTES ? len : WINDOW_BYTES);
 		if (n < 0)
 			return (int)n;
 		if (n == 0)
@@ -186,22 +250,6 @@ int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame 
 	return 0;
 }
 
-bool d9__segment_reader_peek(const struct d9__segment_reader *reader, struct d9__frame *frame)
-{
-	struct d9__cursor in;
-
-	if (reader->stopped || reader->pos == reader->end)
-		return false;
-	in = (struct d9__cursor) { reader->window + reader->pos, reader->window + reader->end, 0 };
-	return d9__decoder_peek(&reader->decoder, &in, frame);
-}
-
-void d9__segment_reader_take(struct d9__segment_reader *reader, const struct d9__frame *frame)
-{
-	reader->pos = (size_t)(frame->end - reader->window);
-	reader->decoder.base_ns = frame->timestamp_ns;
-}
-
 void d9__segment_reader_pass(struct d9__segment_reader *reader, struct d9__times *times)
 {
 	struct d9__cursor in;
@@ -213,15 +261,9 @@ void d9__segment_reader_pass(struct d9__segment_reader *reader, struct d9__times
 	reader->pos = (size_t)(in.p - reader->window);
 }
 
-uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
-				   const struct d9__frame *frame)
-{
-	return reader->window_at + (uint64_t)(frame->start - reader->window);
-}
-
 void d9__segment_reader_release(struct d9__segment_reader *reader)
 {
 	d9__decoder_release(&reader->decoder);
-	free(reader->window);
+	free(reader->buffer);
 	*reader = (struct d9__segment_reader) { 0 };
 }

@@ -22,9 +22,12 @@ struct d9__source {
 struct d9__segment_reader {
 	struct d9__source source;
 	struct d9__decoder decoder;
-	uint8_t *window;
-	size_t capacity, pos, end; /* pos <= end <= capacity: bytes not yet decoded */
-	uint64_t window_at;        /* offset in the stream of window[0] */
+	const uint8_t *window; /* |buffer|, or bytes that are all in memory */
+	size_t pos, end;       /* of |window|, pos <= end: bytes not yet decoded */
+	uint64_t window_at;    /* offset in the stream of window[0] */
+	uint8_t *buffer;
+	size_t capacity;
+	uint64_t keep_bytes;   /* that |buffer| may take to keep what was passed; 0: it is not kept */
 	uint64_t limit_bytes;      /* for one frame; 0: none */
 	bool ended;                /* the source has given all */
 	bool stopped;              /* nothing more is decoded */
@@ -42,6 +45,15 @@ void d9__segment_reader_init(struct d9__segment_reader *reader, struct d9__defin
 /* Begin with another stream; memory is kept. */
 void d9__segment_reader_start(struct d9__segment_reader *reader, struct d9__source source);
 
+/* The same with [bytes, bytes + len), which stay where they are. */
+void d9__segment_reader_start_at(struct d9__segment_reader *reader, const uint8_t *bytes, size_t len);
+
+/* After start: keep all that is read, unless it is more than |max_bytes| or memory is short. */
+void d9__segment_reader_keep(struct d9__segment_reader *reader, uint64_t max_bytes);
+
+/* Nothing is read any more: what was kept, now the caller's, and its length; or NULL. */
+uint8_t *d9__segment_reader_kept(struct d9__segment_reader *reader, uint64_t *len);
+
 /*
  * The next frame, borrowed until the next call.  1, 0 at the end, also if that is damage,
  * -ENOMEM or what the source answered.
@@ -52,8 +64,23 @@ int d9__segment_reader_next(struct d9__segment_reader *reader, struct d9__frame 
  * Whether an event comes next whose values d9__values_quick() can decode; it is passed with
  * d9__segment_reader_take() once they are, which |frame|'s end needs.
  */
-bool d9__segment_reader_peek(const struct d9__segment_reader *reader, struct d9__frame *frame);
-void d9__segment_reader_take(struct d9__segment_reader *reader, const struct d9__frame *frame);
+static inline bool d9__segment_reader_peek(const struct d9__segment_reader *reader,
+					   struct d9__frame *frame)
+{
+	struct d9__cursor in;
+
+	if (reader->stopped || reader->pos == reader->end)
+		return false;
+	in = (struct d9__cursor) { reader->window + reader->pos, reader->window + reader->end, 0 };
+	return d9__decoder_peek(&reader->decoder, &in, frame);
+}
+
+static inline void d9__segment_reader_take(struct d9__segment_reader *reader,
+					   const struct d9__frame *frame)
+{
+	reader->pos = (size_t)(frame->end - reader->window);
+	reader->decoder.base_ns = frame->timestamp_ns;
+}
 
 /*
  * Pass events that come next, as far as that goes quickly, and note their times only.  To be followed
@@ -62,8 +89,11 @@ void d9__segment_reader_take(struct d9__segment_reader *reader, const struct d9_
 void d9__segment_reader_pass(struct d9__segment_reader *reader, struct d9__times *times);
 
 /* Offset of |frame|, the latest one, in the stream. */
-uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
-				   const struct d9__frame *frame);
+static inline uint64_t d9__segment_reader_offset(const struct d9__segment_reader *reader,
+						 const struct d9__frame *frame)
+{
+	return reader->window_at + (uint64_t)(frame->start - reader->window);
+}
 
 void d9__segment_reader_release(struct d9__segment_reader *reader);
 

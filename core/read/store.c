@@ -192,13 +192,13 @@ static ssize_t read_frames(struct d9__store *store, uint64_t offset, void *buf, 
 	return (ssize_t)len;
 }
 
-static ssize_t read_memory(struct d9__store *store, uint64_t offset, void *buf, size_t len)
+const uint8_t *d9__store_bytes(const struct d9__store *store, uint64_t offset, uint64_t *len)
 {
-	if (offset >= store->len)
-		return 0;
-	len = len < store->len - offset ? len : (size_t)(store->len - offset);
-	memcpy(buf, store->bytes + offset, len);
-	return (ssize_t)len;
+	if (store->form != D9__STORE_MEMORY || offset > store->len)
+		return NULL;
+	if (*len > store->len - offset)
+		*len = store->len - offset;
+	return store->bytes + offset;
 }
 
 static ssize_t read_file(struct d9__store *store, uint64_t offset, void *buf, size_t len)
@@ -216,8 +216,6 @@ ssize_t d9__store_read_at(struct d9__store *store, uint64_t offset, void *buf, s
 	switch (store->form) {
 	case D9__STORE_DIRECT:
 		return d9__input_read_at(store->input, offset, buf, len);
-	case D9__STORE_MEMORY:
-		return read_memory(store, offset, buf, len);
 	case D9__STORE_FRAMES:
 		return read_frames(store, offset, buf, len);
 	case D9__STORE_FILE:

@@ -47,6 +47,9 @@ bool d9__store_frames_are_small(const struct d9__packed_frame *frames, size_t n)
  */
 int d9__store_open(struct d9__store *store, struct d9__input *input, enum d9__container_kind kind);
 
+/* What is in memory from |offset| on, at most |*len| bytes, which is set; or NULL. */
+const uint8_t *d9__store_bytes(const struct d9__store *store, uint64_t offset, uint64_t *len);
+
 /* At most |len| bytes at |offset|; 0 at the end, -errno. */
 ssize_t d9__store_read_at(struct d9__store *store, uint64_t offset, void *buf, size_t len);
 

@@ -9,7 +9,8 @@
  *                   larger.  Not in order (a wake with the time at which it was due): the whole
  *                   batch and 32 bytes per event
  *   and its pools, at most the memory limit; an unpacked zstd frame (8 MiB at the most) or two
- *   compressed      what fits KEEP_BYTES, over all segments, is unpacked once and kept
+ *   compressed      what fits KEEP_BYTES, over all segments, is unpacked once and kept; its
+ *                   batches have no window
  *
  * Larger compressed segments are unpacked again, zstd frame by frame if the frames are small as
  * the recorder writes them, else into an unlinked temporary file for as long as their batches

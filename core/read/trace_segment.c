@@ -15,6 +15,9 @@
 #include "format/wire.h"
 
 #define ACTIVE ".active"
+/* Traces are packed by these factors. */
+#define PACKED_LEAST 3
+#define PACKED_MOST  64
 
 /* ---- opening ---- */
 
@@ -176,64 +179,13 @@ struct scan {
 	struct d9__container container;
 	struct d9__segment_reader reader;
 	struct d9__batch_list *batches;
-	struct d9__keep_budget *budget;
 	struct d9__batch_ref batch; /* the open one */
 	struct d9__times times;     /* of its events */
-	bool keep;
 };
-
-static void forget_kept(struct scan *scan)
-{
-	struct d9__trace_segment *segment = scan->segment;
-
-	scan->budget->left_bytes += segment->kept_capacity;
-	free(segment->kept);
-	segment->kept = NULL;
-	segment->kept_len = segment->kept_capacity = 0;
-	scan->keep = false;
-}
-
-/* Append to the kept bytes; over the budget, or out of memory, go on without them. */
-static void keep(struct scan *scan, const void *bytes, size_t len)
-{
-	struct d9__trace_segment *segment = scan->segment;
-	uint64_t want = segment->kept_len + len, capacity = segment->kept_capacity;
-	uint8_t *kept;
-
-	if (want > capacity) {
-		capacity = capacity * 2 > want ? capacity * 2 : want;
-		if (capacity - segment->kept_capacity > scan->budget->left_bytes)
-			capacity = want;
-		if (capacity - segment->kept_capacity > scan->budget->left_bytes) {
-			forget_kept(scan);
-			return;
-		}
-		kept = realloc(segment->kept, (size_t)capacity);
-		if (!kept) {
-			forget_kept(scan);
-			return;
-		}
-		scan->budget->left_bytes -= capacity - segment->kept_capacity;
-		segment->kept = kept;
-		segment->kept_capacity = capacity;
-	}
-	memcpy(segment->kept + segment->kept_len, bytes, len);
-	segment->kept_len = want;
-}
 
 static ssize_t read_container(void *context, void *buf, size_t len)
 {
 	return d9__container_read(context, buf, len);
-}
-
-static ssize_t read_and_keep(void *context, void *buf, size_t len)
-{
-	struct scan *scan = context;
-	ssize_t n = d9__container_read(&scan->container, buf, len);
-
-	if (n > 0 && scan->keep)
-		keep(scan, buf, (size_t)n);
-	return n;
 }
 
 struct d9__source d9__container_source(struct d9__container *container)
@@ -324,11 +276,20 @@ static int walk(struct scan *scan)
 	return err;
 }
 
+/* How much of the segment may be kept; nothing of one that will hardly fit. */
+static uint64_t keep_bytes(const struct d9__trace_segment *segment, const struct d9__keep_budget *budget)
+{
+	uint64_t size = segment->info.stored_bytes, left = budget->left_bytes;
+
+	if (size > left / PACKED_LEAST)
+		return 0;
+	return size < left / PACKED_MOST ? size * PACKED_MOST : left;
+}
+
 int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definitions *schemas,
 			   struct d9__batch_list *batches, struct d9__keep_budget *budget)
 {
-	struct scan scan = { .segment = segment, .batches = batches, .budget = budget };
-	struct d9__source source;
+	struct scan scan = { .segment = segment, .batches = batches };
 	int err = d9__input_reopen(&segment->input);
 
 	if (!err)
@@ -336,16 +297,17 @@ int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definit
 	if (err)
 		return err == -ENOMEM ? err
 				      : d9__trace_segment_blame(segment, err, 0, strerror(-err));
-	scan.keep = segment->kind != D9__CONTAINER_PLAIN;
 	scan.container.keep_frames = true;
 	d9__segment_reader_init(&scan.reader, schemas, segment->limit_bytes);
-	source = d9__container_source(&scan.container);
-	source.read = read_and_keep;
-	source.context = &scan;
-	d9__segment_reader_start(&scan.reader, source);
+	d9__segment_reader_start(&scan.reader, d9__container_source(&scan.container));
+	/* To read a plain one again costs less than fresh memory. */
+	if (segment->kind != D9__CONTAINER_PLAIN)
+		d9__segment_reader_keep(&scan.reader, keep_bytes(segment, budget));
 	err = walk(&scan);
 	if (!err)
 		err = d9__trace_segment_finish(segment, &scan.reader, &scan.container);
+	segment->kept = d9__segment_reader_kept(&scan.reader, &segment->kept_len);
+	budget->left_bytes -= segment->kept ? segment->kept_len : 0;
 	segment->frames = scan.container.frames;
 	segment->n_frames = scan.container.n_frames;
 	scan.container.frames = NULL;

@@ -33,7 +33,7 @@ struct d9__trace_segment {
 
 	/* Second pass. */
 	uint8_t *kept; /* the unpacked bytes, if they fit the budget */
-	uint64_t kept_len, kept_capacity;
+	uint64_t kept_len;
 	struct d9__packed_frame *frames;
 	size_t n_frames;
 	struct d9__store store;

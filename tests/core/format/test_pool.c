@@ -27,6 +27,21 @@ static void test_pool_finds_what_was_added_and_nothing_else(void)
 	d9__pool_release(&pool);
 }
 
+static void test_small_ids_stand_where_their_number_says_whatever_comes_first(void)
+{
+	struct d9__pool pool = { 0 };
+
+	d9__pool_add(&pool, UINT32_MAX, "large", 5, UINT64_MAX);
+	for (uint32_t id = 256; id < 300; id++)
+		CU_ASSERT_EQUAL(d9__pool_add(&pool, id, "small", id, UINT64_MAX), 0);
+
+	for (uint32_t id = 256; id < 300; id++)
+		CU_ASSERT_EQUAL(pool.entries[id].n, id);
+	CU_ASSERT_EQUAL(d9__pool_find(&pool, UINT32_MAX)->n, 5);
+	CU_ASSERT_EQUAL(pool.capacity, 512);
+	d9__pool_release(&pool);
+}
+
 static void test_pool_keeps_the_first_definition_of_an_id(void)
 {
 	struct d9__pool pool = { 0 };
@@ -113,6 +128,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "finds what was added and nothing else",
 		  test_pool_finds_what_was_added_and_nothing_else },
+		{ "small ids stand where their number says, whatever comes first",
+		  test_small_ids_stand_where_their_number_says_whatever_comes_first },
 		{ "keeps the first definition of an id",
 		  test_pool_keeps_the_first_definition_of_an_id },
 		{ "that was reset is empty, also when generations wrap",

@@ -20,29 +20,37 @@ struct result {
 	size_t capacity; /* of the window at the end */
 };
 
+static struct result read_started(struct d9__segment_reader *reader)
+{
+	struct d9__frame frame;
+	struct result result = { 0 };
+
+	while ((result.got = d9__segment_reader_next(reader, &frame)) == 1) {
+		result.frames++;
+		result.events += frame.kind == D9__FRAME_EVENT;
+		result.digest = result.digest * 31 + (uint64_t)frame.kind;
+		result.digest = result.digest * 31 + d9__segment_reader_offset(reader, &frame);
+		if (frame.kind == D9__FRAME_EVENT)
+			result.digest = result.digest * 31 + frame.timestamp_ns;
+	}
+	result.err = reader->err;
+	result.truncated = reader->truncated;
+	result.err_offset = reader->err_offset;
+	result.capacity = reader->capacity;
+	CU_ASSERT_EQUAL(d9__segment_reader_next(reader, &frame), 0);
+	return result;
+}
+
 static struct result read_pieces(const uint8_t *bytes, size_t len, size_t piece, bool known)
 {
 	struct memory_source source = { bytes, len, 0, piece };
 	struct d9__definitions set = { 0 };
 	struct d9__segment_reader reader;
-	struct d9__frame frame;
-	struct result result = { 0 };
+	struct result result;
 
 	d9__segment_reader_init(&reader, &set, (uint64_t)1 << 22);
 	d9__segment_reader_start(&reader, memory_source(&source, known));
-	while ((result.got = d9__segment_reader_next(&reader, &frame)) == 1) {
-		result.frames++;
-		result.events += frame.kind == D9__FRAME_EVENT;
-		result.digest = result.digest * 31 + (uint64_t)frame.kind;
-		result.digest = result.digest * 31 + d9__segment_reader_offset(&reader, &frame);
-		if (frame.kind == D9__FRAME_EVENT)
-			result.digest = result.digest * 31 + frame.timestamp_ns;
-	}
-	result.err = reader.err;
-	result.truncated = reader.truncated;
-	result.err_offset = reader.err_offset;
-	result.capacity = reader.capacity;
-	CU_ASSERT_EQUAL(d9__segment_reader_next(&reader, &frame), 0);
+	result = read_started(&reader);
 	d9__segment_reader_release(&reader);
 	d9__definitions_release(&set);
 	return result;
@@ -207,6 +215,70 @@ static void test_error_of_the_source_is_passed_on(void)
 	d9__definitions_release(&set);
 }
 
+/* ---- streams that are kept ---- */
+
+/* Some MiB of events of many sizes. */
+static void build_large(struct trace *t)
+{
+	char text[3001];
+
+	memset(text, 'x', sizeof(text));
+	text[3000] = '\0';
+	trace_batch(t);
+	trace_schema(t, 1, "Text", "text:4");
+	for (uint64_t i = 0; i < 2000; i++)
+		trace_event(t, 1, i, text + i * 7 % 3000);
+}
+
+/* Read |t| in pieces and keep it, at most |max_bytes|; then what was kept, from where it is, if it was. */
+static struct result keep(const struct trace *t, uint64_t max_bytes, bool *kept)
+{
+	struct memory_source source = { t->data, t->len, 0, 5000 };
+	struct d9__definitions set = { 0 };
+	struct d9__segment_reader reader;
+	struct result result, again;
+	uint64_t len = 0;
+	uint8_t *bytes;
+
+	d9__segment_reader_init(&reader, &set, (uint64_t)1 << 22);
+	d9__segment_reader_start(&reader, memory_source(&source, false));
+	d9__segment_reader_keep(&reader, max_bytes);
+	result = read_started(&reader);
+	bytes = d9__segment_reader_kept(&reader, &len);
+	*kept = bytes != NULL;
+	if (bytes) {
+		CU_ASSERT_EQUAL(len, t->len);
+		CU_ASSERT_EQUAL(memcmp(bytes, t->data, t->len), 0);
+		d9__segment_reader_start_at(&reader, bytes, (size_t)len);
+		again = read_started(&reader);
+		CU_ASSERT_TRUE(same(&result, &again));
+		free(bytes);
+	}
+	d9__segment_reader_release(&reader);
+	d9__definitions_release(&set);
+	return result;
+}
+
+static void test_stream_is_kept_whole_or_not_at_all(void)
+{
+	struct result plain, kept;
+	struct trace t = { 0 };
+	bool is_kept;
+
+	build_large(&t);
+	plain = read_pieces(t.data, t.len, SIZE_MAX, true);
+	for (unsigned part = 1; part <= 8; part++) {
+		uint64_t max_bytes = t.len / 4 * part;
+
+		kept = keep(&t, max_bytes, &is_kept);
+		CU_ASSERT_TRUE(same(&plain, &kept));
+		CU_ASSERT_EQUAL(is_kept, part > 4);
+		/* What did not fit does not take room any more. */
+		CU_ASSERT(kept.capacity <= (part > 4 ? max_bytes : 1u << 20));
+	}
+	trace_free(&t);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -224,6 +296,7 @@ int main(void)
 		{ "claim beyond the end of a file is not even read",
 		  test_claim_beyond_the_end_of_a_file_is_not_even_read },
 		{ "error of the source is passed on", test_error_of_the_source_is_passed_on },
+		{ "stream is kept whole or not at all", test_stream_is_kept_whole_or_not_at_all },
 		CU_TEST_INFO_NULL,
 	};
 
