@@ -122,6 +122,35 @@ static enum patched patch_member(struct d9__stubs *pool, void *member, uint32_t 
 	return d9__word_store(member, (uintptr_t)stub, !locked) ? NOT_WRITABLE : PATCHED;
 }
 
+/* Tables that cannot be written to: to find that out takes some system calls, and is not done again. */
+static _Atomic(const GSourceFuncs *) given_up[64];
+
+#define GIVEN_UP_MAX (sizeof(given_up) / sizeof(given_up[0]))
+
+static bool is_given_up(const GSourceFuncs *funcs)
+{
+	const GSourceFuncs *other;
+
+	for (size_t i = 0; i < GIVEN_UP_MAX; i++) {
+		other = atomic_load_explicit(&given_up[i], memory_order_relaxed);
+		if (!other || other == funcs)
+			return other != NULL;
+	}
+	return false;
+}
+
+static void give_up(const GSourceFuncs *funcs)
+{
+	const GSourceFuncs *none = NULL;
+
+	for (size_t i = 0; i < GIVEN_UP_MAX; i++, none = NULL) {
+		if (atomic_compare_exchange_strong_explicit(&given_up[i], &none, funcs,
+							    memory_order_relaxed,
+							    memory_order_relaxed))
+			return;
+	}
+}
+
 static void tell_unseen(enum patched how)
 {
 	bool full = how == NO_STUB;
@@ -138,12 +167,14 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 	void *dispatch = word_at((void *)&funcs->dispatch);
 	enum patched how;
 
-	if (!dispatch || d9__stubs_find(&dispatch_pool, dispatch))
+	if (!dispatch || d9__stubs_find(&dispatch_pool, dispatch) || is_given_up(funcs))
 		return;
 	how = patch_member(&dispatch_pool, (void *)&funcs->dispatch, number_of(dispatch), locked);
 	/* Under a lock a protected page is left to the next call that comes by. */
 	if (how == NO_STUB || (how == NOT_WRITABLE && !locked))
 		tell_unseen(how);
+	if (how == NOT_WRITABLE && !locked)
+		give_up(funcs);
 	if (how != PATCHED)
 		return;
 	if (patch_member(&finalize_pool, (void *)&funcs->finalize, 0, locked) == NO_STUB)
