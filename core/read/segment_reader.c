@@ -49,18 +49,31 @@ void d9__segment_reader_keep(struct d9__segment_reader *reader, uint64_t max_byt
 	reader->keep_bytes = max_bytes;
 }
 
+static int resize(struct d9__segment_reader *reader, size_t capacity)
+{
+	uint8_t *buffer = realloc(reader->buffer, capacity);
+
+	if (!buffer)
+		return -ENOMEM;
+	reader->window = reader->buffer = buffer;
+	reader->capacity = capacity;
+	return 0;
+}
+
 uint8_t *d9__segment_reader_kept(struct d9__segment_reader *reader, uint64_t *len)
 {
-	uint8_t *kept = reader->buffer, *shorter;
+	uint8_t *kept;
 
-	if (!reader->keep_bytes || !kept)
+	if (!reader->keep_bytes || !reader->buffer)
 		return NULL;
+	/* Gives back what is not used, if that can be done. */
+	(void)resize(reader, reader->end + !reader->end);
+	kept = reader->buffer;
 	*len = reader->end;
-	shorter = realloc(kept, reader->end + !reader->end);
 	reader->buffer = NULL;
 	reader->window = NULL;
 	reader->capacity = reader->pos = reader->end = 0;
-	return shorter ? shorter : kept;
+	return kept;
 }
 
 static int stop(struct d9__segment_reader *reader, int err, const char *message)
@@ -82,17 +95,6 @@ static int cut(struct d9__segment_reader *reader)
 		 headless ? "header" : "frame", reader->end - reader->pos);
 	reader->truncated = true;
 	return stop(reader, 0, message);
-}
-
-static int resize(struct d9__segment_reader *reader, size_t capacity)
-{
-	uint8_t *buffer = realloc(reader->buffer, capacity);
-
-	if (!buffer)
-		return -ENOMEM;
-	reader->window = reader->buffer = buffer;
-	reader->capacity = capacity;
-	return 0;
 }
 
 /* Thousands of page faults take as long as decoding what is then in the pages. */
