@@ -24,7 +24,7 @@
 #include "record/segment_scan.h"
 
 #define STEP         (1u << 20)
-#define SEARCH_BYTES (UINT64_C(256) << 20) /* of older segments; a second or two of work */
+#define SEARCH_BYTES (UINT64_C(256) << 20) /* of older segments; three seconds of work */
 
 struct copy {
 	int from_dir, to_dir;
