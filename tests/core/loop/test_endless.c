@@ -78,8 +78,8 @@ static void check_flat(const struct census *before, const struct census *after)
 	CU_ASSERT_EQUAL(after->fds, before->fds);
 	/* One that was joined may be seen for a moment. */
 	CU_ASSERT(after->threads <= before->threads + 1);
-	/* An arena of malloc's may come. */
-	CU_ASSERT(after->maps <= before->maps + 4);
+	/* An arena of malloc's may come, and a sanitizer keeps what was freed; of a leak there were hundreds. */
+	CU_ASSERT(after->maps <= before->maps + (SANITIZED ? 100 : 4));
 	CU_ASSERT(SANITIZED || after->heap_bytes <= before->heap_bytes + (128 << 10));
 	CU_ASSERT(SANITIZED || after->rss_bytes <= before->rss_bytes + (8 << 20));
 }
