@@ -135,7 +135,7 @@ shell_scripts() {
 # that the files of all tests are in the tarball is checked when it is packed.
 distcheck() {
 	tests=$(cd "$top" && find tests/cli -name 'test_*.sh' | sort | tr '\n' ' ')
-	env -u DIAL9_TEST_SOURCES D9_LEAVE_OUT=real make -C "$build/gcc" -j"$(nproc)" distcheck \
+	env -u DIAL9_TEST_SOURCES D9_LEAVE_OUT=real VERBOSE=1 make -C "$build/gcc" -j"$(nproc)" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0' \
 		check_PROGRAMS='tests/cli/make_trace examples/spans' check_LTLIBRARIES= TESTS="$tests"
 }
