@@ -119,8 +119,9 @@ uint32_t d9__chunk_full_count(void);
 uint32_t d9__chunk_free_count(void);
 
 /*
- * Wake the flush thread: called by a recording thread that seals a chunk while |full| holds half
- * of the ring, or opens one of the last free ones of a ring that may grow.  Must be async-signal-safe, must not block and must keep errno.  NULL: nobody.
+ * Wake the flush thread: called by a recording thread that seals a chunk while |full| holds half of
+ * the ring, or opens one of the last free ones of a ring that may grow.  Must be async-signal-safe,
+ * must not block and must keep errno.  NULL: nobody.
  */
 void d9__chunk_set_waker(void (*wake)(void));
 
