@@ -21,6 +21,8 @@
 
 #include <glib.h>
 
+#include "bench/bench.h"
+
 #define SOURCES 64
 
 static unsigned long runs;
@@ -98,68 +100,49 @@ static double run(GMainContext *context, unsigned long n)
 	return (now_ns() - start) / (double)runs;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, int n)
-{
-	qsort(values, (size_t)n, sizeof(*values), by_value);
-	return values[n / 2];
-}
-
 enum { RAW, SHUT, OPEN, RAW_AGAIN, VARIANTS };
 
-static const char *const names[VARIANTS] = { "raw dispatch", "attached, switched off",
-					     "attached, recording", "A/A" };
+static const char *const names[VARIANTS] = { "raw", "attached, switched off", "attached, recording",
+					     "raw again" };
 
-static void compare(GSourceFuncs *raw_funcs, int n_sources, int rounds, unsigned long n)
+static void compare(GSourceFuncs *raw_funcs, int n_sources, unsigned rounds, unsigned long n, double budget)
 {
+	static double ns[VARIANTS][BENCH_ROUNDS_MAX];
 	GMainContext *raw = make(raw_funcs, n_sources), *attached = make(&g_idle_funcs, n_sources);
-	double *ns[VARIANTS], base = 0;
+	char line[96];
 
 	if (d9_g_main_context_attach(attached))
 		exit(99);
-	for (int i = 0; i < VARIANTS; i++)
-		ns[i] = calloc((size_t)rounds, sizeof(double));
-	for (int i = -2; i < rounds; i++) {
-		int at = i < 0 ? 0 : i;
+	for (int i = -2; i < (int)rounds; i++) {
+		unsigned at = i < 0 ? 0 : (unsigned)i;
 
-		base = run(raw, n);
-		ns[RAW][at] = base;
+		ns[RAW][at] = run(raw, n);
 		d9_disable();
-		ns[SHUT][at] = run(attached, n) - base;
+		ns[SHUT][at] = run(attached, n);
 		d9_enable();
-		ns[OPEN][at] = run(attached, n) - base;
-		ns[RAW_AGAIN][at] = run(raw, n) - base;
+		ns[OPEN][at] = run(attached, n);
+		ns[RAW_AGAIN][at] = run(raw, n);
 	}
-	base = median(ns[RAW], rounds);
-	printf("%d idle source%s in a round\n", n_sources, n_sources > 1 ? "s" : "");
-	for (int i = 0; i < VARIANTS; i++) {
-		double more = i == RAW ? 0 : median(ns[i], rounds);
-
-		printf("  %-24s %+8.2f ns/dispatch  x%.3f\n", names[i], i == RAW ? base : more,
-		       (base + more) / base);
-		free(ns[i]);
+	for (int i = SHUT; i < VARIANTS; i++) {
+		snprintf(line, sizeof(line), "GLib: one of %d idle source%s, %s", n_sources,
+			 n_sources > 1 ? "s" : "", names[i]);
+		bench_ratio(line, "ns", ns[i], "raw", ns[RAW], rounds, i == OPEN ? budget : 0);
 	}
 }
 
 int main(int argc, char **argv)
 {
 	const struct timespec settle = { 0, 400000000 };
-	int rounds = argc > 1 ? atoi(argv[1]) : 101;
+	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 101;
 	unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 6400;
 	GSourceFuncs raw_funcs = g_idle_funcs; /* before it is patched */
 
 	find_functions();
-	if (d9_g_main_context_attach(NULL))
+	if (rounds > BENCH_ROUNDS_MAX || d9_g_main_context_attach(NULL))
 		return 99;
 	/* The clock changes over to ticks when it is calibrated. */
 	nanosleep(&settle, NULL);
-	compare(&raw_funcs, SOURCES, rounds, n);
-	compare(&raw_funcs, 1, rounds, n / 4);
+	compare(&raw_funcs, SOURCES, rounds, n, 1.25);
+	compare(&raw_funcs, 1, rounds, n / 4, 0);
 	return 0;
 }
