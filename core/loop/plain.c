@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between two callbacks that make system calls this code is in no cache of the processor: it is
- * kept short, and what it needs lies together in few lines.
+ * Callbacks that make system calls leave little of this in the processor's first caches: it is kept
+ * short, and what it needs lies together in few lines.
  */
 #include "config.h"
 
