@@ -26,6 +26,7 @@ static struct counters nowhere;
 static struct counters *counters = &nowhere;
 static int (*real_epoll_wait)(int, struct epoll_event *, int, int);
 static int (*real_poll)(struct pollfd *, nfds_t, int);
+static int (*real_ppoll)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 
 static void open_counters(void)
 {
@@ -53,6 +54,8 @@ __attribute__((constructor)) static void start(void)
 {
 	real_epoll_wait = (int (*)(int, struct epoll_event *, int, int))dlsym(RTLD_NEXT, "epoll_wait");
 	real_poll = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
+	real_ppoll = (int (*)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))dlsym(
+		RTLD_NEXT, "ppoll");
 	open_counters();
 	pthread_atfork(NULL, NULL, open_counters);
 }
@@ -65,17 +68,28 @@ __attribute__((visibility("default"))) int epoll_wait(int epfd, struct epoll_eve
 }
 
 /* Others poll, too: only what the loop libraries ask for, by way of our hooks or not, is a wait. */
-static int is_of_loop(const char *file)
+static void count_of_loop(const void *caller, int looks)
 {
-	return strstr(file, "/libevent") || strstr(file, "/libglib-2.0") ||
-	       strstr(file, "/libdial9-glib");
+	Dl_info info;
+
+	if (dladdr(caller, &info) &&
+	    (strstr(info.dli_fname, "/libevent") || strstr(info.dli_fname, "/libglib-2.0") ||
+	     strstr(info.dli_fname, "/libdial9-glib")))
+		atomic_fetch_add(looks ? &counters->looking : &counters->blocking, 1);
 }
 
 __attribute__((visibility("default"))) int poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	Dl_info caller;
-
-	if (dladdr(__builtin_return_address(0), &caller) && is_of_loop(caller.dli_fname))
-		atomic_fetch_add(timeout ? &counters->blocking : &counters->looking, 1);
+	count_of_loop(__builtin_return_address(0), timeout == 0);
 	return real_poll(fds, n, timeout);
+}
+
+/* GLib's waits since 2.82, where the program has no poll function of its own. */
+__attribute__((visibility("default"))) int ppoll(struct pollfd *fds, nfds_t n,
+						 const struct timespec *timeout,
+						 const sigset_t *mask)
+{
+	count_of_loop(__builtin_return_address(0),
+		      timeout && timeout->tv_sec == 0 && timeout->tv_nsec == 0);
+	return real_ppoll(fds, n, timeout, mask);
 }
