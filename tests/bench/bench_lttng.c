@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
-#include "record/emit_inl.h"
+#include "bench/plain_events.h"
 #include "record/gate.h"
 
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -20,8 +20,8 @@
 #define EVENTS 4096u
 #define CELLS  (1u << 16)
 
-static struct d9__slot *slot;
-static uint32_t loc, cell[CELLS];
+static struct plain_events events;
+static uint32_t cell[CELLS];
 static bool working;
 
 static inline void work(void)
@@ -39,12 +39,8 @@ static __attribute__((noinline)) void one_empty(unsigned i)
 
 static __attribute__((noinline)) void one_ours(unsigned i)
 {
-	if (!d9__gate_open(D9__GATE_LOOP))
-		return;
-	if (i & 1)
-		d9__emit_poll_end(slot, d9__slot_now(slot), 0);
-	else
-		d9__emit_poll_start(slot, d9__slot_now(slot), 0, 1, 300, loc);
+	if (d9__gate_open(D9__GATE_LOOP))
+		plain_event(&events, i & 1);
 }
 
 static __attribute__((noinline)) void one_theirs(unsigned i)
@@ -52,7 +48,7 @@ static __attribute__((noinline)) void one_theirs(unsigned i)
 	if (i & 1)
 		lttng_ust_tracepoint(d9_bench, poll_end, 0);
 	else
-		lttng_ust_tracepoint(d9_bench, poll_start, 0, 1, 300, loc);
+		lttng_ust_tracepoint(d9_bench, poll_start, 0, 1, PLAIN_TASK, events.loc);
 }
 
 static void take_all(void)
@@ -110,11 +106,11 @@ int main(void)
 		d9__clock_tick(NULL);
 	}
 	d9__gate_set(D9__GATE_LOOP);
-	slot = d9__slot_self();
-	loc = d9__name_intern("mod+0x10 @ mod+0x20", 19);
+	events.slot = d9__slot_self();
+	events.loc = d9__name_intern("mod+0x10 @ mod+0x20", 19);
 	for (uint32_t i = 0; i < CELLS; i++)
 		cell[i] = i * 2654435761u;
-	if (!slot)
+	if (!events.slot)
 		return 99;
 	if (!lttng_ust_tracepoint_enabled(d9_bench, poll_start)) {
 		fputs("no LTTng session records d9_bench:*; see bench_lttng.sh\n", stderr);

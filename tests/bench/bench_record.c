@@ -12,15 +12,14 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
-#include "record/emit_inl.h"
+#include "bench/plain_events.h"
 #include "record/gate.h"
 
 #define ROUNDS 61
 #define EVENTS 16384u
 #define CELLS  (1u << 16) /* 256 KiB: random work that hits L2 */
 
-static __thread struct d9__slot *slot;
-static uint32_t loc;
+static __thread struct plain_events events;
 static uint32_t cell[CELLS];
 static bool working; /* some 50 ns of random memory work between events */
 
@@ -70,12 +69,8 @@ __attribute__((noinline)) static void one_gettime(unsigned i)
 
 __attribute__((noinline)) static void one_event(unsigned i)
 {
-	if (!d9__gate_open(D9__GATE_LOOP))
-		return;
-	if (i & 1)
-		d9__emit_poll_end(slot, d9__slot_now(slot), 0);
-	else
-		d9__emit_poll_start(slot, d9__slot_now(slot), 0, 1, 300, loc);
+	if (d9__gate_open(D9__GATE_LOOP))
+		plain_event(&events, i & 1);
 }
 
 /* The end of a callback is the start of the next. */
@@ -84,10 +79,10 @@ __attribute__((noinline)) static void one_shared(unsigned i)
 	static uint64_t stamp;
 
 	if (i & 1) {
-		stamp = d9__slot_now(slot);
-		d9__emit_poll_end(slot, stamp, 0);
+		stamp = d9__slot_now(events.slot);
+		plain_end(&events, stamp);
 	} else {
-		d9__emit_poll_start(slot, stamp, 0, 1, 300, loc);
+		plain_start(&events, stamp);
 	}
 }
 
@@ -158,8 +153,7 @@ static atomic_bool enough;
 
 static void *record_too(void *arg)
 {
-	(void)arg;
-	slot = d9__slot_self();
+	events = (struct plain_events){ .slot = d9__slot_self(), .loc = *(const uint32_t *)arg };
 	for (unsigned i = 0; !atomic_load_explicit(&enough, memory_order_relaxed); i++)
 		one_event(i);
 	d9__slot_give_back();
@@ -175,7 +169,7 @@ static void beside_another(void)
 
 		alone[r] = measure(EVENT);
 		atomic_store(&enough, false);
-		if (pthread_create(&thread, NULL, record_too, NULL))
+		if (pthread_create(&thread, NULL, record_too, &events.loc))
 			return;
 		beside[r] = measure(EVENT);
 		atomic_store(&enough, true);
@@ -203,11 +197,11 @@ static int start(void)
 	printf("clock %s%s\n", status.kind == D9__CLOCK_TICKS ? "ticks" : "monotonic ",
 	       status.reason);
 	d9__gate_set(D9__GATE_LOOP);
-	slot = d9__slot_self();
-	loc = d9__name_intern("mod+0x10 @ mod+0x20", 19);
+	events.slot = d9__slot_self();
+	events.loc = d9__name_intern("mod+0x10 @ mod+0x20", 19);
 	for (uint32_t i = 0; i < CELLS; i++)
 		cell[i] = i * 2654435761u;
-	return slot ? 0 : -1;
+	return events.slot ? 0 : -1;
 }
 
 int main(void)
@@ -229,7 +223,7 @@ int main(void)
 	against("one event, work between", EVENT, gettime, GETTIME, 0.25);
 	working = false;
 	d9__clock_start(D9__CLOCK_WANT_MONOTONIC);
-	d9__clock_slot_init(slot);
+	d9__clock_slot_init(events.slot);
 	run();
 	bench_same("one event without ticks", cost(EVENT), cost(AGAIN), ROUNDS);
 	against("one event, clock_gettime for a clock", EVENT, gettime, GETTIME, 1.2);
