@@ -29,7 +29,7 @@ static pthread_cond_t work;    /* something to do, or |ending| */
 static pthread_cond_t idle;    /* the thread has ended */
 static struct item *first, **last = &first;
 static unsigned waiting_lines, waiting_segments;
-static bool running, ending;
+static bool running, ending, detached;
 static pthread_t thread;
 static d9_log_fn log_fn;
 static void *log_arg;
@@ -125,7 +125,7 @@ int d9__callbacks_start(const struct d9_options *options)
 		log_arg = options->log_arg;
 		sealed_fn = options->sealed;
 		sealed_arg = options->sealed_arg;
-		ending = false;
+		ending = detached = false;
 		err = d9__thread_start(&thread, "dial9-callback", callback_main, 0);
 		running = !err;
 	}
@@ -137,22 +137,24 @@ bool d9__callbacks_stop(uint64_t deadline_ns)
 {
 	struct timespec until = { (time_t)(deadline_ns / 1000000000u),
 				  (long)(deadline_ns % 1000000000u) };
-	bool was_running, ended;
+	bool ours, ended;
 
 	pthread_mutex_lock(&lock);
-	was_running = running;
+	ours = running && !detached;
 	ending = true;
 	if (running)
 		pthread_cond_signal(&work);
 	while (running && !pthread_cond_timedwait(&idle, &lock, &until))
 		;
 	ended = !running;
+	/* Nobody may join it then, the stop that comes after this one neither. */
+	detached = !ended;
 	if (ended) {
 		log_fn = NULL;
 		sealed_fn = NULL;
 	}
 	pthread_mutex_unlock(&lock);
-	if (was_running) {
+	if (ours) {
 		if (ended)
 			pthread_join(thread, NULL);
 		else

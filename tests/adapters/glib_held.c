@@ -130,7 +130,7 @@ __attribute__((visibility("default"))) void *d9__stubs_wrap(struct d9__stubs *st
 	*(void **)&real = real_function("d9__stubs_wrap");
 	if (attaching) {
 		attaching = FALSE;
-		g_thread_join(g_thread_new("other", use_idle, NULL));
+		g_source_unref(g_thread_join(g_thread_new("other", use_idle, NULL)));
 	}
 	return real(stubs, callback, site, kind);
 }
