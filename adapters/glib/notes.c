@@ -12,7 +12,6 @@
 enum note_state {
 	NOTE_FREE,
 	NOTE_WAITING, /* the call that makes the source is on its way */
-	NOTE_ALONE,   /* it has returned without an id */
 	NOTE_TAKEN,   /* a poll took it; the call is still on its way */
 };
 
@@ -156,26 +155,16 @@ static bool is_polled_locked(struct d9__glib_context *record, struct d9__glib_no
 }
 
 void d9__glib_note_settle(struct d9__glib_context *record, struct d9__glib_note *note,
-			  const struct d9_task *task, bool ready)
+			  const struct d9_task *task, enum d9_wake_reason reason)
 {
 	pthread_mutex_lock(&lock);
 	if (task && !is_polled_locked(record, note, (uint32_t)task->key)) {
 		/* Before the note goes: from here on the loop may run the source, and end it. */
 		d9_task_arm(record->loop, task);
-		if (ready)
-			d9_wake(record->loop, task->key, D9_WAKE_CROSS_THREAD, &note->waker);
+		if (reason)
+			d9_wake(record->loop, task->key, reason, &note->waker);
 	}
 	release_locked(record, note);
-	pthread_mutex_unlock(&lock);
-}
-
-void d9__glib_note_abandon(struct d9__glib_context *record, struct d9__glib_note *note)
-{
-	pthread_mutex_lock(&lock);
-	if (note->state == NOTE_TAKEN)
-		release_locked(record, note);
-	else
-		note->state = NOTE_ALONE;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -183,7 +172,7 @@ static struct d9__glib_note *find_locked(struct d9__glib_context *record, GSourc
 					 gpointer data)
 {
 	for (struct d9__glib_note *note = first_of(record); note; note = note->next) {
-		if (note->state != NOTE_TAKEN && note->callback == callback && note->data == data)
+		if (note->state == NOTE_WAITING && note->callback == callback && note->data == data)
 			return note;
 	}
 	return NULL;
@@ -204,10 +193,7 @@ bool d9__glib_note_take(struct d9__glib_context *record, uint32_t id, GSourceFun
 		*waker = note->waker;
 		d9_wake_cell_take(&note->cell, record->loop, &counted);
 		note->taken_by = id;
-		if (note->state == NOTE_ALONE)
-			release_locked(record, note);
-		else
-			note->state = NOTE_TAKEN;
+		note->state = NOTE_TAKEN;
 	}
 	pthread_mutex_unlock(&lock);
 	return note != NULL;

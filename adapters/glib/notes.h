@@ -2,8 +2,8 @@
 /*
  * Notes on sources that another thread hands to a loop.
  *
- * The loop may run such a source before the call that made it returns its id, or the call returns
- * none.  So the creator leaves a note first: its first poll finds it by callback and data.
+ * The loop may run such a source before the call that made it returns its id.  So the creator leaves
+ * a note first: its first poll finds it by callback and data.
  */
 
 #ifndef D9_GLIB_NOTES_H
@@ -31,14 +31,11 @@ struct d9__glib_note *d9__glib_note_leave(struct d9__glib_context *record, GSour
 					  gpointer data, const void *site);
 
 /*
- * The call made |task|, NULL for none: it is armed, and woken if it is |ready|, unless a poll took
- * the note.  Its first poll finds the one or the other.
+ * The call made |task|, NULL for none: it is armed, and woken if there is a |reason|, unless a poll
+ * took the note.  Its first poll finds the one or the other.
  */
 void d9__glib_note_settle(struct d9__glib_context *record, struct d9__glib_note *note,
-			  const struct d9_task *task, bool ready);
-
-/* The call will not tell the id: the note waits for a poll. */
-void d9__glib_note_abandon(struct d9__glib_context *record, struct d9__glib_note *note);
+			  const struct d9_task *task, enum d9_wake_reason reason);
 
 /* First poll of source |id|: the note on it, if there is one. */
 bool d9__glib_note_take(struct d9__glib_context *record, uint32_t id, GSourceFunc callback,

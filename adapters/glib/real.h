@@ -94,6 +94,7 @@
 
 #define D9__GLIB_CALLED(F)                                                                         \
 	F(GSource *, g_idle_source_new, (void))                                                    \
+	F(void, g_source_set_priority, (GSource * source, gint priority))                          \
 	F(void, g_source_unref, (GSource * source))                                                \
 	F(const char *, g_source_get_name, (GSource * source))                                     \
 	F(gint64, g_source_get_ready_time, (GSource * source))                                     \

@@ -17,17 +17,26 @@
 
 struct making {
 	struct d9__glib_context *record; /* NULL: nothing is to be told */
-	struct d9__glib_note *note;	 /* NULL: by the loop's own thread */
+	struct d9__glib_note *note;	 /* NULL: none is needed */
 	struct d9_task task;
 	const void *callback, *site;
 	bool idle;
 };
 
-/* Does this thread run the loop?  Then no source of it can run before the call returns. */
+/* Was it this thread that ran the loop last? */
 static bool is_own(const struct d9__glib_context *record)
 {
 	return atomic_load_explicit(&record->owner, memory_order_relaxed) ==
 	       (uintptr_t)d9__glib_thread();
+}
+
+/*
+ * Does this thread run the loop until the call returns?  Then no source of it runs before that.  Where it
+ * does not own the context, between two rounds, another one may take the loop over at any time.
+ */
+static bool is_held(const struct d9__glib_context *record, GMainContext *context)
+{
+	return is_own(record) && d9__glib.g_main_context_is_owner(context);
 }
 
 static void make(struct making *making, GMainContext *context, GSourceFunc callback, gpointer data,
@@ -44,7 +53,7 @@ static void make(struct making *making, GMainContext *context, GSourceFunc callb
 	making->site = d9__glib_is_ours(site) ? NULL : site;
 	making->task = (struct d9_task) { .fd = -1, .kind = (uint16_t)kind };
 	making->idle = kind == D9_TASK_IDLE;
-	if (is_own(making->record))
+	if (is_held(making->record, context))
 		return;
 	making->note = d9__glib_note_leave(making->record, callback, data, making->site);
 	if (!making->note)
@@ -53,6 +62,7 @@ static void make(struct making *making, GMainContext *context, GSourceFunc callb
 
 static void made(struct making *making, guint id)
 {
+	enum d9_wake_reason reason = D9_WAKE_UNKNOWN;
 	struct d9_task *task = &making->task;
 	struct d9_loop *loop;
 
@@ -64,12 +74,14 @@ static void made(struct making *making, guint id)
 		task->callsite = d9_callsite(making->callback, making->site, 0);
 	}
 	/* An idle source is ready at once; others when their time or descriptor says so. */
+	if (making->idle)
+		reason = is_own(making->record) ? D9_WAKE_ACTIVE : D9_WAKE_CROSS_THREAD;
 	if (making->note) {
-		d9__glib_note_settle(making->record, making->note, id ? task : NULL, making->idle);
+		d9__glib_note_settle(making->record, making->note, id ? task : NULL, reason);
 	} else if (id) {
 		d9_task_arm(loop, task);
-		if (making->idle)
-			d9_wake(loop, task->key, D9_WAKE_ACTIVE, NULL);
+		if (reason)
+			d9_wake(loop, task->key, reason, NULL);
 	}
 }
 
@@ -299,55 +311,62 @@ guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
 
 /* ---- invocations ---- */
 
-/* GLib calls the function itself then, and makes no source. */
-static bool runs_inline(GMainContext *context)
+/* As GLib, which asks once: what it found may have changed when we ask a second time. */
+static bool is_thread_default(const GMainContext *context)
 {
-	GMainContext *own;
+	GMainContext *own = d9__glib.g_main_context_get_thread_default();
 
-	if (d9__glib.g_main_context_is_owner(context))
-		return true;
-	own = d9__glib.g_main_context_get_thread_default();
-	if (context != (own ? own : default_context()) ||
-	    !d9__glib.g_main_context_acquire(context))
-		return false;
-	d9__glib.g_main_context_release(context);
-	return true;
+	return context == (own ? own : default_context());
 }
 
-/* The note on a source whose id nobody will tell; NULL: none is wanted. */
-static struct d9__glib_note *note_invocation(GMainContext *context, GSourceFunc callback,
-					     gpointer data, const void *site,
-					     struct d9__glib_context **record)
+/* The source that the call stands for, so that its id is known. */
+static void invoke_later(GMainContext *context, gint priority, GSourceFunc callback, gpointer data,
+			 GDestroyNotify notify, const void *site)
 {
-	if (!context)
-		context = default_context();
-	if (!d9__gate_open(D9__GATE_LOOP) || !context)
-		return NULL;
-	*record = d9__glib_context(d9__glib_thread(), context);
-	if (!*record || runs_inline(context))
-		return NULL;
-	return d9__glib_note_leave(*record, callback, data, site);
+	GSource *source = d9__glib.g_idle_source_new();
+	struct making making;
+
+	d9__glib.g_source_set_priority(source, priority);
+	d9__glib.g_source_set_callback(source, callback, data, notify);
+	make(&making, context, callback, data, D9_TASK_IDLE, site);
+	made(&making, d9__glib.g_source_attach(source, context));
+	d9__glib.g_source_unref(source);
+}
+
+/*
+ * GLib's call runs the callback itself if this thread owns the context, or it is the thread's default
+ * and nobody owns it; else it makes a source.  Which of the two cannot be learnt behind it, and a check
+ * before it holds only for a context that is ours.  So where nobody owns it we take it first, and where
+ * another thread has it the source is made here.
+ */
+static void invoke(GMainContext *context, gint priority, GSourceFunc callback, gpointer data,
+		   GDestroyNotify notify, const void *site)
+{
+	GMainContext *which = context ? context : default_context();
+
+	if (!callback || !which || !d9__gate_open(D9__GATE_LOOP) ||
+	    !d9__glib_context(d9__glib_thread(), which) ||
+	    d9__glib.g_main_context_is_owner(which)) {
+		d9__glib.g_main_context_invoke_full(context, priority, callback, data, notify);
+	} else if (is_thread_default(which) && d9__glib.g_main_context_acquire(which)) {
+		d9__glib.g_main_context_invoke_full(context, priority, callback, data, NULL);
+		d9__glib.g_main_context_release(which);
+		if (notify)
+			notify(data);
+	} else {
+		invoke_later(which, priority, callback, data, notify, site);
+	}
 }
 
 void d9__hook_g_main_context_invoke(GMainContext *context, GSourceFunc callback, gpointer data)
 {
-	struct d9__glib_context *record;
-	struct d9__glib_note *note = note_invocation(context, callback, data, CALLER(), &record);
-
-	d9__glib.g_main_context_invoke(context, callback, data);
-	if (note)
-		d9__glib_note_abandon(record, note);
+	invoke(context, G_PRIORITY_DEFAULT, callback, data, NULL, CALLER());
 }
 
 void d9__hook_g_main_context_invoke_full(GMainContext *context, gint priority,
 					 GSourceFunc callback, gpointer data, GDestroyNotify notify)
 {
-	struct d9__glib_context *record;
-	struct d9__glib_note *note = note_invocation(context, callback, data, CALLER(), &record);
-
-	d9__glib.g_main_context_invoke_full(context, priority, callback, data, notify);
-	if (note)
-		d9__glib_note_abandon(record, note);
+	invoke(context, priority, callback, data, notify, CALLER());
 }
 
 /* ---- somebody makes a source ready ---- */

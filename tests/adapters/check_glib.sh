@@ -47,6 +47,10 @@ done
 	record threads "$by_preload DIAL9_RING_MB=128" "--seen" "$cases" threads
 # Whatever the threads that make sources are held up by.
 record "made behind its last poll" "$by_preload" "--wakes --seen" "$here/glib_held" made
+record "made while another thread takes the loop over" "$by_preload DIAL9_RING_MB=128" "--wakes --seen" "$here/glib_held" taken
+record "invoked while the owner lets go" "$by_preload" "--wakes --seen" "$here/glib_held" let_go
+"$top_builddir/core/dial9" events -e QueueSampleEvent "$work/trace" | tail -n 1 |
+	grep -q '"global_queue":0' || fail "what was handed over counts for ever"
 record "used while it is attached" "" "--seen" "$here/glib_held" attach --adapter="$adapter"
 "$top_builddir/core/dial9" events -e TaskSpawnEvent "$work/trace" | grep -q '"kind":"idle"' ||
 	fail "an idle source is shown as something else"

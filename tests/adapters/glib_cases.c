@@ -685,7 +685,18 @@ static void run_destroy_self(void)
 static gboolean on_inline(gpointer arg)
 {
 	++*(unsigned *)arg;
+	if (!g_main_context_is_owner(NULL))
+		complain("the context is owned", 1, 0);
 	return G_SOURCE_REMOVE;
+}
+
+static unsigned behind_inline, owned_behind;
+
+static void on_inline_over(gpointer arg)
+{
+	(void)arg;
+	behind_inline++;
+	owned_behind += g_main_context_is_owner(NULL) != 0;
 }
 
 static void run_inline(void)
@@ -693,11 +704,17 @@ static void run_inline(void)
 	unsigned calls = 0, left = 2;
 
 	g_main_context_invoke(NULL, on_inline, &calls);
+	g_main_context_invoke_full(NULL, G_PRIORITY_LOW, on_inline, &calls, on_inline_over);
+	if (behind_inline != 1 || owned_behind != 0)
+		complain("told with the context let go", 1, behind_inline - owned_behind);
 	g_main_context_acquire(NULL);
 	g_main_context_invoke(NULL, on_inline, &calls);
+	g_main_context_invoke_full(NULL, G_PRIORITY_LOW, on_inline, &calls, on_inline_over);
 	g_main_context_release(NULL);
-	if (calls != 2)
-		complain("inline calls", 2, calls);
+	if (behind_inline != 2 || owned_behind != 1)
+		complain("told with the context owned", 1, owned_behind);
+	if (calls != 4)
+		complain("inline calls", 4, calls);
 	g_idle_add(on_idle, &left);
 	iterate_until_idle(NULL);
 	counter_of("on_inline", (void *)on_inline, KIND_POLL);

@@ -2,11 +2,13 @@
 /*
  * Threads that are held up where another one can come in between.
  *
- *	glib_held made [--out=FILE]
+ *	glib_held made|taken|let_go [--out=FILE]
  *	glib_held attach [--adapter=LIBRARY] [--out=FILE]
  *
- * made: sources that a loop has run and forgotten before the calls that made them go on.  attach: while
- * one thread attaches, another one uses the first functions that are hooked.
+ * made: sources that a loop has run and forgotten before the calls that made them go on.  taken: the same,
+ * where another thread takes the loop over only now.  let_go: a loop's owner lets go of it while another
+ * thread invokes a function in it.  attach: while one thread attaches, another one uses the first functions
+ * that are hooked.
  */
 #include "config.h"
 
@@ -28,6 +30,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned made, gone;
 static struct counter *handed;
+static GMainContext *taken_over;
 static _Thread_local gboolean making, attaching;
 
 /* The core is in the process already, though perhaps not for all to see. */
@@ -38,6 +41,13 @@ static void *real_function(const char *name)
 
 /* ---- behind the call that makes a source ---- */
 
+static gpointer take_over(gpointer context)
+{
+	while (gone < made)
+		g_main_context_iteration(context, FALSE);
+	return NULL;
+}
+
 /* In front of the core's own, which the adapter calls about the source that was made. */
 __attribute__((visibility("default"))) const struct d9_callsite *
 d9_callsite(const void *callback, const void *site, unsigned flags)
@@ -45,6 +55,8 @@ d9_callsite(const void *callback, const void *site, unsigned flags)
 	const struct d9_callsite *(*real)(const void *, const void *, unsigned) = NULL;
 
 	*(void **)&real = real_function("d9_callsite");
+	if (making && taken_over)
+		g_thread_join(g_thread_new("taker", take_over, taken_over));
 	pthread_mutex_lock(&mutex);
 	while (making && gone < made)
 		pthread_cond_wait(&changed, &mutex);
@@ -63,7 +75,7 @@ static gboolean on_handed(gpointer loop)
 static void on_gone(gpointer loop)
 {
 	pthread_mutex_lock(&mutex);
-	if (++gone == SOURCES)
+	if (++gone == SOURCES && loop)
 		g_main_loop_quit(loop);
 	pthread_cond_signal(&changed);
 	pthread_mutex_unlock(&mutex);
@@ -102,6 +114,107 @@ static void run_made(void)
 	g_thread_join(thread);
 	g_main_loop_unref(loop);
 	g_main_context_unref(context);
+}
+
+static void run_taken(void)
+{
+	handed = counter_of("on_handed", (void *)on_handed, KIND_POLL);
+	taken_over = g_main_context_new();
+	while (made < SOURCES) {
+		/* It was this thread that ran the loop last. */
+		g_main_context_iteration(taken_over, FALSE);
+		hand_over(taken_over, NULL);
+	}
+	g_main_context_unref(taken_over);
+	counter_of("cross_thread", (void *)on_handed, KIND_REASON)->count = SOURCES;
+	counter_of("on_handed", (void *)on_handed, KIND_ENDED)->count = SOURCES;
+}
+
+/* ---- between the check whether a function runs at once, and the call ---- */
+
+static gboolean asked, let_go;
+static _Thread_local gboolean invoking;
+
+/* In front of the core's own: another thread has the context, so there will be a source to poll. */
+__attribute__((visibility("default"))) int d9_wake_cell_fill(struct d9_wake_cell *cell, struct d9_loop *loop)
+{
+	int (*real)(struct d9_wake_cell *, struct d9_loop *) = NULL;
+
+	*(void **)&real = real_function("d9_wake_cell_fill");
+	if (invoking) {
+		pthread_mutex_lock(&mutex);
+		asked = TRUE;
+		pthread_cond_signal(&changed);
+		while (!let_go)
+			pthread_cond_wait(&changed, &mutex);
+		pthread_mutex_unlock(&mutex);
+	}
+	return real(cell, loop);
+}
+
+static gboolean on_invoked(gpointer calls)
+{
+	COUNT(on_invoked, KIND_POLL);
+	++*(unsigned *)calls;
+	return G_SOURCE_REMOVE;
+}
+
+static unsigned forgotten;
+
+static void on_forgotten(gpointer calls)
+{
+	(void)calls;
+	forgotten++;
+}
+
+static gpointer invoke(gpointer calls)
+{
+	invoking = TRUE;
+	g_main_context_invoke_full(NULL, G_PRIORITY_HIGH, on_invoked, calls, on_forgotten);
+	return NULL;
+}
+
+static void invoke_and_let_go(unsigned *calls)
+{
+	GThread *thread;
+
+	asked = let_go = FALSE;
+	g_main_context_acquire(NULL);
+	thread = g_thread_new("invoker", invoke, calls);
+	pthread_mutex_lock(&mutex);
+	while (!asked)
+		pthread_cond_wait(&changed, &mutex);
+	g_main_context_release(NULL);
+	let_go = TRUE;
+	pthread_cond_signal(&changed);
+	pthread_mutex_unlock(&mutex);
+	g_thread_join(thread);
+}
+
+static gboolean on_tick(gpointer ticks)
+{
+	COUNT(on_tick, KIND_POLL);
+	return --*(unsigned *)ticks > 0;
+}
+
+static void run_let_go(void)
+{
+	unsigned calls = 0, ticks = 50;
+
+	while (g_main_context_iteration(NULL, FALSE))
+		continue;
+	for (unsigned i = 1; i <= SOURCES; i++) {
+		invoke_and_let_go(&calls);
+		while (calls < i)
+			g_main_context_iteration(NULL, FALSE);
+	}
+	if (forgotten != SOURCES)
+		complain("data given back", SOURCES, forgotten);
+	counter_of("cross_thread", (void *)on_invoked, KIND_REASON)->count = SOURCES;
+	/* Until what was handed over has been sampled once more. */
+	g_timeout_add(1, on_tick, &ticks);
+	while (ticks)
+		g_main_context_iteration(NULL, TRUE);
 }
 
 /* ---- in the middle of attaching ---- */
@@ -151,7 +264,7 @@ static void run_attach(const char *adapter)
 
 int main(int argc, char **argv)
 {
-	const char *out = NULL, *adapter = NULL;
+	const char *out = NULL, *adapter = NULL, *name = argc > 1 ? argv[1] : "";
 
 	for (int i = 2; i < argc; i++) {
 		if (g_str_has_prefix(argv[i], "--adapter="))
@@ -159,8 +272,12 @@ int main(int argc, char **argv)
 		if (g_str_has_prefix(argv[i], "--out="))
 			out = argv[i] + strlen("--out=");
 	}
-	if (argc > 1 && !strcmp(argv[1], "attach"))
+	if (!strcmp(name, "attach"))
 		run_attach(adapter);
+	else if (!strcmp(name, "taken"))
+		run_taken();
+	else if (!strcmp(name, "let_go"))
+		run_let_go();
 	else
 		run_made();
 	return counters_write(out);
