@@ -161,7 +161,7 @@ static bool recover_killed(const char *dir)
 	struct d9__recovered found;
 	bool any = false;
 
-	if (d9__recover_begin(&walk, dir, false))
+	if (d9__recover_begin(&walk, dir, 0))
 		return false;
 	while (d9__recover_next(&walk, &found) == 1) {
 		if (found.err)

@@ -19,13 +19,14 @@
 enum { OPT_JSON = 256 };
 
 static const struct d9__opt opts[] = {
+	{ 'a', "all", NULL, "of all your programs, each into its own trace directory" },
 	{ OPT_JSON, "json", NULL, "one JSON object per process" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const struct d9__usage usage = {
 	.command = "recover",
-	.synopsis = "[--json] DIR",
+	.synopsis = "[--json] DIR|--all",
 	.text = "Write what killed programs had recorded and not yet written into their traces below\n"
 		"DIR, the trace directory, and complete the segments they left open.\n"
 		"Exit status: 0 done, or nothing to do; 1 something could not be recovered; 2 bad usage.\n",
@@ -80,15 +81,16 @@ static void print_line(struct d9__text_out *out, const struct d9__recovered *fou
 	}
 }
 
+/* |dir| NULL: all. */
 static int recover(const char *dir, bool json)
 {
 	struct d9__recover walk;
 	struct d9__recovered found;
 	struct d9__text_out out;
-	int status = D9__EXIT_OK, err = d9__recover_begin(&walk, dir, false);
+	int status = D9__EXIT_OK, err = d9__recover_begin(&walk, dir, D9__RECOVER_OTHERS);
 
 	if (err)
-		return d9__cmd_fail("recover", "%s: %s", dir, strerror(-err));
+		return d9__cmd_fail("recover", "%s: %s", dir ? dir : "/dev/shm", strerror(-err));
 	d9__text_init(&out, STDOUT_FILENO);
 	while (d9__recover_next(&walk, &found) == 1) {
 		if (json)
@@ -110,13 +112,21 @@ int d9__cmd_recover(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
 	struct stat st;
-	bool json = false;
+	bool json = false, all = false;
 	int key;
 
-	while ((key = d9__args_next(&args)) > 0)
-		json = true;
+	while ((key = d9__args_next(&args)) > 0) {
+		if (key == 'a')
+			all = true;
+		else
+			json = true;
+	}
 	if (key < 0)
 		return d9__args_exit(key);
+	if (all && args.first == argc)
+		return recover(NULL, json);
+	if (all)
+		return d9__cmd_fail("recover", "a DIR, or --all; see dial9 recover --help");
 	if (args.first + 1 != argc)
 		return d9__cmd_fail("recover", "which DIR? see dial9 recover --help");
 	if (stat(argv[args.first], &st))

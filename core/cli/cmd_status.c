@@ -15,7 +15,7 @@
 #include "cli/text.h"
 
 #define LABEL_WIDTH 14
-#define DEAD_SHOWN 10
+#define DEAD_SHOWN 2
 
 static const struct d9__opt opts[] = {
 	{ 'd', "dir", "DIR", "only recorders that write below DIR" },
@@ -224,25 +224,61 @@ static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *re
 	put_degraded(out, recorder, "        ");
 }
 
+/* Of the dead, what is not shown one by one. */
+static void put_rest(struct d9__text_out *out, const struct d9__recorders *recorders, size_t shown)
+{
+	char size[D9__SIZE_LEN];
+	uint64_t bytes = 0;
+
+	for (size_t i = shown; i < recorders->n; i++)
+		bytes += recorders->list[i].view.size;
+	if (shown < recorders->n)
+		d9__text_printf(out,
+				"and %zu more that are dead, %s of memory; save their events: dial9 recover --all\n",
+				recorders->n - shown, d9__size_text(bytes, size));
+}
+
+static void put_others(struct d9__text_out *out, const struct d9__recorders *recorders)
+{
+	const struct d9__other_ring *first = recorders->others;
+	size_t n = recorders->n_others;
+	char size[D9__SIZE_LEN];
+	uint64_t bytes = 0;
+
+	if (!n)
+		return;
+	for (size_t i = 0; i < n; i++)
+		bytes += first[i].bytes;
+	d9__text_printf(out, "%zu ring%s of another version of dial9, %s, left by %s that ended; recover %s with that "
+			     "version, or remove %s: ",
+			n, n > 1 ? "s" : "", d9__size_text(bytes, size), n > 1 ? "processes" : "a process",
+			n > 1 ? "them" : "it", n > 1 ? "them" : "it");
+	put_escaped(out, first->path);
+	if (n > 1)
+		d9__text_string(out, " ...; all of them: dial9 status --json");
+	d9__text_char(out, '\n');
+}
+
 static void put_table(struct d9__text_out *out, const struct d9__recorders *recorders)
 {
 	unsigned dead = 0;
+	size_t shown = 0;
 
 	if (!recorders->n) {
-		d9__text_string(out, recorders->failed ? "" : "no recorder\n");
+		d9__text_string(out, recorders->failed || recorders->n_others ? "" : "no recorder\n");
+		put_others(out, recorders);
 		return;
 	}
 	d9__text_string(out, "    PID PROGRAM         STATE      FOR LOOPS  EVENTS    /S     LOST  "
 			     "DISK\n");
-	for (size_t i = 0; i < recorders->n; i++) {
-		dead += recorders->list[i].owner == D9__OWNER_DEAD;
-		if (dead > DEAD_SHOWN) {
-			d9__text_printf(out, "and %zu more dead ones; all of them: dial9 status --json\n",
-					recorders->n - i);
+	for (; shown < recorders->n; shown++) {
+		dead += recorders->list[shown].owner == D9__OWNER_DEAD;
+		if (dead > DEAD_SHOWN)
 			break;
-		}
-		put_row(out, &recorders->list[i]);
+		put_row(out, &recorders->list[shown]);
 	}
+	put_rest(out, recorders, shown);
+	put_others(out, recorders);
 }
 
 /* ---- one of them ---- */
@@ -408,7 +444,7 @@ static int conclude(const struct d9__recorders *recorders, bool one)
 	for (size_t i = 0; i < recorders->n; i++)
 		if (recorders->list[i].problems)
 			return D9__EXIT_FINDING;
-	return D9__EXIT_OK;
+	return recorders->n_others ? D9__EXIT_FINDING : D9__EXIT_OK;
 }
 
 static int run(pid_t pid, const char *dir, bool json)
@@ -425,9 +461,9 @@ static int run(pid_t pid, const char *dir, bool json)
 	d9__text_init(&out, STDOUT_FILENO);
 	if (json)
 		d9__status_json(&out, &recorders);
-	else if (!pid)
+	else if (!pid || !recorders.n)
 		put_table(&out, &recorders);
-	else if (recorders.n)
+	else
 		put_details(&out, &recorders.list[0]);
 	status = d9__text_finish(&out, "status");
 	if (!status)

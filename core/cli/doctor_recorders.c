@@ -109,8 +109,22 @@ static void note_dead(struct d9__doctor *doctor, const struct d9__recorders *rec
 	d9__doctor_note(doctor, name, D9__CHECK_WARN,
 			"%zu of processes that were killed, %s; the latest of process %d", dead,
 			d9__size_text(bytes, size), (int)latest->view.pid);
-	d9__doctor_advise(doctor, "save their events: dial9 recover %s; all: dial9 status",
-			  latest->view.header.trace_dir);
+	d9__doctor_advise(doctor, "save their events: dial9 recover --all");
+}
+
+static void note_others(struct d9__doctor *doctor, const struct d9__recorders *recorders)
+{
+	char size[D9__SIZE_LEN];
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < recorders->n_others; i++)
+		bytes += recorders->others[i].bytes;
+	if (!bytes)
+		return;
+	d9__doctor_note(doctor, "rings of others", D9__CHECK_WARN,
+			"%zu of another version of dial9, %s, of processes that ended", recorders->n_others,
+			d9__size_text(bytes, size));
+	d9__doctor_advise(doctor, "recover them with that version, or remove them: dial9 status --json");
 }
 
 void d9__doctor_recorders(struct d9__doctor *doctor)
@@ -121,6 +135,7 @@ void d9__doctor_recorders(struct d9__doctor *doctor)
 		d9__recorders_look(&recorders, NULL);
 		note_living(doctor, &recorders);
 		note_dead(doctor, &recorders);
+		note_others(doctor, &recorders);
 	}
 	d9__recorders_release(&recorders);
 }

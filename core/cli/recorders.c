@@ -124,6 +124,35 @@ static void complain(struct search *search, const char *path, int err)
 	fprintf(stderr, ": %s\n", d9__ring_view_strerror(err));
 }
 
+/* Of another version, and its process is gone.  False: it is for the caller to complain of. */
+static bool add_other(struct search *search, int dir, const char *name, const char *folder,
+		      const char *path)
+{
+	struct d9__recorders *found = search->found;
+	struct d9__other_ring *grown;
+	struct d9__ring_view view;
+	bool dead;
+
+	if (d9__ring_view_open_other(&view, dir, name))
+		return false;
+	dead = d9__ring_view_owner(&view) == D9__OWNER_DEAD;
+	d9__ring_view_close(&view);
+	if (!dead || (search->pid && view.pid != search->pid) ||
+	    (search->dir && folder != search->dir &&
+	     strcmp(view.header.trace_dir, search->dir) != 0))
+		return dead;
+	grown = reallocarray(found->others, found->n_others + 1, sizeof(*grown));
+	if (grown)
+		found->others = grown;
+	if (!grown || !(grown[found->n_others].path = strdup(path))) {
+		search->err = -ENOMEM;
+		return true;
+	}
+	grown[found->n_others].bytes = view.size;
+	grown[found->n_others++].header = view.header;
+	return true;
+}
+
 /* A file that ought to be a ring; one that is just gone, or just being made, is none yet. */
 static void try_file(struct search *search, int dir, const char *name, const char *folder)
 {
@@ -134,6 +163,8 @@ static void try_file(struct search *search, int dir, const char *name, const cha
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	if (!err)
 		add(search, &view, path);
+	else if (err == -EPROTONOSUPPORT && add_other(search, dir, name, folder, path))
+		return;
 	else if (err != -ENOENT && err != -EAGAIN && !search->pid &&
 		 /* Whether it writes below that directory, nobody can tell. */
 		 (!search->dir || folder == search->dir))
@@ -242,7 +273,7 @@ static void search_process(struct search *search)
 	}
 	/* It may have ended and left its ring. */
 	search_shm(search);
-	if (search->found->n)
+	if (search->found->n || search->found->n_others)
 		return;
 	search->found->failed = true;
 	if (err == -ESRCH)
@@ -299,7 +330,10 @@ void d9__recorders_release(struct d9__recorders *recorders)
 {
 	for (size_t i = 0; i < recorders->n; i++)
 		release_one(&recorders->list[i]);
+	for (size_t i = 0; i < recorders->n_others; i++)
+		free(recorders->others[i].path);
 	free(recorders->list);
+	free(recorders->others);
 	*recorders = (struct d9__recorders){ 0 };
 }
 

@@ -34,10 +34,19 @@ struct d9__recorder_seen {
 	unsigned blind;    /* with that: index in look.workers */
 };
 
+/* What a dead process left of a recorder of another version: of its header, all up to |trace_dir|. */
+struct d9__other_ring {
+	char *path;
+	uint64_t bytes;
+	struct d9__ring_header header;
+};
+
 /* Rings that could be opened. */
 struct d9__recorders {
 	struct d9__recorder_seen *list;
 	size_t n;
+	struct d9__other_ring *others;
+	size_t n_others;
 	bool failed; /* one line on stderr was printed for each that could not */
 };
 

@@ -198,6 +198,19 @@ static void put_recorder(struct d9__text_out *out, const struct d9__recorder_see
 	d9__text_char(out, '}');
 }
 
+static void put_other(struct d9__text_out *out, const struct d9__other_ring *ring)
+{
+	d9__text_string(out, "{\"path\":");
+	d9__text_json(out, ring->path, strlen(ring->path));
+	put_u64(out, "layout", ring->header.layout);
+	put_u64(out, "bytes", ring->bytes);
+	put_u64(out, "pid", ring->header.pid);
+	put_text(out, "service", ring->header.service);
+	put_text(out, "trace_dir", ring->header.trace_dir);
+	put_text(out, "boot_id", ring->header.boot_id);
+	d9__text_char(out, '}');
+}
+
 void d9__status_json(struct d9__text_out *out, const struct d9__recorders *recorders)
 {
 	d9__text_string(out, "{\"recorders\":[");
@@ -205,6 +218,12 @@ void d9__status_json(struct d9__text_out *out, const struct d9__recorders *recor
 		if (i)
 			d9__text_char(out, ',');
 		put_recorder(out, &recorders->list[i]);
+	}
+	d9__text_string(out, "],\"other_versions\":[");
+	for (size_t i = 0; i < recorders->n_others; i++) {
+		if (i)
+			d9__text_char(out, ',');
+		put_other(out, &recorders->others[i]);
 	}
 	d9__text_string(out, "]}\n");
 }

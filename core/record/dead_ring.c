@@ -17,6 +17,7 @@
 #include "record/dead_ring.h"
 #include "record/descriptors.h"
 #include "record/event_types.h"
+#include "record/side_ring.h"
 
 #define LOCK_TRIES 50
 
@@ -226,10 +227,15 @@ static int check_layout(struct d9__dead_ring *ring)
 
 static int read_head(struct d9__dead_ring *ring)
 {
-	uint8_t *head = ring->head = malloc(D9__RING_CHUNKS_AT);
+	uint8_t *head;
 
-	ring->buffer = calloc(1, D9__CHUNK_SIZE + D9__BATCH_PAD);
-	ring->batches = calloc(ring->chunks + 1u, sizeof(*ring->batches));
+	if (!ring->head)
+		ring->head = malloc(D9__RING_CHUNKS_AT);
+	if (!ring->buffer)
+		ring->buffer = calloc(1, D9__CHUNK_SIZE + D9__BATCH_PAD);
+	if (!ring->batches)
+		ring->batches = calloc(ring->chunks + 1u, sizeof(*ring->batches));
+	head = ring->head;
 	if (!head || !ring->buffer || !ring->batches)
 		return -ENOMEM;
 	if (!read_at(ring->fd, head, D9__RING_CHUNKS_AT, 0))
@@ -457,6 +463,30 @@ static void order(struct d9__dead_ring *ring)
 		if (b[i].batch.slot == b[i - 1].batch.slot && b[i].order_ns < b[i - 1].order_ns)
 			b[i].order_ns = b[i - 1].order_ns;
 	qsort(b, ring->n_batches, sizeof(*b), by_time);
+}
+
+/* Nothing of this chunk, whose header is in the buffer, is missing in the trace. */
+static bool is_spent(struct d9__dead_ring *ring, uint32_t chunk)
+{
+	const struct d9__chunk_header *h = (const void *)ring->buffer;
+	struct d9__side_record record;
+	struct d9__batch batch;
+
+	if ((load(&h->word) & 0xff) == D9__CHUNK_SIDE)
+		return read_chunk(ring, chunk) && !d9__side_take_from(ring->buffer, &record);
+	return !describe(ring, chunk, &batch) || batch.events == batch.taken_events;
+}
+
+bool d9__dead_ring_is_empty(struct d9__dead_ring *ring)
+{
+	if (check_layout(ring) || read_head(ring))
+		return false;
+	for (uint32_t i = 0; i < ring->chunks; i++)
+		if (!read_at(ring->fd, ring->buffer, D9__CHUNK_HEADER,
+			     D9__RING_CHUNKS_AT + (uint64_t)i * D9__CHUNK_SIZE) ||
+		    !is_spent(ring, i))
+			return false;
+	return true;
 }
 
 int d9__dead_ring_load(struct d9__dead_ring *ring, const struct d9__segment_tail *tail,

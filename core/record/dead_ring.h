@@ -47,6 +47,12 @@ struct d9__dead_ring {
 int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path);
 
 /*
+ * Is nothing left in it that its trace has not?  Looks at chunk headers only.  False in doubt, and of another
+ * layout.
+ */
+bool d9__dead_ring_is_empty(struct d9__dead_ring *ring);
+
+/*
  * Read slots and chunk headers, decode every batch once, leave out what |tail| has already, and put
  * the rest in order.  0, -EPROTONOSUPPORT (another layout), -EBADMSG, -ENOMEM.
  */

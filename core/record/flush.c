@@ -229,7 +229,7 @@ static void begin_recovery(uint64_t now_ns)
 	if (!d9__peers_due(self.writer.ns.parent_fd, d9__clock_real_ns()))
 		return;
 	self.curious = false;
-	self.recovering = !d9__recover_begin(&self.recover, d9__flush.trace_dir, true);
+	self.recovering = !d9__recover_begin(&self.recover, d9__flush.trace_dir, D9__RECOVER_PRUNE);
 	self.looked_ns = own_cpu_ns() - before;
 }
 

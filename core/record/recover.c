@@ -95,15 +95,15 @@ static int list_traces(struct d9__recover *r)
 	return err;
 }
 
-int d9__recover_begin(struct d9__recover *r, const char *trace_dir, bool prune)
+int d9__recover_begin(struct d9__recover *r, const char *trace_dir, unsigned flags)
 {
 	int err;
 
-	*r = (struct d9__recover){ .prune = prune };
-	if (!realpath(trace_dir, r->trace_dir))
+	*r = (struct d9__recover){ .flags = flags };
+	if (trace_dir && !realpath(trace_dir, r->trace_dir))
 		return -errno;
 	err = list_shm(r);
-	if (!err)
+	if (!err && trace_dir)
 		err = list_traces(r);
 	if (err)
 		d9__recover_end(r);
@@ -114,7 +114,7 @@ void d9__recover_end(struct d9__recover *r)
 {
 	free_names(&r->rings, &r->n_rings);
 	free_names(&r->dirs, &r->n_dirs);
-	r->prune = false;
+	r->swept = true;
 }
 
 /* ---- one process ---- */
@@ -127,18 +127,44 @@ static bool is_same_dir(const char *a, const char *b)
 				 x.st_ino == y.st_ino);
 }
 
+static bool is_ours(const struct d9__dead_ring *ring)
+{
+	return ring->header.layout == D9__RING_LAYOUT;
+}
+
+/* True: |out| tells why nothing was done. */
+static bool refuse(const struct d9__dead_ring *ring, int err, struct d9__recovered *out)
+{
+	*out = (struct d9__recovered){ .ring = true, .err = err, .op = "read the ring" };
+	snprintf(out->dir, sizeof(out->dir), "%s", ring->path);
+	out->pid = ring->header.pid;
+	memcpy(out->service, ring->header.service, sizeof(out->service));
+	return true;
+}
+
 /* Whether there was something to do for it. */
+static bool recover_opened(struct d9__recover *r, struct d9__dead_ring *ring, struct d9__recovered *out)
+{
+	const char *own = ring->header.trace_dir, *dir = r->trace_dir[0] ? r->trace_dir : own;
+
+	if (r->trace_dir[0] && !is_same_dir(own, dir))
+		return false;
+	if (!is_ours(ring))
+		return r->flags & D9__RECOVER_OTHERS && refuse(ring, -EPROTONOSUPPORT, out);
+	/* Empty ones are swept up, directory or not. */
+	if (dir[0] != '/')
+		return !d9__dead_ring_is_empty(ring) && refuse(ring, -ENOENT, out);
+	return d9__rescue(dir, ring->header.boot_id, ring, out);
+}
+
 static bool recover_ring(struct d9__recover *r, const char *path, struct d9__recovered *out)
 {
 	struct d9__dead_ring ring;
-	bool found = false;
+	bool found;
 
 	if (d9__dead_ring_open(&ring, path))
 		return false;
-	/* A ring of another version stays, for that version. */
-	if (ring.header.layout == D9__RING_LAYOUT &&
-	    is_same_dir(ring.header.trace_dir, r->trace_dir))
-		found = d9__rescue(r->trace_dir, ring.header.boot_id, &ring, out);
+	found = recover_opened(r, &ring, out);
 	d9__dead_ring_close(&ring);
 	return found;
 }
@@ -180,6 +206,7 @@ struct candidate {
 	char service[256];
 	uint64_t started_ns;
 	const char *path;
+	bool empty;
 };
 
 static int newest_first(const void *a, const void *b)
@@ -187,6 +214,8 @@ static int newest_first(const void *a, const void *b)
 	const struct candidate *x = a, *y = b;
 	int order = strcmp(x->service, y->service);
 
+	if (x->empty != y->empty)
+		return x->empty ? -1 : 1;
 	if (order)
 		return order;
 	return x->started_ns > y->started_ns ? -1 : x->started_ns < y->started_ns;
@@ -200,9 +229,10 @@ static void remove_ring(const char *path)
 
 	if (d9__dead_ring_open(&ring, path))
 		return;
-	if (ring.header.layout == D9__RING_LAYOUT && ring.header.trace_dir[0] == '/')
+	if (ring.header.trace_dir[0] == '/')
 		d9__rescue(ring.header.trace_dir, ring.header.boot_id, &ring, &out);
-	if (!out.ring || out.err)
+	/* Busy: somebody else is at it. */
+	if (!out.ring || (out.err && out.err != -EBUSY))
 		d9__dead_ring_unlink(&ring);
 	d9__dead_ring_close(&ring);
 }
@@ -227,6 +257,7 @@ static void remove_stillborn(const char *ring_path)
 		rmdir(dir);
 }
 
+/* Those of another layout are none of ours. */
 static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 {
 	struct d9__dead_ring ring;
@@ -242,7 +273,8 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 			memcpy(c->service, ring.header.service, sizeof(c->service));
 			c->started_ns = ring.header.anchor.real_ns;
 			c->path = r->rings[i];
-			n++;
+			c->empty = d9__dead_ring_is_empty(&ring);
+			n += is_ours(&ring);
 			d9__dead_ring_close(&ring);
 			break;
 		case -ENOENT:
@@ -254,7 +286,8 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 	return n;
 }
 
-static void prune(struct d9__recover *r)
+/* What nobody will miss. */
+static void sweep(struct d9__recover *r)
 {
 	struct candidate *list = calloc(r->n_rings + 1, sizeof(*list));
 	size_t n = list ? list_dead(r, list) : 0, same = 0;
@@ -262,8 +295,10 @@ static void prune(struct d9__recover *r)
 	if (n)
 		qsort(list, n, sizeof(*list), newest_first);
 	for (size_t i = 0; i < n; i++) {
-		same = i && !strcmp(list[i].service, list[i - 1].service) ? same + 1 : 0;
-		if (same >= KEPT_PER_SERVICE)
+		bool first = !i || list[i - 1].empty || strcmp(list[i].service, list[i - 1].service);
+
+		same = first ? 0 : same + 1;
+		if (list[i].empty || (r->flags & D9__RECOVER_PRUNE && same >= KEPT_PER_SERVICE))
 			remove_ring(list[i].path);
 	}
 	free(list);
@@ -282,8 +317,8 @@ int d9__recover_next(struct d9__recover *r, struct d9__recovered *out)
 				     recover_dir(r, r->dirs[i - r->n_rings], out))
 			return 1;
 	}
-	if (r->prune)
-		prune(r);
-	r->prune = false;
+	if (!r->swept)
+		sweep(r);
+	r->swept = true;
 	return 0;
 }

@@ -9,9 +9,15 @@
 
 #include "record/rescue.h"
 
+enum d9__recover_flags {
+	D9__RECOVER_PRUNE = 1,	/* of the rings that belong elsewhere, keep the two newest of each service */
+	D9__RECOVER_OTHERS = 2, /* tell of rings of another layout, which nothing is done about */
+};
+
 struct d9__recover {
-	char trace_dir[PATH_MAX]; /* without symbolic links */
-	bool prune;
+	char trace_dir[PATH_MAX]; /* without symbolic links; "": every ring's own */
+	unsigned flags;
+	bool swept;
 	char **rings;   /* paths of all rings of this user */
 	size_t n_rings;
 	char **dirs;    /* names below |trace_dir| */
@@ -20,10 +26,11 @@ struct d9__recover {
 };
 
 /*
- * Look for what belongs to |trace_dir|.  |prune|: at the end, of the rings that belong elsewhere
- * and whose processes are dead, keep the two newest of each service.  0 or -errno.
+ * Look for what belongs to |trace_dir|; NULL: for all rings in shared memory of this user.  At the end rings go
+ * in which nothing is left, wherever they belong.  Those of another layout stay, for the version that knows it.
+ * 0 or -errno.
  */
-int d9__recover_begin(struct d9__recover *recover, const char *trace_dir, bool prune);
+int d9__recover_begin(struct d9__recover *recover, const char *trace_dir, unsigned flags);
 
 /*
  * Recover the next process.  1 and |*out| (may be NULL), also if that failed: see |out->err|; 0 when

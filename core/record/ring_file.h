@@ -87,7 +87,8 @@ enum d9__ring_kind {
 };
 
 /*
- * At 0.  Written at start, before the magic; afterwards only |chunk_count| and |lead| change,
+ * At 0.  Up to |trace_dir| it is the same in every layout, so that everyone can tell whose ring it is.
+ * Written at start, before the magic; afterwards only |chunk_count| and |lead| change,
  * |boot_id| once, if that name was taken, and |flight| when another recorder is started in it.
  */
 struct d9__ring_header {

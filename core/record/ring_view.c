@@ -50,6 +50,18 @@ static bool ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
+/* What all layouts have in common. */
+static int check_owner(const struct d9__ring_header *header)
+{
+	if (header->pid == 0 || header->pid > INT32_MAX ||
+	    !ends(header->kernel_boot_id, sizeof(header->kernel_boot_id)) ||
+	    !ends(header->boot_id, sizeof(header->boot_id)) ||
+	    !ends(header->service, sizeof(header->service)) ||
+	    !ends(header->trace_dir, sizeof(header->trace_dir)))
+		return -EBADMSG;
+	return 0;
+}
+
 static int check_header(const struct d9__ring_view *view)
 {
 	static const char nothing[sizeof(view->header.magic)];
@@ -64,13 +76,7 @@ static int check_header(const struct d9__ring_view *view)
 		return -EPROTONOSUPPORT;
 	if (header->slot_count != D9__SLOT_COUNT || header->chunk_size != D9__CHUNK_SIZE ||
 	    header->chunks_at != D9__RING_CHUNKS_AT || header->chunks_max > D9__CHUNKS_MAX ||
-	    chunks > header->chunks_max || header->kind > D9__RING_DISK || header->pid == 0 ||
-	    header->pid > INT32_MAX)
-		return -EBADMSG;
-	if (!ends(header->kernel_boot_id, sizeof(header->kernel_boot_id)) ||
-	    !ends(header->boot_id, sizeof(header->boot_id)) ||
-	    !ends(header->service, sizeof(header->service)) ||
-	    !ends(header->trace_dir, sizeof(header->trace_dir)))
+	    chunks > header->chunks_max || header->kind > D9__RING_DISK || check_owner(header))
 		return -EBADMSG;
 	return view->size < D9__RING_CHUNKS_AT + (uint64_t)chunks * D9__CHUNK_SIZE ? -ENODATA : 0;
 }
@@ -122,6 +128,30 @@ int d9__ring_view_open(struct d9__ring_view *view, int dir_fd, const char *path)
 	if (fd < 0)
 		return -errno;
 	return d9__ring_view_adopt(view, fd);
+}
+
+int d9__ring_view_open_other(struct d9__ring_view *view, int dir_fd, const char *path)
+{
+	int fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), err;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	*view = (struct d9__ring_view){ .fd = fd };
+	err = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -EBADMSG : 0;
+	if (!err) {
+		view->size = (uint64_t)st.st_size;
+		err = d9__ring_view_read(view, 0, &view->header, sizeof(view->header));
+	}
+	if (!err && (memcmp(view->header.magic, D9__RING_MAGIC, sizeof(view->header.magic)) != 0 ||
+		     view->header.layout == D9__RING_LAYOUT))
+		err = -EBADMSG;
+	if (!err)
+		err = check_owner(&view->header);
+	view->pid = (pid_t)view->header.pid;
+	if (err)
+		d9__ring_view_close(view);
+	return err;
 }
 
 /* ---- the ring of a process ---- */

@@ -62,7 +62,13 @@ struct d9__ring_look {
  */
 int d9__ring_view_open(struct d9__ring_view *view, int dir_fd, const char *path);
 
-/* The same for an open descriptor, which the view takes over, also on failure. */
+/*
+ * The same for one of another layout: of its header, all up to |trace_dir| is there.  -EBADMSG as well if it has
+ * our layout.
+ */
+int d9__ring_view_open_other(struct d9__ring_view *view, int dir_fd, const char *path);
+
+/* d9__ring_view_open() for an open descriptor, which the view takes over, also on failure. */
 int d9__ring_view_adopt(struct d9__ring_view *view, int fd);
 
 /*

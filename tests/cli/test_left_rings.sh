@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Rings that dead processes left: what of them is summed up, saved, kept and removed.  With a /dev/shm and
+# processes of its own, since it deals with all there are.
+if [ -z "${D9_OWN_SHM:-}" ]; then
+	command -v unshare >/dev/null || { echo "no unshare(1)"; exit 77; }
+	[ "$(id -u)" = 0 ] && contain="unshare" || contain="unshare -Ur"
+	contain="$contain -m -p -f --mount-proc"
+	# shellcheck disable=SC2086 # a list of words
+	$contain true 2>/dev/null || { echo "no namespaces here"; exit 77; }
+	# shellcheck disable=SC2086,SC2016
+	exec $contain sh -c 'mount -t tmpfs none /dev/shm && D9_OWN_SHM=yes exec sh "$0"' "$0"
+fi
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+need_preload
+cat >prog.c <<'END_C'
+#include <event2/event.h>
+#include <unistd.h>
+
+static struct event *timer;
+static int left = 100;
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval soon = { 0, 100 }, later = { 100, 0 };
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	event_add(timer, --left > 0 ? &soon : &later);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	alarm(60);
+	timer = evtimer_new(base, on_timer, NULL);
+	on_timer(-1, 0, NULL);
+	return event_base_dispatch(base);
+}
+END_C
+$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+
+mkdir bin
+
+# run_until TEXT NAME DIR [VARIABLE=VALUE...]: a recorded program of that name, $pid, until its status has TEXT.
+run_until() {
+	text=$1 name=$2 dir=$3
+	shift 3
+	cp prog "bin/$name"
+	env "$@" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true \
+		LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" "bin/$name" &
+	pid=$!
+	until "$dial9" status -j "$pid" 2>/dev/null | grep -q "$text"; do
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.05
+	done
+}
+
+# Killed with all of its events in its ring, or with none.
+die_full() {
+	run_until '"recorded":[0-9]\{3\}' "$1" "$2" DIAL9_MODE=flight
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+}
+
+die_empty() {
+	run_until '"recorded":[0-9]\{3,\},"written":[0-9]*,"waiting":0,' "$1" "$2"
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+}
+
+rings() {
+	find /dev/shm -name ring | wc -l
+}
+
+# What differs from run to run.
+words='s/^ *[0-9]\{1,\} \([a-z]*\) *dead.*/PID \1 dead/; s/ [0-9.]* [KM]iB/ SIZE/; s/ [0-9]* events/ N events/
+	s/[a-z]\{4\}-[0-9]*/ID/; s/dial9-[0-9]*/dial9-UID/; s/process [0-9]*/process PID/'
+show() {
+	echo "\$ dial9 $*"
+	"$dial9" "$@" >shown 2>&1
+	status=$?
+	sed "$words" shown
+	[ $status = 0 ] || echo "[exit status $status]"
+}
+
+say "two are shown, the others summed up"
+for name in one two three four; do die_full $name $name; done
+show status
+
+say "one of which nothing is missing goes with the next recovery, wherever that is"
+die_empty empty gone
+rm -r gone
+mkdir elsewhere
+rings
+show recover elsewhere
+rings
+
+say "another version's stay, and are summed up"
+die_full other other
+ring=$(echo /dev/shm/dial9-*/*-$pid/ring)
+printf '\377' | dd of="$ring" bs=1 seek=8 conv=notrunc 2>errors
+for id in zzza-1 zzzb-2 zzzc-3; do
+	cp -r "${ring%/ring}" "${ring%/*/ring}/$id"
+done
+show status -d other
+"$dial9" status -j -d other | sed 's/.*"other_versions":/"other_versions":/' | tr '{' '\n' |
+	sed 's/"path":"[^"]*"/"path":PATH/; s/"bytes":[1-9][0-9]*/"bytes":N/; s/"pid":[1-9][0-9]*/"pid":N/; s/[a-z]*-[0-9]*"/ID"/'
+show recover other | sort
+
+say "a recorder that starts keeps them too, and saves and removes those of its own beyond two of a program"
+for dir in a b c; do die_full same $dir; done
+run_until '"recorded":[0-9]\{3\}' next next
+until [ "$(find a -name '*.zst' | wc -l)" = 1 ]; do
+	sleep 0.05
+done
+kill $pid
+wait $pid 2>/dev/null
+find /dev/shm -path '*/zzz*/ring' | sed "$words"
+find a b c -name '*.zst' | sed "$words"
+
+say "all of them at once: each into its own directory; where that is gone it is told, and the ring kept"
+rm -r /dev/shm/dial9-*/zzz?-? "${ring%/ring}" b
+show recover --all | sort
+show status
+show recover --all
+mkdir b
+show recover -a --json | sed 's/"pid":[0-9]*/"pid":N/; s/"events":[1-9][0-9]*/"events":N/'
+show status
+run recover
+run recover --all b
+
+finish "$words"
