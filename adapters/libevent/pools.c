@@ -159,7 +159,8 @@ static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thre
 	poll->task.identity = event ? identity_of(stub, arg) : 0;
 	poll->task.kind = once && !is_internal(stub) ? D9_TASK_ONCE : kind_of_event(stub, fd, what);
 	poll->task.fd = what & D9__EV_SIGNAL ? -1 : fd;
-	poll->task.flags = once ? D9_TASK_RUNS_ONCE : 0;
+	/* All events of a stub are one task where none is known: it goes on. */
+	poll->task.flags = once && event ? D9_TASK_RUNS_ONCE : 0;
 	poll->flags = 0;
 	poll->ready_ns = 0;
 	poll->reason = D9_WAKE_UNKNOWN;
@@ -191,7 +192,7 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_once(int fd, short w
 	__attribute__((cleanup(end_poll_once))) struct poll_frame frame;
 
 	describe_event(&frame.poll, thread, stub, fd, what, arg, true);
-	begin_poll(&frame, thread, stub, what, true);
+	begin_poll(&frame, thread, stub, what, frame.poll.task.flags & D9_TASK_RUNS_ONCE);
 	((d9__event_fn)stub->callback)(fd, what, arg);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,15 +76,11 @@ static int run_help(const char *name)
 	return cmd->run(2, argv);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : NULL;
+	const char *name = argv[1];
 	const struct d9__cmd *cmd;
 
-	if (!name) {
-		print_help(stderr);
-		return D9__EXIT_USAGE;
-	}
 	if (!strcmp(name, "--version")) {
 		puts("dial9 " PACKAGE_VERSION);
 		return D9__EXIT_OK;
@@ -94,4 +91,19 @@ int main(int argc, char **argv)
 	if (!cmd)
 		return d9__cmd_fail(NULL, "no command '%s'; see dial9 help", name);
 	return cmd->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	if (argc < 2) {
+		print_help(stderr);
+		return D9__EXIT_USAGE;
+	}
+	status = run(argc, argv);
+	/* What was printed by stdio: help and version.  Commands look after their own output. */
+	if (fflush(stdout) && errno != EPIPE && status == D9__EXIT_OK)
+		status = d9__cmd_fail(NULL, "cannot write: %s", strerror(errno));
+	return status;
 }

@@ -27,6 +27,13 @@
 #define GROUPS_MAX 20 /* per tick: about 50 ms of compression */
 #define PROCESS    D9__SLOT_COUNT
 
+int d9__drain_reserve(struct d9__drain *drain)
+{
+	if (!drain->walker)
+		drain->walker = malloc(sizeof(*drain->walker));
+	return drain->walker ? 0 : -ENOMEM;
+}
+
 int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
 		   _Atomic(uint64_t) *paused_overruns)
 {
@@ -35,15 +42,13 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
 	drain->ring = &d9__ring;
 	drain->safe = drain->written = drain->bridge = (struct d9__bridge){ 0 };
 	drain->safe_segment = UINT64_MAX;
-	if (!drain->walker)
-		drain->walker = malloc(sizeof(*drain->walker));
 	drain->told = drain->unsafe = false;
 	/* A new trace knows nothing of what an older one said about a worker. */
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
 		drain->slot[i].gap = false;
 	for (uint32_t i = 0; i <= PROCESS; i++)
 		memcpy(drain->slot[i].safe_lost, drain->slot[i].lost, sizeof(drain->slot[i].lost));
-	return drain->walker ? 0 : -ENOMEM;
+	return d9__drain_reserve(drain);
 }
 
 void d9__drain_release(struct d9__drain *drain)

@@ -43,6 +43,8 @@ struct d9__drain {
 	_Atomic(uint64_t) *paused_overruns; /* while nothing could be written: the disk's fault */
 };
 
+/* Memory for d9__drain_init(), which then cannot fail.  0 or -ENOMEM. */
+int d9__drain_reserve(struct d9__drain *drain);
 /* 0 or -ENOMEM.  Keeps what is known about the slots; the ring is ours. */
 int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
 		   _Atomic(uint64_t) *paused_overruns);

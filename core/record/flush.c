@@ -738,8 +738,7 @@ static void *flush_main(void *arg)
 	self.dormant = d9__flush.start_disabled;
 	if (!self.dormant)
 		open_directory();
-	if (d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns))
-		atomic_store_explicit(&d9__flush.open_result, -ENOMEM, memory_order_release);
+	d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns);
 	update_state();
 	d9__modules_scan();
 	refresh_lead();
@@ -767,8 +766,11 @@ static void *flush_main(void *arg)
 int d9__flush_start(pthread_t *thread)
 {
 	const struct timespec pause = { 0, 20000 };
-	int err;
+	/* Here, where it can be told of: the thread could only go without. */
+	int err = d9__drain_reserve(&self.drain);
 
+	if (err)
+		return err;
 	d9__dump_requests_clear();
 	d9__chunk_set_waker(wake_once);
 	d9__chunk_set_recycling(d9__flush.flight);

@@ -84,6 +84,7 @@ if [ -n "${D9_LONG-}" ]; then
 fi
 # The size of the base is unknown then; its fields are found all the same (tor is such a program).
 record allocator "$by_preload" "--has task=event --has lateness=on" "$cases" allocator
+[ "$SANITIZER" != no ] || record unknown_event "$by_preload" "--has task=slot" "$cases" unknown_event
 record "late_adapter" "" "" "$cases" late_adapter --adapter="$adapter"
 record "late_adapter, RTLD_GLOBAL" "" "" "$cases" late_adapter --adapter="global:$adapter"
 record "attached inside a callback" "" "" "$cases" attach_inside --adapter="$adapter"

@@ -205,6 +205,9 @@ static void on_poll(const struct d9_event *event)
 	struct task *task = task_of(d9_event_u64(event, "task_id", 0));
 	struct callback *callback;
 
+	if (task->ends)
+		fail("polls behind the end of task number", "", 0,
+		     (unsigned long)d9_event_u64(event, "task_id", 0) >> 2);
 	if (task->resumed_ns == event->timestamp_ns) {
 		task->resumed_ns = 0;
 		return;

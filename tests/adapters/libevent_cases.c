@@ -9,7 +9,9 @@
 
 #include "config.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -477,6 +479,40 @@ static void case_allocator(void)
 	run_after();
 }
 
+static bool sizes_are_hidden;
+
+/* Without the size of a base its fields are not looked for. */
+__attribute__((visibility("default"))) size_t malloc_usable_size(void *block)
+{
+	size_t (*real)(void *) = (size_t(*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+
+	return sizes_are_hidden || !real ? 0 : real(block);
+}
+
+static int once_in_once;
+
+static void on_once_in_once(evutil_socket_t fd, short what, void *arg)
+{
+	struct event_base *base;
+
+	(void)fd, (void)what, (void)arg;
+	COUNT(on_once_in_once, KIND_POLL);
+	if (++once_in_once == 4)
+		return;
+	base = new_base();
+	event_base_once(base, -1, EV_TIMEOUT, on_once_in_once, NULL, NULL);
+	event_base_dispatch(base);
+	event_base_free(base);
+}
+
+/* Events of one callback are one task then: it has not ended when the inner one of two returns. */
+static void case_unknown_event(void)
+{
+	sizes_are_hidden = true;
+	on_once_in_once(-1, 0, NULL);
+	counter_of("on_once_in_once", (void *)on_once_in_once, KIND_POLL)->count--; /* called by us */
+}
+
 static void case_lock_debug(void)
 {
 	evthread_enable_lock_debugging();
@@ -706,6 +742,7 @@ static const struct test_case {
 	{ "late", case_late },
 	{ "periodic", case_periodic },
 	{ "allocator", case_allocator },
+	{ "unknown_event", case_unknown_event },
 	{ "lock_debug", case_lock_debug },
 	{ "precise", case_precise },
 	{ "compat", case_compat },

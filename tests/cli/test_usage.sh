@@ -32,6 +32,15 @@ run export --format parquet -o f t
 run record
 run record -o
 
+say "output that cannot be written"
+for words in --version help "record --help" "info --help"; do
+	printf "$ dial9 %s >/dev/full\n" "$words"
+	# One word per argument is meant.
+	# shellcheck disable=SC2086
+	"$dial9" $words >/dev/full
+	echo "[exit status $?]"
+done
+
 say "no trace"
 run events
 run info
