@@ -130,15 +130,17 @@ static int short_threads(void)
 
 #define FAST 4
 
-static _Atomic(bool) hold;
+static _Atomic(bool) hold, held;
 static uint64_t each; /* numbers of each thread while the flush thread is held */
 static bool polls;
 static pthread_barrier_t over;
 
 static void hold_ticks(enum d9__test_point point)
 {
-	while (point == D9__POINT_TICK && hold)
+	while (point == D9__POINT_TICK && hold) {
+		held = true;
 		again_pause_ms(1);
+	}
 }
 
 static void *record_fast(void *arg)
@@ -208,6 +210,22 @@ static int held_flush_of_polls(void)
 	MUST(!n.disorder && n.lost);
 	for (int i = 0; i < FAST; i++)
 		MUST(n.polls[i] >= 1000 && n.polls[i] < each);
+	return 0;
+}
+
+/* A mebibyte of events before the first tick. */
+static int burst_at_start(void)
+{
+	d9__test_point_hook = hold_ticks;
+	hold = true;
+	start_with(8);
+	while (!held)
+		again_pause_ms(1);
+	for (uint64_t i = 0; d9__chunk_sealed_count() < 16; i++)
+		number(0, i);
+	MUST(!lost_in_all());
+	hold = false;
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 	return 0;
 }
 
@@ -356,6 +374,11 @@ static void test_threads_faster_than_a_held_flush_thread_lose_what_is_told(void)
 	again_check("held_flush", NULL);
 }
 
+static void test_burst_before_the_first_tick_finds_room(void)
+{
+	again_check("burst_at_start", NULL);
+}
+
 static void test_threads_whose_polls_are_lost_alternate_all_the_same(void)
 {
 	again_check("held_flush_of_polls", NULL);
@@ -382,6 +405,7 @@ int main(int argc, char **argv)
 	static const struct again_role roles[] = {
 		{ "short_threads", short_threads },
 		{ "held_flush", held_flush },
+		{ "burst_at_start", burst_at_start },
 		{ "held_flush_of_polls", held_flush_of_polls },
 		{ "announced_after_loss", announced_after_loss },
 		{ "announced_without_loss", announced_without_loss },
@@ -396,6 +420,7 @@ int main(int argc, char **argv)
 		  test_tasks_are_announced_again_where_their_beginning_may_be_lost },
 		{ "threads faster than a held flush thread lose what is told",
 		  test_threads_faster_than_a_held_flush_thread_lose_what_is_told },
+		{ "burst before the first tick finds room", test_burst_before_the_first_tick_finds_room },
 		{ "threads whose polls are lost alternate all the same",
 		  test_threads_whose_polls_are_lost_alternate_all_the_same },
 		{ "thread interrupted by handlers records all or tells",
