@@ -3,8 +3,7 @@
  * Two parts.  The flush thread takes anchors, keeps the last of them, derives the slope from one
  * about a second back and publishes a conversion.  The slots' slow half copies it.
  *
- * |shift| is chosen at the first calibration and then fixed, because slots hold multipliers made
- * for it.  While ticks are not trusted, |valid| is 0: every stamp of every slot comes here.
+ * While ticks are not trusted, |valid| is 0: every stamp of every slot comes here.
  */
 #include "config.h"
 
@@ -308,19 +307,11 @@ static double slope_between(const struct d9__anchor *a, const struct d9__anchor 
 	return (double)(b->mono_ns - a->mono_ns) / (double)(b->ticks - a->ticks);
 }
 
-/* The multiplier of |slope|, or 0 if it does not fit the shift that slots know. */
+/* The multiplier of |slope|, or 0 if it does not fit. */
 static uint32_t mult_of(double slope)
 {
-	uint32_t shift = atomic_load_explicit(&d9__clock_hot.shift, memory_order_relaxed);
-	double mult;
+	double mult = slope * (double)(UINT64_C(1) << D9__CLOCK_SHIFT) + 0.5;
 
-	if (!shift) {
-		for (shift = 32; shift > 1; shift--)
-			if (slope * (double)(UINT64_C(1) << shift) < 4.2e9)
-				break;
-		atomic_store_explicit(&d9__clock_hot.shift, shift, memory_order_relaxed);
-	}
-	mult = slope * (double)(UINT64_C(1) << shift) + 0.5;
 	return mult >= 1 && mult < 4294967295.0 ? (uint32_t)mult : 0;
 }
 
@@ -331,7 +322,7 @@ static void use_ticks(const struct d9__anchor *now, double slope)
 
 	if (!mult) {
 		flush.wanted = false;
-		set_reason("the tick rate changed");
+		set_reason("the ticks are too slow");
 		return;
 	}
 	memcpy(&bits, &slope, sizeof(bits));
@@ -370,16 +361,14 @@ static void calibrate(const struct d9__anchor *now)
 
 static uint64_t convert(uint64_t base_ns, uint64_t dt, uint32_t mult)
 {
-	return base_ns +
-	       (dt * mult >> atomic_load_explicit(&d9__clock_hot.shift, memory_order_relaxed));
+	return base_ns + (dt * mult >> D9__CLOCK_SHIFT);
 }
 
 /* Is |now| where the published conversion says?  Over long intervals by the exact slope. */
 static bool as_predicted(const struct d9__anchor *now, const struct conversion *conv)
 {
 	double ns = (double)(int64_t)(now->ticks - conv->base_ticks) * (double)conv->mult /
-		    (double)(UINT64_C(1)
-			     << atomic_load_explicit(&d9__clock_hot.shift, memory_order_relaxed));
+		    (double)(UINT64_C(1) << D9__CLOCK_SHIFT);
 	double interval = (double)(int64_t)(now->mono_ns - conv->base_ns);
 	double off = ns > interval ? ns - interval : interval - ns;
 
@@ -463,7 +452,6 @@ void d9__clock_start(enum d9__clock_want want)
 	flush.proof = !why && !fake_ticks && want != D9__CLOCK_WANT_TICKS && !kernel_trusts_ticks();
 	flush.proof_ns = SECOND;
 	atomic_store(&d9__clock_hot.valid, 0);
-	atomic_store(&d9__clock_hot.shift, 0);
 	atomic_store(&slope_bits, 0);
 	atomic_store(&steps, 0);
 	publish(D9__CLOCK_MONOTONIC, &(struct d9__anchor){ 0 }, 0);

@@ -2,7 +2,7 @@
 /*
  * Clock: processor ticks, converted to ns of CLOCK_MONOTONIC at the moment of recording.
  *
- * A conversion is { base_ticks, base_ns, mult }: ns = base_ns + (dt * mult >> shift) for
+ * A conversion is { base_ticks, base_ns, mult }: ns = base_ns + (dt * mult >> D9__CLOCK_SHIFT) for
  * dt = ticks - base_ticks < valid.  Each slot holds a copy; the flush thread publishes a new one
  * at every tick under a sequence lock.  A dt outside [0, valid) - expired, jumped ahead, run
  * backwards - leads to the slow half, which copies the newest conversion or anchors by itself.
@@ -51,10 +51,19 @@ struct d9__clock_status {
 	uint64_t base_ns;     /* time of the newest published conversion */
 };
 
+/*
+ * Of multipliers, which have 32 bits: the slowest ticks that fit last 4 ns, elsewhere 64 ns.  Those of
+ * 0.25 ns are right to 2 ns in a second.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define D9__CLOCK_SHIFT 30
+#else
+#define D9__CLOCK_SHIFT 26
+#endif
+
 /* What every stamp reads besides its slot; one line, written a few times per process. */
 struct d9__clock_hot {
 	_Alignas(64) _Atomic(uint64_t) valid; /* ticks; 0 sends every slot to the slow half */
-	_Atomic(uint32_t) shift;
 };
 extern struct d9__clock_hot d9__clock_hot;
 

@@ -126,8 +126,7 @@ static inline bool d9__slot_try_now(struct d9__slot *slot, uint64_t *out)
 	if (__builtin_expect(dt >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed),
 			     0))
 		return false;
-	ns = slot->base_ns +
-	     (dt * slot->mult >> atomic_load_explicit(&d9__clock_hot.shift, memory_order_relaxed));
+	ns = slot->base_ns + (dt * slot->mult >> D9__CLOCK_SHIFT);
 	if (__builtin_expect(ns < slot->last_ns, 0))
 		return false;
 	*out = slot->last_ns = ns;

@@ -230,6 +230,42 @@ static void test_clock_that_stops_is_noticed(void)
 	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
 }
 
+/* As of a counter of |hz|, after 2 s. */
+static enum d9__clock_kind kind_at(uint64_t hz, struct d9__slot **slot)
+{
+	*slot = start_fake();
+	for (unsigned i = 1; i <= 20; i++) {
+		mono += 100 * MS;
+		ticks = (UINT64_C(1) << 40) + hz / 10 * i;
+		d9__clock_tick(NULL);
+	}
+	mono += 200 * MS;
+	ticks += hz / 5;
+	return kind();
+}
+
+static void test_clock_is_right_with_counters_of_all_speeds(void)
+{
+	static const uint64_t hz[] = { 300000000, 1000000000, 2600000000, 6000000000 };
+	struct d9__slot *slot;
+
+	for (unsigned i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
+		CU_ASSERT_EQUAL(kind_at(hz[i], &slot), D9__CLOCK_FAKE);
+		CU_ASSERT(distance(d9__slot_now(slot), mono) <= 2);
+	}
+}
+
+static void test_clock_leaves_a_counter_that_is_too_slow_and_says_so(void)
+{
+	struct d9__clock_status status;
+	struct d9__slot *slot;
+
+	CU_ASSERT_EQUAL(kind_at(10000000, &slot), D9__CLOCK_MONOTONIC);
+	CU_ASSERT_EQUAL(d9__slot_now(slot), mono);
+	d9__clock_status(&status);
+	CU_ASSERT_STRING_EQUAL(status.reason, "the ticks are too slow");
+}
+
 static void test_clock_asked_to_be_monotonic_reads_no_ticks(void)
 {
 	struct d9__slot *slot;
@@ -389,6 +425,9 @@ int main(void)
 		{ "that steps three times in an hour is left for good",
 		  test_clock_that_steps_three_times_in_an_hour_is_left_for_good },
 		{ "that stops is noticed", test_clock_that_stops_is_noticed },
+		{ "is right with counters of all speeds", test_clock_is_right_with_counters_of_all_speeds },
+		{ "leaves a counter that is too slow, and says so",
+		  test_clock_leaves_a_counter_that_is_too_slow_and_says_so },
 		{ "asked to be monotonic reads no ticks",
 		  test_clock_asked_to_be_monotonic_reads_no_ticks },
 		{ "of this machine lies between two readings of the kernel",
