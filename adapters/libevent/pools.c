@@ -10,6 +10,7 @@
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
+#include "loop/known.h"
 #include "loop/once.h"
 #include "record/gate.h"
 
@@ -87,28 +88,30 @@ static inline const struct d9_callsite *callsite_of(struct d9__stub *stub)
 	return atomic_load_explicit(&stub->tag, memory_order_relaxed);
 }
 
-/*
- * Every field is stored once; an initialiser of the whole frame would become a string instruction
- * that costs more than all the rest.
- */
-static inline void begin_poll(struct poll_frame *frame, struct d9__libevent_thread *thread,
-			      struct d9__stub *stub, short what, bool once)
+/* What d9__poll_begin_known() wants.  An initialiser of the whole would take longer than all the rest. */
+static inline void enter(struct poll_frame *frame, struct d9__libevent_thread *thread,
+			 struct d9__stub *stub, uint64_t key, uint64_t identity)
 {
-	frame->poll.flags |= D9_POLL_BATCHED;
+	uint16_t flags = D9_POLL_BATCHED;
+
 	if (thread->now.batch_starts) {
 		begin_batch(thread);
-		frame->poll.flags &= (uint16_t)~D9_POLL_BATCHED;
+		flags = 0;
 	}
 	frame->saved = thread->now;
 	frame->poll.loop = thread->now.base->loop;
+	frame->poll.task.key = key;
+	frame->poll.task.identity = identity;
 	frame->poll.task.callsite = callsite_of(stub);
-	frame->poll.task.name = NULL;
+	frame->poll.ready_ns = 0;
 	/* This one counts, whoever made it ready. */
 	frame->poll.depth = thread->depth ? thread->depth : 1;
-	if (once)
-		d9__poll_begin_once(&frame->poll);
-	else
-		d9_poll_begin(&frame->poll);
+	frame->poll.flags = flags;
+	frame->poll.reason = D9_WAKE_UNKNOWN;
+}
+
+static inline void run_begins(struct d9__libevent_thread *thread, struct d9__stub *stub, short what)
+{
 	thread->now.stub = stub;
 	thread->now.what = (uint8_t)what;
 	thread->now.state = is_internal(stub) ? D9__STATE_INTERNAL : D9__STATE_POLL;
@@ -149,25 +152,48 @@ static void describe_due(struct d9_poll *poll, const void *event)
 		poll->reason = D9_WAKE_TIMER;
 }
 
-static inline void describe_event(struct d9_poll *poll, struct d9__libevent_thread *thread,
-				  struct d9__stub *stub, int fd, short what, void *arg,
-				  bool once)
+static inline void enter_event(struct poll_frame *frame, struct d9__libevent_thread *thread,
+			       struct d9__stub *stub, void *arg)
 {
-	void *event = d9__libevent_current_event(thread->now.base->base);
+	const void *event = d9__libevent_current_event(thread->now.base->base);
 
-	poll->task.key = event ? (uintptr_t)event : (uintptr_t)stub;
-	poll->task.identity = event ? identity_of(stub, arg) : 0;
+	enter(frame, thread, stub, event ? (uintptr_t)event : (uintptr_t)stub,
+	      event ? identity_of(stub, arg) : 0);
+}
+
+static __attribute__((noinline)) void describe_event(struct d9_poll *poll, struct d9__stub *stub,
+						     int fd, short what)
+{
+	bool once = stub->kind == D9__STUB_ONCE;
+
+	poll->task.name = NULL;
 	poll->task.kind = once && !is_internal(stub) ? D9_TASK_ONCE : kind_of_event(stub, fd, what);
 	poll->task.fd = what & D9__EV_SIGNAL ? -1 : fd;
 	/* All events of a stub are one task where none is known: it goes on. */
-	poll->task.flags = once && event ? D9_TASK_RUNS_ONCE : 0;
-	poll->flags = 0;
-	poll->ready_ns = 0;
-	poll->reason = D9_WAKE_UNKNOWN;
+	poll->task.flags = once && poll->task.identity ? D9_TASK_RUNS_ONCE : 0;
 	/* Else the activation has told. */
-	if (__builtin_expect(d9__libevent_wakes_are_public(), 0) && event &&
-	    (what & D9__EV_TIMEOUT))
-		describe_due(poll, event);
+	if (d9__libevent_wakes_are_public() && poll->task.identity && what & D9__EV_TIMEOUT)
+		describe_due(poll, (const void *)(uintptr_t)poll->task.key);
+}
+
+static __attribute__((noinline)) void begin_other_event(struct d9_poll *poll, struct d9__stub *stub,
+							int fd, short what)
+{
+	describe_event(poll, stub, fd, what);
+	d9__poll_begin_other(poll);
+}
+
+static inline void begin_event(struct poll_frame *frame, struct d9__libevent_thread *thread,
+			       struct d9__stub *stub, int fd, short what, void *arg)
+{
+	enter_event(frame, thread, stub, arg);
+	if (__builtin_expect(d9__libevent_wakes_are_public(), 0)) {
+		describe_event(&frame->poll, stub, fd, what);
+		d9_poll_begin(&frame->poll);
+	} else if (__builtin_expect(!d9__poll_begin_known(&frame->poll), 0)) {
+		begin_other_event(&frame->poll, stub, fd, what);
+	}
+	run_begins(thread, stub, what);
 }
 
 /* The program calls a callback that it was given back as a raw field, or libevent a user's one. */
@@ -191,8 +217,13 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_once(int fd, short w
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 	__attribute__((cleanup(end_poll_once))) struct poll_frame frame;
 
-	describe_event(&frame.poll, thread, stub, fd, what, arg, true);
-	begin_poll(&frame, thread, stub, what, frame.poll.task.flags & D9_TASK_RUNS_ONCE);
+	enter_event(&frame, thread, stub, arg);
+	describe_event(&frame.poll, stub, fd, what);
+	if (frame.poll.task.flags & D9_TASK_RUNS_ONCE)
+		d9__poll_begin_once(&frame.poll);
+	else
+		d9_poll_begin(&frame.poll);
+	run_begins(thread, stub, what);
 	((d9__event_fn)stub->callback)(fd, what, arg);
 }
 
@@ -210,8 +241,7 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_event(int fd, short 
 	} else {
 		__attribute__((cleanup(end_poll))) struct poll_frame frame;
 
-		describe_event(&frame.poll, thread, stub, fd, what, arg, false);
-		begin_poll(&frame, thread, stub, what, false);
+		begin_event(&frame, thread, stub, fd, what, arg);
 		((d9__event_fn)stub->callback)(fd, what, arg);
 	}
 }
@@ -229,20 +259,28 @@ static void run_event(int fd, short what, void *arg, unsigned index)
 
 /* ---- deferred callbacks and finalizers; and users' callbacks of the same type ---- */
 
-static void describe_pair(struct d9_poll *poll, struct d9__stub *stub, void *object, void *arg)
+static void begin_other_pair(struct d9_poll *poll, struct d9__stub *stub)
 {
 	bool finalizer = stub->kind == D9__STUB_FINALIZER;
 
-	poll->task.key = (uintptr_t)object;
-	poll->task.identity = identity_of(stub, arg);
+	poll->task.name = NULL;
 	poll->task.fd = -1;
 	poll->task.kind = is_internal(stub) ? D9_TASK_INTERNAL
 			  : finalizer	    ? D9_TASK_FINALIZER
 					    : D9_TASK_DEFERRED;
 	poll->task.flags = finalizer ? D9_TASK_RUNS_ONCE : 0;
-	poll->flags = finalizer ? D9_POLL_BREAKS_BATCH : 0;
-	poll->ready_ns = 0;
-	poll->reason = D9_WAKE_UNKNOWN;
+	if (finalizer)
+		poll->flags |= D9_POLL_BREAKS_BATCH;
+	d9__poll_begin_other(poll);
+}
+
+static inline void begin_pair(struct poll_frame *frame, struct d9__libevent_thread *thread,
+			      struct d9__stub *stub, void *object, void *arg)
+{
+	enter(frame, thread, stub, (uintptr_t)object, identity_of(stub, arg));
+	if (stub->kind == D9__STUB_FINALIZER || !d9__poll_begin_known(&frame->poll))
+		begin_other_pair(&frame->poll, stub);
+	run_begins(thread, stub, 0);
 }
 
 static D9__CALLS_BACK void run_pair_as_span(struct d9__stub *stub, void *object, void *arg)
@@ -270,8 +308,7 @@ static __attribute__((noinline)) D9__CALLS_BACK void record_pair(void *object, v
 	} else {
 		__attribute__((cleanup(end_poll))) struct poll_frame frame;
 
-		describe_pair(&frame.poll, stub, object, arg);
-		begin_poll(&frame, thread, stub, 0, false);
+		begin_pair(&frame, thread, stub, object, arg);
 		((d9__pair_fn)stub->callback)(object, arg);
 	}
 }

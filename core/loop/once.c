@@ -127,7 +127,7 @@ static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, stru
 		d9__emit_plain_cancel(slot);
 		return false;
 	}
-	ns = d9__poll_is_shared(thread, slot, poll) ? slot->last_ns : d9__slot_now(slot);
+	ns = d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ? slot->last_ns : d9__slot_now(slot);
 	d9__wakes_take(thread, NULL, poll, ns, &wake);
 	id = d9__tasks_new_id(thread, library);
 	make_solo(thread, poll, id, ns);

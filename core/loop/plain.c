@@ -8,6 +8,7 @@
 #include "loop/plain.h"
 
 #include "loop/callsites.h"
+#include "loop/known.h"
 #include "loop/loops.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
@@ -69,7 +70,6 @@ D9__EMIT_PLAIN bool begin_at(struct d9__thread *thread, struct d9__slot *slot, s
 
 	if (__builtin_expect(!cached || cached->loop != loop ||
 				     cached->callsite != poll->task.callsite ||
-				     poll->task.flags & D9_TASK_RUNS_ONCE ||
 				     atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread,
 			     0))
 		return false;
@@ -103,7 +103,7 @@ D9__EMIT_PLAIN bool begin(struct d9_poll *poll, uint32_t gate)
 			     0))
 		return false;
 	ns = slot->last_ns;
-	if (!d9__poll_is_shared(thread, slot, poll) &&
+	if (!d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) &&
 	    __builtin_expect(!d9__slot_try_now(slot, &ns), 0))
 		return false;
 	return begin_at(thread, slot, poll, ns);
@@ -122,13 +122,20 @@ void d9_poll_begin(struct d9_poll *poll)
 	uint32_t gate = d9__gate_word();
 
 	if (__builtin_expect(gate & D9__GATE_LOOP, 1)) {
-		if (__builtin_expect(!begin(poll, gate), 0))
+		if (__builtin_expect(poll->task.flags & D9_TASK_RUNS_ONCE || !begin(poll, gate), 0))
 			d9__poll_begin_slow(poll, gate);
 		return;
 	}
 	poll->task_id = 0;
 	if (__builtin_expect(is_child_pending(), 0))
-		d9__poll_begin_shut(poll);
+		d9__poll_begin_other(poll);
+}
+
+bool d9__poll_begin_known(struct d9_poll *poll)
+{
+	uint32_t gate = d9__gate_word();
+
+	return __builtin_expect(gate & D9__GATE_LOOP, 1) && __builtin_expect(begin(poll, gate), 1);
 }
 
 /* ---- what makes the next one plain ---- */
@@ -167,7 +174,7 @@ bool d9__poll_begin_again(struct d9__thread *thread, struct d9__slot *slot, stru
 	/* The open chunk may be another than at the task's latest poll, and know the name already. */
 	if (cached && cached->loop)
 		spell(thread, slot, cached);
-	return begin_at(thread, slot, poll, ns);
+	return !(poll->task.flags & D9_TASK_RUNS_ONCE) && begin_at(thread, slot, poll, ns);
 }
 
 /* ---- end ---- */

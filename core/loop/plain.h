@@ -21,9 +21,6 @@
 
 /* |gate| is the gate's word, open or not. */
 void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate);
-
-/* The same for a process that was just forked. */
-void d9__poll_begin_shut(struct d9_poll *poll);
 void d9__poll_end_slow(struct d9_poll *poll);
 
 /* ---- what they need from here ---- */
@@ -36,11 +33,11 @@ bool d9__poll_begin_again(struct d9__thread *thread, struct d9__slot *slot, stru
 void d9__poll_know(struct d9__thread *thread, const struct d9__slot *slot,
 		   const struct d9_poll *poll, uint32_t library, struct d9__task *task);
 
-/* Does the previous poll's end serve as the start of |poll|?  Not after any other stamp. */
+/* Does the previous poll's end serve as the start of the next?  Not after any other stamp. */
 static inline bool d9__poll_is_shared(const struct d9__thread *thread, const struct d9__slot *slot,
-				      const struct d9_poll *poll)
+				      bool batched)
 {
-	return poll->flags & D9_POLL_BATCHED && thread->shared_ns == slot->last_ns;
+	return batched && thread->shared_ns == slot->last_ns;
 }
 
 /* One callback runs, its PollStart is the latest record but for wakes, and it is |poll|'s. */

@@ -8,6 +8,7 @@
 
 #include "loop/announce.h"
 #include "loop/callsites.h"
+#include "loop/known.h"
 #include "loop/loops.h"
 #include "loop/once.h"
 #include "loop/plain.h"
@@ -520,7 +521,7 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 	    !(thread = d9__thread_self(poll->loop)))
 		return;
 	last_ns = slot->last_ns;
-	ns = d9__poll_is_shared(thread, slot, poll) ? last_ns : d9__slot_now(slot);
+	ns = d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ? last_ns : d9__slot_now(slot);
 	see_gate(thread, slot, gate, last_ns);
 	if (thread->odd && !make_ready(thread, slot, poll, ns))
 		return;
@@ -539,9 +540,9 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 		d9__poll_know(thread, slot, poll, library, task);
 }
 
-void d9__poll_begin_shut(struct d9_poll *poll)
+void d9__poll_begin_other(struct d9_poll *poll)
 {
-	d9__poll_begin_slow(poll, gate_of_child());
+	d9__poll_begin_slow(poll, open_gate());
 }
 
 /* Off the CPU inside a callback: what a long poll is made of. */

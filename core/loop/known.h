@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Polls for our adapters: nearly all are plain polls of known tasks, and those need no more of struct
+ * d9_poll than who it is.  What the task is, is for the others, and is left to them.
+ */
+
+#ifndef D9_LOOP_KNOWN_H
+#define D9_LOOP_KNOWN_H
+
+#include <stdbool.h>
+
+#include <dial9/export.h>
+#include <dial9/loop.h>
+
+/*
+ * Begin |poll|, if it is a plain one of a known task.  Of |task| only key, identity and callsite are
+ * read, and no task that runs once is known.  False: nothing happened; fill the rest and call
+ * d9__poll_begin_other().
+ */
+D9_API bool d9__poll_begin_known(struct d9_poll *poll);
+
+/* As d9_poll_begin(), of a poll that is hardly plain. */
+D9_API void d9__poll_begin_other(struct d9_poll *poll);
+
+#endif /* D9_LOOP_KNOWN_H */
