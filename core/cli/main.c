@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +91,9 @@ static int run(int argc, char **argv)
 	cmd = find_command(name);
 	if (!cmd)
 		return d9__cmd_fail(NULL, "no command '%s'; see dial9 help", name);
+	/* A file that may not grow is an error like a full disk.  CMD of record is to have its own way. */
+	if (cmd->run != d9__cmd_record)
+		signal(SIGXFSZ, SIG_IGN);
 	return cmd->run(argc - 1, argv + 1);
 }
 

@@ -48,6 +48,10 @@ cmp small.bin damaged.trc
 say "output that cannot be written"
 run export -o no/such/folder/f two.bin
 run export -o /dev/full two.bin
+(
+	ulimit -f 8
+	run export -o long.trc many.bin.zst 2>&1
+) | cat
 for left in out.trc.?????? f.??????; do
 	[ ! -e "$left" ] || echo "left behind: $left"
 done
