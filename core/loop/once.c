@@ -9,6 +9,7 @@
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/plain.h"
+#include "loop/polls.h"
 #include "loop/wakes.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
@@ -89,27 +90,6 @@ static inline void write_begin(struct d9__slot *slot, uint64_t published,
 	d9__emit_plain_leave(slot, published, wake->ns ? 3 : 2, (uint64_t)(p - begin));
 }
 
-static inline void push(struct d9__thread *thread, struct d9_poll *poll, uint32_t library,
-			uint32_t loc, uint64_t id, uint64_t ns)
-{
-	struct d9__callback *frame = &thread->frames[0];
-
-	frame->address = (uintptr_t)poll;
-	frame->task = id;
-	frame->key = poll->task.key;
-	frame->start_ns = ns;
-	frame->library = library;
-	frame->loc = loc;
-	frame->depth = poll->depth;
-	frame->once = true;
-	/* For signal handlers that ask for the task. */
-	atomic_signal_fence(memory_order_release);
-	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN, D9__STAGE_ROUND, 1);
-	thread->shared_ns = 0;
-	thread->loop = poll->loop;
-	poll->task_id = id;
-}
-
 static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll)
 {
 	const struct d9__spawn_spelling *spelling =
@@ -132,7 +112,7 @@ static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, stru
 	id = d9__tasks_new_id(thread, library);
 	make_solo(thread, poll, id, ns);
 	write_begin(slot, published, poll, spelling, thread->worker, id, &wake, ns);
-	push(thread, poll, library, spelling->name, id, ns);
+	d9__polls_push(thread, poll, 0, library, spelling->name, id, ns);
 	return true;
 }
 

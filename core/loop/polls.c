@@ -486,25 +486,10 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 			      struct d9_poll *poll, uint32_t library, uint64_t ns,
 			      const struct d9__task *task)
 {
-	struct d9__callback *frame = &thread->frames[thread->n_frames];
 	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
 	uint32_t loc = d9__callsite_name(callsite_of(task, poll)), depth = poll->depth;
 
-	frame->address = (uintptr_t)poll;
-	frame->task = id;
-	frame->key = poll->task.key;
-	frame->start_ns = ns;
-	frame->library = library;
-	frame->loc = loc;
-	frame->depth = depth;
-	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
-	/* For signal handlers that ask for the task. */
-	atomic_signal_fence(memory_order_release);
-	thread->n_frames++;
-	thread->odd = D9__ODD_FRAMES | D9__ODD_OPEN;
-	thread->stage = D9__STAGE_ROUND;
-	thread->shared_ns = 0;
-	poll->task_id = id;
+	d9__polls_push(thread, poll, thread->n_frames, library, loc, id, ns);
 	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
 }
 

@@ -11,6 +11,7 @@
 #ifndef D9_LOOP_POLLS_H
 #define D9_LOOP_POLLS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,6 +52,29 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 	if (task)
 		d9__task_cache_put(&thread->cache, library, key, task);
 	return task;
+}
+
+/* |poll| of task |id|, whose PollStart stands or will stand at |ns|, runs inside |outer| others. */
+static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *poll, uint16_t outer,
+				  uint32_t library, uint32_t loc, uint64_t id, uint64_t ns)
+{
+	struct d9__callback *frame = &thread->frames[outer];
+
+	frame->address = (uintptr_t)poll;
+	frame->task = id;
+	frame->key = poll->task.key;
+	frame->start_ns = ns;
+	frame->library = library;
+	frame->loc = loc;
+	frame->depth = poll->depth;
+	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
+	/* For signal handlers that ask for the task. */
+	atomic_signal_fence(memory_order_release);
+	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN, D9__STAGE_ROUND,
+				(uint16_t)(outer + 1));
+	thread->shared_ns = 0;
+	thread->loop = poll->loop;
+	poll->task_id = id;
 }
 
 /* Forget frames and runs below |address|: a longjmp() left them. */
