@@ -270,7 +270,11 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
 			     : conclude(options, argv[0], &place, &before, *wait_status);
-		rmdir(dir); /* unless there is something in it */
+		if (place.made)
+			rmdir(dir); /* unless there is something in it */
+	} else if (place.shared && err == -EPERM) {
+		status = d9__cmd_fail("record", "%s: others may write to it, so no recorder would; "
+				      "chmod go-w, or give another -o", place.path);
 	} else {
 		status = d9__cmd_fail("record", "%s: %s", place.path,
 				      strerror(err ? -err : errno));

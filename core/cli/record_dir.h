@@ -5,12 +5,16 @@
 #define D9_CLI_RECORD_DIR_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #define D9__RECORD_DIR "./dial9-traces"
 
 struct d9__record_dir {
 	char path[PATH_MAX];
 	int why_not; /* -errno: D9__RECORD_DIR cannot be written, and another was taken; 0 */
+	bool shared;  /* -EPERM is because others may write to it: recorders refuse it */
+	bool made;    /* it was not there */
+	bool foreign; /* it is another user's: of CMD's, if CMD becomes that user */
 };
 
 /*

@@ -15,7 +15,16 @@
 /* What the preload library has adapters for. */
 #define LOOPS "libevent, libev or GLib"
 
-static void explain_nothing(const char *command, const char *dir)
+/* Recorders write to folders of their own user alone. */
+static const char *explain_user(const struct d9__record_dir *dir)
+{
+	if (dir->foreign)
+		return ", or it ran as another user than the one to whom the trace directory belongs";
+	/* A daemon that drops its powers cannot enter a folder of root's. */
+	return geteuid() ? "" : ", or it became another user, who may not write to the trace directory";
+}
+
+static void explain_nothing(const char *command, const struct d9__record_dir *dir)
 {
 	char path[PATH_MAX] = "";
 
@@ -44,12 +53,7 @@ static void explain_nothing(const char *command, const char *dir)
 		fprintf(stderr,
 			"dial9: nothing was recorded: no loop of a shared " LOOPS
 			" ran in %s%s; if it went on in the background, its trace will be in %s\n",
-			command,
-			/* A daemon that drops its powers cannot enter a folder of root's. */
-			geteuid() == 0 ? ", or it became another user, who may not write to the "
-					 "trace directory"
-				       : "",
-			dir);
+			command, explain_user(dir), dir->path);
 	}
 }
 
@@ -76,7 +80,8 @@ static void print_refusals(const struct d9__record_result *result)
 static void print_fallbacks(const struct d9__record_line *line)
 {
 	if (line->dir->why_not)
-		fprintf(stderr, ", not in " D9__RECORD_DIR " (%s)", strerror(-line->dir->why_not));
+		fprintf(stderr, ", not in " D9__RECORD_DIR " (%s)",
+			line->dir->shared ? "others may write to it" : strerror(-line->dir->why_not));
 	if (line->result->ring_fallback[0])
 		fprintf(stderr, ", with the ring not in shared memory (%s)",
 			line->result->ring_fallback);
@@ -139,7 +144,7 @@ static void explain_empty(const struct d9__record_line *line)
 void d9__record_line(const struct d9__record_line *line)
 {
 	if (!line->result->processes)
-		explain_nothing(line->command, line->dir->path);
+		explain_nothing(line->command, line->dir);
 	else if (line->result->living)
 		print_living(line);
 	else if (d9__record_result_is_empty(line->result))

@@ -95,6 +95,13 @@ run record ./static.c
 run record /
 [ ! -e dial9-traces ] || echo "an empty folder was left"
 
+say "a folder to which others may write, and one that was there"
+mkdir -m 775 shared
+run record -o shared -- true
+mkdir -m 755 kept
+run record -o kept -- true
+[ -d kept ] || echo "the folder is gone"
+
 say "signals"
 run record -q -- sh -c 'kill -KILL $$' 2>/dev/null
 run record -q -- sh -c 'kill -TERM $$' 2>/dev/null
