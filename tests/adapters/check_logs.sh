@@ -11,7 +11,7 @@ skip() {
 }
 
 [ "$SANITIZER" = no ] || skip "preloading comes before the sanitizer's runtime"
-command -v node >/dev/null || skip "node is not installed"
+"$top_srcdir/tests/support/has_node.sh" || skip "there is no node, or one older than 18"
 here=$top_builddir/tests/adapters
 dial9=$top_builddir/core/dial9
 libraries=$top_builddir/adapters/.libs

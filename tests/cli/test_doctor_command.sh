@@ -98,4 +98,4 @@ unset LD_LIBRARY_PATH
 say "JSON"
 "$dial9" doctor --json -- ./uses-libev | grep -o '{"name":"command"[^}]*}'
 
-finish 's/\(4\|2\)\.[0-9][0-9]*\(\.[0-9]*\)\{0,1\}\(, \| [a-z]\)/VERSION\3/; s/[^ ]*\/\(libevent\|libev\|libglib\)[-_.0-9a-z]*/\1.so/; s/the [0-9]* libraries/the N libraries/'
+finish 's/\(4\|2\)\.[0-9][0-9]*\(\.[0-9]*\(-stable\)\{0,1\}\)\{0,1\}\(, \| [a-z]\)/VERSION\4/; s/[^ ]*\/\(libevent\|libev\|libglib\)[-_.0-9a-z]*/\1.so/; s/the [0-9]* libraries/the N libraries/'

@@ -30,11 +30,16 @@ fail() {
 
 [ "${D9_LEAVE_OUT:-}" != real ] || skip "left out by D9_LEAVE_OUT: it ran before"
 
+need_node() {
+	"$top_srcdir/tests/support/has_node.sh" || skip "there is no node, or one older than 18"
+}
+
 # need PROGRAM...: skip, and say why, where one is missing or the build cannot be preloaded.
 need() {
 	[ "$SANITIZER" = no ] || skip "a sanitizer's runtime must be loaded first"
 	for program; do
 		command -v "$program" >/dev/null || skip "$program is not installed"
+		[ "$program" != node ] || need_node
 	done
 }
 
@@ -134,36 +139,22 @@ report() {
 
 # ---- GLib ----
 
-# functions ADDRESS...: the code in $glib of those that begin there, by the frames that unwinders read:
-# functions inside the library have no names.
-functions() {
-	for address; do
-		end=$(echo "$frames" | sed -n "s/.* pc=0*$address\.\.0*//p")
-		[ -z "$end" ] ||
-			objdump -d --no-show-raw-insn --start-address=0x"$address" --stop-address=0x"$end" "$glib"
-	done
-}
-
 # Set $offsets to the places in a private copy of libglib where it calls the dispatch function of a
-# source: the only calls through a register that g_main_context_dispatch() makes, or, where the compiler
-# left them apart, the functions inside the library that it calls, and those that they call.
+# source: what comes before the addresses to which that returns.
 private_glib() {
 	mkdir -p "$dir/private"
 	glib=$(ldconfig -p | sed -n 's/.*libglib-2\.0\.so\.0 .*=> \(.*\)/\1/p' | head -n 1)
 	[ -n "$glib" ] || skip "the loader knows no libglib-2.0.so.0"
 	cp -L "$glib" "$dir/private/libglib-2.0.so.0"
 	glib=$dir/private/libglib-2.0.so.0
-	frames=$(readelf --debug-dump=frames "$glib" 2>/dev/null)
-	callees=$(nm -D "$glib" | sed -n 's/^0*\([0-9a-f]*\) T g_main_context_dispatch$/\1/p')
-	for _ in 1 2 3; do
-		# One word per address is meant.
-		# shellcheck disable=SC2046,SC2086
-		functions $callees >"$dir/code"
-		set -- $(sed -n 's/^ *\([0-9a-f]*\):.*call *\*%r.*/\1/p' "$dir/code")
-		[ $# = 0 ] || break
-		callees=$(sed -n 's/.*\(call\|jmp\) *\([0-9a-f]*\) <.*+0x.*/\2/p' "$dir/code" | sort -u)
-	done
-	[ $# = 1 ] || [ $# = 2 ] || skip "this libglib calls dispatch functions in $# places, not in one or two"
+	returns=$(LD_LIBRARY_PATH=$dir/private "$helpers/dispatch_places" | tr '\n' ' ')
+	# One word per address is meant.
+	# shellcheck disable=SC2046
+	set -- $(objdump -d --no-show-raw-insn "$glib" | awk -v returns="$returns" '
+		BEGIN { for (i = split(returns, each); i > 0; i--) after[each[i] ":"] }
+		$1 in after && before ~ /call/ { split(before, part, ":"); print part[1] }
+		{ before = $0 }')
+	[ $# -gt 0 ] || fail "no calls of dispatch functions in libglib, which return to $returns"
 	offsets=$(node "$counts" place "$glib" "$@" | tr '\n' ' ')
 	need_uprobes
 }

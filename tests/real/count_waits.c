@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A preload library of its own that counts what libevent or GLib asks of the kernel: waits that may block
- * (timeout not zero) and waits that only look.  The two counters live in the file $COUNT_WAITS.PID,
- * mapped and shared, so a killed process has counted too.
+ * (timeout not zero) and waits that only look.  A thread that waited for libevent or libev and ends has
+ * gone to wait for good.  The two counters live in the file $COUNT_WAITS.PID, mapped and shared, so a
+ * killed process has counted too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,6 +28,14 @@ static struct counters *counters = &nowhere;
 static int (*real_epoll_wait)(int, struct epoll_event *, int, int);
 static int (*real_poll)(struct pollfd *, nfds_t, int);
 static int (*real_ppoll)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+
+static pthread_key_t waited;
+
+static void count_end(void *unused)
+{
+	(void)unused;
+	atomic_fetch_add(&counters->blocking, 1);
+}
 
 static void open_counters(void)
 {
@@ -56,6 +65,7 @@ __attribute__((constructor)) static void start(void)
 	real_poll = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
 	real_ppoll = (int (*)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))dlsym(
 		RTLD_NEXT, "ppoll");
+	pthread_key_create(&waited, count_end);
 	open_counters();
 	pthread_atfork(NULL, NULL, open_counters);
 }
@@ -64,6 +74,7 @@ __attribute__((visibility("default"))) int epoll_wait(int epfd, struct epoll_eve
 						     int timeout)
 {
 	atomic_fetch_add(timeout ? &counters->blocking : &counters->looking, 1);
+	pthread_setspecific(waited, counters);
 	return real_epoll_wait(epfd, events, max, timeout);
 }
 

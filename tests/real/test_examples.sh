@@ -7,7 +7,7 @@ set -eu
 
 [ "$SANITIZER" = no ] || skip "the HTTP example is recorded by other tests; this one needs no sanitizer"
 examples=$top_builddir/examples
-command -v node >/dev/null || skip "node is not installed"
+need_node
 
 # example NAME ARG...: run it with its own trace directory; its output in $dir/NAME.out.
 example() {

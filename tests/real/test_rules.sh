@@ -8,7 +8,7 @@ set -eu
 . "$top_srcdir/tests/real/common.sh"
 
 [ "$SANITIZER" = no ] || skip "slow under a sanitizer; the programs are the same"
-command -v node >/dev/null || skip "node is not installed"
+need_node
 examples=$top_builddir/examples
 
 # rules TRACE: of each process as a whole, and of each of its segments alone.

@@ -8,7 +8,7 @@ set -eu
 . "$top_srcdir/tests/real/common.sh"
 
 [ "$SANITIZER" = no ] || skip "a sanitizer changes what is quick and what is slow"
-command -v node >/dev/null || skip "node is not installed"
+need_node
 examples=$top_builddir/examples
 wanted=" $* "
 

@@ -3,8 +3,8 @@
 # The JavaScript decoder and the checker of the producer rules.
 set -eu
 
-command -v node >/dev/null || {
-	echo "node is not installed"
+"$top_srcdir/tests/support/has_node.sh" || {
+	echo "there is no node, or one older than 18"
 	exit 77
 }
 node --test "$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs"
