@@ -144,10 +144,27 @@ static void pop_frame(struct d9__thread *thread)
 		thread->odd &= (uint8_t)~D9__ODD_FRAMES;
 }
 
+static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+		     const struct d9__callback *frame)
+{
+	struct d9__tasks_ended ended = { .n = 0 };
+
+	if (d9__solo_end(thread, slot, ns, frame->task))
+		return;
+	d9__tasks_remove(frame->library, frame->key, frame->task, thread->epoch, &ended);
+	if (slot)
+		d9__polls_write_ended(slot, ns, &ended);
+}
+
 static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
+	const struct d9__callback *frame = &thread->frames[thread->n_frames - 1];
+
 	d9__polls_close(thread, slot, ns);
-	d9__solo_end(thread, slot, ns, thread->frames[thread->n_frames - 1].task);
+	if (frame->once)
+		end_task(thread, slot, ns, frame);
+	else
+		d9__solo_end(thread, slot, ns, frame->task);
 	thread->resume_ns = 0;
 	pop_frame(thread);
 	atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
@@ -538,18 +555,6 @@ static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, 
 
 	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
 		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
-}
-
-static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-		     const struct d9__callback *frame)
-{
-	struct d9__tasks_ended ended = { .n = 0 };
-
-	if (d9__solo_end(thread, slot, ns, frame->task))
-		return;
-	d9__tasks_remove(frame->library, frame->key, frame->task, thread->epoch, &ended);
-	if (slot)
-		d9__polls_write_ended(slot, ns, &ended);
 }
 
 /* Pop what lies above the frame of |poll|.  False: it has none. */

@@ -119,6 +119,8 @@ static void set_field(struct loop_event *event, const char *name, const struct d
 		copy_text(event->text, sizeof(event->text), value);
 	else if (!strcmp(name, "kind") || !strcmp(name, "level"))
 		copy_text(event->task_kind, sizeof(event->task_kind), value);
+	else if (!strcmp(name, "name"))
+		copy_text(event->task_name, sizeof(event->task_name), value);
 	else if (!strcmp(name, "instrumented"))
 		event->instrumented = value->u.boolean;
 	else if (value->type == D9_FIELD_VARINT || value->type == D9_FIELD_U8 ||

@@ -43,6 +43,7 @@ struct loop_event {
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
 	bool instrumented;
 	char text[96]; /* location, a span's name, what was done wrong with it, or what was logged */
+	char task_name[32]; /* "": none */
 	char task_kind[16]; /* or the level of what was logged */
 };
 

@@ -7,6 +7,7 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
+#include "loop/adapter.h"
 #include "loop/loops.h"
 #include "loop/samples.h"
 #include "loop/tasks.h"
@@ -97,6 +98,34 @@ static void test_tasks_of_one_callsite_tell_each_its_own(void)
 	}
 }
 
+/* Spelled for themselves: neither do they spell as the others, nor the others as they. */
+static void test_named_tasks_of_one_callsite_keep_their_names(void)
+{
+	static const char *const names[] = { NULL, "first", NULL, "second", "second", NULL };
+	struct d9_task task = { .fd = -1, .kind = D9_TASK_IDLE };
+	const struct loop_events *events;
+
+	task.callsite = d9_callsite((const void *)(uintptr_t)poll_key, NULL, 0);
+	for (uint64_t i = 0; i < 2 * 6; i++) {
+		task.key = 200 + i;
+		task.fd = i < 6 ? -1 : (int)i;
+		task.name = names[i % 6];
+		poll_task(loop, task);
+	}
+
+	events = loop_events_collect();
+	CU_ASSERT_EQUAL_FATAL(loop_count(events, LOOP_SPAWN), 12);
+	for (size_t i = 0; i < 2 * 6; i++) {
+		const struct loop_event *spawn = loop_nth(events, LOOP_SPAWN, i);
+
+		CU_ASSERT_STRING_EQUAL(spawn->task_name, names[i % 6] ? names[i % 6] : "");
+		CU_ASSERT_STRING_EQUAL(spawn->task_kind, "idle");
+		CU_ASSERT_EQUAL(spawn->fd, i < 6 ? UINT64_MAX : i);
+		d9_task_end(D9_LIBRARY_OWN, 200 + i);
+	}
+	loop_events_collect();
+}
+
 static void test_task_that_never_runs_writes_nothing(void)
 {
 	struct d9_task task = { .key = 11, .fd = -1 };
@@ -162,6 +191,64 @@ static void test_task_that_ends_in_its_own_callback_is_still_closed(void)
 	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "(t)");
 	CU_ASSERT_NOT_EQUAL(poll_key(22, 0), id);
 	loop_events_collect();
+}
+
+/* Inside its own callback a loop runs it again, and then it is over. */
+static __attribute__((noinline)) void run_inside(uint64_t key)
+{
+	struct d9_loop_run run;
+
+	d9_loop_enter(loop, &run);
+	poll_key(key, 1);
+	d9__task_end_behind(D9_LIBRARY_OWN, key);
+	d9_loop_leave(&run);
+}
+
+static void test_task_that_ends_inside_its_own_callback_ends_behind_the_outermost(void)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = 44, .identity = 1, .fd = -1 } };
+	const struct loop_events *events;
+	const char *story;
+
+	d9_poll_begin(&poll);
+	loop_ns += 10;
+	run_inside(44);
+	loop_ns += 10;
+	d9_poll_end(&poll);
+
+	CU_ASSERT_EQUAL(d9_task_id(D9_LIBRARY_OWN, 44), 0);
+	events = loop_events_collect();
+	story = loop_story(events);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 3);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_TERMINATE), 1);
+	CU_ASSERT_STRING_EQUAL(story + strlen(story) - 2, ")t");
+
+	poll_key(45, 1);
+	d9__task_end_behind(D9_LIBRARY_OWN, 45);
+	CU_ASSERT_EQUAL(d9_task_id(D9_LIBRARY_OWN, 45), 0);
+	loop_events_collect();
+}
+
+static __attribute__((noinline)) void leave_behind(uint64_t key)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = key, .identity = 1, .fd = -1 } };
+
+	d9_poll_begin(&poll);
+	d9__task_end_behind(D9_LIBRARY_OWN, key);
+}
+
+static void test_task_that_ends_in_a_callback_which_is_left_ends_all_the_same(void)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = 47, .identity = 1, .fd = -1 } };
+
+	leave_behind(46);
+	loop_ns += 10;
+	/* Above what was left. */
+	d9_poll_begin(&poll);
+	d9_poll_end(&poll);
+
+	CU_ASSERT_EQUAL(d9_task_id(D9_LIBRARY_OWN, 46), 0);
+	CU_ASSERT_EQUAL(loop_count(loop_events_collect(), LOOP_TERMINATE), 1);
 }
 
 static void test_task_that_runs_once_ends_with_its_poll(void)
@@ -303,6 +390,8 @@ int main(void)
 		  test_spawn_is_written_once_before_the_first_poll },
 		{ "tasks of one callsite tell each its own",
 		  test_tasks_of_one_callsite_tell_each_its_own },
+		{ "named tasks of one callsite keep their names",
+		  test_named_tasks_of_one_callsite_keep_their_names },
 		{ "task that never runs writes nothing", test_task_that_never_runs_writes_nothing },
 		{ "armed task lends its callsite to the first poll",
 		  test_armed_task_lends_its_callsite_to_the_first_poll },
@@ -311,6 +400,10 @@ int main(void)
 		{ "renewed task ends at its next poll", test_renewed_task_ends_at_its_next_poll },
 		{ "task that ends in its own callback is still closed",
 		  test_task_that_ends_in_its_own_callback_is_still_closed },
+		{ "task that ends inside its own callback ends behind the outermost",
+		  test_task_that_ends_inside_its_own_callback_ends_behind_the_outermost },
+		{ "task that ends in a callback which is left ends all the same",
+		  test_task_that_ends_in_a_callback_which_is_left_ends_all_the_same },
 		{ "task that runs once ends with its poll",
 		  test_task_that_runs_once_ends_with_its_poll },
 		{ "loop that is unregistered ends its tasks",
