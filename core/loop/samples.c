@@ -12,8 +12,10 @@
 #include "format/schema.h"
 #include "loop/announce.h"
 #include "loop/loops.h"
+#include "loop/tasks.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
+#include "record/metadata.h"
 #include "record/names.h"
 #include "record/source.h"
 
@@ -102,9 +104,22 @@ static struct d9__source loops_source = {
 	.sample = sample_loops,
 };
 
+/* Tasks that lived when the table had no room for more: the trace says that they ended. */
+static void publish_forgotten(void)
+{
+	uint64_t n = d9__tasks_evicted();
+	char text[24];
+
+	if (!n)
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64, n);
+	d9__metadata_set("tasks.forgotten", text);
+}
+
 static void add_source(void)
 {
 	d9__source_add(&loops_source);
+	d9__tick_add(publish_forgotten);
 	/* Who only polls and parks, as hosts of GLib do, enters no loop: the last tick has him. */
 	d9__tick_add(d9__workers_publish);
 	d9__announce_start();

@@ -115,10 +115,12 @@ void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *ar
 /* How many |loop| has; exact only when nobody begins or ends one. */
 uint32_t d9__tasks_of(const struct d9_loop *loop);
 
+/* How many gave way because the table was full, since the process began. */
+uint64_t d9__tasks_evicted(void);
+
 /* Tests only: bound the table; the count. */
 void d9__tasks_set_limit(uint32_t limit);
 uint32_t d9__tasks_count(void);
-uint64_t d9__tasks_evicted(void);
 
 void d9__tasks_fork_prepare(void);
 void d9__tasks_fork_parent(void);

@@ -68,6 +68,17 @@ fi
 record "older than attach" "" "--has scan=complete --seen" "$cases" older --adapter="$adapter"
 record "poll function older than attach" "" "--seen" "$cases" poll_function --adapter="$adapter"
 record "attach while others make sources" "" "--others" "$cases" elsewhere --adapter="$adapter"
+record "contexts attached by hand" "" "--seen" "$cases" contexts --adapter="$adapter"
+workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
+	sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u)
+[ "$workers" = 0 ] || fail "its polls are on the lanes $workers"
+record "a log handler older than the recording" "DIAL9_LOG_BRIDGE=debug" "--has log=partial --seen" \
+	"$cases" older_handler --adapter="$adapter"
+"$top_builddir/core/dial9" info "$work/trace" |
+	grep -q '^ *loop\.glib\.degraded *a default log handler older than the recording was left alone$' ||
+	fail "the trace does not say why"
+said=$("$top_builddir/core/dial9" events -e LogEvent "$work/trace" | sed 's/.*"message":"\([^"]*\)".*/\1/')
+[ "$said" = "to that of its domain" ] || fail "the trace has the lines: $said"
 record "exceptions" "$by_preload" "" "$here/glib_throw"
 record "more contexts than there is room for" "$by_preload" "--others" "$cases" too_many
 

@@ -51,6 +51,13 @@ record "ev_once() on a loop that ends before" "$by_preload ASAN_OPTIONS=$ASAN_OP
 record "asyncs sent without waiting, and by a handler" "$by_preload" "" "$cases" sent
 record "an adapter that is closed again" "" "" "$cases" closed --adapter="$adapter"
 record "loops that come and go, adapter loaded late" "" "" "$cases" recreated --adapter="$adapter"
+for how in "$by_preload:" ":--adapter=$adapter"; do
+	# shellcheck disable=SC2086
+	record "loops without end, ${how##*/}" "${how%%:*}" "" "$cases" endless ${how#*:}
+	workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
+		sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u)
+	[ "$workers" = 0 ] || fail "its polls are on the lanes $workers"
+done
 record "C++ exceptions, and libev's C++ watchers" "$by_preload" "$full" "$here/libev_throw"
 record "sleeps that collect events" "$by_preload" "" "$cases" collect
 parks=$(sed -n 's/.* parks \([0-9]*\),.*/\1/p' "$work/out")

@@ -4,6 +4,7 @@
 
 #include "counters.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -46,6 +47,48 @@ void complain(const char *what, long want, long is)
 {
 	fprintf(stderr, "%s: want %ld, is %ld\n", what, want, is);
 	failures++;
+}
+
+static long open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	long n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Without the ring, which is shared.  0 under sanitizers, whose memory it would be. */
+static long private_kib(void)
+{
+	long kib = 0;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, "RssAnon: %ld", &kib) != 1)
+		continue;
+	if (file)
+		fclose(file);
+#endif
+	return kib;
+}
+
+void expect_flat(void)
+{
+	static long descriptors, kib;
+	long n = open_descriptors(), now_kib = private_kib();
+
+	if (descriptors && n != descriptors)
+		complain("descriptors", descriptors, n);
+	/* The recorder's own thread packs meanwhile. */
+	if (descriptors && now_kib > kib + 4096)
+		complain("KiB of memory", kib, now_kib);
+	descriptors = n;
+	kib = now_kib;
 }
 
 static const char *const kind_names[] = {

@@ -67,6 +67,12 @@ void attach_base(struct event_base *base, const char *library);
 		its->timing = true;                                                                \
 	} while (0)
 
+/*
+ * Objects that come and go without end: complains if this call finds more descriptors, or much more memory of the
+ * program's own, than the one before.  Descriptors only under a sanitizer.
+ */
+void expect_flat(void);
+
 /* One line of the log: what ran in which order, with which arguments.  Equal in every run. */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

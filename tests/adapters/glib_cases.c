@@ -276,7 +276,7 @@ static void run_external(void)
 
 /* ---- contexts that live for one call, and too many at once ---- */
 
-#define SHORT_LIVED 5000
+#define SHORT_LIVED 10000
 #define ALIVE	    1100
 
 static void run_contexts(void)
@@ -286,6 +286,9 @@ static void run_contexts(void)
 		GSource *source = g_idle_source_new();
 		unsigned left = 1;
 
+		if (i % (SHORT_LIVED / 2) == SHORT_LIVED / 2 - 1)
+			expect_flat();
+		attach(context);
 		g_source_set_callback(source, on_idle, &left, NULL);
 		g_source_attach(source, context);
 		g_source_unref(source);
@@ -629,9 +632,14 @@ static gboolean on_end(gpointer arg)
 
 static gboolean on_destroy_self(gpointer arg)
 {
+	unsigned left = 1;
+
 	COUNT(on_end, KIND_ENDED);
 	on_end(arg);
 	g_source_destroy(g_main_current_source());
+	/* What runs inside it cuts its poll in two. */
+	g_idle_add(on_idle, &left);
+	g_main_context_iteration(NULL, FALSE);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -738,7 +746,7 @@ static const struct {
 	{ "many", run_many },	      { "unannounced", run_unannounced },
 	{ "query_null", run_query_null }, { "handed", run_handed },
 	{ "looked_at", run_looked_at }, { "finalizers", run_finalizers },
-	{ "long_lived", run_long_lived },
+	{ "long_lived", run_long_lived }, { "older_handler", run_older_handler },
 };
 
 int main(int argc, char **argv)

@@ -137,6 +137,39 @@ void run_handed(void)
 	g_main_context_unref(context);
 }
 
+/* ---- a log handler that is older than the recording ---- */
+
+static unsigned lines;
+
+static void on_line(const gchar *domain, GLogLevelFlags flags, const gchar *text, gpointer arg)
+{
+	(void)domain;
+	(void)flags;
+	(void)text;
+	(void)arg;
+	lines++;
+}
+
+static gboolean on_logging(gpointer arg)
+{
+	(void)arg;
+	COUNT(on_logging, KIND_POLL);
+	g_log(NULL, G_LOG_LEVEL_MESSAGE, "to the default handler");
+	g_log("test", G_LOG_LEVEL_MESSAGE, "to that of its domain");
+	return G_SOURCE_REMOVE;
+}
+
+void run_older_handler(void)
+{
+	g_log_set_default_handler(on_line, NULL);
+	attach(NULL);
+	g_log_set_handler("test", G_LOG_LEVEL_MASK, on_line, NULL);
+	g_idle_add(on_logging, NULL);
+	iterate_until_idle(NULL);
+	if (lines != 2)
+		complain("lines that the program's handlers got", 2, lines);
+}
+
 /* ---- the default context by no name ---- */
 
 void run_query_null(void)

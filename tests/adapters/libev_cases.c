@@ -198,6 +198,27 @@ static void run_recreated(void)
 	}
 }
 
+/* ---- and without end ---- */
+
+#define ENDLESS 10000
+
+static void run_endless(void)
+{
+	for (int i = 0; i < ENDLESS; i++) {
+		struct ev_loop *loop = make_loop();
+		ev_timer timer;
+
+		left = 1;
+		ev_timer_init(&timer, on_timer, 0, 0);
+		ev_timer_start(loop, &timer);
+		while (left)
+			ev_run(loop, EVRUN_NOWAIT);
+		ev_loop_destroy(loop);
+		if (i % (ENDLESS / 2) == ENDLESS / 2 - 1)
+			expect_flat();
+	}
+}
+
 /* ---- an allocator that nobody can ask for the size of what it gave ---- */
 
 #define HIDDEN 48
@@ -397,7 +418,7 @@ static const struct {
 	{ "longjmp", run_longjmp },	{ "eintr", run_eintr },	  { "collect", run_collect },
 	{ "recreated", run_recreated }, { "allocator", run_allocator }, { "once", run_once },
 	{ "sent", run_sent },		{ "garbage", run_garbage }, { "many", run_many },
-	{ "closed", run_closed },
+	{ "closed", run_closed },	{ "endless", run_endless },
 };
 
 int main(int argc, char **argv)

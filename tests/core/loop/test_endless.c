@@ -11,6 +11,7 @@
 
 #include "core/record/scratch.h"
 #include "loop/loops.h"
+#include "loop/tasks.h"
 #include "record/chunk.h"
 #include "record/names.h"
 
@@ -270,9 +271,69 @@ static void test_hundred_thousand_names_are_bounded_and_the_rest_is_told(void)
 	CU_ASSERT(SANITIZED || after.rss_bytes < before.rss_bytes + (128 << 20));
 }
 
+/* ---- tasks ---- */
+
+#define TASKS 20000
+#define LIMIT 4096
+
+struct lives {
+	uint64_t spawns, ends;
+	char forgotten[24];
+};
+
+static void look_at_life(void *arg, const struct d9_event *event)
+{
+	struct lives *lives = arg;
+	const struct d9_value *pairs;
+
+	lives->spawns += event->kind == D9_EVENT_TASK_SPAWN;
+	lives->ends += event->kind == D9_EVENT_TASK_TERMINATE;
+	if (event->kind != D9_EVENT_SEGMENT_METADATA)
+		return;
+	pairs = &event->values[0];
+	for (size_t i = 0; i < pairs->u.string_map.n; i++) {
+		const struct d9_text *pair = &pairs->u.string_map.pairs[2 * i];
+
+		if (pair[0].len == 15 && !memcmp(pair[0].data, "tasks.forgotten", 15))
+			snprintf(lives->forgotten, sizeof(lives->forgotten), "%.*s", (int)pair[1].len,
+				 pair[1].data);
+	}
+}
+
+static void test_tasks_that_a_full_table_forgets_end_and_are_counted(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	uint64_t before = d9__tasks_evicted();
+	struct lives lives = { 0 };
+	struct d9_loop *loop = NULL;
+	char number[24];
+
+	CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &loop, "full", &loop), 0);
+	d9__tasks_set_limit(LIMIT);
+	for (uint64_t i = 1; i <= TASKS; i++) {
+		poll_task(loop, i << 6, NULL);
+		while (i % 50 == 0 && d9__chunk_free_count() < 3)
+			usleep(200);
+	}
+	CU_ASSERT(d9__tasks_count() <= LIMIT);
+	d9_loop_unregister(loop);
+	d9__tasks_set_limit(D9__TASKS_LIMIT);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 20000), 0);
+	scratch_read(scratch_dir, true, look_at_life, &lives);
+
+	CU_ASSERT(d9__tasks_evicted() - before >= TASKS - LIMIT);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)d9__tasks_evicted());
+	CU_ASSERT_STRING_EQUAL(lives.forgotten, number);
+	CU_ASSERT_EQUAL(all_lost(recorder), 0);
+	CU_ASSERT_EQUAL(lives.spawns, TASKS);
+	CU_ASSERT_EQUAL(lives.ends, TASKS);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "recorders come and go without end", test_recorders_come_and_go_without_end },
 	{ "loops come and go without end", test_loops_come_and_go_without_end },
+	{ "tasks that a full table forgets end, and are counted",
+	  test_tasks_that_a_full_table_forgets_end_and_are_counted },
 	{ "hundred thousand names are bounded, and the rest is told",
 	  test_hundred_thousand_names_are_bounded_and_the_rest_is_told },
 	CU_TEST_INFO_NULL,
