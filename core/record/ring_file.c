@@ -25,6 +25,7 @@
 #include "record/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
+#define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, which comes with Linux 5.14 */
 
 struct d9__ring d9__ring = { .fd = -1 };
 
@@ -176,10 +177,10 @@ static int allocate(int fd, size_t offset, size_t len)
 	return -err;
 }
 
-/* Put |len| bytes of the ring in place of the reservation, present in memory. */
-static int map_part(int fd, size_t offset, size_t len)
+/* Put |len| bytes of the ring in place of the reservation; |populate| is MAP_POPULATE or 0. */
+static int map_part(int fd, size_t offset, size_t len, int populate)
 {
-	int flags = MAP_FIXED | MAP_POPULATE | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+	int flags = MAP_FIXED | populate | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
 	int err = allocate(fd, offset, len);
 
 	if (err)
@@ -200,7 +201,21 @@ static int map_part(int fd, size_t offset, size_t len)
 	return 0;
 }
 
-/* Map header, slots and the first chunks.  The number of chunks or -errno. */
+/* Of new memory, that nobody knows of: its pages are mapped before somebody is in a hurry. */
+static void populate(size_t offset, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!madvise(d9__ring.base + offset, len, POPULATE_WRITE))
+		return;
+	for (size_t at = 0; at < len; at += page)
+		*(volatile uint8_t *)(d9__ring.base + offset + at) = 0;
+}
+
+/*
+ * Map header, slots and the first chunks.  The number of chunks or -errno.  The program waits for this:
+ * of the slots and their losses, which are most of it, each page comes with the first thread in it.
+ */
 static int map_first(int fd)
 {
 	int err = -ENOSPC;
@@ -208,9 +223,13 @@ static int map_first(int fd)
 	for (uint32_t n = D9__CHUNKS_FIRST; n >= D9__CHUNKS_MIN; n /= 2) {
 		if (n > d9__ring.chunks_max)
 			continue;
-		err = map_part(fd, 0, D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE);
-		if (!err)
-			return (int)n;
+		err = map_part(fd, 0, D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE, 0);
+		if (err)
+			continue;
+		populate(0, D9__RING_SLOTS_AT + 1);
+		populate(D9__RING_LOSSES_AT, 1);
+		populate(D9__RING_CHUNKS_AT, (size_t)n * D9__CHUNK_SIZE);
+		return (int)n;
 	}
 	return err;
 }
@@ -519,7 +538,7 @@ int d9__ring_grow_to(uint32_t wanted_free)
 	if (n == 0)
 		return 0;
 	while ((err = map_part(d9__ring.fd, D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE,
-			       (size_t)n * D9__CHUNK_SIZE)) == -ENOSPC && n > 1)
+			       (size_t)n * D9__CHUNK_SIZE, MAP_POPULATE)) == -ENOSPC && n > 1)
 		n /= 2;
 	errno = saved;
 	if (err)

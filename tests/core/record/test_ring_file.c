@@ -117,6 +117,38 @@ static void test_ring_grows_while_few_chunks_are_free_up_to_its_cap(void)
 	CU_ASSERT_EQUAL(fixture_lost_for(0, D9__LOSS_NO_CHUNK), 12);
 }
 
+/* Pages of [from, to) in the ring that this process has; -1: unknown. */
+static int present(size_t from, size_t to)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), n = 0;
+
+	for (size_t at = from; at < to && n >= 0; at += page) {
+		uint64_t word, index = (uintptr_t)(d9__ring.base + at) / page;
+
+		if (pread(fd, &word, sizeof(word), (off_t)(index * sizeof(word))) != sizeof(word))
+			n = -1;
+		else
+			n += (int)(word >> 63);
+	}
+	close(fd);
+	return n;
+}
+
+static void test_ring_begins_with_its_chunks_in_memory_and_not_with_the_slots_of_threads_to_come(void)
+{
+	static const enum d9__ring_kind kinds[] = { D9__RING_MEMFD, D9__RING_ANON };
+	const size_t chunks = D9__CHUNKS_FIRST * D9__CHUNK_SIZE, page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (unsigned i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL_FATAL(start(kinds[i], 0, NULL), 0);
+		CU_ASSERT_EQUAL(present(D9__RING_CHUNKS_AT, D9__RING_CHUNKS_AT + chunks),
+				(int)(chunks / page));
+		CU_ASSERT_EQUAL(present(D9__RING_SLOTS_AT, D9__RING_SLOTS_AT + 1), 1);
+		CU_ASSERT_EQUAL(present(D9__RING_SLOTS_AT + page, D9__RING_LOSSES_AT), 0);
+	}
+}
+
 static void test_ring_under_a_file_size_limit_is_anonymous(void)
 {
 	struct rlimit old, limit;
@@ -161,6 +193,8 @@ int main(void)
 		{ "of each kind works", test_ring_of_each_kind_works },
 		{ "grows while few chunks are free up to its cap",
 		  test_ring_grows_while_few_chunks_are_free_up_to_its_cap },
+		{ "begins with its chunks in memory, and not with the slots of threads to come",
+		  test_ring_begins_with_its_chunks_in_memory_and_not_with_the_slots_of_threads_to_come },
 		{ "under a file size limit is anonymous",
 		  test_ring_under_a_file_size_limit_is_anonymous },
 		{ "with a bad name is refused", test_ring_with_a_bad_name_is_refused },
