@@ -117,6 +117,7 @@ static void check_killed_after_a_restart(enum d9_ring ring)
 {
 	struct d9_options *options = scratch_options();
 	struct d9__recovered found = { 0 };
+	uint64_t before = scratch_count("PollStartEvent");
 	char missing[PATH_MAX + 8];
 	int status;
 	pid_t pid;
@@ -142,7 +143,8 @@ static void check_killed_after_a_restart(enum d9_ring ring)
 
 	CU_ASSERT_EQUAL(recover_all(&found), 1);
 	CU_ASSERT_EQUAL(found.err, 0);
-	CU_ASSERT_EQUAL(found.events, 2 * ROUNDS);
+	/* A part may have been written before it was killed. */
+	CU_ASSERT_EQUAL(scratch_count("PollStartEvent") - before, ROUNDS);
 	CU_ASSERT_EQUAL(recover_all(&found), 0);
 	CU_ASSERT_EQUAL(scratch_files(scratch_dir, "ring"), 0);
 }
