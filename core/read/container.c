@@ -89,7 +89,7 @@ static int note_frame(struct d9__container *container)
 		return 0;
 	if (container->n_frames == capacity) {
 		capacity = capacity ? capacity * 2 : 16;
-		frames = realloc(frames, capacity * sizeof(*frames));
+		frames = realloc(container->frames, capacity * sizeof(*frames));
 		if (!frames)
 			return -ENOMEM;
 		container->frames = frames;

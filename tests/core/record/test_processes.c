@@ -150,7 +150,7 @@ static pid_t fork_without_handlers(bool raw)
 
 static pid_t vfork_and_exec(void)
 {
-	pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): it is tried */
+	pid_t pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork,bugprone-unsafe-functions): tried */
 
 	if (!pid) {
 		execl("/bin/true", "true", (char *)NULL);
