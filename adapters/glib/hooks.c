@@ -5,6 +5,7 @@
 
 #include "glib/real.h"
 
+#undef d9__glib /* here it is made */
 struct d9__glib_real d9__glib;
 
 static const char *const image_names[] = { "libglib-2.0", NULL };

@@ -11,6 +11,7 @@
 
 #include "hook/got.h"
 #include "hook/images.h"
+#include "record/sanitized.h"
 
 /*
  * Types come from GLib's headers, functions never: a call by name would make the linker want the
@@ -126,6 +127,15 @@ extern struct d9__glib_real d9__glib;
 
 extern struct d9__images d9__glib_images;
 extern struct d9__got_table d9__glib_table;
+
+#if D9__SANITIZED == 2
+static inline struct d9__glib_real *d9__glib_behind_slots(void)
+{
+	D9__TSAN_ACQUIRE(&d9__glib_table);
+	return &d9__glib;
+}
+#define d9__glib (*d9__glib_behind_slots())
+#endif
 
 /* Modules whose calls are never redirected. */
 extern const char *const d9__glib_skipped[];

@@ -12,6 +12,7 @@
 #include "hook/got_pass.h"
 #include "hook/patch_lock.h"
 #include "hook/stubs.h"
+#include "record/sanitized.h"
 #include "record/source.h"
 
 #define SECOND_LOOK_NS 10000000u
@@ -84,6 +85,7 @@ static void resolve_hooks(struct d9__got_table *table)
 			d9__got_set_real(hook, found);
 		table->in_scope[i] = symbols[i].in_scope;
 	}
+	D9__TSAN_RELEASE(table);
 }
 
 int d9__got_resolve(struct d9__got_table *table)

@@ -101,7 +101,7 @@ struct d9__stub *d9__stubs_find(struct d9__stubs *stubs, const void *function)
 		if (entry == 0)
 			return NULL;
 		if (stubs->functions[entry - 1] == function)
-			return &stubs->slots[entry - 1];
+			return d9__stub_at(stubs, entry - 1);
 	}
 }
 
@@ -149,6 +149,7 @@ static int add_stub_locked(struct d9__stubs *stubs, void *callback, const void *
 	stub->home = home_of(callback, site);
 	if (stubs->prepare)
 		stubs->prepare(stub);
+	D9__TSAN_RELEASE(stub);
 	atomic_store_explicit(&stubs->used, index + 1, memory_order_relaxed);
 	/* release: pairs with the acquire in find_key() */
 	atomic_store_explicit(&stubs->keys[key], (uint16_t)(index + 1), memory_order_release);

@@ -31,6 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/sanitized.h"
+
 /* What one stub stands for.  Immutable once its address is out, the atomics excepted. */
 struct d9__stub {
 	void *callback;   /* what the body has to call */
@@ -97,6 +99,7 @@ static inline void *d9__stubs_unwrap(struct d9__stubs *stubs, void *function)
 /* In the body: what stub |index| stands for. */
 static inline struct d9__stub *d9__stub_at(struct d9__stubs *stubs, unsigned index)
 {
+	D9__TSAN_ACQUIRE(&stubs->slots[index]);
 	return &stubs->slots[index];
 }
 

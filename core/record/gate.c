@@ -29,6 +29,7 @@ int d9__gate_init(void)
 		} else {
 			/* Refused before Linux 4.14: then the atfork handler alone does it. */
 			madvise(p, page, MADV_WIPEONFORK);
+			D9__TSAN_RELEASE(&d9__gate);
 			atomic_store(&d9__gate, (_Atomic(uint32_t) *)p);
 		}
 	}

@@ -10,6 +10,8 @@
 
 #include <dial9/export.h>
 
+#include "record/sanitized.h"
+
 enum d9__gate_bit {
 	D9__GATE_LOOP = 1,  /* polls, parks, loop entry and exit */
 	D9__GATE_TASK = 2,  /* spawn, terminate */
@@ -33,6 +35,7 @@ extern D9_API _Atomic(uint32_t) *_Atomic d9__gate;
  */
 static inline uint32_t d9__gate_word(void)
 {
+	D9__TSAN_ACQUIRE(&d9__gate);
 	return atomic_load_explicit(atomic_load_explicit(&d9__gate, memory_order_relaxed),
 				    memory_order_relaxed);
 }
