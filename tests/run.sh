@@ -55,6 +55,17 @@ stage() {
 	fi
 }
 
+# stage_with PROGRAM NAME COMMAND...: skipped where this release of Debian has no such program.
+stage_with() {
+	if command -v "$1" >/dev/null; then
+		shift
+		stage "$@"
+	else
+		echo "skipped: $2: $1 is not installed"
+		echo "SKIP: $2" >>"$results"
+	fi
+}
+
 # configure_and_build DIR "TARGET..." ARG...
 configure_and_build() {
 	mkdir -p "$1"
@@ -150,12 +161,12 @@ builds() {
 	status=0
 	stage "build with TSan" configure_and_build tsan "all check" --enable-sanitizer=thread || status=1
 	echo $status >"$build/tsan.done"
-	stage "build with clang" configure_and_build clang all CC=clang CXX=clang++ || true
+	stage_with clang "build with clang" configure_and_build clang all CC=clang CXX=clang++ || true
 	stage "distcheck" distcheck || true
 	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
-	stage "shellcheck" shell_scripts || true
-	stage "cppcheck" "$top/tests/support/analyze.sh" "$build/gcc" cppcheck || true
-	stage "clang-tidy" "$top/tests/support/analyze.sh" "$build/gcc" tidy-quick || true
+	stage_with shellcheck "shellcheck" shell_scripts || true
+	stage_with cppcheck "cppcheck" "$top/tests/support/analyze.sh" "$build/gcc" cppcheck || true
+	stage_with clang-tidy "clang-tidy" "$top/tests/support/analyze.sh" "$build/gcc" tidy-quick || true
 }
 
 # built DIR: wait for it; whether it can be tested.
@@ -188,7 +199,12 @@ else
 	! built tsan || check tsan check-threads
 	wait $builds || true
 	builds=
-	check gcc check-valgrind valgrind
+	if command -v valgrind >/dev/null; then
+		check gcc check-valgrind valgrind
+	else
+		echo "skipped: valgrind is not installed"
+		echo "SKIP: valgrind" >>"$results"
+	fi
 fi
 try_again
 
