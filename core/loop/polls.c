@@ -127,9 +127,26 @@ bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	return true;
 }
 
+/* What still runs, and may be written another piece of, has not ended: that is told when it returns. */
+static __attribute__((noinline)) bool ends_later(struct d9__thread *thread, uint64_t task)
+{
+	for (uint32_t i = 0; i < thread->n_frames; i++) {
+		if (thread->frames[i].task != task)
+			continue;
+		thread->frames[i].once = true;
+		thread->frames[i].ended = D9__ENDED_IN(thread->epoch);
+		return true;
+	}
+	return false;
+}
+
 void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended)
 {
+	struct d9__thread *thread = d9__self.thread;
+
 	for (unsigned i = 0; i < ended->n; i++) {
+		if (d9__thread_exists(thread) && thread->n_frames && ends_later(thread, ended->ids[i]))
+			continue;
 		if (d9__gate_open(D9__GATE_TASK))
 			d9__emit_task_terminate(slot, ns, ended->ids[i]);
 	}
@@ -139,16 +156,26 @@ void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__
 
 static void pop_frame(struct d9__thread *thread)
 {
-	thread->frames[--thread->n_frames].once = false;
+	struct d9__callback *frame = &thread->frames[--thread->n_frames];
+
+	frame->once = false;
+	frame->ended = 0;
 	if (!thread->n_frames)
 		thread->odd &= (uint8_t)~D9__ODD_FRAMES;
 }
 
+/* That of |frame|, which is none of the thread's any more. */
 static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
 		     const struct d9__callback *frame)
 {
 	struct d9__tasks_ended ended = { .n = 0 };
 
+	if (frame->ended) {
+		/* A forked child's trace does not know it. */
+		if (slot && frame->ended == D9__ENDED_IN(thread->epoch) && d9__gate_open(D9__GATE_TASK))
+			d9__emit_task_terminate(slot, ns, frame->task);
+		return;
+	}
 	if (d9__solo_end(thread, slot, ns, frame->task))
 		return;
 	d9__tasks_remove(frame->library, frame->key, frame->task, thread->epoch, &ended);
@@ -158,15 +185,15 @@ static void end_task(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 
 static void abandon_frame(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	const struct d9__callback *frame = &thread->frames[thread->n_frames - 1];
+	struct d9__callback frame = thread->frames[thread->n_frames - 1];
 
 	d9__polls_close(thread, slot, ns);
-	if (frame->once)
-		end_task(thread, slot, ns, frame);
-	else
-		d9__solo_end(thread, slot, ns, frame->task);
-	thread->resume_ns = 0;
 	pop_frame(thread);
+	if (frame.once)
+		end_task(thread, slot, ns, &frame);
+	else
+		d9__solo_end(thread, slot, ns, frame.task);
+	thread->resume_ns = 0;
 	atomic_fetch_add_explicit(&abandoned, 1, memory_order_relaxed);
 }
 
@@ -613,9 +640,9 @@ static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct
 	end_piece(thread, slot, ns);
 	if (ns - frame.start_ns > D9__CPU_LONG_NS)
 		examine_long_poll(thread, slot, ns, &frame);
+	pop_frame(thread);
 	if (frame.once)
 		end_task(thread, slot, ns, &frame);
-	pop_frame(thread);
 	thread->gate = d9__gate_word();
 	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
 	hold_resumption(thread, ns);

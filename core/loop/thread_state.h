@@ -44,8 +44,12 @@ struct d9__callback {
 	uint64_t start_ns; /* of its first piece */
 	uint32_t library, loc;
 	uint32_t depth;
-	bool once; /* false in frames that are not in use */
+	bool once; /* the task ends with it; false in frames that are not in use */
+	/* The task ended while it ran: in this epoch, D9__ENDED_IN(); 0 in frames that are not in use. */
+	uint8_t ended;
 };
+
+#define D9__ENDED_IN(epoch) ((uint8_t)((epoch) | 0x80))
 
 struct d9__run {
 	uintptr_t address; /* of its struct d9_loop_run */

@@ -177,7 +177,7 @@ static void test_renewed_task_ends_at_its_next_poll(void)
 	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "ts()");
 }
 
-static void test_task_that_ends_in_its_own_callback_is_still_closed(void)
+static void test_task_that_ends_in_its_own_callback_ends_behind_it(void)
 {
 	struct d9_poll poll = { .loop = loop, .task = { .key = 22, .fd = -1 } };
 	uint64_t id = poll_key(22, 0);
@@ -188,9 +188,49 @@ static void test_task_that_ends_in_its_own_callback_is_still_closed(void)
 	d9_task_end(D9_LIBRARY_OWN, 22);
 	d9_poll_end(&poll);
 
-	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "(t)");
+	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "()t");
 	CU_ASSERT_NOT_EQUAL(poll_key(22, 0), id);
 	loop_events_collect();
+}
+
+static __attribute__((noinline)) void end_in_inner_loop(uint64_t key, bool before)
+{
+	struct d9_loop_run run;
+
+	if (before)
+		d9_task_end(D9_LIBRARY_OWN, key);
+	d9_loop_enter(loop, &run);
+	poll_key(key + 1, 1);
+	if (!before)
+		d9_task_end(D9_LIBRARY_OWN, key);
+	poll_key(key + 1, 1);
+	d9_loop_leave(&run);
+}
+
+/* An event that frees itself and then runs a loop, or is freed in that: its callback goes on. */
+static void test_task_that_ends_around_an_inner_loop_ends_behind_its_last_piece(void)
+{
+	for (int before = 0; before < 2; before++) {
+		struct d9_poll poll = { .loop = loop, .task = { .key = 48, .identity = 1, .fd = -1 } };
+		const struct loop_events *events;
+		const char *story;
+
+		d9_poll_begin(&poll);
+		loop_ns += 10;
+		end_in_inner_loop(48, before);
+		loop_ns += 10;
+		CU_ASSERT_EQUAL(d9_task_id(D9_LIBRARY_OWN, 48), 0);
+		d9_poll_end(&poll);
+
+		events = loop_events_collect();
+		story = loop_story(events);
+		CU_ASSERT_EQUAL(loop_count(events, LOOP_TERMINATE), 1);
+		CU_ASSERT_STRING_EQUAL(story + strlen(story) - 2, ")t");
+		poll_key(48, 1); /* another one */
+		CU_ASSERT_EQUAL(loop_count(loop_events_collect(), LOOP_TERMINATE), 0);
+		d9_task_end(D9_LIBRARY_OWN, 48);
+		loop_events_collect();
+	}
 }
 
 /* Inside its own callback a loop runs it again, and then it is over. */
@@ -398,8 +438,10 @@ int main(void)
 		{ "same identity keeps the id, another one ends the task",
 		  test_same_identity_keeps_the_id_another_one_ends_the_task },
 		{ "renewed task ends at its next poll", test_renewed_task_ends_at_its_next_poll },
-		{ "task that ends in its own callback is still closed",
-		  test_task_that_ends_in_its_own_callback_is_still_closed },
+		{ "task that ends in its own callback ends behind it",
+		  test_task_that_ends_in_its_own_callback_ends_behind_it },
+		{ "task that ends around an inner loop ends behind its last piece",
+		  test_task_that_ends_around_an_inner_loop_ends_behind_its_last_piece },
 		{ "task that ends inside its own callback ends behind the outermost",
 		  test_task_that_ends_inside_its_own_callback_ends_behind_the_outermost },
 		{ "task that ends in a callback which is left ends all the same",
