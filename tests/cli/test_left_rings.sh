@@ -7,7 +7,7 @@ if [ -z "${D9_OWN_SHM:-}" ]; then
 	[ "$(id -u)" = 0 ] && contain="unshare" || contain="unshare -Ur"
 	contain="$contain -m -p -f --mount-proc"
 	# shellcheck disable=SC2086 # a list of words
-	$contain true 2>/dev/null || { echo "no namespaces here"; exit 77; }
+	$contain mount -t tmpfs none /dev/shm 2>/dev/null || { echo "no namespaces here"; exit 77; }
 	# shellcheck disable=SC2086,SC2016
 	exec $contain sh -c 'mount -t tmpfs none /dev/shm && D9_OWN_SHM=yes exec sh "$0"' "$0"
 fi
@@ -116,6 +116,7 @@ say "a recorder that starts keeps them too, and saves and removes those of its o
 for dir in a b c; do die_full same $dir; done
 run_until '"recorded":[0-9]\{3\}' next next
 until [ "$(find a -name '*.zst' | wc -l)" = 1 ]; do
+	kill -0 $pid 2>/dev/null || break
 	sleep 0.05
 done
 kill $pid

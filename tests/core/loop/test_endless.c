@@ -23,6 +23,7 @@
 
 #define LOOPS 10000
 #define NAMES 100000
+#define NUMBER_LEN 24
 
 /* ---- what the process has ---- */
 
@@ -182,7 +183,7 @@ static void test_loops_come_and_go_without_end(void)
 
 struct told {
 	uint64_t own, other, wrong;
-	char overflow[24];
+	char overflow[NUMBER_LEN];
 };
 
 static void look_at_name(struct told *told, const struct d9_event *event)
@@ -203,23 +204,28 @@ static void look_at_name(struct told *told, const struct d9_event *event)
 		told->wrong++;
 }
 
-static void look_at(void *arg, const struct d9_event *event)
+/* What |event| says of |key|, if it is metadata; else |number| stays. */
+static void take_number(const struct d9_event *event, const char *key, char number[NUMBER_LEN])
 {
-	struct told *told = arg;
-	const struct d9_value *pairs;
+	const struct d9_value *pairs = &event->values[0];
 
-	if (!strcmp(d9_event_name(event), "TaskSpawnEvent"))
-		look_at_name(told, event);
-	if (strcmp(d9_event_name(event), "SegmentMetadataEvent") != 0)
+	if (event->kind != D9_EVENT_SEGMENT_METADATA)
 		return;
-	pairs = &event->values[0];
 	for (size_t i = 0; i < pairs->u.string_map.n; i++) {
 		const struct d9_text *pair = &pairs->u.string_map.pairs[2 * i];
 
-		if (pair[0].len == 11 && !memcmp(pair[0].data, "names.other", 11))
-			snprintf(told->overflow, sizeof(told->overflow), "%.*s", (int)pair[1].len,
-				 pair[1].data);
+		if (pair[0].len == strlen(key) && !memcmp(pair[0].data, key, pair[0].len))
+			snprintf(number, NUMBER_LEN, "%.*s", (int)pair[1].len, pair[1].data);
 	}
+}
+
+static void look_at(void *arg, const struct d9_event *event)
+{
+	struct told *told = arg;
+
+	if (!strcmp(d9_event_name(event), "TaskSpawnEvent"))
+		look_at_name(told, event);
+	take_number(event, "names.other", told->overflow);
 }
 
 static uint64_t all_lost(struct d9_recorder *recorder)
@@ -278,26 +284,16 @@ static void test_hundred_thousand_names_are_bounded_and_the_rest_is_told(void)
 
 struct lives {
 	uint64_t spawns, ends;
-	char forgotten[24];
+	char forgotten[NUMBER_LEN];
 };
 
 static void look_at_life(void *arg, const struct d9_event *event)
 {
 	struct lives *lives = arg;
-	const struct d9_value *pairs;
 
 	lives->spawns += event->kind == D9_EVENT_TASK_SPAWN;
 	lives->ends += event->kind == D9_EVENT_TASK_TERMINATE;
-	if (event->kind != D9_EVENT_SEGMENT_METADATA)
-		return;
-	pairs = &event->values[0];
-	for (size_t i = 0; i < pairs->u.string_map.n; i++) {
-		const struct d9_text *pair = &pairs->u.string_map.pairs[2 * i];
-
-		if (pair[0].len == 15 && !memcmp(pair[0].data, "tasks.forgotten", 15))
-			snprintf(lives->forgotten, sizeof(lives->forgotten), "%.*s", (int)pair[1].len,
-				 pair[1].data);
-	}
+	take_number(event, "tasks.forgotten", lives->forgotten);
 }
 
 static void test_tasks_that_a_full_table_forgets_end_and_are_counted(void)
