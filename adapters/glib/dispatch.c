@@ -123,15 +123,24 @@ struct frame {
 	GSource *saved_chain;
 };
 
-/* GLib's clock counts microseconds of CLOCK_MONOTONIC.  0: not due, or no deadline. */
+/* On CLOCK_MONOTONIC, which GLib counts in nanoseconds since 2.90.  0: at once, or never. */
+static uint64_t ready_time_ns(GSource *source)
+{
+	uint64_t ns;
+	gint64 us;
+
+	/* The time in microseconds is rounded up: it may not have come when the source runs. */
+	if (d9__glib.g_source_get_ready_time_ns)
+		return d9__glib.g_source_get_ready_time_ns(source, &ns) ? ns : 0;
+	us = d9__glib.g_source_get_ready_time(source);
+	return us > 0 ? (uint64_t)us * 1000 : 0;
+}
+
+/* 0: not due, or no deadline. */
 static uint64_t due_ns(GSource *source, bool surely)
 {
-	gint64 time = d9__glib.g_source_get_ready_time(source);
-	uint64_t ns;
+	uint64_t ns = ready_time_ns(source);
 
-	if (time <= 0)
-		return 0;
-	ns = (uint64_t)time * 1000;
 	return surely || ns <= d9_loop_now() ? ns : 0;
 }
 

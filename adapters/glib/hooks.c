@@ -40,6 +40,7 @@ struct d9__got_table d9__glib_table = {
 bool d9__glib_resolve(void)
 {
 	D9__GLIB_CALLED(RESOLVE)
+	D9__GLIB_NEWER(RESOLVE)
 	D9__GLIB_OUTER(RESOLVE)
 	return d9__glib.g_source_new && d9__glib.g_source_attach && d9__glib.g_main_context_new &&
 	       d9__glib.g_main_context_iteration && d9__glib.g_source_destroy &&

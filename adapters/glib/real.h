@@ -7,6 +7,7 @@
 #include <glib.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "hook/got.h"
@@ -38,6 +39,8 @@
 	F(guint, g_source_attach, (GSource * source, GMainContext * context))                      \
 	F(gpointer, g_source_add_unix_fd, (GSource * source, gint fd, GIOCondition events))        \
 	F(void, g_source_set_ready_time, (GSource * source, gint64 time))                          \
+	F(void, g_source_set_ready_time_ns, (GSource * source, uint64_t time))                     \
+	F(void, g_source_clear_ready_time, (GSource * source))                                     \
 	F(void, g_source_destroy, (GSource * source))                                              \
 	F(gboolean, g_source_remove, (guint id))                                                   \
 	F(gboolean, g_source_remove_by_user_data, (gpointer data))                                 \
@@ -114,12 +117,17 @@
 	F(GMainContext *, g_main_loop_get_context, (GMainLoop * loop))                             \
 	F(gint, g_poll, (GPollFD * fds, guint n, gint timeout))
 
+/* The same, of newer versions only: NULL in others. */
+#define D9__GLIB_NEWER(F)                                                                          \
+	F(gboolean, g_source_get_ready_time_ns, (GSource * source, uint64_t * time))
+
 #define D9__GLIB_MEMBER(type, name, params) type(*name) params;
 
 struct d9__glib_real {
 	D9__GLIB_INNER(D9__GLIB_MEMBER)
 	D9__GLIB_OUTER(D9__GLIB_MEMBER)
 	D9__GLIB_CALLED(D9__GLIB_MEMBER)
+	D9__GLIB_NEWER(D9__GLIB_MEMBER)
 };
 
 /* Filled before the first slot is swapped, then constant, those of libc excepted. */

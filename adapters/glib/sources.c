@@ -13,6 +13,7 @@
 #include "record/gate.h"
 
 #define CALLER() __builtin_return_address(0)
+#define NEVER	 UINT64_MAX
 
 /* ---- one source is made ---- */
 
@@ -372,19 +373,44 @@ void d9__hook_g_main_context_invoke_full(GMainContext *context, gint priority,
 
 /* ---- somebody makes a source ready ---- */
 
-/* Before the call: the loop may run the source before it returns. */
+/* Before the call: the loop may run the source before it returns.  |time_ns| is 0 for at once. */
+static void ready_at(struct d9__glib_thread *thread, GSource *source, uint64_t time_ns)
+{
+	struct d9__glib_context *record;
+
+	if (!d9__gate_open(D9__GATE_LOOP) || !source || !(thread->about = key_of(thread, source)))
+		return;
+	if (time_ns == NEVER || (time_ns && time_ns > d9_loop_now()))
+		return;
+	record = d9__glib_context(thread, source->context);
+	d9_wake(record->loop, thread->about,
+		is_own(record) ? D9_WAKE_ACTIVE : D9_WAKE_CROSS_THREAD, NULL);
+}
+
 void d9__hook_g_source_set_ready_time(GSource *source, gint64 time)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
-	struct d9__glib_context *record;
 
-	if (d9__gate_open(D9__GATE_LOOP) && source && (thread->about = key_of(thread, source)) &&
-	    time >= 0 && (time == 0 || (uint64_t)time * 1000 <= d9_loop_now())) {
-		record = d9__glib_context(thread, source->context);
-		d9_wake(record->loop, thread->about,
-			is_own(record) ? D9_WAKE_ACTIVE : D9_WAKE_CROSS_THREAD, NULL);
-	}
+	ready_at(thread, source, time < 0 ? NEVER : (uint64_t)time * 1000);
 	d9__glib.g_source_set_ready_time(source, time);
+	thread->about = 0;
+}
+
+void d9__hook_g_source_set_ready_time_ns(GSource *source, uint64_t time)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+
+	ready_at(thread, source, time);
+	d9__glib.g_source_set_ready_time_ns(source, time);
+	thread->about = 0;
+}
+
+void d9__hook_g_source_clear_ready_time(GSource *source)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+
+	ready_at(thread, source, NEVER);
+	d9__glib.g_source_clear_ready_time(source);
 	thread->about = 0;
 }
 

@@ -54,6 +54,15 @@ record "invoked while the owner lets go" "$by_preload" "--wakes --seen" "$here/g
 record "used while it is attached" "" "--seen" "$here/glib_held" attach --adapter="$adapter"
 "$top_builddir/core/dial9" events -e TaskSpawnEvent "$work/trace" | grep -q '"kind":"idle"' ||
 	fail "an idle source is shown as something else"
+# Ready times in nanoseconds: who set them, and when they come.  GLib 2.90.
+record "nanoseconds" "$by_preload" "--wakes --seen" "$cases" nanoseconds
+if [ -e "$work/counters" ]; then
+	wakes=$("$top_builddir/core/dial9" events -e WakeEventEvent "$work/trace")
+	n=$(echo "$wakes" | grep -c '"reason":5[,}]')
+	[ "$n" -eq 100 ] || fail "$n of 100 wakes are another thread's"
+	due=$(sed -n 's/^due //p' "$work/counters")
+	echo "$wakes" | grep -q "\"timestamp_ns\":$due," || fail "no wake when it was due, $due"
+fi
 record "handed" "$by_preload" "--seen" "$cases" handed
 workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
 	sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u | wc -l)

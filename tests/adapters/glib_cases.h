@@ -37,4 +37,6 @@ void run_unannounced(void);
 void run_query_null(void);
 void run_handed(void);
 
+void run_nanoseconds(void);
+
 #endif /* D9_TEST_GLIB_CASES_H */
