@@ -36,7 +36,7 @@ private:
 // Takes 20 ms of CPU time each: too long.
 template <typename Number> void compute(evutil_socket_t, short, void *arg)
 {
-	std::timespec begin = {}, now = {};
+	timespec begin = {}, now = {};
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
 	do

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -62,8 +61,8 @@ static int take_into_own_table(int ring)
 	int moved = ring == 3 || ring < 0 ? ring : dup2(ring, 3);
 
 	/* Sanitizers report to descriptor 2. */
-	if (!D9__SANITIZED)
-		close_range(0, 2, 0);
+	for (int fd = 0; fd < 3 && !D9__SANITIZED; fd++)
+		close(fd);
 	close_from(moved == 3 ? 4 : 3);
 	null_standard_descriptors();
 	if (moved >= 0)

@@ -376,13 +376,22 @@ int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
 
 /* ---- errors ---- */
 
+static const char *text_of(int err)
+{
+#ifdef HAVE_STRERRORDESC_NP
+	return strerrordesc_np(err) ? strerrordesc_np(err) : "unknown error";
+#else
+	return strerror(err); /* glibc before 2.32: for errors that it knows as good */
+#endif
+}
+
 static void warn(struct d9__writer *w, int err, uint64_t now_ns)
 {
 	if (w->warned_ns && now_ns - w->warned_ns < WARN_EVERY_NS)
 		return;
 	w->warned_ns = now_ns;
 	d9__log(D9_LOG_WARNING, "cannot %s in %s: %s; trying again", w->error_op, w->ns.trace_dir,
-		strerrordesc_np(-err) ? strerrordesc_np(-err) : "unknown error");
+		text_of(-err));
 }
 
 static void pause_writing(struct d9__writer *w, uint64_t now_ns)

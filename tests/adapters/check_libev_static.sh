@@ -38,7 +38,7 @@ build() {
 	shift 2
 	# shellcheck disable=SC2086
 	$CC -pthread -o "$work/$name" "$work"/kinds/*.o $how "$work/libdial9-libev.a" $flags \
-		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz -lm >"$work/link" 2>&1 || {
+		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz -ldl -lm >"$work/link" 2>&1 || {
 		cat "$work/link"
 		return 1
 	}

@@ -42,7 +42,7 @@ build() {
 	shift 2
 	# shellcheck disable=SC2086
 	$CC -pthread -o "$work/$name" "$work"/kinds/*.o $how "$work/libdial9-libevent.a" $flags \
-		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz \
+		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz -ldl \
 		>"$work/link" 2>&1 || {
 		cat "$work/link"
 		return 1

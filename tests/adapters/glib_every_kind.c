@@ -56,12 +56,14 @@ static gboolean on_timer(gpointer arg)
 	return G_SOURCE_REMOVE;
 }
 
+#if GLIB_CHECK_VERSION(2, 74, 0)
 static void on_once(gpointer arg)
 {
 	COUNT(on_once, KIND_POLL);
 	log_line("once %s", (const char *)arg);
 	done();
 }
+#endif
 
 static void stage_timers(void)
 {

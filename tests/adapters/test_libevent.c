@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -139,13 +138,13 @@ static void test_bases_come_and_go_without_end(void)
 		event_base_loop(base, EVLOOP_NONBLOCK);
 		event_base_free(base);
 		if (i == 5000) {
-			heap = mallinfo2().uordblks;
+			heap = d9_test_heap();
 			fds = open_descriptors();
 		}
 	}
 	CU_ASSERT_EQUAL(open_descriptors(), fds);
 	/* The recorder's own thread packs meanwhile. */
-	CU_ASSERT(SANITIZED || mallinfo2().uordblks < heap + (1 << 20));
+	CU_ASSERT(SANITIZED || d9_test_heap() < heap + (1 << 20));
 }
 
 static void do_nothing(evutil_socket_t fd, short what, void *arg)

@@ -2,8 +2,23 @@
 #include "config.h"
 
 #include <CUnit/Basic.h>
+#include <malloc.h>
 
 #include "support/d9_test.h"
+
+#ifndef HAVE_MALLINFO2
+#define mallinfo2 mallinfo /* before glibc 2.33; good to 2 GiB */
+#endif
+
+size_t d9_test_heap(void)
+{
+	return (size_t)mallinfo2().uordblks;
+}
+
+size_t d9_test_mapped(void)
+{
+	return (size_t)mallinfo2().hblkhd;
+}
 
 int d9_test_main(const char *module, const CU_TestInfo *tests)
 {

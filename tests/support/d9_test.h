@@ -5,6 +5,7 @@
 #define D9_TEST_H
 
 #include <CUnit/CUnit.h>
+#include <stddef.h>
 
 #ifdef __clang_analyzer__
 #include <stdlib.h>
@@ -18,5 +19,9 @@
  * 0 all passed, 1 a test failed or none ran, 99 the runner itself failed.
  */
 int d9_test_main(const char *module, const CU_TestInfo *tests);
+
+/* Bytes that malloc() has given out: of its heaps, and of mappings of their own. */
+size_t d9_test_heap(void);
+size_t d9_test_mapped(void);
 
 #endif /* D9_TEST_H */

@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <malloc.h>
 
 #include <dial9/loop.h>
 
@@ -64,13 +63,11 @@ static uint64_t lines_of(const char *path, const char *key)
 
 static struct census take_census(void)
 {
-	struct mallinfo2 heap = mallinfo2();
-
 	return (struct census){
 		.fds = entries_of("/proc/self/fd"),
 		.threads = entries_of("/proc/self/task"),
 		.maps = (unsigned)lines_of("/proc/self/maps", NULL),
-		.heap_bytes = heap.uordblks + heap.hblkhd,
+		.heap_bytes = d9_test_heap() + d9_test_mapped(),
 		.rss_bytes = lines_of("/proc/self/status", "VmRSS:") << 10,
 	};
 }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -610,14 +609,14 @@ static void test_memory_is_that_of_what_overlaps(void)
 	uint64_t n = 0, done = 0, total = 0, last_done = 0;
 
 	save_long_trace(FILE_A, "plain", 200);
-	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	before = d9_test_heap() + d9_test_mapped();
 	reader = open_trace(FILE_A);
 	while (d9_reader_next(reader, &event) == 1) {
 		if (n++ % 10000)
 			continue;
-		struct mallinfo2 now = mallinfo2();
+		size_t now = d9_test_heap() + d9_test_mapped();
 
-		most = now.uordblks + now.hblkhd > most ? now.uordblks + now.hblkhd : most;
+		most = now > most ? now : most;
 		d9_reader_progress(reader, &done, &total);
 		CU_ASSERT(done >= last_done && done <= total);
 		last_done = done;

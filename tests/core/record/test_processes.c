@@ -136,10 +136,19 @@ static pid_t fork_inside_a_poll(void)
 	return pid;
 }
 
+#ifndef HAVE__FORK
+#define _Fork fork_raw /* before glibc 2.34 */
+#endif
+
+static pid_t fork_raw(void)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
 /* No handler of pthread_atfork() runs. */
 static pid_t fork_without_handlers(bool raw)
 {
-	pid_t pid = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : _Fork();
+	pid_t pid = raw ? fork_raw() : _Fork();
 
 	if (!pid) {
 		record_some(0, 50);
