@@ -41,6 +41,10 @@ for words in --version help "record --help" "info --help"; do
 	echo "[exit status $?]"
 done
 
+say "names that would write on the terminal"
+"$dial9" info "$(printf 'a\033[31mb\nc\302\233d')"
+echo "[exit status $?]"
+
 say "no trace"
 run events
 run info
