@@ -225,7 +225,7 @@ static inline gboolean run_as_poll(struct d9__glib_context *record, struct d9__g
 	/* What notifies of its end is the program's code. */
 	frame.poll.flags |= D9_POLL_BREAKS_BATCH;
 	d9_poll_end(&frame.poll);
-	d9__task_end_behind(D9_LIBRARY_GLIB, frame.poll.task.key);
+	d9_task_end(D9_LIBRARY_GLIB, frame.poll.task.key);
 	return again;
 }
 

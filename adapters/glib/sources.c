@@ -9,7 +9,6 @@
 #include "glib/tables.h"
 #include "glib/thread.h"
 #include "hook/stubs.h"
-#include "loop/adapter.h"
 #include "record/gate.h"
 
 #define CALLER() __builtin_return_address(0)
@@ -419,7 +418,7 @@ void d9__hook_g_source_clear_ready_time(GSource *source)
 static void end(uint64_t key)
 {
 	if (key)
-		d9__task_end_behind(D9_LIBRARY_GLIB, key);
+		d9_task_end(D9_LIBRARY_GLIB, key);
 }
 
 void d9__hook_g_source_destroy(GSource *source)

@@ -21,12 +21,6 @@ D9_API void *d9__loop_companion(struct d9_loop *loop);
 D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);
 
 /*
- * d9_task_end(), but behind its last poll on this thread that has not ended: one that contains a loop is resumed
- * behind that.  For libraries that never use a key again.  Quick.
- */
-D9_API void d9__task_end_behind(enum d9_library library, uint64_t key);
-
-/*
  * Say that the task |key|, whose poll ended last on this thread, stays ready: its next wake has
  * the stamp of that end.  Quick.
  */

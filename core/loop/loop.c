@@ -248,27 +248,3 @@ bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out)
 	out->kind = atomic_load_explicit(&task->kind, memory_order_relaxed);
 	return true;
 }
-
-/* The outermost of its frames. */
-static struct d9__callback *frame_of(uint64_t task)
-{
-	struct d9__thread *thread = d9__thread_peek();
-
-	for (uint32_t i = 0; thread && task && i < thread->n_frames; i++)
-		if (thread->frames[i].task == task)
-			return &thread->frames[i];
-	return NULL;
-}
-
-void d9__task_end_behind(enum d9_library library, uint64_t key)
-{
-	struct d9__callback *frame = frame_of(d9_task_id(library, key));
-
-	if (!frame) {
-		d9_task_end(library, key);
-		return;
-	}
-	frame->library = (uint32_t)library;
-	frame->key = key;
-	frame->once = true;
-}

@@ -7,7 +7,6 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
-#include "loop/adapter.h"
 #include "loop/loops.h"
 #include "loop/samples.h"
 #include "loop/tasks.h"
@@ -240,7 +239,7 @@ static __attribute__((noinline)) void run_inside(uint64_t key)
 
 	d9_loop_enter(loop, &run);
 	poll_key(key, 1);
-	d9__task_end_behind(D9_LIBRARY_OWN, key);
+	d9_task_end(D9_LIBRARY_OWN, key);
 	d9_loop_leave(&run);
 }
 
@@ -264,7 +263,7 @@ static void test_task_that_ends_inside_its_own_callback_ends_behind_the_outermos
 	CU_ASSERT_STRING_EQUAL(story + strlen(story) - 2, ")t");
 
 	poll_key(45, 1);
-	d9__task_end_behind(D9_LIBRARY_OWN, 45);
+	d9_task_end(D9_LIBRARY_OWN, 45);
 	CU_ASSERT_EQUAL(d9_task_id(D9_LIBRARY_OWN, 45), 0);
 	loop_events_collect();
 }
@@ -274,7 +273,7 @@ static __attribute__((noinline)) void leave_behind(uint64_t key)
 	struct d9_poll poll = { .loop = loop, .task = { .key = key, .identity = 1, .fd = -1 } };
 
 	d9_poll_begin(&poll);
-	d9__task_end_behind(D9_LIBRARY_OWN, key);
+	d9_task_end(D9_LIBRARY_OWN, key);
 }
 
 static void test_task_that_ends_in_a_callback_which_is_left_ends_all_the_same(void)
