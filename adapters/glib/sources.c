@@ -9,6 +9,8 @@
 #include "glib/tables.h"
 #include "glib/thread.h"
 #include "hook/stubs.h"
+#include "loop/adapter.h"
+#include "loop/callsites.h"
 #include "record/gate.h"
 
 #define CALLER() __builtin_return_address(0)
@@ -236,21 +238,6 @@ static void patch_table_of(GSource *source)
 		d9__glib_patch(source->source_funcs, false);
 }
 
-void d9__hook_g_source_set_callback(GSource *source, GSourceFunc callback, gpointer data,
-				    GDestroyNotify notify)
-{
-	patch_table_of(source);
-	d9__glib.g_source_set_callback(source, callback, data, notify);
-}
-
-/* libgobject's g_source_set_closure() comes here: every closure does. */
-void d9__hook_g_source_set_callback_indirect(GSource *source, gpointer data,
-					     GSourceCallbackFuncs *funcs)
-{
-	patch_table_of(source);
-	d9__glib.g_source_set_callback_indirect(source, data, funcs);
-}
-
 gpointer d9__hook_g_source_add_unix_fd(GSource *source, gint fd, GIOCondition events)
 {
 	patch_table_of(source);
@@ -281,6 +268,54 @@ static uint64_t key_of(struct d9__glib_thread *thread, GSource *source)
 						     : NULL;
 
 	return record ? record->key | source->source_id : 0;
+}
+
+/*
+ * An attached source that runs another function from now on is another task.  Not where another thread runs
+ * the loop: what that knows of its sources is its own.
+ */
+static void callback_changed(GSource *source, const void *site)
+{
+	struct d9__glib_thread *thread = d9__glib_thread();
+	struct d9_task task = { .fd = -1 };
+	struct d9__glib_context *record;
+	struct d9__glib_known *known;
+	GSourceFunc callback;
+	gpointer data;
+
+	if (!source || thread->calibrating || !d9__gate_open(D9__GATE_LOOP) ||
+	    !(task.key = key_of(thread, source)))
+		return;
+	record = d9__glib_context(thread, source->context);
+	if (!is_own(record) && atomic_load_explicit(&record->owner, memory_order_relaxed))
+		return;
+	callback = callback_of(source, &data);
+	if (!callback || !d9__task_armed(D9_LIBRARY_GLIB, task.key, &task) || !task.callsite ||
+	    task.callsite->callback == (void *)callback)
+		return;
+	known = &record->known[task.key % D9__GLIB_KNOWN_MAX];
+	if (known->key == task.key)
+		known->key = 0; /* is met again */
+	task.callsite = d9_callsite((void *)callback, d9__glib_is_ours(site) ? NULL : site, 0);
+	d9_task_renew(D9_LIBRARY_GLIB, task.key, 0);
+	d9_task_arm(record->loop, &task);
+}
+
+void d9__hook_g_source_set_callback(GSource *source, GSourceFunc callback, gpointer data,
+				    GDestroyNotify notify)
+{
+	patch_table_of(source);
+	d9__glib.g_source_set_callback(source, callback, data, notify);
+	callback_changed(source, CALLER());
+}
+
+/* libgobject's g_source_set_closure() comes here: every closure does. */
+void d9__hook_g_source_set_callback_indirect(GSource *source, gpointer data,
+					     GSourceCallbackFuncs *funcs)
+{
+	patch_table_of(source);
+	d9__glib.g_source_set_callback_indirect(source, data, funcs);
+	callback_changed(source, CALLER());
 }
 
 guint d9__hook_g_source_attach(GSource *source, GMainContext *context)

@@ -63,6 +63,7 @@ if [ -e "$work/counters" ]; then
 	due=$(sed -n 's/^due //p' "$work/counters")
 	echo "$wakes" | grep -q "\"timestamp_ns\":$due," || fail "no wake when it was due, $due"
 fi
+record "renamed" "$by_preload" "--seen" "$cases" renamed
 record "handed" "$by_preload" "--seen" "$cases" handed
 workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
 	sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u | wc -l)

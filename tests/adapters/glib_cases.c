@@ -747,7 +747,7 @@ static const struct {
 	{ "query_null", run_query_null }, { "handed", run_handed },
 	{ "looked_at", run_looked_at }, { "finalizers", run_finalizers },
 	{ "long_lived", run_long_lived }, { "older_handler", run_older_handler },
-	{ "nanoseconds", run_nanoseconds },
+	{ "nanoseconds", run_nanoseconds }, { "renamed", run_renamed },
 };
 
 int main(int argc, char **argv)

@@ -188,3 +188,52 @@ void run_query_null(void)
 	waitpid(child, &status, 0);
 	log_line("query of NULL ended by signal %d with %d", WTERMSIG(status), WEXITSTATUS(status));
 }
+
+/* ---- another function for a source that is attached ---- */
+
+static unsigned renamed;
+
+static gboolean on_second(gpointer arg)
+{
+	(void)arg;
+	COUNT(on_second, KIND_POLL);
+	return ++renamed < 5;
+}
+
+static gboolean on_first(gpointer arg)
+{
+	(void)arg;
+	COUNT(on_first, KIND_POLL);
+	if (++renamed < 3)
+		return G_SOURCE_CONTINUE;
+	renamed = 0;
+	g_source_set_callback(g_main_current_source(), on_second, NULL, NULL);
+	return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_never(gpointer arg)
+{
+	(void)arg;
+	complain("a function that was replaced before its turn", 0, 1);
+	return G_SOURCE_REMOVE;
+}
+
+/* From within it, between two rounds, before the first one, and the same function once more. */
+void run_renamed(void)
+{
+	for (int when = 0; when < 4; when++) {
+		GSource *source = g_idle_source_new();
+
+		renamed = 0;
+		g_source_set_callback(source, when == 2 ? on_never : on_first, NULL, NULL);
+		g_source_attach(source, NULL);
+		if (when == 1)
+			g_main_context_iteration(NULL, FALSE);
+		if (when == 1 || when == 2)
+			g_source_set_callback(source, on_second, NULL, NULL);
+		if (when == 3)
+			g_source_set_callback(source, on_first, source, NULL);
+		iterate_until_idle(NULL);
+		g_source_unref(source);
+	}
+}
