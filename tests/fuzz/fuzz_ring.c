@@ -288,11 +288,14 @@ static void rescue(const char *path, const char *boot)
 	struct d9__dead_ring ring;
 	struct d9__recovered found;
 	int err = d9__dead_ring_open(&ring, path);
+	bool empty;
 
 	if (err)
 		return;
+	empty = d9__dead_ring_is_empty(&ring);
 	if (d9__rescue(scratch, BOOT_ID, &ring, &found) && !found.err) {
 		check_recovered(boot, &found);
+		fuzz_require(!empty || !found.events, "an empty ring holds nothing");
 		fuzz_require(access(path, F_OK) != 0, "a ring that was recovered is gone");
 	}
 	d9__dead_ring_close(&ring);
