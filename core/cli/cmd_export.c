@@ -213,6 +213,8 @@ static int export(const struct options *options, struct segments *segments)
 	if (err)
 		return explain_output(options->output, err);
 	status = copy_all(segments, sink);
+	if (status == D9__EXIT_OK && !segments->frames)
+		status = d9__cmd_fail("export", "nothing has been written to this trace yet");
 	/* Nothing readable in the input: no file rather than an empty one. */
 	if (status < 0 || (status && !segments->frames))
 		d9__sink_abandon(sink);

@@ -45,6 +45,12 @@ run export -o damaged.trc damaged.bin
 "$make_trace" small plain small.bin
 cmp small.bin damaged.trc
 
+say "a segment that was just begun: no file rather than an empty one"
+mkdir begun
+: >begun/trace.0.bin.zst.active
+run export -o begun.trc begun
+[ ! -e begun.trc ] || echo "it left a file"
+
 say "output that cannot be written"
 run export -o no/such/folder/f two.bin
 run export -o /dev/full two.bin
