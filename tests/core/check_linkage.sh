@@ -27,7 +27,8 @@ check() {
 	tags | grep -qF "soname: [$soname]" || fail "its soname is not $soname"
 	for needed in $(tags | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
 		allowed=no
-		for pattern in libc.so.6 libm.so.6 'ld-linux*' 'libgcc_s.so.*' "$@"; do
+		# libdl and libpthread are libraries beside libc before glibc 2.34.
+		for pattern in libc.so.6 libdl.so.2 libpthread.so.0 libm.so.6 'ld-linux*' 'libgcc_s.so.*' "$@"; do
 			# A pattern is meant.
 			# shellcheck disable=SC2254
 			case $needed in $pattern) allowed=yes ;; esac
