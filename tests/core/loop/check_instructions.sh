@@ -25,8 +25,8 @@ case $target in
 	limit_off=34 limit_span=626 limit_block=1431 limit_filtered=8
 	;;
 "1 14 __clang__ 1")
-	limit_poll=222 limit_wake=378 limit_once=798 limit_brief=1730
-	limit_off=34 limit_span=633 limit_block=1444 limit_filtered=6
+	limit_poll=222 limit_wake=374 limit_once=791 limit_brief=1717
+	limit_off=34 limit_span=631 limit_block=1442 limit_filtered=6
 	;;
 *) skip "limits are known for gcc 12 and 14 on x86-64 only" ;;
 esac
