@@ -125,4 +125,4 @@ in_container mode=1777,size=64M sh -c 'mkdir -m 777 "$TMPDIR/dial9-traces-$(id -
 	"$work/bin/dial9" record "$work/bin/prog" 2>&1' | grep -o "in /[^,]*,"
 ls tmp/*
 
-finish 's/[0-9][0-9]* events/N events/; s/traces-[0-9][0-9]*/traces-UID/g; s|in /tmp/dial9-traces-UID|in ANOTHER|; s|in /dev/shm/dial9-traces-UID,|in ANOTHER,|; s|; see: dial9 report .*||'
+finish 's/[0-9][0-9]* events/N events/; s/traces-[0-9][0-9]*/traces-UID/g; s|in /tmp/dial9-traces-UID[^,]*|in ANOTHER|; s|in /dev/shm/dial9-traces-UID[^,]*,|in ANOTHER,|; s|; see: dial9 report .*||'
