@@ -736,13 +736,14 @@ static void *flush_main(void *arg)
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
 	self.dormant = d9__flush.start_disabled;
-	if (!self.dormant) {
+	if (!self.dormant)
 		open_directory();
-		/* The first event asks for it anyway; in a burst there is no time for that. */
-		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
-	}
 	d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns);
+	/* Until here who starts the recorder waits. */
 	update_state();
+	/* The first event asks for it anyway; in a burst there is no time for that. */
+	if (!self.dormant)
+		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
 	d9__modules_scan();
 	refresh_lead();
 	self.recovering = false;

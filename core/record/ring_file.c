@@ -177,10 +177,10 @@ static int allocate(int fd, size_t offset, size_t len)
 	return -err;
 }
 
-/* Put |len| bytes of the ring in place of the reservation; |populate| is MAP_POPULATE or 0. */
-static int map_part(int fd, size_t offset, size_t len, int populate)
+/* Put |len| bytes of the ring in place of the reservation. */
+static int map_part(int fd, size_t offset, size_t len)
 {
-	int flags = MAP_FIXED | populate | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+	int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
 	int err = allocate(fd, offset, len);
 
 	if (err)
@@ -223,7 +223,7 @@ static int map_first(int fd)
 	for (uint32_t n = D9__CHUNKS_FIRST; n >= D9__CHUNKS_MIN; n /= 2) {
 		if (n > d9__ring.chunks_max)
 			continue;
-		err = map_part(fd, 0, D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE, 0);
+		err = map_part(fd, 0, D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE);
 		if (err)
 			continue;
 		populate(0, D9__RING_SLOTS_AT + 1);
@@ -538,11 +538,14 @@ int d9__ring_grow_to(uint32_t wanted_free)
 	if (n == 0)
 		return 0;
 	while ((err = map_part(d9__ring.fd, D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE,
-			       (size_t)n * D9__CHUNK_SIZE, MAP_POPULATE)) == -ENOSPC && n > 1)
+			       (size_t)n * D9__CHUNK_SIZE)) == -ENOSPC && n > 1)
 		n /= 2;
 	errno = saved;
 	if (err)
 		return err;
+	/* In small steps: the program's own mappings wait for each. */
+	for (uint32_t i = have; i < have + n; i++)
+		populate(D9__RING_CHUNKS_AT + (size_t)i * D9__CHUNK_SIZE, D9__CHUNK_SIZE);
 	D9__TEST_POINT(GROW_MAPPED);
 	/* release: whoever knows of a chunk finds it mapped */
 	atomic_store_explicit(&d9__ring.header->chunk_count, have + n, memory_order_release);
