@@ -48,6 +48,7 @@
 #define PERIOD_MIN   (10 * MS_NS)
 #define PERIOD_CALM  (100 * MS_NS) /* some events, but none in most PERIOD_MIN */
 #define PERIOD_MAX   SECOND_NS
+#define ATTACHING    (2 * MS_NS) /* more than it takes */
 #define REST_AFTER   (300 * MS_NS) /* without events: looks come ever more rarely */
 #define STACK_BYTES  (256u << 10)
 #define SPARE_CHUNKS 4
@@ -111,19 +112,30 @@ static void wake_once(void)
 		d9__flush_wake();
 }
 
-static void sleep_until_due(uint32_t seen)
+static uint32_t look_at_futex(void)
 {
-	uint64_t now = d9__clock_mono_ns(), wait = self.period_ns;
-	struct timespec timeout;
+	return atomic_load_explicit(&d9__ring.control->futex, memory_order_acquire);
+}
 
-	if (self.source_ns < now + wait)
-		wait = self.source_ns > now ? self.source_ns - now : 0;
-	if (wait < MS_NS)
-		wait = MS_NS;
-	timeout = (struct timespec){ (time_t)(wait / SECOND_NS), (long)(wait % SECOND_NS) };
+/* Until |wait_ns| have passed, a chunk is sealed, or somebody wants something: not since |seen|. */
+static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
+{
+	const struct timespec timeout = { (time_t)(wait_ns / SECOND_NS), (long)(wait_ns % SECOND_NS) };
+
+	if (atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
+		return;
 	atomic_store_explicit(&sleeping, 1, memory_order_release);
 	futex(&d9__ring.control->futex, FUTEX_WAIT, seen, &timeout);
 	atomic_store_explicit(&sleeping, 0, memory_order_release);
+}
+
+static void sleep_until_due(uint32_t seen)
+{
+	uint64_t now = d9__clock_mono_ns(), wait = self.period_ns;
+
+	if (self.source_ns < now + wait)
+		wait = self.source_ns > now ? self.source_ns - now : 0;
+	sleep_unless_wanted(seen, wait < MS_NS ? MS_NS : wait);
 }
 
 /* ---- manners ---- */
@@ -721,6 +733,7 @@ static void finish(void)
 static void *flush_main(void *arg)
 {
 	bool again = false;
+	uint32_t seen;
 
 	(void)arg;
 	mind_manners();
@@ -740,7 +753,13 @@ static void *flush_main(void *arg)
 		open_directory();
 	d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns);
 	/* Until here who starts the recorder waits. */
+	seen = look_at_futex();
 	update_state();
+	/*
+	 * Whoever attaches the first loop redirects calls now, and for that wants the lock of the address
+	 * space and the linker's, as what follows here does: the two would wait for each other in turns.
+	 */
+	sleep_unless_wanted(seen, ATTACHING);
 	/* The first event asks for it anyway; in a burst there is no time for that. */
 	if (!self.dormant)
 		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
@@ -751,10 +770,8 @@ static void *flush_main(void *arg)
 	self.curious_ns = 0;
 	d9__health_publish(&self.writer, self.state, self.second_ns);
 	while (!atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
-		uint32_t seen = atomic_load_explicit(&d9__ring.control->futex,
-						     memory_order_acquire);
-
-		if (!again && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
+		seen = look_at_futex();
+		if (!again)
 			sleep_until_due(seen);
 		D9__TEST_POINT(TICK);
 		again = tick();
