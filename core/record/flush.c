@@ -3,10 +3,9 @@
  * One tick: anchor; full chunks; once a second prefixes of quiet threads, losses, health; side
  * rings; sources; metadata and modules that changed; rotation; control words.
  *
- * The period is 10 ms while events flow; where most of these ticks would find none it is 100 ms, so
- * that a process that does little costs little.  After a second without any, sources rest and nothing is
- * written, health included: a process at rest is woken once a second and touches no disk.  The
- * first events after that are noticed at the next tick, or as soon as half of the ring is full.
+ * How long after the last one is a matter of pace.h.  Without events for a while, sources rest and nothing
+ * is written, health included: a process at rest is woken once a second and touches no disk.  The first
+ * events after that are noticed at the next tick, or as soon as half of the ring is full.
  *
  * In flight mode a tick takes the anchor and the samples, and leaves the chunks alone.
  */
@@ -23,6 +22,7 @@
 
 #include "record/chunk.h"
 #include "record/clock.h"
+#include "record/dead_peers.h"
 #include "record/descriptors.h"
 #include "record/drain.h"
 #include "record/dump_request.h"
@@ -31,11 +31,11 @@
 #include "record/flush.h"
 #include "record/gate.h"
 #include "record/health.h"
+#include "record/lead.h"
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/options.h"
-#include "record/peers.h"
-#include "record/recover.h"
+#include "record/pace.h"
 #include "record/ring_file.h"
 #include "record/sanitized.h"
 #include "record/slot.h"
@@ -45,11 +45,7 @@
 
 #define MS_NS        UINT64_C(1000000)
 #define SECOND_NS    UINT64_C(1000000000)
-#define PERIOD_MIN   (10 * MS_NS)
-#define PERIOD_CALM  (100 * MS_NS) /* some events, but none in most PERIOD_MIN */
-#define PERIOD_MAX   SECOND_NS
 #define ATTACHING    (2 * MS_NS) /* more than it takes */
-#define REST_AFTER   (300 * MS_NS) /* without events: looks come ever more rarely */
 #define STACK_BYTES  (256u << 10)
 #define SPARE_CHUNKS 4
 #define DISABLED_OWN UINT32_MAX
@@ -66,21 +62,14 @@ static struct {
 	uint64_t loss_ns; /* likewise: when something was lost last */
 	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
-	uint32_t lead_metadata, lead_modules, lead_types; /* what the ring's lead is made of */
-	bool curious;    /* dead peers are to be looked at, as soon as that is due */
-	bool recovering; /* they have not all been looked at */
-	uint64_t curious_ns, looked_ns; /* when we asked last; processor time spent on looking */
-	struct d9__recover recover;
+	struct d9__lead lead;
+	struct d9__dead_peers dead;
+	struct d9__pace pace;
 	int state;
-	uint64_t active_ns; /* when events were seen last */
-	bool brisk; /* events come about as often as PERIOD_MIN, as measured since |measured_ns| */
-	uint64_t measured_ns, measured_events;
-	unsigned busy_ticks; /* since then, with events */
 	bool stepped_back;
 	bool heard; /* some thread published something, ever */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
-	uint64_t period_ns;
 	uint64_t source_ns; /* when the next source is due */
 	uint64_t grow_ns;   /* the ring could not grow: when to try again */
 } self;
@@ -131,7 +120,7 @@ static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
 
 static void sleep_until_due(uint32_t seen)
 {
-	uint64_t now = d9__clock_mono_ns(), wait = self.period_ns;
+	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
 
 	if (self.source_ns < now + wait)
 		wait = self.source_ns > now ? self.source_ns - now : 0;
@@ -188,88 +177,6 @@ static void open_directory(void)
 	set_state(err ? D9_RECORDER_PAUSED : D9_RECORDER_RECORDING);
 	/* release: the boot id is read after it */
 	atomic_store_explicit(&d9__flush.open_result, err, memory_order_release);
-}
-
-/* The program's own types: what signal handlers left in side rings is of these, too. */
-static void add_types(struct d9__builder *note, uint32_t end)
-{
-	for (uint32_t id = D9__EVENT_PROGRAM; id < end; id++) {
-		const struct d9__type_frames *frames = d9__type_frames(id);
-
-		if (frames && note->len + frames->len <= D9__RING_LEAD_BYTES)
-			d9__builder_put(note, frames->bytes, frames->len);
-	}
-}
-
-/* Keep in the ring what a segment made of it would have to begin with. */
-static void refresh_lead(void)
-{
-	uint32_t metadata = d9__metadata_generation(), modules = d9__modules_generation();
-	uint32_t types = d9__types_end();
-
-	if (metadata == self.lead_metadata && modules == self.lead_modules &&
-	    types == self.lead_types)
-		return;
-	self.lead_metadata = metadata;
-	self.lead_modules = modules;
-	self.lead_types = types;
-	d9__writer_describe(&self.note);
-	add_types(&self.note, types);
-	if (!self.note.failed && d9__ring_set_lead(self.note.data, self.note.len) == -E2BIG) {
-		/* Names are worth less than what the process says of itself. */
-		d9__metadata_write(&self.note, d9__clock_mono_ns(), NULL);
-		if (!self.note.failed)
-			d9__ring_set_lead(self.note.data, self.note.len);
-	}
-}
-
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec ts = { 0, 0 };
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
-}
-
-static void begin_recovery(uint64_t now_ns)
-{
-	uint64_t before = own_cpu_ns();
-
-	if (now_ns - self.curious_ns < SECOND_NS)
-		return;
-	self.curious_ns = now_ns;
-	if (!d9__peers_due(self.writer.ns.parent_fd, d9__clock_real_ns()))
-		return;
-	self.curious = false;
-	self.recovering = !d9__recover_begin(&self.recover, d9__flush.trace_dir, D9__RECOVER_PRUNE);
-	self.looked_ns = own_cpu_ns() - before;
-}
-
-static void end_recovery(void)
-{
-	uint64_t before = own_cpu_ns();
-
-	self.recovering = false;
-	d9__recover_end(&self.recover);
-	d9__writer_collect(&self.writer);
-	d9__peers_looked(self.writer.ns.parent_fd, self.looked_ns + own_cpu_ns() - before,
-			 d9__clock_real_ns());
-}
-
-/* Dead peers, one in each tick: our own events must not wait for long. */
-static void recover_peers(uint64_t now_ns)
-{
-	uint64_t before;
-
-	if (self.curious && self.writer.has_dir)
-		begin_recovery(now_ns);
-	if (!self.recovering || !self.writer.has_dir)
-		return;
-	before = own_cpu_ns();
-	if (d9__recover_next(&self.recover, NULL) == 1)
-		return; /* that was work, not looking */
-	self.looked_ns += own_cpu_ns() - before;
-	end_recovery();
 }
 
 static bool wants_directory(void)
@@ -402,7 +309,7 @@ static void keep_up(void)
 	static uint64_t last_ns;
 	uint64_t now_ns = d9__clock_mono_ns();
 
-	if (now_ns - last_ns < PERIOD_MIN)
+	if (now_ns - last_ns < D9__PACE_BRISK_NS)
 		return;
 	last_ns = now_ns;
 	d9__clock_tick(NULL);
@@ -564,7 +471,7 @@ static void run_sources(uint64_t now_ns, bool active)
 		return;
 	slot = d9__slot_self();
 	if (slot)
-		self.source_ns = d9__sources_run(slot, now_ns, self.brisk);
+		self.source_ns = d9__sources_run(slot, now_ns, self.pace.brisk);
 }
 
 /* What is nowhere but in side rings and counters goes where everything else is. */
@@ -583,48 +490,6 @@ static void fly(uint64_t now_ns, bool active)
 	once_a_second(now_ns, active);
 }
 
-/*
- * Threads recorded |events| since the last tick.  One wake-up of a loop is some five of them, so that
- * many in each PERIOD_MIN are the sign to look that often; and going on with it takes that every
- * other look finds any.
- */
-static void measure_rate(uint64_t now_ns, uint64_t events)
-{
-	uint64_t elapsed_ns = now_ns - self.measured_ns;
-
-	self.measured_events += events;
-	self.busy_ticks += events != 0;
-	if (!self.brisk)
-		self.brisk = self.measured_events >= 5 * PERIOD_CALM / PERIOD_MIN;
-	else if (elapsed_ns >= PERIOD_CALM)
-		self.brisk = self.busy_ticks * 2 >= PERIOD_CALM / PERIOD_MIN;
-	if (elapsed_ns >= PERIOD_CALM) {
-		self.measured_ns = now_ns;
-		self.measured_events = 0;
-		self.busy_ticks = 0;
-	}
-}
-
-/* Where segments live shorter, they are looked at more often. */
-static uint64_t calm_period(void)
-{
-	uint64_t period_ns = self.writer.ret.rotation_ns / 10;
-
-	return period_ns > PERIOD_CALM ? PERIOD_CALM : period_ns > PERIOD_MIN ? period_ns : PERIOD_MIN;
-}
-
-static void choose_period(uint64_t now_ns, bool worked)
-{
-	bool active = now_ns - self.active_ns < REST_AFTER;
-
-	if (worked || (active && self.brisk))
-		self.period_ns = PERIOD_MIN;
-	else if (active)
-		self.period_ns = calm_period();
-	else if (self.period_ns < PERIOD_MAX)
-		self.period_ns = self.period_ns * 2 < PERIOD_MAX ? self.period_ns * 2 : PERIOD_MAX;
-}
-
 static uint32_t own_slot(void)
 {
 	struct d9__slot *slot = d9__self.slot;
@@ -641,12 +506,9 @@ static bool tick(void)
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
 	events = d9__drain_activity(&self.drain, own_slot());
-	if (events) {
-		self.active_ns = now_ns;
-		self.heard = true;
-	}
-	measure_rate(now_ns, events);
-	active = now_ns - self.active_ns < REST_AFTER;
+	self.heard |= events != 0;
+	d9__pace_look(&self.pace, now_ns, events);
+	active = d9__pace_active(&self.pace, now_ns);
 	run_sources(now_ns, active);
 	grow_ring(now_ns);
 	d9__slot_seal_idle(SPARE_CHUNKS);
@@ -674,12 +536,12 @@ static bool tick(void)
 		follow_control_words(now_ns);
 	}
 	d9__ticks_run();
-	refresh_lead();
-	recover_peers(now_ns);
+	d9__lead_refresh(&self.lead, &self.note);
+	d9__dead_peers_next(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	update_state();
 	d9__writer_publish(&self.writer);
 	d9__health_publish(&self.writer, self.state, now_ns);
-	choose_period(now_ns, worked);
+	d9__pace_choose(&self.pace, now_ns, worked, self.writer.ret.rotation_ns);
 	return worked && d9__chunk_full_count() >= 16 && !self.writer.retry_ns;
 }
 
@@ -719,10 +581,7 @@ static void finish(void)
 	}
 	if (self.writer.retry_ns && !self.flight)
 		d9__drain_give_up(&self.drain, now_ns);
-	if (self.curious && self.writer.has_dir)
-		begin_recovery(now_ns);
-	if (self.recovering)
-		end_recovery();
+	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	d9__writer_close(&self.writer, now_ns);
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self.drain);
@@ -737,15 +596,13 @@ static void *flush_main(void *arg)
 
 	(void)arg;
 	mind_manners();
-	self.period_ns = PERIOD_MIN;
 	self.stepped_back = self.heard = false;
 	self.flight = d9__flush.flight;
 	self.sealed = d9__chunk_sealed_count();
 	self.loss_ns = self.announced_ns = 0;
 	self.lost_before = d9__health_lost(); /* by recorders before this one */
-	self.active_ns = self.second_ns = self.measured_ns = d9__clock_mono_ns();
-	self.measured_events = self.busy_ticks = 0;
-	self.brisk = true;
+	self.second_ns = d9__clock_mono_ns();
+	d9__pace_begin(&self.pace, self.second_ns);
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
 	self.dormant = d9__flush.start_disabled;
@@ -764,10 +621,8 @@ static void *flush_main(void *arg)
 	if (!self.dormant)
 		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
 	d9__modules_scan();
-	refresh_lead();
-	self.recovering = false;
-	self.curious = wants_directory() && self.writer.collect;
-	self.curious_ns = 0;
+	d9__lead_refresh(&self.lead, &self.note);
+	d9__dead_peers_begin(&self.dead, wants_directory() && self.writer.collect);
 	d9__health_publish(&self.writer, self.state, self.second_ns);
 	while (!atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		seen = look_at_futex();

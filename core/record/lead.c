@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+
+#include "record/clock.h"
+#include "record/event_types.h"
+#include "record/lead.h"
+#include "record/metadata.h"
+#include "record/modules.h"
+#include "record/ring_file.h"
+#include "record/writer.h"
+
+/* The program's own types: what signal handlers left in side rings is of these, too. */
+static void add_types(struct d9__builder *note, uint32_t end)
+{
+	for (uint32_t id = D9__EVENT_PROGRAM; id < end; id++) {
+		const struct d9__type_frames *frames = d9__type_frames(id);
+
+		if (frames && note->len + frames->len <= D9__RING_LEAD_BYTES)
+			d9__builder_put(note, frames->bytes, frames->len);
+	}
+}
+
+void d9__lead_refresh(struct d9__lead *lead, struct d9__builder *note)
+{
+	struct d9__lead now = { d9__metadata_generation(), d9__modules_generation(),
+				d9__types_end() };
+
+	if (now.metadata == lead->metadata && now.modules == lead->modules &&
+	    now.types == lead->types)
+		return;
+	*lead = now;
+	d9__writer_describe(note);
+	add_types(note, now.types);
+	if (!note->failed && d9__ring_set_lead(note->data, note->len) == -E2BIG) {
+		/* Names are worth less than what the process says of itself. */
+		d9__metadata_write(note, d9__clock_mono_ns(), NULL);
+		if (!note->failed)
+			d9__ring_set_lead(note->data, note->len);
+	}
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lead: what a segment that is made of the ring has to begin with stands in the ring itself. */
+
+#ifndef D9_RECORD_LEAD_H
+#define D9_RECORD_LEAD_H
+
+#include <stdint.h>
+
+#include "record/builder.h"
+
+/* Flush thread only; zeros: nothing was written. */
+struct d9__lead {
+	uint32_t metadata, modules, types; /* generations of what it was made of */
+};
+
+/* Write it again if something changed.  |note| is overwritten. */
+void d9__lead_refresh(struct d9__lead *lead, struct d9__builder *note);
+
+#endif /* D9_RECORD_LEAD_H */
