@@ -17,12 +17,12 @@
 #define D9__PACE_SILENCE_NS UINT64_C(300000000) /* without events: looks come ever more rarely */
 
 struct d9__pace {
-	uint64_t period_ns; /* until the next look */
-	bool brisk;	    /* events come about as often as D9__PACE_BRISK_NS */
-	uint64_t active_ns; /* when events were seen last */
-	uint64_t measured_ns,
-		measured_events; /* since when |brisk| is measured, and what came since */
-	unsigned busy_looks;	 /* those that found any */
+	uint64_t period_ns;	  /* until the next look */
+	bool brisk;		  /* events come about as often as D9__PACE_BRISK_NS */
+	uint64_t active_ns;	  /* when events were seen last */
+	uint64_t measured_ns;	  /* since when |brisk| is measured */
+	uint64_t measured_events; /* that came since */
+	unsigned busy_looks;	  /* that found any, since */
 };
 
 /* A recorder starts: as if events were flowing. */
