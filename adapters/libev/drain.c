@@ -15,6 +15,7 @@
 #include "libev/thread.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
+#include "loop/known.h"
 
 #include <dial9/ev-embed-kinds.h>
 
@@ -24,7 +25,6 @@ _Atomic(uint32_t) d9__libev_internal, d9__libev_cancelled;
 
 struct frame {
 	struct d9_poll poll;
-	struct d9__libev_context saved;
 	struct d9__libev_watcher *known;
 };
 
@@ -43,7 +43,6 @@ static __attribute__((noinline)) void end_expired(struct frame *frame)
 static inline void end_poll(struct frame *frame)
 {
 	d9_poll_end(&frame->poll);
-	d9__libev_thread()->now = frame->saved;
 	if (__builtin_expect(frame->known->expired, 0))
 		end_expired(frame);
 }
@@ -91,14 +90,54 @@ static __attribute__((noinline)) void name_it(struct d9__libev_watcher *known)
 	known->callsite = d9_callsite(known->callback, known->site, 0);
 }
 
-static inline __attribute__((always_inline)) void
-begin_poll(struct frame *frame, struct d9__libev_thread *thread, struct d9__libev_record *record,
-	   struct ev_watcher *w, const void *callback, int events, uint32_t depth, uint16_t flags,
-	   uint64_t invoked_ns)
+/* The first poll of a watcher, of what it has become, or one that tells more than that it runs. */
+static __attribute__((noinline)) void begin_other(struct d9__libev_record *record,
+						  struct d9__libev_watcher *known,
+						  const struct ev_watcher *w, int events,
+						  struct d9_poll *poll)
+{
+	poll->task.name = NULL;
+	poll->task.fd = known->kind == D9_TASK_IO ? known->fd : -1;
+	poll->task.kind = known->kind;
+	poll->task.flags = 0;
+	if (!d9__libev_layout.feeds)
+		d9__libev_tell_ready(record, known, w, events, poll);
+	d9__poll_begin_other(poll);
+}
+
+/* A callback of the program's runs; whoever runs a batch of them puts back what was before, once. */
+static inline void enter_callback(struct d9__libev_record *record, const void *callback,
+				  const struct d9__libev_context *saved)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+
+	thread->now.record = record;
+	thread->now.callback = callback;
+	thread->now.frame = saved->frame; /* the one before may have left a run by a longjmp() */
+	thread->now.internal = false;
+}
+
+/* errno is kept. */
+static inline void leave_callbacks(struct d9__libev_context *saved)
+{
+	d9__libev_thread()->now = *saved;
+}
+
+/* What is remembered of |w|, whose callback is |callback|; NULL: nothing, or of another callback. */
+static inline struct d9__libev_watcher *recall_as(struct d9__libev_record *record,
+						  const struct ev_watcher *w, const void *callback)
 {
 	struct d9__libev_watcher *known = d9__libev_recall(record, w);
 
-	if (__builtin_expect(!known || known->callback != callback, 0))
+	return __builtin_expect(known && known->callback == callback, 1) ? known : NULL;
+}
+
+static inline __attribute__((always_inline)) void
+begin_poll(struct frame *frame, struct d9__libev_record *record, struct d9__libev_watcher *known,
+	   struct ev_watcher *w, const void *callback, int events, uint32_t depth, uint16_t flags,
+	   uint64_t invoked_ns, const struct d9__libev_context *saved)
+{
+	if (__builtin_expect(!known, 0))
 		known = learn(record, w, callback, events);
 	if (__builtin_expect(!known->callsite, 0))
 		name_it(known);
@@ -107,41 +146,16 @@ begin_poll(struct frame *frame, struct d9__libev_thread *thread, struct d9__libe
 	frame->poll.task.key = (uintptr_t)w;
 	frame->poll.task.identity = d9__libev_identity(callback);
 	frame->poll.task.callsite = known->callsite;
-	frame->poll.task.name = NULL;
-	frame->poll.task.fd = known->kind == D9_TASK_IO ? known->fd : -1;
-	frame->poll.task.kind = known->kind;
-	frame->poll.task.flags = 0;
 	frame->poll.ready_ns = invoked_ns;
 	frame->poll.depth = depth;
 	frame->poll.flags = flags;
 	frame->poll.reason = invoked_ns ? D9_WAKE_ACTIVE : D9_WAKE_UNKNOWN;
-	if (__builtin_expect(!d9__libev_layout.feeds, 0))
-		d9__libev_tell_ready(record, known, w, events, &frame->poll);
-	frame->saved = thread->now;
-	d9_poll_begin(&frame->poll);
-	thread->now.record = record;
-	thread->now.callback = callback;
-	thread->now.internal = false;
-}
-
-static D9__CALLS_BACK __attribute__((noinline)) void
-record_poll(struct d9__libev_record *record, struct ev_loop *loop, struct ev_watcher *w, int events,
-	    uint32_t depth, uint16_t flags)
-{
-	__attribute__((cleanup(end_poll))) struct frame frame;
-	d9__libev_watcher_fn callback = w->cb;
-
-	begin_poll(&frame, d9__libev_thread(), record, w, (const void *)callback, events, depth,
-		   flags, 0);
-	callback(loop, w, events);
+	if (__builtin_expect(!d9__libev_layout.feeds || !d9__poll_begin_known(&frame->poll), 0))
+		begin_other(record, known, w, events, &frame->poll);
+	enter_callback(record, callback, saved);
 }
 
 /* ---- libev's own callbacks ---- */
-
-static void leave_internal(struct d9__libev_context *saved)
-{
-	d9__libev_thread()->now = *saved;
-}
 
 /* The program's callback lies behind one of the emulation's, which is all that is known of it. */
 static void note_emulation(const void *callback)
@@ -159,7 +173,7 @@ static D9__CALLS_BACK __attribute__((noinline)) void
 run_internal(struct d9__libev_record *record, struct ev_loop *loop, struct ev_watcher *w, int events)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
-	__attribute__((cleanup(leave_internal), unused)) struct d9__libev_context saved = thread->now;
+	__attribute__((cleanup(leave_callbacks), unused)) struct d9__libev_context saved = thread->now;
 	const void *dummy = d9__libev_member(loop, d9__libev_layout.dummy);
 
 	atomic_fetch_add_explicit(w == dummy ? &d9__libev_cancelled : &d9__libev_internal, 1,
@@ -175,67 +189,98 @@ run_internal(struct d9__libev_record *record, struct ev_loop *loop, struct ev_wa
 
 /* ---- all that is pending ---- */
 
-/* Callbacks feed, clear, stop, drain and free: nothing of these may be kept over a call. */
-static inline volatile int *counts_of(struct ev_loop *loop)
+/*
+ * One call of libev's drain.  The loop's members stay where they are; what they hold may not be kept
+ * over a call: callbacks feed, clear, stop, drain and free.
+ */
+struct batch {
+	struct d9__libev_pending *volatile *arrays;
+	volatile int *counts, *priority;
+	struct d9__libev_record *record; /* NULL: nothing is recorded */
+	struct d9__libev_context saved;
+	uint32_t depth;
+	uint16_t flags; /* of the next poll */
+};
+
+static inline struct d9__libev_pending *take_last(const struct batch *batch, int priority)
 {
-	return d9__libev_member(loop, d9__libev_layout.counts);
+	return &batch->arrays[priority][--batch->counts[priority]];
 }
 
-static inline volatile int *priority_of(struct ev_loop *loop)
+static inline uint32_t sum_of(volatile const int *counts)
 {
-	return d9__libev_member(loop, d9__libev_layout.priority);
-}
-
-static inline struct d9__libev_pending *take_last(struct ev_loop *loop, int priority)
-{
-	struct d9__libev_pending *volatile *arrays =
-		d9__libev_member(loop, d9__libev_layout.arrays);
-	volatile int *counts = counts_of(loop);
-
-	return &arrays[priority][--counts[priority]];
-}
-
-static inline uint32_t sum_of_counts(struct ev_loop *loop)
-{
-	volatile int *counts = counts_of(loop);
-
 	return (uint32_t)(counts[0] + counts[1] + counts[2] + counts[3] + counts[4]);
 }
 
-static inline void run_one(struct d9__libev_record *record, struct ev_loop *loop,
-			   const struct d9__libev_pending *pending, uint32_t *depth,
-			   uint16_t *flags)
+static inline __attribute__((always_inline)) void
+record_poll(struct batch *batch, struct ev_loop *loop, struct d9__libev_watcher *known,
+	    struct ev_watcher *w, int events)
+{
+	__attribute__((cleanup(end_poll))) struct frame frame;
+	d9__libev_watcher_fn callback = w->cb;
+
+	/* What it fed itself is not in the sum that this batch began with. */
+	begin_poll(&frame, batch->record, known, w, (const void *)callback, events,
+		   batch->depth ? batch->depth : 1, batch->flags, 0, &batch->saved);
+	callback(loop, w, events);
+	batch->flags = D9_POLL_BATCHED;
+}
+
+static inline __attribute__((always_inline)) void
+run_recorded(struct batch *batch, struct ev_loop *loop, struct ev_watcher *w, int events)
+{
+	struct d9__libev_watcher *known = recall_as(batch->record, w, (const void *)w->cb);
+
+	/* No callback of libev's own is remembered. */
+	if (__builtin_expect(!known && d9__in_libev((const void *)w->cb), 0)) {
+		run_internal(batch->record, loop, w, events);
+		batch->flags = 0;
+	} else {
+		record_poll(batch, loop, known, w, events);
+	}
+}
+
+static inline __attribute__((always_inline)) void
+run_one(struct batch *batch, struct ev_loop *loop, const struct d9__libev_pending *pending)
 {
 	struct ev_watcher *w = pending->watcher;
 	int events = pending->events;
 
 	w->pending = 0;
-	if (__builtin_expect(!record || !d9__gate_open(D9__GATE_LOOP), 0)) {
+	if (__builtin_expect(!batch->record, 0)) {
 		w->cb(loop, w, events);
-	} else if (__builtin_expect(d9__in_libev((const void *)w->cb), 0)) {
-		run_internal(record, loop, w, events);
-		*flags = 0;
+	} else if (__builtin_expect(!d9__gate_open(D9__GATE_LOOP), 0)) {
+		enter_callback(batch->record, (const void *)w->cb, &batch->saved);
+		w->cb(loop, w, events);
 	} else {
-		/* What it fed itself is not in the sum that this round began with. */
-		record_poll(record, loop, w, events, *depth ? *depth : 1, *flags);
-		*flags = D9_POLL_BATCHED;
+		run_recorded(batch, loop, w, events);
 	}
-	if (*depth)
-		--*depth;
+	if (batch->depth)
+		batch->depth--;
+}
+
+static void leave_batch(struct batch *batch)
+{
+	leave_callbacks(&batch->saved);
 }
 
 D9__CALLS_BACK void d9__libev_drain(struct ev_loop *loop, struct d9__libev_record *record)
 {
-	volatile int *priority = priority_of(loop), *counts = counts_of(loop);
-	uint32_t depth = sum_of_counts(loop);
-	uint16_t flags = 0;
+	__attribute__((cleanup(leave_batch))) struct batch batch = {
+		.arrays = d9__libev_member(loop, d9__libev_layout.arrays),
+		.counts = d9__libev_member(loop, d9__libev_layout.counts),
+		.priority = d9__libev_member(loop, d9__libev_layout.priority),
+		.record = record,
+		.saved = d9__libev_thread()->now,
+	};
 
-	*priority = D9__LIBEV_PRIORITIES;
+	batch.depth = sum_of(batch.counts);
+	*batch.priority = D9__LIBEV_PRIORITIES;
 	do {
-		*priority = *priority - 1;
-		while (counts[*priority])
-			run_one(record, loop, take_last(loop, *priority), &depth, &flags);
-	} while (*priority);
+		*batch.priority = *batch.priority - 1;
+		while (batch.counts[*batch.priority])
+			run_one(&batch, loop, take_last(&batch, *batch.priority));
+	} while (*batch.priority);
 }
 
 /* ---- where private members could not be found ---- */
@@ -280,11 +325,13 @@ void d9__hook_ev_invoke_pending(struct ev_loop *loop)
 static void invoke_recorded(struct d9__libev_record *record, struct ev_loop *loop, void *watcher,
 			    int events)
 {
+	__attribute__((cleanup(leave_callbacks), unused)) struct d9__libev_context saved =
+		d9__libev_thread()->now;
 	__attribute__((cleanup(end_poll))) struct frame frame;
 	struct ev_watcher *w = watcher;
 
-	begin_poll(&frame, d9__libev_thread(), record, w, (const void *)w->cb, events, 1, 0,
-		   d9_loop_now());
+	begin_poll(&frame, record, recall_as(record, w, (const void *)w->cb), w,
+		   (const void *)w->cb, events, 1, 0, d9_loop_now(), &saved);
 	d9__libev.ev_invoke(loop, watcher, events);
 }
 

@@ -114,7 +114,8 @@ static int fill(struct d9__libev_record *record, const char *name)
 	int err;
 
 	if (!watchers)
-		watchers = calloc(D9__LIBEV_SETS * D9__LIBEV_WAYS, sizeof(*watchers));
+		watchers = aligned_alloc(_Alignof(struct d9__libev_watcher),
+					 D9__LIBEV_SETS * D9__LIBEV_WAYS * sizeof(*watchers));
 	if (!watchers)
 		return -ENOMEM;
 	for (unsigned i = 0; i < D9__LIBEV_SETS * D9__LIBEV_WAYS; i++)

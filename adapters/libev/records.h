@@ -25,7 +25,7 @@
  * the loop with.
  */
 struct d9__libev_watcher {
-	const void *watcher; /* NULL: free.  Never dereferenced on its own account */
+	_Alignas(64) const void *watcher; /* NULL: free.  Never dereferenced on its own account */
 	const void *callback;
 	const void *site;
 	const struct d9_callsite *callsite; /* NULL: not asked for yet */
@@ -36,6 +36,8 @@ struct d9__libev_watcher {
 	bool stopped;    /* and not started again */
 	bool expired;    /* stopped by libev itself: its last poll is to come */
 };
+
+_Static_assert(sizeof(struct d9__libev_watcher) == 64, "one line for each");
 
 struct d9__libev_record {
 	_Atomic(const struct ev_loop *) address; /* NULL: free or retired */

@@ -11,6 +11,7 @@
 #include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/thread.h"
+#include "loop/known.h"
 
 /* When a signal arrived, until libev feeds its watchers.  Written by signal handlers. */
 static _Atomic(uint64_t) arrived_ns[NSIG];
@@ -165,16 +166,33 @@ static __attribute__((noinline)) void see_feed(struct d9__libev_thread *thread,
 		wake_by_program(thread, record, known, w, events, d9__libev_site(thread, caller));
 }
 
+/* The usual feeds, of tasks that were polled as what they are now: the core alone knows those. */
+static inline bool is_told(const struct d9__libev_thread *thread,
+			   const struct d9__libev_record *record, const ev_watcher *w, int events,
+			   const void *caller)
+{
+	uint64_t identity = d9__libev_identity((const void *)w->cb);
+
+	if (record->batch)
+		return false;
+	if (thread->feeder || !d9__called_by_libev(thread, caller))
+		return thread->now.record == record &&
+		       d9__wake_known(record->loop, (uintptr_t)w, identity);
+	return events & (EV_READ | EV_WRITE) &&
+	       d9__wake_known_fd(record->loop, (uintptr_t)w, identity);
+}
+
 void d9__hook_ev_feed_event(struct ev_loop *loop, void *w, int events)
 {
 	struct d9__libev_thread *thread = d9__libev_thread();
+	const void *caller = __builtin_return_address(0);
 	struct d9__libev_record *record;
 
 	if (__builtin_expect(thread->calibrating, 0))
 		d9__libev_probe_feed();
 	record = d9__libev_recorded(thread, loop);
-	if (record)
-		see_feed(thread, record, w, events, __builtin_return_address(0));
+	if (record && !is_told(thread, record, w, events, caller))
+		see_feed(thread, record, w, events, caller);
 	d9__libev.ev_feed_event(loop, w, events);
 }
 

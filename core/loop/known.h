@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Polls for our adapters: nearly all are plain polls of known tasks, and those need no more of struct
- * d9_poll than who it is.  What the task is, is for the others, and is left to them.
+ * Polls and wakes for our adapters: nearly all are plain ones of known tasks, and those need no more of
+ * struct d9_poll than who it is.  What the task is, is for the others, and is left to them.
  */
 
 #ifndef D9_LOOP_KNOWN_H
@@ -18,6 +18,13 @@
  * d9__poll_begin_other().
  */
 D9_API bool d9__poll_begin_known(struct d9_poll *poll);
+
+/*
+ * As d9_wake() of a task that this thread has polled and that still has |identity|, by the running
+ * callback or by what the loop found ready.  False: nothing happened; ask d9_wake().
+ */
+D9_API bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity);
+D9_API bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity);
 
 /* As d9_poll_begin(), of a poll that is hardly plain. */
 D9_API void d9__poll_begin_other(struct d9_poll *poll);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loop/known.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "record/clock.h"
@@ -119,6 +120,26 @@ static void describe(struct d9__thread *thread, bool remote, enum d9_wake_reason
 	wake->worker = worker_of(thread);
 }
 
+/*
+ * Is the stamp of a wait's end that of what it reported, which is told now?  Only right behind it: not
+ * after any other stamp.  A wait without timeout wrote none: the first that is told finds when it ended.
+ */
+static inline bool is_of_wait(const struct d9__thread *thread, const struct d9__slot *slot)
+{
+	return thread->stage == D9__STAGE_FRESH && thread->round_ns == slot->last_ns;
+}
+
+static uint64_t stamp(struct d9__thread *thread, struct d9__slot *slot, uint32_t reason)
+{
+	bool fresh = thread && thread->stage == D9__STAGE_FRESH && reason == D9_WAKE_FD;
+
+	if (!fresh)
+		return d9__slot_now(slot);
+	if (!is_of_wait(thread, slot))
+		thread->round_ns = d9__slot_now(slot);
+	return thread->round_ns;
+}
+
 /* Its spawn is in the trace: the wake can be written.  False: it has to wait for the poll. */
 static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t task,
 		      struct d9__wake *wake)
@@ -128,7 +149,7 @@ static bool write_now(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	if (!wake->ns && hold_for_unpark(thread, task, wake))
 		return true;
 	if (!wake->ns)
-		wake->ns = d9__slot_now(slot);
+		wake->ns = stamp(thread, slot, wake->reason);
 	if (thread && thread->resume_ns && wake->waker == d9_poll_task())
 		d9__polls_resume(thread, slot);
 	d9__emit_wake(slot, wake->ns, wake->waker, task, wake->worker, wake->reason);
@@ -291,20 +312,25 @@ static inline int hold_plain(struct d9__thread *thread, const struct d9__cached_
 	return 1;
 }
 
-/* What a wait reported, if that is told right behind it, has the stamp of its end. */
-static inline bool stamp_fd(const struct d9__thread *thread, struct d9__slot *slot, uint64_t *ns)
+static inline bool stamp_fd(struct d9__thread *thread, struct d9__slot *slot, uint64_t *ns)
 {
-	if (thread->stage != D9__STAGE_FRESH || thread->round_ns != slot->last_ns)
-		return d9__slot_try_now(slot, ns);
-	*ns = thread->round_ns;
+	if (is_of_wait(thread, slot)) {
+		*ns = thread->round_ns;
+		return true;
+	}
+	if (!d9__slot_try_now(slot, ns))
+		return false;
+	if (thread->stage == D9__STAGE_FRESH)
+		thread->round_ns = *ns;
 	return true;
 }
 
 /*
- * The usual wake: by this thread, of a task it has polled before.  Calls nothing.  Below 0:
- * nothing happened.  Else as d9_wake().
+ * The usual wake: by this thread, of a task it has polled before, and which has |identity| if that is
+ * not 0.  Calls nothing.  Below 0: nothing happened.  Else as d9_wake().
  */
 static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop, uint64_t key,
+							    uint64_t identity,
 							    enum d9_wake_reason reason)
 {
 	struct d9__thread *thread = d9__self.thread;
@@ -319,7 +345,9 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 	cached = d9__task_cache_get(&thread->cache, key);
 	if (!cached || cached->loop != loop ||
 	    !d9__task_is(cached->task, cached->emit.id) ||
-	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch)
+	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
+	    (identity &&
+	     atomic_load_explicit(&cached->task->identity, memory_order_relaxed) != identity))
 		return -1;
 	if (atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
 	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
@@ -339,7 +367,7 @@ static inline __attribute__((always_inline)) int wake_plain(struct d9_loop *loop
 /* Of its own: here the reason is known when it is compiled. */
 static __attribute__((noinline)) int wake_fd(struct d9_loop *loop, uint64_t key)
 {
-	int done = wake_plain(loop, key, D9_WAKE_FD);
+	int done = wake_plain(loop, key, 0, D9_WAKE_FD);
 
 	return done >= 0 ? done : wake(loop, key, D9_WAKE_FD, NULL);
 }
@@ -355,8 +383,18 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 		return wake_fd(loop, key);
 	/* A timer's wake waits for its poll. */
 	if (!waker && reason > D9_WAKE_TIMER)
-		done = wake_plain(loop, key, reason);
+		done = wake_plain(loop, key, 0, reason);
 	return done >= 0 ? done : wake(loop, key, reason, waker);
+}
+
+bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity)
+{
+	return d9__gate_open(D9__GATE_WAKE) && wake_plain(loop, key, identity, D9_WAKE_ACTIVE) >= 0;
+}
+
+bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity)
+{
+	return d9__gate_open(D9__GATE_WAKE) && wake_plain(loop, key, identity, D9_WAKE_FD) >= 0;
 }
 
 /* What the table holds.  True: a wake was written already. */

@@ -7,6 +7,7 @@
 #include <dial9/loop.h>
 
 #include "core/loop/loop_events.h"
+#include "loop/known.h"
 #include "loop/samples.h"
 #include "support/d9_test.h"
 
@@ -66,6 +67,49 @@ static void test_wakes_of_a_wait_stand_behind_its_unpark(void)
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->issuer,
 			loop_nth(events, LOOP_UNPARK, 0)->worker);
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_UNPARK, 0)->depth, 2);
+}
+
+static void test_wakes_behind_a_wait_without_timeout_have_one_stamp(void)
+{
+	const struct loop_events *events;
+	uint64_t end;
+
+	prepare();
+	d9_loop_park(loop, 0);
+	d9_loop_unpark(loop);
+	end = loop_ns;
+	for (uint64_t key = 1; key <= 3; key++) {
+		CU_ASSERT_EQUAL(d9_wake(loop, key, D9_WAKE_FD, NULL), 1);
+		loop_ns += 100;
+	}
+	poll_key(1);
+	CU_ASSERT_EQUAL(d9_wake(loop, 4, D9_WAKE_FD, NULL), 1);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "www()w");
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->ns, end);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->ns, end);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 2)->ns, end);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 3)->ns, loop_ns);
+}
+
+static void test_known_wake_is_of_a_task_that_was_polled_as_what_it_is(void)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = 9900, .identity = 1, .fd = -1 } };
+
+	poll.task.callsite = d9_callsite((const void *)loop_events_collect, NULL, 0);
+	d9_poll_begin(&poll);
+	d9_poll_end(&poll);
+	loop_events_collect();
+	d9_loop_park(loop, -1);
+
+	CU_ASSERT_FALSE(d9__wake_known_fd(loop, 9901, 1));
+	CU_ASSERT_FALSE(d9__wake_known_fd(loop, 9900, 2));
+	CU_ASSERT_TRUE(d9__wake_known_fd(loop, 9900, 1));
+	CU_ASSERT_TRUE(d9__wake_known_fd(loop, 9900, 1));
+	d9_loop_unpark(loop);
+
+	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "PUw");
 }
 
 static void test_poll_has_one_wake_however_often_it_was_woken(void)
@@ -366,6 +410,10 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "wakes of a wait stand behind its unpark",
 		  test_wakes_of_a_wait_stand_behind_its_unpark },
+		{ "wakes behind a wait without timeout have one stamp",
+		  test_wakes_behind_a_wait_without_timeout_have_one_stamp },
+		{ "known wake is of a task that was polled as what it is",
+		  test_known_wake_is_of_a_task_that_was_polled_as_what_it_is },
 		{ "poll has one wake however often it was woken",
 		  test_poll_has_one_wake_however_often_it_was_woken },
 		{ "callback that wakes another is its waker",
