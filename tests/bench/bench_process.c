@@ -8,6 +8,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -23,9 +24,11 @@
 
 #include "bench/bench.h"
 
-#define ROUNDS	   41
+#define ROUNDS	    41
 #define REST_ROUNDS 5
-#define REST_MS	   3000
+#define SETTLE_MS   4000 /* until its first events are written it is not at rest */
+#define REST_MS	    4000
+#define LIFE_S	    (2 + (SETTLE_MS + 2 * REST_MS) / 1000)
 
 static char dir[] = "/tmp/bench_process.XXXXXX";
 
@@ -37,8 +40,8 @@ static double ms_of(struct timeval t)
 }
 
 /*
- * ms of CPU from the start of a program to its end, its children's included.  One thing happens after
- * the other, so that on a machine with nothing else to do this is what a person waits.
+ * ms of CPU from the start of a program to its end, its children's included.  One thing happens
+ * after the other, so that on a machine with nothing else to do this is what a person waits.
  */
 static double run(char *const *argv, char *const *envp)
 {
@@ -76,7 +79,7 @@ static void starting(char *dial9, const char *preload)
 /* ---- attaching and resting ---- */
 
 struct rest {
-	double attach_ms, attach_cpu_ms, another_ms, cpu_part, resident_mib;
+	double attach_ms, attach_cpu_ms, another_ms, resident_mib;
 };
 
 static struct event_base *new_base(void)
@@ -88,9 +91,13 @@ static struct event_base *new_base(void)
 	return base;
 }
 
-static void nothing(evutil_socket_t fd, short what, void *arg)
+static void take_byte(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd, (void)what, (void)arg;
+	char byte;
+
+	(void)what, (void)arg;
+	if (read(fd, &byte, 1) < 0)
+		_exit(2);
 }
 
 static double resident_mib(void)
@@ -116,15 +123,14 @@ static void start_recorder(void)
 	d9_options_free(options);
 }
 
-/* A loop that a timer wakes once in ten seconds, so practically never. */
-static void rest(struct rest *out, bool recorded, unsigned ms)
+/* A loop that waits for bytes on |fd| and ends after |seconds|, so that it is woken for nothing
+ * else. */
+static void serve(struct rest *out, bool recorded, int fd, unsigned seconds)
 {
-	const struct timeval wake = { 10, 0 }, end = { ms / 1000, (long)(ms % 1000) * 1000 };
 	struct event_base *base = new_base(), *other = new_base();
-	struct event *timer = event_new(base, -1, EV_PERSIST, nothing, NULL);
 	double begin, begin_cpu;
 
-	event_add(timer, &wake);
+	event_add(event_new(base, fd, EV_READ | EV_PERSIST, take_byte, NULL), NULL);
 	begin_cpu = bench_cpu_ns();
 	begin = bench_clock(CLOCK_MONOTONIC);
 	if (recorded) {
@@ -138,38 +144,51 @@ static void rest(struct rest *out, bool recorded, unsigned ms)
 	if (recorded && d9_event_base_attach(other))
 		_exit(2);
 	out->another_ms = (bench_clock(CLOCK_MONOTONIC) - begin) / 1e6;
-	if (ms) {
-		/* Until its first events are written it is not at rest. */
-		event_base_loopexit(base, &(const struct timeval){ 2, 500000 });
+	if (seconds) {
+		event_base_loopexit(base, &(const struct timeval) { seconds, 0 });
 		event_base_dispatch(base);
-		begin = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
-		event_base_loopexit(base, &end);
-		event_base_dispatch(base);
-		out->cpu_part = (bench_clock(CLOCK_PROCESS_CPUTIME_ID) - begin) / (ms * 1e6);
 	}
 	out->resident_mib = resident_mib();
 }
 
-static struct rest in_child(bool recorded, unsigned ms)
-{
-	struct rest *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct rest result;
-	int status;
+struct server {
 	pid_t pid;
+	int fd; /* a byte that is written to it wakes it */
+	struct rest *shared;
+};
 
-	if (shared == MAP_FAILED)
+static struct server start_server(bool recorded, unsigned seconds)
+{
+	struct server server;
+	int ends[2];
+
+	server.shared = mmap(NULL, sizeof(*server.shared), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (server.shared == MAP_FAILED || pipe(ends))
 		exit(2);
 	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		rest(shared, recorded, ms);
+	server.pid = fork();
+	if (server.pid == 0) {
+		serve(server.shared, recorded, ends[0], seconds);
 		_exit(0);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+	if (server.pid < 0)
 		exit(2);
-	result = *shared;
-	munmap(shared, sizeof(*shared));
+	close(ends[0]);
+	server.fd = ends[1];
+	return server;
+}
+
+static struct rest end_of(struct server *server)
+{
+	struct rest result;
+	int status;
+
+	if (waitpid(server->pid, &status, 0) != server->pid || status)
+		exit(2);
+	result = *server->shared;
+	munmap(server->shared, sizeof(*server->shared));
+	close(server->fd);
 	return result;
 }
 
@@ -178,7 +197,8 @@ static void attaching(void)
 	double first[ROUNDS], cpu[ROUNDS], another[ROUNDS];
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		struct rest result = in_child(true, 0);
+		struct server server = start_server(true, 0);
+		struct rest result = end_of(&server);
 
 		first[i] = result.attach_ms;
 		cpu[i] = result.attach_cpu_ms;
@@ -189,17 +209,42 @@ static void attaching(void)
 	bench_value("attaching another loop", "ms", another, ROUNDS, 1);
 }
 
+/* ns of CPU that |server| takes in the next |ms|. */
+static double cpu_in(const struct server *server, unsigned ms)
+{
+	struct timespec left = { ms / 1000, (long)(ms % 1000) * 1000000 };
+	clockid_t clock;
+	double before;
+
+	if (clock_getcpuclockid(server->pid, &clock))
+		exit(2);
+	before = bench_clock(clock);
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+	return bench_clock(clock) - before;
+}
+
 static void resting(void)
 {
-	double percent[REST_ROUNDS], mib[REST_ROUNDS];
+	double percent[REST_ROUNDS], wake_ms[REST_ROUNDS], mib[REST_ROUNDS];
 
 	for (unsigned i = 0; i < REST_ROUNDS; i++) {
-		struct rest plain = in_child(false, REST_MS), recorded = in_child(true, REST_MS);
+		struct server plain = start_server(false, LIFE_S),
+			      recorded = start_server(true, LIFE_S);
+		double rest, woken;
 
-		percent[i] = 100 * (recorded.cpu_part - plain.cpu_part);
-		mib[i] = recorded.resident_mib - plain.resident_mib;
+		cpu_in(&recorded, SETTLE_MS);
+		/* One that is not recorded takes none, as long as it is not woken. */
+		rest = cpu_in(&recorded, REST_MS);
+		if (write(recorded.fd, "", 1) != 1)
+			exit(2);
+		woken = cpu_in(&recorded, REST_MS);
+		percent[i] = 100 * rest / (REST_MS * 1e6);
+		wake_ms[i] = (woken - rest) / 1e6;
+		mib[i] = end_of(&recorded).resident_mib - end_of(&plain).resident_mib;
 	}
 	bench_value("process at rest", "% of a core", percent, REST_ROUNDS, 0.05);
+	bench_value("one event after rest, and rest again", "ms of CPU", wake_ms, REST_ROUNDS, 0);
 	/* The ring's first MiB, 1.3 MiB of zstd, and 2 MiB besides. */
 	bench_value("resident memory of all", "MiB", mib, REST_ROUNDS, 4.3);
 }
