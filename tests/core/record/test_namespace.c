@@ -204,7 +204,7 @@ static void test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_pas
 	CU_ASSERT(d9__peers_due(dir, now));
 	d9__peers_looked(dir, 1 * ms, now);
 	CU_ASSERT(d9__peers_due(dir, now));
-	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ""), 0);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".peers"), 0);
 
 	d9__peers_looked(dir, 20 * ms, now);
 	CU_ASSERT_FALSE(d9__peers_due(dir, now));
