@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "record/descriptors.h"
@@ -13,6 +14,7 @@
 #include "record/sanitized.h"
 
 #define SHARED_ABOVE 200
+#define TSAN_ABOVE 512
 
 /* Flush thread only. */
 static bool own_table; /* our descriptors are not the program's */
@@ -20,27 +22,30 @@ static bool shared;    /* the contrary, found out; neither before that */
 static int ring_fd;    /* > 0: the ring's */
 
 /* Before Linux 5.9: one by one. */
-static void close_each_from(int first)
+static void close_each(int first, int kept)
 {
 	DIR *dir = opendir("/proc/thread-self/fd");
 
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		int fd = atoi(e->d_name);
 
-		if (e->d_name[0] != '.' && fd >= first && fd != dirfd(dir))
+		if (e->d_name[0] != '.' && fd >= first && fd != kept && fd != dirfd(dir))
 			close(fd);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static void close_from(int first)
+/* All from |first| on but |kept|, which may be -1. */
+static void close_others(int first, int kept)
 {
 #ifdef HAVE_CLOSE_RANGE
-	if (!close_range((unsigned)first, ~0u, 0))
+	bool below = kept <= first || !close_range((unsigned)first, (unsigned)kept - 1, 0);
+
+	if (below && !close_range((unsigned)(kept < first ? first : kept + 1), ~0u, 0))
 		return;
 #endif
-	close_each_from(first);
+	close_each(first, kept);
 }
 
 static void null_standard_descriptors(void)
@@ -55,15 +60,46 @@ static void null_standard_descriptors(void)
 	}
 }
 
+/*
+ * ThreadSanitizer takes equal numbers in two tables for one descriptor.  So in ours those that programs have
+ * are occupied, by what its interceptors do not see.  False if the limit does not allow it.
+ */
+static bool may_have_other_numbers(void)
+{
+	struct rlimit limit;
+
+	return D9__SANITIZED < 2 || (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur >= 2 * TSAN_ABOVE);
+}
+
+static void take_other_numbers(void)
+{
+	int fd;
+
+	do
+		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	while (fd >= 0 && fd < TSAN_ABOVE);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int move_ring(int ring)
+{
+	if (ring < 0 || D9__SANITIZED == 2)
+		return ring < 0 ? ring : fcntl(ring, F_DUPFD_CLOEXEC, TSAN_ABOVE);
+	return ring == 3 ? ring : dup2(ring, 3);
+}
+
 /* All but the ring's is left; its new number, -1 if there is none. */
 static int take_into_own_table(int ring)
 {
-	int moved = ring == 3 || ring < 0 ? ring : dup2(ring, 3);
+	int moved = move_ring(ring);
 
 	/* Sanitizers report to descriptor 2. */
 	for (int fd = 0; fd < 3 && !D9__SANITIZED; fd++)
 		close(fd);
-	close_from(moved == 3 ? 4 : 3);
+	close_others(3, moved);
+	if (D9__SANITIZED == 2)
+		take_other_numbers();
 	null_standard_descriptors();
 	if (moved >= 0)
 		fcntl(moved, F_SETFD, FD_CLOEXEC);
@@ -74,8 +110,7 @@ int d9__descriptors_take(void)
 {
 	int ring = d9__ring.fd, moved = -1;
 
-	/* TSan takes equal numbers in two tables for one descriptor. */
-	own_table = D9__SANITIZED < 2 && !unshare(CLONE_FILES);
+	own_table = may_have_other_numbers() && !unshare(CLONE_FILES);
 	if (own_table) {
 		moved = take_into_own_table(ring);
 	} else {
