@@ -156,16 +156,20 @@ int d9__libev_record_add(const struct ev_loop *loop, const char *name,
 	unlock_records();
 	if (!*is_new)
 		return 0;
+	if (!record)
+		return -ENOSPC;
 	/* Not under our lock: who forks takes it behind the recorder's. */
-	err = record ? fill(record, name) : -ENOSPC;
+	err = fill(record, name);
 	lock_records();
-	/* Another thread may have been faster. */
-	*out = err ? NULL : living_locked(loop);
-	*is_new = !*out;
-	if (*is_new && !err)
-		link_locked(*out = record, loop);
-	else if (err && record)
+	if (err) {
 		give_back_locked(record);
+	} else {
+		/* Another thread may have been faster. */
+		*out = living_locked(loop);
+		*is_new = !*out;
+		if (*is_new)
+			link_locked(*out = record, loop);
+	}
 	unlock_records();
 	if (!*is_new)
 		forget(record);
