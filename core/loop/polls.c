@@ -403,6 +403,8 @@ void d9_loop_unpark(struct d9_loop *loop)
 		thread->gate = d9__gate_word();
 		write_unpark(thread, slot, ns);
 		hold_resumption(thread, ns);
+	} else {
+		thread->round_ns = 0; /* who needs it looks at the clock, or is the first to run */
 	}
 	if (thread->n_held)
 		d9__wakes_flush_held(thread, slot, ns ? ns : d9__slot_now(slot));

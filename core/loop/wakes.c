@@ -433,7 +433,9 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 	if (wake->reason == D9_WAKE_TIMER && poll->reason)
 		wake->reason = poll->reason;
 	if (!woken && !wake->ns && (poll->ready_ns || poll->reason)) {
-		wake->ns = thread->round_ns ? thread->round_ns : ns;
+		if (!thread->round_ns)
+			thread->round_ns = ns;
+		wake->ns = thread->round_ns;
 		wake->worker = thread->worker;
 		wake->reason = poll->reason;
 	}

@@ -184,6 +184,27 @@ static void test_reason_without_a_moment_means_the_latest_unpark(void)
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->ns, loop_nth(events, LOOP_UNPARK, 0)->ns);
 }
 
+static void test_reason_behind_a_wait_without_timeout_means_the_first_poll_of_the_round(void)
+{
+	const struct loop_events *events;
+	uint64_t first;
+
+	prepare();
+	d9_loop_park(loop, -1);
+	d9_loop_unpark(loop);
+	loop_ns += 20000000;
+	d9_loop_park(loop, 0);
+	d9_loop_unpark(loop);
+	first = loop_ns;
+	poll_due(1, 0, D9_WAKE_FD);
+	loop_ns += 100;
+	poll_due(2, 0, D9_WAKE_FD);
+
+	events = loop_events_collect();
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->ns, first);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->ns, first);
+}
+
 static void test_moment_in_the_future_counts_as_now(void)
 {
 	const struct loop_events *events;
@@ -421,6 +442,8 @@ int main(void)
 		{ "timer is stamped with its due time", test_timer_is_stamped_with_its_due_time },
 		{ "reason without a moment means the latest unpark",
 		  test_reason_without_a_moment_means_the_latest_unpark },
+		{ "reason behind a wait without timeout means the first poll of the round",
+		  test_reason_behind_a_wait_without_timeout_means_the_first_poll_of_the_round },
 		{ "moment in the future counts as now", test_moment_in_the_future_counts_as_now },
 		{ "wake of an unknown task is written with its first poll",
 		  test_wake_of_an_unknown_task_is_written_with_its_first_poll },
