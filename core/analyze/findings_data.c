@@ -120,8 +120,9 @@ static void check_open_ends(struct d9__findings *findings)
 		findings, cut ? D9__WARNING : D9__INFO, cut,
 		cut ? "The end of a segment is missing: it was copied while it was written, or a disk was "
 		      "full. Times before the cut are right."
-		    : "The program still runs, or was killed. Its last events may be missing: stop it to "
-		      "have them all; of a killed one, the last second may be lost.",
+		    : "The program still runs, or was killed. Its last events are missing: stop it to "
+		      "have them all. Of a killed one, dial9 recover saves them from its ring where it "
+		      "ran; without the ring they are lost.",
 		"The end is missing in %zu of %zu segments: %s.", cut ? cut : active, a->n_segments,
 		cut ? "cut in the middle of a frame" : "never sealed (.active)");
 	for (size_t i = 0; i < a->n_segments; i++) {

@@ -114,10 +114,12 @@ static void print_result(const struct d9__record_line *line)
 static void print_living(const struct d9__record_line *line)
 {
 	const struct d9__record_result *result = line->result;
+	const char *where = result->processes == 1 ? result->paths[0] : line->dir->path;
 
-	fprintf(stderr, "dial9: %zu process%s recorded on in the background, in %s\n",
-		result->living, result->living == 1 ? " is" : "es are",
-		result->processes == 1 ? result->paths[0] : line->dir->path);
+	fprintf(stderr,
+		"dial9: %zu process%s recorded on in the background, in %s; if a signal ends %s: dial9 recover %s\n",
+		result->living, result->living == 1 ? " is" : "es are", where,
+		result->living == 1 ? "it" : "one", line->dir->path);
 }
 
 /* A recorder started, and left no event of a loop. */

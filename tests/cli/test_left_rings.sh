@@ -79,7 +79,7 @@ rings() {
 
 # What differs from run to run.
 words='s/^ *[0-9]\{1,\} \([a-z]*\) *dead.*/PID \1 dead/; s/ [0-9.]* [KM]iB/ SIZE/; s/ [0-9]* events/ N events/
-	s/[a-z]\{4\}-[0-9]*/ID/; s/dial9-[0-9]*/dial9-UID/; s/process [0-9]*/process PID/'
+	s/[a-z]\{4\}-[0-9]*/ID/; s/dial9-[0-9]*/dial9-UID/; s/process [0-9]\{1,\}/process PID/'
 show() {
 	echo "\$ dial9 $*"
 	"$dial9" "$@" >shown 2>&1
@@ -91,6 +91,22 @@ show() {
 say "two are shown, the others summed up"
 for name in one two three four; do die_full $name $name; done
 show status
+
+say "record, and the report of a killed one's trace, say what saves the end of who goes on in the background"
+cp prog bin/ended
+export dial9
+# shellcheck disable=SC2016
+"$dial9" record -o ended -- sh -c 'bin/ended & echo $! >pid
+	until "$dial9" status -j $! 2>/dev/null | grep -q "\"written\":[1-9]"; do
+		kill -0 $! || break
+		sleep 0.05
+	done' 2>shown
+sed "$words" shown
+kill -KILL "$(cat pid)"
+until "$dial9" status -j "$(cat pid)" | grep -q dead; do sleep 0.05; done
+"$dial9" report ended | tr -s ' \n' ' ' | grep -o 'Of a killed one, dial9 recover saves them[^;]*'
+"$dial9" recover ended >shown
+"$dial9" report ended | grep -c 'recover saves'
 
 say "one of which nothing is missing goes with the next recovery, wherever that is"
 die_empty empty gone
