@@ -100,15 +100,17 @@ static int ask(struct d9__control *control, const struct options *options, const
 	return status;
 }
 
-static int print(const struct options *options, pid_t pid, const char *dir,
+static int print(const struct options *options, const struct d9__control *control, const char *dir,
 		 const struct d9__ring_dump *dump)
 {
 	static struct d9__text_out out;
 	char size[D9__SIZE_LEN], span[D9__DURATION_LEN];
 	int status;
 
+	if (dump->err && dump->path[0])
+		return d9__control_cannot_write(control, dump->path, dump->err);
 	if (dump->err) {
-		d9__cmd_fail("dump", "process %d could not write%s%s: %s", (int)pid,
+		d9__cmd_fail("dump", "process %d could not write%s%s: %s", (int)control->pid,
 			     dir[0] ? " to " : "", dir,
 			     dump->err > -4096 ? d9_strerror(dump->err) : "unknown error");
 		return D9__EXIT_FINDING;
@@ -157,7 +159,7 @@ static int run(const struct options *options, const char *pid)
 		atomic_compare_exchange_strong(&control.words->dump_owner, &me, 0);
 	}
 	if (!status)
-		status = print(options, control.pid, dir, &dump);
+		status = print(options, &control, dir, &dump);
 	d9__control_close(&control);
 	return status;
 }

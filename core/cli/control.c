@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <dial9/error.h>
+
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/control.h"
@@ -150,6 +152,26 @@ static int no_answer(const struct d9__control *control)
 	return D9__EXIT_FINDING;
 }
 
+int d9__control_cannot_write(const struct d9__control *control, const char *trace_dir, int err)
+{
+	d9__cmd_fail(control->command, "process %d cannot write to its trace directory %s: %s; see: dial9 status %d",
+		     (int)control->pid, trace_dir, err > -4096 ? d9_strerror(err) : "unknown error",
+		     (int)control->pid);
+	return D9__EXIT_FINDING;
+}
+
+static int not_rotated(const struct d9__control *control, int err)
+{
+	int pid = (int)control->pid;
+
+	if (err != -ENOTSUP)
+		return d9__control_cannot_write(control, control->view.header.trace_dir, err);
+	d9__cmd_fail(control->command,
+		     "process %d is in flight mode and has no segment to seal; for what its ring holds: "
+		     "dial9 dump %d", pid, pid);
+	return D9__EXIT_FINDING;
+}
+
 int d9__control_await(struct d9__control *control, const _Atomic(uint32_t) *done, uint32_t number,
 		      uint64_t timeout_ns)
 {
@@ -177,12 +199,14 @@ int d9__control_ask(struct d9__control *control, uint32_t wanted)
 {
 	struct d9__ring_control *words = control->words;
 	uint32_t number;
+	int status;
 
 	if (!wanted) {
 		number = atomic_fetch_add_explicit(&words->rotate_requested, 1,
 						   memory_order_acq_rel) + 1;
 		d9__control_wake(control);
-		return d9__control_await(control, &words->rotate_done, number, ANSWER_NS);
+		status = d9__control_await(control, &words->rotate_done, number, ANSWER_NS);
+		return status || !words->rotate_err ? status : not_rotated(control, words->rotate_err);
 	}
 	number = atomic_load_explicit(&words->wanted, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&words->wanted, &number,

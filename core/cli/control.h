@@ -33,6 +33,9 @@ void d9__control_wake(struct d9__control *control);
 int d9__control_await(struct d9__control *control, const _Atomic(uint32_t) *done, uint32_t number,
 		      uint64_t timeout_ns);
 
+/* The exit status, after one line on stderr: not what was asked for is at fault, but |trace_dir|, by |err|. */
+int d9__control_cannot_write(const struct d9__control *control, const char *trace_dir, int err);
+
 /* Ask for |wanted| (1 enable, 2 disable) or, if that is 0, for a rotation, and await it. */
 int d9__control_ask(struct d9__control *control, uint32_t wanted);
 

@@ -28,7 +28,10 @@ struct d9__dump {
 
 	int err;
 	char id[D9__DUMP_ID_LEN + 1]; /* sorts by time */
-	/* Its file, or where its segments are if it is none of flight mode; "" if it is empty. */
+	/*
+	 * Its file, or where its segments are if it is none of flight mode; "" if it is empty.  With |err|: the
+	 * trace directory, if that is at fault and not |dir|.
+	 */
 	char path[PATH_MAX + D9__BOOT_ID_MAX + D9__SEGMENT_NAME_MAX];
 	uint32_t segments;
 	uint64_t events; /* 0: not counted */

@@ -329,6 +329,18 @@ static int announce_and_seal(struct d9__dump_tasks *tasks, uint64_t ns)
 	return err;
 }
 
+/* What stood in the way of an earlier try may be gone. */
+static void retry_now(uint64_t now_ns)
+{
+	if (self.writer.retry_ns > now_ns)
+		self.writer.retry_ns = now_ns;
+}
+
+static int last_error(void)
+{
+	return atomic_load_explicit(&self.writer.counters->error, memory_order_relaxed);
+}
+
 static void dump(struct d9__dump *dump)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -346,16 +358,15 @@ static void dump(struct d9__dump *dump)
 		dump->complete = true;
 		return;
 	}
-	/* What stood in the way of an earlier try may be gone. */
-	if (self.writer.retry_ns > now_ns)
-		self.writer.retry_ns = now_ns;
+	retry_now(now_ns);
 	if (self.flight) {
 		have_place(now_ns);
 		d9__dump_ring(dump, &maker);
 		return;
 	}
 	if (!have_place(now_ns)) {
-		dump->err = atomic_load_explicit(&self.writer.counters->error, memory_order_relaxed);
+		dump->err = last_error();
+		snprintf(dump->path, sizeof(dump->path), "%s", d9__flush.trace_dir);
 		return;
 	}
 	/* First: what begins later is told in the segments themselves. */
@@ -394,6 +405,19 @@ static void dump_for_command(void)
 		strcpy(out->path, job.path);
 }
 
+/* 0, or why nothing is sealed. */
+static int rotate_for_command(uint64_t now_ns)
+{
+	if (self.flight)
+		return -ENOTSUP;
+	if (self.dormant && !d9__gate_bits())
+		return 0;
+	retry_now(now_ns);
+	if (have_place(now_ns))
+		rotate(now_ns);
+	return self.writer.retry_ns ? last_error() : 0;
+}
+
 static void serve_dumps(void)
 {
 	struct d9__dump_request *request;
@@ -419,8 +443,7 @@ static void follow_control_words(uint64_t now_ns)
 		acknowledge(&control->wanted_done, wanted);
 	}
 	if (rotates != atomic_load_explicit(&control->rotate_done, memory_order_relaxed)) {
-		if (!self.flight && have_place(now_ns))
-			rotate(now_ns);
+		control->rotate_err = rotate_for_command(now_ns);
 		acknowledge(&control->rotate_done, rotates);
 	}
 	if (dumps != atomic_load_explicit(&control->dump_done, memory_order_relaxed)) {

@@ -403,7 +403,7 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 		nanosleep(&pause, NULL);
 	}
 	errno = saved;
-	return err;
+	return err ? err : d9__ring.control->rotate_err;
 }
 
 /* ---- switching and asking ---- */

@@ -122,7 +122,7 @@ struct d9__ring_dump {
 	int32_t err; /* negative errno */
 	uint32_t complete, segments;
 	char id[32];
-	char path[D9__RING_DIR + 128];
+	char path[D9__RING_DIR + 128]; /* with |err|: the trace directory, if that is what is at fault */
 	uint64_t events, bytes, from_ns, to_ns;
 };
 
@@ -138,6 +138,7 @@ struct d9__ring_control {
 	/* Flush thread. */
 	_Alignas(64) _Atomic(uint32_t) wanted_done;
 	_Atomic(uint32_t) rotate_done, dump_done;
+	int32_t rotate_err;       /* negative errno: nothing is sealed; valid with |rotate_done| */
 	struct d9__ring_dump dump; /* valid with |dump_done| (release) */
 
 	/* Flight mode, recording threads: events that made room for newer ones. */

@@ -45,7 +45,11 @@ start() {
 # until_status PATTERN: the recorder of $pid says so; an answer in the end, whatever it is.
 until_status() {
 	tries=0
-	until "$dial9" status -j "$pid" 2>/dev/null >json && grep -q "$1" json; do
+	until
+		# 1 if it is paused, for example
+		"$dial9" status -j "$pid" 2>/dev/null >json
+		grep -q "$1" json
+	do
 		tries=$((tries + 1))
 		[ $tries -lt 60 ] || { echo "never: $1" && break; }
 	done
@@ -67,7 +71,7 @@ told() {
 	sed "$words" err
 	[ $status = 0 ] || echo "[exit status $status]"
 }
-words='s/[a-z]\{4\}-[0-9]\{1,\}/BOOT_ID/g; s/dial9: [0-9]* events of the last [0-9.]* [a-z]*, [0-9.]* [A-Za-z]*/dial9: N events of the last T, SIZE/; s/, [0-9.]* [KM]iB;/, SIZE;/; s/, [0-9]* bytes;/, SIZE;/; s/process [0-9]*/process PID/; s/status [0-9]*/status PID/'
+words='s/[a-z]\{4\}-[0-9]\{1,\}/BOOT_ID/g; s/dial9: [0-9]* events of the last [0-9.]* [a-z]*, [0-9.]* [A-Za-z]*/dial9: N events of the last T, SIZE/; s/, [0-9.]* [KM]iB;/, SIZE;/; s/, [0-9]* bytes;/, SIZE;/; s/process [0-9]*/process PID/; s/status [0-9]\{1,\}/status PID/; s/dump [0-9]\{1,\}/dump PID/'
 
 # events TRACE: it can be read, and there are polls in it.
 events() {
@@ -79,7 +83,7 @@ say "flight mode: nothing is written until it is asked for"
 start flight 1 DIAL9_MODE=flight
 until_status '"state":"flight"'
 until_status '"recorded":[1-9][0-9][0-9]'
-find flight -type f | sed "$words"
+find flight -type f ! -name .peers | sed "$words"
 grep -o '"mode":"[a-z]*"' json
 told dump "$pid"
 told dump --last 50ms -o elsewhere "$pid"
@@ -103,6 +107,20 @@ until_status '"recorded":[1-9][0-9]'
 told dump -o file "$pid"
 mkdir open && chmod 777 open
 told dump -o open "$pid"
+stop
+
+say "a recorder that is paused"
+start paused 1
+until_status '"recorded":[1-9][0-9]'
+rm -rf paused && : >paused
+"$dial9" rotate "$pid" 2>/dev/null && echo "it found a place"
+until_status '"state":"paused"'
+told rotate "$pid"
+told dump -o innocent "$pid"
+rm paused
+echo "what stood in the way is gone:"
+told rotate "$pid"
+find paused -name 'trace.*.zst' | sed "$words"
 stop
 
 say "continuous mode: the segments of the window"

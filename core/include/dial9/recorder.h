@@ -108,7 +108,9 @@ D9_API int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms);
 /**
  * Seal the segment now, with everything recorded so far.
  *
- * @return 0 once it is sealed; -ETIMEDOUT; -EINVAL if |recorder| is NULL or stopped
+ * @return 0 once it is sealed, or at once if nothing was ever enabled; -ETIMEDOUT; -EINVAL if |recorder| is NULL
+ *         or stopped; -ENOTSUP in flight mode, which has no segments; else why it cannot be written, such
+ *         as -ENOSPC: the recorder is paused
  *
  * Since: 0.1
  */
