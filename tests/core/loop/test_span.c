@@ -46,9 +46,7 @@ static const char *story(const struct loop_events *events)
 
 static const char *mistake(const struct loop_events *events, size_t n)
 {
-	const struct loop_event *event = loop_nth(events, LOOP_SPAN_MISUSE, n);
-
-	return event ? event->text : "none";
+	return n < loop_count(events, LOOP_SPAN_MISUSE) ? loop_nth(events, LOOP_SPAN_MISUSE, n)->text : "none";
 }
 
 /* ---- life ---- */
