@@ -16,6 +16,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/control.h"
+#include "cli/dir_fault.h"
 #include "cli/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -104,15 +105,17 @@ static int print(const struct options *options, const struct d9__control *contro
 		 const struct d9__ring_dump *dump)
 {
 	static struct d9__text_out out;
-	char size[D9__SIZE_LEN], span[D9__DURATION_LEN];
+	char size[D9__SIZE_LEN], span[D9__DURATION_LEN], fault[D9__DIR_FAULT_LEN];
 	int status;
 
 	if (dump->err && dump->path[0])
 		return d9__control_cannot_write(control, dump->path, dump->err);
 	if (dump->err) {
-		d9__cmd_fail("dump", "process %d could not write%s%s: %s", (int)control->pid,
+		d9__cmd_fail("dump", "process %d could not write%s%s: %s%s", (int)control->pid,
 			     dir[0] ? " to " : "", dir,
-			     dump->err > -4096 ? d9_strerror(dump->err) : "unknown error");
+			     dump->err > -4096 ? d9_strerror(dump->err) : "unknown error",
+			     d9__dir_fault(fault, control->pid, dir, control->view.header.boot_id, D9__DIR_DUMP,
+					   dump->err));
 		return D9__EXIT_FINDING;
 	}
 	if (!dump->path[0]) {

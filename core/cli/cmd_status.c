@@ -10,6 +10,7 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/dir_fault.h"
 #include "cli/recorders.h"
 #include "cli/status_json.h"
 #include "cli/text.h"
@@ -128,7 +129,7 @@ static void put_blind(struct d9__text_out *out, const struct d9__recorder_seen *
 static void put_problem(struct d9__text_out *out, const struct d9__recorder_seen *recorder,
 			unsigned problem)
 {
-	char age[D9__DURATION_LEN];
+	char age[D9__DURATION_LEN], fault[D9__DIR_FAULT_LEN];
 
 	switch (problem) {
 	case D9__PROBLEM_DEAD:
@@ -146,6 +147,9 @@ static void put_problem(struct d9__text_out *out, const struct d9__recorder_seen
 		break;
 	case D9__PROBLEM_PAUSED:
 		put_error(out, recorder);
+		put_escaped(out, d9__dir_fault(fault, recorder->view.pid, recorder->view.header.trace_dir,
+					       recorder->view.header.boot_id, D9__DIR_TRACE,
+					       -recorder->look.health.error));
 		break;
 	case D9__PROBLEM_BLIND:
 		put_blind(out, recorder);

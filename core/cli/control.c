@@ -18,6 +18,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/control.h"
+#include "cli/dir_fault.h"
 
 #define WORDS_BYTES (D9__RING_HEALTH_AT - D9__RING_CONTROL_AT)
 #define MS_NS       UINT64_C(1000000)
@@ -154,8 +155,12 @@ static int no_answer(const struct d9__control *control)
 
 int d9__control_cannot_write(const struct d9__control *control, const char *trace_dir, int err)
 {
-	d9__cmd_fail(control->command, "process %d cannot write to its trace directory %s: %s; see: dial9 status %d",
+	char fault[D9__DIR_FAULT_LEN];
+
+	d9__cmd_fail(control->command, "process %d cannot write to its trace directory %s: %s%s; see: dial9 status %d",
 		     (int)control->pid, trace_dir, err > -4096 ? d9_strerror(err) : "unknown error",
+		     d9__dir_fault(fault, control->pid, trace_dir, control->view.header.boot_id, D9__DIR_TRACE,
+				   err),
 		     (int)control->pid);
 	return D9__EXIT_FINDING;
 }

@@ -126,6 +126,14 @@ for key in state problems message; do value "$key"; done
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 forget
+mkdir wide
+chmod 777 wide
+start wide
+"$dial9" status -j "$pid" >json
+"$dial9" status "$pid" | sed -n 's/^ *paused: //p' | sed 's/, .* in all/, N times/'
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+forget
 
 say "a recorder that stands still, and one that lost events: their words in a copy of a ring"
 mkdir edited
