@@ -507,7 +507,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_LOOP_TASKS:
 		d9__gauge_add(&a->registered, event->timestamp_ns,
 			      d9_event_known_u64(event, 1, 0));
-		return 0;
+		return d9__population_add(&a->population, text_of(event, 0).data,
+					  text_of(event, 0).len, d9_event_known_u64(event, 1, 0));
 	case D9_EVENT_CPU_SAMPLE:
 		return on_cpu_sample(a, event);
 	case D9_EVENT_SYMBOL:
@@ -700,6 +701,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__spans_release(&a->spans);
 	d9__samples_release(&a->samples);
 	d9__metadata_release(&a->metadata);
+	d9__population_release(&a->population);
 	*a = (struct d9__analysis){ 0 };
 }
 

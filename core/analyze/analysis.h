@@ -14,6 +14,7 @@
 #include "analyze/gauges.h"
 #include "analyze/latency.h"
 #include "analyze/metadata.h"
+#include "analyze/population.h"
 #include "analyze/processes.h"
 #include "analyze/samples.h"
 #include "analyze/spans.h"
@@ -53,6 +54,7 @@ struct d9__analysis {
 	struct d9__losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */
 	struct d9__gauge registered; /* tasks of a loop */
+	struct d9__population population;
 	struct d9__resource_usage usage;
 
 	uint64_t events;

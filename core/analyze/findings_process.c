@@ -159,19 +159,35 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 	size_t len;
 
 	name = d9__callback_name(callback, &len);
-	finding = d9__finding_add(
-		findings, unseen ? D9__INFO : D9__WARNING, left,
-		unseen ? "Ends of events that the program embeds in its own structures are not visible, so "
-			 "these may have ended. Compare with the program's own count."
-		       : "Free them when they are done (event_free(), event_del()); look at who "
-			 "calls the place where they are made.",
-		"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", (int)len, name,
-		d9__units_count(callback->spawned).text, d9__units_count(ended).text,
-		d9__units_count(left).text);
+	if (unseen)
+		finding = d9__finding_add(
+			findings, D9__INFO, left,
+			"Not every end is visible (events that the program embeds in its own structures, "
+			"watchers that are stopped), so these may have ended. Compare with the program's "
+			"own count.",
+			"New tasks of %.*s come all the time, %s so far, and none is seen to end.",
+			(int)len, name, d9__units_count(callback->spawned).text);
+	else
+		finding = d9__finding_add(
+			findings, D9__WARNING, left,
+			"Free them when they are done (event_free(), event_del(), ev_timer_stop(), "
+			"g_source_destroy()); look at who calls the place where they are made.",
+			"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", (int)len, name,
+			d9__units_count(callback->spawned).text, d9__units_count(ended).text,
+			d9__units_count(left).text);
 	set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .callback = callback }, "made at %s",
 				 site ? site : "an unknown place");
+}
+
+/*
+ * A task is in the trace from its first run on: those that were made at once, and run for the first
+ * time one after the other, do not become more.  The loops' own counts know all.
+ */
+static bool is_only_late(const struct d9__analysis *a, int64_t left)
+{
+	return a->population.n && 2 * a->population.growth < (uint64_t)left;
 }
 
 void d9__check_task_leak(struct d9__findings *findings)
@@ -187,7 +203,7 @@ void d9__check_task_leak(struct d9__findings *findings)
 		int64_t left = d9__tasks_left(&a->tasks, callback, &ended);
 
 		if (left >= LEAK_TASKS && callback->alive_curve &&
-		    2 * (uint64_t)left > callback->spawned &&
+		    2 * (uint64_t)left > callback->spawned && !is_only_late(a, left) &&
 		    d9__curve_grows(callback->alive_curve, a->loop_last_ns, 2))
 			task_leak(findings, callback, ends);
 	}

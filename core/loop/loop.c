@@ -184,6 +184,8 @@ int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
 		return 0;
 	err = d9__tasks_obtain(loop, task->key, task, epoch, &entry, &ended);
 	write_ended(&ended);
+	if (!err)
+		d9__polls_task_armed(loop, entry);
 	errno = saved;
 	return err;
 }

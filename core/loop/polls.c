@@ -453,6 +453,22 @@ static bool is_spawned(const struct d9__thread *thread, const struct d9__task *t
 	return atomic_load_explicit(&task->spawned, memory_order_relaxed) == thread->epoch;
 }
 
+void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task)
+{
+	const struct d9_callsite *callsite =
+		atomic_load_explicit(&task->callsite, memory_order_acquire);
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot;
+
+	/* The loop's thread alone writes spawns: another one may be just about to. */
+	if (!callsite || !d9__tasks_is_crowd(loop, task) || !thread ||
+	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
+	    is_spawned(thread, task) || !(slot = d9__slot_self()))
+		return;
+	d9__polls_resume(thread, slot);
+	write_spawn(thread, slot, task, callsite, d9__slot_now(slot));
+}
+
 static bool is_current(const struct d9__thread *thread, const struct d9__task *task,
 		       const struct d9_poll *poll)
 {

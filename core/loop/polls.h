@@ -31,6 +31,12 @@ void d9__polls_close(struct d9__thread *thread, struct d9__slot *slot, uint64_t 
 /* Write the second piece that is due, if one is: before a record about the running task. */
 void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
 
+/*
+ * |task| was registered with |loop|.  Where many are, its spawn is written now: what heaps up are
+ * often tasks that never run, and nothing else would tell which.
+ */
+void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task);
+
 /* Write TaskTerminate for each. */
 void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended);
 

@@ -15,6 +15,7 @@
 #define FIRST_SLAB    16u
 #define SLABS         24u /* 16 << 24 entries are more than any limit */
 #define EVICT_SAMPLE  16u
+#define CROWD         192u
 #define NUMBERS       16u /* that a thread takes at a time */
 
 struct buckets {
@@ -623,6 +624,15 @@ uint32_t d9__tasks_count(void)
 		d9__spin_unlock(&shards[i].lock);
 	}
 	return n;
+}
+
+bool d9__tasks_is_crowd(const struct d9_loop *loop, const struct d9__task *task)
+{
+	uint64_t hash = hash_of(atomic_load_explicit(&task->library, memory_order_relaxed),
+				atomic_load_explicit(&task->key, memory_order_relaxed));
+
+	return atomic_load_explicit(&loop->shards[shard_of(hash) - shards].n,
+				    memory_order_relaxed) >= CROWD / D9__TASK_SHARDS;
 }
 
 uint64_t d9__tasks_evicted(void)

@@ -115,6 +115,12 @@ void d9__tasks_each(void (*fn)(void *arg, const struct d9__task *task), void *ar
 /* How many |loop| has; exact only when nobody begins or ends one. */
 uint32_t d9__tasks_of(const struct d9_loop *loop);
 
+/*
+ * Whether |loop| has so many tasks, some 200 of them, that it matters which they are.  A guess by one
+ * shard: |task|'s, which is in use.
+ */
+bool d9__tasks_is_crowd(const struct d9_loop *loop, const struct d9__task *task);
+
 /* How many gave way because the table was full, since the process began. */
 uint64_t d9__tasks_evicted(void);
 

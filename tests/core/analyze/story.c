@@ -27,6 +27,7 @@ enum {
 	SPAN_CLOSE,
 	OFF_CPU,
 	STALE_TIMER,
+	LOOP_TASKS,
 };
 
 static uint64_t at(uint64_t us)
@@ -69,6 +70,7 @@ void story_begin(struct story *s)
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
+	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
 }
 
 void story_unpark(struct story *s, unsigned worker, uint64_t us, uint64_t cpu_us)
@@ -142,6 +144,13 @@ void story_terminate(struct story *s, uint64_t us, uint64_t task)
 void story_queue(struct story *s, uint64_t us, unsigned depth)
 {
 	trace_event(&s->t, QUEUE, at(us), (uint64_t)depth);
+}
+
+void story_tasks(struct story *s, uint64_t us, unsigned tasks)
+{
+	uint64_t loop = trace_string(&s->t, "main");
+
+	trace_event(&s->t, LOOP_TASKS, at(us), loop, (uint64_t)tasks);
 }
 
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,

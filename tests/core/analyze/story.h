@@ -32,6 +32,8 @@ void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place,
 void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd);
 void story_terminate(struct story *s, uint64_t us, uint64_t task);
 void story_queue(struct story *s, uint64_t us, unsigned depth);
+/* How many tasks the loop has registered. */
+void story_tasks(struct story *s, uint64_t us, unsigned tasks);
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,
 		const char *name);
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);

@@ -653,6 +653,27 @@ static void test_population_that_was_made_at_the_start_is_no_leak(void)
 	story_free(&s);
 }
 
+static const char *leak_beside(unsigned first_tasks, unsigned last_tasks)
+{
+	const char *check;
+	struct story s;
+
+	story_begin(&s);
+	story_tasks(&s, 0, first_tasks);
+	populate(&s, 0);
+	story_tasks(&s, 100000, last_tasks);
+	story_analyse(&s);
+	check = story_finding_of(&s, "task-leak")->check[0] ? "task-leak" : "";
+	story_free(&s);
+	return check;
+}
+
+static void test_old_tasks_that_run_for_the_first_time_are_no_leak(void)
+{
+	CU_ASSERT_STRING_EQUAL(leak_beside(1001, 1001), "");
+	CU_ASSERT_STRING_EQUAL(leak_beside(1, 1001), "task-leak");
+}
+
 static void test_growth_whose_ends_are_invisible_is_only_a_hint(void)
 {
 	struct story s;
@@ -840,6 +861,8 @@ static const CU_TestInfo tests[] = {
 	{ "leak is seen although the shutdown frees all",
 	  test_leak_is_seen_although_the_shutdown_frees_all },
 	{ "tasks that end are no leak", test_tasks_that_end_are_no_leak },
+	{ "old tasks that run for the first time are no leak",
+	  test_old_tasks_that_run_for_the_first_time_are_no_leak },
 	{ "population that was made at the start is no leak",
 	  test_population_that_was_made_at_the_start_is_no_leak },
 	{ "growth whose ends are invisible is only a hint",

@@ -135,6 +135,28 @@ static void test_task_that_never_runs_writes_nothing(void)
 	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "");
 }
 
+static void test_tasks_that_heap_up_are_told_without_a_run(void)
+{
+	struct d9_task task = { .fd = -1, .kind = D9_TASK_TIMER };
+	const struct loop_events *events;
+
+	task.callsite = d9_callsite((const void *)0x3000, NULL, 0);
+	poll_key(1, 0);
+	loop_events_collect();
+	for (task.key = 5000; task.key < 6000; task.key++)
+		d9_task_arm(loop, &task);
+	d9_task_end(D9_LIBRARY_OWN, 5999);
+	poll_task(loop, (struct d9_task){ .key = 5998, .fd = -1 });
+
+	events = loop_events_collect();
+	CU_ASSERT_TRUE(loop_count(events, LOOP_SPAWN) > 600);
+	CU_ASSERT_STRING_EQUAL(loop_nth(events, LOOP_SPAWN, 600)->text, "0x3000");
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_TERMINATE), 1);
+	for (task.key = 5000; task.key < 6000; task.key++)
+		d9_task_end(D9_LIBRARY_OWN, task.key);
+	loop_events_collect();
+}
+
 static void test_armed_task_lends_its_callsite_to_the_first_poll(void)
 {
 	struct d9_task task = { .key = 12, .fd = 9, .kind = D9_TASK_SIGNAL };
@@ -432,6 +454,8 @@ int main(void)
 		{ "named tasks of one callsite keep their names",
 		  test_named_tasks_of_one_callsite_keep_their_names },
 		{ "task that never runs writes nothing", test_task_that_never_runs_writes_nothing },
+		{ "tasks that heap up are told without a run",
+		  test_tasks_that_heap_up_are_told_without_a_run },
 		{ "armed task lends its callsite to the first poll",
 		  test_armed_task_lends_its_callsite_to_the_first_poll },
 		{ "same identity keeps the id, another one ends the task",
