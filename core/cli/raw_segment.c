@@ -58,11 +58,10 @@ int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path)
 {
 	int err;
 
-	*segment = (struct d9__raw_segment){ .path = path };
+	*segment = (struct d9__raw_segment){ .path = path, .opened = true };
 	err = d9__input_open(&segment->input, path);
 	if (err)
 		return err;
-	segment->opened = true;
 	/* A pipe is read twice as well: its beginning says where it belongs among the others. */
 	err = d9__input_spool(&segment->input);
 	if (!err)

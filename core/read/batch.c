@@ -181,6 +181,13 @@ int d9__batch_values_slow(struct d9__batch *batch, struct d9__values *values)
 	return err;
 }
 
+bool d9__batch_is_whole(const struct d9__batch *batch)
+{
+	if (batch->indexed)
+		return batch->n == batch->ref->timed;
+	return batch->reader.window_at + batch->reader.pos == batch->ref->len;
+}
+
 void d9__batch_release(struct d9__batch *batch)
 {
 	d9__segment_reader_release(&batch->reader);

@@ -84,6 +84,9 @@ static inline int d9__batch_values(struct d9__batch *batch, struct d9__values *v
 	return 0;
 }
 
+/* Behind the last event: whether the batch was still as long as in the first pass. */
+bool d9__batch_is_whole(const struct d9__batch *batch);
+
 void d9__batch_release(struct d9__batch *batch);
 
 #endif /* D9_READ_BATCH_H */

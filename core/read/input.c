@@ -32,27 +32,25 @@ static int open_stdin(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_path(const char *path)
+static int open_name(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	return fd < 0 ? -errno : fd;
 }
 
-/* A segment is renamed when it is sealed: look under that name too. */
-static int open_sealed(const char *path)
+/* A segment is renamed when it is sealed: then that is its path from now on. */
+static int open_path(struct d9__input *input)
 {
-	size_t len = strlen(path), suffix = strlen(ACTIVE);
-	char *sealed;
-	int fd;
+	size_t len = strlen(input->path), suffix = strlen(ACTIVE);
+	int fd = open_name(input->path);
 
-	if (len <= suffix || strcmp(path + len - suffix, ACTIVE) != 0)
-		return -ENOENT;
-	sealed = strndup(path, len - suffix);
-	if (!sealed)
-		return -ENOMEM;
-	fd = open_path(sealed);
-	free(sealed);
+	if (fd != -ENOENT || len <= suffix || strcmp(input->path + len - suffix, ACTIVE) != 0)
+		return fd;
+	input->path[len - suffix] = '\0';
+	fd = open_name(input->path);
+	if (fd < 0)
+		input->path[len - suffix] = ACTIVE[0];
 	return fd;
 }
 
@@ -85,10 +83,12 @@ int d9__input_open(struct d9__input *input, const char *path)
 	input->path = strdup(path);
 	if (!input->path)
 		return -ENOMEM;
-	input->fd = strcmp(path, "-") == 0 ? open_stdin() : open_path(path);
+	input->fd = strcmp(path, "-") == 0 ? open_stdin() : open_path(input);
 	err = input->fd < 0 ? input->fd : look(input);
+	if (err && input->fd >= 0)
+		close(input->fd);
 	if (err)
-		d9__input_release(input);
+		input->fd = -1;
 	return err;
 }
 
@@ -99,9 +99,7 @@ int d9__input_reopen(struct d9__input *input)
 
 	if (input->fd >= 0)
 		return 0;
-	fd = open_path(input->path);
-	if (fd == -ENOENT)
-		fd = open_sealed(input->path);
+	fd = open_path(input);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) != 0 || st.st_dev != input->dev || st.st_ino != input->ino) {
@@ -154,14 +152,24 @@ static ssize_t read_pipe(struct d9__input *input, uint64_t offset, void *buf, si
 
 ssize_t d9__input_read_at(struct d9__input *input, uint64_t offset, void *buf, size_t len)
 {
+	bool briefly = input->fd < 0;
 	ssize_t n;
 
 	if (input->pipe)
 		return read_pipe(input, offset, buf, len);
+	if (briefly) {
+		int err = d9__input_reopen(input);
+
+		if (err)
+			return err;
+	}
 	do
 		n = pread(input->fd, buf, len, (off_t)(input->base + offset));
 	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n;
+	n = n < 0 ? -errno : n;
+	if (briefly)
+		d9__input_close(input);
+	return n;
 }
 
 int d9__temporary_open(void)

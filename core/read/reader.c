@@ -113,8 +113,8 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 		free(segment);
 		return 0;
 	}
-	if (err && found && err != -ENOMEM && segment->input.path &&
-	    d9__folder_is_segment_name(path)) {
+	/* -ENOENT: its recorder has evicted it since. */
+	if (err && found && err != -ENOMEM && err != -ENOENT && d9__folder_is_segment_name(path)) {
 		segment->info.err = err;
 		segment->info.message = segment->message = why;
 		segment->info.truncated = segment->info.active;
@@ -165,7 +165,7 @@ int d9_reader_add(struct d9_reader *reader, const char *path)
 	if (!reader || !path || reader->begun)
 		return -EINVAL;
 	err = add_file(reader, path, false);
-	return err == -EISDIR ? add_folder(reader, path) : err;
+	return err == -EISDIR && strcmp(path, "-") != 0 ? add_folder(reader, path) : err;
 }
 
 void d9_reader_set_file_order(struct d9_reader *reader, bool on)

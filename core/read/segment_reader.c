@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #define WINDOW_BYTES ((size_t)1 << 18)
+#define SMALL_BYTES  ((size_t)1 << 16)
 #define HUGE_BYTES   ((size_t)2 << 20) /* of a page, where there are such */
 /* A frame of this size is not tried again at every few bytes more, only when they doubled. */
 #define PATIENT_BYTES ((size_t)1 << 16)
@@ -66,6 +67,15 @@ uint8_t *d9__segment_reader_kept(struct d9__segment_reader *reader, uint64_t *le
 
 	if (!reader->keep_bytes || !reader->buffer)
 		return NULL;
+	if (reader->end && reader->end < SMALL_BYTES) {
+		/* A mapping of its own for each of thousands would be more than the kernel lends. */
+		kept = malloc(reader->end);
+		if (!kept)
+			return NULL;
+		memcpy(kept, reader->buffer, reader->end);
+		*len = reader->end;
+		return kept;
+	}
 	/* Gives back what is not used, if that can be done. */
 	(void)resize(reader, reader->end + !reader->end);
 	kept = reader->buffer;

@@ -114,9 +114,7 @@ static int use_store(struct d9__trace_segment *segment)
 		segment->store.len = segment->kept_len;
 		segment->store.frames = segment->frames;
 		segment->store.n_frames = segment->n_frames;
-		err = d9__input_reopen(&segment->input);
-		if (!err)
-			err = d9__store_open(&segment->store, &segment->input, segment->kind);
+		err = d9__store_open(&segment->store, &segment->input, segment->kind);
 	}
 	if (!err)
 		segment->open_batches++;
@@ -129,8 +127,6 @@ static void leave_store(struct d9__trace_segment *segment)
 	if (--segment->open_batches || segment->todo)
 		return;
 	d9__store_close(&segment->store);
-	if (segment->number >= D9__FILES_OPEN_MAX)
-		d9__input_close(&segment->input);
 	free(segment->kept);
 	segment->kept = NULL;
 }
@@ -163,6 +159,28 @@ static struct d9__batch *get_batch(struct d9_reader *reader)
 	return batch;
 }
 
+/* The bytes of |ref| can no longer be had: the segment's damage.  0 or -ENOMEM. */
+static int lose(struct d9_reader *reader, const struct d9__batch_ref *ref, int err)
+{
+	struct d9__trace_segment *segment = reader->segments[ref->segment];
+
+	if (err != -ENOMEM)
+		err = d9__trace_segment_blame(segment, err, ref->offset,
+					      err == -ESTALE ? "the file has changed" : strerror(-err));
+	return err ? d9__reader_out_of_memory(reader) : 0;
+}
+
+/* |batch| gives no more events: |got| 0, or -errno.  0 or -ENOMEM. */
+static int end_batch(struct d9_reader *reader, struct d9__batch *batch, int got)
+{
+	const struct d9__batch_ref *ref = batch->ref;
+
+	if (!got && !d9__batch_is_whole(batch))
+		got = -ESTALE;
+	put_batch(reader, batch);
+	return got ? lose(reader, ref, got) : 0;
+}
+
 /*
  * Open |ref|.  1; 0 if its bytes can no longer be had, which is then the segment's damage;
  * -ENOMEM.
@@ -174,12 +192,8 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 	struct d9__batch *batch;
 	int err = use_store(segment);
 
-	if (err == -ENOMEM)
-		return d9__reader_out_of_memory(reader);
-	if (err) {
-		err = d9__trace_segment_blame(segment, err, ref->offset, strerror(-err));
-		return err ? d9__reader_out_of_memory(reader) : 0;
-	}
+	if (err)
+		return lose(reader, ref, err);
 	batch = get_batch(reader);
 	if (!batch)
 		return d9__reader_out_of_memory(reader);
@@ -189,9 +203,7 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 		return 1;
 	}
 	put_batch(reader, batch);
-	if (err != -ENOMEM)
-		err = d9__trace_segment_blame(segment, err, ref->offset, strerror(-err));
-	return err ? d9__reader_out_of_memory(reader) : 0;
+	return lose(reader, ref, err);
 }
 
 /* The event that |batch| stands at.  1, 0 if its bytes have changed, -ENOMEM. */
@@ -200,9 +212,35 @@ static int deliver(struct d9_reader *reader, struct d9__batch *batch, const stru
 	int err = d9__batch_values(batch, &reader->values);
 
 	if (__builtin_expect(err, 0))
-		return err == -ENOMEM ? d9__reader_out_of_memory(reader) : 0;
+		return lose(reader, batch->ref, err == -ENOMEM ? err : -ESTALE);
 	return d9__reader_deliver(reader, reader->segments[batch->ref->segment], &batch->frame,
 				  batch->offset, out);
+}
+
+/* Behind the last untimed batch of |segment|: what is unpacked of it can wait for its time. */
+static void rest_store(struct d9__trace_segment *segment)
+{
+	if (!segment->open_batches)
+		d9__store_close(&segment->store);
+}
+
+/* The next batch with events without a time, in file order: |reader->untimed|.  1, 0 no more, -ENOMEM. */
+static int open_untimed(struct d9_reader *reader)
+{
+	const struct d9__batch_ref *refs = reader->batches.refs;
+	int got = 0;
+
+	while (!got && reader->next_untimed < reader->batches.n) {
+		size_t at = reader->next_untimed++;
+
+		if (at && refs[at].segment != refs[at - 1].segment)
+			rest_store(reader->segments[refs[at - 1].segment]);
+		if (refs[at].untimed)
+			got = open_batch(reader, &refs[at], true, &reader->untimed);
+	}
+	if (!got && reader->batches.n)
+		rest_store(reader->segments[refs[reader->batches.n - 1].segment]);
+	return got;
 }
 
 /* Events without a time, and with time 0, of all batches in file order.  1, 0 no more. */
@@ -210,28 +248,20 @@ static int next_untimed(struct d9_reader *reader, const struct d9_event **out)
 {
 	for (;;) {
 		struct d9__batch *batch = reader->untimed;
-		int got;
+		int got = batch ? d9__batch_next(batch) : open_untimed(reader);
 
-		if (!batch) {
-			const struct d9__batch_ref *ref;
-
-			if (reader->next_untimed >= reader->batches.n)
-				return 0;
-			ref = &reader->batches.refs[reader->next_untimed++];
-			if (!ref->untimed)
-				continue;
-			got = open_batch(reader, ref, true, &reader->untimed);
-			if (got < 0)
-				return got;
+		if (!batch && got != 1)
+			return got;
+		if (!batch)
 			continue;
-		}
-		got = d9__batch_next(batch);
 		if (got == 1)
 			got = deliver(reader, batch, out);
+		if (got == 1)
+			return 1;
+		reader->untimed = NULL;
+		got = end_batch(reader, batch, got);
 		if (got)
 			return got;
-		reader->untimed = NULL;
-		put_batch(reader, batch);
 	}
 }
 
@@ -241,16 +271,13 @@ static int advance(struct d9_reader *reader, struct d9__merge_item *top)
 	struct d9__batch *batch = top->run;
 	int got = d9__batch_next(batch);
 
-	if (got == -ENOMEM)
-		return d9__reader_out_of_memory(reader);
 	if (got == 1) {
 		top->time_ns = batch->frame.timestamp_ns;
 		d9__merge_settle(&reader->merge);
 		return 0;
 	}
 	d9__merge_pop(&reader->merge);
-	put_batch(reader, batch);
-	return 0;
+	return end_batch(reader, batch, got);
 }
 
 /* Open what begins before, or when, the next event happens. */
@@ -274,17 +301,13 @@ static int open_due(struct d9_reader *reader)
 		if (got == 0)
 			continue;
 		got = d9__batch_next(batch);
-		if (got == 1)
-			got = d9__merge_push(&reader->merge,
+		if (got == 1 && d9__merge_push(&reader->merge,
 					/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was opened */
-					     (struct d9__merge_item) { batch->frame.timestamp_ns,
-								       at, batch })
-				      ? -ENOMEM
-				      : 1;
-		if (got != 1)
-			put_batch(reader, batch);
-		if (got == -ENOMEM)
-			return d9__reader_out_of_memory(reader);
+					       (struct d9__merge_item) { batch->frame.timestamp_ns,
+									 at, batch }))
+			got = -ENOMEM;
+		if (got != 1 && end_batch(reader, batch, got))
+			return -ENOMEM;
 	}
 	return 0;
 }

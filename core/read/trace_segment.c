@@ -18,6 +18,8 @@
 /* Traces are packed by these factors. */
 #define PACKED_LEAST 3
 #define PACKED_MOST  64
+/* Room that even the smallest needs to be kept: the first window of its reader. */
+#define KEPT_LEAST ((uint64_t)1 << 19)
 
 /* ---- opening ---- */
 
@@ -90,14 +92,17 @@ int d9__trace_segment_open(struct d9__trace_segment *segment, const char *path, 
 	*segment = (struct d9__trace_segment) { 0 };
 	*why = NULL;
 	err = d9__input_open(&segment->input, path);
+	if (err && !segment->input.path)
+		return err;
 	if (err)
-		return refuse(why, err, "%s: %s", path, strerror(-err));
-	err = look_inside(segment, why);
+		err = refuse(why, err, "%s: %s", path, strerror(-err));
+	else
+		err = look_inside(segment, why);
 	segment->info = (struct d9_segment_info) {
 		.path = segment->input.path,
 		.container = d9__container_name(segment->kind),
 		.stored_bytes = segment->input.size_bytes,
-		.active = ends_with(path, ACTIVE),
+		.active = ends_with(segment->input.path, ACTIVE),
 	};
 	if (err == -ENODATA && segment->info.active) {
 		/* Its writer has only just begun. */
@@ -283,7 +288,12 @@ static uint64_t keep_bytes(const struct d9__trace_segment *segment, const struct
 
 	if (size > left / PACKED_LEAST)
 		return 0;
-	return size < left / PACKED_MOST ? size * PACKED_MOST : left;
+	if (size >= left / PACKED_MOST)
+		return left;
+	size *= PACKED_MOST;
+	if (size < KEPT_LEAST)
+		size = KEPT_LEAST;
+	return size < left ? size : left;
 }
 
 int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definitions *schemas,

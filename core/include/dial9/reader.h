@@ -306,16 +306,16 @@ struct d9_event {
 	uint64_t offset;               /* of the event's frame, in the unpacked segment */
 };
 
-/** What is known about one segment after it was read. */
+/** What is known about one segment after it was read.  Texts are borrowed until the next d9_reader_next(). */
 struct d9_segment_info {
-	const char *path; /* as given or found; "-" for standard input */
+	const char *path; /* as given or found, sealed meanwhile; "-" for standard input */
 	const char *container; /* "plain", "gzip" or "zstd" */
 	uint64_t stored_bytes, unpacked_bytes;
 	uint64_t batches, events;
 	uint64_t first_ns, last_ns; /* of its events that carry a time other than 0; 0 and 0 if none */
 	bool active;      /* still being written, or left behind by a killed process */
 	bool truncated;   /* ends in the middle of a frame; normal for an active one */
-	int err; /* 0, or why reading stopped before its end; truncated and not active: -ENODATA */
+	int err; /* 0, or why not all was read; truncated and not active: -ENODATA; changed meanwhile: -ESTALE */
 	uint64_t err_offset; /* where, in the unpacked stream; also if truncated */
 	const char *message; /* one line for people, with path and offset, or NULL */
 	uint64_t unusable;   /* events of a built-in name without one of its mandatory fields */
@@ -347,11 +347,14 @@ D9_API void d9_reader_free(struct d9_reader *reader);
  * @param path  copied
  *
  * Files of a directory that are no segments are passed over, and so is a file that was added before, under
- * this name or another: dumps are links to segments of their trace.
+ * this name or another: dumps are links to segments of their trace.  A segment of a directory that cannot be
+ * opened is added all the same, with the reason in its |err|; one that has gone since is not.
  *
  * @return 0; -ENOENT, -EACCES or another error of open(2); -EBADMSG if |path| is a file that is no
  *         trace at all; -ENODATA if it is too short for one and not active, or a directory without
- *         segments; -EPROTONOSUPPORT; -ENOMEM.  d9_reader_message() then says more.
+ *         segments; -EPROTONOSUPPORT; -EISDIR if standard input is a directory; -ENOMEM.
+ *         d9_reader_message() then says more.  -EINVAL, without a message, for NULL and after the first
+ *         d9_reader_next().
  *
  * Threads: one at a time.  Since: 0.1
  */
