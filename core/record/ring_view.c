@@ -21,7 +21,7 @@
 
 #include "record/ring_view.h"
 
-#define LOOKS_MAX 20 /* at a page whose writer may be in it */
+#define LOOKS_MAX 20 /* at a page whose writer may be in it, at a lock that is held for a moment */
 
 /* ---- reading ---- */
 
@@ -297,6 +297,11 @@ int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid)
 
 /* ---- its owner ---- */
 
+static void pause_a_moment(void)
+{
+	nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+}
+
 /* State and start time of |pid|: fields 3 and 22 of its stat.  False if there is none. */
 static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
 {
@@ -331,19 +336,20 @@ enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
 		return state == 'T' || state == 't' ? D9__OWNER_SUSPENDED : D9__OWNER_ALIVE;
 	if (view->at)
 		return D9__OWNER_DEAD;
-	/* A process that we cannot see, in a container for example, still holds the lock. */
-	if (flock(view->fd, LOCK_SH | LOCK_NB))
-		return errno == EWOULDBLOCK ? D9__OWNER_ALIVE : D9__OWNER_DEAD;
+	/*
+	 * A process that we cannot see, in a container for example, still holds the lock.  Recorders that start
+	 * hold it for a moment too, to see whether there is something to save.
+	 */
+	for (int looks = 0; flock(view->fd, LOCK_SH | LOCK_NB); looks++) {
+		if (errno != EWOULDBLOCK || looks == LOOKS_MAX)
+			return errno == EWOULDBLOCK ? D9__OWNER_ALIVE : D9__OWNER_DEAD;
+		pause_a_moment();
+	}
 	flock(view->fd, LOCK_UN);
 	return D9__OWNER_DEAD;
 }
 
 /* ---- a look ---- */
-
-static void pause_a_moment(void)
-{
-	nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-}
 
 static void end_text(char *text, size_t size)
 {

@@ -37,7 +37,8 @@ $CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -
 start() {
 	dir=$1
 	shift
-	env "$@" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" \
+	# Of the rings of one service recorders keep but two: not those of tests that run beside.
+	env "$@" DIAL9_SERVICE_NAME="$test_name-$$" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" \
 		./prog &
 	pid=$!
 	tries=0
@@ -144,7 +145,7 @@ printf '\5' | dd of=copy bs=1 seek=$((0x30000)) conv=notrunc 2>errors
 mv copy edited/copy.ring
 "$dial9" status -d edited >shown
 echo "[exit status $?]"
-sed -n '/^    /p' shown | sed -e "s/ *$pid prog *\([a-z]*\).*/PID prog \1/" -e 's/for [0-9.]* [a-z]*$/for TIME/' | sed 1d
+sed -n -e 's/for [0-9.]* [a-z]*$/for TIME/' -e '/^ *\(hung\|lossy\): /p' shown
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -12,6 +15,7 @@
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/recover.h"
+#include "record/ring_view.h"
 
 #define ROUNDS 3000
 
@@ -237,7 +241,39 @@ static void test_ring_with_any_field_mutated_is_recovered_or_refused(void)
 	free(bytes);
 }
 
+/* How often somebody else holds the lock, yet. */
+static int held;
+
+int flock(int fd, int operation)
+{
+	if (held > 0 && operation & LOCK_NB) {
+		held--;
+		errno = EWOULDBLOCK;
+		return -1;
+	}
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+static void test_ring_of_a_dead_process_that_others_look_at_for_a_moment_is_dead(void)
+{
+	char path[PATH_MAX + 8];
+	struct d9__ring_view view = { .pid = INT_MAX };
+
+	snprintf(path, sizeof(path), "%s/ring", scratch_new());
+	view.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CU_ASSERT_FATAL(view.fd >= 0);
+
+	held = 5;
+	CU_ASSERT_EQUAL(d9__ring_view_owner(&view), D9__OWNER_DEAD);
+	held = INT_MAX;
+	CU_ASSERT_EQUAL(d9__ring_view_owner(&view), D9__OWNER_ALIVE);
+	held = 0;
+	close(view.fd);
+}
+
 static const CU_TestInfo tests[] = {
+	{ "ring of a dead process that others look at for a moment is dead",
+	  test_ring_of_a_dead_process_that_others_look_at_for_a_moment_is_dead },
 	{ "ring of a process killed at once is recovered whole",
 	  test_ring_of_a_process_killed_at_once_is_recovered_whole },
 	{ "ring of which part was written is continued",
