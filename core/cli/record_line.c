@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 /* What the preload library has adapters for. */
 #define LOOPS "libevent, libev or GLib"
 
+#define BEGINNING_BYTES (64 << 10)
+
 /* Recorders write to folders of their own user alone. */
 static const char *explain_user(const struct d9__record_dir *dir)
 {
@@ -22,6 +25,20 @@ static const char *explain_user(const struct d9__record_dir *dir)
 		return ", or it ran as another user than the one to whom the trace directory belongs";
 	/* A daemon that drops its powers cannot enter a folder of root's. */
 	return geteuid() ? "" : ", or it became another user, who may not write to the trace directory";
+}
+
+/* What the command's files may not grow beyond, if that is less than a trace takes to begin with. */
+static const char *explain_limit(void)
+{
+	static char text[128];
+	char size[D9__SIZE_LEN];
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= BEGINNING_BYTES)
+		return "";
+	snprintf(text, sizeof(text), ", or its trace could not be written, for files may not be larger than %s "
+		 "here (ulimit -f)", d9__size_text(limit.rlim_cur, size));
+	return text;
 }
 
 static void explain_nothing(const char *command, const struct d9__record_dir *dir)
@@ -52,8 +69,8 @@ static void explain_nothing(const char *command, const struct d9__record_dir *di
 	default:
 		fprintf(stderr,
 			"dial9: nothing was recorded: no loop of a shared " LOOPS
-			" ran in %s%s; if it went on in the background, its trace will be in %s\n",
-			command, explain_user(dir), dir->path);
+			" ran in %s%s%s; if it went on in the background, its trace will be in %s\n",
+			command, explain_limit(), explain_user(dir), dir->path);
 	}
 }
 
@@ -132,14 +149,14 @@ static void explain_empty(const struct d9__record_line *line)
 	} else if (WIFSIGNALED(line->wait_status)) {
 		fprintf(stderr,
 			"%s was killed before its trace was written for the first time, about a "
-			"second after the start of its loop\n",
-			line->command);
+			"second after the start of its loop%s\n",
+			line->command, explain_limit());
 	} else {
 		fprintf(stderr,
 			"a recorder ran in %s, but wrote no event of a loop: none ran, recording was "
 			"disabled, it ended without stopping, or was in flight mode and nobody asked "
-			"for a dump\n",
-			line->command);
+			"for a dump%s\n",
+			line->command, explain_limit());
 	}
 }
 

@@ -74,6 +74,10 @@ say "an earlier recording stays"
 run record -q -o one -- ./prog 10
 echo "PollStartEvent: $("$dial9" events -e PollStartEvent one | wc -l)"
 
+say "files that may not hold a trace"
+# Not into the transcript itself, which is one of them.
+(ulimit -f 1 && run record -o limited -- ./prog 100) 2>&1 | cat
+
 say "what is exported is what is read"
 "$dial9" export -o ended.trc ended
 "$dial9" events ended >a
