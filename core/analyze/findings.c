@@ -24,6 +24,7 @@ static const struct {
 	{ "accept-storm", false, d9__check_accept_storm },
 	{ "spin", false, d9__check_spin },
 	{ "wake-storm", false, d9__check_wake_storm },
+	{ "empty-wakes", false, d9__check_empty_wakes },
 	{ "lost-wake", false, d9__check_lost_wake },
 	{ "blocked-callback", false, d9__check_blocked_callback },
 	{ "stale-clock", false, d9__check_stale_clock },

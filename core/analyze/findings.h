@@ -121,6 +121,7 @@ void d9__check_helper_queue(struct d9__findings *findings);
 void d9__check_accept_storm(struct d9__findings *findings);
 void d9__check_spin(struct d9__findings *findings);
 void d9__check_wake_storm(struct d9__findings *findings);
+void d9__check_empty_wakes(struct d9__findings *findings);
 void d9__check_idle_wakes(struct d9__findings *findings);
 
 /* findings_process.c */

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
@@ -526,15 +527,29 @@ void d9__check_backlog(struct d9__findings *findings)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
 }
 
-/* Whether waits over 5 ms have a cause that has a finding of its own. */
-static bool all_told(const struct d9__latency *latency)
+static bool is_told(const struct d9__findings *findings, const char *check)
 {
+	for (size_t i = 0; i < findings->n; i++)
+		if (!strcmp(findings->items[i]->check, check))
+			return true;
+	return false;
+}
+
+/* Whether waits over 5 ms have a cause that has a finding of its own. */
+static bool all_told(const struct d9__findings *findings)
+{
+	const struct d9__latency *latency = &findings->analysis->latency;
 	uint64_t told = latency->behind_long + latency->behind_unfair + latency->behind_kernel;
 	uint64_t all = told + latency->behind_backlog + latency->behind_several +
 		       latency->behind_nothing;
 
-	/* If the kernel interrupts calls, it does what is between them as well. */
-	if (latency->kernel_known)
+	if (is_told(findings, "backlog"))
+		told += latency->behind_backlog;
+	/*
+	 * Its loop slept on, and nobody woke it.  And if the kernel interrupts calls, it does what is
+	 * between them as well.
+	 */
+	if (latency->kernel_known || is_told(findings, "lost-wake"))
 		told += latency->behind_nothing;
 
 	return all && 10 * told >= 9 * all;
@@ -663,13 +678,13 @@ void d9__check_timer_late(struct d9__findings *findings)
 				 d9__units_ns(TIMER_LATE_NS).text);
 }
 
-static enum d9__severity delay_severity(const struct d9__analysis *a)
+static enum d9__severity delay_severity(const struct d9__findings *findings)
 {
-	const struct d9__latency *latency = &a->latency;
-	const struct d9__resource_usage *usage = &a->usage;
+	const struct d9__latency *latency = &findings->analysis->latency;
+	const struct d9__resource_usage *usage = &findings->analysis->usage;
 
 	/* Then the cause is told already, and louder. */
-	if (all_told(latency))
+	if (all_told(findings))
 		return D9__INFO;
 	/* Nothing ran, and threads of the process, maybe those that sent the wakes, lost their CPU. */
 	if (latency->behind_nothing + latency->behind_kernel >= latency->woken_over_5ms &&
@@ -697,8 +712,8 @@ void d9__check_wake_delay(struct d9__findings *findings)
 		return;
 	name = name_of(worst->callback);
 	finding = d9__finding_add(
-		findings, delay_severity(findings->analysis), worst->ns,
-		all_told(latency)
+		findings, delay_severity(findings), worst->ns,
+		all_told(findings)
 			? "They waited for what has a finding of its own: mend that."
 			: "These callbacks were ready but did not run. What ran on their worker meanwhile "
 			  "is the cause; if nothing did, the thread was not scheduled (see kernel "

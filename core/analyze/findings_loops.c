@@ -15,6 +15,9 @@
 /* A timer that wakes an idle process so often, per second, is worth a warning. */
 #define IDLE_WARNING_RATE 200
 
+/* So is a loop that wakes so often for nothing. */
+#define EMPTY_WARNING_RATE 2000
+
 static void set_callback(struct d9__findings *findings, struct d9__finding *finding,
 			 const struct d9__callback *callback)
 {
@@ -207,6 +210,47 @@ void d9__check_wake_storm(struct d9__findings *findings)
 	for (size_t i = 0; i < callbacks->n; i++)
 		if (callbacks->items[i]->spells[D9__SPELL_STORM].windows >= SPELL_WINDOWS)
 			wake_storm(findings, callbacks->items[i]);
+}
+
+/* ---- empty wakes ---- */
+
+static void empty_wakes(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__empty_wakes *empty = &worker->empty;
+	uint64_t rate = per_second(empty->unparks, empty->ns);
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, rate >= EMPTY_WARNING_RATE ? D9__WARNING : D9__INFO, empty->unparks,
+		"Something wakes the loop without giving it work: another thread that only wakes it "
+		"(g_main_context_wakeup(), a write to its wake-up descriptor), or a source that asks for "
+		"a short timeout and is not ready then. Wake it when there is something to run.",
+		"Worker %" PRIu64 " woke %s times a second and found nothing to run, for %s.", worker->id,
+		d9__units_count(rate).text, d9__units_ns(empty->ns).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = empty->first_ns,
+							 .has_worker = true,
+							 .worker = worker->id },
+				 "began; in all it woke %s times for %s calls, and slept for %s of the time",
+				 d9__units_count(empty->unparks).text,
+				 d9__units_count(empty->calls).text,
+				 d9__units_percent((double)empty->parked_ns / (double)empty->ns).text);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "a tenth of a second counts if the loop woke over 20 times, and ten times "
+				 "as often as it called something; a warning from %u a second on",
+				 EMPTY_WARNING_RATE);
+}
+
+void d9__check_empty_wakes(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	/* What the hooks do not see may well have run. */
+	if (d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
+		return;
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (a->timeline.items[i]->empty.windows >= SPELL_WINDOWS)
+			empty_wakes(findings, a->timeline.items[i]);
 }
 
 /* ---- idle wakes ---- */

@@ -9,6 +9,7 @@
 #define SPIN_RATE  2000
 #define STORM_RATE 2000
 #define IDLE_RATE  50
+#define EMPTY_RATE 200
 
 /* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
 #define SPIN_CALL_NS D9__US(10)
@@ -64,6 +65,24 @@ static bool is_idle(const struct d9__rounds *rounds, uint64_t ns)
 	       2 * rounds->all.top.calls >= rounds->timer_calls && rounds->all.top.reason == D9__WAKE_TIMER;
 }
 
+/* Nearly each time the loop woke there was nothing to run. */
+static bool is_empty(const struct d9__rounds *rounds, uint64_t ns)
+{
+	return is_rate(rounds->unparks, ns, EMPTY_RATE) && 10 * rounds->all.calls < rounds->unparks;
+}
+
+static void note_empty(struct d9__worker *worker, uint64_t ns)
+{
+	const struct d9__rounds *rounds = &worker->rounds;
+
+	if (worker->empty.windows++ == 0)
+		worker->empty.first_ns = rounds->start_ns;
+	worker->empty.ns += ns;
+	worker->empty.unparks += rounds->unparks;
+	worker->empty.calls += rounds->all.calls;
+	worker->empty.parked_ns += rounds->parked_ns;
+}
+
 static void note(const struct d9__share *share, enum d9__spell_kind kind, uint64_t ns,
 		 const struct d9__worker *worker)
 {
@@ -93,8 +112,11 @@ static void judge(struct d9__worker *worker, uint64_t ns)
 	const struct d9__rounds *rounds = &worker->rounds;
 	uint64_t length_ns = ns - rounds->start_ns;
 
-	if (!rounds->start_ns || length_ns < D9__WINDOW_NS / 2 || length_ns > WINDOW_MAX_NS ||
-	    !rounds->all.top.callback)
+	if (!rounds->start_ns || length_ns < D9__WINDOW_NS / 2 || length_ns > WINDOW_MAX_NS)
+		return;
+	if (is_empty(rounds, length_ns))
+		note_empty(worker, length_ns);
+	if (!rounds->all.top.callback)
 		return;
 	worker->windows++;
 	if (rounds->cross.top.callback && is_storm(rounds, length_ns))

@@ -44,6 +44,12 @@ struct d9__rounds {
 	struct d9__share cross, all;
 };
 
+/* Windows in which a worker woke again and again and found nothing to run. */
+struct d9__empty_wakes {
+	uint64_t windows, ns, first_ns;
+	uint64_t unparks, calls, parked_ns;
+};
+
 /* |piece| of |worker| ended and began a call (is no resumption). */
 void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece);
 

@@ -126,12 +126,25 @@ void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken
 				  worker->recent[at].taken_ns);
 }
 
+/*
+ * Of the |wall_ns| since the worker woke, what it was awake for.  A thread that left its loop, and slept
+ * before it entered one again, spent most of it neither in callbacks nor on the CPU.
+ */
+static uint64_t awake_ns(const struct d9__worker *worker, uint64_t wall_ns, uint64_t used_ns)
+{
+	uint64_t inside_ns = worker->poll_ns - worker->unpark.poll_ns;
+
+	if (!worker->cpu_seen || wall_ns < D9__MS(1) || 2 * inside_ns >= wall_ns || 2 * used_ns >= wall_ns)
+		return wall_ns;
+	return inside_ns > used_ns ? inside_ns : used_ns;
+}
+
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
-	uint64_t wall_ns = ns - worker->unpark.ns, used_ns;
+	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
+	uint64_t wall_ns = awake_ns(worker, ns - worker->unpark.ns, used_ns);
 	double ratio = 1;
 
-	used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
 	if (wall_ns && used_ns < wall_ns)
 		ratio = (double)used_ns / (double)wall_ns;
 	worker->active_periods++;
@@ -217,6 +230,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark_before_ns = worker->unpark.ns;
 	worker->unpark.ns = ns;
 	worker->unpark.cpu_ns = cpu_ns;
+	worker->unpark.poll_ns = worker->poll_ns;
 	worker->unpark.tid = tid;
 	if (tid)
 		worker->tid = tid;

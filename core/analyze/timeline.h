@@ -62,6 +62,7 @@ struct d9__worker {
 	struct {
 		bool valid;
 		uint64_t ns, cpu_ns;
+		uint64_t poll_ns; /* of an unpark: in callbacks so far */
 		uint32_t tid;
 	} unpark, park;
 	struct {
@@ -84,6 +85,7 @@ struct d9__worker {
 	struct d9__rounds rounds;
 	struct d9__natural natural;
 	uint64_t windows;      /* judged */
+	struct d9__empty_wakes empty;
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */
 };
 

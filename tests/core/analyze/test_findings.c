@@ -320,6 +320,7 @@ static void test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback(
 	story_analyse(&s);
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
 	CU_ASSERT(has(story_finding(&s, 0)->message, "99 short calls"));
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
@@ -732,6 +733,25 @@ static void test_awake_periods_without_cpu_are_found(void)
 	story_free(&s);
 }
 
+/* A thread that asks by a loop of its own, and sleeps before it asks again. */
+static void test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		story_park(&s, 1, 5000 * i, 100 + 100 * i);
+		story_unpark(&s, 1, 5000 * i + 500, 100 + 100 * i);
+		story_poll(&s, 1, 5000 * i + 510, 5000 * i + 520, 1, WEB);
+	}
+	story_routine(&s, 0, 0, 1000);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "cpu-contention")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "worker-imbalance")->check, "");
+	story_free(&s);
+}
+
 /* |busy_us| of work in each of 50 periods of 1 ms. */
 static void work(struct story *s, unsigned worker, uint64_t busy_us, const char *place)
 {
@@ -869,6 +889,8 @@ static const CU_TestInfo tests[] = {
 	  test_growth_whose_ends_are_invisible_is_only_a_hint },
 	{ "deep global queue is found", test_deep_global_queue_is_found },
 	{ "long wait for a CPU is found", test_long_wait_for_a_cpu_is_found },
+	{ "thread that sleeps outside of its loop is not off the CPU",
+	  test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu },
 	{ "awake periods without CPU are found", test_awake_periods_without_cpu_are_found },
 	{ "one busy worker among idle fellows is found",
 	  test_one_busy_worker_among_idle_fellows_is_found },

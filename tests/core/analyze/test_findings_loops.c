@@ -215,10 +215,41 @@ static void test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_
 	sleeping_story(&s, 20, 60000, CROSS_THREAD);
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "lost-wake");
+	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
 	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
 	CU_ASSERT(has(story_finding(&s, 0)->message, "slept on for 60.0 ms on average, 20 of 20"));
 	story_free(&s);
+}
+
+static const char *empty_wakes_of(unsigned calls_in_ten)
+{
+	const char *check;
+	struct story s;
+
+	story_begin(&s);
+	story_park(&s, 0, 0, 1);
+	for (unsigned i = 1; i < 5000; i++) {
+		uint64_t us = 100 * i;
+
+		story_unpark(&s, 0, us, 1 + i);
+		if (i % 10 < calls_in_ten)
+			story_poll(&s, 0, us + 1, us + 2, 1, WEB);
+		story_park(&s, 0, us + 3, 1 + i);
+	}
+	story_analyse(&s);
+	check = story_finding_of(&s, "empty-wakes")->severity == D9__WARNING &&
+				story_finding_of(&s, "empty-wakes")->check[0]
+			? "empty-wakes"
+			: "";
+	story_free(&s);
+	return check;
+}
+
+static void test_loop_that_wakes_and_finds_nothing_to_run_is_told(void)
+{
+	CU_ASSERT_STRING_EQUAL(empty_wakes_of(0), "empty-wakes");
+	CU_ASSERT_STRING_EQUAL(empty_wakes_of(2), "");
 }
 
 static void test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake(void)
@@ -303,6 +334,8 @@ static const CU_TestInfo tests[] = {
 	  test_wakes_that_are_few_or_worth_it_are_no_storm },
 	{ "loop that sleeps on when another thread makes it ready was not woken",
 	  test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_woken },
+	{ "loop that wakes and finds nothing to run is told",
+	  test_loop_that_wakes_and_finds_nothing_to_run_is_told },
 	{ "loop that gets up, or was woken by a descriptor, lost no wake",
 	  test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake },
 	{ "timer that keeps an idle process awake is named with its rate",
