@@ -121,6 +121,7 @@ static __attribute__((noinline)) const char *meet(struct d9__glib_context *recor
 struct frame {
 	struct d9_poll poll;
 	GSource *saved_chain;
+	struct d9__glib_context *saved_outermost;
 };
 
 /* On CLOCK_MONOTONIC, which GLib counts in nanoseconds since 2.90.  0: at once, or never. */
@@ -193,6 +194,9 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 		describe_wake(poll, source, known->ready);
 	record->polls++;
 	d9__glib_become_owner(record, thread);
+	frame->saved_outermost = thread->outermost;
+	if (!thread->outermost)
+		thread->outermost = record;
 	frame->saved_chain = thread->chain;
 	thread->chain = source;
 	d9_poll_begin(poll);
@@ -203,6 +207,7 @@ static inline void end_poll(struct frame *frame)
 {
 	d9_poll_end(&frame->poll);
 	d9__glib_thread()->chain = frame->saved_chain;
+	d9__glib_thread()->outermost = frame->saved_outermost;
 }
 
 static inline gboolean run_as_poll(struct d9__glib_context *record, struct d9__glib_thread *thread,

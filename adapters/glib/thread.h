@@ -26,6 +26,7 @@ struct d9__glib_thread {
 	bool looked;      /* for a context that this thread runs without our knowing */
 
 	GSource *chain;  /* is being dispatched: its dispatch function may call another one */
+	struct d9__glib_context *outermost; /* whose source runs, and no other around it; or NULL */
 	uint64_t about;  /* key of the source that a call on its way is about; 0: none */
 };
 

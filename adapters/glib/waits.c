@@ -143,7 +143,7 @@ static struct d9__glib_context *context_of(struct d9__glib_thread *thread,
 
 struct wait {
 	struct d9__glib_context *record;
-	uint64_t since_ns; /* of a wait inside a callback; 0: it is none */
+	uint64_t since_ns; /* of a wait that blocks the loop of a callback; 0: it is none */
 	nfds_t n;
 };
 
@@ -174,6 +174,18 @@ static void note_unbound(struct wait *wait)
 		atomic_fetch_add_explicit(&d9__glib_polls_unbound, 1, memory_order_relaxed);
 }
 
+/*
+ * Whether a callback waits by a context of its own, as synchronous calls of GIO do: what else its
+ * loop has cannot run, so that this is no wait of a loop.
+ */
+static bool is_inner(struct d9__glib_thread *thread, const struct d9__glib_context *record)
+{
+	/* A longjmp() out of the callback leaves it behind. */
+	if (thread->outermost && d9_poll_task() == 0)
+		thread->outermost = NULL;
+	return thread->outermost && thread->outermost != record;
+}
+
 static void begin(struct wait *wait, const struct pollfd *fds, nfds_t n, int64_t timeout_ns)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
@@ -198,6 +210,10 @@ static void begin(struct wait *wait, const struct pollfd *fds, nfds_t n, int64_t
 	record->polled = true;
 	d9__glib_become_owner(record, thread);
 	d9__glib_new_round(record, thread);
+	if (timeout_ns != 0 && is_inner(thread, record)) {
+		wait->since_ns = d9_loop_now();
+		return;
+	}
 	if (timeout_ns == 0) {
 		record->spins++;
 	} else {
@@ -224,10 +240,12 @@ static void end(struct wait *wait, const char *function)
 {
 	int saved = errno;
 
+	if (wait->since_ns)
+		tell_blocked(wait, function);
+	if (wait->record && wait->since_ns)
+		d9_loop_park(wait->record->loop, 0); /* a round of the inner loop begins */
 	if (wait->record)
 		d9_loop_unpark(wait->record->loop);
-	else if (wait->since_ns)
-		tell_blocked(wait, function);
 	errno = saved;
 }
 

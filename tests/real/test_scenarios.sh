@@ -111,5 +111,6 @@ if [ -x "$examples/scenario_glib_leak" ]; then
 	scenario glib_idle_spin spin look_for_work
 	scenario glib_leak task-leak on_watchdog
 	scenario glib_starvation unfair handle_data
+	scenario glib_sync_call blocked-callback call_sync
 	scenario glib_wake_storm wake-storm take_results
 fi
