@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyze/processes.h"
 
@@ -15,12 +16,20 @@
 
 #define UNKNOWN SIZE_MAX
 
+bool d9__path_is_pipe(const char *path)
+{
+	struct stat st;
+
+	return !strcmp(path, "-") || (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+/* What comes through a pipe has no neighbours. */
 static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	if (!strcmp(path, "-"))
-		return strdup("-");
+	if (d9__path_is_pipe(path))
+		return strdup(path);
 	return slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
 }
 
@@ -63,7 +72,7 @@ static int read_boot_id(const char *path, char **out)
 	struct d9_reader *reader;
 	int err;
 
-	if (!strcmp(path, "-"))
+	if (d9__path_is_pipe(path))
 		return 0;
 	err = d9_reader_new(&reader);
 	if (err)

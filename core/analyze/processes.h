@@ -4,6 +4,7 @@
 #ifndef D9_ANALYZE_PROCESSES_H
 #define D9_ANALYZE_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <dial9/reader.h>
@@ -12,7 +13,7 @@ struct d9__trace_process {
 	char *boot_id; /* from its metadata, with the dump's id; NULL: the trace does not tell */
 	/*
 	 * Where it is: the folder of its first segment, or if another process is there too, that
-	 * segment; "." for a bare name, "-" for standard input.
+	 * segment; "." for a bare name; of a pipe its path, "-" for standard input.
 	 */
 	char *folder;
 };
@@ -27,11 +28,14 @@ struct d9__processes {
 
 /*
  * Find out who wrote |reader|'s segments: those of one boot id are one process's, but for dumps, each
- * of which is taken for one; where none is told, those of one folder.  Looks into the beginning of each file.  0 or -ENOMEM; release in
- * both cases.
+ * of which is taken for one; where none is told, those of one folder, and a pipe's.  Looks into the
+ * beginning of each file.  0 or -ENOMEM; release in both cases.
  */
 int d9__processes_find(struct d9__processes *processes, const struct d9_reader *reader);
 void d9__processes_release(struct d9__processes *processes);
+
+/* Whether |path| can be read only once: standard input, or no file and no directory. */
+bool d9__path_is_pipe(const char *path);
 
 /* Its boot id, else its folder. */
 const char *d9__process_label(const struct d9__trace_process *process);

@@ -382,7 +382,7 @@ static int print_trace(const struct trace *trace, const struct options *options,
 
 static int run(char **paths, const struct options *options, struct d9__text_out *out)
 {
-	bool symbolise = options->text && !options->no_symbols, live = d9__traces_use_stdin(paths);
+	bool symbolise = options->text && !options->no_symbols, live = d9__traces_have_pipe(paths);
 	struct d9__progress progress;
 	struct trace trace = { 0 };
 	int status;

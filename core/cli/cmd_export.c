@@ -90,7 +90,7 @@ static int open_segment(struct segments *segments, const char *path)
 	return 0;
 }
 
-/* The reader knows directories and names, but would eat the beginning of standard input. */
+/* The reader knows directories and names, but would eat the beginning of a pipe. */
 static int open_segments(char **paths, struct d9_reader *reader, struct segments *segments)
 {
 	struct d9_segment_info info;
@@ -99,8 +99,9 @@ static int open_segments(char **paths, struct d9_reader *reader, struct segments
 	for (size_t i = 0; !status && i < d9_reader_segments(reader); i++)
 		if (!d9_reader_segment(reader, i, &info))
 			status = open_segment(segments, info.path);
-	if (!status && d9__traces_use_stdin(paths))
-		status = open_segment(segments, "-");
+	for (; !status && *paths; paths++)
+		if (d9__path_is_pipe(*paths))
+			status = open_segment(segments, *paths);
 	if (segments->n)
 		qsort(segments->items, segments->n, sizeof(*segments->items), compare_segments);
 	return status;
@@ -113,8 +114,8 @@ static void release_segments(struct segments *segments)
 	free(segments->items);
 }
 
-/* |paths| without "-". */
-static char **without_stdin(char **paths)
+/* Of |paths|, what can be read more than once. */
+static char **without_pipes(char **paths)
 {
 	size_t n = 0;
 	char **files;
@@ -124,7 +125,7 @@ static char **without_stdin(char **paths)
 	files = calloc(n + 1, sizeof(*files));
 	n = 0;
 	for (; files && *paths; paths++)
-		if (strcmp(*paths, "-") != 0)
+		if (!d9__path_is_pipe(*paths))
 			files[n++] = *paths;
 	return files;
 }
@@ -228,7 +229,7 @@ static int export(const struct options *options, struct segments *segments)
 
 static int run(char **paths, const struct options *options)
 {
-	char **files = without_stdin(paths);
+	char **files = without_pipes(paths);
 	struct segments segments = { 0 };
 	struct d9_reader *reader = NULL;
 	int status;

@@ -53,7 +53,7 @@ static const struct d9__usage usage = {
 	.command = "report",
 	.synopsis = "[OPTIONS] TRACE...",
 	.text = "Tell what is wrong in a trace, worst first, and what its loops did.\n"
-		"Findings do not change the exit status..\n",
+		"Findings do not change the exit status.\n",
 	.opts = opts,
 };
 

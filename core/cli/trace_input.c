@@ -7,6 +7,7 @@
 
 #include "cli/trace_input.h"
 
+#include "analyze/processes.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
 
@@ -51,10 +52,10 @@ int d9__traces_open(const char *command, char **paths, struct d9_reader **out)
 	return 0;
 }
 
-bool d9__traces_use_stdin(char **paths)
+bool d9__traces_have_pipe(char **paths)
 {
 	for (; *paths; paths++)
-		if (!strcmp(*paths, "-"))
+		if (d9__path_is_pipe(*paths))
 			return true;
 	return false;
 }

@@ -17,8 +17,8 @@ struct d9__progress;
  */
 int d9__traces_open(const char *command, char **paths, struct d9_reader **out);
 
-/* Whether standard input is among |paths|: it can be read only once. */
-bool d9__traces_use_stdin(char **paths);
+/* Whether something among |paths| can be read only once. */
+bool d9__traces_have_pipe(char **paths);
 
 /*
  * d9_reader_next() with progress; |*err| gets what it returned below 0.  NULL at the end and on

@@ -113,7 +113,7 @@ int d9__input_reopen(struct d9__input *input)
 void d9__input_close(struct d9__input *input)
 {
 	/* Standard input and spooled pipes have no path to open them by. */
-	if (input->fd < 0 || input->pipe || input->head || strcmp(input->path, "-") == 0)
+	if (input->fd < 0 || input->pipe || input->spooled || strcmp(input->path, "-") == 0)
 		return;
 	close(input->fd);
 	input->fd = -1;
@@ -242,6 +242,7 @@ int d9__input_spool(struct d9__input *input)
 	close(input->fd);
 	input->fd = fd;
 	input->pipe = false;
+	input->spooled = true;
 	input->size_bytes = size;
 	return 0;
 }

@@ -13,6 +13,7 @@ struct d9__input {
 	char *path;          /* as given or found, sealed meanwhile; "-" for standard input */
 	int fd;              /* -1: not open now */
 	bool pipe;           /* can be read only once, in order */
+	bool spooled;        /* was a pipe */
 	uint64_t base;       /* offset in |fd| of the first byte */
 	uint64_t size_bytes; /* when it was opened; 0 for a pipe */
 	dev_t dev;
