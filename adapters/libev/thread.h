@@ -26,6 +26,7 @@ struct d9__libev_thread {
 	uint64_t once_due_ns; /* deadline of the latest timer of libev's own */
 	int signum; /* libev feeds the watchers of this signal; 0: it does not */
 	bool calibrating;   /* hooks pass everything through */
+	bool restarting;    /* in ev_timer_again(), which has been told */
 };
 
 _Static_assert(sizeof(struct d9__libev_thread) <= 64, "static TLS of late libraries is scarce");

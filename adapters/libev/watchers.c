@@ -188,6 +188,7 @@ void d9__hook_ev_periodic_again(struct ev_loop *loop, ev_periodic *w)
 
 #define STALE_NS   UINT64_C(4000000)
 #define STALE_PART 4
+#define SURELY_NOT 0.003 /* s: less than what is stale, however the clocks differ */
 
 /* By the coarse clock, which is never ahead of libev's: what it looked at just now is not old. */
 static __attribute__((noinline)) void look_at_clock(struct d9__libev_record *record,
@@ -203,31 +204,48 @@ static __attribute__((noinline)) void look_at_clock(struct d9__libev_record *rec
 		d9_timer_stale(record->loop, (uintptr_t)w, timeout_ns, due_ns);
 }
 
-/* Does a callback of |record|'s loop run, and does libev count as the trace does? */
+/*
+ * Does a callback of |record|'s loop run, does libev count as the trace does, and may its clock be old?
+ * Nearly all are not: that the trace's clock tells at the least cost.
+ */
 static inline bool may_be_stale(const struct d9__libev_record *record,
-				const struct d9__libev_thread *thread)
+				const struct d9__libev_thread *thread, const ev_timer *w,
+				double timeout)
 {
-	return record && thread->now.record == record && thread->now.callback && !record->batch &&
-	       d9__libev_layout.monotonic && d9__gate_open(D9__GATE_WAKE);
+	return thread->now.record == record && thread->now.callback && !record->batch &&
+	       d9__libev_layout.monotonic && d9__gate_open(D9__GATE_WAKE) && ev_is_active(w) &&
+	       (double)(int64_t)d9_loop_now() * 1e-9 + timeout - w->at >= SURELY_NOT;
 }
 
-#define START_TIMER(function, timeout)                                                             \
-	void d9__hook_##function(struct ev_loop *loop, ev_timer *w)                                \
-	{                                                                                          \
-		struct d9__libev_thread *thread = d9__libev_thread();                              \
-		struct d9__libev_record *record = starts(thread, loop, (const ev_watcher *)w);     \
-		double after = (timeout);                                                          \
-                                                                                                   \
-		if (record)                                                                        \
-			note_timed(record, thread, (const ev_watcher *)w, D9_TASK_TIMER,           \
-				   __builtin_return_address(0));                                   \
-		d9__libev.function(loop, w);                                                       \
-		if (may_be_stale(record, thread) && ev_is_active(w))                               \
-			look_at_clock(record, w, after);                                           \
-	}
+static inline void start_timer(struct ev_loop *loop, ev_timer *w, double timeout,
+			       void (*start)(struct ev_loop *, ev_timer *), const void *caller)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+	struct d9__libev_record *record = starts(thread, loop, (const ev_watcher *)w);
 
-START_TIMER(ev_timer_start, w->at)
-START_TIMER(ev_timer_again, w->repeat)
+	if (record)
+		note_timed(record, thread, (const ev_watcher *)w, D9_TASK_TIMER, caller);
+	start(loop, w);
+	if (record && may_be_stale(record, thread, w, timeout))
+		look_at_clock(record, w, timeout);
+}
+
+void d9__hook_ev_timer_start(struct ev_loop *loop, ev_timer *w)
+{
+	if (d9__libev_thread()->restarting)
+		d9__libev.ev_timer_start(loop, w);
+	else
+		start_timer(loop, w, w->at, d9__libev.ev_timer_start, __builtin_return_address(0));
+}
+
+void d9__hook_ev_timer_again(struct ev_loop *loop, ev_timer *w)
+{
+	struct d9__libev_thread *thread = d9__libev_thread();
+
+	thread->restarting = true;
+	start_timer(loop, w, w->repeat, d9__libev.ev_timer_again, __builtin_return_address(0));
+	thread->restarting = false;
+}
 
 /* ---- stopped ---- */
 
@@ -270,7 +288,7 @@ static inline struct d9__libev_record *stops(struct d9__libev_thread *thread,
 		if (record) {                                                                      \
 			struct d9__libev_watcher *known = d9__libev_recall(record, w);             \
                                                                                                    \
-			details(record, known, w);                                                 \
+			details(record, known, w, by_libev);                                       \
 			note_stop(known, (const ev_watcher *)w, by_libev);                         \
 		}                                                                                  \
 		d9__libev.ev_##type##_stop(loop, w);                                               \
@@ -278,35 +296,38 @@ static inline struct d9__libev_record *stops(struct d9__libev_thread *thread,
 
 /* Where libev stops it by itself, it has just expired. */
 static inline void off_timer(struct d9__libev_record *record, struct d9__libev_watcher *known,
-			     ev_timer *w)
+			     ev_timer *w, bool by_libev)
 {
 	(void)record;
-	if (known)
+	if (known && by_libev)
 		known->due_ns = ns_of(w->at);
 }
 
 static inline void off_idle(struct d9__libev_record *record, struct d9__libev_watcher *known,
-			    ev_idle *w)
+			    ev_idle *w, bool by_libev)
 {
 	(void)known;
+	(void)by_libev;
 	if (ev_is_active(w) && record->n_idle)
 		record->n_idle--;
 }
 
 static inline void off_async(struct d9__libev_record *record, struct d9__libev_watcher *known,
-			     ev_async *w)
+			     ev_async *w, bool by_libev)
 {
 	(void)record;
 	(void)known;
+	(void)by_libev;
 	d9__libev_cell_remove(w);
 }
 
 static inline void off_other(struct d9__libev_record *record, struct d9__libev_watcher *known,
-			     const void *w)
+			     const void *w, bool by_libev)
 {
 	(void)record;
 	(void)known;
 	(void)w;
+	(void)by_libev;
 }
 
 STOP(io, off_other)
