@@ -13,6 +13,7 @@
 #include "glib/thread.h"
 #include "hook/stubs.h"
 #include "loop/adapter.h"
+#include "loop/known.h"
 #include "record/gate.h"
 
 typedef gboolean (*dispatch_fn)(GSource *source, GSourceFunc callback, gpointer data);
@@ -142,7 +143,8 @@ static uint64_t due_ns(GSource *source, bool surely)
 {
 	uint64_t ns = ready_time_ns(source);
 
-	return surely || ns <= d9_loop_now() ? ns : 0;
+	/* The clock is asked only if there is something to compare it with. */
+	return surely || (ns && ns <= d9_loop_now()) ? ns : 0;
 }
 
 /* Why it runs now, unless somebody has said so; an idle source has been announced. */
@@ -165,6 +167,17 @@ static __attribute__((noinline)) void describe_wake(struct d9_poll *poll, GSourc
 	}
 }
 
+/* The first poll of a source, or one that is not plain for another reason. */
+static __attribute__((noinline)) void begin_other(struct d9_poll *poll,
+						  const struct d9__glib_known *known,
+						  const char *name)
+{
+	poll->task.name = name;
+	poll->task.fd = known->fd;
+	poll->task.flags = 0;
+	d9__poll_begin_other(poll);
+}
+
 /*
  * Every field is stored once: an initialiser would become a string instruction that costs more
  * than all the rest.
@@ -176,22 +189,19 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 	uint64_t key = record->key | source->source_id;
 	struct d9__glib_known *known = &record->known[key % D9__GLIB_KNOWN_MAX];
 	struct d9_poll *poll = &frame->poll;
+	const char *name = NULL;
+	bool begun;
 
 	enter_round(record, source->context, poll);
-	poll->task.name = NULL;
 	if (__builtin_expect(known->key != key, 0))
-		poll->task.name = meet(record, known, key, source, callback, data, stub);
+		name = meet(record, known, key, source, callback, data, stub);
 	poll->loop = record->loop;
 	poll->task.key = key;
 	poll->task.identity = 0;
 	poll->task.callsite = known->callsite;
-	poll->task.fd = known->fd;
 	poll->task.kind = known->kind;
-	poll->task.flags = 0;
 	poll->ready_ns = 0;
 	poll->reason = D9_WAKE_UNKNOWN;
-	if (known->ready != D9__READY_IDLE)
-		describe_wake(poll, source, known->ready);
 	record->polls++;
 	d9__glib_become_owner(record, thread);
 	frame->saved_outermost = thread->outermost;
@@ -199,7 +209,14 @@ static inline void begin_poll(struct frame *frame, struct d9__glib_context *reco
 		thread->outermost = record;
 	frame->saved_chain = thread->chain;
 	thread->chain = source;
-	d9_poll_begin(poll);
+	if (known->ready == D9__READY_IDLE) {
+		begun = d9__poll_begin_known(poll);
+	} else {
+		describe_wake(poll, source, known->ready);
+		begun = d9__poll_begin_woken(poll);
+	}
+	if (__builtin_expect(!begun, 0))
+		begin_other(poll, known, name);
 }
 
 /* errno, and nothing of GLib or of the source is touched: the callback may have freed it. */
@@ -215,16 +232,16 @@ static inline gboolean run_as_poll(struct d9__glib_context *record, struct d9__g
 				   struct d9__stub *stub)
 {
 	__attribute__((cleanup(end_poll))) struct frame frame;
-	struct d9_loop *loop = record->loop;
 	gboolean again;
 
 	begin_poll(&frame, record, thread, source, callback, data, stub);
 	again = ((dispatch_fn)stub->callback)(source, callback, data);
 	/* The cleanup is for those that do not get here; a second end does nothing. */
 	if (__builtin_expect(again, 1)) {
-		d9_poll_end(&frame.poll);
 		if (frame.poll.task.kind == D9_TASK_IDLE)
-			d9__wake_again(loop, frame.poll.task.key);
+			d9__poll_end_ready(&frame.poll);
+		else
+			d9_poll_end(&frame.poll);
 		return again;
 	}
 	/* What notifies of its end is the program's code. */

@@ -20,10 +20,4 @@ D9_API void *d9__loop_companion(struct d9_loop *loop);
  */
 D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);
 
-/*
- * Say that the task |key|, whose poll ended last on this thread, stays ready: its next wake has
- * the stamp of that end.  Quick.
- */
-D9_API void d9__wake_again(struct d9_loop *loop, uint64_t key);
-
 #endif /* D9_LOOP_ADAPTER_H */

@@ -19,6 +19,15 @@
  */
 D9_API bool d9__poll_begin_known(struct d9_poll *poll);
 
+/* The same of a poll that tells why, or since when, it is ready. */
+D9_API bool d9__poll_begin_woken(struct d9_poll *poll);
+
+/*
+ * As d9_poll_end(), of a task that stays ready: its next wake has the stamp of this end.  Key, identity
+ * and callsite of |poll| have to be there still.
+ */
+D9_API void d9__poll_end_ready(struct d9_poll *poll);
+
 /*
  * As d9_wake() of a task that this thread has polled and that still has |identity|, by the running
  * callback or by what the loop found ready.  False: nothing happened; ask d9_wake().

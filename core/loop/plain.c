@@ -7,9 +7,12 @@
 
 #include "loop/plain.h"
 
+#include <string.h>
+
 #include "loop/callsites.h"
 #include "loop/known.h"
 #include "loop/loops.h"
+#include "loop/wakes.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
@@ -59,19 +62,27 @@ D9__EMIT_PLAIN bool is_wake_told(struct d9__task *task, const struct d9_poll *po
 	       (!poll->ready_ns && !poll->reason);
 }
 
+/* Was |cached| polled as |poll| will be, and is its loop this thread's? */
+D9__EMIT_PLAIN bool is_of(const struct d9__thread *thread, const struct d9__cached_task *cached,
+			  const struct d9_poll *poll)
+{
+	const struct d9_loop *loop = poll->loop;
+
+	return __builtin_expect(cached && cached->loop == loop &&
+					cached->callsite == poll->task.callsite &&
+					atomic_load_explicit(&loop->owner, memory_order_relaxed) == thread,
+				1);
+}
+
 /* False: nothing happened. */
 D9__EMIT_PLAIN bool begin_at(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
 			     uint64_t ns)
 {
 	const struct d9__cached_task *cached = d9__task_cache_get(&thread->cache, poll->task.key);
-	struct d9_loop *loop = poll->loop;
 	struct d9__task *task;
 	uint64_t published;
 
-	if (__builtin_expect(!cached || cached->loop != loop ||
-				     cached->callsite != poll->task.callsite ||
-				     atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread,
-			     0))
+	if (!is_of(thread, cached, poll))
 		return false;
 	task = cached->task;
 	if (__builtin_expect(!is_same(thread, cached, task, poll) || !is_wake_told(task, poll), 0))
@@ -91,6 +102,24 @@ D9__EMIT_PLAIN bool begin_at(struct d9__thread *thread, struct d9__slot *slot, s
 	return true;
 }
 
+/* May |poll| be plain? */
+D9__EMIT_PLAIN bool is_usual(const struct d9__thread *thread, const struct d9__slot *slot,
+			     const struct d9_poll *poll, uint32_t gate)
+{
+	return __builtin_expect(d9__thread_exists(thread) && d9__slot_is_real(slot) &&
+					!thread->odd && thread->gate == gate && poll->loop,
+				1);
+}
+
+/* When it begins.  False: nothing happened. */
+D9__EMIT_PLAIN bool stamp(const struct d9__thread *thread, struct d9__slot *slot,
+			  const struct d9_poll *poll, uint64_t *ns)
+{
+	*ns = slot->last_ns;
+	return d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ||
+	       __builtin_expect(d9__slot_try_now(slot, ns), 1);
+}
+
 /* False: nothing happened. */
 D9__EMIT_PLAIN bool begin(struct d9_poll *poll, uint32_t gate)
 {
@@ -98,15 +127,8 @@ D9__EMIT_PLAIN bool begin(struct d9_poll *poll, uint32_t gate)
 	struct d9__slot *slot = d9__self.slot;
 	uint64_t ns;
 
-	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) || thread->odd ||
-				     thread->gate != gate || !poll->loop,
-			     0))
-		return false;
-	ns = slot->last_ns;
-	if (!d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) &&
-	    __builtin_expect(!d9__slot_try_now(slot, &ns), 0))
-		return false;
-	return begin_at(thread, slot, poll, ns);
+	return is_usual(thread, slot, poll, gate) && stamp(thread, slot, poll, &ns) &&
+	       begin_at(thread, slot, poll, ns);
 }
 
 /* A forked child begins with its gate closed, so that a living one pays nothing. */
@@ -136,6 +158,71 @@ bool d9__poll_begin_known(struct d9_poll *poll)
 	uint32_t gate = d9__gate_word();
 
 	return __builtin_expect(gate & D9__GATE_LOOP, 1) && __builtin_expect(begin(poll, gate), 1);
+}
+
+/* ---- begin, with a wake ---- */
+
+/* In one go: the wake, if there is one to write, and the start. */
+static inline void write_woken(struct d9__slot *slot, uint64_t published, uint64_t ns,
+			       const struct d9__thread *thread, const struct d9_poll *poll,
+			       const struct d9__emit_task *task, const struct d9__wake *wake)
+{
+	uint8_t *begin = slot->batch + (uint32_t)published, *p = begin;
+	bool tells = wake->ns && d9__gate_open(D9__GATE_WAKE);
+
+	if (tells) {
+		p = d9__emit_head_at(slot, p, D9__EVENT_WAKE, wake->ns);
+		p = d9__varint_put(p, wake->waker);
+		memcpy(p, task->wire, 8);
+		p += task->id_len;
+		*p++ = d9__emit_depth(wake->worker);
+		*p++ = (uint8_t)wake->reason;
+	}
+	p = d9__emit_head_at(slot, p, D9__EVENT_POLL_START, ns);
+	*p++ = (uint8_t)thread->worker;
+	*p++ = d9__emit_depth(poll->depth);
+	memcpy(p, task->wire, sizeof(task->wire));
+	p += task->start_len - D9__EMIT_PLAIN_HEAD_LEN;
+	slot->worker_state = D9__WORKER_POLLING;
+	slot->task = task->id;
+	d9__emit_plain_leave(slot, published, tells ? 2 : 1, (uint64_t)(p - begin));
+}
+
+/* |cached| is_of() it and is_same().  False: nothing happened. */
+static bool begin_woken_at(struct d9__thread *thread, struct d9__slot *slot, struct d9_poll *poll,
+			   uint64_t ns, const struct d9__cached_task *cached)
+{
+	struct d9__wake wake;
+	uint64_t published = d9__emit_open(slot);
+
+	if (!published)
+		return false;
+	/* Not earlier: a signal handler may have changed chunks. */
+	if (cached->stamp != slot->stamp) {
+		d9__emit_plain_cancel(slot);
+		return false;
+	}
+	d9__wakes_take(thread, cached->task, poll, ns, &wake);
+	atomic_store_explicit(&cached->task->polled_ns, ns, memory_order_relaxed);
+	write_woken(slot, published, ns, thread, poll, &cached->emit, &wake);
+	push(thread, poll, ns, cached);
+	return true;
+}
+
+bool d9__poll_begin_woken(struct d9_poll *poll)
+{
+	struct d9__thread *thread = d9__self.thread;
+	struct d9__slot *slot = d9__self.slot;
+	const struct d9__cached_task *cached;
+	uint32_t gate = d9__gate_word();
+	uint64_t ns;
+
+	if (!(gate & D9__GATE_LOOP) || !is_usual(thread, slot, poll, gate) ||
+	    !stamp(thread, slot, poll, &ns))
+		return false;
+	cached = d9__task_cache_get(&thread->cache, poll->task.key);
+	return is_of(thread, cached, poll) && is_same(thread, cached, cached->task, poll) &&
+	       begin_woken_at(thread, slot, poll, ns, cached);
 }
 
 /* ---- what makes the next one plain ---- */
@@ -171,13 +258,27 @@ bool d9__poll_begin_again(struct d9__thread *thread, struct d9__slot *slot, stru
 {
 	struct d9__cached_task *cached = d9__task_cache_get(&thread->cache, poll->task.key);
 
+	if (!is_of(thread, cached, poll) || !is_same(thread, cached, cached->task, poll) ||
+	    poll->task.flags & D9_TASK_RUNS_ONCE)
+		return false;
 	/* The open chunk may be another than at the task's latest poll, and know the name already. */
-	if (cached && cached->loop)
+	if (cached->stamp != slot->stamp)
 		spell(thread, slot, cached);
-	return !(poll->task.flags & D9_TASK_RUNS_ONCE) && begin_at(thread, slot, poll, ns);
+	return begin_at(thread, slot, poll, ns) ||
+	       begin_woken_at(thread, slot, poll, ns, cached);
 }
 
 /* ---- end ---- */
+
+/* May |poll| end plainly, and when?  False: nothing happened. */
+D9__EMIT_PLAIN bool ends_plainly(const struct d9__thread *thread, struct d9__slot *slot,
+				 const struct d9_poll *poll, uint32_t gate, uint64_t *ns)
+{
+	return __builtin_expect(d9__thread_exists(thread) && d9__slot_is_real(slot) &&
+					d9__slot_try_now(slot, ns) &&
+					d9__poll_is_plain(thread, poll, gate, *ns),
+				1);
+}
 
 /* False: nothing happened. */
 static inline bool end(struct d9_poll *poll, uint32_t gate)
@@ -186,10 +287,7 @@ static inline bool end(struct d9_poll *poll, uint32_t gate)
 	struct d9__slot *slot = d9__self.slot;
 	uint64_t published, ns;
 
-	if (__builtin_expect(!d9__thread_exists(thread) || !d9__slot_is_real(slot) ||
-				     !d9__slot_try_now(slot, &ns) ||
-				     !d9__poll_is_plain(thread, poll, gate, ns),
-			     0))
+	if (!ends_plainly(thread, slot, poll, gate, &ns))
 		return false;
 	published = d9__emit_plain_enter(slot, ns);
 	if (__builtin_expect(!published, 0))
@@ -205,4 +303,55 @@ void d9_poll_end(struct d9_poll *poll)
 		return;
 	if (__builtin_expect(!end(poll, d9__gate_word()), 0))
 		d9__poll_end_slow(poll);
+}
+
+/* ---- end, and the task stays ready ---- */
+
+/* The end and, of the same moment, the wake for the next poll. */
+static inline void write_end_ready(struct d9__slot *slot, uint64_t published, uint64_t ns,
+				   const struct d9__thread *thread, const struct d9__emit_task *task)
+{
+	uint8_t *begin = slot->batch + (uint32_t)published, *p;
+
+	p = d9__emit_plain_head(slot, published, D9__EVENT_POLL_END, ns, thread->head, 0) - 1;
+	p = d9__wire_put_event_head(p, D9__EVENT_WAKE, 0);
+	*p++ = 0; /* by nobody */
+	memcpy(p, task->wire, 8);
+	p += task->id_len;
+	*p++ = (uint8_t)thread->worker;
+	*p++ = D9_WAKE_DEFERRED;
+	slot->worker_state = D9__WORKER_RUNNING;
+	d9__emit_plain_leave(slot, published, 2, (uint64_t)(p - begin));
+}
+
+/* False: nothing happened. */
+static inline bool end_ready(struct d9_poll *poll, uint32_t gate)
+{
+	struct d9__thread *thread = d9__self.thread;
+	struct d9__slot *slot = d9__self.slot;
+	const struct d9__cached_task *cached;
+	uint64_t published, ns;
+
+	if (!(gate & D9__GATE_WAKE) || !ends_plainly(thread, slot, poll, gate, &ns))
+		return false;
+	cached = d9__task_cache_get(&thread->cache, poll->task.key);
+	if (!is_of(thread, cached, poll) || !is_same(thread, cached, cached->task, poll) ||
+	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
+	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
+		return false;
+	published = d9__emit_plain_enter(slot, ns);
+	if (__builtin_expect(!published, 0))
+		return false;
+	write_end_ready(slot, published, ns, thread, &cached->emit);
+	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
+	d9__poll_pop_plain(thread, poll, ns);
+	return true;
+}
+
+void d9__poll_end_ready(struct d9_poll *poll)
+{
+	if (__builtin_expect(!poll->task_id || end_ready(poll, d9__gate_word()), 1))
+		return;
+	d9_poll_end(poll);
+	d9__wake_again(poll->loop, poll->task.key);
 }

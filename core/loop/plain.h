@@ -23,6 +23,12 @@
 void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate);
 void d9__poll_end_slow(struct d9_poll *poll);
 
+/*
+ * The task |key|, whose poll ended last on this thread, stays ready: its next wake has the stamp of that
+ * end.  In ready.c.
+ */
+void d9__wake_again(struct d9_loop *loop, uint64_t key);
+
 /* ---- what they need from here ---- */
 
 /* Begin |poll| at |ns| in the plain way after all, if only the chunk is news.  False: nothing happened. */

@@ -2,8 +2,8 @@
 /* Tasks that stay ready behind their poll: idle sources. */
 #include "config.h"
 
-#include "loop/adapter.h"
 #include "loop/loops.h"
+#include "loop/plain.h"
 #include "loop/polls.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"

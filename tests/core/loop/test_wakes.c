@@ -112,6 +112,118 @@ static void test_known_wake_is_of_a_task_that_was_polled_as_what_it_is(void)
 	CU_ASSERT_STRING_EQUAL(loop_story(loop_events_collect()), "PUw");
 }
 
+/* A poll as adapters begin it: of a task with a callsite, by the short way if it can be. */
+static struct d9_poll poll_with_callsite(uint64_t key, uint64_t ready_ns, enum d9_wake_reason reason)
+{
+	struct d9_poll poll = { .loop = loop,
+				.task = { .key = key, .identity = 1, .fd = -1 },
+				.ready_ns = ready_ns,
+				.depth = 7,
+				.reason = (uint16_t)reason };
+
+	poll.task.callsite = d9_callsite((const void *)loop_events_collect, NULL, 0);
+	return poll;
+}
+
+static void poll_woken(uint64_t key, uint64_t ready_ns, enum d9_wake_reason reason)
+{
+	struct d9_poll poll = poll_with_callsite(key, ready_ns, reason);
+
+	if (!d9__poll_begin_woken(&poll))
+		d9__poll_begin_other(&poll);
+	loop_ns += 10;
+	d9_poll_end(&poll);
+}
+
+static void test_poll_that_tells_why_it_runs_has_its_wake_before_it(void)
+{
+	const struct loop_events *events;
+	const struct loop_event *wake, *start;
+	uint64_t end;
+
+	poll_woken(9910, 0, D9_WAKE_UNKNOWN);
+	loop_events_collect();
+	d9_loop_park(loop, -1);
+	loop_ns += 100;
+	d9_loop_unpark(loop);
+	end = loop_ns;
+	loop_ns += 30;
+	poll_woken(9910, 0, D9_WAKE_FD);
+	/* Further away than a delta can be, both ways. */
+	loop_ns += UINT64_C(1000000000);
+	poll_woken(9910, loop_ns - 500000000, D9_WAKE_TIMER);
+	poll_woken(9910, loop_ns + 1000, D9_WAKE_TIMER);
+	poll_woken(9910, 0, D9_WAKE_UNKNOWN);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "PUw()w()w()()");
+	wake = loop_nth(events, LOOP_WAKE, 0);
+	start = loop_nth(events, LOOP_START, 0);
+	CU_ASSERT_EQUAL(wake->ns, end);
+	CU_ASSERT_EQUAL(wake->reason, D9_WAKE_FD);
+	CU_ASSERT_EQUAL(wake->waker, 0);
+	CU_ASSERT_EQUAL(wake->task, start->task);
+	CU_ASSERT_EQUAL(wake->issuer, start->worker);
+	CU_ASSERT_EQUAL(start->ns, end + 30);
+	CU_ASSERT_EQUAL(start->depth, 7);
+	start = loop_nth(events, LOOP_START, 1);
+	CU_ASSERT_EQUAL(start->ns, end + 40 + 1000000000);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->ns, start->ns - 500000000);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 2)->ns, loop_nth(events, LOOP_START, 2)->ns);
+}
+
+static void test_wake_with_a_waker_is_told_with_a_poll_by_the_short_way(void)
+{
+	struct d9_waker waker = { .task_id = 4711, .worker = 9 };
+	const struct loop_events *events;
+
+	poll_woken(9920, 0, D9_WAKE_UNKNOWN);
+	loop_events_collect();
+	waker.ns = loop_ns;
+	d9_wake(loop, 9920, D9_WAKE_TIMER, &waker);
+	loop_ns += 50;
+	poll_woken(9920, 0, D9_WAKE_UNKNOWN);
+	poll_woken(9920, 0, D9_WAKE_UNKNOWN);
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "w()()");
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->ns, waker.ns);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->waker, 4711);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->issuer, 9);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 0)->task,
+			loop_nth(events, LOOP_START, 0)->task);
+}
+
+static void poll_that_stays_ready(uint64_t key)
+{
+	struct d9_poll poll = poll_with_callsite(key, 0, D9_WAKE_UNKNOWN);
+
+	if (!d9__poll_begin_known(&poll))
+		d9__poll_begin_other(&poll);
+	loop_ns += 10;
+	d9__poll_end_ready(&poll);
+}
+
+static void test_task_that_stays_ready_is_woken_by_the_end_of_its_poll(void)
+{
+	const struct loop_events *events;
+
+	poll_that_stays_ready(9930);
+	loop_events_collect();
+	for (int i = 0; i < 3; i++) {
+		loop_ns += 20;
+		poll_that_stays_ready(9930);
+	}
+
+	events = loop_events_collect();
+	CU_ASSERT_STRING_EQUAL(loop_story(events), "()w()w()w");
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->ns, loop_nth(events, LOOP_END, 1)->ns);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->reason, D9_WAKE_DEFERRED);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->waker, 0);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_WAKE, 1)->task,
+			loop_nth(events, LOOP_START, 1)->task);
+}
+
 static void test_poll_has_one_wake_however_often_it_was_woken(void)
 {
 	prepare();
@@ -435,6 +547,12 @@ int main(void)
 		  test_wakes_behind_a_wait_without_timeout_have_one_stamp },
 		{ "known wake is of a task that was polled as what it is",
 		  test_known_wake_is_of_a_task_that_was_polled_as_what_it_is },
+		{ "poll that tells why it runs has its wake before it",
+		  test_poll_that_tells_why_it_runs_has_its_wake_before_it },
+		{ "wake with a waker is told with a poll by the short way",
+		  test_wake_with_a_waker_is_told_with_a_poll_by_the_short_way },
+		{ "task that stays ready is woken by the end of its poll",
+		  test_task_that_stays_ready_is_woken_by_the_end_of_its_poll },
 		{ "poll has one wake however often it was woken",
 		  test_poll_has_one_wake_however_often_it_was_woken },
 		{ "callback that wakes another is its waker",
