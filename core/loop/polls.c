@@ -204,14 +204,39 @@ static bool is_dead(const struct d9__thread *thread, uintptr_t address, uintptr_
 	       d9__thread_on_stack(thread, limit);
 }
 
-void d9__polls_drop_dead(struct d9__thread *thread, struct d9__slot *slot, uintptr_t address,
-			 uint64_t ns)
+/* Forget frames and runs below |limit|: a longjmp() left them. */
+static void drop_below(struct d9__thread *thread, struct d9__slot *slot, uintptr_t limit, uint64_t ns)
 {
-	while (thread->n_frames &&
-	       is_dead(thread, thread->frames[thread->n_frames - 1].address, address))
+	while (thread->n_frames && is_dead(thread, thread->frames[thread->n_frames - 1].address, limit))
 		abandon_frame(thread, slot, ns);
-	while (thread->n_runs && is_dead(thread, thread->runs[thread->n_runs - 1].address, address))
+	while (thread->n_runs && is_dead(thread, thread->runs[thread->n_runs - 1].address, limit))
 		thread->n_runs--;
+}
+
+/* All that is deeper than whoever called us.  A caller's own may lie in any order. */
+static __attribute__((noinline)) void drop_deeper(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	drop_below(thread, slot, (uintptr_t)__builtin_frame_address(0), ns);
+}
+
+/* Forget the run at |address|, if it is there, and those inside.  How many callbacks it runs in. */
+static uint32_t forget_run(struct d9__thread *thread, uintptr_t address)
+{
+	for (uint32_t i = thread->n_runs; i > 0; i--)
+		if (thread->runs[i - 1].address == address) {
+			thread->n_runs = i - 1;
+			return thread->runs[i - 1].n_frames;
+		}
+	return thread->n_frames;
+}
+
+/* The run at |address|, which is over, ran in |outer| callbacks: those it began a longjmp() left. */
+static void drop_inner(struct d9__thread *thread, struct d9__slot *slot, uintptr_t address, uint32_t outer,
+		       uint64_t ns)
+{
+	while (thread->n_frames > outer && d9__thread_on_stack(thread, address) &&
+	       d9__thread_on_stack(thread, thread->frames[thread->n_frames - 1].address))
+		abandon_frame(thread, slot, ns);
 }
 
 /* The outermost loop waits: callbacks on stacks of coroutines cannot come back into it. */
@@ -279,20 +304,21 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	last_ns = slot->last_ns;
 	ns = d9__slot_now(slot);
 	see_gate(thread, slot, gate, last_ns);
-	/* Inclusive: a run at this very address is one that a longjmp() left. */
-	d9__polls_drop_dead(thread, slot, address + 1, ns);
+	/* One at this very address was left by a longjmp(). */
+	drop_inner(thread, slot, address, forget_run(thread, address), ns);
+	drop_deeper(thread, slot, ns);
 	become_owner(thread, loop);
 	thread->shared_ns = 0;
 	thread->stage = D9__STAGE_ROUND;
 	if (thread->n_runs < D9__RUNS_MAX)
-		thread->runs[thread->n_runs++] = (struct d9__run) { address, loop };
+		thread->runs[thread->n_runs++] = (struct d9__run) { address, loop, thread->n_frames };
 	run->d9__opaque[0] = 1;
 	if (!thread->n_frames)
 		d9__polls_settle(thread, slot, ns);
 }
 
-/* The callback that ran the inner loop goes on. */
-static void continue_outer(struct d9__thread *thread, uintptr_t address)
+/* The innermost of |outer| callbacks, which ran the run at |address|, goes on. */
+static void continue_outer(struct d9__thread *thread, uintptr_t address, uint32_t outer)
 {
 	struct d9__slot *slot;
 	uint64_t ns;
@@ -300,7 +326,7 @@ static void continue_outer(struct d9__thread *thread, uintptr_t address)
 	if (!is_recording() || !(slot = d9__slot_self()))
 		return;
 	ns = d9__slot_now(slot);
-	d9__polls_drop_dead(thread, slot, address, ns);
+	drop_inner(thread, slot, address, outer, ns);
 	if (!thread->n_frames || thread->odd & (D9__ODD_OPEN | D9__ODD_NO_WORKER))
 		return;
 	if (thread->odd & D9__ODD_STOPPED)
@@ -313,16 +339,16 @@ void d9_loop_leave(struct d9_loop_run *run)
 {
 	uintptr_t address = (uintptr_t)run;
 	struct d9__thread *thread = d9__thread_peek();
+	uint32_t outer;
 
 	if (!run->d9__opaque[0] || !thread)
 		return;
 	run->d9__opaque[0] = 0;
-	while (thread->n_runs && thread->runs[thread->n_runs - 1].address <= address)
-		thread->n_runs--;
+	outer = forget_run(thread, address);
 	thread->shared_ns = 0;
 	thread->stage = thread->n_runs ? D9__STAGE_ROUND : D9__STAGE_OUTSIDE;
 	if (thread->n_frames)
-		continue_outer(thread, address);
+		continue_outer(thread, address, outer);
 }
 
 /* ---- waits ---- */
@@ -338,7 +364,7 @@ static bool is_spin_park_due(struct d9__thread *thread, struct d9__slot *slot)
 static void park_at(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	if (thread->n_frames) {
-		d9__polls_drop_dead(thread, slot, (uintptr_t)__builtin_frame_address(0), ns);
+		drop_deeper(thread, slot, ns);
 		drop_foreign(thread, slot, ns);
 	}
 	thread->resume_ns = 0;
@@ -537,7 +563,7 @@ static bool make_ready(struct d9__thread *thread, struct d9__slot *slot, struct 
 		       uint64_t ns)
 {
 	if (thread->n_frames)
-		d9__polls_drop_dead(thread, slot, (uintptr_t)poll + 1, ns);
+		drop_below(thread, slot, (uintptr_t)poll + 1, ns);
 	thread->resume_ns = 0;
 	thread->loop = poll->loop;
 	return d9__polls_settle(thread, slot, ns) && thread->n_frames < D9__FRAMES_MAX;

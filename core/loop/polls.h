@@ -83,10 +83,6 @@ static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *pol
 	poll->task_id = id;
 }
 
-/* Forget frames and runs below |address|: a longjmp() left them. */
-void d9__polls_drop_dead(struct d9__thread *thread, struct d9__slot *slot, uintptr_t address,
-			 uint64_t ns);
-
 /* The thread ends: close its poll, park the worker.  Registered with d9__slot_on_exit(). */
 void d9__polls_thread_exit(void);
 

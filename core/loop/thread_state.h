@@ -54,6 +54,7 @@ struct d9__callback {
 struct d9__run {
 	uintptr_t address; /* of its struct d9_loop_run */
 	struct d9_loop *loop;
+	uint32_t n_frames; /* callbacks that ran when it began; those above run in it */
 };
 
 struct d9__thread {

@@ -354,7 +354,8 @@ enum d9_poll_flag {
 /*
  * One call of one callback.  Filled by the caller, on the stack of the function that makes the
  * call; not touched by the caller between begin and end, |flags| excepted.  Its address tells what
- * is inside what: AddressSanitizer's own stacks (use-after-return) do not go with it.
+ * is inside what: who makes calls inside a call is another function, not inlined; AddressSanitizer's
+ * own stacks (use-after-return) do not go with it.
  * Initialise with { .loop = ..., .task = { .fd = -1, ... } }, or, on a path where nanoseconds count,
  * store every field: compilers turn an initialiser into a string instruction that costs more.
  */

@@ -116,6 +116,54 @@ static void test_callback_that_runs_a_loop_is_split_and_resumed(void)
 				loop_nth(events, LOOP_START, 2)->ns, 1000);
 }
 
+/* A callback whose loop runs in it, all of one function: a compiler may put them in any order. */
+struct marks {
+	struct d9_poll low;
+	struct d9_loop_run run;
+	struct d9_poll high;
+};
+
+static void run_in_one_function(struct marks *marks, struct d9_poll *poll)
+{
+	prepare();
+	*poll = (struct d9_poll){ .loop = loop, .task = { .key = 1, .fd = -1 } };
+	d9_poll_begin(poll);
+	d9_loop_enter(loop, &marks->run);
+	wait_for(50);
+	call(2, 10, NULL);
+	d9_loop_leave(&marks->run);
+	loop_ns += 10;
+	d9_poll_end(poll);
+	CU_ASSERT_STRING_EQUAL(loop_story(collect_checked()), "()PU()w()");
+}
+
+static void test_loop_of_the_same_function_is_inside_its_callback(void)
+{
+	struct marks marks;
+
+	run_in_one_function(&marks, &marks.low);
+	run_in_one_function(&marks, &marks.high);
+}
+
+static void test_runs_of_the_same_function_end_one_by_one(void)
+{
+	struct d9_loop_run runs[3];
+
+	for (int outer = 0; outer < 3; outer += 2) {
+		prepare();
+		d9_loop_enter(loop, &runs[outer]);
+		wait_for(50);
+		d9_loop_enter(loop, &runs[1]);
+		d9_loop_leave(&runs[1]);
+		/* Outside of all it would not be told of a wait. */
+		wait_for(50);
+		CU_ASSERT_EQUAL(d9__self.thread->n_runs, 1);
+		d9_loop_leave(&runs[outer]);
+		CU_ASSERT_EQUAL(d9__self.thread->n_runs, 0);
+		CU_ASSERT_STRING_EQUAL(loop_story(collect_checked()), "PUPU");
+	}
+}
+
 static void inner_of_inner(void)
 {
 	run_once(3, NULL);
@@ -449,6 +497,10 @@ int main(void)
 		{ "wait ends the batch", test_wait_ends_the_batch },
 		{ "callback left by longjmp is closed at the next entry",
 		  test_callback_left_by_longjmp_is_closed_at_the_next_entry },
+		{ "loop of the same function is inside its callback",
+		  test_loop_of_the_same_function_is_inside_its_callback },
+		{ "runs of the same function end one by one",
+		  test_runs_of_the_same_function_end_one_by_one },
 		{ "longjmp over a nested loop keeps the order",
 		  test_longjmp_over_a_nested_loop_keeps_the_order },
 		{ "second end does nothing", test_second_end_does_nothing },
