@@ -145,21 +145,21 @@ static void make_pass(void)
 }
 
 /* A replacement that the linker bound to the loop library's own function would call itself. */
-static bool hooks_are_ours(struct d9__got_table *table)
+static bool hooks_are_ours(const struct d9__got_table *table, struct d9__module_range *own)
 {
-	if (table->n_hooks > D9__GOT_HOOKS_MAX || !d9__module_range_of(table, &table->own))
+	if (table->n_hooks > D9__GOT_HOOKS_MAX || !d9__module_range_of(table, own))
 		return false;
 	for (size_t i = 0; i < table->n_hooks; i++) {
 		uintptr_t addr = (uintptr_t)table->hooks[i].replacement;
 
-		if (addr < table->own.low || addr >= table->own.high)
+		if (addr < own->low || addr >= own->high)
 			return false;
 	}
 	return true;
 }
 
 /* 0, or -ENOSPC; the lowest free id, so that a table that was restored can come again. */
-static int register_table_locked(struct d9__got_table *table)
+static int register_table_locked(struct d9__got_table *table, const struct d9__module_range *own)
 {
 	unsigned used = 0;
 
@@ -174,6 +174,7 @@ static int register_table_locked(struct d9__got_table *table)
 	if (!table->indexed)
 		d9__got_pass_index(table);
 	table->indexed = true;
+	table->own = *own;
 	table->registered = true;
 	table->n_images = 0;
 	table->next = engine.tables;
@@ -211,13 +212,14 @@ static void start_engine(void)
 static int install_table(struct d9__got_table *table)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct d9__module_range own;
 	uint32_t slots, refused;
 	int err;
 
-	if (d9__elf_machine() == 0 || !hooks_are_ours(table))
+	if (d9__elf_machine() == 0 || !hooks_are_ours(table, &own))
 		return -ENOTSUP;
 	d9__patch_lock();
-	err = register_table_locked(table);
+	err = register_table_locked(table, &own);
 	d9__patch_unlock();
 	if (err)
 		return err;
