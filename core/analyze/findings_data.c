@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/findings.h"
@@ -137,6 +138,31 @@ static void check_open_ends(struct d9__findings *findings)
 	}
 }
 
+/* What tables of the recorder had no room for, as its metadata counts it. */
+static const struct {
+	const char *key, *what, *consequence; /* |what| behind their number */
+} shortages[] = {
+	{ "callsites.unknown", "registrations had no memory left to note what they call, and from where.",
+	  "Their callbacks are together as \"(unknown)\"." },
+	{ "names.other", "texts had no room in the recorder's table of 65 536.",
+	  "They are together as \"(other)\". Names that are made up at run time, with numbers in them, fill the table." },
+	{ "tasks.forgotten", "tasks stand as ended, because more lived than the recorder keeps.",
+	  "They look shorter than they are. Tasks that are made and never ended fill the table." },
+};
+
+static void check_shortages(struct d9__findings *findings)
+{
+	for (size_t i = 0; i < sizeof(shortages) / sizeof(shortages[0]); i++) {
+		const char *value = d9__metadata_value(&findings->analysis->metadata, shortages[i].key);
+		uint64_t n = value ? strtoull(value, NULL, 10) : 0;
+
+		if (!n)
+			continue;
+		d9__finding_add(findings, D9__WARNING, n, shortages[i].consequence, "%s %s",
+				d9__units_count(n).text, shortages[i].what);
+	}
+}
+
 void d9__check_incomplete_data(struct d9__findings *findings)
 {
 	const char *complete =
@@ -146,6 +172,7 @@ void d9__check_incomplete_data(struct d9__findings *findings)
 	check_damage(findings);
 	check_open_ends(findings);
 	check_dropped_samples(findings);
+	check_shortages(findings);
 	if (complete && !strcmp(complete, "false") && findings->analysis->losses.n == 0)
 		d9__finding_add(findings, D9__WARNING, 0,
 				"Counts and sums may be too small.",

@@ -11,6 +11,7 @@
 
 #include "format/schema.h"
 #include "loop/announce.h"
+#include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/tasks.h"
 #include "loop/workers.h"
@@ -104,16 +105,22 @@ static struct d9__source loops_source = {
 	.sample = sample_loops,
 };
 
-/* Tasks that lived when the table had no room for more: the trace says that they ended. */
-static void publish_forgotten(void)
+static void publish_number(const char *key, uint64_t n)
 {
-	uint64_t n = d9__tasks_evicted();
 	char text[24];
 
 	if (!n)
 		return;
 	snprintf(text, sizeof(text), "%" PRIu64, n);
-	d9__metadata_set("tasks.forgotten", text);
+	d9__metadata_set(key, text);
+}
+
+static void publish_forgotten(void)
+{
+	/* Tasks that lived when the table had no room for more: the trace says that they ended. */
+	publish_number("tasks.forgotten", d9__tasks_evicted());
+	/* Registrations without memory, or room, for what they are called. */
+	publish_number("callsites.unknown", d9__callsites_overflows());
 }
 
 static void add_source(void)

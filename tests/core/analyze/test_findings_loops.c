@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings about how a loop goes round: spins, storms of wakes, wakes of an idle process. */
+/* Findings about how a loop goes round: spins, storms of wakes, wakes of an idle process; and about full tables. */
 #include "config.h"
 
 #include <string.h>
@@ -313,6 +313,22 @@ static void test_task_that_runs_once_a_round_does_not_starve_a_late_timer(void)
 	story_free(&s);
 }
 
+static void test_what_had_no_room_in_the_recorders_tables_is_told(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 0, 10, 1, TICK);
+	story_say(&s, "callsites.unknown", "12");
+	story_say(&s, "names.other", "0");
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "incomplete-data");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "12 registrations"));
+	CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 1);
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "descriptor that is always ready for nothing is a spin",
 	  test_descriptor_that_is_always_ready_for_nothing_is_a_spin },
@@ -343,6 +359,8 @@ static const CU_TestInfo tests[] = {
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
 	{ "task that runs once a round does not starve a late timer",
 	  test_task_that_runs_once_a_round_does_not_starve_a_late_timer },
+	{ "what had no room in the recorder's tables is told",
+	  test_what_had_no_room_in_the_recorders_tables_is_told },
 	CU_TEST_INFO_NULL,
 };
 

@@ -9,6 +9,7 @@
 #include <dial9/loop.h>
 
 #include "core/record/scratch.h"
+#include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/tasks.h"
 #include "record/chunk.h"
@@ -331,6 +332,32 @@ static void test_tasks_that_a_full_table_forgets_end_and_are_counted(void)
 	CU_ASSERT_EQUAL(lives.ends, TASKS);
 }
 
+/* ---- places of registration ---- */
+
+static void look_at_callsites(void *arg, const struct d9_event *event)
+{
+	take_number(event, "callsites.unknown", arg);
+}
+
+static void test_registrations_beyond_the_table_are_unknown_and_counted(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	char told[NUMBER_LEN] = "", number[NUMBER_LEN];
+	struct d9_loop *loop = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &loop, "places", &loop), 0);
+	for (uintptr_t i = 1; i <= D9__CALLSITES_MAX + 100; i++)
+		d9__callsites_intern((void *)i, NULL);
+	poll_task(loop, 1, NULL);
+	d9_loop_unregister(loop);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 20000), 0);
+	scratch_read(scratch_dir, true, look_at_callsites, told);
+
+	CU_ASSERT(d9__callsites_overflows() >= 100);
+	snprintf(number, sizeof(number), "%llu", (unsigned long long)d9__callsites_overflows());
+	CU_ASSERT_STRING_EQUAL(told, number);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "recorders come and go without end", test_recorders_come_and_go_without_end },
 	{ "loops come and go without end", test_loops_come_and_go_without_end },
@@ -338,6 +365,9 @@ static const CU_TestInfo tests[] = {
 	  test_tasks_that_a_full_table_forgets_end_and_are_counted },
 	{ "hundred thousand names are bounded, and the rest is told",
 	  test_hundred_thousand_names_are_bounded_and_the_rest_is_told },
+	/* Last: the table stays full. */
+	{ "registrations beyond the table are unknown, and counted",
+	  test_registrations_beyond_the_table_are_unknown_and_counted },
 	CU_TEST_INFO_NULL,
 };
 
