@@ -35,6 +35,7 @@ static const struct {
 	{ "helper-queue", false, d9__check_helper_queue },
 	{ "unfair", false, d9__check_unfair },
 	{ "backlog", false, d9__check_backlog },
+	{ "long-round", false, d9__check_long_round },
 	{ "wake-delay", false, d9__check_wake_delay },
 	{ "timer-late", false, d9__check_timer_late },
 	{ "idle-wakes", false, d9__check_idle_wakes },
@@ -133,6 +134,14 @@ void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding 
 		findings->err = -ENOMEM;
 	}
 	va_end(args);
+}
+
+bool d9__finding_told(const struct d9__findings *findings, const char *check)
+{
+	for (size_t i = 0; i < findings->n; i++)
+		if (!strcmp(findings->items[i]->check, check))
+			return true;
+	return false;
 }
 
 int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b)

@@ -89,6 +89,9 @@ void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding 
 			      const struct d9__evidence *evidence, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Whether an earlier |check| found something. */
+bool d9__finding_told(const struct d9__findings *findings, const char *check);
+
 /* Who wakes: "produce", "worker 2", "a thread without a loop". */
 void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint64_t waker_worker,
 		       char *buf, size_t size);
@@ -107,6 +110,9 @@ void d9__check_unfair(struct d9__findings *findings);
 void d9__check_backlog(struct d9__findings *findings);
 void d9__check_timer_late(struct d9__findings *findings);
 void d9__check_wake_delay(struct d9__findings *findings);
+
+/* findings_rounds.c */
+void d9__check_long_round(struct d9__findings *findings);
 
 /* findings_timers.c */
 void d9__check_stale_clock(struct d9__findings *findings);

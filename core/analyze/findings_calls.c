@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
@@ -527,14 +526,6 @@ void d9__check_backlog(struct d9__findings *findings)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
 }
 
-static bool is_told(const struct d9__findings *findings, const char *check)
-{
-	for (size_t i = 0; i < findings->n; i++)
-		if (!strcmp(findings->items[i]->check, check))
-			return true;
-	return false;
-}
-
 /* Whether waits over 5 ms have a cause that has a finding of its own. */
 static bool all_told(const struct d9__findings *findings)
 {
@@ -543,13 +534,13 @@ static bool all_told(const struct d9__findings *findings)
 	uint64_t all = told + latency->behind_backlog + latency->behind_several +
 		       latency->behind_nothing;
 
-	if (is_told(findings, "backlog"))
+	if (d9__finding_told(findings, "backlog"))
 		told += latency->behind_backlog;
 	/*
 	 * Its loop slept on, and nobody woke it.  And if the kernel interrupts calls, it does what is
 	 * between them as well.
 	 */
-	if (latency->kernel_known || is_told(findings, "lost-wake"))
+	if (latency->kernel_known || d9__finding_told(findings, "lost-wake"))
 		told += latency->behind_nothing;
 
 	return all && 10 * told >= 9 * all;

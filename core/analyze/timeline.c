@@ -169,16 +169,37 @@ static bool is_handover(uint32_t a, uint32_t b)
 	return a && b && a != b;
 }
 
+/* It is awake since its unpark: did callbacks keep it from looking at its descriptors? */
+static void note_round(struct d9__worker *worker, uint64_t ns)
+{
+	uint64_t wall_ns = ns - worker->unpark.ns, calls = worker->polls - worker->unpark.polls;
+	struct d9__between between;
+
+	if (wall_ns < D9__LONG_ROUND_NS || wall_ns <= worker->round.ns || calls < D9__WORKER_RECENT / 4 ||
+	    2 * (worker->poll_ns - worker->unpark.poll_ns) < wall_ns)
+		return;
+	between = d9__worker_between(worker, worker->unpark.ns, ns);
+	/* Long calls, and what the kernel took, are told for themselves. */
+	if (8 * between.longest_ns > wall_ns || 4 * between.taken_ns > between.busy_ns)
+		return;
+	worker->round.ns = wall_ns;
+	worker->round.from_ns = worker->unpark.ns;
+	worker->round.calls = calls;
+	worker->round.between = between;
+}
+
 int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 		      uint64_t cpu_ns, uint32_t tid)
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
 	worker->cpu_seen |= cpu_ns > 0;
-	if (worker->unpark.valid && is_handover(worker->unpark.tid, tid))
+	if (worker->unpark.valid && is_handover(worker->unpark.tid, tid)) {
 		worker->handovers++;
-	else if (worker->unpark.valid)
+	} else if (worker->unpark.valid) {
+		note_round(worker, ns);
 		end_active(worker, ns, cpu_ns);
+	}
 	worker->unpark.valid = false;
 	worker->park.valid = true;
 	worker->park.ns = ns;
@@ -231,6 +252,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark.ns = ns;
 	worker->unpark.cpu_ns = cpu_ns;
 	worker->unpark.poll_ns = worker->poll_ns;
+	worker->unpark.polls = worker->polls;
 	worker->unpark.tid = tid;
 	if (tid)
 		worker->tid = tid;
@@ -243,6 +265,8 @@ void d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
 		struct d9__worker *worker = timeline->items[i];
 
 		d9__rounds_finish(worker, ns);
+		if (worker->unpark.valid && ns > worker->unpark.ns)
+			note_round(worker, ns);
 		if (!worker->park.valid)
 			continue;
 		worker->parks++;

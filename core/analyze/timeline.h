@@ -28,9 +28,35 @@ struct d9__piece {
 	uint64_t span_ns;
 };
 
+/*
+ * A loop that goes on without a wait parks for a moment each tenth of a second.  One that does not
+ * for so long is still in one round.
+ */
+#define D9__LONG_ROUND_NS D9__MS(250)
+
 /* Pieces and long calls of a worker that are remembered, to tell what somebody waited for. */
 #define D9__WORKER_RECENT 256
 #define D9__WORKER_STALLS 8
+
+/*
+ * What ran on |worker| between two moments, as far as it is remembered.  While a callback was ready
+ * without a CPU it did not run: that is the kernel's doing, and none of the sums holds it.
+ */
+struct d9__between {
+	bool known; /* somebody looked */
+	uint64_t taken_ns; /* that the kernel took */
+	uint64_t calls, busy_ns;
+	uint64_t natural_ns; /* of busy_ns, what the kernel did not heap up: natural.h */
+	const struct d9__callback *longest; /* NULL: nothing ran */
+	uint64_t longest_ns;                /* its part between the two moments */
+	const struct d9__callback *most;    /* with the largest sum */
+	uint64_t most_ns, most_calls;
+	uint64_t covered_ns; /* of the time between, what is remembered and was not taken */
+
+	/* The task with more than half of the calls, if there is one. */
+	const struct d9__callback *one; /* NULL: none */
+	uint64_t one_task, one_calls, one_ns;
+};
 
 struct d9__worker {
 	uint64_t id;
@@ -62,7 +88,7 @@ struct d9__worker {
 	struct {
 		bool valid;
 		uint64_t ns, cpu_ns;
-		uint64_t poll_ns; /* of an unpark: in callbacks so far */
+		uint64_t poll_ns, polls; /* of an unpark: in callbacks so far, and how many */
 		uint32_t tid;
 	} unpark, park;
 	struct {
@@ -86,6 +112,10 @@ struct d9__worker {
 	struct d9__natural natural;
 	uint64_t windows;      /* judged */
 	struct d9__empty_wakes empty;
+	struct {
+		uint64_t ns, from_ns, calls;
+		struct d9__between between; /* of the newest calls in it */
+	} round; /* the longest of those that only calls made long */
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */
 };
 
@@ -136,25 +166,6 @@ double d9__worker_cpu_ratio(const struct d9__worker *worker);
 /* Remember |stall| (takes a reference of its own). */
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall);
 
-/*
- * What ran on |worker| between two moments, as far as it is remembered.  While a callback was ready
- * without a CPU it did not run: that is the kernel's doing, and none of the sums holds it.
- */
-struct d9__between {
-	bool known; /* somebody looked */
-	uint64_t taken_ns; /* that the kernel took */
-	uint64_t calls, busy_ns;
-	uint64_t natural_ns; /* of busy_ns, what the kernel did not heap up: natural.h */
-	const struct d9__callback *longest; /* NULL: nothing ran */
-	uint64_t longest_ns;                /* its part between the two moments */
-	const struct d9__callback *most;    /* with the largest sum */
-	uint64_t most_ns, most_calls;
-	uint64_t covered_ns; /* of the time between, what is remembered and was not taken */
-
-	/* The task with more than half of the calls, if there is one. */
-	const struct d9__callback *one; /* NULL: none */
-	uint64_t one_task, one_calls, one_ns;
-};
 struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
 				      uint64_t to_ns);
 

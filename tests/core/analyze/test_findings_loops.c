@@ -13,6 +13,7 @@
 #define WEB  "app+0x400 @ app+0x410"
 #define FD    1
 #define TIMER 2
+#define ACTIVE 4
 #define CROSS_THREAD 5
 
 static int has(const char *text, const char *part)
@@ -222,6 +223,41 @@ static void test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_
 	story_free(&s);
 }
 
+/* A callback that makes itself ready each time it runs, for |ms|; |rounds| of them. */
+static const struct d9__finding *round_of(struct story *s, unsigned ms, unsigned rounds)
+{
+	uint64_t us = 10;
+
+	story_begin(s);
+	story_say(s, "loop.libevent.capabilities", "poll=full,park=on");
+	story_unpark(s, 0, 1, 1);
+	for (unsigned i = 0; i < rounds; i++) {
+		for (unsigned j = 0; j < ms; j++, us += 1000) {
+			story_wake(s, us, 1, 1, ACTIVE);
+			story_poll(s, 0, us, us + 990, 1, WEB);
+		}
+		story_park(s, 0, us, us);
+		story_unpark(s, 0, us + 1, us);
+	}
+	story_analyse(s);
+	return story_finding_of(s, "long-round");
+}
+
+static void test_round_that_does_not_end_is_told_by_who_keeps_it_going(void)
+{
+	const struct d9__finding *found;
+	struct story s;
+
+	found = round_of(&s, 2000, 1);
+	CU_ASSERT_EQUAL(found->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(found->name, "app+0x400");
+	CU_ASSERT(strstr(found->message, "ran 2,000 callbacks") != NULL);
+	story_free(&s);
+
+	CU_ASSERT_STRING_EQUAL(round_of(&s, 100, 20)->check, "");
+	story_free(&s);
+}
+
 static const char *empty_wakes_of(unsigned calls_in_ten)
 {
 	const char *check;
@@ -350,6 +386,8 @@ static const CU_TestInfo tests[] = {
 	  test_wakes_that_are_few_or_worth_it_are_no_storm },
 	{ "loop that sleeps on when another thread makes it ready was not woken",
 	  test_loop_that_sleeps_on_when_another_thread_makes_it_ready_was_not_woken },
+	{ "round that does not end is told by who keeps it going",
+	  test_round_that_does_not_end_is_told_by_who_keeps_it_going },
 	{ "loop that wakes and finds nothing to run is told",
 	  test_loop_that_wakes_and_finds_nothing_to_run_is_told },
 	{ "loop that gets up, or was woken by a descriptor, lost no wake",

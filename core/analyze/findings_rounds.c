@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Check of rounds that do not end. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Our adapters have loops that never wait park now and then; other producers do not. */
+static bool parks_are_told(const struct d9__metadata *metadata)
+{
+	const char *library;
+	size_t len;
+
+	for (size_t i = 0; i < metadata->n; i++)
+		if (d9__metadata_key_is(metadata->items[i].key, "loop.", ".capabilities", &library,
+					&len))
+			return d9__metadata_coverage(metadata, "park") != D9__COVERAGE_NONE;
+	return false;
+}
+
+static void long_round(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__between *between = &worker->round.between;
+	const struct d9__callback *callback = between->one ? between->one : between->most;
+	uint64_t ns = between->one ? between->one_ns : between->most_ns;
+	struct d9__finding *finding;
+	const char *name;
+	size_t len;
+
+	name = d9__callback_name(callback, &len);
+	finding = d9__finding_add(
+		findings, worker->round.ns > 4 * D9__LONG_ROUND_NS ? D9__CRITICAL : D9__WARNING,
+		worker->round.ns,
+		between->one ? "It makes itself ready again each time it runs, and the loop does all that is "
+			       "ready before it looks at descriptors and timers again. Do a limited amount "
+			       "of work, then let the loop go on: by a timer of 0 instead of event_active() "
+			       "or ev_feed_event() of itself, or at a lower priority."
+			     : "The callbacks make each other ready, or too many are ready at once, and the "
+			       "loop does all that is ready before it looks at descriptors and timers again. "
+			       "Handle fewer per round.",
+		"Worker %" PRIu64 " was in one round of its loop for %s, and looked at no descriptor and no "
+		"timer meanwhile: it ran %s callbacks, %.*s most of the time.",
+		worker->id, d9__units_ns(worker->round.ns).text,
+		d9__units_count(worker->round.calls).text, (int)len, name);
+	d9__finding_set_name(findings, finding, name, len);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = worker->round.from_ns,
+							 .duration_ns = worker->round.ns,
+							 .has_worker = true,
+							 .worker = worker->id,
+							 .task = between->one ? between->one_task : 0,
+							 .callback = callback },
+				 "began; of the last %s calls %s were %s, for %s of %s",
+				 d9__units_count(between->calls).text,
+				 d9__units_count(between->one ? between->one_calls : between->most_calls).text,
+				 between->one ? "of this one task" : "of it",
+				 d9__units_ns(ns).text, d9__units_ns(between->busy_ns).text);
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "counts from %s on, if no call took an eighth of it; told if no callback is "
+				 "known to have waited (see unfair and backlog)",
+				 d9__units_ns(D9__LONG_ROUND_NS).text);
+}
+
+void d9__check_long_round(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	if (a->losses.events || !parks_are_told(&a->metadata) ||
+	    d9__finding_told(findings, "unfair") || d9__finding_told(findings, "backlog"))
+		return;
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (a->timeline.items[i]->round.ns)
+			long_round(findings, a->timeline.items[i]);
+}
