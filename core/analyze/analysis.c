@@ -620,6 +620,13 @@ static void note_time(struct d9__analysis *a, const struct d9_event *event)
 	a->loop_last_ns = ns;
 }
 
+/* What an event says that happened at no time. */
+static bool is_timeless(enum d9_event_kind kind)
+{
+	return kind == D9_EVENT_SYMBOL || kind == D9_EVENT_SEGMENT_METADATA ||
+	       kind == D9_EVENT_RECORDER_LOSS || kind == D9_EVENT_MEMORY_OVERFLOW;
+}
+
 int d9__analysis_event(struct d9__analysis *a, const struct d9_event *event)
 {
 	a->timeline.on_piece = on_piece;
@@ -627,6 +634,9 @@ int d9__analysis_event(struct d9__analysis *a, const struct d9_event *event)
 	note_time(a, event);
 	if (count_event(a, event))
 		return -ENOMEM;
+	/* Others without a time come first, wherever they belong: they are counted, and that is all. */
+	if (!event->timestamp_ns && !is_timeless(event->kind))
+		return 0;
 	return dispatch(a, event);
 }
 

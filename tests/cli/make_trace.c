@@ -348,6 +348,38 @@ static void make_spans(struct trace *t)
 }
 
 /* |n| events of a busy worker, in batches of 4000. */
+/* Texts that are no UTF-8, no XML, or orders to a terminal. */
+static void make_wild(struct trace *t)
+{
+	uint32_t place;
+
+	put_schemas(t);
+	place = trace_string(t, "we\033[31mb\xff \xef\xbf\xbe+0x10 @ app+0x20");
+	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 kind:7");
+	trace_event(t, SPAWN, origin_ns, UINT64_C(3), (uint64_t)place, UINT64_C(1),
+		    (uint64_t)trace_string(t, "io\033]0;x\a"));
+	trace_event(t, POLL_START, origin_ns + 1000, UINT64_C(0), UINT64_C(1), UINT64_C(3),
+		    (uint64_t)place);
+	trace_event(t, POLL_END, origin_ns + 2000, UINT64_C(0));
+}
+
+/* A call that begins at no time, and its end; then one that has both. */
+static void make_timeless(struct trace *t)
+{
+	uint32_t place;
+
+	trace_batch(t);
+	place = trace_string(t, "app+0x10 @ app+0x20");
+	trace_schema(t, TIMELESS, "!PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
+	trace_schema(t, POLL_START, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
+	trace_schema(t, POLL_END, "PollEndEvent", "worker_id:9");
+	trace_event(t, TIMELESS, 0, UINT64_C(0), UINT64_C(1), UINT64_C(3), (uint64_t)place);
+	trace_event(t, POLL_END, origin_ns, UINT64_C(0));
+	trace_event(t, POLL_START, origin_ns + 1000, UINT64_C(0), UINT64_C(1), UINT64_C(3),
+		    (uint64_t)place);
+	trace_event(t, POLL_END, origin_ns + 2000, UINT64_C(0));
+}
+
 static void make_many(struct trace *t, uint64_t n)
 {
 	uint64_t loc = 0, ns = origin_ns;
@@ -414,6 +446,10 @@ int main(int argc, char **argv)
 		make_spans(&t);
 	} else if (!strcmp(kind, "life")) {
 		make_life(&t);
+	} else if (!strcmp(kind, "wild")) {
+		make_wild(&t);
+	} else if (!strcmp(kind, "timeless")) {
+		make_timeless(&t);
 	} else if (!strcmp(kind, "rows")) {
 		make_rows(&t);
 	} else if (!strcmp(kind, "module") && argc > 7) {

@@ -51,6 +51,10 @@ sed -n '/ more of /p; /^Longest calls/,/^$/p' callbacks.out | head -5
 awk '/^Callbacks by/ { n = 3 } n && n-- { print }' callbacks.out
 LC_ALL=C.UTF-8 "$dial9" report --top 12 --width 200 callbacks.bin.zst | sed -n '/^Findings/,/ more of /p'
 
+say "a call that began at no time has no length"
+"$make_trace" timeless plain timeless.bin
+"$dial9" report --json timeless.bin | grep -e '"total_events"' -e '"total_ns"' -e '"check"'
+
 say "standard input"
 "$dial9" report - <small.bin >by_input
 "$dial9" report small.bin >by_path
