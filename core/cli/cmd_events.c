@@ -397,21 +397,21 @@ static int run(char **paths, const struct options *options, struct d9__text_out 
 	return status;
 }
 
-static int print_life(char **paths, const struct options *options)
+static int print_life(char **paths, const struct options *options, struct d9__text_out *out)
 {
 	struct d9__life life = { .is_span = options->has_span,
 				 .id = options->has_span ? options->span : options->task };
-	int status;
+	int status, written = D9__EXIT_OK;
 
 	if (options->has_task == options->has_span)
 		return d9__cmd_fail("events", "--life of what? give one --task ID or --span ID");
 	status = d9__life_read(&life, "events", paths);
-	if (life.name)
-		d9__life_text(&life, stdout);
+	if (life.name) {
+		d9__life_text(&life, out);
+		written = d9__text_finish(out, "events");
+	}
 	d9__life_release(&life);
-	if (fflush(stdout) && errno != EPIPE)
-		return d9__cmd_fail("events", "cannot write: %s", strerror(errno));
-	return status;
+	return written ? written : status;
 }
 
 int d9__cmd_events(int argc, char **argv)
@@ -426,8 +426,8 @@ int d9__cmd_events(int argc, char **argv)
 			return D9__EXIT_USAGE;
 	if (key < 0)
 		return d9__args_exit(key);
-	if (options.life)
-		return print_life(argv + args.first, &options);
 	d9__text_init(&out, STDOUT_FILENO);
+	if (options.life)
+		return print_life(argv + args.first, &options, &out);
 	return run(argv + args.first, &options, &out);
 }

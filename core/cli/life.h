@@ -12,6 +12,7 @@
 #include "analyze/table.h"
 
 struct d9__symbols;
+struct d9__text_out;
 
 enum d9__life_kind {
 	D9__LIFE_NEW,
@@ -85,7 +86,7 @@ struct d9__life_sums {
 struct d9__life_sums d9__life_sum(const struct d9__life *life);
 
 /* One line for each mark, and the sums. */
-void d9__life_text(const struct d9__life *life, FILE *out);
+void d9__life_text(const struct d9__life *life, struct d9__text_out *out);
 
 /* A time diagram to scale, as one SVG. */
 void d9__life_svg(const struct d9__life *life, FILE *out);

@@ -10,6 +10,7 @@
 
 #include "analyze/units.h"
 #include "cli/life.h"
+#include "format/utf8.h"
 
 #define WIDTH	  1200.0
 #define LEFT	  190.0 /* names of the lanes */
@@ -49,10 +50,24 @@ static double life_y(const struct drawing *d)
 	return lane_y(d->n_wakers) + 8;
 }
 
+/* Length of the character at |text| that XML can hold, or 0. */
+static size_t xml_len(const char *text)
+{
+	size_t len = d9__utf8_len(text, strlen(text));
+
+	if (len == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f))
+		return 0;
+	/* U+FFFE and U+FFFF are UTF-8, but no characters. */
+	return len == 3 && (!memcmp(text, "\xef\xbf\xbe", 3) || !memcmp(text, "\xef\xbf\xbf", 3)) ? 0 : len;
+}
+
 /* |text| as XML holds it; bytes that it cannot hold become '?'. */
 static void put_text(FILE *out, const char *text)
 {
-	for (; *text; text++) {
+	size_t len;
+
+	for (; *text; text += len ? len : 1) {
+		len = xml_len(text);
 		if (*text == '<')
 			fputs("&lt;", out);
 		else if (*text == '>')
@@ -61,8 +76,10 @@ static void put_text(FILE *out, const char *text)
 			fputs("&amp;", out);
 		else if (*text == '"')
 			fputs("&quot;", out);
+		else if (len)
+			fwrite(text, 1, len, out);
 		else
-			fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+			fputc('?', out);
 	}
 }
 

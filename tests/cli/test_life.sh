@@ -30,6 +30,15 @@ grep -o '<title>[^/]*span parse begins' task.svg
 grep -c 'answer &lt;&amp;&gt; ask' task.svg
 run diagram --span 3 life.bin | grep 'class="busy"' | grep '^<rect'
 
+say "texts that are no UTF-8, no XML, or orders to a terminal"
+"$make_trace" wild plain wild.bin
+run events --life --task 3 wild.bin
+run diagram --task 3 -o wild.svg wild.bin
+if command -v xmllint >/dev/null; then
+	xmllint --noout wild.svg
+fi
+grep -o 'class="label own">.*</text>' wild.svg
+
 say "usage"
 run events --life life.bin
 run events --life --task 7 --span 3 life.bin
