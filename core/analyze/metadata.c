@@ -9,11 +9,10 @@
 
 void d9__metadata_release(struct d9__metadata *metadata)
 {
-	for (size_t i = 0; i < metadata->n; i++) {
-		free(metadata->items[i].key);
+	for (size_t i = 0; i < metadata->n; i++)
 		free(metadata->items[i].value);
-	}
 	free(metadata->items);
+	d9__texts_release(&metadata->keys);
 	*metadata = (struct d9__metadata){ 0 };
 }
 
@@ -29,47 +28,37 @@ static char *copy_of(const char *text, size_t len)
 	return copy;
 }
 
-static struct d9__metadata_entry *find(const struct d9__metadata *metadata, const char *key,
-				       size_t len)
+/* Room for the entry |number|, the next one if it is new; NULL: out of memory. */
+static struct d9__metadata_entry *entry_at(struct d9__metadata *metadata, uint32_t number)
 {
-	for (size_t i = 0; i < metadata->n; i++)
-		if (strlen(metadata->items[i].key) == len &&
-		    !memcmp(metadata->items[i].key, key, len))
-			return &metadata->items[i];
-	return NULL;
-}
+	struct d9__metadata_entry *items;
 
-static int append(struct d9__metadata *metadata, char *key, char *value)
-{
-	struct d9__metadata_entry *items =
-		realloc(metadata->items, (metadata->n + 1) * sizeof(*items));
-
+	if (number < metadata->n)
+		return &metadata->items[number];
+	items = reallocarray(metadata->items, metadata->n + 1, sizeof(*items));
 	if (!items)
-		return -ENOMEM;
-	items[metadata->n++] = (struct d9__metadata_entry){ key, value };
+		return NULL;
 	metadata->items = items;
-	return 0;
+	items[metadata->n++] = (struct d9__metadata_entry){ metadata->keys.items[number], NULL };
+	return &items[number];
 }
 
 int d9__metadata_put(struct d9__metadata *metadata, const char *key, size_t key_len,
 		     const char *value, size_t value_len)
 {
-	struct d9__metadata_entry *entry = find(metadata, key, key_len);
-	char *new_value = copy_of(value, value_len), *new_key;
+	char *new_value = copy_of(value, value_len);
+	struct d9__metadata_entry *entry = NULL;
+	uint32_t number;
 
-	if (!new_value)
+	if (new_value && !d9__texts_number(&metadata->keys, key, key_len, &number))
+		entry = entry_at(metadata, number);
+	if (!entry) {
+		free(new_value);
 		return -ENOMEM;
-	if (entry) {
-		free(entry->value);
-		entry->value = new_value;
-		return 0;
 	}
-	new_key = copy_of(key, key_len);
-	if (new_key && append(metadata, new_key, new_value) == 0)
-		return 0;
-	free(new_key);
-	free(new_value);
-	return -ENOMEM;
+	free(entry->value);
+	entry->value = new_value;
+	return 0;
 }
 
 const char *d9__metadata_value(const struct d9__metadata *metadata, const char *key)

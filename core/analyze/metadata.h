@@ -8,12 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/table.h"
+
 /* Later values win.  In order of first appearance.  All zero is empty. */
 struct d9__metadata {
 	struct d9__metadata_entry {
-		char *key, *value; /* terminated */
+		const char *key;
+		char *value; /* both terminated */
 	} *items;
 	size_t n;
+	struct d9__texts keys; /* item i has text i */
 };
 
 void d9__metadata_release(struct d9__metadata *metadata);

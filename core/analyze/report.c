@@ -57,23 +57,29 @@ static int sort_workers(struct d9__report *report)
 	return 0;
 }
 
-static struct d9__span_name *span_name(struct d9__report *report, const char *name)
+/* The sum of the name that |names| has under |number|, made if it is the next; NULL: out of memory. */
+static struct d9__span_name *span_name(struct d9__report *report, const char *name, uint32_t number)
 {
-	for (size_t i = 0; i < report->n_spans; i++)
-		if (!strcmp(report->spans[i]->name, name))
-			return report->spans[i];
-	report->spans[report->n_spans] = calloc(1, sizeof(**report->spans));
-	if (!report->spans[report->n_spans])
-		return NULL;
-	report->spans[report->n_spans]->name = name;
-	return report->spans[report->n_spans++];
+	if (number == report->n_spans) {
+		report->spans[number] = calloc(1, sizeof(**report->spans));
+		if (!report->spans[number])
+			return NULL;
+		report->spans[number]->name = name;
+		report->n_spans++;
+	}
+	return report->spans[number];
 }
 
-static int add_span_type(struct d9__report *report, const struct d9__span_type *type)
+static int add_span_type(struct d9__report *report, struct d9__texts *names,
+			 const struct d9__span_type *type)
 {
-	struct d9__span_name *span = span_name(report, type->name);
 	const struct d9__span_type **types;
+	struct d9__span_name *span;
+	uint32_t number;
 
+	if (d9__texts_number(names, type->name, strlen(type->name), &number))
+		return -ENOMEM;
+	span = span_name(report, type->name, number);
 	if (!span)
 		return -ENOMEM;
 	types = realloc(span->types, (span->n + 1) * sizeof(*types));
@@ -103,6 +109,7 @@ static int compare_spans(const void *left, const void *right)
 static int sum_up_spans(struct d9__report *report)
 {
 	const struct d9__spans *spans = &report->analysis->spans;
+	struct d9__texts names = { .n = 0 };
 	int err = 0;
 
 	report->n_spans = 0;
@@ -110,7 +117,8 @@ static int sum_up_spans(struct d9__report *report)
 	if (!report->spans)
 		return -ENOMEM;
 	for (size_t i = 0; i < spans->n && !err; i++)
-		err = add_span_type(report, spans->items[i]);
+		err = add_span_type(report, &names, spans->items[i]);
+	d9__texts_release(&names);
 	qsort(report->spans, report->n_spans, sizeof(*report->spans), compare_spans);
 	return err;
 }
@@ -149,26 +157,45 @@ static int compare_counts(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-struct d9__named_count *d9__report_counts(const struct d9__analysis *analysis, size_t *n)
+static size_t add_counts(const struct d9__analysis *analysis, struct d9__named_count *counts,
+			 struct d9__texts *names, int *err)
 {
-	struct d9__named_count *counts = calloc(analysis->n_counts + 1, sizeof(*counts));
-	size_t used = 0;
-
-	for (size_t i = 0; counts && i < analysis->n_counts; i++) {
+	for (size_t i = 0; i < analysis->n_counts && !*err; i++) {
 		const struct d9__event_count *count = &analysis->counts[i];
-		size_t j = 0;
+		uint32_t at;
 
 		if (!count->name)
 			continue;
-		while (j < used && strcmp(counts[j].name, count->name))
-			j++;
-		if (j == used)
-			counts[used++] = (struct d9__named_count){ count->name, count->kind, 0 };
-		counts[j].events += count->events;
+		*err = d9__texts_number(names, count->name, strlen(count->name), &at);
+		if (*err)
+			break;
+		if (!counts[at].name)
+			counts[at] = (struct d9__named_count){ count->name, count->kind, 0 };
+		counts[at].events += count->events;
+	}
+	return names->n;
+}
+
+struct d9__named_count *d9__reports_counts(const struct d9__report *reports, size_t n_reports, size_t *n)
+{
+	struct d9__texts names = { .n = 0 };
+	struct d9__named_count *counts;
+	size_t most = 0;
+	int err = 0;
+
+	*n = 0;
+	for (size_t i = 0; i < n_reports; i++)
+		most += reports[i].analysis->n_counts;
+	counts = calloc(most + 1, sizeof(*counts));
+	for (size_t i = 0; counts && i < n_reports && !err; i++)
+		*n = add_counts(reports[i].analysis, counts, &names, &err);
+	d9__texts_release(&names);
+	if (err) {
+		free(counts);
+		return NULL;
 	}
 	if (counts)
-		qsort(counts, used, sizeof(*counts), compare_counts);
-	*n = used;
+		qsort(counts, *n, sizeof(*counts), compare_counts);
 	return counts;
 }
 

@@ -45,8 +45,8 @@ struct d9__named_count {
 	uint64_t events;
 };
 
-/* Events by name, most first, in new memory (free() it); NULL: out of memory. */
-struct d9__named_count *d9__report_counts(const struct d9__analysis *analysis, size_t *n);
+/* Events of |n_reports| processes by name, most first, in new memory (free() it); NULL: out of memory. */
+struct d9__named_count *d9__reports_counts(const struct d9__report *reports, size_t n_reports, size_t *n);
 
 /* Name of a worker for people: its lane group, else its thread, else NULL. */
 const char *d9__report_worker_name(const struct d9__analysis *analysis,

@@ -75,10 +75,9 @@ static void put_recorded(struct d9__json *json, const struct d9__analysis *a, co
 
 /* ---- trace ---- */
 
-static int put_events(struct d9__json *json, const struct d9__analysis *a)
+int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n)
 {
-	size_t n;
-	struct d9__named_count *counts = d9__report_counts(a, &n);
+	struct d9__named_count *counts = d9__reports_counts(reports, n, &n);
 
 	if (!counts)
 		return -ENOMEM;
@@ -136,8 +135,9 @@ void d9__json_process(struct d9__json *json, const struct d9__analysis *a)
 			a->processes ? a->processes->items[a->process].folder : NULL);
 }
 
-int d9__json_trace(struct d9__json *json, const struct d9__analysis *a)
+int d9__json_trace(struct d9__json *json, const struct d9__report *report)
 {
+	const struct d9__analysis *a = report->analysis;
 	uint64_t start_ns = d9__analysis_start_ns(a), end_ns = d9__analysis_end_ns(a);
 	int err;
 
@@ -152,7 +152,7 @@ int d9__json_trace(struct d9__json *json, const struct d9__analysis *a)
 		d9__json_null(json, "wall_offset_ns");
 	d9__json_u64(json, "segments", a->n_segments);
 	d9__json_u64(json, "total_events", a->events);
-	err = put_events(json, a);
+	err = d9__json_events(json, report, 1);
 	d9__json_loss(json, &a->losses);
 	d9__json_u64(json, "lost_events", a->losses.events);
 	d9__json_u64(json, "dropped_allocs", a->losses.dropped_allocs);

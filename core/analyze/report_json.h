@@ -26,7 +26,9 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 /* Whole keys: "loss", "metadata", "trace", and all that follows "trace".  0 or -ENOMEM. */
 void d9__json_loss(struct d9__json *json, const struct d9__losses *losses);
 void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata);
-int d9__json_trace(struct d9__json *json, const struct d9__analysis *a);
+/* Events by name, over |n| processes; and all that "trace" says of one.  0 or -ENOMEM. */
+int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n);
+int d9__json_trace(struct d9__json *json, const struct d9__report *report);
 int d9__json_report(struct d9__json *json, const struct d9__report *report);
 
 #endif /* D9_ANALYZE_REPORT_JSON_H */

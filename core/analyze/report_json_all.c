@@ -17,58 +17,6 @@ struct all {
 
 /* ---- trace ---- */
 
-static int compare_counts(const void *left, const void *right)
-{
-	const struct d9__named_count *a = left, *b = right;
-
-	if (a->events != b->events)
-		return a->events > b->events ? -1 : 1;
-	return strcmp(a->name, b->name);
-}
-
-/* Add |counts| to the |*used| ones in |sums|, which has room. */
-static void add_counts(struct d9__named_count *sums, size_t *used,
-		       const struct d9__named_count *counts, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t j = 0;
-
-		while (j < *used && strcmp(sums[j].name, counts[i].name))
-			j++;
-		if (j == *used)
-			sums[(*used)++] = counts[i];
-		else
-			sums[j].events += counts[i].events;
-	}
-}
-
-static int put_events(struct all *all)
-{
-	struct d9__named_count *sums = NULL, *bigger, *counts;
-	size_t used = 0, n;
-
-	for (size_t i = 0; i < all->n; i++) {
-		counts = d9__report_counts(all->reports[i].analysis, &n);
-		bigger = counts ? reallocarray(sums, used + n + 1, sizeof(*sums)) : NULL;
-		if (!bigger) {
-			free(counts);
-			free(sums);
-			return -ENOMEM;
-		}
-		sums = bigger;
-		add_counts(sums, &used, counts, n);
-		free(counts);
-	}
-	if (used)
-		qsort(sums, used, sizeof(*sums), compare_counts);
-	d9__json_open(all->json, "events", '{');
-	for (size_t i = 0; i < used; i++)
-		d9__json_u64(all->json, sums[i].name, sums[i].events);
-	d9__json_close(all->json, '}');
-	free(sums);
-	return 0;
-}
-
 static void put_losses(struct all *all)
 {
 	struct d9__losses sum = { .n = 0 };
@@ -143,7 +91,7 @@ static int put_trace(struct all *all)
 	put_span_of_time(all);
 	d9__json_u64(all->json, "segments", segments);
 	d9__json_u64(all->json, "total_events", events);
-	err = put_events(all);
+	err = d9__json_events(all->json, all->reports, all->n);
 	put_losses(all);
 	d9__json_open(all->json, "files", '[');
 	for (size_t i = 0; i < all->n; i++)
@@ -307,7 +255,7 @@ static int put_processes(struct all *all)
 	for (size_t i = 0; i < all->n && !err; i++) {
 		d9__json_open(all->json, NULL, '{');
 		d9__json_process(all->json, all->reports[i].analysis);
-		err = d9__json_trace(all->json, all->reports[i].analysis);
+		err = d9__json_trace(all->json, &all->reports[i]);
 		if (!err)
 			err = d9__json_report(all->json, &all->reports[i]);
 		d9__json_close(all->json, '}');
@@ -341,7 +289,7 @@ int d9__report_json(const struct d9__report *reports, size_t n, FILE *out)
 	d9__json_u64(&json, "version", D9__REPORT_VERSION);
 	d9__json_double(&json, "quantile_error", D9__HISTOGRAM_ERROR);
 	if (n == 1) {
-		err = d9__json_trace(&json, reports[0].analysis);
+		err = d9__json_trace(&json, &reports[0]);
 		if (!err)
 			err = d9__json_report(&json, &reports[0]);
 	} else {

@@ -521,7 +521,7 @@ static void put_spans(struct context *c)
 static void put_custom_events(struct context *c)
 {
 	size_t all, with = 0;
-	struct d9__named_count *counts = d9__report_counts(c->a, &all);
+	struct d9__named_count *counts = d9__reports_counts(c->report, 1, &all);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (!counts) {

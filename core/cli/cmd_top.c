@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "analyze/histogram.h"
+#include "analyze/table.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
@@ -51,7 +52,7 @@ struct options {
 };
 
 struct callback {
-	char *name; /* as recorded */
+	const char *name; /* as recorded */
 	struct d9__histogram took; /* in this interval */
 	uint64_t queue; /* deepest that one of its calls found */
 };
@@ -67,6 +68,7 @@ struct top {
 	struct d9__symbols *symbols;
 	struct callback *callbacks;
 	size_t n, capacity;
+	struct d9__texts names; /* callback i has text i; those beyond the last share its place */
 	struct worker workers[WORKERS];
 	uint64_t oldest_ns, newest_ns; /* of this interval's events */
 	uint64_t calls, busy_ns, global_queue;
@@ -103,15 +105,15 @@ static size_t name_len(struct d9_text loc)
 
 static size_t find_callback(struct top *top, struct d9_text loc)
 {
-	size_t len = name_len(loc);
 	struct callback *grown;
+	uint32_t number;
 
-	for (size_t i = 0; i < top->n; i++)
-		if (strlen(top->callbacks[i].name) == len &&
-		    !memcmp(top->callbacks[i].name, loc.data, len))
-			return i;
-	if (top->n == CALLBACKS_MAX)
-		return top->n - 1;
+	if (d9__texts_number(&top->names, loc.data, name_len(loc), &number))
+		goto fail;
+	if (number >= CALLBACKS_MAX)
+		number = CALLBACKS_MAX - 1;
+	if (number < top->n)
+		return number;
 	if (top->n == top->capacity) {
 		grown = reallocarray(top->callbacks, top->capacity * 2 + 64, sizeof(*grown));
 		if (!grown)
@@ -119,9 +121,8 @@ static size_t find_callback(struct top *top, struct d9_text loc)
 		top->callbacks = grown;
 		top->capacity = top->capacity * 2 + 64;
 	}
-	top->callbacks[top->n] = (struct callback){ .name = strndup(loc.data, len) };
-	if (top->callbacks[top->n].name)
-		return top->n++;
+	top->callbacks[top->n] = (struct callback){ .name = top->names.items[number] };
+	return top->n++;
 fail:
 	top->no_memory = true;
 	return SIZE_MAX;
@@ -257,6 +258,7 @@ static void put_head(struct d9__text_out *out, struct top *top, const char *end)
 {
 	uint64_t now = now_ns();
 	char since[D9__DURATION_LEN];
+	const char *name;
 
 	d9__text_escaped(out, d9__recorder_program(top->recorder),
 			 strlen(d9__recorder_program(top->recorder)));
@@ -274,7 +276,8 @@ static void put_head(struct d9__text_out *out, struct top *top, const char *end)
 			continue;
 		d9__text_printf(out, "worker %u has been for %s in ", i,
 				d9__duration_text(now - w->began_ns, since));
-		d9__text_string(out, shown_name(top, top->callbacks[w->callback].name));
+		name = shown_name(top, top->callbacks[w->callback].name);
+		d9__text_escaped(out, name, strlen(name));
 		d9__text_printf(out, "%s\n", end);
 	}
 }
@@ -432,11 +435,10 @@ static int run(const struct options *options, pid_t pid)
 			status = loop(top, live);
 		d9__live_end(live);
 		d9__symbols_free(top->symbols);
-		for (size_t i = 0; i < top->n; i++) {
+		for (size_t i = 0; i < top->n; i++)
 			d9__histogram_release(&top->callbacks[i].took);
-			free(top->callbacks[i].name);
-		}
 		free(top->callbacks);
+		d9__texts_release(&top->names);
 	}
 	if (top && live)
 		d9__recorders_release(&recorders);

@@ -18,17 +18,18 @@
 static ptrdiff_t find_tally(struct d9__tallies *tallies, const char *name, size_t len)
 {
 	struct d9__tally *bigger;
+	uint32_t number;
 
-	for (size_t i = 0; i < tallies->n; i++)
-		if (strlen(tallies->items[i].name) == len &&
-		    !memcmp(tallies->items[i].name, name, len))
-			return (ptrdiff_t)i;
+	if (d9__texts_number(&tallies->names, name, len, &number))
+		return -1;
+	if (number < tallies->n)
+		return (ptrdiff_t)number;
 	bigger = reallocarray(tallies->items, tallies->n + 1, sizeof(*bigger));
 	if (!bigger)
 		return -1;
 	tallies->items = bigger;
-	bigger[tallies->n] = (struct d9__tally){ .name = strndup(name, len) };
-	return bigger[tallies->n].name ? (ptrdiff_t)tallies->n++ : -1;
+	bigger[tallies->n] = (struct d9__tally){ .name = tallies->names.items[number] };
+	return (ptrdiff_t)tallies->n++;
 }
 
 static int compare_tallies(const void *a, const void *b)
@@ -44,9 +45,8 @@ static void sort_tallies(struct d9__tallies *tallies)
 
 static void release_tallies(struct d9__tallies *tallies)
 {
-	for (size_t i = 0; i < tallies->n; i++)
-		free(tallies->items[i].name);
 	free(tallies->items);
+	d9__texts_release(&tallies->names);
 }
 
 /* ---- processes ---- */
@@ -128,36 +128,38 @@ static void take_clock_sync(struct d9__process *process, const struct d9_event *
 	process->sync_wall_ns = wall_ns;
 }
 
+/* The fact of |key|, made if it is new; NULL: out of memory. */
+static struct d9__fact *find_fact(struct d9__process *process, const struct d9_text *key)
+{
+	struct d9__fact *bigger;
+	uint32_t number;
+
+	if (d9__texts_number(&process->keys, key->data, key->len, &number))
+		return NULL;
+	if (number < process->n_metadata)
+		return &process->metadata[number];
+	bigger = reallocarray(process->metadata, process->n_metadata + 1, sizeof(*bigger));
+	if (!bigger)
+		return NULL;
+	process->metadata = bigger;
+	bigger[process->n_metadata++] = (struct d9__fact){ .key = process->keys.items[number] };
+	return &bigger[number];
+}
+
 static int set_fact(struct d9__process *process, const struct d9_text *key,
 		    const struct d9_text *value, uint64_t at_ns)
 {
-	struct d9__fact *fact, *bigger;
 	char *copy = strndup(value->data, value->len);
+	struct d9__fact *fact = copy ? find_fact(process, key) : NULL;
 
-	if (!copy)
-		return -ENOMEM;
-	for (size_t i = 0; i < process->n_metadata; i++) {
-		fact = &process->metadata[i];
-		if (strlen(fact->key) != key->len || memcmp(fact->key, key->data, key->len) != 0)
-			continue;
-		if (at_ns >= fact->at_ns) {
-			free(fact->value);
-			fact->value = copy;
-			fact->at_ns = at_ns;
-		} else {
-			free(copy);
-		}
-		return 0;
-	}
-	bigger = reallocarray(process->metadata, process->n_metadata + 1, sizeof(*bigger));
-	if (!bigger) {
+	if (!fact || (fact->value && at_ns < fact->at_ns)) {
 		free(copy);
-		return -ENOMEM;
+		return fact ? 0 : -ENOMEM;
 	}
-	process->metadata = bigger;
-	bigger[process->n_metadata] =
-		(struct d9__fact){ strndup(key->data, key->len), copy, at_ns };
-	return bigger[process->n_metadata++].key ? 0 : -ENOMEM;
+	free(fact->value);
+	fact->value = copy;
+	fact->at_ns = at_ns;
+	return 0;
 }
 
 static int take_metadata(struct d9__process *process, const struct d9_event *event)
@@ -266,11 +268,10 @@ void d9__trace_facts_release(struct d9__trace_facts *facts)
 	for (size_t i = 0; i < facts->n_processes; i++) {
 		struct d9__process *process = &facts->processes[i];
 
-		for (size_t k = 0; k < process->n_metadata; k++) {
-			free(process->metadata[k].key);
+		for (size_t k = 0; k < process->n_metadata; k++)
 			free(process->metadata[k].value);
-		}
 		free(process->metadata);
+		d9__texts_release(&process->keys);
 		free(process->health_json);
 		free(process->health_text);
 		release_tallies(&process->loss);

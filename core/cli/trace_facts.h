@@ -10,22 +10,25 @@
 #include <dial9/reader.h>
 
 #include "analyze/processes.h"
+#include "analyze/table.h"
 #include "cli/event_line.h"
 
 /* A name and a number: events by type, events lost by cause. */
 struct d9__tally {
-	char *name;
+	const char *name;
 	uint64_t n;
 };
 
 struct d9__tallies {
 	struct d9__tally *items;
 	size_t n;
+	struct d9__texts names; /* item i has text i, until they are sorted */
 };
 
 /* One entry of the metadata; later values replace earlier ones. */
 struct d9__fact {
-	char *key, *value;
+	const char *key;
+	char *value;
 	uint64_t at_ns;
 };
 
@@ -38,6 +41,7 @@ struct d9__process {
 	struct d9__tallies loss;
 	struct d9__fact *metadata; /* sorted by key after d9__trace_facts_finish() */
 	size_t n_metadata;
+	struct d9__texts keys; /* fact i has text i, until they are sorted */
 	uint64_t health_ns; /* of its latest health event */
 	char *health_json, *health_text; /* that event as a line, or NULL */
 };
