@@ -214,6 +214,16 @@ bool d9__callbacks_announce(struct d9_sealed_segment *segment)
 	return push(item, &waiting_segments);
 }
 
+bool d9__callbacks_running(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&lock);
+	is = running;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
 bool d9__callbacks_inside(void)
 {
 	bool inside;

@@ -41,6 +41,9 @@ void d9__log(enum d9_log_level level, const char *fmt, ...) __attribute__((forma
 /* Queue the news of |segment|; takes a reference of its own.  False if 64 wait or nobody listens. */
 bool d9__callbacks_announce(struct d9_sealed_segment *segment);
 
+/* Whether there is such a thread now. */
+bool d9__callbacks_running(void);
+
 /* Whether the caller is the callback thread. */
 bool d9__callbacks_inside(void);
 

@@ -27,6 +27,7 @@
 #include "record/flush.h"
 #include "record/gate.h"
 #include "record/health.h"
+#include "record/keeper.h"
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/names.h"
@@ -299,6 +300,7 @@ int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)
 			err = await_directory_locked();
 	}
 	pthread_mutex_unlock(&lock);
+	d9__keeper_start();
 	if (out && (!err || err == -EALREADY))
 		*out = &the_recorder;
 	errno = saved;
@@ -317,6 +319,7 @@ int d9__recorder_ensure(void)
 			err = start_locked();
 	}
 	pthread_mutex_unlock(&lock);
+	d9__keeper_start();
 	errno = saved;
 	return err;
 }
@@ -580,6 +583,7 @@ static void fork_child(void)
 	d9__names_fork_child();
 	d9__event_types_fork_child();
 	d9__metadata_fork_done();
+	d9__keeper_fork_child();
 	/* Also after a stop: the ring outlives it, and is the parent's. */
 	if (was_running || d9__ring.base) {
 		d9__gate_set(0); /* where the kernel did not */
@@ -617,6 +621,7 @@ void d9__recorder_child_start(void)
 			start_locked();
 		d9__span_filter_follow(d9__gate_open(D9__GATE_EVENT));
 		pthread_mutex_unlock(&lock);
+		d9__keeper_start();
 	}
 	errno = saved;
 }

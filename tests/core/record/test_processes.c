@@ -440,6 +440,68 @@ static int forbids_ticks(void)
 	return 0;
 }
 
+/* ---- a main thread that leaves ---- */
+
+static int kept_fd;
+
+/* Runs on whichever thread is the last, with the program's descriptors. */
+static void all_is_there(void)
+{
+	MUST(write(kept_fd, "end", 3) == 3);
+	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 100);
+	scratch_remove();
+}
+
+static void child_is_there(void)
+{
+	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 50);
+	_exit(0); /* what the parent registered is not the child's */
+}
+
+static void *ends_without_recording(void *arg)
+{
+	(void)arg;
+	again_pause_ms(50);
+	return NULL;
+}
+
+/* Its child's only thread ends as this one does: by returning. */
+static void *records_and_ends(void *arg)
+{
+	pthread_t other;
+	pid_t pid;
+
+	(void)arg;
+	record_some(0, 100);
+	pid = fork();
+	if (!pid) {
+		alarm(120);
+		atexit(child_is_there);
+		record_some(0, 50);
+		return NULL;
+	}
+	await(pid);
+	MUST(!pthread_create(&other, NULL, ends_without_recording, NULL));
+	pthread_detach(other);
+	return NULL;
+}
+
+static int leaves_main(void)
+{
+	pthread_t thread;
+
+	if (AGAIN_SANITIZED)
+		return again_skip("a sanitizer has threads of its own");
+	alarm(120);
+	scratch_new();
+	kept_fd = open("/dev/null", O_WRONLY);
+	start_in(scratch_dir);
+	atexit(all_is_there);
+	MUST(!pthread_create(&thread, NULL, records_and_ends, NULL));
+	pthread_detach(thread);
+	pthread_exit(NULL);
+}
+
 /* ---- a wall clock that is set ---- */
 
 static _Atomic(int64_t) shift_ns;
@@ -581,6 +643,11 @@ static void test_program_that_forbids_ticks_is_recorded_by_the_clock(void)
 	again_check("forbids_ticks", NULL);
 }
 
+static void test_program_whose_main_thread_leaves_ends_with_the_others(void)
+{
+	again_check("leaves_main", NULL);
+}
+
 static void test_program_whose_wall_clock_is_set_tells_so_and_keeps_its_stamps(void)
 {
 	again_check("sets_the_clock", NULL);
@@ -597,6 +664,7 @@ int main(int argc, char **argv)
 		{ "has_a_file_size_limit", has_a_file_size_limit },
 		{ "has_little_address_space", has_little_address_space },
 		{ "forbids_ticks", forbids_ticks },
+		{ "leaves_main", leaves_main },
 		{ "sets_the_clock", sets_the_clock },
 		{ NULL, NULL },
 	};
@@ -617,6 +685,8 @@ int main(int argc, char **argv)
 		  test_program_with_little_address_space_runs_on },
 		{ "program that forbids ticks is recorded by the clock",
 		  test_program_that_forbids_ticks_is_recorded_by_the_clock },
+		{ "program whose main thread leaves ends with the others",
+		  test_program_whose_main_thread_leaves_ends_with_the_others },
 		{ "program whose wall clock is set tells so and keeps its stamps",
 		  test_program_whose_wall_clock_is_set_tells_so_and_keeps_its_stamps },
 		CU_TEST_INFO_NULL,

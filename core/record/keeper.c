@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dial9/recorder.h>
+
+#include "record/callbacks.h"
+#include "record/keeper.h"
+#include "record/metadata.h"
+#include "record/thread.h"
+
+#define PAUSE_NS    20000000
+#define DEADLINE_MS 1000
+
+static pthread_key_t key; /* its value is set in the main thread alone */
+static bool key_works;
+static _Atomic(bool) main_left, begun;
+
+static bool count_threads(unsigned *n, bool *main_ended)
+{
+	char text[2048];
+	const char *state, *threads;
+	ssize_t len;
+	/* What it says of the process's state is that of its first thread, which stays as a zombie. */
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	state = strstr(text, "\nState:\t");
+	threads = strstr(text, "\nThreads:\t");
+	if (!state || !threads || sscanf(threads, "\nThreads:\t%u", n) != 1)
+		return false;
+	*main_ended = state[strlen("\nState:\t")] == 'Z';
+	return true;
+}
+
+/* Nobody but the main thread's remains, this thread, the flush thread and that of callbacks. */
+static bool all_have_left(void)
+{
+	bool main_ended = false;
+	unsigned n = 0;
+
+	if (count_threads(&n, &main_ended))
+		return main_ended && n <= 3 + (unsigned)d9__callbacks_running();
+	/* A recording that is cut short, and says so, is better than a program that does not end. */
+	d9__metadata_set("recorder.ended",
+			 "when the main thread left: /proc does not tell when others do");
+	return true;
+}
+
+static void *keep(void *unused)
+{
+	const struct timespec pause = { 0, PAUSE_NS };
+	struct d9_recorder *recorder;
+
+	(void)unused;
+	while ((recorder = d9_recorder_running()) && !all_have_left())
+		nanosleep(&pause, NULL);
+	if (recorder)
+		d9_recorder_stop(recorder, DEADLINE_MS);
+	/* release: one of a later recorder comes behind it */
+	atomic_store_explicit(&begun, false, memory_order_release);
+	return NULL;
+}
+
+void d9__keeper_start(void)
+{
+	struct d9_recorder *recorder = d9_recorder_running();
+	int saved = errno;
+	pthread_t thread;
+
+	/* seq_cst: who starts a recorder and the main thread that leaves do not miss each other */
+	if (!recorder || !atomic_load(&main_left) || atomic_exchange(&begun, true))
+		return;
+	/* Exit handlers may run on it: a stack as the program's threads have. */
+	if (!d9__thread_start(&thread, "dial9-keeper", keep, 0)) {
+		pthread_detach(thread);
+	} else {
+		atomic_store(&begun, false);
+		d9_recorder_stop(recorder, DEADLINE_MS);
+	}
+	errno = saved;
+}
+
+/* The main thread ends, but not by exit(). */
+static void leave(void *unused)
+{
+	(void)unused;
+	atomic_store(&main_left, true);
+	d9__keeper_start();
+}
+
+void d9__keeper_fork_child(void)
+{
+	atomic_store(&main_left, false);
+	atomic_store(&begun, false);
+	if (key_works)
+		pthread_setspecific(key, &key);
+}
+
+__attribute__((constructor)) static void find_main_thread(void)
+{
+	key_works = !pthread_key_create(&key, leave);
+	if (key_works && syscall(SYS_gettid) == getpid())
+		pthread_setspecific(key, &key);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeper: a program whose main() leaves by pthread_exit() ends with its last thread, on which libc then runs what
+ * is to be run at exit.  libc counts our threads, too, and would wait for them for ever.  So when the main
+ * thread leaves, this one is begun, with the program's descriptors, which the flush thread does not have: when
+ * none but ours are left, it stops the recorder and is the last.
+ */
+
+#ifndef D9_RECORD_KEEPER_H
+#define D9_RECORD_KEEPER_H
+
+/* A recorder runs, and its lock is not held: begin if the main thread has left. */
+void d9__keeper_start(void);
+
+/* In a forked child: its main thread is the caller. */
+void d9__keeper_fork_child(void);
+
+#endif /* D9_RECORD_KEEPER_H */
