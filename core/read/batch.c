@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define EVENT_HEAD_LEN 6
+#define BATCH_BYTES    8192 /* of one with few schemas, and a text or two */
 
 static ssize_t read_range(void *context, void *buf, size_t len)
 {
@@ -93,6 +94,15 @@ static int make_index(struct d9__batch *batch)
 		return got;
 	d9__index_sort(batch->index, batch->n, batch->index + batch->index_capacity);
 	return 0;
+}
+
+uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool untimed)
+{
+	uint64_t window = in_memory ? 0 : ref->len;
+
+	if (!untimed && !ref->sorted)
+		return BATCH_BYTES + window + ref->timed * 2 * sizeof(struct d9__index_entry);
+	return BATCH_BYTES + (window < D9__WINDOW_BYTES ? window : D9__WINDOW_BYTES);
 }
 
 int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,

@@ -41,10 +41,14 @@ struct d9__batch {
 	struct d9__frame frame;
 	uint64_t offset; /* in the unpacked segment */
 	bool peeked;     /* not passed yet */
-	struct d9__batch *next; /* the user's */
+	struct d9__batch *next; /* these two are the user's */
+	uint64_t bytes_charged;
 };
 
 void d9__batch_init(struct d9__batch *batch, struct d9__definitions *schemas);
+
+/* What |ref| takes while it is open, about; |in_memory|: its bytes are there already. */
+uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool untimed);
 
 /* Begin with |ref|.  |untimed|: only events without a time or with time 0, in file order. */
 int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,

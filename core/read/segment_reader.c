@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define WINDOW_BYTES ((size_t)1 << 18)
 #define SMALL_BYTES  ((size_t)1 << 16)
 #define HUGE_BYTES   ((size_t)2 << 20) /* of a page, where there are such */
 /* A frame of this size is not tried again at every few bytes more, only when they doubled. */
@@ -171,8 +170,8 @@ static size_t first_window(const struct d9__segment_reader *reader)
 	size_t have = reader->end - reader->pos;
 	uint64_t left = reader->source.left_bytes;
 
-	return left < WINDOW_BYTES && left + have < WINDOW_BYTES ? (size_t)left + have + 1
-								 : WINDOW_BYTES;
+	return left < D9__WINDOW_BYTES && left + have < D9__WINDOW_BYTES ? (size_t)left + have + 1
+								 : D9__WINDOW_BYTES;
 }
 
 /* Read until the window holds |want| bytes or the source ends.  0 or -errno. */
@@ -191,7 +190,7 @@ static int read_until(struct d9__segment_reader *reader, uint64_t want)
 		/* What is read is decoded next: no more than caches hold, however much there is room for. */
 		len = reader->capacity - reader->end;
 		n = reader->source.read(reader->source.context, reader->buffer + reader->end,
-					len < WINDOW_BYTES ? len : WINDOW_BYTES);
+					len < D9__WINDOW_BYTES ? len : D9__WINDOW_BYTES);
 		if (n < 0)
 			return (int)n;
 		if (n == 0)

@@ -11,6 +11,8 @@
 
 #include "format/decoder.h"
 
+#define D9__WINDOW_BYTES ((size_t)1 << 18)
+
 /* Where the bytes come from. */
 struct d9__source {
 	/* At most |len| bytes; 0 at the end, -errno. */

@@ -4,13 +4,15 @@
  * are, and from when to when.  The second opens a batch when the merged time reaches its
  * beginning, and closes it behind its last event; so what is in memory is what overlaps.
  *
- *   always          96 bytes per batch and the distinct schemas
+ *   always          64 bytes per batch and the distinct schemas
  *   an open batch   in time order: a window of at most 256 KiB, or its largest frame if that is
  *                   larger.  Not in order (a wake with the time at which it was due): the whole
  *                   batch and 32 bytes per event
  *   and its pools, at most the memory limit; an unpacked zstd frame (8 MiB at the most) or two
  *   compressed      what fits KEEP_BYTES, over all segments, is unpacked once and kept; its
  *                   batches have no window
+ *
+ * What overlaps is what the trace claims: of one segment, no more than the memory limit and OPEN_BYTES.
  *
  * Larger compressed segments are unpacked again, zstd frame by frame if the frames are small as
  * the recorder writes them, else into an unlinked temporary file for as long as their batches
@@ -25,6 +27,7 @@
 #include "read/reader_state.h"
 
 #define KEEP_BYTES ((uint64_t)64 << 20)
+#define OPEN_BYTES ((uint64_t)64 << 20) /* of one segment, that its open batches may take beyond the limit */
 
 static int prepare_segment(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
@@ -137,10 +140,23 @@ static void free_batch(struct d9__batch *batch)
 	free(batch);
 }
 
+/* Whether |bytes| more may be taken by batches of |segment| that are open at the same time. */
+static bool may_open(const struct d9__trace_segment *segment, uint64_t bytes)
+{
+	uint64_t limit;
+
+	if (__builtin_add_overflow(segment->limit_bytes, OPEN_BYTES, &limit))
+		return true;
+	return segment->open_bytes <= limit && bytes <= limit - segment->open_bytes;
+}
+
 static void put_batch(struct d9_reader *reader, struct d9__batch *batch)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an item of the merge has a batch */
-	leave_store(reader->segments[batch->ref->segment]);
+	struct d9__trace_segment *segment = reader->segments[batch->ref->segment];
+
+	segment->open_bytes -= batch->bytes_charged;
+	leave_store(segment);
 	batch->next = reader->free_batches;
 	reader->free_batches = batch;
 }
@@ -164,9 +180,15 @@ static int lose(struct d9_reader *reader, const struct d9__batch_ref *ref, int e
 {
 	struct d9__trace_segment *segment = reader->segments[ref->segment];
 
-	if (err != -ENOMEM)
-		err = d9__trace_segment_blame(segment, err, ref->offset,
-					      err == -ESTALE ? "the file has changed" : strerror(-err));
+	if (err == -ENOMEM)
+		return d9__reader_out_of_memory(reader);
+	/* The first loss explains those that follow. */
+	if (segment->info.err && segment->info.err != -ENODATA)
+		return 0;
+	err = d9__trace_segment_blame(segment, err, ref->offset,
+				      err == -ESTALE ? "the file has changed"
+				      : err == -EFBIG ? "batches that overlap in time need more memory than this may"
+						      : strerror(-err));
 	return err ? d9__reader_out_of_memory(reader) : 0;
 }
 
@@ -189,14 +211,17 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 		      struct d9__batch **out)
 {
 	struct d9__trace_segment *segment = reader->segments[ref->segment];
+	uint64_t bytes = d9__batch_bytes(ref, segment->kept != NULL, untimed);
 	struct d9__batch *batch;
-	int err = use_store(segment);
+	int err = may_open(segment, bytes) ? use_store(segment) : -EFBIG;
 
 	if (err)
 		return lose(reader, ref, err);
 	batch = get_batch(reader);
 	if (!batch)
 		return d9__reader_out_of_memory(reader);
+	batch->bytes_charged = bytes;
+	segment->open_bytes += bytes;
 	err = d9__batch_open(batch, ref, &segment->store, untimed, segment->limit_bytes);
 	if (!err) {
 		*out = batch;

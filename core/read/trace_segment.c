@@ -179,11 +179,19 @@ void d9__trace_segment_count(struct d9__trace_segment *segment, const struct d9_
 
 /* ---- the first pass ---- */
 
+/* A few bytes packed make millions of batches: they are claims as others are. */
+static bool fits(const struct d9__trace_segment *segment, size_t batches)
+{
+	return !segment->limit_bytes ||
+	       batches < segment->limit_bytes / sizeof(struct d9__batch_ref);
+}
+
 struct scan {
 	struct d9__trace_segment *segment;
 	struct d9__container container;
 	struct d9__segment_reader reader;
 	struct d9__batch_list *batches;
+	size_t first_batch;         /* of |batches|, the segment's own */
 	struct d9__batch_ref batch; /* the open one */
 	struct d9__times times;     /* of its events */
 };
@@ -210,6 +218,8 @@ static int close_batch(struct scan *scan, uint64_t end)
 
 	if (!scan->times.timed && !scan->times.untimed)
 		return 0;
+	if (!fits(scan->segment, list->n - scan->first_batch))
+		return -EFBIG;
 	scan->batch.len = end - scan->batch.offset;
 	scan->batch.sorted = scan->times.sorted;
 	scan->batch.first_ns = scan->times.first_ns;
@@ -241,11 +251,11 @@ static int open_batch(struct scan *scan, const struct d9__frame *frame)
 	return err;
 }
 
-static void sum_up(struct scan *scan, size_t from)
+static void sum_up(struct scan *scan)
 {
 	struct d9_segment_info *info = &scan->segment->info;
 
-	for (size_t i = from; i < scan->batches->n; i++) {
+	for (size_t i = scan->first_batch; i < scan->batches->n; i++) {
 		const struct d9__batch_ref *batch = &scan->batches->refs[i];
 
 		info->events += batch->timed + batch->untimed;
@@ -260,10 +270,10 @@ static void sum_up(struct scan *scan, size_t from)
 
 static int walk(struct scan *scan)
 {
-	size_t from = scan->batches->n;
 	struct d9__frame frame;
 	int got, err = 0;
 
+	scan->first_batch = scan->batches->n;
 	while (!err && (got = d9__segment_reader_next(&scan->reader, &frame)) == 1) {
 		if (frame.kind == D9__FRAME_EVENT) {
 			d9__times_add(&scan->times, frame.timestamp_ns);
@@ -277,7 +287,7 @@ static int walk(struct scan *scan)
 		err = got;
 	if (!err)
 		err = close_batch(scan, scan->reader.window_at + scan->reader.pos);
-	sum_up(scan, from);
+	sum_up(scan);
 	return err;
 }
 
@@ -300,7 +310,7 @@ int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definit
 			   struct d9__batch_list *batches, struct d9__keep_budget *budget)
 {
 	struct scan scan = { .segment = segment, .batches = batches };
-	int err = d9__input_reopen(&segment->input);
+	int err = d9__input_reopen(&segment->input), finished = 0;
 
 	if (!err)
 		err = d9__container_open(&scan.container, &segment->input);
@@ -314,8 +324,12 @@ int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definit
 	if (segment->kind != D9__CONTAINER_PLAIN)
 		d9__segment_reader_keep(&scan.reader, keep_bytes(segment, budget));
 	err = walk(&scan);
-	if (!err)
-		err = d9__trace_segment_finish(segment, &scan.reader, &scan.container);
+	if (!err || err == -EFBIG)
+		finished = d9__trace_segment_finish(segment, &scan.reader, &scan.container);
+	if (err == -EFBIG && !finished)
+		err = d9__trace_segment_blame(segment, err, scan.batch.offset,
+					      "the batches before it take all memory that this may");
+	err = err ? err : finished;
 	segment->kept = d9__segment_reader_kept(&scan.reader, &segment->kept_len);
 	budget->left_bytes -= segment->kept ? segment->kept_len : 0;
 	segment->frames = scan.container.frames;

@@ -38,6 +38,7 @@ struct d9__trace_segment {
 	size_t n_frames;
 	struct d9__store store;
 	size_t open_batches; /* users of |store| */
+	uint64_t open_bytes; /* that they take, about */
 	uint64_t todo;       /* batches that were not opened yet */
 };
 

@@ -368,8 +368,8 @@ D9_API void d9_reader_set_file_order(struct d9_reader *reader, bool on);
 
 /**
  * Limit the memory that one segment's claims may take (the pools of a batch, a single frame, all
- * schemas), in bytes.  What needs more is damage.  0, the default: 64 times the size of the input
- * plus 64 MiB.
+ * schemas, the list of its batches), in bytes.  What needs more is damage, and so are, beyond another
+ * 64 MiB, batches that overlap in time.  0, the default: 64 times the size of the input plus 64 MiB.
  */
 D9_API void d9_reader_set_memory_limit(struct d9_reader *reader, uint64_t limit_bytes);
 

@@ -632,6 +632,47 @@ static void test_memory_is_that_of_what_overlaps(void)
 	unlink(FILE_A);
 }
 
+/* |n| batches, each from the first moment of the trace to the last, are read with a limit of 1 MiB. */
+static uint64_t count_overlapping(uint64_t n, int *err)
+{
+	struct d9_reader *reader;
+	const struct d9_event *event;
+	struct trace t = { 0 };
+	uint64_t events = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		begin_numbers(&t);
+		add_number(&t, 1000, i);
+		add_number(&t, 1000000000, i);
+	}
+	save_and_free(&t, FILE_A, "gzip");
+	reader = open_trace(FILE_A);
+	d9_reader_set_memory_limit(reader, 1 << 20);
+	while (d9_reader_next(reader, &event) == 1)
+		events++;
+	*err = info_of(reader, 0).err;
+	d9_reader_free(reader);
+	unlink(FILE_A);
+	return events;
+}
+
+static void test_claims_of_many_batches_are_limited(void)
+{
+	uint64_t events;
+	int err;
+
+	CU_ASSERT_EQUAL(count_overlapping(1000, &err), 2000);
+	CU_ASSERT_EQUAL(err, 0);
+	/* More than may be open at a time. */
+	events = count_overlapping(12000, &err);
+	CU_ASSERT(events > 2000 && events < 24000);
+	CU_ASSERT_EQUAL(err, -EFBIG);
+	/* More than may be in the list. */
+	events = count_overlapping(20000, &err);
+	CU_ASSERT(events > 2000 && events < 24000);
+	CU_ASSERT_EQUAL(err, -EFBIG);
+}
+
 static void test_free_in_the_middle_leaves_nothing_behind(void)
 {
 	save_long_trace(FILE_A, "zstd", 20);
@@ -685,6 +726,7 @@ int main(void)
 		{ "packed segments too large to keep are unpacked again",
 		  test_packed_segments_too_large_to_keep_are_unpacked_again },
 		{ "memory is that of what overlaps", test_memory_is_that_of_what_overlaps },
+		{ "claims of many batches are limited", test_claims_of_many_batches_are_limited },
 		{ "free in the middle leaves nothing behind",
 		  test_free_in_the_middle_leaves_nothing_behind },
 		CU_TEST_INFO_NULL,
