@@ -41,7 +41,7 @@ build() {
 	name=$1 how=$2
 	shift 2
 	# shellcheck disable=SC2086
-	$CC -pthread -o "$work/$name" "$work"/kinds/*.o $how "$work/libdial9-libevent.a" $flags \
+	$CC ${LINK_FLAGS-} -pthread -o "$work/$name" "$work"/kinds/*.o $how "$work/libdial9-libevent.a" $flags \
 		-Wl,--start-group $recorder -Wl,--end-group "$@" -lzstd -lz -ldl \
 		>"$work/link" 2>&1 || {
 		cat "$work/link"
