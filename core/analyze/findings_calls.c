@@ -526,13 +526,19 @@ void d9__check_backlog(struct d9__findings *findings)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
 }
 
+/* Waits over 5 ms that were looked into and had a cause. */
+static uint64_t waits_explained(const struct d9__latency *latency)
+{
+	return latency->behind_long + latency->behind_unfair + latency->behind_kernel +
+	       latency->behind_backlog + latency->behind_several + latency->behind_nothing;
+}
+
 /* Whether waits over 5 ms have a cause that has a finding of its own. */
 static bool all_told(const struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
 	uint64_t told = latency->behind_long + latency->behind_unfair + latency->behind_kernel;
-	uint64_t all = told + latency->behind_backlog + latency->behind_several +
-		       latency->behind_nothing;
+	uint64_t all = waits_explained(latency);
 
 	if (d9__finding_told(findings, "backlog"))
 		told += latency->behind_backlog;
@@ -692,6 +698,23 @@ static enum d9__severity delay_severity(const struct d9__findings *findings)
 	return D9__INFO;
 }
 
+static const char *wake_delay_advice(const struct d9__findings *findings)
+{
+	const struct d9__latency *latency = &findings->analysis->latency;
+
+	/* A loop that is left writes nothing until it is entered again. */
+	if (latency->behind_nothing && 2 * latency->behind_nothing >= waits_explained(latency) &&
+	    !d9__finding_told(findings, "lost-wake"))
+		return "These callbacks were ready and nothing of the loop ran. Either the program had left its "
+		       "loop and ran it again only then: see what it does between. Or the thread was not "
+		       "scheduled (see kernel waits), or was not woken.";
+	if (all_told(findings))
+		return "They waited for what has a finding of its own: mend that.";
+	return "These callbacks were ready but did not run. What ran on their worker meanwhile is the cause; if "
+	       "nothing did, the thread was not scheduled (see kernel waits) or was not woken, or the program "
+	       "had left its loop.";
+}
+
 void d9__check_wake_delay(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
@@ -704,11 +727,7 @@ void d9__check_wake_delay(struct d9__findings *findings)
 	name = name_of(worst->callback);
 	finding = d9__finding_add(
 		findings, delay_severity(findings), worst->ns,
-		all_told(findings)
-			? "They waited for what has a finding of its own: mend that."
-			: "These callbacks were ready but did not run. What ran on their worker meanwhile "
-			  "is the cause; if nothing did, the thread was not scheduled (see kernel "
-			  "waits) or was not woken.",
+		wake_delay_advice(findings),
 		"%s of %s waits for a turn took over 5 ms; %.*s waited longest, %s.",
 		d9__units_count(latency->woken_over_5ms).text,
 		d9__units_count(latency->woken).text, name.len, name.text,

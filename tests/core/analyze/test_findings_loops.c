@@ -349,6 +349,26 @@ static void test_task_that_runs_once_a_round_does_not_starve_a_late_timer(void)
 	story_free(&s);
 }
 
+static void test_wait_for_a_loop_that_was_left_is_not_said_to_have_a_finding_of_its_own(void)
+{
+	struct story s;
+	const struct d9__finding *delay;
+
+	story_begin(&s);
+	/* The kernel is known to have interrupted a call, so what nobody did might be its doing too. */
+	story_poll(&s, 0, 1000, 3000, 1, TICK);
+	story_off_cpu(&s, 0, 3000, 1, 0, 1500);
+	story_wake(&s, 40000, 0, 2, FD);
+	story_poll(&s, 0, 70000, 70010, 2, WEB);
+	story_analyse(&s);
+
+	delay = story_finding_of(&s, "wake-delay");
+	CU_ASSERT(has(delay->evidence[0].text, "1 while their worker ran little or nothing"));
+	CU_ASSERT(has(delay->advice, "left its loop"));
+	CU_ASSERT_FALSE(has(delay->advice, "mend that"));
+	story_free(&s);
+}
+
 static void test_what_had_no_room_in_the_recorders_tables_is_told(void)
 {
 	struct story s;
@@ -397,6 +417,8 @@ static const CU_TestInfo tests[] = {
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
 	{ "task that runs once a round does not starve a late timer",
 	  test_task_that_runs_once_a_round_does_not_starve_a_late_timer },
+	{ "wait for a loop that was left is not said to have a finding of its own",
+	  test_wait_for_a_loop_that_was_left_is_not_said_to_have_a_finding_of_its_own },
 	{ "what had no room in the recorder's tables is told",
 	  test_what_had_no_room_in_the_recorders_tables_is_told },
 	CU_TEST_INFO_NULL,
