@@ -64,6 +64,11 @@ bool d9__module_is_loop(const char *module, size_t len)
 	       starts_with(module, len, "libgio-");
 }
 
+bool d9__callback_is_glib(const struct d9__callback *callback)
+{
+	return callback->internal && starts_with(callback->location, strlen(callback->location), "libg");
+}
+
 static int add_callback(struct d9__callbacks *callbacks)
 {
 	size_t capacity = callbacks->capacity ? 2 * callbacks->capacity : 64;

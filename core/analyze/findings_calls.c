@@ -86,6 +86,11 @@ static const char *long_advice(const struct d9__callback *callback,
 		return "It took that long because the kernel ran something else in the middle, as it "
 		       "seems. Fewer programs on this machine, more cores or a higher priority "
 		       "help, not a change to it.";
+	if (callback->internal && d9__callback_is_glib(callback))
+		return "It is GLib's own, and may call yours: handlers of signals, methods of D-Bus "
+		       "objects, callbacks of asynchronous calls, which cannot be told apart here. Look "
+		       "at what is connected to the object; a span (dial9-span(3)) around your part "
+		       "names it.";
 	if (callback->internal)
 		return "It is the loop library's own, and no function of yours inside it took most of the "
 		       "time: look at what it does for you (large reads and writes, many headers, "
@@ -337,27 +342,31 @@ static void timer_overrun(struct d9__findings *findings, const struct d9__callba
 	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
 	struct name name = name_of(callback);
 	struct d9__finding *finding;
+	char period[160] = "";
 
 	if (callback->overruns < OVERRUNS || OVERRUN_PART * callback->overruns < runs ||
 	    10 * takes_ns < 9 * callback->period_ns)
 		return;
+	/* Where the kernel stretched all calls, the deadlines may lie further apart than the period. */
+	if (callback->period_ns < takes_ns || 10 * callback->overruns < 9 * runs)
+		snprintf(period, sizeof(period), "is due every %s and ",
+			 d9__units_ns(callback->period_ns).text);
 	finding = d9__finding_add(
 		findings, 10 * own_ns >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING, own_ns,
 		"It leaves the loop little time for anything else. Make the period longer than the call, "
 		"or do the work in a thread. A timer that is set again at the end of its call counts "
 		"from when the loop last looked at the clock: let it look again before "
 		"(event_base_update_cache_time()).",
-		"The timer %.*s is due every %s and takes %s each time: %s of %s runs were due before the "
-		"one before had ended.",
-		name.len, name.text, d9__units_ns(callback->period_ns).text,
-		d9__units_ns(takes_ns).text, d9__units_count(callback->overruns).text,
+		"The timer %.*s %stakes %s each time: %s of %s runs were due before the one before had "
+		"ended.",
+		name.len, name.text, period, d9__units_ns(takes_ns).text, d9__units_count(callback->overruns).text,
 		d9__units_count(runs).text);
 	set_callback(findings, finding, callback);
 	d9__finding_add_evidence(
 		findings, finding, &(struct d9__evidence){ .callback = callback },
-		"ran for %s of the trace's %s; the period is the shortest time between two "
-		"deadlines, what it takes is the median",
-		d9__units_ns(own_ns).text, d9__units_ns(lasted_ns).text);
+		"ran for %s of the trace's %s; %swhat it takes is the median", d9__units_ns(own_ns).text,
+		d9__units_ns(lasted_ns).text,
+		period[0] ? "the period is the shortest time between two deadlines, " : "");
 }
 
 void d9__check_timer_overrun(struct d9__findings *findings)
@@ -598,7 +607,7 @@ void d9__check_unfair(struct d9__findings *findings)
 		add_delay(findings, finding, &latency->unfair[i], "waited");
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "counts from 10 ms of callbacks on, if one task had 8 calls or more, "
-				 "three quarters of all, and of their time");
+				 "more than half of all, and three quarters of their time");
 }
 
 /* " because x ran for 23 ms", if that took most of |ns|. */
@@ -652,7 +661,9 @@ void d9__check_timer_late(struct d9__findings *findings)
 	if (latency->lateness.max <= TIMER_LATE_NS)
 		return;
 	name = name_of(worst->callback);
-	describe_cause(&worst->between, worst->own_ns, because, sizeof(because));
+	/* What the kernel took has no other cause. */
+	if (2 * worst->own_ns >= worst->ns)
+		describe_cause(&worst->between, worst->own_ns, because, sizeof(because));
 	describe_taken(worst->ns - worst->own_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
 		findings, untold ? D9__WARNING : D9__INFO, worst->ns,

@@ -78,8 +78,9 @@ static const char *spin_advice(const struct d9__spell *spell)
 		return "The descriptor is ready and stays so: nothing is read from it, writing is "
 		       "waited for while there is nothing to write, or the peer hung up and it was not "
 		       "closed. Read until EAGAIN, remove EV_WRITE when the buffer is empty, free the "
-		       "event at end of file or error. If it does read each time, let it read more at "
-		       "once.";
+		       "event at end of file or error. If it listens, accept(2) fails, for lack of "
+		       "descriptors say: stop listening until one is free. If it does read each time, let "
+		       "it read more at once.";
 	if (spell->reason == D9__WAKE_TIMER)
 		return "The timer is due at once each time it is set: give it a period, or wait for "
 		       "what it looks for.";

@@ -24,6 +24,9 @@
 /* So many calls make a backlog. */
 #define BACKLOG_CALLS 8
 
+/* Calls that take as long on average are none. */
+#define SHORT_CALL_NS D9__MS(5)
+
 static const char *const reason_names[D9__WAKE_REASONS] = {
 	[D9__WAKE_UNKNOWN] = "unknown",
 	[D9__WAKE_FD] = "fd",
@@ -178,12 +181,18 @@ static bool is_enough(const struct d9__delay *delay, uint64_t ns)
 	       (!is_kernels(delay) && 2 * ns >= delay->between.covered_ns);
 }
 
+/* Whether it was for their number that the calls took long: long ones are told for themselves. */
+static bool are_short(const struct d9__between *between)
+{
+	return between->busy_ns <= SHORT_CALL_NS * between->calls;
+}
+
 bool d9__delay_is_unfair(const struct d9__delay *delay)
 {
 	const struct d9__between *between = &delay->between;
 
 	return between->one && !delay->looked && between->one_task != delay->task &&
-	       between->one_calls >= BACKLOG_CALLS && 4 * between->one_calls >= 3 * between->calls &&
+	       between->one_calls >= BACKLOG_CALLS && are_short(between) &&
 	       4 * between->one_ns >= 3 * between->busy_ns && is_enough(delay, between->one_ns);
 }
 
@@ -229,15 +238,15 @@ static void count_cause(struct d9__latency *latency, uint64_t long_ns,
 {
 	const struct d9__between *between = &delay->between;
 
-
-	if (!is_kernels(delay) &&
-	    (2 * long_ns >= delay->ns || 2 * between->longest_ns >= delay->own_ns)) {
+	if (!is_kernels(delay) && (2 * long_ns >= delay->ns || !are_short(between) ||
+				   2 * between->longest_ns >= delay->own_ns)) {
 		latency->behind_long++;
 	} else if (d9__delay_is_unfair(delay)) {
 		latency->behind_unfair++;
 		keep(latency->unfair, &latency->n_unfair, D9__BACKLOGS_MAX, delay,
 		     d9__delay_busy_ns(delay));
-	} else if (between->calls >= BACKLOG_CALLS && is_enough(delay, between->busy_ns)) {
+	} else if (between->calls >= BACKLOG_CALLS && 2 * between->longest_ns < between->busy_ns &&
+		   is_enough(delay, between->busy_ns)) {
 		latency->behind_backlog++;
 		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay,
 		     d9__delay_busy_ns(delay));

@@ -174,6 +174,30 @@ static void test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_ov
 	story_free(&s);
 }
 
+/* The least that is known of the period is longer than what a call takes where the kernel stretches all. */
+static void test_period_that_is_hidden_by_stretched_calls_is_not_told(void)
+{
+	const struct d9__finding *found;
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t us = 60100 * i;
+
+		story_unpark(&s, 0, us, 25000 * i);
+		story_start(&s, 0, us + 1, 2, TIMER);
+		story_wake(&s, us + 25400, 0, 2, DUE);
+		story_end(&s, 0, us + 60001);
+		story_off_cpu(&s, 0, us + 60001, 2, 0, 35000);
+		story_park(&s, 0, us + 60002, 25000 * i + 25000);
+	}
+	story_analyse(&s);
+
+	found = story_finding_of(&s, "timer-overrun");
+	CU_ASSERT(has(found->message, "The timer app+0x200 takes 25.0 ms each time: "));
+	story_free(&s);
+}
+
 static void test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period(void)
 {
 	struct story s;
@@ -262,6 +286,8 @@ static void test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_o
 }
 
 static CU_TestInfo tests[] = {
+	{ "period that is hidden by stretched calls is not told",
+	  test_period_that_is_hidden_by_stretched_calls_is_not_told },
 	{ "timer whose first calls came late is not taken for one without a period",
 	  test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period },
 	{ "timer that a busy kernel lets run rarely is still seen to be overrun",
