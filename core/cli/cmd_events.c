@@ -33,6 +33,7 @@ static const struct d9__opt opts[] = {
 	{ OPT_TO, "to", "TIME", "stop TIME after the first event" },
 	{ 'n', "limit", "N", "stop after N lines" },
 	{ OPT_NO_SYMBOLS, "no-symbols", NULL, "text: do not look functions up in the binaries" },
+	{ 'v', "verbose", NULL, "text: name each binary that has no names to give, not only the first" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -45,7 +46,7 @@ static const struct d9__usage usage = {
 };
 
 struct options {
-	bool text, no_symbols;
+	bool text, no_symbols, verbose;
 	const char *names[NAMES_MAX];
 	size_t n_names;
 	bool has_worker, has_task, has_span, life;
@@ -115,6 +116,9 @@ static bool set_option(const struct d9__args *args, int key, struct options *opt
 		return d9__args_duration_ns(args, &options->to_ns);
 	case 'n':
 		return d9__args_u64(args, &options->limit);
+	case 'v':
+		options->verbose = true;
+		return true;
 	default:
 		options->no_symbols = true;
 		return true;
@@ -343,14 +347,25 @@ static bool has_problem(const struct trace *trace, size_t n, const char *problem
 	return false;
 }
 
-static void tell_problems(const struct trace *trace)
+/* On a machine where the programs were updated, it is the same with nearly all of their libraries. */
+static void tell_problems(const struct trace *trace, bool each)
 {
-	const char *problem;
+	const char *problem, *first = NULL;
+	size_t n = 0;
 
 	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
-		for (size_t k = 0; (problem = d9__symbols_problem(trace->symbols[i], k)); k++)
-			if (!has_problem(trace, i, problem))
+		for (size_t k = 0; (problem = d9__symbols_problem(trace->symbols[i], k)); k++) {
+			if (has_problem(trace, i, problem))
+				continue;
+			if (each)
 				d9__cmd_fail("events", "%s", problem);
+			else if (!n++)
+				first = problem;
+		}
+	if (n == 1)
+		d9__cmd_fail("events", "%s", first);
+	else if (n)
+		d9__cmd_fail("events", "%s; %zu more cannot be used either, see --verbose", first, n - 1);
 }
 
 static int print_trace(const struct trace *trace, const struct options *options,
@@ -375,7 +390,7 @@ static int print_trace(const struct trace *trace, const struct options *options,
 	status = d9__text_finish(out, "events");
 	if (!status)
 		status = d9__traces_close("events", trace->reader, err);
-	tell_problems(trace);
+	tell_problems(trace, options->verbose);
 	d9__event_lines_release(&lines);
 	return status;
 }

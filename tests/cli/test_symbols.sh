@@ -63,6 +63,10 @@ timeout 10 "$dial9" events -f text -e PollStartEvent fifo.bin 2>&1 |
 trace gone.bin 0123456789abcdef /no/such/prog
 run events -f text -e PollStartEvent gone.bin 2>&1 | sed "$hide"
 
+say "of several binaries the first is named, and how many more there are"
+run events -f text -e PollStartEvent gone.bin other.bin 2>&1 >events.txt
+run events -v -f text -e PollStartEvent gone.bin other.bin 2>&1 >events.txt
+
 if command -v clang >/dev/null; then
 	# Without .debug_aranges, the units are found by their own ranges.
 	clang -gdwarf-4 -O0 -Wl,--build-id=0x0123456789abcdef -o prog prog.c
