@@ -19,8 +19,10 @@
 #include "record/metadata.h"
 #include "record/thread.h"
 
-#define PAUSE_NS    20000000
-#define DEADLINE_MS 1000
+/* Programs end soon after their main thread or go on for days: the longer it was, the more rarely it is asked. */
+#define PAUSE_MIN_NS 10000000
+#define PAUSE_MAX_NS 200000000
+#define DEADLINE_MS  1000
 
 static pthread_key_t key; /* its value is set in the main thread alone */
 static bool key_works;
@@ -63,12 +65,15 @@ static bool all_have_left(void)
 
 static void *keep(void *unused)
 {
-	const struct timespec pause = { 0, PAUSE_NS };
+	struct timespec pause = { 0, PAUSE_MIN_NS };
 	struct d9_recorder *recorder;
 
 	(void)unused;
-	while ((recorder = d9_recorder_running()) && !all_have_left())
+	while ((recorder = d9_recorder_running()) && !all_have_left()) {
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_MAX_NS)
+			pause.tv_nsec += pause.tv_nsec / 4;
+	}
 	if (recorder)
 		d9_recorder_stop(recorder, DEADLINE_MS);
 	/* release: one of a later recorder comes behind it */
