@@ -66,7 +66,8 @@ static bool is_address_field(const char *name)
 static bool is_taken(const struct d9__event_lines *lines, const char *name)
 {
 	return !strcmp(name, "event") || !strcmp(name, "timestamp_ns") ||
-	       (lines->process && !strcmp(name, "process"));
+	       (lines->process && !strcmp(name, "process")) ||
+	       (lines->spans && !strcmp(name, "inherited"));
 }
 
 static int make_field(const struct d9__event_lines *lines, const struct d9_schema *schema,

@@ -192,10 +192,18 @@ static int take_loss(struct d9__process *process, const struct d9_event *event)
 	return 0;
 }
 
-/* Replace |*line| by what is in the scratch buffer, without the newline. */
+/* Replace |*line| by what is in the scratch buffer, without the newline; by NULL if it did not fit. */
 static int keep_line(struct d9__text_out *scratch, char **line)
 {
+	bool fits = !scratch->err;
+
 	free(*line);
+	*line = NULL;
+	scratch->err = 0;
+	if (!fits) {
+		scratch->len = 0;
+		return 0;
+	}
 	*line = strndup(scratch->data, scratch->len ? scratch->len - 1 : 0);
 	scratch->len = 0;
 	return *line ? 0 : -ENOMEM;

@@ -26,7 +26,8 @@ struct span {
 	unsigned uses; /* 1 while it is not closed, and 1 for each child */
 	bool closed;
 	size_t n;
-	struct value *values;
+	struct value *values;         /* in the order of the fields */
+	const struct value **by_name; /* the same, sorted; of one name the first field first */
 };
 
 struct d9_span_fields {
@@ -71,7 +72,9 @@ static void release_values(struct span *span)
 		free(span->values[i].text);
 	}
 	free(span->values);
+	free(span->by_name);
 	span->values = NULL;
+	span->by_name = NULL;
 	span->n = 0;
 }
 
@@ -145,67 +148,84 @@ static int keep_value(struct value *kept, const char *name, const struct d9_valu
 	return -ENOMEM;
 }
 
+static int compare_names(const void *left, const void *right)
+{
+	const struct value *a = *(const struct value *const *)left;
+	const struct value *b = *(const struct value *const *)right;
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : (a > b) - (a < b);
+}
+
 static int set_values(struct span *span, const struct d9_event *event)
 {
 	size_t n = d9_schema_fields(event->schema);
 	struct value *values = calloc(n + 1, sizeof(*values));
+	const struct value **by_name = calloc(n + 1, sizeof(*by_name));
 	int err = 0;
 
-	if (!values)
+	if (!values || !by_name) {
+		free(values);
+		free(by_name);
 		return -ENOMEM;
+	}
 	release_values(span);
 	span->values = values;
+	span->by_name = by_name;
 	for (size_t i = 0; !err && i < n; i++) {
 		const char *name = d9_schema_field_name(event->schema, i);
 
 		if (is_base(name) || !is_plain(&event->values[i]))
 			continue;
 		err = keep_value(&values[span->n], name, &event->values[i]);
+		by_name[span->n] = &values[span->n];
 		span->n += !err;
 	}
+	qsort(by_name, span->n, sizeof(*by_name), compare_names);
 	return err;
 }
 
 /* ---- inheriting ---- */
 
-static bool has_inherited(const struct d9_span_fields *fields, const char *name)
+/* The first value of |span| that is called |name|, or NULL. */
+static const struct value *find_value(const struct span *span, const char *name)
 {
-	for (size_t i = 0; i < fields->n; i++)
-		if (!strcmp(fields->inherited[i].name, name))
-			return true;
-	return false;
-}
+	size_t low = 0, high = span->n;
 
-static bool has_own(const struct span *span, const char *name)
-{
-	for (size_t i = 0; i < span->n; i++)
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
 		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a value that counts was kept */
-		if (!strcmp(span->values[i].name, name))
+		if (strcmp(span->by_name[middle]->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < span->n && !strcmp(span->by_name[low]->name, name) ? span->by_name[low] : NULL;
+}
+
+/* Whether |span|, or one of the |n| - 1 parents nearest to it, has a value that is called |name|. */
+static bool is_nearer(const struct span *span, unsigned n, const char *name)
+{
+	for (; n; n--, span = span->parent)
+		if (find_value(span, name))
 			return true;
 	return false;
 }
 
-static int inherit_from(struct d9_span_fields *fields, const struct span *span,
-			const struct span *parent)
+static int append(struct d9_span_fields *fields, const struct value *value, uint64_t span_id)
 {
-	for (size_t i = 0; i < parent->n; i++) {
-		const struct value *value = &parent->values[i];
+	size_t capacity = fields->capacity ? 2 * fields->capacity : 16;
+	struct d9_span_field *bigger;
 
-		if (has_own(span, value->name) || has_inherited(fields, value->name))
-			continue;
-		if (fields->n == fields->capacity) {
-			size_t capacity = fields->capacity ? 2 * fields->capacity : 16;
-			struct d9_span_field *bigger =
-				reallocarray(fields->inherited, capacity, sizeof(*bigger));
-
-			if (!bigger)
-				return -ENOMEM;
-			fields->inherited = bigger;
-			fields->capacity = capacity;
-		}
-		fields->inherited[fields->n++] =
-			(struct d9_span_field){ value->name, &value->value, parent->id };
+	if (fields->n == fields->capacity) {
+		bigger = reallocarray(fields->inherited, capacity, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		fields->inherited = bigger;
+		fields->capacity = capacity;
 	}
+	fields->inherited[fields->n++] = (struct d9_span_field){ value->name, &value->value, span_id };
 	return 0;
 }
 
@@ -214,10 +234,14 @@ static int inherit(struct d9_span_fields *fields, const struct span *span)
 	const struct span *parent = span->parent;
 	int err = 0;
 
-	for (unsigned depth = 0; !err && parent && depth < DEPTH_MAX; depth++) {
-		err = inherit_from(fields, span, parent);
-		parent = parent->parent;
-	}
+	for (unsigned depth = 1; parent && depth <= DEPTH_MAX; depth++, parent = parent->parent)
+		for (size_t i = 0; i < parent->n && !err; i++) {
+			const struct value *value = &parent->values[i];
+
+			if (find_value(parent, value->name) == value &&
+			    !is_nearer(span, depth, value->name))
+				err = append(fields, value, parent->id);
+		}
 	return err;
 }
 

@@ -363,6 +363,23 @@ static void make_wild(struct trace *t)
 	trace_event(t, POLL_END, origin_ns + 2000, UINT64_C(0));
 }
 
+/* A field that is called like a key of the line, and a health event longer than a line may be. */
+static void make_odd(struct trace *t)
+{
+	char text[100001];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	trace_batch(t);
+	trace_schema(t, SPAN_ENTER, "SpanEnter:odd",
+		     "worker_id:9 span_id:9 parent_span_id:9 span_name:4 inherited:4");
+	trace_event(t, SPAN_ENTER, origin_ns, UINT64_C(0), UINT64_C(1), UINT64_C(0), "outer", "own");
+	trace_schema(t, STEP_ENTER, "SpanEnter:inner", "worker_id:9 span_id:9 parent_span_id:9 span_name:4");
+	trace_event(t, STEP_ENTER, origin_ns + 1, UINT64_C(0), UINT64_C(2), UINT64_C(1), "inner");
+	trace_schema(t, HEALTH, "RecorderHealthEvent", "text:4");
+	trace_event(t, HEALTH, origin_ns + 2, text);
+}
+
 /* A call that begins at no time, and its end; then one that has both. */
 static void make_timeless(struct trace *t)
 {
@@ -448,6 +465,8 @@ int main(int argc, char **argv)
 		make_life(&t);
 	} else if (!strcmp(kind, "wild")) {
 		make_wild(&t);
+	} else if (!strcmp(kind, "odd")) {
+		make_odd(&t);
 	} else if (!strcmp(kind, "timeless")) {
 		make_timeless(&t);
 	} else if (!strcmp(kind, "rows")) {

@@ -16,6 +16,10 @@ say "every field type"
 run events types.bin
 run events --format text types.bin
 
+say "a field that is called like a key of the line"
+"$make_trace" odd plain odd.bin
+run events --event SpanEnter:odd --event SpanEnter:inner odd.bin
+
 say "filters"
 run events --event PollStartEvent --event PollEndEvent small.bin
 run events --worker 255 two.bin.gz

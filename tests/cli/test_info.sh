@@ -29,4 +29,9 @@ run info damaged.bin
 say "cut: no error"
 run info cut.bin 2>&1 | sed -n '/long/p; /frame/p'
 
+say "health that is longer than a line may be"
+"$make_trace" odd plain odd.bin
+"$dial9" info --json odd.bin | grep -o '"health":.*'
+"$dial9" info odd.bin | tail -n 1
+
 finish ''
