@@ -656,7 +656,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 	const struct d9__delay *worst = untold ? untold : &latency->latest[0];
 	struct d9__finding *finding;
 	struct name name;
-	char because[256], taken[160];
+	char because[256] = "", taken[160];
 
 	if (latency->lateness.max <= TIMER_LATE_NS)
 		return;

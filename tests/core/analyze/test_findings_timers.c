@@ -247,11 +247,14 @@ static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_informat
 	story_begin(&s);
 	held_up(&s, 40000);
 	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-late")->severity, D9__INFO);
+	CU_ASSERT(has(story_finding_of(&s, "timer-late")->message,
+		      "of it the kernel ran something else) (1 of 1 timer runs"));
 	story_free(&s);
 
 	story_begin(&s);
 	held_up(&s, 0);
 	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-late")->severity, D9__WARNING);
+	CU_ASSERT(has(story_finding_of(&s, "timer-late")->message, " because app+"));
 	story_free(&s);
 }
 
