@@ -14,7 +14,8 @@ void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *e
 	worker = &bridge->worker[exit->worker];
 	worker->state = exit->state;
 	worker->task = exit->task;
-	worker->tid = tid;
+	if (tid)
+		worker->tid = tid;
 	if (last_ns > worker->last_ns)
 		worker->last_ns = last_ns;
 }
@@ -99,6 +100,7 @@ void d9__bridge_gap(struct d9__bridge *bridge, const struct d9__entry_state *ent
 {
 	struct d9__bridge_worker *worker;
 	uint64_t from_ns, to_ns, cpu_ns;
+	uint32_t tid;
 
 	if (entry->worker >= D9__BRIDGE_WORKERS || entry->state == D9__WORKER_UNKNOWN)
 		return;
@@ -109,14 +111,15 @@ void d9__bridge_gap(struct d9__bridge *bridge, const struct d9__entry_state *ent
 	to_ns = gap->to_ns > from_ns ? gap->to_ns : from_ns;
 	/* The CPU time behind the gap makes what is before it look busy, which is the safer guess. */
 	cpu_ns = gap->cpu_ns ? gap->cpu_ns : worker->cpu_ns;
+	tid = gap->tid ? gap->tid : worker->tid;
 	if (worker->state == D9__WORKER_POLLING) {
 		put_poll_end(out, entry->worker, from_ns);
 		worker->state = D9__WORKER_RUNNING;
 	}
 	if (worker->state == D9__WORKER_PARKED && entry->state != D9__WORKER_PARKED)
-		put_park(out, D9__EVENT_UNPARK, entry->worker, cpu_ns, gap->tid, to_ns);
+		put_park(out, D9__EVENT_UNPARK, entry->worker, cpu_ns, tid, to_ns);
 	if (worker->state == D9__WORKER_RUNNING && entry->state == D9__WORKER_PARKED)
-		put_park(out, D9__EVENT_PARK, entry->worker, cpu_ns, gap->tid, from_ns);
+		put_park(out, D9__EVENT_PARK, entry->worker, cpu_ns, tid, from_ns);
 	if (entry->state == D9__WORKER_POLLING)
 		put_poll_start(out, entry->worker, entry->task, to_ns);
 	worker->state = entry->state;

@@ -35,10 +35,10 @@ struct d9__bridge {
 struct d9__bridge_gap {
 	uint64_t to_ns;  /* time of the first event behind it */
 	uint64_t cpu_ns; /* of the first park or unpark behind it, 0 if none */
-	uint32_t tid;
+	uint32_t tid;    /* 0: nobody knows any more */
 };
 
-/* A whole chunk was written: it ends in |exit| at |last_ns|. */
+/* A whole chunk was written: it ends in |exit| at |last_ns|.  |tid| may be 0: not known. */
 void d9__bridge_wrote(struct d9__bridge *bridge, const struct d9__entry_state *exit, uint32_t tid,
 		      uint64_t last_ns);
 

@@ -74,6 +74,8 @@ static void settle(struct d9__slot *slot)
 /* The caller owns |slot| and ends that. */
 static void slot_return(struct d9__slot *slot)
 {
+	uint64_t owner;
+
 	settle(slot);
 	/*
 	 * A worker's id may go to a thread with another slot, whose events must not overtake
@@ -84,8 +86,10 @@ static void slot_return(struct d9__slot *slot)
 	slot->worker = D9__WORKER_NONE;
 	slot->worker_state = D9__WORKER_UNKNOWN;
 	slot->task = 0;
+	owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+	/* Whose events were in the slot last is asked for when its chunks are taken, which may come later. */
 	/* release: pairs with the acquire of the next claim */
-	atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_IDLE, 0), memory_order_release);
+	atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_IDLE, (uint32_t)owner), memory_order_release);
 }
 
 static bool ring_has(const struct d9__slot *slot)
@@ -277,7 +281,7 @@ unsigned d9__slot_seal_idle(uint32_t wanted_free)
 			break;
 		if (STATE(owner) != D9__SLOT_IDLE ||
 		    !atomic_load_explicit(&slot->open, memory_order_relaxed) ||
-		    !claim(slot, owner, 0))
+		    !claim(slot, owner, (uint32_t)owner))
 			continue;
 		d9__chunk_seal(slot);
 		slot_return(slot);

@@ -16,6 +16,7 @@ struct story {
 	char text[16];
 	int n;
 	uint64_t first_ns, last_ns, cpu_ns;
+	uint32_t tid;
 };
 
 static bool tell(void *arg, const struct d9__frame *frame)
@@ -33,21 +34,28 @@ static bool tell(void *arg, const struct d9__frame *frame)
 	if (frame->type_id == D9__EVENT_PARK || frame->type_id == D9__EVENT_UNPARK) {
 		p++;
 		story->cpu_ns = d9__walk_varint(&p);
+		if (frame->type_id == D9__EVENT_UNPARK)
+			d9__walk_varint(&p);
+		story->tid = d9__wire_get_u32(p);
 	}
 	story->text[story->n++] = letters[frame->type_id];
 	return true;
 }
 
+/* What is known of the thread: before the gap, and behind it. */
+static uint32_t tid_before = 42, tid_behind = 42;
+
 static struct story bridge(enum d9__worker_state have, enum d9__worker_state want)
 {
 	static struct d9__bridge b;
 	struct d9__entry_state exit = { 7, 3, have }, entry = { 8, 3, want };
-	struct d9__bridge_gap gap = { .to_ns = 9000, .cpu_ns = 555, .tid = 42 };
+	struct d9__bridge_gap gap = { .to_ns = 9000, .cpu_ns = 555, .tid = tid_behind };
 	struct story story = { .n = 0 };
 
 	d9__event_types_init();
 	b = (struct d9__bridge){ 0 };
-	d9__bridge_wrote(&b, &exit, 42, 1000);
+	d9__bridge_wrote(&b, &exit, tid_before, 1000);
+	d9__bridge_wrote(&b, &exit, 0, 1000);
 	d9__builder_begin(&note);
 	d9__bridge_gap(&b, &entry, &gap, &note);
 	CU_ASSERT_EQUAL(d9__walk(&walker, note.data, (uint32_t)note.len, tell, &story), 0);
@@ -89,6 +97,17 @@ static void test_bridge_stands_at_the_edges_of_the_gap(void)
 	CU_ASSERT_EQUAL(story.first_ns, 1000);
 	CU_ASSERT_EQUAL(story.last_ns, 9000);
 	CU_ASSERT_EQUAL(bridge(D9__WORKER_RUNNING, D9__WORKER_PARKED).cpu_ns, 555);
+}
+
+static void test_bridge_names_the_thread_though_it_has_ended(void)
+{
+	CU_ASSERT_EQUAL(bridge(D9__WORKER_RUNNING, D9__WORKER_PARKED).tid, 42);
+	tid_behind = 0;
+	CU_ASSERT_EQUAL(bridge(D9__WORKER_RUNNING, D9__WORKER_PARKED).tid, 42);
+	CU_ASSERT_EQUAL(bridge(D9__WORKER_PARKED, D9__WORKER_RUNNING).tid, 42);
+	tid_behind = 43;
+	CU_ASSERT_EQUAL(bridge(D9__WORKER_PARKED, D9__WORKER_RUNNING).tid, 43);
+	tid_behind = 42;
 }
 
 /* A batch with a schema of every kind of field and a few events. */
@@ -180,6 +199,7 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "any state to any other", test_bridge_leads_from_any_state_to_any_other },
 		{ "edges of the gap", test_bridge_stands_at_the_edges_of_the_gap },
+		{ "the thread is named though it has ended", test_bridge_names_the_thread_though_it_has_ended },
 		{ "continuation", test_continuation_defines_what_went_before },
 		{ "cuts and flips", test_walk_stops_at_every_cut_and_every_flipped_byte },
 		CU_TEST_INFO_NULL,

@@ -54,8 +54,11 @@ static void test_slot_of_short_threads_is_reused_with_its_chunk(void)
 
 static void *park_once(void *arg)
 {
+	uint32_t *tid = arg;
+
 	d9__emit_park(d9__slot_self(), T0, 1, 0, 0, 1);
-	return arg;
+	*tid = d9__slot_tid(d9__slot_self());
+	return NULL;
 }
 
 /* Its id may go to a thread with another slot, whose events must come later in the file. */
@@ -63,13 +66,15 @@ static void test_slot_of_a_worker_that_ends_hands_its_chunk_over(void)
 {
 	struct d9__batch batch;
 	pthread_t thread;
+	uint32_t tid = 0;
 
 	fixture_ring(8);
-	pthread_create(&thread, NULL, park_once, NULL);
+	pthread_create(&thread, NULL, park_once, &tid);
 	pthread_join(thread, NULL);
 	CU_ASSERT_EQUAL(d9__chunk_pop_full(&batch), 1);
 	CU_ASSERT_EQUAL(batch.events, 1);
 	CU_ASSERT_EQUAL(batch.exit.worker, 1);
+	CU_ASSERT(tid != 0 && batch.tid == tid);
 }
 
 static _Atomic(unsigned) exits;
