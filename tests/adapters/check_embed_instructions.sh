@@ -3,32 +3,20 @@
 # Limits are read by their names.
 # shellcheck disable=SC2034
 # How many instructions <dial9/ev-embed.h> adds to a fed callback of a libev that a program compiles into itself,
-# recording and switched off.  As core/loop/check_instructions.sh: who makes it cheaper lowers the limits; who
-# needs more raises them and says why in the commit.
+# recording and switched off.  As core/loop/check_instructions.sh.
 set -eu
-
-skip() {
-	echo "$1"
-	exit 77
-}
+# shellcheck source=tests/support/instructions.sh
+. "$top_srcdir/tests/support/instructions.sh"
 
 calls=1000 # of embed_counted.c
 
-command -v valgrind >/dev/null || skip "valgrind is not installed (Debian: valgrind)"
-[ "$SANITIZER" = no ] || skip "a sanitizer adds instructions"
 # Linked as it is, it finds libdial9.so where it was built.
 export LD_LIBRARY_PATH="$top_builddir/core/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-target=$(echo '__x86_64__ __GNUC__ __clang__ __LP64__' | $CC -E -P -x c - | tail -n 1)
 case $target in
 "1 12 __clang__ 1") limit_fed=766 limit_off=0 ;;
 "1 14 __clang__ 1") limit_fed=772 limit_off=0 ;;
-*) skip "limits are known for gcc 12 and 14 on x86-64 only" ;;
+*) no_limits ;;
 esac
-cflags=$(sed -n 's/^S\["CFLAGS"\]="\(.*\)"$/\1/p' "$top_builddir/config.status")
-[ "$cflags" = "-g -O2" ] || skip "limits are known for -g -O2 only, not $cflags"
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 for tarball in "${DIAL9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
 	[ -f "$tarball" ] ||
 		skip "no sources: run tests/support/fetch_sources.sh DIR and set DIAL9_TEST_SOURCES=DIR"
@@ -45,7 +33,7 @@ count() {
 		cat "$scratch/log" >&2
 		exit 1
 	}
-	sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' "$scratch/log"
+	collected
 }
 
 failed=0

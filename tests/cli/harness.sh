@@ -43,6 +43,44 @@ need_preload() {
 	[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
 }
 
+# build_timer: ./prog MICROSECONDS [TIMES], a timer of libevent that is called so often; it ends after a minute.
+build_timer() {
+	cat >prog.c <<-'END_C'
+		#include <event2/event.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+
+		static struct event *timer;
+		static long us, left = -1;
+
+		static void on_timer(evutil_socket_t fd, short what, void *arg)
+		{
+			struct timeval next = { us / 1000000, us % 1000000 };
+
+			(void)fd;
+			(void)what;
+			(void)arg;
+			if (left > 0 && --left == 0)
+				next.tv_sec = 100;
+			event_add(timer, &next);
+		}
+
+		int main(int argc, char **argv)
+		{
+			struct event_base *base = event_base_new();
+
+			us = atol(argv[1]);
+			if (argc > 2)
+				left = atol(argv[2]);
+			alarm(60);
+			timer = evtimer_new(base, on_timer, NULL);
+			on_timer(-1, 0, NULL);
+			return event_base_dispatch(base);
+		}
+	END_C
+	$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+}
+
 # finish SED-SCRIPT: compare, after replacing what differs from machine to machine.
 finish() {
 	exec >&3 2>&3

@@ -5,39 +5,14 @@
 . "$top_srcdir/tests/cli/harness.sh"
 
 need_preload
-cat >prog.c <<'END_C'
-#include <event2/event.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	(void)arg;
-}
-
-/* prog MILLISECONDS: between two calls of a timer. */
-int main(int argc, char **argv)
-{
-	struct event_base *base = event_base_new();
-	long us = argc > 1 ? atol(argv[1]) * 1000 : 1000;
-	const struct timeval period = { us / 1000000, us % 1000000 };
-	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, NULL);
-
-	alarm(60);
-	event_add(timer, &period);
-	return event_base_dispatch(base);
-}
-END_C
-$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+build_timer
 
 # start DIR MILLISECONDS [VARIABLE=VALUE...]: a recorded program in the background, $pid.
 start() {
 	dir=$1 ms=$2
 	shift 2
 	env "$@" DIAL9_TRACE_DIR="$work/$dir" LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" \
-		./prog "$ms" &
+		./prog $((ms * 1000)) &
 	pid=$!
 	until_status '"events":{"recorded":'
 }

@@ -15,34 +15,7 @@ fi
 . "$top_srcdir/tests/cli/harness.sh"
 
 need_preload
-cat >prog.c <<'END_C'
-#include <event2/event.h>
-#include <unistd.h>
-
-static struct event *timer;
-static int left = 100;
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	static const struct timeval soon = { 0, 100 }, later = { 100, 0 };
-
-	(void)fd;
-	(void)what;
-	(void)arg;
-	event_add(timer, --left > 0 ? &soon : &later);
-}
-
-int main(void)
-{
-	struct event_base *base = event_base_new();
-
-	alarm(60);
-	timer = evtimer_new(base, on_timer, NULL);
-	on_timer(-1, 0, NULL);
-	return event_base_dispatch(base);
-}
-END_C
-$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+build_timer
 
 mkdir bin
 
@@ -52,7 +25,7 @@ run_until() {
 	shift 3
 	cp prog "bin/$name"
 	env "$@" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true \
-		LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" "bin/$name" &
+		LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" "bin/$name" 100 100 &
 	pid=$!
 	until "$dial9" status -j "$pid" 2>/dev/null | grep -q "$text"; do
 		kill -0 $pid 2>/dev/null || break
@@ -96,7 +69,7 @@ say "record, and the report of a killed one's trace, say what saves the end of w
 cp prog bin/ended
 export dial9
 # shellcheck disable=SC2016
-"$dial9" record -o ended -- sh -c 'bin/ended & echo $! >pid
+"$dial9" record -o ended -- sh -c 'bin/ended 100 100 & echo $! >pid
 	until "$dial9" status -j $! 2>/dev/null | grep -q "\"written\":[1-9]"; do
 		kill -0 $! || break
 		sleep 0.05

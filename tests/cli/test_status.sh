@@ -5,33 +5,7 @@
 . "$top_srcdir/tests/cli/harness.sh"
 
 need_preload
-cat >prog.c <<'END_C'
-#include <event2/event.h>
-#include <unistd.h>
-
-static struct event *timer;
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	static const struct timeval soon = { 0, 1000 };
-
-	(void)fd;
-	(void)what;
-	(void)arg;
-	event_add(timer, &soon);
-}
-
-int main(void)
-{
-	struct event_base *base = event_base_new();
-
-	alarm(60);
-	timer = evtimer_new(base, on_timer, NULL);
-	on_timer(-1, 0, NULL);
-	return event_base_dispatch(base);
-}
-END_C
-$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+build_timer
 
 # start DIR [VARIABLE=VALUE...]: a recorded program in the background; $pid once it has a loop.
 start() {
@@ -39,7 +13,7 @@ start() {
 	shift
 	# Of the rings of one service recorders keep but two: not those of tests that run beside.
 	env "$@" DIAL9_SERVICE_NAME="$test_name-$$" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" \
-		./prog &
+		./prog 1000 &
 	pid=$!
 	tries=0
 	until "$dial9" status -j "$pid" 2>/dev/null | grep -q '"workers":\[{"id":0'; do

@@ -5,19 +5,12 @@
 # How many instructions a recorded poll takes, a task that is woken, polled and gone, a stay in a span, a
 # span for a block of code, and one that the filter leaves out.  A clock cannot tell on a busy machine;
 # this is exact.
-# Who makes it cheaper lowers the limits; who needs more raises them and says why in the commit.
 set -eu
-
-skip() {
-	echo "$1"
-	exit 77
-}
+# shellcheck source=tests/support/instructions.sh
+. "$top_srcdir/tests/support/instructions.sh"
 
 calls=1000 # of counted_calls.c
 
-command -v valgrind >/dev/null || skip "valgrind is not installed (Debian: valgrind)"
-[ "$SANITIZER" = no ] || skip "a sanitizer adds instructions"
-target=$(echo '__x86_64__ __GNUC__ __clang__ __LP64__' | $CC -E -P -x c - | tail -n 1)
 # They count the caller's own 20 as well, which fill struct d9_poll.
 case $target in
 "1 12 __clang__ 1")
@@ -28,13 +21,8 @@ case $target in
 	limit_poll=222 limit_wake=374 limit_once=791 limit_brief=1717
 	limit_off=34 limit_span=631 limit_block=1442 limit_filtered=6
 	;;
-*) skip "limits are known for gcc 12 and 14 on x86-64 only" ;;
+*) no_limits ;;
 esac
-cflags=$(sed -n 's/^S\["CFLAGS"\]="\(.*\)"$/\1/p' "$top_builddir/config.status")
-[ "$cflags" = "-g -O2" ] || skip "limits are known for -g -O2 only, not $cflags"
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 
 # The environment of the counting machine must not matter; ticks are not taken to be usable there.
 count() {
@@ -45,7 +33,7 @@ count() {
 		cat "$scratch/log"
 		exit 1
 	}
-	sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' "$scratch/log"
+	collected
 }
 
 # each WHAT: of one.
