@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records 1000 polls in counted_calls(), 1000 tasks of one poll in counted_tasks(), or 1000 stays in
- * a span in counted_spans(), for check_instructions.sh to count:
+ * Records 1000 polls in counted_calls(), 1000 of those that adapters tell themselves in counted_told(),
+ * 1000 tasks of one poll in counted_tasks(), or 1000 stays in a span in counted_spans(), for
+ * check_instructions.sh to count:
  *
- *	counted_calls poll|wake|off|once|brief|span|block|filtered
+ *	counted_calls poll|wake|off|told|ready|once|brief|span|block|filtered
  */
 #include "config.h"
 
@@ -17,6 +18,7 @@
 #include <dial9/recorder.h>
 #include <dial9/span.h>
 
+#include "loop/known.h"
 #include "loop/once.h"
 
 #define CALLS 1000
@@ -53,6 +55,43 @@ __attribute__((noinline)) void counted_calls(int n, int woken)
 {
 	while (n--)
 		call(woken);
+}
+
+/* Of a descriptor in GLib, which says why it runs, or of an idle source, which stays ready. */
+static inline void call_told(int ready)
+{
+	struct d9_poll poll;
+
+	poll.loop = loop;
+	poll.task.key = 1000;
+	poll.task.identity = 7;
+	poll.task.callsite = callsite;
+	poll.depth = 1;
+	poll.flags = D9_POLL_BATCHED;
+	poll.ready_ns = 0;
+	poll.reason = ready ? D9_WAKE_UNKNOWN : D9_WAKE_FD;
+	if (ready) {
+		d9__poll_begin_known(&poll);
+		d9__poll_end_ready(&poll);
+	} else {
+		d9__poll_begin_woken(&poll);
+		d9_poll_end(&poll);
+	}
+}
+
+void counted_told(int n, int ready);
+
+__attribute__((noinline)) void counted_told(int n, int ready)
+{
+	while (n--)
+		call_told(ready);
+}
+
+static void count_told(int ready)
+{
+	for (int i = 0; i < 20; i++)
+		call_told(ready);
+	counted_told(CALLS, ready);
 }
 
 /*
@@ -175,6 +214,10 @@ int main(int argc, char **argv)
 		return count_spans(argv[1]);
 	for (int i = 0; i < 20; i++)
 		call(woken);
+	if (argc > 1 && strstr("told ready", argv[1])) {
+		count_told(!strcmp(argv[1], "ready"));
+		return 0;
+	}
 	if (argc > 1 && strstr("once brief", argv[1])) {
 		count_tasks(!strcmp(argv[1], "once"));
 		return 0;
