@@ -219,7 +219,7 @@ static void add_switches(struct d9__findings *findings, struct d9__finding *find
 				 d9__units_count(usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
 }
 
-static enum d9__severity long_severity(uint64_t ns, uint64_t calls, uint64_t waited)
+static enum d9__severity long_severity(uint64_t ns, uint64_t calls, bool waited)
 {
 	if (ns > D9__MS(50))
 		return D9__CRITICAL;
@@ -228,8 +228,8 @@ static enum d9__severity long_severity(uint64_t ns, uint64_t calls, uint64_t wai
 	return calls >= 3 && waited ? D9__WARNING : D9__INFO;
 }
 
-/* "; others waited up to 59 ms behind it", or nothing; how many did. */
-static uint64_t describe_waiting(const struct d9__callback *callback, char *buf, size_t size)
+/* "; others waited up to 59 ms behind it", or nothing; whether one did for long. */
+static bool describe_waiting(const struct d9__callback *callback, char *buf, size_t size)
 {
 	uint64_t waited = 0, waited_max = 0;
 
@@ -244,7 +244,7 @@ static uint64_t describe_waiting(const struct d9__callback *callback, char *buf,
 	if (waited)
 		snprintf(buf, size, "; others waited up to %s behind it",
 			 d9__units_ns(waited_max).text);
-	return waited;
+	return waited_max >= D9__WAIT_EXPLAIN_NS;
 }
 
 static void add_blocked(struct d9__findings *findings, struct d9__finding *finding,
@@ -290,7 +290,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	struct name name = name_of(callback);
 	struct d9__finding *finding;
 	char behind[160];
-	uint64_t waited;
+	bool waited;
 
 	if (!most)
 		return;
@@ -392,11 +392,11 @@ static const struct d9__stall *longest(const struct d9__callback *callback)
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
-	uint64_t limit = limit_of(findings, worst), calls, waited;
+	uint64_t limit = limit_of(findings, worst), calls;
 	struct name name = name_of(callback);
 	struct d9__finding *finding;
 	char behind[160], taken[160];
-	bool preempted;
+	bool preempted, waited;
 
 	if (callback->stalls[0].ns <= limit)
 		worst = longest(callback);

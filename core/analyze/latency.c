@@ -21,6 +21,9 @@
 /* A wait counts as a victim of a long call from here on. */
 #define VICTIM_NS D9__US(100)
 
+/* And only of a call that took one in so many parts of it. */
+#define VICTIM_PART 4
+
 /* So many calls make a backlog. */
 #define BACKLOG_CALLS 8
 
@@ -143,7 +146,9 @@ static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 		end = stall->end_ns < delay->start_ns ? stall->end_ns : delay->start_ns;
 		if (start >= end || end - start < VICTIM_NS)
 			continue;
-		d9__stall_add_victim(stall, &victim);
+		/* What made up less of the wait is not what it waited for. */
+		if (VICTIM_PART * (end - start) >= delay->ns)
+			d9__stall_add_victim(stall, &victim);
 		taken_ns += end - start;
 	}
 	return taken_ns;

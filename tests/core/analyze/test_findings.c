@@ -327,106 +327,6 @@ static void test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback(
 	story_free(&s);
 }
 
-/* While |victim| waits for 30 ms, |task| and others are called for 300 us each. */
-static void starve(struct story *s, unsigned victim_reason, unsigned others)
-{
-	story_begin(s);
-	story_routine(s, 0, 0, 300);
-	story_spawn_fd(s, 39000, 1, WEB, 7);
-	story_wake(s, 40000, 0, 3, victim_reason);
-	for (unsigned i = 0; i < 100; i++)
-		story_poll(s, 0, 40000 + 300 * i, 40300 + 300 * i, i % 10 < others ? 100 + i : 1, WEB);
-	story_poll(s, 0, 70000, 70010, 3, TICK);
-	story_analyse(s);
-}
-
-static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair(void)
-{
-	static const unsigned reasons[] = { FD, TIMER };
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct story s;
-
-		starve(&s, reasons[i], 1);
-		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
-		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
-		CU_ASSERT(has(story_finding(&s, 0)->message,
-			      "app+0x400 was called 90 times for descriptor 7, for 27.0 ms, while "
-			      "app+0x200 waited 30.0 ms"));
-		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
-		CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 1);
-		story_free(&s);
-	}
-}
-
-static void test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none(void)
-{
-	struct story s;
-
-	story_begin(&s);
-	story_routine(&s, 0, 0, 300);
-	story_wake(&s, 40000, 0, 3, FD);
-	for (unsigned i = 0; i < 50; i++) {
-		story_poll(&s, 0, 40000 + 600 * i, 40590 + 600 * i, 1, WEB);
-		if (i % 3)
-			story_poll(&s, 0, 40591 + 600 * i, 40595 + 600 * i, 100 + i, TICK);
-	}
-	story_poll(&s, 0, 70000, 70010, 3, TICK);
-	story_analyse(&s);
-
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
-	story_free(&s);
-}
-
-static void test_wait_behind_long_calls_is_no_backlog(void)
-{
-	struct story s;
-
-	story_begin(&s);
-	story_routine(&s, 0, 0, 300);
-	story_wake(&s, 40000, 0, 3, FD);
-	for (unsigned i = 0; i < 10; i++)
-		story_poll(&s, 0, 40000 + 20000 * i, 59990 + 20000 * i, 1 + i % 2, SLOW);
-	story_poll(&s, 0, 240000, 240010, 3, TICK);
-	story_analyse(&s);
-
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
-	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
-	story_free(&s);
-}
-
-static void test_wait_behind_one_long_call_that_the_kernel_stretched_is_no_backlog(void)
-{
-	struct story s;
-
-	story_begin(&s);
-	story_routine(&s, 0, 0, 300);
-	story_wake(&s, 40000, 0, 3, FD);
-	for (unsigned i = 0; i < 9; i++)
-		story_poll(&s, 0, 40000 + 100 * i, 40090 + 100 * i, 100 + i, TICK);
-	story_poll(&s, 0, 41000, 130000, 1, SLOW);
-	story_off_cpu(&s, 0, 130000, 1, 0, 64000);
-	story_poll(&s, 0, 130010, 130020, 3, TICK);
-	story_analyse(&s);
-
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
-	story_free(&s);
-}
-
-static void test_calls_of_many_tasks_are_a_backlog_and_not_unfair(void)
-{
-	struct story s;
-
-	starve(&s, FD, 4);
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
-	story_free(&s);
-}
-
 /* 50 runs of a timer of 5 ms that take |took_us|: deadlines that pass meanwhile come at their time. */
 static void overrun_story(struct story *s, uint64_t took_us)
 {
@@ -909,15 +809,6 @@ static const CU_TestInfo tests[] = {
 	  test_tasks_without_any_wake_are_told_if_nothing_explains_it },
 	{ "many short calls in a round are a backlog and no long callback",
 	  test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback },
-	{ "task that is called again and again while others wait is unfair",
-	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
-	{ "task with most of the time is unfair among calls that take none",
-	  test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none },
-	{ "wait behind one long call that the kernel stretched is no backlog",
-	  test_wait_behind_one_long_call_that_the_kernel_stretched_is_no_backlog },
-	{ "wait behind long calls is no backlog", test_wait_behind_long_calls_is_no_backlog },
-	{ "calls of many tasks are a backlog and not unfair",
-	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
 	{ "timer whose call takes longer than its period is named",
 	  test_timer_whose_call_takes_longer_than_its_period_is_named },
 	{ "timer whose call ends before the next is no overrun",

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about who waited behind whom. */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SLOW "app+0x100 @ app+0x110"
+#define TICK "app+0x200 @ app+0x210"
+#define WEB  "app+0x400 @ app+0x410"
+
+#define FD    1
+#define TIMER 2
+
+static int has(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+/* While |victim| waits for 30 ms, |task| and others are called for 300 us each. */
+static void starve(struct story *s, unsigned victim_reason, unsigned others)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	story_spawn_fd(s, 39000, 1, WEB, 7);
+	story_wake(s, 40000, 0, 3, victim_reason);
+	for (unsigned i = 0; i < 100; i++)
+		story_poll(s, 0, 40000 + 300 * i, 40300 + 300 * i, i % 10 < others ? 100 + i : 1, WEB);
+	story_poll(s, 0, 70000, 70010, 3, TICK);
+	story_analyse(s);
+}
+
+static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair(void)
+{
+	static const unsigned reasons[] = { FD, TIMER };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		starve(&s, reasons[i], 1);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+		CU_ASSERT(has(story_finding(&s, 0)->message,
+			      "app+0x400 was called 90 times for descriptor 7, for 27.0 ms, while "
+			      "app+0x200 waited 30.0 ms"));
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+		CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 1);
+		story_free(&s);
+	}
+}
+
+static void test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 40000, 0, 3, FD);
+	for (unsigned i = 0; i < 50; i++) {
+		story_poll(&s, 0, 40000 + 600 * i, 40590 + 600 * i, 1, WEB);
+		if (i % 3)
+			story_poll(&s, 0, 40591 + 600 * i, 40595 + 600 * i, 100 + i, TICK);
+	}
+	story_poll(&s, 0, 70000, 70010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+	story_free(&s);
+}
+
+static void test_wait_behind_long_calls_is_no_backlog(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 40000, 0, 3, FD);
+	for (unsigned i = 0; i < 10; i++)
+		story_poll(&s, 0, 40000 + 20000 * i, 59990 + 20000 * i, 1 + i % 2, SLOW);
+	story_poll(&s, 0, 240000, 240010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
+	story_free(&s);
+}
+
+static void test_wait_behind_one_long_call_that_the_kernel_stretched_is_no_backlog(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, 40000, 0, 3, FD);
+	for (unsigned i = 0; i < 9; i++)
+		story_poll(&s, 0, 40000 + 100 * i, 40090 + 100 * i, 100 + i, TICK);
+	story_poll(&s, 0, 41000, 130000, 1, SLOW);
+	story_off_cpu(&s, 0, 130000, 1, 0, 64000);
+	story_poll(&s, 0, 130010, 130020, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+	story_free(&s);
+}
+
+/* Three calls of |call_us|, and another callback that was ready |before_us| before each of them ended. */
+static void waited_behind(struct story *s, uint64_t call_us, uint64_t before_us)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t end = 300000 + 200000 * i;
+
+		story_poll(s, 0, end - call_us, end, 1, SLOW);
+		story_wake(s, end - before_us, 0, 3, FD);
+		story_poll(s, 0, end + 5, end + 10, 3, TICK);
+	}
+	story_analyse(s);
+}
+
+static void test_short_stall_is_a_warning_only_if_others_waited_for_long(void)
+{
+	struct story s;
+
+	waited_behind(&s, 8000, 2000);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "long-callback")->severity, D9__INFO);
+	CU_ASSERT(has(story_finding_of(&s, "long-callback")->message, "waited up to 2.00 ms behind it"));
+	story_free(&s);
+
+	waited_behind(&s, 8000, 7000);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "long-callback")->severity, D9__WARNING);
+	story_free(&s);
+}
+
+static void test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it(void)
+{
+	struct story s;
+
+	waited_behind(&s, 8000, 100000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "long-callback");
+	CU_ASSERT_FALSE(has(story_finding_of(&s, "long-callback")->message, "behind it"));
+	story_free(&s);
+}
+
+static void test_calls_of_many_tasks_are_a_backlog_and_not_unfair(void)
+{
+	struct story s;
+
+	starve(&s, FD, 4);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "task that is called again and again while others wait is unfair",
+	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
+	{ "task with most of the time is unfair among calls that take none",
+	  test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none },
+	{ "wait behind long calls is no backlog", test_wait_behind_long_calls_is_no_backlog },
+	{ "wait behind one long call that the kernel stretched is no backlog",
+	  test_wait_behind_one_long_call_that_the_kernel_stretched_is_no_backlog },
+	{ "short stall is a warning only if others waited for long",
+	  test_short_stall_is_a_warning_only_if_others_waited_for_long },
+	{ "long wait is not behind a call that took a small part of it",
+	  test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it },
+	{ "calls of many tasks are a backlog and not unfair",
+	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("findings_waits", tests);
+}
