@@ -7,11 +7,9 @@
 
 #include <dial9/loop.h>
 
-#include "bench/bench.h"
 #include "bench/bench_recorder.h"
+#include "bench/bench_variants.h"
 
-#define ROUNDS 41
-#define CALLS  16384
 #define BUDGET_NS 20.0
 
 static struct d9_loop *loop;
@@ -88,56 +86,19 @@ static void park(uint64_t i)
 	d9_loop_unpark(loop);
 }
 
-static void off(uint64_t i)
-{
-	poll_with(i, 1000, D9_POLL_BATCHED, 0);
-}
-
-static const struct {
-	const char *name;
-	void (*fn)(uint64_t i);
-} variants[] = {
-	{ "callback alone", bare },
-	{ "clock_gettime", clock_read },
-	{ "loop API: poll, shared stamp", shared_stamp },
-	{ "loop API: poll, own stamps", own_stamps },
-	{ "loop API: poll, 32 tasks", many_tasks },
-	{ "loop API: wake and poll", woken },
-	{ "loop API: park and unpark", park },
-	{ "loop API: poll, recording off", off },
-	{ "loop API: poll again", shared_stamp },
+static const struct bench_variant variants[] = {
+	{ "callback alone", bare, false },
+	{ "clock_gettime", clock_read, false },
+	{ "loop API: poll, shared stamp", shared_stamp, false },
+	{ "loop API: poll, own stamps", own_stamps, false },
+	{ "loop API: poll, 32 tasks", many_tasks, false },
+	{ "loop API: wake and poll", woken, false },
+	{ "loop API: park and unpark", park, false },
+	{ "loop API: poll, recording off", shared_stamp, true },
+	{ "loop API: poll again", shared_stamp, false },
 };
 
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
-
-static double results[VARIANTS][ROUNDS];
-
-static double measure(size_t v)
-{
-	double before;
-
-	if (variants[v].fn == off)
-		d9_disable();
-	for (uint64_t i = 0; i < CALLS / 16; i++)
-		variants[v].fn(i);
-	before = bench_cpu_ns();
-	for (uint64_t i = 0; i < CALLS; i++)
-		variants[v].fn(i);
-	before = bench_cpu_ns() - before;
-	if (variants[v].fn == off)
-		d9_enable();
-	return before / CALLS;
-}
-
-/* Differences to the bare callback of the same round. */
-static const double *cost(size_t v)
-{
-	static double costs[VARIANTS][ROUNDS];
-
-	for (size_t i = 0; i < ROUNDS; i++)
-		costs[v][i] = results[v][i] - results[0][i];
-	return costs[v];
-}
 
 static int start(void)
 {
@@ -153,16 +114,10 @@ int main(void)
 		fputs("cannot start recording\n", stderr);
 		return 1;
 	}
-	for (size_t round = 0; round < ROUNDS; round++) {
-		for (size_t i = 0; i < VARIANTS; i++) {
-			size_t v = round % 2 ? VARIANTS - 1 - i : i;
-
-			results[v][round] = measure(v);
-		}
-	}
-	bench_same("a poll", cost(2), cost(VARIANTS - 1), ROUNDS);
+	bench_measure_all(variants, VARIANTS);
+	bench_same("a poll", bench_cost(2), bench_cost(VARIANTS - 1), BENCH_ROUNDS);
 	for (size_t v = 2; v < VARIANTS - 1; v++)
-		bench_ratio(variants[v].name, "ns", cost(v), "clock_gettime", cost(1), ROUNDS, 0);
-	bench_value("poll through the loop API, shared stamp", "ns", cost(2), ROUNDS, BUDGET_NS);
+		bench_ratio(variants[v].name, "ns", bench_cost(v), "clock_gettime", bench_cost(1), BENCH_ROUNDS, 0);
+	bench_value("poll through the loop API, shared stamp", "ns", bench_cost(2), BENCH_ROUNDS, BUDGET_NS);
 	return 0;
 }

@@ -7,11 +7,9 @@
 
 #include <dial9/span.h>
 
-#include "bench/bench.h"
 #include "bench/bench_recorder.h"
+#include "bench/bench_variants.h"
 
-#define ROUNDS 41
-#define CALLS  16384
 #define BUDGET_NS 60.0
 
 static const struct d9_field fields[] = {
@@ -83,59 +81,20 @@ static void block_unwanted(uint64_t i)
 	work(i);
 }
 
-static void block_off(uint64_t i)
-{
-	D9_SPAN_SCOPE(&plain);
-	work(i);
-}
-
 enum { BARE, CLOCK, LOAD, ENTER, FIELDS, BLOCK, BLOCK_FIELDS, UNWANTED, OFF, AGAIN, VARIANTS };
 
-static const struct {
-	const char *name;
-	void (*fn)(uint64_t i);
-	int peer;
-} variants[VARIANTS] = {
-	[BARE] = { "nothing", bare, 0 },
-	[CLOCK] = { "clock_gettime", clock_read, 0 },
-	[LOAD] = { "a relaxed load", one_load, 0 },
-	[ENTER] = { "span: enter and exit", enter_exit, CLOCK },
-	[FIELDS] = { "span: enter and exit, two fields", enter_exit_fields, CLOCK },
-	[BLOCK] = { "span: a block (create, enter, exit, close)", block, CLOCK },
-	[BLOCK_FIELDS] = { "span: a block with two fields", block_fields, CLOCK },
-	[UNWANTED] = { "span: a block that the filter leaves out", block_unwanted, CLOCK },
-	[OFF] = { "span: a block, recording off", block_off, CLOCK },
-	[AGAIN] = { "span: enter and exit again", enter_exit, CLOCK },
+static const struct bench_variant variants[VARIANTS] = {
+	[BARE] = { "nothing", bare, false },
+	[CLOCK] = { "clock_gettime", clock_read, false },
+	[LOAD] = { "a relaxed load", one_load, false },
+	[ENTER] = { "span: enter and exit", enter_exit, false },
+	[FIELDS] = { "span: enter and exit, two fields", enter_exit_fields, false },
+	[BLOCK] = { "span: a block (create, enter, exit, close)", block, false },
+	[BLOCK_FIELDS] = { "span: a block with two fields", block_fields, false },
+	[UNWANTED] = { "span: a block that the filter leaves out", block_unwanted, false },
+	[OFF] = { "span: a block, recording off", block, true },
+	[AGAIN] = { "span: enter and exit again", enter_exit, false },
 };
-
-static double results[VARIANTS][ROUNDS];
-
-static double measure(size_t v)
-{
-	double before;
-
-	if (v == OFF)
-		d9_disable();
-	for (uint64_t i = 0; i < CALLS / 16; i++)
-		variants[v].fn(i);
-	before = bench_cpu_ns();
-	for (uint64_t i = 0; i < CALLS; i++)
-		variants[v].fn(i);
-	before = bench_cpu_ns() - before;
-	if (v == OFF)
-		d9_enable();
-	return before / CALLS;
-}
-
-/* Differences to nothing in the same round. */
-static const double *cost(size_t v)
-{
-	static double costs[VARIANTS][ROUNDS];
-
-	for (size_t i = 0; i < ROUNDS; i++)
-		costs[v][i] = results[v][i] - results[BARE][i];
-	return costs[v];
-}
 
 static int start(void)
 {
@@ -155,18 +114,12 @@ int main(void)
 		fputs("cannot start recording\n", stderr);
 		return 1;
 	}
-	for (size_t round = 0; round < ROUNDS; round++) {
-		for (size_t i = 0; i < VARIANTS; i++) {
-			size_t v = round % 2 ? VARIANTS - 1 - i : i;
-
-			results[v][round] = measure(v);
-		}
-	}
-	bench_same("a span", cost(ENTER), cost(AGAIN), ROUNDS);
+	bench_measure_all(variants, VARIANTS);
+	bench_same("a span", bench_cost(ENTER), bench_cost(AGAIN), BENCH_ROUNDS);
 	for (size_t v = ENTER; v < AGAIN; v++)
-		bench_ratio(variants[v].name, "ns", cost(v), variants[variants[v].peer].name,
-			    cost((size_t)variants[v].peer), ROUNDS, 0);
-	bench_value("a span: enter and exit", "ns", cost(ENTER), ROUNDS, BUDGET_NS);
-	bench_value("a relaxed load", "ns", cost(LOAD), ROUNDS, 0);
+		bench_ratio(variants[v].name, "ns", bench_cost(v), variants[CLOCK].name,
+			    bench_cost(CLOCK), BENCH_ROUNDS, 0);
+	bench_value("a span: enter and exit", "ns", bench_cost(ENTER), BENCH_ROUNDS, BUDGET_NS);
+	bench_value("a relaxed load", "ns", bench_cost(LOAD), BENCH_ROUNDS, 0);
 	return 0;
 }
