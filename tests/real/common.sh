@@ -112,12 +112,17 @@ places() {
 	node "$counts" offsets "$1".plain/*.trc | tr '\n' ' '
 }
 
+# Recorders of TRACE that live.
+living() {
+	"$dial9" status -d "$1" 2>/dev/null | awk '$1 ~ /^[0-9]+$/ && $3 != "dead"'
+}
+
 # A plain file for each process of TRACE, for the decoder in JavaScript; the producer's rules hold,
 # of what was recovered, too.
 plain() {
-	# Daemons end a little later than what started them.
+	# Daemons end a little later than what started them; until then there may be no segment of theirs, even.
 	i=0
-	while [ -n "$(find "$1" -name '*.active')" ] && [ $i -lt 100 ]; do
+	while [ -n "$(living "$1")" ] && [ $i -lt 200 ]; do
 		i=$((i + 1))
 		sleep 0.05
 	done
