@@ -19,7 +19,7 @@ case $target in
 	limit_off=34 limit_span=626 limit_block=1431 limit_filtered=8
 	;;
 "1 14 __clang__ 1")
-	limit_poll=219 limit_wake=369 limit_told=394 limit_ready=281 limit_once=788 limit_brief=1672
+	limit_poll=219 limit_wake=369 limit_told=396 limit_ready=281 limit_once=788 limit_brief=1672
 	limit_off=34 limit_span=631 limit_block=1442 limit_filtered=6
 	;;
 *) no_limits ;;
