@@ -5,30 +5,7 @@
 #include <string.h>
 
 #include "analyze/json.h"
-
-/* Length of the UTF-8 character at |text|, 0 if it is none. */
-static size_t character(const unsigned char *text, size_t len)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
-								  : text[0] < 0xf0 ? 3
-								  : text[0] < 0xf5 ? 4 : 0;
-	uint32_t point;
-
-	if (n <= 1)
-		return n;
-	if (n > len)
-		return 0;
-	point = text[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		point = point << 6 | (text[i] & 0x3fu);
-	}
-	if (point < least[n] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-		return 0;
-	return n;
-}
+#include "format/utf8.h"
 
 static void write_text(FILE *out, const char *text, size_t len)
 {
@@ -36,7 +13,7 @@ static void write_text(FILE *out, const char *text, size_t len)
 
 	putc('"', out);
 	for (size_t i = 0; i < len;) {
-		size_t n = character(bytes + i, len - i);
+		size_t n = d9__utf8_len(text + i, len - i);
 
 		if (n == 0)
 			fputs("\\ufffd", out);

@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "analyze/page.h"
+#include "format/utf8.h"
 
 #define GAP        2
 #define PROSE_MAX  120 /* longer lines are hard to read */
@@ -16,24 +17,17 @@
 #define MIN_REST   14
 #define ELLIPSIS   "..."
 #define ELLIPSIS_N 3
+#define UTF8_MAX   4
 
-/* Bytes of the character at |text|: 1 for what is not to be printed, then |*bad|. */
+/* Bytes of the character at |text|, which is terminated: 1 for what is not to be printed, then |*bad|. */
 static size_t step(const struct d9__page *page, const unsigned char *text, bool *bad)
 {
-	size_t n = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
-								  : text[0] < 0xf0 ? 3
-								  : text[0] < 0xf5 ? 4 : 0;
+	size_t n = d9__utf8_len((const char *)text, UTF8_MAX);
 
 	*bad = n == 0 || (n == 1 && (text[0] < 0x20 || text[0] == 0x7f)) || (n > 1 && !page->utf8);
 	/* U+0080 to U+009F are control characters too. */
 	if (n == 2 && text[0] == 0xc2 && text[1] < 0xa0)
 		*bad = true;
-	for (size_t i = 1; i < n; i++) {
-		if ((text[i] & 0xc0) != 0x80) {
-			*bad = true;
-			return i;
-		}
-	}
 	return n ? n : 1;
 }
 
