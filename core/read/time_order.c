@@ -323,11 +323,10 @@ static int open_due(struct d9_reader *reader)
 		got = open_batch(reader, ref, false, &batch);
 		if (got < 0)
 			return got;
-		if (got == 0)
+		if (!batch)
 			continue;
 		got = d9__batch_next(batch);
 		if (got == 1 && d9__merge_push(&reader->merge,
-					/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was opened */
 					       (struct d9__merge_item) { batch->frame.timestamp_ns,
 									 at, batch }))
 			got = -ENOMEM;
