@@ -300,7 +300,8 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		most->blocked_ns,
 		"It sleeps inside the callback, and its loop with it: look for poll(), select(), a "
 		"blocking read, write or connect, sleep, name resolution, a lock, a database or file "
-		"access. Let the loop wait instead (an event for the answer, a timer for the pause), "
+		"access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it). Let the "
+		"loop wait instead (an event for the answer, a timer for the pause), "
 		"or move it to a thread.",
 		"%.*s%s waited %s for something while worker %llu could run nothing else (%s of %s "
 		"calls did, %s in all; the limit was %s)%s.",
