@@ -204,7 +204,7 @@ int d9__control_ask(struct d9__control *control, uint32_t wanted)
 {
 	struct d9__ring_control *words = control->words;
 	uint32_t number;
-	int status;
+	int status, err;
 
 	if (!wanted) {
 		number = atomic_fetch_add_explicit(&words->rotate_requested, 1,
@@ -212,7 +212,8 @@ int d9__control_ask(struct d9__control *control, uint32_t wanted)
 		d9__control_wake(control);
 		status = d9__control_await(control, &words->rotate_done, number, ANSWER_NS);
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): who could not open it does not ask */
-		return status || !words->rotate_err ? status : not_rotated(control, words->rotate_err);
+		err = atomic_load_explicit(&words->rotate_err, memory_order_relaxed);
+		return status || !err ? status : not_rotated(control, err);
 	}
 	number = atomic_load_explicit(&words->wanted, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&words->wanted, &number,

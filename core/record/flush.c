@@ -443,7 +443,7 @@ static void follow_control_words(uint64_t now_ns)
 		acknowledge(&control->wanted_done, wanted);
 	}
 	if (rotates != atomic_load_explicit(&control->rotate_done, memory_order_relaxed)) {
-		control->rotate_err = rotate_for_command(now_ns);
+		atomic_store_explicit(&control->rotate_err, rotate_for_command(now_ns), memory_order_relaxed);
 		acknowledge(&control->rotate_done, rotates);
 	}
 	if (dumps != atomic_load_explicit(&control->dump_done, memory_order_relaxed)) {

@@ -406,7 +406,7 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 		nanosleep(&pause, NULL);
 	}
 	errno = saved;
-	return err ? err : d9__ring.control->rotate_err;
+	return err ? err : atomic_load_explicit(&d9__ring.control->rotate_err, memory_order_relaxed);
 }
 
 /* ---- switching and asking ---- */

@@ -138,7 +138,7 @@ struct d9__ring_control {
 	/* Flush thread. */
 	_Alignas(64) _Atomic(uint32_t) wanted_done;
 	_Atomic(uint32_t) rotate_done, dump_done;
-	int32_t rotate_err;       /* negative errno: nothing is sealed; valid with |rotate_done| */
+	_Atomic(int32_t) rotate_err; /* negative errno: nothing is sealed; of the last one, valid with |rotate_done| */
 	struct d9__ring_dump dump; /* valid with |dump_done| (release) */
 
 	/* Flight mode, recording threads: events that made room for newer ones. */
