@@ -58,9 +58,15 @@ static void fork_child(void)
 
 static int start_err;
 
+/* At load: adapters take these locks under theirs, so that their handlers have to come later. */
+static __attribute__((constructor)) void hold_over_forks(void)
+{
+	d9__recorder_hold_over_forks();
+	start_err = pthread_atfork(fork_prepare, fork_parent, fork_child) ? -ENOMEM : 0;
+}
+
 static void start(void)
 {
-	start_err = pthread_atfork(fork_prepare, fork_parent, fork_child) ? -ENOMEM : 0;
 	if (!start_err)
 		start_err = d9__slot_on_exit(d9__polls_thread_exit);
 	if (!start_err)

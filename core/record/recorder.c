@@ -602,9 +602,21 @@ static void fork_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void register_handlers(void)
+static void hold_over_forks(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+void d9__recorder_hold_over_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, hold_over_forks);
+}
+
+static void register_handlers(void)
+{
+	d9__recorder_hold_over_forks();
 	atexit(stop_at_exit);
 	d9__tick_add(publish_names);
 }

@@ -44,4 +44,10 @@ uint64_t d9__recorder_number(enum d9__option id);
 /* Copies the text, "" if there is none.  |size| at least 1. */
 void d9__recorder_text(enum d9__option id, char *buf, size_t size);
 
+/*
+ * What holds our locks over forks, once.  Before anybody else's who takes ours under locks of its own: handlers that are
+ * installed later take theirs earlier.
+ */
+void d9__recorder_hold_over_forks(void);
+
 #endif /* D9_RECORD_RECORDER_H */

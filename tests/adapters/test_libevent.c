@@ -4,8 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <dial9/libevent.h>
 
@@ -147,6 +151,41 @@ static void test_bases_come_and_go_without_end(void)
 	CU_ASSERT(SANITIZED || d9_test_heap() < heap + (1 << 20));
 }
 
+static _Atomic(bool) forked;
+
+static void *attach_until_forked(void *arg)
+{
+	while (!forked) {
+		struct event_base *base = event_base_new();
+
+		d9_event_base_attach(base);
+		event_base_free(base);
+	}
+	return arg;
+}
+
+/* An attach takes locks of the recorder under those of the adapter: a fork has to as well. */
+static void test_fork_beside_a_thread_that_attaches_does_not_wait_for_ever(void)
+{
+	pthread_t thread;
+	int failed = 0;
+
+	pthread_create(&thread, NULL, attach_until_forked, NULL);
+	alarm(120);
+	for (int i = 0; i < 200; i++) {
+		pid_t pid = fork();
+		int status = -1;
+
+		if (!pid)
+			_exit(0);
+		failed += pid < 0 || waitpid(pid, &status, 0) != pid || status;
+	}
+	alarm(0);
+	forked = true;
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(failed, 0);
+}
+
 static void do_nothing(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
@@ -188,6 +227,8 @@ static CU_TestInfo tests[] = {
 	  test_attached_base_keeps_its_method_and_features },
 	{ "reinit leaves the base attached", test_reinit_leaves_the_base_attached },
 	{ "bases come and go without end", test_bases_come_and_go_without_end },
+	{ "fork beside a thread that attaches does not wait for ever",
+	  test_fork_beside_a_thread_that_attaches_does_not_wait_for_ever },
 	{ "getter gives the callback back though a stub stands in for it",
 	  test_getter_gives_the_callback_back_though_a_stub_stands_in_for_it },
 	{ "callback that is null stays null", test_callback_that_is_null_stays_null },
