@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/clock.h"
 #include "record/metadata.h"
+#include "record/ring_file.h"
 
 /* Programs name their threads at start, some only after the loop began. */
 #define FIRST_LOOK_NS UINT64_C(10000000)
@@ -75,8 +77,13 @@ int d9__workers_take(uint32_t tid, const char *name)
 		}
 	}
 	pthread_mutex_unlock(&table.lock);
-	if (id < 0)
+	if (id < 0) {
+		uint64_t now_ns = d9__clock_mono_ns();
+
 		atomic_fetch_add_explicit(&table.dropped, 1, memory_order_relaxed);
+		/* How much it would have recorded nobody knows: one, so that it is known that there is a loss. */
+		d9__loss_add(-1, D9__LOSS_NO_SLOT, 1, now_ns, now_ns);
+	}
 	return id;
 }
 

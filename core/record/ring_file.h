@@ -55,7 +55,7 @@
 enum d9__loss_cause {
 	D9__LOSS_OVERRUN,     /* a thread took the oldest full chunk because none was free */
 	D9__LOSS_NO_CHUNK,    /* not even that */
-	D9__LOSS_NO_SLOT,     /* over 1024 threads at once; of the process */
+	D9__LOSS_NO_SLOT,     /* over 1024 threads at once, or 64 with loops (once each); of the process */
 	D9__LOSS_DISK,        /* could not be written; counted by the flush thread */
 	D9__LOSS_REENTRANT,   /* from a signal handler, and not of a kind the side ring takes */
 	D9__LOSS_SIDE_RING,   /* the side ring was full */

@@ -9,6 +9,8 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/workers.h"
+#include "record/health.h"
+#include "record/ring_file.h"
 #include "support/d9_test.h"
 
 #define ALIVE   40
@@ -114,7 +116,7 @@ static void test_ten_thousand_threads_share_64_ids(void)
 
 static void test_more_threads_at_once_than_ids_run_unrecorded(void)
 {
-	uint64_t dropped = d9__workers_dropped();
+	uint64_t dropped = d9__workers_dropped(), lost = d9__health_lost_by(D9__LOSS_NO_SLOT);
 	const struct loop_events *events;
 
 	pthread_barrier_init(&together, NULL, 100);
@@ -122,6 +124,8 @@ static void test_more_threads_at_once_than_ids_run_unrecorded(void)
 	pthread_barrier_destroy(&together);
 
 	CU_ASSERT_EQUAL(d9__workers_dropped(), dropped + 100 - D9__WORKERS_MAX);
+	/* The trace tells of it: once for each. */
+	CU_ASSERT_EQUAL(d9__health_lost_by(D9__LOSS_NO_SLOT), lost + 100 - D9__WORKERS_MAX);
 	/* Fewer if the test's ring had no chunk for some. */
 	events = loop_events_collect();
 	CU_ASSERT(loop_count(events, LOOP_START) <= D9__WORKERS_MAX);
