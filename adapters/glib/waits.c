@@ -118,6 +118,9 @@ static struct d9__glib_context *look_for_own(struct d9__glib_thread *thread,
 	context = d9__glib.g_main_context_get_thread_default();
 	if (!context)
 		context = atomic_load_explicit(&d9__glib_default, memory_order_relaxed);
+	/* It waits in GLib: what the first thread waits for is this one, so that it exists. */
+	if (!context && syscall(SYS_gettid) == getpid())
+		context = d9__glib.g_main_context_default();
 	if (!context || !d9__glib_context(thread, context))
 		return NULL;
 	return find_one(fds, n);

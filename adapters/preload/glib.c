@@ -33,3 +33,17 @@ EXPORT(struct _GMainLoop *, g_main_loop_new, (struct _GMainContext *context, int
 EXPORT(struct _GSource *, g_source_new, (struct _GSourceFuncs *funcs, unsigned size), funcs, size)
 EXPORT(unsigned, g_source_attach, (struct _GSource *source, struct _GMainContext *context), source,
        context)
+
+int g_module_symbol(struct _GModule *module, const char *name, void **symbol)
+{
+	static struct d9__trigger trigger =
+		D9__TRIGGER("g_module_symbol", d9__glib_refresh, d9__glib_owns);
+	bool nobody;
+	int (*target)(struct _GModule *, const char *, void **) =
+		d9__trigger_target(&trigger, __builtin_return_address(0), &nobody);
+
+	/* There is no hook of it: what the call means otherwise is the next one. */
+	if (!target)
+		target = d9__module_next_definition(&trigger, trigger.name);
+	return target ? target(module, name, symbol) : 0;
+}

@@ -10,6 +10,7 @@
 
 struct _GMainContext;
 struct _GMainLoop;
+struct _GModule;
 struct _GSource;
 struct _GSourceFuncs;
 
@@ -19,5 +20,11 @@ D9_API struct _GMainContext *g_main_context_new_with_flags(unsigned flags);
 D9_API struct _GMainLoop *g_main_loop_new(struct _GMainContext *context, int is_running);
 D9_API struct _GSource *g_source_new(struct _GSourceFuncs *funcs, unsigned size);
 D9_API unsigned g_source_attach(struct _GSource *source, struct _GMainContext *context);
+
+/*
+ * Makes no loop, but through it programs in Python, Lua, ... get at all of GLib that they call, whose
+ * calls of the above nobody sees: GObject introspection looks functions up by their names.
+ */
+D9_API int g_module_symbol(struct _GModule *module, const char *name, void **symbol);
 
 #endif /* D9_PRELOAD_GLIB_H */

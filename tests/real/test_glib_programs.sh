@@ -62,6 +62,8 @@ python=/usr/bin/python3 # that of the system: it has the bindings
 if of $python && $python -c 'import gi' 2>/dev/null; then
 	look pygobject $python "$program"
 	same_output
+	look introspected $python "$top_srcdir/tests/real/introspected.py"
+	same_output
 else
 	echo "left out: no PyGObject"
 fi
