@@ -16,8 +16,9 @@ through() {
 	second=$!
 	timeout 60 "$dial9" "$@"
 	echo "[exit status $?]"
-	kill $first $second 2>/dev/null
-	wait
+	# One that has not run yet still has the trap of TERM, and would go on to wait for a reader.
+	kill -KILL $first $second 2>/dev/null
+	wait 2>/dev/null
 }
 
 say "the same as from the file"
