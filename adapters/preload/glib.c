@@ -8,6 +8,7 @@
 #include "glib/attach.h"
 #include "hook/trigger.h"
 #include "preload/glib.h"
+#include "preload/start.h"
 
 /* One export: whoever the call means, and the adapter's hook by default. */
 #define EXPORT(type, name, params, ...)                                                            \
@@ -38,10 +39,12 @@ int g_module_symbol(struct _GModule *module, const char *name, void **symbol)
 {
 	static struct d9__trigger trigger =
 		D9__TRIGGER("g_module_symbol", d9__glib_refresh, d9__glib_owns);
+	int (*target)(struct _GModule *, const char *, void **) = NULL;
 	bool nobody;
-	int (*target)(struct _GModule *, const char *, void **) =
-		d9__trigger_target(&trigger, __builtin_return_address(0), &nobody);
 
+	/* libsoup asks in its constructor: too early for a self-test. */
+	if (atomic_load_explicit(&d9__preload_started, memory_order_relaxed))
+		target = d9__trigger_target(&trigger, __builtin_return_address(0), &nobody);
 	/* There is no hook of it: what the call means otherwise is the next one. */
 	if (!target)
 		target = d9__module_next_definition(&trigger, trigger.name);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "preload/environment.h"
+#include "preload/start.h"
 #if WITH_GLIB
 #include "glib/attach.h"
 #endif
@@ -26,6 +27,8 @@
 #if WITH_LIBEV
 #include "libev/attach.h"
 #endif
+
+_Atomic(bool) d9__preload_started;
 
 static __attribute__((constructor)) void start(void)
 {
@@ -44,5 +47,6 @@ static __attribute__((constructor)) void start(void)
 		d9__libev_record_all();
 #endif
 	}
+	atomic_store_explicit(&d9__preload_started, true, memory_order_relaxed);
 	errno = saved_errno;
 }

@@ -559,14 +559,17 @@ static void fork_prepare(void)
 	d9__metadata_fork_prepare();
 	d9__event_types_fork_prepare();
 	d9__names_fork_prepare();
-	d9__modules_fork_prepare();
+	/* Nobody walks through modules before. */
+	if (ever_started)
+		d9__modules_fork_prepare();
 	d9__span_filter_fork_prepare();
 }
 
 static void fork_parent(void)
 {
 	d9__span_filter_fork_parent();
-	d9__modules_fork_parent();
+	if (ever_started)
+		d9__modules_fork_parent();
 	d9__names_fork_parent();
 	d9__event_types_fork_parent();
 	d9__metadata_fork_done();
@@ -579,7 +582,8 @@ static void fork_child(void)
 	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
 
 	d9__span_filter_fork_child();
-	d9__modules_fork_child();
+	if (ever_started)
+		d9__modules_fork_child();
 	d9__names_fork_child();
 	d9__event_types_fork_child();
 	d9__metadata_fork_done();

@@ -64,7 +64,10 @@ trace gone.bin 0123456789abcdef /no/such/prog
 run events -f text -e PollStartEvent gone.bin 2>&1 | sed "$hide"
 
 say "of several binaries the first is named, and how many more there are"
+# What is compared is stderr alone.
+# shellcheck disable=SC2069
 run events -f text -e PollStartEvent gone.bin other.bin 2>&1 >events.txt
+# shellcheck disable=SC2069
 run events -v -f text -e PollStartEvent gone.bin other.bin 2>&1 >events.txt
 
 if command -v clang >/dev/null; then

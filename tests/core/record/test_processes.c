@@ -18,6 +18,7 @@
 #include "core/record/numbered.h"
 #include "record/emit_inl.h"
 #include "record/recorder.h"
+#include "record/sanitized.h"
 
 #define THREADS 8
 #define OURS    THREADS /* who the main thread is */
@@ -319,8 +320,12 @@ static int has_no_descriptor_left(void)
 		;
 	MUST(errno == EMFILE);
 	for (uint64_t i = 0; i < 1000; i += 100) {
+		int err;
+
 		record_some(i, 100);
-		MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+		err = d9_recorder_rotate(d9_recorder_running(), 10000);
+		/* Under ThreadSanitizer so low a limit leaves us to the program's table, and is told. */
+		MUST(!err || (D9__SANITIZED == 2 && err == -EMFILE));
 	}
 	for (int fd = 3; fd < 16; fd++)
 		close(fd);
