@@ -14,12 +14,14 @@
 #include "record/sanitized.h"
 
 #define SHARED_ABOVE 200
-#define TSAN_ABOVE 512
+#define TSAN_ABOVE_MIN 512
+#define TSAN_ABOVE_MAX 8192
 
 /* Flush thread only. */
 static bool own_table; /* our descriptors are not the program's */
 static bool shared;    /* the contrary, found out; neither before that */
 static int ring_fd;    /* > 0: the ring's */
+static int tsan_above; /* under ThreadSanitizer: where ours begin */
 
 /* Before Linux 5.9: one by one. */
 static void close_each(int first, int kept)
@@ -67,8 +69,10 @@ static void null_standard_descriptors(void)
 static bool may_have_other_numbers(void)
 {
 	struct rlimit limit;
+	rlim_t half = D9__SANITIZED == 2 && !getrlimit(RLIMIT_NOFILE, &limit) ? limit.rlim_cur / 2 : 0;
 
-	return D9__SANITIZED < 2 || (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur >= 2 * TSAN_ABOVE);
+	tsan_above = half < TSAN_ABOVE_MAX ? (int)half : TSAN_ABOVE_MAX;
+	return D9__SANITIZED < 2 || tsan_above >= TSAN_ABOVE_MIN;
 }
 
 static void take_other_numbers(void)
@@ -77,7 +81,7 @@ static void take_other_numbers(void)
 
 	do
 		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	while (fd >= 0 && fd < TSAN_ABOVE);
+	while (fd >= 0 && fd < tsan_above);
 	if (fd >= 0)
 		close(fd);
 }
@@ -85,7 +89,7 @@ static void take_other_numbers(void)
 static int move_ring(int ring)
 {
 	if (ring < 0 || D9__SANITIZED == 2)
-		return ring < 0 ? ring : fcntl(ring, F_DUPFD_CLOEXEC, TSAN_ABOVE);
+		return ring < 0 ? ring : fcntl(ring, F_DUPFD_CLOEXEC, tsan_above);
 	return ring == 3 ? ring : dup2(ring, 3);
 }
 
