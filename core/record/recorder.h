@@ -45,8 +45,8 @@ uint64_t d9__recorder_number(enum d9__option id);
 void d9__recorder_text(enum d9__option id, char *buf, size_t size);
 
 /*
- * What holds our locks over forks, once.  Before anybody else's who takes ours under locks of its own: handlers that are
- * installed later take theirs earlier.
+ * What holds our locks over forks, once.  Before anybody else's who takes ours under locks of its own:
+ * handlers that are installed later take theirs earlier.
  */
 void d9__recorder_hold_over_forks(void);
 
