@@ -21,6 +21,15 @@ done
 unset PKG_CONFIG_PATH
 export PKG_CONFIG_LIBDIR="$dir/pc"
 
+# A compiler without descriptors for thread-local variables, as clang was before 18.
+no_descriptors=$dir/cc
+cat >"$no_descriptors" <<'END'
+#!/bin/sh
+case "$*" in *-mtls-dialect=*) echo "unknown argument" >&2 && exit 1 ;; esac
+exec cc "$@"
+END
+chmod +x "$no_descriptors"
+
 # without FILE EXPECTED ARGUMENT...: configure without that .pc file; what it says at its end.
 # EXPECTED begins with ! where configure must fail.
 without() {
@@ -48,9 +57,18 @@ without '' '!--with-libevent takes yes, no or check' --with-libevent=maybe
 without '' '!white space' --prefix="$dir/two words"
 without libevent 'libevent adapter   no  (--with-libevent' --with-libevent=check
 without libevent '!Debian: libevent-dev' --with-libevent
+without glib-2.0 '!Debian: libglib2.0-dev' --with-glib
 without libevent_pthreads '!Debian: libevent-dev' --with-libevent=yes
 without libzstd '!Debian: libzstd-dev'
 without zlib '!Debian: zlib1g-dev'
 without json-c '!Debian: libjson-c-dev'
 without libdw '!Debian: libdw-dev'
 without cunit 'Debian: libcunit1-dev'
+without '' '!does not take -fsanitize=adress' --enable-sanitizer=adress
+# Another compiler or pkg-config is none for the cache.
+rm -r build
+without '' '!does not take -mtls-dialect=' --with-tls=descriptor CC="$no_descriptors"
+rm -r build
+without '' '!does not take -fsanitize=fuzzer' --enable-fuzzing CC=gcc
+rm -r build
+without '' '!pkg-config was not found' PKG_CONFIG=
