@@ -602,11 +602,10 @@ uint64_t d9__drain_activity(struct d9__drain *drain, uint32_t own)
 	return events;
 }
 
-void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns)
+void d9__drain_give_up(struct d9__drain *drain)
 {
 	struct d9__batch batch;
 
-	(void)now_ns;
 	while (d9__chunk_pop_full(&batch)) {
 		d9__loss_add((int)batch.slot, D9__LOSS_DISK, batch.events - batch.taken_events,
 			     batch.first_ns, batch.last_ns);

@@ -105,7 +105,7 @@ void d9__drain_paused(struct d9__drain *drain);
 uint64_t d9__drain_activity(struct d9__drain *drain, uint32_t own);
 
 /* Count as lost everything that is still full: nothing can be written any more. */
-void d9__drain_give_up(struct d9__drain *drain, uint64_t now_ns);
+void d9__drain_give_up(struct d9__drain *drain);
 
 /* The writer lost |lost| events of earlier commits. */
 void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns);

@@ -283,7 +283,6 @@ static void grow_ring(uint64_t now_ns)
 	uint32_t sealed = d9__chunk_sealed_count();
 	uint32_t full = self.flight ? sealed - self.sealed : d9__chunk_full_count();
 	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
-
 	int grown = 1;
 
 	self.sealed = sealed;
@@ -570,10 +569,20 @@ static bool tick(void)
 
 /* ---- the end ---- */
 
+/* The last chance for what a full disk kept back; a directory that could not be made is given up. */
+static bool have_place_at_last(uint64_t now_ns)
+{
+	if (have_place(now_ns))
+		return true;
+	if (!self.writer.has_dir)
+		return false;
+	retry_now(now_ns);
+	return have_place(now_ns);
+}
+
 static void drain_rest(uint64_t now_ns)
 {
-	if (!have_place(now_ns) &&
-	    !(self.writer.has_dir && (self.writer.retry_ns = now_ns, have_place(now_ns))))
+	if (!have_place_at_last(now_ns))
 		return;
 	while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
 		;
@@ -603,7 +612,7 @@ static void finish(void)
 		refresh_segment(now_ns);
 	}
 	if (self.writer.retry_ns && !self.flight)
-		d9__drain_give_up(&self.drain, now_ns);
+		d9__drain_give_up(&self.drain);
 	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	d9__writer_close(&self.writer, now_ns);
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
