@@ -15,6 +15,8 @@
 #define REOPEN_NS     UINT64_C(1000000000)
 #define DEFAULT_RATE  10u
 #define FRESH_NS      20000u
+#define PAIR_MAX_NS   UINT64_C(10000000) /* a measured pair for each such time, if pairs are rare */
+#define SLEEP_NS      20000u             /* a park of this length slept, once */
 
 static _Atomic(uint32_t) rate = DEFAULT_RATE;
 static bool (*fake_read)(struct d9__cpu_reading *out);
@@ -60,7 +62,7 @@ static const char *parse_number(const char *at, uint64_t *value)
 	return at;
 }
 
-/* "run wait slices\n" and nothing else: another text means that the number names another file. */
+/* "run wait arrivals\n" and nothing else: another text means that the number names another file. */
 static bool parse_schedstat(const char *text, struct d9__cpu_reading *out)
 {
 	uint64_t numbers[3];
@@ -71,8 +73,13 @@ static bool parse_schedstat(const char *text, struct d9__cpu_reading *out)
 			return false;
 		text++;
 	}
-	*out = (struct d9__cpu_reading){ numbers[0], numbers[1], true };
-	return *text == '\0';
+	if (*text != '\0')
+		return false;
+	out->wait_ns = numbers[1];
+	out->arrivals = numbers[2];
+	/* Whoever runs arrived: a kernel that does not count says "0 0 0". */
+	out->has_wait = numbers[2] > 0;
+	return true;
 }
 
 static bool pread_schedstat(struct d9__cpu_time *cpu, struct d9__cpu_reading *out)
@@ -92,17 +99,18 @@ static bool pread_schedstat(struct d9__cpu_time *cpu, struct d9__cpu_reading *ou
 	return false;
 }
 
-static bool read_schedstat(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__cpu_reading *out)
+static void read_wait(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__cpu_reading *out)
 {
 	if (cpu->schedstat_off)
-		return false;
+		return;
 	if (cpu->fd < 0) {
 		if (cpu->opened_ns && now_ns - cpu->opened_ns < REOPEN_NS)
-			return false;
+			return;
 		cpu->opened_ns = now_ns;
 		cpu->fd = open_schedstat(cpu->tid);
 	}
-	return cpu->fd >= 0 && pread_schedstat(cpu, out);
+	if (cpu->fd >= 0)
+		pread_schedstat(cpu, out);
 }
 
 static bool read_clock(struct d9__cpu_reading *out)
@@ -117,7 +125,10 @@ static bool read_clock(struct d9__cpu_reading *out)
 	return true;
 }
 
-/* Keeps errno. */
+/*
+ * The run time in schedstat is that of the latest tick, up to 10 ms ago: a thread that computed since
+ * would seem to have slept.  The clock looks now.  Keeps errno.
+ */
 static bool take_reading(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__cpu_reading *out)
 {
 	int saved = errno;
@@ -125,8 +136,8 @@ static bool take_reading(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__c
 
 	if (fake_read)
 		done = fake_read(out);
-	else
-		done = read_schedstat(cpu, now_ns, out) || read_clock(out);
+	else if ((done = read_clock(out)))
+		read_wait(cpu, now_ns, out);
 	errno = saved;
 	return done;
 }
@@ -137,6 +148,7 @@ static void keep(struct d9__cpu_time *cpu, uint64_t now_ns, const struct d9__cpu
 	cpu->last = *reading;
 	cpu->read_ns = now_ns;
 	cpu->parked_ns = 0;
+	cpu->sleeps = 0;
 }
 
 void d9__cpu_time_release(struct d9__cpu_time *cpu)
@@ -164,6 +176,7 @@ static bool is_due(const struct d9__cpu_time *cpu, uint64_t now_ns)
 	if (now_ns - cpu->pair_ns < D9__CPU_LONG_NS)
 		return false;
 	return cpu->was_long || now_ns - cpu->unpark_ns >= D9__CPU_LONG_NS ||
+	       now_ns - cpu->pair_ns >= PAIR_MAX_NS ||
 	       cpu->pairs + 1 >= atomic_load_explicit(&rate, memory_order_relaxed);
 }
 
@@ -206,8 +219,10 @@ uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t
 	uint64_t value = cpu->park_cpu;
 
 	*wait_ns = 0;
-	if (cpu->park_ns)
+	if (cpu->park_ns) {
 		cpu->parked_ns += now_ns - cpu->park_ns;
+		cpu->sleeps += now_ns - cpu->park_ns >= SLEEP_NS;
+	}
 	if ((cpu->measured || !cpu->read_ns) && take_reading(cpu, now_ns, &reading)) {
 		if (reading.has_wait && cpu->last.has_wait && reading.wait_ns > cpu->last.wait_ns)
 			*wait_ns = reading.wait_ns - cpu->last.wait_ns;
@@ -225,7 +240,7 @@ bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t 
 {
 	struct d9__cpu_reading before = cpu->last, reading;
 	uint64_t awake = now_ns - cpu->read_ns - cpu->parked_ns;
-	uint64_t ran, lost;
+	uint64_t ran, lost, sleeps = cpu->sleeps;
 	bool known = cpu->read_ns != 0;
 
 	cpu->was_long = true;
@@ -237,7 +252,8 @@ bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t 
 		return false;
 	lost = awake - ran < poll_ns ? awake - ran : poll_ns;
 	off->run_queue_ns = reading.wait_ns > before.wait_ns ? reading.wait_ns - before.wait_ns : 0;
-	if (off->run_queue_ns > lost)
+	/* Who slept arrived anew: who did not lost the CPU itself, to interrupts or another machine. */
+	if (off->run_queue_ns > lost || reading.arrivals - before.arrivals <= sleeps)
 		off->run_queue_ns = lost;
 	off->blocked_ns = lost - off->run_queue_ns;
 	return lost >= D9__CPU_STEP_NS;

@@ -3,8 +3,9 @@
  * CPU time: what a park and an unpark say about the thread's CPU time and its wait for a CPU.
  *
  * Reading costs more than everything else that is recorded, so only some pairs are measured: one
- * in a number of pairs, and those behind a long active period; never two in a millisecond.  In
- * the others the thread is taken to have run all the time since it was last known.
+ * in a number of pairs, those behind a long active period, and those 10 ms behind the one before;
+ * never two in a millisecond.  In the others the thread is taken to have run all the time since it
+ * was last known.
  */
 
 #ifndef D9_LOOP_CPU_TIME_H
@@ -18,7 +19,8 @@
 
 struct d9__cpu_reading {
 	uint64_t run_ns;  /* on a CPU */
-	uint64_t wait_ns; /* runnable without one; 0 where |has_wait| is false */
+	uint64_t wait_ns; /* runnable without one; 0 where |has_wait| is false, as is the next */
+	uint64_t arrivals; /* how often it got one, after a sleep or such a wait */
 	bool has_wait;
 };
 
@@ -30,6 +32,7 @@ struct d9__cpu_time {
 	struct d9__cpu_reading last;    /* newest reading, at |read_ns| */
 	uint64_t read_ns;               /* 0: none yet */
 	uint64_t parked_ns;             /* spent parked since the newest reading */
+	uint64_t sleeps;                /* parks since then that slept */
 	uint64_t pair_ns;               /* park of the latest measured pair; 0: none yet */
 	uint32_t pairs;                 /* unmeasured since the last measured one */
 	bool measured;                  /* the park was: read at the unpark as well */
@@ -40,7 +43,7 @@ struct d9__cpu_time {
 	uint32_t tid;
 };
 
-/* What a long poll lost. */
+/* What a long poll lost: asleep, and to others that ran. */
 struct d9__cpu_off {
 	uint64_t blocked_ns, run_queue_ns;
 };

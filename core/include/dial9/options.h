@@ -235,7 +235,8 @@ D9_API int d9_options_set_queue_interval_ms(struct d9_options *options, uint32_t
 
 /**
  * One park in |n| measures how long the kernel let the thread wait for a processor, 1 to
- * 1 000 000.  Default: 10; DIAL9_SCHED_WAIT_SAMPLE_RATE.
+ * 1 000 000, and so does the first one 10 ms after the latest that did.  Default: 10;
+ * DIAL9_SCHED_WAIT_SAMPLE_RATE.
  */
 D9_API int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loop/cpu_time.h"
@@ -14,7 +15,7 @@
 
 /* A thread that the test runs. */
 static struct {
-	uint64_t now_ns, run_ns, wait_ns;
+	uint64_t now_ns, run_ns, wait_ns, arrivals;
 	unsigned reads;
 } machine;
 
@@ -24,7 +25,7 @@ static uint64_t wait_ns;
 static bool fake(struct d9__cpu_reading *out)
 {
 	machine.reads++;
-	*out = (struct d9__cpu_reading){ machine.run_ns, machine.wait_ns, true };
+	*out = (struct d9__cpu_reading){ machine.run_ns, machine.wait_ns, machine.arrivals, true };
 	return true;
 }
 
@@ -36,11 +37,19 @@ static void run(uint64_t ns)
 
 static void block(uint64_t ns)
 {
+	machine.arrivals++;
+	machine.now_ns += ns;
+}
+
+/* The thread has a CPU, and the CPU does something else. */
+static void steal(uint64_t ns)
+{
 	machine.now_ns += ns;
 }
 
 static void queue(uint64_t ns)
 {
+	machine.arrivals++;
 	machine.now_ns += ns;
 	machine.wait_ns += ns;
 }
@@ -136,6 +145,24 @@ static void test_pairs_are_measured_at_most_once_a_millisecond(void)
 	CU_ASSERT(machine.reads - before >= 2 * 18);
 }
 
+static void test_rare_pairs_are_all_measured(void)
+{
+	unsigned before;
+
+	start();
+	park();
+	unpark();
+	before = machine.reads;
+	for (int i = 0; i < 100; i++) {
+		run(1000);
+		park();
+		block(10 * MS);
+		unpark();
+	}
+
+	CU_ASSERT_EQUAL(machine.reads - before, 2 * 99);
+}
+
 static void test_pair_behind_a_long_active_period_is_measured(void)
 {
 	start();
@@ -196,6 +223,26 @@ static void test_long_poll_tells_what_it_lost(void)
 	CU_ASSERT_EQUAL(off.run_queue_ns, MS);
 }
 
+static void test_long_poll_that_did_not_sleep_lost_the_cpu_itself(void)
+{
+	struct d9__cpu_off off = { 0, 0 };
+
+	start();
+	park();
+	unpark();
+	/* Too early to be measured. */
+	run(500000);
+	park();
+	block(300000);
+	unpark();
+	run(MS);
+	steal(4 * MS);
+
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 5 * MS, &off));
+	CU_ASSERT_EQUAL(off.blocked_ns, 0);
+	CU_ASSERT_EQUAL(off.run_queue_ns, 4 * MS);
+}
+
 static void test_long_poll_on_the_cpu_lost_nothing(void)
 {
 	struct d9__cpu_off off;
@@ -236,6 +283,40 @@ static void start_real(void)
 	d9__cpu_time_fake(NULL);
 	machine.now_ns = 1000 * MS;
 	d9__cpu_time_init(&cpu, (uint32_t)syscall(SYS_gettid));
+}
+
+static uint64_t real_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+}
+
+static void test_thread_that_computes_between_two_ticks_does_not_seem_to_be_off_the_cpu(void)
+{
+	uint64_t begin, end, ran, told_ns = 0, lost_ns = 0, total_ns = 0;
+
+	start_real();
+	for (int i = 0; i < 20; i++) {
+		struct d9__cpu_off off = { 0, 0 };
+
+		d9__cpu_time_park(&cpu, real_ns(CLOCK_MONOTONIC));
+		usleep(1000);
+		d9__cpu_time_unpark(&cpu, real_ns(CLOCK_MONOTONIC), &wait_ns);
+		ran = real_ns(CLOCK_THREAD_CPUTIME_ID);
+		/* By a clock that does not have the kernel look. */
+		begin = end = real_ns(CLOCK_MONOTONIC);
+		while (end < begin + 2 * MS)
+			end = real_ns(CLOCK_MONOTONIC);
+		d9__cpu_time_long_poll(&cpu, end, end - begin, &off);
+		ran = real_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+		told_ns += off.blocked_ns + off.run_queue_ns;
+		lost_ns += end - begin > ran ? end - begin - ran : 0;
+		total_ns += end - begin;
+	}
+	CU_ASSERT(told_ns <= lost_ns + total_ns / 5);
+	d9__cpu_time_release(&cpu);
 }
 
 static void test_descriptor_is_high_and_closed_on_exec(void)
@@ -293,6 +374,7 @@ int main(void)
 		{ "one pair in ten is measured", test_one_pair_in_ten_is_measured },
 		{ "pairs are measured at most once a millisecond",
 		  test_pairs_are_measured_at_most_once_a_millisecond },
+		{ "rare pairs are all measured", test_rare_pairs_are_all_measured },
 		{ "pair behind a long active period is measured",
 		  test_pair_behind_a_long_active_period_is_measured },
 		{ "unmeasured pairs say no wait and take the thread as running",
@@ -300,9 +382,13 @@ int main(void)
 		{ "readings correct guesses but never downwards",
 		  test_readings_correct_guesses_but_never_downwards },
 		{ "long poll tells what it lost", test_long_poll_tells_what_it_lost },
+		{ "long poll that did not sleep lost the CPU itself",
+		  test_long_poll_that_did_not_sleep_lost_the_cpu_itself },
 		{ "long poll on the CPU lost nothing", test_long_poll_on_the_cpu_lost_nothing },
 		{ "park behind a long poll uses its reading",
 		  test_park_behind_a_long_poll_uses_its_reading },
+		{ "thread that computes between two ticks does not seem to be off the CPU",
+		  test_thread_that_computes_between_two_ticks_does_not_seem_to_be_off_the_cpu },
 		{ "descriptor is high and closed on exec",
 		  test_descriptor_is_high_and_closed_on_exec },
 		{ "descriptor closed by the program is opened again",
