@@ -84,7 +84,7 @@ static bool is_recorded(const struct context *c, const char *key)
 static void worker_row(struct context *c, struct d9__grid *grid, const struct d9__worker *worker)
 {
 	const char *name = d9__report_worker_name(c->a, worker);
-	double ratio = d9__worker_cpu_ratio(worker);
+	double on_cpu = d9__worker_on_cpu(worker);
 	bool parks = is_recorded(c, "park") && worker->active_ns + worker->parked_ns;
 	struct d9__units none = { "-" };
 
@@ -95,7 +95,7 @@ static void worker_row(struct context *c, struct d9__grid *grid, const struct d9
 	cell(grid, parks ? d9__units_count(worker->parks) : none);
 	cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
 	cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
-	cell(grid, ratio < 0 ? none : d9__units_percent(ratio));
+	cell(grid, on_cpu < 0 ? none : d9__units_percent(on_cpu));
 	if (c->page->width < WIDE)
 		return;
 	cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));

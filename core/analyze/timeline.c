@@ -289,6 +289,14 @@ double d9__worker_cpu_ratio(const struct d9__worker *worker)
 	return worker->ratio_sum / (double)worker->active_periods;
 }
 
+double d9__worker_on_cpu(const struct d9__worker *worker)
+{
+	if (!worker->cpu_seen || worker->active_ns == 0)
+		return -1;
+	/* The two clocks are not read in the same moment. */
+	return worker->cpu_ns < worker->active_ns ? (double)worker->cpu_ns / (double)worker->active_ns : 1;
+}
+
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall)
 {
 	size_t i = worker->n_stalls++ % D9__WORKER_STALLS;

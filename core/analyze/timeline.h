@@ -163,6 +163,9 @@ double d9__worker_utilisation(const struct d9__worker *worker);
 /* Mean over its active periods of CPU time per wall time; below 0 if not recorded. */
 double d9__worker_cpu_ratio(const struct d9__worker *worker);
 
+/* CPU time per wall time of all active periods together, 0 to 1; below 0 if not recorded. */
+double d9__worker_on_cpu(const struct d9__worker *worker);
+
 /* Remember |stall| (takes a reference of its own). */
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall);
 

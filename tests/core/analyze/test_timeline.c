@@ -39,6 +39,23 @@ static void test_awake_and_parked_time_come_from_parks_and_unparks(void)
 	story_free(&s);
 }
 
+static void test_share_on_the_cpu_is_of_all_the_time_awake(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 100);
+	story_park(&s, 0, 10, 110);
+	story_unpark(&s, 0, 20, 110);
+	/* A short period all on the CPU does not make up for a long one beside it. */
+	story_park(&s, 0, 110, 125);
+	story_queue(&s, 300, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_DOUBLE_EQUAL(d9__worker_on_cpu(worker(&s, 0)), 0.25, 1e-9);
+	story_free(&s);
+}
+
 static void test_poll_without_an_end_is_closed_by_the_next_start(void)
 {
 	struct story s;
@@ -206,6 +223,7 @@ static void test_ended_tasks_are_forgotten_in_the_end(void)
 static const CU_TestInfo tests[] = {
 	{ "awake and parked time come from parks and unparks",
 	  test_awake_and_parked_time_come_from_parks_and_unparks },
+	{ "share on the CPU is of all the time awake", test_share_on_the_cpu_is_of_all_the_time_awake },
 	{ "poll without an end is closed by the next start",
 	  test_poll_without_an_end_is_closed_by_the_next_start },
 	{ "poll without an end is closed by a park",
