@@ -138,7 +138,7 @@ static void check_open_ends(struct d9__findings *findings)
 	}
 }
 
-/* What tables of the recorder had no room for, as its metadata counts it. */
+/* What the recorder had no room for, or could not follow, as its metadata counts it. */
 static const struct {
 	const char *key, *what, *consequence; /* |what| behind their number */
 } shortages[] = {
@@ -148,6 +148,8 @@ static const struct {
 	  "They are together as \"(other)\". Names that are made up at run time, with numbers in them, fill the table." },
 	{ "tasks.forgotten", "tasks stand as ended, because more lived than the recorder keeps.",
 	  "They look shorter than they are. Tasks that are made and never ended fill the table." },
+	{ "processes.cloned", "copies of the process, made without fork handlers, are in no trace.",
+	  "What their loops did is missing: clone() and _Fork() cannot tell the recorder. Children of fork() are recorded." },
 };
 
 static void check_shortages(struct d9__findings *findings)

@@ -21,9 +21,9 @@ enum d9__gate_bit {
 };
 
 /*
- * Never NULL: a static zero word until d9__gate_init().  Then a word on a page of its own that
- * the kernel zeroes in every forked child, so that a child is silent from its first instruction
- * even where no atfork handler runs.  Exported, so that adapters ask without
+ * Never NULL: a static zero word until d9__gate_init().  Then a word on a page of its own, never 0 but
+ * where the kernel zeroed it, as it does in every forked child, so that a child is silent from its first
+ * instruction even where no atfork handler runs.  Exported, so that adapters ask without
  * a call.
  */
 extern D9_API _Atomic(uint32_t) *_Atomic d9__gate;
@@ -62,6 +62,15 @@ extern _Atomic(int) d9__log_bridge;
  * MADV_WIPEONFORK the atfork handler has to close the gate in the child.
  */
 int d9__gate_init(void);
+
+/*
+ * False in a process that was copied without atfork handlers, by a bare clone() or _Fork(), as the kernel
+ * wiped the page and nobody has set the gate since: thread state, slots and ring are the parent's.
+ */
+bool d9__gate_is_ours(void);
+
+/* Once true in each such process: then its gate says so no more, and stays closed. */
+bool d9__gate_disown(void);
 
 /* Record exactly the groups in |bits| from now on.  No effect before d9__gate_init(). */
 void d9__gate_set(uint32_t bits);

@@ -104,13 +104,18 @@ static void set_number(const char *key, uint64_t value)
 	d9__metadata_set(key, text);
 }
 
-/* Texts for which the table of names had no room stand as "(other)" in the trace. */
-static void publish_names(void)
+static void publish_count(const char *key, uint64_t n)
 {
-	uint64_t n = d9__name_overflows();
-
 	if (n)
-		set_number("names.other", n);
+		set_number(key, n);
+}
+
+/* Texts for which the table of names had no room stand as "(other)" in the trace. */
+static void publish_counts(void)
+{
+	publish_count("names.other", d9__name_overflows());
+	publish_count("processes.cloned",
+		      atomic_load_explicit(&d9__ring.control->cloned, memory_order_relaxed));
 }
 
 static void set_metadata(const char *boot_id)
@@ -130,6 +135,7 @@ static void set_metadata(const char *boot_id)
 		d9__metadata_set("ring.fallback", d9__ring.why);
 	d9__metadata_set("dial9-c.version", D9_VERSION);
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
+	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */
 	set_number("pid", (uint64_t)getpid());
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
@@ -622,7 +628,13 @@ static void register_handlers(void)
 {
 	d9__recorder_hold_over_forks();
 	atexit(stop_at_exit);
-	d9__tick_add(publish_names);
+	d9__tick_add(publish_counts);
+}
+
+void d9__recorder_clone_check(void)
+{
+	if (atomic_load_explicit(&running, memory_order_relaxed) && d9__gate_disown())
+		atomic_fetch_add_explicit(&d9__ring.control->cloned, 1, memory_order_relaxed);
 }
 
 void d9__recorder_child_start(void)

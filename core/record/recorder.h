@@ -10,6 +10,7 @@
 #include <dial9/export.h>
 #include <dial9/recorder.h>
 
+#include "record/gate.h"
 #include "record/options.h"
 
 /*
@@ -23,16 +24,20 @@ D9_API int d9__recorder_ensure(void);
 extern _Atomic(int) d9__child_pending;
 
 void d9__recorder_child_start(void);
+void d9__recorder_clone_check(void);
 
 /*
  * Called where a child may begin to record: at a park, a poll, an event of the program's.  Starts a
- * recorder with the parent's options in a directory of its own, once.  Keeps errno.
+ * recorder with the parent's options in a directory of its own, once.  Keeps errno.  In a copy that was made
+ * without atfork handlers none can be started, as any lock may be held there for ever: the parent counts it.
  */
 static inline void d9__recorder_child_check(void)
 {
 	/* relaxed: set before the child has a second thread */
 	if (__builtin_expect(atomic_load_explicit(&d9__child_pending, memory_order_relaxed), 0))
 		d9__recorder_child_start();
+	else if (__builtin_expect(!d9__gate_word(), 0))
+		d9__recorder_clone_check();
 }
 
 /*

@@ -143,6 +143,9 @@ struct d9__ring_control {
 
 	/* Flight mode, recording threads: events that made room for newer ones. */
 	_Alignas(64) _Atomic(uint64_t) recycled;
+
+	/* Copies of the process that ran loops or had events, and have no recorder: see d9__recorder_child_check(). */
+	_Atomic(uint32_t) cloned;
 };
 
 enum d9__ring_state {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "record/chunk.h"
+#include "record/gate.h"
 #include "record/names.h"
 #include "record/slot.h"
 
@@ -114,6 +115,9 @@ static void key_destructor(void *value)
 {
 	uintptr_t slot = (uintptr_t)value;
 
+	/* The thread of the parent that this is a copy of goes on in its slot. */
+	if (!d9__gate_is_ours())
+		return;
 	if (!(slot & 1) && d9__self.slot == value && ring_has(value))
 		settle(value);
 	if (!(slot & 1) && pthread_setspecific(key, (void *)(slot | 1)) == 0)

@@ -369,7 +369,7 @@ static void test_wait_for_a_loop_that_was_left_is_not_said_to_have_a_finding_of_
 	story_free(&s);
 }
 
-static void test_what_had_no_room_in_the_recorders_tables_is_told(void)
+static void test_what_the_recorder_had_no_room_for_or_could_not_follow_is_told(void)
 {
 	struct story s;
 
@@ -377,11 +377,13 @@ static void test_what_had_no_room_in_the_recorders_tables_is_told(void)
 	story_poll(&s, 0, 0, 10, 1, TICK);
 	story_say(&s, "callsites.unknown", "12");
 	story_say(&s, "names.other", "0");
+	story_say(&s, "processes.cloned", "3");
 	story_analyse(&s);
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "incomplete-data");
 	CU_ASSERT(has(story_finding(&s, 0)->message, "12 registrations"));
-	CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 1);
+	CU_ASSERT(has(story_finding(&s, 1)->message, "3 copies of the process"));
+	CU_ASSERT_EQUAL(s.findings.by_severity[D9__WARNING], 2);
 	story_free(&s);
 }
 
@@ -419,8 +421,8 @@ static const CU_TestInfo tests[] = {
 	  test_task_that_runs_once_a_round_does_not_starve_a_late_timer },
 	{ "wait for a loop that was left is not said to have a finding of its own",
 	  test_wait_for_a_loop_that_was_left_is_not_said_to_have_a_finding_of_its_own },
-	{ "what had no room in the recorder's tables is told",
-	  test_what_had_no_room_in_the_recorders_tables_is_told },
+	{ "what the recorder had no room for or could not follow is told",
+	  test_what_the_recorder_had_no_room_for_or_could_not_follow_is_told },
 	CU_TEST_INFO_NULL,
 };
 

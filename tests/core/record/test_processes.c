@@ -264,6 +264,65 @@ static int makes_processes(void)
 	return 0;
 }
 
+/* ---- copies that nobody was told of ---- */
+
+/* A thread's slot is the parent's, whose thread goes on in it when the copy's ends. */
+static void *clone_ends(void *arg)
+{
+	pid_t pid;
+
+	record_some(0, 10);
+	pid = fork_raw();
+	if (!pid) {
+		record_some(10, 5);
+		pthread_exit(NULL);
+	}
+	await(pid);
+	MUST(atomic_load(&d9__slot_self()->owner) >> 32 == D9__SLOT_TAKEN);
+	return arg;
+}
+
+static void note_cloned(void *arg, const struct d9_event *event)
+{
+	const struct d9_value *pairs = &event->values[0];
+
+	if (event->kind != D9_EVENT_SEGMENT_METADATA)
+		return;
+	for (size_t i = 0; i < pairs->u.string_map.n; i++) {
+		const struct d9_text *pair = &pairs->u.string_map.pairs[2 * i];
+
+		if (pair[0].len == 16 && !memcmp(pair[0].data, "processes.cloned", 16))
+			snprintf(arg, 8, "%.*s", (int)pair[1].len, pair[1].data);
+	}
+}
+
+static int ends_a_clone(void)
+{
+	char told[8] = "";
+	pthread_t thread;
+	pid_t pid;
+
+	scratch_new();
+	start_in(scratch_dir);
+	MUST(!pthread_create(&thread, NULL, clone_ends, NULL) && !pthread_join(thread, NULL));
+	record_some(10, 1);
+	pid = fork_raw();
+	if (!pid) {
+		for (int i = 0; i < 3; i++)
+			record_some(11, 5);
+		_exit(0);
+	}
+	await(pid);
+	/* A child of fork() has not lost any. */
+	await(pid = fork_and_record());
+	stop();
+	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 11);
+	check_child(pid, 50);
+	scratch_read(scratch_dir, true, note_cloned, told);
+	MUST(!strcmp(told, "2"));
+	return 0;
+}
+
 /* ---- surroundings ---- */
 
 static unsigned descriptors(void)
@@ -595,6 +654,11 @@ static void test_processes_made_beside_busy_threads_record_for_themselves(void)
 	again_check("makes_processes", NULL);
 }
 
+static void test_copies_without_fork_handlers_leave_the_parents_slots_alone_and_are_counted(void)
+{
+	again_check("ends_a_clone", NULL);
+}
+
 static void test_program_that_closes_everything_loses_nothing_and_finds_nothing(void)
 {
 	again_check("closes_everything", NULL);
@@ -662,6 +726,7 @@ int main(int argc, char **argv)
 {
 	static const struct again_role roles[] = {
 		{ "makes_processes", makes_processes },
+		{ "ends_a_clone", ends_a_clone },
 		{ "closes_everything", closes_everything },
 		{ "has_no_descriptor_left", has_no_descriptor_left },
 		{ "changes_directory", changes_directory },
@@ -676,6 +741,8 @@ int main(int argc, char **argv)
 	static const CU_TestInfo tests[] = {
 		{ "processes made beside busy threads record for themselves",
 		  test_processes_made_beside_busy_threads_record_for_themselves },
+		{ "copies without fork handlers leave the parent's slots alone and are counted",
+		  test_copies_without_fork_handlers_leave_the_parents_slots_alone_and_are_counted },
 		{ "program that closes everything loses nothing and finds nothing",
 		  test_program_that_closes_everything_loses_nothing_and_finds_nothing },
 		{ "program without descriptors is recorded",
