@@ -10,6 +10,7 @@
 #include "analyze/analysis.h"
 #include "analyze/helpers.h"
 #include "analyze/stale.h"
+#include "format/utf8.h"
 
 /* Files of very old producers give metadata a wall-clock time; from 2020 on, in ns. */
 #define WALL_TIME_FROM UINT64_C(1577836800000000000)
@@ -166,16 +167,28 @@ static int on_piece(void *context, struct d9__worker *worker, const struct d9__p
 
 /* ---- one function per event ---- */
 
+/* |task| may have become one that is over: then keep it for a while, and forget the one kept longest. */
+static int let_go(struct d9__analysis *a, struct d9__task *task)
+{
+	struct d9__task *old = d9__task_bury(&a->tasks, task);
+	int err = old ? finish_call(a, old) : 0;
+
+	if (old)
+		d9__task_forget(&a->tasks, old);
+	return err;
+}
+
 static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t ns = event->timestamp_ns;
 	struct d9__worker *worker = worker_of(a, event);
-	struct d9__task *task = task_of(a, event, 2);
+	struct d9__task *task = task_of(a, event, 2), *before;
 	bool resumed;
 	int err;
 
 	if (!worker || !task)
 		return -ENOMEM;
+	before = worker->piece.task;
 	if (!task->callback && set_callback(a, task, text_of(event, 3)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
@@ -190,9 +203,10 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 	}
 	task->last_start_ns = ns;
 	task->polled = true;
-	return err ? err
-		   : d9__timeline_poll_start(&a->timeline, worker, ns, task, resumed,
-					     (unsigned)d9_event_known_u64(event, 1, 0));
+	if (!err)
+		err = d9__timeline_poll_start(&a->timeline, worker, ns, task, resumed,
+					      (unsigned)d9_event_known_u64(event, 1, 0));
+	return err || !before ? err : let_go(a, before);
 }
 
 static int on_poll_end(struct d9__analysis *a, const struct d9_event *event)
@@ -266,38 +280,16 @@ static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 	return d9__task_spawn(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
 }
 
-/* Forget the task that ended longest ago, unless it runs: then keep it again. */
-static int forget_oldest(struct d9__analysis *a, struct d9__task *old)
-{
-	int err;
-
-	for (size_t i = 0; i < a->timeline.n; i++) {
-		struct d9__piece *piece = &a->timeline.items[i]->piece;
-
-		if (piece->task != old)
-			continue;
-		if (piece->open) {
-			old = d9__task_bury(&a->tasks, old);
-			return old ? forget_oldest(a, old) : 0;
-		}
-		piece->task = NULL;
-	}
-	err = finish_call(a, old);
-	d9__task_forget(&a->tasks, old);
-	return err;
-}
-
 static int on_task_terminate(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9__task *task = task_of(a, event, 0), *old;
+	struct d9__task *task = task_of(a, event, 0);
 
 	if (!task)
 		return -ENOMEM;
 	if (task->ended)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
-	old = d9__task_bury(&a->tasks, task);
-	return old ? forget_oldest(a, old) : 0;
+	return let_go(a, task);
 }
 
 static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
@@ -312,7 +304,7 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 		worker = d9__table_find(&a->timeline.by_id,
 					 d9_event_known_u64(event, 0, 255));
 	if (worker && name.len && worker->thread_name[0] == '\0')
-		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", (int)name.len,
+		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);
 	return d9__samples_add(&a->samples, worker, event->timestamp_ns,
 			       d9_event_known_u64(event, 2, 0) == 1,
@@ -365,8 +357,8 @@ static void spell_origin(char *buf, size_t size, const struct d9_event *event)
 	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
 	struct d9_text file = text_of(event, D9_SPAN_CLOSE_FILE);
 
-	snprintf(buf, size, "%.*s%s%.*s:%.*s:%llu", (int)target.len, target.data,
-		 target.len ? "::" : "", (int)name.len, name.data, (int)file.len, file.data,
+	snprintf(buf, size, "%.*s%s%.*s:%.*s:%llu", d9__precision(target.len), target.data,
+		 target.len ? "::" : "", d9__precision(name.len), name.data, d9__precision(file.len), file.data,
 		 (unsigned long long)d9_event_known_u64(event, D9_SPAN_CLOSE_LINE, 0));
 }
 
@@ -679,14 +671,17 @@ static int copy_segments(struct d9__analysis *a, const struct d9_reader *reader)
 	return err;
 }
 
+static int finish_task(void *context, struct d9__task *task)
+{
+	return finish_call(context, task);
+}
+
 int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 {
-	void *task;
-	int err = 0;
+	int err;
 
 	d9__timeline_finish(&a->timeline, a->loop_last_ns);
-	for (size_t place = 0; !err && (place = d9__table_next(&a->tasks.table, place, &task));)
-		err = finish_call(a, task);
+	err = d9__tasks_each(&a->tasks, finish_task, a);
 	if (!err)
 		err = d9__spans_finish(&a->spans);
 	return err || !reader ? err : copy_segments(a, reader);

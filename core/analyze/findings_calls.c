@@ -6,6 +6,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Examples under a finding. */
 #define EXAMPLES 3
@@ -44,7 +45,7 @@ static struct name name_of(const struct d9__callback *callback)
 	if (!callback)
 		return (struct name){ "nothing", 7 };
 	text = d9__callback_name(callback, &len);
-	return (struct name){ text, (int)len };
+	return (struct name){ text, d9__precision(len) };
 }
 
 static void set_callback(struct d9__findings *findings, struct d9__finding *finding,

@@ -8,6 +8,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Losing more than this share makes figures unreliable. */
 #define LOSS_CRITICAL 0.01
@@ -204,7 +205,7 @@ static void add_reasons(struct d9__findings *findings, struct d9__finding *findi
 		size_t len = strcspn(reasons, ";");
 
 		if (len)
-			d9__finding_add_evidence(findings, finding, NULL, "%.*s", (int)len, reasons);
+			d9__finding_add_evidence(findings, finding, NULL, "%.*s", d9__precision(len), reasons);
 		reasons += len + (reasons[len] == ';');
 		reasons += strspn(reasons, " ");
 	}
@@ -218,7 +219,7 @@ static void degraded_loop(struct d9__findings *findings, const char *loop, size_
 		findings, D9__WARNING, 0,
 		"Conclusions that need what is missing are not drawn. dial9 info prints all "
 		"capabilities; the man page of the adapter tells how to get the rest.",
-		"Hooks of %.*s are degraded: %s.", (int)len, loop, reasons);
+		"Hooks of %.*s are degraded: %s.", d9__precision(len), loop, reasons);
 
 	d9__finding_set_name(findings, finding, loop, len);
 	add_reasons(findings, finding, reasons);
@@ -235,7 +236,7 @@ static void refused_loop(struct d9__findings *findings, const char *loop, size_t
 		findings, D9__CRITICAL, 0,
 		"What runs on its loops is missing from all figures. dial9 doctor -- COMMAND tries the "
 		"libraries that a command uses, and tells how to mend what is wrong.",
-		"Nothing of %.*s is recorded: %s.", (int)len, loop, reason);
+		"Nothing of %.*s is recorded: %s.", d9__precision(len), loop, reason);
 
 	d9__finding_set_name(findings, finding, loop, len);
 }
@@ -247,7 +248,7 @@ static void full_stubs(struct d9__findings *findings, const char *loop, size_t l
 		findings, D9__WARNING, 0,
 		"The program uses more different callbacks than can be told apart; calls of the rest "
 		"are not in the trace.",
-		"%s callbacks of %.*s could not be hooked.", count, (int)len, loop);
+		"%s callbacks of %.*s could not be hooked.", count, d9__precision(len), loop);
 
 	d9__finding_set_name(findings, finding, loop, len);
 }

@@ -5,6 +5,7 @@
 #include "analyze/findings.h"
 #include "analyze/helpers.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* So many runs, that waited on average so long, and so many times as long as they took. */
 #define RUNS	  10
@@ -29,7 +30,7 @@ static void helper_queue(struct d9__findings *findings, const struct d9__callbac
 		findings, D9__WARNING, helper->wait_ns,
 		"The helper threads are the bottleneck, not the loop: give the pool more threads, "
 		"hand over less at a time, or make each run shorter.",
-		"%.*s waited %s on average for a helper thread, and ran for %s (%s runs).", (int)len,
+		"%.*s waited %s on average for a helper thread, and ran for %s (%s runs).", d9__precision(len),
 		name, d9__units_ns(helper->wait_ns / helper->runs).text,
 		d9__units_ns(helper->run_ns / helper->runs).text,
 		d9__units_count(helper->runs).text);

@@ -8,6 +8,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Told if it went on for so many windows. */
 #define SPELL_WINDOWS 3
@@ -103,7 +104,7 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 		spin_advice(spell),
 		"%.*s is called %s times a second and does next to nothing (%s each time): %s was ready "
 		"again at once, and worker %" PRIu64 " never slept for %s.",
-		(int)len, name, d9__units_count(per_second(spell->calls, spell->ns)).text,
+		d9__precision(len), name, d9__units_count(per_second(spell->calls, spell->ns)).text,
 		d9__units_ns(spell->busy_ns / spell->calls).text, source, spell->worker,
 		d9__units_ns(spell->ns).text);
 	set_callback(findings, finding, callback);
@@ -144,7 +145,7 @@ static void accept_storm(struct d9__findings *findings, const struct d9__callbac
 		"The listener on %s is ready %s times a second and takes no connection: accept() fails, "
 		"most likely for lack of descriptors. %.*s ran each time, and worker %" PRIu64
 		" never slept for %s.",
-		source, d9__units_count(per_second(spell->calls, spell->ns)).text, (int)len, name,
+		source, d9__units_count(per_second(spell->calls, spell->ns)).text, d9__precision(len), name,
 		spell->worker, d9__units_ns(spell->ns).text);
 	set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
@@ -194,7 +195,7 @@ static void wake_storm(struct d9__findings *findings, const struct d9__callback 
 		"%s wakes worker %" PRIu64 " %s times a second to run %.*s: being woken takes the loop "
 		"longer than what it is woken for.",
 		sender, spell->worker, d9__units_count(per_second(spell->calls, spell->ns)).text,
-		(int)len, name);
+		d9__precision(len), name);
 	set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 	d9__finding_add_evidence(findings, finding, NULL,
@@ -271,7 +272,7 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 		"is something to look for, or wait for the event instead of looking.",
 		"The timer %.*s wakes worker %" PRIu64 " %s times a second while there is nothing else "
 		"to do.",
-		(int)len, name, spell->worker, d9__units_count(rate).text);
+		d9__precision(len), name, spell->worker, d9__units_count(rate).text);
 	set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 	d9__finding_add_evidence(findings, finding, NULL,

@@ -8,6 +8,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Fewer live tasks of one callback are no leak worth telling. */
 #define LEAK_TASKS 100
@@ -50,7 +51,7 @@ void d9__check_blocking(struct d9__findings *findings)
 		"A callback that is taken off the CPU blocks its loop. Look at the stacks of these samples "
 		"for the call that waits.",
 		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s times).",
-		d9__units_count(samples->off_in_polls).text, (int)len, name,
+		d9__units_count(samples->off_in_polls).text, d9__precision(len), name,
 		d9__units_count(most->off_samples).text);
 	set_callback(findings, finding, most);
 	d9__finding_add_evidence(findings, finding, NULL,
@@ -58,8 +59,8 @@ void d9__check_blocking(struct d9__findings *findings)
 				 "one stack has %s%s%s",
 				 d9__units_count(samples->off_in_polls).text,
 				 d9__units_count(samples->off).text,
-				 d9__units_count(top->off).text, top->n && top->frames[0] ? ", in " : "",
-				 top->n && top->frames[0] ? top->frames[0] : "");
+				 d9__units_count(top->off).text, top->leaf ? ", in " : "",
+				 top->leaf ? top->leaf : "");
 }
 
 void d9__check_kernel_wait(struct d9__findings *findings)
@@ -166,13 +167,13 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 			"watchers that are stopped), so these may have ended. Compare with the program's "
 			"own count.",
 			"New tasks of %.*s come all the time, %s so far, and none is seen to end.",
-			(int)len, name, d9__units_count(callback->spawned).text);
+			d9__precision(len), name, d9__units_count(callback->spawned).text);
 	else
 		finding = d9__finding_add(
 			findings, D9__WARNING, left,
 			"Free them when they are done (event_free(), event_del(), ev_timer_stop(), "
 			"g_source_destroy()); look at who calls the place where they are made.",
-			"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", (int)len, name,
+			"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", d9__precision(len), name,
 			d9__units_count(callback->spawned).text, d9__units_count(ended).text,
 			d9__units_count(left).text);
 	set_callback(findings, finding, callback);
@@ -356,7 +357,7 @@ static bool is_nameless(const struct d9__samples *samples)
 	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &value));) {
 		const struct d9__stack *stack = value;
 
-		for (unsigned i = 0; i < stack->n; i++) {
+		for (size_t i = 0; i < stack->n; i++) {
 			frames++;
 			named += d9__table_find(&samples->names, stack->addresses[i]) != NULL;
 		}

@@ -7,6 +7,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Our adapters have loops that never wait park now and then; other producers do not. */
 static bool parks_are_told(const struct d9__metadata *metadata)
@@ -44,7 +45,7 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 		"Worker %" PRIu64 " was in one round of its loop for %s, and looked at no descriptor and no "
 		"timer meanwhile: it ran %s callbacks, %.*s most of the time.",
 		worker->id, d9__units_ns(worker->round.ns).text,
-		d9__units_count(worker->round.calls).text, (int)len, name);
+		d9__units_count(worker->round.calls).text, d9__precision(len), name);
 	d9__finding_set_name(findings, finding, name, len);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = worker->round.from_ns,

@@ -7,6 +7,7 @@
 #include "analyze/findings.h"
 #include "analyze/stale.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Told louder if so many ran early, and one in so many of the timer's runs. */
 #define STALE_WARNING 3
@@ -34,12 +35,12 @@ static void describe_lag(const struct d9__between *between, char *buf, size_t si
 	const char *most = d9__callback_name(between->most, &len);
 
 	if (between->calls == between->most_calls && between->calls == 1)
-		snprintf(buf, size, "%.*s had run for %s", (int)len, most,
+		snprintf(buf, size, "%.*s had run for %s", d9__precision(len), most,
 			 d9__units_ns(between->most_ns).text);
 	else
 		snprintf(buf, size, "%s calls had run for %s, %s of them %.*s (%s)",
 			 d9__units_count(between->calls).text, d9__units_ns(between->busy_ns).text,
-			 d9__units_count(between->most_calls).text, (int)len, most,
+			 d9__units_count(between->most_calls).text, d9__precision(len), most,
 			 d9__units_ns(between->most_ns).text);
 }
 
@@ -60,7 +61,7 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 		"the timer before the work, or do the work in pieces.",
 		"%.*s sets the timer %.*s by a clock that has stood still: it was due %s after it was "
 		"set, not %s (%s of %s such timers ran early).",
-		(int)len, name, (int)timer_len, timer,
+		d9__precision(len), name, d9__precision(timer_len), timer,
 		d9__units_ns(stale->timeout_ns - early_ns(stale)).text,
 		d9__units_ns(stale->timeout_ns).text, d9__units_count(stale->early).text,
 		d9__units_count(stale->armed).text);

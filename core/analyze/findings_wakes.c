@@ -8,6 +8,7 @@
 #include "analyze/findings.h"
 #include "analyze/lost.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Told from so many on, if at least every second wake that found the loop asleep was lost. */
 #define LOST_MIN 3
@@ -21,7 +22,7 @@ void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint
 
 	if (waker && task && task->callback) {
 		name = d9__callback_name(task->callback, &len);
-		snprintf(buf, size, "%.*s", (int)len, name);
+		snprintf(buf, size, "%.*s", d9__precision(len), name);
 	} else if (waker_worker < 254) {
 		snprintf(buf, size, "worker %" PRIu64, waker_worker);
 	} else {
@@ -47,7 +48,7 @@ static void lost_wake(struct d9__findings *findings, const struct d9__callback *
 		"evthread_use_pthreads() before the first base; GLib: g_main_context_wakeup()).",
 		"%s makes %.*s ready and does not wake its loop: it slept on for %s on average, %s of "
 		"%s times, until something else came.",
-		sender, (int)len, name, d9__units_ns(lost->slept_ns / lost->lost).text,
+		sender, d9__precision(len), name, d9__units_ns(lost->slept_ns / lost->lost).text,
 		d9__units_count(lost->lost).text, d9__units_count(lost->asleep).text);
 	d9__finding_set_name(findings, finding, name, len);
 	d9__finding_add_evidence(findings, finding,

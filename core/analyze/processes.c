@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "analyze/processes.h"
+#include "format/utf8.h"
 
 /* The metadata stand at the beginning of a segment; behind that many events nobody looks. */
 #define EVENTS_BEFORE_METADATA 64
@@ -59,8 +60,8 @@ static int take_boot_id(const struct d9_event *event, char **out)
 	if (!boot_id)
 		return 0;
 	if (dump)
-		return asprintf(out, "%.*s, dump %.*s", (int)boot_id->len, boot_id->data,
-				(int)dump->len, dump->data) < 0 ? (*out = NULL, -ENOMEM) : 0;
+		return asprintf(out, "%.*s, dump %.*s", d9__precision(boot_id->len), boot_id->data,
+				d9__precision(dump->len), dump->data) < 0 ? (*out = NULL, -ENOMEM) : 0;
 	*out = strndup(boot_id->data, boot_id->len);
 	return *out ? 0 : -ENOMEM;
 }

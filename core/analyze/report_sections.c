@@ -9,6 +9,7 @@
 
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Columns from which a table has room for more than the essentials. */
 #define WIDE      100
@@ -43,7 +44,7 @@ static void cell_callback(struct d9__grid *grid, const struct d9__callback *call
 	const char *at = site ? d9__callback_site(callback) : NULL;
 	char *text;
 
-	if (asprintf(&text, "%.*s%s%s", (int)len, name, at ? " @ " : "", at ? at : "") < 0) {
+	if (asprintf(&text, "%.*s%s%s", d9__precision(len), name, at ? " @ " : "", at ? at : "") < 0) {
 		grid->failed = true;
 		return;
 	}

@@ -73,15 +73,17 @@ static struct d9__stack *stack_of(struct d9__samples *samples, const uint64_t *a
 
 	if (stack)
 		return stack;
-	stack = calloc(1, sizeof(*stack));
+	n = n < D9__STACK_FRAMES ? n : D9__STACK_FRAMES;
+	stack = calloc(1, sizeof(*stack) + n * sizeof(stack->addresses[0]));
 	if (!stack || d9__table_add(&samples->stacks, hash, stack)) {
 		free(stack);
 		return NULL;
 	}
-	for (; stack->n < n && stack->n < D9__STACK_FRAMES; stack->n++) {
-		stack->addresses[stack->n] = addresses[stack->n];
-		stack->frames[stack->n] = name_of(samples, addresses[stack->n]);
-	}
+	stack->number = samples->stacks.n;
+	stack->leaf = n ? name_of(samples, addresses[0]) : NULL;
+	stack->n = n;
+	for (size_t i = 0; i < n; i++)
+		stack->addresses[i] = addresses[i];
 	return stack;
 }
 
@@ -146,7 +148,8 @@ const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples)
 	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &item));) {
 		const struct d9__stack *stack = item;
 
-		if (stack->off && (!top || stack->off > top->off))
+		if (stack->off && (!top || stack->off > top->off ||
+				   (stack->off == top->off && stack->number < top->number)))
 			top = stack;
 	}
 	return top;

@@ -16,9 +16,10 @@
 /* Samples with one call chain, by the names of its frames where they are known. */
 struct d9__stack {
 	uint64_t on, off, off_in_polls;
-	const char *frames[D9__STACK_FRAMES]; /* NULL: unknown */
-	uint64_t addresses[D9__STACK_FRAMES];
-	unsigned n;
+	size_t number;    /* in the order of their first samples */
+	const char *leaf; /* name of the innermost frame, or NULL */
+	size_t n;
+	uint64_t addresses[];
 };
 
 struct d9__samples {

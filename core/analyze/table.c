@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "analyze/table.h"
+#include "format/hash.h"
 
 #define FIRST_BITS 6
 
-static size_t place_of(uint64_t key, unsigned bits)
+static size_t place_of(const struct d9__table *table, uint64_t key)
 {
-	return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - bits));
+	return (size_t)(d9__hash_u64(table->secret, key) >> (64 - table->bits));
 }
 
 static size_t mask_of(unsigned bits)
@@ -29,7 +30,7 @@ void d9__table_release(struct d9__table *table)
 /* The entry of |key|, or the free one where it belongs.  The table has free entries. */
 static struct d9__table_entry *entry_of(const struct d9__table *table, uint64_t key)
 {
-	size_t mask = mask_of(table->bits), i = place_of(key, table->bits);
+	size_t mask = mask_of(table->bits), i = place_of(table, key);
 
 	while (table->entries[i].value && table->entries[i].key != key)
 		i = (i + 1) & mask;
@@ -43,7 +44,8 @@ void *d9__table_find(const struct d9__table *table, uint64_t key)
 
 static int grow_table(struct d9__table *table)
 {
-	struct d9__table bigger = { .bits = table->entries ? table->bits + 1 : FIRST_BITS };
+	struct d9__table bigger = { .bits = table->entries ? table->bits + 1 : FIRST_BITS,
+				    .secret = d9__hash_secret() };
 	size_t n = table->entries ? mask_of(table->bits) + 1 : 0;
 
 	bigger.entries = calloc((size_t)1 << bigger.bits, sizeof(*bigger.entries));
@@ -85,7 +87,7 @@ void d9__table_remove(struct d9__table *table, uint64_t key)
 		i = (i + 1) & mask;
 		if (!table->entries[i].value)
 			break;
-		home = place_of(table->entries[i].key, table->bits);
+		home = place_of(table, table->entries[i].key);
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
 		table->entries[hole] = table->entries[i];
@@ -117,18 +119,11 @@ void d9__texts_release(struct d9__texts *texts)
 	*texts = (struct d9__texts){ 0 };
 }
 
-static uint64_t hash_of(const char *text, size_t len)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static uint32_t *slot_of(const struct d9__texts *texts, const char *text, size_t len)
 {
-	size_t mask = mask_of(texts->bits), i = place_of(hash_of(text, len), texts->bits);
+	size_t mask = mask_of(texts->bits), i;
+
+	i = (size_t)(d9__hash_bytes(texts->secret, text, len) >> (64 - texts->bits));
 
 	for (; texts->slots[i]; i = (i + 1) & mask) {
 		uint32_t number = texts->slots[i] - 1;
@@ -158,6 +153,7 @@ static int grow_texts(struct d9__texts *texts)
 	free(texts->slots);
 	texts->slots = slots;
 	texts->bits = bits;
+	texts->secret = d9__hash_secret();
 	texts->capacity = capacity;
 	for (size_t i = 0; i < texts->n; i++)
 		*slot_of(texts, texts->items[i], texts->lens[i]) = (uint32_t)i + 1;

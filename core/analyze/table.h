@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers to pointers, open addressing.  All zero is an empty table.  Borrows the pointers. */
+/*
+ * Numbers to pointers, open addressing.  All zero is an empty table.  Borrows the pointers.  Where a number
+ * stands is another place in each run: nothing that is told may depend on the order of the entries.
+ */
 struct d9__table {
 	struct d9__table_entry {
 		uint64_t key;
@@ -15,6 +18,7 @@ struct d9__table {
 	} *entries;
 	size_t n;
 	unsigned bits; /* the table has 2^bits entries, or none */
+	uint64_t secret;
 };
 
 void d9__table_release(struct d9__table *table);
@@ -38,6 +42,7 @@ struct d9__texts {
 	size_t n, capacity;
 	uint32_t *slots; /* number + 1, or 0 */
 	unsigned bits;
+	uint64_t secret;
 };
 
 void d9__texts_release(struct d9__texts *texts);

@@ -129,15 +129,48 @@ void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns)
 
 struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task)
 {
-	struct d9__task **grave = &tasks->graves[tasks->next_grave++ % D9__TASKS_GRAVES];
-	struct d9__task *old = *grave;
+	struct d9__task **grave, *old;
 
+	if (!task->ended || task->pieces || task->buried)
+		return NULL;
+	grave = &tasks->graves[tasks->next_grave++ % D9__TASKS_GRAVES];
+	old = *grave;
 	*grave = task;
-	return old;
+	task->buried = true;
+	if (!old)
+		return NULL;
+	/* What ran once more comes back when its worker goes on. */
+	old->buried = false;
+	return old->pieces ? NULL : old;
 }
 
 void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task)
 {
 	d9__table_remove(&tasks->table, task->id);
 	free_task(task);
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct d9__task *a = *(struct d9__task *const *)left, *b = *(struct d9__task *const *)right;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+int d9__tasks_each(const struct d9__tasks *tasks,
+		   int (*done)(void *context, struct d9__task *task), void *context)
+{
+	struct d9__task **sorted = calloc(tasks->table.n + 1, sizeof(struct d9__task *));
+	size_t n = 0;
+	void *task;
+	int err = sorted ? 0 : -ENOMEM;
+
+	for (size_t place = 0; !err && (place = d9__table_next(&tasks->table, place, &task));)
+		sorted[n++] = task;
+	if (n)
+		qsort(sorted, n, sizeof(*sorted), compare_ids);
+	for (size_t i = 0; !err && i < n; i++)
+		err = done(context, sorted[i]);
+	free(sorted);
+	return err;
 }

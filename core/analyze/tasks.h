@@ -31,7 +31,9 @@ struct d9__call {
 struct d9__task {
 	uint64_t id;
 	struct d9__callback *callback; /* NULL until known */
-	bool spawned, seen, ended, uninstrumented;
+	bool spawned, seen, ended, buried, uninstrumented;
+
+	uint16_t pieces; /* workers whose piece, open or their last one, is of this task */
 
 	/* The newest wake that no poll has used, and for timers the one before it. */
 	bool woken, woken_before, carried;
@@ -92,10 +94,18 @@ int64_t d9__tasks_left(const struct d9__tasks *tasks, const struct d9__callback 
 		       uint64_t *ended);
 
 /*
- * Keep |task|, which ended, for a while.  Returns the one that has been kept longest once there
- * are many, or NULL: pass it to d9__task_forget(), or keep it again if something refers to it.
+ * Keep |task| for a while, if it has ended, no worker's piece is of it, and it is not kept yet: to be called
+ * whenever one of these becomes true.  Returns the one that has been kept longest once there are many, if
+ * nothing refers to it again, for d9__task_forget(); else NULL.
  */
 struct d9__task *d9__task_bury(struct d9__tasks *tasks, struct d9__task *task);
 void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task);
+
+/*
+ * Calls |done| for each task that is known, in the order of ids, until it does not return 0.  -ENOMEM, or what
+ * |done| returned last.
+ */
+int d9__tasks_each(const struct d9__tasks *tasks,
+		   int (*done)(void *context, struct d9__task *task), void *context);
 
 #endif /* D9_ANALYZE_TASKS_H */

@@ -95,10 +95,13 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
+	if (worker->piece.task)
+		worker->piece.task->pieces--;
 	worker->piece = (struct d9__piece){
 		.task = task, .start_ns = ns, .open = true, .resumed = resumed
 	};
 	task->running++;
+	task->pieces++;
 	worker->polls++;
 	worker->resumptions += resumed;
 	worker->local_sum += local_queue;

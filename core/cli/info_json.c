@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/info_json.h"
+#include "format/utf8.h"
 
 const char *d9__wall_text(uint64_t wall_ns, char buf[D9__WALL_LEN])
 {
@@ -146,11 +147,11 @@ static void put_hooks(struct d9__text_out *out, const struct d9__process *proces
 	d9__text_char(out, '{');
 	put_key(out, "library", true);
 	d9__text_json(out, prefix + skip, len - skip);
-	snprintf(key, sizeof(key), "%.*s.version", (int)len, prefix);
+	snprintf(key, sizeof(key), "%.*s.version", d9__precision(len), prefix);
 	put_text(out, "version", d9__process_fact(process, key));
-	snprintf(key, sizeof(key), "%.*s.capabilities", (int)len, prefix);
+	snprintf(key, sizeof(key), "%.*s.capabilities", d9__precision(len), prefix);
 	put_list(out, "capabilities", d9__process_fact(process, key));
-	snprintf(key, sizeof(key), "%.*s.degraded", (int)len, prefix);
+	snprintf(key, sizeof(key), "%.*s.degraded", d9__precision(len), prefix);
 	put_list(out, "degraded", d9__process_fact(process, key));
 	d9__text_char(out, '}');
 }

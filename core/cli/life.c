@@ -16,11 +16,14 @@
 #include "cli/life.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
+#include "format/utf8.h"
 
 void d9__life_release(struct d9__life *life)
 {
 	d9__symbols_free(life->symbols);
-	d9__table_release(&life->places);
+	for (size_t i = 0; i < life->n_places; i++)
+		d9__table_release(&life->places[i]);
+	free(life->places);
 	d9__texts_release(&life->texts);
 	free(life->marks);
 	free(life->name);
@@ -58,15 +61,15 @@ static char *name_of_place(struct d9__symbols *symbols, const char *place)
 	return strndup(place, len);
 }
 
-/* Ids of tasks stay below 2^53, and are each process's own. */
-static uint64_t key_of(size_t process, uint64_t task)
+/* The place of task |id| of the process whose life it is, or NULL. */
+static const char *place_of(const struct d9__life *life, uint64_t id)
 {
-	return task | (uint64_t)process << 54;
+	return life->n_places ? d9__table_find(&life->places[life->process], id) : NULL;
 }
 
 char *d9__life_task_name(const struct d9__life *life, uint64_t id)
 {
-	const char *place = d9__table_find(&life->places, key_of(life->process, id));
+	const char *place = place_of(life, id);
 
 	return place ? name_of_place(life->symbols, place) : NULL;
 }
@@ -194,7 +197,7 @@ static struct d9_text text_at(const struct d9_event *event, const char *field)
 static size_t describe_line(const struct d9_event *event, char *buf, size_t size)
 {
 	struct d9_text level = text_at(event, "level"), message = text_at(event, "message");
-	int len = snprintf(buf, size, "%.*s: %.*s", (int)level.len, level.data, (int)message.len,
+	int len = snprintf(buf, size, "%.*s: %.*s", d9__precision(level.len), level.data, d9__precision(message.len),
 			   message.data);
 
 	if (len < (int)size)
@@ -224,14 +227,13 @@ static int add_inside(struct d9__life *life, const struct d9_event *event)
 
 static int set_place(struct d9__life *life, uint64_t task, struct d9_text place)
 {
+	struct d9__table *places = &life->places[life->reading];
 	const char *kept;
 
-	uint64_t key = key_of(life->reading, task);
-
-	if (!place.len || !task || d9__table_find(&life->places, key))
+	if (!place.len || !task || d9__table_find(places, task))
 		return 0;
 	kept = keep(life, place.data, place.len);
-	return kept ? d9__table_add(&life->places, key, (void *)kept) : -ENOMEM;
+	return kept ? d9__table_add(places, task, (void *)kept) : -ENOMEM;
 }
 
 static int on_spawn(struct d9__life *life, const struct d9_event *event)
@@ -242,7 +244,7 @@ static int on_spawn(struct d9__life *life, const struct d9_event *event)
 
 	if (err || life->is_span || task != life->id)
 		return err;
-	snprintf(life->kind, sizeof(life->kind), "%.*s", (int)kind.len, kind.data);
+	snprintf(life->kind, sizeof(life->kind), "%.*s", d9__precision(kind.len), kind.data);
 	life->fd = (int64_t)d9_event_known_u64(event, D9_TASK_SPAWN_FD, UINT64_MAX);
 	return begin_life(life, event->timestamp_ns);
 }
@@ -383,13 +385,24 @@ static int compare(const void *left, const void *right)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
+/* What is to be known before the first event. */
+static int start(struct d9__life *life, size_t n_processes)
+{
+	life->fd = -1;
+	life->places = calloc(n_processes + 1, sizeof(*life->places));
+	if (!life->places)
+		return -ENOMEM;
+	life->n_places = n_processes;
+	return d9__symbols_new(&life->symbols);
+}
+
 static int finish(struct d9__life *life, const char *command)
 {
 	if (!life->n)
 		return d9__cmd_fail(command, "no %s %" PRIu64 " in this trace",
 				    life->is_span ? "span" : "task", life->id);
 	if (!life->is_span)
-		life->place = d9__table_find(&life->places, key_of(life->process, life->id));
+		life->place = place_of(life, life->id);
 	qsort(life->marks, life->n, sizeof(*life->marks), compare);
 	life->name = name_of_place(life->symbols, life->place ? life->place : "?");
 	return life->name ? 0 : d9__cmd_fail(command, "out of memory");
@@ -405,10 +418,9 @@ int d9__life_read(struct d9__life *life, const char *command, char **paths)
 
 	if (status)
 		return status;
-	life->fd = -1;
 	err = d9__processes_find(&processes, reader);
 	if (!err)
-		err = d9__symbols_new(&life->symbols);
+		err = start(life, processes.n);
 	d9__progress_init(&progress);
 	while (!err && (event = d9__traces_next(reader, &progress, &err)))
 		err = take(life, event, processes.of_segment[event->segment]);
@@ -416,9 +428,9 @@ int d9__life_read(struct d9__life *life, const char *command, char **paths)
 	status = d9__traces_close(command, reader, err);
 	d9_reader_free(reader);
 	d9__processes_release(&processes);
-	if (life->symbols && !err)
-		return finish(life, command) ? D9__EXIT_USAGE : status;
-	return status ? status : d9__cmd_fail(command, "out of memory");
+	if (!err && finish(life, command))
+		status = D9__EXIT_USAGE;
+	return status;
 }
 
 struct d9__life_sums d9__life_sum(const struct d9__life *life)

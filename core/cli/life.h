@@ -51,7 +51,8 @@ struct d9__life {
 
 	/* State. */
 	struct d9__symbols *symbols;
-	struct d9__table places; /* text of every task by id: wakers have names too */
+	struct d9__table *places; /* by process: text of every task by id, as wakers have names too */
+	size_t n_places;
 	struct d9__texts texts;
 	const char *place; /* of this one */
 	uint64_t worker;   /* while entered */

@@ -6,6 +6,7 @@
 
 #include "cli/raw_segment.h"
 
+#include "format/hash.h"
 #include "read/trace_segment.h"
 
 /* For one frame and the pools of one batch, beyond what the file's own size justifies. */
@@ -19,7 +20,6 @@ static void stop_reading(struct d9__raw_segment *segment)
 	d9__segment_reader_release(&segment->reader);
 	d9__container_release(&segment->container);
 	d9__definitions_release(&segment->schemas);
-	segment->schemas = (struct d9__definitions){ 0 };
 	segment->reading = false;
 }
 
@@ -29,6 +29,7 @@ static int start_reading(struct d9__raw_segment *segment)
 
 	if (err)
 		return err;
+	segment->schemas.secret = d9__hash_secret();
 	d9__segment_reader_init(&segment->reader, &segment->schemas,
 				MEMORY_BYTES + MEMORY_FACTOR * segment->input.size_bytes);
 	d9__segment_reader_start(&segment->reader, d9__container_source(&segment->container));

@@ -83,8 +83,11 @@ int d9__traces_close(const char *command, struct d9_reader *reader, int err)
 	struct d9_segment_info info;
 	int status = D9__EXIT_OK;
 
+	const char *message = d9_reader_message(reader);
+
+	/* Where the reader has nothing to say, the command itself failed. */
 	if (err < 0)
-		status = d9__cmd_fail(command, "%s", d9_reader_message(reader));
+		status = d9__cmd_fail(command, "%s", *message ? message : strerror(-err));
 	for (size_t i = 0; i < d9_reader_segments(reader); i++) {
 		if (d9_reader_segment(reader, i, &info) || (!info.err && !info.truncated))
 			continue;

@@ -12,6 +12,7 @@
 
 #include <dial9/reader.h>
 
+#include "format/hash.h"
 #include "format/varint.h"
 
 #define DEDUPE_BYTES_MAX 4096
@@ -244,13 +245,6 @@ static struct d9_schema *build(const uint8_t *definition, size_t len, const uint
 
 /* ---- the set ---- */
 
-static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static bool same(const struct d9_schema *schema, uint64_t hash, const uint8_t *definition,
 		 size_t len, const uint8_t *notes, size_t notes_len)
 {
@@ -288,13 +282,12 @@ static int make_room(struct d9__definitions *set)
 int d9__definitions_intern(struct d9__definitions *set, const uint8_t *definition, size_t len,
 			   const uint8_t *notes, size_t notes_len, const struct d9_schema **out)
 {
-	uint64_t hash = hash_bytes(UINT64_C(0xcbf29ce484222325), definition, len), bytes = 0;
+	uint64_t hash = d9__hash_bytes(set->secret, definition, len), bytes = 0;
 	uint64_t left = set->limit_bytes > set->bytes ? set->limit_bytes - set->bytes : 1;
 	struct d9_schema *schema = NULL;
 	int err;
 
-	hash = hash_bytes(hash, notes, notes_len);
-	hash ^= hash >> 32;
+	hash ^= d9__hash_bytes(~set->secret, notes, notes_len);
 	if (set->n_buckets)
 		schema = set->buckets[hash & (set->n_buckets - 1)];
 	while (schema && !same(schema, hash, definition, len, notes, notes_len))
@@ -368,7 +361,7 @@ void d9__definitions_release(struct d9__definitions *set)
 		free(set->list[i]);
 	free(set->list);
 	free(set->buckets);
-	*set = (struct d9__definitions) { .classify = set->classify };
+	*set = (struct d9__definitions) { .secret = set->secret, .classify = set->classify };
 }
 
 int d9__definition_find(const struct d9_schema *schema, const char *name)

@@ -68,6 +68,7 @@ struct d9__definitions {
 	struct d9_schema **buckets;
 	struct d9_schema **list; /* by id */
 	uint32_t n, capacity, n_buckets;
+	uint64_t secret;                            /* of their hashes: d9__hash_secret() */
 	uint64_t bytes;                             /* that all of them take */
 	uint64_t limit_bytes;                       /* 0: none */
 	void (*classify)(struct d9_schema *schema); /* may be NULL */

@@ -38,4 +38,13 @@ static inline size_t d9__utf8_len(const char *text, size_t len)
 	return n;
 }
 
+/* Of a longer text, only so much is put into words: nobody reads it, and lengths of printf(3) are int. */
+#define D9__PRECISION_MAX (1 << 20)
+
+/* |len| for "%.*s". */
+static inline int d9__precision(size_t len)
+{
+	return len < D9__PRECISION_MAX ? (int)len : D9__PRECISION_MAX;
+}
+
 #endif /* D9_FORMAT_UTF8_H */

@@ -9,6 +9,7 @@
 
 #include <dial9/reader.h>
 
+#include "format/hash.h"
 #include "read/catalogue.h"
 #include "read/folder.h"
 #include "read/reader_state.h"
@@ -24,6 +25,7 @@ int d9_reader_new(struct d9_reader **out)
 
 	if (!reader)
 		return -ENOMEM;
+	reader->schemas.secret = d9__hash_secret();
 	reader->schemas.classify = d9__catalogue_classify;
 	*out = reader;
 	return 0;

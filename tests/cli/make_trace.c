@@ -38,7 +38,7 @@ enum {
 	SPAN_MISUSE,
 };
 
-static const uint64_t origin_ns = UINT64_C(5000000000);
+static uint64_t origin_ns = UINT64_C(5000000000);
 
 static void put_schemas(struct trace *t)
 {
@@ -462,6 +462,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "spans")) {
 		make_spans(&t);
 	} else if (!strcmp(kind, "life")) {
+		origin_ns += argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
 		make_life(&t);
 	} else if (!strcmp(kind, "wild")) {
 		make_wild(&t);

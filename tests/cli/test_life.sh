@@ -39,6 +39,19 @@ if command -v xmllint >/dev/null; then
 fi
 grep -o 'class="label own">.*</text>' wild.svg
 
+say "of a thousand processes, each has its own tasks: the one that comes last does not take names of the first"
+"$make_trace" small plain small.bin
+mkdir many
+(
+	cd many || exit
+	# shellcheck disable=SC2046 # one folder for each process
+	mkdir $(seq 0 1024)
+	# shellcheck disable=SC2046
+	tee $(seq -f %g/x.bin 0 1023) <../small.bin >/dev/null
+)
+"$make_trace" life plain many/1024/x.bin 1000000
+"$dial9" events --life --task 7 many | grep 'task 9'
+
 say "usage"
 run events --life life.bin
 run events --life --task 7 --span 3 life.bin

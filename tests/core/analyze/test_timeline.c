@@ -202,19 +202,54 @@ static void test_tasks_alive_before_the_trace_count_from_its_start(void)
 	story_free(&s);
 }
 
+/* Tasks |from| to |to| are made, run on worker 0 and end, every 10 us. */
+static void story_of_short_lives(struct story *s, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i <= to; i++) {
+		story_spawn(s, 10 * i, i, WEB, "once");
+		story_poll(s, 0, 10 * i + 1, 10 * i + 3, i, WEB);
+		story_terminate(s, 10 * i + 2, i);
+	}
+}
+
+static void test_ended_task_that_runs_on_is_forgotten_once_its_worker_goes_on(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_start(&s, 1, 1, 50001, TICK);
+	story_terminate(&s, 2, 50001);
+	/* It runs again, long after its end. */
+	story_poll(&s, 2, 3, 4, 50002, TICK);
+	story_terminate(&s, 5, 50002);
+	story_of_short_lives(&s, 1, 4000);
+	story_start(&s, 2, 40005, 50002, TICK);
+	story_of_short_lives(&s, 4001, 10000);
+	story_end(&s, 1, 100005);
+	story_end(&s, 2, 100005);
+	story_poll(&s, 1, 100006, 100007, 50003, TICK);
+	story_poll(&s, 2, 100006, 100007, 50004, TICK);
+	story_of_short_lives(&s, 10001, 20000);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, TICK)->durations.count, 5);
+	CU_ASSERT_EQUAL(story_callback(&s, TICK)->durations.max, 100004 * US);
+	CU_ASSERT_PTR_NULL(d9__table_find(&s.analysis.tasks.table, 50001));
+	CU_ASSERT_PTR_NULL(d9__table_find(&s.analysis.tasks.table, 50002));
+	CU_ASSERT_PTR_NOT_NULL(d9__table_find(&s.analysis.tasks.table, 50003));
+	story_free(&s);
+}
+
 static void test_ended_tasks_are_forgotten_in_the_end(void)
 {
 	struct story s;
 
 	story_begin(&s);
-	for (unsigned i = 1; i <= 20000; i++) {
-		story_spawn(&s, 10 * i, i, WEB, "once");
-		story_poll(&s, 0, 10 * i + 1, 10 * i + 3, i, WEB);
-		story_terminate(&s, 10 * i + 2, i);
-	}
+	story_of_short_lives(&s, 1, 20000);
 	story_analyse(&s);
 
-	CU_ASSERT(s.analysis.tasks.table.n <= D9__TASKS_GRAVES);
+	/* And the one that ran last. */
+	CU_ASSERT(s.analysis.tasks.table.n <= D9__TASKS_GRAVES + 1);
 	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.count, 20000);
 	CU_ASSERT_EQUAL(s.analysis.tasks.change, 0);
 	story_free(&s);
@@ -241,6 +276,8 @@ static const CU_TestInfo tests[] = {
 	  test_what_ran_between_two_moments_is_summed_by_callback },
 	{ "tasks alive before the trace count from its start",
 	  test_tasks_alive_before_the_trace_count_from_its_start },
+	{ "ended task that runs on is forgotten once its worker goes on",
+	  test_ended_task_that_runs_on_is_forgotten_once_its_worker_goes_on },
 	{ "ended tasks are forgotten in the end", test_ended_tasks_are_forgotten_in_the_end },
 	CU_TEST_INFO_NULL,
 };

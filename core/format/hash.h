@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hash: keys that somebody else chose, spread by a secret, so that no choice of them is a bad one. */
+
+#ifndef D9_FORMAT_HASH_H
+#define D9_FORMAT_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A secret of this process; the same whenever it is asked for. */
+uint64_t d9__hash_secret(void);
+
+/*
+ * The upper bits count.  A multiplication by the golden ratio spreads numbers that count up as evenly as can
+ * be; by a secret near to it, also those that somebody chose to be together: whatever differs by enough to
+ * meet again differs by a number of times that nobody knows.
+ */
+static inline uint64_t d9__hash_u64(uint64_t secret, uint64_t key)
+{
+	return key * (UINT64_C(0x9e3779b900000001) | (uint32_t)secret);
+}
+
+/* SipHash-1-3 of |len| bytes: all bits are good. */
+uint64_t d9__hash_bytes(uint64_t secret, const void *bytes, size_t len);
+
+#endif /* D9_FORMAT_HASH_H */
