@@ -34,17 +34,19 @@ static char *folder_of(const char *path)
 	return slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
 }
 
-/* The value of |key|; NULL if it has none. */
+/* The value of |key|, of several the last; NULL if it has none. */
 static const struct d9_text *find(const struct d9_value *entries, const char *key)
 {
+	const struct d9_text *found = NULL;
+
 	for (size_t i = 0; i < entries->u.string_map.n; i++) {
 		const struct d9_text *pair = &entries->u.string_map.pairs[2 * i];
 
 		if (pair[0].len == strlen(key) && !memcmp(pair[0].data, key, pair[0].len) &&
 		    pair[1].len > 0)
-			return &pair[1];
+			found = &pair[1];
 	}
-	return NULL;
+	return found;
 }
 
 /* Dumps of one process overlap, so each stands for itself, as if it were a process of its own. */

@@ -87,7 +87,8 @@ int d9__traces_close(const char *command, struct d9_reader *reader, int err)
 
 	/* Where the reader has nothing to say, the command itself failed. */
 	if (err < 0)
-		status = d9__cmd_fail(command, "%s", *message ? message : strerror(-err));
+		status = d9__cmd_fail(command, "%s", *message ? message
+						  : err == -ENOMEM ? "out of memory" : strerror(-err));
 	for (size_t i = 0; i < d9_reader_segments(reader); i++) {
 		if (d9_reader_segment(reader, i, &info) || (!info.err && !info.truncated))
 			continue;

@@ -140,6 +140,16 @@ static void fill_fields(struct d9_schema *schema, struct layout *to)
 	}
 }
 
+/* By field, and as they came: their texts lie in that order. */
+static int compare_annotations(const void *left, const void *right)
+{
+	const struct d9__annotation *a = left, *b = right;
+
+	if (a->field != b->field)
+		return a->field < b->field ? -1 : 1;
+	return (a->key > b->key) - (a->key < b->key);
+}
+
 static void fill_annotations(struct d9_schema *schema, struct layout *to)
 {
 	struct d9__cursor in = { schema->notes, schema->notes + schema->notes_len, 0 };
@@ -152,6 +162,9 @@ static void fill_annotations(struct d9_schema *schema, struct layout *to)
 			.value = keep_text(to, note.value, note.value_len),
 			.field = note.field,
 		};
+	if (schema->n_annotations > 1)
+		qsort(to->annotations, schema->n_annotations, sizeof(*to->annotations),
+		      compare_annotations);
 }
 
 static struct d9__step step_of(const struct d9__field_definition *field)
@@ -362,6 +375,26 @@ void d9__definitions_release(struct d9__definitions *set)
 	free(set->list);
 	free(set->buckets);
 	*set = (struct d9__definitions) { .secret = set->secret, .classify = set->classify };
+}
+
+const char *d9__definition_annotation(const struct d9_schema *schema, size_t i, const char *key)
+{
+	const struct d9__annotation *all = schema->annotations;
+	size_t low = 0, high = schema->n_annotations;
+	const char *value = NULL;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (all[middle].field < i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < schema->n_annotations && all[low].field == i; low++)
+		if (strcmp(all[low].key, key) == 0)
+			value = all[low].value;
+	return value;
 }
 
 int d9__definition_find(const struct d9_schema *schema, const char *name)

@@ -45,7 +45,7 @@ struct d9_schema {
 	uint32_t n_fields, n_annotations, n_steps;
 	const char *name;
 	const struct d9__field_definition *fields;
-	const struct d9__annotation *annotations;
+	const struct d9__annotation *annotations; /* by field, and as they came */
 	const struct d9__step *steps;
 	/* All steps are fixed or varint, and take at most this many bytes; 0: not so. */
 	uint32_t quick_bytes;
@@ -96,6 +96,9 @@ int d9__definitions_annotate(struct d9__definitions *set, const struct d9_schema
 			     const struct d9_schema **out);
 
 void d9__definitions_release(struct d9__definitions *set);
+
+/* The value of the annotation |key| of field |i|, of several the last; NULL: there is none. */
+const char *d9__definition_annotation(const struct d9_schema *schema, size_t i, const char *key);
 
 /* Index of the field |name|, or -1. */
 int d9__definition_find(const struct d9_schema *schema, const char *name);

@@ -17,7 +17,7 @@ static const struct {
 	{ -EBADMSG, "malformed trace" },
 	{ -EBUSY, "in use" },
 	{ -EEXIST, "already exists" },
-	{ -EFBIG, "file size limit reached" },
+	{ -EFBIG, "limit of file size or memory reached" },
 	{ -EINVAL, "invalid argument" },
 	{ -EIO, "input or output error" },
 	{ -EISDIR, "is a directory" },
@@ -31,6 +31,7 @@ static const struct {
 	{ -EPERM, "operation not permitted" },
 	{ -EPROTONOSUPPORT, "trace of a newer format" },
 	{ -EROFS, "read-only file system" },
+	{ -ESTALE, "file changed meanwhile" },
 	{ -ETIMEDOUT, "deadline passed" },
 };
 

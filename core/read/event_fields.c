@@ -36,13 +36,7 @@ enum d9_field_type d9_schema_field_type(const struct d9_schema *schema, size_t i
 
 const char *d9_schema_annotation(const struct d9_schema *schema, size_t i, const char *key)
 {
-	const char *value = NULL;
-
-	for (uint32_t k = 0; k < schema->n_annotations; k++)
-		if (schema->annotations[k].field == i &&
-		    strcmp(schema->annotations[k].key, key) == 0)
-			value = schema->annotations[k].value;
-	return value;
+	return d9__definition_annotation(schema, i, key);
 }
 
 int d9_schema_find(const struct d9_schema *schema, const char *name)

@@ -51,6 +51,18 @@ sed -n '/ more of /p; /^Longest calls/,/^$/p' callbacks.out | head -5
 awk '/^Callbacks by/ { n = 3 } n && n-- { print }' callbacks.out
 LC_ALL=C.UTF-8 "$dial9" report --top 12 --width 200 callbacks.bin.zst | sed -n '/^Findings/,/ more of /p'
 
+say "out of memory: said in a line, and no report"
+if [ "$SANITIZER" = no ]; then
+	"$make_trace" callbacks zstd more.bin.zst 40000
+	(
+		# shellcheck disable=SC3045 # every shell that is /bin/sh here has it
+		ulimit -v 80000
+		run report --no-symbols more.bin.zst
+	)
+else
+	sed '1,/^# out of memory/d; /^$/,$d' "$expected"
+fi
+
 say "a call that began at no time has no length"
 "$make_trace" timeless plain timeless.bin
 "$dial9" report --json timeless.bin | grep -e '"total_events"' -e '"total_ns"' -e '"check"'

@@ -17,6 +17,8 @@ extern "C" {
  *   -EINVAL           the caller's mistake: a NULL, a bad size, an unknown name
  *   -EBADMSG          a malformed trace
  *   -EPROTONOSUPPORT  a trace of a newer format
+ *   -EFBIG            more than a limit: of the size of files, of a reader's memory
+ *   -ESTALE           a file that changed while it was read
  *   -ENODATA          a segment cut in the middle of a frame; all before the cut was delivered
  *   -ENOENT           the loop library is not present as a shared object
  *   -ENOTSUP          a guard refused: unknown layout, failed self-test, other machine

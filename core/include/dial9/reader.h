@@ -35,7 +35,12 @@ extern "C" {
  *	d9_reader_free(reader);
  */
 
-/** An open trace.  Opaque; one thread at a time. */
+/*
+ * Threads: a reader, all that is borrowed from it, and a struct d9_span_fields are for one thread at a
+ * time.  Different readers do not know of each other.  Nothing here takes a lock or starts a thread.
+ */
+
+/** An open trace.  Opaque. */
 struct d9_reader;
 
 /** The type of an event: a name and typed fields.  Borrowed from the reader until it is freed. */
@@ -260,11 +265,14 @@ struct d9_value;
 /** One entry of a D9_FIELD_MAP. */
 struct d9_map_entry;
 
-/** One decoded field.  All pointers are borrowed until the next d9_reader_next(). */
+/**
+ * One decoded field.  All pointers are borrowed until the next d9_reader_next(); of what has no elements
+ * or no length they may be NULL.  Lists and maps hold values of any type, 64 deep at the most.
+ */
 struct d9_value {
-	enum d9_field_type type; /* pooled types appear resolved, see above */
+	enum d9_field_type type; /* pooled ones are resolved: STRING and STACK */
 	bool present;            /* false: an optional field without a value; the rest is undefined */
-	bool unresolved;         /* a pooled value whose id the trace never defined */
+	bool unresolved;         /* a pooled value whose id the trace never defined: a text says so, a stack is empty */
 	union {
 		uint64_t u64; /* VARINT, U8, U16, U32 */
 		int64_t i64;
@@ -334,7 +342,11 @@ struct d9_segment_info {
  */
 D9_API int d9_reader_new(struct d9_reader **out);
 
-/** Close everything and free |reader|.  NULL is allowed. */
+/**
+ * Close everything and free |reader|, and with it all that was borrowed from it.  NULL is allowed.
+ *
+ * Threads: one at a time.  Since: 0.1
+ */
 D9_API void d9_reader_free(struct d9_reader *reader);
 
 /**
@@ -361,22 +373,30 @@ D9_API void d9_reader_free(struct d9_reader *reader);
 D9_API int d9_reader_add(struct d9_reader *reader, const char *path);
 
 /**
- * Deliver events in file order instead of time order: segment by segment, exactly as written.
- * Only before the first d9_reader_next().
+ * Deliver events in file order instead of time order: segment by segment, exactly as written.  A pipe
+ * is then read as it comes, and memory holds one frame and the pools of one batch.
+ * Only before the first d9_reader_next(); afterwards it does nothing.
+ *
+ * Threads: one at a time.  Since: 0.1
  */
 D9_API void d9_reader_set_file_order(struct d9_reader *reader, bool on);
 
 /**
  * Limit the memory that one segment's claims may take (the pools of a batch, a single frame, all
- * schemas, the list of its batches), in bytes.  What needs more is damage, and so are, beyond another
- * 64 MiB, batches that overlap in time.  0, the default: 64 times the size of the input plus 64 MiB.
+ * schemas, the list of its batches).  What needs more is damage, -EFBIG, and so are, beyond another
+ * 64 MiB, batches that overlap in time.  To be set before the first d9_reader_next().
+ *
+ * @param limit_bytes  0, the default: 64 times the size of the segment as stored plus 64 MiB
+ *
+ * Threads: one at a time.  Since: 0.1
  */
 D9_API void d9_reader_set_memory_limit(struct d9_reader *reader, uint64_t limit_bytes);
 
 /**
  * Deliver the next event.
  *
- * Time order is total over all segments and threads; events of equal time keep file order.
+ * Time order is total over all segments and threads; events of equal time keep file order.  It is that
+ * of CLOCK_MONOTONIC, which begins anew when a machine does: traces from before and after are mixed.
  * Events without a time, or with time 0 (symbol rows), come first.  Memory is bounded by the
  * batches that overlap in time, not by the length of the trace; the first call reads the whole
  * trace once.  A pipe and large gzip segments go through unlinked files in $TMPDIR or /tmp.
@@ -390,27 +410,47 @@ D9_API void d9_reader_set_memory_limit(struct d9_reader *reader, uint64_t limit_
  */
 D9_API int d9_reader_next(struct d9_reader *reader, const struct d9_event **event);
 
-/** Number of segments added so far. */
+/**
+ * Number of segments added so far.
+ *
+ * Threads: one at a time.  Since: 0.1
+ */
 D9_API size_t d9_reader_segments(const struct d9_reader *reader);
 
 /**
  * What is known about segment |i|, complete once d9_reader_next() has returned 0.
  *
+ * @param i     0 to d9_reader_segments() - 1, in the order in which they were added
+ * @param info  filled in on success; its texts are borrowed
+ *
  * @return 0, or -EINVAL if there is no such segment
+ *
+ * Threads: one at a time.  Since: 0.1
  */
 D9_API int d9_reader_segment(const struct d9_reader *reader, size_t i,
 			     struct d9_segment_info *info);
 
-/** The last error in words, with path and offset.  Never NULL; borrowed until the next call. */
+/**
+ * The last error in words, one line with path and offset.
+ *
+ * @return never NULL, empty if nothing failed; borrowed until the next call with |reader|
+ *
+ * Threads: one at a time.  Since: 0.1
+ */
 D9_API const char *d9_reader_message(const struct d9_reader *reader);
 
 /**
- * How far reading is, for progress: bytes read of the bytes on disk (0 of 0 for standard input).
+ * How far reading is, for progress.  Takes time in proportion to the number of segments.
+ *
+ * @param done_bytes   receives the bytes that are done with, at most |*total_bytes|
+ * @param total_bytes  receives the bytes of all segments as stored; of a pipe 0 until it was put aside
+ *
+ * Threads: one at a time.  Since: 0.1
  */
 D9_API void d9_reader_progress(const struct d9_reader *reader, uint64_t *done_bytes,
 			       uint64_t *total_bytes);
 
-/* ---- schemas ---- */
+/* ---- schemas: never change, and fail in no other way than told.  Since: 0.1 ---- */
 
 /** The event's name on the wire, terminated; borrowed until the reader is freed. */
 D9_API const char *d9_schema_name(const struct d9_schema *schema);
@@ -418,17 +458,26 @@ D9_API const char *d9_schema_name(const struct d9_schema *schema);
 /** Number of fields. */
 D9_API size_t d9_schema_fields(const struct d9_schema *schema);
 
-/** Name of field |i|, or NULL if there is no such field. */
+/** Name of field |i|, terminated, or NULL if there is no such field; borrowed until the reader is freed. */
 D9_API const char *d9_schema_field_name(const struct d9_schema *schema, size_t i);
 
-/** Type of field |i| as on the wire (pooled types not resolved), and whether it is optional. */
+/**
+ * Type of field |i| as on the wire: pooled types are not resolved.
+ *
+ * @param optional  receives whether events may lack it, untouched if there is no such field; may be NULL
+ *
+ * @return the type, or 0, which is none, if there is no such field
+ */
 D9_API enum d9_field_type d9_schema_field_type(const struct d9_schema *schema, size_t i,
 					       bool *optional);
 
-/** Value of the annotation |key| ("unit") of field |i|, or NULL. */
+/**
+ * Value of the annotation |key| ("unit") of field |i|, of several the last; terminated, borrowed until
+ * the reader is freed.  NULL if there is no such annotation or field.
+ */
 D9_API const char *d9_schema_annotation(const struct d9_schema *schema, size_t i, const char *key);
 
-/** Index of the field |name|, or -1. */
+/** Index of the first field called |name|, or -1.  A search: keep the result, by d9_schema_id(). */
 D9_API int d9_schema_find(const struct d9_schema *schema, const char *name);
 
 /**
@@ -437,17 +486,17 @@ D9_API int d9_schema_find(const struct d9_schema *schema, const char *name);
  */
 D9_API uint32_t d9_schema_id(const struct d9_schema *schema);
 
-/* ---- events ---- */
+/* ---- events: what is borrowed is so until the next d9_reader_next().  Since: 0.1 ---- */
 
 /** Same as d9_schema_name(event->schema). */
 D9_API const char *d9_event_name(const struct d9_event *event);
 
-/** The value of the field |name|, or NULL if the event has no such field or no value in it. */
+/** The value of the first field called |name|, or NULL if there is none, or no value in it.  A search. */
 D9_API const struct d9_value *d9_event_field(const struct d9_event *event, const char *name);
 
 /**
- * The integer in the field |name|, of whatever integer type, or |fallback|.  Negative values of
- * I64 fields count as absent.
+ * The integer in the field |name|, of whatever integer type, or |fallback|: absent, or no integer.
+ * BOOL counts as 0 or 1; negative values of I64 fields count as absent.
  */
 D9_API uint64_t d9_event_u64(const struct d9_event *event, const char *name, uint64_t fallback);
 
@@ -461,7 +510,7 @@ D9_API const struct d9_value *d9_event_known(const struct d9_event *event, unsig
 /** d9_event_known() as an integer, or |fallback|. */
 D9_API uint64_t d9_event_known_u64(const struct d9_event *event, unsigned k, uint64_t fallback);
 
-/* ---- spans ---- */
+/* ---- spans.  Since: 0.1 ---- */
 
 /*
  * What spans inherit.  The values of a span are those of its latest enter or exit: all fields but
@@ -472,30 +521,43 @@ D9_API uint64_t d9_event_known_u64(const struct d9_event *event, unsigned k, uin
  */
 struct d9_span_fields;
 
-/** A value that a span has from one of its parents; borrowed until the next take. */
+/** A value that a span has from one of its parents; borrowed until the next take, or free. */
 struct d9_span_field {
 	const char *name;
 	const struct d9_value *value;
 	uint64_t span_id; /* of that parent */
 };
 
-/** Make one, for the events of one reader.  0 or -ENOMEM. */
+/**
+ * Make one, for the events of one reader.  Its memory grows with the spans that are open.
+ *
+ * @param out  receives it on success; owned by the caller, release with d9_span_fields_free()
+ *
+ * @return 0 or -ENOMEM
+ */
 D9_API int d9_span_fields_new(struct d9_span_fields **out);
 
-/** Free |fields|.  NULL is allowed. */
+/** Free |fields|, and with it what was borrowed.  NULL is allowed. */
 D9_API void d9_span_fields_free(struct d9_span_fields *fields);
 
 /**
  * Take the next event, in order of time; other kinds than spans' are allowed and cost nothing.
  *
  * @param process  tells processes apart whose span ids may be equal; any number, or 0
+ * @param event    what it holds is copied where it is needed
  *
- * @return 0 or -ENOMEM
+ * @return 0, or -ENOMEM: then only d9_span_fields_free() is left to call
  */
 D9_API int d9_span_fields_take(struct d9_span_fields *fields, uint64_t process,
 			       const struct d9_event *event);
 
-/** What the span of the event that was taken last inherits, if that was an enter or an exit. */
+/**
+ * What the span of the event that was taken last inherits, if that was an enter or an exit.
+ *
+ * @param n  receives how many, 0 if none
+ *
+ * @return |*n| values, from the nearest parent to the farthest; may be NULL if there are none
+ */
 D9_API const struct d9_span_field *d9_span_fields_inherited(const struct d9_span_fields *fields,
 							    size_t *n);
 

@@ -240,6 +240,33 @@ static const struct d9_schema *last_schema(const struct trace *t, struct d9__def
 	return schema;
 }
 
+static void test_annotations_are_found_by_field_and_the_last_one_counts(void)
+{
+	struct d9__definitions set = { 0 };
+	const struct d9_schema *schema;
+	struct trace t = { 0 };
+
+	trace_batch(&t);
+	trace_schema(&t, 1, "E", "a:9 b:9 c:9 d:9");
+	trace_annotate(&t, 1, 3, "unit", "ms");
+	trace_annotate(&t, 1, 0, "unit", "us");
+	trace_annotate(&t, 1, 3, "kind", "gauge");
+	trace_annotate(&t, 1, 2, "unit", "ns");
+	trace_annotate(&t, 1, 0, "unit", "s");
+	trace_event(&t, 1, 1000, UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0));
+	schema = last_schema(&t, &set);
+
+	CU_ASSERT_EQUAL(schema->n_annotations, 5);
+	CU_ASSERT_STRING_EQUAL(d9__definition_annotation(schema, 0, "unit"), "s");
+	CU_ASSERT_PTR_NULL(d9__definition_annotation(schema, 1, "unit"));
+	CU_ASSERT_STRING_EQUAL(d9__definition_annotation(schema, 2, "unit"), "ns");
+	CU_ASSERT_STRING_EQUAL(d9__definition_annotation(schema, 3, "unit"), "ms");
+	CU_ASSERT_STRING_EQUAL(d9__definition_annotation(schema, 3, "kind"), "gauge");
+	CU_ASSERT_PTR_NULL(d9__definition_annotation(schema, 4, "unit"));
+	d9__definitions_release(&set);
+	trace_free(&t);
+}
+
 static void test_annotations_add_up_and_bad_ones_are_skipped(void)
 {
 	struct d9__definitions set = { 0 };
@@ -523,6 +550,8 @@ int main(void)
 		  test_schema_without_names_or_fields_works },
 		{ "schemas that need more memory than allowed are refused",
 		  test_schemas_that_need_more_memory_than_allowed_are_refused },
+		{ "annotations are found by field and the last one counts",
+		  test_annotations_are_found_by_field_and_the_last_one_counts },
 		{ "annotations add up and bad ones are skipped",
 		  test_annotations_add_up_and_bad_ones_are_skipped },
 		{ "equal schemas of all batches are one",
