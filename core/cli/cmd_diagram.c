@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ int d9__cmd_diagram(int argc, char **argv)
 		return d9__args_exit(key);
 	if (n != 1)
 		return d9__cmd_fail("diagram", "of what? give one --task ID or --span ID");
+	signal(SIGPIPE, SIG_IGN);
 	status = d9__life_read(&life, "diagram", argv + args.first);
 	if (life.name)
 		written = write_diagram(&life, output);

@@ -190,9 +190,12 @@ static int copy_all(struct segments *segments, struct d9__sink *sink)
 		d9__progress_clear(&progress);
 		if (err)
 			return err;
+		/* One that is being written ends anywhere. */
+		if (segment->err || (segment->cut && !ends_with(segment->input.path, ".active")))
+			d9__cmd_fail("export", "%s: %s; everything before it was exported",
+				     segment->path, segment->message);
 		if (segment->err)
-			status = d9__cmd_fail("export", "%s; everything before it was exported",
-					      segment->message);
+			status = D9__EXIT_USAGE;
 		d9__raw_segment_release(segment);
 	}
 	return status;

@@ -71,18 +71,28 @@ int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path)
 	return err;
 }
 
-/* What ended the stream, in words.  A cut tail is no damage. */
+static void explain(struct d9__raw_segment *segment, int err, uint64_t offset, const char *what)
+{
+	segment->err = err;
+	snprintf(segment->message, sizeof(segment->message), "offset %" PRIu64 ": %s", offset, what);
+}
+
+/* What ended the stream, in words. */
 static void note_end(struct d9__raw_segment *segment)
 {
-	if (segment->container.err) {
-		segment->err = segment->container.err;
-		snprintf(segment->message, sizeof(segment->message), "%s: offset %" PRIu64 ": %s",
-			 segment->path, segment->container.unpacked_at,
-			 segment->container.message ? segment->container.message : "damaged");
-	} else if (segment->reader.err) {
-		segment->err = segment->reader.err;
-		snprintf(segment->message, sizeof(segment->message), "%s: offset %" PRIu64 ": %s",
-			 segment->path, segment->reader.err_offset, segment->reader.message);
+	const struct d9__container *container = &segment->container;
+	const struct d9__segment_reader *reader = &segment->reader;
+
+	if (container->err) {
+		explain(segment, container->err, container->unpacked_at,
+			container->message ? container->message : "damaged");
+	} else if (reader->err) {
+		explain(segment, reader->err, reader->err_offset, reader->message);
+	} else if (reader->truncated || container->truncated) {
+		segment->cut = true;
+		snprintf(segment->message, sizeof(segment->message),
+			 "ends in the middle of a frame at byte %" PRIu64,
+			 reader->truncated ? reader->err_offset : container->unpacked_at);
 	}
 }
 

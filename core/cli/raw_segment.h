@@ -21,8 +21,10 @@ struct d9__raw_segment {
 	struct d9__segment_reader reader;
 	struct d9__definitions schemas;
 	bool opened, reading;
-	int err; /* after the last frame: why it is the last; 0 at the end and for a cut tail */
-	char message[256];
+	/* After the last frame: why it is the last.  |cut|: the segment ends inside another one, which is no error. */
+	int err;
+	bool cut;
+	char message[256]; /* if |err| or |cut|: where and what, without the path */
 };
 
 /* Open |path| and find |first_ns|.  0 or an error of open(2), -ENOMEM. */

@@ -52,6 +52,17 @@ mkdir many
 "$make_trace" life plain many/1024/x.bin 1000000
 "$dial9" events --life --task 7 many | grep 'task 9'
 
+say "a reader that went away is no failure"
+mkfifo gone
+{
+	read -r _ <gone
+	"$dial9" diagram --task 7 life.bin
+	echo "status $?" >&2
+} | {
+	exec <&-
+	echo >gone
+}
+
 say "usage"
 run events --life life.bin
 run events --life --task 7 --span 3 life.bin
