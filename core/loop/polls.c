@@ -297,8 +297,8 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	uint32_t gate;
 
 	run->d9__opaque[0] = 0;
-	if (!loop || !(gate = open_gate()) || !(slot = d9__slot_self()) ||
-	    !(thread = d9__thread_self(loop)))
+	if (!loop || !(gate = open_gate()) || !(thread = d9__thread_self(loop)) ||
+	    !(slot = d9__slot_self()))
 		return;
 	publish_worker(thread);
 	last_ns = slot->last_ns;
@@ -389,8 +389,8 @@ void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 	uint64_t last_ns;
 	uint32_t gate;
 
-	if (!loop || !(gate = open_gate()) || !(slot = d9__slot_self()) ||
-	    !(thread = d9__thread_self(loop)))
+	if (!loop || !(gate = open_gate()) || !(thread = d9__thread_self(loop)) ||
+	    !(slot = d9__slot_self()))
 		return;
 	last_ns = slot->last_ns;
 	become_owner(thread, loop);
@@ -443,8 +443,8 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	uint64_t last_ns, ns;
 	uint32_t gate;
 
-	if (!loop || !(gate = open_gate()) || !(slot = d9__slot_self()) ||
-	    !(thread = d9__thread_self(loop)))
+	if (!loop || !(gate = open_gate()) || !(thread = d9__thread_self(loop)) ||
+	    !(slot = d9__slot_self()))
 		return;
 	last_ns = slot->last_ns;
 	ns = d9__slot_now(slot);
@@ -590,8 +590,8 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 	uint32_t library;
 
 	poll->task_id = 0;
-	if (!(gate & D9__GATE_LOOP) || !poll->loop || !(slot = d9__slot_self()) ||
-	    !(thread = d9__thread_self(poll->loop)))
+	if (!(gate & D9__GATE_LOOP) || !poll->loop || !(thread = d9__thread_self(poll->loop)) ||
+	    !(slot = d9__slot_self()))
 		return;
 	last_ns = slot->last_ns;
 	ns = d9__poll_is_shared(thread, slot, poll->flags & D9_POLL_BATCHED) ? last_ns : d9__slot_now(slot);
@@ -737,11 +737,6 @@ void d9__polls_thread_exit(void)
 
 		d9__polls_close(thread, slot, ns);
 		write_park(thread, slot, ns);
-		/*
-		 * The id may go to a thread with another slot.  Its events must not overtake these
-		 * on their way to the file: hand these over first.
-		 */
-		d9__chunk_seal(slot);
 	}
 	d9__thread_free(thread);
 }

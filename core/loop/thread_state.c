@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "loop/entered.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/workers.h"
@@ -43,8 +44,20 @@ static void find_stack(struct d9__thread *thread)
 	pthread_attr_destroy(&attr);
 }
 
+/* What it has entered is kept beside its slot. */
+static bool has_entered(uint32_t tid)
+{
+	const struct d9__slot *slot = d9__self.slot;
+	const struct d9__entered *entered;
+
+	if (!d9__slot_is_real(slot))
+		return false;
+	entered = &d9__entered_all[d9__slot_index(slot)];
+	return (uint32_t)entered->owner == tid && d9__entered_count(entered);
+}
+
 /* Lane groups are named after loops, else after threads. */
-static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
+static void take_worker(struct d9__thread *thread, struct d9_loop *loop, bool may_move)
 {
 	char name[D9__LOOP_NAME_MAX] = "";
 	bool of_thread;
@@ -55,7 +68,7 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop)
 	of_thread = !name[0];
 	if (of_thread && prctl(PR_GET_NAME, name) < 0)
 		strcpy(name, "main");
-	id = d9__workers_take(thread->tid, name);
+	id = d9__workers_take(thread->tid, name, may_move);
 	if (id < 0) {
 		thread->refused = true;
 		return;
@@ -93,31 +106,43 @@ static struct d9__thread *new_thread(void)
 struct d9__thread *d9__thread_make(struct d9_loop *loop)
 {
 	struct d9__thread *thread = d9__self.thread;
+	bool fresh = !thread;
 	int saved = errno;
 
-	if (thread == D9__THREAD_GONE)
+	if (thread == D9__THREAD_GONE) {
+		d9__slot_self(); /* which counts what is lost */
 		return NULL;
-	if (!thread) {
-		thread = new_thread();
-		d9__self.thread = thread;
 	}
+	if (fresh)
+		thread = d9__self.thread = new_thread();
 	if (thread && thread->odd & D9__ODD_NO_WORKER)
-		take_worker(thread, loop);
+		/* Our callers have the slot in hand, unless this is the first that the thread does. */
+		take_worker(thread, loop, fresh && !has_entered(thread->tid));
+	/* Without a slot nothing tells of the thread's end. */
+	if (thread && fresh && !d9__slot_self()) {
+		d9__self.thread = NULL;
+		d9__thread_free(thread);
+		thread = NULL;
+	}
 	errno = saved;
 	return thread && !(thread->odd & D9__ODD_NO_WORKER) ? thread : NULL;
 }
 
 void d9__thread_free(struct d9__thread *thread)
 {
+	bool is_worker = !(thread->odd & D9__ODD_NO_WORKER);
+	uint32_t worker = thread->worker;
+
 	pthread_mutex_lock(&all.lock);
 	*thread->at = thread->next;
 	if (thread->next)
 		thread->next->at = thread->at;
 	pthread_mutex_unlock(&all.lock);
-	if (!(thread->odd & D9__ODD_NO_WORKER))
-		d9__workers_release(thread->worker);
 	d9__cpu_time_release(&thread->cpu);
 	munmap(thread, sizeof(*thread));
+	/* Last: until this thread has given its slot back nobody has the id. */
+	if (is_worker)
+		d9__workers_release(worker, d9__slot_leave());
 }
 
 void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), void *arg)

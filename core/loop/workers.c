@@ -23,6 +23,7 @@ struct worker {
 	char name[D9__WORKER_NAME_MAX]; /* of its present or last holder */
 	uint32_t tid;                   /* 0: free */
 	uint64_t freed;                 /* when, counted in releases */
+	struct d9__left left;           /* by the last holder */
 	uint64_t look_ns, every_ns;     /* when its thread's name is looked at; 0: not its name */
 };
 
@@ -43,14 +44,15 @@ static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct worker told[D9__WORKERS_MAX];
 static unsigned n_told;
 
-static int find_free_locked(const char *name)
+/* Not one of |skip|. */
+static int find_free_locked(const char *name, uint64_t skip)
 {
 	int oldest = -1;
 
 	for (unsigned i = 0; i < table.n; i++) {
 		const struct worker *worker = &table.workers[i];
 
-		if (worker->tid)
+		if (worker->tid || skip >> i & 1)
 			continue;
 		if (!strcmp(worker->name, name))
 			return (int)i;
@@ -60,12 +62,24 @@ static int find_free_locked(const char *name)
 	return table.n < D9__WORKERS_MAX ? (int)table.n++ : oldest;
 }
 
-int d9__workers_take(uint32_t tid, const char *name)
+/* An id whose last holder's events are on their way before any of this thread's. */
+static int follow_one_locked(const char *name, bool may_move)
+{
+	uint64_t skip = 0;
+	int id;
+
+	while ((id = find_free_locked(name, skip)) >= 0 &&
+	       !d9__slot_follow(&table.workers[id].left, (uint32_t)id, may_move))
+		skip |= UINT64_C(1) << id;
+	return id;
+}
+
+int d9__workers_take(uint32_t tid, const char *name, bool may_move)
 {
 	int id;
 
 	pthread_mutex_lock(&table.lock);
-	id = find_free_locked(name);
+	id = follow_one_locked(name, may_move);
 	if (id >= 0) {
 		struct worker *worker = &table.workers[id];
 
@@ -157,10 +171,11 @@ void d9__workers_look(uint64_t now_ns)
 	d9__workers_publish();
 }
 
-void d9__workers_release(unsigned worker)
+void d9__workers_release(unsigned worker, struct d9__left left)
 {
 	pthread_mutex_lock(&table.lock);
 	table.workers[worker].tid = 0;
+	table.workers[worker].left = left;
 	table.workers[worker].freed = ++table.releases;
 	pthread_mutex_unlock(&table.lock);
 }

@@ -212,19 +212,34 @@ static void flush_wake(void)
 		wake();
 }
 
-/* A chunk to write, or NULL: a free one, else the oldest full one, lost by this. */
+/* The oldest full chunk, what was in it lost by this, or NULL. */
+static struct d9__chunk_header *chunk_overrun(void)
+{
+	uint32_t chunk;
+
+	while (d9__queue_pop(d9__ring.full, &chunk))
+		if (overrun(d9__chunk_at(chunk)))
+			return d9__chunk_at(chunk);
+	return NULL;
+}
+
+/* A chunk to write, or NULL: a free one, else a new one, else one that is overrun; in flight mode before that. */
 static struct d9__chunk_header *chunk_take(void)
 {
+	struct d9__chunk_header *header = NULL;
 	uint32_t chunk;
 
 	if (d9__queue_pop_any(d9__ring.free, &chunk)) {
 		flush_wake();
 		return d9__chunk_at(chunk);
 	}
-	while (d9__queue_pop(d9__ring.full, &chunk))
-		if (overrun(d9__chunk_at(chunk)))
-			return d9__chunk_at(chunk);
-	return NULL;
+	if (is_recycling())
+		header = chunk_overrun();
+	if (!header && d9__ring_add_chunk(&chunk)) {
+		flush_wake();
+		return d9__chunk_at(chunk);
+	}
+	return header ? header : chunk_overrun();
 }
 
 /* Never 0, which no chunk has. */

@@ -9,8 +9,9 @@
  * queue), prefixes are not: their chunks are still open.
  *
  * A worker id may move from a thread that ended to a new one, and so to another slot.  Per worker,
- * times must not go back in the file: a worker that ends seals its chunk before it gives its id back,
- * |full| is first in, first out, and a prefix is taken only when nothing waits in |full|.
+ * times must not go back in the file: the id's next thread goes on in the chunk of the one before, or sees
+ * to it that this is sealed, see d9__slot_follow(); |full| is first in, first out, and a prefix is taken
+ * only when nothing waits in |full|.
  */
 #include "config.h"
 

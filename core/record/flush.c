@@ -293,6 +293,7 @@ static void grow_ring(uint64_t now_ns)
 	/* Each try takes what room there is for a moment; others may need it. */
 	if (grown < 0)
 		self.grow_ns = now_ns + SECOND_NS;
+	d9__ring_let_threads_grow(grown >= 0);
 }
 
 /* Requests that stand in the control words are served; who waits for them is woken. */
@@ -682,6 +683,7 @@ int d9__flush_start(pthread_t *thread)
 	d9__dump_requests_clear();
 	d9__chunk_set_waker(wake_once);
 	d9__chunk_set_recycling(d9__flush.flight);
+	d9__ring_let_threads_grow(true);
 	atomic_store_explicit(&d9__ring.header->flight, d9__flush.flight, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
 	err = d9__thread_start(thread, "dial9-flush", flush_main, D9__SANITIZED ? 0 : STACK_BYTES);

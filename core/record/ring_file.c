@@ -36,6 +36,7 @@ const char *const d9__loss_names[D9__LOSS_CAUSES] = {
 	[D9__LOSS_THREAD_EXIT] = "thread_exit", [D9__LOSS_TOO_BIG] = "too_big",
 };
 
+static _Atomic(bool) threads_grow;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER; /* protects d9__ring's making */
 
 /* ---- places ---- */
@@ -174,6 +175,8 @@ static int allocate(int fd, size_t offset, size_t len)
 	do
 		err = posix_fallocate(fd, (off_t)offset, (off_t)len);
 	while (err == EINTR);
+	if (!err)
+		D9__TEST_POINT(GROW_ALLOCATED);
 	return -err;
 }
 
@@ -181,10 +184,7 @@ static int allocate(int fd, size_t offset, size_t len)
 static int map_part(int fd, size_t offset, size_t len)
 {
 	int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
-	int err = allocate(fd, offset, len);
 
-	if (err)
-		return err;
 	/*
 	 * valgrind looks a descriptor's name up in the table of the main thread, which is not the
 	 * flush thread's.  It joins neighbouring parts of one file whatever their names, miscounts
@@ -194,41 +194,75 @@ static int map_part(int fd, size_t offset, size_t len)
 		len += offset;
 		offset = 0;
 	}
-	D9__TEST_POINT(GROW_ALLOCATED);
 	if (mmap(d9__ring.base + offset, len, PROT_READ | PROT_WRITE, flags, fd,
 		 fd < 0 ? 0 : (off_t)offset) == MAP_FAILED)
 		return -errno;
 	return 0;
 }
 
-/* Of new memory, that nobody knows of: its pages are mapped before somebody is in a hurry. */
-static void populate(size_t offset, size_t len)
+/* The pages of the ring's memory are there before somebody is in a hurry. */
+static bool populate(size_t offset, size_t len)
+{
+	return !madvise(d9__ring.base + offset, len, POPULATE_WRITE);
+}
+
+/* Of what is allocated, and nobody knows of: also where the kernel is too old to be asked for it. */
+static void populate_new(size_t offset, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	if (!madvise(d9__ring.base + offset, len, POPULATE_WRITE))
+	if (populate(offset, len))
 		return;
 	for (size_t at = 0; at < len; at += page)
 		*(volatile uint8_t *)(d9__ring.base + offset + at) = 0;
+}
+
+/* A file in memory is as long as the ring may become: with a hole, that takes nothing. */
+static bool lengthen(int fd)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= d9__ring.reserved) &&
+	       !ftruncate(fd, (off_t)d9__ring.reserved);
+}
+
+/*
+ * The ring's first |len| bytes; where that can be, the hole behind them too.  It is populated by and by: that
+ * fails, where a touch would be SIGBUS, if there is no memory.
+ */
+static int map_head(int fd, size_t len, bool in_memory)
+{
+	bool whole;
+	int err = allocate(fd, 0, len);
+
+	if (err)
+		return err;
+	whole = in_memory && lengthen(fd);
+	err = map_part(fd, 0, whole ? d9__ring.reserved : len);
+	d9__ring.whole = whole && !err && populate(0, 1);
+	return err;
 }
 
 /*
  * Map header, slots and the first chunks.  The number of chunks or -errno.  The program waits for this:
  * of the slots and their losses, which are most of it, each page comes with the first thread in it.
  */
-static int map_first(int fd)
+static int map_first(int fd, bool in_memory)
 {
 	int err = -ENOSPC;
+	size_t len;
 
 	for (uint32_t n = D9__CHUNKS_FIRST; n >= D9__CHUNKS_MIN; n /= 2) {
 		if (n > d9__ring.chunks_max)
 			continue;
-		err = map_part(fd, 0, D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE);
+		len = D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE;
+		err = map_head(fd, len, in_memory);
 		if (err)
 			continue;
-		populate(0, D9__RING_SLOTS_AT + 1);
-		populate(D9__RING_LOSSES_AT, 1);
-		populate(D9__RING_CHUNKS_AT, (size_t)n * D9__CHUNK_SIZE);
+		populate_new(0, D9__RING_SLOTS_AT + 1);
+		populate_new(D9__RING_LOSSES_AT, 1);
+		populate_new(D9__RING_CHUNKS_AT, (size_t)n * D9__CHUNK_SIZE);
 		return (int)n;
 	}
 	return err;
@@ -345,7 +379,7 @@ static int try_place(enum d9__ring_kind kind, const struct d9__ring_options *opt
 
 	if (fd < -1 || (fd == -1 && kind != D9__RING_ANON))
 		return fd;
-	n = map_first(fd);
+	n = map_first(fd, kind == D9__RING_SHM || kind == D9__RING_MEMFD);
 	if (n < 0) {
 		if (fd >= 0)
 			close(fd);
@@ -525,9 +559,63 @@ int d9__ring_grow(void)
 	return d9__ring_grow_to(D9__CHUNKS_AHEAD);
 }
 
+/* The next chunk is counted, and the caller's.  Several may want the same one: then the others want the next. */
+static bool count_chunk(uint32_t limit, bool (*make)(size_t offset, size_t len), uint32_t *chunk)
+{
+	uint32_t n = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
+
+	do
+		if (n >= limit || !make(D9__RING_CHUNKS_AT + (size_t)n * D9__CHUNK_SIZE, D9__CHUNK_SIZE))
+			return false;
+	/* release: whoever knows of a chunk finds it mapped */
+	while (!atomic_compare_exchange_strong_explicit(&d9__ring.header->chunk_count, &n, n + 1,
+							memory_order_release, memory_order_relaxed));
+	D9__TEST_POINT(GROW_COUNTED);
+	*chunk = n;
+	return true;
+}
+
+bool d9__ring_add_chunk(uint32_t *chunk)
+{
+	int saved = errno;
+	bool done;
+
+	if (!d9__ring.whole || !atomic_load_explicit(&threads_grow, memory_order_relaxed))
+		return false;
+	done = count_chunk(d9__ring.chunks_max, populate, chunk);
+	/* Others need not try in vain. */
+	if (!done)
+		d9__ring_let_threads_grow(false);
+	errno = saved;
+	return done;
+}
+
+void d9__ring_let_threads_grow(bool let)
+{
+	atomic_store_explicit(&threads_grow, let, memory_order_relaxed);
+}
+
+/* A whole ring's memory may have become another thread's meanwhile: it is not touched. */
+static bool make_chunk(size_t offset, size_t len)
+{
+	if (d9__ring.whole)
+		return populate(offset, len);
+	populate_new(offset, len);
+	return true;
+}
+
+/* Room for |n| chunks behind |have|. */
+static int make_room(uint32_t have, uint32_t n)
+{
+	size_t offset = D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE, len = (size_t)n * D9__CHUNK_SIZE;
+	int err = allocate(d9__ring.fd, offset, len);
+
+	return err || d9__ring.whole ? err : map_part(d9__ring.fd, offset, len);
+}
+
 int d9__ring_grow_to(uint32_t wanted_free)
 {
-	uint32_t have, n = D9__RING_EXTENT / D9__CHUNK_SIZE;
+	uint32_t have, chunk, n = D9__RING_EXTENT / D9__CHUNK_SIZE;
 	int saved = errno, err;
 
 	if (!d9__ring.base || d9__chunk_free_count() >= wanted_free)
@@ -537,22 +625,17 @@ int d9__ring_grow_to(uint32_t wanted_free)
 		n = d9__ring.chunks_max - have;
 	if (n == 0)
 		return 0;
-	while ((err = map_part(d9__ring.fd, D9__RING_CHUNKS_AT + (size_t)have * D9__CHUNK_SIZE,
-			       (size_t)n * D9__CHUNK_SIZE)) == -ENOSPC && n > 1)
+	while ((err = make_room(have, n)) == -ENOSPC && n > 1)
 		n /= 2;
 	errno = saved;
 	if (err)
 		return err;
-	/* In small steps: the program's own mappings wait for each. */
-	for (uint32_t i = have; i < have + n; i++)
-		populate(D9__RING_CHUNKS_AT + (size_t)i * D9__CHUNK_SIZE, D9__CHUNK_SIZE);
 	D9__TEST_POINT(GROW_MAPPED);
-	/* release: whoever knows of a chunk finds it mapped */
-	atomic_store_explicit(&d9__ring.header->chunk_count, have + n, memory_order_release);
-	D9__TEST_POINT(GROW_COUNTED);
-	for (uint32_t i = 0; i < n; i++)
-		d9__queue_push(d9__ring.free, have + i);
-	return 1;
+	/* In small steps: the program's own mappings wait for each. */
+	while (count_chunk(have + n, make_chunk, &chunk))
+		d9__queue_push(d9__ring.free, chunk);
+	errno = saved;
+	return atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed) == have ? -ENOMEM : 1;
 }
 
 void d9__ring_adopt_fd(int fd)

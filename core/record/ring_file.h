@@ -99,7 +99,7 @@ struct d9__ring_header {
 	uint32_t chunk_size;
 	uint32_t chunks_at;
 	uint32_t chunks_max;
-	_Atomic(uint32_t) chunk_count; /* allocated and mapped; release by d9__ring_grow() */
+	_Atomic(uint32_t) chunk_count; /* there and mapped; release by whoever adds one */
 	uint32_t pid;
 	uint64_t start_time; /* of the process, in clock ticks after boot: field 22 of /proc/PID/stat */
 	char kernel_boot_id[40];
@@ -220,6 +220,7 @@ struct d9__ring {
 	size_t reserved;  /* bytes of address space */
 	int fd;           /* for growing and flock(2); -1 if anonymous.  Owned by the recorder */
 	uint32_t chunks_max;
+	bool whole; /* mapped up to its cap: to grow takes no descriptor, see d9__ring_add_chunk() */
 	struct d9__ring_header *header;
 	struct d9__ring_control *control;
 	struct d9__ring_health *health;
@@ -247,6 +248,16 @@ int d9__ring_grow(void);
 
 /* The same, if fewer than |wanted_free| are free.  Where there is no room for an extent, less is taken. */
 int d9__ring_grow_to(uint32_t wanted_free);
+
+/*
+ * One chunk more, which is the caller's and in no queue, for a thread that finds none free because the
+ * flush thread had no turn yet.  False: at the cap, no memory, or not possible here or now.  Takes
+ * what 16 page faults take, once.  Lock-free.  Keeps errno.
+ */
+bool d9__ring_add_chunk(uint32_t *chunk);
+
+/* Whether d9__ring_add_chunk() may: not while there is no memory for it.  Flush thread. */
+void d9__ring_let_threads_grow(bool let);
 
 /*
  * Give the ring's descriptor another number: the flush thread calls it after it has moved to a

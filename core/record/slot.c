@@ -72,25 +72,45 @@ static void settle(struct d9__slot *slot)
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 }
 
-/* The caller owns |slot| and ends that. */
-static void slot_return(struct d9__slot *slot)
+/* What the open chunk tells of a worker is handed over: what comes next in it tells of none. */
+static void leave_worker(struct d9__slot *slot)
 {
-	uint64_t owner;
-
-	settle(slot);
-	/*
-	 * A worker's id may go to a thread with another slot, whose events must not overtake
-	 * these on their way to the file.
-	 */
 	if (slot->worker != D9__WORKER_NONE)
 		d9__chunk_seal(slot);
 	slot->worker = D9__WORKER_NONE;
 	slot->worker_state = D9__WORKER_UNKNOWN;
 	slot->task = 0;
-	owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
-	/* Whose events were in the slot last is asked for when its chunks are taken, which may come later. */
-	/* release: pairs with the acquire of the next claim */
-	atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_IDLE, (uint32_t)owner), memory_order_release);
+}
+
+/* Whose events were in the slot last is asked for when its chunks are taken, which may come later. */
+static void set_state(struct d9__slot *slot, enum d9__slot_state state)
+{
+	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
+
+	/* release: pairs with the acquire of the next claim, and of d9__slot_follow() */
+	atomic_store_explicit(&slot->owner, OWNER(state, (uint32_t)owner), memory_order_release);
+}
+
+/* The caller owns |slot| and ends that. */
+static void slot_return(struct d9__slot *slot)
+{
+	settle(slot);
+	leave_worker(slot);
+	set_state(slot, D9__SLOT_IDLE);
+}
+
+/*
+ * The same for a thread that ended as it should.  A worker's id may go to a thread with another slot, whose
+ * events must not overtake these on their way to the file: see d9__slot_follow().
+ */
+static void slot_leave(struct d9__slot *slot)
+{
+	settle(slot);
+	if (slot->worker_state == D9__WORKER_PARKED &&
+	    atomic_load_explicit(&slot->open, memory_order_relaxed))
+		set_state(slot, D9__SLOT_LEFT);
+	else
+		slot_return(slot);
 }
 
 static bool ring_has(const struct d9__slot *slot)
@@ -105,7 +125,7 @@ static void thread_ends(struct d9__slot *slot)
 	if (d9__self.slot == slot && ring_has(slot)) {
 		run_exit_fns();
 		d9__self.slot = D9__SLOT_EXITED;
-		slot_return(slot);
+		slot_leave(slot);
 	}
 	errno = saved;
 }
@@ -130,21 +150,26 @@ static void key_create(void)
 	key_works = pthread_key_create(&key, key_destructor) == 0;
 }
 
+static bool is_idle(uint64_t owner)
+{
+	return STATE(owner) == D9__SLOT_IDLE || STATE(owner) == D9__SLOT_LEFT;
+}
+
 static bool claim(struct d9__slot *slot, uint64_t owner, uint32_t tid)
 {
 	return atomic_compare_exchange_strong_explicit(&slot->owner, &owner,
-						       OWNER(D9__SLOT_TAKEN, tid),
+						       OWNER(D9__SLOT_CLAIMED, tid),
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* An idle slot, preferably with a partly filled chunk: it costs no chunk. */
-static struct d9__slot *claim_idle(uint32_t tid, bool with_chunk)
+/* An idle slot in |state|, preferably with a partly filled chunk: it costs no chunk. */
+static struct d9__slot *claim_idle(uint32_t tid, enum d9__slot_state state, bool with_chunk)
 {
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		struct d9__slot *slot = &d9__ring.slots[i];
 		uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_relaxed);
 
-		if (STATE(owner) != D9__SLOT_IDLE)
+		if (STATE(owner) != state)
 			continue;
 		if (with_chunk && !atomic_load_explicit(&slot->open, memory_order_relaxed))
 			continue;
@@ -164,8 +189,9 @@ static struct d9__slot *claim_new(uint32_t tid)
 			struct d9__slot *slot = &d9__ring.slots[i];
 
 			/* Nobody else claims it: it is not idle yet. */
-			atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_TAKEN, tid),
-					      memory_order_release);
+			atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_CLAIMED, tid),
+					      memory_order_relaxed);
+			slot->worker = D9__WORKER_NONE;
 			return slot;
 		}
 	return NULL;
@@ -174,22 +200,26 @@ static struct d9__slot *claim_new(uint32_t tid)
 static struct d9__slot *slot_take(void)
 {
 	uint32_t tid = (uint32_t)syscall(SYS_gettid);
-	struct d9__slot *slot = claim_idle(tid, true);
+	struct d9__slot *slot = claim_idle(tid, D9__SLOT_IDLE, true);
 
 	if (!slot)
-		slot = claim_idle(tid, false);
+		slot = claim_idle(tid, D9__SLOT_IDLE, false);
 	if (!slot)
 		slot = claim_new(tid);
+	/* A worker's next thread might have gone on in it. */
+	if (!slot)
+		slot = claim_idle(tid, D9__SLOT_LEFT, true);
 	if (!slot)
 		return NULL;
+	leave_worker(slot);
 	if (!slot->names)
 		slot->names = d9__name_table_new();
-	slot->worker = D9__WORKER_NONE;
 	if (!slot->names) {
 		slot_return(slot);
 		return NULL;
 	}
 	d9__clock_slot_init(slot);
+	set_state(slot, D9__SLOT_TAKEN);
 	return slot;
 }
 
@@ -237,7 +267,59 @@ void d9__slot_give_back(void)
 	if (key_works)
 		pthread_setspecific(key, NULL);
 	d9__self.slot = NULL;
-	slot_return(slot);
+	slot_leave(slot);
+}
+
+struct d9__left d9__slot_leave(void)
+{
+	struct d9__slot *slot = d9__self.slot;
+
+	if (!d9__slot_is_real(slot) || !ring_has(slot))
+		return (struct d9__left){ 0, 0 };
+	return (struct d9__left){ d9__slot_index(slot) + 1, d9__slot_tid(slot) };
+}
+
+/* Claimed by us: it is this thread's from now on.  What that recorded before stays where it is. */
+static void move_to(struct d9__slot *slot)
+{
+	struct d9__slot *old = d9__self.slot;
+
+	d9__self.slot = D9__SLOT_BUSY_TAKING;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (old)
+		slot_return(old);
+	pthread_once(&key_once, key_create);
+	d9__clock_slot_init(slot);
+	atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_TAKEN, (uint32_t)syscall(SYS_gettid)),
+			      memory_order_release);
+	if (key_works)
+		pthread_setspecific(key, slot);
+	atomic_signal_fence(memory_order_seq_cst);
+	d9__self.slot = slot;
+}
+
+bool d9__slot_follow(const struct d9__left *left, uint32_t worker, bool may_move)
+{
+	struct d9__slot *slot, *own = d9__self.slot;
+	uint64_t owner;
+
+	if (!left->slot || !d9__ring.slots)
+		return true;
+	slot = &d9__ring.slots[left->slot - 1];
+	/* acquire: what was handed over before the slot was taken comes before all that follows here */
+	owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
+	if (!is_idle(owner))
+		return STATE(owner) == D9__SLOT_TAKEN && (uint32_t)owner != left->tid;
+	if (!claim(slot, owner, (uint32_t)owner))
+		return false;
+	if (slot->worker == worker && (!own || (may_move && d9__slot_is_real(own)))) {
+		move_to(slot);
+		return true;
+	}
+	if (slot->worker == worker)
+		leave_worker(slot);
+	set_state(slot, slot->worker == D9__WORKER_NONE ? D9__SLOT_IDLE : D9__SLOT_LEFT);
+	return true;
 }
 
 /* A quiet slot of a thread that is gone?  Then it is ours: |tid| is 0 while we hold it. */
@@ -283,7 +365,7 @@ unsigned d9__slot_seal_idle(uint32_t wanted_free)
 
 		if (d9__chunk_free_count() + d9__chunk_full_count() >= wanted_free)
 			break;
-		if (STATE(owner) != D9__SLOT_IDLE ||
+		if (!is_idle(owner) ||
 		    !atomic_load_explicit(&slot->open, memory_order_relaxed) ||
 		    !claim(slot, owner, (uint32_t)owner))
 			continue;

@@ -30,6 +30,8 @@ enum d9__slot_state {
 	D9__SLOT_FREE, /* never used */
 	D9__SLOT_IDLE, /* its thread ended; may hold an open chunk for the next one */
 	D9__SLOT_TAKEN,
+	D9__SLOT_LEFT, /* idle; its open chunk ends with the events of a worker, which may be another's soon */
+	D9__SLOT_CLAIMED, /* between idle and taken, or back: what a worker left in it is being handed over */
 };
 
 struct d9__slot {
@@ -168,6 +170,25 @@ int d9__slot_on_exit(void (*fn)(void));
 
 /* Give this thread's slot back at once, as its end would.  The next event takes one again. */
 void d9__slot_give_back(void);
+
+/*
+ * Where the latest events of a worker are whose thread ended: perhaps in the open chunk of its slot, which
+ * the worker's next thread goes on with.  All zero: in none.
+ */
+struct d9__left {
+	uint32_t slot; /* index + 1 */
+	uint32_t tid;  /* of the thread that ended */
+};
+
+/* Of this thread, which is about to end. */
+struct d9__left d9__slot_leave(void);
+
+/*
+ * This thread is to be |worker|, whose latest events are at |left|: the slot they are in becomes this
+ * thread's, if |may_move| or if it has none yet; else they are handed over, so that the worker's
+ * next ones come behind them.  False: somebody else is about to, and until then |worker| may have no thread.
+ */
+bool d9__slot_follow(const struct d9__left *left, uint32_t worker, bool may_move);
 
 /* Slots ever used: those that a reader has to look at are [0, high). */
 uint32_t d9__slot_high(void);

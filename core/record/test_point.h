@@ -31,7 +31,7 @@
 	X(SEGMENT_ENDED)   /* complete, under its active name */                                   \
 	X(SEGMENT_RENAMED)                                                                         \
 	X(GROW_ALLOCATED)  /* the file is longer, and not mapped */                                \
-	X(GROW_MAPPED)     /* mapped, not counted */                                               \
+	X(GROW_MAPPED)     /* there, not counted */                                                \
 	X(GROW_COUNTED)    /* counted, not in the queue */                                         \
 	X(RESCUE_SEALED)   /* recovery: what was open is sealed */                                 \
 	X(RESCUE_BEGUN)    /* the ring says which segment is made of it */                         \

@@ -9,6 +9,7 @@
 
 #include "core/loop/loop_events.h"
 #include "loop/workers.h"
+#include "record/chunk.h"
 #include "record/health.h"
 #include "record/ring_file.h"
 #include "support/d9_test.h"
@@ -23,41 +24,41 @@ static struct d9_loop *loop;
 static void release_all(void)
 {
 	for (unsigned i = 0; i < D9__WORKERS_MAX; i++)
-		d9__workers_release(i);
+		d9__workers_release(i, (struct d9__left){ 0, 0 });
 }
 
 static void test_ids_are_dense_and_start_at_zero(void)
 {
 	for (int i = 0; i < 10; i++)
-		CU_ASSERT_EQUAL(d9__workers_take(100, "a"), i);
+		CU_ASSERT_EQUAL(d9__workers_take(100, "a", false), i);
 	release_all();
 }
 
 static void test_freed_id_goes_to_the_same_name_first(void)
 {
-	CU_ASSERT_EQUAL(d9__workers_take(1, "b"), 10);
-	d9__workers_release(10);
+	CU_ASSERT_EQUAL(d9__workers_take(1, "b", false), 10);
+	d9__workers_release(10, (struct d9__left){ 0, 0 });
 
-	CU_ASSERT_EQUAL(d9__workers_take(2, "b"), 10);
-	CU_ASSERT_EQUAL(d9__workers_take(3, "b"), 11);
-	d9__workers_release(10);
-	d9__workers_release(11);
+	CU_ASSERT_EQUAL(d9__workers_take(2, "b", false), 10);
+	CU_ASSERT_EQUAL(d9__workers_take(3, "b", false), 11);
+	d9__workers_release(10, (struct d9__left){ 0, 0 });
+	d9__workers_release(11, (struct d9__left){ 0, 0 });
 }
 
 static void test_never_used_ids_go_before_those_of_other_names(void)
 {
 	for (unsigned i = 12; i < D9__WORKERS_MAX; i++)
-		CU_ASSERT_EQUAL(d9__workers_take(4, "c"), (int)i);
+		CU_ASSERT_EQUAL(d9__workers_take(4, "c", false), (int)i);
 	/* All were used: the longest free one. */
-	CU_ASSERT_EQUAL(d9__workers_take(5, "d"), 0);
-	CU_ASSERT_EQUAL(d9__workers_take(5, "e"), 1);
+	CU_ASSERT_EQUAL(d9__workers_take(5, "d", false), 0);
+	CU_ASSERT_EQUAL(d9__workers_take(5, "e", false), 1);
 }
 
 static void test_thread_without_an_id_is_counted(void)
 {
 	uint64_t before = d9__workers_dropped();
 
-	while (d9__workers_take(6, "f") >= 0)
+	while (d9__workers_take(6, "f", false) >= 0)
 		;
 
 	CU_ASSERT_EQUAL(d9__workers_dropped(), before + 1);
@@ -114,6 +115,20 @@ static void test_ten_thousand_threads_share_64_ids(void)
 	CU_ASSERT_EQUAL(d9__workers_dropped(), dropped);
 }
 
+static void test_threads_in_a_row_share_a_chunk(void)
+{
+	uint32_t sealed = d9__chunk_sealed_count();
+	const struct loop_events *events;
+
+	for (unsigned i = 0; i < 100; i++)
+		run_threads(1, NULL);
+
+	CU_ASSERT(d9__chunk_sealed_count() <= sealed + 1);
+	events = loop_events_collect();
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 100);
+	CU_ASSERT_EQUAL(loop_first_violation(events), events->n);
+}
+
 static void test_more_threads_at_once_than_ids_run_unrecorded(void)
 {
 	uint64_t dropped = d9__workers_dropped(), lost = d9__health_lost_by(D9__LOSS_NO_SLOT);
@@ -140,6 +155,7 @@ int main(void)
 		  test_never_used_ids_go_before_those_of_other_names },
 		{ "thread without an id is counted", test_thread_without_an_id_is_counted },
 		{ "ten thousand threads share 64 ids", test_ten_thousand_threads_share_64_ids },
+		{ "threads in a row share a chunk", test_threads_in_a_row_share_a_chunk },
 		{ "more threads at once than ids run unrecorded",
 		  test_more_threads_at_once_than_ids_run_unrecorded },
 		CU_TEST_INFO_NULL,

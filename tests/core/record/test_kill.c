@@ -3,7 +3,7 @@
  * SIGKILL at random moments and inside every step (recorder.md, 8).  A victim is this program again,
  * recording numbered events on two threads and telling in shared memory how far it is.
  *
- * D9_KILLS=1000 for as many random moments; 40 if unset.
+ * D9_KILLS=1000 for as many random moments; 40 if unset, and a fifth of it in rows of short threads.
  */
 #include "config.h"
 
@@ -28,6 +28,7 @@
 #define THREADS   2
 #define NEVER     UINT32_MAX
 #define SHARED_FD 200
+#define SHORT     25 /* numbers of a thread in a row of them */
 
 static struct shared {
 	_Atomic(uint64_t) begun[THREADS], done[THREADS];
@@ -37,6 +38,7 @@ static struct shared {
 	uint32_t compress;
 	_Atomic(bool) held; /* the flush thread does nothing, and the ring is small */
 	bool lossy; /* a small ring, nobody waits; no polls, because losses of them are bridged */
+	bool shortly; /* each of the two is a row of threads, which all are the same worker */
 	_Atomic(bool) stop;    /* the recording threads are to rest between two numbers */
 	_Atomic(int) stopped;
 	char dir[PATH_MAX];
@@ -118,13 +120,12 @@ static void let_flush_keep_up(void)
 		pause_us(200);
 }
 
-static void *record_numbers(void *arg)
+static void record_range(uint64_t thread, uint64_t from, uint64_t to)
 {
-	uint64_t thread = (uintptr_t)arg;
 	uint32_t loc = d9__name_intern("here", 4), noise[16] = { 0 };
 	uint32_t random = (uint32_t)thread + 1;
 
-	for (uint64_t n = 0; n < (shared->lossy ? 200000000 : 1000000); n++) {
+	for (uint64_t n = from; n < to; n++) {
 		struct d9__slot *slot = d9__slot_self();
 
 		for (int i = 0; i < 16; i++)
@@ -142,6 +143,44 @@ static void *record_numbers(void *arg)
 		}
 		atomic_store(&shared->done[thread], n + 1);
 	}
+}
+
+static void *record_numbers(void *arg)
+{
+	record_range((uintptr_t)arg, 0, shared->lossy ? 200000000 : 1000000);
+	return NULL;
+}
+
+struct short_thread {
+	uint64_t thread, n;
+	struct d9__left left;
+};
+
+/* One in three has a slot before it knows which worker it is, and every other one of these keeps it. */
+static void *record_shortly(void *arg)
+{
+	struct short_thread *self = arg;
+	uint32_t worker = (uint32_t)self->thread;
+	struct d9__slot *slot = self->n % 3 ? NULL : d9__slot_self();
+
+	while (!d9__slot_follow(&self->left, worker, self->n % 2))
+		pause_us(10);
+	slot = d9__slot_self();
+	d9__emit_unpark(slot, d9__slot_now(slot), worker, 0, 0, 0, d9__slot_tid(slot));
+	record_range(self->thread, self->n * SHORT, (self->n + 1) * SHORT);
+	d9__emit_park(slot, d9__slot_now(slot), worker, 0, 0, d9__slot_tid(slot));
+	self->left = d9__slot_leave();
+	return NULL;
+}
+
+static void *record_in_a_row(void *arg)
+{
+	struct short_thread next = { .thread = (uintptr_t)arg };
+	pthread_t thread;
+
+	for (; next.n < 40000; next.n++)
+		if (pthread_create(&thread, NULL, record_shortly, &next) || pthread_join(thread, NULL))
+			exit(6);
 	return NULL;
 }
 
@@ -172,7 +211,7 @@ static int be_victim(void)
 		return 5;
 	d9_options_free(options);
 	for (uintptr_t i = 0; i < THREADS; i++)
-		pthread_create(&thread[i], NULL, record_numbers, (void *)i);
+		pthread_create(&thread[i], NULL, shared->shortly ? record_in_a_row : record_numbers, (void *)i);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	return 3;
@@ -390,17 +429,15 @@ static uint32_t next_random(void)
 	return (state = state * 1664525 + 1013904223) >> 8;
 }
 
-static void test_kill_at_a_random_moment_loses_nothing(void)
+static void kill_at_random_moments(int n, bool shortly)
 {
-	const char *text = getenv("D9_KILLS");
-	int n = text ? atoi(text) : 40;
-
 	for (int i = 0; i < n; i++) {
 		char what[64];
 		pid_t pid;
 		long us;
 
 		new_victim(NEVER, 0, (enum d9_compress)(i % 3));
+		shared->shortly = shortly;
 		pid = start("victim");
 		while (!shared->done[0])
 			pause_us(200);
@@ -412,6 +449,23 @@ static void test_kill_at_a_random_moment_loses_nothing(void)
 		snprintf(what, sizeof(what), "kill %d after %ld us", i, us);
 		check_recovered(what);
 	}
+}
+
+static int kills(void)
+{
+	const char *text = getenv("D9_KILLS");
+
+	return text ? atoi(text) : 40;
+}
+
+static void test_kill_at_a_random_moment_loses_nothing(void)
+{
+	kill_at_random_moments(kills(), false);
+}
+
+static void test_kill_in_rows_of_short_threads_loses_nothing(void)
+{
+	kill_at_random_moments(kills() / 5, true);
 }
 
 static void kill_at(enum d9__test_point point, int countdown, enum d9_compress compress)
@@ -612,6 +666,8 @@ int main(int argc, char **argv)
 		{ "kill inside recovery loses nothing", test_kill_inside_recovery_loses_nothing },
 		{ "kill at a random moment loses nothing",
 		  test_kill_at_a_random_moment_loses_nothing },
+		{ "kill in rows of short threads loses nothing",
+		  test_kill_in_rows_of_short_threads_loses_nothing },
 		CU_TEST_INFO_NULL,
 	};
 	int status;

@@ -117,6 +117,65 @@ static void test_ring_grows_while_few_chunks_are_free_up_to_its_cap(void)
 	CU_ASSERT_EQUAL(fixture_lost_for(0, D9__LOSS_NO_CHUNK), 12);
 }
 
+/* Fill one chunk after the other, and keep them: how many events found none. */
+static uint64_t fill_chunks(unsigned n)
+{
+	struct d9__batch batch;
+
+	for (unsigned i = 0; i < n; i++) {
+		d9__emit_poll_end(d9__slot_self(), 1, 1);
+		d9__chunk_seal(d9__slot_self());
+		d9__chunk_pop_full(&batch);
+	}
+	return fixture_lost_for(0, D9__LOSS_NO_CHUNK);
+}
+
+static void test_ring_grows_under_a_thread_that_finds_no_chunk_free(void)
+{
+	CU_ASSERT_EQUAL_FATAL(start(D9__RING_MEMFD, 3 << 20, NULL), 0);
+	d9__ring_let_threads_grow(true);
+	CU_ASSERT_EQUAL(fill_chunks(20), 0);
+	CU_ASSERT_EQUAL(d9__ring.header->chunk_count, 20);
+	/* The flush thread goes on where threads were. */
+	CU_ASSERT_EQUAL(d9__ring_grow(), 1);
+	CU_ASSERT_EQUAL(d9__ring.header->chunk_count, 36);
+	CU_ASSERT_EQUAL(fill_chunks(30), 2);
+	CU_ASSERT_EQUAL(d9__ring.header->chunk_count, 48);
+}
+
+static void test_ring_grows_under_no_thread_that_may_not(void)
+{
+	struct rlimit before, limit;
+
+	CU_ASSERT_EQUAL_FATAL(start(D9__RING_MEMFD, 3 << 20, NULL), 0);
+	d9__ring_let_threads_grow(false);
+	CU_ASSERT_EQUAL(fill_chunks(10), 2);
+
+	/* Files of this process may not be as long as the ring might become. */
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = (struct rlimit){ 2 << 20, before.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &limit);
+	CU_ASSERT_EQUAL_FATAL(start(D9__RING_MEMFD, 3 << 20, NULL), 0);
+	setrlimit(RLIMIT_FSIZE, &before);
+	d9__ring_let_threads_grow(true);
+	CU_ASSERT_EQUAL(fill_chunks(10), 2);
+}
+
+static void test_ring_in_flight_mode_grows_only_if_nothing_can_be_overwritten(void)
+{
+	CU_ASSERT_EQUAL_FATAL(start(D9__RING_MEMFD, 3 << 20, NULL), 0);
+	d9__ring_let_threads_grow(true);
+	d9__chunk_set_recycling(true);
+	for (unsigned i = 0; i < 20; i++) {
+		d9__emit_poll_end(d9__slot_self(), 1, 1);
+		d9__chunk_seal(d9__slot_self());
+	}
+	CU_ASSERT_EQUAL(d9__ring.header->chunk_count, D9__CHUNKS_FIRST);
+	CU_ASSERT_EQUAL(fill_chunks(20), 0);
+	CU_ASSERT(d9__ring.header->chunk_count > D9__CHUNKS_FIRST);
+	d9__chunk_set_recycling(false);
+}
+
 /* Pages of [from, to) in the ring that this process has; -1: unknown. */
 static int present(size_t from, size_t to)
 {
@@ -193,6 +252,11 @@ int main(void)
 		{ "of each kind works", test_ring_of_each_kind_works },
 		{ "grows while few chunks are free up to its cap",
 		  test_ring_grows_while_few_chunks_are_free_up_to_its_cap },
+		{ "grows under a thread that finds no chunk free",
+		  test_ring_grows_under_a_thread_that_finds_no_chunk_free },
+		{ "grows under no thread that may not", test_ring_grows_under_no_thread_that_may_not },
+		{ "in flight mode grows only if nothing can be overwritten",
+		  test_ring_in_flight_mode_grows_only_if_nothing_can_be_overwritten },
 		{ "begins with its chunks in memory, and not with the slots of threads to come",
 		  test_ring_begins_with_its_chunks_in_memory_and_not_with_the_slots_of_threads_to_come },
 		{ "under a file size limit is anonymous",

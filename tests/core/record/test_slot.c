@@ -54,27 +54,112 @@ static void test_slot_of_short_threads_is_reused_with_its_chunk(void)
 
 static void *park_once(void *arg)
 {
-	uint32_t *tid = arg;
+	struct d9__left *left = arg;
 
 	d9__emit_park(d9__slot_self(), T0, 1, 0, 0, 1);
-	*tid = d9__slot_tid(d9__slot_self());
+	*left = d9__slot_leave();
 	return NULL;
 }
 
-/* Its id may go to a thread with another slot, whose events must come later in the file. */
-static void test_slot_of_a_worker_that_ends_hands_its_chunk_over(void)
+/* Worker 1 is a thread that ends; what it was is returned. */
+static struct d9__left worker_ended(void)
 {
-	struct d9__batch batch;
+	struct d9__left left = { 0, 0 };
 	pthread_t thread;
-	uint32_t tid = 0;
+
+	pthread_create(&thread, NULL, park_once, &left);
+	pthread_join(thread, NULL);
+	return left;
+}
+
+static void test_slot_of_a_worker_that_ends_is_the_next_ones_with_its_chunk(void)
+{
+	struct d9__left left;
+	struct d9__batch batch;
 
 	fixture_ring(8);
-	pthread_create(&thread, NULL, park_once, &tid);
-	pthread_join(thread, NULL);
+	left = worker_ended();
+	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, false));
+	CU_ASSERT_EQUAL(d9__slot_index(d9__slot_self()), left.slot - 1);
+	CU_ASSERT(d9__slot_tid(d9__slot_self()) != left.tid);
+	d9__emit_poll_end(d9__slot_self(), T0, 1);
+	CU_ASSERT_EQUAL(d9__chunk_sealed_count(), 0);
+	CU_ASSERT_EQUAL(d9__chunk_pin_open(left.slot - 1, &batch), 1);
+	CU_ASSERT_EQUAL(batch.events, 2);
+	d9__chunk_unpin(&batch, false);
+}
+
+/* The worker's next events are in another slot: those before come first in the file. */
+static void test_slot_of_a_worker_that_ends_is_emptied_for_a_thread_that_stays_in_its_own(void)
+{
+	struct d9__left left;
+	struct d9__batch batch;
+
+	fixture_ring(8);
+	record_three(NULL);
+	left = worker_ended();
+	CU_ASSERT_EQUAL(d9__chunk_full_count(), 0);
+	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, false));
+	CU_ASSERT_NOT_EQUAL(d9__slot_index(d9__slot_self()), left.slot - 1);
 	CU_ASSERT_EQUAL(d9__chunk_pop_full(&batch), 1);
 	CU_ASSERT_EQUAL(batch.events, 1);
 	CU_ASSERT_EQUAL(batch.exit.worker, 1);
-	CU_ASSERT(tid != 0 && batch.tid == tid);
+	CU_ASSERT(left.tid != 0 && batch.tid == left.tid);
+	/* Nothing is left of it: whoever follows later need not care. */
+	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, true));
+	CU_ASSERT_NOT_EQUAL(d9__slot_index(d9__slot_self()), left.slot - 1);
+}
+
+static void test_slot_of_a_worker_that_ends_is_taken_instead_of_one_that_knows_none(void)
+{
+	struct fixture_taken taken = { 0 };
+	struct d9__left left;
+	uint32_t before;
+
+	fixture_ring(8);
+	record_three(NULL);
+	before = d9__slot_index(d9__slot_self());
+	left = worker_ended();
+	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, true));
+	CU_ASSERT_EQUAL(d9__slot_index(d9__slot_self()), left.slot - 1);
+	CU_ASSERT_NOT_EQUAL(before, left.slot - 1);
+	record_three(NULL);
+	fixture_drain_all(&taken, NULL, NULL);
+	CU_ASSERT_PTR_NULL(taken.error);
+	CU_ASSERT_EQUAL(taken.events, 7);
+}
+
+/* It has not given its slot back, or somebody else is about to hand over what it left. */
+static void test_slot_that_others_are_busy_with_is_not_followed(void)
+{
+	struct d9__left left;
+	struct d9__slot *slot;
+	uint64_t idle;
+
+	fixture_ring(8);
+	left = worker_ended();
+	slot = &d9__ring.slots[left.slot - 1];
+	idle = slot->owner;
+	slot->owner = (uint64_t)D9__SLOT_TAKEN << 32 | left.tid;
+	CU_ASSERT_FALSE(d9__slot_follow(&left, 1, true));
+	slot->owner = (uint64_t)D9__SLOT_CLAIMED << 32 | (left.tid + 1);
+	CU_ASSERT_FALSE(d9__slot_follow(&left, 1, true));
+	/* Who has it was the one that handed it over. */
+	slot->owner = (uint64_t)D9__SLOT_TAKEN << 32 | (left.tid + 1);
+	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, true));
+	slot->owner = idle;
+	CU_ASSERT_TRUE(d9__slot_follow(&left, 1, true));
+}
+
+static void test_slot_of_a_worker_that_ends_gives_its_chunk_when_chunks_are_short(void)
+{
+	struct d9__batch batch;
+
+	fixture_ring(8);
+	worker_ended();
+	CU_ASSERT_EQUAL(d9__slot_seal_idle(D9__CHUNKS_FIRST), 1);
+	CU_ASSERT_EQUAL(d9__chunk_pop_full(&batch), 1);
+	CU_ASSERT_EQUAL(batch.exit.worker, 1);
 }
 
 static _Atomic(unsigned) exits;
@@ -291,8 +376,16 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "of short threads is reused with its chunk",
 		  test_slot_of_short_threads_is_reused_with_its_chunk },
-		{ "of a worker that ends hands its chunk over",
-		  test_slot_of_a_worker_that_ends_hands_its_chunk_over },
+		{ "of a worker that ends is the next one's with its chunk",
+		  test_slot_of_a_worker_that_ends_is_the_next_ones_with_its_chunk },
+		{ "of a worker that ends is emptied for a thread that stays in its own",
+		  test_slot_of_a_worker_that_ends_is_emptied_for_a_thread_that_stays_in_its_own },
+		{ "of a worker that ends is taken instead of one that knows none",
+		  test_slot_of_a_worker_that_ends_is_taken_instead_of_one_that_knows_none },
+		{ "that others are busy with is not followed",
+		  test_slot_that_others_are_busy_with_is_not_followed },
+		{ "of a worker that ends gives its chunk when chunks are short",
+		  test_slot_of_a_worker_that_ends_gives_its_chunk_when_chunks_are_short },
 		{ "of a thread that ends records once more",
 		  test_slot_of_a_thread_that_ends_records_once_more },
 		{ "of a thread that ends inside an event still closes its worker",
