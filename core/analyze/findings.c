@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "analyze/findings.h"
+#include "analyze/units.h"
+#include "format/utf8.h"
 
 /*
  * In order of rank: what limits the other figures, then causes before their consequences, then the
@@ -116,6 +118,32 @@ void d9__finding_set_name(struct d9__findings *findings, struct d9__finding *fin
 	finding->name = strndup(name, len);
 	if (!finding->name)
 		findings->err = -ENOMEM;
+}
+
+struct d9__name d9__finding_name(const struct d9__callback *callback)
+{
+	const char *text = "nothing";
+	size_t len = strlen(text);
+
+	if (callback)
+		text = d9__callback_name(callback, &len);
+	return (struct d9__name){ text, d9__precision(len) };
+}
+
+void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
+			      const struct d9__callback *callback)
+{
+	struct d9__name name = d9__finding_name(callback);
+
+	d9__finding_set_name(findings, finding, name.text, (size_t)name.len);
+}
+
+void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (taken_ns >= D9__MS(1))
+		snprintf(buf, size, " (%s of it the kernel ran something else)",
+			 d9__units_ns(taken_ns).text);
 }
 
 void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding *finding,

@@ -84,6 +84,20 @@ struct d9__finding *d9__finding_add(struct d9__findings *findings, enum d9__seve
 void d9__finding_set_name(struct d9__findings *findings, struct d9__finding *finding,
 			  const char *name, size_t len);
 
+/* printf(3) arguments for the name of |callback|; NULL is "nothing". */
+struct d9__name {
+	const char *text;
+	int len;
+};
+struct d9__name d9__finding_name(const struct d9__callback *callback);
+
+/* Name what |finding| is about by |callback|. */
+void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
+			      const struct d9__callback *callback);
+
+/* " (12.0 ms of it the kernel ran something else)", or nothing if that is not worth telling. */
+void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size);
+
 /* Append |evidence|, whose text is made from |format|.  Beyond D9__EVIDENCE_MAX nothing happens. */
 void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__evidence *evidence, const char *format, ...)
@@ -106,6 +120,8 @@ void d9__check_blocked_callback(struct d9__findings *findings);
 void d9__check_timer_overrun(struct d9__findings *findings);
 void d9__check_long_callback(struct d9__findings *findings);
 void d9__check_running_at_end(struct d9__findings *findings);
+
+/* findings_waits.c */
 void d9__check_unfair(struct d9__findings *findings);
 void d9__check_backlog(struct d9__findings *findings);
 void d9__check_timer_late(struct d9__findings *findings);

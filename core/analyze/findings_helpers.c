@@ -5,7 +5,6 @@
 #include "analyze/findings.h"
 #include "analyze/helpers.h"
 #include "analyze/units.h"
-#include "format/utf8.h"
 
 /* So many runs, that waited on average so long, and so many times as long as they took. */
 #define RUNS	  10
@@ -23,18 +22,17 @@ static void helper_queue(struct d9__findings *findings, const struct d9__callbac
 	const struct d9__helper *helper = callback->helper;
 	const struct d9__helper_run *longest = &helper->longest;
 	struct d9__finding *finding;
-	size_t len;
-	const char *name = d9__callback_name(callback, &len);
+	struct d9__name name = d9__finding_name(callback);
 
 	finding = d9__finding_add(
 		findings, D9__WARNING, helper->wait_ns,
 		"The helper threads are the bottleneck, not the loop: give the pool more threads, "
 		"hand over less at a time, or make each run shorter.",
-		"%.*s waited %s on average for a helper thread, and ran for %s (%s runs).", d9__precision(len),
-		name, d9__units_ns(helper->wait_ns / helper->runs).text,
+		"%.*s waited %s on average for a helper thread, and ran for %s (%s runs).", name.len,
+		name.text, d9__units_ns(helper->wait_ns / helper->runs).text,
 		d9__units_ns(helper->run_ns / helper->runs).text,
 		d9__units_count(helper->runs).text);
-	d9__finding_set_name(findings, finding, name, len);
+	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){
 					 .at_ns = longest->at_ns - longest->run_ns,

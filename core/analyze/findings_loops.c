@@ -8,7 +8,6 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
-#include "format/utf8.h"
 
 /* Told if it went on for so many windows. */
 #define SPELL_WINDOWS 3
@@ -18,15 +17,6 @@
 
 /* So is a loop that wakes so often for nothing. */
 #define EMPTY_WARNING_RATE 2000
-
-static void set_callback(struct d9__findings *findings, struct d9__finding *finding,
-			 const struct d9__callback *callback)
-{
-	size_t len;
-	const char *name = d9__callback_name(callback, &len);
-
-	d9__finding_set_name(findings, finding, name, len);
-}
 
 static uint64_t per_second(uint64_t calls, uint64_t ns)
 {
@@ -94,20 +84,19 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
 	struct d9__finding *finding;
 	char source[64];
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	describe_source(spell, source, sizeof(source));
 	finding = d9__finding_add(
 		findings, is_most(findings, spell) ? D9__CRITICAL : D9__WARNING, spell->ns,
 		spin_advice(spell),
 		"%.*s is called %s times a second and does next to nothing (%s each time): %s was ready "
 		"again at once, and worker %" PRIu64 " never slept for %s.",
-		d9__precision(len), name, d9__units_count(per_second(spell->calls, spell->ns)).text,
+		name.len, name.text, d9__units_count(per_second(spell->calls, spell->ns)).text,
 		d9__units_ns(spell->busy_ns / spell->calls).text, source, spell->worker,
 		d9__units_ns(spell->ns).text);
-	set_callback(findings, finding, callback);
+	d9__finding_set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "a tenth of a second counts if it holds over 200 calls of one task, of "
@@ -132,10 +121,9 @@ static void accept_storm(struct d9__findings *findings, const struct d9__callbac
 	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
 	struct d9__finding *finding;
 	char source[64];
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	describe_source(spell, source, sizeof(source));
 	finding = d9__finding_add(
 		findings, is_most(findings, spell) ? D9__CRITICAL : D9__WARNING, spell->ns,
@@ -145,9 +133,9 @@ static void accept_storm(struct d9__findings *findings, const struct d9__callbac
 		"The listener on %s is ready %s times a second and takes no connection: accept() fails, "
 		"most likely for lack of descriptors. %.*s ran each time, and worker %" PRIu64
 		" never slept for %s.",
-		source, d9__units_count(per_second(spell->calls, spell->ns)).text, d9__precision(len), name,
+		source, d9__units_count(per_second(spell->calls, spell->ns)).text, name.len, name.text,
 		spell->worker, d9__units_ns(spell->ns).text);
-	set_callback(findings, finding, callback);
+	d9__finding_set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 }
 
@@ -183,10 +171,9 @@ static void wake_storm(struct d9__findings *findings, const struct d9__callback 
 	const struct d9__spell *spell = &callback->spells[D9__SPELL_STORM];
 	struct d9__finding *finding;
 	char sender[256];
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	d9__finding_waker(findings, spell->waker, spell->waker_worker, sender, sizeof(sender));
 	finding = d9__finding_add(
 		findings, D9__WARNING, spell->calls,
@@ -195,8 +182,8 @@ static void wake_storm(struct d9__findings *findings, const struct d9__callback 
 		"%s wakes worker %" PRIu64 " %s times a second to run %.*s: being woken takes the loop "
 		"longer than what it is woken for.",
 		sender, spell->worker, d9__units_count(per_second(spell->calls, spell->ns)).text,
-		d9__precision(len), name);
-	set_callback(findings, finding, callback);
+		name.len, name.text);
+	d9__finding_set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%.1f calls for each time the loop woke; a tenth of a second counts if "
@@ -262,18 +249,17 @@ static void idle_wakes(struct d9__findings *findings, const struct d9__callback 
 	const struct d9__spell *spell = &callback->spells[D9__SPELL_IDLE];
 	uint64_t rate = per_second(spell->calls, spell->ns);
 	struct d9__finding *finding;
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	finding = d9__finding_add(
 		findings, rate >= IDLE_WARNING_RATE ? D9__WARNING : D9__INFO, spell->calls,
 		"It keeps the CPU from sleeping. Make the period longer, set the timer only while there "
 		"is something to look for, or wait for the event instead of looking.",
 		"The timer %.*s wakes worker %" PRIu64 " %s times a second while there is nothing else "
 		"to do.",
-		d9__precision(len), name, spell->worker, d9__units_count(rate).text);
-	set_callback(findings, finding, callback);
+		name.len, name.text, spell->worker, d9__units_count(rate).text);
+	d9__finding_set_callback(findings, finding, callback);
 	add_spell(findings, finding, callback, spell);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "a tenth of a second counts if the loop slept for nine tenths of it and "

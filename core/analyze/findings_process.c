@@ -8,19 +8,9 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
-#include "format/utf8.h"
 
 /* Fewer live tasks of one callback are no leak worth telling. */
 #define LEAK_TASKS 100
-
-static void set_callback(struct d9__findings *findings, struct d9__finding *finding,
-			 const struct d9__callback *callback)
-{
-	size_t len;
-	const char *name = d9__callback_name(callback, &len);
-
-	d9__finding_set_name(findings, finding, name, len);
-}
 
 /* ---- time off the CPU ---- */
 
@@ -40,20 +30,19 @@ void d9__check_blocking(struct d9__findings *findings)
 	const struct d9__stack *top = d9__samples_top_off(samples);
 	const struct d9__callback *most = most_off_samples(&findings->analysis->callbacks);
 	struct d9__finding *finding;
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
 	if (!top || !most || top->off <= 5 || samples->off_in_polls == 0)
 		return;
-	name = d9__callback_name(most, &len);
+	name = d9__finding_name(most);
 	finding = d9__finding_add(
 		findings, D9__WARNING, samples->off_in_polls,
 		"A callback that is taken off the CPU blocks its loop. Look at the stacks of these samples "
 		"for the call that waits.",
 		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s times).",
-		d9__units_count(samples->off_in_polls).text, d9__precision(len), name,
+		d9__units_count(samples->off_in_polls).text, name.len, name.text,
 		d9__units_count(most->off_samples).text);
-	set_callback(findings, finding, most);
+	d9__finding_set_callback(findings, finding, most);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%s of %s off-CPU samples lie inside callbacks; the largest group with "
 				 "one stack has %s%s%s",
@@ -156,10 +145,9 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 	uint64_t left = (uint64_t)d9__tasks_left(&findings->analysis->tasks, callback, &ended);
 	bool unseen = ends != D9__COVERAGE_FULL && ended == 0;
 	struct d9__finding *finding;
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	if (unseen)
 		finding = d9__finding_add(
 			findings, D9__INFO, left,
@@ -167,16 +155,16 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 			"watchers that are stopped), so these may have ended. Compare with the program's "
 			"own count.",
 			"New tasks of %.*s come all the time, %s so far, and none is seen to end.",
-			d9__precision(len), name, d9__units_count(callback->spawned).text);
+			name.len, name.text, d9__units_count(callback->spawned).text);
 	else
 		finding = d9__finding_add(
 			findings, D9__WARNING, left,
 			"Free them when they are done (event_free(), event_del(), ev_timer_stop(), "
 			"g_source_destroy()); look at who calls the place where they are made.",
-			"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", d9__precision(len), name,
+			"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", name.len, name.text,
 			d9__units_count(callback->spawned).text, d9__units_count(ended).text,
 			d9__units_count(left).text);
-	set_callback(findings, finding, callback);
+	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .callback = callback }, "made at %s",
 				 site ? site : "an unknown place");
@@ -261,7 +249,7 @@ void d9__check_worker_imbalance(struct d9__findings *findings)
 		"Worker %llu is awake %s of its time, over three times as long as its fellows.",
 		(unsigned long long)busiest->id,
 		d9__units_percent(d9__worker_utilisation(busiest)).text);
-	set_callback(findings, finding, callback);
+	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .has_worker = true,
 							 .worker = busiest->id,

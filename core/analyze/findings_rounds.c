@@ -7,7 +7,6 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
-#include "format/utf8.h"
 
 /* Our adapters have loops that never wait park now and then; other producers do not. */
 static bool parks_are_told(const struct d9__metadata *metadata)
@@ -28,10 +27,9 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 	const struct d9__callback *callback = between->one ? between->one : between->most;
 	uint64_t ns = between->one ? between->one_ns : between->most_ns;
 	struct d9__finding *finding;
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	finding = d9__finding_add(
 		findings, worker->round.ns > 4 * D9__LONG_ROUND_NS ? D9__CRITICAL : D9__WARNING,
 		worker->round.ns,
@@ -45,8 +43,8 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 		"Worker %" PRIu64 " was in one round of its loop for %s, and looked at no descriptor and no "
 		"timer meanwhile: it ran %s callbacks, %.*s most of the time.",
 		worker->id, d9__units_ns(worker->round.ns).text,
-		d9__units_count(worker->round.calls).text, d9__precision(len), name);
-	d9__finding_set_name(findings, finding, name, len);
+		d9__units_count(worker->round.calls).text, name.len, name.text);
+	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = worker->round.from_ns,
 							 .duration_ns = worker->round.ns,

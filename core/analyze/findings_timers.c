@@ -7,7 +7,6 @@
 #include "analyze/findings.h"
 #include "analyze/stale.h"
 #include "analyze/units.h"
-#include "format/utf8.h"
 
 /* Told louder if so many ran early, and one in so many of the timer's runs. */
 #define STALE_WARNING 3
@@ -31,16 +30,15 @@ static enum d9__severity stale_severity(const struct d9__stale_timers *stale)
 /* "handle_request had run for 8.9 ms", "12 calls had run for 9.9 ms, 11 of them x (9 ms)" */
 static void describe_lag(const struct d9__between *between, char *buf, size_t size)
 {
-	size_t len;
-	const char *most = d9__callback_name(between->most, &len);
+	struct d9__name most = d9__finding_name(between->most);
 
 	if (between->calls == between->most_calls && between->calls == 1)
-		snprintf(buf, size, "%.*s had run for %s", d9__precision(len), most,
+		snprintf(buf, size, "%.*s had run for %s", most.len, most.text,
 			 d9__units_ns(between->most_ns).text);
 	else
 		snprintf(buf, size, "%s calls had run for %s, %s of them %.*s (%s)",
 			 d9__units_count(between->calls).text, d9__units_ns(between->busy_ns).text,
-			 d9__units_count(between->most_calls).text, d9__precision(len), most,
+			 d9__units_count(between->most_calls).text, most.len, most.text,
 			 d9__units_ns(between->most_ns).text);
 }
 
@@ -48,9 +46,8 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 {
 	const struct d9__stale_timers *stale = armer->stale;
 	struct d9__finding *finding;
-	size_t len, timer_len;
-	const char *name = d9__callback_name(armer, &len);
-	const char *timer = d9__callback_name(stale->timer, &timer_len);
+	struct d9__name name = d9__finding_name(armer);
+	struct d9__name timer = d9__finding_name(stale->timer);
 	char lag[512];
 
 	describe_lag(&stale->between, lag, sizeof(lag));
@@ -61,11 +58,11 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 		"the timer before the work, or do the work in pieces.",
 		"%.*s sets the timer %.*s by a clock that has stood still: it was due %s after it was "
 		"set, not %s (%s of %s such timers ran early).",
-		d9__precision(len), name, d9__precision(timer_len), timer,
+		name.len, name.text, timer.len, timer.text,
 		d9__units_ns(stale->timeout_ns - early_ns(stale)).text,
 		d9__units_ns(stale->timeout_ns).text, d9__units_count(stale->early).text,
 		d9__units_count(stale->armed).text);
-	d9__finding_set_name(findings, finding, name, len);
+	d9__finding_set_callback(findings, finding, armer);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = stale->armed_ns,
 							 .has_worker = true,

@@ -8,7 +8,6 @@
 #include "analyze/findings.h"
 #include "analyze/lost.h"
 #include "analyze/units.h"
-#include "format/utf8.h"
 
 /* Told from so many on, if at least every second wake that found the loop asleep was lost. */
 #define LOST_MIN 3
@@ -17,12 +16,11 @@ void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint
 		       char *buf, size_t size)
 {
 	const struct d9__task *task = d9__table_find(&findings->analysis->tasks.table, waker);
-	size_t len;
-	const char *name;
+	struct d9__name name;
 
 	if (waker && task && task->callback) {
-		name = d9__callback_name(task->callback, &len);
-		snprintf(buf, size, "%.*s", d9__precision(len), name);
+		name = d9__finding_name(task->callback);
+		snprintf(buf, size, "%.*s", name.len, name.text);
 	} else if (waker_worker < 254) {
 		snprintf(buf, size, "worker %" PRIu64, waker_worker);
 	} else {
@@ -35,10 +33,9 @@ static void lost_wake(struct d9__findings *findings, const struct d9__callback *
 	const struct d9__lost_wakes *lost = callback->lost;
 	struct d9__finding *finding;
 	char sender[256];
-	const char *name;
-	size_t len;
+	struct d9__name name;
 
-	name = d9__callback_name(callback, &len);
+	name = d9__finding_name(callback);
 	d9__finding_waker(findings, lost->waker, lost->waker_worker, sender, sizeof(sender));
 	finding = d9__finding_add(
 		findings, lost->slept_ns / lost->lost > D9__MS(50) ? D9__CRITICAL : D9__WARNING,
@@ -48,9 +45,9 @@ static void lost_wake(struct d9__findings *findings, const struct d9__callback *
 		"evthread_use_pthreads() before the first base; GLib: g_main_context_wakeup()).",
 		"%s makes %.*s ready and does not wake its loop: it slept on for %s on average, %s of "
 		"%s times, until something else came.",
-		sender, d9__precision(len), name, d9__units_ns(lost->slept_ns / lost->lost).text,
+		sender, name.len, name.text, d9__units_ns(lost->slept_ns / lost->lost).text,
 		d9__units_count(lost->lost).text, d9__units_count(lost->asleep).text);
-	d9__finding_set_name(findings, finding, name, len);
+	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = lost->at_ns,
 							 .duration_ns = lost->longest_ns,

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each event adds to an analysis: one function per kind. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analysis_parts.h"
+#include "analyze/helpers.h"
+#include "analyze/stale.h"
+#include "format/utf8.h"
+
+/* target_worker of a wake from outside the workers. */
+#define FIRST_OTHER_WORKER 254
+
+static struct d9_text text_of(const struct d9_event *event, unsigned k)
+{
+	const struct d9_value *value = d9_event_known(event, k);
+
+	if (!value || !value->present || value->unresolved)
+		return (struct d9_text){ "", 0 };
+	return value->u.text;
+}
+
+static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
+{
+	const struct d9_value *value = d9_event_known(event, k);
+
+	return value && value->present ? value->u.boolean : fallback;
+}
+
+#define NO_WORKER 255u
+
+static struct d9__worker *worker_of(struct d9__analysis *a, const struct d9_event *event)
+{
+	return d9__timeline_worker(&a->timeline, d9_event_known_u64(event, 0, 0));
+}
+
+/* The task in field |k|; NULL: out of memory. */
+static struct d9__task *task_of(struct d9__analysis *a, const struct d9_event *event, unsigned k)
+{
+	return d9__tasks_at(&a->tasks, d9_event_known_u64(event, k, 0));
+}
+
+static int set_callback(struct d9__analysis *a, struct d9__task *task, struct d9_text location)
+{
+	task->callback = d9__callbacks_at(&a->callbacks, location.data, location.len);
+	return task->callback ? 0 : -ENOMEM;
+}
+
+/* |task| may have become one that is over: then keep it for a while, and forget the one kept longest. */
+static int let_go(struct d9__analysis *a, struct d9__task *task)
+{
+	struct d9__task *old = d9__task_bury(&a->tasks, task);
+	int err = old ? d9__analysis_finish_call(a, old) : 0;
+
+	if (old)
+		d9__task_forget(&a->tasks, old);
+	return err;
+}
+
+static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t ns = event->timestamp_ns;
+	struct d9__worker *worker = worker_of(a, event);
+	struct d9__task *task = task_of(a, event, 2), *before;
+	bool resumed;
+	int err;
+
+	if (!worker || !task)
+		return -ENOMEM;
+	before = worker->piece.task;
+	if (!task->callback && set_callback(a, task, text_of(event, 3)))
+		return -ENOMEM;
+	err = d9__timeline_close(&a->timeline, worker, ns);
+	a->tasks.epoch++;
+	d9__task_seen(&a->tasks, task);
+	resumed = d9__latency_is_resumption(task, ns);
+	if (!resumed && !err) {
+		a->uninstrumented_polls += task->uninstrumented;
+		err = d9__latency_start(&a->latency, worker, task, ns);
+		if (!err)
+			err = d9__callback_begin(task->callback, worker->number);
+	}
+	task->last_start_ns = ns;
+	task->polled = true;
+	if (!err)
+		err = d9__timeline_poll_start(&a->timeline, worker, ns, task, resumed,
+					      (unsigned)d9_event_known_u64(event, 1, 0));
+	return err || !before ? err : let_go(a, before);
+}
+
+static int on_poll_end(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+
+	return worker ? d9__timeline_poll_end(&a->timeline, worker, event->timestamp_ns) : -ENOMEM;
+}
+
+static int on_park(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+	uint32_t tid = (uint32_t)d9_event_known_u64(event, 3, 0);
+
+	if (!worker || d9__samples_thread(&a->samples, worker, tid))
+		return -ENOMEM;
+	return d9__timeline_park(&a->timeline, worker, event->timestamp_ns,
+				 d9_event_known_u64(event, 2, 0), tid);
+}
+
+static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+	uint32_t tid = (uint32_t)d9_event_known_u64(event, 4, 0);
+
+	if (!worker || d9__samples_thread(&a->samples, worker, tid))
+		return -ENOMEM;
+	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,
+				   d9_event_known_u64(event, 2, 0),
+				   d9_event_known_u64(event, 3, UINT64_MAX), tid);
+}
+
+static int on_wake(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = task_of(a, event, 1);
+	uint64_t target = d9_event_known_u64(event, 2, FIRST_OTHER_WORKER);
+	struct d9__worker *worker;
+
+	if (!task)
+		return -ENOMEM;
+	worker = d9__table_find(&a->timeline.by_id, target);
+	if (worker && target < FIRST_OTHER_WORKER)
+		worker->wakes_issued++;
+	task->waker_worker = target;
+	d9__latency_wake(&a->latency, task, event->timestamp_ns,
+			 d9_event_known_u64(event, 0, 0),
+			 (unsigned)d9_event_known_u64(event, 3, UINT32_MAX));
+	return 0;
+}
+
+static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = task_of(a, event, 0);
+	struct d9_text location = text_of(event, 1), kind = text_of(event, 5);
+	uint64_t address = d9_event_known_u64(event, 3, 0);
+	char text[32];
+
+	if (!task)
+		return -ENOMEM;
+	if (location.len == 0 && address) {
+		location.len = (size_t)snprintf(text, sizeof(text), "0x%" PRIx64, address);
+		location.data = text;
+	}
+	if (!task->callback && set_callback(a, task, location))
+		return -ENOMEM;
+	task->fd = (int64_t)d9_event_known_u64(event, D9_TASK_SPAWN_FD, UINT64_MAX);
+	task->callback->address = address;
+	task->callback->site_address = d9_event_known_u64(event, 4, 0);
+	if (d9__callback_add_kind(&a->callbacks, task->callback, kind.data, kind.len))
+		return -ENOMEM;
+	return d9__task_spawn(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
+}
+
+static int on_task_terminate(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = task_of(a, event, 0);
+
+	if (!task)
+		return -ENOMEM;
+	if (task->ended)
+		return 0;
+	d9__task_end(&a->tasks, task, event->timestamp_ns);
+	return let_go(a, task);
+}
+
+static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *stack = d9_event_known(event, 4);
+	struct d9_text name = text_of(event, 3);
+	struct d9__worker *worker =
+		d9__samples_worker(&a->samples, (uint32_t)d9_event_known_u64(event, 1, 0));
+	bool has_stack = stack && stack->present && !stack->unresolved;
+
+	if (!worker)
+		worker = d9__table_find(&a->timeline.by_id,
+					 d9_event_known_u64(event, 0, 255));
+	if (worker && name.len && worker->thread_name[0] == '\0')
+		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
+			 name.data);
+	return d9__samples_add(&a->samples, worker, event->timestamp_ns,
+			       d9_event_known_u64(event, 2, 0) == 1,
+			       has_stack ? stack->u.stack.addresses : NULL,
+			       has_stack ? stack->u.stack.n : 0);
+}
+
+static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9_text name = text_of(event, 2);
+
+	if (d9_event_known_u64(event, 3, 0) != 0)
+		return 0;
+	return d9__samples_symbol(&a->samples, d9_event_known_u64(event, 0, 0), name.data,
+				  name.len);
+}
+
+static const char *origin_of(const struct d9_event *event)
+{
+	const char *name = d9_event_name(event) + strlen("SpanEnter");
+
+	/* "SpanEnter:origin", "SpanEnter__origin", "SpanEnterEvent" */
+	if (*name == ':')
+		return name + 1;
+	return !strncmp(name, "__", 2) ? name + 2 : "";
+}
+
+static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *parent = d9_event_known(event, 2);
+	struct d9__worker *worker = d9_event_known_u64(event, 0, 0) == NO_WORKER ? &a->no_worker :
+										   worker_of(a, event);
+	struct d9_text name = text_of(event, 3);
+	struct d9__span_event span = { .ns = event->timestamp_ns,
+				       .id = d9_event_known_u64(event, 1, 0),
+				       .has_parent = parent && parent->present,
+				       .origin = origin_of(event) };
+
+	if (name.len == 0)
+		name = (struct d9_text){ "unknown", strlen("unknown") };
+	span.name = name.data;
+	span.name_len = name.len;
+	return worker ? d9__span_enter(&a->spans, &a->callbacks, worker, &span) : -ENOMEM;
+}
+
+/* "target::name:file:line", as the recorder spells what follows "SpanEnter:". */
+static void spell_origin(char *buf, size_t size, const struct d9_event *event)
+{
+	struct d9_text target = text_of(event, D9_SPAN_CLOSE_TARGET);
+	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9_text file = text_of(event, D9_SPAN_CLOSE_FILE);
+
+	snprintf(buf, size, "%.*s%s%.*s:%.*s:%llu", d9__precision(target.len), target.data,
+		 target.len ? "::" : "", d9__precision(name.len), name.data, d9__precision(file.len), file.data,
+		 (unsigned long long)d9_event_known_u64(event, D9_SPAN_CLOSE_LINE, 0));
+}
+
+static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *first = d9_event_known(event, D9_SPAN_CLOSE_FIRST_ENTER_NS);
+	const struct d9_value *parent = d9_event_known(event, D9_SPAN_CLOSE_PARENT_ID);
+	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9__span_end end = {
+		.ns = event->timestamp_ns,
+		.id = d9_event_known_u64(event, D9_SPAN_CLOSE_SPAN_ID, 0),
+		.start_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_START_NS, 0),
+		.active_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_ACTIVE_NS, 0),
+		.never_entered = !first || !first->present,
+		.has_parent = parent && parent->present,
+		.name = name.data,
+		.name_len = name.len,
+	};
+	char origin[2048] = "";
+
+	if (end.never_entered && end.start_ns)
+		spell_origin(origin, sizeof(origin), event);
+	end.origin = origin;
+	return d9__span_close(&a->spans, &end);
+}
+
+static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *value = d9_event_known(event, 0);
+	int err = 0;
+
+	if (!value || !value->present || value->type != D9_FIELD_STRING_MAP)
+		return 0;
+	for (size_t i = 0; i < value->u.string_map.n && !err; i++) {
+		const struct d9_text *pair = &value->u.string_map.pairs[2 * i];
+
+		err = d9__metadata_put(&a->metadata, pair[0].data, pair[0].len, pair[1].data,
+				       pair[1].len);
+	}
+	return err;
+}
+
+static void on_clock_sync(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t wall = d9_event_known_u64(event, 0, 0);
+
+	if (wall == 0 || event->timestamp_ns == 0)
+		return;
+	if (a->has_wall && a->anchor_ns <= event->timestamp_ns)
+		return;
+	a->has_wall = true;
+	a->anchor_ns = event->timestamp_ns;
+	a->anchor_wall_ns = wall;
+}
+
+static void on_usage(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t values[D9__USAGE_FIELDS];
+
+	for (unsigned i = 0; i < D9__USAGE_FIELDS; i++)
+		values[i] = d9_event_known_u64(event, i, 0);
+	d9__usage_add(&a->usage, event->timestamp_ns, values);
+}
+
+static void on_loss(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9_text cause = text_of(event, 2);
+	struct d9__loss loss = { .events = d9_event_known_u64(event, 3, 0),
+				 .from_ns = d9_event_known_u64(event, 4, 0),
+				 .to_ns = d9_event_known_u64(event, 5, 0) };
+
+	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
+}
+
+/* It comes right behind the end of the call that it is about. */
+static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = d9__table_find(&a->tasks.table,
+					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
+	uint64_t taken_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
+
+	a->off_cpu_seen = true;
+	if (!task || !task->call.stall)
+		return;
+	a->latency.kernel_known |= taken_ns > 0;
+	task->call.stall->blocked_ns += d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	task->call.stall->run_queue_ns += taken_ns;
+	task->callback->taken_ns += taken_ns;
+	d9__timeline_taken(task->call.worker, task->id, taken_ns);
+	d9__rounds_taken(task->call.worker, task, taken_ns);
+}
+
+static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9_text function = { "", 0 };
+	const struct d9_value *value = d9_event_known(event, D9_HELPER_RUN_FUNCTION);
+	struct d9__callback *callback;
+
+	if (value)
+		function = value->u.text;
+	callback = d9__callbacks_at(&a->callbacks, function.data, function.len);
+	if (!callback)
+		return -ENOMEM;
+	return d9__helper_ran(callback, &(struct d9__helper_run){
+		.at_ns = event->timestamp_ns,
+		.task = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0),
+		.wait_ns = d9_event_known_u64(event, D9_HELPER_RUN_WAIT_NS, 0),
+		.run_ns = d9_event_known_u64(event, D9_HELPER_RUN_RUN_NS, 0),
+	});
+}
+
+static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(a, event);
+	struct d9__task *task = task_of(a, event, D9_STALE_TIMER_TASK_ID);
+
+	if (!worker || !task)
+		return -ENOMEM;
+	return d9__stale_armed(worker, task, event->timestamp_ns,
+			       d9_event_known_u64(event, D9_STALE_TIMER_TIMEOUT_NS, 0),
+			       d9_event_known_u64(event, D9_STALE_TIMER_DUE_NS, 0));
+}
+
+static int on_other(struct d9__analysis *a, const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_CLOCK_SYNC:
+		on_clock_sync(a, event);
+		return 0;
+	case D9_EVENT_SEGMENT_METADATA:
+		return on_metadata(a, event);
+	case D9_EVENT_QUEUE_SAMPLE:
+		d9__gauge_add(&a->queue, event->timestamp_ns, d9_event_known_u64(event, 0, 0));
+		return 0;
+	case D9_EVENT_RUNTIME_METRICS:
+		d9__gauge_add(&a->queue, event->timestamp_ns, d9_event_known_u64(event, 1, 0));
+		return 0;
+	case D9_EVENT_LOOP_TASKS:
+		d9__gauge_add(&a->registered, event->timestamp_ns,
+			      d9_event_known_u64(event, 1, 0));
+		return d9__population_add(&a->population, text_of(event, 0).data,
+					  text_of(event, 0).len, d9_event_known_u64(event, 1, 0));
+	case D9_EVENT_CPU_SAMPLE:
+		return on_cpu_sample(a, event);
+	case D9_EVENT_SYMBOL:
+		return on_symbol(a, event);
+	case D9_EVENT_RESOURCE_USAGE:
+		on_usage(a, event);
+		return 0;
+	case D9_EVENT_OFF_CPU:
+		on_off_cpu(a, event);
+		return 0;
+	case D9_EVENT_HELPER_RUN:
+		return on_helper_run(a, event);
+	case D9_EVENT_STALE_TIMER:
+		return on_stale_timer(a, event);
+	case D9_EVENT_RECORDER_LOSS:
+		on_loss(a, event);
+		return 0;
+	case D9_EVENT_MEMORY_OVERFLOW:
+		a->losses.dropped_allocs += d9_event_known_u64(event, 0, 0);
+		a->losses.dropped_frees += d9_event_known_u64(event, 1, 0);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_POLL_START:
+		return on_poll_start(a, event);
+	case D9_EVENT_POLL_END:
+		return on_poll_end(a, event);
+	case D9_EVENT_WORKER_PARK:
+		return on_park(a, event);
+	case D9_EVENT_WORKER_UNPARK:
+		return on_unpark(a, event);
+	case D9_EVENT_WAKE:
+		return on_wake(a, event);
+	case D9_EVENT_TASK_SPAWN:
+		return on_task_spawn(a, event);
+	case D9_EVENT_TASK_TERMINATE:
+		return on_task_terminate(a, event);
+	case D9_EVENT_SPAN_ENTER:
+		return on_span_enter(a, event);
+	case D9_EVENT_SPAN_EXIT:
+		return d9__span_exit(&a->spans, d9_event_known_u64(event, 1, 0), event->timestamp_ns);
+	case D9_EVENT_SPAN_CLOSE:
+		return on_span_close(a, event);
+	case D9_EVENT_SPAN_MISUSE:
+		a->spans.misused++;
+		return 0;
+	default:
+		return on_other(a, event);
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names for the callbacks of an analysis. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analysis.h"
+
+#define SITE_MARK " @ "
+
+/* "function file.c:12", or what of it is known, in new memory.  0 or -ENOMEM. */
+static int describe(const char *function, const struct d9__place *place, char **out)
+{
+	char position[32] = "";
+
+	if (place->file && place->line)
+		snprintf(position, sizeof(position), ":%u", place->line);
+	if (!function && !place->file)
+		return 0;
+	if (asprintf(out, "%s%s%s%s", function ? function : "",
+		     function && place->file ? " " : "", place->file ? place->file : "",
+		     position) < 0) {
+		*out = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int name_function(struct d9__callback *callback, const struct d9__namer *namer, size_t len)
+{
+	struct d9__place place = { .text = callback->location, .len = len,
+				   .address = callback->address };
+
+	if (!namer->name(namer->context, &place))
+		return 0;
+	if (place.function && !(callback->function = strdup(place.function)))
+		return -ENOMEM;
+	return describe(NULL, &place, &callback->source);
+}
+
+static int name_callback(struct d9__callback *callback, const struct d9__namer *namer)
+{
+	const char *mark = strstr(callback->location, SITE_MARK);
+	struct d9__place site = { .address = callback->site_address, .is_return = true };
+	int err;
+
+	err = name_function(callback, namer,
+			    mark ? (size_t)(mark - callback->location)
+				 : strlen(callback->location));
+	if (err || !mark)
+		return err;
+	site.text = mark + strlen(SITE_MARK);
+	site.len = strlen(site.text);
+	return namer->name(namer->context, &site)
+		       ? describe(site.function, &site, &callback->site)
+		       : 0;
+}
+
+int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->callbacks.n && !err; i++)
+		err = name_callback(a->callbacks.items[i], namer);
+	return err;
+}
