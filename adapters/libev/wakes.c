@@ -160,10 +160,10 @@ static __attribute__((noinline)) void see_feed(struct d9__libev_thread *thread,
 		change_callback(known, w);
 	if (thread->feeder)
 		wake_by_program(thread, record, known, w, events, thread->feeder);
-	else if (d9__called_by_libev(thread, caller))
-		wake_by_libev(thread, record, known, w, events);
-	else
+	else if (!d9__called_by_libev(thread, caller))
 		wake_by_program(thread, record, known, w, events, d9__libev_site(thread, caller));
+	else if (d9__libev_layout.feeds) /* the poll tells it, where not all feeding is seen */
+		wake_by_libev(thread, record, known, w, events);
 }
 
 /* The usual feeds, of tasks that were polled as what they are now: the core alone knows those. */
