@@ -65,9 +65,12 @@ grep -o 'recorded, \|lost  *none\|last error  *none\|worker 0, thread' details
 awk 'length > 200' details
 
 say "stopped"
-kill -STOP "$pid"
+# With events that are not written yet: a dead program's ring without goes with the next recovery anywhere.
+while kill -STOP "$pid" && ! "$dial9" status -j "$pid" | grep -q '"waiting":[1-9]'; do
+	kill -CONT "$pid"
+	sleep 0.02
+done
 show -d at-work
-kill -CONT "$pid"
 
 say "killed"
 kill -KILL "$pid"
