@@ -13,16 +13,23 @@
 #include "libevent/thread.h"
 #include "record/gate.h"
 
+/* What |event| is called with if it is given |arg|, which may stand for the event itself. */
+static void *argument_of(struct event *event, void *arg)
+{
+	/* relaxed: it is one constant address, or not known yet */
+	return arg && arg == atomic_load_explicit(&d9__libevent_fields.self_argument,
+						  memory_order_relaxed)
+		       ? event
+		       : arg;
+}
+
 /*
  * An event was set up at the address of |event|.  With another pair of callback and argument, or
  * by libevent itself, which sets up a new object each time, it is a new task.
  */
 static void note_assignment(struct event *event, d9__event_fn callback, void *arg, bool by_libevent)
 {
-	/* relaxed: it is one constant address, or not known yet */
-	if (arg &&
-	    arg == atomic_load_explicit(&d9__libevent_fields.self_argument, memory_order_relaxed))
-		arg = event;
+	arg = argument_of(event, arg);
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)event,
 		      by_libevent ? 0 : d9__pair_identity((void *)callback, arg));
 }
@@ -77,8 +84,12 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 	thread->skip_assign = true;
 	event = d9__real.event_new(base, fd, events, stub, arg);
 	thread->skip_assign = false;
-	if (event)
-		note_assignment(event, callback, arg, by_libevent);
+	if (!event)
+		return NULL;
+	note_assignment(event, callback, arg, by_libevent);
+	/* Its end will be seen, unlike that of events in the program's own structures. */
+	if (!by_libevent && d9__gate_open(D9__GATE_LOOP))
+		d9__arm_event(thread, base, event, stub, fd, events, argument_of(event, arg));
 	return event;
 }
 

@@ -208,6 +208,8 @@ static void describe(const struct event_base *base)
 		d9__capability_set(caps, "mode", "static");
 	d9__capability_set(caps, "spawn", "on");
 	d9__capability_set(caps, "task_end", "partial");
+	/* Of events in the program's own structures nothing is told before they run. */
+	d9__capability_set(caps, "armed_end", "full");
 	d9__capability_set(caps, "park", "on");
 	d9__capability_set(caps, "depth", d9__real.event_base_get_num_events ? "on" : "derived");
 	/* A static one's calls inside one object are bound there, whatever the others do. */

@@ -500,6 +500,27 @@ d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event
 	return wrap_called_slow(thread, callback, caller, kind);
 }
 
+void d9__arm_event(struct d9__libevent_thread *thread, const struct event_base *base,
+		   const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg)
+{
+	const struct d9__libevent_base *attached = base ? d9__libevent_wrapped_base(base) : NULL;
+	unsigned latest = thread->latest[D9__STUB_POLL];
+	struct d9__stub *stub;
+
+	if (!attached || !latest || event_pool.functions[latest - 1] != (void *)wrapped)
+		return;
+	stub = d9__stub_at(&event_pool, latest - 1);
+	if (is_internal(stub))
+		return;
+	d9_task_arm(attached->loop, &(struct d9_task){
+		.key = (uintptr_t)event,
+		.identity = identity_of(stub, arg),
+		.callsite = callsite_of(stub),
+		.fd = events & D9__EV_SIGNAL ? -1 : fd,
+		.kind = kind_of_event(stub, fd, (short)(events | D9__EV_TIMEOUT)),
+	});
+}
+
 d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind)
 {
 	return (d9__pair_fn)wrap(&pair_pool, (void *)callback, site, kind);

@@ -77,6 +77,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 	err = d9__timeline_close(&a->timeline, worker, ns);
 	a->tasks.epoch++;
 	d9__task_seen(&a->tasks, task);
+	task->callback->ran += task->spawned && !task->polled;
 	resumed = d9__latency_is_resumption(task, ns);
 	if (!resumed && !err) {
 		a->uninstrumented_polls += task->uninstrumented;

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,17 +138,28 @@ void d9__check_queue_depth(struct d9__findings *findings)
 				 d9__units_count(queue->samples).text, d9__gauge_mean(queue));
 }
 
+/* What is in the trace before it ran: whether its end would be, too. */
+static bool armed_ends_are_seen(const struct d9__findings *findings)
+{
+	return d9__metadata_says(&findings->analysis->metadata, "armed_end", "full");
+}
+
 static void task_leak(struct d9__findings *findings, const struct d9__callback *callback,
 		      enum d9__coverage ends)
 {
 	const char *site = d9__callback_site(callback);
 	uint64_t ended;
 	uint64_t left = (uint64_t)d9__tasks_left(&findings->analysis->tasks, callback, &ended);
-	bool unseen = ends != D9__COVERAGE_FULL && ended == 0;
+	bool idle = 2 * (callback->spawned - callback->ran) > left;
+	bool unseen = ends != D9__COVERAGE_FULL && ended == 0 && !(idle && armed_ends_are_seen(findings));
+	char never[160] = "";
 	struct d9__finding *finding;
 	struct d9__name name;
 
 	name = d9__finding_name(callback);
+	if (idle)
+		snprintf(never, sizeof(never), ", of which %s never ran",
+			 d9__units_count(callback->spawned - callback->ran).text);
 	if (unseen)
 		finding = d9__finding_add(
 			findings, D9__INFO, left,
@@ -161,9 +173,10 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 			findings, D9__WARNING, left,
 			"Free them when they are done (event_free(), event_del(), ev_timer_stop(), "
 			"g_source_destroy()); look at who calls the place where they are made.",
-			"Tasks of %.*s only grow: %s were made, %s ended, %s are left.", name.len, name.text,
-			d9__units_count(callback->spawned).text, d9__units_count(ended).text,
-			d9__units_count(left).text);
+			"Tasks of %.*s only grow: %s%s were made, %s ended, %s are left%s.", name.len, name.text,
+			/* The first few that do not run are not told. */
+			idle ? "at least " : "", d9__units_count(callback->spawned).text,
+			d9__units_count(ended).text, d9__units_count(left).text, never);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .callback = callback }, "made at %s",

@@ -134,6 +134,23 @@ enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, con
 	return are_none == said ? D9__COVERAGE_NONE : D9__COVERAGE_PARTIAL;
 }
 
+bool d9__metadata_says(const struct d9__metadata *metadata, const char *key, const char *text)
+{
+	const char *middle, *value;
+	size_t len;
+
+	for (size_t i = 0; i < metadata->n; i++) {
+		const struct d9__metadata_entry *entry = &metadata->items[i];
+
+		if (!d9__metadata_key_is(entry->key, "loop.", ".capabilities", &middle, &len))
+			continue;
+		value = capability(entry->value, key, &len);
+		if (value && len == strlen(text) && !memcmp(value, text, len))
+			return true;
+	}
+	return false;
+}
+
 static bool lists_id(const char *list, uint64_t id)
 {
 	while (*list) {

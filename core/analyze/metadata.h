@@ -44,6 +44,9 @@ enum d9__coverage {
 };
 enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key);
 
+/* Whether a loop library says |key|=|text|. */
+bool d9__metadata_says(const struct d9__metadata *metadata, const char *key, const char *text);
+
 /* The lane group ("runtime.NAME" = "0,1,2") that lists the worker |id|, or NULL. */
 const char *d9__metadata_group(const struct d9__metadata *metadata, uint64_t id);
 

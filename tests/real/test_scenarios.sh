@@ -94,6 +94,7 @@ scenario timer_overrun timer-overrun read_sensors
 scenario unfair unfair on_message
 scenario backlog backlog on_message
 scenario leak task-leak on_timeout
+scenario "leak unused" task-leak on_timeout
 scenario accept_storm accept-storm on_accept_error
 
 # What was reported of libev.

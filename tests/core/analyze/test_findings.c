@@ -646,6 +646,23 @@ static void test_growth_whose_ends_are_invisible_is_only_a_hint(void)
 	story_free(&s);
 }
 
+static void test_growth_of_tasks_that_never_ran_is_a_leak_where_their_ends_would_be_seen(void)
+{
+	struct story s;
+	const struct d9__finding *leak;
+
+	story_begin(&s);
+	story_say(&s, "loop.libevent.capabilities", "task_end=partial,armed_end=full");
+	populate(&s, 0);
+	story_analyse(&s);
+
+	leak = story_finding_of(&s, "task-leak");
+	CU_ASSERT_EQUAL(leak->severity, D9__WARNING);
+	CU_ASSERT(has(leak->message, "at least 1,000 were made, 0 ended, 1,000 are left, of which "
+				     "1,000 never ran"));
+	story_free(&s);
+}
+
 static void test_deep_global_queue_is_found(void)
 {
 	struct story s;
@@ -841,6 +858,8 @@ static const CU_TestInfo tests[] = {
 	  test_population_that_was_made_at_the_start_is_no_leak },
 	{ "growth whose ends are invisible is only a hint",
 	  test_growth_whose_ends_are_invisible_is_only_a_hint },
+	{ "growth of tasks that never ran is a leak where their ends would be seen",
+	  test_growth_of_tasks_that_never_ran_is_a_leak_where_their_ends_would_be_seen },
 	{ "deep global queue is found", test_deep_global_queue_is_found },
 	{ "long wait for a CPU is found", test_long_wait_for_a_cpu_is_found },
 	{ "thread that sleeps outside of its loop is not off the CPU",
