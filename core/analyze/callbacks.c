@@ -24,7 +24,7 @@ static void free_callback(struct d9__callback *callback)
 	free(callback->stale);
 	free(callback->lost);
 	free(callback->helper);
-	free(callback->by_worker);
+	free(callback->ran_on);
 	free(callback->alive_curve);
 	free(callback->function);
 	free(callback->source);
@@ -152,19 +152,26 @@ const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 
 int d9__callback_begin(struct d9__callback *callback, unsigned worker)
 {
-	callback->calls++;
-	if (worker >= callback->workers) {
-		size_t n = (size_t)worker + 1;
-		uint64_t *counts = realloc(callback->by_worker, n * sizeof(*counts));
+	size_t word = worker / 64, n = word + 1;
 
-		if (!counts)
+	callback->calls++;
+	if (n > callback->ran_on_words) {
+		uint64_t *words = realloc(callback->ran_on, n * sizeof(*words));
+
+		if (!words)
 			return -ENOMEM;
-		memset(counts + callback->workers, 0, (n - callback->workers) * sizeof(*counts));
-		callback->by_worker = counts;
-		callback->workers = n;
+		memset(words + callback->ran_on_words, 0,
+		       (n - callback->ran_on_words) * sizeof(*words));
+		callback->ran_on = words;
+		callback->ran_on_words = n;
 	}
-	callback->by_worker[worker]++;
+	callback->ran_on[word] |= UINT64_C(1) << worker % 64;
 	return 0;
+}
+
+bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker)
+{
+	return worker / 64 < callback->ran_on_words && callback->ran_on[worker / 64] >> worker % 64 & 1;
 }
 
 int d9__callback_end(struct d9__callback *callback, uint64_t ns)

@@ -75,9 +75,9 @@ struct d9__callback {
 	/* Long calls that slept for most of their time. */
 	uint64_t blocked_calls, blocked_ns;
 
-	/* Calls by number of the worker, for the balance. */
-	uint64_t *by_worker;
-	size_t workers;
+	/* A bit by number of the worker, for the balance: d9__callback_ran_on(). */
+	uint64_t *ran_on;
+	size_t ran_on_words;
 
 	/* Its tasks. */
 	uint64_t spawned, ended, uninstrumented;
@@ -127,6 +127,9 @@ const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 
 /* A call begins on the worker of number |worker|.  0 or -ENOMEM. */
 int d9__callback_begin(struct d9__callback *callback, unsigned worker);
+
+/* Whether a call began on the worker of number |worker|. */
+bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker);
 
 /* A call took |ns|.  0 or -ENOMEM. */
 int d9__callback_end(struct d9__callback *callback, uint64_t ns);

@@ -242,10 +242,10 @@ void d9__check_worker_imbalance(struct d9__findings *findings)
 		findings->err = -ENOMEM;
 		return;
 	}
-	for (size_t i = 0; callback && i < timeline->n && i < callback->workers; i++) {
+	for (size_t i = 0; callback && i < timeline->n; i++) {
 		const struct d9__worker *worker = timeline->items[i];
 
-		if (callback->by_worker[i] == 0)
+		if (!d9__callback_ran_on(callback, i))
 			continue;
 		active[n++] = worker->active_ns;
 		if (!busiest || worker->active_ns > busiest->active_ns)

@@ -12,7 +12,8 @@
 
 #include <dial9/reader.h>
 
-#define DEPTH_MAX 64 /* of parents; a circle ends there, too */
+#define DEPTH_MAX  64   /* of parents; a circle ends there, too */
+#define LOOKED_MAX 1024 /* values of parents, the nearest first, that one event has a look at */
 
 struct value {
 	char *name;
@@ -232,10 +233,11 @@ static int append(struct d9_span_fields *fields, const struct value *value, uint
 static int inherit(struct d9_span_fields *fields, const struct span *span)
 {
 	const struct span *parent = span->parent;
+	size_t left = LOOKED_MAX;
 	int err = 0;
 
 	for (unsigned depth = 1; parent && depth <= DEPTH_MAX; depth++, parent = parent->parent)
-		for (size_t i = 0; i < parent->n && !err; i++) {
+		for (size_t i = 0; i < parent->n && left && !err; i++, left--) {
 			const struct value *value = &parent->values[i];
 
 			if (find_value(parent, value->name) == value &&

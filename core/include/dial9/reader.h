@@ -517,7 +517,8 @@ D9_API uint64_t d9_event_known_u64(const struct d9_event *event, unsigned k, uin
  * `worker_id`, `span_id`, `parent_span_id`, `span_name`, `span_instance_id` and `tid`.  A span has,
  * besides its own, the values of its parent, of that one's parent and so on: of several with one name
  * the nearest counts, and only names for which the span has no value of its own.  Stacks, lists and
- * maps are not inherited, nor what parents said that the trace does not hold.
+ * maps are not inherited, nor what parents said that the trace does not hold, nor what lies behind 64
+ * parents or 1,024 of their values.
  */
 struct d9_span_fields;
 

@@ -100,6 +100,69 @@ static const char *inherited(struct trace *t, bool two_processes)
 	return all;
 }
 
+static void put_name(struct trace *t, const char *name)
+{
+	trace_uint(t, strlen(name), 2);
+	trace_bytes(t, name, strlen(name));
+}
+
+/* An enter with |n| fields of the program's, more than trace_schema() takes. */
+static void wide_schema(struct trace *t, unsigned type_id, unsigned n)
+{
+	static const char *const base[] = { "worker_id", "span_id", "span_name" };
+	char name[16];
+
+	trace_uint(t, 1, 1);
+	trace_uint(t, type_id, 2);
+	put_name(t, "SpanEnter:wide");
+	trace_uint(t, 1, 1);
+	trace_uint(t, 3 + n, 2);
+	for (unsigned i = 0; i < 3 + n; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		put_name(t, i < 3 ? base[i] : name);
+		trace_uint(t, i < 2 ? 9 : i < 3 ? 4 : 11, 1);
+	}
+	t->has_time[type_id] = true;
+}
+
+static void test_a_parent_with_very_many_values_does_not_hide_the_nearest(void)
+{
+	const struct d9_span_field *items = NULL;
+	struct d9_span_fields *spans;
+	const struct d9_event *event;
+	struct d9_reader *reader;
+	struct trace t;
+	size_t n = 0;
+
+	begin(&t);
+	wide_schema(&t, 40, 2000);
+	trace_head(&t, 40, 1);
+	trace_varint(&t, 0);
+	trace_varint(&t, 1);
+	trace_text(&t, "s");
+	for (unsigned i = 0; i < 2000; i++)
+		trace_uint(&t, i % 200, 1);
+	enter(&t, 2, 2, 1, 20, NULL);
+	enter(&t, 3, 3, 2, 0, NULL);
+	trace_save(&t, FILE_NAME, "plain");
+	trace_free(&t);
+	CU_ASSERT_EQUAL_FATAL(d9_reader_new(&reader), 0);
+	CU_ASSERT_EQUAL_FATAL(d9_reader_add(reader, FILE_NAME), 0);
+	CU_ASSERT_EQUAL_FATAL(d9_span_fields_new(&spans), 0);
+	while (d9_reader_next(reader, &event) == 1) {
+		CU_ASSERT_EQUAL(d9_span_fields_take(spans, 0, event), 0);
+		items = d9_span_fields_inherited(spans, &n);
+	}
+
+	CU_ASSERT_EQUAL_FATAL(n, 1024);
+	CU_ASSERT_STRING_EQUAL(items[0].name, "a");
+	CU_ASSERT_EQUAL(items[0].span_id, 2);
+	CU_ASSERT_EQUAL(items[1023].span_id, 1);
+	d9_span_fields_free(spans);
+	d9_reader_free(reader);
+	unlink(FILE_NAME);
+}
+
 static void test_child_has_what_its_parents_have_the_nearest_first(void)
 {
 	struct trace t;
@@ -204,6 +267,8 @@ static void test_what_was_never_seen_gives_nothing(void)
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "a parent with very many values does not hide the nearest",
+		  test_a_parent_with_very_many_values_does_not_hide_the_nearest },
 		{ "child has what its parents have, the nearest first",
 		  test_child_has_what_its_parents_have_the_nearest_first },
 		{ "child has what its parent had last", test_child_has_what_its_parent_had_last },
