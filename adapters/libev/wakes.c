@@ -171,10 +171,11 @@ static inline bool is_told(const struct d9__libev_thread *thread,
 			   const struct d9__libev_record *record, const ev_watcher *w, int events,
 			   const void *caller)
 {
-	uint64_t identity = d9__libev_identity((const void *)w->cb);
+	uint64_t identity;
 
-	if (record->batch)
+	if (!d9__gate_open(D9__GATE_WAKE) || record->batch)
 		return false;
+	identity = d9__libev_identity((const void *)w->cb);
 	if (thread->feeder || !d9__called_by_libev(thread, caller))
 		return thread->now.record == record &&
 		       d9__wake_known(record->loop, (uintptr_t)w, identity);

@@ -30,7 +30,8 @@ D9_API void d9__poll_end_ready(struct d9_poll *poll);
 
 /*
  * As d9_wake() of a task that this thread has polled and that still has |identity|, by the running
- * callback or by what the loop found ready.  False: nothing happened; ask d9_wake().
+ * callback or by what the loop found ready.  False: nothing happened; ask d9_wake().  The gate for wakes is
+ * open: ask that before you find out what these want to know.
  */
 D9_API bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity);
 D9_API bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity);

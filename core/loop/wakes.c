@@ -389,12 +389,12 @@ int d9_wake(struct d9_loop *loop, uint64_t key, enum d9_wake_reason reason,
 
 bool d9__wake_known(struct d9_loop *loop, uint64_t key, uint64_t identity)
 {
-	return d9__gate_open(D9__GATE_WAKE) && wake_plain(loop, key, identity, D9_WAKE_ACTIVE) >= 0;
+	return wake_plain(loop, key, identity, D9_WAKE_ACTIVE) >= 0;
 }
 
 bool d9__wake_known_fd(struct d9_loop *loop, uint64_t key, uint64_t identity)
 {
-	return d9__gate_open(D9__GATE_WAKE) && wake_plain(loop, key, identity, D9_WAKE_FD) >= 0;
+	return wake_plain(loop, key, identity, D9_WAKE_FD) >= 0;
 }
 
 /* What the table holds.  True: a wake was written already. */
