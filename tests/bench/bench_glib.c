@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording costs per dispatch: idle sources in a context of their own, 64 of them in each round,
- * or one.  Variants take turns, in runs too short for the scheduler to come between; printed are
+ * or one, and 64 descriptors that are always ready.  Variants take turns, in runs too short for the scheduler to come between; printed are
  * medians of the differences from the raw run of the same round, and the ratio to it.  The raw
  * context's sources go by a table that no hook has seen.
  *
@@ -11,19 +11,19 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <time.h>
 
 #include <dial9/glib.h>
 #include <dial9/recorder.h>
 
-#include <glib.h>
+#include <glib-unix.h>
 
 #include "bench/bench.h"
-
-#define SOURCES 64
 
 static unsigned long runs;
 
@@ -32,6 +32,13 @@ static gboolean on_idle(gpointer arg)
 	(void)arg;
 	runs++;
 	return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_ready(gint fd, GIOCondition condition, gpointer arg)
+{
+	(void)fd;
+	(void)condition;
+	return on_idle(arg);
 }
 
 /* Where GLib's own would announce the table. */
@@ -48,10 +55,18 @@ static void get(gpointer data, GSource *source, GSourceFunc *callback, gpointer 
 	*arg = NULL;
 }
 
-static GSourceCallbackFuncs callbacks = { keep, keep, get };
+static void get_ready(gpointer data, GSource *source, GSourceFunc *callback, gpointer *arg)
+{
+	get(data, source, callback, arg);
+	*callback = G_SOURCE_FUNC(on_ready);
+}
+
+static GSourceCallbackFuncs idle_callbacks = { keep, keep, get }, ready_callbacks = { keep, keep, get_ready };
 
 static struct {
 	GSource *(*source_new)(GSourceFuncs *funcs, guint size);
+	GSource *(*fd_source_new)(gint fd, GIOCondition condition);
+	void (*set_funcs)(GSource *source, GSourceFuncs *funcs);
 	void (*set_callback_indirect)(GSource *source, gpointer data, GSourceCallbackFuncs *funcs);
 	guint (*attach)(GSource *source, GMainContext *context);
 	gboolean (*iteration)(GMainContext *context, gboolean may_block);
@@ -62,19 +77,45 @@ static void find_functions(void)
 	void *handle = dlopen("libglib-2.0.so.0", RTLD_NOW);
 
 	*(void **)&glib.source_new = dlsym(handle, "g_source_new");
+	*(void **)&glib.fd_source_new = dlsym(handle, "g_unix_fd_source_new");
+	*(void **)&glib.set_funcs = dlsym(handle, "g_source_set_funcs");
 	*(void **)&glib.set_callback_indirect = dlsym(handle, "g_source_set_callback_indirect");
 	*(void **)&glib.attach = dlsym(handle, "g_source_attach");
 	*(void **)&glib.iteration = dlsym(handle, "g_main_context_iteration");
 }
 
-static GMainContext *make(GSourceFuncs *funcs, int n)
+/* Of one kind: by GLib's own table, and by a copy of it from before it was patched. */
+struct kind {
+	const char *name;
+	int n;
+	bool ready; /* descriptors */
+	GSourceFuncs *funcs, raw;
+};
+
+static GSource *make_source(const struct kind *kind, GSourceFuncs *funcs)
+{
+	GSource *source;
+	int fd;
+
+	if (!kind->ready)
+		return glib.source_new(funcs, 2 * sizeof(GSource)); /* as its own */
+	fd = eventfd(1, EFD_CLOEXEC);
+	if (fd < 0)
+		exit(99);
+	source = glib.fd_source_new(fd, G_IO_IN);
+	glib.set_funcs(source, funcs);
+	return source;
+}
+
+static GMainContext *make(const struct kind *kind, GSourceFuncs *funcs)
 {
 	GMainContext *context = g_main_context_new();
 
-	for (int i = 0; i < n; i++) {
-		GSource *source = glib.source_new(funcs, 2 * sizeof(GSource)); /* as its own */
+	for (int i = 0; i < kind->n; i++) {
+		GSource *source = make_source(kind, funcs);
 
-		glib.set_callback_indirect(source, context, &callbacks);
+		glib.set_callback_indirect(source, context,
+					   kind->ready ? &ready_callbacks : &idle_callbacks);
 		glib.attach(source, context);
 		g_source_unref(source);
 	}
@@ -105,10 +146,10 @@ enum { RAW, SHUT, OPEN, RAW_AGAIN, VARIANTS };
 static const char *const names[VARIANTS] = { "raw", "attached, switched off", "attached, recording",
 					     "raw again" };
 
-static void compare(GSourceFuncs *raw_funcs, int n_sources, unsigned rounds, unsigned long n, double budget)
+static void compare(struct kind *kind, unsigned rounds, unsigned long n, double budget)
 {
 	static double ns[VARIANTS][BENCH_ROUNDS_MAX];
-	GMainContext *raw = make(raw_funcs, n_sources), *attached = make(&g_idle_funcs, n_sources);
+	GMainContext *raw = make(kind, &kind->raw), *attached = make(kind, kind->funcs);
 	char line[96];
 
 	if (d9_g_main_context_attach(attached))
@@ -124,8 +165,7 @@ static void compare(GSourceFuncs *raw_funcs, int n_sources, unsigned rounds, uns
 		ns[RAW_AGAIN][at] = run(raw, n);
 	}
 	for (int i = SHUT; i < VARIANTS; i++) {
-		snprintf(line, sizeof(line), "GLib: one of %d idle source%s, %s", n_sources,
-			 n_sources > 1 ? "s" : "", names[i]);
+		snprintf(line, sizeof(line), "GLib: %s, %s", kind->name, names[i]);
 		bench_ratio(line, "ns", ns[i], "raw", ns[RAW], rounds, i == OPEN ? budget : 0);
 	}
 }
@@ -135,14 +175,18 @@ int main(int argc, char **argv)
 	const struct timespec settle = { 0, 400000000 };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 101;
 	unsigned long n = argc > 2 ? strtoul(argv[2], NULL, 10) : 6400;
-	GSourceFuncs raw_funcs = g_idle_funcs; /* before it is patched */
+	struct kind idle = { "one of 64 idle sources", 64, false, &g_idle_funcs, g_idle_funcs };
+	struct kind one = { "one of 1 idle source", 1, false, &g_idle_funcs, g_idle_funcs };
+	struct kind ready = { "one of 64 ready descriptors", 64, true, &g_unix_fd_source_funcs,
+			      g_unix_fd_source_funcs };
 
 	find_functions();
 	if (rounds > BENCH_ROUNDS_MAX || d9_g_main_context_attach(NULL))
 		return 99;
 	/* The clock changes over to ticks when it is calibrated. */
 	nanosleep(&settle, NULL);
-	compare(&raw_funcs, SOURCES, rounds, n, 1.25);
-	compare(&raw_funcs, 1, rounds, n / 4, 0);
+	compare(&idle, rounds, n, 1.25);
+	compare(&one, rounds, n / 4, 0);
+	compare(&ready, rounds, n / 10, 1.15);
 	return 0;
 }

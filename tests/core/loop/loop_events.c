@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <dial9/reader.h>
 
@@ -29,19 +30,45 @@ static uint64_t fake_mono(void)
 	return __atomic_add_fetch(&loop_ns, loop_clock_runs ? 1 : 0, __ATOMIC_RELAXED);
 }
 
-void loop_events_start(void)
+static void start_recording(void)
 {
 	static const struct d9__ring_options options = {
 		.kind = D9__RING_ANON, .boot_id = "test-1", .trace_dir = "/", .service = "test"
 	};
 
-	d9__clock_fake(fake_mono, fake_mono);
-	d9__clock_start(D9__CLOCK_WANT_MONOTONIC);
 	if (d9__ring_start(&options) || d9__gate_init() || d9__loops_init()) {
 		fputs("cannot start a ring\n", stderr);
 		exit(99);
 	}
 	d9__gate_set(D9__GATE_ALL);
+}
+
+void loop_events_start(void)
+{
+	d9__clock_fake(fake_mono, fake_mono);
+	d9__clock_start(D9__CLOCK_WANT_MONOTONIC);
+	start_recording();
+}
+
+bool loop_events_start_on_ticks(void)
+{
+	const struct timespec pause = { 0, 10000000 };
+	struct d9__clock_status status;
+
+	if (d9__clock_under_valgrind())
+		return false;
+	d9__clock_start(D9__CLOCK_WANT_TICKS);
+	/* Two anchors that are far enough apart. */
+	for (int tries = 0; tries < 500; tries++) {
+		nanosleep(&pause, NULL);
+		d9__clock_tick(NULL);
+		d9__clock_status(&status);
+		if (status.kind == D9__CLOCK_TICKS) {
+			start_recording();
+			return true;
+		}
+	}
+	return false;
 }
 
 struct d9_loop *loop_events_add(enum d9_library library, const void *address)

@@ -61,6 +61,9 @@ extern bool loop_clock_runs;
 /* A ring in memory, a fake clock at 1 s, the gate open.  Once per program. */
 void loop_events_start(void);
 
+/* The same with the machine's own clock, on ticks; false if it has none that can be used. */
+bool loop_events_start_on_ticks(void);
+
 /* A loop, without the recorder that d9_loop_register() starts. */
 struct d9_loop *loop_events_add(enum d9_library library, const void *address);
 
