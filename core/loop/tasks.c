@@ -188,9 +188,7 @@ static void leave_loop_locked(struct shard *shard, struct d9__task *task)
 	if (task->loop_next)
 		task->loop_next->loop_before = task->loop_before;
 	count_locked(loop, at, UINT32_MAX);
-	/* A wake that nobody will take any more is no backlog. */
-	if (atomic_load_explicit(&task->wake, memory_order_relaxed) & D9__WAKE_HANDED)
-		atomic_fetch_sub_explicit(&loop->handed, 1, memory_order_relaxed);
+	d9__task_unhand(task, loop);
 }
 
 /* ---- entries ---- */
@@ -537,6 +535,16 @@ int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *t
 	}
 	d9__spin_unlock(&shard->lock);
 	return err;
+}
+
+void d9__task_unhand(struct d9__task *task, struct d9_loop *loop)
+{
+	uint32_t word = atomic_load_explicit(&task->wake, memory_order_relaxed);
+
+	if (word & D9__WAKE_HANDED &&
+	    atomic_compare_exchange_strong_explicit(&task->wake, &word, word & ~D9__WAKE_HANDED,
+						    memory_order_relaxed, memory_order_relaxed))
+		atomic_fetch_sub_explicit(&loop->handed, 1, memory_order_relaxed);
 }
 
 void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoch,

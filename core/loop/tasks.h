@@ -99,6 +99,9 @@ static inline bool d9__task_is(const struct d9__task *task, uint64_t id)
 int d9__tasks_obtain(struct d9_loop *loop, uint64_t key, const struct d9_task *task, uint32_t epoch,
 		     struct d9__task **out, struct d9__tasks_ended *ended);
 
+/* A wake that nobody will take any more is no backlog of |loop|. */
+void d9__task_unhand(struct d9__task *task, struct d9_loop *loop);
+
 /* Take (library, key) out.  With |id| not 0 only if it is still that task.  May wait. */
 void d9__tasks_remove(uint32_t library, uint64_t key, uint64_t id, uint32_t epoch,
 		      struct d9__tasks_ended *ended);

@@ -187,10 +187,25 @@ struct d9__task *d9__wakes_task(struct d9__thread *thread, struct d9__slot *slot
 	return is_usable(task) ? task : obtain(slot, loop, key, epoch, &fills);
 }
 
-static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
+/* Not if another thread ended it, and perhaps began another in its entry.  Else its id. */
+static uint64_t id_of(const struct d9__task *task, uint64_t key)
+{
+	uint64_t id = atomic_load_explicit(&task->id, memory_order_acquire);
+
+	return atomic_load_explicit(&task->key, memory_order_relaxed) == key ? id : 0;
+}
+
+static void take_back(struct d9__task *task)
+{
+	uint32_t filling = D9__WAKE_FILLING;
+
+	atomic_compare_exchange_strong_explicit(&task->wake, &filling, D9__WAKE_NONE,
+						memory_order_release, memory_order_relaxed);
+}
+
+static void fill(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task, uint64_t id,
 		 bool spawned, uint32_t flags, struct d9__wake *wake)
 {
-	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
 	uint32_t state = D9__WAKE_WRITTEN;
 
 	if (!spawned || !write_now(thread, slot, id, wake)) {
@@ -247,6 +262,7 @@ static int wake_task(struct d9__thread *thread, struct d9__slot *slot, struct d9
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	bool fills = true;
 	uint32_t flags = 0;
+	uint64_t id;
 
 	if (is_usable(task))
 		fills = false;
@@ -254,12 +270,19 @@ static int wake_task(struct d9__thread *thread, struct d9__slot *slot, struct d9
 		task = obtain(slot, loop, key, epoch, &fills);
 	if (!task || (!fills && !may_fill(task)))
 		return 0;
+	if (!(id = id_of(task, key))) {
+		take_back(task);
+		return 0;
+	}
 	if (remote) {
 		atomic_fetch_add_explicit(&loop->handed, 1, memory_order_relaxed);
 		flags = D9__WAKE_HANDED;
 	}
-	fill(thread, slot, task,
+	fill(thread, slot, task, id,
 	     atomic_load_explicit(&task->spawned, memory_order_relaxed) == epoch, flags, wake);
+	/* Who ended it meanwhile may have seen no wake. */
+	if (remote && id_of(task, key) != id)
+		d9__task_unhand(task, loop);
 	return 1;
 }
 

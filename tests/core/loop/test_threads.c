@@ -134,6 +134,47 @@ static void test_loops_are_found_while_others_come_and_go(void)
 	}
 }
 
+#define KEY 7777
+
+static _Atomic(bool) ended;
+
+static void *wake_often(void *arg)
+{
+	while (!ended)
+		d9_wake(arg, KEY, D9_WAKE_UNKNOWN, NULL);
+	return NULL;
+}
+
+/* Between the look at a task and the wake of it, it ends. */
+static void test_task_that_ends_while_it_is_woken_is_woken_no_more(void)
+{
+	struct d9_poll poll = { .loop = loops[0], .task = { .key = KEY, .fd = -1 } };
+	const struct loop_events *events;
+	unsigned nobody = 0;
+	pthread_t thread;
+
+	/* It is this thread's loop from here on. */
+	d9_loop_park(loops[0], -1);
+	d9_loop_unpark(loops[0]);
+	pthread_create(&thread, NULL, wake_often, loops[0]);
+	for (unsigned i = 1; i <= 100000; i++) {
+		d9_poll_begin(&poll);
+		d9_poll_end(&poll);
+		d9_task_end(D9_LIBRARY_OWN, KEY);
+		/* As much as the ring holds. */
+		if (i % 4000)
+			continue;
+		events = loop_events_collect();
+		for (size_t k = 0; k < events->n; k++)
+			nobody += events->items[k].kind == LOOP_WAKE && !events->items[k].task;
+	}
+	ended = true;
+	pthread_join(thread, NULL);
+	d9_task_end(D9_LIBRARY_OWN, KEY);
+
+	CU_ASSERT_EQUAL(nobody, 0);
+}
+
 static void test_child_has_its_parents_loops_but_records_nothing_of_them(void)
 {
 	struct d9_poll poll = { .loop = loops[0], .task = { .key = 1, .fd = -1 } };
@@ -166,6 +207,8 @@ int main(void)
 		  test_switching_while_loops_run_keeps_their_alternation },
 		{ "loops are found while others come and go",
 		  test_loops_are_found_while_others_come_and_go },
+		{ "task that ends while it is woken is woken no more",
+		  test_task_that_ends_while_it_is_woken_is_woken_no_more },
 		{ "child has its parent's loops but records nothing of them",
 		  test_child_has_its_parents_loops_but_records_nothing_of_them },
 		CU_TEST_INFO_NULL,
