@@ -23,7 +23,7 @@ static const struct d9__opt opts[] = {
 
 static const struct d9__usage usage = {
 	.command = "export",
-	.synopsis = "--format F -o FILE TRACE...",
+	.synopsis = "[--format F] -o FILE TRACE...",
 	.text = "Write a trace as one file that other programs open.\n"
 		"trc, trc.gz: all segments in one, for the original dial9's viewer and tools.\n",
 	.opts = opts,

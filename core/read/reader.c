@@ -240,6 +240,8 @@ int d9_reader_segment(const struct d9_reader *reader, size_t i, struct d9_segmen
 
 const char *d9_reader_message(const struct d9_reader *reader)
 {
+	if (!reader)
+		return d9_strerror(-ENOMEM);
 	return reader->message ? reader->message : "";
 }
 

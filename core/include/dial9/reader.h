@@ -20,7 +20,7 @@ extern "C" {
  * A trace is any number of segments: files written by dial9 for C or by the original dial9,
  * plain (.bin), gzip (.bin.gz) or zstd (.bin.zst), recognised by their content.
  *
- *	struct d9_reader *reader;
+ *	struct d9_reader *reader = NULL;
  *	const struct d9_event *event;
  *	int err = d9_reader_new(&reader);
  *
@@ -432,6 +432,8 @@ D9_API int d9_reader_segment(const struct d9_reader *reader, size_t i,
 
 /**
  * The last error in words, one line with path and offset.
+ *
+ * @param reader  NULL is allowed: what d9_reader_new() lacked
  *
  * @return never NULL, empty if nothing failed; borrowed until the next call with |reader|
  *

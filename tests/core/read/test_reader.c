@@ -673,6 +673,11 @@ static void test_claims_of_many_batches_are_limited(void)
 	CU_ASSERT_EQUAL(err, -EFBIG);
 }
 
+static void test_message_of_a_reader_that_was_not_made_says_why(void)
+{
+	CU_ASSERT_STRING_EQUAL(d9_reader_message(NULL), "out of memory");
+}
+
 static void test_free_in_the_middle_leaves_nothing_behind(void)
 {
 	save_long_trace(FILE_A, "zstd", 20);
@@ -727,6 +732,8 @@ int main(void)
 		  test_packed_segments_too_large_to_keep_are_unpacked_again },
 		{ "memory is that of what overlaps", test_memory_is_that_of_what_overlaps },
 		{ "claims of many batches are limited", test_claims_of_many_batches_are_limited },
+		{ "message of a reader that was not made says why",
+		  test_message_of_a_reader_that_was_not_made_says_why },
 		{ "free in the middle leaves nothing behind",
 		  test_free_in_the_middle_leaves_nothing_behind },
 		CU_TEST_INFO_NULL,
