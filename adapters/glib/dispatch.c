@@ -78,6 +78,7 @@ static bool find_armed(struct d9__glib_known *known)
 		return false;
 	known->callsite = armed.callsite;
 	known->fd = armed.fd;
+	known->kind = armed.kind;
 	return true;
 }
 
@@ -108,7 +109,9 @@ static __attribute__((noinline)) const char *meet(struct d9__glib_context *recor
 
 	*known = (struct d9__glib_known) { .key = key, .fd = -1 };
 	describe_origin(record, known, id, callback, data, stub->callback);
-	known->kind = d9__glib_kind_of(stub);
+	/* Its table does not tell what a socket is for. */
+	if (known->kind != D9_TASK_LISTENER)
+		known->kind = d9__glib_kind_of(stub);
 	known->ready = (uint16_t)d9__glib_ready_of(stub);
 	if (known->ready == D9__READY_UNKNOWN && source->poll_fds)
 		known->ready = D9__READY_FD;

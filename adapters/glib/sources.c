@@ -2,6 +2,11 @@
 /* Where sources are made, woken and ended. */
 #include "config.h"
 
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+
 #include <dial9/loop.h>
 
 #include "glib/attach.h"
@@ -12,6 +17,7 @@
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "record/gate.h"
+#include "record/modules.h"
 
 #define CALLER() __builtin_return_address(0)
 #define NEVER	 UINT64_MAX
@@ -238,11 +244,46 @@ static void patch_table_of(GSource *source)
 		d9__glib_patch(source->source_funcs, false);
 }
 
+/* Descriptors of sources that are not attached yet, by address: half a hash of it, and the descriptor. */
+static _Atomic(uint64_t) descriptors[64];
+
+static uint64_t hash_of(const GSource *source)
+{
+	return (uintptr_t)source * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static _Atomic(uint64_t) *place_of(const GSource *source)
+{
+	return &descriptors[hash_of(source) >> 58];
+}
+
+static uint64_t entry_of(const GSource *source, int fd)
+{
+	return (hash_of(source) << 6 & UINT64_C(0xffffffff00000000)) | (uint32_t)fd;
+}
+
+/* Its one descriptor, or -1. */
+static int take_descriptor(const GSource *source)
+{
+	const GSList *first = source->poll_fds;
+	uint64_t entry;
+
+	if (first)
+		return first->next ? -1 : ((const GPollFD *)first->data)->fd;
+	entry = atomic_load_explicit(place_of(source), memory_order_relaxed);
+	if ((entry ^ entry_of(source, 0)) >> 32)
+		return -1;
+	atomic_store_explicit(place_of(source), 0, memory_order_relaxed);
+	return (int)(uint32_t)entry;
+}
+
 gpointer d9__hook_g_source_add_unix_fd(GSource *source, gint fd, GIOCondition events)
 {
 	patch_table_of(source);
 	if (source && source->source_funcs)
 		d9__glib_note_descriptors(source->source_funcs);
+	if (source && d9__gate_open(D9__GATE_LOOP))
+		atomic_store_explicit(place_of(source), entry_of(source, fd), memory_order_relaxed);
 	return d9__glib.g_source_add_unix_fd(source, fd, events);
 }
 
@@ -318,6 +359,40 @@ void d9__hook_g_source_set_callback_indirect(GSource *source, gpointer data,
 	callback_changed(source, CALLER());
 }
 
+/*
+ * Whether |fd| is a listener's.  GIO's function for sockets that listen is called for no others: one look
+ * at each of its functions.
+ */
+static bool is_listener(const void *callback, int fd)
+{
+	static _Atomic(const void *) others[16], listener;
+	_Atomic(const void *) *place = &others[(uintptr_t)callback / 16 % 16];
+	socklen_t len = sizeof(int);
+	int listens = 0, saved = errno;
+	char name[64];
+
+	if (!callback || callback == atomic_load_explicit(place, memory_order_relaxed))
+		return false;
+	if (callback == atomic_load_explicit(&listener, memory_order_relaxed))
+		return true;
+	d9__module_name_of(callback, name, sizeof(name));
+	if (!strncmp(name, "libgio-", strlen("libgio-")) &&
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0)
+		errno = saved;
+	atomic_store_explicit(listens ? &listener : place, callback, memory_order_relaxed);
+	return listens;
+}
+
+/* Of a source of GIO's own, or the program's, that has one descriptor. */
+static void note_descriptor(struct making *making, const GSource *source, GSourceFunc callback)
+{
+	if (!making->record || making->task.kind != D9_TASK_CUSTOM)
+		return;
+	making->task.fd = take_descriptor(source);
+	if (making->task.fd >= 0 && is_listener((const void *)callback, making->task.fd))
+		making->task.kind = D9_TASK_LISTENER;
+}
+
 guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
@@ -336,6 +411,7 @@ guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
 		     (enum d9_task_kind)d9__glib_kind_of(stub), CALLER());
 		if (!callback)
 			making.callback = stub->callback;
+		note_descriptor(&making, source, callback);
 	}
 	id = d9__glib.g_source_attach(source, context);
 	if (!context && !default_context())

@@ -121,7 +121,8 @@ int d9__callback_add_kind(struct d9__callbacks *callbacks, struct d9__callback *
 		return -ENOMEM;
 	callback->kinds |= UINT32_C(1) << number;
 	/* A listener's descriptor is read by the library, which then calls the user's function. */
-	if (is_text(kind, len, "internal") || is_text(kind, len, "listener"))
+	callback->listener |= is_text(kind, len, "listener");
+	if (is_text(kind, len, "internal") || callback->listener)
 		callback->internal = true;
 	return 0;
 }

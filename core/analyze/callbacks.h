@@ -39,6 +39,7 @@ struct d9__spell {
 	uint64_t most_calls, worker, task, waker, waker_worker;
 	int64_t fd; /* below 0: none, or not told */
 	uint8_t reason;
+	bool listener; /* the task takes connections */
 };
 
 struct d9__callback {
@@ -46,6 +47,7 @@ struct d9__callback {
 	uint64_t address, site_address; /* in the recorded process; 0: not told */
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
 	bool internal;        /* the loop library's own */
+	bool listener;        /* so are they that take connections */
 	bool span;            /* called by the loop library inside a callback of its own */
 
 	/* Calls: nested loops cut one into pieces, which are added up. */

@@ -171,6 +171,9 @@ static void add_switches(struct d9__findings *findings, struct d9__finding *find
 {
 	const struct d9__resource_usage *usage = &findings->analysis->usage;
 
+	/* It is asked now and then: a short trace holds no difference. */
+	if (usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES] == 0)
+		return;
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "the kernel took the CPU from the process %s times in this trace",
 				 d9__units_count(usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);

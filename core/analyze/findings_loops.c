@@ -104,18 +104,6 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 				 "more time between than in callbacks");
 }
 
-/* Whether the task of |spell| takes connections. */
-static bool is_listener(const struct d9__findings *findings, const struct d9__spell *spell)
-{
-	const struct d9__analysis *a = findings->analysis;
-	const struct d9__task *task = d9__table_find(&a->tasks.table, spell->task);
-	char kinds[128];
-
-	return task && task->callback &&
-	       strstr(d9__callback_kinds(&a->callbacks, task->callback, kinds, sizeof(kinds)),
-		      "listener");
-}
-
 static void accept_storm(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
@@ -129,7 +117,8 @@ static void accept_storm(struct d9__findings *findings, const struct d9__callbac
 		findings, is_most(findings, spell) ? D9__CRITICAL : D9__WARNING, spell->ns,
 		"A connection that cannot be accepted stays, and the listener stays ready. Look for "
 		"descriptors that are not closed, raise the limit (RLIMIT_NOFILE), and in the "
-		"listener's error callback disable it until a descriptor is free again.",
+		"listener's error callback disable it until a descriptor is free again (GIO: "
+		"g_socket_service_stop()).",
 		"The listener on %s is ready %s times a second and takes no connection: accept() fails, "
 		"most likely for lack of descriptors. %.*s ran each time, and worker %" PRIu64
 		" never slept for %s.",
@@ -149,7 +138,7 @@ static void check_spins(struct d9__findings *findings, bool listeners,
 	for (size_t i = 0; i < callbacks->n; i++) {
 		const struct d9__spell *spell = &callbacks->items[i]->spells[D9__SPELL_SPIN];
 
-		if (spell->windows >= SPELL_WINDOWS && is_listener(findings, spell) == listeners)
+		if (spell->windows >= SPELL_WINDOWS && spell->listener == listeners)
 			tell(findings, callbacks->items[i]);
 	}
 }

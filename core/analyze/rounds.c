@@ -36,11 +36,16 @@ static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 {
 	uint64_t awake_ns = rounds->slept_ns < ns ? ns - rounds->slept_ns : 0;
 
-	return is_rate(rounds->all.top.calls, ns, SPIN_RATE) &&
-	       rounds->all.top.reason != D9__WAKE_CROSS_THREAD &&
-	       20 * rounds->real_waits <= rounds->all.top.calls &&
-	       rounds->all.top.ns < SPIN_CALL_NS * rounds->all.top.calls &&
-	       2 * rounds->all_busy_ns < awake_ns;
+	if (!is_rate(rounds->all.top.calls, ns, SPIN_RATE) ||
+	    rounds->all.top.reason == D9__WAKE_CROSS_THREAD ||
+	    20 * rounds->real_waits > rounds->all.top.calls)
+		return false;
+	if (rounds->all.top.ns >= SPIN_CALL_NS * rounds->all.top.calls)
+		return false;
+	/* GIO takes as long for each refusal as the loop, but less than for a connection, and nothing follows. */
+	if (rounds->all.top.renewed && rounds->all.top.listener)
+		return 20 * rounds->all.top.calls >= 19 * rounds->all.calls;
+	return 2 * rounds->all_busy_ns < awake_ns;
 }
 
 /*
@@ -102,6 +107,7 @@ static void note(const struct d9__share *share, enum d9__spell_kind kind, uint64
 	spell->task = share->top.id;
 	spell->fd = share->top.fd;
 	spell->reason = share->top.reason;
+	spell->listener = share->top.listener;
 	spell->waker = share->top.waker;
 	spell->waker_worker = share->top.waker_worker;
 }
@@ -154,9 +160,21 @@ static void count(struct d9__share *share, const struct d9__task *task,
 	share->top.ns = task->window_ns;
 	share->top.callback = callback;
 	share->top.fd = task->fd;
+	share->top.renewed = task->renewed;
+	share->top.listener = task->callback->listener;
 	share->top.reason = task->reason;
 	share->top.waker = task->waker;
 	share->top.waker_worker = task->waker_worker;
+}
+
+/* The first call of |task| in a window: instead of another one of its descriptor, which ended? */
+static void go_on(const struct d9__rounds *rounds, struct d9__task *task)
+{
+	if (task->fd < 0 || rounds->latest.callback != task->callback || rounds->latest.fd != task->fd)
+		return;
+	task->renewed = true;
+	task->window_calls = rounds->latest.calls;
+	task->window_ns = rounds->latest.ns;
 }
 
 /* The user's function inside the library's, if there is one. */
@@ -179,9 +197,15 @@ void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 		task->window = rounds->number;
 		task->window_worker = worker->number;
 		task->window_calls = task->window_ns = 0;
+		task->renewed = false;
+		go_on(rounds, task);
 	}
 	task->window_calls++;
 	task->window_ns += ns;
+	rounds->latest.callback = task->callback;
+	rounds->latest.calls = task->window_calls;
+	rounds->latest.ns = task->window_ns;
+	rounds->latest.fd = task->fd;
 	rounds->all_busy_ns += ns;
 	count(&rounds->all, task, callback);
 	if (callback->internal)
@@ -205,6 +229,8 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t
 	if (task->window != rounds->number || task->window_worker != worker->number)
 		return;
 	take(&task->window_ns, taken_ns);
+	if (rounds->latest.callback == task->callback && rounds->latest.fd == task->fd)
+		take(&rounds->latest.ns, taken_ns);
 	take(&rounds->all_busy_ns, taken_ns);
 	if (!task->callback->internal)
 		take(&rounds->busy_ns, taken_ns);

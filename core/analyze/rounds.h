@@ -31,6 +31,7 @@ struct d9__share {
 		struct d9__callback *callback;
 		uint64_t waker_worker;
 		uint8_t reason;
+		bool renewed, listener;
 	} top;
 };
 
@@ -42,6 +43,12 @@ struct d9__rounds {
 	uint64_t all_busy_ns;
 	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
 	struct d9__share cross, all;
+	/* The newest call: tasks that are made anew for each call of a descriptor count as one. */
+	struct {
+		const struct d9__callback *callback;
+		uint64_t calls, ns;
+		int64_t fd;
+	} latest;
 };
 
 /* Windows in which a worker woke again and again and found nothing to run. */

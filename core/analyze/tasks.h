@@ -56,6 +56,7 @@ struct d9__task {
 	/* Calls in the current window of a worker (see rounds.h). */
 	uint64_t window, window_calls, window_ns;
 	unsigned window_worker;
+	bool renewed; /* others of its descriptor among them, that ended */
 };
 
 /* Ended tasks stay known for a while: late wakes and resumptions still name them. */

@@ -2,6 +2,7 @@
 /* Findings about how a loop goes round: spins, storms of wakes, wakes of an idle process; and about full tables. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "story.h"
@@ -114,6 +115,34 @@ static void test_listener_that_spins_is_told_as_accept_storm_by_its_error_callba
 	CU_ASSERT(has(story_finding(&s, 0)->message, "takes no connection"));
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
 	story_free(&s);
+}
+
+/* A task for each call, as GIO makes sources.  What is told of its descriptor, which must be the first. */
+static const char *told_of_descriptor(const char *kind)
+{
+	static char check[32];
+	struct story s;
+
+	story_begin(&s);
+	story_spawn(&s, 0, 1, READ, kind);
+	for (unsigned i = 0; i < 50000; i++) {
+		story_spawn_fd(&s, 1000 + 10 * i, 2 + i, READ, 7);
+		story_poll(&s, 0, 1001 + 10 * i, 1008 + 10 * i, 2 + i, READ);
+		story_terminate(&s, 1009 + 10 * i, 2 + i);
+	}
+	story_analyse(&s);
+	check[0] = '\0';
+	if (has(story_finding(&s, 0)->message, "descriptor 7"))
+		snprintf(check, sizeof(check), "%s", story_finding(&s, 0)->check);
+	story_free(&s);
+	return check;
+}
+
+static void test_listener_whose_tasks_are_made_anew_for_each_refusal_is_an_accept_storm(void)
+{
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener"), "accept-storm");
+	/* Reads what there is, in as many calls. */
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("io"), "");
 }
 
 static void test_spin_that_filled_a_part_of_the_trace_is_a_warning(void)
@@ -396,6 +425,8 @@ static const CU_TestInfo tests[] = {
 	  test_spin_whose_calls_the_kernel_interrupts_is_one },
 	{ "listener that spins is told as accept storm by its error callback",
 	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
+	{ "listener whose tasks are made anew for each refusal is an accept storm",
+	  test_listener_whose_tasks_are_made_anew_for_each_refusal_is_an_accept_storm },
 	{ "spin that filled a part of the trace is a warning",
 	  test_spin_that_filled_a_part_of_the_trace_is_a_warning },
 	{ "busy loops that work or wait do not spin",
