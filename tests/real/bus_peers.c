@@ -10,9 +10,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static GMainLoop *loop;
 static unsigned calls;
+
+/* Does the thread |tid| sleep, or has it ended? */
+static gboolean sleeps(const char *tid)
+{
+	char *path = g_strdup_printf("/proc/self/task/%s/stat", tid), *text = NULL;
+	gboolean found = g_file_get_contents(path, &text, NULL, NULL);
+	gboolean result = !found || g_str_has_prefix(strrchr(text, ')'), ") S");
+
+	g_free(text);
+	g_free(path);
+	return result;
+}
+
+/* GDBus's thread still has things to do when a call or a connection is over.  Those come first. */
+static void let_others_end(void)
+{
+	gboolean quiet;
+
+	do {
+		GDir *threads = g_dir_open("/proc/self/task", 0, NULL);
+		const char *tid;
+
+		quiet = TRUE;
+		while ((tid = g_dir_read_name(threads)))
+			if (atoi(tid) != getpid() && !sleeps(tid))
+				quiet = FALSE;
+		g_dir_close(threads);
+		if (!quiet)
+			g_usleep(1000);
+	} while (!quiet);
+}
 
 static void on_call(GDBusConnection *connection, const char *sender, const char *path,
 		    const char *interface, const char *method, GVariant *parameters,
@@ -60,6 +92,7 @@ static int serve(const char *folder)
 	printf("%s\n", g_dbus_server_get_client_address(server));
 	fflush(stdout);
 	g_main_loop_run(loop);
+	let_others_end();
 	printf("%u calls\n", calls);
 	return 0;
 }
@@ -85,7 +118,10 @@ static int call(const char *address, unsigned n)
 		sum += echo;
 	}
 	printf("%u\n", sum);
-	return g_dbus_connection_close_sync(connection, NULL, NULL) ? 0 : 1;
+	if (!g_dbus_connection_close_sync(connection, NULL, NULL))
+		return 1;
+	let_others_end();
+	return 0;
 }
 
 int main(int argc, char **argv)
