@@ -225,8 +225,15 @@ enum d9_callsite_flag {
  * Threads: any.  Quick with D9_CALLSITE_LOCKED, apart from a lock under which nothing is called.
  * Since: 0.1
  */
+#ifdef __cplusplus /* where a function of a structure's name is said to shadow its constructor */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 D9_API const struct d9_callsite *d9_callsite(const void *callback, const void *site,
 					     unsigned flags);
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* ---- tasks ---- */
 
