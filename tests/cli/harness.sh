@@ -43,7 +43,8 @@ need_preload() {
 	[ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] || skip "no preload library was built"
 }
 
-# build_timer: ./prog MICROSECONDS [TIMES], a timer of libevent that is called so often; it ends after a minute.
+# build_timer: ./prog MICROSECONDS [TIMES [STATUS]], a timer of libevent that is called so often; then it
+# ends with STATUS, and without one after a minute.
 build_timer() {
 	cat >prog.c <<-'END_C'
 		#include <event2/event.h>
@@ -52,17 +53,23 @@ build_timer() {
 
 		static struct event *timer;
 		static long us, left = -1;
+		static int ends;
 
-		static void on_timer(evutil_socket_t fd, short what, void *arg)
+		static void arm(void)
 		{
 			struct timeval next = { us / 1000000, us % 1000000 };
 
+			event_add(timer, &next);
+		}
+
+		static void on_timer(evutil_socket_t fd, short what, void *base)
+		{
 			(void)fd;
 			(void)what;
-			(void)arg;
-			if (left > 0 && --left == 0)
-				next.tv_sec = 100;
-			event_add(timer, &next);
+			if (left < 0 || --left > 0)
+				arm();
+			else if (ends)
+				event_base_loopbreak(base);
 		}
 
 		int main(int argc, char **argv)
@@ -72,10 +79,11 @@ build_timer() {
 			us = atol(argv[1]);
 			if (argc > 2)
 				left = atol(argv[2]);
+			ends = argc > 3;
 			alarm(60);
-			timer = evtimer_new(base, on_timer, NULL);
-			on_timer(-1, 0, NULL);
-			return event_base_dispatch(base);
+			timer = evtimer_new(base, on_timer, base);
+			arm();
+			return event_base_loop(base, EVLOOP_NO_EXIT_ON_EMPTY) + (ends ? atoi(argv[3]) : 0);
 		}
 	END_C
 	$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"

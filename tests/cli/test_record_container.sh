@@ -16,33 +16,7 @@ fi
 # shellcheck disable=SC2086 # a list of words
 $contain true 2>errors || skip "no namespaces here: $(cat errors)"
 
-cat >prog.c <<'END'
-#include <event2/event.h>
-
-static int left = 200;
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	if (--left == 0)
-		event_base_loopbreak(arg);
-}
-
-int main(void)
-{
-	static const struct timeval soon = { 0, 100 };
-	struct event_base *base = event_base_new();
-	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, base);
-
-	event_add(timer, &soon);
-	event_base_dispatch(base);
-	event_free(timer);
-	event_base_free(base);
-	return 3;
-}
-END
-$CC -o prog prog.c -levent 2>errors || skip "no libevent to build with: $(head -n 1 errors)"
+build_timer
 
 # Another user cannot read a build in root's home; what it needs is here.
 mkdir bin lib cwd tmp
@@ -81,7 +55,7 @@ rm -f tmp/x
 
 # Who am I, and what was recorded.
 cat >check <<'END'
-"$work/bin/dial9" record "$@" "$work/bin/prog"
+"$work/bin/dial9" record "$@" "$work/bin/prog" 100 200 3
 echo "[exit status $?]"
 for trace in "$TMPDIR"/*/ /dev/shm/dial9-traces-*/ "$TMPDIR"/given; do
 	[ -d "$trace" ] || continue
@@ -122,7 +96,7 @@ fi
 say "a folder of that name that is not the user's alone is not taken"
 as=
 in_container mode=1777,size=64M sh -c 'mkdir -m 777 "$TMPDIR/dial9-traces-$(id -u)"
-	"$work/bin/dial9" record "$work/bin/prog" 2>&1' | grep -o "in /[^,]*,"
+	"$work/bin/dial9" record "$work/bin/prog" 100 200 3 2>&1' | grep -o "in /[^,]*,"
 ls tmp/*
 
 finish 's/[0-9][0-9]* events/N events/; s/traces-[0-9][0-9]*/traces-UID/g; s|in /tmp/dial9-traces-UID[^,]*|in ANOTHER|; s|in /dev/shm/dial9-traces-UID[^,]*,|in ANOTHER,|; s|; see: dial9 report .*||'
