@@ -104,6 +104,13 @@ static void worker_row(struct context *c, struct d9__grid *grid, const struct d9
 	cell_id(grid, worker->tid);
 }
 
+/* Columns of numbers called |titles|, which end with NULL. */
+static void number_columns(struct d9__grid *grid, const char *const titles[])
+{
+	for (; *titles; titles++)
+		d9__grid_column(grid, *titles, false, false);
+}
+
 static void put_workers(struct context *c)
 {
 	const struct d9__timeline *timeline = &c->a->timeline;
@@ -115,17 +122,10 @@ static void put_workers(struct context *c)
 	d9__page_section(c->page, "Workers");
 	d9__grid_column(&grid, "ID", false, false);
 	d9__grid_column(&grid, "NAME", true, true);
-	d9__grid_column(&grid, "BUSY", false, false);
-	d9__grid_column(&grid, "CALLS", false, false);
-	d9__grid_column(&grid, "PARKS", false, false);
-	d9__grid_column(&grid, "AWAKE", false, false);
-	d9__grid_column(&grid, "PARKED", false, false);
-	d9__grid_column(&grid, "ON CPU", false, false);
-	if (c->page->width >= WIDE) {
-		d9__grid_column(&grid, "P99", false, false);
-		d9__grid_column(&grid, "LONGEST", false, false);
-		d9__grid_column(&grid, "TID", false, false);
-	}
+	number_columns(&grid, (const char *const[]){ "BUSY", "CALLS", "PARKS",
+						     "AWAKE", "PARKED", "ON CPU", NULL });
+	if (c->page->width >= WIDE)
+		number_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
 	for (size_t i = 0; i < n; i++)
 		worker_row(c, &grid, c->report->workers[i]);
 	d9__grid_print(&grid, c->page);
@@ -178,11 +178,8 @@ static void put_callbacks(struct context *c)
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Callbacks by total time");
-	d9__grid_column(&grid, "TOTAL", false, false);
-	d9__grid_column(&grid, "CALLS", false, false);
-	d9__grid_column(&grid, "P50", false, false);
-	d9__grid_column(&grid, "P99", false, false);
-	d9__grid_column(&grid, "LONGEST", false, false);
+	number_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
+						     "P99", "LONGEST", NULL });
 	if (c->page->width >= WIDE) {
 		d9__grid_column(&grid, "SHARE", false, false);
 		d9__grid_column(&grid, "KIND", true, false);
@@ -215,9 +212,7 @@ static void put_longest(struct context *c)
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Longest calls");
-	d9__grid_column(&grid, "TOOK", false, false);
-	d9__grid_column(&grid, "AT", false, false);
-	d9__grid_column(&grid, "WORKER", false, false);
+	number_columns(&grid, (const char *const[]){ "TOOK", "AT", "WORKER", NULL });
 	d9__grid_column(&grid, "TIME", true, false);
 	d9__grid_column(&grid, "WAITED", false, false);
 	d9__grid_column(&grid, "CALLBACK", true, true);
@@ -275,10 +270,7 @@ static void put_waiters(struct context *c, bool late)
 	}
 	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
 	qsort(sorted, all, sizeof(*sorted), late ? compare_lateness : compare_delays);
-	d9__grid_column(&grid, "LONGEST", false, false);
-	d9__grid_column(&grid, "P99", false, false);
-	d9__grid_column(&grid, "P50", false, false);
-	d9__grid_column(&grid, "CALLS", false, false);
+	number_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	for (size_t i = 0; i < all; i++) {
 		const struct d9__histogram *h = late ? &sorted[i]->lateness : &sorted[i]->delays;
@@ -389,10 +381,7 @@ static void put_task_makers(struct context *c)
 	}
 	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
 	qsort(sorted, all, sizeof(*sorted), compare_alive);
-	d9__grid_column(&grid, "PEAK", false, false);
-	d9__grid_column(&grid, "AT END", false, false);
-	d9__grid_column(&grid, "MADE", false, false);
-	d9__grid_column(&grid, "ENDED", false, false);
+	number_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	for (size_t i = 0; i < all; i++)
 		if (sorted[i]->spawned && with++ < n)
@@ -429,11 +418,8 @@ static void put_kernel_waits(struct context *c)
 	struct d9__grid grid = { .n_columns = 0 };
 	size_t n = 0;
 
-	d9__grid_column(&grid, "WORKER", false, false);
-	d9__grid_column(&grid, "LONGEST", false, false);
-	d9__grid_column(&grid, "P50", false, false);
-	d9__grid_column(&grid, "ABOVE 0", false, false);
-	d9__grid_column(&grid, "OVER 1 MS", false, false);
+	number_columns(&grid, (const char *const[]){ "WORKER", "LONGEST", "P50",
+						     "ABOVE 0", "OVER 1 MS", NULL });
 	for (size_t i = 0; i < timeline->n; i++) {
 		const struct d9__worker *worker = timeline->items[i];
 
@@ -497,12 +483,8 @@ static void put_spans(struct context *c)
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Spans");
-	d9__grid_column(&grid, "BUSY", false, false);
-	d9__grid_column(&grid, "IDLE", false, false);
-	d9__grid_column(&grid, "COUNT", false, false);
-	d9__grid_column(&grid, "P50", false, false);
-	d9__grid_column(&grid, "P99", false, false);
-	d9__grid_column(&grid, "LONGEST", false, false);
+	number_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
+						     "P50", "P99", "LONGEST", NULL });
 	d9__grid_column(&grid, "NAME", true, true);
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__span_name *span = c->report->spans[i];
