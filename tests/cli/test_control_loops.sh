@@ -180,7 +180,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups "$dial9" --version
 	done
 	setpriv --reuid=65534 --clear-groups "$dial9" status 2>others | grep -c " glib "
 else
-	sed -n '/^# by nobody else/,/^$/{/^[^#]/p;}' "$expected"
+	sed -n '/^# by nobody else/,/^$/{/^[^#"]/p;}' "$expected"
 fi
 "$dial9" status -j "$pid" | grep -o '"state":"[a-z]*"' | head -n 1
 
