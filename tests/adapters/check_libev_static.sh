@@ -60,6 +60,14 @@ done
 build behind "$archive" || exit 99
 record "static, behind" "" "$static" "$work/behind" --attach
 
+# lld gives us those calls too that libev makes of itself, but for what the compiler has inlined.
+if command -v ld.lld >/dev/null; then
+	build by_lld -fuse-ld=lld "$archive" || exit 99
+	record "static, by lld" "" "$static" "$work/by_lld" --attach
+else
+	echo "skipped: lld is not installed"
+fi
+
 # The same library and flags where libev is shared: as good as any other way in.
 build shared "" -lev || exit 99
 record "shared after all" "" "--wakes --has poll=full --has wake=full --has park=on" "$work/shared" --attach
