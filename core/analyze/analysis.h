@@ -72,6 +72,8 @@ struct d9__analysis {
 	struct d9__segment_fact *segments; /* set by d9__analysis_finish() */
 	size_t n_segments;
 
+	size_t unwritten; /* set by the caller: other processes that the trace should know of, and does not */
+
 	/* Which process of the trace this is about: set before the first event.  NULL: it is one. */
 	const struct d9__processes *processes;
 	size_t process;

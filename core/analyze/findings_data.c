@@ -139,6 +139,19 @@ static void check_open_ends(struct d9__findings *findings)
 	}
 }
 
+/* Killed before the first write, or as another user, who may not write here. */
+static void check_unwritten(struct d9__findings *findings)
+{
+	size_t n = findings->analysis->unwritten;
+
+	if (n)
+		d9__finding_add(findings, D9__WARNING, n,
+				"What they recorded is in their rings: dial9 status names them, and why they have not "
+				"written it; dial9 recover saves it of those that were killed.",
+				"%zu more process%s of this directory %s not in the trace.", n, n == 1 ? "" : "es",
+				n == 1 ? "is" : "are");
+}
+
 /* What the recorder had no room for, or could not follow, as its metadata counts it. */
 static const struct {
 	const char *key, *what, *consequence; /* |what| behind their number */
@@ -176,6 +189,7 @@ void d9__check_incomplete_data(struct d9__findings *findings)
 	check_open_ends(findings);
 	check_dropped_samples(findings);
 	check_shortages(findings);
+	check_unwritten(findings);
 	if (complete && !strcmp(complete, "false") && findings->analysis->losses.n == 0)
 		d9__finding_add(findings, D9__WARNING, 0,
 				"Counts and sums may be too small.",

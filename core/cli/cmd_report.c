@@ -19,6 +19,7 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "cli/unwritten.h"
 
 #define DEFAULT_TOP   10
 
@@ -268,12 +269,14 @@ static int diagnose(struct trace *trace, size_t i)
 		   : d9__report_init(&trace->reports[i], &process->analysis, &process->findings);
 }
 
-static int analyse(struct trace *trace, bool symbols)
+static int analyse(struct trace *trace, char **paths, bool symbols)
 {
 	int err = trace_init(trace, symbols);
 
 	if (!err)
 		err = read_events(trace);
+	if (!err && trace->ids.n)
+		trace->items[0].analysis.unwritten = d9__unwritten(paths);
 	for (size_t i = 0; i < trace->ids.n && !err; i++)
 		err = diagnose(trace, i);
 	return err;
@@ -296,7 +299,7 @@ static int report(char **paths, const struct options *options)
 
 	if (status)
 		return status;
-	err = analyse(&trace, !options->no_symbols);
+	err = analyse(&trace, paths, !options->no_symbols);
 	if (!err && options->json)
 		err = d9__report_json(trace.reports, trace.ids.n, stdout);
 	else if (!err)

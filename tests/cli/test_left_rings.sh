@@ -81,6 +81,12 @@ until "$dial9" status -j "$(cat pid)" | grep -q dead; do sleep 0.05; done
 "$dial9" recover ended >shown
 "$dial9" report ended | grep -c 'recover saves'
 
+say "the report of a directory says that one was killed before it wrote anything"
+die_full second ended
+"$dial9" report ended | tr -s ' \n' ' ' | grep -o '1 more process of this directory is not in the trace'
+"$dial9" recover ended >shown
+"$dial9" report ended | grep -c 'not in the trace'
+
 say "one of which nothing is missing goes with the next recovery, wherever that is"
 die_empty empty gone
 rm -r gone
