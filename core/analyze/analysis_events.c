@@ -339,6 +339,8 @@ static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9_text function = { "", 0 };
 	const struct d9_value *value = d9_event_known(event, D9_HELPER_RUN_FUNCTION);
+	uint64_t id = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0);
+	const struct d9__task *task = d9__table_find(&a->tasks.table, id);
 	struct d9__callback *callback;
 
 	if (value)
@@ -348,7 +350,8 @@ static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 		return -ENOMEM;
 	return d9__helper_ran(callback, &(struct d9__helper_run){
 		.at_ns = event->timestamp_ns,
-		.task = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0),
+		.task = id,
+		.by = task ? task->callback : NULL,
 		.wait_ns = d9_event_known_u64(event, D9_HELPER_RUN_WAIT_NS, 0),
 		.run_ns = d9_event_known_u64(event, D9_HELPER_RUN_RUN_NS, 0),
 	});

@@ -2,6 +2,8 @@
 /* Checks of work that loops hand to helper threads. */
 #include "config.h"
 
+#include <string.h>
+
 #include "analyze/findings.h"
 #include "analyze/helpers.h"
 #include "analyze/units.h"
@@ -22,17 +24,20 @@ static void helper_queue(struct d9__findings *findings, const struct d9__callbac
 	const struct d9__helper *helper = callback->helper;
 	const struct d9__helper_run *longest = &helper->longest;
 	struct d9__finding *finding;
-	struct d9__name name = d9__finding_name(callback);
+	struct d9__name name = d9__finding_name(callback), by = d9__finding_name(longest->by);
+	/* GIO runs every GTask by a function of its own: who handed it over says more. */
+	bool is_gio = longest->by && d9__module_is_loop(callback->location, strlen(callback->location));
 
 	finding = d9__finding_add(
 		findings, D9__WARNING, helper->wait_ns,
 		"The helper threads are the bottleneck, not the loop: give the pool more threads, "
 		"hand over less at a time, or make each run shorter.",
-		"%.*s waited %s on average for a helper thread, and ran for %s (%s runs).", name.len,
-		name.text, d9__units_ns(helper->wait_ns / helper->runs).text,
+		"%s%.*s waited %s on average for a helper thread, and ran for %s (%s runs).",
+		is_gio ? "Work handed over by " : "", is_gio ? by.len : name.len,
+		is_gio ? by.text : name.text, d9__units_ns(helper->wait_ns / helper->runs).text,
 		d9__units_ns(helper->run_ns / helper->runs).text,
 		d9__units_count(helper->runs).text);
-	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_callback(findings, finding, is_gio ? longest->by : callback);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){
 					 .at_ns = longest->at_ns - longest->run_ns,
@@ -40,9 +45,10 @@ static void helper_queue(struct d9__findings *findings, const struct d9__callbac
 					 .task = longest->task,
 					 .callback = callback,
 				 },
-				 "the longest wait: %s, for a run of %s",
+				 "the longest wait: %s, for a run of %s%s%.*s",
 				 d9__units_ns(longest->wait_ns).text,
-				 d9__units_ns(longest->run_ns).text);
+				 d9__units_ns(longest->run_ns).text,
+				 longest->by ? ", handed over by " : "", longest->by ? by.len : 0, by.text);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "counts from %d runs on, that waited 5 ms and %d times as long as "
 				 "they took", RUNS, WAIT_PART);

@@ -11,6 +11,7 @@
 struct d9__helper_run {
 	uint64_t at_ns; /* its end */
 	uint64_t task;  /* whose callback handed it over; 0: none */
+	const struct d9__callback *by; /* that callback; NULL: not known */
 	uint64_t wait_ns, run_ns;
 };
 

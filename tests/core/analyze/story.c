@@ -28,6 +28,7 @@ enum {
 	OFF_CPU,
 	STALE_TIMER,
 	LOOP_TASKS,
+	HELPER_RUN,
 };
 
 static uint64_t at(uint64_t us)
@@ -71,6 +72,8 @@ void story_begin(struct story *s)
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
+	trace_schema(t, HELPER_RUN, "HelperRunEvent",
+		     "function:7 item:9 task_id:9 wait_ns:9 run_ns:9");
 }
 
 void story_unpark(struct story *s, unsigned worker, uint64_t us, uint64_t cpu_us)
@@ -181,6 +184,14 @@ void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t t
 {
 	trace_event(&s->t, STALE_TIMER, at(us), (uint64_t)worker, task, timeout_us * 1000,
 		    at(due_us));
+}
+
+void story_helper(struct story *s, uint64_t us, const char *function, uint64_t task,
+		  uint64_t wait_us, uint64_t run_us)
+{
+	uint64_t text = trace_string(&s->t, function);
+
+	trace_event(&s->t, HELPER_RUN, at(us), text, us, task, wait_us * 1000, run_us * 1000);
 }
 
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events)

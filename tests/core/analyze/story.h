@@ -43,6 +43,8 @@ void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 /* The running callback sets the timer |task|. */
 void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		       uint64_t timeout_us, uint64_t due_us);
+void story_helper(struct story *s, uint64_t us, const char *function, uint64_t task,
+		  uint64_t wait_us, uint64_t run_us);
 void story_loss(struct story *s, uint64_t us, const char *cause, uint64_t events);
 void story_say(struct story *s, const char *key, const char *value);
 

@@ -158,6 +158,40 @@ static void test_calls_of_many_tasks_are_a_backlog_and_not_unfair(void)
 	story_free(&s);
 }
 
+/* Twelve runs of |function| that callback TICK handed over. */
+static void queue_up(struct story *s, const char *function)
+{
+	story_begin(s);
+	story_spawn(s, 0, 1, TICK, "timer");
+	story_routine(s, 0, 0, 100);
+	for (unsigned i = 0; i < 12; i++) {
+		story_poll(s, 0, 200000 + 100000 * i, 200010 + 100000 * i, 1, TICK);
+		story_helper(s, 260000 + 100000 * i, function, 1, 50000, 9000);
+	}
+	story_analyse(s);
+}
+
+static void test_work_that_waits_for_a_helper_thread_is_named_by_its_function(void)
+{
+	struct story s;
+
+	queue_up(&s, "app+0x900");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "helper-queue");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x900");
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "handed over by app+0x200"));
+	story_free(&s);
+}
+
+static void test_work_that_gio_runs_is_named_by_who_handed_it_over(void)
+{
+	struct story s;
+
+	queue_up(&s, "libgio-2.0.so.0+0x900");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x200");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "Work handed over by app+0x200 waited 50.0 ms"));
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "task that is called again and again while others wait is unfair",
 	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
@@ -172,6 +206,10 @@ static const CU_TestInfo tests[] = {
 	  test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it },
 	{ "calls of many tasks are a backlog and not unfair",
 	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
+	{ "work that waits for a helper thread is named by its function",
+	  test_work_that_waits_for_a_helper_thread_is_named_by_its_function },
+	{ "work that GIO runs is named by who handed it over",
+	  test_work_that_gio_runs_is_named_by_who_handed_it_over },
 	CU_TEST_INFO_NULL,
 };
 
