@@ -143,13 +143,14 @@ d9__ev_learn(const struct d9__ev_record *record, struct ev_watcher *w, const voi
 	return known;
 }
 
+/* |known|: with this very callback, or NULL. */
 static D9__EV_CALLS void d9__ev_record_call(EV_P_ struct d9__ev_record *record,
-					    struct ev_watcher *w, const void *callback, int events)
+					    struct d9__ev_watcher *known, struct ev_watcher *w,
+					    const void *callback, int events)
 {
 	__attribute__((cleanup(d9__ev_end))) struct d9__ev_frame frame;
-	struct d9__ev_watcher *known = d9__ev_recall(record, w);
 
-	if (!known || known->callback != callback)
+	if (!known)
 		known = d9__ev_learn(record, w, callback, events);
 	if (events & EV_TIMER && !ev_is_active(w) && d9__ev_self.direct != w)
 		known->expired = 1;
@@ -197,16 +198,23 @@ static void d9__ev_call(void *address, void *watcher, int events)
 	struct ev_watcher *w = (struct ev_watcher *)watcher;
 	const void *callback = (const void *)D9_EV_CALLBACK(w);
 	struct d9__ev_record *record = NULL;
+	struct d9__ev_watcher *known;
 	D9__EV_TAKE(address);
 
 	if (d9_loop_recording())
 		record = d9__ev_record_of(D9__EV_LOOP);
-	if (!record)
+	if (!record) {
 		D9_EV_CB_INVOKE(w, events);
-	else if (d9__ev_is_internal(callback))
+		return;
+	}
+	known = d9__ev_recall(record, w);
+	if (known && known->callback != callback)
+		known = NULL;
+	/* Of libev's own none is ever remembered. */
+	if (!known && d9__ev_is_internal(callback))
 		d9__ev_call_internal(EV_A_ record, w, events);
 	else
-		d9__ev_record_call(EV_A_ record, w, callback, events);
+		d9__ev_record_call(EV_A_ record, known, w, callback, events);
 }
 
 /* ---- what runs once ---- */

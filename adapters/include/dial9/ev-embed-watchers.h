@@ -204,7 +204,8 @@ static void d9__ev_note_fed(struct d9__ev_record *record, struct ev_watcher *w, 
 	const void *callback = (const void *)D9_EV_CALLBACK(w);
 	struct d9__ev_watcher *known = d9__ev_recall(record, w);
 
-	if (d9__ev_is_internal(callback))
+	/* Of libev's own none is ever remembered. */
+	if ((!known || known->callback != callback) && d9__ev_is_internal(callback))
 		return;
 	if (known && known->callback != callback) {
 		d9_task_renew(D9_LIBRARY_LIBEV, (uintptr_t)w, d9__ev_identity(callback));
