@@ -88,8 +88,7 @@ struct event *d9__hook_event_new(struct event_base *base, int fd, short events,
 		return NULL;
 	note_assignment(event, callback, arg, by_libevent);
 	/* Its end will be seen, unlike that of events in the program's own structures. */
-	if (!by_libevent && d9__gate_open(D9__GATE_LOOP))
-		d9__arm_event(thread, base, event, stub, fd, events, argument_of(event, arg));
+	d9__event_made(thread, base, event, stub, fd, events, argument_of(event, arg));
 	return event;
 }
 
@@ -195,9 +194,16 @@ int d9__hook_event_add(struct event *event, const struct timeval *timeout)
 
 /* ---- ends ---- */
 
+/* Made by event_new(), and still what it was then. */
+static void end_made(struct event *event)
+{
+	d9__event_freed(d9__libevent_callback_in(event));
+	end_task(event);
+}
+
 void d9__hook_event_free(struct event *event)
 {
-	end_task(event);
+	end_made(event);
 	d9__real.event_free(event);
 }
 
@@ -223,7 +229,7 @@ int d9__hook_event_free_finalize(unsigned flags, struct event *event, d9__pair_f
 {
 	D9__SCOPE();
 
-	end_task(event);
+	end_made(event);
 	return d9__real.event_free_finalize(flags, event,
 					    d9__wrap_pair(d9__unwrap_pair(callback),
 							  d9__libevent_thread()->site,

@@ -44,7 +44,7 @@ static bool assign_seen, activation_seen;
 /* On the heap while calibration runs. */
 struct scratch {
 	struct d9__probe running; /* the word "event that runs now" of a base */
-	struct d9__probe interval, deadline;
+	struct d9__probe interval, deadline, callback;
 	struct event_base *base;
 	_Alignas(16) char events[2][EVENT_BYTES];
 	int runs;
@@ -158,6 +158,26 @@ static void find_deadline(struct scratch *scratch)
 		d9__real.event_debug_unassign(event);
 }
 
+/* ---- the callback ---- */
+
+static void find_callback(struct scratch *scratch)
+{
+	static const d9__event_fn callbacks[] = { do_nothing, mark_running };
+	struct event *event = event_at(scratch, 0);
+	int at;
+
+	d9__probe_init(&scratch->callback, event, EVENT_WINDOW, sizeof(void *));
+	for (int i = 0; i < 2; i++) {
+		d9__real.event_assign(event, scratch->base, -1, 0, callbacks[i], NULL);
+		d9__probe_keep_word(&scratch->callback, (uintptr_t)callbacks[i]);
+		if (d9__real.event_debug_unassign)
+			d9__real.event_debug_unassign(event);
+	}
+	at = d9__probe_result(&scratch->callback);
+	if (at > 0)
+		atomic_store_explicit(&d9__libevent_fields.callback, (uint32_t)at, memory_order_relaxed);
+}
+
 uint64_t d9__libevent_timeout_ns(const struct timeval *timeout)
 {
 	return (uint64_t)timeout->tv_sec * NS_PER_S +
@@ -266,6 +286,7 @@ static void run_scratch(void)
 	if (scratch->base) {
 		find_current_event(scratch);
 		find_deadline(scratch);
+		find_callback(scratch);
 		d9__real.event_base_free(scratch->base);
 	}
 	munmap(scratch, sizeof(*scratch));

@@ -21,6 +21,7 @@ struct d9__libevent_fields {
 	_Atomic(bool) wake_by_public_calls; /* the activation functions are out of reach */
 	_Atomic(bool) calibrated;      /* the hooks' inner calls need not be watched any more */
 	_Atomic(void *) self_argument; /* what event_self_cbarg() returns */
+	_Atomic(uint32_t) callback;    /* offset in an event; 0: not found */
 };
 
 /* Constant once d9__libevent_calibrate() has returned. */
@@ -66,6 +67,18 @@ static inline void *d9__libevent_current_event(const struct event_base *base)
 	uint32_t offset = d9__libevent_fields.current_event;
 
 	return offset ? *(void *const *)((uintptr_t)base + offset) : NULL;
+}
+
+/*
+ * The callback that is in |event|, maybe a stub, or NULL: not known.  Unlike event_get_callback() also of
+ * an event that libevent's debug mode would exit for.
+ */
+static inline d9__event_fn d9__libevent_callback_in(const struct event *event)
+{
+	/* relaxed: it is one constant offset, or not known yet */
+	uint32_t offset = atomic_load_explicit(&d9__libevent_fields.callback, memory_order_relaxed);
+
+	return offset && event ? *(const d9__event_fn *)((uintptr_t)event + offset) : NULL;
 }
 
 /*

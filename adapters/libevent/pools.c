@@ -500,17 +500,26 @@ d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event
 	return wrap_called_slow(thread, callback, caller, kind);
 }
 
-void d9__arm_event(struct d9__libevent_thread *thread, const struct event_base *base,
-		   const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg)
+/*
+ * So few of one callback, made at one place, are no leak; most programs never have more.  Counted by a load
+ * and a store: threads that collide are off by one, and then events are tasks a little earlier or later.
+ */
+#define FEW 64u
+
+static uint32_t count_alive(struct d9__stub *stub, uint32_t step)
+{
+	uint32_t alive = atomic_load_explicit(&stub->alive, memory_order_relaxed) + step;
+
+	atomic_store_explicit(&stub->alive, alive, memory_order_relaxed);
+	return alive;
+}
+
+static __attribute__((noinline)) void arm(struct d9__stub *stub, const struct event_base *base,
+					  const struct event *event, int fd, short events, void *arg)
 {
 	const struct d9__libevent_base *attached = base ? d9__libevent_wrapped_base(base) : NULL;
-	unsigned latest = thread->latest[D9__STUB_POLL];
-	struct d9__stub *stub;
 
-	if (!attached || !latest || event_pool.functions[latest - 1] != (void *)wrapped)
-		return;
-	stub = d9__stub_at(&event_pool, latest - 1);
-	if (is_internal(stub))
+	if (!attached || is_internal(stub))
 		return;
 	d9_task_arm(attached->loop, &(struct d9_task){
 		.key = (uintptr_t)event,
@@ -519,6 +528,28 @@ void d9__arm_event(struct d9__libevent_thread *thread, const struct event_base *
 		.fd = events & D9__EV_SIGNAL ? -1 : fd,
 		.kind = kind_of_event(stub, fd, (short)(events | D9__EV_TIMEOUT)),
 	});
+}
+
+void d9__event_made(struct d9__libevent_thread *thread, const struct event_base *base,
+		    const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg)
+{
+	unsigned latest = thread->latest[D9__STUB_POLL];
+	struct d9__stub *stub;
+
+	/* Not where no stub was left. */
+	if (!latest || event_pool.functions[latest - 1] != (void *)wrapped)
+		return;
+	stub = d9__stub_at(&event_pool, latest - 1);
+	if (count_alive(stub, 1) > FEW && d9__gate_open(D9__GATE_LOOP))
+		arm(stub, base, event, fd, events, arg);
+}
+
+void d9__event_freed(d9__event_fn wrapped)
+{
+	struct d9__stub *stub = d9__stubs_find(&event_pool, (void *)wrapped);
+
+	if (stub && atomic_load_explicit(&stub->alive, memory_order_relaxed))
+		count_alive(stub, -UINT32_C(1));
 }
 
 d9__pair_fn d9__wrap_pair(d9__pair_fn callback, const void *site, enum d9__stub_kind kind)

@@ -36,11 +36,14 @@ d9__event_fn d9__wrap_event_called(struct d9__libevent_thread *thread, d9__event
 				   void *caller, enum d9__stub_kind kind);
 
 /*
- * The program made |event|, whose callback this thread just wrapped: a task from now on, so that those
- * which never run are seen to heap up.  |arg|: what it will be called with.
+ * event_new() made |event|, whose callback this thread just wrapped.  If many of its kind live it is a task
+ * from now on, so that those which never run are seen to heap up.  |arg|: what it will be called with.
  */
-void d9__arm_event(struct d9__libevent_thread *thread, const struct event_base *base,
-		   const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg);
+void d9__event_made(struct d9__libevent_thread *thread, const struct event_base *base,
+		    const struct event *event, d9__event_fn wrapped, int fd, short events, void *arg);
+
+/* One that event_new() made, with the callback |wrapped|, is about to be freed. */
+void d9__event_freed(d9__event_fn wrapped);
 
 /* libevent registers |callback| for a listener: its tasks are of that kind. */
 void d9__note_listener_callback(d9__event_fn callback);

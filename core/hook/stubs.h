@@ -41,6 +41,7 @@ struct d9__stub {
 	uint32_t home;    /* which modules hold callback and site; 0: made at run time */
 	_Atomic(void *) tag;     /* the adapter's; set by |prepare| or later */
 	_Atomic(uint64_t) word;  /* the adapter's, too */
+	_Atomic(uint32_t) alive; /* the adapter's: what it was put into and still is in, about */
 	/* One of the modules is gone and its addresses may be reused: never matched again. */
 	_Atomic(bool) dead;
 };

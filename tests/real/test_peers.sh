@@ -57,6 +57,11 @@ for file in $(chosen); do
 	# What depends on how busy the machine is gets two more tries.
 	for try in 1 2 3; do
 		cmp -s "$dir/alone/$name" "$dir/recorded/$name" && break
+		[ $try != 3 ] || grep -qx 'exit status 0' "$dir/alone/$name" || {
+			echo "not compared: $name does not pass alone here now"
+			n=$((n - 1))
+			break
+		}
 		[ $try != 3 ] || {
 			diff "$dir/alone/$name" "$dir/recorded/$name" | head -n 20
 			tail -n 20 "$dir/recorded.home.out"
