@@ -6,8 +6,8 @@
 #	tests/support/build_matrix.sh [--build DIR] [NAME...]
 #
 # --build DIR   keep the trees there [a temporary folder, removed afterwards]
-# NAME          lto-gcc lto-clang O0 O3 Os hardening user-flags tls-descriptor static only-static
-#               no-libevent clang [all]
+# NAME          lto-gcc lto-clang O0 O3 Os native hardening user-flags tls-descriptor static
+#               only-static no-libevent no-libev no-glib no-adapter clang [all]
 #
 # Takes minutes for each; not part of CI.  lto-clang needs lld and llvm, hardening dpkg-dev.
 set -eu
@@ -25,7 +25,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-all='lto-gcc lto-clang O0 O3 Os hardening user-flags tls-descriptor static only-static no-libevent clang'
+all='lto-gcc lto-clang O0 O3 Os native hardening user-flags tls-descriptor static only-static
+	no-libevent no-libev no-glib no-adapter clang'
 [ -n "$build" ] || {
 	build=$(mktemp -d)
 	trap 'rm -rf "$build"' EXIT
@@ -59,6 +60,7 @@ way() {
 			LDFLAGS=-fuse-ld=lld AR=llvm-ar RANLIB=llvm-ranlib NM=llvm-nm
 		;;
 	O0 | O3 | Os) as "$1" CFLAGS="-g -$1" CXXFLAGS="-g -$1" ;;
+	native) as "$1" CFLAGS="-O3 -march=native" CXXFLAGS="-O3 -march=native" ;;
 	hardening)
 		as "$1" CPPFLAGS="$(hardened CPPFLAGS)" CFLAGS="$(hardened CFLAGS)" \
 			CXXFLAGS="$(hardened CXXFLAGS)" LDFLAGS="$(hardened LDFLAGS)"
@@ -67,7 +69,8 @@ way() {
 	tls-descriptor) as "$1" --with-tls=descriptor ;;
 	static) as "$1" --enable-static ;;
 	only-static) as "$1" --enable-static --disable-shared ;;
-	no-libevent) as "$1" --without-libevent ;;
+	no-adapter) as "$1" --without-libevent --without-libev --without-glib ;;
+	no-libevent | no-libev | no-glib) as "$1" "--without-${1#no-}" ;;
 	clang) as "$1" CC=clang CXX=clang++ ;;
 	*)
 		echo "build_matrix.sh: unknown way '$1'" >&2
