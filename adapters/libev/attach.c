@@ -202,9 +202,25 @@ void d9__libev_made(struct ev_loop *loop)
 	errno = saved;
 }
 
+void d9__libev_destroyed(struct ev_loop *loop)
+{
+	for (unsigned i = 0; i < RECENT_LOOPS; i++) {
+		struct ev_loop *expected = loop;
+
+		atomic_compare_exchange_strong_explicit(&recent[i], &expected, NULL, memory_order_relaxed,
+							memory_order_relaxed);
+	}
+}
+
 void d9__libev_record_all(void)
 {
 	atomic_store_explicit(&record_all, true, memory_order_relaxed);
+	for (unsigned i = 0; i < RECENT_LOOPS; i++) {
+		struct ev_loop *loop = atomic_load_explicit(&recent[i], memory_order_relaxed);
+
+		if (loop)
+			attach(loop, NULL, true);
+	}
 }
 
 bool d9__libev_refresh(void)

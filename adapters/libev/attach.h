@@ -9,7 +9,10 @@
 
 #include <dial9/libev.h>
 
-/* From now on every loop is attached when the program makes it.  Takes no locks. */
+/*
+ * From now on every loop is attached when the program makes it, and those are at once that constructors of
+ * its libraries made before.
+ */
 D9_API void d9__libev_record_all(void);
 
 /*

@@ -173,6 +173,7 @@ void d9__hook_ev_loop_destroy(struct ev_loop *loop)
 	struct d9__libev_record *record =
 		!loop || thread->calibrating ? NULL : d9__libev_record_of(thread, loop);
 
+	d9__libev_destroyed(loop);
 	if (record)
 		record->dying = true;
 	d9__libev.ev_loop_destroy(loop);

@@ -110,9 +110,25 @@ void d9__libevent_constructed(struct event_base *base)
 	errno = saved;
 }
 
+void d9__libevent_freed(struct event_base *base)
+{
+	for (unsigned i = 0; i < RECENT_BASES; i++) {
+		struct event_base *expected = base;
+
+		atomic_compare_exchange_strong_explicit(&recent[i], &expected, NULL, memory_order_relaxed,
+							memory_order_relaxed);
+	}
+}
+
 void d9__libevent_record_all(void)
 {
 	atomic_store_explicit(&record_all, true, memory_order_relaxed);
+	for (unsigned i = 0; i < RECENT_BASES; i++) {
+		struct event_base *base = atomic_load_explicit(&recent[i], memory_order_relaxed);
+
+		if (base)
+			attach(base, NULL, true);
+	}
 }
 
 bool d9__libevent_refresh(void)

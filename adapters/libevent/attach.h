@@ -16,7 +16,10 @@ struct event_config;
  * constructors of a base to learn of a libevent that comes later.
  */
 
-/* From now on every base is attached when the program makes it.  Takes no locks. */
+/*
+ * From now on every base is attached when the program makes it, and those are at once that constructors of
+ * its libraries made before.
+ */
 D9_API void d9__libevent_record_all(void);
 
 /*

@@ -81,6 +81,9 @@ struct d9_loop *d9__libevent_base_unwrap(struct event_base *base);
 /* A hooked constructor returned |base|. */
 void d9__libevent_constructed(struct event_base *base);
 
+/* The program is about to free |base|. */
+void d9__libevent_freed(struct event_base *base);
+
 /* Our dispatch function, and the range of our own code. */
 int d9__libevent_dispatch(struct event_base *base, struct timeval *timeout);
 bool d9__libevent_is_ours(const void *address);

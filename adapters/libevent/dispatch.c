@@ -197,8 +197,10 @@ static void free_base(struct event_base *base, void (*real)(struct event_base *)
 	struct d9__libevent_context saved = thread->now;
 	struct d9_loop *loop = NULL;
 
-	if (base)
+	if (base) {
+		d9__libevent_freed(base);
 		loop = d9__libevent_base_unwrap(base);
+	}
 	if (saved.base && saved.base->base == NULL)
 		saved = (struct d9__libevent_context) { 0 };
 	thread->now = (struct d9__libevent_context) { .frame = saved.frame };

@@ -81,6 +81,16 @@ got=$(polls "$tests/preload_program" "$libevent" "$tests/.libs/preload_copy.so")
 [ "$got" = 5 ] || fail "beside a copy: $got polls"
 printf 'copy 42\ncallbacks 5\ncopy 42\n' | cmp - ours.out || fail "beside a copy: other output"
 
+# Made in a library's constructor, which runs before ours.
+for early in "$tests/.libs/preload_early.so" "$tests/.libs/preload_early_ev.so"; do
+	[ -e "$early" ] || continue # without libev
+	rm -rf traces
+	LD_PRELOAD="$preload $early" "$tests/loader" "$early" >ours.out || fail "early: status $?"
+	[ "$(cat ours.out)" = "count_early 50" ] || fail "early: other output"
+	got=$("$dial9" info traces | awk '$1 == "PollStartEvent" { print $2 }')
+	[ "$got" = 50 ] || fail "early: $got polls"
+done
+
 # ---- children ----
 
 rm -rf traces
