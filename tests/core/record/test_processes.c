@@ -302,8 +302,6 @@ static int ends_a_clone(void)
 	pthread_t thread;
 	pid_t pid;
 
-	if (D9__SANITIZED == 2)
-		return again_skip("ThreadSanitizer ends children that start threads");
 	scratch_new();
 	start_in(scratch_dir);
 	MUST(!pthread_create(&thread, NULL, clone_ends, NULL) && !pthread_join(thread, NULL));
@@ -315,11 +313,13 @@ static int ends_a_clone(void)
 		_exit(0);
 	}
 	await(pid);
-	/* A child of fork() has not lost any. */
-	await(pid = fork_and_record());
+	/* A child of fork() has not lost any; a sanitizer ends it, as it starts a thread and forgets memory. */
+	if (!AGAIN_SANITIZED)
+		await(pid = fork_and_record());
 	stop();
 	MUST(numbers_of(scratch_dir, getpid()).found[OURS] == 11);
-	check_child(pid, 50);
+	if (!AGAIN_SANITIZED)
+		check_child(pid, 50);
 	scratch_read(scratch_dir, true, note_cloned, told);
 	MUST(!strcmp(told, "2"));
 	return 0;
