@@ -33,9 +33,13 @@ void d9__wake_again(struct d9_loop *loop, uint64_t key)
 	    atomic_load_explicit(&cached->task->spawned, memory_order_relaxed) != thread->epoch ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
 	    atomic_load_explicit(&cached->task->wake, memory_order_relaxed) != D9__WAKE_NONE ||
-	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed) ||
-	    !(published = d9__emit_plain_enter(d9__self.slot, ns)))
+	    atomic_load_explicit(&cached->task->woken, memory_order_relaxed))
 		return;
-	d9__emit_plain_wake(d9__self.slot, published, ns, 0, &cached->emit, thread->worker, D9_WAKE_DEFERRED);
+	published = d9__emit_plain_enter(d9__self.slot, ns);
+	if (published)
+		d9__emit_plain_wake(d9__self.slot, published, ns, 0, &cached->emit, thread->worker,
+				    D9_WAKE_DEFERRED);
+	else /* the end was the last for which the chunk had room */
+		d9__emit_wake(d9__self.slot, ns, 0, cached->emit.id, thread->worker, D9_WAKE_DEFERRED);
 	atomic_store_explicit(&cached->task->woken, 1, memory_order_relaxed);
 }
