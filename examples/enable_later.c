@@ -51,6 +51,8 @@ int main(int argc, char **argv)
 	struct d9_options *options;
 	struct event *timer, *switcher;
 
+	/* Before and after the loop it is nothing to end by. */
+	signal(SIGUSR1, SIG_IGN);
 	if (d9_options_new(&options) == 0) {
 		d9_options_set_enabled(options, false);
 		d9_recorder_start(options, &recorder);

@@ -7,7 +7,8 @@
 
 need_preload
 
-# Each calls on_timer() every millisecond, and prints how it ended when it is told to by SIGTERM.
+# Each calls on_timer() every millisecond, and prints how it ended when it is told to by SIGTERM.  All wait
+# for their turn, so the alarm is longer than a test may take.
 cat >libevent.c <<'END'
 #include <event2/event.h>
 #include <signal.h>
@@ -34,7 +35,7 @@ int main(void)
 	struct event_base *base = event_base_new();
 	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, NULL);
 
-	alarm(60);
+	alarm(300);
 	event_add(evsignal_new(base, SIGTERM, on_signal, base), NULL);
 	event_add(timer, &period);
 	event_base_dispatch(base);
@@ -68,7 +69,7 @@ int main(void)
 	ev_timer timer;
 	ev_signal term;
 
-	alarm(60);
+	alarm(300);
 	ev_signal_init(&term, on_signal, SIGTERM);
 	ev_signal_start(loop, &term);
 	ev_timer_init(&timer, on_timer, 0.001, 0.001);
@@ -100,7 +101,7 @@ int main(void)
 {
 	GMainLoop *loop = g_main_loop_new(NULL, FALSE);
 
-	alarm(60);
+	alarm(300);
 	g_unix_signal_add(SIGTERM, on_signal, loop);
 	g_timeout_add(1, on_timer, NULL);
 	g_main_loop_run(loop);

@@ -6,7 +6,7 @@
  *
  * Each connection sends REQUESTS requests, one at a time, all connections in turn.  memcached: gets,
  * and at the end its own counters are printed (`stats`, one `STAT name value` a line).  echo: lines
- * of 21 bytes that must come back as they are.
+ * of 21 bytes that must come back as they are.  When it ends the server has closed all of its connections.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -60,6 +60,16 @@ static int request(int fd, int echo)
 	return ask(fd, "get key\r\n", "END\r\n", answer, sizeof(answer));
 }
 
+/* Say that nothing more comes, and wait until the server has done the same. */
+static int finish(int fd)
+{
+	char rest;
+
+	if (shutdown(fd, SHUT_WR) || read(fd, &rest, 1) != 0)
+		return -1;
+	return close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	static char answer[1 << 16];
@@ -91,7 +101,8 @@ int main(int argc, char **argv)
 		fputs(answer, stdout);
 	}
 	for (int i = 0; i < n; i++)
-		close(fds[i]);
+		if (finish(fds[i]))
+			return 1;
 	free(fds);
 	return 0;
 }

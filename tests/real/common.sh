@@ -30,6 +30,9 @@ fail() {
 
 [ "${D9_LEAVE_OUT:-}" != real ] || skip "left out by D9_LEAVE_OUT: it ran before"
 
+# Ports are below those that the kernel gives to clients, and of each test its own: 18000 test_examples,
+# 20000 test_kill, 22000 test_memcached, 24000 test_nghttpd, 26000 test_hitch.
+
 need_node() {
 	"$top_srcdir/tests/support/has_node.sh" || skip "there is no node, or one older than 18"
 }
@@ -110,6 +113,14 @@ counted() {
 # Places of all callbacks in TRACE, as uprobe_count wants them.
 places() {
 	node "$counts" offsets "$1".plain/*.trc | tr '\n' ' '
+}
+
+# until_it_catches_usr1 PID: bit 9 of the mask.
+until_it_catches_usr1() {
+	until grep -q 'SigCgt:.*[2367abef]..$' "/proc/$1/status"; do
+		kill -0 "$1" || fail "it ended before it caught SIGUSR1"
+		sleep 0.02
+	done
 }
 
 # Recorders of TRACE that live.

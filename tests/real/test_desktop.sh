@@ -49,10 +49,12 @@ grep -q '"name"' "$dir/said" || fail "i3 answers otherwise"
 	>"$dir/picom.out" 2>&1 &
 compositor=$!
 pids="$pids $compositor"
-traced() {
-	ls "$dir"/picom/*/trace.*
+# It waits in its loop: before that SIGTERM would end it without a poll.
+waits_in_loop() {
+	"$dial9" status -j -d "$dir/picom" >"$dir/status" || true
+	grep '"workers":\[{"id":0' "$dir/status"
 }
-wait_for "picom is not recorded" traced
+wait_for "picom is not recorded" waits_in_loop
 kill -TERM $compositor
 wait $compositor || true
 

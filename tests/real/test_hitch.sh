@@ -7,7 +7,7 @@ set -eu
 . "$top_srcdir/tests/real/common.sh"
 
 need hitch openssl nghttpd h2load node
-port=$((23000 + $$ % 10000))
+port=$((26000 + 2 * ($$ % 1000)))
 backend=$((port + 1))
 requests=200
 

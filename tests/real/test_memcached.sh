@@ -9,7 +9,7 @@ set -eu
 need memcached node ldd
 memcached=$(private_copy memcached)
 connections=16 requests=500
-port=$((21000 + $$ % 10000))
+port=$((22000 + $$ % 2000))
 user=''
 [ "$(id -u)" != 0 ] || user='-u root'
 

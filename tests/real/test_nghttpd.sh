@@ -11,7 +11,7 @@ need nghttpd h2load node ldd
 nghttpd=$(private_copy nghttpd)
 h2load=$(private_copy h2load)
 requests=2000
-port=$((22000 + $$ % 10000))
+port=$((24000 + $$ % 2000))
 echo "counted" >"$dir/index.html"
 
 listens() {

@@ -50,7 +50,7 @@ wait $pid || :
 "$dial9" recover "$dir/whole" >/dev/null 2>&1
 [ ! -e "$(echo "$dir"/window/*/trace.0.*)" ] || fail "the dump holds the beginning"
 rules "$dir/window"
-equal "the ticker of the dump" "$(report "$dir/window" 'r.callbacks.find((c) => c.polls > 10 && c.kind === "timer").tasks_spawned')" 1
+equal "the ticker of the dump" "$(report "$dir/window" 'r.callbacks.find((c) => c.name === "tick" && c.kind === "timer").tasks_spawned')" 1
 equal "tasks of trace and dump" "$("$dial9" report --json "$dir/whole" "$dir/window" | tasks)" \
 	"$("$dial9" report --json "$dir/whole" | tasks)"
 
@@ -66,15 +66,10 @@ rules "$dir/spans"
 DIAL9_TRACE_DIR=$dir/switched "$examples/enable_later" 800 >/dev/null &
 pid=$!
 pids="$pids $pid"
-# Before it catches the signal it would end by it; SIGUSR1 is bit 9 of the mask.
-tries=0
-until grep -q 'SigCgt:.*[2367abef]..$' /proc/$pid/status || [ $tries = 100 ]; do
-	tries=$((tries + 1))
-	sleep 0.05
-done
+until_it_catches_usr1 $pid
 for i in 1 2 3 4 5 6 7; do
-	sleep 0.07
 	kill -USR1 $pid || break # on a busy machine it may have ended
+	sleep 0.07
 done
 wait $pid
 rules "$dir/switched"

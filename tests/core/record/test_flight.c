@@ -327,7 +327,8 @@ static void test_dump_of_a_window_holds_nothing_older(void)
 
 	scratch_read(receipt.path, true, see_earliest, &earliest_ns);
 	scratch_read(receipt.path, true, scratch_count_event, &count);
-	CU_ASSERT(earliest_ns + 200 * UINT64_C(1000000) >= before_ns);
+	/* With nothing in it, if all was older on a machine that is very busy. */
+	CU_ASSERT(earliest_ns >= before_ns - 200 * UINT64_C(1000000));
 	CU_ASSERT(count.n <= 50);
 	CU_ASSERT_EQUAL(dump(recorder, 0, NULL, &receipt), 0);
 	count.n = 0;

@@ -37,6 +37,8 @@ static struct shared {
 	_Atomic(int) countdown;
 	uint32_t compress;
 	_Atomic(bool) held; /* the flush thread does nothing, and the ring is small */
+	_Atomic(bool) holds; /* it has seen that */
+	_Atomic(uint64_t) ticks;
 	bool lossy; /* a small ring, nobody waits; no polls, because losses of them are bridged */
 	bool shortly; /* each of the two is a row of threads, which all are the same worker */
 	_Atomic(bool) stop;    /* the recording threads are to rest between two numbers */
@@ -91,8 +93,11 @@ static uint64_t open_segment_bytes(const char *dir)
 
 static void at_point(enum d9__test_point point)
 {
-	while (shared->held && point == D9__POINT_TICK)
+	shared->ticks += point == D9__POINT_TICK;
+	while (shared->held && point == D9__POINT_TICK) {
+		shared->holds = true;
 		pause_us(100000);
+	}
 	if (point == D9__POINT_WRITE_BEGIN && shared->armed == D9__POINT_WRITE_END)
 		shared->before_write = open_segment_bytes(shared->dir);
 	if (point != shared->armed || atomic_fetch_sub(&shared->countdown, 1) != 1)
@@ -604,9 +609,12 @@ static int be_interrupted(void)
 	if (d9_event_type_register(&numbered) || d9_recorder_start(options, NULL))
 		return 5;
 	slot = d9__slot_self();
-	pause_us(50000); /* a tick has seen the type */
+	/* One tick that began behind the registration has ended. */
+	for (uint64_t ticks = shared->ticks; shared->ticks < ticks + 2;)
+		pause_us(1000);
 	shared->held = true;
-	pause_us(50000);
+	while (!shared->holds)
+		pause_us(1000);
 	for (int i = 0; i < 100; i++) {
 		atomic_store(&slot->busy, 1); /* as inside an event */
 		raise(SIGUSR1);

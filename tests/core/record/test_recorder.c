@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -735,23 +736,27 @@ static void test_losses_and_written_events_add_up(void)
 		CU_ASSERT(scratch_count("RecorderLossEvent") > 0);
 }
 
+/* Until the posting of |arg|, a semaphore. */
 static void slow_segment(void *arg, const struct d9_sealed_segment *segment)
 {
-	(void)arg;
 	(void)segment;
-	sleep_ms(400);
+	sem_wait(arg);
 }
 
 static void test_stop_keeps_its_deadline(void)
 {
 	struct d9_options *options = scratch_options();
 	struct d9_recorder *recorder;
+	sem_t over;
 
-	d9_options_set_segment_sealed(options, slow_segment, NULL);
+	sem_init(&over, 0, 0);
+	d9_options_set_segment_sealed(options, slow_segment, &over);
 	recorder = scratch_start(options);
 	emit_ticks(0, 10);
 	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 50), -ETIMEDOUT);
+	sem_post(&over);
 	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	sem_destroy(&over);
 	scratch_remove();
 }
 
