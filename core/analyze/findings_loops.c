@@ -118,7 +118,7 @@ static void accept_storm(struct d9__findings *findings, const struct d9__callbac
 		"A connection that cannot be accepted stays, and the listener stays ready. Look for "
 		"descriptors that are not closed, raise the limit (RLIMIT_NOFILE), and in the "
 		"listener's error callback disable it until a descriptor is free again (GIO: "
-		"g_socket_service_stop()).",
+		"g_socket_service_stop(), or no g_socket_listener_accept_async() right after an error).",
 		"The listener on %s is ready %s times a second and takes no connection: accept() fails, "
 		"most likely for lack of descriptors. %.*s ran each time, and worker %" PRIu64
 		" never slept for %s.",

@@ -48,6 +48,12 @@ is_incomplete() {
 	[ "$(report "$dir/$1" 'r.trace.lost_events > 0')" = true ]
 }
 
+# is_told FOUND CHECK FUNCTION: the function may be a pattern, of a library's that has no name in a stripped one.
+is_told() {
+	# shellcheck disable=SC2254
+	case $1 in "$2 "$3) ;; *) return 1 ;; esac
+}
+
 # scenario "NAME [VARIANT]" CHECK FUNCTION
 scenario() {
 	case $wanted in "  " | *" ${1%% *} "*) ;; *) return 0 ;; esac
@@ -56,10 +62,10 @@ scenario() {
 		# shellcheck disable=SC2086
 		run guilty $1
 		found=$(first guilty)
-		[ "$found" != "$2 $3" ] || break
+		! is_told "$found" "$2" "$3" || break
 		is_disturbance "${found%% *}" || is_incomplete guilty || break
 	done
-	[ "$found" = "$2 $3" ] || {
+	is_told "$found" "$2" "$3" || {
 		"$dial9" report "$dir/guilty" | head -12
 		fail "$1: the first finding is $found, not $2 $3"
 	}
@@ -107,6 +113,9 @@ fi
 
 # The same on GLib, and what only GLib has.
 if [ -x "$examples/scenario_glib_leak" ]; then
+	# GIO accepts by a function of its own, which calls the program's, if at all.
+	scenario "glib_accept_storm listener" accept-storm 'libgio-*'
+	scenario "glib_accept_storm service" accept-storm 'libgio-*'
 	scenario glib_blocked blocked-callback ask_and_wait
 	scenario glib_helper helper-queue read_record
 	scenario glib_idle_spin spin look_for_work
