@@ -154,24 +154,24 @@ static void release_environment(struct environment *env)
 
 /* ---- what came of it ---- */
 
-/* What CMD, or a program that it started, was killed with.  True if there was any. */
-static bool recover_killed(const char *dir)
+/* What CMD, or a program that it started, was killed with or could not write. */
+static void recover_rest(const char *dir, struct d9__record_line *line)
 {
 	struct d9__recover walk;
 	struct d9__recovered found;
-	bool any = false;
 
 	if (d9__recover_begin(&walk, dir, 0))
-		return false;
+		return;
 	while (d9__recover_next(&walk, &found) == 1) {
 		if (found.err)
 			d9__cmd_fail("record", "%s: cannot recover what was not written: %s",
 				     found.dir, strerror(-found.err));
 		else
-			any = true;
+			line->recovered = true;
+		if (found.err && found.ring)
+			line->unwritten++;
 	}
 	d9__recover_end(&walk);
-	return any;
 }
 
 /* Behind CMD's own output, as if `dial9 report` were called now. */
@@ -194,13 +194,19 @@ static void report(const struct d9__record_result *result)
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
 static int conclude(const struct options *options, const char *command,
-		    const struct d9__record_dir *dir, const struct d9__namespaces *before,
-		    int wait_status)
+		    struct d9__record_dir *dir, const struct d9__namespaces *before, int wait_status)
 {
 	struct d9__record_result result;
-	bool recovered = recover_killed(dir->path), nothing;
-	int err = d9__record_result_collect(dir->path, before, &result);
+	struct d9__record_line line = {
+		.command = command, .dir = dir, .result = &result, .wait_status = wait_status
+	};
+	bool nothing;
+	int err;
 
+	recover_rest(dir->path, &line);
+	if (line.unwritten)
+		dir->made = false; /* to stay, for what comes later */
+	err = d9__record_result_collect(dir->path, before, &result);
 	if (err) {
 		d9__cmd_fail("record", "%s: %s", dir->path, strerror(-err));
 		return options->require ? D9__EXIT_FINDING : 0;
@@ -209,11 +215,7 @@ static int conclude(const struct options *options, const char *command,
 	if (options->report && result.processes && !nothing)
 		report(&result);
 	if (!options->quiet)
-		d9__record_line(&(struct d9__record_line){ .command = command,
-							   .dir = dir,
-							   .result = &result,
-							   .recovered = recovered,
-							   .wait_status = wait_status });
+		d9__record_line(&line);
 	d9__record_result_release(&result);
 	return nothing && !result.living && options->require ? D9__EXIT_FINDING : 0;
 }

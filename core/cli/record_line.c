@@ -69,7 +69,7 @@ static void explain_nothing(const char *command, const struct d9__record_dir *di
 	default:
 		fprintf(stderr,
 			"dial9: nothing was recorded: no loop of a shared " LOOPS
-			" ran in %s%s%s; if it went on in the background, its trace will be in %s\n",
+			" ran in %s%s%s, or the recorder got neither thread nor place to write; if it went on in the background, its trace will be in %s\n",
 			command, explain_limit(), explain_user(dir), dir->path);
 	}
 }
@@ -160,9 +160,19 @@ static void explain_empty(const struct d9__record_line *line)
 	}
 }
 
+/* The reason was told for each. */
+static void print_unwritten(const struct d9__record_line *line)
+{
+	fprintf(stderr, "dial9: nothing is in %s yet: what %zu process%s recorded is kept in /dev/shm; "
+		"once there can be written: dial9 recover %s\n", line->dir->path, line->unwritten,
+		line->unwritten == 1 ? "" : "es", line->dir->path);
+}
+
 void d9__record_line(const struct d9__record_line *line)
 {
-	if (!line->result->processes)
+	if (!line->result->living && line->unwritten && d9__record_result_is_empty(line->result))
+		print_unwritten(line);
+	else if (!line->result->processes)
 		explain_nothing(line->command, line->dir);
 	else if (line->result->living)
 		print_living(line);

@@ -13,7 +13,8 @@ struct d9__record_line {
 	const char *command;
 	const struct d9__record_dir *dir;
 	const struct d9__record_result *result;
-	bool recovered;	 /* some of it from the ring of a process that was killed */
+	bool recovered;	 /* some of it from the ring of a process that was killed, or could not write */
+	size_t unwritten; /* rings of which that failed */
 	int wait_status; /* of CMD */
 };
 

@@ -432,7 +432,9 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		d9__writer_abandon(drain->writer, err, now_ns, &lost);
 	else
 		err = d9__writer_commit(drain->writer, now_ns, &lost);
-	if (err) {
+	if (err && drain->last) {
+		d9__drain_wrote_off(drain, lost, now_ns);
+	} else if (err) {
 		write_off(drain, group, lost, now_ns);
 	} else {
 		count_written(drain, events);
@@ -442,10 +444,10 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		if (!err)
 			remember(&group->member[i]);
 		D9__TEST_POINT(FLUSH_REMEMBERED);
-		if (group->member[i].whole)
-			d9__chunk_release(&group->member[i].batch);
-		else
+		if (!group->member[i].whole)
 			d9__chunk_unpin(&group->member[i].batch, !err);
+		else if (!err || !drain->last)
+			d9__chunk_release(&group->member[i].batch);
 		D9__TEST_POINT(FLUSH_RELEASED);
 	}
 	group->n = 0;

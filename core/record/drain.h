@@ -38,6 +38,7 @@ struct d9__drain {
 	uint64_t safe_segment; /* for which |safe| is */
 	bool told;   /* losses, since the last commit */
 	bool unsafe; /* losses that were told may be cut off yet */
+	bool last;   /* the process ends: what cannot be written stays in the ring for others */
 	/* Slots, then one for the process. */
 	struct d9__drain_slot slot[D9__SLOT_COUNT + 1];
 	_Atomic(uint64_t) *paused_overruns; /* while nothing could be written: the disk's fault */

@@ -36,6 +36,7 @@
 #include "record/modules.h"
 #include "record/options.h"
 #include "record/pace.h"
+#include "record/recover.h"
 #include "record/ring_file.h"
 #include "record/sanitized.h"
 #include "record/slot.h"
@@ -591,11 +592,26 @@ static void drain_rest(uint64_t now_ns)
 		drain_all(now_ns);
 }
 
+/*
+ * As if the process had been killed: the ring keeps it for whoever can write.  Where a later recorder may
+ * use the ring, only the count of what was lost stays.
+ */
+static void leave_unwritten(void)
+{
+	if (!self.drain.last)
+		d9__drain_give_up(&self.drain);
+	d9__lead_refresh(&self.lead, &self.note);
+	if (self.heard)
+		d9__recover_prune(); /* of one that is started again and again, not every ring is kept */
+	atomic_store_explicit(&d9__flush.unwritten, self.heard, memory_order_relaxed);
+}
+
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
 
 	set_state(D9_RECORDER_STOPPING);
+	self.drain.last = atomic_load_explicit(&d9__flush.last, memory_order_relaxed);
 	/* Metadata that changed since the last tick: what a hook could not do, for example. */
 	d9__ticks_run();
 	/* The last sample of every source, then what all threads published. */
@@ -613,7 +629,7 @@ static void finish(void)
 		refresh_segment(now_ns);
 	}
 	if (self.writer.retry_ns && !self.flight)
-		d9__drain_give_up(&self.drain);
+		leave_unwritten();
 	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	d9__writer_close(&self.writer, now_ns);
 	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);

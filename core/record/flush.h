@@ -32,9 +32,11 @@ struct d9__flush {
 	_Atomic(int) ended; /* release: all else is written; a futex */
 	struct d9__writer_counters counters;
 	_Atomic(uint64_t) paused_overruns;
+	_Atomic(bool) unwritten; /* before |ended|: the ring holds what could not be written */
 
 	/* Others write, flush thread reads. */
 	_Atomic(int) stop;          /* a request to end */
+	_Atomic(bool) last;         /* before |stop|: no recorder of this process comes after this one */
 	_Atomic(uint64_t) give_up_ns; /* with |stop|: no retries after this */
 };
 

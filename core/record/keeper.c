@@ -17,6 +17,7 @@
 #include "record/callbacks.h"
 #include "record/keeper.h"
 #include "record/metadata.h"
+#include "record/recorder.h"
 #include "record/thread.h"
 
 /* Programs end soon after their main thread or go on for days: the longer it was, the more rarely it is asked. */
@@ -75,7 +76,7 @@ static void *keep(void *unused)
 			pause.tv_nsec += pause.tv_nsec / 4;
 	}
 	if (recorder)
-		d9_recorder_stop(recorder, DEADLINE_MS);
+		d9__recorder_end(DEADLINE_MS);
 	/* release: one of a later recorder comes behind it */
 	atomic_store_explicit(&begun, false, memory_order_release);
 	return NULL;
@@ -95,7 +96,7 @@ void d9__keeper_start(void)
 		pthread_detach(thread);
 	} else {
 		atomic_store(&begun, false);
-		d9_recorder_stop(recorder, DEADLINE_MS);
+		d9__recorder_end(DEADLINE_MS);
 	}
 	errno = saved;
 }

@@ -148,6 +148,18 @@ static int enter_new(struct d9__namespace *ns)
 	}
 }
 
+/* What could be made but not used would be made anew by each try. */
+static void unmake(const struct d9__namespace *ns)
+{
+	int fd = open_dir(ns->parent_fd, ns->boot_id);
+
+	if (fd < 0)
+		return;
+	unlinkat(fd, ".lock", 0);
+	close(fd);
+	unlinkat(ns->parent_fd, ns->boot_id, AT_REMOVEDIR);
+}
+
 int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
 {
 	int err = d9__directory_make(trace_dir);
@@ -172,6 +184,8 @@ int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t
 	err = enter_new(ns);
 	if (!err)
 		return 0;
+	if (err != -EWOULDBLOCK)
+		unmake(ns);
 fail:
 	close_fd(&ns->parent_fd);
 	return err;

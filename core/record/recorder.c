@@ -179,6 +179,8 @@ static void prepare_flush(void)
 	atomic_store_explicit(&d9__flush.open_result, 1, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.ended, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.stop, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.unwritten, false, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.last, false, memory_order_relaxed);
 	memset(&d9__flush.counters, 0, sizeof(d9__flush.counters));
 	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
 	d9__flush.options = &options;
@@ -194,11 +196,18 @@ static void prepare_flush(void)
 		lost_before[i] = d9__health_lost_by(i);
 }
 
+void d9__recorder_end(uint32_t deadline_ms)
+{
+	atomic_store_explicit(&d9__flush.last, true, memory_order_relaxed);
+	d9_recorder_stop(&the_recorder, deadline_ms);
+}
+
 static void stop_at_exit(void)
 {
-	d9_recorder_stop(&the_recorder, EXIT_DEADLINE_MS);
-	/* Not in a raw clone(), nor while it goes on beyond the deadline. */
+	d9__recorder_end(EXIT_DEADLINE_MS);
+	/* Not in a raw clone(), nor while it goes on beyond the deadline, nor what is written nowhere else. */
 	if (!atomic_load_explicit(&running, memory_order_acquire) && d9__ring.base &&
+	    !atomic_load_explicit(&d9__flush.unwritten, memory_order_relaxed) &&
 	    d9__ring.header->pid == (uint32_t)getpid())
 		d9__ring_unlink();
 }

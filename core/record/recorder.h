@@ -49,6 +49,9 @@ uint64_t d9__recorder_number(enum d9__option id);
 /* Copies the text, "" if there is none.  |size| at least 1. */
 void d9__recorder_text(enum d9__option id, char *buf, size_t size);
 
+/* As d9_recorder_stop(), of a process that ends: what could not be written stays in the ring. */
+void d9__recorder_end(uint32_t deadline_ms);
+
 /*
  * What holds our locks over forks, once.  Before anybody else's who takes ours under locks of its own:
  * handlers that are installed later take theirs earlier.

@@ -322,3 +322,13 @@ int d9__recover_next(struct d9__recover *r, struct d9__recovered *out)
 	r->swept = true;
 	return 0;
 }
+
+void d9__recover_prune(void)
+{
+	struct d9__recover walk;
+
+	if (d9__recover_begin(&walk, NULL, D9__RECOVER_PRUNE))
+		return;
+	sweep(&walk);
+	d9__recover_end(&walk);
+}

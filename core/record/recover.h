@@ -40,4 +40,7 @@ int d9__recover_next(struct d9__recover *recover, struct d9__recovered *out);
 
 void d9__recover_end(struct d9__recover *recover);
 
+/* Of all rings in shared memory keep the two newest of each service.  The others go, written if they can be. */
+void d9__recover_prune(void);
+
 #endif /* D9_RECORD_RECOVER_H */

@@ -85,6 +85,17 @@ for shm in mode=1777,size=64M mode=755,size=4k,nr_inodes=1; do
 		mount -o remount,bind,ro /tmp && exec sh "$work/check"'
 done
 
+say "a disk that is full until the program has ended"
+in_container mode=1777,size=64M sh -c 'mkdir "$TMPDIR/full" && mount -t tmpfs -o mode=700,size=64k tmpfs "$TMPDIR/full"
+	cd "$TMPDIR/full" && cat /dev/zero >fill 2>/dev/null
+	"$work/bin/dial9" record -o traces "$work/bin/prog" 100 200 3
+	echo "[exit status $?]"
+	rm fill
+	"$work/bin/dial9" recover traces | sed "s/.*: //"
+	echo "$("$work/bin/dial9" events -e PollStartEvent traces | wc -l) polls"' 2>&1 |
+	sed 's|/full/traces/[^:]*:|/full/traces/ID:|; s/process [0-9]*/process N/'
+rmdir tmp/full
+
 say "as another user"
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups test -x bin/dial9 2>/dev/null; then
 	as="setpriv --reuid=65534 --regid=65534 --clear-groups"

@@ -21,6 +21,7 @@
 #include "core/record/quota.h"
 #include "core/record/scratch.h"
 #include "record/recorder.h"
+#include "record/recover.h"
 #include "record/ring_file.h"
 
 #define NOBODY 65534
@@ -243,6 +244,50 @@ static int disk_full_at_start(void)
 	again_pause_ms(50);
 	stop_loop();
 	stop_and_add_up(dir, true);
+	return 0;
+}
+
+#define LAST_WORDS 1000
+
+/* It ends by itself before there is room. */
+static int records_and_ends(void)
+{
+	uint8_t noise[64] = { 0 };
+
+	start_in(again_arg);
+	for (uint64_t i = 0; i < LAST_WORDS; i++)
+		D9_EMIT(&numbered, i, d9_bytes(noise, sizeof(noise)));
+	return 0;
+}
+
+static void count_numbered(void *arg, const struct d9_event *event)
+{
+	*(unsigned *)arg += !strcmp(d9_event_name(event), "Numbered");
+}
+
+/* What is still in memory when the program ends is there once there is room; of many such ends, the latest. */
+static int disk_full_to_the_end(void)
+{
+	unsigned recovered = 0, numbers = 0;
+	struct d9__recover walk;
+	struct d9__recovered found;
+	const char *dir, *others;
+
+	scratch_new();
+	if (!own_mounts() || mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=64m") ||
+	    !(dir = tmpfs_at("small", "size=1m")))
+		return again_skip("no mount namespace");
+	others = fill(dir);
+	for (int i = 0; i < 5; i++)
+		MUST(!again("records_and_ends", dir));
+	MUST(!unlink(others));
+	MUST(!d9__recover_begin(&walk, dir, 0));
+	for (; d9__recover_next(&walk, &found) == 1; recovered++)
+		MUST(!found.err && !found.lost);
+	d9__recover_end(&walk);
+	MUST(recovered == 3); /* the last, and the two before it */
+	scratch_read(dir, false, count_numbered, &numbers);
+	MUST(numbers == 3 * LAST_WORDS);
 	return 0;
 }
 
@@ -513,6 +558,7 @@ static int root_read_only(void)
 
 #define ROLES_AND_TESTS(X)                                                                         \
 	X(disk_full_at_start)                                                                      \
+	X(disk_full_to_the_end)                                                                    \
 	X(disk_filled_by_others)                                                                   \
 	X(quota_exceeded)                                                                          \
 	X(read_only)                                                                               \
@@ -553,11 +599,13 @@ int main(int argc, char **argv)
 	static const struct again_role roles[] = {
 #define ROLE(role) { #role, role },
 		ROLES_AND_TESTS(ROLE){ "write_fails", write_fails },
+		{ "records_and_ends", records_and_ends },
 		{ NULL, NULL },
 	};
 	static const CU_TestInfo tests[] = {
 		{ "full disk pauses, and goes on when there is room",
 		  test_faults_disk_full_at_start },
+		{ "disk that is full to the end leaves the latest in memory", test_faults_disk_full_to_the_end },
 		{ "disk that others fill costs our oldest, then pauses",
 		  test_faults_disk_filled_by_others },
 		{ "quota that is used up pauses until there is more of it", test_faults_quota_exceeded },

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "core/record/refuse.h"
 #include "core/record/scratch.h"
 #include "record/namespace.h"
 #include "record/peers.h"
@@ -196,6 +198,30 @@ static void test_namespace_refuses_links_and_foreign_directories(void)
 	scratch_remove();
 }
 
+/* Some network file systems have no locks. */
+static void test_directory_without_locks_is_refused_and_left_empty(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	scratch_new();
+	pid = fork();
+	if (!pid) {
+		struct d9__namespace ns = { .boot_id = "ours-1" };
+
+		if (!refuse(SYS_flock, ENOLCK))
+			_exit(0);
+		for (int i = 0; i < 3; i++)
+			if (d9__namespace_open(&ns, scratch_dir, 1) != -ENOLCK)
+				_exit(1);
+		_exit(0);
+	}
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+	CU_ASSERT_EQUAL(rmdir(scratch_dir), 0);
+	scratch_remove();
+}
+
 static void test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_passed(void)
 {
 	uint64_t now = UINT64_C(1800000000000000000), ms = 1000000;
@@ -231,6 +257,8 @@ int main(void)
 		  test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them },
 		{ "living peers", test_namespace_leaves_living_peers_alone },
 		{ "links", test_namespace_refuses_links_and_foreign_directories },
+		{ "directory without locks is refused, and left empty",
+		  test_directory_without_locks_is_refused_and_left_empty },
 		{ "peers are looked at again when a hundred times the time has passed",
 		  test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_passed },
 		CU_TEST_INFO_NULL,
