@@ -19,8 +19,8 @@
 #include "cli/record_dir.h"
 #include "cli/record_line.h"
 #include "cli/record_result.h"
+#include "cli/recover_users.h"
 #include "cli/text.h"
-#include "record/recover.h"
 
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -157,21 +157,22 @@ static void release_environment(struct environment *env)
 /* What CMD, or a program that it started, was killed with or could not write. */
 static void recover_rest(const char *dir, struct d9__record_line *line)
 {
-	struct d9__recover walk;
+	struct d9__recover_users users;
 	struct d9__recovered found;
+	char why[D9__RECOVER_WHY_LEN];
 
-	if (d9__recover_begin(&walk, dir, 0))
+	if (d9__recover_users_begin(&users, dir, 0))
 		return;
-	while (d9__recover_next(&walk, &found) == 1) {
+	while (d9__recover_users_next(&users, &found) == 1) {
 		if (found.err)
-			d9__cmd_fail("record", "%s: cannot recover what was not written: %s",
-				     found.dir, strerror(-found.err));
+			d9__cmd_fail("record", "%s: cannot recover what was not written: %s%s", found.dir,
+				     strerror(-found.err), d9__recover_why(why, &found));
 		else
 			line->recovered = true;
 		if (found.err && found.ring)
 			line->unwritten++;
 	}
-	d9__recover_end(&walk);
+	d9__recover_users_end(&users);
 }
 
 /* Behind CMD's own output, as if `dial9 report` were called now. */

@@ -13,8 +13,8 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/recover_users.h"
 #include "cli/text.h"
-#include "record/recover.h"
 
 enum { OPT_JSON = 256 };
 
@@ -84,26 +84,27 @@ static void print_line(struct d9__text_out *out, const struct d9__recovered *fou
 /* |dir| NULL: all. */
 static int recover(const char *dir, bool json)
 {
-	struct d9__recover walk;
+	struct d9__recover_users users;
 	struct d9__recovered found;
 	struct d9__text_out out;
-	int status = D9__EXIT_OK, err = d9__recover_begin(&walk, dir, D9__RECOVER_OTHERS);
+	int status = D9__EXIT_OK, err = d9__recover_users_begin(&users, dir, D9__RECOVER_OTHERS);
+	char why[D9__RECOVER_WHY_LEN];
 
 	if (err)
 		return d9__cmd_fail("recover", "%s: %s", dir ? dir : "/dev/shm", strerror(-err));
 	d9__text_init(&out, STDOUT_FILENO);
-	while (d9__recover_next(&walk, &found) == 1) {
+	while (d9__recover_users_next(&users, &found) == 1) {
 		if (json)
 			print_json(&out, &found);
 		else
 			print_line(&out, &found);
 		if (found.err) {
-			d9__cmd_fail("recover", "%s: cannot %s: %s", found.dir,
-				     found.op ? found.op : "recover", error_text(found.err));
+			d9__cmd_fail("recover", "%s: cannot %s: %s%s", found.dir, found.op ? found.op : "recover",
+				     error_text(found.err), d9__recover_why(why, &found));
 			status = D9__EXIT_FINDING;
 		}
 	}
-	d9__recover_end(&walk);
+	d9__recover_users_end(&users);
 	err = d9__text_finish(&out, "recover");
 	return err ? err : status;
 }

@@ -202,6 +202,7 @@ void d9__dead_ring_unlink(struct d9__dead_ring *ring)
 	if (slash && !strcmp(slash, "/ring")) {
 		*slash = '\0';
 		rmdir(ring->path);
+		*slash = '/';
 	}
 }
 

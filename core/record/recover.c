@@ -40,9 +40,21 @@ static void free_names(char ***names, size_t *n)
 	*n = 0;
 }
 
-static void shm_dir(char *buf, size_t size)
+static void shm_dir(char *buf, size_t size, uid_t uid)
 {
-	snprintf(buf, size, "/dev/shm/dial9-%u", (unsigned)geteuid());
+	snprintf(buf, size, "/dev/shm/dial9-%u", (unsigned)uid);
+}
+
+/* Nobody else's, and no link to there. */
+static DIR *open_own(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 || fstat(fd, &st) || st.st_uid != geteuid() ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
 }
 
 /* Every ring in shared memory. */
@@ -52,8 +64,8 @@ static int list_shm(struct d9__recover *r)
 	DIR *dir;
 	int err = 0;
 
-	shm_dir(top, sizeof(top));
-	dir = opendir(top);
+	shm_dir(top, sizeof(top), geteuid());
+	dir = open_own(top);
 	for (struct dirent *e; !err && dir && (e = readdir(dir));) {
 		if (!d9__boot_id_valid(e->d_name))
 			continue;
@@ -100,10 +112,12 @@ int d9__recover_begin(struct d9__recover *r, const char *trace_dir, unsigned fla
 	int err;
 
 	*r = (struct d9__recover){ .flags = flags };
-	if (trace_dir && !realpath(trace_dir, r->trace_dir))
+	if (trace_dir && flags & D9__RECOVER_RINGS)
+		snprintf(r->trace_dir, sizeof(r->trace_dir), "%s", trace_dir);
+	else if (trace_dir && !realpath(trace_dir, r->trace_dir))
 		return -errno;
 	err = list_shm(r);
-	if (!err && trace_dir)
+	if (!err && trace_dir && !(flags & D9__RECOVER_RINGS))
 		err = list_traces(r);
 	if (err)
 		d9__recover_end(r);
@@ -135,11 +149,31 @@ static bool is_ours(const struct d9__dead_ring *ring)
 /* True: |out| tells why nothing was done. */
 static bool refuse(const struct d9__dead_ring *ring, int err, struct d9__recovered *out)
 {
-	*out = (struct d9__recovered){ .ring = true, .err = err, .op = "read the ring" };
+	*out = (struct d9__recovered){ .uid = geteuid(), .ring = true, .err = err, .op = "read the ring" };
 	snprintf(out->dir, sizeof(out->dir), "%s", ring->path);
 	out->pid = ring->header.pid;
 	memcpy(out->service, ring->header.service, sizeof(out->service));
 	return true;
+}
+
+/* By the rights of who wrote its trace, if that is not who owns the ring. */
+static bool rescue(const struct d9__recover *r, struct d9__dead_ring *ring, const char *dir, struct d9__recovered *out)
+{
+	const struct d9__ring_header *header = &ring->header;
+	bool found;
+	int err;
+
+	if (!r->rights || header->writer_uid == geteuid())
+		return d9__rescue(dir, header->boot_id, ring, out);
+	err = r->rights->take(header->writer_uid, header->writer_gid);
+	if (err)
+		return refuse(ring, err, out);
+	found = d9__rescue(dir, header->boot_id, ring, out);
+	r->rights->give_back();
+	/* Its writer cannot. */
+	if (!out->err)
+		d9__dead_ring_unlink(ring);
+	return found;
 }
 
 /* Whether there was something to do for it. */
@@ -154,15 +188,19 @@ static bool recover_opened(struct d9__recover *r, struct d9__dead_ring *ring, st
 	/* Empty ones are swept up, directory or not. */
 	if (dir[0] != '/')
 		return !d9__dead_ring_is_empty(ring) && refuse(ring, -ENOENT, out);
-	return d9__rescue(dir, ring->header.boot_id, ring, out);
+	return rescue(r, ring, dir, out);
 }
 
 static bool recover_ring(struct d9__recover *r, const char *path, struct d9__recovered *out)
 {
 	struct d9__dead_ring ring;
 	bool found;
+	int err = d9__dead_ring_open(&ring, path);
 
-	if (d9__dead_ring_open(&ring, path))
+	/* What somebody else put into the trace directory. */
+	if ((err == -EPERM || err == -EACCES) && is_disk_ring(path) && r->flags & D9__RECOVER_OTHERS)
+		return refuse(&ring, err, out);
+	if (err)
 		return false;
 	found = recover_opened(r, &ring, out);
 	d9__dead_ring_close(&ring);
@@ -185,14 +223,19 @@ static bool has_active(const struct d9__recover *r, const char *name)
 	return found;
 }
 
-/* Its ring exists, so it is being recovered by somebody else or cannot be. */
-static bool has_ring(const char *name)
+static bool has_ring_of(const char *name, uid_t uid)
 {
 	char path[64 + D9__BOOT_ID_MAX], top[64];
 
-	shm_dir(top, sizeof(top));
+	shm_dir(top, sizeof(top), uid);
 	snprintf(path, sizeof(path), "%s/%s/ring", top, name);
 	return !access(path, F_OK);
+}
+
+/* Its ring exists, so it is being recovered by somebody else or cannot be. */
+static bool has_ring(const char *name)
+{
+	return has_ring_of(name, geteuid()) || has_ring_of(name, getuid());
 }
 
 static bool recover_dir(struct d9__recover *r, const char *name, struct d9__recovered *out)

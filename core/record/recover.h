@@ -6,17 +6,26 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "record/rescue.h"
 
 enum d9__recover_flags {
 	D9__RECOVER_PRUNE = 1,	/* of the rings that belong elsewhere, keep the two newest of each service */
-	D9__RECOVER_OTHERS = 2, /* tell of rings of another layout, which nothing is done about */
+	D9__RECOVER_OTHERS = 2, /* tell of rings that nothing is done about: of another layout, or another user's */
+	D9__RECOVER_RINGS = 4,	/* those in shared memory only; |trace_dir| is without symbolic links already */
+};
+
+/* How root gets the rights of a user, and its own back.  0 or -errno; for programs with one thread. */
+struct d9__rights {
+	int (*take)(uid_t uid, gid_t gid);
+	void (*give_back)(void);
 };
 
 struct d9__recover {
 	char trace_dir[PATH_MAX]; /* without symbolic links; "": every ring's own */
 	unsigned flags;
+	const struct d9__rights *rights; /* set by who has it, after the beginning; NULL: rings are recovered as we are */
 	bool swept;
 	char **rings;   /* paths of all rings of this user */
 	size_t n_rings;

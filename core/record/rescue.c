@@ -573,7 +573,7 @@ static int run(struct rescue *r)
 static void describe(const char *trace_dir, const char *boot_id, const struct d9__dead_ring *ring,
 		     struct d9__recovered *out)
 {
-	*out = (struct d9__recovered){ .ring = ring != NULL };
+	*out = (struct d9__recovered){ .uid = geteuid(), .ring = ring != NULL };
 	snprintf(out->dir, sizeof(out->dir), "%s/%s", trace_dir, boot_id);
 	if (!ring)
 		return;

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "record/dead_ring.h"
 #include "record/namespace.h"
@@ -15,6 +16,7 @@
 struct d9__recovered {
 	char dir[PATH_MAX + D9__BOOT_ID_MAX]; /* its directory of segments */
 	char service[256];
+	uid_t uid;    /* by whose rights that was done, or tried */
 	uint32_t pid; /* 0: not known, there was no ring */
 	bool sealed;  /* the segment it left open */
 	bool ring;    /* it had a ring, which is gone now unless |err| */

@@ -660,6 +660,8 @@ void d9__ring_set_boot_id(const char *boot_id)
 {
 	if (strcmp(d9__ring.header->boot_id, boot_id) != 0)
 		copy_text(d9__ring.header->boot_id, sizeof(d9__ring.header->boot_id), boot_id);
+	d9__ring.header->writer_uid = (uint32_t)geteuid();
+	d9__ring.header->writer_gid = (uint32_t)getegid();
 }
 
 void d9__ring_unlink(void)

@@ -89,7 +89,7 @@ enum d9__ring_kind {
 /*
  * At 0.  Up to |trace_dir| it is the same in every layout, so that everyone can tell whose ring it is.
  * Written at start, before the magic; afterwards only |chunk_count| and |lead| change,
- * |boot_id| once, if that name was taken, and |flight| when another recorder is started in it.
+ * |boot_id| once, if that name was taken, the writer when there is one, and |flight| when another recorder is started in it.
  */
 struct d9__ring_header {
 	char magic[8]; /* written last */
@@ -115,6 +115,11 @@ struct d9__ring_header {
 	_Atomic(uint64_t) lead;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
+	/*
+	 * Who opened the trace directory: root's file can be the ring of a process that was root when it
+	 * started and became somebody else before it wrote.  Flush thread.
+	 */
+	uint32_t writer_uid, writer_gid;
 };
 
 /* What came of a dump that was asked for from outside. */
@@ -271,7 +276,7 @@ void d9__ring_adopt_fd(int fd);
  */
 int d9__ring_set_lead(const uint8_t *batch, size_t len);
 
-/* The name that the trace directory gave this process.  Flush thread. */
+/* The trace directory is open: the name that it gave this process, and as whom that writes.  Flush thread. */
 void d9__ring_set_boot_id(const char *boot_id);
 
 /*

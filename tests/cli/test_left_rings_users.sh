@@ -1,0 +1,180 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Rings that dead processes of other users left: root recovers each by its own user's rights.  With a /dev/shm
+# and processes of its own.
+if [ -z "${D9_OWN_SHM:-}" ]; then
+	[ "$(id -u)" = 0 ] || { echo "not root, who alone can start programs of other users"; exit 77; }
+	command -v unshare >/dev/null || { echo "no unshare(1)"; exit 77; }
+	unshare -m -p -f --mount-proc mount -t tmpfs none /dev/shm 2>/dev/null || { echo "no namespaces here"; exit 77; }
+	setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null || { echo "no other users here"; exit 77; }
+	# shellcheck disable=SC2016
+	exec unshare -m -p -f --mount-proc sh -c \
+		'mount -t tmpfs -o mode=1777 none /dev/shm && D9_OWN_SHM=yes exec sh "$0"' "$0"
+fi
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+need_preload
+command -v memcached >/dev/null || skip "no memcached"
+chmod 755 "$work"
+port=$((21000 + $$ % 10000))
+
+# A timer, 20 times as root, then as nobody with no way back.
+cat >became.c <<'END'
+#include <event2/event.h>
+#include <grp.h>
+#include <unistd.h>
+
+static struct event *timer;
+static int calls;
+
+static void call(evutil_socket_t fd, short what, void *arg)
+{
+	struct timeval next = { 0, 2000 };
+
+	(void)fd, (void)what, (void)arg;
+	if (++calls == 20 && (setgroups(0, NULL) || setgid(65534) || setuid(65534)))
+		_exit(9);
+	event_add(timer, &next);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	timer = event_new(base, -1, 0, call, NULL);
+	call(-1, 0, NULL);
+	return event_base_dispatch(base) < 0;
+}
+END
+${CC:-cc} -o became became.c -levent || skip "no libevent to build with"
+
+# begin DIR CMD...: it is recorded below DIR, and $pid.
+begin() {
+	dir=$1
+	shift
+	DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true DIAL9_MODE="${mode:-continuous}" \
+		LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" "$@" &
+	pid=$!
+}
+
+# until_status TEXT: its status, as JSON, says so.
+until_status() {
+	until "$dial9" status -j "$pid" 2>/dev/null | grep -q "$1"; do
+		kill -0 "$pid" 2>/dev/null || { echo "it is gone before its status has $1"; break; }
+		sleep 0.05
+	done
+}
+
+die() {
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	echo "its ring is in $(cd /dev/shm && echo dial9-*/*-"$pid")"
+}
+
+words='s/[a-z]\{4\}-[0-9]\{1,\}/ID/g; s/process [0-9]\{1,\}/process PID/; s/: [0-9]* events/: N events/
+	s/"pid":[0-9]*/"pid":N/; s|/[^ ]*/\(theirs\|roots\)|\1|g'
+show() {
+	echo "\$ dial9 $*"
+	"$dial9" "$@" >shown 2>&1
+	status=$?
+	sed "$words" shown
+	[ $status = 0 ] || echo "[exit status $status]"
+}
+
+# trace_of DIR: who owns it all, whether nobody can read it, and where rings are left.
+trace_of() {
+	find "$1" -mindepth 1 -printf '%y %m %U %f\n' | sed "$words" | sort
+	setpriv --reuid=65534 --regid=65534 --clear-groups cat "$1"/*/*.zst >/dev/null 2>&1 && echo "nobody can read it"
+	rmdir /dev/shm/dial9-* 2>/dev/null
+	find /dev/shm -name ring | sed "$words"
+}
+
+theirs() {
+	rm -rf theirs
+	mkdir -m 700 theirs
+	chown 65534:65534 theirs
+}
+
+say "a daemon that becomes another user before it has a loop, in that user's directory"
+theirs
+mode=flight begin theirs memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
+until_status '"recorded":[1-9]'
+die
+show recover theirs
+trace_of theirs
+show recover theirs
+
+say "one that becomes another user behind our back: the ring is root's, the trace the user's"
+theirs
+begin theirs "$work/became"
+until_status '"written":[0-9]\{3\}'
+# With something in it that is not in the file.
+kill -STOP "$pid"
+until "$dial9" status -j "$pid" 2>/dev/null | grep -q '"waiting":[1-9]'; do
+	kill -CONT "$pid" || break
+	sleep 0.05
+	kill -STOP "$pid"
+done
+die
+show recover theirs
+trace_of theirs
+show recover theirs
+
+say "in root's directory the other user could not write, and can now that it is given"
+mkdir roots
+mode=flight begin roots memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
+until_status '"recorded":[1-9]'
+die
+show recover roots
+chown 65534:65534 roots
+show recover roots
+trace_of roots
+rm -r roots
+
+say "record does it when its program was killed"
+theirs
+DIAL9_MODE=flight "$dial9" record -o theirs -- memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2 2>shown &
+recorder=$!
+until pid=$(pgrep -x memcached) && "$dial9" status -j "$pid" 2>/dev/null | grep -q '"recorded":[1-9]'; do
+	kill -0 $recorder 2>/dev/null || break
+	sleep 0.05
+done
+kill -KILL "$pid"
+wait $recorder 2>/dev/null
+grep -o 'recovered' shown
+trace_of theirs
+
+say "all of them"
+theirs
+mode=flight begin theirs memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
+until_status '"recorded":[1-9]'
+die
+show recover --all
+trace_of theirs
+
+say "a link in the place of a user's rings leads nowhere, nor does a ring of root's in a user's directory"
+theirs
+mode=flight begin theirs memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
+until_status '"recorded":[1-9]'
+die
+mv /dev/shm/dial9-65534 /dev/shm/away
+ln -s away /dev/shm/dial9-65534
+show recover theirs
+rm /dev/shm/dial9-65534
+cp /dev/shm/away/*/ring theirs/abcd-1.ring
+show recover theirs
+mv /dev/shm/away /dev/shm/dial9-65534
+rm theirs/abcd-1.ring
+echo precious >precious
+chmod 600 precious
+id=$(cd /dev/shm/dial9-65534 && echo *)
+mkdir -p "theirs/$id"
+chown 65534:65534 "theirs/$id"
+ln precious "theirs/$id/trace.0.bin.zst.active"
+show recover theirs
+cat precious
+rm "theirs/$id/trace.0.bin.zst.active"
+show recover theirs
+
+finish "$words"
