@@ -176,7 +176,6 @@ static void count(void)
 	d9__capability_count(caps, "tables_unpatchable", &d9__glib_unpatchable);
 	d9__capability_count(caps, "unseen", &d9__glib_unseen);
 	d9__capability_count(caps, "polls_unbound", &d9__glib_polls_unbound);
-	d9__capability_count(caps, "loops_dropped", &d9__glib_loops_dropped);
 	d9__capability_count(caps, "slots_refused", &d9__glib_table.counts.refused);
 	d9__capability_count(caps, "slots_foreign", &d9__glib_table.counts.foreign);
 }

@@ -16,7 +16,7 @@
 
 _Atomic(bool) d9__glib_all, d9__glib_waiting;
 _Atomic(uint32_t) d9__glib_generation;
-_Atomic(uint32_t) d9__glib_loops_dropped, d9__glib_unseen;
+_Atomic(uint32_t) d9__glib_unseen;
 _Atomic(struct d9__glib_context *) d9__glib_by_fd[D9__GLIB_FDS_MAX];
 _Atomic(GMainContext *) d9__glib_default;
 
@@ -317,9 +317,8 @@ int d9__glib_register(GMainContext *context, const char *name, int fd,
 	else if (name)
 		err = d9_loop_register(D9_LIBRARY_GLIB, context, name, &record->loop);
 	pthread_mutex_unlock(&lock);
-	if (err)
-		atomic_fetch_add_explicit(&d9__glib_loops_dropped, 1, memory_order_relaxed);
-	else if (out)
+	d9__capability_loop(&d9__glib_capabilities, err);
+	if (!err && out)
 		*out = record;
 	errno = saved;
 	return err;

@@ -152,9 +152,6 @@ void d9__glib_note_closed(int fd);
 /* The read end of a wake-up pipe is one of |fds|: find it.  NULL: it is not. */
 struct d9__glib_context *d9__glib_resolve_pipe(const struct pollfd *fds, nfds_t n);
 
-/* Contexts that could not be recorded because there were too many. */
-extern _Atomic(uint32_t) d9__glib_loops_dropped;
-
 /* Dispatches that no stub saw, as of the latest tick.  At most that many: see depth. */
 extern _Atomic(uint32_t) d9__glib_unseen;
 

@@ -198,7 +198,7 @@ void d9__libev_made(struct ev_loop *loop)
 		atomic_store_explicit(&recent[i % RECENT_LOOPS], loop, memory_order_relaxed);
 	}
 	if (atomic_load_explicit(&record_all, memory_order_relaxed))
-		attach(loop, NULL, true);
+		d9__capability_loop(&d9__libev_capabilities, attach(loop, NULL, true));
 	errno = saved;
 }
 
@@ -219,7 +219,7 @@ void d9__libev_record_all(void)
 		struct ev_loop *loop = atomic_load_explicit(&recent[i], memory_order_relaxed);
 
 		if (loop)
-			attach(loop, NULL, true);
+			d9__capability_loop(&d9__libev_capabilities, attach(loop, NULL, true));
 	}
 }
 

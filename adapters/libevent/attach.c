@@ -106,7 +106,7 @@ void d9__libevent_constructed(struct event_base *base)
 
 	atomic_store_explicit(&recent[i % RECENT_BASES], base, memory_order_relaxed);
 	if (atomic_load_explicit(&record_all, memory_order_relaxed))
-		attach(base, NULL, true);
+		d9__capability_loop(&d9__libevent_capabilities, attach(base, NULL, true));
 	errno = saved;
 }
 
@@ -127,7 +127,7 @@ void d9__libevent_record_all(void)
 		struct event_base *base = atomic_load_explicit(&recent[i], memory_order_relaxed);
 
 		if (base)
-			attach(base, NULL, true);
+			d9__capability_loop(&d9__libevent_capabilities, attach(base, NULL, true));
 	}
 }
 

@@ -267,6 +267,17 @@ static void full_stubs(struct d9__findings *findings, const char *loop, size_t l
 	d9__finding_set_name(findings, finding, loop, len);
 }
 
+static void dropped_loops(struct d9__findings *findings, const char *loop, size_t len, const char *times)
+{
+	struct d9__finding *finding = d9__finding_add(
+		findings, D9__WARNING, 0,
+		"What runs on them is missing from all figures. When they were made there was no memory or no "
+		"thread for it, or there were more at once than the table of loops takes.",
+		"Loops of %.*s are not in the trace: attaching one failed (%s x).", d9__precision(len), loop, times);
+
+	d9__finding_set_name(findings, finding, loop, len);
+}
+
 void d9__check_degraded_hooks(struct d9__findings *findings)
 {
 	const struct d9__metadata *metadata = &findings->analysis->metadata;
@@ -281,6 +292,8 @@ void d9__check_degraded_hooks(struct d9__findings *findings)
 			degraded_loop(findings, loop, len, entry->value);
 		if (d9__metadata_key_is(entry->key, "loop.", ".refused", &loop, &len))
 			refused_loop(findings, loop, len, entry->value);
+		if (d9__metadata_key_is(entry->key, "loop.", ".loops_dropped", &loop, &len))
+			dropped_loops(findings, loop, len, entry->value);
 		if (d9__metadata_key_is(entry->key, "loop.", ".stubs_full", &loop, &len) &&
 		    strcmp(entry->value, "0"))
 			full_stubs(findings, loop, len, entry->value);

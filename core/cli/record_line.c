@@ -69,7 +69,8 @@ static void explain_nothing(const char *command, const struct d9__record_dir *di
 	default:
 		fprintf(stderr,
 			"dial9: nothing was recorded: no loop of a shared " LOOPS
-			" ran in %s%s%s, or the recorder got neither thread nor place to write; if it went on in the background, its trace will be in %s\n",
+			" ran in %s%s%s, or its recorder had no memory, thread or place to write; if it "
+			"went on in the background, its trace will be in %s\n",
 			command, explain_limit(), explain_user(dir), dir->path);
 	}
 }

@@ -129,6 +129,14 @@ void d9__capability_sum(struct d9__capabilities *caps, const char *key, uint64_t
 	add_counter(caps, &(struct d9__capability_counter) { .key = key, .sum = sum });
 }
 
+void d9__capability_loop(struct d9__capabilities *caps, int err)
+{
+	if (!err)
+		return;
+	atomic_fetch_add_explicit(&caps->loops_dropped, 1, memory_order_relaxed);
+	d9__capability_count(caps, "loops_dropped", &caps->loops_dropped);
+}
+
 size_t d9__capabilities_text(struct d9__capabilities *caps, char *buf, size_t len)
 {
 	struct text text = { buf, len, 0 };

@@ -6,6 +6,7 @@
  *	loop.libevent.capabilities  poll=full,park=on,wake=full,lateness=on,task_end=partial
  *	loop.libevent.degraded      no unique deadline offset; 2 slots refused   (empty: nothing)
  *	loop.libevent.stubs_full    17
+ *	loop.libevent.loops_dropped 1   (how often one could not be attached, though it was to be)
  *	loop.libevent.refused       functions of libevent are missing   (only if nothing is recorded)
  *
  * Setting is cheap and may be done under any lock; publishing hands the keys to the recorder, which
@@ -52,6 +53,8 @@ struct d9__capabilities {
 	struct d9__capability_counter counters[D9__COUNTERS_MAX];
 	unsigned n_counters;
 	const char *refused; /* borrowed for ever; NULL: it is not */
+
+	_Atomic(uint32_t) loops_dropped;
 };
 
 #define D9__CAPABILITIES_INIT(name)                                                                \
@@ -79,6 +82,12 @@ D9_API void d9__capability_degrade(struct d9__capabilities *caps, const char *re
  */
 D9_API void d9__capability_refuse(struct d9__capabilities *caps, int err, const char *unsupported,
 				  bool record);
+
+/*
+ * |err| is what attaching a loop gave that is recorded without the program's asking: nobody else looks at it.
+ * Counted if not 0.
+ */
+D9_API void d9__capability_loop(struct d9__capabilities *caps, int err);
 
 /*
  * Publish *|count| as key `loop.<library>.<key>` from now on, once it is not 0; both borrowed for
