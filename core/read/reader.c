@@ -42,6 +42,7 @@ void d9_reader_free(struct d9_reader *reader)
 		free(reader->segments[i]);
 	}
 	free(reader->segments);
+	d9__known_files_release(&reader->files);
 	d9__values_release(&reader->values);
 	d9__definitions_release(&reader->schemas);
 	free(reader->message);
@@ -63,19 +64,6 @@ int d9__reader_fail(struct d9_reader *reader, int err, const char *format, ...)
 int d9__reader_out_of_memory(struct d9_reader *reader)
 {
 	return d9__reader_fail(reader, -ENOMEM, "out of memory");
-}
-
-/* Dumps are links to segments of the trace that they are of. */
-static bool is_known(const struct d9_reader *reader, const struct d9__input *input)
-{
-	for (size_t i = 0; i < reader->n_segments && !input->pipe; i++) {
-		const struct d9__input *known = &reader->segments[i]->input;
-
-		if (known->dev == input->dev && known->ino == input->ino && known->base == input->base &&
-		    !known->pipe)
-			return true;
-	}
-	return false;
 }
 
 static int append_segment(struct d9_reader *reader, struct d9__trace_segment *segment)
@@ -105,16 +93,19 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 {
 	struct d9__trace_segment *segment = calloc(1, sizeof(*segment));
 	char *why = NULL;
-	int err;
+	int err, added = 1;
 
 	if (!segment)
 		return d9__reader_out_of_memory(reader);
 	err = d9__trace_segment_open(segment, path, &why);
-	if (!err && is_known(reader, &segment->input)) {
+	/* Dumps are links to segments of the trace that they are of. */
+	if (!err && !(added = d9__known_files_add(&reader->files, &segment->input))) {
 		d9__trace_segment_release(segment);
 		free(segment);
 		return 0;
 	}
+	if (added < 0)
+		err = added;
 	/* -ENOENT: its recorder has evicted it since. */
 	if (err && found && err != -ENOMEM && err != -ENOENT && d9__folder_is_segment_name(path)) {
 		segment->info.err = err;

@@ -11,6 +11,7 @@
 #include <dial9/reader.h>
 
 #include "format/values.h"
+#include "read/known_files.h"
 #include "read/trace_segment.h"
 
 #define D9__FILES_OPEN_MAX 128 /* kept open between the passes; others are opened again */
@@ -18,6 +19,7 @@
 struct d9_reader {
 	struct d9__trace_segment **segments;
 	size_t n_segments, segments_capacity;
+	struct d9__known_files files;
 	struct d9__definitions schemas;
 	uint64_t limit_bytes; /* 0: the default */
 	char *message;
