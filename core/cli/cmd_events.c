@@ -46,7 +46,7 @@ static const struct d9__usage usage = {
 };
 
 struct options {
-	bool text, no_symbols, verbose;
+	bool text, jsonl, no_symbols, verbose;
 	const char *names[NAMES_MAX];
 	size_t n_names;
 	bool has_worker, has_task, has_span, life;
@@ -75,6 +75,7 @@ struct filter {
 static bool set_format(const struct d9__args *args, struct options *options)
 {
 	options->text = !strcmp(args->value, "text");
+	options->jsonl = !options->text;
 	if (options->text || !strcmp(args->value, "jsonl") || !strcmp(args->value, "json"))
 		return true;
 	d9__cmd_fail("events", "--format wants jsonl or text, not '%s'", args->value);
@@ -412,14 +413,28 @@ static int run(char **paths, const struct options *options, struct d9__text_out 
 	return status;
 }
 
+/* The first option that would leave out something of a life, or show it in another form; NULL: none. */
+static const char *against_life(const struct options *options)
+{
+	return options->jsonl	  ? "format jsonl" :
+	       options->n_names	  ? "event" :
+	       options->has_worker ? "worker" :
+	       options->from_ns	  ? "from" :
+	       options->to_ns != UINT64_MAX ? "to" :
+	       options->limit != UINT64_MAX ? "limit" : NULL;
+}
+
 static int print_life(char **paths, const struct options *options, struct d9__text_out *out)
 {
 	struct d9__life life = { .is_span = options->has_span,
 				 .id = options->has_span ? options->span : options->task };
+	const char *other = against_life(options);
 	int status, written = D9__EXIT_OK;
 
 	if (options->has_task == options->has_span)
 		return d9__cmd_fail("events", "--life of what? give one --task ID or --span ID");
+	if (other)
+		return d9__cmd_fail("events", "--life shows all of a task or span: not with --%s", other);
 	status = d9__life_read(&life, "events", paths);
 	if (life.name) {
 		d9__life_text(&life, out);

@@ -67,6 +67,9 @@ say "usage"
 run events --life life.bin
 run events --life --task 7 --span 3 life.bin
 run events --life --task 8 life.bin
+for other in --event=WakeEvent --worker=0 --from=1ms --to=1ms --limit=3 --format=jsonl; do
+	run events --life --task 7 $other life.bin
+done
 run diagram life.bin
 run diagram --task x life.bin
 run diagram --span 4 life.bin
