@@ -195,11 +195,17 @@ static void put_callbacks(struct context *c)
 	put_more(c, n, c->report->n_callbacks, "callbacks");
 }
 
+/* Most of the time it could have run, and others did. */
+static bool was_held(const struct d9__stall *stall)
+{
+	return 2 * stall->run_queue_ns >= stall->total_ns;
+}
+
 static const char *time_of(const struct d9__stall *stall)
 {
 	static const char *const verdicts[] = { "-", "on CPU", "off CPU", "mixed" };
 
-	if (2 * stall->run_queue_ns >= stall->total_ns)
+	if (was_held(stall))
 		return "no CPU";
 	return verdicts[d9__stall_verdict(stall)];
 }
@@ -208,6 +214,7 @@ static void put_longest(struct context *c)
 {
 	size_t n = shown_of(c, c->a->stalls.n);
 	struct d9__grid grid = { .n_columns = 0 };
+	bool held = false;
 
 	if (n == 0)
 		return;
@@ -225,8 +232,12 @@ static void put_longest(struct context *c)
 		d9__grid_cell(&grid, time_of(stall), 0);
 		cell(&grid, d9__units_count(stall->waited));
 		cell_callback(&grid, stall->culprit, true);
+		held |= was_held(stall);
 	}
 	d9__grid_print(&grid, c->page);
+	if (held)
+		d9__page_wrap(c->page, "no CPU: for half of the time or more it was ready to run, and other threads had "
+				       "the CPUs, or a CPU limit held it back", 0, 2);
 }
 
 /* ---- waits ---- */

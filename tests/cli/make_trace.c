@@ -36,6 +36,7 @@ enum {
 	QUERY_ENTER,
 	QUERY_EXIT,
 	SPAN_MISUSE,
+	OFF_CPU,
 };
 
 static uint64_t origin_ns = UINT64_C(5000000000);
@@ -99,6 +100,14 @@ static void make_small(struct trace *t)
 	trace_event(t, POLL_END, ns + UINT64_C(20016500), UINT64_C(0));
 	trace_event(t, PARK, ns + UINT64_C(20017000), UINT64_C(0), UINT64_C(0), UINT64_C(900),
 		    UINT64_C(4242));
+}
+
+/* Its call of 20 ms was ready to run for |run_queue_ns| of them, and got no CPU. */
+static void make_held(struct trace *t, uint64_t run_queue_ns)
+{
+	make_small(t);
+	trace_schema(t, OFF_CPU, "OffCpuEvent", "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9");
+	trace_event(t, OFF_CPU, origin_ns + UINT64_C(20016500), UINT64_C(0), UINT64_C(9), UINT64_C(0), run_queue_ns);
 }
 
 /* A second batch, of another thread, that overlaps the first in time. */
@@ -476,6 +485,8 @@ int main(int argc, char **argv)
 		make_module(&t, argv + 4);
 	} else if (!strcmp(kind, "process") && argc > 5 && strchr(argv[4], '-')) {
 		make_process(&t, argv[4], strtoull(argv[5], NULL, 10));
+	} else if (!strcmp(kind, "held") && argc > 4) {
+		make_held(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "callbacks") && argc > 4) {
 		make_callbacks(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "many") && argc > 4) {

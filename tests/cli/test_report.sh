@@ -67,6 +67,12 @@ say "a call that began at no time has no length"
 "$make_trace" timeless plain timeless.bin
 "$dial9" report --json timeless.bin | grep -e '"total_events"' -e '"total_ns"' -e '"check"'
 
+say "a call that got no CPU: the table says so, and what that is"
+for ns in 9000000 15000000; do
+	"$make_trace" held plain held.bin $ns
+	"$dial9" report held.bin | sed -n '/^Longest calls/,/^$/p'
+done
+
 say "standard input"
 "$dial9" report - <small.bin >by_input
 "$dial9" report small.bin >by_path
