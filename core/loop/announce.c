@@ -96,7 +96,7 @@ static bool announce_spelled(const struct d9__spawn_spelling *spelling, struct d
 	return true;
 }
 
-void d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_t ns,
+bool d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_t ns,
 		  const struct d9__task *task, const struct d9_callsite *callsite)
 {
 	bool named = atomic_load_explicit(&task->name, memory_order_relaxed) != D9__NAME_EMPTY;
@@ -107,11 +107,13 @@ void d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_
 
 	if (!named && announce_spelled(d9__spawn_spelling_at(all, callsite), slot, ns, task,
 				       callsite, made_of))
-		return;
+		return true;
 	spawn = announce_of(task, callsite);
-	d9__emit_task_spawn(slot, ns, &spawn);
+	if (!d9__emit_task_spawn(slot, ns, &spawn))
+		return false;
 	if (!named && callsite)
 		d9__spawn_spelling_learn(all, slot, callsite, made_of);
+	return true;
 }
 
 /* ---- for dumps ---- */

@@ -61,8 +61,8 @@ static inline uint8_t *d9__spawn_spelling_put(const struct d9__spawn_spelling *s
 void d9__spawn_spelling_learn(struct d9__spawn_spelling *all, const struct d9__slot *slot,
 			      const struct d9_callsite *callsite, uint32_t made_of);
 
-/* Write the spawn of |task|.  |callsite| NULL: not known. */
-void d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_t ns,
+/* Write the spawn of |task|.  |callsite| NULL: not known.  False: lost and counted. */
+bool d9__announce(struct d9__spawn_spelling *all, struct d9__slot *slot, uint64_t ns,
 		  const struct d9__task *task, const struct d9_callsite *callsite);
 
 /* Dumps ask us from now on.  Any thread. */

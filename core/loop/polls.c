@@ -466,11 +466,15 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 
 /* ---- polls ---- */
 
-static void write_spawn(struct d9__thread *thread, struct d9__slot *slot, struct d9__task *task,
+/*
+ * |gate| is what the caller found: who is about to write a poll tells its task, also where recording is switched
+ * off this moment.  Lost, it is told again at the next poll.
+ */
+static void write_spawn(struct d9__thread *thread, struct d9__slot *slot, uint32_t gate, struct d9__task *task,
 			const struct d9_callsite *callsite, uint64_t ns)
 {
-	if (d9__gate_open(D9__GATE_TASK))
-		d9__announce(thread->spellings, slot, ns, task, callsite);
+	if (gate & D9__GATE_TASK && !d9__announce(thread->spellings, slot, ns, task, callsite))
+		return;
 	atomic_store_explicit(&task->spawned, thread->epoch, memory_order_relaxed);
 }
 
@@ -484,15 +488,16 @@ void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task)
 	const struct d9_callsite *callsite =
 		atomic_load_explicit(&task->callsite, memory_order_acquire);
 	struct d9__thread *thread = d9__thread_peek();
+	uint32_t gate = d9__gate_word();
 	struct d9__slot *slot;
 
 	/* The loop's thread alone writes spawns: another one may be just about to. */
-	if (!callsite || !d9__tasks_is_crowd(loop, task) || !thread ||
+	if (!callsite || !(gate & D9__GATE_LOOP) || !d9__tasks_is_crowd(loop, task) || !thread ||
 	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
 	    is_spawned(thread, task) || !(slot = d9__slot_self()))
 		return;
 	d9__polls_resume(thread, slot);
-	write_spawn(thread, slot, task, callsite, d9__slot_now(slot));
+	write_spawn(thread, slot, gate, task, callsite, d9__slot_now(slot));
 }
 
 static bool is_current(const struct d9__thread *thread, const struct d9__task *task,
@@ -554,7 +559,7 @@ static bool announce_slow(struct d9__thread *thread, struct d9__slot *slot, stru
 	callsite = callsite_of(*task, poll);
 	d9__wakes_take(thread, *task, poll, ns, &wake);
 	if (!is_spawned(thread, *task))
-		write_spawn(thread, slot, *task, callsite, wake.ns ? wake.ns : ns);
+		write_spawn(thread, slot, thread->gate, *task, callsite, wake.ns ? wake.ns : ns);
 	write_wake(slot, *task, &wake);
 	return true;
 }

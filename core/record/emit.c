@@ -113,25 +113,26 @@ uint8_t *d9__task_spawn_put(uint8_t *p, const struct d9__task_spawn *spawn, uint
 	return spawn->name != D9__NAME_EMPTY ? d9__wire_put_u32(p, name) : p;
 }
 
-void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__task_spawn *spawn)
+bool d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__task_spawn *spawn)
 {
 	const uint32_t handles[] = { spawn->loc, spawn->kind, spawn->name };
 	uint32_t ids[3] = { 0, 0, 0 }, room = 128;
 	uint8_t *p;
 
 	if (!d9__emit_enter(slot, ns))
-		return;
+		return false;
 	for (unsigned i = 0; i < 3; i++)
 		room += name_bytes(handles[i]);
 	if (!d9__chunk_room(slot, room)) {
 		no_chunk(slot, ns);
-		return;
+		return false;
 	}
 	for (unsigned i = 0; i < 3; i++)
 		if (i < 2 || spawn->name != D9__NAME_EMPTY)
 			ids[i] = d9__emit_name(slot, handles[i]);
 	p = d9__emit_head(slot, D9__EVENT_TASK_SPAWN, ns);
 	d9__emit_leave(slot, d9__task_spawn_put(p, spawn, ids[0], ids[1], ids[2]));
+	return true;
 }
 
 void d9__emit_task_terminate(struct d9__slot *slot, uint64_t ns, uint64_t task)

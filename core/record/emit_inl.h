@@ -60,7 +60,8 @@ uint8_t *d9__emit_reset_slow(struct d9__slot *slot, uint8_t *p, uint64_t ns);
 void d9__emit_wake_side(struct d9__slot *slot, uint64_t ns, uint64_t waker, uint64_t woken,
 			unsigned target_worker, unsigned reason);
 
-void d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__task_spawn *spawn);
+/* False: lost and counted. */
+bool d9__emit_task_spawn(struct d9__slot *slot, uint64_t ns, const struct d9__task_spawn *spawn);
 void d9__emit_task_terminate(struct d9__slot *slot, uint64_t ns, uint64_t task);
 
 /*

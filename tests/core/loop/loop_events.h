@@ -58,6 +58,9 @@ extern uint64_t loop_ns;
 /* It moves by 1 ns whenever it is read: for tests with several threads. */
 extern bool loop_clock_runs;
 
+/* Called once, when it is read next: at a moment inside a call. */
+extern void (*loop_clock_read)(void);
+
 /* A ring in memory, a fake clock at 1 s, the gate open.  Once per program. */
 void loop_events_start(void);
 

@@ -11,6 +11,8 @@
 #include "loop/samples.h"
 #include "loop/tasks.h"
 #include "record/emit_inl.h"
+#include "record/gate.h"
+#include "record/ring_file.h"
 #include "support/d9_test.h"
 
 static struct d9_loop *loop;
@@ -62,6 +64,59 @@ static void test_spawn_is_written_once_before_the_first_poll(void)
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->fd, 5);
 	CU_ASSERT_STRING_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->task_kind, "timer");
 	CU_ASSERT_FALSE(loop_nth(events, LOOP_SPAWN, 0)->instrumented);
+}
+
+static void close_gate(void)
+{
+	d9__gate_set(0);
+}
+
+static void test_task_whose_poll_recording_is_switched_off_in_is_told(void)
+{
+	const struct loop_events *events;
+	struct d9_task task = { .key = 61, .fd = -1 };
+	uint64_t id;
+
+	loop_clock_read = close_gate;
+	id = poll_task(loop, task);
+	CU_ASSERT_NOT_EQUAL(id, 0);
+	CU_ASSERT_PTR_NULL(loop_clock_read);
+	d9__gate_set(D9__GATE_ALL);
+	poll_task(loop, task);
+
+	events = loop_events_collect();
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAWN), 1);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 2);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->task, id);
+	CU_ASSERT(loop_nth(events, LOOP_SPAWN, 0) < loop_nth(events, LOOP_START, 0));
+}
+
+static void test_task_whose_spawn_was_lost_is_told_at_its_next_poll(void)
+{
+	const struct loop_events *events;
+	struct d9_task task = { .key = 62, .fd = -1 };
+	struct d9__slot *slot;
+	const _Atomic(uint64_t) *lost;
+	uint64_t id, before;
+
+	poll_key(1, 0);
+	loop_events_collect();
+	slot = d9__slot_self();
+	lost = &d9__ring.losses[d9__slot_index(slot)].cause[D9__LOSS_REENTRANT].events;
+	before = atomic_load(lost);
+	/* As in a handler that interrupts an event. */
+	atomic_store(&slot->busy, 1);
+	poll_task(loop, task);
+	atomic_store(&slot->busy, 0);
+	CU_ASSERT_EQUAL(atomic_load(lost) - before, 3); /* it, and its poll's start and end */
+	id = poll_task(loop, task);
+	poll_task(loop, task);
+
+	events = loop_events_collect();
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAWN), 1);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 2);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->task, id);
+	CU_ASSERT(loop_nth(events, LOOP_SPAWN, 0) < loop_nth(events, LOOP_START, 0));
 }
 
 /* What they have in common is spelled once. */
@@ -449,6 +504,10 @@ int main(void)
 		{ "ids are small and carry the library", test_ids_are_small_and_carry_the_library },
 		{ "spawn is written once before the first poll",
 		  test_spawn_is_written_once_before_the_first_poll },
+		{ "task whose poll recording is switched off in is told",
+		  test_task_whose_poll_recording_is_switched_off_in_is_told },
+		{ "task whose spawn was lost is told at its next poll",
+		  test_task_whose_spawn_was_lost_is_told_at_its_next_poll },
 		{ "tasks of one callsite tell each its own",
 		  test_tasks_of_one_callsite_tell_each_its_own },
 		{ "named tasks of one callsite keep their names",
