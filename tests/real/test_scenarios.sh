@@ -12,17 +12,23 @@ need_node
 examples=$top_builddir/examples
 wanted=" $* "
 
+# What else runs on this machine takes the CPU from them, and that is a problem of its own: where the kernel
+# lets us they come first.
+first=
+[ -n "$(nice -n -20 true 2>&1)" ] || first='nice -n -20'
+
 # run TRACE NAME ARG...
 run() {
 	rm -rf "${dir:?}/$1"
 	trace=$dir/$1
 	program=$examples/scenario_$2
 	shift 2
-	DIAL9_TRACE_DIR=$trace "$program" "$@" >"$trace.out" || fail "$program $* exited with $?"
+	# shellcheck disable=SC2086 # words
+	DIAL9_TRACE_DIR=$trace $first "$program" "$@" >"$trace.out" || fail "$program $* exited with $?"
 }
 
 # The first finding but those on the recording itself: CHECK FUNCTION.
-first() {
+finding() {
 	report "$dir/$1" '((f) => f ? `${f.check} ${f.name}` : "nothing")(
 		r.findings.find((f) => !/^(incomplete-data|degraded-hooks)$/.test(f.check)))'
 }
@@ -54,6 +60,14 @@ is_told() {
 	case $1 in "$2 "$3) ;; *) return 1 ;; esac
 }
 
+# NAME by its own count: on a machine that is too busy for a storm there is none.
+did_too_little() {
+	case $1 in
+	*wake_storm) [ "$(sed -n 's/.* results in \([0-9]*\) calls$/\1/p' "$dir/guilty.out")" -lt 3000 ] ;;
+	*) return 1 ;;
+	esac
+}
+
 # scenario "NAME [VARIANT]" CHECK FUNCTION
 scenario() {
 	case $wanted in "  " | *" ${1%% *} "*) ;; *) return 0 ;; esac
@@ -61,10 +75,14 @@ scenario() {
 		# Name and variant are two words.
 		# shellcheck disable=SC2086
 		run guilty $1
-		found=$(first guilty)
+		found=$(finding guilty)
 		! is_told "$found" "$2" "$3" || break
-		is_disturbance "${found%% *}" || is_incomplete guilty || break
+		is_disturbance "${found%% *}" || is_incomplete guilty || did_too_little "$1" || break
 	done
+	if [ "$found" = nothing ] && did_too_little "$1"; then
+		echo "$1: left out: the machine is too busy: $(cat "$dir/guilty.out")"
+		return 0
+	fi
 	is_told "$found" "$2" "$3" || {
 		"$dial9" report "$dir/guilty" | head -12
 		fail "$1: the first finding is $found, not $2 $3"
