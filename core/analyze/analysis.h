@@ -73,6 +73,7 @@ struct d9__analysis {
 	size_t n_segments;
 
 	size_t unwritten; /* set by the caller: other processes that the trace should know of, and does not */
+	size_t unwritten_ends; /* likewise: processes with more to tell than their segments say */
 
 	/* Which process of the trace this is about: set before the first event.  NULL: it is one. */
 	const struct d9__processes *processes;

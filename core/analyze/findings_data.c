@@ -139,17 +139,22 @@ static void check_open_ends(struct d9__findings *findings)
 	}
 }
 
-/* Killed before the first write, or as another user, who may not write here. */
+/* Killed before the first write, or as another user, who may not write here; or the disk was full. */
 static void check_unwritten(struct d9__findings *findings)
 {
-	size_t n = findings->analysis->unwritten;
+	static const char advice[] =
+		"What they recorded is in their rings: dial9 status names them, and why they have not written it; "
+		"dial9 recover saves it of those that were killed or have ended.";
+	size_t n = findings->analysis->unwritten, ends = findings->analysis->unwritten_ends;
 
 	if (n)
-		d9__finding_add(findings, D9__WARNING, n,
-				"What they recorded is in their rings: dial9 status names them, and why they have not "
-				"written it; dial9 recover saves it of those that were killed.",
+		d9__finding_add(findings, D9__WARNING, n, advice,
 				"%zu more process%s of this directory %s not in the trace.", n, n == 1 ? "" : "es",
 				n == 1 ? "is" : "are");
+	if (ends)
+		d9__finding_add(findings, D9__WARNING, ends, advice,
+				"The latest of %zu process%s of this directory is not in the trace.", ends,
+				ends == 1 ? "" : "es");
 }
 
 /* What the recorder had no room for, or could not follow, as its metadata counts it. */

@@ -271,12 +271,16 @@ static int diagnose(struct trace *trace, size_t i)
 
 static int analyse(struct trace *trace, char **paths, bool symbols)
 {
+	struct d9__unwritten unwritten;
 	int err = trace_init(trace, symbols);
 
 	if (!err)
 		err = read_events(trace);
-	if (!err && trace->ids.n)
-		trace->items[0].analysis.unwritten = d9__unwritten(paths);
+	if (!err && trace->ids.n) {
+		unwritten = d9__unwritten(paths);
+		trace->items[0].analysis.unwritten = unwritten.all;
+		trace->items[0].analysis.unwritten_ends = unwritten.ends;
+	}
 	for (size_t i = 0; i < trace->ids.n && !err; i++)
 		err = diagnose(trace, i);
 	return err;

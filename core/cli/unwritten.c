@@ -12,62 +12,65 @@
 #include "cli/recorders.h"
 #include "record/retention.h"
 
-/* Has the process a segment, complete or not, below |dir|? */
-static bool has_segment(const char *dir, const char *boot_id)
+/* The segments of a process below |dir|. */
+static struct segments {
+	bool any, open;
+} segments_of(const char *dir, const char *boot_id)
 {
+	struct segments found = { false, false };
 	char path[PATH_MAX];
-	bool found = false;
 	uint64_t index;
 	DIR *folder;
 
 	if (snprintf(path, sizeof(path), "%s/%s", dir, boot_id) >= (int)sizeof(path))
-		return false;
+		return found;
 	folder = opendir(path);
-	for (struct dirent *e; !found && folder && (e = readdir(folder));)
-		switch (d9__artefact_of(e->d_name, &index)) {
-		case D9__ARTEFACT_SEGMENT:
-		case D9__ARTEFACT_ACTIVE:
-			found = true;
-			break;
-		default:
-			break;
-		}
+	for (struct dirent *e; folder && (e = readdir(folder));) {
+		enum d9__artefact what = d9__artefact_of(e->d_name, &index);
+
+		found.open |= what == D9__ARTEFACT_ACTIVE;
+		found.any |= what == D9__ARTEFACT_ACTIVE || what == D9__ARTEFACT_SEGMENT;
+	}
 	if (folder)
 		closedir(folder);
 	return found;
 }
 
 /* One that lives is about to write, unless it cannot; in flight mode it need not. */
-static bool is_unwritten(struct d9__recorder_seen *seen)
+static bool keeps_events(struct d9__recorder_seen *seen)
 {
-	const struct d9__ring_header *header = &seen->view.header;
-
 	return !d9__ring_view_look(&seen->view, &seen->look) && seen->look.waiting &&
 	       (d9__ring_view_owner(&seen->view) == D9__OWNER_DEAD ||
-		seen->look.health.state == D9__STATE_PAUSED) &&
-	       !has_segment(header->trace_dir, header->boot_id);
+		seen->look.health.state == D9__STATE_PAUSED);
 }
 
-static size_t unwritten_in(const char *dir)
+static void look_in(const char *dir, struct d9__unwritten *out)
 {
 	struct d9__recorders recorders;
 	struct stat st;
-	size_t n = 0;
 
 	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
-		return 0;
+		return;
 	d9__recorders_find(&recorders, NULL, 0, dir);
-	for (size_t i = 0; i < recorders.n; i++)
-		n += is_unwritten(&recorders.list[i]);
+	for (size_t i = 0; i < recorders.n; i++) {
+		const struct d9__ring_header *header = &recorders.list[i].view.header;
+		struct segments its = segments_of(header->trace_dir, header->boot_id);
+
+		if (its.open || !keeps_events(&recorders.list[i]))
+			continue;
+		if (its.any)
+			out->ends++;
+		else
+			out->all++;
+	}
 	d9__recorders_release(&recorders);
-	return n;
 }
 
-size_t d9__unwritten(char *const *paths)
+struct d9__unwritten d9__unwritten(char *const *paths)
 {
-	size_t n = 0;
+	struct d9__unwritten found = { 0, 0 };
 
 	for (; *paths; paths++)
-		n += unwritten_in(*paths);
-	return n;
+		look_in(*paths, &found);
+	return found;
 }

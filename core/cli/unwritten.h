@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwritten: processes that belong to a trace, and that its files know nothing of. */
+/* Unwritten: what belongs to a trace, and its files know nothing of. */
 
 #ifndef D9_CLI_UNWRITTEN_H
 #define D9_CLI_UNWRITTEN_H
 
 #include <stddef.h>
 
+struct d9__unwritten {
+	size_t all;  /* processes without a segment */
+	size_t ends; /* those whose segments are all sealed: nothing in them says that there is more */
+};
+
 /*
- * How many of those that were killed, or cannot write, have events in their ring and no segment in the
- * directories among |paths|, to which they belong.  Elsewhere than on their machine there are no rings.
+ * Of those that were killed, or cannot write, and that have events in their ring; they belong to the
+ * directories among |paths|.  Elsewhere than on their machine there are no rings.
  */
-size_t d9__unwritten(char *const *paths);
+struct d9__unwritten d9__unwritten(char *const *paths);
 
 #endif /* D9_CLI_UNWRITTEN_H */

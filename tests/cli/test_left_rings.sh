@@ -87,6 +87,29 @@ die_full second ended
 "$dial9" recover ended >shown
 "$dial9" report ended | grep -c 'not in the trace'
 
+say "the report of a directory says that the end of one is in its ring alone"
+# shellcheck disable=SC2016
+"$dial9" record -q -o sealed -- sh -c 'bin/ended 100 100000 & echo $! >pid
+	until "$dial9" status -j $! 2>/dev/null | grep -q "\"written\":[1-9]"; do
+		kill -0 $! || break
+		sleep 0.05
+	done'
+pid=$(cat pid)
+"$dial9" rotate "$pid" >shown 2>&1
+# Stopped while there is something in the ring.
+for try in 1 2 3 4 5 6 7 8 9; do
+	kill -STOP "$pid"
+	"$dial9" status -j "$pid" | grep -q '"waiting":[1-9]' && break
+	kill -CONT "$pid"
+	sleep 0.0$try
+done
+find sealed -name '*.active' -exec rm {} +
+kill -KILL "$pid"
+until "$dial9" status -j "$pid" | grep -q dead; do sleep 0.05; done
+"$dial9" report sealed | tr -s ' \n' ' ' | grep -o 'The latest of 1 process of this directory is not in the trace'
+"$dial9" recover sealed >shown
+"$dial9" report sealed | grep -c 'not in the trace'
+
 say "one of which nothing is missing goes with the next recovery, wherever that is"
 die_empty empty gone
 rm -r gone
