@@ -77,6 +77,26 @@ static void put_state(struct d9__text_out *out, const struct d9_segment_info *in
 		d9__text_string(out, "complete");
 }
 
+/* What no rule of the format allows, and readers cope with. */
+static void put_warnings(struct d9__text_out *out, const struct d9_segment_info *info)
+{
+	const struct {
+		uint64_t n;
+		const char *one, *many;
+	} warnings[] = {
+		{ info->repeated_keys, "key of a map is there twice, the last one counts",
+		  "keys of maps are there twice, the last ones count" },
+		{ info->unresolved, "pooled value is not defined", "pooled values are not defined" },
+		{ info->unusable, "event lacks a field that its name demands",
+		  "events lack fields that their names demand" },
+	};
+
+	for (size_t i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++)
+		if (warnings[i].n)
+			d9__text_printf(out, "    warning: %" PRIu64 " %s\n", warnings[i].n,
+					warnings[i].n == 1 ? warnings[i].one : warnings[i].many);
+}
+
 static void put_segment(struct d9__text_out *out, const struct d9_segment_info *info,
 			uint64_t origin_ns)
 {
@@ -96,6 +116,7 @@ static void put_segment(struct d9__text_out *out, const struct d9_segment_info *
 			d9__duration_text(info->last_ns - info->first_ns, length));
 	put_state(out, info);
 	d9__text_char(out, '\n');
+	put_warnings(out, info);
 }
 
 static void put_segments(struct d9__text_out *out, const struct d9_reader *reader,

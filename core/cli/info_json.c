@@ -103,6 +103,9 @@ static void put_segment(struct d9__text_out *out, const struct d9_segment_info *
 	put_span(out, info->first_ns, info->last_ns);
 	put_bool(out, "active", info->active);
 	put_bool(out, "truncated", info->truncated);
+	put_u64(out, "repeated_keys", info->repeated_keys);
+	put_u64(out, "unresolved", info->unresolved);
+	put_u64(out, "unusable", info->unusable);
 	put_error(out, info);
 	d9__text_char(out, '}');
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/repeats.h"
 #include "format/varint.h"
 
 struct build {
@@ -116,7 +117,7 @@ static int read_string_map(struct build *build, struct d9_value *value)
 		err = read_text(build, &pairs[i]);
 	value->u.string_map.pairs = pairs;
 	value->u.string_map.n = n;
-	return err;
+	return err ? err : d9__repeats_count(pairs, n, &build->values->arena, &build->values->repeats);
 }
 
 static int read_tagged(struct build *build, struct d9_value *value, unsigned depth)

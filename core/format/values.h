@@ -17,6 +17,7 @@ struct d9__values {
 	size_t capacity;
 	struct d9__arena arena; /* what items point to, besides input and pools */
 	uint64_t unresolved;    /* pooled values without a definition, since the start */
+	uint64_t repeats;       /* keys of StringMaps that had been there before in the same one, likewise */
 };
 
 /*

@@ -78,9 +78,10 @@ static inline int d9__reader_deliver(struct d9_reader *reader, struct d9__trace_
 		.segment = segment->number,
 		.offset = offset,
 	};
-	if (__builtin_expect(reader->values.unresolved != 0, 0)) {
+	if (__builtin_expect((reader->values.unresolved | reader->values.repeats) != 0, 0)) {
 		segment->info.unresolved += reader->values.unresolved;
-		reader->values.unresolved = 0;
+		segment->info.repeated_keys += reader->values.repeats;
+		reader->values.unresolved = reader->values.repeats = 0;
 	}
 	if (__builtin_expect(schema->must != 0, 0) && d9__reader_lacks_mandatory(reader, schema)) {
 		reader->event.kind = D9_EVENT_CUSTOM;

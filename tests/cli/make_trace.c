@@ -110,6 +110,16 @@ static void make_held(struct trace *t, uint64_t run_queue_ns)
 	trace_event(t, OFF_CPU, origin_ns + UINT64_C(20016500), UINT64_C(0), UINT64_C(9), UINT64_C(0), run_queue_ns);
 }
 
+/* Metadata with two keys that are there twice, and a name of no pool. */
+static void make_repeats(struct trace *t)
+{
+	make_small(t);
+	trace_head(t, METADATA, origin_ns + UINT64_C(20020000));
+	put_pairs(t, 5, (const char *const[]){ "pid", "1", "pid", "4242", "x", "", "y", "a", "x", "b" });
+	trace_event(t, POLL_START, origin_ns + UINT64_C(20030000), UINT64_C(0), UINT64_C(1), UINT64_C(9),
+		    UINT64_C(777));
+}
+
 /* A second batch, of another thread, that overlaps the first in time. */
 static void add_second_batch(struct trace *t)
 {
@@ -479,6 +489,8 @@ int main(int argc, char **argv)
 		make_odd(&t);
 	} else if (!strcmp(kind, "timeless")) {
 		make_timeless(&t);
+	} else if (!strcmp(kind, "repeats")) {
+		make_repeats(&t);
 	} else if (!strcmp(kind, "rows")) {
 		make_rows(&t);
 	} else if (!strcmp(kind, "module") && argc > 7) {

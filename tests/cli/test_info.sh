@@ -23,6 +23,11 @@ run info - <two.bin | sed -n '/^process/,/from/p'
 head -c 100000 two.bin | "$dial9" info --json - >piped
 "$dial9" info --json - <two.bin | cmp - piped
 
+say "what readers cope with is a warning, and the last of several values of a key counts"
+"$make_trace" repeats plain repeats.bin
+"$dial9" info repeats.bin | grep -E 'warning|^  (pid|x) '
+"$dial9" info --json repeats.bin | tr ',' '\n' | grep -E 'repeated|unresolved|unusable'
+
 say "damaged: what came before is counted"
 run info damaged.bin
 

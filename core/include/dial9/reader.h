@@ -328,6 +328,7 @@ struct d9_segment_info {
 	const char *message; /* one line for people, with path and offset, or NULL */
 	uint64_t unusable;   /* events of a built-in name without one of its mandatory fields */
 	uint64_t unresolved; /* pooled values whose id the batch does not define */
+	uint64_t repeated_keys; /* in a D9_FIELD_STRING_MAP behind another pair of that key; the last one counts */
 };
 
 /**

@@ -694,9 +694,43 @@ static void test_free_in_the_middle_leaves_nothing_behind(void)
 	unlink(FILE_A);
 }
 
+static void put_map(struct trace *t, const char *const *texts, size_t n_pairs)
+{
+	trace_uint(t, n_pairs, 4);
+	for (size_t i = 0; i < 2 * n_pairs; i++)
+		trace_text(t, texts[i]);
+}
+
+static void test_repeated_key_of_a_map_is_kept_and_counted(void)
+{
+	static const char *const texts[] = { "a", "1", "b", "2", "", "3", "a", "4", "a", "1", "", "3", "ab", "5" };
+	struct trace t = { 0 };
+	const struct d9_event *event = NULL;
+	struct d9_reader *reader;
+
+	trace_batch(&t);
+	trace_schema(&t, 1, "SegmentMetadataEvent", "entries:10");
+	trace_head(&t, 1, 5);
+	put_map(&t, texts, 7);
+	trace_head(&t, 1, 6);
+	put_map(&t, texts, 3);
+	save_and_free(&t, FILE_A, "plain");
+	reader = open_trace(FILE_A);
+
+	CU_ASSERT_EQUAL(d9_reader_next(reader, &event), 1);
+	CU_ASSERT_EQUAL(event->values[0].u.string_map.n, 7);
+	CU_ASSERT_EQUAL(info_of(reader, 0).repeated_keys, 3);
+	CU_ASSERT_EQUAL(d9_reader_next(reader, &event), 1);
+	CU_ASSERT_EQUAL(info_of(reader, 0).repeated_keys, 3);
+	d9_reader_free(reader);
+	unlink(FILE_A);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
+		{ "repeated key of a map is kept and counted",
+		  test_repeated_key_of_a_map_is_kept_and_counted },
 		{ "what is no trace is refused with a reason",
 		  test_what_is_no_trace_is_refused_with_a_reason },
 		{ "active segment may be empty still", test_active_segment_may_be_empty_still },
