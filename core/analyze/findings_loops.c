@@ -192,6 +192,23 @@ void d9__check_wake_storm(struct d9__findings *findings)
 
 /* ---- empty wakes ---- */
 
+/*
+ * GLib's own threads, whose loops no program has a hand in: each GTask sets a timer in "gmain" anew, which
+ * wakes it to wait for longer.  By the name alone it may be one of the program's.
+ */
+static bool is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	const char *name = d9__metadata_group(&a->metadata, worker->id);
+
+	if (!name || (strcmp(name, "gmain") && strcmp(name, "gdbus")))
+		return false;
+	for (size_t i = 0; i < a->callbacks.n; i++)
+		if (!a->callbacks.items[i]->internal &&
+		    d9__callback_ran_on(a->callbacks.items[i], worker->number))
+			return false;
+	return true;
+}
+
 static void empty_wakes(struct d9__findings *findings, const struct d9__worker *worker)
 {
 	const struct d9__empty_wakes *empty = &worker->empty;
@@ -227,7 +244,8 @@ void d9__check_empty_wakes(struct d9__findings *findings)
 	if (d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
 		return;
 	for (size_t i = 0; i < a->timeline.n; i++)
-		if (a->timeline.items[i]->empty.windows >= SPELL_WINDOWS)
+		if (a->timeline.items[i]->empty.windows >= SPELL_WINDOWS &&
+		    !is_librarys_own(a, a->timeline.items[i]))
 			empty_wakes(findings, a->timeline.items[i]);
 }
 

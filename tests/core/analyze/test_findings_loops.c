@@ -12,6 +12,7 @@
 #define TICK "app+0x200 @ app+0x210"
 #define READ "libevent-2.1.so.7+0x300 @ app+0x310"
 #define WEB  "app+0x400 @ app+0x410"
+#define GLIBS_OWN "libglib-2.0.so.0+0x52d70 @ libglib-2.0.so.0+0x52e00"
 #define FD    1
 #define TIMER 2
 #define ACTIVE 4
@@ -287,19 +288,21 @@ static void test_round_that_does_not_end_is_told_by_who_keeps_it_going(void)
 	story_free(&s);
 }
 
-static const char *empty_wakes_of(unsigned calls_in_ten)
+/* On a loop of the name |loop|, which calls |place|. */
+static const char *empty_wakes_on(const char *loop, unsigned calls_in_hundred, const char *place)
 {
 	const char *check;
 	struct story s;
 
 	story_begin(&s);
+	story_say(&s, loop, "0");
 	story_park(&s, 0, 0, 1);
 	for (unsigned i = 1; i < 5000; i++) {
 		uint64_t us = 100 * i;
 
 		story_unpark(&s, 0, us, 1 + i);
-		if (i % 10 < calls_in_ten)
-			story_poll(&s, 0, us + 1, us + 2, 1, WEB);
+		if (i % 100 < calls_in_hundred)
+			story_poll(&s, 0, us + 1, us + 2, 1, place);
 		story_park(&s, 0, us + 3, 1 + i);
 	}
 	story_analyse(&s);
@@ -313,8 +316,16 @@ static const char *empty_wakes_of(unsigned calls_in_ten)
 
 static void test_loop_that_wakes_and_finds_nothing_to_run_is_told(void)
 {
-	CU_ASSERT_STRING_EQUAL(empty_wakes_of(0), "empty-wakes");
-	CU_ASSERT_STRING_EQUAL(empty_wakes_of(2), "");
+	CU_ASSERT_STRING_EQUAL(empty_wakes_on("runtime.default", 0, NULL), "empty-wakes");
+	CU_ASSERT_STRING_EQUAL(empty_wakes_on("runtime.default", 20, WEB), "");
+}
+
+static void test_empty_wakes_of_glibs_own_threads_are_nobodys_fault(void)
+{
+	CU_ASSERT_STRING_EQUAL(empty_wakes_on("runtime.gmain", 0, NULL), "");
+	CU_ASSERT_STRING_EQUAL(empty_wakes_on("runtime.gdbus", 2, GLIBS_OWN), "");
+	CU_ASSERT_STRING_EQUAL(empty_wakes_on("runtime.gmain", 2, WEB), "empty-wakes");
+	CU_ASSERT_STRING_EQUAL(empty_wakes_on("runtime.gmain-2", 0, NULL), "empty-wakes");
 }
 
 static void test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake(void)
@@ -443,6 +454,8 @@ static const CU_TestInfo tests[] = {
 	  test_round_that_does_not_end_is_told_by_who_keeps_it_going },
 	{ "loop that wakes and finds nothing to run is told",
 	  test_loop_that_wakes_and_finds_nothing_to_run_is_told },
+	{ "empty wakes of GLib's own threads are nobody's fault",
+	  test_empty_wakes_of_glibs_own_threads_are_nobodys_fault },
 	{ "loop that gets up, or was woken by a descriptor, lost no wake",
 	  test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake },
 	{ "timer that keeps an idle process awake is named with its rate",
