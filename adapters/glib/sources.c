@@ -224,26 +224,6 @@ guint d9__hook_g_io_add_watch_full(GIOChannel *channel, gint priority, GIOCondit
 
 /* ---- sources made by hand ---- */
 
-GSource *d9__hook_g_source_new(GSourceFuncs *funcs, guint size)
-{
-	if (funcs)
-		d9__glib_patch(funcs, false);
-	return d9__glib.g_source_new(funcs, size);
-}
-
-void d9__hook_g_source_set_funcs(GSource *source, GSourceFuncs *funcs)
-{
-	if (funcs)
-		d9__glib_patch(funcs, false);
-	d9__glib.g_source_set_funcs(source, funcs);
-}
-
-static void patch_table_of(GSource *source)
-{
-	if (source && source->source_funcs)
-		d9__glib_patch(source->source_funcs, false);
-}
-
 /* Descriptors of sources that are not attached yet, by address: half a hash of it, and the descriptor. */
 static _Atomic(uint64_t) descriptors[64];
 
@@ -262,6 +242,42 @@ static uint64_t entry_of(const GSource *source, int fd)
 	return (hash_of(source) << 6 & UINT64_C(0xffffffff00000000)) | (uint32_t)fd;
 }
 
+static bool is_of(uint64_t entry, const GSource *source)
+{
+	return !((entry ^ entry_of(source, 0)) >> 32);
+}
+
+/* One that was at this address before was never attached. */
+static void forget_descriptor(const GSource *source)
+{
+	if (is_of(atomic_load_explicit(place_of(source), memory_order_relaxed), source))
+		atomic_store_explicit(place_of(source), 0, memory_order_relaxed);
+}
+
+GSource *d9__hook_g_source_new(GSourceFuncs *funcs, guint size)
+{
+	GSource *source;
+
+	if (funcs)
+		d9__glib_patch(funcs, false);
+	source = d9__glib.g_source_new(funcs, size);
+	forget_descriptor(source);
+	return source;
+}
+
+void d9__hook_g_source_set_funcs(GSource *source, GSourceFuncs *funcs)
+{
+	if (funcs)
+		d9__glib_patch(funcs, false);
+	d9__glib.g_source_set_funcs(source, funcs);
+}
+
+static void patch_table_of(GSource *source)
+{
+	if (source && source->source_funcs)
+		d9__glib_patch(source->source_funcs, false);
+}
+
 /* Its one descriptor, or -1. */
 static int take_descriptor(const GSource *source)
 {
@@ -271,7 +287,7 @@ static int take_descriptor(const GSource *source)
 	if (first)
 		return first->next ? -1 : ((const GPollFD *)first->data)->fd;
 	entry = atomic_load_explicit(place_of(source), memory_order_relaxed);
-	if ((entry ^ entry_of(source, 0)) >> 32)
+	if (!is_of(entry, source))
 		return -1;
 	atomic_store_explicit(place_of(source), 0, memory_order_relaxed);
 	return (int)(uint32_t)entry;

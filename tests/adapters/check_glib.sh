@@ -64,6 +64,9 @@ if [ -e "$work/counters" ]; then
 	echo "$wakes" | grep -q "\"timestamp_ns\":$due," || fail "no wake when it was due, $due"
 fi
 record "renamed" "$by_preload" "--seen" "$cases" renamed
+record "never attached" "$by_preload" "--seen" "$cases" never_attached
+"$top_builddir/core/dial9" events -e TaskSpawnEvent "$work/trace" | grep -q '"fd":0' &&
+	fail "a source has the descriptor of another, at its address, that was never attached"
 record "handed" "$by_preload" "--seen" "$cases" handed
 workers=$("$top_builddir/core/dial9" events -e PollStartEvent "$work/trace" |
 	sed 's/.*"worker_id":\([0-9]*\).*/\1/' | sort -u | wc -l)

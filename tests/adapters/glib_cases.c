@@ -748,6 +748,7 @@ static const struct {
 	{ "looked_at", run_looked_at }, { "finalizers", run_finalizers },
 	{ "long_lived", run_long_lived }, { "older_handler", run_older_handler },
 	{ "nanoseconds", run_nanoseconds }, { "renamed", run_renamed },
+	{ "never_attached", run_never_attached },
 };
 
 int main(int argc, char **argv)

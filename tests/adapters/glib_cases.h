@@ -33,6 +33,7 @@ void run_elsewhere(void);
 
 void run_looked_at(void);
 void run_renamed(void);
+void run_never_attached(void);
 void run_older_handler(void);
 void run_unannounced(void);
 void run_query_null(void);

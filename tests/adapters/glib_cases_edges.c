@@ -237,3 +237,49 @@ void run_renamed(void)
 		g_source_unref(source);
 	}
 }
+
+/* ---- a source at the address of one that was never attached ---- */
+
+static gboolean is_ready(GSource *source, gint *timeout)
+{
+	(void)source;
+	*timeout = 0;
+	return TRUE;
+}
+
+static gboolean check_ready(GSource *source)
+{
+	(void)source;
+	return TRUE;
+}
+
+static gboolean dispatch_ready(GSource *source, GSourceFunc callback, gpointer data)
+{
+	(void)source;
+	return callback(data);
+}
+
+static gboolean on_ready(gpointer arg)
+{
+	(void)arg;
+	COUNT(on_ready, KIND_POLL);
+	return G_SOURCE_REMOVE;
+}
+
+/* Freed memory is used again by the next of its size, but not under a sanitizer. */
+void run_never_attached(void)
+{
+	static GSourceFuncs funcs = { .prepare = is_ready, .check = check_ready, .dispatch = dispatch_ready };
+
+	for (int i = 0; i < 20; i++) {
+		GSource *source = g_source_new(&funcs, sizeof(*source));
+
+		g_source_add_unix_fd(source, STDIN_FILENO, G_IO_IN);
+		g_source_unref(source);
+		source = g_source_new(&funcs, sizeof(*source));
+		g_source_set_callback(source, on_ready, NULL, NULL);
+		g_source_attach(source, NULL);
+		g_source_unref(source);
+		iterate_until_idle(NULL);
+	}
+}
