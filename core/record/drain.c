@@ -181,6 +181,40 @@ static void note_gap(struct d9__drain *drain, const struct d9__batch *batch,
 	d9__bridge_gap(&drain->bridge, entry, &gap, &drain->note);
 }
 
+/* What the first event of a worker says of the state before it. */
+static bool find_entry(void *arg, const struct d9__frame *frame)
+{
+	struct d9__entry_state *entry = arg;
+	const uint8_t *p = frame->values;
+
+	if (frame->tag != D9__WIRE_EVENT || frame->type_id > D9__EVENT_UNPARK)
+		return true;
+	if (frame->type_id != D9__EVENT_POLL_END) {
+		entry->worker = (uint32_t)d9__walk_varint(&p);
+		entry->state = frame->type_id == D9__EVENT_UNPARK ? D9__WORKER_PARKED :
+								    D9__WORKER_RUNNING;
+	}
+	return false;
+}
+
+/*
+ * The thread of |batch| becomes a worker in it.  Whose id that was before may have lost its last chunk: its
+ * slot tells of that later, or never.  Whether the file leaves the worker otherwise than |entry|, which is set.
+ */
+static bool is_gap_of_another(struct d9__drain *drain, const struct d9__batch *batch, bool whole,
+			      struct d9__entry_state *entry)
+{
+	const struct d9__bridge_worker *before;
+
+	if (entry->worker != D9__WORKER_NONE || (whole && batch->exit.worker == D9__WORKER_NONE))
+		return false;
+	d9__walk(drain->walker, batch->bytes, batch->len, find_entry, entry);
+	if (entry->worker >= D9__BRIDGE_WORKERS)
+		return false;
+	before = &drain->bridge.worker[entry->worker];
+	return before->state != D9__WORKER_UNKNOWN && before->state != entry->state;
+}
+
 struct follow {
 	struct d9__drain *drain;
 	struct d9__drain_slot *st;
@@ -257,10 +291,14 @@ int d9__drain_take(struct d9__drain *drain, struct d9__batch *batch, bool whole,
 {
 	struct d9__drain_slot *st = &drain->slot[batch->slot];
 	bool gap = st->gap || !follows(st, batch);
-	struct d9__entry_state entry = entry_of(st, batch);
+	struct d9__entry_state entry = entry_of(st, batch), first = entry;
 	uint64_t since_ns = st->prefix_ns;
 	int err = 0;
 
+	if (is_gap_of_another(drain, batch, whole, &first)) {
+		entry = first;
+		gap = true;
+	}
 	if (entry.worker != D9__WORKER_NONE)
 		st->worker = entry.worker;
 	d9__builder_begin(&drain->note);
