@@ -72,6 +72,7 @@ static int compare_segments(const void *a, const void *b)
 static int open_segment(struct segments *segments, const char *path)
 {
 	struct d9__raw_segment *segment;
+	char *why;
 	int err;
 
 	segment = reallocarray(segments->items, segments->n + 1, sizeof(*segment));
@@ -79,10 +80,14 @@ static int open_segment(struct segments *segments, const char *path)
 		return d9__cmd_fail("export", "out of memory");
 	segments->items = segment;
 	segment += segments->n;
-	err = d9__raw_segment_open(segment, path);
+	err = d9__raw_segment_open(segment, path, &why);
 	if (err) {
+		int status = why ? d9__cmd_fail("export", "%s", why) :
+				   d9__cmd_fail("export", "%s: %s", path, strerror(-err));
+
 		d9__raw_segment_release(segment);
-		return d9__cmd_fail("export", "%s: %s", path, strerror(-err));
+		free(why);
+		return status;
 	}
 	segment->place = segments->n;
 	segments->total_bytes += segment->input.size_bytes;

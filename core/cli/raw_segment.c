@@ -6,6 +6,7 @@
 
 #include "cli/raw_segment.h"
 
+#include "analyze/processes.h"
 #include "format/hash.h"
 #include "read/trace_segment.h"
 
@@ -55,12 +56,25 @@ static int find_first_ns(struct d9__raw_segment *segment)
 	return err;
 }
 
-int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path)
+/* Of what need not end, the beginning has to be that of a trace before more is taken of it. */
+static int open_pipe(struct d9__raw_segment *segment, char **why)
+{
+	struct d9__trace_segment begun;
+	int err = d9__trace_segment_open(&begun, segment->path, why);
+
+	segment->input = begun.input;
+	begun.input = (struct d9__input){ .fd = -1 };
+	d9__trace_segment_release(&begun);
+	return err;
+}
+
+int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path, char **why)
 {
 	int err;
 
+	*why = NULL;
 	*segment = (struct d9__raw_segment){ .path = path, .opened = true };
-	err = d9__input_open(&segment->input, path);
+	err = d9__path_is_pipe(path) ? open_pipe(segment, why) : d9__input_open(&segment->input, path);
 	if (err)
 		return err;
 	/* A pipe is read twice as well: its beginning says where it belongs among the others. */

@@ -27,8 +27,11 @@ struct d9__raw_segment {
 	char message[256]; /* if |err| or |cut|: where and what, without the path */
 };
 
-/* Open |path| and find |first_ns|.  0 or an error of open(2), -ENOMEM. */
-int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path);
+/*
+ * Open |path| and find |first_ns|.  0; -EBADMSG, -ENODATA or -EPROTONOSUPPORT if a pipe does not begin as a trace;
+ * an error of open(2), -ENOMEM.  After an error |*why| is a line to print, owned by the caller, or NULL.
+ */
+int d9__raw_segment_open(struct d9__raw_segment *segment, const char *path, char **why);
 
 /* The next frame, from the first on.  1; 0 at the end or at damage (|err|); -ENOMEM, of read(2). */
 int d9__raw_segment_next(struct d9__raw_segment *segment, struct d9__frame *frame);

@@ -51,6 +51,12 @@ mkdir begun
 run export -o begun.trc begun
 [ ! -e begun.trc ] || echo "it left a file"
 
+say "what never ends and is no trace is refused by its beginning"
+yes | run export --format trc -o endless.trc -
+run export --format trc -o endless.trc /dev/zero
+run export --format trc -o endless.trc /dev/null
+ls endless.trc 2>/dev/null
+
 say "output that cannot be written"
 run export -o no/such/folder/f two.bin
 run export -o /dev/full two.bin
