@@ -66,7 +66,7 @@ static int take_turn(struct d9__control *control, uint64_t timeout_ns)
 {
 	uint32_t nobody = 0, me = (uint32_t)getpid();
 
-	for (uint64_t waited_ns = 0; waited_ns < timeout_ns; waited_ns += 10000000) {
+	for (uint64_t waited_ns = 0; !waited_ns || waited_ns < timeout_ns; waited_ns += 10000000) {
 		if (atomic_compare_exchange_strong(&control->words->dump_owner, &nobody, me))
 			return 0;
 		if (kill((pid_t)nobody, 0) && errno == ESRCH &&
@@ -149,6 +149,8 @@ static int run(const struct options *options, const char *pid)
 	char dir[D9__RING_DIR];
 	int status;
 
+	if (options->dir && !*options->dir)
+		return d9__cmd_fail("dump", "--output wants a directory, not ''");
 	if (!make_absolute(options->dir, dir))
 		return d9__cmd_fail("dump", "%s: %s", options->dir, strerror(ENAMETOOLONG));
 	status = d9__control_open(&control, "dump", pid);
@@ -167,6 +169,16 @@ static int run(const struct options *options, const char *pid)
 	return status;
 }
 
+/* To the recorder, 0 is all that there is. */
+static bool set_last(const struct d9__args *args, struct options *options)
+{
+	if (!d9__args_duration_ns(args, &options->last_ns))
+		return false;
+	if (!options->last_ns)
+		d9__cmd_fail("dump", "--last %s is no time at all; leave it out for all that there is", args->value);
+	return options->last_ns;
+}
+
 int d9__cmd_dump(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
@@ -174,7 +186,7 @@ int d9__cmd_dump(int argc, char **argv)
 	int key;
 
 	while ((key = d9__args_next(&args)) > 0) {
-		if (key == 'l' && !d9__args_duration_ns(&args, &options.last_ns))
+		if (key == 'l' && !set_last(&args, &options))
 			return D9__EXIT_USAGE;
 		if (key == OPT_TIMEOUT && !d9__args_duration_ns(&args, &options.timeout_ns))
 			return D9__EXIT_USAGE;

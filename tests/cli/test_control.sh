@@ -182,6 +182,9 @@ done
 run disable x
 run rotate 1 2
 run dump --last soon 1
+run dump --last 0s 1
+run dump --last 0.1ns 1
+run dump -o '' 1
 run dump 0
 
 finish ''
