@@ -4,11 +4,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cmd.h"
 #include "cli/elf_program.h"
 #include "cli/record_line.h"
 #include "cli/text.h"
@@ -41,36 +43,36 @@ static const char *explain_limit(void)
 	return text;
 }
 
-static void explain_nothing(const char *command, const struct d9__record_dir *dir)
+static void explain_nothing(FILE *out, const char *command, const struct d9__record_dir *dir)
 {
 	char path[PATH_MAX] = "";
 
 	switch (d9__preload_judge(command, path, sizeof(path))) {
 	case D9__PRELOAD_STATIC:
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s is statically linked, so nothing can be "
+		fprintf(out,
+			"nothing was recorded: %s is statically linked, so nothing can be "
 			"preloaded into it; link libdial9-libevent, -libev or -glib and attach "
-			"its loops\n",
+			"its loops",
 			path);
 		break;
 	case D9__PRELOAD_SECURE:
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s runs with other privileges (set-user-ID "
+		fprintf(out,
+			"nothing was recorded: %s runs with other privileges (set-user-ID "
 			"or file capabilities), so the loader ignores LD_PRELOAD; start it as the "
-			"user it runs as\n",
+			"user it runs as",
 			path);
 		break;
 	case D9__PRELOAD_FOREIGN:
-		fprintf(stderr,
-			"dial9: nothing was recorded: %s is for another kind of machine than this "
-			"dial9; use a dial9 built for it\n",
+		fprintf(out,
+			"nothing was recorded: %s is for another kind of machine than this "
+			"dial9; use a dial9 built for it",
 			path);
 		break;
 	default:
-		fprintf(stderr,
-			"dial9: nothing was recorded: no loop of a shared " LOOPS
+		fprintf(out,
+			"nothing was recorded: no loop of a shared " LOOPS
 			" ran in %s%s%s, or its recorder had no memory, thread or place to write; if it "
-			"went on in the background, its trace will be in %s\n",
+			"went on in the background, its trace will be in %s",
 			command, explain_limit(), explain_user(dir), dir->path);
 	}
 }
@@ -84,28 +86,28 @@ static const char *where_is(const struct d9__record_line *line)
 }
 
 /* "libev 4.33: why; glib 2.50.0: why" */
-static void print_refusals(const struct d9__record_result *result)
+static void print_refusals(FILE *out, const struct d9__record_result *result)
 {
 	for (size_t i = 0; i < result->n_refusals; i++) {
 		const struct d9__refusal *refusal = &result->refusals[i];
 
-		fprintf(stderr, "%s%s%s%s: %s", i ? "; " : "", refusal->library,
+		fprintf(out, "%s%s%s%s: %s", i ? "; " : "", refusal->library,
 			refusal->version[0] ? " " : "", refusal->version, refusal->reason);
 	}
 }
 
 /* Where a container is read-only, or its shared memory tiny. */
-static void print_fallbacks(const struct d9__record_line *line)
+static void print_fallbacks(FILE *out, const struct d9__record_line *line)
 {
 	if (line->dir->why_not)
-		fprintf(stderr, ", not in " D9__RECORD_DIR " (%s)",
+		fprintf(out, ", not in " D9__RECORD_DIR " (%s)",
 			line->dir->shared ? "others may write to it" : strerror(-line->dir->why_not));
 	if (line->result->ring_fallback[0])
-		fprintf(stderr, ", with the ring not in shared memory (%s)",
+		fprintf(out, ", with the ring not in shared memory (%s)",
 			line->result->ring_fallback);
 }
 
-static void print_result(const struct d9__record_line *line)
+static void print_result(FILE *out, const struct d9__record_line *line)
 {
 	const struct d9__record_result *result = line->result;
 	const char *where = where_is(line);
@@ -116,69 +118,85 @@ static void print_result(const struct d9__record_line *line)
 	else
 		snprintf(amount, sizeof(amount), "%s of events",
 			 d9__size_text(result->bytes, size));
-	fprintf(stderr, "dial9: recorded %s", amount);
+	fprintf(out, "recorded %s", amount);
 	if (result->processes > 1)
-		fprintf(stderr, " of %zu processes", result->processes);
-	fprintf(stderr, "%s in %s", line->recovered ? ", recovered" : "", where);
-	print_fallbacks(line);
+		fprintf(out, " of %zu processes", result->processes);
+	fprintf(out, "%s in %s", line->recovered ? ", recovered" : "", where);
+	print_fallbacks(out, line);
 	if (result->n_refusals) {
-		fprintf(stderr, ", but nothing of ");
-		print_refusals(result);
+		fprintf(out, ", but nothing of ");
+		print_refusals(out, result);
 	}
-	fprintf(stderr, "; see: dial9 report %s\n", where);
+	fprintf(out, "; see: dial9 report %s", where);
 }
 
 /* What goes on in the background has not written everything yet. */
-static void print_living(const struct d9__record_line *line)
+static void print_living(FILE *out, const struct d9__record_line *line)
 {
 	const struct d9__record_result *result = line->result;
 	const char *where = result->processes == 1 ? result->paths[0] : line->dir->path;
 
-	fprintf(stderr,
-		"dial9: %zu process%s recorded on in the background, in %s; if a signal ends %s: dial9 recover %s\n",
+	fprintf(out,
+		"%zu process%s recorded on in the background, in %s; if a signal ends %s: dial9 recover %s",
 		result->living, result->living == 1 ? " is" : "es are", where,
 		result->living == 1 ? "it" : "one", line->dir->path);
 }
 
 /* A recorder started, and left no event of a loop. */
-static void explain_empty(const struct d9__record_line *line)
+static void explain_empty(FILE *out, const struct d9__record_line *line)
 {
-	fprintf(stderr, "dial9: nothing was recorded: ");
+	fprintf(out, "nothing was recorded: ");
 	if (line->result->n_refusals) {
-		print_refusals(line->result);
-		fprintf(stderr, "; see: dial9 doctor -- %s\n", line->command);
+		print_refusals(out, line->result);
+		fprintf(out, "; see: dial9 doctor -- %s", line->command);
 	} else if (WIFSIGNALED(line->wait_status)) {
-		fprintf(stderr,
+		fprintf(out,
 			"%s was killed before its trace was written for the first time, about a "
-			"second after the start of its loop%s\n",
+			"second after the start of its loop%s",
 			line->command, explain_limit());
 	} else {
-		fprintf(stderr,
+		fprintf(out,
 			"a recorder ran in %s, but wrote no event of a loop: none ran, recording was "
 			"disabled, it ended without stopping, or was in flight mode and nobody asked "
-			"for a dump%s\n",
+			"for a dump%s",
 			line->command, explain_limit());
 	}
 }
 
 /* The reason was told for each. */
-static void print_unwritten(const struct d9__record_line *line)
+static void print_unwritten(FILE *out, const struct d9__record_line *line)
 {
-	fprintf(stderr, "dial9: nothing is in %s yet: what %zu process%s recorded is kept in /dev/shm; "
-		"once there can be written: dial9 recover %s\n", line->dir->path, line->unwritten,
+	fprintf(out, "nothing is in %s yet: what %zu process%s recorded is kept in /dev/shm; "
+		"once there can be written: dial9 recover %s", line->dir->path, line->unwritten,
 		line->unwritten == 1 ? "" : "es", line->dir->path);
 }
 
-void d9__record_line(const struct d9__record_line *line)
+static void print(FILE *out, const struct d9__record_line *line)
 {
 	if (!line->result->living && line->unwritten && d9__record_result_is_empty(line->result))
-		print_unwritten(line);
+		print_unwritten(out, line);
 	else if (!line->result->processes)
-		explain_nothing(line->command, line->dir);
+		explain_nothing(out, line->command, line->dir);
 	else if (line->result->living)
-		print_living(line);
+		print_living(out, line);
 	else if (d9__record_result_is_empty(line->result))
-		explain_empty(line);
+		explain_empty(out, line);
 	else
-		print_result(line);
+		print_result(out, line);
+}
+
+/* One line, whatever is in the names. */
+void d9__record_line(const struct d9__record_line *line)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out)
+		print(out, line);
+	if (!out || fclose(out))
+		d9__cmd_fail("record", "out of memory");
+	else
+		d9__cmd_fail(NULL, "%s", text);
+	free(text);
 }

@@ -151,6 +151,9 @@ else
 	echo "[exit status 6]"
 fi
 
+say "the last line is one, whatever names it holds"
+"$dial9" record -o "$(printf 'a\nb\033[31m')" true 2>&1 | grep -o 'its trace will be in .*'
+
 say "a library that is not there"
 DIAL9_PRELOAD=/no/such/library.so run record true
 
