@@ -95,6 +95,23 @@ static int add_those_with_rings(struct d9__recover_users *users)
 	return err;
 }
 
+/* ---- one after the other ---- */
+
+/* What stands in the trace directory is its owner's to recover, or nobody's. */
+static int begin_walk(struct d9__recover_users *users)
+{
+	unsigned flags = users->flags;
+	int err;
+
+	if (current(users)->uid != users->dir_uid)
+		flags |= D9__RECOVER_RINGS;
+	err = d9__recover_begin(&users->walk, users->dir[0] ? users->dir : NULL, flags);
+	users->walking = !err;
+	if (!err && is_own(users) && !users->own.uid)
+		users->walk.rights = &rights;
+	return err;
+}
+
 int d9__recover_users_begin(struct d9__recover_users *users, const char *trace_dir, unsigned flags)
 {
 	struct stat st = { 0 };
@@ -112,6 +129,8 @@ int d9__recover_users_begin(struct d9__recover_users *users, const char *trace_d
 	} else {
 		users->dir_uid = users->own.uid;
 	}
+	if (!err)
+		err = begin_walk(users);
 	if (err)
 		d9__recover_users_end(users);
 	return err;
@@ -125,23 +144,6 @@ void d9__recover_users_end(struct d9__recover_users *users)
 	free(users->list);
 	users->list = NULL;
 	users->n = users->next = 0;
-}
-
-/* ---- one after the other ---- */
-
-/* What stands in the trace directory is its owner's to recover, or nobody's. */
-static int begin_walk(struct d9__recover_users *users)
-{
-	unsigned flags = users->flags;
-	int err;
-
-	if (current(users)->uid != users->dir_uid)
-		flags |= D9__RECOVER_RINGS;
-	err = d9__recover_begin(&users->walk, users->dir[0] ? users->dir : NULL, flags);
-	users->walking = !err;
-	if (!err && is_own(users) && !users->own.uid)
-		users->walk.rights = &rights;
-	return err;
 }
 
 static int next_of_current(struct d9__recover_users *users, struct d9__recovered *out)

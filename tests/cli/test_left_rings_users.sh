@@ -177,4 +177,14 @@ cat precious
 rm "theirs/$id/trace.0.bin.zst.active"
 show recover theirs
 
+say "for anybody else, what cannot be read is bad usage"
+if setpriv --reuid=65534 --clear-groups "$dial9" --version >out 2>&1; then
+	mkdir -m 700 unreadable
+	setpriv --reuid=65534 --clear-groups "$dial9" recover unreadable
+	echo "[exit status $?]"
+else
+	echo "dial9 recover: unreadable: Permission denied"
+	echo "[exit status 2]"
+fi
+
 finish "$words"
