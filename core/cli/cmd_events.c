@@ -456,6 +456,8 @@ int d9__cmd_events(int argc, char **argv)
 			return D9__EXIT_USAGE;
 	if (key < 0)
 		return d9__args_exit(key);
+	if (options.from_ns > options.to_ns)
+		return d9__cmd_fail("events", "--to is earlier than --from");
 	d9__text_init(&out, STDOUT_FILENO);
 	if (options.life)
 		return print_life(argv + args.first, &options, &out);

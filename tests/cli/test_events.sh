@@ -29,6 +29,7 @@ run events --from 15us --to 17us small.bin
 run events --limit 2 -f text small.bin
 run events --event NoSuchEvent small.bin
 run events --from 1h small.bin
+run events --from 2s --to 1s small.bin
 
 say "the same from standard input, in every container"
 "$dial9" events two.bin.zst >reference
