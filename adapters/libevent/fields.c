@@ -252,7 +252,7 @@ static void describe(const struct event_base *base)
 
 /*
  * With EVENT_SHOW_METHOD set libevent announces each new base on stderr.  The scratch base is not the
- * program's: it must not be seen there.
+ * program's: it must not be seen there.  Where these are hidden (2.2), its line is stopped in logs.c.
  */
 static const char *ask_environment(const char *(*real)(const char *), const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libevent formats its lines in event_logv_() and hands them to the program's log callback, or to
- * stderr.  Where calls of that function go through slots (2.1), the line is recorded on its way in
+ * stderr.  Where calls of that function go through slots (2.1, 2.2), the line is recorded on its way in
  * and nothing else changes.  Elsewhere the program's callback stands behind ours, and lines for
  * stderr are not seen: to print them in libevent's place would be a guess.
  */
@@ -26,21 +26,13 @@
 
 typedef void (*log_fn)(int severity, const char *text);
 
-/* F(returned type, name, parameters) */
-#define LOGGING(F)                                                                                 \
-	F(void, event_logv_,                                                                       \
-	  (int severity, const char *error, const char *format, va_list args))                     \
-	F(void, event_set_log_callback, (log_fn callback))
+static void (*real_event_set_log_callback)(log_fn callback);
+static void hook_event_set_log_callback(log_fn callback);
 
-#define MEMBER(type, name, params) static type(*real_##name) params;
-#define HOOK(type, name, params)   static type hook_##name params;
-#define ENTRY(type, name, params)                                                                  \
-	D9__GOT_HOOK(name, hook_##name, &real_##name, D9__GOT_EVERYWHERE),
-
-LOGGING(MEMBER)
-LOGGING(HOOK)
-
-static const struct d9__got_hook hooks[] = { LOGGING(ENTRY) };
+static const struct d9__got_hook hooks[] = {
+	D9__GOT_HOOK(event_set_log_callback, hook_event_set_log_callback, &real_event_set_log_callback,
+		     D9__GOT_EVERYWHERE),
+};
 
 static struct d9__got_table table = {
 	.library = "libevent",
@@ -78,17 +70,23 @@ static void tell_formatted(int severity, const char *error, const char *format, 
 	tell(severity, text);
 }
 
-static void hook_event_logv_(int severity, const char *error, const char *format, va_list args)
+/* What libevent says of the scratch base is not the program's: see d9__hook_evutil_getenv_(). */
+void d9__hook_event_logv_(int severity, const char *error, const char *format, va_list args)
 {
-	int saved = errno;
-	va_list copy;
+	if (d9__libevent_thread()->calibrating)
+		return;
+	/* relaxed: a line at the moment of the first attach may be early or late */
+	if (atomic_load_explicit(&table.installed, memory_order_relaxed)) {
+		int saved = errno;
+		va_list copy;
 
-	atomic_store_explicit(&seen_on_way_in, true, memory_order_relaxed);
-	va_copy(copy, args);
-	tell_formatted(severity, error, format, copy);
-	va_end(copy);
-	errno = saved;
-	real_event_logv_(severity, error, format, args);
+		atomic_store_explicit(&seen_on_way_in, true, memory_order_relaxed);
+		va_copy(copy, args);
+		tell_formatted(severity, error, format, copy);
+		va_end(copy);
+		errno = saved;
+	}
+	d9__real.event_logv_(severity, error, format, args);
 }
 
 static void on_line(int severity, const char *text)

@@ -7,6 +7,7 @@
 #ifndef D9_LIBEVENT_REAL_H
 #define D9_LIBEVENT_REAL_H
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <sys/time.h>
 
@@ -152,7 +153,8 @@ typedef void (*d9__error_fn)(int error, void *arg);
 	F(const struct timeval *, event_base_init_common_timeout,                                  \
 	  (struct event_base *, const struct timeval *))                                           \
 	F(const char *, evutil_getenv_, (const char *))                                            \
-	F(const char *, evutil_getenv, (const char *))
+	F(const char *, evutil_getenv, (const char *))                                             \
+	F(void, event_logv_, (int, const char *, const char *, va_list))
 
 /* ... and what is only called. */
 #define D9__LIBEVENT_CALLED(F)                                                                     \

@@ -160,27 +160,32 @@ void d9__hook_event_active_nolock(struct event *event, int result, short n_calls
 	wake(d9__real.event_get_base(event), event);
 }
 
-/* The public calls tell of a wake only where the functions above are out of reach. */
+/*
+ * The public calls tell of a wake only where the functions above are out of reach.  No lock is held here: once the
+ * real call has let the loop's thread go on, the event may have run, and be gone.  So the wake comes first; that
+ * it was awake already is nothing new to the trace.
+ */
 void d9__hook_event_active(struct event *event, int result, short n_calls)
 {
-	if (__builtin_expect(!d9__libevent_wakes_are_public(), 1)) {
-		d9__real.event_active(event, result, n_calls);
-	} else {
-		d9__real.event_active(event, result, n_calls);
+	if (__builtin_expect(d9__libevent_wakes_are_public(), 0))
 		wake(d9__real.event_get_base(event), event);
-	}
+	d9__real.event_active(event, result, n_calls);
 }
 
 int d9__hook_event_deferred_cb_schedule_(struct event_base *base, struct event_callback *callback)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
-	bool saved = thread->deferring;
+	bool saved = thread->deferring, public = d9__libevent_wakes_are_public();
+	/* Nothing runs meanwhile then, and the result tells if it was new. */
+	bool here = public && base && thread->now.base && thread->now.base == d9__libevent_wrapped_base(base);
 	int result;
 
 	thread->deferring = true;
-	result = d9__real.event_deferred_cb_schedule_(base, callback);
-	thread->deferring = saved;
-	if (result && d9__libevent_wakes_are_public())
+	if (public && !here)
 		wake(base, callback);
+	result = d9__real.event_deferred_cb_schedule_(base, callback);
+	if (public && here && result)
+		wake(base, callback);
+	thread->deferring = saved;
 	return result;
 }

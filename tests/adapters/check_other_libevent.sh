@@ -49,7 +49,7 @@ record() {
 
 # check PREFIX [COMPARE OPTION...]: the whole list.
 check() {
-	prefix_tested=$1
+	prefix_tested=$1 library=$1/lib/libevent.so
 	shift
 	if [ $# -gt 0 ]; then
 		options=$*
@@ -61,6 +61,11 @@ check() {
 	version="${name##*/} $(sed -n 's/^#define _*EVENT_*VERSION "\(.*\)"/\1/p' "$config")"
 	compile_programs "$prefix_tested"
 	before=$passed
+	# A base of ours is not to be announced.
+	scenario="$version: EVENT_SHOW_METHOD"
+	env LD_LIBRARY_PATH="$prefix_tested/lib" EVENT_SHOW_METHOD=1 "$work/every_kind" 2>"$work/alone" || fail "status $?"
+	run "$prefix_tested" env EVENT_SHOW_METHOD=1 "$work/every_kind" 2>"$work/said" || fail "status $?"
+	cmp "$work/alone" "$work/said" || fail "stderr is not as alone"
 	record "" every_kind --threads
 	record "" every_kind
 	record "" every_kind --threads --debug
@@ -69,6 +74,16 @@ check() {
 	record "EVENT_NOEPOLL=1 EVENT_NOPOLL=1" every_kind --threads
 	record "EVENT_EPOLL_USE_CHANGELIST=1" every_kind --reinit
 	record "" every_kind --threads --fork=descriptors,timers,signals,once
+	# 2.2 can read signals from descriptors; each of several at once is then one.
+	! nm -D "$library" | grep -q ' T event_base_get_signal_method$' ||
+		record "EVENT_USE_SIGNALFD=1" every_kind
+	# 2.0 does not tell how many were made ready before a loop.
+	if nm -D "$library" | grep -q ' T event_base_get_num_events$'; then
+		case " $options " in
+		*wake=full*) record "" facts wakes ;;
+		*wake=public*) record "" facts public ;;
+		esac
+	fi
 	# A case need not use what tells a capability.
 	options=
 	for name in nested longjmp thread_exit closures lock_debug precise two_threads daemon allocator; do
@@ -84,6 +99,8 @@ check() {
 	esac
 	echo "$version: $((passed - before)) traces equal to the program's own counters"
 }
+
+[ -x "$here/compare_counts" ] || skip "no $here/compare_counts: run make check TESTS= first"
 
 if [ $# -gt 0 ]; then
 	check "$@"

@@ -3,15 +3,20 @@
  * What is told of a poll beside that it ran: why and by whom it was woken, how many were ready with
  * it, who set its event up.
  *
- *	libevent_facts wakes|server [--out=FILE]
+ *	libevent_facts wakes|public|server [--out=FILE]
+ *
+ * public: as wakes, where only the program's own calls can tell of them.
  */
 
 #include "config.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,6 +31,7 @@
 
 static const struct timeval one_ms = { 0, 1000 };
 static struct event_base *base;
+static bool only_public;
 
 static void expect(const char *name, event_callback_fn callback, enum kind kind, unsigned long n)
 {
@@ -69,7 +75,7 @@ static void wake_by_descriptor(void)
 		event_base_loop(base, EVLOOP_ONCE);
 	}
 	event_free(event);
-	expect("fd", on_pipe, KIND_REASON, ROUNDS);
+	expect("fd", on_pipe, KIND_REASON, only_public ? 0 : ROUNDS);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
@@ -108,7 +114,7 @@ static void wake_by_signal(void)
 		event_base_dispatch(base);
 	}
 	event_free(event);
-	expect("signal", on_usr1, KIND_REASON, ROUNDS);
+	expect("signal", on_usr1, KIND_REASON, only_public ? 0 : ROUNDS);
 }
 
 /* ---- by whom ---- */
@@ -142,16 +148,80 @@ static void wake_by_callback(void)
 	expect("on_waker", on_waker, KIND_WAKER, ROUNDS);
 }
 
+/* Locks of ours: a thread that lingers comes back from letting go of one when on_called() has run. */
+static __thread bool lingers;
+static sem_t called;
+
+static void *make_lock(unsigned type)
+{
+	pthread_mutex_t *lock = malloc(sizeof(*lock));
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	if (type & EVTHREAD_LOCKTYPE_RECURSIVE)
+		pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	if (!lock || pthread_mutex_init(lock, &attributes))
+		abort();
+	pthread_mutexattr_destroy(&attributes);
+	return lock;
+}
+
+static void end_lock(void *lock, unsigned type)
+{
+	(void)type;
+	pthread_mutex_destroy(lock);
+	free(lock);
+}
+
+static int take_lock(unsigned mode, void *lock)
+{
+	return mode & EVTHREAD_TRY ? pthread_mutex_trylock(lock) : pthread_mutex_lock(lock);
+}
+
+static int let_go(unsigned mode, void *lock)
+{
+	int err = pthread_mutex_unlock(lock);
+
+	(void)mode;
+	if (lingers)
+		sem_wait(&called);
+	return err;
+}
+
+static unsigned long own_id(void)
+{
+	return (unsigned long)pthread_self();
+}
+
+static void use_own_locks(void)
+{
+	static const struct evthread_lock_callbacks callbacks = {
+		EVTHREAD_LOCK_API_VERSION, EVTHREAD_LOCKTYPE_RECURSIVE, make_lock, end_lock, take_lock, let_go,
+	};
+
+	sem_init(&called, 0, 0);
+	evthread_set_lock_callbacks(&callbacks);
+	evthread_set_id_callback(own_id);
+}
+
 static void on_called(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what, (void)arg;
 	COUNT(on_called, KIND_POLL);
+	sem_post(&called);
 }
 
 static void *call_from_outside(void *arg)
 {
 	event_active(arg, EV_READ, 1);
 	return NULL;
+}
+
+/* The wake is told even so before the poll that it is of. */
+static void *call_and_linger(void *arg)
+{
+	lingers = true;
+	return call_from_outside(arg);
 }
 
 static void wake_by_thread(void)
@@ -162,11 +232,16 @@ static void wake_by_thread(void)
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_t thread;
 
-		pthread_create(&thread, NULL, call_from_outside, event);
+		pthread_create(&thread, NULL, i % 2 ? call_from_outside : call_and_linger, event);
+		if (i % 2)
+			pthread_join(thread, NULL);
 		/* The notification may come in a round of its own. */
 		while (counter_of("on_called", (void *)on_called, KIND_POLL)->count <= (unsigned)i)
 			event_base_loop(base, EVLOOP_ONCE);
-		pthread_join(thread, NULL);
+		if (i % 2 == 0)
+			pthread_join(thread, NULL);
+		else
+			sem_wait(&called);
 	}
 	event_free(event);
 	expect("cross_thread", on_called, KIND_REASON, ROUNDS);
@@ -263,7 +338,7 @@ static void serve(void)
 
 static void wake(void)
 {
-	evthread_use_pthreads();
+	use_own_locks();
 	base = event_base_new();
 	wake_by_descriptor();
 	wake_by_deadline();
@@ -280,7 +355,8 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	if (!strcmp(argv[1], "wakes"))
+	only_public = !strcmp(argv[1], "public");
+	if (only_public || !strcmp(argv[1], "wakes"))
 		wake();
 #ifndef CORE_ONLY
 	else

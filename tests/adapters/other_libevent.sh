@@ -43,10 +43,10 @@ unpack() {
 compile_programs() {
 	upper="$tests/libevent_kinds_extra.c"
 	nm -D "$1/lib/libevent.so" | grep -q ' T bufferevent_socket_new$' || upper=-DCORE_ONLY
-	for program in every_kind cases; do
-		sources=$tests/libevent_cases.c
-		[ $program = cases ] ||
-			sources="$tests/libevent_every_kind.c $tests/libevent_kinds_core.c $upper"
+	for program in every_kind cases facts; do
+		sources=$tests/libevent_$program.c
+		[ $program != every_kind ] || sources="$sources $tests/libevent_kinds_core.c $upper"
+		[ $program$upper != facts-DCORE_ONLY ] || sources="-DCORE_ONLY $sources"
 		# The lists are lists of words.
 		# shellcheck disable=SC2086
 		$CC -O1 -w -pthread -I"$top_builddir" -I"$1/include" -o "$work/$program" $sources \

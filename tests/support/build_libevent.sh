@@ -21,7 +21,7 @@ cp "$source"/include/event2/*.h "$prefix/include/event2"
 [ ! -d "$source/include/sys" ] || cp -R "$source/include/sys" "$prefix/include"
 
 # The version is the source's, not the installed library's.
-version=$(sed -n 's/.*AC_INIT(\[*libevent\]*, *\[*\([0-9.]*\).*/\1/p' "$source/configure.ac")
+version=$(sed -n 's/.*AC_INIT(\[*libevent\]*, *\[*\([0-9.]*[-a-z]*\).*/\1/p' "$source/configure.ac")
 [ -n "$version" ] || exit 1
 major=${version%.*}
 number=$(echo "$version" | awk -F. '{ printf "0x%02d%02d%02d00", $1, $2, $3 }')
@@ -41,7 +41,7 @@ esac
 printf '#define _GNU_SOURCE 1\n' >"$prefix/include/evconfig-private.h"
 
 core='buffer bufferevent bufferevent_filter bufferevent_pair bufferevent_ratelim bufferevent_sock event evmap
-	evthread evutil evutil_rand evutil_time listener log signal strlcpy select poll epoll watch'
+	evthread evutil evutil_rand evutil_time listener log signal signalfd strlcpy select poll epoll watch'
 extra='event_tagging evdns http evrpc ws sha1'
 [ -f "$source/bufferevent.c" ] || extra=
 cd "$prefix/objects"
