@@ -31,6 +31,7 @@
 #include "record/flush.h"
 #include "record/gate.h"
 #include "record/health.h"
+#include "record/keeper.h"
 #include "record/lead.h"
 #include "record/metadata.h"
 #include "record/modules.h"
@@ -560,6 +561,7 @@ static bool tick(void)
 		follow_control_words(now_ns);
 	}
 	d9__ticks_run();
+	d9__keeper_look();
 	d9__lead_refresh(&self.lead, &self.note);
 	d9__dead_peers_next(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	update_state();

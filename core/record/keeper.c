@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@
 
 static pthread_key_t key; /* its value is set in the main thread alone */
 static bool key_works;
-static _Atomic(bool) main_left, begun;
+static _Atomic(bool) main_left, begun, bare;
+static _Atomic(int) *main_tid; /* the kernel's to clear at the main thread's end, in memory that stays; or NULL */
 
 static bool count_threads(unsigned *n, bool *main_ended)
 {
@@ -64,6 +66,21 @@ static bool all_have_left(void)
 	return true;
 }
 
+/* What the main thread ended with: the last field of its line. */
+static int exit_code_of_main(void)
+{
+	char text[1024];
+	const char *last;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC), code = 0;
+	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	last = strrchr(text, ' ');
+	return last && sscanf(last, "%d", &code) == 1 ? code >> 8 & 0xff : 0;
+}
+
 static void *keep(void *unused)
 {
 	struct timespec pause = { 0, PAUSE_MIN_NS };
@@ -77,6 +94,9 @@ static void *keep(void *unused)
 	}
 	if (recorder)
 		d9__recorder_end(DEADLINE_MS);
+	/* The kernel takes the last thread's for the process's.  libc is not asked: it did not see the end. */
+	if (recorder && atomic_load(&bare))
+		syscall(SYS_exit, exit_code_of_main());
 	/* release: one of a later recorder comes behind it */
 	atomic_store_explicit(&begun, false, memory_order_release);
 	return NULL;
@@ -109,10 +129,21 @@ static void leave(void *unused)
 	d9__keeper_start();
 }
 
+void d9__keeper_look(void)
+{
+	if (!main_tid || atomic_load(&main_left) || atomic_load_explicit(main_tid, memory_order_relaxed))
+		return;
+	atomic_store(&bare, true);
+	leave(NULL);
+}
+
 void d9__keeper_fork_child(void)
 {
+	if (!key_works || !pthread_getspecific(key))
+		main_tid = NULL; /* its stack may go with it */
 	atomic_store(&main_left, false);
 	atomic_store(&begun, false);
+	atomic_store(&bare, false);
 	if (key_works)
 		pthread_setspecific(key, &key);
 }
@@ -120,6 +151,10 @@ void d9__keeper_fork_child(void)
 __attribute__((constructor)) static void find_main_thread(void)
 {
 	key_works = !pthread_key_create(&key, leave);
-	if (key_works && syscall(SYS_gettid) == getpid())
+	if (syscall(SYS_gettid) != getpid())
+		return;
+	if (key_works)
 		pthread_setspecific(key, &key);
+	if (prctl(PR_GET_TID_ADDRESS, &main_tid, 0, 0, 0))
+		main_tid = NULL;
 }

@@ -552,6 +552,27 @@ static void *records_and_ends(void *arg)
 	return NULL;
 }
 
+/* As under strict seccomp, where there is no other way to end. */
+static int ends_by_the_bare_call(void)
+{
+	scratch_new();
+	start_in(scratch_dir);
+	record_some(0, 100);
+	syscall(SYS_exit, 7);
+	return 1;
+}
+
+static int ends_as_alone(void)
+{
+	int status;
+
+	if (AGAIN_SANITIZED)
+		return again_skip("its runtime has threads of its own");
+	status = again("ends_by_the_bare_call", NULL);
+	MUST(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	return 0;
+}
+
 static int leaves_main(void)
 {
 	pthread_t thread;
@@ -719,6 +740,11 @@ static void test_program_whose_main_thread_leaves_ends_with_the_others(void)
 	again_check("leaves_main", NULL);
 }
 
+static void test_program_whose_main_thread_ends_by_the_bare_call_ends_as_alone(void)
+{
+	again_check("ends_as_alone", NULL);
+}
+
 static void test_program_whose_wall_clock_is_set_tells_so_and_keeps_its_stamps(void)
 {
 	again_check("sets_the_clock", NULL);
@@ -737,6 +763,8 @@ int main(int argc, char **argv)
 		{ "has_little_address_space", has_little_address_space },
 		{ "forbids_ticks", forbids_ticks },
 		{ "leaves_main", leaves_main },
+		{ "ends_by_the_bare_call", ends_by_the_bare_call },
+		{ "ends_as_alone", ends_as_alone },
 		{ "sets_the_clock", sets_the_clock },
 		{ NULL, NULL },
 	};
@@ -761,6 +789,8 @@ int main(int argc, char **argv)
 		  test_program_that_forbids_ticks_is_recorded_by_the_clock },
 		{ "program whose main thread leaves ends with the others",
 		  test_program_whose_main_thread_leaves_ends_with_the_others },
+		{ "program whose main thread ends by the bare call ends as alone",
+		  test_program_whose_main_thread_ends_by_the_bare_call_ends_as_alone },
 		{ "program whose wall clock is set tells so and keeps its stamps",
 		  test_program_whose_wall_clock_is_set_tells_so_and_keeps_its_stamps },
 		CU_TEST_INFO_NULL,
