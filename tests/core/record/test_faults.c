@@ -247,7 +247,8 @@ static int disk_full_at_start(void)
 	return 0;
 }
 
-#define LAST_WORDS 1000
+/* In a chunk that is not full: a full one, of which a slow machine may try to write, cannot go back. */
+#define LAST_WORDS 500
 
 /* It ends by itself before there is room. */
 static int records_and_ends(void)
@@ -285,9 +286,10 @@ static int disk_full_to_the_end(void)
 	for (; d9__recover_next(&walk, &found) == 1; recovered++)
 		MUST(!found.err && !found.lost);
 	d9__recover_end(&walk);
-	MUST(recovered == 3); /* the last, and the two before it */
+	/* The last, and the two before it; in valgrind one may end before it has looked at what others left. */
+	MUST(recovered == 3 || (recovered > 3 && again_in_valgrind()));
 	scratch_read(dir, false, count_numbered, &numbers);
-	MUST(numbers == 3 * LAST_WORDS);
+	MUST(numbers == recovered * LAST_WORDS);
 	return 0;
 }
 
