@@ -11,8 +11,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <dial9/loop.h>
 
@@ -292,6 +294,20 @@ static void run_scratch(void)
 	munmap(scratch, sizeof(*scratch));
 }
 
+/* libevent ends the program where a base finds no descriptors for its signals. */
+static bool has_descriptors(void)
+{
+	int fds[8], n = 0;
+	bool short_of;
+
+	while (n < 8 && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	short_of = n < 8 && (errno == EMFILE || errno == ENFILE);
+	while (n)
+		close(fds[--n]);
+	return !short_of;
+}
+
 void d9__libevent_calibrate(struct event_base *base)
 {
 	struct d9__libevent_thread *thread = d9__libevent_thread();
@@ -303,7 +319,10 @@ void d9__libevent_calibrate(struct event_base *base)
 		if (d9__real.event_self_cbarg)
 			atomic_store_explicit(&d9__libevent_fields.self_argument,
 					      d9__real.event_self_cbarg(), memory_order_relaxed);
-		run_scratch();
+		if (has_descriptors())
+			run_scratch();
+		else
+			d9__capability_degrade(&d9__libevent_capabilities, "there were no descriptors for its trial");
 		thread->calibrating = false;
 		atomic_store_explicit(&d9__libevent_fields.wake_by_public_calls, !activation_seen,
 				      memory_order_relaxed);

@@ -201,4 +201,8 @@ for library in libevent libev; do
 	"$dial9" report $library.out | tr -s ' \n' ' ' | grep -o "Loops of $library are not in the trace"
 done
 
+say "no descriptors for a trial"
+"$dial9" record -q --require -o few.less sh -c 'ulimit -n 8; exec ./libevent'
+"$dial9" report few.less | tr -s ' \n' ' ' | grep -o "there were no descriptors for its trial" | head -n 1
+
 finish "$hide"
