@@ -54,8 +54,6 @@ static void enter_loop(struct frame *frame, struct event_base *event_base)
 		.frame = (uintptr_t)frame,
 		.state = base ? D9__STATE_LOOP : D9__STATE_OUT,
 		.batch_starts = true,
-		.inner = frame->saved.inner || (frame->saved.base && frame->saved.base != base &&
-						frame->saved.state >= D9__STATE_POLL),
 	};
 	if (base)
 		d9_loop_enter(base->loop, &frame->run);
@@ -116,14 +114,8 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 	ns = wait_ns(timeout);
 	if (ns == 0)
 		count_zero_dispatch(base);
-	/* What else the callback's base has cannot run: no loop waits, the callback sleeps. */
-	if (thread->now.inner && ns != 0) {
-		result = base->original->dispatch(event_base, timeout);
-		d9_loop_park(base->loop, 0);
-	} else {
-		d9_loop_park(base->loop, ns);
-		result = base->original->dispatch(event_base, timeout);
-	}
+	d9_loop_park(base->loop, ns);
+	result = base->original->dispatch(event_base, timeout);
 	d9_loop_unpark(base->loop);
 	thread->now.state = D9__STATE_LOOP;
 	thread->now.batch_starts = true;

@@ -30,7 +30,6 @@ struct d9__libevent_context {
 	bool batch_starts;              /* nothing ran since the backend returned */
 	uint8_t what;                   /* low bits of the running poll's second argument */
 	bool in_span; /* static: a user's callback runs inside a poll of libevent's */
-	bool inner;   /* a callback of another base runs this one */
 };
 
 struct d9__libevent_thread {

@@ -51,8 +51,6 @@ mv "$work/event.c" "$work/plain/event.c"
 compile_programs "$work/usr"
 export D9_TRUTH="$work/truth"
 
-parks=
-
 # held VARIABLES... PROGRAM ARGUMENTS...: against both counts.
 held() {
 	scenario=$*
@@ -61,8 +59,7 @@ held() {
 		cat "$work/said"
 		fail "its status"
 	}
-	# shellcheck disable=SC2086 # an option, or none
-	compare "$work/counters" --truth "$D9_TRUTH" $parks
+	compare "$work/counters" --truth "$D9_TRUTH"
 }
 
 held "$work/every_kind"
@@ -73,10 +70,7 @@ held EVENT_NOEPOLL=1 "$work/every_kind" --threads
 held EVENT_NOEPOLL=1 EVENT_NOPOLL=1 "$work/every_kind" --threads
 held EVENT_EPOLL_USE_CHANGELIST=1 "$work/every_kind" --reinit
 held "$work/cases" tasks
-# All waits are of a base that a callback of another one runs, and blocks by that.
-parks=--no-parks
 held "$work/cases" nested
-parks=
 held "$work/cases" longjmp
 held "$work/cases" compat
 held "$work/cases" periodic

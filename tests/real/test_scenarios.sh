@@ -107,7 +107,6 @@ scenario() {
 
 scenario long_callback long-callback rebuild_report
 scenario blocked_callback blocked-callback ask_and_wait
-scenario inner_loop blocked-callback ask_and_wait
 scenario "spin read" spin on_readable
 scenario "spin write" spin on_writable
 scenario "spin hangup" spin on_data
