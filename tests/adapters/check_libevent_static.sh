@@ -4,12 +4,15 @@
 # callback has as many polls, or spans, as the program counted; what is not seen is named.
 set -eu
 
-[ "$SANITIZER" = no ] || exit 77
+[ "$SANITIZER" = no ] || { echo "a sanitizer's runtime has to be linked as well"; exit 77; }
 here=$top_builddir/tests/adapters
 archive=$($CC -print-file-name=libevent.a)
 threads=$($CC -print-file-name=libevent_pthreads.a)
 flags=$(sed -n 's/^Libs.private: //p' "$top_builddir/pkgconfig/dial9-libevent.pc")
-[ -f "$archive" ] && [ -f "$threads" ] || exit 77
+if [ ! -f "$archive" ] || [ ! -f "$threads" ]; then
+	echo "no libevent.a"
+	exit 77
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

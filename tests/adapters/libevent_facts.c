@@ -154,7 +154,7 @@ static sem_t called;
 
 static void *make_lock(unsigned type)
 {
-	pthread_mutex_t *lock = malloc(sizeof(*lock));
+	pthread_mutex_t *lock = malloc(sizeof(pthread_mutex_t));
 	pthread_mutexattr_t attributes;
 
 	pthread_mutexattr_init(&attributes);
