@@ -71,9 +71,18 @@ static void close_gate(void)
 	d9__gate_set(0);
 }
 
+static void told_before_its_two_polls(uint64_t id)
+{
+	const struct loop_events *events = loop_events_collect();
+
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAWN), 1);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 2);
+	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->task, id);
+	CU_ASSERT(loop_nth(events, LOOP_SPAWN, 0) < loop_nth(events, LOOP_START, 0));
+}
+
 static void test_task_whose_poll_recording_is_switched_off_in_is_told(void)
 {
-	const struct loop_events *events;
 	struct d9_task task = { .key = 61, .fd = -1 };
 	uint64_t id;
 
@@ -83,17 +92,11 @@ static void test_task_whose_poll_recording_is_switched_off_in_is_told(void)
 	CU_ASSERT_PTR_NULL(loop_clock_read);
 	d9__gate_set(D9__GATE_ALL);
 	poll_task(loop, task);
-
-	events = loop_events_collect();
-	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAWN), 1);
-	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 2);
-	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->task, id);
-	CU_ASSERT(loop_nth(events, LOOP_SPAWN, 0) < loop_nth(events, LOOP_START, 0));
+	told_before_its_two_polls(id);
 }
 
 static void test_task_whose_spawn_was_lost_is_told_at_its_next_poll(void)
 {
-	const struct loop_events *events;
 	struct d9_task task = { .key = 62, .fd = -1 };
 	struct d9__slot *slot;
 	const _Atomic(uint64_t) *lost;
@@ -111,12 +114,7 @@ static void test_task_whose_spawn_was_lost_is_told_at_its_next_poll(void)
 	CU_ASSERT_EQUAL(atomic_load(lost) - before, 3); /* it, and its poll's start and end */
 	id = poll_task(loop, task);
 	poll_task(loop, task);
-
-	events = loop_events_collect();
-	CU_ASSERT_EQUAL(loop_count(events, LOOP_SPAWN), 1);
-	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), 2);
-	CU_ASSERT_EQUAL(loop_nth(events, LOOP_SPAWN, 0)->task, id);
-	CU_ASSERT(loop_nth(events, LOOP_SPAWN, 0) < loop_nth(events, LOOP_START, 0));
+	told_before_its_two_polls(id);
 }
 
 /* What they have in common is spelled once. */
