@@ -7,7 +7,9 @@
 memcached of Debian (libevent) answers CLIENT of tests/real, nghttpd (libev) h2load, SOUP_SERVER (libsoup 3, GLib) answers ab.  Three servers of a
 kind run at once, two as alone and one recorded; in each round each of them gets the same load, in an order that
 changes, while the others sleep.  What is compared is the CPU time of all threads of a server, the recorder's
-included.  Where a program is missing that server is left out, with a word why.
+included.  All servers share one processor, and who asks them has another: where the kernel would put them changes
+what a request costs by more than recording does.  Where a program is missing that server is left out, with a
+word why.
 """
 
 import os
@@ -21,6 +23,7 @@ import tempfile
 import time
 
 BUDGET = 1.02
+FOR_SERVERS, *FOR_CLIENTS = sorted(os.sched_getaffinity(0))
 
 
 def cpu_ns(pid):
@@ -52,6 +55,10 @@ def wait_for(port):
     sys.exit(f"nothing listens on {port}")
 
 
+def apart():
+    os.sched_setaffinity(0, FOR_CLIENTS or {FOR_SERVERS})
+
+
 class Server:
     def __init__(self, start, environment):
         self.process, self.port = start(environment)
@@ -61,7 +68,7 @@ class Server:
         """ns of CPU per request: of the loop's thread, and of all threads."""
         before = cpu_ns(self.process.pid)
         command, requests = client(self.port)
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=apart)
         return [(b - a) / requests for a, b in zip(before, cpu_ns(self.process.pid))]
 
     def stop(self):
@@ -141,6 +148,7 @@ def missing(*programs):
 def main():
     preload, client, *rest = sys.argv[1:]
     rounds = int(rest[1]) if len(rest) > 1 else 24
+    os.sched_setaffinity(0, {FOR_SERVERS})
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "index.html"), "w", encoding="ascii") as file:
             file.write("hello\n")
