@@ -307,13 +307,13 @@ static int handlers(void)
 	while (handled < 5000 && n < 50000000)
 		number(0, n++);
 	setitimer(ITIMER_REAL, &never, NULL);
-	/* TSan runs handlers when it likes. */
+	/* TSan runs handlers when it likes, and one for two that it was to run. */
 	for (int i = 0; handled != nested && i < 5000; i++)
 		usleep(1000);
 	lost = lost_in_all();
 	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 	scratch_read(scratch_dir, true, count_found, &found);
-	MUST(handled == nested);
+	MUST(handled == nested || AGAIN_SANITIZED);
 	if (found + lost != n + handled + nested)
 		fprintf(stderr, "%lu + %lu + %lu recorded, %lu found, %lu lost\n", (unsigned long)n,
 			(unsigned long)handled, (unsigned long)nested, (unsigned long)found,
