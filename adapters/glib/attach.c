@@ -16,6 +16,7 @@
 #include "glib/scan.h"
 #include "glib/tables.h"
 #include "glib/waits.h"
+#include "record/sandbox.h"
 
 #define OLDEST 2056000u /* 2.56.0 */
 
@@ -90,6 +91,8 @@ static int initialise(void)
 	/* acquire: pairs with the release below */
 	if (atomic_load_explicit(&ready, memory_order_acquire))
 		return 0;
+	if (d9__sandbox_is_shut())
+		return -EPERM;
 	pthread_mutex_lock(&lock);
 	err = refused;
 	if (!err && !atomic_load_explicit(&ready, memory_order_relaxed)) {
@@ -162,6 +165,13 @@ bool d9__glib_refresh(void)
 		return false;
 	d9__got_rescan();
 	return true;
+}
+
+void d9__glib_forbid(void)
+{
+	if (d9__glib_refresh())
+		d9__capability_refuse(&d9__glib_capabilities, -EACCES, reason,
+				      atomic_load_explicit(&d9__glib_all, memory_order_relaxed));
 }
 
 bool d9__glib_owns(const void *address)

@@ -27,6 +27,9 @@ D9_API void d9__glib_record_all(void);
  */
 D9_API bool d9__glib_refresh(void);
 
+/* The program is about to forbid itself system calls: nothing of a GLib that is mapped will be recorded. */
+D9_API void d9__glib_forbid(void);
+
 /* Whether |address| is code of libglib or of this adapter. */
 D9_API bool d9__glib_owns(const void *address);
 

@@ -12,6 +12,7 @@
 
 #include "glib/capabilities.h"
 #include "loop/adapter.h"
+#include "record/sandbox.h"
 #include "record/source.h"
 
 _Atomic(bool) d9__glib_all, d9__glib_waiting;
@@ -134,7 +135,7 @@ void d9__glib_note_closed(int fd)
 {
 	struct d9__glib_context *record = d9__glib_context_of_fd(fd);
 
-	if (!record || own_pid != getpid())
+	if (!record || d9__sandbox_is_shut() || own_pid != getpid())
 		return;
 	set_fd(fd, NULL);
 	/* release: pairs with the acquire in reap_locked() */
@@ -222,7 +223,8 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	own_pid = getpid();
+	if (!d9__sandbox_is_shut())
+		own_pid = getpid();
 	for (unsigned i = 0; i < n_used; i++)
 		atomic_store_explicit(&records[i].owner, 0, memory_order_relaxed);
 	after_fork_parent();

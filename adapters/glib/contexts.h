@@ -16,6 +16,7 @@
 #include <dial9/loop.h>
 
 #include "glib/notes.h"
+#include "glib/phases.h"
 #include "glib/real.h"
 #include "glib/thread.h"
 
@@ -65,6 +66,7 @@ struct d9__glib_context {
 	uint64_t scanned_unseen;
 	uint64_t scanned_silent; /* waits behind which no stub saw a dispatch */
 	struct d9__glib_known known[D9__GLIB_KNOWN_MAX];
+	struct d9__glib_phase phases[D9__GLIB_PHASES_MAX];
 };
 
 /* Is every context recorded (`dial9 record`), or only those that were attached? */

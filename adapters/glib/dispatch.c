@@ -8,11 +8,13 @@
 
 #include <dial9/loop.h>
 
+#include "glib/closures.h"
 #include "glib/contexts.h"
 #include "glib/tables.h"
 #include "glib/thread.h"
 #include "hook/stubs.h"
 #include "loop/adapter.h"
+#include "loop/callsites.h"
 #include "loop/known.h"
 #include "record/gate.h"
 
@@ -44,6 +46,7 @@ void d9__glib_new_round(struct d9__glib_context *record, struct d9__glib_thread 
 	uint32_t left = atomic_load_explicit(&record->left, memory_order_relaxed);
 
 	thread->chain = NULL;
+	thread->timing = false; /* a longjmp() may have left it */
 	if (__builtin_expect(left != 0, 0)) {
 		d9__glib_add(&record->unseen, left);
 		atomic_store_explicit(&record->left, 0, memory_order_relaxed);
@@ -84,20 +87,27 @@ static bool find_armed(struct d9__glib_known *known)
 
 /* Who made it, and when it was handed over. */
 static void describe_origin(struct d9__glib_context *record, struct d9__glib_known *known,
-			    uint32_t id, GSourceFunc callback, gpointer data, void *function)
+			    const GSource *source, GSourceFunc callback, gpointer data, struct d9__stub *stub)
 {
+	const void *function = stub->callback;
+	const void *called = callback ? d9__glib_function_of(source, callback, data) : function;
 	const void *site = NULL;
 	struct d9_waker waker;
 
 	if (!find_armed(known)) {
-		if (d9__glib_note_take(record, id, callback, data, &site, &waker))
+		if (d9__glib_note_take(record, source->source_id, callback, data, &site, &waker))
 			d9_wake(record->loop, known->key, D9_WAKE_CROSS_THREAD, &waker);
 		else
 			find_armed(known); /* its note was settled in between */
 	}
+	/* Its prepare() or check() was slow, and told of it by the only function that was known then. */
+	if (known->callsite && known->callsite->callback == function && called != function) {
+		d9_task_renew(D9_LIBRARY_GLIB, known->key, 0);
+		known->callsite = NULL;
+	}
 	if (!known->callsite)
 		known->callsite =
-			d9_callsite(callback ? (void *)callback : function, site, 0);
+			d9__callsite_of_kind(called, site, (enum d9_task_kind)d9__glib_kind_of(stub));
 }
 
 static __attribute__((noinline)) const char *meet(struct d9__glib_context *record,
@@ -108,7 +118,7 @@ static __attribute__((noinline)) const char *meet(struct d9__glib_context *recor
 	uint32_t id = source->source_id;
 
 	*known = (struct d9__glib_known) { .key = key, .fd = -1 };
-	describe_origin(record, known, id, callback, data, stub->callback);
+	describe_origin(record, known, source, callback, data, stub);
 	/* Its table does not tell what a socket is for. */
 	if (known->kind != D9_TASK_LISTENER)
 		known->kind = d9__glib_kind_of(stub);

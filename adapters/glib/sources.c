@@ -10,6 +10,7 @@
 #include <dial9/loop.h>
 
 #include "glib/attach.h"
+#include "glib/closures.h"
 #include "glib/contexts.h"
 #include "glib/tables.h"
 #include "glib/thread.h"
@@ -80,7 +81,8 @@ static void made(struct making *making, guint id)
 	loop = making->record->loop;
 	if (id) {
 		task->key = making->record->key | id;
-		task->callsite = d9_callsite(making->callback, making->site, 0);
+		task->callsite = d9__callsite_of_kind(making->callback, making->site,
+						      (enum d9_task_kind)task->kind);
 	}
 	/* An idle source is ready at once; others when their time or descriptor says so. */
 	if (making->idle)
@@ -338,6 +340,7 @@ static void callback_changed(GSource *source, const void *site)
 	struct d9__glib_context *record;
 	struct d9__glib_known *known;
 	GSourceFunc callback;
+	const void *function;
 	gpointer data;
 
 	if (!source || thread->calibrating || !d9__gate_open(D9__GATE_LOOP) ||
@@ -347,13 +350,17 @@ static void callback_changed(GSource *source, const void *site)
 	if (!is_own(record) && atomic_load_explicit(&record->owner, memory_order_relaxed))
 		return;
 	callback = callback_of(source, &data);
-	if (!callback || !d9__task_armed(D9_LIBRARY_GLIB, task.key, &task) || !task.callsite ||
-	    task.callsite->callback == (void *)callback)
+	if (!callback)
+		return;
+	function = d9__glib_function_of(source, callback, data);
+	if (!d9__task_armed(D9_LIBRARY_GLIB, task.key, &task) || !task.callsite ||
+	    task.callsite->callback == function)
 		return;
 	known = &record->known[task.key % D9__GLIB_KNOWN_MAX];
 	if (known->key == task.key)
 		known->key = 0; /* is met again */
-	task.callsite = d9_callsite((void *)callback, d9__glib_is_ours(site) ? NULL : site, 0);
+	task.callsite = d9__callsite_of_kind(function, d9__glib_is_ours(site) ? NULL : site,
+					     (enum d9_task_kind)task.kind);
 	d9_task_renew(D9_LIBRARY_GLIB, task.key, 0);
 	d9_task_arm(record->loop, &task);
 }
@@ -371,6 +378,7 @@ void d9__hook_g_source_set_callback_indirect(GSource *source, gpointer data,
 					     GSourceCallbackFuncs *funcs)
 {
 	patch_table_of(source);
+	d9__glib_note_callback_funcs(funcs, CALLER());
 	d9__glib.g_source_set_callback_indirect(source, data, funcs);
 	callback_changed(source, CALLER());
 }
@@ -395,6 +403,8 @@ static bool is_listener(const void *callback, int fd)
 	if (!strncmp(name, "libgio-", strlen("libgio-")) &&
 	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0)
 		errno = saved;
+	if (listens)
+		d9__callback_role_set(callback, "socket listener accept");
 	atomic_store_explicit(listens ? &listener : place, callback, memory_order_relaxed);
 	return listens;
 }
@@ -425,8 +435,8 @@ guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
 		callback = callback_of(source, &data);
 		make(&making, context ? context : default_context(), callback, data,
 		     (enum d9_task_kind)d9__glib_kind_of(stub), CALLER());
-		if (!callback)
-			making.callback = stub->callback;
+		making.callback = callback ? d9__glib_function_of(source, callback, data)
+					   : stub->callback;
 		note_descriptor(&making, source, callback);
 	}
 	id = d9__glib.g_source_attach(source, context);

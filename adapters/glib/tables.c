@@ -10,6 +10,7 @@
 
 #include "glib/capabilities.h"
 #include "glib/dispatch.h"
+#include "glib/phases.h"
 #include "hook/stubs.h"
 #include "hook/word.h"
 
@@ -122,6 +123,12 @@ static enum patched patch_member(struct d9__stubs *pool, void *member, uint32_t 
 	return d9__word_store(member, (uintptr_t)stub, !locked) ? NOT_WRITABLE : PATCHED;
 }
 
+void d9__glib_patch_own(struct d9__stubs *pool, void *member, bool locked)
+{
+	if (!d9__images_contain(&d9__glib_images, word_at(member)))
+		patch_member(pool, member, 0, locked);
+}
+
 /* Tables that cannot be written to: to find that out takes some system calls, and is not done again. */
 static _Atomic(const GSourceFuncs *) given_up[64];
 
@@ -179,6 +186,7 @@ void d9__glib_patch(const GSourceFuncs *funcs, bool locked)
 		return;
 	if (patch_member(&finalize_pool, (void *)&funcs->finalize, 0, locked) == NO_STUB)
 		d9__glib_degrade("task_end", "destroy", "more distinct finalizers than stubs");
+	d9__glib_patch_phases((GSourceFuncs *)(uintptr_t)funcs, locked);
 	atomic_fetch_add_explicit(&d9__glib_tables, 1, memory_order_relaxed);
 }
 

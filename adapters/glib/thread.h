@@ -23,6 +23,7 @@ struct d9__glib_thread {
 	bool capturing;   /* the next write is noted and not made */
 	bool calibrating; /* nothing is recorded, what hooks see is noted */
 	bool inside;      /* in a poll function of the program's own */
+	bool timing;      /* a prepare() or check() function of the program's runs */
 	bool looked;      /* for a context that this thread runs without our knowing */
 
 	GSource *chain;  /* is being dispatched: its dispatch function may call another one */

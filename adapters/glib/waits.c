@@ -22,6 +22,7 @@
 #include "glib/scan.h"
 #include "hook/got.h"
 #include "record/gate.h"
+#include "record/sandbox.h"
 
 #define BLOCKED_NS    UINT64_C(100000) /* shorter waits inside a callback are not told */
 #define SAMPLE_NS     UINT64_C(10000000)
@@ -119,7 +120,7 @@ static struct d9__glib_context *look_for_own(struct d9__glib_thread *thread,
 	if (!context)
 		context = atomic_load_explicit(&d9__glib_default, memory_order_relaxed);
 	/* It waits in GLib: what the first thread waits for is this one, so that it exists. */
-	if (!context && syscall(SYS_gettid) == getpid())
+	if (!context && !d9__sandbox_is_shut() && syscall(SYS_gettid) == getpid())
 		context = d9__glib.g_main_context_default();
 	if (!context || !d9__glib_context(thread, context))
 		return NULL;
@@ -446,9 +447,10 @@ static void end_query(struct d9__glib_thread *thread, struct d9__glib_context *r
 		return;
 	}
 	record->parks++;
+	d9_loop_parked(record->loop, since_ns);
+	/* Behind it: a park does not begin before what its thread recorded last. */
 	if (d9__gate_open(D9__GATE_LOOP))
 		sample(record, d9_loop_now());
-	d9_loop_parked(record->loop, since_ns);
 }
 
 gboolean d9__hook_g_main_context_check(GMainContext *context, gint priority, GPollFD *fds, gint n)

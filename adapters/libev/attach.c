@@ -14,6 +14,7 @@
 #include "libev/runs.h"
 #include "libev/static.h"
 #include "libev/thread.h"
+#include "record/sandbox.h"
 
 #define RECENT_LOOPS 64
 
@@ -145,7 +146,7 @@ static int attach(struct ev_loop *loop, const char *name, bool made)
 {
 	struct d9__libev_record *record;
 	bool is_new;
-	int err = prepare(false);
+	int err = d9__sandbox_is_shut() ? -EPERM : prepare(false);
 
 	if (err) {
 		d9__libev_refuse(err, atomic_load_explicit(&record_all, memory_order_relaxed));
@@ -229,6 +230,12 @@ bool d9__libev_refresh(void)
 		return prepare(false) == 0;
 	d9__got_rescan();
 	return true;
+}
+
+void d9__libev_forbid(void)
+{
+	if (d9__libev_refresh())
+		d9__libev_refuse(-EACCES, atomic_load_explicit(&record_all, memory_order_relaxed));
 }
 
 bool d9__libev_owns(const void *address)

@@ -21,6 +21,9 @@ D9_API void d9__libev_record_all(void);
  */
 D9_API bool d9__libev_refresh(void);
 
+/* The program is about to forbid itself system calls: nothing of a library that is mapped will be recorded. */
+D9_API void d9__libev_forbid(void);
+
 /* Whether |address| is code of libev or of this adapter. */
 D9_API bool d9__libev_owns(const void *address);
 

@@ -11,6 +11,7 @@
 #include "libevent/logs.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
+#include "record/sandbox.h"
 
 #define RECENT_BASES 64
 
@@ -63,7 +64,7 @@ static int prepare(void)
 
 static int attach(struct event_base *base, const char *name, bool constructed)
 {
-	int err = prepare();
+	int err = d9__sandbox_is_shut() ? -EPERM : prepare();
 
 	if (err)
 		return err;
@@ -137,6 +138,12 @@ bool d9__libevent_refresh(void)
 		return d9__got_install(&d9__libevent_table) == 0;
 	d9__got_rescan();
 	return true;
+}
+
+void d9__libevent_forbid(void)
+{
+	if (d9__libevent_refresh())
+		d9__libevent_refuse(-EACCES, atomic_load_explicit(&record_all, memory_order_relaxed));
 }
 
 bool d9__libevent_owns(const void *address)

@@ -28,6 +28,9 @@ D9_API void d9__libevent_record_all(void);
  */
 D9_API bool d9__libevent_refresh(void);
 
+/* The program is about to forbid itself system calls: nothing of a library that is mapped will be recorded. */
+D9_API void d9__libevent_forbid(void);
+
 /* Whether |address| is code of a libevent image or of this adapter. */
 D9_API bool d9__libevent_owns(const void *address);
 

@@ -143,6 +143,7 @@ static int attach_locked(struct event_base *base, const char *name, bool wrap)
 	}
 	record->base = base;
 	record->loop = loop;
+	atomic_store_explicit(&record->exact_clock, false, memory_order_relaxed);
 	record->wrapped = wrap;
 	if (wrap)
 		wrap_locked(record);

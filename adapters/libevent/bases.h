@@ -41,6 +41,8 @@ struct d9__libevent_base {
 	bool wrapped; /* false: polls only, the table was not one we know */
 	/* Backend runs that did not wait; written by whoever holds the base's lock. */
 	_Atomic(uint64_t) zero_dispatches;
+	/* Its clock was seen ahead of the coarse one: it goes by the exact one.  By the loop's thread. */
+	_Atomic(bool) exact_clock;
 	struct d9__libevent_base *next_retired;
 };
 

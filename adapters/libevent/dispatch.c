@@ -27,6 +27,7 @@ static void forget_dead_frames(struct d9__libevent_thread *thread, uintptr_t fra
 		thread->now = (struct d9__libevent_context) { 0 };
 	thread->skip_assign = false;
 	thread->deferring = false;
+	thread->making = D9__MAKING_NOTHING;
 }
 
 static void leave_loop(struct frame *frame)
@@ -127,6 +128,7 @@ int d9__libevent_dispatch(struct event_base *event_base, struct timeval *timeout
 /* The outermost constructor on this thread attaches what it returns, if all are to be recorded. */
 struct construction {
 	struct d9__libevent_scope scope;
+	uint8_t outer_making;
 	bool nested;
 };
 
@@ -135,6 +137,7 @@ static void construction_begin(struct construction *construction, void *caller)
 	struct d9__libevent_thread *thread = d9__libevent_thread();
 
 	d9__libevent_scope_enter(&construction->scope, caller);
+	construction->outer_making = d9__libevent_make(D9__MAKING_BASE);
 	construction->nested = thread->constructing;
 	thread->constructing = true;
 }
@@ -147,6 +150,7 @@ static struct event_base *construction_end(struct construction *construction,
 	thread->constructing = construction->nested;
 	if (base && !construction->nested && !thread->calibrating)
 		d9__libevent_constructed(base);
+	d9__libevent_made(&construction->outer_making);
 	d9__libevent_scope_leave(&construction->scope);
 	return base;
 }
@@ -222,7 +226,7 @@ void d9__hook_event_base_free_nofinalize(struct event_base *base)
 /* With a changelist backend libevent has replaced the table: 0 polls without this. */
 int d9__hook_event_reinit(struct event_base *base)
 {
-	D9__SCOPE();
+	D9__SCOPE_MAKING(D9__MAKING_BASE);
 	int result = d9__real.event_reinit(base);
 
 	d9__libevent_base_find(base);

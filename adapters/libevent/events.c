@@ -39,6 +39,14 @@ static void end_task(const void *key)
 	d9_task_end(D9_LIBRARY_LIBEVENT, (uintptr_t)key);
 }
 
+static void note_event_of_libevent(const struct d9__libevent_thread *thread, d9__event_fn callback,
+				   int fd, short events)
+{
+	if (thread->making == D9__MAKING_LISTENER)
+		d9__note_listener_callback(callback);
+	d9__note_event_role(thread, callback, fd, events);
+}
+
 static __attribute__((noinline)) int assign(struct event *event, struct event_base *base, int fd,
 					    short events, d9__event_fn callback, void *arg,
 					    void *caller)
@@ -48,8 +56,8 @@ static __attribute__((noinline)) int assign(struct event *event, struct event_ba
 	d9__event_fn stub = d9__wrap_event_called(thread, &callback, caller, D9__STUB_POLL);
 	int result;
 
-	if (thread->listening && by_libevent)
-		d9__note_listener_callback(callback);
+	if (by_libevent)
+		note_event_of_libevent(thread, callback, fd, events);
 	result = d9__real.event_assign(event, base, fd, events, stub, arg);
 	if (result == 0)
 		note_assignment(event, callback, arg, by_libevent);
@@ -116,6 +124,8 @@ int d9__hook_event_base_once(struct event_base *base, int fd, short events, d9__
 	if (thread->calibrating)
 		return d9__real.event_base_once(base, fd, events, callback, arg, timeout);
 	stub = d9__wrap_event_called(thread, &callback, __builtin_return_address(0), D9__STUB_ONCE);
+	if (d9__is_callback_of_libevent((const void *)callback))
+		d9__note_once_role(callback);
 	thread->skip_assign = true;
 	result = d9__real.event_base_once(base, fd, events, stub, arg, timeout);
 	thread->skip_assign = false;
@@ -143,20 +153,34 @@ int d9__hook_event_once(int fd, short events, d9__event_fn callback, void *arg,
  * libevent looks at the clock once a round.  Told if that is so long ago that the timer will fire
  * early by a good part of what was asked for.
  */
-#define STALE_NS   UINT64_C(4000000)
+#define STALE_NS   4000000
 #define STALE_PART 4
+#define TICK_NS	   10000000 /* of the coarse clock, where it is slowest */
 #define NS_PER_S   UINT64_C(1000000000)
 
-/*
- * By the coarse clock, which libevent uses unless told otherwise and which is never ahead of the
- * exact one: a round that looked at the clock just now is not taken for a stale one.
- */
-static uint64_t coarse_ns(void)
+static uint64_t ns_by(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * How long ago |base| looked at the clock, whose time then was |seen_ns|; below 0 of something else.  It is the
+ * coarse clock unless the program asked for precise timers: by the exact one a round that looked just now would
+ * be taken for a stale one.  The coarse clock is never ahead of itself, so that a time ahead of it is not its.
+ */
+static int64_t age_of_clock(struct d9__libevent_base *base, uint64_t seen_ns)
+{
+	int64_t age;
+
+	if (atomic_load_explicit(&base->exact_clock, memory_order_relaxed))
+		return (int64_t)(ns_by(CLOCK_MONOTONIC) - seen_ns);
+	age = (int64_t)(ns_by(CLOCK_MONOTONIC_COARSE) - seen_ns);
+	if (age < 0 && -age <= TICK_NS)
+		atomic_store_explicit(&base->exact_clock, true, memory_order_relaxed);
+	return age;
 }
 
 /* |event|, of the loop whose callback runs, was added: by a clock of when? */
@@ -164,16 +188,19 @@ static __attribute__((noinline)) void look_at_clock(const struct d9__libevent_th
 						    const struct event *event,
 						    const struct timeval *timeout)
 {
-	const struct d9__libevent_base *base = thread->now.base;
-	uint64_t timeout_ns, due_ns, lag_ns;
+	struct d9__libevent_base *base = thread->now.base;
+	uint64_t timeout_ns, due_ns;
+	int64_t lag_ns;
 
 	if (!base || d9__real.event_get_base(event) != base->base)
 		return;
 	timeout_ns = d9__libevent_timeout_ns(timeout);
 	due_ns = d9__libevent_deadline_ns(event);
-	lag_ns = coarse_ns() + timeout_ns - due_ns;
-	if (due_ns && timeout_ns && lag_ns >= STALE_NS && lag_ns < NS_PER_S * 3600 &&
-	    STALE_PART * lag_ns >= timeout_ns)
+	if (!due_ns || !timeout_ns)
+		return;
+	lag_ns = age_of_clock(base, due_ns - timeout_ns);
+	if (lag_ns >= STALE_NS && lag_ns < (int64_t)NS_PER_S * 3600 &&
+	    STALE_PART * (uint64_t)lag_ns >= timeout_ns)
 		d9_timer_stale(base->loop, (uintptr_t)event, timeout_ns, due_ns);
 }
 
@@ -244,6 +271,7 @@ void d9__hook_event_deferred_cb_init_(struct event_callback *callback, uint8_t p
 	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
+	d9__note_deferred_role(d9__libevent_thread(), run);
 	d9__real.event_deferred_cb_init_(callback, priority,
 					 d9__wrap_pair(run, site, D9__STUB_POLL), arg);
 }
@@ -254,6 +282,7 @@ void d9__hook_event_deferred_cb_init(void *callback, d9__pair_fn run, void *arg)
 	void *site = d9__libevent_own_site(__builtin_return_address(0));
 
 	d9_task_renew(D9_LIBRARY_LIBEVENT, (uintptr_t)callback, 0);
+	d9__note_deferred_role(d9__libevent_thread(), run);
 	d9__real.event_deferred_cb_init(callback, d9__wrap_pair(run, site, D9__STUB_POLL), arg);
 }
 
@@ -264,6 +293,7 @@ int d9__hook_event_callback_finalize_many_(struct event_base *base, int n,
 
 	for (int i = 0; i < n; i++)
 		end_task(callbacks[i]);
+	d9__note_finalizer_role(run);
 	return d9__real.event_callback_finalize_many_(base, n, callbacks,
 						      d9__wrap_pair(run, site, D9__STUB_FINALIZER));
 }

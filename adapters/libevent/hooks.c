@@ -4,7 +4,6 @@
 #include "config.h"
 
 #include "libevent/real.h"
-#include "loop/spin.h"
 
 struct d9__libevent_real d9__real;
 
@@ -25,25 +24,18 @@ struct d9__got_table d9__libevent_table = {
 	.reach = D9__GOT_NEEDED_OR_BOUND,
 };
 
-/* Of who stores what was found. */
-static struct d9__spin storing;
-
-/* Several threads may attach at once: who comes second finds the same, and must not write. */
+/*
+ * Several threads may attach at once: who comes second finds the same, and must not write, because others read
+ * plainly behind the acquire that found it.
+ */
 static void resolve(void **real, const char *name)
 {
-	void *found;
-	bool alone;
+	void *none = NULL, *found;
 
-	/* acquire: pairs with the release below, for those that go on to read plainly */
 	if (__atomic_load_n(real, __ATOMIC_ACQUIRE))
 		return;
 	found = d9__images_resolve(&d9__libevent_images, name);
-	/* Bounded: in a forked child who had it may be missing. */
-	alone = d9__spin_try(&storing);
-	if (!__atomic_load_n(real, __ATOMIC_ACQUIRE))
-		__atomic_store_n(real, found, __ATOMIC_RELEASE);
-	if (alone)
-		d9__spin_unlock(&storing);
+	__atomic_compare_exchange_n(real, &none, found, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 #define RESOLVE(type, function, params) resolve((void **)&d9__real.function, #function);

@@ -31,6 +31,7 @@ struct sockaddr;
 enum d9__event_what {
 	D9__EV_TIMEOUT = 1,
 	D9__EV_READ = 2,
+	D9__EV_WRITE = 4,
 	D9__EV_SIGNAL = 8,
 	D9__EV_PERSIST = 16,
 };
@@ -131,6 +132,8 @@ typedef void (*d9__error_fn)(int error, void *arg);
 	  (struct event_base *, struct bufferevent *, void *, int, int))                           \
 	F(int, bufferevent_socket_connect_hostname,                                                \
 	  (struct bufferevent *, struct evdns_base *, int, const char *, int))                     \
+	F(int, bufferevent_set_rate_limit, (struct bufferevent *, void *))                         \
+	F(void *, bufferevent_rate_limit_group_new, (struct event_base *, const void *))           \
 	F(int, evhttp_bind_socket, (struct evhttp *, const char *, uint16_t))                      \
 	F(void *, evhttp_bind_socket_with_handle, (struct evhttp *, const char *, uint16_t))       \
 	F(int, evhttp_accept_socket, (struct evhttp *, int))                                       \
@@ -177,9 +180,6 @@ typedef void (*d9__error_fn)(int error, void *arg);
 	F(int, bufferevent_socket_connect,                                                         \
 	  (struct bufferevent * bev, const struct sockaddr *address, int len),                     \
 	  (bev, address, len))                                                                     \
-	F(int, bufferevent_set_rate_limit, (struct bufferevent * bev, void *limit), (bev, limit))  \
-	F(void *, bufferevent_rate_limit_group_new, (struct event_base * base, const void *limit), \
-	  (base, limit))                                                                           \
 	F(int, bufferevent_ssl_renegotiate, (struct bufferevent * bev), (bev))                     \
 	F(void, evhttp_free, (struct evhttp * http), (http))                                       \
 	F(struct evhttp *, evhttp_start, (const char *address, uint16_t port), (address, port))    \

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "libevent/real.h"
+#include "libevent/roles.h"
 #include "libevent/static.h"
 
 struct d9__libevent_base;
@@ -41,8 +42,9 @@ struct d9__libevent_thread {
 	bool skip_assign;  /* the next event_assign() comes from a hook that has seen to it */
 	bool constructing; /* inside the outermost constructor of a base */
 	bool calibrating;  /* hooks pass everything through */
-	bool listening;    /* inside a constructor of a listener */
+	uint8_t making;    /* enum d9__libevent_making */
 	bool deferring;    /* inside event_deferred_cb_schedule_() */
+	bool activating;   /* inside an event_active() that is made between callbacks */
 	bool by_libevent;  /* static: libevent itself makes the call that is being hooked */
 };
 
@@ -107,9 +109,29 @@ static inline void *d9__libevent_own_site(void *caller)
 	return site;
 }
 
+/* The site alone is the caller's; what is being made stays what it was. */
 #define D9__SCOPE()                                                                                \
 	__attribute__((cleanup(d9__libevent_scope_leave))) struct d9__libevent_scope scope;        \
 	d9__libevent_scope_enter(&scope, __builtin_return_address(0))
+
+/* Both: what libevent registers until the block ends is for |what|, D9__MAKING_... */
+#define D9__SCOPE_MAKING(what)                                                                     \
+	D9__SCOPE();                                                                               \
+	__attribute__((cleanup(d9__libevent_made), unused)) uint8_t outer_making =                 \
+		d9__libevent_make(what)
+
+static inline uint8_t d9__libevent_make(enum d9__libevent_making what)
+{
+	uint8_t outer = d9__libevent_self.making;
+
+	d9__libevent_self.making = (uint8_t)what;
+	return outer;
+}
+
+static inline void d9__libevent_made(const uint8_t *outer)
+{
+	d9__libevent_self.making = *outer;
+}
 
 /* ---- a user's callback inside a poll of libevent's ---- */
 

@@ -71,11 +71,22 @@ static d9__error_fn span_of_error(d9__error_fn callback)
 	return d9__wrap_error(callback, d9__libevent_thread()->site);
 }
 
-/* UNDER(type, function, parameters, arguments): the real call, with the caller noted as site. */
+/*
+ * UNDER(type, function, parameters, arguments): the real call, with the caller noted as site.
+ * MAKES(what, ...): the same, and what it is that the function makes.
+ */
 #define UNDER(type, function, params, ...)                                                         \
 	type d9__hook_##function params                                                            \
 	{                                                                                          \
 		D9__SCOPE();                                                                       \
+                                                                                                   \
+		return d9__real.function(__VA_ARGS__);                                             \
+	}
+
+#define MAKES(what, type, function, params, ...)                                                   \
+	type d9__hook_##function params                                                            \
+	{                                                                                          \
+		D9__SCOPE_MAKING(D9__MAKING_##what);                                               \
                                                                                                    \
 		return d9__real.function(__VA_ARGS__);                                             \
 	}
@@ -86,22 +97,27 @@ UNDER(void, bufferevent_setcb,
       (struct bufferevent *bev, d9__pair_fn on_read, d9__pair_fn on_write,
        d9__bufferevent_event_fn on_event, void *arg),
       bev, span_of_pair(on_read), span_of_pair(on_write), span_of_bufferevent_event(on_event), arg)
-UNDER(struct bufferevent *, bufferevent_socket_new,
+MAKES(BUFFEREVENT, struct bufferevent *, bufferevent_socket_new,
       (struct event_base *base, int fd, int options), base, fd, options)
-UNDER(int, bufferevent_pair_new,
+MAKES(BUFFEREVENT, int, bufferevent_pair_new,
       (struct event_base *base, int options, struct bufferevent **pair), base, options, pair)
-UNDER(struct bufferevent *, bufferevent_filter_new,
+MAKES(BUFFEREVENT, struct bufferevent *, bufferevent_filter_new,
       (struct bufferevent *below, void *in, void *out, int options, void *release, void *arg),
       below, in, out, options, release, arg)
-UNDER(struct bufferevent *, bufferevent_openssl_socket_new,
+MAKES(TLS_BUFFEREVENT, struct bufferevent *, bufferevent_openssl_socket_new,
       (struct event_base *base, int fd, void *ssl, int state, int options), base, fd, ssl, state,
       options)
-UNDER(struct bufferevent *, bufferevent_openssl_filter_new,
+MAKES(TLS_BUFFEREVENT, struct bufferevent *, bufferevent_openssl_filter_new,
       (struct event_base *base, struct bufferevent *below, void *ssl, int state, int options),
       base, below, ssl, state, options)
-UNDER(int, bufferevent_socket_connect_hostname,
+MAKES(DNS, int, bufferevent_socket_connect_hostname,
       (struct bufferevent *bev, struct evdns_base *dns, int family, const char *name, int port),
       bev, dns, family, name, port)
+
+MAKES(RATE_LIMIT, int, bufferevent_set_rate_limit, (struct bufferevent *bev, void *limit), bev,
+      limit)
+MAKES(RATE_LIMIT, void *, bufferevent_rate_limit_group_new,
+      (struct event_base *base, const void *limit), base, limit)
 
 /* ---- listeners ---- */
 
@@ -109,14 +125,10 @@ struct evconnlistener *d9__hook_evconnlistener_new(struct event_base *base,
 						   d9__listener_fn callback, void *arg,
 						   unsigned flags, int backlog, int fd)
 {
-	D9__SCOPE();
-	struct evconnlistener *listener;
+	D9__SCOPE_MAKING(D9__MAKING_LISTENER);
 
-	d9__libevent_thread()->listening = true;
-	listener = d9__real.evconnlistener_new(base, span_of_listener(callback), arg, flags,
-					       backlog, fd);
-	d9__libevent_thread()->listening = false;
-	return listener;
+	return d9__real.evconnlistener_new(base, span_of_listener(callback), arg, flags, backlog,
+					   fd);
 }
 
 struct evconnlistener *d9__hook_evconnlistener_new_bind(struct event_base *base,
@@ -124,14 +136,10 @@ struct evconnlistener *d9__hook_evconnlistener_new_bind(struct event_base *base,
 							unsigned flags, int backlog,
 							const struct sockaddr *address, int len)
 {
-	D9__SCOPE();
-	struct evconnlistener *listener;
+	D9__SCOPE_MAKING(D9__MAKING_LISTENER);
 
-	d9__libevent_thread()->listening = true;
-	listener = d9__real.evconnlistener_new_bind(base, span_of_listener(callback), arg, flags,
-						    backlog, address, len);
-	d9__libevent_thread()->listening = false;
-	return listener;
+	return d9__real.evconnlistener_new_bind(base, span_of_listener(callback), arg, flags,
+						backlog, address, len);
 }
 
 UNDER(void, evconnlistener_set_cb,
@@ -171,45 +179,45 @@ UNDER(int, evhttp_accept_socket, (struct evhttp *http, int fd), http, fd)
 UNDER(void *, evhttp_accept_socket_with_handle, (struct evhttp *http, int fd), http, fd)
 UNDER(void *, evhttp_bind_listener, (struct evhttp *http, struct evconnlistener *listener), http,
       listener)
-UNDER(struct evhttp_connection *, evhttp_connection_base_new,
+MAKES(HTTP, struct evhttp_connection *, evhttp_connection_base_new,
       (struct event_base *base, struct evdns_base *dns, const char *address, uint16_t port), base,
       dns, address, port)
-UNDER(struct evhttp_connection *, evhttp_connection_base_bufferevent_new,
+MAKES(HTTP, struct evhttp_connection *, evhttp_connection_base_bufferevent_new,
       (struct event_base *base, struct evdns_base *dns, struct bufferevent *bev,
        const char *address, uint16_t port),
       base, dns, bev, address, port)
-UNDER(int, evhttp_make_request,
+MAKES(HTTP, int, evhttp_make_request,
       (struct evhttp_connection *connection, struct evhttp_request *request, int method,
        const char *uri),
       connection, request, method, uri)
 
 /* ---- DNS ---- */
 
-UNDER(struct evdns_base *, evdns_base_new, (struct event_base *base, int flags), base, flags)
-UNDER(int, evdns_base_nameserver_add, (struct evdns_base *dns, unsigned long address), dns,
+MAKES(DNS, struct evdns_base *, evdns_base_new, (struct event_base *base, int flags), base, flags)
+MAKES(DNS, int, evdns_base_nameserver_add, (struct evdns_base *dns, unsigned long address), dns,
       address)
-UNDER(int, evdns_base_nameserver_ip_add, (struct evdns_base *dns, const char *address), dns,
+MAKES(DNS, int, evdns_base_nameserver_ip_add, (struct evdns_base *dns, const char *address), dns,
       address)
-UNDER(int, evdns_base_nameserver_sockaddr_add,
+MAKES(DNS, int, evdns_base_nameserver_sockaddr_add,
       (struct evdns_base *dns, const struct sockaddr *address, unsigned len, unsigned flags), dns,
       address, len, flags)
-UNDER(struct evdns_request *, evdns_base_resolve_ipv4,
+MAKES(DNS, struct evdns_request *, evdns_base_resolve_ipv4,
       (struct evdns_base *dns, const char *name, int flags, d9__dns_fn callback, void *arg), dns,
       name, flags, span_of_dns(callback), arg)
-UNDER(struct evdns_request *, evdns_base_resolve_ipv6,
+MAKES(DNS, struct evdns_request *, evdns_base_resolve_ipv6,
       (struct evdns_base *dns, const char *name, int flags, d9__dns_fn callback, void *arg), dns,
       name, flags, span_of_dns(callback), arg)
-UNDER(struct evdns_request *, evdns_base_resolve_reverse,
+MAKES(DNS, struct evdns_request *, evdns_base_resolve_reverse,
       (struct evdns_base *dns, const void *address, int flags, d9__dns_fn callback, void *arg),
       dns, address, flags, span_of_dns(callback), arg)
-UNDER(struct evdns_request *, evdns_base_resolve_reverse_ipv6,
+MAKES(DNS, struct evdns_request *, evdns_base_resolve_reverse_ipv6,
       (struct evdns_base *dns, const void *address, int flags, d9__dns_fn callback, void *arg),
       dns, address, flags, span_of_dns(callback), arg)
-UNDER(void *, evdns_getaddrinfo,
+MAKES(DNS, void *, evdns_getaddrinfo,
       (struct evdns_base *dns, const char *node, const char *service, const void *hints,
        d9__addrinfo_fn callback, void *arg),
       dns, node, service, hints, span_of_addrinfo(callback), arg)
-UNDER(struct evdns_server_port *, evdns_add_server_port_with_base,
+MAKES(DNS_SERVER, struct evdns_server_port *, evdns_add_server_port_with_base,
       (struct event_base *base, int fd, int flags, d9__pair_fn callback, void *arg), base, fd,
       flags, span_of_pair(callback), arg)
 
@@ -217,6 +225,6 @@ UNDER(struct evdns_server_port *, evdns_add_server_port_with_base,
 
 UNDER(int, event_base_loopexit, (struct event_base *base, const struct timeval *timeout), base,
       timeout)
-UNDER(int, evthread_make_base_notifiable, (struct event_base *base), base)
-UNDER(const struct timeval *, event_base_init_common_timeout,
+MAKES(NOTIFIER, int, evthread_make_base_notifiable, (struct event_base *base), base)
+MAKES(COMMON_TIMEOUT, const struct timeval *, event_base_init_common_timeout,
       (struct event_base *base, const struct timeval *duration), base, duration)

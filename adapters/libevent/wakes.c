@@ -44,6 +44,8 @@ static enum d9_wake_reason reason_on(const struct d9__libevent_thread *thread,
 	case D9__STATE_DISPATCH:
 		return D9_WAKE_FD;
 	case D9__STATE_LOOP:
+		if (thread->activating)
+			return D9_WAKE_ACTIVE;
 		return thread->now.batch_starts ? D9_WAKE_TIMER : D9_WAKE_INTERNAL;
 	case D9__STATE_POLL:
 		return D9_WAKE_ACTIVE;
@@ -165,11 +167,31 @@ void d9__hook_event_active_nolock(struct event *event, int result, short n_calls
  * real call has let the loop's thread go on, the event may have run, and be gone.  So the wake comes first; that
  * it was awake already is nothing new to the trace.
  */
-void d9__hook_event_active(struct event *event, int result, short n_calls)
+static inline void activate(struct event *event, int result, short n_calls)
 {
 	if (__builtin_expect(d9__libevent_wakes_are_public(), 0))
 		wake(d9__real.event_get_base(event), event);
 	d9__real.event_active(event, result, n_calls);
+}
+
+/* By an evwatch of the program's (2.2), where else timers come due. */
+static __attribute__((noinline)) void activate_between_callbacks(struct d9__libevent_thread *thread,
+								 struct event *event, int result,
+								 short n_calls)
+{
+	thread->activating = true;
+	activate(event, result, n_calls);
+	thread->activating = false;
+}
+
+void d9__hook_event_active(struct event *event, int result, short n_calls)
+{
+	struct d9__libevent_thread *thread = d9__libevent_thread();
+
+	if (__builtin_expect(thread->now.state == D9__STATE_LOOP, 0))
+		activate_between_callbacks(thread, event, result, n_calls);
+	else
+		activate(event, result, n_calls);
 }
 
 int d9__hook_event_deferred_cb_schedule_(struct event_base *base, struct event_callback *callback)

@@ -6,15 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "preload/environment.h"
-#include "record/options.h"
-
-#define PREFIX "DIAL9_"
-
-/* "NAME=VALUE", as they were; NULL-ended. */
-static char **copies;
+#include "record/environment.h"
 
 static bool is_off(const char *text)
 {
@@ -25,53 +19,6 @@ static bool is_off(const char *text)
 			return true;
 	}
 	return false;
-}
-
-static char *look_up(const char *name)
-{
-	size_t len = strlen(name);
-
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
-		return getenv(name);
-	for (char **copy = copies; *copy; copy++) {
-		if (strncmp(*copy, name, len) == 0 && (*copy)[len] == '=')
-			return *copy + len + 1;
-	}
-	return NULL;
-}
-
-/* Copies, because programs write their title over the originals. */
-static bool copy_variables(void)
-{
-	char *copy;
-	size_t n = 0;
-
-	for (char **variable = environ; *variable; variable++)
-		n += strncmp(*variable, PREFIX, strlen(PREFIX)) == 0;
-	copies = calloc(n + 1, sizeof(*copies));
-	if (!copies)
-		return false;
-	n = 0;
-	for (char **variable = environ; *variable; variable++) {
-		if (strncmp(*variable, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		copy = strdup(*variable);
-		if (!copy)
-			return false;
-		copies[n++] = copy;
-	}
-	return true;
-}
-
-static void remove_variables(void)
-{
-	char **keep = environ;
-
-	for (char **variable = environ; *variable; variable++) {
-		if (strncmp(*variable, PREFIX, strlen(PREFIX)) != 0)
-			*keep++ = *variable;
-	}
-	*keep = NULL;
 }
 
 static const char *file_of(const char *path, size_t len)
@@ -97,7 +44,7 @@ static bool is_own_entry(const char *entry, size_t len)
 /* In place: the others keep their order and their separators. */
 static void remove_preload_entry(void)
 {
-	char *list = getenv("LD_PRELOAD"), *entry = list;
+	char *list = d9__environment_get("LD_PRELOAD"), *entry = list;
 
 	while (entry && *entry) {
 		size_t len = strcspn(entry, " :"), gap = entry[len] != '\0';
@@ -117,11 +64,8 @@ static void remove_preload_entry(void)
 
 void d9__environment_take_out(void)
 {
-	if (!is_off(getenv(PREFIX "FOLLOW")))
+	if (!is_off(d9__environment_get("DIAL9_FOLLOW")))
 		return;
 	remove_preload_entry();
-	if (copy_variables()) {
-		d9__options_set_getenv(look_up);
-		remove_variables();
-	}
+	d9__environment_take();
 }

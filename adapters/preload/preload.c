@@ -10,14 +10,19 @@
 #include "config.h"
 
 #include <errno.h>
+#include <link.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "preload/environment.h"
+#include "preload/sandbox.h"
 #include "preload/start.h"
+#include "record/environment.h"
+#include "record/giver.h"
+#include "record/recorder.h"
 #if WITH_GLIB
 #include "glib/attach.h"
 #endif
@@ -30,13 +35,40 @@
 
 _Atomic(bool) d9__preload_started;
 
+static bool begins_with(const char *file, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(file, name, len) == 0 && strchr(".-_", file[len]);
+}
+
+static int is_loop_library(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const char *slash = strrchr(info->dlpi_name, '/'), *file = slash ? slash + 1 : info->dlpi_name;
+
+	(void)size, (void)unused;
+	return begins_with(file, "libevent") || begins_with(file, "libev") || begins_with(file, "libglib");
+}
+
+/*
+ * A later setuid() or chroot() cannot take away what root opens now: the ring keeps its name in shared memory, and
+ * survives a kill.  Only where the directory is given to whom the program becomes: see record/giver.h.  Others can
+ * do neither, and have no thread of ours before they have a loop.
+ */
+static void open_early(void)
+{
+	if (geteuid() == 0 && d9__environment_get(D9__GIVER_VARIABLE) && dl_iterate_phdr(is_loop_library, NULL))
+		d9__recorder_open_early();
+}
+
 static __attribute__((constructor)) void start(void)
 {
 	int saved_errno = errno;
 
 	/* Another user's powers: whoever set the environment must not get a trace of this. */
-	if (getauxval(AT_SECURE) == 0) {
+	if (d9__environment_counts()) {
 		d9__environment_take_out();
+		d9__preload_watch_filters();
 #if WITH_GLIB
 		d9__glib_record_all();
 #endif
@@ -46,6 +78,7 @@ static __attribute__((constructor)) void start(void)
 #if WITH_LIBEV
 		d9__libev_record_all();
 #endif
+		open_early();
 	}
 	atomic_store_explicit(&d9__preload_started, true, memory_order_relaxed);
 	errno = saved_errno;

@@ -40,7 +40,8 @@ static bool is_loop_event(enum d9_event_kind kind)
 {
 	return kind == D9_EVENT_POLL_START || kind == D9_EVENT_POLL_END ||
 	       kind == D9_EVENT_WORKER_PARK || kind == D9_EVENT_WORKER_UNPARK ||
-	       kind == D9_EVENT_QUEUE_SAMPLE || kind == D9_EVENT_WAKE;
+	       kind == D9_EVENT_QUEUE_SAMPLE || kind == D9_EVENT_WAKE ||
+	       kind == D9_EVENT_LAST_SIGN || kind == D9_EVENT_STUCK_POLL;
 }
 
 static void note_time(struct d9__analysis *a, const struct d9_event *event)
@@ -102,19 +103,27 @@ static int copy_segment(struct d9__segment_fact *fact, const struct d9_segment_i
 	return fact->path && fact->container ? 0 : -ENOMEM;
 }
 
+/* The segment of its process after |i|, or after D9__NO_SEGMENT the first. */
+static size_t next_segment(const struct d9__analysis *a, const struct d9_reader *reader, size_t i)
+{
+	if (a->processes)
+		return i == D9__NO_SEGMENT ? a->processes->items[a->process].first : a->processes->next[i];
+	return i + 1 < d9_reader_segments(reader) ? i + 1 : D9__NO_SEGMENT;
+}
+
 static int copy_segments(struct d9__analysis *a, const struct d9_reader *reader)
 {
-	size_t n = d9_reader_segments(reader);
+	size_t first = next_segment(a, reader, D9__NO_SEGMENT), n = 0;
 	int err = 0;
 
+	for (size_t i = first; i != D9__NO_SEGMENT; i = next_segment(a, reader, i))
+		n++;
 	a->segments = calloc(n + 1, sizeof(*a->segments));
 	if (!a->segments)
 		return -ENOMEM;
-	for (size_t i = 0; i < n && !err; i++) {
+	for (size_t i = first; i != D9__NO_SEGMENT && !err; i = next_segment(a, reader, i)) {
 		struct d9_segment_info info;
 
-		if (a->processes && a->processes->of_segment[i] != a->process)
-			continue;
 		err = d9_reader_segment(reader, i, &info);
 		if (!err)
 			err = copy_segment(&a->segments[a->n_segments++], &info);
@@ -131,8 +140,11 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 {
 	int err;
 
-	d9__timeline_finish(&a->timeline, a->loop_last_ns);
-	err = d9__tasks_each(&a->tasks, finish_task, a);
+	err = d9__analysis_close_open(a);
+	if (d9__timeline_finish(&a->timeline, a->loop_last_ns) < 0)
+		err = -ENOMEM;
+	if (!err)
+		err = d9__tasks_each(&a->tasks, finish_task, a);
 	if (!err)
 		err = d9__spans_finish(&a->spans);
 	return err || !reader ? err : copy_segments(a, reader);
@@ -150,6 +162,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	}
 	free(a->segments);
 	d9__stalls_release(&a->stalls);
+	d9__pauses_release(&a->pauses);
 	d9__timeline_release(&a->timeline);
 	d9__tasks_release(&a->tasks);
 	d9__callbacks_release(&a->callbacks);
@@ -158,6 +171,8 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__samples_release(&a->samples);
 	d9__metadata_release(&a->metadata);
 	d9__population_release(&a->population);
+	d9__growth_release(&a->growth);
+	d9__texts_release(&a->places);
 	*a = (struct d9__analysis){ 0 };
 }
 

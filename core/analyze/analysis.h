@@ -12,11 +12,14 @@
 
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
+#include "analyze/growth.h"
 #include "analyze/latency.h"
+#include "analyze/machine.h"
 #include "analyze/metadata.h"
 #include "analyze/population.h"
 #include "analyze/processes.h"
 #include "analyze/samples.h"
+#include "analyze/shape.h"
 #include "analyze/spans.h"
 #include "analyze/stalls.h"
 #include "analyze/tasks.h"
@@ -46,6 +49,7 @@ struct d9__analysis {
 	struct d9__tasks tasks;
 	struct d9__callbacks callbacks;
 	struct d9__stalls stalls;
+	struct d9__pauses pauses;
 	struct d9__latency latency;
 	struct d9__spans spans;
 	struct d9__worker no_worker; /* of spans on threads that run no loop */
@@ -56,6 +60,9 @@ struct d9__analysis {
 	struct d9__gauge registered; /* tasks of a loop */
 	struct d9__population population;
 	struct d9__resource_usage usage;
+	struct d9__machine machine;
+	struct d9__growth_state growth;
+	struct d9__texts places; /* where calls were found asleep */
 
 	uint64_t events;
 	struct d9__event_count *counts; /* by schema id; several may share a name */

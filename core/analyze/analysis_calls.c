@@ -15,6 +15,19 @@ static struct d9__callback *culprit_of(const struct d9__task *task)
 	return task->callback;
 }
 
+/* Without what the kernel took. */
+static void ran_loop(const struct d9__call *call)
+{
+	uint64_t taken_ns = call->nested_taken_ns, own_ns = call->total_ns;
+
+	if (taken_ns > call->nested_parked_ns)
+		taken_ns = call->nested_parked_ns;
+	if (call->stall)
+		own_ns = d9__stall_left_ns(call->stall, own_ns);
+	d9__callback_ran_loop(call->looper, own_ns + call->nested_ns - taken_ns, call->nested_ns - taken_ns,
+			      call->nested_parked_ns - taken_ns, call->depth);
+}
+
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 {
 	struct d9__call *call = &task->call;
@@ -22,13 +35,25 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 
 	if (call->pieces == 0)
 		return 0;
-	err = d9__callback_end(task->callback, call->total_ns);
+	/* The library's callback keeps its own part: the program's functions inside it are counted under their own names. */
+	err = d9__callback_end(task->callback, call->total_ns - call->users_ns);
 	if (!err)
 		err = d9__histogram_add(&call->worker->calls, call->total_ns);
+	if (!err)
+		err = d9__shape_add(task->callback, call->number,
+				    call->stall ? d9__stall_own_ns(call->stall) : call->total_ns);
+	/* What was inside for long: of several, the longest. */
+	if (!err && call->stall && call->inner_ns >= D9__STALL_NS)
+		err = d9__shape_add(call->inner, call->inner_number, d9__stall_left_ns(call->stall, call->inner_ns));
 	task->callback->open_ended += call->open_ended;
+	if (call->depth)
+		ran_loop(call);
 	if (call->stall) {
 		struct d9__callback *culprit = culprit_of(task);
 
+		/* The thread's own figures are of the last piece alone. */
+		if (call->pieces > 1 && call->waits_ns > call->stall->blocked_ns)
+			call->stall->blocked_ns = call->waits_ns;
 		call->stall->culprit = culprit;
 		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
 								   : call->inner_ns;
@@ -36,8 +61,14 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 			culprit->blocked_calls++;
 			culprit->blocked_ns += call->stall->blocked_ns;
 		}
+		if (!err)
+			err = d9__histogram_add(&culprit->own, d9__stall_own_ns(call->stall));
+		if (!err)
+			err = d9__pauses_add(&a->pauses, call->stall, call->number);
+		d9__analysis_inside(call, culprit);
 		d9__callback_keep_stall(culprit, call->stall);
-		d9__stalls_keep(&a->stalls, call->stall);
+		if (call->total_ns >= D9__STALL_NS)
+			d9__stalls_keep(&a->stalls, call->stall);
 		d9__stall_unref(call->stall);
 	}
 	*call = (struct d9__call){ 0 };
@@ -69,6 +100,10 @@ static void update_stall(struct d9__stall *stall, struct d9__worker *worker,
 	stall->off_samples = call->off_samples;
 	stall->span = call->span;
 	stall->span_ns = call->span_ns;
+	stall->nested_ns = call->nested_ns;
+	stall->nested_parked_ns = call->nested_parked_ns;
+	stall->nested_calls = call->nested_calls;
+	stall->depth = call->depth;
 	if (end_ns > worker->stalls_end_ns)
 		worker->stalls_end_ns = end_ns;
 }
@@ -76,16 +111,27 @@ static void update_stall(struct d9__stall *stall, struct d9__worker *worker,
 static void add_piece(struct d9__call *call, struct d9__worker *worker,
 		      const struct d9__piece *piece)
 {
-	if (call->pieces++ == 0)
+	if (call->pieces++ == 0) {
 		call->start_ns = piece->start_ns;
+		call->number = piece->task->next_number;
+	}
 	call->worker = worker;
 	call->total_ns += piece->end_ns - piece->start_ns;
+	call->left.poll_ns = worker->poll_ns;
+	call->left.nested_ns = worker->nested_ns;
+	call->left.parked_ns = worker->parked_ns;
+	call->left.taken_ns = worker->wait_sum_ns;
+	call->left.polls = worker->polls;
 	call->open_ended |= piece->open_ended;
+	call->users_ns += piece->users.ns;
+	call->users_open = piece->users.open;
+	call->user = piece->users.callback;
 	call->on_samples += piece->on_samples;
 	call->off_samples += piece->off_samples;
 	if (piece->inner_ns > call->inner_ns) {
 		call->inner = piece->inner;
 		call->inner_ns = piece->inner_ns;
+		call->inner_number = piece->inner_number;
 	}
 	if (piece->span_ns > call->span_ns) {
 		call->span = piece->span;
@@ -101,11 +147,17 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 	task->last_end_ns = piece->end_ns;
 	if (!piece->resumed && d9__analysis_finish_call(a, task))
 		return -ENOMEM;
-	if (!piece->resumed)
-		d9__rounds_call(worker, piece);
+	if (!piece->resumed && d9__rounds_call(worker, piece) < 0)
+		return -ENOMEM;
 	add_piece(&task->call, worker, piece);
+	if (task->asleep && task->asleep_ns >= piece->start_ns) {
+		task->call.asleep = task->asleep;
+		task->call.waits_ns += task->waits_ns;
+	}
+	task->asleep = NULL;
+	task->waits_ns = 0;
 	d9__spans_poll_end(&a->spans, piece);
-	if (task->call.total_ns < D9__STALL_NS)
+	if (task->call.total_ns + task->call.nested_ns < D9__STALL_NS)
 		return 0;
 	if (!task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;

@@ -11,18 +11,10 @@
 #include "analyze/helpers.h"
 #include "analyze/stale.h"
 #include "format/utf8.h"
+#include "read/known_text.h"
 
 /* target_worker of a wake from outside the workers. */
 #define FIRST_OTHER_WORKER 254
-
-static struct d9_text text_of(const struct d9_event *event, unsigned k)
-{
-	const struct d9_value *value = d9_event_known(event, k);
-
-	if (!value || !value->present || value->unresolved)
-		return (struct d9_text){ "", 0 };
-	return value->u.text;
-}
 
 static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 {
@@ -46,6 +38,9 @@ static struct d9__task *task_of(struct d9__analysis *a, const struct d9_event *e
 
 static int set_callback(struct d9__analysis *a, struct d9__task *task, struct d9_text location)
 {
+	/* Many callbacks' tasks: none of them is to be accused. */
+	if (task == a->tasks.others)
+		location = (struct d9_text){ "(left out)", strlen("(left out)") };
 	task->callback = d9__callbacks_at(&a->callbacks, location.data, location.len);
 	return task->callback ? 0 : -ENOMEM;
 }
@@ -72,7 +67,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 	if (!worker || !task)
 		return -ENOMEM;
 	before = worker->piece.task;
-	if (!task->callback && set_callback(a, task, text_of(event, 3)))
+	if (!task->callback && set_callback(a, task, d9__known_text(event, 3)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
 	a->tasks.epoch++;
@@ -84,9 +79,12 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		err = d9__latency_start(&a->latency, worker, task, ns);
 		if (!err)
 			err = d9__callback_begin(task->callback, worker->number);
+		task->next_number = task->callback->calls - 1;
 	}
 	task->last_start_ns = ns;
 	task->polled = true;
+	if (resumed)
+		d9__timeline_nested(worker, task, ns);
 	if (!err)
 		err = d9__timeline_poll_start(&a->timeline, worker, ns, task, resumed,
 					      (unsigned)d9_event_known_u64(event, 1, 0));
@@ -103,12 +101,15 @@ static int on_poll_end(struct d9__analysis *a, const struct d9_event *event)
 static int on_park(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
+	uint64_t cpu_ns = d9_event_known_u64(event, 2, 0), from_ns, off_ns;
 	uint32_t tid = (uint32_t)d9_event_known_u64(event, 3, 0);
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
-	return d9__timeline_park(&a->timeline, worker, event->timestamp_ns,
-				 d9_event_known_u64(event, 2, 0), tid);
+	off_ns = d9__timeline_off_cpu(worker, event->timestamp_ns, cpu_ns, tid, &from_ns);
+	if (off_ns)
+		d9__latency_period(&a->latency, worker->id, from_ns, event->timestamp_ns, off_ns);
+	return d9__timeline_park(&a->timeline, worker, event->timestamp_ns, cpu_ns, tid);
 }
 
 static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
@@ -144,7 +145,8 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 0);
-	struct d9_text location = text_of(event, 1), kind = text_of(event, 5);
+	struct d9_text location = d9__known_text(event, 1), kind = d9__known_text(event, 5);
+	struct d9_text name = d9__known_text(event, D9_TASK_SPAWN_NAME);
 	uint64_t address = d9_event_known_u64(event, 3, 0);
 	char text[32];
 
@@ -154,12 +156,16 @@ static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 		location.len = (size_t)snprintf(text, sizeof(text), "0x%" PRIx64, address);
 		location.data = text;
 	}
+	if (d9__name_is_better(name.data, name.len, location.data, location.len))
+		location = name;
 	if (!task->callback && set_callback(a, task, location))
 		return -ENOMEM;
 	task->fd = (int64_t)d9_event_known_u64(event, D9_TASK_SPAWN_FD, UINT64_MAX);
+	d9__analysis_made(a, task);
 	task->callback->address = address;
 	task->callback->site_address = d9_event_known_u64(event, 4, 0);
-	if (d9__callback_add_kind(&a->callbacks, task->callback, kind.data, kind.len))
+	if (d9__callback_add_kind(&a->callbacks, task->callback, kind.data, kind.len) ||
+	    d9__callback_add_name(task->callback, name.data, name.len))
 		return -ENOMEM;
 	return d9__task_spawn(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
 }
@@ -170,7 +176,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 
 	if (!task)
 		return -ENOMEM;
-	if (task->ended)
+	if (task->ended || task == a->tasks.others)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
 	return let_go(a, task);
@@ -179,7 +185,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *stack = d9_event_known(event, 4);
-	struct d9_text name = text_of(event, 3);
+	struct d9_text name = d9__known_text(event, 3);
 	struct d9__worker *worker =
 		d9__samples_worker(&a->samples, (uint32_t)d9_event_known_u64(event, 1, 0));
 	bool has_stack = stack && stack->present && !stack->unresolved;
@@ -198,7 +204,7 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9_text name = text_of(event, 2);
+	struct d9_text name = d9__known_text(event, 2);
 
 	if (d9_event_known_u64(event, 3, 0) != 0)
 		return 0;
@@ -221,7 +227,7 @@ static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 	const struct d9_value *parent = d9_event_known(event, 2);
 	struct d9__worker *worker = d9_event_known_u64(event, 0, 0) == NO_WORKER ? &a->no_worker :
 										   worker_of(a, event);
-	struct d9_text name = text_of(event, 3);
+	struct d9_text name = d9__known_text(event, 3);
 	struct d9__span_event span = { .ns = event->timestamp_ns,
 				       .id = d9_event_known_u64(event, 1, 0),
 				       .has_parent = parent && parent->present,
@@ -237,9 +243,9 @@ static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 /* "target::name:file:line", as the recorder spells what follows "SpanEnter:". */
 static void spell_origin(char *buf, size_t size, const struct d9_event *event)
 {
-	struct d9_text target = text_of(event, D9_SPAN_CLOSE_TARGET);
-	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
-	struct d9_text file = text_of(event, D9_SPAN_CLOSE_FILE);
+	struct d9_text target = d9__known_text(event, D9_SPAN_CLOSE_TARGET);
+	struct d9_text name = d9__known_text(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9_text file = d9__known_text(event, D9_SPAN_CLOSE_FILE);
 
 	snprintf(buf, size, "%.*s%s%.*s:%.*s:%llu", d9__precision(target.len), target.data,
 		 target.len ? "::" : "", d9__precision(name.len), name.data, d9__precision(file.len), file.data,
@@ -250,7 +256,7 @@ static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *first = d9_event_known(event, D9_SPAN_CLOSE_FIRST_ENTER_NS);
 	const struct d9_value *parent = d9_event_known(event, D9_SPAN_CLOSE_PARENT_ID);
-	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9_text name = d9__known_text(event, D9_SPAN_CLOSE_SPAN_NAME);
 	struct d9__span_end end = {
 		.ns = event->timestamp_ns,
 		.id = d9_event_known_u64(event, D9_SPAN_CLOSE_SPAN_ID, 0),
@@ -309,7 +315,7 @@ static void on_usage(struct d9__analysis *a, const struct d9_event *event)
 
 static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9_text cause = text_of(event, 2);
+	struct d9_text cause = d9__known_text(event, 2);
 	struct d9__loss loss = { .events = d9_event_known_u64(event, 3, 0),
 				 .from_ns = d9_event_known_u64(event, 4, 0),
 				 .to_ns = d9_event_known_u64(event, 5, 0) };
@@ -323,28 +329,33 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	struct d9__task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
 	uint64_t taken_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
+	uint64_t blocked_ns = d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
 
 	a->off_cpu_seen = true;
+	/* Who sleeps gives up the CPU itself: if it never did, the machine took it. */
+	if (d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1) == 0) {
+		taken_ns += blocked_ns;
+		blocked_ns = 0;
+	}
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;
-	task->call.stall->blocked_ns += d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	task->call.stall->blocked_ns += blocked_ns;
 	task->call.stall->run_queue_ns += taken_ns;
 	task->callback->taken_ns += taken_ns;
+	d9__analysis_figures(&task->call, event);
+	task->call.worker->unpark.told_ns += blocked_ns + taken_ns;
 	d9__timeline_taken(task->call.worker, task->id, taken_ns);
 	d9__rounds_taken(task->call.worker, task, taken_ns);
 }
 
 static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 {
-	struct d9_text function = { "", 0 };
-	const struct d9_value *value = d9_event_known(event, D9_HELPER_RUN_FUNCTION);
+	struct d9_text function = d9__known_text(event, D9_HELPER_RUN_FUNCTION);
 	uint64_t id = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0);
 	const struct d9__task *task = d9__table_find(&a->tasks.table, id);
 	struct d9__callback *callback;
 
-	if (value)
-		function = value->u.text;
 	callback = d9__callbacks_at(&a->callbacks, function.data, function.len);
 	if (!callback)
 		return -ENOMEM;
@@ -386,8 +397,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_LOOP_TASKS:
 		d9__gauge_add(&a->registered, event->timestamp_ns,
 			      d9_event_known_u64(event, 1, 0));
-		return d9__population_add(&a->population, text_of(event, 0).data,
-					  text_of(event, 0).len, d9_event_known_u64(event, 1, 0));
+		return d9__population_add(&a->population, d9__known_text(event, 0).data,
+					  d9__known_text(event, 0).len, d9_event_known_u64(event, 1, 0));
 	case D9_EVENT_CPU_SAMPLE:
 		return on_cpu_sample(a, event);
 	case D9_EVENT_SYMBOL:
@@ -398,6 +409,14 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_OFF_CPU:
 		on_off_cpu(a, event);
 		return 0;
+	case D9_EVENT_PROCESS_STATE:
+		d9__machine_add(&a->machine, event);
+		return d9__analysis_state(a, event);
+	case D9_EVENT_LAST_SIGN:
+		return d9__analysis_last_sign(a, event);
+	case D9_EVENT_STUCK_POLL:
+		d9__analysis_stuck(a, event);
+		return d9__analysis_state(a, event);
 	case D9_EVENT_HELPER_RUN:
 		return on_helper_run(a, event);
 	case D9_EVENT_STALE_TIMER:
@@ -410,7 +429,7 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		a->losses.dropped_frees += d9_event_known_u64(event, 1, 0);
 		return 0;
 	default:
-		return 0;
+		return d9__analysis_state(a, event);
 	}
 }
 

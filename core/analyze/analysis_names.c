@@ -58,11 +58,28 @@ static int name_callback(struct d9__callback *callback, const struct d9__namer *
 		       : 0;
 }
 
+/* prepare() or check() of the program's, as far as the loop spent time there. */
+static int name_outside(struct d9__outside *outside, const struct d9__namer *namer)
+{
+	struct d9__place place = { .text = outside->place, .address = outside->address };
+
+	if (!outside->place)
+		return 0;
+	place.len = strlen(outside->place);
+	if (!namer->name(namer->context, &place) || !place.function)
+		return 0;
+	outside->function = strdup(place.function);
+	return outside->function ? 0 : -ENOMEM;
+}
+
 int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < a->callbacks.n && !err; i++)
+	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
 		err = name_callback(a->callbacks.items[i], namer);
+		for (size_t j = 0; j < D9__OUTSIDE_PHASES && !err; j++)
+			err = name_outside(&a->callbacks.items[i]->outside[j], namer);
+	}
 	return err;
 }

@@ -12,7 +12,28 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 /* The call of |task| is over: count it.  0 or -ENOMEM. */
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task);
 
+/* analysis_open.c: the recorder saw a call that is open.  0 or -ENOMEM. */
+int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event);
+void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event);
+
+/* At the end: what was seen open ends where it was seen last.  0 or -ENOMEM. */
+int d9__analysis_close_open(struct d9__analysis *a);
+
 /* analysis_events.c: take |event|, which has a time or needs none.  0 or -ENOMEM. */
 int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event);
+
+/* ---- analysis_state.c ---- */
+
+/* Take |event| if it is one of those that the recorder's thread writes.  0 or -ENOMEM. */
+int d9__analysis_state(struct d9__analysis *a, const struct d9_event *event);
+
+/* An OffCpuEvent has the thread's own figures of |call|, which has ended. */
+void d9__analysis_figures(struct d9__call *call, const struct d9_event *event);
+
+/* |call|, which was long, is over and counts as |culprit|'s: where it slept, what its thread used. */
+void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culprit);
+
+/* |task| was made just now. */
+void d9__analysis_made(struct d9__analysis *a, const struct d9__task *task);
 
 #endif /* D9_ANALYZE_ANALYSIS_PARTS_H */

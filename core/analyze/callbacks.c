@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,24 +9,44 @@
 
 #include "analyze/callbacks.h"
 #include "analyze/stalls.h"
+#include "format/utf8.h"
 
 /* Kinds are bits of a word; more than these share the last. */
 #define MAX_KINDS 32
 
+/* What is kept for a callback, with a class or two for each of its distributions, and calls worth telling. */
+#define CALLBACK_BYTES 4096
+
 #define SITE_MARK " @ "
+
+static void free_spells(struct d9__table *spells)
+{
+	void *spell;
+
+	for (size_t place = 0; (place = d9__table_next(spells, place, &spell)) != 0;)
+		free(spell);
+	d9__table_release(spells);
+}
 
 static void free_callback(struct d9__callback *callback)
 {
+	for (size_t i = 0; i < D9__SPELLS; i++)
+		free_spells(&callback->spells[i].of);
 	for (size_t i = 0; i < callback->n_stalls; i++)
 		d9__stall_unref(callback->stalls[i].stall);
 	d9__histogram_release(&callback->durations);
+	d9__histogram_release(&callback->own);
 	d9__histogram_release(&callback->delays);
 	d9__histogram_release(&callback->lateness);
 	free(callback->stale);
 	free(callback->lost);
 	free(callback->helper);
+	free(callback->shape);
 	free(callback->ran_on);
 	free(callback->alive_curve);
+	free(callback->task_name);
+	for (size_t i = 0; i < D9__OUTSIDE_PHASES; i++)
+		free(callback->outside[i].function);
 	free(callback->function);
 	free(callback->source);
 	free(callback->site);
@@ -64,6 +85,11 @@ bool d9__module_is_loop(const char *module, size_t len)
 	       starts_with(module, len, "libgio-");
 }
 
+static bool lies_in_loop(const struct d9__callback *callback)
+{
+	return d9__module_is_loop(callback->location, strcspn(callback->location, "+"));
+}
+
 bool d9__callback_is_glib(const struct d9__callback *callback)
 {
 	return callback->internal && starts_with(callback->location, strlen(callback->location), "libg");
@@ -98,12 +124,92 @@ struct d9__callback *d9__callbacks_at(struct d9__callbacks *callbacks, const cha
 {
 	uint32_t number;
 
+	callbacks->locations.each = CALLBACK_BYTES;
 	if (d9__texts_number(&callbacks->locations, location, len, &number))
 		return NULL;
 	while (number >= callbacks->n)
 		if (add_callback(callbacks))
 			return NULL;
 	return callbacks->items[number];
+}
+
+/* "GIdleSource", "GSocket", "GIOChannel (Unix)" and the like are no names but types. */
+static bool is_type(const char *name, size_t len)
+{
+	if (starts_with(name, len, "GIOChannel"))
+		return true;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]))
+			return false;
+	return len > 2 && name[0] == 'G' && isupper((unsigned char)name[1]) && islower((unsigned char)name[2]);
+}
+
+/* "python timer callback 2", "other lua callbacks": what the recorder calls functions without a symbol. */
+static bool is_generated(const char *location, size_t len)
+{
+	static const char word[] = " callback";
+	const char *site = memmem(location, len, SITE_MARK, strlen(SITE_MARK));
+	const char *end = site ? site : location + len;
+	const char *at = memmem(location, (size_t)(end - location), word, strlen(word));
+
+	if (!at || memchr(location, '+', (size_t)(end - location)))
+		return false;
+	at += strlen(word);
+	if (starts_with(location, len, "other ") && at < end && *at == 's')
+		at++;
+	else if (at < end && *at == ' ')
+		for (at++; at < end && isdigit((unsigned char)*at);)
+			at++;
+	return at == end;
+}
+
+bool d9__name_is_better(const char *name, size_t len, const char *location, size_t location_len)
+{
+	return len && !is_type(name, len) && is_generated(location, location_len);
+}
+
+/*
+ * A name in new memory.  Some of GIO's have a file in them, "[gio, ../gio/gtask.c] f", and two of its functions are
+ * those in which a program's D-Bus objects are called.
+ */
+static char *copy_name(const char *name, size_t len)
+{
+	const char *comma = memchr(name, ',', len), *bracket = memchr(name, ']', len);
+	char *copy;
+
+	if (!starts_with(name, len, "[gio") || !bracket)
+		return strndup(name, len);
+	if (is_text(bracket, len - (size_t)(bracket - name), "] call_in_idle_cb"))
+		return strdup("D-Bus method call");
+	if (is_text(bracket, len - (size_t)(bracket - name), "] emit_signal_instance_in_idle_cb"))
+		return strdup("D-Bus signal");
+	if (!comma || comma > bracket)
+		comma = bracket;
+	return asprintf(&copy, "%.*s%.*s", d9__precision((size_t)(comma - name)), name,
+			d9__precision(len - (size_t)(bracket - name)), bracket) < 0 ? NULL : copy;
+}
+
+int d9__callback_add_name(struct d9__callback *callback, const char *name, size_t len)
+{
+	char *copy, *both;
+
+	/* Of a loop library's own function a type says more than the place of it. */
+	if (len == 0 || callback->names || (is_type(name, len) && !lies_in_loop(callback)))
+		return 0;
+	copy = copy_name(name, len);
+	if (copy && callback->task_name && strcmp(copy, callback->task_name) != 0) {
+		callback->names = true;
+		/* GTask has one for all that ends. */
+		if (asprintf(&both, "%s, ...", callback->task_name) < 0)
+			both = NULL;
+		free(copy);
+		copy = both;
+	}
+	if (!copy)
+		return -ENOMEM;
+	free(callback->task_name);
+	callback->task_name = copy;
+	return 0;
 }
 
 int d9__callback_add_kind(struct d9__callbacks *callbacks, struct d9__callback *callback,
@@ -175,6 +281,20 @@ bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker)
 	return worker / 64 < callback->ran_on_words && callback->ran_on[worker / 64] >> worker % 64 & 1;
 }
 
+void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint64_t nested_ns,
+			   uint64_t parked_ns, unsigned depth)
+{
+	callback->nested.calls++;
+	callback->nested.ns += nested_ns;
+	callback->nested.parked_ns += parked_ns;
+	if (open_ns > callback->nested.longest_ns) {
+		callback->nested.longest_ns = open_ns;
+		callback->nested.longest_own_ns = open_ns - nested_ns;
+	}
+	if (depth > callback->nested.depth)
+		callback->nested.depth = depth;
+}
+
 int d9__callback_end(struct d9__callback *callback, uint64_t ns)
 {
 	callback->over_1ms += ns > D9__MS(1);
@@ -191,12 +311,32 @@ const char *d9__callback_name(const struct d9__callback *callback, size_t *len)
 		*len = strlen(callback->function);
 		return callback->function;
 	}
+	if (callback->task_name && (!callback->names || lies_in_loop(callback))) {
+		*len = strlen(callback->task_name);
+		return callback->task_name;
+	}
 	*len = mark ? (size_t)(mark - callback->location) : strlen(callback->location);
 	if (*len == 0) {
 		*len = strlen("(unknown)");
 		return "(unknown)";
 	}
 	return callback->location;
+}
+
+const char *d9__callback_way(const struct d9__callback *callback, char *buf, size_t size)
+{
+	size_t len, caller_len = 0;
+	const char *name = d9__callback_name(callback, &len), *caller = "";
+
+	if (callback->caller) {
+		caller = d9__callback_name(callback->caller, &caller_len);
+		/* Of a stripped library its module says more than an offset. */
+		if (!callback->caller->function && memchr(caller, '+', caller_len))
+			caller_len = (size_t)((const char *)memchr(caller, '+', caller_len) - caller);
+	}
+	snprintf(buf, size, "%.*s%s%.*s", d9__precision(caller_len), caller, caller_len ? " > " : "",
+		 d9__precision(len), name);
+	return buf;
 }
 
 const char *d9__callback_site(const struct d9__callback *callback)
@@ -206,4 +346,35 @@ const char *d9__callback_site(const struct d9__callback *callback)
 	if (callback->site)
 		return callback->site;
 	return mark ? mark + strlen(SITE_MARK) : NULL;
+}
+
+const struct d9__spell *d9__callback_spell(const struct d9__callback *callback, enum d9__spell_kind kind,
+					   uint64_t worker)
+{
+	return d9__table_find(&callback->spells[kind].of, worker);
+}
+
+struct d9__spell *d9__callback_new_spell(struct d9__callback *callback, enum d9__spell_kind kind,
+					 uint64_t worker)
+{
+	struct d9__spell *spell = d9__table_find(&callback->spells[kind].of, worker);
+
+	if (spell)
+		return spell;
+	spell = calloc(1, sizeof(*spell));
+	if (spell && d9__table_add(&callback->spells[kind].of, worker, spell) < 0) {
+		free(spell);
+		return NULL;
+	}
+	return spell;
+}
+
+void d9__callback_spell_grew(struct d9__callback *callback, enum d9__spell_kind kind,
+			     const struct d9__spell *spell)
+{
+	const struct d9__spell *worst = callback->spells[kind].worst;
+
+	callback->spells[kind].workers += spell->windows == D9__SPELL_WINDOWS;
+	if (!worst || spell->windows > worst->windows)
+		callback->spells[kind].worst = spell;
 }

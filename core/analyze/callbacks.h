@@ -18,10 +18,14 @@
 /* Long calls of one callback that are kept in full. */
 #define D9__CALLBACK_STALLS 5
 
+/* A spell of so many windows is told. */
+#define D9__SPELL_WINDOWS 3
+
 struct d9__stall;
 struct d9__stale_timers;
 struct d9__helper;
 struct d9__lost_wakes;
+struct d9__shape;
 
 /* Stretches in which one callback was all that kept a loop going (see rounds.h). */
 enum d9__spell_kind {
@@ -31,15 +35,43 @@ enum d9__spell_kind {
 	D9__SPELLS
 };
 
+/* On one worker: workers go side by side, so that their times are not added up. */
 struct d9__spell {
 	uint64_t windows, ns, first_ns;
 	uint64_t calls, busy_ns, unparks;
+	uint64_t tasks; /* of a window, that were called about as often as the one with most calls; 0: one */
 
 	/* Of the window with most calls. */
 	uint64_t most_calls, worker, task, waker, waker_worker;
 	int64_t fd; /* below 0: none, or not told */
 	uint8_t reason;
 	bool listener; /* the task takes connections */
+};
+
+/* Where calls were found asleep: a system call, or a place in the kernel. */
+#define D9__ASLEEP_MAX 4
+struct d9__asleep {
+	const char *place; /* "fdatasync(7)"; borrowed */
+	uint64_t calls;
+};
+
+/* Page faults of one call that are many. */
+#define D9__MANY_FAULTS 1000
+
+/* What a loop calls of a source beside its callback. */
+enum d9__outside_phase {
+	D9__IN_PREPARE,
+	D9__IN_CHECK,
+	D9__OUTSIDE_PHASES
+};
+
+struct d9__outside {
+	uint64_t calls, ns, max_ns, max_at_ns;
+	uint64_t slow; /* events that tell of a call over 5 ms */
+	uint64_t worker, task;
+	const char *place; /* "module+0x..." of the function itself; borrowed; NULL: not told */
+	uint64_t address;  /* of it in the recorded process, or 0 */
+	char *function;	   /* its name, if it is known */
 };
 
 struct d9__callback {
@@ -49,6 +81,7 @@ struct d9__callback {
 	bool internal;        /* the loop library's own */
 	bool listener;        /* so are they that take connections */
 	bool span;            /* called by the loop library inside a callback of its own */
+	const struct d9__callback *caller; /* then: that callback, the first that was seen; else NULL */
 
 	/* Calls: nested loops cut one into pieces, which are added up. */
 	uint64_t calls, open_ended;
@@ -58,7 +91,20 @@ struct d9__callback {
 	struct d9__histogram lateness; /* timers: due to poll */
 	uint64_t on_samples, off_samples;
 
-	struct d9__spell spells[D9__SPELLS];
+	/* Calls that ran a loop themselves. */
+	struct {
+		uint64_t calls;
+		uint64_t ns, parked_ns; /* of these loops, and of that in their waits */
+		uint64_t longest_ns;    /* call, from its start to its end, without what the kernel took */
+		uint64_t longest_own_ns; /* of that, outside of the loop */
+		unsigned depth;         /* most, of loops in loops */
+	} nested;
+
+	struct {
+		struct d9__table of;	       /* by number of the worker; owns its struct d9__spell */
+		const struct d9__spell *worst; /* of the worker with most windows; NULL: there is none */
+		uint64_t workers;	       /* with D9__SPELL_WINDOWS and more */
+	} spells[D9__SPELLS];
 
 	/* Timers that were due again before their call had ended, and the period of the last. */
 	uint64_t overruns, period_ns;
@@ -72,7 +118,27 @@ struct d9__callback {
 	/* Of its runs on helper threads, which are no calls of a loop; owned; NULL: none. */
 	struct d9__helper *helper;
 
+	/* How the lengths of its calls go on; owned; NULL: it has none. */
+	struct d9__shape *shape;
+
 	uint64_t taken_ns; /* of its calls, ready without a CPU */
+	struct d9__histogram own; /* what calls of D9__STALL_NS and more took without that */
+
+	/* Of its calls over 1 ms, what their thread's own figures say. */
+	struct {
+		uint64_t calls, faults, faulty_calls;
+		uint64_t user_ns, system_ns, total_ns;
+	} inside;
+
+	/* Of its calls over 10 ms, the most frequent first. */
+	struct d9__asleep asleep[D9__ASLEEP_MAX];
+	size_t n_asleep;
+
+	struct d9__outside outside[D9__OUTSIDE_PHASES];
+
+	/* In whose calls its tasks are made, for the most part; NULL: in none. */
+	const struct d9__callback *maker;
+	uint64_t maker_votes;
 
 	/* Long calls that slept for most of their time. */
 	uint64_t blocked_calls, blocked_ns;
@@ -99,7 +165,11 @@ struct d9__callback {
 	} stalls[D9__CALLBACK_STALLS];
 	size_t n_stalls;
 
-	/* Names for people, set by d9__callback_set_names(). */
+	/* What the program or its loop library calls its tasks, or NULL; |names|: others of them otherwise. */
+	char *task_name;
+	bool names;
+
+	/* Names for people. */
 	char *function; /* NULL: unknown */
 	char *source;   /* "file.c:12" of the function, or NULL */
 	char *site;     /* where it was registered, or NULL */
@@ -123,6 +193,12 @@ struct d9__callback *d9__callbacks_at(struct d9__callbacks *callbacks, const cha
 int d9__callback_add_kind(struct d9__callbacks *callbacks, struct d9__callback *callback,
 			  const char *kind, size_t len);
 
+/* Whether a task at |location| is better known by |name|: the program chose it, and its function has no symbol. */
+bool d9__name_is_better(const char *name, size_t len, const char *location, size_t location_len);
+
+/* One of its tasks is called |name|, as GLib's sources are.  0 or -ENOMEM. */
+int d9__callback_add_name(struct d9__callback *callback, const char *name, size_t len);
+
 /* Its kinds, joined by "+", into |buf|; returns |buf|. */
 const char *d9__callback_kinds(const struct d9__callbacks *callbacks,
 			       const struct d9__callback *callback, char *buf, size_t size);
@@ -136,14 +212,37 @@ bool d9__callback_ran_on(const struct d9__callback *callback, size_t worker);
 /* A call took |ns|.  0 or -ENOMEM. */
 int d9__callback_end(struct d9__callback *callback, uint64_t ns);
 
+/*
+ * A call was open for |open_ns|, |nested_ns| of it in loops that it ran, which waited for |parked_ns|, all without
+ * what the kernel took; |depth| of them lay in each other.
+ */
+void d9__callback_ran_loop(struct d9__callback *callback, uint64_t open_ns, uint64_t nested_ns,
+			   uint64_t parked_ns, unsigned depth);
+
+/* The spell of |kind| on the worker of number |worker|; NULL: none. */
+const struct d9__spell *d9__callback_spell(const struct d9__callback *callback, enum d9__spell_kind kind,
+					   uint64_t worker);
+
+/* The same, made at its first window; NULL: out of memory. */
+struct d9__spell *d9__callback_new_spell(struct d9__callback *callback, enum d9__spell_kind kind,
+					 uint64_t worker);
+
+/* A window was added to |spell|, which |callback| has of |kind|. */
+void d9__callback_spell_grew(struct d9__callback *callback, enum d9__spell_kind kind,
+			     const struct d9__spell *spell);
+
 /* Keep |stall| if it is among the longest of |callback|. */
 void d9__callback_keep_stall(struct d9__callback *callback, struct d9__stall *stall);
 
 /*
- * The function's name alone if it is known, else the callback's half of the location.  |*len|
+ * The function's name alone if it is known, else its tasks' if they have one, else the callback's half of the
+ * location.  |*len|
  * is its length: the text may go on.
  */
 const char *d9__callback_name(const struct d9__callback *callback, size_t *len);
+
+/* "bufferevent read > render" into |buf|, or its name alone if the program's loop calls it itself; |buf|. */
+const char *d9__callback_way(const struct d9__callback *callback, char *buf, size_t size);
 
 /* Where its tasks are made, terminated; NULL if the trace does not tell. */
 const char *d9__callback_site(const struct d9__callback *callback);

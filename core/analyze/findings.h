@@ -20,6 +20,15 @@ enum d9__severity {
 /* "critical", "warning", "info". */
 const char *d9__severity_name(enum d9__severity severity);
 
+/* What a check tells of.  Consequences stand under causes of the same. */
+enum d9__about {
+	D9__ABOUT_DATA,	 /* how far all other findings can be trusted */
+	D9__ABOUT_TIME,	 /* what has the loop, and who waits for it */
+	D9__ABOUT_WAKES, /* loops that are woken for little, or not when they should */
+	D9__ABOUT_KEPT,	 /* tasks, memory, descriptors that only grow */
+	D9__ABOUT_REST
+};
+
 /* One observation behind a finding.  Zero fields: not said. */
 struct d9__evidence {
 	char *text; /* without time and place */
@@ -30,18 +39,35 @@ struct d9__evidence {
 };
 
 #define D9__EVIDENCE_MAX 12
+#define D9__EFFECTS_MAX  8
 
+/*
+ * One cause, one finding: what follows from it is kept under it.  A check that finds a consequence (a
+ * late timer, waits, a backlog) names the callback whose doing it is, d9__finding_set_effect(); when all
+ * checks have run, those whose callback has a finding of its own become effects of that one.
+ */
 struct d9__finding {
 	const char *check; /* stable id, "long-callback" */
 	unsigned rank;     /* of the check: causes before consequences */
-	bool first;        /* tells how far all other findings can be trusted */
+	enum d9__about about;
 	enum d9__severity severity;
 	uint64_t impact;     /* larger first, among findings of one check and severity */
 	char *message;       /* one sentence */
 	char *name;          /* the function, span or loop it is about, or NULL */
+	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
 	const char *advice;  /* what to do */
+	bool machine;        /* about the machine, not about the program */
+	const struct d9__callback *callback; /* that it is about, or NULL */
+	const char *source;  /* where that is, "hello.c:52", or NULL; borrowed */
+	uint64_t task;       /* an example, for dial9 diagram --task; 0: none */
 	struct d9__evidence evidence[D9__EVIDENCE_MAX];
 	size_t n_evidence;
+
+	/* Of a consequence: how it reads under its cause ("29 waits over 5 ms"), and who caused it. */
+	char *effect;
+	const struct d9__callback *culprit;
+	struct d9__finding *effects[D9__EFFECTS_MAX]; /* owned, and not among the findings */
+	size_t n_effects;
 };
 
 /* Worst first.  All zero is empty. */
@@ -50,11 +76,21 @@ struct d9__findings {
 	size_t n;
 	size_t by_severity[D9__SEVERITIES];
 
+	/* Whose long calls have a finding that says more than that they are long. */
+	struct d9__explained {
+		const struct d9__callback *callback;
+		struct d9__finding *finding;
+	} *explained;
+	size_t n_explained;
+
+	struct d9__rhythm *rhythms; /* of its long calls, from the first check that asks on */
+	size_t n_rhythms;
+
 	/* While they are made. */
 	const struct d9__analysis *analysis;
 	unsigned rank;
 	const char *check;
-	bool first;
+	enum d9__about about;
 	int err;
 };
 
@@ -91,9 +127,28 @@ struct d9__name {
 };
 struct d9__name d9__finding_name(const struct d9__callback *callback);
 
-/* Name what |finding| is about by |callback|. */
+/* |finding| is about |callback|: its name, its source. */
 void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__callback *callback);
+
+/* Set |finding|'s brief.  |finding| may be NULL, here and below. */
+void d9__finding_set_brief(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* |finding| is about the machine, and not about the program: its brief says what is with it. */
+void d9__finding_set_machine(struct d9__findings *findings, struct d9__finding *finding, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* |finding| is a consequence of what |culprit| did (NULL: unknown), and reads so under it. */
+void d9__finding_set_effect(struct d9__findings *findings, struct d9__finding *finding,
+			    const struct d9__callback *culprit, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/*
+ * |n| in |ns| as so many a second, in two digits: exact ones would be taken for the number of calls, which tables
+ * have.
+ */
+uint64_t d9__finding_rate(uint64_t n, uint64_t ns);
 
 /* " (12.0 ms of it the kernel ran something else)", or nothing if that is not worth telling. */
 void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size);
@@ -102,6 +157,11 @@ void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size);
 void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding *finding,
 			      const struct d9__evidence *evidence, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* |finding| tells of the long calls of |callback|: no other accuses it for them, and what follows is its effect. */
+void d9__finding_explain(struct d9__findings *findings, struct d9__finding *finding,
+			 const struct d9__callback *callback);
+bool d9__finding_is_explained(const struct d9__findings *findings, const struct d9__callback *callback);
 
 /* Whether an earlier |check| found something. */
 bool d9__finding_told(const struct d9__findings *findings, const char *check);
@@ -120,6 +180,62 @@ void d9__check_blocked_callback(struct d9__findings *findings);
 void d9__check_timer_overrun(struct d9__findings *findings);
 void d9__check_long_callback(struct d9__findings *findings);
 void d9__check_running_at_end(struct d9__findings *findings);
+
+/* findings_stuck.c */
+void d9__check_stuck_callback(struct d9__findings *findings);
+
+/* findings_nested.c */
+void d9__check_nested_loop(struct d9__findings *findings);
+
+/* findings_outside.c */
+void d9__check_source_time(struct d9__findings *findings);
+void d9__check_busy_wait(struct d9__findings *findings);
+void d9__check_loop_overhead(struct d9__findings *findings);
+
+/* How long |worker| was in the prepare() or check() functions of sources. */
+uint64_t d9__worker_in_sources_ns(const struct d9__analysis *a, const struct d9__worker *worker,
+				  enum d9__outside_phase phase);
+
+/* How long |worker| was awake, on the CPU, and in no callback and no function of a source's. */
+uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker *worker);
+
+/* findings_balance.c */
+void d9__check_idle_workers(struct d9__findings *findings);
+
+/* Whether |worker| is one of GLib's own threads, whose loops no program has a hand in. */
+bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker);
+
+/* findings_budget.c */
+void d9__check_many_wakes(struct d9__findings *findings);
+
+/* findings_growth.c */
+void d9__check_memory_growth(struct d9__findings *findings);
+void d9__check_descriptor_growth(struct d9__findings *findings);
+
+/* findings_inside.c */
+void d9__check_page_faults(struct d9__findings *findings);
+
+/* What to do about where |callback| sleeps; NULL: that is not known. */
+const char *d9__finding_remedy(const struct d9__findings *findings, const struct d9__callback *callback);
+
+/* |place| as "in fdatasync(7)", "waiting for a lock". */
+void d9__finding_asleep(const char *place, char *buf, size_t size);
+
+/* Tell where calls of |callback| were found asleep, if they were. */
+void d9__finding_add_places(struct d9__findings *findings, struct d9__finding *finding,
+			    const struct d9__callback *callback);
+
+/* Whether the CPU time of |callback|'s long calls went into system calls for the most part. */
+bool d9__finding_is_in_kernel(const struct d9__callback *callback);
+
+/* findings_shape.c */
+void d9__check_cold_start(struct d9__findings *findings);
+void d9__check_growing_calls(struct d9__findings *findings);
+void d9__check_periodic_pause(struct d9__findings *findings);
+
+/* ", every 1.05 s", if the long calls of |callback| come in a rhythm; else nothing. */
+void d9__finding_rhythm(const struct d9__findings *findings, const struct d9__callback *callback, char *buf,
+			size_t size);
 
 /* findings_waits.c */
 void d9__check_unfair(struct d9__findings *findings);
@@ -146,10 +262,18 @@ void d9__check_wake_storm(struct d9__findings *findings);
 void d9__check_empty_wakes(struct d9__findings *findings);
 void d9__check_idle_wakes(struct d9__findings *findings);
 
+/* findings_machine.c */
+void d9__check_short_of_cpu(struct d9__findings *findings);
+void d9__check_cpu_contention(struct d9__findings *findings);
+
+/*
+ * How much of |delay| the machine took from calls too short to tell it of themselves: what the active period's
+ * CPU time lacks, as far as the process's threads had to wait for a CPU at all.
+ */
+uint64_t d9__delay_preempted_ns(const struct d9__analysis *analysis, const struct d9__delay *delay);
+
 /* findings_process.c */
 void d9__check_blocking(struct d9__findings *findings);
-void d9__check_kernel_wait(struct d9__findings *findings);
-void d9__check_cpu_contention(struct d9__findings *findings);
 void d9__check_queue_depth(struct d9__findings *findings);
 void d9__check_task_leak(struct d9__findings *findings);
 void d9__check_many_spans(struct d9__findings *findings);

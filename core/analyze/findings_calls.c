@@ -49,27 +49,30 @@ static const char *long_advice(const struct d9__callback *callback,
 			       enum d9__stall_verdict verdict, bool preempted)
 {
 	if (preempted)
-		return "It took that long because the kernel ran something else in the middle, as it "
-		       "seems. Fewer programs on this machine, more cores or a higher priority "
-		       "help, not a change to it.";
+		return "Run fewer programs on this machine, give it more cores or this program a higher priority, "
+		       "and leave the callback as it is: the kernel ran something else in the middle of it, as it "
+		       "seems.";
 	if (callback->internal && d9__callback_is_glib(callback))
-		return "It is GLib's own, and may call yours: handlers of signals, methods of D-Bus "
-		       "objects, callbacks of asynchronous calls, which cannot be told apart here. Look "
-		       "at what is connected to the object; a span (dial9-span(3)) around your part "
-		       "names it.";
+		return "Look at what is connected to the object, or put a span (dial9-span(3)) around your part to "
+		       "name it: this is GLib's own and may call yours (handlers of signals, methods of D-Bus "
+		       "objects, callbacks of asynchronous calls), which cannot be told apart here.";
 	if (callback->internal)
-		return "It is the loop library's own, and no function of yours inside it took most of the "
-		       "time: look at what it does for you (large reads and writes, many headers, "
-		       "name resolution), at filters, log and memory functions it calls.";
+		return "Look at what it does for you (large reads and writes, many headers, name resolution), at "
+		       "filters, log and memory functions it calls: it is the loop library's own, and no function "
+		       "of yours inside it took most of the time.";
+	if (verdict != D9__STALL_OFF_CPU && d9__finding_is_in_kernel(callback))
+		return "Join small system calls, keep what they tell, wait instead of asking: it computes, and "
+		       "most of that in the kernel (reads and writes of a few bytes, times asked for, files looked "
+		       "up, a loop or poll() that is asked again and again without being let wait). strace -c -p "
+		       "PID counts them.";
 	switch (verdict) {
 	case D9__STALL_COMPUTING:
-		return "It computes. Cut the work into pieces that yield to the loop, or move it to a "
-		       "thread; a CPU profile tells which part costs most.";
+		return "Cut the work into pieces that yield to the loop, or move it to a thread: it computes. A "
+		       "CPU profile tells which part costs most.";
 	case D9__STALL_OFF_CPU:
-		return "It waits: look for a blocking call in it (sleep, file or database access, name "
-		       "resolution, a lock, a synchronous request) and make it asynchronous, or "
-		       "move it to a thread. If there is none, the kernel ran something else in "
-		       "the middle of it (see kernel waits).";
+		return "Make the blocking call in it (sleep, file or database access, name resolution, a lock, a "
+		       "synchronous request) asynchronous, or move it to a thread. If there is none, the kernel "
+		       "ran something else in the middle of it (see short of CPU).";
 	default:
 		return "Look for a blocking call in it (sleep, file or database access, name resolution, "
 		       "a lock) or for long computation; cut it into pieces, make it "
@@ -151,12 +154,10 @@ static bool all_blocked(const struct d9__callback *callback, uint64_t limit)
  * is known to have computed, and the process lost the CPU more often than that.
  */
 static bool looks_preempted(const struct d9__findings *findings,
-			    const struct d9__callback *callback, uint64_t limit, uint64_t calls)
+			    const struct d9__callback *callback, uint64_t calls)
 {
 	const struct d9__resource_usage *usage = &findings->analysis->usage;
 
-	if (callback->stalls[0].ns <= limit)
-		return true;
 	if (callback->stalls[0].ns > PREEMPTED_MAX_NS ||
 	    calls * RARE_CALLS > callback->calls ||
 	    usage->growth[D9__USAGE_INVOLUNTARY_SWITCHES] < 2 * calls)
@@ -221,7 +222,7 @@ static void add_blocked(struct d9__findings *findings, struct d9__finding *findi
 	describe_victims(stall, victims, sizeof(victims));
 	describe_place(stall, place, sizeof(place));
 	if (stall->run_queue_ns > D9__MS(1))
-		snprintf(queue, sizeof(queue), ", and was ready without a CPU for %s",
+		snprintf(queue, sizeof(queue), ", and waited on the run queue for %s",
 			 d9__units_ns(stall->run_queue_ns).text);
 	d9__finding_add_evidence(findings, finding, &evidence, "slept for %s of %s%s%s%s",
 				 d9__units_ns(stall->blocked_ns).text,
@@ -249,28 +250,35 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	const struct d9__stall *most = most_blocked(findings, callback);
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
-	char behind[160];
+	const char *remedy = d9__finding_remedy(findings, callback);
+	char behind[160], rhythm[128], place[96] = "for something";
 	bool waited;
 
 	if (!most)
 		return;
+	if (callback->n_asleep)
+		d9__finding_asleep(callback->asleep[0].place, place, sizeof(place));
+	d9__finding_rhythm(findings, callback, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
 		findings, long_severity(most->blocked_ns, callback->blocked_calls, waited),
 		most->blocked_ns,
-		"It sleeps inside the callback, and its loop with it: look for poll(), select(), a "
+		remedy ? remedy : "Let the loop wait instead (an event for the answer, a timer for the pause), or move it "
+		"to a thread: it sleeps inside the callback, and its loop with it. Look for poll(), select(), a "
 		"blocking read, write or connect, sleep, name resolution, a lock, a database or file "
-		"access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it). Let the "
-		"loop wait instead (an event for the answer, a timer for the pause), "
-		"or move it to a thread.",
-		"%.*s%s waited %s for something while worker %llu could run nothing else (%s of %s "
+		"access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it).",
+		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did, %s in all; the limit was %s)%s.",
 		name.len, name.text, callback->internal ? " (the library's own callback)" : "",
-		d9__units_ns(most->blocked_ns).text, (unsigned long long)most->worker,
+		d9__units_ns(most->blocked_ns).text, place, (unsigned long long)most->worker, rhythm,
 		d9__units_count(callback->blocked_calls).text,
 		d9__units_count(callback->calls).text, d9__units_ns(callback->blocked_ns).text,
 		d9__units_ns(limit_of(findings, most)).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "sleeps %s %.40s, %s of %s calls",
+			      d9__units_ns(most->blocked_ns).text, callback->n_asleep ? place : "inside",
+			      d9__units_count(callback->blocked_calls).text, d9__units_count(callback->calls).text);
+	d9__finding_add_places(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (d9__stall_is_blocked(callback->stalls[i].stall))
 			add_blocked(findings, finding, callback->stalls[i].stall);
@@ -281,7 +289,7 @@ void d9__check_blocked_callback(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->n_stalls)
+		if (callbacks->items[i]->n_stalls && !d9__finding_is_explained(findings, callbacks->items[i]))
 			blocked_callback(findings, callbacks->items[i]);
 }
 
@@ -296,10 +304,21 @@ static uint64_t usual_ns(const struct d9__callback *callback)
 	return callback->taken_ns && own_ns < p50 ? own_ns : p50;
 }
 
+/*
+ * Whether the shortest time between two deadlines of |callback| is its timer's period.  Where the kernel stretched all
+ * calls, they may lie further apart; and libev counts a period that was missed from the call that was late.
+ */
+static bool is_period_known(const struct d9__analysis *a, const struct d9__callback *callback, uint64_t takes_ns)
+{
+	return !d9__metadata_is_only(&a->metadata, "libev") &&
+	       (callback->period_ns < takes_ns || 10 * callback->overruns < 9 * callback->lateness.count);
+}
+
 static void timer_overrun(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__analysis *a = findings->analysis;
 	uint64_t takes_ns = usual_ns(callback), own_ns = callback->durations.sum - callback->taken_ns;
+	bool known = is_period_known(a, callback, takes_ns);
 	uint64_t runs = callback->lateness.count, lasted_ns = a->loop_last_ns - a->loop_first_ns;
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
@@ -308,26 +327,32 @@ static void timer_overrun(struct d9__findings *findings, const struct d9__callba
 	if (callback->overruns < OVERRUNS || OVERRUN_PART * callback->overruns < runs ||
 	    10 * takes_ns < 9 * callback->period_ns)
 		return;
-	/* Where the kernel stretched all calls, the deadlines may lie further apart than the period. */
-	if (callback->period_ns < takes_ns || 10 * callback->overruns < 9 * runs)
+	if (known)
 		snprintf(period, sizeof(period), "is due every %s and ",
 			 d9__units_ns(callback->period_ns).text);
 	finding = d9__finding_add(
 		findings, 10 * own_ns >= 8 * lasted_ns ? D9__CRITICAL : D9__WARNING, own_ns,
-		"It leaves the loop little time for anything else. Make the period longer than the call, "
-		"or do the work in a thread. A timer that is set again at the end of its call counts "
-		"from when the loop last looked at the clock: let it look again before "
-		"(event_base_update_cache_time()).",
+		"Make the period longer than the call, or do the work in a thread: it leaves the loop little time "
+		"for anything else. A timer that is set again at the end of its call counts from when the loop "
+		"last looked at the clock: let it look again before (event_base_update_cache_time()).",
 		"The timer %.*s %stakes %s each time: %s of %s runs were due before the one before had "
 		"ended.",
 		name.len, name.text, period, d9__units_ns(takes_ns).text, d9__units_count(callback->overruns).text,
 		d9__units_count(runs).text);
 	d9__finding_set_callback(findings, finding, callback);
+	if (known)
+		d9__finding_set_brief(findings, finding, "takes %s each time and is due every %s",
+				      d9__units_ns(takes_ns).text, d9__units_ns(callback->period_ns).text);
+	else
+		d9__finding_set_brief(findings, finding, "takes %s each time, and is due again before it ends",
+				      d9__units_ns(takes_ns).text);
+	/* Of itself: where it sleeps, if that is known, is why it takes so long. */
+	d9__finding_set_effect(findings, finding, callback, "it %s", finding && finding->brief ? finding->brief : "");
 	d9__finding_add_evidence(
 		findings, finding, &(struct d9__evidence){ .callback = callback },
 		"ran for %s of the trace's %s; %swhat it takes is the median", d9__units_ns(own_ns).text,
 		d9__units_ns(lasted_ns).text,
-		period[0] ? "the period is the shortest time between two deadlines, " : "");
+		known ? "the period is the shortest time between two deadlines, " : "");
 }
 
 void d9__check_timer_overrun(struct d9__findings *findings)
@@ -339,50 +364,49 @@ void d9__check_timer_overrun(struct d9__findings *findings)
 			timer_overrun(findings, callbacks->items[i]);
 }
 
-/* The call of |callback| that took longest, the kernel's part included. */
-static const struct d9__stall *longest(const struct d9__callback *callback)
-{
-	const struct d9__stall *most = callback->stalls[0].stall;
-
-	for (size_t i = 1; i < callback->n_stalls; i++)
-		if (callback->stalls[i].stall->culprit_ns > most->culprit_ns)
-			most = callback->stalls[i].stall;
-	return most;
-}
-
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
 	uint64_t limit = limit_of(findings, worst), calls;
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
-	char behind[160], taken[160];
+	char behind[160], taken[160], rhythm[128];
 	bool preempted, waited;
 
-	if (callback->stalls[0].ns <= limit)
-		worst = longest(callback);
-	if (worst->culprit_ns <= limit ||
-	    (callback->stalls[0].ns > limit && all_blocked(callback, limit)))
+	/* What the kernel took from it is the machine's. */
+	if (callback->stalls[0].ns <= limit || all_blocked(callback, limit))
 		return;
-	calls = d9__histogram_above(&callback->durations, limit);
+	calls = d9__histogram_above(&callback->own, limit);
 	if (calls == 0)
 		calls = 1;
 	waited = describe_waiting(callback, behind, sizeof(behind));
-	preempted = looks_preempted(findings, callback, limit, calls);
+	preempted = looks_preempted(findings, callback, calls);
+	d9__finding_rhythm(findings, callback, rhythm, sizeof(rhythm));
 	d9__finding_taken(worst->culprit_ns - d9__stall_own_ns(worst), taken, sizeof(taken));
 	finding = d9__finding_add(
 		findings,
 		preempted ? D9__INFO : long_severity(d9__stall_own_ns(worst), calls, waited),
 		d9__stall_own_ns(worst), long_advice(callback, d9__stall_verdict(worst), preempted),
-		"%.*s%s blocked worker %llu for %s%s (%s of %s calls took over %s)%s.", name.len,
+		"%.*s%s blocked worker %llu for %s%s%s (%s of %s calls took over %s)%s.", name.len,
 		name.text, callback->internal ? " (the library's own callback)" : "",
 		(unsigned long long)worst->worker, d9__units_ns(worst->culprit_ns).text, taken,
-		d9__units_count(calls).text, d9__units_count(callback->calls).text,
+		rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
 		d9__units_ns(limit).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding,
+			      preempted ? "took %s, preempted as it seems, %s of %s calls"
+					: "blocks the loop %s, %s of %s calls",
+			      d9__units_ns(preempted ? worst->culprit_ns : d9__stall_own_ns(worst)).text,
+			      d9__units_count(calls).text, d9__units_count(callback->calls).text);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
-		if (callback->stalls[i].stall->culprit_ns > limit)
+		if (callback->stalls[i].ns > limit)
 			add_stall(findings, finding, callback->stalls[i].stall);
+	if (!preempted && d9__finding_is_in_kernel(callback))
+		d9__finding_add_evidence(findings, finding, NULL,
+					 "%s of the CPU time of its long calls is in the kernel, in system calls",
+					 d9__units_percent((double)callback->inside.system_ns /
+							   (double)(callback->inside.user_ns +
+								    callback->inside.system_ns)).text);
 	if (preempted)
 		add_switches(findings, finding);
 }
@@ -392,7 +416,7 @@ void d9__check_long_callback(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->n_stalls)
+		if (callbacks->items[i]->n_stalls && !d9__finding_is_explained(findings, callbacks->items[i]))
 			long_callback(findings, callbacks->items[i]);
 }
 
@@ -413,12 +437,14 @@ void d9__check_running_at_end(struct d9__findings *findings)
 		name = d9__finding_name(piece->task->callback);
 		finding = d9__finding_add(
 			findings, D9__WARNING, ns,
-			"Its length is unknown, so it is in no figure. If the program hung or was killed "
-			"then, this is where.",
+			"Look here if the program hung or was killed then: the call did not end, and its length is "
+			"in no figure.",
 			"%.*s was still running on worker %llu when the trace ended, for %s at least.",
 			name.len, name.text, (unsigned long long)worker->id,
 			d9__units_ns(ns).text);
 		d9__finding_set_callback(findings, finding, piece->task->callback);
+		d9__finding_set_brief(findings, finding, "still ran when the trace ended, for %s",
+				      d9__units_ns(ns).text);
 		d9__finding_add_evidence(findings, finding,
 					 &(struct d9__evidence){ .at_ns = piece->start_ns,
 								 .duration_ns = ns,

@@ -43,11 +43,12 @@ static void check_losses(struct d9__findings *findings)
 		return;
 	finding = d9__finding_add(
 		findings, share > LOSS_CRITICAL ? D9__CRITICAL : D9__WARNING, losses->events,
-		"Counts and sums are too small by what was lost, and a callback that was cut by a gap "
-		"ends where the gap begins. Give the recorder more memory or a faster disk, or "
-		"record less.",
+		"Give the recorder more memory or a faster disk, or record less. Counts and sums are too small "
+		"by what was lost, and a callback that was cut by a gap ends where the gap begins.",
 		"%s events were lost (%s of all): figures below are lower bounds.",
 		d9__units_count(losses->events).text, d9__units_percent(share).text);
+	d9__finding_set_brief(findings, finding, "%s events lost (%s): figures are lower bounds",
+			      d9__units_count(losses->events).text, d9__units_percent(share).text);
 	for (size_t i = 0; i < losses->n; i++) {
 		const struct d9__loss *loss = &losses->items[i];
 		struct d9__evidence evidence = { .at_ns = loss->from_ns };
@@ -69,8 +70,8 @@ static void check_dropped_samples(struct d9__findings *findings)
 
 	if (losses->dropped_allocs || losses->dropped_frees)
 		d9__finding_add(findings, D9__WARNING, 0,
-				"Leaks look larger than they are. Sample less (larger "
-				"DIAL9_MEMORY_SAMPLE_RATE_BYTES).",
+				"Sample less (larger DIAL9_MEMORY_SAMPLE_RATE_BYTES): leaks look larger than they "
+				"are.",
 				"%s allocation samples and %s free samples were lost.",
 				d9__units_count(losses->dropped_allocs).text,
 				d9__units_count(losses->dropped_frees).text);
@@ -91,9 +92,11 @@ static void check_damage(struct d9__findings *findings)
 		damaged += is_damaged(&a->segments[i]);
 	if (damaged)
 		finding = d9__finding_add(findings, D9__CRITICAL, damaged,
-					  "Everything before the damage was used; what follows in that "
-					  "segment is missing from all figures.",
+					  "Copy the segment again, if there is another: everything before the "
+					  "damage was used, and what follows in that segment is missing from all "
+					  "figures.",
 					  "Damage in %zu of %zu segments.", damaged, a->n_segments);
+	d9__finding_set_brief(findings, finding, "damage in %zu of %zu segments", damaged, a->n_segments);
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
@@ -120,13 +123,14 @@ static void check_open_ends(struct d9__findings *findings)
 		return;
 	finding = d9__finding_add(
 		findings, cut ? D9__WARNING : D9__INFO, cut,
-		cut ? "The end of a segment is missing: it was copied while it was written, or a disk was "
-		      "full. Times before the cut are right."
-		    : "The program still runs, or was killed. Its last events are missing: stop it to "
-		      "have them all. Of a killed one, dial9 recover saves them from its ring where it "
-		      "ran; without the ring they are lost.",
+		cut ? "Copy the trace again when the program has ended, or free the disk if that was full: the end "
+		      "of a segment is missing. Times before the cut are right."
+		    : "Stop the program to have its last events, if it still runs; of a killed one, dial9 recover "
+		      "saves them from its ring where it ran, and without the ring they are lost.",
 		"The end is missing in %zu of %zu segments: %s.", cut ? cut : active, a->n_segments,
 		cut ? "cut in the middle of a frame" : "never sealed (.active)");
+	d9__finding_set_brief(findings, finding, "the end is missing in %zu of %zu segments", cut ? cut : active,
+			      a->n_segments);
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
@@ -143,7 +147,7 @@ static void check_open_ends(struct d9__findings *findings)
 static void check_unwritten(struct d9__findings *findings)
 {
 	static const char advice[] =
-		"What they recorded is in their rings: dial9 status names them, and why they have not written it; "
+		"Ask dial9 status for them: it names them, and why they have not written what is in their rings; "
 		"dial9 recover saves it of those that were killed or have ended.";
 	size_t n = findings->analysis->unwritten, ends = findings->analysis->unwritten_ends;
 
@@ -162,13 +166,16 @@ static const struct {
 	const char *key, *what, *consequence; /* |what| behind their number */
 } shortages[] = {
 	{ "callsites.unknown", "registrations had no memory left to note what they call, and from where.",
-	  "Their callbacks are together as \"(unknown)\"." },
+	  "Look for their callbacks under \"(unknown)\", where they are together." },
 	{ "names.other", "texts had no room in the recorder's table of 65 536.",
-	  "They are together as \"(other)\". Names that are made up at run time, with numbers in them, fill the table." },
+	  "Make up no names with numbers in them at run time, which fill the table: what had no room is together "
+	  "as \"(other)\"." },
 	{ "tasks.forgotten", "tasks stand as ended, because more lived than the recorder keeps.",
-	  "They look shorter than they are. Tasks that are made and never ended fill the table." },
+	  "End tasks that are done: those that are made and never ended fill the table, and what had no room looks "
+	  "shorter than it is." },
 	{ "processes.cloned", "copies of the process, made without fork handlers, are in no trace.",
-	  "What their loops did is missing: clone() and _Fork() cannot tell the recorder. Children of fork() are recorded." },
+	  "Make children by fork(), which are recorded: clone() and _Fork() cannot tell the recorder, and what "
+	  "loops did there is missing." },
 };
 
 static void check_shortages(struct d9__findings *findings)
@@ -197,11 +204,11 @@ void d9__check_incomplete_data(struct d9__findings *findings)
 	check_unwritten(findings);
 	if (complete && !strcmp(complete, "false") && findings->analysis->losses.n == 0)
 		d9__finding_add(findings, D9__WARNING, 0,
-				"Counts and sums may be too small.",
+				"Take counts and sums as lower bounds.",
 				"The recorder says that a segment is not complete.");
 }
 
-/* What a report lacks when a capability is not full. */
+/* What a report lacks where hooks do not see all. */
 static const struct {
 	const char *key, *consequence;
 } consequences[] = {
@@ -236,11 +243,12 @@ static void degraded_loop(struct d9__findings *findings, const char *loop, size_
 	const struct d9__analysis *a = findings->analysis;
 	struct d9__finding *finding = d9__finding_add(
 		findings, D9__WARNING, 0,
-		"Conclusions that need what is missing are not drawn. dial9 info prints all "
-		"capabilities; the man page of the adapter tells how to get the rest.",
+		"See dial9 info for what the hooks see, and the man page of the adapter for how to get the "
+		"rest. Conclusions that need what is missing are not drawn.",
 		"Hooks of %.*s are degraded: %s.", d9__precision(len), loop, reasons);
 
 	d9__finding_set_name(findings, finding, loop, len);
+	d9__finding_set_brief(findings, finding, "hooks incomplete: %s", reasons);
 	add_reasons(findings, finding, reasons);
 	for (size_t i = 0; i < sizeof(consequences) / sizeof(consequences[0]); i++)
 		if (d9__metadata_coverage(&a->metadata, consequences[i].key) != D9__COVERAGE_FULL)
@@ -253,8 +261,8 @@ static void refused_loop(struct d9__findings *findings, const char *loop, size_t
 {
 	struct d9__finding *finding = d9__finding_add(
 		findings, D9__CRITICAL, 0,
-		"What runs on its loops is missing from all figures. dial9 doctor -- COMMAND tries the "
-		"libraries that a command uses, and tells how to mend what is wrong.",
+		"Try dial9 doctor -- COMMAND, which tries the libraries that a command uses and tells how to mend "
+		"what is wrong: what runs on its loops is missing from all figures.",
 		"Nothing of %.*s is recorded: %s.", d9__precision(len), loop, reason);
 
 	d9__finding_set_name(findings, finding, loop, len);
@@ -265,8 +273,8 @@ static void full_stubs(struct d9__findings *findings, const char *loop, size_t l
 {
 	struct d9__finding *finding = d9__finding_add(
 		findings, D9__WARNING, 0,
-		"The program uses more different callbacks than can be told apart; calls of the rest "
-		"are not in the trace.",
+		"Take figures as lower bounds: the program uses more different callbacks than can be told apart, "
+		"and calls of the rest are not in the trace.",
 		"%s callbacks of %.*s could not be hooked.", count, d9__precision(len), loop);
 
 	d9__finding_set_name(findings, finding, loop, len);
@@ -276,8 +284,9 @@ static void dropped_loops(struct d9__findings *findings, const char *loop, size_
 {
 	struct d9__finding *finding = d9__finding_add(
 		findings, D9__WARNING, 0,
-		"What runs on them is missing from all figures. When they were made there was no memory or no "
-		"thread for it, or there were more at once than the table of loops takes.",
+		"Make fewer loops at once, or leave more memory and threads to the program: what runs on these is "
+		"missing from all figures, as when they were made there was none for it, or there were more at "
+		"once than the table of loops takes.",
 		"Loops of %.*s are not in the trace: attaching one failed (%s x).", d9__precision(len), loop, times);
 
 	d9__finding_set_name(findings, finding, loop, len);

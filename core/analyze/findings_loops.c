@@ -9,19 +9,14 @@
 #include "analyze/findings.h"
 #include "analyze/units.h"
 
-/* Told if it went on for so many windows. */
-#define SPELL_WINDOWS 3
+/* Told if it went on for so many windows, as those of one callback are. */
+#define SPELL_WINDOWS D9__SPELL_WINDOWS
 
 /* A timer that wakes an idle process so often, per second, is worth a warning. */
 #define IDLE_WARNING_RATE 200
 
 /* So is a loop that wakes so often for nothing. */
-#define EMPTY_WARNING_RATE 2000
-
-static uint64_t per_second(uint64_t calls, uint64_t ns)
-{
-	return ns ? (uint64_t)((double)calls * 1e9 / (double)ns) : 0;
-}
+#define EMPTY_WARNING_RATE 500
 
 /* Whether |spell| lasted for at least half of the time its worker was looked at. */
 static bool is_most(const struct d9__findings *findings, const struct d9__spell *spell)
@@ -33,8 +28,10 @@ static bool is_most(const struct d9__findings *findings, const struct d9__spell 
 }
 
 static void add_spell(struct d9__findings *findings, struct d9__finding *finding,
-		      const struct d9__callback *callback, const struct d9__spell *spell)
+		      const struct d9__callback *callback, enum d9__spell_kind kind)
 {
+	const struct d9__spell *spell = callback->spells[kind].worst;
+	uint64_t workers = callback->spells[kind].workers;
 	const char *site = d9__callback_site(callback);
 
 	d9__finding_add_evidence(findings, finding,
@@ -48,6 +45,9 @@ static void add_spell(struct d9__findings *findings, struct d9__finding *finding
 				 d9__units_ns(spell->busy_ns).text,
 				 spell->ns ? 100 * (double)spell->busy_ns / (double)spell->ns : 0,
 				 site ? "; registered at " : "", site ? site : "");
+	if (workers > 1)
+		d9__finding_add_evidence(findings, finding, NULL, "so it was on %s other worker%s",
+					 d9__units_count(workers - 1).text, workers > 2 ? "s" : "");
 }
 
 /* ---- spin ---- */
@@ -56,7 +56,9 @@ static void add_spell(struct d9__findings *findings, struct d9__finding *finding
 static void describe_source(const struct d9__spell *spell, char *buf, size_t size)
 {
 	if (spell->fd >= 0)
-		snprintf(buf, size, "descriptor %" PRId64, spell->fd);
+		snprintf(buf, size, "descriptor %" PRId64 "%s%s%s", spell->fd, spell->tasks > 1 ? " (as were " : "",
+			 spell->tasks > 1 ? d9__units_count(spell->tasks - 1).text : "",
+			 spell->tasks > 1 ? " others)" : "");
 	else if (spell->reason == D9__WAKE_TIMER)
 		snprintf(buf, size, "its timer");
 	else
@@ -66,24 +68,24 @@ static void describe_source(const struct d9__spell *spell, char *buf, size_t siz
 static const char *spin_advice(const struct d9__spell *spell)
 {
 	if (spell->fd >= 0)
-		return "The descriptor is ready and stays so: nothing is read from it, writing is "
+		return "Read until EAGAIN, remove EV_WRITE when the buffer is empty, free the event at end of "
+		       "file or error: the descriptor stays ready, because nothing is read from it, writing is "
 		       "waited for while there is nothing to write, or the peer hung up and it was not "
-		       "closed. Read until EAGAIN, remove EV_WRITE when the buffer is empty, free the "
-		       "event at end of file or error. If it listens, accept(2) fails, for lack of "
+		       "closed. If it listens, accept(2) fails, for lack of "
 		       "descriptors say: stop listening until one is free. If it does read each time, let "
 		       "it read more at once.";
 	if (spell->reason == D9__WAKE_TIMER)
-		return "The timer is due at once each time it is set: give it a period, or wait for "
-		       "what it looks for.";
-	return "It makes itself ready again each time it runs, so that the loop never sleeps: wait for "
-	       "what it looks for, or stop when there is nothing left to do.";
+		return "Give the timer a period, or wait for what it looks for: it is due at once each time it is "
+		       "set.";
+	return "Wait for what it looks for, or stop when there is nothing left to do: it makes itself ready again "
+	       "each time it runs, so that the loop never sleeps.";
 }
 
 static void spin(struct d9__findings *findings, const struct d9__callback *callback)
 {
-	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
+	const struct d9__spell *spell = callback->spells[D9__SPELL_SPIN].worst;
 	struct d9__finding *finding;
-	char source[64];
+	char source[160];
 	struct d9__name name;
 
 	name = d9__finding_name(callback);
@@ -93,11 +95,13 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 		spin_advice(spell),
 		"%.*s is called %s times a second and does next to nothing (%s each time): %s was ready "
 		"again at once, and worker %" PRIu64 " never slept for %s.",
-		name.len, name.text, d9__units_count(per_second(spell->calls, spell->ns)).text,
+		name.len, name.text, d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text,
 		d9__units_ns(spell->busy_ns / spell->calls).text, source, spell->worker,
 		d9__units_ns(spell->ns).text);
 	d9__finding_set_callback(findings, finding, callback);
-	add_spell(findings, finding, callback, spell);
+	d9__finding_set_brief(findings, finding, "is called %s times a second for nothing",
+			      d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text);
+	add_spell(findings, finding, callback, D9__SPELL_SPIN);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "a tenth of a second counts if it holds over 200 calls of one task, of "
 				 "less than 10 us each, at most a twentieth as many waits over 10 us, and "
@@ -106,26 +110,66 @@ static void spin(struct d9__findings *findings, const struct d9__callback *callb
 
 static void accept_storm(struct d9__findings *findings, const struct d9__callback *callback)
 {
-	const struct d9__spell *spell = &callback->spells[D9__SPELL_SPIN];
+	const struct d9__spell *spell = callback->spells[D9__SPELL_SPIN].worst;
 	struct d9__finding *finding;
-	char source[64];
+	char source[160];
 	struct d9__name name;
 
 	name = d9__finding_name(callback);
 	describe_source(spell, source, sizeof(source));
 	finding = d9__finding_add(
 		findings, is_most(findings, spell) ? D9__CRITICAL : D9__WARNING, spell->ns,
-		"A connection that cannot be accepted stays, and the listener stays ready. Look for "
-		"descriptors that are not closed, raise the limit (RLIMIT_NOFILE), and in the "
+		"Look for descriptors that are not closed, raise the limit (RLIMIT_NOFILE), and in the "
 		"listener's error callback disable it until a descriptor is free again (GIO: "
-		"g_socket_service_stop(), or no g_socket_listener_accept_async() right after an error).",
+		"g_socket_service_stop(), or no g_socket_listener_accept_async() right after an error): "
+		"a connection that cannot be accepted stays, and the listener stays ready.",
 		"The listener on %s is ready %s times a second and takes no connection: accept() fails, "
 		"most likely for lack of descriptors. %.*s ran each time, and worker %" PRIu64
 		" never slept for %s.",
-		source, d9__units_count(per_second(spell->calls, spell->ns)).text, name.len, name.text,
+		source, d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text, name.len, name.text,
 		spell->worker, d9__units_ns(spell->ns).text);
 	d9__finding_set_callback(findings, finding, callback);
-	add_spell(findings, finding, callback, spell);
+	d9__finding_set_brief(findings, finding, "accept() fails, and is tried %s times a second",
+			      d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text);
+	add_spell(findings, finding, callback, D9__SPELL_SPIN);
+}
+
+/* A task that made so many others on descriptors of their own, before it span, takes connections. */
+#define LISTENER_MADE 3
+
+/* libev's tasks are told when they run first, with the callback that made them for a site. */
+static bool is_site_of_others(const struct d9__analysis *a, const struct d9__callback *callback)
+{
+	const char *mark = strstr(callback->location, " @ "), *site;
+	size_t len = mark ? (size_t)(mark - callback->location) : 0;
+
+	for (size_t i = 0; i < a->callbacks.n && len; i++) {
+		const struct d9__callback *other = a->callbacks.items[i];
+
+		site = strstr(other->location, " @ ");
+		if (site && other != callback && other->spawned >= LISTENER_MADE &&
+		    strlen(site + 3) == len && !strncmp(site + 3, callback->location, len))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the task of |spell| takes connections: the library says so, it did before, or its function is called
+ * like that.
+ */
+static bool is_listener(const struct d9__findings *findings, const struct d9__callback *callback,
+			const struct d9__spell *spell)
+{
+	static const char *const names[] = { "accept", "listen", "incoming", "connection", "new_client" };
+	const struct d9__task *task = d9__table_find(&findings->analysis->tasks.table, spell->task);
+
+	if (spell->listener || spell->fd < 0)
+		return spell->listener;
+	for (size_t i = 0; callback->function && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcasestr(callback->function, names[i]))
+			return true;
+	return (task && task->made >= LISTENER_MADE) || is_site_of_others(findings->analysis, callback);
 }
 
 /* Spins of listeners, or of all others. */
@@ -136,9 +180,10 @@ static void check_spins(struct d9__findings *findings, bool listeners,
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++) {
-		const struct d9__spell *spell = &callbacks->items[i]->spells[D9__SPELL_SPIN];
+		const struct d9__spell *spell = callbacks->items[i]->spells[D9__SPELL_SPIN].worst;
 
-		if (spell->windows >= SPELL_WINDOWS && spell->listener == listeners)
+		if (spell && spell->windows >= SPELL_WINDOWS &&
+		    is_listener(findings, callbacks->items[i], spell) == listeners)
 			tell(findings, callbacks->items[i]);
 	}
 }
@@ -157,7 +202,7 @@ void d9__check_spin(struct d9__findings *findings)
 
 static void wake_storm(struct d9__findings *findings, const struct d9__callback *callback)
 {
-	const struct d9__spell *spell = &callback->spells[D9__SPELL_STORM];
+	const struct d9__spell *spell = callback->spells[D9__SPELL_STORM].worst;
 	struct d9__finding *finding;
 	char sender[256];
 	struct d9__name name;
@@ -166,14 +211,16 @@ static void wake_storm(struct d9__findings *findings, const struct d9__callback 
 	d9__finding_waker(findings, spell->waker, spell->waker_worker, sender, sizeof(sender));
 	finding = d9__finding_add(
 		findings, D9__WARNING, spell->calls,
-		"Each wake costs both threads a system call and a switch. Wake the loop only if nothing "
-		"was waiting for it yet, hand over in batches, and let the callback take all there is.",
+		"Wake the loop only if nothing was waiting for it yet, hand over in batches, and let the callback "
+		"take all there is: each wake costs both threads a system call and a switch.",
 		"%s wakes worker %" PRIu64 " %s times a second to run %.*s: being woken takes the loop "
 		"longer than what it is woken for.",
-		sender, spell->worker, d9__units_count(per_second(spell->calls, spell->ns)).text,
+		sender, spell->worker, d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text,
 		name.len, name.text);
 	d9__finding_set_callback(findings, finding, callback);
-	add_spell(findings, finding, callback, spell);
+	d9__finding_set_brief(findings, finding, "is woken %s times a second for little",
+			      d9__units_count(d9__finding_rate(spell->calls, spell->ns)).text);
+	add_spell(findings, finding, callback, D9__SPELL_STORM);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%.1f calls for each time the loop woke; a tenth of a second counts if "
 				 "other threads asked for over 200 calls and four fifths of all, under 4 "
@@ -186,7 +233,7 @@ void d9__check_wake_storm(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->spells[D9__SPELL_STORM].windows >= SPELL_WINDOWS)
+		if (callbacks->items[i]->spells[D9__SPELL_STORM].workers)
 			wake_storm(findings, callbacks->items[i]);
 }
 
@@ -196,7 +243,7 @@ void d9__check_wake_storm(struct d9__findings *findings)
  * GLib's own threads, whose loops no program has a hand in: each GTask sets a timer in "gmain" anew, which
  * wakes it to wait for longer.  By the name alone it may be one of the program's.
  */
-static bool is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker)
+bool d9__worker_is_librarys_own(const struct d9__analysis *a, const struct d9__worker *worker)
 {
 	const char *name = d9__metadata_group(&a->metadata, worker->id);
 
@@ -212,16 +259,18 @@ static bool is_librarys_own(const struct d9__analysis *a, const struct d9__worke
 static void empty_wakes(struct d9__findings *findings, const struct d9__worker *worker)
 {
 	const struct d9__empty_wakes *empty = &worker->empty;
-	uint64_t rate = per_second(empty->unparks, empty->ns);
+	uint64_t rate = d9__finding_rate(empty->unparks, empty->ns);
 	struct d9__finding *finding;
 
 	finding = d9__finding_add(
 		findings, rate >= EMPTY_WARNING_RATE ? D9__WARNING : D9__INFO, empty->unparks,
-		"Something wakes the loop without giving it work: another thread that only wakes it "
-		"(g_main_context_wakeup(), a write to its wake-up descriptor), or a source that asks for "
-		"a short timeout and is not ready then. Wake it when there is something to run.",
+		"Wake the loop when there is something to run: another thread wakes it and gives it no work "
+		"(g_main_context_wakeup(), a write to its wake-up descriptor), or a source asks for a short "
+		"timeout and is not ready then.",
 		"Worker %" PRIu64 " woke %s times a second and found nothing to run, for %s.", worker->id,
 		d9__units_count(rate).text, d9__units_ns(empty->ns).text);
+	d9__finding_set_brief(findings, finding, "worker %" PRIu64 " wakes %s times a second for nothing",
+			      worker->id, d9__units_count(rate).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = empty->first_ns,
 							 .has_worker = true,
@@ -245,7 +294,7 @@ void d9__check_empty_wakes(struct d9__findings *findings)
 		return;
 	for (size_t i = 0; i < a->timeline.n; i++)
 		if (a->timeline.items[i]->empty.windows >= SPELL_WINDOWS &&
-		    !is_librarys_own(a, a->timeline.items[i]))
+		    !d9__worker_is_librarys_own(a, a->timeline.items[i]))
 			empty_wakes(findings, a->timeline.items[i]);
 }
 
@@ -253,21 +302,23 @@ void d9__check_empty_wakes(struct d9__findings *findings)
 
 static void idle_wakes(struct d9__findings *findings, const struct d9__callback *callback)
 {
-	const struct d9__spell *spell = &callback->spells[D9__SPELL_IDLE];
-	uint64_t rate = per_second(spell->calls, spell->ns);
+	const struct d9__spell *spell = callback->spells[D9__SPELL_IDLE].worst;
+	uint64_t rate = d9__finding_rate(spell->calls, spell->ns);
 	struct d9__finding *finding;
 	struct d9__name name;
 
 	name = d9__finding_name(callback);
 	finding = d9__finding_add(
 		findings, rate >= IDLE_WARNING_RATE ? D9__WARNING : D9__INFO, spell->calls,
-		"It keeps the CPU from sleeping. Make the period longer, set the timer only while there "
-		"is something to look for, or wait for the event instead of looking.",
+		"Make the period longer, set the timer only while there is something to look for, or wait for the "
+		"event instead of looking: it keeps the CPU from sleeping.",
 		"The timer %.*s wakes worker %" PRIu64 " %s times a second while there is nothing else "
 		"to do.",
 		name.len, name.text, spell->worker, d9__units_count(rate).text);
 	d9__finding_set_callback(findings, finding, callback);
-	add_spell(findings, finding, callback, spell);
+	d9__finding_set_brief(findings, finding, "wakes an idle loop %s times a second",
+			      d9__units_count(rate).text);
+	add_spell(findings, finding, callback, D9__SPELL_IDLE);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "a tenth of a second counts if the loop slept for nine tenths of it and "
 				 "nine tenths of its calls were timers; a warning from %u a second on",
@@ -279,9 +330,9 @@ void d9__check_idle_wakes(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++) {
-		const struct d9__spell *spell = &callbacks->items[i]->spells[D9__SPELL_IDLE];
+		const struct d9__spell *spell = callbacks->items[i]->spells[D9__SPELL_IDLE].worst;
 
-		if (spell->windows >= SPELL_WINDOWS && is_most(findings, spell))
+		if (spell && spell->windows >= SPELL_WINDOWS && is_most(findings, spell))
 			idle_wakes(findings, callbacks->items[i]);
 	}
 }

@@ -13,6 +13,10 @@
 /* Fewer live tasks of one callback are no leak worth telling. */
 #define LEAK_TASKS 100
 
+/* How the load lies over workers is no accident in a loop of so many calls, watched for so long. */
+#define IMBALANCE_CALLS 100
+#define IMBALANCE_NS    D9__MS(1000)
+
 /* ---- time off the CPU ---- */
 
 static const struct d9__callback *most_off_samples(const struct d9__callbacks *callbacks)
@@ -38,12 +42,14 @@ void d9__check_blocking(struct d9__findings *findings)
 	name = d9__finding_name(most);
 	finding = d9__finding_add(
 		findings, D9__WARNING, samples->off_in_polls,
-		"A callback that is taken off the CPU blocks its loop. Look at the stacks of these samples "
-		"for the call that waits.",
+		"Look at the stacks of these samples for the call that waits: a callback that is taken off the CPU "
+		"blocks its loop.",
 		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s times).",
 		d9__units_count(samples->off_in_polls).text, name.len, name.text,
 		d9__units_count(most->off_samples).text);
 	d9__finding_set_callback(findings, finding, most);
+	d9__finding_set_brief(findings, finding, "is off the CPU while it runs, %s times",
+			      d9__units_count(most->off_samples).text);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%s of %s off-CPU samples lie inside callbacks; the largest group with "
 				 "one stack has %s%s%s",
@@ -53,70 +59,19 @@ void d9__check_blocking(struct d9__findings *findings)
 				 top->leaf ? top->leaf : "");
 }
 
-void d9__check_kernel_wait(struct d9__findings *findings)
-{
-	const struct d9__timeline *timeline = &findings->analysis->timeline;
-
-	for (size_t i = 0; i < timeline->n; i++) {
-		const struct d9__worker *worker = timeline->items[i];
-		struct d9__finding *finding;
-
-		if (worker->waits_over_1ms == 0)
-			continue;
-		finding = d9__finding_add(
-			findings,
-			worker->waits.max > D9__MS(10) &&
-					100 * worker->waits_over_1ms >= worker->wait_measured
-				? D9__WARNING
-				: D9__INFO,
-			worker->waits.max,
-			"The thread was ready, but the kernel ran something else: too few cores for what "
-			"runs on this machine, a CPU limit of its container, or its priority.",
-			"Worker %llu waited up to %s for a CPU after a wake-up (%s of %s measured "
-			"wake-ups over 1 ms).",
-			(unsigned long long)worker->id, d9__units_ns(worker->waits.max).text,
-			d9__units_count(worker->waits_over_1ms).text,
-			d9__units_count(worker->wait_measured).text);
-		d9__finding_add_evidence(findings, finding,
-					 &(struct d9__evidence){ .at_ns = worker->wait_max_at_ns,
-								 .duration_ns = worker->waits.max,
-								 .has_worker = true,
-								 .worker = worker->id },
-					 "longest wait on the run queue, %s",
-					 d9__units_ns(worker->waits.max).text);
-	}
-}
-
-void d9__check_cpu_contention(struct d9__findings *findings)
-{
-	const struct d9__timeline *timeline = &findings->analysis->timeline;
-
-	for (size_t i = 0; i < timeline->n; i++) {
-		const struct d9__worker *worker = timeline->items[i];
-		struct d9__finding *finding;
-
-		if (!worker->cpu_seen || worker->active_periods <= 10 ||
-		    10 * worker->starved_periods <= worker->active_periods)
-			continue;
-		finding = d9__finding_add(
-			findings, D9__WARNING, worker->starved_periods,
-			"Either callbacks block (see long callbacks that waited), or other threads compete "
-			"for the CPU (see kernel waits).",
-			"Worker %llu was awake but off the CPU: %s of %s awake periods lasted over 1 ms "
-			"and used less than half of it.",
-			(unsigned long long)worker->id,
-			d9__units_count(worker->starved_periods).text,
-			d9__units_count(worker->active_periods).text);
-		d9__finding_add_evidence(findings, finding,
-					 &(struct d9__evidence){ .has_worker = true,
-								 .worker = worker->id },
-					 "awake for %s, on the CPU for %s of it",
-					 d9__units_ns(worker->active_ns).text,
-					 d9__units_ns(worker->cpu_ns).text);
-	}
-}
-
 /* ---- queues, tasks, balance ---- */
+
+/* The long call that ran at |ns|, or NULL. */
+static const struct d9__callback *ran_at(const struct d9__stalls *stalls, uint64_t ns)
+{
+	for (size_t i = 0; i < stalls->n; i++) {
+		const struct d9__stall *stall = stalls->items[i].stall;
+
+		if (stall->start_ns <= ns && ns <= stall->end_ns)
+			return stall->culprit;
+	}
+	return NULL;
+}
 
 void d9__check_queue_depth(struct d9__findings *findings)
 {
@@ -127,11 +82,16 @@ void d9__check_queue_depth(struct d9__findings *findings)
 		return;
 	finding = d9__finding_add(
 		findings, queue->max > 1000 ? D9__CRITICAL : D9__WARNING, queue->max,
-		"More work is handed to the loops than they pick up: add loops, make the callbacks cheaper, "
-		"or slow the senders down.",
+		"Add loops, make the callbacks cheaper, or slow the senders down: more work is handed to the loops "
+		"than they pick up.",
 		"%s%s pieces of work handed over by other threads were waiting for a loop.",
 		/* The sample event holds no larger number. */
 		queue->max == 255 ? "At least " : "Up to ", d9__units_count(queue->max).text);
+	d9__finding_set_brief(findings, finding, "%s%s pieces of work wait for a loop",
+			      queue->max == 255 ? "at least " : "", d9__units_count(queue->max).text);
+	d9__finding_set_effect(findings, finding, ran_at(&findings->analysis->stalls, queue->max_at_ns),
+			       "%s%s pieces of work waited", queue->max == 255 ? "at least " : "",
+			       d9__units_count(queue->max).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = queue->max_at_ns },
 				 "the deepest of %s samples; mean %.1f",
@@ -152,6 +112,10 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 	uint64_t left = (uint64_t)d9__tasks_left(&findings->analysis->tasks, callback, &ended);
 	bool idle = 2 * (callback->spawned - callback->ran) > left;
 	bool unseen = ends != D9__COVERAGE_FULL && ended == 0 && !(idle && armed_ends_are_seen(findings));
+	/* Where the library makes them itself, the program's callback in which it does says more. */
+	bool by_library = !site || d9__module_is_loop(site, strlen(site));
+	const struct d9__callback *maker = by_library ? callback->maker : NULL;
+	struct d9__name made_by = d9__finding_name(maker);
 	char never[160] = "";
 	struct d9__finding *finding;
 	struct d9__name name;
@@ -163,9 +127,8 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 	if (unseen)
 		finding = d9__finding_add(
 			findings, D9__INFO, left,
-			"Not every end is visible (events that the program embeds in its own structures, "
-			"watchers that are stopped), so these may have ended. Compare with the program's "
-			"own count.",
+			"Compare with the program's own count: not every end is visible (events that the program "
+			"embeds in its own structures, watchers that are stopped), so these may have ended.",
 			"New tasks of %.*s come all the time, %s so far, and none is seen to end.",
 			name.len, name.text, d9__units_count(callback->spawned).text);
 	else
@@ -177,10 +140,14 @@ static void task_leak(struct d9__findings *findings, const struct d9__callback *
 			/* The first few that do not run are not told. */
 			idle ? "at least " : "", d9__units_count(callback->spawned).text,
 			d9__units_count(ended).text, d9__units_count(left).text, never);
-	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_callback(findings, finding,
+				 callback->internal && maker && !maker->internal ? maker : callback);
+	d9__finding_set_brief(findings, finding, "tasks only grow: %s made, %s %s",
+			      d9__units_count(callback->spawned).text, unseen ? "none" : d9__units_count(left).text,
+			      unseen ? "seen to end" : "left");
 	d9__finding_add_evidence(findings, finding,
-				 &(struct d9__evidence){ .callback = callback }, "made at %s",
-				 site ? site : "an unknown place");
+				 &(struct d9__evidence){ .callback = callback }, "made at %s%s%.*s", site ? site : "an unknown place",
+				 maker ? ", in calls of " : "", maker ? made_by.len : 0, made_by.text);
 }
 
 /*
@@ -254,7 +221,9 @@ void d9__check_worker_imbalance(struct d9__findings *findings)
 	qsort(active, n, sizeof(*active), compare_u64);
 	median = n ? active[(n - 1) / 2] : 0;
 	free(active);
-	if (n < 2 || d9__worker_utilisation(busiest) < 0.5 || busiest->active_ns <= 3 * median)
+	if (n < 2 || d9__finding_told(findings, "idle-workers") || busiest->polls < IMBALANCE_CALLS ||
+	    busiest->active_ns + busiest->parked_ns < IMBALANCE_NS ||
+	    d9__worker_utilisation(busiest) < 0.5 || busiest->active_ns <= 3 * median)
 		return;
 	finding = d9__finding_add(
 		findings, D9__INFO, busiest->active_ns,
@@ -263,6 +232,10 @@ void d9__check_worker_imbalance(struct d9__findings *findings)
 		(unsigned long long)busiest->id,
 		d9__units_percent(d9__worker_utilisation(busiest)).text);
 	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "worker %llu does over 3 times as much as its fellows",
+			      (unsigned long long)busiest->id);
+	d9__finding_set_effect(findings, finding, callback, "worker %llu does over 3 times as much as its fellows",
+			       (unsigned long long)busiest->id);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .has_worker = true,
 							 .worker = busiest->id,
@@ -281,8 +254,7 @@ void d9__check_many_spans(struct d9__findings *findings)
 
 	if (spans->polls_over_20)
 		d9__finding_add(findings, D9__WARNING, spans->whole_in_poll_max,
-				"Many pieces of work are done in one call of a callback; others wait "
-				"for all of them.",
+				"Do fewer pieces of work in one call of a callback: others wait for all of them.",
 				"%s calls hold more than 20 whole spans each, at most %u.",
 				d9__units_count(spans->polls_over_20).text,
 				spans->whole_in_poll_max);
@@ -309,6 +281,8 @@ void d9__check_span_outlier(struct d9__findings *findings)
 			d9__units_count(above).text, type->name, d9__units_ns(p50).text,
 			d9__units_ns(type->durations.max).text);
 		d9__finding_set_name(findings, finding, type->name, strlen(type->name));
+		d9__finding_set_brief(findings, finding, "%s spans take over 10 times the median %s",
+				      d9__units_count(above).text, d9__units_ns(p50).text);
 	}
 }
 
@@ -318,7 +292,8 @@ void d9__check_unmatched_spans(struct d9__findings *findings)
 
 	if (spans->unmatched)
 		d9__finding_add(findings, D9__INFO, spans->unmatched,
-				"They ran when the trace ended, or an exit is missing in the program.",
+				"Look for an exit that is missing in the program, if they did not run when the "
+				"trace ended.",
 				"%s of %s spans were entered and never left.",
 				d9__units_count(spans->unmatched).text,
 				d9__units_count(spans->finished).text);
@@ -330,7 +305,7 @@ void d9__check_misused_spans(struct d9__findings *findings)
 
 	if (spans->misused)
 		d9__finding_add(findings, D9__INFO, spans->misused,
-				"The SpanMisuseEvents say which spans, when, and what was wrong.",
+				"See the SpanMisuseEvents: they say which spans, when, and what was wrong.",
 				"%s calls about spans came in the wrong order.",
 				d9__units_count(spans->misused).text);
 }
@@ -344,8 +319,8 @@ void d9__check_no_wakes(struct d9__findings *findings)
 	if (a->tasks.spawned && a->latency.wakes == 0 && a->timeline.n &&
 	    d9__metadata_coverage(&a->metadata, "wake") == D9__COVERAGE_FULL)
 		d9__finding_add(findings, D9__WARNING, 0,
-				"Nothing can be said about delays. The producer of this trace should "
-				"record wakes, or say that it cannot.",
+				"Have the producer of this trace record wakes, or say that it cannot: without them "
+				"nothing can be said about delays.",
 				"Tasks were made, but no wake was recorded.");
 }
 

@@ -33,18 +33,22 @@ static void long_round(struct d9__findings *findings, const struct d9__worker *w
 	finding = d9__finding_add(
 		findings, worker->round.ns > 4 * D9__LONG_ROUND_NS ? D9__CRITICAL : D9__WARNING,
 		worker->round.ns,
-		between->one ? "It makes itself ready again each time it runs, and the loop does all that is "
-			       "ready before it looks at descriptors and timers again. Do a limited amount "
-			       "of work, then let the loop go on: by a timer of 0 instead of event_active() "
-			       "or ev_feed_event() of itself, or at a lower priority."
-			     : "The callbacks make each other ready, or too many are ready at once, and the "
-			       "loop does all that is ready before it looks at descriptors and timers again. "
-			       "Handle fewer per round.",
+		between->one ? "Do a limited amount of work, then let the loop go on: by a timer of 0 instead of "
+			       "event_active() or ev_feed_event() of itself, or at a lower priority. It makes "
+			       "itself ready again each time it runs, and the loop does all that is ready before "
+			       "it looks at descriptors and timers again."
+			     : "Handle fewer per round: the callbacks make each other ready, or too many are ready "
+			       "at once, and the loop does all that is ready before it looks at descriptors and "
+			       "timers again.",
 		"Worker %" PRIu64 " was in one round of its loop for %s, and looked at no descriptor and no "
 		"timer meanwhile: it ran %s callbacks, %.*s most of the time.",
 		worker->id, d9__units_ns(worker->round.ns).text,
 		d9__units_count(worker->round.calls).text, name.len, name.text);
 	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "keeps the loop in one round for %s",
+			      d9__units_ns(worker->round.ns).text);
+	d9__finding_set_effect(findings, finding, callback, "one round of %s",
+			       d9__units_ns(worker->round.ns).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = worker->round.from_ns,
 							 .duration_ns = worker->round.ns,

@@ -20,11 +20,13 @@ static uint64_t early_ns(const struct d9__stale_timers *stale)
 
 static enum d9__severity stale_severity(const struct d9__stale_timers *stale)
 {
-	if (STALE_PART * stale->early < stale->timer->lateness.count)
-		return D9__INFO;
-	if (early_ns(stale) > D9__MS(50))
+	bool often = STALE_PART * stale->early >= stale->timer->lateness.count;
+
+	if (often && early_ns(stale) > D9__MS(50))
 		return D9__CRITICAL;
-	return stale->early >= STALE_WARNING ? D9__WARNING : D9__INFO;
+	if (stale->between.busy_ns >= D9__STALE_ALWAYS_NS)
+		return D9__WARNING;
+	return often && stale->early >= STALE_WARNING ? D9__WARNING : D9__INFO;
 }
 
 /* "handle_request had run for 8.9 ms", "12 calls had run for 9.9 ms, 11 of them x (9 ms)" */
@@ -53,9 +55,9 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 	describe_lag(&stale->between, lag, sizeof(lag));
 	finding = d9__finding_add(
 		findings, stale_severity(stale), early_ns(stale),
-		"The loop looks at the clock once a round, and timers count from then. Have it look "
-		"again before the timer is set (event_base_update_cache_time(), ev_now_update()), set "
-		"the timer before the work, or do the work in pieces.",
+		"Have the loop look at the clock before the timer is set (event_base_update_cache_time(), "
+		"ev_now_update()), set the timer before the work, or do the work in pieces: the loop looks once a "
+		"round, and timers count from then.",
 		"%.*s sets the timer %.*s by a clock that has stood still: it was due %s after it was "
 		"set, not %s (%s of %s such timers ran early).",
 		name.len, name.text, timer.len, timer.text,
@@ -63,6 +65,8 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 		d9__units_ns(stale->timeout_ns).text, d9__units_count(stale->early).text,
 		d9__units_count(stale->armed).text);
 	d9__finding_set_callback(findings, finding, armer);
+	d9__finding_set_brief(findings, finding, "sets %.*s by a clock that is %s old", timer.len, timer.text,
+			      d9__units_ns(stale->lag_ns).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = stale->armed_ns,
 							 .has_worker = true,
@@ -73,7 +77,8 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 				 d9__units_ns(stale->lag_ns).text, lag);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "early: by a quarter of what was asked for and 3 ms that callbacks "
-				 "ran; a warning if %d timers were, and one in %d of the timer's runs",
+				 "ran; a warning if %d timers were, and one in %d of the timer's runs, "
+				 "or if callbacks had run for 100 ms",
 				 STALE_WARNING, STALE_PART);
 }
 

@@ -16,8 +16,22 @@
  */
 #define TIMER_LATE_NS D9__MS(20)
 
+/* Behind callbacks for so long it is a warning even if there is another. */
+#define TIMER_VERY_LATE_NS D9__MS(100)
+
 /* A wait while nothing ran on the worker is the kernel's up to here, if it took the CPU as often. */
 #define PREEMPTED_WAIT_NS D9__MS(1000)
+
+/* "200", "1,204" of a round, "more than 256" where nobody counted. */
+static struct d9__units calls_text(const struct d9__between *between)
+{
+	struct d9__units text = d9__units_count(between->round_calls ? between->round_calls : between->calls), more;
+
+	if (between->calls < D9__WORKER_RECENT || between->round_calls)
+		return text;
+	snprintf(more.text, sizeof(more.text), "more than %.60s", text.text);
+	return more;
+}
 
 /* "200 calls ran meanwhile for 48 ms, most in x (180 calls, 40 ms)" */
 static void describe_between(const struct d9__between *between, char *buf, size_t size)
@@ -30,11 +44,10 @@ static void describe_between(const struct d9__between *between, char *buf, size_
 		snprintf(buf, size, "%.*s ran for %s of it", longest.len, longest.text,
 			 d9__units_ns(between->longest_ns).text);
 	else
-		snprintf(buf, size, "%s%s calls ran meanwhile for %s, %s of them %.*s (%s)",
-			 between->calls >= D9__WORKER_RECENT ? "more than " : "",
-			 d9__units_count(between->calls).text,
-			 d9__units_ns(between->busy_ns).text,
-			 d9__units_count(between->most_calls).text, most.len, most.text,
+		snprintf(buf, size, "%s calls ran meanwhile for %s, %s of %s %.*s (%s)", calls_text(between).text,
+			 d9__units_ns(between->round_calls ? between->round_ns : between->busy_ns).text,
+			 d9__units_count(between->most_calls).text,
+			 between->calls < D9__WORKER_RECENT ? "them" : "the last 256", most.len, most.text,
 			 d9__units_ns(between->most_ns).text);
 }
 
@@ -58,32 +71,62 @@ static void add_delay(struct d9__findings *findings, struct d9__finding *finding
 				 between[0] ? ": " : "", between);
 }
 
+/* What |delay| is judged by, without what calls lost to the machine that are too short to tell it. */
+static uint64_t own_rank_ns(const struct d9__analysis *a, const struct d9__delay *delay)
+{
+	uint64_t preempted_ns = d9__delay_preempted_ns(a, delay);
+
+	return preempted_ns < delay->rank_ns ? delay->rank_ns - preempted_ns : 0;
+}
+
+/* The worst of |items| by that, or NULL. */
+static const struct d9__delay *longest_own(const struct d9__analysis *a, const struct d9__delay *items, size_t n)
+{
+	const struct d9__delay *worst = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!worst || own_rank_ns(a, &items[i]) > own_rank_ns(a, worst))
+			worst = &items[i];
+	return worst;
+}
+
 void d9__check_backlog(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
-	const struct d9__delay *worst = &latency->backlogs[0];
+	const struct d9__delay *worst = longest_own(findings->analysis, latency->backlogs, latency->n_backlogs);
+	uint64_t own_ns = worst ? own_rank_ns(findings->analysis, worst) : 0;
 	struct d9__finding *finding;
 	struct d9__name name, most;
+	char taken[96];
 
-	if (latency->n_backlogs == 0 || worst->rank_ns < D9__MS(10))
+	if (own_ns < D9__MS(10))
 		return;
+	d9__finding_taken(worst->ns > own_ns ? worst->ns - own_ns : 0, taken, sizeof(taken));
 	name = d9__finding_name(worst->callback);
 	most = d9__finding_name(worst->between.most);
 	finding = d9__finding_add(
-		findings, worst->rank_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
-		"No single callback is to blame: there are too many in a round. Handle fewer per round "
-		"(limits on accepts and reads), use priorities, make the frequent one cheaper, or "
-		"spread the work over more loops.",
-		"%.*s waited %s behind a backlog of %s%s short calls, most of them of %.*s.",
-		name.len, name.text, d9__units_ns(worst->ns).text,
-		worst->between.calls >= D9__WORKER_RECENT ? "more than " : "",
-		d9__units_count(worst->between.calls).text, most.len, most.text);
+		findings, own_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, own_ns,
+		"Handle fewer per round (limits on accepts and reads), use priorities, make the frequent one "
+		"cheaper, or spread the work over more loops: no single call is to blame, there are too many in a "
+		"round.",
+		"%.*s waited %s%s behind a backlog of %s short calls, most of them of %.*s.",
+		name.len, name.text, d9__units_ns(worst->ns).text, taken, calls_text(&worst->between).text, most.len,
+		most.text);
 	d9__finding_set_callback(findings, finding, worst->between.most);
+	d9__finding_set_brief(findings, finding, "short calls, %s in a row, hold the loop %s",
+			      calls_text(&worst->between).text, d9__units_ns(own_ns).text);
+	d9__finding_set_effect(findings, finding, worst->between.most, "%.*s waited %s behind %s calls", name.len,
+			       name.text, d9__units_ns(own_ns).text, calls_text(&worst->between).text);
 	for (size_t i = 0; i < latency->n_backlogs && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->backlogs[i], "waited");
+	if (worst->rank_ns - own_ns >= D9__MS(1))
+		d9__finding_add_evidence(findings, finding, NULL,
+					 "the thread was off the CPU for %s of the longest of these waits, which all "
+					 "its calls share: it is not counted",
+					 d9__units_ns(worst->rank_ns - own_ns).text);
 }
 
-/* Waits over 5 ms that were looked into and had a cause. */
+/* Waits over 5 ms that were examined and had a cause. */
 static uint64_t waits_explained(const struct d9__latency *latency)
 {
 	return latency->behind_long + latency->behind_unfair + latency->behind_kernel +
@@ -121,7 +164,7 @@ static const struct d9__delay *latest_unfair(const struct d9__latency *latency)
 void d9__check_unfair(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
-	const struct d9__delay *worst = latency->n_unfair ? &latency->unfair[0] : NULL;
+	const struct d9__delay *worst = longest_own(findings->analysis, latency->unfair, latency->n_unfair);
 	const struct d9__delay *timer = latest_unfair(latency);
 	const struct d9__task *task;
 	struct d9__finding *finding;
@@ -130,7 +173,7 @@ void d9__check_unfair(struct d9__findings *findings)
 
 	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
-	if (!worst || worst->rank_ns < D9__MS(10))
+	if (!worst || own_rank_ns(findings->analysis, worst) < D9__MS(10))
 		return;
 	name = d9__finding_name(worst->callback);
 	one = d9__finding_name(worst->between.one);
@@ -140,8 +183,8 @@ void d9__check_unfair(struct d9__findings *findings)
 			 (long long)task->fd);
 	finding = d9__finding_add(
 		findings, worst->rank_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, worst->rank_ns,
-		"One task has the loop to itself while others are ready. Do a limited amount of work for "
-		"it and go back to the loop: no event_active() of itself, no higher priority for "
+		"Do a limited amount of work for it and go back to the loop: one task has the loop to itself "
+		"while others are ready. No event_active() of itself, no higher priority for "
 		"what is always ready; let others have their turn.",
 		"%.*s was called %s%s times%s, for %s, while %.*s waited %s for its turn.", one.len,
 		one.text, worst->between.calls >= D9__WORKER_RECENT ? "over " : "",
@@ -149,6 +192,9 @@ void d9__check_unfair(struct d9__findings *findings)
 		d9__units_ns(worst->between.one_ns).text, name.len, name.text,
 		d9__units_ns(worst->ns).text);
 	d9__finding_set_callback(findings, finding, worst->between.one);
+	d9__finding_set_brief(findings, finding, "has the loop to itself for %s, %s calls in a row",
+			      d9__units_ns(worst->between.one_ns).text,
+			      d9__units_count(worst->between.one_calls).text);
 	if (timer)
 		add_delay(findings, finding, timer, "was late by");
 	for (size_t i = 0; i < latency->n_unfair && i < EXAMPLES; i++)
@@ -174,12 +220,14 @@ static void describe_cause(const struct d9__between *between, uint64_t ns, char 
 }
 
 /* The timer that callbacks held up for longest without a finding of their own, or NULL. */
-static const struct d9__delay *latest_untold(const struct d9__latency *latency)
+static const struct d9__delay *latest_untold(const struct d9__analysis *a)
 {
+	const struct d9__latency *latency = &a->latency;
+
 	for (size_t i = 0; i < latency->n_held; i++) {
 		const struct d9__delay *delay = &latency->held[i];
 
-		if (delay->rank_ns > TIMER_LATE_NS &&
+		if (own_rank_ns(a, delay) > TIMER_LATE_NS &&
 		    2 * delay->between.longest_ns < delay->rank_ns && !d9__delay_is_unfair(delay))
 			return delay;
 	}
@@ -187,45 +235,82 @@ static const struct d9__delay *latest_untold(const struct d9__latency *latency)
 }
 
 /*
- * Who is to blame: what ran meanwhile, if that took half of |delay|, or of what |held| it up; else the
- * timer itself.
+ * The timer that the program made latest: one that was later still because the machine had the CPU tells of the
+ * machine.  If the program made none late, that one.
  */
-static const struct d9__callback *blamed(const struct d9__delay *delay, bool held)
+static const struct d9__delay *latest_own(const struct d9__analysis *a)
 {
-	uint64_t ns = held ? delay->between.busy_ns : delay->own_ns;
+	const struct d9__latency *latency = &a->latency;
+	const struct d9__delay *worst = &latency->latest[0];
+	uint64_t worst_ns = TIMER_LATE_NS;
 
-	return 2 * delay->between.most_ns >= ns ? delay->between.most : delay->callback;
+	for (size_t i = 0; i < latency->n_latest + latency->n_held; i++) {
+		const struct d9__delay *delay =
+			i < latency->n_latest ? &latency->latest[i] : &latency->held[i - latency->n_latest];
+		uint64_t preempted_ns = d9__delay_preempted_ns(a, delay);
+
+		if (delay->own_ns > worst_ns + preempted_ns) {
+			worst = delay;
+			worst_ns = delay->own_ns - preempted_ns;
+		}
+	}
+	return worst;
+}
+
+/* Who is to blame: what ran meanwhile, if that took half of |ns|, or the worst of long calls; else NULL. */
+static const struct d9__callback *blamed(const struct d9__between *between, uint64_t ns)
+{
+	if (2 * between->longest_ns >= ns || 2 * between->long_ns >= ns)
+		return between->longest;
+	return 2 * between->most_ns >= ns ? between->most : NULL;
+}
+
+/* |worst| is behind what has no finding of its own, if it is |untold|, and mostly behind |culprit|. */
+static enum d9__severity late_severity(const struct d9__delay *worst, const struct d9__delay *untold,
+				       const struct d9__callback *culprit)
+{
+	return untold || (culprit && worst->own_ns >= TIMER_VERY_LATE_NS) ? D9__WARNING : D9__INFO;
 }
 
 void d9__check_timer_late(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
-	const struct d9__delay *untold = latest_untold(latency);
-	const struct d9__delay *worst = untold ? untold : &latency->latest[0];
+	const struct d9__delay *untold = latest_untold(findings->analysis);
+	const struct d9__delay *worst = untold ? untold : latest_own(findings->analysis);
+	const struct d9__callback *culprit = NULL;
 	struct d9__finding *finding;
 	struct d9__name name;
+	bool held = worst != &latency->latest[0], own;
 	char because[256] = "", taken[160];
 
 	if (latency->lateness.max <= TIMER_LATE_NS)
 		return;
 	name = d9__finding_name(worst->callback);
 	/* What the kernel took has no other cause. */
-	if (2 * worst->own_ns >= worst->ns)
+	own = 2 * worst->own_ns >= worst->ns || worst->own_ns > TIMER_LATE_NS;
+	if (untold || own)
+		culprit = blamed(&worst->between, untold ? worst->between.busy_ns : worst->own_ns);
+	if (own)
 		describe_cause(&worst->between, worst->own_ns, because, sizeof(because));
 	d9__finding_taken(worst->ns - worst->own_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
-		findings, untold ? D9__WARNING : D9__INFO, worst->ns,
-		"A timer runs when what runs before it has ended: see what ran meanwhile. If nothing "
-		"did, the loop slept past the deadline (coarse clock, stale loop time after a long "
-		"callback) or the kernel ran something else.",
+		findings, late_severity(worst, untold, culprit), worst->ns,
+		"See what ran meanwhile: a timer runs when what runs before it has ended. If nothing did, the loop "
+		"slept past the deadline (coarse clock, stale loop time after a long callback) or the kernel ran "
+		"something else.",
 		"The timer %.*s ran %s late%s%s (%s of %s timer runs were over 10 ms late).", name.len,
 		name.text, d9__units_ns(worst->ns).text, taken, because,
 		d9__units_count(latency->late_over_10ms).text,
 		d9__units_count(latency->lateness.count).text);
-	d9__finding_set_callback(findings, finding, blamed(worst, untold != NULL));
-	for (size_t i = 0; untold && i < latency->n_held && i < EXAMPLES; i++)
+	d9__finding_set_callback(findings, finding, culprit ? culprit : worst->callback);
+	d9__finding_set_brief(findings, finding, "%s%.*s%s up to %s late", culprit ? "makes " : "",
+			      culprit ? name.len : 0, name.text, culprit ? "" : "runs",
+			      d9__units_ns(worst->ns).text);
+	d9__finding_set_effect(findings, finding, culprit, "%.*s up to %s late", name.len, name.text,
+			       d9__units_ns(worst->ns).text);
+	for (size_t i = 0; held && i < latency->n_held && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->held[i], "was late by");
-	for (size_t i = 0; !untold && i < latency->n_latest && i < EXAMPLES; i++)
+	for (size_t i = 0; !held && i < latency->n_latest && i < EXAMPLES; i++)
 		add_delay(findings, finding, &latency->latest[i], "was late by");
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "counts from %s on, as clock ticks and waits in whole milliseconds "
@@ -264,14 +349,14 @@ static const char *wake_delay_advice(const struct d9__findings *findings)
 	/* A loop that is left writes nothing until it is entered again. */
 	if (latency->behind_nothing && 2 * latency->behind_nothing >= waits_explained(latency) &&
 	    !d9__finding_told(findings, "lost-wake"))
-		return "These callbacks were ready and nothing of the loop ran. Either the program had left its "
-		       "loop and ran it again only then: see what it does between. Or the thread was not "
-		       "scheduled (see kernel waits), or was not woken.";
+		return "See what the program does between two runs of its loop, if it leaves it: these callbacks "
+		       "were ready, and nothing of the loop ran until it was entered again. Else the thread was "
+		       "not scheduled (see short of CPU), or was not woken.";
 	if (all_told(findings))
-		return "They waited for what has a finding of its own: mend that.";
-	return "These callbacks were ready but did not run. What ran on their worker meanwhile is the cause; if "
-	       "nothing did, the thread was not scheduled (see kernel waits) or was not woken, or the program "
-	       "had left its loop.";
+		return "Mend what has a finding of its own: that is what they waited for.";
+	return "See what ran on their worker meanwhile: these callbacks were ready and did not run. If nothing "
+	       "did, the thread was not scheduled (see short of CPU) or was not woken, or the program had left its "
+	       "loop.";
 }
 
 void d9__check_wake_delay(struct d9__findings *findings)
@@ -292,8 +377,14 @@ void d9__check_wake_delay(struct d9__findings *findings)
 		d9__units_count(latency->woken).text, name.len, name.text,
 		d9__units_ns(worst->own_ns).text);
 	d9__finding_set_callback(findings, finding, worst->callback);
+	d9__finding_set_brief(findings, finding, "waits up to %s for its turn; %s waits over 5 ms",
+			      d9__units_ns(worst->own_ns).text, d9__units_count(latency->woken_over_5ms).text);
+	d9__finding_set_effect(findings, finding,
+			       all_told(findings) ? blamed(&worst->between, worst->own_ns) : NULL,
+			       "%s wait%s over 5 ms", d9__units_count(latency->woken_over_5ms).text,
+			       latency->woken_over_5ms == 1 ? "" : "s");
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "looked into: %s behind one long call, %s behind many of one task, %s "
+				 "of those examined: %s behind one long call, %s behind many of one task, %s "
 				 "behind several others, %s behind calls that the kernel interrupted, "
 				 "%s while their worker ran little or nothing",
 				 d9__units_count(latency->behind_long).text,

@@ -40,14 +40,16 @@ static void lost_wake(struct d9__findings *findings, const struct d9__callback *
 	finding = d9__finding_add(
 		findings, lost->slept_ns / lost->lost > D9__MS(50) ? D9__CRITICAL : D9__WARNING,
 		lost->slept_ns,
-		"What makes a callback ready does not wake a loop that another thread runs: wake it as "
-		"well (libev: ev_async_send() behind all else, and of the right loop; libevent: "
-		"evthread_use_pthreads() before the first base; GLib: g_main_context_wakeup()).",
+		"Wake the loop as well (libev: ev_async_send() behind all else, and of the right loop; libevent: "
+		"evthread_use_pthreads() before the first base; GLib: g_main_context_wakeup()): what makes a "
+		"callback ready does not wake a loop that another thread runs.",
 		"%s makes %.*s ready and does not wake its loop: it slept on for %s on average, %s of "
 		"%s times, until something else came.",
 		sender, name.len, name.text, d9__units_ns(lost->slept_ns / lost->lost).text,
 		d9__units_count(lost->lost).text, d9__units_count(lost->asleep).text);
 	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "is ready and its loop sleeps on, %s of %s times",
+			      d9__units_count(lost->lost).text, d9__units_count(lost->asleep).text);
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .at_ns = lost->at_ns,
 							 .duration_ns = lost->longest_ns,

@@ -19,5 +19,7 @@ int d9__helper_ran(struct d9__callback *callback, const struct d9__helper_run *r
 	helper->run_ns += run->run_ns;
 	if (run->wait_ns >= helper->longest.wait_ns)
 		helper->longest = *run;
+	if (run->run_ns >= helper->slowest.run_ns)
+		helper->slowest = *run;
 	return 0;
 }

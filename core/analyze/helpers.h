@@ -19,6 +19,7 @@ struct d9__helper_run {
 struct d9__helper {
 	uint64_t runs, wait_ns, run_ns;
 	struct d9__helper_run longest; /* that waited longest */
+	struct d9__helper_run slowest; /* that ran longest */
 };
 
 /* |callback| ran on a helper thread.  0 or -ENOMEM. */

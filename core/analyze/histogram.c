@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/budget.h"
 #include "analyze/histogram.h"
 
 /* Where a value is counted. */
@@ -32,28 +33,54 @@ static uint64_t middle_of(struct place place)
 	return (D9__HISTOGRAM_SUBS + place.sub) * width + (width - 1) / 2;
 }
 
-static uint64_t *buckets_of(struct d9__histogram *h, unsigned octave)
+#define OCTAVE_BYTES (D9__HISTOGRAM_SUBS * sizeof(uint64_t))
+
+/* The octave next to |octave| that is there; D9__HISTOGRAM_OCTAVES if none is. */
+static unsigned nearest_octave(const struct d9__histogram *h, unsigned octave)
 {
-	if (!h->octaves[octave])
+	for (unsigned i = 1; i < D9__HISTOGRAM_OCTAVES; i++) {
+		if (i <= octave && h->octaves[octave - i])
+			return octave - i;
+		if (octave + i < D9__HISTOGRAM_OCTAVES && h->octaves[octave + i])
+			return octave + i;
+	}
+	return D9__HISTOGRAM_OCTAVES;
+}
+
+/* The bucket of |place|; beyond the budget the nearest there is.  The first octave is paid by whoever has it. */
+static uint64_t *bucket_of(struct d9__histogram *h, struct place place)
+{
+	unsigned octave = place.octave, near;
+
+	if (h->octaves[octave])
+		return &h->octaves[octave][place.sub];
+	near = nearest_octave(h, octave);
+	if (near == D9__HISTOGRAM_OCTAVES || d9__budget_take(D9__KEPT_CLASSES, OCTAVE_BYTES))
 		h->octaves[octave] = calloc(D9__HISTOGRAM_SUBS, sizeof(**h->octaves));
-	return h->octaves[octave];
+	else
+		return &h->octaves[near][near < octave ? D9__HISTOGRAM_SUBS - 1 : 0];
+	return h->octaves[octave] ? &h->octaves[octave][place.sub] : NULL;
 }
 
 void d9__histogram_release(struct d9__histogram *h)
 {
-	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++)
+	size_t n = 0;
+
+	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++) {
+		n += h->octaves[i] != NULL;
 		free(h->octaves[i]);
+	}
+	d9__budget_give(n ? (n - 1) * OCTAVE_BYTES : 0);
 	*h = (struct d9__histogram){ 0 };
 }
 
 int d9__histogram_add(struct d9__histogram *h, uint64_t value)
 {
-	struct place place = place_of(value);
-	uint64_t *buckets = buckets_of(h, place.octave);
+	uint64_t *bucket = bucket_of(h, place_of(value));
 
-	if (!buckets)
+	if (!bucket)
 		return -ENOMEM;
-	buckets[place.sub]++;
+	++*bucket;
 	if (h->count == 0 || value < h->min)
 		h->min = value;
 	if (value > h->max)
@@ -66,15 +93,17 @@ int d9__histogram_add(struct d9__histogram *h, uint64_t value)
 int d9__histogram_merge(struct d9__histogram *h, const struct d9__histogram *from)
 {
 	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++) {
-		uint64_t *buckets;
-
 		if (!from->octaves[i])
 			continue;
-		buckets = buckets_of(h, i);
-		if (!buckets)
-			return -ENOMEM;
-		for (unsigned sub = 0; sub < D9__HISTOGRAM_SUBS; sub++)
-			buckets[sub] += from->octaves[i][sub];
+		for (unsigned sub = 0; sub < D9__HISTOGRAM_SUBS; sub++) {
+			uint64_t n = from->octaves[i][sub];
+			uint64_t *bucket = n ? bucket_of(h, (struct place){ i, sub }) : NULL;
+
+			if (n && !bucket)
+				return -ENOMEM;
+			if (n)
+				*bucket += n;
+		}
 	}
 	if (from->count && (h->count == 0 || from->min < h->min))
 		h->min = from->min;

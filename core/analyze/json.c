@@ -5,25 +5,18 @@
 #include <string.h>
 
 #include "analyze/json.h"
-#include "format/utf8.h"
+#include "analyze/shown.h"
 
 static void write_text(FILE *out, const char *text, size_t len)
 {
-	const unsigned char *bytes = (const unsigned char *)text;
+	struct d9__shown shown;
 
 	putc('"', out);
-	for (size_t i = 0; i < len;) {
-		size_t n = d9__utf8_len(text + i, len - i);
-
-		if (n == 0)
-			fputs("\\ufffd", out);
-		else if (bytes[i] == '"' || bytes[i] == '\\')
-			fprintf(out, "\\%c", bytes[i]);
-		else if (bytes[i] < 0x20 || bytes[i] == 0x7f)
-			fprintf(out, "\\u%04x", bytes[i]);
-		else
-			fwrite(bytes + i, 1, n, out);
-		i += n ? n : 1;
+	for (; len; text += shown.taken, len -= shown.taken) {
+		d9__shown_next(&shown, text, len);
+		if (shown.code == '"' || shown.code == '\\')
+			putc('\\', out);
+		fwrite(shown.text, 1, shown.len, out);
 	}
 	putc('"', out);
 }

@@ -20,7 +20,7 @@ struct d9__json {
 void d9__json_open(struct d9__json *json, const char *key, char bracket); /* '{' or '[' */
 void d9__json_close(struct d9__json *json, char bracket);                 /* '}' or ']' */
 
-/* Bytes that are not UTF-8 become U+FFFD. */
+/* Bytes that are not UTF-8 become U+FFFD; what no terminal should get is escaped (shown.h). */
 void d9__json_text(struct d9__json *json, const char *key, const char *text, size_t len);
 
 /* NULL writes null. */

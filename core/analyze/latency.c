@@ -27,9 +27,6 @@
 /* So many calls make a backlog. */
 #define BACKLOG_CALLS 8
 
-/* Calls that take as long on average are none. */
-#define SHORT_CALL_NS D9__MS(5)
-
 static const char *const reason_names[D9__WAKE_REASONS] = {
 	[D9__WAKE_UNKNOWN] = "unknown",
 	[D9__WAKE_FD] = "fd",
@@ -189,7 +186,7 @@ static bool is_enough(const struct d9__delay *delay, uint64_t ns)
 /* Whether it was for their number that the calls took long: long ones are told for themselves. */
 static bool are_short(const struct d9__between *between)
 {
-	return between->busy_ns <= SHORT_CALL_NS * between->calls;
+	return between->busy_ns <= D9__SHORT_CALL_NS * between->calls && 2 * between->long_ns <= between->busy_ns;
 }
 
 bool d9__delay_is_unfair(const struct d9__delay *delay)
@@ -338,6 +335,28 @@ static int count_lateness(struct d9__latency *latency, struct d9__worker *worker
 	if (d9__histogram_add(&callback->lateness, late.ns))
 		return -ENOMEM;
 	return d9__histogram_add(&latency->lateness, late.ns);
+}
+
+static void share(struct d9__delay *items, size_t n, uint64_t worker, uint64_t from_ns, uint64_t to_ns,
+		  uint64_t off_ns)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t from = items[i].from_ns > from_ns ? items[i].from_ns : from_ns;
+		uint64_t to = items[i].start_ns < to_ns ? items[i].start_ns : to_ns;
+
+		if (items[i].worker == worker && from < to)
+			items[i].shared_ns += (uint64_t)((double)off_ns * (double)(to - from) /
+							 (double)(to_ns - from_ns));
+	}
+}
+
+void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t from_ns, uint64_t to_ns,
+			uint64_t off_ns)
+{
+	share(latency->backlogs, latency->n_backlogs, worker, from_ns, to_ns, off_ns);
+	share(latency->unfair, latency->n_unfair, worker, from_ns, to_ns, off_ns);
+	share(latency->latest, latency->n_latest, worker, from_ns, to_ns, off_ns);
+	share(latency->held, latency->n_held, worker, from_ns, to_ns, off_ns);
 }
 
 int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,

@@ -37,6 +37,7 @@ struct d9__delay {
 	uint64_t task, waker, worker;
 	const struct d9__callback *callback;
 	uint8_t reason;
+	uint64_t shared_ns; /* of it, as far as known, the worker was off the CPU in calls too short to tell which */
 	bool looked; /* of a timer: its loop waited for events in the second half: nobody kept it busy */
 	bool before_loop; /* ready before its worker entered a loop: nobody was late */
 	struct d9__between between; /* what ran meanwhile on the worker that ran it in the end */
@@ -102,6 +103,13 @@ void d9__latency_wake(struct d9__latency *latency, struct d9__task *task, uint64
 
 /* Whether a PollStart of |task| at |ns| goes on with a call that a nested loop had cut. */
 bool d9__latency_is_resumption(const struct d9__task *task, uint64_t ns);
+
+/*
+ * |worker| was awake from |from_ns| to |to_ns| and off the CPU for |off_ns| of it, besides what its calls tell
+ * themselves: waits in that time were that much longer, whichever call it was.
+ */
+void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t from_ns, uint64_t to_ns,
+			uint64_t off_ns);
 
 /*
  * A call of |task| begins: match it with the newest wake that no call has used.  Call before the

@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/budget.h"
 #include "analyze/metadata.h"
+
+#define KEYS_MAX  4096 /* a process has some dozens */
+#define VALUE_MAX 16384
 
 void d9__metadata_release(struct d9__metadata *metadata)
 {
@@ -46,10 +50,15 @@ static struct d9__metadata_entry *entry_at(struct d9__metadata *metadata, uint32
 int d9__metadata_put(struct d9__metadata *metadata, const char *key, size_t key_len,
 		     const char *value, size_t value_len)
 {
-	char *new_value = copy_of(value, value_len);
 	struct d9__metadata_entry *entry = NULL;
+	char *new_value;
 	uint32_t number;
 
+	if (metadata->n == KEYS_MAX || value_len > VALUE_MAX) {
+		d9__budget_leave_out(D9__KEPT_METADATA, 1);
+		return 0;
+	}
+	new_value = copy_of(value, value_len);
 	if (new_value && !d9__texts_number(&metadata->keys, key, key_len, &number))
 		entry = entry_at(metadata, number);
 	if (!entry) {
@@ -132,6 +141,20 @@ enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, con
 	if (are_full == said)
 		return D9__COVERAGE_FULL;
 	return are_none == said ? D9__COVERAGE_NONE : D9__COVERAGE_PARTIAL;
+}
+
+bool d9__metadata_is_only(const struct d9__metadata *metadata, const char *library)
+{
+	size_t loops = 0, same = 0, len;
+	const char *middle;
+
+	for (size_t i = 0; i < metadata->n; i++) {
+		if (!d9__metadata_key_is(metadata->items[i].key, "loop.", ".capabilities", &middle, &len))
+			continue;
+		loops++;
+		same += len == strlen(library) && !memcmp(middle, library, len);
+	}
+	return loops && same == loops;
 }
 
 bool d9__metadata_says(const struct d9__metadata *metadata, const char *key, const char *text)

@@ -44,6 +44,9 @@ enum d9__coverage {
 };
 enum d9__coverage d9__metadata_coverage(const struct d9__metadata *metadata, const char *key);
 
+/* Whether all loops of the trace are of |library|: "libevent", "libev", "glib". */
+bool d9__metadata_is_only(const struct d9__metadata *metadata, const char *library);
+
 /* Whether a loop library says |key|=|text|. */
 bool d9__metadata_says(const struct d9__metadata *metadata, const char *key, const char *text);
 

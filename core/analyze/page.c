@@ -9,7 +9,7 @@
 #include <wchar.h>
 
 #include "analyze/page.h"
-#include "format/utf8.h"
+#include "analyze/shown.h"
 
 #define GAP        2
 #define PROSE_MAX  120 /* longer lines are hard to read */
@@ -19,58 +19,53 @@
 #define ELLIPSIS_N 3
 #define UTF8_MAX   4
 
-/* Bytes of the character at |text|, which is terminated: 1 for what is not to be printed, then |*bad|. */
-static size_t step(const struct d9__page *page, const unsigned char *text, bool *bad)
+/* The first character of |text|; '?' if the locale cannot show it. */
+static void look(const struct d9__page *page, struct d9__shown *shown, const char *text, size_t len)
 {
-	size_t n = d9__utf8_len((const char *)text, UTF8_MAX);
-
-	*bad = n == 0 || (n == 1 && (text[0] < 0x20 || text[0] == 0x7f)) || (n > 1 && !page->utf8);
-	/* U+0080 to U+009F are control characters too. */
-	if (n == 2 && text[0] == 0xc2 && text[1] < 0xa0)
-		*bad = true;
-	return n ? n : 1;
+	d9__shown_next(shown, text, len);
+	if (shown->code < 0x80 || shown->escaped || page->utf8)
+		return;
+	shown->text = "?";
+	shown->len = 1;
 }
 
-/* Columns of the |n| bytes of one character: 2 for most of Asia's, 0 for marks on others. */
-static size_t width_of(const unsigned char *text, size_t n, bool bad)
+/* Columns that it takes: 2 for most of Asia's, 0 for marks on others. */
+static size_t width_of(const struct d9__shown *shown)
 {
-	wchar_t c = text[0];
 	int width;
 
-	if (bad || n == 1)
-		return 1;
-	c &= 0x7f >> n;
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | (text[i] & 0x3f);
-	width = wcwidth(c);
+	if (shown->escaped || shown->len == 1)
+		return shown->len;
+	width = wcwidth((wchar_t)shown->code);
 	return width < 0 ? 1 : (size_t)width;
 }
 
 static void put_clean(struct d9__page *page, const char *text, size_t len)
 {
-	const unsigned char *bytes = (const unsigned char *)text;
+	struct d9__shown shown;
 
-	for (size_t i = 0; i < len;) {
-		bool bad;
-		size_t n = step(page, bytes + i, &bad);
-
-		if (bad)
-			putc('?', page->out);
-		else
-			fwrite(bytes + i, 1, n, page->out);
-		i += n;
+	for (; len; text += shown.taken, len -= shown.taken) {
+		look(page, &shown, text, len);
+		fwrite(shown.text, 1, shown.len, page->out);
 	}
+}
+
+/* Not beyond the end of |text|, which is terminated: no character goes on behind a 0. */
+static size_t step(const struct d9__page *page, const char *text, size_t *width)
+{
+	struct d9__shown shown;
+
+	look(page, &shown, text, UTF8_MAX);
+	*width = width_of(&shown);
+	return shown.taken;
 }
 
 size_t d9__page_columns(const struct d9__page *page, const char *text)
 {
-	size_t columns = 0, n;
-	bool bad;
+	size_t columns = 0, width;
 
-	for (const unsigned char *at = (const unsigned char *)text; *at; at += n) {
-		n = step(page, at, &bad);
-		columns += width_of(at, n, bad);
-	}
+	for (; *text; columns += width)
+		text += step(page, text, &width);
 	return columns;
 }
 
@@ -113,9 +108,16 @@ void d9__page_printf(struct d9__page *page, const char *format, ...)
 	free(text);
 }
 
+void d9__page_gap(struct d9__page *page)
+{
+	if (!page->fresh)
+		putc('\n', page->out);
+	page->fresh = false;
+}
+
 void d9__page_section(struct d9__page *page, const char *title)
 {
-	putc('\n', page->out);
+	d9__page_gap(page);
 	d9__page_put(page, D9__BOLD, title);
 	putc('\n', page->out);
 }
@@ -203,11 +205,9 @@ void d9__page_wrap(struct d9__page *page, const char *text, unsigned column, uns
 static const char *skip(const struct d9__page *page, const char *text, size_t columns, bool across)
 {
 	size_t used = 0, n, width;
-	bool bad;
 
 	for (; *text; text += n) {
-		n = step(page, (const unsigned char *)text, &bad);
-		width = width_of((const unsigned char *)text, n, bad);
+		n = step(page, text, &width);
 		if (width && (across ? used >= columns : used + width > columns))
 			break;
 		used += width;
@@ -228,14 +228,15 @@ char *d9__page_shorten(const struct d9__page *page, const char *text, size_t kee
 	if (keep && keep <= strlen(text)) {
 		char *start = strndup(text, keep);
 
-		kept = start ? d9__page_columns(page, start) : 0;
+		if (!start)
+			return NULL;
+		kept = d9__page_columns(page, start);
+		out = kept + MIN_REST > columns ? d9__page_shorten(page, start, 0, columns) : NULL;
 		free(start);
+		if (kept + MIN_REST > columns)
+			return out;
 	}
-	head = (columns - ELLIPSIS_N + 1) / 2;
-	if (kept && kept <= columns && columns - kept < MIN_REST)
-		return strndup(text, keep);
-	if (kept && kept <= columns)
-		head = kept + (columns - ELLIPSIS_N - kept + 1) / 2;
+	head = kept ? kept + (columns - ELLIPSIS_N - kept + 1) / 2 : (columns - ELLIPSIS_N + 1) / 2;
 	head_end = skip(page, text, head, false);
 	tail = skip(page, text, all - (columns - ELLIPSIS_N - head), true);
 	out = malloc((size_t)(head_end - text) + ELLIPSIS_N + strlen(tail) + 1);
@@ -249,7 +250,16 @@ char *d9__page_shorten(const struct d9__page *page, const char *text, size_t kee
 
 void d9__grid_column(struct d9__grid *grid, const char *title, bool left, bool flexible)
 {
-	grid->columns[grid->n_columns++] = (struct d9__grid_column){ title, left, flexible };
+	grid->columns[grid->n_columns++] =
+		(struct d9__grid_column){ .title = title, .left = left, .flexible = flexible };
+}
+
+void d9__grid_spare(struct d9__grid *grid, const char *const titles[])
+{
+	for (unsigned order = 1; *titles; titles++, order++)
+		for (size_t i = 0; i < grid->n_columns; i++)
+			if (!strcmp(grid->columns[i].title, *titles))
+				grid->columns[i].spare = order;
 }
 
 void d9__grid_cell(struct d9__grid *grid, const char *text, size_t keep)
@@ -279,23 +289,47 @@ static size_t next_column(const struct d9__grid *grid, size_t column)
 	return column + 1 < grid->n_columns ? column + 1 : 0;
 }
 
-static void measure(const struct d9__grid *grid, const struct d9__page *page, size_t *widths)
+/* Columns of the page that the table takes; a width of 0 is a column that is left out. */
+static size_t width_of_all(const struct d9__grid *grid, const size_t *widths)
 {
-	size_t used = 0, flexible = grid->n_columns;
+	size_t used = 0;
 
 	for (size_t i = 0; i < grid->n_columns; i++)
-		widths[i] = strlen(grid->columns[i].title);
+		used += widths[i] ? GAP + widths[i] : 0;
+	return used;
+}
+
+/* Leave out what can be spared until the table fits with |flexible| at its least. */
+static void spare(const struct d9__grid *grid, const struct d9__page *page, size_t flexible, size_t *widths)
+{
+	size_t least = flexible < grid->n_columns && widths[flexible] > MIN_FLEX ? widths[flexible] - MIN_FLEX : 0;
+
+	for (unsigned order = 1; order <= grid->n_columns; order++)
+		for (size_t i = 0; i < grid->n_columns; i++)
+			if (grid->columns[i].spare == order &&
+			    width_of_all(grid, widths) > page->width + least)
+				widths[i] = 0;
+}
+
+static void measure(const struct d9__grid *grid, const struct d9__page *page, size_t *widths)
+{
+	size_t used, flexible = grid->n_columns;
+
+	for (size_t i = 0; i < grid->n_columns; i++)
+		if (grid->columns[i].flexible)
+			flexible = i;
 	for (size_t i = 0, column = 0; i < grid->n_cells; i++, column = next_column(grid, column)) {
 		size_t columns = d9__page_columns(page, grid->cells[i].text);
 
 		if (columns > widths[column])
 			widths[column] = columns;
 	}
-	for (size_t i = 0; i < grid->n_columns; i++) {
-		if (grid->columns[i].flexible)
-			flexible = i;
-		used += GAP + widths[i];
-	}
+	/* A column with nothing in it says nothing. */
+	for (size_t i = 0; i < grid->n_columns; i++)
+		if (widths[i] && widths[i] < strlen(grid->columns[i].title))
+			widths[i] = strlen(grid->columns[i].title);
+	spare(grid, page, flexible, widths);
+	used = width_of_all(grid, widths);
 	if (flexible < grid->n_columns && used > page->width) {
 		size_t over = used - page->width;
 
@@ -307,11 +341,12 @@ static void measure(const struct d9__grid *grid, const struct d9__page *page, si
 static void put_cell(struct d9__grid *grid, struct d9__page *page, size_t column, size_t width,
 		     const char *text, size_t keep, enum d9__page_color color)
 {
-	char *fitting = d9__page_shorten(page, text, keep, width);
+	char *fitting = width ? d9__page_shorten(page, text, keep, width) : NULL;
 	size_t columns = fitting ? d9__page_columns(page, fitting) : 0;
 	bool last = column + 1 == grid->n_columns;
 
-	spaces(page, GAP);
+	if (width)
+		spaces(page, GAP);
 	if (!grid->columns[column].left && columns < width)
 		spaces(page, width - columns);
 	if (fitting)

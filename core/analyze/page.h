@@ -17,11 +17,12 @@ enum d9__page_color {
 	D9__FAINT,
 };
 
-/* What goes out passes through here: control characters and bytes that are no text become '?'. */
+/* What goes out passes through here, and is shown by the rule of shown.h. */
 struct d9__page {
 	FILE *out;
 	unsigned width; /* columns */
 	bool color, utf8;
+	bool fresh; /* nothing is on it yet that a gap would have to separate */
 	int err; /* -ENOMEM once a table could not be held */
 };
 
@@ -34,7 +35,10 @@ void d9__page_printf(struct d9__page *page, const char *format, ...)
 void d9__page_line(struct d9__page *page, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* An empty line and |title|. */
+/* An empty line, unless |page| is fresh; it is not any more. */
+void d9__page_gap(struct d9__page *page);
+
+/* A gap and |title|. */
 void d9__page_section(struct d9__page *page, const char *title);
 
 /*
@@ -48,8 +52,8 @@ size_t d9__page_columns(const struct d9__page *page, const char *text);
 
 /*
  * |text| in at most |columns| columns, in new memory: what does not fit is taken from its middle,
- * sparing the first |keep| bytes if they fit; what follows them is left out altogether if little
- * of it would fit.  NULL: out of memory.
+ * sparing the first |keep| bytes; what follows them is left out altogether if little of it would fit, or if
+ * they do not fit themselves.  NULL: out of memory.
  */
 char *d9__page_shorten(const struct d9__page *page, const char *text, size_t keep, size_t columns);
 
@@ -61,6 +65,7 @@ struct d9__grid {
 		const char *title;
 		bool left;     /* aligned; numbers are aligned right */
 		bool flexible; /* takes the space that the others leave; at most one */
+		unsigned spare; /* left out where the page is too narrow, 1 first; 0: never */
 	} columns[D9__GRID_COLUMNS];
 	size_t n_columns;
 	struct d9__grid_cell {
@@ -72,6 +77,9 @@ struct d9__grid {
 };
 
 void d9__grid_column(struct d9__grid *grid, const char *title, bool left, bool flexible);
+
+/* Where the page is too narrow, leave out the columns |titles|, which end with NULL, in this order. */
+void d9__grid_spare(struct d9__grid *grid, const char *const titles[]);
 
 /* The next cell of the next row.  |keep|: as for d9__page_shorten(). */
 void d9__grid_cell(struct d9__grid *grid, const char *text, size_t keep);

@@ -9,13 +9,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyze/budget.h"
 #include "analyze/processes.h"
+#include "analyze/table.h"
 #include "format/utf8.h"
 
 /* The metadata stand at the beginning of a segment; behind that many events nobody looks. */
 #define EVENTS_BEFORE_METADATA 64
 
-#define UNKNOWN SIZE_MAX
+#define UNKNOWN D9__NO_SEGMENT
+
+/* For the beginning of a segment. */
+#define MEMORY_BYTES ((uint64_t)32 << 20)
 
 bool d9__path_is_pipe(const char *path)
 {
@@ -81,6 +86,7 @@ static int read_boot_id(const char *path, char **out)
 	if (err)
 		return err;
 	if (!d9_reader_add(reader, path)) {
+		d9_reader_set_memory_limit(reader, MEMORY_BYTES);
 		d9_reader_set_file_order(reader, true);
 		for (unsigned i = 0; i < EVENTS_BEFORE_METADATA && !err && !*out; i++) {
 			if (d9_reader_next(reader, &event) != 1)
@@ -93,45 +99,80 @@ static int read_boot_id(const char *path, char **out)
 	return err;
 }
 
-/* The process of |boot_id|, or if that is NULL, of |folder|; UNKNOWN if it is new. */
-static size_t look_up(const struct d9__processes *processes, const char *boot_id,
-		      const char *folder)
-{
-	for (size_t i = 0; i < processes->n; i++) {
-		const struct d9__trace_process *process = &processes->items[i];
+/* To find processes by the texts that tell them: the process of each number, UNKNOWN if it has none yet. */
+struct finder {
+	struct d9__texts boot_ids, folders;
+	size_t *of_boot_id, *of_folder;
+	bool *is_shared; /* the folder is that of several processes */
+};
 
-		if (boot_id ? process->boot_id && !strcmp(process->boot_id, boot_id)
-			    : !strcmp(process->folder, folder))
-			return i;
-	}
-	return UNKNOWN;
+static void release_finder(struct finder *finder)
+{
+	d9__texts_release(&finder->boot_ids);
+	d9__texts_release(&finder->folders);
+	free(finder->of_boot_id);
+	free(finder->of_folder);
+	free(finder->is_shared);
+}
+
+/* For |n| segments. */
+static int init_finder(struct finder *finder, size_t n)
+{
+	*finder = (struct finder){ .of_boot_id = calloc(n + 1, sizeof(*finder->of_boot_id)),
+				   .of_folder = calloc(n + 1, sizeof(*finder->of_folder)),
+				   .is_shared = calloc(n + 1, sizeof(*finder->is_shared)) };
+	finder->boot_ids.kind = finder->folders.kind = D9__KEPT_PROCESSES;
+	if (!finder->of_boot_id || !finder->of_folder || !finder->is_shared)
+		return -ENOMEM;
+	for (size_t i = 0; i <= n; i++)
+		finder->of_boot_id[i] = finder->of_folder[i] = UNKNOWN;
+	return 0;
 }
 
 /* Takes both texts. */
-static int place_segment(struct d9__processes *processes, size_t segment, char *boot_id,
+static int add_process(struct d9__processes *processes, char *boot_id, char *folder)
+{
+	struct d9__trace_process *items = reallocarray(processes->items, processes->n + 1, sizeof(*items));
+
+	if (!items) {
+		free(boot_id);
+		free(folder);
+		return -ENOMEM;
+	}
+	processes->items = items;
+	items[processes->n++] = (struct d9__trace_process){ boot_id, folder, UNKNOWN };
+	return 0;
+}
+
+/* By its boot id, or if that is NULL, by its folder.  Takes both texts. */
+static int place_segment(struct d9__processes *processes, struct finder *finder, size_t segment, char *boot_id,
 			 char *folder)
 {
-	size_t found = look_up(processes, boot_id, folder);
-	struct d9__trace_process *items;
+	uint32_t place = 0, id = 0;
+	size_t *found;
+	int err = d9__texts_number(&finder->folders, folder, strlen(folder), &place);
 
-	processes->of_segment[segment] = found;
-	if (found != UNKNOWN)
-		goto out;
-	items = reallocarray(processes->items, processes->n + 1, sizeof(*items));
-	if (!items)
-		goto out;
-	items[processes->n] = (struct d9__trace_process){ boot_id, folder };
-	processes->items = items;
-	processes->of_segment[segment] = processes->n++;
-	return 0;
-out:
-	free(boot_id);
-	free(folder);
-	return found == UNKNOWN ? -ENOMEM : 0;
+	if (!err && boot_id)
+		err = d9__texts_number(&finder->boot_ids, boot_id, strlen(boot_id), &id);
+	found = boot_id ? &finder->of_boot_id[id] : &finder->of_folder[place];
+	if (err || *found != UNKNOWN) {
+		free(boot_id);
+		free(folder);
+	} else {
+		*found = processes->n;
+		if (finder->of_folder[place] == UNKNOWN)
+			finder->of_folder[place] = *found;
+		else if (boot_id)
+			finder->is_shared[place] = true;
+		err = add_process(processes, boot_id, folder);
+	}
+	if (!err)
+		processes->of_segment[segment] = *found;
+	return err;
 }
 
 /* With |told|, the segments that tell their boot id; then the others, which join their folder's. */
-static int place_segments(struct d9__processes *processes, const struct d9_reader *reader,
+static int place_segments(struct d9__processes *processes, struct finder *finder, const struct d9_reader *reader,
 			  char **boot_ids, bool told)
 {
 	struct d9_segment_info info;
@@ -147,34 +188,57 @@ static int place_segments(struct d9__processes *processes, const struct d9_reade
 		folder = folder_of(info.path);
 		if (!folder)
 			return -ENOMEM;
-		err = place_segment(processes, i, boot_ids[i], folder);
+		err = place_segment(processes, finder, i, boot_ids[i], folder);
 		boot_ids[i] = NULL;
 	}
 	return err;
 }
 
-/* Where a folder holds several processes, name their first files instead. */
-static int tell_apart(struct d9__processes *processes, const struct d9_reader *reader)
+static void chain_segments(struct d9__processes *processes)
 {
-	size_t n = processes->n, segment = 0;
-	bool *shared = calloc(n + 1, sizeof(*shared));
-	struct d9_segment_info info;
-	int err = shared ? 0 : -ENOMEM;
+	for (size_t i = processes->n_segments; i-- > 0;) {
+		struct d9__trace_process *process = &processes->items[processes->of_segment[i]];
 
-	for (size_t i = 0; !err && i < n; i++)
-		for (size_t j = 0; j < n; j++)
-			shared[i] |= i != j && !strcmp(processes->items[i].folder,
-						       processes->items[j].folder);
-	for (size_t i = 0; !err && i < n; i++, segment = 0) {
-		while (segment < processes->n_segments && processes->of_segment[segment] != i)
-			segment++;
-		if (!shared[i] || d9_reader_segment(reader, segment, &info))
-			continue;
-		free(processes->items[i].folder);
-		processes->items[i].folder = strdup(info.path);
-		err = processes->items[i].folder ? 0 : -ENOMEM;
+		processes->next[i] = process->first;
+		process->first = i;
 	}
-	free(shared);
+}
+
+/* Where a folder holds several processes, name their first files instead. */
+static int tell_apart(struct d9__processes *processes, const struct finder *finder, const struct d9_reader *reader)
+{
+	struct d9_segment_info info;
+
+	for (size_t i = 0; i < processes->n; i++) {
+		struct d9__trace_process *process = &processes->items[i];
+		uint32_t place;
+
+		if (!d9__texts_find(&finder->folders, process->folder, strlen(process->folder), &place) ||
+		    !finder->is_shared[place] || d9_reader_segment(reader, process->first, &info))
+			continue;
+		free(process->folder);
+		process->folder = strdup(info.path);
+		if (!process->folder)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* |boot_ids|: of each segment, or NULL. */
+static int find_processes(struct d9__processes *processes, const struct d9_reader *reader, char **boot_ids)
+{
+	struct finder finder;
+	int err = init_finder(&finder, processes->n_segments);
+
+	if (!err)
+		err = place_segments(processes, &finder, reader, boot_ids, true);
+	if (!err)
+		err = place_segments(processes, &finder, reader, boot_ids, false);
+	if (!err) {
+		chain_segments(processes);
+		err = tell_apart(processes, &finder, reader);
+	}
+	release_finder(&finder);
 	return err;
 }
 
@@ -186,8 +250,9 @@ int d9__processes_find(struct d9__processes *processes, const struct d9_reader *
 	int err = 0;
 
 	processes->of_segment = malloc((n + 1) * sizeof(*processes->of_segment));
+	processes->next = malloc((n + 1) * sizeof(*processes->next));
 	processes->n_segments = n;
-	if (!boot_ids || !processes->of_segment) {
+	if (!boot_ids || !processes->of_segment || !processes->next) {
 		err = -ENOMEM;
 		goto out;
 	}
@@ -198,11 +263,7 @@ int d9__processes_find(struct d9__processes *processes, const struct d9_reader *
 			err = read_boot_id(info.path, &boot_ids[i]);
 	}
 	if (!err)
-		err = place_segments(processes, reader, boot_ids, true);
-	if (!err)
-		err = place_segments(processes, reader, boot_ids, false);
-	if (!err)
-		err = tell_apart(processes, reader);
+		err = find_processes(processes, reader, boot_ids);
 out:
 	for (size_t i = 0; boot_ids && i < n; i++)
 		free(boot_ids[i]);
@@ -218,6 +279,7 @@ void d9__processes_release(struct d9__processes *processes)
 	}
 	free(processes->items);
 	free(processes->of_segment);
+	free(processes->next);
 	*processes = (struct d9__processes){ 0 };
 }
 

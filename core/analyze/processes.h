@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <dial9/reader.h>
 
@@ -16,13 +17,17 @@ struct d9__trace_process {
 	 * segment; "." for a bare name; of a pipe its path, "-" for standard input.
 	 */
 	char *folder;
+	size_t first; /* of its segments */
 };
+
+#define D9__NO_SEGMENT SIZE_MAX
 
 /* In order of their first segments.  All zero is empty. */
 struct d9__processes {
 	struct d9__trace_process *items;
 	size_t n;
 	size_t *of_segment; /* by number of the reader's segment */
+	size_t *next;       /* likewise: of the same process, or D9__NO_SEGMENT */
 	size_t n_segments;
 };
 

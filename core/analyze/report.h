@@ -75,14 +75,30 @@ size_t d9__span_origin_len(const struct d9__span_type *type);
  */
 int d9__report_json(const struct d9__report *reports, size_t n, FILE *out);
 
+/* Parts that can be asked for by name: these two are about all processes of a trace, the others about each. */
+#define D9__SECTION_DATA     1u
+#define D9__SECTION_FINDINGS 2u
+
+/* The bit of the section called |name|; 0: there is none. */
+unsigned d9__report_section(const char *name);
+
+/* Name |i| of all sections; NULL behind the last. */
+const char *d9__report_section_name(size_t i);
+
+/* What is to be shown: one finding, else some sections, else everything, else what fits on a screen. */
 struct d9__report_style {
 	unsigned width; /* columns, at least 40 */
+	unsigned lines; /* of the screen, one of which is left to the prompt */
 	unsigned top;   /* rows of long tables */
 	bool color;
 	bool utf8;
+	bool full;
+	unsigned sections;  /* bits; 0: not by name */
+	size_t finding;     /* from 1 in the order of d9__reports_findings(); 0: not by number */
+	const char *traces; /* as the user names them, for commands to type; NULL: "TRACE" */
 };
 
-/* Findings of all processes, worst first, then each one's tables.  As d9__report_json(). */
+/* As d9__report_json(). */
 int d9__report_text(const struct d9__report *reports, size_t n,
 		    const struct d9__report_style *style, FILE *out);
 

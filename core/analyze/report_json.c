@@ -243,8 +243,10 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "poll_ns", worker->poll_ns);
 	d9__json_u64(json, "parks", worker->parks);
 	d9__json_u64(json, "active_periods", worker->active_periods);
-	d9__json_u64(json, "busy_ns", worker->active_ns);
+	d9__json_u64(json, "awake_ns", worker->active_ns);
 	d9__json_u64(json, "parked_ns", worker->parked_ns);
+	d9__json_u64(json, "busy_ns", d9__worker_busy_ns(worker));
+	d9__json_double(json, "busy", d9__worker_busy(worker));
 	d9__json_double(json, "utilisation", d9__worker_utilisation(worker));
 	if (ratio < 0) {
 		d9__json_null(json, "cpu_ns");
@@ -268,12 +270,13 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 		       const struct d9__callback *callback)
 {
 	const struct d9__histogram *h = &callback->durations;
-	char kinds[128];
+	char kinds[128], way[512];
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "process", a->process);
 	put_callback_name(json, "name", callback);
 	d9__json_string(json, "location", callback->location);
+	d9__json_string(json, "way", d9__callback_way(callback, way, sizeof(way)));
 	d9__json_string(json, "source", callback->source);
 	d9__json_string(json, "site", d9__callback_site(callback));
 	d9__json_string(json, "kind",
@@ -290,6 +293,13 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "over_10ms", callback->over_10ms);
 	d9__json_u64(json, "over_50ms", callback->over_50ms);
 	d9__json_u64(json, "open_ended", callback->open_ended);
+	d9__json_open(json, "loops_inside", '{');
+	d9__json_u64(json, "calls", callback->nested.calls);
+	d9__json_u64(json, "ns", callback->nested.ns);
+	d9__json_u64(json, "parked_ns", callback->nested.parked_ns);
+	d9__json_u64(json, "longest_open_ns", callback->nested.longest_ns);
+	d9__json_u64(json, "depth", callback->nested.depth);
+	d9__json_close(json, '}');
 	d9__json_u64(json, "tasks_spawned", callback->spawned);
 	d9__json_u64(json, "tasks_ended", callback->ended);
 	d9__json_i64(json, "tasks_alive", callback->alive);
@@ -600,11 +610,10 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, '}');
 }
 
-void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
-		      const struct d9__finding *finding)
+/* What findings and their effects both tell; the object stays open. */
+static void begin_finding(struct d9__json *json, const struct d9__analysis *a, const struct d9__finding *finding)
 {
 	d9__json_open(json, NULL, '{');
-	d9__json_u64(json, "process", a->process);
 	d9__json_string(json, "check", finding->check);
 	d9__json_string(json, "severity", d9__severity_name(finding->severity));
 	d9__json_string(json, "message", finding->message);
@@ -612,6 +621,24 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_open(json, "evidence", '[');
 	for (size_t i = 0; i < finding->n_evidence; i++)
 		put_evidence(json, a, &finding->evidence[i]);
+	d9__json_close(json, ']');
+}
+
+void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
+		      const struct d9__finding *finding)
+{
+	begin_finding(json, a, finding);
+	d9__json_u64(json, "process", a->process);
+	d9__json_string(json, "brief", finding->brief);
+	d9__json_string(json, "source", finding->source);
+	d9__json_string(json, "about", finding->machine ? "machine" : "program");
+	d9__json_u64(json, "task", finding->task);
+	d9__json_open(json, "effects", '[');
+	for (size_t i = 0; i < finding->n_effects; i++) {
+		begin_finding(json, a, finding->effects[i]);
+		d9__json_string(json, "effect", finding->effects[i]->effect);
+		d9__json_close(json, '}');
+	}
 	d9__json_close(json, ']');
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');

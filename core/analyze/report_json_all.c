@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/budget.h"
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
@@ -288,6 +289,7 @@ int d9__report_json(const struct d9__report *reports, size_t n, FILE *out)
 	d9__json_open(&json, NULL, '{');
 	d9__json_u64(&json, "version", D9__REPORT_VERSION);
 	d9__json_double(&json, "quantile_error", D9__HISTOGRAM_ERROR);
+	d9__budget_json(&json);
 	if (n == 1) {
 		err = d9__json_trace(&json, &reports[0]);
 		if (!err)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
 #include "format/utf8.h"
@@ -39,16 +40,19 @@ static void cell_id(struct d9__grid *grid, uint64_t id)
 /* "function @ site", shortened in the site first. */
 static void cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site)
 {
-	size_t len;
-	const char *name = d9__callback_name(callback, &len);
+	char name[512];
+	size_t len = strlen(d9__callback_way(callback, name, sizeof(name)));
 	const char *at = site ? d9__callback_site(callback) : NULL;
+	char loops[D9__UNITS_MAX + 32] = "";
 	char *text;
 
-	if (asprintf(&text, "%.*s%s%s", d9__precision(len), name, at ? " @ " : "", at ? at : "") < 0) {
+	if (callback->nested.calls)
+		snprintf(loops, sizeof(loops), " (%s in loops)", d9__units_ns(callback->nested.ns).text);
+	if (asprintf(&text, "%s%s%s%s", name, loops, at ? " @ " : "", at ? at : "") < 0) {
 		grid->failed = true;
 		return;
 	}
-	d9__grid_cell(grid, text, at ? len : 0);
+	d9__grid_cell(grid, text, at ? len + strlen(loops) : 0);
 	free(text);
 }
 
@@ -91,7 +95,7 @@ static void worker_row(struct context *c, struct d9__grid *grid, const struct d9
 
 	cell_id(grid, worker->id);
 	d9__grid_cell(grid, name ? name : "-", 0);
-	cell(grid, parks ? d9__units_percent(d9__worker_utilisation(worker)) : none);
+	cell(grid, parks ? d9__units_percent(d9__worker_busy(worker)) : none);
 	cell(grid, d9__units_count(worker->polls - worker->resumptions));
 	cell(grid, parks ? d9__units_count(worker->parks) : none);
 	cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
@@ -126,6 +130,7 @@ static void put_workers(struct context *c)
 						     "AWAKE", "PARKED", "ON CPU", NULL });
 	if (c->page->width >= WIDE)
 		number_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
+	d9__grid_spare(&grid, (const char *const[]){ "AWAKE", "PARKED", "PARKS", "ON CPU", NULL });
 	for (size_t i = 0; i < n; i++)
 		worker_row(c, &grid, c->report->workers[i]);
 	d9__grid_print(&grid, c->page);
@@ -144,7 +149,8 @@ static void callback_row(struct context *c, struct d9__grid *grid,
 	cell(grid, d9__units_count(callback->calls));
 	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
 	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
-	cell(grid, d9__units_ns(h->max));
+	/* A loop that a call runs keeps it open, and has its own callbacks in the table. */
+	cell(grid, d9__units_ns(callback->nested.longest_ns > h->max ? callback->nested.longest_ns : h->max));
 	if (c->page->width >= WIDE) {
 		cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
 		d9__grid_cell(grid,
@@ -169,15 +175,28 @@ static uint64_t sum_of_calls(const struct d9__analysis *a)
 	return ns;
 }
 
-static void put_callbacks(struct context *c)
+/*
+ * Whether the kernel stretched some of the first |n| callbacks by a twentieth or more: findings tell the
+ * callback's own time, tables what passed.
+ */
+static bool were_preempted(const struct context *c, size_t n)
 {
-	size_t n = shown_of(c, c->report->n_callbacks);
+	for (size_t i = 0; i < n; i++)
+		if (c->report->callbacks[i]->taken_ns > c->report->callbacks[i]->durations.sum / 20)
+			return true;
+	return false;
+}
+
+static void callbacks_table(struct context *c, size_t rows)
+{
+	size_t n = c->report->n_callbacks < rows ? c->report->n_callbacks : rows;
 	struct d9__grid grid = { .n_columns = 0 };
 	uint64_t all_ns = sum_of_calls(c->a);
 
 	if (n == 0)
 		return;
-	d9__page_section(c->page, "Callbacks by total time");
+	d9__page_section(c->page, were_preempted(c, n) ? "Callbacks by time, preempted included"
+						       : "Callbacks by total time");
 	number_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
 						     "P99", "LONGEST", NULL });
 	if (c->page->width >= WIDE) {
@@ -189,10 +208,22 @@ static void put_callbacks(struct context *c)
 		d9__grid_column(&grid, "SOURCE", true, false);
 		d9__grid_column(&grid, "MADE AT", true, false);
 	}
+	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
 	for (size_t i = 0; i < n; i++)
 		callback_row(c, &grid, c->report->callbacks[i], all_ns);
 	d9__grid_print(&grid, c->page);
 	put_more(c, n, c->report->n_callbacks, "callbacks");
+}
+
+static void put_callbacks(struct context *c)
+{
+	callbacks_table(c, c->style->top);
+}
+
+void d9__report_callbacks(const struct d9__report *report, const struct d9__report_style *style,
+			  struct d9__page *page, size_t rows)
+{
+	callbacks_table(&(struct context){ report, report->analysis, style, page }, rows);
 }
 
 /* Most of the time it could have run, and others did. */
@@ -206,7 +237,7 @@ static const char *time_of(const struct d9__stall *stall)
 	static const char *const verdicts[] = { "-", "on CPU", "off CPU", "mixed" };
 
 	if (was_held(stall))
-		return "no CPU";
+		return "preempted";
 	return verdicts[d9__stall_verdict(stall)];
 }
 
@@ -223,6 +254,7 @@ static void put_longest(struct context *c)
 	d9__grid_column(&grid, "TIME", true, false);
 	d9__grid_column(&grid, "WAITED", false, false);
 	d9__grid_column(&grid, "CALLBACK", true, true);
+	d9__grid_spare(&grid, (const char *const[]){ "WAITED", "WORKER", "AT", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__stall *stall = c->a->stalls.items[i].stall;
 
@@ -236,8 +268,8 @@ static void put_longest(struct context *c)
 	}
 	d9__grid_print(&grid, c->page);
 	if (held)
-		d9__page_wrap(c->page, "no CPU: for half of the time or more it was ready to run, and other threads had "
-				       "the CPUs, or a CPU limit held it back", 0, 2);
+		d9__page_line(c->page, "preempted: for half of the time or more it was ready to run, and other "
+				       "threads had the CPUs, or a CPU limit held it back");
 }
 
 /* ---- waits ---- */
@@ -283,6 +315,7 @@ static void put_waiters(struct context *c, bool late)
 	qsort(sorted, all, sizeof(*sorted), late ? compare_lateness : compare_delays);
 	number_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
+	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
 	for (size_t i = 0; i < all; i++) {
 		const struct d9__histogram *h = late ? &sorted[i]->lateness : &sorted[i]->delays;
 
@@ -394,6 +427,7 @@ static void put_task_makers(struct context *c)
 	qsort(sorted, all, sizeof(*sorted), compare_alive);
 	number_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
+	d9__grid_spare(&grid, (const char *const[]){ "ENDED", "PEAK", NULL });
 	for (size_t i = 0; i < all; i++)
 		if (sorted[i]->spawned && with++ < n)
 			task_row(&grid, sorted[i]);
@@ -417,7 +451,7 @@ static void put_tasks(struct context *c)
 			d9__units_count((uint64_t)(start + tasks->peak_change)).text,
 			d9__units_count((uint64_t)(start + tasks->change)).text);
 	if (d9__metadata_coverage(&c->a->metadata, "task_end") != D9__COVERAGE_FULL)
-		d9__page_line(c->page, "some ends are not visible: see the capabilities");
+		d9__page_line(c->page, "some ends are not visible: dial9 info tells what the hooks see");
 	put_task_makers(c);
 }
 
@@ -431,6 +465,7 @@ static void put_kernel_waits(struct context *c)
 
 	number_columns(&grid, (const char *const[]){ "WORKER", "LONGEST", "P50",
 						     "ABOVE 0", "OVER 1 MS", NULL });
+	d9__grid_spare(&grid, (const char *const[]){ "ABOVE 0", "P50", NULL });
 	for (size_t i = 0; i < timeline->n; i++) {
 		const struct d9__worker *worker = timeline->items[i];
 
@@ -443,7 +478,7 @@ static void put_kernel_waits(struct context *c)
 		cell(&grid, d9__units_count(worker->waits_over_1ms));
 	}
 	if (n)
-		d9__page_section(c->page, "Waits for a CPU after a wake-up (kernel)");
+		d9__page_section(c->page, "Waits for a CPU after a wake-up (run queue)");
 	d9__grid_print(&grid, c->page);
 }
 
@@ -497,6 +532,7 @@ static void put_spans(struct context *c)
 	number_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
 						     "P50", "P99", "LONGEST", NULL });
 	d9__grid_column(&grid, "NAME", true, true);
+	d9__grid_spare(&grid, (const char *const[]){ "IDLE", "P50", "P99", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__span_name *span = c->report->spans[i];
 
@@ -537,23 +573,85 @@ static void put_custom_events(struct context *c)
 	free(counts);
 }
 
+/* ---- by name ---- */
+
+static void put_process(struct context *c)
+{
+	put_kernel_waits(c);
+	put_usage(c);
+}
+
+/* Bit i is section i.  The first two are printed by whoever knows all processes. */
+static const struct {
+	const char *name;
+	bool of_loops; /* nothing to say without one */
+	void (*put)(struct context *c);
+} sections[] = {
+	{ "data", false, NULL },
+	{ "findings", false, NULL },
+	{ "workers", true, put_workers },
+	{ "callbacks", true, put_callbacks },
+	{ "longest", true, put_longest },
+	{ "wakes", true, put_waits },
+	{ "timers", true, put_timers },
+	{ "queues", true, put_queues },
+	{ "tasks", false, put_tasks },
+	{ "process", false, put_process },
+	{ "samples", false, put_samples },
+	{ "spans", false, put_spans },
+	{ "events", false, put_custom_events },
+};
+#define SECTIONS (sizeof(sections) / sizeof(sections[0]))
+
+unsigned d9__report_section(const char *name)
+{
+	for (size_t i = 0; i < SECTIONS; i++)
+		if (!strcmp(sections[i].name, name))
+			return 1u << i;
+	return 0;
+}
+
+const char *d9__report_section_name(size_t i)
+{
+	return i < SECTIONS ? sections[i].name : NULL;
+}
+
+/* Section |i|, which was asked for: that it is empty is an answer. */
+static void put_named(struct context *c, size_t i)
+{
+	FILE *out = c->page->out;
+	char *text = NULL;
+	size_t size = 0;
+
+	c->page->out = open_memstream(&text, &size);
+	if (!c->page->out) {
+		c->page->out = out;
+		c->page->err = -ENOMEM;
+		return;
+	}
+	if (c->a->timeline.n || !sections[i].of_loops)
+		sections[i].put(c);
+	if (fclose(c->page->out))
+		c->page->err = -ENOMEM;
+	c->page->out = out;
+	if (size)
+		fwrite(text, 1, size, out);
+	else
+		d9__page_printf(c->page, "%s: nothing of it in this trace\n", sections[i].name);
+	free(text);
+}
+
 void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,
 			 struct d9__page *page)
 {
 	struct context c = { report, report->analysis, style, page };
 
-	if (c.a->timeline.n) {
-		put_workers(&c);
-		put_callbacks(&c);
-		put_longest(&c);
-		put_waits(&c);
-		put_timers(&c);
-		put_queues(&c);
+	for (size_t i = 0; i < SECTIONS; i++) {
+		if (!sections[i].put)
+			continue;
+		if (style->sections & 1u << i)
+			put_named(&c, i);
+		else if (!style->sections && (c.a->timeline.n || !sections[i].of_loops))
+			sections[i].put(&c);
 	}
-	put_tasks(&c);
-	put_kernel_waits(&c);
-	put_usage(&c);
-	put_samples(&c);
-	put_spans(&c);
-	put_custom_events(&c);
 }

@@ -8,6 +8,7 @@
 
 #include "analyze/page.h"
 #include "analyze/report.h"
+#include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
 
@@ -19,28 +20,19 @@
 /* Of several processes, how many get all their tables. */
 #define PROCESSES_IN_FULL 3
 
-/* The processes of one trace. */
-struct all {
-	const struct d9__report *reports;
-	size_t n;
-	const struct d9__analysis *first; /* times count from its start */
-	const struct d9__report_style *style;
-	struct d9__page *page;
-};
-
-static const char *program_of(const struct d9__analysis *a)
+const char *d9__report_program(const struct d9__analysis *a)
 {
 	const char *service = d9__metadata_value(&a->metadata, "service");
 
 	return service ? service : "";
 }
 
-static void put_header(struct all *all)
+static void put_header(struct d9__report_all *all)
 {
 	uint64_t start_ns = d9__analysis_start_ns(all->first), events = 0;
 	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
 	struct d9__units wall = d9__units_wall_short(d9__analysis_wall_ns(all->first, start_ns));
-	const char *program = program_of(all->first);
+	const char *program = d9__report_program(all->first);
 	char processes[48] = "", *line;
 	size_t segments = 0;
 
@@ -61,8 +53,7 @@ static void put_header(struct all *all)
 	free(line);
 }
 
-/* Whether the trace says what its hooks could see. */
-static bool tells_hooks(const struct d9__metadata *metadata)
+bool d9__report_tells_hooks(const struct d9__metadata *metadata)
 {
 	const char *middle;
 	size_t len;
@@ -74,14 +65,14 @@ static bool tells_hooks(const struct d9__metadata *metadata)
 	return false;
 }
 
-static void put_data_state(struct all *all)
+static void put_data_state(struct d9__report_all *all)
 {
 	bool hooks = true;
 
 	for (size_t i = 0; i < all->n; i++) {
-		if (all->reports[i].findings->n && all->reports[i].findings->items[0]->first)
+		if (all->reports[i].findings->n && all->reports[i].findings->items[0]->about == D9__ABOUT_DATA)
 			return;
-		hooks = hooks && tells_hooks(&all->reports[i].analysis->metadata);
+		hooks = hooks && d9__report_tells_hooks(&all->reports[i].analysis->metadata);
 	}
 	d9__page_wrap(all->page,
 		      hooks ? "data is complete: no event lost, no segment damaged, all hooks took "
@@ -91,7 +82,7 @@ static void put_data_state(struct all *all)
 		      0, 0);
 }
 
-static void put_evidence(struct all *all, const struct d9__analysis *a,
+static void put_evidence(struct d9__report_all *all, const struct d9__analysis *a,
 			 const struct d9__evidence *evidence)
 {
 	struct d9__page *page = all->page;
@@ -111,21 +102,42 @@ static void put_evidence(struct all *all, const struct d9__analysis *a,
 		      EVIDENCE_INDENT + 2);
 }
 
-/* "server 4711", where there are several. */
-static char *label_of(const struct all *all, const struct d9__analysis *a)
+const char *d9__report_pid(const struct d9__analysis *a)
 {
 	const char *pid = d9__metadata_value(&a->metadata, "pid");
+
+	if (!pid && !a->processes)
+		return "";
+	return pid ? pid : d9__process_label(&a->processes->items[a->process]);
+}
+
+/* "server 4711", where there are several. */
+static char *label_of(const struct d9__report_all *all, const struct d9__analysis *a)
+{
 	char *label;
 
 	if (all->n == 1)
 		return strdup("");
-	if (asprintf(&label, "[%s%s%s] ", program_of(a), *program_of(a) ? " " : "",
-		     pid ? pid : d9__process_label(&a->processes->items[a->process])) < 0)
+	if (asprintf(&label, "[%s%s%s] ", d9__report_program(a), *d9__report_program(a) ? " " : "",
+		     d9__report_pid(a)) < 0)
 		return NULL;
 	return label;
 }
 
-static void put_advice(struct all *all, const struct d9__finding *finding,
+/* What follows from |finding|, and has no finding of its own therefore. */
+static void put_effects(struct d9__report_all *all, const struct d9__analysis *a, const struct d9__finding *finding)
+{
+	for (size_t i = 0; i < finding->n_effects; i++) {
+		const struct d9__finding *effect = finding->effects[i];
+
+		d9__page_put(all->page, D9__FAINT, "  so: ");
+		d9__page_wrap(all->page, effect->message, (unsigned)strlen("  so: "), 4);
+		for (size_t j = 0; j < effect->n_evidence; j++)
+			put_evidence(all, a, &effect->evidence[j]);
+	}
+}
+
+static void put_advice(struct d9__report_all *all, const struct d9__finding *finding,
 		       const struct d9__finding *before)
 {
 	bool again = before && before->advice == finding->advice;
@@ -136,7 +148,7 @@ static void put_advice(struct all *all, const struct d9__finding *finding,
 }
 
 /* |before|: the one above it, or NULL.  With its evidence if |full|. */
-static void put_finding(struct all *all, const struct d9__report_finding *item,
+static void put_finding(struct d9__report_all *all, const struct d9__report_finding *item, size_t number,
 			const struct d9__finding *before, bool full)
 {
 	static const enum d9__page_color colors[D9__SEVERITIES] = { D9__RED, D9__YELLOW, D9__CYAN };
@@ -145,22 +157,27 @@ static void put_finding(struct all *all, const struct d9__report_finding *item,
 	const struct d9__analysis *a = item->report->analysis;
 	const char *severity = labels[finding->severity];
 	struct d9__page *page = all->page;
-	char *label = label_of(all, a), *line;
+	char *label = label_of(all, a), *line, place[32];
 
+	snprintf(place, sizeof(place), "%zu ", number);
 	if (!label || asprintf(&line, "%s%s", label, finding->message) < 0) {
 		page->err = -ENOMEM;
 		free(label);
 		return;
 	}
 	if (full)
-		putc('\n', page->out);
+		d9__page_gap(page);
+	d9__page_put(page, D9__FAINT, place);
 	d9__page_put(page, colors[finding->severity], severity);
 	d9__page_printf(page, " %s: ", finding->check);
-	d9__page_wrap(page, line, (unsigned)(strlen(severity) + strlen(finding->check) + 3), 2);
+	d9__page_wrap(page, line,
+		      (unsigned)(strlen(place) + strlen(severity) + strlen(finding->check) + 3), 2);
 	for (size_t i = 0; full && i < finding->n_evidence; i++)
 		put_evidence(all, a, &finding->evidence[i]);
-	if (full)
+	if (full) {
+		put_effects(all, a, finding);
 		put_advice(all, finding, before);
+	}
 	free(line);
 	free(label);
 }
@@ -170,16 +187,16 @@ static bool are_alike(const struct d9__finding *a, const struct d9__finding *b)
 	return a->rank == b->rank && a->severity == b->severity;
 }
 
-/* All of one check and severity, |n| of them; |before|: what stands above. */
-static void put_alike(struct all *all, const struct d9__report_finding *items, size_t n,
-		      const struct d9__finding *before)
+/* All of one check and severity, |n| of them, the first being |number|; |before|: what stands above. */
+static void put_alike(struct d9__report_all *all, const struct d9__report_finding *items, size_t n,
+		      size_t number, const struct d9__finding *before)
 {
 	size_t most = all->style->top > FINDINGS_IN_FULL ? all->style->top : FINDINGS_IN_FULL;
 
 	for (size_t i = 0; i < n && i < most; i++) {
 		if (i == FINDINGS_IN_FULL)
 			putc('\n', all->page->out);
-		put_finding(all, &items[i], before, i < FINDINGS_IN_FULL);
+		put_finding(all, &items[i], number + i, before, i < FINDINGS_IN_FULL);
 		before = items[i].finding;
 	}
 	if (n > most)
@@ -187,33 +204,44 @@ static void put_alike(struct all *all, const struct d9__report_finding *items, s
 			      d9__units_count(n - most).text, items[0].finding->check, n);
 }
 
-static void put_findings(struct all *all)
+static void put_count(struct d9__report_all *all, const struct d9__report_finding *sorted, size_t n)
 {
-	size_t n, by_severity[D9__SEVERITIES] = { 0 };
+	size_t by_severity[D9__SEVERITIES] = { 0 };
+
+	if (!n) {
+		d9__page_section(all->page, "No findings");
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		by_severity[sorted[i].finding->severity]++;
+	d9__page_gap(all->page);
+	d9__page_put(all->page, D9__BOLD, "Findings");
+	d9__page_printf(all->page, "  %s critical, %s warning%s, %s info\n",
+			d9__units_count(by_severity[D9__CRITICAL]).text,
+			d9__units_count(by_severity[D9__WARNING]).text,
+			by_severity[D9__WARNING] == 1 ? "" : "s",
+			d9__units_count(by_severity[D9__INFO]).text);
+}
+
+/* All of them, or those |of_data| alone, which come first. */
+static void put_findings(struct d9__report_all *all, bool of_data)
+{
+	size_t n, most = 0;
 	struct d9__report_finding *sorted = d9__reports_findings(all->reports, all->n, &n);
 
 	if (!sorted) {
 		all->page->err = -ENOMEM;
 		return;
 	}
-	for (size_t i = 0; i < n; i++)
-		by_severity[sorted[i].finding->severity]++;
-	if (n) {
-		d9__page_printf(all->page, "\n");
-		d9__page_put(all->page, D9__BOLD, "Findings");
-		d9__page_printf(all->page, "  %s critical, %s warning%s, %s info\n",
-				d9__units_count(by_severity[D9__CRITICAL]).text,
-				d9__units_count(by_severity[D9__WARNING]).text,
-				by_severity[D9__WARNING] == 1 ? "" : "s",
-				d9__units_count(by_severity[D9__INFO]).text);
-	} else {
-		d9__page_section(all->page, "No findings");
-	}
-	for (size_t i = 0, alike; i < n; i += alike) {
-		for (alike = 1; i + alike < n; alike++)
+	while (most < n && (!of_data || sorted[most].finding->about == D9__ABOUT_DATA))
+		most++;
+	if (!of_data)
+		put_count(all, sorted, n);
+	for (size_t i = 0, alike; i < most; i += alike) {
+		for (alike = 1; i + alike < most; alike++)
 			if (!are_alike(sorted[i].finding, sorted[i + alike].finding))
 				break;
-		put_alike(all, &sorted[i], alike, i ? sorted[i - 1].finding : NULL);
+		put_alike(all, &sorted[i], alike, i + 1, i ? sorted[i - 1].finding : NULL);
 	}
 	free(sorted);
 }
@@ -239,7 +267,7 @@ static int compare_ranked(const void *left, const void *right)
 	return a->report < b->report ? -1 : a->report > b->report;
 }
 
-static struct ranked *rank(const struct all *all)
+static struct ranked *rank(const struct d9__report_all *all)
 {
 	struct ranked *ranked = calloc(all->n, sizeof(*ranked));
 
@@ -259,18 +287,23 @@ static struct ranked *rank(const struct all *all)
 	return ranked;
 }
 
-static void process_row(struct all *all, struct d9__grid *grid, const struct ranked *ranked)
+static void process_row(const struct d9__report_all *all, struct d9__grid *grid, const struct ranked *ranked)
 {
 	const struct d9__analysis *a = ranked->report->analysis;
 	const char *pid = d9__metadata_value(&a->metadata, "pid");
 	const size_t *by_severity = ranked->report->findings->by_severity;
 	uint64_t start_ns = d9__analysis_start_ns(a);
-	char findings[64];
+	static const char *const names[D9__SEVERITIES] = { "critical", "warning", "note" };
+	char findings[64] = "-";
+	unsigned worst = 0;
 
-	snprintf(findings, sizeof(findings), "%zu/%zu/%zu", by_severity[D9__CRITICAL],
-		 by_severity[D9__WARNING], by_severity[D9__INFO]);
+	while (worst < D9__SEVERITIES && !by_severity[worst])
+		worst++;
+	if (worst < D9__SEVERITIES)
+		snprintf(findings, sizeof(findings), "%zu %s%s", by_severity[worst], names[worst],
+			 worst == D9__CRITICAL || by_severity[worst] == 1 ? "" : "s");
 	d9__grid_cell(grid, pid ? pid : "-", 0);
-	d9__grid_cell(grid, program_of(a), 0);
+	d9__grid_cell(grid, d9__report_program(a), 0);
 	d9__grid_cell(grid, d9__units_offset(d9__analysis_start_ns(all->first), start_ns).text, 0);
 	d9__grid_cell(grid, d9__units_ns(d9__analysis_end_ns(a) - start_ns).text, 0);
 	d9__grid_cell(grid, d9__units_count(ranked->calls).text, 0);
@@ -279,7 +312,7 @@ static void process_row(struct all *all, struct d9__grid *grid, const struct ran
 	d9__grid_cell(grid, a->processes->items[a->process].folder, 0);
 }
 
-static void put_processes(struct all *all, const struct ranked *ranked)
+static void put_processes(const struct d9__report_all *all, const struct ranked *ranked, size_t rows)
 {
 	struct d9__grid grid = { .n_columns = 0 };
 
@@ -290,24 +323,35 @@ static void put_processes(struct all *all, const struct ranked *ranked)
 	d9__grid_column(&grid, "LENGTH", false, false);
 	d9__grid_column(&grid, "CALLS", false, false);
 	d9__grid_column(&grid, "IN CALLS", false, false);
-	d9__grid_column(&grid, "C/W/I", false, false);
+	d9__grid_column(&grid, "FINDINGS", false, false);
 	d9__grid_column(&grid, "TRACE", true, true);
-	for (size_t i = 0; i < all->n; i++)
+	d9__grid_spare(&grid, (const char *const[]){ "FROM", "CALLS", "LENGTH", "PROGRAM", NULL });
+	for (size_t i = 0; i < all->n && i < rows; i++)
 		process_row(all, &grid, &ranked[i]);
 	d9__grid_print(&grid, all->page);
-	d9__page_line(all->page,
-		      "C/W/I: critical findings, warnings, informational ones; dial9 report TRACE "
-		      "tells more about one process");
+	if (rows < all->n)
+		d9__page_line(all->page, "and %zu more processes (-v shows all)", all->n - rows);
 }
 
-static void put_tables_of(struct all *all, const struct d9__report *report)
+void d9__report_processes(const struct d9__report_all *all, size_t rows)
+{
+	struct ranked *ranked = rank(all);
+
+	if (ranked)
+		put_processes(all, ranked, rows);
+	else
+		all->page->err = -ENOMEM;
+	free(ranked);
+}
+
+static void put_tables_of(struct d9__report_all *all, const struct d9__report *report)
 {
 	const struct d9__analysis *a = report->analysis;
 	char *label = label_of(all, a);
 
 	if (label) {
 		label[strlen(label) - 2] = '\0';
-		d9__page_printf(all->page, "\n");
+		d9__page_gap(all->page);
 		d9__page_put(all->page, D9__BOLD, "==== ");
 		d9__page_put(all->page, D9__BOLD, label + 1);
 		d9__page_put(all->page, D9__BOLD, " ====");
@@ -322,7 +366,7 @@ static void put_tables_of(struct all *all, const struct d9__report *report)
 }
 
 /* A table of all, and each one's tables for the worst few. */
-static void put_several(struct all *all)
+static void put_several(struct d9__report_all *all)
 {
 	struct ranked *ranked = rank(all);
 
@@ -330,7 +374,8 @@ static void put_several(struct all *all)
 		all->page->err = -ENOMEM;
 		return;
 	}
-	put_processes(all, ranked);
+	put_processes(all, ranked, all->n);
+	d9__page_line(all->page, "dial9 report with one of the folders above tells more about one process");
 	for (size_t i = 0; i < all->n && i < PROCESSES_IN_FULL; i++)
 		put_tables_of(all, ranked[i].report);
 	if (all->n > PROCESSES_IN_FULL) {
@@ -343,7 +388,7 @@ static void put_several(struct all *all)
 	free(ranked);
 }
 
-static void put_footer(struct all *all)
+static void put_footer(struct d9__report_all *all)
 {
 	bool quantiles = false;
 
@@ -359,20 +404,68 @@ static void put_footer(struct all *all)
 		      100 * D9__HISTOGRAM_ERROR);
 }
 
+/* Number style->finding of all, with the commands that show more of it. */
+static void put_one(struct d9__report_all *all)
+{
+	size_t n;
+	struct d9__report_finding *sorted = d9__reports_findings(all->reports, all->n, &n);
+
+	if (!sorted)
+		all->page->err = -ENOMEM;
+	else if (all->style->finding <= n)
+		put_finding(all, &sorted[all->style->finding - 1], all->style->finding, NULL, true);
+	free(sorted);
+}
+
+static void put_full(struct d9__report_all *all)
+{
+	put_header(all);
+	put_data_state(all);
+	put_findings(all, false);
+	if (all->n == 1)
+		d9__report_sections(all->reports, all->style, all->page);
+	else
+		put_several(all);
+	put_footer(all);
+}
+
+/* What was asked for by name. */
+static void put_sections(struct d9__report_all *all)
+{
+	unsigned sections = all->style->sections;
+
+	if (sections & D9__SECTION_DATA) {
+		all->page->fresh = false;
+		put_header(all);
+		put_data_state(all);
+		if (!(sections & D9__SECTION_FINDINGS))
+			put_findings(all, true);
+	}
+	if (sections & D9__SECTION_FINDINGS)
+		put_findings(all, false);
+	if (!(sections & ~(D9__SECTION_DATA | D9__SECTION_FINDINGS)))
+		return;
+	if (all->n == 1)
+		d9__report_sections(all->reports, all->style, all->page);
+	else
+		put_several(all);
+}
+
 int d9__report_text(const struct d9__report *reports, size_t n,
 		    const struct d9__report_style *style, FILE *out)
 {
 	struct d9__page page = { .out = out, .width = style->width, .color = style->color,
 				 .utf8 = style->utf8 };
-	struct all all = { reports, n, d9__reports_first(reports, n), style, &page };
+	struct d9__report_all all = { reports, n, d9__reports_first(reports, n), style, &page };
 
-	put_header(&all);
-	put_data_state(&all);
-	put_findings(&all);
-	if (n == 1)
-		d9__report_sections(reports, style, &page);
+	page.fresh = style->finding || style->sections;
+	if (style->finding)
+		put_one(&all);
+	else if (style->sections)
+		put_sections(&all);
+	else if (style->full)
+		put_full(&all);
 	else
-		put_several(&all);
-	put_footer(&all);
+		d9__report_first(&all);
 	return page.err;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
+
 #include "analyze/latency.h"
 #include "analyze/rounds.h"
 #include "analyze/timeline.h"
@@ -10,6 +12,13 @@
 #define STORM_RATE 2000
 #define IDLE_RATE  50
 #define EMPTY_RATE 200
+
+/* So is less than this, of causes of any kind, and so are wakes for more work than this. */
+#define LITTLE_RATE 100
+#define LITTLE_NS   D9__US(30)
+
+/* Several tasks spin together if each is called so often in a window. */
+#define SPIN_TOGETHER 20
 
 /* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
 #define SPIN_CALL_NS D9__US(10)
@@ -36,11 +45,14 @@ static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 {
 	uint64_t awake_ns = rounds->slept_ns < ns ? ns - rounds->slept_ns : 0;
 
-	if (!is_rate(rounds->all.top.calls, ns, SPIN_RATE) ||
-	    rounds->all.top.reason == D9__WAKE_CROSS_THREAD ||
-	    20 * rounds->real_waits > rounds->all.top.calls)
+	const struct d9__share *all = &rounds->all;
+	bool together = all->tasks > 1 && is_rate(all->calls, ns, SPIN_RATE) &&
+			all->top.calls * all->tasks <= 2 * all->calls && all->calls >= SPIN_TOGETHER * all->tasks;
+
+	if ((!together && !is_rate(all->top.calls, ns, SPIN_RATE)) || all->top.reason == D9__WAKE_CROSS_THREAD ||
+	    20 * rounds->real_waits > (together ? all->calls : all->top.calls))
 		return false;
-	if (rounds->all.top.ns >= SPIN_CALL_NS * rounds->all.top.calls)
+	if (all->top.ns >= SPIN_CALL_NS * all->top.calls)
 		return false;
 	/* GIO takes as long for each refusal as the loop, but less than for a connection, and nothing follows. */
 	if (rounds->all.top.renewed && rounds->all.top.listener)
@@ -56,9 +68,9 @@ static bool is_storm(const struct d9__rounds *rounds, uint64_t ns)
 {
 	uint64_t awake_ns = rounds->parked_ns < ns ? ns - rounds->parked_ns : 0;
 
-	return is_rate(rounds->cross.calls, ns, STORM_RATE) &&
-	       5 * rounds->cross.calls >= 4 * rounds->calls &&
-	       4 * rounds->unparks >= rounds->cross.calls && 2 * rounds->busy_ns < awake_ns;
+	return is_rate(rounds->by[D9__CAUSE_THREAD].calls, ns, STORM_RATE) &&
+	       5 * rounds->by[D9__CAUSE_THREAD].calls >= 4 * rounds->calls &&
+	       4 * rounds->unparks >= rounds->by[D9__CAUSE_THREAD].calls && 2 * rounds->busy_ns < awake_ns;
 }
 
 /* Nearly always asleep, and woken by timers alone. */
@@ -88,21 +100,67 @@ static void note_empty(struct d9__worker *worker, uint64_t ns)
 	worker->empty.parked_ns += rounds->parked_ns;
 }
 
-static void note(const struct d9__share *share, enum d9__spell_kind kind, uint64_t ns,
-		 const struct d9__worker *worker)
+/* Woken again and again, asleep for most of the time all the same, and hardly anything was done. */
+static bool is_little(const struct d9__rounds *rounds, uint64_t ns)
 {
-	struct d9__spell *spell = &share->top.callback->spells[kind];
+	return is_rate(rounds->real_waits, ns, LITTLE_RATE) && 10 * rounds->slept_ns >= 7 * ns &&
+	       4 * rounds->calls >= rounds->real_waits && rounds->all_busy_ns <= LITTLE_NS * rounds->real_waits;
+}
+
+static void note_little(struct d9__worker *worker, uint64_t ns)
+{
+	const struct d9__rounds *rounds = &worker->rounds;
+	struct d9__little *little = &worker->little;
+
+	if (little->windows++ == 0)
+		little->first_ns = rounds->start_ns;
+	little->ns += ns;
+	little->wakes += rounds->real_waits;
+	little->calls += rounds->calls;
+	little->busy_ns += rounds->all_busy_ns;
+	for (size_t i = 0; i < D9__CAUSES; i++) {
+		const struct d9__share *share = &rounds->by[i];
+		struct d9__little_cause *cause = &little->causes[i];
+
+		cause->calls += share->calls;
+		if (share->tasks > cause->tasks)
+			cause->tasks = share->tasks;
+		if (share->top.calls <= cause->most_calls)
+			continue;
+		cause->most_calls = share->top.calls;
+		cause->ns = share->top.ns;
+		cause->task = share->top.id;
+		cause->callback = share->top.callback;
+		cause->fd = share->top.fd;
+		cause->waker = share->top.waker;
+		cause->waker_worker = share->top.waker_worker;
+	}
+}
+
+static int note(const struct d9__share *share, enum d9__spell_kind kind, uint64_t ns,
+		const struct d9__worker *worker)
+{
+	struct d9__spell *spell = d9__callback_new_spell(share->top.callback, kind, worker->number);
 	const struct d9__rounds *rounds = &worker->rounds;
 
+	/* What other threads send may be a new task each time: all of them make the storm. */
+	uint64_t calls = kind == D9__SPELL_STORM ? share->calls : share->top.calls;
+
+	if (!spell)
+		return -ENOMEM;
 	if (spell->windows++ == 0)
 		spell->first_ns = rounds->start_ns;
+	d9__callback_spell_grew(share->top.callback, kind, spell);
 	spell->ns += ns;
-	spell->calls += share->top.calls;
-	spell->busy_ns += share->top.ns;
+	spell->calls += calls;
+	spell->busy_ns += kind == D9__SPELL_STORM ? rounds->busy_ns : share->top.ns;
 	spell->unparks += rounds->unparks;
-	if (share->top.calls < spell->most_calls)
-		return;
-	spell->most_calls = share->top.calls;
+	/* Those that are called about as often as it. */
+	if (share->top.calls * share->tasks <= 2 * share->calls && share->tasks > spell->tasks)
+		spell->tasks = share->tasks;
+	if (calls < spell->most_calls)
+		return 0;
+	spell->most_calls = calls;
 	spell->worker = worker->id;
 	spell->task = share->top.id;
 	spell->fd = share->top.fd;
@@ -110,27 +168,31 @@ static void note(const struct d9__share *share, enum d9__spell_kind kind, uint64
 	spell->listener = share->top.listener;
 	spell->waker = share->top.waker;
 	spell->waker_worker = share->top.waker_worker;
+	return 0;
 }
 
 /* The window of |worker| ends at |ns|. */
-static void judge(struct d9__worker *worker, uint64_t ns)
+static int judge(struct d9__worker *worker, uint64_t ns)
 {
 	const struct d9__rounds *rounds = &worker->rounds;
 	uint64_t length_ns = ns - rounds->start_ns;
 
 	if (!rounds->start_ns || length_ns < D9__WINDOW_NS / 2 || length_ns > WINDOW_MAX_NS)
-		return;
+		return 0;
 	if (is_empty(rounds, length_ns))
 		note_empty(worker, length_ns);
 	if (!rounds->all.top.callback)
-		return;
+		return 0;
 	worker->windows++;
-	if (rounds->cross.top.callback && is_storm(rounds, length_ns))
-		note(&rounds->cross, D9__SPELL_STORM, length_ns, worker);
-	else if (is_spin(rounds, length_ns))
-		note(&rounds->all, D9__SPELL_SPIN, length_ns, worker);
-	else if (is_idle(rounds, length_ns))
-		note(&rounds->all, D9__SPELL_IDLE, length_ns, worker);
+	if (rounds->by[D9__CAUSE_THREAD].top.callback && is_storm(rounds, length_ns))
+		return note(&rounds->by[D9__CAUSE_THREAD], D9__SPELL_STORM, length_ns, worker);
+	if (is_spin(rounds, length_ns))
+		return note(&rounds->all, D9__SPELL_SPIN, length_ns, worker);
+	if (is_idle(rounds, length_ns))
+		return note(&rounds->all, D9__SPELL_IDLE, length_ns, worker);
+	if (is_little(rounds, length_ns) && !is_empty(rounds, length_ns))
+		note_little(worker, length_ns);
+	return 0;
 }
 
 static void begin(struct d9__worker *worker, uint64_t ns)
@@ -140,19 +202,23 @@ static void begin(struct d9__worker *worker, uint64_t ns)
 	worker->rounds = (struct d9__rounds){ .number = number, .start_ns = ns };
 }
 
-static void see(struct d9__worker *worker, uint64_t ns)
+static int see(struct d9__worker *worker, uint64_t ns)
 {
+	int err = 0;
+
 	if (is_over(&worker->rounds, ns))
-		judge(worker, ns);
+		err = judge(worker, ns);
 	else if (worker->rounds.start_ns)
-		return;
+		return 0;
 	begin(worker, ns);
+	return err;
 }
 
 static void count(struct d9__share *share, const struct d9__task *task,
 		  struct d9__callback *callback)
 {
 	share->calls++;
+	share->tasks += task->window_calls == 1;
 	if (task->window_calls <= share->top.calls)
 		return;
 	share->top.id = task->id;
@@ -165,6 +231,22 @@ static void count(struct d9__share *share, const struct d9__task *task,
 	share->top.reason = task->reason;
 	share->top.waker = task->waker;
 	share->top.waker_worker = task->waker_worker;
+}
+
+static enum d9__cause cause_of(const struct d9__task *task)
+{
+	switch (task->reason) {
+	case D9__WAKE_TIMER:
+		return D9__CAUSE_TIMER;
+	case D9__WAKE_SIGNAL:
+		return D9__CAUSE_SIGNAL;
+	case D9__WAKE_FD:
+		return D9__CAUSE_DESCRIPTOR;
+	case D9__WAKE_CROSS_THREAD:
+		return D9__CAUSE_THREAD;
+	default:
+		return D9__CAUSE_OTHER;
+	}
 }
 
 /* The first call of |task| in a window: instead of another one of its descriptor, which ended? */
@@ -185,14 +267,15 @@ static struct d9__callback *user_of(const struct d9__piece *piece)
 	return callback->internal && piece->inner ? piece->inner : callback;
 }
 
-void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
+int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__rounds *rounds = &worker->rounds;
 	struct d9__task *task = piece->task;
 	struct d9__callback *callback = user_of(piece);
 	uint64_t ns = piece->end_ns - piece->start_ns;
 
-	see(worker, piece->end_ns);
+	if (see(worker, piece->end_ns) < 0)
+		return -ENOMEM;
 	if (task->window != rounds->number || task->window_worker != worker->number) {
 		task->window = rounds->number;
 		task->window_worker = worker->number;
@@ -209,12 +292,12 @@ void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	rounds->all_busy_ns += ns;
 	count(&rounds->all, task, callback);
 	if (callback->internal)
-		return;
+		return 0;
 	rounds->calls++;
 	rounds->busy_ns += ns;
 	rounds->timer_calls += task->reason == D9__WAKE_TIMER;
-	if (task->reason == D9__WAKE_CROSS_THREAD)
-		count(&rounds->cross, task, callback);
+	count(&rounds->by[cause_of(task)], task, callback);
+	return 0;
 }
 
 static void take(uint64_t *from, uint64_t ns)
@@ -236,11 +319,11 @@ void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t
 		take(&rounds->busy_ns, taken_ns);
 	if (rounds->all.top.id == task->id)
 		take(&rounds->all.top.ns, taken_ns);
-	if (rounds->cross.top.id == task->id)
-		take(&rounds->cross.top.ns, taken_ns);
+	if (rounds->by[cause_of(task)].top.id == task->id)
+		take(&rounds->by[cause_of(task)].top.ns, taken_ns);
 }
 
-void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns)
+int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns)
 {
 	struct d9__rounds *rounds = &worker->rounds;
 
@@ -252,13 +335,16 @@ void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_n
 			rounds->slept_ns += parked_ns;
 		}
 	}
-	see(worker, ns);
+	if (see(worker, ns) < 0)
+		return -ENOMEM;
 	rounds->unparks++;
+	return 0;
 }
 
-void d9__rounds_finish(struct d9__worker *worker, uint64_t ns)
+int d9__rounds_finish(struct d9__worker *worker, uint64_t ns)
 {
-	if (ns > worker->rounds.start_ns)
-		judge(worker, ns);
+	int err = ns > worker->rounds.start_ns ? judge(worker, ns) : 0;
+
 	worker->rounds.start_ns = 0;
+	return err;
 }

@@ -22,9 +22,19 @@ struct d9__piece;
 /* A wait shorter than this one was none: the loop only looked. */
 #define D9__REAL_WAIT_NS D9__US(10)
 
-/* Calls of one kind in a window, and the task with most of them. */
+/* What makes callbacks ready. */
+enum d9__cause {
+	D9__CAUSE_TIMER,
+	D9__CAUSE_SIGNAL,
+	D9__CAUSE_DESCRIPTOR,
+	D9__CAUSE_THREAD, /* another one */
+	D9__CAUSE_OTHER,
+	D9__CAUSES
+};
+
+/* Calls of one kind in a window, of how many tasks, and the task with most of them. */
 struct d9__share {
-	uint64_t calls;
+	uint64_t calls, tasks;
 	struct {
 		uint64_t id, calls, ns, waker;
 		int64_t fd;
@@ -42,7 +52,7 @@ struct d9__rounds {
 	uint64_t calls, timer_calls, busy_ns; /* without the library's own */
 	uint64_t all_busy_ns;
 	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
-	struct d9__share cross, all;
+	struct d9__share by[D9__CAUSES], all; /* all: the library's own, too */
 	/* The newest call: tasks that are made anew for each call of a descriptor count as one. */
 	struct {
 		const struct d9__callback *callback;
@@ -57,16 +67,28 @@ struct d9__empty_wakes {
 	uint64_t unparks, calls, parked_ns;
 };
 
-/* |piece| of |worker| ended and began a call (is no resumption). */
-void d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece);
+/* Windows in which a worker that mostly slept was woken again and again for next to nothing. */
+struct d9__little {
+	uint64_t windows, ns, first_ns;
+	uint64_t wakes, calls, busy_ns;
+	struct d9__little_cause {
+		uint64_t calls, ns, tasks; /* tasks: most in a window */
+		uint64_t most_calls, task, waker, waker_worker; /* of the task with most calls in a window */
+		const struct d9__callback *callback;
+		int64_t fd;
+	} causes[D9__CAUSES];
+};
+
+/* |piece| of |worker| ended and began a call (is no resumption).  0 or -ENOMEM. */
+int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece);
 
 /* The call of |task| that was noted last was ready without a CPU for |taken_ns|. */
 void d9__rounds_taken(struct d9__worker *worker, struct d9__task *task, uint64_t taken_ns);
 
-/* |worker| had been parked for |parked_ns| when it went on at |ns|. */
-void d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);
+/* |worker| had been parked for |parked_ns| when it went on at |ns|.  0 or -ENOMEM. */
+int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns);
 
-/* Nothing of |worker| follows. */
-void d9__rounds_finish(struct d9__worker *worker, uint64_t ns);
+/* Nothing of |worker| follows.  0 or -ENOMEM. */
+int d9__rounds_finish(struct d9__worker *worker, uint64_t ns);
 
 #endif /* D9_ANALYZE_ROUNDS_H */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/budget.h"
 #include "analyze/samples.h"
+
+#define ENTRY_BYTES (3 * sizeof(struct d9__table_entry)) /* a place in a table */
 
 void d9__samples_release(struct d9__samples *samples)
 {
@@ -14,6 +17,7 @@ void d9__samples_release(struct d9__samples *samples)
 	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &stack));)
 		free(stack);
 	d9__table_release(&samples->stacks);
+	free(samples->others);
 	d9__table_release(&samples->names);
 	d9__table_release(&samples->workers_by_tid);
 	d9__texts_release(&samples->texts);
@@ -24,7 +28,7 @@ int d9__samples_symbol(struct d9__samples *samples, uint64_t address, const char
 	uint32_t number;
 
 	samples->symbols++;
-	if (d9__table_find(&samples->names, address))
+	if (d9__table_find(&samples->names, address) || !d9__budget_take(D9__KEPT_SYMBOLS, ENTRY_BYTES))
 		return 0;
 	if (d9__texts_number(&samples->texts, name, len, &number))
 		return -ENOMEM;
@@ -74,6 +78,11 @@ static struct d9__stack *stack_of(struct d9__samples *samples, const uint64_t *a
 	if (stack)
 		return stack;
 	n = n < D9__STACK_FRAMES ? n : D9__STACK_FRAMES;
+	if (!d9__budget_take(D9__KEPT_STACKS, sizeof(*stack) + n * sizeof(stack->addresses[0]) + ENTRY_BYTES)) {
+		if (!samples->others)
+			samples->others = calloc(1, sizeof(*samples->others));
+		return samples->others;
+	}
 	stack = calloc(1, sizeof(*stack) + n * sizeof(stack->addresses[0]));
 	if (!stack || d9__table_add(&samples->stacks, hash, stack)) {
 		free(stack);

@@ -28,6 +28,7 @@ struct d9__samples {
 	uint64_t polls;     /* with at least one sample */
 	uint64_t symbols;   /* rows in the trace */
 	struct d9__table stacks; /* struct d9__stack by hash */
+	struct d9__stack *others; /* stands for all beyond the budget; NULL: there are none */
 	struct d9__table names;  /* char * by address */
 	struct d9__texts texts;
 	struct d9__table workers_by_tid;

@@ -6,18 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/shape.h"
+#include "analyze/budget.h"
 #include "analyze/spans.h"
+#include "analyze/stalls.h"
 
 #define ORIGIN_END '\1'
 #define SITE_MARK  " @ "
 #define MANY_SPANS 20
+#define OTHERS     "\1(left out)" /* an origin and a name, as all keys are */
+#define TYPE_BYTES 1024           /* its distribution, to begin with */
+#define SPAN_BYTES (sizeof(struct span) + 3 * sizeof(struct d9__table_entry))
 
 struct span {
 	uint64_t id;
 	struct d9__span_type *type;    /* NULL for an adapter's */
 	struct d9__callback *callback; /* NULL for the program's own */
 	struct d9__worker *worker;     /* of the last enter */
+	uint64_t number;               /* of the callback's calls, from 0 */
 	uint64_t task_id;              /* whose poll covered the first enter, or 0 */
+	uint64_t nested_ns;            /* of that call so far, in loops that it ran */
 	bool entered;
 	bool with_parent;
 	uint64_t first_ns, enter_ns, exit_ns; /* exit_ns 0: never left */
@@ -51,9 +59,10 @@ static int add_type(struct d9__spans *spans, const char *key)
 		spans->items = items;
 	if (!type)
 		return -ENOMEM;
-	/* The origin is not terminated: its reader stops at ORIGIN_END. */
+	/* The origin is not terminated: its reader stops at ORIGIN_END.  Of a key cut short the name may be gone. */
 	type->origin = key;
-	type->name = strchr(key, ORIGIN_END) + 1;
+	type->name = strchrnul(key, ORIGIN_END);
+	type->name += *type->name != '\0';
 	spans->items[spans->n++] = type;
 	return 0;
 }
@@ -71,6 +80,8 @@ static struct d9__span_type *type_of(struct d9__spans *spans, const char *origin
 	memcpy(key, origin, origin_len);
 	key[origin_len] = ORIGIN_END;
 	memcpy(key + origin_len + 1, name, name_len);
+	spans->keys.others = OTHERS;
+	spans->keys.each = sizeof(struct d9__span_type) + TYPE_BYTES;
 	err = d9__texts_number(&spans->keys, key, len, &number);
 	free(key);
 	while (!err && number >= spans->n)
@@ -84,10 +95,12 @@ static bool is_adapter_span(const struct d9__span_event *event)
 }
 
 static struct span *new_span(struct d9__spans *spans, struct d9__callbacks *callbacks,
-			     struct d9__worker *worker, const struct d9__span_event *event)
+			     struct d9__worker *worker, const struct d9__span_event *event, bool *left_out)
 {
-	struct span *span = calloc(1, sizeof(*span));
+	struct span *span;
 
+	*left_out = !d9__budget_take(D9__KEPT_SPANS, SPAN_BYTES);
+	span = *left_out ? NULL : calloc(1, sizeof(*span));
 	if (!span)
 		return NULL;
 	span->id = event->id;
@@ -106,26 +119,52 @@ static struct span *new_span(struct d9__spans *spans, struct d9__callbacks *call
 	return span;
 }
 
+/* The loop library calls a function of the program. */
+static void enter_user(struct d9__piece *piece, struct span *span)
+{
+	span->nested_ns = piece->resumed ? piece->task->call.nested_ns : 0;
+	if (piece->users.open++)
+		return;
+	piece->users.since_ns = span->enter_ns;
+	piece->users.callback = span->callback;
+	if (!span->callback->caller)
+		span->callback->caller = piece->task->callback;
+}
+
+/* It returned at |ns|: how long loops that it ran took meanwhile. */
+static uint64_t leave_user(struct d9__piece *piece, const struct span *span, uint64_t ns)
+{
+	if (!piece->open || piece->task->id != span->task_id)
+		return 0;
+	if (piece->users.open && --piece->users.open == 0)
+		piece->users.ns += ns - piece->users.since_ns;
+	return piece->resumed ? piece->task->call.nested_ns - span->nested_ns : 0;
+}
+
 int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 		   struct d9__worker *worker, const struct d9__span_event *event)
 {
 	struct span *span = d9__table_find(&spans->open, event->id);
+	bool left_out;
 
 	if (span && span->entered)
 		return 0;
 	if (!span) {
-		span = new_span(spans, callbacks, worker, event);
+		span = new_span(spans, callbacks, worker, event, &left_out);
 		if (!span)
-			return -ENOMEM;
+			return left_out ? 0 : -ENOMEM;
 		if (span->callback) {
 			span->callback->span = true;
 			if (d9__callback_begin(span->callback, worker->number))
 				return -ENOMEM;
+			span->number = span->callback->calls - 1;
 		}
 	}
 	span->entered = true;
 	span->worker = worker;
 	span->enter_ns = event->ns;
+	if (span->callback && worker->piece.open)
+		enter_user(&worker->piece, span);
 	return 0;
 }
 
@@ -133,6 +172,7 @@ static void forget(struct d9__spans *spans, struct span *span)
 {
 	d9__table_remove(&spans->open, span->id);
 	free(span);
+	d9__budget_give(SPAN_BYTES);
 }
 
 /* Let the poll that runs know its longest span. */
@@ -140,11 +180,12 @@ static void offer_to_poll(const struct span *span, uint64_t ns)
 {
 	struct d9__piece *piece = &span->worker->piece;
 
-	if (!piece->open || span->enter_ns < piece->start_ns)
+	if (!piece->open || (!span->callback && span->enter_ns < piece->start_ns))
 		return;
 	if (span->callback && ns > piece->inner_ns) {
 		piece->inner = span->callback;
 		piece->inner_ns = ns;
+		piece->inner_number = span->number;
 	} else if (span->type && ns > piece->span_ns) {
 		piece->span = span->type->name;
 		piece->span_ns = ns;
@@ -180,14 +221,45 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	span->exit_ns = ns;
 	span->active_ns += stay_ns;
 	span->active_in_polls_ns += part_in_polls(span, ns);
+	if (span->callback) {
+		uint64_t nested_ns = leave_user(&span->worker->piece, span, ns);
+
+		stay_ns -= nested_ns < stay_ns ? nested_ns : stay_ns;
+	}
 	offer_to_poll(span, stay_ns);
 	if (span->callback) {
 		int err = d9__callback_end(span->callback, stay_ns);
 
+		/* Of a long one it is known only behind the end of its poll what the kernel took from it. */
+		if (!err && (stay_ns < D9__STALL_NS || !span->worker->piece.open))
+			err = d9__shape_add(span->callback, span->number, stay_ns);
 		forget(spans, span);
 		return err;
 	}
 	return 0;
+}
+
+int d9__spans_end_of(struct d9__spans *spans, const struct d9__worker *worker, uint64_t ns,
+		     struct d9__callback **innermost)
+{
+	uint64_t latest_ns = 0;
+	size_t place = 0;
+	void *item;
+	int err = 0;
+
+	while (!err && (place = d9__table_next(&spans->open, place, &item))) {
+		const struct span *span = item;
+
+		if (!span->callback || !span->entered || span->worker != worker || span->enter_ns > ns)
+			continue;
+		if (span->enter_ns > latest_ns) {
+			latest_ns = span->enter_ns;
+			*innermost = span->callback;
+		}
+		err = d9__span_exit(spans, span->id, ns);
+		place = 0; /* it is out of the table, and others may have moved */
+	}
+	return err;
 }
 
 static int finish(struct d9__spans *spans, struct span *span)

@@ -69,6 +69,13 @@ int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end);
 /* A poll of |worker| ended. */
 void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece);
 
+/*
+ * |worker|'s callback was open at |ns| for the last time, and so were the callbacks that it called: they end there.
+ * |*innermost| becomes the one that was called last, if there is one.
+ */
+int d9__spans_end_of(struct d9__spans *spans, const struct d9__worker *worker, uint64_t ns,
+		     struct d9__callback **innermost);
+
 /* The trace ends: finish what was left and not closed, count what was never left. */
 int d9__spans_finish(struct d9__spans *spans);
 

@@ -8,7 +8,7 @@
 
 /*
  * What callbacks ran themselves since the loop had looked at the clock counts, and not what the
- * kernel took meanwhile: so much, and so large a part of what was asked for.
+ * kernel took meanwhile: so much, and so large a part of what was asked for, or very much.
  */
 #define EARLY_NS   D9__MS(3)
 #define EARLY_PART 4
@@ -69,8 +69,8 @@ void d9__stale_ran(struct d9__task *timer, uint64_t due_ns)
 	if (due_ns == stale->due_ns) {
 		between = d9__worker_between(stale->worker, due_ns - stale->timeout_ns,
 					     stale->armed_ns);
-		if (between.busy_ns >= EARLY_NS &&
-		    EARLY_PART * between.busy_ns >= stale->timeout_ns)
+		if (between.busy_ns >= EARLY_NS && (EARLY_PART * between.busy_ns >= stale->timeout_ns ||
+						    between.busy_ns >= D9__STALE_ALWAYS_NS))
 			count_early(stale, timer, &between);
 	}
 	free(stale);

@@ -52,16 +52,28 @@ void d9__stall_set_cpu(struct d9__stall *stall, uint64_t wall_ns, uint64_t cpu_n
 		stall->cpu_min_ns = stall->cpu_max_ns;
 }
 
+/* Of all of the call, without what the kernel took from it. */
+static uint64_t untaken_ns(const struct d9__stall *stall)
+{
+	return stall->run_queue_ns < stall->total_ns ? stall->total_ns - stall->run_queue_ns : 0;
+}
+
 bool d9__stall_is_blocked(const struct d9__stall *stall)
 {
-	return 2 * stall->blocked_ns >= stall->total_ns;
+	/* Half of the shortest stall: a call that the kernel took whole slept for a moment at most. */
+	return 2 * stall->blocked_ns >= untaken_ns(stall) && 2 * stall->blocked_ns >= D9__STALL_NS;
+}
+
+uint64_t d9__stall_left_ns(const struct d9__stall *stall, uint64_t ns)
+{
+	double part = stall->total_ns ? (double)stall->run_queue_ns / (double)stall->total_ns : 0;
+
+	return ns - (uint64_t)((part < 1 ? part : 1) * (double)ns);
 }
 
 uint64_t d9__stall_own_ns(const struct d9__stall *stall)
 {
-	double part = stall->total_ns ? (double)stall->run_queue_ns / (double)stall->total_ns : 0;
-
-	return stall->culprit_ns - (uint64_t)((part < 1 ? part : 1) * (double)stall->culprit_ns);
+	return d9__stall_left_ns(stall, stall->culprit_ns);
 }
 
 enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
@@ -70,8 +82,7 @@ enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 
 	/* What the kernel took is neither. */
 	if (stall->blocked_ns + stall->run_queue_ns) {
-		own_ns = stall->run_queue_ns < stall->total_ns ? stall->total_ns - stall->run_queue_ns
-							       : 0;
+		own_ns = untaken_ns(stall);
 		if (5 * stall->blocked_ns <= 2 * own_ns)
 			return D9__STALL_COMPUTING;
 		return 5 * stall->blocked_ns >= 3 * own_ns ? D9__STALL_OFF_CPU : D9__STALL_MIXED;

@@ -35,6 +35,8 @@ struct d9__stall {
 	uint64_t start_ns, end_ns;
 	uint64_t total_ns; /* without what nested loops took */
 	unsigned pieces;
+	uint64_t nested_ns, nested_parked_ns, nested_calls; /* of loops that it ran: struct d9__call */
+	unsigned depth;
 	unsigned on_samples, off_samples;
 
 	/* Bounds of the CPU time it used, from its worker's parks. */
@@ -50,7 +52,7 @@ struct d9__stall {
 	size_t n_victims;
 };
 
-/* Whether it slept for most of its time. */
+/* Whether it slept for most of its time, without what the kernel took. */
 bool d9__stall_is_blocked(const struct d9__stall *stall);
 
 /*
@@ -58,6 +60,9 @@ bool d9__stall_is_blocked(const struct d9__stall *stall);
  * and the kernel ran something else.
  */
 uint64_t d9__stall_own_ns(const struct d9__stall *stall);
+
+/* The same of |ns| that lie in |stall|. */
+uint64_t d9__stall_left_ns(const struct d9__stall *stall, uint64_t ns);
 
 /* With one reference, or NULL: out of memory. */
 struct d9__stall *d9__stall_new(void);

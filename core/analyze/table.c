@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "analyze/table.h"
+
+#include "analyze/budget.h"
 #include "format/hash.h"
 
 #define FIRST_BITS 6
+#define TEXT_BYTES 48 /* that a text takes besides its own */
 
 static size_t place_of(const struct d9__table *table, uint64_t key)
 {
@@ -116,7 +119,8 @@ void d9__texts_release(struct d9__texts *texts)
 	free(texts->items);
 	free(texts->lens);
 	free(texts->slots);
-	*texts = (struct d9__texts){ 0 };
+	d9__budget_give(texts->bytes);
+	*texts = (struct d9__texts){ .others = texts->others, .kind = texts->kind, .each = texts->each };
 }
 
 static uint32_t *slot_of(const struct d9__texts *texts, const char *text, size_t len)
@@ -160,24 +164,69 @@ static int grow_texts(struct d9__texts *texts)
 	return 0;
 }
 
+bool d9__texts_find(const struct d9__texts *texts, const char *text, size_t len, uint32_t *number)
+{
+	uint32_t *slot;
+
+	if (!texts->slots)
+		return false;
+	slot = slot_of(texts, text, len < D9__TEXT_MAX ? len : D9__TEXT_MAX);
+	*number = *slot - 1;
+	return *slot != 0;
+}
+
+/* Append |text|, whose slot is |slot|. */
+static int append_text(struct d9__texts *texts, uint32_t *slot, const char *text, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	if (len)
+		memcpy(copy, text, len);
+	copy[len] = '\0';
+	texts->items[texts->n] = copy;
+	texts->lens[texts->n] = len;
+	*slot = (uint32_t)++texts->n;
+	return 0;
+}
+
+/* The number of what stands for all that are left out. */
+static int number_others(struct d9__texts *texts, uint32_t *number)
+{
+	const char *others = texts->others ? texts->others : "(left out)";
+	uint32_t *slot;
+
+	if (!texts->full) {
+		slot = slot_of(texts, others, strlen(others));
+		if (!*slot && append_text(texts, slot, others, strlen(others)))
+			return -ENOMEM;
+		texts->full = true;
+		texts->others_number = *slot - 1;
+	}
+	*number = texts->others_number;
+	return 0;
+}
+
 int d9__texts_number(struct d9__texts *texts, const char *text, size_t len, uint32_t *number)
 {
 	uint32_t *slot;
-	char *copy;
+	size_t bytes;
 
+	if (len > D9__TEXT_MAX) {
+		d9__budget_leave_out(D9__KEPT_ENDS, 1);
+		len = D9__TEXT_MAX;
+	}
 	if (texts->n == texts->capacity && grow_texts(texts))
 		return -ENOMEM;
 	slot = slot_of(texts, text, len);
 	if (!*slot) {
-		copy = malloc(len + 1);
-		if (!copy)
+		bytes = len + TEXT_BYTES + texts->each;
+		if (!d9__budget_take((enum d9__kept)texts->kind, bytes))
+			return number_others(texts, number);
+		texts->bytes += bytes;
+		if (append_text(texts, slot, text, len))
 			return -ENOMEM;
-		if (len)
-			memcpy(copy, text, len);
-		copy[len] = '\0';
-		texts->items[texts->n] = copy;
-		texts->lens[texts->n] = len;
-		*slot = (uint32_t)++texts->n;
 	}
 	*number = *slot - 1;
 	return 0;

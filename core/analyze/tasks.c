@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyze/budget.h"
 #include "analyze/stalls.h"
 #include "analyze/tasks.h"
 
 /* Callbacks with fewer tasks have no curve of their own: growth below that is no leak. */
 #define CURVE_FROM 100
+
+/* With its place in the table. */
+#define TASK_BYTES (sizeof(struct d9__task) + 3 * sizeof(struct d9__table_entry))
 
 static void free_task(struct d9__task *task)
 {
@@ -24,6 +28,21 @@ void d9__tasks_release(struct d9__tasks *tasks)
 	for (size_t place = 0; (place = d9__table_next(&tasks->table, place, &task));)
 		free_task(task);
 	d9__table_release(&tasks->table);
+	if (tasks->others)
+		free_task(tasks->others);
+	tasks->others = NULL;
+}
+
+/* What stands for the tasks beyond the budget never ends, and is never forgotten. */
+static struct d9__task *others(struct d9__tasks *tasks)
+{
+	if (!tasks->others)
+		tasks->others = calloc(1, sizeof(*tasks->others));
+	if (tasks->others) {
+		tasks->others->fd = -1;
+		tasks->others->buried = true;
+	}
+	return tasks->others;
 }
 
 struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id)
@@ -32,6 +51,8 @@ struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id)
 
 	if (task)
 		return task;
+	if (!d9__budget_take(D9__KEPT_TASKS, TASK_BYTES))
+		return others(tasks);
 	task = calloc(1, sizeof(*task));
 	if (!task)
 		return NULL;
@@ -148,6 +169,7 @@ void d9__task_forget(struct d9__tasks *tasks, struct d9__task *task)
 {
 	d9__table_remove(&tasks->table, task->id);
 	free_task(task);
+	d9__budget_give(TASK_BYTES);
 }
 
 static int compare_ids(const void *left, const void *right)

@@ -20,12 +20,34 @@ struct d9__call {
 	bool open_ended;
 	unsigned on_samples, off_samples;
 	uint64_t start_ns, total_ns;
+	uint64_t number; /* of its callback's calls, from 0 */
 	struct d9__worker *worker;
 	struct d9__stall *stall; /* owned reference, once it is long */
 	struct d9__callback *inner; /* the longest user callback inside a library's */
-	uint64_t inner_ns;
+	uint64_t inner_ns, inner_number;
+	uint64_t users_ns; /* in all of them */
+	unsigned users_open; /* when its latest piece ended: they ran a loop */
+	struct d9__callback *user; /* the outermost of these */
+	struct d9__callback *looper; /* the function that ran the loops */
 	const char *span; /* the longest of the program's own spans */
 	uint64_t span_ns;
+
+	/* What its thread's own figures say, and where it was found asleep; NULL: it was not. */
+	bool figures;
+	uint64_t faults, user_ns, system_ns;
+	const char *asleep;
+	uint64_t waits_ns; /* in waits inside it that were told one by one */
+
+	/*
+	 * Loops that it ran lie between its pieces.  It was open for total_ns + nested_ns; the latter holds
+	 * the waits of these loops, their callbacks and what the loops themselves took.
+	 */
+	uint64_t nested_ns, nested_parked_ns, nested_calls;
+	uint64_t nested_taken_ns; /* ready without a CPU when its waits were over */
+	unsigned depth; /* of loops in loops, 0: it ran none */
+	struct {
+		uint64_t poll_ns, nested_ns, parked_ns, polls, taken_ns;
+	} left; /* of its worker, when its latest piece ended */
 };
 
 struct d9__task {
@@ -48,9 +70,14 @@ struct d9__task {
 	unsigned running; /* open pieces; two while the end of one is read after the next start */
 	uint64_t last_start_ns, last_end_ns;
 	bool polled;
+	uint64_t next_number; /* of the call that began last */
 	struct d9__call call;
+	const char *asleep; /* where its open call was found asleep, and when */
+	uint64_t asleep_ns;
+	uint64_t waits_ns; /* of the piece that is open: struct d9__call */
 
 	int64_t fd;            /* below 0: none, or not told */
+	uint64_t made; /* in its calls: tasks on other descriptors than its own */
 	uint64_t waker_worker; /* of the newest wake */
 
 	/* Calls in the current window of a worker (see rounds.h). */
@@ -64,6 +91,7 @@ struct d9__task {
 
 struct d9__tasks {
 	struct d9__table table;
+	struct d9__task *others; /* stands for all beyond the budget; NULL: there are none */
 	struct d9__task *graves[D9__TASKS_GRAVES]; /* ring; the oldest is freed when it is full */
 	unsigned next_grave;
 

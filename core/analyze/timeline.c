@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/stalls.h"
 #include "analyze/timeline.h"
+
+/* What became ready so long before or after its worker woke did so with that. */
+#define ROUND_SLACK_NS D9__MS(1)
 
 /* Different callbacks told apart in d9__worker_between(). */
 #define BETWEEN_CALLBACKS 16
@@ -71,9 +75,13 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	size_t i = worker->n_recent++ % D9__WORKER_RECENT;
 
 	piece->open = false;
+	timeline->n_open--;
+	timeline->open_sum -= worker->number;
 	piece->task->running--;
 	piece->open_ended = open_ended;
 	piece->end_ns = ns;
+	if (piece->users.open)
+		piece->users.ns += ns - piece->users.since_ns;
 	worker->open_ended += open_ended;
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;
@@ -82,7 +90,13 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	worker->recent[i].taken_ns = 0;
 	worker->recent[i].excused_ns = d9__natural_call(&worker->natural, ns - piece->start_ns);
 	worker->recent[i].callback = named_by(piece);
+	worker->recent[i].depth = piece->task->call.depth;
 	return timeline->on_piece ? timeline->on_piece(timeline->context, worker, piece) : 0;
+}
+
+const struct d9__worker *d9__timeline_only_open(const struct d9__timeline *timeline)
+{
+	return timeline->n_open == 1 ? timeline->items[timeline->open_sum] : NULL;
 }
 
 int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns)
@@ -100,6 +114,13 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 	worker->piece = (struct d9__piece){
 		.task = task, .start_ns = ns, .open = true, .resumed = resumed
 	};
+	if (resumed && task->call.users_open) {
+		worker->piece.users.open = task->call.users_open;
+		worker->piece.users.since_ns = ns;
+		worker->piece.users.callback = task->call.user;
+	}
+	timeline->n_open++;
+	timeline->open_sum += worker->number;
 	task->running++;
 	task->pieces++;
 	worker->polls++;
@@ -108,6 +129,55 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 	if (local_queue > worker->local_max)
 		worker->local_max = local_queue;
 	return err;
+}
+
+/*
+ * Instead of what ran in the loop that |task|'s call ran, the call itself is remembered.  How deep loops lay in
+ * it.
+ */
+static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, uint64_t from_ns, uint64_t to_ns)
+{
+	unsigned depth = 0;
+	uint64_t n = worker->n_recent;
+
+	for (uint64_t i = 0; i < n && i < D9__WORKER_RECENT; i++) {
+		size_t at = (n - 1 - i) % D9__WORKER_RECENT;
+
+		if (worker->recent[at].start_ns < from_ns)
+			break;
+		if (worker->recent[at].depth > depth)
+			depth = worker->recent[at].depth;
+		worker->recent[at].end_ns = worker->recent[at].start_ns;
+		worker->recent[at].taken_ns = worker->recent[at].excused_ns = 0;
+	}
+	n = worker->n_recent++ % D9__WORKER_RECENT;
+	memset(&worker->recent[n], 0, sizeof(worker->recent[n]));
+	worker->recent[n].start_ns = from_ns;
+	worker->recent[n].end_ns = to_ns;
+	worker->recent[n].task = task->id;
+	worker->recent[n].callback = task->call.looper;
+	worker->recent[n].depth = depth + 1;
+	return depth + 1;
+}
+
+void d9__timeline_nested(struct d9__worker *worker, struct d9__task *task, uint64_t ns)
+{
+	struct d9__call *call = &task->call;
+	uint64_t gap_ns = ns - task->last_end_ns, told_ns;
+	unsigned depth;
+
+	if (call->worker != worker || ns <= task->last_end_ns)
+		return;
+	told_ns = worker->poll_ns - call->left.poll_ns + worker->nested_ns - call->left.nested_ns;
+	worker->nested_ns += told_ns < gap_ns ? gap_ns - told_ns : 0;
+	call->nested_ns += gap_ns;
+	call->nested_parked_ns += worker->parked_ns - call->left.parked_ns;
+	call->nested_taken_ns += worker->wait_sum_ns - call->left.taken_ns;
+	call->nested_calls += worker->polls - call->left.polls;
+	call->looper = call->users_open ? call->user : task->callback;
+	depth = swallow(worker, task, task->last_end_ns, ns);
+	if (depth > call->depth)
+		call->depth = depth;
 }
 
 int d9__timeline_poll_end(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns)
@@ -129,17 +199,47 @@ void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken
 				  worker->recent[at].taken_ns);
 }
 
+uint64_t d9__worker_busy_ns(const struct d9__worker *worker)
+{
+	return worker->poll_ns + worker->nested_ns;
+}
+
 /*
  * Of the |wall_ns| since the worker woke, what it was awake for.  A thread that left its loop, and slept
- * before it entered one again, spent most of it neither in callbacks nor on the CPU.
+ * before it entered one again, spent most of it neither in callbacks nor on the CPU; nor does one that waits
+ * by a poll(2) of its own.
  */
 static uint64_t awake_ns(const struct d9__worker *worker, uint64_t wall_ns, uint64_t used_ns)
 {
-	uint64_t inside_ns = worker->poll_ns - worker->unpark.poll_ns;
+	uint64_t inside_ns = d9__worker_busy_ns(worker) - worker->unpark.poll_ns;
 
 	if (!worker->cpu_seen || wall_ns < D9__MS(1) || 2 * inside_ns >= wall_ns || 2 * used_ns >= wall_ns)
 		return wall_ns;
 	return inside_ns > used_ns ? inside_ns : used_ns;
+}
+
+/* A worker id that goes on under another thread: what lies between belongs to neither. */
+static bool is_handover(uint32_t a, uint32_t b)
+{
+	return a && b && a != b;
+}
+
+/*
+ * Readings grow, but for what those at unparks are rounded down; what lies between those of two threads belongs to
+ * neither.
+ */
+static void note_cpu(struct d9__worker *worker, uint64_t cpu_ns, uint32_t tid)
+{
+	bool same = worker->cpu.valid && !is_handover(worker->cpu.tid, tid);
+
+	worker->cpu_seen |= cpu_ns > 0;
+	if (same && cpu_ns <= worker->cpu.ns)
+		return;
+	if (same)
+		worker->cpu_ns += cpu_ns - worker->cpu.ns;
+	worker->cpu.valid = true;
+	worker->cpu.ns = cpu_ns;
+	worker->cpu.tid = tid;
 }
 
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
@@ -148,11 +248,12 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	uint64_t wall_ns = awake_ns(worker, ns - worker->unpark.ns, used_ns);
 	double ratio = 1;
 
+	/* The rest it slept, in a wait of the program's own around its loop. */
+	worker->parked_ns += ns - worker->unpark.ns - wall_ns;
 	if (wall_ns && used_ns < wall_ns)
 		ratio = (double)used_ns / (double)wall_ns;
 	worker->active_periods++;
 	worker->active_ns += wall_ns;
-	worker->cpu_ns += used_ns;
 	worker->ratio_sum += ratio;
 	worker->long_periods += wall_ns > D9__MS(1);
 	worker->starved_periods += wall_ns > D9__MS(1) && ratio < 0.5;
@@ -166,12 +267,6 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 	}
 }
 
-/* A worker id that goes on under another thread: what lies between belongs to neither. */
-static bool is_handover(uint32_t a, uint32_t b)
-{
-	return a && b && a != b;
-}
-
 /* It is awake since its unpark: did callbacks keep it from looking at its descriptors? */
 static void note_round(struct d9__worker *worker, uint64_t ns)
 {
@@ -179,7 +274,7 @@ static void note_round(struct d9__worker *worker, uint64_t ns)
 	struct d9__between between;
 
 	if (wall_ns < D9__LONG_ROUND_NS || wall_ns <= worker->round.ns || calls < D9__WORKER_RECENT / 4 ||
-	    2 * (worker->poll_ns - worker->unpark.poll_ns) < wall_ns)
+	    2 * (d9__worker_busy_ns(worker) - worker->unpark.poll_ns) < wall_ns)
 		return;
 	between = d9__worker_between(worker, worker->unpark.ns, ns);
 	/* Long calls, and what the kernel took, are told for themselves. */
@@ -191,12 +286,24 @@ static void note_round(struct d9__worker *worker, uint64_t ns)
 	worker->round.between = between;
 }
 
+uint64_t d9__timeline_off_cpu(const struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns, uint32_t tid,
+			      uint64_t *from_ns)
+{
+	uint64_t on_ns = cpu_ns - worker->unpark.cpu_ns + worker->unpark.told_ns;
+
+	*from_ns = worker->unpark.ns;
+	if (!worker->unpark.valid || !worker->cpu_seen || cpu_ns < worker->unpark.cpu_ns ||
+	    is_handover(worker->unpark.tid, tid) || ns - worker->unpark.ns < D9__MS(1))
+		return 0;
+	return on_ns < ns - worker->unpark.ns ? ns - worker->unpark.ns - on_ns : 0;
+}
+
 int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 		      uint64_t cpu_ns, uint32_t tid)
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
-	worker->cpu_seen |= cpu_ns > 0;
+	note_cpu(worker, cpu_ns, tid);
 	if (worker->unpark.valid && is_handover(worker->unpark.tid, tid)) {
 		worker->handovers++;
 	} else if (worker->unpark.valid) {
@@ -224,13 +331,40 @@ static void add_wait(struct d9__worker *worker, uint64_t ns, uint64_t wait_ns)
 	worker->waits_over_1ms += wait_ns > D9__MS(1);
 }
 
+/*
+ * What runs in a wait is no callback: a signal handler, or what a program that drives GLib does between query and
+ * check.  Looking at descriptors takes less than this.
+ */
+#define BUSY_WAIT_NS D9__MS(2)
+
+static void note_busy_wait(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
+{
+	uint64_t wall_ns = ns - worker->park.ns, used_ns;
+
+	if (!worker->cpu.valid || worker->cpu.tid != worker->park.tid || cpu_ns <= worker->cpu.ns)
+		return;
+	used_ns = cpu_ns - worker->cpu.ns;
+	if (used_ns > wall_ns)
+		used_ns = wall_ns;
+	if (used_ns < BUSY_WAIT_NS)
+		return;
+	worker->busy_waits.n++;
+	worker->busy_waits.ns += used_ns;
+	if (used_ns > worker->busy_waits.max_ns) {
+		worker->busy_waits.max_ns = used_ns;
+		worker->busy_waits.max_at_ns = worker->park.ns;
+	}
+}
+
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid)
 {
 	int err = 0;
 
 	(void)timeline;
-	worker->cpu_seen |= cpu_ns > 0;
+	if (worker->park.valid && !is_handover(worker->park.tid, tid))
+		note_busy_wait(worker, ns, cpu_ns);
+	note_cpu(worker, cpu_ns, tid);
 	if (!worker->park.valid && !worker->unpark.valid && !worker->polls)
 		worker->entered_ns = ns;
 	if (worker->park.valid && is_handover(worker->park.tid, tid)) {
@@ -238,7 +372,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	} else if (worker->park.valid) {
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
-		d9__rounds_unpark(worker, ns, ns - worker->park.ns);
+		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
 		d9__natural_round(&worker->natural, worker->park.ns, ns,
 				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;
@@ -246,7 +380,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->slept.taken_ns = wait_ns == UINT64_MAX ? 0 : wait_ns;
 		if (wait_ns != UINT64_MAX) {
 			add_wait(worker, ns, wait_ns);
-			err = wait_ns ? d9__histogram_add(&worker->waits, wait_ns) : 0;
+			err = !err && wait_ns ? d9__histogram_add(&worker->waits, wait_ns) : err;
 		}
 	}
 	worker->park.valid = false;
@@ -254,28 +388,46 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark_before_ns = worker->unpark.ns;
 	worker->unpark.ns = ns;
 	worker->unpark.cpu_ns = cpu_ns;
-	worker->unpark.poll_ns = worker->poll_ns;
+	worker->unpark.poll_ns = d9__worker_busy_ns(worker);
 	worker->unpark.polls = worker->polls;
+	worker->unpark.told_ns = 0;
 	worker->unpark.tid = tid;
 	if (tid)
 		worker->tid = tid;
 	return err;
 }
 
-void d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
+/*
+ * The trace ends at |ns|, and no park ended the worker's last round: it went on until its last callback did, or
+ * goes on still.
+ */
+static void end_last_period(struct d9__worker *worker, uint64_t ns)
 {
+	uint64_t end_ns = worker->piece.open ? ns : worker->piece.end_ns;
+
+	note_round(worker, ns);
+	if (end_ns > worker->unpark.ns)
+		worker->active_ns += end_ns - worker->unpark.ns;
+}
+
+int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
+{
+	int err = 0;
+
 	for (size_t i = 0; i < timeline->n; i++) {
 		struct d9__worker *worker = timeline->items[i];
 
-		d9__rounds_finish(worker, ns);
+		if (d9__rounds_finish(worker, ns) < 0)
+			err = -ENOMEM;
 		if (worker->unpark.valid && ns > worker->unpark.ns)
-			note_round(worker, ns);
+			end_last_period(worker, ns);
 		if (!worker->park.valid)
 			continue;
 		worker->parks++;
 		worker->parked_ns += ns > worker->park.ns ? ns - worker->park.ns : 0;
 		worker->park.valid = false;
 	}
+	return err;
 }
 
 double d9__worker_utilisation(const struct d9__worker *worker)
@@ -294,10 +446,19 @@ double d9__worker_cpu_ratio(const struct d9__worker *worker)
 
 double d9__worker_on_cpu(const struct d9__worker *worker)
 {
-	if (!worker->cpu_seen || worker->active_ns == 0)
+	uint64_t all_ns = worker->active_ns + worker->parked_ns;
+
+	if (!worker->cpu_seen || all_ns == 0)
 		return -1;
 	/* The two clocks are not read in the same moment. */
-	return worker->cpu_ns < worker->active_ns ? (double)worker->cpu_ns / (double)worker->active_ns : 1;
+	return worker->cpu_ns < all_ns ? (double)worker->cpu_ns / (double)all_ns : 1;
+}
+
+double d9__worker_busy(const struct d9__worker *worker)
+{
+	uint64_t all_ns = worker->active_ns + worker->parked_ns, busy_ns = d9__worker_busy_ns(worker);
+
+	return busy_ns < all_ns ? (double)busy_ns / (double)all_ns : all_ns ? 1 : 0;
 }
 
 void d9__worker_add_stall(struct d9__worker *worker, struct d9__stall *stall)
@@ -334,8 +495,10 @@ static void add_to_sums(struct sums *sums, const struct d9__callback *callback, 
 	sums->items[i].calls++;
 }
 
-/* Part of recent call |at| between two moments; false: none. */
-/* What it took is taken to be spread evenly over the piece. */
+/*
+ * Part of recent call |at| between two moments; false: none.  What the kernel took is taken to be spread evenly
+ * over it.
+ */
 static bool clip(const struct d9__worker *worker, size_t at, uint64_t from_ns, uint64_t to_ns,
 		 uint64_t *ns, uint64_t *taken_ns)
 {
@@ -376,6 +539,17 @@ static void count_one(const struct d9__worker *worker, uint64_t from_ns, uint64_
 		out->one = NULL;
 }
 
+/* More calls than are remembered: if all of them ran since the worker woke, their sums are known all the same. */
+static void count_round(const struct d9__worker *worker, uint64_t from_ns, struct d9__between *out)
+{
+	uint64_t woke_ns = worker->unpark.ns;
+
+	if (!worker->unpark.valid || from_ns + ROUND_SLACK_NS < woke_ns || woke_ns + ROUND_SLACK_NS < from_ns)
+		return;
+	out->round_calls = worker->polls - worker->unpark.polls;
+	out->round_ns = d9__worker_busy_ns(worker) - worker->unpark.poll_ns;
+}
+
 struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t from_ns,
 				      uint64_t to_ns)
 {
@@ -390,8 +564,10 @@ struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t 
 			break;
 		if (!clip(worker, at, from_ns, to_ns, &ns, &taken_ns))
 			continue;
-		if (i == D9__WORKER_RECENT - 1 && worker->recent[at].start_ns > from_ns)
+		if (i == D9__WORKER_RECENT - 1 && worker->recent[at].start_ns > from_ns) {
 			out.covered_ns = to_ns - worker->recent[at].start_ns;
+			count_round(worker, from_ns, &out);
+		}
 		if (votes == 0)
 			out.one_task = worker->recent[at].task;
 		votes += worker->recent[at].task == out.one_task ? 1 : UINT64_MAX;
@@ -401,6 +577,9 @@ struct d9__between d9__worker_between(const struct d9__worker *worker, uint64_t 
 		out.natural_ns += ns > worker->recent[at].excused_ns
 					  ? ns - worker->recent[at].excused_ns
 					  : 0;
+		if (worker->recent[at].end_ns - worker->recent[at].start_ns >=
+		    D9__SHORT_CALL_NS + worker->recent[at].taken_ns)
+			out.long_ns += ns;
 		add_to_sums(&sums, worker->recent[at].callback, ns);
 		if (ns > out.longest_ns) {
 			out.longest_ns = ns;

@@ -23,7 +23,14 @@ struct d9__piece {
 	unsigned on_samples, off_samples;
 	unsigned whole_spans;
 	struct d9__callback *inner;
-	uint64_t inner_ns;
+	uint64_t inner_ns, inner_number; /* number: which call of |inner| */
+
+	/* Functions of the program that the loop library calls inside: how many run, and for how long in all. */
+	struct {
+		unsigned open;
+		uint64_t since_ns, ns;
+		struct d9__callback *callback; /* the outermost of those that run */
+	} users;
 	const char *span;
 	uint64_t span_ns;
 };
@@ -38,6 +45,9 @@ struct d9__piece {
 #define D9__WORKER_RECENT 256
 #define D9__WORKER_STALLS 8
 
+/* Calls that take as long are no short ones: it is not by their number that others wait. */
+#define D9__SHORT_CALL_NS D9__MS(5)
+
 /*
  * What ran on |worker| between two moments, as far as it is remembered.  While a callback was ready
  * without a CPU it did not run: that is the kernel's doing, and none of the sums holds it.
@@ -49,13 +59,27 @@ struct d9__between {
 	uint64_t natural_ns; /* of busy_ns, what the kernel did not heap up: natural.h */
 	const struct d9__callback *longest; /* NULL: nothing ran */
 	uint64_t longest_ns;                /* its part between the two moments */
+	uint64_t long_ns;                   /* of busy_ns, in calls that were no short ones */
 	const struct d9__callback *most;    /* with the largest sum */
 	uint64_t most_ns, most_calls;
+	uint64_t round_calls, round_ns; /* of all calls, where more ran than is remembered, and all in one round; else 0 */
 	uint64_t covered_ns; /* of the time between, what is remembered and was not taken */
 
 	/* The task with more than half of the calls, if there is one. */
 	const struct d9__callback *one; /* NULL: none */
 	uint64_t one_task, one_calls, one_ns;
+};
+
+/* What the recorder saw of a call that is open. */
+struct d9__sign {
+	uint64_t task;		    /* 0: nothing was seen */
+	uint64_t since_ns, ns;	    /* when the call began, when it was seen last */
+	struct d9__callback *inner; /* the innermost callback of the program in it, or NULL: the task's own */
+	unsigned looks;		    /* at the thread; the newest says: */
+	char where[48];		    /* the system call, "pause()" */
+	char wchan[32];
+	bool running;
+	bool open; /* at the end of the trace */
 };
 
 struct d9__worker {
@@ -66,10 +90,12 @@ struct d9__worker {
 
 	uint64_t polls, resumptions, open_ended; /* polls: PollStarts */
 	uint64_t poll_ns;
+	uint64_t nested_ns; /* in callbacks that run a loop, between the pieces of all */
 	struct d9__histogram calls; /* durations */
 
 	uint64_t parks, parked_ns;
-	uint64_t active_periods, active_ns, cpu_ns;
+	uint64_t active_periods, active_ns;
+	uint64_t cpu_ns; /* of its threads from their first reading to their last, waits included */
 	double ratio_sum;
 	uint64_t long_periods, starved_periods; /* over 1 ms; of them with a CPU ratio below 0.5 */
 	uint64_t handovers;
@@ -85,10 +111,20 @@ struct d9__worker {
 
 	/* State. */
 	struct d9__piece piece; /* the open or the last one */
+	struct d9__sign sign;   /* of it, if its task is that of the piece */
+	struct {
+		uint64_t ns;
+		uint32_t tid;
+		bool valid;
+	} cpu; /* the highest reading of its thread */
+	struct {
+		uint64_t n, ns, max_ns, max_at_ns;
+	} busy_waits; /* CPU time inside of waits, of those with much of it; |max_at_ns|: when that wait began */
 	struct {
 		bool valid;
 		uint64_t ns, cpu_ns;
 		uint64_t poll_ns, polls; /* of an unpark: in callbacks so far, and how many */
+		uint64_t told_ns; /* of an unpark: since then off the CPU in calls that tell it */
 		uint32_t tid;
 	} unpark, park;
 	struct {
@@ -100,6 +136,7 @@ struct d9__worker {
 		uint64_t taken_ns; /* of it, ready without a CPU */
 		uint64_t excused_ns; /* of what is left, heaped up by the kernel: natural.h */
 		const struct d9__callback *callback;
+		unsigned depth; /* of the loops that it ran so far */
 	} recent[D9__WORKER_RECENT];
 	uint64_t n_recent; /* ever written */
 	struct d9__stall *stalls[D9__WORKER_STALLS]; /* owned references */
@@ -112,6 +149,7 @@ struct d9__worker {
 	struct d9__natural natural;
 	uint64_t windows;      /* judged */
 	struct d9__empty_wakes empty;
+	struct d9__little little;
 	struct {
 		uint64_t ns, from_ns, calls;
 		struct d9__between between; /* of the newest calls in it */
@@ -123,6 +161,7 @@ struct d9__timeline {
 	struct d9__table by_id;
 	struct d9__worker **items;
 	size_t n;
+	size_t n_open, open_sum; /* workers with an open piece, and the sum of their numbers */
 
 	/* Called when a piece ends; returns 0 or -errno. */
 	int (*on_piece)(void *context, struct d9__worker *worker, const struct d9__piece *piece);
@@ -148,14 +187,30 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns,
 			uint64_t cpu_ns, uint64_t wait_ns, uint32_t tid);
 
+/* The one worker with an open piece; NULL: none has one, or several have. */
+const struct d9__worker *d9__timeline_only_open(const struct d9__timeline *timeline);
+
 /* End an open piece, as another PollStart of the worker would.  0, or what on_piece() returned. */
 int d9__timeline_close(struct d9__timeline *timeline, struct d9__worker *worker, uint64_t ns);
+
+/*
+ * |task|'s call goes on at |ns|: what |worker| did since its latest piece ended was done by a loop that the call
+ * ran.  Before d9__timeline_poll_start().
+ */
+void d9__timeline_nested(struct d9__worker *worker, struct d9__task *task, uint64_t ns);
 
 /* The piece of |task| that |worker| ended just now was ready without a CPU for |taken_ns|. */
 void d9__timeline_taken(struct d9__worker *worker, uint64_t task, uint64_t taken_ns);
 
-/* The trace ends at |ns|: close open parks.  An open piece stays open: its length is unknown. */
-void d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns);
+/*
+ * How long the active period of |worker| that a park ends at |ns| with |cpu_ns| was off the CPU, besides what its calls
+ * told, and |*from_ns|, when it began; 0: not known.  Before d9__timeline_park().
+ */
+uint64_t d9__timeline_off_cpu(const struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns, uint32_t tid,
+			      uint64_t *from_ns);
+
+/* The trace ends at |ns|: close open parks.  An open piece stays open: its length is unknown.  0 or -ENOMEM. */
+int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns);
 
 /* Share of the time in which |worker| was not parked, 0 to 1. */
 double d9__worker_utilisation(const struct d9__worker *worker);
@@ -163,7 +218,11 @@ double d9__worker_utilisation(const struct d9__worker *worker);
 /* Mean over its active periods of CPU time per wall time; below 0 if not recorded. */
 double d9__worker_cpu_ratio(const struct d9__worker *worker);
 
-/* CPU time per wall time of all active periods together, 0 to 1; below 0 if not recorded. */
+/* Its time in open callbacks, and its share of all its time, 0 to 1. */
+uint64_t d9__worker_busy_ns(const struct d9__worker *worker);
+double d9__worker_busy(const struct d9__worker *worker);
+
+/* Its CPU time as a share of all its time, 0 to 1; below 0 if not recorded. */
 double d9__worker_on_cpu(const struct d9__worker *worker);
 
 /* Remember |stall| (takes a reference of its own). */

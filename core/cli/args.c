@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include "cli/args.h"
 
 #include "cli/cmd.h"
+#include "record/nearest.h"
+#include "record/options.h"
 
 #define D9__OPTS_MAX 32
 
@@ -127,9 +130,30 @@ static void print_help(const struct d9__usage *usage)
 	printf("  -h, --help               print this\n\nManual: man dial9-%s\n", usage->command);
 }
 
+/* " (is --name meant?)", or "; DIAL9_MODE=... sets that", or nothing. */
+static void guess(const struct d9__usage *usage, const char *word, char *buf, size_t size)
+{
+	char name[64], variable[80] = "DIAL9_";
+	struct d9__nearest nearest = { .word = name };
+	size_t n = strlen(variable);
+
+	buf[0] = '\0';
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (const struct d9__opt *opt = usage->opts; opt->name; opt++)
+		d9__nearest_try(&nearest, opt->name);
+	for (const char *c = name; *c; c++)
+		variable[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+	variable[n] = '\0';
+	if (d9__options_knows(variable, n))
+		snprintf(buf, size, "; the variable %s sets that", variable);
+	else if (nearest.name)
+		snprintf(buf, size, " (is --%s meant?)", nearest.name);
+}
+
 static int report_bad_option(const struct d9__args *args, int result)
 {
 	const char *command = args->usage->command, *word = args->argv[optind - 1];
+	char near[128];
 
 	/* optopt: the letter of a short option; 0 or a key for a long one. */
 	if (result == ':')
@@ -138,8 +162,10 @@ static int report_bad_option(const struct d9__args *args, int result)
 		d9__cmd_fail(command, "unknown option '-%c'; see dial9 %s --help", optopt, command);
 	else if (optopt)
 		d9__cmd_fail(command, "%s takes no value; see dial9 %s --help", word, command);
-	else
-		d9__cmd_fail(command, "unknown option '%s'; see dial9 %s --help", word, command);
+	else {
+		guess(args->usage, word, near, sizeof(near));
+		d9__cmd_fail(command, "unknown option '%s'%s; see dial9 %s --help", word, near, command);
+	}
 	return D9__ARGS_ERROR;
 }
 

@@ -32,8 +32,9 @@ static int write_diagram(const struct d9__life *life, const char *path)
 
 	if (!out)
 		return d9__cmd_fail("diagram", "%s: %s", path, strerror(errno));
-	d9__life_svg(life, out);
-	err = fflush(out) || ferror(out) ? errno : 0;
+	err = -d9__life_svg(life, out);
+	if (fflush(out) || ferror(out))
+		err = errno;
 	if (path && fclose(out) && !err)
 		err = errno;
 	if (!err || (!path && err == EPIPE))

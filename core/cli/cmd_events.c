@@ -2,21 +2,28 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <dial9/reader.h>
 
+#include "analyze/budget.h"
 #include "analyze/processes.h"
+#include "analyze/table.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
 #include "cli/event_line.h"
 #include "cli/life.h"
 #include "cli/progress.h"
+#include "cli/symbol_events.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
+#include "read/catalogue.h"
+#include "read/span_fields.h"
+#include "record/nearest.h"
 
 #define NAMES_MAX 64
 
@@ -56,12 +63,22 @@ struct options {
 /* What a filter needs to know about a schema, found once. */
 struct filter_shape {
 	bool ready, wanted;
+	const char *name;
 	int worker, span; /* index of the field, or -1 */
 	int tasks[3];
 };
 
+/* An id that was asked for, and whether the trace has it. */
+struct sought {
+	uint64_t id, nearest;
+	uint64_t least; /* smaller ones are none */
+	bool found, has_nearest;
+};
+
 struct filter {
 	const struct options *options;
+	struct sought task, span, worker;
+	bool cut; /* not all was read: what was not seen may be there */
 	bool has_origin;
 	uint64_t origin_ns;
 	bool (*open)[256]; /* by process and worker: the poll that runs is one of --task */
@@ -134,6 +151,7 @@ static void make_shape(const struct options *options, const struct d9_schema *sc
 	const char *name = d9_schema_name(schema);
 
 	shape->ready = true;
+	shape->name = name;
 	shape->wanted = !options->n_names;
 	for (size_t i = 0; i < options->n_names; i++)
 		shape->wanted |= !strcmp(options->names[i], name);
@@ -165,22 +183,35 @@ static const struct filter_shape *find_shape(struct filter *filter, const struct
 	return &filter->shapes[id];
 }
 
-static bool has_value(const struct d9_event *event, int field, uint64_t wanted)
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Whether |event| has the id that is sought; remembers which others there are. */
+static bool has_id(const struct d9_event *event, int field, struct sought *sought)
 {
 	uint64_t n = 0;
 
-	return field >= 0 && d9__value_u64(&event->values[field], &n) && n == wanted;
+	if (field < 0 || !d9__value_u64(&event->values[field], &n) || n < sought->least)
+		return false;
+	if (n == sought->id)
+		return sought->found = true;
+	if (!sought->has_nearest || apart(n, sought->id) < apart(sought->nearest, sought->id))
+		sought->nearest = n;
+	sought->has_nearest = true;
+	return false;
 }
 
 /* Whether |event| is about --task.  The end of a poll does not name its task: the start did. */
 static bool has_task(struct filter *filter, const struct d9_event *event,
 		     const struct filter_shape *shape)
 {
-	uint64_t task = filter->options->task, worker;
+	uint64_t worker;
 	bool has = false, *open = filter->open[filter->process_of_segment[event->segment]];
 
 	for (size_t i = 0; i < 3; i++)
-		has |= has_value(event, shape->tasks[i], task);
+		has |= has_id(event, shape->tasks[i], &filter->task);
 	if ((event->kind != D9_EVENT_POLL_START && event->kind != D9_EVENT_POLL_END) ||
 	    !d9__value_u64(&event->values[shape->worker], &worker) || worker > 255)
 		return has;
@@ -212,20 +243,16 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 {
 	const struct options *options = filter->options;
 	const struct filter_shape *shape = find_shape(filter, event->schema);
-	bool in_time;
+	bool in_time, of_task, of_span, of_worker;
 
 	if (!shape)
 		return -ENOMEM;
 	in_time = is_in_time(filter, event, past);
-	if (options->has_task && !has_task(filter, event, shape))
-		return 0;
-	if (!in_time || !shape->wanted)
-		return 0;
-	if (options->has_span && !has_value(event, shape->span, options->span))
-		return 0;
-	if (options->has_worker && !has_value(event, shape->worker, options->worker))
-		return 0;
-	return 1;
+	/* Each notes what the trace has, whatever the others say. */
+	of_task = !options->has_task || has_task(filter, event, shape);
+	of_span = !options->has_span || has_id(event, shape->span, &filter->span);
+	of_worker = !options->has_worker || has_id(event, shape->worker, &filter->worker);
+	return in_time && shape->wanted && of_task && of_span && of_worker;
 }
 
 /* ---- the command ---- */
@@ -284,7 +311,7 @@ static int learn_modules(const struct trace *trace, char **paths, struct d9__pro
 	/* A segment that came since is not in |trace|. */
 	while (!err && (event = d9__traces_next(reader, progress, &err)))
 		if (event->segment < trace->processes.n_segments)
-			err = d9__event_lines_learn(symbols_of(trace, event), event);
+			err = d9__symbols_learn(symbols_of(trace, event), event);
 	d9_reader_free(reader);
 	return err == -ENOMEM ? d9__cmd_fail("events", "out of memory") : 0;
 }
@@ -300,10 +327,97 @@ static void set_process(struct d9__event_lines *lines, const struct trace *trace
 		lines->process = d9__process_label(&trace->processes.items[process]);
 }
 
+/* |name| is that of a built-in event, whether the trace has some or not. */
+static bool is_built_in(const char *name)
+{
+	const char *known;
+	bool prefix;
+
+	for (size_t i = 0; (known = d9__catalogue_name(i, &prefix)); i++)
+		if (prefix ? !strncmp(name, known, strlen(known)) : !strcmp(name, known))
+			return true;
+	return false;
+}
+
+/* What was meant by |name|, of all that the trace has and of what is built in. */
+static const char *find_near(const struct filter *filter, const char *name)
+{
+	struct d9__nearest nearest = { .word = name };
+	const char *known;
+	bool prefix;
+
+	for (size_t i = 0; i < filter->n_shapes; i++)
+		if (filter->shapes[i].ready)
+			d9__nearest_try(&nearest, filter->shapes[i].name);
+	for (size_t i = 0; (known = d9__catalogue_name(i, &prefix)); i++)
+		d9__nearest_try(&nearest, known);
+	return nearest.name;
+}
+
+static bool has_shape(const struct filter *filter, const char *name)
+{
+	for (size_t i = 0; i < filter->n_shapes; i++)
+		if (filter->shapes[i].ready && !strcmp(filter->shapes[i].name, name))
+			return true;
+	return false;
+}
+
+/* A line for each event name that there is not; 0 or an exit status. */
+static int check_names(const struct filter *filter)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < filter->options->n_names; i++) {
+		const char *name = filter->options->names[i], *near;
+
+		if (is_built_in(name) || has_shape(filter, name))
+			continue;
+		near = find_near(filter, name);
+		status = near ? d9__cmd_fail("events", "no event '%s' in this trace; is %s meant? dial9 info "
+						       "lists what it has",
+					     name, near)
+			      : d9__cmd_fail("events", "no event '%s' in this trace; dial9 info lists what it has",
+					     name);
+	}
+	return status;
+}
+
+static int check_id(const struct sought *sought, const char *what)
+{
+	if (sought->found)
+		return 0;
+	if (sought->has_nearest)
+		return d9__cmd_fail("events", "no %s %" PRIu64 " in this trace; the nearest is %" PRIu64, what,
+				    sought->id, sought->nearest);
+	return d9__cmd_fail("events", "no %s %" PRIu64 " in this trace, which has none", what, sought->id);
+}
+
+/* Whether the trace has what was asked for by name or id, as far as it was read: 0 or an exit status. */
+static int check_found(const struct filter *filter)
+{
+	const struct options *options = filter->options;
+	int status = 0;
+
+	if (filter->cut)
+		return 0;
+	if (options->has_task)
+		status = check_id(&filter->task, "task");
+	if (options->has_span && !status)
+		status = check_id(&filter->span, "span");
+	if (options->has_worker && !status)
+		status = check_id(&filter->worker, "worker");
+	return status ? status : check_names(filter);
+}
+
+/* |*missing|: an exit status if the trace lacks what was asked for. */
 static int print_events(const struct trace *trace, const struct options *options,
-			struct d9__event_lines *lines, struct d9__progress *progress, bool learn)
+			struct d9__event_lines *lines, struct d9__progress *progress, bool learn,
+			int *missing)
 {
 	struct filter filter = { .options = options,
+				 .task = { .id = options->task, .least = 1 },
+				 .span = { .id = options->span, .least = 1 },
+				 .worker = { .id = options->worker },
 				 .process_of_segment = trace->processes.of_segment };
 	const struct d9_event *event;
 	uint64_t left = options->limit;
@@ -319,7 +433,7 @@ static int print_events(const struct trace *trace, const struct options *options
 		err = d9_span_fields_take(trace->spans,
 					  trace->processes.of_segment[event->segment], event);
 		if (!err && learn)
-			err = d9__event_lines_learn(lines->symbols, event);
+			err = d9__symbols_learn(lines->symbols, event);
 		/* Text counts from the first event of the trace, wanted or not. */
 		if (!err && (err = choose(&filter, event, &past)) == 1) {
 			lines->has_origin = filter.has_origin;
@@ -331,32 +445,27 @@ static int print_events(const struct trace *trace, const struct options *options
 		if (err)
 			break;
 	}
+	filter.cut = !left || past || lines->out->err || err;
+	d9__progress_clear(progress);
+	*missing = check_found(&filter);
 	free(filter.shapes);
 	free(filter.open);
 	return err;
-}
-
-/* Whether one of the first |n| processes had the same. */
-static bool has_problem(const struct trace *trace, size_t n, const char *problem)
-{
-	const char *other;
-
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; (other = d9__symbols_problem(trace->symbols[i], k)); k++)
-			if (!strcmp(other, problem))
-				return true;
-	return false;
 }
 
 /* On a machine where the programs were updated, it is the same with nearly all of their libraries. */
 static void tell_problems(const struct trace *trace, bool each)
 {
 	const char *problem, *first = NULL;
+	struct d9__texts told = { 0 };
+	uint32_t number;
 	size_t n = 0;
 
 	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
 		for (size_t k = 0; (problem = d9__symbols_problem(trace->symbols[i], k)); k++) {
-			if (has_problem(trace, i, problem))
+			/* Several processes have the same. */
+			if (d9__texts_find(&told, problem, strlen(problem), &number) ||
+			    d9__texts_number(&told, problem, strlen(problem), &number))
 				continue;
 			if (each)
 				d9__cmd_fail("events", "%s", problem);
@@ -367,13 +476,14 @@ static void tell_problems(const struct trace *trace, bool each)
 		d9__cmd_fail("events", "%s", first);
 	else if (n)
 		d9__cmd_fail("events", "%s; %zu more cannot be used either, see --verbose", first, n - 1);
+	d9__texts_release(&told);
 }
 
 static int print_trace(const struct trace *trace, const struct options *options,
 		       struct d9__text_out *out, struct d9__progress *progress, bool learn)
 {
 	struct d9__event_lines lines;
-	int err, status;
+	int err, status, missing = 0;
 
 	/* Lines that scroll by on the same terminal are progress enough. */
 	d9__progress_clear(progress);
@@ -386,11 +496,13 @@ static int print_trace(const struct trace *trace, const struct options *options,
 		if (width > lines.process_width)
 			lines.process_width = width;
 	}
-	err = print_events(trace, options, &lines, progress, learn);
-	d9__progress_clear(progress);
+	err = print_events(trace, options, &lines, progress, learn, &missing);
 	status = d9__text_finish(out, "events");
+	d9__budget_leave_out(D9__KEPT_SPANS, d9__span_fields_left_out(trace->spans));
 	if (!status)
 		status = d9__traces_close("events", trace->reader, err);
+	if (!status)
+		status = missing;
 	tell_problems(trace, options->verbose);
 	d9__event_lines_release(&lines);
 	return status;

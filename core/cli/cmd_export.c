@@ -186,6 +186,7 @@ static int copy_all(struct segments *segments, struct d9__sink *sink)
 {
 	struct d9__progress progress;
 	int status = D9__EXIT_OK;
+	size_t n = 0; /* that have less than they should */
 
 	d9__progress_init(&progress);
 	for (size_t i = 0; i < segments->n; i++) {
@@ -196,13 +197,15 @@ static int copy_all(struct segments *segments, struct d9__sink *sink)
 		if (err)
 			return err;
 		/* One that is being written ends anywhere. */
-		if (segment->err || (segment->cut && !ends_with(segment->input.path, ".active")))
+		if ((segment->err || (segment->cut && !ends_with(segment->input.path, ".active"))) &&
+		    n++ < D9__SHORT_TOLD)
 			d9__cmd_fail("export", "%s: %s; everything before it was exported",
 				     segment->path, segment->message);
 		if (segment->err)
 			status = D9__EXIT_USAGE;
 		d9__raw_segment_release(segment);
 	}
+	d9__traces_more_short("export", n);
 	return status;
 }
 

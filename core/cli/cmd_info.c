@@ -43,11 +43,10 @@ static size_t widen(size_t width, const char *name)
 /* "name   text" in the left column of a section. */
 static void put_name(struct d9__text_out *out, const char *name, size_t width)
 {
-	size_t len = strlen(name);
+	size_t used;
 
 	d9__text_string(out, "  ");
-	d9__text_escaped(out, name, len);
-	for (; len < width; len++)
+	for (used = d9__text_fitting(out, name, SIZE_MAX); used < width; used++)
 		d9__text_char(out, ' ');
 	d9__text_string(out, "  ");
 }
@@ -182,10 +181,14 @@ static void put_hooks(struct d9__text_out *out, const struct d9__process *proces
 	for (size_t i = 0; i < process->n_metadata; i++) {
 		const char *key = process->metadata[i].key, *value = process->metadata[i].value;
 
-		if (!ends_with(key, ".capabilities") && !ends_with(key, ".degraded"))
+		char name[128];
+
+		if (strncmp(key, "loop.", 5) || (!ends_with(key, ".capabilities") && !ends_with(key, ".degraded")))
 			continue;
 		any = true;
-		put_name(out, key, 0);
+		snprintf(name, sizeof(name), "%.*s %s", (int)(strrchr(key, '.') - key - 5), key + 5,
+			 ends_with(key, ".degraded") ? "lacks" : "sees");
+		put_name(out, name, strlen("libevent lacks"));
 		d9__text_escaped(out, value, strlen(value));
 		d9__text_string(out, *value ? "\n" : "none\n");
 	}

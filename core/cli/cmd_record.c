@@ -14,9 +14,12 @@
 
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/followers.h"
+#include "cli/elf_program.h"
 #include "cli/preload_path.h"
 #include "cli/record_child.h"
 #include "cli/record_dir.h"
+#include "cli/record_giver.h"
 #include "cli/record_line.h"
 #include "cli/record_result.h"
 #include "cli/recover_users.h"
@@ -33,7 +36,9 @@ enum {
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
-	OPT_REQUIRE
+	OPT_REQUIRE,
+	OPT_EXEC,
+	OPT_START_DISABLED
 };
 
 static const struct d9__opt opts[] = {
@@ -45,6 +50,9 @@ static const struct d9__opt opts[] = {
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
+	{ OPT_START_DISABLED, "start-disabled", NULL,
+	  "record nothing until `dial9 enable PID` says so" },
+	{ OPT_EXEC, "exec", NULL, "become CMD instead of waiting for it; no final line" },
 	{ OPT_REPORT, "report", NULL, "print the report of what was recorded when CMD has ended" },
 	{ 'q', "quiet", NULL, "no final line" },
 	{ OPT_REQUIRE, "require", NULL,
@@ -67,7 +75,7 @@ struct options {
 	const char *compress, *log_bridge; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
-	bool quiet, require, no_follow, report;
+	bool quiet, require, no_follow, report, exec, start_disabled;
 };
 
 /* ---- environment ---- */
@@ -95,6 +103,18 @@ static int put_variable(struct environment *env, const char *name, const char *v
 	return 0;
 }
 
+/* Another `dial9 record`'s, if there is one, is not for this trace. */
+static void remove_variable(struct environment *env, const char *name)
+{
+	size_t len = strlen(name), kept = 0;
+
+	for (size_t i = 0; i < env->n; i++)
+		if (strncmp(env->list[i], name, len) != 0 || env->list[i][len] != '=')
+			env->list[kept++] = env->list[i];
+	env->n = kept;
+	env->list[kept] = NULL;
+}
+
 /* Our library first: what else is preloaded then stands between us and the loop, as without us. */
 static int put_preload(struct environment *env, const char *library)
 {
@@ -110,11 +130,12 @@ static int put_preload(struct environment *env, const char *library)
 	return err;
 }
 
-static int make_environment(const struct options *options, const char *dir, const char *library,
-			    struct environment *env)
+static int make_environment(const struct options *options, const char *command, const char *dir,
+			    const char *giver, const char *library, struct environment *env)
 {
+	char path[PATH_MAX];
 	size_t n = 0;
-	int err;
+	int err = 0;
 
 	while (environ[n])
 		n++;
@@ -123,12 +144,16 @@ static int make_environment(const struct options *options, const char *dir, cons
 		return -ENOMEM;
 	memcpy(env->list, environ, n * sizeof(*env->list));
 	env->n = n;
-	err = put_preload(env, library);
+	remove_variable(env, D9__GIVER_VARIABLE);
+	if (!d9__preload_is_harmful(d9__preload_judge(command, path, sizeof(path))))
+		err = put_preload(env, library);
 	if (!err)
 		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
 	/* To record is what was asked for; what else is set decides how. */
 	if (!err)
-		err = put_variable(env, "DIAL9_ENABLED", "true");
+		err = put_variable(env, "DIAL9_ENABLED", options->start_disabled ? "false" : "true");
+	if (!err && giver[0])
+		err = put_variable(env, D9__GIVER_VARIABLE, giver);
 	if (!err && options->name)
 		err = put_variable(env, "DIAL9_SERVICE_NAME", options->name);
 	if (!err && options->max_total[0])
@@ -161,7 +186,7 @@ static void recover_rest(const char *dir, struct d9__record_line *line)
 	struct d9__recovered found;
 	char why[D9__RECOVER_WHY_LEN];
 
-	if (d9__recover_users_begin(&users, dir, 0))
+	if (d9__recover_users_begin(&users, dir, NULL, 0))
 		return;
 	while (d9__recover_users_next(&users, &found) == 1) {
 		if (found.err)
@@ -194,16 +219,19 @@ static void report(const struct d9__record_result *result)
 }
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
-static int conclude(const struct options *options, const char *command,
+static int conclude(const struct options *options, char **argv,
 		    struct d9__record_dir *dir, const struct d9__namespaces *before, int wait_status)
 {
 	struct d9__record_result result;
 	struct d9__record_line line = {
-		.command = command, .dir = dir, .result = &result, .wait_status = wait_status
+		.argv = argv, .dir = dir, .result = &result, .wait_status = wait_status,
+		.start_disabled = options->start_disabled, .follows = !options->no_follow,
 	};
 	bool nothing;
 	int err;
 
+	d9__failure_take(dir->path, &line.failure);
+	line.follower = d9__followers_of_dir(dir->path);
 	recover_rest(dir->path, &line);
 	if (line.unwritten)
 		dir->made = false; /* to stay, for what comes later */
@@ -241,17 +269,39 @@ static int explain_exec(const char *command, int err)
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-/* Run CMD with its trace below the absolute |dir|.  Its status is in |*wait_status| if 0. */
-static int run_recorded(const struct options *options, char **argv, const char *dir,
+/* Run CMD, or become it.  Its status is in |*wait_status| if 0. */
+static int run(const struct options *options, char **argv, char **env, int *wait_status)
+{
+	if (!options->exec)
+		return d9__child_run(argv, env, wait_status);
+	execvpe(argv[0], argv, env);
+	return -errno;
+}
+
+/* The same with its trace below the absolute |dir|. */
+static int run_recorded(const struct options *options, char **argv, const char *dir, const char *giver,
 			const char *library, int *wait_status)
 {
 	struct environment env = { 0 };
-	int err = make_environment(options, dir, library, &env);
+	int err = make_environment(options, argv[0], dir, giver, library, &env);
 
 	if (!err)
-		err = d9__child_run(argv, env.list, wait_status);
+		err = run(options, argv, env.list, wait_status);
 	release_environment(&env);
 	return err;
+}
+
+/* Nobody named a place, and there is none: that is no reason for CMD not to run.  Like record(). */
+static int run_unrecorded(const struct options *options, char **argv, const struct d9__record_dir *place, int err,
+			  int *wait_status, bool *ran)
+{
+	d9__cmd_fail("record", "nothing is recorded: %s: %s, and nothing can be written in $TMPDIR, /tmp or /dev/shm; "
+		     "name a directory: -o DIR", place->path, d9__record_dir_fault(place, err));
+	err = run(options, argv, environ, wait_status);
+	*ran = !err;
+	if (err)
+		return explain_exec(argv[0], err);
+	return options->require ? D9__EXIT_FINDING : 0;
 }
 
 /* CMD's end is in |*wait_status| and |*ran| true, or the result is an exit status. */
@@ -259,6 +309,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 {
 	struct d9__namespaces before = { 0 };
 	struct d9__record_dir place;
+	struct d9__record_giver giver;
 	char *library = NULL, *dir = NULL;
 	int err = d9__preload_path(&library), status;
 
@@ -269,18 +320,26 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		err = d9__namespaces_list(place.path, &before);
 	dir = err ? NULL : realpath(place.path, NULL); /* CMD may change its directory */
 	if (dir) {
-		err = run_recorded(options, argv, dir, library, wait_status);
+		d9__failure_take(dir, &(struct d9__failure){ .err = 0 }); /* an earlier run's */
+		d9__record_giver_begin(&giver, dir, place.made);
+		if (options->exec && place.made)
+			d9__record_giver_let_go(&giver);
+		err = run_recorded(options, argv, dir, giver.text, library, wait_status);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
-			     : conclude(options, argv[0], &place, &before, *wait_status);
-		if (place.made)
-			rmdir(dir); /* unless there is something in it */
+			     : conclude(options, argv, &place, &before, *wait_status);
+		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
+		if (place.made && !d9__followers_remove_dir(dir))
+			d9__record_giver_let_go(&giver);
+		d9__record_giver_end(&giver);
+	} else if (!options->dir) {
+		status = run_unrecorded(options, argv, &place, err ? err : -errno, wait_status, ran);
 	} else if (place.shared && err == -EPERM) {
 		status = d9__cmd_fail("record", "%s: others may write to it, so no recorder would; "
 				      "chmod go-w, or give another -o", place.path);
 	} else {
 		status = d9__cmd_fail("record", "%s: %s", place.path,
-				      strerror(err ? -err : errno));
+				      d9__record_dir_fault(&place, err ? err : -errno));
 	}
 	d9__namespaces_release(&before);
 	free(dir);
@@ -366,6 +425,10 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:
 		return options->no_follow = true;
+	case OPT_EXEC:
+		return options->exec = true;
+	case OPT_START_DISABLED:
+		return options->start_disabled = true;
 	case OPT_REPORT:
 		return options->report = true;
 	case 'q':
@@ -388,6 +451,9 @@ int d9__cmd_record(int argc, char **argv)
 	}
 	if (key < 0)
 		return d9__args_exit(key);
+	if (options.exec && (options.report || options.require))
+		return d9__cmd_fail("record", "with --exec nobody waits for CMD, so there is no %s",
+				    options.report ? "--report" : "--require");
 	if (args.first >= argc)
 		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
 	status = record(&options, argv + args.first, &wait_status, &ran);

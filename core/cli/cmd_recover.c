@@ -16,17 +16,19 @@
 #include "cli/recover_users.h"
 #include "cli/text.h"
 
-enum { OPT_JSON = 256 };
+enum { OPT_JSON = 256, OPT_DISCARD };
 
 static const struct d9__opt opts[] = {
-	{ 'a', "all", NULL, "of all your programs, each into its own trace directory" },
+	{ 'a', "all", NULL, "of all your programs, each into its own trace directory (root: -o)" },
+	{ 'o', "output", "DIR", "with --all: into directories below DIR" },
+	{ OPT_DISCARD, "discard", NULL, "remove what is left instead, without writing it" },
 	{ OPT_JSON, "json", NULL, "one JSON object per process" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const struct d9__usage usage = {
 	.command = "recover",
-	.synopsis = "[--json] DIR|--all",
+	.synopsis = "[--json] [--discard] DIR|--all [-o DIR]",
 	.text = "Write what killed programs had recorded and not yet written into their traces below\n"
 		"DIR, the trace directory, and complete the segments they left open.\n"
 		"Exit status: 0 done, or nothing to do; 1 something could not be recovered; 2 bad usage.\n",
@@ -54,6 +56,8 @@ static void print_json(struct d9__text_out *out, const struct d9__recovered *fou
 			",\"lost\":%" PRIu64 ",\"bad_batches\":%" PRIu32, found->pid,
 			found->ring ? "true" : "false", found->sealed ? "true" : "false",
 			found->events, found->lost, found->bad);
+	if (found->bytes)
+		d9__text_printf(out, ",\"discarded_bytes\":%" PRIu64, found->bytes);
 	d9__text_string(out, ",\"error\":");
 	if (found->err)
 		d9__text_json(out, error_text(found->err), strlen(error_text(found->err)));
@@ -64,10 +68,16 @@ static void print_json(struct d9__text_out *out, const struct d9__recovered *fou
 
 static void print_line(struct d9__text_out *out, const struct d9__recovered *found)
 {
+	char size[D9__SIZE_LEN];
+
 	if (found->err)
 		return;
 	d9__text_escaped(out, found->dir, strlen(found->dir));
-	if (found->ring) {
+	if (found->bytes) {
+		d9__text_printf(out, ": removed, %s; ", d9__size_text(found->bytes, size));
+		d9__text_escaped(out, found->service, strlen(found->service));
+		d9__text_printf(out, ", process %" PRIu32 "\n", found->pid);
+	} else if (found->ring) {
 		d9__text_printf(out, ": %" PRIu64 " events recovered", found->events);
 		if (found->lost)
 			d9__text_printf(out, ", %" PRIu64 " lost", found->lost);
@@ -81,25 +91,35 @@ static void print_line(struct d9__text_out *out, const struct d9__recovered *fou
 	}
 }
 
-/* |dir| NULL: all. */
-static int recover(const char *dir, bool json)
+struct options {
+	const char *dir, *into; /* NULL: all; where each ring says */
+	bool json, discard;
+};
+
+static int recover(const struct options *options)
 {
+	unsigned flags = options->discard ? D9__RECOVER_DISCARD : D9__RECOVER_OTHERS;
 	struct d9__recover_users users;
 	struct d9__recovered found;
 	struct d9__text_out out;
-	int status = D9__EXIT_OK, err = d9__recover_users_begin(&users, dir, D9__RECOVER_OTHERS);
+	int status = D9__EXIT_OK, err = d9__recover_users_begin(&users, options->dir, options->into, flags);
 	char why[D9__RECOVER_WHY_LEN];
 
+	if (err == -EINVAL && !options->dir)
+		return d9__cmd_fail("recover", "--all as root: where to? with -o DIR; what a ring says itself, "
+				    "some other user may have written");
 	if (err)
-		return d9__cmd_fail("recover", "%s: %s", dir ? dir : "/dev/shm", strerror(-err));
+		return d9__cmd_fail("recover", "%s: %s", options->into ? options->into :
+				    options->dir ? options->dir : "/dev/shm", strerror(-err));
 	d9__text_init(&out, STDOUT_FILENO);
 	while (d9__recover_users_next(&users, &found) == 1) {
-		if (json)
+		if (options->json)
 			print_json(&out, &found);
 		else
 			print_line(&out, &found);
 		if (found.err) {
-			d9__cmd_fail("recover", "%s: cannot %s: %s%s", found.dir, found.op ? found.op : "recover",
+			d9__cmd_fail("recover", "%s: cannot %s: %s%s", found.dir,
+				     options->discard ? "remove" : found.op ? found.op : "recover",
 				     error_text(found.err), d9__recover_why(why, &found));
 			status = D9__EXIT_FINDING;
 		}
@@ -109,30 +129,51 @@ static int recover(const char *dir, bool json)
 	return err ? err : status;
 }
 
+static int explain(const struct options *options, bool all, int operands)
+{
+	struct stat st;
+
+	if (all && operands)
+		return d9__cmd_fail("recover", "a DIR, or --all; see dial9 recover --help");
+	if (options->into && (!all || options->discard))
+		return d9__cmd_fail("recover", "-o goes with --all, and not with --discard");
+	if (all)
+		return 0;
+	if (operands != 1)
+		return d9__cmd_fail("recover", "which DIR? see dial9 recover --help");
+	if (stat(options->dir, &st))
+		return d9__cmd_fail("recover", "%s: %s", options->dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return d9__cmd_fail("recover", "%s: %s", options->dir, strerror(ENOTDIR));
+	return 0;
+}
+
 int d9__cmd_recover(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct stat st;
-	bool json = false, all = false;
-	int key;
+	struct options options = { 0 };
+	bool all = false;
+	int key, wrong;
 
 	while ((key = d9__args_next(&args)) > 0) {
-		if (key == 'a')
+		switch (key) {
+		case 'a':
 			all = true;
-		else
-			json = true;
+			break;
+		case 'o':
+			options.into = args.value;
+			break;
+		case OPT_DISCARD:
+			options.discard = true;
+			break;
+		default:
+			options.json = true;
+		}
 	}
 	if (key < 0)
 		return d9__args_exit(key);
-	if (all && args.first == argc)
-		return recover(NULL, json);
-	if (all)
-		return d9__cmd_fail("recover", "a DIR, or --all; see dial9 recover --help");
-	if (args.first + 1 != argc)
-		return d9__cmd_fail("recover", "which DIR? see dial9 recover --help");
-	if (stat(argv[args.first], &st))
-		return d9__cmd_fail("recover", "%s: %s", argv[args.first], strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return d9__cmd_fail("recover", "%s: %s", argv[args.first], strerror(ENOTDIR));
-	return recover(argv[args.first], json);
+	if (args.first < argc)
+		options.dir = argv[args.first];
+	wrong = explain(&options, all, argc - args.first);
+	return wrong ? wrong : recover(&options);
 }

@@ -8,25 +8,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <dial9/reader.h>
 
+#include "analyze/budget.h"
 #include "analyze/report.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
+#include "cli/pager.h"
 #include "cli/progress.h"
+#include "cli/symbol_events.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
 
 #define DEFAULT_TOP   10
+#define DEFAULT_LINES 24
+#define LINES_MIN     12 /* less is no screen to put a report on */
 
 enum key {
 	KEY_COLOR = 256,
 	KEY_WIDTH,
 	KEY_NO_SYMBOLS,
+	KEY_SECTION,
+	KEY_FINDING,
+	KEY_EXIT_CODE,
+	KEY_NO_PAGER,
 };
 
 enum color {
@@ -36,25 +46,33 @@ enum color {
 };
 
 struct options {
-	bool json, no_symbols;
+	bool json, no_symbols, exit_code, no_pager;
 	enum color color;
 	struct d9__report_style style;
 };
 
 static const struct d9__opt opts[] = {
+	{ 'v', "verbose", NULL, "everything: all findings with their evidence, all tables" },
+	{ KEY_SECTION, "section", "NAME", "this part of it; may be given several times" },
+	{ KEY_FINDING, "finding", "N", "finding N alone, with its evidence" },
 	{ 'j', "json", NULL, "print one JSON object" },
 	{ 'n', "top", "N", "rows of long tables (10)" },
 	{ KEY_COLOR, "color", "WHEN", "auto, always or never (auto)" },
 	{ KEY_WIDTH, "width", "N", "columns (the terminal's, else 80)" },
 	{ KEY_NO_SYMBOLS, "no-symbols", NULL, "do not look for names in binaries" },
+	{ KEY_EXIT_CODE, "exit-code", NULL, "exit with 1 if a finding is a warning or critical" },
+	{ KEY_NO_PAGER, "no-pager", NULL, "do not start a pager on a terminal" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const struct d9__usage usage = {
 	.command = "report",
 	.synopsis = "[OPTIONS] TRACE...",
-	.text = "Tell what is wrong in a trace, worst first, and what its loops did.\n"
-		"Findings do not change the exit status.\n",
+	.text = "Tell on one screen what is wrong in a trace, worst first, and what to do.  More of it:\n"
+		"  -v, --finding N, or --section data, findings, workers, callbacks, longest, wakes, timers,\n"
+		"  queues, tasks, process, samples, spans, events\n"
+		"Exit status: 0 fine, whatever was found; 1 with --exit-code, if something is wrong; 2 bad usage\n"
+		"or a damaged trace.\n",
 	.opts = opts,
 };
 
@@ -87,11 +105,49 @@ static bool parse_number(const struct d9__args *args, uint64_t min, uint64_t max
 	return true;
 }
 
+static bool add_section(const char *name, struct d9__report_style *style)
+{
+	unsigned bit = d9__report_section(name);
+	char known[256] = "";
+
+	style->sections |= bit;
+	if (bit)
+		return true;
+	for (size_t i = 0; d9__report_section_name(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? ", " : "",
+			 d9__report_section_name(i));
+	d9__cmd_fail("report", "no section '%s'; there are %s", name, known);
+	return false;
+}
+
+static bool set_finding(const struct d9__args *args, struct d9__report_style *style)
+{
+	unsigned n;
+
+	if (!parse_number(args, 1, UINT32_MAX, &n))
+		return false;
+	style->finding = n;
+	return true;
+}
+
 static bool take_option(const struct d9__args *args, int key, struct options *options)
 {
 	switch (key) {
 	case 'j':
 		options->json = true;
+		return true;
+	case 'v':
+		options->style.full = true;
+		return true;
+	case KEY_SECTION:
+		return add_section(args->value, &options->style);
+	case KEY_FINDING:
+		return set_finding(args, &options->style);
+	case KEY_EXIT_CODE:
+		options->exit_code = true;
+		return true;
+	case KEY_NO_PAGER:
+		options->no_pager = true;
 		return true;
 	case 'n':
 		return parse_number(args, 1, UINT32_MAX, &options->style.top);
@@ -116,6 +172,15 @@ static bool find_color(enum color color)
 	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
 }
 
+static unsigned lines_of_screen(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row == 0)
+		return DEFAULT_LINES;
+	return size.ws_row > LINES_MIN ? size.ws_row : LINES_MIN;
+}
+
 static void complete(struct options *options)
 {
 	struct d9__report_style *style = &options->style;
@@ -123,6 +188,7 @@ static void complete(struct options *options)
 	setlocale(LC_CTYPE, "");
 	if (!style->width)
 		style->width = d9__text_columns();
+	style->lines = lines_of_screen();
 	if (!style->top)
 		style->top = DEFAULT_TOP;
 	style->color = find_color(options->color);
@@ -130,48 +196,6 @@ static void complete(struct options *options)
 }
 
 /* ---- symbols ---- */
-
-static struct d9_text text_of(const struct d9_event *event, unsigned k)
-{
-	const struct d9_value *value = d9_event_known(event, k);
-
-	if (!value || !value->present || value->unresolved)
-		return (struct d9_text){ "", 0 };
-	return value->u.text;
-}
-
-static int add_module(struct d9__symbols *symbols, const struct d9_event *event)
-{
-	struct d9_text path = text_of(event, 3), build_id = text_of(event, 4);
-	struct d9__module module = { .base = d9_event_known_u64(event, 0, 0),
-				     .start = d9_event_known_u64(event, 1, 0),
-				     .size = d9_event_known_u64(event, 2, 0),
-				     .path = path.data,
-				     .build_id = build_id.data,
-				     .path_len = path.len,
-				     .build_id_len = build_id.len };
-
-	return d9__symbols_module_add(symbols, &module);
-}
-
-static int add_symbol(struct d9__symbols *symbols, const struct d9_event *event)
-{
-	struct d9_text name = text_of(event, 2), file = text_of(event, 4);
-
-	if (d9_event_known_u64(event, 3, 0) != 0)
-		return 0;
-	return d9__symbols_row_add(symbols, d9_event_known_u64(event, 0, 0), name.data, name.len,
-				   file.data, file.len, (unsigned)d9_event_known_u64(event, 5, 0));
-}
-
-static int feed_symbols(struct d9__symbols *symbols, const struct d9_event *event)
-{
-	if (!symbols)
-		return 0;
-	if (event->kind == D9_EVENT_MODULE)
-		return add_module(symbols, event);
-	return event->kind == D9_EVENT_SYMBOL ? add_symbol(symbols, event) : 0;
-}
 
 /* struct d9__namer: by module and offset in the binaries, else by address in the trace's symbols. */
 static bool find_name(void *context, struct d9__place *place)
@@ -200,9 +224,13 @@ struct process {
 struct trace {
 	struct d9_reader *reader;
 	struct d9__processes ids;
-	struct process *items; /* as many as |ids| has */
+	struct process *items;
 	struct d9__report *reports;
+	size_t n; /* of both: processes that are kept */
 };
+
+/* What each of them takes, at least. */
+#define PROCESS_BYTES (sizeof(struct process) + ((size_t)16 << 10))
 
 static int trace_init(struct trace *trace, bool symbols)
 {
@@ -210,11 +238,13 @@ static int trace_init(struct trace *trace, bool symbols)
 
 	if (err)
 		return err;
-	trace->items = calloc(trace->ids.n, sizeof(*trace->items));
-	trace->reports = calloc(trace->ids.n, sizeof(*trace->reports));
+	for (size_t i = 0; i < trace->ids.n; i++)
+		trace->n += d9__budget_take(D9__KEPT_PROCESSES, PROCESS_BYTES);
+	trace->items = calloc(trace->n, sizeof(*trace->items));
+	trace->reports = calloc(trace->n, sizeof(*trace->reports));
 	if (!trace->items || !trace->reports)
 		return -ENOMEM;
-	for (size_t i = 0; i < trace->ids.n && !err; i++) {
+	for (size_t i = 0; i < trace->n && !err; i++) {
 		trace->items[i].analysis.processes = &trace->ids;
 		trace->items[i].analysis.process = i;
 		err = symbols ? d9__symbols_new(&trace->items[i].symbols) : 0;
@@ -224,7 +254,7 @@ static int trace_init(struct trace *trace, bool symbols)
 
 static void trace_release(struct trace *trace)
 {
-	for (size_t i = 0; trace->items && i < trace->ids.n; i++) {
+	for (size_t i = 0; trace->items && i < trace->n; i++) {
 		if (trace->reports)
 			d9__report_release(&trace->reports[i]);
 		d9__findings_release(&trace->items[i].findings);
@@ -241,15 +271,18 @@ static int read_events(struct trace *trace)
 {
 	struct d9__progress progress;
 	const struct d9_event *event;
-	struct process *process;
 	int err = 0;
 
 	d9__progress_init(&progress);
 	while (!err && (event = d9__traces_next(trace->reader, &progress, &err))) {
-		process = &trace->items[trace->ids.of_segment[event->segment]];
+		size_t i = trace->ids.of_segment[event->segment];
+		struct process *process = &trace->items[i];
+
+		if (i >= trace->n)
+			continue;
 		err = d9__analysis_event(&process->analysis, event);
 		if (!err)
-			err = feed_symbols(process->symbols, event);
+			err = d9__symbols_learn(process->symbols, event);
 	}
 	d9__progress_clear(&progress);
 	return err;
@@ -276,12 +309,12 @@ static int analyse(struct trace *trace, char **paths, bool symbols)
 
 	if (!err)
 		err = read_events(trace);
-	if (!err && trace->ids.n) {
+	if (!err && trace->n) {
 		unwritten = d9__unwritten(paths);
 		trace->items[0].analysis.unwritten = unwritten.all;
 		trace->items[0].analysis.unwritten_ends = unwritten.ends;
 	}
-	for (size_t i = 0; i < trace->ids.n && !err; i++)
+	for (size_t i = 0; i < trace->n && !err; i++)
 		err = diagnose(trace, i);
 	return err;
 }
@@ -296,21 +329,88 @@ static int finish_output(void)
 	return d9__cmd_fail("report", "cannot write: %s", strerror(errno));
 }
 
-static int report(char **paths, const struct options *options)
+/* |paths| as a shell takes them, in new memory; NULL: out of memory. */
+static char *quote(char **paths)
+{
+	static const char harmless[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				       "_-./:@%+=,";
+	size_t size;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (char **path = paths; *path; path++) {
+		bool quoted = !**path || (*path)[strspn(*path, harmless)];
+
+		fputs(path == paths ? "" : " ", out);
+		fputs(quoted ? "'" : "", out);
+		for (const char *c = *path; *c; c++)
+			*c == '\'' ? fputs("'\\''", out) : putc(*c, out);
+		fputs(quoted ? "'" : "", out);
+	}
+	return fclose(out) ? (free(text), NULL) : text;
+}
+
+static size_t count_findings(const struct trace *trace, enum d9__severity up_to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < trace->n; i++)
+		for (unsigned severity = 0; severity <= (unsigned)up_to; severity++)
+			n += trace->items[i].findings.by_severity[severity];
+	return n;
+}
+
+static int print_text(const struct trace *trace, const struct options *options)
+{
+	struct d9__pager pager;
+	bool paged = !options->no_pager && d9__pager_begin(&pager);
+	int err = d9__report_text(trace->reports, trace->n, &options->style, stdout);
+
+	if (paged && !d9__pager_end(&pager))
+		err = d9__report_text(trace->reports, trace->n, &options->style, stdout);
+	return err;
+}
+
+static int print(const struct trace *trace, const struct options *options)
+{
+	size_t n = count_findings(trace, D9__INFO);
+
+	if (options->json)
+		return d9__report_json(trace->reports, trace->n, stdout);
+	if (options->style.finding <= n)
+		return print_text(trace, options);
+	if (n)
+		d9__cmd_fail("report", "no finding %zu: there are 1 to %zu", options->style.finding, n);
+	else
+		d9__cmd_fail("report", "no finding %zu: nothing was found", options->style.finding);
+	return -ERANGE;
+}
+
+static int report(char **paths, struct options *options)
 {
 	struct trace trace = { 0 };
-	int err, status = d9__traces_open("report", paths, &trace.reader), written;
+	int err, status = d9__traces_open("report", paths, &trace.reader), written, printed = 0;
+	char *traces;
 
 	if (status)
 		return status;
-	err = analyse(&trace, paths, !options->no_symbols);
-	if (!err && options->json)
-		err = d9__report_json(trace.reports, trace.ids.n, stdout);
-	else if (!err)
-		err = d9__report_text(trace.reports, trace.ids.n, &options->style, stdout);
+	traces = quote(paths);
+	options->style.traces = traces;
+	err = traces ? analyse(&trace, paths, !options->no_symbols) : -ENOMEM;
+	if (!err)
+		printed = print(&trace, options);
+	if (printed != -ERANGE)
+		err = err ? err : printed;
 	written = finish_output();
 	status = d9__traces_close("report", trace.reader, err);
+	if (printed == -ERANGE)
+		status = D9__EXIT_USAGE;
+	else if (!status && options->exit_code && count_findings(&trace, D9__WARNING))
+		status = D9__EXIT_FINDING;
 	trace_release(&trace);
+	free(traces);
 	return written ? written : status;
 }
 

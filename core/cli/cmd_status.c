@@ -12,11 +12,14 @@
 #include "cli/cmd.h"
 #include "cli/dir_fault.h"
 #include "cli/recorders.h"
+#include "cli/running_now.h"
 #include "cli/status_json.h"
 #include "cli/text.h"
 
 #define LABEL_WIDTH 14
+#define PROGRAM_WIDTH 15
 #define DEAD_SHOWN 2
+#define WORKERS_SHOWN 32
 
 static const struct d9__opt opts[] = {
 	{ 'd', "dir", "DIR", "only recorders that write below DIR" },
@@ -201,29 +204,45 @@ static void put_degraded(struct d9__text_out *out, const struct d9__recorder_see
 	put_complaints(out, recorder, "degraded", indent);
 }
 
+/* Callbacks that run for long, a line each. */
+static void put_running(struct d9__text_out *out, const struct d9__recorder_seen *recorder, const char *indent)
+{
+	struct d9__running_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__running_now_named(recorder, running);
+	char line[D9__RUNNING_LEN];
+
+	for (unsigned i = 0; i < n; i++) {
+		d9__running_now_text(&running[i], line);
+		d9__text_printf(out, "%s%s: ", indent,
+				recorder->owner == D9__OWNER_DEAD ? "ran when it ended" : "running now");
+		put_escaped(out, line);
+		d9__text_char(out, '\n');
+	}
+}
+
 /* ---- the table ---- */
 
 static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	const struct d9__ring_health *health = &recorder->look.health;
 	char age[SHORT_LEN], events[SHORT_LEN], rate[SHORT_LEN], lost[SHORT_LEN], disk[D9__SIZE_LEN];
-	char program[16];
 	uint64_t since = health->state_since_ns;
+	size_t used;
 
 	/* Since when it does not run. */
 	if (recorder->problems & (D9__PROBLEM_DEAD | D9__PROBLEM_HUNG | D9__PROBLEM_SUSPENDED))
 		since = health->tick_ns;
-	snprintf(program, sizeof(program), "%s", d9__recorder_program(recorder));
-	for (char *p = program; *p; p++)
-		*p = *p < ' ' || *p >= 0x7f ? '?' : *p;
-	d9__text_printf(out, "%7d %-15s %-9s %4s %5u %7s %6s %6s  %s\n", (int)recorder->view.pid,
-			program, d9__recorder_state_word(recorder),
+	d9__text_printf(out, "%7d ", (int)recorder->view.pid);
+	used = d9__text_fitting(out, d9__recorder_program(recorder), PROGRAM_WIDTH);
+	d9__text_printf(out, "%*s %-9s %4s %5u %7s %6s %6s  %s\n",
+			(int)(PROGRAM_WIDTH - used), "", d9__recorder_state_word(recorder),
 			short_time(d9__recorder_age_ns(recorder, since), age),
 			recorder->look.n_workers,
 			short_count((double)recorder->look.recorded, events),
 			short_count(recorder->per_second, rate),
 			short_count((double)recorder->lost, lost),
 			d9__size_text(health->retained_bytes, disk));
+	put_running(out, recorder, "        ");
 	put_problems(out, recorder, "        ");
 	put_degraded(out, recorder, "        ");
 }
@@ -238,8 +257,8 @@ static void put_rest(struct d9__text_out *out, const struct d9__recorders *recor
 		bytes += recorders->list[i].view.size;
 	if (shown < recorders->n)
 		d9__text_printf(out,
-				"and %zu more that are dead, %s of memory; save their events: dial9 recover --all\n",
-				recorders->n - shown, d9__size_text(bytes, size));
+				"and %zu more that are dead, %s of memory; save their events: %s\n",
+				recorders->n - shown, d9__size_text(bytes, size), d9__recorders_recover_all());
 }
 
 static void put_others(struct d9__text_out *out, const struct d9__recorders *recorders)
@@ -263,6 +282,15 @@ static void put_others(struct d9__text_out *out, const struct d9__recorders *rec
 	d9__text_char(out, '\n');
 }
 
+static void put_left_out(struct d9__text_out *out, const struct d9__recorders *recorders)
+{
+	if (recorders->rings_left_out)
+		d9__text_printf(out, "left out: %zu more rings\n", recorders->rings_left_out);
+	if (recorders->processes_left_out)
+		d9__text_printf(out, "left out: %zu process%s with too much that may be a ring; one of them: dial9 status PID\n",
+				recorders->processes_left_out, recorders->processes_left_out > 1 ? "es" : "");
+}
+
 static void put_table(struct d9__text_out *out, const struct d9__recorders *recorders)
 {
 	unsigned dead = 0;
@@ -283,6 +311,12 @@ static void put_table(struct d9__text_out *out, const struct d9__recorders *reco
 	}
 	put_rest(out, recorders, shown);
 	put_others(out, recorders);
+}
+
+static void put_all(struct d9__text_out *out, const struct d9__recorders *recorders)
+{
+	put_table(out, recorders);
+	put_left_out(out, recorders);
 }
 
 /* ---- one of them ---- */
@@ -378,7 +412,7 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 	char age[D9__DURATION_LEN];
 
 	put_label(out, "loops");
-	for (uint32_t i = 0; i < recorder->look.n_workers; i++) {
+	for (uint32_t i = 0; i < recorder->look.n_workers && i < WORKERS_SHOWN; i++) {
 		const struct d9__ring_worker *worker = &recorder->look.workers[i];
 
 		if (i)
@@ -387,6 +421,11 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 				states[worker->state],
 				d9__duration_text(d9__recorder_age_ns(recorder, worker->last_ns),
 						  age));
+	}
+	if (recorder->look.n_workers > WORKERS_SHOWN) {
+		put_label(out, "");
+		d9__text_printf(out, "and %u more (--json has all)\n",
+				recorder->look.n_workers - WORKERS_SHOWN);
 	}
 	if (!recorder->look.n_workers)
 		d9__text_string(out, "none has run yet\n");
@@ -426,6 +465,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	d9__text_printf(out, "process %d, ", (int)recorder->view.pid);
 	put_escaped(out, d9__recorder_program(recorder));
 	d9__text_string(out, "\n");
+	put_running(out, recorder, "  ");
 	put_problems(out, recorder, "  ");
 	put_degraded(out, recorder, "  ");
 	put_label(out, "service");
@@ -466,7 +506,7 @@ static int run(pid_t pid, const char *dir, bool json)
 	if (json)
 		d9__status_json(&out, &recorders);
 	else if (!pid || !recorders.n)
-		put_table(&out, &recorders);
+		put_all(&out, &recorders);
 	else
 		put_details(&out, &recorders.list[0]);
 	status = d9__text_finish(&out, "status");

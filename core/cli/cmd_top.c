@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +11,32 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyze/budget.h"
 #include "analyze/histogram.h"
+#include "analyze/page.h"
 #include "analyze/table.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/elf_symbols.h"
+#include "cli/info_json.h"
 #include "cli/live.h"
+#include "cli/raw_terminal.h"
 #include "cli/recorders.h"
+#include "cli/recover_child.h"
+#include "cli/running_now.h"
+#include "cli/symbol_events.h"
 #include "cli/text.h"
+#include "read/known_text.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
-#define WORKERS       256
+#define WORKERS       1024
 #define CALLBACKS_MAX 4096 /* further ones are one */
-#define FIXED_COLUMNS 47   /* before the callback's name */
+#define ROWS          20   /* where there is no screen */
+#define PIPE_WIDTH    1000 /* of a line that no screen cuts */
+#define NAME_MIN      16   /* columns; figures give way for them */
+#define SPANS_MAX     8    /* that lie in each other inside a poll */
+
+#define WAY " > "
 
 enum { OPT_ONCE = 256, OPT_NO_SYMBOLS };
 
@@ -40,8 +52,8 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "top",
 	.synopsis = "[OPTIONS] PID",
-	.text = "The callbacks of process PID as they run, busiest first.  Ends with Ctrl-C; on a pipe it\n"
-		"prints one table.\n"
+	.text = "The callbacks of process PID as they run, busiest first.  q ends it; on a pipe it prints one\n"
+		"table.  \"bufferevent read > render\": the library's callback, and the program's inside it.\n"
 		"Exit status: 0 fine; 1 the process has no recorder, or may not be looked at; 2 bad usage.\n",
 	.opts = opts,
 };
@@ -53,13 +65,25 @@ struct options {
 
 struct callback {
 	const char *name; /* as recorded */
-	struct d9__histogram took; /* in this interval */
+	struct d9__histogram took; /* of calls that ended in this interval, and of |open| so far */
+	uint64_t open; /* calls that have not ended */
+	uint64_t busy_ns; /* in this interval, of these calls and of those that are open */
 	uint64_t queue; /* deepest that one of its calls found */
 };
 
 struct worker {
 	uint64_t began_ns; /* 0: in no callback */
+	uint64_t told_ns;  /* up to here the time of the open callback was counted; 0: not at all */
 	size_t callback;
+
+	/* The program's callbacks that the loop library calls in one of its own. */
+	struct {
+		uint64_t id, began_ns;
+		size_t callback;
+	} spans[SPANS_MAX];
+	size_t n_spans;
+	size_t inner; /* the one that took longest so far; SIZE_MAX: none */
+	uint64_t inner_ns;
 };
 
 struct top {
@@ -85,15 +109,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-static struct d9_text text_of(const struct d9_event *event, unsigned k)
-{
-	const struct d9_value *value = d9_event_known(event, k);
-
-	if (!value || !value->present || value->unresolved)
-		return (struct d9_text){ "", 0 };
-	return value->u.text;
-}
-
 /* "CALLBACK @ PLACE": all places of a callback are one. */
 static size_t name_len(struct d9_text loc)
 {
@@ -103,79 +118,141 @@ static size_t name_len(struct d9_text loc)
 	return loc.len;
 }
 
-static size_t find_callback(struct top *top, struct d9_text loc)
+/* The callback called |name|; SIZE_MAX: out of memory. */
+static size_t find_named(struct top *top, const char *name, size_t len)
 {
 	struct callback *grown;
 	uint32_t number;
 
-	if (d9__texts_number(&top->names, loc.data, name_len(loc), &number))
+	if (d9__texts_number(&top->names, name, len, &number))
 		goto fail;
-	if (number >= CALLBACKS_MAX)
+	if (number >= CALLBACKS_MAX) {
+		d9__budget_leave_out(D9__KEPT_CALLBACKS, 1);
 		number = CALLBACKS_MAX - 1;
-	if (number < top->n)
-		return number;
-	if (top->n == top->capacity) {
-		grown = reallocarray(top->callbacks, top->capacity * 2 + 64, sizeof(*grown));
-		if (!grown)
-			goto fail;
-		top->callbacks = grown;
-		top->capacity = top->capacity * 2 + 64;
 	}
-	top->callbacks[top->n] = (struct callback){ .name = top->names.items[number] };
-	return top->n++;
+	while (number >= top->n) {
+		if (top->n == top->capacity) {
+			grown = reallocarray(top->callbacks, top->capacity * 2 + 64, sizeof(*grown));
+			if (!grown)
+				goto fail;
+			top->callbacks = grown;
+			top->capacity = top->capacity * 2 + 64;
+		}
+		top->callbacks[top->n] = (struct callback){ .name = top->names.items[top->n] };
+		top->n++;
+	}
+	return number;
 fail:
 	top->no_memory = true;
 	return SIZE_MAX;
+}
+
+static size_t find_callback(struct top *top, struct d9_text loc)
+{
+	return find_named(top, loc.data, name_len(loc));
+}
+
+/* "OUTER > INNER": a call counts once, under both names. */
+static size_t find_way(struct top *top, size_t outer, size_t inner)
+{
+	size_t number = SIZE_MAX;
+	char *name;
+	int len = asprintf(&name, "%s" WAY "%s", top->callbacks[outer].name, top->callbacks[inner].name);
+
+	if (len < 0) {
+		top->no_memory = true;
+		return SIZE_MAX;
+	}
+	number = find_named(top, name, (size_t)len);
+	free(name);
+	return number;
 }
 
 static void begin_poll(struct top *top, const struct d9_event *event, struct worker *worker)
 {
 	uint64_t queue = d9_event_known_u64(event, D9_POLL_START_LOCAL_QUEUE, 0);
 
-	worker->callback = find_callback(top, text_of(event, D9_POLL_START_SPAWN_LOC));
+	worker->callback = find_callback(top, d9__known_text(event, D9_POLL_START_SPAWN_LOC));
 	worker->began_ns = event->timestamp_ns;
+	worker->told_ns = 0;
+	worker->n_spans = 0;
+	worker->inner = SIZE_MAX;
+	worker->inner_ns = 0;
 	if (worker->callback != SIZE_MAX && queue > top->callbacks[worker->callback].queue)
 		top->callbacks[worker->callback].queue = queue;
+}
+
+/* |worker|'s callback |number| has been running until |ns|: what of that was not counted is. */
+static void add_busy(struct top *top, struct worker *worker, size_t number, uint64_t ns)
+{
+	uint64_t from_ns = worker->told_ns ? worker->told_ns : worker->began_ns;
+
+	if (ns <= from_ns)
+		return;
+	top->callbacks[number].busy_ns += ns - from_ns;
+	top->busy_ns += ns - from_ns;
+	worker->told_ns = ns;
 }
 
 static void end_poll(struct top *top, const struct d9_event *event, struct worker *worker)
 {
 	uint64_t took_ns = event->timestamp_ns - worker->began_ns;
 
-	if (!worker->began_ns || worker->callback == SIZE_MAX)
+	if (!worker->began_ns || worker->callback == SIZE_MAX || event->timestamp_ns < worker->began_ns)
 		return;
-	worker->began_ns = 0;
+	if (worker->inner != SIZE_MAX)
+		worker->callback = find_way(top, worker->callback, worker->inner);
+	if (worker->callback == SIZE_MAX)
+		return;
 	top->calls++;
-	top->busy_ns += took_ns;
+	add_busy(top, worker, worker->callback, event->timestamp_ns);
+	worker->began_ns = 0;
 	if (d9__histogram_add(&top->callbacks[worker->callback].took, took_ns))
 		top->no_memory = true;
 }
 
-static void add_module(struct top *top, const struct d9_event *event)
+/* A span that an adapter wrote is called "CALLBACK @ PLACE", too; the program's own have other names. */
+static void enter_span(struct top *top, const struct d9_event *event, struct worker *worker)
 {
-	struct d9_text path = text_of(event, 3), build_id = text_of(event, 4);
-	struct d9__module module = { .base = d9_event_known_u64(event, 0, 0),
-				     .start = d9_event_known_u64(event, 1, 0),
-				     .size = d9_event_known_u64(event, 2, 0),
-				     .path = path.data,
-				     .build_id = build_id.data,
-				     .path_len = path.len,
-				     .build_id_len = build_id.len };
+	struct d9_text name = d9__known_text(event, D9_SPAN_SPAN_NAME);
+	size_t n = worker->n_spans;
 
-	if (top->symbols && d9__symbols_module_add(top->symbols, &module))
-		top->no_memory = true;
+	if (!worker->began_ns || n == SPANS_MAX || name_len(name) == name.len)
+		return;
+	worker->spans[n].id = d9_event_known_u64(event, D9_SPAN_SPAN_ID, 0);
+	worker->spans[n].began_ns = event->timestamp_ns;
+	worker->spans[n].callback = find_callback(top, name);
+	worker->n_spans += worker->spans[n].callback != SIZE_MAX;
+}
+
+static void exit_span(const struct d9_event *event, struct worker *worker)
+{
+	uint64_t id = d9_event_known_u64(event, D9_SPAN_SPAN_ID, 0), took_ns;
+
+	for (size_t i = worker->n_spans; i--;) {
+		if (worker->spans[i].id != id)
+			continue;
+		took_ns = event->timestamp_ns - worker->spans[i].began_ns;
+		if (worker->inner == SIZE_MAX || took_ns > worker->inner_ns) {
+			worker->inner = worker->spans[i].callback;
+			worker->inner_ns = took_ns;
+		}
+		worker->n_spans = i;
+		return;
+	}
 }
 
 static void see(void *arg, const struct d9_event *event)
 {
 	struct top *top = arg;
-	/* Poll events have it in the same place. */
+	/* Polls and spans have it in the same place. */
 	uint64_t id = d9_event_known_u64(event, D9_POLL_END_WORKER_ID, WORKERS);
 	uint64_t queue;
 
 	switch (event->kind) {
 	case D9_EVENT_MODULE:
-		add_module(top, event);
+		if (d9__symbols_learn(top->symbols, event))
+			top->no_memory = true;
 		return;
 	case D9_EVENT_POLL_START:
 		if (id < WORKERS)
@@ -185,10 +262,21 @@ static void see(void *arg, const struct d9_event *event)
 		if (id < WORKERS)
 			end_poll(top, event, &top->workers[id]);
 		break;
+	case D9_EVENT_SPAN_ENTER:
+		if (id < WORKERS)
+			enter_span(top, event, &top->workers[id]);
+		break;
+	case D9_EVENT_SPAN_EXIT:
+		if (id < WORKERS)
+			exit_span(event, &top->workers[id]);
+		break;
 	case D9_EVENT_QUEUE_SAMPLE:
 		queue = d9_event_known_u64(event, D9_QUEUE_SAMPLE_GLOBAL_QUEUE, 0);
 		if (queue > top->global_queue)
 			top->global_queue = queue;
+		break;
+	case D9_EVENT_LAST_SIGN:
+	case D9_EVENT_STUCK_POLL:
 		break;
 	default:
 		return;
@@ -204,10 +292,61 @@ static void forget_interval(struct top *top)
 	for (size_t i = 0; i < top->n; i++) {
 		d9__histogram_release(&top->callbacks[i].took);
 		top->callbacks[i].took = (struct d9__histogram){ 0 };
-		top->callbacks[i].queue = 0;
+		top->callbacks[i].queue = top->callbacks[i].busy_ns = top->callbacks[i].open = 0;
 	}
 	top->oldest_ns = top->newest_ns; /* the next interval begins where this one ended */
 	top->calls = top->busy_ns = top->global_queue = 0;
+}
+
+/* ---- calls that are open ---- */
+
+/* Those that began before we looked are in the ring only. */
+static void adopt_open_calls(struct top *top)
+{
+	struct d9__running_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__running_now(top->recorder, NULL, D9__RUNNING_LONG_NS, running);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct d9__ring_open *call = running[i].call;
+		struct worker *worker = &top->workers[call->worker % WORKERS];
+
+		if (worker->began_ns)
+			continue;
+		*worker = (struct worker){ .began_ns = call->since_ns, .inner = SIZE_MAX };
+		worker->callback = find_named(top, call->loc, strlen(call->loc));
+		if (call->span[0]) {
+			worker->spans[0].began_ns = call->since_ns;
+			worker->spans[0].callback = find_named(top, call->span, strlen(call->span));
+			worker->n_spans = worker->spans[0].callback != SIZE_MAX;
+		}
+		/* Of this interval, not of all the time before. */
+		if (top->newest_ns < top->recorder->look.mono_ns)
+			top->newest_ns = top->recorder->look.mono_ns;
+		if (!top->oldest_ns)
+			top->oldest_ns = top->newest_ns - top->options->interval_ns;
+		worker->told_ns = top->oldest_ns > call->since_ns ? top->oldest_ns : 0;
+	}
+}
+
+/* Open calls count up to the newest sign of life. */
+static void count_open_calls(struct top *top)
+{
+	adopt_open_calls(top);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		struct worker *worker = &top->workers[i];
+		size_t number = worker->callback;
+
+		if (!worker->began_ns || number == SIZE_MAX || worker->began_ns >= top->newest_ns)
+			continue;
+		if (worker->n_spans)
+			number = find_way(top, number, worker->spans[worker->n_spans - 1].callback);
+		if (number == SIZE_MAX)
+			continue;
+		add_busy(top, worker, number, top->newest_ns);
+		top->callbacks[number].open++;
+		if (d9__histogram_add(&top->callbacks[number].took, top->newest_ns - worker->began_ns))
+			top->no_memory = true;
+	}
 }
 
 /* ---- printing ---- */
@@ -216,21 +355,48 @@ static const struct top *sorted; /* by qsort(), which passes nothing along */
 
 static int by_busy(const void *a, const void *b)
 {
-	const struct d9__histogram *x = &sorted->callbacks[*(const size_t *)a].took;
-	const struct d9__histogram *y = &sorted->callbacks[*(const size_t *)b].took;
+	const struct callback *x = &sorted->callbacks[*(const size_t *)a];
+	const struct callback *y = &sorted->callbacks[*(const size_t *)b];
 
-	if (x->sum != y->sum)
-		return x->sum < y->sum ? 1 : -1;
-	return (x->count < y->count) - (x->count > y->count);
+	if (x->busy_ns != y->busy_ns)
+		return x->busy_ns < y->busy_ns ? 1 : -1;
+	return (x->took.count < y->took.count) - (x->took.count > y->took.count);
 }
 
-static const char *shown_name(struct top *top, const char *name)
+/* One callback's name for people. */
+static const char *plain_name(struct top *top, const char *name, size_t len)
 {
 	struct d9__symbol symbol;
 
-	if (top->symbols && d9__symbols_name(top->symbols, name, strlen(name), false, &symbol))
+	if (top->symbols && d9__symbols_name(top->symbols, name, len, false, &symbol))
 		return symbol.function;
-	return name[0] ? name : "(unknown)";
+	return NULL;
+}
+
+/* "bufferevent read > render", in new memory; NULL: out of memory. */
+static char *shown_name(struct top *top, const char *name)
+{
+	const char *inner = strstr(name, WAY), *known;
+	size_t outer_len = inner ? (size_t)(inner - name) : strlen(name);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	known = plain_name(top, name, outer_len);
+	if (!name[0])
+		fputs("(unknown)", out);
+	else if (known)
+		fputs(known, out);
+	else
+		fwrite(name, 1, outer_len, out);
+	if (inner) {
+		inner += strlen(WAY);
+		known = plain_name(top, inner, strlen(inner));
+		fprintf(out, WAY "%s", known ? known : inner);
+	}
+	return fclose(out) ? (free(text), NULL) : text;
 }
 
 /* Seconds that the events of the interval span; what was asked for if there are none. */
@@ -241,55 +407,208 @@ static double span_s(const struct top *top)
 	return (double)(ns ? ns : top->options->interval_ns) / (double)SECOND_NS;
 }
 
-static void put_row(struct d9__text_out *out, struct top *top, const struct callback *c, size_t width)
-{
-	char p99[D9__DURATION_LEN], max[D9__DURATION_LEN];
-	const char *name = shown_name(top, c->name);
-	size_t len = strlen(name);
+/* ---- the table ---- */
 
-	d9__text_printf(out, "%9.1f %6.1f %9s %9s %6" PRIu64 "  ", (double)c->took.count / span_s(top),
-			(double)c->took.sum / (double)SECOND_NS / span_s(top) * 100,
-			d9__duration_text(d9__histogram_quantile(&c->took, 0.99), p99),
-			d9__duration_text(c->took.max, max), c->queue);
-	d9__text_escaped(out, name, len < width ? len : width);
+/* The figures before a callback's name; the first of |order| give way first where it is narrow. */
+enum figure {
+	CALLS_S,
+	BUSY,
+	P50,
+	P99,
+	LONGEST,
+	QUEUE,
+	FIGURES
+};
+
+static const struct {
+	const char *title;
+	int width, order;
+} figures[FIGURES] = {
+	[CALLS_S] = { "CALLS/S", 9, 4 }, [BUSY] = { "BUSY %", 6, 6 },  [P50] = { "P50", 9, 1 },
+	[P99] = { "P99", 9, 3 },	 [LONGEST] = { "MAX", 9, 5 }, [QUEUE] = { "QUEUE", 6, 2 },
+};
+
+/* What there is room for. */
+struct layout {
+	bool has[FIGURES];
+	size_t name; /* columns of the callback's name */
+	size_t width;
+	size_t lines; /* of the screen */
+	const char *end; /* what ends a line, before '\n' */
+};
+
+static void lay_out(struct layout *layout)
+{
+	size_t used = 1;
+
+	for (unsigned i = 0; i < FIGURES; i++) {
+		layout->has[i] = true;
+		used += (size_t)figures[i].width + 1;
+	}
+	for (int order = 1; order < FIGURES && layout->width < used + 1 + NAME_MIN; order++)
+		for (unsigned i = 0; i < FIGURES; i++)
+			if (figures[i].order == order) {
+				layout->has[i] = false;
+				used -= (size_t)figures[i].width + 1;
+			}
+	layout->name = layout->width > used + NAME_MIN ? layout->width - used : NAME_MIN;
 }
 
-static void put_head(struct d9__text_out *out, struct top *top, const char *end)
+static void put_figure(struct d9__text_out *out, const struct top *top, const struct callback *c,
+		       enum figure figure)
 {
-	uint64_t now = now_ns();
-	char since[D9__DURATION_LEN];
-	const char *name;
+	char text[D9__DURATION_LEN + 16];
+	double seconds = span_s(top);
 
-	d9__text_escaped(out, d9__recorder_program(top->recorder),
-			 strlen(d9__recorder_program(top->recorder)));
-	d9__text_printf(out, " (%d): %s, %.0f calls a second, loops %.1f %% busy, queue %" PRIu64
-			     ", %" PRIu64 " lost%s\n",
-			(int)top->recorder->view.pid, d9__recorder_state_word(top->recorder),
-			(double)top->calls / span_s(top),
-			(double)top->busy_ns / (double)SECOND_NS / span_s(top) * 100,
-			top->global_queue, top->recorder->lost, end);
-	for (unsigned i = 0; i < WORKERS; i++) {
-		const struct worker *w = &top->workers[i];
-
-		if (!w->began_ns || w->callback == SIZE_MAX ||
-		    now - w->began_ns < 2 * top->options->interval_ns)
-			continue;
-		d9__text_printf(out, "worker %u has been for %s in ", i,
-				d9__duration_text(now - w->began_ns, since));
-		name = shown_name(top, top->callbacks[w->callback].name);
-		d9__text_escaped(out, name, strlen(name));
-		d9__text_printf(out, "%s\n", end);
+	switch (figure) {
+	case CALLS_S:
+		snprintf(text, sizeof(text), "%.1f", (double)(c->took.count - c->open) / seconds);
+		break;
+	case BUSY:
+		snprintf(text, sizeof(text), "%.1f", (double)c->busy_ns / (double)SECOND_NS / seconds * 100);
+		break;
+	case P50:
+		d9__duration_text(d9__histogram_quantile(&c->took, 0.5), text);
+		break;
+	case P99:
+		d9__duration_text(d9__histogram_quantile(&c->took, 0.99), text);
+		break;
+	case LONGEST:
+		d9__duration_text(c->took.max, text);
+		break;
+	default:
+		snprintf(text, sizeof(text), "%" PRIu64, c->queue);
 	}
+	d9__text_printf(out, "%*s ", figures[figure].width, text);
+}
+
+/* |name| in |layout->name| columns: the library's callback gives way to the program's. */
+static void put_name(struct d9__text_out *out, const struct layout *layout, const char *name)
+{
+	const char *inner = strstr(name, WAY);
+	struct d9__page page = { .width = (unsigned)layout->width };
+	char *fitting;
+
+	if (inner && strlen(name) > layout->name)
+		name = inner + strlen(WAY);
+	fitting = d9__page_shorten(&page, name, 0, layout->name);
+	if (fitting)
+		d9__text_escaped(out, fitting, strlen(fitting));
+	free(fitting);
+}
+
+static void put_row(struct d9__text_out *out, struct top *top, const struct callback *c,
+		    const struct layout *layout)
+{
+	char *name = shown_name(top, c->name);
+
+	for (unsigned i = 0; i < FIGURES; i++)
+		if (layout->has[i])
+			put_figure(out, top, c, i);
+	d9__text_char(out, ' ');
+	if (name)
+		put_name(out, layout, name);
+	free(name);
+}
+
+/* A line of the screen, not beyond its width. */
+static void put_line(struct d9__text_out *out, const struct layout *layout, const char *text)
+{
+	struct d9__page page = { .width = (unsigned)layout->width };
+	char *fitting = d9__page_shorten(&page, text, 0, layout->width);
+
+	if (fitting)
+		d9__text_escaped(out, fitting, strlen(fitting));
+	free(fitting);
+	d9__text_string(out, layout->end);
+	d9__text_char(out, '\n');
+}
+
+/* The recorder and the loops, in as few lines as the width takes; how many. */
+static size_t put_head(struct d9__text_out *out, struct top *top, const struct layout *layout)
+{
+	char parts[5][160], line[512] = "", whole[16] = "";
+	unsigned loops = top->recorder->look.n_workers;
+	size_t lines = 1;
+
+	snprintf(parts[0], sizeof(parts[0]), "%s (%d): %s", d9__recorder_program(top->recorder),
+		 (int)top->recorder->view.pid, d9__recorder_state_word(top->recorder));
+	snprintf(parts[1], sizeof(parts[1]), "%.0f calls a second", (double)top->calls / span_s(top));
+	if (loops > 1)
+		snprintf(whole, sizeof(whole), " of %u", 100 * loops);
+	snprintf(parts[2], sizeof(parts[2]), "loop%s %.1f%s %% busy", loops > 1 ? "s" : "",
+		 (double)top->busy_ns / (double)SECOND_NS / span_s(top) * 100, whole);
+	snprintf(parts[3], sizeof(parts[3]), "queue %" PRIu64, top->global_queue);
+	snprintf(parts[4], sizeof(parts[4]), "%" PRIu64 " lost", top->recorder->lost);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t used = strlen(line);
+
+		if (used && used + 2 + strlen(parts[i]) > layout->width) {
+			put_line(out, layout, line);
+			lines++;
+			line[used = 0] = '\0';
+		}
+		snprintf(line + used, sizeof(line) - used, "%s%s", used ? ", " : "", parts[i]);
+	}
+	put_line(out, layout, line);
+	return lines;
+}
+
+/* Callbacks that have been running for long; how many lines. */
+static size_t put_running(struct d9__text_out *out, struct top *top, const struct layout *layout)
+{
+	struct d9__running_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__running_now(top->recorder, top->symbols, D9__RUNNING_LONG_NS, running);
+	char text[D9__RUNNING_LEN], line[D9__RUNNING_LEN + 16];
+
+	for (unsigned i = 0; i < n; i++) {
+		d9__running_now_text(&running[i], text);
+		snprintf(line, sizeof(line), "running now: %s", text);
+		put_line(out, layout, line);
+	}
+	return n;
+}
+
+static bool is_shown(const struct callback *callback)
+{
+	return callback->took.count || callback->busy_ns;
+}
+
+/* What the directory, or the ring, has more of than anybody can use; how many lines. */
+static size_t put_left_out(struct d9__text_out *out, const struct layout *layout)
+{
+	char *text = d9__budget_left_out(), line[512];
+
+	if (!text)
+		return 0;
+	snprintf(line, sizeof(line), "left out: %s", text);
+	free(text);
+	put_line(out, layout, line);
+	return 1;
+}
+
+static void put_titles(struct d9__text_out *out, const struct layout *layout)
+{
+	for (unsigned i = 0; i < FIGURES; i++)
+		if (layout->has[i])
+			d9__text_printf(out, "%*s ", figures[i].width, figures[i].title);
+	d9__text_printf(out, " CALLBACK%s\n", layout->end);
 }
 
 static void put_table(struct d9__text_out *out, struct top *top, const size_t *order, size_t rows,
-		      size_t width, const char *end)
+		      struct layout *layout)
 {
-	put_head(out, top, end);
-	d9__text_printf(out, "  CALLS/S BUSY %%       P99       MAX  QUEUE  CALLBACK%s\n", end);
-	for (size_t i = 0; i < top->n && i < rows && top->callbacks[order[i]].took.count; i++) {
-		put_row(out, top, &top->callbacks[order[i]], width);
-		d9__text_printf(out, "%s\n", end);
+	size_t used;
+
+	lay_out(layout);
+	used = put_head(out, top, layout) + put_left_out(out, layout) + put_running(out, top, layout) +
+	       2; /* the titles, and the cursor */
+	if (!top->options->rows && layout->lines)
+		rows = layout->lines > used ? layout->lines - used : 1;
+	put_titles(out, layout);
+	for (size_t i = 0; i < top->n && i < rows && is_shown(&top->callbacks[order[i]]); i++) {
+		put_row(out, top, &top->callbacks[order[i]], layout);
+		d9__text_printf(out, "%s\n", layout->end);
 	}
 }
 
@@ -301,28 +620,34 @@ static void put_json(struct d9__text_out *out, struct top *top, const size_t *or
 	d9__text_printf(out, ",\"calls\":%" PRIu64 ",\"busy_ns\":%" PRIu64 ",\"global_queue\":%" PRIu64
 			     ",\"lost\":%" PRIu64 ",\"callbacks\":[",
 			top->calls, top->busy_ns, top->global_queue, top->recorder->lost);
-	for (size_t i = 0; i < top->n && i < rows && top->callbacks[order[i]].took.count; i++) {
+	for (size_t i = 0; i < top->n && i < rows && is_shown(&top->callbacks[order[i]]); i++) {
 		const struct callback *c = &top->callbacks[order[i]];
-		const char *name = shown_name(top, c->name);
+		char *name = shown_name(top, c->name);
 
 		d9__text_string(out, i ? ",{\"callback\":" : "{\"callback\":");
-		d9__text_json(out, name, strlen(name));
+		d9__text_json(out, name ? name : "", name ? strlen(name) : 0);
+		free(name);
 		d9__text_printf(out, ",\"calls\":%" PRIu64 ",\"busy_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64
 				     ",\"max_ns\":%" PRIu64 ",\"queue\":%" PRIu64 "}",
-				c->took.count, c->took.sum, d9__histogram_quantile(&c->took, 0.99),
+				c->took.count - c->open, c->busy_ns, d9__histogram_quantile(&c->took, 0.99),
 				c->took.max, c->queue);
 	}
-	d9__text_string(out, "]}\n");
+	d9__text_string(out, "],\"left_out\":");
+	d9__left_out_json(out);
+	d9__text_string(out, "}\n");
 }
 
 /* 0 or an exit status. */
 static int show(struct top *top, bool screen)
 {
 	static struct d9__text_out out;
-	size_t *order = calloc(top->n + 1, sizeof(*order)), rows = 20, width = SIZE_MAX;
+	size_t *order, rows = ROWS;
+	struct layout layout = { .width = PIPE_WIDTH, .end = screen ? "\033[K" : "" };
 	struct winsize size = { 0 };
 	int status;
 
+	count_open_calls(top);
+	order = calloc(top->n + 1, sizeof(*order));
 	if (!order || top->no_memory) {
 		free(order);
 		return d9__cmd_fail("top", "out of memory");
@@ -331,9 +656,9 @@ static int show(struct top *top, bool screen)
 		order[i] = i;
 	sorted = top;
 	qsort(order, top->n, sizeof(*order), by_busy);
-	if (screen && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row > 4) {
-		rows = size.ws_row - 4u;
-		width = size.ws_col > FIXED_COLUMNS + 8 ? size.ws_col - FIXED_COLUMNS : 8;
+	if (screen && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col) {
+		layout.lines = size.ws_row;
+		layout.width = size.ws_col;
 	}
 	if (top->options->rows)
 		rows = (size_t)top->options->rows;
@@ -343,7 +668,7 @@ static int show(struct top *top, bool screen)
 	if (top->options->json)
 		put_json(&out, top, order, rows);
 	else
-		put_table(&out, top, order, rows, width, screen ? "\033[K" : "");
+		put_table(&out, top, order, rows, &layout);
 	if (screen)
 		d9__text_string(&out, "\033[J");
 	free(order);
@@ -352,14 +677,6 @@ static int show(struct top *top, bool screen)
 }
 
 /* ---- the command ---- */
-
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
 
 static int look(struct top *top)
 {
@@ -382,19 +699,16 @@ static int look(struct top *top)
 static int loop(struct top *top, struct d9__live *live)
 {
 	bool screen = !top->options->once && !top->options->json && isatty(STDOUT_FILENO) == 1;
-	struct timespec pause = { (time_t)(top->options->interval_ns / SECOND_NS),
-				  (long)(top->options->interval_ns % SECOND_NS) };
 	uint64_t shown_ns = 0;
 	int status = 0, err = look(top);
+	bool quit = false;
 
 	if (screen) {
-		/* No SA_RESTART: the sleep has to end. */
-		sigaction(SIGINT, &(struct sigaction){ .sa_handler = interrupt }, NULL);
-		sigaction(SIGTERM, &(struct sigaction){ .sa_handler = interrupt }, NULL);
+		d9__raw_terminal_begin();
 		if (write(STDOUT_FILENO, "\033[2J", 4) < 0)
 			return D9__EXIT_USAGE;
 	}
-	while (!err && !status && !interrupted) {
+	while (!err && !status && !quit) {
 		err = d9__live_read(live, top->recorder->look.flight);
 		if (err)
 			break;
@@ -406,12 +720,21 @@ static int loop(struct top *top, struct d9__live *live)
 		}
 		if (!screen || status)
 			break;
-		nanosleep(&pause, NULL);
-		err = interrupted ? 0 : look(top);
+		quit = d9__raw_terminal_quits(top->options->interval_ns);
+		err = quit ? 0 : look(top);
 	}
+	d9__raw_terminal_end();
 	if (err == -ESRCH || (err && look(top)))
 		return screen ? 0 : (d9__cmd_fail("top", "the process has ended"), D9__EXIT_FINDING);
 	return err ? d9__cmd_fail("top", "%s", strerror(-err)) : status;
+}
+
+/* What another user's process records, and the files that it names, root reads as that user. */
+static int give_up_rights(const struct d9__ring_view *view)
+{
+	struct d9__child_user user = d9__child_user_of(view);
+
+	return geteuid() || !user.uid ? 0 : d9__rights_give_up(&user);
 }
 
 static int run(const struct options *options, pid_t pid)
@@ -422,15 +745,19 @@ static int run(const struct options *options, pid_t pid)
 	int err = top && live ? d9__recorders_find(&recorders, "top", pid, NULL) : -ENOMEM;
 	int status = D9__EXIT_FINDING;
 
+	if (!err && recorders.n)
+		err = give_up_rights(&recorders.list[0].view);
 	if (!err && recorders.n) {
-		/* What is on its way to the segment is a second old. */
-		uint64_t back_ns = options->interval_ns + SECOND_NS;
+		/* What is on its way to the segment is a second old; the machine may have started after all that. */
+		uint64_t back_ns = options->interval_ns + SECOND_NS, ns = now_ns();
 
+		/* How much is read of what comes and goes nobody knows beforehand. */
+		d9__budget_start(0);
 		top->options = options;
 		top->recorder = &recorders.list[0];
 		if (!options->no_symbols)
 			err = d9__symbols_new(&top->symbols);
-		d9__live_begin(live, &top->recorder->view, now_ns() - back_ns, see, top);
+		d9__live_begin(live, &top->recorder->view, ns > back_ns ? ns - back_ns : 0, see, top);
 		if (!err)
 			status = loop(top, live);
 		d9__live_end(live);

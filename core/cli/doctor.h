@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "cli/loop_libraries.h"
+
 #define D9__CHECKS_MAX 32
 
 enum d9__check_result {
@@ -39,8 +41,6 @@ struct d9__loop_use {
 	const char *library; /* "libevent", "libev", "glib" */
 	char files[4096];    /* that it maps, as for LD_PRELOAD, in the loader's order; or empty */
 };
-
-#define D9__LOOP_LIBRARIES 3
 
 struct d9__loop_uses {
 	struct d9__loop_use list[D9__LOOP_LIBRARIES];

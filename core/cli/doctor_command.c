@@ -6,7 +6,6 @@
 
 #include "config.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -17,30 +16,11 @@
 #include "cli/elf_needs.h"
 #include "cli/elf_program.h"
 
-/* How each library is known: by what its adapter looks for, and by what runs its loop. */
-static const struct library {
-	const char *name, *file, *function, *embedded;
-} libraries[D9__LOOP_LIBRARIES] = {
-	{ "libevent", "libevent", "event_base_loop",
-	  "link libdial9-libevent into it with the --wrap flags: dial9-libevent(3)" },
-	{ "libev", "libev", "ev_run",
-	  "build the copy with <dial9/ev-embed.h>: dial9-libev(3); or link the shared library" },
-	{ "glib", "libglib-2.0", "g_main_context_iteration", "link it with the shared GLib" },
-};
-
 static const char *file_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
-}
-
-static bool is_named(const char *path, const char *name)
-{
-	const char *file = file_of(path);
-	size_t len = strlen(name);
-
-	return !strncmp(file, name, len) && !isalnum((unsigned char)file[len]);
 }
 
 /* ---- the program ---- */
@@ -52,33 +32,17 @@ static bool check_program(struct d9__doctor *doctor, const char *command, char p
 	enum d9__preload_fate fate = d9__preload_judge(command, path, PATH_MAX);
 	bool is_script = strcmp(file_of(command), file_of(path)) != 0;
 
-	switch (fate) {
-	case D9__PRELOAD_WORKS:
+	if (fate == D9__PRELOAD_WORKS) {
 		d9__doctor_note(doctor, name, D9__CHECK_OK, "%s%s%s: a library can be preloaded into it",
 				is_script ? command : "", is_script ? " is a script of " : "", path);
-		return true;
-	case D9__PRELOAD_STATIC:
-		d9__doctor_note(doctor, name, D9__CHECK_FAIL,
-				"%s: statically linked, so nothing can be preloaded into it", path);
-		d9__doctor_advise(doctor, "link libdial9-libevent, -libev or -glib and attach its "
-					  "loops");
-		return false;
-	case D9__PRELOAD_SECURE:
-		d9__doctor_note(doctor, name, D9__CHECK_FAIL,
-				"%s: runs with other privileges (set-user-ID or file capabilities), so "
-				"the loader ignores LD_PRELOAD", path);
-		d9__doctor_advise(doctor, "start it as the user it runs as");
-		return true;
-	case D9__PRELOAD_FOREIGN:
-		d9__doctor_note(doctor, name, D9__CHECK_FAIL,
-				"%s: for another kind of machine than this dial9", path);
-		d9__doctor_advise(doctor, "use a dial9 built for it");
-		return false;
-	default:
+	} else if (fate == D9__PRELOAD_UNKNOWN) {
 		d9__doctor_note(doctor, name, D9__CHECK_FAIL, "%s: not found, or no program", command);
 		d9__doctor_advise(doctor, "give its path, or mend PATH");
-		return false;
+	} else {
+		d9__doctor_note(doctor, name, D9__CHECK_FAIL, "%s %s", path, d9__preload_why(fate));
+		d9__doctor_advise(doctor, "%s", d9__preload_advice(fate));
 	}
+	return fate == D9__PRELOAD_WORKS || fate == D9__PRELOAD_SECURE;
 }
 
 /* ---- its libraries ---- */
@@ -96,7 +60,7 @@ static bool note_embedded(struct d9__doctor *doctor, const char *path)
 	bool any = false;
 
 	for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++) {
-		const struct library *library = &libraries[i];
+		const struct d9__loop_library *library = &d9__loop_libraries[i];
 
 		if (!d9__elf_defines(path, library->function))
 			continue;
@@ -113,11 +77,11 @@ static bool is_loop_library(const char *path, struct d9__loop_uses *uses)
 	bool named = false;
 
 	for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++) {
-		if (!is_named(path, libraries[i].file))
+		if (!d9__is_file_of(path, d9__loop_libraries[i].file))
 			continue;
 		named = true;
 		/* Not its companions, such as libevent_openssl. */
-		if (d9__elf_defines(path, libraries[i].function))
+		if (d9__elf_defines(path, d9__loop_libraries[i].function))
 			add_file(&uses->list[i], path);
 	}
 	return named;
@@ -164,7 +128,7 @@ void d9__doctor_command(struct d9__doctor *doctor, const char *command, struct d
 	char path[PATH_MAX] = "";
 
 	for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++)
-		uses->list[i] = (struct d9__loop_use){ .library = libraries[i].name };
+		uses->list[i] = (struct d9__loop_use){ .library = d9__loop_libraries[i].name };
 	if (check_program(doctor, command, path))
 		check_needs(doctor, path, uses);
 	else if (path[0])

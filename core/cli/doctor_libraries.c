@@ -195,6 +195,20 @@ static const char *fact_of(const struct subject *subject, const struct d9__proce
 	return value ? value : "";
 }
 
+static void advise_degraded(struct d9__doctor *doctor, const char *library, const struct run *run,
+			    const char *capabilities)
+{
+	/* No way of building it changes that. */
+	if (!strcmp(library, "libevent") && !strncmp(run->version, "2.2", strlen("2.2")) &&
+	    strstr(capabilities, "wake=public") && !strstr(capabilities, "partial"))
+		d9__doctor_advise(doctor, "nothing: libevent 2.2 hides what makes callbacks ready; calls, waits "
+					  "and lateness are complete, and who woke a callback is told of timers, of "
+					  "event_active() and of deferred callbacks");
+	else
+		d9__doctor_advise(doctor, "recording works, with less; a %s built as usual, as a shared "
+					  "library, has it all", library);
+}
+
 static void note_hooks(struct d9__doctor *doctor, const struct subject *subject,
 		       const struct d9__process *process, const struct run *run)
 {
@@ -214,8 +228,7 @@ static void note_hooks(struct d9__doctor *doctor, const struct subject *subject,
 	} else if (*degraded) {
 		d9__doctor_note(doctor, library, D9__CHECK_WARN, "%s%s%s, %s, degraded: %s: %s", files,
 				between, run->version, run->method, degraded, capabilities);
-		d9__doctor_advise(doctor, "recording works, with less; a %s built as usual, as a shared "
-					  "library, has it all", library);
+		advise_degraded(doctor, library, run, capabilities);
 	} else {
 		d9__doctor_note(doctor, library, D9__CHECK_OK, "%s%s%s, %s: %s", files, between,
 				run->version, run->method, capabilities);

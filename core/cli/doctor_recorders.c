@@ -109,7 +109,7 @@ static void note_dead(struct d9__doctor *doctor, const struct d9__recorders *rec
 	d9__doctor_note(doctor, name, D9__CHECK_WARN,
 			"%zu of processes that were killed, %s; the latest of process %d", dead,
 			d9__size_text(bytes, size), (int)latest->view.pid);
-	d9__doctor_advise(doctor, "save their events: dial9 recover --all");
+	d9__doctor_advise(doctor, "save their events: %s", d9__recorders_recover_all());
 }
 
 static void note_others(struct d9__doctor *doctor, const struct d9__recorders *recorders)

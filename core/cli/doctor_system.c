@@ -17,6 +17,8 @@
 #include "cli/doctor.h"
 #include "cli/recorders.h"
 #include "cli/text.h"
+#include "record/environment.h"
+#include "record/options.h"
 
 #define RING_BYTES   (UINT64_C(32) << 20) /* what a ring may grow to */
 #define BUDGET_BYTES (UINT64_C(1) << 30)
@@ -100,17 +102,18 @@ static void find_existing(char *path)
 static void check_trace_dir(struct d9__doctor *doctor)
 {
 	static const char name[] = "trace directory";
-	const char *set = getenv("DIAL9_TRACE_DIR"), *tmp = getenv("TMPDIR");
+	struct d9_options options = { .no_environment = false };
 	char dir[PATH_MAX], existing[PATH_MAX], size[D9__SIZE_LEN];
 	struct statvfs fs = { 0 };
 	struct stat st;
 	uint64_t bytes;
 
-	if (set && *set)
-		snprintf(dir, sizeof(dir), "%s%s", *set == '/' ? "" : "./", set);
-	else
-		snprintf(dir, sizeof(dir), "%s/dial9-%u", tmp && tmp[0] == '/' ? tmp : "/tmp",
-			 (unsigned)geteuid());
+	/* As a recorder that is attached would. */
+	if (d9__options_resolve(&options, NULL))
+		return;
+	snprintf(dir, sizeof(dir), "%s%s", d9__options_text(&options, D9__OPTION_TRACE_DIR)[0] == '/' ? "" : "./",
+		 d9__options_text(&options, D9__OPTION_TRACE_DIR));
+	d9__options_release(&options);
 	strcpy(existing, dir);
 	find_existing(existing);
 	if (stat(existing, &st) || !S_ISDIR(st.st_mode) || access(existing, W_OK | X_OK)) {
@@ -130,6 +133,43 @@ static void check_trace_dir(struct d9__doctor *doctor)
 	d9__doctor_note(doctor, name, D9__CHECK_WARN, "%s, only %s free; a trace may take 1 GiB",
 			dir, size);
 	d9__doctor_advise(doctor, "make room, or allow less: DIAL9_MAX_DISK_USAGE_MB, see dial9(3)");
+}
+
+/* ---- variables ---- */
+
+/* What a recorder would say of the environment that it was started in. */
+struct complaints {
+	char text[512];
+	size_t n;
+};
+
+static void on_complaint(void *arg, enum d9_log_level level, const char *message)
+{
+	struct complaints *complaints = arg;
+	size_t used = strlen(complaints->text);
+
+	(void)level;
+	snprintf(complaints->text + used, sizeof(complaints->text) - used, "%s%s", used ? "; " : "", message);
+	complaints->n++;
+}
+
+static void check_variables(struct d9__doctor *doctor)
+{
+	struct complaints complaints = { .n = 0 };
+	struct d9_options api = { .log = on_complaint, .log_arg = &complaints };
+	struct d9_options options = { .no_environment = false };
+
+	d9__options_resolve(&options, &api);
+	d9__options_release(&options);
+	if (complaints.n) {
+		d9__doctor_note(doctor, "variables", D9__CHECK_WARN, "%s", complaints.text);
+		d9__doctor_advise(doctor, "dial9(3) lists the variables and their values");
+	} else {
+		d9__doctor_note(doctor, "variables", D9__CHECK_OK, "%s",
+				d9__environment_ours(0) ? "all that begin with DIAL9_ are known, and their "
+							  "values make sense"
+							: "none begins with DIAL9_");
+	}
 }
 
 /* ---- limits ---- */
@@ -228,6 +268,7 @@ void d9__doctor_system(struct d9__doctor *doctor)
 {
 	check_shm(doctor);
 	check_trace_dir(doctor);
+	check_variables(doctor);
 	check_limits(doctor);
 	check_clock(doctor);
 	check_schedstat(doctor);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -11,7 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/budget.h"
 #include "cli/elf_file.h"
+
+#define BLOCK_BYTES   512 /* of st_blocks */
+#define LOADED_FACTOR 4
+#define EXCESS_MAX    ((uint64_t)32 << 20) /* some file systems tell late what they have stored */
 
 /* A function.  Sorted by start; one per start address. */
 struct function {
@@ -28,6 +34,8 @@ struct unit {
 
 struct d9__elf_file {
 	int fd;
+	dev_t dev;
+	ino_t ino;
 	Elf *elf;
 	Dwarf *dwarf;
 	char build_id[2 * 64 + 1];
@@ -54,24 +62,62 @@ static void read_build_id(struct d9__elf_file *file)
 }
 
 /* A path from a trace may name anything: regular files only, and a FIFO must not block. */
-static int open_regular(const char *path)
+static int open_regular(const char *path, struct stat *st)
 {
-	struct stat st;
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
 		close(fd);
 		return -EBADMSG;
 	}
 	return fd;
 }
 
+/* Bytes that |section| has in memory once it is read, and unpacked. */
+static uint64_t loaded_bytes(Elf_Scn *section)
+{
+	GElf_Shdr header;
+	GElf_Chdr packed;
+
+	if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+		return 0;
+	if (header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &packed) && packed.ch_size > header.sh_size)
+		return packed.ch_size;
+	return header.sh_size;
+}
+
+/*
+ * Whether what libelf and libdw may read of |elf| is about as much as the |stored_bytes| of it that are on a
+ * disk: files with holes, sections that overlap and what unpacks without end are not.  Debug information is
+ * packed to a quarter.
+ */
+static bool is_bounded(Elf *elf, uint64_t stored_bytes)
+{
+	uint64_t justified = LOADED_FACTOR * stored_bytes, loaded = 0;
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section))) {
+		uint64_t bytes = loaded_bytes(section);
+
+		if (bytes > justified + EXCESS_MAX - loaded)
+			return false;
+		loaded += bytes;
+	}
+	return loaded <= justified || d9__budget_take(D9__KEPT_FILES, (size_t)(loaded - justified));
+}
+
+bool d9__elf_file_same(const struct d9__elf_file *a, const struct d9__elf_file *b)
+{
+	return a->dev == b->dev && a->ino == b->ino;
+}
+
 int d9__elf_file_open(const char *path, struct d9__elf_file **out)
 {
 	struct d9__elf_file *file;
-	int fd = open_regular(path);
+	struct stat st;
+	int fd = open_regular(path, &st);
 
 	if (fd < 0)
 		return fd;
@@ -81,12 +127,18 @@ int d9__elf_file_open(const char *path, struct d9__elf_file **out)
 		return -ENOMEM;
 	}
 	file->fd = fd;
+	file->dev = st.st_dev;
+	file->ino = st.st_ino;
 	elf_version(EV_CURRENT);
 	/* Not mapped: a file that is cut while we read it must not be a SIGBUS. */
 	file->elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF) {
 		d9__elf_file_close(file);
 		return -EBADMSG;
+	}
+	if (!is_bounded(file->elf, (uint64_t)st.st_blocks * BLOCK_BYTES)) {
+		d9__elf_file_close(file);
+		return -EFBIG;
 	}
 	read_build_id(file);
 	*out = file;
@@ -309,6 +361,28 @@ static bool open_dwarf(struct d9__elf_file *file)
 	return file->dwarf != NULL;
 }
 
+/*
+ * Where the function that begins at |address| is written: by the rows of lines that is in another one, if the compiler
+ * put a call of that one inline at its beginning.  One level of the tree is enough, and of any depth safe.
+ */
+static bool find_function(Dwarf_Die *unit, uint64_t address, const char **path, unsigned *line)
+{
+	Dwarf_Addr start;
+	Dwarf_Die die;
+	int number;
+
+	for (int err = dwarf_child(unit, &die); !err; err = dwarf_siblingof(&die, &die)) {
+		if (dwarf_tag(&die) != DW_TAG_subprogram || dwarf_entrypc(&die, &start) || start != address)
+			continue;
+		if (dwarf_decl_line(&die, &number) || number <= 0)
+			return false;
+		*path = dwarf_decl_file(&die);
+		*line = (unsigned)number;
+		return *path != NULL;
+	}
+	return false;
+}
+
 bool d9__elf_file_line(struct d9__elf_file *file, uint64_t address, const char **path,
 		       unsigned *line)
 {
@@ -321,6 +395,8 @@ bool d9__elf_file_line(struct d9__elf_file *file, uint64_t address, const char *
 	die = dwarf_addrdie(file->dwarf, address, &memory);
 	if (!die)
 		die = find_unit(file, address, &memory);
+	if (die && find_function(die, address, path, line))
+		return true;
 	row = die ? dwarf_getsrc_die(die, address) : NULL;
 	if (!row || dwarf_lineno(row, &number) || number <= 0)
 		return false;

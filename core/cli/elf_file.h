@@ -10,8 +10,11 @@
 
 struct d9__elf_file;
 
-/* Open |path|.  0, -EBADMSG if it is no ELF file, -ENOMEM, or an error of open(2). */
+/* Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2). */
 int d9__elf_file_open(const char *path, struct d9__elf_file **out);
+
+/* Whether both are the same file, by whatever names. */
+bool d9__elf_file_same(const struct d9__elf_file *a, const struct d9__elf_file *b);
 
 /* NULL is allowed.  Texts from it die with it. */
 void d9__elf_file_close(struct d9__elf_file *file);

@@ -146,7 +146,7 @@ void d9__elf_needs_release(struct d9__elf_needs *needs)
 
 /* ---- functions ---- */
 
-static bool has_function(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *name)
+static bool has_function(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *name, bool defined)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
@@ -155,7 +155,7 @@ static bool has_function(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, co
 	for (size_t i = 0; data && i < n && i <= INT_MAX; i++) {
 		const char *text;
 
-		if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
+		if (!gelf_getsym(data, (int)i, &symbol) || (symbol.st_shndx != SHN_UNDEF) != defined ||
 		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 			continue;
 		text = elf_strptr(elf, header->sh_link, symbol.st_name);
@@ -165,7 +165,7 @@ static bool has_function(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, co
 	return false;
 }
 
-bool d9__elf_defines(const char *path, const char *name)
+static bool knows(const char *path, const char *name, bool defined)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	Elf_Scn *section = NULL;
@@ -180,8 +180,18 @@ bool d9__elf_defines(const char *path, const char *name)
 	while (elf && !found && (section = elf_nextscn(elf, section)))
 		if (gelf_getshdr(section, &header) &&
 		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
-			found = has_function(elf, section, &header, name);
+			found = has_function(elf, section, &header, name, defined);
 	elf_end(elf);
 	close(fd);
 	return found;
+}
+
+bool d9__elf_defines(const char *path, const char *name)
+{
+	return knows(path, name, true);
+}
+
+bool d9__elf_calls(const char *path, const char *name)
+{
+	return knows(path, name, false);
 }

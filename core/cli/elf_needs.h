@@ -29,4 +29,7 @@ void d9__elf_needs_release(struct d9__elf_needs *needs);
 /* Is the function |name| defined in the file |path|, as far as its symbols tell? */
 bool d9__elf_defines(const char *path, const char *name);
 
+/* Does it call the function |name| of another file? */
+bool d9__elf_calls(const char *path, const char *name);
+
 #endif /* D9_CLI_ELF_NEEDS_H */

@@ -141,6 +141,46 @@ static bool is_secure(int fd)
 	return geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
+/* Instrumented code calls its sanitizer's runtime by these names.  |needed|: only if it is a shared library. */
+static const struct {
+	const char *init;
+	bool needed;
+	enum d9__preload_fate fate;
+} sanitizers[] = {
+	{ "__asan_init", true, D9__PRELOAD_ASAN },
+	{ "__hwasan_init", true, D9__PRELOAD_ASAN },
+	{ "__tsan_init", false, D9__PRELOAD_TSAN },
+	{ "__msan_init", false, D9__PRELOAD_MSAN },
+};
+
+static enum d9__preload_fate judge_symbol(const char *name, bool undefined)
+{
+	for (size_t i = 0; i < sizeof(sanitizers) / sizeof(sanitizers[0]); i++)
+		if (!strcmp(name, sanitizers[i].init) && (undefined || !sanitizers[i].needed))
+			return sanitizers[i].fate;
+	return D9__PRELOAD_WORKS;
+}
+
+static enum d9__preload_fate judge_symbols(Elf *elf)
+{
+	enum d9__preload_fate fate = D9__PRELOAD_WORKS;
+	Elf_Scn *section = NULL;
+	Elf_Data *data = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while (!data && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM)
+			data = elf_getdata(section, NULL);
+	for (int i = 0; data && fate == D9__PRELOAD_WORKS && gelf_getsym(data, i, &symbol); i++) {
+		const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+
+		if (name)
+			fate = judge_symbol(name, symbol.st_shndx == SHN_UNDEF);
+	}
+	return fate;
+}
+
 static enum d9__preload_fate judge_elf(int fd)
 {
 	enum d9__preload_fate fate = D9__PRELOAD_WORKS;
@@ -157,8 +197,48 @@ static enum d9__preload_fate judge_elf(int fd)
 		fate = D9__PRELOAD_STATIC;
 	else if (is_secure(fd))
 		fate = D9__PRELOAD_SECURE;
+	else
+		fate = judge_symbols(elf);
 	elf_end(elf);
 	return fate;
+}
+
+static const struct {
+	const char *why, *advice;
+} texts[] = {
+	[D9__PRELOAD_WORKS] = { "", "" },
+	[D9__PRELOAD_STATIC] = { "is statically linked, so nothing can be preloaded into it",
+				 "link libdial9-libevent, -libev or -glib and attach its loops" },
+	[D9__PRELOAD_SECURE] = { "runs with other privileges (set-user-ID or file capabilities), so the loader "
+				 "ignores LD_PRELOAD",
+				 "start it as the user it runs as" },
+	[D9__PRELOAD_FOREIGN] = { "is for another kind of machine than this dial9", "use a dial9 built for it" },
+	[D9__PRELOAD_ASAN] = { "is built with AddressSanitizer, whose runtime has to be the first library that is "
+			       "loaded, so nothing was preloaded",
+			       "record a build without it, build it with -static-libasan, or link "
+			       "libdial9-libevent, -libev or -glib and attach its loops" },
+	[D9__PRELOAD_TSAN] = { "is built with ThreadSanitizer, which takes code that it did not see compiled for "
+			       "data races, so nothing was preloaded",
+			       "record a build without it" },
+	[D9__PRELOAD_MSAN] = { "is built with MemorySanitizer, which takes what code that it did not see compiled "
+			       "writes for never written, so nothing was preloaded",
+			       "record a build without it" },
+	[D9__PRELOAD_UNKNOWN] = { "", "" },
+};
+
+const char *d9__preload_why(enum d9__preload_fate fate)
+{
+	return texts[fate].why;
+}
+
+const char *d9__preload_advice(enum d9__preload_fate fate)
+{
+	return texts[fate].advice;
+}
+
+bool d9__preload_is_harmful(enum d9__preload_fate fate)
+{
+	return fate == D9__PRELOAD_ASAN || fate == D9__PRELOAD_TSAN || fate == D9__PRELOAD_MSAN;
 }
 
 enum d9__preload_fate d9__preload_judge(const char *command, char *path, unsigned size)

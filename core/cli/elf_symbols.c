@@ -10,10 +10,18 @@
 
 #include "cli/elf_symbols.h"
 
+#include "analyze/budget.h"
+#include "analyze/table.h"
 #include "cli/demangle.h"
 #include "cli/elf_file.h"
+#include "cli/ranges.h"
 
-#define DEBUG_DIR "/usr/lib/debug/.build-id"
+#define DEBUG_DIR    "/usr/lib/debug/.build-id"
+#define MODULES_MAX  65536 /* far more than a process maps */
+#define ALIKE_MAX    16    /* binaries of one base name that are looked into */
+#define PROBLEMS_MAX 16384
+#define OPENED_MAX   1024 /* files that are shared by their names */
+#define UNINDEXED_MAX 1024 /* modules that are looked through one by one */
 
 /* A file on disk, shared by all modules with its path and build-id. */
 struct binary {
@@ -21,6 +29,8 @@ struct binary {
 	const char *name; /* base name, inside |path| */
 	bool opened;
 	struct d9__elf_file *file, *debug; /* NULL: missing, refused or not needed */
+	bool shares_file;                  /* with another binary, which closes it */
+	uint32_t older, n_alike;           /* of the same name: number + 1, 0: none; how many before it */
 };
 
 struct module {
@@ -38,11 +48,23 @@ struct entry {
 
 enum { ROW = UINT32_MAX };
 
+/* Of a table that is at least a third full, and while it grows. */
+#define ROW_BYTES (4 * sizeof(struct entry))
+
 struct d9__symbols {
 	struct binary *binaries;
 	size_t n_binaries;
+	struct d9__texts binary_keys; /* binary i has text i */
+	struct d9__texts names;       /* base names; newest[i]: number + 1 of the newest binary of text i */
+	uint32_t *newest;
+	size_t n_newest;
 	struct module *modules; /* the newest last: it wins where two overlap */
 	size_t n_modules;
+	struct d9__texts module_keys; /* module i has text i */
+	struct d9__ranges ranges;     /* of the first |n_indexed| modules */
+	size_t n_indexed;
+	struct d9__elf_file *opened[OPENED_MAX];
+	size_t n_opened;
 	struct entry *entries; /* open addressing; a power of two */
 	size_t n_entries, max_entries;
 	char **texts; /* what rows point into */
@@ -66,7 +88,8 @@ void d9__symbols_free(struct d9__symbols *symbols)
 	if (!symbols)
 		return;
 	for (size_t i = 0; i < symbols->n_binaries; i++) {
-		d9__elf_file_close(symbols->binaries[i].file);
+		if (!symbols->binaries[i].shares_file)
+			d9__elf_file_close(symbols->binaries[i].file);
 		d9__elf_file_close(symbols->binaries[i].debug);
 		free(symbols->binaries[i].path);
 		free(symbols->binaries[i].build_id);
@@ -77,6 +100,11 @@ void d9__symbols_free(struct d9__symbols *symbols)
 		free(symbols->problems[i]);
 	free(symbols->binaries);
 	free(symbols->modules);
+	free(symbols->newest);
+	d9__texts_release(&symbols->binary_keys);
+	d9__texts_release(&symbols->names);
+	d9__texts_release(&symbols->module_keys);
+	d9__ranges_release(&symbols->ranges);
 	free(symbols->entries);
 	free(symbols->texts);
 	free(symbols->problems);
@@ -99,11 +127,6 @@ static char *keep_text(char ***list, size_t *n, char *text)
 
 /* ---- modules ---- */
 
-static bool text_is(const char *text, const char *other, size_t len)
-{
-	return strlen(text) == len && !memcmp(text, other, len);
-}
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -111,54 +134,103 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static int find_or_add_binary(struct d9__symbols *symbols, const struct d9__module *module,
-			      uint32_t *out)
+/* Put |binary|, which has number |n|, before those of the same base name. */
+static int link_name(struct d9__symbols *symbols, struct binary *binary, uint32_t n)
 {
-	struct binary *bigger, *binary;
+	uint32_t number, *newest;
 
-	for (size_t i = symbols->n_binaries; i-- > 0;) {
-		binary = &symbols->binaries[i];
-		if (text_is(binary->path, module->path, module->path_len) &&
-		    text_is(binary->build_id, module->build_id, module->build_id_len)) {
-			*out = (uint32_t)i;
-			return 0;
-		}
+	symbols->names.kind = D9__KEPT_MODULES;
+	if (d9__texts_number(&symbols->names, binary->name, strlen(binary->name), &number))
+		return -ENOMEM;
+	if (number >= symbols->n_newest) {
+		newest = reallocarray(symbols->newest, number + (size_t)64, sizeof(*newest));
+		if (!newest)
+			return -ENOMEM;
+		memset(newest + symbols->n_newest, 0, (number + (size_t)64 - symbols->n_newest) * sizeof(*newest));
+		symbols->newest = newest;
+		symbols->n_newest = number + (size_t)64;
 	}
-	bigger = reallocarray(symbols->binaries, symbols->n_binaries + 1, sizeof(*bigger));
+	binary->older = symbols->newest[number];
+	if (binary->older)
+		binary->n_alike = symbols->binaries[binary->older - 1].n_alike + 1;
+	symbols->newest[number] = n + 1;
+	return 0;
+}
+
+/* The binary |n_binaries|, whose path stands behind its build-id and a newline in |key|. */
+static int add_binary(struct d9__symbols *symbols, const char *key)
+{
+	struct binary *bigger = reallocarray(symbols->binaries, symbols->n_binaries + 1, sizeof(*bigger)), *binary;
+	const char *end = strchrnul(key, '\n');
+	int err = -ENOMEM;
+
 	if (!bigger)
 		return -ENOMEM;
 	symbols->binaries = bigger;
 	binary = &bigger[symbols->n_binaries];
-	*binary = (struct binary){ .path = strndup(module->path, module->path_len),
-				   .build_id = strndup(module->build_id, module->build_id_len) };
-	if (!binary->path || !binary->build_id) {
+	*binary = (struct binary){ .path = strdup(*end ? end + 1 : end), .build_id = strndup(key, (size_t)(end - key)) };
+	if (binary->path && binary->build_id) {
+		binary->name = base_name(binary->path);
+		err = link_name(symbols, binary, (uint32_t)symbols->n_binaries);
+	}
+	if (err) {
 		free(binary->path);
 		free(binary->build_id);
-		return -ENOMEM;
+		return err;
 	}
-	binary->name = base_name(binary->path);
-	*out = (uint32_t)symbols->n_binaries++;
+	symbols->n_binaries++;
 	return 0;
 }
 
-static bool is_same(const struct module *a, const struct module *b)
+static int find_or_add_binary(struct d9__symbols *symbols, const struct d9__module *module,
+			      uint32_t *out)
 {
-	return a->base == b->base && a->start == b->start && a->end == b->end &&
-	       a->binary == b->binary;
+	size_t len = module->build_id_len + 1 + module->path_len;
+	char *key = malloc(len);
+	int err;
+
+	if (!key)
+		return -ENOMEM;
+	if (module->build_id_len)
+		memcpy(key, module->build_id, module->build_id_len);
+	key[module->build_id_len] = '\n';
+	if (module->path_len)
+		memcpy(key + module->build_id_len + 1, module->path, module->path_len);
+	symbols->binary_keys.each = 2 * sizeof(struct binary) + len;
+	symbols->binary_keys.kind = D9__KEPT_MODULES;
+	err = d9__texts_number(&symbols->binary_keys, key, len, out);
+	free(key);
+	while (!err && *out >= symbols->n_binaries)
+		err = add_binary(symbols, symbols->binary_keys.items[symbols->n_binaries]);
+	return err;
 }
 
 int d9__symbols_module_add(struct d9__symbols *symbols, const struct d9__module *module)
 {
 	struct module new = { .base = module->base, .start = module->start }, *bigger;
-	int err = find_or_add_binary(symbols, module, &new.binary);
+	uint64_t key[4];
+	uint32_t number;
+	int err;
 
+	if (symbols->n_modules == MODULES_MAX) {
+		d9__budget_leave_out(D9__KEPT_MODULES, 1);
+		return 0;
+	}
+	err = find_or_add_binary(symbols, module, &new.binary);
 	if (err)
 		return err;
 	if (__builtin_add_overflow(module->start, module->size, &new.end))
 		new.end = UINT64_MAX;
-	for (size_t i = symbols->n_modules; i-- > 0;)
-		if (is_same(&symbols->modules[i], &new))
-			return 0;
+	key[0] = new.base;
+	key[1] = new.start;
+	key[2] = new.end;
+	key[3] = new.binary;
+	symbols->module_keys.each = 4 * sizeof(new);
+	symbols->module_keys.kind = D9__KEPT_MODULES;
+	err = d9__texts_number(&symbols->module_keys, (const char *)key, sizeof(key), &number);
+	/* It is there already, or there is no room for it. */
+	if (err || number < symbols->n_modules || symbols->module_keys.full)
+		return err;
 	bigger = reallocarray(symbols->modules, symbols->n_modules + 1, sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
@@ -174,7 +246,9 @@ static void note_problem(struct d9__symbols *symbols, const char *path, const ch
 {
 	char *line;
 
-	if (asprintf(&line, "%s: %s; %s", path, what, advice) >= 0)
+	if (symbols->n_problems == PROBLEMS_MAX)
+		d9__budget_leave_out(D9__KEPT_FILES, 1);
+	else if (asprintf(&line, "%s: %s; %s", path, what, advice) >= 0)
 		keep_text(&symbols->problems, &symbols->n_problems, line);
 }
 
@@ -198,6 +272,23 @@ static struct d9__elf_file *open_debug(const char *build_id)
 	return file;
 }
 
+/* One file by many names is in memory once. */
+static void share_file(struct d9__symbols *symbols, struct binary *binary)
+{
+	for (size_t i = 0; i < symbols->n_opened; i++) {
+		struct d9__elf_file *other = symbols->opened[i];
+
+		if (!d9__elf_file_same(other, binary->file))
+			continue;
+		d9__elf_file_close(binary->file);
+		binary->file = other;
+		binary->shares_file = true;
+		return;
+	}
+	if (symbols->n_opened < OPENED_MAX)
+		symbols->opened[symbols->n_opened++] = binary->file;
+}
+
 static void open_binary(struct d9__symbols *symbols, struct binary *binary)
 {
 	const char *advice = "its functions are shown as module+offset";
@@ -212,6 +303,8 @@ static void open_binary(struct d9__symbols *symbols, struct binary *binary)
 		binary->file = NULL;
 		err = -ESTALE;
 	}
+	if (!err)
+		share_file(symbols, binary);
 	binary->debug = open_debug(binary->build_id);
 	if (binary->debug)
 		return;
@@ -220,7 +313,10 @@ static void open_binary(struct d9__symbols *symbols, struct binary *binary)
 			     advice);
 	else if (err)
 		note_problem(symbols, binary->path,
-			     err == -EBADMSG ? "no ELF file" : d9_strerror(err), advice);
+			     err == -EBADMSG ? "no ELF file"
+			     : err == -EFBIG ? "its contents would take far more memory than the file"
+					     : d9_strerror(err),
+			     advice);
 }
 
 /* |name|, or what it stands for if it is mangled, which lives as long as |symbols|. */
@@ -330,7 +426,7 @@ int d9__symbols_row_add(struct d9__symbols *symbols, uint64_t address, const cha
 	if (make_room(symbols))
 		return -ENOMEM;
 	entry = find_place(symbols->entries, symbols->max_entries, address, ROW, false);
-	if (entry->used)
+	if (entry->used || !d9__budget_take(D9__KEPT_SYMBOLS, ROW_BYTES + name_len + file_len))
 		return 0;
 	symbol.function = readable(symbols, keep_text(&symbols->texts, &symbols->n_texts,
 						      strndup(name, name_len)));
@@ -366,19 +462,23 @@ static bool parse_offset(const char *text, const char *end, uint64_t *out)
 static size_t find_binary(struct d9__symbols *symbols, const char *name, size_t len)
 {
 	size_t found = symbols->n_binaries;
+	uint32_t number, next, looks = 0;
 
-	for (size_t i = symbols->n_binaries; i-- > 0;) {
-		struct binary *binary = &symbols->binaries[i];
+	if (!d9__texts_find(&symbols->names, name, len, &number) || number >= symbols->n_newest)
+		return found;
+	for (next = symbols->newest[number]; next && looks < ALIKE_MAX; looks++) {
+		struct binary *binary = &symbols->binaries[next - 1];
 
-		if (!text_is(binary->name, name, len))
-			continue;
 		if (!binary->opened)
 			open_binary(symbols, binary);
 		if (binary->file || binary->debug)
-			return i;
+			return next - 1;
 		if (found == symbols->n_binaries)
-			found = i;
+			found = next - 1;
+		next = binary->older;
 	}
+	if (next)
+		d9__budget_leave_out(D9__KEPT_FILES, 1);
 	return found;
 }
 
@@ -399,14 +499,20 @@ bool d9__symbols_name(struct d9__symbols *symbols, const char *text, size_t len,
 	return answer(symbols, (uint32_t)binary, offset, is_return, out);
 }
 
-static const struct module *find_module(const struct d9__symbols *symbols, uint64_t address)
+/* The newest module wins where two overlap. */
+static const struct module *find_module(struct d9__symbols *symbols, uint64_t address)
 {
 	const struct module *modules = symbols->modules;
+	size_t i;
 
-	for (size_t i = symbols->n_modules; i-- > 0;)
+	if (symbols->n_modules - symbols->n_indexed > UNINDEXED_MAX &&
+	    !d9__ranges_build(&symbols->ranges, &modules->start, &modules->end, sizeof(*modules), symbols->n_modules))
+		symbols->n_indexed = symbols->n_modules;
+	for (i = symbols->n_modules; i-- > symbols->n_indexed;)
 		if (address >= modules[i].start && address < modules[i].end)
 			return &modules[i];
-	return NULL;
+	i = d9__ranges_find(&symbols->ranges, address);
+	return i < symbols->n_indexed ? &modules[i] : NULL;
 }
 
 static bool find_row(const struct d9__symbols *symbols, uint64_t address, struct d9__symbol *out)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/event_line.h"
-
+#include "analyze/latency.h"
 #include "cli/elf_symbols.h"
+#include "cli/event_line.h"
 
 /* Numbers that are addresses of the recorded process. */
 static const char *const address_fields[] = { "addr", "base", "callback", "spawn_addr", "start" };
@@ -87,6 +87,7 @@ static int make_field(const struct d9__event_lines *lines, const struct d9_schem
 	field->unit = d9_schema_annotation(schema, i, "unit");
 	field->is_address = is_address_field(name);
 	field->is_return = !strcmp(name, "spawn_addr");
+	field->is_reason = !strcmp(name, "reason") && !strcmp(d9_schema_name(schema), "WakeEventEvent");
 	field->is_spawn_loc = !strcmp(name, "spawn_loc") || !strcmp(name, "span_name");
 	if (!field->json || !field->text)
 		err = -ENOMEM;
@@ -375,6 +376,8 @@ static void text_value(struct d9__event_lines *lines, const struct d9__line_fiel
 
 	if (field->is_address && d9__value_u64(value, &n))
 		text_place_of(lines, n, field->is_return);
+	else if (field->is_reason && d9__value_u64(value, &n) && n < D9__WAKE_REASONS)
+		d9__text_string(lines->out, d9__wake_reason_name((unsigned)n));
 	else if (value->type == D9_FIELD_STACK)
 		text_stack(lines, value);
 	else if (value->type == D9_FIELD_STRING && field->is_spawn_loc)
@@ -383,8 +386,10 @@ static void text_value(struct d9__event_lines *lines, const struct d9__line_fiel
 		d9__text_word(lines->out, value->u.text.data, value->u.text.len);
 	else
 		json_value(lines->out, value);
-	if (field->unit && d9__value_u64(value, &n))
-		d9__text_string(lines->out, field->unit);
+	if (field->unit && d9__value_u64(value, &n)) {
+		d9__text_char(lines->out, ' ');
+		d9__text_escaped(lines->out, field->unit, strlen(field->unit));
+	}
 }
 
 /* Seconds since the first event, 9 decimals; times before it, as of symbol rows, show "-". */
@@ -468,14 +473,20 @@ static void text_inherited(struct d9__event_lines *lines)
 	}
 }
 
-/* All fields but |skipped|, and a newline. */
+static bool is_empty_map(const struct d9_value *value)
+{
+	return (value->type == D9_FIELD_STRING_MAP && value->u.string_map.n == 0) ||
+	       (value->type == D9_FIELD_MAP && value->u.map.n == 0);
+}
+
+/* All fields but |skipped| and empty maps, and a newline. */
 static void text_fields(struct d9__event_lines *lines, const struct d9__line_shape *shape,
 			const struct d9_event *event, int skipped)
 {
 	for (size_t i = 0; i < shape->n_fields; i++) {
 		const struct d9__line_field *field = &shape->fields[i];
 
-		if ((int)i == skipped || !event->values[i].present)
+		if ((int)i == skipped || !event->values[i].present || is_empty_map(&event->values[i]))
 			continue;
 		d9__text_bytes(lines->out, field->text, field->text_len);
 		text_value(lines, field, &event->values[i]);
@@ -508,53 +519,5 @@ int d9__event_lines_text(struct d9__event_lines *lines, const struct d9_event *e
 	if (shape->n_fields > (shape->worker >= 0))
 		pad(out, shape->name_len, 20);
 	text_fields(lines, shape, event, shape->worker);
-	return 0;
-}
-
-/* ---- symbols ---- */
-
-static struct d9_text text_field(const struct d9_event *event, const char *name)
-{
-	const struct d9_value *value = d9_event_field(event, name);
-
-	if (!value || value->type != D9_FIELD_STRING)
-		return (struct d9_text){ "", 0 };
-	return value->u.text;
-}
-
-static int learn_module(struct d9__symbols *symbols, const struct d9_event *event)
-{
-	struct d9_text path = text_field(event, "path"), build_id = text_field(event, "build_id");
-	struct d9__module module = {
-		.base = d9_event_u64(event, "base", 0),
-		.start = d9_event_u64(event, "start", 0),
-		.size = d9_event_u64(event, "size", 0),
-		.path = path.data,
-		.path_len = path.len,
-		.build_id = build_id.data,
-		.build_id_len = build_id.len,
-	};
-
-	return d9__symbols_module_add(symbols, &module);
-}
-
-static int learn_row(struct d9__symbols *symbols, const struct d9_event *event)
-{
-	struct d9_text name = text_field(event, "symbol_name");
-	struct d9_text file = text_field(event, "source_file");
-
-	if (d9_event_u64(event, "inline_depth", 0))
-		return 0;
-	return d9__symbols_row_add(symbols, d9_event_u64(event, "addr", 0), name.data, name.len,
-				   file.data, file.len,
-				   (unsigned)d9_event_u64(event, "source_line", 0));
-}
-
-int d9__event_lines_learn(struct d9__symbols *symbols, const struct d9_event *event)
-{
-	if (event->kind == D9_EVENT_MODULE)
-		return learn_module(symbols, event);
-	if (event->kind == D9_EVENT_SYMBOL)
-		return learn_row(symbols, event);
 	return 0;
 }

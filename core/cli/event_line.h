@@ -24,6 +24,7 @@ struct d9__line_field {
 	bool is_address;   /* a number that text shows as a function or in hex */
 	bool is_return;    /* of these, one behind a call */
 	bool is_spawn_loc; /* CALLBACK @ SITE */
+	bool is_reason;    /* of a wake */
 };
 
 /* What is prepared once per schema. */
@@ -62,9 +63,6 @@ int d9__event_lines_text(struct d9__event_lines *lines, const struct d9_event *e
 
 /* The fields of |event| as in a text line, and a newline: " a=1 b=2".  0 or -ENOMEM. */
 int d9__event_lines_fields(struct d9__event_lines *lines, const struct d9_event *event);
-
-/* Take what |event| tells about modules and symbols into |symbols|.  0 or -ENOMEM. */
-int d9__event_lines_learn(struct d9__symbols *symbols, const struct d9_event *event);
 
 /* The integer in |value|; false if it is absent, no integer or negative. */
 static inline bool d9__value_u64(const struct d9_value *value, uint64_t *out)

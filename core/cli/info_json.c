@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/info_json.h"
+#include "analyze/budget.h"
 #include "format/utf8.h"
 
 const char *d9__wall_text(uint64_t wall_ns, char buf[D9__WALL_LEN])
@@ -207,6 +208,24 @@ static void put_process(struct d9__text_out *out, const struct d9__process *proc
 	d9__text_char(out, '}');
 }
 
+void d9__left_out_json(struct d9__text_out *out)
+{
+	bool first = true;
+	uint64_t n;
+
+	d9__text_char(out, '{');
+	for (unsigned i = 0; i < D9__KEPT_KINDS; i++) {
+		const char *key = d9__budget_key((enum d9__kept)i, &n);
+
+		if (!n)
+			continue;
+		put_key(out, key, first);
+		d9__text_u64(out, n);
+		first = false;
+	}
+	d9__text_char(out, '}');
+}
+
 void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
 		   const struct d9__trace_facts *facts)
 {
@@ -217,6 +236,8 @@ void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
 	d9__text_char(out, '{');
 	put_key(out, "total_events", true);
 	d9__text_u64(out, events);
+	put_key(out, "left_out", false);
+	d9__left_out_json(out);
 	put_tallies(out, "events", &facts->types);
 	put_segments(out, reader);
 	put_key(out, "processes", false);

@@ -9,6 +9,9 @@
 #include "cli/text.h"
 #include "cli/trace_facts.h"
 
+/* What is left out, as an object. */
+void d9__left_out_json(struct d9__text_out *out);
+
 void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
 		   const struct d9__trace_facts *facts);
 

@@ -8,6 +8,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/budget.h"
 #include "analyze/latency.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
@@ -15,8 +16,10 @@
 #include "cli/event_line.h"
 #include "cli/life.h"
 #include "cli/progress.h"
+#include "cli/symbol_events.h"
 #include "cli/trace_input.h"
 #include "format/utf8.h"
+#include "read/known_text.h"
 
 void d9__life_release(struct d9__life *life)
 {
@@ -38,15 +41,6 @@ static const char *keep(struct d9__life *life, const char *text, size_t len)
 
 	return d9__texts_number(&life->texts, text, len, &number) ? NULL
 								  : life->texts.items[number];
-}
-
-static struct d9_text text_of(const struct d9_event *event, unsigned k)
-{
-	const struct d9_value *value = d9_event_known(event, k);
-
-	if (!value || !value->present || value->unresolved)
-		return (struct d9_text){ "", 0 };
-	return value->u.text;
 }
 
 /* The function's half of "CALLBACK @ SITE", or all of another text. */
@@ -116,8 +110,13 @@ void d9__life_describe_inside(const struct d9__life *life, const struct d9__life
 
 /* ---- marks ---- */
 
+/* A mark, the room for the next one, and for sorting. */
+#define MARK_BYTES (2 * sizeof(struct d9__life_mark))
+
 static int add(struct d9__life *life, struct d9__life_mark mark)
 {
+	if (!d9__budget_take(D9__KEPT_MARKS, MARK_BYTES))
+		return 0;
 	if (life->n == life->capacity) {
 		size_t capacity = life->capacity ? 2 * life->capacity : 256;
 		struct d9__life_mark *marks = reallocarray(life->marks, capacity, sizeof(*marks));
@@ -214,7 +213,7 @@ static int add_inside(struct d9__life *life, const struct d9_event *event)
 	char line[160];
 
 	if (event->kind == D9_EVENT_SPAN_ENTER || event->kind == D9_EVENT_SPAN_EXIT) {
-		text = text_of(event, D9_SPAN_SPAN_NAME);
+		text = d9__known_text(event, D9_SPAN_SPAN_NAME);
 		mark.verb = event->kind == D9_EVENT_SPAN_ENTER ? "begins" : "ends";
 	}
 	if (!strcmp(d9_event_name(event), "LogEvent")) {
@@ -225,12 +224,17 @@ static int add_inside(struct d9__life *life, const struct d9_event *event)
 	return mark.text ? add(life, mark) : -ENOMEM;
 }
 
+#define PLACE_BYTES (3 * sizeof(struct d9__table_entry))
+
 static int set_place(struct d9__life *life, uint64_t task, struct d9_text place)
 {
 	struct d9__table *places = &life->places[life->reading];
 	const char *kept;
 
 	if (!place.len || !task || d9__table_find(places, task))
+		return 0;
+	/* Of the one that is looked for in any case. */
+	if (task != life->id && !d9__budget_take(D9__KEPT_TASKS, PLACE_BYTES))
 		return 0;
 	kept = keep(life, place.data, place.len);
 	return kept ? d9__table_add(places, task, (void *)kept) : -ENOMEM;
@@ -239,8 +243,8 @@ static int set_place(struct d9__life *life, uint64_t task, struct d9_text place)
 static int on_spawn(struct d9__life *life, const struct d9_event *event)
 {
 	uint64_t task = d9_event_known_u64(event, D9_TASK_SPAWN_TASK_ID, 0);
-	struct d9_text kind = text_of(event, D9_TASK_SPAWN_KIND);
-	int err = set_place(life, task, text_of(event, D9_TASK_SPAWN_SPAWN_LOC));
+	struct d9_text kind = d9__known_text(event, D9_TASK_SPAWN_KIND);
+	int err = set_place(life, task, d9__known_text(event, D9_TASK_SPAWN_SPAWN_LOC));
 
 	if (err || life->is_span || task != life->id)
 		return err;
@@ -253,7 +257,7 @@ static int on_poll_start(struct d9__life *life, const struct d9_event *event)
 {
 	uint64_t worker = d9_event_known_u64(event, D9_POLL_START_WORKER_ID, 0);
 	uint64_t task = d9_event_known_u64(event, D9_POLL_START_TASK_ID, 0);
-	int err = set_place(life, task, text_of(event, D9_POLL_START_SPAWN_LOC));
+	int err = set_place(life, task, d9__known_text(event, D9_POLL_START_SPAWN_LOC));
 
 	if (!err && life->entered && worker == life->worker)
 		err = leave(life, event->timestamp_ns);
@@ -298,7 +302,7 @@ static int on_task_event(struct d9__life *life, const struct d9_event *event)
 static int on_span_close(struct d9__life *life, const struct d9_event *event)
 {
 	uint64_t start_ns = d9_event_known_u64(event, D9_SPAN_CLOSE_START_NS, 0);
-	struct d9_text name = text_of(event, D9_SPAN_CLOSE_SPAN_NAME);
+	struct d9_text name = d9__known_text(event, D9_SPAN_CLOSE_SPAN_NAME);
 	int err = 0;
 
 	if (!life->is_new && !start_ns)
@@ -325,7 +329,7 @@ static int on_span_event(struct d9__life *life, const struct d9_event *event)
 	case D9_EVENT_SPAN_ENTER:
 		if (!mine)
 			break;
-		name = text_of(event, D9_SPAN_SPAN_NAME);
+		name = d9__known_text(event, D9_SPAN_SPAN_NAME);
 		if (!life->place)
 			life->place = keep(life, name.data, name.len);
 		err = life->place ? begin_life(life, event->timestamp_ns) : -ENOMEM;
@@ -355,7 +359,7 @@ static int on_span_event(struct d9__life *life, const struct d9_event *event)
 static int take(struct d9__life *life, const struct d9_event *event, size_t process)
 {
 	size_t before = life->n;
-	int err = d9__event_lines_learn(life->symbols, event);
+	int err = d9__symbols_learn(life->symbols, event);
 
 	if (err || !event->has_timestamp || !event->timestamp_ns ||
 	    event->kind == D9_EVENT_SYMBOL)

@@ -89,7 +89,7 @@ struct d9__life_sums d9__life_sum(const struct d9__life *life);
 /* One line for each mark, and the sums. */
 void d9__life_text(const struct d9__life *life, struct d9__text_out *out);
 
-/* A time diagram to scale, as one SVG. */
-void d9__life_svg(const struct d9__life *life, FILE *out);
+/* A time diagram to scale, as one SVG.  0 or -ENOMEM; errors of writing stay in |out|. */
+int d9__life_svg(const struct d9__life *life, FILE *out);
 
 #endif /* D9_CLI_LIFE_H */

@@ -5,39 +5,68 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analyze/page.h"
+#include "analyze/shown.h"
 #include "analyze/units.h"
 #include "cli/life.h"
-#include "format/utf8.h"
 
-#define WIDTH	  1200.0
-#define LEFT	  190.0 /* names of the lanes */
+#define SCALE	  990.0 /* of the time axis */
+#define LEFT_MIN  190.0 /* names of the lanes */
 #define RIGHT	  20.0
+#define MARGIN	  20.0
+#define PER_CHAR  7.5 /* a wide font's column at 12 px; there is no knowing which font it will be */
+#define PER_TITLE 9.0 /* at 14 px, bold */
+#define NAME_COLUMNS 400 /* columns: longer names are shortened in their middle */
 #define TOP	  50.0
 #define LANE	  26.0
 #define LIFE	  44.0 /* height of the life's own lane */
 #define MIN_WIDTH 0.6
 #define WAKERS	  8 /* lanes; the last holds all others */
 #define TICKS	  10
+#define PLACES	  4 /* to a unit */
+
+/* What may cover what: things of one lane. */
+enum { READY, BUSY, INSIDE, FIRST_WAKER, KINDS = FIRST_WAKER + WAKERS };
 
 struct drawing {
 	const struct d9__life *life;
 	FILE *out;
 	uint64_t from_ns, to_ns;
+	double left, width; /* where the time axis begins; of the whole */
+	char *name;         /* the life's, not too long */
 	struct {
 		uint64_t task;
-		char text[256];
+		char text[1024];
 	} wakers[WAKERS];
 	size_t n_wakers;
+	uint64_t too_close; /* what would cover another of its kind, and is not drawn */
+	long latest[KINDS]; /* place of the latest of each kind that was drawn, in 1 / PLACES */
 };
+
+/* Whether something short of |kind| at |x| would cover the latest one of that kind: nobody could tell them apart. */
+static bool is_too_close(struct drawing *d, unsigned kind, double x)
+{
+	long place = (long)(x * PLACES) + 1;
+
+	if (d->latest[kind] == place) {
+		d->too_close++;
+		return true;
+	}
+	d->latest[kind] = place;
+	return false;
+}
 
 static double x_of(const struct drawing *d, uint64_t ns)
 {
 	double part = ((double)ns - (double)d->from_ns) / ((double)d->to_ns - (double)d->from_ns);
 
-	return LEFT + part * (WIDTH - LEFT - RIGHT);
+	return d->left + part * SCALE;
 }
 
 static double lane_y(size_t lane)
@@ -50,36 +79,23 @@ static double life_y(const struct drawing *d)
 	return lane_y(d->n_wakers) + 8;
 }
 
-/* Length of the character at |text| that XML can hold, or 0. */
-static size_t xml_len(const char *text)
-{
-	size_t len = d9__utf8_len(text, strlen(text));
-
-	if (len == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f))
-		return 0;
-	/* U+FFFE and U+FFFF are UTF-8, but no characters. */
-	return len == 3 && (!memcmp(text, "\xef\xbf\xbe", 3) || !memcmp(text, "\xef\xbf\xbf", 3)) ? 0 : len;
-}
-
-/* |text| as XML holds it; bytes that it cannot hold become '?'. */
+/* |text| as XML holds it, of which a terminal obeys nothing. */
 static void put_text(FILE *out, const char *text)
 {
-	size_t len;
+	struct d9__shown shown;
 
-	for (; *text; text += len ? len : 1) {
-		len = xml_len(text);
-		if (*text == '<')
+	for (size_t len = strlen(text); len; text += shown.taken, len -= shown.taken) {
+		d9__shown_next(&shown, text, len);
+		if (shown.code == '<')
 			fputs("&lt;", out);
-		else if (*text == '>')
+		else if (shown.code == '>')
 			fputs("&gt;", out);
-		else if (*text == '&')
+		else if (shown.code == '&')
 			fputs("&amp;", out);
-		else if (*text == '"')
+		else if (shown.code == '"')
 			fputs("&quot;", out);
-		else if (len)
-			fwrite(text, 1, len, out);
 		else
-			fputc('?', out);
+			fwrite(shown.text, 1, shown.len, out);
 	}
 }
 
@@ -95,7 +111,7 @@ static void put_title(struct drawing *d, uint64_t ns, const char *what, const ch
 
 static size_t lane_of(struct drawing *d, const struct d9__life_mark *mark)
 {
-	char text[256];
+	char text[sizeof(d->wakers[0].text)];
 
 	d9__life_describe_waker(d->life, mark, text, sizeof(text));
 	for (size_t i = 0; i < d->n_wakers; i++)
@@ -111,7 +127,7 @@ static size_t lane_of(struct drawing *d, const struct d9__life_mark *mark)
 
 static void put_label(struct drawing *d, double y, const char *class, const char *text)
 {
-	fprintf(d->out, "<text x=\"%.0f\" y=\"%.1f\" class=\"%s\">", LEFT - 10, y, class);
+	fprintf(d->out, "<text x=\"%.0f\" y=\"%.1f\" class=\"%s\">", d->left - 10, y, class);
 	put_text(d->out, text);
 	fputs("</text>\n", d->out);
 }
@@ -123,9 +139,9 @@ static void put_lanes(struct drawing *d)
 
 		put_label(d, y + 4, "label", d->wakers[i].text);
 		fprintf(d->out, "<line x1=\"%.0f\" y1=\"%.1f\" x2=\"%.0f\" y2=\"%.1f\" class=\"lane\"/>\n",
-			LEFT, y, WIDTH - RIGHT, y);
+			d->left, y, d->left + SCALE, y);
 	}
-	put_label(d, life_y(d) + LIFE / 2 + 4, "label own", d->life->name);
+	put_label(d, life_y(d) + LIFE / 2 + 4, "label own", d->name);
 }
 
 /* ---- time ---- */
@@ -145,28 +161,63 @@ static uint64_t step_of(uint64_t ns)
 	return step;
 }
 
+/*
+ * |ns| in a unit for times up to |most_ns|, with as many decimals as tell apart what lies |step_ns|
+ * from each other.
+ */
+static void label_time(uint64_t ns, uint64_t most_ns, uint64_t step_ns, char *buf, size_t size)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "s", 1000000000 }, { "ms", 1000000 }, { "us", 1000 }, { "ns", 1 } };
+	uint64_t unit, part;
+	size_t i = 0;
+	int decimals = 0;
+
+	while (units[i].ns > most_ns && units[i].ns > 1)
+		i++;
+	unit = part = units[i].ns;
+	while (step_ns % part) {
+		part /= 10;
+		decimals++;
+	}
+	if (decimals)
+		snprintf(buf, size, "%" PRIu64 ".%0*" PRIu64 " %s", ns / unit, decimals % 10, ns % unit / part,
+			 units[i].name);
+	else
+		snprintf(buf, size, "%" PRIu64 " %s", ns / unit, units[i].name);
+}
+
 static void put_axis(struct drawing *d)
 {
+	char label[64];
 	uint64_t step = step_of(d->to_ns - d->from_ns), first = d->life->first_ns;
 	uint64_t at = first + (d->from_ns > first ? (d->from_ns - first + step - 1) / step * step : 0);
 	double y = life_y(d) + LIFE + 14;
 
-	for (; at <= d->to_ns; at += step) {
+	for (; at >= first && at <= d->to_ns; at += step) {
+		label_time(at - first, d->to_ns - first, step, label, sizeof(label));
 		fprintf(d->out,
 			"<line x1=\"%.2f\" y1=\"%.0f\" x2=\"%.2f\" y2=\"%.1f\" class=\"grid\"/>"
 			"<text x=\"%.2f\" y=\"%.1f\" class=\"tick\">%s</text>\n",
 			x_of(d, at), TOP, x_of(d, at), y, x_of(d, at), y + 12,
-			d9__units_ns(at - first).text);
+			label);
+		/* The next step may lie beyond the end of all time. */
+		if (d->to_ns - at < step)
+			break;
 	}
 }
 
 /* ---- marks ---- */
 
-static void put_box(struct drawing *d, const char *class, uint64_t from_ns, uint64_t to_ns,
+static void put_box(struct drawing *d, unsigned kind, const char *class, uint64_t from_ns, uint64_t to_ns,
 		    const char *what)
 {
 	double x = x_of(d, from_ns), width = x_of(d, to_ns) - x;
 
+	if (width * PLACES < 1 && is_too_close(d, kind, x))
+		return;
 	fprintf(d->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" class=\"%s\">", x,
 		life_y(d), width < MIN_WIDTH ? MIN_WIDTH : width, LIFE, class);
 	put_title(d, from_ns, what, d9__units_ns(to_ns - from_ns).text);
@@ -178,6 +229,8 @@ static void put_wake(struct drawing *d, const struct d9__life_mark *mark)
 	size_t lane = lane_of(d, mark);
 	double x = x_of(d, mark->ns), y = lane_y(lane) + LANE / 2, end = life_y(d);
 
+	if (is_too_close(d, FIRST_WAKER + (unsigned)lane, x))
+		return;
 	fprintf(d->out,
 		"<g class=\"%s\"><circle cx=\"%.2f\" cy=\"%.1f\" r=\"2.5\"/>"
 		"<path d=\"M%.2f %.1fV%.1fm-3 -5l3 5l3 -5\"/>",
@@ -190,6 +243,8 @@ static void put_inside(struct drawing *d, const struct d9__life_mark *mark)
 {
 	char what[256];
 
+	if (is_too_close(d, INSIDE, x_of(d, mark->ns)))
+		return;
 	d9__life_describe_inside(d->life, mark, what, sizeof(what));
 	fprintf(d->out, "<path d=\"M%.2f %.1fv%.1f\" class=\"inside\">", x_of(d, mark->ns),
 		life_y(d) + 4, LIFE - 8);
@@ -218,18 +273,18 @@ static void put_sections(struct drawing *d)
 			wake_ns = mark->ns;
 		} else if (mark->kind == D9__LIFE_ENTER) {
 			if (wake_ns && mark->ns > exit_ns)
-				put_box(d, "ready", wake_ns > exit_ns ? wake_ns : exit_ns, mark->ns,
+				put_box(d, READY, "ready", wake_ns > exit_ns ? wake_ns : exit_ns, mark->ns,
 					"ready, waited ");
 			wake_ns = 0;
 			enter_ns = mark->ns;
 		} else if (mark->kind == D9__LIFE_EXIT && enter_ns) {
-			put_box(d, "busy", enter_ns, mark->ns, "busy for ");
+			put_box(d, BUSY, "busy", enter_ns, mark->ns, "busy for ");
 			enter_ns = 0;
 			exit_ns = mark->ns;
 		}
 	}
 	if (enter_ns)
-		put_box(d, "busy open", enter_ns, d->to_ns, "still busy at the end, for ");
+		put_box(d, BUSY, "busy open", enter_ns, d->to_ns, "still busy at the end, for ");
 }
 
 static void put_marks(struct drawing *d)
@@ -266,8 +321,8 @@ static void put_head(struct drawing *d, double height)
 		".end{stroke:#222;stroke-width:2}</style>\n"
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"20\" y=\"20\" "
 		"font-size=\"14\" font-weight=\"bold\">%s %" PRIu64 "  ",
-		WIDTH, height, WIDTH, height, life->is_span ? "span" : "task", life->id);
-	put_text(d->out, life->name);
+		d->width, height, d->width, height, life->is_span ? "span" : "task", life->id);
+	put_text(d->out, d->name);
 	fprintf(d->out,
 		"</text>\n<text x=\"20\" y=\"37\"><tspan class=\"busy\">\342\226\240</tspan> busy %s in %s "
 		"sections, <tspan class=\"gone\">\342\226\240</tspan> idle %s, <tspan class=\"ready\">"
@@ -277,11 +332,33 @@ static void put_head(struct drawing *d, double height)
 		d9__units_ns(sums.waited_max_ns).text);
 }
 
-void d9__life_svg(const struct d9__life *life, FILE *out)
+/* Room for all names: those of the lanes at the left, and the one above. */
+static void measure(struct drawing *d)
 {
+	struct d9__page page = { .utf8 = true };
+	size_t most = d9__page_columns(&page, d->name);
+	double title = 2 * MARGIN + PER_TITLE * (double)(most + strlen("task 18446744073709551615  "));
+
+	for (size_t i = 0; i < d->n_wakers; i++)
+		if (d9__page_columns(&page, d->wakers[i].text) > most)
+			most = d9__page_columns(&page, d->wakers[i].text);
+	d->left = MARGIN + PER_CHAR * (double)most + 10;
+	if (d->left < LEFT_MIN)
+		d->left = LEFT_MIN;
+	d->width = d->left + SCALE + RIGHT;
+	if (d->width < title)
+		d->width = title;
+}
+
+int d9__life_svg(const struct d9__life *life, FILE *out)
+{
+	struct d9__page page = { .utf8 = true };
 	struct drawing d = { .life = life, .out = out, .from_ns = life->marks[0].ns,
 			     .to_ns = life->last_ns };
 
+	d.name = d9__page_shorten(&page, life->name, 0, NAME_COLUMNS);
+	if (!d.name)
+		return -ENOMEM;
 	if (life->marks[life->n - 1].kind == D9__LIFE_CLOSE)
 		d.to_ns = life->marks[life->n - 1].ns;
 	if (d.to_ns <= d.from_ns)
@@ -289,12 +366,20 @@ void d9__life_svg(const struct d9__life *life, FILE *out)
 	for (size_t i = 0; i < life->n; i++)
 		if (life->marks[i].kind == D9__LIFE_WAKE)
 			lane_of(&d, &life->marks[i]);
+	measure(&d);
 	put_head(&d, life_y(&d) + LIFE + 40);
 	put_axis(&d);
 	put_lanes(&d);
 	fprintf(out, "<rect x=\"%.0f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\" class=\"idle\"/>\n",
-		LEFT, life_y(&d), WIDTH - LEFT - RIGHT, LIFE);
+		d.left, life_y(&d), SCALE, LIFE);
 	put_sections(&d);
 	put_marks(&d);
+	if (d.too_close)
+		fprintf(out,
+			"<text x=\"%.0f\" y=\"%.1f\" class=\"label\">%s more lie too close to others to be drawn: dial9 "
+			"events --life</text>\n",
+			d.left + SCALE, life_y(&d) + LIFE + 38, d9__units_count(d.too_close).text);
 	fputs("</svg>\n", out);
+	free(d.name);
+	return 0;
 }

@@ -15,11 +15,18 @@
 
 #include <dial9/options.h>
 
+#include "analyze/budget.h"
 #include "cli/live.h"
+#include "format/zstd_block.h"
 #include "read/catalogue.h"
 #include "record/retention.h"
 
 #define BLOCK (256u << 10)
+
+/* The ring names a directory, where anybody may have put anything; trace_input.c has the same bounds. */
+#define MEMORY_MAX	((uint64_t)32 << 20) /* of a frame, the pools of a batch, all schemas: each */
+#define UNPACKED_BASE	((uint64_t)256 << 20)
+#define UNPACKED_FACTOR 32
 
 void d9__live_begin(struct d9__live *live, const struct d9__ring_view *view, uint64_t since_ns,
 		    d9__live_fn fn, void *arg)
@@ -27,7 +34,8 @@ void d9__live_begin(struct d9__live *live, const struct d9__ring_view *view, uin
 	*live = (struct d9__live){ .view = view, .fn = fn, .arg = arg, .since_ns = since_ns,
 				   .fd = -1 };
 	live->schemas.classify = d9__catalogue_classify;
-	d9__decoder_init(&live->decoder, &live->schemas, 0);
+	live->schemas.limit_bytes = MEMORY_MAX;
+	d9__decoder_init(&live->decoder, &live->schemas, MEMORY_MAX);
 }
 
 /* ---- frames ---- */
@@ -83,7 +91,7 @@ static int decode_batch(struct d9__live *live, const uint8_t *bytes, size_t len,
 /* ---- the ring ---- */
 
 /* Metadata and modules, when they changed. */
-static int read_lead(struct d9__live *live)
+int d9__live_read_lead(struct d9__live *live)
 {
 	struct d9__ring_header header;
 	struct d9__decoder segment = live->decoder;
@@ -103,7 +111,7 @@ static int read_lead(struct d9__live *live)
 				 D9__RING_LEAD_AT + (lead >> 32) * D9__RING_LEAD_BYTES, bytes,
 				 (uint32_t)lead);
 	/* The segment's decoder is in the middle of a batch. */
-	d9__decoder_init(&live->decoder, &live->schemas, 0);
+	d9__decoder_init(&live->decoder, &live->schemas, MEMORY_MAX);
 	if (!err)
 		err = decode_batch(live, bytes, (uint32_t)lead, 0);
 	d9__decoder_release(&live->decoder);
@@ -274,6 +282,7 @@ static bool open_segment(struct d9__live *live)
 	if (live->fd < 0)
 		return false;
 	live->index = index;
+	live->unpack_left = UNPACKED_BASE;
 	d9__decoder_reset(&live->decoder);
 	return true;
 }
@@ -282,6 +291,10 @@ static int make_room(struct d9__live *live, size_t more)
 {
 	uint8_t *grown;
 
+	if (!live->unpack_left || live->len > MEMORY_MAX) {
+		d9__budget_leave_out(D9__KEPT_SEGMENTS, 1);
+		return -EFBIG;
+	}
 	if (live->capacity - live->len >= more)
 		return 0;
 	grown = realloc(live->raw, live->len + more);
@@ -299,7 +312,10 @@ static int begin_unpacking(struct d9__live *live, const uint8_t *bytes, size_t n
 	if (n >= 4 && bytes[0] == 0x28 && bytes[1] == 0xb5) {
 		live->packing = D9_COMPRESS_ZSTD;
 		live->unpack = ZSTD_createDCtx();
-		return live->unpack ? 0 : -ENOMEM;
+		if (!live->unpack)
+			return -ENOMEM;
+		ZSTD_DCtx_setParameter(live->unpack, ZSTD_d_windowLogMax, D9__ZSTD_WINDOW_LOG_MAX);
+		return 0;
 	}
 	if (n < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) {
 		live->packing = D9_COMPRESS_NONE;
@@ -315,11 +331,14 @@ static int begin_unpacking(struct d9__live *live, const uint8_t *bytes, size_t n
 	return 0;
 }
 
-/* Whole frames go, the rest waits for more. */
-static int decode_raw(struct d9__live *live)
+/* |more| bytes were unpacked behind the others.  Whole frames go, the rest waits for more. */
+static int decode_raw(struct d9__live *live, size_t more)
 {
-	ssize_t n = decode(live, live->raw, live->len, 0);
+	ssize_t n;
 
+	live->len += more;
+	live->unpack_left -= more < live->unpack_left ? more : live->unpack_left;
+	n = decode(live, live->raw, live->len, 0);
 	if (n < 0)
 		return (int)n;
 	live->len -= (size_t)n;
@@ -340,8 +359,7 @@ static int unpack_zstd(struct d9__live *live, const uint8_t *bytes, size_t n)
 		out = (ZSTD_outBuffer){ live->raw + live->len, BLOCK, 0 };
 		if (ZSTD_isError(ZSTD_decompressStream(live->unpack, &out, &in)))
 			return -EBADMSG;
-		live->len += out.pos;
-		err = decode_raw(live);
+		err = decode_raw(live, out.pos);
 	} while (!err && (in.pos < in.size || out.pos == BLOCK));
 	return err;
 }
@@ -362,8 +380,7 @@ static int unpack_gzip(struct d9__live *live, const uint8_t *bytes, size_t n)
 		got = inflate(gz, Z_SYNC_FLUSH);
 		if (got != Z_OK && got != Z_STREAM_END && got != Z_BUF_ERROR)
 			return -EBADMSG;
-		live->len += BLOCK - gz->avail_out;
-		err = decode_raw(live);
+		err = decode_raw(live, BLOCK - gz->avail_out);
 	} while (!err && got == Z_OK && (gz->avail_in || !gz->avail_out));
 	return err;
 }
@@ -374,6 +391,7 @@ static int take_bytes(struct d9__live *live, const uint8_t *bytes, size_t n)
 
 	if (err)
 		return err;
+	live->unpack_left += UNPACKED_FACTOR * n;
 	if (live->packing == D9_COMPRESS_ZSTD)
 		return unpack_zstd(live, bytes, n);
 	if (live->packing == D9_COMPRESS_GZIP)
@@ -382,8 +400,7 @@ static int take_bytes(struct d9__live *live, const uint8_t *bytes, size_t n)
 	if (err)
 		return err;
 	memcpy(live->raw + live->len, bytes, n);
-	live->len += n;
-	return decode_raw(live);
+	return decode_raw(live, n);
 }
 
 /* To the end of the file as it is now; damage ends it as well. */
@@ -426,7 +443,7 @@ static int read_segments(struct d9__live *live)
 
 int d9__live_read(struct d9__live *live, bool flight)
 {
-	int err = read_lead(live);
+	int err = d9__live_read_lead(live);
 
 	if (err)
 		return err;

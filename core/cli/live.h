@@ -42,6 +42,7 @@ struct d9__live {
 	int packing;  /* enum d9_compress; -1: not known yet */
 	uint8_t *raw; /* unpacked, not decoded yet */
 	size_t len, capacity;
+	uint64_t unpack_left; /* bytes that what was read of it may still unpack to */
 
 	struct d9__live_slot slots[D9__SLOT_COUNT];
 };
@@ -52,6 +53,9 @@ void d9__live_begin(struct d9__live *live, const struct d9__ring_view *view, uin
 
 /* Tell |fn| of what came since the last call: modules, polls and samples among it.  0 or -errno. */
 int d9__live_read(struct d9__live *live, bool flight);
+
+/* The same of modules only, which the ring tells at its beginning.  0 or -errno. */
+int d9__live_read_lead(struct d9__live *live);
 
 void d9__live_end(struct d9__live *live);
 

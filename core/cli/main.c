@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/shown.h"
 #include "cli/cmd.h"
 
 static const struct d9__cmd commands[] = {
@@ -51,18 +51,6 @@ static void print_help(FILE *out)
 	      out);
 }
 
-/* Names in it may come from a trace or a directory: they do not write on the terminal what they like. */
-static void print_tame(const char *text)
-{
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-		/* C1 controls are 0x80 to 0x9f; in UTF-8, behind 0xc2. */
-		bool c1 = *p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0;
-
-		p += c1;
-		fputc(c1 || *p < ' ' || *p == 0x7f ? '?' : *p, stderr);
-	}
-}
-
 int d9__cmd_fail(const char *command, const char *format, ...)
 {
 	char *text = NULL;
@@ -73,7 +61,11 @@ int d9__cmd_fail(const char *command, const char *format, ...)
 		text = NULL;
 	va_end(args);
 	fprintf(stderr, command ? "dial9 %s: " : "dial9: ", command);
-	print_tame(text ? text : "out of memory");
+	/* Names in it may come from a trace or a directory. */
+	if (text)
+		d9__shown_write(stderr, text, strlen(text));
+	else
+		fputs("out of memory", stderr);
 	fputc('\n', stderr);
 	free(text);
 	return D9__EXIT_USAGE;

@@ -12,7 +12,10 @@
 
 /* For one frame and the pools of one batch, beyond what the file's own size justifies. */
 #define MEMORY_BYTES  (UINT64_C(64) << 20)
-#define MEMORY_FACTOR 64
+#define MEMORY_FACTOR 2
+/* What it may unpack to: as in trace_input.c. */
+#define UNPACKED_BYTES	(UINT64_C(256) << 20)
+#define UNPACKED_FACTOR 32
 
 static void stop_reading(struct d9__raw_segment *segment)
 {
@@ -30,6 +33,8 @@ static int start_reading(struct d9__raw_segment *segment)
 
 	if (err)
 		return err;
+	if (segment->input.size_bytes)
+		segment->container.limit_bytes = UNPACKED_BYTES + UNPACKED_FACTOR * segment->input.size_bytes;
 	segment->schemas.secret = d9__hash_secret();
 	d9__segment_reader_init(&segment->reader, &segment->schemas,
 				MEMORY_BYTES + MEMORY_FACTOR * segment->input.size_bytes);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,75 +11,95 @@
 #include <unistd.h>
 
 #include "cli/record_dir.h"
+#include "record/directory.h"
 
-static int make(const char *dir, struct d9__record_dir *out)
+#define N_PLACES 3
+
+/* The directory |path|, made if it is missing.  Its descriptor or -errno. */
+static int open_or_make(const char *path, unsigned flags, bool *made)
 {
-	char path[PATH_MAX];
+	int fd = d9__directory_open(path, flags);
+
+	*made = fd == -ENOENT;
+	return *made ? d9__directory_open(path, flags | D9__DIRECTORY_MAKE) : fd;
+}
+
+static int judge(int fd, bool wanted, struct d9__record_dir *out)
+{
 	struct stat st;
 
-	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0777) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	out->made = !mkdir(path, 0700);
-	if (!out->made && errno != EEXIST)
+	if (fstat(fd, &st))
 		return -errno;
-	if (stat(path, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode))
-		return -ENOTDIR;
-	out->shared = st.st_mode & 022;
+	out->shared = st.st_mode & 022 && !d9__directory_is_fit(&st, D9__DIRECTORY_STICKY);
 	out->foreign = st.st_uid != geteuid();
-	if (out->shared)
+	/* Root can name one that CMD's user may write to; nobody named the one that is taken by default. */
+	if (out->shared || (out->foreign && !wanted))
 		return -EPERM;
-	return access(path, W_OK | X_OK) ? -errno : 0;
+	return faccessat(fd, ".", W_OK | X_OK, 0) ? -errno : 0;
+}
+
+static int make(const char *path, bool wanted, struct d9__record_dir *out)
+{
+	int fd = open_or_make(path, D9__DIRECTORY_ANY, &out->made), err = fd;
+
+	if (fd >= 0) {
+		err = judge(fd, wanted, out);
+		close(fd);
+	}
+	return err;
 }
 
 /* In a folder of everybody's the name may be somebody else's already, or lead elsewhere. */
 static int make_own(const char *path, bool *made)
 {
-	struct stat st;
+	int fd = open_or_make(path, D9__DIRECTORY_PRIVATE, made), err = fd;
 
-	*made = !mkdir(path, 0700);
-	if (!*made && errno != EEXIST)
-		return -errno;
-	if (lstat(path, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
-		return -EPERM;
-	return access(path, W_OK | X_OK) ? -errno : 0;
+	if (fd >= 0) {
+		err = faccessat(fd, ".", W_OK | X_OK, 0) ? -errno : 0;
+		close(fd);
+	}
+	return err;
 }
 
-static bool is_place_at_fault(int err)
+const char *d9__record_dir_fault(const struct d9__record_dir *dir, int err)
 {
-	return err == -EROFS || err == -EACCES || err == -EPERM || err == -ENOSPC || err == -EDQUOT;
+	if (err == -ELOOP)
+		return "a symbolic link of another user's leads there";
+	if (err == -EPERM && dir->shared)
+		return "others may write to it";
+	if (err == -EPERM && dir->foreign)
+		return "it is another user's";
+	return strerror(-err);
 }
 
 int d9__record_dir_make(const char *wanted, struct d9__record_dir *out)
 {
-	const char *tmp = getenv("TMPDIR");
-	const char *const places[] = { tmp && *tmp == '/' ? tmp : "/tmp", "/tmp", "/dev/shm" };
+	const char *tmp = getenv("TMPDIR"), *state = getenv("STATE_DIRECTORY");
+	const char *const places[N_PLACES] = { tmp && *tmp == '/' ? tmp : "/tmp", "/tmp", "/dev/shm" };
 	int err;
 
-	*out = (struct d9__record_dir){ .why_not = 0 };
-	err = make(wanted ? wanted : D9__RECORD_DIR, out);
-	snprintf(out->path, sizeof(out->path), "%s", wanted ? wanted : D9__RECORD_DIR);
-	if (!err || wanted || !is_place_at_fault(err))
+	*out = (struct d9__record_dir){ .why_not = NULL };
+	if (wanted)
+		snprintf(out->path, sizeof(out->path), "%s", wanted);
+	else if (state && *state == '/')
+		snprintf(out->path, sizeof(out->path), "%.*s/dial9-traces", (int)strcspn(state, ":"), state);
+	else
+		snprintf(out->path, sizeof(out->path), D9__RECORD_DIR);
+	err = make(out->path, wanted, out);
+	if (!err || wanted)
 		return err;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < 2 * N_PLACES; i++) {
 		char path[PATH_MAX];
 
-		/* Rings have the other name in /dev/shm. */
-		snprintf(path, sizeof(path), "%s/dial9-traces-%u", places[i], (unsigned)geteuid());
-		if (make_own(path, &out->made))
+		/* Rings have the other name in /dev/shm.  Somebody may have taken all of these: then another. */
+		snprintf(path, sizeof(path), "%s/dial9-traces-%u%s", places[i % N_PLACES], (unsigned)geteuid(),
+			 i < N_PLACES ? "" : "-XXXXXX");
+		if (i < N_PLACES ? make_own(path, &out->made) != 0 : !mkdtemp(path))
 			continue;
-		out->foreign = false;
+		out->made |= i >= N_PLACES;
+		out->why_not = d9__record_dir_fault(out, err);
+		out->foreign = out->shared = false;
 		memcpy(out->path, path, sizeof(path));
-		out->why_not = err;
 		return 0;
 	}
 	return err;

@@ -11,17 +11,20 @@
 
 struct d9__record_dir {
 	char path[PATH_MAX];
-	int why_not; /* -errno: D9__RECORD_DIR cannot be written, and another was taken; 0 */
+	const char *why_not; /* D9__RECORD_DIR was not taken, and this one instead; NULL */
 	bool shared;  /* -EPERM is because others may write to it: recorders refuse it */
 	bool made;    /* it was not there */
 	bool foreign; /* it is another user's: of CMD's, if CMD becomes that user */
 };
 
 /*
- * Make |wanted|, mode 0700, and what leads to it.  NULL: D9__RECORD_DIR or, where the file system is
- * read-only, full, or somebody else's, a folder of this user's alone in $TMPDIR, /tmp or /dev/shm.
+ * Make |wanted| and what leads to it, mode 0700.  NULL: dial9-traces in systemd's $STATE_DIRECTORY, or D9__RECORD_DIR,
+ * or, where that cannot be, a folder of this user's alone in $TMPDIR, /tmp or /dev/shm.
  * 0, or -errno for the directory in |out->path|.
  */
 int d9__record_dir_make(const char *wanted, struct d9__record_dir *out);
+
+/* Why |dir| could not be made or is not fit, which was |err|. */
+const char *d9__record_dir_fault(const struct d9__record_dir *dir, int err);
 
 #endif /* D9_CLI_RECORD_DIR_H */

@@ -11,23 +11,11 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
-#include "cli/elf_program.h"
+#include "cli/record_cause.h"
 #include "cli/record_line.h"
 #include "cli/text.h"
 
-/* What the preload library has adapters for. */
-#define LOOPS "libevent, libev or GLib"
-
 #define BEGINNING_BYTES (64 << 10)
-
-/* Recorders write to folders of their own user alone. */
-static const char *explain_user(const struct d9__record_dir *dir)
-{
-	if (dir->foreign)
-		return ", or it ran as another user than the one to whom the trace directory belongs";
-	/* A daemon that drops its powers cannot enter a folder of root's. */
-	return geteuid() ? "" : ", or it became another user, who may not write to the trace directory";
-}
 
 /* What the command's files may not grow beyond, if that is less than a trace takes to begin with. */
 static const char *explain_limit(void)
@@ -38,43 +26,24 @@ static const char *explain_limit(void)
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= BEGINNING_BYTES)
 		return "";
-	snprintf(text, sizeof(text), ", or its trace could not be written, for files may not be larger than %s "
+	snprintf(text, sizeof(text), ", for files may not be larger than %s "
 		 "here (ulimit -f)", d9__size_text(limit.rlim_cur, size));
 	return text;
 }
 
-static void explain_nothing(FILE *out, const char *command, const struct d9__record_dir *dir)
+static void explain_nothing(FILE *out, const struct d9__record_line *line)
 {
-	char path[PATH_MAX] = "";
-
-	switch (d9__preload_judge(command, path, sizeof(path))) {
-	case D9__PRELOAD_STATIC:
-		fprintf(out,
-			"nothing was recorded: %s is statically linked, so nothing can be "
-			"preloaded into it; link libdial9-libevent, -libev or -glib and attach "
-			"its loops",
-			path);
-		break;
-	case D9__PRELOAD_SECURE:
-		fprintf(out,
-			"nothing was recorded: %s runs with other privileges (set-user-ID "
-			"or file capabilities), so the loader ignores LD_PRELOAD; start it as the "
-			"user it runs as",
-			path);
-		break;
-	case D9__PRELOAD_FOREIGN:
-		fprintf(out,
-			"nothing was recorded: %s is for another kind of machine than this "
-			"dial9; use a dial9 built for it",
-			path);
-		break;
-	default:
-		fprintf(out,
-			"nothing was recorded: no loop of a shared " LOOPS
-			" ran in %s%s%s, or its recorder had no memory, thread or place to write; if it "
-			"went on in the background, its trace will be in %s",
-			command, explain_limit(), explain_user(dir), dir->path);
-	}
+	if (line->follower)
+		fprintf(out, "nothing is recorded yet: process %ld went on in the background; if it has a loop, its trace "
+			"will be in %s", (long)line->follower, line->dir->path);
+	else if (line->failure.err)
+		fprintf(out, "nothing was recorded: no recorder could be started in %s: %s; it needs a thread, a few "
+			"MiB of memory and a descriptor (ulimit -a, limits of its cgroup)",
+			line->failure.service, strerror(line->failure.err));
+	else if (explain_limit()[0])
+		fprintf(out, "nothing was recorded: its trace could not be written%s", explain_limit());
+	else
+		d9__record_cause(out, line->argv, line->dir->path, line->follows);
 }
 
 /* One process's own folder if it shares the trace directory with others. */
@@ -100,8 +69,7 @@ static void print_refusals(FILE *out, const struct d9__record_result *result)
 static void print_fallbacks(FILE *out, const struct d9__record_line *line)
 {
 	if (line->dir->why_not)
-		fprintf(out, ", not in " D9__RECORD_DIR " (%s)",
-			line->dir->shared ? "others may write to it" : strerror(-line->dir->why_not));
+		fprintf(out, ", not in " D9__RECORD_DIR " (%s)", line->dir->why_not);
 	if (line->result->ring_fallback[0])
 		fprintf(out, ", with the ring not in shared memory (%s)",
 			line->result->ring_fallback);
@@ -148,18 +116,16 @@ static void explain_empty(FILE *out, const struct d9__record_line *line)
 	fprintf(out, "nothing was recorded: ");
 	if (line->result->n_refusals) {
 		print_refusals(out, line->result);
-		fprintf(out, "; see: dial9 doctor -- %s", line->command);
+		fprintf(out, "; see: dial9 doctor -- %s", line->argv[0]);
 	} else if (WIFSIGNALED(line->wait_status)) {
 		fprintf(out,
 			"%s was killed before its trace was written for the first time, about a "
 			"second after the start of its loop%s",
-			line->command, explain_limit());
+			line->argv[0], explain_limit());
 	} else {
 		fprintf(out,
-			"a recorder ran in %s, but wrote no event of a loop: none ran, recording was "
-			"disabled, it ended without stopping, or was in flight mode and nobody asked "
-			"for a dump%s",
-			line->command, explain_limit());
+			"a recorder ran in %s, but no loop did while it was switched on%s",
+			line->argv[0], explain_limit());
 	}
 }
 
@@ -175,8 +141,10 @@ static void print(FILE *out, const struct d9__record_line *line)
 {
 	if (!line->result->living && line->unwritten && d9__record_result_is_empty(line->result))
 		print_unwritten(out, line);
+	else if (line->start_disabled && !line->result->living && d9__record_result_is_empty(line->result))
+		fprintf(out, "nothing was recorded: it began switched off; while it runs: dial9 enable PID");
 	else if (!line->result->processes)
-		explain_nothing(out, line->command, line->dir);
+		explain_nothing(out, line);
 	else if (line->result->living)
 		print_living(out, line);
 	else if (d9__record_result_is_empty(line->result))

@@ -5,17 +5,21 @@
 #define D9_CLI_RECORD_LINE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "cli/record_dir.h"
 #include "cli/record_result.h"
 
 struct d9__record_line {
-	const char *command;
+	char *const *argv; /* CMD */
+	pid_t follower;	   /* what it started and what lives, and has written nothing yet; 0 */
 	const struct d9__record_dir *dir;
 	const struct d9__record_result *result;
+	struct d9__failure failure;
 	bool recovered;	 /* some of it from the ring of a process that was killed, or could not write */
 	size_t unwritten; /* rings of which that failed */
 	int wait_status; /* of CMD */
+	bool start_disabled, follows;
 };
 
 /* Where the trace is and how to look at it; or that nothing was recorded, and why. */

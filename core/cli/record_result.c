@@ -14,6 +14,7 @@
 #include <dial9/reader.h>
 
 #include "cli/record_result.h"
+#include "record/recorder.h"
 
 /* At 2.6 bytes an event and 20 M events/s, about two seconds. */
 #define COUNT_MAX_BYTES (UINT64_C(64) << 20)
@@ -120,6 +121,7 @@ static bool is_recorders_own(const struct d9_event *event)
 	case D9_EVENT_RECORDER_HEALTH:
 	case D9_EVENT_MODULE:
 	case D9_EVENT_LOOP_TASKS:
+	case D9_EVENT_PROCESS_STATE:
 		return true;
 	default:
 		return false;
@@ -204,6 +206,7 @@ static int count_events(const char *path, struct d9__record_result *result)
 	if (err)
 		return err;
 	err = d9_reader_add(reader, path);
+	d9_reader_set_memory_limit(reader, COUNT_MAX_BYTES);
 	d9_reader_set_file_order(reader, true);
 	while (!err && (err = d9_reader_next(reader, &event)) == 1) {
 		result->events++;
@@ -233,6 +236,19 @@ static int add_process(struct d9__record_result *result, char *path)
 	result->bytes += size_of_files(path);
 	result->counted = result->counted && result->bytes <= COUNT_MAX_BYTES;
 	return result->counted ? count_events(path, result) : 0;
+}
+
+void d9__failure_take(const char *dir, struct d9__failure *out)
+{
+	char text[128] = "", *path;
+
+	*out = (struct d9__failure){ .err = 0 };
+	if (asprintf(&path, "%s/" D9__CAUSE_LINK, dir) < 0)
+		return;
+	if (readlink(path, text, sizeof(text) - 1) > 0)
+		sscanf(text, "%d %63[^\n]", &out->err, out->service);
+	unlink(path);
+	free(path);
 }
 
 int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,

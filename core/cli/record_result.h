@@ -21,6 +21,12 @@ struct d9__refusal {
 
 #define D9__REFUSALS_MAX 4
 
+/* A program in which no recorder could start. */
+struct d9__failure {
+	int err; /* errno; 0: there is none */
+	char service[64];
+};
+
 /* What the new ones hold. */
 struct d9__record_result {
 	size_t processes;
@@ -39,6 +45,9 @@ struct d9__record_result {
 /* 0, -ENOMEM, or an error of opendir(3); none at all if |dir| does not exist. */
 int d9__namespaces_list(const char *dir, struct d9__namespaces *out);
 void d9__namespaces_release(struct d9__namespaces *namespaces);
+
+/* What a recorder that could not start left in |dir|, which is removed. */
+void d9__failure_take(const char *dir, struct d9__failure *out);
 
 /* What is in |dir| and was not in |before|.  0 or a negative errno. */
 int d9__record_result_collect(const char *dir, const struct d9__namespaces *before,

@@ -23,6 +23,8 @@
 #define BETWEEN_LOOKS	UINT64_C(200000000)
 #define HUNG_AFTER	(5 * SECOND_NS)
 #define BLIND_AFTER	(10 * SECOND_NS)
+#define RINGS_MAX	1024
+#define STEPS_MAX	1000000 /* looks at what may be a ring, in all processes: a second or two */
 #define BUSY_SHARE	4 /* a thread that used a quarter of the time works */
 
 struct search {
@@ -36,14 +38,11 @@ struct search {
 
 /* ---- finding ---- */
 
-static bool same_file(const struct d9__ring_view *a, const struct d9__ring_view *b)
+static bool is_same(const struct d9__recorder_seen *seen, const struct d9__ring_view *view, const struct stat *st)
 {
-	struct stat x, y;
-
-	if (a->at || b->at)
-		return a->at == b->at && a->pid == b->pid;
-	return !fstat(a->fd, &x) && !fstat(b->fd, &y) && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino;
+	if (seen->view.at || view->at)
+		return seen->view.at == view->at && seen->view.pid == view->pid;
+	return seen->dev == st->st_dev && seen->ino == st->st_ino;
 }
 
 /* It was stopped, and nothing is in its ring, which waits for another recorder in that process. */
@@ -56,14 +55,14 @@ static bool is_stopped(const struct d9__ring_view *view)
 	       state == D9__STATE_STOPPED;
 }
 
-static bool is_wanted(const struct search *search, const struct d9__ring_view *view)
+static bool is_wanted(const struct search *search, const struct d9__ring_view *view, const struct stat *st)
 {
 	if ((search->pid && view->pid != search->pid) || is_stopped(view))
 		return false;
 	if (search->dir && strcmp(view->header.trace_dir, search->dir) != 0)
 		return false;
 	for (size_t i = 0; i < search->found->n; i++)
-		if (same_file(view, &search->found->list[i].view))
+		if (is_same(&search->found->list[i], view, st))
 			return false;
 	return true;
 }
@@ -79,9 +78,15 @@ static void add(struct search *search, struct d9__ring_view *view, const char *r
 {
 	struct d9__recorders *found = search->found;
 	struct d9__recorder_seen *grown;
+	struct stat st = { 0 };
 	char *copy;
 
-	if (search->err || !is_wanted(search, view)) {
+	if (search->err || fstat(view->fd, &st) || !is_wanted(search, view, &st)) {
+		d9__ring_view_close(view);
+		return;
+	}
+	if (found->n == RINGS_MAX) {
+		found->rings_left_out++;
 		d9__ring_view_close(view);
 		return;
 	}
@@ -96,6 +101,8 @@ static void add(struct search *search, struct d9__ring_view *view, const char *r
 	found->list = grown;
 	memset(&grown[found->n], 0, sizeof(*grown));
 	grown[found->n].view = *view;
+	grown[found->n].dev = st.st_dev;
+	grown[found->n].ino = st.st_ino;
 	grown[found->n++].ring = copy;
 }
 
@@ -117,11 +124,7 @@ static void complain(struct search *search, const char *path, int err)
 	if (!search->command || (err == -EMFILE && search->full))
 		return;
 	search->full = err == -EMFILE;
-	/* A name in a folder of everybody's: nothing of it goes to a terminal as it is. */
-	fprintf(stderr, "dial9 %s: ", search->command);
-	for (const char *p = path; *p; p++)
-		fputc(*p > ' ' && *p < 0x7f ? *p : '?', stderr);
-	fprintf(stderr, ": %s\n", d9__ring_view_strerror(err));
+	d9__cmd_fail(search->command, "%s: %s", path, d9__ring_view_strerror(err));
 }
 
 /* Of another version, and its process is gone.  False: it is for the caller to complain of. */
@@ -141,6 +144,10 @@ static bool add_other(struct search *search, int dir, const char *name, const ch
 	    (search->dir && folder != search->dir &&
 	     strcmp(view.header.trace_dir, search->dir) != 0))
 		return dead;
+	if (found->n_others == RINGS_MAX) {
+		found->rings_left_out++;
+		return true;
+	}
 	grown = reallocarray(found->others, found->n_others + 1, sizeof(*grown));
 	if (grown)
 		found->others = grown;
@@ -252,12 +259,20 @@ static void add_process(struct search *search, struct d9__ring_view *view)
 static void search_processes(struct search *search)
 {
 	DIR *proc = opendir("/proc");
+	uint64_t all = STEPS_MAX;
 	struct d9__ring_view view;
 
-	for (struct dirent *e; proc && (e = readdir(proc));)
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-		    !d9__ring_view_of_process(&view, (pid_t)atoi(e->d_name)))
+	for (struct dirent *e; proc && (e = readdir(proc));) {
+		uint64_t steps = D9__RING_VIEW_STEPS < all ? D9__RING_VIEW_STEPS : all, before = steps;
+		int err = e->d_name[0] >= '1' && e->d_name[0] <= '9'
+				  ? d9__ring_view_find(&view, (pid_t)atoi(e->d_name), &steps)
+				  : -ENOENT;
+
+		all -= before - steps;
+		search->found->processes_left_out += err == -E2BIG;
+		if (!err)
 			add_process(search, &view);
+	}
 	if (proc)
 		closedir(proc);
 }
@@ -475,6 +490,11 @@ void d9__recorders_look(struct d9__recorders *recorders, const char *command)
 }
 
 /* ---- telling ---- */
+
+const char *d9__recorders_recover_all(void)
+{
+	return geteuid() ? "dial9 recover --all" : "dial9 recover --all -o DIR";
+}
 
 const char *d9__problem_name(unsigned problems)
 {

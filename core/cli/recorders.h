@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <sys/types.h>
+
 #include "record/ring_view.h"
 
 /* What is wrong with a recorder, worst first. */
@@ -23,6 +25,8 @@ enum d9__problem {
 
 struct d9__recorder_seen {
 	struct d9__ring_view view;
+	dev_t dev; /* of its file */
+	ino_t ino;
 	char *ring; /* its path, or what it is instead */
 	enum d9__ring_owner owner;
 	struct d9__ring_look look; /* the later of two */
@@ -47,6 +51,7 @@ struct d9__recorders {
 	size_t n;
 	struct d9__other_ring *others;
 	size_t n_others;
+	size_t rings_left_out, processes_left_out; /* there are more than anybody can use, or look through */
 	bool failed; /* one line on stderr was printed for each that could not */
 };
 
@@ -65,6 +70,9 @@ int d9__recorders_find(struct d9__recorders *recorders, const char *command, pid
 void d9__recorders_look(struct d9__recorders *recorders, const char *command);
 
 void d9__recorders_release(struct d9__recorders *recorders);
+
+/* What this user types to save what all dead processes left. */
+const char *d9__recorders_recover_all(void);
 
 /* The name of the lowest of |problems|, "ok" if there is none. */
 const char *d9__problem_name(unsigned problems);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What dead processes left, as this user may recover it.  For root that is everybody's; each user's is
- * recovered with no rights but that user's, so that it stays theirs and their files can lead nowhere else.
+ * What dead processes left, as this user may recover it.  For root that is everybody's, and goes where root said:
+ * each user's rings are found and opened with that user's rights, read by a child without any, and written by the
+ * rights of who owns the process's directory in the trace directory.
  */
 
 #ifndef D9_CLI_RECOVER_USERS_H
@@ -12,27 +13,30 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "cli/recover_child.h"
 #include "record/recover.h"
 
 #define D9__RECOVER_WHY_LEN (PATH_MAX + 128)
 
-struct d9__recover_user {
-	uid_t uid;
-	gid_t gid;
-};
-
 struct d9__recover_users {
 	struct d9__recover walk; /* of one user */
 	bool walking;
-	char dir[PATH_MAX]; /* without symbolic links; "": every ring's own */
+	bool root;
+	char dir[PATH_MAX];  /* what belongs there, without symbolic links; "": all */
+	char into[PATH_MAX]; /* where to, the same; "": every ring's own */
 	uid_t dir_uid;
 	unsigned flags;
-	struct d9__recover_user *list, own; /* |own| comes first and is not in the list */
+	struct d9__recover_hands hands;
+	struct d9__child_user *list, own; /* |own| comes first and is not in the list */
 	size_t n, next;
 };
 
-/* As d9__recover_begin(), and so are the others.  |users| has to stay where it is. */
-int d9__recover_users_begin(struct d9__recover_users *users, const char *trace_dir, unsigned flags);
+/*
+ * Begin with what belongs to |trace_dir|, NULL: with all; to be written to |into|, NULL: to |trace_dir|, or where
+ * each ring says, which root cannot have: -EINVAL.  |flags| are d9__recover_begin()'s.  |users| has to stay where
+ * it is.  0 or -errno.
+ */
+int d9__recover_users_begin(struct d9__recover_users *users, const char *trace_dir, const char *into, unsigned flags);
 
 int d9__recover_users_next(struct d9__recover_users *users, struct d9__recovered *out);
 

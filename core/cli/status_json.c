@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/running_now.h"
 #include "cli/status_json.h"
 
 static void put_key(struct d9__text_out *out, const char *key)
@@ -149,6 +150,29 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 	d9__text_char(out, ']');
 }
 
+/* Callbacks that run for long. */
+static void put_running(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	struct d9__running_now running[D9__RING_OPEN_MAX];
+	unsigned n = d9__running_now_named(recorder, running);
+
+	d9__text_string(out, ",\"running\":[");
+	for (unsigned i = 0; i < n; i++) {
+		const struct d9__ring_open *call = running[i].call;
+
+		d9__text_string(out, i ? ",{\"worker\":" : "{\"worker\":");
+		d9__text_u64(out, call->worker);
+		put_u64(out, "tid", call->tid);
+		put_u64(out, "task", call->task);
+		put_text(out, "callback", running[i].name);
+		put_text(out, "inside", running[i].inside);
+		put_u64(out, "for_ns", running[i].for_ns);
+		put_text(out, "syscall", call->syscall);
+		d9__text_string(out, call->known && call->running ? ",\"computing\":true}" : ",\"computing\":false}");
+	}
+	d9__text_char(out, ']');
+}
+
 /* What the process told about itself: program, loop.LIBRARY.*, runtime.NAME. */
 static void put_facts(struct d9__text_out *out, const char *facts)
 {
@@ -194,6 +218,7 @@ static void put_recorder(struct d9__text_out *out, const struct d9__recorder_see
 	put_memory(out, recorder);
 	put_clock(out, health);
 	put_workers(out, recorder);
+	put_running(out, recorder);
 	put_facts(out, health->facts);
 	d9__text_char(out, '}');
 }
@@ -225,5 +250,8 @@ void d9__status_json(struct d9__text_out *out, const struct d9__recorders *recor
 			d9__text_char(out, ',');
 		put_other(out, &recorders->others[i]);
 	}
-	d9__text_string(out, "]}\n");
+	d9__text_string(out, "],\"left_out\":{\"rings\":");
+	d9__text_u64(out, recorders->rings_left_out);
+	put_u64(out, "processes", recorders->processes_left_out);
+	d9__text_string(out, "}}\n");
 }

@@ -13,6 +13,7 @@
 
 #include "cli/text.h"
 
+#include "analyze/shown.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 
@@ -131,29 +132,6 @@ void d9__text_f64(struct d9__text_out *out, double x)
 	d9__text_string(out, buf);
 }
 
-/* The character at |text| that cannot stand as it is; returns the bytes consumed. */
-static size_t escape(struct d9__text_out *out, const char *text, size_t len)
-{
-	static const char names[] = "\bb\tt\nn\ff\rr";
-	unsigned char c = (unsigned char)*text;
-	const char *name = c ? strchr(names, c) : NULL;
-	size_t n;
-
-	if (c >= 0x80) {
-		n = d9__utf8_len(text, len);
-		d9__text_bytes(out, n ? text : "\xef\xbf\xbd", n ? n : 3);
-		return n ? n : 1;
-	}
-	d9__text_char(out, '\\');
-	if (c == '"' || c == '\\')
-		d9__text_char(out, *text);
-	else if (name && c < ' ')
-		d9__text_char(out, name[1]);
-	else
-		d9__text_printf(out, "u%04x", c);
-	return 1;
-}
-
 static inline bool is_plain(char c)
 {
 	return (unsigned char)c >= ' ' && (unsigned char)c < 0x7f && c != '"' && c != '\\';
@@ -162,6 +140,7 @@ static inline bool is_plain(char c)
 void d9__text_escaped(struct d9__text_out *out, const char *text, size_t len)
 {
 	size_t start = 0, i = 0;
+	struct d9__shown shown;
 
 	while (i < len) {
 		if (is_plain(text[i])) {
@@ -169,10 +148,30 @@ void d9__text_escaped(struct d9__text_out *out, const char *text, size_t len)
 			continue;
 		}
 		d9__text_bytes(out, text + start, i - start);
-		i += escape(out, text + i, len - i);
+		d9__shown_next(&shown, text + i, len - i);
+		if (shown.code == '"' || shown.code == '\\')
+			d9__text_char(out, '\\');
+		d9__text_bytes(out, shown.text, shown.len);
+		i += shown.taken;
 		start = i;
 	}
 	d9__text_bytes(out, text + start, i - start);
+}
+
+size_t d9__text_fitting(struct d9__text_out *out, const char *text, size_t columns)
+{
+	size_t len = strlen(text), used = 0, width;
+	struct d9__shown shown;
+
+	for (; len; text += shown.taken, len -= shown.taken) {
+		d9__shown_next(&shown, text, len);
+		width = shown.escaped ? shown.len : 1;
+		if (used + width > columns)
+			break;
+		d9__text_bytes(out, shown.text, shown.len);
+		used += width;
+	}
+	return used;
 }
 
 void d9__text_json(struct d9__text_out *out, const char *text, size_t len)

@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "format/utf8.h"
-
 /* What a width may be. */
 #define D9__WIDTH_MIN 40
 #define D9__WIDTH_MAX 10000
@@ -81,11 +79,14 @@ void d9__text_hex_bytes(struct d9__text_out *out, const void *bytes, size_t len)
 /* The shortest decimal that reads back as |x|; null if it is not finite. */
 void d9__text_f64(struct d9__text_out *out, double x);
 
-/* |text| in quotes, escaped for JSON; each byte that is not UTF-8 becomes U+FFFD. */
+/* |text| in quotes, escaped for JSON and so that a terminal obeys nothing of it (analyze/shown.h). */
 void d9__text_json(struct d9__text_out *out, const char *text, size_t len);
 
 /* The same without the quotes.  What a trace says goes to terminals only this way. */
 void d9__text_escaped(struct d9__text_out *out, const char *text, size_t len);
+
+/* As much of |text| as goes into |columns|, without quotes escaped; returns the columns that it took. */
+size_t d9__text_fitting(struct d9__text_out *out, const char *text, size_t columns);
 
 /* As d9__text_json(), but bare if it has no spaces, quotes, backslashes or control characters. */
 void d9__text_word(struct d9__text_out *out, const char *text, size_t len);

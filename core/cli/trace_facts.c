@@ -7,7 +7,12 @@
 
 #include "cli/trace_facts.h"
 
+#include "analyze/budget.h"
 #include "cli/text.h"
+
+/* A process has some dozens. */
+#define FACTS_MAX 4096
+#define FACT_MAX  16384
 
 /* Producers of very old traces stamped metadata with the wall clock: from the year 2020 on. */
 #define WALL_CLOCK_FROM_NS UINT64_C(1577836800000000000)
@@ -20,6 +25,7 @@ static ptrdiff_t find_tally(struct d9__tallies *tallies, const char *name, size_
 	struct d9__tally *bigger;
 	uint32_t number;
 
+	tallies->names.each = sizeof(*bigger);
 	if (d9__texts_number(&tallies->names, name, len, &number))
 		return -1;
 	if (number < tallies->n)
@@ -149,8 +155,15 @@ static struct d9__fact *find_fact(struct d9__process *process, const struct d9_t
 static int set_fact(struct d9__process *process, const struct d9_text *key,
 		    const struct d9_text *value, uint64_t at_ns)
 {
-	char *copy = strndup(value->data, value->len);
-	struct d9__fact *fact = copy ? find_fact(process, key) : NULL;
+	struct d9__fact *fact;
+	char *copy;
+
+	if (process->n_metadata == FACTS_MAX || value->len > FACT_MAX) {
+		d9__budget_leave_out(D9__KEPT_METADATA, 1);
+		return 0;
+	}
+	copy = strndup(value->data, value->len);
+	fact = copy ? find_fact(process, key) : NULL;
 
 	if (!fact || (fact->value && at_ns < fact->at_ns)) {
 		free(copy);

@@ -3,13 +3,23 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace_input.h"
 
+#include "analyze/budget.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
+#include "read/reader_state.h"
+
+#define READER_BASE	((uint64_t)40 << 20)
+/* What is packed better than this is no trace; ten million events take a third of the base. */
+#define UNPACKED_BASE	((uint64_t)256 << 20)
+#define UNPACKED_FACTOR 32
+/* A pipe does not say how long it is, and need not end. */
+#define PIPE_BYTES	((uint64_t)64 << 20)
 
 /* What a person can do about |err| of an input. */
 static const char *advise(int err)
@@ -27,8 +37,21 @@ static const char *advise(int err)
 	}
 }
 
+/* A few bytes may claim anything: what is kept of them is bounded by their number. */
+static void limit(struct d9_reader *reader, bool has_pipe)
+{
+	uint64_t done, total;
+
+	d9_reader_progress(reader, &done, &total);
+	if (has_pipe)
+		total += PIPE_BYTES;
+	d9__reader_bound(reader, READER_BASE + total, has_pipe ? 0 : UNPACKED_BASE + UNPACKED_FACTOR * total);
+	d9__budget_start(total);
+}
+
 int d9__traces_open(const char *command, char **paths, struct d9_reader **out)
 {
+	bool has_pipe = d9__traces_have_pipe(paths);
 	struct d9_reader *reader;
 	int err;
 
@@ -48,6 +71,7 @@ int d9__traces_open(const char *command, char **paths, struct d9_reader **out)
 		d9_reader_free(reader);
 		return D9__EXIT_USAGE;
 	}
+	limit(reader, has_pipe);
 	*out = reader;
 	return 0;
 }
@@ -78,28 +102,49 @@ const struct d9_event *d9__traces_next(struct d9_reader *reader, struct d9__prog
 	return NULL;
 }
 
+void d9__traces_more_short(const char *command, size_t n)
+{
+	if (n > D9__SHORT_TOLD)
+		d9__cmd_fail(command, "and %zu more segments that are damaged or end in the middle of a frame",
+			     n - D9__SHORT_TOLD);
+}
+
+/* Whether the segment |info| has less than it should.  It is |told|, with what is wrong; |*status| if that is damage. */
+static bool is_short(const char *command, const struct d9_segment_info *info, bool told, int *status)
+{
+	bool damaged = info->err && info->err != -ENODATA;
+
+	if (damaged)
+		*status = D9__EXIT_USAGE;
+	else if (info->active || (!info->err && !info->truncated))
+		return false;
+	if (damaged && told)
+		d9__cmd_fail(command, "%s; everything before it was used", info->message);
+	else if (told)
+		d9__cmd_fail(command, "%s: ends in the middle of a frame at byte %" PRIu64
+			     "; everything before it was used", info->path, info->err_offset);
+	return true;
+}
+
 int d9__traces_close(const char *command, struct d9_reader *reader, int err)
 {
 	struct d9_segment_info info;
 	int status = D9__EXIT_OK;
+	size_t n = 0;
 
 	const char *message = d9_reader_message(reader);
+	char *left_out = d9__budget_left_out();
 
 	/* Where the reader has nothing to say, the command itself failed. */
 	if (err < 0)
 		status = d9__cmd_fail(command, "%s", *message ? message
 						  : err == -ENOMEM ? "out of memory" : strerror(-err));
-	for (size_t i = 0; i < d9_reader_segments(reader); i++) {
-		if (d9_reader_segment(reader, i, &info) || (!info.err && !info.truncated))
-			continue;
-		if (info.err && info.err != -ENODATA)
-			status = d9__cmd_fail(command, "%s; everything before it was used",
-					      info.message);
-		else if (!info.active)
-			d9__cmd_fail(command,
-				     "%s: ends in the middle of a frame at byte %" PRIu64
-				     "; everything before it was used",
-				     info.path, info.err_offset);
-	}
+	if (left_out)
+		d9__cmd_fail(command, "this would take too much memory, and was left out: %s", left_out);
+	free(left_out);
+	for (size_t i = 0; i < d9_reader_segments(reader); i++)
+		if (!d9_reader_segment(reader, i, &info))
+			n += is_short(command, &info, n < D9__SHORT_TOLD, &status);
+	d9__traces_more_short(command, n);
 	return status;
 }

@@ -5,6 +5,7 @@
 #define D9_CLI_TRACE_INPUT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <dial9/reader.h>
 
@@ -28,9 +29,15 @@ const struct d9_event *d9__traces_next(struct d9_reader *reader, struct d9__prog
 				       int *err);
 
 /*
- * After the last event: one line on stderr for each segment that could not be read to its end.
+ * After the last event: one line on stderr for each segment that could not be read to its end, of many the first.
  * The exit status: 2 if one was damaged or |err| is set, 0 if segments were merely cut short.
  */
 int d9__traces_close(const char *command, struct d9_reader *reader, int err);
+
+/* So many are told one by one. */
+#define D9__SHORT_TOLD 100
+
+/* A line for the rest of |n|, if there is one. */
+void d9__traces_more_short(const char *command, size_t n);
 
 #endif /* D9_CLI_TRACE_INPUT_H */

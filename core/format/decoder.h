@@ -31,6 +31,15 @@ struct d9__decoder {
 	char message[160]; /* after an error: one line without the offset */
 };
 
+/* Memory that what the batch has defined so far takes, about. */
+static inline uint64_t d9__decoder_pool_bytes(const struct d9__decoder *decoder)
+{
+	uint64_t used = (uint64_t)decoder->types.used + decoder->strings.used + decoder->stacks.used;
+
+	/* Tables are half full at the most. */
+	return decoder->arena.given_bytes + 4 * used * sizeof(struct d9__pool_entry);
+}
+
 enum d9__frame_kind {
 	D9__FRAME_HEADER,
 	D9__FRAME_SCHEMA,

@@ -12,6 +12,9 @@
 
 #define D9__ZSTD_BLOCK_HEAD_LEN 3
 
+/* 32 MiB of what was unpacked, the most that anybody needs to pack a trace well (zstd -19: 8 MiB). */
+#define D9__ZSTD_WINDOW_LOG_MAX 25
+
 /*
  * As ZSTD_decompressStream(), with no more of |in| than the next block's header or its content.  |*hint| is 0
  * before the first call and belongs to the calls after it.

@@ -12,6 +12,7 @@
 #include "hook/got_pass.h"
 #include "hook/patch_lock.h"
 #include "hook/stubs.h"
+#include "record/sandbox.h"
 #include "record/sanitized.h"
 #include "record/source.h"
 
@@ -241,8 +242,11 @@ int d9__got_install(struct d9__got_table *table)
 {
 	int saved_errno = errno, err = 0;
 
-	if (!atomic_load_explicit(&table->installed, memory_order_acquire) ||
-	    d9__got_rescan_due())
+	bool installed = atomic_load_explicit(&table->installed, memory_order_acquire);
+
+	if (d9__sandbox_is_shut())
+		err = installed ? 0 : -EPERM;
+	else if (!installed || d9__got_rescan_due())
 		err = install_table(table);
 	errno = saved_errno;
 	return err;
@@ -266,7 +270,8 @@ bool d9__got_rescan_due(void)
 	struct d9__loader_counters now, last = d9__got_pass_counters();
 	uint64_t second_look_ns;
 
-	if (atomic_load_explicit(&engine.n_tables, memory_order_relaxed) == 0 ||
+	if (d9__sandbox_is_shut() ||
+	    atomic_load_explicit(&engine.n_tables, memory_order_relaxed) == 0 ||
 	    !d9__patch_trylock())
 		return false;
 	dl_iterate_phdr(read_counters, &now);

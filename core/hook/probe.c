@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hook/probe.h"
+#include "record/sandbox.h"
 
 /* ---- reads that cannot fault ---- */
 
@@ -16,8 +17,11 @@ int d9__probe_copy(void *to, const void *from, size_t len)
 {
 	struct iovec local = { to, len }, remote = { (void *)(uintptr_t)from, len };
 	int saved_errno = errno, err = 0;
-	ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	ssize_t n;
 
+	if (d9__sandbox_is_shut())
+		return -EPERM;
+	n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 	if (n < 0)
 		err = -errno;
 	else if ((size_t)n < len)

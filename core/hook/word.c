@@ -15,6 +15,7 @@
 
 #include "hook/got.h"
 #include "hook/patch_lock.h"
+#include "record/sandbox.h"
 
 /* An atomic "add nothing" by the kernel. */
 enum d9__word_access d9__word_access(uintptr_t *word)
@@ -110,6 +111,8 @@ int d9__word_store(uintptr_t *word, uintptr_t value, bool may_protect)
 {
 	int saved = errno, err = 0;
 
+	if (d9__sandbox_is_shut())
+		return -EPERM;
 	if (d9__word_access(word) == D9__WORD_WRITABLE) {
 		__atomic_store_n(word, value, __ATOMIC_RELEASE);
 	} else if (may_protect) {

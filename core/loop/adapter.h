@@ -20,4 +20,10 @@ D9_API void *d9__loop_companion(struct d9_loop *loop);
  */
 D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task *out);
 
+/*
+ * As d9_task_arm() on the thread that runs |loop|, and the trace knows the task from now on.  Its number, or 0: this
+ * thread does not run the loop, nothing is recorded or there is no memory.
+ */
+D9_API uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task);
+
 #endif /* D9_LOOP_ADAPTER_H */

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "loop/generated.h"
 #include "record/modules.h"
 #include "record/names.h"
 
@@ -40,7 +42,7 @@ static struct d9_callsite *find(_Atomic(struct d9_callsite *) *bucket, const voi
 	return at;
 }
 
-struct d9_callsite *d9__callsites_intern(const void *callback, const void *site)
+static struct d9_callsite *intern(const void *callback, const void *site, unsigned kind)
 {
 	_Atomic(struct d9_callsite *) *bucket = bucket_of(callback, site);
 	struct d9_callsite *found = find(bucket, callback, site), *new;
@@ -55,6 +57,7 @@ struct d9_callsite *d9__callsites_intern(const void *callback, const void *site)
 			new->next = atomic_load_explicit(bucket, memory_order_relaxed);
 			new->callback = callback;
 			new->site = site;
+			new->kind = (uint16_t)kind;
 			table.n++;
 			atomic_store_explicit(bucket, new, memory_order_release);
 			found = new;
@@ -69,11 +72,87 @@ struct d9_callsite *d9__callsites_intern(const void *callback, const void *site)
 	return &unknown;
 }
 
+struct d9_callsite *d9__callsites_intern(const void *callback, const void *site)
+{
+	return intern(callback, site, D9_TASK_CUSTOM);
+}
+
+/* ---- what callbacks of a loop library are for ---- */
+
+#define ROLES 256u /* a power of 2; one that finds no place has no role */
+
+static struct {
+	_Atomic(const void *) callback;
+	_Atomic(const char *) role;
+} roles[ROLES];
+
+static size_t role_home(const void *callback)
+{
+	return ((uintptr_t)callback * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (ROLES - 1);
+}
+
+const char *d9__callback_role(const void *callback)
+{
+	for (size_t i = role_home(callback), n = 0; n < ROLES; n++, i = (i + 1) & (ROLES - 1)) {
+		const void *at = atomic_load_explicit(&roles[i].callback, memory_order_relaxed);
+
+		if (at == callback || !at)
+			/* acquire: the text is complete; it may be missing for a moment */
+			return at ? atomic_load_explicit(&roles[i].role, memory_order_acquire) : NULL;
+	}
+	return NULL;
+}
+
+void d9__callback_role_set(const void *callback, const char *role)
+{
+	for (size_t i = role_home(callback), n = 0; n < ROLES; n++, i = (i + 1) & (ROLES - 1)) {
+		const void *at = NULL;
+
+		if (!atomic_compare_exchange_strong_explicit(&roles[i].callback, &at, callback,
+							     memory_order_relaxed,
+							     memory_order_relaxed) &&
+		    at != callback)
+			continue;
+		atomic_store_explicit(&roles[i].role, role, memory_order_release);
+		return;
+	}
+}
+
+/* ---- names ---- */
+
 static size_t append_place(char *text, size_t size, size_t at, const void *addr)
 {
+	const char *maker = NULL;
 	int n = d9__module_name_of(addr, text + at, size - at);
 
+	if (n > 0 && !strncmp(text + at, "0x", 2))
+		maker = d9__generated_by();
+	/* The list of modules may have been made in between. */
+	if (maker)
+		n = d9__module_name_of(addr, text + at, size - at);
+	if (maker && n > 0 && !strncmp(text + at, "0x", 2))
+		n = snprintf(text + at, size - at, "%s code", maker);
 	return n > 0 ? at + (size_t)n : at;
+}
+
+/*
+ * Write what to call |callback|; |*shared| if that stands for many.  Code that a language's runtime makes lies in
+ * no module: its address would tell nothing.
+ */
+static size_t callback_name(char *text, size_t size, const void *callback, const void *site, unsigned kind,
+			    bool *shared)
+{
+	const char *role = d9__callback_role(callback);
+	int n;
+
+	*shared = false;
+	if (role)
+		n = snprintf(text, size, "%s", role);
+	else
+		n = d9__module_name_of(callback, text, size);
+	if (n > 0 && !strncmp(text, "0x", 2))
+		n = d9__generated_name(callback, site, kind, text, size, shared);
+	return n > 0 ? (size_t)n : 0;
 }
 
 uint32_t d9__callsite_name_slow(struct d9_callsite *callsite)
@@ -82,9 +161,11 @@ uint32_t d9__callsite_name_slow(struct d9_callsite *callsite)
 	size_t len = 0;
 	int saved = errno;
 	uint32_t name;
+	bool shared;
 
 	if (callsite->callback)
-		len = append_place(text, sizeof(text) / 2, len, callsite->callback);
+		len = callback_name(text, sizeof(text) / 2, callsite->callback, callsite->site, callsite->kind,
+				    &shared);
 	if (callsite->site) {
 		memcpy(text + len, " @ ", 3);
 		len = append_place(text, sizeof(text), len + 3, callsite->site);
@@ -103,6 +184,29 @@ const struct d9_callsite *d9_callsite(const void *callback, const void *site, un
 
 	if (!(flags & D9_CALLSITE_LOCKED))
 		d9__callsite_name(callsite);
+	errno = saved;
+	return callsite;
+}
+
+const struct d9_callsite *d9__callsite_of_kind(const void *callback, const void *site, enum d9_task_kind kind)
+{
+	static struct d9_callsite of_many[D9__TASK_KINDS];
+	struct d9_callsite *callsite = find(bucket_of(callback, site), callback, site);
+	int saved = errno;
+	bool shared = false;
+	char text[320];
+	size_t len;
+
+	if (!callsite && callback) {
+		len = callback_name(text, sizeof(text), callback, site, kind, &shared);
+		if (shared) {
+			callsite = &of_many[kind];
+			atomic_store_explicit(&callsite->name, d9__name_intern(text, len) + 1, memory_order_release);
+		}
+	}
+	if (!callsite)
+		callsite = intern(callback, site, kind);
+	d9__callsite_name(callsite);
 	errno = saved;
 	return callsite;
 }

@@ -8,8 +8,11 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "record/sandbox.h"
 
 #define FIRST_FD      200 /* out of the way of programs that count on low numbers */
 #define REOPEN_NS     UINT64_C(1000000000)
@@ -20,6 +23,7 @@
 
 static _Atomic(uint32_t) rate = DEFAULT_RATE;
 static bool (*fake_read)(struct d9__cpu_reading *out);
+static void (*fake_usage)(struct d9__cpu_usage *out);
 
 void d9__cpu_time_init(struct d9__cpu_time *cpu, uint32_t tid)
 {
@@ -31,15 +35,17 @@ void d9__cpu_time_set_rate(uint32_t n)
 	atomic_store_explicit(&rate, n ? n : 1, memory_order_relaxed);
 }
 
-void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out))
+void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out), void (*usage)(struct d9__cpu_usage *out))
 {
 	fake_read = read;
+	fake_usage = usage;
 }
 
 /* ---- reading ---- */
 
 static int open_schedstat(uint32_t tid)
 {
+	struct rlimit limit;
 	char path[64];
 	int low, fd;
 
@@ -48,6 +54,9 @@ static int open_schedstat(uint32_t tid)
 	if (low < 0)
 		return -1;
 	fd = fcntl(low, F_DUPFD_CLOEXEC, FIRST_FD);
+	/* A program whose limit is lower has no numbers there. */
+	if (fd < 0 && errno == EINVAL && !getrlimit(RLIMIT_NOFILE, &limit))
+		fd = fcntl(low, F_DUPFD_CLOEXEC, (int)limit.rlim_cur * 3 / 4);
 	close(low);
 	return fd;
 }
@@ -113,6 +122,43 @@ static void read_wait(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__cpu_
 		pread_schedstat(cpu, out);
 }
 
+void d9__cpu_time_open(struct d9__cpu_time *cpu, uint64_t now_ns)
+{
+	int saved = errno;
+
+	if (!cpu->schedstat_off && cpu->fd < 0 && !fake_read) {
+		cpu->opened_ns = now_ns;
+		cpu->fd = open_schedstat(cpu->tid);
+	}
+	errno = saved;
+}
+
+static uint64_t ns_of(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * UINT64_C(1000000000) + (uint64_t)tv.tv_usec * 1000;
+}
+
+/* Of this thread.  It cannot fail: the kernel knows RUSAGE_THREAD since 2.6.26. */
+static void read_usage(struct d9__cpu_usage *out)
+{
+	struct rusage ru = { .ru_nvcsw = 0 };
+
+	if (fake_read) {
+		if (fake_usage)
+			fake_usage(out);
+		return;
+	}
+	getrusage(RUSAGE_THREAD, &ru);
+	*out = (struct d9__cpu_usage){
+		.voluntary = (uint64_t)ru.ru_nvcsw,
+		.involuntary = (uint64_t)ru.ru_nivcsw,
+		.minor = (uint64_t)ru.ru_minflt,
+		.major = (uint64_t)ru.ru_majflt,
+		.user_ns = ns_of(ru.ru_utime),
+		.system_ns = ns_of(ru.ru_stime),
+	};
+}
+
 static bool read_clock(struct d9__cpu_reading *out)
 {
 	struct timespec ts;
@@ -134,6 +180,8 @@ static bool take_reading(struct d9__cpu_time *cpu, uint64_t now_ns, struct d9__c
 	int saved = errno;
 	bool done;
 
+	if (d9__sandbox_is_shut())
+		return false;
 	if (fake_read)
 		done = fake_read(out);
 	else if ((done = read_clock(out)))
@@ -186,11 +234,14 @@ static bool is_fresh(const struct d9__cpu_time *cpu, uint64_t now_ns)
 	return cpu->read_ns > cpu->unpark_ns && now_ns - cpu->read_ns < FRESH_NS;
 }
 
-/* CPU time of the awake thread, taken to have run since it was last known. */
+/*
+ * CPU time of the awake thread, taken to have run since it was last known.  From the newest reading and not from
+ * what was written since: each guess would add to the error of those before it.
+ */
 static uint64_t guess_run(const struct d9__cpu_time *cpu, uint64_t now_ns)
 {
-	if (cpu->read_ns && cpu->read_ns >= cpu->unpark_ns)
-		return cpu->last.run_ns + (now_ns - cpu->read_ns);
+	if (cpu->read_ns)
+		return cpu->last.run_ns + (now_ns - cpu->read_ns - cpu->parked_ns);
 	return cpu->unpark_cpu + (cpu->unpark_ns ? now_ns - cpu->unpark_ns : 0);
 }
 
@@ -227,6 +278,7 @@ uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t
 		if (reading.has_wait && cpu->last.has_wait && reading.wait_ns > cpu->last.wait_ns)
 			*wait_ns = reading.wait_ns - cpu->last.wait_ns;
 		keep(cpu, now_ns, &reading);
+		read_usage(&cpu->usage);
 		value = reading.run_ns;
 	}
 	cpu->measured = false;
@@ -235,26 +287,46 @@ uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t
 	return cpu->unpark_cpu & ~(uint64_t)(D9__CPU_STEP_NS - 1);
 }
 
+static struct d9__cpu_usage growth(const struct d9__cpu_usage *from, const struct d9__cpu_usage *to)
+{
+	return (struct d9__cpu_usage){
+		.voluntary = to->voluntary - from->voluntary,
+		.involuntary = to->involuntary - from->involuntary,
+		.minor = to->minor - from->minor,
+		.major = to->major - from->major,
+		/* The kernel divides by its ticks, and may take back a little. */
+		.user_ns = to->user_ns > from->user_ns ? to->user_ns - from->user_ns : 0,
+		.system_ns = to->system_ns > from->system_ns ? to->system_ns - from->system_ns : 0,
+	};
+}
+
 bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t poll_ns,
 			    struct d9__cpu_off *off)
 {
 	struct d9__cpu_reading before = cpu->last, reading;
+	struct d9__cpu_usage used_before = cpu->usage;
 	uint64_t awake = now_ns - cpu->read_ns - cpu->parked_ns;
 	uint64_t ran, lost, sleeps = cpu->sleeps;
-	bool known = cpu->read_ns != 0;
+	bool known = cpu->read_ns != 0, waits;
 
 	cpu->was_long = true;
 	if (!take_reading(cpu, now_ns, &reading))
 		return false;
 	keep(cpu, now_ns, &reading);
-	ran = reading.run_ns > before.run_ns ? reading.run_ns - before.run_ns : 0;
-	if (!known || !before.has_wait || !reading.has_wait || awake <= ran)
+	read_usage(&cpu->usage);
+	if (!known)
 		return false;
-	lost = awake - ran < poll_ns ? awake - ran : poll_ns;
-	off->run_queue_ns = reading.wait_ns > before.wait_ns ? reading.wait_ns - before.wait_ns : 0;
-	/* Who slept arrived anew: who did not lost the CPU itself, to interrupts or another machine. */
-	if (off->run_queue_ns > lost || reading.arrivals - before.arrivals <= sleeps)
+	off->grown = growth(&used_before, &cpu->usage);
+	waits = before.has_wait && reading.has_wait && reading.wait_ns > before.wait_ns;
+	ran = reading.run_ns > before.run_ns ? reading.run_ns - before.run_ns : 0;
+	lost = awake > ran ? awake - ran : 0;
+	if (lost > poll_ns)
+		lost = poll_ns;
+	if (lost < D9__CPU_STEP_NS)
+		lost = 0;
+	off->run_queue_ns = waits ? reading.wait_ns - before.wait_ns : 0;
+	if (off->run_queue_ns > lost || off->grown.voluntary <= sleeps)
 		off->run_queue_ns = lost;
 	off->blocked_ns = lost - off->run_queue_ns;
-	return lost >= D9__CPU_STEP_NS;
+	return true;
 }

@@ -24,6 +24,13 @@ struct d9__cpu_reading {
 	bool has_wait;
 };
 
+/* What the kernel counts of a thread; grows. */
+struct d9__cpu_usage {
+	uint64_t voluntary, involuntary; /* switches: by a wait, by others that want the CPU */
+	uint64_t minor, major;           /* page faults: without a disk's help, with it */
+	uint64_t user_ns, system_ns;     /* by the kernel's own division; the sum is that of a reading */
+};
+
 /* All owned by one thread. */
 struct d9__cpu_time {
 	uint64_t park_cpu, unpark_cpu;  /* last written, unrounded; never go down */
@@ -31,6 +38,7 @@ struct d9__cpu_time {
 	uint64_t park_ns;
 	struct d9__cpu_reading last;    /* newest reading, at |read_ns| */
 	uint64_t read_ns;               /* 0: none yet */
+	struct d9__cpu_usage usage;     /* newest: an unpark's that was measured, or a long poll's */
 	uint64_t parked_ns;             /* spent parked since the newest reading */
 	uint64_t sleeps;                /* parks since then that slept */
 	uint64_t pair_ns;               /* park of the latest measured pair; 0: none yet */
@@ -43,12 +51,19 @@ struct d9__cpu_time {
 	uint32_t tid;
 };
 
-/* What a long poll lost: asleep, and to others that ran. */
+/* What a long poll lost: asleep, and to others that ran.  |grown| is that of the time since the reading before it. */
 struct d9__cpu_off {
 	uint64_t blocked_ns, run_queue_ns;
+	struct d9__cpu_usage grown;
 };
 
 void d9__cpu_time_init(struct d9__cpu_time *cpu, uint32_t tid);
+
+/*
+ * Open the descriptor now, and not at the first reading: a program that runs out of descriptors later keeps its
+ * figures, and it is then that they are wanted.  Keeps errno.
+ */
+void d9__cpu_time_open(struct d9__cpu_time *cpu, uint64_t now_ns);
 
 /* Close the descriptor, if it is still what was opened. */
 void d9__cpu_time_release(struct d9__cpu_time *cpu);
@@ -63,13 +78,13 @@ uint64_t d9__cpu_time_park(struct d9__cpu_time *cpu, uint64_t now_ns);
 uint64_t d9__cpu_time_unpark(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t *wait_ns);
 
 /*
- * A poll of |poll_ns|, over D9__CPU_LONG_NS, ended at |now_ns|.  True with |*off| filled if time
- * in it was spent off the CPU.
+ * A poll of |poll_ns|, over D9__CPU_LONG_NS, ended at |now_ns|.  True with |*off| filled if there was a reading
+ * before it.  Who slept made a voluntary switch: what was lost without one others took, or the machine did.
  */
 bool d9__cpu_time_long_poll(struct d9__cpu_time *cpu, uint64_t now_ns, uint64_t poll_ns,
 			    struct d9__cpu_off *off);
 
 /* Tests only: replaces the kernel; NULL restores it. */
-void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out));
+void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out), void (*usage)(struct d9__cpu_usage *out));
 
 #endif /* D9_LOOP_CPU_TIME_H */

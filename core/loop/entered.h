@@ -26,6 +26,7 @@ struct d9__entered_span {
 	uint64_t enter_ns;
 	uint64_t frame_ns; /* start of the callback it was entered in */
 	uint32_t frames;   /* callbacks that were running; 0: outside of all */
+	uint32_t name;	   /* handle; of an adapter's only */
 	uint16_t depth;	   /* enters without exits */
 	bool written;	   /* the trace has the enter */
 	bool adapter;	   /* an adapter's: those nest as calls do */

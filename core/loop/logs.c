@@ -15,6 +15,7 @@
 #include "record/gate.h"
 #include "record/metadata.h"
 #include "record/options.h"
+#include "record/sandbox.h"
 #include "record/source.h"
 
 #define LINES_PER_SECOND 1000u
@@ -62,7 +63,7 @@ bool d9__logs_bridged(void)
 
 bool d9__log_wanted(enum d9__log_level level)
 {
-	return d9__gate_open(D9__GATE_EVENT) &&
+	return d9__gate_open(D9__GATE_EVENT) && !d9__sandbox_is_shut() &&
 	       atomic_load_explicit(&d9__log_bridge, memory_order_relaxed) >= (int)levels[level].least;
 }
 

@@ -11,6 +11,7 @@
 
 #include "loop/adapter.h"
 #include "loop/callsites.h"
+#include "loop/generated.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/samples.h"
@@ -21,6 +22,7 @@
 #include "record/gate.h"
 #include "record/metadata.h"
 #include "record/recorder.h"
+#include "record/sandbox.h"
 #include "record/slot.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
@@ -32,6 +34,7 @@
 static void fork_prepare(void)
 {
 	d9__callsites_fork_prepare();
+	d9__generated_fork_prepare();
 	d9__loops_fork_prepare();
 	d9__workers_fork_prepare();
 	d9__threads_fork_prepare();
@@ -44,6 +47,7 @@ static void fork_parent(void)
 	d9__threads_fork_parent();
 	d9__workers_fork_parent();
 	d9__loops_fork_parent();
+	d9__generated_fork_parent();
 	d9__callsites_fork_parent();
 }
 
@@ -53,6 +57,7 @@ static void fork_child(void)
 	d9__workers_fork_child();
 	d9__threads_fork_child();
 	d9__loops_fork_child();
+	d9__generated_fork_parent();
 	d9__callsites_fork_parent();
 }
 
@@ -65,12 +70,19 @@ static __attribute__((constructor)) void hold_over_forks(void)
 	start_err = pthread_atfork(fork_prepare, fork_parent, fork_child) ? -ENOMEM : 0;
 }
 
+/* A thread that is about to lose its system calls may enter its first loop behind that. */
+static void prepare_for_filter(void)
+{
+	d9__thread_make(NULL);
+}
+
 static void start(void)
 {
 	if (!start_err)
 		start_err = d9__slot_on_exit(d9__polls_thread_exit);
 	if (!start_err)
 		d9__samples_start();
+	d9__sandbox_on_enter(prepare_for_filter);
 }
 
 int d9__loops_init(void)
@@ -113,7 +125,7 @@ int d9_loop_register(enum d9_library library, const void *address, const char *n
 
 	if (!address || !loop || (unsigned)library > D9_LIBRARY_GLIB)
 		return -EINVAL;
-	err = d9__loops_init();
+	err = d9__sandbox_is_shut() ? -EPERM : d9__loops_init();
 	if (!err)
 		err = d9__recorder_ensure();
 	if (!err) {
@@ -177,10 +189,18 @@ static void write_ended(const struct d9__tasks_ended *ended)
 		d9__polls_write_ended(slot, d9__slot_now(slot), ended);
 }
 
-int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
+static int obtain(struct d9_loop *loop, const struct d9_task *task, struct d9__task **out)
 {
 	uint32_t epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	struct d9__tasks_ended ended = { .n = 0 };
+	int err = d9__tasks_obtain(loop, task->key, task, epoch, out, &ended);
+
+	write_ended(&ended);
+	return err;
+}
+
+int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
+{
 	struct d9__task *entry;
 	int saved = errno, err;
 
@@ -188,8 +208,7 @@ int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
 		return -EINVAL;
 	if (!d9__gate_open(D9__GATE_LOOP))
 		return 0;
-	err = d9__tasks_obtain(loop, task->key, task, epoch, &entry, &ended);
-	write_ended(&ended);
+	err = obtain(loop, task, &entry);
 	if (!err)
 		d9__polls_task_armed(loop, entry);
 	errno = saved;
@@ -233,6 +252,18 @@ uint64_t d9_task_id(enum d9_library library, uint64_t key)
 }
 
 /* ---- for our adapters ---- */
+
+uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task)
+{
+	struct d9__task *entry;
+	uint64_t id = 0;
+	int saved = errno;
+
+	if (d9__gate_open(D9__GATE_LOOP) && !obtain(loop, task, &entry) && d9__polls_task_tell(loop, entry))
+		id = atomic_load_explicit(&entry->id, memory_order_relaxed);
+	errno = saved;
+	return id;
+}
 
 void d9__loop_set_companion(struct d9_loop *loop, void *companion)
 {

@@ -184,6 +184,11 @@ struct d9_loop *d9__loops_at(size_t i)
 				 : NULL;
 }
 
+bool d9__loops_any(void)
+{
+	return d9__loops_at(0) != NULL;
+}
+
 const char *d9__library_name(uint32_t library)
 {
 	static const char *const names[] = { "own", "libevent", "libev", "glib" };

@@ -63,6 +63,9 @@ void d9__loop_name(struct d9_loop *loop, char name[D9__LOOP_NAME_MAX]);
 /* The i-th entry ever used, registered now or not; NULL behind the last. */
 struct d9_loop *d9__loops_at(size_t i);
 
+/* Whether a loop was ever registered. */
+D9_API bool d9__loops_any(void);
+
 /* What all of loop/ needs once per process.  0 or -errno.  In loop.c. */
 int d9__loops_init(void);
 

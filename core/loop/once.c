@@ -15,7 +15,7 @@
 #include "record/emit_inl.h"
 #include "record/gate.h"
 
-_Static_assert(D9__WORKERS_MAX <= 0x80, "a worker is one byte");
+_Static_assert(D9__WORKER_WIDE == 0x80, "a worker is one byte");
 
 #define GATES (D9__GATE_LOOP | D9__GATE_TASK | D9__GATE_WAKE)
 
@@ -112,7 +112,7 @@ static bool begin_quickly(struct d9__thread *thread, struct d9__slot *slot, stru
 	id = d9__tasks_new_id(thread, library);
 	make_solo(thread, poll, id, ns);
 	write_begin(slot, published, poll, spelling, thread->worker, id, &wake, ns);
-	d9__polls_push(thread, poll, 0, library, spelling->name, id, ns);
+	d9__polls_push(thread, poll, 0, 0, library, spelling->name, id, ns);
 	return true;
 }
 

@@ -18,7 +18,7 @@
 #include "record/gate.h"
 #include "record/recorder.h"
 
-_Static_assert(D9__WORKERS_MAX <= 0x80, "d9__emit_plain_poll_start() writes one byte");
+_Static_assert(D9__WORKER_WIDE == 0x80, "d9__emit_plain_poll_start() writes one byte");
 
 /* ---- begin ---- */
 

@@ -119,8 +119,10 @@ static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, ui
 
 bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
-	if (thread->odd & D9__ODD_NO_WORKER && (thread->refused || !d9__thread_make(thread->loop)))
+	if (thread->odd & D9__ODD_NO_WORKER && (thread->refused || !d9__thread_make(thread->loop))) {
+		d9__loss_add(-1, D9__LOSS_NO_SLOT, 1, ns, ns);
 		return false;
+	}
 	d9__polls_close(thread, slot, ns);
 	if (thread->odd & D9__ODD_STOPPED)
 		write_unpark(thread, slot, ns);
@@ -483,7 +485,7 @@ static bool is_spawned(const struct d9__thread *thread, const struct d9__task *t
 	return atomic_load_explicit(&task->spawned, memory_order_relaxed) == thread->epoch;
 }
 
-void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task)
+bool d9__polls_task_tell(struct d9_loop *loop, struct d9__task *task)
 {
 	const struct d9_callsite *callsite =
 		atomic_load_explicit(&task->callsite, memory_order_acquire);
@@ -492,12 +494,22 @@ void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task)
 	struct d9__slot *slot;
 
 	/* The loop's thread alone writes spawns: another one may be just about to. */
-	if (!callsite || !(gate & D9__GATE_LOOP) || !d9__tasks_is_crowd(loop, task) || !thread ||
-	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread ||
-	    is_spawned(thread, task) || !(slot = d9__slot_self()))
-		return;
+	if (!callsite || !(gate & D9__GATE_LOOP) || !thread ||
+	    atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
+		return false;
+	if (is_spawned(thread, task))
+		return true;
+	if (!(slot = d9__slot_self()))
+		return false;
 	d9__polls_resume(thread, slot);
 	write_spawn(thread, slot, gate, task, callsite, d9__slot_now(slot));
+	return is_spawned(thread, task);
+}
+
+void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task)
+{
+	if (d9__tasks_is_crowd(loop, task))
+		d9__polls_task_tell(loop, task);
 }
 
 static bool is_current(const struct d9__thread *thread, const struct d9__task *task,
@@ -582,7 +594,7 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
 	uint32_t loc = d9__callsite_name(callsite_of(task, poll)), depth = poll->depth;
 
-	d9__polls_push(thread, poll, thread->n_frames, library, loc, id, ns);
+	d9__polls_push(thread, poll, thread->odd & D9__ODD_WIDE, thread->n_frames, library, loc, id, ns);
 	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
 }
 
@@ -604,7 +616,7 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 	if (thread->odd && !make_ready(thread, slot, poll, ns))
 		return;
 	/* The stamp or a new chunk alone may have kept it from the short way. */
-	if (!thread->n_frames && d9__poll_begin_again(thread, slot, poll, ns))
+	if (!thread->odd && d9__poll_begin_again(thread, slot, poll, ns))
 		return;
 	become_owner(thread, poll->loop);
 	library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);

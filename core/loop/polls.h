@@ -37,6 +37,9 @@ void d9__polls_resume(struct d9__thread *thread, struct d9__slot *slot);
  */
 void d9__polls_task_armed(struct d9_loop *loop, struct d9__task *task);
 
+/* Write |task| into the trace if it is not there.  False: this thread does not run |loop|, or nothing is recorded. */
+bool d9__polls_task_tell(struct d9_loop *loop, struct d9__task *task);
+
 /* Write TaskTerminate for each. */
 void d9__polls_write_ended(struct d9__slot *slot, uint64_t ns, const struct d9__tasks_ended *ended);
 
@@ -60,8 +63,11 @@ static inline struct d9__task *d9__polls_task(struct d9__thread *thread, uint32_
 	return task;
 }
 
-/* |poll| of task |id|, whose PollStart stands or will stand at |ns|, runs inside |outer| others. */
-static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *poll, uint16_t outer,
+/*
+ * Push the frame of |poll|, whose task is |id| and whose PollStart is written at |ns|, above the |outer|
+ * callbacks that are running.  |wide| is D9__ODD_WIDE where the worker is, else 0.
+ */
+static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *poll, uint8_t wide, uint16_t outer,
 				  uint32_t library, uint32_t loc, uint64_t id, uint64_t ns)
 {
 	struct d9__callback *frame = &thread->frames[outer];
@@ -76,7 +82,7 @@ static inline void d9__polls_push(struct d9__thread *thread, struct d9_poll *pol
 	frame->once = (poll->task.flags & D9_TASK_RUNS_ONCE) != 0;
 	/* For signal handlers that ask for the task. */
 	atomic_signal_fence(memory_order_release);
-	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN, D9__STAGE_ROUND,
+	thread->mode = d9__mode(D9__ODD_FRAMES | D9__ODD_OPEN | wide, D9__STAGE_ROUND,
 				(uint16_t)(outer + 1));
 	thread->shared_ns = 0;
 	thread->loop = poll->loop;

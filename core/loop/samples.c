@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "format/schema.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
+#include "loop/running.h"
 #include "loop/tasks.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
@@ -130,6 +130,7 @@ static void add_source(void)
 	/* Who only polls and parks, as hosts of GLib do, enters no loop: the last tick has him. */
 	d9__tick_add(d9__workers_publish);
 	d9__announce_start();
+	d9__running_start();
 }
 
 void d9__samples_start(void)
@@ -149,30 +150,19 @@ void d9__samples_set_period_ns(uint64_t period_ns)
 void d9__samples_off_cpu(struct d9__slot *slot, uint64_t ns, uint32_t worker, uint64_t task,
 			 const struct d9__cpu_off *off)
 {
-	static const struct d9__field fields[] = {
-		{ .name = "worker_id", .type = D9__FIELD_VARINT },
-		{ .name = "task_id", .type = D9__FIELD_VARINT },
-		{ .name = "blocked_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
-		{ .name = "run_queue_ns", .type = D9__FIELD_VARINT, .unit = "ns" },
-	};
-	static const struct d9__schema schema = { "OffCpuEvent", fields,
-						  sizeof(fields) / sizeof(fields[0]) };
-	static _Atomic(int) type; /* 0: not registered yet */
-	int id = atomic_load_explicit(&type, memory_order_relaxed);
-	uint8_t *p;
+	const uint64_t grown[] = { off->grown.voluntary, off->grown.involuntary, off->grown.minor,
+				   off->grown.major,	 off->grown.user_ns,	 off->grown.system_ns };
+	uint8_t *p = d9__emit_begin(slot, D9__EVENT_OFF_CPU, ns, 10 * D9__VARINT_MAX + 6);
 
-	if (!id) {
-		id = d9__schema_register(&schema);
-		atomic_store_explicit(&type, id, memory_order_relaxed);
-	}
-	if (id < 0)
-		return;
-	p = d9__emit_begin(slot, (uint32_t)id, ns, 4 * D9__VARINT_MAX);
 	if (!p)
 		return;
 	p = d9__varint_put(p, worker);
 	p = d9__varint_put(p, task);
 	p = d9__varint_put(p, off->blocked_ns);
 	p = d9__varint_put(p, off->run_queue_ns);
+	for (unsigned i = 0; i < 6; i++) {
+		*p++ = 1; /* it is there */
+		p = d9__varint_put(p, grown[i]);
+	}
 	d9__emit_end(slot, p);
 }

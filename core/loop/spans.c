@@ -75,6 +75,7 @@ void d9_loop_span_enter(struct d9_loop_span *span, const struct d9_callsite *cal
 	state.name = d9__callsite_name(callsite);
 	item = state.type ? d9__entered_push(entered, thread, state.id, ns) : NULL;
 	if (item && d9__span_write_enter(slot, ns, thread->worker, &state)) {
+		item->name = state.name;
 		item->written = item->adapter = true;
 		span->d9__opaque[0] = state.id;
 		span->d9__opaque[1] = state.name;

@@ -15,6 +15,7 @@
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/workers.h"
+#include "record/sandbox.h"
 
 _Atomic(uint32_t) d9__loop_epoch = 1;
 
@@ -27,6 +28,14 @@ static struct {
 static uint32_t kernel_tid(void)
 {
 	return (uint32_t)syscall(SYS_gettid);
+}
+
+static void unmap(struct d9__thread *thread)
+{
+	if (d9__sandbox_is_shut())
+		return;
+	d9__cpu_time_release(&thread->cpu);
+	munmap(thread, sizeof(*thread));
 }
 
 static void find_stack(struct d9__thread *thread)
@@ -77,7 +86,10 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop, bool ma
 		d9__workers_follow_thread((unsigned)id);
 	thread->worker = (uint32_t)id;
 	thread->head = d9__emit_plain_of(thread->worker);
-	thread->odd &= (uint8_t)~D9__ODD_NO_WORKER;
+	thread->odd &= (uint8_t)~(D9__ODD_NO_WORKER | D9__ODD_WIDE);
+	if (thread->worker >= D9__WORKER_WIDE)
+		thread->odd |= D9__ODD_WIDE;
+	thread->cpu.schedstat_off |= thread->worker >= D9__WORKERS_USUAL;
 }
 
 static struct d9__thread *new_thread(void)
@@ -113,11 +125,17 @@ struct d9__thread *d9__thread_make(struct d9_loop *loop)
 		d9__slot_self(); /* which counts what is lost */
 		return NULL;
 	}
+	if (d9__sandbox_is_shut() && (fresh || thread->odd & D9__ODD_NO_WORKER)) {
+		d9__slot_self(); /* likewise */
+		return NULL;
+	}
 	if (fresh)
 		thread = d9__self.thread = new_thread();
 	if (thread && thread->odd & D9__ODD_NO_WORKER)
 		/* Our callers have the slot in hand, unless this is the first that the thread does. */
 		take_worker(thread, loop, fresh && !has_entered(thread->tid));
+	if (thread && fresh)
+		d9__cpu_time_open(&thread->cpu, d9__clock_mono_ns());
 	/* Without a slot nothing tells of the thread's end. */
 	if (thread && fresh && !d9__slot_self()) {
 		d9__self.thread = NULL;
@@ -138,8 +156,7 @@ void d9__thread_free(struct d9__thread *thread)
 	if (thread->next)
 		thread->next->at = thread->at;
 	pthread_mutex_unlock(&all.lock);
-	d9__cpu_time_release(&thread->cpu);
-	munmap(thread, sizeof(*thread));
+	unmap(thread);
 	/* Last: until this thread has given its slot back nobody has the id. */
 	if (is_worker)
 		d9__workers_release(worker, d9__slot_leave());
@@ -168,13 +185,16 @@ static void start_over(struct d9__thread *thread)
 {
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
 	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
-	thread->tid = kernel_tid();
 	thread->shared_ns = thread->resume_ns = thread->late_end_ns = 0;
 	thread->park_ns = thread->round_ns = 0;
 	thread->n_held = 0;
 	thread->parked = thread->refused = false;
 	if (thread->n_frames)
 		thread->odd |= D9__ODD_FRAMES;
+	/* Nothing of a sandbox's child is recorded. */
+	if (d9__sandbox_is_shut())
+		return;
+	thread->tid = kernel_tid();
 	/* The descriptor shows the parent's thread. */
 	d9__cpu_time_release(&thread->cpu);
 	d9__cpu_time_init(&thread->cpu, thread->tid);
@@ -189,10 +209,8 @@ void d9__threads_fork_child(void)
 	while (thread) {
 		struct d9__thread *next = thread->next;
 
-		if (thread != self) {
-			d9__cpu_time_release(&thread->cpu);
-			munmap(thread, sizeof(*thread));
-		}
+		if (thread != self)
+			unmap(thread);
 		thread = next;
 	}
 	if (self) {

@@ -28,6 +28,7 @@ enum d9__odd {
 	D9__ODD_STOPPED = 2,   /* the trace does not say that the worker runs */
 	D9__ODD_OPEN = 4,      /* a PollStart without its end is in the trace */
 	D9__ODD_FRAMES = 8,    /* callbacks are running */
+	D9__ODD_WIDE = 16,     /* the worker's id takes two bytes: short ways write one */
 };
 
 enum d9__stage {

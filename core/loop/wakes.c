@@ -23,7 +23,9 @@ enum cell_state { CELL_EMPTY, CELL_FILLING, CELL_FULL };
 
 static uint32_t worker_of(const struct d9__thread *thread)
 {
-	return thread && !(thread->odd & D9__ODD_NO_WORKER) ? thread->worker : NO_WORKER;
+	bool told = thread && !(thread->odd & D9__ODD_NO_WORKER) && thread->worker < NO_WORKER;
+
+	return told ? thread->worker : NO_WORKER;
 }
 
 /* Does another thread run |loop| now? */

@@ -33,7 +33,6 @@ static struct {
 	unsigned n; /* ids [0, n) were used */
 	uint64_t releases;
 	_Atomic(bool) changed; /* metadata is behind */
-	_Atomic(uint64_t) dropped;
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
@@ -41,36 +40,54 @@ static struct {
  * own lock is taken inside.
  */
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct worker told[D9__WORKERS_MAX];
+static char told[D9__WORKERS_MAX][D9__WORKER_NAME_MAX]; /* by id: its group in the metadata; "": none */
 static unsigned n_told;
 
+/* Ids that cannot be had now, as bits. */
+struct skipped {
+	uint64_t bits[D9__WORKERS_MAX / 64];
+};
+
+static bool is_skipped(const struct skipped *skip, unsigned id)
+{
+	return skip->bits[id / 64] >> id % 64 & 1;
+}
+
+/* The next id that nobody had yet; -1: none is left. */
+static int next_new_locked(void)
+{
+	while (table.n < D9__WORKERS_MAX && !D9__WORKER_IS_ID(table.n))
+		table.n++;
+	return table.n < D9__WORKERS_MAX ? (int)table.n++ : -1;
+}
+
 /* Not one of |skip|. */
-static int find_free_locked(const char *name, uint64_t skip)
+static int find_free_locked(const char *name, const struct skipped *skip)
 {
 	int oldest = -1;
 
 	for (unsigned i = 0; i < table.n; i++) {
 		const struct worker *worker = &table.workers[i];
 
-		if (worker->tid || skip >> i & 1)
+		if (worker->tid || !D9__WORKER_IS_ID(i) || is_skipped(skip, i))
 			continue;
 		if (!strcmp(worker->name, name))
 			return (int)i;
 		if (oldest < 0 || worker->freed < table.workers[oldest].freed)
 			oldest = (int)i;
 	}
-	return table.n < D9__WORKERS_MAX ? (int)table.n++ : oldest;
+	return oldest < 0 || table.n < D9__WORKERS_USUAL ? next_new_locked() : oldest;
 }
 
 /* An id whose last holder's events are on their way before any of this thread's. */
 static int follow_one_locked(const char *name, bool may_move)
 {
-	uint64_t skip = 0;
+	struct skipped skip = { .bits = { 0 } };
 	int id;
 
-	while ((id = find_free_locked(name, skip)) >= 0 &&
+	while ((id = find_free_locked(name, &skip)) >= 0 &&
 	       !d9__slot_follow(&table.workers[id].left, (uint32_t)id, may_move))
-		skip |= UINT64_C(1) << id;
+		skip.bits[id / 64] |= UINT64_C(1) << id % 64;
 	return id;
 }
 
@@ -85,19 +102,12 @@ int d9__workers_take(uint32_t tid, const char *name, bool may_move)
 
 		worker->tid = tid;
 		worker->every_ns = 0;
-		if (strcmp(worker->name, name) || !worker->freed) {
+		if (strcmp(worker->name, name)) {
 			strncpy(worker->name, name, sizeof(worker->name) - 1);
 			atomic_store_explicit(&table.changed, true, memory_order_relaxed);
 		}
 	}
 	pthread_mutex_unlock(&table.lock);
-	if (id < 0) {
-		uint64_t now_ns = d9__clock_mono_ns();
-
-		atomic_fetch_add_explicit(&table.dropped, 1, memory_order_relaxed);
-		/* How much it would have recorded nobody knows: one, so that it is known that there is a loss. */
-		d9__loss_add(-1, D9__LOSS_NO_SLOT, 1, now_ns, now_ns);
-	}
 	return id;
 }
 
@@ -129,11 +139,14 @@ static bool read_thread_name(uint32_t tid, char *name, size_t size)
 	return name[0] != '\0';
 }
 
-/* The tids of the workers whose thread's name is due for a look, 0 for the others. */
-static void find_due(uint64_t now_ns, uint32_t tids[D9__WORKERS_MAX])
+/* The tids of the workers whose thread's name is due for a look, 0 for the others; how many there are. */
+static unsigned find_due(uint64_t now_ns, uint32_t tids[D9__WORKERS_MAX])
 {
+	unsigned n;
+
 	pthread_mutex_lock(&table.lock);
-	for (unsigned i = 0; i < D9__WORKERS_MAX; i++) {
+	n = table.n;
+	for (unsigned i = 0; i < n; i++) {
 		struct worker *worker = &table.workers[i];
 		bool due = worker->every_ns && now_ns >= worker->look_ns;
 
@@ -145,6 +158,7 @@ static void find_due(uint64_t now_ns, uint32_t tids[D9__WORKERS_MAX])
 								       : RARE_LOOK_NS;
 	}
 	pthread_mutex_unlock(&table.lock);
+	return n;
 }
 
 static void rename_worker(unsigned i, uint32_t tid, const char name[D9__WORKER_NAME_MAX])
@@ -163,9 +177,9 @@ void d9__workers_look(uint64_t now_ns)
 {
 	uint32_t tids[D9__WORKERS_MAX];
 	char name[D9__WORKER_NAME_MAX] = "";
+	unsigned n = find_due(now_ns, tids);
 
-	find_due(now_ns, tids);
-	for (unsigned i = 0; i < D9__WORKERS_MAX; i++)
+	for (unsigned i = 0; i < n; i++)
 		if (tids[i] && read_thread_name(tids[i], name, sizeof(name)))
 			rename_worker(i, tids[i], name);
 	d9__workers_publish();
@@ -180,70 +194,50 @@ void d9__workers_release(unsigned worker, struct d9__left left)
 	pthread_mutex_unlock(&table.lock);
 }
 
-/* Ids held or last held under the name of worker |first|, or "" if a lower one has that name. */
-static void list_ids(const struct worker *workers, unsigned n, unsigned first, char *text,
-		     size_t size)
+/* Write group |name|, of all ids that are held or were last held under that name; without any it goes. */
+static void publish_group(const char *name, char names[][D9__WORKER_NAME_MAX], unsigned n)
 {
+	char key[sizeof("runtime.") + D9__WORKER_NAME_MAX], ids[5 * D9__WORKERS_MAX] = "";
 	size_t len = 0;
 
-	text[0] = '\0';
-	for (unsigned i = 0; i < n; i++) {
-		if (strcmp(workers[i].name, workers[first].name))
-			continue;
-		if (i < first) {
-			text[0] = '\0';
-			return;
-		}
-		len += (size_t)snprintf(text + len, size - len, len ? ",%u" : "%u", i);
-	}
-}
-
-static void publish_group(const char *name, const char *ids)
-{
-	char key[sizeof("runtime.") + D9__WORKER_NAME_MAX];
-
+	if (!name[0])
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			len += (size_t)snprintf(ids + len, sizeof(ids) - len, len ? ",%u" : "%u", i);
 	snprintf(key, sizeof(key), "runtime.%.63s", name);
-	d9__metadata_set(key, ids);
+	d9__metadata_set(key, len ? ids : NULL);
 }
 
 void d9__workers_publish(void)
 {
-	static struct worker now[D9__WORKERS_MAX];
+	static char names[D9__WORKERS_MAX][D9__WORKER_NAME_MAX];
 	unsigned n;
 
 	if (!atomic_load_explicit(&table.changed, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&publish_lock);
-	atomic_store_explicit(&table.changed, false, memory_order_relaxed);
 	pthread_mutex_lock(&table.lock);
-	memcpy(now, table.workers, sizeof(now));
+	atomic_store_explicit(&table.changed, false, memory_order_relaxed);
 	n = table.n;
+	for (unsigned i = 0; i < n; i++)
+		memcpy(names[i], table.workers[i].name, sizeof(names[i]));
 	pthread_mutex_unlock(&table.lock);
 
-	for (unsigned i = 0; i < n; i++) {
-		char ids[4 * D9__WORKERS_MAX];
+	/* Only the groups of ids that changed theirs: that is usually one, and there may be a thousand groups. */
+	for (unsigned i = 0; i < n || i < n_told; i++) {
+		const char *name = i < n ? names[i] : "";
+		char before[D9__WORKER_NAME_MAX];
 
-		list_ids(now, n, i, ids, sizeof(ids));
-		if (ids[0])
-			publish_group(now[i].name, ids);
+		if (!strcmp(told[i], name))
+			continue;
+		strcpy(before, told[i]);
+		strcpy(told[i], name);
+		publish_group(before, names, n);
+		publish_group(name, names, n);
 	}
-	/* A group whose last id went to another one is gone. */
-	for (unsigned i = 0; i < n_told; i++) {
-		unsigned j = 0;
-
-		while (j < n && strcmp(now[j].name, told[i].name))
-			j++;
-		if (j == n)
-			publish_group(told[i].name, NULL);
-	}
-	memcpy(told, now, sizeof(told));
 	n_told = n;
 	pthread_mutex_unlock(&publish_lock);
-}
-
-uint64_t d9__workers_dropped(void)
-{
-	return atomic_load_explicit(&table.dropped, memory_order_relaxed);
 }
 
 void d9__workers_fork_prepare(void)
@@ -261,7 +255,6 @@ void d9__workers_fork_child(void)
 	memset(table.workers, 0, sizeof(table.workers));
 	table.n = 0;
 	d9__workers_fork_parent();
-	/* Whoever held it is not in this process. */
+	/* Whoever held it is not in this process.  What is told stays: it is in the child's metadata, too. */
 	pthread_mutex_init(&publish_lock, NULL);
-	n_told = 0;
 }

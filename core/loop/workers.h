@@ -9,12 +9,27 @@
 
 #include "record/slot.h"
 
-#define D9__WORKERS_MAX     64u
+/*
+ * Every thread that has a slot can be a worker.  Two ids stay free, because a wake tells its worker in one
+ * byte: 254 is a thread pool there, 255 is none.
+ */
+#define D9__WORKERS_MAX     1024u
+#define D9__WORKER_IS_ID(n) ((n) != 254u && (n) != 255u)
+
+/* Ids from here on take two bytes on the wire: such a worker's polls go the long way, see thread_state.h. */
+#define D9__WORKER_WIDE     0x80u
+
+/*
+ * Foreign readers expect ids below this one, so higher ones are given out only while so many threads are
+ * workers at once.  Those go without the kernel's figures of their waits: each would hold a descriptor.
+ */
+#define D9__WORKERS_USUAL   64u
+
 #define D9__WORKER_NAME_MAX 64
 
 /*
- * An id for thread |tid| in group |name|: a freed one last held under that name, else one never
- * used, else the longest free one.  -1 if all are held; counted.
+ * An id for thread |tid| in group |name|: a freed one last held under that name, else one below
+ * D9__WORKERS_USUAL that was never used, else the longest free one, else a higher one.  -1 if all are held.
  * This thread follows whoever had it last: see d9__slot_follow(), also for |may_move|.
  */
 int d9__workers_take(uint32_t tid, const char *name, bool may_move);
@@ -33,9 +48,6 @@ void d9__workers_release(unsigned worker, struct d9__left left);
  * under a loop library's.
  */
 void d9__workers_publish(void);
-
-/* Threads that got no id. */
-uint64_t d9__workers_dropped(void);
 
 void d9__workers_fork_prepare(void);
 void d9__workers_fork_parent(void);

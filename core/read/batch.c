@@ -63,8 +63,7 @@ static int reserve_index(struct d9__batch *batch, size_t n)
 
 	if (n <= batch->index_capacity)
 		return 0;
-	/* The second half is for sorting. */
-	index = realloc(batch->index, 2 * n * sizeof(*index));
+	index = realloc(batch->index, n * sizeof(*index));
 	if (!index)
 		return -ENOMEM;
 	batch->index = index;
@@ -75,34 +74,37 @@ static int reserve_index(struct d9__batch *batch, size_t n)
 static int make_index(struct d9__batch *batch)
 {
 	struct d9__cursor in = { batch->bytes, batch->bytes + batch->len, 0 };
+	struct d9__index_entry *scratch = malloc(batch->ref->timed * sizeof(*scratch));
 	struct d9__frame frame;
 	int got;
 
 	d9__decoder_reset(&batch->reader.decoder);
 	batch->n = batch->i = 0;
+	if (!scratch)
+		return -ENOMEM;
 	while ((got = d9__decoder_next(&batch->reader.decoder, &in, &frame)) == 1) {
 		if (frame.kind != D9__FRAME_EVENT || frame.timestamp_ns == 0)
 			continue;
-		if (batch->n == batch->index_capacity)
+		if (batch->n == batch->ref->timed)
 			break; /* more than the first pass saw: the file has changed */
 		batch->index[batch->n++] = (struct d9__index_entry) {
 			.time_ns = frame.timestamp_ns,
 			.offset = (uint64_t)(frame.start - batch->bytes),
 		};
 	}
-	if (got == -ENOMEM)
-		return got;
-	d9__index_sort(batch->index, batch->n, batch->index + batch->index_capacity);
-	return 0;
+	if (got != -ENOMEM)
+		d9__index_sort(batch->index, batch->n, scratch);
+	free(scratch);
+	return got == -ENOMEM ? got : 0;
 }
 
 uint64_t d9__batch_bytes(const struct d9__batch_ref *ref, bool in_memory, bool untimed)
 {
-	uint64_t window = in_memory ? 0 : ref->len;
+	uint64_t window = in_memory ? 0 : ref->len, fixed = BATCH_BYTES + ref->pool_bytes;
 
 	if (!untimed && !ref->sorted)
-		return BATCH_BYTES + window + ref->timed * 2 * sizeof(struct d9__index_entry);
-	return BATCH_BYTES + (window < D9__WINDOW_BYTES ? window : D9__WINDOW_BYTES);
+		return fixed + window + ref->timed * sizeof(struct d9__index_entry);
+	return fixed + (window < D9__WINDOW_BYTES ? window : D9__WINDOW_BYTES);
 }
 
 int d9__batch_open(struct d9__batch *batch, const struct d9__batch_ref *ref,

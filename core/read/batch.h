@@ -20,6 +20,7 @@ struct d9__batch_ref {
 	uint64_t offset, len;    /* in the unpacked segment */
 	uint64_t first_ns, last_ns; /* earliest and latest time other than 0 */
 	uint64_t timed, untimed; /* events with a time other than 0; all others */
+	uint64_t pool_bytes;     /* that its texts, stacks and types take while it is open */
 };
 
 struct d9__batch {

@@ -100,16 +100,26 @@ static const struct entry {
 	{ "ModuleEvent", D9_EVENT_MODULE, false,
 	  { M("base"), I("start"), I("size"), T("path"), T("build_id"), B("unloaded") } },
 	{ "OffCpuEvent", D9_EVENT_OFF_CPU, false,
-	  { I("worker_id"), I("task_id"), I("blocked_ns"), I("run_queue_ns") } },
+	  { I("worker_id"), I("task_id"), I("blocked_ns"), I("run_queue_ns"), I("voluntary_switches"),
+	    I("involuntary_switches"), I("minor_faults"), I("major_faults"), I("user_cpu_ns"),
+	    I("system_cpu_ns") } },
 	{ "BlockingCallEvent", D9_EVENT_BLOCKING_CALL, false,
 	  { I("worker_id"), I("task_id"), T("function"), I("fd"), I("duration_ns") } },
 	{ "StuckPollEvent", D9_EVENT_STUCK_POLL, false,
-	  { I("worker_id"), I("task_id"), T("syscall"), B("running"), I("for_ns") } },
+	  { I("worker_id"), I("task_id"), T("syscall"), B("running"), I("for_ns"), T("wchan") } },
 	{ "LoopTasksEvent", D9_EVENT_LOOP_TASKS, false, { T("loop"), I("tasks") } },
 	{ "HelperRunEvent", D9_EVENT_HELPER_RUN, false,
 	  { T("function"), I("item"), I("task_id"), I("wait_ns"), I("run_ns") } },
 	{ "StaleTimerEvent", D9_EVENT_STALE_TIMER, false,
 	  { I("worker_id"), I("task_id"), I("timeout_ns"), I("due_ns") } },
+	{ "LastSignEvent", D9_EVENT_LAST_SIGN, false,
+	  { I("worker_id"), I("task_id"), I("since_ns"), T("span") } },
+	{ "ProcessStateEvent", D9_EVENT_PROCESS_STATE, false,
+	  { I("resident_bytes"), I("descriptors"), I("threads"), I("cgroup_throttled_ns"),
+	    I("cgroup_throttled"), I("steal_ns"), I("runqueue_ns") } },
+	{ "SourceTimeEvent", D9_EVENT_SOURCE_TIME, false,
+	  { I("worker_id"), I("task_id"), T("phase"), I("calls"), I("total_ns"), I("max_ns"), T("function"),
+	    I("address") } },
 };
 
 static enum class class_of(uint8_t type)
@@ -181,4 +191,12 @@ void d9__catalogue_classify(struct d9_schema *schema)
 		schema->kind = (uint8_t)entry->kind;
 	else
 		schema->incomplete = true;
+}
+
+const char *d9__catalogue_name(size_t i, bool *prefix)
+{
+	if (i >= sizeof(entries) / sizeof(entries[0]))
+		return NULL;
+	*prefix = entries[i].prefix;
+	return entries[i].name;
 }

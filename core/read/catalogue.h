@@ -4,9 +4,15 @@
 #ifndef D9_READ_CATALOGUE_H
 #define D9_READ_CATALOGUE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "format/definition.h"
 
 /* Fill in kind, known and must of |schema|; the classify() of a set of definitions. */
 void d9__catalogue_classify(struct d9_schema *schema);
+
+/* Name |i| of all built-in events, NULL behind the last.  Some are only how such names begin: *|prefix|. */
+const char *d9__catalogue_name(size_t i, bool *prefix);
 
 #endif /* D9_READ_CATALOGUE_H */

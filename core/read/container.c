@@ -76,7 +76,10 @@ static int start_engine(struct d9__container *container)
 	if (container->kind == D9__CONTAINER_GZIP)
 		return start_gzip(container);
 	container->engine = ZSTD_createDCtx();
-	return container->engine ? 0 : -ENOMEM;
+	if (!container->engine)
+		return -ENOMEM;
+	ZSTD_DCtx_setParameter(container->engine, ZSTD_d_windowLogMax, D9__ZSTD_WINDOW_LOG_MAX);
+	return 0;
 }
 
 static int note_frame(struct d9__container *container)
@@ -262,6 +265,8 @@ ssize_t d9__container_read(struct d9__container *container, void *buf, size_t le
 
 	if (container->done || len == 0)
 		return 0;
+	if (container->limit_bytes && container->unpacked_at >= container->limit_bytes)
+		return finish(container, -EFBIG, "this unpacks to far more than its size; the rest was left out");
 	switch (container->kind) {
 	case D9__CONTAINER_GZIP:
 		n = read_gzip(container, buf, len);

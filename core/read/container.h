@@ -24,6 +24,7 @@ struct d9__container {
 	enum d9__container_kind kind;
 	uint64_t stored_at;   /* offset in |input| behind the bytes in |in| */
 	uint64_t unpacked_at; /* bytes delivered so far */
+	uint64_t limit_bytes; /* that it may unpack to, or UINT64_MAX; set after open, 0: no limit */
 	uint8_t *in;          /* packed bytes on their way; NULL for plain */
 	size_t in_pos, in_end;
 	void *engine; /* z_stream or ZSTD_DCtx */

@@ -21,7 +21,8 @@ static int begin_stream(struct d9_reader *reader, struct d9__trace_segment *segm
 			       : 0;
 	}
 	segment->limit_bytes = d9__reader_limit(reader, &segment->input);
-	reader->schemas.limit_bytes = reader->schemas.bytes + segment->limit_bytes;
+	reader->schemas.limit_bytes = (reader->bounded ? 0 : reader->schemas.bytes) + segment->limit_bytes;
+	reader->container.limit_bytes = reader->unpacked_left;
 	d9__segment_reader_release(&reader->stream);
 	d9__segment_reader_init(&reader->stream, &reader->schemas, segment->limit_bytes);
 	d9__segment_reader_start(&reader->stream, d9__container_source(&reader->container));
@@ -33,6 +34,7 @@ static int end_stream(struct d9_reader *reader, struct d9__trace_segment *segmen
 {
 	int err = d9__trace_segment_finish(segment, &reader->stream, &reader->container);
 
+	d9__reader_unpacked(reader, reader->container.unpacked_at);
 	d9__container_release(&reader->container);
 	d9__input_close(&segment->input);
 	reader->streaming = false;

@@ -174,7 +174,7 @@ ssize_t d9__input_read_at(struct d9__input *input, uint64_t offset, void *buf, s
 
 int d9__temporary_open(void)
 {
-	const char *dir = getenv("TMPDIR");
+	const char *dir = secure_getenv("TMPDIR");
 	char path[4096];
 	int fd;
 

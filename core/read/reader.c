@@ -172,6 +172,20 @@ void d9_reader_set_memory_limit(struct d9_reader *reader, uint64_t limit_bytes)
 	reader->limit_bytes = limit_bytes;
 }
 
+void d9__reader_bound(struct d9_reader *reader, uint64_t memory_bytes, uint64_t unpacked_bytes)
+{
+	reader->bounded = true;
+	reader->limit_bytes = memory_bytes;
+	reader->unpacked_left = unpacked_bytes;
+}
+
+void d9__reader_unpacked(struct d9_reader *reader, uint64_t bytes)
+{
+	/* The last byte stays: 0 would be no limit. */
+	if (reader->unpacked_left)
+		reader->unpacked_left = bytes < reader->unpacked_left ? reader->unpacked_left - bytes : 1;
+}
+
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input)
 {
 	uint64_t size = input->size_bytes;

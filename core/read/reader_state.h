@@ -22,6 +22,8 @@ struct d9_reader {
 	struct d9__known_files files;
 	struct d9__definitions schemas;
 	uint64_t limit_bytes; /* 0: the default */
+	bool bounded; /* |limit_bytes| is for all segments together */
+	uint64_t unpacked_left; /* bytes that they may still unpack to; 0: as many as they like */
 	char *message;
 	bool file_order, begun;
 	int err; /* of next: final */
@@ -41,6 +43,7 @@ struct d9_reader {
 	bool owed;              /* the top was delivered: advance it first */
 	struct d9__batch *untimed; /* open for its untimed events */
 	struct d9__batch *free_batches;
+	uint64_t open_bytes, open_limit; /* that open batches and stores take, about, and may take */
 	uint64_t events;
 
 	/* File order. */
@@ -55,6 +58,15 @@ __attribute__((format(printf, 3, 4))) int d9__reader_fail(struct d9_reader *read
 							  const char *format, ...);
 
 int d9__reader_out_of_memory(struct d9_reader *reader);
+
+/*
+ * As d9_reader_set_memory_limit(), but of all segments together; and they unpack to |unpacked_bytes| at the
+ * most, 0: to as many as they like.
+ */
+void d9__reader_bound(struct d9_reader *reader, uint64_t memory_bytes, uint64_t unpacked_bytes);
+
+/* |bytes| were unpacked of a segment that is done with. */
+void d9__reader_unpacked(struct d9_reader *reader, uint64_t bytes);
 
 /* Memory that |input| may claim. */
 uint64_t d9__reader_limit(const struct d9_reader *reader, const struct d9__input *input);

@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <dial9/reader.h>
+#include "read/span_fields.h"
 
 #define DEPTH_MAX  64   /* of parents; a circle ends there, too */
+#define BYTES_MAX  ((uint64_t)64 << 20) /* of all spans that were not closed: no trace has so many */
+#define SPAN_BYTES (sizeof(struct span) + 64) /* with its place in the tree */
+#define VALUE_BYTES (2 * sizeof(struct value)) /* with what malloc(3) takes for its texts */
 #define LOOKED_MAX 1024 /* values of parents, the nearest first, that one event has a look at */
 
 struct value {
@@ -33,6 +36,7 @@ struct span {
 
 struct d9_span_fields {
 	void *tree; /* of spans, tsearch(3) */
+	uint64_t bytes, left_out; /* that spans take; spans that had no room */
 	struct d9_span_field *inherited;
 	size_t n, capacity;
 };
@@ -66,8 +70,15 @@ static struct span *find(const struct d9_span_fields *fields, uint64_t process, 
 	return node ? *(struct span **)node : NULL;
 }
 
-static void release_values(struct span *span)
+static uint64_t bytes_of(const struct value *value)
 {
+	return VALUE_BYTES + strlen(value->name) + (value->text ? value->value.u.text.len : 0);
+}
+
+static void release_values(struct d9_span_fields *fields, struct span *span)
+{
+	for (size_t i = 0; fields && i < span->n; i++)
+		fields->bytes -= bytes_of(&span->values[i]);
 	for (size_t i = 0; i < span->n; i++) {
 		free(span->values[i].name);
 		free(span->values[i].text);
@@ -81,7 +92,7 @@ static void release_values(struct span *span)
 
 static void free_span(void *span)
 {
-	release_values(span);
+	release_values(NULL, span);
 	free(span);
 }
 
@@ -92,6 +103,8 @@ static void drop(struct d9_span_fields *fields, struct span *span)
 		struct span *parent = span->parent;
 
 		tdelete(span, &fields->tree, compare);
+		release_values(fields, span);
+		fields->bytes -= SPAN_BYTES;
 		free_span(span);
 		span = parent;
 	}
@@ -103,6 +116,7 @@ static struct span *add(struct d9_span_fields *fields, uint64_t process, uint64_
 
 	if (!span)
 		return NULL;
+	fields->bytes += SPAN_BYTES;
 	*span = (struct span){ .process = process, .id = id, .uses = 1 };
 	if (tsearch(span, &fields->tree, compare))
 		return span;
@@ -158,9 +172,9 @@ static int compare_names(const void *left, const void *right)
 	return order ? order : (a > b) - (a < b);
 }
 
-static int set_values(struct span *span, const struct d9_event *event)
+static int set_values(struct d9_span_fields *fields, struct span *span, const struct d9_event *event)
 {
-	size_t n = d9_schema_fields(event->schema);
+	size_t n = fields->bytes < BYTES_MAX ? d9_schema_fields(event->schema) : 0;
 	struct value *values = calloc(n + 1, sizeof(*values));
 	const struct value **by_name = calloc(n + 1, sizeof(*by_name));
 	int err = 0;
@@ -170,7 +184,8 @@ static int set_values(struct span *span, const struct d9_event *event)
 		free(by_name);
 		return -ENOMEM;
 	}
-	release_values(span);
+	fields->left_out += fields->bytes >= BYTES_MAX;
+	release_values(fields, span);
 	span->values = values;
 	span->by_name = by_name;
 	for (size_t i = 0; !err && i < n; i++) {
@@ -180,6 +195,7 @@ static int set_values(struct span *span, const struct d9_event *event)
 			continue;
 		err = keep_value(&values[span->n], name, &event->values[i]);
 		by_name[span->n] = &values[span->n];
+		fields->bytes += err ? 0 : bytes_of(&values[span->n]);
 		span->n += !err;
 	}
 	qsort(by_name, span->n, sizeof(*by_name), compare_names);
@@ -267,13 +283,17 @@ static int enter(struct d9_span_fields *fields, uint64_t process, const struct d
 	uint64_t parent_id = d9_event_known_u64(event, D9_SPAN_PARENT_SPAN_ID, 0);
 	struct span *span = find(fields, process, id);
 
+	if (!span && fields->bytes >= BYTES_MAX) {
+		fields->left_out++;
+		return 0;
+	}
 	if (!span) {
 		span = add(fields, process, id);
 	} else if (span->closed) {
 		span->closed = false;
 		span->uses++;
 	}
-	if (!span || set_values(span, event))
+	if (!span || set_values(fields, span, event))
 		return -ENOMEM;
 	if (parent_id && parent_id != id)
 		set_parent(fields, span, find(fields, process, parent_id));
@@ -286,7 +306,7 @@ static int leave(struct d9_span_fields *fields, uint64_t process, const struct d
 
 	if (!span)
 		return 0;
-	if (set_values(span, event))
+	if (set_values(fields, span, event))
 		return -ENOMEM;
 	return inherit(fields, span);
 }
@@ -301,6 +321,11 @@ static void close_span(struct d9_span_fields *fields, uint64_t process,
 		return;
 	span->closed = true;
 	drop(fields, span);
+}
+
+uint64_t d9__span_fields_left_out(const struct d9_span_fields *fields)
+{
+	return fields->left_out;
 }
 
 int d9_span_fields_take(struct d9_span_fields *fields, uint64_t process,

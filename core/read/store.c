@@ -23,6 +23,19 @@ bool d9__store_frames_are_small(const struct d9__packed_frame *frames, size_t n)
 	return n > 0;
 }
 
+uint64_t d9__store_bytes_of_frames(const struct d9__packed_frame *frames, size_t n)
+{
+	uint64_t stored = 0, unpacked = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (frames[i].unpacked_len > unpacked)
+			unpacked = frames[i].unpacked_len;
+		if (frames[i].stored_len > stored)
+			stored = frames[i].stored_len;
+	}
+	return unpacked > FRAME_MAX || stored > FRAME_MAX ? 0 : stored + D9__STORE_CACHED * unpacked;
+}
+
 static int unpack_to(int fd, struct d9__container *container)
 {
 	uint8_t *buf = malloc(COPY_BYTES);
@@ -74,6 +87,7 @@ int d9__store_open(struct d9__store *store, struct d9__input *input, enum d9__co
 		store->engine = ZSTD_createDCtx();
 		if (!store->engine)
 			return -ENOMEM;
+		ZSTD_DCtx_setParameter(store->engine, ZSTD_d_windowLogMax, D9__ZSTD_WINDOW_LOG_MAX);
 		store->form = D9__STORE_FRAMES;
 	} else {
 		return open_file(store);

@@ -38,6 +38,9 @@ struct d9__store {
 	void *engine;
 };
 
+/* What reading |frames| one by one takes, if they are small: the most that may be unpacked at a time. */
+uint64_t d9__store_bytes_of_frames(const struct d9__packed_frame *frames, size_t n);
+
 /* Whether every frame is small enough to be unpacked alone. */
 bool d9__store_frames_are_small(const struct d9__packed_frame *frames, size_t n);
 

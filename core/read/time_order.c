@@ -7,12 +7,12 @@
  *   always          64 bytes per batch and the distinct schemas
  *   an open batch   in time order: a window of at most 256 KiB, or its largest frame if that is
  *                   larger.  Not in order (a wake with the time at which it was due): the whole
- *                   batch and 32 bytes per event
- *   and its pools, at most the memory limit; an unpacked zstd frame (8 MiB at the most) or two
+ *                   batch and 16 bytes per event
+ *   and its pools, as large as the first pass found them; an unpacked zstd frame (8 MiB at the most) or two
  *   compressed      what fits KEEP_BYTES, over all segments, is unpacked once and kept; its
  *                   batches have no window
  *
- * What overlaps is what the trace claims: of one segment, no more than the memory limit and OPEN_BYTES.
+ * What overlaps is what the trace claims: no more than the memory limit and OPEN_BYTES.
  *
  * Larger compressed segments are unpacked again, zstd frame by frame if the frames are small as
  * the recorder writes them, else into an unlinked temporary file for as long as their batches
@@ -27,7 +27,13 @@
 #include "read/reader_state.h"
 
 #define KEEP_BYTES ((uint64_t)64 << 20)
-#define OPEN_BYTES ((uint64_t)64 << 20) /* of one segment, that its open batches may take beyond the limit */
+#define OPEN_BYTES ((uint64_t)64 << 20) /* that open batches may take beyond the limit */
+#define REUSED_BYTES ((uint64_t)1 << 20)
+
+static uint64_t saturated_sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
 static int prepare_segment(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
@@ -39,6 +45,10 @@ static int prepare_segment(struct d9_reader *reader, struct d9__trace_segment *s
 	if (!segment->info.stored_bytes)
 		segment->info.stored_bytes = segment->input.size_bytes;
 	segment->limit_bytes = d9__reader_limit(reader, &segment->input);
+	segment->batches_before = reader->bounded ? 0 : reader->batches.n;
+	if (!reader->bounded || !reader->open_limit)
+		reader->open_limit = saturated_sum(reader->open_limit ? reader->open_limit : OPEN_BYTES,
+						   segment->limit_bytes);
 	return 0;
 }
 
@@ -95,8 +105,11 @@ int d9__time_order_begin(struct d9_reader *reader)
 		err = prepare_segment(reader, segment);
 		if (err)
 			return err;
-		reader->schemas.limit_bytes = reader->schemas.bytes + segment->limit_bytes;
-		err = d9__trace_segment_scan(segment, &reader->schemas, &reader->batches, &budget);
+		reader->schemas.limit_bytes =
+			(reader->bounded ? 0 : reader->schemas.bytes) + segment->limit_bytes;
+		err = d9__trace_segment_scan(segment, &reader->schemas, &reader->batches, &budget,
+					     reader->unpacked_left);
+		d9__reader_unpacked(reader, segment->info.unpacked_bytes);
 		if (err)
 			return d9__reader_fail(reader, err, "%s: %s", segment->input.path,
 					       strerror(-err));
@@ -107,16 +120,26 @@ int d9__time_order_begin(struct d9_reader *reader)
 	return sort_starts(reader);
 }
 
-/* Make the bytes of |segment| readable at any offset. */
-static int use_store(struct d9__trace_segment *segment)
+/* Whether |bytes| more may be taken by batches and stores that are open at the same time. */
+static bool may_open(const struct d9_reader *reader, uint64_t bytes)
+{
+	return reader->open_bytes <= reader->open_limit && bytes <= reader->open_limit - reader->open_bytes;
+}
+
+/* Make the bytes of |segment| readable at any offset: through a file, if its frames would take too much memory. */
+static int use_store(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
 	int err = 0;
 
 	if (segment->store.form == D9__STORE_CLOSED) {
+		uint64_t bytes = segment->kept ? 0 : d9__store_bytes_of_frames(segment->frames, segment->n_frames);
+
 		segment->store.bytes = segment->kept;
 		segment->store.len = segment->kept_len;
 		segment->store.frames = segment->frames;
-		segment->store.n_frames = segment->n_frames;
+		segment->store.n_frames = may_open(reader, bytes) ? segment->n_frames : 0;
+		segment->store_bytes = segment->store.n_frames ? bytes : 0;
+		reader->open_bytes += segment->store_bytes;
 		err = d9__store_open(&segment->store, &segment->input, segment->kind);
 	}
 	if (!err)
@@ -124,12 +147,19 @@ static int use_store(struct d9__trace_segment *segment)
 	return err;
 }
 
+static void close_store(struct d9_reader *reader, struct d9__trace_segment *segment)
+{
+	d9__store_close(&segment->store);
+	reader->open_bytes -= segment->store_bytes;
+	segment->store_bytes = 0;
+}
+
 /* A batch is done with; behind the last one of the segment, so is what is unpacked. */
-static void leave_store(struct d9__trace_segment *segment)
+static void leave_store(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
 	if (--segment->open_batches || segment->todo)
 		return;
-	d9__store_close(&segment->store);
+	close_store(reader, segment);
 	free(segment->kept);
 	segment->kept = NULL;
 }
@@ -140,23 +170,18 @@ static void free_batch(struct d9__batch *batch)
 	free(batch);
 }
 
-/* Whether |bytes| more may be taken by batches of |segment| that are open at the same time. */
-static bool may_open(const struct d9__trace_segment *segment, uint64_t bytes)
-{
-	uint64_t limit;
-
-	if (__builtin_add_overflow(segment->limit_bytes, OPEN_BYTES, &limit))
-		return true;
-	return segment->open_bytes <= limit && bytes <= limit - segment->open_bytes;
-}
-
 static void put_batch(struct d9_reader *reader, struct d9__batch *batch)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an item of the merge has a batch */
 	struct d9__trace_segment *segment = reader->segments[batch->ref->segment];
 
-	segment->open_bytes -= batch->bytes_charged;
-	leave_store(segment);
+	reader->open_bytes -= batch->bytes_charged;
+	leave_store(reader, segment);
+	/* What is large is not kept for the next one, which may be small and stay open for long. */
+	if (batch->bytes_charged > REUSED_BYTES) {
+		free_batch(batch);
+		return;
+	}
 	batch->next = reader->free_batches;
 	reader->free_batches = batch;
 }
@@ -213,7 +238,7 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 	struct d9__trace_segment *segment = reader->segments[ref->segment];
 	uint64_t bytes = d9__batch_bytes(ref, segment->kept != NULL, untimed);
 	struct d9__batch *batch;
-	int err = may_open(segment, bytes) ? use_store(segment) : -EFBIG;
+	int err = may_open(reader, bytes) ? use_store(reader, segment) : -EFBIG;
 
 	if (err)
 		return lose(reader, ref, err);
@@ -221,7 +246,7 @@ static int open_batch(struct d9_reader *reader, const struct d9__batch_ref *ref,
 	if (!batch)
 		return d9__reader_out_of_memory(reader);
 	batch->bytes_charged = bytes;
-	segment->open_bytes += bytes;
+	reader->open_bytes += bytes;
 	err = d9__batch_open(batch, ref, &segment->store, untimed, segment->limit_bytes);
 	if (!err) {
 		*out = batch;
@@ -243,10 +268,10 @@ static int deliver(struct d9_reader *reader, struct d9__batch *batch, const stru
 }
 
 /* Behind the last untimed batch of |segment|: what is unpacked of it can wait for its time. */
-static void rest_store(struct d9__trace_segment *segment)
+static void rest_store(struct d9_reader *reader, struct d9__trace_segment *segment)
 {
 	if (!segment->open_batches)
-		d9__store_close(&segment->store);
+		close_store(reader, segment);
 }
 
 /* The next batch with events without a time, in file order: |reader->untimed|.  1, 0 no more, -ENOMEM. */
@@ -259,12 +284,12 @@ static int open_untimed(struct d9_reader *reader)
 		size_t at = reader->next_untimed++;
 
 		if (at && refs[at].segment != refs[at - 1].segment)
-			rest_store(reader->segments[refs[at - 1].segment]);
+			rest_store(reader, reader->segments[refs[at - 1].segment]);
 		if (refs[at].untimed)
 			got = open_batch(reader, &refs[at], true, &reader->untimed);
 	}
 	if (!got && reader->batches.n)
-		rest_store(reader->segments[refs[reader->batches.n - 1].segment]);
+		rest_store(reader, reader->segments[refs[reader->batches.n - 1].segment]);
 	return got;
 }
 

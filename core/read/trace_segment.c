@@ -194,6 +194,7 @@ struct scan {
 	size_t first_batch;         /* of |batches|, the segment's own */
 	struct d9__batch_ref batch; /* the open one */
 	struct d9__times times;     /* of its events */
+	uint64_t pool_bytes;        /* of what it has defined */
 };
 
 static ssize_t read_container(void *context, void *buf, size_t len)
@@ -218,7 +219,7 @@ static int close_batch(struct scan *scan, uint64_t end)
 
 	if (!scan->times.timed && !scan->times.untimed)
 		return 0;
-	if (!fits(scan->segment, list->n - scan->first_batch))
+	if (!fits(scan->segment, list->n - scan->segment->batches_before))
 		return -EFBIG;
 	scan->batch.len = end - scan->batch.offset;
 	scan->batch.sorted = scan->times.sorted;
@@ -226,6 +227,7 @@ static int close_batch(struct scan *scan, uint64_t end)
 	scan->batch.last_ns = scan->times.last_ns;
 	scan->batch.timed = scan->times.timed;
 	scan->batch.untimed = scan->times.untimed;
+	scan->batch.pool_bytes = scan->pool_bytes;
 	if (list->n == list->capacity) {
 		size_t capacity = list->capacity ? list->capacity * 2 : 64;
 		struct d9__batch_ref *refs = realloc(list->refs, capacity * sizeof(*refs));
@@ -248,6 +250,7 @@ static int open_batch(struct scan *scan, const struct d9__frame *frame)
 	scan->batch = (struct d9__batch_ref) { .segment = scan->segment->number,
 					       .offset = offset };
 	scan->times = (struct d9__times) { .sorted = true };
+	scan->pool_bytes = 0;
 	return err;
 }
 
@@ -275,6 +278,8 @@ static int walk(struct scan *scan)
 
 	scan->first_batch = scan->batches->n;
 	while (!err && (got = d9__segment_reader_next(&scan->reader, &frame)) == 1) {
+		if (frame.kind != D9__FRAME_HEADER)
+			scan->pool_bytes = d9__decoder_pool_bytes(&scan->reader.decoder);
 		if (frame.kind == D9__FRAME_EVENT) {
 			d9__times_add(&scan->times, frame.timestamp_ns);
 			d9__segment_reader_pass(&scan->reader, &scan->times);
@@ -307,7 +312,7 @@ static uint64_t keep_bytes(const struct d9__trace_segment *segment, const struct
 }
 
 int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definitions *schemas,
-			   struct d9__batch_list *batches, struct d9__keep_budget *budget)
+			   struct d9__batch_list *batches, struct d9__keep_budget *budget, uint64_t unpacked_max)
 {
 	struct scan scan = { .segment = segment, .batches = batches };
 	int err = d9__input_reopen(&segment->input), finished = 0;
@@ -318,6 +323,7 @@ int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definit
 		return err == -ENOMEM ? err
 				      : d9__trace_segment_blame(segment, err, 0, strerror(-err));
 	scan.container.keep_frames = true;
+	scan.container.limit_bytes = unpacked_max;
 	d9__segment_reader_init(&scan.reader, schemas, segment->limit_bytes);
 	d9__segment_reader_start(&scan.reader, d9__container_source(&scan.container));
 	/* To read a plain one again costs less than fresh memory. */

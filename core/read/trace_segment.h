@@ -30,6 +30,7 @@ struct d9__trace_segment {
 	struct d9_segment_info info; /* its message is |message| or NULL */
 	char *message;               /* owned */
 	uint64_t limit_bytes;
+	size_t batches_before; /* of other segments, that do not count against the limit */
 
 	/* Second pass. */
 	uint8_t *kept; /* the unpacked bytes, if they fit the budget */
@@ -38,7 +39,7 @@ struct d9__trace_segment {
 	size_t n_frames;
 	struct d9__store store;
 	size_t open_batches; /* users of |store| */
-	uint64_t open_bytes; /* that they take, about */
+	uint64_t store_bytes; /* that it takes, about; 0: it is closed */
 	uint64_t todo;       /* batches that were not opened yet */
 };
 
@@ -50,10 +51,10 @@ int d9__trace_segment_open(struct d9__trace_segment *segment, const char *path, 
 
 /*
  * The first pass: note each batch in |batches| and fill in the segment's info.  Unpacked bytes
- * are kept while |budget| lasts.  0 or -ENOMEM; damage is in the info.
+ * are kept while |budget| lasts.  What unpacks to more than |unpacked_max| bytes (0: no limit) ends there.  0 or -ENOMEM; damage is in the info.
  */
 int d9__trace_segment_scan(struct d9__trace_segment *segment, struct d9__definitions *schemas,
-			   struct d9__batch_list *batches, struct d9__keep_budget *budget);
+			   struct d9__batch_list *batches, struct d9__keep_budget *budget, uint64_t unpacked_max);
 
 /* Count |frame| in the info; scan does it by itself. */
 void d9__trace_segment_count(struct d9__trace_segment *segment, const struct d9__frame *frame);

@@ -15,7 +15,7 @@
 #include "record/slot.h"
 #include "record/walk.h"
 
-#define D9__BRIDGE_WORKERS 256
+#define D9__BRIDGE_WORKERS D9__SLOT_COUNT /* their ids are below */
 
 /* In which state the file leaves a worker. */
 struct d9__bridge_worker {

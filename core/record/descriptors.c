@@ -16,6 +16,7 @@
 #define SHARED_ABOVE 200
 #define TSAN_ABOVE_MIN 512
 #define TSAN_ABOVE_MAX 8192
+#define FEW            32
 
 /* Flush thread only. */
 static bool own_table; /* our descriptors are not the program's */
@@ -129,6 +130,18 @@ int d9__descriptors_take(void)
 	/* Locked since its creation; held for as long as we live: see d9__dead_ring_open(). */
 	flock(moved, LOCK_EX | LOCK_NB);
 	return ring;
+}
+
+bool d9__descriptors_are_few(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < FEW;
+}
+
+bool d9__descriptors_are_shared(void)
+{
+	return shared;
 }
 
 int d9__descriptor_place(int fd)

@@ -17,6 +17,15 @@
  */
 int d9__descriptors_take(void);
 
+/*
+ * Whether the process may have so few descriptors that those which are kept open only to know more would be
+ * missing where segments are written.
+ */
+bool d9__descriptors_are_few(void);
+
+/* Whether they are in the program's table: what is opened there, for however short, the program may meet. */
+bool d9__descriptors_are_shared(void);
+
 /* |fd|, just opened, where it belongs: another number, or |fd| itself.  Negative ones are passed on. */
 int d9__descriptor_place(int fd);
 

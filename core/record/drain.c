@@ -104,7 +104,7 @@ static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
 {
 	const struct d9__drain_slot *st = &drain->slot[index];
 	uint32_t name = d9__builder_name(&drain->note, cause);
-	uint32_t worker = index == PROCESS || st->worker >= 254 ? 255 : st->worker;
+	uint32_t worker = index == PROCESS || st->worker >= D9__BRIDGE_WORKERS ? 255 : st->worker;
 	uint8_t *p = d9__builder_event(&drain->note, D9__EVENT_LOSS,
 				       lost->to_ns ? lost->to_ns : now_ns,
 				       4 + 4 + 4 * D9__VARINT_MAX);

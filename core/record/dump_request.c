@@ -17,6 +17,7 @@
 #include "record/clock.h"
 #include "record/dump_request.h"
 #include "record/flush.h"
+#include "record/sandbox.h"
 
 #define MS_NS   UINT64_C(1000000)
 #define WAIT_NS (100 * MS_NS) /* between two looks whether there is anybody left to make it */
@@ -163,6 +164,8 @@ int d9_dump(struct d9_recorder *recorder, uint64_t last_ms, const char *dir, uin
 	if (!recorder || d9_recorder_running() != recorder || (dir && !*dir) ||
 	    last_ms > UINT64_MAX / MS_NS)
 		return -EINVAL;
+	if (d9__sandbox_is_shut())
+		return -EPERM;
 	request = calloc(1, sizeof(*request));
 	err = request ? 0 : -ENOMEM;
 	if (!err && dir)

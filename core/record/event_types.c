@@ -16,6 +16,8 @@
 	F(__VA_ARGS__), (uint16_t)(sizeof(F(__VA_ARGS__)) / sizeof(struct d9__field))
 #define V(n)           { (n), D9__FIELD_VARINT, NULL, NULL }
 #define NS(n)          { (n), D9__FIELD_VARINT, "ns", NULL }
+#define OPTIONAL_V(n)  { (n), OPTIONAL(D9__FIELD_VARINT), NULL, NULL }
+#define OPTIONAL_NS(n) { (n), OPTIONAL(D9__FIELD_VARINT), "ns", NULL }
 #define BYTES(n)       { (n), D9__FIELD_VARINT, "bytes", NULL }
 #define T(n, type)     { (n), (type), NULL, NULL }
 #define GAUGE(n)       { (n), D9__FIELD_VARINT, NULL, "gauge" }
@@ -86,6 +88,20 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 	[D9__EVENT_SPAN_MISUSE] = { "SpanMisuseEvent",
 		FIELDS(V("worker_id"), V("span_id"), T("span_name", D9__FIELD_POOLED_STRING),
 		       T("mistake", D9__FIELD_POOLED_STRING)) },
+	[D9__EVENT_STUCK_POLL] = { "StuckPollEvent",
+		FIELDS(V("worker_id"), V("task_id"), T("syscall", D9__FIELD_POOLED_STRING),
+		       T("running", D9__FIELD_BOOL), NS("for_ns"), T("wchan", D9__FIELD_POOLED_STRING)) },
+	[D9__EVENT_LAST_SIGN] = { "LastSignEvent",
+		FIELDS(V("worker_id"), V("task_id"), NS("since_ns"), T("span", D9__FIELD_POOLED_STRING)) },
+	[D9__EVENT_PROCESS_STATE] = { "ProcessStateEvent",
+		FIELDS(BYTES("resident_bytes"), V("descriptors"), V("threads"),
+		       OPTIONAL_NS("cgroup_throttled_ns"), OPTIONAL_V("cgroup_throttled"),
+		       OPTIONAL_NS("steal_ns"), OPTIONAL_NS("runqueue_ns")) },
+	[D9__EVENT_OFF_CPU] = { "OffCpuEvent",
+		FIELDS(V("worker_id"), V("task_id"), NS("blocked_ns"), NS("run_queue_ns"),
+		       OPTIONAL_V("voluntary_switches"), OPTIONAL_V("involuntary_switches"),
+		       OPTIONAL_V("minor_faults"), OPTIONAL_V("major_faults"), OPTIONAL_NS("user_cpu_ns"),
+		       OPTIONAL_NS("system_cpu_ns")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

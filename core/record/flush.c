@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <dial9/error.h>
+
+#include "record/callbacks.h"
 #include "record/chunk.h"
 #include "record/clock.h"
 #include "record/dead_peers.h"
@@ -35,15 +39,19 @@
 #include "record/lead.h"
 #include "record/metadata.h"
 #include "record/modules.h"
+#include "record/open_calls.h"
 #include "record/options.h"
 #include "record/pace.h"
+#include "record/process_state.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
+#include "record/sandbox.h"
 #include "record/sanitized.h"
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/test_point.h"
 #include "record/thread.h"
+#include "record/usage.h"
 
 #define MS_NS        UINT64_C(1000000)
 #define SECOND_NS    UINT64_C(1000000000)
@@ -63,12 +71,16 @@ static struct {
 	uint32_t sealed; /* in flight mode: chunks sealed until the last tick */
 	uint64_t loss_ns; /* likewise: when something was lost last */
 	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
+	bool stillborn; /* no directory, and who started us wants no recorder without */
 	bool dormant;   /* started disabled, and not enabled since: no directory yet */
 	struct d9__lead lead;
 	struct d9__dead_peers dead;
 	struct d9__pace pace;
+	struct d9__open_calls open;
+	struct d9__process_state process;
 	int state;
 	bool stepped_back;
+	int nice_before; /* stepped back */
 	bool heard; /* some thread published something, ever */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
@@ -89,7 +101,7 @@ void d9__flush_wake(void)
 {
 	int saved = errno;
 
-	if (!d9__ring.base)
+	if (!d9__ring.base || d9__sandbox_is_shut())
 		return;
 	atomic_fetch_add_explicit(&d9__ring.control->futex, 1, memory_order_release);
 	futex(&d9__ring.control->futex, FUTEX_WAKE, 1, NULL);
@@ -131,8 +143,19 @@ static void sleep_until_due(uint32_t seen)
 
 /* ---- manners ---- */
 
+/*
+ * Root, working directory and umask are the program's alone: setns() of a mount namespace refuses who shares them
+ * with another thread.  Ours stay what they were at the start, and no directory is held busy.
+ */
+static void leave_file_system(void)
+{
+	if (!unshare(CLONE_FS) && chdir("/"))
+		return; /* stays where it is, which does no harm */
+}
+
 static void mind_manners(void)
 {
+	leave_file_system();
 	d9__flush.ring_fd = d9__descriptors_take();
 	/* release: the ring's descriptor in the program's table is not needed any more */
 	atomic_store_explicit(&d9__flush.moved, 1, memory_order_release);
@@ -144,9 +167,21 @@ static void mind_manners(void)
  */
 static void step_back(void)
 {
-	if (!self.stepped_back)
-		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+	id_t id = (id_t)syscall(SYS_gettid);
+
+	if (self.stepped_back)
+		return;
+	self.nice_before = getpriority(PRIO_PROCESS, id);
+	if (self.nice_before < 10)
+		setpriority(PRIO_PROCESS, id, 10);
 	self.stepped_back = true;
+}
+
+/* The program waits for the end: where the system lets this thread, it gives way no longer. */
+static void step_forward(void)
+{
+	if (self.stepped_back && self.nice_before < 10)
+		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), self.nice_before);
 }
 
 /* ---- state ---- */
@@ -181,6 +216,22 @@ static void open_directory(void)
 	atomic_store_explicit(&d9__flush.open_result, err, memory_order_release);
 }
 
+bool d9__flush_may_pass(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
+}
+
+/* The start failed: said once, and nothing is tried again. */
+static bool is_stillborn(void)
+{
+	int err = atomic_load_explicit(&d9__flush.open_result, memory_order_relaxed);
+
+	if (self.dormant || !d9__flush.awaited || !err || d9__flush_may_pass(err))
+		return false;
+	d9__log(D9_LOG_ERROR, "cannot open %s: %s; not recording", d9__flush.trace_dir, d9_strerror(err));
+	return true;
+}
+
 static bool wants_directory(void)
 {
 	return self.writer.kind == D9_WRITER_ROTATING || self.writer.kind == D9_WRITER_SINGLE;
@@ -190,7 +241,7 @@ static bool wants_directory(void)
 static bool have_place(uint64_t now_ns)
 {
 	if (wants_directory() && !self.writer.has_dir) {
-		if (self.writer.retry_ns > now_ns)
+		if (self.writer.retry_ns > now_ns && self.writer.uid == geteuid())
 			return false;
 		open_directory();
 		if (!self.writer.has_dir) {
@@ -205,6 +256,7 @@ static bool have_place(uint64_t now_ns)
 		}
 		self.writer.retry_ns = 0;
 	}
+	d9__writer_follow_user(&self.writer);
 	return d9__writer_ready(&self.writer, now_ns);
 }
 
@@ -470,12 +522,16 @@ static void take_prefixes(uint64_t now_ns, bool active)
 
 static void once_a_second(uint64_t now_ns, bool active)
 {
+	struct d9__slot *own;
+
 	if (now_ns - self.second_ns < SECOND_NS)
 		return;
 	self.second_ns = now_ns;
 	step_back();
 	if (++self.seconds % 10 == 0)
 		d9__slot_reclaim_dead(now_ns);
+	if (active && d9__usage_is_on() && (own = d9__slot_self()))
+		d9__process_state_write(&self.process, own, now_ns);
 	if (self.flight)
 		return;
 	d9__drain_losses(&self.drain, now_ns);
@@ -492,11 +548,27 @@ static void run_sources(uint64_t now_ns, bool active)
 	struct d9__slot *slot;
 
 	self.source_ns = UINT64_MAX;
-	if (!active || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
+	if (!active || (d9__flush.early && !self.heard) || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
 		return;
 	slot = d9__slot_self();
 	if (slot)
 		self.source_ns = d9__sources_run(slot, now_ns, self.pace.brisk);
+}
+
+/* Callbacks that have not returned: they write nothing, so this thread tells of them. */
+static void look_at_open_calls(uint64_t now_ns)
+{
+	struct d9__slot *slot;
+
+	if (!d9__gate_open(D9__GATE_LOOP)) {
+		self.open.n = 0;
+		self.open.youngest_ns = UINT64_MAX;
+	} else {
+		d9__open_calls_look(&self.open, now_ns);
+	}
+	d9__pace_open_call(&self.pace, self.open.youngest_ns);
+	if (self.open.n && (slot = d9__slot_self()))
+		d9__open_calls_tell(&self.open, slot, now_ns);
 }
 
 /* What is nowhere but in side rings and counters goes where everything else is. */
@@ -511,6 +583,7 @@ static void fly(uint64_t now_ns, bool active)
 	}
 	if (loss_ns)
 		self.loss_ns = loss_ns;
+	d9__writer_follow_user(&self.writer);
 	d9__modules_scan();
 	once_a_second(now_ns, active);
 }
@@ -535,6 +608,9 @@ static bool tick(void)
 	d9__pace_look(&self.pace, now_ns, events);
 	active = d9__pace_active(&self.pace, now_ns);
 	run_sources(now_ns, active);
+	look_at_open_calls(now_ns);
+	/* A callback that hangs is what its owner wants to know of: the recorder goes on saying that it lives. */
+	active |= self.open.n != 0;
 	grow_ring(now_ns);
 	d9__slot_seal_idle(SPARE_CHUNKS);
 	/* A process that records nothing makes no directory. */
@@ -566,7 +642,7 @@ static bool tick(void)
 	d9__dead_peers_next(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	update_state();
 	d9__writer_publish(&self.writer);
-	d9__health_publish(&self.writer, self.state, now_ns);
+	d9__health_publish(&self.writer, &self.open, self.state, now_ns);
 	d9__pace_choose(&self.pace, now_ns, worked, self.writer.ret.rotation_ns);
 	return worked && d9__chunk_full_count() >= 16 && !self.writer.retry_ns;
 }
@@ -608,24 +684,39 @@ static void leave_unwritten(void)
 	atomic_store_explicit(&d9__flush.unwritten, self.heard, memory_order_relaxed);
 }
 
+/* What was used since the last sample counts, too; for that alone no segment is begun. */
+static void sample_usage_at_last(uint64_t now_ns)
+{
+	bool on = atomic_load_explicit(&d9__flush.on_to_the_end, memory_order_relaxed) && !self.writer.retry_ns;
+	struct d9__slot *own = on && self.writer.seg.open ? d9__slot_self() : NULL;
+
+	if (!own)
+		return;
+	d9__usage_sample(own, now_ns);
+	d9__slot_give_back();
+	drain_rest(now_ns);
+}
+
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
 
 	set_state(D9_RECORDER_STOPPING);
+	step_forward();
+	self.writer.ending = true;
 	self.drain.last = atomic_load_explicit(&d9__flush.last, memory_order_relaxed);
 	/* Metadata that changed since the last tick: what a hook could not do, for example. */
 	d9__ticks_run();
-	/* The last sample of every source, then what all threads published. */
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
 	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX) != 0;
 	serve_dumps();
 	if (self.flight)
 		d9__drain_forget(&self.drain);
-	else if (!self.dormant || self.heard)
+	else if (!self.stillborn && (!self.dormant || self.heard))
 		drain_rest(now_ns);
-	if (!self.dormant && !self.flight && !self.writer.retry_ns) {
+	sample_usage_at_last(now_ns);
+	if (!self.stillborn && !self.dormant && !self.flight && !self.writer.retry_ns) {
 		self.announced_ns = 0;
 		announce_again(now_ns);
 		refresh_segment(now_ns);
@@ -634,9 +725,13 @@ static void finish(void)
 		leave_unwritten();
 	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	d9__writer_close(&self.writer, now_ns);
-	d9__health_publish(&self.writer, D9_RECORDER_STOPPED, now_ns);
+	if (self.writer.retry_ns && self.heard && !self.flight)
+		atomic_store_explicit(&d9__flush.end_err, last_error(), memory_order_relaxed);
+	d9__health_publish(&self.writer, &self.open, D9_RECORDER_STOPPED, now_ns);
 	d9__drain_release(&self.drain);
 	d9__builder_release(&self.note);
+	d9__open_calls_release(&self.open);
+	d9__process_state_end(&self.process);
 	d9__descriptors_give_up_ring();
 }
 
@@ -659,6 +754,7 @@ static void *flush_main(void *arg)
 	self.dormant = d9__flush.start_disabled;
 	if (!self.dormant)
 		open_directory();
+	self.stillborn = is_stillborn();
 	d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns);
 	/* Until here who starts the recorder waits. */
 	seen = look_at_futex();
@@ -672,10 +768,13 @@ static void *flush_main(void *arg)
 	if (!self.dormant)
 		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
 	d9__modules_scan();
+	/* A process that is killed now is described by this; what follows takes some hundred us. */
 	d9__lead_refresh(&self.lead, &self.note);
+	d9__open_calls_begin(&self.open);
+	d9__process_state_begin(&self.process);
 	d9__dead_peers_begin(&self.dead, wants_directory() && self.writer.collect);
-	d9__health_publish(&self.writer, self.state, self.second_ns);
-	while (!atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
+	d9__health_publish(&self.writer, &self.open, self.state, self.second_ns);
+	while (!self.stillborn && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		seen = look_at_futex();
 		if (!again)
 			sleep_until_due(seen);
@@ -715,7 +814,7 @@ int d9__flush_start(pthread_t *thread)
 
 void d9__flush_fork_child(void)
 {
-	if (d9__descriptors_fork_child()) {
+	if (!d9__sandbox_is_shut() && d9__descriptors_fork_child()) {
 		if ((self.writer.seg.open || self.writer.seg.uncut) && self.writer.seg.fd >= 0)
 			close(self.writer.seg.fd);
 		if (self.writer.has_dir) {
@@ -723,6 +822,8 @@ void d9__flush_fork_child(void)
 			close(self.writer.ns.dir_fd);
 			close(self.writer.ns.parent_fd);
 		}
+		d9__open_calls_release(&self.open);
+		d9__process_state_end(&self.process);
 	}
 	/* What the parent's thread had allocated is in an unknown state: forgotten, not freed. */
 	memset(&self, 0, sizeof(self));

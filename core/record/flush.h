@@ -23,6 +23,8 @@ struct d9__flush {
 	uint32_t gate_bits;               /* when on */
 	bool start_disabled;
 	bool flight; /* the mode */
+	bool early; /* before the program has a loop: what it has nothing to say of is not written */
+	bool awaited; /* who starts it waits for the trace directory, and does without a recorder if there is none */
 
 	/* Flush thread writes, others read (relaxed unless noted). */
 	_Atomic(int) state; /* enum d9_recorder_state */
@@ -30,17 +32,22 @@ struct d9__flush {
 	_Atomic(int) moved; /* release: to a descriptor table of its own */
 	int ring_fd; /* before |moved|: what the ring's descriptor was, -1 if it still is */
 	_Atomic(int) ended; /* release: all else is written; a futex */
+	_Atomic(int) end_err; /* before |ended|: why not all that was recorded is written; 0 */
 	struct d9__writer_counters counters;
 	_Atomic(uint64_t) paused_overruns;
 	_Atomic(bool) unwritten; /* before |ended|: the ring holds what could not be written */
 
 	/* Others write, flush thread reads. */
 	_Atomic(int) stop;          /* a request to end */
+	_Atomic(bool) on_to_the_end; /* before |stop|: it recorded when it was told to end */
 	_Atomic(bool) last;         /* before |stop|: no recorder of this process comes after this one */
 	_Atomic(uint64_t) give_up_ns; /* with |stop|: no retries after this */
 };
 
 extern struct d9__flush d9__flush;
+
+/* Whether what is wrong with the trace directory may pass by itself, which is no reason not to start. */
+bool d9__flush_may_pass(int err);
 
 /* Start the thread.  The ring exists.  0 or -errno. */
 int d9__flush_start(pthread_t *thread);

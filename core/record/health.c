@@ -84,7 +84,8 @@ static void fill_facts(struct d9__ring_health *health)
 	d9__metadata_facts(health->facts, sizeof(health->facts));
 }
 
-void d9__health_publish(const struct d9__writer *writer, int state, uint64_t now_ns)
+void d9__health_publish(const struct d9__writer *writer, const struct d9__open_calls *open, int state,
+			uint64_t now_ns)
 {
 	struct d9__ring_health *health = d9__ring.health;
 	uint32_t seq = atomic_load_explicit(&health->seq, memory_order_relaxed);
@@ -105,6 +106,7 @@ void d9__health_publish(const struct d9__writer *writer, int state, uint64_t now
 	fill_writer(health, writer);
 	fill_clock(health);
 	fill_facts(health);
+	d9__open_calls_publish(open, health);
 	/* release: pairs with the acquire of whoever reads the page between two equal sequences */
 	atomic_store_explicit(&health->seq, seq + 2, memory_order_release);
 }

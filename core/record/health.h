@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "record/builder.h"
+#include "record/open_calls.h"
 #include "record/writer.h"
 
 /* Events lost since the recorder started, all causes and slots; any thread. */
@@ -16,7 +17,8 @@ uint64_t d9__health_lost(void);
 uint64_t d9__health_lost_by(unsigned cause);
 
 /* Write the health page of the ring.  Flush thread. */
-void d9__health_publish(const struct d9__writer *writer, int state, uint64_t now_ns);
+void d9__health_publish(const struct d9__writer *writer, const struct d9__open_calls *open, int state,
+			uint64_t now_ns);
 
 /* Make |out| a batch with one RecorderHealthEvent.  Flush thread. */
 void d9__health_event(struct d9__builder *out, const struct d9__writer *writer, int state,

@@ -19,6 +19,7 @@
 #include "record/keeper.h"
 #include "record/metadata.h"
 #include "record/recorder.h"
+#include "record/sandbox.h"
 #include "record/thread.h"
 
 /* Programs end soon after their main thread or go on for days: the longer it was, the more rarely it is asked. */
@@ -121,20 +122,22 @@ void d9__keeper_start(void)
 	errno = saved;
 }
 
-/* The main thread ends, but not by exit(). */
+/* The main thread ends, but not by exit().  In a sandbox the flush thread begins what follows. */
 static void leave(void *unused)
 {
 	(void)unused;
 	atomic_store(&main_left, true);
-	d9__keeper_start();
+	if (!d9__sandbox_is_shut())
+		d9__keeper_start();
 }
 
 void d9__keeper_look(void)
 {
-	if (!main_tid || atomic_load(&main_left) || atomic_load_explicit(main_tid, memory_order_relaxed))
-		return;
-	atomic_store(&bare, true);
-	leave(NULL);
+	if (!atomic_load(&main_left) && main_tid && !atomic_load_explicit(main_tid, memory_order_relaxed)) {
+		atomic_store(&bare, true);
+		atomic_store(&main_left, true);
+	}
+	d9__keeper_start();
 }
 
 void d9__keeper_fork_child(void)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "record/modules.h"
+#include "record/sandbox.h"
 
 /*
  * Protects everything below.  Never held while the loader is asked: a caller may itself stand in
@@ -48,6 +49,9 @@ static const char *name_of(const struct dl_phdr_info *info, char *buf, size_t si
 
 	if (info->dlpi_name && info->dlpi_name[0])
 		return info->dlpi_name;
+	/* Its entry was made before the sandbox was shut, and keeps its name. */
+	if (d9__sandbox_is_shut())
+		return "";
 	n = readlink("/proc/self/exe", buf, size - 1);
 	if (n <= 0)
 		return "";

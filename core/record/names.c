@@ -14,6 +14,7 @@
 
 #include "record/event_types.h"
 #include "record/names.h"
+#include "record/sandbox.h"
 
 #define HASH_SLOTS  (2u * D9__NAMES_MAX) /* at most half full */
 #define BLOCK_BYTES ((size_t)256 * 1024)
@@ -33,8 +34,11 @@ static _Atomic(const struct d9__name *) *_Atomic texts;
 
 static void *map(size_t len)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		       -1, 0);
+	/* Then names that are new stand as "(other)" once the block in hand is full. */
+	void *p = d9__sandbox_is_shut() ?
+			  MAP_FAILED :
+			  mmap(NULL, len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -93,6 +97,16 @@ static uint32_t *hash_place_locked(const char *text, size_t len)
 		if (name->len == len && memcmp(name->text, text, len) == 0)
 			return place;
 	}
+}
+
+bool d9__names_ready(void)
+{
+	bool ready;
+
+	pthread_mutex_lock(&lock);
+	ready = tables_ready_locked() && arena_name_locked("", 0);
+	pthread_mutex_unlock(&lock);
+	return ready;
 }
 
 static uint32_t intern_locked(const char *text, size_t len)

@@ -10,6 +10,7 @@
 #ifndef D9_RECORD_NAMES_H
 #define D9_RECORD_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,9 @@ uint32_t d9__name_count(void);
 
 /* Texts that became D9__NAME_OTHER. */
 uint64_t d9__name_overflows(void);
+
+/* Make the tables now, and not with the first name.  False: out of memory. */
+bool d9__names_ready(void);
 
 /* The atfork handler's three: nobody interns while the process is copied. */
 void d9__names_fork_prepare(void);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "record/descriptors.h"
+#include "record/directory.h"
 #include "record/namespace.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
@@ -39,47 +40,6 @@ bool d9__boot_id_valid(const char *name)
 	return true;
 }
 
-/* Open the directory |name| if it is ours and nobody else's to write to. */
-static int open_dir(int at, const char *name)
-{
-	struct stat st;
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	fd = d9__descriptor_place(fd);
-	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
-		close(fd);
-		return -EPERM;
-	}
-	return fd;
-}
-
-int d9__directory_make(const char *path)
-{
-	char buf[PATH_MAX];
-	size_t len = strlen(path);
-	int why = 0; /* of the first that could not be made: the reason for what is missing below */
-
-	if (len >= sizeof(buf))
-		return -ENAMETOOLONG;
-	memcpy(buf, path, len + 1);
-	for (char *p = buf + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(buf, 0700) && errno != EEXIST) {
-			if (errno != EROFS && errno != EACCES)
-				return why && errno == ENOENT ? why : -errno;
-			why = -errno;
-		}
-		*p = '/';
-	}
-	if (!mkdir(buf, 0700) || errno == EEXIST)
-		return 0;
-	return why && errno == ENOENT ? why : -errno;
-}
-
 static int lock_file(int dir_fd, int flags)
 {
 	int fd = openat(dir_fd, ".lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600), err;
@@ -97,7 +57,7 @@ static int lock_file(int dir_fd, int flags)
 /* Our own directory, which exists: descriptor and lock. */
 static int enter(struct d9__namespace *ns)
 {
-	ns->dir_fd = open_dir(ns->parent_fd, ns->boot_id);
+	ns->dir_fd = d9__directory_enter(ns->parent_fd, ns->boot_id, 0);
 	if (ns->dir_fd < 0)
 		return ns->dir_fd;
 	ns->lock_fd = lock_file(ns->dir_fd, O_CREAT);
@@ -151,7 +111,7 @@ static int enter_new(struct d9__namespace *ns)
 /* What could be made but not used would be made anew by each try. */
 static void unmake(const struct d9__namespace *ns)
 {
-	int fd = open_dir(ns->parent_fd, ns->boot_id);
+	int fd = d9__directory_enter(ns->parent_fd, ns->boot_id, 0);
 
 	if (fd < 0)
 		return;
@@ -162,15 +122,13 @@ static void unmake(const struct d9__namespace *ns)
 
 int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock)
 {
-	int err = d9__directory_make(trace_dir);
+	int err;
 
-	ns->parent_fd = ns->dir_fd = ns->lock_fd = -1;
+	ns->dir_fd = ns->lock_fd = -1;
 	ns->peers = NULL;
 	ns->n_peers = 0;
-	if (err)
-		return err;
 	snprintf(ns->trace_dir, sizeof(ns->trace_dir), "%s", trace_dir);
-	ns->parent_fd = open_dir(AT_FDCWD, trace_dir);
+	ns->parent_fd = d9__directory_open(trace_dir, D9__DIRECTORY_MAKE | D9__DIRECTORY_STICKY);
 	if (ns->parent_fd < 0)
 		return ns->parent_fd;
 	for (int i = 0; i < LETTERS; i++) {
@@ -189,6 +147,29 @@ int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t
 fail:
 	close_fd(&ns->parent_fd);
 	return err;
+}
+
+static bool is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+void d9__namespace_take(struct d9__namespace *ns, const char *trace_dir, int dir_fd, int lock_fd)
+{
+	close_fd(&ns->parent_fd);
+	if (trace_dir != ns->trace_dir)
+		snprintf(ns->trace_dir, sizeof(ns->trace_dir), "%s", trace_dir);
+	if (is_same(dir_fd, ns->dir_fd)) {
+		close(dir_fd);
+		close(lock_fd); /* ours holds the lock */
+		return;
+	}
+	close_fd(&ns->lock_fd);
+	close_fd(&ns->dir_fd);
+	ns->dir_fd = dir_fd;
+	ns->lock_fd = lock_fd;
 }
 
 static int begin(struct d9__namespace *ns, const char *dir, const char *boot_id)
@@ -220,49 +201,44 @@ int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const
 
 	if (err)
 		return err;
-	ns->parent_fd = open_dir(AT_FDCWD, trace_dir);
+	ns->parent_fd = d9__directory_open(trace_dir, D9__DIRECTORY_STICKY);
 	return enter_below(ns);
 }
 
-/* Nobody but its owner, root or us can take our directory's name away in it. */
-static bool is_safe_parent(int fd)
+int d9__namespace_adopt(struct d9__namespace *ns, int parent_fd, int dir_fd, const char *boot_id)
 {
-	struct stat st;
-
-	return !fstat(fd, &st) && (!(st.st_mode & 022) || st.st_mode & S_ISVTX);
+	*ns = (struct d9__namespace){ .parent_fd = parent_fd, .dir_fd = dir_fd };
+	snprintf(ns->boot_id, sizeof(ns->boot_id), "%s", boot_id);
+	ns->lock_fd = lock_file(dir_fd, O_CREAT);
+	if (ns->lock_fd >= 0)
+		return 0;
+	close_fd(&ns->dir_fd);
+	close_fd(&ns->parent_fd);
+	return ns->lock_fd == -EWOULDBLOCK ? -EBUSY : ns->lock_fd;
 }
 
 int d9__namespace_visit(struct d9__namespace *ns, const char *dir, const char *boot_id)
 {
 	int err = begin(ns, dir, boot_id);
 
-	if (!err)
-		err = d9__directory_make(dir);
 	if (err)
 		return err;
-	ns->parent_fd = d9__descriptor_place(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	if (ns->parent_fd < 0)
-		return -errno;
-	if (!is_safe_parent(ns->parent_fd)) {
-		close_fd(&ns->parent_fd);
-		return -EPERM;
-	}
+	ns->parent_fd = d9__directory_open(dir, D9__DIRECTORY_MAKE | D9__DIRECTORY_SHARED);
 	return enter_below(ns);
 }
 
 int d9__namespace_renew(struct d9__namespace *ns)
 {
-	int err;
+	struct stat st;
 
+	if (ns->parent_fd < 0 && ns->dir_fd >= 0)
+		return fstat(ns->dir_fd, &st) ? -errno : st.st_nlink ? 0 : -ENOENT;
 	close_fd(&ns->lock_fd);
 	close_fd(&ns->dir_fd);
 	if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST) {
 		/* The trace directory itself may be gone. */
-		err = d9__directory_make(ns->trace_dir);
-		if (err)
-			return err;
 		close_fd(&ns->parent_fd);
-		ns->parent_fd = open_dir(AT_FDCWD, ns->trace_dir);
+		ns->parent_fd = d9__directory_open(ns->trace_dir, D9__DIRECTORY_MAKE | D9__DIRECTORY_STICKY);
 		if (ns->parent_fd < 0)
 			return ns->parent_fd;
 		if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST)
@@ -393,7 +369,7 @@ static bool remove_entry(void *arg, int dir_fd, const char *name)
 /* The directory of a dead peer, locked; -EBUSY if it lives, -ENOTSUP if it holds foreign files. */
 static int enter_peer(int parent_fd, const char *name, int *lock_fd)
 {
-	int fd = open_dir(parent_fd, name);
+	int fd = d9__directory_enter(parent_fd, name, 0);
 
 	if (fd < 0)
 		return fd;

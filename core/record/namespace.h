@@ -27,9 +27,6 @@ struct d9__namespace {
 	uint32_t n_peers;
 };
 
-/* Make |path|, 0700, and the directories before it that are missing.  0 or -errno. */
-int d9__directory_make(const char *path);
-
 /* "abcd-PID" from |clock| (any clock) and |pid|. */
 void d9__boot_id_make(char *out, uint64_t clock, long pid);
 
@@ -38,11 +35,18 @@ bool d9__boot_id_valid(const char *name);
 
 /*
  * Make |trace_dir| and a directory of our own in it, and lock that.  Directories get mode 0700;
- * one that belongs to somebody else or that others may write to is refused with -EPERM, a
- * symbolic link in its last place with -ELOOP or -ENOTDIR.  |ns->boot_id| is the wish; if that
- * name is taken, another one is chosen.  0 or -errno, then nothing stays open.
+ * one that belongs to somebody else or that others may write to is refused with -EPERM, links as
+ * record/directory.h has it.  |ns->boot_id| is the wish; if that name is taken, another one is
+ * chosen.  0 or -errno, then nothing stays open.
  */
 int d9__namespace_open(struct d9__namespace *ns, const char *trace_dir, uint64_t clock);
+
+/*
+ * Go on in |dir_fd|, which was given to us with its lock |lock_fd|, held, and has the name |ns->boot_id|; in
+ * what is open already, if that is the same.  Takes both descriptors over.  There is no parent then: we
+ * may not change what is in that.
+ */
+void d9__namespace_take(struct d9__namespace *ns, const char *trace_dir, int dir_fd, int lock_fd);
 
 /* Our directory was removed: make it again.  0 or -errno. */
 int d9__namespace_renew(struct d9__namespace *ns);
@@ -52,6 +56,12 @@ int d9__namespace_renew(struct d9__namespace *ns);
  * 0, -EBUSY: its owner lives; -EINVAL: no such name; or -errno.
  */
 int d9__namespace_inherit(struct d9__namespace *ns, const char *trace_dir, const char *boot_id);
+
+/*
+ * Lock the directory |dir_fd| of the dead peer |boot_id| in |parent_fd|, and own both descriptors.  The caller has
+ * seen to it that it may be entered.  0, -EBUSY or -errno, then they are closed.
+ */
+int d9__namespace_adopt(struct d9__namespace *ns, int parent_fd, int dir_fd, const char *boot_id);
 
 /*
  * Enter our own directory below |dir|, which may be anybody's that others cannot tamper with, as

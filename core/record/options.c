@@ -11,10 +11,17 @@
 #include <unistd.h>
 
 #include "format/utf8.h"
+#include "record/environment.h"
+#include "record/nearest.h"
 #include "record/options.h"
 #include "record/span_filter.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };
+
+#define PREFIX "DIAL9_"
+
+/* The original's name for the same switch. */
+#define LOOPS_IN_THE_ORIGINAL "DIAL9_TOKIO_INSTRUMENTATION_ENABLED"
 
 #define MIB       (UINT64_C(1) << 20)
 #define GIB       (UINT64_C(1) << 30)
@@ -68,6 +75,7 @@ static const struct spec {
 	[D9__OPTION_HOST] = { NULL, TEXT },
 	[D9__OPTION_RUNTIME_NAME] = { "DIAL9_RUNTIME_NAME", TEXT },
 	[D9__OPTION_SPAN_FILTER] = { "DIAL9_SPAN_FILTER", TEXT },
+	[D9__OPTION_GIVER] = { "DIAL9_GIVER", TEXT },
 };
 
 int d9_options_new(struct d9_options **out)
@@ -289,13 +297,6 @@ int d9_options_set_segment_sealed(struct d9_options *options, d9_segment_fn seal
 
 /* ---- the environment ---- */
 
-static char *(*look_up)(const char *name) = getenv;
-
-void d9__options_set_getenv(char *(*get)(const char *name))
-{
-	look_up = get;
-}
-
 /* Copy |text| without the blanks around it; false if it does not fit or nothing is left. */
 static bool trim(char *buf, size_t size, const char *text)
 {
@@ -387,38 +388,119 @@ static int parse(struct d9_options *options, enum d9__option id, const char *tex
 	return set_number(options, id, value);
 }
 
-static void warn(const struct d9_options *options, const char *variable)
+/* Variables that are no options of a recorder's. */
+static const char *const other_variables[] = {
+	"DIAL9_FOLLOW", "DIAL9_GIVER", "DIAL9_PAGER", "DIAL9_PRELOAD", LOOPS_IN_THE_ORIGINAL,
+};
+#define OTHER_VARIABLES (sizeof(other_variables) / sizeof(other_variables[0]))
+
+/* Variable |i| of all; NULL behind the last, "" for an option that has none. */
+static const char *variable_at(size_t i)
 {
-	char message[256];
+	if (i < D9__OPTION_COUNT)
+		return specs[i].variable ? specs[i].variable : "";
+	return i < D9__OPTION_COUNT + OTHER_VARIABLES ? other_variables[i - D9__OPTION_COUNT] : NULL;
+}
+
+bool d9__options_knows(const char *variable, size_t len)
+{
+	const char *known;
+
+	for (size_t i = 0; (known = variable_at(i)); i++)
+		if (strlen(known) == len && !memcmp(known, variable, len))
+			return true;
+	return false;
+}
+
+/* " (is flight meant?)", if something known is near. */
+static void guess(const struct d9__nearest *nearest, const char *prefix, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	if (nearest->name)
+		snprintf(buf, size, " (is %s%s meant?)", prefix, nearest->name);
+}
+
+/* A message may end on a terminal: what is not printable there becomes '?'. */
+static void copy_printable(char *buf, size_t size, const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (; n < len && n + 1 < size; n++)
+		buf[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+	buf[n] = '\0';
+}
+
+static void warn_of_value(const struct d9_options *options, const struct spec *spec, const char *variable,
+			  const char *text)
+{
+	char value[65], message[256], near[96];
+	struct d9__nearest nearest = { .word = value };
 
 	if (!options->log)
 		return;
-	snprintf(message, sizeof(message), "the value of %s makes no sense and is ignored", variable);
+	copy_printable(value, sizeof(value), text, strlen(text));
+	for (size_t i = 0; spec->kind == CHOICE && spec->words[i]; i++)
+		d9__nearest_try(&nearest, spec->words[i]);
+	guess(&nearest, "", near, sizeof(near));
+	snprintf(message, sizeof(message), "the value '%s' of %s makes no sense and is ignored%s", value,
+		 variable, near);
 	options->log(options->log_arg, D9_LOG_WARNING, message);
+}
+
+static void warn_of_name(const struct d9_options *options, const char *variable, size_t len)
+{
+	char name[64], message[256], near[96];
+	struct d9__nearest nearest = { .word = name + strlen(PREFIX) };
+	const char *known;
+
+	copy_printable(name, sizeof(name), variable, len);
+	/* What all have in common makes none nearer. */
+	for (size_t i = 0; (known = variable_at(i)); i++)
+		if (*known)
+			d9__nearest_try(&nearest, known + strlen(PREFIX));
+	guess(&nearest, PREFIX, near, sizeof(near));
+	snprintf(message, sizeof(message), "there is no variable %s%s", name, near);
+	options->log(options->log_arg, D9_LOG_WARNING, message);
+}
+
+/* What begins like ours and is none does nothing, and whoever set it expects something. */
+static void warn_of_names(const struct d9_options *options)
+{
+	const char *variable;
+
+	for (size_t i = 0; options->log && (variable = d9__environment_ours(i)); i++) {
+		size_t len = strcspn(variable, "=");
+
+		if (!d9__options_knows(variable, len))
+			warn_of_name(options, variable, len);
+	}
 }
 
 static int read_variable(struct d9_options *options, enum d9__option id, const char *variable)
 {
-	const char *text = variable ? look_up(variable) : NULL;
+	const char *text = variable ? d9__environment_get(variable) : NULL;
 	int err;
 
 	if (!text || options->set & 1u << id)
 		return 0;
 	err = parse(options, id, text);
 	if (err == -EINVAL)
-		warn(options, variable);
+		warn_of_value(options, &specs[id], variable, text);
 	return err == -ENOMEM ? err : 0;
 }
 
 static int read_environment(struct d9_options *options)
 {
+	/* What gives a place gives it in the directory that `dial9 record` named, and in no other. */
+	bool own_place = options->set & 1u << D9__OPTION_TRACE_DIR;
 	int err = 0;
 
 	for (int id = 0; id < D9__OPTION_COUNT && !err; id++)
-		err = read_variable(options, (enum d9__option)id, specs[id].variable);
-	/* The original's name for the same switch; ours wins. */
-	return err ? err : read_variable(options, D9__OPTION_LOOPS,
-					 "DIAL9_TOKIO_INSTRUMENTATION_ENABLED");
+		if (id != D9__OPTION_GIVER || !own_place)
+			err = read_variable(options, (enum d9__option)id, specs[id].variable);
+	warn_of_names(options);
+	/* Ours wins. */
+	return err ? err : read_variable(options, D9__OPTION_LOOPS, LOOPS_IN_THE_ORIGINAL);
 }
 
 enum d9_log_bridge d9__options_early_log_bridge(void)
@@ -431,15 +513,24 @@ enum d9_log_bridge d9__options_early_log_bridge(void)
 
 /* ---- defaults ---- */
 
+/* The first directory of |list|, which systemd separates by colons; its length, 0 if that is none. */
+static int first_of(const char *list)
+{
+	return list && list[0] == '/' ? (int)strcspn(list, ":") : 0;
+}
+
+/* What systemd keeps for the service is there after the next start of the machine, too. */
 static int default_trace_dir(struct d9_options *options)
 {
-	const char *tmp = look_up("TMPDIR");
+	const char *state = d9__environment_get("STATE_DIRECTORY"), *tmp = d9__environment_get("TMPDIR");
+	int len = first_of(state), n;
 	char dir[PATH_MAX];
-	int n;
 
-	if (!tmp || tmp[0] != '/')
-		tmp = "/tmp";
-	n = snprintf(dir, sizeof(dir), "%s/dial9-%lu", tmp, (unsigned long)geteuid());
+	if (!len) {
+		state = tmp && tmp[0] == '/' ? tmp : "/tmp";
+		len = (int)strlen(state);
+	}
+	n = snprintf(dir, sizeof(dir), "%.*s/dial9-%lu", len, state, (unsigned long)geteuid());
 	return n < (int)sizeof(dir) ? set_text(options, D9__OPTION_TRACE_DIR, dir) : -EINVAL;
 }
 

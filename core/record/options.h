@@ -37,6 +37,7 @@ enum d9__option {
 	D9__OPTION_HOST,
 	D9__OPTION_RUNTIME_NAME,
 	D9__OPTION_SPAN_FILTER,
+	D9__OPTION_GIVER, /* of `dial9 record`; see record/giver.h */
 	D9__OPTION_COUNT
 };
 
@@ -66,11 +67,8 @@ struct d9_options {
  */
 int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
 
-/*
- * Look variables up with |get| instead of getenv(3), from now on: the preload library may have taken
- * ours out of the environment.  Before the first start.
- */
-D9_API void d9__options_set_getenv(char *(*get)(const char *name));
+/* Whether |variable|, |len| bytes, is one of those that dial9 knows, options or not. */
+bool d9__options_knows(const char *variable, size_t len);
 
 /* DIAL9_LOG_BRIDGE alone, for those who come before the first start. */
 enum d9_log_bridge d9__options_early_log_bridge(void);

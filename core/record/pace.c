@@ -38,6 +38,18 @@ void d9__pace_look(struct d9__pace *pace, uint64_t now_ns, uint64_t events)
 	}
 }
 
+void d9__pace_open_call(struct d9__pace *pace, uint64_t quiet_ns)
+{
+	if (quiet_ns == UINT64_MAX)
+		pace->open_ns = 0;
+	else if (quiet_ns < D9__PACE_CALM_NS || !pace->open_ns)
+		pace->open_ns = D9__PACE_BRISK_NS;
+	else if (pace->open_ns < D9__PACE_REST_NS / 2)
+		pace->open_ns *= 2;
+	else
+		pace->open_ns = D9__PACE_REST_NS;
+}
+
 bool d9__pace_active(const struct d9__pace *pace, uint64_t now_ns)
 {
 	return now_ns - pace->active_ns < D9__PACE_SILENCE_NS;
@@ -65,4 +77,6 @@ void d9__pace_choose(struct d9__pace *pace, uint64_t now_ns, bool worked, uint64
 		pace->period_ns *= 2;
 	else
 		pace->period_ns = D9__PACE_REST_NS;
+	if (pace->open_ns && pace->period_ns > pace->open_ns)
+		pace->period_ns = pace->open_ns;
 }

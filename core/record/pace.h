@@ -2,7 +2,8 @@
 /*
  * Pace: how often the flush thread looks.  Every 10 ms while events flow; every 100 ms where most
  * of those looks would find none, so that a process that does little costs little; ever more
- * rarely, once a second in the end, where nothing was recorded for a while.
+ * rarely, once a second in the end, where nothing was recorded for a while.  While a callback runs that
+ * may hang, every 10 ms for its first tenth of a second, whatever else there is, and then half as often each time.
  */
 
 #ifndef D9_RECORD_PACE_H
@@ -23,6 +24,7 @@ struct d9__pace {
 	uint64_t measured_ns;	  /* since when |brisk| is measured */
 	uint64_t measured_events; /* that came since */
 	unsigned busy_looks;	  /* that found any, since */
+	uint64_t open_ns;	  /* the longest period while a callback is open; 0: none is */
 };
 
 /* A recorder starts: as if events were flowing. */
@@ -33,6 +35,9 @@ void d9__pace_look(struct d9__pace *pace, uint64_t now_ns, uint64_t events);
 
 /* Whether there were events lately. */
 bool d9__pace_active(const struct d9__pace *pace, uint64_t now_ns);
+
+/* The youngest of the callbacks that are open has been quiet for |quiet_ns|; UINT64_MAX: none is open. */
+void d9__pace_open_call(struct d9__pace *pace, uint64_t quiet_ns);
 
 /* After a look that |worked|, or found nothing to do: |period_ns|.  Segments live |rotation_ns|. */
 void d9__pace_choose(struct d9__pace *pace, uint64_t now_ns, bool worked, uint64_t rotation_ns);

@@ -23,6 +23,7 @@
 
 #include "record/callbacks.h"
 #include "record/clock.h"
+#include "record/environment.h"
 #include "record/event_types.h"
 #include "record/flush.h"
 #include "record/gate.h"
@@ -33,6 +34,7 @@
 #include "record/names.h"
 #include "record/recorder.h"
 #include "record/ring_file.h"
+#include "record/sandbox.h"
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/span_filter.h"
@@ -65,8 +67,10 @@ _Atomic(int) d9__child_pending;
 
 static bool is_mine(void)
 {
-	return atomic_load_explicit(&running, memory_order_acquire) &&
-	       atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
+	if (!atomic_load_explicit(&running, memory_order_acquire))
+		return false;
+	return d9__sandbox_is_shut() ? d9__gate_is_ours() :
+				       atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
 }
 
 /* ---- starting ---- */
@@ -118,6 +122,18 @@ static void publish_counts(void)
 		      atomic_load_explicit(&d9__ring.control->cloned, memory_order_relaxed));
 }
 
+/* "8 MiB: memory cgroup", where the ring is smaller than it was asked to be. */
+static void set_ring_limit(void)
+{
+	char text[96];
+
+	if (!d9__ring.limited_by)
+		return;
+	snprintf(text, sizeof(text), "%u KiB: %s", d9__ring.chunks_max * (D9__CHUNK_SIZE / 1024u),
+		 d9__ring.limited_by);
+	d9__metadata_set("ring.limit", text);
+}
+
 static void set_metadata(const char *boot_id)
 {
 	cpu_set_t cpus;
@@ -133,6 +149,7 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("boot_id", boot_id);
 	if (d9__ring.why[0])
 		d9__metadata_set("ring.fallback", d9__ring.why);
+	set_ring_limit();
 	d9__metadata_set("dial9-c.version", D9_VERSION);
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */
@@ -180,9 +197,11 @@ static void prepare_flush(void)
 	atomic_store_explicit(&d9__flush.ended, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.stop, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.unwritten, false, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.end_err, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.last, false, memory_order_relaxed);
 	memset(&d9__flush.counters, 0, sizeof(d9__flush.counters));
 	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.on_to_the_end, false, memory_order_relaxed);
 	d9__flush.options = &options;
 	d9__flush.gate_bits = gate_bits(&options);
 	atomic_store_explicit(&d9__log_bridge,
@@ -196,13 +215,15 @@ static void prepare_flush(void)
 		lost_before[i] = d9__health_lost_by(i);
 }
 
+static int stop(uint32_t deadline_ms);
+
 void d9__recorder_end(uint32_t deadline_ms)
 {
 	atomic_store_explicit(&d9__flush.last, true, memory_order_relaxed);
-	d9_recorder_stop(&the_recorder, deadline_ms);
+	(void)stop(deadline_ms);
 }
 
-static void stop_at_exit(void)
+void d9__recorder_end_here(void)
 {
 	d9__recorder_end(EXIT_DEADLINE_MS);
 	/* Not in a raw clone(), nor while it goes on beyond the deadline, nor what is written nowhere else. */
@@ -212,10 +233,17 @@ static void stop_at_exit(void)
 		d9__ring_unlink();
 }
 
+/* In a sandbox the ring stays as it is: whoever recorded the program recovers it. */
+static void stop_at_exit(void)
+{
+	if (!d9__sandbox_is_shut())
+		d9__recorder_end_here();
+}
+
 static void register_handlers(void);
 
-/* With |options| resolved.  Nothing is left behind on failure. */
-static int start_locked(void)
+/* With |options| resolved.  Nothing is left behind on failure.  |awaited|: await_directory_locked() follows. */
+static int start_locked(bool awaited)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char boot_id[D9__BOOT_ID_MAX];
@@ -231,6 +259,7 @@ static int start_locked(void)
 	if (err)
 		return err;
 	prepare_flush();
+	d9__flush.awaited = awaited;
 	set_metadata(boot_id);
 	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
@@ -266,8 +295,7 @@ static int await_directory_locked(void)
 	/* Some ten system calls on another thread: not worth a condition variable. */
 	while ((result = atomic_load_explicit(&d9__flush.open_result, memory_order_acquire)) == 1)
 		nanosleep(&pause, NULL);
-	/* What may pass by itself is no reason not to start. */
-	if (!result || result == -ENOSPC || result == -EDQUOT)
+	if (!result || d9__flush_may_pass(result))
 		return 0;
 	stop_locked(UINT64_MAX);
 	return result;
@@ -302,15 +330,23 @@ static bool is_running_locked(void)
 	return atomic_load_explicit(&running, memory_order_relaxed);
 }
 
+/* Started in a constructor, and nobody has asked for it yet. */
+static _Atomic(bool) unclaimed;
+
 int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)
 {
 	int saved = errno, err = -EALREADY;
 
+	if (d9__sandbox_is_shut())
+		return -EPERM;
 	pthread_mutex_lock(&lock);
+	/* The program's own wishes count, and it began none before. */
+	if (atomic_exchange_explicit(&unclaimed, false, memory_order_relaxed) && is_running_locked())
+		stop_locked(UINT64_MAX);
 	if (!is_running_locked()) {
 		err = resolve_locked(api);
 		if (!err)
-			err = start_locked();
+			err = start_locked(true);
 		if (!err)
 			err = await_directory_locked();
 	}
@@ -322,21 +358,49 @@ int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)
 	return err;
 }
 
+/*
+ * Nobody here is told that a recorder could not start, but `dial9 record` can tell: a link takes neither a
+ * descriptor nor memory, and does no harm where it points.
+ */
+static void leave_cause(int err)
+{
+	char path[PATH_MAX + sizeof(D9__CAUSE_LINK)], text[PATH_MAX];
+
+	if (!d9__environment_get("DIAL9_TRACE_DIR"))
+		return;
+	snprintf(path, sizeof(path), "%s/" D9__CAUSE_LINK, d9__options_text(&options, D9__OPTION_TRACE_DIR));
+	snprintf(text, sizeof(text), "%d %.1000s", -err, d9__options_text(&options, D9__OPTION_SERVICE));
+	if (symlink(text, path))
+		return; /* somebody was first, or DIR is not ours */
+}
+
 int d9__recorder_ensure(void)
 {
 	int saved = errno, err = 0;
 
+	atomic_store_explicit(&unclaimed, false, memory_order_relaxed);
 	d9__recorder_child_check();
+	if (d9__sandbox_is_shut())
+		return ever_started ? 0 : -EPERM;
 	pthread_mutex_lock(&lock);
 	if (!ever_started) {
 		err = resolve_locked(NULL);
 		if (!err)
-			err = start_locked();
+			err = start_locked(false);
+		if (err && have_options)
+			leave_cause(err);
 	}
 	pthread_mutex_unlock(&lock);
 	d9__keeper_start();
 	errno = saved;
 	return err;
+}
+
+void d9__recorder_open_early(void)
+{
+	d9__flush.early = true;
+	(void)d9__recorder_ensure();
+	atomic_store_explicit(&unclaimed, true, memory_order_relaxed);
 }
 
 /* ---- stopping ---- */
@@ -365,6 +429,8 @@ static void wait_for_thread(uint64_t deadline_ns)
 /* True once nothing runs any more. */
 static bool stop_locked(uint64_t deadline_ns)
 {
+	if (d9__gate_bits()) /* a second try to stop finds it shut */
+		atomic_store_explicit(&d9__flush.on_to_the_end, true, memory_order_relaxed);
 	d9__gate_set(0);
 	atomic_store_explicit(&d9__flush.stop, 1, memory_order_release);
 	d9__flush_wake();
@@ -380,23 +446,28 @@ static bool stop_locked(uint64_t deadline_ns)
 	return true;
 }
 
-int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms)
+static int stop(uint32_t deadline_ms)
 {
 	int saved = errno, err = 0;
 
-	if (!recorder)
-		return -EINVAL;
 	if (!is_mine())
 		return 0;
 	if (d9__callbacks_inside())
 		return -EDEADLK;
 	pthread_mutex_lock(&lock);
-	if (atomic_load_explicit(&running, memory_order_relaxed) &&
-	    !stop_locked(deadline_of(deadline_ms)))
-		err = -ETIMEDOUT;
+	if (atomic_load_explicit(&running, memory_order_relaxed))
+		err = stop_locked(deadline_of(deadline_ms)) ?
+			      atomic_load_explicit(&d9__flush.end_err, memory_order_relaxed) : -ETIMEDOUT;
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 	return err;
+}
+
+int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms)
+{
+	if (!recorder)
+		return -EINVAL;
+	return d9__sandbox_is_shut() ? -EPERM : stop(deadline_ms);
 }
 
 int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
@@ -408,6 +479,8 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 
 	if (!recorder || !is_mine())
 		return -EINVAL;
+	if (d9__sandbox_is_shut())
+		return -EPERM;
 	wanted = atomic_fetch_add_explicit(&d9__ring.control->rotate_requested, 1,
 					   memory_order_acq_rel) + 1;
 	d9__flush_wake();
@@ -422,6 +495,29 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 	}
 	errno = saved;
 	return err ? err : atomic_load_explicit(&d9__ring.control->rotate_err, memory_order_relaxed);
+}
+
+void d9__recorder_end_unasked(uint32_t deadline_ms)
+{
+	uint64_t deadline_ns = deadline_of(deadline_ms);
+
+	d9__gate_set(0);
+	atomic_store_explicit(&d9__flush.last, true, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.stop, 1, memory_order_release);
+	/* It returns at once, and the kernel clears the word that it looks at once the thread has gone. */
+	while (pthread_tryjoin_np(flush_thread, NULL) == EBUSY && d9__clock_mono_ns() < deadline_ns)
+		;
+	joinable = false;
+	atomic_store_explicit(&running, false, memory_order_release);
+}
+
+void d9__recorder_resume(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!is_running_locked())
+		(void)start_locked(false);
+	pthread_mutex_unlock(&lock);
+	d9__keeper_start();
 }
 
 /* ---- switching and asking ---- */
@@ -650,12 +746,14 @@ void d9__recorder_child_start(void)
 {
 	int saved = errno, pending = 1;
 
+	if (d9__sandbox_is_shut())
+		return;
 	/* acq_rel: one thread starts it, with everything before the fork in sight */
 	if (atomic_compare_exchange_strong_explicit(&d9__child_pending, &pending, 0,
 						    memory_order_acq_rel, memory_order_relaxed)) {
 		pthread_mutex_lock(&lock);
 		if (!atomic_load_explicit(&running, memory_order_relaxed))
-			start_locked();
+			start_locked(false);
 		d9__span_filter_follow(d9__gate_open(D9__GATE_EVENT));
 		pthread_mutex_unlock(&lock);
 		d9__keeper_start();

@@ -13,12 +13,18 @@
 #include "record/gate.h"
 #include "record/options.h"
 
+/* In the trace directory, "ERRNO SERVICE": why there is no recorder in a process that `dial9 record` began. */
+#define D9__CAUSE_LINK ".cause"
+
 /*
  * For attaching: start the recorder from the environment, unless this process has or had one.  Does
  * not wait for the trace directory; what is wrong with that shows in the recorder's state.  0, also if
  * recording is off; -ENOMEM or the error of pthread_create(3).
  */
 D9_API int d9__recorder_ensure(void);
+
+/* The same before there is a loop, and perhaps there never is: then nothing is left of it.  In a constructor. */
+D9_API void d9__recorder_open_early(void);
 
 /* Not 0 in a forked child whose parent was recording, until it records itself. */
 extern _Atomic(int) d9__child_pending;
@@ -51,6 +57,18 @@ void d9__recorder_text(enum d9__option id, char *buf, size_t size);
 
 /* As d9_recorder_stop(), of a process that ends: what could not be written stays in the ring. */
 void d9__recorder_end(uint32_t deadline_ms);
+
+/* The same, and the ring goes if all of it is written.  For the process's end, or that of its recording. */
+void d9__recorder_end_here(void);
+
+/*
+ * The same without a system call, by a thread that may make none: it looks again and again whether the flush thread
+ * has ended, which is within a second.
+ */
+void d9__recorder_end_unasked(uint32_t deadline_ms);
+
+/* Start again, with the same options, after d9__recorder_end(). */
+void d9__recorder_resume(void);
 
 /*
  * What holds our locks over forks, once.  Before anybody else's who takes ours under locks of its own:

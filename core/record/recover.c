@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/directory.h"
 #include "record/recover.h"
 
 #define KEPT_PER_SERVICE 2
@@ -40,36 +41,40 @@ static void free_names(char ***names, size_t *n)
 	*n = 0;
 }
 
-static void shm_dir(char *buf, size_t size, uid_t uid)
+#define SHM_DIR "/dev/shm"
+
+static void user_dir(char *buf, size_t size, uid_t uid)
 {
-	snprintf(buf, size, "/dev/shm/dial9-%u", (unsigned)uid);
+	snprintf(buf, size, "dial9-%u", (unsigned)uid);
 }
 
-/* Nobody else's, and no link to there. */
-static DIR *open_own(const char *path)
+/* Where this user's rings are: nobody else's, and no link to there. */
+static DIR *open_own(const char *name)
 {
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 || fstat(fd, &st) || st.st_uid != geteuid() ? NULL : fdopendir(fd);
+	int shm = d9__directory_open(SHM_DIR, D9__DIRECTORY_ANY);
+	int fd = shm < 0 ? shm : d9__directory_enter(shm, name, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (fd >= 0 && !dir)
 		close(fd);
+	if (shm >= 0)
+		close(shm);
 	return dir;
 }
 
 /* Every ring in shared memory. */
 static int list_shm(struct d9__recover *r)
 {
-	char top[64], *path;
+	char top[32], *path;
 	DIR *dir;
 	int err = 0;
 
-	shm_dir(top, sizeof(top), geteuid());
+	user_dir(top, sizeof(top), geteuid());
 	dir = open_own(top);
 	for (struct dirent *e; !err && dir && (e = readdir(dir));) {
 		if (!d9__boot_id_valid(e->d_name))
 			continue;
-		if (asprintf(&path, "%s/%s/ring", top, e->d_name) < 0)
+		if (asprintf(&path, SHM_DIR "/%s/%s/ring", top, e->d_name) < 0)
 			path = NULL;
 		err = add_name(&r->rings, &r->n_rings, path);
 	}
@@ -116,6 +121,7 @@ int d9__recover_begin(struct d9__recover *r, const char *trace_dir, unsigned fla
 		snprintf(r->trace_dir, sizeof(r->trace_dir), "%s", trace_dir);
 	else if (trace_dir && !realpath(trace_dir, r->trace_dir))
 		return -errno;
+	memcpy(r->into, r->trace_dir, sizeof(r->into));
 	err = list_shm(r);
 	if (!err && trace_dir && !(flags & D9__RECOVER_RINGS))
 		err = list_traces(r);
@@ -137,8 +143,9 @@ static bool is_same_dir(const char *a, const char *b)
 {
 	struct stat x, y;
 
-	return !strcmp(a, b) || (a[0] && !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
-				 x.st_ino == y.st_ino);
+	return !strcmp(a, b) ||
+	       (a[0] == '/' && !fstatat(AT_FDCWD, a, &x, AT_NO_AUTOMOUNT) && !stat(b, &y) &&
+		x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
 static bool is_ours(const struct d9__dead_ring *ring)
@@ -156,39 +163,76 @@ static bool refuse(const struct d9__dead_ring *ring, int err, struct d9__recover
 	return true;
 }
 
-/* By the rights of who wrote its trace, if that is not who owns the ring. */
+/* The process's name among its peers: that of its file, which who wrote into the ring could not give it. */
+static bool name_of(const struct d9__dead_ring *ring, char name[D9__BOOT_ID_MAX])
+{
+	const char *end = is_disk_ring(ring->path) ? ring->path + strlen(ring->path) - strlen(".ring") :
+						     strrchr(ring->path, '/');
+	const char *begin = end;
+
+	while (begin > ring->path && begin[-1] != '/')
+		begin--;
+	if (end - begin >= D9__BOOT_ID_MAX)
+		return false;
+	memcpy(name, begin, (size_t)(end - begin));
+	name[end - begin] = '\0';
+	return d9__boot_id_valid(name);
+}
+
+static bool is_empty(const struct d9__recover *r, struct d9__dead_ring *ring)
+{
+	return r->hands ? r->hands->is_empty(r->hands->arg, ring) : d9__dead_ring_is_empty(ring);
+}
+
 static bool rescue(const struct d9__recover *r, struct d9__dead_ring *ring, const char *dir, struct d9__recovered *out)
 {
-	const struct d9__ring_header *header = &ring->header;
+	char name[D9__BOOT_ID_MAX];
 	bool found;
-	int err;
 
-	if (!r->rights || header->writer_uid == geteuid())
-		return d9__rescue(dir, header->boot_id, ring, out);
-	err = r->rights->take(header->writer_uid, header->writer_gid);
-	if (err)
-		return refuse(ring, err, out);
-	found = d9__rescue(dir, header->boot_id, ring, out);
-	r->rights->give_back();
-	/* Its writer cannot. */
+	if (!name_of(ring, name))
+		return refuse(ring, -EINVAL, out);
+	if (!r->hands)
+		return d9__rescue(dir, name, ring, out);
+	found = r->hands->rescue(r->hands->arg, name, ring, out);
 	if (!out->err)
 		d9__dead_ring_unlink(ring);
 	return found;
 }
 
+/* Whatever it holds. */
+static bool discard(struct d9__dead_ring *ring, struct d9__recovered *out)
+{
+	struct stat st;
+
+	refuse(ring, 0, out);
+	out->bytes = fstat(ring->fd, &st) ? 0 : (uint64_t)st.st_size;
+	d9__dead_ring_unlink(ring);
+	if (!access(ring->path, F_OK))
+		return refuse(ring, -EACCES, out);
+	return true;
+}
+
 /* Whether there was something to do for it. */
 static bool recover_opened(struct d9__recover *r, struct d9__dead_ring *ring, struct d9__recovered *out)
 {
-	const char *own = ring->header.trace_dir, *dir = r->trace_dir[0] ? r->trace_dir : own;
+	const char *own = ring->header.trace_dir, *dir = r->into[0] ? r->into : own;
 
-	if (r->trace_dir[0] && !is_same_dir(own, dir))
+	if (r->trace_dir[0] && !is_same_dir(own, r->trace_dir))
 		return false;
+	if (r->flags & D9__RECOVER_DISCARD)
+		return discard(ring, out);
 	if (!is_ours(ring))
 		return r->flags & D9__RECOVER_OTHERS && refuse(ring, -EPROTONOSUPPORT, out);
 	/* Empty ones are swept up, directory or not. */
 	if (dir[0] != '/')
-		return !d9__dead_ring_is_empty(ring) && refuse(ring, -ENOENT, out);
-	return rescue(r, ring, dir, out);
+		return !is_empty(r, ring) && refuse(ring, -ENOENT, out);
+	if (!rescue(r, ring, dir, out))
+		return false;
+	if (out->err != -EPERM || !is_empty(r, ring))
+		return true;
+	/* The process became another user, to whom its directory was given: that has all of it. */
+	d9__dead_ring_unlink(ring);
+	return false;
 }
 
 static bool recover_ring(struct d9__recover *r, const char *path, struct d9__recovered *out)
@@ -225,22 +269,30 @@ static bool has_active(const struct d9__recover *r, const char *name)
 
 static bool has_ring_of(const char *name, uid_t uid)
 {
-	char path[64 + D9__BOOT_ID_MAX], top[64];
+	char path[64 + D9__BOOT_ID_MAX], top[32];
 
-	shm_dir(top, sizeof(top), uid);
-	snprintf(path, sizeof(path), "%s/%s/ring", top, name);
+	user_dir(top, sizeof(top), uid);
+	snprintf(path, sizeof(path), SHM_DIR "/%s/%s/ring", top, name);
 	return !access(path, F_OK);
 }
 
 /* Its ring exists, so it is being recovered by somebody else or cannot be. */
-static bool has_ring(const char *name)
+static bool has_ring(const struct d9__recover *r, const char *name)
 {
-	return has_ring_of(name, geteuid()) || has_ring_of(name, getuid());
+	char path[PATH_MAX + D9__BOOT_ID_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", r->trace_dir, name);
+	return has_ring_of(name, geteuid()) || has_ring_of(name, getuid()) ||
+	       (!lstat(path, &st) && has_ring_of(name, st.st_uid));
 }
 
 static bool recover_dir(struct d9__recover *r, const char *name, struct d9__recovered *out)
 {
-	return has_active(r, name) && !has_ring(name) && d9__rescue(r->trace_dir, name, NULL, out);
+	if (r->flags & D9__RECOVER_DISCARD || !has_active(r, name) || has_ring(r, name))
+		return false;
+	return r->hands ? r->hands->rescue(r->hands->arg, name, NULL, out) :
+			  d9__rescue(r->trace_dir, name, NULL, out);
 }
 
 /* ---- rings that belong elsewhere ---- */
@@ -264,16 +316,20 @@ static int newest_first(const void *a, const void *b)
 	return x->started_ns > y->started_ns ? -1 : x->started_ns < y->started_ns;
 }
 
-/* Into its own trace directory, if that is still there; else away with it. */
+/*
+ * Into the trace directory that it names, if that is there and this user's, then away with it.  Root writes to
+ * none that a ring names: some process that was root once may have written it.
+ */
 static void remove_ring(const char *path)
 {
 	struct d9__dead_ring ring;
 	struct d9__recovered out = { 0 };
+	char name[D9__BOOT_ID_MAX];
 
 	if (d9__dead_ring_open(&ring, path))
 		return;
-	if (ring.header.trace_dir[0] == '/')
-		d9__rescue(ring.header.trace_dir, ring.header.boot_id, &ring, &out);
+	if (geteuid() && getuid() && ring.header.trace_dir[0] == '/' && name_of(&ring, name))
+		d9__rescue(ring.header.trace_dir, name, &ring, &out);
 	/* Busy: somebody else is at it. */
 	if (!out.ring || (out.err && out.err != -EBUSY))
 		d9__dead_ring_unlink(&ring);
@@ -284,7 +340,7 @@ static bool is_old(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && st.st_mtime + YOUNG_SECONDS < time(NULL);
+	return !lstat(path, &st) && st.st_mtime + YOUNG_SECONDS < time(NULL);
 }
 
 /* A directory without a ring, or a ring without a header: a start that came to nothing. */
@@ -316,7 +372,7 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 			memcpy(c->service, ring.header.service, sizeof(c->service));
 			c->started_ns = ring.header.anchor.real_ns;
 			c->path = r->rings[i];
-			c->empty = d9__dead_ring_is_empty(&ring);
+			c->empty = is_ours(&ring) && is_empty(r, &ring);
 			n += is_ours(&ring);
 			d9__dead_ring_close(&ring);
 			break;
@@ -360,7 +416,7 @@ int d9__recover_next(struct d9__recover *r, struct d9__recovered *out)
 				     recover_dir(r, r->dirs[i - r->n_rings], out))
 			return 1;
 	}
-	if (!r->swept)
+	if (!r->swept && !(r->flags & D9__RECOVER_DISCARD))
 		sweep(r);
 	r->swept = true;
 	return 0;

@@ -11,21 +11,28 @@
 #include "record/rescue.h"
 
 enum d9__recover_flags {
-	D9__RECOVER_PRUNE = 1,	/* of the rings that belong elsewhere, keep the two newest of each service */
-	D9__RECOVER_OTHERS = 2, /* tell of rings that nothing is done about: of another layout, or another user's */
-	D9__RECOVER_RINGS = 4,	/* those in shared memory only; |trace_dir| is without symbolic links already */
+	D9__RECOVER_PRUNE = 1,	 /* of the rings that belong elsewhere, keep the two newest of each service */
+	D9__RECOVER_OTHERS = 2,	 /* tell of rings that nothing is done about: of another layout, or another user's */
+	D9__RECOVER_RINGS = 4,	 /* those in shared memory only; |trace_dir| is without symbolic links already */
+	D9__RECOVER_DISCARD = 8, /* rings of the dead go as they are, of every layout; nothing else is done */
 };
 
-/* How root gets the rights of a user, and its own back.  0 or -errno; for programs with one thread. */
-struct d9__rights {
-	int (*take)(uid_t uid, gid_t gid);
-	void (*give_back)(void);
+/*
+ * Who reads rings and writes segments in our place; NULL: we do.  Called with |arg|.  For root, who reads nothing
+ * that others wrote by itself.
+ */
+struct d9__recover_hands {
+	/* As d9__rescue() does, into a directory that is theirs to choose; the ring stays, and goes if |out->err| is 0. */
+	bool (*rescue)(void *arg, const char *boot_id, struct d9__dead_ring *ring, struct d9__recovered *out);
+	bool (*is_empty)(void *arg, struct d9__dead_ring *ring);
+	void *arg;
 };
 
 struct d9__recover {
-	char trace_dir[PATH_MAX]; /* without symbolic links; "": every ring's own */
+	char trace_dir[PATH_MAX]; /* what belongs there is recovered; without symbolic links; "": all */
+	char into[PATH_MAX];      /* where to: at first |trace_dir|; "": where each ring says, if that is ours */
 	unsigned flags;
-	const struct d9__rights *rights; /* set by who has it, after the beginning; NULL: rings are recovered as we are */
+	const struct d9__recover_hands *hands; /* set by who has them, after the beginning */
 	bool swept;
 	char **rings;   /* paths of all rings of this user */
 	size_t n_rings;
@@ -37,6 +44,10 @@ struct d9__recover {
 /*
  * Look for what belongs to |trace_dir|; NULL: for all rings in shared memory of this user.  At the end rings go
  * in which nothing is left, wherever they belong.  Those of another layout stay, for the version that knows it.
+ *
+ * A ring is believed in what it holds, and in nothing that would lead us: whose it is says its file's owner, which
+ * process it was its file's name.  Where it says that it belongs is where a user's rings may be written, in
+ * directories of that user's alone; root writes where it was told to.
  * 0 or -errno.
  */
 int d9__recover_begin(struct d9__recover *recover, const char *trace_dir, unsigned flags);
@@ -49,7 +60,7 @@ int d9__recover_next(struct d9__recover *recover, struct d9__recovered *out);
 
 void d9__recover_end(struct d9__recover *recover);
 
-/* Of all rings in shared memory keep the two newest of each service.  The others go, written if they can be. */
+/* Of all rings in shared memory keep the two newest of each service.  The others go, written if they may be. */
 void d9__recover_prune(void);
 
 #endif /* D9_RECORD_RECOVER_H */

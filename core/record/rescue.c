@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +16,8 @@
 #include "record/clock.h"
 #include "record/drain.h"
 #include "record/event_types.h"
+#include "record/files.h"
+#include "record/open_calls.h"
 #include "record/rescue.h"
 #include "record/segment.h"
 #include "record/side_ring.h"
@@ -41,7 +42,7 @@ struct rescue {
 	_Atomic(uint64_t) overruns;
 	struct d9__segment_tail tail;
 	struct d9__builder probe; /* one side record, to see whether it is an event */
-	char newest[D9__SEGMENT_NAME_MAX + 8]; /* of the segments, sealed or not; "" if none */
+	char newest[D9__FILE_NAME_MAX]; /* of the segments, sealed or not; "" if none */
 	uint64_t index;                        /* its number */
 	bool active;                           /* it is not sealed */
 	/* What a segment begins with. */
@@ -196,27 +197,9 @@ static enum d9_compress kind_of(const char *name)
 
 static int find_newest(struct rescue *r)
 {
-	int fd = openat(r->writer.ns.dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int got = d9__file_newest(r->writer.ns.dir_fd, r->newest, &r->index, &r->active);
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return fail(r, "open", -errno);
-	}
-	for (struct dirent *e; (e = readdir(dir));) {
-		uint64_t index;
-		enum d9__artefact what = d9__artefact_of(e->d_name, &index);
-
-		if ((what != D9__ARTEFACT_SEGMENT && what != D9__ARTEFACT_ACTIVE) ||
-		    strlen(e->d_name) >= sizeof(r->newest) || (r->newest[0] && index < r->index))
-			continue;
-		strcpy(r->newest, e->d_name);
-		r->index = index;
-		r->active = what == D9__ARTEFACT_ACTIVE;
-	}
-	closedir(dir);
-	return 0;
+	return got < 0 ? fail(r, "open", got) : 0;
 }
 
 static int read_tail(struct rescue *r)
@@ -225,9 +208,9 @@ static int read_tail(struct rescue *r)
 
 	if (!r->newest[0])
 		return 0;
-	fd = openat(r->writer.ns.dir_fd, r->newest, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = d9__file_open(r->writer.ns.dir_fd, r->newest, O_RDONLY);
 	if (fd < 0)
-		return fail(r, "open", -errno);
+		return fail(r, "open", fd);
 	err = d9__segment_tail_read(&r->tail, fd, kind_of(r->newest), r->walker);
 	close(fd);
 	return err ? fail(r, "read", err) : 0;
@@ -251,8 +234,9 @@ static int remove_empty(struct rescue *r)
 	int err = 0;
 
 	while (!err && r->active && !r->tail.n_batches) {
-		if (unlinkat(r->writer.ns.dir_fd, r->newest, 0))
-			return fail(r, "remove", -errno);
+		err = d9__file_remove(r->writer.ns.dir_fd, r->newest);
+		if (err)
+			return fail(r, "remove", err);
 		r->newest[0] = '\0';
 		r->active = false;
 		d9__segment_tail_release(&r->tail);
@@ -271,17 +255,18 @@ static int seal_active(struct rescue *r)
 
 	if (!r->active)
 		return 0;
-	fd = openat(dir, r->newest, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	fd = d9__file_open(dir, r->newest, O_RDWR);
 	if (fd < 0)
-		return fail(r, "open", -errno);
+		return fail(r, "open", fd);
 	err = seal_file(r, fd);
 	close(fd);
 	if (err)
 		return fail(r, "write", err);
 	strcpy(name, r->newest);
 	name[strlen(name) - strlen(".active")] = '\0';
-	if (renameat(dir, r->newest, dir, name))
-		return fail(r, "rename", -errno);
+	err = d9__file_rename(dir, r->newest, name);
+	if (err)
+		return fail(r, "rename", err);
 	r->out->sealed = true;
 	return 0;
 }
@@ -441,6 +426,62 @@ static int write_side_rings(struct rescue *r, uint64_t now_ns)
 			      note->events, now_ns);
 }
 
+/* What the health page knows of the call that |slot| has open, or NULL. */
+static const struct d9__ring_open *find_open(const struct d9__ring_health *health, const struct d9__slot *slot)
+{
+	for (uint32_t i = 0; i < health->n_open && i < D9__RING_OPEN_MAX; i++)
+		if (health->open[i].worker == slot->worker && health->open[i].task == slot->task)
+			return &health->open[i];
+	return NULL;
+}
+
+static void add_last_sign(struct d9__builder *note, const struct d9__slot *slot, const struct d9__ring_health *health,
+			  uint32_t no_span)
+{
+	const struct d9__ring_open *open = find_open(health, slot);
+	uint8_t *p;
+
+	/* The trace has it. */
+	if (open && open->sign_ns == health->tick_ns)
+		return;
+	p = d9__builder_event(note, D9__EVENT_LAST_SIGN, health->tick_ns, 3 * D9__VARINT_MAX + 4);
+	if (!p)
+		return;
+	p = d9__varint_put(p, slot->worker);
+	p = d9__varint_put(p, slot->task);
+	p = d9__varint_put(p, open ? open->since_ns : slot->last_ns);
+	d9__builder_end(note, d9__wire_put_u32(p, no_span));
+}
+
+/*
+ * Callbacks that were open when the process died, and had been for a while, were so at its last tick: how long they took
+ * is known up to there.
+ */
+static int write_last_signs(struct rescue *r, uint64_t now_ns)
+{
+	const struct d9__ring_health *health =
+		(const struct d9__ring_health *)(const void *)(r->ring->head + D9__RING_HEALTH_AT);
+	struct d9__builder *note = &r->drain->note;
+	uint32_t no_span;
+
+	/* Switched off, nobody wrote down that it returned. */
+	if (health->state == D9__STATE_DISABLED)
+		return 0;
+	d9__builder_begin(note);
+	no_span = d9__builder_name(note, "");
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
+		const struct d9__slot *slot = &r->ring->view.slots[i];
+
+		if (atomic_load_explicit(&slot->owner, memory_order_relaxed) >> 32 == D9__SLOT_TAKEN &&
+		    slot->worker_state == D9__WORKER_POLLING && slot->worker < D9__WORKER_NONE &&
+		    health->tick_ns > slot->last_ns && health->tick_ns - slot->last_ns >= D9__OPEN_CALL_NS)
+			add_last_sign(note, slot, health, no_span);
+	}
+	if (!note->events || note->failed)
+		return 0;
+	return d9__writer_add(&r->writer, note->data, note->len, note->first_ns, note->last_ns, note->events, now_ns);
+}
+
 /* Losses that the trace does not tell of yet, and what we had to leave out. */
 static void write_losses(struct rescue *r, uint64_t now_ns)
 {
@@ -463,8 +504,9 @@ static void discard(struct rescue *r)
 	if (!seg->name[0])
 		return;
 	snprintf(active, sizeof(active), "%s.active", seg->name);
-	unlinkat(r->writer.ns.dir_fd, active, 0);
-	unlinkat(r->writer.ns.dir_fd, seg->name, 0);
+	/* One of them is there. */
+	d9__file_remove(r->writer.ns.dir_fd, active);
+	d9__file_remove(r->writer.ns.dir_fd, seg->name);
 }
 
 static int write_ring(struct rescue *r)
@@ -478,6 +520,8 @@ static int write_ring(struct rescue *r)
 	err = write_batches(r, now_ns);
 	if (!err)
 		err = write_side_rings(r, now_ns);
+	if (!err)
+		err = write_last_signs(r, now_ns);
 	if (!err) {
 		write_losses(r, now_ns);
 		err = d9__writer_commit(&r->writer, now_ns, &lost);
@@ -533,7 +577,7 @@ static bool undo_earlier(struct rescue *r)
 		return false;
 	if (!r->active)
 		return true;
-	unlinkat(r->writer.ns.dir_fd, r->newest, 0);
+	d9__file_remove(r->writer.ns.dir_fd, r->newest);
 	r->newest[0] = '\0';
 	r->active = false;
 	return false;
@@ -570,45 +614,20 @@ static int run(struct rescue *r)
 	return err;
 }
 
-static void describe(const char *trace_dir, const char *boot_id, const struct d9__dead_ring *ring,
-		     struct d9__recovered *out)
+static int prepare(struct rescue *r, struct d9__dead_ring *ring, struct d9__recovered *out)
 {
-	*out = (struct d9__recovered){ .uid = geteuid(), .ring = ring != NULL };
-	snprintf(out->dir, sizeof(out->dir), "%s/%s", trace_dir, boot_id);
-	if (!ring)
-		return;
-	out->pid = ring->header.pid;
-	memcpy(out->service, ring->header.service, sizeof(out->service));
+	r->ring = ring;
+	r->out = out;
+	r->walker = malloc(sizeof(*r->walker));
+	r->drain = calloc(1, sizeof(*r->drain));
+	r->types = calloc(D9__TYPES_MAX - D9__EVENT_PROGRAM, sizeof(*r->types));
+	return r->walker && r->drain && r->types ? d9__event_types_init() : -ENOMEM;
 }
 
-bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring *ring,
-		struct d9__recovered *out)
+static void release(struct rescue *r)
 {
-	struct rescue *r = calloc(1, sizeof(*r));
-	int err = r ? d9__event_types_init() : -ENOMEM;
-
-	describe(trace_dir, boot_id, ring, out);
-	if (!err) {
-		r->ring = ring;
-		r->out = out;
-		r->walker = malloc(sizeof(*r->walker));
-		r->drain = calloc(1, sizeof(*r->drain));
-		r->types = calloc(D9__TYPES_MAX - D9__EVENT_PROGRAM, sizeof(*r->types));
-		err = r->walker && r->drain && r->types ? 0 : -ENOMEM;
-	}
-	if (!err) {
-		err = d9__namespace_inherit(&r->writer.ns, trace_dir, boot_id);
-		r->writer.has_dir = !err;
-		err = err ? fail(r, "open", err) : run(r);
-	}
-	out->err = err;
-	if (!r)
-		return true;
-	if (r->writer.has_dir) {
-		d9__segment_release(&r->writer.seg);
-		d9__builder_release(&r->writer.note);
-		d9__namespace_close(&r->writer.ns);
-	}
+	d9__segment_release(&r->writer.seg);
+	d9__builder_release(&r->writer.note);
 	d9__retention_release(&r->writer.ret);
 	if (r->drain)
 		d9__drain_release(r->drain);
@@ -619,6 +638,49 @@ bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring
 	free(r->lead);
 	free(r->types);
 	free(r);
+}
+
+bool d9__rescue_into(const struct d9__namespace *ns, struct d9__dead_ring *ring, struct d9__recovered *out)
+{
+	struct rescue *r = calloc(1, sizeof(*r));
+
+	out->err = r ? prepare(r, ring, out) : -ENOMEM;
+	if (!out->err) {
+		r->writer.ns = *ns;
+		r->writer.seg.fd = -1;
+		r->writer.has_dir = true;
+		out->err = run(r);
+	}
+	if (r)
+		release(r);
 	/* The ring of a recorder that was stopped before its process died holds nothing. */
-	return err != -EBUSY && (err || (ring && out->events + out->lost + out->bad) || out->sealed);
+	return out->err || (ring && out->events + out->lost + out->bad) || out->sealed;
+}
+
+void d9__rescue_describe(const char *dir, const char *boot_id, const struct d9__dead_ring *ring,
+			 struct d9__recovered *out)
+{
+	*out = (struct d9__recovered){ .uid = geteuid(), .ring = ring != NULL };
+	snprintf(out->dir, sizeof(out->dir), "%s/%s", dir, boot_id);
+	if (!ring)
+		return;
+	out->pid = ring->header.pid;
+	memcpy(out->service, ring->header.service, sizeof(out->service));
+}
+
+bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring *ring,
+		struct d9__recovered *out)
+{
+	struct d9__namespace ns;
+	bool found;
+
+	d9__rescue_describe(trace_dir, boot_id, ring, out);
+	out->err = d9__namespace_inherit(&ns, trace_dir, boot_id);
+	if (out->err) {
+		out->op = "open";
+		return out->err != -EBUSY;
+	}
+	found = d9__rescue_into(&ns, ring, out);
+	d9__namespace_close(&ns);
+	return found;
 }

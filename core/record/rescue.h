@@ -20,6 +20,7 @@ struct d9__recovered {
 	uint32_t pid; /* 0: not known, there was no ring */
 	bool sealed;  /* the segment it left open */
 	bool ring;    /* it had a ring, which is gone now unless |err| */
+	uint64_t bytes;  /* of a ring that was discarded */
 	uint64_t events; /* of the ring, now in the trace */
 	uint64_t lost;   /* and never seen in it before: losses of the ring, written down now */
 	uint32_t bad;    /* batches of the ring that do not decode; their events are in |lost| */
@@ -33,5 +34,12 @@ struct d9__recovered {
  */
 bool d9__rescue(const char *trace_dir, const char *boot_id, struct d9__dead_ring *ring,
 		struct d9__recovered *out);
+
+/* The same into |ns|, which stays open; |*out| is described already.  Nothing else of |ns| than its directory is used. */
+bool d9__rescue_into(const struct d9__namespace *ns, struct d9__dead_ring *ring, struct d9__recovered *out);
+
+/* Begin |*out|: what is known before anything is done. */
+void d9__rescue_describe(const char *dir, const char *boot_id, const struct d9__dead_ring *ring,
+			 struct d9__recovered *out);
 
 #endif /* D9_RECORD_RESCUE_H */

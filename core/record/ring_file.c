@@ -16,11 +16,13 @@
 #include <dial9/error.h>
 
 #include "record/chunk.h"
+#include "record/directory.h"
 #include "record/event_types.h"
 #include "record/gate.h"
 #include "record/names.h"
-#include "record/namespace.h"
+#include "record/memory_limit.h"
 #include "record/ring_file.h"
+#include "record/sandbox.h"
 #include "record/slot.h"
 #include "record/test_point.h"
 
@@ -43,32 +45,6 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER; /* protects d9__r
 
 static const char *const kind_names[] = { "auto", "shm", "memfd", "anon", "disk" };
 
-/* Only ours: a directory somebody else prepared would see every trace. */
-static bool dir_is_ours(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       (st.st_mode & 077) == 0;
-}
-
-/* Open directory |name| below |at|, made 0700 if missing.  The descriptor or -errno. */
-static int open_dir(int at, const char *name)
-{
-	int fd;
-
-	if (mkdirat(at, name, 0700) != 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (!dir_is_ours(fd)) {
-		close(fd);
-		return -EACCES;
-	}
-	return fd;
-}
-
 /*
  * Locked from its first moment on, so that recovery never takes it for a dead one.  The lock
  * belongs to the open file: the flush thread's duplicate keeps it.
@@ -84,23 +60,34 @@ static int create_file(int dir, const char *name)
 	return fd;
 }
 
-static int open_shm_once(const char *boot_id, char *path, size_t path_len)
+/* The directory in which the ring has a name, made, and the whole |path|.  Its descriptor or -errno. */
+static int open_shm_folder(const char *boot_id, char *path, size_t path_len)
 {
+	const unsigned flags = D9__DIRECTORY_MAKE | D9__DIRECTORY_PRIVATE;
 	char user[64];
-	int top, dir, fd;
+	int top, dir;
 
+	/* It is not to be made: behind chroot(2) it would be on a disk. */
+	if (access("/dev/shm", F_OK))
+		return -errno;
 	snprintf(user, sizeof(user), "/dev/shm/dial9-%u", (unsigned)geteuid());
 	snprintf(path, path_len, "%s/%s/ring", user, boot_id);
-	top = open_dir(AT_FDCWD, user);
+	top = d9__directory_open(user, flags);
 	if (top < 0)
 		return top;
-	dir = open_dir(top, boot_id);
+	dir = d9__directory_enter(top, boot_id, flags);
 	close(top);
-	if (dir < 0)
-		return dir;
-	fd = create_file(dir, "ring");
-	close(dir);
-	return fd;
+	return dir;
+}
+
+/* The same in the trace directory. */
+static int open_disk_folder(const struct d9__ring_options *options, char *path, size_t path_len)
+{
+	int n = snprintf(path, path_len, "%s/%s.ring", options->trace_dir, options->boot_id);
+
+	if (n < 0 || (size_t)n >= path_len)
+		return -ENAMETOOLONG;
+	return d9__directory_open(options->trace_dir, D9__DIRECTORY_MAKE);
 }
 
 /* Recovery removes empty directories: ours may go before there is a file in it. */
@@ -108,30 +95,22 @@ static int open_shm(const char *boot_id, char *path, size_t path_len)
 {
 	int fd = -ENOENT;
 
-	for (int i = 0; fd == -ENOENT && i < 3; i++)
-		fd = open_shm_once(boot_id, path, path_len);
+	for (int i = 0; fd == -ENOENT && i < 3; i++) {
+		int dir = open_shm_folder(boot_id, path, path_len);
+
+		fd = dir < 0 ? dir : create_file(dir, "ring");
+		if (dir >= 0)
+			close(dir);
+	}
 	return fd;
-}
-
-/* The name it gets in the trace directory, which is made if this is the first in it. */
-static int name_on_disk(const struct d9__ring_options *options, char *path, size_t path_len)
-{
-	int n = snprintf(path, path_len, "%s/%s.ring", options->trace_dir, options->boot_id);
-
-	if (n < 0 || (size_t)n >= path_len)
-		return -ENAMETOOLONG;
-	return *options->trace_dir ? d9__directory_make(options->trace_dir) : -ENOENT;
 }
 
 static int open_disk(const struct d9__ring_options *options, char *path, size_t path_len)
 {
-	int dir, fd = name_on_disk(options, path, path_len);
+	int dir = open_disk_folder(options, path, path_len), fd;
 
-	if (fd)
-		return fd;
-	dir = open(options->trace_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return -errno;
+		return dir;
 	fd = create_file(dir, strrchr(path, '/') + 1);
 	close(dir);
 	return fd;
@@ -355,8 +334,14 @@ static void set_pointers(void)
 static int reserve(const struct d9__ring_options *options)
 {
 	size_t bytes = options->max_bytes ? options->max_bytes : DEFAULT_BYTES;
-	size_t chunks = bytes / D9__CHUNK_SIZE;
+	struct d9__memory_limit limit = d9__memory_limit();
+	size_t chunks;
 	void *p;
+
+	d9__ring.limited_by = limit.bytes < bytes ? limit.what : NULL;
+	if (limit.bytes < bytes)
+		bytes = (size_t)limit.bytes;
+	chunks = bytes / D9__CHUNK_SIZE;
 
 	if (chunks > D9__CHUNKS_MAX)
 		chunks = D9__CHUNKS_MAX;
@@ -466,18 +451,9 @@ static int start_locked(const struct d9__ring_options *options)
 /* A new name that goes with |options|, in |path|; shared memory has a directory for each. */
 static int new_name(const struct d9__ring_options *options, char *path, size_t path_len)
 {
-	char user[64];
-	int top, dir;
+	int dir = d9__ring.header->kind == D9__RING_DISK ? open_disk_folder(options, path, path_len) :
+							   open_shm_folder(options->boot_id, path, path_len);
 
-	if (d9__ring.header->kind == D9__RING_DISK)
-		return name_on_disk(options, path, path_len);
-	snprintf(user, sizeof(user), "/dev/shm/dial9-%u", (unsigned)geteuid());
-	snprintf(path, path_len, "%s/%s/ring", user, options->boot_id);
-	top = open_dir(AT_FDCWD, user);
-	if (top < 0)
-		return top;
-	dir = open_dir(top, options->boot_id);
-	close(top);
 	if (dir < 0)
 		return dir;
 	close(dir);
@@ -580,7 +556,8 @@ bool d9__ring_add_chunk(uint32_t *chunk)
 	int saved = errno;
 	bool done;
 
-	if (!d9__ring.whole || !atomic_load_explicit(&threads_grow, memory_order_relaxed))
+	if (!d9__ring.whole || d9__sandbox_is_shut() ||
+	    !atomic_load_explicit(&threads_grow, memory_order_relaxed))
 		return false;
 	done = count_chunk(d9__ring.chunks_max, populate, chunk);
 	/* Others need not try in vain. */
@@ -658,10 +635,15 @@ int d9__ring_set_lead(const uint8_t *batch, size_t len)
 
 void d9__ring_set_boot_id(const char *boot_id)
 {
-	if (strcmp(d9__ring.header->boot_id, boot_id) != 0)
-		copy_text(d9__ring.header->boot_id, sizeof(d9__ring.header->boot_id), boot_id);
-	d9__ring.header->writer_uid = (uint32_t)geteuid();
-	d9__ring.header->writer_gid = (uint32_t)getegid();
+	struct d9__ring_header *header = d9__ring.header;
+	const struct d9__ring_options options = { .boot_id = boot_id, .trace_dir = header->trace_dir };
+
+	if (strcmp(header->boot_id, boot_id) == 0)
+		return;
+	/* Recovery goes by the file's name. */
+	if (d9__ring.path[0])
+		rename_ring(&options);
+	copy_text(header->boot_id, sizeof(header->boot_id), boot_id);
 }
 
 void d9__ring_unlink(void)
@@ -681,7 +663,7 @@ void d9__ring_forget_in_child(void)
 	int saved = errno;
 
 	d9__gate_set(0);
-	if (d9__ring.base)
+	if (d9__ring.base && !d9__sandbox_is_shut())
 		/* NOLINTNEXTLINE(bugprone-unused-return-value): else it stays, and nobody uses it */
 		mmap(d9__ring.base, d9__ring.reserved, PROT_READ | PROT_WRITE,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

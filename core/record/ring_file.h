@@ -55,7 +55,7 @@
 enum d9__loss_cause {
 	D9__LOSS_OVERRUN,     /* a thread took the oldest full chunk because none was free */
 	D9__LOSS_NO_CHUNK,    /* not even that */
-	D9__LOSS_NO_SLOT,     /* over 1024 threads at once, or 64 with loops (once each); of the process */
+	D9__LOSS_NO_SLOT,     /* over 1024 threads at once; of the process */
 	D9__LOSS_DISK,        /* could not be written; counted by the flush thread */
 	D9__LOSS_REENTRANT,   /* from a signal handler, and not of a kind the side ring takes */
 	D9__LOSS_SIDE_RING,   /* the side ring was full */
@@ -89,7 +89,7 @@ enum d9__ring_kind {
 /*
  * At 0.  Up to |trace_dir| it is the same in every layout, so that everyone can tell whose ring it is.
  * Written at start, before the magic; afterwards only |chunk_count| and |lead| change,
- * |boot_id| once, if that name was taken, the writer when there is one, and |flight| when another recorder is started in it.
+ * |boot_id| once, if that name was taken, and |flight| when another recorder is started in it.
  */
 struct d9__ring_header {
 	char magic[8]; /* written last */
@@ -115,11 +115,6 @@ struct d9__ring_header {
 	_Atomic(uint64_t) lead;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
-	/*
-	 * Who opened the trace directory: root's file can be the ring of a process that was root when it
-	 * started and became somebody else before it wrote.  Flush thread.
-	 */
-	uint32_t writer_uid, writer_gid;
 };
 
 /* What came of a dump that was asked for from outside. */
@@ -163,6 +158,21 @@ enum d9__ring_state {
 	D9__STATE_STOPPED,
 };
 
+#define D9__RING_OPEN_MAX 12
+
+/* A callback that had not returned at the last tick: see open_calls.h.  Texts end. */
+struct d9__ring_open {
+	uint64_t since_ns, task;
+	uint64_t sign_ns; /* of its latest LastSignEvent; 0: none */
+	uint32_t worker, tid;
+	uint8_t known;    /* the three below are of a look at the thread */
+	uint8_t running;
+	char syscall[48]; /* "pause()" */
+	char wchan[32];
+	char loc[72];     /* the callback's name in the trace, without its site */
+	char span[72];    /* of the innermost callback that it has called, or "" */
+};
+
 /*
  * At 8 KiB.  Written by the flush thread: |seq| is odd meanwhile.  Events and losses are not
  * here: the reader sums them from the slots.
@@ -188,6 +198,9 @@ struct d9__ring_health {
 	char segment[256];
 	/* Metadata about the process, its loops and their hooks: KEY=VALUE lines, whole ones only. */
 	char facts[D9__RING_FACTS];
+	/* Longest first.  Of what |tick_ns| found; rings of before there was this have none. */
+	uint32_t n_open;
+	struct d9__ring_open open[D9__RING_OPEN_MAX];
 };
 
 /*
@@ -234,6 +247,7 @@ struct d9__ring {
 	struct d9__losses *losses;      /* of slot i: losses[i] */
 	struct d9__losses *proc_losses; /* of no slot */
 	char path[128 + 1024];          /* "" if it has no name */
+	const char *limited_by;         /* what made it smaller than it was asked to be; NULL: nothing */
 	char why[96];                   /* why not the first choice, "" if it is; told as metadata */
 };
 extern struct d9__ring d9__ring;
@@ -276,7 +290,7 @@ void d9__ring_adopt_fd(int fd);
  */
 int d9__ring_set_lead(const uint8_t *batch, size_t len);
 
-/* The trace directory is open: the name that it gave this process, and as whom that writes.  Flush thread. */
+/* The trace directory is open: the name that it gave this process, which the ring's file gets too.  Flush thread. */
 void d9__ring_set_boot_id(const char *boot_id);
 
 /*

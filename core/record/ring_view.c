@@ -21,7 +21,45 @@
 
 #include "record/ring_view.h"
 
-#define LOOKS_MAX 20 /* at a page whose writer may be in it, at a lock that is held for a moment */
+#define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */
+#define LOOK_MS     4  /* that one at all of a ring takes */
+#define MS_NS       UINT64_C(1000000)
+#define PATIENCE_MS 1000
+#define SHARE       10 /* of the time that goes on is for waiting, too */
+
+/* ---- time ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * Whether there are |ms| to try again.  Rings that never settle, of which somebody may have left any number, share
+ * what there is.
+ */
+static bool has_patience(unsigned ms)
+{
+	static uint64_t begun_ns, used_ms;
+
+	begun_ns = begun_ns ? begun_ns : now_ns();
+	if (used_ms + ms > PATIENCE_MS + (now_ns() - begun_ns) / MS_NS / SHARE)
+		return false;
+	used_ms += ms;
+	return true;
+}
+
+/* False: no more of this. */
+static bool pause_a_moment(void)
+{
+	if (!has_patience(1))
+		return false;
+	nanosleep(&(struct timespec){ 0, MS_NS }, NULL);
+	return true;
+}
 
 /* ---- reading ---- */
 
@@ -156,6 +194,15 @@ int d9__ring_view_open_other(struct d9__ring_view *view, int dir_fd, const char 
 
 /* ---- the ring of a process ---- */
 
+/* One look less of those that are left. */
+static bool take_step(uint64_t *steps)
+{
+	if (!*steps)
+		return false;
+	--*steps;
+	return true;
+}
+
 /* A descriptor in |folder| (".../fd/") whose link ends in "/ring" or names our memory. */
 static bool is_ring_link(const char *link)
 {
@@ -166,7 +213,7 @@ static bool is_ring_link(const char *link)
 	       (len > 5 && !strcmp(link + len - 5, ".ring"));
 }
 
-static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *tid)
+static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *tid, uint64_t *steps)
 {
 	char path[64], link[1024];
 	int err = -ENOENT;
@@ -177,9 +224,14 @@ static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *ti
 	if (!dir)
 		return -errno;
 	for (struct dirent *e; err == -ENOENT && (e = readdir(dir));) {
-		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+		ssize_t n;
 		int fd;
 
+		if (!take_step(steps)) {
+			err = -E2BIG;
+			break;
+		}
+		n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
@@ -222,18 +274,20 @@ static bool begins_at(int fd, uint64_t at)
  * Other mappings may have grown together with the ring's at its lower end; its upper end lies at the
  * rest of its reservation.  0 if it is not here.
  */
-static uint64_t find_begin(int fd, uint64_t from, uint64_t to)
+static uint64_t find_begin(int fd, uint64_t from, uint64_t to, uint64_t *steps)
 {
 	uint64_t least = D9__RING_CHUNKS_AT + (uint64_t)D9__CHUNKS_MIN * D9__CHUNK_SIZE;
 
 	if (to <= from || to - from < least)
+		return 0;
+	if (!take_step(steps))
 		return 0;
 	if (begins_at(fd, from))
 		return from;
 	for (uint64_t n = D9__CHUNKS_MIN; n <= D9__CHUNKS_MAX; n++) {
 		uint64_t len = D9__RING_CHUNKS_AT + n * D9__CHUNK_SIZE;
 
-		if (len > to - from)
+		if (len > to - from || !take_step(steps))
 			break;
 		if (begins_at(fd, to - len))
 			return to - len;
@@ -241,7 +295,7 @@ static uint64_t find_begin(int fd, uint64_t from, uint64_t to)
 	return 0;
 }
 
-static int open_memory(struct d9__ring_view *view, pid_t pid)
+static int open_memory(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 {
 	char path[64], line[512], access[5];
 	uint64_t from, to, inode, at = 0;
@@ -254,23 +308,30 @@ static int open_memory(struct d9__ring_view *view, pid_t pid)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	maps = fopen(path, "re");
-	while (maps && !at && fgets(line, sizeof(line), maps)) {
+	while (maps && !at && *steps && fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64, &from, &to, access,
 			   &inode) != 4 ||
 		    inode || strcmp(access, "rw-p") != 0)
 			continue;
-		at = find_begin(fd, from, to);
+		at = find_begin(fd, from, to, steps);
 	}
 	if (maps)
 		fclose(maps);
 	*view = (struct d9__ring_view){ .fd = fd, .at = at, .size = at ? to - at : 0, .pid = pid };
-	err = at ? take_header(view) : -ENOENT;
+	err = at ? take_header(view) : *steps ? -ENOENT : -E2BIG;
 	if (err)
 		d9__ring_view_close(view);
 	return err;
 }
 
 int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid)
+{
+	uint64_t steps = D9__RING_VIEW_STEPS;
+
+	return d9__ring_view_find(view, pid, &steps);
+}
+
+int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 {
 	char path[64];
 	int err = -ENOENT;
@@ -285,22 +346,17 @@ int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid)
 		if (e->d_name[0] == '.' || !is_flush_thread(pid, e->d_name))
 			continue;
 		flushes = true;
-		err = open_descriptor(view, pid, e->d_name);
+		err = open_descriptor(view, pid, e->d_name, steps);
 	}
 	closedir(dir);
 	if (!err)
 		view->pid = pid;
 	else if (err == -ENOENT && flushes)
-		err = open_memory(view, pid);
+		err = open_memory(view, pid, steps);
 	return err;
 }
 
 /* ---- its owner ---- */
-
-static void pause_a_moment(void)
-{
-	nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
-}
 
 /* State and start time of |pid|: fields 3 and 22 of its stat.  False if there is none. */
 static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
@@ -341,9 +397,10 @@ enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
 	 * hold it for a moment too, to see whether there is something to save.
 	 */
 	for (int looks = 0; flock(view->fd, LOCK_SH | LOCK_NB); looks++) {
-		if (errno != EWOULDBLOCK || looks == LOOKS_MAX)
-			return errno == EWOULDBLOCK ? D9__OWNER_ALIVE : D9__OWNER_DEAD;
-		pause_a_moment();
+		if (errno != EWOULDBLOCK)
+			return D9__OWNER_DEAD;
+		if (looks == LOOKS_MAX || !pause_a_moment())
+			return D9__OWNER_ALIVE;
 	}
 	flock(view->fd, LOCK_UN);
 	return D9__OWNER_DEAD;
@@ -356,6 +413,20 @@ static void end_text(char *text, size_t size)
 	text[size - 1] = '\0';
 }
 
+static void end_open_calls(struct d9__ring_health *health)
+{
+	if (health->n_open > D9__RING_OPEN_MAX)
+		health->n_open = 0;
+	for (uint32_t i = 0; i < health->n_open; i++) {
+		struct d9__ring_open *call = &health->open[i];
+
+		end_text(call->syscall, sizeof(call->syscall));
+		end_text(call->wchan, sizeof(call->wchan));
+		end_text(call->loc, sizeof(call->loc));
+		end_text(call->span, sizeof(call->span));
+	}
+}
+
 /* |*health| between two equal, even sequences.  |*torn| if there was no such moment. */
 static int read_health(const struct d9__ring_view *view, struct d9__ring_health *health, bool *torn)
 {
@@ -363,8 +434,8 @@ static int read_health(const struct d9__ring_view *view, struct d9__ring_health 
 	int err = 0;
 
 	for (int i = 0; i < LOOKS_MAX && !err && ((before & 1) || before != after); i++) {
-		if (i)
-			pause_a_moment();
+		if (i && !pause_a_moment())
+			break;
 		err = d9__ring_view_read(view, D9__RING_HEALTH_AT, &before, sizeof(before));
 		/* acquire: pairs with the release of the sequence in d9__health_publish() */
 		atomic_thread_fence(memory_order_acquire);
@@ -379,6 +450,7 @@ static int read_health(const struct d9__ring_view *view, struct d9__ring_health 
 	end_text(health->clock_reason, sizeof(health->clock_reason));
 	end_text(health->segment, sizeof(health->segment));
 	end_text(health->facts, sizeof(health->facts));
+	end_open_calls(health);
 	return err;
 }
 
@@ -489,14 +561,6 @@ static int count_chunks(const struct d9__ring_view *view, const struct tables *t
 	return err;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 static int sum_up(const struct d9__ring_view *view, const struct tables *tables,
 		  struct d9__ring_look *look)
 {
@@ -532,7 +596,7 @@ int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *l
 			err = count_chunks(view, tables, look);
 		if (!err)
 			err = read_health(view, &again, &torn);
-		if (!err && again.ticks == look->health.ticks)
+		if (!err && (again.ticks == look->health.ticks || !has_patience(LOOK_MS)))
 			break;
 	}
 	if (!err)
@@ -554,6 +618,8 @@ const char *d9__ring_view_strerror(int err)
 		return "a ring file that is just being made";
 	case -ELOOP:
 		return "a symbolic link";
+	case -E2BIG:
+		return "too much in it that may be a ring";
 	case -ENOENT:
 		return "no recorder";
 	default:

@@ -32,7 +32,7 @@ struct d9__ring_view {
 	struct d9__ring_header header;
 };
 
-#define D9__VIEW_WORKERS_MAX 64
+#define D9__VIEW_WORKERS_MAX D9__SLOT_COUNT
 
 /* A thread that runs loops, as its slot tells. */
 struct d9__ring_worker {
@@ -76,6 +76,13 @@ int d9__ring_view_adopt(struct d9__ring_view *view, int fd);
  * process has none, -ESRCH if there is no such process, -EACCES if we may not look.
  */
 int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid);
+
+/*
+ * The same, in at most |*steps| looks at what may be its ring, which are taken off.  -E2BIG if they do not
+ * suffice: a process may have names and memory by the thousand that look like one.
+ */
+#define D9__RING_VIEW_STEPS 100000
+int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps);
 
 /* Idempotent after a successful opening. */
 void d9__ring_view_close(struct d9__ring_view *view);

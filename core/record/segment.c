@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/descriptors.h"
+#include "record/files.h"
 #include "record/segment.h"
 #include "record/test_point.h"
 
@@ -31,11 +31,9 @@ static int open_file(struct d9__segment *seg)
 	struct stat st;
 
 	active_name(seg, active, sizeof(active));
-	seg->fd = openat(seg->dir_fd, active,
-			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	seg->fd = d9__file_open(seg->dir_fd, active, O_WRONLY | O_CREAT | O_EXCL);
 	if (seg->fd < 0)
-		return fail(seg, "open", -errno);
-	seg->fd = d9__descriptor_place(seg->fd);
+		return fail(seg, "open", seg->fd);
 	if (fstat(seg->fd, &st)) {
 		int err = -errno;
 
@@ -170,17 +168,19 @@ static void close_file(struct d9__segment *seg)
 static int rename_or_remove(struct d9__segment *seg, bool *kept)
 {
 	char active[D9__SEGMENT_NAME_MAX + 8];
+	int err;
 
 	*kept = seg->real;
 	if (seg->fd < 0)
 		return 0;
 	active_name(seg, active, sizeof(active));
-	if (!*kept)
-		return unlinkat(seg->dir_fd, active, 0) ? fail(seg, "remove", -errno) : 0;
-	if (!renameat(seg->dir_fd, active, seg->dir_fd, seg->name))
-		return 0;
-	*kept = false;
-	return fail(seg, "rename", -errno);
+	if (!*kept) {
+		err = d9__file_remove(seg->dir_fd, active);
+		return err ? fail(seg, "remove", err) : 0;
+	}
+	err = d9__file_rename(seg->dir_fd, active, seg->name);
+	*kept = !err;
+	return err ? fail(seg, "rename", err) : 0;
 }
 
 int d9__segment_seal(struct d9__segment *seg, uint64_t now_ns, bool *kept)

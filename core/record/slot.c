@@ -14,6 +14,7 @@
 #include "record/chunk.h"
 #include "record/gate.h"
 #include "record/names.h"
+#include "record/sandbox.h"
 #include "record/slot.h"
 
 #define OWNER(state, tid) ((uint64_t)(state) << 32 | (tid))
@@ -237,6 +238,10 @@ struct d9__slot *d9__slot_self_slow(void)
 
 	if (!d9__ring.base)
 		return NULL;
+	if (!d9__self.slot && d9__sandbox_is_shut()) {
+		count_refused(D9__LOSS_NO_SLOT);
+		return NULL;
+	}
 	if (d9__self.slot) {
 		count_refused(d9__self.slot == D9__SLOT_EXITED ? D9__LOSS_THREAD_EXIT :
 								D9__LOSS_REENTRANT);

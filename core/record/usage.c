@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "record/emit_inl.h"
+#include "record/gate.h"
 #include "record/source.h"
 #include "record/usage.h"
 
@@ -12,12 +13,11 @@ static uint64_t ns_of(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000000000u + (uint64_t)tv->tv_usec * 1000u;
 }
 
-static void sample(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
+static void write_usage(struct d9__slot *slot, uint64_t now_ns)
 {
 	struct rusage ru;
 	uint8_t *p;
 
-	(void)source;
 	if (getrusage(RUSAGE_SELF, &ru))
 		return;
 	p = d9__emit_begin(slot, D9__EVENT_RESOURCE_USAGE, now_ns, 9 * D9__VARINT_MAX);
@@ -35,10 +35,28 @@ static void sample(struct d9__source *source, struct d9__slot *slot, uint64_t no
 	d9__emit_end(slot, p);
 }
 
+static void sample(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
+{
+	(void)source;
+	write_usage(slot, now_ns);
+}
+
 static struct d9__source usage = { .name = "usage", .sample = sample };
+
+bool d9__usage_is_on(void)
+{
+	return d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT) &&
+	       atomic_load_explicit(&usage.period_ns, memory_order_relaxed) != 0;
+}
 
 void d9__usage_set_interval(uint64_t interval_ns)
 {
 	atomic_store_explicit(&usage.period_ns, interval_ns, memory_order_relaxed);
 	d9__source_add(&usage);
+}
+
+void d9__usage_sample(struct d9__slot *slot, uint64_t now_ns)
+{
+	if (atomic_load_explicit(&usage.period_ns, memory_order_relaxed))
+		write_usage(slot, now_ns);
 }

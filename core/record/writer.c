@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/encoder.h"
 #include "record/clock.h"
 #include "record/event_types.h"
+#include "record/giver.h"
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/options.h"
@@ -34,6 +36,7 @@ void d9__writer_init(struct d9__writer *w, const struct d9_options *options, con
 		.compress = (enum d9_compress)d9__options_number(options, D9__OPTION_COMPRESS),
 		.collect = d9__options_number(options, D9__OPTION_GC_DEAD_NAMESPACES),
 		.counters = counters,
+		.giver = d9__options_text(options, D9__OPTION_GIVER),
 		.ns = { .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 },
 		.seg = { .fd = -1 },
 	};
@@ -87,19 +90,49 @@ static void keep_budget(struct d9__writer *w)
 		evict(w, &victim);
 }
 
+/* Behind chroot(2) it is not to be made: who runs `dial9 record` has made it. */
+static bool is_missing(const char *trace_dir)
+{
+	struct stat st;
+
+	return stat(trace_dir, &st) != 0;
+}
+
 int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock)
 {
 	int err;
 
 	if (!has_files(w) || w->has_dir)
 		return 0;
-	err = d9__namespace_open(&w->ns, trace_dir, clock);
-	if (err)
+	w->uid = geteuid();
+	err = w->giver && is_missing(trace_dir) ? -errno : d9__namespace_open(&w->ns, trace_dir, clock);
+	if (err && (!w->giver || d9__giver_ask(w->giver, &w->ns, trace_dir, clock)))
 		return err;
 	w->has_dir = true;
 	d9__namespace_scan(&w->ns, &w->ret);
 	keep_budget(w);
 	return 0;
+}
+
+void d9__writer_follow_user(struct d9__writer *w)
+{
+	uid_t real, effective, saved;
+
+	if (!w->has_dir || getresuid(&real, &effective, &saved) || w->uid == effective)
+		return;
+	/* Who can go back, as servers do that act for a user for a moment, keeps what is its own. */
+	if (real != effective || saved != effective)
+		return;
+	w->uid = effective;
+	if (w->giver)
+		d9__giver_ask(w->giver, &w->ns, w->ns.trace_dir, 0);
+}
+
+static int renew(struct d9__writer *w)
+{
+	int err = d9__namespace_renew(&w->ns);
+
+	return err && w->giver && !d9__giver_ask(w->giver, &w->ns, w->ns.trace_dir, 0) ? 0 : err;
 }
 
 void d9__writer_collect(struct d9__writer *w)
@@ -390,8 +423,8 @@ static void warn(struct d9__writer *w, int err, uint64_t now_ns)
 	if (w->warned_ns && now_ns - w->warned_ns < WARN_EVERY_NS)
 		return;
 	w->warned_ns = now_ns;
-	d9__log(D9_LOG_WARNING, "cannot %s in %s: %s; trying again", w->error_op, w->ns.trace_dir,
-		text_of(-err));
+	d9__log(D9_LOG_WARNING, "cannot %s in %s: %s%s", w->error_op, w->ns.trace_dir, text_of(-err),
+		w->ending ? "" : "; trying again");
 }
 
 static void pause_writing(struct d9__writer *w, uint64_t now_ns)
@@ -449,7 +482,7 @@ bool d9__writer_ready(struct d9__writer *w, uint64_t now_ns)
 		return true;
 	if (now_ns < w->retry_ns)
 		return false;
-	if (w->has_dir && (err = d9__namespace_renew(&w->ns))) {
+	if (w->has_dir && (err = renew(w))) {
 		w->seg.failed_op = "open";
 		failed(w, err, now_ns);
 		return !w->retry_ns;

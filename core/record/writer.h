@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <dial9/options.h>
 
@@ -36,6 +37,8 @@ struct d9__writer {
 	bool collect; /* remove what dead peers left behind */
 	bool has_dir; /* |ns| is open */
 	struct d9__namespace ns;
+	const char *giver; /* who makes |ns| where we may not; NULL */
+	uid_t uid;         /* whose |ns| is, or who could not open it last */
 	struct d9__retention ret;
 	struct d9__segment seg;
 	struct d9__builder note; /* clock, metadata, modules */
@@ -52,6 +55,7 @@ struct d9__writer {
 	const char *error_op;
 	uint64_t success_ns;     /* of the last write */
 	uint64_t warned_ns;
+	bool ending; /* nothing is tried again */
 
 	/* In memory: sealed segments, oldest first. */
 	struct d9_sealed_segment *kept, **kept_last;
@@ -79,6 +83,9 @@ void d9__writer_init(struct d9__writer *w, const struct d9_options *options, con
 
 /* Make and lock the directory, look at what is there.  0, also if there is nothing to open; -errno. */
 int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock);
+
+/* The process may have become another user since: then what is open is to be that user's. */
+void d9__writer_follow_user(struct d9__writer *w);
 
 /* Account what dead peers left, and remove what is over the budget. */
 void d9__writer_collect(struct d9__writer *w);

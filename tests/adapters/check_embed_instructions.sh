@@ -17,9 +17,9 @@ case $target in
 "1 14 __clang__ 1") limit_fed=772 limit_off=0 ;;
 *) no_limits ;;
 esac
-for tarball in "${DIAL9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
+for tarball in "${D9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
 	[ -f "$tarball" ] ||
-		skip "no sources: run tests/support/fetch_sources.sh DIR and set DIAL9_TEST_SOURCES=DIR"
+		skip "no sources: run tests/support/fetch_sources.sh DIR and set D9_TEST_SOURCES=DIR"
 	mkdir "$scratch/libev" && tar -xf "$tarball" -C "$scratch/libev" --strip-components=1
 done
 $CC -g -O2 -pthread -fexceptions -w -I"$top_builddir/core/include" -I"$top_srcdir/core/include" \

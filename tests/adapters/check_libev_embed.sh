@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Programs that compile libev into themselves by <dial9/ev-embed.h>, with libev's source from
-# $DIAL9_TEST_SOURCES: as many polls as the program counted, and nothing that libev called was missed.
+# $D9_TEST_SOURCES: as many polls as the program counted, and nothing that libev called was missed.
 set -u
 sanitizers=yes
 library=libev
 # shellcheck source=tests/adapters/counted.sh
 . "$top_srcdir/tests/adapters/counted.sh"
 
-for tarball in "${DIAL9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
+for tarball in "${D9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
 	[ -f "$tarball" ] ||
-		skip "no sources: run tests/support/fetch_sources.sh DIR and set DIAL9_TEST_SOURCES=DIR"
+		skip "no sources: run tests/support/fetch_sources.sh DIR and set D9_TEST_SOURCES=DIR"
 	mkdir "$work/libev" && tar -xf "$tarball" -C "$work/libev" --strip-components=1 || exit 99
 done
 

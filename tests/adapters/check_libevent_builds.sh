@@ -43,6 +43,7 @@ record() {
 	env DIAL9_TRACE_DIR="$work/trace" \
 		LD_LIBRARY_PATH="$work/lib:$libraries:$top_builddir/core/.libs" \
 		LD_PRELOAD="$libraries/libdial9-preload.so" "$@" --out="$work/counters"
+	[ ! -e "$work/trace" ] || "$top_builddir/core/dial9" recover "$work/trace" >/dev/null
 	pid=$(sed -n 's/^pid //p' "$work/counters")
 }
 

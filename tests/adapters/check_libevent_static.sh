@@ -59,6 +59,7 @@ record() {
 	echo "$name $*"
 	rm -rf "$work/trace"
 	DIAL9_TRACE_DIR="$work/trace" timeout 60 "$work/$name" --attach "$@" --out="$work/counters"
+	[ ! -e "$work/trace" ] || "$top_builddir/core/dial9" recover "$work/trace" >/dev/null
 	pid=$(sed -n 's/^pid //p' "$work/counters")
 	# shellcheck disable=SC2086
 	"$here/compare_counts" "$work"/trace/*-"$pid" "$work/counters" $options

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The programs that count for themselves, with libevs other than the installed one, made from the
-# source in $DIAL9_TEST_SOURCES: what has moved is found, what is another libev is refused with the
+# source in $D9_TEST_SOURCES: what has moved is found, what is another libev is refused with the
 # reason, and a plugin with a libev of its own runs as it does alone.
 set -u
 library=libev
 # shellcheck source=tests/adapters/counted.sh
 . "$top_srcdir/tests/adapters/counted.sh"
 
-for tarball in "${DIAL9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
+for tarball in "${D9_TEST_SOURCES:-/nonexistent}"/libev_*.orig.tar.*; do
 	[ -f "$tarball" ] ||
-		skip "no sources: run tests/support/fetch_sources.sh DIR and set DIAL9_TEST_SOURCES=DIR"
+		skip "no sources: run tests/support/fetch_sources.sh DIR and set D9_TEST_SOURCES=DIR"
 	mkdir "$work/plain" && tar -xf "$tarball" -C "$work/plain" --strip-components=1 || exit 99
 done
 every_kind=$here/libev_every_kind

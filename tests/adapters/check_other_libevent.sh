@@ -6,7 +6,7 @@
 #
 # PREFIX holds include/ and lib/ as libevent's `make install` leaves them; $top_builddir is a built tree.
 # Without options they follow from what the library exports.  Without PREFIX: each libevent that can be
-# built from the sources in $DIAL9_TEST_SOURCES.
+# built from the sources in $D9_TEST_SOURCES.
 set -u
 
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}" "${top_builddir:?is a built tree}"

@@ -22,6 +22,7 @@
 
 #include "counters.h"
 #include "hook/stubs.h"
+#include "loop/callsites.h"
 
 #define SOURCES 20
 
@@ -50,18 +51,18 @@ static gpointer take_over(gpointer context)
 
 /* In front of the core's own, which the adapter calls about the source that was made. */
 __attribute__((visibility("default"))) const struct d9_callsite *
-d9_callsite(const void *callback, const void *site, unsigned flags)
+d9__callsite_of_kind(const void *callback, const void *site, enum d9_task_kind kind)
 {
-	const struct d9_callsite *(*real)(const void *, const void *, unsigned) = NULL;
+	const struct d9_callsite *(*real)(const void *, const void *, enum d9_task_kind) = NULL;
 
-	*(void **)&real = real_function("d9_callsite");
+	*(void **)&real = real_function("d9__callsite_of_kind");
 	if (making && taken_over)
 		g_thread_join(g_thread_new("taker", take_over, taken_over));
 	pthread_mutex_lock(&mutex);
 	while (making && gone < made)
 		pthread_cond_wait(&changed, &mutex);
 	pthread_mutex_unlock(&mutex);
-	return real(callback, site, flags);
+	return real(callback, site, kind);
 }
 
 static gboolean on_handed(gpointer loop)

@@ -22,11 +22,11 @@ fail() {
 
 [ "$SANITIZER" = no ] || skip "preloading comes before the sanitizer's runtime"
 # shellcheck disable=SC2034 # used where this is sourced
-no_sources="no sources: run tests/support/fetch_sources.sh DIR and set DIAL9_TEST_SOURCES=DIR"
+no_sources="no sources: run tests/support/fetch_sources.sh DIR and set D9_TEST_SOURCES=DIR"
 
 # unpack PACKAGE DIR [PART]: the source of libevent, or the PART of a package that holds one.
 unpack() {
-	for tarball in "${DIAL9_TEST_SOURCES:-/nonexistent}/$1"_*.orig.tar.*; do
+	for tarball in "${D9_TEST_SOURCES:-/nonexistent}/$1"_*.orig.tar.*; do
 		[ -f "$tarball" ] || return 1
 		mkdir -p "$2"
 		if [ $# -gt 2 ]; then
@@ -62,6 +62,9 @@ run() {
 	env DIAL9_TRACE_DIR="$work/trace" \
 		LD_LIBRARY_PATH="$prefix/lib:$libraries:$top_builddir/core/.libs" \
 		LD_PRELOAD="$libraries/libdial9-preload.so" timeout 60 "$@" --out="$work/counters"
+	set -- $?
+	[ ! -e "$work/trace" ] || "$top_builddir/core/dial9" recover "$work/trace" >/dev/null
+	return "$1"
 }
 
 # compare COUNTERS OPTIONS...: with the trace of the process that wrote them.

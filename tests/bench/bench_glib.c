@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What recording costs per dispatch: idle sources in a context of their own, 64 of them in each round,
- * or one, and 64 descriptors that are always ready.  Variants take turns, in runs too short for the scheduler to come between; printed are
+ * or one, 64 descriptors that are always ready, and 64 sources whose prepare() and check() are timed.  Variants take turns, in runs too short for the scheduler to come between; printed are
  * medians of the differences from the raw run of the same round, and the ratio to it.  The raw
  * context's sources go by a table that no hook has seen.
  *
@@ -40,6 +40,28 @@ static gboolean on_ready(gint fd, GIOCondition condition, gpointer arg)
 	(void)condition;
 	return on_idle(arg);
 }
+
+/* Functions of the program's own are timed: prepare() and check(), both in each round. */
+static gboolean own_prepare(GSource *source, gint *timeout)
+{
+	(void)source;
+	*timeout = 0;
+	return FALSE;
+}
+
+static gboolean own_check(GSource *source)
+{
+	(void)source;
+	return TRUE;
+}
+
+static gboolean own_dispatch(GSource *source, GSourceFunc callback, gpointer arg)
+{
+	(void)source;
+	return callback(arg);
+}
+
+static GSourceFuncs own_funcs = { own_prepare, own_check, own_dispatch, NULL, NULL, NULL };
 
 /* Where GLib's own would announce the table. */
 static void keep(gpointer data)
@@ -179,6 +201,7 @@ int main(int argc, char **argv)
 	struct kind one = { "one of 1 idle source", 1, false, &g_idle_funcs, g_idle_funcs };
 	struct kind ready = { "one of 64 ready descriptors", 64, true, &g_unix_fd_source_funcs,
 			      g_unix_fd_source_funcs };
+	struct kind own = { "one of 64 sources with prepare() and check()", 64, false, &own_funcs, own_funcs };
 
 	find_functions();
 	if (rounds > BENCH_ROUNDS_MAX || d9_g_main_context_attach(NULL))
@@ -188,5 +211,6 @@ int main(int argc, char **argv)
 	compare(&idle, rounds, n, 1.25);
 	compare(&one, rounds, n / 4, 0);
 	compare(&ready, rounds, n / 10, 1.15);
+	compare(&own, rounds, n / 2, 0);
 	return 0;
 }

@@ -73,10 +73,10 @@ def check_workers(workers):
     expected = [
         dict(id=0, name="tokio-rt-worker", tid=31710, polls=18365, open_ended_polls=0,
              poll_ns=660934585, parks=3110, parked_ns=4017596889, active_periods=3109,
-             busy_ns=693784425, wakes_issued=17762, handovers=0),
+             awake_ns=693784425, wakes_issued=17762, handovers=0),
         dict(id=1, name="tokio-rt-worker", tid=31711, polls=18436, open_ended_polls=0,
              poll_ns=622245455, parks=3194, parked_ns=4055897587, active_periods=3193,
-             busy_ns=649388312, wakes_issued=17695, handovers=0),
+             awake_ns=649388312, wakes_issued=17695, handovers=0),
     ]
     extra = [
         dict(utilisation=0.147257, cpu_ratio=0.993675, waits=7, longest=29870,

@@ -37,6 +37,7 @@ enum {
 	QUERY_EXIT,
 	SPAN_MISUSE,
 	OFF_CPU,
+	SOURCE_TIME,
 };
 
 static uint64_t origin_ns = UINT64_C(5000000000);
@@ -110,6 +111,28 @@ static void make_held(struct trace *t, uint64_t run_queue_ns)
 	trace_event(t, OFF_CPU, origin_ns + UINT64_C(20016500), UINT64_C(0), UINT64_C(9), UINT64_C(0), run_queue_ns);
 }
 
+/* A loop of half a second, awake and on the CPU for 460 ms, of which 440 lie in |phase| of a source, or are not told. */
+static void make_outside(struct trace *t, const char *phase)
+{
+	uint64_t ns = origin_ns, awake_ns = UINT64_C(460000000);
+
+	put_schemas(t);
+	put_metadata(t, ns + 1000);
+	trace_event(t, UNPARK, ns + 2000, UINT64_C(0), UINT64_C(0), UINT64_C(100), UINT64_C(7), UINT64_C(4242));
+	trace_event(t, POLL_START, ns + 3000, UINT64_C(0), UINT64_C(2), UINT64_C(5),
+		    (uint64_t)trace_string(t, "demo+0x1a2b0 @ demo+0x9f04"));
+	trace_event(t, POLL_END, ns + 15500, UINT64_C(0));
+	if (*phase) {
+		trace_schema(t, SOURCE_TIME, "SourceTimeEvent",
+			     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
+		trace_event(t, SOURCE_TIME, ns + awake_ns - 1, UINT64_C(0), UINT64_C(5), (uint64_t)trace_string(t, phase),
+			    UINT64_C(22), UINT64_C(440000000), UINT64_C(20000000));
+	}
+	trace_event(t, PARK, ns + awake_ns, UINT64_C(0), UINT64_C(0), awake_ns, UINT64_C(4242));
+	trace_event(t, UNPARK, ns + UINT64_C(500000000), UINT64_C(0), UINT64_C(0), awake_ns, UINT64_C(7), UINT64_C(4242));
+	trace_event(t, PARK, ns + UINT64_C(500001000), UINT64_C(0), UINT64_C(0), awake_ns + 900, UINT64_C(4242));
+}
+
 /* Metadata with two keys that are there twice, and a name of no pool. */
 static void make_repeats(struct trace *t)
 {
@@ -156,7 +179,7 @@ static void make_types(struct trace *t)
 		    "a\"b\\c\td\x01\xff\xc3\xa9\xed\xa0\x80z", "\x01\xfe", UINT64_MAX,
 		    UINT64_C(255), UINT64_C(65535), UINT64_C(4294967295), UINT64_C(3), 0, 1, "",
 		    __builtin_nan(""), UINT64_C(150));
-	trace_schema(t, CUSTOM, "Nested", "map:10 list:14 pairs:15 stack:8");
+	trace_schema(t, CUSTOM, "Nested", "map:10 list:14 pairs:15 stack:8 none:10 nothing:15");
 	trace_head(t, CUSTOM, origin_ns + 1);
 	put_pairs(t, 2, (const char *const[]){ "k", "v", "k2", "" });
 	trace_uint(t, 2, 4); /* list: a varint and a list of one bool */
@@ -173,6 +196,8 @@ static void make_types(struct trace *t)
 	trace_text(t, "x");
 	trace_uint(t, 1, 4); /* stack */
 	trace_uint(t, UINT64_MAX, 8);
+	put_pairs(t, 0, NULL);
+	trace_uint(t, 0, 4);
 	trace_schema(t, TIMELESS, "!Timeless", "n:9");
 	trace_event(t, TIMELESS, 0, UINT64_C(1));
 }
@@ -245,6 +270,21 @@ static void life_call(struct trace *t, uint64_t us, uint64_t to_us, uint64_t tas
 static void life_wake(struct trace *t, uint64_t us, uint64_t waker, uint64_t reason)
 {
 	trace_event(t, WAKE, origin_ns + us * 1000, waker, UINT64_C(7), UINT64_C(0), reason);
+}
+
+/* Two short calls after ten seconds, of a callback with a long name. */
+static void make_late(struct trace *t)
+{
+	static const char handler[] = "service::connection_pool<service::tls_stream>::on_readable_or_closed @ main";
+
+	put_schemas(t);
+	trace_schema(t, WAKE, "WakeEventEvent",
+		     "waker_task_id:9 woken_task_id:9 target_worker:11 reason:11");
+	life_call(t, 1, 2, 9, handler);
+	life_wake(t, 10000003, 9, 4);
+	life_call(t, 10000010, 10000060, 7, "short @ main");
+	life_wake(t, 10000070, 9, 4);
+	life_call(t, 10000080, 10000090, 7, "short @ main");
 }
 
 /* Task 7 is woken by its descriptor, by task 9, by itself; span 3 is entered twice. */
@@ -483,6 +523,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "life")) {
 		origin_ns += argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
 		make_life(&t);
+	} else if (!strcmp(kind, "late")) {
+		make_late(&t);
 	} else if (!strcmp(kind, "wild")) {
 		make_wild(&t);
 	} else if (!strcmp(kind, "odd")) {
@@ -499,6 +541,8 @@ int main(int argc, char **argv)
 		make_process(&t, argv[4], strtoull(argv[5], NULL, 10));
 	} else if (!strcmp(kind, "held") && argc > 4) {
 		make_held(&t, strtoull(argv[4], NULL, 10));
+	} else if (!strcmp(kind, "outside") && argc > 4) {
+		make_outside(&t, argv[4]);
 	} else if (!strcmp(kind, "callbacks") && argc > 4) {
 		make_callbacks(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "many") && argc > 4) {

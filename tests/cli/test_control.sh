@@ -66,7 +66,7 @@ told dump -o elsewhere "$pid"
 events "$(find elsewhere -name 'trace.1.*')"
 "$dial9" info --json "$(find elsewhere -name 'trace.1.*')" | grep -o '"dump.by": *"[^"]*"\|"recorder.mode": *"[^"]*"' | sort -u
 echo "dumps that overlap, in one directory:"
-"$dial9" report elsewhere 2>&1 | sed -n '1s/.*  \([0-9]* processes\),.*/\1/p'
+"$dial9" report -v elsewhere 2>&1 | sed -n '1s/.*  \([0-9]* processes\),.*/\1/p'
 told rotate "$pid"
 find flight -name 'trace.*' | wc -l
 echo "killed, it leaves what it held:"

@@ -41,6 +41,18 @@ say "the user's variables do not reach it"
 DIAL9_ENABLED=false DIAL9_WRITER=null "$dial9" doctor >found
 selftest
 
+say "variables that are not known, or have values that make no sense"
+DIAL9_MODE=fligth DIAL9_ROTATE_SECS=5 DIAL9_RING_MB=lots "$dial9" doctor >found
+echo "[exit status $?]"
+checks variables
+DIAL9_MODE=flight DIAL9_FOLLOW=0 "$dial9" doctor >found
+checks variables
+(
+	unset DIAL9_TRACE_DIR
+	"$dial9" doctor >found
+	checks variables
+)
+
 say "JSON"
 "$dial9" doctor --json >json
 echo "[exit status $?]"

@@ -27,9 +27,20 @@ run events --task 9 small.bin
 run events -t 5 -f text small.bin
 run events --from 15us --to 17us small.bin
 run events --limit 2 -f text small.bin
-run events --event NoSuchEvent small.bin
 run events --from 1h small.bin
 run events --from 2s --to 1s small.bin
+
+say "what the trace does not have: a line, and status 2; a built-in event may have happened never"
+run events --event NoSuchThing small.bin
+run events --event PollStratEvent small.bin
+run events -e pollstart small.bin
+run events -e WakeEventEvent types.bin
+run events -e SpanEnter:other types.bin
+run events --task 12 small.bin
+run events --span 12 small.bin
+run events --worker 77 small.bin
+run events --worker 0 --event NoSuchThing small.bin
+run events --event NoSuchThing --limit 1 -e PollStartEvent small.bin
 
 say "the same from standard input, in every container"
 "$dial9" events two.bin.zst >reference

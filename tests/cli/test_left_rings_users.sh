@@ -72,7 +72,13 @@ die() {
 	echo "its ring is in $(cd /dev/shm && echo dial9-*/*-"$pid")"
 }
 
-words='s/[a-z]\{4\}-[0-9]\{1,\}/ID/g; s/process [0-9]\{1,\}/process PID/; s/: [0-9]* events/: N events/
+# replace RING TEXT BY: in the ring's header, what begins with TEXT and has its end there.
+replace() {
+	at=$(head -c 4096 "$1" | grep -abo -m 1 -F "$2" | head -n 1 | cut -d : -f 1)
+	printf '%s\0' "$3" | dd of="$1" bs=1 seek="$at" conv=notrunc 2>errors
+}
+
+words='s|/[^ ]*/\(all/of/them\)|\1|g; s/[a-z]\{4\}-[0-9]\{1,\}/ID/g; s/process [0-9]\{1,\}/process PID/; s/: [0-9]* events/: N events/
 	s/"pid":[0-9]*/"pid":N/; s|/[^ ]*/\(theirs\|roots\)|\1|g'
 show() {
 	echo "\$ dial9 $*"
@@ -121,13 +127,12 @@ show recover theirs
 trace_of theirs
 show recover theirs
 
-say "in root's directory the other user could not write, and can now that it is given"
+say "in root's directory the other user could not write: root can, and gives it to that user"
 mkdir roots
 mode=flight begin roots memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
 until_status '"recorded":[1-9]'
 die
-show recover roots
-chown 65534:65534 roots
+chmod 711 roots
 show recover roots
 trace_of roots
 rm -r roots
@@ -151,13 +156,21 @@ mode=flight begin theirs memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
 until_status '"recorded":[1-9]'
 die
 show recover --all
-trace_of theirs
+show recover --all -o all/of/them
+stat -c '%a %u' all all/of all/of/them
+trace_of all/of/them
 
-say "a link in the place of a user's rings leads nowhere, nor does a ring of root's in a user's directory"
-theirs
+say "in another user's directory none of this user's is written, nor by a link in the place of rings"
+mkdir -m 700 strangers
+chown 1234 strangers
 mode=flight begin theirs memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2
 until_status '"recorded":[1-9]'
 die
+ring=$(echo /dev/shm/dial9-65534/*/ring)
+replace "$ring" "$work/theirs" "$work/strangers"
+show recover strangers
+find strangers -mindepth 1
+replace "$ring" "$work/strangers" "$work/theirs"
 mv /dev/shm/dial9-65534 /dev/shm/away
 ln -s away /dev/shm/dial9-65534
 show recover theirs
@@ -166,16 +179,54 @@ cp /dev/shm/away/*/ring theirs/abcd-1.ring
 show recover theirs
 mv /dev/shm/away /dev/shm/dial9-65534
 rm theirs/abcd-1.ring
+
+say "files in the place of segments: a link to root's, a pipe, a directory of root's"
 echo precious >precious
 chmod 600 precious
 id=$(cd /dev/shm/dial9-65534 && echo *)
 mkdir -p "theirs/$id"
+chmod 700 "theirs/$id"
 chown 65534:65534 "theirs/$id"
 ln precious "theirs/$id/trace.0.bin.zst.active"
 show recover theirs
-cat precious
 rm "theirs/$id/trace.0.bin.zst.active"
+mkfifo "theirs/$id/trace.0.bin.zst.active"
 show recover theirs
+rm "theirs/$id/trace.0.bin.zst.active" "theirs/$id/.lock"
+ln precious "theirs/$id/.lock"
+show recover theirs
+rm "theirs/$id/.lock"
+chown 0 "theirs/$id"
+show recover theirs
+find theirs -mindepth 1 -printf '%y %m %U %f\n' | sed "$words"
+cat precious
+chown 65534 "theirs/$id"
+show recover theirs
+
+say "a ring of root's that somebody with less rights wrote into leads nobody elsewhere"
+mkdir -m 700 roots precious.d
+theirs
+begin roots "$work/became"
+until_status '"recorded":[1-9][0-9]'
+die
+ring=$(echo /dev/shm/dial9-0/*-"$pid"/ring)
+replace "$ring" "$work/roots" "$work/precious.d"
+# Behind the directory, which takes 1024 bytes, and 8 more: of which segment recovery would begin anew.
+at=$((at + 1032))
+printf '\001' | dd of="$ring" bs=1 seek=$at conv=notrunc 2>errors
+# As another process.
+mkdir -m 700 roots/abcd-77
+: >roots/abcd-77/.lock
+echo precious >roots/abcd-77/trace.0.bin.zst
+replace "$ring" "$(basename "$(dirname "$ring")")" abcd-77
+echo "as $(stat -c %u "$ring")'s, it names $("$dial9" status -j -d precious.d | grep -c precious.d) directory"
+begin roots "$work/became"
+until_status '"recorded":[1-9][0-9]'
+kill "$pid"
+wait "$pid" 2>/dev/null
+show recover --all -o roots
+find precious.d -mindepth 1
+cat roots/abcd-77/trace.0.bin.zst
 
 say "for anybody else, what cannot be read is bad usage"
 if setpriv --reuid=65534 --clear-groups "$dial9" --version >out 2>&1; then

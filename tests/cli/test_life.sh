@@ -30,6 +30,13 @@ grep -o '<title>[^/]*span parse begins' task.svg
 grep -c 'answer &lt;&amp;&gt; ask' task.svg
 run diagram --span 3 life.bin | grep 'class="busy"' | grep '^<rect'
 
+say "the axis of a short life that comes late: labels differ; names have all the room they take"
+"$make_trace" late plain late.bin
+run diagram --task 7 -o late.svg late.bin
+grep -o 'class="tick">[^<]*' late.svg
+grep -o 'class="label">service[^<]*' late.svg
+grep -o 'viewBox="[^"]*"' late.svg
+
 say "texts that are no UTF-8, no XML, or orders to a terminal"
 "$make_trace" wild plain wild.bin
 run events --life --task 3 wild.bin

@@ -22,7 +22,7 @@ through() {
 }
 
 say "the same as from the file"
-for command in events 'events --format text' 'events --life --task 7' 'diagram --task 7' report \
+for command in events 'events --format text' 'events --life --task 7' 'diagram --task 7' 'report -v' \
 	'export --output -'; do
 	# Words are meant.
 	# shellcheck disable=SC2086

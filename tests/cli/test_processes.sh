@@ -10,8 +10,11 @@ mkdir -p dir/abcd-11 dir/efgh-22 flat
 "$make_trace" process plain flat/a.trc abcd-11 3
 "$make_trace" process plain flat/b.trc efgh-22 30
 
-say "report: all findings, then the processes, the worst first"
+say "the first screen: whose each finding is, and the processes, the worst first"
 run report dir
+
+say "report -v: all findings, then the processes, the worst first"
+run report -v dir
 
 say "report --json: side by side, summed up, and each one's own"
 "$dial9" report --json dir >all.json
@@ -34,7 +37,7 @@ else
 fi
 
 say "boot ids tell processes apart in one folder, too"
-run report flat | sed -n '/^Processes/,/^$/p'
+run report -v flat | sed -n '/^Processes/,/^$/p'
 
 say "of one process, the report is as ever"
 "$dial9" report --json dir/abcd-11 | grep -c '"processes"'

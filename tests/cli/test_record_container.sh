@@ -85,6 +85,14 @@ for shm in mode=1777,size=64M mode=755,size=4k,nr_inodes=1; do
 		mount -o remount,bind,ro /tmp && exec sh "$work/check"'
 done
 
+say "nothing at all can be written: with --exec, with --require, and where a directory was named"
+for options in --exec --require "-o traces"; do
+	in_container mode=755,size=4k,nr_inodes=1 sh -c 'mount -o remount,bind,ro "$work/tmp" && mount --bind /tmp /tmp &&
+		mount -o remount,bind,ro /tmp && exec sh "$work/check" $1' sh "$options"
+done
+in_container mode=755,size=4k,nr_inodes=1 sh -c 'mount -o remount,bind,ro "$work/tmp" && mount --bind /tmp /tmp &&
+	mount -o remount,bind,ro /tmp && "$work/bin/dial9" record --require true; echo "[exit status $?]"'
+
 say "a disk that is full until the program has ended"
 in_container mode=1777,size=64M sh -c 'mkdir "$TMPDIR/full" && mount -t tmpfs -o mode=700,size=64k tmpfs "$TMPDIR/full"
 	cd "$TMPDIR/full" && cat /dev/zero >fill 2>/dev/null

@@ -116,7 +116,7 @@ for library in libevent libev glib; do
 	export LD_LIBRARY_PATH
 	run record -o $library.trace ./$library
 	run record -q --require -o $library.trace ./$library
-	"$dial9" report $library.trace | tr -s ' \n' ' ' | grep -o "Nothing of $library is recorded" | sort -u
+	"$dial9" report -v $library.trace | tr -s ' \n' ' ' | grep -o "Nothing of $library is recorded" | sort -u
 	unset LD_LIBRARY_PATH
 done
 
@@ -198,11 +198,11 @@ say "no memory to record the first of two loops"
 for library in libevent libev; do
 	run record -q --require -o $library.out ./${library}_out
 	echo "$("$dial9" events -e PollStartEvent $library.out | wc -l) polls"
-	"$dial9" report $library.out | tr -s ' \n' ' ' | grep -o "Loops of $library are not in the trace"
+	"$dial9" report -v $library.out | tr -s ' \n' ' ' | grep -o "Loops of $library are not in the trace"
 done
 
 say "no descriptors for a trial"
 "$dial9" record -q --require -o few.less sh -c 'ulimit -n 8; exec ./libevent'
-"$dial9" report few.less | tr -s ' \n' ' ' | grep -o "there were no descriptors for its trial" | head -n 1
+"$dial9" report -v few.less | tr -s ' \n' ' ' | grep -o "there were no descriptors for its trial" | head -n 1
 
 finish "$hide"

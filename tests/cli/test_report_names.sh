@@ -43,12 +43,39 @@ site=$(printf '%x' $((0x$(address_of set_up) + 9)))
 
 "$dial9" report --json prog.bin >names
 expect names '"name": "on_read"'
-expect names '"source": "prog.c:3"'
+expect names '"source": "prog.c:2"'
 expect names '"site": "set_up prog.c:'
 
 "$dial9" report --json --no-symbols prog.bin >no_names
 expect no_names "\"name\": \"prog+0x$(address_of on_read)\""
 expect no_names "\"site\": \"prog+0x$site\""
+
+# At its beginning the compiler put another function's code, of another file.
+cat >count.h <<'END'
+static inline __attribute__((always_inline)) void count(int *n)
+{
+	++*n;
+}
+END
+cat >inlined.c <<'END'
+#include "count.h"
+int n;
+
+__attribute__((noinline)) void on_write(void)
+{
+	count(&n);
+}
+int main(void)
+{
+	on_write();
+	return n;
+}
+END
+$CC -g -O2 -Wl,--build-id=0x0123456789abcdef -o inlined inlined.c
+on_write=$($NM inlined | awk '$3 == "on_write" { sub(/^0+/, "", $1); print $1 }')
+"$make_trace" module plain inlined.bin "$work/inlined" 0123456789abcdef "$on_write" "$on_write"
+"$dial9" report --json inlined.bin >inlined.json
+expect inlined.json '"source": "inlined.c:4"'
 
 "$make_trace" rows plain rows.bin
 "$dial9" report --json rows.bin >rows

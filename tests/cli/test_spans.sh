@@ -18,8 +18,8 @@ run events --life --span 4 spans.bin
 run diagram --span 1 spans.bin | grep 'class="busy"' | grep '^<rect'
 
 say "the report: by name, with busy and idle time"
-run report spans.bin | sed -n '/^Spans/,/^$/p'
-"$dial9" report spans.bin | grep 'wrong order'
+run report --section spans spans.bin | sed -n '/^Spans/,/^$/p'
+"$dial9" report -v spans.bin | grep -o 'INFO.*wrong order.*'
 "$dial9" report --json spans.bin >report.json
 if command -v python3 >/dev/null; then
 	python3 - <<-'END'
@@ -47,6 +47,6 @@ id=$(sed -n 's/.*"event":"SpanCloseEvent".*"span_id":\([0-9]*\),.*"span_name":"r
 "$dial9" events --life --span "$id" trace | grep -c ' enter  '
 "$dial9" diagram --span "$id" -o request.svg trace
 grep -c '<rect.*class="busy"' request.svg
-"$dial9" report trace | sed -n '/^Spans/,/^$/p' | awk '/request|query/ { print $5, $NF }'
+"$dial9" report -v trace | sed -n '/^Spans/,/^$/p' | awk '/request|query/ { print $5, $NF }'
 
 finish ''

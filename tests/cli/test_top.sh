@@ -6,7 +6,9 @@
 
 need_preload
 cat >prog.c <<'END_C'
+#include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,18 +23,37 @@ static void slow_one(evutil_socket_t fd, short what, void *arg)
 	nanosleep(&t, NULL);
 }
 
+static int ends[2];
+
 static void quick_one(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	(void)arg;
+	if (write(ends[0], "x", 1) < 0)
+		_exit(1);
+}
+
+/* Called by libevent, in a callback of its own. */
+static void answer_a_line(struct bufferevent *buffer, void *arg)
+{
+	char data[64];
+
+	(void)arg;
+	bufferevent_read(buffer, data, sizeof(data));
 }
 
 int main(void)
 {
 	static const struct timeval period = { 0, 10000 };
 	struct event_base *base = event_base_new();
+	struct bufferevent *buffer;
 
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends))
+		return 1;
+	buffer = bufferevent_socket_new(base, ends[1], 0);
+	bufferevent_setcb(buffer, answer_a_line, NULL, NULL, NULL);
+	bufferevent_enable(buffer, EV_READ);
 	alarm(300); /* longer than the test may take */
 	event_add(event_new(base, -1, EV_PERSIST, quick_one, NULL), &period);
 	event_add(event_new(base, -1, EV_PERSIST, slow_one, NULL), &period);
@@ -47,7 +68,8 @@ start() {
 		./prog &
 	pid=$!
 	tries=0
-	until "$dial9" top --json "$pid" 2>/dev/null >json && grep -q quick_one json && grep -q slow_one json; do
+	until "$dial9" top --json "$pid" 2>/dev/null >json && grep -q quick_one json && grep -q slow_one json &&
+		grep -q answer_a_line json; do
 		tries=$((tries + 1))
 		[ $tries -lt 200 ] || { echo "never seen" && break; }
 		sleep 0.1
@@ -63,13 +85,14 @@ stop() {
 
 # Figures as N; what is left is the order and the shape.
 shape() {
-	sed -e 's/([0-9]*)/(PID)/' -e 's/[0-9][0-9.]*\( [mun]*s\)*/N/g' -e 's/  */ /g' -e 's/N calls a second, loops N %/FIGURES/'
+	sed -e 's/([0-9]*)/(PID)/' -e 's/[0-9][0-9.]*\( [mun]*s\)*/N/g' -e 's/  */ /g' -e 's/N calls a second, loop N %/FIGURES/'
 }
 
 for how in DIAL9_COMPRESS=zstd DIAL9_COMPRESS=gzip DIAL9_COMPRESS=none DIAL9_MODE=flight; do
 	say "$how"
 	start "${how#*=}" "$how"
-	"$dial9" top --once --interval 5s "$pid" | shape
+	# A poll that began before what is looked at has no span in it.
+	"$dial9" top --once --interval 5s "$pid" | grep -v -e answer_a_line -e 'bufferevent read' | shape
 	[ $how = DIAL9_MODE=flight ] || stop
 done
 
@@ -78,6 +101,56 @@ say "the slow one comes first, its calls take what they take"
 	sed 's/.*"callback":"\([a-z_]*\)".*"max_ns":\([0-9]*\).*/\1 \2/' |
 	awk '{ print $1, $1 == "slow_one" ? ($2 >= 2000000) : ($2 > 0) }'
 "$dial9" top --once --rows 1 --no-symbols --interval 5s "$pid" | sed -n '3s/.*\(prog+0x\).*/\1/p; 4p'
+
+say "the program's callback inside one of the library's is one line, under both names"
+"$dial9" top --json --interval 5s "$pid" | tr '{}' '\n' | sed -n 's/.*"callback":"[^"][^"]* \(> answer_a_line\)".*/\1/p'
+
+# wait_for FILE TEXT N: until FILE has N lines with TEXT.
+wait_for() {
+	tries=0
+	until [ "$(grep -c "$2" "$1" 2>/dev/null)" -ge "$3" ] || [ $tries = 200 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
+# in_terminal COLUMNS: top in a terminal of that width, whose keys come from the FIFO named keys; then
+# whether lines are put together again.
+in_terminal() {
+	: >screen
+	script -qec "stty rows 12 cols $1; sh -c 'echo \$\$ >top.pid; exec $dial9 top --interval 50ms $pid'
+		echo \"[exit status \$?]\" >ended; stty -a | grep -o -e '-*icanon' >>ended" /dev/null <keys >screen 2>&1
+}
+
+# widest: the longest line of what was shown, without what moves the cursor.
+widest() {
+	tr '\r' '\n' <screen | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | awk '{ if (length($0) > n) n = length($0) } END { print n }'
+}
+
+mkfifo keys
+say "q ends it, and the terminal is as before; no line is wider than the terminal, from 40 columns on"
+for columns in 40 57 80 200; do
+	in_terminal $columns &
+	exec 4>keys
+	wait_for screen CALLBACK 2
+	printf 'xq' >&4
+	wait $!
+	exec 4>&-
+	[ "$(widest)" -le $columns ] || echo "$columns columns: a line of $(widest)"
+	cat ended
+done
+grep -q 'P50' screen && grep -q '[a-z] > answer_a_line' screen && echo "the wide one tells more"
+
+say "so do signals"
+for signal in TERM INT HUP QUIT; do
+	in_terminal 80 &
+	exec 4>keys
+	wait_for screen CALLBACK 1
+	kill -$signal "$(cat top.pid)"
+	wait $!
+	exec 4>&-
+	cat ended
+done
 
 say "in a terminal: one table after the other, until it ends"
 (

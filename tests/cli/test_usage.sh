@@ -20,6 +20,8 @@ done
 
 say "wrong options and values"
 run events --nonsense
+run events --limits 5
+run record --mode flight -- true
 run events -x
 run events --format
 run events --format=xml t

@@ -14,8 +14,8 @@ exported_names() {
 }
 
 declared_names() {
-	# The name in a declaration stands before its parameters, or before the semicolon.
-	sed -n -e 's/^D9_API [^(]*[ *]\([a-z][a-z0-9_]*\)(.*/\1/p' \
+	# The name in a declaration stands before its parameters, or before the semicolon, or is told the assembler.
+	sed -n -e 's/^D9_API .*__asm__("\([a-z]*\)");/\1/p;t' -e 's/^D9_API [^(]*[ *]\([a-z][a-z0-9_]*\)(.*/\1/p' \
 		-e 's/^extern D9_API .*[ *]\([a-z][a-z0-9_]*\);.*/\1/p' "$@" | sort -u
 }
 
@@ -52,7 +52,7 @@ done
 # The preload library's map has the names of all adapters, those that are not built included.
 preload=$top_builddir/adapters/.libs/libdial9-preload.so
 if [ -e "$preload" ]; then
-	found=yes declared=
+	found=yes declared=$adapters/preload/sandbox.h
 	for loop in libevent libev glib; do
 		[ ! -e "$top_builddir/adapters/.libs/libdial9-$loop.so" ] ||
 			declared="$declared $adapters/preload/$loop.h"
@@ -61,7 +61,7 @@ if [ -e "$preload" ]; then
 	# shellcheck disable=SC2086
 	same "$preload: headers" "$(exported_names "$preload")" "$(declared_names $declared)"
 	same "$preload: map" "$(map_names "$adapters/preload/libdial9-preload.map")" \
-		"$(declared_names $(find "$adapters/preload" -name 'lib*.h' -o -name glib.h))"
+		"$(declared_names $(find "$adapters/preload" -name 'lib*.h' -o -name glib.h -o -name sandbox.h))"
 fi
 
 [ "$found" = yes ] || exit 77

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What is installed is enough: a program of libevent, with one call and without, is built through
-# pkg-config only, recorded, and its callback found by `dial9 report`.  BINDIR has dial9.
+# pkg-config only, recorded, and its callback found by `dial9 report`.  BINDIR has dial9, PKGDATADIR the
+# drop-in of systemd, which is tried, too.
 set -eu
 
 test -z "$DESTDIR" || exit 0 # paths in the .pc files are not DESTDIR's
@@ -38,3 +39,10 @@ reported "a program that attaches itself" attached.d
 unset LD_LIBRARY_PATH
 "$BINDIR/dial9" record --quiet -o plain.d -- ./plain
 reported "dial9 record" plain.d
+
+# As systemd sets it for the service "plain", which has its folder from systemd, too.
+environment=$(sed -n 's/^Environment=//p' "$PKGDATADIR/systemd/record.conf" | sed -e "s|%S|$dir/state|" -e 's|%N|plain|')
+mkdir -p state/dial9/plain
+# shellcheck disable=SC2086 # a word each
+env $environment ./plain
+reported "a service with the drop-in of systemd" state/dial9/plain

@@ -140,6 +140,8 @@ plain() {
 	mkdir -p "$1.plain"
 	for process in "$1"/*/; do
 		trc=$1.plain/$(basename "$process").trc
+		# Killed before its flush thread had described it: only what was in its chunks is there.
+		"$dial9" info "$process" | grep -q 'dial9-c.version' || continue
 		"$dial9" export --format trc -o "$trc" "$process"
 		node "$top_srcdir/tests/toolkit/trace_rules.mjs" "$trc" ||
 			fail "$process breaks the producer's rules"

@@ -43,7 +43,7 @@ warnings() {
 is_disturbance() {
 	for check in $1; do
 		case $check in
-		kernel-wait | cpu-contention | wake-delay | timer-late | backlog) ;;
+		short-of-cpu | cpu-contention | wake-delay | timer-late | backlog) ;;
 		*) return 1 ;;
 		esac
 	done
@@ -96,7 +96,7 @@ scenario() {
 		fi
 	done
 	case $found in
-	"" | kernel-wait | cpu-contention | "kernel-wait cpu-contention") ;; # true, of this machine
+	"" | short-of-cpu | cpu-contention) ;; # true, of this machine
 	*)
 		"$dial9" report "$dir/innocent" | head -12
 		fail "$1: the innocent twin is accused: $found"
@@ -105,6 +105,29 @@ scenario() {
 	echo "$1: $2 $3; its twin is silent"
 }
 
+# scenario_killed NAME VARIANT CHECK FUNCTION: one that hangs until it is killed; what is in its ring is recovered.
+scenario_killed() {
+	case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
+	for variant in "$2" innocent; do
+		rm -rf "${dir:?}/$variant"
+		status=0
+		DIAL9_TRACE_DIR=$dir/$variant "$examples/scenario_$1" 4 "$variant" >"$dir/$variant.out" 2>&1 || status=$?
+		equal "status of the killed scenario_$1" 137 "$status"
+		"$dial9" recover "$dir/$variant" >/dev/null
+	done
+	found=$(finding "$2")
+	equal "the first finding of $1 $2" "$3 $4" "$found"
+	equal "its share of the loop's time" true "$(report "$dir/$2" 'r.workers[0].busy > 0.5')"
+	found=$(warnings innocent)
+	case $found in
+	"" | short-of-cpu | cpu-contention) ;;
+	*) fail "$1: the innocent twin is accused: $found" ;;
+	esac
+	echo "$1 $2: $3 $4; its twin is silent"
+}
+
+scenario_killed hang hang stuck-callback on_request
+scenario_killed hang lock stuck-callback on_request
 scenario long_callback long-callback rebuild_report
 scenario blocked_callback blocked-callback ask_and_wait
 scenario "spin read" spin on_readable
@@ -112,9 +135,24 @@ scenario "spin write" spin on_writable
 scenario "spin hangup" spin on_data
 scenario wake_storm wake-storm take_results
 scenario idle_wakes idle-wakes look
+scenario signal_handler busy-wait '*'
 scenario stale_clock stale-clock begin_request
+scenario "in_time periodic" periodic-pause 'on_*'
+scenario "in_time first" cold-start on_read
+scenario "in_time growing" growing-calls on_read
 scenario timer_late timer-late run_stage
 scenario timer_overrun timer-overrun read_sensors
+scenario "growth memory" memory-growth handle_request
+scenario "growth descriptors" descriptor-growth handle_request
+scenario idle_workers idle-workers do_job
+scenario "many_wakes timers" many-wakes on_timer
+scenario "many_wakes signals" many-wakes on_signal
+scenario "many_wakes pipe" many-wakes on_byte
+scenario page_faults page-faults render
+scenario "nested_loop attached" nested-loop handle_request
+scenario "nested_loop polled" nested-loop handle_request
+# A base that nobody attached is waited for as for anything else.
+scenario "nested_loop private" blocked-callback handle_request
 scenario unfair unfair on_message
 scenario backlog backlog on_message
 scenario leak task-leak on_timeout
@@ -123,8 +161,10 @@ scenario accept_storm accept-storm on_accept_error
 
 # What was reported of libev.
 if [ -x "$examples/scenario_libev_lost_wake" ]; then
+	scenario libev_accept_storm accept-storm on_ready
 	scenario libev_eager_read long-callback read_messages
 	scenario libev_lost_wake lost-wake take_result
+	scenario libev_polled_loop nested-loop handle_request
 	scenario libev_stale_clock stale-clock begin_request
 	# Each of them, whatever the moment between two ticks of the kernel.
 	case $wanted in "  " | *" libev_stale_clock "*)
@@ -138,12 +178,16 @@ fi
 # The same on GLib, and what only GLib has.
 if [ -x "$examples/scenario_glib_leak" ]; then
 	# GIO accepts by a function of its own, which calls the program's, if at all.
-	scenario "glib_accept_storm listener" accept-storm 'libgio-*'
-	scenario "glib_accept_storm service" accept-storm 'libgio-*'
+	scenario "glib_accept_storm listener" accept-storm 'socket listener accept*'
+	scenario "glib_accept_storm service" accept-storm 'socket listener accept*'
 	scenario glib_blocked blocked-callback ask_and_wait
+	scenario glib_check source-time device_check
 	scenario glib_helper helper-queue read_record
 	scenario glib_idle_spin spin look_for_work
 	scenario glib_leak task-leak on_watchdog
+	scenario "glib_nested_loop modal" nested-loop show_dialog
+	scenario "glib_nested_loop polled" nested-loop show_dialog
+	scenario "glib_nested_loop private" blocked-callback show_dialog
 	scenario glib_starvation unfair handle_data
 	scenario glib_sync_call blocked-callback call_sync
 	scenario glib_wake_storm wake-storm take_results

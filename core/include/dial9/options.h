@@ -123,7 +123,10 @@ D9_API int d9_options_new(struct d9_options **out);
 /** Free |options|; a recorder started from it is not affected.  NULL is allowed. */
 D9_API void d9_options_free(struct d9_options *options);
 
-/** Whether the environment is looked at.  Default: yes. */
+/**
+ * Whether the environment is looked at.  Default: yes; never in a program that has other rights than who
+ * started it, as a set-user-ID program has.
+ */
 D9_API int d9_options_set_environment(struct d9_options *options, bool on);
 
 /**
@@ -135,8 +138,9 @@ D9_API int d9_options_set_enabled(struct d9_options *options, bool on);
 
 /**
  * Directory under which this process makes its own directory of segments.  Made if it is missing,
- * with mode 0700; what others may write to is refused.  Default: $TMPDIR/dial9-UID;
- * DIAL9_TRACE_DIR.
+ * with mode 0700; what belongs to another user or others may write to is refused, and so are
+ * symbolic links of another user's on the way.  Default: dial9-UID in the first of $STATE_DIRECTORY,
+ * which systemd sets, in $TMPDIR or in /tmp; DIAL9_TRACE_DIR.
  */
 D9_API int d9_options_set_trace_dir(struct d9_options *options, const char *dir);
 

@@ -83,6 +83,9 @@ enum d9_event_kind {
 	D9_EVENT_LOOP_TASKS,
 	D9_EVENT_STALE_TIMER,
 	D9_EVENT_HELPER_RUN,
+	D9_EVENT_LAST_SIGN,
+	D9_EVENT_PROCESS_STATE,
+	D9_EVENT_SOURCE_TIME,
 	D9_EVENT_SPAN_MISUSE,
 	D9_EVENT_KIND_COUNT
 };
@@ -223,7 +226,13 @@ enum {
 	D9_OFF_CPU_WORKER_ID,
 	D9_OFF_CPU_TASK_ID,
 	D9_OFF_CPU_BLOCKED_NS,
-	D9_OFF_CPU_RUN_QUEUE_NS
+	D9_OFF_CPU_RUN_QUEUE_NS,
+	D9_OFF_CPU_VOLUNTARY_SWITCHES, /* this and what follows: growth since the thread's reading before it; absent in old traces */
+	D9_OFF_CPU_INVOLUNTARY_SWITCHES,
+	D9_OFF_CPU_MINOR_FAULTS,
+	D9_OFF_CPU_MAJOR_FAULTS,
+	D9_OFF_CPU_USER_CPU_NS,
+	D9_OFF_CPU_SYSTEM_CPU_NS
 };
 enum {
 	D9_BLOCKING_CALL_WORKER_ID,
@@ -237,7 +246,8 @@ enum {
 	D9_STUCK_POLL_TASK_ID,
 	D9_STUCK_POLL_SYSCALL,
 	D9_STUCK_POLL_RUNNING,
-	D9_STUCK_POLL_FOR_NS
+	D9_STUCK_POLL_FOR_NS,
+	D9_STUCK_POLL_WCHAN /* absent or empty: not readable */
 };
 enum { D9_LOOP_TASKS_LOOP, D9_LOOP_TASKS_TASKS };
 enum {
@@ -252,6 +262,31 @@ enum {
 	D9_HELPER_RUN_TASK_ID, /* whose callback handed it over */
 	D9_HELPER_RUN_WAIT_NS,
 	D9_HELPER_RUN_RUN_NS
+};
+enum {
+	D9_LAST_SIGN_WORKER_ID,
+	D9_LAST_SIGN_TASK_ID,
+	D9_LAST_SIGN_SINCE_NS, /* when the call began */
+	D9_LAST_SIGN_SPAN      /* innermost open callback of the program inside the poll; empty: the task's own */
+};
+enum {
+	D9_PROCESS_STATE_RESIDENT_BYTES,
+	D9_PROCESS_STATE_DESCRIPTORS,
+	D9_PROCESS_STATE_THREADS,
+	D9_PROCESS_STATE_CGROUP_THROTTLED_NS, /* this and what follows grow; absent: not known */
+	D9_PROCESS_STATE_CGROUP_THROTTLED,
+	D9_PROCESS_STATE_STEAL_NS,
+	D9_PROCESS_STATE_RUNQUEUE_NS /* of all threads of the process */
+};
+enum {
+	D9_SOURCE_TIME_WORKER_ID,
+	D9_SOURCE_TIME_TASK_ID,
+	D9_SOURCE_TIME_PHASE, /* "prepare" or "check" */
+	D9_SOURCE_TIME_CALLS,
+	D9_SOURCE_TIME_TOTAL_NS,
+	D9_SOURCE_TIME_MAX_NS,
+	D9_SOURCE_TIME_FUNCTION, /* "module+0x..." of the prepare() or check() function itself */
+	D9_SOURCE_TIME_ADDRESS	 /* the same in the recorded process */
 };
 
 /** Text or bytes inside the reader; not terminated. */

@@ -45,7 +45,7 @@ enum d9_recorder_state {
 enum d9_loss {
 	D9_LOSS_OVERRUN = 0,     /* recorded faster than written: the oldest were given up */
 	D9_LOSS_NO_CHUNK = 1,    /* likewise, and not even that was possible */
-	D9_LOSS_NO_SLOT = 2,     /* over 1024 threads recording at once */
+	D9_LOSS_NO_SLOT = 2,     /* over 1024 threads recording at once, or 1022 that run loops */
 	D9_LOSS_DISK = 3,        /* could not be written */
 	D9_LOSS_REENTRANT = 4,   /* from a signal handler inside the recorder */
 	D9_LOSS_SIDE_RING = 5,   /* likewise, and the place for those was full */
@@ -99,7 +99,9 @@ D9_API int d9_recorder_start(const struct d9_options *options, struct d9_recorde
  * @param deadline_ms  how long to wait; 0: not at all
  *
  * @return 0, also if it was stopped before; -ETIMEDOUT if the deadline passed: it goes on in the
- *         background; -EINVAL if |recorder| is NULL
+ *         background; -EINVAL if |recorder| is NULL; -EPERM behind a seccomp filter, see
+ *         dial9-record(1); another error, such as -ENOSPC, if not all that was recorded could be
+ *         written: it has stopped all the same
  *
  * Since: 0.1
  */
@@ -109,8 +111,8 @@ D9_API int d9_recorder_stop(struct d9_recorder *recorder, uint32_t deadline_ms);
  * Seal the segment now, with everything recorded so far.
  *
  * @return 0 once it is sealed, or at once if nothing was ever enabled; -ETIMEDOUT; -EINVAL if |recorder| is NULL
- *         or stopped; -ENOTSUP in flight mode, which has no segments; else why it cannot be written, such
- *         as -ENOSPC: the recorder is paused
+ *         or stopped; -ENOTSUP in flight mode, which has no segments; -EPERM behind a
+ *         seccomp filter; else why it cannot be written, such as -ENOSPC: the recorder is paused
  *
  * Since: 0.1
  */
@@ -168,7 +170,7 @@ struct d9_dump_receipt {
  *         -EINVAL     |recorder| is NULL or stopped, |dir| is "", or |last_ms| is beyond 500 years
  *         -ENOENT     no |dir| is given and the recorder has none of its own
  *         -ENOTSUP    not in flight mode, and the recorder keeps no files (D9_WRITER_MEMORY, _NULL)
- *         -EPERM      others could tamper with |dir| or its subdirectory
+ *         -EPERM      others could tamper with |dir| or its subdirectory; or behind a seccomp filter
  *         -ENAMETOOLONG  |dir| is too long
  *         -ENOMEM     out of memory
  *         or what mkdir(2), open(2), write(2) or rename(2) failed with, such as -ENOSPC; then

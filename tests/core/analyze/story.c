@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "story.h"
+#include "support/d9_test.h"
 
 #define ORIGIN_NS UINT64_C(5000000000)
 
@@ -29,6 +30,13 @@ enum {
 	STALE_TIMER,
 	LOOP_TASKS,
 	HELPER_RUN,
+	STATE,
+	LAST_SIGN,
+	STUCK,
+	FIGURES,
+	HELD,
+	SOURCE_TIME,
+	WAITED,
 };
 
 static uint64_t at(uint64_t us)
@@ -68,7 +76,20 @@ void story_begin(struct story *s)
 	trace_schema(t, SPAN_EXIT, "SpanExit:libevent", "worker_id:9 span_id:9 span_name:7");
 	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
 	trace_schema(t, OFF_CPU, "OffCpuEvent",
-		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9");
+		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 voluntary_switches:137");
+	trace_schema(t, STATE, "ProcessStateEvent",
+		     "resident_bytes:9 descriptors:9 threads:9 cgroup_throttled_ns:137 cgroup_throttled:137");
+	trace_schema(t, LAST_SIGN, "LastSignEvent", "worker_id:9 task_id:9 since_ns:9 span:7");
+	trace_schema(t, STUCK, "StuckPollEvent",
+		     "worker_id:9 task_id:9 syscall:7 running:3 for_ns:9 wchan:7");
+	trace_schema(t, FIGURES, "OffCpuEvent",
+		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 minor_faults:9 user_cpu_ns:9 "
+		     "system_cpu_ns:9");
+	trace_schema(t, HELD, "ProcessStateEvent", "resident_bytes:9 descriptors:9 threads:9");
+	trace_schema(t, SOURCE_TIME, "SourceTimeEvent",
+		     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
+	trace_schema(t, WAITED, "BlockingCallEvent",
+		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
@@ -139,6 +160,14 @@ void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *pla
 		    kind_text, 1, (uint64_t)fd, 0);
 }
 
+void story_spawn_named(struct story *s, uint64_t us, uint64_t task, const char *place, const char *name)
+{
+	uint64_t text = trace_string(&s->t, place), kind_text = trace_string(&s->t, "io");
+
+	trace_event(&s->t, SPAWN, at(us), task, text, UINT64_C(1), UINT64_C(0), UINT64_C(0),
+		    kind_text, 0, 1, (uint64_t)trace_string(&s->t, name));
+}
+
 void story_terminate(struct story *s, uint64_t us, uint64_t task)
 {
 	trace_event(&s->t, TERMINATE, at(us), task);
@@ -159,11 +188,23 @@ void story_tasks(struct story *s, uint64_t us, unsigned tasks)
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,
 		const char *name)
 {
+	story_enter(s, worker, from_us, id, name);
+	story_exit(s, worker, to_us, id, name);
+}
+
+void story_enter(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name)
+{
 	uint64_t text = trace_string(&s->t, name);
 
-	trace_event(&s->t, SPAN_ENTER, at(from_us), (uint64_t)worker, id, 0, text);
-	trace_event(&s->t, SPAN_EXIT, at(to_us), (uint64_t)worker, id, text);
-	trace_event(&s->t, SPAN_CLOSE, at(to_us), id);
+	trace_event(&s->t, SPAN_ENTER, at(us), (uint64_t)worker, id, 0, text);
+}
+
+void story_exit(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name)
+{
+	uint64_t text = trace_string(&s->t, name);
+
+	trace_event(&s->t, SPAN_EXIT, at(us), (uint64_t)worker, id, text);
+	trace_event(&s->t, SPAN_CLOSE, at(us), id);
 }
 
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches)
@@ -172,11 +213,83 @@ void story_usage(struct story *s, uint64_t us, uint64_t forced_switches)
 		    UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0), forced_switches);
 }
 
+void story_cpu_usage(struct story *s, uint64_t us, uint64_t cpu_us)
+{
+	trace_event(&s->t, USAGE, at(us), cpu_us * 1000, UINT64_C(0), UINT64_C(0), UINT64_C(0),
+		    UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0), UINT64_C(0));
+}
+
 void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		   uint64_t blocked_us, uint64_t run_queue_us)
 {
 	trace_event(&s->t, OFF_CPU, at(us), (uint64_t)worker, task, blocked_us * 1000,
-		    run_queue_us * 1000);
+		    run_queue_us * 1000, 0);
+}
+
+void story_off_cpu_switched(struct story *s, unsigned worker, uint64_t us, uint64_t task,
+			    uint64_t blocked_us, uint64_t run_queue_us, uint64_t switches)
+{
+	trace_event(&s->t, OFF_CPU, at(us), (uint64_t)worker, task, blocked_us * 1000,
+		    run_queue_us * 1000, 1, switches);
+}
+
+void story_state(struct story *s, uint64_t us, uint64_t throttled_us, uint64_t throttled)
+{
+	trace_event(&s->t, STATE, at(us), UINT64_C(1), UINT64_C(1), UINT64_C(1), 1, throttled_us * 1000, 1,
+		    throttled);
+}
+
+void story_last_sign(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t since_us,
+		     const char *span)
+{
+	uint64_t text = trace_string(&s->t, span);
+
+	trace_event(&s->t, LAST_SIGN, at(us), (uint64_t)worker, task, at(since_us), text);
+}
+
+void story_stuck(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *where, bool running)
+{
+	uint64_t text = trace_string(&s->t, where), none = trace_string(&s->t, "");
+
+	trace_event(&s->t, STUCK, at(us), (uint64_t)worker, task, text, (uint64_t)running, UINT64_C(10000000), none);
+}
+
+void story_figures(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t faults,
+		   uint64_t user_us, uint64_t system_us)
+{
+	trace_event(&s->t, FIGURES, at(us), (uint64_t)worker, task, UINT64_C(0), UINT64_C(0), faults,
+		    user_us * 1000, system_us * 1000);
+}
+
+void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *syscall,
+		  unsigned running, const char *wchan)
+{
+	uint64_t syscall_text = trace_string(&s->t, syscall), wchan_text = trace_string(&s->t, wchan);
+
+	trace_event(&s->t, STUCK, at(us), (uint64_t)worker, task, syscall_text, (uint64_t)running,
+		    UINT64_C(10000000), wchan_text);
+}
+
+void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		  uint64_t took_us)
+{
+	uint64_t text = trace_string(&s->t, function);
+
+	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000);
+}
+
+void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)
+{
+	trace_event(&s->t, HELD, at(us), resident_kib * 1024, descriptors, UINT64_C(1));
+}
+
+void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *phase,
+		       uint64_t calls, uint64_t total_us, uint64_t max_us)
+{
+	uint64_t text = trace_string(&s->t, phase);
+
+	trace_event(&s->t, SOURCE_TIME, at(us), (uint64_t)worker, task, text, calls, total_us * 1000,
+		    max_us * 1000);
 }
 
 void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,
@@ -240,6 +353,28 @@ static void read_back(struct story *s, struct d9_reader *reader)
 		give_up("out of memory");
 }
 
+/* What advice may begin with: what is to be done comes before why. */
+static const char *const deeds[] = {
+	"Add", "Ask", "Build", "Check", "Close", "Compare", "Copy", "Cut", "Deal", "Do", "End", "Expect",
+	"Free", "Give", "Handle", "Have", "Hold", "Install", "Join", "Keep", "Let", "Look", "Make", "Mend",
+	"Raise", "Read", "Record", "Register", "Return", "Run", "Sample", "See", "Send", "Set", "Spread",
+	"Stop", "Take", "Try", "Wait", "Wake", "Write",
+};
+
+static void check_advice(const struct d9__finding *finding)
+{
+	size_t len = strcspn(finding->advice, " ,"), i = 0;
+
+	while (i < sizeof(deeds) / sizeof(deeds[0]) && (strlen(deeds[i]) != len || strncmp(deeds[i], finding->advice, len)))
+		i++;
+	if (i == sizeof(deeds) / sizeof(deeds[0])) {
+		fprintf(stderr, "advice of %s: %s\n", finding->check, finding->advice);
+		CU_FAIL("advice does not begin with what is to be done");
+	}
+	for (i = 0; i < finding->n_effects; i++)
+		check_advice(finding->effects[i]);
+}
+
 void story_analyse(struct story *s)
 {
 	char path[] = "/tmp/d9-story-XXXXXX";
@@ -257,6 +392,8 @@ void story_analyse(struct story *s)
 	close(fd);
 	if (d9__findings_make(&s->findings, &s->analysis))
 		give_up("out of memory");
+	for (size_t i = 0; i < s->findings.n; i++)
+		check_advice(s->findings.items[i]);
 }
 
 static const struct d9__finding nothing = { .check = "", .message = (char *)"", .name = (char *)"",
@@ -272,6 +409,15 @@ const struct d9__finding *story_finding_of(const struct story *s, const char *ch
 	for (size_t i = 0; i < s->findings.n; i++)
 		if (!strcmp(s->findings.items[i]->check, check))
 			return s->findings.items[i];
+	return &nothing;
+}
+
+const struct d9__finding *story_effect_of(const struct story *s, const char *check)
+{
+	for (size_t i = 0; i < s->findings.n; i++)
+		for (size_t j = 0; j < s->findings.items[i]->n_effects; j++)
+			if (!strcmp(s->findings.items[i]->effects[j]->check, check))
+				return s->findings.items[i]->effects[j];
 	return &nothing;
 }
 

@@ -30,16 +30,41 @@ void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_
 void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason);
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind);
 void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd);
+void story_spawn_named(struct story *s, uint64_t us, uint64_t task, const char *place, const char *name);
 void story_terminate(struct story *s, uint64_t us, uint64_t task);
 void story_queue(struct story *s, uint64_t us, unsigned depth);
 /* How many tasks the loop has registered. */
 void story_tasks(struct story *s, uint64_t us, unsigned tasks);
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,
 		const char *name);
+void story_enter(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name);
+void story_exit(struct story *s, unsigned worker, uint64_t us, uint64_t id, const char *name);
 void story_usage(struct story *s, uint64_t us, uint64_t forced_switches);
+void story_cpu_usage(struct story *s, uint64_t us, uint64_t cpu_us);
+/* What its cgroup's limit did to the process so far. */
+void story_state(struct story *s, uint64_t us, uint64_t throttled_us, uint64_t throttled);
 /* The call of |task| that ended just before was off the CPU. */
 void story_off_cpu(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		   uint64_t blocked_us, uint64_t run_queue_us);
+/* The same, and the thread gave up the CPU itself |switches| times. */
+void story_off_cpu_switched(struct story *s, unsigned worker, uint64_t us, uint64_t task,
+			    uint64_t blocked_us, uint64_t run_queue_us, uint64_t switches);
+/* The same, by its thread's own figures. */
+void story_figures(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t faults,
+		   uint64_t user_us, uint64_t system_us);
+/* The call of |task| that goes on is at |syscall|. */
+void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *syscall,
+		  unsigned running, const char *wchan);
+/* The call of |task| that goes on was in |function| for |took_us|. */
+void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		  uint64_t took_us);
+void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);
+void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *phase,
+		       uint64_t calls, uint64_t total_us, uint64_t max_us);
+/* A call of |task| that began at |since_us| is open at |us|, in |span| or ""; and where its thread is then. */
+void story_last_sign(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t since_us,
+		     const char *span);
+void story_stuck(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *where, bool running);
 /* The running callback sets the timer |task|. */
 void story_stale_timer(struct story *s, unsigned worker, uint64_t us, uint64_t task,
 		       uint64_t timeout_us, uint64_t due_us);
@@ -51,7 +76,10 @@ void story_say(struct story *s, const char *key, const char *value);
 /* |n| calls of 5 us, each woken 1 us before, in an awake period each, from |us| on every 100 us. */
 void story_routine(struct story *s, unsigned worker, uint64_t us, unsigned n);
 
-/* Read the story back: fills |analysis| and |findings|.  Ends the program on failure. */
+/*
+ * Read the story back: fills |analysis| and |findings|, each of which must begin its advice with what is to be done.
+ * Ends the program on failure.
+ */
 void story_analyse(struct story *s);
 
 /* Finding |i|, or one without any text if there are fewer. */
@@ -59,6 +87,9 @@ const struct d9__finding *story_finding(const struct story *s, size_t i);
 
 /* The first finding of |check|, or one without any text. */
 const struct d9__finding *story_finding_of(const struct story *s, const char *check);
+
+/* The same among what was told to be an effect of another finding. */
+const struct d9__finding *story_effect_of(const struct story *s, const char *check);
 
 /* The callback at |place|, or NULL. */
 const struct d9__callback *story_callback(const struct story *s, const char *place);

@@ -29,10 +29,10 @@ struct round {
 	uint64_t round_us, parked_us, call_us;
 };
 
-static void run_rounds(struct story *s, uint64_t task, const char *place, struct round round)
+static void run_rounds_at(struct story *s, uint64_t task, const char *place, struct round round, uint64_t from_us)
 {
 	for (unsigned i = 0; i < round.n; i++) {
-		uint64_t us = 1000 + round.round_us * i;
+		uint64_t us = from_us + round.round_us * i;
 
 		story_park(s, 0, us, 0);
 		story_unpark(s, 0, us + round.parked_us, 0);
@@ -40,6 +40,11 @@ static void run_rounds(struct story *s, uint64_t task, const char *place, struct
 		story_poll(s, 0, us + round.parked_us, us + round.parked_us + round.call_us, task,
 			   place);
 	}
+}
+
+static void run_rounds(struct story *s, uint64_t task, const char *place, struct round round)
+{
+	run_rounds_at(s, task, place, round, 1000);
 }
 
 static void rounds_story(struct story *s, struct round round)
@@ -162,6 +167,41 @@ static void test_spin_that_filled_a_part_of_the_trace_is_a_warning(void)
 	story_free(&s);
 }
 
+/* |workers| of them spin at the same time, in the same function, for |ms|. */
+static void spin_side_by_side(struct story *s, unsigned workers, unsigned ms)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < workers; i++)
+		story_spawn_fd(s, 0, i + 1, WEB, 7 + i);
+	for (uint64_t us = 1000; us < 1000 * (uint64_t)ms; us += 50)
+		for (unsigned i = 0; i < workers; i++) {
+			story_park(s, i, us, 0);
+			story_unpark(s, i, us + 2, 0);
+			story_poll(s, i, us + 2, us + 3, i + 1, WEB);
+		}
+	story_analyse(s);
+}
+
+static void test_spins_of_many_workers_are_not_added_up(void)
+{
+	const struct d9__finding *found;
+	struct story s;
+
+	/* None of them spins for three tenths of a second. */
+	spin_side_by_side(&s, 40, 180);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "spin")->check, "");
+	story_free(&s);
+
+	spin_side_by_side(&s, 8, 500);
+	found = story_finding_of(&s, "spin");
+	CU_ASSERT_STRING_EQUAL(found->check, "spin");
+	CU_ASSERT(found->n_evidence >= 2);
+	CU_ASSERT(has(found->message, "never slept for 4") || has(found->message, "never slept for 5"));
+	CU_ASSERT(has(found->message, " ms."));
+	CU_ASSERT_STRING_EQUAL(found->evidence[1].text, "so it was on 7 other workers");
+	story_free(&s);
+}
+
 static void test_busy_loops_that_work_or_wait_do_not_spin(void)
 {
 	/* Works for most of the time; waits, if not for long; is not called often. */
@@ -206,6 +246,20 @@ static void test_one_wake_by_another_thread_for_each_call_is_a_storm(void)
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "wake-storm");
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
 	CU_ASSERT(has(story_finding(&s, 0)->message, "worker 0 wakes worker 0 20,0"));
+	story_free(&s);
+}
+
+/* As g_idle_add() makes a source for each call. */
+static void test_storm_of_tasks_that_are_made_anew_counts_them_all(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20000; i++)
+		run_rounds_at(&s, 100 + i, WEB, (struct round){ 1, CROSS_THREAD, 50, 40, 2 }, 1000 + 50 * i);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "wake-storm");
+	CU_ASSERT(has(story_finding(&s, 0)->brief, "is woken 20,0"));
 	story_free(&s);
 }
 
@@ -404,7 +458,7 @@ static void test_wait_for_a_loop_that_was_left_is_not_said_to_have_a_finding_of_
 
 	delay = story_finding_of(&s, "wake-delay");
 	CU_ASSERT(has(delay->evidence[0].text, "1 while their worker ran little or nothing"));
-	CU_ASSERT(has(delay->advice, "left its loop"));
+	CU_ASSERT(has(delay->advice, "two runs of its loop, if it leaves it"));
 	CU_ASSERT_FALSE(has(delay->advice, "mend that"));
 	story_free(&s);
 }
@@ -440,12 +494,15 @@ static const CU_TestInfo tests[] = {
 	  test_listener_whose_tasks_are_made_anew_for_each_refusal_is_an_accept_storm },
 	{ "spin that filled a part of the trace is a warning",
 	  test_spin_that_filled_a_part_of_the_trace_is_a_warning },
+	{ "spins of many workers are not added up", test_spins_of_many_workers_are_not_added_up },
 	{ "busy loops that work or wait do not spin",
 	  test_busy_loops_that_work_or_wait_do_not_spin },
 	{ "bursts of work between long sleeps do not spin",
 	  test_bursts_of_work_between_long_sleeps_do_not_spin },
 	{ "one wake by another thread for each call is a storm",
 	  test_one_wake_by_another_thread_for_each_call_is_a_storm },
+	{ "storm of tasks that are made anew counts them all",
+	  test_storm_of_tasks_that_are_made_anew_counts_them_all },
 	{ "wakes that are few or worth it are no storm",
 	  test_wakes_that_are_few_or_worth_it_are_no_storm },
 	{ "loop that sleeps on when another thread makes it ready was not woken",

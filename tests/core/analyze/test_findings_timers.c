@@ -57,6 +57,33 @@ static void test_timer_that_is_set_by_an_old_clock_and_runs_early_is_told(void)
 	story_free(&s);
 }
 
+static void test_very_old_clock_is_a_warning_even_once_and_for_a_long_timer(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_start(&s, 0, 1, 1, WORK);
+	story_stale_timer(&s, 0, 400000, 2, 5000000, 5000000);
+	story_end(&s, 0, 400001);
+	story_park(&s, 0, 400002, 400002);
+	story_unpark(&s, 0, 5000010, 400012);
+	story_wake(&s, 5000000, 0, 2, DUE);
+	story_poll(&s, 0, 5000011, 5000020, 2, TIMER);
+	story_park(&s, 0, 5000021, 400023);
+	for (unsigned i = 0; i < 40; i++) {
+		story_wake(&s, 5000100 + 100 * i, 0, 2, DUE);
+		story_poll(&s, 0, 5000100 + 100 * i, 5000110 + 100 * i, 2, TIMER);
+	}
+	story_analyse(&s);
+
+	finding = story_finding_of(&s, "stale-clock");
+	CU_ASSERT_EQUAL(finding->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(finding->brief, "sets app+0x200 by a clock that is 400 ms old");
+	story_free(&s);
+}
+
 static void test_what_ran_before_the_call_that_sets_the_timer_is_named(void)
 {
 	struct story s;
@@ -174,6 +201,31 @@ static void test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_ov
 	story_free(&s);
 }
 
+static void test_timer_that_sleeps_past_its_next_deadline_is_told_as_what_it_sleeps_in(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t us = 60000 * i;
+
+		story_unpark(&s, 0, us, 0);
+		story_start(&s, 0, us + 1, 2, TIMER);
+		story_wake(&s, us + 20001, 0, 2, DUE);
+		story_asleep(&s, 0, us + 30000, 2, "write(4)", 0, "");
+		story_end(&s, 0, us + 58001);
+		story_off_cpu(&s, 0, us + 58001, 2, 57000, 0);
+		story_park(&s, 0, us + 58002, 0);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_effect_of(&s, "timer-overrun")->effect,
+			       "it takes 58.0 ms each time and is due every 20.0 ms");
+	story_free(&s);
+}
+
 /* The least that is known of the period is longer than what a call takes where the kernel stretches all. */
 static void test_period_that_is_hidden_by_stretched_calls_is_not_told(void)
 {
@@ -246,8 +298,8 @@ static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_informat
 
 	story_begin(&s);
 	held_up(&s, 40000);
-	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-late")->severity, D9__INFO);
-	CU_ASSERT(has(story_finding_of(&s, "timer-late")->message,
+	CU_ASSERT_EQUAL(story_effect_of(&s, "timer-late")->severity, D9__INFO);
+	CU_ASSERT(has(story_effect_of(&s, "timer-late")->message,
 		      "of it the kernel ran something else) (1 of 1 timer runs"));
 	story_free(&s);
 
@@ -256,6 +308,42 @@ static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_informat
 	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-late")->severity, D9__WARNING);
 	CU_ASSERT(has(story_finding_of(&s, "timer-late")->message, " because app+"));
 	story_free(&s);
+}
+
+/* At |us| a call of |own_us|, from which the kernel takes |run_queue_us| more, makes a timer late. */
+static void late_behind(struct story *s, uint64_t us, uint64_t own_us, uint64_t run_queue_us)
+{
+	uint64_t call_us = own_us + run_queue_us;
+
+	story_unpark(s, 0, us, us);
+	story_poll(s, 0, us + 1, us + 1 + call_us, 1, WORK);
+	if (run_queue_us)
+		story_off_cpu(s, 0, us + 1 + call_us, 1, 0, run_queue_us);
+	story_wake(s, us + 100, 0, 2, DUE);
+	story_poll(s, 0, us + call_us + 2, us + call_us + 10, 2, TIMER);
+	story_park(s, 0, us + call_us + 11, us + own_us + 11);
+}
+
+static void test_late_timer_stands_under_its_callback_though_the_machine_made_another_later(void)
+{
+	static const uint64_t preempted_us[] = { 300000, 90000 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		story_begin(&s);
+		late_behind(&s, 0, 60000, 0);
+		/* Once by the machine alone, once by both. */
+		late_behind(&s, 1000000, i ? 70000 : 2000, preempted_us[i]);
+		story_analyse(&s);
+
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+		CU_ASSERT_EQUAL(story_finding(&s, 0)->n_effects, 1);
+		if (story_finding(&s, 0)->n_effects)
+			CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->effects[0]->check, "timer-late");
+		CU_ASSERT_EQUAL(story_finding_of(&s, "short-of-cpu")->n_effects, 0);
+		story_free(&s);
+	}
 }
 
 /* A thread without a loop stamps a wake and loses its CPU before it sends it. */
@@ -289,10 +377,14 @@ static void test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_o
 }
 
 static CU_TestInfo tests[] = {
+	{ "late timer stands under its callback though the machine made another later",
+	  test_late_timer_stands_under_its_callback_though_the_machine_made_another_later },
 	{ "period that is hidden by stretched calls is not told",
 	  test_period_that_is_hidden_by_stretched_calls_is_not_told },
 	{ "timer whose first calls came late is not taken for one without a period",
 	  test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period },
+	{ "timer that sleeps past its next deadline is told as what it sleeps in",
+	  test_timer_that_sleeps_past_its_next_deadline_is_told_as_what_it_sleeps_in },
 	{ "timer that a busy kernel lets run rarely is still seen to be overrun",
 	  test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_overrun },
 	{ "timer that is late behind what the kernel heaped up is information",
@@ -301,6 +393,8 @@ static CU_TestInfo tests[] = {
 	  test_waits_while_nothing_ran_are_the_kernels_if_it_took_the_cpu_as_often },
 	{ "timer that is set by an old clock and runs early is told",
 	  test_timer_that_is_set_by_an_old_clock_and_runs_early_is_told },
+	{ "very old clock is a warning even once and for a long timer",
+	  test_very_old_clock_is_a_warning_even_once_and_for_a_long_timer },
 	{ "what ran before the call that sets the timer is named",
 	  test_what_ran_before_the_call_that_sets_the_timer_is_named },
 	{ "timer that is early by the kernel's doing is not told",

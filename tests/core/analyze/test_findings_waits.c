@@ -86,7 +86,37 @@ static void test_wait_behind_long_calls_is_no_backlog(void)
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "unfair")->check, "");
-	CU_ASSERT_EQUAL(story_finding_of(&s, "wake-delay")->severity, D9__INFO);
+	CU_ASSERT_EQUAL(story_effect_of(&s, "wake-delay")->severity, D9__INFO);
+	story_free(&s);
+}
+
+/* Each of them is short on average, for there are many that take next to nothing. */
+static void test_long_calls_among_many_short_ones_are_told_and_no_backlog(void)
+{
+	struct story s;
+	uint64_t us = 40000;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_wake(&s, us, 0, 3, FD);
+	story_wake(&s, us, 0, 4, TIMER);
+	for (unsigned i = 0; i < 6; i++) {
+		for (unsigned j = 0; j < 20; j++, us += 10)
+			story_poll(&s, 0, us, us + 9, 100 + j, WEB);
+		story_poll(&s, 0, us, us + (i % 2 ? 25000 : 40000), 1 + i % 2, i % 2 ? TICK : SLOW);
+		us += i % 2 ? 25000 : 40000;
+	}
+	story_poll(&s, 0, us, us + 10, 3, WEB);
+	story_poll(&s, 0, us + 10, us + 20, 4, WEB);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.findings.n, 2);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 1)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 1)->name, "app+0x200");
+	CU_ASSERT_STRING_EQUAL(story_effect_of(&s, "timer-late")->effect, "app+0x400 up to 196 ms late");
+	CU_ASSERT_STRING_EQUAL(story_effect_of(&s, "wake-delay")->effect, "1 wait over 5 ms");
 	story_free(&s);
 }
 
@@ -182,6 +212,55 @@ static void test_work_that_waits_for_a_helper_thread_is_named_by_its_function(vo
 	story_free(&s);
 }
 
+/* A call of |call_us| hands over twelve pieces of work, for a pool of one thread. */
+static void queue_up_in_a_call(struct story *s, uint64_t call_us)
+{
+	story_begin(s);
+	story_spawn(s, 0, 1, TICK, "timer");
+	story_routine(s, 0, 0, 100);
+	story_poll(s, 0, 200000, 200000 + call_us, 1, TICK);
+	for (unsigned i = 0; i < 12; i++)
+		story_helper(s, 201000 + call_us + 9000 * (i + 1), "app+0x900", 1, call_us + 9000 * i, 9000);
+	story_analyse(s);
+}
+
+static void test_queue_of_a_helper_thread_is_an_effect_of_the_long_call_that_fills_it(void)
+{
+	struct story s;
+
+	queue_up_in_a_call(&s, 40000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_effect_of(&s, "helper-queue")->effect,
+			       "work it hands over waits 89.5 ms for a helper thread");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "helper-queue")->check, "");
+	story_free(&s);
+
+	queue_up_in_a_call(&s, 100);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "helper-queue");
+	story_free(&s);
+}
+
+static void test_long_run_that_others_wait_behind_on_a_helper_thread_is_named(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_spawn(&s, 0, 1, TICK, "timer");
+	story_spawn(&s, 0, 2, WEB, "timer");
+	story_routine(&s, 0, 0, 100);
+	story_poll(&s, 0, 200000, 200010, 2, WEB);
+	story_poll(&s, 0, 200010, 200020, 1, TICK);
+	story_helper(&s, 500015, "app+0x900", 2, 10, 300000);
+	for (unsigned i = 0; i < 30; i++)
+		story_helper(&s, 500015 + 1000 * (i + 1), "app+0x900", 1, 300000 + 1000 * i, 1000);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "helper-queue");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->evidence[1].text,
+			       "the longest run, which others wait behind: 300 ms, handed over by app+0x400");
+	story_free(&s);
+}
+
 static void test_work_that_gio_runs_is_named_by_who_handed_it_over(void)
 {
 	struct story s;
@@ -192,12 +271,34 @@ static void test_work_that_gio_runs_is_named_by_who_handed_it_over(void)
 	story_free(&s);
 }
 
+static void test_backlog_of_more_calls_than_are_remembered_is_told_with_its_sum(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 40000, 0);
+	story_wake(&s, 40000, 0, 3, FD);
+	for (unsigned i = 0; i < 1000; i++)
+		story_poll(&s, 0, 40000 + 100 * i, 40100 + 100 * i, 100 + i, WEB);
+	story_poll(&s, 0, 140000, 140010, 3, TICK);
+	story_park(&s, 0, 140011, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "behind a backlog of 1,000 short calls"));
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "1,000 calls ran meanwhile for 100 ms, 256 of the last"));
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "task that is called again and again while others wait is unfair",
 	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
 	{ "task with most of the time is unfair among calls that take none",
 	  test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none },
 	{ "wait behind long calls is no backlog", test_wait_behind_long_calls_is_no_backlog },
+	{ "long calls among many short ones are told and no backlog",
+	  test_long_calls_among_many_short_ones_are_told_and_no_backlog },
 	{ "wait behind one long call that the kernel stretched is no backlog",
 	  test_wait_behind_one_long_call_that_the_kernel_stretched_is_no_backlog },
 	{ "short stall is a warning only if others waited for long",
@@ -208,8 +309,14 @@ static const CU_TestInfo tests[] = {
 	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
 	{ "work that waits for a helper thread is named by its function",
 	  test_work_that_waits_for_a_helper_thread_is_named_by_its_function },
+	{ "queue of a helper thread is an effect of the long call that fills it",
+	  test_queue_of_a_helper_thread_is_an_effect_of_the_long_call_that_fills_it },
+	{ "long run that others wait behind on a helper thread is named",
+	  test_long_run_that_others_wait_behind_on_a_helper_thread_is_named },
 	{ "work that GIO runs is named by who handed it over",
 	  test_work_that_gio_runs_is_named_by_who_handed_it_over },
+	{ "backlog of more calls than are remembered is told with its sum",
+	  test_backlog_of_more_calls_than_are_remembered_is_told_with_its_sum },
 	CU_TEST_INFO_NULL,
 };
 

@@ -68,6 +68,7 @@ static void test_function_is_spared_before_its_site(void)
 	expect_short("handler @ connection_new server.c:712", 7, 30,
 		     "handler @ connect...rver.c:712");
 	expect_short("handler @ connection_new server.c:712", 7, 15, "handler");
+	expect_short("handler_of_all @ connection_new server.c:712", 14, 10, "hand...all");
 }
 
 static void test_paragraph_is_broken_at_spaces(void)
@@ -101,9 +102,29 @@ static void test_control_characters_never_reach_the_terminal(void)
 
 	open_sink(&sink);
 	page.out = sink.out;
-	d9__page_put(&page, D9__PLAIN, "a\033[31m\x07 \xff \xc2\x9b \xe0\x80\x9b \xc3\xa9 \xe2");
+	d9__page_put(&page, D9__PLAIN, "a\033[31m\x07 \xff \xc2\x9b \xe2\x80\xae \xc3\xa9");
 
-	expect(&sink, "a?[31m? ? ? ??? \xc3\xa9 ?");
+	expect(&sink, "a\\u001b[31m\\u0007 \xef\xbf\xbd \\u009b \\u202e \xc3\xa9");
+}
+
+static void test_what_the_locale_has_not_is_a_question_mark(void)
+{
+	struct sink sink;
+	struct d9__page page = { .width = 80 };
+
+	open_sink(&sink);
+	page.out = sink.out;
+	d9__page_put(&page, D9__PLAIN, "\xc3\xa9 \xff \xc2\x9b");
+
+	expect(&sink, "? ? \\u009b");
+}
+
+static void test_escapes_count_as_the_columns_that_they_take(void)
+{
+	struct d9__page page = { .utf8 = true };
+
+	CU_ASSERT_EQUAL(d9__page_columns(&page, "a\xe2\x80\xae_"), 8);
+	expect_short("abc\xe2\x80\xae\xe2\x80\xae", 0, 12, "abc...");
 }
 
 static void test_colours_appear_only_when_wanted(void)
@@ -154,7 +175,7 @@ static void test_json_escapes_what_json_must(void)
 	d9__json_string(&json, "z", NULL);
 	d9__json_close(&json, '}');
 
-	expect(&sink, "{\n  \"k\\\"\": \"a\\\\\\u000a\\ufffd\xc3\xa9\\ufffd\\ufffd\\ufffd\",\n"
+	expect(&sink, "{\n  \"k\\\"\": \"a\\\\\\n\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",\n"
 		      "  \"e\": [],\n  \"n\": 18446744073709551615,\n  \"z\": null\n}\n");
 }
 
@@ -184,6 +205,8 @@ static const CU_TestInfo tests[] = {
 	{ "number and its unit stay together", test_number_and_its_unit_stay_together },
 	{ "control characters never reach the terminal",
 	  test_control_characters_never_reach_the_terminal },
+	{ "what the locale has not is a question mark", test_what_the_locale_has_not_is_a_question_mark },
+	{ "escapes count as the columns that they take", test_escapes_count_as_the_columns_that_they_take },
 	{ "colours appear only when wanted", test_colours_appear_only_when_wanted },
 	{ "table fits its width by its flexible column",
 	  test_table_fits_its_width_by_its_flexible_column },

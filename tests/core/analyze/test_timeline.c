@@ -39,7 +39,61 @@ static void test_awake_and_parked_time_come_from_parks_and_unparks(void)
 	story_free(&s);
 }
 
-static void test_share_on_the_cpu_is_of_all_the_time_awake(void)
+static void test_share_on_the_cpu_is_of_all_the_time_and_holds_what_waits_cost(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 100);
+	story_park(&s, 0, 10, 110);
+	/* Rounded down behind one that was rounded up. */
+	story_unpark(&s, 0, 20, 106);
+	story_park(&s, 0, 110, 125);
+	story_unpark(&s, 0, 290, 130);
+	story_park(&s, 0, 300, 130);
+	story_queue(&s, 300, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->cpu_ns, 30 * US);
+	CU_ASSERT_DOUBLE_EQUAL(d9__worker_on_cpu(worker(&s, 0)), 0.1, 1e-9);
+	story_free(&s);
+}
+
+static void test_busy_is_the_time_in_callbacks_and_not_all_that_a_loop_is_awake(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 100);
+	story_poll(&s, 0, 10, 40, 1, WEB);
+	story_park(&s, 0, 60, 160);
+	story_unpark(&s, 0, 300, 160);
+	story_park(&s, 0, 300, 160);
+	story_analyse(&s);
+
+	CU_ASSERT_DOUBLE_EQUAL(d9__worker_busy(worker(&s, 0)), 0.1, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(d9__worker_utilisation(worker(&s, 0)), 0.2, 1e-9);
+	story_free(&s);
+}
+
+static void test_wait_by_a_poll_of_the_programs_own_is_a_park(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 10; i++) {
+		story_unpark(&s, 0, 20000 * i, 100 * i);
+		story_poll(&s, 0, 20000 * i + 10, 20000 * i + 60, 1, WEB);
+		story_park(&s, 0, 20000 * i + 19900, 100 * i + 100);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->active_ns, 10 * 100 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->parked_ns, (10 * 19800 + 9 * 100) * US);
+	story_free(&s);
+}
+
+static void test_last_round_counts_without_a_park_behind_it(void)
 {
 	struct story s;
 
@@ -47,12 +101,11 @@ static void test_share_on_the_cpu_is_of_all_the_time_awake(void)
 	story_unpark(&s, 0, 0, 100);
 	story_park(&s, 0, 10, 110);
 	story_unpark(&s, 0, 20, 110);
-	/* A short period all on the CPU does not make up for a long one beside it. */
-	story_park(&s, 0, 110, 125);
+	story_poll(&s, 0, 20, 90, 1, WEB);
 	story_queue(&s, 300, 0);
 	story_analyse(&s);
 
-	CU_ASSERT_DOUBLE_EQUAL(d9__worker_on_cpu(worker(&s, 0)), 0.25, 1e-9);
+	CU_ASSERT_EQUAL(worker(&s, 0)->active_ns, 80 * US);
 	story_free(&s);
 }
 
@@ -132,6 +185,79 @@ static void test_pieces_of_a_call_cut_by_a_nested_loop_are_one_call(void)
 	CU_ASSERT_EQUAL(worker(&s, 0)->polls - worker(&s, 0)->resumptions, 2);
 	/* The self wake is no wait. */
 	CU_ASSERT_EQUAL(s.analysis.latency.delays.count, 0);
+	story_free(&s);
+}
+
+static void test_call_is_open_while_the_loops_run_that_it_runs(void)
+{
+	struct story s;
+	const struct d9__callback *outer;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_poll(&s, 0, 10, 30, 1, WEB);
+	story_park(&s, 0, 30, 0);
+	story_unpark(&s, 0, 1030, 0);
+	/* One loop in the loop: it waits, too. */
+	story_poll(&s, 0, 1030, 1040, 2, TICK);
+	story_park(&s, 0, 1040, 0);
+	story_unpark(&s, 0, 2040, 0);
+	story_wake(&s, 2045, 2, 2, D9__WAKE_RESUMPTION);
+	story_poll(&s, 0, 2045, 2050, 2, TICK);
+	story_wake(&s, 2060, 1, 1, D9__WAKE_RESUMPTION);
+	story_poll(&s, 0, 2060, 2070, 1, WEB);
+	story_wake(&s, 50, 0, 3, D9__WAKE_FD);
+	story_poll(&s, 0, 2071, 2075, 3, TICK);
+	story_park(&s, 0, 2080, 0);
+	story_analyse(&s);
+
+	outer = story_callback(&s, WEB);
+	CU_ASSERT_EQUAL(outer->durations.max, 30 * US);
+	CU_ASSERT_EQUAL(outer->nested.calls, 1);
+	CU_ASSERT_EQUAL(outer->nested.longest_ns, 2060 * US);
+	CU_ASSERT_EQUAL(outer->nested.ns, 2030 * US);
+	CU_ASSERT_EQUAL(outer->nested.parked_ns, 2000 * US);
+	CU_ASSERT_EQUAL(outer->nested.depth, 2);
+	CU_ASSERT_EQUAL(story_callback(&s, TICK)->nested.depth, 1);
+	CU_ASSERT_EQUAL(story_callback(&s, TICK)->nested.ns, 1005 * US);
+	CU_ASSERT_EQUAL(d9__worker_busy_ns(worker(&s, 0)), 2064 * US);
+	/* What waited outside waited for all of it. */
+	CU_ASSERT_EQUAL(outer->n_stalls, 1);
+	CU_ASSERT_EQUAL(outer->stalls[0].stall->nested_ns, 2030 * US);
+	CU_ASSERT_EQUAL(outer->stalls[0].stall->waited, 1);
+	story_free(&s);
+}
+
+/* The loop library's callback calls the program's, which runs a loop. */
+static void test_loop_inside_a_function_that_the_library_calls_is_the_functions(void)
+{
+	static const char library[] = "libevent-2.1.so.7+0x300 @ app+0x310";
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	/* A first call without a loop. */
+	story_start(&s, 0, 1, 1, library);
+	story_span(&s, 0, 2, 8, 6, WEB);
+	story_end(&s, 0, 9);
+	story_start(&s, 0, 10, 1, library);
+	story_enter(&s, 0, 15, 7, WEB);
+	story_end(&s, 0, 30);
+	story_park(&s, 0, 30, 0);
+	story_unpark(&s, 0, 1030, 0);
+	story_poll(&s, 0, 1030, 1040, 2, TICK);
+	story_wake(&s, 1045, 1, 1, D9__WAKE_RESUMPTION);
+	story_start(&s, 0, 1045, 1, library);
+	story_exit(&s, 0, 1060, 7, WEB);
+	story_end(&s, 0, 1065);
+	story_park(&s, 0, 1070, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, library)->durations.sum, (2 + 10) * US);
+	CU_ASSERT_EQUAL(story_callback(&s, library)->nested.calls, 0);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->durations.max, 30 * US);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->nested.ns, 1015 * US);
+	CU_ASSERT_EQUAL(story_callback(&s, WEB)->nested.longest_ns, 1055 * US);
 	story_free(&s);
 }
 
@@ -258,7 +384,15 @@ static void test_ended_tasks_are_forgotten_in_the_end(void)
 static const CU_TestInfo tests[] = {
 	{ "awake and parked time come from parks and unparks",
 	  test_awake_and_parked_time_come_from_parks_and_unparks },
-	{ "share on the CPU is of all the time awake", test_share_on_the_cpu_is_of_all_the_time_awake },
+	{ "share on the CPU is of all the time and holds what waits cost",
+	  test_share_on_the_cpu_is_of_all_the_time_and_holds_what_waits_cost },
+	{ "busy is the time in callbacks and not all that a loop is awake",
+	  test_busy_is_the_time_in_callbacks_and_not_all_that_a_loop_is_awake },
+	{ "wait by a poll of the program's own is a park", test_wait_by_a_poll_of_the_programs_own_is_a_park },
+	{ "last round counts without a park behind it", test_last_round_counts_without_a_park_behind_it },
+	{ "loop inside a function that the library calls is the function's",
+	  test_loop_inside_a_function_that_the_library_calls_is_the_functions },
+	{ "call is open while the loops run that it runs", test_call_is_open_while_the_loops_run_that_it_runs },
 	{ "poll without an end is closed by the next start",
 	  test_poll_without_an_end_is_closed_by_the_next_start },
 	{ "poll without an end is closed by a park",

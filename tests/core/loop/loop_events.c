@@ -13,6 +13,7 @@
 #include "format/decoder.h"
 #include "format/values.h"
 #include "loop/loops.h"
+#include "loop/workers.h"
 #include "record/chunk.h"
 #include "record/clock.h"
 #include "record/gate.h"
@@ -280,11 +281,11 @@ size_t loop_first_violation(const struct loop_events *events)
 		      { LOOP_START, 'r', 'p' },
 		      { LOOP_END, 'p', 'r' },
 		      { LOOP_PARK, 'r', 's' } };
-	char state[256] = { 0 }; /* 0: the first event of the worker tells */
+	char state[D9__WORKERS_MAX] = { 0 }; /* 0: the first event of the worker tells */
 
 	for (size_t i = 0; i < events->n; i++) {
 		const struct loop_event *event = &events->items[i];
-		char *at = &state[event->worker & 255];
+		char *at = &state[event->worker % D9__WORKERS_MAX];
 
 		for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++) {
 			if (event->kind != rules[k].kind)

@@ -16,6 +16,7 @@
 /* A thread that the test runs. */
 static struct {
 	uint64_t now_ns, run_ns, wait_ns, arrivals;
+	struct d9__cpu_usage usage;
 	unsigned reads;
 } machine;
 
@@ -29,15 +30,22 @@ static bool fake(struct d9__cpu_reading *out)
 	return true;
 }
 
+static void fake_usage(struct d9__cpu_usage *out)
+{
+	*out = machine.usage;
+}
+
 static void run(uint64_t ns)
 {
 	machine.now_ns += ns;
 	machine.run_ns += ns;
+	machine.usage.user_ns += ns;
 }
 
 static void block(uint64_t ns)
 {
 	machine.arrivals++;
+	machine.usage.voluntary++;
 	machine.now_ns += ns;
 }
 
@@ -50,6 +58,7 @@ static void steal(uint64_t ns)
 static void queue(uint64_t ns)
 {
 	machine.arrivals++;
+	machine.usage.involuntary++;
 	machine.now_ns += ns;
 	machine.wait_ns += ns;
 }
@@ -104,6 +113,24 @@ static void test_values_are_steps_down_at_unparks_and_up_at_parks(void)
 	CU_ASSERT_EQUAL(park() % D9__CPU_STEP_NS, 0);
 	block(5000);
 	CU_ASSERT_EQUAL(unpark(), step_down(machine.run_ns));
+}
+
+/* A thread that others keep from the CPU: what is not measured is taken to have run, until it is measured. */
+static void test_guesses_do_not_add_up(void)
+{
+	uint64_t last = 0;
+
+	start();
+	for (int i = 0; i < 1000; i++) {
+		run(20000);
+		queue(180000);
+		park();
+		block(100000);
+		last = unpark();
+	}
+	/* One interval between two readings at most. */
+	CU_ASSERT(last >= step_down(machine.run_ns));
+	CU_ASSERT(last - machine.run_ns < 3 * MS);
 }
 
 static void test_one_pair_in_ten_is_measured(void)
@@ -209,7 +236,7 @@ static void test_readings_correct_guesses_but_never_downwards(void)
 
 static void test_long_poll_tells_what_it_lost(void)
 {
-	struct d9__cpu_off off = { 0, 0 };
+	struct d9__cpu_off off = { .blocked_ns = 0 };
 
 	start();
 	park();
@@ -225,7 +252,7 @@ static void test_long_poll_tells_what_it_lost(void)
 
 static void test_long_poll_that_did_not_sleep_lost_the_cpu_itself(void)
 {
-	struct d9__cpu_off off = { 0, 0 };
+	struct d9__cpu_off off = { .blocked_ns = 0 };
 
 	start();
 	park();
@@ -253,7 +280,52 @@ static void test_long_poll_on_the_cpu_lost_nothing(void)
 	unpark();
 	run(5 * MS);
 
-	CU_ASSERT_FALSE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 5 * MS, &off));
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 5 * MS, &off));
+	CU_ASSERT_EQUAL(off.blocked_ns, 0);
+	CU_ASSERT_EQUAL(off.run_queue_ns, 0);
+}
+
+static void test_long_poll_that_was_preempted_did_not_sleep(void)
+{
+	struct d9__cpu_off off;
+
+	start();
+	park();
+	block(100 * MS);
+	unpark();
+	run(MS);
+	/* Arrivals grow with each turn; the wait that the kernel tells is that of the latest tick. */
+	machine.arrivals += 3;
+	machine.usage.involuntary += 3;
+	steal(6 * MS);
+
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 7 * MS, &off));
+	CU_ASSERT_EQUAL(off.blocked_ns, 0);
+	CU_ASSERT_EQUAL(off.run_queue_ns, 6 * MS);
+	CU_ASSERT_EQUAL(off.grown.involuntary, 3);
+	CU_ASSERT_EQUAL(off.grown.voluntary, 0);
+}
+
+static void test_long_poll_tells_what_it_used(void)
+{
+	struct d9__cpu_off off;
+
+	start();
+	park();
+	unpark();
+	run(5 * MS);
+	machine.usage.minor += 16000;
+	machine.usage.major += 2;
+	machine.usage.system_ns += 3 * MS;
+
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 5 * MS, &off));
+	CU_ASSERT_EQUAL(off.grown.minor, 16000);
+	CU_ASSERT_EQUAL(off.grown.major, 2);
+	CU_ASSERT_EQUAL(off.grown.system_ns, 3 * MS);
+	CU_ASSERT_EQUAL(off.grown.user_ns, 5 * MS);
+	run(5 * MS);
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, 5 * MS, &off));
+	CU_ASSERT_EQUAL(off.grown.minor, 0);
 }
 
 static void test_park_behind_a_long_poll_uses_its_reading(void)
@@ -280,7 +352,7 @@ static void test_park_behind_a_long_poll_uses_its_reading(void)
 
 static void start_real(void)
 {
-	d9__cpu_time_fake(NULL);
+	d9__cpu_time_fake(NULL, NULL);
 	machine.now_ns = 1000 * MS;
 	d9__cpu_time_init(&cpu, (uint32_t)syscall(SYS_gettid));
 }
@@ -299,7 +371,7 @@ static void test_thread_that_computes_between_two_ticks_does_not_seem_to_be_off_
 
 	start_real();
 	for (int i = 0; i < 20; i++) {
-		struct d9__cpu_off off = { 0, 0 };
+		struct d9__cpu_off off = { .blocked_ns = 0 };
 
 		d9__cpu_time_park(&cpu, real_ns(CLOCK_MONOTONIC));
 		usleep(1000);
@@ -328,6 +400,40 @@ static void test_descriptor_is_high_and_closed_on_exec(void)
 	CU_ASSERT(fcntl(cpu.fd, F_GETFD) & FD_CLOEXEC);
 	d9__cpu_time_release(&cpu);
 	CU_ASSERT_EQUAL(cpu.fd, -1);
+}
+
+static void test_descriptor_opened_early_outlives_the_others(void)
+{
+	struct rlimit before, none;
+	struct d9__cpu_off off;
+
+	start_real();
+	d9__cpu_time_open(&cpu, machine.now_ns);
+	CU_ASSERT(cpu.fd >= 200);
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ 3, before.rlim_max };
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &none), 0);
+	unpark();
+	CU_ASSERT_TRUE(cpu.last.has_wait);
+	machine.now_ns = real_ns(CLOCK_MONOTONIC);
+	CU_ASSERT_TRUE(d9__cpu_time_long_poll(&cpu, machine.now_ns, MS, &off));
+	CU_ASSERT_TRUE(cpu.last.has_wait);
+	setrlimit(RLIMIT_NOFILE, &before);
+	d9__cpu_time_release(&cpu);
+}
+
+static void test_descriptor_has_a_number_below_a_low_limit(void)
+{
+	struct rlimit before, low;
+
+	start_real();
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = (struct rlimit){ 64, before.rlim_max };
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &low), 0);
+	d9__cpu_time_open(&cpu, machine.now_ns);
+	CU_ASSERT(cpu.fd >= 48 && cpu.fd < 64);
+	setrlimit(RLIMIT_NOFILE, &before);
+	d9__cpu_time_release(&cpu);
 }
 
 static void test_descriptor_closed_by_the_program_is_opened_again(void)
@@ -371,7 +477,8 @@ int main(void)
 		{ "first values are measured", test_first_values_are_measured },
 		{ "values are steps, down at unparks and up at parks",
 		  test_values_are_steps_down_at_unparks_and_up_at_parks },
-		{ "one pair in ten is measured", test_one_pair_in_ten_is_measured },
+		{ "guesses do not add up", test_guesses_do_not_add_up },
+	{ "one pair in ten is measured", test_one_pair_in_ten_is_measured },
 		{ "pairs are measured at most once a millisecond",
 		  test_pairs_are_measured_at_most_once_a_millisecond },
 		{ "rare pairs are all measured", test_rare_pairs_are_all_measured },
@@ -385,12 +492,16 @@ int main(void)
 		{ "long poll that did not sleep lost the CPU itself",
 		  test_long_poll_that_did_not_sleep_lost_the_cpu_itself },
 		{ "long poll on the CPU lost nothing", test_long_poll_on_the_cpu_lost_nothing },
+		{ "long poll that was preempted did not sleep", test_long_poll_that_was_preempted_did_not_sleep },
+		{ "long poll tells what it used", test_long_poll_tells_what_it_used },
 		{ "park behind a long poll uses its reading",
 		  test_park_behind_a_long_poll_uses_its_reading },
 		{ "thread that computes between two ticks does not seem to be off the CPU",
 		  test_thread_that_computes_between_two_ticks_does_not_seem_to_be_off_the_cpu },
 		{ "descriptor is high and closed on exec",
 		  test_descriptor_is_high_and_closed_on_exec },
+		{ "descriptor opened early outlives the others", test_descriptor_opened_early_outlives_the_others },
+		{ "descriptor has a number below a low limit", test_descriptor_has_a_number_below_a_low_limit },
 		{ "descriptor closed by the program is opened again",
 		  test_descriptor_closed_by_the_program_is_opened_again },
 		{ "descriptor that names another file is left alone",
@@ -398,6 +509,6 @@ int main(void)
 		CU_TEST_INFO_NULL,
 	};
 
-	d9__cpu_time_fake(fake);
+	d9__cpu_time_fake(fake, fake_usage);
 	return d9_test_main("cpu_time", tests);
 }

@@ -142,7 +142,8 @@ static void run_program(struct d9_options *options)
 	}
 	if (loop)
 		d9_loop_unregister(loop);
-	if (recorder && d9_recorder_stop(recorder, 20000))
+	/* Another error says that not all could be written. */
+	if (recorder && d9_recorder_stop(recorder, 20000) == -ETIMEDOUT)
 		_exit(3);
 	/* 40: none was asked for that failed. */
 	_exit(atomic_load(&allowed) > 0 ? 40 : 0);

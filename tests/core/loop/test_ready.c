@@ -184,7 +184,7 @@ int main(void)
 		puts("no ticks here");
 		return 77;
 	}
-	d9__cpu_time_fake(unknown);
+	d9__cpu_time_fake(unknown, NULL);
 	loop = loop_events_add(D9_LIBRARY_OWN, &loop);
 	return d9_test_main("ready", tests);
 }

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <dial9/loop.h>
 
@@ -11,11 +13,13 @@
 #include "loop/workers.h"
 #include "record/chunk.h"
 #include "record/health.h"
+#include "record/metadata.h"
 #include "record/ring_file.h"
 #include "support/d9_test.h"
 
 #define ALIVE   40
 #define THREADS 10000
+#define MANY    300 /* more than a wake's byte can tell apart */
 
 static struct d9_loop *loop;
 
@@ -47,21 +51,78 @@ static void test_freed_id_goes_to_the_same_name_first(void)
 
 static void test_never_used_ids_go_before_those_of_other_names(void)
 {
-	for (unsigned i = 12; i < D9__WORKERS_MAX; i++)
+	for (unsigned i = 12; i < D9__WORKERS_USUAL; i++)
 		CU_ASSERT_EQUAL(d9__workers_take(4, "c", false), (int)i);
-	/* All were used: the longest free one. */
+	/* All that foreign readers expect were used: the longest free one. */
 	CU_ASSERT_EQUAL(d9__workers_take(5, "d", false), 0);
 	CU_ASSERT_EQUAL(d9__workers_take(5, "e", false), 1);
 }
 
-static void test_thread_without_an_id_is_counted(void)
+static void test_ids_beyond_the_usual_leave_out_what_a_wake_means_by_254_and_255(void)
 {
-	uint64_t before = d9__workers_dropped();
+	int id, before = -1;
+	unsigned n = 0;
 
-	while (d9__workers_take(6, "f", false) >= 0)
+	while ((id = d9__workers_take(6, "f", false)) >= 0) {
+		CU_ASSERT(id > before);
+		CU_ASSERT(D9__WORKER_IS_ID((unsigned)id));
+		before = id;
+		n++;
+	}
+	CU_ASSERT_EQUAL(before, D9__WORKERS_MAX - 1);
+	/* The test above still holds those from 12 to 63 and two more; two are none. */
+	CU_ASSERT_EQUAL(n, D9__WORKERS_MAX - (D9__WORKERS_USUAL - 12) - 2 - 2);
+	release_all();
+}
+
+/* ---- their groups ---- */
+
+/* The ids that the metadata tells of group |name|; "none" if it has no such group. */
+static const char *group(const char *name)
+{
+	static char facts[16384];
+	char key[80], *found;
+
+	d9__workers_publish();
+	d9__metadata_facts(facts, sizeof(facts));
+	snprintf(key, sizeof(key), "runtime.%s=", name);
+	found = strstr(facts, key);
+	if (!found)
+		return "none";
+	found += strlen(key);
+	found[strcspn(found, "\n")] = '\0';
+	return found;
+}
+
+static void test_a_group_is_told_with_its_ids_and_goes_with_the_last_one(void)
+{
+	d9__workers_take(1, "db", false);
+	d9__workers_take(1, "web", false);
+	d9__workers_take(1, "db", false);
+	CU_ASSERT_STRING_EQUAL(group("db"), "0,2");
+	CU_ASSERT_STRING_EQUAL(group("web"), "1");
+
+	d9__workers_release(1, (struct d9__left){ 0, 0 });
+	CU_ASSERT_STRING_EQUAL(group("web"), "1");
+	while (d9__workers_take(1, "rest", false) != 1)
 		;
+	CU_ASSERT_STRING_EQUAL(group("web"), "none");
+	CU_ASSERT_STRING_EQUAL(group("db"), "0,2");
+}
 
-	CU_ASSERT_EQUAL(d9__workers_dropped(), before + 1);
+/* On the table that the test before has left. */
+static void test_a_forked_child_tells_of_no_group_that_only_its_parent_has(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		d9__workers_take(2, "db", false);
+		_exit(strcmp(group("db"), "0") || strcmp(group("rest"), "none"));
+	}
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+	CU_ASSERT_STRING_EQUAL(group("db"), "0,2");
 	release_all();
 }
 
@@ -85,7 +146,7 @@ static void *work(void *arg)
 
 static void run_threads(unsigned n, void *arg)
 {
-	pthread_t threads[100];
+	pthread_t threads[MANY];
 
 	for (unsigned i = 0; i < n; i++)
 		pthread_create(&threads[i], NULL, work, arg);
@@ -95,8 +156,6 @@ static void run_threads(unsigned n, void *arg)
 
 static void test_ten_thousand_threads_share_64_ids(void)
 {
-	uint64_t dropped = d9__workers_dropped();
-
 	for (unsigned done = 0; done < THREADS; done += ALIVE) {
 		const struct loop_events *events;
 
@@ -108,11 +167,10 @@ static void test_ten_thousand_threads_share_64_ids(void)
 		CU_ASSERT_EQUAL(loop_first_violation(events), events->n);
 		for (size_t i = 0; i < events->n; i++) {
 			if (events->items[i].kind == LOOP_UNPARK)
-				CU_ASSERT(events->items[i].worker < D9__WORKERS_MAX);
+				CU_ASSERT(events->items[i].worker < D9__WORKERS_USUAL);
 		}
 	}
 	loop_events_collect();
-	CU_ASSERT_EQUAL(d9__workers_dropped(), dropped);
 }
 
 static void test_threads_in_a_row_share_a_chunk(void)
@@ -129,21 +187,34 @@ static void test_threads_in_a_row_share_a_chunk(void)
 	CU_ASSERT_EQUAL(loop_first_violation(events), events->n);
 }
 
-static void test_more_threads_at_once_than_ids_run_unrecorded(void)
+static uint64_t lost(void)
 {
-	uint64_t dropped = d9__workers_dropped(), lost = d9__health_lost_by(D9__LOSS_NO_SLOT);
-	const struct loop_events *events;
+	return d9__health_lost_by(D9__LOSS_NO_SLOT) + d9__health_lost_by(D9__LOSS_NO_CHUNK) +
+	       d9__health_lost_by(D9__LOSS_OVERRUN);
+}
 
-	pthread_barrier_init(&together, NULL, 100);
-	run_threads(100, &together);
+static void test_three_hundred_threads_at_once_are_recorded(void)
+{
+	const struct loop_events *events;
+	uint64_t before = lost();
+	size_t wide = 0;
+
+	/* Here is no flush thread that adds chunks. */
+	while (d9__ring_grow_to(MANY) == 1)
+		;
+	pthread_barrier_init(&together, NULL, MANY);
+	run_threads(MANY, &together);
 	pthread_barrier_destroy(&together);
 
-	CU_ASSERT_EQUAL(d9__workers_dropped(), dropped + 100 - D9__WORKERS_MAX);
-	/* The trace tells of it: once for each. */
-	CU_ASSERT_EQUAL(d9__health_lost_by(D9__LOSS_NO_SLOT), lost + 100 - D9__WORKERS_MAX);
-	/* Fewer if the test's ring had no chunk for some. */
+	CU_ASSERT_EQUAL(lost(), before);
 	events = loop_events_collect();
-	CU_ASSERT(loop_count(events, LOOP_START) <= D9__WORKERS_MAX);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_START), MANY);
+	CU_ASSERT_EQUAL(loop_count(events, LOOP_END), MANY);
+	loop_events_sort();
+	CU_ASSERT_EQUAL(loop_first_violation(events), events->n);
+	for (size_t i = 0; i < events->n; i++)
+		wide += events->items[i].kind == LOOP_UNPARK && events->items[i].worker >= 256;
+	CU_ASSERT(wide >= MANY - 256);
 }
 
 int main(void)
@@ -153,11 +224,16 @@ int main(void)
 		{ "freed id goes to the same name first", test_freed_id_goes_to_the_same_name_first },
 		{ "never used ids go before those of other names",
 		  test_never_used_ids_go_before_those_of_other_names },
-		{ "thread without an id is counted", test_thread_without_an_id_is_counted },
+		{ "ids beyond the usual leave out what a wake means by 254 and 255",
+		  test_ids_beyond_the_usual_leave_out_what_a_wake_means_by_254_and_255 },
+		{ "a group is told with its ids and goes with the last one",
+		  test_a_group_is_told_with_its_ids_and_goes_with_the_last_one },
+		{ "a forked child tells of no group that only its parent has",
+		  test_a_forked_child_tells_of_no_group_that_only_its_parent_has },
 		{ "ten thousand threads share 64 ids", test_ten_thousand_threads_share_64_ids },
 		{ "threads in a row share a chunk", test_threads_in_a_row_share_a_chunk },
-		{ "more threads at once than ids run unrecorded",
-		  test_more_threads_at_once_than_ids_run_unrecorded },
+		{ "three hundred threads at once are recorded",
+		  test_three_hundred_threads_at_once_are_recorded },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "core/record/refuse.h"
 #include "core/record/scratch.h"
+#include "record/giver.h"
 #include "record/namespace.h"
 #include "record/peers.h"
 
@@ -178,19 +180,23 @@ static void test_namespace_leaves_living_peers_alone(void)
 	d9__namespace_close(&ns);
 }
 
-static void test_namespace_refuses_links_and_foreign_directories(void)
+static void test_namespace_refuses_links_and_directories_that_others_may_change(void)
 {
 	struct d9__namespace ns = { .boot_id = "ours-1" };
 	char path[2 * PATH_MAX];
 
 	scratch_new();
-	snprintf(path, sizeof(path), "%s/link", scratch_dir);
-	CU_ASSERT_EQUAL(symlink("/tmp", path), 0);
-	CU_ASSERT(d9__namespace_open(&ns, path, 1) < 0);
 	snprintf(path, sizeof(path), "%s/open", scratch_dir);
 	mkdir(path, 0700);
 	chmod(path, 0770);
 	CU_ASSERT_EQUAL(d9__namespace_open(&ns, path, 1), -EPERM);
+	snprintf(path, sizeof(path), "%s/link", scratch_dir);
+	CU_ASSERT_EQUAL(symlink("open", path), 0);
+	CU_ASSERT_EQUAL(d9__namespace_open(&ns, path, 1), -EPERM);
+	chmod(path, 01770);
+	CU_ASSERT_EQUAL(d9__namespace_open(&ns, path, 1), 0);
+	CU_ASSERT(exists("open/ours-1/.lock"));
+	d9__namespace_close(&ns);
 	snprintf(path, sizeof(path), "%s/a/b/c", scratch_dir);
 	CU_ASSERT_EQUAL(d9__namespace_open(&ns, path, 1), 0);
 	CU_ASSERT(exists("a/b/c/ours-1/.lock"));
@@ -245,6 +251,99 @@ static void test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_pas
 	scratch_remove();
 }
 
+/* In a child: another user listens under the address of a helper that has ended, until it is killed. */
+/* Whoever asks gets one descriptor instead of two, as from the kernel when there is no room for the other. */
+static void give_one(int to)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "", request[512];
+	int answer = 0;
+	struct iovec iov = { &answer, sizeof(answer) };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &to, sizeof(int));
+	if (read(to, request, sizeof(request)) > 0)
+		sendmsg(to, &message, 0);
+}
+
+static void listen_as(uid_t uid, const struct sockaddr_un *address, socklen_t len, int ready)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char byte = setuid(uid) || bind(fd, (const struct sockaddr *)address, len) || listen(fd, 1);
+
+	if (write(ready, &byte, 1) == 1 && !uid)
+		give_one(accept(fd, NULL, NULL));
+	pause();
+	_exit(0);
+}
+
+/* What a process asks that is told of |uid|'s as its giver. */
+static int ask_one_of(uid_t uid, const char *giver)
+{
+	struct d9__namespace ns = { .boot_id = "abcd-1", .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
+	struct sockaddr_un address;
+	socklen_t len = d9__giver_address(giver, &address);
+	char not_listening = 1;
+	int ready[2], err;
+	pid_t pid;
+
+	CU_ASSERT_FATAL(len && !pipe(ready));
+	pid = fork();
+	if (!pid)
+		listen_as(uid, &address, len, ready[1]);
+	CU_ASSERT_EQUAL(read(ready[0], &not_listening, 1), 1);
+	CU_ASSERT_FALSE(not_listening);
+	err = d9__giver_ask(giver, &ns, "/tmp", 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	return err;
+}
+
+static void make_giver(char giver[D9__GIVER_TEXT + 1])
+{
+	snprintf(giver, D9__GIVER_TEXT + 1, "%064d", (int)getpid());
+	memcpy(giver, giver + D9__GIVER_HALF, D9__GIVER_HALF);
+}
+
+static void test_directories_are_taken_from_root_only(void)
+{
+	struct d9__namespace ns = { .boot_id = "abcd-1", .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 };
+	char giver[D9__GIVER_TEXT + 1];
+
+	if (geteuid()) /* who could not become somebody else */
+		return;
+	make_giver(giver);
+	CU_ASSERT_EQUAL(ask_one_of(65534, giver), -EPERM);
+	CU_ASSERT_EQUAL(d9__giver_ask(giver, &ns, "/tmp", 0), -ECONNREFUSED);
+}
+
+static unsigned count_descriptors(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void test_one_directory_alone_is_given_back(void)
+{
+	unsigned before = count_descriptors();
+	char giver[D9__GIVER_TEXT + 1];
+
+	if (geteuid()) /* whose directories nobody takes */
+		return;
+	make_giver(giver);
+	CU_ASSERT_EQUAL(ask_one_of(0, giver), -EBADMSG);
+	CU_ASSERT_EQUAL(count_descriptors(), before);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -256,11 +355,13 @@ int main(void)
 		{ "dead peers' segments",
 		  test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them },
 		{ "living peers", test_namespace_leaves_living_peers_alone },
-		{ "links", test_namespace_refuses_links_and_foreign_directories },
+		{ "links", test_namespace_refuses_links_and_directories_that_others_may_change },
 		{ "directory without locks is refused, and left empty",
 		  test_directory_without_locks_is_refused_and_left_empty },
 		{ "peers are looked at again when a hundred times the time has passed",
 		  test_peers_are_looked_at_again_when_a_hundred_times_the_time_has_passed },
+		{ "directories are taken from root only", test_directories_are_taken_from_root_only },
+		{ "one directory alone is given back", test_one_directory_alone_is_given_back },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -5,12 +5,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
+#include "record/environment.h"
 #include "record/options.h"
 #include "support/d9_test.h"
 
 extern char **environ;
+
+/* The program was started with other rights than its caller's. */
+static bool secure;
+
+unsigned long __wrap_getauxval(unsigned long type);
+unsigned long __real_getauxval(unsigned long type);
+
+unsigned long __wrap_getauxval(unsigned long type)
+{
+	return type == AT_SECURE ? secure : __real_getauxval(type);
+}
 
 static int warnings;
 
@@ -62,6 +75,44 @@ static void test_options_nonsense_warns_once_and_counts_as_unset(void)
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_ENABLED, "DIAL9_ENABLED", "maybe", 1), 1);
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_COMPRESS, "DIAL9_COMPRESS", "lz4", 1), 0);
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_RING_MB, "DIAL9_RING_MB", "5000", 1), 32);
+}
+
+/* Of the values that were wrong and the names that there are not, what was said last. */
+static char said[256];
+
+static void keep_message(void *arg, enum d9_log_level level, const char *message)
+{
+	CU_ASSERT_PTR_NULL(arg);
+	CU_ASSERT_EQUAL(level, D9_LOG_WARNING);
+	warnings++;
+	snprintf(said, sizeof(said), "%s", message);
+}
+
+static void expect_said(const char *variable, const char *value, const char *expected)
+{
+	struct d9_options api = { .log = keep_message }, all = { 0 };
+
+	clearenv();
+	warnings = 0;
+	said[0] = '\0';
+	setenv(variable, value, 1);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, &api), 0);
+	d9__options_release(&all);
+	CU_ASSERT_EQUAL(warnings, expected[0] != '\0');
+	CU_ASSERT_STRING_EQUAL(said, expected);
+}
+
+static void test_options_names_and_values_that_are_not_known_are_told_with_the_nearest(void)
+{
+	expect_said("DIAL9_MODE", "fligth",
+		    "the value 'fligth' of DIAL9_MODE makes no sense and is ignored (is flight meant?)");
+	expect_said("DIAL9_MODE", "x\033[m", "the value 'x?[m' of DIAL9_MODE makes no sense and is ignored");
+	expect_said("DIAL9_TRACEDIR", "/x", "there is no variable DIAL9_TRACEDIR (is DIAL9_TRACE_DIR meant?)");
+	expect_said("DIAL9_DISK_USAGE_MB", "5",
+		    "there is no variable DIAL9_DISK_USAGE_MB (is DIAL9_MAX_DISK_USAGE_MB meant?)");
+	expect_said("DIAL9_QQQ", "5", "there is no variable DIAL9_QQQ");
+	expect_said("DIAL9_PAGER", "less", "");
+	expect_said("DIAL8_MODE", "fligth", "");
 }
 
 static void test_options_texts_of_the_environment_are_utf8(void)
@@ -145,6 +196,45 @@ static void test_options_default_directory_is_per_user(void)
 	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_TRACE_DIR), expect);
 	CU_ASSERT_PTR_NULL(d9__options_text(&all, D9__OPTION_RUNTIME_NAME));
 	d9__options_release(&all);
+	setenv("STATE_DIRECTORY", "/var/lib/frobd:/var/lib/other", 1);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, NULL), 0);
+	snprintf(expect, sizeof(expect), "/var/lib/frobd/dial9-%lu", (unsigned long)geteuid());
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_TRACE_DIR), expect);
+	d9__options_release(&all);
+}
+
+static void test_environment_of_who_may_not_choose_does_not_count(void)
+{
+	struct d9_options all = { 0 };
+	char expect[64];
+
+	clearenv();
+	setenv("TMPDIR", "/var/tmp", 1);
+	setenv("STATE_DIRECTORY", "/var/lib/anybody", 1);
+	setenv("DIAL9_TRACE_DIR", "/home/anybody", 1);
+	setenv("DIAL9_MAX_DISK_USAGE_MB", "1", 1);
+	setenv("DIAL9_LOG_BRIDGE", "debug", 1);
+	secure = true;
+	CU_ASSERT_EQUAL(d9__options_early_log_bridge(), D9_LOG_BRIDGE_OFF);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, NULL), 0);
+	secure = false;
+	snprintf(expect, sizeof(expect), "/tmp/dial9-%lu", (unsigned long)geteuid());
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_TRACE_DIR), expect);
+	CU_ASSERT_EQUAL(d9__options_number(&all, D9__OPTION_MAX_TOTAL_BYTES), 1 << 30);
+	CU_ASSERT_EQUAL(d9__options_early_log_bridge(), D9_LOG_BRIDGE_DEBUG);
+	d9__options_release(&all);
+}
+
+static void test_environment_that_is_taken_is_still_found(void)
+{
+	clearenv();
+	setenv("DIAL9_SERVICE_NAME", "taken", 1);
+	setenv("OTHER", "left", 1);
+	d9__environment_take();
+	CU_ASSERT_PTR_NULL(getenv("DIAL9_SERVICE_NAME"));
+	CU_ASSERT_STRING_EQUAL(d9__environment_get("DIAL9_SERVICE_NAME"), "taken");
+	CU_ASSERT_STRING_EQUAL(d9__environment_get("OTHER"), "left");
+	CU_ASSERT_PTR_NULL(d9__environment_get("DIAL9_SERVICE"));
 }
 
 static void test_options_setters_refuse_what_is_out_of_range(void)
@@ -173,6 +263,8 @@ int main(void)
 		{ "booleans have twelve words", test_options_booleans_have_twelve_words },
 		{ "nonsense counts as unset",
 		  test_options_nonsense_warns_once_and_counts_as_unset },
+		{ "what is not known is told",
+		  test_options_names_and_values_that_are_not_known_are_told_with_the_nearest },
 		{ "texts of the environment are UTF-8",
 		  test_options_texts_of_the_environment_are_utf8 },
 		{ "variables scale", test_options_variables_scale_to_our_units },
@@ -180,6 +272,8 @@ int main(void)
 		  test_options_set_by_the_program_beat_the_environment },
 		{ "default directory", test_options_default_directory_is_per_user },
 		{ "ranges", test_options_setters_refuse_what_is_out_of_range },
+		{ "environment of strangers", test_environment_of_who_may_not_choose_does_not_count },
+		{ "environment taken", test_environment_that_is_taken_is_still_found },
 		CU_TEST_INFO_NULL,
 	};
 

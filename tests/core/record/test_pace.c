@@ -118,6 +118,61 @@ static void test_segments_that_live_shorter_are_looked_at_more_often(void)
 	CU_ASSERT_EQUAL(work.pace.period_ns, 100 * MS);
 }
 
+/* Looks while a call is open from |from_ms| on: how many in its first 100 ms, and the longest period later. */
+static unsigned run_open(struct clockwork *work, uint64_t ms, uint64_t *longest_ns)
+{
+	uint64_t from_ns = work->now_ns, end_ns = from_ns + ms * MS;
+	unsigned early = 0;
+
+	*longest_ns = 0;
+	while (work->now_ns < end_ns) {
+		d9__pace_open_call(&work->pace, work->now_ns - from_ns);
+		d9__pace_choose(&work->pace, work->now_ns, false, ROTATION);
+		work->now_ns += work->pace.period_ns;
+		early += work->now_ns - from_ns <= 100 * MS;
+		if (work->pace.period_ns > *longest_ns)
+			*longest_ns = work->pace.period_ns;
+		d9__pace_look(&work->pace, work->now_ns, 0);
+	}
+	return early;
+}
+
+static void test_an_open_call_is_looked_at_every_10_ms_then_half_as_often_each_time(void)
+{
+	struct clockwork work = begin();
+	uint64_t longest_ns;
+
+	run(&work, 20000, 0, 10);
+	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
+	CU_ASSERT_EQUAL(run_open(&work, 100, &longest_ns), 10);
+	CU_ASSERT_EQUAL(longest_ns, 10 * MS);
+	d9__pace_open_call(&work.pace, 110 * MS);
+	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
+	CU_ASSERT_EQUAL(work.pace.period_ns, 20 * MS);
+	d9__pace_open_call(&work.pace, 130 * MS);
+	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
+	CU_ASSERT_EQUAL(work.pace.period_ns, 40 * MS);
+	for (unsigned i = 0; i < 10; i++) {
+		d9__pace_open_call(&work.pace, 170 * MS);
+		d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
+	}
+	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
+}
+
+static void test_without_an_open_call_rest_is_as_long_as_before(void)
+{
+	struct clockwork work = begin();
+
+	run(&work, 20000, 0, 10);
+	d9__pace_open_call(&work.pace, 3 * MS);
+	d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
+	CU_ASSERT_EQUAL(work.pace.period_ns, 10 * MS);
+	d9__pace_open_call(&work.pace, UINT64_MAX);
+	for (unsigned i = 0; i < 10; i++)
+		d9__pace_choose(&work.pace, work.now_ns, false, ROTATION);
+	CU_ASSERT_EQUAL(work.pace.period_ns, 1000 * MS);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -135,6 +190,10 @@ int main(void)
 		  test_a_look_that_had_work_is_followed_by_one_10_ms_later },
 		{ "segments that live shorter are looked at more often",
 		  test_segments_that_live_shorter_are_looked_at_more_often },
+		{ "an open call is looked at every 10 ms, then half as often each time",
+		  test_an_open_call_is_looked_at_every_10_ms_then_half_as_often_each_time },
+		{ "without an open call rest is as long as before",
+		  test_without_an_open_call_rest_is_as_long_as_before },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -113,6 +113,43 @@ static void test_recorder_writes_what_was_emitted_and_stops(void)
 	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".active"), 0);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return ((uint64_t)ru.ru_utime.tv_sec + (uint64_t)ru.ru_stime.tv_sec) * 1000000000u +
+	       ((uint64_t)ru.ru_utime.tv_usec + (uint64_t)ru.ru_stime.tv_usec) * 1000u;
+}
+
+static void note_used(void *arg, const struct d9_event *event)
+{
+	uint64_t *used_ns = arg;
+
+	if (event->kind == D9_EVENT_RESOURCE_USAGE)
+		*used_ns = d9_event_known_u64(event, D9_RESOURCE_USAGE_USER_CPU_NS, 0) +
+			   d9_event_known_u64(event, D9_RESOURCE_USAGE_SYSTEM_CPU_NS, 0);
+}
+
+static void test_recorder_that_stops_samples_what_was_used_since_the_last_interval(void)
+{
+	struct d9_options *options = scratch_options();
+	uint64_t used_ns = 0, burned_ns = cpu_ns() + 50000000;
+	struct d9_recorder *recorder;
+
+	d9_options_set_usage_interval_ms(options, 3600000);
+	recorder = scratch_start(options);
+	emit_ticks(0, 10);
+	while (cpu_ns() < burned_ns)
+		;
+	burned_ns = cpu_ns();
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	scratch_read(scratch_dir, true, note_used, &used_ns);
+	/* The kernel adds what a thread uses on another processor at its next tick. */
+	CU_ASSERT(used_ns + 25000000 >= burned_ns);
+}
+
 static void test_recorder_starts_once_at_a_time_and_again_later(void)
 {
 	struct d9_recorder *recorder = scratch_start(scratch_options()), *same = NULL;
@@ -737,6 +774,54 @@ static void test_losses_and_written_events_add_up(void)
 }
 
 /* Until the posting of |arg|, a semaphore. */
+static char said[256];
+
+static void hear(void *arg, enum d9_log_level level, const char *line)
+{
+	(void)arg, (void)level;
+	snprintf(said, sizeof(said), "%s", line);
+}
+
+static void put_file_in_place_of_scratch(char name[PATH_MAX])
+{
+	snprintf(name, PATH_MAX, "%s", scratch_dir);
+	scratch_remove();
+	CU_ASSERT_EQUAL(mknod(name, S_IFREG | 0600, 0), 0);
+}
+
+static void test_stop_tells_that_not_all_is_written(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+	char dir[PATH_MAX];
+
+	d9_options_set_log(options, hear, NULL);
+	recorder = scratch_start(options);
+	/* Nobody can make a directory of that name again. */
+	put_file_in_place_of_scratch(dir);
+	emit_ticks(0, 10);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), -ENOENT);
+	CU_ASSERT_PTR_NULL(d9_recorder_running());
+	CU_ASSERT_PTR_NULL(strstr(said, "trying again"));
+	CU_ASSERT_EQUAL(unlink(dir), 0);
+}
+
+static void test_start_that_fails_says_so_once(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder = NULL;
+	char dir[PATH_MAX];
+
+	put_file_in_place_of_scratch(dir);
+	d9_options_set_log(options, hear, NULL);
+	said[0] = '\0';
+	CU_ASSERT_EQUAL(d9_recorder_start(options, &recorder), -ENOTDIR);
+	CU_ASSERT_PTR_NULL(recorder);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "; not recording"));
+	CU_ASSERT_EQUAL(unlink(dir), 0);
+	d9_options_free(options);
+}
+
 static void slow_segment(void *arg, const struct d9_sealed_segment *segment)
 {
 	(void)segment;
@@ -764,6 +849,7 @@ int main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{ "writes and stops", test_recorder_writes_what_was_emitted_and_stops },
+		{ "samples what was used at last", test_recorder_that_stops_samples_what_was_used_since_the_last_interval },
 		{ "starts once", test_recorder_starts_once_at_a_time_and_again_later },
 		{ "leaves nothing behind", test_recorder_leaves_nothing_behind_after_many_starts },
 		{ "disabled makes no file", test_recorder_that_starts_disabled_makes_no_file },
@@ -788,6 +874,8 @@ int main(void)
 		{ "forked child", test_forked_child_records_into_a_directory_of_its_own },
 		{ "raw clone", test_child_of_a_raw_clone_records_nothing },
 		{ "losses add up", test_losses_and_written_events_add_up },
+		{ "stop tells what is not written", test_stop_tells_that_not_all_is_written },
+		{ "failed start", test_start_that_fails_says_so_once },
 		{ "stop keeps its deadline", test_stop_keeps_its_deadline },
 		CU_TEST_INFO_NULL,
 	};

@@ -100,6 +100,59 @@ static void test_ring_of_which_part_was_written_is_continued(void)
 	check_everything_is_there_once(1300);
 }
 
+/* A process that is killed in a callback, or right behind one; some ticks of its recorder later, which may be off. */
+static void die_in_callback(bool inside, bool off)
+{
+	struct d9_options *options = scratch_options();
+	int status;
+	pid_t pid;
+
+	d9_options_set_service(options, "test-recover");
+	pid = fork();
+	if (!pid) {
+		struct d9__slot *slot;
+		uint64_t last_ns;
+
+		if (d9_recorder_start(options, NULL))
+			_exit(1);
+		record_polls(10);
+		slot = d9__slot_self();
+		if (inside)
+			d9__emit_poll_start(slot, d9__slot_now(slot), 0, 0, 4, d9__name_intern("here", 4));
+		last_ns = slot->last_ns;
+		if (off)
+			d9_disable();
+		while (*(volatile uint64_t *)&d9__ring.health->tick_ns < last_ns + UINT64_C(50000000))
+			pause_ms(1);
+		kill(getpid(), SIGKILL);
+	}
+	d9_options_free(options);
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_FATAL(WIFSIGNALED(status));
+}
+
+static void test_callback_that_was_open_when_the_process_died_was_so_at_its_last_tick(void)
+{
+	struct d9__recovered found = { 0 };
+
+	die_in_callback(false, false);
+	CU_ASSERT_EQUAL(recover_all(&found), 1);
+	CU_ASSERT_EQUAL(scratch_count("LastSignEvent"), 0);
+	die_in_callback(true, false);
+	CU_ASSERT_EQUAL(recover_all(&found), 1);
+	CU_ASSERT_EQUAL(found.err, 0);
+	CU_ASSERT_EQUAL(scratch_count("LastSignEvent"), 1);
+}
+
+static void test_callback_in_which_recording_was_switched_off_may_have_returned(void)
+{
+	struct d9__recovered found = { 0 };
+
+	die_in_callback(true, true);
+	CU_ASSERT_EQUAL(recover_all(&found), 1);
+	CU_ASSERT_EQUAL(scratch_count("LastSignEvent"), 0);
+}
+
 /* In a child: what the program opens stays its own, whatever its number. */
 static void restart(struct d9_options *options)
 {
@@ -271,6 +324,72 @@ static void test_ring_of_a_dead_process_that_others_look_at_for_a_moment_is_dead
 	close(view.fd);
 }
 
+/* In a child with the rights of |uid|, what |fn| says. */
+static int as_user(uid_t uid, int (*fn)(void))
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(setgid(uid) || setuid(uid) ? 99 : fn());
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static int record_and_die(void)
+{
+	struct d9_options *options = NULL;
+
+	if (d9_options_new(&options) || d9_options_set_environment(options, false) ||
+	    d9_options_set_trace_dir(options, scratch_dir) || d9_options_set_mode(options, D9_MODE_FLIGHT) ||
+	    d9_recorder_start(options, NULL))
+		return 1;
+	record_polls(ROUNDS);
+	kill(getpid(), SIGKILL);
+	return 2;
+}
+
+/* All rings of this user, each to where it says: 10 if none was there, else the error of the last. */
+static int recover_where_they_say(void)
+{
+	struct d9__recovered found = { .err = -10 };
+	struct d9__recover walk;
+
+	if (d9__recover_begin(&walk, NULL, 0))
+		return 98;
+	while (d9__recover_next(&walk, &found) == 1)
+		;
+	d9__recover_end(&walk);
+	return -found.err;
+}
+
+/* Whose it is says the file's owner, and what it names has to be that user's. */
+static void test_rings_of_a_user_are_written_to_directories_of_that_user_only(void)
+{
+	uid_t uid = 50000 + (uid_t)getpid() % 10000;
+	char shm[64];
+
+	scratch_new();
+	if (geteuid()) {
+		printf("not root, who alone can become other users\n");
+		return;
+	}
+	CU_ASSERT_EQUAL(chown(scratch_dir, uid, uid), 0);
+	CU_ASSERT_EQUAL_FATAL(as_user(uid, record_and_die), -SIGKILL);
+
+	CU_ASSERT_EQUAL(chown(scratch_dir, 0, 0), 0);
+	CU_ASSERT_EQUAL(chmod(scratch_dir, 0755), 0);
+	CU_ASSERT_EQUAL(as_user(uid, recover_where_they_say), EPERM);
+	CU_ASSERT_EQUAL(as_user(uid + 1, recover_where_they_say), 10);
+
+	CU_ASSERT_EQUAL(chown(scratch_dir, uid, uid), 0);
+	CU_ASSERT_EQUAL(as_user(uid, recover_where_they_say), 0);
+	CU_ASSERT_EQUAL(scratch_count("PollStartEvent"), ROUNDS);
+	CU_ASSERT_EQUAL(as_user(uid, recover_where_they_say), 10);
+	snprintf(shm, sizeof(shm), "/dev/shm/dial9-%u", (unsigned)uid);
+	CU_ASSERT_EQUAL(rmdir(shm), 0);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "ring of a dead process that others look at for a moment is dead",
 	  test_ring_of_a_dead_process_that_others_look_at_for_a_moment_is_dead },
@@ -278,9 +397,15 @@ static const CU_TestInfo tests[] = {
 	  test_ring_of_a_process_killed_at_once_is_recovered_whole },
 	{ "ring of which part was written is continued",
 	  test_ring_of_which_part_was_written_is_continued },
+	{ "callback that was open when the process died was so at its last tick",
+	  test_callback_that_was_open_when_the_process_died_was_so_at_its_last_tick },
+	{ "callback in which recording was switched off may have returned",
+	  test_callback_in_which_recording_was_switched_off_may_have_returned },
 	{ "ring with any field mutated is recovered or refused",
 	  test_ring_with_any_field_mutated_is_recovered_or_refused },
 	{ "started again, then killed", test_ring_of_a_recorder_that_was_started_again_is_recovered },
+	{ "rings of a user are written to directories of that user only",
+	  test_rings_of_a_user_are_written_to_directories_of_that_user_only },
 	/* Last: a child of a process with a ring does not begin as others do. */
 	{ "ring of a living process is not touched", test_ring_of_a_living_process_is_not_touched },
 	CU_TEST_INFO_NULL,

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time of a loop outside its callbacks: what the program's own prepare() and check() functions take, which GLib
+ * calls in every round for every source.  They are patched in place, as dispatch() is; GLib's own, and
+ * members that are NULL, cost nothing.
+ */
+
+#ifndef D9_GLIB_PHASES_H
+#define D9_GLIB_PHASES_H
+
+#include <stdbool.h>
+
+#include "glib/real.h"
+
+/* Sums that a context keeps, two for a source; a power of 2. */
+#define D9__GLIB_PHASES_MAX 64
+
+/* The sum of one source and phase; by the loop's thread alone. */
+struct d9__glib_phase {
+	uint64_t key;	   /* 0: none */
+	const void *function;
+	uint64_t since_ns; /* when the sum began; 0: by the next call */
+	uint64_t told_ns;  /* when one was written last */
+	uint64_t calls, total_ns, max_ns;
+};
+
+/*
+ * Put stubs for what is the program's in |funcs|, whose dispatch() has just been patched.  |locked|: a lock of
+ * GLib is held.
+ */
+void d9__glib_patch_phases(GSourceFuncs *funcs, bool locked);
+
+#endif /* D9_GLIB_PHASES_H */

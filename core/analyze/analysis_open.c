@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls that never ended: how long they were open, by what the recorder last saw of them.  They count in all sums up
+ * to there, and if that is long the program hung in them.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "analyze/analysis_parts.h"
+#include "format/utf8.h"
+#include "read/known_text.h"
+
+/* The segment with its PollStart is gone; what was written since says that it is still open. */
+static int begin_again(struct d9__analysis *a, struct d9__worker *worker, uint64_t id, uint64_t since_ns)
+{
+	uint64_t from_ns = since_ns > a->first_ns ? since_ns : a->first_ns;
+	struct d9__task *task = d9__tasks_at(&a->tasks, id);
+
+	if (!task)
+		return -ENOMEM;
+	if (worker->piece.open || worker->piece.start_ns >= since_ns || worker->park.valid)
+		return 0;
+	if (!task->callback)
+		task->callback = d9__callbacks_at(&a->callbacks, "", 0);
+	if (!task->callback || d9__callback_begin(task->callback, worker->number))
+		return -ENOMEM;
+	task->next_number = task->callback->calls - 1;
+	task->last_start_ns = from_ns;
+	task->polled = true;
+	d9__task_seen(&a->tasks, task);
+	return d9__timeline_poll_start(&a->timeline, worker, from_ns, task, false, 0);
+}
+
+/* |worker|'s open call is of task |id| and was so at |ns|: the place to note what is known of it, or NULL. */
+static struct d9__sign *sign_of(struct d9__worker *worker, uint64_t id, uint64_t ns)
+{
+	if (!worker->piece.open || worker->piece.task->id != id || ns < worker->piece.start_ns)
+		return NULL;
+	if (worker->sign.task != id || worker->sign.ns < worker->piece.start_ns)
+		worker->sign = (struct d9__sign){ .task = id, .since_ns = worker->piece.start_ns };
+	worker->sign.ns = ns;
+	return &worker->sign;
+}
+
+int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker =
+		d9__timeline_worker(&a->timeline, d9_event_known_u64(event, D9_LAST_SIGN_WORKER_ID, 0));
+	uint64_t id = d9_event_known_u64(event, D9_LAST_SIGN_TASK_ID, 0);
+	uint64_t since_ns = d9_event_known_u64(event, D9_LAST_SIGN_SINCE_NS, event->timestamp_ns);
+	struct d9_text span = d9__known_text(event, D9_LAST_SIGN_SPAN);
+	struct d9__sign *sign;
+
+	if (!worker || begin_again(a, worker, id, since_ns))
+		return -ENOMEM;
+	sign = sign_of(worker, id, event->timestamp_ns);
+	if (!sign)
+		return 0;
+	if (since_ns < sign->since_ns)
+		sign->since_ns = since_ns;
+	sign->inner = span.len ? d9__callbacks_at(&a->callbacks, span.data, span.len) : NULL;
+	return span.len && !sign->inner ? -ENOMEM : 0;
+}
+
+void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker =
+		d9__timeline_worker(&a->timeline, d9_event_known_u64(event, D9_STUCK_POLL_WORKER_ID, 0));
+	uint64_t id = d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0);
+	const struct d9_value *running = d9_event_known(event, D9_STUCK_POLL_RUNNING);
+	struct d9_text text = d9__known_text(event, D9_STUCK_POLL_SYSCALL);
+	struct d9__sign *sign = worker ? sign_of(worker, id, event->timestamp_ns) : NULL;
+
+	if (!sign)
+		return;
+	sign->looks++;
+	sign->running = running && running->present && running->u.boolean;
+	snprintf(sign->where, sizeof(sign->where), "%.*s", d9__precision(text.len), text.data);
+	text = d9__known_text(event, D9_STUCK_POLL_WCHAN);
+	snprintf(sign->wchan, sizeof(sign->wchan), "%.*s", d9__precision(text.len), text.data);
+}
+
+int d9__analysis_close_open(struct d9__analysis *a)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->timeline.n && !err; i++) {
+		struct d9__worker *worker = a->timeline.items[i];
+		struct d9__sign *sign = &worker->sign;
+
+		if (!worker->piece.open || sign->task != worker->piece.task->id ||
+		    sign->ns < worker->piece.start_ns)
+			continue;
+		sign->open = true;
+		err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner);
+		if (!err)
+			err = d9__timeline_close(&a->timeline, worker, sign->ns);
+	}
+	return err;
+}

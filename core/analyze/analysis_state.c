@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the recorder's own thread saw of calls and of the process, added to an analysis. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/analysis_parts.h"
+#include "read/known_text.h"
+
+/* Places in which calls were found asleep that are told apart, in a whole trace. */
+#define PLACES_MAX 1024
+
+#define BLOCKING_NS D9__MS(10)
+
+/* The open call of |task| sleeps, or slept, at |where|. */
+static int set_asleep(struct d9__analysis *a, struct d9__task *task, struct d9_text where, uint64_t ns)
+{
+	uint32_t number;
+
+	if (where.len == 0 || a->places.n >= PLACES_MAX)
+		return 0;
+	if (d9__texts_number(&a->places, where.data, where.len, &number))
+		return -ENOMEM;
+	task->asleep = a->places.items[number];
+	task->asleep_ns = ns;
+	return 0;
+}
+
+/* A wait that an adapter timed; shorter ones than this are no place where a call sleeps. */
+static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = d9__table_find(&a->tasks.table,
+					       d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0));
+	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
+	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	char where[64];
+	int len;
+
+	if (!task || function.len == 0 || ns < BLOCKING_NS)
+		return 0;
+	len = snprintf(where, sizeof(where), "%.*s()", (int)(function.len < 48 ? function.len : 48), function.data);
+	task->waits_ns += ns;
+	return set_asleep(a, task, (struct d9_text){ where, (size_t)len }, event->timestamp_ns);
+}
+
+static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = d9__table_find(&a->tasks.table,
+					       d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0));
+	const struct d9_value *running = d9_event_known(event, D9_STUCK_POLL_RUNNING);
+	struct d9_text where = d9__known_text(event, D9_STUCK_POLL_SYSCALL);
+
+	if (!task || (running && running->present && running->u.boolean))
+		return 0;
+	if (where.len == 0)
+		where = d9__known_text(event, D9_STUCK_POLL_WCHAN);
+	if (where.len == 1 && where.data[0] == '0')
+		return 0;
+	return set_asleep(a, task, where, event->timestamp_ns);
+}
+
+static int on_process_state(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t held[D9__HELD] = {
+		[D9__HELD_MEMORY] = d9_event_known_u64(event, D9_PROCESS_STATE_RESIDENT_BYTES, 0),
+		[D9__HELD_DESCRIPTORS] = d9_event_known_u64(event, D9_PROCESS_STATE_DESCRIPTORS, 0),
+	};
+
+	return d9__growth_add(&a->growth, &a->callbacks, event->timestamp_ns, held);
+}
+
+/* Which of the program's functions it was. */
+static int take_place(struct d9__analysis *a, struct d9__outside *outside, const struct d9_event *event)
+{
+	struct d9_text place = d9__known_text(event, D9_SOURCE_TIME_FUNCTION);
+	uint32_t number;
+
+	if (place.len == 0 || a->places.n >= PLACES_MAX)
+		return 0;
+	if (d9__texts_number(&a->places, place.data, place.len, &number))
+		return -ENOMEM;
+	outside->place = a->places.items[number];
+	outside->address = d9_event_known_u64(event, D9_SOURCE_TIME_ADDRESS, 0);
+	return 0;
+}
+
+static int on_source_time(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__task *task = d9__table_find(&a->tasks.table,
+					       d9_event_known_u64(event, D9_SOURCE_TIME_TASK_ID, 0));
+	struct d9_text phase = d9__known_text(event, D9_SOURCE_TIME_PHASE);
+	struct d9__outside *outside;
+	uint64_t max_ns = d9_event_known_u64(event, D9_SOURCE_TIME_MAX_NS, 0);
+
+	if (!task || !task->callback)
+		return 0;
+	outside = &task->callback->outside[phase.len && phase.data[0] == 'c' ? D9__IN_CHECK : D9__IN_PREPARE];
+	outside->calls += d9_event_known_u64(event, D9_SOURCE_TIME_CALLS, 0);
+	outside->ns += d9_event_known_u64(event, D9_SOURCE_TIME_TOTAL_NS, 0);
+	outside->worker = d9_event_known_u64(event, D9_SOURCE_TIME_WORKER_ID, 0);
+	outside->task = task->id;
+	outside->slow += max_ns >= D9__MS(5);
+	if (max_ns > outside->max_ns) {
+		outside->max_ns = max_ns;
+		outside->max_at_ns = event->timestamp_ns;
+	}
+	return outside->place ? 0 : take_place(a, outside, event);
+}
+
+int d9__analysis_state(struct d9__analysis *a, const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_BLOCKING_CALL:
+		return on_blocking_call(a, event);
+	case D9_EVENT_STUCK_POLL:
+		return on_stuck_poll(a, event);
+	case D9_EVENT_PROCESS_STATE:
+		return on_process_state(a, event);
+	case D9_EVENT_SOURCE_TIME:
+		return on_source_time(a, event);
+	default:
+		return 0;
+	}
+}
+
+/* |callback|'s call was asleep at |place|: count it; the least seen makes room. */
+static void count_place(struct d9__callback *callback, const char *place)
+{
+	struct d9__asleep *items = callback->asleep;
+	size_t i = 0;
+
+	while (i < callback->n_asleep && items[i].place != place)
+		i++;
+	if (i == callback->n_asleep && i < D9__ASLEEP_MAX)
+		items[callback->n_asleep++] = (struct d9__asleep){ .place = place };
+	if (i == D9__ASLEEP_MAX) {
+		i--;
+		items[i] = (struct d9__asleep){ .place = place };
+	}
+	items[i].calls++;
+	for (; i && items[i].calls > items[i - 1].calls; i--) {
+		struct d9__asleep swap = items[i];
+
+		items[i] = items[i - 1];
+		items[i - 1] = swap;
+	}
+}
+
+void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culprit)
+{
+	if (call->asleep)
+		count_place(culprit, call->asleep);
+	if (!call->figures)
+		return;
+	culprit->inside.calls++;
+	culprit->inside.faults += call->faults;
+	culprit->inside.faulty_calls += call->faults >= D9__MANY_FAULTS;
+	culprit->inside.user_ns += call->user_ns;
+	culprit->inside.system_ns += call->system_ns;
+	culprit->inside.total_ns += call->total_ns;
+}
+
+void d9__analysis_figures(struct d9__call *call, const struct d9_event *event)
+{
+	const struct d9_value *value = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);
+
+	if (!value || !value->present)
+		return;
+	call->figures = true;
+	call->faults += d9_event_known_u64(event, D9_OFF_CPU_MINOR_FAULTS, 0);
+	call->user_ns += d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0);
+	call->system_ns += d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
+}
+
+/* Which callback makes tasks of |made|: the one that does most often, by a vote. */
+static void vote(struct d9__callback *made, const struct d9__callback *maker)
+{
+	if (made->maker_votes == 0)
+		made->maker = maker;
+	made->maker_votes += made->maker == maker ? 1 : UINT64_MAX;
+}
+
+void d9__analysis_made(struct d9__analysis *a, const struct d9__task *task)
+{
+	/* Events do not say on which thread; with two in callbacks nobody knows. */
+	const struct d9__worker *running = d9__timeline_only_open(&a->timeline);
+	struct d9__task *by = running ? running->piece.task : NULL;
+
+	if (!by || by == task)
+		return;
+	vote(task->callback, running->piece.users.open ? running->piece.users.callback : by->callback);
+	by->made += task->fd >= 0 && task->fd != by->fd;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Check of loops that are woken again and again for little: one budget for all causes together. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Told if it went on for so many windows, and for half of the time or more. */
+#define WINDOWS 3
+
+/* Worth a warning from so many a second on. */
+#define WARNING_RATE 250
+
+/*
+ * A descriptor may be a peer's that asks one thing after the other: a warning only if hardly more is done than to
+ * read what somebody wrote to wake the loop.
+ */
+#define DESCRIPTOR_RATE 500
+#define DESCRIPTOR_NS	D9__US(3)
+
+static const char *const advice[D9__CAUSES] = {
+	[D9__CAUSE_TIMER] = ("Join timers that may run together in one, give them the same deadlines "
+			     "(g_timeout_add_seconds(), rounded times), make periods longer, and set them only "
+			     "while there is something to look for: each is cheap, all of them keep the CPU from "
+			     "sleeping."),
+	[D9__CAUSE_SIGNAL] = ("Send a signal only when there is something to do and none was sent before, or use a "
+			      "timer of the loop instead of setitimer(2) or timer_create(2): each interrupts the "
+			      "loop and goes through its signal descriptor."),
+	[D9__CAUSE_DESCRIPTOR] = ("Write to the pipe or eventfd by which another thread or process wakes this loop "
+				  "only if nothing was waiting yet, hand over in batches, and let the callback "
+				  "take all there is. If it is a peer's, ask it for more at once."),
+	[D9__CAUSE_THREAD] = ("Wake the loop only if nothing was waiting for it yet, hand over in batches, and let "
+			      "the callback take all there is: each wake costs both threads a system call and a "
+			      "switch."),
+};
+
+static enum d9__cause main_cause(const struct d9__little *little)
+{
+	size_t most = 0;
+
+	for (size_t i = 1; i < D9__CAUSES; i++)
+		if (little->causes[i].calls > little->causes[most].calls)
+			most = i;
+	return (enum d9__cause)most;
+}
+
+/* "20 timers, tick most often", "signals, on_usr1", "descriptor 7, on_pipe", "thread worker, take_results" */
+static void describe_cause(const struct d9__findings *findings, const struct d9__little *little, enum d9__cause which,
+			   char *buf, size_t size)
+{
+	const struct d9__little_cause *cause = &little->causes[which];
+	struct d9__name name = d9__finding_name(cause->callback);
+	const char *often = cause->tasks > 1 ? " most often" : "";
+	char sender[256];
+
+	switch (which) {
+	case D9__CAUSE_TIMER:
+		snprintf(buf, size, "%s timer%s, %.*s%s", d9__units_count(cause->tasks).text,
+			 cause->tasks == 1 ? "" : "s", name.len, name.text, often);
+		break;
+	case D9__CAUSE_SIGNAL:
+		snprintf(buf, size, "signals, for %.*s%s", name.len, name.text, often);
+		break;
+	case D9__CAUSE_DESCRIPTOR:
+		snprintf(buf, size, "%s descriptor%s, %.*s%s (%" PRId64 ")", d9__units_count(cause->tasks).text,
+			 cause->tasks == 1 ? "" : "s", name.len, name.text, often, cause->fd);
+		break;
+	case D9__CAUSE_THREAD:
+		d9__finding_waker(findings, cause->waker, cause->waker_worker, sender, sizeof(sender));
+		snprintf(buf, size, "%s, for %.*s%s", sender, name.len, name.text, often);
+		break;
+	default:
+		snprintf(buf, size, "%.*s", name.len, name.text);
+		break;
+	}
+}
+
+/* What of a loop's wakes is told for itself: by one timer, other threads, nothing at all. */
+static bool is_told(const struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+	uint64_t told = worker->empty.windows;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		for (unsigned j = 0; j < D9__SPELLS; j++) {
+			const struct d9__spell *spell =
+				d9__callback_spell(callbacks->items[i], (enum d9__spell_kind)j, worker->number);
+
+			told += spell ? spell->windows : 0;
+		}
+	return told >= worker->little.windows;
+}
+
+static enum d9__severity severity_of(const struct d9__little *little, enum d9__cause which, uint64_t rate)
+{
+	const struct d9__little_cause *cause = &little->causes[which];
+
+	if (which == D9__CAUSE_DESCRIPTOR)
+		return rate >= DESCRIPTOR_RATE && cause->tasks == 1 && 10 * cause->calls >= 9 * little->calls &&
+				       cause->ns < DESCRIPTOR_NS * cause->most_calls
+			       ? D9__WARNING
+			       : D9__INFO;
+	return rate >= WARNING_RATE ? D9__WARNING : D9__INFO;
+}
+
+static void many_wakes(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__little *little = &worker->little;
+	enum d9__cause which = main_cause(little);
+	uint64_t rate = d9__finding_rate(little->wakes, little->ns);
+	struct d9__finding *finding;
+	char cause[512];
+
+	describe_cause(findings, little, which, cause, sizeof(cause));
+	finding = d9__finding_add(findings, severity_of(little, which, rate), little->wakes, advice[which],
+				  "Worker %" PRIu64 " is woken %s times a second for little, %s of callbacks each time: "
+				  "%s of the calls are of %s.",
+				  worker->id, d9__units_count(rate).text, d9__units_ns(little->busy_ns / little->wakes).text,
+				  d9__units_percent((double)little->causes[which].calls /
+						    (double)(little->calls ? little->calls : 1)).text,
+				  cause);
+	d9__finding_set_callback(findings, finding, little->causes[which].callback);
+	d9__finding_set_brief(findings, finding, "the loop is woken %s times a second for little",
+			      d9__units_count(rate).text);
+	for (size_t i = 0; i < D9__CAUSES; i++) {
+		const struct d9__little_cause *of = &little->causes[i];
+
+		if (of->calls == 0)
+			continue;
+		describe_cause(findings, little, (enum d9__cause)i, cause, sizeof(cause));
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .at_ns = little->first_ns,
+								 .has_worker = true,
+								 .worker = worker->id,
+								 .task = of->task,
+								 .callback = of->callback },
+					 "%s calls a second by %s",
+					 d9__units_count(d9__finding_rate(of->calls, little->ns)).text, cause);
+	}
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "a tenth of a second counts if the loop slept for seven tenths of it, woke over ten times, "
+				 "and callbacks took less than 30 us for each; a warning from %u a second on",
+				 WARNING_RATE);
+}
+
+void d9__check_many_wakes(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+
+		if (worker->little.windows >= WINDOWS && 2 * worker->little.windows >= worker->windows &&
+		    main_cause(&worker->little) != D9__CAUSE_OTHER && !is_told(findings, worker))
+			many_wakes(findings, worker);
+	}
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Check of the machine: whether the process got the CPU when it wanted it, and who had it meanwhile.  One
+ * finding, as it is one cause, whatever showed it.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Told from here on: so many waits of over 1 ms for a CPU, or so long in all. */
+#define SHORT_WAITS 3
+#define SHORT_NS    D9__MS(10)
+
+/* A warning from here on, and if it was one part in so many of what the process wanted the CPU for. */
+#define WARNING_NS   D9__MS(50)
+#define WARNING_PART 20
+
+/* Of the CPUs that it may use, in percent: then its own threads compete with each other. */
+#define OWN_PERCENT 75
+
+/* What showed that there were too few CPUs, of all workers. */
+struct shortage {
+	uint64_t waits, measured; /* wake-ups that waited over 1 ms for a CPU, of all that were measured */
+	uint64_t wait_ns, max_ns, max_at_ns, max_worker;
+	uint64_t taken_ns; /* from running callbacks */
+	const struct d9__callback *most_taken;
+	uint64_t busy_ns;
+	double cores; /* that the process used, and may use; 0: unknown */
+	double cpus;
+};
+
+static void add_worker(struct shortage *s, const struct d9__worker *worker)
+{
+	s->waits += worker->waits_over_1ms;
+	s->measured += worker->wait_measured;
+	s->wait_ns += worker->wait_sum_ns;
+	s->busy_ns += d9__worker_busy_ns(worker);
+	if (worker->waits.max <= s->max_ns)
+		return;
+	s->max_ns = worker->waits.max;
+	s->max_at_ns = worker->wait_max_at_ns;
+	s->max_worker = worker->id;
+}
+
+static struct shortage measure(const struct d9__analysis *a)
+{
+	const char *cpus = d9__metadata_value(&a->metadata, "process.available_parallelism");
+	struct shortage s = { .cores = d9__usage_cores(&a->usage), .cpus = cpus ? strtod(cpus, NULL) : 0 };
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		add_worker(&s, a->timeline.items[i]);
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+
+		s.taken_ns += callback->taken_ns;
+		if (callback->taken_ns > (s.most_taken ? s.most_taken->taken_ns : 0))
+			s.most_taken = callback;
+	}
+	return s;
+}
+
+/* Preempted is who has used up its turn: the next comes some milliseconds later. */
+#define TURN_NS D9__MS(4)
+
+static uint64_t growth(const struct d9__analysis *a, enum d9__machine_counter counter)
+{
+	return a->machine.counters[counter].growth;
+}
+
+uint64_t d9__delay_preempted_ns(const struct d9__analysis *a, const struct d9__delay *delay)
+{
+	uint64_t most_ns = TURN_NS * a->usage.growth[D9__USAGE_INVOLUNTARY_SWITCHES];
+
+	if (a->machine.counters[D9__MACHINE_RUNQUEUE_NS].known)
+		most_ns = growth(a, D9__MACHINE_RUNQUEUE_NS);
+	most_ns += growth(a, D9__MACHINE_THROTTLED_NS);
+	return delay->shared_ns < most_ns ? delay->shared_ns : most_ns;
+}
+
+static bool is_own(const struct shortage *s)
+{
+	return s->cpus > 0 && 100 * s->cores >= OWN_PERCENT * s->cpus;
+}
+
+/* Whose doing it is. */
+static const char *advice_of(const struct d9__analysis *a, const struct shortage *s)
+{
+	if (growth(a, D9__MACHINE_THROTTLED_NS))
+		return "Raise the CPU limit of its cgroup (container, service), or let fewer threads compute at "
+		       "once: all stop when it is used up. Times of callbacks in this report are longer than they "
+		       "would be.";
+	if (is_own(s))
+		return "Let fewer of the process's own threads compute at once, give the loops' threads a higher "
+		       "priority, or more CPUs to the process: they want more than it has.";
+	if (2 * growth(a, D9__MACHINE_STEAL_NS) > s->wait_ns + s->taken_ns)
+		return "Give this virtual machine a larger share of its host, or fewer neighbours: the host runs "
+		       "others on its CPUs. Times of callbacks in this report are longer than they would be.";
+	return "Run fewer programs on this machine, give it more CPUs, or this one a higher priority: others had "
+	       "the CPUs. Times of callbacks in this report are longer than they would be.";
+}
+
+static enum d9__severity severity_of(const struct d9__analysis *a, const struct shortage *s)
+{
+	uint64_t lost_ns = s->wait_ns + s->taken_ns + growth(a, D9__MACHINE_THROTTLED_NS);
+
+	if (s->max_ns > D9__MS(10) && s->waits >= SHORT_WAITS && 100 * s->waits >= s->measured)
+		return D9__WARNING;
+	return lost_ns >= WARNING_NS && WARNING_PART * lost_ns >= s->busy_ns ? D9__WARNING : D9__INFO;
+}
+
+static void add_counters(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	if (growth(a, D9__MACHINE_THROTTLED))
+		d9__finding_add_evidence(findings, finding, NULL, "its cgroup's CPU limit stopped it %s times, for %s",
+					 d9__units_count(growth(a, D9__MACHINE_THROTTLED)).text,
+					 d9__units_ns(growth(a, D9__MACHINE_THROTTLED_NS)).text);
+	if (growth(a, D9__MACHINE_STEAL_NS) >= D9__MS(10))
+		d9__finding_add_evidence(findings, finding, NULL,
+					 "the host ran other machines for %s on the CPUs of this one",
+					 d9__units_ns(growth(a, D9__MACHINE_STEAL_NS)).text);
+	if (growth(a, D9__MACHINE_RUNQUEUE_NS) >= D9__MS(10))
+		d9__finding_add_evidence(findings, finding, NULL,
+					 "all threads of the process together waited on the run queue for %s",
+					 d9__units_ns(growth(a, D9__MACHINE_RUNQUEUE_NS)).text);
+	if (a->usage.growth[D9__USAGE_INVOLUNTARY_SWITCHES])
+		d9__finding_add_evidence(findings, finding, NULL, "the process was preempted %s times",
+					 d9__units_count(a->usage.growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
+}
+
+static void add_shortage(struct d9__findings *findings, struct d9__finding *finding, const struct shortage *s)
+{
+	struct d9__name name = d9__finding_name(s->most_taken);
+
+	if (s->max_ns >= D9__MS(1))
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .at_ns = s->max_at_ns,
+								 .duration_ns = s->max_ns,
+								 .has_worker = true,
+								 .worker = s->max_worker },
+					 "waited %s for a CPU after it woke; %s of %s measured wake-ups waited over 1 ms",
+					 d9__units_ns(s->max_ns).text, d9__units_count(s->waits).text,
+					 d9__units_count(s->measured).text);
+	if (s->taken_ns >= D9__MS(1))
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .callback = s->most_taken },
+					 "callbacks were preempted for %s in all, %.*s most (%s)",
+					 d9__units_ns(s->taken_ns).text, name.len, name.text,
+					 d9__units_ns(s->most_taken->taken_ns).text);
+	if (s->cpus > 0 && s->cores > 0)
+		d9__finding_add_evidence(findings, finding, NULL, "the process used %.2f of its %.0f CPUs: %s", s->cores,
+					 s->cpus,
+					 is_own(s) ? "its own threads compete" : "it was others that had the rest");
+}
+
+/* "ready threads waited 20 ms for one, up to 5 ms, and running callbacks were preempted for 7 ms", or one half. */
+static const char *describe_shortage(const struct shortage *s, char *buf, size_t size)
+{
+	char waits[256] = "", taken[256] = "";
+
+	if (s->wait_ns)
+		snprintf(waits, sizeof(waits), "ready threads waited %s for one, up to %s",
+			 d9__units_ns(s->wait_ns).text, d9__units_ns(s->max_ns).text);
+	if (s->taken_ns || !s->wait_ns)
+		snprintf(taken, sizeof(taken), "running callbacks were preempted for %s",
+			 d9__units_ns(s->taken_ns).text);
+	snprintf(buf, size, "%s%s%s", waits, waits[0] && taken[0] ? ", and " : "", taken);
+	return buf;
+}
+
+void d9__check_short_of_cpu(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct shortage s = measure(a);
+	uint64_t throttled_ns = growth(a, D9__MACHINE_THROTTLED_NS);
+	struct d9__finding *finding;
+	char text[512];
+
+	if (s.waits < SHORT_WAITS && s.taken_ns < SHORT_NS && throttled_ns < SHORT_NS)
+		return;
+	finding = d9__finding_add(findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
+				  advice_of(a, &s),
+				  "%s: %s.",
+				  throttled_ns ? "The limit of its cgroup left the process short of CPU"
+				  : is_own(&s) ? "The process has more work than CPUs"
+					       : "The machine was short of CPU",
+				  describe_shortage(&s, text, sizeof(text)));
+	if (is_own(&s) && !throttled_ns)
+		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
+	else
+		d9__finding_set_machine(findings, finding, "short of CPU: some times inflated");
+	add_shortage(findings, finding, &s);
+	add_counters(findings, finding);
+}
+
+/*
+ * Without figures of the kernel a thread that was awake and not on the CPU either slept in a callback or had to
+ * wait: a finding of its own only where neither is told.
+ */
+void d9__check_cpu_contention(struct d9__findings *findings)
+{
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
+
+	if (findings->analysis->off_cpu_seen || d9__finding_told(findings, "short-of-cpu"))
+		return;
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__worker *worker = timeline->items[i];
+		struct d9__finding *finding;
+
+		if (!worker->cpu_seen || worker->active_periods <= 10 ||
+		    10 * worker->starved_periods <= worker->active_periods)
+			continue;
+		finding = d9__finding_add(
+			findings, D9__WARNING, worker->starved_periods,
+			"Look for callbacks that block (see long callbacks that waited), or for other threads that "
+			"compete for the CPU: the trace does not tell which.",
+			"Worker %llu was awake but off the CPU: %s of %s awake periods lasted over 1 ms "
+			"and used less than half of it.",
+			(unsigned long long)worker->id,
+			d9__units_count(worker->starved_periods).text,
+			d9__units_count(worker->active_periods).text);
+		d9__finding_set_brief(findings, finding, "worker %llu was awake but off the CPU",
+				      (unsigned long long)worker->id);
+		d9__finding_add_evidence(findings, finding,
+					 &(struct d9__evidence){ .has_worker = true,
+								 .worker = worker->id },
+					 "awake for %s, on the CPU for %s of it",
+					 d9__units_ns(worker->active_ns).text,
+					 d9__units_ns(worker->cpu_ns).text);
+	}
+}

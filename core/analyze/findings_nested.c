@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Check of callbacks that run a loop themselves. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/stalls.h"
+#include "analyze/units.h"
+
+/* Shorter ones are not worth telling. */
+#define NESTED_NS D9__MS(10)
+
+/* An inner loop that calls no more has little to do. */
+#define FEW_CALLS 10
+
+/* The call of |callback| that was open longest around a loop of its own; NULL: it is not kept. */
+static const struct d9__stall *longest_nested(const struct d9__callback *callback)
+{
+	const struct d9__stall *found = NULL;
+
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
+
+		if (stall->depth && (!found || stall->nested_ns > found->nested_ns))
+			found = stall;
+	}
+	return found;
+}
+
+static enum d9__severity nested_severity(const struct d9__callback *callback, const struct d9__stall *stall)
+{
+	if (stall && stall->waited_max_ns > D9__MS(50))
+		return D9__CRITICAL;
+	if (callback->nested.longest_ns > D9__MS(50) || (stall && stall->waited_max_ns > D9__MS(5)))
+		return D9__WARNING;
+	return D9__INFO;
+}
+
+static void add_longest(struct d9__findings *findings, struct d9__finding *finding,
+			const struct d9__callback *callback, const struct d9__stall *stall)
+{
+	char waited[256] = "";
+
+	if (stall->waited)
+		snprintf(waited, sizeof(waited), "; %s others waited behind it, up to %s",
+			 d9__units_count(stall->waited).text, d9__units_ns(stall->waited_max_ns).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = stall->start_ns,
+							 .duration_ns = stall->end_ns - stall->start_ns,
+							 .has_worker = true,
+							 .worker = stall->worker,
+							 .task = stall->task,
+							 .callback = callback },
+				 "open for %s: %s of its own, %s in the loop that it ran, which waited for %s and "
+				 "called %s callbacks%s",
+				 d9__units_ns(stall->total_ns + stall->nested_ns).text,
+				 d9__units_ns(stall->total_ns).text, d9__units_ns(stall->nested_ns).text,
+				 d9__units_ns(stall->nested_parked_ns).text,
+				 d9__units_count(stall->nested_calls).text, waited);
+}
+
+/*
+ * Whether loops inside are looked at again and again and not let wait.  What the adapter told of them is what they
+ * called: the time between counts as the callback's own.
+ */
+static bool is_polled(const struct d9__stall *stall)
+{
+	uint64_t open_ns = stall->total_ns + stall->nested_ns;
+
+	return 10 * stall->nested_parked_ns < open_ns &&
+	       (2 * stall->total_ns >= open_ns || stall->nested_calls < FEW_CALLS);
+}
+
+static void nested_loop(struct d9__findings *findings, const struct d9__callback *callback)
+{
+	const struct d9__stall *stall = longest_nested(callback);
+	bool polled = stall && is_polled(stall);
+	uint64_t open_ns = callback->nested.longest_ns, own_ns = callback->nested.longest_own_ns;
+	struct d9__name name = d9__finding_name(callback);
+	struct d9__finding *finding;
+	char deep[64] = "", what[256];
+
+	if (callback->nested.depth > 1)
+		snprintf(deep, sizeof(deep), ", %u loops in each other", callback->nested.depth);
+	if (polled)
+		snprintf(what, sizeof(what), "polls a loop inside without waiting: open for %s",
+			 d9__units_ns(open_ns).text);
+	else
+		snprintf(what, sizeof(what), "runs a loop inside: open for %s, %s its own", d9__units_ns(open_ns).text,
+			 d9__units_ns(own_ns).text);
+	finding = d9__finding_add(
+		findings, nested_severity(callback, stall), open_ns,
+		polled ? "Return, and go on in the callback of what it looks for; if it computes meanwhile, do that in "
+			 "pieces, from an idle callback or a timer of 0. It looks at a loop again and again without letting "
+			 "it wait (EVLOOP_NONBLOCK, EVRUN_NOWAIT, g_main_context_iteration(FALSE)), and keeps a CPU busy "
+			 "with that."
+		       : "Return, and go on in the callback of what it waits for: a handler of the answer, of the "
+			 "dialog (\"response\"), of the asynchronous call. All that the outer loop has, and all "
+			 "callbacks that are open around it, stand still until then, and each such call inside it "
+			 "adds to the stack.",
+		"%.*s %s (%s of %s calls, %s in inner loops%s).", name.len, name.text, what,
+		d9__units_count(callback->nested.calls).text, d9__units_count(callback->calls).text,
+		d9__units_ns(callback->nested.ns).text, deep);
+	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "%s", what);
+	if (stall)
+		add_longest(findings, finding, callback, stall);
+	/* What it took itself may still be too long. */
+	if (polled || own_ns < D9__LONG_ALWAYS_NS)
+		d9__finding_explain(findings, finding, callback);
+}
+
+/* Whether |callback| slept for nine tenths of its longest call before it ran the loop, as for an answer. */
+static bool slept_outside(const struct d9__callback *callback)
+{
+	const struct d9__stall *stall = longest_nested(callback);
+
+	return stall && d9__stall_is_blocked(stall) && 9 * stall->nested_ns < stall->total_ns;
+}
+
+void d9__check_nested_loop(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		if (callbacks->items[i]->nested.longest_ns >= NESTED_NS && !slept_outside(callbacks->items[i]))
+			nested_loop(findings, callbacks->items[i]);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of time that loops take outside of callbacks. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+/* Told if it takes one in so many parts of the trace, or if one call takes so long. */
+#define OUTSIDE_PART 10
+#define OUTSIDE_NS   D9__MS(10)
+
+/* A trace shorter than this one says nothing about shares. */
+#define LENGTH_NS D9__MS(500)
+
+static uint64_t length_of(const struct d9__analysis *a)
+{
+	return a->loop_last_ns - a->loop_first_ns;
+}
+
+static void source_time(struct d9__findings *findings, const struct d9__callback *callback,
+			enum d9__outside_phase phase)
+{
+	const struct d9__outside *outside = &callback->outside[phase];
+	const char *what = phase == D9__IN_CHECK ? "check()" : "prepare()";
+	char where[300];
+	uint64_t length_ns = length_of(findings->analysis);
+	bool large = 2 * outside->ns > length_ns || outside->max_ns > D9__MS(50);
+	struct d9__name name = d9__finding_name(callback);
+	struct d9__finding *finding;
+
+	if (outside->function)
+		snprintf(where, sizeof(where), "%.256s(), %s", outside->function, what);
+	else if (outside->place)
+		snprintf(where, sizeof(where), "%.256s, %s", outside->place, what);
+	else
+		snprintf(where, sizeof(where), "%s", what);
+	finding = d9__finding_add(
+		findings, large ? D9__CRITICAL : D9__WARNING, outside->ns,
+		"Let prepare() and check() only look: compare a flag or a descriptor's revents there, and do the "
+		"work in dispatch(), in pieces or in a thread. GLib calls both in each round of the loop, whether "
+		"the source has anything to do or not, and all others wait meanwhile.",
+		"%s of the %s lie in %s of the source %.*s, outside of all callbacks: %s calls, the longest %s.",
+		d9__units_ns(outside->ns).text, d9__units_ns(length_ns).text, where, name.len, name.text,
+		d9__units_count(outside->calls).text, d9__units_ns(outside->max_ns).text);
+	if (outside->function)
+		d9__finding_set_name(findings, finding, outside->function, strlen(outside->function));
+	else
+		d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "%s takes %s of %s, up to %s each time", what,
+			      d9__units_ns(outside->ns).text, d9__units_ns(length_ns).text,
+			      d9__units_ns(outside->max_ns).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = outside->max_at_ns,
+							 .has_worker = true,
+							 .worker = outside->worker,
+							 .task = outside->task,
+							 .callback = callback },
+				 "told here; %s on average",
+				 d9__units_ns(outside->calls ? outside->ns / outside->calls : 0).text);
+	d9__finding_explain(findings, finding, callback);
+}
+
+/*
+ * By what many calls took: one call may be long because the kernel ran something else in its middle, or because of
+ * something that it does once.
+ */
+static bool is_often(const struct d9__outside *outside)
+{
+	return outside->slow >= 3 || outside->max_ns >= D9__MS(200) ||
+	       (outside->calls >= 20 && outside->ns - outside->max_ns >= outside->calls * D9__US(50));
+}
+
+void d9__check_source_time(struct d9__findings *findings)
+{
+	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
+	uint64_t length_ns = length_of(findings->analysis);
+
+	for (size_t i = 0; i < callbacks->n; i++)
+		for (unsigned j = 0; j < D9__OUTSIDE_PHASES; j++) {
+			const struct d9__outside *outside = &callbacks->items[i]->outside[j];
+
+			if (is_often(outside) &&
+			    (outside->max_ns >= OUTSIDE_NS ||
+			     (length_ns >= LENGTH_NS && outside->ns * OUTSIDE_PART >= length_ns)))
+				source_time(findings, callbacks->items[i], (enum d9__outside_phase)j);
+		}
+}
+
+static void busy_wait(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	struct d9__finding *finding;
+
+	finding = d9__finding_add(
+		findings, D9__WARNING, worker->busy_waits.ns,
+		"Let the signal handler set a flag or write a byte and return, and do the work in a callback "
+		"(evsignal_new(), ev_signal, g_unix_signal_add()): one ran here, in all likelihood, and stops the "
+		"thread wherever it is. Of a program that drives GLib by itself it may also be what that does "
+		"between g_main_context_query() and g_main_context_check().",
+		"Worker %" PRIu64 " was on the CPU for %s inside of %s waits, up to %s in one: something ran while its "
+		"loop slept.",
+		worker->id, d9__units_ns(worker->busy_waits.ns).text, d9__units_count(worker->busy_waits.n).text,
+		d9__units_ns(worker->busy_waits.max_ns).text);
+	d9__finding_set_brief(findings, finding, "worker %" PRIu64 ": %s of CPU inside %s waits: a signal handler?",
+			      worker->id, d9__units_ns(worker->busy_waits.ns).text,
+			      d9__units_count(worker->busy_waits.n).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = worker->busy_waits.max_at_ns,
+							 .has_worker = true,
+							 .worker = worker->id },
+				 "the wait with most began here");
+}
+
+void d9__check_busy_wait(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+
+		if (worker->busy_waits.max_ns >= OUTSIDE_NS ||
+		    (length_of(a) >= LENGTH_NS && worker->busy_waits.ns * OUTSIDE_PART >= length_of(a)))
+			busy_wait(findings, worker);
+	}
+}
+
+uint64_t d9__worker_in_sources_ns(const struct d9__analysis *a, const struct d9__worker *worker,
+				  enum d9__outside_phase phase)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->callbacks.n; i++)
+		if (a->callbacks.items[i]->outside[phase].worker == worker->id)
+			ns += a->callbacks.items[i]->outside[phase].ns;
+	return ns;
+}
+
+uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	uint64_t told_ns = d9__worker_busy_ns(worker), awake_ns;
+
+	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++)
+		told_ns += d9__worker_in_sources_ns(a, worker, (enum d9__outside_phase)i);
+	/* Awake may be without a CPU, and looking for events takes CPU time too: of both the less. */
+	awake_ns = worker->active_ns < worker->cpu_ns ? worker->active_ns : worker->cpu_ns;
+	return awake_ns > told_ns ? awake_ns - told_ns : 0;
+}
+
+static void loop_overhead(struct d9__findings *findings, const struct d9__worker *worker, uint64_t own_ns)
+{
+	const struct d9__analysis *a = findings->analysis;
+	uint64_t length_ns = length_of(a), rounds = worker->parks ? worker->parks : 1;
+	struct d9__finding *finding;
+	char tasks[160] = "";
+
+	if (a->registered.max)
+		snprintf(tasks, sizeof(tasks), "; up to %s tasks are registered",
+			 d9__units_count(a->registered.max).text);
+	finding = d9__finding_add(
+		findings, 10 * own_ns > 6 * length_ns ? D9__WARNING : D9__INFO, own_ns,
+		"Register fewer timers and sources, keep them instead of making them anew, join timers that are "
+		"due together: it is the loop library's own bookkeeping, which looks at all of them each round, or "
+		"code between rounds that is no callback (prepare and check functions).",
+		"Worker %" PRIu64 " spends %s of %s outside of callbacks, %s for each of %s rounds%s.", worker->id,
+		d9__units_ns(own_ns).text, d9__units_ns(length_ns).text, d9__units_ns(own_ns / rounds).text,
+		d9__units_count(rounds).text, tasks);
+	d9__finding_set_brief(findings, finding, "worker %" PRIu64 ": %s of %s outside of callbacks", worker->id,
+			      d9__units_ns(own_ns).text, d9__units_ns(length_ns).text);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .has_worker = true, .worker = worker->id },
+				 "on the CPU for %s, %s of that in callbacks", d9__units_ns(worker->cpu_ns).text,
+				 d9__units_ns(d9__worker_busy_ns(worker)).text);
+}
+
+void d9__check_loop_overhead(struct d9__findings *findings)
+{
+	static const char *const told[] = { "accept-storm", "spin", "wake-storm", "empty-wakes", "source-time",
+					    "long-round", "many-wakes" };
+	const struct d9__analysis *a = findings->analysis;
+
+	/* What the hooks do not see may be in there, and loops that go round for nothing are told as that. */
+	if (length_of(a) < LENGTH_NS || a->losses.events ||
+	    d9__metadata_coverage(&a->metadata, "poll") != D9__COVERAGE_FULL)
+		return;
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (d9__finding_told(findings, told[i]))
+			return;
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		uint64_t own_ns = d9__worker_own_ns(a, a->timeline.items[i]);
+
+		if (10 * own_ns >= 4 * length_of(a) && own_ns > 2 * d9__worker_busy_ns(a->timeline.items[i]))
+			loop_overhead(findings, a->timeline.items[i], own_ns);
+	}
+}

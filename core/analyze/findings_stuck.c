@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The check that people look for first: a callback that never returned. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+#include "analyze/whereabouts.h"
+
+/* Shorter calls at the end of a trace are calls like others. */
+#define STUCK_NS D9__MS(1000)
+
+static const char *advice_for(const struct d9__sign *sign)
+{
+	if (!strcmp(sign->where, "futex: a lock"))
+		return "See who holds the lock, while the program still hangs: `gdb -p PID -batch -ex 'thread apply "
+		       "all bt'`. Nobody gives it back: a deadlock if the holder waits for this loop or for itself. "
+		       "Take locks in one order, and none that another thread holds while it waits.";
+	if (sign->running && !sign->where[0])
+		return "Look for a loop in it whose condition never becomes false: it is on the CPU and does not "
+		       "come to an end. While the program still runs, `gdb -p PID -batch -ex bt` shows where.";
+	return "Let the loop wait for it (a descriptor, a timer, a child's end), or give the call a time limit. While the "
+	       "program still hangs, `gdb -p PID -batch -ex bt` shows who called it. What it waits for did not come, "
+	       "and nothing else of this loop ran meanwhile.";
+}
+
+static void add_evidence(struct d9__findings *findings, struct d9__finding *finding, const struct d9__worker *worker,
+			 const struct d9__callback *callback)
+{
+	const struct d9__sign *sign = &worker->sign;
+	struct d9__evidence at = { .at_ns = sign->since_ns,
+				   .duration_ns = sign->ns - sign->since_ns,
+				   .has_worker = true,
+				   .worker = worker->id,
+				   .task = sign->task,
+				   .callback = callback };
+	char where[D9__WHEREABOUTS_LEN];
+
+	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
+	if (sign->looks > 1 && where[0])
+		d9__finding_add_evidence(findings, finding, &at, "began, and had not ended when the process was last seen;"
+					 " looked at %s times, at the end%s", d9__units_count(sign->looks).text, where);
+	else
+		d9__finding_add_evidence(findings, finding, &at, "began, and had not ended when the process was last seen");
+}
+
+static void stuck(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__sign *sign = &worker->sign;
+	const struct d9__callback *outer = worker->piece.task->callback;
+	const struct d9__callback *callback = sign->inner ? sign->inner : outer;
+	struct d9__name name = d9__finding_name(callback), outer_name = d9__finding_name(outer);
+	uint64_t ns = sign->ns - sign->since_ns;
+	struct d9__finding *finding;
+	char where[D9__WHEREABOUTS_LEN], inside[160] = "";
+
+	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
+	if (callback != outer)
+		snprintf(inside, sizeof(inside), " (inside %.*s)", outer_name.len, outer_name.text);
+	finding = d9__finding_add(findings, D9__CRITICAL, ns, advice_for(sign),
+				  "%.*s stuck for %s%s%s, on worker %llu, until the trace ended.", name.len, name.text,
+				  d9__units_ns(ns).text, where, inside, (unsigned long long)worker->id);
+	if (!finding)
+		return;
+	d9__finding_set_callback(findings, finding, callback);
+	d9__finding_set_brief(findings, finding, "stuck for %s%s%s", d9__units_ns(ns).text, where,
+			      strlen(where) + strlen(inside) < 38 ? inside : "");
+	add_evidence(findings, finding, worker, callback);
+	d9__finding_explain(findings, finding, callback);
+	if (callback != outer)
+		d9__finding_explain(findings, finding, outer);
+}
+
+void d9__check_stuck_callback(struct d9__findings *findings)
+{
+	const struct d9__timeline *timeline = &findings->analysis->timeline;
+
+	for (size_t i = 0; i < timeline->n; i++) {
+		const struct d9__worker *worker = timeline->items[i];
+
+		if (worker->sign.open && worker->sign.ns - worker->sign.since_ns >= STUCK_NS)
+			stuck(findings, worker);
+	}
+}

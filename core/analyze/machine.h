@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the machine did to the process: the counters of ProcessStateEvent that only grow. */
+
+#ifndef D9_ANALYZE_MACHINE_H
+#define D9_ANALYZE_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+enum d9__machine_counter {
+	D9__MACHINE_THROTTLED_NS, /* by the limit of its cgroup, and how often */
+	D9__MACHINE_THROTTLED,
+	D9__MACHINE_STEAL_NS,    /* that the host gave to other machines, of all CPUs */
+	D9__MACHINE_RUNQUEUE_NS, /* its threads were ready without a CPU, all together */
+	D9__MACHINE_COUNTERS
+};
+
+/* All zero: no samples. */
+struct d9__machine {
+	uint64_t first_ns, last_ns;
+	struct {
+		bool known;
+		uint64_t last, growth;
+	} counters[D9__MACHINE_COUNTERS];
+};
+
+/* |event| is a ProcessStateEvent. */
+void d9__machine_add(struct d9__machine *machine, const struct d9_event *event);
+
+#endif /* D9_ANALYZE_MACHINE_H */

@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first screen of a report: what is wrong and what to do, a line for each finding, what followed
+ * from it, advice as far as there is room, and the callbacks that took most of the time.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/page.h"
+#include "analyze/report.h"
+#include "analyze/report_parts.h"
+#include "analyze/units.h"
+
+/* Findings that have a line of their own at most, and rows that the table has at least. */
+#define FINDINGS_MAX 8
+#define ROWS_MIN     3
+
+/* Of so many findings, each may have two lines of advice; of more, the first alone. */
+#define ADVICE_IN_TWO 3
+
+/* Lines of a table before its rows, and the one that says how many more there are. */
+#define TABLE_LINES 4
+
+/* Where what stands at the right edge ends at most: further away the eye loses the line. */
+#define EDGE_MAX 110
+
+/* A line of advice or of effects begins so far in. */
+#define INDENT 6
+
+/*
+ * Functions of sources are told in the header from this share of the loops' time on, and loops that are busy with
+ * themselves from that.
+ */
+#define OUTSIDE_PART 0.1
+#define OWN_PART     0.25
+
+/* Names take at most a third of the width, or so much. */
+#define NAME_PART 3
+#define NAME_MIN  18
+
+/* What a finding may say here, in the order in which room is given. */
+enum part {
+	PART_LINE,
+	PART_EFFECTS,
+	PART_ADVICE,
+	PARTS
+};
+
+struct shown {
+	const struct d9__report_finding *item;
+	char *parts[PARTS]; /* NULL: nothing to say */
+	unsigned lines[PARTS];
+	bool wanted[PARTS];
+};
+
+struct first {
+	const struct d9__report_all *all;
+	struct d9__page *page;
+	struct d9__report_finding *items; /* of all processes, worst first */
+	size_t n, n_graver; /* all; critical ones, warnings, and what tells of the data */
+	struct shown shown[FINDINGS_MAX];
+	size_t n_shown;
+	size_t mark_width, pid_width, name_width;
+	bool machine; /* short of CPU */
+};
+
+/* ---- what a finding says ---- */
+
+static bool is_graver(const struct d9__finding *finding)
+{
+	return finding->about == D9__ABOUT_DATA || finding->severity < D9__INFO;
+}
+
+static const char *mark_of(const struct d9__finding *finding)
+{
+	static const char *const marks[D9__SEVERITIES] = { "!!", "!", "-" };
+
+	return marks[finding->severity];
+}
+
+static const char *name_of(const struct d9__finding *finding)
+{
+	if (finding->name)
+		return finding->name;
+	return finding->about == D9__ABOUT_DATA ? "data" : finding->check;
+}
+
+/* Its brief, else the first clause of the message, without the name that stands in front of it. */
+static char *brief_of(const struct d9__finding *finding)
+{
+	const char *text = finding->message, *name = finding->name;
+	const char *end;
+
+	if (finding->brief)
+		return strdup(finding->brief);
+	if (name && !strncmp(text, name, strlen(name)) && text[strlen(name)] == ' ')
+		text += strlen(name) + 1;
+	end = strstr(text, "; ");
+	if (!end)
+		end = strstr(text, ". ");
+	if (!end)
+		end = text + strlen(text) - (*text && text[strlen(text) - 1] == '.');
+	return strndup(text, (size_t)(end - text));
+}
+
+/*
+ * What fits of |text| in |columns|: whole sentences if they fill half of it, else up to the end of a clause,
+ * else of a word.  NULL: out of memory.
+ */
+static char *shorten_prose(const char *text, size_t columns)
+{
+	size_t sentence = 0, clause = 0, word = 0, cut;
+	char *out;
+
+	if (strlen(text) <= columns)
+		return strdup(text);
+	for (size_t i = 0; i < columns && text[i]; i++) {
+		bool ends = text[i + 1] == ' ';
+
+		if (text[i] == '.' && ends)
+			sentence = i + 1;
+		else if (strchr(",;:", text[i]) && ends && i + strlen("...") <= columns)
+			clause = i;
+		else if (text[i] == ' ' && i + strlen("...") <= columns)
+			word = i;
+	}
+	if (2 * sentence >= columns)
+		return strndup(text, sentence);
+	cut = 2 * clause >= columns ? clause : word;
+	/* A sentence's end needs no other. */
+	if (cut && text[cut - 1] == '.')
+		return strndup(text, cut);
+	return asprintf(&out, "%.*s...", (int)cut, text) < 0 ? NULL : out;
+}
+
+/* ---- parts ---- */
+
+/* Printing goes to memory until it is known how many lines there are. */
+static FILE *begin_part(struct d9__page *page, char **text, size_t *size)
+{
+	FILE *out = page->out, *memory = open_memstream(text, size);
+
+	if (memory)
+		page->out = memory;
+	else
+		page->err = -ENOMEM;
+	return memory ? out : NULL;
+}
+
+/* Lines of a terminal that |text| takes, which may have colours. */
+static unsigned count_lines(const struct d9__page *page, const char *text)
+{
+	unsigned lines = 0, column = 0;
+
+	for (; *text; text++) {
+		if (*text == '\033') {
+			text += strcspn(text, "m");
+			continue;
+		}
+		/* The bytes of a character behind its first take no column. */
+		column += ((unsigned char)*text & 0xc0) != 0x80;
+		if (*text != '\n')
+			continue;
+		lines += column > 1 ? (column - 2) / page->width + 1 : 1;
+		column = 0;
+	}
+	return lines;
+}
+
+static void end_part(struct d9__page *page, FILE *before, char **text, unsigned *lines)
+{
+	if (fclose(page->out) || !*text)
+		page->err = -ENOMEM;
+	page->out = before;
+	*lines = *text ? count_lines(page, *text) : 0;
+}
+
+static void pad_to(struct d9__page *page, size_t used, size_t width)
+{
+	if (used < width)
+		d9__page_printf(page, "%*s", (int)(width - used), "");
+}
+
+static size_t edge_of(const struct d9__page *page)
+{
+	return page->width < EDGE_MAX ? page->width : EDGE_MAX;
+}
+
+/* "! render  blocks the loop 40 ms, 20 of 20 calls          hello.c:52" */
+static void put_line(struct first *first, const struct d9__report_finding *item)
+{
+	static const enum d9__page_color colors[D9__SEVERITIES] = { D9__RED, D9__YELLOW, D9__CYAN };
+	const struct d9__finding *finding = item->finding;
+	struct d9__page *page = first->page;
+	const char *mark = mark_of(finding), *source = finding->source;
+	const char *pid = d9__report_pid(item->report->analysis);
+	char *name = d9__page_shorten(page, name_of(finding), 0, first->name_width);
+	char *brief = brief_of(finding), *text = NULL;
+	size_t column = first->mark_width + 1 + first->name_width + 2, used;
+
+	if (!name || !brief)
+		goto out;
+	d9__page_put(page, colors[finding->severity], mark);
+	pad_to(page, strlen(mark), first->mark_width + 1);
+	if (first->pid_width) {
+		d9__page_put(page, D9__PLAIN, pid);
+		pad_to(page, d9__page_columns(page, pid), first->pid_width + 2);
+		column += first->pid_width + 2;
+	}
+	d9__page_put(page, D9__BOLD, name);
+	pad_to(page, d9__page_columns(page, name), first->name_width + 2);
+	used = column + d9__page_columns(page, brief);
+	if (!source || used + 2 + d9__page_columns(page, source) > edge_of(page)) {
+		if (asprintf(&text, "%s%s%s%s", brief, source ? " (" : "", source ? source : "",
+			     source ? ")" : "") < 0)
+			text = NULL;
+		else
+			d9__page_wrap(page, text, (unsigned)column, INDENT);
+	} else {
+		d9__page_put(page, D9__PLAIN, brief);
+		pad_to(page, used, edge_of(page) - d9__page_columns(page, source));
+		d9__page_put(page, D9__FAINT, source);
+		putc('\n', page->out);
+		text = strdup("");
+	}
+out:
+	if (!name || !brief || !text)
+		page->err = -ENOMEM;
+	free(name);
+	free(brief);
+	free(text);
+}
+
+/* Whether there is any advice to put. */
+static bool put_advice(struct first *first, const struct d9__finding *finding, unsigned lines)
+{
+	struct d9__page *page = first->page;
+	size_t columns = (edge_of(page) - INDENT) * lines - (lines - 1) * INDENT;
+	char *text;
+
+	if (!finding->advice || !*finding->advice)
+		return false;
+	text = shorten_prose(finding->advice, columns);
+	d9__page_put(page, D9__FAINT, "  do: ");
+	if (text)
+		d9__page_wrap(page, text, INDENT, INDENT);
+	else
+		page->err = -ENOMEM;
+	free(text);
+	return true;
+}
+
+/* "  so: tick up to 335 ms late, 29 waits over 5 ms" */
+static void put_effects(struct first *first, const struct d9__finding *finding)
+{
+	struct d9__page *page = first->page;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out) {
+		page->err = -ENOMEM;
+		return;
+	}
+	for (size_t i = 0; i < finding->n_effects; i++)
+		fprintf(out, "%s%s", i ? ", " : "", finding->effects[i]->effect);
+	if (fclose(out))
+		page->err = -ENOMEM;
+	d9__page_put(page, D9__FAINT, "  so: ");
+	if (text)
+		d9__page_wrap(page, text, INDENT, INDENT);
+	free(text);
+}
+
+static void make_parts(struct first *first, struct shown *shown, const struct d9__finding *before)
+{
+	const struct d9__finding *finding = shown->item->finding;
+	size_t size;
+	FILE *out = begin_part(first->page, &shown->parts[PART_LINE], &size);
+
+	if (!out)
+		return;
+	put_line(first, shown->item);
+	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
+	if (finding->n_effects) {
+		out = begin_part(first->page, &shown->parts[PART_EFFECTS], &size);
+		if (!out)
+			return;
+		put_effects(first, finding);
+		end_part(first->page, out, &shown->parts[PART_EFFECTS], &shown->lines[PART_EFFECTS]);
+	}
+	if (before && before->advice == finding->advice)
+		return;
+	out = begin_part(first->page, &shown->parts[PART_ADVICE], &size);
+	if (!out)
+		return;
+	put_advice(first, finding, before && first->n_shown > ADVICE_IN_TWO ? 1 : 2);
+	end_part(first->page, out, &shown->parts[PART_ADVICE], &shown->lines[PART_ADVICE]);
+}
+
+/* ---- which findings, and how much of each ---- */
+
+static void measure(struct first *first)
+{
+	struct d9__page *page = first->page;
+	size_t most = page->width / NAME_PART > NAME_MIN ? page->width / NAME_PART : NAME_MIN;
+
+	for (size_t i = 0; i < first->n_shown; i++) {
+		const struct d9__report_finding *item = first->shown[i].item;
+		size_t mark = strlen(mark_of(item->finding));
+		size_t name = d9__page_columns(page, name_of(item->finding));
+		size_t pid = d9__page_columns(page, d9__report_pid(item->report->analysis));
+
+		if (mark > first->mark_width)
+			first->mark_width = mark;
+		if (name > first->name_width)
+			first->name_width = name < most ? name : most;
+		if (first->all->n > 1 && pid > first->pid_width)
+			first->pid_width = pid;
+	}
+}
+
+static void choose(struct first *first)
+{
+	for (size_t i = 0; i < first->n; i++) {
+		const struct d9__finding *finding = first->items[i].finding;
+
+		if (!is_graver(finding))
+			continue;
+		if (finding->machine) {
+			first->machine = true;
+			continue;
+		}
+		first->n_graver++;
+		if (first->n_shown < FINDINGS_MAX)
+			first->shown[first->n_shown++].item = &first->items[i];
+	}
+}
+
+/* Take |part| of |shown| if |*left| lines are enough for it. */
+static bool take(struct shown *shown, enum part part, unsigned *left)
+{
+	if (!shown->parts[part] || shown->lines[part] > *left)
+		return false;
+	shown->wanted[part] = true;
+	*left -= shown->lines[part];
+	return true;
+}
+
+/* Findings first, with the advice of the first; then what followed from each, then what else to do. */
+static unsigned share(struct first *first, unsigned left)
+{
+	unsigned kept = first->n_shown ? first->shown[0].lines[PART_ADVICE] : 0;
+	size_t n = 0;
+
+	if (left > kept)
+		left -= kept;
+	else
+		kept = 0;
+	while (n < first->n_shown && take(&first->shown[n], PART_LINE, &left))
+		n++;
+	first->n_shown = n;
+	left += kept;
+	for (enum part part = PART_EFFECTS; part < PARTS; part++) {
+		if (n && part == PART_EFFECTS)
+			take(&first->shown[0], PART_ADVICE, &left);
+		for (size_t i = 0; i < n; i++)
+			if (!first->shown[i].wanted[part])
+				take(&first->shown[i], part, &left);
+	}
+	return left;
+}
+
+/* ---- lines ---- */
+
+static void add_word(char *buf, size_t size, const char *word)
+{
+	size_t used = strlen(buf);
+
+	if (!strstr(buf, word))
+		snprintf(buf + used, size - used, "%s%s", used ? ", " : "", word);
+}
+
+/* "complete", or what is missing, in a few words. */
+static void describe_data(const struct first *first, char *buf, size_t size)
+{
+	const struct d9__report_all *all = first->all;
+	bool hooks = true;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < all->n; i++) {
+		const struct d9__analysis *a = all->reports[i].analysis;
+
+		hooks = hooks && d9__report_tells_hooks(&a->metadata);
+		if (a->events == 0 || a->timeline.n == 0)
+			add_word(buf, size, "nothing recorded");
+		if (a->losses.n)
+			add_word(buf, size, "events lost");
+		for (size_t j = 0; j < a->n_segments; j++) {
+			if (a->segments[j].err && a->segments[j].err != -ENODATA)
+				add_word(buf, size, "damaged");
+			else if (a->segments[j].active || a->segments[j].truncated)
+				add_word(buf, size, "end missing");
+		}
+		if (a->unwritten || a->unwritten_ends)
+			add_word(buf, size, "parts missing");
+	}
+	for (size_t i = 0; i < first->n; i++)
+		if (!strcmp(first->items[i].finding->check, "degraded-hooks"))
+			add_word(buf, size, "some hooks missing");
+	for (size_t i = 0; i < first->n && !buf[0]; i++)
+		if (first->items[i].finding->about == D9__ABOUT_DATA)
+			add_word(buf, size, "incomplete");
+	if (!buf[0])
+		snprintf(buf, size, hooks ? "complete" : "complete, hooks not told");
+}
+
+/* What loops did, of all their time. */
+struct shares {
+	double time_ns, busy_ns, own_ns, source_ns[D9__OUTSIDE_PHASES];
+	double most; /* of a loop's own time in callbacks */
+	uint64_t busiest;
+	size_t workers;
+};
+
+static void add_shares(struct shares *s, const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	double ns = (double)worker->active_ns + (double)worker->parked_ns, busy = d9__worker_busy(worker);
+
+	if (ns <= 0)
+		return;
+	s->time_ns += ns;
+	s->busy_ns += busy * ns;
+	s->own_ns += (double)d9__worker_own_ns(a, worker);
+	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++)
+		s->source_ns[i] += (double)d9__worker_in_sources_ns(a, worker, (enum d9__outside_phase)i);
+	if (s->workers++ == 0 || busy > s->most) {
+		s->most = busy;
+		s->busiest = worker->id;
+	}
+}
+
+/* ", 88 % in check()": where the loops are beside callbacks, if that is worth a word. */
+static void describe_outside(const struct shares *s, char *buf, size_t size)
+{
+	double check_ns = s->source_ns[D9__IN_CHECK], prepare_ns = s->source_ns[D9__IN_PREPARE];
+	double source_ns = check_ns + prepare_ns;
+
+	buf[0] = '\0';
+	if (source_ns >= OUTSIDE_PART * s->time_ns)
+		snprintf(buf, size, ", %.0f %% in %s", 100 * source_ns / s->time_ns,
+			 10 * prepare_ns < source_ns ? "check()"
+			 : 10 * check_ns < source_ns ? "prepare()"
+						     : "prepare() and check()");
+	else if (s->own_ns >= OWN_PART * s->time_ns)
+		snprintf(buf, size, ", %.0f %% outside of them", 100 * s->own_ns / s->time_ns);
+}
+
+/*
+ * "loops 7 % busy", "loop 0 % in callbacks, 88 % in check()"; of several with the busiest if that stands out; empty
+ * without loops.
+ */
+static void describe_busy(const struct d9__report_all *all, char *buf, size_t size)
+{
+	struct shares s = { .workers = 0 };
+	char outside[64];
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < all->n; i++) {
+		const struct d9__analysis *a = all->reports[i].analysis;
+
+		for (size_t j = 0; j < a->timeline.n; j++)
+			add_shares(&s, a, a->timeline.items[j]);
+	}
+	if (!s.workers)
+		return;
+	describe_outside(&s, outside, sizeof(outside));
+	snprintf(buf, size, "loop%s %.0f %% %s%s", s.workers == 1 ? "" : "s", 100 * s.busy_ns / s.time_ns,
+		 outside[0] ? "in callbacks" : "busy", outside);
+	if (s.most > s.busy_ns / s.time_ns + 0.2 && all->n == 1)
+		snprintf(buf + strlen(buf), size - strlen(buf), " (worker %llu: %.0f %%)",
+			 (unsigned long long)s.busiest, 100 * s.most);
+}
+
+static void put_header(struct first *first)
+{
+	const struct d9__report_all *all = first->all;
+	uint64_t start_ns = d9__analysis_start_ns(all->first);
+	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
+	const char *program = d9__report_program(all->first);
+	char data[160], busy[96], processes[48], *line;
+	size_t column;
+
+	describe_data(first, data, sizeof(data));
+	describe_busy(all, busy, sizeof(busy));
+	snprintf(processes, sizeof(processes), "%zu processes", all->n);
+	if (all->n > 1)
+		program = processes;
+	else if (!*program)
+		program = "trace";
+	if (asprintf(&line, "%s  %s%s%s", d9__units_ns(end_ns > start_ns ? end_ns - start_ns : 0).text, data,
+		     busy[0] ? "  " : "", busy) < 0) {
+		first->page->err = -ENOMEM;
+		return;
+	}
+	d9__page_put(first->page, D9__BOLD, program);
+	d9__page_put(first->page, D9__PLAIN, "  ");
+	column = d9__page_columns(first->page, program) + 2;
+	if (column + d9__page_columns(first->page, line) <= first->page->width) {
+		d9__page_put(first->page, D9__PLAIN, line);
+		putc('\n', first->page->out);
+	} else {
+		for (char *gap = line; (gap = strstr(gap, "  "));)
+			*gap = ',';
+		d9__page_wrap(first->page, line, (unsigned)column, 2);
+	}
+	free(line);
+}
+
+/* How many findings have no line here. */
+static void put_rest(struct first *first)
+{
+	size_t hidden = first->n_graver - first->n_shown, notes = 0;
+	const char *between = first->n_graver == 0 ? ";" : hidden ? "," : "";
+	char graver[128] = "and", lesser[160] = "", line[320];
+
+	for (size_t i = 0; i < first->n; i++)
+		notes += !is_graver(first->items[i].finding);
+	if (first->n_graver == 0)
+		snprintf(graver, sizeof(graver), "nothing wrong found%s", first->machine ? " in the program" : "");
+	else if (hidden)
+		snprintf(graver, sizeof(graver), "and %s more finding%s", d9__units_count(hidden).text,
+			 hidden == 1 ? "" : "s");
+	else if (!notes)
+		return;
+	if (notes)
+		snprintf(lesser, sizeof(lesser), "%s %s note%s", between, d9__units_count(notes).text,
+			 notes == 1 ? "" : "s");
+	snprintf(line, sizeof(line), "%s%s%s", graver, lesser, notes || hidden ? ": --section findings" : "");
+	d9__page_wrap(first->page, line, 0, 2);
+}
+
+static void put_machine(struct first *first)
+{
+	if (!first->machine)
+		return;
+	d9__page_put(first->page, D9__YELLOW, "machine short of CPU:");
+	putc(' ', first->page->out);
+	d9__page_wrap(first->page, "some times inflated", (unsigned)strlen("machine short of CPU: "), 2);
+}
+
+/* Commands that tell more, on one line if they fit, else a line each, so that each can be copied. */
+static void put_details(struct first *first)
+{
+	static const char *const plain[] = { "details: ", "         ", "         " };
+	static const char *const joined[] = { "details: ", ", one finding: ", ", picture: " };
+	const char *traces = first->all->style->traces ? first->all->style->traces : "TRACE";
+	const struct d9__finding *finding = first->n_shown ? first->shown[0].item->finding : NULL;
+	struct d9__page *page = first->page;
+	char *commands[3] = { NULL };
+	size_t n = 0, columns = 0;
+	bool one;
+
+	if (asprintf(&commands[n], "dial9 report -v %s", traces) >= 0)
+		n++;
+	if (first->n &&
+	    asprintf(&commands[n], "dial9 report --finding %td %s",
+		     first->n_shown ? first->shown[0].item - first->items + 1 : 1, traces) >= 0)
+		n++;
+	if (finding && finding->task) {
+		const struct d9__analysis *a = first->shown[0].item->report->analysis;
+
+		if (asprintf(&commands[n], "dial9 diagram --task %llu -o task.svg %s",
+			     (unsigned long long)finding->task,
+			     first->all->n > 1 ? a->processes->items[a->process].folder : traces) >= 0)
+			n++;
+	}
+	for (size_t i = 0; i < n; i++)
+		columns += strlen(joined[i]) + d9__page_columns(page, commands[i]);
+	one = columns <= page->width;
+	for (size_t i = 0; i < n; i++) {
+		d9__page_put(page, D9__FAINT, (one ? joined : plain)[i]);
+		d9__page_put(page, D9__PLAIN, commands[i]);
+		if (!one || i + 1 == n)
+			putc('\n', page->out);
+		free(commands[i]);
+	}
+}
+
+/* What stands below the findings. */
+static void put_end(struct first *first)
+{
+	put_rest(first);
+	put_machine(first);
+	put_details(first);
+}
+
+static void put_findings(struct first *first)
+{
+	for (size_t i = 0; i < first->n_shown; i++)
+		for (enum part part = PART_LINE; part < PARTS; part++)
+			if (first->shown[i].wanted[part])
+				fputs(first->shown[i].parts[part], first->page->out);
+}
+
+static void put_table(struct first *first, unsigned left)
+{
+	const struct d9__report_all *all = first->all;
+	size_t rows = left > TABLE_LINES + ROWS_MIN ? left - TABLE_LINES : ROWS_MIN;
+
+	if (rows > all->style->top)
+		rows = all->style->top;
+	if (all->n > 1)
+		d9__report_processes(all, rows);
+	else
+		d9__report_callbacks(all->reports, all->style, first->page, rows);
+}
+
+/* |text| and how many lines it has. */
+struct measured {
+	char *text;
+	unsigned lines;
+};
+
+static struct measured measured(struct first *first, void (*put)(struct first *first))
+{
+	struct measured m = { NULL, 0 };
+	size_t size;
+	FILE *out = begin_part(first->page, &m.text, &size);
+
+	if (!out)
+		return m;
+	put(first);
+	end_part(first->page, out, &m.text, &m.lines);
+	return m;
+}
+
+static void put_measured(struct first *first, struct measured *m)
+{
+	if (m->text)
+		fputs(m->text, first->page->out);
+	free(m->text);
+	*m = (struct measured){ NULL, 0 };
+}
+
+void d9__report_first(const struct d9__report_all *all)
+{
+	struct first first = { .all = all, .page = all->page };
+	struct measured header, end;
+	unsigned left = all->style->lines, fixed;
+
+	first.items = d9__reports_findings(all->reports, all->n, &first.n);
+	if (!first.items) {
+		all->page->err = -ENOMEM;
+		return;
+	}
+	choose(&first);
+	measure(&first);
+	for (size_t i = 0; i < first.n_shown; i++)
+		make_parts(&first, &first.shown[i], i ? first.shown[i - 1].item->finding : NULL);
+	header = measured(&first, put_header);
+	end = measured(&first, put_end);
+	/*
+	 * One line for what is left out, if something will be; one that less(1) wants to spare before it ends by
+	 * itself, in which the command stands that was typed.
+	 */
+	fixed = header.lines + end.lines + TABLE_LINES + ROWS_MIN + 2;
+	left = share(&first, left > fixed ? left - fixed : 1) + TABLE_LINES + ROWS_MIN;
+	free(end.text);
+	end = measured(&first, put_end);
+	put_measured(&first, &header);
+	put_findings(&first);
+	put_measured(&first, &end);
+	put_table(&first, left);
+	for (size_t i = 0; i < FINDINGS_MAX; i++)
+		for (enum part part = PART_LINE; part < PARTS; part++)
+			free(first.shown[i].parts[part]);
+	free(first.items);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the text report share. */
+
+#ifndef D9_ANALYZE_REPORT_PARTS_H
+#define D9_ANALYZE_REPORT_PARTS_H
+
+#include "analyze/page.h"
+#include "analyze/report.h"
+
+/* The processes of one trace. */
+struct d9__report_all {
+	const struct d9__report *reports;
+	size_t n;
+	const struct d9__analysis *first; /* times count from its start */
+	const struct d9__report_style *style;
+	struct d9__page *page;
+};
+
+/* The name of the recorded program, or "". */
+const char *d9__report_program(const struct d9__analysis *a);
+
+/* The process id of |a| if the trace tells it, else what tells it apart. */
+const char *d9__report_pid(const struct d9__analysis *a);
+
+/* Whether the trace says what its hooks could see. */
+bool d9__report_tells_hooks(const struct d9__metadata *metadata);
+
+/* The table of processes, the worst first, at most |rows| of them. */
+void d9__report_processes(const struct d9__report_all *all, size_t rows);
+
+/* The table of callbacks of one process, at most |rows| of them. */
+void d9__report_callbacks(const struct d9__report *report, const struct d9__report_style *style,
+			  struct d9__page *page, size_t rows);
+
+/* What is wrong and what to do, on a screen of style->lines lines. */
+void d9__report_first(const struct d9__report_all *all);
+
+#endif /* D9_ANALYZE_REPORT_PARTS_H */

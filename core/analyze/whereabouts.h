@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whereabouts: where a thread was found that is in a call for long, in words. */
+
+#ifndef D9_ANALYZE_WHEREABOUTS_H
+#define D9_ANALYZE_WHEREABOUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define D9__WHEREABOUTS_LEN 96
+
+/*
+ * " in pause()", " waiting for a lock", " computing", or "": by what StuckPollEvent says of the system call, whether the
+ * thread was running, and the kernel's function that it slept in.
+ */
+void d9__whereabouts(const char *syscall, bool running, const char *wchan, char *buf, size_t size);
+
+#endif /* D9_ANALYZE_WHEREABOUTS_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Followers: the processes that live of what `dial9 record` started, told by what it put into their environment. */
+
+#ifndef D9_CLI_FOLLOWERS_H
+#define D9_CLI_FOLLOWERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Called with each; true ends the search. */
+typedef bool (*d9__follower_fn)(void *arg, pid_t pid);
+
+/*
+ * Look for processes that were started with |variable|, "NAME=VALUE", in their environment, as far as this user
+ * may see that.  True if |fn| ended the search.
+ */
+bool d9__followers_any(const char *variable, d9__follower_fn fn, void *arg);
+
+/* One that was started with the trace directory |dir|, which exists; 0: none lives. */
+pid_t d9__followers_of_dir(const char *dir);
+
+/*
+ * Remove the empty trace directory |dir|, unless a process lives that was started with it: that may
+ * yet make its own directory there, and the result is false.
+ */
+bool d9__followers_remove_dir(const char *dir);
+
+/* The effective user of |pid|, (uid_t)-1 if it is gone. */
+uid_t d9__follower_uid(pid_t pid);
+
+#endif /* D9_CLI_FOLLOWERS_H */

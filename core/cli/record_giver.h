@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `dial9 record` of root: the helper process that gives directories to programs which may not make them, as
+ * record/giver.h says.  It goes on after `dial9 record` has ended while a program lives that may still ask.
+ */
+
+#ifndef D9_CLI_RECORD_GIVER_H
+#define D9_CLI_RECORD_GIVER_H
+
+#include <stdbool.h>
+
+#include "record/giver.h"
+
+struct d9__record_giver {
+	char text[D9__GIVER_TEXT + 1]; /* the variable's value; "" if there is no helper */
+	int hold_fd; /* closed by our end, which the helper sees; -1 */
+};
+
+/*
+ * Start the helper for the trace directory |dir|, absolute.  |made|: it was not there before, and lets others pass once
+ * something in it is theirs.  Without a helper, as for all but root, it is
+ * as if nobody had asked for one.
+ */
+void d9__record_giver_begin(struct d9__record_giver *giver, const char *dir, bool made);
+
+/* If the trace directory is empty when the helper ends, it is removed. */
+void d9__record_giver_let_go(struct d9__record_giver *giver);
+
+void d9__record_giver_end(struct d9__record_giver *giver);
+
+#endif /* D9_CLI_RECORD_GIVER_H */

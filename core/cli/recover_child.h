@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recover child: rings and segments that others wrote are read for root by a child without rights.  It has the
+ * ring's descriptor, and gets those of segments from us, one by one, in the one directory that we chose; or it has
+ * nothing to write to but its answer.
+ */
+
+#ifndef D9_CLI_RECOVER_CHILD_H
+#define D9_CLI_RECOVER_CHILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct d9__dead_ring;
+struct d9__namespace;
+struct d9__recovered;
+struct d9__ring_view;
+
+/* Whose rights the child has.  Of root: none at all. */
+struct d9__child_user {
+	uid_t uid;
+	gid_t gid;
+};
+
+/*
+ * d9__rescue_into() by a child.  Called with all rights of root; files are opened with those of |owner|, whose
+ * directory |ns| is.  |ring| may be NULL.
+ */
+bool d9__child_rescue(const struct d9__child_user *user, const struct d9__child_user *owner,
+		      const struct d9__namespace *ns, struct d9__dead_ring *ring, struct d9__recovered *out);
+
+/* d9__dead_ring_is_empty() by a child; false if it could not tell. */
+bool d9__child_is_empty(const struct d9__child_user *user, struct d9__dead_ring *ring);
+
+/*
+ * Whose rights are enough for what the ring |view| names: its file's user's.  What began as root may have become
+ * somebody else since: then that user's.  Root's only of a process that is root's altogether.
+ */
+struct d9__child_user d9__child_user_of(const struct d9__ring_view *view);
+
+/* |fill| the |len| bytes of |answer| in a child that has of us the descriptor |fd| alone.  False: it did not, in time. */
+bool d9__child_ask(const struct d9__child_user *user, int fd, void (*fill)(void *arg, void *answer), void *arg,
+		   void *answer, size_t len);
+
+/* Take the rights of |user|, of root none, and never have others again.  0 or -errno. */
+int d9__rights_give_up(const struct d9__child_user *user);
+
+/* Take the rights of |user| for a while, and root's back.  0 or -errno; for programs with one thread. */
+int d9__rights_take(const struct d9__child_user *user);
+void d9__rights_give_back(void);
+
+#endif /* D9_CLI_RECOVER_CHILD_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/budget.h"
+#include "analyze/whereabouts.h"
+#include "cli/live.h"
+#include "cli/recover_child.h"
+#include "cli/running_now.h"
+#include "cli/symbol_events.h"
+#include "cli/text.h"
+
+/* Since the latest tick its thread may have gone on. */
+static bool has_gone_on(const struct d9__recorder_seen *recorder, const struct d9__ring_open *call)
+{
+	for (uint32_t i = 0; i < recorder->look.n_workers; i++) {
+		const struct d9__ring_worker *worker = &recorder->look.workers[i];
+
+		if (worker->id == call->worker && worker->tid == call->tid)
+			return worker->state != D9__WORKER_POLLING;
+	}
+	return false;
+}
+
+static void name_it(struct d9__symbols *symbols, const char *text, char *out, size_t size)
+{
+	struct d9__symbol symbol;
+	bool known = symbols && d9__symbols_name(symbols, text, strlen(text), false, &symbol) && symbol.function;
+
+	snprintf(out, size, "%s", known ? symbol.function : text[0] ? text : "(unknown)");
+}
+
+unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbols *symbols, uint64_t least_ns,
+			 struct d9__running_now out[D9__RING_OPEN_MAX])
+{
+	const struct d9__ring_health *health = &recorder->look.health;
+	bool dead = recorder->owner == D9__OWNER_DEAD;
+	uint64_t until_ns = dead ? health->tick_ns : recorder->look.mono_ns;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < health->n_open && i < D9__RING_OPEN_MAX; i++) {
+		const struct d9__ring_open *call = &health->open[i];
+		struct d9__running_now *running = &out[n];
+
+		if (call->since_ns > until_ns || until_ns - call->since_ns < least_ns ||
+		    (!dead && has_gone_on(recorder, call)))
+			continue;
+		*running = (struct d9__running_now){ .call = call, .for_ns = until_ns - call->since_ns };
+		name_it(symbols, call->span[0] ? call->span : call->loc, running->name, sizeof(running->name));
+		if (call->span[0])
+			name_it(symbols, call->loc, running->inside, sizeof(running->inside));
+		n++;
+	}
+	return n;
+}
+
+void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RUNNING_LEN])
+{
+	char where[D9__WHEREABOUTS_LEN] = "", age[D9__DURATION_LEN];
+	const struct d9__ring_open *call = running->call;
+
+	if (call->known)
+		d9__whereabouts(call->syscall, call->running, call->wchan, where, sizeof(where));
+	snprintf(buf, D9__RUNNING_LEN, "%s %s%s%s%s%s", running->name, d9__duration_text(running->for_ns, age), where,
+		 running->inside[0] ? " (inside " : "", running->inside, running->inside[0] ? ")" : "");
+}
+
+static void learn(void *symbols, const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_MODULE)
+		d9__symbols_learn(symbols, event);
+}
+
+static struct d9__symbols *read_symbols(const struct d9__recorder_seen *recorder)
+{
+	struct d9__symbols *symbols = NULL;
+	struct d9__live *live = calloc(1, sizeof(*live));
+
+	if (!live || d9__symbols_new(&symbols)) {
+		free(live);
+		return NULL;
+	}
+	d9__budget_start(0);
+	d9__live_begin(live, &recorder->view, UINT64_MAX, learn, symbols);
+	if (d9__live_read_lead(live)) {
+		d9__symbols_free(symbols);
+		symbols = NULL;
+	}
+	d9__live_end(live);
+	free(live);
+	return symbols;
+}
+
+static void name_all(void *arg, void *answer)
+{
+	const struct d9__recorder_seen *recorder = arg;
+	struct d9__symbols *symbols = read_symbols(recorder);
+
+	d9__running_now(recorder, symbols, D9__RUNNING_LONG_NS, answer);
+	d9__symbols_free(symbols);
+}
+
+/* False: there are no names. */
+static bool ask_for_names(const struct d9__recorder_seen *recorder, struct d9__running_now *named, size_t size)
+{
+	struct d9__child_user user = d9__child_user_of(&recorder->view);
+	void *arg = (void *)(uintptr_t)recorder;
+
+	if (user.uid == geteuid() && (user.uid || recorder->owner != D9__OWNER_DEAD)) {
+		name_all(arg, named);
+		return true;
+	}
+	return !geteuid() && d9__child_ask(&user, recorder->view.fd, name_all, arg, named, size);
+}
+
+unsigned d9__running_now_named(const struct d9__recorder_seen *recorder, struct d9__running_now out[D9__RING_OPEN_MAX])
+{
+	struct d9__running_now named[D9__RING_OPEN_MAX] = { { 0 } };
+	unsigned n = d9__running_now(recorder, NULL, D9__RUNNING_LONG_NS, out);
+
+	if (!n || !ask_for_names(recorder, named, sizeof(named)))
+		return n;
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(out[i].name, sizeof(out[i].name), "%.*s", (int)sizeof(named[i].name) - 1, named[i].name);
+		snprintf(out[i].inside, sizeof(out[i].inside), "%.*s", (int)sizeof(named[i].inside) - 1, named[i].inside);
+	}
+	return n;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "loop/running.h"
+
+#include "loop/entered.h"
+#include "loop/thread_state.h"
+#include "record/open_calls.h"
+
+/*
+ * Frames and entered spans are their thread's own, which changes them without asking.  Each word is read whole, and
+ * a frame that does not begin the same task at the same time before and after it was read is none.
+ */
+#define UNASKED __attribute__((no_sanitize("thread")))
+#define READ(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
+
+struct search {
+	struct d9__open_call *calls;
+	size_t n;
+	bool found[D9__OPEN_CALLS_MAX];
+};
+
+/* The innermost frame of |task|; NULL: it is not running. */
+UNASKED static const struct d9__callback *find_frame(const struct d9__thread *thread, uint64_t task)
+{
+	uint32_t n = READ(thread->n_frames);
+
+	if (n > D9__FRAMES_MAX)
+		return NULL;
+	while (n--)
+		if (READ(thread->frames[n].task) == task)
+			return &thread->frames[n];
+	return NULL;
+}
+
+/* The innermost of the callbacks that a library's callback has called, in |frame|; its name's handle or 0. */
+UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct d9__callback *frame, uint32_t slot)
+{
+	const struct d9__entered *entered = &d9__entered_all[slot];
+	uint32_t n = atomic_load_explicit(&entered->n, memory_order_relaxed), frames = (uint32_t)(frame - thread->frames) + 1;
+	uint64_t start_ns = READ(frame->start_ns);
+
+	while (n && n <= D9__ENTERED_MAX) {
+		const struct d9__entered_span *item = &entered->items[--n];
+		uint64_t id = atomic_load_explicit(&item->id, memory_order_relaxed);
+
+		if (id && id != D9__ENTERED_LEFT && READ(item->adapter) && READ(item->frames) == frames &&
+		    READ(item->frame_ns) == start_ns)
+			return READ(item->name);
+	}
+	return 0;
+}
+
+UNASKED static void describe_one(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
+{
+	const struct d9__callback *frame = find_frame(thread, call->task);
+
+	if (!frame)
+		return;
+	call->since_ns = READ(frame->start_ns);
+	call->loc = READ(frame->loc);
+	call->span = find_inner(thread, frame, call->slot);
+	atomic_thread_fence(memory_order_acquire);
+	*found = READ(frame->task) == call->task && READ(frame->start_ns) == call->since_ns;
+}
+
+UNASKED static void look_at(void *arg, const struct d9__thread *thread)
+{
+	struct search *search = arg;
+
+	for (size_t i = 0; i < search->n; i++)
+		if (search->calls[i].tid == READ(thread->tid))
+			describe_one(thread, &search->calls[i], &search->found[i]);
+}
+
+static void describe(struct d9__open_call *calls, size_t n)
+{
+	struct search search = { .calls = calls, .n = n };
+
+	d9__threads_each(look_at, &search);
+	for (size_t i = 0; i < n; i++)
+		if (!search.found[i])
+			calls[i].since_ns = 0;
+}
+
+void d9__running_start(void)
+{
+	d9__open_calls_provide(describe);
+}

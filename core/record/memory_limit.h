@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory limit: how much of the memory that the process may have the ring can take without being noticed. */
+
+#ifndef D9_RECORD_MEMORY_LIMIT_H
+#define D9_RECORD_MEMORY_LIMIT_H
+
+#include <stdint.h>
+
+struct d9__memory_limit {
+	uint64_t bytes;   /* for the ring; UINT64_MAX: nothing limits it */
+	const char *what; /* "ulimit -v" or "memory cgroup"; NULL: nothing */
+};
+
+/*
+ * A quarter of the address space that is left, or an eighth of what a cgroup of the process may use,
+ * whichever is less.  Opens some files of /proc and /sys; changes errno.
+ */
+struct d9__memory_limit d9__memory_limit(void);
+
+/*
+ * The same, of these texts: what a file memory.max or memory.limit_in_bytes says, in bytes; UINT64_MAX for
+ * "max", for numbers that mean none, and for what is no number.
+ */
+uint64_t d9__memory_limit_parse(const char *text);
+
+#endif /* D9_RECORD_MEMORY_LIMIT_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nearest: which of several names somebody meant who wrote another. */
+
+#ifndef D9_RECORD_NEAREST_H
+#define D9_RECORD_NEAREST_H
+
+#include <stddef.h>
+
+/* Longer words are compared by their beginning. */
+#define D9__NEAREST_MAX 63
+
+/* Set |word|; the rest starts at 0. */
+struct d9__nearest {
+	const char *word;
+	const char *name; /* the best so far, as it was given; NULL: none is near */
+	size_t steps;     /* letters to change, add or take away */
+};
+
+/* Whether |name|, which is kept, is nearer than those before. */
+void d9__nearest_try(struct d9__nearest *nearest, const char *name);
+
+#endif /* D9_RECORD_NEAREST_H */

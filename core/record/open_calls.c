@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <dial9/error.h>
+
+#include "record/descriptors.h"
+#include "record/emit_inl.h"
+#include "record/event_types.h"
+#include "record/metadata.h"
+#include "record/names.h"
+#include "record/open_calls.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define ALMOST	  (SECOND_NS / 10) /* a tick that comes a bit early is the one of this second */
+
+static _Atomic(d9__open_calls_describe_fn) describer;
+
+void d9__open_calls_provide(d9__open_calls_describe_fn describe)
+{
+	atomic_store_explicit(&describer, describe, memory_order_release);
+}
+
+void d9__open_calls_begin(struct d9__open_calls *calls)
+{
+	*calls = (struct d9__open_calls){ .youngest_ns = UINT64_MAX };
+	calls->task_fd = d9__descriptors_are_few() ?
+				 -1 :
+				 d9__descriptor_place(open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* ---- finding them ---- */
+
+/*
+ * The slot's owner changes these without asking anybody.  Between two equal values of |published| they are usually of
+ * one moment, and where they are not no harm is done: they only say whom to look at.
+ */
+__attribute__((no_sanitize("thread"))) static bool read_poll(const struct d9__slot *slot, struct d9__open_call *call,
+							     uint64_t *last_ns)
+{
+	/* acquire: pairs with the release in d9__emit_leave() */
+	uint64_t published = atomic_load_explicit(&slot->published, memory_order_acquire);
+	uint8_t state = __atomic_load_n(&slot->worker_state, __ATOMIC_RELAXED);
+
+	call->worker = __atomic_load_n(&slot->worker, __ATOMIC_RELAXED);
+	call->task = __atomic_load_n(&slot->task, __ATOMIC_RELAXED);
+	*last_ns = __atomic_load_n(&slot->last_ns, __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_acquire);
+	return state == D9__WORKER_POLLING && call->worker != D9__WORKER_NONE &&
+	       atomic_load_explicit(&slot->published, memory_order_relaxed) == published;
+}
+
+static bool is_taken(const struct d9__slot *slot, uint32_t *tid)
+{
+	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
+
+	*tid = (uint32_t)owner;
+	return owner >> 32 == D9__SLOT_TAKEN;
+}
+
+/* Add |call|; where there is no room, for the youngest of all. */
+static void add_candidate(struct d9__open_call *found, size_t *n, const struct d9__open_call *call)
+{
+	size_t youngest = 0;
+
+	if (*n < D9__OPEN_CALLS_MAX) {
+		found[(*n)++] = *call;
+		return;
+	}
+	for (size_t i = 1; i < *n; i++)
+		if (found[i].since_ns > found[youngest].since_ns)
+			youngest = i;
+	if (call->since_ns < found[youngest].since_ns)
+		found[youngest] = *call;
+}
+
+/* Calls that may be long: they have been quiet, or their task ran at the look before this one. */
+static size_t find_candidates(struct d9__open_calls *calls, uint64_t now_ns, struct d9__open_call *out)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		const struct d9__slot *slot = &d9__ring.slots[i];
+		struct d9__open_call call = { .slot = i };
+		uint64_t last_ns, quiet_ns, before = calls->tasks[i];
+
+		calls->tasks[i] = 0;
+		if (!is_taken(slot, &call.tid) || !read_poll(slot, &call, &last_ns))
+			continue;
+		calls->tasks[i] = call.task;
+		quiet_ns = now_ns > last_ns ? now_ns - last_ns : 0;
+		if (quiet_ns < calls->youngest_ns)
+			calls->youngest_ns = quiet_ns;
+		if (quiet_ns < D9__OPEN_CALL_NS && before != call.task)
+			continue;
+		call.since_ns = last_ns;
+		add_candidate(out, &n, &call);
+	}
+	return n;
+}
+
+/* What was known of |call| at the look before. */
+static void remember(const struct d9__open_calls *calls, struct d9__open_call *call)
+{
+	for (size_t i = 0; i < calls->n; i++) {
+		const struct d9__open_call *old = &calls->items[i];
+
+		if (old->slot != call->slot || old->task != call->task || old->since_ns != call->since_ns)
+			continue;
+		call->next_look_ns = old->next_look_ns;
+		call->told_for_ns = old->told_for_ns;
+		call->sign_ns = old->sign_ns;
+		call->known = old->known;
+		call->stuck = old->stuck;
+		return;
+	}
+}
+
+void d9__open_calls_look(struct d9__open_calls *calls, uint64_t now_ns)
+{
+	struct d9__open_call found[D9__OPEN_CALLS_MAX];
+	d9__open_calls_describe_fn describe = atomic_load_explicit(&describer, memory_order_acquire);
+	size_t n, kept = 0;
+
+	calls->youngest_ns = UINT64_MAX;
+	n = describe ? find_candidates(calls, now_ns, found) : 0;
+	if (n)
+		describe(found, n);
+	for (size_t i = 0; i < n; i++) {
+		if (!found[i].since_ns || found[i].since_ns + D9__OPEN_CALL_NS > now_ns)
+			continue;
+		remember(calls, &found[i]);
+		found[kept++] = found[i];
+	}
+	memcpy(calls->items, found, kept * sizeof(found[0]));
+	calls->n = kept;
+}
+
+/* ---- telling of them ---- */
+
+/* Whether |fd| is one of those that are told by their number: the first ones that callbacks were found at. */
+static bool is_numbered(struct d9__open_calls *calls, int fd)
+{
+	for (size_t i = 0; i < calls->n_fds; i++)
+		if (calls->fds[i] == fd)
+			return true;
+	if (calls->n_fds == D9__OPEN_CALL_FDS)
+		return false;
+	calls->fds[calls->n_fds++] = fd;
+	return true;
+}
+
+/* "read(7)", or "read()" of a program that blocks in very many. */
+static uint32_t name_of(struct d9__open_calls *calls, const struct d9__stuck *stuck)
+{
+	char text[D9__STUCK_SYSCALL];
+
+	if (stuck->fd < 0 || is_numbered(calls, stuck->fd))
+		return d9__name_intern(stuck->syscall, strlen(stuck->syscall));
+	snprintf(text, sizeof(text), "%.*s()", (int)strcspn(stuck->syscall, "("), stuck->syscall);
+	return d9__name_intern(text, strlen(text));
+}
+
+static void write_stuck(struct d9__open_calls *calls, const struct d9__open_call *call, struct d9__slot *own,
+			uint64_t now_ns)
+{
+	const uint32_t names[] = { name_of(calls, &call->stuck),
+				   d9__name_intern(call->stuck.wchan, strlen(call->stuck.wchan)) };
+	uint32_t ids[2];
+	uint8_t *p = d9__emit_begin_named(own, D9__EVENT_STUCK_POLL, now_ns, 4 * D9__VARINT_MAX + 9, names, ids, 2);
+
+	if (!p)
+		return;
+	p = d9__varint_put(p, call->worker);
+	p = d9__varint_put(p, call->task);
+	p = d9__wire_put_u32(p, ids[0]);
+	*p++ = call->stuck.running;
+	p = d9__varint_put(p, now_ns - call->since_ns);
+	d9__emit_end(own, d9__wire_put_u32(p, ids[1]));
+}
+
+static void write_sign(struct d9__slot *own, const struct d9__open_call *call, uint64_t now_ns)
+{
+	uint32_t id;
+	uint8_t *p = d9__emit_begin_named(own, D9__EVENT_LAST_SIGN, now_ns, 3 * D9__VARINT_MAX + 4, &call->span, &id, 1);
+
+	if (!p)
+		return;
+	p = d9__varint_put(p, call->worker);
+	p = d9__varint_put(p, call->task);
+	p = d9__varint_put(p, call->since_ns);
+	d9__emit_end(own, d9__wire_put_u32(p, id));
+}
+
+static void say_source(const char *state)
+{
+	d9__metadata_set("source.stuck", state);
+}
+
+/* Where the thread of |call| is.  False: that cannot be had. */
+static bool look_at_thread(struct d9__open_calls *calls, struct d9__open_call *call)
+{
+	int err = calls->task_fd <= 0 ? -ENOENT : d9__stuck_look(calls->task_fd, call->tid, &call->stuck);
+	char text[64];
+
+	if ((err == -ENOENT || err == -ESRCH) && calls->task_fd > 0)
+		return false; /* the thread ended meanwhile */
+	if (err)
+		snprintf(text, sizeof(text), "off: /proc/self/task: %s", d9_strerror(err));
+	say_source(err ? text : "on");
+	return !err;
+}
+
+static bool is_doubled(const struct d9__open_call *call, uint64_t for_ns)
+{
+	return for_ns >= 2 * call->told_for_ns;
+}
+
+/* At 10 ms, at each doubling, and when it went elsewhere: looked at once a second in the end. */
+static void sample(struct d9__open_calls *calls, struct d9__open_call *call, struct d9__slot *own, uint64_t now_ns)
+{
+	struct d9__stuck before = call->stuck;
+	uint64_t for_ns = now_ns - call->since_ns;
+	bool same;
+
+	if (now_ns < call->next_look_ns)
+		return;
+	call->next_look_ns = now_ns + (for_ns < SECOND_NS ? for_ns : SECOND_NS) - ALMOST / 100;
+	if (!look_at_thread(calls, call))
+		return;
+	same = call->known && !strcmp(before.syscall, call->stuck.syscall) && before.running == call->stuck.running;
+	call->known = true;
+	if (same && !is_doubled(call, for_ns))
+		return;
+	call->told_for_ns = for_ns;
+	write_stuck(calls, call, own, now_ns);
+}
+
+void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uint64_t now_ns)
+{
+	for (size_t i = 0; i < calls->n; i++) {
+		struct d9__open_call *call = &calls->items[i];
+
+		sample(calls, call, own, now_ns);
+		if (now_ns - call->since_ns < D9__OPEN_CALL_HUNG_NS || now_ns - call->sign_ns < SECOND_NS - ALMOST)
+			continue;
+		call->sign_ns = now_ns;
+		write_sign(own, call, now_ns);
+	}
+}
+
+/* ---- the ring ---- */
+
+/* A callback's name, without the place where its task was made. */
+static void copy_name(char *to, size_t size, uint32_t handle)
+{
+	const struct d9__name *name = d9__name_text(handle);
+	const char *at = memmem(name->text, name->len, " @ ", 3);
+	size_t len = at ? (size_t)(at - name->text) : name->len;
+
+	snprintf(to, size, "%.*s", (int)len, name->text);
+}
+
+static void publish_one(const struct d9__open_call *call, struct d9__ring_open *to)
+{
+	to->since_ns = call->since_ns;
+	to->task = call->task;
+	to->sign_ns = call->sign_ns;
+	to->worker = call->worker;
+	to->tid = call->tid;
+	to->known = call->known;
+	to->running = call->stuck.running;
+	memcpy(to->syscall, call->stuck.syscall, sizeof(to->syscall));
+	memcpy(to->wchan, call->stuck.wchan, sizeof(to->wchan));
+	copy_name(to->loc, sizeof(to->loc), call->loc);
+	copy_name(to->span, sizeof(to->span), call->span);
+}
+
+void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_health *health)
+{
+	bool told[D9__OPEN_CALLS_MAX] = { false };
+	uint32_t n = 0;
+
+	while (n < D9__RING_OPEN_MAX) {
+		size_t oldest = calls->n;
+
+		for (size_t i = 0; i < calls->n; i++)
+			if (!told[i] && (oldest == calls->n || calls->items[i].since_ns < calls->items[oldest].since_ns))
+				oldest = i;
+		if (oldest == calls->n)
+			break;
+		told[oldest] = true;
+		publish_one(&calls->items[oldest], &health->open[n++]);
+	}
+	health->n_open = n;
+}
+
+void d9__open_calls_release(struct d9__open_calls *calls)
+{
+	if (calls->task_fd > 0)
+		close(calls->task_fd);
+	calls->task_fd = 0;
+	calls->n = 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Open calls: callbacks that threads are in the middle of, seen from outside by the flush thread.
+ *
+ * A callback that never returns writes nothing, so nobody else can tell of it.  The flush thread looks
+ * at the slots: one whose last event is a PollStart, 10 ms old or more, has a call open.  Then it asks
+ * the kernel where the thread is, at 10 ms and whenever the time has doubled, and writes that as
+ * StuckPollEvent; from one second on LastSignEvent says each second that the call is still open.  The
+ * ring's health page has the same for who looks at the process, or at what is left of it.
+ */
+
+#ifndef D9_RECORD_OPEN_CALLS_H
+#define D9_RECORD_OPEN_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/ring_file.h"
+#include "record/slot.h"
+#include "record/stuck.h"
+
+#define D9__OPEN_CALLS_MAX    64u /* of more, the longest */
+#define D9__OPEN_CALL_NS      UINT64_C(10000000)   /* younger ones are none */
+#define D9__OPEN_CALL_HUNG_NS UINT64_C(1000000000) /* older ones are told each second */
+#define D9__OPEN_CALL_FDS     256u /* descriptors that are told by their number */
+
+struct d9__open_call {
+	uint32_t slot, tid, worker;
+	uint64_t task;
+	uint64_t since_ns;    /* when it began */
+	uint32_t loc, span;   /* name handles: of the poll, of the innermost callback inside it or 0 */
+	uint64_t next_look_ns; /* at the thread */
+	uint64_t told_for_ns; /* how old it was when the latest StuckPollEvent was written */
+	uint64_t sign_ns;     /* of the latest LastSignEvent */
+	bool known;           /* |stuck| was filled in */
+	struct d9__stuck stuck;
+};
+
+/* Flush thread only. */
+struct d9__open_calls {
+	struct d9__open_call items[D9__OPEN_CALLS_MAX];
+	size_t n;
+	uint64_t youngest_ns; /* how long the youngest of all calls has been quiet; UINT64_MAX: none is open */
+	uint64_t tasks[D9__SLOT_COUNT]; /* what each slot polled at the latest look; 0 nothing */
+	int task_fd;          /* /proc/self/task; 0 or below: there is none */
+	int fds[D9__OPEN_CALL_FDS]; /* that are told by their number: texts such as "read(7)" are kept for ever */
+	size_t n_fds;
+};
+
+/*
+ * Before the first look, as early as can be: a program may give up its rights, or change its root, before its first
+ * callback hangs.
+ */
+void d9__open_calls_begin(struct d9__open_calls *calls);
+
+/*
+ * Tell of each of |n| calls, whose slot, thread and task are set, when it began and what it is called.  |since_ns|
+ * becomes 0 for one that is over.
+ */
+typedef void (*d9__open_calls_describe_fn)(struct d9__open_call *calls, size_t n);
+
+/* Who knows that: called before the first loop runs.  Any thread. */
+void d9__open_calls_provide(d9__open_calls_describe_fn describe);
+
+/* Find the calls that are open at |now_ns|. */
+void d9__open_calls_look(struct d9__open_calls *calls, uint64_t now_ns);
+
+/* Look where the threads are, where that is due, and write what is to be written into |own|. */
+void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uint64_t now_ns);
+
+/* Put the longest into the health page, which the caller has under its lock. */
+void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_health *health);
+
+void d9__open_calls_release(struct d9__open_calls *calls);
+
+#endif /* D9_RECORD_OPEN_CALLS_H */

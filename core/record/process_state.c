@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/descriptors.h"
+#include "record/emit_inl.h"
+#include "record/event_types.h"
+#include "record/process_state.h"
+
+#define SECOND_NS      UINT64_C(1000000000)
+#define COUNTED_A_SECOND 100 /* descriptors, where they have to be counted: 1,000 every ten seconds */
+#define STEAL_EVERY_NS (10 * SECOND_NS) /* the kernel adds up all processors and interrupts for it */
+
+/* ---- files ---- */
+
+/* 0: it cannot be had.  In a shared table of descriptors it gets a high number. */
+static int open_at(int dir, const char *path, int flags)
+{
+	int fd = d9__descriptor_place(openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags));
+
+	return fd > 0 ? fd : 0;
+}
+
+static bool read_text(int fd, char *text, size_t size)
+{
+	ssize_t n = fd ? pread(fd, text, size - 1, 0) : -1;
+
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* ---- cgroups ---- */
+
+static bool field(const char *text, const char *key, uint64_t *value)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (!strncmp(line, key, len) && line[len] == ' ') {
+			*value = strtoull(line + len, NULL, 10);
+			return true;
+		}
+	return false;
+}
+
+bool d9__process_state_parse_cgroup(const char *text, struct d9__process_figures *out)
+{
+	uint64_t times, ns;
+
+	if (!field(text, "nr_throttled", &times))
+		return false;
+	if (field(text, "throttled_usec", &ns))
+		ns *= 1000;
+	else if (!field(text, "throttled_time", &ns))
+		return false;
+	out->throttled += times;
+	out->throttled_ns += ns;
+	out->has_throttled = true;
+	return true;
+}
+
+/* cpu.stat of |path| below |root|, and of the groups around it.  How many tell of throttling. */
+static unsigned open_groups(struct d9__process_state *state, const char *root, const char *path)
+{
+	struct d9__process_figures figures;
+	char file[PATH_MAX], text[1024], group[PATH_MAX];
+	unsigned n = 0;
+
+	snprintf(group, sizeof(group), "%s", path);
+	for (;;) {
+		char *last = strrchr(group, '/');
+		int fd;
+
+		if (snprintf(file, sizeof(file), "%s%s/cpu.stat", root, group) >= (int)sizeof(file))
+			break;
+		fd = open_at(AT_FDCWD, file, 0);
+		figures = (struct d9__process_figures){ 0 };
+		if (fd && read_text(fd, text, sizeof(text)) && d9__process_state_parse_cgroup(text, &figures))
+			state->cgroups[n++] = fd;
+		else if (fd)
+			close(fd);
+		if (!last || !group[0] || n == D9__STATE_CGROUPS)
+			break;
+		*last = '\0';
+	}
+	return n;
+}
+
+/* Version 2 ("0::/path"), alone or beside version 1 ("4:cpu,cpuacct:/path"). */
+static void find_cgroups(struct d9__process_state *state)
+{
+	static const char *const unified[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	static const char *const old[] = { "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu" };
+	char text[4096], *line, *rest = text;
+	int fd = open_at(AT_FDCWD, "/proc/self/cgroup", 0);
+	bool found = fd && read_text(fd, text, sizeof(text));
+
+	if (fd)
+		close(fd);
+	while (found && (line = strsep(&rest, "\n"))) {
+		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+		const char *const *roots = path && names == path - 1 ? unified : old;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		if (roots == old && !strstr(names, ":cpu,") && strcmp(names, ":cpu") && !strstr(names, ",cpu"))
+			continue;
+		if (!strcmp(path, "/"))
+			path[0] = '\0';
+		for (unsigned i = 0; i < 2; i++)
+			if (open_groups(state, roots[i], path))
+				return;
+	}
+}
+
+void d9__process_state_begin(struct d9__process_state *state)
+{
+	struct stat st;
+
+	*state = (struct d9__process_state){ 0 };
+	if (d9__descriptors_are_few())
+		return;
+	state->statm = open_at(AT_FDCWD, "/proc/self/statm", 0);
+	state->stat = open_at(AT_FDCWD, "/proc/stat", 0);
+	state->task_dir = open_at(AT_FDCWD, "/proc/self/task", O_DIRECTORY);
+	/* Of the process's first thread: not this one's, which has a table of its own. */
+	state->fd_dir = open_at(AT_FDCWD, "/proc/self/fd", O_DIRECTORY);
+	state->has_fd_count = state->fd_dir && !fstat(state->fd_dir, &st) && st.st_size > 0;
+	find_cgroups(state);
+}
+
+void d9__process_state_end(struct d9__process_state *state)
+{
+	const int fds[] = { state->statm, state->stat, state->task_dir, state->fd_dir };
+
+	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] > 0)
+			close(fds[i]);
+	for (unsigned i = 0; i < D9__STATE_CGROUPS; i++)
+		if (state->cgroups[i] > 0)
+			close(state->cgroups[i]);
+	*state = (struct d9__process_state){ 0 };
+}
+
+/* ---- looks ---- */
+
+/* Call |fn| with each number that names an entry of |dir|.  Nothing is opened: the table may be the program's. */
+static void each_number(int dir, void (*fn)(void *arg, uint32_t number), void *arg)
+{
+	_Alignas(struct dirent64) char buf[4096];
+	ssize_t n;
+
+	if (!dir || lseek(dir, 0, SEEK_SET))
+		return;
+	while ((n = getdents64(dir, buf, sizeof(buf))) > 0)
+		for (char *p = buf; p < buf + n; p += ((struct dirent64 *)(void *)p)->d_reclen) {
+			const char *name = ((struct dirent64 *)(void *)p)->d_name;
+
+			if (name[0] >= '0' && name[0] <= '9')
+				fn(arg, (uint32_t)strtoul(name, NULL, 10));
+		}
+}
+
+static void count(void *arg, uint32_t number)
+{
+	(void)number;
+	++*(uint64_t *)arg;
+}
+
+static uint64_t count_descriptors(struct d9__process_state *state, uint64_t now_ns)
+{
+	struct stat st;
+
+	if (state->has_fd_count)
+		return fstat(state->fd_dir, &st) ? 0 : (uint64_t)st.st_size;
+	if (now_ns < state->count_ns)
+		return state->descriptors;
+	state->descriptors = 0;
+	each_number(state->fd_dir, count, &state->descriptors);
+	state->count_ns = now_ns + state->descriptors / COUNTED_A_SECOND * SECOND_NS;
+	return state->descriptors;
+}
+
+static uint64_t count_threads(const struct d9__process_state *state)
+{
+	struct stat st;
+
+	/* The folder has a link more for each, as for each folder in it. */
+	if (!state->task_dir || fstat(state->task_dir, &st) || st.st_nlink < 3)
+		return 0;
+	return st.st_nlink - 2;
+}
+
+static uint64_t resident_bytes(const struct d9__process_state *state)
+{
+	uint64_t pages = 0;
+	char text[128], *at = text;
+
+	if (read_text(state->statm, text, sizeof(text))) {
+		strtoull(at, &at, 10);
+		pages = strtoull(at, NULL, 10);
+	}
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The eighth figure of the line of all processors, in clock ticks. */
+static void look_at_steal(struct d9__process_state *state, uint64_t now_ns)
+{
+	char text[256], *at = text + 3;
+	uint64_t ticks = 0;
+
+	if (now_ns < state->stat_ns || !read_text(state->stat, text, sizeof(text)) || strncmp(text, "cpu ", 4))
+		return;
+	for (int i = 0; i < 8; i++)
+		ticks = strtoull(at, &at, 10);
+	state->steal_ns = ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+	state->stat_ns = now_ns + STEAL_EVERY_NS;
+	state->has_steal = true;
+}
+
+static void add_thread(void *arg, uint32_t tid)
+{
+	struct d9__process_state *state = arg;
+	char path[32], text[96], *at = text;
+	uint64_t wait_ns;
+	unsigned i = 0;
+	int fd;
+
+	if (tid == (uint32_t)syscall(SYS_gettid))
+		return; /* this thread gives way to the program on purpose */
+	while (i < state->n_threads && state->threads[i].tid != tid)
+		i++;
+	if (i == D9__STATE_THREADS)
+		return;
+	snprintf(path, sizeof(path), "%u/schedstat", tid);
+	fd = openat(state->task_dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read_text(fd, text, sizeof(text))) {
+		strtoull(at, &at, 10);
+		wait_ns = strtoull(at, NULL, 10);
+		if (i == state->n_threads) {
+			state->threads[i].tid = tid;
+			state->threads[i].wait_ns = 0;
+			state->n_threads++;
+		}
+		state->threads[i].seen = true;
+		if (wait_ns > state->threads[i].wait_ns)
+			state->runqueue_ns += wait_ns - state->threads[i].wait_ns;
+		state->threads[i].wait_ns = wait_ns;
+	}
+	close(fd);
+}
+
+static void look_at_threads(struct d9__process_state *state)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < state->n_threads; i++)
+		state->threads[i].seen = false;
+	each_number(state->task_dir, add_thread, state);
+	for (unsigned i = 0; i < state->n_threads; i++)
+		if (state->threads[i].seen)
+			state->threads[kept++] = state->threads[i];
+	state->n_threads = kept;
+}
+
+void d9__process_state_look(struct d9__process_state *state, uint64_t now_ns, struct d9__process_figures *out)
+{
+	char text[1024];
+
+	*out = (struct d9__process_figures){ .resident_bytes = resident_bytes(state),
+					     .descriptors = count_descriptors(state, now_ns),
+					     .threads = count_threads(state) };
+	for (unsigned i = 0; i < D9__STATE_CGROUPS && state->cgroups[i]; i++)
+		if (read_text(state->cgroups[i], text, sizeof(text)))
+			d9__process_state_parse_cgroup(text, out);
+	look_at_steal(state, now_ns);
+	out->has_steal = state->has_steal;
+	out->steal_ns = state->steal_ns;
+	/* A file is opened for each thread: not among the program's, once a second. */
+	if (out->threads && out->threads <= D9__STATE_THREADS && !d9__descriptors_are_shared()) {
+		look_at_threads(state);
+		out->has_runqueue = true;
+		out->runqueue_ns = state->runqueue_ns;
+	}
+}
+
+static uint8_t *put_optional(uint8_t *p, bool present, uint64_t value)
+{
+	*p++ = present;
+	return present ? d9__varint_put(p, value) : p;
+}
+
+void d9__process_state_write(struct d9__process_state *state, struct d9__slot *own, uint64_t now_ns)
+{
+	struct d9__process_figures found;
+	uint8_t *p;
+
+	d9__process_state_look(state, now_ns, &found);
+	p = d9__emit_begin(own, D9__EVENT_PROCESS_STATE, now_ns, 7 * D9__VARINT_MAX + 4);
+	if (!p)
+		return;
+	p = d9__varint_put(p, found.resident_bytes);
+	p = d9__varint_put(p, found.descriptors);
+	p = d9__varint_put(p, found.threads);
+	p = put_optional(p, found.has_throttled, found.throttled_ns);
+	p = put_optional(p, found.has_throttled, found.throttled);
+	p = put_optional(p, found.has_steal, found.steal_ns);
+	d9__emit_end(own, put_optional(p, found.has_runqueue, found.runqueue_ns));
+}

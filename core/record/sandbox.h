@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sandbox: a program that forbids itself system calls.
+ *
+ * A seccomp filter with an allow-list kills the thread, or the process, that makes a call which the
+ * program's author did not foresee; those that a recorder makes nobody foresaw.  So from the moment at
+ * which a thread gets a filter, no thread but the recorder's own makes a system call for us: callbacks are
+ * recorded into the memory that is there, the flush thread, which has no filter, writes it, and what needs a
+ * call is left out: readings of CPU time, new threads, new loops, a recorder that was not started before.
+ *
+ * There is no way to ask whether a thread has a filter that could not itself be forbidden; therefore the
+ * preload library notices the call that makes one.
+ */
+
+#ifndef D9_RECORD_SANDBOX_H
+#define D9_RECORD_SANDBOX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <dial9/export.h>
+
+extern D9_API _Atomic(bool) d9__sandbox_shut;
+
+/* Whether threads of the program must make no system call for us. */
+static inline bool d9__sandbox_is_shut(void)
+{
+	return atomic_load_explicit(&d9__sandbox_shut, memory_order_relaxed);
+}
+
+/* Call |fn| on a thread that is about to get a filter, for what has to be made before.  At most one function. */
+void d9__sandbox_on_enter(void (*fn)(void));
+
+/*
+ * The calling thread is about to get a filter, or with |all| every thread of the process, ours included:
+ * then the recorder ends here, and writes all that it has.  A thread that has a filter already waits for that
+ * without a system call.
+ */
+D9_API void d9__sandbox_enter(bool all);
+
+/* The filter of the latest d9__sandbox_enter() was refused: recording goes on, unless a thread had one before. */
+D9_API void d9__sandbox_refused(void);
+
+#endif /* D9_RECORD_SANDBOX_H */

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A callback that never returns: seen while it hangs, in what a kill leaves of it, and in the report.  Its innocent twin.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+[ -x "$top_builddir/examples/scenario_hang" ] || skip "no libevent to build the example with"
+
+# begin VARIANT: the example in the background, $pid, which kills itself when all is long over.
+begin() {
+	DIAL9_SERVICE_NAME="$test_name-$$" DIAL9_TRACE_DIR="$work/$1" "$top_builddir/examples/scenario_hang" 300 "$1" >/dev/null &
+	pid=$!
+}
+
+# wait_for TEXT: until the status of $pid has it; a hang is told when it is a second old.
+wait_for() {
+	tries=0
+	until "$dial9" status --json "$pid" 2>/dev/null | grep -q "$1"; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || { echo "never in the status: $1"; break; }
+	done
+}
+
+# end: killed as by a supervisor that lost patience, and recovered.
+end() {
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+}
+
+for variant in hang lock; do
+	say "$variant"
+	begin $variant
+	# The background thread looks once a second; it may have to wait for a CPU.
+	wait_for '"for_ns":[4-9][0-9]\{9\}'
+	"$dial9" status "$pid" | grep 'running now'
+	"$dial9" status | grep -A 1 "^ *$pid " | grep 'running now'
+	"$dial9" status --json "$pid" | grep -o '"running":\[[^]]*\]'
+	"$dial9" top --once "$pid" | sed -n '1s/.*loop /loop /p; 2p; 4s/^.* \([^ ]* [^ ]* > [^ ]*\)$/\1/p'
+	end
+	# Of this directory: of all that are dead here only the latest two have lines.
+	"$dial9" status --dir "$work/$variant" | grep -A 1 "^ *$pid " | grep 'ran when'
+	"$dial9" recover "$work/$variant" >/dev/null
+	"$dial9" report "$work/$variant" | sed -n '1,2p'
+	"$dial9" report -v "$work/$variant" | sed -n '/CRITICAL/,/ended\./p'
+	"$dial9" events --format text "$work/$variant" | grep -E 'LastSign|StuckPoll' | tail -n 1
+done
+
+say "the innocent twin"
+begin innocent
+wait_for '"state":"parked"'
+"$dial9" status --json "$pid" | grep -o '"running":\[[^]]*\]'
+end
+"$dial9" recover "$work/innocent" >/dev/null
+"$dial9" report "$work/innocent" | grep -c stuck
+"$dial9" events "$work/innocent" | grep -c LastSign
+
+finish 's/[0-9.]* m\?s\( in\| waiting\)/TIME\1/g; s/busy, queue.*/busy/; s/  [0-9.]* s  complete/  TIME  complete/
+	s/"\(tid\|for_ns\|task\)":[0-9]*/"\1":N/g; s/^ *[0-9.]*  w0/TIME w0/; s/for_ns=[0-9]*ns/for_ns=N/; s/task_id=[0-9]*/task_id=N/
+	s/since_ns=[0-9]*/since_ns=N/; s/loop [0-9.]* % busy/loop N % busy/; s/running=.*/running=.../; s/ *$//; s/^\(!! [a-z_]*\)  */\1  /
+	s/test_hang-[0-9]*/SERVICE/; s/+0x[0-9a-f]*/+OFFSET/g; s/  *scenario_hang\.c:[0-9]*//
+	s/\(ran when it ended: \)scenario_hang+OFFSET/\1on_request/'

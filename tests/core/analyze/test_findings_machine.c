@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about the machine, and about how the load lies over workers. */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SLOW "app+0x100 @ app+0x110"
+#define TICK "app+0x200 @ app+0x210"
+#define WEB  "app+0x400 @ app+0x410"
+
+#define TIMER 2
+
+static int has(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+/* |n| waits of 12 ms for a CPU. */
+static void wait_for_cpu(struct story *s, unsigned n)
+{
+	story_begin(s);
+	for (unsigned i = 0; i < n; i++) {
+		story_park(s, 0, 40000 * i, 0);
+		story_unpark_waited(s, 0, 40000 * i + 30000, 12000);
+	}
+	story_park(s, 0, 40000 * n, 0);
+	story_analyse(s);
+}
+
+static void test_long_waits_for_a_cpu_are_a_finding_about_the_machine(void)
+{
+	struct story s;
+
+	wait_for_cpu(&s, 3);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__WARNING);
+	CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
+	story_free(&s);
+
+	/* Once is no shortage. */
+	wait_for_cpu(&s, 1);
+	CU_ASSERT_EQUAL(s.findings.n, 0);
+	story_free(&s);
+}
+
+/* Five calls of 48 ms, of which the kernel took 40: of a process that used |cores| of its 2 CPUs. */
+static void preempt(struct story *s, unsigned cores)
+{
+	story_begin(s);
+	story_say(s, "process.available_parallelism", "2");
+	story_cpu_usage(s, 0, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		story_poll(s, 0, 50000 * i, 50000 * i + 48000, 1, SLOW);
+		story_off_cpu(s, 0, 50000 * i + 48000, 1, 0, 40000);
+	}
+	story_cpu_usage(s, 250000, 250000 * cores);
+	story_analyse(s);
+}
+
+static void test_preempted_calls_are_not_long_and_the_machine_is_to_blame(void)
+{
+	struct story s;
+
+	preempt(&s, 1);
+	CU_ASSERT_EQUAL(s.findings.n, 1);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
+	CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
+	/* No thread waited for a CPU when it woke: nothing is said of that. */
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->message,
+			       "The machine was short of CPU: running callbacks were preempted for 200 ms.");
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "app+0x100 most (200 ms)"));
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[1].text, "it was others"));
+	story_free(&s);
+
+	/* Its own threads use both. */
+	preempt(&s, 2);
+	CU_ASSERT_EQUAL(s.findings.n, 1);
+	CU_ASSERT_FALSE(story_finding(&s, 0)->machine);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "its own threads compete for 2 CPUs");
+	story_free(&s);
+}
+
+/* A hundred calls of 300 us in one round, of which the thread was on the CPU for |cpu_us| in all. */
+static void heap(struct story *s, uint64_t cpu_us, uint64_t forced)
+{
+	story_begin(s);
+	story_usage(s, 0, 0);
+	story_park(s, 0, 1, 1);
+	story_unpark(s, 0, 40000, 1);
+	for (unsigned i = 0; i < 100; i++)
+		story_wake(s, 40000, 0, 1000 + i, 1);
+	for (unsigned i = 0; i < 100; i++)
+		story_poll(s, 0, 40000 + 300 * i, 40300 + 300 * i, 1000 + i, WEB);
+	story_park(s, 0, 70001, 1 + cpu_us);
+	story_usage(s, 80000, forced);
+	story_analyse(s);
+}
+
+static void test_backlog_is_judged_without_what_the_machine_took_from_all_its_calls(void)
+{
+	struct story s;
+
+	heap(&s, 30000, 50);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	story_free(&s);
+
+	heap(&s, 6000, 50);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "");
+	story_free(&s);
+
+	/* Nobody took the CPU: its calls slept. */
+	heap(&s, 6000, 0);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "backlog");
+	story_free(&s);
+
+	heap(&s, 15000, 50);
+	CU_ASSERT(has(story_finding_of(&s, "backlog")->evidence[3].text, "which all its calls share"));
+	/* What it is said to hold the loop for is what it took itself. */
+	CU_ASSERT(has(story_finding_of(&s, "backlog")->brief, "hold the loop 14."));
+	CU_ASSERT(has(story_finding_of(&s, "backlog")->message, "of it the kernel ran something else"));
+	story_free(&s);
+}
+
+static void test_limit_of_the_cgroup_is_told_as_what_made_calls_long(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 100);
+	story_state(&s, 0, 70000, 100);
+	story_state(&s, 1000000, 470000, 105);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
+	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "CPU limit stopped it 5 times, for 400 ms"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "cgroup"));
+	story_free(&s);
+}
+
+static void test_call_that_never_gave_up_the_cpu_did_not_sleep(void)
+{
+	static const uint64_t switches[] = { 0, 1 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		story_begin(&s);
+		story_poll(&s, 0, 0, 60000, 1, SLOW);
+		story_off_cpu_switched(&s, 0, 60000, 1, 50000, 5000, switches[i]);
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check,
+				       switches[i] ? "blocked-callback" : "short-of-cpu");
+		story_free(&s);
+	}
+}
+
+static void test_awake_periods_without_cpu_are_found(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		story_unpark(&s, 0, 5000 * i, 1 + 100 * i);
+		story_poll(&s, 0, 5000 * i + 1, 5000 * i + 3000, 1, SLOW);
+		story_park(&s, 0, 5000 * i + 3001, 101 + 100 * i);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "cpu-contention")->check, "cpu-contention");
+	story_free(&s);
+}
+
+/* A thread that asks by a loop of its own, and sleeps before it asks again. */
+static void test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		story_park(&s, 1, 5000 * i, 100 + 100 * i);
+		story_unpark(&s, 1, 5000 * i + 500, 100 + 100 * i);
+		story_poll(&s, 1, 5000 * i + 510, 5000 * i + 520, 1, WEB);
+	}
+	story_routine(&s, 0, 0, 1000);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "cpu-contention")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "worker-imbalance")->check, "");
+	story_free(&s);
+}
+
+/* |busy_us| of work in each of |periods| of 1 ms. */
+static void work_for(struct story *s, unsigned worker, uint64_t busy_us, const char *place, unsigned periods)
+{
+	for (unsigned i = 0; i < periods; i++) {
+		story_unpark(s, worker, 1000 * i, 1 + busy_us * i);
+		story_poll(s, worker, 1000 * i, 1000 * i + busy_us, worker + 1, place);
+		story_park(s, worker, 1000 * i + busy_us, 1 + busy_us * (i + 1));
+	}
+}
+
+static void work(struct story *s, unsigned worker, uint64_t busy_us, const char *place)
+{
+	work_for(s, worker, busy_us, place, 1100);
+}
+
+static void test_one_busy_worker_among_idle_fellows_is_found(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	work(&s, 0, 800, WEB);
+	work(&s, 1, 50, WEB);
+	work(&s, 2, 60, WEB);
+	story_analyse(&s);
+
+	CU_ASSERT(has(story_finding_of(&s, "worker-imbalance")->message, "Worker 0"));
+	story_free(&s);
+}
+
+/* |n| calls on |worker|, one each 6 ms, each of |us|. */
+static void tick_for(struct story *s, unsigned worker, unsigned n, uint64_t us)
+{
+	story_spawn(s, 0, worker + 1, TICK, "timer");
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t at = 6000 * (uint64_t)i;
+
+		story_unpark(s, worker, at, us * i);
+		story_wake(s, at, 0, worker + 1, TIMER);
+		story_poll(s, worker, at, at + us, worker + 1, TICK);
+		story_park(s, worker, at + us, us * (i + 1));
+	}
+}
+
+/* That it wakes the others for nothing is worth a note, and explains nothing. */
+static void test_imbalance_does_not_hide_under_idle_wakes_of_the_same_callback(void)
+{
+	for (unsigned others = 1; others <= 3; others += 2) {
+		const char *check = others == 1 ? "worker-imbalance" : "idle-workers";
+		struct story s;
+
+		story_begin(&s);
+		tick_for(&s, 0, 300, 5000);
+		for (unsigned i = 1; i <= others; i++)
+			tick_for(&s, i, 300, 8);
+		story_analyse(&s);
+
+		CU_ASSERT_EQUAL(story_finding_of(&s, "idle-wakes")->severity, D9__INFO);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, check)->check, check);
+		story_free(&s);
+	}
+}
+
+static void test_imbalance_of_a_moment_is_none(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	work_for(&s, 0, 800, WEB, 900);
+	work_for(&s, 1, 50, WEB, 900);
+	work_for(&s, 2, 60, WEB, 900);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(s.findings.n, 0);
+	story_free(&s);
+}
+
+static void test_idle_worker_with_another_job_is_no_imbalance(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	work(&s, 0, 700, WEB);
+	work(&s, 1, 800, WEB);
+	work(&s, 2, 10, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "worker-imbalance")->check, "");
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "long waits for a CPU are a finding about the machine",
+	  test_long_waits_for_a_cpu_are_a_finding_about_the_machine },
+	{ "preempted calls are not long and the machine is to blame",
+	  test_preempted_calls_are_not_long_and_the_machine_is_to_blame },
+	{ "backlog is judged without what the machine took from all its calls",
+	  test_backlog_is_judged_without_what_the_machine_took_from_all_its_calls },
+	{ "limit of the cgroup is told as what made calls long",
+	  test_limit_of_the_cgroup_is_told_as_what_made_calls_long },
+	{ "call that never gave up the CPU did not sleep", test_call_that_never_gave_up_the_cpu_did_not_sleep },
+	{ "awake periods without CPU are found", test_awake_periods_without_cpu_are_found },
+	{ "thread that sleeps outside of its loop is not off the CPU",
+	  test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu },
+	{ "one busy worker among idle fellows is found",
+	  test_one_busy_worker_among_idle_fellows_is_found },
+	{ "imbalance does not hide under idle wakes of the same callback",
+	  test_imbalance_does_not_hide_under_idle_wakes_of_the_same_callback },
+	{ "imbalance of a moment is none", test_imbalance_of_a_moment_is_none },
+	{ "idle worker with another job is no imbalance",
+	  test_idle_worker_with_another_job_is_no_imbalance },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("findings_machine", tests);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about callbacks that never returned. */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SLOW "app+0x100 @ app+0x110"
+#define READ "libevent-2.1.so.7+0x300 @ app+0x310"
+
+#define SECONDS(n) ((n) * 1000000u)
+
+static int has(const char *text, const char *part)
+{
+	return strstr(text, part) != NULL;
+}
+
+/* Worker 0 begins a call of task 1 at 40 ms, in which it was seen until 40 ms and |us|. */
+static void hang(struct story *s, const char *place, const char *inner, const char *where, bool running, uint64_t us)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	story_unpark(s, 0, 39999, 0);
+	story_start(s, 0, 40000, 1, place);
+	story_stuck(s, 0, 50000, 1, "read(5)", false);
+	story_stuck(s, 0, 60000, 1, where, running);
+	for (uint64_t at = SECONDS(1); at < us; at += SECONDS(1))
+		story_last_sign(s, 0, 40000 + at, 1, 40000, inner);
+	story_last_sign(s, 0, 40000 + us, 1, 40000, inner);
+	story_analyse(s);
+}
+
+static void test_callback_that_never_returns_is_first_and_critical_with_its_time_and_place(void)
+{
+	struct story s;
+
+	hang(&s, SLOW, "", "pause()", false, 7410000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "stuck-callback");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "app+0x100 stuck for 7.41 s in pause(), on worker 0"));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "stuck for 7.41 s in pause()");
+	CU_ASSERT_EQUAL(story_finding(&s, 0)->task, 1);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "running-at-end")->check, "");
+	story_free(&s);
+}
+
+static void test_open_call_counts_in_all_sums_up_to_the_last_sign_of_life(void)
+{
+	const struct d9__worker *worker;
+	struct story s;
+
+	hang(&s, SLOW, "", "pause()", false, SECONDS(10));
+	worker = s.analysis.timeline.items[0];
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->calls, 1);
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->durations.sum, SECONDS(10) * UINT64_C(1000));
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->durations.max, SECONDS(10) * UINT64_C(1000));
+	CU_ASSERT(d9__worker_busy(worker) > 0.99);
+	CU_ASSERT_EQUAL(d9__analysis_end_ns(&s.analysis), UINT64_C(15040000000));
+	story_free(&s);
+}
+
+static void test_callback_of_the_program_is_named_and_the_librarys_around_it(void)
+{
+	struct story s;
+
+	hang(&s, READ, SLOW, "pause()", false, SECONDS(3));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT(has(story_finding(&s, 0)->message,
+		      "app+0x100 stuck for 3.00 s in pause() (inside libevent-2.1.so.7+0x300)"));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+	story_free(&s);
+}
+
+static void test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such(void)
+{
+	struct story s;
+
+	hang(&s, SLOW, "", "futex: a lock", false, SECONDS(3));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "stuck for 3.00 s waiting for a lock"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "deadlock"));
+	story_free(&s);
+	hang(&s, SLOW, "", "", true, SECONDS(3));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "stuck for 3.00 s computing"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "condition never"));
+	story_free(&s);
+}
+
+static void test_call_that_had_just_begun_is_not_accused(void)
+{
+	struct story s;
+
+	hang(&s, SLOW, "", "", true, 900);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "stuck-callback")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "running-at-end")->check, "");
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->durations.sum, 20000 * UINT64_C(1000));
+	story_free(&s);
+}
+
+static void test_call_that_ended_is_not_stuck(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 39999, 0);
+	story_start(&s, 0, 40000, 1, SLOW);
+	story_last_sign(&s, 0, SECONDS(2), 1, 40000, "");
+	story_end(&s, 0, SECONDS(2) + 500);
+	/* The recorder's clock may be a little ahead of the thread's. */
+	story_last_sign(&s, 0, SECONDS(2) + 501, 1, 40000, "");
+	story_park(&s, 0, SECONDS(2) + 1000, 0);
+	story_unpark(&s, 0, SECONDS(9), 0);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "stuck-callback")->check, "");
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->calls, 1);
+	story_free(&s);
+}
+
+static void test_call_whose_beginning_is_no_longer_in_the_trace_is_told(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_queue(&s, SECONDS(100), 0);
+	story_spawn(&s, SECONDS(100), 1, SLOW, "io");
+	story_last_sign(&s, 0, SECONDS(101), 1, SECONDS(20), "");
+	story_last_sign(&s, 0, SECONDS(130), 1, SECONDS(20), "");
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "stuck-callback");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "app+0x100 stuck for 110"));
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->durations.sum, SECONDS(30) * UINT64_C(1000));
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "callback that never returns is first and critical, with its time and place",
+	  test_callback_that_never_returns_is_first_and_critical_with_its_time_and_place },
+	{ "open call counts in all sums up to the last sign of life",
+	  test_open_call_counts_in_all_sums_up_to_the_last_sign_of_life },
+	{ "callback of the program is named, and the library's around it",
+	  test_callback_of_the_program_is_named_and_the_librarys_around_it },
+	{ "lock that nobody gives back and loop without end are told as such",
+	  test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such },
+	{ "call that had just begun is not accused", test_call_that_had_just_begun_is_not_accused },
+	{ "call that ended is not stuck", test_call_that_ended_is_not_stuck },
+	{ "call whose beginning is no longer in the trace is told",
+	  test_call_whose_beginning_is_no_longer_in_the_trace_is_told },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("findings about stuck callbacks", tests);
+}

@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A program with 500 loop threads, of which each writes 600 events, is recorded whole: every callback that
+# it counts itself, under a worker of its own, and nothing is lost.
+set -eu
+# shellcheck source=tests/real/common.sh
+. "$top_srcdir/tests/real/common.sh"
+
+need awk
+
+# of NAME: how many events of that name `dial9 info` counts.
+of() {
+	awk -v name="$1" '$1 == name { print $2; exit }' "$dir/info"
+}
+
+ran=$("$dial9" record --quiet --require -o "$dir/trace" -- "$helpers/many_loops" 500 200)
+"$dial9" info "$dir/trace" >"$dir/info"
+equal "callbacks that ran and begin in the trace" "$ran" "$(of PollStartEvent)"
+equal "callbacks that ran and end in the trace" "$ran" "$(of PollEndEvent)"
+equal "what made them ready" "$ran" "$(of WakeEventEvent)"
+equal "loops entered" 500 "$(of WorkerUnparkEvent)"
+grep -A 1 'lost events by cause' "$dir/info" | grep -q none || fail "the trace tells of losses"
+workers=$("$dial9" events --format jsonl -e WorkerUnparkEvent "$dir/trace" |
+	sed 's/.*"worker_id":"\{0,1\}\([0-9]*\).*/\1/' | sort -un | tee "$dir/workers" | wc -l)
+equal "workers" 500 "$workers"
+if grep -qxE '25[45]' "$dir/workers"; then
+	fail "an id that in a wake means no worker was given out"
+fi
