@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A web service whose handler waits for ever: here in pause(), elsewhere for a lock or for an answer that does not
- * come.  The innocent twin answers.  Both get one request and are killed SECONDS later, as a supervisor would.
+ * come, or in a loop of its own that nobody ends ("loop").  The innocent twin answers.  All get one request and are
+ * killed SECONDS later, as a supervisor would.
  *
- *	scenario_hang SECONDS [innocent|lock]
+ *	scenario_hang SECONDS [innocent|lock|loop]
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -25,6 +26,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *what = "hang";
 static unsigned seconds;
 
+/* Until an answer comes, which does not. */
+static void run_loop(void)
+{
+	struct event_base *inner = event_base_new();
+
+	d9_event_base_attach(inner);
+	event_base_loop(inner, EVLOOP_NO_EXIT_ON_EMPTY);
+}
+
 static void on_request(struct evhttp_request *request, void *arg)
 {
 	(void)arg;
@@ -32,6 +42,8 @@ static void on_request(struct evhttp_request *request, void *arg)
 		pause();
 	else if (!strcmp(what, "lock"))
 		pthread_mutex_lock(&lock);
+	else if (!strcmp(what, "loop"))
+		run_loop();
 	evhttp_send_reply(request, HTTP_OK, "OK", NULL);
 }
 
@@ -58,7 +70,7 @@ int main(int argc, char **argv)
 	pthread_t client;
 
 	if (argc < 2 || !socket || getsockname(evhttp_bound_socket_get_fd(socket), (struct sockaddr *)&address, &len) < 0) {
-		fprintf(stderr, "usage: %s SECONDS [innocent|lock]\n", argv[0]);
+		fprintf(stderr, "usage: %s SECONDS [innocent|lock|loop]\n", argv[0]);
 		return 2;
 	}
 	seconds = (unsigned)atoi(argv[1]);

@@ -56,8 +56,10 @@ int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event)
 	if (!worker || begin_again(a, worker, id, since_ns))
 		return -ENOMEM;
 	sign = sign_of(worker, id, event->timestamp_ns);
-	if (!sign)
+	if (!sign) {
+		worker->around = (struct d9__sign){ .task = id, .since_ns = since_ns, .ns = event->timestamp_ns };
 		return 0;
+	}
 	if (since_ns < sign->since_ns)
 		sign->since_ns = since_ns;
 	sign->inner = span.len ? d9__callbacks_at(&a->callbacks, span.data, span.len) : NULL;
@@ -82,21 +84,44 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 	snprintf(sign->wchan, sizeof(sign->wchan), "%.*s", d9__precision(text.len), text.data);
 }
 
+static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
+{
+	struct d9__sign *sign = &worker->sign;
+	int err;
+
+	if (!worker->piece.open || sign->task != worker->piece.task->id || sign->ns < worker->piece.start_ns)
+		return 0;
+	sign->open = true;
+	err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner);
+	return err ? err : d9__timeline_close(&a->timeline, worker, sign->ns);
+}
+
+/*
+ * The call that was around the loop at the last look, and has not gone on since: a piece without length at that moment
+ * makes it as long as it was open.
+ */
+static int close_around(struct d9__analysis *a, struct d9__worker *worker)
+{
+	const struct d9__sign *around = &worker->around;
+	struct d9__task *task = around->task ? d9__tasks_at(&a->tasks, around->task) : NULL;
+	int err;
+
+	if (!task || worker->piece.open || task->call.worker != worker || task->call.start_ns > around->since_ns ||
+	    task->last_end_ns >= around->ns)
+		return 0;
+	d9__timeline_nested(worker, task, around->ns);
+	err = d9__timeline_poll_start(&a->timeline, worker, around->ns, task, true, 0);
+	return err ? err : d9__timeline_close(&a->timeline, worker, around->ns);
+}
+
 int d9__analysis_close_open(struct d9__analysis *a)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < a->timeline.n && !err; i++) {
-		struct d9__worker *worker = a->timeline.items[i];
-		struct d9__sign *sign = &worker->sign;
-
-		if (!worker->piece.open || sign->task != worker->piece.task->id ||
-		    sign->ns < worker->piece.start_ns)
-			continue;
-		sign->open = true;
-		err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner);
+		err = close_piece(a, a->timeline.items[i]);
 		if (!err)
-			err = d9__timeline_close(&a->timeline, worker, sign->ns);
+			err = close_around(a, a->timeline.items[i]);
 	}
 	return err;
 }

@@ -112,6 +112,7 @@ struct d9__worker {
 	/* State. */
 	struct d9__piece piece; /* the open or the last one */
 	struct d9__sign sign;   /* of it, if its task is that of the piece */
+	struct d9__sign around; /* of the latest call that was seen waiting for a loop of its own */
 	struct {
 		uint64_t ns;
 		uint32_t tid;

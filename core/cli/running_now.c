@@ -47,7 +47,7 @@ unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__sy
 		struct d9__running_now *running = &out[n];
 
 		if (call->since_ns > until_ns || until_ns - call->since_ns < least_ns ||
-		    (!dead && has_gone_on(recorder, call)))
+		    (!dead && !call->around && has_gone_on(recorder, call)))
 			continue;
 		*running = (struct d9__running_now){ .call = call, .for_ns = until_ns - call->since_ns };
 		name_it(symbols, call->span[0] ? call->span : call->loc, running->name, sizeof(running->name));
@@ -63,7 +63,9 @@ void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RU
 	char where[D9__WHEREABOUTS_LEN] = "", age[D9__DURATION_LEN];
 	const struct d9__ring_open *call = running->call;
 
-	if (call->known)
+	if (call->around)
+		snprintf(where, sizeof(where), " in a loop that it runs");
+	else if (call->known)
 		d9__whereabouts(call->syscall, call->running, call->wchan, where, sizeof(where));
 	snprintf(buf, D9__RUNNING_LEN, "%s %s%s%s%s%s", running->name, d9__duration_text(running->for_ns, age), where,
 		 running->inside[0] ? " (inside " : "", running->inside, running->inside[0] ? ")" : "");

@@ -273,6 +273,12 @@ static inline bool is_recording(void)
 	return open_gate() != 0;
 }
 
+/* For the flush thread, which tells of callbacks that wait for loops of their own. */
+static void note_around(const struct d9__thread *thread, struct d9__slot *slot)
+{
+	slot->around = thread->n_runs && thread->runs[thread->n_runs - 1].n_frames;
+}
+
 static inline void become_owner(struct d9__thread *thread, struct d9_loop *loop)
 {
 	if (atomic_load_explicit(&loop->owner, memory_order_relaxed) != thread)
@@ -314,6 +320,7 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	thread->stage = D9__STAGE_ROUND;
 	if (thread->n_runs < D9__RUNS_MAX)
 		thread->runs[thread->n_runs++] = (struct d9__run) { address, loop, thread->n_frames };
+	note_around(thread, slot);
 	run->d9__opaque[0] = 1;
 	if (!thread->n_frames)
 		d9__polls_settle(thread, slot, ns);
@@ -329,6 +336,7 @@ static void continue_outer(struct d9__thread *thread, uintptr_t address, uint32_
 		return;
 	ns = d9__slot_now(slot);
 	drop_inner(thread, slot, address, outer, ns);
+	note_around(thread, slot);
 	if (!thread->n_frames || thread->odd & (D9__ODD_OPEN | D9__ODD_NO_WORKER))
 		return;
 	if (thread->odd & D9__ODD_STOPPED)

@@ -51,12 +51,19 @@ UNASKED static uint32_t find_inner(const struct d9__thread *thread, const struct
 	return 0;
 }
 
+UNASKED static const struct d9__callback *outermost_frame(const struct d9__thread *thread)
+{
+	return READ(thread->n_frames) ? &thread->frames[0] : NULL;
+}
+
 UNASKED static void describe_one(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
 {
-	const struct d9__callback *frame = find_frame(thread, call->task);
+	const struct d9__callback *frame = call->around ? outermost_frame(thread) : find_frame(thread, call->task);
 
 	if (!frame)
 		return;
+	if (call->around)
+		call->task = READ(frame->task);
 	call->since_ns = READ(frame->start_ns);
 	call->loc = READ(frame->loc);
 	call->span = find_inner(thread, frame, call->slot);

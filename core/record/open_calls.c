@@ -80,6 +80,19 @@ static void add_candidate(struct d9__open_call *found, size_t *n, const struct d
 		found[youngest] = *call;
 }
 
+/* The callback whose loop the owner of |slot| is in, if it is in one. */
+__attribute__((no_sanitize("thread"))) static void add_around(const struct d9__slot *slot, struct d9__open_call call,
+							      struct d9__open_call *found, size_t *n)
+{
+	if (!__atomic_load_n(&slot->around, __ATOMIC_RELAXED))
+		return;
+	call.around = true;
+	call.worker = __atomic_load_n(&slot->worker, __ATOMIC_RELAXED);
+	call.task = 0;
+	call.since_ns = 0;
+	add_candidate(found, n, &call);
+}
+
 /* Calls that may be long: they have been quiet, or their task ran at the look before this one. */
 static size_t find_candidates(struct d9__open_calls *calls, uint64_t now_ns, struct d9__open_call *out)
 {
@@ -91,7 +104,10 @@ static size_t find_candidates(struct d9__open_calls *calls, uint64_t now_ns, str
 		uint64_t last_ns, quiet_ns, before = calls->tasks[i];
 
 		calls->tasks[i] = 0;
-		if (!is_taken(slot, &call.tid) || !read_poll(slot, &call, &last_ns))
+		if (!is_taken(slot, &call.tid))
+			continue;
+		add_around(slot, call, out, &n);
+		if (!read_poll(slot, &call, &last_ns))
 			continue;
 		calls->tasks[i] = call.task;
 		quiet_ns = now_ns > last_ns ? now_ns - last_ns : 0;
@@ -247,7 +263,8 @@ void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uin
 	for (size_t i = 0; i < calls->n; i++) {
 		struct d9__open_call *call = &calls->items[i];
 
-		sample(calls, call, own, now_ns);
+		if (!call->around)
+			sample(calls, call, own, now_ns);
 		if (now_ns - call->since_ns < D9__OPEN_CALL_HUNG_NS || now_ns - call->sign_ns < SECOND_NS - ALMOST)
 			continue;
 		call->sign_ns = now_ns;
@@ -274,6 +291,7 @@ static void publish_one(const struct d9__open_call *call, struct d9__ring_open *
 	to->sign_ns = call->sign_ns;
 	to->worker = call->worker;
 	to->tid = call->tid;
+	to->around = call->around;
 	to->known = call->known;
 	to->running = call->stuck.running;
 	memcpy(to->syscall, call->stuck.syscall, sizeof(to->syscall));

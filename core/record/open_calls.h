@@ -7,6 +7,9 @@
  * the kernel where the thread is, at 10 ms and whenever the time has doubled, and writes that as
  * StuckPollEvent; from one second on LastSignEvent says each second that the call is still open.  The
  * ring's health page has the same for who looks at the process, or at what is left of it.
+ *
+ * A callback that runs a loop itself, as a modal dialog does, is open for as long as that loop runs.  Its thread may
+ * well sleep in that loop's wait, so nobody asks the kernel about it; everything else is the same.
  */
 
 #ifndef D9_RECORD_OPEN_CALLS_H
@@ -29,6 +32,7 @@ struct d9__open_call {
 	uint32_t slot, tid, worker;
 	uint64_t task;
 	uint64_t since_ns;    /* when it began */
+	bool around;	      /* a loop runs inside it; |task| is not the one that the slot polls */
 	uint32_t loc, span;   /* name handles: of the poll, of the innermost callback inside it or 0 */
 	uint64_t next_look_ns; /* at the thread */
 	uint64_t told_for_ns; /* how old it was when the latest StuckPollEvent was written */
@@ -55,8 +59,8 @@ struct d9__open_calls {
 void d9__open_calls_begin(struct d9__open_calls *calls);
 
 /*
- * Tell of each of |n| calls, whose slot, thread and task are set, when it began and what it is called.  |since_ns|
- * becomes 0 for one that is over.
+ * Tell of each of |n| calls, whose slot, thread and task are set, when it began and what it is called; of one with
+ * |around| set, which task it is: the thread's outermost.  |since_ns| becomes 0 for one that is over.
  */
 typedef void (*d9__open_calls_describe_fn)(struct d9__open_call *calls, size_t n);
 

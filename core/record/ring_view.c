@@ -132,6 +132,24 @@ static int take_header(struct d9__ring_view *view)
 	return err;
 }
 
+/*
+ * A file shorter than what is to be in it, whose lock somebody holds, is just being made or is growing: its process is
+ * alive, nothing was cut.
+ */
+static int look_again(struct d9__ring_view *view)
+{
+	struct stat st;
+
+	if (!fstat(view->fd, &st) && (uint64_t)st.st_size > view->size) {
+		view->size = (uint64_t)st.st_size;
+		return take_header(view);
+	}
+	if (flock(view->fd, LOCK_SH | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EAGAIN : -ENODATA;
+	flock(view->fd, LOCK_UN);
+	return -ENODATA;
+}
+
 void d9__ring_view_close(struct d9__ring_view *view)
 {
 	if (view->fd >= 0)
@@ -152,6 +170,8 @@ int d9__ring_view_adopt(struct d9__ring_view *view, int fd)
 	if (!err) {
 		view->size = (uint64_t)st.st_size;
 		err = take_header(view);
+		if (err == -ENODATA)
+			err = look_again(view);
 	}
 	if (err)
 		d9__ring_view_close(view);

@@ -67,7 +67,7 @@ struct d9__slot {
 	uint32_t clock_seq;   /* of the conversion that was copied */
 	uint16_t generation;  /* of the open chunk; never 0 while one is open */
 	uint8_t no_ticks;     /* the kernel forbids this thread to read ticks */
-	uint8_t unused_too;
+	uint8_t around;	     /* 1: its loop runs inside a callback, see open_calls.h */
 	_Atomic(uint32_t) side; /* chunk number + 1 of the side ring; 0 = none yet */
 	uint32_t side_open;  /* innermost record being made in the side ring; owner and handlers */
 	uint32_t name_count; /* wire ids given out in the open chunk */

@@ -45,6 +45,17 @@ for variant in hang lock; do
 	"$dial9" events --format text "$work/$variant" | grep -E 'LastSign|StuckPoll' | tail -n 1
 done
 
+say "a loop inside that nobody ends"
+begin loop
+wait_for '"for_ns":[4-9][0-9]\{9\}'
+"$dial9" status "$pid" | grep 'running now'
+"$dial9" status --json "$pid" | grep -o '"running":\[[^]]*\]'
+"$dial9" top --once "$pid" | grep 'running now'
+end
+"$dial9" status --dir "$work/loop" | grep -A 1 "^ *$pid " | grep 'ran when'
+"$dial9" recover "$work/loop" >/dev/null
+"$dial9" report "$work/loop" | sed -n '1,2p'
+
 say "the innocent twin"
 begin innocent
 wait_for '"state":"parked"'
@@ -58,4 +69,4 @@ finish 's/[0-9.]* m\?s\( in\| waiting\)/TIME\1/g; s/busy, queue.*/busy/; s/  [0-
 	s/"\(tid\|for_ns\|task\)":[0-9]*/"\1":N/g; s/^ *[0-9.]*  w0/TIME w0/; s/for_ns=[0-9]*ns/for_ns=N/; s/task_id=[0-9]*/task_id=N/
 	s/since_ns=[0-9]*/since_ns=N/; s/loop [0-9.]* % busy/loop N % busy/; s/running=.*/running=.../; s/ *$//; s/^\(!! [a-z_]*\)  */\1  /
 	s/test_hang-[0-9]*/SERVICE/; s/+0x[0-9a-f]*/+OFFSET/g; s/  *scenario_hang\.c:[0-9]*//
-	s/\(ran when it ended: \)scenario_hang+OFFSET/\1on_request/'
+	s/\(ran when it ended: \)scenario_hang+OFFSET/\1on_request/; s/open for [0-9.]* s, [0-9.]* [mu]s its own/open for TIME, TIME its own/'

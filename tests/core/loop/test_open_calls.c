@@ -90,6 +90,39 @@ static void test_of_more_calls_than_are_kept_the_longest_are(void)
 	CU_ASSERT_EQUAL(health.open[0].tid, threads[THREADS - 1].tid);
 }
 
+/* ---- loops inside them ---- */
+
+static const struct d9__open_call *find_around(void)
+{
+	d9__open_calls_look(&calls, loop_ns += 2 * D9__OPEN_CALL_NS);
+	for (size_t i = 0; i < calls.n; i++)
+		if (calls.items[i].around)
+			return &calls.items[i];
+	return NULL;
+}
+
+static void test_a_call_that_runs_a_loop_is_open_while_that_loop_waits(void)
+{
+	struct d9_poll poll = { .loop = loop, .task = { .key = 1001, .fd = -1 } };
+	const struct d9__open_call *around;
+	struct d9_loop_run run, inner;
+
+	d9_loop_enter(loop, &run);
+	CU_ASSERT_PTR_NULL(find_around());
+	d9_poll_begin(&poll);
+	d9_loop_enter(loop, &inner);
+	d9_loop_park(loop, -1);
+	around = find_around();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(around);
+	CU_ASSERT_EQUAL(around->tid, (uint32_t)syscall(SYS_gettid));
+	CU_ASSERT(around->since_ns + 2 * D9__OPEN_CALL_NS <= loop_ns);
+	d9_loop_unpark(loop);
+	d9_loop_leave(&inner);
+	CU_ASSERT_PTR_NULL(find_around());
+	d9_poll_end(&poll);
+	d9_loop_leave(&run);
+}
+
 /* ---- what they are called ---- */
 
 #define FDS (D9__OPEN_CALL_FDS + 40)
@@ -157,6 +190,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "of more calls than are kept the longest are",
 		  test_of_more_calls_than_are_kept_the_longest_are },
+		{ "a call that runs a loop is open while that loop waits",
+		  test_a_call_that_runs_a_loop_is_open_while_that_loop_waits },
 		{ "a program that blocks at thousands of descriptors does not fill the names",
 		  test_a_program_that_blocks_at_thousands_of_descriptors_does_not_fill_the_names },
 		CU_TEST_INFO_NULL,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,11 +54,29 @@ static void test_rings_that_never_settle_are_waited_for_all_together(void)
 	d9__ring_view_close(&whole);
 }
 
+static void test_file_that_is_too_short_is_cut_or_just_being_made(void)
+{
+	char path[PATH_MAX + 8];
+	struct d9__ring_view view;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/ring", scratch_new());
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL(d9__ring_view_open(&view, AT_FDCWD, path), -ENODATA);
+	/* As its recorder does before it writes. */
+	CU_ASSERT_EQUAL(flock(fd, LOCK_EX | LOCK_NB), 0);
+	CU_ASSERT_EQUAL(d9__ring_view_open(&view, AT_FDCWD, path), -EAGAIN);
+	close(fd);
+}
+
 int main(void)
 {
 	static CU_TestInfo tests[] = {
 		{ "rings that never settle are waited for all together",
 		  test_rings_that_never_settle_are_waited_for_all_together },
+		{ "file that is too short is cut, or just being made",
+		  test_file_that_is_too_short_is_cut_or_just_being_made },
 		CU_TEST_INFO_NULL,
 	};
 
