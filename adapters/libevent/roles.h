@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libevent's own callbacks are for.  Distributions strip libevent, so their names are gone; but
- * which public function is at work when libevent registers one tells what it is.
+ * Roles: what libevent's own callbacks are for.  Distributions strip libevent, so their names are gone.  The adapter
+ * knows
+ * which public function the program is calling while libevent registers one: what bufferevent_socket_new()
+ * registers for reading is "bufferevent read".
  */
 
 #ifndef D9_LIBEVENT_ROLES_H

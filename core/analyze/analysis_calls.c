@@ -42,7 +42,7 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 	if (!err)
 		err = d9__shape_add(task->callback, call->number,
 				    call->stall ? d9__stall_own_ns(call->stall) : call->total_ns);
-	/* What was inside for long: of several, the longest. */
+	/* The longest of the functions of the program that the call was inside for long has its own shape in time. */
 	if (!err && call->stall && call->inner_ns >= D9__STALL_NS)
 		err = d9__shape_add(call->inner, call->inner_number, d9__stall_left_ns(call->stall, call->inner_ns));
 	task->callback->open_ended += call->open_ended;

@@ -332,7 +332,7 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	uint64_t blocked_ns = d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
 
 	a->off_cpu_seen = true;
-	/* Who sleeps gives up the CPU itself: if it never did, the machine took it. */
+	/* A thread that sleeps gives up the CPU itself: if this one never did, the machine took the CPU from it. */
 	if (d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1) == 0) {
 		taken_ns += blocked_ns;
 		blocked_ns = 0;

@@ -2,15 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # No command prints a character that a terminal obeys, reorders by or does not show, whatever traces, rings,
 # file names and arguments hold.  With a /dev/shm and processes of its own, for it makes rings.
-if [ -z "${D9_OWN_SHM:-}" ]; then
-	command -v unshare >/dev/null || { echo "no unshare(1)"; exit 77; }
-	[ "$(id -u)" = 0 ] && contain="unshare" || contain="unshare -Ur"
-	contain="$contain -m -p -f --mount-proc"
-	# shellcheck disable=SC2086 # a list of words
-	$contain mount -t tmpfs none /dev/shm 2>/dev/null || { echo "no namespaces here"; exit 77; }
-	# shellcheck disable=SC2086,SC2016
-	exec $contain sh -c 'mount -t tmpfs none /dev/shm && D9_OWN_SHM=yes exec sh "$0"' "$0"
-fi
+# shellcheck source=tests/cli/own_shm.sh
+. "$top_srcdir/tests/cli/own_shm.sh"
 set -u
 top_builddir=$(cd "$top_builddir" && pwd)
 dial9=$top_builddir/core/dial9

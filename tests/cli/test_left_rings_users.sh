@@ -2,15 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rings that dead processes of other users left: root recovers each by its own user's rights.  With a /dev/shm
 # and processes of its own.
-if [ -z "${D9_OWN_SHM:-}" ]; then
-	[ "$(id -u)" = 0 ] || { echo "not root, who alone can start programs of other users"; exit 77; }
-	command -v unshare >/dev/null || { echo "no unshare(1)"; exit 77; }
-	unshare -m -p -f --mount-proc mount -t tmpfs none /dev/shm 2>/dev/null || { echo "no namespaces here"; exit 77; }
-	setpriv --reuid=65534 --regid=65534 --clear-groups true 2>/dev/null || { echo "no other users here"; exit 77; }
-	# shellcheck disable=SC2016
-	exec unshare -m -p -f --mount-proc sh -c \
-		'mount -t tmpfs -o mode=1777 none /dev/shm && D9_OWN_SHM=yes exec sh "$0"' "$0"
-fi
+other_users=yes
+# shellcheck source=tests/cli/own_shm.sh
+. "$top_srcdir/tests/cli/own_shm.sh"
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 

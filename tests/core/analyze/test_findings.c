@@ -353,100 +353,6 @@ static void test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback(
 	story_free(&s);
 }
 
-/* 50 runs of a timer of 5 ms that take |took_us|: deadlines that pass meanwhile come at their time. */
-static void overrun_story(struct story *s, const char *library, uint64_t took_us)
-{
-	uint64_t free_us = 1000;
-
-	story_begin(s);
-	story_say(s, library, "poll=full");
-	story_wake(s, 1000, 0, 3, TIMER);
-	for (unsigned i = 0; i < 50; i++) {
-		uint64_t due = 1000 + 5000 * i, start = free_us > due ? free_us : due;
-
-		story_poll(s, 0, start, start + took_us, 3, TICK);
-		story_wake(s, due + 5000, 0, 3, TIMER);
-		free_us = start + took_us + 1;
-	}
-	story_analyse(s);
-}
-
-static void test_timer_whose_call_takes_longer_than_its_period_is_named(void)
-{
-	struct story s;
-
-	overrun_story(&s, "loop.libevent.capabilities", 6000);
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->name, "app+0x200");
-	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-overrun")->severity, D9__CRITICAL);
-	CU_ASSERT(has(story_finding_of(&s, "timer-overrun")->message,
-		      "is due every 5.00 ms and takes 6.00 ms each time"));
-	story_free(&s);
-}
-
-/* libev counts a missed period from the call that was late: what lies between its deadlines is a call. */
-static void test_period_that_a_loop_library_does_not_keep_is_not_told(void)
-{
-	const struct d9__finding *finding;
-	struct story s;
-
-	overrun_story(&s, "loop.libev.capabilities", 6000);
-	finding = story_finding_of(&s, "timer-overrun");
-	CU_ASSERT(has(finding->message, "The timer app+0x200 takes 6.00 ms each time: "));
-	CU_ASSERT_STRING_EQUAL(finding->brief, "takes 6.00 ms each time, and is due again before it ends");
-	story_free(&s);
-}
-
-static void test_timer_whose_call_ends_before_the_next_is_no_overrun(void)
-{
-	struct story s;
-
-	overrun_story(&s, "loop.libevent.capabilities", 4000);
-	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->check, "");
-	story_free(&s);
-}
-
-/* Five calls of 8 ms before a timer that is due; the kernel took |taken_us| from each. */
-static void late_story(struct story *s, uint64_t taken_us)
-{
-	uint64_t us = 40000;
-
-	story_begin(s);
-	story_routine(s, 0, 0, 300);
-	for (unsigned i = 0; i < 5; i++, us += 8001) {
-		story_poll(s, 0, us, us + 8000, 1, SLOW);
-		story_off_cpu(s, 0, us + 8000, 1, 0, taken_us);
-	}
-	story_wake(s, 41000, 0, 3, TIMER);
-	story_poll(s, 0, us, us + 10, 3, TICK);
-	story_analyse(s);
-}
-
-static void test_timer_behind_several_calls_is_late_and_they_are_named(void)
-{
-	struct story s;
-	const struct d9__finding *late;
-
-	late_story(&s, 0);
-	late = story_finding_of(&s, "timer-late");
-	CU_ASSERT_EQUAL(late->severity, D9__WARNING);
-	CU_ASSERT_STRING_EQUAL(late->name, "app+0x100");
-	CU_ASSERT(has(late->message, "app+0x200 ran 39.0 ms late because app+0x100 ran 5 times"));
-	story_free(&s);
-}
-
-static void test_timer_behind_calls_that_the_kernel_interrupted_is_information(void)
-{
-	struct story s;
-	const struct d9__finding *late;
-
-	late_story(&s, 6000);
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
-	late = story_effect_of(&s, "timer-late");
-	CU_ASSERT_EQUAL(late->severity, D9__INFO);
-	CU_ASSERT(has(late->message, "of it the kernel ran something else)"));
-	story_free(&s);
-}
-
 static void test_long_call_is_judged_without_what_the_kernel_took(void)
 {
 	struct story s;
@@ -905,16 +811,6 @@ static const CU_TestInfo tests[] = {
 	  test_tasks_without_any_wake_are_told_if_nothing_explains_it },
 	{ "many short calls in a round are a backlog and no long callback",
 	  test_many_short_calls_in_a_round_are_a_backlog_and_no_long_callback },
-	{ "timer whose call takes longer than its period is named",
-	  test_timer_whose_call_takes_longer_than_its_period_is_named },
-	{ "period that a loop library does not keep is not told",
-	  test_period_that_a_loop_library_does_not_keep_is_not_told },
-	{ "timer whose call ends before the next is no overrun",
-	  test_timer_whose_call_ends_before_the_next_is_no_overrun },
-	{ "timer behind several calls is late, and they are named",
-	  test_timer_behind_several_calls_is_late_and_they_are_named },
-	{ "timer behind calls that the kernel interrupted is information",
-	  test_timer_behind_calls_that_the_kernel_interrupted_is_information },
 	{ "long call is judged without what the kernel took",
 	  test_long_call_is_judged_without_what_the_kernel_took },
 	{ "wait behind calls that the kernel interrupted is no backlog",

@@ -178,6 +178,100 @@ static void test_arming_that_makes_no_sense_is_left_out(void)
 }
 
 /* Behind by many periods, the loop counts from when each call begins: deadlines lie far apart. */
+/* 50 runs of a timer of 5 ms that take |took_us|: deadlines that pass meanwhile come at their time. */
+static void overrun_story(struct story *s, const char *library, uint64_t took_us)
+{
+	uint64_t free_us = 1000;
+
+	story_begin(s);
+	story_say(s, library, "poll=full");
+	story_wake(s, 1000, 0, 3, DUE);
+	for (unsigned i = 0; i < 50; i++) {
+		uint64_t due = 1000 + 5000 * i, start = free_us > due ? free_us : due;
+
+		story_poll(s, 0, start, start + took_us, 3, TIMER);
+		story_wake(s, due + 5000, 0, 3, DUE);
+		free_us = start + took_us + 1;
+	}
+	story_analyse(s);
+}
+
+static void test_timer_whose_call_takes_longer_than_its_period_is_named(void)
+{
+	struct story s;
+
+	overrun_story(&s, "loop.libevent.capabilities", 6000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->name, "app+0x200");
+	CU_ASSERT_EQUAL(story_finding_of(&s, "timer-overrun")->severity, D9__CRITICAL);
+	CU_ASSERT(has(story_finding_of(&s, "timer-overrun")->message,
+		      "is due every 5.00 ms and takes 6.00 ms each time"));
+	story_free(&s);
+}
+
+/* libev counts a missed period from the call that was late: what lies between its deadlines is a call. */
+static void test_period_that_a_loop_library_does_not_keep_is_not_told(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	overrun_story(&s, "loop.libev.capabilities", 6000);
+	finding = story_finding_of(&s, "timer-overrun");
+	CU_ASSERT(has(finding->message, "The timer app+0x200 takes 6.00 ms each time: "));
+	CU_ASSERT_STRING_EQUAL(finding->brief, "takes 6.00 ms each time, and is due again before it ends");
+	story_free(&s);
+}
+
+static void test_timer_whose_call_ends_before_the_next_is_no_overrun(void)
+{
+	struct story s;
+
+	overrun_story(&s, "loop.libevent.capabilities", 4000);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "timer-overrun")->check, "");
+	story_free(&s);
+}
+
+/* Five calls of 8 ms before a timer that is due; the kernel took |taken_us| from each. */
+static void late_story(struct story *s, uint64_t taken_us)
+{
+	uint64_t us = 40000;
+
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	for (unsigned i = 0; i < 5; i++, us += 8001) {
+		story_poll(s, 0, us, us + 8000, 1, WORK);
+		story_off_cpu(s, 0, us + 8000, 1, 0, taken_us);
+	}
+	story_wake(s, 41000, 0, 3, DUE);
+	story_poll(s, 0, us, us + 10, 3, TIMER);
+	story_analyse(s);
+}
+
+static void test_timer_behind_several_calls_is_late_and_they_are_named(void)
+{
+	struct story s;
+	const struct d9__finding *late;
+
+	late_story(&s, 0);
+	late = story_finding_of(&s, "timer-late");
+	CU_ASSERT_EQUAL(late->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(late->name, "app+0x100");
+	CU_ASSERT(has(late->message, "app+0x200 ran 39.0 ms late because app+0x100 ran 5 times"));
+	story_free(&s);
+}
+
+static void test_timer_behind_calls_that_the_kernel_interrupted_is_information(void)
+{
+	struct story s;
+	const struct d9__finding *late;
+
+	late_story(&s, 6000);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
+	late = story_effect_of(&s, "timer-late");
+	CU_ASSERT_EQUAL(late->severity, D9__INFO);
+	CU_ASSERT(has(late->message, "of it the kernel ran something else)"));
+	story_free(&s);
+}
+
 static void test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_overrun(void)
 {
 	struct story s;
@@ -385,6 +479,16 @@ static CU_TestInfo tests[] = {
 	  test_timer_whose_first_calls_came_late_is_not_taken_for_one_without_a_period },
 	{ "timer that sleeps past its next deadline is told as what it sleeps in",
 	  test_timer_that_sleeps_past_its_next_deadline_is_told_as_what_it_sleeps_in },
+	{ "timer whose call takes longer than its period is named",
+	  test_timer_whose_call_takes_longer_than_its_period_is_named },
+	{ "period that a loop library does not keep is not told",
+	  test_period_that_a_loop_library_does_not_keep_is_not_told },
+	{ "timer whose call ends before the next is no overrun",
+	  test_timer_whose_call_ends_before_the_next_is_no_overrun },
+	{ "timer behind several calls is late, and they are named",
+	  test_timer_behind_several_calls_is_late_and_they_are_named },
+	{ "timer behind calls that the kernel interrupted is information",
+	  test_timer_behind_calls_that_the_kernel_interrupted_is_information },
 	{ "timer that a busy kernel lets run rarely is still seen to be overrun",
 	  test_timer_that_a_busy_kernel_lets_run_rarely_is_still_seen_to_be_overrun },
 	{ "timer that is late behind what the kernel heaped up is information",
