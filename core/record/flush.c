@@ -684,8 +684,8 @@ static void leave_unwritten(void)
 	atomic_store_explicit(&d9__flush.unwritten, self.heard, memory_order_relaxed);
 }
 
-/* What was used since the last sample counts, too; for that alone no segment is begun. */
-static void sample_usage_at_last(uint64_t now_ns)
+/* What was used, and what queues hold, since the last sample counts, too; for that alone no segment is begun. */
+static void sample_at_last(uint64_t now_ns)
 {
 	bool on = atomic_load_explicit(&d9__flush.on_to_the_end, memory_order_relaxed) && !self.writer.retry_ns;
 	struct d9__slot *own = on && self.writer.seg.open ? d9__slot_self() : NULL;
@@ -693,6 +693,7 @@ static void sample_usage_at_last(uint64_t now_ns)
 	if (!own)
 		return;
 	d9__usage_sample(own, now_ns);
+	d9__sources_end(own, now_ns);
 	d9__slot_give_back();
 	drain_rest(now_ns);
 }
@@ -715,7 +716,7 @@ static void finish(void)
 		d9__drain_forget(&self.drain);
 	else if (!self.stillborn && (!self.dormant || self.heard))
 		drain_rest(now_ns);
-	sample_usage_at_last(now_ns);
+	sample_at_last(now_ns);
 	if (!self.stillborn && !self.dormant && !self.flight && !self.writer.retry_ns) {
 		self.announced_ns = 0;
 		announce_again(now_ns);

@@ -61,6 +61,13 @@ uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, bool brisk)
 	return next;
 }
 
+void d9__sources_end(struct d9__slot *slot, uint64_t now_ns)
+{
+	for (struct d9__source *s = atomic_load_explicit(&sources, memory_order_acquire); s; s = s->next)
+		if (atomic_load_explicit(&s->period_ns, memory_order_relaxed))
+			s->sample(s, slot, now_ns);
+}
+
 void d9__ticks_run(void)
 {
 	for (size_t i = 0; i < TICKS_MAX; i++) {

@@ -38,6 +38,9 @@ D9_API void d9__tick_add(void (*fn)(void));
  */
 uint64_t d9__sources_run(struct d9__slot *slot, uint64_t now_ns, bool brisk);
 
+/* Flush thread: ask all once more, for the last time. */
+void d9__sources_end(struct d9__slot *slot, uint64_t now_ns);
+
 /* Flush thread. */
 void d9__ticks_run(void);
 

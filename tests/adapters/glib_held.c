@@ -192,15 +192,9 @@ static void invoke_and_let_go(unsigned *calls)
 	g_thread_join(thread);
 }
 
-static gboolean on_tick(gpointer ticks)
-{
-	COUNT(on_tick, KIND_POLL);
-	return --*(unsigned *)ticks > 0;
-}
-
 static void run_let_go(void)
 {
-	unsigned calls = 0, ticks = 50;
+	unsigned calls = 0;
 
 	while (g_main_context_iteration(NULL, FALSE))
 		continue;
@@ -212,10 +206,6 @@ static void run_let_go(void)
 	if (forgotten != SOURCES)
 		complain("data given back", SOURCES, forgotten);
 	counter_of("cross_thread", (void *)on_invoked, KIND_REASON)->count = SOURCES;
-	/* Until what was handed over has been sampled once more. */
-	g_timeout_add(1, on_tick, &ticks);
-	while (ticks)
-		g_main_context_iteration(NULL, TRUE);
 }
 
 /* ---- in the middle of attaching ---- */
