@@ -17,8 +17,10 @@
 #include "loop/workers.h"
 #include "record/clock.h"
 #include "record/emit_inl.h"
+#include "record/flush.h"
 #include "record/gate.h"
 #include "record/names.h"
+#include "record/pace.h"
 #include "record/recorder.h"
 
 #define SPIN_PARK_NS UINT64_C(100000000) /* a loop that never waits gets a park this often */
@@ -82,6 +84,8 @@ static void write_unpark(struct d9__thread *thread, struct d9__slot *slot, uint6
 	uint64_t wait_ns, cpu_ns = d9__cpu_time_unpark(&thread->cpu, ns, &wait_ns);
 
 	d9__emit_unpark(slot, ns, thread->worker, thread->n_held, cpu_ns, wait_ns, thread->tid);
+	if (__builtin_expect(ns - thread->park_ns > D9__PACE_SILENCE_NS, 0))
+		d9__flush_rouse();
 	thread->odd &= (uint8_t)~D9__ODD_STOPPED;
 	thread->parked = false;
 	thread->round_ns = ns;

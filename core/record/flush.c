@@ -89,6 +89,7 @@ static struct {
 } self;
 
 static _Atomic(int) sleeping; /* exchange: at most one wake-up per sleep */
+static _Atomic(int) resting;  /* the same of a long sleep, from which loops that wake rouse it */
 
 /* ---- waiting ---- */
 
@@ -115,6 +116,12 @@ static void wake_once(void)
 		d9__flush_wake();
 }
 
+void d9__flush_rouse(void)
+{
+	if (atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
+		d9__flush_wake();
+}
+
 static uint32_t look_at_futex(void)
 {
 	return atomic_load_explicit(&d9__ring.control->futex, memory_order_acquire);
@@ -138,7 +145,15 @@ static void sleep_until_due(uint32_t seen)
 
 	if (self.source_ns < now + wait)
 		wait = self.source_ns > now ? self.source_ns - now : 0;
-	sleep_unless_wanted(seen, wait < MS_NS ? MS_NS : wait);
+	if (wait <= D9__PACE_CALM_NS) {
+		sleep_unless_wanted(seen, wait < MS_NS ? MS_NS : wait);
+		return;
+	}
+	atomic_store_explicit(&resting, 1, memory_order_release);
+	sleep_unless_wanted(seen, wait);
+	/* Roused: by then it is known which call is a long one. */
+	if (!atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
+		sleep_unless_wanted(look_at_futex(), D9__PACE_BRISK_NS);
 }
 
 /* ---- manners ---- */

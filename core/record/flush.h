@@ -55,6 +55,9 @@ int d9__flush_start(pthread_t *thread);
 /* Make the thread look at requests and control words now.  Async-signal-safe, keeps errno. */
 void d9__flush_wake(void);
 
+/* A loop has slept for long: whatever it calls now is looked at within 10 ms.  Keeps errno. */
+void d9__flush_rouse(void);
+
 /* In a forked child: there is no thread; the parent's descriptors, if shared, are closed. */
 void d9__flush_fork_child(void);
 

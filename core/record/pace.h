@@ -4,6 +4,7 @@
  * of those looks would find none, so that a process that does little costs little; ever more
  * rarely, once a second in the end, where nothing was recorded for a while.  While a callback runs that
  * may hang, every 10 ms for its first tenth of a second, whatever else there is, and then half as often each time.
+ * A loop that wakes from a long sleep ends a long one of the flush thread: what it calls now may be what hangs.
  */
 
 #ifndef D9_RECORD_PACE_H

@@ -56,6 +56,31 @@ end
 "$dial9" recover "$work/loop" >/dev/null
 "$dial9" report "$work/loop" | sed -n '1,2p'
 
+# Its background thread sleeps from 1.7 s to 2.7 s, if nobody wakes it.
+say "an idle program that blocks for a moment"
+cat >nap.c <<'END'
+#include <event2/event.h>
+#include <unistd.h>
+
+static void nap(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+	usleep(400000);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	event_base_once(base, -1, EV_TIMEOUT, nap, NULL, &(struct timeval){ 1, 800000 });
+	return event_base_dispatch(base) < 0;
+}
+END
+need_preload
+cc -g -rdynamic -o nap nap.c -levent || exit 99
+"$dial9" record --quiet -o "$work/naps" -- ./nap
+"$dial9" report "$work/naps" | sed -n 2p
+
 say "the innocent twin"
 begin innocent
 wait_for '"state":"parked"'
