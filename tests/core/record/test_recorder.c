@@ -794,15 +794,18 @@ static void test_stop_tells_that_not_all_is_written(void)
 	struct d9_options *options = scratch_options();
 	struct d9_recorder *recorder;
 	char dir[PATH_MAX];
+	int err;
 
 	d9_options_set_log(options, hear, NULL);
 	recorder = scratch_start(options);
 	/* Nobody can make a directory of that name again. */
 	put_file_in_place_of_scratch(dir);
 	emit_ticks(0, 10);
-	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), -ENOENT);
+	err = d9_recorder_stop(recorder, 5000);
 	CU_ASSERT_PTR_NULL(d9_recorder_running());
-	CU_ASSERT_PTR_NULL(strstr(said, "trying again"));
+	/* A slow machine lets a tick come between, which does try again: it is told of the file. */
+	CU_ASSERT(err == -ENOENT || err == -ENOTDIR);
+	CU_ASSERT(err == -ENOTDIR || !strstr(said, "trying again"));
 	CU_ASSERT_EQUAL(unlink(dir), 0);
 }
 
