@@ -397,6 +397,16 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	return err;
 }
 
+/* No reading ended the worker's last round, of |wall_ns|: what its calls did not tell of as off the CPU was on it. */
+static uint64_t last_used_ns(const struct d9__worker *worker, uint64_t wall_ns)
+{
+	bool hung = worker->piece.open || worker->piece.open_ended;
+
+	if (!worker->cpu_seen || (hung && !worker->sign.running) || worker->unpark.told_ns > wall_ns)
+		return 0;
+	return wall_ns - worker->unpark.told_ns;
+}
+
 /*
  * The trace ends at |ns|, and no park ended the worker's last round: it went on until its last callback did, or
  * goes on still.
@@ -406,8 +416,10 @@ static void end_last_period(struct d9__worker *worker, uint64_t ns)
 	uint64_t end_ns = worker->piece.open ? ns : worker->piece.end_ns;
 
 	note_round(worker, ns);
-	if (end_ns > worker->unpark.ns)
-		worker->active_ns += end_ns - worker->unpark.ns;
+	if (end_ns <= worker->unpark.ns)
+		return;
+	worker->active_ns += end_ns - worker->unpark.ns;
+	worker->cpu_ns += last_used_ns(worker, end_ns - worker->unpark.ns);
 }
 
 int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)

@@ -106,6 +106,24 @@ static void test_last_round_counts_without_a_park_behind_it(void)
 	story_analyse(&s);
 
 	CU_ASSERT_EQUAL(worker(&s, 0)->active_ns, 80 * US);
+	CU_ASSERT_EQUAL(worker(&s, 0)->cpu_ns, 80 * US);
+	story_free(&s);
+}
+
+static void test_last_round_was_on_the_cpu_but_for_what_its_calls_tell(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 100);
+	story_park(&s, 0, 10, 110);
+	story_unpark(&s, 0, 20, 110);
+	story_poll(&s, 0, 20, 40020, 1, WEB);
+	story_off_cpu(&s, 0, 40030, 1, 25000, 5000);
+	story_queue(&s, 40100, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(worker(&s, 0)->cpu_ns, (10 + 10000) * US);
 	story_free(&s);
 }
 
@@ -390,6 +408,8 @@ static const CU_TestInfo tests[] = {
 	  test_busy_is_the_time_in_callbacks_and_not_all_that_a_loop_is_awake },
 	{ "wait by a poll of the program's own is a park", test_wait_by_a_poll_of_the_programs_own_is_a_park },
 	{ "last round counts without a park behind it", test_last_round_counts_without_a_park_behind_it },
+	{ "last round was on the CPU, but for what its calls tell",
+	  test_last_round_was_on_the_cpu_but_for_what_its_calls_tell },
 	{ "loop inside a function that the library calls is the function's",
 	  test_loop_inside_a_function_that_the_library_calls_is_the_functions },
 	{ "call is open while the loops run that it runs", test_call_is_open_while_the_loops_run_that_it_runs },
