@@ -80,7 +80,7 @@ static void take_build_id(struct d9__module *module, const uint8_t *note, size_t
 	}
 }
 
-static void take_headers(struct d9__module *module, const struct dl_phdr_info *info)
+void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *info)
 {
 	module->base = info->dlpi_addr;
 	module->start = UINTPTR_MAX;
@@ -131,7 +131,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		scan->subs = info->dlpi_subs;
 		scan->counted = true;
 	}
-	take_headers(&module, info);
+	d9__module_describe(&module, info);
 	if (module.start >= module.end)
 		return 0;
 	module.path = strdup(name_of(info, buf, sizeof(buf)));
@@ -212,6 +212,16 @@ void d9__modules_fork_child(void)
 	pthread_rwlock_init(&walking, NULL);
 }
 
+int d9__modules_walk(int (*each)(struct dl_phdr_info *info, size_t size, void *arg), void *arg)
+{
+	int result;
+
+	pthread_rwlock_rdlock(&walking);
+	result = dl_iterate_phdr(each, arg);
+	pthread_rwlock_unlock(&walking);
+	return result;
+}
+
 int d9__modules_scan(void)
 {
 	struct scan scan = { 0 };
@@ -222,9 +232,7 @@ int d9__modules_scan(void)
 	scan.subs = subs;
 	scan.unless_changed = n_modules != 0;
 	pthread_mutex_unlock(&lock);
-	pthread_rwlock_rdlock(&walking);
-	dl_iterate_phdr(visit, &scan);
-	pthread_rwlock_unlock(&walking);
+	d9__modules_walk(visit, &scan);
 	if (scan.failed) {
 		changed = -ENOMEM;
 	} else if (!scan.unchanged) {

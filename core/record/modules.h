@@ -34,6 +34,17 @@ void d9__modules_fork_child(void);
  */
 int d9__modules_scan(void);
 
+struct dl_phdr_info;
+
+/* Fill in the addresses and the build-id of a module that dl_iterate_phdr() shows. */
+void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *info);
+
+/*
+ * dl_iterate_phdr(), in a way that no fork falls into it: the child would inherit the loader's lock from a
+ * thread that it has not.  Any thread, not in handlers.
+ */
+int d9__modules_walk(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg);
+
 /* Changes with every scan that looked anew. */
 uint32_t d9__modules_generation(void);
 

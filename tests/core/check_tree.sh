@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The top level holds what it should and nothing else, and no ignore rule swallows a source.
+# The top level holds what it should and nothing else, no ignore rule swallows a source, and folders include
+# headers only of those that they may depend on.
 set -eu
 
 cd "$top_srcdir"
@@ -21,5 +22,31 @@ for new in core/new.c core/core.c core/record/core core/record/core/new.h tests/
 done
 [ -z "$ignored" ] || {
 	printf 'ignored, but source: %s\n' "$ignored"
+	exit 1
+}
+
+# FOLDER: those whose headers its files may include, besides its own.
+broken=''
+while read -r folder allowed; do
+	for other in $(printf '%s\n' "$files" | grep "^$folder.*[.][ch]\$" |
+		xargs sed -n 's|^#include "\([a-z]*\)/[a-z_]*\.h".*|\1|p' | LC_ALL=C sort -u); do
+		case " ${folder#core/} $allowed " in
+		*" $other "*) ;;
+		*) broken="$broken $folder->$other" ;;
+		esac
+	done
+done <<END
+core/format
+core/record format
+core/loop format record
+core/sample format record loop
+core/hook record
+core/read format
+core/analyze format read
+core/cli format record read analyze
+adapters record loop hook glib libev libevent preload
+END
+[ -z "$broken" ] || {
+	printf 'not allowed to include:%s\n' "$broken"
 	exit 1
 }

@@ -18,14 +18,14 @@ for set; do
 	test)
 		needed="$needed libcunit1-dev git binutils xz-utils procps python3"
 		wanted="$wanted memcached apache2-utils tmux valgrind gdb strace nodejs clang libclang-rt lld
-			shellcheck cppcheck clang-tidy libxml2-utils
+			libunwind-dev shellcheck cppcheck clang-tidy libxml2-utils
 			libsoup-3.0-dev libglib2.0-tests libsoup-3.0-tests dbus-daemon irssi gstreamer1.0-tools
 			python3-gi gir1.2-gtk-3.0 xvfb
 			nghttp2-server nghttp2-client hitch openssl libssl-dev python3-gevent i3-wm picom
 			qemu-system-x86 btrfs-progs"
 		;;
 	bench)
-		wanted="$wanted lttng-tools liblttng-ust-dev python3 apache2-utils nghttp2-server nghttp2-client
+		wanted="$wanted lttng-tools liblttng-ust-dev libunwind-dev python3 apache2-utils nghttp2-server nghttp2-client
 			libsoup-3.0-dev"
 		;;
 	*)

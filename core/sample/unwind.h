@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Unwind: the call stack of a thread, from the registers at which a signal interrupted it.
+ *
+ * Async-signal-safe: no lock, no allocation, no thread-local storage but errno.  Only the stack, the unwind
+ * tables and the memory of the walk itself are touched, so modules may be unmapped meanwhile.  The one system
+ * call is process_vm_readv(), once, for a stack whose bounds are not known.
+ *
+ * In a handler, where |thread| belongs to the thread and a guard keeps nested handlers out:
+ *
+ *	struct d9__registers registers;
+ *	uint64_t pcs[D9__UNWIND_MAX];
+ *	struct d9__unwound unwound;
+ *
+ *	d9__registers_of(&registers, ucontext);
+ *	unwound = d9__unwind(thread, &registers, pcs, D9__UNWIND_MAX);
+ */
+
+#ifndef D9_SAMPLE_UNWIND_H
+#define D9_SAMPLE_UNWIND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sample/unwind_row.h"
+
+#define D9__UNWIND_MAX        128 /* frames */
+#define D9__UNWIND_COPY_BYTES 16384
+#define D9__UNWIND_CACHE      512
+
+/* Why a walk ended. */
+enum d9__unwind_stop {
+	D9__STOP_END,    /* nobody called the last frame: the stack is complete */
+	D9__STOP_BOUNDS, /* a word to be read is not in the stack, or not aligned */
+	D9__STOP_NO_ROW, /* nothing is known of the code, and rbp is no frame pointer */
+	D9__STOP_CFA,    /* the caller's frame would not be above this one */
+	D9__STOP_DEPTH,  /* there is no room for more frames */
+	D9__STOP_REGISTER, /* a register is needed that is known in the innermost frame only */
+	D9__STOPS
+};
+
+#define D9__REGISTERS 16
+
+/* What a walk starts from.  On aarch64 |bp| is x29. */
+struct d9__registers {
+	uintptr_t ip, sp, bp;
+	uintptr_t all[D9__REGISTERS]; /* by the numbers of the x86-64 psABI; elsewhere nothing */
+};
+
+/* What a walk found. */
+struct d9__unwound {
+	uint32_t n;    /* frames, the innermost first; the first is the interrupted pc, others are return addresses */
+	uint8_t stop;  /* enum d9__unwind_stop */
+	bool truncated; /* outer frames may be missing: every stop but D9__STOP_END */
+	bool guessed;   /* a step followed a frame pointer without knowing that it is one */
+};
+
+/*
+ * What a thread needs to be unwound, about 24 KiB.  Of one walk at a time.  All zero but for |pid| will do.
+ */
+struct d9__unwind_thread {
+	uintptr_t low, high; /* of its stack; both 0: not known */
+	pid_t pid;           /* of this process, for foreign stacks; 0: none are read */
+
+	/* Walks only. */
+	uint64_t version; /* of the tables that |cache| points into */
+	struct {
+		uintptr_t pc;
+		const struct d9__unwind_row *row;
+	} cache[D9__UNWIND_CACHE];
+
+	/* Counted by walks, read by anybody (relaxed). */
+	_Atomic(uint32_t) stops[D9__STOPS];
+	_Atomic(uint32_t) guesses; /* steps by frame pointer, where no row was known */
+	_Atomic(uint32_t) copies;  /* of foreign stacks */
+
+	_Alignas(16) uint8_t copy[D9__UNWIND_COPY_BYTES];
+};
+
+/* The registers of a ucontext_t, the third argument of a handler. */
+void d9__registers_of(struct d9__registers *registers, const void *ucontext);
+
+/* Write at most |max| addresses to |pcs|, at least one if |max| is not 0. */
+struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
+			      const struct d9__registers *registers, uint64_t *pcs, uint32_t max);
+
+#endif /* D9_SAMPLE_UNWIND_H */

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may touch what: the flush thread alone changes anything, so it reads without a lock.  It holds |lock|
+ * while it changes lists, so that a fork finds them whole; never while it asks the loader or compiles.
+ * Handlers load |current| once and follow it to memory that is not written any more, but for two flags.
+ *
+ * Old versions are not counted by their readers, for a handler should not write to memory that it shares
+ * with others.  They are kept until no handler that has seen one can be running: see free_retired().
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sample/eh_frame.h"
+#include "sample/module_frames.h"
+#include "sample/unwind_table.h"
+
+#define EAGER_ROWS   ((size_t)8 * 1024 * 1024 / sizeof(struct d9__unwind_row))
+#define ALL_ROWS     ((size_t)32 * 1024 * 1024 / sizeof(struct d9__unwind_row))
+#define COPIES_BYTES ((size_t)4 * 1024 * 1024) /* in one walk; a single larger section is copied too */
+
+/* A row describes about 11 bytes of .eh_frame. */
+#define SECTION_PER_ROW 11
+
+#define RETIRED_NS    UINT64_C(10000000000)
+#define RETIRED_KEPT  64
+#define RETIRED_TICKS 64
+
+enum rows_state {
+	ROWS_WAITING, /* to be made now, or when a sample hits the module */
+	ROWS_LARGE,   /* too large to be made before a sample hits the module */
+	ROWS_MADE,    /* there may be none */
+	ROWS_REFUSED, /* over the limit */
+};
+
+/* The rows of a module, wherever it is loaded. */
+struct module_rows {
+	struct module_rows *next;
+	struct d9__frames_key key;
+	struct d9__eh_frame_rows rows; /* never changes once a version has it */
+	enum rows_state state;
+	size_t n_versions;     /* that name it */
+	_Atomic(bool) was_hit; /* by a handler that found no rows; cleared by nobody */
+};
+
+struct span {
+	uintptr_t low, high;
+	const struct d9__unwind_row *row; /* NULL: none, or not yet */
+	size_t n;
+	struct module_rows *module;
+};
+
+struct d9__unwind_table {
+	uint64_t number;
+	struct d9__unwind_table *newer; /* among the retired */
+	uint64_t retired_ns, retired_tick;
+	size_t n;
+	struct span span[]; /* in order, without overlaps */
+};
+
+/* Written by the flush thread (release), loaded by handlers (acquire). */
+static _Atomic(struct d9__unwind_table *) current;
+
+/* Set by handlers, taken by the flush thread: a module has |was_hit|. */
+static _Atomic(bool) was_asked;
+
+/* Protected by |lock| against forks; flush thread only. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module_rows *modules;
+static struct d9__unwind_table *oldest, *newest; /* retired versions */
+static size_t n_retired;
+static size_t n_rows;
+static uint64_t n_versions; /* ever made */
+static uint64_t n_ticks;    /* calls of d9__unwind_tables_refresh() */
+
+/* Flush thread only. */
+static struct d9__frames_list loaded; /* as the last walk found it; no copies between refreshes */
+static bool ever_walked;
+
+/* ---- what handlers do ---- */
+
+const struct d9__unwind_table *d9__unwind_table_now(void)
+{
+	/* acquire: pairs with the release in publish() */
+	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+uint64_t d9__unwind_table_number(const struct d9__unwind_table *table)
+{
+	return table->number;
+}
+
+static const struct span *find_span(const struct d9__unwind_table *table, uintptr_t pc)
+{
+	size_t from = 0, to = table->n;
+
+	while (from < to) {
+		size_t middle = (from + to) / 2;
+
+		if (pc < table->span[middle].low)
+			to = middle;
+		else if (pc >= table->span[middle].high)
+			from = middle + 1;
+		else
+			return &table->span[middle];
+	}
+	return NULL;
+}
+
+/* The last row that begins at |offset| or before it. */
+static const struct d9__unwind_row *find_row(const struct span *span, uint32_t offset)
+{
+	const struct d9__unwind_row *row = span->row;
+	size_t n = span->n;
+
+	if (n == 0 || offset < row[0].pc)
+		return NULL;
+	while (n > 1) {
+		size_t half = n / 2;
+
+		if (row[half].pc <= offset)
+			row += half;
+		n -= half;
+	}
+	return row;
+}
+
+const struct d9__unwind_row *d9__unwind_table_find(const struct d9__unwind_table *table,
+						   uintptr_t pc)
+{
+	const struct span *span = find_span(table, pc);
+
+	if (!span || pc - span->low > UINT32_MAX)
+		return NULL;
+	if (!span->row && !atomic_load_explicit(&span->module->was_hit, memory_order_relaxed)) {
+		atomic_store_explicit(&span->module->was_hit, true, memory_order_relaxed);
+		/* release: pairs with the acquire in d9__unwind_tables_refresh() */
+		atomic_store_explicit(&was_asked, true, memory_order_release);
+	}
+	return find_row(span, (uint32_t)(pc - span->low));
+}
+
+/* ---- rows of modules ---- */
+
+static struct module_rows *find_module(const struct d9__frames_key *key)
+{
+	struct module_rows *module = modules;
+
+	while (module && memcmp(&module->key, key, sizeof(*key)) != 0)
+		module = module->next;
+	return module;
+}
+
+static struct module_rows *add_module(const struct d9__frames_key *key)
+{
+	struct module_rows *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return NULL;
+	module->key = *key;
+	pthread_mutex_lock(&lock);
+	module->next = modules;
+	modules = module;
+	pthread_mutex_unlock(&lock);
+	return module;
+}
+
+/* Modules that no version names, all if |all|. */
+static void free_modules_locked(bool all)
+{
+	for (struct module_rows **link = &modules; *link;) {
+		struct module_rows *module = *link;
+
+		if (module->n_versions && !all) {
+			link = &module->next;
+			continue;
+		}
+		*link = module->next;
+		n_rows -= module->rows.n;
+		free(module->rows.row);
+		free(module);
+	}
+}
+
+static bool was_hit(const struct module_rows *module)
+{
+	return atomic_load_explicit(&module->was_hit, memory_order_relaxed);
+}
+
+/* How many rows may be made of |module| now; 0: leave it for later. */
+static size_t allowance(const struct module_rows *module)
+{
+	if (module && was_hit(module) && module->state <= ROWS_LARGE)
+		return n_rows < ALL_ROWS ? ALL_ROWS - n_rows : 1;
+	if (module && module->state != ROWS_WAITING)
+		return 0;
+	return n_rows < EAGER_ROWS ? EAGER_ROWS - n_rows : 0;
+}
+
+/* What a walk has copied so far. */
+struct copies {
+	size_t n, bytes;
+};
+
+/* For d9__frames_list(). */
+static bool is_wanted(void *arg, const struct d9__frames_key *key, size_t estimate)
+{
+	const struct module_rows *module = find_module(key);
+	struct copies *copies = arg;
+	size_t max = allowance(module), rows = estimate / SECTION_PER_ROW;
+
+	if (max == 0 || (copies->n && copies->bytes + estimate > COPIES_BYTES))
+		return false;
+	/* Nobody asked for it, and it is larger than what is left: not worth the copy. */
+	if (rows > max && !(module && was_hit(module)))
+		return false;
+	copies->n++;
+	copies->bytes += estimate;
+	return true;
+}
+
+static void set_rows(struct module_rows *module, enum rows_state state,
+		     const struct d9__eh_frame_rows *rows)
+{
+	pthread_mutex_lock(&lock);
+	module->rows = *rows;
+	module->state = state;
+	n_rows += rows->n;
+	pthread_mutex_unlock(&lock);
+}
+
+static int compile(struct module_rows *module, const struct d9__module_frames *frames)
+{
+	struct d9__eh_frame section = { .bytes = frames->copy, .len = frames->len,
+					.address = frames->address, .low = frames->low,
+					.high = frames->high };
+	struct d9__eh_frame_rows rows = { 0 };
+	size_t max = allowance(module);
+	int err = max ? d9__eh_frame_compile(&section, max, &rows) : 0;
+
+	if (max == 0 || err == -ENOMEM)
+		return err;
+	set_rows(module, !err ? ROWS_MADE : was_hit(module) ? ROWS_REFUSED : ROWS_LARGE, &rows);
+	return 0;
+}
+
+/* Compile what was copied.  The number of copies, or -ENOMEM. */
+static int compile_copies(void)
+{
+	int n = 0, err = 0;
+
+	for (size_t i = 0; !err && i < loaded.n; i++) {
+		struct d9__module_frames *frames = &loaded.module[i];
+		struct module_rows *module = find_module(&frames->key);
+
+		if (!module)
+			module = add_module(&frames->key);
+		if (!module)
+			return -ENOMEM;
+		if (!frames->address)
+			set_rows(module, ROWS_MADE, &(struct d9__eh_frame_rows){ 0 });
+		if (!frames->copy)
+			continue;
+		err = compile(module, frames);
+		d9__frames_drop_copy(frames);
+		n++;
+	}
+	return err ? err : n;
+}
+
+/* ---- versions ---- */
+
+static int by_low(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+static struct d9__unwind_table *make_version(void)
+{
+	struct d9__unwind_table *table =
+		calloc(1, sizeof(*table) + loaded.n * sizeof(table->span[0]));
+
+	if (!table)
+		return NULL;
+	table->n = loaded.n;
+	for (size_t i = 0; i < loaded.n; i++) {
+		struct module_rows *module = find_module(&loaded.module[i].key);
+
+		table->span[i] = (struct span){ loaded.module[i].low, loaded.module[i].high,
+						module->rows.row, module->rows.n, module };
+	}
+	qsort(table->span, table->n, sizeof(table->span[0]), by_low);
+	return table;
+}
+
+static bool equal(const struct d9__unwind_table *a, const struct d9__unwind_table *b)
+{
+	if (!a || !b || a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->span[i].low != b->span[i].low || a->span[i].high != b->span[i].high ||
+		    a->span[i].module != b->span[i].module || a->span[i].row != b->span[i].row)
+			return false;
+	return true;
+}
+
+static void retire_locked(struct d9__unwind_table *table, uint64_t now_ns)
+{
+	table->retired_ns = now_ns;
+	table->retired_tick = n_ticks;
+	if (newest)
+		newest->newer = table;
+	else
+		oldest = table;
+	newest = table;
+	n_retired++;
+}
+
+/* |table| may be NULL. */
+static void publish(struct d9__unwind_table *table, uint64_t now_ns)
+{
+	struct d9__unwind_table *old = atomic_load_explicit(&current, memory_order_relaxed);
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; table && i < table->n; i++)
+		table->span[i].module->n_versions++;
+	if (table)
+		table->number = ++n_versions;
+	/* release: pairs with the acquire in d9__unwind_table_now() */
+	atomic_store_explicit(&current, table, memory_order_release);
+	if (old)
+		retire_locked(old, now_ns);
+	pthread_mutex_unlock(&lock);
+}
+
+static void free_version_locked(struct d9__unwind_table *table)
+{
+	for (size_t i = 0; i < table->n; i++)
+		table->span[i].module->n_versions--;
+	free(table);
+}
+
+static void free_oldest_locked(void)
+{
+	struct d9__unwind_table *table = oldest;
+
+	oldest = table->newer;
+	if (!oldest)
+		newest = NULL;
+	n_retired--;
+	free_version_locked(table);
+}
+
+/*
+ * A version is kept for 10 s after it was replaced, and while there are less than 64; if memory is short,
+ * only for the 10 s.  A process may be stopped in the middle of a handler for longer than that, and with it
+ * this thread.  So as many refreshes have to pass, too, which takes the flush thread a second or more.
+ */
+static void free_retired(uint64_t now_ns)
+{
+	pthread_mutex_lock(&lock);
+	while (oldest && (n_retired > RETIRED_KEPT || n_rows >= EAGER_ROWS) &&
+	       now_ns - oldest->retired_ns > RETIRED_NS &&
+	       n_ticks - oldest->retired_tick > RETIRED_TICKS)
+		free_oldest_locked();
+	free_modules_locked(false);
+	pthread_mutex_unlock(&lock);
+}
+
+static int rebuild(uint64_t now_ns)
+{
+	struct d9__unwind_table *table;
+	int n, err;
+
+	do {
+		struct copies copies = { 0 };
+
+		err = d9__frames_list(&loaded, is_wanted, &copies);
+		if (err)
+			return err;
+		n = compile_copies();
+	} while (n > 0);
+	table = n < 0 ? NULL : make_version();
+	if (!table)
+		return -ENOMEM;
+	if (equal(table, atomic_load_explicit(&current, memory_order_relaxed)))
+		free(table);
+	else
+		publish(table, now_ns);
+	return 0;
+}
+
+int d9__unwind_tables_refresh(uint64_t now_ns)
+{
+	bool asked;
+	int err = 0;
+
+	if (!D9__UNWIND_TABLES)
+		return 0;
+	n_ticks++;
+	/* acquire: pairs with the release in d9__unwind_table_find() */
+	asked = atomic_exchange_explicit(&was_asked, false, memory_order_acquire);
+	if (asked || !ever_walked || d9__frames_changed(&loaded)) {
+		err = rebuild(now_ns);
+		ever_walked = !err;
+	}
+	free_retired(now_ns);
+	return err;
+}
+
+void d9__unwind_tables_stop(uint64_t now_ns)
+{
+	if (atomic_load_explicit(&current, memory_order_relaxed))
+		publish(NULL, now_ns);
+	ever_walked = false;
+}
+
+void d9__unwind_tables_release(void)
+{
+	struct d9__unwind_table *table = atomic_load_explicit(&current, memory_order_relaxed);
+
+	pthread_mutex_lock(&lock);
+	/* release: as in publish() */
+	atomic_store_explicit(&current, NULL, memory_order_release);
+	if (table)
+		free_version_locked(table);
+	while (oldest)
+		free_oldest_locked();
+	free_modules_locked(true);
+	pthread_mutex_unlock(&lock);
+	d9__frames_list_release(&loaded);
+	ever_walked = false;
+}
+
+void d9__unwind_tables_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void d9__unwind_tables_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void d9__unwind_tables_fork_child(void)
+{
+	/* The fork may have fallen into a walk of the flush thread, which the child has not. */
+	loaded = (struct d9__frames_list){ 0 };
+	ever_walked = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void d9__unwind_tables_figures(struct d9__unwind_figures *figures)
+{
+	const struct d9__unwind_table *table = d9__unwind_table_now();
+
+	*figures = (struct d9__unwind_figures){ 0 };
+	pthread_mutex_lock(&lock);
+	figures->n_rows = n_rows;
+	figures->n_retired = n_retired;
+	for (size_t i = 0; table && i < table->n; i++) {
+		figures->n_waiting += table->span[i].module->state <= ROWS_LARGE;
+		figures->n_refused += table->span[i].module->state == ROWS_REFUSED;
+	}
+	pthread_mutex_unlock(&lock);
+	figures->version = table ? table->number : 0;
+	figures->n_modules = table ? table->n : 0;
+}
