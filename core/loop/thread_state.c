@@ -16,6 +16,7 @@
 #include "loop/polls.h"
 #include "loop/workers.h"
 #include "record/sandbox.h"
+#include "record/sampling.h"
 
 _Atomic(uint32_t) d9__loop_epoch = 1;
 
@@ -51,6 +52,15 @@ static void find_stack(struct d9__thread *thread)
 		thread->stack_high = (uintptr_t)low + size;
 	}
 	pthread_attr_destroy(&attr);
+}
+
+/* For samplers. */
+static void tell_stack(const struct d9__thread *thread)
+{
+	struct d9__slot_stack *stack = &d9__slot_stacks[d9__slot_index(d9__self.slot)];
+
+	atomic_store_explicit(&stack->low, thread->stack_low, memory_order_relaxed);
+	atomic_store_explicit(&stack->high, thread->stack_high, memory_order_relaxed);
 }
 
 /* What it has entered is kept beside its slot. */
@@ -142,6 +152,8 @@ struct d9__thread *d9__thread_make(struct d9_loop *loop)
 		d9__thread_free(thread);
 		thread = NULL;
 	}
+	if (thread && fresh)
+		tell_stack(thread);
 	errno = saved;
 	return thread && !(thread->odd & D9__ODD_NO_WORKER) ? thread : NULL;
 }

@@ -125,3 +125,28 @@ uint32_t d9__builder_name(struct d9__builder *b, const char *text)
 	b->names[b->n_names] = text;
 	return b->n_names++;
 }
+
+static uint32_t hash_of(const uint64_t *addresses, uint32_t n)
+{
+	uint64_t hash = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = (hash ^ addresses[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(hash >> 32);
+}
+
+uint32_t d9__builder_stack(struct d9__builder *b, const uint64_t *addresses, uint32_t n)
+{
+	size_t place = hash_of(addresses, n) % (sizeof(b->stacks) / sizeof(b->stacks[0])), bytes = 8 * (size_t)n;
+
+	if (b->stacks[place].at && b->stacks[place].n == n &&
+	    !memcmp(b->data + b->stacks[place].at, addresses, bytes))
+		return b->stacks[place].id;
+	if (!reserve(b, D9__POOL_ENTRY_FRAME_LEN + bytes))
+		return 0;
+	b->len = (size_t)(d9__wire_put_stack_entry(b->data + b->len, b->n_stacks, addresses, n) - b->data);
+	b->stacks[place].id = b->n_stacks;
+	b->stacks[place].at = (uint32_t)(b->len - bytes);
+	b->stacks[place].n = n;
+	return b->n_stacks++;
+}

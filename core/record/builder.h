@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define D9__BUILDER_NAMES 64u
+
 /* Zero is an empty builder.  One thread. */
 struct d9__builder {
 	uint8_t *data;
@@ -18,7 +20,11 @@ struct d9__builder {
 	uint32_t n_defined;
 	uint16_t defined[32]; /* type ids whose schema is in the batch */
 	uint32_t n_names;
-	const char *names[16]; /* string i of its pool; static texts */
+	const char *names[D9__BUILDER_NAMES]; /* string i of its pool; static texts */
+	uint32_t n_stacks;     /* in its pool */
+	struct {
+		uint32_t id, at, n; /* |n| addresses at offset |at| of |data|; 0: none */
+	} stacks[64];	       /* the latest of each hash */
 	bool failed;          /* out of memory; the batch is useless until the next begin */
 };
 
@@ -48,5 +54,8 @@ bool d9__builder_define(struct d9__builder *b, uint16_t type_id, const void *fra
  * before the event that refers to it is begun.
  */
 uint32_t d9__builder_name(struct d9__builder *b, const char *text);
+
+/* The same of a call stack; equal ones near each other have one id. */
+uint32_t d9__builder_stack(struct d9__builder *b, const uint64_t *addresses, uint32_t n);
 
 #endif /* D9_RECORD_BUILDER_H */

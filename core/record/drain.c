@@ -21,7 +21,7 @@
 
 #include "format/encoder.h"
 #include "record/drain.h"
-#include "record/side_ring.h"
+#include "record/side_event.h"
 #include "record/test_point.h"
 
 #define GROUP      16
@@ -583,12 +583,7 @@ void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns)
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) &&
 		       d9__side_take(i, &record)) {
-			uint8_t *p = d9__builder_event(&drain->note, (uint16_t)record.type_id,
-						       record.ns, record.len);
-
-			if (p)
-				d9__builder_end(&drain->note, d9__wire_put_bytes(p, record.payload,
-										 record.len));
+			d9__side_build(&drain->note, &record);
 		}
 	}
 	if (!drain->note.events)

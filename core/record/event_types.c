@@ -102,6 +102,10 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		       OPTIONAL_V("voluntary_switches"), OPTIONAL_V("involuntary_switches"),
 		       OPTIONAL_V("minor_faults"), OPTIONAL_V("major_faults"), OPTIONAL_NS("user_cpu_ns"),
 		       OPTIONAL_NS("system_cpu_ns")) },
+	[D9__EVENT_CPU_SAMPLE] = { "CpuSampleEvent",
+		FIELDS(V("worker_id"), T("tid", D9__FIELD_U32), T("source", D9__FIELD_U8),
+		       T("thread_name", OPTIONAL(D9__FIELD_POOLED_STRING)),
+		       T("callchain", D9__FIELD_POOLED_STACK), OPTIONAL_V("cpu"), T("truncated", D9__FIELD_BOOL)) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

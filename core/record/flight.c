@@ -7,7 +7,7 @@
 #include "record/emit_inl.h"
 #include "record/flight.h"
 #include "record/names.h"
-#include "record/side_ring.h"
+#include "record/side_event.h"
 
 void d9__flight_side_rings(struct d9__slot *own)
 {
@@ -16,10 +16,7 @@ void d9__flight_side_rings(struct d9__slot *own)
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) &&
 		       d9__side_take(i, &record)) {
-			uint8_t *p = d9__emit_begin(own, record.type_id, record.ns, record.len);
-
-			if (p)
-				d9__emit_end(own, d9__wire_put_bytes(p, record.payload, record.len));
+			d9__side_emit(own, &record);
 		}
 	}
 }

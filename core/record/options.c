@@ -62,6 +62,8 @@ static const struct spec {
 	[D9__OPTION_LOOPS] = { "DIAL9_LOOP_INSTRUMENTATION_ENABLED", BOOL, .max = 1,
 			       .fallback = 1 },
 	[D9__OPTION_TASKS] = { "DIAL9_TASK_TRACKING_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_CPU] = { "DIAL9_CPU_PROFILE_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_CPU_HZ] = { "DIAL9_CPU_SAMPLE_HZ", NUMBER, .min = 1, .max = 1000, .fallback = 99 },
 	[D9__OPTION_USAGE] = { "DIAL9_PROCESS_RESOURCE_USAGE_ENABLED", BOOL, .max = 1,
 			       .fallback = 1 },
 	[D9__OPTION_USAGE_INTERVAL_MS] = { "DIAL9_PROCESS_RESOURCE_USAGE_SAMPLE_INTERVAL_MS",

@@ -35,6 +35,7 @@
 #include "record/recorder.h"
 #include "record/ring_file.h"
 #include "record/sandbox.h"
+#include "record/sampling.h"
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/span_filter.h"
@@ -264,6 +265,8 @@ static int start_locked(bool awaited)
 	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
 			       0);
+	atomic_store_explicit(&d9__sampling.cpu_hz, d9__options_number(&options, D9__OPTION_CPU) ?
+			      (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0, memory_order_relaxed);
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;

@@ -20,7 +20,7 @@
 #include "record/open_calls.h"
 #include "record/rescue.h"
 #include "record/segment.h"
-#include "record/side_ring.h"
+#include "record/side_event.h"
 #include "record/test_point.h"
 #include "record/thread.h"
 
@@ -362,14 +362,6 @@ static bool define_type(const struct rescue *r, struct d9__builder *to, uint32_t
 	return type->frames && d9__builder_define(to, (uint16_t)type_id, type->frames, type->len);
 }
 
-static void add_side_record(struct d9__builder *to, const struct d9__side_record *record)
-{
-	uint8_t *p = d9__builder_event(to, (uint16_t)record->type_id, record->ns, record->len);
-
-	if (p)
-		d9__builder_end(to, d9__wire_put_bytes(p, record->payload, record->len));
-}
-
 struct probe {
 	unsigned events;
 	bool last; /* the last frame is one */
@@ -389,10 +381,12 @@ static bool is_event(struct rescue *r, const struct d9__side_record *record)
 {
 	struct probe found = { 0 };
 
+	if (record->type_id == D9__EVENT_CPU_SAMPLE)
+		return d9__sample_is_sound(record);
 	d9__builder_begin(&r->probe);
 	if (!define_type(r, &r->probe, record->type_id))
 		return false;
-	add_side_record(&r->probe, record);
+	d9__side_build(&r->probe, record);
 	return !r->probe.failed &&
 	       !d9__walk(r->walker, r->probe.data, (uint32_t)r->probe.len, count_events, &found) &&
 	       found.events == 1 && found.last;
@@ -404,7 +398,7 @@ static void add_side_records(struct rescue *r, uint8_t *chunk)
 
 	while (d9__side_take_from(chunk, &record)) {
 		if (is_event(r, &record) && define_type(r, &r->drain->note, record.type_id))
-			add_side_record(&r->drain->note, &record);
+			d9__side_build(&r->drain->note, &record);
 		else
 			r->ring->bad_events++;
 	}

@@ -91,12 +91,17 @@ static int reserve(struct side *side, uint32_t size, uint64_t *pos)
 	return 0;
 }
 
-uint8_t *d9__side_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, uint32_t max)
+/* Bytes of a record with |payload|. */
+static uint32_t size_of(uint32_t payload)
 {
-	uint32_t size = (uint32_t)sizeof(struct record) + ((max + 7) & ~7u);
+	return (uint32_t)sizeof(struct record) + ((payload + 7) & ~7u);
+}
+
+/* A record with room for |max| bytes, at |*pos|; NULL: lost and counted. */
+static struct record *claim(struct d9__slot *slot, uint32_t type_id, uint64_t ns, uint32_t max, uint64_t *pos)
+{
 	struct side *side = side_of(slot);
 	struct record *record;
-	uint64_t pos;
 
 	if (max > D9__SIDE_PAYLOAD_MAX) {
 		d9__loss_add((int)d9__slot_index(slot), D9__LOSS_TOO_BIG, 1, ns, ns);
@@ -104,14 +109,41 @@ uint8_t *d9__side_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, ui
 	}
 	if (!side)
 		side = side_new(slot);
-	if (!side || reserve(side, size, &pos) != 0) {
+	if (!side || reserve(side, size_of(max), pos) != 0) {
 		d9__loss_add((int)d9__slot_index(slot), D9__LOSS_SIDE_RING, 1, ns, ns);
 		return NULL;
 	}
-	record = record_at(side, pos);
+	record = record_at(side, *pos);
 	record->type_id = type_id;
 	record->ns = ns;
-	record->len = size;
+	return record;
+}
+
+bool d9__side_put(struct d9__slot *slot, uint32_t type_id, uint64_t ns, const void *head, uint32_t head_len,
+		  const void *body, uint32_t body_len)
+{
+	uint32_t len = head_len + body_len;
+	uint64_t pos;
+	struct record *record = claim(slot, type_id, ns, len, &pos);
+
+	if (!record)
+		return false;
+	memcpy(record + 1, head, head_len);
+	memcpy((uint8_t *)(record + 1) + head_len, body, body_len);
+	record->len = len;
+	/* release: pairs with the acquire in d9__side_take() */
+	atomic_store_explicit(&record->size, size_of(len), memory_order_release);
+	return true;
+}
+
+uint8_t *d9__side_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, uint32_t max)
+{
+	uint64_t pos;
+	struct record *record = claim(slot, type_id, ns, max, &pos);
+
+	if (!record)
+		return NULL;
+	record->len = size_of(max);
 	/* Handlers nest like brackets: one that comes here restores what it found. */
 	record->outer = slot->side_open;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -11,11 +11,12 @@
 #ifndef D9_RECORD_SIDE_RING_H
 #define D9_RECORD_SIDE_RING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct d9__slot;
 
-#define D9__SIDE_PAYLOAD_MAX 1024u
+#define D9__SIDE_PAYLOAD_MAX 1072u /* a stack of 128 frames, and what it is of */
 
 /* One event: its fields in wire form.  It uses no pooled names. */
 struct d9__side_record {
@@ -30,6 +31,13 @@ struct d9__side_record {
  * `too_big`).  Async-signal-safe, nests.
  */
 uint8_t *d9__side_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, uint32_t max);
+
+/*
+ * Add a whole record, of |head| and |body|.  False: no ring or no room, counted.  Async-signal-safe, and any thread
+ * may: not only the owner of |slot|.
+ */
+bool d9__side_put(struct d9__slot *slot, uint32_t type_id, uint64_t ns, const void *head, uint32_t head_len,
+		  const void *body, uint32_t body_len);
 
 /* The fields of the record begun last end at |end|. */
 void d9__side_end(struct d9__slot *slot, const uint8_t *end);

@@ -38,8 +38,8 @@ while read -r folder allowed; do
 done <<END
 core/format
 core/record format
-core/loop format record
-core/sample format record loop
+core/sample format record
+core/loop format record sample
 core/hook record
 core/read format
 core/analyze format read

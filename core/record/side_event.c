@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "format/encoder.h"
+#include "record/emit_inl.h"
+#include "record/event_types.h"
+#include "record/names.h"
+#include "record/side_event.h"
+
+#define FIELDS_MAX (2 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
+
+static_assert(sizeof(struct d9__sample_raw) == 40, "addresses are aligned, and follow at once");
+static_assert(sizeof(struct d9__sample_raw) + 8 * D9__SAMPLE_FRAMES_MAX <= D9__SIDE_PAYLOAD_MAX, "it fits");
+
+bool d9__sample_leave(struct d9__slot *slot, const struct d9__sample_raw *raw, const uint64_t *pcs, uint64_t ns)
+{
+	return d9__side_put(slot, D9__EVENT_CPU_SAMPLE, ns, raw, sizeof(*raw), pcs, 8u * raw->n);
+}
+
+static const struct d9__sample_raw *raw_of(const struct d9__side_record *record)
+{
+	return (const struct d9__sample_raw *)(const void *)record->payload;
+}
+
+bool d9__sample_is_sound(const struct d9__side_record *record)
+{
+	const struct d9__sample_raw *raw = raw_of(record);
+
+	return record->len >= sizeof(*raw) &&
+	       raw->n <= D9__SAMPLE_FRAMES_MAX && record->len == sizeof(*raw) + 8u * raw->n &&
+	       memchr(raw->thread_name, '\0', sizeof(raw->thread_name)) && raw->source <= D9__SAMPLE_OFF_CPU &&
+	       raw->copies <= D9__SAMPLE_COPIES_MAX && raw->nowhere <= D9__SAMPLE_COPIES_MAX;
+}
+
+/* What the fields of one event refer to. */
+struct ids {
+	uint32_t stack, name;
+	bool named;
+};
+
+static uint8_t *put_fields(uint8_t *p, const struct d9__sample_raw *raw, struct ids ids, bool truncated)
+{
+	p = d9__wire_put_u32(d9__varint_put(p, raw->worker), raw->tid);
+	*p++ = raw->source;
+	*p++ = ids.named;
+	if (ids.named)
+		p = d9__wire_put_u32(p, ids.name);
+	p = d9__wire_put_u32(p, ids.stack);
+	*p++ = 0; /* which CPU: a handler cannot ask */
+	*p++ = truncated;
+	return p;
+}
+
+static uint32_t name_of(const struct d9__sample_raw *raw)
+{
+	return d9__name_intern(raw->thread_name, strlen(raw->thread_name));
+}
+
+static void build(struct d9__builder *b, const struct d9__side_record *record, uint32_t copies, uint32_t n)
+{
+	const struct d9__sample_raw *raw = raw_of(record);
+	/* A batch holds the names of some threads; of those beyond, samples go without. */
+	bool named = raw->thread_name[0] && b->n_names < D9__BUILDER_NAMES / 2;
+	struct ids ids = { .stack = d9__builder_stack(b, raw->pcs, n), .named = named };
+
+	if (named)
+		ids.name = d9__builder_name(b, d9__name_text(name_of(raw))->text);
+	while (copies--) {
+		uint8_t *p = d9__builder_event(b, D9__EVENT_CPU_SAMPLE, record->ns, FIELDS_MAX);
+
+		if (!p)
+			return;
+		d9__builder_end(b, put_fields(p, raw, ids, n ? raw->truncated : true));
+	}
+}
+
+static void build_sample(struct d9__builder *b, const struct d9__side_record *record)
+{
+	const struct d9__sample_raw *raw = raw_of(record);
+
+	if (raw->copies)
+		build(b, record, raw->copies, raw->n);
+	if (raw->nowhere)
+		build(b, record, raw->nowhere, 0);
+}
+
+void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
+{
+	uint8_t *p;
+
+	if (record->type_id == D9__EVENT_CPU_SAMPLE) {
+		build_sample(b, record);
+		return;
+	}
+	p = d9__builder_event(b, (uint16_t)record->type_id, record->ns, record->len);
+	if (p)
+		d9__builder_end(b, d9__wire_put_bytes(p, record->payload, record->len));
+}
+
+static void emit(struct d9__slot *own, const struct d9__side_record *record, uint32_t n)
+{
+	const struct d9__sample_raw *raw = raw_of(record);
+	struct d9__emit_stack stack = { .pcs = raw->pcs, .n = n };
+	uint32_t handle = name_of(raw);
+	struct ids ids = { .named = raw->thread_name[0] != '\0' };
+	uint8_t *p = d9__emit_begin_stack(own, D9__EVENT_CPU_SAMPLE, record->ns, FIELDS_MAX, &handle, &ids.name,
+					  ids.named, &stack);
+
+	if (!p)
+		return;
+	ids.stack = stack.id;
+	d9__emit_end(own, put_fields(p, raw, ids, n ? raw->truncated : true));
+}
+
+static void emit_sample(struct d9__slot *own, const struct d9__side_record *record)
+{
+	const struct d9__sample_raw *raw = raw_of(record);
+
+	for (uint32_t i = 0; i < raw->copies; i++)
+		emit(own, record, raw->n);
+	for (uint32_t i = 0; i < raw->nowhere; i++)
+		emit(own, record, 0);
+}
+
+void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record)
+{
+	uint8_t *p;
+
+	if (record->type_id == D9__EVENT_CPU_SAMPLE) {
+		emit_sample(own, record);
+		return;
+	}
+	p = d9__emit_begin(own, record->type_id, record->ns, record->len);
+	if (p)
+		d9__emit_end(own, d9__wire_put_bytes(p, record->payload, record->len));
+}

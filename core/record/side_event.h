@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Side events: how records of side rings become events.
+ *
+ * Most hold the fields of one event in wire form.  A sample of a stack does not: the handler that takes it cannot
+ * intern stacks or names, so it leaves it raw.  There it is in the ring file at once, and survives the process; the
+ * flush thread, or recovery, makes CpuSampleEvents of it.
+ */
+
+#ifndef D9_RECORD_SIDE_EVENT_H
+#define D9_RECORD_SIDE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/builder.h"
+#include "record/side_ring.h"
+#include "record/slot.h"
+
+#define D9__SAMPLE_FRAMES_MAX 128u
+#define D9__SAMPLE_COPIES_MAX 10000u /* of one event: a thread that blocked the signal for long */
+
+enum d9__sample_source {
+	D9__SAMPLE_ON_CPU,  /* periodic */
+	D9__SAMPLE_OFF_CPU, /* the thread was off the CPU */
+};
+
+/* The payload of a side record of type D9__EVENT_CPU_SAMPLE: |n| addresses follow, the innermost first. */
+struct d9__sample_raw {
+	uint32_t worker, tid;
+	uint32_t copies;  /* events to write with the stack: periods of CPU time that it stands for */
+	uint32_t nowhere; /* and without one: periods that passed before the signal could come */
+	uint8_t source;	  /* enum d9__sample_source */
+	uint8_t truncated;
+	uint16_t n;
+	char thread_name[16]; /* ends; "": not known */
+	uint32_t reserved;
+	uint64_t pcs[];
+};
+
+/* Leave |raw|, whose |n| addresses are |pcs|, in the side ring of |slot|.  As d9__side_put(). */
+bool d9__sample_leave(struct d9__slot *slot, const struct d9__sample_raw *raw, const uint64_t *pcs, uint64_t ns);
+
+/* Whether |record|, of type D9__EVENT_CPU_SAMPLE, is whole and within its limits. */
+bool d9__sample_is_sound(const struct d9__side_record *record);
+
+/* Add the events of |record| to |b|; of a sample only if it is sound. */
+void d9__side_build(struct d9__builder *b, const struct d9__side_record *record);
+
+/* The same into |own|.  Flush thread, its own slot. */
+void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record);
+
+#endif /* D9_RECORD_SIDE_EVENT_H */

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <dial9/error.h>
+
+#include "record/clock.h"
+#include "record/gate.h"
+#include "record/metadata.h"
+#include "record/sampling.h"
+#include "record/side_event.h"
+#include "record/slot.h"
+#include "record/source.h"
+#include "sample/cpu_sampler.h"
+#include "sample/cpu_timer.h"
+#include "sample/unwind.h"
+#include "sample/unwind_table.h"
+
+#define SECOND_NS   UINT64_C(1000000000)
+#define DRAIN_NS    (SECOND_NS / 10) /* samples wait in a side ring that holds some hundred */
+#define CREDITED_NS (SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
+#define EXPECTED    50u		     /* samples: if none of so many came, the thread does not get its signals */
+
+/* Above the index of a slot, in the value of a signal: those of others are passed on. */
+#define MAGIC 0xd9d90000u
+_Static_assert(D9__SLOT_COUNT <= 0x10000, "an index fits below");
+
+/*
+ * What is known of the thread in a slot.  Made by the flush thread, and never freed: a signal may be on its way.  While
+ * |timer| runs, the thread's handler uses what is not marked otherwise.
+ */
+struct sampled {
+	uint32_t tid; /* 0: nobody is sampled here */
+	int timer;    /* flush thread */
+	uint32_t stack_copies; /* of a sample, at most */
+	uint64_t cpu_ns, taken_before; /* flush thread: at the latest check */
+	struct d9__slot *slot, *sink; /* the thread's own; where samples go */
+	volatile sig_atomic_t inside;
+	_Atomic(uint64_t) taken;
+	char name[16];
+	uint64_t pcs[D9__UNWIND_MAX];
+	struct d9__unwind_thread unwind;
+};
+
+static _Atomic(struct sampled *) all[D9__SLOT_COUNT];
+
+/* Flush thread. */
+static struct {
+	pid_t pid;
+	int signal; /* 0: none was chosen yet */
+	uint32_t hz;
+	uint32_t high; /* records that may have a timer */
+	uint64_t second_ns;
+	bool off; /* for good: the program has the signal */
+	char said[96];
+} self;
+
+static struct sigaction previous;
+
+/* ---- the handler ---- */
+
+static struct sampled *sampled_of(const siginfo_t *info)
+{
+	uint32_t value = (uint32_t)info->si_value.sival_int;
+
+	if (info->si_code != SI_TIMER || (value & 0xffff0000u) != MAGIC || (value & 0xffffu) >= D9__SLOT_COUNT)
+		return NULL;
+	return atomic_load_explicit(&all[value & 0xffffu], memory_order_relaxed);
+}
+
+/* A thread at its end has given its slot back. */
+static bool has_slot(const struct sampled *thread)
+{
+	uint64_t owner = atomic_load_explicit(&thread->slot->owner, memory_order_relaxed);
+
+	return owner == ((uint64_t)D9__SLOT_TAKEN << 32 | thread->tid);
+}
+
+static void take_sample(struct sampled *thread, const siginfo_t *info, const void *context)
+{
+	uint32_t periods = info->si_overrun > 0 ? 1u + (uint32_t)info->si_overrun : 1u;
+	uint32_t nowhere = periods > thread->stack_copies ? periods - thread->stack_copies : 0;
+	struct d9__sample_raw raw = { .worker = thread->slot->worker, .tid = thread->tid };
+	struct d9__registers registers;
+	struct d9__unwound unwound;
+
+	d9__registers_of(&registers, context);
+	unwound = d9__unwind(&thread->unwind, &registers, thread->pcs, D9__UNWIND_MAX);
+	raw.copies = periods - nowhere;
+	raw.nowhere = nowhere < D9__SAMPLE_COPIES_MAX ? nowhere : D9__SAMPLE_COPIES_MAX;
+	raw.truncated = unwound.truncated;
+	raw.n = (uint16_t)unwound.n;
+	memcpy(raw.thread_name, thread->name, sizeof(raw.thread_name));
+	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
+	atomic_fetch_add_explicit(&thread->taken, periods, memory_order_relaxed);
+}
+
+static void pass_on(int signal, siginfo_t *info, void *context)
+{
+	if (previous.sa_flags & SA_SIGINFO) {
+		previous.sa_sigaction(signal, info, context);
+	} else if (previous.sa_handler == SIG_DFL) {
+		/* As without us: it ends the program when this handler returns. */
+		sigaction(signal, &previous, NULL);
+		raise(signal);
+	} else if (previous.sa_handler != SIG_IGN) {
+		previous.sa_handler(signal);
+	}
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	struct sampled *thread = sampled_of(info);
+
+	if (!thread) {
+		pass_on(signal, info, context);
+	} else if (!thread->inside && d9__gate_open(D9__GATE_LOOP) && has_slot(thread)) {
+		thread->inside = 1;
+		atomic_signal_fence(memory_order_seq_cst);
+		take_sample(thread, info, context);
+		atomic_signal_fence(memory_order_seq_cst);
+		thread->inside = 0;
+	}
+	errno = saved;
+}
+
+/* ---- the signal ---- */
+
+static bool is_free(int signal)
+{
+	return !sigaction(signal, NULL, &previous) && !(previous.sa_flags & SA_SIGINFO) &&
+	       previous.sa_handler == SIG_DFL;
+}
+
+static int choose_signal(void)
+{
+	if (is_free(SIGPROF))
+		return SIGPROF;
+	for (int signal = SIGRTMAX; signal >= SIGRTMIN; signal--)
+		if (is_free(signal))
+			return signal;
+	return 0;
+}
+
+static int install(void)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+
+	self.signal = choose_signal();
+	if (!self.signal)
+		return -EBUSY;
+	sigfillset(&action.sa_mask);
+	return sigaction(self.signal, &action, NULL) ? -errno : 0;
+}
+
+static bool is_ours_still(void)
+{
+	struct sigaction now;
+
+	return !sigaction(self.signal, NULL, &now) && now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_signal;
+}
+
+/* ---- threads ---- */
+
+static void say(const char *state)
+{
+	if (!strcmp(state, self.said))
+		return;
+	snprintf(self.said, sizeof(self.said), "%s", state);
+	d9__metadata_set("source.cpu", self.said);
+}
+
+static void say_error(const char *what, int err)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "off: %s: %s", what, d9_strerror(err));
+	say(text);
+}
+
+static struct sampled *record_of(uint32_t index)
+{
+	struct sampled *thread = atomic_load_explicit(&all[index], memory_order_relaxed);
+
+	if (thread)
+		return thread;
+	thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (thread == MAP_FAILED)
+		return NULL;
+	thread->timer = -1;
+	atomic_store_explicit(&all[index], thread, memory_order_release);
+	return thread;
+}
+
+static void read_name(struct sampled *thread)
+{
+	char path[64];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, thread->name, sizeof(thread->name) - 1);
+		close(fd);
+	}
+	thread->name[n > 0 ? n : 0] = '\0';
+	thread->name[strcspn(thread->name, "\n")] = '\0';
+}
+
+static void let_go(struct sampled *thread)
+{
+	if (thread->timer >= 0)
+		d9__cpu_timer_stop(thread->timer);
+	thread->timer = -1;
+	thread->tid = 0;
+}
+
+static void let_all_go(void)
+{
+	for (uint32_t i = 0; i < self.high; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+
+		if (thread)
+			let_go(thread);
+	}
+	self.high = 0;
+}
+
+static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
+{
+	struct sampled *thread = record_of(index);
+	uint64_t period_ns = SECOND_NS / self.hz;
+
+	if (!thread)
+		return;
+	let_go(thread);
+	thread->tid = tid;
+	thread->slot = &d9__ring.slots[index];
+	thread->sink = own;
+	thread->stack_copies = period_ns < CREDITED_NS ? (uint32_t)(CREDITED_NS / period_ns) : 1;
+	thread->unwind.low = atomic_load_explicit(&d9__slot_stacks[index].low, memory_order_relaxed);
+	thread->unwind.high = atomic_load_explicit(&d9__slot_stacks[index].high, memory_order_relaxed);
+	thread->unwind.pid = self.pid;
+	read_name(thread);
+	if (self.high <= index)
+		self.high = index + 1;
+	thread->timer = d9__cpu_timer_start(tid, self.signal, (int)(MAGIC | index), period_ns);
+	if (thread->timer >= 0)
+		say("on");
+	else if (thread->timer != -EINVAL && thread->timer != -ESRCH)
+		say_error("timer_create()", thread->timer);
+}
+
+/* The thread in slot |index| that is to be sampled, or 0. */
+static uint32_t wanted(uint32_t index, const struct d9__slot *own)
+{
+	const struct d9__slot *slot = &d9__ring.slots[index];
+	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
+	bool runs_loop = __atomic_load_n(&slot->worker, __ATOMIC_RELAXED) != D9__WORKER_NONE;
+
+	return slot != own && runs_loop && owner >> 32 == D9__SLOT_TAKEN ? (uint32_t)owner : 0;
+}
+
+static void follow_threads(struct d9__slot *own)
+{
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+		uint32_t tid = wanted(i, own);
+
+		if (tid == (thread ? thread->tid : 0))
+			continue;
+		if (tid)
+			sample_thread(i, tid, own);
+		else
+			let_go(thread);
+	}
+}
+
+/* ---- ticks ---- */
+
+/* After fork the timers are the parent's alone. */
+static void forget_parent(void)
+{
+	pid_t pid = getpid();
+
+	if (self.pid == pid)
+		return;
+	for (uint32_t i = 0; i < self.high; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+
+		if (thread) {
+			thread->timer = -1;
+			thread->tid = 0;
+		}
+	}
+	self.high = 0;
+	self.pid = pid;
+}
+
+/* Whether there is a signal for us.  |self.off|: there was, and the program took it. */
+static bool has_signal(void)
+{
+	int err;
+
+	if (self.off)
+		return false;
+	if (!self.signal) {
+		err = install();
+		if (err)
+			say_error("no signal is unused", err);
+		self.off = err != 0;
+	} else if (!is_ours_still()) {
+		say("off: the program has taken over the signal");
+		self.off = true;
+	}
+	return !self.off;
+}
+
+static void tick(void)
+{
+	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
+	struct d9__slot *own;
+
+	forget_parent();
+	if (!hz || !d9__gate_open(D9__GATE_LOOP)) {
+		let_all_go();
+		return;
+	}
+	if (!has_signal() || !(own = d9__slot_self())) {
+		let_all_go();
+		return;
+	}
+	self.hz = hz;
+	d9__unwind_tables_refresh(d9__clock_mono_ns());
+	follow_threads(own);
+}
+
+void d9__cpu_sampler_start(void)
+{
+	d9__tick_add(tick);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPU sampler: which code threads are in, looked at each time they have used some CPU time.
+ *
+ * The flush thread gives each loop thread a timer of its own CPU time.  Its signal interrupts the thread, and the
+ * handler leaves the call stack in the side ring of the flush thread's slot.  A thread that sleeps costs nothing.
+ *
+ * The signal is SIGPROF if nobody uses it when the first thread is sampled, else the highest real-time signal that
+ * nobody uses.  Where the program takes the signal over later, it is the program's: sampling ends, and the trace says so
+ * (source.cpu).
+ */
+
+#ifndef D9_SAMPLE_CPU_SAMPLER_H
+#define D9_SAMPLE_CPU_SAMPLER_H
+
+/* From now on recorders sample as d9__sampling says.  Idempotent. */
+void d9__cpu_sampler_start(void);
+
+#endif /* D9_SAMPLE_CPU_SAMPLER_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sample/cpu_timer.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* As the kernel numbers the clock of what a thread runs for: it counts by the scheduler, in nanoseconds. */
+static clockid_t clock_of(uint32_t tid)
+{
+	return (clockid_t)(~tid << 3 | 6u);
+}
+
+/*
+ * By system calls: the C library's timers of threads would start a thread of its own, and it knows no clock of a thread
+ * that is not told by its pthread_t.
+ */
+int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal };
+	struct timespec period = { (time_t)(period_ns / SECOND_NS), (long)(period_ns % SECOND_NS) };
+	struct itimerspec every = { period, period };
+	int timer;
+
+	event.sigev_value.sival_int = value;
+	event.sigev_notify_thread_id = (int)tid;
+	if (syscall(SYS_timer_create, clock_of(tid), &event, &timer))
+		return -errno;
+	if (syscall(SYS_timer_settime, timer, 0, &every, NULL)) {
+		int err = -errno;
+
+		d9__cpu_timer_stop(timer);
+		return err;
+	}
+	return timer;
+}
+
+void d9__cpu_timer_stop(int timer)
+{
+	syscall(SYS_timer_delete, timer);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CPU timer: a signal to one thread, each time that thread has used so much CPU time. */
+
+#ifndef D9_SAMPLE_CPU_TIMER_H
+#define D9_SAMPLE_CPU_TIMER_H
+
+#include <stdint.h>
+
+/*
+ * Send |signal| with |value| to thread |tid| of this process, after each |period_ns| of its CPU time.  The timer's
+ * number or -errno: -EAGAIN where no more signals may be queued (RLIMIT_SIGPENDING), -EINVAL where the thread is gone.
+ */
+int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns);
+
+/* A signal may still come. */
+void d9__cpu_timer_stop(int timer);
+
+#endif /* D9_SAMPLE_CPU_TIMER_H */
