@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/latency.h"
-#include "cli/elf_symbols.h"
+#include "symbol/elf_symbols.h"
 #include "cli/event_line.h"
 
 /* Numbers that are addresses of the recorded process. */

@@ -11,7 +11,7 @@
 #include "cli/live.h"
 #include "cli/recover_child.h"
 #include "cli/running_now.h"
-#include "cli/symbol_events.h"
+#include "symbol/symbol_events.h"
 #include "cli/text.h"
 
 /* Since the latest tick its thread may have gone on. */

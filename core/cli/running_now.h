@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "cli/elf_symbols.h"
+#include "symbol/elf_symbols.h"
 #include "cli/recorders.h"
 
 #define D9__RUNNING_LONG_NS UINT64_C(1000000000) /* from here on it is worth a line */

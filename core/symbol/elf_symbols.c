@@ -8,13 +8,13 @@
 
 #include <dial9/error.h>
 
-#include "cli/elf_symbols.h"
+#include "symbol/elf_symbols.h"
 
 #include "analyze/budget.h"
 #include "analyze/table.h"
-#include "cli/demangle.h"
-#include "cli/elf_file.h"
-#include "cli/ranges.h"
+#include "symbol/demangle.h"
+#include "symbol/elf_file.h"
+#include "symbol/ranges.h"
 
 #define DEBUG_DIR    "/usr/lib/debug/.build-id"
 #define MODULES_MAX  65536 /* far more than a process maps */

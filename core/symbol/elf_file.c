@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "analyze/budget.h"
-#include "cli/elf_file.h"
+#include "symbol/elf_file.h"
 
 #define BLOCK_BYTES   512 /* of st_blocks */
 #define LOADED_FACTOR 4

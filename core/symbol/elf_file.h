@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One binary or debug file: its build-id, its functions by address, its lines. */
 
-#ifndef D9_CLI_ELF_FILE_H
-#define D9_CLI_ELF_FILE_H
+#ifndef D9_SYMBOL_ELF_FILE_H
+#define D9_SYMBOL_ELF_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,4 +32,4 @@ const char *d9__elf_file_function(struct d9__elf_file *file, uint64_t address);
 bool d9__elf_file_line(struct d9__elf_file *file, uint64_t address, const char **path,
 		       unsigned *line);
 
-#endif /* D9_CLI_ELF_FILE_H */
+#endif /* D9_SYMBOL_ELF_FILE_H */

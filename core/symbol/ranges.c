@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ranges.h"
+#include "symbol/ranges.h"
 
 static uint64_t at(const uint64_t *values, size_t step, size_t i)
 {

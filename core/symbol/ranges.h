@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which of many ranges of addresses holds one: the last where several do. */
 
-#ifndef D9_CLI_RANGES_H
-#define D9_CLI_RANGES_H
+#ifndef D9_SYMBOL_RANGES_H
+#define D9_SYMBOL_RANGES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,4 +25,4 @@ size_t d9__ranges_find(const struct d9__ranges *ranges, uint64_t address);
 
 void d9__ranges_release(struct d9__ranges *ranges);
 
-#endif /* D9_CLI_RANGES_H */
+#endif /* D9_SYMBOL_RANGES_H */

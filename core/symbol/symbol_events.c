@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "cli/symbol_events.h"
+#include "symbol/symbol_events.h"
 #include "read/known_text.h"
 
 static int learn_module(struct d9__symbols *symbols, const struct d9_event *event)

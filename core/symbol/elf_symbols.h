@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names and lines for addresses and "module+0xoffset", from the binaries on this machine. */
 
-#ifndef D9_CLI_ELF_SYMBOLS_H
-#define D9_CLI_ELF_SYMBOLS_H
+#ifndef D9_SYMBOL_ELF_SYMBOLS_H
+#define D9_SYMBOL_ELF_SYMBOLS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,4 +71,4 @@ bool d9__symbols_address(struct d9__symbols *symbols, uint64_t address, bool is_
  */
 const char *d9__symbols_problem(const struct d9__symbols *symbols, size_t i);
 
-#endif /* D9_CLI_ELF_SYMBOLS_H */
+#endif /* D9_SYMBOL_ELF_SYMBOLS_H */
