@@ -16,11 +16,14 @@
 #include "symbol/symbol_rows.h"
 #include "symbol/symbolizer.h"
 
+#define PID_DIGITS_MAX 10
+
 struct d9__symbolizer {
 	struct d9__binaries *binaries;
 	struct d9__module_map modules; /* of |binaries| by number */
 	struct d9__rows rows;
 	struct d9__jit_map jit;
+	bool jit_sought;
 	struct d9__answers answers;
 	/* What the latest answer lies in, if it is not kept. */
 	struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX];
@@ -80,9 +83,40 @@ int d9__symbolizer_learn(struct d9__symbolizer *symbolizer, const struct d9_even
 	return 0;
 }
 
-int d9__symbolizer_learn_jit(struct d9__symbolizer *symbolizer, const char *path)
+/* The pid that the metadata |event| tells, as text; an empty one if it tells none. */
+static struct d9_text find_pid(const struct d9_event *event)
 {
-	return d9__jit_map_read(&symbolizer->jit, path);
+	const struct d9_value *entries = d9_event_known(event, D9_SEGMENT_METADATA_ENTRIES);
+
+	for (size_t i = 0; entries && i < entries->u.string_map.n; i++) {
+		const struct d9_text *pair = &entries->u.string_map.pairs[2 * i];
+
+		if (pair[0].len == 3 && !memcmp(pair[0].data, "pid", 3) && pair[1].len <= PID_DIGITS_MAX)
+			return pair[1];
+	}
+	return (struct d9_text){ "", 0 };
+}
+
+int d9__symbolizer_learn_jit(struct d9__symbolizer *symbolizer, const struct d9_event *event, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char digits[PID_DIGITS_MAX + 1] = "", *map;
+	struct d9_text pid = { "", 0 };
+	int err;
+
+	if (event->kind == D9_EVENT_SEGMENT_METADATA && !symbolizer->jit_sought)
+		pid = find_pid(event);
+	if (!pid.len)
+		return 0;
+	memcpy(digits, pid.data, pid.len);
+	if (digits[strspn(digits, "0123456789")])
+		return 0;
+	symbolizer->jit_sought = true;
+	if (asprintf(&map, "%.*sperf-%s.map", slash ? (int)(slash + 1 - path) : 0, path, digits) < 0)
+		return -ENOMEM;
+	err = d9__jit_map_read(&symbolizer->jit, map);
+	free(map);
+	return err == -ENOMEM ? err : 0;
 }
 
 /* ---- answers ---- */

@@ -62,10 +62,11 @@ void d9__symbolizer_close(struct d9__symbolizer *symbolizer);
 int d9__symbolizer_learn(struct d9__symbolizer *symbolizer, const struct d9_event *event);
 
 /*
- * Functions that were compiled while the process ran, from |path|, a copy of its /tmp/perf-PID.map: for addresses in no
- * module.  0, -ENOMEM, or an error of open(2).
+ * Functions that were compiled while the process ran, for addresses in no module: if |event| tells the process's pid,
+ * they are read from perf-PID.map beside the segment |path|, a copy of what the runtime wrote to /tmp.  Once a process; that
+ * there is no such file is no error.  0 or -ENOMEM.
  */
-int d9__symbolizer_learn_jit(struct d9__symbolizer *symbolizer, const char *path);
+int d9__symbolizer_learn_jit(struct d9__symbolizer *symbolizer, const struct d9_event *event, const char *path);
 
 /*
  * What is at |address| of the process, which was met there at |ns|.  Rows of the trace with a position count first, then
