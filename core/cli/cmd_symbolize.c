@@ -192,11 +192,13 @@ static int add_rows(struct trace *trace, struct d9__address_set *set, size_t seg
 	for (size_t i = 0; !err && i < set->n; i++) {
 		const struct d9__address *item = &set->items[i];
 
-		if (!item->met)
+		if (!item->met && !all)
 			continue;
 		d9__symbolizer_resolve(symbolizer, item->address, item->ns, item->role, &frames);
-		err = d9__symbolize_summary_count(&trace->summary, item->address, &frames);
-		if (!err && (all || !item->has_row))
+		if (item->met)
+			err = d9__symbolize_summary_count(&trace->summary, &frames);
+		/* Of an address that stands in a row only, what the row says is kept. */
+		if (!err && (item->met || frames.known) && (all || !item->has_row))
 			err = d9__row_batch_add(rows, item->address, &frames);
 	}
 	return err;
@@ -207,7 +209,7 @@ static int finish_segment(struct trace *trace, size_t segment, struct d9__addres
 {
 	struct d9__row_batch rows = { 0 };
 	struct d9_segment_info info;
-	uint64_t tail = D9__NO_TAIL;
+	struct d9__symbolize_tail tail = { 0 };
 	char *output;
 	int err = d9_reader_segment(trace->reader, segment, &info);
 
@@ -219,13 +221,13 @@ static int finish_segment(struct trace *trace, size_t segment, struct d9__addres
 	if (!output)
 		return -ENOMEM;
 	if (has_rows)
-		err = d9__symbolize_tail(info.path, &tail);
+		err = d9__symbolize_find_tail(info.path, &tail);
 	if (!err)
-		err = add_rows(trace, set, segment, tail != D9__NO_TAIL, &rows);
-	if (!err && (rows.len || trace->options->output || tail != D9__NO_TAIL)) {
+		err = add_rows(trace, set, segment, tail.found, &rows);
+	if (!err && (rows.len || trace->options->output || tail.found)) {
 		err = prepare_directory(trace, output);
 		if (!err)
-			err = d9__symbolize_write(info.path, tail, rows.bytes, rows.len, output);
+			err = d9__symbolize_write(info.path, &tail, rows.bytes, rows.len, output);
 		if (err && err != -EPIPE)
 			trace->status = explain_output(output, err);
 	}

@@ -74,20 +74,16 @@ static int read_table(struct d9__input *input, struct seek_table *table)
 	return 0;
 }
 
-/* Cut off the frames that hold what begins at |tail|; false if it begins inside one. */
-static bool cut_table(struct seek_table *table, uint64_t tail)
+/* Take the frames from the offset |tail| on, unpacked, out of the table. */
+static void cut_table(struct seek_table *table, uint64_t tail)
 {
 	uint64_t at = 0;
 	uint32_t i;
 
 	for (i = 0; table->entries && i < table->n && at < tail; i++)
 		at += d9__wire_get_u32(table->entries + (size_t)i * SEEK_ENTRY_LEN + 12);
-	if (!table->entries || i == table->n || at != tail)
-		return false;
-	table->at = d9__wire_get_u64(table->entries + (size_t)i * SEEK_ENTRY_LEN);
-	table->unpacked = tail;
+	table->unpacked = at;
 	table->n = i;
-	return true;
 }
 
 static void add_entry(struct seek_table *table, size_t packed_len, size_t len)
@@ -132,42 +128,44 @@ static bool is_of_rows(const struct d9__frame *frame)
 	}
 }
 
-/* Of zstd only whole frames can be cut off, by the seek table. */
-static int check_cut(struct d9__raw_segment *segment, uint64_t *tail)
+/* Of zstd only whole frames can be cut off. */
+static void find_stored(const struct d9__container *container, struct d9__symbolize_tail *tail)
 {
-	struct seek_table table = { 0 };
-	int err = read_table(&segment->input, &table);
+	tail->stored = tail->unpacked;
+	if (container->kind != D9__CONTAINER_ZSTD)
+		return;
+	tail->found = false;
+	for (size_t i = 0; !tail->found && i < container->n_frames; i++) {
+		const struct d9__packed_frame *frame = &container->frames[i];
 
-	if (!cut_table(&table, *tail))
-		*tail = D9__NO_TAIL;
-	free(table.entries);
-	return err;
+		tail->found = frame->unpacked_len && frame->unpacked_at == tail->unpacked;
+		tail->stored = frame->stored_at;
+	}
 }
 
-int d9__symbolize_tail(const char *path, uint64_t *tail)
+int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail)
 {
 	struct d9__raw_segment segment;
 	struct d9__frame frame;
-	bool rows = false;
 	char *why = NULL;
 	int err = d9__raw_segment_open(&segment, path, &why);
 
 	free(why);
-	*tail = D9__NO_TAIL;
+	*tail = (struct d9__symbolize_tail){ 0 };
+	segment.keep_frames = true;
 	while (!err && (err = d9__raw_segment_next(&segment, &frame)) == 1) {
 		err = 0;
 		if (frame.kind == D9__FRAME_HEADER) {
-			*tail = d9__segment_reader_offset(&segment.reader, &frame);
-			rows = true;
+			tail->unpacked = d9__segment_reader_offset(&segment.reader, &frame);
+			/* The first batch is the segment. */
+			tail->found = tail->unpacked != 0;
 		} else if (!is_of_rows(&frame)) {
-			rows = false;
+			tail->found = false;
 		}
 	}
-	/* The first batch is the segment. */
-	if (!err && (!rows || !*tail))
-		*tail = D9__NO_TAIL;
-	else if (!err && segment.container.kind == D9__CONTAINER_ZSTD)
-		err = check_cut(&segment, tail);
+	tail->found = tail->found && !err;
+	if (tail->found)
+		find_stored(&segment.container, tail);
 	d9__raw_segment_release(&segment);
 	return err;
 }
@@ -229,9 +227,17 @@ static int write_frame(struct output *output, const void *rows, size_t len)
 	return err;
 }
 
-static int write_zstd(struct output *output, const void *rows, size_t len)
+static int write_zstd(struct output *output, const struct d9__symbolize_tail *tail, const void *rows, size_t len)
 {
-	int err = copy_stored(output, output->table.entries ? output->table.at : output->input.size_bytes);
+	uint64_t end = output->table.entries ? output->table.at : output->input.size_bytes;
+	int err;
+
+	if (tail->found) {
+		cut_table(&output->table, tail->unpacked);
+		end = tail->stored;
+	}
+	output->table.at = end;
+	err = copy_stored(output, end);
 
 	if (!err && len)
 		err = write_frame(output, rows, len);
@@ -240,25 +246,24 @@ static int write_zstd(struct output *output, const void *rows, size_t len)
 
 /* ---- all of it ---- */
 
-static int write_all(struct output *output, uint64_t tail, const void *rows, size_t len)
+static int write_all(struct output *output, const struct d9__symbolize_tail *tail, const void *rows, size_t len)
 {
-	uint64_t end = tail < output->input.size_bytes ? tail : output->input.size_bytes;
 	int err;
 
 	switch (output->container.kind) {
 	case D9__CONTAINER_ZSTD:
-		return write_zstd(output, rows, len);
+		return write_zstd(output, tail, rows, len);
 	case D9__CONTAINER_GZIP:
-		err = copy_unpacked(output, tail);
+		err = copy_unpacked(output, tail->found ? tail->unpacked : UINT64_MAX);
 		break;
 	default:
-		err = copy_stored(output, end);
+		err = copy_stored(output, tail->found ? tail->stored : output->input.size_bytes);
 		break;
 	}
 	return err ? err : d9__sink_write(output->sink, rows, len);
 }
 
-static int open_output(struct output *output, const char *path, uint64_t tail, const char *target)
+static int open_output(struct output *output, const char *path, const char *target)
 {
 	int err = d9__input_open(&output->input, path);
 
@@ -266,16 +271,14 @@ static int open_output(struct output *output, const char *path, uint64_t tail, c
 		err = d9__container_open(&output->container, &output->input);
 	if (!err && output->container.kind == D9__CONTAINER_ZSTD)
 		err = read_table(&output->input, &output->table);
-	if (!err && output->container.kind == D9__CONTAINER_ZSTD && tail != D9__NO_TAIL &&
-	    !cut_table(&output->table, tail))
-		err = -EBADMSG;
 	return err ? err : d9__sink_open(target, output->container.kind == D9__CONTAINER_GZIP, &output->sink);
 }
 
-int d9__symbolize_write(const char *path, uint64_t tail, const void *rows, size_t len, const char *target)
+int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const void *rows, size_t len,
+			const char *target)
 {
 	struct output output = { .input = { .fd = -1 } };
-	int err = open_output(&output, path, tail, target);
+	int err = open_output(&output, path, target);
 
 	if (!err)
 		err = write_all(&output, tail, rows, len);

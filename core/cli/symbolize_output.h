@@ -4,23 +4,28 @@
 #ifndef D9_CLI_SYMBOLIZE_OUTPUT_H
 #define D9_CLI_SYMBOLIZE_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define D9__NO_TAIL UINT64_MAX
+/* Where the rows begin that were put behind a segment before. */
+struct d9__symbolize_tail {
+	bool found; /* else there are none, or they cannot be cut off */
+	uint64_t unpacked, stored; /* offsets of their batch; |stored| is that of its frame in a zstd segment */
+};
 
 /*
- * Where the rows begin that were put behind the segment |path| before: the offset, unpacked, of its last batch, if that
- * has rows of time 0 only and can be cut off.  D9__NO_TAIL: it ends with something else.  0, -ENOMEM, or an error of
- * reading.
+ * Find the last batch of the segment |path| if it has rows of time 0 only.  0, -ENOMEM, or an error of reading; then
+ * there is no tail.
  */
-int d9__symbolize_tail(const char *path, uint64_t *tail);
+int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail);
 
 /*
- * Write the segment |path|, without what begins at |tail|, and |rows|, one whole batch or nothing, to |output|, which
+ * Write the segment |path|, without its |tail|, and |rows|, one whole batch or nothing, to |output|, which
  * may be the same file and appears when it is complete.  A sealed zstd segment keeps its seek table.  0, -ENOTTY,
  * -ENOMEM, or an error of reading or writing.
  */
-int d9__symbolize_write(const char *path, uint64_t tail, const void *rows, size_t len, const char *output);
+int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const void *rows, size_t len,
+			const char *output);
 
 #endif /* D9_CLI_SYMBOLIZE_OUTPUT_H */

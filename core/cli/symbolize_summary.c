@@ -29,13 +29,11 @@ static struct d9__symbolize_module *find_module(const struct d9__symbolize_summa
 	return NULL;
 }
 
-int d9__symbolize_summary_count(struct d9__symbolize_summary *summary, uint64_t address,
-				const struct d9__frames *frames)
+int d9__symbolize_summary_count(struct d9__symbolize_summary *summary, const struct d9__frames *frames)
 {
 	const char *name = frames->items[frames->n - 1].module;
 	struct d9__symbolize_module *module = name ? find_module(summary, name) : NULL, *bigger;
 
-	(void)address;
 	add(&summary->counts, frames);
 	if (name && !module) {
 		bigger = reallocarray(summary->modules, summary->n_modules + 1, sizeof(*bigger));
@@ -58,7 +56,7 @@ void d9__symbolize_summary_leave_out(struct d9__symbolize_summary *summary, cons
 
 /* ---- telling ---- */
 
-/* A binary that could not name, or not place, all its addresses. */
+/* A binary whose files could not place its addresses. */
 struct lacking {
 	const struct d9__binary *binary;
 	struct d9__symbolize_counts counts;
@@ -76,7 +74,9 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 	const struct d9__symbolize_module *module = find_module(summary, binary->name);
 	struct lacking *bigger;
 
-	if (!module || (module->counts.named == module->counts.all && module->counts.placed))
+	/* Where there are lines, what has no name lies between functions. */
+	if (!module || (binary->fate == D9__BINARY_FOUND && binary->has_lines) ||
+	    module->counts.placed == module->counts.all)
 		return;
 	/* Processes of one program have the same. */
 	for (size_t i = 0; i < lackings->n; i++)
@@ -84,6 +84,7 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 		    !strcmp(lackings->items[i].binary->build_id, binary->build_id)) {
 			lackings->items[i].counts.all += module->counts.all;
 			lackings->items[i].counts.named += module->counts.named;
+			lackings->items[i].counts.placed += module->counts.placed;
 			return;
 		}
 	bigger = reallocarray(lackings->items, lackings->n + 1, sizeof(*bigger));
@@ -117,15 +118,22 @@ static void find_packages(struct lackings *lackings)
 	free(packages);
 }
 
+static void print_refused(const char *path, FILE *out)
+{
+	fputs("no lines: ", out);
+	d9__shown_write(out, path, strlen(path));
+	fputs(" has another build-id, not used", out);
+}
+
 /* What is wrong with the files of |lacking|, and what to do. */
 static void print_lacking(const struct lacking *lacking, FILE *out)
 {
 	const struct d9__binary *binary = lacking->binary;
-	bool found = binary->fate == D9__BINARY_FOUND;
 
 	fputs("  ", out);
 	d9__shown_write(out, binary->path, strlen(binary->path));
-	fprintf(out, " (%s): ", d9__units_count(lacking->counts.all - (found ? 0 : lacking->counts.named)).text);
+	fprintf(out, ", %s of %s without a name: ", d9__units_count(lacking->counts.all - lacking->counts.named).text,
+		d9__units_count(lacking->counts.all).text);
 	if (binary->fate == D9__BINARY_REFUSED)
 		fputs("another build-id than the recorded one, not used; put the recorded file or its debug file "
 		      "into --debug-dir", out);
@@ -133,14 +141,13 @@ static void print_lacking(const struct lacking *lacking, FILE *out)
 		fputs("not here; put its debug file into --debug-dir", out);
 	else if (binary->fate == D9__BINARY_NO_FILE)
 		fputs("no file", out);
-	else if (binary->has_lines)
-		fputs("code without symbols", out);
+	else if (binary->refused)
+		print_refused(binary->refused, out);
+	else if (lacking->package)
+		fprintf(out, "no lines; apt install %s", lacking->package);
 	else
-		fprintf(out, "no lines%s", binary->has_static ? "" : ", and no names of static functions");
-	if (found && !binary->has_lines && lacking->package)
-		fprintf(out, "; apt install %s", lacking->package);
-	else if (found && !binary->has_lines)
-		fputs("; it was built without -g, or stripped", out);
+		fprintf(out, "no lines: it was built without -g, or %s", binary->has_static ? "its debug file is missing" :
+										     "stripped");
 	putc('\n', out);
 }
 

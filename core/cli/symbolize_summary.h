@@ -32,8 +32,7 @@ struct d9__symbolize_summary {
 };
 
 /* The answer for an address of a segment.  0 or -ENOMEM. */
-int d9__symbolize_summary_count(struct d9__symbolize_summary *summary, uint64_t address,
-				const struct d9__frames *frames);
+int d9__symbolize_summary_count(struct d9__symbolize_summary *summary, const struct d9__frames *frames);
 
 /* The segment |info| was left as it is: being written, cut or damaged. */
 void d9__symbolize_summary_leave_out(struct d9__symbolize_summary *summary, const struct d9_segment_info *info);

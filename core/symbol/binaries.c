@@ -50,6 +50,7 @@ static void release_binary(struct d9__binary *binary)
 	d9__elf_file_close(binary->debug);
 	free(binary->path);
 	free(binary->build_id);
+	free(binary->refused);
 }
 
 void d9__binaries_free(struct d9__binaries *binaries)
@@ -273,7 +274,9 @@ static void open_binary(struct d9__binaries *binaries, struct d9__binary *binary
 	err = open_file(binaries, binary);
 	search.binary = binary->file;
 	binary->debug = d9__debug_file_find(&search);
-	if (*search.refused)
+	if (!binary->debug && *search.refused)
+		binary->refused = strdup(search.refused);
+	if (binary->refused)
 		note_problem(binaries, search.refused, "has another build-id than its binary, not used");
 	if (err && !binary->debug)
 		explain(binaries, binary, err);

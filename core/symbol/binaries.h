@@ -30,6 +30,7 @@ struct d9__binary {
 	char *path, *build_id; /* build_id: lower-case hex, may be empty */
 	const char *name;      /* base name, inside |path| */
 	enum d9__binary_fate fate;
+	char *refused;	       /* a debug file of the right name and another build-id, or NULL */
 	bool has_lines, has_static; /* in its files: debug information; names of static functions */
 	/* The rest is the binaries' own. */
 	struct d9__elf_file *file, *debug, *packed; /* NULL: there is none, or it was refused */
