@@ -25,6 +25,7 @@ int d9__cmd_events(int argc, char **argv);
 int d9__cmd_report(int argc, char **argv);
 int d9__cmd_diagram(int argc, char **argv);
 int d9__cmd_export(int argc, char **argv);
+int d9__cmd_symbolize(int argc, char **argv);
 int d9__cmd_status(int argc, char **argv);
 int d9__cmd_top(int argc, char **argv);
 int d9__cmd_dump(int argc, char **argv);

@@ -14,11 +14,10 @@
 #include "analyze/table.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/elf_symbols.h"
 #include "cli/event_line.h"
 #include "cli/life.h"
 #include "cli/progress.h"
-#include "cli/symbol_events.h"
+#include "symbol/symbolizer.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "read/catalogue.h"
@@ -261,7 +260,7 @@ static int choose(struct filter *filter, const struct d9_event *event, bool *pas
 struct trace {
 	struct d9_reader *reader;
 	struct d9__processes processes;
-	struct d9__symbols **symbols; /* by process; NULL: addresses stay numbers */
+	struct d9__symbolizer **symbols; /* by process; NULL: addresses stay numbers */
 	struct d9_span_fields *spans;
 };
 
@@ -275,10 +274,10 @@ static int trace_open(struct trace *trace, char **paths, bool symbolise)
 	if (!err)
 		err = d9_span_fields_new(&trace->spans);
 	if (!err && symbolise) {
-		trace->symbols = calloc(trace->processes.n, sizeof(struct d9__symbols *));
+		trace->symbols = calloc(trace->processes.n, sizeof(struct d9__symbolizer *));
 		err = trace->symbols ? 0 : -ENOMEM;
 		for (size_t i = 0; !err && i < trace->processes.n; i++)
-			err = d9__symbols_new(&trace->symbols[i]);
+			err = d9__symbolizer_open(NULL, &trace->symbols[i]);
 	}
 	return err ? d9__cmd_fail("events", "%s", strerror(-err)) : 0;
 }
@@ -286,14 +285,14 @@ static int trace_open(struct trace *trace, char **paths, bool symbolise)
 static void trace_release(struct trace *trace)
 {
 	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
-		d9__symbols_free(trace->symbols[i]);
+		d9__symbolizer_close(trace->symbols[i]);
 	free(trace->symbols);
 	d9_span_fields_free(trace->spans);
 	d9__processes_release(&trace->processes);
 	d9_reader_free(trace->reader);
 }
 
-static struct d9__symbols *symbols_of(const struct trace *trace, const struct d9_event *event)
+static struct d9__symbolizer *symbols_of(const struct trace *trace, const struct d9_event *event)
 {
 	return trace->symbols ? trace->symbols[trace->processes.of_segment[event->segment]] : NULL;
 }
@@ -311,7 +310,7 @@ static int learn_modules(const struct trace *trace, char **paths, struct d9__pro
 	/* A segment that came since is not in |trace|. */
 	while (!err && (event = d9__traces_next(reader, progress, &err)))
 		if (event->segment < trace->processes.n_segments)
-			err = d9__symbols_learn(symbols_of(trace, event), event);
+			err = d9__symbolizer_learn(symbols_of(trace, event), event);
 	d9_reader_free(reader);
 	return err == -ENOMEM ? d9__cmd_fail("events", "out of memory") : 0;
 }
@@ -433,7 +432,7 @@ static int print_events(const struct trace *trace, const struct options *options
 		err = d9_span_fields_take(trace->spans,
 					  trace->processes.of_segment[event->segment], event);
 		if (!err && learn)
-			err = d9__symbols_learn(lines->symbols, event);
+			err = d9__symbolizer_learn(lines->symbols, event);
 		/* Text counts from the first event of the trace, wanted or not. */
 		if (!err && (err = choose(&filter, event, &past)) == 1) {
 			lines->has_origin = filter.has_origin;
@@ -462,7 +461,7 @@ static void tell_problems(const struct trace *trace, bool each)
 	size_t n = 0;
 
 	for (size_t i = 0; trace->symbols && i < trace->processes.n; i++)
-		for (size_t k = 0; (problem = d9__symbols_problem(trace->symbols[i], k)); k++) {
+		for (size_t k = 0; (problem = d9__symbolizer_problem(trace->symbols[i], k)); k++) {
 			/* Several processes have the same. */
 			if (d9__texts_find(&told, problem, strlen(problem), &number) ||
 			    d9__texts_number(&told, problem, strlen(problem), &number))

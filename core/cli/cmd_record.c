@@ -15,7 +15,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/followers.h"
-#include "cli/elf_program.h"
+#include "symbol/elf_program.h"
 #include "cli/preload_path.h"
 #include "cli/record_child.h"
 #include "cli/record_dir.h"

@@ -17,10 +17,9 @@
 #include "analyze/report.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/elf_symbols.h"
 #include "cli/pager.h"
 #include "cli/progress.h"
-#include "cli/symbol_events.h"
+#include "symbol/symbolizer.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
@@ -200,15 +199,19 @@ static void complete(struct options *options)
 /* struct d9__namer: by module and offset in the binaries, else by address in the trace's symbols. */
 static bool find_name(void *context, struct d9__place *place)
 {
-	struct d9__symbol symbol;
+	enum d9__address_role role = place->is_return ? D9__RETURN : D9__ENTRY;
+	const struct d9__symbol *function;
+	struct d9__frames frames;
 
-	if (!d9__symbols_name(context, place->text, place->len, place->is_return, &symbol) &&
-	    !(place->address &&
-	      d9__symbols_address(context, place->address, place->is_return, &symbol)))
+	d9__symbolizer_resolve_name(context, place->text, place->len, role, &frames);
+	if (!frames.known && place->address)
+		d9__symbolizer_resolve(context, place->address, D9__NO_TIME, role, &frames);
+	if (!frames.known)
 		return false;
-	place->function = symbol.function;
-	place->file = symbol.file;
-	place->line = symbol.line;
+	function = &frames.items[frames.n - 1];
+	place->function = function->function;
+	place->file = function->file;
+	place->line = function->line;
 	return true;
 }
 
@@ -216,7 +219,7 @@ static bool find_name(void *context, struct d9__place *place)
 
 /* One process of the trace. */
 struct process {
-	struct d9__symbols *symbols; /* NULL with --no-symbols */
+	struct d9__symbolizer *symbols; /* NULL with --no-symbols */
 	struct d9__analysis analysis;
 	struct d9__findings findings;
 };
@@ -247,7 +250,7 @@ static int trace_init(struct trace *trace, bool symbols)
 	for (size_t i = 0; i < trace->n && !err; i++) {
 		trace->items[i].analysis.processes = &trace->ids;
 		trace->items[i].analysis.process = i;
-		err = symbols ? d9__symbols_new(&trace->items[i].symbols) : 0;
+		err = symbols ? d9__symbolizer_open(NULL, &trace->items[i].symbols) : 0;
 	}
 	return err;
 }
@@ -259,7 +262,7 @@ static void trace_release(struct trace *trace)
 			d9__report_release(&trace->reports[i]);
 		d9__findings_release(&trace->items[i].findings);
 		d9__analysis_release(&trace->items[i].analysis);
-		d9__symbols_free(trace->items[i].symbols);
+		d9__symbolizer_close(trace->items[i].symbols);
 	}
 	free(trace->items);
 	free(trace->reports);
@@ -282,7 +285,7 @@ static int read_events(struct trace *trace)
 			continue;
 		err = d9__analysis_event(&process->analysis, event);
 		if (!err)
-			err = d9__symbols_learn(process->symbols, event);
+			err = d9__symbolizer_learn(process->symbols, event);
 	}
 	d9__progress_clear(&progress);
 	return err;

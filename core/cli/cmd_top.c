@@ -17,14 +17,13 @@
 #include "analyze/table.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/elf_symbols.h"
 #include "cli/info_json.h"
 #include "cli/live.h"
 #include "cli/raw_terminal.h"
 #include "cli/recorders.h"
 #include "cli/recover_child.h"
 #include "cli/running_now.h"
-#include "cli/symbol_events.h"
+#include "symbol/symbolizer.h"
 #include "cli/text.h"
 #include "read/known_text.h"
 
@@ -89,7 +88,7 @@ struct worker {
 struct top {
 	const struct options *options;
 	struct d9__recorder_seen *recorder;
-	struct d9__symbols *symbols;
+	struct d9__symbolizer *symbols;
 	struct callback *callbacks;
 	size_t n, capacity;
 	struct d9__texts names; /* callback i has text i; those beyond the last share its place */
@@ -251,7 +250,7 @@ static void see(void *arg, const struct d9_event *event)
 
 	switch (event->kind) {
 	case D9_EVENT_MODULE:
-		if (d9__symbols_learn(top->symbols, event))
+		if (d9__symbolizer_learn(top->symbols, event))
 			top->no_memory = true;
 		return;
 	case D9_EVENT_POLL_START:
@@ -366,11 +365,7 @@ static int by_busy(const void *a, const void *b)
 /* One callback's name for people. */
 static const char *plain_name(struct top *top, const char *name, size_t len)
 {
-	struct d9__symbol symbol;
-
-	if (top->symbols && d9__symbols_name(top->symbols, name, len, false, &symbol))
-		return symbol.function;
-	return NULL;
+	return d9__symbolizer_function(top->symbols, name, len, D9__ENTRY);
 }
 
 /* "bufferevent read > render", in new memory; NULL: out of memory. */
@@ -756,12 +751,12 @@ static int run(const struct options *options, pid_t pid)
 		top->options = options;
 		top->recorder = &recorders.list[0];
 		if (!options->no_symbols)
-			err = d9__symbols_new(&top->symbols);
+			err = d9__symbolizer_open(NULL, &top->symbols);
 		d9__live_begin(live, &top->recorder->view, ns > back_ns ? ns - back_ns : 0, see, top);
 		if (!err)
 			status = loop(top, live);
 		d9__live_end(live);
-		d9__symbols_free(top->symbols);
+		d9__symbolizer_close(top->symbols);
 		for (size_t i = 0; i < top->n; i++)
 			d9__histogram_release(&top->callbacks[i].took);
 		free(top->callbacks);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "cli/doctor.h"
-#include "cli/elf_needs.h"
-#include "cli/elf_program.h"
+#include "symbol/elf_needs.h"
+#include "symbol/elf_program.h"
 
 static const char *file_of(const char *path)
 {

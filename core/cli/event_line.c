@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "analyze/latency.h"
-#include "cli/elf_symbols.h"
 #include "cli/event_line.h"
+#include "symbol/symbolizer.h"
 
 /* Numbers that are addresses of the recorded process. */
 static const char *const address_fields[] = { "addr", "base", "callback", "spawn_addr", "start" };
@@ -16,7 +16,7 @@ static const char *const address_fields[] = { "addr", "base", "callback", "spawn
 /* ---- shapes ---- */
 
 void d9__event_lines_init(struct d9__event_lines *lines, struct d9__text_out *out,
-			  struct d9__symbols *symbols)
+			  struct d9__symbolizer *symbols)
 {
 	*lines = (struct d9__event_lines){ .out = out, .symbols = symbols };
 }
@@ -302,28 +302,31 @@ static void text_symbol(struct d9__text_out *out, const struct d9__symbol *symbo
 	}
 }
 
-static void text_address(struct d9__event_lines *lines, uint64_t address, bool is_return)
+/* All that is at work at |address|, the innermost first; one that is a pointer to a function has no more than that. */
+static void text_address(struct d9__event_lines *lines, uint64_t address, enum d9__address_role role)
 {
-	struct d9__symbol symbol = { 0 };
+	struct d9__frames frames;
 
-	if (lines->symbols && d9__symbols_address(lines->symbols, address, is_return, &symbol)) {
-		text_symbol(lines->out, &symbol, true);
-	} else if (symbol.module) {
-		d9__text_escaped(lines->out, symbol.module, strlen(symbol.module));
-		d9__text_char(lines->out, '+');
-		d9__text_hex(lines->out, symbol.offset);
-	} else {
+	if (!lines->symbols) {
 		d9__text_hex(lines->out, address);
+		return;
+	}
+	d9__symbolizer_resolve(lines->symbols, address, lines->at_ns, role, &frames);
+	for (size_t i = 0; i < frames.n; i++) {
+		if (i)
+			d9__text_string(lines->out, ", ");
+		text_symbol(lines->out, &frames.items[i], true);
 	}
 }
 
 /* One half of CALLBACK @ SITE. */
 static void text_place(struct d9__event_lines *lines, const char *text, size_t len, bool is_site)
 {
-	struct d9__symbol symbol;
+	enum d9__address_role role = is_site ? D9__RETURN : D9__ENTRY;
+	struct d9__frames frames = { 0 };
 
-	if (lines->symbols && d9__symbols_name(lines->symbols, text, len, is_site, &symbol))
-		text_symbol(lines->out, &symbol, is_site);
+	if (lines->symbols && d9__symbolizer_resolve_name(lines->symbols, text, len, role, &frames) && frames.known)
+		text_symbol(lines->out, &frames.items[frames.n - 1], is_site);
 	else
 		d9__text_escaped(lines->out, text, len);
 }
@@ -350,7 +353,7 @@ static void text_stack(struct d9__event_lines *lines, const struct d9_value *val
 	for (size_t i = 0; i < value->u.stack.n; i++) {
 		if (i)
 			d9__text_string(lines->out, ", ");
-		text_address(lines, value->u.stack.addresses[i], i > 0);
+		text_address(lines, value->u.stack.addresses[i], i ? D9__RETURN : D9__EXECUTING);
 	}
 	d9__text_char(lines->out, ']');
 }
@@ -358,15 +361,18 @@ static void text_stack(struct d9__event_lines *lines, const struct d9_value *val
 /* An address as the value of a field: in quotes if it became words. */
 static void text_place_of(struct d9__event_lines *lines, uint64_t address, bool is_return)
 {
-	struct d9__symbol symbol;
-	bool known = lines->symbols &&
-		     d9__symbols_address(lines->symbols, address, is_return, &symbol);
+	enum d9__address_role role = is_return ? D9__RETURN : D9__ENTRY;
+	struct d9__frames frames = { 0 };
 
-	if (known)
+	if (lines->symbols)
+		d9__symbolizer_resolve(lines->symbols, address, lines->at_ns, role, &frames);
+	if (frames.known) {
 		d9__text_char(lines->out, '"');
-	text_address(lines, address, is_return);
-	if (known)
+		text_symbol(lines->out, &frames.items[frames.n - 1], true);
 		d9__text_char(lines->out, '"');
+	} else {
+		text_address(lines, address, role);
+	}
 }
 
 static void text_value(struct d9__event_lines *lines, const struct d9__line_field *field,
@@ -483,6 +489,7 @@ static bool is_empty_map(const struct d9_value *value)
 static void text_fields(struct d9__event_lines *lines, const struct d9__line_shape *shape,
 			const struct d9_event *event, int skipped)
 {
+	lines->at_ns = event->has_timestamp ? event->timestamp_ns : D9__NO_TIME;
 	for (size_t i = 0; i < shape->n_fields; i++) {
 		const struct d9__line_field *field = &shape->fields[i];
 

@@ -12,7 +12,7 @@
 
 #include "cli/text.h"
 
-struct d9__symbols;
+struct d9__symbolizer;
 
 /* A field name as it stands before its value. */
 struct d9__line_field {
@@ -41,10 +41,11 @@ struct d9__line_shape {
 
 struct d9__event_lines {
 	struct d9__text_out *out;
-	struct d9__symbols *symbols; /* borrowed; NULL: addresses stay numbers */
+	struct d9__symbolizer *symbols; /* borrowed; NULL: addresses stay numbers */
 	const char *process; /* borrowed: whose the next event is, on each line; NULL: all are one's */
 	size_t process_width; /* of the longest such name */
 	const struct d9_span_fields *spans; /* borrowed: has taken the event; NULL: nothing is inherited */
+	uint64_t at_ns; /* of the event that is being written */
 	bool has_origin;
 	uint64_t origin_ns; /* text: time 0, the first event with a time */
 	struct d9__line_shape *shapes; /* by d9_schema_id() */
@@ -52,7 +53,7 @@ struct d9__event_lines {
 };
 
 void d9__event_lines_init(struct d9__event_lines *lines, struct d9__text_out *out,
-			  struct d9__symbols *symbols);
+			  struct d9__symbolizer *symbols);
 void d9__event_lines_release(struct d9__event_lines *lines);
 
 /* Write |event| as a JSON object and a newline.  0 or -ENOMEM. */

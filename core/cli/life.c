@@ -12,18 +12,17 @@
 #include "analyze/latency.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
-#include "cli/elf_symbols.h"
 #include "cli/event_line.h"
 #include "cli/life.h"
 #include "cli/progress.h"
-#include "cli/symbol_events.h"
+#include "symbol/symbolizer.h"
 #include "cli/trace_input.h"
 #include "format/utf8.h"
 #include "read/known_text.h"
 
 void d9__life_release(struct d9__life *life)
 {
-	d9__symbols_free(life->symbols);
+	d9__symbolizer_close(life->symbols);
 	for (size_t i = 0; i < life->n_places; i++)
 		d9__table_release(&life->places[i]);
 	free(life->places);
@@ -44,15 +43,13 @@ static const char *keep(struct d9__life *life, const char *text, size_t len)
 }
 
 /* The function's half of "CALLBACK @ SITE", or all of another text. */
-static char *name_of_place(struct d9__symbols *symbols, const char *place)
+static char *name_of_place(struct d9__symbolizer *symbols, const char *place)
 {
 	const char *at = strstr(place, " @ ");
 	size_t len = at ? (size_t)(at - place) : strlen(place);
-	struct d9__symbol symbol;
+	const char *function = d9__symbolizer_function(symbols, place, len, D9__ENTRY);
 
-	if (d9__symbols_name(symbols, place, len, false, &symbol) && symbol.function)
-		return strdup(symbol.function);
-	return strndup(place, len);
+	return function ? strdup(function) : strndup(place, len);
 }
 
 /* The place of task |id| of the process whose life it is, or NULL. */
@@ -359,7 +356,7 @@ static int on_span_event(struct d9__life *life, const struct d9_event *event)
 static int take(struct d9__life *life, const struct d9_event *event, size_t process)
 {
 	size_t before = life->n;
-	int err = d9__symbols_learn(life->symbols, event);
+	int err = d9__symbolizer_learn(life->symbols, event);
 
 	if (err || !event->has_timestamp || !event->timestamp_ns ||
 	    event->kind == D9_EVENT_SYMBOL)
@@ -397,7 +394,7 @@ static int start(struct d9__life *life, size_t n_processes)
 	if (!life->places)
 		return -ENOMEM;
 	life->n_places = n_processes;
-	return d9__symbols_new(&life->symbols);
+	return d9__symbolizer_open(NULL, &life->symbols);
 }
 
 static int finish(struct d9__life *life, const char *command)

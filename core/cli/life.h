@@ -11,7 +11,7 @@
 
 #include "analyze/table.h"
 
-struct d9__symbols;
+struct d9__symbolizer;
 struct d9__text_out;
 
 enum d9__life_kind {
@@ -50,7 +50,7 @@ struct d9__life {
 	int64_t fd; /* below 0: none */
 
 	/* State. */
-	struct d9__symbols *symbols;
+	struct d9__symbolizer *symbols;
 	struct d9__table *places; /* by process: text of every task by id, as wakers have names too */
 	size_t n_places;
 	struct d9__texts texts;

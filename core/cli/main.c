@@ -19,6 +19,7 @@ static const struct d9__cmd commands[] = {
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
 	{ "diagram", "the life of one task or span as a picture", d9__cmd_diagram },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
+	{ "symbolize", "write functions and lines into a trace", d9__cmd_symbolize },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },
 	{ "top", "the callbacks of a running program, busiest first", d9__cmd_top },
 	{ "dump", "make a running program keep its last seconds", d9__cmd_dump },

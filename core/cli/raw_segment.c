@@ -35,6 +35,7 @@ static int start_reading(struct d9__raw_segment *segment)
 		return err;
 	if (segment->input.size_bytes)
 		segment->container.limit_bytes = UNPACKED_BYTES + UNPACKED_FACTOR * segment->input.size_bytes;
+	segment->container.keep_frames = segment->keep_frames;
 	segment->schemas.secret = d9__hash_secret();
 	d9__segment_reader_init(&segment->reader, &segment->schemas,
 				MEMORY_BYTES + MEMORY_FACTOR * segment->input.size_bytes);

@@ -21,6 +21,7 @@ struct d9__raw_segment {
 	struct d9__segment_reader reader;
 	struct d9__definitions schemas;
 	bool opened, reading;
+	bool keep_frames; /* set it before the first frame: |container| tells of zstd's, up to where it was read */
 	/* After the last frame: why it is the last.  |cut|: the segment ends inside another one, which is no error. */
 	int err;
 	bool cut;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/elf_needs.h"
-#include "cli/elf_program.h"
+#include "symbol/elf_needs.h"
+#include "symbol/elf_program.h"
 #include "cli/loop_libraries.h"
 #include "cli/record_cause.h"
 #include "record/options.h"

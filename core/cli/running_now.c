@@ -11,7 +11,7 @@
 #include "cli/live.h"
 #include "cli/recover_child.h"
 #include "cli/running_now.h"
-#include "cli/symbol_events.h"
+#include "symbol/symbolizer.h"
 #include "cli/text.h"
 
 /* Since the latest tick its thread may have gone on. */
@@ -26,15 +26,14 @@ static bool has_gone_on(const struct d9__recorder_seen *recorder, const struct d
 	return false;
 }
 
-static void name_it(struct d9__symbols *symbols, const char *text, char *out, size_t size)
+static void name_it(struct d9__symbolizer *symbols, const char *text, char *out, size_t size)
 {
-	struct d9__symbol symbol;
-	bool known = symbols && d9__symbols_name(symbols, text, strlen(text), false, &symbol) && symbol.function;
+	const char *function = d9__symbolizer_function(symbols, text, strlen(text), D9__ENTRY);
 
-	snprintf(out, size, "%s", known ? symbol.function : text[0] ? text : "(unknown)");
+	snprintf(out, size, "%s", function ? function : text[0] ? text : "(unknown)");
 }
 
-unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbols *symbols, uint64_t least_ns,
+unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbolizer *symbols, uint64_t least_ns,
 			 struct d9__running_now out[D9__RING_OPEN_MAX])
 {
 	const struct d9__ring_health *health = &recorder->look.health;
@@ -74,22 +73,22 @@ void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RU
 static void learn(void *symbols, const struct d9_event *event)
 {
 	if (event->kind == D9_EVENT_MODULE)
-		d9__symbols_learn(symbols, event);
+		d9__symbolizer_learn(symbols, event);
 }
 
-static struct d9__symbols *read_symbols(const struct d9__recorder_seen *recorder)
+static struct d9__symbolizer *read_symbols(const struct d9__recorder_seen *recorder)
 {
-	struct d9__symbols *symbols = NULL;
+	struct d9__symbolizer *symbols = NULL;
 	struct d9__live *live = calloc(1, sizeof(*live));
 
-	if (!live || d9__symbols_new(&symbols)) {
+	if (!live || d9__symbolizer_open(NULL, &symbols)) {
 		free(live);
 		return NULL;
 	}
 	d9__budget_start(0);
 	d9__live_begin(live, &recorder->view, UINT64_MAX, learn, symbols);
 	if (d9__live_read_lead(live)) {
-		d9__symbols_free(symbols);
+		d9__symbolizer_close(symbols);
 		symbols = NULL;
 	}
 	d9__live_end(live);
@@ -100,10 +99,10 @@ static struct d9__symbols *read_symbols(const struct d9__recorder_seen *recorder
 static void name_all(void *arg, void *answer)
 {
 	const struct d9__recorder_seen *recorder = arg;
-	struct d9__symbols *symbols = read_symbols(recorder);
+	struct d9__symbolizer *symbols = read_symbols(recorder);
 
 	d9__running_now(recorder, symbols, D9__RUNNING_LONG_NS, answer);
-	d9__symbols_free(symbols);
+	d9__symbolizer_close(symbols);
 }
 
 /* False: there are no names. */

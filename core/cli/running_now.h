@@ -9,8 +9,9 @@
 
 #include <stdint.h>
 
-#include "cli/elf_symbols.h"
 #include "cli/recorders.h"
+
+struct d9__symbolizer;
 
 #define D9__RUNNING_LONG_NS UINT64_C(1000000000) /* from here on it is worth a line */
 #define D9__RUNNING_LEN	    256
@@ -26,7 +27,7 @@ struct d9__running_now {
  * The calls of |recorder| that run for |least_ns| or more: until now, or until its process died.  |symbols| knows its
  * modules; NULL: names are as recorded.  How many, longest first.
  */
-unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbols *symbols, uint64_t least_ns,
+unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__symbolizer *symbols, uint64_t least_ns,
 			 struct d9__running_now out[D9__RING_OPEN_MAX]);
 
 /*

@@ -16,7 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "cli/elf_program.h"
+#include "symbol/elf_program.h"
 
 /* As the kernel: a script's interpreter may be a script, but not for ever. */
 #define SCRIPTS_MAX 4

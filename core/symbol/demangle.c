@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "cli/demangle.h"
+#include "symbol/demangle.h"
 
 #ifdef HAVE_LIBIBERTY
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a program's loader would map, and which functions a file brings. */
 
-#ifndef D9_CLI_ELF_NEEDS_H
-#define D9_CLI_ELF_NEEDS_H
+#ifndef D9_SYMBOL_ELF_NEEDS_H
+#define D9_SYMBOL_ELF_NEEDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,4 +32,4 @@ bool d9__elf_defines(const char *path, const char *name);
 /* Does it call the function |name| of another file? */
 bool d9__elf_calls(const char *path, const char *name);
 
-#endif /* D9_CLI_ELF_NEEDS_H */
+#endif /* D9_SYMBOL_ELF_NEEDS_H */

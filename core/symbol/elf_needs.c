@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/elf_needs.h"
-#include "cli/elf_program.h"
+#include "symbol/elf_needs.h"
+#include "symbol/elf_program.h"
 
 /* ---- what the loader would map ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of C++ functions as their authors wrote them. */
 
-#ifndef D9_CLI_DEMANGLE_H
-#define D9_CLI_DEMANGLE_H
+#ifndef D9_SYMBOL_DEMANGLE_H
+#define D9_SYMBOL_DEMANGLE_H
 
 /*
  * "net::Server::on_read" for "_ZN3net6Server7on_readEisPv", in new memory; NULL if |name| is no such
@@ -11,4 +11,4 @@
  */
 char *d9__demangle(const char *name);
 
-#endif /* D9_CLI_DEMANGLE_H */
+#endif /* D9_SYMBOL_DEMANGLE_H */

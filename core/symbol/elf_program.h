@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Can a library be preloaded into this program? */
 
-#ifndef D9_CLI_ELF_PROGRAM_H
-#define D9_CLI_ELF_PROGRAM_H
+#ifndef D9_SYMBOL_ELF_PROGRAM_H
+#define D9_SYMBOL_ELF_PROGRAM_H
 
 #include <stdbool.h>
 
@@ -36,4 +36,4 @@ bool d9__preload_is_harmful(enum d9__preload_fate fate);
  */
 int d9__elf_interpreter(const char *path, char *interpreter, unsigned size);
 
-#endif /* D9_CLI_ELF_PROGRAM_H */
+#endif /* D9_SYMBOL_ELF_PROGRAM_H */

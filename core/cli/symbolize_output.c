@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "cli/export_sink.h"
+#include "cli/raw_segment.h"
+#include "cli/symbolize_output.h"
+#include "format/wire.h"
+
+/* The seek table of a sealed zstd segment, as record/packer.h has it: behind the last frame. */
+#define SEEK_FRAME_MAGIC UINT32_C(0x184d2a5d)
+#define SEEK_TABLE_MAGIC UINT32_C(0x6b733964)
+#define SEEK_HEAD_LEN	 8
+#define SEEK_ENTRY_LEN	 40
+#define SEEK_FOOTER_LEN	 16
+#define ZSTD_LEVEL	 3
+
+struct seek_table {
+	uint8_t *entries; /* NULL: there is no table */
+	uint32_t n;
+	uint64_t at;	   /* where it begins in the file */
+	uint64_t unpacked; /* bytes that all frames have */
+};
+
+struct output {
+	struct d9__input input;
+	struct d9__container container;
+	struct d9__sink *sink;
+	struct seek_table table;
+};
+
+/* ---- the seek table ---- */
+
+static bool read_exactly(struct d9__input *input, uint64_t at, void *buf, size_t len)
+{
+	size_t have = 0;
+	ssize_t n = 1;
+
+	while (have < len && (n = d9__input_read_at(input, at + have, (char *)buf + have, len - have)) > 0)
+		have += (size_t)n;
+	return have == len;
+}
+
+/* 0 with or without a table, or -ENOMEM. */
+static int read_table(struct d9__input *input, struct seek_table *table)
+{
+	uint8_t head[SEEK_HEAD_LEN], footer[SEEK_FOOTER_LEN];
+	uint64_t size = input->size_bytes, len;
+
+	if (size < SEEK_HEAD_LEN + SEEK_FOOTER_LEN ||
+	    !read_exactly(input, size - SEEK_FOOTER_LEN, footer, sizeof(footer)) ||
+	    d9__wire_get_u32(footer + 12) != SEEK_TABLE_MAGIC)
+		return 0;
+	table->n = d9__wire_get_u32(footer + 8);
+	len = (uint64_t)table->n * SEEK_ENTRY_LEN;
+	if (len > size - SEEK_HEAD_LEN - SEEK_FOOTER_LEN)
+		return 0;
+	table->at = size - SEEK_FOOTER_LEN - len - SEEK_HEAD_LEN;
+	if (!read_exactly(input, table->at, head, sizeof(head)) || d9__wire_get_u32(head) != SEEK_FRAME_MAGIC)
+		return 0;
+	table->entries = malloc(len + SEEK_ENTRY_LEN);
+	if (!table->entries)
+		return -ENOMEM;
+	if (!read_exactly(input, table->at + SEEK_HEAD_LEN, table->entries, (size_t)len)) {
+		free(table->entries);
+		table->entries = NULL;
+	}
+	table->unpacked = d9__wire_get_u64(footer);
+	return 0;
+}
+
+/* Take the frames from the offset |tail| on, unpacked, out of the table. */
+static void cut_table(struct seek_table *table, uint64_t tail)
+{
+	uint64_t at = 0;
+	uint32_t i;
+
+	for (i = 0; table->entries && i < table->n && at < tail; i++)
+		at += d9__wire_get_u32(table->entries + (size_t)i * SEEK_ENTRY_LEN + 12);
+	table->unpacked = at;
+	table->n = i;
+}
+
+static void add_entry(struct seek_table *table, size_t packed_len, size_t len)
+{
+	uint8_t *p = table->entries + (size_t)table->n++ * SEEK_ENTRY_LEN;
+
+	memset(p, 0, SEEK_ENTRY_LEN);
+	d9__wire_put_u64(p, table->at);
+	d9__wire_put_u32(p + 8, (uint32_t)packed_len);
+	d9__wire_put_u32(p + 12, (uint32_t)len);
+	table->unpacked += len;
+}
+
+static int write_table(struct d9__sink *sink, const struct seek_table *table)
+{
+	size_t len = (size_t)table->n * SEEK_ENTRY_LEN;
+	uint8_t head[SEEK_HEAD_LEN], footer[SEEK_FOOTER_LEN];
+	int err;
+
+	d9__wire_put_u32(d9__wire_put_u32(head, SEEK_FRAME_MAGIC), (uint32_t)(len + SEEK_FOOTER_LEN));
+	d9__wire_put_u32(d9__wire_put_u32(d9__wire_put_u64(footer, table->unpacked), table->n), SEEK_TABLE_MAGIC);
+	err = d9__sink_write(sink, head, sizeof(head));
+	if (!err)
+		err = d9__sink_write(sink, table->entries, len);
+	return err ? err : d9__sink_write(sink, footer, sizeof(footer));
+}
+
+/* ---- the tail ---- */
+
+/* Whether |frame| may stand in a batch of rows alone. */
+static bool is_of_rows(const struct d9__frame *frame)
+{
+	switch (frame->kind) {
+	case D9__FRAME_EVENT:
+		return !frame->timestamp_ns && !strcmp(frame->schema->name, "SymbolTableEntry");
+	case D9__FRAME_SCHEMA:
+	case D9__FRAME_STRING_POOL:
+	case D9__FRAME_TIME_RESET:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of zstd only whole frames can be cut off. */
+static void find_stored(const struct d9__container *container, struct d9__symbolize_tail *tail)
+{
+	tail->stored = tail->unpacked;
+	if (container->kind != D9__CONTAINER_ZSTD)
+		return;
+	tail->found = false;
+	for (size_t i = 0; !tail->found && i < container->n_frames; i++) {
+		const struct d9__packed_frame *frame = &container->frames[i];
+
+		tail->found = frame->unpacked_len && frame->unpacked_at == tail->unpacked;
+		tail->stored = frame->stored_at;
+	}
+}
+
+int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail)
+{
+	struct d9__raw_segment segment;
+	struct d9__frame frame;
+	char *why = NULL;
+	int err = d9__raw_segment_open(&segment, path, &why);
+
+	free(why);
+	*tail = (struct d9__symbolize_tail){ 0 };
+	segment.keep_frames = true;
+	while (!err && (err = d9__raw_segment_next(&segment, &frame)) == 1) {
+		err = 0;
+		if (frame.kind == D9__FRAME_HEADER) {
+			tail->unpacked = d9__segment_reader_offset(&segment.reader, &frame);
+			/* The first batch is the segment. */
+			tail->found = tail->unpacked != 0;
+		} else if (!is_of_rows(&frame)) {
+			tail->found = false;
+		}
+	}
+	tail->found = tail->found && !err;
+	if (tail->found)
+		find_stored(&segment.container, tail);
+	d9__raw_segment_release(&segment);
+	return err;
+}
+
+/* ---- copying ---- */
+
+static int copy_stored(struct output *output, uint64_t end)
+{
+	uint8_t buf[1 << 14];
+	uint64_t at = 0;
+	ssize_t n = 1;
+	int err = 0;
+
+	while (!err && at < end && n > 0) {
+		size_t wanted = end - at < sizeof(buf) ? (size_t)(end - at) : sizeof(buf);
+
+		n = d9__input_read_at(&output->input, at, buf, wanted);
+		if (n > 0)
+			err = d9__sink_write(output->sink, buf, (size_t)n);
+		at += n > 0 ? (uint64_t)n : 0;
+	}
+	if (!err && n < 0)
+		err = (int)n;
+	return err ? err : at < end ? -ESTALE : 0;
+}
+
+/* gzip has one member: unpacked here, it is packed anew by the sink. */
+static int copy_unpacked(struct output *output, uint64_t end)
+{
+	uint8_t buf[1 << 14];
+	uint64_t at = 0;
+	ssize_t n = 0;
+	int err = 0;
+
+	while (!err && at < end && (n = d9__container_read(&output->container, buf, sizeof(buf))) > 0) {
+		size_t take = end - at < (uint64_t)n ? (size_t)(end - at) : (size_t)n;
+
+		err = d9__sink_write(output->sink, buf, take);
+		at += take;
+	}
+	return err ? err : n < 0 ? (int)n : output->container.err;
+}
+
+/* ---- zstd ---- */
+
+static int write_frame(struct output *output, const void *rows, size_t len)
+{
+	size_t max = ZSTD_compressBound(len), n;
+	void *packed = malloc(max);
+	int err;
+
+	if (!packed)
+		return -ENOMEM;
+	n = ZSTD_compress(packed, max, rows, len, ZSTD_LEVEL);
+	err = ZSTD_isError(n) ? -EIO : d9__sink_write(output->sink, packed, n);
+	if (!err && output->table.entries)
+		add_entry(&output->table, n, len);
+	free(packed);
+	return err;
+}
+
+static int write_zstd(struct output *output, const struct d9__symbolize_tail *tail, const void *rows, size_t len)
+{
+	uint64_t end = output->table.entries ? output->table.at : output->input.size_bytes;
+	int err;
+
+	if (tail->found) {
+		cut_table(&output->table, tail->unpacked);
+		end = tail->stored;
+	}
+	output->table.at = end;
+	err = copy_stored(output, end);
+
+	if (!err && len)
+		err = write_frame(output, rows, len);
+	return err || !output->table.entries ? err : write_table(output->sink, &output->table);
+}
+
+/* ---- all of it ---- */
+
+static int write_all(struct output *output, const struct d9__symbolize_tail *tail, const void *rows, size_t len)
+{
+	int err;
+
+	switch (output->container.kind) {
+	case D9__CONTAINER_ZSTD:
+		return write_zstd(output, tail, rows, len);
+	case D9__CONTAINER_GZIP:
+		err = copy_unpacked(output, tail->found ? tail->unpacked : UINT64_MAX);
+		break;
+	default:
+		err = copy_stored(output, tail->found ? tail->stored : output->input.size_bytes);
+		break;
+	}
+	return err ? err : d9__sink_write(output->sink, rows, len);
+}
+
+static int open_output(struct output *output, const char *path, const char *target)
+{
+	int err = d9__input_open(&output->input, path);
+
+	if (!err)
+		err = d9__container_open(&output->container, &output->input);
+	if (!err && output->container.kind == D9__CONTAINER_ZSTD)
+		err = read_table(&output->input, &output->table);
+	return err ? err : d9__sink_open(target, output->container.kind == D9__CONTAINER_GZIP, &output->sink);
+}
+
+int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const void *rows, size_t len,
+			const char *target)
+{
+	struct output output = { .input = { .fd = -1 } };
+	int err = open_output(&output, path, target);
+
+	if (!err)
+		err = write_all(&output, tail, rows, len);
+	if (!err) {
+		err = d9__sink_commit(output.sink);
+		output.sink = NULL;
+	}
+	d9__sink_abandon(output.sink);
+	d9__container_release(&output.container);
+	d9__input_release(&output.input);
+	free(output.table.entries);
+	return err;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A segment with rows of symbols behind it, packed as it was. */
+
+#ifndef D9_CLI_SYMBOLIZE_OUTPUT_H
+#define D9_CLI_SYMBOLIZE_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where the rows begin that were put behind a segment before. */
+struct d9__symbolize_tail {
+	bool found; /* else there are none, or they cannot be cut off */
+	uint64_t unpacked, stored; /* offsets of their batch; |stored| is that of its frame in a zstd segment */
+};
+
+/*
+ * Find the last batch of the segment |path| if it has rows of time 0 only.  0, -ENOMEM, or an error of reading; then
+ * there is no tail.
+ */
+int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail);
+
+/*
+ * Write the segment |path|, without its |tail|, and |rows|, one whole batch or nothing, to |output|, which
+ * may be the same file and appears when it is complete.  A sealed zstd segment keeps its seek table.  0, -ENOTTY,
+ * -ENOMEM, or an error of reading or writing.
+ */
+int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const void *rows, size_t len,
+			const char *output);
+
+#endif /* D9_CLI_SYMBOLIZE_OUTPUT_H */

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/budget.h"
+#include "read/known_text.h"
+#include "symbol/address_set.h"
+
+#define ADDRESS_BYTES (2 * sizeof(struct d9__address) + 3 * sizeof(struct d9__table_entry))
+
+/* The higher, the better does a row tell it. */
+static unsigned rank(enum d9__address_role role)
+{
+	return role == D9__RETURN ? 2 : role == D9__EXECUTING ? 1 : 0;
+}
+
+static int grow(struct d9__address_set *set)
+{
+	size_t max = set->max ? set->max * 2 : 256;
+	struct d9__address *bigger;
+
+	if (set->n < set->max)
+		return 0;
+	bigger = reallocarray(set->items, max, sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	set->items = bigger;
+	set->max = max;
+	return 0;
+}
+
+/* |*out|: the item of |address|, made if there is none; NULL if the budget does not allow it.  0 or -ENOMEM. */
+static int find_or_add(struct d9__address_set *set, uint64_t address, struct d9__address **out)
+{
+	size_t number = (size_t)(uintptr_t)d9__table_find(&set->by_address, address);
+	int err;
+
+	*out = number ? &set->items[number - 1] : NULL;
+	if (number || !d9__budget_take(D9__KEPT_SYMBOLS, ADDRESS_BYTES))
+		return 0;
+	set->bytes += ADDRESS_BYTES;
+	err = grow(set);
+	if (!err)
+		err = d9__table_add(&set->by_address, address, (void *)(uintptr_t)(set->n + 1));
+	if (err)
+		return err;
+	*out = &set->items[set->n++];
+	**out = (struct d9__address){ .address = address };
+	return 0;
+}
+
+static int meet(struct d9__address_set *set, uint64_t address, uint64_t ns, enum d9__address_role role)
+{
+	struct d9__address *item;
+	int err = address ? find_or_add(set, address, &item) : 0;
+
+	if (err || !address || !item)
+		return err;
+	if (!item->met) {
+		item->ns = ns;
+		item->role = role;
+	}
+	item->met = true;
+	if (rank(role) > rank(item->role))
+		item->role = role;
+	return 0;
+}
+
+static int meet_stacks(struct d9__address_set *set, const struct d9_event *event)
+{
+	size_t n = d9_schema_fields(event->schema);
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct d9_value *value = &event->values[i];
+
+		if (!value->present || value->type != D9_FIELD_STACK)
+			continue;
+		for (size_t k = 0; !err && k < value->u.stack.n; k++)
+			err = meet(set, value->u.stack.addresses[k], event->timestamp_ns,
+				   k ? D9__RETURN : D9__EXECUTING);
+	}
+	return err;
+}
+
+/* The number that |text| is, if it is "0x" and up to 16 digits; else 0, which is no address. */
+static uint64_t bare_address(const char *text, size_t len)
+{
+	char digits[17] = "", *end;
+	uint64_t address;
+
+	if (len < 3 || len > 18 || text[0] != '0' || text[1] != 'x')
+		return 0;
+	memcpy(digits, text + 2, len - 2);
+	if (digits[strspn(digits, "0123456789abcdef")])
+		return 0;
+	address = strtoull(digits, &end, 16);
+	return address;
+}
+
+/* "0x7f01 @ 0x7f02": functions of no module that the recorder knew. */
+static int meet_spawn_loc(struct d9__address_set *set, struct d9_text text, uint64_t ns)
+{
+	const char *at = text.len ? memmem(text.data, text.len, " @ ", 3) : NULL;
+	size_t len = at ? (size_t)(at - text.data) : text.len;
+	int err = meet(set, bare_address(text.data, len), ns, D9__ENTRY);
+
+	if (err || !at)
+		return err;
+	return meet(set, bare_address(at + 3, text.len - len - 3), ns, D9__RETURN);
+}
+
+static int meet_spawn(struct d9__address_set *set, const struct d9_event *event)
+{
+	uint64_t ns = event->timestamp_ns;
+	int err = meet(set, d9_event_known_u64(event, D9_TASK_SPAWN_CALLBACK, 0), ns, D9__ENTRY);
+
+	if (!err)
+		err = meet(set, d9_event_known_u64(event, D9_TASK_SPAWN_SPAWN_ADDR, 0), ns, D9__RETURN);
+	return err ? err : meet_spawn_loc(set, d9__known_text(event, D9_TASK_SPAWN_SPAWN_LOC), ns);
+}
+
+static int take_row(struct d9__address_set *set, const struct d9_event *event)
+{
+	struct d9__address *item;
+	int err = find_or_add(set, d9_event_known_u64(event, D9_SYMBOL_ADDR, 0), &item);
+
+	if (!err && item)
+		item->has_row = true;
+	return err;
+}
+
+int d9__address_set_learn(struct d9__address_set *set, const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_SYMBOL:
+		return take_row(set, event);
+	case D9_EVENT_TASK_SPAWN:
+		return meet_spawn(set, event);
+	case D9_EVENT_POLL_START:
+		return meet_spawn_loc(set, d9__known_text(event, D9_POLL_START_SPAWN_LOC), event->timestamp_ns);
+	case D9_EVENT_SOURCE_TIME:
+		return meet(set, d9_event_known_u64(event, D9_SOURCE_TIME_ADDRESS, 0), event->timestamp_ns, D9__ENTRY);
+	default:
+		return meet_stacks(set, event);
+	}
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct d9__address *a = left, *b = right;
+
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+void d9__address_set_sort(struct d9__address_set *set)
+{
+	if (set->n)
+		qsort(set->items, set->n, sizeof(*set->items), compare);
+	d9__table_release(&set->by_address);
+}
+
+void d9__address_set_release(struct d9__address_set *set)
+{
+	free(set->items);
+	d9__table_release(&set->by_address);
+	d9__budget_give(set->bytes);
+	*set = (struct d9__address_set){ 0 };
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that modules were mapped from: which there are, what is wrong with them, what is at their addresses. */
+
+#ifndef D9_SYMBOL_BINARIES_H
+#define D9_SYMBOL_BINARIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/table.h"
+#include "symbol/debug_files.h"
+#include "symbol/dwarf_frames.h"
+#include "symbol/elf_functions.h"
+#include "symbol/symbol.h"
+
+#define D9__NO_BINARY UINT32_MAX
+
+/* What became of the search for a binary's files. */
+enum d9__binary_fate {
+	D9__BINARY_UNOPENED, /* nobody asked yet */
+	D9__BINARY_FOUND,    /* or its debug file was */
+	D9__BINARY_REFUSED,  /* the file there has another build-id */
+	D9__BINARY_MISSING,  /* not there, or not to be read */
+	D9__BINARY_NO_FILE,  /* nothing that was ever a file */
+};
+
+/* One build-id at one path. */
+struct d9__binary {
+	char *path, *build_id; /* build_id: lower-case hex, may be empty */
+	const char *name;      /* base name, inside |path| */
+	enum d9__binary_fate fate;
+	char *refused;	       /* a debug file of the right name and another build-id, or NULL */
+	bool has_lines, has_static; /* in its files: debug information; names of static functions */
+	/* The rest is the binaries' own. */
+	struct d9__elf_file *file, *debug, *packed; /* NULL: there is none, or it was refused */
+	struct d9__dwarf *dwarf;
+	struct d9__elf_functions functions;
+	bool shares_file;	 /* with another binary, which closes it */
+	bool read;		 /* |functions| and |dwarf| are there */
+	uint32_t older, n_alike; /* of the same name: number + 1, 0: none; how many before it */
+};
+
+struct d9__binaries;
+
+/* |places| is copied, its texts are borrowed.  0 or -ENOMEM. */
+int d9__binaries_new(const struct d9__debug_places *places, struct d9__binaries **out);
+void d9__binaries_free(struct d9__binaries *binaries);
+
+/* The number of the binary with this path and build-id, given at first sight; dense from 0.  0 or -ENOMEM. */
+int d9__binaries_number(struct d9__binaries *binaries, const char *path, size_t path_len, const char *build_id,
+			size_t build_id_len, uint32_t *number);
+
+size_t d9__binaries_count(const struct d9__binaries *binaries);
+
+/* Borrowed until the next d9__binaries_number(). */
+const struct d9__binary *d9__binaries_get(const struct d9__binaries *binaries, uint32_t number);
+
+/* The newest binary of that base name, with a usable file if there is one; or D9__NO_BINARY. */
+uint32_t d9__binaries_find(struct d9__binaries *binaries, const char *name, size_t len);
+
+/* Look for the files of a binary, unless that was done.  Nothing is read of them but headers. */
+const struct d9__binary *d9__binaries_open(struct d9__binaries *binaries, uint32_t number);
+
+/*
+ * The frames at file address |address| of the binary, the innermost first, the real function last; how many, 0:
+ * nothing is known.  For D9__ENTRY one.  Texts live as long as |binaries|; functions may be mangled.
+ */
+size_t d9__binaries_frames(struct d9__binaries *binaries, uint32_t number, uint64_t address,
+			   enum d9__address_role role, struct d9__dwarf_frame frames[D9__DWARF_DEPTH_MAX]);
+
+/* Line |i| of what went wrong so far: files refused or missing, one sentence each with the path; NULL after the last. */
+const char *d9__binaries_problem(const struct d9__binaries *binaries, size_t i);
+
+#endif /* D9_SYMBOL_BINARIES_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#ifndef D9_SYMBOL_DEBUGINFOD_H
+#define D9_SYMBOL_DEBUGINFOD_H
+
+#include "symbol/elf_file.h"
+
+/*
+ * Ask the servers in $DEBUGINFOD_URLS for the debug file of |build_id|, lower-case hex, by elfutils' own client, which
+ * keeps what it gets.  NULL: none is set, the client is not installed, or nobody has it.
+ */
+struct d9__elf_file *d9__debuginfod_find(const char *build_id);
+
+#endif /* D9_SYMBOL_DEBUGINFOD_H */

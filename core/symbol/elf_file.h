@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One binary or debug file, opened so that nothing it claims takes more than it has. */
+
+#ifndef D9_SYMBOL_ELF_FILE_H
+#define D9_SYMBOL_ELF_FILE_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct d9__elf_file;
+
+/* Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2). */
+int d9__elf_file_open(const char *path, struct d9__elf_file **out);
+
+/* The same with |len| bytes in memory, of malloc(3); they belong to the file, and after an error are freed. */
+int d9__elf_file_from_memory(void *bytes, size_t len, struct d9__elf_file **out);
+
+/* Whether both are the same file, by whatever names. */
+bool d9__elf_file_same(const struct d9__elf_file *a, const struct d9__elf_file *b);
+
+/* NULL is allowed.  All that libelf or libdw made of it has to be released before. */
+void d9__elf_file_close(struct d9__elf_file *file);
+
+/* The build-id in lower-case hex, or "". */
+const char *d9__elf_file_build_id(const struct d9__elf_file *file);
+
+/* For libelf and libdw; borrowed. */
+Elf *d9__elf_file_elf(const struct d9__elf_file *file);
+
+/* The section |name| that has contents, or NULL. */
+Elf_Scn *d9__elf_file_section(const struct d9__elf_file *file, const char *name);
+
+#endif /* D9_SYMBOL_ELF_FILE_H */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbol/elf_functions.h"
+
+/* Room for one more; false if out of memory. */
+static bool grow(struct d9__elf_functions *functions)
+{
+	size_t wanted = functions->max ? functions->max * 2 : 256;
+	struct d9__elf_function *bigger;
+
+	if (functions->n < functions->max)
+		return true;
+	bigger = reallocarray(functions->items, wanted, sizeof(*bigger));
+	if (!bigger)
+		return false;
+	functions->items = bigger;
+	functions->max = wanted;
+	return true;
+}
+
+static unsigned rank_symbol(const GElf_Sym *sym, const char *name)
+{
+	unsigned rank = name[0] == '_' ? 0 : 1;
+
+	if (GELF_ST_BIND(sym->st_info) == STB_GLOBAL)
+		rank += 4;
+	else if (GELF_ST_BIND(sym->st_info) == STB_WEAK)
+		rank += 2;
+	return sym->st_size ? rank + 8 : rank;
+}
+
+static void add_function(struct d9__elf_functions *functions, const GElf_Sym *sym, const char *name)
+{
+	unsigned type = GELF_ST_TYPE(sym->st_info);
+	struct d9__elf_function *function;
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF || !name || !*name ||
+	    !grow(functions))
+		return;
+	function = &functions->items[functions->n++];
+	function->start = sym->st_value;
+	if (__builtin_add_overflow(sym->st_value, sym->st_size, &function->end))
+		function->end = UINT64_MAX;
+	function->name = name;
+	function->rank = rank_symbol(sym, name);
+}
+
+static void add_table(struct d9__elf_functions *functions, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym sym;
+
+	for (size_t i = 0; data && i < n && i <= INT32_MAX; i++)
+		if (gelf_getsym(data, (int)i, &sym))
+			add_function(functions, &sym, elf_strptr(elf, header->sh_link, sym.st_name));
+}
+
+void d9__elf_functions_add(struct d9__elf_functions *functions, const struct d9__elf_file *file)
+{
+	Elf *elf = d9__elf_file_elf(file);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &header))
+			continue;
+		if (header.sh_type == SHT_SYMTAB)
+			functions->has_static = true;
+		if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+			add_table(functions, elf, section, &header);
+	}
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct d9__elf_function *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+void d9__elf_functions_order(struct d9__elf_functions *functions)
+{
+	struct d9__elf_function *items = functions->items;
+	size_t n = 0;
+
+	if (!functions->n)
+		return;
+	qsort(items, functions->n, sizeof(*items), compare_functions);
+	for (size_t i = 0; i < functions->n; i++)
+		if (!n || items[n - 1].start != items[i].start)
+			items[n++] = items[i];
+	functions->n = n;
+	/* A function without a size reaches to the next one. */
+	for (size_t i = 0; i < n; i++)
+		if (items[i].end == items[i].start)
+			items[i].end = i + 1 < n ? items[i + 1].start : UINT64_MAX;
+}
+
+const struct d9__elf_function *d9__elf_functions_find(const struct d9__elf_functions *functions, uint64_t address)
+{
+	size_t low = 0, high = functions->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (functions->items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < functions->items[low - 1].end ? &functions->items[low - 1] : NULL;
+}
+
+void d9__elf_functions_release(struct d9__elf_functions *functions)
+{
+	free(functions->items);
+	*functions = (struct d9__elf_functions){ 0 };
+}

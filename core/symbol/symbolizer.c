@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/table.h"
+#include "read/known_text.h"
+#include "symbol/answers.h"
+#include "symbol/demangle.h"
+#include "symbol/jit_map.h"
+#include "symbol/module_map.h"
+#include "symbol/symbol_rows.h"
+#include "symbol/symbolizer.h"
+
+#define PID_DIGITS_MAX 10
+
+struct d9__symbolizer {
+	struct d9__binaries *binaries;
+	struct d9__module_map modules; /* of |binaries| by number */
+	struct d9__rows rows;
+	struct d9__jit_map jit;
+	bool jit_sought;
+	struct d9__answers answers;
+	/* What the latest answer lies in, if it is not kept. */
+	struct d9__symbol frames[D9__SYMBOL_DEPTH_MAX];
+	char place[D9__TEXT_MAX + 32];
+};
+
+int d9__symbolizer_open(const struct d9__symbolizer_options *options, struct d9__symbolizer **out)
+{
+	struct d9__symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
+
+	if (!symbolizer)
+		return -ENOMEM;
+	if (d9__binaries_new(options ? &options->places : NULL, &symbolizer->binaries)) {
+		free(symbolizer);
+		return -ENOMEM;
+	}
+	*out = symbolizer;
+	return 0;
+}
+
+void d9__symbolizer_close(struct d9__symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	d9__module_map_release(&symbolizer->modules);
+	d9__rows_release(&symbolizer->rows);
+	d9__jit_map_release(&symbolizer->jit);
+	d9__answers_release(&symbolizer->answers);
+	d9__binaries_free(symbolizer->binaries);
+	free(symbolizer);
+}
+
+/* ---- what the trace tells ---- */
+
+static int learn_module(struct d9__symbolizer *symbolizer, const struct d9_event *event)
+{
+	struct d9_text path = d9__known_text(event, D9_MODULE_PATH);
+	struct d9_text build_id = d9__known_text(event, D9_MODULE_BUILD_ID);
+	struct d9__stay stay = { .base = d9_event_known_u64(event, D9_MODULE_BASE, 0),
+				 .start = d9_event_known_u64(event, D9_MODULE_START, 0),
+				 .from_ns = event->has_timestamp ? event->timestamp_ns : 0 };
+	const struct d9_value *unloaded = d9_event_known(event, D9_MODULE_UNLOADED);
+	int err;
+
+	if (__builtin_add_overflow(stay.start, d9_event_known_u64(event, D9_MODULE_SIZE, 0), &stay.end))
+		stay.end = UINT64_MAX;
+	err = d9__binaries_number(symbolizer->binaries, path.data, path.len, build_id.data, build_id.len, &stay.binary);
+	return err ? err : d9__module_map_learn(&symbolizer->modules, &stay, unloaded && unloaded->u.boolean);
+}
+
+int d9__symbolizer_learn(struct d9__symbolizer *symbolizer, const struct d9_event *event)
+{
+	if (symbolizer && event->kind == D9_EVENT_MODULE)
+		return learn_module(symbolizer, event);
+	if (symbolizer && event->kind == D9_EVENT_SYMBOL)
+		return d9__rows_learn(&symbolizer->rows, &symbolizer->answers, event);
+	return 0;
+}
+
+/* The pid that the metadata |event| tells, as text; an empty one if it tells none. */
+static struct d9_text find_pid(const struct d9_event *event)
+{
+	const struct d9_value *entries = d9_event_known(event, D9_SEGMENT_METADATA_ENTRIES);
+
+	for (size_t i = 0; entries && i < entries->u.string_map.n; i++) {
+		const struct d9_text *pair = &entries->u.string_map.pairs[2 * i];
+
+		if (pair[0].len == 3 && !memcmp(pair[0].data, "pid", 3) && pair[1].len <= PID_DIGITS_MAX)
+			return pair[1];
+	}
+	return (struct d9_text){ "", 0 };
+}
+
+int d9__symbolizer_learn_jit(struct d9__symbolizer *symbolizer, const struct d9_event *event, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char digits[PID_DIGITS_MAX + 1] = "", *map;
+	struct d9_text pid = { "", 0 };
+	int err;
+
+	if (event->kind == D9_EVENT_SEGMENT_METADATA && !symbolizer->jit_sought)
+		pid = find_pid(event);
+	if (!pid.len)
+		return 0;
+	memcpy(digits, pid.data, pid.len);
+	if (digits[strspn(digits, "0123456789")])
+		return 0;
+	symbolizer->jit_sought = true;
+	if (asprintf(&map, "%.*sperf-%s.map", slash ? (int)(slash + 1 - path) : 0, path, digits) < 0)
+		return -ENOMEM;
+	err = d9__jit_map_read(&symbolizer->jit, map);
+	free(map);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* ---- answers ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* |frame| with texts that are kept, and its name readable. */
+static struct d9__symbol keep_frame(struct d9__symbolizer *symbolizer, const struct d9__dwarf_frame *frame)
+{
+	struct d9__answers *answers = &symbolizer->answers;
+	char *plain = frame->function ? d9__demangle(frame->function) : NULL;
+	const char *function = plain ? plain : frame->function;
+	struct d9__symbol symbol = { .line = frame->line };
+
+	symbol.function = function ? d9__answers_text(answers, function, strlen(function)) : NULL;
+	symbol.path = frame->path ? d9__answers_text(answers, frame->path, strlen(frame->path)) : NULL;
+	symbol.file = base_name(symbol.path);
+	free(plain);
+	return symbol;
+}
+
+/* Ask the files of |question|'s binary, and keep the answer in |frames| and, if there is room, among the answers. */
+static size_t ask_binary(struct d9__symbolizer *symbolizer, const struct d9__question *question)
+{
+	struct d9__dwarf_frame found[D9__DWARF_DEPTH_MAX];
+	size_t n = d9__binaries_frames(symbolizer->binaries, question->space, question->address, question->role, found);
+	const char *module = d9__binaries_get(symbolizer->binaries, question->space)->name;
+
+	for (size_t i = 0; i < n; i++) {
+		symbolizer->frames[i] = keep_frame(symbolizer, &found[i]);
+		symbolizer->frames[i].module = module;
+		symbolizer->frames[i].offset = question->address;
+	}
+	d9__answers_add(&symbolizer->answers, question, symbolizer->frames, n);
+	return n;
+}
+
+/* The frames at |address| of |binary|, as they were found before or now; false: nothing is known. */
+static bool find_in_binary(struct d9__symbolizer *symbolizer, uint32_t binary, uint64_t address,
+			   enum d9__address_role role, struct d9__frames *out)
+{
+	struct d9__question question = { address, binary, role };
+	const struct d9__answer *answer = d9__answers_find(&symbolizer->answers, &question);
+
+	if (answer)
+		*out = (struct d9__frames){ symbolizer->answers.frames + answer->first, answer->n, true };
+	else
+		*out = (struct d9__frames){ symbolizer->frames, ask_binary(symbolizer, &question), true };
+	return out->n != 0;
+}
+
+static bool find_in_jit(struct d9__symbolizer *symbolizer, uint64_t address, struct d9__frames *out)
+{
+	const char *name = d9__jit_map_find(&symbolizer->jit, address);
+
+	symbolizer->frames[0] = (struct d9__symbol){ .function = name };
+	*out = (struct d9__frames){ symbolizer->frames, 1, true };
+	return name != NULL;
+}
+
+/* In user space the highest bit of no address is set. */
+static bool is_kernel(uint64_t address)
+{
+	return address >> 63;
+}
+
+/* Say where the address lies, since nothing else is known: |offset| of |module|, if there is one. */
+static void tell_place(struct d9__symbolizer *symbolizer, const char *module, uint64_t offset, uint64_t address,
+		       struct d9__frames *out)
+{
+	struct d9__symbol *frame = &symbolizer->frames[0];
+
+	*frame = (struct d9__symbol){ .function = symbolizer->place, .module = module, .offset = module ? offset : 0 };
+	if (module)
+		snprintf(symbolizer->place, sizeof(symbolizer->place), "%.*s+0x%" PRIx64, D9__TEXT_MAX, module, offset);
+	else
+		snprintf(symbolizer->place, sizeof(symbolizer->place), "%s0x%" PRIx64,
+			 is_kernel(address) ? "[kernel] " : "", address);
+	*out = (struct d9__frames){ frame, 1, false };
+}
+
+void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address, uint64_t ns,
+			    enum d9__address_role role, struct d9__frames *out)
+{
+	struct d9__symbol rows[D9__SYMBOL_DEPTH_MAX];
+	const struct d9__stay *stay;
+	const char *module = NULL;
+	uint64_t offset = 0;
+	bool placed;
+	size_t n = d9__rows_find(&symbolizer->rows, address, rows, &placed);
+
+	stay = placed ? NULL : d9__module_map_find(&symbolizer->modules, address, ns);
+	if (stay) {
+		module = d9__binaries_get(symbolizer->binaries, stay->binary)->name;
+		offset = address - stay->base;
+		if (find_in_binary(symbolizer, stay->binary, offset, role, out))
+			return;
+	}
+	if (n) {
+		memcpy(symbolizer->frames, rows, n * sizeof(*rows));
+		*out = (struct d9__frames){ symbolizer->frames, n, true };
+	} else if (stay || !find_in_jit(symbolizer, address, out)) {
+		tell_place(symbolizer, module, offset, address, out);
+	}
+}
+
+static bool parse_offset(const char *text, const char *end, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (text == end || end - text > 16)
+		return false;
+	for (; text < end; text++) {
+		const char *digits = "0123456789abcdef", *digit = strchr(digits, *text);
+
+		if (!*text || !digit)
+			return false;
+		n = n << 4 | (uint64_t)(digit - digits);
+	}
+	*out = n;
+	return true;
+}
+
+bool d9__symbolizer_resolve_name(struct d9__symbolizer *symbolizer, const char *text, size_t len,
+				 enum d9__address_role role, struct d9__frames *out)
+{
+	const char *plus = memrchr(text, '+', len);
+	uint32_t binary = D9__NO_BINARY;
+	uint64_t offset;
+
+	*out = (struct d9__frames){ 0 };
+	if (plus && len - (size_t)(plus - text) >= 4 && plus[1] == '0' && plus[2] == 'x' &&
+	    parse_offset(plus + 3, text + len, &offset))
+		binary = d9__binaries_find(symbolizer->binaries, text, (size_t)(plus - text));
+	if (binary == D9__NO_BINARY)
+		return false;
+	if (!find_in_binary(symbolizer, binary, offset, role, out))
+		tell_place(symbolizer, d9__binaries_get(symbolizer->binaries, binary)->name, offset, 0, out);
+	return true;
+}
+
+const char *d9__symbolizer_function(struct d9__symbolizer *symbolizer, const char *text, size_t len,
+				    enum d9__address_role role)
+{
+	struct d9__frames frames;
+
+	if (!symbolizer || !d9__symbolizer_resolve_name(symbolizer, text, len, role, &frames) || !frames.known)
+		return NULL;
+	return frames.items[frames.n - 1].function;
+}
+
+const char *d9__symbolizer_problem(const struct d9__symbolizer *symbolizer, size_t i)
+{
+	return d9__binaries_problem(symbolizer->binaries, i);
+}
+
+const struct d9__binaries *d9__symbolizer_binaries(const struct d9__symbolizer *symbolizer)
+{
+	return symbolizer->binaries;
+}

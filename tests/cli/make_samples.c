@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * make_samples PACKING FILE < SCRIPT: a trace of what SCRIPT says, a line each; numbers may be hex.
+ *
+ *	module PATH BUILD-ID BASE SIZE NS	a file mapped at BASE; "-" for no build-id
+ *	unload PATH BUILD-ID BASE SIZE NS
+ *	sample NS ADDRESS...			the innermost first
+ *	spawn NS CALLBACK SITE			addresses; `spawn_loc` has them, too
+ *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
+ *	pid N
+ *	cut N					leave out the last N bytes
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/trace_builder.h"
+
+enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW };
+
+#define FRAMES_MAX 128
+
+static uint64_t number(void)
+{
+	const char *word = strtok(NULL, " \n");
+
+	return word ? strtoull(word, NULL, 0) : 0;
+}
+
+static const char *word(void)
+{
+	const char *next = strtok(NULL, " \n");
+
+	return next && strcmp(next, "-") != 0 ? next : "";
+}
+
+static void put_module(struct trace *t, int unloaded)
+{
+	const char *path = word(), *build_id = word();
+	uint64_t base = number(), size = number(), ns = number();
+
+	trace_event(t, MODULE, ns, base, base, size, path, build_id, (uint64_t)unloaded);
+}
+
+static void put_sample(struct trace *t)
+{
+	uint64_t ns = number(), frames[FRAMES_MAX];
+	const char *next;
+	size_t n = 0;
+
+	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
+		frames[n++] = strtoull(next, NULL, 0);
+	trace_event(t, SAMPLE, ns, (uint64_t)0, (uint64_t)77, (uint64_t)0, (uint64_t)trace_stack(t, n, frames));
+}
+
+static void put_spawn(struct trace *t)
+{
+	uint64_t ns = number(), callback = number(), site = number();
+	char text[64];
+
+	snprintf(text, sizeof(text), "0x%llx @ 0x%llx", (unsigned long long)callback, (unsigned long long)site);
+	trace_event(t, SPAWN, ns, (uint64_t)1, (uint64_t)trace_string(t, text), (uint64_t)1, callback, site);
+}
+
+static void put_row(struct trace *t)
+{
+	uint64_t address = number(), depth = number();
+	const char *name = word(), *file = word();
+
+	trace_event(t, ROW, 0, address, (uint64_t)0, (uint64_t)trace_string(t, name), depth,
+		    (uint64_t)trace_string(t, file), number());
+}
+
+static void put_pid(struct trace *t)
+{
+	trace_head(t, METADATA, 1500);
+	trace_uint(t, 1, 4);
+	trace_text(t, "pid");
+	trace_text(t, word());
+}
+
+static void begin(struct trace *t)
+{
+	trace_batch(t);
+	trace_schema(t, CLOCK, "ClockSyncEvent", "realtime_ns:9");
+	trace_schema(t, METADATA, "SegmentMetadataEvent", "entries:10");
+	trace_schema(t, MODULE, "ModuleEvent", "base:9 start:9 size:9 path:4 build_id:4 unloaded:3");
+	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6");
+	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 spawn_addr:9");
+	trace_schema(t, ROW, "SymbolTableEntry",
+		     "addr:9 size:9 symbol_name:7 inline_depth:9 source_file:7 source_line:9");
+	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
+}
+
+int main(int argc, char **argv)
+{
+	static char line[1 << 16];
+	struct trace t = { 0 };
+
+	if (argc != 3)
+		return 2;
+	begin(&t);
+	while (fgets(line, sizeof(line), stdin)) {
+		const char *what = strtok(line, " \n");
+
+		if (!what)
+			continue;
+		if (!strcmp(what, "module") || !strcmp(what, "unload"))
+			put_module(&t, *what == 'u');
+		else if (!strcmp(what, "sample"))
+			put_sample(&t);
+		else if (!strcmp(what, "spawn"))
+			put_spawn(&t);
+		else if (!strcmp(what, "row"))
+			put_row(&t);
+		else if (!strcmp(what, "pid"))
+			put_pid(&t);
+		else if (!strcmp(what, "cut"))
+			t.len -= number();
+		else
+			return 2;
+	}
+	trace_save(&t, argv[2], argv[1]);
+	trace_free(&t);
+	return 0;
+}
