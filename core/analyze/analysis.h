@@ -100,14 +100,19 @@ struct d9__place {
 	const char *text; /* "memcached+0x1a2b0" */
 	size_t len;
 	uint64_t address; /* in the recorded process, or 0 */
-	bool is_return;   /* the address behind a call: the call is meant */
-	const char *function, *file; /* NULL: unknown */
+	uint64_t ns;	  /* when it was met there; 0: not known */
+	enum d9__place_role {
+		D9__PLACE_FUNCTION, /* where one begins */
+		D9__PLACE_CALL,     /* the address behind a call: the call is meant */
+		D9__PLACE_RUNNING,  /* what was being executed */
+	} role;
+	const char *function, *file, *module; /* NULL: unknown */
 	unsigned line;
 };
 
 /* Names for people. */
 struct d9__namer {
-	/* Fill the last three; false if nothing is known. */
+	/* Fill the last four; false if no function is known: then it is NULL, or "memcached+0x1a2b0". */
 	bool (*name)(void *context, struct d9__place *place);
 	void *context;
 };

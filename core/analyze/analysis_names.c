@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analysis.h"
+#include "analyze/budget.h"
 
 #define SITE_MARK " @ "
 
@@ -43,7 +45,7 @@ static int name_function(struct d9__callback *callback, const struct d9__namer *
 static int name_callback(struct d9__callback *callback, const struct d9__namer *namer)
 {
 	const char *mark = strstr(callback->location, SITE_MARK);
-	struct d9__place site = { .address = callback->site_address, .is_return = true };
+	struct d9__place site = { .address = callback->site_address, .role = D9__PLACE_CALL };
 	int err;
 
 	err = name_function(callback, namer,
@@ -72,9 +74,70 @@ static int name_outside(struct d9__outside *outside, const struct d9__namer *nam
 	return outside->function ? 0 : -ENOMEM;
 }
 
-int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
+/* |text| as the samples keep it; NULL stays NULL. */
+static int keep_text(struct d9__samples *samples, const char *text, const char **out)
+{
+	uint32_t number;
+
+	*out = NULL;
+	if (!text)
+		return 0;
+	if (d9__texts_number(&samples->texts, text, strlen(text), &number))
+		return -ENOMEM;
+	*out = samples->texts.items[number];
+	return 0;
+}
+
+/* Without a name a frame is told by its address. */
+static int name_frame(struct d9__samples *samples, struct d9__frame_name *frame, struct d9__place *place,
+		      const struct d9__namer *namer)
+{
+	char address[32];
+	int err;
+
+	frame->known = namer->name(namer->context, place);
+	if (!place->function) {
+		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)place->address);
+		place->function = address;
+	}
+	frame->line = place->line;
+	err = keep_text(samples, place->function, &frame->function);
+	if (!err)
+		err = keep_text(samples, place->file, &frame->file);
+	return err ? err : keep_text(samples, place->module, &frame->module);
+}
+
+static int name_stack(struct d9__samples *samples, struct d9__stack *stack, const struct d9__namer *namer)
 {
 	int err = 0;
+
+	if (!d9__budget_take(D9__KEPT_STACKS, stack->n * sizeof(stack->names[0])))
+		return 0;
+	stack->names = calloc(stack->n ? stack->n : 1, sizeof(stack->names[0]));
+	if (!stack->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < stack->n && !err; i++) {
+		struct d9__place place = { .address = stack->addresses[i], .ns = stack->ns,
+					   .role = i ? D9__PLACE_CALL : D9__PLACE_RUNNING };
+
+		err = name_frame(samples, &stack->names[i], &place, namer);
+	}
+	return err;
+}
+
+static int name_stacks(struct d9__samples *samples, const struct d9__namer *namer)
+{
+	int err = 0;
+	void *stack;
+
+	for (size_t place = 0; !err && (place = d9__table_next(&samples->stacks, place, &stack));)
+		err = name_stack(samples, stack, namer);
+	return err;
+}
+
+int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
+{
+	int err = name_stacks(&a->samples, namer);
 
 	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
 		err = name_callback(a->callbacks.items[i], namer);

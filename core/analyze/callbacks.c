@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/callbacks.h"
+#include "analyze/hot.h"
 #include "analyze/stalls.h"
 #include "format/utf8.h"
 
@@ -41,6 +42,7 @@ static void free_callback(struct d9__callback *callback)
 	free(callback->stale);
 	free(callback->lost);
 	free(callback->helper);
+	d9__hot_free(callback->hot);
 	free(callback->shape);
 	free(callback->ran_on);
 	free(callback->alive_curve);

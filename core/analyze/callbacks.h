@@ -90,6 +90,7 @@ struct d9__callback {
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
 	uint64_t on_samples, off_samples;
+	struct d9__hot *hot; /* where; owned; NULL: it has none */
 
 	/* Calls that ran a loop themselves. */
 	struct {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/findings.h"
+#include "analyze/hot.h"
 #include "analyze/units.h"
 #include "format/utf8.h"
 
@@ -378,6 +379,7 @@ static void release(struct d9__finding *finding)
 	free(finding->message);
 	free(finding->name);
 	free(finding->brief);
+	free(finding->hot);
 	free(finding->effect);
 	free(finding);
 }
@@ -450,6 +452,17 @@ static void sort(struct d9__findings *findings)
 		qsort(findings->items, findings->n, sizeof(*findings->items), compare);
 }
 
+/* Where the callbacks that are accused were found on the CPU. */
+static void add_hot(struct d9__findings *findings)
+{
+	for (size_t i = 0; i < findings->n; i++) {
+		struct d9__finding *finding = findings->items[i];
+
+		if (finding->callback && !finding->machine)
+			finding->hot = d9__hot_describe(finding->callback, false);
+	}
+}
+
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)
 {
 	findings->analysis = analysis;
@@ -463,6 +476,7 @@ int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *
 	fold_sites(findings);
 	attach_effects(findings);
 	sort(findings);
+	add_hot(findings);
 	return findings->err;
 }
 

@@ -335,7 +335,8 @@ static bool is_nameless(const struct d9__samples *samples)
 
 		for (size_t i = 0; i < stack->n; i++) {
 			frames++;
-			named += d9__table_find(&samples->names, stack->addresses[i]) != NULL;
+			named += (stack->names && stack->names[i].known) ||
+				 d9__table_find(&samples->names, stack->addresses[i]);
 		}
 	}
 	return 10 * named < frames;
@@ -352,14 +353,10 @@ void d9__check_sample_setup(struct d9__findings *findings)
 				"The stacks of CPU samples are %.1f frames deep on average: they "
 				"could not be unwound.",
 				depth);
-	if (samples->on + samples->off > 10 && samples->symbols == 0)
+	if (samples->on + samples->off > 10 && is_nameless(samples))
 		d9__finding_add(findings, D9__WARNING, 0,
-				"Run this where the binaries are, or install their debug symbols.",
-				"The trace has stack samples but no symbols.");
-	else if (samples->on + samples->off > 10 && is_nameless(samples))
-		d9__finding_add(findings, D9__WARNING, 0,
-				"Install the debug symbols of what has none, and symbolise where the "
-				"binaries are.",
+				"Run this where the binaries are, or install the debug symbols of what has none "
+				"(`dial9 symbolize` names them).",
 				"Fewer than a tenth of the frames in stack samples have a name.");
 	if (samples->on > 10 && samples->off == 0 && !findings->analysis->off_cpu_seen)
 		d9__finding_add(findings, D9__INFO, 0,

@@ -45,6 +45,7 @@
 /* What a finding may say here, in the order in which room is given. */
 enum part {
 	PART_LINE,
+	PART_HOT,
 	PART_EFFECTS,
 	PART_ADVICE,
 	PARTS
@@ -276,6 +277,19 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 	free(text);
 }
 
+/* "  at: 83 % in render_row (svc.c:88)" */
+static void put_hot(struct first *first, const struct d9__finding *finding)
+{
+	char *text = shorten_prose(finding->hot, edge_of(first->page) - INDENT);
+
+	d9__page_put(first->page, D9__FAINT, "  at: ");
+	if (text)
+		d9__page_wrap(first->page, text, INDENT, INDENT);
+	else
+		first->page->err = -ENOMEM;
+	free(text);
+}
+
 static void make_parts(struct first *first, struct shown *shown, const struct d9__finding *before)
 {
 	const struct d9__finding *finding = shown->item->finding;
@@ -286,6 +300,13 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 		return;
 	put_line(first, shown->item);
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
+	if (finding->hot) {
+		out = begin_part(first->page, &shown->parts[PART_HOT], &size);
+		if (!out)
+			return;
+		put_hot(first, finding);
+		end_part(first->page, out, &shown->parts[PART_HOT], &shown->lines[PART_HOT]);
+	}
 	if (finding->n_effects) {
 		out = begin_part(first->page, &shown->parts[PART_EFFECTS], &size);
 		if (!out)
@@ -365,7 +386,7 @@ static unsigned share(struct first *first, unsigned left)
 		n++;
 	first->n_shown = n;
 	left += kept;
-	for (enum part part = PART_EFFECTS; part < PARTS; part++) {
+	for (enum part part = PART_HOT; part < PARTS; part++) {
 		if (n && part == PART_EFFECTS)
 			take(&first->shown[0], PART_ADVICE, &left);
 		for (size_t i = 0; i < n; i++)

@@ -640,6 +640,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
+	d9__json_string(json, "on_cpu", finding->hot);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }

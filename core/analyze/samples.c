@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/budget.h"
+#include "analyze/hot.h"
 #include "analyze/samples.h"
 
 #define ENTRY_BYTES (3 * sizeof(struct d9__table_entry)) /* a place in a table */
@@ -14,8 +15,10 @@ void d9__samples_release(struct d9__samples *samples)
 {
 	void *stack;
 
-	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &stack));)
+	for (size_t place = 0; (place = d9__table_next(&samples->stacks, place, &stack));) {
+		free(((struct d9__stack *)stack)->names);
 		free(stack);
+	}
 	d9__table_release(&samples->stacks);
 	free(samples->others);
 	d9__table_release(&samples->names);
@@ -70,7 +73,7 @@ static uint64_t hash_of(const struct d9__samples *samples, const uint64_t *addre
 	return hash;
 }
 
-static struct d9__stack *stack_of(struct d9__samples *samples, const uint64_t *addresses, size_t n)
+static struct d9__stack *stack_of(struct d9__samples *samples, uint64_t ns, const uint64_t *addresses, size_t n)
 {
 	uint64_t hash = hash_of(samples, addresses, n);
 	struct d9__stack *stack = d9__table_find(&samples->stacks, hash);
@@ -89,6 +92,7 @@ static struct d9__stack *stack_of(struct d9__samples *samples, const uint64_t *a
 		return NULL;
 	}
 	stack->number = samples->stacks.n;
+	stack->ns = ns;
 	stack->leaf = n ? name_of(samples, addresses[0]) : NULL;
 	stack->n = n;
 	for (size_t i = 0; i < n; i++)
@@ -106,8 +110,14 @@ static struct d9__piece *poll_at(struct d9__worker *worker, uint64_t ns)
 	return piece->open || ns <= piece->end_ns ? piece : NULL;
 }
 
-static void count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
-			  struct d9__piece *piece, bool off_cpu)
+/* The program's function that the library's callback has called, if one runs. */
+static struct d9__callback *running_in(const struct d9__piece *piece)
+{
+	return piece->users.open ? piece->users.callback : piece->task->callback;
+}
+
+static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker, struct d9__piece *piece,
+			 const struct d9__stack *stack, bool off_cpu)
 {
 	samples->polls += piece->on_samples + piece->off_samples == 0;
 	if (off_cpu) {
@@ -119,12 +129,13 @@ static void count_in_poll(struct d9__samples *samples, struct d9__worker *worker
 		worker->polls_with_on += piece->on_samples++ == 0;
 		piece->task->callback->on_samples++;
 	}
+	return d9__hot_add(running_in(piece), stack, off_cpu);
 }
 
 int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
 		    bool off_cpu, const uint64_t *addresses, size_t n)
 {
-	struct d9__stack *stack = stack_of(samples, addresses, n);
+	struct d9__stack *stack = stack_of(samples, ns, addresses, n);
 	struct d9__piece *piece = worker ? poll_at(worker, ns) : NULL;
 
 	if (!stack)
@@ -144,9 +155,7 @@ int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint
 	}
 	worker->on_samples += !off_cpu;
 	worker->off_samples += off_cpu;
-	if (piece)
-		count_in_poll(samples, worker, piece, off_cpu);
-	return 0;
+	return piece ? count_in_poll(samples, worker, piece, stack, off_cpu) : 0;
 }
 
 const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples)

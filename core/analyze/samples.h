@@ -13,11 +13,21 @@
 
 #define D9__STACK_FRAMES 64 /* kept of each group, innermost first */
 
+/* What a frame is called.  Borrowed from the samples' texts. */
+struct d9__frame_name {
+	const char *function;	   /* never NULL: else where the address lies */
+	const char *file, *module; /* NULL: unknown */
+	unsigned line;
+	bool known; /* the function is one */
+};
+
 /* Samples with one call chain, by the names of its frames where they are known. */
 struct d9__stack {
 	uint64_t on, off, off_in_polls;
 	size_t number;    /* in the order of their first samples */
 	const char *leaf; /* name of the innermost frame, or NULL */
+	uint64_t ns;	  /* of the first sample */
+	struct d9__frame_name *names; /* of the frames; owned; NULL: nobody has named them */
 	size_t n;
 	uint64_t addresses[];
 };

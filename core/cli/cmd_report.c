@@ -199,20 +199,24 @@ static void complete(struct options *options)
 /* struct d9__namer: by module and offset in the binaries, else by address in the trace's symbols. */
 static bool find_name(void *context, struct d9__place *place)
 {
-	enum d9__address_role role = place->is_return ? D9__RETURN : D9__ENTRY;
+	static const enum d9__address_role roles[] = { [D9__PLACE_FUNCTION] = D9__ENTRY, [D9__PLACE_CALL] = D9__RETURN,
+						       [D9__PLACE_RUNNING] = D9__EXECUTING };
 	const struct d9__symbol *function;
-	struct d9__frames frames;
+	struct d9__frames frames = { 0 };
 
-	d9__symbolizer_resolve_name(context, place->text, place->len, role, &frames);
+	if (place->len)
+		d9__symbolizer_resolve_name(context, place->text, place->len, roles[place->role], &frames);
 	if (!frames.known && place->address)
-		d9__symbolizer_resolve(context, place->address, D9__NO_TIME, role, &frames);
-	if (!frames.known)
+		d9__symbolizer_resolve(context, place->address, place->ns ? place->ns : D9__NO_TIME,
+				       roles[place->role], &frames);
+	if (!frames.n)
 		return false;
-	function = &frames.items[frames.n - 1];
+	function = &frames.items[place->ns ? 0 : frames.n - 1];
 	place->function = function->function;
 	place->file = function->file;
 	place->line = function->line;
-	return true;
+	place->module = function->module;
+	return frames.known;
 }
 
 /* ---- the pass ---- */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/budget.h"
+#include "analyze/hot.h"
+
+#define SPOTS_MAX  64 /* told apart */
+#define SPOTS_TOLD 3
+
+struct hot_stack {
+	const struct d9__stack *stack;
+	uint64_t on, off;
+};
+
+void d9__hot_free(struct d9__hot *hot)
+{
+	void *item;
+
+	if (!hot)
+		return;
+	for (size_t place = 0; (place = d9__table_next(&hot->stacks, place, &item));)
+		free(item);
+	d9__table_release(&hot->stacks);
+	free(hot);
+}
+
+static struct hot_stack *hot_stack_of(struct d9__hot *hot, const struct d9__stack *stack)
+{
+	struct hot_stack *item = d9__table_find(&hot->stacks, stack->number);
+
+	if (item)
+		return item;
+	item = calloc(1, sizeof(*item));
+	if (item && d9__table_add(&hot->stacks, stack->number, item)) {
+		free(item);
+		item = NULL;
+	}
+	if (item)
+		item->stack = stack;
+	return item;
+}
+
+int d9__hot_add(struct d9__callback *callback, const struct d9__stack *stack, bool off_cpu)
+{
+	struct hot_stack *item;
+
+	if (!callback->hot && !(callback->hot = calloc(1, sizeof(*callback->hot))))
+		return -ENOMEM;
+	callback->hot->on += !off_cpu;
+	callback->hot->off += off_cpu;
+	/* Those beyond the budget for stacks have no frames to tell of. */
+	if (!stack->n)
+		return 0;
+	item = hot_stack_of(callback->hot, stack);
+	if (!item)
+		return -ENOMEM;
+	item->on += !off_cpu;
+	item->off += off_cpu;
+	return 0;
+}
+
+/* ---- spots ---- */
+
+/* Whether frame |i| lies in the module that |callback| is told by, "app+0x100". */
+static bool is_own(const struct d9__callback *callback, const struct d9__stack *stack, size_t i)
+{
+	const char *module = stack->names[i].module;
+	size_t len = strcspn(callback->location, "+ ");
+
+	return module && !strncmp(module, callback->location, len) && !module[len];
+}
+
+/* The innermost frame of the program itself; what libraries do, it has asked for. */
+static size_t own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
+{
+	for (size_t i = 0; i < stack->n; i++)
+		if (is_own(callback, stack, i))
+			return i;
+	return 0;
+}
+
+static bool is_same(const struct d9__frame_name *a, const struct d9__frame_name *b)
+{
+	return a->function == b->function && a->file == b->file;
+}
+
+static void add_to_spots(const struct d9__callback *callback, const struct hot_stack *item, uint64_t n,
+			 struct d9__spot *spots, size_t *n_spots)
+{
+	size_t frame = own_frame(callback, item->stack), i = 0;
+
+	while (i < *n_spots && !is_same(&spots[i].stack->names[spots[i].frame], &item->stack->names[frame]))
+		i++;
+	if (i == SPOTS_MAX)
+		return;
+	if (i == *n_spots)
+		spots[(*n_spots)++] = (struct d9__spot){ .stack = item->stack, .frame = frame, .stack_n = n };
+	spots[i].n += n;
+	if (n > spots[i].stack_n || (n == spots[i].stack_n && item->stack->number < spots[i].stack->number)) {
+		spots[i].stack = item->stack;
+		spots[i].frame = frame;
+		spots[i].stack_n = n;
+	}
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+	const struct hot_stack *a = *(const struct hot_stack *const *)left;
+	const struct hot_stack *b = *(const struct hot_stack *const *)right;
+
+	return (a->stack->number > b->stack->number) - (a->stack->number < b->stack->number);
+}
+
+static int compare_spots(const void *left, const void *right)
+{
+	const struct d9__spot *a = left, *b = right;
+
+	if (a->n != b->n)
+		return a->n < b->n ? 1 : -1;
+	return (a->stack->number > b->stack->number) - (a->stack->number < b->stack->number);
+}
+
+size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out, size_t max)
+{
+	const struct d9__hot *hot = callback->hot;
+	struct d9__spot spots[SPOTS_MAX];
+	struct hot_stack **sorted;
+	size_t n = 0, n_spots = 0;
+	void *item;
+
+	if (!hot || !hot->stacks.n)
+		return 0;
+	sorted = calloc(hot->stacks.n, sizeof(struct hot_stack *));
+	if (!sorted)
+		return 0;
+	for (size_t place = 0; (place = d9__table_next(&hot->stacks, place, &item));)
+		sorted[n++] = item;
+	qsort(sorted, n, sizeof(struct hot_stack *), compare_stacks);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t count = off_cpu ? sorted[i]->off : sorted[i]->on;
+
+		if (count && sorted[i]->stack->names)
+			add_to_spots(callback, sorted[i], count, spots, &n_spots);
+	}
+	free(sorted);
+	qsort(spots, n_spots, sizeof(spots[0]), compare_spots);
+	n_spots = n_spots < max ? n_spots : max;
+	memcpy(out, spots, n_spots * sizeof(spots[0]));
+	return n_spots;
+}
+
+/* ---- words ---- */
+
+static void put_spot(FILE *out, const struct d9__spot *spot, uint64_t all)
+{
+	const struct d9__frame_name *own = &spot->stack->names[spot->frame], *leaf = &spot->stack->names[0];
+
+	fprintf(out, "%.0f %% in %s", 100 * (double)spot->n / (double)all, own->function);
+	if (own->file)
+		fprintf(out, " (%s:%u", own->file, own->line);
+	if (spot->frame && strcmp(leaf->function, own->function) != 0)
+		fprintf(out, "%sin %s", own->file ? ", " : " (", leaf->function);
+	else if (!own->file)
+		return;
+	putc(')', out);
+}
+
+char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu)
+{
+	const struct d9__hot *hot = callback->hot;
+	uint64_t all = !hot ? 0 : off_cpu ? hot->off : hot->on;
+	struct d9__spot spots[SPOTS_TOLD];
+	size_t size, n = all < D9__HOT_FEW ? 0 : d9__hot_spots(callback, off_cpu, spots, SPOTS_TOLD);
+	char *text = NULL;
+	FILE *out;
+
+	if (!n || spots[0].n < D9__HOT_FEW || !(out = open_memstream(&text, &size)))
+		return NULL;
+	for (size_t i = 0; i < n && spots[i].n >= D9__HOT_FEW; i++) {
+		fprintf(out, "%s", i ? ", " : "");
+		put_spot(out, &spots[i], all);
+	}
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hot: where the calls of a callback were found by stack samples, on the CPU or off it. */
+
+#ifndef D9_ANALYZE_HOT_H
+#define D9_ANALYZE_HOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/callbacks.h"
+#include "analyze/samples.h"
+
+/* Fewer samples say nothing: no share is told of them. */
+#define D9__HOT_FEW 3
+
+struct d9__hot {
+	struct d9__table stacks; /* struct hot_stack by the stack's number; owned */
+	uint64_t on, off;
+};
+
+/* One sample with |stack| in a call of |callback|.  0 or -ENOMEM. */
+int d9__hot_add(struct d9__callback *callback, const struct d9__stack *stack, bool off_cpu);
+
+void d9__hot_free(struct d9__hot *hot);
+
+/* A function of the program, and how often a call of the callback was there, or in what it had called. */
+struct d9__spot {
+	const struct d9__stack *stack; /* the most frequent with this spot */
+	size_t frame;		       /* of that stack */
+	uint64_t n, stack_n;
+};
+
+/*
+ * The functions in which |callback| was found most often, of its own module where it was there at all, else the
+ * innermost; most often first.  At most |max|; how many.  Stacks must have names.
+ */
+size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out, size_t max);
+
+/* "83 % in render_row (svc.c:88, in memcpy), 10 % in ...", in new memory; NULL: too few samples, or no memory. */
+char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu);
+
+#endif /* D9_ANALYZE_HOT_H */
