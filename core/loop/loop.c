@@ -24,6 +24,7 @@
 #include "record/recorder.h"
 #include "record/sandbox.h"
 #include "record/slot.h"
+#include "sample/cpu_sampler.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
 #define KEY_MAX     160
@@ -74,6 +75,7 @@ static __attribute__((constructor)) void hold_over_forks(void)
 static void prepare_for_filter(void)
 {
 	d9__thread_make(NULL);
+	d9__cpu_sampler_end();
 }
 
 static void start(void)

@@ -39,7 +39,7 @@ _Static_assert(D9__SLOT_COUNT <= 0x10000, "an index fits below");
  */
 struct sampled {
 	uint32_t tid; /* 0: nobody is sampled here */
-	int timer;    /* flush thread */
+	_Atomic(int) timer; /* -1: none */
 	uint32_t stack_copies; /* of a sample, at most */
 	uint64_t cpu_ns, taken_before; /* flush thread: at the latest check */
 	struct d9__slot *slot, *sink; /* the thread's own; where samples go */
@@ -59,11 +59,12 @@ static struct {
 	uint32_t hz;
 	uint32_t high; /* records that may have a timer */
 	uint64_t second_ns;
-	bool off; /* for good: the program has the signal */
-	char said[96];
+	bool off; /* for good: the program has the signal, or no handler may run any more */
+	char said[128];
 } self;
 
 static struct sigaction previous;
+static _Atomic(bool) forbidden; /* no handler may run any more */
 
 /* ---- the handler ---- */
 
@@ -196,7 +197,7 @@ static struct sampled *record_of(uint32_t index)
 	thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (thread == MAP_FAILED)
 		return NULL;
-	thread->timer = -1;
+	atomic_init(&thread->timer, -1);
 	atomic_store_explicit(&all[index], thread, memory_order_release);
 	return thread;
 }
@@ -217,11 +218,17 @@ static void read_name(struct sampled *thread)
 	thread->name[strcspn(thread->name, "\n")] = '\0';
 }
 
+static void stop_timer(struct sampled *thread)
+{
+	int timer = atomic_exchange_explicit(&thread->timer, -1, memory_order_acq_rel);
+
+	if (timer >= 0)
+		d9__cpu_timer_stop(timer);
+}
+
 static void let_go(struct sampled *thread)
 {
-	if (thread->timer >= 0)
-		d9__cpu_timer_stop(thread->timer);
-	thread->timer = -1;
+	stop_timer(thread);
 	thread->tid = 0;
 }
 
@@ -240,6 +247,7 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 {
 	struct sampled *thread = record_of(index);
 	uint64_t period_ns = SECOND_NS / self.hz;
+	int timer;
 
 	if (!thread)
 		return;
@@ -254,11 +262,16 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	read_name(thread);
 	if (self.high <= index)
 		self.high = index + 1;
-	thread->timer = d9__cpu_timer_start(tid, self.signal, (int)(MAGIC | index), period_ns);
-	if (thread->timer >= 0)
+	timer = d9__cpu_timer_start(tid, self.signal, (int)(MAGIC | index), period_ns);
+	if (timer >= 0) {
+		atomic_store_explicit(&thread->timer, timer, memory_order_release);
 		say("on");
-	else if (thread->timer != -EINVAL && thread->timer != -ESRCH)
-		say_error("timer_create()", thread->timer);
+	} else if (timer != -EINVAL && timer != -ESRCH) {
+		say_error("timer_create()", timer);
+	}
+	/* d9__cpu_sampler_end() may not have seen it. */
+	if (atomic_load(&forbidden))
+		stop_timer(thread);
 }
 
 /* The thread in slot |index| that is to be sampled, or 0. */
@@ -299,7 +312,7 @@ static void forget_parent(void)
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (thread) {
-			thread->timer = -1;
+			atomic_store_explicit(&thread->timer, -1, memory_order_relaxed);
 			thread->tid = 0;
 		}
 	}
@@ -314,7 +327,10 @@ static bool has_signal(void)
 
 	if (self.off)
 		return false;
-	if (!self.signal) {
+	if (atomic_load(&forbidden)) {
+		say("off: the program limited its system calls (seccomp), and returning from a signal is one");
+		self.off = true;
+	} else if (!self.signal) {
 		err = install();
 		if (err)
 			say_error("no signal is unused", err);
@@ -343,6 +359,17 @@ static void tick(void)
 	self.hz = hz;
 	d9__unwind_tables_refresh(d9__clock_mono_ns());
 	follow_threads(own);
+}
+
+void d9__cpu_sampler_end(void)
+{
+	atomic_store(&forbidden, true);
+	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_acquire);
+
+		if (thread)
+			stop_timer(thread);
+	}
 }
 
 void d9__cpu_sampler_start(void)

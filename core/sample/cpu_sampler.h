@@ -16,4 +16,10 @@
 /* From now on recorders sample as d9__sampling says.  Idempotent. */
 void d9__cpu_sampler_start(void);
 
+/*
+ * From now on no signal of ours comes any more: the calling thread is about to forbid itself system calls, and
+ * returning from a handler is one.  Any thread, before that.
+ */
+void d9__cpu_sampler_end(void);
+
 #endif /* D9_SAMPLE_CPU_SAMPLER_H */
