@@ -43,7 +43,8 @@ core/loop format record sample
 core/hook record
 core/read format
 core/analyze format read
-core/cli format record read analyze
+core/symbol format read analyze
+core/cli format record read analyze symbol
 adapters record loop hook glib libev libevent preload
 END
 [ -z "$broken" ] || {
