@@ -91,7 +91,7 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 		module->key = (struct d9__frames_key){ .id = { fakes[i].id }, .id_len = 1 };
 		module->address = fakes[i].n ? 1 : 0;
 		list->n++;
-		if (!fakes[i].n || !wanted(arg, &module->key, (size_t)fakes[i].n * 11))
+		if (!fakes[i].n || !wanted(arg, &module->key, (size_t)fakes[i].n * 5))
 			continue;
 		make_section(module, &fakes[i]);
 		n_copies++;
