@@ -6,15 +6,16 @@
  *	compare_unwinders time SAMPLES MODULE...   every 97 us
  *	compare_unwinders step SAMPLES MODULE...   at every instruction of the first SAMPLES
  *
- * Three places are known where they do not, and where the result says that it is doubtful:
+ * Three places are known where they do not, and where the result mostly says that it is doubtful:
  *
  *	lazy binding   glibc's _dl_runtime_resolve() keeps its stack pointer in rbx.  Rows do not follow rbx, so
  *	               what it calls is a stack that is cut there.
  *	landing        _Unwind_Resume() and others overwrite their own frame with the registers of the one where
- *	               an exception is caught.  libunwind goes on with what it finds there.
+ *	               an exception is caught.  libunwind goes on with what it finds there, also through a
+ *	               return address of 0, which ends our walk as it ends stacks that were made by hand.
  *	end of a jump  the last instruction of the same functions jumps through rcx, where no row can look.
  *
- * Any other difference, or one of these without a mark, is a failure.  All are printed with names.
+ * Any other difference is a failure.  All are printed with names.
  */
 #include "config.h"
 
@@ -173,6 +174,13 @@ static bool starts_like(const struct difference *difference)
 		       difference->ours.n * sizeof(difference->ours.pcs[0]));
 }
 
+/* Where ours ended because the return address was 0, libunwind went on. */
+static bool ended_at_zero(const struct difference *difference)
+{
+	return starts_like(difference) && difference->theirs.n > difference->ours.n &&
+	       difference->theirs.pcs[difference->ours.n] == 0;
+}
+
 /* What is known about the difference, or NULL. */
 static const char *explain(const struct difference *difference)
 {
@@ -181,7 +189,8 @@ static const char *explain(const struct difference *difference)
 	if (difference->unwound.stop == D9__STOP_REGISTER && starts_like(difference) &&
 	    is_in(ours->pcs[ours->n - 1], "/ld-linux", ""))
 		return "lazy binding";
-	if (!difference->unwound.truncated && !difference->unwound.guessed)
+	if (!difference->unwound.truncated && !difference->unwound.guessed &&
+	    !ended_at_zero(difference))
 		return NULL;
 	for (uint32_t i = 1; i < ours->n && i < 4; i++)
 		if (is_in(ours->pcs[i], "/libgcc_s", "_Unwind_"))

@@ -414,6 +414,17 @@ static void test_return_address_of_zero_ends_a_stack_that_was_made_by_hand(void)
 	expect(1, D9__STOP_END);
 }
 
+/* An empty place of the cache is not the row of address 0. */
+static void test_return_addresses_that_no_code_has_end_the_walk(void)
+{
+	for (uintptr_t pc = 1; pc < 4; pc++) {
+		reset();
+		stack[100] = code(1);
+		stack[101] = pc;
+		expect(3, D9__STOP_NO_ROW);
+	}
+}
+
 /* ---- foreign stacks ---- */
 
 static void test_foreign_stack_is_copied_once_and_walked(void)
@@ -579,6 +590,8 @@ int main(void)
 		  test_frame_pointer_that_cannot_be_one_is_not_followed },
 		{ "a return address of zero ends a stack that was made by hand",
 		  test_return_address_of_zero_ends_a_stack_that_was_made_by_hand },
+		{ "return addresses that no code has end the walk",
+		  test_return_addresses_that_no_code_has_end_the_walk },
 		{ "a foreign stack is copied once and walked",
 		  test_foreign_stack_is_copied_once_and_walked },
 		{ "a stack that ends at a guard page is read up to it",
