@@ -11,8 +11,8 @@
 
 #define SECTION_MAX ((size_t)64 << 20) /* longer ones are cut: their rows would be over any budget */
 
-/* A function takes 8 bytes of .eh_frame_hdr and, in libraries of distributions, about 40 of .eh_frame. */
-#define SECTION_PER_HEADER 5
+/* In libraries of distributions .eh_frame is 5 to 8 times as long. */
+#define SECTION_PER_HEADER 6
 
 struct walk {
 	struct d9__frames_list *list;

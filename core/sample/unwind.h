@@ -58,6 +58,12 @@ struct d9__unwound {
 	bool guessed;   /* a step followed a frame pointer without knowing that it is one */
 };
 
+/* The row that was found for an address.  All zero: none was. */
+struct d9__unwind_cached {
+	uintptr_t pc;
+	const struct d9__unwind_row *row;
+};
+
 /*
  * What a thread needs to be unwound, about 24 KiB.  Of one walk at a time.  All zero but for |pid| will do.
  */
@@ -67,10 +73,7 @@ struct d9__unwind_thread {
 
 	/* Walks only. */
 	uint64_t version; /* of the tables that |cache| points into */
-	struct {
-		uintptr_t pc;
-		const struct d9__unwind_row *row;
-	} cache[D9__UNWIND_CACHE];
+	struct d9__unwind_cached cache[D9__UNWIND_CACHE];
 
 	/* Counted by walks, read by anybody (relaxed). */
 	_Atomic(uint32_t) stops[D9__STOPS];

@@ -23,8 +23,8 @@
 #define ALL_ROWS     ((size_t)32 * 1024 * 1024 / sizeof(struct d9__unwind_row))
 #define COPIES_BYTES ((size_t)4 * 1024 * 1024) /* in one walk; a single larger section is copied too */
 
-/* A row describes about 11 bytes of .eh_frame. */
-#define SECTION_PER_ROW 11
+/* In libraries of distributions a row describes about 5 bytes of .eh_frame. */
+#define SECTION_PER_ROW 5
 
 #define RETIRED_NS    UINT64_C(10000000000)
 #define RETIRED_KEPT  64

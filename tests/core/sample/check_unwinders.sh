@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Stacks by our tables are those that libunwind sees, address for address, in code of each compiler that is
-# there, at each level of optimisation, with and without frame pointers, in C and in C++ with exceptions.
+# Stacks by our tables are those that libunwind sees, address for address, now and then and at every instruction, in
+# code of each compiler that is there, at each level of optimisation, with and without frame pointers, in C and in
+# C++ with exceptions.
 set -eu
 
 program=$top_builddir/tests/core/sample/compare_unwinders
@@ -36,4 +37,7 @@ for level in -O0 -O2; do
 	done
 done
 echo "$n modules"
-"$program" "${D9_SAMPLES:-20000}" "$dir"/*.so
+"$program" time "${D9_SAMPLES:-20000}" "$dir"/*.so
+for module in "$dir"/*.so; do
+	LD_BIND_NOW=1 "$program" step "${D9_STEPS:-10000}" "$module"
+done

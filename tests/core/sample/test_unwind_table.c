@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Versions and budgets of the tables.  The modules are the test's own, instead of those that are loaded: as
+ * many functions of 16 bytes as it likes, each with one row.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/sample/frames_builder.h"
+#include "sample/module_frames.h"
+#include "sample/unwind_table.h"
+#include "support/d9_test.h"
+
+#define SECOND UINT64_C(1000000000)
+#define MIB    (1024 * 1024 / sizeof(struct d9__unwind_row)) /* rows */
+#define LOADED 40
+
+/* ---- modules of the test's own ---- */
+
+static struct fake {
+	uintptr_t low;
+	uint8_t id; /* 0: none is loaded here */
+	uint32_t n; /* functions */
+} fakes[LOADED];
+static unsigned n_walks, n_copies;
+static bool out_of_memory;
+
+static unsigned long long changes; /* the loader's counter */
+
+static void load(unsigned i, uint8_t id, uintptr_t low, uint32_t n)
+{
+	fakes[i] = (struct fake){ low, id, n };
+	changes++;
+}
+
+static void put_u32(uint8_t **p, uint32_t value)
+{
+	memcpy(*p, &value, sizeof(value));
+	*p += sizeof(value);
+}
+
+/* The CFA of function i is rsp + 8 + i % 100, so that neighbours do not share a row. */
+static void make_section(struct d9__module_frames *module, const struct fake *fake)
+{
+	struct frames head = { 0 };
+	uint8_t *p;
+
+	frames_common_of(&head, "", 0, CFI(USUAL));
+	module->len = head.len + (size_t)fake->n * 28;
+	module->copy = p = malloc(module->len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	memcpy(p, head.bytes, head.len);
+	p += head.len;
+	for (uint32_t i = 0; i < fake->n; i++) {
+		uint64_t range[] = { fake->low + i * 16, 16 };
+		const uint8_t cfi[] = { DEF_OFFSET((uint8_t)(8 + i % 100)), NOP, NOP };
+
+		put_u32(&p, 24);
+		put_u32(&p, (uint32_t)(p - module->copy));
+		memcpy(p, range, sizeof(range));
+		memcpy(p + sizeof(range), cfi, 4);
+		p += sizeof(range) + 4;
+	}
+}
+
+bool d9__frames_changed(const struct d9__frames_list *list)
+{
+	return list->adds != changes;
+}
+
+int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, void *arg)
+{
+	n_walks++;
+	list->adds = changes;
+	list->n = 0;
+	if (!list->module)
+		list->module = calloc(LOADED, sizeof(*list->module));
+	for (int i = 0; i < LOADED && !out_of_memory; i++) {
+		struct d9__module_frames *module = &list->module[list->n];
+
+		if (!fakes[i].id)
+			continue;
+		memset(module, 0, sizeof(*module));
+		module->low = fakes[i].low;
+		module->high = fakes[i].low + 16 * (uintptr_t)fakes[i].n + 16;
+		module->key = (struct d9__frames_key){ .id = { fakes[i].id }, .id_len = 1 };
+		module->address = fakes[i].n ? 1 : 0;
+		list->n++;
+		if (!fakes[i].n || !wanted(arg, &module->key, (size_t)fakes[i].n * 5))
+			continue;
+		make_section(module, &fakes[i]);
+		n_copies++;
+	}
+	return out_of_memory ? -ENOMEM : 0;
+}
+
+void d9__frames_drop_copy(struct d9__module_frames *module)
+{
+	free(module->copy);
+	module->copy = NULL;
+}
+
+void d9__frames_list_release(struct d9__frames_list *list)
+{
+	free(list->module);
+	*list = (struct d9__frames_list){ 0 };
+}
+
+/* ---- tests ---- */
+
+static uint64_t now_ns;
+
+static void reset(void)
+{
+	d9__unwind_tables_release();
+	memset(fakes, 0, sizeof(fakes));
+	n_walks = n_copies = 0;
+	out_of_memory = false;
+	now_ns = SECOND;
+}
+
+static struct d9__unwind_figures refresh(void)
+{
+	struct d9__unwind_figures figures;
+
+	CU_ASSERT_EQUAL(d9__unwind_tables_refresh(now_ns), 0);
+	d9__unwind_tables_figures(&figures);
+	return figures;
+}
+
+static const struct d9__unwind_row *find(uintptr_t pc)
+{
+	return d9__unwind_table_find(d9__unwind_table_now(), pc);
+}
+
+/* The offset of the CFA at |pc|; -1: there is no row; 0: one without a rule. */
+static int cfa(uintptr_t pc)
+{
+	const struct d9__unwind_row *row = find(pc);
+
+	return !row ? -1 : row->cfa == D9__CFA_RSP ? row->cfa_offset : 0;
+}
+
+static void test_addresses_find_the_row_of_their_function(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	load(1, 2, 0x500000, 1);
+	load(2, 3, 0x20000, 200);
+	CU_ASSERT_EQUAL(refresh().n_modules, 3);
+
+	CU_ASSERT_EQUAL(cfa(0x10000), 8);
+	CU_ASSERT_EQUAL(cfa(0x1000f), 8);
+	CU_ASSERT_EQUAL(cfa(0x10010), 9);
+	CU_ASSERT_EQUAL(cfa(0x1002f), 10);
+	CU_ASSERT_EQUAL(cfa(0x10030), 0);
+	CU_ASSERT_EQUAL(cfa(0x10040), -1);
+	CU_ASSERT_EQUAL(cfa(0xffff), -1);
+	CU_ASSERT_EQUAL(cfa(0x500001), 8);
+	CU_ASSERT_EQUAL(cfa(0x20000 + 16 * 150), 58);
+	CU_ASSERT_EQUAL(cfa(UINTPTR_MAX), -1);
+}
+
+static void test_version_stays_while_no_module_comes_or_goes(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	uint64_t version = refresh().version;
+	CU_ASSERT_NOT_EQUAL(version, 0);
+	n_walks = 0;
+	CU_ASSERT_EQUAL(refresh().version, version);
+	CU_ASSERT_EQUAL(n_walks, 0);
+
+	/* Came and went between two refreshes. */
+	changes++;
+	CU_ASSERT_EQUAL(refresh().version, version);
+	CU_ASSERT_EQUAL(n_walks, 1);
+
+	load(1, 2, 0x20000, 3);
+	CU_ASSERT_EQUAL(cfa(0x20000), -1);
+	CU_ASSERT_EQUAL(refresh().version, version + 1);
+	CU_ASSERT_EQUAL(cfa(0x20000), 8);
+	CU_ASSERT_EQUAL(d9__unwind_table_number(d9__unwind_table_now()), version + 1);
+}
+
+static void test_rows_of_a_module_are_made_once_wherever_it_is_loaded(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	size_t n_rows = refresh().n_rows;
+	load(0, 1, 0x90000, 3);
+	load(1, 1, 0x70000, 3);
+	CU_ASSERT_EQUAL(refresh().n_rows, n_rows);
+
+	CU_ASSERT_EQUAL(n_copies, 1);
+	CU_ASSERT_EQUAL(cfa(0x90010), 9);
+	CU_ASSERT_EQUAL(cfa(0x70010), 9);
+	CU_ASSERT_EQUAL(cfa(0x10010), -1);
+
+	/* Loaded twice from the start: copied twice, kept once. */
+	load(2, 5, 0x200000, 3);
+	load(3, 5, 0x300000, 3);
+	CU_ASSERT_EQUAL(refresh().n_rows, 2 * n_rows);
+	CU_ASSERT_EQUAL(cfa(0x300010), 9);
+}
+
+static void test_another_module_at_the_same_address_has_its_own_rows(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	refresh();
+	const struct d9__unwind_row *old = find(0x10000);
+	load(0, 2, 0x10000, 3);
+	refresh();
+	CU_ASSERT_PTR_NOT_EQUAL(find(0x10000), old);
+}
+
+static void test_modules_over_8_mib_wait_until_a_sample_hits_them(void)
+{
+	struct d9__unwind_figures figures;
+
+	reset();
+	load(0, 1, 0x10000000, 7 * MIB);
+	load(1, 2, 0x20000000, 3 * MIB);
+	load(2, 3, 0x30000000, 100);
+	figures = refresh();
+	CU_ASSERT_EQUAL(figures.n_waiting, 1);
+	CU_ASSERT_TRUE(figures.n_rows < 8 * MIB);
+	CU_ASSERT_EQUAL(cfa(0x30000000), 8);
+	CU_ASSERT_EQUAL(n_copies, 2);
+	CU_ASSERT_EQUAL(refresh().version, figures.version);
+
+	CU_ASSERT_EQUAL(cfa(0x20000010), -1);
+	figures = refresh();
+	CU_ASSERT_EQUAL(cfa(0x20000010), 9);
+	CU_ASSERT_EQUAL(figures.n_waiting, 0);
+	CU_ASSERT_TRUE(figures.n_rows > 10 * MIB);
+}
+
+static void test_modules_over_32_mib_have_no_rows_and_are_counted(void)
+{
+	struct d9__unwind_figures figures;
+
+	reset();
+	for (unsigned i = 0; i < 8; i++)
+		load(i, (uint8_t)(i + 1), 0x10000000 * (i + 1), 6 * MIB);
+	refresh();
+	for (unsigned i = 0; i < 8; i++) {
+		cfa(0x10000000 * (i + 1));
+		refresh();
+	}
+	figures = refresh();
+	CU_ASSERT_EQUAL(figures.n_refused, 3);
+	CU_ASSERT_TRUE(figures.n_rows <= 32 * MIB);
+	CU_ASSERT_EQUAL(cfa(0x80000000), -1);
+
+	/* Asked for again and again, it is not tried again. */
+	n_copies = 0;
+	refresh();
+	CU_ASSERT_EQUAL(n_copies, 0);
+}
+
+/* |n| versions, a second apart, by a module that moves; |ticks| refreshes for each. */
+static struct d9__unwind_figures publish(unsigned n, unsigned ticks)
+{
+	struct d9__unwind_figures figures = { 0 };
+
+	for (unsigned i = 0; i < n; i++) {
+		load(9, 99, 0x1000000 + (changes + 1) * 4096, 2);
+		for (unsigned k = 0; k < ticks; k++)
+			figures = refresh();
+		now_ns += SECOND;
+	}
+	return figures;
+}
+
+static void test_old_versions_are_kept_for_ten_seconds_and_64_versions(void)
+{
+	reset();
+	CU_ASSERT_EQUAL(publish(64, 8).n_retired, 63);
+	CU_ASSERT_EQUAL(publish(1, 8).n_retired, 64);
+	CU_ASSERT_EQUAL(publish(20, 8).n_retired, 64);
+
+	/* All at once: none is 10 s old. */
+	for (int i = 0; i < 100; i++) {
+		changes++;
+		fakes[9].low += 4096;
+		refresh();
+	}
+	CU_ASSERT_TRUE(refresh().n_retired > 100);
+	now_ns += 11 * SECOND;
+	CU_ASSERT_EQUAL(refresh().n_retired, 64);
+}
+
+static void test_rows_of_modules_that_went_are_freed_with_the_last_version(void)
+{
+	struct d9__unwind_figures figures;
+
+	reset();
+	load(0, 1, 0x10000000, 1000);
+	refresh();
+	fakes[0].id = 0;
+	figures = publish(64, 8);
+	CU_ASSERT_TRUE(figures.n_rows > 1000);
+	figures = publish(2, 8);
+	CU_ASSERT_TRUE(figures.n_rows < 1000);
+
+	/* Sooner where memory is short. */
+	load(0, 2, 0x10000000, 7 * MIB);
+	load(1, 3, 0x20000000, 7 * MIB);
+	refresh();
+	cfa(0x20000000);
+	refresh();
+	fakes[0].id = fakes[1].id = 0;
+	changes++;
+	refresh();
+	CU_ASSERT_TRUE(refresh().n_rows > 14 * MIB);
+	/* A process that was stopped for long has not run its handlers meanwhile. */
+	now_ns += 3600 * SECOND;
+	CU_ASSERT_TRUE(refresh().n_rows > 14 * MIB);
+	for (int i = 0; i < 64; i++)
+		refresh();
+	CU_ASSERT_TRUE(refresh().n_rows < 1000);
+}
+
+static void test_modules_without_information_are_known_and_have_no_rows(void)
+{
+	reset();
+	load(0, 1, 0x10000, 0);
+	CU_ASSERT_EQUAL(refresh().n_modules, 1);
+	CU_ASSERT_EQUAL(refresh().n_waiting, 0);
+	CU_ASSERT_EQUAL(cfa(0x10000), -1);
+	CU_ASSERT_EQUAL(n_copies, 0);
+}
+
+static void test_last_version_stays_where_memory_is_out(void)
+{
+	uint64_t version;
+
+	reset();
+	load(0, 1, 0x10000, 3);
+	version = refresh().version;
+	load(1, 2, 0x20000, 3);
+	out_of_memory = true;
+	CU_ASSERT_EQUAL(d9__unwind_tables_refresh(now_ns), -ENOMEM);
+	CU_ASSERT_EQUAL(d9__unwind_table_number(d9__unwind_table_now()), version);
+	CU_ASSERT_EQUAL(cfa(0x10000), 8);
+	out_of_memory = false;
+	CU_ASSERT_EQUAL(refresh().version, version + 1);
+}
+
+static void test_stopped_tables_are_none_until_the_next_refresh(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	refresh();
+	d9__unwind_tables_stop(now_ns);
+	CU_ASSERT_PTR_NULL(d9__unwind_table_now());
+	d9__unwind_tables_stop(now_ns);
+	CU_ASSERT_EQUAL(refresh().n_retired, 1);
+	CU_ASSERT_EQUAL(cfa(0x10000), 8);
+	CU_ASSERT_EQUAL(n_copies, 1);
+	d9__unwind_tables_release();
+	CU_ASSERT_PTR_NULL(d9__unwind_table_now());
+}
+
+static void test_child_has_the_tables_and_goes_on_with_them(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	reset();
+	load(0, 1, 0x10000, 3);
+	refresh();
+	d9__unwind_tables_fork_prepare();
+	pid = fork();
+	if (pid == 0) {
+		d9__unwind_tables_fork_child();
+		load(1, 2, 0x20000, 3);
+		_exit(cfa(0x10000) == 8 && refresh().n_modules == 2 && cfa(0x20000) == 8 ? 0 : 1);
+	}
+	d9__unwind_tables_fork_parent();
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+	CU_ASSERT_EQUAL(refresh().n_modules, 1);
+	reset();
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "addresses find the row of their function",
+		  test_addresses_find_the_row_of_their_function },
+		{ "a version stays while no module comes or goes",
+		  test_version_stays_while_no_module_comes_or_goes },
+		{ "rows of a module are made once, wherever it is loaded",
+		  test_rows_of_a_module_are_made_once_wherever_it_is_loaded },
+		{ "another module at the same address has its own rows",
+		  test_another_module_at_the_same_address_has_its_own_rows },
+		{ "modules over 8 MiB wait until a sample hits them",
+		  test_modules_over_8_mib_wait_until_a_sample_hits_them },
+		{ "modules over 32 MiB have no rows and are counted",
+		  test_modules_over_32_mib_have_no_rows_and_are_counted },
+		{ "old versions are kept for ten seconds and 64 versions",
+		  test_old_versions_are_kept_for_ten_seconds_and_64_versions },
+		{ "rows of modules that went are freed with the last version",
+		  test_rows_of_modules_that_went_are_freed_with_the_last_version },
+		{ "modules without information are known and have no rows",
+		  test_modules_without_information_are_known_and_have_no_rows },
+		{ "the last version stays where memory is out",
+		  test_last_version_stays_where_memory_is_out },
+		{ "stopped tables are none until the next refresh",
+		  test_stopped_tables_are_none_until_the_next_refresh },
+		{ "a child has the tables and goes on with them",
+		  test_child_has_the_tables_and_goes_on_with_them },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("unwind_table", tests);
+}
