@@ -20,6 +20,7 @@
 #include "cli/pager.h"
 #include "cli/progress.h"
 #include "symbol/symbolizer.h"
+#include "cli/symbol_options.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
@@ -250,7 +251,7 @@ static int trace_init(struct trace *trace, bool symbols)
 	for (size_t i = 0; i < trace->n && !err; i++) {
 		trace->items[i].analysis.processes = &trace->ids;
 		trace->items[i].analysis.process = i;
-		err = symbols ? d9__symbolizer_open(NULL, &trace->items[i].symbols) : 0;
+		err = symbols ? d9__symbol_open(&trace->items[i].symbols) : 0;
 	}
 	return err;
 }

@@ -26,6 +26,9 @@ void d9__elf_file_close(struct d9__elf_file *file);
 /* The build-id in lower-case hex, or "". */
 const char *d9__elf_file_build_id(const struct d9__elf_file *file);
 
+/* Its size. */
+uint64_t d9__elf_file_bytes(const struct d9__elf_file *file);
+
 /* For libelf and libdw; borrowed. */
 Elf *d9__elf_file_elf(const struct d9__elf_file *file);
 

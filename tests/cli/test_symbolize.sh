@@ -210,6 +210,50 @@ cp cut.bin before
 run symbolize cut.bin
 cmp cut.bin before
 
+say "answers that are kept"
+mkdir home
+XDG_CACHE_HOME=$work/home
+export XDG_CACHE_HOME
+kept=home/dial9/0123456789abcdef.symbols
+cp whole prog
+run symbolize -o first.bin t.bin
+[ "$(stat -c '%a %a' home/dial9 $kept | tr '\n' ' ')" = '700 700 600 600 ' ] || stat -c '%a %n' home/dial9 $kept
+run symbolize -o second.bin t.bin
+cmp first.bin second.bin
+rm prog
+run symbolize -o second.bin t.bin
+cmp first.bin second.bin
+strip -o prog whole
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+cp whole prog
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+
+say "kept answers that are damaged, cut, somebody's who could write there, or behind a link"
+cp $kept good.symbols
+for at in $(seq 0 7 "$(stat -c %s good.symbols)"); do
+	cp good.symbols $kept
+	printf '\377' | dd of=$kept bs=1 seek="$at" conv=notrunc status=none
+	"$dial9" symbolize -o second.bin t.bin >summary || echo "byte $at: $?"
+	grep -q '^6 addresses' summary || echo "byte $at: $(cat summary)"
+	head -c "$at" good.symbols >$kept
+	"$dial9" symbolize -o second.bin t.bin >summary
+	cmp first.bin second.bin
+done
+rm prog
+cp good.symbols $kept
+chmod 666 $kept
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+rm $kept
+ln -s "$work/good.symbols" $kept
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+rm $kept
+cp good.symbols $kept
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+chmod 777 home/dial9
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+XDG_CACHE_HOME=/dev/null/none
+cp whole prog
+
 say "what cannot be"
 run symbolize --debug-dir
 run symbolize - <t.bin
