@@ -123,6 +123,44 @@ mv whole.debug "place$work/"
 run symbolize --debug-dir place -o out.bin t.bin
 rm -r place
 
+say "from a server, if that is asked for"
+objcopy --only-keep-debug whole served
+cat >client.c <<'END'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *debuginfod_begin(void)
+{
+	return malloc(1);
+}
+
+void debuginfod_end(void *client)
+{
+	free(client);
+}
+
+int debuginfod_find_debuginfo(void *client, const unsigned char *id, int len, char **path)
+{
+	(void)client;
+	if (len || strcmp((const char *)id, "0123456789abcdef"))
+		return -2;
+	*path = strdup(getenv("SERVED"));
+	return open(*path, O_RDONLY);
+}
+END
+mkdir client
+$CC -shared -fPIC -o client/libdebuginfod.so.1 client.c
+strip -o prog whole
+with_server() {
+	LD_LIBRARY_PATH=$work/client SERVED=$work/$1 DEBUGINFOD_URLS=${2-http://localhost:1} "$dial9" symbolize --debuginfod \
+		-o out.bin t.bin | head -n 1
+}
+with_server served
+with_server other
+with_server served ''
+LD_LIBRARY_PATH=$work/client SERVED=$work/served DEBUGINFOD_URLS=http://localhost:1 "$dial9" symbolize -o out.bin t.bin | head -n 1
+
 say "another build-id than the recorded one: refused, and named"
 cp other prog
 run symbolize -o out.bin t.bin
