@@ -209,7 +209,7 @@ static bool find_name(void *context, struct d9__place *place)
 		d9__symbolizer_resolve(context, place->address, D9__NO_TIME, role, &frames);
 	if (!frames.known)
 		return false;
-	function = &frames.items[frames.n - 1];
+	function = d9__frames_one(&frames, role);
 	place->function = function->function;
 	place->file = function->file;
 	place->line = function->line;

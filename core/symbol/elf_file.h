@@ -11,7 +11,9 @@
 
 struct d9__elf_file;
 
-/* Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2). */
+/*
+ * Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2).
+ */
 int d9__elf_file_open(const char *path, struct d9__elf_file **out);
 
 /* The same with |len| bytes in memory, of malloc(3); they belong to the file, and after an error are freed. */

@@ -201,7 +201,7 @@ static struct kept *kept_of(struct d9__symbolizer *symbolizer, uint32_t binary)
 	return kept;
 }
 
-/* Ask the cache, then the files of |question|'s binary; the answer is in |frames| and, if there is room, among the answers. */
+/* Ask the cache, then the binary's files; the answer is in |frames| and, if there is room, among the answers. */
 static size_t ask_binary(struct d9__symbolizer *symbolizer, const struct d9__question *question)
 {
 	const char *module = d9__binaries_get(symbolizer->binaries, question->space)->name;
