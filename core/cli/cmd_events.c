@@ -18,6 +18,7 @@
 #include "cli/life.h"
 #include "cli/progress.h"
 #include "symbol/symbolizer.h"
+#include "cli/symbol_options.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "read/catalogue.h"
@@ -277,7 +278,7 @@ static int trace_open(struct trace *trace, char **paths, bool symbolise)
 		trace->symbols = calloc(trace->processes.n, sizeof(struct d9__symbolizer *));
 		err = trace->symbols ? 0 : -ENOMEM;
 		for (size_t i = 0; !err && i < trace->processes.n; i++)
-			err = d9__symbolizer_open(NULL, &trace->symbols[i]);
+			err = d9__symbol_open(&trace->symbols[i]);
 	}
 	return err ? d9__cmd_fail("events", "%s", strerror(-err)) : 0;
 }

@@ -20,6 +20,7 @@
 #include "cli/pager.h"
 #include "cli/progress.h"
 #include "symbol/symbolizer.h"
+#include "cli/symbol_options.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
@@ -211,7 +212,7 @@ static bool find_name(void *context, struct d9__place *place)
 				       roles[place->role], &frames);
 	if (!frames.n)
 		return false;
-	function = &frames.items[place->ns ? 0 : frames.n - 1];
+	function = place->ns ? &frames.items[0] : d9__frames_one(&frames, roles[place->role]);
 	place->function = function->function;
 	place->file = function->file;
 	place->line = function->line;
@@ -254,7 +255,7 @@ static int trace_init(struct trace *trace, bool symbols)
 	for (size_t i = 0; i < trace->n && !err; i++) {
 		trace->items[i].analysis.processes = &trace->ids;
 		trace->items[i].analysis.process = i;
-		err = symbols ? d9__symbolizer_open(NULL, &trace->items[i].symbols) : 0;
+		err = symbols ? d9__symbol_open(&trace->items[i].symbols) : 0;
 	}
 	return err;
 }

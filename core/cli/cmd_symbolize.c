@@ -19,6 +19,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
+#include "cli/symbol_options.h"
 #include "cli/symbolize_output.h"
 #include "cli/symbolize_summary.h"
 #include "cli/trace_input.h"
@@ -91,11 +92,11 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 
 static int open_symbolizers(struct trace *trace)
 {
-	struct d9__symbolizer_options options = {
-		.places = { .dirs = trace->options->debug_dirs, .debuginfod = trace->options->debuginfod },
-		.cache = -1,
-	};
+	struct d9__symbolizer_options options = d9__symbol_options();
 	int err = 0;
+
+	options.places.dirs = trace->options->debug_dirs;
+	options.places.debuginfod = trace->options->debuginfod;
 
 	trace->symbolizers = calloc(trace->processes.n + 1, sizeof(struct d9__symbolizer *));
 	if (!trace->symbolizers)

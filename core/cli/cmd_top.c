@@ -24,6 +24,7 @@
 #include "cli/recover_child.h"
 #include "cli/running_now.h"
 #include "symbol/symbolizer.h"
+#include "cli/symbol_options.h"
 #include "cli/text.h"
 #include "read/known_text.h"
 
@@ -751,7 +752,7 @@ static int run(const struct options *options, pid_t pid)
 		top->options = options;
 		top->recorder = &recorders.list[0];
 		if (!options->no_symbols)
-			err = d9__symbolizer_open(NULL, &top->symbols);
+			err = d9__symbol_open(&top->symbols);
 		d9__live_begin(live, &top->recorder->view, ns > back_ns ? ns - back_ns : 0, see, top);
 		if (!err)
 			status = loop(top, live);

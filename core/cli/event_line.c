@@ -326,7 +326,7 @@ static void text_place(struct d9__event_lines *lines, const char *text, size_t l
 	struct d9__frames frames = { 0 };
 
 	if (lines->symbols && d9__symbolizer_resolve_name(lines->symbols, text, len, role, &frames) && frames.known)
-		text_symbol(lines->out, &frames.items[frames.n - 1], is_site);
+		text_symbol(lines->out, d9__frames_one(&frames, role), is_site);
 	else
 		d9__text_escaped(lines->out, text, len);
 }
@@ -368,7 +368,7 @@ static void text_place_of(struct d9__event_lines *lines, uint64_t address, bool 
 		d9__symbolizer_resolve(lines->symbols, address, lines->at_ns, role, &frames);
 	if (frames.known) {
 		d9__text_char(lines->out, '"');
-		text_symbol(lines->out, &frames.items[frames.n - 1], true);
+		text_symbol(lines->out, d9__frames_one(&frames, role), true);
 		d9__text_char(lines->out, '"');
 	} else {
 		text_address(lines, address, role);

@@ -16,6 +16,7 @@
 #include "cli/life.h"
 #include "cli/progress.h"
 #include "symbol/symbolizer.h"
+#include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "format/utf8.h"
 #include "read/known_text.h"
@@ -394,7 +395,7 @@ static int start(struct d9__life *life, size_t n_processes)
 	if (!life->places)
 		return -ENOMEM;
 	life->n_places = n_processes;
-	return d9__symbolizer_open(NULL, &life->symbols);
+	return d9__symbol_open(&life->symbols);
 }
 
 static int finish(struct d9__life *life, const char *command)

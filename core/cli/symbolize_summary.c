@@ -75,7 +75,7 @@ static void take_binary(struct lackings *lackings, const struct d9__symbolize_su
 	struct lacking *bigger;
 
 	/* Where there are lines, what has no name lies between functions. */
-	if (!module || (binary->fate == D9__BINARY_FOUND && binary->has_lines) ||
+	if (!module || (binary->fate == D9__BINARY_FOUND && module->counts.placed) ||
 	    module->counts.placed == module->counts.all)
 		return;
 	/* Processes of one program have the same. */
@@ -146,8 +146,7 @@ static void print_lacking(const struct lacking *lacking, FILE *out)
 	else if (lacking->package)
 		fprintf(out, "no lines; apt install %s", lacking->package);
 	else
-		fprintf(out, "no lines: it was built without -g, or %s", binary->has_static ? "its debug file is missing" :
-										     "stripped");
+		fputs("no lines: it was built without -g, or its debug file is missing", out);
 	putc('\n', out);
 }
 

@@ -9,6 +9,7 @@
 #include <dial9/error.h>
 
 #include "analyze/budget.h"
+#include "format/hash.h"
 #include "symbol/binaries.h"
 
 #define ALIKE_MAX    16 /* binaries of one base name that are looked into */
@@ -293,6 +294,23 @@ const struct d9__binary *d9__binaries_open(struct d9__binaries *binaries, uint32
 	return binary;
 }
 
+uint64_t d9__binaries_stamp(struct d9__binaries *binaries, uint32_t number)
+{
+	const struct d9__binary *binary = d9__binaries_open(binaries, number);
+	const uint64_t facts[] = { binary->file ? d9__elf_file_bytes(binary->file) : 0,
+				   binary->debug ? d9__elf_file_bytes(binary->debug) : 0,
+#ifdef HAVE_LIBIBERTY
+				   1,
+#endif
+#ifdef HAVE_LZMA
+				   2,
+#endif
+	};
+
+	/* Not a secret: it has to be the same in the next run. */
+	return binary->fate == D9__BINARY_FOUND ? d9__hash_bytes(1, facts, sizeof(facts)) | 1 : 0;
+}
+
 /* ---- what is in them ---- */
 
 static void read_binary(struct d9__binary *binary)
@@ -310,8 +328,6 @@ static void read_binary(struct d9__binary *binary)
 			binary->dwarf = NULL;
 	}
 	d9__elf_functions_order(&binary->functions);
-	binary->has_lines = binary->dwarf != NULL;
-	binary->has_static = binary->functions.has_static;
 }
 
 /*

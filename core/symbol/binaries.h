@@ -31,7 +31,6 @@ struct d9__binary {
 	const char *name;      /* base name, inside |path| */
 	enum d9__binary_fate fate;
 	char *refused;	       /* a debug file of the right name and another build-id, or NULL */
-	bool has_lines, has_static; /* in its files: debug information; names of static functions */
 	/* The rest is the binaries' own. */
 	struct d9__elf_file *file, *debug, *packed; /* NULL: there is none, or it was refused */
 	struct d9__dwarf *dwarf;
@@ -61,6 +60,9 @@ uint32_t d9__binaries_find(struct d9__binaries *binaries, const char *name, size
 
 /* Look for the files of a binary, unless that was done.  Nothing is read of them but headers. */
 const struct d9__binary *d9__binaries_open(struct d9__binaries *binaries, uint32_t number);
+
+/* A number that stands for the files that were found and how they are read; 0: there are none. */
+uint64_t d9__binaries_stamp(struct d9__binaries *binaries, uint32_t number);
 
 /*
  * The frames at file address |address| of the binary, the innermost first, the real function last; how many, 0:

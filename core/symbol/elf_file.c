@@ -23,7 +23,7 @@ struct d9__elf_file {
 	ino_t ino;
 	void *bytes; /* owned: what |elf| lies in, or NULL */
 	Elf *elf;
-	uint64_t stored_bytes;
+	uint64_t size_bytes, stored_bytes; /* a file may have holes */
 	char build_id[2 * 64 + 1];
 };
 
@@ -119,6 +119,7 @@ int d9__elf_file_open(const char *path, struct d9__elf_file **out)
 		return -ENOMEM;
 	}
 	*file = (struct d9__elf_file){ .fd = fd, .dev = st.st_dev, .ino = st.st_ino };
+	file->size_bytes = (uint64_t)st.st_size;
 	file->stored_bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
 	elf_version(EV_CURRENT);
 	/* Not mapped: a file that is cut while we read it must not be a SIGBUS. */
@@ -139,7 +140,7 @@ int d9__elf_file_from_memory(void *bytes, size_t len, struct d9__elf_file **out)
 		free(bytes);
 		return -ENOMEM;
 	}
-	*file = (struct d9__elf_file){ .fd = -1, .bytes = bytes, .stored_bytes = len };
+	*file = (struct d9__elf_file){ .fd = -1, .bytes = bytes, .size_bytes = len, .stored_bytes = len };
 	elf_version(EV_CURRENT);
 	err = begin(file, elf_memory(bytes, len));
 	if (err)
@@ -164,6 +165,11 @@ void d9__elf_file_close(struct d9__elf_file *file)
 const char *d9__elf_file_build_id(const struct d9__elf_file *file)
 {
 	return file->build_id;
+}
+
+uint64_t d9__elf_file_bytes(const struct d9__elf_file *file)
+{
+	return file->size_bytes;
 }
 
 Elf *d9__elf_file_elf(const struct d9__elf_file *file)

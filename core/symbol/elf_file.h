@@ -11,7 +11,9 @@
 
 struct d9__elf_file;
 
-/* Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2). */
+/*
+ * Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2).
+ */
 int d9__elf_file_open(const char *path, struct d9__elf_file **out);
 
 /* The same with |len| bytes in memory, of malloc(3); they belong to the file, and after an error are freed. */
@@ -25,6 +27,9 @@ void d9__elf_file_close(struct d9__elf_file *file);
 
 /* The build-id in lower-case hex, or "". */
 const char *d9__elf_file_build_id(const struct d9__elf_file *file);
+
+/* Its size. */
+uint64_t d9__elf_file_bytes(const struct d9__elf_file *file);
 
 /* For libelf and libdw; borrowed. */
 Elf *d9__elf_file_elf(const struct d9__elf_file *file);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <gelf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +71,6 @@ void d9__elf_functions_add(struct d9__elf_functions *functions, const struct d9_
 	while ((section = elf_nextscn(elf, section))) {
 		if (!gelf_getshdr(section, &header))
 			continue;
-		if (header.sh_type == SHT_SYMTAB)
-			functions->has_static = true;
 		if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
 			add_table(functions, elf, section, &header);
 	}

@@ -4,7 +4,6 @@
 #ifndef D9_SYMBOL_ELF_FUNCTIONS_H
 #define D9_SYMBOL_ELF_FUNCTIONS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +19,6 @@ struct d9__elf_function {
 struct d9__elf_functions {
 	struct d9__elf_function *items;
 	size_t n, max;
-	bool has_static; /* a .symtab was among the tables: static functions have names */
 };
 
 /*

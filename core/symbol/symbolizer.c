@@ -13,13 +13,24 @@
 #include "symbol/demangle.h"
 #include "symbol/jit_map.h"
 #include "symbol/module_map.h"
+#include "symbol/symbol_cache.h"
 #include "symbol/symbol_rows.h"
 #include "symbol/symbolizer.h"
 
 #define PID_DIGITS_MAX 10
 
+/* What is known of a binary from earlier runs. */
+struct kept {
+	struct d9__symbol_cache cache;
+	bool loaded;
+	bool has_news; /* to be kept for later ones */
+};
+
 struct d9__symbolizer {
 	struct d9__binaries *binaries;
+	int cache; /* a directory, or -1 */
+	struct kept *kept; /* by binary; those that are not there yet are not loaded */
+	size_t n_kept;
 	struct d9__module_map modules; /* of |binaries| by number */
 	struct d9__rows rows;
 	struct d9__jit_map jit;
@@ -40,14 +51,37 @@ int d9__symbolizer_open(const struct d9__symbolizer_options *options, struct d9_
 		free(symbolizer);
 		return -ENOMEM;
 	}
+	symbolizer->cache = options ? options->cache : -1;
 	*out = symbolizer;
 	return 0;
+}
+
+/* Keep for later runs what this one found. */
+static void save_news(struct d9__symbolizer *symbolizer)
+{
+	bool saved = false;
+
+	for (size_t i = 0; i < symbolizer->n_kept; i++) {
+		const struct kept *kept = &symbolizer->kept[i];
+		const struct d9__binary *binary = d9__binaries_get(symbolizer->binaries, (uint32_t)i);
+
+		if (kept->has_news && binary->fate == D9__BINARY_FOUND)
+			saved |= !d9__symbol_cache_save(&kept->cache, symbolizer->cache, binary->build_id,
+							d9__binaries_stamp(symbolizer->binaries, (uint32_t)i),
+							&symbolizer->answers, (uint32_t)i);
+	}
+	if (saved)
+		d9__symbol_cache_trim(symbolizer->cache, D9__CACHE_BYTES_MAX);
 }
 
 void d9__symbolizer_close(struct d9__symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return;
+	save_news(symbolizer);
+	for (size_t i = 0; i < symbolizer->n_kept; i++)
+		d9__symbol_cache_release(&symbolizer->kept[i].cache);
+	free(symbolizer->kept);
 	d9__module_map_release(&symbolizer->modules);
 	d9__rows_release(&symbolizer->rows);
 	d9__jit_map_release(&symbolizer->jit);
@@ -143,12 +177,43 @@ static struct d9__symbol keep_frame(struct d9__symbolizer *symbolizer, const str
 	return symbol;
 }
 
-/* Ask the files of |question|'s binary, and keep the answer in |frames| and, if there is room, among the answers. */
+/* What earlier runs left of |binary|; NULL: nothing is kept of it. */
+static struct kept *kept_of(struct d9__symbolizer *symbolizer, uint32_t binary)
+{
+	const char *build_id = d9__binaries_get(symbolizer->binaries, binary)->build_id;
+	struct kept *bigger, *kept;
+
+	if (symbolizer->cache < 0 || !d9__debug_build_id_is_fit(build_id))
+		return NULL;
+	if (binary >= symbolizer->n_kept) {
+		bigger = reallocarray(symbolizer->kept, (size_t)binary + 1, sizeof(*bigger));
+		if (!bigger)
+			return NULL;
+		memset(bigger + symbolizer->n_kept, 0, (binary + 1 - symbolizer->n_kept) * sizeof(*bigger));
+		symbolizer->kept = bigger;
+		symbolizer->n_kept = (size_t)binary + 1;
+	}
+	kept = &symbolizer->kept[binary];
+	if (!kept->loaded)
+		d9__symbol_cache_load(&kept->cache, symbolizer->cache, build_id,
+				      d9__binaries_stamp(symbolizer->binaries, binary));
+	kept->loaded = true;
+	return kept;
+}
+
+/* Ask the cache, then the binary's files; the answer is in |frames| and, if there is room, among the answers. */
 static size_t ask_binary(struct d9__symbolizer *symbolizer, const struct d9__question *question)
 {
-	struct d9__dwarf_frame found[D9__DWARF_DEPTH_MAX];
-	size_t n = d9__binaries_frames(symbolizer->binaries, question->space, question->address, question->role, found);
 	const char *module = d9__binaries_get(symbolizer->binaries, question->space)->name;
+	struct kept *kept = kept_of(symbolizer, question->space);
+	struct d9__dwarf_frame found[D9__DWARF_DEPTH_MAX];
+	size_t n;
+
+	if (!kept || !d9__symbol_cache_find(&kept->cache, question->address, question->role, found, &n)) {
+		n = d9__binaries_frames(symbolizer->binaries, question->space, question->address, question->role, found);
+		if (kept)
+			kept->has_news = true;
+	}
 
 	for (size_t i = 0; i < n; i++) {
 		symbolizer->frames[i] = keep_frame(symbolizer, &found[i]);

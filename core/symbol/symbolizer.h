@@ -50,6 +50,15 @@ struct d9__frames {
 	bool known; /* else the only frame's function says where the address lies: "memcached+0x1a2b0" */
 };
 
+/*
+ * The one of |frames| to show where there is room for one: the function that was meant by a pointer to it; of code, the one
+ * in which that code was written.
+ */
+static inline const struct d9__symbol *d9__frames_one(const struct d9__frames *frames, enum d9__address_role role)
+{
+	return &frames->items[role == D9__ENTRY ? frames->n - 1 : 0];
+}
+
 #define D9__NO_TIME (UINT64_MAX - 1) /* for addresses without a time: the latest module there */
 
 /* |options| NULL: no other places, no network, nothing is kept.  0 or -ENOMEM. */

@@ -74,8 +74,10 @@ bounded '[0-9] spans' events -f text
 make symbols 1500000
 bounded '[0-9] symbols' report
 bounded '[0-9] symbols' events -f text
+bounded '[0-9] symbols' symbolize -o named.zst
 make stacks 400000
 bounded 'samples of further stacks' report
+bounded '' symbolize -o named.zst
 make metadata 200000
 bounded '[0-9] metadata' report
 bounded '[0-9] metadata' info -j
@@ -101,6 +103,7 @@ bounded '' report
 bounded '' events -f text
 grep -q 'its contents would take far more memory than the file' err || fail "elf: not said: $(cat err)"
 make modules 80000
+bounded '[0-9] modules' symbolize -o named.zst
 bounded '[0-9] modules' report
 bounded '[0-9] modules' events --life --task 1
 

@@ -79,6 +79,10 @@ for first in 0 6 12 18 24 30 36 42 48 53; do
 	looks_clean export -o "$override.trc" "$folder/trace.2.bin"
 	looks_clean export -o "$override.trc.gz" "$trace"
 	looks_clean export -f trc.gz -o "$folder/none/x" "$trace"
+	looks_clean symbolize -o "$override.bin" "$trace"
+	looks_clean symbolize -o "$folder/copies" "$folder"
+	looks_clean symbolize -o "$folder/none/x" --debug-dir "$override" "$trace"
+	rm -rf "$folder/copies"
 	looks_clean export -o "$folder" "$trace"
 	looks_clean diagram --task 1 -o "$folder" "$trace"
 	looks_clean diagram --task 77777 "$trace"
@@ -101,7 +105,7 @@ for option in "report --section" "report --finding" "report --color" "report -n"
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events diagram export record recover status top doctor enable disable rotate dump help; do
+for command in report info events diagram export symbolize record recover status top doctor enable disable rotate dump help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"

@@ -123,6 +123,44 @@ mv whole.debug "place$work/"
 run symbolize --debug-dir place -o out.bin t.bin
 rm -r place
 
+say "from a server, if that is asked for"
+objcopy --only-keep-debug whole served
+cat >client.c <<'END'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *debuginfod_begin(void)
+{
+	return malloc(1);
+}
+
+void debuginfod_end(void *client)
+{
+	free(client);
+}
+
+int debuginfod_find_debuginfo(void *client, const unsigned char *id, int len, char **path)
+{
+	(void)client;
+	if (len || strcmp((const char *)id, "0123456789abcdef"))
+		return -2;
+	*path = strdup(getenv("SERVED"));
+	return open(*path, O_RDONLY);
+}
+END
+mkdir client
+$CC -shared -fPIC -o client/libdebuginfod.so.1 client.c
+strip -o prog whole
+with_server() {
+	LD_LIBRARY_PATH=$work/client SERVED=$work/$1 DEBUGINFOD_URLS=${2-http://localhost:1} "$dial9" symbolize --debuginfod \
+		-o out.bin t.bin | head -n 1
+}
+with_server served
+with_server other
+with_server served ''
+LD_LIBRARY_PATH=$work/client SERVED=$work/served DEBUGINFOD_URLS=http://localhost:1 "$dial9" symbolize -o out.bin t.bin | head -n 1
+
 say "another build-id than the recorded one: refused, and named"
 cp other prog
 run symbolize -o out.bin t.bin
@@ -209,6 +247,50 @@ say "what is cut stays as it is"
 cp cut.bin before
 run symbolize cut.bin
 cmp cut.bin before
+
+say "answers that are kept"
+mkdir home
+XDG_CACHE_HOME=$work/home
+export XDG_CACHE_HOME
+kept=home/dial9/0123456789abcdef.symbols
+cp whole prog
+run symbolize -o first.bin t.bin
+[ "$(stat -c '%a %a' home/dial9 $kept | tr '\n' ' ')" = '700 700 600 600 ' ] || stat -c '%a %n' home/dial9 $kept
+run symbolize -o second.bin t.bin
+cmp first.bin second.bin
+rm prog
+run symbolize -o second.bin t.bin
+cmp first.bin second.bin
+strip -o prog whole
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+cp whole prog
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+
+say "kept answers that are damaged, cut, somebody's who could write there, or behind a link"
+cp $kept good.symbols
+for at in $(seq 0 7 "$(stat -c %s good.symbols)"); do
+	cp good.symbols $kept
+	printf '\377' | dd of=$kept bs=1 seek="$at" conv=notrunc status=none
+	"$dial9" symbolize -o second.bin t.bin >summary || echo "byte $at: $?"
+	grep -q '^6 addresses' summary || echo "byte $at: $(cat summary)"
+	head -c "$at" good.symbols >$kept
+	"$dial9" symbolize -o second.bin t.bin >summary
+	cmp first.bin second.bin
+done
+rm prog
+cp good.symbols $kept
+chmod 666 $kept
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+rm $kept
+ln -s "$work/good.symbols" $kept
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+rm $kept
+cp good.symbols $kept
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+chmod 777 home/dial9
+"$dial9" symbolize -o second.bin t.bin | head -n 1
+XDG_CACHE_HOME=/dev/null/none
+cp whole prog
 
 say "what cannot be"
 run symbolize --debug-dir

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/symbol_options.h"
+#include "record/directory.h"
+
+#define NOT_TRIED -2
+
+/* A descriptor, or below 0. */
+static int open_cache(void)
+{
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+	char path[PATH_MAX];
+	int n;
+
+	/* A relative one counts as none, says the specification. */
+	if (cache && *cache == '/')
+		n = snprintf(path, sizeof(path), "%s/dial9", cache);
+	else if (home && *home == '/')
+		n = snprintf(path, sizeof(path), "%s/.cache/dial9", home);
+	else
+		return -1;
+	return n < (int)sizeof(path) ? d9__directory_open(path, D9__DIRECTORY_MAKE) : -1;
+}
+
+struct d9__symbolizer_options d9__symbol_options(void)
+{
+	static int cache = NOT_TRIED;
+
+	if (cache == NOT_TRIED)
+		cache = open_cache();
+	return (struct d9__symbolizer_options){ .cache = cache < 0 ? -1 : cache };
+}
+
+int d9__symbol_open(struct d9__symbolizer **out)
+{
+	struct d9__symbolizer_options options = d9__symbol_options();
+
+	return d9__symbolizer_open(&options, out);
+}

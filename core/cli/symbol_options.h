@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#ifndef D9_CLI_SYMBOL_OPTIONS_H
+#define D9_CLI_SYMBOL_OPTIONS_H
+
+#include "symbol/symbolizer.h"
+
+/*
+ * What symbolizers of this program begin with: no further places, no network, and answers that are kept below
+ * $XDG_CACHE_HOME/dial9, or ~/.cache/dial9, if that is a directory of this user's that nobody else writes to.
+ */
+struct d9__symbolizer_options d9__symbol_options(void);
+
+/* d9__symbolizer_open() with them.  0 or -ENOMEM. */
+int d9__symbol_open(struct d9__symbolizer **out);
+
+#endif /* D9_CLI_SYMBOL_OPTIONS_H */
