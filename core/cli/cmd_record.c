@@ -25,6 +25,8 @@
 #include "cli/recover_users.h"
 #include "cli/text.h"
 
+#define CPU_HZ_MAX 1000
+
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -33,6 +35,7 @@ enum {
 	OPT_MAX_TOTAL,
 	OPT_ROTATE,
 	OPT_COMPRESS,
+	OPT_CPU,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -47,6 +50,7 @@ static const struct d9__opt opts[] = {
 	{ OPT_MAX_TOTAL, "max-total", "SIZE", "keep at most SIZE on disk, such as 500M [1G]" },
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
 	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
+	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -72,7 +76,7 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	bool quiet, require, no_follow, report, exec, start_disabled;
@@ -162,6 +166,9 @@ static int make_environment(const struct options *options, const char *command, 
 		err = put_variable(env, "DIAL9_ROTATION_SECS", options->rotate);
 	if (!err && options->compress)
 		err = put_variable(env, "DIAL9_COMPRESS", options->compress);
+	if (!err && options->cpu)
+		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
+				   options->cpu);
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -398,6 +405,18 @@ static bool take_format(const struct d9__args *args, const char **out)
 	return take_word(args, "compress", words, "zstd, gzip or none", out);
 }
 
+static bool take_cpu(const struct d9__args *args, const char **out)
+{
+	char *end;
+	unsigned long hz = strtoul(args->value, &end, 10);
+
+	*out = args->value;
+	if (!strcmp(args->value, "off") || (!*end && args->value[0] >= '1' && args->value[0] <= '9' && hz <= CPU_HZ_MAX))
+		return true;
+	d9__cmd_fail("record", "--cpu %s: 1 to %d, or off", args->value, CPU_HZ_MAX);
+	return false;
+}
+
 static bool take_log_level(const struct d9__args *args, const char **out)
 {
 	static const char *const words[] = { "error", "warning", "info", "debug", "off", NULL };
@@ -421,6 +440,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_period(args, options->rotate, sizeof(options->rotate));
 	case OPT_COMPRESS:
 		return take_format(args, &options->compress);
+	case OPT_CPU:
+		return take_cpu(args, &options->cpu);
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:

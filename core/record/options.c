@@ -274,6 +274,13 @@ int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n
 	return set_number(options, D9__OPTION_SCHED_WAIT_RATE, n);
 }
 
+int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz)
+{
+	int err = hz ? set_number(options, D9__OPTION_CPU_HZ, hz) : 0;
+
+	return err ? err : set_number(options, D9__OPTION_CPU, hz != 0);
+}
+
 int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)
 {
 	return set_number(options, D9__OPTION_LOG_BRIDGE, (uint64_t)level);

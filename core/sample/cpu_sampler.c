@@ -25,7 +25,6 @@
 #include "sample/unwind_table.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
-#define DRAIN_NS    (SECOND_NS / 10) /* samples wait in a side ring that holds some hundred */
 #define CREDITED_NS (SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
 #define EXPECTED    50u		     /* samples: if none of so many came, the thread does not get its signals */
 
@@ -41,7 +40,8 @@ struct sampled {
 	uint32_t tid; /* 0: nobody is sampled here */
 	_Atomic(int) timer; /* -1: none */
 	uint32_t stack_copies; /* of a sample, at most */
-	uint64_t cpu_ns, taken_before; /* flush thread: at the latest check */
+	uint32_t checked_tid;	       /* flush thread, like the next two: */
+	uint64_t cpu_ns, taken_before; /* at the latest check that found samples */
 	struct d9__slot *slot, *sink; /* the thread's own; where samples go */
 	volatile sig_atomic_t inside;
 	_Atomic(uint64_t) taken;
@@ -266,6 +266,8 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	if (timer >= 0) {
 		atomic_store_explicit(&thread->timer, timer, memory_order_release);
 		say("on");
+	} else if (timer == -EAGAIN) {
+		say("off: no more signals may be queued (ulimit -i)");
 	} else if (timer != -EINVAL && timer != -ESRCH) {
 		say_error("timer_create()", timer);
 	}
@@ -297,6 +299,43 @@ static void follow_threads(struct d9__slot *own)
 		else
 			let_go(thread);
 	}
+}
+
+/* Whether |thread| has used CPU time for EXPECTED samples since the latest check, and none came. */
+static bool gets_none(struct sampled *thread)
+{
+	uint64_t used_ns = d9__cpu_timer_used_ns(thread->tid);
+	uint64_t taken = atomic_load_explicit(&thread->taken, memory_order_relaxed);
+	bool none = thread->taken_before == taken;
+
+	if (thread->tid != thread->checked_tid || !none) {
+		thread->checked_tid = thread->tid;
+		thread->cpu_ns = used_ns;
+		thread->taken_before = taken;
+		return false;
+	}
+	return used_ns > thread->cpu_ns && used_ns - thread->cpu_ns > EXPECTED * (SECOND_NS / self.hz);
+}
+
+/* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
+static void check_signals(uint64_t now_ns)
+{
+	char text[96];
+
+	if (now_ns - self.second_ns < SECOND_NS)
+		return;
+	self.second_ns = now_ns;
+	for (uint32_t i = 0; i < self.high; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+
+		if (!thread || !thread->tid || !gets_none(thread))
+			continue;
+		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", thread->tid);
+		say(text);
+		return;
+	}
+	if (!strncmp(self.said, "on;", 3))
+		say("on");
 }
 
 /* ---- ticks ---- */
@@ -346,6 +385,7 @@ static void tick(void)
 {
 	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
 	struct d9__slot *own;
+	uint64_t now_ns;
 
 	forget_parent();
 	if (!hz || !d9__gate_open(D9__GATE_LOOP)) {
@@ -357,8 +397,10 @@ static void tick(void)
 		return;
 	}
 	self.hz = hz;
-	d9__unwind_tables_refresh(d9__clock_mono_ns());
+	now_ns = d9__clock_mono_ns();
+	d9__unwind_tables_refresh(now_ns);
 	follow_threads(own);
+	check_signals(now_ns);
 }
 
 void d9__cpu_sampler_end(void)

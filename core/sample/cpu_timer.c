@@ -49,3 +49,10 @@ void d9__cpu_timer_stop(int timer)
 {
 	syscall(SYS_timer_delete, timer);
 }
+
+uint64_t d9__cpu_timer_used_ns(uint32_t tid)
+{
+	struct timespec used;
+
+	return clock_gettime(clock_of(tid), &used) ? 0 : (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
+}

@@ -15,4 +15,7 @@ int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 /* A signal may still come. */
 void d9__cpu_timer_stop(int timer);
 
+/* The CPU time that |tid| has used so far; 0: the thread is gone. */
+uint64_t d9__cpu_timer_used_ns(uint32_t tid);
+
 #endif /* D9_SAMPLE_CPU_TIMER_H */

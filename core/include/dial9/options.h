@@ -244,6 +244,14 @@ D9_API int d9_options_set_queue_interval_ms(struct d9_options *options, uint32_t
  */
 D9_API int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uint32_t n);
 
+/*
+ * Sample the call stack of each loop thread |hz| times per second of its CPU time (99): 0 is off, 1,000 the most;
+ * the kernel's own clock limits it to some 250.  By SIGPROF, if its disposition is the default when the first loop
+ * runs, else by the highest real-time signal of which that holds.  DIAL9_CPU_SAMPLE_HZ; with
+ * DIAL9_CPU_PROFILE_ENABLED=false, off.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz);
+
 /**
  * Which lines that libevent, libev and GLib log become events (`LogEvent`), at most 1000 a second.
  * They go where they went before as well.  Default: D9_LOG_BRIDGE_OFF;

@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Stacks of loop threads, sampled by their CPU time: how many, with what in them, what the report makes of them, and
+# programs that use the signal themselves, block it, or cannot have one.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+need_preload
+
+cat >busy.c <<'END'
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t own_signals;
+static volatile double sink;
+static const char *how;
+static int left = 30;
+
+static double used(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void on_prof(int signal)
+{
+	(void)signal;
+	own_signals++;
+}
+
+static void use_signal(void)
+{
+	struct itimerval every = { { 0, 20000 }, { 0, 20000 } };
+
+	signal(SIGPROF, on_prof);
+	setitimer(ITIMER_PROF, &every, NULL);
+}
+
+__attribute__((noinline)) static void compute(double seconds)
+{
+	double end = used() + seconds;
+
+	while (used() < end)
+		for (int i = 0; i < 20000; i++)
+			sink = sink * 1.0000001 + i;
+}
+
+static void block(int what)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(what, &all, NULL);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what;
+	if (left == 20 && !strcmp(how, "takes"))
+		use_signal();
+	if (left == 20 && !strcmp(how, "forks") && !fork()) {
+		compute(0.05);
+		_exit(0);
+	}
+	if (!strcmp(how, "blocks"))
+		block(left <= 5 ? SIG_UNBLOCK : SIG_BLOCK);
+	compute(0.02);
+	if (--left == 0)
+		event_base_loopbreak(base);
+}
+
+int main(int argc, char **argv)
+{
+	struct event_base *base = event_base_new();
+	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, base);
+	struct sigaction action;
+
+	how = argc > 1 ? argv[1] : "";
+	if (!strcmp(how, "uses"))
+		use_signal();
+	event_add(timer, &(struct timeval){ 0, 5000 });
+	event_base_dispatch(base);
+	sigaction(SIGPROF, NULL, &action);
+	printf("%.0f %s\n", used() * 99, action.sa_handler == SIG_DFL ? "default" :
+	       action.sa_handler == on_prof ? "its own" : "ours");
+	while (!strcmp(how, "uses") && own_signals < 25)
+		compute(0.02);
+	return 0;
+}
+END
+cc -g -O2 -rdynamic -o busy busy.c -levent || exit 99
+
+# try VARIANT OPTION...: busy, recorded: samples within 6 of what its CPU time makes, the signal, and what the trace says.
+try() {
+	variant=$1
+	shift
+	say "$variant $*"
+	"$dial9" record --quiet -o "$work/tr.$variant" "$@" -- ./busy "$variant" >said || echo "status $?"
+	due=$(sed 's/ .*//' said)
+	"$dial9" events -e CpuSampleEvent "$work/tr.$variant" >samples 2>/dev/null
+	n=$(grep -c callchain samples)
+	empty=$(grep -c '"callchain":\[\]' samples)
+	if [ "$n" -ge $((due - 6)) ] && [ "$n" -le $((due + 6)) ]; then
+		echo "as many samples as its CPU time makes"
+	else
+		echo "samples: $n" | sed 's/: 0$/: none/; s/: [1-9].*/: some/'
+	fi
+	[ "$empty" -eq 0 ] || echo "some without a stack"
+	[ "$n" -eq "$empty" ] || echo "truncated: $(grep -c '"truncated":true,*.*callchain":\[[^]]\|callchain":\["[^]]*\],.*"truncated":true' samples)"
+	sed 's/^[0-9]* /SIGPROF is /' said
+	"$dial9" info "$work/tr.$variant" | grep 'source.cpu'
+}
+
+try usual
+"$dial9" report "$work/tr.usual" | sed -n 's/[0-9]* % in/N % in/g; s/^  at: /at: /p' | sed 's/, N.*//' | uniq
+"$dial9" report -v "$work/tr.usual" | sed -n 's/[0-9]* % in/N % in/g; s/^  on the CPU: /on the CPU: /p' | sed 's/, N.*//' | uniq
+try usual-off --cpu off
+try usual-fast --cpu 500
+try uses
+try takes
+try blocks
+try forks
+say "no signal may be queued"
+prlimit --sigpending=0 "$dial9" record --quiet -o "$work/none" -- ./busy | sed 's/^[0-9]* //'
+"$dial9" info "$work/none" | grep 'source.cpu'
+
+run record --cpu 0 true
+run record --cpu fast true
+run record --cpu 1001 true
+finish 's/busy\.c:[0-9]*/busy.c:N/g; s/  */ /g'
