@@ -246,18 +246,17 @@ static void define_cfa_by_expression(struct run *run, struct d9__cursor in)
 	bool plus_8;
 
 	state->cfa_is_expression = true;
+	set_cfa(state, D9__CFA_NONE, 0);
 	if (is_plt(in, &offset))
 		set_cfa(state, D9__CFA_PLT, offset);
 	else if (is_word_at(in, RBP, &offset, &plus_8))
 		set_cfa(state, plus_8 ? D9__CFA_AT_RBP_8 : D9__CFA_AT_RBP, offset);
 	else if (!is_word_at(in, RSP, &offset, &plus_8))
-		set_cfa(state, D9__CFA_NONE, 0);
+		return;
 	else if (plus_8)
 		set_cfa(state, D9__CFA_AT_RSP_8, offset);
 	else if (run->common->is_signal_frame && offset == SIGNAL_RSP)
 		set_cfa(state, D9__CFA_SIGNAL, 0);
-	else
-		set_cfa(state, D9__CFA_NONE, 0);
 }
 
 /* ---- rules for registers ---- */

@@ -57,9 +57,15 @@ int d9__cfi_run(const struct d9__cfi_common *common, struct d9__cursor program, 
 /* A signed LEB128 number.  False if the bytes do not suffice or it does not fit 64 bits. */
 bool d9__cfi_sleb(struct d9__cursor *cursor, int64_t *out);
 
-/* An unsigned one. */
+/* An unsigned one.  Nearly all have one byte. */
 static inline bool d9__cfi_uleb(struct d9__cursor *cursor, uint64_t *out)
 {
+	uint8_t byte;
+
+	if (d9__cursor_left(cursor) && *cursor->p < 0x80 && d9__cursor_u8(cursor, &byte)) {
+		*out = byte;
+		return true;
+	}
 	return d9__cursor_varint(cursor, out) == 1;
 }
 

@@ -345,11 +345,12 @@ static int put_in_order(struct compiler *compiler, struct d9__unwind_rows *out)
 /* What grew by doubling takes up no more than it needs from now on. */
 static void take_rows(struct d9__unwind_rows *rows, struct d9__eh_frame_rows *out)
 {
-	struct d9__unwind_row *exact = NULL;
+	struct d9__unwind_row *exact =
+		rows->n ? reallocarray(rows->row, rows->n, sizeof(*exact)) : NULL;
 
-	if (rows->n)
-		exact = reallocarray(rows->row, rows->n, sizeof(*exact));
-	*out = (struct d9__eh_frame_rows){ exact ? exact : rows->row, rows->n };
+	if (exact)
+		rows->row = exact;
+	*out = (struct d9__eh_frame_rows){ rows->row, rows->n };
 	rows->row = NULL;
 }
 

@@ -10,12 +10,12 @@
 
 #include "record/modules.h"
 
-/* Two modules with equal keys have equal unwind rows. */
+/* Two modules with equal keys have equal unwind rows.  Without padding, to be compared byte by byte. */
 struct d9__frames_key {
 	uint64_t size;        /* of the module's addresses */
 	uint64_t header_size; /* of its .eh_frame_hdr; 0: it has none */
-	uint8_t is_hash;      /* |id| is a hash of .eh_frame, because there is no build-id */
-	uint8_t id_len;
+	uint32_t is_hash;     /* |id| is a hash of .eh_frame, because there is no build-id */
+	uint32_t id_len;
 	uint8_t id[D9__BUILD_ID_MAX];
 };
 

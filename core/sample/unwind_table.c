@@ -117,7 +117,7 @@ static const struct d9__unwind_row *find_row(const struct span *span, uint32_t o
 	const struct d9__unwind_row *row = span->row;
 	size_t n = span->n;
 
-	if (n == 0 || offset < row[0].pc)
+	if (!row || n == 0 || offset < row[0].pc)
 		return NULL;
 	while (n > 1) {
 		size_t half = n / 2;

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/sanitized.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
 
@@ -72,7 +73,7 @@ static void on_sample(int signal_number, siginfo_t *info, void *ucontext)
 	d9__registers_of(&registers, ucontext);
 	unwound = d9__unwind(&sampled->unwinder, &registers, pcs, D9__UNWIND_MAX);
 	sampled->n++;
-	sampled->n_right += is_right(pcs, unwound.n);
+	sampled->n_right += sampled == &callers && is_right(pcs, unwound.n);
 	sampled->n_marked += unwound.truncated || unwound.guessed;
 	errno = saved_errno;
 }
@@ -256,5 +257,6 @@ int main(int argc, char **argv)
 	       (unsigned long)sorter.n_marked, (unsigned long)figures.version, figures.n_retired,
 	       figures.n_rows);
 	d9__unwind_tables_release();
-	return outcome.n_wrong || sorter.n_marked || !callers.n;
+	/* ThreadSanitizer runs handlers of timers later, with a context that is out of date by then. */
+	return outcome.n_wrong || (sorter.n_marked && D9__SANITIZED != 2) || !callers.n;
 }

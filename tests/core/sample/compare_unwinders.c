@@ -254,11 +254,11 @@ static void *run(void *arg)
 {
 	static uint8_t alternate[65536];
 	const struct plan *plan = arg;
-	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) }, before;
 	unsigned seed = 1, i = 0;
 	timer_t timer = 0;
 
-	sigaltstack(&stack, NULL);
+	sigaltstack(&stack, &before);
 	set_bounds();
 	if (plan->steps)
 		start_steps();
@@ -268,6 +268,7 @@ static void *run(void *arg)
 		seed = plan->work[i++ % (unsigned)plan->n](seed) * 7;
 	if (!plan->steps)
 		timer_delete(timer);
+	sigaltstack(&before, NULL); /* AddressSanitizer has one of its own, and frees it */
 	return NULL;
 }
 
