@@ -242,6 +242,13 @@ ls copies
 rows two | wc -l
 for f in copies/*; do rows "$f" | grep -c step; done
 
+say "processes have a folder each, whatever they are called"
+mkdir -p a/web b/web .hidden
+for dir in a/web b/web .hidden .; do trace $dir/trace.9.bin "$work/prog"; done
+run symbolize -o each a/web b/web .hidden/trace.9.bin trace.9.bin
+(cd each && find . -type f | sort)
+rm trace.9.bin
+
 say "what is cut stays as it is"
 { echo "sample 3000 $run_at $behind_hidden"; echo "cut 3"; } | "$make_samples" plain cut.bin
 cp cut.bin before
