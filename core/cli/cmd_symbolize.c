@@ -111,18 +111,6 @@ static struct d9__symbolizer *symbolizer_of(const struct trace *trace, size_t se
 	return trace->symbolizers[trace->processes.of_segment[segment]];
 }
 
-/* |event| is of a segment that |reader| has, too. */
-static int learn(struct trace *trace, const struct d9_event *event)
-{
-	struct d9__symbolizer *symbolizer = symbolizer_of(trace, event->segment);
-	struct d9_segment_info info;
-	int err = d9__symbolizer_learn(symbolizer, event);
-
-	if (err || event->kind != D9_EVENT_SEGMENT_METADATA || d9_reader_segment(trace->modules, event->segment, &info))
-		return err;
-	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
-}
-
 static int learn_modules(struct trace *trace)
 {
 	const struct d9_event *event;
@@ -132,7 +120,7 @@ static int learn_modules(struct trace *trace)
 	/* A segment that came since is not in |reader|. */
 	while (!err && (event = d9__traces_next(trace->modules, &trace->progress, &err)))
 		if (event->segment < trace->processes.n_segments)
-			err = learn(trace, event);
+			err = d9__symbol_learn(symbolizer_of(trace, event->segment), trace->modules, event);
 	return err;
 }
 

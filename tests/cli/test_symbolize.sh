@@ -230,6 +230,7 @@ say "code that was compiled while the process ran"
 mkdir jit
 printf 'pid 4711\nsample 3000 0x7f0000001010 0x7f0000001040\n' | "$make_samples" plain jit/trace.0.bin
 printf '7f0000001000 20 first\n7f0000001000 20 hot\nnonsense\n7f0000001030 20 js:~main /srv/a.js:3\n' >jit/perf-4711.map
+"$dial9" events -f text -e CpuSampleEvent jit
 run symbolize jit
 rows jit
 
