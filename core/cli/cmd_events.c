@@ -311,7 +311,7 @@ static int learn_modules(const struct trace *trace, char **paths, struct d9__pro
 	/* A segment that came since is not in |trace|. */
 	while (!err && (event = d9__traces_next(reader, progress, &err)))
 		if (event->segment < trace->processes.n_segments)
-			err = d9__symbolizer_learn(symbols_of(trace, event), event);
+			err = d9__symbol_learn(symbols_of(trace, event), reader, event);
 	d9_reader_free(reader);
 	return err == -ENOMEM ? d9__cmd_fail("events", "out of memory") : 0;
 }

@@ -290,7 +290,7 @@ static int read_events(struct trace *trace)
 			continue;
 		err = d9__analysis_event(&process->analysis, event);
 		if (!err)
-			err = d9__symbolizer_learn(process->symbols, event);
+			err = d9__symbol_learn(process->symbols, trace->reader, event);
 	}
 	d9__progress_clear(&progress);
 	return err;

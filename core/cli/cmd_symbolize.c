@@ -111,18 +111,6 @@ static struct d9__symbolizer *symbolizer_of(const struct trace *trace, size_t se
 	return trace->symbolizers[trace->processes.of_segment[segment]];
 }
 
-/* |event| is of a segment that |reader| has, too. */
-static int learn(struct trace *trace, const struct d9_event *event)
-{
-	struct d9__symbolizer *symbolizer = symbolizer_of(trace, event->segment);
-	struct d9_segment_info info;
-	int err = d9__symbolizer_learn(symbolizer, event);
-
-	if (err || event->kind != D9_EVENT_SEGMENT_METADATA || d9_reader_segment(trace->modules, event->segment, &info))
-		return err;
-	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
-}
-
 static int learn_modules(struct trace *trace)
 {
 	const struct d9_event *event;
@@ -132,27 +120,47 @@ static int learn_modules(struct trace *trace)
 	/* A segment that came since is not in |reader|. */
 	while (!err && (event = d9__traces_next(trace->modules, &trace->progress, &err)))
 		if (event->segment < trace->processes.n_segments)
-			err = learn(trace, event);
+			err = d9__symbol_learn(symbolizer_of(trace, event->segment), trace->modules, event);
 	return err;
 }
 
 /* ---- one segment ---- */
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Whether the copies of |process| can have a folder of the same name as the original's. */
+static bool is_name_free(const struct d9__processes *processes, size_t process)
+{
+	const char *name = base_name(processes->items[process].folder);
+
+	for (size_t i = 0; i < processes->n; i++)
+		if (i != process && !strcmp(base_name(processes->items[i].folder), name))
+			return false;
+	return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 /* Where the copy of |path| goes, in new memory; NULL: out of memory. */
 static char *output_path(const struct trace *trace, const char *path, size_t segment)
 {
-	const struct d9__trace_process *process = &trace->processes.items[trace->processes.of_segment[segment]];
-	const char *output = trace->options->output, *name = strrchr(path, '/'), *folder = strrchr(process->folder, '/');
+	size_t process = trace->processes.of_segment[segment];
+	const char *output = trace->options->output;
 	char *out = NULL;
+	int n;
 
 	if (!output || trace->processes.n_segments == 1)
 		return strdup(output ? output : path);
-	name = name ? name + 1 : path;
-	folder = folder ? folder + 1 : process->folder;
-	if (trace->processes.n > 1 ? asprintf(&out, "%s/%s/%s", output, folder, name) < 0 :
-				     asprintf(&out, "%s/%s", output, name) < 0)
-		return NULL;
-	return out;
+	if (trace->processes.n == 1)
+		n = asprintf(&out, "%s/%s", output, base_name(path));
+	else if (is_name_free(&trace->processes, process))
+		n = asprintf(&out, "%s/%s/%s", output, base_name(trace->processes.items[process].folder), base_name(path));
+	else
+		n = asprintf(&out, "%s/process-%zu/%s", output, process + 1, base_name(path));
+	return n < 0 ? NULL : out;
 }
 
 /* The directory of |path| is made if it is missing, and has to be one in which nobody else can change names. */

@@ -42,3 +42,14 @@ int d9__symbol_open(struct d9__symbolizer **out)
 
 	return d9__symbolizer_open(&options, out);
 }
+
+int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event)
+{
+	struct d9_segment_info info;
+	int err = d9__symbolizer_learn(symbolizer, event);
+
+	if (err || !symbolizer || event->kind != D9_EVENT_SEGMENT_METADATA ||
+	    d9_reader_segment(reader, event->segment, &info))
+		return err;
+	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
+}

@@ -14,4 +14,10 @@ struct d9__symbolizer_options d9__symbol_options(void);
 /* d9__symbolizer_open() with them.  0 or -ENOMEM. */
 int d9__symbol_open(struct d9__symbolizer **out);
 
+/*
+ * Let |symbolizer| learn from |event| of |reader|, and from what lies beside its segment; no |symbolizer|, nothing to do.
+ * 0 or -ENOMEM.
+ */
+int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event);
+
 #endif /* D9_CLI_SYMBOL_OPTIONS_H */

@@ -9,6 +9,7 @@
 #include "analyze/units.h"
 #include "cli/symbolize_summary.h"
 #include "symbol/debian_packages.h"
+#include "symbol/symbol_rows.h"
 
 #define TOLD_MAX 20 /* modules, one by one */
 
@@ -16,8 +17,10 @@
 
 static void add(struct d9__symbolize_counts *counts, const struct d9__frames *frames)
 {
+	const char *function = frames->items[frames->n - 1].function;
+
 	counts->all++;
-	counts->named += frames->known && frames->items[frames->n - 1].function;
+	counts->named += frames->known && function && !d9__rows_is_mere_place(function, strlen(function));
 	counts->placed += frames->known && frames->items[0].path && frames->items[0].line;
 }
 

@@ -419,7 +419,7 @@ static void take_file(struct kept_files *files, int dir, const char *name)
 		return;
 	files->items = bigger;
 	bigger[files->n] = (struct kept_file){ .bytes = (uint64_t)st.st_size, .written = st.st_mtim };
-	snprintf(bigger[files->n++].name, NAME_MAX_LEN, "%s", name);
+	snprintf(bigger[files->n++].name, NAME_MAX_LEN, "%.*s", NAME_MAX_LEN - 1, name);
 	files->bytes += (uint64_t)st.st_size;
 }
 

@@ -201,6 +201,15 @@ static struct kept *kept_of(struct d9__symbolizer *symbolizer, uint32_t binary)
 	return kept;
 }
 
+/* What lies between functions has the line of what stands before it, and no name. */
+static void name_gap(struct d9__symbolizer *symbolizer, struct d9__symbol *frame)
+{
+	int len = snprintf(symbolizer->place, sizeof(symbolizer->place), "%.*s+0x%" PRIx64, D9__TEXT_MAX / 2, frame->module,
+			   frame->offset);
+
+	frame->function = d9__answers_text(&symbolizer->answers, symbolizer->place, (size_t)len);
+}
+
 /* Ask the cache, then the binary's files; the answer is in |frames| and, if there is room, among the answers. */
 static size_t ask_binary(struct d9__symbolizer *symbolizer, const struct d9__question *question)
 {
@@ -220,6 +229,8 @@ static size_t ask_binary(struct d9__symbolizer *symbolizer, const struct d9__que
 		symbolizer->frames[i].module = module;
 		symbolizer->frames[i].offset = question->address;
 	}
+	if (n && !symbolizer->frames[n - 1].function)
+		name_gap(symbolizer, &symbolizer->frames[n - 1]);
 	d9__answers_add(&symbolizer->answers, question, symbolizer->frames, n);
 	return n;
 }

@@ -230,6 +230,7 @@ say "code that was compiled while the process ran"
 mkdir jit
 printf 'pid 4711\nsample 3000 0x7f0000001010 0x7f0000001040\n' | "$make_samples" plain jit/trace.0.bin
 printf '7f0000001000 20 first\n7f0000001000 20 hot\nnonsense\n7f0000001030 20 js:~main /srv/a.js:3\n' >jit/perf-4711.map
+"$dial9" events -f text -e CpuSampleEvent jit
 run symbolize jit
 rows jit
 
@@ -241,6 +242,13 @@ run symbolize -o copies two
 ls copies
 rows two | wc -l
 for f in copies/*; do rows "$f" | grep -c step; done
+
+say "processes have a folder each, whatever they are called"
+mkdir -p a/web b/web .hidden
+for dir in a/web b/web .hidden .; do trace $dir/trace.9.bin "$work/prog"; done
+run symbolize -o each a/web b/web .hidden/trace.9.bin trace.9.bin
+(cd each && find . -type f | sort)
+rm trace.9.bin
 
 say "what is cut stays as it is"
 { echo "sample 3000 $run_at $behind_hidden"; echo "cut 3"; } | "$make_samples" plain cut.bin

@@ -21,9 +21,9 @@ enum { MODULE = 1, ROW, SAMPLE };
 
 static char trace_path[] = "/tmp/dial9-symbolizer.XXXXXX";
 
-__attribute__((noinline, noclone)) int d9_test_known_function(int n);
+__attribute__((noinline)) int d9_test_known_function(int n);
 
-__attribute__((noinline, noclone)) int d9_test_known_function(int n)
+__attribute__((noinline)) int d9_test_known_function(int n)
 {
 	return n + getpid();
 }
