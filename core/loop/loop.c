@@ -25,6 +25,7 @@
 #include "record/sandbox.h"
 #include "record/slot.h"
 #include "sample/cpu_sampler.h"
+#include "sample/unwind_table.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
 #define KEY_MAX     160
@@ -40,10 +41,12 @@ static void fork_prepare(void)
 	d9__workers_fork_prepare();
 	d9__threads_fork_prepare();
 	d9__tasks_fork_prepare();
+	d9__unwind_tables_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	d9__unwind_tables_fork_parent();
 	d9__tasks_fork_parent();
 	d9__threads_fork_parent();
 	d9__workers_fork_parent();
@@ -54,6 +57,7 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	d9__unwind_tables_fork_child();
 	d9__tasks_fork_child();
 	d9__workers_fork_child();
 	d9__threads_fork_child();

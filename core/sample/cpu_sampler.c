@@ -97,7 +97,7 @@ static void take_sample(struct sampled *thread, const siginfo_t *info, const voi
 	unwound = d9__unwind(&thread->unwind, &registers, thread->pcs, D9__UNWIND_MAX);
 	raw.copies = periods - nowhere;
 	raw.nowhere = nowhere < D9__SAMPLE_COPIES_MAX ? nowhere : D9__SAMPLE_COPIES_MAX;
-	raw.truncated = unwound.truncated;
+	raw.truncated = unwound.truncated || unwound.guessed;
 	raw.n = (uint16_t)unwound.n;
 	memcpy(raw.thread_name, thread->name, sizeof(raw.thread_name));
 	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
@@ -328,7 +328,7 @@ static void check_signals(uint64_t now_ns)
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
-		if (!thread || !thread->tid || !gets_none(thread))
+		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
 			continue;
 		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", thread->tid);
 		say(text);
