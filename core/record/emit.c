@@ -181,30 +181,8 @@ static void define_type(struct d9__slot *slot, uint32_t type_id,
 	written[type_id] = slot->generation;
 }
 
-/* Ids of stacks count from 0 in each batch; only the flush thread gives any out. */
-static void define_stack(struct d9__slot *slot, struct d9__emit_stack *stack)
-{
-	static struct {
-		uint32_t stamp, n;
-	} batch;
-	uint8_t *p = slot->batch + (uint32_t)d9__emit_published(slot);
-
-	if (batch.stamp != slot->stamp) {
-		batch.stamp = slot->stamp;
-		batch.n = 0;
-	}
-	stack->id = batch.n++;
-	publish_bytes(slot, d9__wire_put_stack_entry(p, stack->id, stack->pcs, stack->n));
-}
-
 uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t ns,
 			      size_t max_bytes, const uint32_t *handles, uint32_t *ids, unsigned n)
-{
-	return d9__emit_begin_stack(slot, type_id, ns, max_bytes, handles, ids, n, NULL);
-}
-
-uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes,
-			      const uint32_t *handles, uint32_t *ids, unsigned n, struct d9__emit_stack *stack)
 {
 	const struct d9__type_frames *frames = d9__type_frames(type_id);
 	size_t room = max_bytes;
@@ -216,8 +194,6 @@ uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t 
 		return NULL;
 	for (unsigned i = 0; i < n; i++)
 		room += name_bytes(handles[i]);
-	if (stack)
-		room += D9__POOL_ENTRY_FRAME_LEN + 8 * (size_t)stack->n;
 	if (!frames || max_bytes > D9__EMIT_MAX || room > D9__EMIT_MAX) {
 		abandon(slot, D9__LOSS_TOO_BIG, ns);
 		return NULL;
@@ -230,9 +206,33 @@ uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t 
 	define_type(slot, type_id, frames);
 	for (unsigned i = 0; i < n; i++)
 		ids[i] = d9__emit_name(slot, handles[i]);
-	if (stack)
-		define_stack(slot, stack);
 	return d9__emit_head(slot, (uint16_t)type_id, ns);
+}
+
+bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresses, uint32_t n, uint32_t more,
+		    uint32_t *id)
+{
+	/* Ids of stacks count from 0 in each batch; only the flush thread gives any out. */
+	static struct {
+		uint32_t stamp, n;
+	} batch;
+	uint8_t *p;
+
+	if (!d9__emit_enter(slot, ns))
+		return false;
+	if (!d9__chunk_room(slot, D9__POOL_ENTRY_FRAME_LEN + 8 * n + more)) {
+		no_chunk(slot, ns);
+		return false;
+	}
+	if (batch.stamp != slot->stamp) {
+		batch.stamp = slot->stamp;
+		batch.n = 0;
+	}
+	*id = batch.n++;
+	p = slot->batch + (uint32_t)d9__emit_published(slot);
+	publish_bytes(slot, d9__wire_put_stack_entry(p, *id, addresses, n));
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	return true;
 }
 
 void d9__emit_end(struct d9__slot *slot, uint8_t *end)

@@ -74,17 +74,14 @@ uint8_t *d9__emit_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, si
 /* The same for a type with pooled strings: |ids[i]| is what to put (u32) for |handles[i]|. */
 uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t ns,
 			      size_t max_bytes, const uint32_t *handles, uint32_t *ids, unsigned n);
-
-/* A call stack, the innermost address first; |id| is what to put (u32) for it. */
-struct d9__emit_stack {
-	const uint64_t *pcs;
-	uint32_t n, id;
-};
-
-/* The same for one with a pooled stack, too.  Flush thread only, through its own slot. */
-uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes,
-			      const uint32_t *handles, uint32_t *ids, unsigned n, struct d9__emit_stack *stack);
 void d9__emit_end(struct d9__slot *slot, uint8_t *end);
+
+/*
+ * Define a call stack, |n| addresses, the innermost first, for the event that follows at once and takes at most |more|
+ * bytes, names included: |*id| is what to put (u32) for it.  False: lost and counted.  Flush thread, its own slot.
+ */
+bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresses, uint32_t n, uint32_t more,
+		    uint32_t *id);
 
 /* ---- the steps ---- */
 

@@ -10,6 +10,7 @@
 #include "record/names.h"
 #include "record/side_event.h"
 
+#define EVENT_MAX  1024 /* with its schema and a thread's name */
 #define FIELDS_MAX (2 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
 
 static_assert(sizeof(struct d9__sample_raw) == 40, "addresses are aligned, and follow at once");
@@ -103,16 +104,15 @@ void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
 static void emit(struct d9__slot *own, const struct d9__side_record *record, uint32_t n)
 {
 	const struct d9__sample_raw *raw = raw_of(record);
-	struct d9__emit_stack stack = { .pcs = raw->pcs, .n = n };
-	uint32_t handle = name_of(raw);
 	struct ids ids = { .named = raw->thread_name[0] != '\0' };
-	uint8_t *p = d9__emit_begin_stack(own, D9__EVENT_CPU_SAMPLE, record->ns, FIELDS_MAX, &handle, &ids.name,
-					  ids.named, &stack);
+	uint32_t handle = name_of(raw);
+	uint8_t *p;
 
-	if (!p)
+	if (!d9__emit_stack(own, record->ns, raw->pcs, n, EVENT_MAX, &ids.stack))
 		return;
-	ids.stack = stack.id;
-	d9__emit_end(own, put_fields(p, raw, ids, n ? raw->truncated : true));
+	p = d9__emit_begin_named(own, D9__EVENT_CPU_SAMPLE, record->ns, FIELDS_MAX, &handle, &ids.name, ids.named);
+	if (p)
+		d9__emit_end(own, put_fields(p, raw, ids, n ? raw->truncated : true));
 }
 
 static void emit_sample(struct d9__slot *own, const struct d9__side_record *record)
