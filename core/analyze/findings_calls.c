@@ -67,8 +67,7 @@ static const char *long_advice(const struct d9__callback *callback,
 		       "PID counts them.";
 	switch (verdict) {
 	case D9__STALL_COMPUTING:
-		return "Cut the work into pieces that yield to the loop, or move it to a thread: it computes. A "
-		       "CPU profile tells which part costs most.";
+		return "Cut the work into pieces that yield to the loop, or move it to a thread: it computes.";
 	case D9__STALL_OFF_CPU:
 		return "Make the blocking call in it (sleep, file or database access, name resolution, a lock, a "
 		       "synchronous request) asynchronous, or move it to a thread. If there is none, the kernel "
