@@ -21,7 +21,6 @@
 
 #include "format/encoder.h"
 #include "record/drain.h"
-#include "record/side_event.h"
 #include "record/test_point.h"
 
 #define GROUP      16
@@ -569,38 +568,6 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
 			break;
 	}
 	return any;
-}
-
-/* ---- side rings ---- */
-
-void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns)
-{
-	struct d9__side_record record;
-	uint64_t lost;
-	int err;
-
-	d9__builder_begin(&drain->note);
-	for (uint32_t i = 0; i < d9__slot_high(); i++) {
-		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) &&
-		       d9__side_take(i, &record)) {
-			d9__side_build(&drain->note, &record);
-		}
-	}
-	if (!drain->note.events)
-		return;
-	err = d9__writer_add(drain->writer, drain->note.data, drain->note.len,
-			     drain->note.first_ns, drain->note.last_ns, drain->note.events, now_ns);
-	if (err)
-		d9__writer_abandon(drain->writer, err, now_ns, &lost);
-	else
-		err = d9__writer_commit(drain->writer, now_ns, &lost);
-	if (!err) {
-		count_written(drain, drain->note.events);
-		d9__drain_wrote(drain);
-		return;
-	}
-	d9__loss_add(-1, D9__LOSS_DISK, drain->note.events, now_ns, now_ns);
-	d9__drain_wrote_off(drain, lost, now_ns);
 }
 
 void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns)

@@ -70,9 +70,6 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns);
  */
 bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns);
 
-/* Write what signal handlers left in side rings. */
-void d9__drain_side_rings(struct d9__drain *drain, uint64_t now_ns);
-
 /* What one slot, or the process, lost by one cause since it was asked last. */
 struct d9__drain_loss {
 	uint64_t events, from_ns, to_ns; /* times 0 if not known */

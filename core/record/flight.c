@@ -7,19 +7,6 @@
 #include "record/emit_inl.h"
 #include "record/flight.h"
 #include "record/names.h"
-#include "record/side_event.h"
-
-void d9__flight_side_rings(struct d9__slot *own)
-{
-	struct d9__side_record record;
-
-	for (uint32_t i = 0; i < d9__slot_high(); i++) {
-		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) &&
-		       d9__side_take(i, &record)) {
-			d9__side_emit(own, &record);
-		}
-	}
-}
 
 static void emit_loss(struct d9__slot *own, const char *cause, const struct d9__drain_loss *lost)
 {

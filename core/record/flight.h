@@ -12,9 +12,6 @@
 #include "record/drain.h"
 #include "record/slot.h"
 
-/* Move what signal handlers left in side rings into |own|, the flush thread's slot. */
-void d9__flight_side_rings(struct d9__slot *own);
-
 /*
  * Write down in |own| what was lost since the last call.  The latest time at which anything was, or
  * 0: a window that begins behind it is complete.

@@ -47,6 +47,7 @@
 #include "record/ring_file.h"
 #include "record/sandbox.h"
 #include "record/sanitized.h"
+#include "record/side_event.h"
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/test_point.h"
@@ -277,16 +278,23 @@ static bool have_place(uint64_t now_ns)
 
 /* ---- a tick ---- */
 
+/* What handlers left in side rings goes where everything else is; not any more when this thread has given its slot back. */
+static void move_side_rings(void)
+{
+	if ((uintptr_t)d9__self.slot >= D9__SLOT_SENTINELS)
+		d9__side_take_all(d9__self.slot);
+}
+
 /* Everything that was published so far reaches the file. */
 static void drain_all(uint64_t now_ns)
 {
+	move_side_rings();
 	/* Busy threads may go on handing over; each round takes what the one before had to leave. */
 	for (int round = 0; round < 20 && !self.writer.retry_ns; round++) {
 		d9__drain_full(&self.drain, now_ns);
 		if (d9__drain_prefixes(&self.drain, now_ns, 0))
 			break;
 	}
-	d9__drain_side_rings(&self.drain, now_ns);
 	d9__drain_losses(&self.drain, now_ns);
 }
 
@@ -593,7 +601,7 @@ static void fly(uint64_t now_ns, bool active)
 	uint64_t loss_ns = 0;
 
 	if (own) {
-		d9__flight_side_rings(own);
+		d9__side_take_all(own);
 		loss_ns = d9__flight_losses(&self.drain, own, now_ns);
 	}
 	if (loss_ns)
@@ -637,8 +645,8 @@ static bool tick(void)
 		follow_control_words(now_ns);
 	} else if (have_place(now_ns)) {
 		self.dormant = false;
+		move_side_rings();
 		worked = d9__drain_full(&self.drain, now_ns);
-		d9__drain_side_rings(&self.drain, now_ns);
 		take_prefixes(now_ns, active);
 		once_a_second(now_ns, active);
 		announce_again(now_ns);
@@ -723,6 +731,7 @@ static void finish(void)
 	self.drain.last = atomic_load_explicit(&d9__flush.last, memory_order_relaxed);
 	/* Metadata that changed since the last tick: what a hook could not do, for example. */
 	d9__ticks_run();
+	move_side_rings();
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
 	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX) != 0;

@@ -125,7 +125,7 @@ static void emit_sample(struct d9__slot *own, const struct d9__side_record *reco
 		emit(own, record, 0);
 }
 
-void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record)
+static void emit_any(struct d9__slot *own, const struct d9__side_record *record)
 {
 	uint8_t *p;
 
@@ -136,4 +136,13 @@ void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record)
 	p = d9__emit_begin(own, record->type_id, record->ns, record->len);
 	if (p)
 		d9__emit_end(own, d9__wire_put_bytes(p, record->payload, record->len));
+}
+
+void d9__side_take_all(struct d9__slot *own)
+{
+	struct d9__side_record record;
+
+	for (uint32_t i = 0; i < d9__slot_high(); i++)
+		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) && d9__side_take(i, &record))
+			emit_any(own, &record);
 }

@@ -47,7 +47,7 @@ bool d9__sample_is_sound(const struct d9__side_record *record);
 /* Add the events of |record| to |b|; of a sample only if it is sound. */
 void d9__side_build(struct d9__builder *b, const struct d9__side_record *record);
 
-/* The same into |own|.  Flush thread, its own slot. */
-void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record);
+/* Move the records of all side rings into |own|, the flush thread's slot. */
+void d9__side_take_all(struct d9__slot *own);
 
 #endif /* D9_RECORD_SIDE_EVENT_H */

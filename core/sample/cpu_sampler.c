@@ -252,6 +252,7 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	if (!thread)
 		return;
 	let_go(thread);
+	d9__side_make(own);
 	thread->tid = tid;
 	thread->slot = &d9__ring.slots[index];
 	thread->sink = own;

@@ -20,12 +20,15 @@ same() {
 	"$dial9" record --quiet --require -o "$dir/trace.$name" -- "$unnoticed" "$@" \
 		>"$dir/recorded.out" 2>"$dir/recorded.err" </dev/null || status=$?
 	echo "exit status $status" >>"$dir/recorded.out"
+	# SIGPROF, which nobody uses here, is how stacks are sampled: the one thing that can be seen.
+	[ "$name" = silent ] || sed -i '/^signal 27: handled$/d' "$dir/recorded.out"
 	diff "$dir/alone.out" "$dir/recorded.out" || fail "$name: output differs"
 	diff "$dir/alone.err" "$dir/recorded.err" || fail "$name: standard error differs"
 	echo "same: $name"
 }
 
 same plain
+DIAL9_CPU_PROFILE_ENABLED=false same silent
 EVENT_SHOW_METHOD=1 same talking
 EVENT_NOEPOLL=1 EVENT_SHOW_METHOD=1 same poll
 same status 7
