@@ -91,12 +91,13 @@ static int begin_stall(struct d9__worker *worker, struct d9__task *task)
 }
 
 static void update_stall(struct d9__stall *stall, struct d9__worker *worker,
-			 const struct d9__call *call, uint64_t end_ns)
+			 const struct d9__call *call, uint64_t end_ns, uint64_t period_ns)
 {
 	stall->end_ns = end_ns;
 	stall->total_ns = stall->culprit_ns = call->total_ns;
 	stall->pieces = call->pieces;
 	stall->on_samples = call->on_samples;
+	stall->sampled_ns = call->on_samples * period_ns;
 	stall->off_samples = call->off_samples;
 	stall->span = call->span;
 	stall->span_ns = call->span_ns;
@@ -161,6 +162,6 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 		return 0;
 	if (!task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;
-	update_stall(task->call.stall, worker, &task->call, piece->end_ns);
+	update_stall(task->call.stall, worker, &task->call, piece->end_ns, a->samples.period_ns);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
@@ -278,6 +279,7 @@ static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
 static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *value = d9_event_known(event, 0);
+	const char *hz;
 	int err = 0;
 
 	if (!value || !value->present || value->type != D9_FIELD_STRING_MAP)
@@ -288,6 +290,9 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 		err = d9__metadata_put(&a->metadata, pair[0].data, pair[0].len, pair[1].data,
 				       pair[1].len);
 	}
+	hz = d9__metadata_value(&a->metadata, "cpu.sample_hz");
+	if (hz && atoi(hz) > 0)
+		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
 	return err;
 }
 

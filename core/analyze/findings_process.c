@@ -358,7 +358,9 @@ void d9__check_sample_setup(struct d9__findings *findings)
 				"Run this where the binaries are, or install the debug symbols of what has none "
 				"(`dial9 symbolize` names them).",
 				"Fewer than a tenth of the frames in stack samples have a name.");
-	if (samples->on > 10 && samples->off == 0 && !findings->analysis->off_cpu_seen)
+	/* Our own recorder looks where callbacks are that are off the CPU, without samples. */
+	if (samples->on > 10 && samples->off == 0 && !findings->analysis->off_cpu_seen &&
+	    !d9__metadata_value(&findings->analysis->metadata, "dial9-c.version"))
 		d9__finding_add(findings, D9__INFO, 0,
 				"Record scheduler events too (kernel.perf_event_paranoid at most 1, or "
 				"the stacks of callbacks that block).",

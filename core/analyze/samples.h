@@ -34,6 +34,7 @@ struct d9__stack {
 
 struct d9__samples {
 	uint64_t on, off, on_in_polls, off_in_polls, off_worker;
+	uint64_t period_ns; /* of CPU time, for which one on-CPU sample stands; 0: not told */
 	uint64_t frames_on; /* of all on-CPU samples, for the mean depth */
 	uint64_t polls;     /* with at least one sample */
 	uint64_t symbols;   /* rows in the trace */

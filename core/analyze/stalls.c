@@ -6,6 +6,9 @@
 #include "analyze/stalls.h"
 #include "analyze/worst.h"
 
+/* Of fewer samples no share is believed. */
+#define ENOUGH_SAMPLES 3
+
 struct d9__stall *d9__stall_new(void)
 {
 	struct d9__stall *stall = calloc(1, sizeof(*stall));
@@ -87,6 +90,8 @@ enum d9__stall_verdict d9__stall_verdict(const struct d9__stall *stall)
 			return D9__STALL_COMPUTING;
 		return 5 * stall->blocked_ns >= 3 * own_ns ? D9__STALL_OFF_CPU : D9__STALL_MIXED;
 	}
+	if (stall->on_samples >= ENOUGH_SAMPLES && stall->sampled_ns >= 3 * fifth)
+		return D9__STALL_COMPUTING;
 	if (!stall->cpu_known)
 		return D9__STALL_UNKNOWN;
 	if (stall->cpu_max_ns <= 2 * fifth)

@@ -38,6 +38,7 @@ struct d9__stall {
 	uint64_t nested_ns, nested_parked_ns, nested_calls; /* of loops that it ran: struct d9__call */
 	unsigned depth;
 	unsigned on_samples, off_samples;
+	uint64_t sampled_ns; /* of CPU time, that the former stand for; 0: not known */
 
 	/* Bounds of the CPU time it used, from its worker's parks. */
 	bool cpu_known;

@@ -182,6 +182,15 @@ static void say(const char *state)
 	d9__metadata_set("source.cpu", self.said);
 }
 
+/* For readers, who count samples as times. */
+static void say_rate(void)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", self.hz);
+	d9__metadata_set("cpu.sample_hz", text);
+}
+
 static void say_error(const char *what, int err)
 {
 	char text[96];
@@ -271,6 +280,7 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	if (timer >= 0) {
 		atomic_store_explicit(&thread->timer, timer, memory_order_release);
 		say("on");
+		say_rate();
 	} else if (timer == -EAGAIN) {
 		say("off: no more signals may be queued (ulimit -i)");
 	} else if (timer != -EINVAL && timer != -ESRCH) {

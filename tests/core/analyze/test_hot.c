@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/hot.h"
+#include "analyze/stalls.h"
 #include "support/d9_test.h"
 
 #define FRAMES 3
@@ -110,6 +111,18 @@ static void test_frames_without_the_program_are_told_by_the_innermost(void)
 	free_stack(stack);
 }
 
+static void test_call_that_was_always_found_on_the_cpu_computes(void)
+{
+	struct d9__stall stall = { .total_ns = 40000000, .on_samples = 4, .sampled_ns = 40400000 };
+
+	CU_ASSERT_EQUAL(d9__stall_verdict(&stall), D9__STALL_COMPUTING);
+	/* Of 40 ms more, nothing was seen. */
+	stall.total_ns = 80000000;
+	CU_ASSERT_EQUAL(d9__stall_verdict(&stall), D9__STALL_UNKNOWN);
+	stall = (struct d9__stall){ .total_ns = 20000000, .on_samples = 2, .sampled_ns = 20200000 };
+	CU_ASSERT_EQUAL(d9__stall_verdict(&stall), D9__STALL_UNKNOWN);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -120,6 +133,8 @@ int main(void)
 		{ "few samples tell nothing", test_few_samples_tell_nothing },
 		{ "frames without the program are told by the innermost",
 		  test_frames_without_the_program_are_told_by_the_innermost },
+		{ "call that was always found on the CPU computes",
+		  test_call_that_was_always_found_on_the_cpu_computes },
 		CU_TEST_INFO_NULL,
 	};
 
