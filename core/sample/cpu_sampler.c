@@ -176,8 +176,6 @@ static bool is_ours_still(void)
 
 static void say(const char *state)
 {
-	if (!strcmp(state, self.said))
-		return;
 	snprintf(self.said, sizeof(self.said), "%s", state);
 	d9__metadata_set("source.cpu", self.said);
 }
@@ -333,13 +331,10 @@ static bool gets_none(struct sampled *thread)
 }
 
 /* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
-static void check_signals(uint64_t now_ns)
+static void check_signals(void)
 {
 	char text[96];
 
-	if (now_ns - self.second_ns < SECOND_NS)
-		return;
-	self.second_ns = now_ns;
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
@@ -396,26 +391,37 @@ static bool has_signal(void)
 	return !self.off;
 }
 
+/* A recorder that was started again has a trace of its own, which is to say it too. */
+static void once_a_second(void)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	if (now_ns - self.second_ns < SECOND_NS)
+		return;
+	self.second_ns = now_ns;
+	check_signals();
+	if (self.said[0])
+		d9__metadata_set("source.cpu", self.said);
+}
+
 static void tick(void)
 {
 	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
 	struct d9__slot *own;
-	uint64_t now_ns;
 
 	forget_parent();
 	if (!hz || !d9__gate_open(D9__GATE_LOOP)) {
 		let_all_go();
 		return;
 	}
+	self.hz = hz;
+	once_a_second();
 	if (!has_signal() || !(own = d9__slot_self())) {
 		let_all_go();
 		return;
 	}
-	self.hz = hz;
-	now_ns = d9__clock_mono_ns();
-	d9__unwind_tables_refresh(now_ns);
+	d9__unwind_tables_refresh(d9__clock_mono_ns());
 	follow_threads(own);
-	check_signals(now_ns);
 }
 
 void d9__cpu_sampler_end(void)
