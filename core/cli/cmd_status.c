@@ -431,6 +431,16 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 		d9__text_string(out, "none has run yet\n");
 }
 
+/* Whether stacks are sampled, or why not: source.cpu. */
+static void put_samples(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	size_t len;
+	const char *state = d9__recorder_fact(recorder, "source.cpu", &len);
+
+	put_label(out, "samples");
+	d9__text_wrapped(out, state ? state : "of no thread", state ? len : strlen("of no thread"), LABEL_WIDTH);
+}
+
 /* What took hold of each loop library: loop.LIBRARY.version and .capabilities. */
 static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
@@ -476,6 +486,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	put_disk(out, recorder);
 	put_ring(out, recorder);
 	put_workers(out, recorder);
+	put_samples(out, recorder);
 	put_hooks(out, recorder);
 }
 
