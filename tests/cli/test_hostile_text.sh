@@ -164,7 +164,8 @@ fi
 exec 4>&-
 wait $pid
 
-# One that says that it wrote a dump.
+# One that says that it wrote a dump.  What the last one said must be gone before this one starts.
+: >ready
 "$make_hostile" live "$shm/live/ring" "$work/live$override" 25 <end >ready &
 pid=$!
 exec 4>end
