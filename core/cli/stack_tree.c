@@ -156,13 +156,31 @@ static int link_children(struct d9__stack_tree *tree)
 	return 0;
 }
 
+/* What a function computed itself comes behind what it called. */
+static void place_children(struct d9__stack_tree *tree)
+{
+	for (const struct d9__tree_node *node = &tree->root; node; node = d9__stack_tree_next(node)) {
+		uint64_t at = node->at;
+
+		for (struct d9__tree_node *child = node->child; child; child = child->next) {
+			child->at = at;
+			child->depth = node->depth + 1;
+			at += child->total;
+		}
+	}
+}
+
 int d9__stack_tree_make(struct d9__stack_tree *tree, struct d9__profile *profile)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < profile->n && !err; i++)
 		err = add_stack(tree, profile, profile->stacks[i]);
-	return err ? err : link_children(tree);
+	if (!err)
+		err = link_children(tree);
+	if (!err)
+		place_children(tree);
+	return err;
 }
 
 void d9__stack_tree_release(struct d9__stack_tree *tree)

@@ -24,6 +24,8 @@ struct d9__tree_node {
 	uint32_t number; /* of the name */
 	uint64_t self;	 /* samples that end here */
 	uint64_t total;	 /* and in what is called from here */
+	uint64_t at;	 /* samples before its first, in the order of the tree */
+	size_t depth;	 /* 0: the root */
 	struct d9__tree_node *parent, *child, *next; /* children by name */
 };
 
