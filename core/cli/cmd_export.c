@@ -17,7 +17,7 @@
 #include "cli/trace_input.h"
 
 static const struct d9__opt opts[] = {
-	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded or speedscope [by the end of FILE, else trc]" },
+	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope or pprof [by FILE's end, else trc]" },
 	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed" },
 	D9__PROFILE_OPTS,
 	{ 0, NULL, NULL, NULL },
@@ -29,7 +29,7 @@ static const struct d9__usage usage = {
 	.text = "Write a trace as one file that other programs open.\n"
 		"trc, trc.gz: all segments in one, for the original dial9's viewer and tools.\n"
 		"folded: the stacks of CPU samples, a line each with its count, for flamegraph.pl and others.\n"
-		"speedscope: the same for speedscope.  These two take the options on samples.\n",
+		"speedscope, pprof: the same for speedscope and pprof.  These three take the options on samples.\n",
 	.opts = opts,
 };
 
@@ -52,6 +52,8 @@ static const struct format formats[] = {
 	{ "folded", ".folded.gz", true, d9__export_folded },
 	{ "speedscope", ".speedscope.json", false, d9__export_speedscope },
 	{ "speedscope", ".speedscope.json.gz", true, d9__export_speedscope },
+	{ "pprof", ".pb.gz", true, d9__export_pprof },
+	{ "pprof", ".pb", false, d9__export_pprof },
 	{ "trc.gz", ".gz", true, NULL },
 	{ "trc", "", false, NULL },
 };
@@ -65,7 +67,7 @@ static bool set_format(const struct d9__args *args, struct options *options)
 			options->format = &formats[i];
 	if (options->format)
 		return true;
-	d9__cmd_fail("export", "--format wants trc, trc.gz, folded or speedscope, not '%s'", args->value);
+	d9__cmd_fail("export", "--format wants trc, trc.gz, folded, speedscope or pprof, not '%s'", args->value);
 	return false;
 }
 

@@ -49,4 +49,7 @@ d9__profile_writer d9__export_folded;
 /* A profile of type "sampled", for speedscope. */
 d9__profile_writer d9__export_speedscope;
 
+/* A profile for pprof, not yet packed. */
+d9__profile_writer d9__export_pprof;
+
 #endif /* D9_CLI_PROFILE_EXPORT_H */

@@ -80,6 +80,13 @@ for name in sys.argv[1:]:
 END_P
 fi
 
+say "pprof: one message, packed unless the name says otherwise"
+run export -o t.pb t.bin
+run export --format pprof -o t.pb.gz t.bin
+run export --format pprof -o packed t.bin
+gzip -dc t.pb.gz | cmp - t.pb
+gzip -dc packed | cmp - t.pb
+
 say "flamegraph: one SVG, well-formed, with its script"
 run flamegraph -o t.svg t.bin
 sed -n '/<text class="h"/,/<script>/p' t.svg
