@@ -90,6 +90,9 @@ struct d9__analysis {
 /* |analysis| starts as all zero.  0 or -ENOMEM. */
 int d9__analysis_event(struct d9__analysis *analysis, const struct d9_event *event);
 
+/* The worker whose thread |event|, a CpuSampleEvent, found at work: by its tid, else by what it says; NULL: none. */
+struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, const struct d9_event *event);
+
 /* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */
 int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);
 

@@ -183,17 +183,23 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 	return let_go(a, task);
 }
 
+struct d9__worker *d9__analysis_sampled(const struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9__worker *worker = d9__samples_worker(
+		&a->samples, (uint32_t)d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0));
+
+	return worker ? worker
+		      : d9__table_find(&a->timeline.by_id,
+				       d9_event_known_u64(event, D9_CPU_SAMPLE_WORKER_ID, 255));
+}
+
 static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *stack = d9_event_known(event, 4);
 	struct d9_text name = d9__known_text(event, 3);
-	struct d9__worker *worker =
-		d9__samples_worker(&a->samples, (uint32_t)d9_event_known_u64(event, 1, 0));
+	struct d9__worker *worker = d9__analysis_sampled(a, event);
 	bool has_stack = stack && stack->present && !stack->unresolved;
 
-	if (!worker)
-		worker = d9__table_find(&a->timeline.by_id,
-					 d9_event_known_u64(event, 0, 255));
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);

@@ -116,6 +116,13 @@ static struct d9__callback *running_in(const struct d9__piece *piece)
 	return piece->users.open ? piece->users.callback : piece->task->callback;
 }
 
+const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns)
+{
+	const struct d9__piece *piece = poll_at(worker, ns);
+
+	return piece ? running_in(piece) : NULL;
+}
+
 static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker, struct d9__piece *piece,
 			 const struct d9__stack *stack, bool off_cpu)
 {

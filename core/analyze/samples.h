@@ -56,6 +56,12 @@ int d9__samples_thread(struct d9__samples *samples, struct d9__worker *worker, u
 /* The worker of a sample of |tid|, or NULL. */
 struct d9__worker *d9__samples_worker(const struct d9__samples *samples, uint32_t tid);
 
+/*
+ * The callback that |worker| runs at |ns|, the time of the newest event: the program's, where the loop library's has
+ * called it; NULL: none.
+ */
+const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns);
+
 /* One sample; |worker| NULL: of another thread.  0 or -ENOMEM. */
 int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
 		    bool off_cpu, const uint64_t *addresses, size_t n);

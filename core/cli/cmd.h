@@ -24,6 +24,7 @@ int d9__cmd_info(int argc, char **argv);
 int d9__cmd_events(int argc, char **argv);
 int d9__cmd_report(int argc, char **argv);
 int d9__cmd_diagram(int argc, char **argv);
+int d9__cmd_flamegraph(int argc, char **argv);
 int d9__cmd_export(int argc, char **argv);
 int d9__cmd_symbolize(int argc, char **argv);
 int d9__cmd_status(int argc, char **argv);

@@ -11,13 +11,15 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/export_sink.h"
+#include "cli/profile_export.h"
 #include "cli/progress.h"
 #include "cli/raw_segment.h"
 #include "cli/trace_input.h"
 
 static const struct d9__opt opts[] = {
-	{ 'f', "format", "F", "trc (plain TRC 1) or trc.gz [by the end of FILE, else trc]" },
+	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope or pprof [by FILE's end, else trc]" },
 	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed" },
+	D9__PROFILE_OPTS,
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -25,22 +27,47 @@ static const struct d9__usage usage = {
 	.command = "export",
 	.synopsis = "[--format F] -o FILE TRACE...",
 	.text = "Write a trace as one file that other programs open.\n"
-		"trc, trc.gz: all segments in one, for the original dial9's viewer and tools.\n",
+		"trc, trc.gz: all segments in one, for the original dial9's viewer and tools.\n"
+		"folded: the stacks of CPU samples, a line each with its count, for flamegraph.pl and others.\n"
+		"speedscope, pprof: the same for speedscope and pprof.  These three take the options on samples.\n",
 	.opts = opts,
 };
 
 struct options {
 	const char *output;
-	bool has_format, gzip;
+	const struct format *format; /* NULL: not told */
+	struct d9__profile_options samples;
 };
+
+struct format {
+	const char *name;
+	const char *suffix; /* of files that are of this format unless told otherwise */
+	bool gzip;
+	d9__profile_writer *write; /* NULL: it is a trace, copied */
+};
+
+/* The longer suffixes come before those that they end in. */
+static const struct format formats[] = {
+	{ "folded", ".folded", false, d9__export_folded },
+	{ "folded", ".folded.gz", true, d9__export_folded },
+	{ "speedscope", ".speedscope.json", false, d9__export_speedscope },
+	{ "speedscope", ".speedscope.json.gz", true, d9__export_speedscope },
+	{ "pprof", ".pb.gz", true, d9__export_pprof },
+	{ "pprof", ".pb", false, d9__export_pprof },
+	{ "trc.gz", ".gz", true, NULL },
+	{ "trc", "", false, NULL },
+};
+
+#define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 static bool set_format(const struct d9__args *args, struct options *options)
 {
-	options->has_format = true;
-	options->gzip = !strcmp(args->value, "trc.gz");
-	if (options->gzip || !strcmp(args->value, "trc"))
+	for (size_t i = 0; i < N_FORMATS && !options->format; i++)
+		if (!strcmp(formats[i].name, args->value))
+			options->format = &formats[i];
+	if (options->format)
 		return true;
-	d9__cmd_fail("export", "--format wants trc or trc.gz, not '%s'", args->value);
+	d9__cmd_fail("export", "--format wants trc, trc.gz, folded, speedscope or pprof, not '%s'", args->value);
 	return false;
 }
 
@@ -49,6 +76,19 @@ static bool ends_with(const char *text, const char *suffix)
 	size_t len = strlen(text), tail = strlen(suffix);
 
 	return len >= tail && !strcmp(text + len - tail, suffix);
+}
+
+/* What was told, packed if the file's name says so; else what the name says. */
+static void choose_format(struct options *options)
+{
+	const struct format *told = options->format;
+
+	options->format = NULL;
+	for (size_t i = 0; i < N_FORMATS && !options->format; i++)
+		if (ends_with(options->output, formats[i].suffix) && (!told || formats[i].write == told->write))
+			options->format = &formats[i];
+	if (told && (!told->write || !options->format))
+		options->format = told;
 }
 
 /* ---- which segments, in which order ---- */
@@ -135,23 +175,12 @@ static char **without_pipes(char **paths)
 	return files;
 }
 
-/*
- * One file is one process: ids of workers and tasks are each one's own, and viewers could not
- * tell them apart.
- */
 static int refuse_several(const struct d9_reader *reader)
 {
 	struct d9__processes processes = { 0 };
-	int status = 0;
+	int status = d9__processes_find(&processes, reader) ? d9__cmd_fail("export", "out of memory")
+							     : d9__traces_refuse_several("export", &processes);
 
-	if (d9__processes_find(&processes, reader))
-		status = d9__cmd_fail("export", "out of memory");
-	else if (processes.n > 1)
-		status = d9__cmd_fail("export",
-				      "%zu processes wrote this, and one file holds one: export them "
-				      "one by one, first %s, last %s",
-				      processes.n, processes.items[0].folder,
-				      processes.items[processes.n - 1].folder);
 	d9__processes_release(&processes);
 	return status;
 }
@@ -221,7 +250,7 @@ static int export(const struct options *options, struct segments *segments)
 	struct d9__sink *sink;
 	int err, status;
 
-	err = d9__sink_open(options->output, options->gzip, &sink);
+	err = d9__sink_open(options->output, options->format->gzip, &sink);
 	if (err)
 		return explain_output(options->output, err);
 	status = copy_all(segments, sink);
@@ -262,23 +291,35 @@ static int run(char **paths, const struct options *options)
 	return status;
 }
 
+static bool take_option(const struct d9__args *args, int key, struct options *options)
+{
+	if (key == 'o')
+		options->output = args->value;
+	return key == 'o' || (key == 'f' ? set_format(args, options)
+					 : d9__profile_options_take(&options->samples, args, key));
+}
+
 int d9__cmd_export(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { 0 };
+	struct options options = { .output = NULL };
 	int key;
 
-	while ((key = d9__args_next(&args)) > 0) {
-		if (key == 'o')
-			options.output = args.value;
-		else if (!set_format(&args, &options))
+	d9__profile_options_init(&options.samples);
+	while ((key = d9__args_next(&args)) > 0)
+		if (!take_option(&args, key, &options))
 			return D9__EXIT_USAGE;
-	}
 	if (key < 0)
 		return d9__args_exit(key);
 	if (!options.output)
 		return d9__cmd_fail("export", "where to? give -o FILE, - for standard output");
-	if (!options.has_format)
-		options.gzip = ends_with(options.output, ".gz");
+	choose_format(&options);
+	if (options.format->write)
+		return d9__profile_export("export", argv + args.first, &options.samples,
+					  &(struct d9__profile_target){ options.output, options.format->gzip,
+									options.format->write });
+	if (options.samples.given)
+		return d9__cmd_fail("export", "--%s is about samples: not with --format %s", options.samples.given,
+				    options.format->name);
 	return run(argv + args.first, &options);
 }

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "analyze/page.h"
-#include "analyze/shown.h"
 #include "analyze/units.h"
 #include "cli/life.h"
+#include "cli/svg_text.h"
 
 #define SCALE	  990.0 /* of the time axis */
 #define LEFT_MIN  190.0 /* names of the lanes */
@@ -79,31 +79,11 @@ static double life_y(const struct drawing *d)
 	return lane_y(d->n_wakers) + 8;
 }
 
-/* |text| as XML holds it, of which a terminal obeys nothing. */
-static void put_text(FILE *out, const char *text)
-{
-	struct d9__shown shown;
-
-	for (size_t len = strlen(text); len; text += shown.taken, len -= shown.taken) {
-		d9__shown_next(&shown, text, len);
-		if (shown.code == '<')
-			fputs("&lt;", out);
-		else if (shown.code == '>')
-			fputs("&gt;", out);
-		else if (shown.code == '&')
-			fputs("&amp;", out);
-		else if (shown.code == '"')
-			fputs("&quot;", out);
-		else
-			fwrite(shown.text, 1, shown.len, out);
-	}
-}
-
 static void put_title(struct drawing *d, uint64_t ns, const char *what, const char *more)
 {
 	fprintf(d->out, "<title>%s  ", d9__units_offset(d->life->first_ns, ns).text);
-	put_text(d->out, what);
-	put_text(d->out, more);
+	d9__svg_text(d->out, what);
+	d9__svg_text(d->out, more);
 	fputs("</title>", d->out);
 }
 
@@ -128,7 +108,7 @@ static size_t lane_of(struct drawing *d, const struct d9__life_mark *mark)
 static void put_label(struct drawing *d, double y, const char *class, const char *text)
 {
 	fprintf(d->out, "<text x=\"%.0f\" y=\"%.1f\" class=\"%s\">", d->left - 10, y, class);
-	put_text(d->out, text);
+	d9__svg_text(d->out, text);
 	fputs("</text>\n", d->out);
 }
 
@@ -322,7 +302,7 @@ static void put_head(struct drawing *d, double height)
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"20\" y=\"20\" "
 		"font-size=\"14\" font-weight=\"bold\">%s %" PRIu64 "  ",
 		d->width, height, d->width, height, life->is_span ? "span" : "task", life->id);
-	put_text(d->out, d->name);
+	d9__svg_text(d->out, d->name);
 	fprintf(d->out,
 		"</text>\n<text x=\"20\" y=\"37\"><tspan class=\"busy\">\342\226\240</tspan> busy %s in %s "
 		"sections, <tspan class=\"gone\">\342\226\240</tspan> idle %s, <tspan class=\"ready\">"

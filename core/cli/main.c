@@ -18,6 +18,7 @@ static const struct d9__cmd commands[] = {
 	{ "events", "every event, one line each", d9__cmd_events },
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
 	{ "diagram", "the life of one task or span as a picture", d9__cmd_diagram },
+	{ "flamegraph", "where a program computed, by its samples, as a picture", d9__cmd_flamegraph },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ "symbolize", "write functions and lines into a trace", d9__cmd_symbolize },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },

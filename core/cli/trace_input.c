@@ -84,6 +84,15 @@ bool d9__traces_have_pipe(char **paths)
 	return false;
 }
 
+int d9__traces_refuse_several(const char *command, const struct d9__processes *processes)
+{
+	if (processes->n <= 1)
+		return 0;
+	return d9__cmd_fail(command,
+			    "%zu processes wrote this, and one file holds one: give them one by one, first %s, last %s",
+			    processes->n, processes->items[0].folder, processes->items[processes->n - 1].folder);
+}
+
 const struct d9_event *d9__traces_next(struct d9_reader *reader, struct d9__progress *progress,
 				       int *err)
 {

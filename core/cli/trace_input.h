@@ -9,6 +9,7 @@
 
 #include <dial9/reader.h>
 
+struct d9__processes;
 struct d9__progress;
 
 /*
@@ -20,6 +21,12 @@ int d9__traces_open(const char *command, char **paths, struct d9_reader **out);
 
 /* Whether something among |paths| can be read only once. */
 bool d9__traces_have_pipe(char **paths);
+
+/*
+ * For commands whose output is one process's, because ids of workers and tasks are each process's own: 0, or the exit
+ * status after a line on stderr if |processes| are several.
+ */
+int d9__traces_refuse_several(const char *command, const struct d9__processes *processes);
 
 /*
  * d9_reader_next() with progress; |*err| gets what it returned below 0.  NULL at the end and on

@@ -354,6 +354,16 @@ const char *d9__symbolizer_problem(const struct d9__symbolizer *symbolizer, size
 	return d9__binaries_problem(symbolizer->binaries, i);
 }
 
+const struct d9__stay *d9__symbolizer_stay(struct d9__symbolizer *symbolizer, uint64_t address, uint64_t ns,
+					   const struct d9__binary **binary)
+{
+	const struct d9__stay *stay = d9__module_map_find(&symbolizer->modules, address, ns);
+
+	if (stay)
+		*binary = d9__binaries_get(symbolizer->binaries, stay->binary);
+	return stay;
+}
+
 const struct d9__binaries *d9__symbolizer_binaries(const struct d9__symbolizer *symbolizer)
 {
 	return symbolizer->binaries;

@@ -30,6 +30,7 @@
 #include <dial9/reader.h>
 
 #include "symbol/binaries.h"
+#include "symbol/module_map.h"
 #include "symbol/symbol.h"
 
 struct d9__symbolizer;
@@ -97,6 +98,10 @@ const char *d9__symbolizer_function(struct d9__symbolizer *symbolizer, const cha
 
 /* Line |i| of what went wrong so far: files refused or missing, one sentence each with the path; NULL after the last. */
 const char *d9__symbolizer_problem(const struct d9__symbolizer *symbolizer, size_t i);
+
+/* Where the module lay that held |address| at |ns|, and its file; NULL: none is known.  Until the next event is learnt. */
+const struct d9__stay *d9__symbolizer_stay(struct d9__symbolizer *symbolizer, uint64_t address, uint64_t ns,
+					   const struct d9__binary **binary);
 
 /* The files that were asked of, for summaries. */
 const struct d9__binaries *d9__symbolizer_binaries(const struct d9__symbolizer *symbolizer);

@@ -5,7 +5,10 @@
  *	module PATH BUILD-ID BASE SIZE NS	a file mapped at BASE; "-" for no build-id
  *	unload PATH BUILD-ID BASE SIZE NS
  *	sample NS ADDRESS...			the innermost first
- *	spawn NS CALLBACK SITE			addresses; `spawn_loc` has them, too
+ *	taken NS WORKER SOURCE TRUNCATED ADDRESS...	the same with all that a sample says; source 1: off the CPU
+ *	spawn NS CALLBACK SITE [TASK]		addresses; `spawn_loc` has them, too; task 1, unless told
+ *	poll NS WORKER TASK CALLBACK SITE	a call of it begins
+ *	end NS WORKER
  *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
  *	pid N
  *	cut N					leave out the last N bytes
@@ -18,7 +21,7 @@
 
 #include "support/trace_builder.h"
 
-enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW };
+enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END };
 
 #define FRAMES_MAX 128
 
@@ -55,13 +58,44 @@ static void put_sample(struct trace *t)
 	trace_event(t, SAMPLE, ns, (uint64_t)0, (uint64_t)77, (uint64_t)0, (uint64_t)trace_stack(t, n, frames));
 }
 
-static void put_spawn(struct trace *t)
+static void put_taken(struct trace *t)
 {
-	uint64_t ns = number(), callback = number(), site = number();
+	uint64_t ns = number(), worker = number(), source = number(), truncated = number(), frames[FRAMES_MAX];
+	const char *next;
+	size_t n = 0;
+
+	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
+		frames[n++] = strtoull(next, NULL, 0);
+	trace_event(t, TAKEN, ns, worker, 77 + worker, source, (uint64_t)trace_stack(t, n, frames), truncated);
+}
+
+static uint64_t location(struct trace *t, uint64_t callback, uint64_t site)
+{
 	char text[64];
 
 	snprintf(text, sizeof(text), "0x%llx @ 0x%llx", (unsigned long long)callback, (unsigned long long)site);
-	trace_event(t, SPAWN, ns, (uint64_t)1, (uint64_t)trace_string(t, text), (uint64_t)1, callback, site);
+	return trace_string(t, text);
+}
+
+static void put_spawn(struct trace *t)
+{
+	uint64_t ns = number(), callback = number(), site = number(), task = number();
+
+	trace_event(t, SPAWN, ns, task ? task : 1, location(t, callback, site), (uint64_t)1, callback, site);
+}
+
+static void put_poll(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), task = number(), callback = number();
+
+	trace_event(t, POLL, ns, worker, (uint64_t)0, task, location(t, callback, number()));
+}
+
+static void put_end(struct trace *t)
+{
+	uint64_t ns = number();
+
+	trace_event(t, END, ns, number());
 }
 
 static void put_row(struct trace *t)
@@ -91,6 +125,9 @@ static void begin(struct trace *t)
 	trace_schema(t, SPAWN, "TaskSpawnEvent", "task_id:9 spawn_loc:7 instrumented:3 callback:9 spawn_addr:9");
 	trace_schema(t, ROW, "SymbolTableEntry",
 		     "addr:9 size:9 symbol_name:7 inline_depth:9 source_file:7 source_line:9");
+	trace_schema(t, TAKEN, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6 truncated:3");
+	trace_schema(t, POLL, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
+	trace_schema(t, END, "PollEndEvent", "worker_id:9");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
 
@@ -111,6 +148,12 @@ int main(int argc, char **argv)
 			put_module(&t, *what == 'u');
 		else if (!strcmp(what, "sample"))
 			put_sample(&t);
+		else if (!strcmp(what, "taken"))
+			put_taken(&t);
+		else if (!strcmp(what, "poll"))
+			put_poll(&t);
+		else if (!strcmp(what, "end"))
+			put_end(&t);
 		else if (!strcmp(what, "spawn"))
 			put_spawn(&t);
 		else if (!strcmp(what, "row"))

@@ -77,6 +77,9 @@ bounded '[0-9] symbols' events -f text
 bounded '[0-9] symbols' symbolize -o named.zst
 make stacks 400000
 bounded 'samples of further stacks' report
+bounded 'samples of further stacks' export -f folded -o folded
+bounded 'samples of further stacks' export -f pprof -o pb.gz
+bounded 'samples of further stacks' flamegraph -o svg
 bounded '' symbolize -o named.zst
 make metadata 200000
 bounded '[0-9] metadata' report

@@ -79,6 +79,12 @@ for first in 0 6 12 18 24 30 36 42 48 53; do
 	looks_clean export -o "$override.trc" "$folder/trace.2.bin"
 	looks_clean export -o "$override.trc.gz" "$trace"
 	looks_clean export -f trc.gz -o "$folder/none/x" "$trace"
+	looks_clean export -f folded -o - "$trace"
+	looks_clean export -f speedscope -o - "$trace"
+	looks_clean flamegraph -o - "$trace"
+	looks_clean flamegraph --callback "$override" -o - "$trace"
+	looks_clean export -f pprof -o "$override.pb" "$trace"
+	looks_clean export -f folded --off-cpu --callback "$override" -o - "$trace"
 	looks_clean symbolize -o "$override.bin" "$trace"
 	looks_clean symbolize -o "$folder/copies" "$folder"
 	looks_clean symbolize -o "$folder/none/x" --debug-dir "$override" "$trace"
@@ -105,7 +111,7 @@ for option in "report --section" "report --finding" "report --color" "report -n"
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events diagram export symbolize record recover status top doctor enable disable rotate dump help; do
+for command in report info events diagram flamegraph export symbolize record recover status top doctor enable disable rotate dump help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"
@@ -161,7 +167,8 @@ fi
 exec 4>&-
 wait $pid
 
-# One that says that it wrote a dump.
+# One that says that it wrote a dump.  What the last one said must be gone before this one starts.
+: >ready
 "$make_hostile" live "$shm/live/ring" "$work/live$override" 25 <end >ready &
 pid=$!
 exec 4>end

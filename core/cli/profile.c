@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass, so that pipes will do: stacks are kept as addresses, and named after the last event, when all modules and all
+ * names of callbacks are known.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/budget.h"
+#include "cli/cmd.h"
+#include "cli/profile.h"
+#include "cli/progress.h"
+#include "cli/symbol_options.h"
+#include "cli/trace_input.h"
+#include "format/hash.h"
+#include "record/nearest.h"
+
+/* What a stack takes besides its addresses: itself, a place in the list and places in a table that is half empty. */
+#define STACK_BYTES (sizeof(struct d9__profile_stack) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))
+
+/* ---- samples ---- */
+
+/* All that makes two samples one: compared by its hash, which has a secret. */
+struct content {
+	uint64_t callback, worker, truncated;
+	uint64_t addresses[D9__PROFILE_FRAMES];
+};
+
+static uint64_t hash_of(const struct d9__profile_stack *stack, const uint64_t *addresses)
+{
+	static struct content content;
+
+	content.callback = (uint64_t)(uintptr_t)stack->callback;
+	content.worker = (uint64_t)(uintptr_t)stack->worker;
+	content.truncated = stack->truncated;
+	if (stack->n)
+		memcpy(content.addresses, addresses, stack->n * sizeof(addresses[0]));
+	return d9__hash_bytes(d9__hash_secret(), &content,
+			      offsetof(struct content, addresses) + stack->n * sizeof(addresses[0]));
+}
+
+static int make_room(struct d9__profile *profile)
+{
+	size_t max = profile->max ? 2 * profile->max : 64;
+	struct d9__profile_stack **bigger;
+
+	if (profile->n < profile->max)
+		return 0;
+	bigger = reallocarray(profile->stacks, max, sizeof(struct d9__profile_stack *));
+	if (!bigger)
+		return -ENOMEM;
+	profile->stacks = bigger;
+	profile->max = max;
+	return 0;
+}
+
+/* Keep |stack| with |addresses| under |hash|.  0, also if the budget does not allow it, or -ENOMEM. */
+static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__profile_stack *stack,
+		const uint64_t *addresses)
+{
+	size_t bytes = stack->n * sizeof(addresses[0]);
+	struct d9__profile_stack *kept;
+
+	if (!d9__budget_take(D9__KEPT_STACKS, STACK_BYTES + bytes))
+		return 0;
+	kept = make_room(profile) ? NULL : malloc(sizeof(*kept) + bytes);
+	if (!kept || d9__table_add(&profile->by_content, hash, kept)) {
+		free(kept);
+		return -ENOMEM;
+	}
+	*kept = *stack;
+	if (bytes)
+		memcpy(kept->addresses, addresses, bytes);
+	profile->stacks[profile->n++] = kept;
+	profile->samples++;
+	return 0;
+}
+
+static int count(struct d9__profile *profile, const struct d9__profile_stack *stack, const uint64_t *addresses)
+{
+	uint64_t hash = hash_of(stack, addresses);
+	struct d9__profile_stack *known = d9__table_find(&profile->by_content, hash);
+
+	if (!known)
+		return keep(profile, hash, stack, addresses);
+	known->samples++;
+	profile->samples++;
+	return 0;
+}
+
+/* Whether |event| lies in --from and --to, which count from the first event. */
+static bool is_in_time(const struct d9__profile *profile, const struct d9_event *event)
+{
+	uint64_t after_ns = event->timestamp_ns - profile->origin_ns;
+
+	return after_ns >= profile->wanted.from_ns && after_ns <= profile->wanted.to_ns;
+}
+
+static bool is_of_worker(const struct d9__profile_filter *wanted, const struct d9__worker *worker)
+{
+	return !wanted->has_worker || (worker && worker->id == wanted->worker);
+}
+
+/* After the analysis took |event|, for that finds the callback. */
+static int take_sample(struct d9__profile *profile, const struct d9_event *event)
+{
+	const struct d9_value *chain = d9_event_known(event, D9_CPU_SAMPLE_CALLCHAIN);
+	const struct d9_value *cut = d9_event_known(event, D9_CPU_SAMPLE_TRUNCATED);
+	struct d9__worker *worker = d9__analysis_sampled(&profile->analysis, event);
+	struct d9__profile_stack stack = { .worker = worker, .samples = 1, .ns = event->timestamp_ns };
+	const uint64_t *addresses = NULL;
+
+	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) != profile->wanted.off_cpu)
+		return 0;
+	profile->found++;
+	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
+		return 0;
+	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
+	if (chain && chain->present && !chain->unresolved) {
+		addresses = chain->u.stack.addresses;
+		stack.n = chain->u.stack.n;
+	}
+	if (stack.n > D9__PROFILE_FRAMES) {
+		stack.n = D9__PROFILE_FRAMES;
+		stack.truncated = true;
+	}
+	stack.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
+	return count(profile, &stack, addresses);
+}
+
+static int read_events(struct d9__profile *profile)
+{
+	struct d9__progress progress;
+	const struct d9_event *event;
+	int err = 0;
+
+	d9__progress_init(&progress);
+	while (!err && (event = d9__traces_next(profile->reader, &progress, &err))) {
+		if (!profile->origin_ns && event->has_timestamp)
+			profile->origin_ns = event->timestamp_ns;
+		err = d9__analysis_event(&profile->analysis, event);
+		if (!err)
+			err = d9__symbol_learn(profile->symbolizer, profile->reader, event);
+		if (!err && event->kind == D9_EVENT_CPU_SAMPLE)
+			err = take_sample(profile, event);
+	}
+	d9__progress_clear(&progress);
+	return err;
+}
+
+/* ---- names ---- */
+
+void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,
+			struct d9__frames *out)
+{
+	d9__symbolizer_resolve(profile->symbolizer, stack->addresses[i], stack->ns,
+			       i ? D9__RETURN : D9__EXECUTING, out);
+}
+
+/* struct d9__namer, for callbacks: by module and offset in the binaries, else by address. */
+static bool find_name(void *symbolizer, struct d9__place *place)
+{
+	enum d9__address_role role = place->role == D9__PLACE_CALL ? D9__RETURN : D9__ENTRY;
+	struct d9__frames frames = { 0 };
+
+	if (place->len)
+		d9__symbolizer_resolve_name(symbolizer, place->text, place->len, role, &frames);
+	if (!frames.known && place->address)
+		d9__symbolizer_resolve(symbolizer, place->address, D9__NO_TIME, role, &frames);
+	if (!frames.known)
+		return false;
+	place->function = d9__frames_one(&frames, role)->function;
+	return true;
+}
+
+static bool is_called(const struct d9__callback *callback, const char *name)
+{
+	char way[1024];
+	size_t len;
+	const char *own = d9__callback_name(callback, &len);
+
+	return (strlen(name) == len && !memcmp(own, name, len)) ||
+	       !strcmp(d9__callback_way(callback, way, sizeof(way)), name);
+}
+
+/* Leave only the stacks of the callbacks called |name|. */
+static void select_callback(struct d9__profile *profile, const char *name)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < profile->n; i++) {
+		struct d9__profile_stack *stack = profile->stacks[i];
+
+		if (stack->callback && is_called(stack->callback, name)) {
+			profile->stacks[kept++] = stack;
+			continue;
+		}
+		profile->samples -= stack->samples;
+		free(stack);
+	}
+	profile->n = kept;
+}
+
+static int check_callback(const struct d9__profile *profile, const char *command, const char *name)
+{
+	const struct d9__callbacks *callbacks = &profile->analysis.callbacks;
+	struct d9__nearest nearest = { .word = name };
+
+	for (size_t i = 0; i < callbacks->n; i++) {
+		if (is_called(callbacks->items[i], name))
+			return 0;
+		if (callbacks->items[i]->function)
+			d9__nearest_try(&nearest, callbacks->items[i]->function);
+	}
+	if (nearest.name)
+		return d9__cmd_fail(command, "no callback '%s' in this trace; is %s meant?", name, nearest.name);
+	return d9__cmd_fail(command, "no callback '%s' in this trace; dial9 report --section callbacks lists them",
+			    name);
+}
+
+/* ---- the command ---- */
+
+/* Whether anything is left, with a line if not: 0 or an exit status. */
+static int check_found(const struct d9__profile *profile, const char *command)
+{
+	const char *kind = profile->wanted.off_cpu ? "off-CPU" : "on-CPU";
+
+	if (profile->samples)
+		return 0;
+	if (!profile->found)
+		return d9__cmd_fail(command, "this trace has no %s samples", kind);
+	return d9__cmd_fail(command, "none of the %" PRIu64 " %s samples of this trace is of that worker, callback and time",
+			    profile->found, kind);
+}
+
+static int name_all(struct d9__profile *profile, const char *command)
+{
+	const char *callback = profile->wanted.callback;
+	int status;
+
+	/* Of the samples of the analysis nothing is told, so their stacks need no names. */
+	d9__samples_release(&profile->analysis.samples);
+	memset(&profile->analysis.samples, 0, sizeof(profile->analysis.samples));
+	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
+		return d9__cmd_fail(command, "out of memory");
+	status = callback ? check_callback(profile, command, callback) : 0;
+	if (!status && callback)
+		select_callback(profile, callback);
+	return status;
+}
+
+int d9__profile_read(struct d9__profile *profile, const char *command, char **paths)
+{
+	int err, status = d9__traces_open(command, paths, &profile->reader);
+
+	if (status)
+		return status;
+	if (d9__processes_find(&profile->processes, profile->reader) || d9__symbol_open(&profile->symbolizer))
+		return d9__cmd_fail(command, "out of memory");
+	status = d9__traces_refuse_several(command, &profile->processes);
+	if (status)
+		return status;
+	profile->analysis.processes = &profile->processes;
+	err = read_events(profile);
+	if (err)
+		return d9__traces_close(command, profile->reader, err);
+	status = name_all(profile, command);
+	return status ? status : check_found(profile, command);
+}
+
+int d9__profile_close(struct d9__profile *profile, const char *command, int err)
+{
+	return d9__traces_close(command, profile->reader, err);
+}
+
+void d9__profile_release(struct d9__profile *profile)
+{
+	for (size_t i = 0; i < profile->n; i++)
+		free(profile->stacks[i]);
+	free(profile->stacks);
+	d9__table_release(&profile->by_content);
+	d9__analysis_release(&profile->analysis);
+	d9__symbolizer_close(profile->symbolizer);
+	d9__processes_release(&profile->processes);
+	d9_reader_free(profile->reader);
+}

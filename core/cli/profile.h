@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profile: the stack samples of one process that somebody asked for, equal ones added up, and what their addresses mean.
+ *
+ *	struct d9__profile profile = { .wanted = { .to_ns = UINT64_MAX } };
+ *
+ *	status = d9__profile_read(&profile, "export", paths);
+ *	for (size_t i = 0; !status && i < profile.n; i++)
+ *		... profile.stacks[i] ...
+ *	d9__profile_release(&profile);
+ */
+
+#ifndef D9_CLI_PROFILE_H
+#define D9_CLI_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "analyze/analysis.h"
+#include "symbol/symbolizer.h"
+
+#define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
+
+/* Which samples are wanted. */
+struct d9__profile_filter {
+	const char *callback; /* by its name; NULL: of all, and outside of callbacks */
+	bool off_cpu;	      /* those taken when the kernel took the thread off the CPU, and no others */
+	bool has_worker;
+	uint64_t worker;
+	uint64_t from_ns, to_ns; /* after the first event of the trace */
+};
+
+/* Samples of one callback, worker and stack. */
+struct d9__profile_stack {
+	const struct d9__callback *callback; /* that ran; NULL: none */
+	const struct d9__worker *worker;     /* NULL: another thread */
+	uint64_t samples;
+	uint64_t ns;	/* of the first sample: which modules were mapped */
+	bool truncated; /* outer frames are missing */
+	size_t n;	/* 0: the stack was not recorded */
+	uint64_t addresses[];
+};
+
+struct d9__profile {
+	struct d9__profile_filter wanted;
+
+	/* Set by d9__profile_read(). */
+	struct d9_reader *reader;
+	struct d9__processes processes;
+	struct d9__analysis analysis;
+	struct d9__symbolizer *symbolizer;
+	struct d9__profile_stack **stacks; /* owned; in the order of their first samples */
+	size_t n, max;
+	struct d9__table by_content;
+	uint64_t origin_ns; /* of the first event that carries a time */
+	uint64_t found;	  /* samples of this kind, wanted or not */
+	uint64_t samples; /* in |stacks| */
+};
+
+/*
+ * Read the traces |paths| for |command|.  0, or an exit status after one line on stderr: it cannot be read, holds several
+ * processes, or no sample that is wanted.  Release in both cases.
+ */
+int d9__profile_read(struct d9__profile *profile, const char *command, char **paths);
+
+/*
+ * After all output was made, with |err|, the error of that below 0, or 0: tell what was damaged or left out.  The exit
+ * status.
+ */
+int d9__profile_close(struct d9__profile *profile, const char *command, int err);
+
+/* What address |i| of |stack| means; never no frame.  Borrowed until the next question. */
+void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,
+			struct d9__frames *out);
+
+/* Whether |address| is one of the kernel's. */
+static inline bool d9__profile_is_kernel(uint64_t address)
+{
+	return address >> 63;
+}
+
+void d9__profile_release(struct d9__profile *profile);
+
+#endif /* D9_CLI_PROFILE_H */

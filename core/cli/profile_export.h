@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles as files: the options that choose samples, where the file goes, and the formats. */
+
+#ifndef D9_CLI_PROFILE_EXPORT_H
+#define D9_CLI_PROFILE_EXPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/profile.h"
+
+enum { D9__PROFILE_OFF_CPU = 512, D9__PROFILE_CALLBACK, D9__PROFILE_FROM, D9__PROFILE_TO };
+
+/* Rows of a command's table of options: no other may have 'w' or these keys. */
+#define D9__PROFILE_OPTS                                                                                   \
+	{ D9__PROFILE_OFF_CPU, "off-cpu", NULL, "samples taken when the kernel took a thread off the CPU" }, \
+	{ 'w', "worker", "N", "only samples of worker N" },                                                \
+	{ D9__PROFILE_CALLBACK, "callback", "NAME", "only samples inside of the callback NAME" },          \
+	{ D9__PROFILE_FROM, "from", "TIME", "only samples from TIME after the first event on" },           \
+	{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" }
+
+struct d9__profile_options {
+	struct d9__profile_filter wanted;
+	const char *given; /* the name of one that was given; NULL: none was */
+};
+
+void d9__profile_options_init(struct d9__profile_options *options);
+
+/* Take the option |key|, one of the rows; false after a line on stderr. */
+bool d9__profile_options_take(struct d9__profile_options *options, const struct d9__args *args, int key);
+
+/* Write |profile| to |out|, whose errors stay there.  0 or -ENOMEM. */
+typedef int d9__profile_writer(struct d9__profile *profile, FILE *out);
+
+struct d9__profile_target {
+	const char *path; /* "-": standard output */
+	bool gzip;
+	d9__profile_writer *write;
+};
+
+/* Read |paths| and write |target|: the whole of a command behind its options.  The exit status. */
+int d9__profile_export(const char *command, char **paths, const struct d9__profile_options *options,
+		       const struct d9__profile_target *target);
+
+/* "outermost;...;innermost COUNT", one line each stack. */
+d9__profile_writer d9__export_folded;
+
+/* A profile of type "sampled", for speedscope. */
+d9__profile_writer d9__export_speedscope;
+
+/* A profile for pprof, not yet packed. */
+d9__profile_writer d9__export_pprof;
+
+#endif /* D9_CLI_PROFILE_EXPORT_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of Protocol Buffers, written field by field: numbers as varints, all else with its length before it. */
+
+#ifndef D9_CLI_PROTOBUF_H
+#define D9_CLI_PROTOBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A message in the making.  All zero is empty; without memory it stays as it is and |failed|. */
+struct d9__protobuf {
+	unsigned char *bytes; /* owned */
+	size_t len, max;
+	bool failed;
+};
+
+/* A bare number, as packed fields hold them. */
+void d9__protobuf_varint(struct d9__protobuf *message, uint64_t n);
+
+/* The field |field|; 0 is what a field has that is not there, and is left out. */
+void d9__protobuf_number(struct d9__protobuf *message, unsigned field, uint64_t n);
+
+/* The same with |len| bytes: text, packed numbers or a message; also if they are none. */
+void d9__protobuf_bytes(struct d9__protobuf *message, unsigned field, const void *bytes, size_t len);
+
+/* The field |field| of |outer| is |inner|, which is empty after that. */
+void d9__protobuf_put(struct d9__protobuf *outer, unsigned field, struct d9__protobuf *inner);
+
+/* The field |field| of the message that |out| holds, likewise. */
+void d9__protobuf_write(FILE *out, unsigned field, struct d9__protobuf *inner);
+
+void d9__protobuf_release(struct d9__protobuf *message);
+
+#endif /* D9_CLI_PROTOBUF_H */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text of traces in SVG: escaped for XML, and so that a terminal obeys nothing of it (analyze/shown.h). */
+
+#ifndef D9_CLI_SVG_TEXT_H
+#define D9_CLI_SVG_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Write |text|. */
+void d9__svg_text(FILE *out, const char *text);
+
+/* Write |text| if it has at most |max| characters, else what fits before two dots; nothing if that says too little. */
+void d9__svg_text_fitting(FILE *out, const char *text, size_t max);
+
+#endif /* D9_CLI_SVG_TEXT_H */

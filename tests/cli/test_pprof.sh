@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What go tool pprof reads in our profiles: samples, labels, inlined calls, lines, modules.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+command -v go >/dev/null || skip "no go (Debian: golang-go)"
+# It looks for the binaries of a profile, and keeps files at home.
+export HOME="$work" PPROF_BINARY_PATH="$work" PPROF_TMPDIR="$work" GOTOOLCHAIN=local
+go tool -n pprof >/dev/null 2>&1 || skip "this go has no pprof"
+
+"$top_builddir/tests/cli/make_samples" plain t.bin <<'END_S' || exit 99
+module /nowhere/lib.so aabb01 0x1000000 0x10000 1500
+module /nowhere/app aabb02 0x5000 0x10000 1500
+row 0x5010 0 read_line svc.c 10
+row 0x5010 1 parse<a;b> svc.c 12
+row 0x6011 0 on_request svc.c 20
+row 0x6000 0 on_request svc.c 19
+row 0x7011 0 main svc.c 30
+spawn 2000 0x6000 0 1
+poll 10000 1 1 0x6000 0
+taken 11000 1 0 0 0x5010 0x6011 0x7011
+taken 12000 1 0 0 0x5010 0x6011 0x7011
+taken 13000 1 0 0 0x1000123 0x6011 0x7011
+taken 14000 1 0 1 0x5010 0x6011
+taken 15000 1 0 0 0x99999 0x6011 0x7011
+taken 15500 1 1 0 0x5010 0x6011 0x7011
+end 16000 1
+taken 17000 1 0 0
+END_S
+
+run export -o t.pb.gz t.bin
+go tool pprof -raw t.pb.gz 2>errors
+go tool pprof -top t.pb.gz 2>>errors
+go tool pprof -tags t.pb.gz 2>>errors
+go tool pprof -top -tagfocus callback=on_request t.pb.gz 2>>errors | grep accounting
+
+say "off the CPU"
+run export --off-cpu -o off.pb t.bin
+go tool pprof -top off.pb 2>>errors
+grep -iE 'malformed|invalid|unmarshal|fail' errors
+
+finish '/^Time:/d; s/^Duration: .*Total/Total/; /^Duration/d; s/ *$//'

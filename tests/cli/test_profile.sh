@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Stack samples as files for other programs: which samples, how their frames are named, and what is missing.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+make_samples=$top_builddir/tests/cli/make_samples
+
+# on_request() of worker 1 and on_timer() of worker 2; parse() is compiled into read_line().  Times in ns.
+"$make_samples" plain t.bin <<'END_S' || exit 99
+row 0x1010 0 read_line svc.c 10
+row 0x1010 1 parse<a;b> svc.c 12
+row 0x2011 0 on_request svc.c 20
+row 0x2000 0 on_request svc.c 19
+row 0x3011 0 main svc.c 30
+row 0x3010 0 main svc.c 31
+row 0x3000 0 on_timer svc.c 40
+row 0x1030 0 hash_all svc.c 50
+row 0xffffffff81000010 0 copy_to_user - 0
+spawn 2000 0x2000 0 1
+spawn 2000 0x3000 0 2
+poll 10000 1 1 0x2000 0
+taken 11000 1 0 0 0x1010 0x2011 0x3011
+taken 12000 1 0 0 0x1010 0x2011 0x3011
+taken 13000 1 0 0 0xffffffff81000010 0x2011 0x3011
+taken 14000 1 0 1 0x1010 0x2011
+taken 15000 1 0 0 0x99999 0x2011 0x3011
+taken 15500 1 1 0 0x1010 0x2011 0x3011
+end 16000 1
+taken 17000 1 0 0 0x3010
+poll 20000 2 2 0x3000 0
+taken 21000 2 0 0 0x1030 0x3000 0x3011
+taken 22000 2 0 0
+end 30000 2
+END_S
+
+say "folded: outermost first, what is compiled into a function behind it, equal stacks added up"
+run export --format folded -o t.folded t.bin
+cat t.folded
+run export -o t.folded.gz t.bin
+gzip -dc t.folded.gz | cmp - t.folded
+"$dial9" export --format folded -o - - <t.bin | cmp - t.folded
+
+say "some of them"
+run export --format folded --off-cpu -o - t.bin
+run export --format folded --worker 2 -o - t.bin
+run export --format folded --callback on_timer -o - t.bin
+run export --format folded --from 12us --to 13us -o - t.bin
+run export --format folded --callback on_request --from 14us -o - t.bin
+
+say "none, and what is wrong: no file"
+run export --format folded --worker 9 -o none t.bin
+run export --format folded --callback on_timr -o none t.bin
+run export --format folded --callback xyz -o none t.bin
+run export --format folded --callback on_timer --worker 1 -o none t.bin
+run export --format folded --from 5us --to 4us -o none t.bin
+run export --format trc --worker 1 -o none t.bin
+"$make_trace" small plain small.bin
+run export --format folded -o none small.bin
+[ ! -e none ] || echo "it left a file"
+run export --format folded -o no/such/folder/f t.bin
+run export --format folded -o /dev/full t.bin
+
+say "speedscope: frames by number"
+run export --format speedscope -o t.speedscope.json t.bin
+cat t.speedscope.json
+run export --worker 2 -o w.speedscope.json.gz t.bin
+gzip -dc w.speedscope.json.gz >w.json
+if command -v python3 >/dev/null; then
+	python3 - t.speedscope.json w.json <<'END_P'
+import json, sys
+
+for name in sys.argv[1:]:
+    file = json.load(open(name))
+    for profile in file["profiles"]:
+        assert profile["type"] == "sampled" and profile["unit"] == "none"
+        assert len(profile["samples"]) == len(profile["weights"]) > 0
+        assert sum(profile["weights"]) == profile["endValue"] - profile["startValue"]
+        assert all(0 <= n < len(file["shared"]["frames"]) for sample in profile["samples"] for n in sample)
+END_P
+fi
+
+say "pprof: one message, packed unless the name says otherwise"
+run export -o t.pb t.bin
+run export --format pprof -o t.pb.gz t.bin
+run export --format pprof -o packed t.bin
+gzip -dc t.pb.gz | cmp - t.pb
+gzip -dc packed | cmp - t.pb
+
+say "flamegraph: one SVG, well-formed, with its script"
+run flamegraph -o t.svg t.bin
+sed -n '/<text class="h"/,/<script>/p' t.svg
+! command -v python3 >/dev/null || python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' t.svg
+! "$top_srcdir/tests/support/has_node.sh" || node "$top_srcdir/tests/cli/flame_dom.js" t.svg
+run flamegraph --worker 2 --callback on_timer --from 1us --to 1ms -o - t.bin | sed -n '/<text class="h"/,/<text class="b"/p'
+run flamegraph t.bin
+run flamegraph --worker 9 -o none t.bin
+[ ! -e none ] || echo "it left a file"
+
+finish ''
