@@ -38,7 +38,7 @@ _Static_assert(D9__SLOT_COUNT <= 0x10000, "an index fits below");
  * |timer| runs, the thread's handler uses what is not marked otherwise.
  */
 struct sampled {
-	uint32_t tid; /* 0: nobody is sampled here */
+	_Atomic(uint32_t) tid; /* 0: nobody is sampled here; a signal may come late */
 	_Atomic(int) timer; /* -1: none */
 	uint32_t stack_copies; /* of a sample, at most */
 	uint32_t checked_tid;	       /* flush thread, like the next two: */
@@ -78,19 +78,29 @@ static struct sampled *sampled_of(const siginfo_t *info)
 	return atomic_load_explicit(&all[value & 0xffffu], memory_order_relaxed);
 }
 
+static uint32_t tid_of(const struct sampled *thread)
+{
+	return atomic_load_explicit(&thread->tid, memory_order_relaxed);
+}
+
+static void set_tid(struct sampled *thread, uint32_t tid)
+{
+	atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
+}
+
 /* A thread at its end has given its slot back. */
 static bool has_slot(const struct sampled *thread)
 {
 	uint64_t owner = atomic_load_explicit(&thread->slot->owner, memory_order_relaxed);
 
-	return owner == ((uint64_t)D9__SLOT_TAKEN << 32 | thread->tid);
+	return owner == ((uint64_t)D9__SLOT_TAKEN << 32 | tid_of(thread));
 }
 
 static void take_sample(struct sampled *thread, const siginfo_t *info, const void *context)
 {
 	uint32_t periods = info->si_overrun > 0 ? 1u + (uint32_t)info->si_overrun : 1u;
 	uint32_t nowhere = periods > thread->stack_copies ? periods - thread->stack_copies : 0;
-	struct d9__sample_raw raw = { .worker = thread->slot->worker, .tid = thread->tid };
+	struct d9__sample_raw raw = { .worker = thread->slot->worker, .tid = tid_of(thread) };
 	struct d9__registers registers;
 	struct d9__unwound unwound;
 
@@ -217,7 +227,7 @@ static void read_name(struct sampled *thread)
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", thread->tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid_of(thread));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, thread->name, sizeof(thread->name) - 1);
@@ -238,7 +248,7 @@ static void stop_timer(struct sampled *thread)
 static void let_go(struct sampled *thread)
 {
 	stop_timer(thread);
-	thread->tid = 0;
+	set_tid(thread, 0);
 }
 
 static void let_all_go(void)
@@ -262,7 +272,7 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 		return;
 	let_go(thread);
 	d9__side_make(own);
-	thread->tid = tid;
+	set_tid(thread, tid);
 	thread->slot = &d9__ring.slots[index];
 	thread->sink = own;
 	thread->stack_copies = period_ns < CREDITED_NS ? (uint32_t)(CREDITED_NS / period_ns) : 1;
@@ -305,7 +315,7 @@ static void follow_threads(struct d9__slot *own)
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 		uint32_t tid = wanted(i, own);
 
-		if (tid == (thread ? thread->tid : 0))
+		if (tid == (thread ? tid_of(thread) : 0))
 			continue;
 		if (tid)
 			sample_thread(i, tid, own);
@@ -317,12 +327,12 @@ static void follow_threads(struct d9__slot *own)
 /* Whether |thread| has used CPU time for EXPECTED samples since the latest check, and none came. */
 static bool gets_none(struct sampled *thread)
 {
-	uint64_t used_ns = d9__cpu_timer_used_ns(thread->tid);
+	uint64_t used_ns = d9__cpu_timer_used_ns(tid_of(thread));
 	uint64_t taken = atomic_load_explicit(&thread->taken, memory_order_relaxed);
 	bool none = thread->taken_before == taken;
 
-	if (thread->tid != thread->checked_tid || !none) {
-		thread->checked_tid = thread->tid;
+	if (tid_of(thread) != thread->checked_tid || !none) {
+		thread->checked_tid = tid_of(thread);
 		thread->cpu_ns = used_ns;
 		thread->taken_before = taken;
 		return false;
@@ -340,7 +350,7 @@ static void check_signals(void)
 
 		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
 			continue;
-		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", thread->tid);
+		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", tid_of(thread));
 		say(text);
 		return;
 	}
@@ -362,7 +372,7 @@ static void forget_parent(void)
 
 		if (thread) {
 			atomic_store_explicit(&thread->timer, -1, memory_order_relaxed);
-			thread->tid = 0;
+			set_tid(thread, 0);
 		}
 	}
 	self.high = 0;
