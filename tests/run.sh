@@ -154,13 +154,15 @@ shell_scripts() {
 		-e SC1091,SC2154,SC2086,SC2046,SC2044,SC2043,SC3013,SC2016
 }
 
-# The tarball in a read-only tree, installed, and the program's tests there: the rest ran above, and
-# that the files of all tests are in the tarball is checked when it is packed.
+# The tarball in a read-only tree, installed, and the program's tests there, with the programs that they name: the
+# rest ran above, and that the files of all tests are in the tarball is checked when it is packed.
 distcheck() {
 	tests=$(cd "$top" && find tests/cli -name 'test_*.sh' | sort | tr '\n' ' ')
+	programs=$(cat "$top"/tests/cli/*.sh | grep -oE 'top_builddir"?/(tests/cli|examples)/[a-z_]+' |
+		sed 's|.*top_builddir"*/||' | sort -u | tr '\n' ' ')
 	env -u D9_TEST_SOURCES D9_LEAVE_OUT=real VERBOSE=1 make -C "$build/gcc" -j"$(nproc)" distcheck \
 		DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0' \
-		check_PROGRAMS='tests/cli/make_trace tests/cli/make_heavy tests/cli/make_hostile tests/cli/find_bad_text tests/cli/peak_memory examples/spans examples/scenario_hang' check_LTLIBRARIES= TESTS="$tests"
+		check_PROGRAMS="$programs" check_LTLIBRARIES= TESTS="$tests"
 }
 
 # What is built while tests run, most of which wait most of the time; each stage's status goes to
