@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the recorder's own thread saw of calls and of the process, added to an analysis. */
+/* Adds to an analysis what the flush thread samples: where calls sleep, and what the process holds. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program may keep of what traces and rings claim.  A few bytes, packed, name millions of tasks,
- * names and modules: whoever keeps something for each asks here first, and counts what it leaves out, which
- * every command tells.  One budget for the program, since its memory is one; without a start it is not
+ * Budget: how much memory a command may take for what traces and rings claim.  A few packed bytes can name millions
+ * of tasks, names and modules: code that keeps something for each asks here first, and counts what it leaves out; every
+ * command tells that count.  One budget for the program, since its memory is one; without a start it is not
  * limited.  Not thread-safe.
  *
  *     88 MiB, and twice the size of what is read

@@ -15,7 +15,7 @@
 /* Kinds are bits of a word; more than these share the last. */
 #define MAX_KINDS 32
 
-/* What is kept for a callback, with a class or two for each of its distributions, and calls worth telling. */
+/* The budget counts so many bytes for each callback: its own, some classes of its distributions, its longest calls. */
 #define CALLBACK_BYTES 4096
 
 #define SITE_MARK " @ "

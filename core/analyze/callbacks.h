@@ -58,7 +58,7 @@ struct d9__asleep {
 /* Page faults of one call that are many. */
 #define D9__MANY_FAULTS 1000
 
-/* What a loop calls of a source beside its callback. */
+/* The functions of a GLib source that its loop calls beside its callback. */
 enum d9__outside_phase {
 	D9__IN_PREPARE,
 	D9__IN_CHECK,
