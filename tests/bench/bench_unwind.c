@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "core/sample/own_stack.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
 
@@ -145,25 +146,11 @@ static void measure_tables(void)
 	bench_value(text, "ms", ms, ROUNDS, 0.05 * (double)figures.n_rows / 1000);
 }
 
-static void set_bounds(void)
-{
-	pthread_attr_t attr;
-	void *low;
-	size_t size;
-
-	pthread_getattr_np(pthread_self(), &attr);
-	pthread_attr_getstack(&attr, &low, &size);
-	pthread_attr_destroy(&attr);
-	thread.low = (uintptr_t)low;
-	thread.high = thread.low + size;
-	thread.pid = getpid();
-}
-
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = on_sample, .sa_flags = SA_SIGINFO };
 
-	set_bounds();
+	own_stack(&thread);
 	measure_tables();
 	sigaction(SIGPROF, &action, NULL);
 	measure("hot", BUDGET_HOT, BUDGET_P99);

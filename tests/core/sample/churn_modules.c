@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "record/sanitized.h"
+#include "core/sample/own_stack.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
 
@@ -76,19 +77,6 @@ static void on_sample(int signal_number, siginfo_t *info, void *ucontext)
 	sampled->n_right += sampled == &callers && is_right(pcs, unwound.n);
 	sampled->n_marked += unwound.truncated || unwound.guessed;
 	errno = saved_errno;
-}
-
-static void set_bounds(struct d9__unwind_thread *thread)
-{
-	pthread_attr_t attr;
-	void *low;
-	size_t size;
-
-	pthread_getattr_np(pthread_self(), &attr);
-	pthread_attr_getstack(&attr, &low, &size);
-	pthread_attr_destroy(&attr);
-	thread->low = (uintptr_t)low;
-	thread->high = thread->low + size;
 }
 
 /* Called by modules. */
@@ -145,7 +133,7 @@ static void *sort(void *arg)
 	timer_t timer;
 	int values[64];
 
-	set_bounds(&sorter.unwinder);
+	own_stack(&sorter.unwinder);
 	event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer))
 		return arg;
@@ -239,7 +227,7 @@ int main(int argc, char **argv)
 	sigfillset(&action.sa_mask);
 	sigaction(SIGPROF, &action, NULL);
 	sigaction(SIGUSR1, &action, NULL);
-	set_bounds(&callers.unwinder);
+	own_stack(&callers.unwinder);
 	d9__unwind_tables_refresh(now_ns());
 	pthread_create(&holder, NULL, hold_lock, NULL);
 	pthread_create(&sorting, NULL, sort, NULL);

@@ -33,6 +33,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
+#include "core/sample/own_stack.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
 #include "work.h"
@@ -230,20 +231,6 @@ static timer_t start_timer(void)
 	return timer;
 }
 
-static void set_bounds(void)
-{
-	pthread_attr_t attr;
-	void *low;
-	size_t size;
-
-	pthread_getattr_np(pthread_self(), &attr);
-	pthread_attr_getstack(&attr, &low, &size);
-	pthread_attr_destroy(&attr);
-	thread.low = (uintptr_t)low;
-	thread.high = thread.low + size;
-	thread.pid = getpid();
-}
-
 struct plan {
 	work_fn work[MODULES];
 	int n;
@@ -259,7 +246,7 @@ static void *run(void *arg)
 	timer_t timer = 0;
 
 	sigaltstack(&stack, &before);
-	set_bounds();
+	own_stack(&thread);
 	if (plan->steps)
 		start_steps();
 	else
