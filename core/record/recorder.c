@@ -267,6 +267,10 @@ static int start_locked(bool awaited)
 			       0);
 	atomic_store_explicit(&d9__sampling.cpu_hz, d9__options_number(&options, D9__OPTION_CPU) ?
 			      (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0, memory_order_relaxed);
+	d9__sampling_set_memory(d9__options_number(&options, D9__OPTION_MEMORY) ?
+				d9__options_number(&options, D9__OPTION_MEMORY_RATE) : 0,
+				d9__options_number(&options, D9__OPTION_MEMORY_LIVE_SET),
+				d9__options_number(&options, D9__OPTION_MEMORY_SEED));
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;
