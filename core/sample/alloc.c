@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -452,10 +451,8 @@ static struct {
 	uint64_t second_ns;
 } told;
 
-static void say(const char *state, uint64_t rate)
+static void say(const char *state)
 {
-	char text[24];
-
 	if (strcmp(told.said, state) != 0)
 		told.second_ns = 0;
 	snprintf(told.said, sizeof(told.said), "%s", state);
@@ -464,8 +461,6 @@ static void say(const char *state, uint64_t rate)
 		return;
 	told.second_ns = d9__clock_mono_ns();
 	d9__metadata_set("source.memory", told.said);
-	snprintf(text, sizeof(text), "%" PRIu64, rate);
-	d9__metadata_set("memory.sample_rate_bytes", rate ? text : NULL);
 }
 
 static int make_walkers(void)
@@ -527,7 +522,7 @@ static void tick(void)
 	if (!rate || !d9__gate_open(D9__GATE_ALL))
 		return;
 	why_not = obstacle(live);
-	say(why_not ? why_not : "on", why_not ? 0 : rate);
+	say(why_not ? why_not : "on");
 	atomic_store_explicit(&sink, d9__slot_self(), memory_order_relaxed);
 	atomic_store_explicit(&live_now, live, memory_order_relaxed);
 	/* release: pairs with the acquire in d9__alloc_sample() */
