@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -152,12 +153,15 @@ void *pvalloc(size_t size)
 
 /* ---- the beginning ---- */
 
-/* NULL: the program's calls come here. */
+/* NULL: the program's calls come here.  As it is linked (-Bsymbolic), RTLD_DEFAULT begins with this library. */
 static const char *obstacle(void)
 {
-	void *used = dlsym(RTLD_DEFAULT, "malloc");
+	void *program = dlopen(NULL, RTLD_LAZY);
+	bool comes_here = program && dlsym(program, "malloc") == (void *)(uintptr_t)malloc;
 
-	if (used == (void *)(uintptr_t)malloc)
+	if (program)
+		dlclose(program);
+	if (comes_here)
 		return NULL;
 	return "off: another allocator comes before libdial9-memory: one in the program itself, or one that is loaded first";
 }
