@@ -45,7 +45,7 @@ void *calloc(size_t n, size_t size)
 
 void free(void *block)
 {
-	if (__builtin_expect(d9__arena_has(block), 0))
+	if (d9__arena_has(block))
 		return;
 	if (d9__alloc_maybe_live(block))
 		d9__alloc_freed(block);
@@ -69,7 +69,7 @@ static void *resize(void *block, size_t size)
 	struct d9__alloc_block old;
 	void *moved;
 
-	if (__builtin_expect(d9__arena_has(block), 0))
+	if (d9__arena_has(block))
 		return leave_arena(block, size);
 	if (!block || !d9__alloc_maybe_live(block) || !d9__alloc_take(block, &old))
 		return d9__real.realloc(block, size);
