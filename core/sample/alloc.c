@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <dial9/memory.h>
+#include <dial9/recorder.h>
 
 #include "record/clock.h"
 #include "record/emit_inl.h"
@@ -476,6 +477,13 @@ static int make_walkers(void)
 	return 0;
 }
 
+static void publish(uint64_t rate, bool live)
+{
+	atomic_store_explicit(&live_now, live, memory_order_relaxed);
+	/* release: pairs with the acquire in d9__alloc_sample() */
+	atomic_store_explicit(&rate_now, rate, memory_order_release);
+}
+
 /* NULL: samples can be taken. */
 static const char *obstacle(bool live)
 {
@@ -524,9 +532,7 @@ static void tick(void)
 	why_not = obstacle(live);
 	say(why_not ? why_not : "on");
 	atomic_store_explicit(&sink, d9__slot_self(), memory_order_relaxed);
-	atomic_store_explicit(&live_now, live, memory_order_relaxed);
-	/* release: pairs with the acquire in d9__alloc_sample() */
-	atomic_store_explicit(&rate_now, why_not ? 0 : rate, memory_order_release);
+	publish(why_not ? 0 : rate, live);
 }
 
 void d9__alloc_start(void)
@@ -590,4 +596,16 @@ void d9__alloc_attach(const void *code, const char *reason)
 	find_stack(&d9__alloc_self);
 	pthread_atfork(NULL, NULL, fork_child);
 	d9__alloc_start();
+}
+
+void d9__alloc_open_early(void)
+{
+	/* What the flush thread does otherwise, at its first tick: there is none yet. */
+	bool ready = !self.reason && !d9_recorder_running() && !d9__unwind_tables_refresh(d9__clock_mono_ns()) &&
+		     !make_walkers() && !d9__live_init();
+
+	d9__recorder_open_early();
+	if (ready && d9__gate_open(D9__GATE_ALL))
+		publish(atomic_load_explicit(&d9__sampling.memory_rate, memory_order_relaxed),
+			atomic_load_explicit(&d9__sampling.memory_live_set, memory_order_relaxed));
 }
