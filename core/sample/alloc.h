@@ -48,7 +48,7 @@ struct d9__alloc_thread {
 	uint64_t rate;	 /* with which |left| was drawn; 0: never */
 	uint64_t random; /* 0: not begun */
 	uintptr_t stack_low, stack_high; /* both 0: not known */
-	uint32_t tid;	 /* 0: not asked for */
+	uint32_t tid;	 /* of its latest event */
 	uint32_t paused;
 	volatile uint8_t inside; /* a sample is being taken; a handler may see it */
 	volatile uint8_t probing; /* 1: the next sample only sets it to 2; see d9__alloc_probe_begin() */

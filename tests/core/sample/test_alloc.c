@@ -107,8 +107,8 @@ static void test_equal_seeds_give_equal_gaps(void)
 
 static bool no_bits(void)
 {
-	for (size_t i = 0; i < sizeof(d9__alloc_seen) / sizeof(d9__alloc_seen[0]); i++)
-		if (d9__alloc_seen[i])
+	for (size_t i = 0; i < D9__ALLOC_WORDS; i++)
+		if (d9__alloc_seen.words[i])
 			return false;
 	return true;
 }
