@@ -99,8 +99,8 @@ void d9_memory_resume(void)
 static void find_stack(struct d9__alloc_thread *thread)
 {
 	pthread_attr_t attr;
-	void *low;
-	size_t size;
+	void *low = NULL;
+	size_t size = 0;
 
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return;
@@ -157,8 +157,7 @@ static struct walker *take_walker(const struct d9__alloc_thread *thread)
 
 static void give_back(struct walker *walker)
 {
-	if (walker)
-		atomic_store_explicit(&walker->taken, false, memory_order_release);
+	atomic_store_explicit(&walker->taken, false, memory_order_release);
 }
 
 /*
@@ -299,29 +298,35 @@ static void record_sample(void *block, size_t size, struct walker *walker, const
 		follow(&taken);
 }
 
-/* Its own frame, and those of all that is called from here on, are above the one of the hook. */
-static __attribute__((noinline)) void take_sample(struct d9__alloc_thread *thread, void *block, size_t size,
-						  const void *caller)
+/* The stack that asked for the allocation, by |walker|; its own frame is above that of the hook.  How many frames. */
+static __attribute__((noinline)) uint32_t walk(struct walker *walker, const struct d9__alloc_thread *thread,
+					       const void *caller)
+{
+	struct d9__registers registers;
+
+	walker->unwind.low = thread->stack_low;
+	walker->unwind.high = thread->stack_high;
+	walker->unwind.pid = d9__sandbox_is_shut() ? 0 : self.pid;
+	read_registers(&registers);
+	return strip(walker->pcs, d9__unwind(&walker->unwind, &registers, walker->pcs, D9__UNWIND_MAX).n, caller);
+}
+
+static void take_sample(struct d9__alloc_thread *thread, void *block, size_t size, const void *caller)
 {
 	struct walker *walker = take_walker(thread);
-	uint64_t nearest = (uintptr_t)caller, *pcs = walker ? walker->pcs : &nearest;
-	struct d9__registers registers;
-	uint32_t n = 1;
+	uint64_t nearest[] = { (uintptr_t)caller };
+	uint32_t n;
 
-	bool may_call = !d9__sandbox_is_shut();
-
-	/* libc asks itself for the bounds under a lock of the thread, and allocates there. */
-	if (!thread->stack_high && may_call && !contains(&self.libc, nearest))
-		find_stack(thread);
-	if (walker) {
-		walker->unwind.low = thread->stack_low;
-		walker->unwind.high = thread->stack_high;
-		walker->unwind.pid = may_call ? self.pid : 0;
-		read_registers(&registers);
-		n = strip(pcs, d9__unwind(&walker->unwind, &registers, pcs, D9__UNWIND_MAX).n, caller);
+	if (!walker) {
+		record_sample(block, size, NULL, nearest, 1);
+		return;
 	}
-	if (!is_own(pcs, n))
-		record_sample(block, size, walker, pcs, n);
+	/* libc asks itself for the bounds under a lock of the thread, and allocates there. */
+	if (!thread->stack_high && !d9__sandbox_is_shut() && !contains(&self.libc, nearest[0]))
+		find_stack(thread);
+	n = walk(walker, thread, caller);
+	if (!is_own(walker->pcs, n))
+		record_sample(block, size, walker, walker->pcs, n);
 	give_back(walker);
 }
 
