@@ -34,7 +34,7 @@
 #define OWN_DEPTH 16 /* frames in which ours are looked for */
 
 /* Fields of AllocEvent and FreeEvent, at most. */
-#define ALLOC_MAX (4 + 2 * D9__VARINT_MAX + 4)
+#define ALLOC_MAX (4 + 3 * D9__VARINT_MAX + 4)
 #define FREE_MAX  (4 + 3 * D9__VARINT_MAX)
 
 D9_TLS __thread struct d9__alloc_thread d9__alloc_self;
@@ -236,7 +236,8 @@ static bool write_alloc(const struct d9__alloc_block *block, struct walker *walk
 	p = d9__wire_put_u32(p, d9__alloc_self.tid);
 	p = d9__varint_put(p, block->size);
 	p = d9__varint_put(p, live ? block->address : 0);
-	d9__emit_end(slot, d9__wire_put_u32(p, stack.id));
+	p = d9__wire_put_u32(p, stack.id);
+	d9__emit_end(slot, d9__varint_put(p, d9__alloc_self.rate));
 	return true;
 }
 
