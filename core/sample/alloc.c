@@ -39,6 +39,9 @@
 
 D9_TLS __thread struct d9__alloc_thread d9__alloc_self;
 
+/* What a thread is doing: what it allocates meanwhile is not sampled. */
+enum inside { OUTSIDE, SAMPLING, LOCKED /* perhaps: in the live set */ };
+
 /* Addresses of a module; both 0: of none. */
 struct range {
 	uintptr_t low, high;
@@ -82,6 +85,21 @@ static void count(_Atomic(uint32_t) *counter)
 static bool contains(const struct range *range, uint64_t address)
 {
 	return address >= range->low && address < range->high;
+}
+
+static uint8_t enter(enum inside inside)
+{
+	uint8_t before = d9__alloc_self.inside;
+
+	d9__alloc_self.inside = (uint8_t)inside;
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
+
+static void leave(uint8_t before)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	d9__alloc_self.inside = before;
 }
 
 /* ---- threads ---- */
@@ -277,10 +295,12 @@ static bool write_free(const struct d9__alloc_block *block)
 
 static void follow(const struct d9__alloc_block *block)
 {
-	enum d9__live_added added = d9__live_add(block, true);
+	uint8_t before = enter(LOCKED);
 
-	if (added != D9__LIVE_ADDED)
+	/* In a copy of the process that has no recorder, a lock may be held by a thread that the copy has not. */
+	if (d9__live_add(block, d9__gate_is_ours()) != D9__LIVE_ADDED)
 		count(&evicted);
+	leave(before);
 }
 
 static void record_sample(void *block, size_t size, struct walker *walker, const uint64_t *pcs, uint32_t n)
@@ -377,70 +397,52 @@ void d9__alloc_sample(void *block, size_t size, const void *caller)
 	}
 	if (!rate || !block || thread->inside || thread->paused)
 		return;
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	enter(SAMPLING);
 	if (is_due(thread, size, rate))
 		look(thread, block, size, caller, rate);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	leave(OUTSIDE);
 	errno = saved;
 }
 
 /* ---- frees ---- */
 
-/* In a copy of the process that has no recorder, a lock may be held by a thread that the copy has not. */
-static bool may_wait(void)
-{
-	return d9__gate_is_ours();
-}
-
 bool d9__alloc_take(const void *block, struct d9__alloc_block *out)
 {
-	struct d9__alloc_thread *thread = &d9__alloc_self;
 	int saved = errno;
+	uint8_t before;
 	bool found;
 
 	/* A handler that frees, where it must not: it may have interrupted who holds the lock. */
-	if (thread->inside) {
+	if (d9__alloc_self.inside == LOCKED) {
 		count(&dropped_frees);
 		return false;
 	}
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	found = d9__live_take((uintptr_t)block, out, may_wait());
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	before = enter(LOCKED);
+	found = d9__live_take((uintptr_t)block, out, d9__gate_is_ours());
+	leave(before);
 	errno = saved;
 	return found;
 }
 
 void d9__alloc_put_back(const struct d9__alloc_block *block)
 {
-	struct d9__alloc_thread *thread = &d9__alloc_self;
 	int saved = errno;
 
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (d9__live_add(block, may_wait()) != D9__LIVE_ADDED)
-		count(&evicted);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	follow(block);
 	errno = saved;
 }
 
 void d9__alloc_gone(const struct d9__alloc_block *block)
 {
-	struct d9__alloc_thread *thread = &d9__alloc_self;
 	int saved = errno;
+	uint8_t before;
 
 	if (!d9__gate_open(D9__GATE_ALL))
 		return;
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	before = enter(SAMPLING);
 	if (!write_free(block))
 		count(&dropped_frees);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	leave(before);
 	errno = saved;
 }
 

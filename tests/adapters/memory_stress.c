@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory_stress [PLUGIN]: what may go wrong between a program and its allocator: threads that come and go while others
- * fork, children that end, exec and allocate, copies without atfork handlers, handlers that allocate, blocks that change
- * hands, stacks that are no thread's own; and PLUGIN, in C++, which the program is not.  Exits with 0 if it gets to its end.
+ * fork, children that end, exec and allocate, copies without atfork handlers, blocks that change hands, stacks that are no
+ * thread's own; and PLUGIN, in C++, which the program is not.  Exits with 0 if it gets to its end.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -60,12 +59,6 @@ static void *make_threads(void *number)
 			pthread_join(thread, NULL);
 	}
 	return NULL;
-}
-
-static void on_alarm(int signal)
-{
-	/* It must not, and some do. */
-	(void)signal;
 }
 
 static void child(int i)
@@ -136,7 +129,6 @@ int main(int argc, char **argv)
 	uint64_t random = 5;
 	int status;
 
-	signal(SIGALRM, on_alarm);
 	for (uintptr_t i = 0; i < 3; i++)
 		pthread_create(&makers[i], NULL, make_threads, (void *)(i + 1));
 	for (int i = 0; i < 2000; i++)
