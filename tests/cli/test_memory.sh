@@ -72,6 +72,7 @@ site = memory["sites"][0]
 print(site["name"], " < ".join(site["stack"][:2]))
 # 100,000 blocks of 403 bytes, of which 1,000 are left: 40 MB in samples of 4 KiB are known within 4 %.
 print("allocated", 0.96 < site["allocated"]["bytes"] / 40.3e6 < 1.04)
+print("in calls of", [c["way"] for c in memory["callbacks"]])
 print("live", 0.5 < site["live"]["bytes"] / 0.403e6 < 1.6)
 print(report["trace"]["dropped_allocs"], report["trace"]["dropped_frees"], memory["evicted"])
 END
