@@ -587,10 +587,18 @@ static void fork_child(void)
 	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
 
 	d9__live_forget_in_child();
-	for (unsigned i = 0; all && i < WALKERS; i++)
-		atomic_store_explicit(&all[i].taken, false, memory_order_relaxed);
+	for (unsigned i = 0; all && i < WALKERS; i++) {
+		/* What another thread was writing there is not believed. */
+		if (atomic_exchange_explicit(&all[i].taken, false, memory_order_relaxed))
+			all[i].unwind.version = 0;
+	}
 	atomic_store_explicit(&sink, NULL, memory_order_relaxed);
 	self.pid = getpid();
+}
+
+void d9__alloc_hold_over_forks(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
 }
 
 void d9__alloc_attach(const void *code, const char *reason)
@@ -603,7 +611,6 @@ void d9__alloc_attach(const void *code, const char *reason)
 	self.pid = getpid();
 	self.attached = true;
 	find_stack(&d9__alloc_self);
-	pthread_atfork(NULL, NULL, fork_child);
 	d9__alloc_start();
 }
 
