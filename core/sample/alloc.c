@@ -593,7 +593,9 @@ static void fork_child(void)
 			all[i].unwind.version = 0;
 	}
 	atomic_store_explicit(&sink, NULL, memory_order_relaxed);
-	self.pid = getpid();
+	/* For foreign stacks, which are not read where calls are forbidden. */
+	if (!d9__sandbox_is_shut())
+		self.pid = getpid();
 }
 
 void d9__alloc_hold_over_forks(void)
