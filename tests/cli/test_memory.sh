@@ -208,7 +208,7 @@ $CC -O1 -fno-builtin -o steady steady.c || exit 99
 "$dial9" record -q --memory=1 --start-disabled -o later -- ./steady >pid &
 recorder=$!
 until [ -s pid ]; do sleep 0.02; done
-ls later 2>/dev/null | wc -l
+find later -mindepth 1 2>/dev/null | wc -l
 "$dial9" enable "$(cat pid)" >/dev/null
 until "$dial9" info later 2>/dev/null | grep -q AllocEvent; do sleep 0.05; done
 echo "sampled once it was on"
