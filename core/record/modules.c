@@ -10,10 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/modules.h"
 #include "record/sandbox.h"
+
+#define SECOND_NS    1000000000L
+#define FORK_WAIT_NS 200000000L
 
 /*
  * Protects everything below.  Never held while the loader is asked: a caller may itself stand in
@@ -185,16 +189,33 @@ static int merge_locked(struct scan *scan)
 	return changed;
 }
 
+/* What the thread that forks could take. */
+static bool has_walking, has_lock;
+
+/*
+ * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and whoever holds one of ours
+ * may be waiting for them in malloc(): then neither would ever go on, so the wait has an end.
+ */
 void d9__modules_fork_prepare(void)
 {
-	pthread_rwlock_wrlock(&walking);
-	pthread_mutex_lock(&lock);
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += FORK_WAIT_NS;
+	if (until.tv_nsec >= SECOND_NS) {
+		until.tv_nsec -= SECOND_NS;
+		until.tv_sec++;
+	}
+	has_walking = !pthread_rwlock_timedwrlock(&walking, &until);
+	has_lock = !pthread_mutex_timedlock(&lock, &until);
 }
 
 void d9__modules_fork_parent(void)
 {
-	pthread_mutex_unlock(&lock);
-	pthread_rwlock_unlock(&walking);
+	if (has_lock)
+		pthread_mutex_unlock(&lock);
+	if (has_walking)
+		pthread_rwlock_unlock(&walking);
 }
 
 #if defined(__SANITIZE_THREAD__)
@@ -207,8 +228,12 @@ void AnnotateRWLockReleased(const char *file, int line, const volatile void *hel
 /* The lock knows its owner by a thread id, which is another one here. */
 void d9__modules_fork_child(void)
 {
-	pthread_mutex_unlock(&lock);
-	AnnotateRWLockReleased(__FILE__, __LINE__, &walking, 1);
+	if (has_lock)
+		pthread_mutex_unlock(&lock);
+	else
+		pthread_mutex_init(&lock, NULL);
+	if (has_walking)
+		AnnotateRWLockReleased(__FILE__, __LINE__, &walking, 1);
 	pthread_rwlock_init(&walking, NULL);
 }
 

@@ -224,6 +224,7 @@ static bool has(char **words, const char *word)
 
 int main(int, char **argv)
 {
+	alarm(120); // rather than to hang
 	free(from_constructor);
 	wait_for_samples();
 	c_functions(has(argv, "pvalloc"));
