@@ -140,6 +140,35 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	}
 }
 
+/* Where its time went: of a long one, and of the last piece of a call that ran a loop, a reading follows. */
+static void account_piece(struct d9__worker *worker, const struct d9__piece *piece)
+{
+	struct d9__callback *callback = piece->task->callback;
+	struct d9__stall *stall = piece->task->call.stall;
+	uint64_t ns = piece->end_ns - piece->start_ns;
+	uint64_t users_ns = piece->users.ns < ns ? piece->users.ns : ns;
+	uint64_t users_told_ns = piece->users.told_ns < piece->told_ns ? piece->users.told_ns : piece->told_ns;
+
+	/* The outermost function of the program runs a loop, and goes on behind it. */
+	if (piece->users.open)
+		d9__period_inside(&worker->period, &piece->users.callback->time, ns - (piece->users.since_ns - piece->start_ns),
+				  piece->told_ns - piece->users.told_since_ns);
+	if (stall)
+		for (unsigned i = 0; i < worker->period.blocked.n; i++)
+			d9__blocked_add(&stall->time.blocked, worker->period.blocked.in[i].function,
+					worker->period.blocked.in[i].ns);
+	if (stall)
+		stall->time.samples += piece->on_samples;
+	d9__period_call(&worker->period, &(struct d9__period_call){
+		.task = piece->task->id,
+		.ns = ns,
+		.has_reading = ns >= D9__STALL_NS || piece->resumed,
+		.told_ns = piece->told_ns,
+		.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
+		.stall = stall,
+	});
+}
+
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__analysis *a = context;
@@ -158,10 +187,11 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 	task->asleep = NULL;
 	task->waits_ns = 0;
 	d9__spans_poll_end(&a->spans, piece);
-	if (task->call.total_ns + task->call.nested_ns < D9__STALL_NS)
-		return 0;
-	if (!task->call.stall && begin_stall(worker, task))
+	if (task->call.total_ns + task->call.nested_ns >= D9__STALL_NS && !task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;
+	account_piece(worker, piece);
+	if (!task->call.stall)
+		return 0;
 	update_stall(task->call.stall, worker, &task->call, piece->end_ns, a->samples.period_ns);
 	return 0;
 }

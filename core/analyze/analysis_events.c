@@ -334,6 +334,20 @@ static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
 }
 
+static void read_call(const struct d9__task *task, const struct d9_event *event, uint64_t blocked_ns,
+		      uint64_t taken_ns)
+{
+	const struct d9_value *user = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);
+	struct d9__call_reading reading = { .blocked_ns = blocked_ns, .ready_ns = taken_ns, .cpu_ns = UINT64_MAX };
+
+	if (user && user->present)
+		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
+				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
+	d9__period_read(&task->call.worker->period, task->id, &reading);
+	if (task->call.stall)
+		task->call.stall->major_faults += d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
+}
+
 /* It comes right behind the end of the call that it is about. */
 static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
@@ -348,6 +362,8 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 		taken_ns += blocked_ns;
 		blocked_ns = 0;
 	}
+	if (task && task->call.worker)
+		read_call(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;

@@ -11,6 +11,7 @@
 #include "analyze/curve.h"
 #include "analyze/histogram.h"
 #include "analyze/table.h"
+#include "analyze/time_parts.h"
 
 #define D9__MS(n) ((uint64_t)(n) * 1000000)
 #define D9__US(n) ((uint64_t)(n) * 1000)
@@ -89,6 +90,7 @@ struct d9__callback {
 	struct d9__histogram durations;
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
+	struct d9__account time;       /* of its calls */
 	uint64_t on_samples, off_samples;
 	struct d9__hot *hot; /* where; owned; NULL: it has none */
 

@@ -380,6 +380,7 @@ static void release(struct d9__finding *finding)
 	free(finding->name);
 	free(finding->brief);
 	free(finding->hot);
+	free(finding->time);
 	free(finding->effect);
 	free(finding);
 }
@@ -463,6 +464,41 @@ static void add_hot(struct d9__findings *findings)
 	}
 }
 
+/* Where the time of its longest calls went; nothing, if nothing is known of it. */
+static void add_time(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const struct d9__callback *callback = finding->callback;
+	struct d9__account sum = { .on_cpu_ns = 0 };
+	uint64_t total_ns = 0;
+	struct d9__parts parts;
+	char text[512];
+
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
+
+		d9__account_add(&sum, &stall->time);
+		total_ns += stall->total_ns;
+	}
+	if (total_ns == 0)
+		return;
+	parts = d9__parts_of(&sum, total_ns, 0, findings->analysis->samples.period_ns);
+	if (parts.unknown_ns == total_ns && !parts.few_samples)
+		return;
+	finding->time = strdup(d9__parts_text(&parts, &sum, text, sizeof(text)));
+	if (!finding->time)
+		findings->err = -ENOMEM;
+}
+
+static void add_times(struct d9__findings *findings)
+{
+	for (size_t i = 0; i < findings->n; i++) {
+		struct d9__finding *finding = findings->items[i];
+
+		if (finding->callback && !finding->machine && finding->about == D9__ABOUT_TIME)
+			add_time(findings, finding);
+	}
+}
+
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)
 {
 	findings->analysis = analysis;
@@ -477,6 +513,7 @@ int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *
 	attach_effects(findings);
 	sort(findings);
 	add_hot(findings);
+	add_times(findings);
 	return findings->err;
 }
 

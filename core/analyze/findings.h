@@ -56,6 +56,7 @@ struct d9__finding {
 	char *name;          /* the function, span or loop it is about, or NULL */
 	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
 	char *hot;	     /* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
+	char *time;	     /* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
 	const char *advice;  /* what to do */
 	bool machine;        /* about the machine, not about the program */
 	const struct d9__callback *callback; /* that it is about, or NULL */

@@ -29,6 +29,7 @@ struct d9__span_name {
 	const char *name;
 	uint64_t count, unmatched, unclosed, active_ns, active_in_polls_ns, idle_ns;
 	struct d9__histogram durations;
+	struct d9__account time;
 	const struct d9__span_type **types;
 	size_t n;
 };

@@ -231,6 +231,7 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 		     const struct d9__worker *worker)
 {
 	double ratio = d9__worker_cpu_ratio(worker);
+	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "id", worker->id);
@@ -248,6 +249,10 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "busy_ns", d9__worker_busy_ns(worker));
 	d9__json_double(json, "busy", d9__worker_busy(worker));
 	d9__json_double(json, "utilisation", d9__worker_utilisation(worker));
+	if (d9__worker_on_cpu(worker) < 0)
+		d9__json_null(json, "cpu_utilisation");
+	else
+		d9__json_double(json, "cpu_utilisation", d9__worker_on_cpu(worker));
 	if (ratio < 0) {
 		d9__json_null(json, "cpu_ns");
 		d9__json_null(json, "cpu_ratio");
@@ -259,6 +264,8 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "wakes_issued", worker->wakes_issued);
 	d9__json_u64(json, "local_queue_max", worker->local_max);
 	d9__json_u64(json, "handovers", worker->handovers);
+	parts = d9__parts_of(&worker->time, worker->active_ns + worker->parked_ns, worker->waiting_ns, 0);
+	d9__parts_json(json, &parts, &worker->time, true);
 	put_kernel_waits(json, worker);
 	put_worker_samples(json, worker);
 	d9__json_close(json, '}');
@@ -271,6 +278,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 {
 	const struct d9__histogram *h = &callback->durations;
 	char kinds[128], way[512];
+	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "process", a->process);
@@ -293,6 +301,8 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "over_10ms", callback->over_10ms);
 	d9__json_u64(json, "over_50ms", callback->over_50ms);
 	d9__json_u64(json, "open_ended", callback->open_ended);
+	parts = d9__parts_of(&callback->time, h->sum, 0, a->samples.period_ns);
+	d9__parts_json(json, &parts, &callback->time, false);
 	d9__json_open(json, "loops_inside", '{');
 	d9__json_u64(json, "calls", callback->nested.calls);
 	d9__json_u64(json, "ns", callback->nested.ns);
@@ -335,6 +345,7 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__stall *stall)
 {
 	static const char *const verdicts[] = { "unknown", "computing", "off-cpu", "mixed" };
+	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
 	put_callback_name(json, "name", stall->culprit);
@@ -351,6 +362,9 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
 	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
 	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
+	d9__json_u64(json, "major_faults", stall->major_faults);
+	parts = d9__parts_of(&stall->time, stall->total_ns, 0, a->samples.period_ns);
+	d9__parts_json(json, &parts, &stall->time, false);
 	d9__json_string(json, "span", stall->span);
 	put_victims(json, stall);
 	d9__json_close(json, '}');
@@ -519,8 +533,12 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
-static void put_span(struct d9__json *json, const struct d9__span_name *span)
+static void put_span(struct d9__json *json, const struct d9__analysis *a, const struct d9__span_name *span)
 {
+	uint64_t in_polls_ns = span->active_in_polls_ns < span->active_ns ? span->active_in_polls_ns : span->active_ns;
+	uint64_t total_ns = span->active_ns + span->idle_ns;
+	struct d9__parts parts = d9__parts_of(&span->time, total_ns, total_ns - in_polls_ns, a->samples.period_ns);
+
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "name", span->name);
 	d9__json_u64(json, "spans", span->count);
@@ -529,6 +547,7 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
 	d9__json_u64(json, "idle_ns", span->idle_ns);
 	d9__json_u64(json, "unclosed", span->unclosed);
+	d9__parts_json(json, &parts, &span->time, true);
 	d9__json_quantiles(json, &span->durations);
 	d9__json_open(json, "origins", '[');
 	for (size_t i = 0; i < span->n; i++) {
@@ -640,6 +659,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
+	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
@@ -670,7 +690,7 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	put_tasks(json, a);
 	d9__json_open(json, "spans", '[');
 	for (size_t i = 0; i < report->n_spans; i++)
-		put_span(json, report->spans[i]);
+		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
 	put_samples(json, a);
 	put_usage(json, &a->usage);

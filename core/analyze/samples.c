@@ -135,6 +135,7 @@ static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
 		samples->on_in_polls++;
 		worker->polls_with_on += piece->on_samples++ == 0;
 		piece->task->callback->on_samples++;
+		running_in(piece)->time.samples++;
 	}
 	return d9__hot_add(running_in(piece), stack, off_cpu);
 }

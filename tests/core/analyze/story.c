@@ -37,6 +37,7 @@ enum {
 	HELD,
 	SOURCE_TIME,
 	WAITED,
+	SAMPLE,
 };
 
 static uint64_t at(uint64_t us)
@@ -90,6 +91,7 @@ void story_begin(struct story *s)
 		     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
 	trace_schema(t, WAITED, "BlockingCallEvent",
 		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9");
+	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
@@ -276,6 +278,11 @@ void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 	uint64_t text = trace_string(&s->t, function);
 
 	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000);
+}
+
+void story_sample(struct story *s, unsigned worker, uint64_t us)
+{
+	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(0));
 }
 
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)
