@@ -129,7 +129,7 @@ enum d9__got_verdict d9__got_judge(const struct d9__got_word *word)
 		return D9__GOT_SWAP;
 	/* The preload library's export, which the linker put there: the long way to the hook. */
 	if (word->in_own_export && !word->only_bound && word->real)
-		return D9__GOT_SWAP;
+		return word->place & D9__GOT_SCOPE ? D9__GOT_LEAVE : D9__GOT_SWAP;
 	if (word->absolute || (word->only_bound && !(word->in_own_module && word->in_scope)))
 		return D9__GOT_LEAVE;
 	if (word->in_own_module)

@@ -106,6 +106,10 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), T("tid", D9__FIELD_U32), T("source", D9__FIELD_U8),
 		       T("thread_name", OPTIONAL(D9__FIELD_POOLED_STRING)),
 		       T("callchain", D9__FIELD_POOLED_STACK), OPTIONAL_V("cpu"), T("truncated", D9__FIELD_BOOL)) },
+	[D9__EVENT_BLOCKING_CALL] = { "BlockingCallEvent",
+		FIELDS(V("worker_id"), V("task_id"), T("function", D9__FIELD_POOLED_STRING), OPTIONAL_V("fd"),
+		       NS("duration_ns"), T("holder_tid", D9__FIELD_U32), V("holder_task"),
+		       T("holder_stack", OPTIONAL(D9__FIELD_POOLED_STACK))) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

@@ -64,6 +64,7 @@ static const struct spec {
 	[D9__OPTION_TASKS] = { "DIAL9_TASK_TRACKING_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU] = { "DIAL9_CPU_PROFILE_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU_HZ] = { "DIAL9_CPU_SAMPLE_HZ", NUMBER, .min = 1, .max = 1000, .fallback = 99 },
+	[D9__OPTION_BLOCKING] = { "DIAL9_BLOCKING_CALLS_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_USAGE] = { "DIAL9_PROCESS_RESOURCE_USAGE_ENABLED", BOOL, .max = 1,
 			       .fallback = 1 },
 	[D9__OPTION_USAGE_INTERVAL_MS] = { "DIAL9_PROCESS_RESOURCE_USAGE_SAMPLE_INTERVAL_MS",
@@ -279,6 +280,11 @@ int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz)
 	int err = hz ? set_number(options, D9__OPTION_CPU_HZ, hz) : 0;
 
 	return err ? err : set_number(options, D9__OPTION_CPU, hz != 0);
+}
+
+int d9_options_set_blocking_calls(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_BLOCKING, on);
 }
 
 int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)

@@ -267,6 +267,8 @@ static int start_locked(bool awaited)
 			       0);
 	atomic_store_explicit(&d9__sampling.cpu_hz, d9__options_number(&options, D9__OPTION_CPU) ?
 			      (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__sampling.blocking, d9__options_number(&options, D9__OPTION_BLOCKING),
+			      memory_order_relaxed);
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;

@@ -12,6 +12,7 @@
 struct d9__sampling {
 	_Atomic(uint32_t) cpu_hz;    /* of CPU time; 0: off */
 	_Atomic(bool) all_threads;   /* not only those that run loops */
+	_Atomic(bool) blocking;	     /* time the calls that can block, in callbacks */
 };
 
 extern struct d9__sampling d9__sampling;

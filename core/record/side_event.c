@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/encoder.h"
+#include "record/blocking_event.h"
 #include "record/emit_inl.h"
 #include "record/event_types.h"
 #include "record/names.h"
@@ -96,6 +97,10 @@ void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
 		build_sample(b, record);
 		return;
 	}
+	if (record->type_id == D9__EVENT_BLOCKING_CALL) {
+		d9__blocking_build(b, record);
+		return;
+	}
 	p = d9__builder_event(b, (uint16_t)record->type_id, record->ns, record->len);
 	if (p)
 		d9__builder_end(b, d9__wire_put_bytes(p, record->payload, record->len));
@@ -131,6 +136,10 @@ static void emit_any(struct d9__slot *own, const struct d9__side_record *record)
 
 	if (record->type_id == D9__EVENT_CPU_SAMPLE) {
 		emit_sample(own, record);
+		return;
+	}
+	if (record->type_id == D9__EVENT_BLOCKING_CALL) {
+		d9__blocking_emit(own, record);
 		return;
 	}
 	p = d9__emit_begin(own, record->type_id, record->ns, record->len);

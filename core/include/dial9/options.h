@@ -253,6 +253,13 @@ D9_API int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uin
 D9_API int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz);
 
 /**
+ * Time the calls that can block (fsync(), sleep(), pthread_mutex_lock(), getaddrinfo(), ...) while a callback of a loop
+ * runs, and tell those over 1 ms with their descriptor, their stack, and who held the lock.  Default: true;
+ * DIAL9_BLOCKING_CALLS_ENABLED.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_blocking_calls(struct d9_options *options, bool on);
+
+/**
  * Which lines that libevent, libev and GLib log become events (`LogEvent`), at most 1000 a second.
  * They go where they went before as well.  Default: D9_LOG_BRIDGE_OFF;
  * DIAL9_LOG_BRIDGE=off|error|warning|info|debug.

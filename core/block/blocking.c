@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "block/blocking.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <dial9/error.h>
+
+#include "block/calls.h"
+#include "block/locks.h"
+#include "block/stack.h"
+#include "hook/got.h"
+#include "record/clock.h"
+#include "record/gate.h"
+#include "record/metadata.h"
+#include "record/sampling.h"
+#include "record/source.h"
+#include "sample/unwind_table.h"
+
+/* Before glibc 2.34 the second has what threads wait by. */
+static const char *const libc_names[] = { "libc", "libpthread", NULL };
+
+/*
+ * The loader; loop libraries, whose wait is no call that blocks; what the C library loads for look-ups of names, as it
+ * would be told twice; checkers, which call it in ways of their own.
+ */
+static const char *const skipped[] = { "ld-linux-x86-64", "ld-linux-aarch64", "libevent", "libev", "libglib-2.0", "libnss",
+				       "libresolv", "libasan", "libtsan", "libubsan", "libclang_rt", NULL };
+
+static struct d9__images libc = { .names = libc_names };
+
+static struct d9__got_hook hooks[D9__CALL_HOOKS + D9__LOCK_HOOKS];
+_Static_assert(sizeof(hooks) / sizeof(hooks[0]) <= D9__GOT_HOOKS_MAX, "they fit one table");
+
+static struct d9__got_table table = {
+	.library = "libc",
+	.images = &libc,
+	.hooks = hooks,
+	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
+	.reach = D9__GOT_ANY,
+	.skip = skipped,
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(bool) tried; /* written under |lock|, as |state| is */
+static char state[96]; /* source.blocking */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void fork_child(void)
+{
+	d9__locks_fork_child();
+	d9__block_stacks_fork_child();
+	pthread_mutex_unlock(&lock);
+}
+
+/* An archive in a program's own module: the engine leaves that one alone. */
+static bool is_in_program(void)
+{
+	struct d9__module_range own;
+	uintptr_t entry = getauxval(AT_ENTRY);
+
+	return d9__module_range_of(&table, &own) && entry >= own.low && entry < own.high;
+}
+
+static void install_locked(void)
+{
+	int err;
+
+	atomic_store_explicit(&tried, true, memory_order_relaxed);
+	if (is_in_program()) {
+		snprintf(state, sizeof(state), "off: libdial9 is linked statically");
+		return;
+	}
+	memcpy(hooks, d9__call_hooks, sizeof(d9__call_hooks));
+	memcpy(hooks + D9__CALL_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
+	err = d9__got_install(&table);
+	if (err)
+		snprintf(state, sizeof(state), "off: calls cannot be redirected: %s", d9_strerror(err));
+	else
+		snprintf(state, sizeof(state), "on");
+}
+
+static void install(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed)) {
+		d9__metadata_set("source.blocking", d9__gate_open(D9__GATE_LOOP) ? "off: not asked for" : NULL);
+	} else {
+		if (!atomic_load_explicit(&tried, memory_order_relaxed))
+			install_locked();
+		d9__metadata_set("source.blocking", state);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* A recorder that was started again has a trace of its own, and may have been asked for something else. */
+static void tick(void)
+{
+	if (!d9__gate_open(D9__GATE_LOOP))
+		return;
+	install();
+	if (atomic_load_explicit(&table.installed, memory_order_relaxed))
+		d9__unwind_tables_refresh(d9__clock_mono_ns());
+}
+
+static void start_ticks(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	d9__tick_add(tick);
+}
+
+void d9__blocking_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int saved = errno;
+
+	pthread_once(&once, start_ticks);
+	if (!atomic_load_explicit(&tried, memory_order_relaxed))
+		install();
+	errno = saved;
+}
