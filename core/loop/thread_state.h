@@ -16,6 +16,7 @@
 #include "loop/cpu_time.h"
 #include "loop/early_wakes.h"
 #include "loop/task_cache.h"
+#include "loop/waits.h"
 #include "record/slot.h"
 
 #define D9__FRAMES_MAX	64u /* callbacks inside one another; deeper ones are not recorded */
@@ -29,6 +30,7 @@ enum d9__odd {
 	D9__ODD_OPEN = 4,      /* a PollStart without its end is in the trace */
 	D9__ODD_FRAMES = 8,    /* callbacks are running */
 	D9__ODD_WIDE = 16,     /* the worker's id takes two bytes: short ways write one */
+	D9__ODD_WAITS = 32,    /* D9__GATE_ARM: polls end and begin the waits of their tasks */
 };
 
 enum d9__stage {
@@ -104,6 +106,7 @@ struct d9__thread {
 	struct d9__task solo;
 	struct d9__spawn_spelling spellings[D9__SPAWN_SPELLINGS];
 	struct d9__early_wakes early;
+	struct d9__waits waiting;
 };
 
 _Static_assert(offsetof(struct d9__thread, frames) == 64, "one line for all that a poll touches");

@@ -106,6 +106,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), T("tid", D9__FIELD_U32), T("source", D9__FIELD_U8),
 		       T("thread_name", OPTIONAL(D9__FIELD_POOLED_STRING)),
 		       T("callchain", D9__FIELD_POOLED_STACK), OPTIONAL_V("cpu"), T("truncated", D9__FIELD_BOOL)) },
+	[D9__EVENT_TASK_DUMP] = { "TaskDumpEvent",
+		FIELDS(V("task_id"), T("callchain", D9__FIELD_POOLED_STACK), T("truncated", D9__FIELD_BOOL)) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

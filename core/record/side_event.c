@@ -14,12 +14,70 @@
 #define FIELDS_MAX (2 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
 
 static_assert(sizeof(struct d9__sample_raw) == 40, "addresses are aligned, and follow at once");
+static_assert(sizeof(struct d9__dump_raw) == 16, "the same");
 static_assert(sizeof(struct d9__sample_raw) + 8 * D9__SAMPLE_FRAMES_MAX <= D9__SIDE_PAYLOAD_MAX, "it fits");
 
 bool d9__sample_leave(struct d9__slot *slot, const struct d9__sample_raw *raw, const uint64_t *pcs, uint64_t ns)
 {
 	return d9__side_put(slot, D9__EVENT_CPU_SAMPLE, ns, raw, sizeof(*raw), pcs, 8u * raw->n);
 }
+
+/* ---- dumps of tasks ---- */
+
+bool d9__dump_leave(struct d9__slot *slot, const struct d9__dump_raw *raw, const uint64_t *pcs, uint64_t ns)
+{
+	return d9__side_put(slot, D9__EVENT_TASK_DUMP, ns, raw, sizeof(*raw), pcs, 8u * raw->n);
+}
+
+static const struct d9__dump_raw *dump_of(const struct d9__side_record *record)
+{
+	return (const struct d9__dump_raw *)(const void *)record->payload;
+}
+
+/* Behind the head. */
+static const uint64_t *pcs_of_dump(const struct d9__side_record *record)
+{
+	return (const uint64_t *)(const void *)(record->payload + sizeof(struct d9__dump_raw));
+}
+
+static bool dump_is_sound(const struct d9__side_record *record)
+{
+	const struct d9__dump_raw *raw = dump_of(record);
+
+	return record->len >= sizeof(*raw) && raw->n <= D9__SAMPLE_FRAMES_MAX &&
+	       record->len == sizeof(*raw) + 8u * raw->n;
+}
+
+static uint8_t *put_dump(uint8_t *p, const struct d9__dump_raw *raw, uint32_t stack)
+{
+	p = d9__wire_put_u32(d9__varint_put(p, raw->task), stack);
+	*p++ = raw->truncated != 0;
+	return p;
+}
+
+static void build_dump(struct d9__builder *b, const struct d9__side_record *record)
+{
+	const struct d9__dump_raw *raw = dump_of(record);
+	uint32_t stack = d9__builder_stack(b, pcs_of_dump(record), raw->n);
+	uint8_t *p = d9__builder_event(b, D9__EVENT_TASK_DUMP, record->ns, FIELDS_MAX);
+
+	if (p)
+		d9__builder_end(b, put_dump(p, raw, stack));
+}
+
+void d9__dump_write(struct d9__slot *own, const struct d9__dump_raw *raw, const uint64_t *pcs, uint64_t ns)
+{
+	uint32_t stack;
+	uint8_t *p;
+
+	if (!d9__emit_stack(own, ns, pcs, raw->n, EVENT_MAX, &stack))
+		return;
+	p = d9__emit_begin(own, D9__EVENT_TASK_DUMP, ns, FIELDS_MAX);
+	if (p)
+		d9__emit_end(own, put_dump(p, raw, stack));
+}
+
+/* ---- samples ---- */
 
 static const struct d9__sample_raw *raw_of(const struct d9__side_record *record)
 {
@@ -34,6 +92,11 @@ bool d9__sample_is_sound(const struct d9__side_record *record)
 	       raw->n <= D9__SAMPLE_FRAMES_MAX && record->len == sizeof(*raw) + 8u * raw->n &&
 	       memchr(raw->thread_name, '\0', sizeof(raw->thread_name)) && raw->source <= D9__SAMPLE_OFF_CPU &&
 	       raw->copies <= D9__SAMPLE_COPIES_MAX && raw->nowhere <= D9__SAMPLE_COPIES_MAX;
+}
+
+bool d9__side_is_sound(const struct d9__side_record *record)
+{
+	return record->type_id == D9__EVENT_TASK_DUMP ? dump_is_sound(record) : d9__sample_is_sound(record);
 }
 
 /* What the fields of one event refer to. */
@@ -96,6 +159,10 @@ void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
 		build_sample(b, record);
 		return;
 	}
+	if (record->type_id == D9__EVENT_TASK_DUMP) {
+		build_dump(b, record);
+		return;
+	}
 	p = d9__builder_event(b, (uint16_t)record->type_id, record->ns, record->len);
 	if (p)
 		d9__builder_end(b, d9__wire_put_bytes(p, record->payload, record->len));
@@ -131,6 +198,10 @@ static void emit_any(struct d9__slot *own, const struct d9__side_record *record)
 
 	if (record->type_id == D9__EVENT_CPU_SAMPLE) {
 		emit_sample(own, record);
+		return;
+	}
+	if (record->type_id == D9__EVENT_TASK_DUMP) {
+		d9__dump_write(own, dump_of(record), pcs_of_dump(record), record->ns);
 		return;
 	}
 	p = d9__emit_begin(own, record->type_id, record->ns, record->len);
