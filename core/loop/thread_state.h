@@ -172,6 +172,9 @@ static inline bool d9__thread_on_stack(const struct d9__thread *thread, uintptr_
 	return address >= thread->stack_low && address < thread->stack_high;
 }
 
+/* The bounds of the calling thread's stack; untouched if they cannot be found.  Allocates, changes errno. */
+void d9__thread_find_stack(uintptr_t *low, uintptr_t *high);
+
 /* Call |fn| for every thread that has a state. */
 void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), void *arg);
 

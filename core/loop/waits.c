@@ -3,6 +3,7 @@
 
 #include "loop/waits.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "loop/adapter.h"
@@ -110,6 +111,45 @@ static __attribute__((noinline)) struct d9__task *obtain(struct d9__thread *thre
 		    : NULL;
 }
 
+/* Bounds of the stacks of threads that run no loop, by slot.  Each by the owner of its slot. */
+static struct {
+	uint32_t tid;
+	uintptr_t low, high;
+} outside[D9__SLOT_COUNT];
+
+static void find_outside(struct d9__slot *slot, uintptr_t *low, uintptr_t *high)
+{
+	uint32_t i = d9__slot_index(slot), tid = (uint32_t)atomic_load_explicit(&slot->owner, memory_order_relaxed);
+	int saved = errno;
+
+	if (outside[i].tid != tid) {
+		outside[i].low = outside[i].high = 0;
+		d9__thread_find_stack(&outside[i].low, &outside[i].high);
+		outside[i].tid = tid;
+		errno = saved;
+	}
+	*low = outside[i].low;
+	*high = outside[i].high;
+}
+
+/* The bounds of the stack that |place| is on; none where it is a coroutine's. */
+static inline void find_bounds(const struct d9__thread *thread, struct d9__place *place)
+{
+	uintptr_t low = 0, high = 0;
+	struct d9__slot *slot;
+
+	if (thread) {
+		low = thread->stack_low;
+		high = thread->stack_high;
+	} else if ((slot = d9__slot_self())) {
+		find_outside(slot, &low, &high);
+	}
+	if (place->here < low || place->here >= high)
+		return;
+	place->low = low;
+	place->high = high;
+}
+
 /* From the callback's end on; until then, from the latest record. */
 static uint64_t note_armed(struct d9__thread *thread, struct d9__task *task)
 {
@@ -126,18 +166,14 @@ void d9__task_waits(struct d9_loop *loop, uint64_t key, const void *function, co
 	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
 	struct d9__thread *thread = d9__thread_peek();
 	struct d9__task *task = d9__polls_task(thread, library, key);
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	struct d9__place place = { .function = function, .caller = caller, .depth = here };
+	struct d9__place place = { .function = function, .caller = caller,
+				   .here = (uintptr_t)__builtin_frame_address(0) };
 	bool inside = thread && thread->n_frames && d9__slot_is_real(d9__self.slot);
 	uint64_t word = stays ? STAYS : 0;
 
 	if (!is_usable(task) && !(task = obtain(thread, loop, key)))
 		return;
-	if (thread && d9__thread_on_stack(thread, here)) {
-		place.depth = thread->stack_high - here;
-		place.low = thread->stack_low;
-		place.high = thread->stack_high;
-	}
+	find_bounds(thread, &place);
 	if (inside)
 		place.callback = thread->frames[thread->n_frames - 1].loc;
 	word |= d9__place_stack(&place, armed_random(thread));
@@ -268,16 +304,21 @@ static void say(void)
 	d9__metadata_set("source.task_dumps", misses ? text : "on");
 }
 
-static void at_boundary(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
+void d9__waits_tell(struct d9__slot *own, uint64_t now_ns)
 {
-	struct look look = { slot, now_ns, SURELY * atomic_load_explicit(&mean_ns, memory_order_relaxed),
+	struct look look = { own, now_ns, SURELY * atomic_load_explicit(&mean_ns, memory_order_relaxed),
 			     atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed) };
 
+	d9__tasks_each(look_at, &look);
+}
+
+static void at_boundary(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
+{
 	(void)source;
 	if (!(d9__gate_word() & D9__GATE_ARM))
 		return;
 	say();
-	d9__tasks_each(look_at, &look);
+	d9__waits_tell(slot, now_ns);
 }
 
 /* Where CPU sampling is off nobody else does. */

@@ -45,4 +45,7 @@ void d9__waits_end(struct d9__thread *thread, struct d9__slot *slot, uint32_t li
 /* |frame|'s callback returned at |ns|: what it armed waits from now on, and so does its own task if it stays armed. */
 void d9__waits_begin(struct d9__thread *thread, const struct d9__callback *frame, uint64_t ns);
 
+/* Flush thread, whose slot is |own|: dump what waits since long and was not dumped yet.  For the end of a segment. */
+void d9__waits_tell(struct d9__slot *own, uint64_t now_ns);
+
 #endif /* D9_LOOP_WAITS_H */

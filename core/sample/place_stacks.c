@@ -14,12 +14,17 @@
 #define STACKS_MAX  4096u
 #define BY_HASH	    (2 * STACKS_MAX)
 #define ARENA_BYTES (2u << 20)
+#define PARTS_MAX   6 /* times that paths to one place part */
 #define HANDLE_MAX  UINT64_C(0xffff)
 
-_Atomic(uint64_t) d9__places[1u << D9__PLACE_BITS];
+/* Aligned, as |n| addresses are behind it. */
+#define STACK_BYTES(n) (sizeof(struct d9__place_stack) + (n) * sizeof(uint64_t))
+_Static_assert(sizeof(struct d9__place_stack) % sizeof(uint64_t) == 0, "stacks lie one behind the other");
+
+_Atomic(uint64_t) d9__places[D9__PLACES];
 
 /* Stored with release when the stack is complete. */
-static _Atomic(const struct d9__place_stack *) stacks[STACKS_MAX];
+_Atomic(const struct d9__place_stack *) d9__place_stacks[STACKS_MAX];
 static _Atomic(uint64_t) misses;
 
 /* Set by the thread that takes a stack; others go without one meanwhile.  It protects what follows. */
@@ -38,18 +43,6 @@ static uint32_t miss(void)
 }
 
 /* ---- taking a stack ---- */
-
-/* Of this function, so that the walk begins in it. */
-static inline __attribute__((always_inline)) void read_registers(struct d9__registers *registers)
-{
-#if defined(__x86_64__)
-	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-			 : "=&r"(registers->ip), "=&r"(registers->sp), "=&r"(registers->bp));
-#else
-	registers->ip = (uintptr_t)read_registers;
-	registers->sp = registers->bp = (uintptr_t)__builtin_frame_address(0);
-#endif
-}
 
 struct walk {
 	uint32_t n;
@@ -78,7 +71,8 @@ static struct walk walk_without_tables(void)
 	return walk;
 }
 
-static __attribute__((noinline)) struct walk walk_stack(const struct d9__place *place)
+#if D9__UNWIND_TABLES
+static struct walk walk_stack(const struct d9__place *place)
 {
 	struct d9__registers registers = { 0 };
 	struct d9__unwound unwound;
@@ -88,10 +82,18 @@ static __attribute__((noinline)) struct walk walk_stack(const struct d9__place *
 	unwinder.low = place->low;
 	unwinder.high = place->high;
 	unwinder.pid = getpid();
-	read_registers(&registers);
+	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
+			 : "=&r"(registers.ip), "=&r"(registers.sp), "=&r"(registers.bp));
 	unwound = d9__unwind(&unwinder, &registers, pcs, D9__UNWIND_MAX);
 	return (struct walk){ unwound.n, !unwound.truncated && !unwound.guessed };
 }
+#else
+static struct walk walk_stack(const struct d9__place *place)
+{
+	(void)place;
+	return walk_without_tables();
+}
+#endif
 
 /* Where the program's frames begin: behind ours, which called from hooks.  0: not found, and all are kept. */
 static uint32_t first_frame(const struct d9__place *place, uint32_t n)
@@ -104,88 +106,136 @@ static uint32_t first_frame(const struct d9__place *place, uint32_t n)
 
 /* ---- keeping it ---- */
 
-static uint64_t hash_of(const uint64_t *addresses, uint32_t n, bool truncated)
+static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	uint64_t hash = truncated;
+	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 29;
+}
 
-	for (uint32_t i = 0; i < n; i++) {
-		hash = (hash ^ addresses[i]) * UINT64_C(0x9e3779b97f4a7c15);
-		hash ^= hash >> 29;
-	}
+static uint64_t hash_of(const struct d9__place_stack *stack)
+{
+	uint64_t hash = stack->truncated;
+
+	for (uint32_t i = 0; i < stack->n; i++)
+		hash = mix(hash, stack->pcs[i]);
+	for (uint32_t i = 0; i < stack->n_checked; i++)
+		hash = mix(hash, stack->words[i]);
 	return hash;
 }
 
-static struct d9__place_stack *new_stack(uint32_t n)
+/* Room for a stack of D9__PLACE_FRAMES, of which as much is used as was found.  NULL: there is none. */
+static struct d9__place_stack *next_stack(void)
 {
-	struct d9__place_stack *stack;
-	size_t bytes = sizeof(*stack) + n * sizeof(stack->pcs[0]);
 	void *memory;
 
 	if (!arena) {
 		memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		arena = memory == MAP_FAILED ? NULL : memory;
 	}
-	if (!arena || n_stacks == STACKS_MAX || arena_used + bytes > ARENA_BYTES)
+	if (!arena || n_stacks == STACKS_MAX || arena_used + STACK_BYTES(D9__PLACE_FRAMES) > ARENA_BYTES)
 		return NULL;
-	stack = (struct d9__place_stack *)(void *)(arena + arena_used);
-	arena_used += bytes;
-	return stack;
+	return (struct d9__place_stack *)(void *)(arena + arena_used);
 }
 
-/* The handle of the stack |function|, |addresses|.  0: there is no room. */
-static uint32_t keep(const void *function, const uint64_t *addresses, uint32_t n, bool truncated)
+/* The handle of |stack|, which next_stack() gave, or of the same one from before. */
+static uint32_t keep(struct d9__place_stack *stack)
 {
-	uint64_t hash = hash_of(addresses, n, truncated) ^ (uintptr_t)function;
-	uint32_t at = (uint32_t)(hash % BY_HASH);
-	struct d9__place_stack *stack;
+	uint32_t at = (uint32_t)((stack->hash = hash_of(stack)) % BY_HASH);
 
 	for (; by_hash[at]; at = (at + 1) % BY_HASH)
-		if (d9__place_stack_of(by_hash[at])->hash == hash)
+		if (d9__place_stack_of(by_hash[at])->hash == stack->hash)
 			return by_hash[at];
-	stack = new_stack(n + 1);
-	if (!stack)
-		return 0;
-	stack->hash = hash;
-	stack->n = n + 1;
-	stack->truncated = truncated;
-	stack->pcs[0] = (uintptr_t)function;
-	memcpy(stack->pcs + 1, addresses, n * sizeof(addresses[0]));
-	atomic_store_explicit(&stacks[n_stacks], stack, memory_order_release);
+	arena_used += STACK_BYTES(stack->n);
+	atomic_store_explicit(&d9__place_stacks[n_stacks], stack, memory_order_release);
 	return by_hash[at] = (uint16_t)++n_stacks;
+}
+
+/* Find where the first return addresses stand: each is the first word of its value above the one before. */
+static void find_words(const struct d9__place *place, struct d9__place_stack *stack)
+{
+	uintptr_t room = d9__place_room(place);
+	uint32_t n = stack->n < D9__PLACE_CHECKED + 2 ? stack->n : D9__PLACE_CHECKED + 2;
+	uintptr_t at = 0;
+
+	stack->n_checked = 0;
+	if (room > UINT16_MAX)
+		room = UINT16_MAX;
+	for (uint32_t i = 1; i < n; i++) {
+		while (at < room && d9__place_word(place, at) != stack->pcs[i])
+			at++;
+		if (at == room)
+			return;
+		if (i >= 2)
+			stack->words[stack->n_checked++] = (uint16_t)at;
+		at++;
+	}
 }
 
 static uint32_t capture(const struct d9__place *place)
 {
-	struct walk walk = walk_stack(place);
-	uint32_t first = first_frame(place, walk.n), n = walk.n - first;
-	bool truncated = !walk.ended;
+	struct d9__place_stack *stack = next_stack();
+	struct walk walk;
+	uint32_t first;
 
-	if (n >= D9__PLACE_FRAMES) {
-		n = D9__PLACE_FRAMES - 1;
-		truncated = true;
-	}
-	return keep(place->function, pcs + first, n, truncated);
+	if (!stack)
+		return 0;
+	walk = walk_stack(place);
+	first = first_frame(place, walk.n);
+	stack->n = walk.n - first + 1;
+	stack->truncated = !walk.ended || stack->n > D9__PLACE_FRAMES;
+	if (stack->n > D9__PLACE_FRAMES)
+		stack->n = D9__PLACE_FRAMES;
+	stack->pcs[0] = (uintptr_t)place->function;
+	memcpy(stack->pcs + 1, pcs + first, (stack->n - 1) * sizeof(pcs[0]));
+	find_words(place, stack);
+	return keep(stack);
 }
 
-uint32_t d9__place_capture(const struct d9__place *place, uint64_t hash)
+/* ---- places ---- */
+
+static _Atomic(uint64_t) *place_at(uint64_t hash)
 {
-	int saved = errno;
+	return &d9__places[hash & (D9__PLACES - 1)];
+}
+
+static uint32_t capture_at(const struct d9__place *place, uint64_t hash)
+{
 	uint32_t handle;
 
 	if (atomic_exchange_explicit(&taken, true, memory_order_acquire))
 		return miss();
 	handle = capture(place);
 	atomic_store_explicit(&taken, false, memory_order_release);
-	errno = saved;
 	/* Also 0, so that the next calls from there do not try again.  release: who finds the handle finds the stack */
-	atomic_store_explicit(&d9__places[hash & ((1u << D9__PLACE_BITS) - 1)], (hash & ~HANDLE_MAX) | handle,
-			      memory_order_release);
+	atomic_store_explicit(place_at(hash), (hash & ~HANDLE_MAX) | handle, memory_order_release);
 	return handle ? handle : miss();
 }
 
-const struct d9__place_stack *d9__place_stack_of(uint32_t handle)
+/* Paths that share a place go on, from where they part, by the return address that tells them apart. */
+uint32_t d9__place_search(const struct d9__place *place, uint64_t hash, uint64_t random)
 {
-	return atomic_load_explicit(&stacks[handle - 1], memory_order_acquire);
+	const struct d9__place_stack *stack;
+	int saved = errno;
+	uint32_t handle, n;
+	uint64_t word;
+
+	for (unsigned parts = 0; random >> 58 && parts < PARTS_MAX; parts++) {
+		word = atomic_load_explicit(place_at(hash), memory_order_acquire);
+		if (word >> 16 != hash >> 16)
+			break;
+		if (!(word & HANDLE_MAX))
+			return miss();
+		stack = d9__place_stack_of(word & HANDLE_MAX);
+		n = d9__place_agrees(place, stack);
+		if (n == stack->n_checked)
+			return word & HANDLE_MAX;
+		if (stack->words[n] >= d9__place_room(place))
+			break;
+		hash = mix(hash, d9__place_word(place, stack->words[n]));
+	}
+	handle = capture_at(place, hash);
+	errno = saved;
+	return handle;
 }
 
 uint64_t d9__place_misses(void)
