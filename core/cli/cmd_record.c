@@ -26,6 +26,7 @@
 #include "cli/text.h"
 
 #define CPU_HZ_MAX 1000
+#define IDLE_MS_MAX 3600000
 
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -36,6 +37,7 @@ enum {
 	OPT_ROTATE,
 	OPT_COMPRESS,
 	OPT_CPU,
+	OPT_TASK_DUMPS,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -51,6 +53,8 @@ static const struct d9__opt opts[] = {
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
 	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
 	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
+	{ OPT_TASK_DUMPS, "task-dumps", "[=MS]",
+	  "record where idle tasks wait, those idle for MS milliseconds by a chance of 63 % [10]" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -76,7 +80,7 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge, *cpu; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu, *task_dumps; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	bool quiet, require, no_follow, report, exec, start_disabled;
@@ -88,7 +92,7 @@ struct options {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[12];
+	char *owned[16];
 	size_t n_owned;
 };
 
@@ -169,6 +173,10 @@ static int make_environment(const struct options *options, const char *command, 
 	if (!err && options->cpu)
 		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
 				   options->cpu);
+	if (!err && options->task_dumps)
+		err = put_variable(env, "DIAL9_TASK_DUMP_ENABLED", "true");
+	if (!err && options->task_dumps && options->task_dumps[0])
+		err = put_variable(env, "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS", options->task_dumps);
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -405,6 +413,18 @@ static bool take_format(const struct d9__args *args, const char **out)
 	return take_word(args, "compress", words, "zstd, gzip or none", out);
 }
 
+/* "": as long as the recorder takes by itself. */
+static bool take_idle_ms(const struct d9__args *args, const char **out)
+{
+	uint64_t ms;
+
+	*out = args->value ? args->value : "";
+	if (!args->value || (d9__parse_u64(args->value, &ms) && ms >= 1 && ms <= IDLE_MS_MAX))
+		return true;
+	d9__cmd_fail("record", "--task-dumps=%s: 1 to %d milliseconds", args->value, IDLE_MS_MAX);
+	return false;
+}
+
 static bool take_cpu(const struct d9__args *args, const char **out)
 {
 	char *end;
@@ -442,6 +462,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_format(args, &options->compress);
 	case OPT_CPU:
 		return take_cpu(args, &options->cpu);
+	case OPT_TASK_DUMPS:
+		return take_idle_ms(args, &options->task_dumps);
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:

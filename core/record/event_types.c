@@ -110,6 +110,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), V("task_id"), T("function", D9__FIELD_POOLED_STRING), OPTIONAL_V("fd"),
 		       NS("duration_ns"), T("holder_tid", D9__FIELD_U32), V("holder_task"),
 		       T("holder_stack", OPTIONAL(D9__FIELD_POOLED_STACK))) },
+	[D9__EVENT_TASK_DUMP] = { "TaskDumpEvent",
+		FIELDS(V("task_id"), T("callchain", D9__FIELD_POOLED_STACK), T("truncated", D9__FIELD_BOOL)) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

@@ -73,6 +73,12 @@ static const struct spec {
 	[D9__OPTION_SCHED_WAIT_RATE] = { "DIAL9_SCHED_WAIT_SAMPLE_RATE", NUMBER, .min = 1,
 					 .max = 1000000, .fallback = 10 },
 	[D9__OPTION_LOG_BRIDGE] = { "DIAL9_LOG_BRIDGE", CHOICE, .max = 4, .words = log_bridges },
+	[D9__OPTION_TASK_DUMPS] = { "DIAL9_TASK_DUMP_ENABLED", BOOL, .max = 1 },
+	[D9__OPTION_TASK_DUMP_IDLE_MS] = { "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS", NUMBER, .min = 1, .max = HOUR_MS,
+					   .fallback = 10 },
+	[D9__OPTION_ACCEPT_QUEUES] = { "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED", BOOL, .max = 1 },
+	[D9__OPTION_ACCEPT_QUEUE_MS] = { "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS", NUMBER, .min = 1,
+					 .max = HOUR_MS, .fallback = 400 },
 	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
 	[D9__OPTION_HOST] = { NULL, TEXT },
@@ -118,7 +124,7 @@ static int set_number(struct d9_options *options, enum d9__option id, uint64_t v
 	if (!options || value < specs[id].min || value > specs[id].max)
 		return -EINVAL;
 	options->number[id] = value;
-	options->set |= 1u << id;
+	options->set |= UINT64_C(1) << id;
 	return 0;
 }
 
@@ -135,7 +141,7 @@ static int set_text(struct d9_options *options, enum d9__option id, const char *
 		return -ENOMEM;
 	free(options->text[id - D9__OPTION_NUMBERS]);
 	options->text[id - D9__OPTION_NUMBERS] = copy;
-	options->set |= 1u << id;
+	options->set |= UINT64_C(1) << id;
 	return 0;
 }
 
@@ -285,6 +291,13 @@ int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz)
 int d9_options_set_blocking_calls(struct d9_options *options, bool on)
 {
 	return set_number(options, D9__OPTION_BLOCKING, on);
+}
+
+int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms)
+{
+	int err = idle_ms ? set_number(options, D9__OPTION_TASK_DUMP_IDLE_MS, idle_ms) : 0;
+
+	return err ? err : set_number(options, D9__OPTION_TASK_DUMPS, idle_ms != 0);
 }
 
 int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)
@@ -496,7 +509,7 @@ static int read_variable(struct d9_options *options, enum d9__option id, const c
 	const char *text = variable ? d9__environment_get(variable) : NULL;
 	int err;
 
-	if (!text || options->set & 1u << id)
+	if (!text || options->set & UINT64_C(1) << id)
 		return 0;
 	err = parse(options, id, text);
 	if (err == -EINVAL)
@@ -507,7 +520,7 @@ static int read_variable(struct d9_options *options, enum d9__option id, const c
 static int read_environment(struct d9_options *options)
 {
 	/* What gives a place gives it in the directory that `dial9 record` named, and in no other. */
-	bool own_place = options->set & 1u << D9__OPTION_TRACE_DIR;
+	bool own_place = (options->set & UINT64_C(1) << D9__OPTION_TRACE_DIR) != 0;
 	int err = 0;
 
 	for (int id = 0; id < D9__OPTION_COUNT && !err; id++)
@@ -583,7 +596,7 @@ static int apply_defaults(struct d9_options *options)
 	int err = 0;
 
 	for (int id = 0; id < D9__OPTION_NUMBERS; id++)
-		if (!(options->set & 1u << id))
+		if (!(options->set & UINT64_C(1) << id))
 			number[id] = specs[id].fallback;
 	total = number[D9__OPTION_MAX_TOTAL_BYTES];
 	share = number[D9__OPTION_WRITER] == D9_WRITER_MEMORY ? total / 8 : total / 4;
@@ -612,7 +625,7 @@ static int copy(struct d9_options *out, const struct d9_options *api)
 	for (const struct d9__option_pair *p = api->metadata; p && !err; p = p->next)
 		err = d9_options_add_metadata(out, p->key, p->value);
 	for (int id = 0; id < D9__OPTION_COUNT && !err; id++) {
-		if (!(api->set & 1u << id))
+		if (!(api->set & UINT64_C(1) << id))
 			continue;
 		if (id < D9__OPTION_NUMBERS)
 			err = set_number(out, (enum d9__option)id, api->number[id]);

@@ -33,6 +33,10 @@ enum d9__option {
 	D9__OPTION_QUEUE_INTERVAL_MS,
 	D9__OPTION_SCHED_WAIT_RATE,
 	D9__OPTION_LOG_BRIDGE,
+	D9__OPTION_TASK_DUMPS,
+	D9__OPTION_TASK_DUMP_IDLE_MS,
+	D9__OPTION_ACCEPT_QUEUES,
+	D9__OPTION_ACCEPT_QUEUE_MS,
 	D9__OPTION_NUMBERS,
 	/* Texts. */
 	D9__OPTION_TRACE_DIR = D9__OPTION_NUMBERS,
@@ -54,7 +58,7 @@ struct d9__option_pair {
 
 struct d9_options {
 	bool no_environment;
-	uint32_t set; /* bit per enum d9__option: has a value of its own */
+	uint64_t set; /* bit per enum d9__option: has a value of its own */
 	uint64_t number[D9__OPTION_NUMBERS];
 	char *text[D9__OPTION_TEXTS]; /* NULL: none */
 	struct d9__option_pair *metadata;

@@ -84,6 +84,8 @@ static uint32_t gate_bits(const struct d9_options *o)
 		bits |= D9__GATE_LOOP;
 	if (d9__options_number(o, D9__OPTION_LOOPS) && d9__options_number(o, D9__OPTION_TASKS))
 		bits |= D9__GATE_TASK | D9__GATE_WAKE;
+	if (bits & D9__GATE_TASK && d9__options_number(o, D9__OPTION_TASK_DUMPS))
+		bits |= D9__GATE_ARM;
 	return bits;
 }
 

@@ -260,6 +260,14 @@ D9_API int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz);
 D9_API int d9_options_set_blocking_calls(struct d9_options *options, bool on);
 
 /**
+ * Record where idle tasks wait: the call stack that armed the watcher.  A wait of |idle_ms| (1 to 3 600 000) is
+ * recorded with a probability of 63 %, shorter ones less often, so that tasks are told in proportion to how long they
+ * idle; 0: off.  Default: off; DIAL9_TASK_DUMP_ENABLED, DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS (10).  Needs the tracking of
+ * tasks.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms);
+
+/**
  * Which lines that libevent, libev and GLib log become events (`LogEvent`), at most 1000 a second.
  * They go where they went before as well.  Default: D9_LOG_BRIDGE_OFF;
  * DIAL9_LOG_BRIDGE=off|error|warning|info|debug.
