@@ -83,6 +83,7 @@ static struct {
 	bool stepped_back;
 	int nice_before; /* stepped back */
 	bool heard; /* some thread published something, ever */
+	uint64_t from_sides; /* events of side rings since the last tick, which are in this thread's slot by now */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
 	uint64_t source_ns; /* when the next source is due */
@@ -282,7 +283,7 @@ static bool have_place(uint64_t now_ns)
 static void move_side_rings(void)
 {
 	if ((uintptr_t)d9__self.slot >= D9__SLOT_SENTINELS)
-		d9__side_take_all(d9__self.slot);
+		self.from_sides += d9__side_take_all(d9__self.slot);
 }
 
 /* Everything that was published so far reaches the file. */
@@ -601,7 +602,7 @@ static void fly(uint64_t now_ns, bool active)
 	uint64_t loss_ns = 0;
 
 	if (own) {
-		d9__side_take_all(own);
+		self.from_sides += d9__side_take_all(own);
 		loss_ns = d9__flight_losses(&self.drain, own, now_ns);
 	}
 	if (loss_ns)
@@ -626,7 +627,8 @@ static bool tick(void)
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
-	events = d9__drain_activity(&self.drain, own_slot());
+	events = d9__drain_activity(&self.drain, own_slot()) + self.from_sides;
+	self.from_sides = 0;
 	self.heard |= events != 0;
 	d9__pace_look(&self.pace, now_ns, events);
 	active = d9__pace_active(&self.pace, now_ns);

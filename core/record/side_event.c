@@ -138,11 +138,13 @@ static void emit_any(struct d9__slot *own, const struct d9__side_record *record)
 		d9__emit_end(own, d9__wire_put_bytes(p, record->payload, record->len));
 }
 
-void d9__side_take_all(struct d9__slot *own)
+uint32_t d9__side_take_all(struct d9__slot *own)
 {
 	struct d9__side_record record;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++)
-		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) && d9__side_take(i, &record))
+		for (; atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) && d9__side_take(i, &record); n++)
 			emit_any(own, &record);
+	return n;
 }

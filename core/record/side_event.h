@@ -18,6 +18,7 @@
 #include "record/slot.h"
 
 #define D9__SAMPLE_FRAMES_MAX 128u
+#define D9__SAMPLE_NO_WORKER  255u /* of a thread that runs no loop */
 #define D9__SAMPLE_COPIES_MAX 10000u /* of one event: a thread that blocked the signal for long */
 
 enum d9__sample_source {
@@ -47,7 +48,7 @@ bool d9__sample_is_sound(const struct d9__side_record *record);
 /* Add the events of |record| to |b|; of a sample only if it is sound. */
 void d9__side_build(struct d9__builder *b, const struct d9__side_record *record);
 
-/* Move the records of all side rings into |own|, the flush thread's slot. */
-void d9__side_take_all(struct d9__slot *own);
+/* Move the records of all side rings into |own|, the flush thread's slot.  How many there were. */
+uint32_t d9__side_take_all(struct d9__slot *own);
 
 #endif /* D9_RECORD_SIDE_EVENT_H */

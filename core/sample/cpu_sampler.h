@@ -2,7 +2,7 @@
 /*
  * CPU sampler: which code threads are in, looked at each time they have used some CPU time.
  *
- * The flush thread gives each loop thread a timer of its own CPU time.  Its signal interrupts the thread, and the
+ * The flush thread gives each sampled thread a timer of its own CPU time.  Its signal interrupts the thread, and the
  * handler leaves the call stack in the side ring of the flush thread's slot.  A thread that sleeps costs nothing.
  *
  * The signal is SIGPROF if nobody uses it when the first thread is sampled, else the highest real-time signal that
@@ -13,8 +13,10 @@
 #ifndef D9_SAMPLE_CPU_SAMPLER_H
 #define D9_SAMPLE_CPU_SAMPLER_H
 
+#include <dial9/export.h>
+
 /* From now on recorders sample as d9__sampling says.  Idempotent. */
-void d9__cpu_sampler_start(void);
+D9_API void d9__cpu_sampler_start(void);
 
 /*
  * From now on no signal of ours comes any more: the calling thread is about to forbid itself system calls, and
