@@ -249,7 +249,7 @@ static int conclude(const struct options *options, char **argv,
 	struct d9__record_result result;
 	struct d9__record_line line = {
 		.argv = argv, .dir = dir, .result = &result, .wait_status = wait_status,
-		.start_disabled = options->start_disabled, .follows = !options->no_follow,
+		.start_disabled = options->start_disabled, .profile_only = options->profile_only, .follows = !options->no_follow,
 	};
 	bool nothing;
 	int err;
