@@ -50,6 +50,7 @@
 #include "record/side_event.h"
 #include "record/slot.h"
 #include "record/source.h"
+#include "record/system_facts.h"
 #include "record/test_point.h"
 #include "record/thread.h"
 #include "record/usage.h"
@@ -795,6 +796,7 @@ static void *flush_main(void *arg)
 	if (!self.dormant)
 		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
 	d9__modules_scan();
+	d9__system_facts_tell();
 	/* A process that is killed now is described by this; what follows takes some hundred us. */
 	d9__lead_refresh(&self.lead, &self.note);
 	d9__open_calls_begin(&self.open);
