@@ -25,7 +25,7 @@
 #include "record/giver.h"
 #include "record/options.h"
 #include "record/recorder.h"
-#include "sample/cpu_sampler.h"
+#include "sample/sampler.h"
 #if WITH_GLIB
 #include "glib/attach.h"
 #endif
@@ -67,7 +67,7 @@ static void open_early(void)
 /* `dial9 record --profile-only`: whatever the program is, its stacks are sampled. */
 static void profile(void)
 {
-	d9__cpu_sampler_start();
+	d9__sampler_start();
 	d9__recorder_open_early();
 	d9__recorder_follow_forks();
 }

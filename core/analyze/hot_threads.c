@@ -148,6 +148,15 @@ static int compare_counts(const void *left, const void *right)
 	return compare_places(a, b);
 }
 
+/* The innermost frame that is none of the kernel's: a thread that leaves the CPU is always in the scheduler. */
+static size_t program_frame(const struct d9__stack *stack)
+{
+	for (size_t i = 0; i < stack->n; i++)
+		if (!(stack->addresses[i] >> 63))
+			return i;
+	return 0;
+}
+
 static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thread *thread, bool off_cpu)
 {
 	uint64_t nowhere = off_cpu ? thread->off_nowhere : thread->on_nowhere;
@@ -157,9 +166,11 @@ static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thre
 	for (size_t place = 0; (place = d9__table_next(&thread->stacks, place, &item));) {
 		const struct stack_count *count = item;
 
+		size_t leaf = off_cpu ? program_frame(count->stack) : 0;
+
 		out[n] = (struct d9__hot_function){ .thread = thread, .n = off_cpu ? count->off : count->on };
 		if (count->stack->names)
-			out[n].frame = count->stack->names[0];
+			out[n].frame = count->stack->names[leaf];
 		/* The addresses of a binary without symbols are as many as its instructions. */
 		if (count->stack->names && !out[n].frame.known)
 			out[n].frame.function = NULL;

@@ -525,10 +525,10 @@ static void cell_function(struct d9__grid *grid, const struct d9__frame_name *fr
 {
 	char place[512] = "", *text;
 
-	if (frame->file)
+	if (frame->file && frame->line)
 		snprintf(place, sizeof(place), " %s:%u", frame->file, frame->line);
-	else if (frame->module)
-		snprintf(place, sizeof(place), " (%s)", frame->module);
+	else if (frame->file || frame->module)
+		snprintf(place, sizeof(place), " (%s)", frame->file ? frame->file : frame->module);
 	if (asprintf(&text, "%s%s", frame->function ? frame->function : "(no name)", place) < 0) {
 		grid->failed = true;
 		return;

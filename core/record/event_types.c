@@ -106,6 +106,9 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), T("tid", D9__FIELD_U32), T("source", D9__FIELD_U8),
 		       T("thread_name", OPTIONAL(D9__FIELD_POOLED_STRING)),
 		       T("callchain", D9__FIELD_POOLED_STACK), OPTIONAL_V("cpu"), T("truncated", D9__FIELD_BOOL)) },
+	[D9__EVENT_SYMBOL] = { "SymbolTableEntry",
+		FIELDS(V("addr"), V("size"), T("symbol_name", D9__FIELD_POOLED_STRING), V("inline_depth"),
+		       T("source_file", D9__FIELD_POOLED_STRING), V("source_line")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

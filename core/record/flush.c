@@ -45,6 +45,7 @@
 #include "record/process_state.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
+#include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/sanitized.h"
 #include "record/side_event.h"
@@ -84,7 +85,6 @@ static struct {
 	bool stepped_back;
 	int nice_before; /* stepped back */
 	bool heard; /* some thread published something, ever */
-	uint64_t from_sides; /* events of side rings since the last tick, which are in this thread's slot by now */
 	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
 	unsigned seconds;
 	uint64_t source_ns; /* when the next source is due */
@@ -146,6 +146,10 @@ static void sleep_until_due(uint32_t seen)
 {
 	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
 
+	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
+
+	if (due && due < now + wait)
+		wait = due > now ? due - now : 0;
 	if (self.source_ns < now + wait)
 		wait = self.source_ns > now ? self.source_ns - now : 0;
 	if (wait <= D9__PACE_CALM_NS) {
@@ -284,7 +288,7 @@ static bool have_place(uint64_t now_ns)
 static void move_side_rings(void)
 {
 	if ((uintptr_t)d9__self.slot >= D9__SLOT_SENTINELS)
-		self.from_sides += d9__side_take_all(d9__self.slot);
+		d9__side_take_all(d9__self.slot);
 }
 
 /* Everything that was published so far reaches the file. */
@@ -603,7 +607,7 @@ static void fly(uint64_t now_ns, bool active)
 	uint64_t loss_ns = 0;
 
 	if (own) {
-		self.from_sides += d9__side_take_all(own);
+		d9__side_take_all(own);
 		loss_ns = d9__flight_losses(&self.drain, own, now_ns);
 	}
 	if (loss_ns)
@@ -628,8 +632,7 @@ static bool tick(void)
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
-	events = d9__drain_activity(&self.drain, own_slot()) + self.from_sides;
-	self.from_sides = 0;
+	events = d9__drain_activity(&self.drain, own_slot()) + d9__side_activity();
 	self.heard |= events != 0;
 	d9__pace_look(&self.pace, now_ns, events);
 	active = d9__pace_active(&self.pace, now_ns);

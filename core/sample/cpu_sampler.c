@@ -15,17 +15,14 @@
 #include "record/clock.h"
 #include "record/flush.h"
 #include "record/gate.h"
-#include "record/metadata.h"
 #include "record/sanitized.h"
 #include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"
-#include "record/source.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_timer.h"
 #include "sample/sampled_threads.h"
 #include "sample/unwind.h"
-#include "sample/unwind_table.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define CREDITED_NS (SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
@@ -198,16 +195,6 @@ static bool is_ours_still(void)
 static void say(const char *state)
 {
 	snprintf(self.said, sizeof(self.said), "%s", state);
-	d9__metadata_set("source.cpu", self.said);
-}
-
-/* For readers, who count samples as times. */
-static void say_rate(void)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", self.hz);
-	d9__metadata_set("cpu.sample_hz", text);
 }
 
 static void say_error(const char *what, int err)
@@ -256,17 +243,6 @@ static void let_go(struct sampled *thread)
 	set_tid(thread, 0);
 }
 
-static void let_all_go(void)
-{
-	for (uint32_t i = 0; i < self.high; i++) {
-		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
-
-		if (thread)
-			let_go(thread);
-	}
-	self.high = 0;
-}
-
 static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 {
 	struct sampled *thread = record_of(index);
@@ -293,7 +269,6 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	if (timer >= 0) {
 		atomic_store_explicit(&thread->timer, timer, memory_order_release);
 		say("on");
-		say_rate();
 	} else if (timer == -EAGAIN) {
 		say("off: no more signals may be queued (ulimit -i)");
 	} else if (timer != -EINVAL && timer != -ESRCH) {
@@ -355,13 +330,8 @@ static void check_signals(void)
 
 /* ---- ticks ---- */
 
-/* After fork the timers are the parent's alone. */
-static void forget_parent(void)
+void d9__cpu_sampler_forget(void)
 {
-	pid_t pid = getpid();
-
-	if (self.pid == pid)
-		return;
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
@@ -371,8 +341,7 @@ static void forget_parent(void)
 		}
 	}
 	self.high = 0;
-	self.pid = pid;
-	d9__sampled_forget();
+	self.pid = getpid();
 }
 
 /* Whether there is a signal for us.  |self.off|: there was, and the program took it. */
@@ -397,7 +366,6 @@ static bool has_signal(void)
 	return !self.off;
 }
 
-/* A recorder that was started again has a trace of its own, which is to say it too. */
 static void once_a_second(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -406,29 +374,28 @@ static void once_a_second(void)
 		return;
 	self.second_ns = now_ns;
 	check_signals();
-	if (self.said[0])
-		d9__metadata_set("source.cpu", self.said);
 }
 
-static void tick(void)
+void d9__cpu_sampler_tick(struct d9__slot *own, uint32_t hz, char *state, size_t size)
 {
-	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
-	struct d9__slot *own;
-
-	forget_parent();
-	if (!hz || !d9__gate_open(D9__GATE_EVENT)) {
-		let_all_go();
-		return;
-	}
 	self.hz = hz;
 	once_a_second();
-	if (!has_signal() || !(own = d9__slot_self())) {
-		let_all_go();
-		return;
+	if (has_signal())
+		follow_threads(own);
+	else
+		d9__cpu_sampler_rest();
+	snprintf(state, size, "%s", self.said);
+}
+
+void d9__cpu_sampler_rest(void)
+{
+	for (uint32_t i = 0; i < self.high; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+
+		if (thread)
+			let_go(thread);
 	}
-	d9__unwind_tables_refresh(d9__clock_mono_ns());
-	d9__sampled_look(own, d9__clock_mono_ns());
-	follow_threads(own);
+	self.high = 0;
 }
 
 void d9__cpu_sampler_end(void)
@@ -440,9 +407,4 @@ void d9__cpu_sampler_end(void)
 		if (thread)
 			stop_timer(thread);
 	}
-}
-
-void d9__cpu_sampler_start(void)
-{
-	d9__tick_add(tick);
 }
