@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
+#include "analyze/hot_threads.h"
 #include "analyze/helpers.h"
 #include "analyze/stale.h"
 #include "format/utf8.h"
@@ -199,14 +200,19 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 	struct d9_text name = d9__known_text(event, 3);
 	struct d9__worker *worker = d9__analysis_sampled(a, event);
 	bool has_stack = stack && stack->present && !stack->unresolved;
+	struct d9__sampled sampled = { .tid = (uint32_t)d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0),
+				       .name = name.data,
+				       .name_len = name.len,
+				       .worker = worker,
+				       .off_cpu = d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1 };
+	int err;
 
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);
-	return d9__samples_add(&a->samples, worker, event->timestamp_ns,
-			       d9_event_known_u64(event, 2, 0) == 1,
-			       has_stack ? stack->u.stack.addresses : NULL,
-			       has_stack ? stack->u.stack.n : 0);
+	err = d9__samples_add(&a->samples, worker, event->timestamp_ns, sampled.off_cpu,
+			      has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0);
+	return err ? err : d9__hot_threads_add(&a->samples.threads, &sampled, a->samples.newest);
 }
 
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)

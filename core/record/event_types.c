@@ -112,6 +112,9 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		       T("holder_stack", OPTIONAL(D9__FIELD_POOLED_STACK))) },
 	[D9__EVENT_TASK_DUMP] = { "TaskDumpEvent",
 		FIELDS(V("task_id"), T("callchain", D9__FIELD_POOLED_STACK), T("truncated", D9__FIELD_BOOL)) },
+	[D9__EVENT_SYMBOL] = { "SymbolTableEntry",
+		FIELDS(V("addr"), V("size"), T("symbol_name", D9__FIELD_POOLED_STRING), V("inline_depth"),
+		       T("source_file", D9__FIELD_POOLED_STRING), V("source_line")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

@@ -34,6 +34,8 @@ static const char *const packings[] = { "zstd", "none", "gzip", NULL };
 static const char *const clocks[] = { "auto", "tsc", "monotonic", NULL };
 static const char *const modes[] = { "continuous", "flight", NULL };
 static const char *const log_bridges[] = { "off", "error", "warning", "info", "debug", NULL };
+static const char *const cpu_threads[] = { "loop", "all", NULL };
+static const char *const cpu_backends[] = { "auto", "timer", "perf", "perf-thread", NULL };
 static const char *const rings[] = { "auto", "shm", "memfd", "memory", "disk", NULL };
 
 /* Every option once: its variable, its kind, its range and what it is when nobody sets it. */
@@ -65,6 +67,9 @@ static const struct spec {
 	[D9__OPTION_CPU] = { "DIAL9_CPU_PROFILE_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU_HZ] = { "DIAL9_CPU_SAMPLE_HZ", NUMBER, .min = 1, .max = 1000, .fallback = 99 },
 	[D9__OPTION_BLOCKING] = { "DIAL9_BLOCKING_CALLS_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_CPU_THREADS] = { "DIAL9_CPU_PROFILE_THREADS", CHOICE, .max = 1, .words = cpu_threads },
+	[D9__OPTION_CPU_BACKEND] = { "DIAL9_CPU_BACKEND", CHOICE, .max = 3, .words = cpu_backends },
+	[D9__OPTION_OFF_CPU] = { "DIAL9_SCHEDULE_PROFILE_ENABLED", BOOL, .max = 1 },
 	[D9__OPTION_USAGE] = { "DIAL9_PROCESS_RESOURCE_USAGE_ENABLED", BOOL, .max = 1,
 			       .fallback = 1 },
 	[D9__OPTION_USAGE_INTERVAL_MS] = { "DIAL9_PROCESS_RESOURCE_USAGE_SAMPLE_INTERVAL_MS",
@@ -300,6 +305,21 @@ int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms)
 	return err ? err : set_number(options, D9__OPTION_TASK_DUMPS, idle_ms != 0);
 }
 
+int d9_options_set_cpu_threads(struct d9_options *options, enum d9_cpu_threads threads)
+{
+	return set_number(options, D9__OPTION_CPU_THREADS, (uint64_t)threads);
+}
+
+int d9_options_set_cpu_backend(struct d9_options *options, enum d9_cpu_backend backend)
+{
+	return set_number(options, D9__OPTION_CPU_BACKEND, (uint64_t)backend);
+}
+
+int d9_options_set_off_cpu(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_OFF_CPU, on);
+}
+
 int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)
 {
 	return set_number(options, D9__OPTION_LOG_BRIDGE, (uint64_t)level);
@@ -529,6 +549,18 @@ static int read_environment(struct d9_options *options)
 	warn_of_names(options);
 	/* Ours wins. */
 	return err ? err : read_variable(options, D9__OPTION_LOOPS, LOOPS_IN_THE_ORIGINAL);
+}
+
+bool d9__options_profile_only(void)
+{
+	static const enum d9__option ids[] = { D9__OPTION_LOOPS, D9__OPTION_CPU, D9__OPTION_CPU_THREADS };
+	struct d9_options options = { .number = { [D9__OPTION_LOOPS] = 1, [D9__OPTION_CPU] = 1 } };
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		read_variable(&options, ids[i], specs[ids[i]].variable);
+	read_variable(&options, D9__OPTION_LOOPS, LOOPS_IN_THE_ORIGINAL);
+	return !options.number[D9__OPTION_LOOPS] && options.number[D9__OPTION_CPU] &&
+	       options.number[D9__OPTION_CPU_THREADS] == D9_CPU_THREADS_ALL;
 }
 
 enum d9_log_bridge d9__options_early_log_bridge(void)

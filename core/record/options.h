@@ -28,6 +28,9 @@ enum d9__option {
 	D9__OPTION_CPU,
 	D9__OPTION_CPU_HZ,
 	D9__OPTION_BLOCKING,
+	D9__OPTION_CPU_THREADS,
+	D9__OPTION_CPU_BACKEND,
+	D9__OPTION_OFF_CPU,
 	D9__OPTION_USAGE,
 	D9__OPTION_USAGE_INTERVAL_MS,
 	D9__OPTION_QUEUE_INTERVAL_MS,
@@ -76,6 +79,12 @@ int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
 
 /* Whether |variable|, |len| bytes, is one of those that dial9 knows, options or not. */
 bool d9__options_knows(const char *variable, size_t len);
+
+/*
+ * Whether the environment wants no loops recorded, but the stacks of all threads: then whoever is preloaded is to start
+ * the recorder, for no loop will.
+ */
+D9_API bool d9__options_profile_only(void);
 
 /* DIAL9_LOG_BRIDGE alone, for those who come before the first start. */
 enum d9_log_bridge d9__options_early_log_bridge(void);

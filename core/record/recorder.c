@@ -218,6 +218,24 @@ static void prepare_flush(void)
 		lost_before[i] = d9__health_lost_by(i);
 }
 
+static void set_sampling(void)
+{
+	struct d9__sampling *sampling = &d9__sampling;
+	bool on = d9__options_number(&options, D9__OPTION_CPU) != 0;
+
+	atomic_store_explicit(&sampling->cpu_hz, on ? (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->all_threads,
+			      d9__options_number(&options, D9__OPTION_CPU_THREADS) == D9_CPU_THREADS_ALL,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->cpu_backend, (uint32_t)d9__options_number(&options, D9__OPTION_CPU_BACKEND),
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->off_cpu, d9__options_number(&options, D9__OPTION_OFF_CPU) != 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->blocking, d9__options_number(&options, D9__OPTION_BLOCKING) != 0,
+			      memory_order_relaxed);
+}
+
 static int stop(uint32_t deadline_ms);
 
 void d9__recorder_end(uint32_t deadline_ms)
@@ -267,10 +285,7 @@ static int start_locked(bool awaited)
 	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
 			       0);
-	atomic_store_explicit(&d9__sampling.cpu_hz, d9__options_number(&options, D9__OPTION_CPU) ?
-			      (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0, memory_order_relaxed);
-	atomic_store_explicit(&d9__sampling.blocking, d9__options_number(&options, D9__OPTION_BLOCKING),
-			      memory_order_relaxed);
+	set_sampling();
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;
@@ -766,4 +781,16 @@ void d9__recorder_child_start(void)
 		d9__keeper_start();
 	}
 	errno = saved;
+}
+
+static void start_in_child(void)
+{
+	d9__flush.early = true;
+	d9__recorder_child_check();
+}
+
+void d9__recorder_follow_forks(void)
+{
+	/* Handlers of children run in the order in which they came: the recorder's own has forgotten the parent by then. */
+	pthread_atfork(NULL, NULL, start_in_child);
 }

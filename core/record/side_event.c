@@ -12,7 +12,7 @@
 #include "record/side_event.h"
 
 #define EVENT_MAX  1024 /* with its schema and a thread's name */
-#define FIELDS_MAX (2 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
+#define FIELDS_MAX (3 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
 
 static_assert(sizeof(struct d9__sample_raw) == 40, "addresses are aligned, and follow at once");
 static_assert(sizeof(struct d9__dump_raw) == 16, "the same");
@@ -109,7 +109,9 @@ static uint8_t *put_fields(uint8_t *p, const struct d9__sample_raw *raw, struct 
 	if (ids.named)
 		p = d9__wire_put_u32(p, ids.name);
 	p = d9__wire_put_u32(p, ids.stack);
-	*p++ = 0; /* which CPU: a handler cannot ask */
+	*p++ = raw->cpu_plus_1 != 0; /* a handler cannot ask */
+	if (raw->cpu_plus_1)
+		p = d9__varint_put(p, raw->cpu_plus_1 - 1);
 	*p++ = truncated;
 	return p;
 }
@@ -222,11 +224,14 @@ void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
 		d9__builder_end(b, d9__wire_put_bytes(p, record->payload, record->len));
 }
 
-static void emit_any(struct d9__slot *own, const struct d9__side_record *record)
+static uint64_t activity; /* flush thread */
+
+void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record)
 {
 	const struct kind *kind = kind_of(record);
 	uint8_t *p;
 
+	activity++;
 	if (kind) {
 		kind->emit(own, record);
 		return;
@@ -242,5 +247,13 @@ void d9__side_take_all(struct d9__slot *own)
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++)
 		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) && d9__side_take(i, &record))
-			emit_any(own, &record);
+			d9__side_emit(own, &record);
+}
+
+uint64_t d9__side_activity(void)
+{
+	uint64_t n = activity;
+
+	activity = 0;
+	return n;
 }

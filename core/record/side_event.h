@@ -19,6 +19,7 @@
 #include "record/slot.h"
 
 #define D9__SAMPLE_FRAMES_MAX 128u
+#define D9__SAMPLE_NO_WORKER  255u /* of a thread that runs no loop */
 #define D9__SAMPLE_COPIES_MAX 10000u /* of one event: a thread that blocked the signal for long */
 
 enum d9__sample_source {
@@ -35,7 +36,7 @@ struct d9__sample_raw {
 	uint8_t truncated;
 	uint16_t n;
 	char thread_name[16]; /* ends; "": not known */
-	uint32_t reserved;
+	uint32_t cpu_plus_1; /* on which it was; 0: not told */
 	uint64_t pcs[];
 };
 
@@ -67,5 +68,11 @@ void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
 
 /* Move the records of all side rings into |own|, the flush thread's slot. */
 void d9__side_take_all(struct d9__slot *own);
+
+/* The same of a record of the flush thread's own, which is sound. */
+void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record);
+
+/* How many records there were of both since the last call: they are what a thread without other events is known by. */
+uint64_t d9__side_activity(void);
 
 #endif /* D9_RECORD_SIDE_EVENT_H */

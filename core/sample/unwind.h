@@ -90,4 +90,11 @@ void d9__registers_of(struct d9__registers *registers, const void *ucontext);
 struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
 			      const struct d9__registers *registers, uint64_t *pcs, uint32_t max);
 
+/*
+ * The same of a thread that runs on, with |len| bytes of its stack from registers->sp on, copied to |stack|, which is
+ * aligned as the stack is.  |thread| is nobody else's; its bounds are not looked at.
+ */
+struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const struct d9__registers *registers,
+				     const uint8_t *stack, size_t len, uint64_t *pcs, uint32_t max);
+
 #endif /* D9_SAMPLE_UNWIND_H */
