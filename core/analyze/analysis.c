@@ -147,6 +147,8 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
 	if (!err)
 		err = d9__spans_finish(&a->spans);
+	if (!err)
+		err = d9__heap_finish(&a->heap);
 	return err || !reader ? err : copy_segments(a, reader);
 }
 
@@ -169,6 +171,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__latency_release(&a->latency);
 	d9__spans_release(&a->spans);
 	d9__samples_release(&a->samples);
+	d9__heap_release(&a->heap);
 	d9__metadata_release(&a->metadata);
 	d9__population_release(&a->population);
 	d9__growth_release(&a->growth);

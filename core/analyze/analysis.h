@@ -13,6 +13,7 @@
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
+#include "analyze/heap.h"
 #include "analyze/latency.h"
 #include "analyze/machine.h"
 #include "analyze/metadata.h"
@@ -54,6 +55,7 @@ struct d9__analysis {
 	struct d9__spans spans;
 	struct d9__worker no_worker; /* of spans on threads that run no loop */
 	struct d9__samples samples;
+	struct d9__heap heap;
 	struct d9__metadata metadata;
 	struct d9__losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */
@@ -92,6 +94,10 @@ int d9__analysis_event(struct d9__analysis *analysis, const struct d9_event *eve
 
 /* The worker whose thread |event|, a CpuSampleEvent, found at work: by its tid, else by what it says; NULL: none. */
 struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, const struct d9_event *event);
+
+/* Put |event|, an AllocEvent or a FreeEvent, into |heap|, which need not be the analysis's own.  0 or -ENOMEM. */
+int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *event, struct d9__heap *heap);
+int d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
 
 /* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */
 int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);

@@ -56,6 +56,7 @@ static const struct {
 	{ "task-leak", D9__ABOUT_KEPT, d9__check_task_leak },
 	{ "short-of-cpu", D9__ABOUT_REST, d9__check_short_of_cpu },
 	{ "descriptor-growth", D9__ABOUT_KEPT, d9__check_descriptor_growth },
+	{ "leak-by-site", D9__ABOUT_KEPT, d9__check_leak_by_site },
 	{ "memory-growth", D9__ABOUT_KEPT, d9__check_memory_growth },
 	{ "loop-overhead", D9__ABOUT_REST, d9__check_loop_overhead },
 	{ "cpu-contention", D9__ABOUT_REST, d9__check_cpu_contention },

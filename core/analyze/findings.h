@@ -212,7 +212,11 @@ void d9__check_many_wakes(struct d9__findings *findings);
 
 /* findings_growth.c */
 void d9__check_memory_growth(struct d9__findings *findings);
+
 void d9__check_descriptor_growth(struct d9__findings *findings);
+
+/* findings_heap.c */
+void d9__check_leak_by_site(struct d9__findings *findings);
 
 /* findings_inside.c */
 void d9__check_page_faults(struct d9__findings *findings);

@@ -8,6 +8,7 @@
 #include "analyze/hot_threads.h"
 #include "analyze/json.h"
 #include "analyze/report.h"
+#include "analyze/report_heap.h"
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
@@ -740,6 +741,7 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
 	put_samples(json, a);
+	err = err ? err : d9__json_heap(json, a);
 	put_usage(json, &a->usage);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/hot_threads.h"
+#include "analyze/report_heap.h"
 #include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
@@ -651,6 +652,11 @@ static void put_custom_events(struct context *c)
 
 /* ---- by name ---- */
 
+static void put_memory(struct context *c)
+{
+	d9__report_heap(c->a, c->style->top, c->page);
+}
+
 static void put_process(struct context *c)
 {
 	put_kernel_waits(c);
@@ -674,6 +680,7 @@ static const struct {
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
 	{ "samples", false, put_samples },
+	{ "memory", false, put_memory },
 	{ "spans", false, put_spans },
 	{ "events", false, put_custom_events },
 };

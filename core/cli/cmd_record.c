@@ -28,6 +28,9 @@
 #define CPU_HZ_MAX 1000
 #define IDLE_MS_MAX 3600000
 
+#define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
+#define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
+
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -42,6 +45,7 @@ enum {
 	OPT_CPU_BACKEND,
 	OPT_OFF_CPU,
 	OPT_PROFILE_ONLY,
+	OPT_MEMORY,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -64,6 +68,8 @@ static const struct d9__opt opts[] = {
 	  "perf-thread, or auto [auto]" },
 	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU, too: 100 ms in 10 s" },
 	{ OPT_PROFILE_ONLY, "profile-only", NULL, "sample all threads of any program, and record no loop" },
+	{ OPT_MEMORY, "memory", "[=BYTES]",
+	  "sample allocations, one in BYTES bytes on average [512K], and their frees" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -92,6 +98,7 @@ struct options {
 	const char *compress, *log_bridge, *cpu, *task_dumps, *cpu_threads, *cpu_backend; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
+	char memory[24];      /* bytes; empty: not given */
 	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only;
 };
 
@@ -101,7 +108,7 @@ struct options {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[24];
+	char *owned[28];
 	size_t n_owned;
 };
 
@@ -132,19 +139,40 @@ static void remove_variable(struct environment *env, const char *name)
 	env->list[kept] = NULL;
 }
 
-/* Our library first: what else is preloaded then stands between us and the loop, as without us. */
-static int put_preload(struct environment *env, const char *library)
+/* Our libraries first: what else is preloaded then stands between us and the loop or allocator, as without us. */
+static int put_preload(struct environment *env, const char *library, const char *memory)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *value;
 	int err;
 
-	if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "",
-		     others ? others : "") < 0)
+	if (asprintf(&value, "%s%s%s%s%s", library, memory ? ":" : "", memory ? memory : "",
+		     others && *others ? ":" : "", others ? others : "") < 0)
 		return -ENOMEM;
 	err = put_variable(env, "LD_PRELOAD", value);
 	free(value);
 	return err;
+}
+
+static int preload(const struct options *options, struct environment *env, const char *library)
+{
+	char *memory = NULL;
+	int err = options->memory[0] ? d9__preload_memory_path(library, &memory) : 0;
+
+	if (!err)
+		err = put_preload(env, library, memory);
+	free(memory);
+	return err;
+}
+
+/* Samples of allocations are asked for. */
+static int put_memory(struct environment *env, const char *mean_bytes)
+{
+	int err = put_variable(env, "DIAL9_MEMORY_PROFILE_ENABLED", "true");
+
+	if (!err)
+		err = put_variable(env, "DIAL9_MEMORY_SAMPLE_RATE_BYTES", mean_bytes);
+	return err ? err : put_variable(env, "DIAL9_MEMORY_TRACK_LIVESET", "true");
 }
 
 static int make_environment(const struct options *options, const char *command, const char *dir,
@@ -163,7 +191,7 @@ static int make_environment(const struct options *options, const char *command, 
 	env->n = n;
 	remove_variable(env, D9__GIVER_VARIABLE);
 	if (!d9__preload_is_harmful(d9__preload_judge(command, path, sizeof(path))))
-		err = put_preload(env, library);
+		err = preload(options, env, library);
 	if (!err)
 		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
 	/* To record is what was asked for; what else is set decides how. */
@@ -194,6 +222,8 @@ static int make_environment(const struct options *options, const char *command, 
 		err = put_variable(env, "DIAL9_SCHEDULE_PROFILE_ENABLED", "true");
 	if (!err && options->profile_only)
 		err = put_variable(env, "DIAL9_LOOP_INSTRUMENTATION_ENABLED", "false");
+	if (!err && options->memory[0])
+		err = put_memory(env, options->memory);
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -468,6 +498,21 @@ static bool take_cpu_backend(const struct d9__args *args, const char **out)
 	return take_word(args, "cpu-backend", words, "auto, timer, perf or perf-thread", out);
 }
 
+/* The same of DIAL9_MEMORY_SAMPLE_RATE_BYTES. */
+static bool take_memory(const struct d9__args *args, char *out, size_t size)
+{
+	uint64_t bytes = MEMORY_MEAN;
+
+	if (args->value && !d9__args_bytes(args, &bytes))
+		return false;
+	if (!bytes || bytes > MEMORY_MEAN_MAX) {
+		d9__cmd_fail("record", "--memory=%s: 1 to 1024G bytes", args->value);
+		return false;
+	}
+	snprintf(out, size, "%" PRIu64, bytes);
+	return true;
+}
+
 static bool take_log_level(const struct d9__args *args, const char **out)
 {
 	static const char *const words[] = { "error", "warning", "info", "debug", "off", NULL };
@@ -503,6 +548,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return options->off_cpu = true;
 	case OPT_PROFILE_ONLY:
 		return options->profile_only = true;
+	case OPT_MEMORY:
+		return take_memory(args, options->memory, sizeof(options->memory));
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:

@@ -65,7 +65,7 @@ static const struct entry {
 	{ "FreeEvent", D9_EVENT_FREE, false,
 	  { M("tid"), I("addr"), M("size"), M("alloc_timestamp_ns") } },
 	{ "MemoryProfileOverflowEvent", D9_EVENT_MEMORY_OVERFLOW, false,
-	  { M("dropped_allocs"), M("dropped_frees") } },
+	  { M("dropped_allocs"), M("dropped_frees"), I("evicted") } },
 	{ "ProcessResourceUsageEvent", D9_EVENT_RESOURCE_USAGE, false,
 	  { I("user_cpu_ns"), I("system_cpu_ns"), I("max_rss_bytes"), I("minor_faults"),
 	    I("major_faults"), I("block_input_ops"), I("block_output_ops"),

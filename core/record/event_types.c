@@ -115,6 +115,12 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 	[D9__EVENT_SYMBOL] = { "SymbolTableEntry",
 		FIELDS(V("addr"), V("size"), T("symbol_name", D9__FIELD_POOLED_STRING), V("inline_depth"),
 		       T("source_file", D9__FIELD_POOLED_STRING), V("source_line")) },
+	[D9__EVENT_ALLOC] = { "AllocEvent",
+		FIELDS(T("tid", D9__FIELD_U32), BYTES("size"), V("addr"), T("callchain", D9__FIELD_POOLED_STACK)) },
+	[D9__EVENT_FREE] = { "FreeEvent",
+		FIELDS(T("tid", D9__FIELD_U32), V("addr"), BYTES("size"), V("alloc_timestamp_ns")) },
+	[D9__EVENT_MEMORY_OVERFLOW] = { "MemoryProfileOverflowEvent",
+		FIELDS(V("dropped_allocs"), V("dropped_frees"), V("evicted")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

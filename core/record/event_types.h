@@ -41,6 +41,9 @@ enum d9__event_type {
 	D9__EVENT_BLOCKING_CALL,
 	D9__EVENT_TASK_DUMP,
 	D9__EVENT_SYMBOL,
+	D9__EVENT_ALLOC,
+	D9__EVENT_FREE,
+	D9__EVENT_MEMORY_OVERFLOW,
 	D9__EVENT_BUILTIN_END,
 
 	D9__EVENT_PROGRAM = 256, /* first id of the program's own types */

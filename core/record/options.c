@@ -28,6 +28,8 @@ enum kind { BOOL, NUMBER, CHOICE, TEXT };
 #define HOUR_MS   UINT64_C(3600000)
 #define YEAR_MS   (HOUR_MS * 24 * 365)
 
+#define MEMORY_RATE_MAX (UINT64_C(1) << 40) /* bytes: less than one sample in a TiB tells nothing */
+
 /* Words of a choice, in the order of its enumeration. */
 static const char *const writers[] = { "rotating", "single", "memory", "null", NULL };
 static const char *const packings[] = { "zstd", "none", "gzip", NULL };
@@ -84,6 +86,11 @@ static const struct spec {
 	[D9__OPTION_ACCEPT_QUEUES] = { "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED", BOOL, .max = 1 },
 	[D9__OPTION_ACCEPT_QUEUE_MS] = { "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS", NUMBER, .min = 1,
 					 .max = HOUR_MS, .fallback = 400 },
+	[D9__OPTION_MEMORY] = { "DIAL9_MEMORY_PROFILE_ENABLED", BOOL, .max = 1 },
+	[D9__OPTION_MEMORY_RATE] = { "DIAL9_MEMORY_SAMPLE_RATE_BYTES", NUMBER, .min = 1, .max = MEMORY_RATE_MAX,
+				     .fallback = 512 << 10 },
+	[D9__OPTION_MEMORY_LIVE_SET] = { "DIAL9_MEMORY_TRACK_LIVESET", BOOL, .max = 1 },
+	[D9__OPTION_MEMORY_SEED] = { "DIAL9_MEMORY_SEED", NUMBER, .max = UINT64_MAX },
 	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
 	[D9__OPTION_HOST] = { NULL, TEXT },
@@ -318,6 +325,23 @@ int d9_options_set_cpu_backend(struct d9_options *options, enum d9_cpu_backend b
 int d9_options_set_off_cpu(struct d9_options *options, bool on)
 {
 	return set_number(options, D9__OPTION_OFF_CPU, on);
+}
+
+int d9_options_set_memory(struct d9_options *options, uint64_t mean_bytes)
+{
+	int err = mean_bytes ? set_number(options, D9__OPTION_MEMORY_RATE, mean_bytes) : 0;
+
+	return err ? err : set_number(options, D9__OPTION_MEMORY, mean_bytes != 0);
+}
+
+int d9_options_set_memory_live_set(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_MEMORY_LIVE_SET, on);
+}
+
+int d9_options_set_memory_seed(struct d9_options *options, uint64_t seed)
+{
+	return set_number(options, D9__OPTION_MEMORY_SEED, seed);
 }
 
 int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)
@@ -569,6 +593,14 @@ enum d9_log_bridge d9__options_early_log_bridge(void)
 
 	read_variable(&options, D9__OPTION_LOG_BRIDGE, specs[D9__OPTION_LOG_BRIDGE].variable);
 	return (enum d9_log_bridge)options.number[D9__OPTION_LOG_BRIDGE];
+}
+
+bool d9__options_early_memory(void)
+{
+	struct d9_options options = { 0 };
+
+	read_variable(&options, D9__OPTION_MEMORY, specs[D9__OPTION_MEMORY].variable);
+	return options.number[D9__OPTION_MEMORY];
 }
 
 /* ---- defaults ---- */

@@ -40,6 +40,10 @@ enum d9__option {
 	D9__OPTION_TASK_DUMP_IDLE_MS,
 	D9__OPTION_ACCEPT_QUEUES,
 	D9__OPTION_ACCEPT_QUEUE_MS,
+	D9__OPTION_MEMORY,
+	D9__OPTION_MEMORY_RATE,
+	D9__OPTION_MEMORY_LIVE_SET,
+	D9__OPTION_MEMORY_SEED,
 	D9__OPTION_NUMBERS,
 	/* Texts. */
 	D9__OPTION_TRACE_DIR = D9__OPTION_NUMBERS,
@@ -88,6 +92,9 @@ D9_API bool d9__options_profile_only(void);
 
 /* DIAL9_LOG_BRIDGE alone, for those who come before the first start. */
 enum d9_log_bridge d9__options_early_log_bridge(void);
+
+/* Whether the environment asks for samples of allocations, likewise. */
+D9_API bool d9__options_early_memory(void);
 
 /* Free what |options| points to, not itself. */
 void d9__options_release(struct d9_options *options);

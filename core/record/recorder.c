@@ -161,6 +161,11 @@ static void set_metadata(const char *boot_id)
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
+	/* Before the first sample: readers weigh each by it. */
+	if (d9__options_number(&options, D9__OPTION_MEMORY))
+		set_number("memory.sample_rate_bytes", d9__options_number(&options, D9__OPTION_MEMORY_RATE));
+	else
+		d9__metadata_set("memory.sample_rate_bytes", NULL);
 	for (const struct d9__option_pair *p = options.metadata; p; p = p->next)
 		d9__metadata_set(p->key, p->value);
 }
@@ -286,6 +291,10 @@ static int start_locked(bool awaited)
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
 			       0);
 	set_sampling();
+	d9__sampling_set_memory(d9__options_number(&options, D9__OPTION_MEMORY) ?
+				d9__options_number(&options, D9__OPTION_MEMORY_RATE) : 0,
+				d9__options_number(&options, D9__OPTION_MEMORY_LIVE_SET),
+				d9__options_number(&options, D9__OPTION_MEMORY_SEED));
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;
