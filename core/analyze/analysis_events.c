@@ -14,8 +14,6 @@
 #include "format/utf8.h"
 #include "read/known_text.h"
 
-/* target_worker of a wake from outside the workers. */
-#define FIRST_OTHER_WORKER 254
 
 static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 {
@@ -128,13 +126,13 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 1);
-	uint64_t target = d9_event_known_u64(event, 2, FIRST_OTHER_WORKER);
+	uint64_t target = d9_event_known_u64(event, 2, D9__WORKER_OTHERS);
 	struct d9__worker *worker;
 
 	if (!task)
 		return -ENOMEM;
 	worker = d9__table_find(&a->timeline.by_id, target);
-	if (worker && target < FIRST_OTHER_WORKER)
+	if (worker && target < D9__WORKER_OTHERS)
 		worker->wakes_issued++;
 	task->waker_worker = target;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
@@ -344,6 +342,9 @@ static void read_call(const struct d9__task *task, const struct d9_event *event,
 		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
 				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
 	d9__period_read(&task->call.worker->period, task->id, &reading);
+	d9__replay_taken(task->call.worker, task->callback, taken_ns);
+	if (task->call.inner)
+		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
 	if (task->call.stall)
 		task->call.stall->major_faults += d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
 }

@@ -57,6 +57,8 @@ struct d9__finding {
 	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
 	char *hot;	     /* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
 	char *time;	     /* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
+	bool has_gain;	     /* what would be without its callback is known, */
+	struct d9__gain gain; /* and is this */
 	const char *advice;  /* what to do */
 	bool machine;        /* about the machine, not about the program */
 	const struct d9__callback *callback; /* that it is about, or NULL */

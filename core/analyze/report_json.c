@@ -643,6 +643,30 @@ static void begin_finding(struct d9__json *json, const struct d9__analysis *a, c
 	d9__json_close(json, ']');
 }
 
+static void put_gain_of(struct d9__json *json, const char *key, const struct d9__gain_of *gain)
+{
+	d9__json_open(json, key, '{');
+	d9__json_u64(json, "before_ns", gain->before_ns);
+	d9__json_u64(json, "after_ns", gain->after_ns);
+	d9__json_u64(json, "after_least_ns", gain->after_least_ns);
+	d9__json_close(json, '}');
+}
+
+static void put_gain(struct d9__json *json, const struct d9__finding *finding)
+{
+	if (!finding->has_gain) {
+		d9__json_null(json, "gain");
+		return;
+	}
+	d9__json_open(json, "gain", '{');
+	d9__json_u64(json, "waits", finding->gain.waits);
+	d9__json_u64(json, "changed", finding->gain.changed);
+	put_gain_of(json, "p99", &finding->gain.p99);
+	put_gain_of(json, "p999", &finding->gain.p999);
+	put_gain_of(json, "longest", &finding->gain.longest);
+	d9__json_close(json, '}');
+}
+
 void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__finding *finding)
 {
@@ -661,6 +685,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, ']');
 	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
+	put_gain(json, finding);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }
