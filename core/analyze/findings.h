@@ -271,6 +271,16 @@ void d9__check_short_of_cpu(struct d9__findings *findings);
 void d9__check_cpu_contention(struct d9__findings *findings);
 
 /*
+ * How long loops' threads were ready without a CPU, and who had it: the limit of the process's cgroup held it (by
+ * what the whole cgroup lost), the host ran other machines (on any CPU of this one), the process's own threads took
+ * all it may use, or other programs ran.  The parts sum to |ns|.
+ */
+struct d9__ready {
+	uint64_t ns, limit_ns, host_ns, own_ns, others_ns;
+};
+struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
+
+/*
  * How much of |delay| the machine took from calls too short to tell it of themselves: what the active period's
  * CPU time lacks, as far as the process's threads had to wait for a CPU at all.
  */

@@ -586,6 +586,19 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
+static void put_ready(struct d9__json *json, const struct d9__analysis *a)
+{
+	struct d9__ready ready = d9__ready_of(a);
+
+	d9__json_open(json, "ready", '{');
+	d9__json_u64(json, "total_ns", ready.ns);
+	d9__json_u64(json, "cpu_limit_ns", ready.limit_ns);
+	d9__json_u64(json, "host_ns", ready.host_ns);
+	d9__json_u64(json, "own_threads_ns", ready.own_ns);
+	d9__json_u64(json, "others_ns", ready.others_ns);
+	d9__json_close(json, '}');
+}
+
 static void put_usage(struct d9__json *json, const struct d9__resource_usage *usage)
 {
 	static const char *const names[D9__USAGE_FIELDS] = {
@@ -718,6 +731,7 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
 	put_samples(json, a);
+	put_ready(json, a);
 	put_usage(json, &a->usage);
 	return err;
 }
