@@ -115,12 +115,14 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
 	uint32_t tid = (uint32_t)d9_event_known_u64(event, 4, 0);
+	uint64_t wait_ns;
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
+	wait_ns = d9_event_known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
+	d9__machine_add_ready(&a->machine, wait_ns == UINT64_MAX ? 0 : wait_ns);
 	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,
-				   d9_event_known_u64(event, 2, 0),
-				   d9_event_known_u64(event, 3, UINT64_MAX), tid);
+				   d9_event_known_u64(event, 2, 0), wait_ns, tid);
 }
 
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
@@ -368,6 +370,7 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;
+	d9__machine_add_ready(&a->machine, taken_ns);
 	task->call.stall->blocked_ns += blocked_ns;
 	task->call.stall->run_queue_ns += taken_ns;
 	task->callback->taken_ns += taken_ns;

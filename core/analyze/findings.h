@@ -273,10 +273,11 @@ void d9__check_cpu_contention(struct d9__findings *findings);
 /*
  * How long loops' threads were ready without a CPU, and who had it: the limit of the process's cgroup held it (by
  * what the whole cgroup lost), the host ran other machines (on any CPU of this one), the process's own threads took
- * all it may use, or other programs ran.  The parts sum to |ns|.
+ * all it may use, or other programs ran.  Unknown is what lies outside of the samples of the first two (once a
+ * second), unless it was the process itself.  The parts sum to |ns|.
  */
 struct d9__ready {
-	uint64_t ns, limit_ns, host_ns, own_ns, others_ns;
+	uint64_t ns, limit_ns, host_ns, own_ns, others_ns, unknown_ns;
 };
 struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
 

@@ -97,12 +97,17 @@ static uint64_t take(uint64_t *left, uint64_t ns)
 
 static struct d9__ready ready_of(const struct d9__analysis *a, const struct shortage *s)
 {
-	uint64_t left_ns = s->wait_ns + s->taken_ns;
-	struct d9__ready ready = { .ns = left_ns };
+	uint64_t unsampled_ns = s->wait_ns + s->taken_ns, left_ns = take(&unsampled_ns, a->machine.ready_ns);
+	struct d9__ready ready = { .ns = left_ns + unsampled_ns };
 
 	ready.limit_ns = take(&left_ns, growth(a, D9__MACHINE_THROTTLED_NS));
 	ready.host_ns = take(&left_ns, growth(a, D9__MACHINE_STEAL_NS));
-	*(is_own(s) ? &ready.own_ns : &ready.others_ns) = left_ns;
+	if (is_own(s)) {
+		ready.own_ns = left_ns + unsampled_ns;
+	} else {
+		ready.others_ns = left_ns;
+		ready.unknown_ns = unsampled_ns;
+	}
 	return ready;
 }
 
@@ -114,16 +119,16 @@ struct d9__ready d9__ready_of(const struct d9__analysis *a)
 }
 
 /* Whether the limit of its cgroup made for most of it. */
-static bool is_limit(const struct d9__analysis *a, const struct shortage *s)
+static bool is_limit(const struct d9__analysis *a)
 {
 	return growth(a, D9__MACHINE_THROTTLED_NS) >= SHORT_NS &&
-	       2 * growth(a, D9__MACHINE_THROTTLED_NS) >= s->wait_ns + s->taken_ns;
+	       2 * growth(a, D9__MACHINE_THROTTLED_NS) >= a->machine.ready_ns;
 }
 
 /* Whose doing it is. */
 static const char *advice_of(const struct d9__analysis *a, const struct shortage *s)
 {
-	if (is_limit(a, s))
+	if (is_limit(a))
 		return "Raise the CPU limit of its cgroup (container, service), or let fewer threads compute at "
 		       "once: all stop when it is used up. Times of callbacks in this report are longer than they "
 		       "would be.";
@@ -204,6 +209,7 @@ static void add_takers(struct d9__findings *findings, struct d9__finding *findin
 		{ ready.host_ns, "at most in which the host ran other machines" },
 		{ ready.own_ns, "in which other threads of the process had the CPUs" },
 		{ ready.others_ns, "in which other programs had them" },
+		{ ready.unknown_ns, "of which that is not known" },
 	};
 	char text[400] = "";
 	size_t used = 0;
@@ -246,11 +252,11 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	finding = d9__finding_add(findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
 				  advice_of(a, &s),
 				  "%s: %s.",
-				  is_limit(a, &s) ? "The limit of its cgroup left the process short of CPU"
+				  is_limit(a) ? "The limit of its cgroup left the process short of CPU"
 				  : is_own(&s) ? "The process has more work than CPUs"
 					       : "The machine was short of CPU",
 				  describe_shortage(&s, text, sizeof(text)));
-	if (is_own(&s) && !is_limit(a, &s))
+	if (is_own(&s) && !is_limit(a))
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
 		d9__finding_set_machine(findings, finding, "short of CPU: some times inflated");

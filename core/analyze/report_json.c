@@ -596,6 +596,7 @@ static void put_ready(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "host_ns", ready.host_ns);
 	d9__json_u64(json, "own_threads_ns", ready.own_ns);
 	d9__json_u64(json, "others_ns", ready.others_ns);
+	d9__json_u64(json, "unknown_ns", ready.unknown_ns);
 	d9__json_close(json, '}');
 }
 
