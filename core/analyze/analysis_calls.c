@@ -141,7 +141,7 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 }
 
 /* Where its time went: of a long one, and of the last piece of a call that ran a loop, a reading follows. */
-static void account_piece(struct d9__worker *worker, const struct d9__piece *piece)
+static int account_piece(struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__callback *callback = piece->task->callback;
 	struct d9__stall *stall = piece->task->call.stall;
@@ -167,6 +167,9 @@ static void account_piece(struct d9__worker *worker, const struct d9__piece *pie
 		.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
 		.stall = stall,
 	});
+	if (piece->inner && d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
+		return -ENOMEM;
+	return d9__replay_call(worker, callback, piece->end_ns, ns - users_ns);
 }
 
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
@@ -189,7 +192,8 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 	d9__spans_poll_end(&a->spans, piece);
 	if (task->call.total_ns + task->call.nested_ns >= D9__STALL_NS && !task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;
-	account_piece(worker, piece);
+	if (account_piece(worker, piece) < 0)
+		return -ENOMEM;
 	if (!task->call.stall)
 		return 0;
 	update_stall(task->call.stall, worker, &task->call, piece->end_ns, a->samples.period_ns);

@@ -15,8 +15,6 @@
 #include "format/utf8.h"
 #include "read/known_text.h"
 
-/* target_worker of a wake from outside the workers. */
-#define FIRST_OTHER_WORKER 254
 
 static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 {
@@ -118,24 +116,26 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
 	uint32_t tid = (uint32_t)d9_event_known_u64(event, 4, 0);
+	uint64_t wait_ns;
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
+	wait_ns = d9_event_known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
+	d9__machine_add_ready(&a->machine, wait_ns == UINT64_MAX ? 0 : wait_ns);
 	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,
-				   d9_event_known_u64(event, 2, 0),
-				   d9_event_known_u64(event, 3, UINT64_MAX), tid);
+				   d9_event_known_u64(event, 2, 0), wait_ns, tid);
 }
 
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 1);
-	uint64_t target = d9_event_known_u64(event, 2, FIRST_OTHER_WORKER);
+	uint64_t target = d9_event_known_u64(event, 2, D9__WORKER_OTHERS);
 	struct d9__worker *worker;
 
 	if (!task)
 		return -ENOMEM;
 	worker = d9__table_find(&a->timeline.by_id, target);
-	if (worker && target < FIRST_OTHER_WORKER)
+	if (worker && target < D9__WORKER_OTHERS)
 		worker->wakes_issued++;
 	task->waker_worker = target;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
@@ -379,6 +379,9 @@ static void read_call(const struct d9__task *task, const struct d9_event *event,
 		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
 				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
 	d9__period_read(&task->call.worker->period, task->id, &reading);
+	d9__replay_taken(task->call.worker, task->callback, taken_ns);
+	if (task->call.inner)
+		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
 	if (task->call.stall)
 		task->call.stall->major_faults += d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
 }
@@ -402,6 +405,7 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;
+	d9__machine_add_ready(&a->machine, taken_ns);
 	task->call.stall->blocked_ns += blocked_ns;
 	task->call.stall->run_queue_ns += taken_ns;
 	task->callback->taken_ns += taken_ns;

@@ -81,6 +81,7 @@ struct d9__callback {
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
 	bool internal;        /* the loop library's own */
 	bool listener;        /* so are they that take connections */
+	bool replayed;        /* some worker's waits are tried without it */
 	bool span;            /* called by the loop library inside a callback of its own */
 	const struct d9__callback *caller; /* then: that callback, the first that was seen; else NULL */
 

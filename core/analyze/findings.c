@@ -490,13 +490,25 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 		findings->err = -ENOMEM;
 }
 
+/* What would be without it, unless it is only what happened to its callback. */
+static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
+{
+	int known = is_cause(finding) ? d9__replay_gain(findings->analysis, finding->callback, &finding->gain) : 0;
+
+	if (known < 0)
+		findings->err = known;
+	finding->has_gain = known > 0;
+}
+
 static void add_times(struct d9__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++) {
 		struct d9__finding *finding = findings->items[i];
 
-		if (finding->callback && !finding->machine && finding->about == D9__ABOUT_TIME)
-			add_time(findings, finding);
+		if (!finding->callback || finding->machine || finding->about != D9__ABOUT_TIME)
+			continue;
+		add_time(findings, finding);
+		add_gain(findings, finding);
 	}
 }
 

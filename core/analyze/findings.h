@@ -57,6 +57,8 @@ struct d9__finding {
 	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
 	char *hot;	     /* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
 	char *time;	     /* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
+	bool has_gain;	     /* what would be without its callback is known, */
+	struct d9__gain gain; /* and is this */
 	const char *advice;  /* what to do */
 	bool machine;        /* about the machine, not about the program */
 	const struct d9__callback *callback; /* that it is about, or NULL */
@@ -271,6 +273,17 @@ void d9__check_idle_wakes(struct d9__findings *findings);
 /* findings_machine.c */
 void d9__check_short_of_cpu(struct d9__findings *findings);
 void d9__check_cpu_contention(struct d9__findings *findings);
+
+/*
+ * How long loops' threads were ready without a CPU, and who had it: the limit of the process's cgroup held it (by
+ * what the whole cgroup lost), the host ran other machines (on any CPU of this one), the process's own threads took
+ * all it may use, or other programs ran.  Unknown is what lies outside of the samples of the first two (once a
+ * second), unless it was the process itself.  The parts sum to |ns|.
+ */
+struct d9__ready {
+	uint64_t ns, limit_ns, host_ns, own_ns, others_ns, unknown_ns;
+};
+struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
 
 /*
  * How much of |delay| the machine took from calls too short to tell it of themselves: what the active period's

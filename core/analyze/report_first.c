@@ -47,6 +47,7 @@ enum part {
 	PART_LINE,
 	PART_TIME,
 	PART_HOT,
+	PART_GAIN,
 	PART_EFFECTS,
 	PART_ADVICE,
 	PARTS
@@ -300,6 +301,7 @@ static void make_part(struct first *first, struct shown *shown, enum part part, 
 static void make_parts(struct first *first, struct shown *shown, const struct d9__finding *before)
 {
 	const struct d9__finding *finding = shown->item->finding;
+	char gain[160];
 	size_t size;
 	FILE *out = begin_part(first->page, &shown->parts[PART_LINE], &size);
 
@@ -309,6 +311,8 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
 	make_part(first, shown, PART_TIME, "time: ", finding->time);
 	make_part(first, shown, PART_HOT, "  at: ", finding->hot);
+	if (finding->has_gain && *d9__gain_text(&finding->gain, gain, sizeof(gain)))
+		make_part(first, shown, PART_GAIN, "gain: ", gain);
 	if (finding->n_effects) {
 		out = begin_part(first->page, &shown->parts[PART_EFFECTS], &size);
 		if (!out)

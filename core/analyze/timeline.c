@@ -11,6 +11,9 @@
 /* What became ready so long before or after its worker woke did so with that. */
 #define ROUND_SLACK_NS D9__MS(1)
 
+/* A wait of this length was a sleep: to look at descriptors takes less. */
+#define SLEPT_NS D9__US(20)
+
 /* Different callbacks told apart in d9__worker_between(). */
 #define BETWEEN_CALLBACKS 16
 
@@ -22,6 +25,7 @@ void d9__timeline_release(struct d9__timeline *timeline)
 		d9__histogram_release(&worker->calls);
 		d9__histogram_release(&worker->waits);
 		d9__period_release(&worker->period);
+		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)
 			d9__stall_unref(worker->stalls[j]);
 		free(worker);
@@ -417,6 +421,8 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
 		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
+		if (ns - worker->park.ns >= SLEPT_NS)
+			d9__replay_slept(worker, ns);
 		d9__natural_round(&worker->natural, worker->park.ns, ns,
 				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;

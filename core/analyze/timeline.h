@@ -10,6 +10,7 @@
 
 #include "analyze/histogram.h"
 #include "analyze/natural.h"
+#include "analyze/replay.h"
 #include "analyze/rounds.h"
 #include "analyze/table.h"
 #include "analyze/tasks.h"
@@ -156,6 +157,7 @@ struct d9__worker {
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
 	struct d9__period period;
+	struct d9__replay replay;
 	struct d9__natural natural;
 	uint64_t windows;      /* judged */
 	struct d9__empty_wakes empty;

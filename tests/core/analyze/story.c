@@ -146,6 +146,11 @@ void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, uns
 	trace_event(&s->t, WAKE, at(us), waker, task, UINT64_C(0), (uint64_t)reason);
 }
 
+void story_wake_by(struct story *s, uint64_t us, unsigned by, uint64_t task, unsigned reason)
+{
+	trace_event(&s->t, WAKE, at(us), UINT64_C(0), task, (uint64_t)by, (uint64_t)reason);
+}
+
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind)
 {
 	uint64_t text = trace_string(&s->t, place), kind_text = trace_string(&s->t, kind);

@@ -28,6 +28,8 @@ void story_end(struct story *s, unsigned worker, uint64_t us);
 void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t task,
 		const char *place);
 void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason);
+/* The same, by worker |by|; 255: by none. */
+void story_wake_by(struct story *s, uint64_t us, unsigned by, uint64_t task, unsigned reason);
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind);
 void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd);
 void story_spawn_named(struct story *s, uint64_t us, uint64_t task, const char *place, const char *name);
