@@ -277,10 +277,10 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 	free(text);
 }
 
-/* "  at: 83 % in render_row (svc.c:88)" */
+/* "  at: 83 % in render_row (svc.c:88)", "  at: fsync(7) at db_commit (svc.c:53), 20 times, 500 ms in all" */
 static void put_hot(struct first *first, const struct d9__finding *finding)
 {
-	char *text = shorten_prose(finding->hot, edge_of(first->page) - INDENT);
+	char *text = shorten_prose(finding->blocked ? finding->blocked : finding->hot, edge_of(first->page) - INDENT);
 
 	d9__page_put(first->page, D9__FAINT, "  at: ");
 	if (text)
@@ -300,7 +300,7 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 		return;
 	put_line(first, shown->item);
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
-	if (finding->hot) {
+	if (finding->hot || finding->blocked) {
 		out = begin_part(first->page, &shown->parts[PART_HOT], &size);
 		if (!out)
 			return;

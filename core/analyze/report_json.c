@@ -641,6 +641,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	}
 	d9__json_close(json, ']');
 	d9__json_string(json, "on_cpu", finding->hot);
+	d9__json_string(json, "blocked", finding->blocked);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }
@@ -672,6 +673,8 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	for (size_t i = 0; i < report->n_spans; i++)
 		put_span(json, report->spans[i]);
 	d9__json_close(json, ']');
+	if (!err)
+		err = d9__json_blocked(json, a);
 	put_samples(json, a);
 	put_usage(json, &a->usage);
 	return err;

@@ -521,6 +521,11 @@ static void put_samples(struct context *c)
 			d9__units_count(samples->off_in_polls).text);
 }
 
+static void put_blocking(struct context *c)
+{
+	d9__report_blocked(c->report, c->style, c->page);
+}
+
 static void put_spans(struct context *c)
 {
 	size_t n = shown_of(c, c->report->n_spans);
@@ -597,6 +602,7 @@ static const struct {
 	{ "queues", true, put_queues },
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
+	{ "blocking", true, put_blocking },
 	{ "samples", false, put_samples },
 	{ "spans", false, put_spans },
 	{ "events", false, put_custom_events },

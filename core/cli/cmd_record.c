@@ -36,6 +36,7 @@ enum {
 	OPT_ROTATE,
 	OPT_COMPRESS,
 	OPT_CPU,
+	OPT_NO_BLOCKING,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -51,6 +52,7 @@ static const struct d9__opt opts[] = {
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
 	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
 	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
+	{ OPT_NO_BLOCKING, "no-blocking", NULL, "do not time the calls of callbacks that can block" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -79,7 +81,7 @@ struct options {
 	const char *compress, *log_bridge, *cpu; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
-	bool quiet, require, no_follow, report, exec, start_disabled;
+	bool quiet, require, no_follow, report, exec, start_disabled, no_blocking;
 };
 
 /* ---- environment ---- */
@@ -88,7 +90,7 @@ struct options {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[12];
+	char *owned[13];
 	size_t n_owned;
 };
 
@@ -169,6 +171,8 @@ static int make_environment(const struct options *options, const char *command, 
 	if (!err && options->cpu)
 		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
 				   options->cpu);
+	if (!err && options->no_blocking)
+		err = put_variable(env, "DIAL9_BLOCKING_CALLS_ENABLED", "false");
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -442,6 +446,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_format(args, &options->compress);
 	case OPT_CPU:
 		return take_cpu(args, &options->cpu);
+	case OPT_NO_BLOCKING:
+		return options->no_blocking = true;
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:
