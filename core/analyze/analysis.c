@@ -172,6 +172,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__spans_release(&a->spans);
 	d9__samples_release(&a->samples);
 	d9__heap_release(&a->heap);
+	d9__blocked_release(&a->blocked);
 	d9__metadata_release(&a->metadata);
 	d9__population_release(&a->population);
 	d9__growth_release(&a->growth);

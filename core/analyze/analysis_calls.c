@@ -51,8 +51,8 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 	if (call->stall) {
 		struct d9__callback *culprit = culprit_of(task);
 
-		/* The thread's own figures are of the last piece alone. */
-		if (call->pieces > 1 && call->waits_ns > call->stall->blocked_ns)
+		/* The thread's own figures are of the last piece alone, and in a sandbox there are none. */
+		if ((call->pieces > 1 || !a->off_cpu_seen) && call->waits_ns > call->stall->blocked_ns)
 			call->stall->blocked_ns = call->waits_ns;
 		call->stall->culprit = culprit;
 		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
@@ -155,7 +155,7 @@ static int account_piece(struct d9__worker *worker, const struct d9__piece *piec
 				  piece->told_ns - piece->users.told_since_ns);
 	if (stall)
 		for (unsigned i = 0; i < worker->period.blocked.n; i++)
-			d9__blocked_add(&stall->time.blocked, worker->period.blocked.in[i].function,
+			d9__told_waits_add(&stall->time.blocked, worker->period.blocked.in[i].function,
 					worker->period.blocked.in[i].ns);
 	if (stall)
 		stall->time.samples += piece->on_samples;
@@ -172,6 +172,13 @@ static int account_piece(struct d9__worker *worker, const struct d9__piece *piec
 	return d9__replay_call(worker, callback, piece->end_ns, ns - users_ns);
 }
 
+/* Calls that blocked for a moment are no place where a call that computes for long sleeps. */
+static bool slept_there(const struct d9__task *task, const struct d9__piece *piece)
+{
+	return !task->asleep_for_ns || task->asleep_for_ns >= D9__MS(10) ||
+	       2 * task->asleep_for_ns >= piece->end_ns - piece->start_ns;
+}
+
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__analysis *a = context;
@@ -184,7 +191,8 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 		return -ENOMEM;
 	add_piece(&task->call, worker, piece);
 	if (task->asleep && task->asleep_ns >= piece->start_ns) {
-		task->call.asleep = task->asleep;
+		if (slept_there(task, piece))
+			task->call.asleep = task->asleep;
 		task->call.waits_ns += task->waits_ns;
 	}
 	task->asleep = NULL;

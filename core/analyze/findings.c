@@ -382,6 +382,7 @@ static void release(struct d9__finding *finding)
 	free(finding->brief);
 	free(finding->hot);
 	free(finding->time);
+	free(finding->blocked);
 	free(finding->effect);
 	free(finding);
 }
@@ -454,14 +455,16 @@ static void sort(struct d9__findings *findings)
 		qsort(findings->items, findings->n, sizeof(*findings->items), compare);
 }
 
-/* Where the callbacks that are accused were found on the CPU. */
+/* Where the callbacks that are accused were found on the CPU, and what they block in. */
 static void add_hot(struct d9__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++) {
 		struct d9__finding *finding = findings->items[i];
 
-		if (finding->callback && !finding->machine)
-			finding->hot = d9__hot_describe(finding->callback, false);
+		if (!finding->callback || finding->machine)
+			continue;
+		finding->hot = d9__hot_describe(finding->callback, false);
+		finding->blocked = d9__finding_blocked(findings->analysis, finding->callback);
 	}
 }
 

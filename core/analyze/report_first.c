@@ -310,7 +310,7 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 	put_line(first, shown->item);
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
 	make_part(first, shown, PART_TIME, "time: ", finding->time);
-	make_part(first, shown, PART_HOT, "  at: ", finding->hot);
+	make_part(first, shown, PART_HOT, "  at: ", finding->blocked ? finding->blocked : finding->hot);
 	if (finding->has_gain && *d9__gain_text(&finding->gain, gain, sizeof(gain)))
 		make_part(first, shown, PART_GAIN, "gain: ", gain);
 	if (finding->n_effects) {

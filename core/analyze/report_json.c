@@ -748,6 +748,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
 	put_gain(json, finding);
+	d9__json_string(json, "blocked", finding->blocked);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }
@@ -779,6 +780,8 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	for (size_t i = 0; i < report->n_spans; i++)
 		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
+	if (!err)
+		err = d9__json_blocked(json, a);
 	put_samples(json, a);
 	err = err ? err : d9__json_heap(json, a);
 	put_ready(json, a);

@@ -598,6 +598,11 @@ static void put_samples(struct context *c)
 	threads_table(c, true, c->style->top);
 }
 
+static void put_blocking(struct context *c)
+{
+	d9__report_blocked(c->report, c->style, c->page);
+}
+
 static void put_spans(struct context *c)
 {
 	size_t n = shown_of(c, c->report->n_spans);
@@ -679,6 +684,7 @@ static const struct {
 	{ "queues", true, put_queues },
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
+	{ "blocking", true, put_blocking },
 	{ "samples", false, put_samples },
 	{ "memory", false, put_memory },
 	{ "spans", false, put_spans },

@@ -157,6 +157,10 @@ static void put_gain(struct d9__report_all *all, const struct d9__finding *findi
 
 static void put_hot(struct d9__report_all *all, const struct d9__finding *finding)
 {
+	if (finding->blocked) {
+		d9__page_put(all->page, D9__FAINT, "  blocked: ");
+		d9__page_wrap(all->page, finding->blocked, (unsigned)strlen("  blocked: "), 4);
+	}
 	if (!finding->hot)
 		return;
 	d9__page_put(all->page, D9__FAINT, "  on the CPU: ");

@@ -38,7 +38,7 @@ static uint64_t take(uint64_t *left, uint64_t ns)
 
 /* ---- accounts ---- */
 
-void d9__blocked_add(struct d9__blocked *blocked, const char *function, uint64_t ns)
+void d9__told_waits_add(struct d9__told_waits *blocked, const char *function, uint64_t ns)
 {
 	unsigned i = 0;
 
@@ -70,7 +70,7 @@ void d9__account_add(struct d9__account *account, const struct d9__account *from
 	account->by_period_ns += from->by_period_ns;
 	account->samples += from->samples;
 	for (unsigned i = 0; i < from->blocked.n; i++)
-		d9__blocked_add(&account->blocked, from->blocked.in[i].function,
+		d9__told_waits_add(&account->blocked, from->blocked.in[i].function,
 				from->blocked.in[i].ns);
 }
 

@@ -41,7 +41,7 @@ struct d9__stall;
 #define D9__BLOCKED_IN 4
 
 /* Functions that block, the one with most time first. */
-struct d9__blocked {
+struct d9__told_waits {
 	struct {
 		const char *function; /* borrowed */
 		uint64_t ns;
@@ -50,7 +50,7 @@ struct d9__blocked {
 };
 
 /* |ns| in |function|; the same function is always the same pointer. */
-void d9__blocked_add(struct d9__blocked *blocked, const char *function, uint64_t ns);
+void d9__told_waits_add(struct d9__told_waits *blocked, const char *function, uint64_t ns);
 
 /* What is known of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
 struct d9__account {
@@ -58,7 +58,7 @@ struct d9__account {
 	uint64_t by_period_ns; /* of the elapsed time, what shared the readings of its active period
 				*/
 	uint64_t samples;      /* on-CPU ones inside */
-	struct d9__blocked blocked; /* as they were told: their sum may be more than blocked_ns */
+	struct d9__told_waits blocked; /* as they were told: their sum may be more than blocked_ns */
 };
 
 /* Add |from| to |account|. */
@@ -122,7 +122,7 @@ struct d9__period {
 	/* What ran inside the call that is open, or ended last. */
 	struct d9__time_stay inside[D9__CALL_STAYS];
 	unsigned n_inside;
-	struct d9__blocked blocked;
+	struct d9__told_waits blocked;
 
 	/* A call that has ended, and whose reading comes next if it has one. */
 	struct {

@@ -46,6 +46,7 @@ enum {
 	OPT_OFF_CPU,
 	OPT_PROFILE_ONLY,
 	OPT_MEMORY,
+	OPT_NO_BLOCKING,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -70,6 +71,7 @@ static const struct d9__opt opts[] = {
 	{ OPT_PROFILE_ONLY, "profile-only", NULL, "sample all threads of any program, and record no loop" },
 	{ OPT_MEMORY, "memory", "[=BYTES]",
 	  "sample allocations, one in BYTES bytes on average [512K], and their frees" },
+	{ OPT_NO_BLOCKING, "no-blocking", NULL, "do not time the calls of callbacks that can block" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -99,7 +101,7 @@ struct options {
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	char memory[24];      /* bytes; empty: not given */
-	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only;
+	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only, no_blocking;
 };
 
 /* ---- environment ---- */
@@ -224,6 +226,8 @@ static int make_environment(const struct options *options, const char *command, 
 		err = put_variable(env, "DIAL9_LOOP_INSTRUMENTATION_ENABLED", "false");
 	if (!err && options->memory[0])
 		err = put_memory(env, options->memory);
+	if (!err && options->no_blocking)
+		err = put_variable(env, "DIAL9_BLOCKING_CALLS_ENABLED", "false");
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -550,6 +554,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return options->profile_only = true;
 	case OPT_MEMORY:
 		return take_memory(args, options->memory, sizeof(options->memory));
+	case OPT_NO_BLOCKING:
+		return options->no_blocking = true;
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:
