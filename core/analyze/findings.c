@@ -24,6 +24,7 @@ static const struct {
 	{ "nothing-recorded", D9__ABOUT_DATA, d9__check_nothing_recorded },
 	{ "incomplete-data", D9__ABOUT_DATA, d9__check_incomplete_data },
 	{ "degraded-hooks", D9__ABOUT_DATA, d9__check_degraded_hooks },
+	{ "refused-source", D9__ABOUT_DATA, d9__check_refused_source },
 	{ "stuck-callback", D9__ABOUT_TIME, d9__check_stuck_callback },
 	{ "accept-storm", D9__ABOUT_TIME, d9__check_accept_storm },
 	{ "spin", D9__ABOUT_TIME, d9__check_spin },
@@ -67,6 +68,7 @@ static const struct {
 	{ "misused-spans", D9__ABOUT_REST, d9__check_misused_spans },
 	{ "no-wakes", D9__ABOUT_REST, d9__check_no_wakes },
 	{ "sample-setup", D9__ABOUT_REST, d9__check_sample_setup },
+	{ "missing-source", D9__ABOUT_REST, d9__check_missing_source },
 };
 
 const char *d9__severity_name(enum d9__severity severity)

@@ -179,6 +179,8 @@ void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint
 void d9__check_nothing_recorded(struct d9__findings *findings);
 void d9__check_incomplete_data(struct d9__findings *findings);
 void d9__check_degraded_hooks(struct d9__findings *findings);
+void d9__check_refused_source(struct d9__findings *findings);
+void d9__check_missing_source(struct d9__findings *findings);
 
 /* findings_calls.c */
 void d9__check_blocked_callback(struct d9__findings *findings);

@@ -463,6 +463,8 @@ static int parse(struct d9_options *options, enum d9__option id, const char *tex
 /* Variables that are no options of a recorder's. */
 static const char *const other_variables[] = {
 	"DIAL9_FOLLOW", "DIAL9_GIVER", "DIAL9_PAGER", "DIAL9_PRELOAD", LOOPS_IN_THE_ORIGINAL,
+	/* In the original it keeps the automatic choice to timers, which ours chooses anyway. */
+	"DIAL9_FORCE_CTIMER",
 };
 #define OTHER_VARIABLES (sizeof(other_variables) / sizeof(other_variables[0]))
 
@@ -573,6 +575,11 @@ static int read_environment(struct d9_options *options)
 	warn_of_names(options);
 	/* Ours wins. */
 	return err ? err : read_variable(options, D9__OPTION_LOOPS, LOOPS_IN_THE_ORIGINAL);
+}
+
+const char *d9__options_word(const struct d9_options *options, enum d9__option id)
+{
+	return specs[id].words[options->number[id]];
 }
 
 bool d9__options_profile_only(void)

@@ -104,6 +104,9 @@ static inline uint64_t d9__options_number(const struct d9_options *options, enum
 	return options->number[id];
 }
 
+/* The word for the number of a choice. */
+const char *d9__options_word(const struct d9_options *options, enum d9__option id);
+
 /* NULL if the option has no value. */
 static inline const char *d9__options_text(const struct d9_options *options, enum d9__option id)
 {

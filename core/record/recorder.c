@@ -157,6 +157,8 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */
 	set_number("pid", (uint64_t)getpid());
+	d9__metadata_set("cpu.backend", d9__options_word(&options, D9__OPTION_CPU_BACKEND));
+	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
 	set_number("process.available_parallelism",

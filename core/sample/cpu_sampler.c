@@ -28,6 +28,8 @@
 #define CREDITED_NS (SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
 #define EXPECTED    50u		     /* samples: if none of so many came, the thread does not get its signals */
 
+#define FILTER "a filter of system calls (seccomp), such as containers and systemd have, has to allow it"
+
 /* Above the index of a sampled thread, in the value of a signal: those of others are passed on. */
 #define MAGIC 0xd9d90000u
 _Static_assert(D9__SAMPLED_MAX <= 0x10000, "an index fits below");
@@ -61,7 +63,7 @@ static struct {
 	uint32_t high; /* records that may have a timer */
 	uint64_t second_ns;
 	bool off; /* for good: the program has the signal, or no handler may run any more */
-	char said[128];
+	char said[192];
 } self;
 
 static struct sigaction previous;
@@ -199,9 +201,19 @@ static void say(const char *state)
 
 static void say_error(const char *what, int err)
 {
-	char text[96];
+	char text[sizeof(self.said)];
 
-	snprintf(text, sizeof(text), "off: %s: %s", what, d9_strerror(err));
+	snprintf(text, sizeof(text), "off: %s: %s%s", what, d9_strerror(err),
+		 err == -EPERM || err == -ENOSYS ? "; " FILTER : "");
+	say(text);
+}
+
+static void say_left_out(void)
+{
+	char text[sizeof(self.said)];
+
+	snprintf(text, sizeof(text), "on; but %u threads are left out: there are more than %u", d9__sampled_left_out(),
+		 D9__SAMPLED_MAX - D9__SLOT_COUNT);
 	say(text);
 }
 
@@ -313,18 +325,24 @@ static bool gets_none(struct sampled *thread)
 /* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
 static void check_signals(void)
 {
+	bool cut = false;
 	char text[96];
 
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
+		cut |= thread && atomic_load_explicit(&thread->unwind.refused, memory_order_relaxed);
 		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
 			continue;
 		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", tid_of(thread));
 		say(text);
 		return;
 	}
-	if (!strncmp(self.said, "on;", 3))
+	if (cut)
+		say("on; but stacks of threads without a loop have one frame, because process_vm_readv() is refused; " FILTER);
+	else if (d9__sampled_left_out())
+		say_left_out();
+	else if (!strncmp(self.said, "on;", 3))
 		say("on");
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,6 +24,10 @@
 #define RING_MIN ((size_t)128 << 10) /* less holds a few samples only */
 
 #define NOBODY INT_MAX /* the setting is not known */
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
 
 static struct perf_event_attr attributes(const struct d9__perf_want *want)
 {
@@ -58,23 +63,23 @@ static long open_event(const struct d9__perf_want *want)
 
 /* ---- filters ---- */
 
-/* The number behind |key| in /proc/self/status, or -1. */
-static long status_of(const char *key)
+/* The number behind |key| in the status of this thread; 0: there is none. */
+static unsigned long long status_of(const char *key, int base)
 {
 	char text[4096], *line;
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	line = strstr(text, key);
-	return line ? strtol(line + strlen(key), NULL, 10) : -1;
+	return line ? strtoull(line + strlen(key), NULL, base) : 0;
 }
 
 static bool is_filtered(void)
 {
-	return status_of("\nSeccomp:") > 0;
+	return status_of("\nSeccomp:", 10) > 0;
 }
 
 /*
@@ -195,6 +200,12 @@ static int paranoid(void)
 	return n > 0 ? atoi(text) : NOBODY;
 }
 
+/* Whether the setting is none for us: then it is something else that refuses. */
+static bool is_capable(void)
+{
+	return (status_of("\nCapEff:", 16) & (1ULL << CAP_PERFMON | 1ULL << CAP_SYS_ADMIN)) != 0;
+}
+
 /* The setting at which |want| is open to everybody. */
 static int needed(const struct d9__perf_want *want)
 {
@@ -211,12 +222,13 @@ void d9__perf_explain(char reason[D9__PERF_REASON_LEN], const struct d9__perf_wa
 	if (err == -ENOMEM)
 		snprintf(reason, D9__PERF_REASON_LEN, "no memory may be locked for its ring; raise kernel.perf_event_mlock_kb or "
 						      "ulimit -l");
-	else if (refused && set != NOBODY && set > needed(want))
+	else if (refused && set != NOBODY && set > needed(want) && !is_capable())
 		snprintf(reason, D9__PERF_REASON_LEN, "perf_event_open(): %s at kernel.perf_event_paranoid=%d; it takes "
 						      "sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON",
 			 d9_strerror(err), set, needed(want));
 	else if (refused || err == -ENOSYS)
-		snprintf(reason, D9__PERF_REASON_LEN, "perf_event_open(): %s%s", d9_strerror(err),
+		snprintf(reason, D9__PERF_REASON_LEN, "perf_event_open(): %s%s",
+			 refused ? d9_strerror(err) : "not there",
 			 is_filtered() ? "; a filter of system calls (seccomp), such as containers and systemd have, has to allow it" :
 			 refused       ? "; a security module has to allow it" :
 					 "; this kernel has none");

@@ -28,6 +28,7 @@
 /* What is said of a source. */
 struct state {
 	const char *key;
+	bool asked; /* by name: it is a fault if it cannot be had */
 	char now[D9__PERF_REASON_LEN], said[D9__PERF_REASON_LEN];
 };
 
@@ -38,7 +39,7 @@ static struct {
 	uint32_t said_hz;
 	bool resting;
 	struct state cpu, off_cpu;
-} self = { .resting = true, .cpu = { .key = "source.cpu" }, .off_cpu = { .key = "source.offcpu" } };
+} self = { .resting = true, .cpu = { .key = "source.cpu" }, .off_cpu = { .key = "source.offcpu", .asked = true } };
 
 /* A recorder that was started again has a trace of its own, which is to say it too: |again|. */
 static void say(struct state *state, bool again)
@@ -47,6 +48,9 @@ static void say(struct state *state, bool again)
 		return;
 	snprintf(state->said, sizeof(state->said), "%s", state->now);
 	d9__metadata_set(state->key, state->said);
+	/* That it could not be had is worth a trace, even if there is nothing else. */
+	if (!strncmp(state->said, "off", 3) && state->asked)
+		d9__metadata_keep();
 }
 
 /* For readers, who count samples as times. */
@@ -115,6 +119,7 @@ static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now
 	bool again = now_ns - self.second_ns >= SECOND_NS;
 
 	self.resting = false;
+	self.cpu.asked = backend != D9_CPU_BACKEND_AUTO;
 	d9__unwind_tables_refresh(now_ns);
 	d9__sampled_look(own, now_ns);
 	if (hz)

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -102,6 +103,8 @@ static void copy_stack(struct walk *walk)
 	count(&thread->copies);
 	/* Not the library's function: sanitizers and others wrap it. */
 	n = syscall(SYS_process_vm_readv, (long)thread->pid, &to, 1L, &there, 1L, 0L);
+	if (n < 0 && (errno == EPERM || errno == ENOSYS))
+		count(&thread->refused);
 	if (n > 0)
 		walk->region = (struct region){ from, from + (uintptr_t)n,
 						(uintptr_t)thread->copy - from };

@@ -79,6 +79,7 @@ struct d9__unwind_thread {
 	_Atomic(uint32_t) stops[D9__STOPS];
 	_Atomic(uint32_t) guesses; /* steps by frame pointer, where no row was known */
 	_Atomic(uint32_t) copies;  /* of foreign stacks */
+	_Atomic(uint32_t) refused; /* copies that the kernel, or a filter of system calls, does not permit */
 
 	_Alignas(16) uint8_t copy[D9__UNWIND_COPY_BYTES];
 };
