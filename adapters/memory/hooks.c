@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ void *calloc(size_t n, size_t size)
 
 void free(void *block)
 {
-	if (__builtin_expect(d9__arena_has(block), 0))
+	if (d9__arena_has(block))
 		return;
 	if (d9__alloc_maybe_live(block))
 		d9__alloc_freed(block);
@@ -68,7 +69,7 @@ static void *resize(void *block, size_t size)
 	struct d9__alloc_block old;
 	void *moved;
 
-	if (__builtin_expect(d9__arena_has(block), 0))
+	if (d9__arena_has(block))
 		return leave_arena(block, size);
 	if (!block || !d9__alloc_maybe_live(block) || !d9__alloc_take(block, &old))
 		return d9__real.realloc(block, size);
@@ -152,12 +153,15 @@ void *pvalloc(size_t size)
 
 /* ---- the beginning ---- */
 
-/* NULL: the program's calls come here. */
+/* NULL: the program's calls come here.  As it is linked (-Bsymbolic), RTLD_DEFAULT begins with this library. */
 static const char *obstacle(void)
 {
-	void *used = dlsym(RTLD_DEFAULT, "malloc");
+	void *program = dlopen(NULL, RTLD_LAZY);
+	bool comes_here = program && dlsym(program, "malloc") == (void *)(uintptr_t)malloc;
 
-	if (used == (void *)(uintptr_t)malloc)
+	if (program)
+		dlclose(program);
+	if (comes_here)
 		return NULL;
 	return "off: another allocator comes before libdial9-memory: one in the program itself, or one that is loaded first";
 }

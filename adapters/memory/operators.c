@@ -24,19 +24,26 @@
 /* A call behind which the frame stays. */
 #define STAY() __asm__ volatile("")
 
-/* X(function, symbol, parameters, arguments) */
-#define NEWS(X)                                                                                                \
-	X(new, "_Znwm", (size_t size), (size))                                                                 \
-	X(new_array, "_Znam", (size_t size), (size))                                                           \
-	X(new_nothrow, "_ZnwmRKSt9nothrow_t", (size_t size, const void *nothrow), (size, nothrow))             \
-	X(new_array_nothrow, "_ZnamRKSt9nothrow_t", (size_t size, const void *nothrow), (size, nothrow))       \
-	X(new_aligned, "_ZnwmSt11align_val_t", (size_t size, size_t alignment), (size, alignment))             \
-	X(new_array_aligned, "_ZnamSt11align_val_t", (size_t size, size_t alignment), (size, alignment))       \
-	X(new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t",                                           \
-	  (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))                    \
-	X(new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t",                                     \
-	  (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))
+/* X(function, symbol, parameters, arguments, how to undo it) */
+#define NEWS(X)                                                                                                 \
+	X(new, "_Znwm", (size_t size), (size), real.delete(block))                                              \
+	X(new_array, "_Znam", (size_t size), (size), real.delete_array(block))                                  \
+	X(new_nothrow, "_ZnwmRKSt9nothrow_t", (size_t size, const void *nothrow), (size, nothrow),              \
+	  real.delete(block))                                                                                   \
+	X(new_array_nothrow, "_ZnamRKSt9nothrow_t", (size_t size, const void *nothrow), (size, nothrow),        \
+	  real.delete_array(block))                                                                             \
+	X(new_aligned, "_ZnwmSt11align_val_t", (size_t size, size_t alignment), (size, alignment),              \
+	  real.delete_aligned(block, alignment))                                                                \
+	X(new_array_aligned, "_ZnamSt11align_val_t", (size_t size, size_t alignment), (size, alignment),        \
+	  real.delete_array_aligned(block, alignment))                                                          \
+	X(new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t",                                            \
+	  (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow),                     \
+	  real.delete_aligned(block, alignment))                                                                \
+	X(new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t",                                      \
+	  (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow),                     \
+	  real.delete_array_aligned(block, alignment))
 
+/* X(function, symbol, parameters, arguments) */
 #define DELETES(X)                                                                                             \
 	X(delete, "_ZdlPv", (void *block), (block))                                                            \
 	X(delete_array, "_ZdaPv", (void *block), (block))                                                      \
@@ -57,15 +64,20 @@
 
 /* Those that the program would have without us. */
 struct real {
-#define MEMBER_NEW(name, symbol, parameters, arguments) void *(*name) parameters;
+#define MEMBER_NEW(name, symbol, parameters, arguments, undo) void *(*name) parameters;
 	NEWS(MEMBER_NEW)
 #define MEMBER_DELETE(name, symbol, parameters, arguments) void (*name) parameters;
 	DELETES(MEMBER_DELETE)
 };
 
 static struct real real;
-static bool allocate_themselves; /* they do not call malloc() and free() */
-static _Atomic(bool) known;	 /* stored last (release) */
+static _Atomic(bool) known; /* stored behind |real| (release) */
+
+/* Which of them do not end in a function of hooks.c. */
+static struct {
+#define MEMBER_FLAG(name, symbol, parameters, arguments, undo) bool name;
+	NEWS(MEMBER_FLAG)
+} allocates_itself;
 
 /*
  * A library that is loaded at run time for itself has its C++ library in a scope of its own, where only its caller is a
@@ -84,14 +96,21 @@ static void *find(const char *symbol, const void *caller)
 	return found;
 }
 
-static bool allocates_itself(const struct real *found)
+/* An allocator may have some, and leave the others to the C++ library. */
+static void probe(void)
 {
+	static const char nothrow[1];
+	const size_t size = 1, alignment = 64;
 	void *block;
 
-	d9__alloc_probe_begin();
-	block = found->new(1);
-	found->delete(block);
-	return !d9__alloc_probe_end();
+	(void)nothrow, (void)alignment;
+#define PROBE(name, symbol, parameters, arguments, undo)                          \
+	d9__alloc_probe_begin();                                                  \
+	block = real.name ? real.name arguments : NULL;                           \
+	allocates_itself.name = !d9__alloc_probe_end();                           \
+	if (block)                                                                \
+		undo;
+	NEWS(PROBE)
 }
 
 /* Several threads may do this at a time: all find the same. */
@@ -101,14 +120,15 @@ static void find_all(const void *caller)
 	int saved = errno;
 	void *found;
 
-#define FIND(name, symbol, parameters, arguments)                                 \
+#define FIND(name, symbol, ...)                                                   \
 	found = find(symbol, caller);                                             \
 	memcpy(&all.name, &found, sizeof(found));
 	NEWS(FIND)
 	DELETES(FIND)
 	real = all;
-	allocate_themselves = allocates_itself(&all);
+	/* One operator may call another. */
 	atomic_store_explicit(&known, true, memory_order_release);
+	probe();
 	errno = saved;
 }
 
@@ -118,7 +138,7 @@ static inline void know(const void *caller)
 		find_all(caller);
 }
 
-#define DEFINE_NEW(name, symbol, parameters, arguments)                           \
+#define DEFINE_NEW(name, symbol, parameters, arguments, undo)                     \
 	void *d9__##name parameters                                               \
 	{                                                                         \
 		void *block;                                                      \
@@ -126,7 +146,7 @@ static inline void know(const void *caller)
 		know(CALLER);                                                     \
 		block = real.name arguments;                                      \
 		STAY();                                                           \
-		if (allocate_themselves && !d9__alloc_pass(size))                 \
+		if (allocates_itself.name && !d9__alloc_pass(size))               \
 			d9__alloc_sample(block, size, CALLER);                    \
 		return block;                                                     \
 	}
@@ -136,7 +156,7 @@ NEWS(DEFINE_NEW)
 	void d9__##name parameters                                                \
 	{                                                                         \
 		know(CALLER);                                                     \
-		if (allocate_themselves && d9__alloc_maybe_live(block))           \
+		if (d9__alloc_maybe_live(block))                                  \
 			d9__alloc_freed(block);                                   \
 		real.name arguments;                                              \
 	}

@@ -8,23 +8,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "memory/real.h"
 
-#define ARENA_BYTES (64u << 10)
 #define ALIGNMENT   16u
 
 /* ---- the arena ---- */
 
-static _Alignas(ALIGNMENT) uint8_t arena[ARENA_BYTES];
+_Alignas(ALIGNMENT) uint8_t d9__arena[D9__ARENA_BYTES];
 static _Atomic(size_t) arena_used;
-
-bool d9__arena_has(const void *block)
-{
-	return (uintptr_t)block - (uintptr_t)arena < sizeof(arena);
-}
 
 /* Zeroed; its size stands before it.  |alignment| is a power of two. */
 static void *arena_take(size_t size, size_t alignment)
@@ -34,17 +27,17 @@ static void *arena_take(size_t size, size_t alignment)
 
 	if (alignment < ALIGNMENT)
 		alignment = ALIGNMENT;
-	if (size > sizeof(arena) || alignment > sizeof(arena)) {
+	if (size > D9__ARENA_BYTES || alignment > D9__ARENA_BYTES) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	room = ALIGNMENT + alignment + ((size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1));
 	used = atomic_fetch_add_explicit(&arena_used, room, memory_order_relaxed);
-	if (used > sizeof(arena) || room > sizeof(arena) - used) {
+	if (used > D9__ARENA_BYTES || room > D9__ARENA_BYTES - used) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	at = ((uintptr_t)arena + used + ALIGNMENT + alignment - 1) & ~(alignment - 1);
+	at = ((uintptr_t)d9__arena + used + ALIGNMENT + alignment - 1) & ~(alignment - 1);
 	memcpy((void *)(at - sizeof(size)), &size, sizeof(size));
 	return (void *)at;
 }

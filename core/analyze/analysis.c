@@ -152,6 +152,11 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 	return err || !reader ? err : copy_segments(a, reader);
 }
 
+bool d9__analysis_has_any(const struct d9__analysis *a)
+{
+	return a->timeline.n || a->samples.on + a->samples.off || a->heap.allocated.samples;
+}
+
 void d9__analysis_release(struct d9__analysis *a)
 {
 	for (size_t i = 0; i < a->n_counts; i++)

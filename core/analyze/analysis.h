@@ -106,6 +106,9 @@ int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *r
 
 void d9__analysis_release(struct d9__analysis *analysis);
 
+/* Whether loops, stacks or allocations were recorded: what else is in a trace is about the recording itself. */
+bool d9__analysis_has_any(const struct d9__analysis *analysis);
+
 /* A place in the recorded program, and what is found there.  All texts are borrowed. */
 struct d9__place {
 	const char *text; /* "memcached+0x1a2b0" */

@@ -57,8 +57,7 @@ void d9__check_nothing_recorded(struct d9__findings *findings)
 				"Check that the program ran with recording on (DIAL9_ENABLED), that it "
 				"could write its trace directory, and that this is that directory.",
 				"The trace is empty: it holds no event at all.");
-	else if (a->timeline.n == 0 && a->samples.on + a->samples.off + a->heap.allocated.samples == 0 &&
-		 !samples_were_refused(a))
+	else if (!d9__analysis_has_any(a) && !samples_were_refused(a))
 		d9__finding_add(findings, D9__CRITICAL, 0,
 				"Check that a loop was attached (d9_event_base_attach()) or that the "
 				"program was started by dial9 record, and that its loop library is "

@@ -92,7 +92,7 @@ static struct d9__heap_stack *stack_of(struct d9__heap *heap, const struct d9__h
 {
 	uint64_t hash = hash_of(alloc);
 	struct d9__heap_stack *stack = d9__table_find(&heap->stacks, hash);
-	size_t bytes, n = alloc->n < D9__STACK_FRAMES ? alloc->n : D9__STACK_FRAMES;
+	size_t bytes, n = alloc->n < D9__HEAP_FRAMES ? alloc->n : D9__HEAP_FRAMES;
 
 	if (stack)
 		return stack;

@@ -27,6 +27,7 @@ struct d9__heap_sum {
 /* What one sample of |size| bytes stands for, of those taken every |rate| bytes. */
 struct d9__heap_sum d9__heap_weigh(uint64_t size, uint64_t rate);
 
+#define D9__HEAP_FRAMES 128 /* kept of each call chain, innermost first */
 #define D9__HEAP_PARTS 3 /* of the time in which allocations were sampled */
 
 struct d9__callback;

@@ -423,7 +423,7 @@ static void describe_data(const struct first *first, char *buf, size_t size)
 		const struct d9__analysis *a = all->reports[i].analysis;
 
 		hooks = hooks && d9__report_tells_hooks(&a->metadata);
-		if (a->events == 0 || (a->timeline.n == 0 && a->samples.on + a->samples.off == 0))
+		if (!d9__analysis_has_any(a))
 			add_word(buf, size, "nothing recorded");
 		if (a->losses.n)
 			add_word(buf, size, "events lost");
