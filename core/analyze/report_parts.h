@@ -32,6 +32,9 @@ void d9__report_processes(const struct d9__report_all *all, size_t rows);
 void d9__report_callbacks(const struct d9__report *report, const struct d9__report_style *style,
 			  struct d9__page *page, size_t rows);
 
+/* The table of where time went in one process. */
+void d9__report_time(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page);
+
 /* What is wrong and what to do, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
 
