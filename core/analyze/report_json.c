@@ -266,7 +266,7 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "wakes_issued", worker->wakes_issued);
 	d9__json_u64(json, "local_queue_max", worker->local_max);
 	d9__json_u64(json, "handovers", worker->handovers);
-	parts = d9__parts_of(&worker->time, worker->active_ns + worker->parked_ns, worker->waiting_ns, 0);
+	parts = d9__parts_of_worker(worker);
 	d9__parts_json(json, &parts, &worker->time, true);
 	put_kernel_waits(json, worker);
 	put_worker_samples(json, worker);
@@ -303,7 +303,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "over_10ms", callback->over_10ms);
 	d9__json_u64(json, "over_50ms", callback->over_50ms);
 	d9__json_u64(json, "open_ended", callback->open_ended);
-	parts = d9__parts_of(&callback->time, h->sum, 0, a->samples.period_ns);
+	parts = d9__parts_of_callback(a, callback);
 	d9__parts_json(json, &parts, &callback->time, false);
 	d9__json_open(json, "loops_inside", '{');
 	d9__json_u64(json, "calls", callback->nested.calls);
@@ -365,7 +365,7 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
 	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
 	d9__json_u64(json, "major_faults", stall->major_faults);
-	parts = d9__parts_of(&stall->time, stall->total_ns, 0, a->samples.period_ns);
+	parts = d9__parts_of_call(a, stall);
 	d9__parts_json(json, &parts, &stall->time, false);
 	d9__json_string(json, "span", stall->span);
 	put_victims(json, stall);
@@ -537,9 +537,7 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 
 static void put_span(struct d9__json *json, const struct d9__analysis *a, const struct d9__span_name *span)
 {
-	uint64_t in_polls_ns = span->active_in_polls_ns < span->active_ns ? span->active_in_polls_ns : span->active_ns;
-	uint64_t total_ns = span->active_ns + span->idle_ns;
-	struct d9__parts parts = d9__parts_of(&span->time, total_ns, total_ns - in_polls_ns, a->samples.period_ns);
+	struct d9__parts parts = d9__parts_of_spans(a, span);
 
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "name", span->name);

@@ -662,6 +662,11 @@ static void put_memory(struct context *c)
 	d9__report_heap(c->a, c->style->top, c->page);
 }
 
+static void put_time(struct context *c)
+{
+	d9__report_time(c->report, c->style, c->page);
+}
+
 static void put_process(struct context *c)
 {
 	put_kernel_waits(c);
@@ -678,6 +683,7 @@ static const struct {
 	{ "findings", false, NULL },
 	{ "workers", true, put_workers },
 	{ "callbacks", true, put_callbacks },
+	{ "time", true, put_time },
 	{ "longest", true, put_longest },
 	{ "wakes", true, put_waits },
 	{ "timers", true, put_timers },
