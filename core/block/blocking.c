@@ -27,15 +27,17 @@
 static const char *const libc_names[] = { "libc", "libpthread", NULL };
 
 /*
- * The loader; loop libraries, whose wait is no call that blocks; what the C library loads for look-ups of names, as it
+ * The loader; loop libraries, for which there is another table; what the C library loads for look-ups of names, as it
  * would be told twice; checkers, which call it in ways of their own.
  */
 static const char *const skipped[] = { "ld-linux-x86-64", "ld-linux-aarch64", "libevent", "libev", "libglib-2.0", "libnss",
 				       "libresolv", "libasan", "libtsan", "libubsan", "libclang_rt", NULL };
 
-static struct d9__images libc = { .names = libc_names };
+static const char *const loop_names[] = { "libevent", "libev", "libglib-2.0", NULL };
 
-static struct d9__got_hook hooks[D9__CALL_HOOKS + D9__LOCK_HOOKS];
+static struct d9__images libc = { .names = libc_names }, loops = { .names = loop_names };
+
+static struct d9__got_hook hooks[D9__CALL_HOOKS + D9__LOCK_HOOKS], loop_hooks[D9__CALL_HOOKS_RARE + D9__LOCK_HOOKS];
 _Static_assert(sizeof(hooks) / sizeof(hooks[0]) <= D9__GOT_HOOKS_MAX, "they fit one table");
 
 static struct d9__got_table table = {
@@ -45,6 +47,15 @@ static struct d9__got_table table = {
 	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
 	.reach = D9__GOT_ANY,
 	.skip = skipped,
+};
+
+/* Of loop libraries: not the calls that are their wait, nor those on descriptors that are theirs. */
+static struct d9__got_table loop_table = {
+	.library = "libc",
+	.images = &loops,
+	.hooks = loop_hooks,
+	.n_hooks = sizeof(loop_hooks) / sizeof(loop_hooks[0]),
+	.reach = D9__GOT_NEEDED,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -77,6 +88,16 @@ static bool is_in_program(void)
 	return d9__module_range_of(&table, &own) && entry >= own.low && entry < own.high;
 }
 
+static void fill_tables(void)
+{
+	memcpy(hooks, d9__call_hooks, sizeof(d9__call_hooks));
+	memcpy(hooks + D9__CALL_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
+	memcpy(loop_hooks, d9__call_hooks, D9__CALL_HOOKS_RARE * sizeof(loop_hooks[0]));
+	memcpy(loop_hooks + D9__CALL_HOOKS_RARE, d9__lock_hooks, sizeof(d9__lock_hooks));
+	for (size_t i = 0; i < loop_table.n_hooks; i++)
+		loop_hooks[i].place = D9__GOT_IN_LIBRARY | D9__GOT_SCOPE;
+}
+
 static void install_locked(void)
 {
 	int err;
@@ -86,9 +107,10 @@ static void install_locked(void)
 		snprintf(state, sizeof(state), "off: libdial9 is linked statically");
 		return;
 	}
-	memcpy(hooks, d9__call_hooks, sizeof(d9__call_hooks));
-	memcpy(hooks + D9__CALL_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
+	fill_tables();
 	err = d9__got_install(&table);
+	if (!err)
+		d9__got_install(&loop_table);
 	if (err)
 		snprintf(state, sizeof(state), "off: calls cannot be redirected: %s", d9_strerror(err));
 	else

@@ -211,4 +211,6 @@ const struct d9__got_hook d9__call_hooks[] = {
 	RARE(HOOK) USUAL(HOOK) HOOK(int, fcntl) HOOK(int, fcntl64)
 };
 
+#define COUNT(...) +1
+_Static_assert(RARE(COUNT) == D9__CALL_HOOKS_RARE, "the rest is the loop's own work");
 _Static_assert(sizeof(d9__call_hooks) == D9__CALL_HOOKS * sizeof(d9__call_hooks[0]), "all of them");

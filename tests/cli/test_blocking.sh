@@ -40,6 +40,7 @@ cat >calls.h <<'END'
 #include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,24 +78,23 @@ NOINLINE static void look_up(void)
 	KEEP;
 }
 
-/* A process that ends, or lets a file go, after a while. */
+/* A process that waits for go(), then for a while, and ends; it holds the file by |operation|. */
+static int go_fds[2];
+
 static pid_t other(int operation)
 {
 	int ready[2];
 	char byte;
 	pid_t pid;
 
-	if (pipe(ready))
+	if (pipe(ready) || pipe(go_fds))
 		exit(99);
 	pid = fork();
 	if (!pid) {
-		int own = open("lock", O_RDWR);
-
-		flock(own, operation);
-		if (write(ready[1], "x", 1) != 1)
+		close(go_fds[1]); /* for a program that never says go */
+		if (flock(open("lock", O_RDWR), operation) || write(ready[1], "x", 1) != 1 || read(go_fds[0], &byte, 1) != 1)
 			_exit(1);
-		if (!innocent)
-			usleep(40000);
+		usleep(innocent ? 0 : 40000);
 		_exit(0);
 	}
 	if (read(ready[0], &byte, 1) != 1)
@@ -104,32 +104,38 @@ static pid_t other(int operation)
 	return pid;
 }
 
-NOINLINE static void reap(pid_t pid)
+static void go(int fd)
+{
+	if (write(fd, "x", 1) != 1)
+		exit(99);
+}
+
+static pid_t child;
+static int child_fd, holder_fd;
+
+NOINLINE static void reap(void)
 {
 	int status;
 
-	if (!innocent)
-		waitpid(pid, &status, 0);
-	while (innocent && waitpid(pid, &status, WNOHANG) == 0)
-		sched_yield();
+	waitpid(child, &status, innocent ? WNOHANG : 0);
 	KEEP;
 }
 
 NOINLINE static void lock_file(void)
 {
 	flock(file, innocent ? LOCK_EX | LOCK_NB : LOCK_EX);
-	flock(file, LOCK_UN);
 	KEEP;
 }
 
 static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t meet;
+static sem_t locked, wanted;
 
 NOINLINE static void flush_index(void)
 {
 	pthread_mutex_lock(&index_lock);
-	pthread_barrier_wait(&meet);
-	usleep(40000);
+	sem_post(&locked);
+	sem_wait(&wanted);
+	usleep(innocent ? 0 : 40000);
 	pthread_mutex_unlock(&index_lock);
 	KEEP;
 }
@@ -142,21 +148,29 @@ static void *flush(void *arg)
 
 NOINLINE static void use_index(void)
 {
-	pthread_mutex_lock(&index_lock);
+	if (innocent && pthread_mutex_trylock(&index_lock))
+		return;
+	if (!innocent)
+		pthread_mutex_lock(&index_lock);
 	pthread_mutex_unlock(&index_lock);
 	KEEP;
 }
 
-static pid_t holder;
-static pthread_t flusher;
-
-/* Out of callbacks, or where others wait for it. */
+/* All that others have to do before, so that callbacks wait for nothing else. */
 static void prepare(int argc)
 {
+	pthread_t flusher;
+
 	innocent = argc > 1;
-	file = open("lock", O_RDWR | O_CREAT, 0600);
-	file = fcntl(file, F_DUPFD, 77);
-	pthread_barrier_init(&meet, NULL, 2);
+	file = fcntl(open("lock", O_RDWR | O_CREAT, 0600), F_DUPFD, 77);
+	child = other(LOCK_UN);
+	child_fd = go_fds[1];
+	other(LOCK_EX);
+	holder_fd = go_fds[1];
+	sem_init(&locked, 0, 0);
+	sem_init(&wanted, 0, 0);
+	pthread_create(&flusher, NULL, flush, NULL);
+	sem_wait(&locked);
 }
 
 static void on_commit(void)
@@ -179,27 +193,23 @@ static void on_name(void)
 
 static void on_child(void)
 {
-	reap(other(LOCK_SH));
+	go(child_fd);
+	reap();
 	KEEP;
 }
 
 static void on_file(void)
 {
-	holder = other(innocent ? LOCK_UN : LOCK_EX);
+	go(holder_fd);
 	lock_file();
-	while (waitpid(holder, NULL, WNOHANG) == 0)
-		sched_yield();
+	KEEP;
 }
 
 static void on_index(void)
 {
-	if (!innocent) {
-		pthread_create(&flusher, NULL, flush, NULL);
-		pthread_barrier_wait(&meet);
-	}
+	sem_post(&wanted);
 	use_index();
-	if (!innocent)
-		pthread_join(flusher, NULL);
+	KEEP;
 }
 END
 
@@ -229,8 +239,8 @@ int main(int argc, char **argv)
 
 	(void)argv;
 	prepare(argc);
-	for (int i = 0; i < 12; i++)
-		event_base_once(base, -1, EV_TIMEOUT, all[i % 6], base, &(struct timeval){ 0, 1000 * i });
+	for (int i = 0; i < 6; i++)
+		event_base_once(base, -1, EV_TIMEOUT, all[i], base, &(struct timeval){ 0, 1000 * i });
 	return event_base_dispatch(base) < 0;
 }
 END
