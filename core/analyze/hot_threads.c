@@ -198,8 +198,8 @@ static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thre
 		n += out[n].n > 0;
 	}
 	if (nowhere)
-		out[n++] = (struct d9__hot_function) { .thread = thread, .n = nowhere };
-	return n;
+		out[n] = (struct d9__hot_function){ .thread = thread, .n = nowhere };
+	return n + (nowhere > 0);
 }
 
 /* Add up what is one function, of |n| that are sorted. */
