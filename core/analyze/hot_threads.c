@@ -61,7 +61,8 @@ int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sam
 		return -ENOMEM;
 	if (sample->name_len)
 		snprintf(thread->name, sizeof(thread->name), "%.*s",
-			 (int)(sample->name_len < sizeof(thread->name) ? sample->name_len : sizeof(thread->name)), sample->name);
+			 (int)(sample->name_len < sizeof(thread->name) ? sample->name_len : sizeof(thread->name)),
+			 sample->name);
 	thread->worker = sample->worker;
 	thread->on += !sample->off_cpu;
 	thread->off += sample->off_cpu;
@@ -136,7 +137,9 @@ static int compare_places(const void *left, const void *right)
 	if (a->thread != b->thread)
 		return a->thread->number < b->thread->number ? -1 : 1;
 	by_name = compare_texts(a->frame.function, b->frame.function);
-	return by_name ? by_name : compare_texts(a->frame.module, b->frame.module);
+	if (!by_name)
+		by_name = compare_texts(a->frame.module, b->frame.module);
+	return by_name ? by_name : compare_texts(a->inside, b->inside);
 }
 
 static int compare_counts(const void *left, const void *right)
@@ -157,6 +160,29 @@ static size_t program_frame(const struct d9__stack *stack)
 	return 0;
 }
 
+/* The innermost frame of another module than that of frame |leaf|, which mostly only makes the system call. */
+static size_t asking_frame(const struct d9__stack *stack, size_t leaf)
+{
+	const char *module = stack->names[leaf].module;
+
+	for (size_t i = leaf + 1; i < stack->n; i++)
+		if (compare_texts(stack->names[i].module, module))
+			return i;
+	return leaf;
+}
+
+static void set_frame(struct d9__hot_function *function, const struct d9__stack *stack, bool off_cpu)
+{
+	size_t leaf = off_cpu ? program_frame(stack) : 0, frame = off_cpu ? asking_frame(stack, leaf) : 0;
+
+	function->frame = stack->names[frame];
+	if (frame != leaf && stack->names[leaf].known)
+		function->inside = stack->names[leaf].function;
+	/* The addresses of a binary without symbols are as many as its instructions. */
+	if (!function->frame.known)
+		function->frame.function = NULL;
+}
+
 static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thread *thread, bool off_cpu)
 {
 	uint64_t nowhere = off_cpu ? thread->off_nowhere : thread->on_nowhere;
@@ -166,19 +192,14 @@ static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thre
 	for (size_t place = 0; (place = d9__table_next(&thread->stacks, place, &item));) {
 		const struct stack_count *count = item;
 
-		size_t leaf = off_cpu ? program_frame(count->stack) : 0;
-
 		out[n] = (struct d9__hot_function){ .thread = thread, .n = off_cpu ? count->off : count->on };
 		if (count->stack->names)
-			out[n].frame = count->stack->names[leaf];
-		/* The addresses of a binary without symbols are as many as its instructions. */
-		if (count->stack->names && !out[n].frame.known)
-			out[n].frame.function = NULL;
+			set_frame(&out[n], count->stack, off_cpu);
 		n += out[n].n > 0;
 	}
 	if (nowhere)
-		out[n++] = (struct d9__hot_function){ .thread = thread, .n = nowhere };
-	return n;
+		out[n] = (struct d9__hot_function){ .thread = thread, .n = nowhere };
+	return n + (nowhere > 0);
 }
 
 /* Add up what is one function, of |n| that are sorted. */

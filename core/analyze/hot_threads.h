@@ -12,7 +12,7 @@
 
 struct d9__hot_thread {
 	uint32_t tid;
-	char name[16]; /* the newest that a sample told; "": none did */
+	char name[16];			 /* the newest that a sample told; "": none did */
 	const struct d9__worker *worker; /* of the newest sample; NULL: it ran no loop */
 	uint64_t on, off;
 	uint64_t on_nowhere, off_nowhere; /* of them, without a stack, or beyond the budget for stacks */
@@ -34,13 +34,18 @@ int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sam
 
 void d9__hot_threads_release(struct d9__table *threads);
 
-/* The threads, those with most samples on the CPU first, in new memory, of which there are threads->n; NULL: no memory. */
+/* The threads, those with most samples on the CPU first, in new memory, of which there are threads->n; NULL: no memory.
+ */
 struct d9__hot_thread **d9__hot_threads_sorted(const struct d9__table *threads);
 
-/* A function in which a thread was: what it had called does not count. */
+/*
+ * A function in which a thread was: what it had called does not count.  Where it left the CPU, the function that asked for
+ * what it waited for there.
+ */
 struct d9__hot_function {
 	const struct d9__hot_thread *thread;
 	struct d9__frame_name frame; /* |function| NULL: its name is not known, or there is no stack */
+	const char *inside; /* what |frame| had called, in another module; NULL: nothing, or its name is not known */
 	uint64_t n;
 };
 

@@ -522,19 +522,21 @@ static void cell_thread(struct d9__grid *grid, const struct d9__hot_thread *thre
 	d9__grid_cell(grid, text, 0);
 }
 
-static void cell_function(struct d9__grid *grid, const struct d9__frame_name *frame)
+static void cell_function(struct d9__grid *grid, const struct d9__hot_function *function)
 {
+	const struct d9__frame_name *frame = &function->frame;
 	char place[512] = "", *text;
 
 	if (frame->file && frame->line)
 		snprintf(place, sizeof(place), " %s:%u", frame->file, frame->line);
 	else if (frame->file || frame->module)
 		snprintf(place, sizeof(place), " (%s)", frame->file ? frame->file : frame->module);
-	if (asprintf(&text, "%s%s", frame->function ? frame->function : "(no name)", place) < 0) {
+	if (asprintf(&text, "%s%s%s%s", frame->function ? frame->function : "(no name)", place,
+		     function->inside ? ", in " : "", function->inside ? function->inside : "") < 0) {
 		grid->failed = true;
 		return;
 	}
-	d9__grid_cell(grid, text, strlen(text) - strlen(place));
+	d9__grid_cell(grid, text, frame->function ? strlen(frame->function) : 0);
 	free(text);
 }
 
@@ -549,7 +551,19 @@ static void function_row(const struct context *c, struct d9__grid *grid, const s
 		cell(grid, d9__units_count(function->n));
 	cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? samples->off : samples->on)));
 	cell_thread(grid, function->thread);
-	cell_function(grid, &function->frame);
+	cell_function(grid, function);
+}
+
+/* "Where threads left the CPU, by samples of 1 % of the time" */
+static void threads_title(struct context *c, bool off_cpu)
+{
+	const char *duty = d9__metadata_value(&c->a->metadata, "sched.switch_duty");
+	char title[96], of[48] = "";
+
+	if (off_cpu && duty && atof(duty) > 0)
+		snprintf(of, sizeof(of), " of %.3g %% of the time", 100 * atof(duty));
+	snprintf(title, sizeof(title), "Where threads %s the CPU, by samples%s", off_cpu ? "left" : "were on", of);
+	d9__page_section(c->page, title);
 }
 
 static void threads_table(struct context *c, bool off_cpu, size_t rows)
@@ -563,8 +577,7 @@ static void threads_table(struct context *c, bool off_cpu, size_t rows)
 		return;
 	}
 	if (n)
-		d9__page_section(c->page, off_cpu ? "Where threads left the CPU, by samples" :
-						    "Where threads were on the CPU, by samples");
+		threads_title(c, off_cpu);
 	d9__grid_column(&grid, off_cpu || !c->a->samples.period_ns ? "SAMPLES" : "CPU", false, false);
 	d9__grid_column(&grid, "SHARE", false, false);
 	d9__grid_column(&grid, "THREAD", true, false);

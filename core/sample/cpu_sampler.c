@@ -213,7 +213,7 @@ static void say_left_out(void)
 	char text[sizeof(self.said)];
 
 	snprintf(text, sizeof(text), "on; but %u threads are left out: there are more than %u", d9__sampled_left_out(),
-		 D9__SAMPLED_MAX - D9__SLOT_COUNT);
+		 (unsigned)(D9__SAMPLED_MAX - D9__SLOT_COUNT));
 	say(text);
 }
 

@@ -23,7 +23,7 @@
 #define BITS	    13
 #define PLACES	    (1u << BITS)
 #define FULL	    (PLACES / 2) /* more addresses stay without names */
-#define LONGEST	    512 /* of a line */
+#define LONGEST	    512		 /* of a line */
 
 /* An address that was met. */
 struct met {
@@ -116,8 +116,8 @@ int d9__kallsyms_find(int fd, const uint64_t *addresses, size_t n, struct d9__ke
 /* Changes where what was told may not be found beside what is written next. */
 static uint64_t epoch(uint64_t ns)
 {
-	return d9__flush.flight ? ns / FLIGHT_NS + 1 :
-				  atomic_load_explicit(&d9__flush.counters.sealed, memory_order_relaxed) + 1;
+	return d9__flush.flight ? ns / FLIGHT_NS + 1
+				: atomic_load_explicit(&d9__flush.counters.sealed, memory_order_relaxed) + 1;
 }
 
 static void tell(struct d9__slot *own, struct met *met, uint64_t ns)
@@ -205,8 +205,9 @@ static void say(int err)
 	char text[128];
 
 	if (err == -EPERM)
-		snprintf(text, sizeof(text), "off: /proc/kallsyms hides its addresses; it takes sysctl kernel.kptr_restrict=0, "
-					     "or CAP_SYSLOG");
+		snprintf(text, sizeof(text),
+			 "off: /proc/kallsyms hides its addresses; it takes sysctl kernel.kptr_restrict=0, "
+			 "or CAP_SYSLOG");
 	else
 		snprintf(text, sizeof(text), "off: /proc/kallsyms: %s", d9_strerror(err));
 	d9__metadata_set("source.kernel_names", err ? text : "on");

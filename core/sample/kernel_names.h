@@ -3,8 +3,8 @@
  * Kernel names: functions of the kernel in stacks, named while the kernel runs that they were in.
  *
  * /proc/kallsyms has over 100,000 lines, which take some 40 ms to read.  So addresses are collected, and looked up
- * together: a second after the first, then ever more seldom, and at the end.  What was found becomes a SymbolTableEntry, in
- * each segment in which the address is met.
+ * together: a second after the first, then ever more seldom, and at the end.  What was found becomes a
+ * SymbolTableEntry, in each segment in which the address is met.
  *
  * Flush thread only, but for d9__kallsyms_find().
  */
@@ -29,7 +29,7 @@ void d9__kernel_names_look(struct d9__slot *own, uint64_t now_ns, bool last);
 void d9__kernel_names_renew(void);
 
 struct d9__kernel_symbol {
-	uint64_t start; /* 0: nothing is known of the address */
+	uint64_t start;			/* 0: nothing is known of the address */
 	char name[D9__KERNEL_NAME_LEN]; /* "do_idle", "ext4_readdir [ext4]" */
 };
 

@@ -153,7 +153,7 @@ void d9__perf_close(struct d9__perf_event *event)
 		munmap(event->map, (size_t)sysconf(_SC_PAGESIZE) + event->ring);
 	if (event->fd_plus_1)
 		close(event->fd_plus_1 - 1);
-	*event = (struct d9__perf_event){ .map = NULL };
+	*event = (struct d9__perf_event) { .map = NULL };
 }
 
 /* ---- samples ---- */
@@ -169,7 +169,7 @@ uint64_t d9__perf_drain(const struct d9__perf_event *event, void (*fn)(void *arg
 
 	if (!page)
 		return 0;
-	ring = (struct d9__perf_ring){
+	ring = (struct d9__perf_ring) {
 		.data = (const uint8_t *)page + sysconf(_SC_PAGESIZE),
 		.size = event->ring,
 		.tail = page->data_tail,
@@ -220,18 +220,21 @@ void d9__perf_explain(char reason[D9__PERF_REASON_LEN], const struct d9__perf_wa
 	int set = paranoid();
 
 	if (err == -ENOMEM)
-		snprintf(reason, D9__PERF_REASON_LEN, "no memory may be locked for its ring; raise kernel.perf_event_mlock_kb or "
-						      "ulimit -l");
+		snprintf(reason, D9__PERF_REASON_LEN,
+			 "no memory may be locked for its ring; raise kernel.perf_event_mlock_kb or "
+			 "ulimit -l");
 	else if (refused && set != NOBODY && set > needed(want) && !is_capable())
-		snprintf(reason, D9__PERF_REASON_LEN, "perf_event_open(): %s at kernel.perf_event_paranoid=%d; it takes "
-						      "sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON",
+		snprintf(reason, D9__PERF_REASON_LEN,
+			 "perf_event_open(): %s at kernel.perf_event_paranoid=%d; it takes "
+			 "sysctl kernel.perf_event_paranoid=%d, or CAP_PERFMON",
 			 d9_strerror(err), set, needed(want));
 	else if (refused || err == -ENOSYS)
 		snprintf(reason, D9__PERF_REASON_LEN, "perf_event_open(): %s%s",
 			 refused ? d9_strerror(err) : "not there",
-			 is_filtered() ? "; a filter of system calls (seccomp), such as containers and systemd have, has to allow it" :
-			 refused       ? "; a security module has to allow it" :
-					 "; this kernel has none");
+			 is_filtered() ? "; a filter of system calls (seccomp), such as containers and systemd have, "
+					 "has to allow it"
+			 : refused     ? "; a security module has to allow it"
+				       : "; this kernel has none");
 	else
 		snprintf(reason, D9__PERF_REASON_LEN, "perf_event_open(): %s", d9_strerror(err));
 }

@@ -14,19 +14,19 @@
 
 /* What to sample, of whom. */
 struct d9__perf_want {
-	int tid;	  /* -1: all processes */
-	int cpu;	  /* -1: wherever |tid| runs */
-	uint32_t hz;	  /* of CPU time; 0: each time the thread leaves the CPU */
-	uint32_t stack;	  /* bytes of it, at most; a multiple of 8 */
-	size_t ring;	  /* bytes, a power of 2; less where the kernel allows no more */
-	bool no_kernel;	  /* leave the kernel's frames out, which takes less of a privilege */
+	int tid;	/* -1: all processes */
+	int cpu;	/* -1: wherever |tid| runs */
+	uint32_t hz;	/* of CPU time; 0: each time the thread leaves the CPU */
+	uint32_t stack; /* bytes of it, at most; a multiple of 8 */
+	size_t ring;	/* bytes, a power of 2; less where the kernel allows no more */
+	bool no_kernel; /* leave the kernel's frames out, which takes less of a privilege */
 };
 
 /* One that is open; all zero is none. */
 struct d9__perf_event {
 	int fd_plus_1;
-	void *map;    /* struct perf_event_mmap_page, and the ring behind it */
-	size_t ring;  /* bytes of the ring */
+	void *map;   /* struct perf_event_mmap_page, and the ring behind it */
+	size_t ring; /* bytes of the ring */
 };
 
 /*
@@ -45,8 +45,8 @@ uint64_t d9__perf_drain(const struct d9__perf_event *event, void (*fn)(void *arg
 			void *arg);
 
 /*
- * Why |want| could not be had, with |err| of d9__perf_open(), and what would help: "perf_event_open(): Permission denied
- * at kernel.perf_event_paranoid=2; it takes 0, or CAP_PERFMON".
+ * Why |want| could not be had, with |err| of d9__perf_open(), and what would help: "perf_event_open(): Permission
+ * denied at kernel.perf_event_paranoid=2; it takes 0, or CAP_PERFMON".
  */
 void d9__perf_explain(char reason[D9__PERF_REASON_LEN], const struct d9__perf_want *want, int err);
 

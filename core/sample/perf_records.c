@@ -12,7 +12,7 @@
 /* Where the psABI's register i is among those that D9__PERF_REGISTERS asks for, the least bit first. */
 #if defined(__x86_64__)
 static const uint8_t order[D9__REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16 };
-#define IP_AT 8
+#define IP_AT	    8
 #define N_REGISTERS 17
 #endif
 
@@ -136,7 +136,7 @@ bool d9__perf_next(struct d9__perf_ring *ring, uint8_t *scratch, struct d9__perf
 		return false;
 	}
 	record = bytes_at(ring, header.size, scratch);
-	parse(header.type, (struct d9__cursor){ record + sizeof(header), record + header.size, 0 }, out);
+	parse(header.type, (struct d9__cursor) { record + sizeof(header), record + header.size, 0 }, out);
 	ring->tail += header.size;
 	return true;
 }

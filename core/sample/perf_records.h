@@ -34,8 +34,8 @@
 #define D9__PERF_REGISTERS UINT64_C(0)
 #endif
 
-#define D9__PERF_KERNEL_MAX  127u   /* frames of the kernel */
-#define D9__PERF_RECORD_MAX  65536u /* bytes of a record, at most: its size has 16 bits */
+#define D9__PERF_KERNEL_MAX 127u   /* frames of the kernel */
+#define D9__PERF_RECORD_MAX 65536u /* bytes of a record, at most: its size has 16 bits */
 
 enum d9__perf_kind {
 	D9__PERF_OTHER, /* not asked for, or without sense */
@@ -66,8 +66,8 @@ struct d9__perf_ring {
 };
 
 /*
- * The next record, in |out|; false if there is none.  |scratch| has D9__PERF_RECORD_MAX bytes, for a record that crosses
- * the ring's end.  What has no sense empties the ring: where the next record begins nobody knows then.
+ * The next record, in |out|; false if there is none.  |scratch| has D9__PERF_RECORD_MAX bytes, for a record that
+ * crosses the ring's end.  What has no sense empties the ring: where the next record begins nobody knows then.
  */
 bool d9__perf_next(struct d9__perf_ring *ring, uint8_t *scratch, struct d9__perf_record *out);
 

@@ -20,10 +20,10 @@
 #define STACK_BYTES 16384u
 
 /* Of a ring per processor: more than a second of samples, which have a copy of the stack each. */
-#define CPU_RING     ((size_t)4 << 20)
-#define CPU_RINGS    ((size_t)64 << 20) /* all of them together */
-#define THREAD_RING  ((size_t)512 << 10)
-#define THREADS_MAX  256u /* that have a ring: 128 MiB */
+#define CPU_RING    ((size_t)4 << 20)
+#define CPU_RINGS   ((size_t)64 << 20) /* all of them together */
+#define THREAD_RING ((size_t)512 << 10)
+#define THREADS_MAX 256u /* that have a ring: 128 MiB */
 
 static struct {
 	struct d9__perf_source source;
@@ -72,7 +72,7 @@ static void write_sample(struct d9__perf_source *source, const struct d9__perf_r
 	if (record->pid != (uint32_t)getpid() || !is_wanted)
 		return;
 	source->written++;
-	*raw = (struct d9__sample_raw){
+	*raw = (struct d9__sample_raw) {
 		.worker = slot ? __atomic_load_n(&slot->worker, __ATOMIC_RELAXED) : D9__SAMPLE_NO_WORKER,
 		.tid = record->tid,
 		.copies = 1,
@@ -214,7 +214,8 @@ static void describe(char *state)
 	else if (self.left_out)
 		snprintf(state, D9__PERF_REASON_LEN, "on: perf; but %u threads are left out", self.left_out);
 	else if (self.no_kernel)
-		snprintf(state, D9__PERF_REASON_LEN, "on: perf per thread, without the kernel's frames: %.190s", self.why);
+		snprintf(state, D9__PERF_REASON_LEN, "on: perf per thread, without the kernel's frames: %.190s",
+			 self.why);
 	else
 		snprintf(state, D9__PERF_REASON_LEN, "on: perf per thread, which makes each of their sleeps dearer");
 }

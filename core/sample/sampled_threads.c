@@ -85,7 +85,7 @@ static void put(uint32_t index, uint32_t tid, const char *name)
 {
 	struct sampled_thread *thread = &self.threads[index];
 
-	*thread = (struct sampled_thread){ .tid = tid, .met = true };
+	*thread = (struct sampled_thread) { .tid = tid, .met = true };
 	memcpy(thread->name, name, sizeof(thread->name));
 	if (self.high <= index)
 		self.high = index + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampler: stacks of threads, by what d9__sampling asks for: timers or perf events on the CPU, perf events where threads
- * leave it.
+ * Sampler: stacks of threads, by what d9__sampling asks for: timers or perf events on the CPU, perf events where
+ * threads leave it.
  *
  * One that was asked for by name and cannot be had is not replaced by another.  How each does is in the metadata:
  * source.cpu, source.offcpu, source.kernel_names; "on", or "off: " and why.

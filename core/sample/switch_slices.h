@@ -14,7 +14,7 @@
 #include "record/slot.h"
 
 /*
- * A tick, after d9__sampled_look(): begin a slice, go on with it, or end it.  Returns when the next tick is to be.  What
+ * A tick, after d9__sampled_look(): begin a slice, go on with it, or end it.  Returns when the next tick is to be. What
  * is to be said of the source is in |state|, of D9__PERF_REASON_LEN bytes.
  */
 uint64_t d9__switch_slices_tick(struct d9__slot *own, uint64_t now_ns, char *state);

@@ -46,10 +46,10 @@ done
 say "off the CPU"
 "$dial9" record --quiet -o off --off-cpu -- ./loop
 "$dial9" info off | sed -n 's/  */ /g; / source\.offcpu\| sched.switch_duty/p'
-"$dial9" export --format folded --off-cpu -o - off >folded
-grep -o 'on_timer;sleep_in_callback;' folded | sort -u
+"$dial9" export --format folded --off-cpu -o - off >stacks.folded
+grep -o 'on_timer;sleep_in_callback;' stacks.folded | sort -u
 if "$dial9" info off | grep -q 'source.kernel_names  *on'; then
-	grep -q '_\[k\]' folded && echo "the kernel's functions have names"
+	grep -q '_\[k\]' stacks.folded && echo "the kernel's functions have names"
 else
 	echo "the kernel's functions have names"
 fi

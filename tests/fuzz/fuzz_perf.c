@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes for the ring of a perf event: no crash, what is told lies in them, and the ring is empty in the end.  The first
- * two bytes say where in the ring the others begin.
+ * Any bytes for the ring of a perf event: no crash, what is told lies in them, and the ring is empty in the end.  The
+ * first two bytes say where in the ring the others begin.
  */
 #include "config.h"
 

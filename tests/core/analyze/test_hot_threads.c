@@ -24,8 +24,8 @@ static struct d9__stack *make_stack(size_t number, uint64_t pc, const char *func
 	stack->addresses[1] = 0x400100;
 	stack->names = calloc(FRAMES, sizeof(stack->names[0]));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
-	stack->names[0] = (struct d9__frame_name){ function, NULL, "app", 0, known };
-	stack->names[1] = (struct d9__frame_name){ "main", "app.c", "app", 7, true };
+	stack->names[0] = (struct d9__frame_name) { function, NULL, "app", 0, known };
+	stack->names[1] = (struct d9__frame_name) { "main", "app.c", "app", 7, true };
 	return stack;
 }
 
@@ -85,7 +85,8 @@ static void test_functions_are_told_by_thread_most_often_first(void)
 
 static void test_code_without_names_is_one_per_module(void)
 {
-	struct d9__stack *a = make_stack(1, 0x400200, "app+0x200", false), *b = make_stack(2, 0x400300, "app+0x300", false);
+	struct d9__stack *a = make_stack(1, 0x400200, "app+0x200", false),
+			 *b = make_stack(2, 0x400300, "app+0x300", false);
 	struct d9__hot_function *functions;
 	size_t n;
 
@@ -115,11 +116,22 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_PTR_NULL(functions[0].inside);
 	CU_ASSERT_EQUAL(functions[0].n, 2);
 	free(functions);
 	functions = d9__hot_functions(&threads, false, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "schedule");
+	free(functions);
+	d9__hot_threads_release(&threads);
+	/* Nor in the library that only makes the system call. */
+	stack->addresses[0] = 0x7f0000001000;
+	stack->names[0] = (struct d9__frame_name){ "read", NULL, "libc.so.6", 0, true };
+	add(11, "first", true, stack, 1);
+	functions = d9__hot_functions(&threads, true, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
 	free(functions);
 	d9__hot_threads_release(&threads);
 	free_stack(stack);
@@ -128,7 +140,8 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
-		{ "functions are told by thread, most often first", test_functions_are_told_by_thread_most_often_first },
+		{ "functions are told by thread, most often first",
+		  test_functions_are_told_by_thread_most_often_first },
 		{ "code without names is one per module", test_code_without_names_is_one_per_module },
 		{ "a thread leaves the CPU in the program and not in the kernel",
 		  test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel },

@@ -15,7 +15,8 @@ static void test_the_processor_has_the_name_that_its_machine_gives_it(void)
 	static const struct {
 		const char *text, *model;
 	} texts[] = {
-		{ "processor\t: 0\nvendor_id\t: X\nmodel\t\t: 85\nmodel name\t: Fast(R) CPU @ 2.5GHz\n", "Fast(R) CPU @ 2.5GHz" },
+		{ "processor\t: 0\nvendor_id\t: X\nmodel\t\t: 85\nmodel name\t: Fast(R) CPU @ 2.5GHz\n",
+		  "Fast(R) CPU @ 2.5GHz" },
 		{ "processor\t: 0\nCPU part\t: 0xd08\n\nRevision\t: c0\nModel\t\t: Board 4\n", "Board 4" },
 		{ "processor\t: 0\nBogoMIPS\t: 243.75\n", "" },
 		{ "model name", "" },

@@ -50,8 +50,8 @@ static inline void perf_end(struct perf_builder *b)
 struct perf_words {
 	uint32_t pid, tid, cpu;
 	uint64_t ns;
-	const uint64_t *chain; /* with its contexts */
-	uint64_t n_chain, abi; /* abi 0: no registers follow */
+	const uint64_t *chain;	 /* with its contexts */
+	uint64_t n_chain, abi;	 /* abi 0: no registers follow */
 	uint64_t first_register; /* register i, as the kernel orders them, is this + i */
 	const void *stack;
 	uint64_t room, filled; /* bytes of it; room 0: none follows */

@@ -38,8 +38,8 @@ static void test_an_address_belongs_to_the_function_that_begins_before_it(void)
 				   "ffffffff81000180 D some_data\n"
 				   "ffffffff81000200 W write_it\n"
 				   "ffffffffc0000000 t f_of_a_module\t[ext4]\n";
-	static const uint64_t addresses[] = { 0xffffffff80ffffff, 0xffffffff81000000, 0xffffffff810001ff, 0xffffffff81000200,
-					      0xffffffff81000300, 0xffffffffc0000010 };
+	static const uint64_t addresses[] = { 0xffffffff80ffffff, 0xffffffff81000000, 0xffffffff810001ff,
+					      0xffffffff81000200, 0xffffffff81000300, 0xffffffffc0000010 };
 	static const char *const names[] = { "", "_text", "read_it", "write_it", "write_it", "f_of_a_module [ext4]" };
 	struct d9__kernel_symbol out[6];
 
@@ -78,7 +78,8 @@ static void test_files_of_any_length_are_read(void)
 {
 	size_t len = 0, max = 4u << 20;
 	char *text = malloc(max);
-	uint64_t addresses[3] = { 0xffffffff81000000, 0xffffffff81000000 + 10 * 20000, 0xffffffff81000000 + 10 * 49999 };
+	uint64_t addresses[3] = { 0xffffffff81000000, 0xffffffff81000000 + 10 * 20000,
+				  0xffffffff81000000 + 10 * 49999 };
 	struct d9__kernel_symbol out[3];
 	int fd;
 

@@ -20,7 +20,7 @@ static struct d9__perf_ring ring_of(uint64_t tail)
 {
 	for (size_t i = 0; i < builder.len; i++)
 		ring_bytes[(tail + i) % RING] = builder.bytes[i];
-	return (struct d9__perf_ring){ ring_bytes, RING, tail, tail + builder.len };
+	return (struct d9__perf_ring) { ring_bytes, RING, tail, tail + builder.len };
 }
 
 static void forget(void)
@@ -33,9 +33,17 @@ static void test_a_sample_has_what_was_asked_for(void)
 	static const uint64_t chain[] = { (uint64_t)PERF_CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff81000020,
 					  (uint64_t)PERF_CONTEXT_USER, 0x400010 };
 	static const uint8_t stack[64] = { 1, 2, 3 };
-	const struct perf_words words = { .pid = 10, .tid = 11, .cpu = 3, .ns = 99, .chain = chain, .n_chain = 5,
+	const struct perf_words words = { .pid = 10,
+					  .tid = 11,
+					  .cpu = 3,
+					  .ns = 99,
+					  .chain = chain,
+					  .n_chain = 5,
 					  .abi = D9__PERF_REGISTERS ? PERF_SAMPLE_REGS_ABI_64 : 0,
-					  .first_register = 0x1000, .stack = stack, .room = 64, .filled = 40 };
+					  .first_register = 0x1000,
+					  .stack = stack,
+					  .room = 64,
+					  .filled = 40 };
 	struct d9__perf_ring ring;
 
 	forget();
@@ -71,9 +79,9 @@ static void test_registers_stand_where_a_walk_looks_for_them(void)
 	CU_ASSERT_EQUAL(record.registers.ip, 0x1000 + 8);
 	CU_ASSERT_EQUAL(record.registers.sp, 0x1000 + 7);
 	CU_ASSERT_EQUAL(record.registers.bp, 0x1000 + 6);
-	CU_ASSERT_EQUAL(record.registers.all[0], 0x1000);     /* rax */
-	CU_ASSERT_EQUAL(record.registers.all[1], 0x1000 + 3); /* rdx */
-	CU_ASSERT_EQUAL(record.registers.all[3], 0x1000 + 1); /* rbx */
+	CU_ASSERT_EQUAL(record.registers.all[0], 0x1000);	/* rax */
+	CU_ASSERT_EQUAL(record.registers.all[1], 0x1000 + 3);	/* rdx */
+	CU_ASSERT_EQUAL(record.registers.all[3], 0x1000 + 1);	/* rbx */
 	CU_ASSERT_EQUAL(record.registers.all[10], 0x1000 + 18); /* r10 */
 	CU_ASSERT_EQUAL(record.registers.all[15], 0x1000 + 23); /* r15 */
 }
@@ -223,13 +231,17 @@ int main(void)
 		{ "a sample has what was asked for", test_a_sample_has_what_was_asked_for },
 #if defined(__x86_64__)
 		{ "registers stand where a walk looks for them", test_registers_stand_where_a_walk_looks_for_them },
-		{ "a program of 32 bits has no registers for a walk", test_a_program_of_32_bits_has_no_registers_for_a_walk },
+		{ "a program of 32 bits has no registers for a walk",
+		  test_a_program_of_32_bits_has_no_registers_for_a_walk },
 #endif
-		{ "a thread of the kernel has no stack of a program", test_a_thread_of_the_kernel_has_no_stack_of_a_program },
+		{ "a thread of the kernel has no stack of a program",
+		  test_a_thread_of_the_kernel_has_no_stack_of_a_program },
 		{ "records that cross the ring's end are whole", test_records_that_cross_the_ring_s_end_are_whole },
 		{ "other records are passed over", test_other_records_are_passed_over },
-		{ "deep chains of the kernel are cut at the outside", test_deep_chains_of_the_kernel_are_cut_at_the_outside },
-		{ "a record that claims more than it holds is none", test_a_record_that_claims_more_than_it_holds_is_none },
+		{ "deep chains of the kernel are cut at the outside",
+		  test_deep_chains_of_the_kernel_are_cut_at_the_outside },
+		{ "a record that claims more than it holds is none",
+		  test_a_record_that_claims_more_than_it_holds_is_none },
 		{ "a ring without sense is emptied", test_a_ring_without_sense_is_emptied },
 		CU_TEST_INFO_NULL,
 	};
