@@ -15,7 +15,6 @@
 #include "memory/hooks.h"
 #include "memory/real.h"
 #include "record/options.h"
-#include "record/recorder.h"
 #include "sample/alloc.h"
 
 #define CALLER __builtin_return_address(0)
@@ -172,8 +171,7 @@ static __attribute__((constructor)) void start(void)
 
 	d9__real_find();
 	d9__alloc_attach((const void *)(uintptr_t)start, obstacle());
-	/* From here on, whether there will be a loop or not; nothing is left where there is no sample. */
 	if (d9__options_early_memory())
-		d9__recorder_open_early();
+		d9__alloc_open_early();
 	errno = saved_errno;
 }

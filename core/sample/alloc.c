@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <dial9/memory.h>
+#include <dial9/recorder.h>
 
 #include "record/clock.h"
 #include "record/emit_inl.h"
@@ -20,6 +20,7 @@
 #include "record/modules.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
+#include "record/sandbox.h"
 #include "record/side_ring.h"
 #include "record/source.h"
 #include "sample/alloc.h"
@@ -49,6 +50,7 @@ static struct {
 	const char *reason;
 	struct range hooks, dial9; /* what lies in them is not the program's */
 	struct range libc, loader; /* who calls from there may hold any lock of theirs */
+	pid_t pid;
 } self;
 
 /* The flush thread's, read by hooks. */
@@ -109,20 +111,13 @@ static void find_stack(struct d9__alloc_thread *thread)
 	pthread_attr_destroy(&attr);
 }
 
-static uint32_t own_tid(struct d9__alloc_thread *thread)
-{
-	if (!thread->tid)
-		thread->tid = (uint32_t)syscall(SYS_gettid);
-	return thread->tid;
-}
-
 static void begin_random(struct d9__alloc_thread *thread)
 {
 	uint64_t seed = atomic_load_explicit(&d9__sampling.memory_seed, memory_order_relaxed);
 	uint64_t number = atomic_fetch_add_explicit(&threads_begun, 1, memory_order_relaxed);
 
 	if (!seed)
-		seed = d9__clock_mono_ns() ^ (uint64_t)(uintptr_t)thread ^ (uint64_t)getpid() << 32;
+		seed = d9__clock_mono_ns() ^ (uint64_t)(uintptr_t)thread ^ (uint64_t)self.pid << 32;
 	/* Neighbours are far apart once they are mixed. */
 	seed += number << 32;
 	thread->random = d9__alloc_random(&seed) | 1;
@@ -144,12 +139,14 @@ static inline __attribute__((always_inline)) void read_registers(struct d9__regi
 #endif
 }
 
-static struct walker *take_walker(uint32_t tid)
+/* The same one for the same thread, if nobody else has it. */
+static struct walker *take_walker(const struct d9__alloc_thread *thread)
 {
 	struct walker *all = atomic_load_explicit(&walkers, memory_order_acquire);
+	uintptr_t first = (uintptr_t)thread >> 12;
 
 	for (unsigned i = 0; all && i < WALKERS; i++) {
-		struct walker *walker = &all[(tid + i) % WALKERS];
+		struct walker *walker = &all[(first + i) % WALKERS];
 
 		if (!atomic_load_explicit(&walker->taken, memory_order_relaxed) &&
 		    !atomic_exchange_explicit(&walker->taken, true, memory_order_acquire))
@@ -237,7 +234,7 @@ static bool write_alloc(const struct d9__alloc_block *block, struct walker *walk
 
 	if (!p)
 		return false;
-	p = d9__wire_put_u32(p, own_tid(&d9__alloc_self));
+	p = d9__wire_put_u32(p, d9__alloc_self.tid);
 	p = d9__varint_put(p, block->size);
 	p = d9__varint_put(p, live ? block->address : 0);
 	d9__emit_end(slot, d9__wire_put_u32(p, stack.id));
@@ -246,7 +243,7 @@ static bool write_alloc(const struct d9__alloc_block *block, struct walker *walk
 
 static uint8_t *put_free(uint8_t *p, const struct d9__alloc_block *block)
 {
-	p = d9__wire_put_u32(p, own_tid(&d9__alloc_self));
+	p = d9__wire_put_u32(p, d9__alloc_self.tid);
 	p = d9__varint_put(p, block->address);
 	p = d9__varint_put(p, block->size);
 	return d9__varint_put(p, block->alloc_ns);
@@ -269,6 +266,7 @@ static bool write_free(const struct d9__alloc_block *block)
 
 	if (!slot)
 		return leave_free(block);
+	d9__alloc_self.tid = d9__slot_tid(slot);
 	p = d9__emit_begin(slot, D9__EVENT_FREE, d9__slot_now(slot), FREE_MAX);
 	if (p)
 		d9__emit_end(slot, put_free(p, block));
@@ -291,8 +289,10 @@ static void record_sample(void *block, size_t size, struct walker *walker, const
 	bool live = atomic_load_explicit(&live_now, memory_order_relaxed);
 	struct d9__slot *slot = d9__slot_self();
 
-	if (slot)
+	if (slot) {
 		taken.alloc_ns = d9__slot_now(slot);
+		d9__alloc_self.tid = d9__slot_tid(slot);
+	}
 	if (!slot || !write_alloc(&taken, walker, pcs, n, slot, live))
 		count(&dropped_allocs);
 	else if (live)
@@ -303,18 +303,20 @@ static void record_sample(void *block, size_t size, struct walker *walker, const
 static __attribute__((noinline)) void take_sample(struct d9__alloc_thread *thread, void *block, size_t size,
 						  const void *caller)
 {
-	struct walker *walker = take_walker(own_tid(thread));
+	struct walker *walker = take_walker(thread);
 	uint64_t nearest = (uintptr_t)caller, *pcs = walker ? walker->pcs : &nearest;
 	struct d9__registers registers;
 	uint32_t n = 1;
 
+	bool may_call = !d9__sandbox_is_shut();
+
 	/* libc asks itself for the bounds under a lock of the thread, and allocates there. */
-	if (!thread->stack_high && !contains(&self.libc, nearest))
+	if (!thread->stack_high && may_call && !contains(&self.libc, nearest))
 		find_stack(thread);
 	if (walker) {
 		walker->unwind.low = thread->stack_low;
 		walker->unwind.high = thread->stack_high;
-		walker->unwind.pid = getpid();
+		walker->unwind.pid = may_call ? self.pid : 0;
 		read_registers(&registers);
 		n = strip(pcs, d9__unwind(&walker->unwind, &registers, pcs, D9__UNWIND_MAX).n, caller);
 	}
@@ -476,6 +478,13 @@ static int make_walkers(void)
 	return 0;
 }
 
+static void publish(uint64_t rate, bool live)
+{
+	atomic_store_explicit(&live_now, live, memory_order_relaxed);
+	/* release: pairs with the acquire in d9__alloc_sample() */
+	atomic_store_explicit(&rate_now, rate, memory_order_release);
+}
+
 /* NULL: samples can be taken. */
 static const char *obstacle(bool live)
 {
@@ -524,9 +533,7 @@ static void tick(void)
 	why_not = obstacle(live);
 	say(why_not ? why_not : "on");
 	atomic_store_explicit(&sink, d9__slot_self(), memory_order_relaxed);
-	atomic_store_explicit(&live_now, live, memory_order_relaxed);
-	/* release: pairs with the acquire in d9__alloc_sample() */
-	atomic_store_explicit(&rate_now, why_not ? 0 : rate, memory_order_release);
+	publish(why_not ? 0 : rate, live);
 }
 
 void d9__alloc_start(void)
@@ -575,8 +582,7 @@ static void fork_child(void)
 	for (unsigned i = 0; all && i < WALKERS; i++)
 		atomic_store_explicit(&all[i].taken, false, memory_order_relaxed);
 	atomic_store_explicit(&sink, NULL, memory_order_relaxed);
-	d9__alloc_self.tid = 0;
-	d9__alloc_self.inside = 0;
+	self.pid = getpid();
 }
 
 void d9__alloc_attach(const void *code, const char *reason)
@@ -586,8 +592,21 @@ void d9__alloc_attach(const void *code, const char *reason)
 	self.libc = range_of((uintptr_t)pthread_getattr_np);
 	self.loader = range_of(getauxval(AT_BASE));
 	self.reason = reason;
+	self.pid = getpid();
 	self.attached = true;
 	find_stack(&d9__alloc_self);
 	pthread_atfork(NULL, NULL, fork_child);
 	d9__alloc_start();
+}
+
+void d9__alloc_open_early(void)
+{
+	/* What the flush thread does otherwise, at its first tick: there is none yet. */
+	bool ready = !self.reason && !d9_recorder_running() && !d9__unwind_tables_refresh(d9__clock_mono_ns()) &&
+		     !make_walkers() && !d9__live_init();
+
+	d9__recorder_open_early();
+	if (ready && d9__gate_open(D9__GATE_ALL))
+		publish(atomic_load_explicit(&d9__sampling.memory_rate, memory_order_relaxed),
+			atomic_load_explicit(&d9__sampling.memory_live_set, memory_order_relaxed));
 }

@@ -48,7 +48,7 @@ struct d9__alloc_thread {
 	uint64_t rate;	 /* with which |left| was drawn; 0: never */
 	uint64_t random; /* 0: not begun */
 	uintptr_t stack_low, stack_high; /* both 0: not known */
-	uint32_t tid;	 /* 0: not asked for */
+	uint32_t tid;	 /* of its latest event */
 	uint32_t paused;
 	volatile uint8_t inside; /* a sample is being taken; a handler may see it */
 	volatile uint8_t probing; /* 1: the next sample only sets it to 2; see d9__alloc_probe_begin() */
@@ -103,6 +103,12 @@ static inline bool d9__alloc_probe_end(void)
  * text, they do not, because of that.  In a constructor: the calling thread's stack is looked up.
  */
 D9_API void d9__alloc_attach(const void *code, const char *reason);
+
+/*
+ * Start the process's recorder from the environment, before there is a loop, and sample from the first allocation on.
+ * Nothing is left of it if nothing is sampled and there never is a loop.  In a constructor, after d9__alloc_attach().
+ */
+D9_API void d9__alloc_open_early(void);
 
 /* From now on recorders sample as d9__sampling says, or tell why not.  Idempotent. */
 void d9__alloc_start(void);

@@ -33,7 +33,7 @@ struct part {
 	struct entry entries[ENTRIES];
 };
 
-_Atomic(uint64_t) d9__alloc_seen[1u << (D9__ALLOC_BITS - 6)];
+struct d9__alloc_seen d9__alloc_seen;
 
 static _Atomic(struct part *) parts; /* stored last (release); never freed */
 
@@ -83,7 +83,7 @@ static struct entry *entry_at(struct part *part, uint16_t number)
 
 static void set_bit(uint32_t hash, bool on)
 {
-	_Atomic(uint64_t) *word = &d9__alloc_seen[hash >> 6];
+	_Atomic(uint64_t) *word = &d9__alloc_seen.words[hash >> 6];
 	uint64_t bit = UINT64_C(1) << (hash & 63), bits = atomic_load_explicit(word, memory_order_relaxed);
 
 	atomic_store_explicit(word, on ? bits | bit : bits & ~bit, memory_order_relaxed);
@@ -207,7 +207,7 @@ void d9__live_forget_in_child(void)
 			begin(&all[i]);
 		else
 			all[i].lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	for (unsigned i = 0; all && i < sizeof(d9__alloc_seen) / sizeof(d9__alloc_seen[0]); i++)
-		if (atomic_load_explicit(&d9__alloc_seen[i], memory_order_relaxed))
-			atomic_store_explicit(&d9__alloc_seen[i], 0, memory_order_relaxed);
+	for (unsigned i = 0; all && i < D9__ALLOC_WORDS; i++)
+		if (atomic_load_explicit(&d9__alloc_seen.words[i], memory_order_relaxed))
+			atomic_store_explicit(&d9__alloc_seen.words[i], 0, memory_order_relaxed);
 }

@@ -25,8 +25,14 @@ struct d9__alloc_block {
 	uint64_t alloc_ns; /* the time of its AllocEvent */
 };
 
+#define D9__ALLOC_WORDS (1u << (D9__ALLOC_BITS - 6))
+
 /* Bit |hash| is set if some live block has that hash.  Written under the lock of the hash's part. */
-extern D9_API _Atomic(uint64_t) d9__alloc_seen[1u << (D9__ALLOC_BITS - 6)];
+struct d9__alloc_seen {
+	_Atomic(uint64_t) words[D9__ALLOC_WORDS];
+};
+
+extern D9_API struct d9__alloc_seen d9__alloc_seen;
 
 static inline uint32_t d9__alloc_hash(uint64_t address)
 {
@@ -40,7 +46,7 @@ static inline bool d9__alloc_maybe_live(const void *block)
 
 	/* relaxed: who frees a block has been given it, with whatever was written before */
 	return __builtin_expect(
-		(atomic_load_explicit(&d9__alloc_seen[hash >> 6], memory_order_relaxed) >> (hash & 63)) & 1, 0);
+		(atomic_load_explicit(&d9__alloc_seen.words[hash >> 6], memory_order_relaxed) >> (hash & 63)) & 1, 0);
 }
 
 /* Make room for the set.  Idempotent.  0 or -ENOMEM.  One thread at a time. */
