@@ -28,46 +28,17 @@ static int set_asleep(struct d9__analysis *a, struct d9__task *task, struct d9_t
 	return 0;
 }
 
-/* The call of |task| that is open on |worker| was in |function| for |ns|. */
-static int add_told(struct d9__analysis *a, struct d9__worker *worker, struct d9__task *task,
-		    struct d9_text function, uint64_t ns)
-{
-	struct d9__piece *piece = &worker->piece;
-	struct d9__callback *callback;
-	const char *name = "another call";
-	uint32_t number;
-
-	if (!piece->open || piece->task != task)
-		return 0;
-	if (a->places.n < PLACES_MAX) {
-		if (d9__texts_number(&a->places, function.data, function.len, &number))
-			return -ENOMEM;
-		name = a->places.items[number];
-	}
-	callback = piece->users.open ? piece->users.callback : task->callback;
-	piece->told_ns += ns;
-	d9__blocked_add(&callback->time.blocked, name, ns);
-	d9__blocked_add(&worker->period.blocked, name, ns);
-	return 0;
-}
-
 /* A wait that an adapter timed; shorter ones than this are no place where a call sleeps. */
 static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0));
 	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
-	struct d9__worker *worker;
 	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
 	char where[64];
 	int len;
 
-	if (!task || function.len == 0)
-		return 0;
-	worker = d9__timeline_worker(&a->timeline, d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, 0));
-	if (!worker || add_told(a, worker, task, function, ns))
-		return -ENOMEM;
-	if (ns < BLOCKING_NS)
+	if (!task || function.len == 0 || ns < BLOCKING_NS)
 		return 0;
 	len = snprintf(where, sizeof(where), "%.*s()", (int)(function.len < 48 ? function.len : 48), function.data);
 	task->waits_ns += ns;
@@ -188,7 +159,7 @@ void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culpr
 	culprit->inside.faulty_calls += call->faults >= D9__MANY_FAULTS;
 	culprit->inside.user_ns += call->user_ns;
 	culprit->inside.system_ns += call->system_ns;
-	culprit->inside.total_ns += call->total_ns;
+	culprit->inside.own_ns += d9__stall_left_ns(call->stall, call->total_ns);
 }
 
 void d9__analysis_figures(struct d9__call *call, const struct d9_event *event)
