@@ -182,6 +182,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__population_release(&a->population);
 	d9__growth_release(&a->growth);
 	d9__texts_release(&a->places);
+	d9__texts_release(&a->functions);
 	*a = (struct d9__analysis){ 0 };
 }
 

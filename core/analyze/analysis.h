@@ -67,6 +67,7 @@ struct d9__analysis {
 	struct d9__machine machine;
 	struct d9__growth_state growth;
 	struct d9__texts places; /* where calls were found asleep */
+	struct d9__texts functions; /* that block, as they were told */
 
 	uint64_t events;
 	struct d9__event_count *counts; /* by schema id; several may share a name */

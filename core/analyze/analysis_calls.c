@@ -140,38 +140,6 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	}
 }
 
-/* Where its time went: of a long one, and of the last piece of a call that ran a loop, a reading follows. */
-static int account_piece(struct d9__worker *worker, const struct d9__piece *piece)
-{
-	struct d9__callback *callback = piece->task->callback;
-	struct d9__stall *stall = piece->task->call.stall;
-	uint64_t ns = piece->end_ns - piece->start_ns;
-	uint64_t users_ns = piece->users.ns < ns ? piece->users.ns : ns;
-	uint64_t users_told_ns = piece->users.told_ns < piece->told_ns ? piece->users.told_ns : piece->told_ns;
-
-	/* The outermost function of the program runs a loop, and goes on behind it. */
-	if (piece->users.open)
-		d9__period_inside(&worker->period, &piece->users.callback->time, ns - (piece->users.since_ns - piece->start_ns),
-				  piece->told_ns - piece->users.told_since_ns);
-	if (stall)
-		for (unsigned i = 0; i < worker->period.blocked.n; i++)
-			d9__told_waits_add(&stall->time.blocked, worker->period.blocked.in[i].function,
-					worker->period.blocked.in[i].ns);
-	if (stall)
-		stall->time.samples += piece->on_samples;
-	d9__period_call(&worker->period, &(struct d9__period_call){
-		.task = piece->task->id,
-		.ns = ns,
-		.has_reading = ns >= D9__STALL_NS || piece->resumed,
-		.told_ns = piece->told_ns,
-		.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
-		.stall = stall,
-	});
-	if (piece->inner && d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
-		return -ENOMEM;
-	return d9__replay_call(worker, callback, piece->end_ns, ns - users_ns);
-}
-
 /* Calls that blocked for a moment are no place where a call that computes for long sleeps. */
 static bool slept_there(const struct d9__task *task, const struct d9__piece *piece)
 {
@@ -200,7 +168,7 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 	d9__spans_poll_end(&a->spans, piece);
 	if (task->call.total_ns + task->call.nested_ns >= D9__STALL_NS && !task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;
-	if (account_piece(worker, piece) < 0)
+	if (d9__analysis_account(worker, piece) < 0)
 		return -ENOMEM;
 	if (!task->call.stall)
 		return 0;

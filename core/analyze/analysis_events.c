@@ -369,23 +369,6 @@ static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
 }
 
-static void read_call(const struct d9__task *task, const struct d9_event *event, uint64_t blocked_ns,
-		      uint64_t taken_ns)
-{
-	const struct d9_value *user = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);
-	struct d9__call_reading reading = { .blocked_ns = blocked_ns, .ready_ns = taken_ns, .cpu_ns = UINT64_MAX };
-
-	if (user && user->present)
-		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
-				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
-	d9__period_read(&task->call.worker->period, task->id, &reading);
-	d9__replay_taken(task->call.worker, task->callback, taken_ns);
-	if (task->call.inner)
-		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
-	if (task->call.stall)
-		task->call.stall->major_faults += d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
-}
-
 /* It comes right behind the end of the call that it is about. */
 static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
@@ -401,7 +384,7 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 		blocked_ns = 0;
 	}
 	if (task && task->call.worker)
-		read_call(task, event, blocked_ns, taken_ns);
+		d9__analysis_read(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;
@@ -483,6 +466,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_STUCK_POLL:
 		d9__analysis_stuck(a, event);
 		return d9__analysis_state(a, event);
+	case D9_EVENT_BLOCKING_CALL:
+		return d9__analysis_told(a, event) < 0 ? -ENOMEM : d9__analysis_state(a, event);
 	case D9_EVENT_HELPER_RUN:
 		return on_helper_run(a, event);
 	case D9_EVENT_STALE_TIMER:

@@ -30,29 +30,6 @@ static int set_asleep(struct d9__analysis *a, struct d9__task *task, struct d9_t
 	return 0;
 }
 
-/* The call of |task| that is open on |worker| was in |function| for |ns|. */
-static int add_told(struct d9__analysis *a, struct d9__worker *worker, struct d9__task *task,
-		    struct d9_text function, uint64_t ns)
-{
-	struct d9__piece *piece = &worker->piece;
-	struct d9__callback *callback;
-	const char *name = "another call";
-	uint32_t number;
-
-	if (!piece->open || piece->task != task)
-		return 0;
-	if (a->places.n < PLACES_MAX) {
-		if (d9__texts_number(&a->places, function.data, function.len, &number))
-			return -ENOMEM;
-		name = a->places.items[number];
-	}
-	callback = piece->users.open ? piece->users.callback : task->callback;
-	piece->told_ns += ns;
-	d9__told_waits_add(&callback->time.blocked, name, ns);
-	d9__told_waits_add(&worker->period.blocked, name, ns);
-	return 0;
-}
-
 /* What a call of |function| sleeps in, in the words of StuckPollEvent. */
 static int spell_place(char *buf, size_t size, const struct d9__blocked_event *event)
 {
@@ -123,20 +100,15 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 		.holder_tid = (uint32_t)d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TID, 0),
 		.holder = callback_of(a, d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TASK, 0)),
 	};
-	struct d9__worker *worker;
+	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);
 
-	if (!task || !task->callback || function.len == 0)
+	if (!task || !task->callback || function.len == 0 || call.ns < D9__STALL_NS)
 		return 0;
-	worker = d9__timeline_worker(&a->timeline, call.worker);
-	if (!worker || add_told(a, worker, task, function, call.ns))
-		return -ENOMEM;
-	if (call.ns < D9__STALL_NS)
-		return 0;
-	call.callback = d9__samples_callback(worker, event->timestamp_ns);
+	call.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
 	if (!call.callback)
 		call.callback = task->callback;
 	/* The stack was told just before. */
-	if (worker->off.stack && worker->off.ns == event->timestamp_ns)
+	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns)
 		call.stack = worker->off.stack;
 	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack) || d9__blocked_add(&a->blocked, &call))
 		return -ENOMEM;
@@ -262,7 +234,7 @@ void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culpr
 	culprit->inside.faulty_calls += call->faults >= D9__MANY_FAULTS;
 	culprit->inside.user_ns += call->user_ns;
 	culprit->inside.system_ns += call->system_ns;
-	culprit->inside.total_ns += call->total_ns;
+	culprit->inside.own_ns += d9__stall_left_ns(call->stall, call->total_ns);
 }
 
 void d9__analysis_figures(struct d9__call *call, const struct d9_event *event)

@@ -131,7 +131,8 @@ struct d9__callback {
 	/* Of its calls over 1 ms, what their thread's own figures say. */
 	struct {
 		uint64_t calls, faults, faulty_calls;
-		uint64_t user_ns, system_ns, total_ns;
+		uint64_t user_ns, system_ns;
+		uint64_t own_ns; /* elapsed, without what the kernel took */
 	} inside;
 
 	/* Of its calls over 10 ms, the most frequent first. */

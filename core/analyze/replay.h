@@ -3,21 +3,21 @@
  * Replay: what waits for a loop would have been without one of its callbacks.
  *
  * The calls of a loop are run again in the order in which they were recorded, without the own time
- *of that callback: what it computed and slept, and not what the kernel took from it.  From each of
- *its calls on the loop is that much ahead of what was recorded, until
+ * of that callback: what it computed and slept, and not what the kernel took from it.  From each of
+ * its calls on the loop is that much ahead of what was recorded, until
  *
- *	it sleeps: it would have slept longer, for the same event;
- *	it comes to a call that was not ready so early.  A timer is ready at its deadline, and what
- *another thread woke at that moment; what the loop itself found or woke was ready as much earlier
- *as the loop is ahead.
+ * - it sleeps: it would have slept longer, for the same event;
+ * - it comes to a call that was not ready so early.  A timer is ready at its deadline, and what
+ *   another thread woke at that moment; what the loop itself found or woke was ready as much
+ *   earlier as the loop is ahead.
  *
  * Of one loop this is exact, as far as the trace tells what was ready.  What other loops woke they
- *might have woken earlier, by so much as they would have been ahead themselves, which is not
- *replayed: two bounds are kept then, with their wakes as they were, and as if they had never held
- *this loop back.
+ * might have woken earlier, by so much as they would have been ahead themselves, which is not
+ * replayed: two bounds are kept then, with their wakes as they were, and as if they had never held
+ * this loop back.
  *
- * It is done while the trace is read: only calls between such a call and the loop's next sleep
- * cost anything.  Waits under 100 us stay as they were.
+ * It is done while the trace is read: only calls between such a call and the loop's next sleep cost
+ * anything.  Waits under 100 us stay as they were.
  */
 
 #ifndef D9_ANALYZE_REPLAY_H

@@ -38,27 +38,27 @@ static uint64_t take(uint64_t *left, uint64_t ns)
 
 /* ---- accounts ---- */
 
-void d9__told_waits_add(struct d9__told_waits *blocked, const char *function, uint64_t ns)
+void d9__told_add(struct d9__told *told, const char *function, uint64_t ns)
 {
 	unsigned i = 0;
 
-	while (i < blocked->n && blocked->in[i].function != function)
+	while (i < told->n && told->in[i].function != function)
 		i++;
-	if (i == D9__BLOCKED_IN) {
-		if (blocked->in[--i].ns >= ns)
+	if (i == D9__TOLD_FUNCTIONS) {
+		if (told->in[--i].ns >= ns)
 			return;
-		blocked->in[i].ns = 0;
-	} else if (i == blocked->n) {
-		blocked->in[blocked->n++].ns = 0;
+		told->in[i].ns = 0;
+	} else if (i == told->n) {
+		told->in[told->n++].ns = 0;
 	}
-	blocked->in[i].function = function;
-	blocked->in[i].ns += ns;
-	for (; i && blocked->in[i].ns > blocked->in[i - 1].ns; i--) {
-		uint64_t swap_ns = blocked->in[i].ns;
+	told->in[i].function = function;
+	told->in[i].ns += ns;
+	for (; i && told->in[i].ns > told->in[i - 1].ns; i--) {
+		uint64_t swap_ns = told->in[i].ns;
 
-		blocked->in[i] = blocked->in[i - 1];
-		blocked->in[i - 1].function = function;
-		blocked->in[i - 1].ns = swap_ns;
+		told->in[i] = told->in[i - 1];
+		told->in[i - 1].function = function;
+		told->in[i - 1].ns = swap_ns;
 	}
 }
 
@@ -69,9 +69,8 @@ void d9__account_add(struct d9__account *account, const struct d9__account *from
 	account->blocked_ns += from->blocked_ns;
 	account->by_period_ns += from->by_period_ns;
 	account->samples += from->samples;
-	for (unsigned i = 0; i < from->blocked.n; i++)
-		d9__told_waits_add(&account->blocked, from->blocked.in[i].function,
-				from->blocked.in[i].ns);
+	for (unsigned i = 0; i < from->told.n; i++)
+		d9__told_add(&account->told, from->told.in[i].function, from->told.in[i].ns);
 }
 
 /* Give what nothing else tells to the CPU, as far as samples say so. */
@@ -132,13 +131,13 @@ static size_t blocked_words(const struct d9__parts *parts, const struct d9__acco
 	uint64_t left_ns = parts->blocked_ns;
 	size_t n = 0;
 
-	for (unsigned i = 0; i < account->blocked.n && left_ns; i++) {
-		words[n].ns = take(&left_ns, account->blocked.in[i].ns);
+	for (unsigned i = 0; i < account->told.n && left_ns; i++) {
+		words[n].ns = take(&left_ns, account->told.in[i].ns);
 		snprintf(words[n++].text, sizeof(words->text), "blocked in %.64s",
-			 account->blocked.in[i].function);
+			 account->told.in[i].function);
 	}
 	words[n] = (struct word) { left_ns, "blocked" };
-	if (account->blocked.n)
+	if (account->told.n)
 		snprintf(words[n].text, sizeof(words->text), "blocked elsewhere");
 	return n + 1;
 }
@@ -146,7 +145,7 @@ static size_t blocked_words(const struct d9__parts *parts, const struct d9__acco
 const char *d9__parts_text(const struct d9__parts *parts, const struct d9__account *account,
 			   char *buf, size_t size)
 {
-	struct word words[D9__BLOCKED_IN + 5] = {
+	struct word words[D9__TOLD_FUNCTIONS + 5] = {
 		{ parts->on_cpu_ns, "on CPU" },
 		{ parts->ready_ns, "ready" },
 		{ parts->waiting_ns, "waiting" },
@@ -192,10 +191,10 @@ void d9__parts_json(struct d9__json *json, const struct d9__parts *parts,
 	d9__json_u64(json, "samples", account->samples);
 	d9__json_bool(json, "too_few_samples", parts->few_samples);
 	d9__json_open(json, "blocked_in", '[');
-	for (unsigned i = 0; i < account->blocked.n; i++) {
+	for (unsigned i = 0; i < account->told.n; i++) {
 		d9__json_open(json, NULL, '{');
-		d9__json_string(json, "function", account->blocked.in[i].function);
-		d9__json_u64(json, "ns", account->blocked.in[i].ns);
+		d9__json_string(json, "function", account->told.in[i].function);
+		d9__json_u64(json, "ns", account->told.in[i].ns);
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
@@ -270,7 +269,7 @@ void d9__period_begin(struct d9__period *period)
 {
 	let_go(period);
 	period->n_inside = 0;
-	period->blocked.n = 0;
+	period->told.n = 0;
 }
 
 void d9__period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
@@ -417,6 +416,6 @@ void d9__period_release(struct d9__period *period)
 	period->read_ns = period->on_cpu_ns = period->ready_ns = period->blocked_ns = 0;
 	period->told_ns = period->long_ns = 0;
 	period->n_shorts = period->n_longs = period->n_inside = 0;
-	period->blocked.n = 0;
+	period->told.n = 0;
 	period->pending.valid = false;
 }

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time parts: where the time of calls, spans and loops went.  Elapsed time has five parts, which
- *sum to it exactly:
+ * sum to it exactly:
  *
- *	on the CPU	by the thread's CPU time
- *	ready		could run, and had no CPU: run queue, a CPU limit, time that the host gave
- *to others blocked		asleep inside a callback waiting		of spans and loops
- *only: between calls unknown		what no reading covers; it is never spread over the others
+ * - on the CPU, by the thread's CPU time;
+ * - ready: it could run and had no CPU (run queue, CPU limit, time that the host gave to others);
+ * - blocked: asleep inside a callback;
+ * - waiting, of spans and loops only: between calls;
+ * - unknown: what no reading covers; it is never spread over the others.
  *
  * What is read, best first:
  *
- * 1. A call of D9__STALL_NS and more has a reading at its end (OffCpuEvent), and its parts are
- *known.
+ * 1. A call of D9__STALL_NS and more has a reading at its end (OffCpuEvent): its parts are known.
  * 2. Waits that were told one by one (BlockingCallEvent) are blocked time.
  * 3. All other calls share the CPU time of their active period, from an unpark to the next park:
- *short ones by their lengths, so that it is known in sum per callback; a long one has what the
- *others cannot have used.
+ *    short ones by their lengths, so that it is known in sum per callback; a long one has what the
+ *    others cannot have used.
  * 4. Stack samples count where at least D9__SAMPLES_FEW of them are expected, and only within what
- *1 to 3 leave unknown.
+ *    1 to 3 leave unknown.
  *
  * Readings may contradict each other.  Then the kernel is believed before the program, so that
- *nobody is accused of what was taken from him: ready time counts first, blocked time next, and CPU
- *time has the rest; no part is ever larger than what is left of the elapsed time.
+ * nobody is accused of what was taken from him: ready time counts first, blocked time next, and CPU
+ * time has the rest; no part is ever larger than what is left of the elapsed time.
  */
 
 #ifndef D9_ANALYZE_TIME_PARTS_H
@@ -38,19 +38,19 @@ struct d9__stall;
 #define D9__SAMPLES_FEW 3
 
 /* Functions that are told by name. */
-#define D9__BLOCKED_IN 4
+#define D9__TOLD_FUNCTIONS 4
 
 /* Functions that block, the one with most time first. */
-struct d9__told_waits {
+struct d9__told {
 	struct {
 		const char *function; /* borrowed */
 		uint64_t ns;
-	} in[D9__BLOCKED_IN];
+	} in[D9__TOLD_FUNCTIONS];
 	unsigned n;
 };
 
 /* |ns| in |function|; the same function is always the same pointer. */
-void d9__told_waits_add(struct d9__told_waits *blocked, const char *function, uint64_t ns);
+void d9__told_add(struct d9__told *told, const char *function, uint64_t ns);
 
 /* What is known of the time of one callback, call, kind of spans, or loop.  All zero is nothing. */
 struct d9__account {
@@ -58,7 +58,7 @@ struct d9__account {
 	uint64_t by_period_ns; /* of the elapsed time, what shared the readings of its active period
 				*/
 	uint64_t samples;      /* on-CPU ones inside */
-	struct d9__told_waits blocked; /* as they were told: their sum may be more than blocked_ns */
+	struct d9__told told;  /* as they were told: their sum may be more than blocked_ns */
 };
 
 /* Add |from| to |account|. */
@@ -122,7 +122,7 @@ struct d9__period {
 	/* What ran inside the call that is open, or ended last. */
 	struct d9__time_stay inside[D9__CALL_STAYS];
 	unsigned n_inside;
-	struct d9__told_waits blocked;
+	struct d9__told told;
 
 	/* A call that has ended, and whose reading comes next if it has one. */
 	struct {

@@ -28,6 +28,14 @@ for way in fsync lock compute neighbour faults; do
 	look "$way"
 done
 
+# Loops in calls and spans over several calls add up, too.
+"$top_builddir/examples/spans" "$dir/spans"
+DIAL9_TRACE_DIR=$dir/nested "$top_builddir/examples/scenario_nested_loop" >/dev/null
+for trace in spans nested; do
+	"$dial9" report --json "$dir/$trace" >"$dir/$trace.json"
+	python3 "$top_srcdir/tests/cli/check_time_parts.py" "$dir/$trace.json"
+done
+
 # A cgroup of our own with a fifth of a CPU, where one can be made.
 limit() {
 	if [ -w /sys/fs/cgroup/cgroup.subtree_control ]; then

@@ -4,9 +4,9 @@
  *
  *	where_time_goes fsync|lock|compute|neighbour|faults FILE CALLS
  *
- * FILE is written by fsync.  `neighbour` computes on one CPU with three others; `compute` does it
- *in a limited cgroup, too, if the caller made one.  Prints, in ns and summed over all calls:
- *elapsed, of that on the CPU, and ready without one, by the kernel's own figures.
+ * FILE is written by fsync.  `neighbour` computes on one CPU with three others; `compute` does so
+ * in a limited cgroup, too, if the caller made one.  Prints, in ns and summed over all calls:
+ * elapsed, of that on the CPU, and ready without one, by the kernel's own figures.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

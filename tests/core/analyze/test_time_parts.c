@@ -371,7 +371,7 @@ static void test_function_inside_has_what_is_certainly_its_own(void)
 	check(&parts, 3000, 0, 5000, 1000);
 	parts = parts_of(&s, SLOW);
 	check(&parts, 0, 0, 0, 1000);
-	CU_ASSERT_STRING_EQUAL(story_callback(&s, USER)->time.blocked.in[0].function, "fsync");
+	CU_ASSERT_STRING_EQUAL(story_callback(&s, USER)->time.told.in[0].function, "fsync");
 	story_free(&s);
 }
 
