@@ -60,6 +60,10 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* The call of |task| that goes on was in |function| for |took_us|. */
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us);
+/* The same, for a lock of the thread |holder_tid|, 100 more than its worker. */
+void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		      uint64_t took_us, unsigned holder_tid);
+
 /* Its thread was found on the CPU. */
 void story_sample(struct story *s, unsigned worker, uint64_t us);
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);
