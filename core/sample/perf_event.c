@@ -82,6 +82,16 @@ static bool is_filtered(void)
 	return status_of("\nSeccomp:", 10) > 0;
 }
 
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, __WALL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ENOSYS;
+}
+
 /*
  * A filter may end whoever makes a call that it does not know: a child tries first.  Of its end the program learns
  * nothing, because it sends no signal.
@@ -89,19 +99,23 @@ static bool is_filtered(void)
 static int try_in_child(const struct d9__perf_want *want)
 {
 	long pid = syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
-	int status = 0;
 
 	if (pid == 0) {
 		/* No core is dumped of what is no fault of the program's. */
 		prctl(PR_SET_DUMPABLE, 0);
 		syscall(SYS_exit_group, open_event(want) < 0 ? errno : 0);
 	}
-	if (pid < 0)
-		return -errno;
-	while (waitpid((pid_t)pid, &status, __WALL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ENOSYS;
+	return pid < 0 ? -errno : wait_for((pid_t)pid);
+}
+
+/* Once: filters only grow, and one that this thread gets later ends it before. */
+static int try_first(const struct d9__perf_want *want)
+{
+	static bool has_worked;
+	int err = !has_worked && is_filtered() ? try_in_child(want) : 0;
+
+	has_worked = !err;
+	return err;
 }
 
 /* ---- open and close ---- */
@@ -126,7 +140,7 @@ static int map_ring(struct d9__perf_event *event, size_t ring)
 
 int d9__perf_open(struct d9__perf_event *event, const struct d9__perf_want *want)
 {
-	int err = is_filtered() ? try_in_child(want) : 0;
+	int err = try_first(want);
 	long fd;
 
 	if (err)

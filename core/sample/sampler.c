@@ -115,7 +115,7 @@ static void sample_on_cpu(struct d9__slot *own, uint32_t hz, uint32_t backend, u
 static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now_ns)
 {
 	uint32_t backend = atomic_load_explicit(&d9__sampling.cpu_backend, memory_order_relaxed);
-	uint64_t due_ns = hz && is_perf(backend) ? now_ns + D9__PERF_LOOK_NS : UINT64_MAX;
+	uint64_t due_ns = UINT64_MAX;
 	bool again = now_ns - self.second_ns >= SECOND_NS;
 
 	self.resting = false;
@@ -124,6 +124,8 @@ static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now
 	d9__sampled_look(own, now_ns);
 	if (hz)
 		sample_on_cpu(own, hz, backend, now_ns);
+	if (hz && is_perf(backend) && !strncmp(self.cpu.now, "on", 2))
+		due_ns = now_ns + D9__PERF_LOOK_NS;
 	if (off_cpu) {
 		uint64_t slice_ns = d9__switch_slices_tick(own, now_ns, self.off_cpu.now);
 

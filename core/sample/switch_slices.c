@@ -12,14 +12,16 @@
 #include "sample/sampled_threads.h"
 #include "sample/switch_slices.h"
 
-#define MS_NS	    UINT64_C(1000000)
-#define SLICE_NS    (100 * MS_NS)
-#define EVERY_NS    (10000 * MS_NS)
-#define DUTY	    "0.01"
-#define LOOK_NS	    (10 * MS_NS) /* in a slice */
-#define STACK_BYTES 8192u
-#define RING	    ((size_t)2 << 20) /* 250 stacks: 25,000 switches a second */
-#define THREADS_MAX 32u		      /* in one slice; the next one begins with others */
+#define MS_NS	     UINT64_C(1000000)
+#define SLICE_NS     (100 * MS_NS)
+#define EVERY_NS     (10000 * MS_NS)
+#define DUTY	     "0.01"
+#define LOOK_NS	     (10 * MS_NS) /* in a slice */
+#define STACK_BYTES  8192u
+#define RING	     ((size_t)2 << 20)	 /* 250 stacks: 25,000 switches a second */
+#define RING_OF_MANY ((size_t)512 << 10) /* the same of each of more than FEW threads */
+#define FEW	     8u
+#define THREADS_MAX  32u /* in one slice; the next one begins with others */
 
 static struct {
 	bool in_slice, refused;
@@ -31,7 +33,9 @@ static struct {
 
 static int open_thread(uint32_t tid)
 {
-	const struct d9__perf_want want = { .tid = (int)tid, .cpu = -1, .stack = STACK_BYTES, .ring = RING };
+	const struct d9__perf_want want = {
+		.tid = (int)tid, .cpu = -1, .stack = STACK_BYTES, .ring = self.n < FEW ? RING : RING_OF_MANY
+	};
 	int err = d9__perf_open(&self.events[self.n], &want);
 
 	if (!err)
