@@ -10,7 +10,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -83,17 +82,25 @@ static struct {
  * A library that is loaded at run time for itself has its C++ library in a scope of its own, where only its caller is a
  * way to it.  What is found stays loaded.
  */
-static void *find(const char *symbol, const void *caller)
+static void *find_by(const char *symbol, const void *caller)
 {
-	void *found = dlsym(RTLD_NEXT, symbol), *map;
+	void *found, *handle;
 	Dl_info info;
 
-	if (found || !dladdr1(caller, &info, &map, RTLD_DL_LINKMAP))
-		return found;
-	found = dlsym(map, symbol); /* a link_map is what dlopen() gives out */
+	if (!dladdr(caller, &info) || !(handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
+		return NULL;
+	found = dlsym(handle, symbol);
 	if (found && dladdr(found, &info))
 		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	dlclose(handle);
 	return found;
+}
+
+static void *find(const char *symbol, const void *caller)
+{
+	void *found = dlsym(RTLD_NEXT, symbol);
+
+	return found ? found : find_by(symbol, caller);
 }
 
 /* An allocator may have some, and leave the others to the C++ library. */

@@ -147,8 +147,6 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
 	if (!err)
 		err = d9__spans_finish(&a->spans);
-	if (!err)
-		err = d9__heap_finish(&a->heap);
 	return err || !reader ? err : copy_segments(a, reader);
 }
 

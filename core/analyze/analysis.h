@@ -100,7 +100,7 @@ struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, con
 
 /* Put |event|, an AllocEvent or a FreeEvent, into |heap|, which need not be the analysis's own.  0 or -ENOMEM. */
 int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *event, struct d9__heap *heap);
-int d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
+void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
 
 /* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */
 int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);

@@ -224,6 +224,7 @@ int d9__analysis_alloc(struct d9__analysis *a, const struct d9_event *event, str
 		.ns = event->timestamp_ns,
 		.size = d9_event_known_u64(event, D9_ALLOC_SIZE, 0),
 		.address = d9_event_known_u64(event, D9_ALLOC_ADDR, 0),
+		.rate = d9_event_known_u64(event, D9_ALLOC_SAMPLE_RATE_BYTES, 0),
 		.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL,
 		.worker = worker,
 	};
@@ -235,10 +236,10 @@ int d9__analysis_alloc(struct d9__analysis *a, const struct d9_event *event, str
 	return d9__heap_alloc(heap, &alloc);
 }
 
-int d9__analysis_free(const struct d9_event *event, struct d9__heap *heap)
+void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap)
 {
-	return d9__heap_free(heap, event->timestamp_ns, d9_event_known_u64(event, D9_FREE_ADDR, 0),
-			     d9_event_known_u64(event, D9_FREE_ALLOC_TIMESTAMP_NS, 0));
+	d9__heap_free(heap, event->timestamp_ns, d9_event_known_u64(event, D9_FREE_ADDR, 0),
+		      d9_event_known_u64(event, D9_FREE_ALLOC_TIMESTAMP_NS, 0));
 }
 
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
@@ -332,8 +333,8 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	if (hz && atoi(hz) > 0)
 		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
 	rate = d9__metadata_value(&a->metadata, "memory.sample_rate_bytes");
-	if (rate && !err)
-		err = d9__heap_set_rate(&a->heap, strtoull(rate, NULL, 10));
+	if (rate)
+		a->heap.rate = strtoull(rate, NULL, 10);
 	return err;
 }
 
@@ -478,7 +479,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_ALLOC:
 		return d9__analysis_alloc(a, event, &a->heap);
 	case D9_EVENT_FREE:
-		return d9__analysis_free(event, &a->heap);
+		d9__analysis_free(event, &a->heap);
+		return 0;
 	case D9_EVENT_MEMORY_OVERFLOW:
 		a->losses.dropped_allocs += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_DROPPED_ALLOCS, 0);
 		a->losses.dropped_frees += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_DROPPED_FREES, 0);

@@ -18,14 +18,6 @@
 #define GROWS_BYTES   4096.0
 #define GROWS_PART    6.0 /* each third of the time has one in so many bytes at least */
 
-#define WAITING_MAX 65536 /* then D9__HEAP_RATE is taken for the rate */
-
-/* What waits for the rate. */
-struct d9__heap_event {
-	struct d9__heap_stack *stack; /* NULL: a free */
-	uint64_t ns, address, size, alloc_ns;
-};
-
 /* A sampled allocation that is not freed yet. */
 struct block {
 	struct d9__heap_stack *stack;
@@ -46,7 +38,6 @@ void d9__heap_release(struct d9__heap *heap)
 	d9__table_release(&heap->stacks);
 	d9__table_release(&heap->blocks);
 	free(heap->others);
-	free(heap->waiting);
 	*heap = (struct d9__heap){ 0 };
 }
 
@@ -154,76 +145,32 @@ static void note_time(struct d9__heap *heap, uint64_t ns)
 	heap->last_ns = ns;
 }
 
-static int take_alloc(struct d9__heap *heap, const struct d9__heap_event *event)
-{
-	struct block block = { event->stack, d9__heap_weigh(event->size, heap->rate), event->ns };
-
-	note_time(heap, event->ns);
-	add(&block.stack->allocated, &block.weight);
-	add(&heap->allocated, &block.weight);
-	heap->followed |= event->address != 0;
-	return event->address ? follow(heap, event->address, &block) : 0;
-}
-
-static int take_free(struct d9__heap *heap, const struct d9__heap_event *event)
-{
-	struct block *block = d9__table_find(&heap->blocks, event->address);
-
-	/* What the trace does not have was allocated before it begins. */
-	if (!block || block->ns != event->alloc_ns)
-		return 0;
-	note_time(heap, event->ns);
-	heap->frees++;
-	end_block(heap, event->address, block);
-	return 0;
-}
-
-static int take(struct d9__heap *heap, const struct d9__heap_event *event)
-{
-	return event->stack ? take_alloc(heap, event) : take_free(heap, event);
-}
-
-int d9__heap_set_rate(struct d9__heap *heap, uint64_t rate)
-{
-	int err = 0;
-
-	heap->rate = rate ? rate : D9__HEAP_RATE;
-	for (size_t i = 0; i < heap->n_waiting && !err; i++)
-		err = take(heap, &heap->waiting[i]);
-	heap->n_waiting = 0;
-	return err;
-}
-
-static int wait_or_take(struct d9__heap *heap, const struct d9__heap_event *event)
-{
-	int err = 0;
-
-	if (!heap->rate && !heap->waiting && !(heap->waiting = malloc(WAITING_MAX * sizeof(*heap->waiting))))
-		return -ENOMEM;
-	if (!heap->rate && heap->n_waiting == WAITING_MAX)
-		err = d9__heap_set_rate(heap, 0);
-	if (err || heap->rate)
-		return err ? err : take(heap, event);
-	heap->waiting[heap->n_waiting++] = *event;
-	return 0;
-}
-
 int d9__heap_alloc(struct d9__heap *heap, const struct d9__heap_alloc *alloc)
 {
-	struct d9__heap_event event = { .stack = stack_of(heap, alloc), .ns = alloc->ns, .address = alloc->address,
-					.size = alloc->size };
+	struct block block = { .stack = stack_of(heap, alloc), .ns = alloc->ns };
 
-	return event.stack ? wait_or_take(heap, &event) : -ENOMEM;
+	if (!block.stack)
+		return -ENOMEM;
+	if (alloc->rate)
+		heap->rate = alloc->rate;
+	block.weight = d9__heap_weigh(alloc->size, heap->rate ? heap->rate : D9__HEAP_RATE);
+	note_time(heap, alloc->ns);
+	add(&block.stack->allocated, &block.weight);
+	add(&heap->allocated, &block.weight);
+	heap->followed |= alloc->address != 0;
+	return alloc->address ? follow(heap, alloc->address, &block) : 0;
 }
 
-int d9__heap_free(struct d9__heap *heap, uint64_t ns, uint64_t address, uint64_t alloc_ns)
+void d9__heap_free(struct d9__heap *heap, uint64_t ns, uint64_t address, uint64_t alloc_ns)
 {
-	return wait_or_take(heap, &(struct d9__heap_event){ .ns = ns, .address = address, .alloc_ns = alloc_ns });
-}
+	struct block *block = d9__table_find(&heap->blocks, address);
 
-int d9__heap_finish(struct d9__heap *heap)
-{
-	return heap->n_waiting ? d9__heap_set_rate(heap, 0) : 0;
+	/* What the trace does not have was allocated before it begins. */
+	if (!block || block->ns != alloc_ns)
+		return;
+	note_time(heap, ns);
+	heap->frees++;
+	end_block(heap, address, block);
 }
 
 /* ---- sites ---- */

@@ -16,7 +16,7 @@
 #include "analyze/samples.h"
 #include "analyze/table.h"
 
-#define D9__HEAP_RATE 524288 /* where the trace does not tell: bytes between samples, on average */
+#define D9__HEAP_RATE 524288 /* where nothing tells: bytes between samples, on average, as the original's recorder has it */
 
 /* Allocations, estimated. */
 struct d9__heap_sum {
@@ -37,6 +37,7 @@ struct d9__worker;
 struct d9__heap_alloc {
 	uint64_t ns, size;
 	uint64_t address; /* 0: its end is not followed */
+	uint64_t rate;	  /* with which it was sampled; 0: the event does not tell */
 	const uint64_t *addresses; /* its call chain, the innermost first */
 	size_t n;
 	const struct d9__callback *callback; /* that ran; NULL: none */
@@ -57,7 +58,7 @@ struct d9__heap_stack {
 
 /* All zero is empty. */
 struct d9__heap {
-	uint64_t rate; /* of what comes next; 0: not told yet */
+	uint64_t rate; /* of the latest sample, or as the metadata have it; 0: not told */
 	struct d9__heap_sum allocated, live;
 	uint64_t frees;	 /* of allocations that the trace has */
 	uint64_t evicted; /* allocations that were followed no further, as there were too many */
@@ -66,25 +67,15 @@ struct d9__heap {
 	struct d9__table stacks; /* struct d9__heap_stack by hash; owned */
 	struct d9__heap_stack *others; /* stands for all beyond the budget; NULL: there are none */
 	struct d9__table blocks; /* the live ones by address; owned */
-
-	/* What comes before the rate waits for it: metadata carry the time at which the segment was begun. */
-	struct d9__heap_event *waiting;
-	size_t n_waiting;
 };
 
 void d9__heap_release(struct d9__heap *heap);
 
-/* From now on samples are taken every |rate| bytes.  0 or -ENOMEM. */
-int d9__heap_set_rate(struct d9__heap *heap, uint64_t rate);
-
 /* An AllocEvent.  0 or -ENOMEM. */
 int d9__heap_alloc(struct d9__heap *heap, const struct d9__heap_alloc *alloc);
 
-/* A FreeEvent of what was allocated at |alloc_ns|.  0 or -ENOMEM. */
-int d9__heap_free(struct d9__heap *heap, uint64_t ns, uint64_t address, uint64_t alloc_ns);
-
-/* After the last event.  0 or -ENOMEM. */
-int d9__heap_finish(struct d9__heap *heap);
+/* A FreeEvent of what was allocated at |alloc_ns|. */
+void d9__heap_free(struct d9__heap *heap, uint64_t ns, uint64_t address, uint64_t alloc_ns);
 
 /* Where the program asks for memory: its innermost function in a stack, and the line. */
 struct d9__heap_site {

@@ -142,19 +142,17 @@ static int take_alloc(struct d9__profile *profile, const struct d9_event *event)
 	profile->found++;
 	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
 		return 0;
+	profile->heap.rate = profile->analysis.heap.rate;
 	return d9__analysis_alloc(&profile->analysis, event, &profile->heap);
 }
 
 static int take_heap(struct d9__profile *profile, const struct d9_event *event)
 {
-	uint64_t rate = profile->analysis.heap.rate;
-	int err = rate && rate != profile->heap.rate ? d9__heap_set_rate(&profile->heap, rate) : 0;
-
-	if (!err && event->kind == D9_EVENT_ALLOC)
-		err = take_alloc(profile, event);
-	if (!err && event->kind == D9_EVENT_FREE)
-		err = d9__analysis_free(event, &profile->heap);
-	return err;
+	if (event->kind == D9_EVENT_ALLOC)
+		return take_alloc(profile, event);
+	if (event->kind == D9_EVENT_FREE)
+		d9__analysis_free(event, &profile->heap);
+	return 0;
 }
 
 static uint64_t whole(double number)
@@ -192,7 +190,7 @@ static int take_heap_stacks(struct d9__profile *profile)
 {
 	const struct d9__heap *heap = &profile->heap;
 	const struct d9__heap_stack **sorted = calloc(heap->stacks.n + 1, sizeof(const struct d9__heap_stack *));
-	int err = sorted ? d9__heap_finish(&profile->heap) : -ENOMEM;
+	int err = sorted ? 0 : -ENOMEM;
 	size_t n = 0;
 	void *item;
 

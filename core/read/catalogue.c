@@ -61,7 +61,7 @@ static const struct entry {
 	    B("truncated") } },
 	{ "TaskDumpEvent", D9_EVENT_TASK_DUMP, false, { M("task_id"), S("callchain"), B("truncated") } },
 	{ "AllocEvent", D9_EVENT_ALLOC, false,
-	  { M("tid"), M("size"), I("addr"), S("callchain") } },
+	  { M("tid"), M("size"), I("addr"), S("callchain"), I("sample_rate_bytes") } },
 	{ "FreeEvent", D9_EVENT_FREE, false,
 	  { M("tid"), I("addr"), M("size"), M("alloc_timestamp_ns") } },
 	{ "MemoryProfileOverflowEvent", D9_EVENT_MEMORY_OVERFLOW, false,

@@ -163,7 +163,7 @@ static void set_metadata(const char *boot_id)
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
-	/* Before the first sample: readers weigh each by it. */
+	/* Foreign readers weigh all samples by it; ours each by its own. */
 	if (d9__options_number(&options, D9__OPTION_MEMORY))
 		set_number("memory.sample_rate_bytes", d9__options_number(&options, D9__OPTION_MEMORY_RATE));
 	else

@@ -34,10 +34,13 @@
 #define OWN_DEPTH 16 /* frames in which ours are looked for */
 
 /* Fields of AllocEvent and FreeEvent, at most. */
-#define ALLOC_MAX (4 + 2 * D9__VARINT_MAX + 4)
+#define ALLOC_MAX (4 + 3 * D9__VARINT_MAX + 4)
 #define FREE_MAX  (4 + 3 * D9__VARINT_MAX)
 
 D9_TLS __thread struct d9__alloc_thread d9__alloc_self;
+
+/* What a thread is doing: what it allocates meanwhile is not sampled. */
+enum inside { OUTSIDE, SAMPLING, LOCKED /* perhaps: in the live set */ };
 
 /* Addresses of a module; both 0: of none. */
 struct range {
@@ -84,6 +87,21 @@ static bool contains(const struct range *range, uint64_t address)
 	return address >= range->low && address < range->high;
 }
 
+static uint8_t enter(enum inside inside)
+{
+	uint8_t before = d9__alloc_self.inside;
+
+	d9__alloc_self.inside = (uint8_t)inside;
+	atomic_signal_fence(memory_order_seq_cst);
+	return before;
+}
+
+static void leave(uint8_t before)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	d9__alloc_self.inside = before;
+}
+
 /* ---- threads ---- */
 
 void d9_memory_pause(void)
@@ -99,8 +117,8 @@ void d9_memory_resume(void)
 static void find_stack(struct d9__alloc_thread *thread)
 {
 	pthread_attr_t attr;
-	void *low;
-	size_t size;
+	void *low = NULL;
+	size_t size = 0;
 
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return;
@@ -157,8 +175,7 @@ static struct walker *take_walker(const struct d9__alloc_thread *thread)
 
 static void give_back(struct walker *walker)
 {
-	if (walker)
-		atomic_store_explicit(&walker->taken, false, memory_order_release);
+	atomic_store_explicit(&walker->taken, false, memory_order_release);
 }
 
 /*
@@ -237,7 +254,8 @@ static bool write_alloc(const struct d9__alloc_block *block, struct walker *walk
 	p = d9__wire_put_u32(p, d9__alloc_self.tid);
 	p = d9__varint_put(p, block->size);
 	p = d9__varint_put(p, live ? block->address : 0);
-	d9__emit_end(slot, d9__wire_put_u32(p, stack.id));
+	p = d9__wire_put_u32(p, stack.id);
+	d9__emit_end(slot, d9__varint_put(p, d9__alloc_self.rate));
 	return true;
 }
 
@@ -277,10 +295,12 @@ static bool write_free(const struct d9__alloc_block *block)
 
 static void follow(const struct d9__alloc_block *block)
 {
-	enum d9__live_added added = d9__live_add(block, true);
+	uint8_t before = enter(LOCKED);
 
-	if (added != D9__LIVE_ADDED)
+	/* In a copy of the process that has no recorder, a lock may be held by a thread that the copy has not. */
+	if (d9__live_add(block, d9__gate_is_ours()) != D9__LIVE_ADDED)
 		count(&evicted);
+	leave(before);
 }
 
 static void record_sample(void *block, size_t size, struct walker *walker, const uint64_t *pcs, uint32_t n)
@@ -299,29 +319,35 @@ static void record_sample(void *block, size_t size, struct walker *walker, const
 		follow(&taken);
 }
 
-/* Its own frame, and those of all that is called from here on, are above the one of the hook. */
-static __attribute__((noinline)) void take_sample(struct d9__alloc_thread *thread, void *block, size_t size,
-						  const void *caller)
+/* The stack that asked for the allocation, by |walker|; its own frame is above that of the hook.  How many frames. */
+static __attribute__((noinline)) uint32_t walk(struct walker *walker, const struct d9__alloc_thread *thread,
+					       const void *caller)
+{
+	struct d9__registers registers;
+
+	walker->unwind.low = thread->stack_low;
+	walker->unwind.high = thread->stack_high;
+	walker->unwind.pid = d9__sandbox_is_shut() ? 0 : self.pid;
+	read_registers(&registers);
+	return strip(walker->pcs, d9__unwind(&walker->unwind, &registers, walker->pcs, D9__UNWIND_MAX).n, caller);
+}
+
+static void take_sample(struct d9__alloc_thread *thread, void *block, size_t size, const void *caller)
 {
 	struct walker *walker = take_walker(thread);
-	uint64_t nearest = (uintptr_t)caller, *pcs = walker ? walker->pcs : &nearest;
-	struct d9__registers registers;
-	uint32_t n = 1;
+	uint64_t nearest[] = { (uintptr_t)caller };
+	uint32_t n;
 
-	bool may_call = !d9__sandbox_is_shut();
-
-	/* libc asks itself for the bounds under a lock of the thread, and allocates there. */
-	if (!thread->stack_high && may_call && !contains(&self.libc, nearest))
-		find_stack(thread);
-	if (walker) {
-		walker->unwind.low = thread->stack_low;
-		walker->unwind.high = thread->stack_high;
-		walker->unwind.pid = may_call ? self.pid : 0;
-		read_registers(&registers);
-		n = strip(pcs, d9__unwind(&walker->unwind, &registers, pcs, D9__UNWIND_MAX).n, caller);
+	if (!walker) {
+		record_sample(block, size, NULL, nearest, 1);
+		return;
 	}
-	if (!is_own(pcs, n))
-		record_sample(block, size, walker, pcs, n);
+	/* libc asks itself for the bounds under a lock of the thread, and allocates there. */
+	if (!thread->stack_high && !d9__sandbox_is_shut() && !contains(&self.libc, nearest[0]))
+		find_stack(thread);
+	n = walk(walker, thread, caller);
+	if (!is_own(walker->pcs, n))
+		record_sample(block, size, walker, walker->pcs, n);
 	give_back(walker);
 }
 
@@ -371,70 +397,52 @@ void d9__alloc_sample(void *block, size_t size, const void *caller)
 	}
 	if (!rate || !block || thread->inside || thread->paused)
 		return;
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	enter(SAMPLING);
 	if (is_due(thread, size, rate))
 		look(thread, block, size, caller, rate);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	leave(OUTSIDE);
 	errno = saved;
 }
 
 /* ---- frees ---- */
 
-/* In a copy of the process that has no recorder, a lock may be held by a thread that the copy has not. */
-static bool may_wait(void)
-{
-	return d9__gate_is_ours();
-}
-
 bool d9__alloc_take(const void *block, struct d9__alloc_block *out)
 {
-	struct d9__alloc_thread *thread = &d9__alloc_self;
 	int saved = errno;
+	uint8_t before;
 	bool found;
 
 	/* A handler that frees, where it must not: it may have interrupted who holds the lock. */
-	if (thread->inside) {
+	if (d9__alloc_self.inside == LOCKED) {
 		count(&dropped_frees);
 		return false;
 	}
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	found = d9__live_take((uintptr_t)block, out, may_wait());
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	before = enter(LOCKED);
+	found = d9__live_take((uintptr_t)block, out, d9__gate_is_ours());
+	leave(before);
 	errno = saved;
 	return found;
 }
 
 void d9__alloc_put_back(const struct d9__alloc_block *block)
 {
-	struct d9__alloc_thread *thread = &d9__alloc_self;
 	int saved = errno;
 
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (d9__live_add(block, may_wait()) != D9__LIVE_ADDED)
-		count(&evicted);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	follow(block);
 	errno = saved;
 }
 
 void d9__alloc_gone(const struct d9__alloc_block *block)
 {
-	struct d9__alloc_thread *thread = &d9__alloc_self;
 	int saved = errno;
+	uint8_t before;
 
 	if (!d9__gate_open(D9__GATE_ALL))
 		return;
-	thread->inside = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	before = enter(SAMPLING);
 	if (!write_free(block))
 		count(&dropped_frees);
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->inside = 0;
+	leave(before);
 	errno = saved;
 }
 

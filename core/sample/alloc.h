@@ -50,7 +50,7 @@ struct d9__alloc_thread {
 	uintptr_t stack_low, stack_high; /* both 0: not known */
 	uint32_t tid;	 /* of its latest event */
 	uint32_t paused;
-	volatile uint8_t inside; /* a sample is being taken; a handler may see it */
+	volatile uint8_t inside; /* enum in alloc.c: what this thread is doing for us; a handler may see it */
 	volatile uint8_t probing; /* 1: the next sample only sets it to 2; see d9__alloc_probe_begin() */
 };
 

@@ -53,6 +53,34 @@ mimalloc libmimalloc.so.2.0 pvalloc
 END
 [ -z "$skipped" ] || echo "skipped, not installed:$skipped"
 
+# ---- what may go wrong ----
+
+cat >plugin.cc <<'END'
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+extern "C" int run()
+{
+	std::vector<std::string> texts;
+
+	for (int i = 0; i < 3; i++)
+		texts.push_back(std::string(1000 + i, 'x'));
+	try {
+		texts.reserve(texts.max_size() / 2);
+	} catch (const std::bad_alloc &) {
+		return (int)texts.size();
+	}
+	return 0;
+}
+END
+"$CXX" -O1 -fPIC -shared -o plugin.so plugin.cc
+for bytes in 1 4K; do
+	"$dial9" record -q -o stress --memory=$bytes -- "$tests/memory_stress" ./plugin.so || fail "one in $bytes: status $?"
+	"$dial9" info stress | grep -q AllocEvent || fail "one in $bytes: nothing was sampled"
+	rm -rf stress
+done
+
 # ---- an allocator of the program's own ----
 
 "$dial9" record -q -o own --memory=1 -- "$tests/memory_own" >own.out

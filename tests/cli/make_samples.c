@@ -10,7 +10,7 @@
  *	poll NS WORKER TASK CALLBACK SITE	a call of it begins
  *	end NS WORKER
  *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
- *	rate N					bytes between samples of allocations, at 20000
+ *	rate N					bytes between samples of allocations, at 1600
  *	alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of the block; 0: its end is not followed
  *	free NS TID SIZE PLACE NS		the second NS: of its allocation
  *	overflow NS ALLOCS FREES EVICTED	samples that were lost
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(what, "program"))
 			put_metadata(&t, "program", 1500);
 		else if (!strcmp(what, "rate"))
-			put_metadata(&t, "memory.sample_rate_bytes", 20000);
+			put_metadata(&t, "memory.sample_rate_bytes", 1600);
 		else if (!strcmp(what, "alloc"))
 			put_alloc(&t);
 		else if (!strcmp(what, "free"))

@@ -18,6 +18,7 @@ module /nowhere/app aabb02 0x5000 0x10000 1500'
 # Forty buffers that are freed, and of each second request a name that is not; and one call in a callback.
 leaking() {
 	echo "$rows"
+	echo "rate 1"
 	i=0
 	while [ $i -lt 40 ]; do
 		i=$((i + 1))
@@ -25,7 +26,6 @@ leaking() {
 		echo "alloc $t 7 4096 $((4096 * i)) 0x5010 0x6011 0x7011"
 		echo "free $((t + 100)) 7 4096 $((4096 * i)) $t"
 		[ $((i % 2)) = 0 ] || echo "alloc $((t + 200)) 7 300 $((1048576 + 512 * i)) 0x1000010 0x5020 0x6011 0x7011"
-		[ $i != 2 ] || echo "rate 1"
 	done
 	echo 'spawn 420000 0x6000 0 1'
 	echo 'poll 420100 1 1 0x6000 0'

@@ -38,18 +38,17 @@ static void test_a_sample_stands_for_as_many_as_its_size_says(void)
 	CU_ASSERT_DOUBLE_EQUAL(all.count, 1, 1e-9);
 }
 
-static void test_samples_wait_for_the_rate(void)
+static void test_a_sample_has_its_own_rate_or_the_one_told_last(void)
 {
-	struct d9__heap heap = { 0 };
+	const struct d9__heap_alloc coarse = { .ns = 10, .size = 16, .rate = 4096 };
+	struct d9__heap heap = { .rate = 1 };
 
-	put(&heap, 10, 0x100, 16, 0x1000);
-	put(&heap, 11, 0x200, 16, 0x1000);
-	d9__heap_free(&heap, 12, 0x100, 10);
-	CU_ASSERT_EQUAL(heap.allocated.samples, 0);
-	CU_ASSERT_EQUAL(d9__heap_set_rate(&heap, 1), 0);
-	CU_ASSERT_EQUAL(heap.allocated.samples, 2);
-	CU_ASSERT_DOUBLE_EQUAL(heap.allocated.bytes, 32, 1e-9);
-	CU_ASSERT_DOUBLE_EQUAL(heap.live.bytes, 16, 1e-9);
+	put(&heap, 9, 0, 16, 0x1000);
+	CU_ASSERT_DOUBLE_EQUAL(heap.allocated.bytes, 16, 1e-9);
+	CU_ASSERT_EQUAL(d9__heap_alloc(&heap, &coarse), 0);
+	CU_ASSERT_DOUBLE_EQUAL(heap.allocated.bytes, 16 + 4096 + 8, 1);
+	put(&heap, 11, 0, 16, 0x1000);
+	CU_ASSERT_DOUBLE_EQUAL(heap.allocated.bytes, 16 + 2 * (4096 + 8), 1);
 	d9__heap_release(&heap);
 }
 
@@ -58,7 +57,6 @@ static void test_without_a_rate_the_originals_default_holds(void)
 	struct d9__heap heap = { 0 };
 
 	put(&heap, 10, 0, 16, 0x1000);
-	CU_ASSERT_EQUAL(d9__heap_finish(&heap), 0);
 	CU_ASSERT_DOUBLE_EQUAL(heap.allocated.bytes, 524288 + 8, 1);
 	CU_ASSERT_FALSE(heap.followed);
 	d9__heap_release(&heap);
@@ -148,7 +146,7 @@ int main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{ "a sample stands for as many as its size says", test_a_sample_stands_for_as_many_as_its_size_says },
-		{ "samples wait for the rate", test_samples_wait_for_the_rate },
+		{ "a sample has its own rate, or the one told last", test_a_sample_has_its_own_rate_or_the_one_told_last },
 		{ "without a rate the original's default holds", test_without_a_rate_the_originals_default_holds },
 		{ "a free ends the allocation with its time", test_a_free_ends_the_allocation_with_its_time },
 		{ "only what was allocated all along, and stays, grows",
