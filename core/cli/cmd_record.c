@@ -104,6 +104,11 @@ struct options {
 	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only, no_blocking;
 };
 
+/* What is loaded into CMD. */
+struct libraries {
+	char *preload, *memory; /* owned; the latter NULL unless allocations are to be sampled */
+};
+
 /* ---- environment ---- */
 
 /* environ with our variables in the place of old ones of the same name. */
@@ -142,28 +147,17 @@ static void remove_variable(struct environment *env, const char *name)
 }
 
 /* Our libraries first: what else is preloaded then stands between us and the loop or allocator, as without us. */
-static int put_preload(struct environment *env, const char *library, const char *memory)
+static int put_preload(struct environment *env, const struct libraries *libraries)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *value;
 	int err;
 
-	if (asprintf(&value, "%s%s%s%s%s", library, memory ? ":" : "", memory ? memory : "",
-		     others && *others ? ":" : "", others ? others : "") < 0)
+	if (asprintf(&value, "%s%s%s%s%s", libraries->preload, libraries->memory ? ":" : "",
+		     libraries->memory ? libraries->memory : "", others && *others ? ":" : "", others ? others : "") < 0)
 		return -ENOMEM;
 	err = put_variable(env, "LD_PRELOAD", value);
 	free(value);
-	return err;
-}
-
-static int preload(const struct options *options, struct environment *env, const char *library)
-{
-	char *memory = NULL;
-	int err = options->memory[0] ? d9__preload_memory_path(library, &memory) : 0;
-
-	if (!err)
-		err = put_preload(env, library, memory);
-	free(memory);
 	return err;
 }
 
@@ -178,7 +172,7 @@ static int put_memory(struct environment *env, const char *mean_bytes)
 }
 
 static int make_environment(const struct options *options, const char *command, const char *dir,
-			    const char *giver, const char *library, struct environment *env)
+			    const char *giver, const struct libraries *libraries, struct environment *env)
 {
 	char path[PATH_MAX];
 	size_t n = 0;
@@ -193,7 +187,7 @@ static int make_environment(const struct options *options, const char *command, 
 	env->n = n;
 	remove_variable(env, D9__GIVER_VARIABLE);
 	if (!d9__preload_is_harmful(d9__preload_judge(command, path, sizeof(path))))
-		err = preload(options, env, library);
+		err = put_preload(env, libraries);
 	if (!err)
 		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
 	/* To record is what was asked for; what else is set decides how. */
@@ -317,8 +311,26 @@ static int conclude(const struct options *options, char **argv,
 
 /* ---- the command ---- */
 
-static int explain_preload(int err)
+static int find_libraries(const struct options *options, struct libraries *libraries)
 {
+	int err = d9__preload_path(&libraries->preload);
+
+	if (!err && options->memory[0])
+		err = d9__preload_memory_path(libraries->preload, &libraries->memory);
+	return err;
+}
+
+static void release_libraries(struct libraries *libraries)
+{
+	free(libraries->preload);
+	free(libraries->memory);
+}
+
+static int explain_preload(const struct libraries *libraries, int err)
+{
+	if (libraries->preload)
+		return d9__cmd_fail("record", "cannot find libdial9-memory.so, which --memory needs, beside %s; install dial9 "
+				    "completely", libraries->preload);
 	if (err == -EINVAL)
 		return d9__cmd_fail("record",
 				    "the path of libdial9-preload.so has a space or colon, "
@@ -346,10 +358,10 @@ static int run(const struct options *options, char **argv, char **env, int *wait
 
 /* The same with its trace below the absolute |dir|. */
 static int run_recorded(const struct options *options, char **argv, const char *dir, const char *giver,
-			const char *library, int *wait_status)
+			const struct libraries *libraries, int *wait_status)
 {
 	struct environment env = { 0 };
-	int err = make_environment(options, argv[0], dir, giver, library, &env);
+	int err = make_environment(options, argv[0], dir, giver, libraries, &env);
 
 	if (!err)
 		err = run(options, argv, env.list, wait_status);
@@ -376,11 +388,15 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	struct d9__namespaces before = { 0 };
 	struct d9__record_dir place;
 	struct d9__record_giver giver;
-	char *library = NULL, *dir = NULL;
-	int err = d9__preload_path(&library), status;
+	struct libraries libraries = { NULL, NULL };
+	char *dir = NULL;
+	int err = find_libraries(options, &libraries), status;
 
-	if (err)
-		return explain_preload(err);
+	if (err) {
+		status = explain_preload(&libraries, err);
+		release_libraries(&libraries);
+		return status;
+	}
 	err = d9__record_dir_make(options->dir, &place);
 	if (!err)
 		err = d9__namespaces_list(place.path, &before);
@@ -390,7 +406,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		d9__record_giver_begin(&giver, dir, place.made);
 		if (options->exec && place.made)
 			d9__record_giver_let_go(&giver);
-		err = run_recorded(options, argv, dir, giver.text, library, wait_status);
+		err = run_recorded(options, argv, dir, giver.text, &libraries, wait_status);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
 			     : conclude(options, argv, &place, &before, *wait_status);
@@ -409,7 +425,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	}
 	d9__namespaces_release(&before);
 	free(dir);
-	free(library);
+	release_libraries(&libraries);
 	return status;
 }
 

@@ -154,6 +154,43 @@ $CC -fno-builtin -I"$top_srcdir/core/include" -I"$top_builddir/core/include" -o 
 "$dial9" recover linked.d >recovered 2>&1 || cat recovered
 "$dial9" events linked.d | grep -oE '"(AllocEvent|FreeEvent)"|"size":(555|777),' | grep -A 1 -B 1 size
 
+say "children without us"
+"$dial9" record -q --memory --no-follow -o alone -- sh -c 'sh -c "echo \"\$LD_PRELOAD\"; env | grep -c ^DIAL9_"'
+"$dial9" record -q --memory -o followed -- sh -c 'sh -c "echo \"\$LD_PRELOAD\""' | grep -o 'libdial9-[a-z]*' | tr '\n' ' '
+echo
+
+say "switched on later"
+cat >steady.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(void)
+{
+	const struct timespec pause = { 0, 1000000 };
+
+	alarm(300);
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	for (;;) {
+		free(malloc(1000));
+		nanosleep(&pause, NULL);
+	}
+}
+END
+$CC -O1 -fno-builtin -o steady steady.c || exit 99
+"$dial9" record -q --memory=1 --start-disabled -o later -- ./steady >pid &
+recorder=$!
+until [ -s pid ]; do sleep 0.02; done
+ls later 2>/dev/null | wc -l
+"$dial9" enable "$(cat pid)" >/dev/null
+until "$dial9" info later 2>/dev/null | grep -q AllocEvent; do sleep 0.05; done
+echo "sampled once it was on"
+kill -KILL "$(cat pid)"
+wait $recorder 2>/dev/null
+"$dial9" info later | sed -n 's/^  source.memory */memory /p'
+
 say "not loaded, and refused"
 DIAL9_MEMORY_PROFILE_ENABLED=yes run record -q -o off -- ./svc
 "$dial9" info off | grep source.memory
