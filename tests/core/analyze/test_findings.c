@@ -93,6 +93,23 @@ static void test_call_that_slept_is_a_blocked_callback_and_no_long_one(void)
 	story_free(&s);
 }
 
+static void test_of_a_call_that_slept_and_one_that_computed_the_longer_is_first(void)
+{
+	struct story s;
+
+	for (unsigned i = 0; i < 2; i++) {
+		story_begin(&s);
+		story_routine(&s, 0, 0, 300);
+		story_poll(&s, 0, 40001, 100001, 1, SLOW);
+		story_off_cpu(&s, 0, 100001, 1, 58000, 1000);
+		story_poll(&s, 0, 100002, i ? 155002 : 190002, 2, WEB);
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, i)->check, "long-callback");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, !i)->check, "blocked-callback");
+		story_free(&s);
+	}
+}
+
 static void test_call_that_slept_and_was_preempted_too_is_told_once(void)
 {
 	struct story s;
@@ -785,6 +802,8 @@ static const CU_TestInfo tests[] = {
 	  test_call_that_slept_is_a_blocked_callback_and_no_long_one },
 	{ "call that the kernel put aside is told as information",
 	  test_call_that_the_kernel_put_aside_is_told_as_information },
+	{ "of a call that slept and one that computed the longer is first",
+	  test_of_a_call_that_slept_and_one_that_computed_the_longer_is_first },
 	{ "call that slept and was preempted too is told once",
 	  test_call_that_slept_and_was_preempted_too_is_told_once },
 	{ "call that slept a little is a long one", test_call_that_slept_a_little_is_a_long_one },
