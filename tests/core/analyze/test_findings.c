@@ -780,6 +780,22 @@ static void test_callback_that_never_ended_is_named(void)
 	story_free(&s);
 }
 
+static void test_callback_in_which_the_program_ended_by_itself_is_no_warning(void)
+{
+	struct story s;
+
+	for (unsigned i = 0; i < 2; i++) {
+		story_begin(&s);
+		story_say(&s, "segment.complete", i ? "true" : "false");
+		story_routine(&s, 0, 0, 10);
+		story_start(&s, 0, 2000, 1, SLOW);
+		story_queue(&s, 200000, 0);
+		story_analyse(&s);
+		CU_ASSERT_EQUAL(story_finding_of(&s, "running-at-end")->severity, i ? D9__INFO : D9__WARNING);
+		story_free(&s);
+	}
+}
+
 static void test_trace_without_loop_events_says_so_first(void)
 {
 	struct story s;
@@ -866,6 +882,8 @@ static const CU_TestInfo tests[] = {
 	  test_closures_are_told_by_the_name_that_the_program_gave_their_sources },
 	{ "GIO's functions are told by what they are for", test_gio_s_functions_are_told_by_what_they_are_for },
 	{ "callback that never ended is named", test_callback_that_never_ended_is_named },
+	{ "callback in which the program ended by itself is no warning",
+	  test_callback_in_which_the_program_ended_by_itself_is_no_warning },
 	{ "trace without loop events says so first",
 	  test_trace_without_loop_events_says_so_first },
 	CU_TEST_INFO_NULL,
