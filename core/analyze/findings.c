@@ -299,6 +299,21 @@ static bool is_about_data(const struct d9__finding *finding)
 	return finding->about == D9__ABOUT_DATA;
 }
 
+/*
+ * Callbacks that compute stand among those that sleep, as neither is the consequence of the other: the longer first.
+ * What they did to clocks and timers comes behind both.
+ */
+static unsigned place_of(const struct d9__finding *finding)
+{
+	unsigned i = 0;
+
+	if (strcmp(finding->check, "long-callback") != 0)
+		return finding->rank;
+	while (strcmp(checks[i].name, "blocked-callback") != 0)
+		i++;
+	return i;
+}
+
 int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b)
 {
 	if (is_about_data(a) != is_about_data(b))
@@ -307,8 +322,8 @@ int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *
 		return a->severity < b->severity ? -1 : 1;
 	if (a->machine != b->machine)
 		return a->machine ? 1 : -1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
+	if (place_of(a) != place_of(b))
+		return place_of(a) < place_of(b) ? -1 : 1;
 	if (a->impact != b->impact)
 		return a->impact > b->impact ? -1 : 1;
 	return strcmp(a->message ? a->message : "", b->message ? b->message : "");

@@ -51,7 +51,7 @@ struct d9__finding {
 	unsigned rank;     /* of the check: causes before consequences */
 	enum d9__about about;
 	enum d9__severity severity;
-	uint64_t impact;     /* larger first, among findings of one check and severity */
+	uint64_t impact;     /* larger first, among findings of one place and severity */
 	char *message;       /* one sentence */
 	char *name;          /* the function, span or loop it is about, or NULL */
 	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
