@@ -339,6 +339,57 @@ bool d9__heap_site_grows(const struct d9__heap *heap, const struct d9__heap_site
 	return true;
 }
 
+/* ---- callbacks ---- */
+
+static int compare_callers(const void *left, const void *right)
+{
+	const struct d9__heap_caller *a = left, *b = right;
+
+	if (a->allocated.bytes != b->allocated.bytes)
+		return a->allocated.bytes < b->allocated.bytes ? 1 : -1;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+/* Add |stack| to the |*n| callers.  0 or -ENOMEM. */
+static int add_caller(struct d9__heap_caller *callers, size_t *n, struct d9__table *by_callback,
+		      const struct d9__heap_stack *stack)
+{
+	uint64_t key = (uint64_t)(uintptr_t)stack->callback;
+	size_t i = (size_t)(uintptr_t)d9__table_find(by_callback, key);
+
+	if (!i) {
+		callers[*n] = (struct d9__heap_caller){ .callback = stack->callback, .first = stack->number };
+		i = ++*n;
+		if (d9__table_add(by_callback, key, (void *)(uintptr_t)i))
+			return -ENOMEM;
+	}
+	add(&callers[i - 1].allocated, &stack->allocated);
+	if (stack->number < callers[i - 1].first)
+		callers[i - 1].first = stack->number;
+	return 0;
+}
+
+struct d9__heap_caller *d9__heap_callers(const struct d9__heap *heap, size_t *n)
+{
+	struct d9__heap_caller *callers = calloc(heap->stacks.n + 1, sizeof(*callers));
+	struct d9__table by_callback = { 0 };
+	int err = callers ? 0 : -ENOMEM;
+	void *item;
+
+	*n = 0;
+	for (size_t place = 0; !err && (place = d9__table_next(&heap->stacks, place, &item));)
+		if (((const struct d9__heap_stack *)item)->callback)
+			err = add_caller(callers, n, &by_callback, item);
+	d9__table_release(&by_callback);
+	if (err || !*n) {
+		free(callers);
+		*n = err ? 1 : 0;
+		return NULL;
+	}
+	qsort(callers, *n, sizeof(*callers), compare_callers);
+	return callers;
+}
+
 /* ---- words ---- */
 
 struct d9__heap_name d9__heap_site_name(const struct d9__heap_site *site)

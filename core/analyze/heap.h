@@ -92,6 +92,16 @@ struct d9__heap_site {
  */
 struct d9__heap_site *d9__heap_sites(const struct d9__heap *heap, const char *program, size_t *n);
 
+/* What was allocated in the calls of one callback. */
+struct d9__heap_caller {
+	const struct d9__callback *callback;
+	size_t first; /* number of its first stack */
+	struct d9__heap_sum allocated;
+};
+
+/* All callbacks in which something was allocated, most bytes first.  As d9__heap_sites(). */
+struct d9__heap_caller *d9__heap_callers(const struct d9__heap *heap, size_t *n);
+
 /* Whether what is live of |site| was allocated all along, and is enough to tell. */
 bool d9__heap_site_grows(const struct d9__heap *heap, const struct d9__heap_site *site);
 

@@ -66,6 +66,33 @@ static void put_sites(const struct d9__heap_site *sites, size_t n, size_t rows, 
 		d9__page_line(page, "and %s more sites (--top %zu shows all)", d9__units_count(n - shown).text, n);
 }
 
+static void put_callers(const struct d9__heap *heap, size_t rows, struct d9__page *page)
+{
+	struct d9__grid grid = { .n_columns = 0 };
+	size_t n;
+	struct d9__heap_caller *callers = d9__heap_callers(heap, &n);
+	char way[512];
+
+	if (!callers) {
+		page->err = n ? -ENOMEM : page->err;
+		return;
+	}
+	d9__grid_column(&grid, "ALLOCATED", false, false);
+	d9__grid_column(&grid, "PER CALL", false, false);
+	d9__grid_column(&grid, "SAMPLES", false, false);
+	d9__grid_column(&grid, "IN CALLS OF", true, true);
+	for (size_t i = 0; i < n && i < rows; i++) {
+		const struct d9__heap_caller *caller = &callers[i];
+
+		put_bytes(&grid, caller->allocated.bytes);
+		put_bytes(&grid, caller->callback->calls ? caller->allocated.bytes / (double)caller->callback->calls : 0);
+		d9__grid_cell(&grid, d9__units_count(caller->allocated.samples).text, 0);
+		d9__grid_cell(&grid, d9__callback_way(caller->callback, way, sizeof(way)), 0);
+	}
+	d9__grid_print(&grid, page);
+	free(callers);
+}
+
 static int by_allocated(const void *left, const void *right)
 {
 	const struct d9__heap_site *a = left, *b = right;
@@ -111,6 +138,7 @@ void d9__report_heap(const struct d9__analysis *a, size_t rows, struct d9__page 
 	qsort(sites, n, sizeof(*sites), by_allocated);
 	put_sites(sites, n, rows, false, page);
 	free(sites);
+	put_callers(&a->heap, rows, page);
 }
 
 /* ---- JSON ---- */
@@ -148,11 +176,31 @@ static void put_json_site(struct d9__json *json, const struct d9__heap *heap, co
 	d9__json_close(json, '}');
 }
 
+static int put_json_callers(struct d9__json *json, const struct d9__heap *heap)
+{
+	size_t n;
+	struct d9__heap_caller *callers = d9__heap_callers(heap, &n);
+	char way[1024];
+
+	d9__json_open(json, "callbacks", '[');
+	for (size_t i = 0; callers && i < n; i++) {
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "way", d9__callback_way(callers[i].callback, way, sizeof(way)));
+		d9__json_string(json, "location", callers[i].callback->location);
+		put_sum(json, "allocated", &callers[i].allocated);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+	free(callers);
+	return callers || !n ? 0 : -ENOMEM;
+}
+
 int d9__json_heap(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__heap *heap = &a->heap;
 	size_t n;
 	struct d9__heap_site *sites = sites_of(a, &n);
+	int err;
 
 	if (!sites) {
 		d9__json_null(json, "memory");
@@ -169,7 +217,8 @@ int d9__json_heap(struct d9__json *json, const struct d9__analysis *a)
 	for (size_t i = 0; i < n; i++)
 		put_json_site(json, heap, &sites[i]);
 	d9__json_close(json, ']');
+	err = put_json_callers(json, heap);
 	d9__json_close(json, '}');
 	free(sites);
-	return 0;
+	return err;
 }

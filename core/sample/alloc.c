@@ -52,7 +52,7 @@ static struct {
 	bool attached;
 	const char *reason;
 	struct range hooks, dial9; /* what lies in them is not the program's */
-	struct range libc, loader; /* who calls from there may hold any lock of theirs */
+	struct range libc, threads, loader; /* who calls from there may hold any lock of theirs; the first two may be one */
 	pid_t pid;
 } self;
 
@@ -85,6 +85,11 @@ static void count(_Atomic(uint32_t) *counter)
 static bool contains(const struct range *range, uint64_t address)
 {
 	return address >= range->low && address < range->high;
+}
+
+static bool is_libcs(uint64_t address)
+{
+	return contains(&self.libc, address) || contains(&self.threads, address);
 }
 
 static uint8_t enter(enum inside inside)
@@ -343,7 +348,7 @@ static void take_sample(struct d9__alloc_thread *thread, void *block, size_t siz
 		return;
 	}
 	/* libc asks itself for the bounds under a lock of the thread, and allocates there. */
-	if (!thread->stack_high && !d9__sandbox_is_shut() && !contains(&self.libc, nearest[0]))
+	if (!thread->stack_high && !d9__sandbox_is_shut() && !is_libcs(nearest[0]))
 		find_stack(thread);
 	n = walk(walker, thread, caller);
 	if (!is_own(walker->pcs, n))
@@ -356,7 +361,7 @@ static void start_in_child(const void *caller)
 {
 	uint64_t from = (uintptr_t)caller;
 
-	if (atomic_load_explicit(&d9__child_pending, memory_order_relaxed) && !contains(&self.libc, from) &&
+	if (atomic_load_explicit(&d9__child_pending, memory_order_relaxed) && !is_libcs(from) &&
 	    !contains(&self.loader, from) && !contains(&self.dial9, from))
 		d9__recorder_child_start();
 }
@@ -587,23 +592,33 @@ static void fork_child(void)
 	struct walker *all = atomic_load_explicit(&walkers, memory_order_relaxed);
 
 	d9__live_forget_in_child();
-	for (unsigned i = 0; all && i < WALKERS; i++)
-		atomic_store_explicit(&all[i].taken, false, memory_order_relaxed);
+	for (unsigned i = 0; all && i < WALKERS; i++) {
+		/* What another thread was writing there is not believed. */
+		if (atomic_exchange_explicit(&all[i].taken, false, memory_order_relaxed))
+			all[i].unwind.version = 0;
+	}
 	atomic_store_explicit(&sink, NULL, memory_order_relaxed);
-	self.pid = getpid();
+	/* For foreign stacks, which are not read where calls are forbidden. */
+	if (!d9__sandbox_is_shut())
+		self.pid = getpid();
+}
+
+void d9__alloc_hold_over_forks(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
 }
 
 void d9__alloc_attach(const void *code, const char *reason)
 {
 	self.hooks = range_of((uintptr_t)code);
 	self.dial9 = range_of((uintptr_t)d9__alloc_attach);
-	self.libc = range_of((uintptr_t)pthread_getattr_np);
+	self.libc = range_of((uintptr_t)getauxval);
+	self.threads = range_of((uintptr_t)pthread_getattr_np);
 	self.loader = range_of(getauxval(AT_BASE));
 	self.reason = reason;
 	self.pid = getpid();
 	self.attached = true;
 	find_stack(&d9__alloc_self);
-	pthread_atfork(NULL, NULL, fork_child);
 	d9__alloc_start();
 }
 

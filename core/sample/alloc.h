@@ -110,6 +110,12 @@ D9_API void d9__alloc_attach(const void *code, const char *reason);
  */
 D9_API void d9__alloc_open_early(void);
 
+/*
+ * In a constructor, before any other handler of ours is registered: those of a child that come behind this one may free
+ * what they like; before it, locks may be held for ever, and the gate says so.
+ */
+void d9__alloc_hold_over_forks(void);
+
 /* From now on recorders sample as d9__sampling says, or tell why not.  Idempotent. */
 void d9__alloc_start(void);
 

@@ -32,7 +32,7 @@ extern "C" {
  * Sample no allocation of this thread until d9_memory_resume().  Nests.  What it frees is recorded all the same, where
  * frees are.
  *
- * Threads: any, each for itself.  Async-signal-safe.  Since: 0.2
+ * Threads: any, each for itself.  Async-signal-safe.  Since: 0.1
  */
 D9_API void d9_memory_pause(void);
 
