@@ -77,6 +77,7 @@ static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__pro
 		memcpy(kept->addresses, addresses, bytes);
 	profile->stacks[profile->n++] = kept;
 	profile->samples++;
+	profile->latest = kept;
 	return 0;
 }
 
@@ -89,6 +90,7 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 		return keep(profile, hash, stack, addresses);
 	known->samples++;
 	profile->samples++;
+	profile->latest = known;
 	return 0;
 }
 
@@ -117,6 +119,8 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) != profile->wanted.off_cpu)
 		return 0;
 	profile->found++;
+	profile->latest = NULL;
+	profile->latest_ns = event->timestamp_ns;
 	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
 		return 0;
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
@@ -130,6 +134,32 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	}
 	stack.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
 	return count(profile, &stack, addresses);
+}
+
+/* How long the call took whose stack was the latest sample. */
+static void take_duration(struct d9__profile *profile, const struct d9_event *event)
+{
+	struct d9__profile_stack *stack = profile->latest;
+
+	if (!profile->wanted.off_cpu || !stack || profile->latest_ns != event->timestamp_ns || !stack->worker ||
+	    stack->worker->id != d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, UINT64_MAX))
+		return;
+	stack->blocked_ns += d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	profile->timed++;
+	profile->latest = NULL;
+}
+
+/* Samples of the kernel's, which have no length, and calls do not add up. */
+static void weigh(struct d9__profile *profile)
+{
+	profile->in_us = profile->samples && profile->timed == profile->samples;
+	if (!profile->in_us)
+		return;
+	profile->samples = 0;
+	for (size_t i = 0; i < profile->n; i++) {
+		profile->stacks[i]->samples = profile->stacks[i]->blocked_ns / 1000;
+		profile->samples += profile->stacks[i]->samples;
+	}
 }
 
 static int read_events(struct d9__profile *profile)
@@ -147,8 +177,11 @@ static int read_events(struct d9__profile *profile)
 			err = d9__symbol_learn(profile->symbolizer, profile->reader, event);
 		if (!err && event->kind == D9_EVENT_CPU_SAMPLE)
 			err = take_sample(profile, event);
+		if (event->kind == D9_EVENT_BLOCKING_CALL)
+			take_duration(profile, event);
 	}
 	d9__progress_clear(&progress);
+	weigh(profile);
 	return err;
 }
 

@@ -37,7 +37,8 @@ struct d9__profile_filter {
 struct d9__profile_stack {
 	const struct d9__callback *callback; /* that ran; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
-	uint64_t samples;
+	uint64_t samples;    /* or, of a profile |in_us|, the time that they stand for */
+	uint64_t blocked_ns; /* of calls that blocked: how long they took */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
 	size_t n;	/* 0: the stack was not recorded */
@@ -58,6 +59,9 @@ struct d9__profile {
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
 	uint64_t samples; /* in |stacks| */
+	bool in_us;	  /* all are of calls that blocked, and count by their time */
+	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
+	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */
 };
 
 /*
