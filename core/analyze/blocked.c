@@ -93,11 +93,24 @@ static bool is_loop(const struct d9__frame_name *frame)
 				 d9__module_is_loop(frame->module, strlen(frame->module)));
 }
 
+/* Whether |callback| itself, or any for NULL, is among the frames from |i| on. */
+static bool is_inside(const struct d9__callback *callback, const struct d9__stack *stack, size_t i)
+{
+	if (!callback)
+		return true;
+	for (; callback->function && i < stack->n; i++)
+		if (!strcmp(stack->names[i].function, callback->function))
+			return true;
+	return false;
+}
+
 /*
- * The program's function that called; else, if the callback's own call was its last and left no frame, or nobody has
- * named the stack, NULL; else, as in a plugin, whoever called the innermost.
+ * The program's function that called, perhaps by way of its loop library; else, if the callback's own call was its last
+ * and left no frame, or nobody has named the stack, NULL; else, as in a plugin, whoever called the innermost.  |callback|
+ * lies in the program, |running| is the one that the stack is of, NULL if none was.
  */
-static const struct d9__frame_name *frame_of(const struct d9__callback *callback, const struct d9__stack *stack)
+static const struct d9__frame_name *frame_of(const struct d9__callback *callback, const struct d9__callback *running,
+					     const struct d9__stack *stack)
 {
 	size_t own;
 
@@ -105,7 +118,7 @@ static const struct d9__frame_name *frame_of(const struct d9__callback *callback
 		return NULL;
 	own = d9__hot_own_frame(callback, stack);
 	for (size_t i = 1; i < (own ? own : 2); i++)
-		if (is_loop(&stack->names[i]))
+		if (is_loop(&stack->names[i]) && !(own && is_inside(running, stack, own)))
 			return NULL;
 	return &stack->names[own ? own : 1];
 }
@@ -190,7 +203,8 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 	n_calls = sort_calls(blocked, callback, sorted);
 	for (size_t i = 0; i < n_calls; i++) {
 		struct d9__blocked_site one = { .calls = *sorted[i],
-						.frame = frame_of(sorted[i]->callback, sorted[i]->stack) };
+						.frame = frame_of(sorted[i]->callback, sorted[i]->callback,
+								  sorted[i]->stack) };
 		struct d9__blocked_site *site = site_of(sites, *n, &one);
 
 		if (site)
@@ -200,7 +214,8 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 	}
 	free(sorted);
 	for (size_t i = 0; i < *n; i++)
-		sites[i].held = frame_of(sites[i].calls.callback, sites[i].calls.longest_held.held_stack);
+		sites[i].held = frame_of(sites[i].calls.callback, sites[i].calls.longest_held.holder,
+					 sites[i].calls.longest_held.held_stack);
 	qsort(sites, *n, sizeof(*sites), compare_sites);
 	return sites;
 }
