@@ -26,4 +26,10 @@ D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task
  */
 D9_API uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task);
 
+/*
+ * This thread's loop calls |function| of the program, which is no callback; NULL: it has returned.  Quick.  A loop that
+ * stays in there is told with it.
+ */
+D9_API void d9__loop_outside(const void *function);
+
 #endif /* D9_LOOP_ADAPTER_H */
