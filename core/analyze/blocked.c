@@ -12,6 +12,7 @@
 #include "analyze/hot.h"
 
 #define ENTRY_BYTES (3 * sizeof(struct d9__table_entry))
+#define CALLS_MAX   4096 /* that are told apart: no program blocks in so many ways */
 
 void d9__blocked_release(struct d9__blocked *blocked)
 {
@@ -31,7 +32,9 @@ static uint64_t key_of(const struct d9__blocked_event *event, uint32_t function)
 	return (hash ^ hash >> 29 ^ (uintptr_t)event->stack) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked, const struct d9__blocked_event *event)
+/* NULL: out of memory, or |*left_out|. */
+static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked, const struct d9__blocked_event *event,
+					  bool *left_out)
 {
 	uint32_t function;
 	struct d9__blocked_calls *calls;
@@ -43,6 +46,11 @@ static struct d9__blocked_calls *calls_of(struct d9__blocked *blocked, const str
 	calls = d9__table_find(&blocked->by_key, key);
 	if (calls)
 		return calls;
+	if (blocked->by_key.n == CALLS_MAX)
+		d9__budget_leave_out(D9__KEPT_STACKS, 1);
+	*left_out = blocked->by_key.n == CALLS_MAX || !d9__budget_take(D9__KEPT_STACKS, sizeof(*calls) + ENTRY_BYTES);
+	if (*left_out)
+		return NULL;
 	calls = calloc(1, sizeof(*calls));
 	if (!calls || d9__table_add(&blocked->by_key, key, calls)) {
 		free(calls);
@@ -63,23 +71,23 @@ static void keep_longest(struct d9__blocked_event *longest, const struct d9__blo
 
 int d9__blocked_add(struct d9__blocked *blocked, const struct d9__blocked_event *event)
 {
+	struct d9__blocked_event kept = *event;
 	struct d9__blocked_calls *calls;
+	bool left_out = false;
 
 	blocked->n++;
 	blocked->with_stack += event->stack != NULL;
-	if (!d9__budget_take(D9__KEPT_STACKS, sizeof(*calls) + ENTRY_BYTES))
-		return 0;
-	calls = calls_of(blocked, event);
+	calls = calls_of(blocked, event, &left_out);
 	if (!calls)
-		return -ENOMEM;
-	if (calls->n++)
-		d9__budget_give(sizeof(*calls) + ENTRY_BYTES);
+		return left_out ? 0 : -ENOMEM;
+	kept.function = calls->function;
+	calls->n++;
 	calls->several_fds |= calls->fd != event->fd;
 	calls->total_ns += event->ns;
-	keep_longest(&calls->longest, event);
+	keep_longest(&calls->longest, &kept);
 	if (event->holder_tid) {
 		calls->held++;
-		keep_longest(&calls->longest_held, event);
+		keep_longest(&calls->longest_held, &kept);
 	}
 	return 0;
 }
@@ -93,11 +101,24 @@ static bool is_loop(const struct d9__frame_name *frame)
 				 d9__module_is_loop(frame->module, strlen(frame->module)));
 }
 
+/* Whether |callback| itself, or any for NULL, is among the frames from |i| on. */
+static bool is_inside(const struct d9__callback *callback, const struct d9__stack *stack, size_t i)
+{
+	if (!callback)
+		return true;
+	for (; callback->function && i < stack->n; i++)
+		if (!strcmp(stack->names[i].function, callback->function))
+			return true;
+	return false;
+}
+
 /*
- * The program's function that called; else, if the callback's own call was its last and left no frame, or nobody has
- * named the stack, NULL; else, as in a plugin, whoever called the innermost.
+ * The program's function that called, perhaps by way of its loop library; else, if the callback's own call was its last
+ * and left no frame, or nobody has named the stack, NULL; else, as in a plugin, whoever called the innermost.  |callback|
+ * lies in the program, |running| is the one that the stack is of, NULL if none was.
  */
-static const struct d9__frame_name *frame_of(const struct d9__callback *callback, const struct d9__stack *stack)
+static const struct d9__frame_name *frame_of(const struct d9__callback *callback, const struct d9__callback *running,
+					     const struct d9__stack *stack)
 {
 	size_t own;
 
@@ -105,7 +126,7 @@ static const struct d9__frame_name *frame_of(const struct d9__callback *callback
 		return NULL;
 	own = d9__hot_own_frame(callback, stack);
 	for (size_t i = 1; i < (own ? own : 2); i++)
-		if (is_loop(&stack->names[i]))
+		if (is_loop(&stack->names[i]) && !(own && is_inside(running, stack, own)))
 			return NULL;
 	return &stack->names[own ? own : 1];
 }
@@ -135,6 +156,13 @@ static void add_to_site(struct d9__blocked_site *site, const struct d9__blocked_
 		keep_longest(&site->calls.longest_held, &calls->longest_held);
 }
 
+static int compare_longest(const struct d9__blocked_event *a, const struct d9__blocked_event *b)
+{
+	if (a->at_ns != b->at_ns)
+		return a->at_ns < b->at_ns ? -1 : 1;
+	return (a->worker > b->worker) - (a->worker < b->worker);
+}
+
 static int compare_sites(const void *left, const void *right)
 {
 	const struct d9__blocked_calls *a = &((const struct d9__blocked_site *)left)->calls;
@@ -142,7 +170,7 @@ static int compare_sites(const void *left, const void *right)
 
 	if (a->total_ns != b->total_ns)
 		return a->total_ns < b->total_ns ? 1 : -1;
-	return (a->longest.at_ns > b->longest.at_ns) - (a->longest.at_ns < b->longest.at_ns);
+	return compare_longest(&a->longest, &b->longest);
 }
 
 /* By their first long call, so that what is merged into what is the same in each run. */
@@ -151,7 +179,7 @@ static int compare_calls(const void *left, const void *right)
 	const struct d9__blocked_calls *a = *(const struct d9__blocked_calls *const *)left;
 	const struct d9__blocked_calls *b = *(const struct d9__blocked_calls *const *)right;
 
-	return (a->longest.at_ns > b->longest.at_ns) - (a->longest.at_ns < b->longest.at_ns);
+	return compare_longest(&a->longest, &b->longest);
 }
 
 static size_t sort_calls(const struct d9__blocked *blocked, const struct d9__callback *callback,
@@ -190,7 +218,8 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 	n_calls = sort_calls(blocked, callback, sorted);
 	for (size_t i = 0; i < n_calls; i++) {
 		struct d9__blocked_site one = { .calls = *sorted[i],
-						.frame = frame_of(sorted[i]->callback, sorted[i]->stack) };
+						.frame = frame_of(sorted[i]->callback, sorted[i]->callback,
+								  sorted[i]->stack) };
 		struct d9__blocked_site *site = site_of(sites, *n, &one);
 
 		if (site)
@@ -200,7 +229,8 @@ struct d9__blocked_site *d9__blocked_sites(const struct d9__blocked *blocked, co
 	}
 	free(sorted);
 	for (size_t i = 0; i < *n; i++)
-		sites[i].held = frame_of(sites[i].calls.callback, sites[i].calls.longest_held.held_stack);
+		sites[i].held = frame_of(sites[i].calls.callback, sites[i].calls.longest_held.holder,
+					 sites[i].calls.longest_held.held_stack);
 	qsort(sites, *n, sizeof(*sites), compare_sites);
 	return sites;
 }

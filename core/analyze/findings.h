@@ -256,7 +256,10 @@ void d9__check_wake_delay(struct d9__findings *findings);
 
 /* findings_blocked.c */
 
-/* Who held the lock that |site| waited for longest: "worker 2 in flush_index (index.c:40)"; "": nobody knows. */
+/*
+ * Who held the lock that |site| waited for longest: "on_flush of worker 2 in flush_index (index.c:40)"; "": nobody
+ * knows.
+ */
 void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size);
 
 /* What the calls of |callback| block in, for finding->blocked; NULL: nothing that matters, or no memory. */

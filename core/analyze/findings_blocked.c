@@ -15,7 +15,7 @@ void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_s
 {
 	const struct d9__blocked_event *held = &site->calls.longest_held;
 	const struct d9__worker *worker;
-	char where[192], in[256] = "";
+	char where[192], in[256] = "", by[80] = "";
 
 	buf[0] = '\0';
 	if (!site->calls.held)
@@ -24,10 +24,13 @@ void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_s
 	d9__blocked_held_where(site, where, sizeof(where));
 	if (where[0])
 		snprintf(in, sizeof(in), " in %s", where);
-	if (worker && worker->thread_name[0])
-		snprintf(buf, size, "%s%s", worker->thread_name, in);
-	else if (worker)
-		snprintf(buf, size, "worker %llu%s", (unsigned long long)worker->id, in);
+	if (held->holder) {
+		struct d9__name name = d9__finding_name(held->holder);
+
+		snprintf(by, sizeof(by), "%.*s of ", name.len < 64 ? name.len : 64, name.text);
+	}
+	if (worker)
+		snprintf(buf, size, "%sworker %llu%s", by, (unsigned long long)worker->id, in);
 	else
 		snprintf(buf, size, "thread %u%s", held->holder_tid, in);
 }

@@ -23,6 +23,8 @@
 #include "record/source.h"
 #include "sample/unwind_table.h"
 
+#define SAY_NS UINT64_C(1000000000)
+
 /* Before glibc 2.34 the second has what threads wait by. */
 static const char *const libc_names[] = { "libc", "libpthread", NULL };
 
@@ -58,25 +60,20 @@ static struct d9__got_table loop_table = {
 	.reach = D9__GOT_NEEDED,
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(bool) tried; /* written under |lock|, as |state| is */
-static char state[96]; /* source.blocking */
-
-static void fork_prepare(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
+/* No lock: the engine has one that fork() takes, and must not wait for another that waits for it. */
+enum stage { NOT_TRIED, TRYING, TRIED };
+static _Atomic(enum stage) stage;
+static char state[96]; /* source.blocking, once it was tried */
+static uint64_t said_ns; /* flush thread */
 
 static void fork_child(void)
 {
+	enum stage trying = TRYING;
+
 	d9__locks_fork_child();
 	d9__block_stacks_fork_child();
-	pthread_mutex_unlock(&lock);
+	/* Another thread was at it, and is not here. */
+	atomic_compare_exchange_strong(&stage, &trying, NOT_TRIED);
 }
 
 /* An archive in a program's own module: the engine leaves that one alone. */
@@ -98,11 +95,10 @@ static void fill_tables(void)
 		loop_hooks[i].place = D9__GOT_IN_LIBRARY | D9__GOT_SCOPE;
 }
 
-static void install_locked(void)
+static void redirect(void)
 {
 	int err;
 
-	atomic_store_explicit(&tried, true, memory_order_relaxed);
 	if (is_in_program()) {
 		snprintf(state, sizeof(state), "off: libdial9 is linked statically");
 		return;
@@ -117,32 +113,44 @@ static void install_locked(void)
 		snprintf(state, sizeof(state), "on");
 }
 
+static void say(void)
+{
+	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		d9__metadata_set("source.blocking", "off: not asked for");
+	else if (atomic_load_explicit(&stage, memory_order_acquire) == TRIED)
+		d9__metadata_set("source.blocking", state);
+}
+
 static void install(void)
 {
-	pthread_mutex_lock(&lock);
-	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed)) {
-		d9__metadata_set("source.blocking", d9__gate_open(D9__GATE_LOOP) ? "off: not asked for" : NULL);
-	} else {
-		if (!atomic_load_explicit(&tried, memory_order_relaxed))
-			install_locked();
-		d9__metadata_set("source.blocking", state);
-	}
-	pthread_mutex_unlock(&lock);
+	enum stage none = NOT_TRIED;
+
+	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong(&stage, &none, TRYING))
+		return;
+	redirect();
+	atomic_store_explicit(&stage, TRIED, memory_order_release);
 }
 
 /* A recorder that was started again has a trace of its own, and may have been asked for something else. */
 static void tick(void)
 {
+	uint64_t now_ns = d9__clock_mono_ns();
+
 	if (!d9__gate_open(D9__GATE_LOOP))
 		return;
 	install();
+	if (now_ns - said_ns >= SAY_NS) {
+		said_ns = now_ns;
+		say();
+	}
 	if (atomic_load_explicit(&table.installed, memory_order_relaxed))
-		d9__unwind_tables_refresh(d9__clock_mono_ns());
+		d9__unwind_tables_refresh(now_ns);
 }
 
 static void start_ticks(void)
 {
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	pthread_atfork(NULL, NULL, fork_child);
 	d9__tick_add(tick);
 }
 
@@ -151,8 +159,10 @@ void d9__blocking_start(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int saved = errno;
 
+	if (atomic_load_explicit(&stage, memory_order_relaxed) == TRIED)
+		return;
 	pthread_once(&once, start_ticks);
-	if (!atomic_load_explicit(&tried, memory_order_relaxed))
-		install();
+	install();
+	say();
 	errno = saved;
 }

@@ -3,8 +3,8 @@
  * Blocking: calls of the C library that block inside callbacks are told, with their stack: the thread runs nothing else
  * meanwhile.
  *
- * The calls of all modules but the C library, loop libraries and our own are redirected by the GOT engine when the first
- * loop is attached.
+ * The GOT engine redirects the calls of all modules but the C library and ours when the first loop is attached, and in loop
+ * libraries those that are neither their wait nor their work on descriptors.
  */
 
 #ifndef D9_BLOCK_BLOCKING_H
