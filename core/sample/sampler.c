@@ -76,7 +76,7 @@ static void forget_parent(void)
 	d9__cpu_sampler_forget();
 	d9__perf_sampler_forget();
 	d9__switch_slices_forget();
-	d9__kernel_names_renew();
+	d9__kernel_names_forget();
 	d9__sampled_forget();
 }
 
