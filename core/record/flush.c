@@ -145,7 +145,6 @@ static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
 static void sleep_until_due(uint32_t seen)
 {
 	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
-
 	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
 
 	if (due && due < now + wait)

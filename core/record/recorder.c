@@ -137,6 +137,16 @@ static void set_ring_limit(void)
 	d9__metadata_set("ring.limit", text);
 }
 
+/* What an earlier recorder, or the parent's, could sample. */
+static void forget_sources(void)
+{
+	static const char *const keys[] = { "source.cpu", "source.offcpu", "source.kernel_names", "cpu.sample_hz",
+					    "sched.switch_duty" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		d9__metadata_set(keys[i], NULL);
+}
+
 static void set_metadata(const char *boot_id)
 {
 	cpu_set_t cpus;
@@ -156,6 +166,7 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("dial9-c.version", D9_VERSION);
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */
+	forget_sources();
 	set_number("pid", (uint64_t)getpid());
 	d9__metadata_set("cpu.backend", d9__options_word(&options, D9__OPTION_CPU_BACKEND));
 	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));

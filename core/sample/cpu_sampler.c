@@ -356,6 +356,9 @@ void d9__cpu_sampler_forget(void)
 		if (thread) {
 			atomic_store_explicit(&thread->timer, -1, memory_order_relaxed);
 			set_tid(thread, 0);
+			/* Its thread may have been in the handler, and is not here. */
+			thread->inside = 0;
+			thread->unwind.version = 0;
 		}
 	}
 	self.high = 0;

@@ -248,5 +248,10 @@ void d9__kernel_names_look(struct d9__slot *own, uint64_t now_ns, bool last)
 void d9__kernel_names_renew(void)
 {
 	free(self.met);
+	d9__kernel_names_forget();
+}
+
+void d9__kernel_names_forget(void)
+{
 	memset(&self, 0, sizeof(self));
 }

@@ -28,6 +28,9 @@ void d9__kernel_names_look(struct d9__slot *own, uint64_t now_ns, bool last);
 /* A recorder begins, whose trace has no names yet. */
 void d9__kernel_names_renew(void);
 
+/* In a forked child: what was met is the parent's, and its thread may have been about to free it. */
+void d9__kernel_names_forget(void);
+
 struct d9__kernel_symbol {
 	uint64_t start;			/* 0: nothing is known of the address */
 	char name[D9__KERNEL_NAME_LEN]; /* "do_idle", "ext4_readdir [ext4]" */

@@ -9,16 +9,6 @@
 /* Numbers above this are no addresses in a call chain, but say whose those behind them are. */
 #define CONTEXTS (UINT64_MAX - 4095)
 
-/* Where the psABI's register i is among those that D9__PERF_REGISTERS asks for, the least bit first. */
-#if defined(__x86_64__)
-static const uint8_t order[D9__REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16 };
-#define IP_AT	    8
-#define N_REGISTERS 17
-#endif
-
-#define RBP 6
-#define RSP 7
-
 static bool take_chain(struct d9__cursor *cursor, struct d9__perf_record *out)
 {
 	bool in_kernel = true;
@@ -35,31 +25,50 @@ static bool take_chain(struct d9__cursor *cursor, struct d9__perf_record *out)
 	return true;
 }
 
+#if defined(__x86_64__)
+#define N_REGISTERS 17
+#elif defined(__aarch64__)
+#define N_REGISTERS 3
+#else
+#define N_REGISTERS 0
+#endif
+
+/* |values|: those of D9__PERF_REGISTERS, the least bit first. */
+static void set_registers(const uint64_t *values, struct d9__registers *out)
+{
+#if defined(__x86_64__)
+	/* Where the psABI's register i is. */
+	static const uint8_t order[D9__REGISTERS] = { 0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16 };
+
+	for (size_t i = 0; i < D9__REGISTERS; i++)
+		out->all[i] = (uintptr_t)values[order[i]];
+	out->bp = (uintptr_t)values[6];
+	out->sp = (uintptr_t)values[7];
+	out->ip = (uintptr_t)values[8];
+#elif defined(__aarch64__)
+	out->bp = (uintptr_t)values[0];
+	out->sp = (uintptr_t)values[1];
+	out->ip = (uintptr_t)values[2];
+#else
+	(void)values, (void)out;
+#endif
+}
+
 /* None of a thread of the kernel's, or one that ends. */
 static bool take_registers(struct d9__cursor *cursor, struct d9__perf_record *out)
 {
-	uint64_t abi;
+	uint64_t abi, values[N_REGISTERS + 1];
 
 	if (!d9__cursor_u64(cursor, &abi))
 		return false;
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return true;
-#if defined(__x86_64__)
-	{
-		uint64_t values[N_REGISTERS];
-
-		for (size_t i = 0; i < N_REGISTERS; i++)
-			if (!d9__cursor_u64(cursor, &values[i]))
-				return false;
-		for (size_t i = 0; i < D9__REGISTERS; i++)
-			out->registers.all[i] = (uintptr_t)values[order[i]];
-		out->registers.ip = (uintptr_t)values[IP_AT];
-		out->registers.sp = out->registers.all[RSP];
-		out->registers.bp = out->registers.all[RBP];
-		/* A stack of 32-bit code is nothing that the tables know. */
-		out->has_registers = abi == PERF_SAMPLE_REGS_ABI_64;
-	}
-#endif
+	for (size_t i = 0; i < N_REGISTERS; i++)
+		if (!d9__cursor_u64(cursor, &values[i]))
+			return false;
+	set_registers(values, &out->registers);
+	/* A stack of 32-bit code is nothing that a walk knows. */
+	out->has_registers = N_REGISTERS && abi == PERF_SAMPLE_REGS_ABI_64;
 	return true;
 }
 

@@ -27,9 +27,11 @@
 	((uint64_t)PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN |     \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
-/* The registers that a walk needs, as the kernel numbers them; 0: this machine has no tables to walk by. */
+/* The registers that a walk needs, as the kernel numbers them; 0: no walk is known for this machine. */
 #if defined(__x86_64__)
 #define D9__PERF_REGISTERS UINT64_C(0xff01ff) /* ax bx cx dx si di bp sp ip, r8 to r15 */
+#elif defined(__aarch64__)
+#define D9__PERF_REGISTERS UINT64_C(0x1a0000000) /* x29 sp pc */
 #else
 #define D9__PERF_REGISTERS UINT64_C(0)
 #endif

@@ -40,12 +40,13 @@ static struct {
 	char why[D9__PERF_REASON_LEN]; /* it was refused, or has no kernel frames */
 } self;
 
+static struct d9__unwind_thread walker; /* no stack of its own, and none is read but copies */
+
 /* ---- samples ---- */
 
 /* The stack of |record|, the kernel's part first, behind |raw|. */
 static void put_stack(const struct d9__perf_record *record, struct d9__sample_raw *raw, uint64_t *pcs)
 {
-	static struct d9__unwind_thread walker; /* no stack of its own, and none is read but the copy */
 	struct d9__unwound unwound = { .truncated = true };
 	uint32_t n = record->n_kernel;
 
@@ -253,11 +254,13 @@ void d9__perf_sampler_end(struct d9__slot *own, uint64_t now_ns)
 			d9__perf_write_all(&self.source, &self.threads[i].event, now_ns);
 		close_thread(i);
 	}
-	d9__perf_sampler_forget();
-}
-
-void d9__perf_sampler_forget(void)
-{
 	free(self.cpus);
 	memset(&self, 0, sizeof(self));
+}
+
+/* Nothing is freed: the parent's thread may have been about to. */
+void d9__perf_sampler_forget(void)
+{
+	memset(&self, 0, sizeof(self));
+	walker.version = 0;
 }

@@ -28,7 +28,7 @@
 /* What is said of a source. */
 struct state {
 	const char *key;
-	bool asked; /* by name: it is a fault if it cannot be had */
+	bool asked; /* it is a fault if it cannot be had */
 	char now[D9__PERF_REASON_LEN], said[D9__PERF_REASON_LEN];
 };
 
@@ -76,7 +76,7 @@ static void forget_parent(void)
 	d9__cpu_sampler_forget();
 	d9__perf_sampler_forget();
 	d9__switch_slices_forget();
-	d9__kernel_names_renew();
+	d9__kernel_names_forget();
 	d9__sampled_forget();
 }
 
@@ -95,6 +95,7 @@ static void rest(uint64_t now_ns)
 		d9__kernel_names_look(own, now_ns, true);
 	d9__kernel_names_renew();
 	self.said_hz = 0;
+	self.second_ns = 0;
 	atomic_store_explicit(&d9__sampling.due_ns, 0, memory_order_relaxed);
 }
 
@@ -119,7 +120,8 @@ static void sample(struct d9__slot *own, uint32_t hz, bool off_cpu, uint64_t now
 	bool again = now_ns - self.second_ns >= SECOND_NS;
 
 	self.resting = false;
-	self.cpu.asked = backend != D9_CPU_BACKEND_AUTO;
+	/* Or there is nothing else to record. */
+	self.cpu.asked = backend != D9_CPU_BACKEND_AUTO || !d9__gate_open(D9__GATE_LOOP);
 	d9__unwind_tables_refresh(now_ns);
 	d9__sampled_look(own, now_ns);
 	if (hz)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Sourced by tests of what the kernel does not permit: the tool `refused` and two programs to record.
+# Sourced by tests of what the kernel does not permit: the tool `refused`, and a loop beside a helper thread, whose callbacks
+# compute, or with an argument only sleep.
 
 # refused CALL=HOW... CMD: CMD, for which those system calls fail ("fails") or end the process ("kills").
 cat >refused.c <<'END'
@@ -59,7 +60,7 @@ cat >loop.c <<'END'
 #include <unistd.h>
 
 static volatile double sink;
-static int left = 20;
+static int left = 20, sleeps;
 
 static double used(void)
 {
@@ -96,18 +97,24 @@ static void *helper(void *name)
 static void on_timer(evutil_socket_t fd, short what, void *base)
 {
 	(void)fd, (void)what;
-	compute(0.02);
+	if (!sleeps)
+		compute(0.02);
 	sleep_in_callback();
 	if (--left == 0)
 		event_base_loopbreak(base);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct event_base *base = event_base_new();
 	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, base);
 	pthread_t thread;
 
+	(void)argv;
+	if (argc > 1) {
+		sleeps = 1;
+		left = 100;
+	}
 	pthread_create(&thread, NULL, helper, "helper");
 	event_add(timer, &(struct timeval){ 0, 5000 });
 	event_base_dispatch(base);

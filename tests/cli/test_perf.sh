@@ -44,7 +44,7 @@ for backend in perf perf-thread; do
 done
 
 say "off the CPU"
-"$dial9" record --quiet -o off --off-cpu -- ./loop
+"$dial9" record --quiet -o off --off-cpu -- ./loop sleeps
 "$dial9" info off | sed -n 's/  */ /g; / source\.offcpu\| sched.switch_duty/p'
 "$dial9" export --format folded --off-cpu -o - off >stacks.folded
 grep -o 'on_timer;sleep_in_callback;' stacks.folded | sort -u

@@ -21,4 +21,13 @@ as_nobody "$dial9" record -o traces/perf --cpu-backend perf -- ./loop 2>line
 echo "status $?"
 sed 's/[0-9][0-9]* events/N events/; s/paranoid=[2-9];/paranoid=N;/' line
 as_nobody "$dial9" events -e CpuSampleEvent traces/perf 2>&1 | grep -c '"source":0'
+
+say "with that capability alone"
+with_perfmon() {
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon "$@"
+}
+with_perfmon true 2>errors || skip "no CAP_PERFMON here: $(cat errors)"
+with_perfmon "$dial9" record --quiet -o traces/capable --cpu-backend perf --off-cpu -- ./loop
+echo "status $?"
+as_nobody "$dial9" info traces/capable | sed -n 's/[0-9][0-9]* processors/N processors/; / source\.\(cpu\|offcpu\)/p'
 finish 's|  *| |g'
