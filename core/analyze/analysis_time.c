@@ -40,6 +40,7 @@ void d9__analysis_read(const struct d9__task *task, const struct d9_event *event
 		       uint64_t blocked_ns, uint64_t taken_ns)
 {
 	const struct d9_value *user = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);
+	uint64_t major_faults = d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
 	struct d9__call_reading reading = { .blocked_ns = blocked_ns,
 					    .ready_ns = taken_ns,
 					    .cpu_ns = UINT64_MAX };
@@ -51,9 +52,9 @@ void d9__analysis_read(const struct d9__task *task, const struct d9_event *event
 	d9__replay_taken(task->call.worker, task->callback, taken_ns);
 	if (task->call.inner)
 		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
+	task->callback->time.major_faults += major_faults;
 	if (task->call.stall)
-		task->call.stall->major_faults +=
-			d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
+		task->call.stall->time.major_faults += major_faults;
 }
 
 int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)

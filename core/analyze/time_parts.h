@@ -58,6 +58,7 @@ struct d9__account {
 	uint64_t by_period_ns; /* of the elapsed time, what shared the readings of its active period
 				*/
 	uint64_t samples;      /* on-CPU ones inside */
+	uint64_t major_faults; /* that waited for a disk, in calls with readings of their own */
 	struct d9__told told;  /* as they were told: their sum may be more than blocked_ns */
 };
 

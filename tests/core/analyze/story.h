@@ -60,6 +60,9 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* The call of |task| that goes on was in |function| for |took_us|. */
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us);
+/* The call of |task| that ended just before slept for |blocked_us|, in |faults| page faults from disk among others. */
+void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us,
+		uint64_t faults);
 /* Its thread was found on the CPU. */
 void story_sample(struct story *s, unsigned worker, uint64_t us);
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);

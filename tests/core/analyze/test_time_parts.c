@@ -117,6 +117,20 @@ static void test_readings_that_contradict_each_other_believe_the_kernel_first(vo
 	story_free(&s);
 }
 
+static void test_page_faults_from_disk_are_told_with_blocked_time(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 2000, 12000, 1, SLOW);
+	story_disk(&s, 0, 12000, 1, 4000, 30);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(text_of(&s),
+			       "60 % on CPU, 40 % blocked, 30 page faults from disk among that");
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->time.major_faults, 30);
+	story_free(&s);
+}
+
 static void test_cpu_time_that_was_not_used_is_unknown(void)
 {
 	struct d9__parts parts;
@@ -464,6 +478,8 @@ static const CU_TestInfo tests[] = {
 	  test_finding_tells_the_parts_of_its_longest_calls },
 	{ "readings that contradict each other believe the kernel first",
 	  test_readings_that_contradict_each_other_believe_the_kernel_first },
+	{ "page faults from disk are told with blocked time",
+	  test_page_faults_from_disk_are_told_with_blocked_time },
 	{ "CPU time that was not used is unknown", test_cpu_time_that_was_not_used_is_unknown },
 	{ "call that never gave up the CPU was ready",
 	  test_call_that_never_gave_up_the_cpu_was_ready },
