@@ -57,7 +57,8 @@ void d9__analysis_read(const struct d9__task *task, const struct d9_event *event
 		task->call.stall->time.major_faults += major_faults;
 }
 
-int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)
+/* A piece that is long, has functions of the program inside, or told of waits. */
+static void account_piece(struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__callback *callback = piece->task->callback;
 	struct d9__stall *stall = piece->task->call.stall;
@@ -87,8 +88,21 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 			.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
 			.stall = stall,
 		});
+}
+
+int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)
+{
+	struct d9__callback *callback = piece->task->callback;
+	uint64_t ns = piece->end_ns - piece->start_ns;
+
+	if (ns < D9__STALL_NS && !piece->resumed && !piece->told_ns && !worker->period.n_inside &&
+	    !piece->users.open && !piece->task->call.stall)
+		d9__period_short(&worker->period, &callback->time, ns);
+	else
+		account_piece(worker, piece);
 	if (piece->inner &&
 	    d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
 		return -ENOMEM;
-	return d9__replay_call(worker, callback, piece->end_ns, ns - users_ns);
+	return d9__replay_call(worker, callback, piece->end_ns,
+			       ns - (piece->users.ns < ns ? piece->users.ns : ns));
 }

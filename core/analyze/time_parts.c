@@ -288,7 +288,7 @@ void d9__period_inside(struct d9__period *period, struct d9__account *account, u
 		 &(struct d9__time_stay) { account, ns, told_ns });
 }
 
-void d9__period_outside(struct d9__period *period, struct d9__account *account, uint64_t ns)
+void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns)
 {
 	add_short(period, (struct d9__time_stay) { account, ns, 0 });
 }

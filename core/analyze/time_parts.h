@@ -151,8 +151,8 @@ void d9__period_begin(struct d9__period *period);
 void d9__period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
 		       uint64_t told_ns);
 
-/* The same outside of calls. */
-void d9__period_outside(struct d9__period *period, struct d9__account *account, uint64_t ns);
+/* The same outside of calls; or a short call with nothing inside, and nothing told. */
+void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns);
 
 /* A call has ended. */
 void d9__period_call(struct d9__period *period, const struct d9__period_call *call);
