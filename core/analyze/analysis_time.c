@@ -40,6 +40,7 @@ void d9__analysis_read(const struct d9__task *task, const struct d9_event *event
 		       uint64_t blocked_ns, uint64_t taken_ns)
 {
 	const struct d9_value *user = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);
+	uint64_t major_faults = d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
 	struct d9__call_reading reading = { .blocked_ns = blocked_ns,
 					    .ready_ns = taken_ns,
 					    .cpu_ns = UINT64_MAX };
@@ -51,12 +52,13 @@ void d9__analysis_read(const struct d9__task *task, const struct d9_event *event
 	d9__replay_taken(task->call.worker, task->callback, taken_ns);
 	if (task->call.inner)
 		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
+	task->callback->time.major_faults += major_faults;
 	if (task->call.stall)
-		task->call.stall->major_faults +=
-			d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
+		task->call.stall->time.major_faults += major_faults;
 }
 
-int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)
+/* A piece that is long, has functions of the program inside, or told of waits. */
+static void account_piece(struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__callback *callback = piece->task->callback;
 	struct d9__stall *stall = piece->task->call.stall;
@@ -86,8 +88,21 @@ int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piec
 			.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
 			.stall = stall,
 		});
+}
+
+int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)
+{
+	struct d9__callback *callback = piece->task->callback;
+	uint64_t ns = piece->end_ns - piece->start_ns;
+
+	if (ns < D9__STALL_NS && !piece->resumed && !piece->told_ns && !worker->period.n_inside &&
+	    !piece->users.open && !piece->task->call.stall)
+		d9__period_short(&worker->period, &callback->time, ns);
+	else
+		account_piece(worker, piece);
 	if (piece->inner &&
 	    d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
 		return -ENOMEM;
-	return d9__replay_call(worker, callback, piece->end_ns, ns - users_ns);
+	return d9__replay_call(worker, callback, piece->end_ns,
+			       ns - (piece->users.ns < ns ? piece->users.ns : ns));
 }

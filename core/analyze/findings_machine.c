@@ -216,7 +216,7 @@ static void add_takers(struct d9__findings *findings, struct d9__finding *findin
 
 	if (ready.limit_ns + ready.host_ns < D9__MS(1))
 		return;
-	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++)
+	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]) && used < sizeof(text); i++)
 		if (takers[i].ns >= D9__MS(1))
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
 						 d9__units_ns(takers[i].ns).text, takers[i].what);

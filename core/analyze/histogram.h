@@ -33,8 +33,8 @@ int d9__histogram_add(struct d9__histogram *h, uint64_t value);
 int d9__histogram_merge(struct d9__histogram *h, const struct d9__histogram *from);
 
 /*
- * Take out all of |from|, which was added to |h| before.  min and max become those of buckets, unless |h| has
- * values that are smaller or larger.
+ * Take out all of |from|, which was added to |h| before.  min and max stay exact where their buckets still have
+ * values, else they become the middle of the first or last bucket that has.
  */
 void d9__histogram_subtract(struct d9__histogram *h, const struct d9__histogram *from);
 

@@ -13,6 +13,9 @@
 /* Calls so close to each other are one step ahead. */
 #define STEP_NS D9__US(50)
 
+/* Short calls of one callback that take so long together are worth a try. */
+#define MANY_NS D9__MS(5)
+
 /* Waits shorter than this are taken as they are: they are not what anybody looks for, and most are.
  */
 #define SHORT_NS D9__US(100)
@@ -124,7 +127,7 @@ static bool is_many(struct d9__replay *replay, struct d9__callback *callback, ui
 		replay->candidate = callback;
 		replay->candidate_ns = ns - replay->candidate_ns;
 	}
-	return replay->candidate == callback && replay->candidate_ns >= D9__STALL_NS;
+	return replay->candidate == callback && replay->candidate_ns >= MANY_NS;
 }
 
 int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, uint64_t end_ns,

@@ -364,7 +364,6 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
 	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
 	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
-	d9__json_u64(json, "major_faults", stall->major_faults);
 	parts = d9__parts_of_call(a, stall);
 	d9__parts_json(json, &parts, &stall->time, false);
 	d9__json_string(json, "span", stall->span);
@@ -632,20 +631,6 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
-static void put_ready(struct d9__json *json, const struct d9__analysis *a)
-{
-	struct d9__ready ready = d9__ready_of(a);
-
-	d9__json_open(json, "ready", '{');
-	d9__json_u64(json, "total_ns", ready.ns);
-	d9__json_u64(json, "cpu_limit_ns", ready.limit_ns);
-	d9__json_u64(json, "host_ns", ready.host_ns);
-	d9__json_u64(json, "own_threads_ns", ready.own_ns);
-	d9__json_u64(json, "others_ns", ready.others_ns);
-	d9__json_u64(json, "unknown_ns", ready.unknown_ns);
-	d9__json_close(json, '}');
-}
-
 static void put_usage(struct d9__json *json, const struct d9__resource_usage *usage)
 {
 	static const char *const names[D9__USAGE_FIELDS] = {
@@ -703,30 +688,6 @@ static void begin_finding(struct d9__json *json, const struct d9__analysis *a, c
 	d9__json_close(json, ']');
 }
 
-static void put_gain_of(struct d9__json *json, const char *key, const struct d9__gain_of *gain)
-{
-	d9__json_open(json, key, '{');
-	d9__json_u64(json, "before_ns", gain->before_ns);
-	d9__json_u64(json, "after_ns", gain->after_ns);
-	d9__json_u64(json, "after_least_ns", gain->after_least_ns);
-	d9__json_close(json, '}');
-}
-
-static void put_gain(struct d9__json *json, const struct d9__finding *finding)
-{
-	if (!finding->has_gain) {
-		d9__json_null(json, "gain");
-		return;
-	}
-	d9__json_open(json, "gain", '{');
-	d9__json_u64(json, "waits", finding->gain.waits);
-	d9__json_u64(json, "changed", finding->gain.changed);
-	put_gain_of(json, "p99", &finding->gain.p99);
-	put_gain_of(json, "p999", &finding->gain.p999);
-	put_gain_of(json, "longest", &finding->gain.longest);
-	d9__json_close(json, '}');
-}
-
 void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__finding *finding)
 {
@@ -745,7 +706,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_close(json, ']');
 	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
-	put_gain(json, finding);
+	d9__json_gain(json, finding);
 	d9__json_string(json, "blocked", finding->blocked);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
@@ -782,7 +743,7 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 		err = d9__json_blocked(json, a);
 	put_samples(json, a);
 	err = err ? err : d9__json_heap(json, a);
-	put_ready(json, a);
+	d9__json_ready(json, a);
 	put_usage(json, &a->usage);
 	return err;
 }

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "analyze/json.h"
+#include "analyze/report_json.h"
 #include "analyze/report_parts.h"
 #include "analyze/units.h"
 
@@ -34,6 +36,46 @@ struct d9__parts d9__parts_of_spans(const struct d9__analysis *a, const struct d
 	if (in_polls_ns > span->active_ns)
 		in_polls_ns = span->active_ns;
 	return d9__parts_of(&span->time, total_ns, total_ns - in_polls_ns, a->samples.period_ns);
+}
+
+/* ---- JSON ---- */
+
+void d9__json_ready(struct d9__json *json, const struct d9__analysis *a)
+{
+	struct d9__ready ready = d9__ready_of(a);
+
+	d9__json_open(json, "ready", '{');
+	d9__json_u64(json, "total_ns", ready.ns);
+	d9__json_u64(json, "cpu_limit_ns", ready.limit_ns);
+	d9__json_u64(json, "host_ns", ready.host_ns);
+	d9__json_u64(json, "own_threads_ns", ready.own_ns);
+	d9__json_u64(json, "others_ns", ready.others_ns);
+	d9__json_u64(json, "unknown_ns", ready.unknown_ns);
+	d9__json_close(json, '}');
+}
+
+static void put_gain_of(struct d9__json *json, const char *key, const struct d9__gain_of *gain)
+{
+	d9__json_open(json, key, '{');
+	d9__json_u64(json, "before_ns", gain->before_ns);
+	d9__json_u64(json, "after_ns", gain->after_ns);
+	d9__json_u64(json, "after_least_ns", gain->after_least_ns);
+	d9__json_close(json, '}');
+}
+
+void d9__json_gain(struct d9__json *json, const struct d9__finding *finding)
+{
+	if (!finding->has_gain) {
+		d9__json_null(json, "gain");
+		return;
+	}
+	d9__json_open(json, "gain", '{');
+	d9__json_u64(json, "waits", finding->gain.waits);
+	d9__json_u64(json, "changed", finding->gain.changed);
+	put_gain_of(json, "p99", &finding->gain.p99);
+	put_gain_of(json, "p999", &finding->gain.p999);
+	put_gain_of(json, "longest", &finding->gain.longest);
+	d9__json_close(json, '}');
 }
 
 /* ---- the table ---- */

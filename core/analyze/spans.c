@@ -229,7 +229,7 @@ static void account_stay(struct span *span, struct d9__account *account, uint64_
 			account->samples += piece->on_samples - (within ? span->samples : 0);
 	} else if (!piece->open && span->task_id == 0 && worker->unpark.valid && span->enter_ns >= worker->unpark.ns &&
 		   span->enter_ns >= piece->end_ns) {
-		d9__period_outside(&worker->period, account, ns - span->enter_ns);
+		d9__period_short(&worker->period, account, ns - span->enter_ns);
 	}
 }
 

@@ -69,6 +69,7 @@ void d9__account_add(struct d9__account *account, const struct d9__account *from
 	account->blocked_ns += from->blocked_ns;
 	account->by_period_ns += from->by_period_ns;
 	account->samples += from->samples;
+	account->major_faults += from->major_faults;
 	for (unsigned i = 0; i < from->told.n; i++)
 		d9__told_add(&account->told, from->told.in[i].function, from->told.in[i].ns);
 }
@@ -110,7 +111,7 @@ struct d9__parts d9__parts_of(const struct d9__account *account, uint64_t total_
 
 struct word {
 	uint64_t ns;
-	char text[96];
+	char text[160];
 };
 
 /* A part in percent, without decimals from ten on. */
@@ -136,9 +137,16 @@ static size_t blocked_words(const struct d9__parts *parts, const struct d9__acco
 		snprintf(words[n++].text, sizeof(words->text), "blocked in %.64s",
 			 account->told.in[i].function);
 	}
-	words[n] = (struct word) { left_ns, "blocked" };
-	if (account->told.n)
-		snprintf(words[n].text, sizeof(words->text), "blocked elsewhere");
+	words[n].ns = left_ns;
+	/* A page that comes from a disk is waited for, and no call tells it. */
+	if (account->major_faults)
+		snprintf(words[n].text, sizeof(words->text),
+			 "blocked%s, %s page faults from disk among that",
+			 account->told.n ? " elsewhere" : "",
+			 d9__units_count(account->major_faults).text);
+	else
+		snprintf(words[n].text, sizeof(words->text),
+			 account->told.n ? "blocked elsewhere" : "blocked");
 	return n + 1;
 }
 
@@ -189,6 +197,7 @@ void d9__parts_json(struct d9__json *json, const struct d9__parts *parts,
 	d9__json_bool(json, "by_period", account->by_period_ns > 0);
 	d9__json_bool(json, "by_samples", parts->by_samples);
 	d9__json_u64(json, "samples", account->samples);
+	d9__json_u64(json, "major_faults", account->major_faults);
 	d9__json_bool(json, "too_few_samples", parts->few_samples);
 	d9__json_open(json, "blocked_in", '[');
 	for (unsigned i = 0; i < account->told.n; i++) {
@@ -279,7 +288,7 @@ void d9__period_inside(struct d9__period *period, struct d9__account *account, u
 		 &(struct d9__time_stay) { account, ns, told_ns });
 }
 
-void d9__period_outside(struct d9__period *period, struct d9__account *account, uint64_t ns)
+void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns)
 {
 	add_short(period, (struct d9__time_stay) { account, ns, 0 });
 }

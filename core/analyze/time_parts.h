@@ -58,6 +58,7 @@ struct d9__account {
 	uint64_t by_period_ns; /* of the elapsed time, what shared the readings of its active period
 				*/
 	uint64_t samples;      /* on-CPU ones inside */
+	uint64_t major_faults; /* that waited for a disk, in calls with readings of their own */
 	struct d9__told told;  /* as they were told: their sum may be more than blocked_ns */
 };
 
@@ -150,8 +151,8 @@ void d9__period_begin(struct d9__period *period);
 void d9__period_inside(struct d9__period *period, struct d9__account *account, uint64_t ns,
 		       uint64_t told_ns);
 
-/* The same outside of calls. */
-void d9__period_outside(struct d9__period *period, struct d9__account *account, uint64_t ns);
+/* The same outside of calls; or a short call with nothing inside, and nothing told. */
+void d9__period_short(struct d9__period *period, struct d9__account *account, uint64_t ns);
 
 /* A call has ended. */
 void d9__period_call(struct d9__period *period, const struct d9__period_call *call);

@@ -24,6 +24,9 @@ static struct d9__parts parts_of(const struct story *s, const char *place)
 	parts = d9__parts_of(&callback->time, callback->durations.sum, 0,
 			     s->analysis.samples.period_ns);
 	CU_ASSERT_EQUAL(parts.total_ns, callback->durations.sum);
+	/* What was added up is no more than passed: nothing had to be cut for the sum. */
+	CU_ASSERT(callback->time.on_cpu_ns + callback->time.ready_ns + callback->time.blocked_ns <=
+		  parts.total_ns);
 	CU_ASSERT_EQUAL(parts.on_cpu_ns + parts.ready_ns + parts.blocked_ns + parts.waiting_ns +
 				parts.unknown_ns,
 			parts.total_ns);
@@ -111,6 +114,44 @@ static void test_readings_that_contradict_each_other_believe_the_kernel_first(vo
 	read_call(&s, 5000, 30000);
 	parts = parts_of(&s, SLOW);
 	check(&parts, 0, 10000, 0, 0);
+	story_free(&s);
+}
+
+static void test_readings_of_any_size_add_up(void)
+{
+	const uint64_t most_us = UINT64_MAX / 1000;
+	struct d9__parts parts;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 1000, most_us);
+	story_start(&s, 0, 2000, 1, SLOW);
+	for (unsigned i = 0; i < 3; i++)
+		story_waited(&s, 0, 3000, 1, "read", most_us);
+	story_end(&s, 0, 12000);
+	story_off_cpu(&s, 0, 12000, 1, most_us, 1000);
+	story_poll(&s, 0, 12000, 22000, 2, QUICK);
+	story_off_cpu(&s, 0, 22000, 2, most_us, most_us);
+	story_park(&s, 0, 22000, 0);
+	story_analyse(&s);
+	parts = parts_of(&s, SLOW);
+	check(&parts, 0, 1000, 9000, 0);
+	parts = parts_of(&s, QUICK);
+	check(&parts, 0, 10000, 0, 0);
+	story_free(&s);
+}
+
+static void test_page_faults_from_disk_are_told_with_blocked_time(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 2000, 12000, 1, SLOW);
+	story_disk(&s, 0, 12000, 1, 4000, 30);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(text_of(&s),
+			       "60 % on CPU, 40 % blocked, 30 page faults from disk among that");
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->time.major_faults, 30);
 	story_free(&s);
 }
 
@@ -461,6 +502,9 @@ static const CU_TestInfo tests[] = {
 	  test_finding_tells_the_parts_of_its_longest_calls },
 	{ "readings that contradict each other believe the kernel first",
 	  test_readings_that_contradict_each_other_believe_the_kernel_first },
+	{ "readings of any size add up", test_readings_of_any_size_add_up },
+	{ "page faults from disk are told with blocked time",
+	  test_page_faults_from_disk_are_told_with_blocked_time },
 	{ "CPU time that was not used is unknown", test_cpu_time_that_was_not_used_is_unknown },
 	{ "call that never gave up the CPU was ready",
 	  test_call_that_never_gave_up_the_cpu_was_ready },
