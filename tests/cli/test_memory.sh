@@ -78,6 +78,10 @@ print(report["trace"]["dropped_allocs"], report["trace"]["dropped_frees"], memor
 END
 "$dial9" export --live --format folded -o - leak | grep -o 'on_request;parse_header'
 
+"$dial9" events --format text leak | grep -m 1 -o 'callchain=.parse_header svc.c:10'
+"$dial9" symbolize leak >/dev/null
+"$dial9" events leak | grep -c -m 1 '"symbol_name":"parse_header".*"source_line":10'
+
 say "totals"
 cat >totals.c <<'END'
 #include <stdint.h>
