@@ -63,11 +63,9 @@ void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* The same, for a lock of the thread |holder_tid|, 100 more than its worker. */
 void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		      uint64_t took_us, unsigned holder_tid);
-
 /* The call of |task| that ended just before slept for |blocked_us|, in |faults| page faults from disk among others. */
 void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us,
 		uint64_t faults);
-
 /* Its thread was found on the CPU. */
 void story_sample(struct story *s, unsigned worker, uint64_t us);
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);
