@@ -310,7 +310,7 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 	put_line(first, shown->item);
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
 	make_part(first, shown, PART_TIME, "time: ", finding->time);
-	make_part(first, shown, PART_HOT, "  at: ", finding->hot);
+	make_part(first, shown, PART_HOT, "  at: ", finding->blocked ? finding->blocked : finding->hot);
 	if (finding->has_gain && *d9__gain_text(&finding->gain, gain, sizeof(gain)))
 		make_part(first, shown, PART_GAIN, "gain: ", gain);
 	if (finding->n_effects) {
@@ -423,7 +423,7 @@ static void describe_data(const struct first *first, char *buf, size_t size)
 		const struct d9__analysis *a = all->reports[i].analysis;
 
 		hooks = hooks && d9__report_tells_hooks(&a->metadata);
-		if (a->events == 0 || a->timeline.n == 0)
+		if (!d9__analysis_has_any(a))
 			add_word(buf, size, "nothing recorded");
 		if (a->losses.n)
 			add_word(buf, size, "events lost");
@@ -513,17 +513,36 @@ static void describe_busy(const struct d9__report_all *all, char *buf, size_t si
 			 (unsigned long long)s.busiest, 100 * s.most);
 }
 
+/* "1.38 s on the CPU in 3 threads, by samples": where no loop ran. */
+static void describe_samples(const struct d9__report_all *all, char *buf, size_t size)
+{
+	uint64_t on_ns = 0;
+	size_t threads = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct d9__samples *samples = &all->reports[i].analysis->samples;
+
+		on_ns += samples->on * samples->period_ns;
+		threads += samples->threads.n;
+	}
+	if (threads)
+		snprintf(buf, size, "%s on the CPU in %zu thread%s, by samples", d9__units_ns(on_ns).text, threads,
+			 threads == 1 ? "" : "s");
+}
+
 static void put_header(struct first *first)
 {
 	const struct d9__report_all *all = first->all;
 	uint64_t start_ns = d9__analysis_start_ns(all->first);
 	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
 	const char *program = d9__report_program(all->first);
-	char data[160], busy[96], processes[48], *line;
+	char data[160], busy[160], processes[48], *line;
 	size_t column;
 
 	describe_data(first, data, sizeof(data));
 	describe_busy(all, busy, sizeof(busy));
+	if (!busy[0])
+		describe_samples(all, busy, sizeof(busy));
 	snprintf(processes, sizeof(processes), "%zu processes", all->n);
 	if (all->n > 1)
 		program = processes;
@@ -643,6 +662,8 @@ static void put_table(struct first *first, unsigned left)
 		rows = all->style->top;
 	if (all->n > 1)
 		d9__report_processes(all, rows);
+	else if (all->first->timeline.n == 0)
+		d9__report_threads(all->reports, all->style, first->page, rows);
 	else
 		d9__report_callbacks(all->reports, all->style, first->page, rows);
 }

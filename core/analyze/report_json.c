@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyze/hot_threads.h"
 #include "analyze/json.h"
 #include "analyze/report.h"
+#include "analyze/report_heap.h"
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
@@ -567,6 +569,50 @@ static void put_span(struct d9__json *json, const struct d9__analysis *a, const 
 	d9__json_close(json, '}');
 }
 
+static void put_thread(struct d9__json *json, const struct d9__hot_thread *thread,
+		       const struct d9__hot_function *functions, size_t n)
+{
+	d9__json_open(json, NULL, '{');
+	d9__json_u64(json, "tid", thread->tid);
+	d9__json_string(json, "name", thread->name);
+	if (thread->worker)
+		d9__json_u64(json, "worker", thread->worker->id);
+	else
+		d9__json_null(json, "worker");
+	d9__json_u64(json, "on_cpu", thread->on);
+	d9__json_u64(json, "off_cpu", thread->off);
+	d9__json_open(json, "functions", '[');
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__frame_name *frame = &functions[i].frame;
+
+		if (functions[i].thread != thread)
+			continue;
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "function", frame->function);
+		d9__json_string(json, "module", frame->module);
+		d9__json_string(json, "file", frame->file);
+		d9__json_u64(json, "line", frame->line);
+		d9__json_u64(json, "on_cpu", functions[i].n);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+	d9__json_close(json, '}');
+}
+
+static void put_threads(struct d9__json *json, const struct d9__table *threads)
+{
+	size_t n;
+	struct d9__hot_function *functions = d9__hot_functions(threads, false, &n);
+	struct d9__hot_thread **sorted = d9__hot_threads_sorted(threads);
+
+	d9__json_open(json, "threads", '[');
+	for (size_t i = 0; functions && sorted && i < threads->n; i++)
+		put_thread(json, sorted[i], functions, n);
+	d9__json_close(json, ']');
+	free(functions);
+	free(sorted);
+}
+
 static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__samples *samples = &a->samples;
@@ -580,6 +626,8 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "off_worker", samples->off_worker);
 	d9__json_u64(json, "stacks", samples->stacks.n);
 	d9__json_u64(json, "top_off_cpu_stack", top ? top->off : 0);
+	d9__json_u64(json, "period_ns", samples->period_ns);
+	put_threads(json, &samples->threads);
 	d9__json_close(json, '}');
 }
 
@@ -659,6 +707,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
 	d9__json_gain(json, finding);
+	d9__json_string(json, "blocked", finding->blocked);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }
@@ -690,7 +739,10 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	for (size_t i = 0; i < report->n_spans; i++)
 		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
+	if (!err)
+		err = d9__json_blocked(json, a);
 	put_samples(json, a);
+	err = err ? err : d9__json_heap(json, a);
 	d9__json_ready(json, a);
 	put_usage(json, &a->usage);
 	return err;

@@ -35,4 +35,7 @@ int d9__json_events(struct d9__json *json, const struct d9__report *reports, siz
 int d9__json_trace(struct d9__json *json, const struct d9__report *report);
 int d9__json_report(struct d9__json *json, const struct d9__report *report);
 
+/* "blocking_calls" and "locks".  0 or -ENOMEM. */
+int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a);
+
 #endif /* D9_ANALYZE_REPORT_JSON_H */

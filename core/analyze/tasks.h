@@ -78,6 +78,7 @@ struct d9__task {
 	struct d9__call call;
 	const char *asleep; /* where its open call was found asleep, and when */
 	uint64_t asleep_ns;
+	uint64_t asleep_for_ns, asleep_until_ns; /* in calls that were told one by one; both 0: it was only found there */
 	uint64_t waits_ns; /* of the piece that is open: struct d9__call */
 
 	int64_t fd;            /* below 0: none, or not told */

@@ -112,6 +112,10 @@ struct d9__worker {
 	struct d9__histogram waits; /* above 0 */
 	uint64_t wait_max_at_ns;
 
+	struct {
+		uint64_t ns;
+		const struct d9__stack *stack;
+	} off; /* its latest off-CPU sample; NULL: there was none */
 	uint64_t wakes_issued, on_samples, off_samples, polls_with_on, polls_with_off;
 	unsigned local_max;
 	uint64_t local_sum;

@@ -91,7 +91,7 @@ void story_begin(struct story *s)
 	trace_schema(t, SOURCE_TIME, "SourceTimeEvent",
 		     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
 	trace_schema(t, WAITED, "BlockingCallEvent",
-		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9");
+		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9 holder_tid:13 holder_task:9");
 	trace_schema(t, DISK, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 major_faults:9");
 	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11");
@@ -283,9 +283,16 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us)
 {
+	story_waited_for(s, worker, us, task, function, took_us, 0);
+}
+
+void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		      uint64_t took_us, unsigned holder_tid)
+{
 	uint64_t text = trace_string(&s->t, function);
 
-	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000);
+	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000, (uint64_t)holder_tid,
+		    UINT64_C(0));
 }
 
 void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us, uint64_t faults)

@@ -60,6 +60,9 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* The call of |task| that goes on was in |function| for |took_us|. */
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us);
+/* The same, for a lock of the thread |holder_tid|, 100 more than its worker. */
+void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		      uint64_t took_us, unsigned holder_tid);
 /* The call of |task| that ended just before slept for |blocked_us|, in |faults| page faults from disk among others. */
 void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us,
 		uint64_t faults);

@@ -76,7 +76,7 @@ static void test_synchronous_call_that_ends_in_a_loop_is_a_wait_and_no_inner_loo
 	story_analyse(&s);
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "sleeps 50.0 ms in poll(), 1 of 1 calls");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "blocks 50.0 ms in poll(), 1 of 1 calls");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
 	story_free(&s);
