@@ -166,10 +166,12 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 	task->asleep = NULL;
 	task->waits_ns = 0;
 	d9__spans_poll_end(&a->spans, piece);
-	if (task->call.total_ns + task->call.nested_ns < D9__STALL_NS)
-		return 0;
-	if (!task->call.stall && begin_stall(worker, task))
+	if (task->call.total_ns + task->call.nested_ns >= D9__STALL_NS && !task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;
+	if (d9__analysis_account(worker, piece) < 0)
+		return -ENOMEM;
+	if (!task->call.stall)
+		return 0;
 	update_stall(task->call.stall, worker, &task->call, piece->end_ns, a->samples.period_ns);
 	return 0;
 }

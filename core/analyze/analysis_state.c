@@ -234,7 +234,7 @@ void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culpr
 	culprit->inside.faulty_calls += call->faults >= D9__MANY_FAULTS;
 	culprit->inside.user_ns += call->user_ns;
 	culprit->inside.system_ns += call->system_ns;
-	culprit->inside.total_ns += call->total_ns;
+	culprit->inside.own_ns += d9__stall_left_ns(call->stall, call->total_ns);
 }
 
 void d9__analysis_figures(struct d9__call *call, const struct d9_event *event)

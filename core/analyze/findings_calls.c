@@ -458,6 +458,9 @@ void d9__check_long_callback(struct d9__findings *findings)
 void d9__check_running_at_end(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
+	const char *complete = d9__metadata_value(&a->metadata, "segment.complete");
+	/* A program that calls exit() inside a callback, as Python under gevent does, ends as it should. */
+	enum d9__severity severity = complete && !strcmp(complete, "true") ? D9__INFO : D9__WARNING;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		const struct d9__worker *worker = a->timeline.items[i];
@@ -471,7 +474,7 @@ void d9__check_running_at_end(struct d9__findings *findings)
 		ns = a->last_ns - piece->start_ns;
 		name = d9__finding_name(piece->task->callback);
 		finding = d9__finding_add(
-			findings, D9__WARNING, ns,
+			findings, severity, ns,
 			"Look here if the program hung or was killed then: the call did not end, and its length is "
 			"in no figure.",
 			"%.*s was still running on worker %llu when the trace ended, for %s at least.",

@@ -129,13 +129,13 @@ bool d9__finding_is_in_kernel(const struct d9__callback *callback)
 	uint64_t cpu_ns = callback->inside.user_ns + callback->inside.system_ns;
 
 	return cpu_ns >= D9__MS(5) && 10 * callback->inside.system_ns >= 6 * cpu_ns &&
-	       2 * cpu_ns >= callback->inside.total_ns;
+	       2 * cpu_ns >= callback->inside.own_ns;
 }
 
 static void page_faults(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	uint64_t each = callback->inside.faults / callback->inside.calls;
-	uint64_t ns = callback->inside.total_ns / callback->inside.calls;
+	uint64_t ns = callback->inside.own_ns / callback->inside.calls;
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 

@@ -23,6 +23,10 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__finding *finding);
 
+/* Whole keys: "ready", and "gain" of a finding. */
+void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_gain(struct d9__json *json, const struct d9__finding *finding);
+
 /* Whole keys: "loss", "metadata", "trace", and all that follows "trace".  0 or -ENOMEM. */
 void d9__json_loss(struct d9__json *json, const struct d9__losses *losses);
 void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata);

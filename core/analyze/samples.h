@@ -43,6 +43,8 @@ struct d9__samples {
 	struct d9__table names;  /* char * by address */
 	struct d9__texts texts;
 	struct d9__table workers_by_tid;
+	struct d9__table threads; /* struct d9__hot_thread by tid */
+	const struct d9__stack *newest; /* of the newest sample */
 };
 
 void d9__samples_release(struct d9__samples *samples);

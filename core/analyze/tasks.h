@@ -12,6 +12,10 @@
 #include "analyze/table.h"
 
 struct d9__worker;
+
+/* target_worker of a wake from outside the workers, and all above. */
+#define D9__WORKER_OTHERS 254
+
 struct d9__stale_timer;
 
 /* One call of a callback: a poll, or the pieces into which nested loops cut it. */
@@ -79,7 +83,7 @@ struct d9__task {
 
 	int64_t fd;            /* below 0: none, or not told */
 	uint64_t made; /* in its calls: tasks on other descriptors than its own */
-	uint64_t waker_worker; /* of the newest wake */
+	uint64_t waker_worker; /* of the newest wake; D9__WORKER_OTHERS and more: none */
 
 	/* Calls in the current window of a worker (see rounds.h). */
 	uint64_t window, window_calls, window_ns;

@@ -40,12 +40,14 @@ static void put_sample(struct d9__json *json, const struct d9__tree_node *node, 
 static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree, const struct d9__profile *profile,
 			uint32_t *numbers)
 {
-	const char *off_cpu = profile->in_us ? "blocking calls" : "off-CPU samples";
+	static const char *const units[] = { [D9__PROFILE_SAMPLES] = "none",
+					     [D9__PROFILE_MICROSECONDS] = "microseconds",
+					     [D9__PROFILE_BYTES] = "bytes" };
 
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "type", "sampled");
-	d9__json_string(json, "name", profile->wanted.off_cpu ? off_cpu : "on-CPU samples");
-	d9__json_string(json, "unit", profile->in_us ? "microseconds" : "none");
+	d9__json_string(json, "name", d9__profile_what(profile));
+	d9__json_string(json, "unit", units[profile->unit]);
 	d9__json_u64(json, "startValue", 0);
 	d9__json_u64(json, "endValue", tree->root.total);
 	d9__json_open(json, "samples", '[');

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "format/encoder.h"
-#include "record/blocking_event.h"
 #include "record/clock.h"
 #include "record/drain.h"
 #include "record/event_types.h"
@@ -382,10 +381,8 @@ static bool is_event(struct rescue *r, const struct d9__side_record *record)
 {
 	struct probe found = { 0 };
 
-	if (record->type_id == D9__EVENT_CPU_SAMPLE)
-		return d9__sample_is_sound(record);
-	if (record->type_id == D9__EVENT_BLOCKING_CALL)
-		return d9__blocking_is_sound(record);
+	if (d9__side_is_raw(record))
+		return d9__side_is_sound(record);
 	d9__builder_begin(&r->probe);
 	if (!define_type(r, &r->probe, record->type_id))
 		return false;

@@ -46,7 +46,7 @@ core/read format
 core/analyze format read
 core/symbol format read analyze
 core/cli format record read analyze symbol
-adapters record loop hook block glib libev libevent preload
+adapters record sample loop hook block glib libev libevent memory preload
 END
 [ -z "$broken" ] || {
 	printf 'not allowed to include:%s\n' "$broken"

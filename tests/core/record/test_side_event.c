@@ -34,24 +34,24 @@ static void test_a_sample_of_a_dead_ring_is_believed_only_if_it_is_whole(void)
 {
 	struct d9__side_record record = make_record(1, 0);
 
-	CU_ASSERT(d9__sample_is_sound(&record));
+	CU_ASSERT(d9__side_is_sound(&record));
 	record.len--;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, 0);
 	raw_of(&record)->n = FRAMES + 1;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(D9__SAMPLE_COPIES_MAX + 1, 0);
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, UINT32_MAX);
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, 0);
 	memset(raw_of(&record)->thread_name, 'x', sizeof(raw_of(&record)->thread_name));
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, 0);
 	raw_of(&record)->source = D9__SAMPLE_OFF_CPU + 1;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record.len = 0;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 }
 
 static struct d9__side_record make_call(uint16_t n)
