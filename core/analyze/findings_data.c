@@ -57,7 +57,7 @@ void d9__check_nothing_recorded(struct d9__findings *findings)
 				"Check that the program ran with recording on (DIAL9_ENABLED), that it "
 				"could write its trace directory, and that this is that directory.",
 				"The trace is empty: it holds no event at all.");
-	else if (a->timeline.n == 0 && a->samples.on + a->samples.off == 0 && !samples_were_refused(a))
+	else if (!d9__analysis_has_any(a) && !samples_were_refused(a))
 		d9__finding_add(findings, D9__CRITICAL, 0,
 				"Check that a loop was attached (d9_event_base_attach()) or that the "
 				"program was started by dial9 record, and that its loop library is "
@@ -99,17 +99,22 @@ static void check_losses(struct d9__findings *findings)
 	}
 }
 
+#define SAMPLE_LESS "(larger DIAL9_MEMORY_SAMPLE_RATE_BYTES): leaks look larger than they are."
+
 static void check_dropped_samples(struct d9__findings *findings)
 {
 	const struct d9__losses *losses = &findings->analysis->losses;
+	uint64_t evicted = findings->analysis->heap.evicted;
 
 	if (losses->dropped_allocs || losses->dropped_frees)
-		d9__finding_add(findings, D9__WARNING, 0,
-				"Sample less (larger DIAL9_MEMORY_SAMPLE_RATE_BYTES): leaks look larger than they "
-				"are.",
+		d9__finding_add(findings, D9__WARNING, 0, "Sample less " SAMPLE_LESS,
 				"%s allocation samples and %s free samples were lost.",
 				d9__units_count(losses->dropped_allocs).text,
 				d9__units_count(losses->dropped_frees).text);
+	if (evicted)
+		d9__finding_add(findings, D9__INFO, 0, "Sample less " SAMPLE_LESS,
+				"%s allocations were followed no further, as too many were live.",
+				d9__units_count(evicted).text);
 }
 
 static bool is_damaged(const struct d9__segment_fact *segment)

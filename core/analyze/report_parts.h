@@ -36,6 +36,12 @@ void d9__report_callbacks(const struct d9__report *report, const struct d9__repo
 void d9__report_threads(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page,
 			size_t rows);
 
+/* The tables of calls that blocked, and of locks; nothing if there are none. */
+void d9__report_blocked(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page);
+
+/* The table of where time went in one process. */
+void d9__report_time(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page);
+
 /* What is wrong and what to do, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/hot_threads.h"
+#include "analyze/report_heap.h"
 #include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
@@ -610,6 +611,11 @@ static void put_samples(struct context *c)
 	threads_table(c, true, c->style->top);
 }
 
+static void put_blocking(struct context *c)
+{
+	d9__report_blocked(c->report, c->style, c->page);
+}
+
 static void put_spans(struct context *c)
 {
 	size_t n = shown_of(c, c->report->n_spans);
@@ -664,6 +670,16 @@ static void put_custom_events(struct context *c)
 
 /* ---- by name ---- */
 
+static void put_memory(struct context *c)
+{
+	d9__report_heap(c->a, c->style->top, c->page);
+}
+
+static void put_time(struct context *c)
+{
+	d9__report_time(c->report, c->style, c->page);
+}
+
 static void put_process(struct context *c)
 {
 	put_kernel_waits(c);
@@ -680,13 +696,16 @@ static const struct {
 	{ "findings", false, NULL },
 	{ "workers", true, put_workers },
 	{ "callbacks", true, put_callbacks },
+	{ "time", true, put_time },
 	{ "longest", true, put_longest },
 	{ "wakes", true, put_waits },
 	{ "timers", true, put_timers },
 	{ "queues", true, put_queues },
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
+	{ "blocking", true, put_blocking },
 	{ "samples", false, put_samples },
+	{ "memory", false, put_memory },
 	{ "spans", false, put_spans },
 	{ "events", false, put_custom_events },
 };

@@ -137,8 +137,30 @@ static void put_effects(struct d9__report_all *all, const struct d9__analysis *a
 	}
 }
 
+static void put_time(struct d9__report_all *all, const struct d9__finding *finding)
+{
+	if (!finding->time)
+		return;
+	d9__page_put(all->page, D9__FAINT, "  time: ");
+	d9__page_wrap(all->page, finding->time, (unsigned)strlen("  time: "), 4);
+}
+
+static void put_gain(struct d9__report_all *all, const struct d9__finding *finding)
+{
+	char text[160];
+
+	if (!finding->has_gain || !*d9__gain_text(&finding->gain, text, sizeof(text)))
+		return;
+	d9__page_put(all->page, D9__FAINT, "  without it: ");
+	d9__page_wrap(all->page, text, (unsigned)strlen("  without it: "), 4);
+}
+
 static void put_hot(struct d9__report_all *all, const struct d9__finding *finding)
 {
+	if (finding->blocked) {
+		d9__page_put(all->page, D9__FAINT, "  blocked: ");
+		d9__page_wrap(all->page, finding->blocked, (unsigned)strlen("  blocked: "), 4);
+	}
 	if (!finding->hot)
 		return;
 	d9__page_put(all->page, D9__FAINT, "  on the CPU: ");
@@ -183,7 +205,9 @@ static void put_finding(struct d9__report_all *all, const struct d9__report_find
 	for (size_t i = 0; full && i < finding->n_evidence; i++)
 		put_evidence(all, a, &finding->evidence[i]);
 	if (full) {
+		put_time(all, finding);
 		put_hot(all, finding);
+		put_gain(all, finding);
 		put_effects(all, a, finding);
 		put_advice(all, finding, before);
 	}

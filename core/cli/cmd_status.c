@@ -451,6 +451,18 @@ static void put_samples(struct d9__text_out *out, const struct d9__recorder_seen
 	}
 }
 
+/* Whether calls that block are timed, or why not: source.blocking. */
+static void put_blocking(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	size_t len;
+	const char *state = d9__recorder_fact(recorder, "source.blocking", &len);
+
+	if (!state)
+		return;
+	put_label(out, "blocking");
+	d9__text_wrapped(out, state, len, LABEL_WIDTH);
+}
+
 /* What took hold of each loop library: loop.LIBRARY.version and .capabilities. */
 static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
@@ -497,6 +509,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	put_ring(out, recorder);
 	put_workers(out, recorder);
 	put_samples(out, recorder);
+	put_blocking(out, recorder);
 	put_hooks(out, recorder);
 }
 

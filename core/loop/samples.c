@@ -19,6 +19,7 @@
 #include "record/metadata.h"
 #include "record/names.h"
 #include "record/source.h"
+#include "sample/alloc.h"
 #include "sample/sampler.h"
 
 #define QUEUE_NS UINT64_C(10000000)
@@ -133,6 +134,7 @@ static void add_source(void)
 	d9__announce_start();
 	d9__running_start();
 	d9__sampler_start();
+	d9__alloc_start();
 }
 
 void d9__samples_start(void)

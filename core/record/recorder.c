@@ -84,6 +84,8 @@ static uint32_t gate_bits(const struct d9_options *o)
 		bits |= D9__GATE_LOOP;
 	if (d9__options_number(o, D9__OPTION_LOOPS) && d9__options_number(o, D9__OPTION_TASKS))
 		bits |= D9__GATE_TASK | D9__GATE_WAKE;
+	if (bits & D9__GATE_TASK && d9__options_number(o, D9__OPTION_TASK_DUMPS))
+		bits |= D9__GATE_ARM;
 	return bits;
 }
 
@@ -172,6 +174,11 @@ static void set_metadata(const char *boot_id)
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
+	/* Foreign readers weigh all samples by it; ours each by its own. */
+	if (d9__options_number(&options, D9__OPTION_MEMORY))
+		set_number("memory.sample_rate_bytes", d9__options_number(&options, D9__OPTION_MEMORY_RATE));
+	else
+		d9__metadata_set("memory.sample_rate_bytes", NULL);
 	for (const struct d9__option_pair *p = options.metadata; p; p = p->next)
 		d9__metadata_set(p->key, p->value);
 }
@@ -243,6 +250,8 @@ static void set_sampling(void)
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->off_cpu, d9__options_number(&options, D9__OPTION_OFF_CPU) != 0,
 			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->blocking, d9__options_number(&options, D9__OPTION_BLOCKING) != 0,
+			      memory_order_relaxed);
 }
 
 static int stop(uint32_t deadline_ms);
@@ -295,6 +304,10 @@ static int start_locked(bool awaited)
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
 			       0);
 	set_sampling();
+	d9__sampling_set_memory(d9__options_number(&options, D9__OPTION_MEMORY) ?
+				d9__options_number(&options, D9__OPTION_MEMORY_RATE) : 0,
+				d9__options_number(&options, D9__OPTION_MEMORY_LIVE_SET),
+				d9__options_number(&options, D9__OPTION_MEMORY_SEED));
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;

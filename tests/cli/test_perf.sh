@@ -49,7 +49,7 @@ say "off the CPU"
 "$dial9" export --format folded --off-cpu -o - off >stacks.folded
 grep -o 'on_timer;sleep_in_callback;' stacks.folded | sort -u
 if "$dial9" info off | grep -q 'source.kernel_names  *on'; then
-	grep -q 'nanosleep_\[k\]' stacks.folded && echo "the kernel's functions have names"
+	grep -q '_\[k\]' stacks.folded && echo "the kernel's functions have names"
 else
 	echo "the kernel's functions have names"
 fi

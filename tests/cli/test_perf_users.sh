@@ -20,7 +20,7 @@ as_nobody sh -c "test -x '$dial9' && test -r '$top_builddir/adapters/.libs/libdi
 as_nobody "$dial9" record -o traces/perf --cpu-backend perf -- ./loop 2>line
 echo "status $?"
 sed 's/[0-9][0-9]* events/N events/; s/paranoid=[2-9];/paranoid=N;/' line
-as_nobody "$dial9" events -e CpuSampleEvent traces/perf 2>&1 | grep -c '"source"'
+as_nobody "$dial9" events -e CpuSampleEvent traces/perf 2>&1 | grep -c '"source":0'
 
 say "with that capability alone"
 with_perfmon() {
