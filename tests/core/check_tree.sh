@@ -44,7 +44,8 @@ core/hook record
 core/read format
 core/analyze format read
 core/symbol format read analyze
-core/cli format record read analyze symbol
+core/serve read analyze
+core/cli format record read analyze symbol serve
 adapters record loop hook glib libev libevent preload
 END
 [ -z "$broken" ] || {

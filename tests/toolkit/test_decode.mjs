@@ -5,7 +5,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { decode, Truncated, TraceError } from '../../core/toolkit/decode.js';
+import { decode, Truncated, TraceError } from '../../core/toolkit/frames.js';
 import { checkRules } from './trace_rules.mjs';
 
 const HEADER = [0x54, 0x52, 0x43, 0, 1];
