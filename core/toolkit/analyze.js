@@ -7,6 +7,7 @@ import { lowerBound } from './table.js';
 
 const LONG_LEAST = 1e6, LONG_MOST = 1e7, LONG_TIMES = 3;
 const LATE = 5e6;
+const LOOK_BACK = 1e9;
 const TOLD = 5;
 
 /** Calls from here on are long for a worker: 3 x its p99, at least 1 ms, at most 10 ms. */
@@ -51,7 +52,7 @@ function lateCalls(trace) {
 			previous.set(polls.task[i], start);
 			// Only where the loop was busy for long before can a call be late.
 			if (i === 0 || polls.dur[i - 1] < LATE / 2) continue;
-			const wake = wakeOf(trace, polls.task[i], start, Math.max(before, start - 1e9));
+			const wake = wakeOf(trace, polls.task[i], start, Math.max(before, start - LOOK_BACK));
 			if (wake && start - wake.time >= LATE)
 				late.push({ worker: worker.id, time: start, duration: polls.dur[i], task: polls.task[i], delay: start - wake.time, site: polls.site[i] });
 		}
@@ -86,9 +87,12 @@ export function redFlags(trace) {
 /** Callbacks that were ready at |time| on a worker, before a call there ended at |end|, and ran after it. */
 export function waitersOf(trace, worker, time, end) {
 	const { polls } = worker, waiting = new Map(), { wakes } = trace;
-	for (let i = lowerBound(wakes.time, time - 1e9, wakes.n); i < wakes.n && wakes.time[i] < end; i++) waiting.set(wakes.woken[i], wakes.time[i]);
+	for (let i = lowerBound(wakes.time, time - LOOK_BACK, wakes.n); i < wakes.n && wakes.time[i] < end; i++) waiting.set(wakes.woken[i], wakes.time[i]);
+	// What ran before the call has used its wake, and so has the call itself.
+	for (let i = lowerBound(polls.start, time - LOOK_BACK, polls.n); i < polls.n && polls.start[i] <= time; i++)
+		if (waiting.get(polls.task[i]) <= polls.start[i]) waiting.delete(polls.task[i]);
 	const found = [];
-	for (let i = lowerBound(polls.start, end, polls.n); i < polls.n && waiting.size && polls.start[i] < end + 1e9; i++) {
+	for (let i = lowerBound(polls.start, end, polls.n); i < polls.n && waiting.size && polls.start[i] < end + LOOK_BACK; i++) {
 		const ready = waiting.get(polls.task[i]);
 		if (ready === undefined) continue;
 		waiting.delete(polls.task[i]);

@@ -21,7 +21,8 @@ const URL_EVERY_MS = 250, SPEECH_AFTER_MS = 300;
 let rows = [];
 let drawWanted = false, urlTimer = 0, speechTimer = 0;
 let keptItems = [];
-let restoring = false;
+let restoring = false; // the URL has led here
+let opening = false; // the page has led here: that is the same place as no fragment
 let pushWanted = false;
 
 function draw() {
@@ -56,7 +57,7 @@ function redrawPointer() {
 /** Selecting and jumping make an entry of the history, moving about replaces it. */
 function keepUrl(push) {
 	if (restoring) return;
-	pushWanted ||= push;
+	pushWanted ||= push && !opening;
 	clearTimeout(urlTimer);
 	urlTimer = setTimeout(() => {
 		const fragment = `#${writeFragment(state, keptItems)}`;
@@ -69,7 +70,7 @@ function keepUrl(push) {
 function restoreUrl() {
 	const { patch, kept, wrong } = readFragment(state.model, location.hash.slice(1));
 	keptItems = kept;
-	if (wrong.length) speak(`The address has parts that this trace does not know: ${showName(wrong.join(', '))}`);
+	if (wrong.length) byId('loaded').textContent = `not in this trace: ${showName(wrong.join(', '))}`;
 	if (!Object.keys(patch).length) return false;
 	if (patch.view) patch.view = clampView(state.model, ...patch.view);
 	if (patch.finding >= state.model.findings.length) delete patch.finding;
@@ -170,7 +171,9 @@ function openWorst() {
 function takeModel(model) {
 	rows = layoutRows(model);
 	state.model = model;
+	opening = true;
 	update({ view: clampView(model, model.first, model.last), selected: null, finding: -1, range: null, pointer: null });
+	opening = false;
 	fillGutter(byId('gutter'), model, rows);
 	showHeader();
 	showFindings(byId('findings'));
@@ -184,7 +187,9 @@ function openPlace(model) {
 	if (state.model !== model) return;
 	showFindings(byId('findings'));
 	fillGutter(byId('gutter'), model, rows);
+	opening = true;
 	if (!restoreUrl()) openWorst();
+	opening = false;
 	document.body.dataset.ready = 'true';
 }
 

@@ -2,7 +2,7 @@
 // The lanes: what ran when.  Draws the rows and says what is under a point.
 
 import { eachAtLeast, rowsIn } from '../toolkit/index.js';
-import { durationClass, fitName, showDuration, showShare, showTime } from '../toolkit/show.js';
+import { durationClass, fitName, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
 import { lowerBound } from '../toolkit/table.js';
 import { drawHatch, drawTriangle, element, prepareCanvas } from './dom.js';
 import { axisStep, laneColumns, readyColumns } from './lod.js';
@@ -50,8 +50,10 @@ export function fillGutter(gutter, model, rows) {
 }
 
 export function laneName(model, lane) {
-	const { name } = lane.worker;
-	return model.traces.length > 1 ? `${lane.trace.metadata.get('service') ?? lane.trace.folder} ${name}` : name;
+	const { name } = lane.worker, { trace } = lane;
+	if (model.traces.length === 1) return showName(name);
+	const service = trace.metadata.get('service'), alone = model.traces.filter((t) => t.metadata.get('service') === service).length === 1;
+	return showName(`${service && alone ? service : trace.folder || service} ${name}`);
 }
 
 /** Where the bars of a lane's row are. */
