@@ -30,8 +30,10 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "serve",
 	.synopsis = "[OPTIONS] TRACE",
-	.text = "Show a trace, a directory or a segment, in the browser.  Prints the address, which holds a secret: who\n"
-		"knows it, on this machine, can read the trace.  Ends at SIGINT (Ctrl-C) or SIGTERM.\n",
+	.text = "Show a trace, a directory or a segment, in the browser.  Prints the address, "
+		"which holds a secret: who\n"
+		"knows it, on this machine, can read the trace.  Ends at SIGINT (Ctrl-C) or "
+		"SIGTERM.\n",
 	.opts = opts,
 };
 
@@ -42,7 +44,7 @@ static void open_browser(const char *url)
 	char program[] = "xdg-open", *argv[] = { program, (char *)url, NULL };
 	int err;
 
-	err = posix_spawnp(&(pid_t){ 0 }, program, NULL, NULL, argv, environ);
+	err = posix_spawnp(&(pid_t) { 0 }, program, NULL, NULL, argv, environ);
 	if (err)
 		d9__cmd_fail("serve", "cannot start xdg-open: %s", strerror(err));
 }
@@ -53,9 +55,12 @@ static int run(const struct d9__server_options *options, bool open)
 	int err = d9__server_new(options, &server);
 
 	if (err == -ENODATA)
-		return d9__cmd_fail("serve", "%s: no segments; give a directory that holds trace.*.bin* files", options->trace);
+		return d9__cmd_fail(
+			"serve", "%s: no segments; give a directory that holds trace.*.bin* files",
+			options->trace);
 	if (err == -EADDRINUSE || err == -EACCES)
-		return d9__cmd_fail("serve", "cannot listen on port %u: %s", options->port, strerror(-err));
+		return d9__cmd_fail("serve", "cannot listen on port %u: %s", options->port,
+				    strerror(-err));
 	if (err)
 		return d9__cmd_fail("serve", "%s: %s", options->trace, strerror(-err));
 	puts(d9__server_url(server));
@@ -75,10 +80,15 @@ static int serve(const char *trace, uint16_t port, bool open)
 	int err = d9__data_path(&assets), status;
 
 	if (err == -ENOENT)
-		return d9__cmd_fail("serve", "the viewer's files are not there: they are installed as " PKGDATADIR "/viewer");
+		return d9__cmd_fail(
+			"serve",
+			"the viewer's files are not there: they are installed as " PKGDATADIR
+			"/viewer");
 	if (err)
 		return d9__cmd_fail("serve", "%s", strerror(-err));
-	status = run(&(struct d9__server_options){ .trace = trace, .assets = assets, .port = port }, open);
+	status =
+		run(&(struct d9__server_options) { .trace = trace, .assets = assets, .port = port },
+		    open);
 	free(assets);
 	return status;
 }
@@ -88,7 +98,8 @@ static int serve(const char *trace, uint16_t port, bool open)
 	(void)trace;
 	(void)port;
 	(void)open;
-	return d9__cmd_fail("serve", "this dial9 was built without libevent, whose HTTP server it needs");
+	return d9__cmd_fail("serve",
+			    "this dial9 was built without libevent, whose HTTP server it needs");
 }
 #endif
 
@@ -122,8 +133,11 @@ int d9__cmd_serve(int argc, char **argv)
 	if (key < 0)
 		return d9__args_exit(key);
 	if (args.first != argc - 1)
-		return d9__cmd_fail("serve", args.first == argc ? "which TRACE? see dial9 serve --help"
-							      : "one TRACE at a time; a directory may hold several processes");
+		return d9__cmd_fail(
+			"serve",
+			args.first == argc
+				? "which TRACE? see dial9 serve --help"
+				: "one TRACE at a time; a directory may hold several processes");
 	signal(SIGPIPE, SIG_IGN);
 	return serve(argv[args.first], port, open);
 }

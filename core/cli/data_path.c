@@ -13,7 +13,8 @@
 
 #define PAGE "viewer/index.html"
 
-/* |folder|/|relative| in new memory if the viewer is there; |*out| stays NULL if not.  0 or -ENOMEM. */
+/* |folder|/|relative| in new memory if the viewer is there; |*out| stays NULL if not.  0 or
+ * -ENOMEM. */
 static int try_folder(const char *folder, const char *relative, char **out)
 {
 	char *page;
@@ -36,7 +37,7 @@ int d9__data_path(char **out)
 	char folder[PATH_MAX], relative[PATH_MAX], *path = NULL;
 	int err = 0;
 
-	if (!d9__own_folder(folder)) {
+	if (!d9__own_folder(folder, sizeof(folder))) {
 		d9__relative_path(BINDIR, PKGDATADIR, relative, sizeof(relative));
 		err = try_folder(folder, ".", &path);
 		if (!err && !path)

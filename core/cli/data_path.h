@@ -5,8 +5,9 @@
 #define D9_CLI_DATA_PATH_H
 
 /*
- * The folder that holds viewer/ and toolkit/: of the build tree this program lies in, of the folder it is
- * installed in, or the configured one.  0 with a path for the caller to free, -ENOENT, -ENOMEM.
+ * The folder that holds viewer/ and toolkit/: of the build tree this program lies in, of the folder
+ * it is installed in, or the configured one.  0 with a path for the caller to free, -ENOENT,
+ * -ENOMEM.
  */
 int d9__data_path(char **out);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-int d9__own_folder(char folder[PATH_MAX])
+int d9__own_folder(char *folder, size_t size)
 {
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+	ssize_t n = readlink("/proc/self/exe", folder, size - 1);
 
 	if (n < 0)
 		return -errno;

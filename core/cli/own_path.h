@@ -4,11 +4,11 @@
 #ifndef D9_CLI_OWN_PATH_H
 #define D9_CLI_OWN_PATH_H
 
-#include <limits.h>
 #include <stddef.h>
 
-/* The folder of this program.  0, or an error of readlink(2) if /proc is not there. */
-int d9__own_folder(char folder[PATH_MAX]);
+/* The folder of this program, into |size| bytes.  0, or an error of readlink(2) if /proc is not
+ * there. */
+int d9__own_folder(char *folder, size_t size);
 
 /* "../lib/dial9" for /usr/bin and /usr/lib/dial9: an installation may have moved as a whole. */
 void d9__relative_path(const char *from, const char *to, char *out, size_t size);

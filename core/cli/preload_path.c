@@ -35,7 +35,7 @@ int d9__preload_path(char **out)
 
 	if (wanted && *wanted) {
 		path = realpath(wanted, NULL);
-	} else if (!d9__own_folder(folder)) {
+	} else if (!d9__own_folder(folder, sizeof(folder))) {
 		d9__relative_path(BINDIR, PKGLIBDIR, relative, sizeof(relative));
 		path = try_folder(folder, "../adapters/.libs");
 		if (!path)

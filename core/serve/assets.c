@@ -67,7 +67,7 @@ static int add(struct d9__assets *assets, const char *dir, const char *folder, c
 		assets->capacity = capacity;
 	}
 	asset = &assets->items[assets->n];
-	*asset = (struct d9__asset){ .type = type_of(file) };
+	*asset = (struct d9__asset) { .type = type_of(file) };
 	if (asprintf(&asset->name, "%s/%s", folder, file) < 0)
 		return -ENOMEM;
 	assets->n++;

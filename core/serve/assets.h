@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 struct d9__asset {
-	char *name;       /* "viewer/app.js"; owned */
+	char *name;	  /* "viewer/app.js"; owned */
 	const char *type; /* MIME; static */
-	char *data;       /* owned */
+	char *data;	  /* owned */
 	size_t len;
 };
 
@@ -18,7 +18,8 @@ struct d9__assets {
 	size_t n, capacity;
 };
 
-/* Read the folders viewer and toolkit of |dir|.  0, -ENOMEM, or an error of reading; release in all cases. */
+/* Read the folders viewer and toolkit of |dir|.  0, -ENOMEM, or an error of reading; release in all
+ * cases. */
 int d9__assets_load(struct d9__assets *assets, const char *dir);
 
 /* The one called |name|, or NULL. */

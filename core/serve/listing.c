@@ -27,7 +27,7 @@ int d9__listing_init(struct d9__listing *listing, const char *path)
 	struct stat st;
 	char *slash;
 
-	*listing = (struct d9__listing){ .root = realpath(path, NULL) };
+	*listing = (struct d9__listing) { .root = realpath(path, NULL) };
 	if (!listing->root)
 		return -errno;
 	if (stat(listing->root, &st))
@@ -53,7 +53,9 @@ static int open_below(const char *root, const char *name)
 		return -errno;
 	if (slash) {
 		folder = strndup(name, (size_t)(slash - name));
-		inner = folder ? openat(dir, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		inner = folder ? openat(dir, folder,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			       : -1;
 		err = folder ? -errno : -ENOMEM;
 		free(folder);
 		close(dir);

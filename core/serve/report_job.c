@@ -33,7 +33,7 @@ struct d9__report_job {
 	pid_t pid; /* 0: none runs */
 	int out, err;
 	uint64_t running, known; /* identities of listings */
-	char *json;              /* of |known|; owned, NULL: none */
+	char *json;		 /* of |known|; owned, NULL: none */
 	size_t len;
 };
 
@@ -160,7 +160,8 @@ static char **arguments(const struct d9__listing *listing)
 	for (size_t i = 0; whole && i < n; i++)
 		whole = (argv[i] = strdup(head[i]));
 	for (size_t i = 0; whole && i < paths; i++)
-		whole = asprintf(&argv[n + i], each ? "%s/%s" : "%s", listing->root, each ? listing->items[i].name : "") >= 0;
+		whole = asprintf(&argv[n + i], each ? "%s/%s" : "%s", listing->root,
+				 each ? listing->items[i].name : "") >= 0;
 	if (whole)
 		return argv;
 	for (size_t i = 0; argv && argv[i]; i++)
@@ -187,7 +188,8 @@ static int spawn(struct d9__report_job *job, char **argv)
 		posix_spawn_file_actions_adddup2(&files, job->out, 1);
 		err = posix_spawn_file_actions_adddup2(&files, job->err, 2);
 		if (!err)
-			err = posix_spawn(&job->pid, "/proc/self/exe", &files, &attributes, argv, environ);
+			err = posix_spawn(&job->pid, "/proc/self/exe", &files, &attributes, argv,
+					  environ);
 		posix_spawnattr_destroy(&attributes);
 	}
 	posix_spawn_file_actions_destroy(&files);
@@ -218,27 +220,28 @@ static int start(struct d9__report_job *job, const struct d9__listing *listing)
 	return 0;
 }
 
-int d9__report_job_ask(struct d9__report_job *job, const struct d9__listing *listing, d9__report_done *done,
-		       void *context)
+int d9__report_job_ask(struct d9__report_job *job, const struct d9__listing *listing,
+		       d9__report_done *done, void *context)
 {
 	struct waiter *waiter;
 	int err = 0;
 
 	if (!job->pid && job->json && job->known == listing->identity) {
-		done(context, &(struct d9__report_answer){ .json = job->json, .len = job->len });
+		done(context, &(struct d9__report_answer) { .json = job->json, .len = job->len });
 		return 0;
 	}
 	waiter = malloc(sizeof(*waiter));
 	if (!waiter)
 		return -ENOMEM;
-	/* What runs may be of a moment ago: whoever asks gets it soon, and the next one gets the new state. */
+	/* What runs may be of a moment ago: whoever asks gets it soon, and the next one gets the
+	 * new state. */
 	if (!job->pid)
 		err = start(job, listing);
 	if (err) {
 		free(waiter);
 		return err;
 	}
-	*waiter = (struct waiter){ .done = done, .context = context, .next = job->waiters };
+	*waiter = (struct waiter) { .done = done, .context = context, .next = job->waiters };
 	job->waiters = waiter;
 	return 0;
 }

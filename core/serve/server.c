@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may read: a request must name this very server as its host, so that no name that resolves to
- * 127.0.0.1 opens it to a web page, and its path must begin with the token that was printed at the start.
- * What it gets is from three tables: the viewer's files, the listing, the report; no path is made of it.
+ * 127.0.0.1 opens it to a web page, and its path must begin with the token that was printed at the
+ * start. What it gets is from three tables: the viewer's files, the listing, the report; no path is
+ * made of it.
  */
 #include "config.h"
 
@@ -27,15 +28,15 @@
 #include "serve/listing.h"
 #include "serve/report_job.h"
 
-#define TOKEN_BYTES	16
-#define HEADERS_MAX	(16 << 10)
-#define IDLE_S		60
-#define LOOPBACK	"127.0.0.1"
+#define TOKEN_BYTES 16
+#define HEADERS_MAX (16 << 10)
+#define IDLE_S	    60
+#define LOOPBACK    "127.0.0.1"
 
 /* viewer.md 12.2 */
-#define POLICY                                                                                      \
-	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "              \
-	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "           \
+#define POLICY                                                                                     \
+	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "             \
+	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dial9"
 
 struct d9__server {
@@ -68,7 +69,8 @@ static void reply(struct evhttp_request *request, int code, const char *type, st
 	evhttp_send_reply(request, code, NULL, body);
 }
 
-static void reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data, size_t len)
+static void reply_bytes(struct evhttp_request *request, int code, const char *type,
+			const char *data, size_t len)
 {
 	struct evbuffer *body = evbuffer_new();
 
@@ -89,7 +91,8 @@ static void reply_text(struct evhttp_request *request, int code, const char *tex
 
 static void put_segment(struct d9__json *json, const struct d9__listed *item)
 {
-	/* What is no letter is escaped, so that any name of a file is a valid path of a URL; slashes too. */
+	/* What is no letter is escaped, so that any name of a file is a valid path of a URL;
+	 * slashes too. */
 	char *escaped = evhttp_encode_uri(item->name), *url;
 
 	if (escaped && asprintf(&url, "segment/%s", escaped) >= 0) {
@@ -145,7 +148,8 @@ static void send_listing(struct d9__server *server, struct evhttp_request *reque
 	free(text);
 }
 
-static void send_segment(struct d9__server *server, struct evhttp_request *request, const char *escaped)
+static void send_segment(struct d9__server *server, struct evhttp_request *request,
+			 const char *escaped)
 {
 	size_t len = 0;
 	char *name = evhttp_uridecode(escaped, 0, &len);
@@ -154,7 +158,8 @@ static void send_segment(struct d9__server *server, struct evhttp_request *reque
 	int fd = -ENOMEM;
 
 	if (name && body)
-		fd = strlen(name) == len ? d9__listing_open(&server->listing, name, &bytes) : -ENOENT;
+		fd = strlen(name) == len ? d9__listing_open(&server->listing, name, &bytes)
+					 : -ENOENT;
 	/* From the file to the socket as the client reads. */
 	if (fd >= 0 && (!bytes || !evbuffer_add_file(body, fd, 0, (ev_off_t)bytes))) {
 		if (!bytes)
@@ -210,12 +215,14 @@ static bool is_own_host(const struct d9__server *server, struct evhttp_request *
 /* A browser says so when it asks for a page of another site. */
 static bool is_foreign(struct evhttp_request *request)
 {
-	const char *site = evhttp_find_header(evhttp_request_get_input_headers(request), "Sec-Fetch-Site");
+	const char *site =
+		evhttp_find_header(evhttp_request_get_input_headers(request), "Sec-Fetch-Site");
 
 	return site && strcmp(site, "same-origin") && strcmp(site, "none");
 }
 
-/* What follows "/TOKEN/" in |uri|, up to the query, in new memory; NULL: another token, or out of memory. */
+/* What follows "/TOKEN/" in |uri|, up to the query, in new memory; NULL: another token, or out of
+ * memory. */
 static char *path_behind_token(const struct d9__server *server, const char *uri)
 {
 	const size_t len = sizeof(server->token) - 1;
@@ -232,7 +239,8 @@ static char *path_behind_token(const struct d9__server *server, const char *uri)
 
 static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path)
 {
-	const struct d9__asset *asset = d9__assets_find(&server->assets, *path ? path : "viewer/index.html");
+	const struct d9__asset *asset =
+		d9__assets_find(&server->assets, *path ? path : "viewer/index.html");
 
 	if (asset)
 		reply_bytes(request, HTTP_OK, asset->type, asset->data, asset->len);
@@ -299,7 +307,8 @@ static int listen_on(struct d9__server *server, uint16_t port)
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
 		return -errno;
 	server->port = ntohs(address.sin_port);
-	snprintf(server->url, sizeof(server->url), "http://" LOOPBACK ":%u/%s/", server->port, server->token);
+	snprintf(server->url, sizeof(server->url), "http://" LOOPBACK ":%u/%s/", server->port,
+		 server->token);
 	return 0;
 }
 

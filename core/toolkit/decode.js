@@ -6,7 +6,7 @@
 // since the trace's origin, exact for 104 days of trace.  frames.js says the same slowly, and tests hold the
 // two against each other.
 
-import { TraceError, Truncated, TAG, TYPE } from './frames.js';
+import { TraceError, Truncated, TAG, TYPE, isFieldType } from './frames.js';
 import { wideNumber } from './table.js';
 
 const HEADER = [0x54, 0x52, 0x43, 0x00];
@@ -29,7 +29,7 @@ const HOT_SHAPES = [
 function hotKind(name, fields) {
 	const shape = fields.map((f) => `${f.name}:${f.type | (f.optional ? OPTIONAL_BIT : 0)}`).join(' ');
 	for (const [kind, hotName, hotShape] of HOT_SHAPES)
-		if (name === hotName && `${shape} `.startsWith(`${hotShape} `)) {
+		if (name === hotName && fields.every((field) => isFieldType(field.type)) && `${shape} `.startsWith(`${hotShape} `)) {
 			const more = fields.slice(hotShape.split(' ').length);
 			const reason = kind === HOT.WAKE && more[0]?.name === 'reason' && more[0].type === TYPE.U8 && !more[0].optional;
 			return { hot: kind, reason, more: reason ? more.slice(1) : more };
@@ -72,9 +72,10 @@ export class Decoder {
 		const model = this.model;
 		if (model.origin === null && (lower || upper)) model.origin = [lower, upper];
 		const [originLower, originUpper] = model.origin ?? [0, 0];
-		this.time = (upper - originUpper) * WIDE + (lower - originLower);
-		this.zero = lower || upper ? NaN : this.time; // rows of symbols have time 0, which is no time
-		this.limit = this.time + (WIDE - 1 - upper) * WIDE + (WIDE - lower);
+		this.base = (upper - originUpper) * WIDE + (lower - originLower);
+		this.since = 0; // ns from the base to the last event
+		this.room = (WIDE - 1 - upper) * WIDE + (WIDE - lower);
+		this.zero = lower || upper ? NaN : this.base; // rows of symbols have time 0, which is no time
 	}
 
 	push(piece) {
@@ -99,12 +100,12 @@ export class Decoder {
 		for (;;) {
 			if (bytes.length - this.at > HOT_BYTES && this.begun) this.hot();
 			if (this.at >= bytes.length) break;
-			const start = this.at, { time } = this;
+			const start = this.at, { since } = this;
 			try {
 				this.frame(start);
 			} catch (error) {
 				this.at = start;
-				this.time = time;
+				this.since = since;
 				if (!(error instanceof Truncated)) throw error;
 				// Frames may be long: look again when there is twice as much.
 				this.wanted = 2 * (bytes.length - start);
@@ -196,8 +197,9 @@ export class Decoder {
 		while (at <= last && bytes[at] === TAG.EVENT) {
 			const schema = this.schemas.get(bytes[at + 1] | bytes[at + 2] << 8);
 			if (schema === undefined || schema.hot === 0) break;
-			const start = at, { more } = schema, time = this.time + (bytes[at + 3] | bytes[at + 4] << 8 | bytes[at + 5] << 16);
-			if (time >= this.limit || time === this.zero || model.origin === null) break;
+			const start = at, { more } = schema, since = this.since + (bytes[at + 3] | bytes[at + 4] << 8 | bytes[at + 5] << 16);
+			const time = this.base + since;
+			if (since >= this.room || time === this.zero || model.origin === null) break;
 			at += 6;
 			const first = varint();
 			let a = 0, b = 0, c = 0, d = 0;
@@ -238,7 +240,7 @@ export class Decoder {
 			default: model.wake(time, first, b, a, d);
 			}
 			schema.table.count++;
-			this.time = time;
+			this.since = since;
 			this.at = at;
 		}
 	}
@@ -286,7 +288,7 @@ export class Decoder {
 			return;
 		}
 		this.schemas.set(id, { id, shape, hasTime, fields, ...hotKind(hasTime ? name : '', fields),
-			values: new Array(fields.length), table: this.model.table(shape, name, fields, hasTime) });
+			strange: fields.find((field) => !isFieldType(field.type)), values: new Array(fields.length), table: this.model.table(shape, name, fields, hasTime) });
 	}
 
 	stringPool() {
@@ -296,8 +298,9 @@ export class Decoder {
 			entries.push(id, this.model.strings.id(this.bytes, at, at + length));
 		}
 		for (let i = 0; i < entries.length; i += 2) {
-			if (entries[i] < NEAR_IDS) this.strings[entries[i]] = entries[i + 1];
-			else this.farStrings.set(entries[i], entries[i + 1]);
+			// Of two definitions of an id the first counts.
+			if (entries[i] < NEAR_IDS) this.strings[entries[i]] ??= entries[i + 1];
+			else if (!this.farStrings.has(entries[i])) this.farStrings.set(entries[i], entries[i + 1]);
 		}
 	}
 
@@ -307,7 +310,7 @@ export class Decoder {
 			const id = this.u32(), depth = this.count(8), at = this.need(8 * depth);
 			entries.push(id, this.model.stacks.id(this.bytes, at, at + 8 * depth));
 		}
-		for (let i = 0; i < entries.length; i += 2) this.stacks.set(entries[i], entries[i + 1]);
+		for (let i = 0; i < entries.length; i += 2) if (!this.stacks.has(entries[i])) this.stacks.set(entries[i], entries[i + 1]);
 	}
 
 	annotations() {
@@ -321,11 +324,12 @@ export class Decoder {
 	event(start) {
 		const id = this.u16(), schema = this.schemas.get(id);
 		if (!schema) this.fail(start, `event of unknown type ${id}`);
-		let time = NaN;
+		if (schema.strange) this.fail(start, `event ${schema.table.name}: its field ${schema.strange.name} has the unknown type ${schema.strange.type}`);
+		let since = NaN;
 		if (schema.hasTime) {
 			const at = this.need(3);
-			time = this.time + (this.bytes[at] | this.bytes[at + 1] << 8 | this.bytes[at + 2] << 16);
-			if (time >= this.limit) this.fail(start, 'time exceeds 64 bits');
+			since = this.since + (this.bytes[at] | this.bytes[at + 1] << 8 | this.bytes[at + 2] << 16);
+			if (since >= this.room) this.fail(start, 'time exceeds 64 bits');
 			// Without a reset before it, times count from 0.
 			this.model.origin ??= [0, 0];
 		}
@@ -334,8 +338,9 @@ export class Decoder {
 			const field = fields[i];
 			values[i] = field.optional && !this.u8() ? undefined : this.value(field.type, 0);
 		}
-		if (schema.hasTime) this.time = time;
+		if (schema.hasTime) this.since = since;
 		schema.table.count++;
+		const time = this.base + since;
 		this.model.event(schema.table, time === this.zero ? NaN : time, values);
 	}
 
@@ -388,7 +393,7 @@ export class Decoder {
 
 	/** A value in a list or map, where texts are texts and stacks lists. */
 	inner(depth) {
-		const type = this.u8() & ~OPTIONAL_BIT;
+		const type = this.u8();
 		if (type === TYPE.STRING) return this.text(this.u32());
 		if (type === TYPE.STACK) {
 			const list = [];

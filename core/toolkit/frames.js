@@ -16,6 +16,11 @@ export const TYPE = {
 	VARINT: 9, STRING_MAP: 10, U8: 11, U16: 12, U32: 13, LIST: 14, MAP: 15,
 };
 
+/** Whether |type|, without the bit that makes it optional, is one that events have. */
+export function isFieldType(type) {
+	return type >= TYPE.I64 && type <= TYPE.MAP;
+}
+
 /** Damage: where it is and what it is. */
 export class TraceError extends Error {
 	constructor(offset, what) {
@@ -80,7 +85,7 @@ class Cursor {
  *   header(offset, batch)             a batch begins
  *   schema(schema, offset)            {id, name, hasTime, fields: [{name, type, optional}]}
  *   annotations(id, entries, offset)  [{field, key, value}]
- *   strings(entries, offset)          [[id, text]]
+ *   strings(entries, offset)          [[id, text]]; of two of one id the first counts
  *   stacks(entries, offset)           [[id, [address]]]
  *   reset(base, offset)
  *   event(event, offset)              {schema, time, values: {name: value}, raw: [{id, shortest}]}
@@ -152,14 +157,15 @@ export function decode(bytes, visit) {
 	};
 
 	const inner = (tag, notes) => {
-		if (tag & OPTIONAL || tag === TYPE.POOLED_STACK || tag === TYPE.POOLED_STRING)
-			notes.badInner = true;
-		return tag & ~OPTIONAL;
+		if (tag === TYPE.POOLED_STACK || tag === TYPE.POOLED_STRING) notes.badInner = true;
+		return tag;
 	};
 
 	const event = (start) => {
 		const id = c.u16(), schema = schemas.get(id);
 		if (!schema) throw new TraceError(start, `event of unknown type ${id}`);
+		const strange = schema.fields.find((field) => !isFieldType(field.type));
+		if (strange) throw new TraceError(start, `event ${schema.name}: its field ${strange.name} has the unknown type ${strange.type}`);
 		let time = null;
 		if (schema.hasTime) {
 			time = base + BigInt(c.u24());
@@ -200,7 +206,7 @@ export function decode(bytes, visit) {
 				entries.push([id, c.text(c.u32())]);
 			}
 			call('strings', entries, start, strings);
-			for (const [id, text] of entries) strings.set(id, text);
+			for (const [id, text] of entries) if (!strings.has(id)) strings.set(id, text);
 		},
 		[TAG.STACKS]: (start) => {
 			const entries = [];
@@ -210,7 +216,7 @@ export function decode(bytes, visit) {
 				entries.push([id, stack]);
 			}
 			call('stacks', entries, start, stacks);
-			for (const [id, stack] of entries) stacks.set(id, stack);
+			for (const [id, stack] of entries) if (!stacks.has(id)) stacks.set(id, stack);
 		},
 		[TAG.RESET]: (start) => { base = c.u64(); call('reset', base, start); },
 		[TAG.ANNOTATIONS]: (start) => {

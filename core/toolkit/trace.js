@@ -441,6 +441,7 @@ export async function readTrace(sources, options = {}) {
 				await options.progress?.({ stored: stored + used, model });
 			}
 			Object.assign(segment, decoder.end());
+			if (!decoder.begun) throw new TraceError(0, 'too short for a trace');
 		} catch (error) {
 			tellError(segment, decoder, error);
 		}

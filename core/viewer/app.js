@@ -75,9 +75,10 @@ function restoreUrl() {
 	if (patch.view) patch.view = clampView(state.model, ...patch.view);
 	if (patch.finding >= state.model.findings.length) delete patch.finding;
 	restoring = true;
-	update({ selected: null, range: null, finding: -1, ...patch });
+	// What it does not say is as at the start.
+	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', ...patch });
 	restoring = false;
-	if (patch.query) byId('search').value = patch.query;
+	byId('search').value = state.query;
 	return true;
 }
 
@@ -182,13 +183,13 @@ function takeModel(model) {
 	redraw();
 }
 
-/** Once there are findings: the place that the URL names, else the worst one. */
-function openPlace(model) {
+/** Once there are findings: the place that the URL names, if it was of this trace, else the worst one. */
+function openPlace(model, fromUrl) {
 	if (state.model !== model) return;
 	showFindings(byId('findings'));
 	fillGutter(byId('gutter'), model, rows);
 	opening = true;
-	if (!restoreUrl()) openWorst();
+	if (!fromUrl || !restoreUrl()) openWorst();
 	opening = false;
 	document.body.dataset.ready = 'true';
 }
@@ -198,7 +199,7 @@ async function openFiles(files) {
 	try {
 		const model = await loadFiles(files, showProgress);
 		takeModel(model);
-		openPlace(model);
+		openPlace(model, false);
 	} catch (error) {
 		showFailure(error);
 	}
@@ -249,7 +250,7 @@ async function start() {
 		const { model, reported } = await loadServed(showProgress);
 		takeModel(model);
 		await reported;
-		openPlace(model);
+		openPlace(model, true);
 	} catch (error) {
 		showFailure(error);
 	}

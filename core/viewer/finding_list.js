@@ -12,8 +12,8 @@ const TITLES = { 'nothing-recorded': 'nothing recorded', 'incomplete-data': 'inc
 
 function figureOf(finding) {
 	if (TITLES[finding.check]) return TITLES[finding.check];
-	const length = finding.first?.length;
-	return length ? showDuration(length) : finding.check.replaceAll('-', ' ');
+	const length = finding.first?.duration_ns ?? finding.first?.duration;
+	return length ? showDuration(Number(length)) : finding.check.replaceAll('-', ' ');
 }
 
 /** The sentence without the name that stands before it, which is shown as what it is. */

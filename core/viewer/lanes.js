@@ -239,7 +239,7 @@ export function drawRows(canvas, state, rows, width, height) {
 function drawFindings(context, state, rows, width) {
 	const [from, to] = state.view, palette = colours();
 	let free = -Infinity, row0 = null;
-	const places = state.model.findings.flatMap((finding) => finding.evidence.filter((piece) => piece.lane && piece.row >= 0)
+	const places = state.model.findings.filter((finding) => finding.severity !== 'info').flatMap((finding) => finding.evidence.filter((piece) => piece.lane && piece.row >= 0)
 		.map((piece) => ({ ...piece, first: piece === finding.first })));
 	for (const place of places.sort((a, b) => a.lane.number - b.lane.number || a.at - b.at)) {
 		const row = rows.find((r) => r.kind === 'lane' && r.lane === place.lane), { polls } = place.lane;

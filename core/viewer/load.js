@@ -21,7 +21,7 @@ const scriptPolicy = globalThis.trustedTypes?.createPolicy('dial9', {
 
 /** JSON whose integers of 16 digits and more become texts, for doubles cannot hold them all. */
 export function parseWideJson(text) {
-	return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g, (part) => (part[0] === '"' ? part : `"${part}"`)));
+	return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (part) => (/^-?\d{16,}$/.test(part) ? `"${part}"` : part)));
 }
 
 /** Segments by the folder they lie in, which is one process's. */

@@ -12,7 +12,7 @@ export function laneColumns(lane, from, to, width) {
 	const { polls, index } = lane, longest = new Float64Array(width).fill(-1), busy = new Float32Array(width);
 	const step = (to - from) / width;
 	let [row] = rowsIn(polls, from, to);
-	for (let x = 0; x < width && row < polls.n; x++) {
+	for (let x = 0; x < width; x++) {
 		const a = from + x * step, b = a + step;
 		let end = row;
 		if (end < polls.n && polls.start[end] < b) {

@@ -37,6 +37,7 @@ export function drawMinimap(canvas, state, width, height) {
 	context.fillRect(0, base, width, 1);
 	// Triangles: the first place of each finding; small ticks: the others.
 	for (const finding of model.findings) {
+		if (finding.severity === 'info') continue;
 		for (const piece of finding.evidence) {
 			if (piece.at === undefined) continue;
 			context.fillStyle = palette.alarm;

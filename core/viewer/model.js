@@ -103,7 +103,7 @@ export class Model {
 			const time = piece.time ?? Number(BigInt(piece.time_ns) - absoluteTime(trace, 0));
 			const lane = this.lanes.find((l) => l.trace === trace && l.worker.id === piece.worker) ?? null;
 			const row = lane ? pollAt(lane.polls, time) : -1;
-			return { ...piece, lane, row, at: time + trace.shift, length: piece.duration_ns ?? piece.duration ?? (row >= 0 ? lane.polls.dur[row] : 0) };
+			return { ...piece, lane, row, at: time + trace.shift, length: Number(piece.duration_ns ?? piece.duration ?? 0) || (row >= 0 ? lane.polls.dur[row] : 0) };
 		});
 		return { ...finding, evidence, trace, first: evidence.find((piece) => piece.lane && piece.row >= 0)
 			?? evidence.find((piece) => piece.at !== undefined) ?? null };
