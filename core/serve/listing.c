@@ -68,7 +68,9 @@ static int open_below(const char *root, const char *name)
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	err = -errno;
 	close(dir);
-	return fd < 0 ? err : fd;
+	if (fd < 0)
+		return err;
+	return fd;
 }
 
 static int stat_below(const char *root, const char *name, struct stat *st)
