@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -283,6 +284,23 @@ static void on_signal(evutil_socket_t signal_number, short what, void *context)
 	event_base_loopbreak(((struct d9__server *)context)->base);
 }
 
+static void on_resume(evutil_socket_t fd, short what, void *listener)
+{
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(listener);
+}
+
+/* No descriptor is free for another client: whoever comes now waits until one has left. */
+static void on_accept_error(struct evconnlistener *listener, void *http)
+{
+	static const struct timeval pause = { .tv_usec = 100000 };
+
+	(void)http;
+	if (!event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_resume, listener, &pause))
+		evconnlistener_disable(listener);
+}
+
 static int make_token(struct d9__server *server)
 {
 	uint8_t bytes[TOKEN_BYTES];
@@ -306,6 +324,7 @@ static int listen_on(struct d9__server *server, uint16_t port)
 		return errno ? -errno : -EADDRINUSE;
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
 		return -errno;
+	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	server->port = ntohs(address.sin_port);
 	snprintf(server->url, sizeof(server->url), "http://" LOOPBACK ":%u/%s/", server->port,
 		 server->token);

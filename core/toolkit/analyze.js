@@ -11,7 +11,7 @@ const LOOK_BACK = 1e9;
 const TOLD = 5;
 
 /** Calls from here on are long for a worker: 3 x its p99, at least 1 ms, at most 10 ms. */
-export function longCall(polls) {
+function longCall(polls) {
 	const bins = new Uint32Array(56);
 	for (let i = 0; i < polls.n; i++) bins[histogramBin(polls.dur[i])]++;
 	return Math.min(LONG_MOST, Math.max(LONG_LEAST, LONG_TIMES * quantileOf(bins, polls.n, 0.99)));

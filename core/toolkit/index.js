@@ -5,7 +5,7 @@
 import { lowerBound } from './table.js';
 
 const FAN = 16;
-const SUM_EVERY = 64;
+export const SUM_EVERY = 64;
 
 /** Maxima of 16^k neighbours among the first |n| values, from k = 1. */
 export function pyramidOf(values, n) {
@@ -63,23 +63,6 @@ export function eachAtLeast(values, levels, least, from, to, each) {
 		}
 	};
 	if (from < to) visit(levels.length - 1, from, to);
-}
-
-function sumBefore(polls, index, row) {
-	const block = Math.floor(row / SUM_EVERY);
-	let sum = index.sums[block];
-	for (let i = block * SUM_EVERY; i < row; i++) sum += polls.dur[i];
-	return sum;
-}
-
-/** The part of [from, to) that was inside of polls. */
-export function busyIn(polls, index, from, to) {
-	const [first, last] = rowsIn(polls, from, to);
-	if (first >= last) return 0;
-	let busy = last - first > 2 * SUM_EVERY ? sumBefore(polls, index, last) - sumBefore(polls, index, first) : 0;
-	if (!busy) for (let i = first; i < last; i++) busy += polls.dur[i];
-	busy -= Math.max(0, from - polls.start[first]);
-	return busy - Math.max(0, polls.start[last - 1] + polls.dur[last - 1] - to);
 }
 
 /** Rows [first, last) that overlap [from, to); of no length, those inside. */

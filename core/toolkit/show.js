@@ -49,13 +49,6 @@ export function showTime(relative, wall, clock, digits = 3) {
 	return `${part('Hours')}:${part('Minutes')}:${part('Seconds')}${digits ? `.${fraction}` : ''}`;
 }
 
-/** The day of a wall time. */
-export function showDay(wall, clock) {
-	const date = new Date(Number(wall / 1000000n));
-	return clock === 'local' ? `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}-${String(date.getDate()).padStart(2, '0')}`
-		: date.toISOString().slice(0, 10);
-}
-
 // Controls, what turns the direction of text, and what takes no room: a name must not pretend to be another.
 const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udfff]/g;
 

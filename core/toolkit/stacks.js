@@ -2,7 +2,7 @@
 // Stacks of samples as names, folded into a tree.
 
 /** Frames of an address, innermost first: [{name, where}]; an address without a name is shown as itself. */
-export function namedFrames(trace, address) {
+function namedFrames(trace, address) {
 	const frames = trace.symbols.get(address);
 	if (frames) return frames.map((f) => ({ name: f.name, where: f.file ? `${f.file.replace(/.*\//, '')}:${f.line}` : '', known: true }));
 	const place = placeOf(trace, address);
@@ -10,7 +10,7 @@ export function namedFrames(trace, address) {
 }
 
 /** "module+0xoffset" of an address by the modules that the trace tells. */
-export function placeOf(trace, address) {
+function placeOf(trace, address) {
 	const module = trace.modules?.find((m) => address >= m.start && address < m.start + m.size);
 	return module ? `${module.path.replace(/.*\//, '')}+0x${(address - module.base).toString(16)}` : null;
 }

@@ -42,7 +42,7 @@ function columnType(field) {
 const number = (value) => (typeof value === 'number' ? value : typeof value === 'bigint' ? Number(value) : 0);
 
 /** Takes what the decoder finds. */
-export class TraceBuilder {
+class TraceBuilder {
 	constructor(bytes = DEFAULT_BYTES) {
 		this.budget = new Budget(bytes);
 		this.origin = null;
@@ -244,13 +244,13 @@ function* timesOf(trace) {
 	}
 }
 
-/** Tables of events called |name|, and functions that give a field of a row. */
-export function tablesNamed(trace, name) {
+/** Tables of events called |name|: one for each schema that the trace gives it. */
+function tablesNamed(trace, name) {
 	return trace.tables.filter((table) => table.name === name && table.rows.n);
 }
 
 /** A function (row) => value for the field |name|; texts as texts; undefined where there is none. */
-export function fieldReader(trace, table, name) {
+function fieldReader(trace, table, name) {
 	const i = table.fields.findIndex((field) => field.name === name);
 	if (i < 0) return () => undefined;
 	const column = table.columns[i], exact = table.exact[i];

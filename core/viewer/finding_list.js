@@ -44,7 +44,7 @@ function item(finding, number) {
 }
 
 /** The longest call of all lanes: {lane, row} or null. */
-export function longestCall(model) {
+function longestCall(model) {
 	let best = null;
 	for (const trace of model.traces)
 		for (const stats of trace.stats.values()) {

@@ -81,7 +81,7 @@ function escape() {
 	else update({ selected: null, finding: -1 });
 }
 
-export const KEYS = [
+const KEYS = [
 	{ keys: ['n'], does: 'next finding', run: () => nextFinding(1) },
 	{ keys: ['p'], does: 'previous finding', run: () => nextFinding(-1) },
 	{ keys: ['1', '2', '3', '4', '5', '6', '7', '8', '9'], shown: '1 … 9', does: 'finding of that number', run: (key) => selectFinding(Number(key) - 1) },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level of detail: what a lane shows in each column of pixels, exact at every zoom.
 
-import { greatestOf, rowsIn } from '../toolkit/index.js';
+import { SUM_EVERY, greatestOf, rowsIn } from '../toolkit/index.js';
 import { lowerBound } from '../toolkit/table.js';
 
 /**
@@ -35,10 +35,10 @@ export function laneColumns(lane, from, to, width) {
 function busyOfRows(lane, first, last, a, b) {
 	const { polls, index } = lane;
 	let sum = 0;
-	if (last - first > 256) {
-		const low = Math.ceil(first / 64), high = Math.floor(last / 64);
-		for (let i = first; i < low * 64; i++) sum += polls.dur[i];
-		for (let i = high * 64; i < last; i++) sum += polls.dur[i];
+	if (last - first > 4 * SUM_EVERY) {
+		const low = Math.ceil(first / SUM_EVERY), high = Math.floor(last / SUM_EVERY);
+		for (let i = first; i < low * SUM_EVERY; i++) sum += polls.dur[i];
+		for (let i = high * SUM_EVERY; i < last; i++) sum += polls.dur[i];
 		sum += index.sums[high] - index.sums[low];
 	} else {
 		for (let i = first; i < last; i++) sum += polls.dur[i];

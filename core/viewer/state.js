@@ -34,7 +34,7 @@ export function setView(from, to) {
 }
 
 /** Show [start, start + length) with four times as much around it. */
-export function frameTime(start, length) {
+function frameTime(start, length) {
 	const around = Math.max(length * 5, 1000);
 	setView(start - (around - length) * 0.4, start + length + (around - length) * 0.6);
 }

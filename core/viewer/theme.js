@@ -42,7 +42,7 @@ export function switchTheme(redraw) {
 	applyTheme(redraw);
 }
 
-export function isDark() {
+function isDark() {
 	return document.documentElement.dataset.theme === 'dark';
 }
 

@@ -101,6 +101,23 @@ ask --path /TOKEN/segment/text.bin
 ask --path /TOKEN/api/report
 end_server TERM
 
+say "more clients than descriptors: the others wait, nothing spins, and all goes on when they leave"
+: >address
+(ulimit -n 40 && exec "$dial9" serve traces >address) &
+server=$!
+until url=$(cat address) && [ -n "$url" ]; do :; done
+python3 -c '
+import socket, sys, time, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+ticks = lambda: sum(map(int, open(f"/proc/{sys.argv[2]}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+clients = [socket.create_connection((url.hostname, url.port)) for _ in range(60)]
+time.sleep(0.3)
+before = ticks()
+time.sleep(1)
+print("spins" if ticks() - before > 5 else "rests")' "$url" $server
+ask --path /TOKEN/segment/text
+end_server INT
+
 say "a port that is taken, and what is no trace"
 serve traces
 run serve --port "$(printf %s "$url" | sed 's|.*:\([0-9]*\)/.*|\1|')" traces

@@ -6,12 +6,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { redFlags, waitersOf } from '../../core/toolkit/analyze.js';
-import { busyIn, eachAtLeast, greatestOf, indexPolls, pyramidOf, wakeOf } from '../../core/toolkit/index.js';
+import { eachAtLeast, greatestOf, indexPolls, pyramidOf, wakeOf } from '../../core/toolkit/index.js';
 import { durationClass, fitName, showCount, showDuration, showName, showTime } from '../../core/toolkit/show.js';
 import { foldStacks, framesOf } from '../../core/toolkit/stacks.js';
 import { absoluteTime, pollAt, readTrace, relativeTime } from '../../core/toolkit/trace.js';
 import { unpack } from '../../core/toolkit/unpack.js';
 import { Xxh64 } from '../../core/toolkit/xxh64.js';
+import { parseWideJson } from '../../core/viewer/load.js';
 import { laneColumns } from '../../core/viewer/lod.js';
 import { Model } from '../../core/viewer/model.js';
 import { readFragment, writeFragment } from '../../core/viewer/url.js';
@@ -148,8 +149,6 @@ test('the pyramid and the columns of a lane equal a plain scan', () => {
 			eachAtLeast(polls.dur, lane.index.levels, 500, first, last, (row) => found.push(row));
 			assert.deepEqual(found, [...polls.dur.keys()].filter((i) => i >= first && i < last && polls.dur[i] >= 500));
 			assert.equal(greatestOf(polls.dur, lane.index.levels, first, last), Math.max(0, ...polls.dur.subarray(first, last)));
-			const covered = [...polls.dur.keys()].reduce((sum, i) => sum + Math.max(0, Math.min(polls.start[i] + polls.dur[i], to) - Math.max(polls.start[i], from)), 0);
-			assert.ok(Math.abs(busyIn(polls, lane.index, from, to) - covered) < 1e-3);
 		}
 	}
 });
@@ -195,6 +194,11 @@ test('durations, counts, times and names as people read them', () => {
 	assert.equal(fitName('event_handler', 11), 'event_…dler');
 	assert.equal(fitName('event_handler', 7), '');
 	assert.deepEqual([999, 1000, 99e6, 1e8].map(durationClass), [0, 1, 5, 6]);
+});
+
+test('integers of a report that no double holds become texts, whatever strings say', () => {
+	assert.deepEqual(parseWideJson('{"a": 9007199254740993, "b": 12.000000, "c": "x: 1234567890123456789, \\" 1", "d": [-12345678901234567], "e": 5}'),
+		{ a: '9007199254740993', b: 12, c: 'x: 1234567890123456789, " 1', d: ['-12345678901234567'], e: 5 });
 });
 
 test('a name cannot hide, reverse or imitate text', () => {
