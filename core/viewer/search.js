@@ -31,6 +31,7 @@ function choose(i) {
 
 function close() {
 	byId('results').hidden = true;
+	byId('search').setAttribute('aria-expanded', 'false');
 }
 
 function render() {
@@ -38,11 +39,14 @@ function render() {
 	matches = text && state.model ? findMatches(text) : [];
 	marked = Math.min(marked, Math.max(0, matches.length - 1));
 	list.hidden = !text;
-	list.replaceChildren(...matches.slice(0, SHOWN).map((match, i) => element('li', { 'aria-selected': i === marked ? 'true' : 'false', onclick: () => choose(i) },
+	byId('search').setAttribute('aria-expanded', String(!list.hidden));
+	if (matches.length) byId('search').setAttribute('aria-activedescendant', `result-${marked}`);
+	else byId('search').removeAttribute('aria-activedescendant');
+	list.replaceChildren(...matches.slice(0, SHOWN).map((match, i) => element('li', { id: `result-${i}`, role: 'option', 'aria-selected': i === marked ? 'true' : 'false', onclick: () => choose(i) },
 		element('span', { class: 'code' }, match.name), element('span', { class: 'small' }, `${showCount(match.n)} calls${match.longest ? `, longest ${showDuration(match.longest)}` : ''}`))));
 	if (!text) return;
-	if (!matches.length) list.append(element('li', {}, 'No callback has that in its name or place.'));
-	if (matches.length > SHOWN) list.append(element('li', { class: 'small' }, `and ${matches.length - SHOWN} more`));
+	if (!matches.length) list.append(element('li', { role: 'option', 'aria-disabled': 'true' }, 'No callback has that in its name or place.'));
+	if (matches.length > SHOWN) list.append(element('li', { class: 'small', role: 'option', 'aria-disabled': 'true' }, `and ${matches.length - SHOWN} more`));
 	byId('speech').textContent = `${matches.length} callbacks`;
 }
 

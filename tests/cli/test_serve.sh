@@ -103,7 +103,10 @@ end_server TERM
 
 say "more clients than descriptors: the others wait, nothing spins, and all goes on when they leave"
 : >address
-(ulimit -n 40 && exec "$dial9" serve traces >address) &
+python3 -c '
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+os.execv(sys.argv[1], sys.argv[1:])' "$dial9" serve traces >address &
 server=$!
 until url=$(cat address) && [ -n "$url" ]; do :; done
 python3 -c '

@@ -4,7 +4,7 @@
 
 import { after, afterEach, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -232,6 +232,27 @@ test('files that are picked are shown with the red flags of the page itself', as
 	await (await page.$('#picker')).uploadFile(`${WORK}/two/web-1/trace.0.bin.gz`);
 	await eventually(() => text('#service'), /front/);
 });
+
+/** What axe finds wrong with the page as it is now. */
+async function violations() {
+	const session = await page.createCDPSession();
+	await session.send('Runtime.evaluate', { expression: readFileSync(`${D9_TEST_NPM}/node_modules/axe-core/axe.min.js`, 'utf8') });
+	await session.detach();
+	return page.evaluate(async () => {
+		const found = await globalThis.axe.run(document);
+		return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target} ${node.any[0]?.message ?? ''}`));
+	});
+}
+
+for (const theme of ['light', 'dark'])
+	test(`axe finds nothing wrong with any state of the page, ${theme}`, async () => {
+		await open('one');
+		if (theme === 'dark') await page.keyboard.press('t');
+		for (const key of ['1', 'Escape', '2', '3', '?', 'Escape', '/', 'o']) {
+			await page.keyboard.press(key);
+			assert.deepEqual(await violations(), [], `after ${key}`);
+		}
+	});
 
 for (const [width, height] of [[500, 900], [700, 900], [1280, 800], [2560, 1440]])
 	test(`nothing is wider than a window of ${width} px, light or dark`, async () => {
