@@ -24,11 +24,11 @@ static int sort_callbacks(struct d9__report *report)
 	report->callbacks = calloc(callbacks->n + 1, sizeof(*report->callbacks));
 	if (!report->callbacks)
 		return -ENOMEM;
-	/* What helper threads alone ran is no callback of a loop. */
+	/* What helper threads alone ran is no callback of a loop, nor is a function that a loop stood still in. */
 	for (size_t i = 0; i < callbacks->n; i++) {
 		struct d9__callback *callback = callbacks->items[i];
 
-		if (!callback->helper || callback->calls || callback->spawned)
+		if (callback->calls || callback->spawned)
 			report->callbacks[report->n_callbacks++] = callback;
 	}
 	qsort(report->callbacks, report->n_callbacks, sizeof(*report->callbacks),
@@ -92,6 +92,7 @@ static int add_span_type(struct d9__report *report, struct d9__texts *names,
 	span->active_ns += type->active_ns;
 	span->active_in_polls_ns += type->active_in_polls_ns;
 	span->idle_ns += type->idle_ns;
+	d9__account_add(&span->time, &type->time);
 	span->unclosed += type->unclosed;
 	return d9__histogram_merge(&span->durations, &type->durations);
 }

@@ -24,6 +24,11 @@ bool d9__profile_options_take(struct d9__profile_options *options, const struct 
 	case D9__PROFILE_OFF_CPU:
 		wanted->off_cpu = true;
 		return true;
+	case D9__PROFILE_LIVE:
+	case D9__PROFILE_HEAP:
+		wanted->heap = true;
+		wanted->live |= key == D9__PROFILE_LIVE;
+		return true;
 	case 'w':
 		wanted->has_worker = true;
 		return d9__args_u64(args, &wanted->worker);
@@ -94,6 +99,8 @@ int d9__profile_export(const char *command, char **paths, const struct d9__profi
 	struct d9__profile profile = { .wanted = options->wanted };
 	int status;
 
+	if (options->wanted.off_cpu && options->wanted.heap)
+		return d9__cmd_fail(command, "--off-cpu and --heap are different samples; give one");
 	if (options->wanted.from_ns > options->wanted.to_ns)
 		return d9__cmd_fail(command, "--to is earlier than --from");
 	status = d9__profile_read(&profile, command, paths);

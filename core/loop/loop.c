@@ -17,6 +17,7 @@
 #include "loop/samples.h"
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
+#include "loop/waits.h"
 #include "loop/workers.h"
 #include "record/clock.h"
 #include "record/gate.h"
@@ -24,7 +25,9 @@
 #include "record/recorder.h"
 #include "record/sandbox.h"
 #include "record/slot.h"
+#include "sample/alloc.h"
 #include "sample/cpu_sampler.h"
+#include "sample/place_stacks.h"
 #include "sample/unwind_table.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
@@ -58,6 +61,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	d9__unwind_tables_fork_child();
+	d9__place_stacks_fork_child();
 	d9__tasks_fork_child();
 	d9__workers_fork_child();
 	d9__threads_fork_child();
@@ -71,6 +75,7 @@ static int start_err;
 /* At load: adapters take these locks under theirs, so that their handlers have to come later. */
 static __attribute__((constructor)) void hold_over_forks(void)
 {
+	d9__alloc_hold_over_forks();
 	d9__recorder_hold_over_forks();
 	start_err = pthread_atfork(fork_prepare, fork_parent, fork_child) ? -ENOMEM : 0;
 }
@@ -120,6 +125,7 @@ static void read_options(char name[D9__LOOP_NAME_MAX])
 {
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
 	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
+	d9__waits_start();
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 
@@ -258,6 +264,15 @@ uint64_t d9_task_id(enum d9_library library, uint64_t key)
 }
 
 /* ---- for our adapters ---- */
+
+void d9__loop_outside(const void *function)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	/* Relaxed: the flush thread, which looks, asks nobody. */
+	if (thread)
+		__atomic_store_n(&thread->outside, function, __ATOMIC_RELAXED);
+}
 
 uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task)
 {
