@@ -45,7 +45,8 @@ core/block record loop sample hook
 core/read format
 core/analyze format read
 core/symbol format read analyze
-core/cli format record read analyze symbol
+core/serve read analyze
+core/cli format record read analyze symbol serve
 adapters record sample loop hook block glib libev libevent memory preload
 END
 [ -z "$broken" ] || {
