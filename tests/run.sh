@@ -38,6 +38,9 @@ trap '[ -z "$builds" ] || kill $builds 2>/dev/null || true; [ $keep = yes ] || {
 # Without them the tests of other versions of libevent skip.
 "$top/tests/support/fetch_sources.sh" "$build/sources"
 export D9_TEST_SOURCES="$build/sources"
+# Without them the viewer is not tested in a browser.
+"$top/tests/support/install_npm.sh" "$build/npm"
+export D9_TEST_NPM="$build/npm"
 
 # attempt NAME COMMAND...: whether it succeeds; the end of its output only if it fails.
 attempt() {

@@ -70,7 +70,8 @@ static void make(struct making *making, GMainContext *context, GSourceFunc callb
 		making->record = NULL;
 }
 
-static void made(struct making *making, guint id)
+/* |function| is what was called, and returns to |caller|. */
+static void made(struct making *making, guint id, const void *function, const void *caller)
 {
 	enum d9_wake_reason reason = D9_WAKE_UNKNOWN;
 	struct d9_task *task = &making->task;
@@ -94,6 +95,9 @@ static void made(struct making *making, guint id)
 		if (reason)
 			d9_wake(loop, task->key, reason, NULL);
 	}
+	/* Where another thread runs the loop, it may have run and gone. */
+	if (id && d9__gate_arms() && d9_task_id(D9_LIBRARY_GLIB, task->key))
+		d9__task_waits(loop, task->key, function, caller, true);
 }
 
 static GMainContext *default_context(void)
@@ -102,126 +106,126 @@ static GMainContext *default_context(void)
 }
 
 /*
- * The real call of one that adds a source to the default context; from the first on that context
+ * The real call of |function|, which adds a source to the default context; from the first on that context
  * exists.
  */
-#define ADD(kind_, fd_, callback_, data_, call)                                                    \
+#define ADD(kind_, fd_, callback_, data_, function, arguments)                                     \
 	do {                                                                                       \
 		struct making making;                                                              \
 		guint id;                                                                          \
                                                                                                    \
 		make(&making, default_context(), callback_, data_, kind_, CALLER());               \
 		making.task.fd = (fd_);                                                            \
-		id = (call);                                                                       \
+		id = d9__glib.function arguments;                                                  \
 		if (__builtin_expect(!default_context(), 0))                                       \
 			d9__glib_note_default(d9__glib.g_main_context_default());                  \
-		made(&making, id);                                                                 \
+		made(&making, id, (const void *)d9__glib.function, CALLER());                      \
 		return id;                                                                         \
 	} while (0)
 
 guint d9__hook_g_timeout_add(guint interval, GSourceFunc callback, gpointer data)
 {
-	ADD(D9_TASK_TIMER, -1, callback, data, d9__glib.g_timeout_add(interval, callback, data));
+	ADD(D9_TASK_TIMER, -1, callback, data, g_timeout_add, (interval, callback, data));
 }
 
 guint d9__hook_g_timeout_add_full(gint priority, guint interval, GSourceFunc callback,
 				  gpointer data, GDestroyNotify notify)
 {
 	ADD(D9_TASK_TIMER, -1, callback, data,
-	    d9__glib.g_timeout_add_full(priority, interval, callback, data, notify));
+	    g_timeout_add_full, (priority, interval, callback, data, notify));
 }
 
 guint d9__hook_g_timeout_add_once(guint interval, GSourceFunc callback, gpointer data)
 {
 	ADD(D9_TASK_TIMER, -1, callback, data,
-	    d9__glib.g_timeout_add_once(interval, callback, data));
+	    g_timeout_add_once, (interval, callback, data));
 }
 
 guint d9__hook_g_timeout_add_seconds(guint interval, GSourceFunc callback, gpointer data)
 {
 	ADD(D9_TASK_TIMER, -1, callback, data,
-	    d9__glib.g_timeout_add_seconds(interval, callback, data));
+	    g_timeout_add_seconds, (interval, callback, data));
 }
 
 guint d9__hook_g_timeout_add_seconds_full(gint priority, guint interval, GSourceFunc callback,
 					  gpointer data, GDestroyNotify notify)
 {
 	ADD(D9_TASK_TIMER, -1, callback, data,
-	    d9__glib.g_timeout_add_seconds_full(priority, interval, callback, data, notify));
+	    g_timeout_add_seconds_full, (priority, interval, callback, data, notify));
 }
 
 guint d9__hook_g_timeout_add_seconds_once(guint interval, GSourceFunc callback, gpointer data)
 {
 	ADD(D9_TASK_TIMER, -1, callback, data,
-	    d9__glib.g_timeout_add_seconds_once(interval, callback, data));
+	    g_timeout_add_seconds_once, (interval, callback, data));
 }
 
 guint d9__hook_g_idle_add(GSourceFunc callback, gpointer data)
 {
-	ADD(D9_TASK_IDLE, -1, callback, data, d9__glib.g_idle_add(callback, data));
+	ADD(D9_TASK_IDLE, -1, callback, data, g_idle_add, (callback, data));
 }
 
 guint d9__hook_g_idle_add_full(gint priority, GSourceFunc callback, gpointer data,
 			       GDestroyNotify notify)
 {
 	ADD(D9_TASK_IDLE, -1, callback, data,
-	    d9__glib.g_idle_add_full(priority, callback, data, notify));
+	    g_idle_add_full, (priority, callback, data, notify));
 }
 
 guint d9__hook_g_idle_add_once(GSourceFunc callback, gpointer data)
 {
-	ADD(D9_TASK_IDLE, -1, callback, data, d9__glib.g_idle_add_once(callback, data));
+	ADD(D9_TASK_IDLE, -1, callback, data, g_idle_add_once, (callback, data));
 }
 
 guint d9__hook_g_child_watch_add(GPid pid, GSourceFunc callback, gpointer data)
 {
-	ADD(D9_TASK_CHILD, -1, callback, data, d9__glib.g_child_watch_add(pid, callback, data));
+	ADD(D9_TASK_CHILD, -1, callback, data, g_child_watch_add, (pid, callback, data));
 }
 
 guint d9__hook_g_child_watch_add_full(gint priority, GPid pid, GSourceFunc callback, gpointer data,
 				      GDestroyNotify notify)
 {
 	ADD(D9_TASK_CHILD, -1, callback, data,
-	    d9__glib.g_child_watch_add_full(priority, pid, callback, data, notify));
+	    g_child_watch_add_full, (priority, pid, callback, data, notify));
 }
 
 guint d9__hook_g_unix_fd_add(gint fd, GIOCondition condition, GSourceFunc callback, gpointer data)
 {
-	ADD(D9_TASK_IO, fd, callback, data, d9__glib.g_unix_fd_add(fd, condition, callback, data));
+	ADD(D9_TASK_IO, fd, callback, data, g_unix_fd_add, (fd, condition, callback, data));
 }
 
 guint d9__hook_g_unix_fd_add_full(gint priority, gint fd, GIOCondition condition,
 				  GSourceFunc callback, gpointer data, GDestroyNotify notify)
 {
 	ADD(D9_TASK_IO, fd, callback, data,
-	    d9__glib.g_unix_fd_add_full(priority, fd, condition, callback, data, notify));
+	    g_unix_fd_add_full, (priority, fd, condition, callback, data, notify));
 }
 
 guint d9__hook_g_unix_signal_add(gint number, GSourceFunc callback, gpointer data)
 {
 	ADD(D9_TASK_SIGNAL, -1, callback, data,
-	    d9__glib.g_unix_signal_add(number, callback, data));
+	    g_unix_signal_add, (number, callback, data));
 }
 
 guint d9__hook_g_unix_signal_add_full(gint priority, gint number, GSourceFunc callback,
 				      gpointer data, GDestroyNotify notify)
 {
 	ADD(D9_TASK_SIGNAL, -1, callback, data,
-	    d9__glib.g_unix_signal_add_full(priority, number, callback, data, notify));
+	    g_unix_signal_add_full, (priority, number, callback, data, notify));
 }
 
 guint d9__hook_g_io_add_watch(GIOChannel *channel, GIOCondition condition, GSourceFunc callback,
 			      gpointer data)
 {
 	ADD(D9_TASK_IO, -1, callback, data,
-	    d9__glib.g_io_add_watch(channel, condition, callback, data));
+	    g_io_add_watch, (channel, condition, callback, data));
 }
 
 guint d9__hook_g_io_add_watch_full(GIOChannel *channel, gint priority, GIOCondition condition,
 				   GSourceFunc callback, gpointer data, GDestroyNotify notify)
 {
 	ADD(D9_TASK_IO, -1, callback, data,
-	    d9__glib.g_io_add_watch_full(channel, priority, condition, callback, data, notify));
+	    g_io_add_watch_full, (channel, priority, condition, callback, data, notify));
 }
 
 /* ---- sources made by hand ---- */
@@ -442,7 +446,7 @@ guint d9__hook_g_source_attach(GSource *source, GMainContext *context)
 	id = d9__glib.g_source_attach(source, context);
 	if (!context && !default_context())
 		d9__glib_note_default(d9__glib.g_main_context_default());
-	made(&making, id);
+	made(&making, id, (const void *)d9__glib.g_source_attach, CALLER());
 	thread->about = 0;
 	return id;
 }
@@ -467,7 +471,8 @@ static void invoke_later(GMainContext *context, gint priority, GSourceFunc callb
 	d9__glib.g_source_set_priority(source, priority);
 	d9__glib.g_source_set_callback(source, callback, data, notify);
 	make(&making, context, callback, data, D9_TASK_IDLE, site);
-	made(&making, d9__glib.g_source_attach(source, context));
+	made(&making, d9__glib.g_source_attach(source, context),
+	     (const void *)d9__glib.g_main_context_invoke_full, site);
 	d9__glib.g_source_unref(source);
 }
 
@@ -509,13 +514,28 @@ void d9__hook_g_main_context_invoke_full(GMainContext *context, gint priority,
 
 /* ---- somebody makes a source ready ---- */
 
-/* Before the call: the loop may run the source before it returns.  |time_ns| is 0 for at once. */
-static void ready_at(struct d9__glib_thread *thread, GSource *source, uint64_t time_ns)
+/* The source |about| waits for another time from now on. */
+static __attribute__((noinline)) void note_waits(const struct d9__glib_thread *thread, const GSource *source,
+						 uint64_t time_ns, const void *function, const void *caller)
+{
+	/* What never has a time waits for something else. */
+	if (time_ns != NEVER && d9_task_id(D9_LIBRARY_GLIB, thread->about))
+		d9__task_waits(d9__glib_context(d9__glib_thread(), source->context)->loop, thread->about,
+			       function, caller, true);
+}
+
+/*
+ * Before the call of |function|: the loop may run the source before it returns.  |time_ns| is 0 for at once.
+ */
+static void ready_at(struct d9__glib_thread *thread, GSource *source, uint64_t time_ns, const void *function,
+		     const void *caller)
 {
 	struct d9__glib_context *record;
 
 	if (!d9__gate_open(D9__GATE_LOOP) || !source || !(thread->about = key_of(thread, source)))
 		return;
+	if (d9__gate_arms())
+		note_waits(thread, source, time_ns, function, caller);
 	if (time_ns == NEVER || (time_ns && time_ns > d9_loop_now()))
 		return;
 	record = d9__glib_context(thread, source->context);
@@ -527,7 +547,8 @@ void d9__hook_g_source_set_ready_time(GSource *source, gint64 time)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
 
-	ready_at(thread, source, time < 0 ? NEVER : (uint64_t)time * 1000);
+	ready_at(thread, source, time < 0 ? NEVER : (uint64_t)time * 1000, (const void *)d9__glib.g_source_set_ready_time,
+		 CALLER());
 	d9__glib.g_source_set_ready_time(source, time);
 	thread->about = 0;
 }
@@ -536,7 +557,8 @@ void d9__hook_g_source_set_ready_time_ns(GSource *source, uint64_t time)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
 
-	ready_at(thread, source, time);
+	ready_at(thread, source, time, (const void *)d9__glib.g_source_set_ready_time_ns,
+		 CALLER());
 	d9__glib.g_source_set_ready_time_ns(source, time);
 	thread->about = 0;
 }
@@ -545,7 +567,8 @@ void d9__hook_g_source_clear_ready_time(GSource *source)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
 
-	ready_at(thread, source, NEVER);
+	ready_at(thread, source, NEVER, (const void *)d9__glib.g_source_clear_ready_time,
+		 CALLER());
 	d9__glib.g_source_clear_ready_time(source);
 	thread->about = 0;
 }

@@ -11,6 +11,8 @@
 #include "libev/polls.h"
 #include "libev/records.h"
 #include "libev/thread.h"
+#include "loop/adapter.h"
+#include "record/gate.h"
 
 #define NS_PER_S 1e9
 
@@ -75,6 +77,15 @@ static inline void note_start(struct d9__libev_record *record, const struct star
 		known->stopped = known->expired = false;
 	else
 		remember(record, start);
+}
+
+/* The program starts |w|, or sets the time of a timer anew, by a call of |function|. */
+static __attribute__((noinline)) void note_waits(const struct d9__libev_thread *thread,
+						 const struct d9__libev_record *record, const void *w,
+						 const void *function, const void *caller, bool stays)
+{
+	if (record && !record->batch && !thread->calibrating)
+		d9__task_waits(record->loop, (uintptr_t)w, function, caller, stays);
 }
 
 /* Does the program, not libev, start |w|, and does that tell anything? */
@@ -143,6 +154,10 @@ static inline void on_other(struct d9__libev_record *record, void *w, struct sta
                                                                                                    \
 			details(record, w, &start);                                                \
 			note_start(record, &start);                                                \
+			if (d9__gate_arms())                                                       \
+				note_waits(thread, record, w,                                      \
+					   (const void *)d9__libev.ev_##type##_start, caller,      \
+					   true);                                                  \
 		}                                                                                  \
 		d9__libev.ev_##type##_start(loop, w);                                              \
 	}
@@ -181,6 +196,9 @@ void d9__hook_ev_periodic_again(struct ev_loop *loop, ev_periodic *w)
 	if (record)
 		note_timed(record, thread, (const ev_watcher *)w, D9_TASK_PERIODIC,
 			   __builtin_return_address(0));
+	if (d9__gate_arms())
+		note_waits(thread, d9__libev_record_of(thread, loop), w,
+			   (const void *)d9__libev.ev_periodic_again, __builtin_return_address(0), true);
 	d9__libev.ev_periodic_again(loop, w);
 }
 
@@ -228,6 +246,10 @@ static inline void start_timer(struct ev_loop *loop, ev_timer *w, double timeout
 
 	if (record)
 		note_timed(record, thread, (const ev_watcher *)w, D9_TASK_TIMER, caller);
+	/* Also of one that is active: its wait begins anew. */
+	if (d9__gate_arms())
+		note_waits(thread, d9__libev_record_of(thread, loop), w, (const void *)start, caller,
+			   w->repeat > 0.);
 	start(loop, w);
 	if (record && may_be_stale(record, thread, w, timeout))
 		look_at_clock(record, w, timeout);
@@ -262,6 +284,9 @@ static void forget_wake(struct d9__libev_watcher *known, const void *w)
 
 static inline void note_stop(struct d9__libev_watcher *known, const ev_watcher *w, bool by_libev)
 {
+	/* What libev stops itself is about to run. */
+	if (d9__gate_arms() && !by_libev)
+		d9__task_rests(D9_LIBRARY_LIBEV, (uintptr_t)w);
 	if (w->pending) {
 		forget_wake(known, w);
 	} else if (known) {

@@ -65,6 +65,19 @@ static inline struct d9__libevent_base *d9__libevent_wrapped_base(const struct e
 	return (struct d9__libevent_base *)word;
 }
 
+/* The loop of |base|, which may be attached without a table of ours; NULL: it is not attached. */
+static inline struct d9_loop *d9__libevent_loop_of(const struct event_base *base)
+{
+	struct d9__libevent_base *record = d9__libevent_wrapped_base(base);
+
+	if (record)
+		return record->loop;
+	/* acquire: pairs with the release at attach */
+	if (atomic_load_explicit(&d9__libevent_unwrapped, memory_order_acquire))
+		return d9_loop_find(D9_LIBRARY_LIBEVENT, base);
+	return NULL;
+}
+
 /*
  * The record of |base| or NULL; puts our table back if libevent has replaced it.  Not under the
  * base's lock.

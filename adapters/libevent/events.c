@@ -11,6 +11,7 @@
 #include "libevent/fields.h"
 #include "libevent/pools.h"
 #include "libevent/thread.h"
+#include "loop/adapter.h"
 #include "record/gate.h"
 
 /* What |event| is called with if it is given |arg|, which may stand for the event itself. */
@@ -204,11 +205,24 @@ static __attribute__((noinline)) void look_at_clock(const struct d9__libevent_th
 		d9_timer_stale(base->loop, (uintptr_t)event, timeout_ns, due_ns);
 }
 
+/* Before the call: behind it another thread may have run |event|, and freed it. */
+static __attribute__((noinline)) void note_waits(const struct event *event, const void *caller)
+{
+	struct d9_loop *loop;
+
+	if (d9__libevent_thread()->calibrating || !(loop = d9__libevent_loop_of(d9__real.event_get_base(event))))
+		return;
+	d9__task_waits(loop, (uintptr_t)event, (const void *)d9__real.event_add, caller,
+		       (d9__real.event_get_events(event) & D9__EV_PERSIST) != 0);
+}
+
 int d9__hook_event_add(struct event *event, const struct timeval *timeout)
 {
 	struct d9__libevent_thread *thread;
 	int result;
 
+	if (d9__gate_arms())
+		note_waits(event, __builtin_return_address(0));
 	if (!timeout || !d9__gate_open(D9__GATE_WAKE))
 		return d9__real.event_add(event, timeout);
 	result = d9__real.event_add(event, timeout);

@@ -11,18 +11,6 @@
 #include "libevent/thread.h"
 #include "record/gate.h"
 
-static struct d9_loop *loop_of(struct event_base *base)
-{
-	struct d9__libevent_base *record = d9__libevent_wrapped_base(base);
-
-	if (record)
-		return record->loop;
-	/* acquire: pairs with the release at attach */
-	if (atomic_load_explicit(&d9__libevent_unwrapped, memory_order_acquire))
-		return d9_loop_find(D9_LIBRARY_LIBEVENT, base);
-	return NULL;
-}
-
 /* An activation by libevent's own callback: which driver runs tells why. */
 static enum d9_wake_reason reason_in_internal_poll(const struct d9__libevent_thread *thread)
 {
@@ -87,7 +75,7 @@ static __attribute__((noinline)) void wake(struct event_base *base, const void *
 
 	if (!base || !d9__gate_open(D9__GATE_LOOP) || thread->calibrating)
 		return;
-	loop = loop_of(base);
+	loop = d9__libevent_loop_of(base);
 	if (!loop)
 		return;
 	if (thread->now.base && thread->now.base->loop == loop)

@@ -10,6 +10,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/blocked.h"
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
@@ -56,6 +57,7 @@ struct d9__analysis {
 	struct d9__worker no_worker; /* of spans on threads that run no loop */
 	struct d9__samples samples;
 	struct d9__heap heap;
+	struct d9__blocked blocked;
 	struct d9__metadata metadata;
 	struct d9__losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */
@@ -65,6 +67,7 @@ struct d9__analysis {
 	struct d9__machine machine;
 	struct d9__growth_state growth;
 	struct d9__texts places; /* where calls were found asleep */
+	struct d9__texts functions; /* that block, as they were told */
 
 	uint64_t events;
 	struct d9__event_count *counts; /* by schema id; several may share a name */
@@ -103,6 +106,9 @@ void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
 int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);
 
 void d9__analysis_release(struct d9__analysis *analysis);
+
+/* Whether loops, stacks or allocations were recorded: what else is in a trace is about the recording itself. */
+bool d9__analysis_has_any(const struct d9__analysis *analysis);
 
 /* A place in the recorded program, and what is found there.  All texts are borrowed. */
 struct d9__place {

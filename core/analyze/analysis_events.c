@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
+#include "analyze/hot_threads.h"
 #include "analyze/helpers.h"
 #include "analyze/stale.h"
 #include "format/utf8.h"
 #include "read/known_text.h"
 
-/* target_worker of a wake from outside the workers. */
-#define FIRST_OTHER_WORKER 254
 
 static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 {
@@ -117,24 +116,26 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
 	uint32_t tid = (uint32_t)d9_event_known_u64(event, 4, 0);
+	uint64_t wait_ns;
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
+	wait_ns = d9_event_known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
+	d9__machine_add_ready(&a->machine, wait_ns == UINT64_MAX ? 0 : wait_ns);
 	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,
-				   d9_event_known_u64(event, 2, 0),
-				   d9_event_known_u64(event, 3, UINT64_MAX), tid);
+				   d9_event_known_u64(event, 2, 0), wait_ns, tid);
 }
 
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 1);
-	uint64_t target = d9_event_known_u64(event, 2, FIRST_OTHER_WORKER);
+	uint64_t target = d9_event_known_u64(event, 2, D9__WORKER_OTHERS);
 	struct d9__worker *worker;
 
 	if (!task)
 		return -ENOMEM;
 	worker = d9__table_find(&a->timeline.by_id, target);
-	if (worker && target < FIRST_OTHER_WORKER)
+	if (worker && target < D9__WORKER_OTHERS)
 		worker->wakes_issued++;
 	task->waker_worker = target;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
@@ -199,14 +200,19 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 	struct d9_text name = d9__known_text(event, 3);
 	struct d9__worker *worker = d9__analysis_sampled(a, event);
 	bool has_stack = stack && stack->present && !stack->unresolved;
+	struct d9__sampled sampled = { .tid = (uint32_t)d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0),
+				       .name = name.data,
+				       .name_len = name.len,
+				       .worker = worker,
+				       .off_cpu = d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1 };
+	int err;
 
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);
-	return d9__samples_add(&a->samples, worker, event->timestamp_ns,
-			       d9_event_known_u64(event, 2, 0) == 1,
-			       has_stack ? stack->u.stack.addresses : NULL,
-			       has_stack ? stack->u.stack.n : 0);
+	err = d9__samples_add(&a->samples, worker, event->timestamp_ns, sampled.off_cpu,
+			      has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0);
+	return err ? err : d9__hot_threads_add(&a->samples.threads, &sampled, a->samples.newest);
 }
 
 int d9__analysis_alloc(struct d9__analysis *a, const struct d9_event *event, struct d9__heap *heap)
@@ -378,9 +384,12 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 		taken_ns += blocked_ns;
 		blocked_ns = 0;
 	}
+	if (task && task->call.worker)
+		d9__analysis_read(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;
+	d9__machine_add_ready(&a->machine, taken_ns);
 	task->call.stall->blocked_ns += blocked_ns;
 	task->call.stall->run_queue_ns += taken_ns;
 	task->callback->taken_ns += taken_ns;
@@ -458,6 +467,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_STUCK_POLL:
 		d9__analysis_stuck(a, event);
 		return d9__analysis_state(a, event);
+	case D9_EVENT_BLOCKING_CALL:
+		return d9__analysis_told(a, event) < 0 ? -ENOMEM : d9__analysis_state(a, event);
 	case D9_EVENT_HELPER_RUN:
 		return on_helper_run(a, event);
 	case D9_EVENT_STALE_TIMER:

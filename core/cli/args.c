@@ -109,7 +109,7 @@ bool d9__parse_bytes(const char *text, uint64_t *out_bytes)
 	return parse_with_unit(text, sizes, out_bytes);
 }
 
-static bool is_optional(const struct d9__opt *opt)
+static bool may_be_left_out(const struct d9__opt *opt)
 {
 	return opt->value && opt->value[0] == '[';
 }
@@ -123,7 +123,7 @@ static void print_opt(const struct d9__opt *opt)
 		n = snprintf(left, sizeof(left), "-%c, ", opt->key);
 	n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", opt->name);
 	if (opt->value)
-		snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", is_optional(opt) ? "" : " ", opt->value);
+		snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", may_be_left_out(opt) ? "" : " ", opt->value);
 	printf("  %-24s %s\n", left, opt->help);
 }
 
@@ -185,10 +185,8 @@ static void fill_tables(const struct d9__usage *usage, char *shorts, struct opti
 	*shorts++ = 'h';
 	for (const struct d9__opt *opt = usage->opts; opt->name && n < D9__OPTS_MAX; opt++) {
 		longs[n++] = (struct option){ opt->name,
-					      is_optional(opt) ? optional_argument :
-					      opt->value       ? required_argument :
-								 no_argument,
-					      NULL, opt->key };
+					      may_be_left_out(opt) ? optional_argument :
+					      opt->value ? required_argument : no_argument, NULL, opt->key };
 		if (opt->key >= 256)
 			continue;
 		*shorts++ = (char)opt->key;

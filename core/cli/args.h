@@ -11,7 +11,7 @@
 struct d9__opt {
 	int key;           /* what d9__args_next() returns: the short letter, or >= 256 for none */
 	const char *name;  /* without the dashes */
-	const char *value; /* placeholder of its value ("DIR"), or NULL for a flag; "[=N]": may be left out */
+	const char *value; /* placeholder of its value ("DIR"), in brackets if it may be left out ("[=MS]"), or NULL for a flag */
 	const char *help;  /* lower case, no full stop */
 };
 
@@ -36,7 +36,7 @@ struct d9__args {
 	const struct d9__usage *usage;
 	int argc;
 	char **argv;
-	const char *value; /* of the option just returned */
+	const char *value; /* of the option just returned; NULL: it was left out */
 	const char *name;  /* of the option just returned, for messages */
 	int first;         /* after D9__ARGS_END: index in argv of the first operand */
 	bool started;

@@ -26,6 +26,7 @@
 #include "cli/text.h"
 
 #define CPU_HZ_MAX 1000
+#define IDLE_MS_MAX 3600000
 
 #define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
 #define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
@@ -39,7 +40,13 @@ enum {
 	OPT_ROTATE,
 	OPT_COMPRESS,
 	OPT_CPU,
+	OPT_TASK_DUMPS,
+	OPT_CPU_THREADS,
+	OPT_CPU_BACKEND,
+	OPT_OFF_CPU,
+	OPT_PROFILE_ONLY,
 	OPT_MEMORY,
+	OPT_NO_BLOCKING,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -55,8 +62,16 @@ static const struct d9__opt opts[] = {
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
 	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
 	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
+	{ OPT_TASK_DUMPS, "task-dumps", "[=MS]",
+	  "record where idle tasks wait, those idle for MS milliseconds by a chance of 63 % [10]" },
+	{ OPT_CPU_THREADS, "cpu-threads", "WHICH", "sample these threads: loop or all [loop]" },
+	{ OPT_CPU_BACKEND, "cpu-backend", "WHAT", "sample by timer, perf, perf-thread or auto [auto]" },
+	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU, too: 100 ms in 10 s" },
+	{ OPT_PROFILE_ONLY, "profile-only", NULL,
+	  "sample all threads of any program, and record no loop" },
 	{ OPT_MEMORY, "memory", "[=BYTES]",
 	  "sample allocations, one in BYTES bytes on average [512K], and their frees" },
+	{ OPT_NO_BLOCKING, "no-blocking", NULL, "do not time the calls of callbacks that can block" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -82,11 +97,11 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge, *cpu; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu, *task_dumps, *cpu_threads, *cpu_backend; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	char memory[24];      /* bytes; empty: not given */
-	bool quiet, require, no_follow, report, exec, start_disabled;
+	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only, no_blocking;
 };
 
 /* What is loaded into CMD. */
@@ -100,7 +115,7 @@ struct libraries {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[15];
+	char *owned[28];
 	size_t n_owned;
 };
 
@@ -191,8 +206,22 @@ static int make_environment(const struct options *options, const char *command, 
 	if (!err && options->cpu)
 		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
 				   options->cpu);
+	if (!err && options->task_dumps)
+		err = put_variable(env, "DIAL9_TASK_DUMP_ENABLED", "true");
+	if (!err && options->task_dumps && options->task_dumps[0])
+		err = put_variable(env, "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS", options->task_dumps);
+	if (!err && (options->cpu_threads || options->profile_only))
+		err = put_variable(env, "DIAL9_CPU_PROFILE_THREADS", options->profile_only ? "all" : options->cpu_threads);
+	if (!err && options->cpu_backend)
+		err = put_variable(env, "DIAL9_CPU_BACKEND", options->cpu_backend);
+	if (!err && options->off_cpu)
+		err = put_variable(env, "DIAL9_SCHEDULE_PROFILE_ENABLED", "true");
+	if (!err && options->profile_only)
+		err = put_variable(env, "DIAL9_LOOP_INSTRUMENTATION_ENABLED", "false");
 	if (!err && options->memory[0])
 		err = put_memory(env, options->memory);
+	if (!err && options->no_blocking)
+		err = put_variable(env, "DIAL9_BLOCKING_CALLS_ENABLED", "false");
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -256,7 +285,7 @@ static int conclude(const struct options *options, char **argv,
 	struct d9__record_result result;
 	struct d9__record_line line = {
 		.argv = argv, .dir = dir, .result = &result, .wait_status = wait_status,
-		.start_disabled = options->start_disabled, .follows = !options->no_follow,
+		.start_disabled = options->start_disabled, .profile_only = options->profile_only, .follows = !options->no_follow,
 	};
 	bool nothing;
 	int err;
@@ -451,6 +480,18 @@ static bool take_format(const struct d9__args *args, const char **out)
 	return take_word(args, "compress", words, "zstd, gzip or none", out);
 }
 
+/* "": as long as the recorder takes by itself. */
+static bool take_idle_ms(const struct d9__args *args, const char **out)
+{
+	uint64_t ms;
+
+	*out = args->value ? args->value : "";
+	if (!args->value || (d9__parse_u64(args->value, &ms) && ms >= 1 && ms <= IDLE_MS_MAX))
+		return true;
+	d9__cmd_fail("record", "--task-dumps=%s: 1 to %d milliseconds", args->value, IDLE_MS_MAX);
+	return false;
+}
+
 static bool take_cpu(const struct d9__args *args, const char **out)
 {
 	char *end;
@@ -461,6 +502,20 @@ static bool take_cpu(const struct d9__args *args, const char **out)
 		return true;
 	d9__cmd_fail("record", "--cpu %s: 1 to %d, or off", args->value, CPU_HZ_MAX);
 	return false;
+}
+
+static bool take_cpu_threads(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "loop", "all", NULL };
+
+	return take_word(args, "cpu-threads", words, "loop or all", out);
+}
+
+static bool take_cpu_backend(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "auto", "timer", "perf", "perf-thread", NULL };
+
+	return take_word(args, "cpu-backend", words, "auto, timer, perf or perf-thread", out);
 }
 
 /* The same of DIAL9_MEMORY_SAMPLE_RATE_BYTES. */
@@ -503,8 +558,20 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_format(args, &options->compress);
 	case OPT_CPU:
 		return take_cpu(args, &options->cpu);
+	case OPT_TASK_DUMPS:
+		return take_idle_ms(args, &options->task_dumps);
+	case OPT_CPU_THREADS:
+		return take_cpu_threads(args, &options->cpu_threads);
+	case OPT_CPU_BACKEND:
+		return take_cpu_backend(args, &options->cpu_backend);
+	case OPT_OFF_CPU:
+		return options->off_cpu = true;
+	case OPT_PROFILE_ONLY:
+		return options->profile_only = true;
 	case OPT_MEMORY:
 		return take_memory(args, options->memory, sizeof(options->memory));
+	case OPT_NO_BLOCKING:
+		return options->no_blocking = true;
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:
@@ -538,6 +605,10 @@ int d9__cmd_record(int argc, char **argv)
 	if (options.exec && (options.report || options.require))
 		return d9__cmd_fail("record", "with --exec nobody waits for CMD, so there is no %s",
 				    options.report ? "--report" : "--require");
+	if (options.profile_only && options.cpu && !strcmp(options.cpu, "off"))
+		return d9__cmd_fail("record", "--profile-only records samples, and --cpu off takes none");
+	if (options.profile_only && options.cpu_threads && strcmp(options.cpu_threads, "all") != 0)
+		return d9__cmd_fail("record", "--profile-only samples all threads: no thread runs a loop that it knows");
 	if (args.first >= argc)
 		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
 	status = record(&options, argv + args.first, &wait_status, &ran);

@@ -301,9 +301,13 @@ static const char *put_heap_types(struct pprof *p)
 
 static const char *put_types(struct pprof *p)
 {
-	const char *type = p->profile->wanted.off_cpu ? "contentions" : "samples";
+	const char *type = p->profile->wanted.off_cpu ? "contentions" : "samples", *unit = "count";
 
-	put_type(p, SAMPLE_TYPE, type, "count");
+	if (p->profile->unit == D9__PROFILE_MICROSECONDS) {
+		type = "delay";
+		unit = "microseconds";
+	}
+	put_type(p, SAMPLE_TYPE, type, unit);
 	return type;
 }
 

@@ -37,13 +37,17 @@ static void put_sample(struct d9__json *json, const struct d9__tree_node *node, 
 	d9__json_close(json, ']');
 }
 
-static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree,
-			const struct d9__profile_filter *wanted, uint32_t *numbers)
+static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree, const struct d9__profile *profile,
+			uint32_t *numbers)
 {
+	static const char *const units[] = { [D9__PROFILE_SAMPLES] = "none",
+					     [D9__PROFILE_MICROSECONDS] = "microseconds",
+					     [D9__PROFILE_BYTES] = "bytes" };
+
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "type", "sampled");
-	d9__json_string(json, "name", d9__profile_what(wanted));
-	d9__json_string(json, "unit", wanted->heap ? "bytes" : "none");
+	d9__json_string(json, "name", d9__profile_what(profile));
+	d9__json_string(json, "unit", units[profile->unit]);
 	d9__json_u64(json, "startValue", 0);
 	d9__json_u64(json, "endValue", tree->root.total);
 	d9__json_open(json, "samples", '[');
@@ -74,7 +78,7 @@ int d9__export_speedscope(struct d9__profile *profile, FILE *out)
 		d9__json_u64(&json, "activeProfileIndex", 0);
 		put_frames(&json, &tree);
 		d9__json_open(&json, "profiles", '[');
-		put_profile(&json, &tree, &profile->wanted, numbers);
+		put_profile(&json, &tree, profile, numbers);
 		d9__json_close(&json, ']');
 		d9__json_close(&json, '}');
 	}

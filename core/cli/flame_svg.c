@@ -33,17 +33,6 @@ static double width_of(const struct drawing *d, const struct d9__tree_node *node
 	return (double)node->total / (double)d->tree->root.total * SCALE;
 }
 
-/* What |n| is: "3 samples", "1.34 MiB". */
-static struct d9__units amount(const struct drawing *d, uint64_t n)
-{
-	struct d9__units out;
-
-	if (d->profile->wanted.heap)
-		return d9__units_bytes(n);
-	snprintf(out.text, sizeof(out.text), "%.40s sample%s", d9__units_count(n).text, n == 1 ? "" : "s");
-	return out;
-}
-
 /* ---- boxes ---- */
 
 /* What a box looks like: functions by a shade that their name has wherever it stands. */
@@ -74,7 +63,7 @@ static void put_box(const struct drawing *d, const struct d9__tree_node *node)
 	fprintf(d->out, "\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-d=\"%zu\"><title>", node->at,
 		node->total, node->depth);
 	d9__svg_text(d->out, name);
-	fprintf(d->out, " (%s, %s)</title>", amount(d, node->total).text,
+	fprintf(d->out, " (%s, %s)</title>", d9__profile_amount(d->profile, node->total).text,
 		d9__units_percent((double)node->total / (double)d->tree->root.total).text);
 	fprintf(d->out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" rx=\"1\"/>", x, y, width, ROW - 1);
 	fprintf(d->out, "<text x=\"%.2f\" y=\"%.0f\">", x + 2, y + 12);
@@ -109,12 +98,12 @@ static void put_what(const struct drawing *d)
 	const struct d9__profile_filter *wanted = &d->profile->wanted;
 	const char *program = d9__metadata_value(&d->profile->analysis.metadata, "program");
 
-	if (wanted->heap)
-		fprintf(d->out, "%s %s", d9__units_bytes(d->tree->root.total).text,
-			wanted->live ? "not freed" : "allocated");
-	else
+	if (d->profile->unit == D9__PROFILE_SAMPLES)
 		fprintf(d->out, "%s %s sample%s", d9__units_count(d->tree->root.total).text,
 			wanted->off_cpu ? "off-CPU" : "on-CPU", d->tree->root.total == 1 ? "" : "s");
+	else
+		fprintf(d->out, "%s %s", d9__profile_amount(d->profile, d->tree->root.total).text,
+			!wanted->heap ? "in blocking calls" : wanted->live ? "not freed" : "allocated");
 	if (program) {
 		fputs(" of ", d->out);
 		d9__svg_text(d->out, program);

@@ -10,35 +10,10 @@
 
 #include "cli/preload_path.h"
 
+#include "cli/own_path.h"
+
 #define LIBRARY "libdial9-preload.so"
 #define MEMORY  "libdial9-memory.so.0"
-
-/* The folder of this program; false if /proc is not there. */
-static int own_folder(char folder[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-
-	if (n < 0)
-		return -errno;
-	folder[n] = '\0';
-	*strrchr(folder, '/') = '\0';
-	return 0;
-}
-
-/* "../lib/dial9" for /usr/bin and /usr/lib/dial9: an installation may have moved as a whole. */
-static void relative_path(const char *from, const char *to, char *out, size_t size)
-{
-	size_t common = 0, n = 0;
-
-	for (size_t i = 0; from[i] && from[i] == to[i]; i++)
-		if (from[i] == '/')
-			common = i + 1;
-	for (const char *rest = from + common; rest && *rest; rest = strchr(rest, '/')) {
-		rest += *rest == '/';
-		n += (size_t)snprintf(out + n, size - n, "../");
-	}
-	snprintf(out + n, size - n, "%s", to + common);
-}
 
 /* |folder|/|relative|/LIBRARY if it can be read, in its shortest spelling. */
 static char *try_folder(const char *folder, const char *relative)
@@ -76,8 +51,8 @@ int d9__preload_path(char **out)
 
 	if (wanted && *wanted) {
 		path = realpath(wanted, NULL);
-	} else if (!own_folder(folder)) {
-		relative_path(BINDIR, PKGLIBDIR, relative, sizeof(relative));
+	} else if (!d9__own_folder(folder, sizeof(folder))) {
+		d9__relative_path(BINDIR, PKGLIBDIR, relative, sizeof(relative));
 		path = try_folder(folder, "../adapters/.libs");
 		if (!path)
 			path = try_folder(folder, "../adapters/preload/.libs");

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__pro
 		memcpy(kept->addresses, addresses, bytes);
 	profile->stacks[profile->n++] = kept;
 	profile->samples++;
+	profile->latest = kept;
 	return 0;
 }
 
@@ -89,6 +91,7 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 		return keep(profile, hash, stack, addresses);
 	known->samples++;
 	profile->samples++;
+	profile->latest = known;
 	return 0;
 }
 
@@ -117,6 +120,8 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) != profile->wanted.off_cpu)
 		return 0;
 	profile->found++;
+	profile->latest = NULL;
+	profile->latest_ns = event->timestamp_ns;
 	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
 		return 0;
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
@@ -204,6 +209,34 @@ static int take_heap_stacks(struct d9__profile *profile)
 	return err;
 }
 
+/* ---- calls that blocked ---- */
+
+/* How long the call took whose stack was the latest sample. */
+static void take_duration(struct d9__profile *profile, const struct d9_event *event)
+{
+	struct d9__profile_stack *stack = profile->latest;
+
+	if (!profile->wanted.off_cpu || !stack || profile->latest_ns != event->timestamp_ns || !stack->worker ||
+	    stack->worker->id != d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, UINT64_MAX))
+		return;
+	stack->blocked_ns += d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	profile->timed++;
+	profile->latest = NULL;
+}
+
+/* Samples of the kernel's, which have no length, and calls do not add up. */
+static void weigh(struct d9__profile *profile)
+{
+	if (!profile->samples || profile->timed != profile->samples)
+		return;
+	profile->unit = D9__PROFILE_MICROSECONDS;
+	profile->samples = 0;
+	for (size_t i = 0; i < profile->n; i++) {
+		profile->stacks[i]->samples = profile->stacks[i]->blocked_ns / 1000;
+		profile->samples += profile->stacks[i]->samples;
+	}
+}
+
 /* ---- the pass ---- */
 
 static int read_events(struct d9__profile *profile)
@@ -212,6 +245,7 @@ static int read_events(struct d9__profile *profile)
 	const struct d9_event *event;
 	int err = 0;
 
+	profile->unit = profile->wanted.heap ? D9__PROFILE_BYTES : D9__PROFILE_SAMPLES;
 	d9__progress_init(&progress);
 	while (!err && (event = d9__traces_next(profile->reader, &progress, &err))) {
 		if (!profile->origin_ns && event->has_timestamp)
@@ -223,22 +257,41 @@ static int read_events(struct d9__profile *profile)
 			err = take_heap(profile, event);
 		else if (!err && event->kind == D9_EVENT_CPU_SAMPLE)
 			err = take_sample(profile, event);
+		if (event->kind == D9_EVENT_BLOCKING_CALL)
+			take_duration(profile, event);
 	}
 	if (!err && profile->wanted.heap)
 		err = take_heap_stacks(profile);
+	else
+		weigh(profile);
 	d9__progress_clear(&progress);
 	return err;
 }
 
 /* ---- names ---- */
 
-const char *d9__profile_what(const struct d9__profile_filter *wanted)
+const char *d9__profile_what(const struct d9__profile *profile)
 {
-	if (wanted->live)
-		return "live bytes";
-	if (wanted->heap)
-		return "allocated bytes";
-	return wanted->off_cpu ? "off-CPU samples" : "on-CPU samples";
+	switch (profile->unit) {
+	case D9__PROFILE_BYTES:
+		return profile->wanted.live ? "live bytes" : "allocated bytes";
+	case D9__PROFILE_MICROSECONDS:
+		return "blocking calls";
+	default:
+		return profile->wanted.off_cpu ? "off-CPU samples" : "on-CPU samples";
+	}
+}
+
+struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n)
+{
+	struct d9__units out;
+
+	if (profile->unit == D9__PROFILE_BYTES)
+		return d9__units_bytes(n);
+	if (profile->unit == D9__PROFILE_MICROSECONDS)
+		return d9__units_ns(1000 * n);
+	snprintf(out.text, sizeof(out.text), "%.40s sample%s", d9__units_count(n).text, n == 1 ? "" : "s");
+	return out;
 }
 
 void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,

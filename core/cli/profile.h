@@ -20,6 +20,7 @@
 #include <dial9/reader.h>
 
 #include "analyze/analysis.h"
+#include "analyze/units.h"
 #include "symbol/symbolizer.h"
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
@@ -40,12 +41,20 @@ struct d9__profile_heap {
 	uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
 };
 
+/* What is counted. */
+enum d9__profile_unit {
+	D9__PROFILE_SAMPLES,
+	D9__PROFILE_MICROSECONDS, /* all are of calls that blocked */
+	D9__PROFILE_BYTES,	  /* of allocations, estimated */
+};
+
 /* Samples of one callback, worker and stack. */
 struct d9__profile_stack {
 	const struct d9__callback *callback; /* that ran; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
-	uint64_t samples; /* of |heap|: bytes, live ones if only those are wanted */
+	uint64_t samples; /* in the profile's unit */
 	struct d9__profile_heap heap; /* of |heap| only */
+	uint64_t blocked_ns; /* of calls that blocked: how long they took */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
 	size_t n;	/* 0: the stack was not recorded */
@@ -66,11 +75,17 @@ struct d9__profile {
 	struct d9__heap heap; /* of the allocations that are wanted */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	uint64_t samples; /* in |stacks|; of |heap|: bytes */
+	enum d9__profile_unit unit;
+	uint64_t samples; /* in |stacks|, in |unit| */
+	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
+	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */
 };
 
 /* "on-CPU samples", "allocated bytes": what is counted. */
-const char *d9__profile_what(const struct d9__profile_filter *wanted);
+const char *d9__profile_what(const struct d9__profile *profile);
+
+/* What |n| of the profile's unit are: "3 samples", "1.34 MiB", "25.0 ms". */
+struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n);
 
 /*
  * Read the traces |paths| for |command|.  0, or an exit status after one line on stderr: it cannot be read, holds several

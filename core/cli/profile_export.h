@@ -14,7 +14,7 @@ enum { D9__PROFILE_OFF_CPU = 512, D9__PROFILE_HEAP, D9__PROFILE_LIVE, D9__PROFIL
 
 /* Rows of a command's table of options: no other may have 'w' or these keys. */
 #define D9__PROFILE_OPTS                                                                                   \
-	{ D9__PROFILE_OFF_CPU, "off-cpu", NULL, "samples taken when the kernel took a thread off the CPU" }, \
+	{ D9__PROFILE_OFF_CPU, "off-cpu", NULL, "calls that blocked, or samples taken when a thread left the CPU" }, \
 	{ D9__PROFILE_HEAP, "heap", NULL, "samples of allocations, by estimated bytes" },                  \
 	{ D9__PROFILE_LIVE, "live", NULL, "the same of what was not freed" },                              \
 	{ 'w', "worker", "N", "only samples of worker N" },                                                \

@@ -17,6 +17,7 @@
 #include "loop/samples.h"
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
+#include "loop/waits.h"
 #include "loop/workers.h"
 #include "record/clock.h"
 #include "record/gate.h"
@@ -26,6 +27,7 @@
 #include "record/slot.h"
 #include "sample/alloc.h"
 #include "sample/cpu_sampler.h"
+#include "sample/place_stacks.h"
 #include "sample/unwind_table.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
@@ -59,6 +61,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
 	d9__unwind_tables_fork_child();
+	d9__place_stacks_fork_child();
 	d9__tasks_fork_child();
 	d9__workers_fork_child();
 	d9__threads_fork_child();
@@ -122,6 +125,7 @@ static void read_options(char name[D9__LOOP_NAME_MAX])
 {
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
 	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
+	d9__waits_start();
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 

@@ -110,6 +110,14 @@ static void write_gap(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 	write_park(thread, slot, last_ns);
 }
 
+static void set_gate(struct d9__thread *thread, uint32_t gate)
+{
+	thread->gate = gate;
+	thread->odd &= (uint8_t)~D9__ODD_WAITS;
+	if (gate & D9__GATE_ARM)
+		thread->odd |= D9__ODD_WAITS;
+}
+
 /* Has recording been off since this thread's latest record?  |last_ns| is that record's time. */
 static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, uint32_t gate,
 			    uint64_t last_ns)
@@ -118,7 +126,27 @@ static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, ui
 		return;
 	if (thread->gate)
 		write_gap(thread, slot, last_ns);
-	thread->gate = gate;
+	set_gate(thread, gate);
+}
+
+/* Off the CPU inside a callback: what a long poll is made of. */
+static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+			      const struct d9__callback *frame)
+{
+	struct d9__cpu_off off;
+
+	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
+		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
+}
+
+/* The callback goes on to run a loop: by its end the figures of this piece would be gone, the wait's among them. */
+static __attribute__((noinline)) void examine_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	const struct d9__callback *top = &thread->frames[thread->n_frames - 1];
+	uint64_t from_ns = top->start_ns > thread->cpu.unpark_ns ? top->start_ns : thread->cpu.unpark_ns;
+
+	if (ns - from_ns > D9__CPU_LONG_NS)
+		examine_long_poll(thread, slot, ns, top);
 }
 
 bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
@@ -127,7 +155,11 @@ bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t
 		d9__loss_add(-1, D9__LOSS_NO_SLOT, 1, ns, ns);
 		return false;
 	}
-	d9__polls_close(thread, slot, ns);
+	if (thread->odd & D9__ODD_OPEN) {
+		d9__polls_close(thread, slot, ns);
+		if (thread->n_frames)
+			examine_piece(thread, slot, ns);
+	}
 	if (thread->odd & D9__ODD_STOPPED)
 		write_unpark(thread, slot, ns);
 	return true;
@@ -440,7 +472,8 @@ void d9_loop_unpark(struct d9_loop *loop)
 		return;
 	if (thread->parked) {
 		ns = d9__slot_now(slot);
-		thread->gate = d9__gate_word();
+		if (__builtin_expect(thread->gate != d9__gate_word(), 0))
+			set_gate(thread, d9__gate_word());
 		write_unpark(thread, slot, ns);
 		hold_resumption(thread, ns);
 	} else {
@@ -606,7 +639,7 @@ static inline void start_poll(struct d9__thread *thread, struct d9__slot *slot,
 	uint64_t id = atomic_load_explicit(&task->id, memory_order_relaxed);
 	uint32_t loc = d9__callsite_name(callsite_of(task, poll)), depth = poll->depth;
 
-	d9__polls_push(thread, poll, thread->odd & D9__ODD_WIDE, thread->n_frames, library, loc, id, ns);
+	d9__polls_push(thread, poll, thread->odd & (D9__ODD_WIDE | D9__ODD_WAITS), thread->n_frames, library, loc, id, ns);
 	d9__emit_poll_start(slot, ns, thread->worker, depth, id, loc);
 }
 
@@ -632,6 +665,8 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 		return;
 	become_owner(thread, poll->loop);
 	library = atomic_load_explicit(&poll->loop->library, memory_order_relaxed);
+	if (thread->odd & D9__ODD_WAITS)
+		d9__waits_end(thread, slot, library, poll->task.key, ns);
 	task = d9__polls_task(thread, library, poll->task.key);
 	if ((!task || !is_current(thread, task, poll) || d9__wakes_matter(task, poll)) &&
 	    !announce_slow(thread, slot, poll, ns, &task))
@@ -645,16 +680,6 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 void d9__poll_begin_other(struct d9_poll *poll)
 {
 	d9__poll_begin_slow(poll, open_gate());
-}
-
-/* Off the CPU inside a callback: what a long poll is made of. */
-static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-			      const struct d9__callback *frame)
-{
-	struct d9__cpu_off off;
-
-	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
-		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
 }
 
 /* Pop what lies above the frame of |poll|.  False: it has none. */
@@ -711,12 +736,14 @@ static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct
 		return;
 	frame = thread->frames[thread->n_frames - 1];
 	end_piece(thread, slot, ns);
+	if (thread->odd & D9__ODD_WAITS)
+		d9__waits_begin(thread, &frame, ns);
 	if (ns - frame.start_ns > D9__CPU_LONG_NS)
 		examine_long_poll(thread, slot, ns, &frame);
 	pop_frame(thread);
 	if (frame.once)
 		end_task(thread, slot, ns, &frame);
-	thread->gate = d9__gate_word();
+	set_gate(thread, d9__gate_word());
 	thread->shared_ns = poll->flags & D9_POLL_BREAKS_BATCH ? 0 : ns;
 	hold_resumption(thread, ns);
 }

@@ -20,7 +20,7 @@
 #include "record/names.h"
 #include "record/source.h"
 #include "sample/alloc.h"
-#include "sample/cpu_sampler.h"
+#include "sample/sampler.h"
 
 #define QUEUE_NS UINT64_C(10000000)
 #define TASKS_NS UINT64_C(100000000) /* least time between two task counts of one loop */
@@ -133,7 +133,7 @@ static void add_source(void)
 	d9__tick_add(d9__workers_publish);
 	d9__announce_start();
 	d9__running_start();
-	d9__cpu_sampler_start();
+	d9__sampler_start();
 	d9__alloc_start();
 }
 

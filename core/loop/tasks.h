@@ -62,6 +62,8 @@ struct d9__task {
 
 	/* Protected by the shard's lock. */
 	struct d9__task *loop_next, *loop_before;
+
+	_Atomic(uint64_t) wait; /* since when it waits, and armed where; 0: not known.  See waits.c */
 };
 
 _Static_assert(sizeof(struct d9__task) == 128, "two lines for each");

@@ -39,17 +39,17 @@ static void unmap(struct d9__thread *thread)
 	munmap(thread, sizeof(*thread));
 }
 
-static void find_stack(struct d9__thread *thread)
+void d9__thread_find_stack(uintptr_t *low, uintptr_t *high)
 {
 	pthread_attr_t attr;
-	void *low;
+	void *address;
 	size_t size;
 
 	if (pthread_getattr_np(pthread_self(), &attr))
 		return;
-	if (!pthread_attr_getstack(&attr, &low, &size)) {
-		thread->stack_low = (uintptr_t)low;
-		thread->stack_high = (uintptr_t)low + size;
+	if (!pthread_attr_getstack(&attr, &address, &size)) {
+		*low = (uintptr_t)address;
+		*high = (uintptr_t)address + size;
 	}
 	pthread_attr_destroy(&attr);
 }
@@ -114,7 +114,7 @@ static struct d9__thread *new_thread(void)
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
 	thread->epoch = atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed);
 	d9__cpu_time_init(&thread->cpu, thread->tid);
-	find_stack(thread);
+	d9__thread_find_stack(&thread->stack_low, &thread->stack_high);
 	pthread_mutex_lock(&all.lock);
 	thread->next = all.first;
 	thread->at = &all.first;

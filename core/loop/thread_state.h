@@ -16,6 +16,7 @@
 #include "loop/cpu_time.h"
 #include "loop/early_wakes.h"
 #include "loop/task_cache.h"
+#include "loop/waits.h"
 #include "record/slot.h"
 
 #define D9__FRAMES_MAX	64u /* callbacks inside one another; deeper ones are not recorded */
@@ -29,6 +30,7 @@ enum d9__odd {
 	D9__ODD_OPEN = 4,      /* a PollStart without its end is in the trace */
 	D9__ODD_FRAMES = 8,    /* callbacks are running */
 	D9__ODD_WIDE = 16,     /* the worker's id takes two bytes: short ways write one */
+	D9__ODD_WAITS = 32,    /* D9__GATE_ARM: polls end and begin the waits of their tasks */
 };
 
 enum d9__stage {
@@ -105,6 +107,7 @@ struct d9__thread {
 	struct d9__task solo;
 	struct d9__spawn_spelling spellings[D9__SPAWN_SPELLINGS];
 	struct d9__early_wakes early;
+	struct d9__waits waiting;
 };
 
 _Static_assert(offsetof(struct d9__thread, frames) == 64, "one line for all that a poll touches");
@@ -169,6 +172,9 @@ static inline bool d9__thread_on_stack(const struct d9__thread *thread, uintptr_
 {
 	return address >= thread->stack_low && address < thread->stack_high;
 }
+
+/* The bounds of the calling thread's stack; untouched if they cannot be found.  Allocates, changes errno. */
+void d9__thread_find_stack(uintptr_t *low, uintptr_t *high);
 
 /* Call |fn| for every thread that has a state. */
 void d9__threads_each(void (*fn)(void *arg, const struct d9__thread *thread), void *arg);

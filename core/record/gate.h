@@ -18,6 +18,7 @@ enum d9__gate_bit {
 	D9__GATE_WAKE = 4,  /* wakes */
 	D9__GATE_EVENT = 8, /* the program's own events and spans */
 	D9__GATE_ALL = 15,
+	D9__GATE_ARM = 16,  /* where tasks are armed: no group of events, and never alone */
 };
 
 /*
@@ -49,6 +50,12 @@ static inline uint32_t d9__gate_bits(void)
 static inline bool d9__gate_open(uint32_t bits)
 {
 	return __builtin_expect((d9__gate_word() & bits) != 0, 1);
+}
+
+/* Is it noted where tasks are armed? */
+static inline bool d9__gate_arms(void)
+{
+	return __builtin_expect(d9__gate_word() & D9__GATE_ARM, 0);
 }
 
 /*

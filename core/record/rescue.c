@@ -381,8 +381,8 @@ static bool is_event(struct rescue *r, const struct d9__side_record *record)
 {
 	struct probe found = { 0 };
 
-	if (record->type_id == D9__EVENT_CPU_SAMPLE)
-		return d9__sample_is_sound(record);
+	if (d9__side_is_raw(record))
+		return d9__side_is_sound(record);
 	d9__builder_begin(&r->probe);
 	if (!define_type(r, &r->probe, record->type_id))
 		return false;

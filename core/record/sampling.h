@@ -12,6 +12,10 @@
 struct d9__sampling {
 	_Atomic(uint32_t) cpu_hz;    /* of CPU time; 0: off */
 	_Atomic(bool) all_threads;   /* not only those that run loops */
+	_Atomic(bool) blocking;	     /* time the calls that can block, in callbacks */
+	_Atomic(uint32_t) cpu_backend; /* enum d9_cpu_backend */
+	_Atomic(bool) off_cpu;	     /* stacks where threads leave the CPU, too */
+	_Atomic(uint64_t) due_ns;    /* when the flush thread is to look at the latest; 0: whenever it does */
 	_Atomic(uint64_t) memory_rate; /* mean bytes between sampled allocations; 0: off */
 	_Atomic(uint64_t) memory_seed; /* 0: none was asked for */
 	_Atomic(bool) memory_live_set; /* frees are recorded, too */

@@ -11,7 +11,7 @@ run nonsense
 run help nonsense
 
 say "help of each command, by both ways to ask"
-for command in record info events diagram flamegraph export symbolize status doctor recover dump top enable disable rotate; do
+for command in record info events diagram flamegraph export symbolize serve status doctor recover dump top enable disable rotate; do
 	run $command --help
 	"$dial9" help $command >by_help
 	"$dial9" $command -h >by_option
@@ -31,6 +31,10 @@ run events --from 1parsec t
 run events --limit 99999999999999999999 t
 run export t
 run export --format parquet -o f t
+run serve
+run serve --port 65536 t
+run serve a b
+run serve missing
 run record
 run record -o
 

@@ -11,7 +11,7 @@
 // Uses the JavaScript decoder, so a bug would have to be in both decoders to hide.
 
 import { readFileSync } from 'node:fs';
-import { decode } from '../../core/toolkit/decode.js';
+import { decode } from '../../core/toolkit/frames.js';
 
 /** Offset in the file of the virtual address |vaddr| of the ELF file |path|, or null. */
 function fileOffset(path, vaddr) {

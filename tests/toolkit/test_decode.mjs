@@ -5,22 +5,9 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { decode, Truncated, TraceError } from '../../core/toolkit/decode.js';
+import { decode, Truncated, TraceError } from '../../core/toolkit/frames.js';
+import { HEADER, event, pool, reset, schema, str16, str32, stream, u16, u32, u64 } from './trace_bytes.mjs';
 import { checkRules } from './trace_rules.mjs';
-
-const HEADER = [0x54, 0x52, 0x43, 0, 1];
-const u16 = (n) => [n & 255, n >> 8];
-const u32 = (n) => [...u16(n & 65535), ...u16(n >>> 16)];
-const u64 = (n) => [...u32(Number(BigInt(n) & 0xffffffffn)), ...u32(Number(BigInt(n) >> 32n))];
-const text = (s) => [...Buffer.from(s)];
-const str16 = (s) => [...u16(text(s).length), ...text(s)];
-const str32 = (s) => [...u32(text(s).length), ...text(s)];
-const schema = (id, name, fields) =>
-	[1, ...u16(id), ...str16(name), 1, ...u16(fields.length), ...fields.flatMap(([f, t]) => [...str16(f), t])];
-const reset = (ns) => [5, ...u64(ns)];
-const event = (id, delta, ...bytes) => [2, ...u16(id), delta & 255, delta >> 8 & 255, delta >> 16, ...bytes.flat()];
-const pool = (id, s) => [3, ...u32(1), ...u32(id), ...str32(s)];
-const stream = (...parts) => Uint8Array.from(parts.flat());
 
 const START = schema(1, 'PollStartEvent', [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]]);
 const END = schema(2, 'PollEndEvent', [['worker_id', 9]]);

@@ -10,7 +10,7 @@
 
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { decode } from '../../core/toolkit/decode.js';
+import { decode } from '../../core/toolkit/frames.js';
 import { checkSpans, isSpanEvent } from './span_rules.mjs';
 
 const LOOP_EVENTS = new Set(['PollStartEvent', 'PollEndEvent', 'WorkerParkEvent', 'WorkerUnparkEvent']);

@@ -100,7 +100,7 @@ static const struct {
 	{ "SpanMisuseEvent", LOOP_SPAN_MISUSE },
 	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
 	{ "OffCpuEvent", LOOP_OFF_CPU },	      { "StaleTimerEvent", LOOP_STALE_TIMER },
-	{ "LogEvent", LOOP_LOG },
+	{ "LogEvent", LOOP_LOG },		      { "TaskDumpEvent", LOOP_TASK_DUMP },
 };
 
 static enum loop_event_kind kind_of(const char *name)

@@ -26,6 +26,7 @@ enum loop_event_kind {
 	LOOP_OFF_CPU = 'o',
 	LOOP_STALE_TIMER = 'z',
 	LOOP_LOG = 'l',
+	LOOP_TASK_DUMP = 'd',
 	LOOP_OTHER = '?',
 };
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns that grow, and byte strings that are kept once.
+
+const FIRST_ROWS = 256;
+
+/** What decoding may take, in bytes; take() throws when it is used up. */
+export class Budget {
+	constructor(bytes) {
+		this.left = bytes;
+	}
+
+	take(bytes) {
+		this.left -= bytes;
+		if (this.left < 0) throw new RangeError('the trace takes more memory than allowed');
+	}
+}
+
+/**
+ * Equally long typed arrays under the names of |shape|: {start: Float64Array, ...}; |n| rows of them are
+ * used.  Plain data, so that it can be handed to another thread.
+ */
+export function newTable(shape) {
+	const table = { n: 0, size: 0 };
+	for (const [name, type] of Object.entries(shape)) table[name] = new type(0);
+	return table;
+}
+
+/** Make room for more rows. */
+export function growTable(table, budget) {
+	const size = Math.max(FIRST_ROWS, table.size * 2);
+	for (const [name, column] of Object.entries(table)) {
+		if (!ArrayBuffer.isView(column)) continue;
+		budget.take((size - table.size) * column.BYTES_PER_ELEMENT);
+		const grown = new column.constructor(size);
+		grown.set(column.subarray(0, table.n));
+		table[name] = grown;
+	}
+	table.size = size;
+}
+
+/** Put rows in the order of |key|, stable; columns keep their size. */
+export function sortTable(table, key) {
+	const order = new Uint32Array(table.n).map((_, i) => i);
+	const keys = table[key];
+	order.sort((a, b) => keys[a] - keys[b] || a - b);
+	for (const [name, column] of Object.entries(table)) {
+		if (!ArrayBuffer.isView(column)) continue;
+		const sorted = new column.constructor(table.size);
+		for (let i = 0; i < table.n; i++) sorted[i] = column[order[i]];
+		table[name] = sorted;
+	}
+	return order;
+}
+
+/** The first of |n| rows whose |key| is not below |value|. */
+export function lowerBound(keys, value, n = keys.length, from = 0) {
+	let low = from, high = n;
+	while (low < high) {
+		const middle = low + high >>> 1;
+		if (keys[middle] < value) low = middle + 1;
+		else high = middle;
+	}
+	return low;
+}
+
+/** Byte strings by number, each kept once. */
+export class Interner {
+	constructor(budget) {
+		this.budget = budget;
+		this.byHash = new Map();
+		this.blobs = [];
+	}
+
+	same(id, bytes, from, to) {
+		const blob = this.blobs[id];
+		if (blob.length !== to - from) return false;
+		for (let i = 0; i < blob.length; i++) if (blob[i] !== bytes[from + i]) return false;
+		return true;
+	}
+
+	id(bytes, from, to) {
+		let hash = 0x811c9dc5;
+		for (let i = from; i < to; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+		const known = this.byHash.get(hash);
+		if (known !== undefined)
+			for (const id of known) if (this.same(id, bytes, from, to)) return id;
+		this.budget.take(to - from + 64);
+		const id = this.blobs.push(bytes.slice(from, to)) - 1;
+		if (known !== undefined) known.push(id);
+		else this.byHash.set(hash, [id]);
+		return id;
+	}
+
+	text(text) {
+		const bytes = new TextEncoder().encode(text);
+		return this.id(bytes, 0, bytes.length);
+	}
+
+	/** All of them as texts; what is not UTF-8 becomes U+FFFD. */
+	texts() {
+		const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+		return this.blobs.map((blob) => decoder.decode(blob));
+	}
+
+	/** All of them as lists of addresses of 8 bytes: numbers, above 2^53 BigInt. */
+	stacks() {
+		return this.blobs.map((blob) => {
+			const view = new DataView(blob.buffer, blob.byteOffset, blob.length), stack = [];
+			for (let at = 0; at < blob.length; at += 8)
+				stack.push(wideNumber(view.getUint32(at, true), view.getUint32(at + 4, true)));
+			return stack;
+		});
+	}
+}
+
+/** A 64-bit number of its halves: a number where that is exact, else a BigInt. */
+export function wideNumber(lower, upper) {
+	return upper < 0x200000 ? upper * 2 ** 32 + lower : BigInt(upper) << 32n | BigInt(lower);
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace is: workers with their polls and parks, wakes, and every other event in columns.
+//
+// Times are ns since |origin|, the first time base of the trace, as doubles.  The result of finish() is plain
+// data, so that a worker can hand it over without a copy.
+
+import { Decoder } from './decode.js';
+import { TYPE, TraceError, Truncated } from './frames.js';
+import { Budget, Interner, growTable, lowerBound, newTable, sortTable } from './table.js';
+import { LimitError, unpack } from './unpack.js';
+
+const POLLS = { start: Float64Array, dur: Float64Array, task: Float64Array, site: Int32Array, ready: Uint8Array, flags: Uint8Array };
+const PARKS = { start: Float64Array, end: Float64Array, cpuBefore: Float64Array, cpuAfter: Float64Array, wait: Float64Array };
+const WAKES = { time: Float64Array, waker: Float64Array, woken: Float64Array, by: Uint8Array, reason: Uint8Array };
+const SEGMENTS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array };
+
+/** Flags of a poll. */
+export const POLL = { OPEN_ENDED: 1, SAMPLED: 2 };
+
+const HOT_FIELDS = {
+	PollStartEvent: ['worker_id', 'local_queue', 'task_id', 'spawn_loc'],
+	PollEndEvent: ['worker_id'],
+	WorkerParkEvent: ['worker_id', 'cpu_time_ns', 'tid'],
+	WorkerUnparkEvent: ['worker_id', 'cpu_time_ns', 'sched_wait_ns', 'tid'],
+	WakeEventEvent: ['waker_task_id', 'woken_task_id', 'target_worker', 'reason'],
+};
+const NO_WORKER = 255;
+const DEFAULT_BYTES = 1.5 * 2 ** 30;
+
+/** The column for a field: integers of up to 32 bits as they are, all else as doubles. */
+function columnType(field) {
+	if (field.optional) return Float64Array;
+	switch (field.type) {
+	case TYPE.U8: case TYPE.BOOL: return Uint8Array;
+	case TYPE.U16: return Uint16Array;
+	case TYPE.U32: return Uint32Array;
+	case TYPE.STRING: case TYPE.POOLED_STRING: case TYPE.STACK: case TYPE.POOLED_STACK: return Int32Array;
+	default: return Float64Array;
+	}
+}
+
+const number = (value) => (typeof value === 'number' ? value : typeof value === 'bigint' ? Number(value) : 0);
+
+/** Takes what the decoder finds. */
+class TraceBuilder {
+	constructor(bytes = DEFAULT_BYTES) {
+		this.budget = new Budget(bytes);
+		this.origin = null;
+		this.strings = new Interner(this.budget);
+		this.stacks = new Interner(this.budget);
+		this.workers = new Map();
+		this.wakes = newTable(WAKES);
+		this.tables = new Map();
+		this.segments = [];
+		this.lastId = -1;
+		this.last = null;
+		this.wakeTime = -Infinity;
+		this.wakesInOrder = true;
+	}
+
+	worker(id) {
+		if (id === this.lastId) return this.last;
+		let worker = this.workers.get(id);
+		if (!worker) {
+			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), open: false, parked: false, time: -Infinity,
+				cpu: 0, inOrder: true, tids: new Map() };
+			this.workers.set(id, worker);
+		}
+		this.lastId = id;
+		this.last = worker;
+		return worker;
+	}
+
+	close(worker, time, flags) {
+		const { polls } = worker, row = polls.n - 1;
+		polls.dur[row] = time - polls.start[row];
+		polls.flags[row] = flags;
+		worker.open = false;
+	}
+
+	pollStart(id, time, ready, task, site) {
+		const worker = this.worker(id), { polls } = worker;
+		if (time < worker.time) worker.inOrder = false;
+		worker.time = time;
+		if (worker.open) this.close(worker, time, POLL.OPEN_ENDED);
+		if (polls.n === polls.size) growTable(polls, this.budget);
+		const row = polls.n++;
+		polls.start[row] = time;
+		polls.task[row] = task;
+		polls.site[row] = site;
+		polls.ready[row] = ready;
+		worker.open = true;
+	}
+
+	pollEnd(id, time) {
+		const worker = this.worker(id);
+		if (time < worker.time) worker.inOrder = false;
+		worker.time = time;
+		if (worker.open) this.close(worker, time, 0);
+	}
+
+	park(id, time, cpu, tid) {
+		const worker = this.worker(id), { parks } = worker;
+		if (time < worker.time) worker.inOrder = false;
+		worker.time = time;
+		if (worker.open) this.close(worker, time, POLL.OPEN_ENDED);
+		if (parks.n === parks.size) growTable(parks, this.budget);
+		const row = worker.parked ? parks.n - 1 : parks.n++;
+		parks.start[row] = time;
+		parks.end[row] = NaN;
+		parks.cpuBefore[row] = cpu;
+		worker.parked = true;
+		worker.tids.set(tid, time);
+	}
+
+	unpark(id, time, cpu, wait, tid) {
+		const worker = this.worker(id), { parks } = worker;
+		if (time < worker.time) worker.inOrder = false;
+		worker.time = time;
+		worker.tids.set(tid, time);
+		if (!worker.parked) return;
+		const row = parks.n - 1;
+		parks.end[row] = time;
+		parks.cpuAfter[row] = cpu;
+		parks.wait[row] = wait;
+		worker.parked = false;
+	}
+
+	wake(time, waker, woken, by, reason) {
+		const { wakes } = this;
+		if (time < this.wakeTime) this.wakesInOrder = false;
+		this.wakeTime = time;
+		if (wakes.n === wakes.size) growTable(wakes, this.budget);
+		const row = wakes.n++;
+		wakes.time[row] = time;
+		wakes.waker[row] = waker;
+		wakes.woken[row] = woken;
+		wakes.by[row] = by;
+		wakes.reason[row] = reason;
+	}
+
+	/** The table for events of a schema; the same for all schemas that look alike. */
+	table(shape, name, fields, hasTime) {
+		let table = this.tables.get(shape);
+		if (table) return table;
+		const known = HOT_FIELDS[name], index = new Map(fields.map((field, i) => [field.name, i]));
+		const hot = hasTime && known?.slice(0, known.length - (name === 'WakeEventEvent' ? 1 : 0))
+			.every((field) => index.has(field) || field === 'spawn_loc');
+		table = { name, fields, hasTime, annotations: [], count: 0,
+			places: hot ? known.map((field) => index.get(field) ?? -1) : null,
+			rows: newTable({ time: Float64Array }), columns: fields.map((f) => new (columnType(f))(0)),
+			exact: fields.map(() => new Map()) };
+		this.tables.set(shape, table);
+		return table;
+	}
+
+	annotate(table, field, key, value) {
+		if (!table.annotations.some((a) => a[0] === field && a[1] === key)) table.annotations.push([field, key, value]);
+	}
+
+	event(table, time, values) {
+		const { places } = table;
+		if (places) {
+			const at = (i) => (places[i] < 0 ? 0 : number(values[places[i]]));
+			switch (table.name) {
+			case 'PollStartEvent': this.pollStart(at(0), time, at(1), at(2), places[3] < 0 ? -1 : at(3)); return;
+			case 'PollEndEvent': this.pollEnd(at(0), time); return;
+			case 'WorkerParkEvent': this.park(at(0), time, at(1), at(2)); return;
+			case 'WorkerUnparkEvent': this.unpark(at(0), time, at(1), at(2), at(3)); return;
+			default: this.wake(time, at(0), at(1), at(2), at(3)); return;
+			}
+		}
+		const { rows, columns } = table;
+		if (rows.n === rows.size) {
+			growTable(rows, this.budget);
+			for (let i = 0; i < columns.length; i++) {
+				this.budget.take((rows.size - columns[i].length) * columns[i].BYTES_PER_ELEMENT);
+				const grown = new columns[i].constructor(rows.size);
+				grown.set(columns[i]);
+				columns[i] = grown;
+			}
+		}
+		const row = rows.n++;
+		rows.time[row] = time;
+		for (let i = 0; i < columns.length; i++) {
+			const value = values[i];
+			if (typeof value === 'number') {
+				columns[i][row] = value;
+			} else if (value === undefined) {
+				columns[i][row] = NaN;
+			} else {
+				// 64 bits, bytes, lists and maps beside the column.
+				this.budget.take(64 + (value.length ?? 0) * 16);
+				columns[i][row] = typeof value === 'bigint' ? Number(value) : NaN;
+				table.exact[i].set(row, value);
+			}
+		}
+	}
+
+	/** Everything as plain data; call once, at the end of the input. */
+	finish() {
+		const texts = this.strings.texts();
+		const trace = { origin: this.origin ?? [0, 0], strings: texts, stacks: this.stacks.stacks(), wakes: this.wakes,
+			segments: this.segments, workers: [], tables: [...this.tables.values()] };
+		if (!this.wakesInOrder) sortTable(this.wakes, 'time');
+		for (const worker of [...this.workers.values()].sort((a, b) => a.id - b.id)) trace.workers.push(finishWorker(worker));
+		const ends = [...timesOf(trace)];
+		trace.start = ends.reduce((least, [first]) => Math.min(least, first), Infinity);
+		trace.end = ends.reduce((most, [, last]) => Math.max(most, last), -Infinity);
+		if (trace.start > trace.end) trace.start = trace.end = 0;
+		for (const { parks } of trace.workers)
+			if (parks.n && Number.isNaN(parks.end[parks.n - 1])) parks.end[parks.n - 1] = Math.max(trace.end, parks.start[parks.n - 1]);
+		return describe(trace);
+	}
+}
+
+function finishWorker(worker) {
+	const { polls, parks } = worker;
+	// The length of a call that had not ended is unknown.
+	if (worker.open) polls.n--;
+	if (!worker.inOrder) {
+		sortTable(polls, 'start');
+		sortTable(parks, 'start');
+	}
+	return { id: worker.id, polls, parks, running: worker.open ? { start: polls.start[polls.n], task: polls.task[polls.n] } : null,
+		tids: [...worker.tids.keys()], tid: [...worker.tids.keys()].at(-1) ?? 0 };
+}
+
+/** First and last time of each row of things that a cut of the trace would cut. */
+function* timesOf(trace) {
+	for (const { polls, parks } of trace.workers) {
+		if (polls.n) yield [polls.start[0], polls.start[polls.n - 1] + polls.dur[polls.n - 1]];
+		if (parks.n) yield [parks.start[0], Number.isNaN(parks.end[parks.n - 1]) ? parks.start[parks.n - 1] : parks.end[parks.n - 1]];
+	}
+	for (const table of trace.tables) {
+		if (table.places || /^(TaskDumpEvent|SegmentMetadataEvent|ClockSyncEvent|ModuleEvent|SymbolTableEntry|Recorder.*)$/.test(table.name)) continue;
+		const { time } = table.rows;
+		let least = Infinity, most = -Infinity;
+		for (let i = 0; i < table.rows.n; i++) {
+			if (time[i] < least) least = time[i];
+			if (time[i] > most) most = time[i];
+		}
+		if (least <= most) yield [least, most];
+	}
+}
+
+/** Tables of events called |name|: one for each schema that the trace gives it. */
+function tablesNamed(trace, name) {
+	return trace.tables.filter((table) => table.name === name && table.rows.n);
+}
+
+/** A function (row) => value for the field |name|; texts as texts; undefined where there is none. */
+function fieldReader(trace, table, name) {
+	const i = table.fields.findIndex((field) => field.name === name);
+	if (i < 0) return () => undefined;
+	const column = table.columns[i], exact = table.exact[i];
+	switch (table.fields[i].type) {
+	case TYPE.STRING: case TYPE.POOLED_STRING:
+		return (row) => (Number.isNaN(column[row]) ? undefined : trace.strings[column[row]] ?? '<unresolved>');
+	case TYPE.STACK: case TYPE.POOLED_STACK:
+		return (row) => (Number.isNaN(column[row]) ? undefined : trace.stacks[column[row]] ?? []);
+	default:
+		return (row) => exact.get(row) ?? (Number.isNaN(column[row]) ? undefined : column[row]);
+	}
+}
+
+/** Rows of all events called |name| as objects of |fields| and their time, in order of time. */
+export function rowsNamed(trace, name, fields) {
+	const rows = [];
+	for (const table of tablesNamed(trace, name)) {
+		const readers = fields.map((field) => [field, fieldReader(trace, table, field)]);
+		for (let i = 0; i < table.rows.n; i++) {
+			const row = { time: table.rows.time[i] };
+			for (const [field, read] of readers) row[field] = read(i);
+			rows.push(row);
+		}
+	}
+	return rows.sort((a, b) => a.time - b.time);
+}
+
+/** What follows from the events: metadata, clock, tasks, threads, samples, spans, symbols. */
+function describe(trace) {
+	trace.metadata = new Map(rowsNamed(trace, 'SegmentMetadataEvent', ['entries']).flatMap((row) => row.entries ?? []));
+	const anchor = rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns']).find((row) => row.realtime_ns !== undefined);
+	trace.wallOffset = anchor ? BigInt(anchor.realtime_ns) - absoluteTime(trace, anchor.time) : null;
+	trace.lost = rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0);
+	trace.tasks = tasksOf(trace);
+	trace.samples = samplesOf(trace);
+	trace.spans = spanSegments(trace);
+	trace.symbols = symbolsOf(trace);
+	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path']).filter((row) => row.path);
+	trace.events = trace.tables.reduce((sum, table) => sum + table.count, 0);
+	nameWorkers(trace);
+	return trace;
+}
+
+/** A time as the trace tells it, ns as BigInt. */
+export function absoluteTime(trace, time) {
+	return (BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0])) + BigInt(Math.round(time));
+}
+
+/** The inverse, for ns as text or BigInt. */
+export function relativeTime(trace, ns) {
+	return Number(BigInt(ns) - (BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0])));
+}
+
+function tasksOf(trace) {
+	const tasks = new Map();
+	for (const row of rowsNamed(trace, 'TaskSpawnEvent', ['task_id', 'spawn_loc', 'kind', 'fd', 'name', 'instrumented'])) {
+		// Told again after a loss and at the beginning of a segment: the first one counts.
+		if (tasks.has(row.task_id)) continue;
+		tasks.set(row.task_id, { born: row.time, died: NaN, location: row.spawn_loc ?? '', kind: row.kind ?? '',
+			fd: row.fd, name: row.name, uninstrumented: row.instrumented === 0 });
+	}
+	for (const row of rowsNamed(trace, 'TaskTerminateEvent', ['task_id'])) {
+		const task = tasks.get(row.task_id);
+		if (task) task.died = row.time;
+	}
+	return tasks;
+}
+
+function samplesOf(trace) {
+	const samples = { time: [], worker: [], tid: [], stack: [], source: [] };
+	const byTid = new Map(trace.workers.flatMap((worker) => worker.tids.map((tid) => [tid, worker.id])));
+	const all = [];
+	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
+		const place = table.fields.findIndex((field) => field.name === 'callchain');
+		const read = ['worker_id', 'tid', 'source'].map((name) => fieldReader(trace, table, name));
+		for (let i = 0; i < table.rows.n; i++)
+			all.push([table.rows.time[i], ...read.map((f) => number(f(i))), place < 0 ? -1 : table.columns[place][i]]);
+	}
+	all.sort((a, b) => a[0] - b[0]);
+	for (const [time, worker, tid, source, stack] of all) {
+		samples.time.push(time);
+		samples.worker.push(byTid.get(tid) ?? worker);
+		samples.tid.push(tid);
+		samples.source.push(source);
+		samples.stack.push(stack);
+	}
+	for (const worker of trace.workers) {
+		const { polls } = worker;
+		samples.worker.forEach((id, i) => {
+			if (id !== worker.id) return;
+			const row = pollAt(polls, samples.time[i]);
+			if (row >= 0) polls.flags[row] |= POLL.SAMPLED;
+		});
+	}
+	return samples;
+}
+
+/** The row of the poll that covers |time|, or -1. */
+export function pollAt(polls, time) {
+	let row = lowerBound(polls.start, time, polls.n);
+	if (row === polls.n || polls.start[row] > time) row--;
+	return row >= 0 && polls.start[row] + polls.dur[row] >= time ? row : -1;
+}
+
+/** Per worker the times that its thread was inside of spans, in order of their start. */
+function spanSegments(trace) {
+	const open = new Map(), segments = new Map();
+	const rows = [];
+	trace.tables.forEach((table) => {
+		const kind = /^Span(Enter|Exit):/.exec(table.name)?.[1];
+		if (!kind || !table.rows.n) return;
+		const worker = fieldReader(trace, table, 'worker_id'), span = fieldReader(trace, table, 'span_id');
+		const name = table.fields.findIndex((field) => field.name === 'span_name');
+		for (let i = 0; i < table.rows.n; i++)
+			rows.push({ time: table.rows.time[i], enter: kind === 'Enter', worker: number(worker(i)), span: number(span(i)),
+				name: name < 0 ? -1 : table.columns[name][i] });
+	});
+	// An exit comes before an enter of the same time, but not before its own.
+	rows.sort((a, b) => a.time - b.time);
+	for (const row of rows) {
+		const key = `${row.worker}/${row.span}`;
+		if (row.enter) {
+			open.set(key, row);
+			continue;
+		}
+		const entered = open.get(key);
+		if (!entered) continue;
+		open.delete(key);
+		if (!segments.has(row.worker)) segments.set(row.worker, []);
+		segments.get(row.worker).push({ start: entered.time, end: row.time, span: row.span, name: entered.name });
+	}
+	const tables = new Map();
+	for (const [worker, list] of segments) {
+		const table = newTable(SEGMENTS);
+		list.sort((a, b) => a.start - b.start || b.end - a.end);
+		for (const [name, type] of Object.entries(SEGMENTS)) table[name] = type.from(list, (row) => row[name]);
+		table.n = table.size = list.length;
+		tables.set(worker, table);
+	}
+	return tables;
+}
+
+/** Frames by address, innermost first: [{name, file, line}]. */
+function symbolsOf(trace) {
+	const symbols = new Map();
+	for (const row of rowsNamed(trace, 'SymbolTableEntry', ['addr', 'symbol_name', 'inline_depth', 'source_file', 'source_line'])) {
+		const depth = number(row.inline_depth);
+		if (row.addr === undefined || !row.symbol_name) continue;
+		if (!symbols.has(row.addr)) symbols.set(row.addr, []);
+		// Of two rows of one depth the first counts.
+		symbols.get(row.addr)[depth] ??= { name: row.symbol_name, file: row.source_file ?? '', line: row.source_line ?? 0 };
+	}
+	for (const [address, frames] of symbols) symbols.set(address, frames.filter(Boolean).reverse());
+	return symbols;
+}
+
+/** Lane groups of metadata: runtime.NAME is a list of ids. */
+function nameWorkers(trace) {
+	for (const [key, value] of trace.metadata) {
+		if (!key.startsWith('runtime.')) continue;
+		for (const id of value.split(',')) {
+			const worker = trace.workers.find((w) => String(w.id) === id.trim());
+			if (worker) worker.group ??= key.slice('runtime.'.length);
+		}
+	}
+	for (const worker of trace.workers) worker.name = worker.group ?? (worker.id === NO_WORKER ? 'other threads' : `worker ${worker.id}`);
+	for (const worker of trace.workers)
+		if (trace.workers.filter((w) => w.group && w.group === worker.group).length > 1) worker.name = `${worker.group} ${worker.id}`;
+}
+
+/**
+ * Read the segments of one process, in their order: |sources| are {name, chunks}, where chunks() gives an
+ * async iterable of Uint8Array.  What is wrong with one of them is told in trace.segments and costs what
+ * follows in it.  |options|: bytes of memory; progress({stored, events}), which may return a promise.
+ */
+export async function readTrace(sources, options = {}) {
+	const model = new TraceBuilder(options.bytes);
+	let stored = 0;
+	for (const { name, chunks } of sources) {
+		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0 };
+		const before = countEvents(model);
+		let used = 0;
+		model.segments.push(segment);
+		try {
+			for await (const piece of unpack(chunks(), options.unpacked)) {
+				decoder.push(piece.bytes);
+				used = piece.stored;
+				await options.progress?.({ stored: stored + used, model });
+			}
+			Object.assign(segment, decoder.end());
+			if (!decoder.begun) throw new TraceError(0, 'too short for a trace');
+		} catch (error) {
+			tellError(segment, decoder, error);
+		}
+		stored += used;
+		segment.events = countEvents(model) - before;
+		if (segment.full) break;
+	}
+	return model.finish();
+}
+
+function countEvents(model) {
+	let n = 0;
+	for (const table of model.tables.values()) n += table.count;
+	return n;
+}
+
+/** What ended a segment before its end. */
+function tellError(segment, decoder, error) {
+	const what = error instanceof RangeError || error instanceof LimitError;
+	if (!what && !(error instanceof TraceError)) throw error;
+	segment.offset = error.offset ?? decoder.offset + decoder.at;
+	segment.cut = error instanceof Truncated;
+	segment.full = what;
+	if (segment.cut) return;
+	segment.error = error.message;
+}

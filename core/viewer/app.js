@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: starts everything, draws what has changed once per frame, keeps the URL.
+
+import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
+import { byId, element } from './dom.js';
+import { sentenceOf, showDetail } from './detail.js';
+import { markFinding, showFindings } from './finding_list.js';
+import { startInput } from './input.js';
+import { fillHelp, startKeys } from './keys.js';
+import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
+import { loadFiles, loadServed } from './load.js';
+import { drawMinimap } from './minimap.js';
+import { startSearch } from './search.js';
+import { clampView, listen, selectFinding, setView, state, update } from './state.js';
+import { startTheme, switchTheme } from './theme.js';
+import { readFragment, writeFragment } from './url.js';
+
+const CLOCKS = { rel: 'relative', local: 'local', utc: 'UTC' };
+const URL_EVERY_MS = 250, SPEECH_AFTER_MS = 300;
+
+let rows = [];
+let drawWanted = false, urlTimer = 0, speechTimer = 0;
+let keptItems = [];
+let restoring = false; // the URL has led here
+let opening = false; // the page has led here: that is the same place as no fragment
+let pushWanted = false;
+
+function draw() {
+	drawWanted = false;
+	const { model } = state;
+	if (!model) return;
+	const width = Math.max(1, byId('lanes').clientWidth), height = rows.length ? rows.at(-1).top + rows.at(-1).height : 1;
+	drawMinimap(byId('minimap'), state, width, 59);
+	drawRuler(byId('ruler'), state, width, 27);
+	drawRows(byId('lane-canvas'), state, rows, width, height);
+	drawMarks(byId('mark-canvas'), state, rows, width, height);
+	const [from, to] = state.view, whole = model.last - model.first;
+	byId('length').textContent = `${showDuration(to - from)} in view`;
+	byId('in-view').textContent = `${showDuration(to - from)} of ${showDuration(whole)}, from ${showTime(from - model.first, model.wall(from), state.clock, 3)}`;
+}
+
+function redraw() {
+	if (drawWanted) return;
+	drawWanted = true;
+	requestAnimationFrame(draw);
+}
+
+/** Only what follows the pointer. */
+function redrawPointer() {
+	const width = Math.max(1, byId('lanes').clientWidth), height = rows.length ? rows.at(-1).top + rows.at(-1).height : 1;
+	drawRuler(byId('ruler'), state, width, 27);
+	drawMarks(byId('mark-canvas'), state, rows, width, height);
+}
+
+// ---- the URL ----
+
+/** Selecting and jumping make an entry of the history, moving about replaces it. */
+function keepUrl(push) {
+	if (restoring) return;
+	pushWanted ||= push && !opening;
+	clearTimeout(urlTimer);
+	urlTimer = setTimeout(() => {
+		const fragment = `#${writeFragment(state, keptItems)}`;
+		if (fragment !== location.hash) history[pushWanted ? 'pushState' : 'replaceState'](null, '', fragment);
+		pushWanted = false;
+	}, URL_EVERY_MS);
+}
+
+/** Take over what the URL says; whether it says anything. */
+function restoreUrl() {
+	const { patch, kept, wrong } = readFragment(state.model, location.hash.slice(1));
+	keptItems = kept;
+	if (wrong.length) byId('loaded').textContent = `not in this trace: ${showName(wrong.join(', '))}`;
+	if (!Object.keys(patch).length) return false;
+	if (patch.view) patch.view = clampView(state.model, ...patch.view);
+	if (patch.finding >= state.model.findings.length) delete patch.finding;
+	restoring = true;
+	// What it does not say is as at the start.
+	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', ...patch });
+	restoring = false;
+	byId('search').value = state.query;
+	return true;
+}
+
+// ---- what is said ----
+
+function speak(text) {
+	clearTimeout(speechTimer);
+	speechTimer = setTimeout(() => {
+		byId('speech').textContent = text;
+	}, SPEECH_AFTER_MS);
+}
+
+function showHeader() {
+	const { model } = state, facts = byId('facts'), events = model.traces.reduce((sum, trace) => sum + trace.events, 0);
+	const lost = model.traces.reduce((sum, trace) => sum + trace.lost, 0), damaged = model.traces.some((trace) => trace.segments.some((segment) => segment.error));
+	const parts = [lost || damaged ? element('span', { class: 'alarm' }, lost ? `${showCount(lost)} events lost` : 'damaged') : null,
+		showDuration(model.last - model.first), `${model.lanes.length} loop${model.lanes.length === 1 ? '' : 's'}`, `${showCount(events)} events`, lost || damaged ? null : 'nothing lost'];
+	facts.replaceChildren(...parts.filter(Boolean).flatMap((part, i) => (i ? [element('i', {}, '·'), part] : [part])));
+	byId('service').textContent = model.title;
+	document.title = `${model.title} - dial9`;
+	const { source } = model;
+	byId('loaded').textContent = source.segments > 1 ? `${source.shown} of ${source.segments} segments` : '';
+	byId('clock').textContent = CLOCKS[state.clock];
+}
+
+function showSelected() {
+	const text = state.selected ? sentenceOf(state.selected) : state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected';
+	byId('selected').textContent = text;
+	byId('item').setAttribute('aria-label', text);
+	byId('clear').hidden = !state.selected && !state.range;
+	speak(text);
+}
+
+function showLegend() {
+	const classes = ['< 1 µs', '1 µs', '10', '100 µs', '1 ms', '10', '≥ 100 ms'].map((text, i) => element('span', {}, element('i', { class: `k${i}` }), text));
+	byId('legend').append(element('span', {}, 'Callback ran for'), ...classes, element('span', { class: 'bar' }),
+		element('span', {}, element('i', { class: 'part-blocked' }), 'kernel made it wait'), element('span', { class: 'opt' }, element('i', { class: 'cut' }), 'end not recorded'),
+		element('span', { class: 'opt' }, element('i', { class: 'ticks' }), 'sample'), element('span', { class: 'opt' }, element('i', { class: 'triangle' }), 'finding'));
+}
+
+function changed(patch) {
+	if (!state.model) return;
+	const keys = Object.keys(patch);
+	if (keys.length === 1 && keys[0] === 'pointer') {
+		redrawPointer();
+		return;
+	}
+	if ('selected' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch) {
+		showDetail(byId('detail'));
+		showSelected();
+		bringIntoSight();
+	}
+	if ('finding' in patch) markFinding(byId('findings'));
+	if ('clock' in patch) showHeader();
+	keepUrl('selected' in patch || 'range' in patch);
+	redraw();
+}
+
+/** The lane of the selection, where there are more than fit. */
+function bringIntoSight() {
+	const row = state.selected && rows.find((r) => r.kind === 'lane' && r.lane === state.selected.lane), box = byId('scroll');
+	if (!row) return;
+	if (row.top < box.scrollTop || row.top + row.height > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, row.top - 80);
+}
+
+// ---- loading ----
+
+function showMessage(...children) {
+	byId('message').replaceChildren(...children);
+	byId('message').hidden = !children.length;
+}
+
+function showProgress(text, share) {
+	const bar = element('progress', { 'aria-label': 'Loading', max: '1', value: String(share) });
+	showMessage(element('p', {}, 'Reading the trace'), bar, element('p', { class: 'small' }, text));
+}
+
+function showFailure(error) {
+	showMessage(element('p', { class: 'strong' }, 'The trace cannot be shown.'), element('p', {}, showName(error.message, 400)),
+		element('p', { class: 'small' }, 'A trace is a file that dial9 has written, trace.*.bin*: drop one here, or run `dial9 serve DIR`.'));
+	byId('speech').textContent = `The trace cannot be shown: ${showName(error.message, 400)}`;
+}
+
+/** The worst finding, or the whole trace where there is none. */
+function openWorst() {
+	const worst = state.model.findings.findIndex((finding) => finding.first && finding.severity !== 'info');
+	if (worst >= 0) selectFinding(worst);
+	else setView(state.model.first, state.model.last);
+}
+
+function takeModel(model) {
+	rows = layoutRows(model);
+	state.model = model;
+	opening = true;
+	update({ view: clampView(model, model.first, model.last), selected: null, finding: -1, range: null, pointer: null });
+	opening = false;
+	fillGutter(byId('gutter'), model, rows);
+	showHeader();
+	showFindings(byId('findings'));
+	showDetail(byId('detail'));
+	showMessage();
+	redraw();
+}
+
+/** Once there are findings: the place that the URL names, if it was of this trace, else the worst one. */
+function openPlace(model, fromUrl) {
+	if (state.model !== model) return;
+	showFindings(byId('findings'));
+	fillGutter(byId('gutter'), model, rows);
+	opening = true;
+	if (!fromUrl || !restoreUrl()) openWorst();
+	opening = false;
+	document.body.dataset.ready = 'true';
+}
+
+async function openFiles(files) {
+	if (!files.length) return;
+	try {
+		const model = await loadFiles(files, showProgress);
+		takeModel(model);
+		openPlace(model, false);
+	} catch (error) {
+		showFailure(error);
+	}
+}
+
+function startOpening() {
+	byId('open').addEventListener('click', () => byId('picker').click());
+	byId('picker').addEventListener('change', () => openFiles(byId('picker').files));
+	addEventListener('dragover', (event) => {
+		event.preventDefault();
+		document.body.classList.add('drop');
+	});
+	addEventListener('dragleave', () => document.body.classList.remove('drop'));
+	addEventListener('drop', (event) => {
+		event.preventDefault();
+		document.body.classList.remove('drop');
+		openFiles(event.dataTransfer.files);
+	});
+}
+
+function startButtons() {
+	byId('theme').addEventListener('click', () => switchTheme(() => {
+		redraw();
+		if (state.model) showDetail(byId('detail'));
+	}));
+	byId('clock').addEventListener('click', () => {
+		const names = Object.keys(CLOCKS);
+		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
+	});
+	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
+}
+
+async function start() {
+	startTheme(redraw);
+	listen(changed);
+	showLegend();
+	fillHelp(byId('keys'));
+	startKeys();
+	startInput(() => rows);
+	startSearch();
+	startButtons();
+	startOpening();
+	new ResizeObserver(redraw).observe(byId('lanes'));
+	addEventListener('popstate', () => state.model && restoreUrl());
+	showProgress('', 0);
+	try {
+		const { model, reported } = await loadServed(showProgress);
+		takeModel(model);
+		await reported;
+		openPlace(model, true);
+	} catch (error) {
+		showFailure(error);
+	}
+}
+
+start();

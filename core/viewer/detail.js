@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The detail of what is selected: a call, a range of time, or else the whole trace.
+
+import { durationClass, showCount, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
+import { binStart, histogramBin, pollsOfTask, quantileOf } from '../toolkit/index.js';
+import { foldStacks, framesOf } from '../toolkit/stacks.js';
+import { element, prepareCanvas } from './dom.js';
+import { laneName } from './lanes.js';
+import { selectCall, selectFinding, state } from './state.js';
+import { colours } from './theme.js';
+
+const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
+const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
+
+function section(title, note, ...children) {
+	return element('section', { class: 'section' }, element('h2', {}, title, note ? element('span', {}, note) : null), ...children);
+}
+
+function factList(pairs) {
+	return element('dl', { class: 'facts' }, ...pairs.filter(([, ...value]) => value.some(Boolean))
+		.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', { title: value.every((v) => typeof v === 'string') ? value.join('') : false }, ...value)]));
+}
+
+function callLink(lane, row, text = state.model.label(lane, row).name) {
+	return element('button', { class: 'link code', onclick: () => selectCall(lane, row) }, text);
+}
+
+function timeText(time) {
+	const { model } = state;
+	return showTime(time - model.first, model.wall(time), state.clock, 6);
+}
+
+/** Where among all calls of its callback this one is. */
+function histogram(lane, row) {
+	const stats = lane.trace.stats.get(lane.polls.site[row]), canvas = element('canvas', { role: 'img' });
+	if (!stats || stats.n < 2) return null;
+	const p50 = quantileOf(stats.bins, stats.n, 0.5), p99 = quantileOf(stats.bins, stats.n, 0.99);
+	canvas.setAttribute('aria-label', `${showCount(stats.n)} calls, half of them below ${showDuration(p50)}, 99 % below ${showDuration(p99)}`);
+	const box = element('div', { class: 'chart' }, canvas, element('div', { class: 'ends' },
+		element('span', {}, `${showCount(stats.n)} calls`), element('span', {}, `p50 ${showDuration(p50)}, p99 ${showDuration(p99)}`)));
+	const draw = () => {
+		const width = Math.max(120, box.clientWidth - 32), context = prepareCanvas(canvas, width, 44), most = Math.log(1 + Math.max(...stats.bins));
+		const here = histogramBin(lane.polls.dur[row]);
+		let first = stats.bins.findIndex((n) => n > 0), last = stats.bins.findLastIndex((n) => n > 0);
+		first = Math.max(0, Math.min(first, here) - 1);
+		last = Math.min(stats.bins.length - 1, Math.max(last, here) + 1);
+		const step = width / (last - first + 1);
+		for (let i = first; i <= last; i++) {
+			if (!stats.bins[i]) continue;
+			const height = Math.max(2, Math.log(1 + stats.bins[i]) / most * 28);
+			context.fillStyle = colours().classes[durationClass(binStart(i) * 1.01)];
+			context.fillRect((i - first) * step, 43 - height, Math.max(1, step - 1), height);
+		}
+		context.fillStyle = colours()['line-2'];
+		context.fillRect(0, 43, width, 1);
+		context.strokeStyle = colours().accent;
+		context.lineWidth = 2;
+		const x = (here - first) * step, text = 'this one';
+		context.strokeRect(x, 36, Math.max(6, step - 1), 6);
+		context.font = colours().sans;
+		context.fillStyle = colours().accent;
+		const room = context.measureText(text).width;
+		context.fillText(text, Math.max(0, Math.min(width - room, x - room / 2 + step / 2)), 12);
+	};
+	return { box, draw };
+}
+
+/** Five parts of a call's time: they add up, and what is not known is said. */
+function timeParts(lane, row) {
+	const whole = lane.polls.dur[row], parts = state.model.parts(lane, row);
+	if (!parts) return null;
+	const names = { cpu: 'on the CPU', ready: 'ready, not running', blocked: 'asleep in the kernel' };
+	const rows = Object.entries(names).map(([key, text]) => ({ key, text, ns: parts[key] }));
+	return section('Time', `adds up to ${showDuration(whole)}`,
+		element('div', { class: 'parts', 'aria-hidden': 'true' }, ...rows.filter((r) => r.ns / whole > 0.001).map((r) => {
+			const bar = element('i', { class: `part-${r.key}` });
+			bar.style.flexGrow = String(r.ns / whole);
+			return bar;
+		})),
+		element('table', {}, element('tbody', {}, ...rows.map((r) => element('tr', { class: r.ns ? '' : 'none' },
+			element('td', {}, element('i', { class: `swatch part-${r.key}` }), r.text), element('td', { class: 'number' }, showDuration(r.ns)),
+			element('td', { class: 'number' }, showShare(r.ns, whole)))))));
+}
+
+function frameRow(frame, hot) {
+	return element('div', { class: `frame${frame.known ? '' : ' unnamed'}${hot ? ' hot' : ''}` },
+		element('span', { title: frame.name }, showName(frame.name)), element('span', { class: 'where' }, showName(frame.where)));
+}
+
+/** The stack that most samples of [from, to) have. */
+function stackSection(counts, title = 'Stack') {
+	const all = [...counts].filter(([stack]) => stack >= 0).sort((a, b) => b[1] - a[1]);
+	if (!all.length) return null;
+	const total = all.reduce((sum, [, n]) => sum + n, 0), frames = framesOf(state.selected.lane.trace, all[0][0]);
+	const missing = frames.some((frame) => !frame.known);
+	return section(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, FRAMES_SHOWN).map((frame, i) => frameRow(frame, i === 0)),
+		frames.length > FRAMES_SHOWN ? element('p', { class: 'small' }, `and ${frames.length - FRAMES_SHOWN} outer frames`) : null,
+		missing ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
+}
+
+function insideSection(lane, row) {
+	const inside = state.model.inside(lane, row);
+	if (!inside.length) return null;
+	return section('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...inside.slice(0, ROWS_SHOWN).map((call) =>
+		element('tr', {}, element('td', { class: 'code', title: call.location }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur)))))));
+}
+
+function waitersSection(lane, row) {
+	const waiters = state.model.waiters(lane, row);
+	if (!waiters.length) return null;
+	const n = waiters.reduce((sum, w) => sum + w.n, 0);
+	return section('Who waited', `${showCount(n)} callback${n === 1 ? '' : 's'}`, element('table', {},
+		element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
+		element('tbody', {}, ...waiters.slice(0, ROWS_SHOWN).map((w) => element('tr', {}, element('td', {}, callLink(lane, w.row, w.name)),
+			element('td', { class: 'number' }, showCount(w.n)), element('td', { class: 'number' }, showDuration(w.longest)), element('td', { class: 'number' }, showDuration(w.total)))))));
+}
+
+/** The task's whole life as a strip, with this call in it. */
+function taskSection(lane, row) {
+	const { trace } = lane, id = lane.polls.task[row], task = trace.tasks.get(id), calls = pollsOfTask(trace, id);
+	const canvas = element('canvas', { role: 'img', 'aria-label': `${calls.length} calls of this task` });
+	const kind = [task?.name, task?.kind, task?.fd === undefined ? '' : `descriptor ${task.fd}`].filter(Boolean).map((t) => showName(t)).join(', ');
+	const box = section('Task', `${kind ? `${kind}, ` : ''}${showCount(calls.length)} call${calls.length === 1 ? '' : 's'}`, canvas,
+		element('div', { class: 'ends small' }, task && !Number.isNaN(task.born) ? `made ${timeText(task.born + trace.shift)}` : 'made before the trace',
+			task && !Number.isNaN(task.died) ? `, ended ${timeText(task.died + trace.shift)}` : ', still there at the end'));
+	const draw = () => {
+		const width = Math.max(120, box.clientWidth - 32), context = prepareCanvas(canvas, width, 24);
+		const from = Math.min(task && !Number.isNaN(task.born) ? task.born : trace.start, trace.workers[calls[0][0]].polls.start[calls[0][1]]);
+		const to = Math.max(from + 1, task && !Number.isNaN(task.died) ? task.died : trace.end);
+		context.fillStyle = colours()['line-2'];
+		context.fillRect(0, 12, width, 1);
+		for (const [w, r] of calls) {
+			const { polls } = trace.workers[w], x = (polls.start[r] - from) / (to - from) * (width - 4);
+			context.fillStyle = colours().classes[durationClass(polls.dur[r])];
+			context.fillRect(x, 5, Math.max(1.5, polls.dur[r] / (to - from) * width), 14);
+		}
+		const x = (lane.polls.start[row] - from) / (to - from) * (width - 4);
+		context.strokeStyle = colours().accent;
+		context.lineWidth = 2;
+		context.strokeRect(Math.max(1, x - 2), 3, Math.max(6, lane.polls.dur[row] / (to - from) * width + 3), 18);
+	};
+	return { box, draw };
+}
+
+function wakeFact(wake) {
+	if (!wake) return ['woken by', 'nothing that was recorded'];
+	const why = REASONS[wake.reason] ?? '';
+	if (wake.waker) return ['woken by', callLink(wake.waker.lane, wake.waker.row), why ? `, ${why}` : ''];
+	return ['woken by', why || 'the kernel or another thread'];
+}
+
+function showCall(panel, lane, row) {
+	const { model } = state, { polls, trace } = lane, inner = model.label(lane, row), outer = model.callback(trace, polls.site[row]);
+	const start = polls.start[row] + lane.shift, length = polls.dur[row], wake = model.wake(lane, row), found = state.finding;
+	const nested = inner.location !== outer.location, named = found >= 0 && model.findings[found]?.evidence.some((piece) => piece.lane === lane && piece.row === row);
+	const charts = [histogram(lane, row), taskSection(lane, row)];
+	const place = named ? element('span', {}, element('button', { class: 'small', 'aria-label': 'Previous finding', onclick: () => selectFinding(Math.max(0, found - 1)) }, '‹'),
+		`finding ${found + 1} of ${model.findings.length}`, element('button', { class: 'small', 'aria-label': 'Next finding', onclick: () => selectFinding(Math.min(model.findings.length - 1, found + 1)) }, '›')) : null;
+	panel.replaceChildren(...[
+		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Callback'), place),
+		element('div', { class: 'title' }, element('span', { class: 'code' }, inner.name), element('span', { class: `figure${named ? ' alarm' : ''}` }, showDuration(length))),
+		factList([['function', element('span', { class: 'code' }, inner.source)].filter((v) => v !== null && (typeof v === 'string' || inner.source)),
+			['called by', nested && outer.name], ['made at', inner.site && element('span', { class: 'code', title: inner.site }, inner.site)],
+			['runs on', `${laneName(model, lane)}${lane.worker.tid ? `, thread ${lane.worker.tid}` : ''}`],
+			['began', `${timeText(start)}${wake && wake.delay > 0 ? `, ${showDuration(wake.delay)} after its wake` : ''}`], wakeFact(wake),
+			['ready', `${polls.ready[row]} callback${polls.ready[row] === 1 ? '' : 's'} in this round`],
+			['end', model.openEnded(lane, row) && 'not recorded: the next event of the thread stands for it']].filter((pair) => pair.length > 1)),
+		charts[0]?.box, timeParts(lane, row), insideSection(lane, row), stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1)),
+		stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1, 1), 'Off the CPU'), waitersSection(lane, row), charts[1].box].filter(Boolean));
+	for (const chart of charts) chart?.draw();
+}
+
+/** Rows of a tree of stacks, widest first, as deep as they hold a twentieth of the samples. */
+function treeRows(node, whole, depth, rows) {
+	for (const child of [...node.children.values()].sort((a, b) => b.total - a.total)) {
+		if (child.total < whole / 20 || rows.length > 60) break;
+		const line = frameRow({ ...child, where: showShare(child.total, whole) }, false);
+		line.firstChild.style.paddingLeft = `${Math.min(depth, 24) * 8}px`;
+		rows.push(line);
+		treeRows(child, whole, depth + 1, rows);
+	}
+	return rows;
+}
+
+function showRange(panel, [from, to]) {
+	const { model } = state, callbacks = model.callbacksIn(from, to), counts = new Map();
+	for (const lane of model.lanes)
+		for (const [stack, n] of model.stacksIn(lane, from - lane.shift, to - lane.shift)) if (lane.trace === model.main) counts.set(stack, (counts.get(stack) ?? 0) + n);
+	const tree = foldStacks(model.main, counts);
+	panel.replaceChildren(...[
+		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Range')),
+		element('div', { class: 'title' }, element('span', { class: 'strong' }, `${timeText(from)} to ${timeText(to)}`), element('span', { class: 'figure' }, showDuration(to - from))),
+		section('Callbacks', showCount(callbacks.reduce((sum, c) => sum + c.n, 0)), callbackTable(callbacks)),
+		tree.total ? section('On the CPU', `${showCount(tree.total)} samples`, ...treeRows(tree, tree.total, 0, [])) : null].filter(Boolean));
+}
+
+function callbackTable(callbacks) {
+	return element('table', {}, element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
+		element('tbody', {}, ...callbacks.slice(0, 40).map((c) => element('tr', {}, element('td', { title: c.location }, callLink(c.lane, c.row, c.name)),
+			element('td', { class: 'number' }, showCount(c.n)), element('td', { class: 'number' }, showDuration(c.longest)), element('td', { class: 'number' }, showDuration(c.total))))));
+}
+
+/** A finding that has no place in time: its sentence and evidence. */
+function showFinding(panel, finding) {
+	panel.replaceChildren(
+		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Finding')),
+		element('div', { class: 'title' }, element('span', { class: 'strong' }, showName(finding.message, 600))),
+		section('Evidence', '', ...finding.evidence.map((piece) => element('p', { class: 'small' }, showName(piece.text, 600)))),
+		finding.advice ? section('Next', '', element('p', {}, showName(finding.advice, 600))) : '');
+}
+
+function showTrace(panel) {
+	const { model } = state, callbacks = model.callbacksIn(model.first, model.last + 1);
+	panel.replaceChildren(element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Whole trace')),
+		section('Callbacks', showCount(callbacks.reduce((sum, c) => sum + c.n, 0)), callbackTable(callbacks)),
+		element('details', { class: 'section' }, element('summary', {}, 'What the trace says of itself'),
+			element('table', {}, element('tbody', {}, ...[...model.main.metadata].sort().map(([key, value]) =>
+				element('tr', {}, element('td', { class: 'code', title: key }, showName(key)), element('td', { title: showName(value, 2000) }, showName(value, 40))))))));
+}
+
+export function showDetail(panel) {
+	if (state.range) showRange(panel, state.range);
+	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
+	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
+	else showTrace(panel);
+	panel.scrollTop = 0;
+}
+
+/** The call as a sentence, for those who hear the page. */
+export function sentenceOf({ lane, row }) {
+	const { model } = state, number = model.findings.findIndex((finding) => finding.evidence.some((piece) => piece.lane === lane && piece.row === row));
+	return [model.label(lane, row).name, showDuration(lane.polls.dur[row]), laneName(model, lane), `at ${timeText(lane.polls.start[row] + lane.shift)}`,
+		number >= 0 ? `finding ${number + 1} of ${model.findings.length}` : ''].filter(Boolean).join(', ');
+}

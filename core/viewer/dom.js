@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements out of plain texts: what a trace says never becomes markup.
+
+/** An element of |tag| with classes, attributes and children; texts become text nodes. */
+export function element(tag, attributes = {}, ...children) {
+	const made = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes)) {
+		if (value === undefined || value === null || value === false) continue;
+		if (name === 'class') made.className = value;
+		else if (name === 'onclick') made.addEventListener('click', value);
+		else made.setAttribute(name, value === true ? '' : value);
+	}
+	made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+	return made;
+}
+
+export function byId(id) {
+	return document.getElementById(id);
+}
+
+/** A canvas of |width| x |height| CSS pixels, cleared, as a context whose unit is one of these. */
+export function prepareCanvas(canvas, width, height) {
+	const ratio = Math.min(2, devicePixelRatio || 1);
+	if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+		canvas.width = Math.round(width * ratio);
+		canvas.height = Math.round(height * ratio);
+		canvas.style.width = `${width}px`;
+		canvas.style.height = `${height}px`;
+	}
+	const context = canvas.getContext('2d');
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	context.clearRect(0, 0, width, height);
+	return context;
+}
+
+export function drawTriangle(context, x, y, colour, size = 4) {
+	context.fillStyle = colour;
+	context.beginPath();
+	context.moveTo(x - size, y);
+	context.lineTo(x + size, y);
+	context.lineTo(x, y + size * 1.5);
+	context.fill();
+}
+
+export function drawHatch(context, x, y, width, height, colour, step = 5) {
+	context.save();
+	context.beginPath();
+	context.rect(x, y, width, height);
+	context.clip();
+	context.strokeStyle = colour;
+	context.lineWidth = 1.5;
+	context.beginPath();
+	for (let k = -height; k < width + height; k += step) {
+		context.moveTo(x + k, y + height);
+		context.lineTo(x + k + height, y);
+	}
+	context.stroke();
+	context.restore();
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The findings, worst first: what, how much, who suffered, why, and what to do.
+
+import { showDuration, showName, showSize } from '../toolkit/show.js';
+import { element } from './dom.js';
+import { laneName } from './lanes.js';
+import { selectFinding, state } from './state.js';
+
+// Checks that are told by a figure, and where it came from; the others begin with their words.
+const TITLES = { 'nothing-recorded': 'nothing recorded', 'incomplete-data': 'incomplete', 'degraded-hooks': 'not all was seen', 'short-of-cpu': 'machine busy',
+	'cpu-contention': 'machine busy', 'sample-setup': 'no samples' };
+
+function figureOf(finding) {
+	if (TITLES[finding.check]) return TITLES[finding.check];
+	const length = finding.first?.duration_ns ?? finding.first?.duration;
+	return length ? showDuration(Number(length)) : finding.check.replaceAll('-', ' ');
+}
+
+/** The sentence without the name that stands before it, which is shown as what it is. */
+function sentence(finding) {
+	if (!finding.name || !finding.brief) return [showName(finding.message, 400)];
+	return [element('span', { class: 'code strong' }, showName(finding.name)), ` ${showName(finding.brief, 400)}`];
+}
+
+function pairs(finding) {
+	const rows = [];
+	const add = (label, ...value) => rows.push(element('span', {}, label), element('span', {}, ...value));
+	if (finding.on_cpu) add('In', showName(finding.on_cpu, 300));
+	if (finding.gain) add('Gain', showName(finding.gain, 300));
+	if (finding.advice) add('Next', showName(finding.advice, 400));
+	return rows.length ? element('span', { class: 'pairs' }, ...rows) : null;
+}
+
+function item(finding, number) {
+	const mild = finding.severity === 'info', lane = finding.first?.lane;
+	return element('li', {}, element('button', { class: 'finding', 'aria-current': state.finding === number ? 'true' : false, 'data-finding': number,
+		onclick: () => selectFinding(number) },
+	element('span', { class: 'top' },
+		element('span', { class: `figure${mild ? ' mild' : ''}` }, element('i', { class: 'triangle', 'aria-hidden': 'true' }), figureOf(finding)),
+		element('span', { class: 'where' }, lane ? laneName(state.model, lane) : finding.about === 'machine' ? 'machine' : '')),
+	element('span', { class: 'said' }, ...sentence(finding)),
+	...(finding.effects ?? []).map((effect) => element('span', { class: 'small' }, showName(effect.effect || effect.message, 300))),
+	pairs(finding)));
+}
+
+/** The longest call of all lanes: {lane, row} or null. */
+function longestCall(model) {
+	let best = null;
+	for (const trace of model.traces)
+		for (const stats of trace.stats.values()) {
+			const lane = model.lanes.find((l) => l.trace === trace && l.worker === trace.workers[stats.at[0]]);
+			if (lane && (!best || stats.longest > best.lane.polls.dur[best.row])) best = { lane, row: stats.at[1] };
+		}
+	return best;
+}
+
+function innocent(model) {
+	const longest = longestCall(model);
+	if (!longest) return 'There is no callback of an event loop in this trace: was a loop attached?  `dial9 doctor` tells what can be recorded.';
+	return `Nothing is wrong: the longest callback was ${model.label(longest.lane, longest.row).name}, ${showDuration(longest.lane.polls.dur[longest.row])}.`;
+}
+
+/** Fill the panel. */
+export function showFindings(panel) {
+	const { model } = state, n = model.findings.length;
+	const children = [element('div', { class: 'head' }, element('h2', {}, 'What went wrong', element('span', { class: 'count' }, model.reportState === 'coming' ? '' : String(n))))];
+	if (model.reportState === 'coming') children.push(element('p', { class: 'quiet', role: 'status' }, 'Looking for what went wrong …'));
+	else if (!n) children.push(element('p', { class: 'quiet' }, innocent(model)));
+	if (model.reportState === 'none')
+		children.push(element('p', { class: 'quiet small' }, 'These are red flags found by the page.  `dial9 serve` looks deeper: why, and what to do.'));
+	if (model.reportState === 'failed')
+		children.push(element('p', { class: 'quiet small alarm' }, `dial9 report: ${showName(model.why, 300)}`));
+	children.push(element('ul', { class: 'list' }, ...model.findings.map(item)));
+	const data = dataSection(model);
+	if (data) children.push(data);
+	panel.replaceChildren(...children);
+}
+
+/** Whether this can be trusted: segments that end early, and what was lost. */
+function dataSection(model) {
+	const rows = model.traces.flatMap((trace) => trace.segments.filter((segment) => segment.error || segment.cut)
+		.map((segment) => element('p', { class: 'small' }, `${showName(segment.name)}: ${segment.error ? showName(segment.error) : `ends inside a frame at byte ${segment.offset}`}; everything before it is shown`)));
+	if (model.source.shown < model.source.segments)
+		rows.push(element('p', { class: 'small' }, `The newest ${model.source.shown} of ${model.source.segments} segments are shown; a page holds ${showSize(256 * 2 ** 20)}.`));
+	return rows.length ? element('div', { class: 'section' }, element('h2', {}, 'Data'), ...rows) : null;
+}
+
+/** Mark the selected one, and bring it into sight. */
+export function markFinding(panel) {
+	for (const button of panel.querySelectorAll('.finding')) {
+		const current = Number(button.dataset.finding) === state.finding;
+		if (current) button.setAttribute('aria-current', 'true');
+		else button.removeAttribute('aria-current');
+		if (current) button.scrollIntoView({ block: 'nearest' });
+	}
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mouse, wheel and touch on the timeline, the ruler and the minimap.
+
+import { showDuration, showTime } from '../toolkit/show.js';
+import { byId, element } from './dom.js';
+import { hitLane, laneName } from './lanes.js';
+import { gripAt } from './minimap.js';
+import { selectCall, setView, state, update } from './state.js';
+
+const CLICK_SLOP = 4;
+const NOTCH = 1.2;
+const TOOLTIP_AFTER_MS = 80;
+
+let tooltipTimer = 0;
+
+function timeAt(box, event) {
+	const rect = box.getBoundingClientRect(), [from, to] = state.view;
+	return from + (event.clientX - rect.left) / rect.width * (to - from);
+}
+
+function hitOf(box, event, rowsOf) {
+	const rect = box.getBoundingClientRect();
+	return hitLane(state, rowsOf(), event.clientX - rect.left, event.clientY - rect.top, rect.width);
+}
+
+/** Follow a press until it is let go: |moved|(event), |done|(event, dragged). */
+function follow(box, event, moved, done) {
+	const { clientX, clientY, pointerId } = event;
+	let dragged = false;
+	box.setPointerCapture(pointerId);
+	const move = (next) => {
+		dragged ||= Math.abs(next.clientX - clientX) + Math.abs(next.clientY - clientY) > CLICK_SLOP;
+		if (dragged) moved(next);
+	};
+	const end = (next) => {
+		box.removeEventListener('pointermove', move);
+		box.removeEventListener('pointerup', end);
+		box.removeEventListener('pointercancel', end);
+		done(next, dragged);
+	};
+	box.addEventListener('pointermove', move);
+	box.addEventListener('pointerup', end);
+	box.addEventListener('pointercancel', end);
+}
+
+function dragRange(box, event) {
+	const first = timeAt(box, event);
+	follow(box, event, (next) => {
+		const now = timeAt(box, next);
+		update({ range: [Math.min(first, now), Math.max(first, now)] });
+	}, (next, dragged) => {
+		if (!dragged) update({ range: null });
+	});
+}
+
+function dragView(box, event, rowsOf) {
+	const [from, to] = state.view, rect = box.getBoundingClientRect(), x = event.clientX;
+	follow(box, event, (next) => {
+		const by = (x - next.clientX) / rect.width * (to - from);
+		setView(from + by, to + by);
+	}, (next, dragged) => {
+		if (dragged) return;
+		const hit = hitOf(box, next, rowsOf);
+		if (hit && hit.row >= 0) selectCall(hit.lane, hit.row);
+		else update({ selected: null, range: null, finding: -1 });
+	});
+}
+
+function showTooltip(box, event, rowsOf) {
+	const tooltip = byId('tooltip'), hit = hitOf(box, event, rowsOf);
+	const same = state.selected && hit?.lane === state.selected.lane && hit.row === state.selected.row;
+	if (!hit || hit.row < 0 || same) {
+		tooltip.hidden = true;
+		return;
+	}
+	const { lane, row } = hit, { name, source, site } = state.model.label(lane, row), start = lane.polls.start[row] + lane.shift;
+	tooltip.replaceChildren(element('div', {}, element('span', { class: 'code' }, name), ` ${showDuration(lane.polls.dur[row])}`),
+		element('div', { class: 'small' }, [source || site, laneName(state.model, lane), showTime(start - state.model.first, state.model.wall(start), state.clock, 6)].filter(Boolean).join(' · ')));
+	tooltip.hidden = false;
+	const { width, height } = tooltip.getBoundingClientRect();
+	tooltip.style.left = `${Math.min(event.clientX + 12, innerWidth - width - 8)}px`;
+	tooltip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18}px`;
+}
+
+function startTimeline(rowsOf) {
+	const box = byId('lanes');
+	box.addEventListener('pointerdown', (event) => {
+		if (event.button !== 0 || !state.model) return;
+		byId('timeline').focus({ preventScroll: true });
+		if (event.shiftKey) dragRange(box, event);
+		else dragView(box, event, rowsOf);
+	});
+	box.addEventListener('dblclick', (event) => {
+		const hit = state.model && hitOf(box, event, rowsOf);
+		if (hit && hit.row >= 0) selectCall(hit.lane, hit.row, true);
+	});
+	box.addEventListener('pointermove', (event) => {
+		if (!state.model) return;
+		update({ pointer: { time: timeAt(box, event) } });
+		clearTimeout(tooltipTimer);
+		if (event.buttons) byId('tooltip').hidden = true;
+		else tooltipTimer = setTimeout(() => showTooltip(box, event, rowsOf), TOOLTIP_AFTER_MS);
+	});
+	box.addEventListener('pointerleave', () => {
+		clearTimeout(tooltipTimer);
+		byId('tooltip').hidden = true;
+		if (state.model) update({ pointer: null });
+	});
+	box.addEventListener('wheel', (event) => {
+		if (!state.model) return;
+		const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
+		if (!event.ctrlKey && !sideways) return;
+		event.preventDefault();
+		const [from, to] = state.view;
+		if (event.ctrlKey) {
+			const at = timeAt(box, event), factor = NOTCH ** (event.deltaY / (event.deltaMode ? 3 : 100));
+			setView(at - (at - from) * factor, at + (to - at) * factor);
+		} else {
+			const by = (event.deltaX || event.deltaY) / box.clientWidth * (to - from);
+			setView(from + by, to + by);
+		}
+	}, { passive: false });
+}
+
+function startMinimap() {
+	const box = byId('minimap').parentElement;
+	const timeOf = (event) => {
+		const rect = box.getBoundingClientRect(), { model } = state;
+		return model.first + (event.clientX - rect.left) / rect.width * (model.last - model.first);
+	};
+	box.addEventListener('pointerdown', (event) => {
+		if (event.button !== 0 || !state.model) return;
+		const rect = box.getBoundingClientRect(), grip = gripAt(state, event.clientX - rect.left, rect.width), [from, to] = state.view, at = timeOf(event);
+		follow(box, event, (next) => {
+			const now = timeOf(next);
+			if (grip === 'frame') setView(from + now - at, to + now - at);
+			else if (grip === 'from') setView(Math.min(now, to - 100), to);
+			else if (grip === 'to') setView(from, Math.max(now, from + 100));
+			else setView(Math.min(at, now), Math.max(at, now));
+		}, (next, dragged) => {
+			if (!dragged) setView(at - (to - from) / 2, at + (to - from) / 2);
+		});
+	});
+}
+
+/** |rowsOf|() gives the rows of the timeline as they are laid out now. */
+export function startInput(rowsOf) {
+	startTimeline(rowsOf);
+	startMinimap();
+	const ruler = byId('ruler').parentElement;
+	ruler.addEventListener('pointerdown', (event) => {
+		if (event.button === 0 && state.model) dragRange(ruler, event);
+	});
+}

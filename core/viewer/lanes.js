@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lanes: what ran when.  Draws the rows and says what is under a point.
+
+import { eachAtLeast, rowsIn } from '../toolkit/index.js';
+import { durationClass, fitName, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
+import { lowerBound } from '../toolkit/table.js';
+import { drawHatch, drawTriangle, element, prepareCanvas } from './dom.js';
+import { axisStep, laneColumns, readyColumns } from './lod.js';
+import { colours } from './theme.js';
+
+const LETTER = 7.23; // of 12 px monospace
+const CAP = 16, STRIP = 12, BAR_LEAST = 3;
+const QUEUE_HEIGHT = 44, QUEUE_LEAST = 4, CHART_HEIGHT = 24;
+const DIM = 0.6;
+const NEAR = 4;
+
+/** Rows of the timeline from top to bottom: {kind, lane or chart, top, height}. */
+export function layoutRows(model) {
+	const rows = [], n = model.lanes.length;
+	const height = n > 30 ? 16 : n > 12 ? 32 : 64;
+	let top = 0;
+	const add = (row) => {
+		rows.push({ ...row, top });
+		top += row.height;
+	};
+	for (const lane of model.lanes) {
+		add({ kind: 'lane', lane, height });
+		if (height === 64 && lane.peak >= QUEUE_LEAST) add({ kind: 'queue', lane, height: QUEUE_HEIGHT });
+	}
+	for (const chart of model.charts) add({ kind: 'chart', chart, height: CHART_HEIGHT });
+	return rows;
+}
+
+/** The column of names beside the canvas. */
+export function fillGutter(gutter, model, rows) {
+	gutter.replaceChildren(...rows.map((row) => {
+		const box = element('div', { class: row.kind === 'lane' ? `lane${row.height < 64 ? ' tight' : ''}` : `lane ${row.kind === 'queue' ? 'queue' : 'track'}` });
+		box.style.height = `${row.height}px`;
+		if (row.kind === 'lane') {
+			const whole = row.lane.trace.end - row.lane.trace.start;
+			box.append(element('span', { class: 'name', title: row.lane.worker.tid ? `thread ${row.lane.worker.tid}` : '' }, laneName(model, row.lane)));
+			if (row.height === 64) box.append(element('span', { class: 'share' }, `${showShare(row.lane.busy, whole)} busy`));
+		} else if (row.kind === 'queue') {
+			box.append(element('span', { class: 'name' }, 'queue'), element('span', { class: 'share' }, `peak ${row.lane.peak}`));
+		} else {
+			box.append(element('span', { class: 'name' }, row.chart.name));
+		}
+		return box;
+	}));
+}
+
+export function laneName(model, lane) {
+	const { name } = lane.worker, { trace } = lane;
+	if (model.traces.length === 1) return showName(name);
+	const service = trace.metadata.get('service'), alone = model.traces.filter((t) => t.metadata.get('service') === service).length === 1;
+	return showName(`${service && alone ? service : trace.folder || service} ${name}`);
+}
+
+/** Where the bars of a lane's row are. */
+function barOf(row) {
+	if (row.height >= 64) return { top: row.top + CAP, height: row.height - CAP - STRIP - 4, strip: true };
+	return { top: row.top + 3, height: row.height - 7, strip: false };
+}
+
+function drawGrid(context, state, width, height) {
+	const [from, to] = state.view, step = axisStep(to - from, width), zero = state.model.first;
+	context.fillStyle = colours().line;
+	for (let t = Math.ceil((from - zero) / step) * step + zero; t < to; t += step)
+		context.fillRect(Math.round((t - from) / (to - from) * width), 0, 1, height);
+}
+
+function drawLabel(context, state, lane, row, x, width, y, ink) {
+	const room = Math.floor((width - 10) / LETTER);
+	if (room < 3) return;
+	const { name, source, site } = state.model.label(lane, row), place = source || site;
+	const whole = place && name.length + 2 + place.length <= room;
+	const text = whole ? name : fitName(name, room);
+	if (!text) return;
+	context.font = colours().mono;
+	context.textBaseline = 'middle';
+	context.fillStyle = ink;
+	context.fillText(text, x + 6, y);
+	if (!whole) return;
+	const alpha = context.globalAlpha;
+	context.globalAlpha = alpha * 0.72;
+	context.fillText(place, x + 6 + (name.length + 2) * LETTER, y);
+	context.globalAlpha = alpha;
+}
+
+function drawLane(context, state, row, width) {
+	const { lane } = row, { polls, index } = lane, palette = colours(), bar = barOf(row);
+	const [from, to] = state.view.map((t) => t - lane.shift), scale = width / (to - from);
+	const { longest, busy } = laneColumns(lane, from, to, width);
+	const dim = state.selected ? DIM : 1;
+	context.globalAlpha = dim;
+	for (let x = 0; x < width;) {
+		if (longest[x] < 0) {
+			x++;
+			continue;
+		}
+		const kind = durationClass(longest[x]);
+		let end = x + 1;
+		while (end < width && longest[end] >= 0 && durationClass(longest[end]) === kind) end++;
+		context.fillStyle = palette.classes[kind];
+		context.fillRect(x, bar.top, end - x, bar.height);
+		x = end;
+	}
+	context.globalAlpha = 1;
+	// Calls that are wide enough get their true edges, with a gap behind, and their names.
+	const [first, last] = rowsIn(polls, from, to), chosen = state.selected?.lane === lane ? state.selected.row : -1;
+	const drawn = [];
+	eachAtLeast(polls.dur, index.levels, BAR_LEAST / scale, first, last, (r) => drawn.push(r));
+	if (chosen >= first && chosen < last && !drawn.includes(chosen)) drawn.push(chosen);
+	for (const r of drawn) drawCall(context, state, row, bar, r, (polls.start[r] - from) * scale, polls.dur[r] * scale, width, r === chosen ? 1 : dim);
+	if (!bar.strip) return;
+	const strip = row.top + row.height - 6;
+	context.fillStyle = palette['text-3'];
+	for (let x = 0; x < width; x += 4) {
+		let sum = 0;
+		for (let k = x; k < x + 4 && k < width; k++) sum += busy[k];
+		if (sum > 0.08) context.fillRect(x, strip - Math.max(1, Math.round(sum / 4 * 6)), 4, Math.max(1, Math.round(sum / 4 * 6)));
+	}
+}
+
+function drawCall(context, state, row, bar, r, at, size, width, alpha) {
+	const { lane } = row, palette = colours(), kind = durationClass(lane.polls.dur[r]);
+	const x = Math.max(-2, at), end = Math.min(width + 2, at + size), w = Math.max(1, end - x - (size >= BAR_LEAST ? 1 : 0));
+	context.fillStyle = palette.bg;
+	context.fillRect(x, bar.top, w + 1, bar.height);
+	context.globalAlpha = alpha;
+	context.fillStyle = palette.classes[kind];
+	context.fillRect(x, bar.top, w, bar.height);
+	const parts = w > 24 ? state.model.parts(lane, r) : null;
+	let middle = bar.top + bar.height / 2;
+	if (parts && parts.blocked + parts.ready > 0.02 * lane.polls.dur[r] && bar.height >= 28) {
+		const share = (parts.blocked + parts.ready) / lane.polls.dur[r];
+		context.globalAlpha = alpha * 0.62;
+		drawHatch(context, at + size * (1 - share), bar.top + bar.height - 11, Math.min(width, at + size) - (at + size * (1 - share)) - 1, 11, palette.ink[kind]);
+		middle = bar.top + (bar.height - 10) / 2;
+	}
+	context.globalAlpha = alpha === 1 ? 1 : 0.9;
+	drawLabel(context, state, lane, r, x, w, middle, palette.ink[kind]);
+	context.globalAlpha = 1;
+	if (lane.trace.samples.time.length && w > 20 && bar.strip) drawSamples(context, state, lane, r, bar, width);
+	if (!state.model.openEnded(lane, r)) return;
+	context.strokeStyle = palette['text-2'];
+	context.setLineDash([3, 2]);
+	context.beginPath();
+	context.moveTo(x + w - 0.5, bar.top);
+	context.lineTo(x + w - 0.5, bar.top + bar.height);
+	context.stroke();
+	context.setLineDash([]);
+}
+
+/** A tick under the bar for each sample of its time. */
+function drawSamples(context, state, lane, r, bar, width) {
+	const { samples } = lane.trace, { polls } = lane, [from, to] = state.view.map((t) => t - lane.shift);
+	context.fillStyle = colours()['text-2'];
+	for (let i = lowerBound(samples.time, polls.start[r]); i < samples.time.length && samples.time[i] <= polls.start[r] + polls.dur[r]; i++)
+		if (samples.worker[i] === lane.worker.id) context.fillRect(Math.round((samples.time[i] - from) / (to - from) * width), bar.top + bar.height + 1, 1, 2);
+}
+
+function drawQueue(context, state, row, width) {
+	const { lane } = row, [from, to] = state.view.map((t) => t - lane.shift), most = readyColumns(lane, from, to, width);
+	const palette = colours(), base = row.top + row.height - 4, height = row.height - 12;
+	context.beginPath();
+	let y = base, peak = -1;
+	context.moveTo(0, base);
+	for (let x = 0; x < width; x++) {
+		if (most[x] < 0) continue;
+		context.lineTo(x, y);
+		y = Math.round(base - most[x] / lane.peak * height) + 0.5;
+		context.lineTo(x, y);
+		if (most[x] > (peak < 0 ? 0 : most[peak])) peak = x;
+	}
+	context.lineTo(width, y);
+	context.strokeStyle = palette['text-2'];
+	context.lineWidth = 1.25;
+	context.stroke();
+	context.lineTo(width, base);
+	context.closePath();
+	context.globalAlpha = 0.18;
+	context.fillStyle = palette['text-2'];
+	context.fill();
+	context.globalAlpha = 1;
+	if (peak < 0 || most[peak] < lane.peak / 2) return;
+	context.font = palette.sans;
+	context.textBaseline = 'middle';
+	const text = `${most[peak]} ready`, at = base - most[peak] / lane.peak * height, room = context.measureText(text).width;
+	context.fillStyle = palette.text;
+	context.beginPath();
+	context.arc(peak, at, 2.5, 0, 7);
+	context.fill();
+	context.fillText(text, peak + 8 + room > width ? peak - 8 - room : peak + 8, Math.max(at, row.top + 8));
+}
+
+function drawChart(context, state, row, width) {
+	const { points, trace, unit } = row.chart, [from, to] = state.view, palette = colours();
+	let most = 0, now = points[0][1], near = 0;
+	for (const [t, value] of points) {
+		if (value > most) most = value;
+		if (t + trace.shift <= (from + to) / 2) now = value;
+	}
+	context.beginPath();
+	for (const [t, value] of points) {
+		const x = (t + trace.shift - from) / (to - from) * width, y = Math.round(row.top + 19 - value / (most || 1) * 14) + 0.5;
+		if (near++) context.lineTo(x, y);
+		else context.moveTo(x, y);
+	}
+	context.strokeStyle = palette['text-3'];
+	context.lineWidth = 1;
+	context.stroke();
+	context.font = palette.sans;
+	context.textBaseline = 'middle';
+	const text = `${now >= 100 ? now.toFixed(0) : now.toFixed(now >= 10 || unit === '' ? 0 : 2)}${unit && `\u2009${unit}`}`;
+	const room = context.measureText(text).width;
+	context.fillStyle = palette.bg;
+	context.fillRect(width - room - 16, row.top + 1, room + 16, row.height - 3);
+	context.fillStyle = palette['text-2'];
+	context.fillText(text, width - room - 8, row.top + row.height / 2);
+}
+
+/** All rows, without what follows the pointer. */
+export function drawRows(canvas, state, rows, width, height) {
+	const context = prepareCanvas(canvas, width, height);
+	drawGrid(context, state, width, height);
+	for (const row of rows) {
+		if (row.kind === 'lane') drawLane(context, state, row, width);
+		else if (row.kind === 'queue') drawQueue(context, state, row, width);
+		else drawChart(context, state, row, width);
+		context.fillStyle = colours().line;
+		if (rows[rows.indexOf(row) + 1]?.kind !== 'queue') context.fillRect(0, row.top + row.height - 1, width, 1);
+	}
+	drawFindings(context, state, rows, width);
+	drawRange(context, state, width, height);
+}
+
+/** A cap and a triangle above each call that a finding names; words where there is room. */
+function drawFindings(context, state, rows, width) {
+	const [from, to] = state.view, palette = colours();
+	let free = -Infinity, row0 = null;
+	const places = state.model.findings.filter((finding) => finding.severity !== 'info').flatMap((finding) => finding.evidence.filter((piece) => piece.lane && piece.row >= 0)
+		.map((piece) => ({ ...piece, first: piece === finding.first })));
+	for (const place of places.sort((a, b) => a.lane.number - b.lane.number || a.at - b.at)) {
+		const row = rows.find((r) => r.kind === 'lane' && r.lane === place.lane), { polls } = place.lane;
+		const a = (polls.start[place.row] + place.lane.shift - from) / (to - from) * width, b = a + polls.dur[place.row] / (to - from) * width;
+		if (b < -8 || a > width + 8) continue;
+		if (row !== row0) free = -Infinity;
+		row0 = row;
+		const bar = barOf(row), x = Math.max(a, 4);
+		context.fillStyle = palette.alarm;
+		context.fillRect(a, bar.top - 3, Math.max(2, b - a - 1), 2);
+		if (x < free || !bar.strip) continue;
+		drawTriangle(context, x, row.top + 3, palette.alarm);
+		free = x + 10;
+		context.font = `600 ${palette.sans}`;
+		context.textBaseline = 'middle';
+		const text = showDuration(polls.dur[place.row]), room = context.measureText(text).width;
+		const next = places.filter((p) => p.lane === place.lane).map((p) => (polls.start[p.row] + p.lane.shift - from) / (to - from) * width).find((p) => p > a + 1) ?? Infinity;
+		if (x + 12 + room > Math.min(width, next - 8)) continue;
+		context.fillStyle = palette.alarm;
+		context.fillText(text, x + 8, row.top + 6.5);
+		free = x + 16 + room;
+	}
+}
+
+function drawRange(context, state, width, height) {
+	if (!state.range) return;
+	const [from, to] = state.view, [a, b] = state.range.map((t) => (t - from) / (to - from) * width), palette = colours();
+	context.globalAlpha = 0.62;
+	context.fillStyle = palette.bg;
+	context.fillRect(0, 0, a, height);
+	context.fillRect(b, 0, width - b, height);
+	context.globalAlpha = 1;
+	context.fillStyle = palette.accent;
+	context.fillRect(Math.round(a) - 1, 0, 1, height);
+	context.fillRect(Math.round(b), 0, 1, height);
+}
+
+/** The selection's outline, the arrow of its wake, and the crosshair. */
+export function drawMarks(canvas, state, rows, width, height) {
+	const context = prepareCanvas(canvas, width, height), palette = colours(), [from, to] = state.view;
+	const xOf = (t) => (t - from) / (to - from) * width;
+	if (state.selected) {
+		const { lane, row } = state.selected, box = rows.find((r) => r.kind === 'lane' && r.lane === lane), bar = barOf(box);
+		const a = xOf(lane.polls.start[row] + lane.shift), w = Math.max(2, lane.polls.dur[row] / (to - from) * width);
+		context.strokeStyle = palette.accent;
+		context.lineWidth = 2;
+		context.strokeRect(Math.max(-3, a - 1), bar.top - 1, Math.min(width + 3, a + w) - Math.max(-3, a - 1) + 1, bar.height + 2);
+		const wake = state.model.wake(lane, row);
+		if (wake?.waker) drawArrow(context, state, rows, wake, xOf, bar, width);
+	}
+	if (state.pointer) {
+		context.globalAlpha = 0.7;
+		context.fillStyle = palette['text-3'];
+		context.fillRect(Math.round(xOf(state.pointer.time)), 0, 1, height);
+		context.globalAlpha = 1;
+	}
+}
+
+function drawArrow(context, state, rows, wake, xOf, bar, width) {
+	const palette = colours(), { lane, row } = state.selected, box = rows.find((r) => r.kind === 'lane' && r.lane === wake.waker.lane);
+	const from = barOf(box), same = wake.waker.lane === lane, sx = xOf(wake.at), ex = xOf(lane.polls.start[row] + lane.shift) + 3;
+	const sy = same ? from.top + from.height : from.top < bar.top ? from.top + from.height : from.top;
+	const ey = same ? sy : from.top < bar.top ? bar.top - 2 : bar.top + bar.height + 2;
+	const bend = same ? sy + 16 : (sy + ey) / 2;
+	context.strokeStyle = context.fillStyle = palette.accent;
+	context.lineWidth = 1.5;
+	context.beginPath();
+	context.moveTo(sx, sy);
+	context.bezierCurveTo(sx, bend, ex, bend, ex, ey);
+	context.stroke();
+	context.beginPath();
+	context.arc(sx, sy, 3, 0, 7);
+	context.fill();
+	const text = `woke ${state.model.label(lane, row).name}, ${showDuration(wake.delay)} before it ran`;
+	context.font = palette.sans;
+	const room = context.measureText(text).width, x = sx - room - 10 < 4 ? Math.min(sx + 10, width - room - 6) : sx - room - 10;
+	context.globalAlpha = 0.94;
+	context.fillStyle = palette.bg;
+	context.fillRect(x - 4, bend - 8, room + 8, 16);
+	context.globalAlpha = 1;
+	context.fillStyle = palette.accent;
+	context.textBaseline = 'middle';
+	context.fillText(text, x, bend + 0.5);
+}
+
+/** The axis of times. */
+export function drawRuler(canvas, state, width, height) {
+	const context = prepareCanvas(canvas, width, height), palette = colours(), [from, to] = state.view, zero = state.model.first;
+	const step = axisStep(to - from, width), digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9) - 1e-9)));
+	const textOf = (t, more = 0) => showTime(t - zero, state.model.wall(t), state.clock, Math.min(9, digits + more));
+	context.font = palette.sans;
+	context.textBaseline = 'middle';
+	const pointerX = state.pointer ? (state.pointer.time - from) / (to - from) * width : -1000;
+	for (let t = Math.ceil((from - zero) / (step / 5)) * (step / 5) + zero; t < to; t += step / 5) {
+		const x = Math.round((t - from) / (to - from) * width), big = Math.abs((t - zero) / step - Math.round((t - zero) / step)) < 1e-6;
+		context.fillStyle = big ? palette['line-2'] : palette.line;
+		context.fillRect(x, height - (big ? 10 : 5), 1, big ? 10 : 5);
+		if (!big || Math.abs(pointerX - x - 24) < 76 || x > width - 60) continue;
+		context.fillStyle = palette['text-2'];
+		context.fillText(textOf(t), x + 5, height / 2 - 1);
+	}
+	if (state.range) {
+		const [a, b] = state.range.map((t) => (t - from) / (to - from) * width);
+		context.globalAlpha = 0.16;
+		context.fillStyle = palette.accent;
+		context.fillRect(a, 0, b - a, height);
+		context.globalAlpha = 1;
+		context.textAlign = 'center';
+		context.fillText(showDuration(state.range[1] - state.range[0]), (a + b) / 2, height / 2);
+		context.textAlign = 'left';
+	}
+	if (!state.pointer) return;
+	const text = textOf(state.pointer.time, 2), room = context.measureText(text).width, x = Math.min(Math.max(pointerX, room / 2 + 8), width - room / 2 - 8);
+	context.fillStyle = palette.raised;
+	context.fillRect(x - room / 2 - 6, 3, room + 12, height - 6);
+	context.fillStyle = palette.text;
+	context.textAlign = 'center';
+	context.fillText(text, x, height / 2);
+	context.textAlign = 'left';
+}
+
+/** The call at a point of the canvas: {lane, row} with row -1 where none is near; null outside of lanes. */
+export function hitLane(state, rows, x, y, width) {
+	const box = rows.find((row) => row.kind === 'lane' && y >= row.top && y < row.top + row.height);
+	if (!box) return null;
+	const { lane } = box, { polls, index } = lane, [from, to] = state.view, scale = (to - from) / width;
+	const time = from + x * scale - lane.shift;
+	const [first, last] = rowsIn(polls, time - NEAR * scale, time + NEAR * scale);
+	// The one under the pointer, else the longest of those that are near.
+	let best = -1;
+	for (let row = first; row < last && row < first + 4096; row++) {
+		if (polls.start[row] <= time && time <= polls.start[row] + polls.dur[row] && polls.dur[row] >= scale * BAR_LEAST) return { lane, row };
+		if (best < 0 || polls.dur[row] > polls.dur[best]) best = row;
+	}
+	if (last - first > 4096) eachAtLeast(polls.dur, index.levels, polls.dur[best] + 1, first, last, (row) => {
+		if (polls.dur[row] > polls.dur[best]) best = row;
+	});
+	return { lane, row: best };
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a trace comes from: the server that gave this page, or files that were dropped on it.
+
+import { showCount, showSize } from '../toolkit/show.js';
+import { Model } from './model.js';
+
+const LIMITS = { bytes: 1.5 * 2 ** 30, unpacked: 2 ** 30 };
+const STORED_MAX = 256 * 2 ** 20; // more than that is not fetched: the newest segments are
+const WORKER_URL = new URL('worker.js', import.meta.url).href;
+
+let loadNumber = 0;
+let loadWorker = null;
+
+/** The one script URL that this page may start. */
+const scriptPolicy = globalThis.trustedTypes?.createPolicy('dial9', {
+	createScriptURL(url) {
+		if (url !== WORKER_URL) throw new TypeError('not the worker of this page');
+		return url;
+	},
+});
+
+/** JSON whose integers of 16 digits and more become texts, for doubles cannot hold them all. */
+export function parseWideJson(text) {
+	return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (part) => (/^-?\d{16,}$/.test(part) ? `"${part}"` : part)));
+}
+
+/** Segments by the folder they lie in, which is one process's. */
+function groupSources(sources) {
+	const groups = new Map();
+	for (const source of sources) {
+		const slash = source.name.lastIndexOf('/'), folder = slash < 0 ? '' : source.name.slice(0, slash);
+		if (!groups.has(folder)) groups.set(folder, { folder, sources: [] });
+		groups.get(folder).sources.push(source);
+	}
+	return [...groups.values()];
+}
+
+/** Read |sources| in the worker: the traces, or an error. */
+function readSources(sources, told) {
+	loadWorker?.terminate();
+	loadWorker = new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: 'module' });
+	const load = ++loadNumber, total = sources.reduce((sum, source) => sum + source.bytes, 0);
+	return new Promise((resolve, reject) => {
+		loadWorker.onerror = (event) => reject(new Error(event.message || 'the load worker could not start'));
+		loadWorker.onmessage = ({ data }) => {
+			if (data.load !== loadNumber) return;
+			if (data.type === 'progress') {
+				told(`${showCount(data.events)} events, ${showSize(data.stored)} of ${showSize(total)}`, total ? data.stored / total : 0);
+			} else {
+				loadWorker.terminate();
+				loadWorker = null;
+				if (data.type === 'trace') resolve(data.traces);
+				else reject(new Error(data.what));
+			}
+		};
+		loadWorker.postMessage({ load, groups: groupSources(sources), limits: LIMITS });
+	});
+}
+
+/** The newest of |sources| that are not too many bytes together. */
+function newest(sources) {
+	let left = STORED_MAX;
+	return [...sources].sort((a, b) => b.modified_ms - a.modified_ms).filter((source) => (left -= source.bytes) >= 0)
+		.sort((a, b) => sources.indexOf(a) - sources.indexOf(b));
+}
+
+/**
+ * What the server has: {model, reported}, a Model as soon as the events are there, and a promise that is
+ * kept when it has its findings.  |told|(text, share) hears how it goes.
+ */
+export async function loadServed(told) {
+	const listing = await (await fetch('api/segments')).json();
+	const report = fetch('api/report').then(async (response) => {
+		if (!response.ok) throw new Error(await response.text());
+		return parseWideJson(await response.text());
+	});
+	// It is awaited below; a failure before that is not unhandled.
+	report.catch(() => {});
+	const chosen = newest(listing.segments);
+	if (!chosen.length) throw new Error('there is no segment that a page could hold');
+	const traces = await readSources(chosen.map((source) => ({ ...source, url: new URL(source.url, document.baseURI).href })), told);
+	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: listing.segments.length, served: true });
+	const reported = report.then((found) => model.takeReport(found)).catch((error) => model.reportFailed(String(error.message ?? error)));
+	return { model, reported };
+}
+
+/** Files of the reader's: |files| are File. */
+export async function loadFiles(files, told) {
+	const sources = [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file, bytes: file.size, modified_ms: file.lastModified }))
+		.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+	const traces = await readSources(sources, told);
+	const model = new Model(traces, { name: sources[0].name, shown: sources.length, segments: sources.length, served: false });
+	model.useRedFlags();
+	return model;
+}

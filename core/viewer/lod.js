@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level of detail: what a lane shows in each column of pixels, exact at every zoom.
+
+import { SUM_EVERY, greatestOf, rowsIn } from '../toolkit/index.js';
+import { lowerBound } from '../toolkit/table.js';
+
+/**
+ * Of |width| columns over [from, to) of a lane's own times: the longest call that touches each, in ns (-1:
+ * none), and the share of it that was inside of calls.
+ */
+export function laneColumns(lane, from, to, width) {
+	const { polls, index } = lane, longest = new Float64Array(width).fill(-1), busy = new Float32Array(width);
+	const step = (to - from) / width;
+	let [row] = rowsIn(polls, from, to);
+	for (let x = 0; x < width; x++) {
+		const a = from + x * step, b = a + step;
+		let end = row;
+		if (end < polls.n && polls.start[end] < b) {
+			// Gallop, then bisect: neighbours are near.
+			let stride = 1;
+			while (end + stride < polls.n && polls.start[end + stride] < b) stride *= 2;
+			end = lowerBound(polls.start, b, Math.min(polls.n, end + stride + 1), end);
+		}
+		const before = row > 0 && polls.start[row - 1] + polls.dur[row - 1] > a ? row - 1 : row;
+		if (end > before) {
+			longest[x] = greatestOf(polls.dur, index.levels, before, end);
+			busy[x] = Math.min(1, busyOfRows(lane, before, end, a, b) / step);
+		}
+		row = Math.max(row, end);
+	}
+	return { longest, busy };
+}
+
+/** Time of rows [first, last) inside [a, b), which they all touch. */
+function busyOfRows(lane, first, last, a, b) {
+	const { polls, index } = lane;
+	let sum = 0;
+	if (last - first > 4 * SUM_EVERY) {
+		const low = Math.ceil(first / SUM_EVERY), high = Math.floor(last / SUM_EVERY);
+		for (let i = first; i < low * SUM_EVERY; i++) sum += polls.dur[i];
+		for (let i = high * SUM_EVERY; i < last; i++) sum += polls.dur[i];
+		sum += index.sums[high] - index.sums[low];
+	} else {
+		for (let i = first; i < last; i++) sum += polls.dur[i];
+	}
+	sum -= Math.max(0, a - polls.start[first]);
+	return sum - Math.max(0, polls.start[last - 1] + polls.dur[last - 1] - b);
+}
+
+/** The most ready callbacks in each column; -1: no call began there. */
+export function readyColumns(lane, from, to, width) {
+	const { polls, ready } = lane, most = new Float64Array(width).fill(-1), step = (to - from) / width;
+	let row = lowerBound(polls.start, from, polls.n);
+	for (let x = 0; x < width && row < polls.n; x++) {
+		const end = lowerBound(polls.start, from + (x + 1) * step, polls.n, row);
+		if (end > row) most[x] = greatestOf(polls.ready, ready, row, end);
+		row = end;
+	}
+	return most;
+}
+
+/** Least step of the axis that leaves |room| pixels between labels: 1, 2 or 5 times a power of ten. */
+export function axisStep(length, width, room = 84) {
+	const least = length / Math.max(1, width / room), power = 10 ** Math.floor(Math.log10(least));
+	return [1, 2, 5, 10].map((k) => k * power).find((step) => step >= least);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one state of the page.  update() changes it and tells who listens; nothing else does.
+
+const listeners = [];
+
+/**
+ * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; range: [from, to] or
+ * null; pointer: {time, lane, x, y} or null.
+ */
+export const state = { model: null, view: [0, 1], selected: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
+	rangeStart: null };
+
+/** |listener|(changed): an object that has the changed keys. */
+export function listen(listener) {
+	listeners.push(listener);
+}
+
+export function update(patch) {
+	Object.assign(state, patch);
+	for (const listener of listeners) listener(patch);
+}
+
+/** Keep a view between the ends of the trace and no narrower than 100 ns. */
+export function clampView(model, from, to) {
+	const whole = model.last - model.first, margin = whole * 0.05;
+	const length = Math.min(Math.max(to - from, 100), whole + 2 * margin);
+	const middle = (from + to) / 2;
+	const start = Math.min(Math.max(middle - length / 2, model.first - margin), model.last + margin - length);
+	return [start, start + length];
+}
+
+export function setView(from, to) {
+	update({ view: clampView(state.model, from, to) });
+}
+
+/** Show [start, start + length) with four times as much around it. */
+function frameTime(start, length) {
+	const around = Math.max(length * 5, 1000);
+	setView(start - (around - length) * 0.4, start + length + (around - length) * 0.6);
+}
+
+/** Select a call, and show it if it is out of sight. */
+export function selectCall(lane, row, frame = false) {
+	const start = lane.polls.start[row] + lane.shift, length = lane.polls.dur[row];
+	const [from, to] = state.view;
+	update({ selected: { lane, row } });
+	if (frame) frameTime(start, length);
+	else if (start + length < from || start > to) setView(start - (to - from) / 2, start + (to - from) / 2);
+}
+
+/** Go to finding |number|: its place, five times as long. */
+export function selectFinding(number) {
+	const finding = state.model.findings[number];
+	if (!finding) return;
+	const place = finding.first;
+	update({ finding: number, range: null, selected: place?.lane && place.row >= 0 ? { lane: place.lane, row: place.row } : null });
+	if (state.selected) frameTime(place.lane.polls.start[place.row] + place.lane.shift, place.lane.polls.dur[place.row]);
+	else if (place) frameTime(place.at, Math.max(place.length, 1e6));
+}

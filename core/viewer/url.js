@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the page as the fragment of its URL, and back.  Times and ids in it are those of the trace,
+// never numbers of rows, so that a link holds when segments are added.
+
+import { absoluteTime, pollAt } from '../toolkit/trace.js';
+
+const VIEW_ITEM = /^m(\d{1,20})~(\d{1,20})$/;
+const CALL_ITEM = /^poll:(?:(\d+)\.)?(\d+)@(\d{1,20})$/;
+
+/** ns of the first process's clock at a time of the axis, as text. */
+function textOfTime(model, time) {
+	return String(absoluteTime(model.main, time - model.main.shift));
+}
+
+function timeOfText(model, text) {
+	return Number(BigInt(text) - absoluteTime(model.main, 0)) + model.main.shift;
+}
+
+function textOfInterval(model, [from, to]) {
+	return `m${textOfTime(model, from)}~${Math.round(to - from)}`;
+}
+
+function intervalOfText(model, text) {
+	const [, from, length] = VIEW_ITEM.exec(text) ?? [];
+	if (from === undefined) return null;
+	const start = timeOfText(model, from);
+	return [start, start + Number(length)];
+}
+
+/** The fragment without its #.  |kept|: items of others, which are written back. */
+export function writeFragment(state, kept = []) {
+	const { model } = state, items = [`v=${textOfInterval(model, state.view)}`];
+	if (state.selected) {
+		const { lane, row } = state.selected, process = model.traces.length > 1 ? `${lane.trace.number}.` : '';
+		items.push(`s=poll:${process}${lane.worker.id}@${absoluteTime(lane.trace, lane.polls.start[row])}`);
+	}
+	if (state.finding >= 0) items.push(`f=${model.findings[state.finding]?.check}.${state.finding + 1}`);
+	if (state.range) items.push(`r=${textOfInterval(model, state.range)}`);
+	if (state.clock !== 'rel') items.push(`c=${state.clock}`);
+	if (state.query) items.push(`q=${encodeURIComponent(state.query)}`);
+	return [...items, ...kept].join('&');
+}
+
+function readCall(model, text) {
+	const [, process = 0, worker, ns] = CALL_ITEM.exec(text) ?? [];
+	const lane = model.lanes.find((l) => l.trace.number === Number(process) && String(l.worker.id) === worker);
+	if (!lane) return null;
+	const row = pollAt(lane.polls, Number(BigInt(ns) - absoluteTime(lane.trace, 0)));
+	return row < 0 ? null : { lane, row };
+}
+
+/** What a fragment says: {patch, kept, wrong}; |wrong| are items that are known and make no sense. */
+export function readFragment(model, fragment) {
+	const patch = {}, kept = [], wrong = [];
+	for (const item of fragment.split('&').filter(Boolean)) {
+		const at = item.indexOf('='), key = item.slice(0, at), value = item.slice(at + 1);
+		if (key === 'v' || key === 'r') {
+			const interval = intervalOfText(model, value);
+			if (interval) patch[key === 'v' ? 'view' : 'range'] = interval;
+			else wrong.push(item);
+		} else if (key === 's') {
+			const selected = readCall(model, value);
+			if (selected) patch.selected = selected;
+			else wrong.push(item);
+		} else if (key === 'f') {
+			const number = Number(value.split('.').at(-1)) - 1;
+			if (Number.isInteger(number) && number >= 0) patch.finding = number;
+			else wrong.push(item);
+		} else if (key === 'c') {
+			if (['rel', 'local', 'utc'].includes(value)) patch.clock = value;
+			else wrong.push(item);
+		} else if (key === 'q') {
+			try {
+				patch.query = decodeURIComponent(value);
+			} catch {
+				wrong.push(item);
+			}
+		} else {
+			kept.push(item);
+		}
+	}
+	return { patch, kept, wrong };
+}

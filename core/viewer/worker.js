@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The load worker: reads one trace, process by process, and hands the columns over to the page.
+
+import { readTrace } from '../toolkit/trace.js';
+
+const TOLD_EVERY_MS = 100;
+
+/** All buffers of a trace, to be moved and not copied. */
+function buffersOf(value, found = new Set(), seen = new Set()) {
+	if (ArrayBuffer.isView(value)) {
+		found.add(value.buffer);
+	} else if (value && typeof value === 'object' && !seen.has(value)) {
+		seen.add(value);
+		const parts = value instanceof Map ? value.values() : Object.values(value);
+		for (const part of parts) buffersOf(part, found, seen);
+	}
+	return found;
+}
+
+async function* chunksOf(source) {
+	const stream = source.file ? source.file.stream() : (await fetchSegment(source)).body;
+	const reader = stream.getReader();
+	for (;;) {
+		const { done, value } = await reader.read();
+		if (done) return;
+		yield value;
+	}
+}
+
+async function fetchSegment(source) {
+	const response = await fetch(source.url);
+	if (!response.ok) throw new Error(`${source.name}: the server answers ${response.status}`);
+	return response;
+}
+
+async function openGroups(load, groups, limits) {
+	const traces = [];
+	let before = 0, told = 0;
+	for (const group of groups) {
+		let stored = 0;
+		const progress = (state) => {
+			stored = state.stored;
+			if (performance.now() - told < TOLD_EVERY_MS) return;
+			told = performance.now();
+			let events = 0;
+			for (const table of state.model.tables.values()) events += table.count;
+			postMessage({ type: 'progress', load, stored: before + stored, events });
+		};
+		const trace = await readTrace(group.sources.map((source) => ({ name: source.name, chunks: () => chunksOf(source) })),
+			{ ...limits, progress });
+		trace.folder = group.folder;
+		traces.push(trace);
+		before += stored;
+	}
+	postMessage({ type: 'trace', load, traces }, [...buffersOf(traces)]);
+}
+
+onmessage = ({ data }) => {
+	openGroups(data.load, data.groups, data.limits)
+		.catch((error) => postMessage({ type: 'failed', load: data.load, what: String(error.message ?? error) }));
+};

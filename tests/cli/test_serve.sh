@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What `dial9 serve` gives to whom: the page, segments and the report to who has the address, and nothing
+# to other hosts, without the token, from elsewhere than the directory, or behind a link.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+"$dial9" serve --help >help
+"$dial9" serve /nonexistent 2>&1 | grep -q 'built without libevent' && skip "built without libevent"
+
+# serve TRACE: $url; ends with end_server.
+serve() {
+	: >address
+	"$dial9" serve "$@" >address &
+	server=$!
+	trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
+	until url=$(cat address) && [ -n "$url" ]; do
+		kill -0 $server || return
+	done
+}
+end_server() {
+	kill "-$1" $server
+	wait $server
+	echo "[$1: exit status $?]"
+}
+ask() {
+	python3 "$top_srcdir/tests/cli/ask_http.py" "$url" "$@"
+}
+
+mkdir -p traces/web-1 elsewhere
+"$make_trace" process plain traces/web-1/trace.0.bin web-1 30
+"$make_trace" process zstd elsewhere/trace.1.bin.zst other-2 3
+echo "no segment" >traces/web-1/secret.txt
+ln -s ../../elsewhere/trace.1.bin.zst traces/web-1/trace.1.bin.zst
+ln -s ../elsewhere traces/linked
+
+say "one line, the address"
+serve traces
+wc -l <address
+sed -E 's|:[0-9]+/[0-9a-f]{32}/$|:PORT/TOKEN/|' address
+
+say "the page, with its policy"
+ask --show Content-Security-Policy
+ask --show X-Content-Type-Options
+ask --show Referrer-Policy
+ask --path /TOKEN/viewer/app.js --show Content-Type
+ask --path /TOKEN/toolkit/decode.js --show Content-Type
+ask --method HEAD
+
+say "segments: those in it, as they are; not what links lead to, nor other files"
+ask --path /TOKEN/api/segments --save listing
+sed 's/"modified_ms": [0-9]*/"modified_ms": N/' listing
+ask --path /TOKEN/segment/web-1%2Ftrace.0.bin --save got
+cmp got traces/web-1/trace.0.bin
+ask --path /TOKEN/segment/web-1/trace.0.bin --save got
+cmp got traces/web-1/trace.0.bin
+for name in web-1/trace.1.bin.zst linked/trace.1.bin.zst web-1/secret.txt ../elsewhere/trace.1.bin.zst \
+	..%2felsewhere%2ftrace.1.bin.zst %2e%2e/elsewhere/trace.1.bin.zst /etc/passwd web-1 web-1%2Ftrace.0.bin%00 ''; do
+	printf '%s: ' "$name"
+	ask --path "/TOKEN/segment/$name"
+done
+for path in viewer/../../core/main.c viewer/ toolkit/../viewer/app.js api/ api/segments/x; do
+	printf '%s: ' "$path"
+	ask --path "/TOKEN/$path"
+done
+
+say "a segment that has become a link since"
+mv traces/web-1/trace.0.bin kept
+ln -s ../../kept traces/web-1/trace.0.bin
+ask --path /TOKEN/segment/web-1%2Ftrace.0.bin
+rm traces/web-1/trace.0.bin
+mv kept traces/web-1/trace.0.bin
+
+say "the report, of what is listed and nothing else"
+ask --path /TOKEN/api/report --save report.json
+python3 -c '
+import json
+report = json.load(open("report.json"))
+print(report["findings"][0]["check"], [f["path"].split("/")[-1] for f in report["trace"]["files"]])'
+
+say "who may not"
+ask --path /
+ask --path /00000000000000000000000000000000/
+ask --path /TOKEN
+ask --header "Host: evil.example"
+ask --header "Host: 127.0.0.1"
+ask --header "Host: 127.0.0.1:1"
+ask --header "Host: localhost:$(printf %s "$url" | sed 's|.*:\([0-9]*\)/.*|\1|')" --path /TOKEN/viewer/app.js
+ask --header "Sec-Fetch-Site: cross-site"
+ask --header "Sec-Fetch-Site: same-site" --path /TOKEN/api/segments
+ask --path http://evil.example/TOKEN/
+ask --method POST
+ask --method DELETE --path /TOKEN/segment/web-1%2Ftrace.0.bin
+ask --header "X: $(head -c 100000 /dev/zero | tr '\0' x)"
+end_server INT
+
+say "one segment, which is none"
+echo "this is a text" >text.bin
+serve text.bin
+ask --path /TOKEN/segment/text.bin
+ask --path /TOKEN/api/report
+end_server TERM
+
+say "more clients than descriptors: the others wait, nothing spins, and all goes on when they leave"
+: >address
+python3 -c '
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+os.execv(sys.argv[1], sys.argv[1:])' "$dial9" serve traces >address &
+server=$!
+until url=$(cat address) && [ -n "$url" ]; do :; done
+python3 -c '
+import socket, sys, time, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+ticks = lambda: sum(map(int, open(f"/proc/{sys.argv[2]}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+clients = [socket.create_connection((url.hostname, url.port)) for _ in range(60)]
+time.sleep(0.3)
+before = ticks()
+time.sleep(1)
+print("spins" if ticks() - before > 5 else "rests")' "$url" $server
+ask --path /TOKEN/segment/text
+end_server INT
+
+say "a port that is taken, and what is no trace"
+serve traces
+run serve --port "$(printf %s "$url" | sed 's|.*:\([0-9]*\)/.*|\1|')" traces
+end_server INT
+mkdir empty
+run serve empty
+run serve missing
+
+finish 's/on port [0-9]*/on port PORT/; s/--port [0-9]* traces/--port PORT traces/'

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Install, into DIR, what tests in JavaScript take from npm:
+#
+#	install_npm.sh DIR
+#
+# What cannot be had is told on stderr; the tests then skip.
+set -u
+
+packages='puppeteer-core@24 axe-core@4'
+mkdir -p "$1" && dir=$(cd "$1" && pwd) || exit 1
+[ ! -e "$dir/node_modules/puppeteer-core" ] || [ ! -e "$dir/node_modules/axe-core" ] || exit 0
+command -v npm >/dev/null || {
+	echo "install_npm.sh: no npm: the viewer is not tested in a browser" >&2
+	exit 0
+}
+echo "installing from npm: $packages"
+# Words are meant.
+# shellcheck disable=SC2086
+(cd "$dir" && echo '{ "private": true }' >package.json &&
+	npm install --no-audit --no-fund --ignore-scripts $packages >npm.log 2>&1) ||
+	echo "install_npm.sh: npm fails: the viewer is not tested in a browser; see $dir/npm.log" >&2
+exit 0

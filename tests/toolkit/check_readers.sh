@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The readers in JavaScript and the one in C agree on traces of every kind, and on changed ones (D9_LONG=1: ten
+# thousand of them; N of one's own: D9_CHANGES=N).
+set -eu
+
+"$top_srcdir/tests/support/has_node.sh" || {
+	echo "there is no node, or one older than 18"
+	exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
+n=0
+for kind in small two types odd many life cut wild timeless spans repeats late; do
+	n=$((n + 1))
+	packing=$(echo plain gzip zstd | cut -d ' ' -f $((n % 3 + 1)))
+	"$top_builddir/tests/cli/make_trace" $kind "$packing" "$work/$kind" 200
+done
+"$top_builddir/tests/cli/make_trace" callbacks zstd "$work/callbacks" 1000
+foreign=${D9_FOREIGN_TRACE:-$top_srcdir/../shared/data/foreign-demo-trace.bin.gz}
+[ -e "$foreign" ] || foreign=
+cross() {
+	node "$top_srcdir/tests/toolkit/cross_readers.mjs" "$top_builddir/core/dial9" "$@"
+}
+# shellcheck disable=SC2086 # none, or one
+cross "$work"/* "$top_srcdir"/tests/fuzz/corpus/*.bin* $foreign
+changes=${D9_CHANGES:-40}
+[ "${D9_LONG:-0}" = 0 ] || changes=10000
+cd "$work"
+cross --mutate "$changes" small two types many wild spans "$top_srcdir/tests/fuzz/corpus/polls_and_types.bin" \
+	"$top_srcdir/tests/fuzz/corpus/worked_two_batches.bin"

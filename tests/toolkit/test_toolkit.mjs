@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The toolkit's modules, and what of the viewer needs no browser.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { redFlags, waitersOf } from '../../core/toolkit/analyze.js';
+import { eachAtLeast, greatestOf, indexPolls, pyramidOf, wakeOf } from '../../core/toolkit/index.js';
+import { durationClass, fitName, showCount, showDuration, showName, showTime } from '../../core/toolkit/show.js';
+import { foldStacks, framesOf } from '../../core/toolkit/stacks.js';
+import { absoluteTime, pollAt, readTrace, relativeTime } from '../../core/toolkit/trace.js';
+import { unpack } from '../../core/toolkit/unpack.js';
+import { Xxh64 } from '../../core/toolkit/xxh64.js';
+import { parseWideJson } from '../../core/viewer/load.js';
+import { laneColumns } from '../../core/viewer/lod.js';
+import { Model } from '../../core/viewer/model.js';
+import { readFragment, writeFragment } from '../../core/viewer/url.js';
+import { HEADER, SHAPES, event, pool, reset, serverTrace, stream, u32, uleb } from './trace_bytes.mjs';
+
+const folder = (name) => new URL(`../../core/${name}/`, import.meta.url);
+
+/** |bytes| in chunks of |size|. */
+async function* chunked(bytes, size = 1 << 16) {
+	for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+const read = (bytes, size) => readTrace([{ name: 'a', chunks: () => chunked(bytes, size) }]);
+
+async function unpackAll(bytes, size, limit) {
+	const pieces = [];
+	for await (const piece of unpack(chunked(bytes, size), limit)) pieces.push(Buffer.from(piece.bytes));
+	return Buffer.concat(pieces);
+}
+
+// A frame of zstd as its description has it: raw blocks.
+const frame = (content, { checksum = [], last = 1, window = 0x20 } = {}) => [0x28, 0xb5, 0x2f, 0xfd, checksum.length ? 4 : 0, window,
+	content.length << 3 | last, content.length >> 5, content.length >> 13, ...content, ...checksum];
+
+test('a trace has the same polls, waits and wakes whatever pieces it comes in', async () => {
+	const bytes = serverTrace(), whole = await read(bytes);
+	assert.deepEqual(whole.workers.map((w) => [w.name, w.tid, w.polls.n, w.parks.n]), [['main', 4127, 818, 816], ['pool', 4128, 1000, 1000]]);
+	assert.equal(whole.workers[0].polls.dur[pollAt(whole.workers[0].polls, relativeTime(whole, 5500000000n))], 182000000);
+	for (const size of [1, 7, 4096]) {
+		const again = await read(bytes, size);
+		assert.equal(again.events, whole.events);
+		assert.deepEqual(again.workers.map((w) => [...w.polls.dur.subarray(0, w.polls.n)]), whole.workers.map((w) => [...w.polls.dur.subarray(0, w.polls.n)]));
+	}
+});
+
+test('two segments are one trace: a poll goes on in the second', async () => {
+	const first = stream(HEADER, SHAPES.start(1), SHAPES.end(2), pool(0, 'f'), reset(1000), event(1, 0, 0, 1, 4, u32(0)));
+	const second = stream(HEADER, SHAPES.start(1), SHAPES.end(2), reset(1500), event(2, 0, 0));
+	const trace = await readTrace([first, second].map((bytes, i) => ({ name: String(i), chunks: () => chunked(bytes) })));
+	assert.deepEqual([...trace.workers[0].polls.dur.subarray(0, trace.workers[0].polls.n)], [500]);
+});
+
+test('a poll without an end is closed by what comes next, and one that never ends is not told', async () => {
+	const trace = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), pool(0, 'f'), reset(1000), event(1, 0, 0, 1, 4, u32(0)),
+		event(1, 50, 0, 1, 4, u32(0)), event(2, 70, 0, 0, 1, u32(9)), event(1, 10, 0, 1, 4, u32(0))));
+	const { polls, running } = trace.workers[0];
+	assert.deepEqual([...polls.dur.subarray(0, polls.n)], [50, 70]);
+	assert.deepEqual([...polls.flags.subarray(0, polls.n)], [1, 1]);
+	assert.equal(running.start, 130);
+});
+
+test('what is damaged costs what follows in its segment, and is told', async () => {
+	const good = stream(HEADER, SHAPES.start(1), SHAPES.end(2), pool(0, 'f'), reset(1000), event(1, 0, 0, 1, 4, u32(0)), event(2, 9, 0));
+	const bad = stream([...good], [9]);
+	const trace = await readTrace([{ name: 'bad', chunks: () => chunked(bad) }, { name: 'good', chunks: () => chunked(good) }]);
+	assert.match(trace.segments[0].error, /unknown frame tag 0x9/);
+	assert.equal(trace.segments[1].error, null);
+	assert.equal(trace.workers[0].polls.n, 2);
+	const cut = await read(good.subarray(0, good.length - 2));
+	assert.deepEqual([cut.segments[0].cut, cut.segments[0].error], [true, null]);
+});
+
+test('numbers of 64 bits stay what they are', async () => {
+	const trace = await read(stream(HEADER, [1, 1, 0, 1, 0, 0x57, 1, 1, 0, 1, 0, 0x6e, 9], reset(2n ** 63n), event(1, 5, uleb(2n ** 64n - 1n)), event(1, 5, uleb(7))));
+	assert.equal(trace.tables[0].exact[0].get(0), 2n ** 64n - 1n);
+	assert.equal(trace.tables[0].columns[0][1], 7);
+	assert.equal(absoluteTime(trace, trace.tables[0].rows.time[1]), 2n ** 63n + 10n);
+});
+
+test('gzip and zstd unpack to the same bytes, in any chunks', async () => {
+	const content = [...serverTrace().subarray(0, 3000)], skippable = [0x5d, 0x2a, 0x4d, 0x18, ...u32(3), 1, 2, 3];
+	const zstd = Uint8Array.from([...frame(content.slice(0, 1000)), ...skippable, ...frame(content.slice(1000))]);
+	for (const size of [1, 17, 1 << 16]) {
+		assert.deepEqual([...await unpackAll(zstd, size)], content);
+		assert.deepEqual([...await unpackAll(gzipSync(Buffer.from(content)), size)], content);
+	}
+});
+
+test('a zstd frame with a checksum is checked', async () => {
+	const content = [...Buffer.from('Nobody inspects the spammish repetition')], hash = new Xxh64();
+	hash.push(Uint8Array.from(content));
+	assert.deepEqual(hash.digest(), [0xfbcea83c, 0x8a378bf1]);
+	assert.deepEqual([...await unpackAll(Uint8Array.from(frame(content, { checksum: u32(0x8a378bf1) })))], content);
+	await assert.rejects(unpackAll(Uint8Array.from(frame(content, { checksum: u32(0x8a378bf0) }))), /checksum/);
+});
+
+test('small inputs that claim much are refused', async () => {
+	await assert.rejects(unpackAll(Uint8Array.from(frame([1, 2, 3], { window: 0xa8 }))), /window of/);
+	await assert.rejects(unpackAll(Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0xe0, ...u32(0), ...u32(16), 1, 0, 0])), /window of/);
+	// A block of one byte that is repeated 128 KiB times, and again.
+	const bomb = [0x28, 0xb5, 0x2f, 0xfd, 0, 0x38];
+	for (let i = 0; i < 40; i++) bomb.push(2, 0, 0x10, 0x54);
+	await assert.rejects(unpackAll(Uint8Array.from(bomb)), /unpacks to more than 1000 times/);
+	await assert.rejects(unpackAll(gzipSync(Buffer.alloc(64 << 20))), /unpacks to more than 1000 times/);
+	await assert.rejects(unpackAll(Uint8Array.from(frame([1, 2, 3])), 10, 2), /more than 2 bytes/);
+	const nested = stream(HEADER, [1, 1, 0, 1, 0, 0x4e, 1, 1, 0, 1, 0, 0x6c, 14], reset(5), [2, 1, 0, 0, 0, 0], Array(10000).fill([1, 0, 0, 0, 14]).flat());
+	assert.match((await read(nested)).segments[0].error, /nested too deeply/);
+});
+
+test('a packed file that ends early keeps what could be unpacked', async () => {
+	const content = serverTrace(), gzip = gzipSync(content);
+	const trace = await read(gzip.subarray(0, gzip.length / 2));
+	assert.equal(trace.segments[0].cut, true);
+	assert.ok(trace.events > 1000 && trace.events < 9000, String(trace.events));
+});
+
+test('the pyramid and the columns of a lane equal a plain scan', () => {
+	let seed = 1;
+	const next = () => (seed = Math.imul(seed, 48271) % 2147483647, Math.abs(seed) / 2147483647);
+	for (let round = 0; round < 30; round++) {
+		const n = Math.floor(next() * 2000), polls = { n, start: new Float64Array(n), dur: new Float64Array(n), ready: new Uint8Array(n) };
+		for (let i = 0, t = 0; i < n; i++) {
+			t += next() * 100;
+			polls.start[i] = t;
+			t += polls.dur[i] = next() ** 8 * 3000;
+		}
+		const lane = { polls, index: indexPolls(polls), ready: pyramidOf(polls.ready, n) }, end = n ? polls.start[n - 1] + 1000 : 1000;
+		for (let view = 0; view < 30; view++) {
+			const from = next() * end - 100, to = from + 1 + next() * end, width = 1 + Math.floor(next() * 50), step = (to - from) / width;
+			const { longest, busy } = laneColumns(lane, from, to, width);
+			for (let x = 0; x < width; x++) {
+				const a = from + x * step, b = a + step;
+				let most = -1, sum = 0;
+				for (let i = 0; i < n; i++) {
+					const last = polls.start[i] + polls.dur[i];
+					if (polls.start[i] >= b || (last <= a && polls.start[i] < a)) continue;
+					most = Math.max(most, polls.dur[i]);
+					sum += Math.min(last, b) - Math.max(polls.start[i], a);
+				}
+				assert.equal(longest[x], most);
+				assert.ok(Math.abs(busy[x] - Math.min(1, sum / step)) < 1e-4, `${busy[x]} ${sum / step}`);
+			}
+			const [first, last] = [Math.floor(next() * n), Math.floor(next() * n)].sort((p, q) => p - q), found = [];
+			eachAtLeast(polls.dur, lane.index.levels, 500, first, last, (row) => found.push(row));
+			assert.deepEqual(found, [...polls.dur.keys()].filter((i) => i >= first && i < last && polls.dur[i] >= 500));
+			assert.equal(greatestOf(polls.dur, lane.index.levels, first, last), Math.max(0, ...polls.dur.subarray(first, last)));
+		}
+	}
+});
+
+test('who woke a call, and who waited for it', async () => {
+	const trace = await read(serverTrace()), [main] = trace.workers, block = relativeTime(trace, 5400000000n);
+	const wake = wakeOf(trace, 7, block, block - 1e9);
+	assert.deepEqual([block - wake.time, wake.waker], [2400000, 27]);
+	assert.deepEqual(waitersOf(trace, main, block, block + 182e6).map((w) => [w.task, w.delay]), [[8, 162000000], [9, 102031000]]);
+});
+
+test('stacks are told by the trace\'s own symbols, innermost first', async () => {
+	const trace = await read(serverTrace());
+	assert.deepEqual(framesOf(trace, 0).slice(0, 3).map((f) => f.name), ['fsync', 'flush_log', '0x3000']);
+	const tree = foldStacks(trace, new Map([[0, 17]]), true);
+	assert.deepEqual([tree.total, [...tree.children.keys()]], [17, ['fsync']]);
+});
+
+test('red flags name the callback that blocked, and nothing in an innocent trace', async () => {
+	const [flag] = redFlags(await read(serverTrace()));
+	assert.equal(flag.check, 'long-callback');
+	assert.match(flag.message, /^on_read blocked worker 0 for 182.ms \(1 of 818 calls were long\)\.$/);
+	assert.deepEqual(redFlags(await read(serverTrace({ slow: false }))), []);
+});
+
+test('the URL says what is shown, and says it again', async () => {
+	const trace = await read(serverTrace());
+	const model = new Model([trace], { name: 'x', shown: 1, segments: 1 });
+	model.useRedFlags();
+	const state = { model, view: [1e8, 6e8], selected: { lane: model.lanes[0], row: 300 }, finding: 0, range: [2e8, 3e8], clock: 'utc', query: 'a&b=#ü' };
+	const fragment = writeFragment(state, ['future=1']), { patch, kept, wrong } = readFragment(model, fragment);
+	assert.deepEqual([kept, wrong], [['future=1'], []]);
+	assert.equal(writeFragment({ ...state, ...patch }, kept), fragment);
+	assert.deepEqual(readFragment(model, 'v=m-1~2&s=poll:9@1&s=task:x&r=m1&f=x.0&c=mars&q=%').wrong.length, 7);
+});
+
+test('durations, counts, times and names as people read them', () => {
+	const plain = (text) => text.replaceAll('\u2009', ' ');
+	assert.deepEqual([0, 999, 1000, 12345, 999999, 1e6, 182.4e6, 61e9].map((ns) => plain(showDuration(ns))), ['0 ns', '999 ns', '1.00 µs', '12.3 µs', '1.00 ms', '1.00 ms', '182 ms', '61.0 s']);
+	assert.deepEqual([5, 1234, 40100, 1e6].map((n) => plain(showCount(n))), ['5', '1 234', '40.1 k', '1.00 M']);
+	assert.equal(plain(showTime(1.5e9, null, 'utc')), '1.500 s');
+	assert.equal(showTime(0, 1778867710175979831n, 'utc', 6), '17:55:10.175979');
+	assert.equal(fitName('event_handler', 11), 'event_…dler');
+	assert.equal(fitName('event_handler', 7), '');
+	assert.deepEqual([999, 1000, 99e6, 1e8].map(durationClass), [0, 1, 5, 6]);
+});
+
+test('integers of a report that no double holds become texts, whatever strings say', () => {
+	assert.deepEqual(parseWideJson('{"a": 9007199254740993, "b": 12.000000, "c": "x: 1234567890123456789, \\" 1", "d": [-12345678901234567], "e": 5}'),
+		{ a: '9007199254740993', b: 12, c: 'x: 1234567890123456789, " 1', d: ['-12345678901234567'], e: 5 });
+});
+
+test('a name cannot hide, reverse or imitate text', () => {
+	assert.equal(showName('a\u202eb\u200bc\u0007\ufeff'), 'a‹202e›b‹200b›c‹7›‹feff›');
+	assert.equal(showName('x'.repeat(300)).length, 200);
+	assert.equal(showName('\ud800y'), '‹d800›y');
+	assert.equal(showName('naïve 名前 😀'), 'naïve 名前 😀');
+});
+
+test('modules can be joined into one: names at the top are unique, imports and exports begin a line', () => {
+	const names = new Map();
+	for (const module of ['toolkit', 'viewer'])
+		for (const file of readdirSync(folder(module)).filter((name) => name.endsWith('.js'))) {
+			const source = readFileSync(new URL(file, folder(module)), 'utf8');
+			assert.ok(source.split('\n').length < 760, `${file} is too long`);
+			for (const [, name] of source.matchAll(/^(?:export )?(?:async )?(?:function\*?|class|const|let|var) (\w+)/gm)) {
+				assert.equal(names.get(name), undefined, `${name} is in ${names.get(name)} and ${file}`);
+				names.set(name, file);
+			}
+			for (const line of source.split('\n')) assert.doesNotMatch(line, /[^\w.'"`]import\(|^\s+(?:import|export) /, file);
+		}
+});
+
+test('no module writes markup, runs text, or sets styles by it', () => {
+	for (const module of ['toolkit', 'viewer'])
+		for (const file of readdirSync(folder(module)).filter((name) => /\.(js|html)$/.test(name)))
+			assert.doesNotMatch(readFileSync(new URL(file, folder(module)), 'utf8'),
+				/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|\bFunction\(|setAttribute\('(style|on)|set(Timeout|Interval)\(['"`]| style="| on[a-z]+="/, file);
+});

@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The viewer in a headless Chromium.  $D9_TEST_NPM holds puppeteer-core (tests/support/install_npm.sh).
+set -eu
+
+"$top_srcdir/tests/support/has_node.sh" || {
+	echo "there is no node, or one older than 18"
+	exit 77
+}
+CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
+	echo "there is no chromium"
+	exit 77
+}
+if [ ! -e "${D9_TEST_NPM:-none}/node_modules/puppeteer-core" ]; then
+	echo "there is no puppeteer-core: tests/support/install_npm.sh DIR, then D9_TEST_NPM=DIR"
+	exit 77
+fi
+if "$top_builddir/core/dial9" serve /nonexistent 2>&1 | grep -q 'built without libevent'; then
+	echo "built without libevent"
+	exit 77
+fi
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+trap 'exit 99' HUP INT TERM
+export CHROMIUM WORK D9_TEST_NPM
+DIAL9=$top_builddir/core/dial9 timeout 600 node --test "$top_srcdir/tests/viewer/test_viewer.mjs"

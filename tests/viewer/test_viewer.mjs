@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The viewer in a real browser: what `dial9 serve` shows, by mouse, keyboard and URL.  A message on the
+// console, a failed request or a violation of the policy fails every test.
+
+import { after, afterEach, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { gzipSync } from 'node:zlib';
+import { serverTrace } from '../toolkit/trace_bytes.mjs';
+
+const { CHROMIUM, DIAL9, WORK, D9_TEST_NPM } = process.env;
+const puppeteer = createRequire(`${D9_TEST_NPM}/package.json`)('puppeteer-core').default;
+const servers = new Map();
+let browser, page, complaints;
+
+/** Traces: one process, two of them, an innocent one, and a text. */
+function writeTraces() {
+	for (const folder of ['one/web-1', 'two/web-1', 'two/web-2', 'innocent/web-1']) mkdirSync(`${WORK}/${folder}`, { recursive: true });
+	writeFileSync(`${WORK}/one/web-1/trace.0.bin`, serverTrace());
+	writeFileSync(`${WORK}/two/web-1/trace.0.bin.gz`, gzipSync(serverTrace({ service: 'front', slow: false })));
+	writeFileSync(`${WORK}/two/web-2/trace.0.bin`, serverTrace({ service: 'back', boot: 'boot-2' }));
+	writeFileSync(`${WORK}/innocent/web-1/trace.0.bin`, serverTrace({ slow: false }));
+	writeFileSync(`${WORK}/text.bin`, 'this is a text');
+}
+
+/** The address of a server for |trace|, one for all tests. */
+async function serve(trace) {
+	if (!servers.has(trace)) {
+		const child = spawn(DIAL9, ['serve', `${WORK}/${trace}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+		const [line] = await once(child.stdout, 'data');
+		servers.set(trace, { child, url: String(line).trim() });
+	}
+	return servers.get(trace).url;
+}
+
+async function open(trace, fragment = '', size = { width: 1280, height: 800 }) {
+	const url = await serve(trace);
+	page = await browser.newPage();
+	complaints = [];
+	page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`));
+	page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+	page.on('response', (response) => {
+		if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
+	});
+	await page.setViewport(size);
+	await page.goto(url + fragment);
+	await page.waitForSelector('body[data-ready]');
+	return url;
+}
+
+const text = (selector) => page.$eval(selector, (e) => e.innerText);
+const fragment = () => page.evaluate(() => location.hash);
+
+/** Wait until |read|() gives what |wanted| accepts; the page needs a frame or two. */
+async function eventually(read, wanted) {
+	const deadline = Date.now() + 20000;
+	for (;;) {
+		const value = await read();
+		if (wanted instanceof RegExp ? wanted.test(value) : wanted(value)) return value;
+		if (Date.now() > deadline) assert.fail(`still ${value}, not ${wanted}`);
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+}
+
+before(async () => {
+	writeTraces();
+	browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+});
+
+afterEach(async () => {
+	await page.close();
+	assert.deepEqual(complaints, []);
+});
+
+after(async () => {
+	await browser?.close();
+	for (const { child } of servers.values()) child.kill('SIGINT');
+});
+
+test('a served trace opens on its worst finding, with the callback in its lane and its detail', async () => {
+	await open('one');
+	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop/);
+	assert.match(await text('#selected'), /on_read, 182.ms, main, at 0\.4\d*.s, finding 1 of/);
+	assert.match(await text('#detail'), /on_read[^]*182.ms[^]*server\.c:231[^]*runs on[^]*main, thread 4127/);
+	assert.match(await eventually(fragment, /s=poll/), /^#v=m\d+~\d+&s=poll:0@5400000000&f=long-callback\.1$/);
+	// The bar itself is a fifth of the view, in the colour of its class.
+	const share = await page.evaluate(() => {
+		const canvas = document.getElementById('lane-canvas'), ratio = canvas.width / canvas.clientWidth;
+		const { data } = canvas.getContext('2d').getImageData(0, Math.round(20 * ratio), canvas.width, 1);
+		let n = 0;
+		for (let i = 0; i < data.length; i += 4) if (data[i] === 0x49 && data[i + 1] === 0x02 && data[i + 2] === 0x2e) n++;
+		return n / canvas.width;
+	});
+	assert.ok(share > 0.17 && share < 0.23, `it takes ${share} of the view`);
+});
+
+test('the detail of a callback says who woke it, its stack, and who waited', async () => {
+	await open('one');
+	const detail = await text('#detail');
+	assert.match(detail, /woken by\s+render_report, its descriptor/);
+	assert.match(detail, /17 of 17 samples[^]*fsync[^]*flush_log\s+log\.c:142/);
+	assert.match(detail, /Who waited[^]*2 callbacks[^]*on_read\s+2\s+162.ms\s+264.ms/);
+	await page.focus('#timeline');
+	await page.keyboard.press('w');
+	await eventually(() => text('#selected'), /render_report, 700.µs, pool/);
+});
+
+test('a reload restores view, selection and clock, and Back goes to the last place', async () => {
+	await open('one');
+	const first = await eventually(fragment, /s=poll/);
+	await page.focus('#timeline');
+	await page.keyboard.press('ArrowLeft');
+	await page.keyboard.press('c');
+	const second = await eventually(fragment, (hash) => hash !== first && /c=local/.test(hash));
+	const said = await text('#selected');
+	await page.reload();
+	await page.waitForSelector('body[data-ready]');
+	assert.equal(await text('#selected'), said);
+	assert.equal(await text('#clock'), 'local');
+	assert.equal(await fragment(), second);
+	await page.goBack();
+	await eventually(() => text('#selected'), /182.ms/);
+	assert.equal(await fragment(), first);
+});
+
+test('an unknown item of the URL is kept, and a wrong one is ignored and told', async () => {
+	await open('one', '#future=1&v=m1~x&c=moon');
+	assert.match(await text('#loaded'), /v=m1~x, c=moon/);
+	await page.keyboard.press('n');
+	assert.match(await eventually(fragment, /s=poll/), /&future=1$/);
+});
+
+test('the keyboard walks over callbacks, and the item says what the trace has', async () => {
+	await open('one');
+	const item = () => page.$eval('#item', (e) => e.getAttribute('aria-label'));
+	await page.focus('#timeline');
+	const walked = [];
+	for (let i = 0; i < 50; i++) {
+		await page.keyboard.press('ArrowRight');
+		walked.push(await item());
+	}
+	assert.match(walked[0], /^on_read, 30\.0.µs, main, at 0\.58/);
+	assert.match(walked[1], /^on_read, 30\.0.µs, main, at 0\.58/);
+	assert.equal(new Set(walked).size, 50);
+	for (const [key, wanted] of [['ArrowDown', /pool/], ['ArrowUp', /main/], ['1', /182.ms/], ['p', /./], ['n', /182.ms/]]) {
+		await page.keyboard.press(key);
+		await eventually(item, wanted);
+	}
+	await page.keyboard.press('?');
+	assert.equal(await page.$eval('#keys', (e) => e.open), true);
+	await page.keyboard.press('Escape');
+	assert.equal(await page.$eval('#keys', (e) => e.open), false);
+	await page.keyboard.press('Escape');
+	assert.equal(await item(), 'Nothing selected');
+});
+
+test('keys move and zoom the view', async () => {
+	await open('one');
+	await page.focus('#timeline');
+	for (const key of ['+', '-', '0', 'PageDown', 'PageUp', 'f', 'd', 'a']) {
+		const before = await text('#in-view');
+		if (key === 'PageDown') await page.keyboard.press('+');
+		await page.keyboard.press(key);
+		await eventually(() => text('#in-view'), (now) => now !== before);
+	}
+});
+
+test('two processes have their lanes on one axis, and a finding leads to the right one', async () => {
+	await open('two');
+	assert.match(await text('#gutter'), /front main[^]*front pool[^]*back main[^]*back pool/);
+	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
+	assert.match(await eventually(fragment, /s=poll/), /s=poll:1\.0@5400000000/);
+});
+
+test('the wheel zooms, a drag moves, and a drag in the ruler selects a range', async () => {
+	await open('one');
+	const box = await (await page.$('#lanes')).boundingBox(), length = await text('#length');
+	await page.mouse.move(box.x + 200, box.y + 30);
+	await page.keyboard.down('Control');
+	await page.mouse.wheel({ deltaY: -300 });
+	await page.keyboard.up('Control');
+	await eventually(() => text('#length'), (now) => now !== length);
+	const before = await text('#in-view');
+	await page.mouse.down();
+	await page.mouse.move(box.x + 300, box.y + 30, { steps: 4 });
+	await page.mouse.up();
+	await eventually(() => text('#in-view'), (now) => now !== before);
+	const ruler = await (await page.$('#ruler')).boundingBox();
+	await page.mouse.move(ruler.x + 50, ruler.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(ruler.x + 300, ruler.y + 10, { steps: 4 });
+	await page.mouse.up();
+	assert.match(await eventually(() => text('#detail'), /Range/), /Callbacks/);
+	assert.match(await eventually(fragment, /r=m/), /r=m\d+~\d+/);
+});
+
+test('a click on a bar selects it, one on nothing deselects', async () => {
+	await open('one', '#v=m5001000000~600000');
+	const box = await (await page.$('#lanes')).boundingBox();
+	await page.mouse.click(box.x + 8, box.y + 30);
+	await eventually(() => text('#selected'), /on_read, 21\.0.µs, main/);
+	await page.mouse.click(box.x + box.width * 0.5, box.y + 30);
+	await eventually(() => text('#selected'), /Nothing selected/);
+});
+
+test('search finds a callback by a part of its name and goes to its longest call', async () => {
+	await open('one');
+	await page.keyboard.press('Escape');
+	await page.keyboard.press('/');
+	await page.keyboard.type('rend');
+	assert.match(await eventually(() => text('#results'), /calls/), /render_report\s+1 calls/);
+	await page.keyboard.press('Enter');
+	await eventually(() => text('#selected'), /render_report/);
+});
+
+test('a trace without a problem has no alarm', async () => {
+	await open('innocent');
+	assert.equal(await page.$('.finding .figure:not(.mild)'), null);
+	assert.match(await text('#selected'), /Nothing selected/);
+});
+
+test('files that are picked are shown with the red flags of the page itself', async () => {
+	await open('innocent');
+	await (await page.$('#picker')).uploadFile(`${WORK}/one/web-1/trace.0.bin`);
+	await eventually(() => text('#findings'), /red flags/);
+	await eventually(() => text('#selected'), /on_read, 182.ms/);
+	await (await page.$('#picker')).uploadFile(`${WORK}/text.bin`);
+	await eventually(() => text('#findings'), /not a TRC stream/);
+	await (await page.$('#picker')).uploadFile(`${WORK}/two/web-1/trace.0.bin.gz`);
+	await eventually(() => text('#service'), /front/);
+});
+
+/** What axe finds wrong with the page as it is now. */
+async function violations() {
+	const session = await page.createCDPSession();
+	await session.send('Runtime.evaluate', { expression: readFileSync(`${D9_TEST_NPM}/node_modules/axe-core/axe.min.js`, 'utf8') });
+	await session.detach();
+	return page.evaluate(async () => {
+		const found = await globalThis.axe.run(document);
+		return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target} ${node.any[0]?.message ?? ''}`));
+	});
+}
+
+for (const theme of ['light', 'dark'])
+	test(`axe finds nothing wrong with any state of the page, ${theme}`, async () => {
+		await open('one');
+		if (theme === 'dark') await page.keyboard.press('t');
+		for (const key of ['1', 'Escape', '2', '3', '?', 'Escape', '/', 'o']) {
+			await page.keyboard.press(key);
+			assert.deepEqual(await violations(), [], `after ${key}`);
+		}
+	});
+
+for (const [width, height] of [[500, 900], [700, 900], [1280, 800], [2560, 1440]])
+	test(`nothing is wider than a window of ${width} px, light or dark`, async () => {
+		await open('one', '', { width, height });
+		await page.keyboard.press('t');
+		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+	});
