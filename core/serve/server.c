@@ -297,7 +297,8 @@ static void on_accept_error(struct evconnlistener *listener, void *http)
 	static const struct timeval pause = { .tv_usec = 100000 };
 
 	(void)http;
-	if (!event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_resume, listener, &pause))
+	if (!event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_resume, listener,
+			     &pause))
 		evconnlistener_disable(listener);
 }
 
