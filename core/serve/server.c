@@ -34,7 +34,8 @@
 #define IDLE_S	    60
 #define LOOPBACK    "127.0.0.1"
 
-/* viewer.md 12.2 */
+/* What the page may do: run our scripts and read from us.  What a trace says cannot become a
+ * script. */
 #define POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "             \
 	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
