@@ -554,14 +554,25 @@ static void function_row(const struct context *c, struct d9__grid *grid, const s
 	cell_function(grid, function);
 }
 
-/* "Where threads left the CPU, by samples of 1 % of the time" */
+/* ": calls that blocked, switches in 1 % of the time": what samples off the CPU are of, as far as the trace tells. */
+static void describe_off_cpu(const struct d9__metadata *metadata, char *buf, size_t size)
+{
+	const char *blocking = d9__metadata_value(metadata, "source.blocking");
+	const char *duty = d9__metadata_value(metadata, "sched.switch_duty");
+	bool blocked = blocking && !strncmp(blocking, "on", 2);
+
+	snprintf(buf, size, "%s", blocked ? ": calls that blocked" : "");
+	if (duty && atof(duty) > 0)
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s switches in %.3g %% of the time", blocked ? "," : ":",
+			 100 * atof(duty));
+}
+
 static void threads_title(struct context *c, bool off_cpu)
 {
-	const char *duty = d9__metadata_value(&c->a->metadata, "sched.switch_duty");
-	char title[96], of[48] = "";
+	char title[160], of[96] = "";
 
-	if (off_cpu && duty && atof(duty) > 0)
-		snprintf(of, sizeof(of), " of %.3g %% of the time", 100 * atof(duty));
+	if (off_cpu)
+		describe_off_cpu(&c->a->metadata, of, sizeof(of));
 	snprintf(title, sizeof(title), "Where threads %s the CPU, by samples%s", off_cpu ? "left" : "were on", of);
 	d9__page_section(c->page, title);
 }

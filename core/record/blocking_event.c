@@ -17,7 +17,7 @@ static_assert(sizeof(struct d9__blocking_raw) + 8 * D9__BLOCKING_FRAMES_MAX <= D
 
 bool d9__blocking_leave(struct d9__slot *slot, const struct d9__blocking_raw *raw, const uint64_t *pcs, uint64_t ns)
 {
-	return d9__side_put(slot, D9__EVENT_BLOCKING_CALL, ns, raw, sizeof(*raw), pcs, 8u * raw->n);
+	return d9__side_put(slot, D9__EVENT_BLOCKING_CALL, ns, raw, sizeof(*raw), raw->n ? pcs : raw->pcs, 8u * raw->n);
 }
 
 static const struct d9__blocking_raw *raw_of(const struct d9__side_record *record)

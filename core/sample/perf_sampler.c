@@ -58,23 +58,31 @@ static void put_stack(const struct d9__perf_record *record, struct d9__sample_ra
 	raw->truncated = unwound.truncated || unwound.guessed;
 }
 
-static void write_sample(struct d9__perf_source *source, const struct d9__perf_record *record)
+/* A thread that came and went between two ticks is in no list, but of this process. */
+static bool is_wanted(uint32_t tid, uint32_t index)
+{
+	if (index < D9__SAMPLED_MAX)
+		return true;
+	return atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed) &&
+	       tid != (uint32_t)syscall(SYS_gettid);
+}
+
+/* Of the thread at |index|; one that ended has left its slot. */
+__attribute__((no_sanitize("thread"))) static uint32_t worker_of(uint32_t index)
+{
+	const struct d9__slot *slot = index < D9__SAMPLED_MAX ? d9__sampled_slot(index) : NULL;
+	uint32_t worker = slot ? __atomic_load_n(&slot->worker, __ATOMIC_RELAXED) : D9__WORKER_NONE;
+
+	return worker == D9__WORKER_NONE ? D9__SAMPLE_NO_WORKER : worker;
+}
+
+static void write_sample(struct d9__perf_source *source, const struct d9__perf_record *record, uint32_t index)
 {
 	static struct d9__side_record side;
 	struct d9__sample_raw *raw = (struct d9__sample_raw *)(void *)side.payload;
-	uint32_t index = d9__sampled_find(record->tid);
-	const struct d9__slot *slot = index < D9__SAMPLED_MAX ? d9__sampled_slot(index) : NULL;
-	bool is_wanted = index < D9__SAMPLED_MAX;
 
-	/* A thread that came and went between two ticks is nobody's but the process's. */
-	if (!is_wanted && atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed))
-		is_wanted = record->tid != (uint32_t)syscall(SYS_gettid);
-	source->seen++;
-	if (record->pid != (uint32_t)getpid() || !is_wanted)
-		return;
-	source->written++;
 	*raw = (struct d9__sample_raw) {
-		.worker = slot ? __atomic_load_n(&slot->worker, __ATOMIC_RELAXED) : D9__SAMPLE_NO_WORKER,
+		.worker = worker_of(index),
 		.tid = record->tid,
 		.copies = 1,
 		.source = source->source,
@@ -93,7 +101,17 @@ static void write_sample(struct d9__perf_source *source, const struct d9__perf_r
 
 static void write_record(void *arg, struct d9__perf_record *record)
 {
-	write_sample(arg, record);
+	struct d9__perf_source *source = arg;
+	uint32_t index;
+
+	source->seen++;
+	if (record->pid != (uint32_t)getpid())
+		return;
+	index = d9__sampled_find(record->tid);
+	if (!is_wanted(record->tid, index))
+		return;
+	source->written++;
+	write_sample(source, record, index);
 }
 
 void d9__perf_write_all(struct d9__perf_source *source, const struct d9__perf_event *event, uint64_t now_ns)

@@ -91,6 +91,7 @@ static void rest(uint64_t now_ns)
 	d9__cpu_sampler_rest();
 	d9__perf_sampler_end(own, now_ns);
 	d9__switch_slices_end(own, now_ns);
+	d9__switch_slices_forget();
 	if (own)
 		d9__kernel_names_look(own, now_ns, true);
 	d9__kernel_names_renew();

@@ -22,7 +22,7 @@ uint64_t d9__switch_slices_tick(struct d9__slot *own, uint64_t now_ns, char *sta
 /* Write what is left into |own|, which may be NULL, and close all. */
 void d9__switch_slices_end(struct d9__slot *own, uint64_t now_ns);
 
-/* In a forked child: see d9__perf_sampler_forget(). */
+/* The next slice is the first, of another recorder.  In a forked child: see d9__perf_sampler_forget(). */
 void d9__switch_slices_forget(void);
 
 #endif /* D9_SAMPLE_SWITCH_SLICES_H */

