@@ -34,7 +34,8 @@
 #define IDLE_S	    60
 #define LOOPBACK    "127.0.0.1"
 
-/* viewer.md 12.2 */
+/* What the page may do: run our scripts and read from us.  What a trace says cannot become a
+ * script. */
 #define POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "             \
 	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
@@ -297,7 +298,8 @@ static void on_accept_error(struct evconnlistener *listener, void *http)
 	static const struct timeval pause = { .tv_usec = 100000 };
 
 	(void)http;
-	if (!event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_resume, listener, &pause))
+	if (!event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_resume, listener,
+			     &pause))
 		evconnlistener_disable(listener);
 }
 

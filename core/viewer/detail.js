@@ -65,11 +65,11 @@ function histogram(lane, row) {
 	return { box, draw };
 }
 
-/** Five parts of a call's time: they add up, and what is not known is said. */
+/** The parts of a call's time: they add up, and what is not known is said. */
 function timeParts(lane, row) {
 	const whole = lane.polls.dur[row], parts = state.model.parts(lane, row);
 	if (!parts) return null;
-	const names = { cpu: 'on the CPU', ready: 'ready, not running', blocked: 'asleep in the kernel' };
+	const names = { cpu: 'on the CPU', ready: 'ready, not running', blocked: parts.functions.length ? `blocked in ${parts.functions.join(', ')}` : 'blocked', unknown: 'unknown' };
 	const rows = Object.entries(names).map(([key, text]) => ({ key, text, ns: parts[key] }));
 	return section('Time', `adds up to ${showDuration(whole)}`,
 		element('div', { class: 'parts', 'aria-hidden': 'true' }, ...rows.filter((r) => r.ns / whole > 0.001).map((r) => {

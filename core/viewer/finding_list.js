@@ -22,11 +22,20 @@ function sentence(finding) {
 	return [element('span', { class: 'code strong' }, showName(finding.name)), ` ${showName(finding.brief, 400)}`];
 }
 
+/** What waits would have been without it: of the first figure that changes. */
+function gainText(gain) {
+	const [name, figure] = [['p99 of waits', gain.p99], ['p99.9 of waits', gain.p999], ['longest wait', gain.longest]]
+		.find(([, f]) => f && Number(f.before_ns) > Number(f.after_ns)) ?? [];
+	return figure ? `${name} ${showDuration(Number(figure.before_ns))} → ${showDuration(Number(figure.after_ns))}` : 'no wait would be shorter';
+}
+
 function pairs(finding) {
 	const rows = [];
 	const add = (label, ...value) => rows.push(element('span', {}, label), element('span', {}, ...value));
-	if (finding.on_cpu) add('In', showName(finding.on_cpu, 300));
-	if (finding.gain) add('Gain', showName(finding.gain, 300));
+	if (finding.time) add('Time', showName(finding.time, 300));
+	const where = finding.blocked ?? finding.on_cpu;
+	if (where) add('In', showName(where, 300));
+	if (finding.gain) add('Gain', gainText(finding.gain));
 	if (finding.advice) add('Next', showName(finding.advice, 400));
 	return rows.length ? element('span', { class: 'pairs' }, ...rows) : null;
 }

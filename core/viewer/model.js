@@ -26,6 +26,7 @@ export class Model {
 		this.lanes = [];
 		this.findings = [];
 		this.reportState = 'coming';
+		this.times = new Map();
 		this.names = traces.map(() => new Map());
 		for (const [number, trace] of traces.entries()) {
 			trace.number = number;
@@ -75,7 +76,18 @@ export class Model {
 			const trace = ofProcess.get(callback.process);
 			if (trace) this.names[trace.number].set(callback.location, callback);
 		}
+		this.takeTimes(report, ofProcess);
 		this.findings = (report.findings ?? []).map((finding) => this.place(finding, ofProcess.get(finding.process)));
+	}
+
+	/** Where the time of the longest calls went, by the call. */
+	takeTimes(report, ofProcess) {
+		const parts = report.processes ?? [{ ...report, number: report.trace.processes?.[0]?.number }];
+		for (const { number, polls } of parts)
+			for (const call of polls?.longest ?? []) {
+				const trace = ofProcess.get(number);
+				if (trace && call.time) this.times.set(`${trace.number}/${call.worker}/${call.time_ns}`, call.time);
+			}
 	}
 
 	reportFailed(why) {
@@ -185,15 +197,23 @@ export class Model {
 		return counts;
 	}
 
-	/** The parts of a call's time: {cpu, ready, blocked, unknown}; null where nothing was measured. */
+	/** The parts of a call's time: {cpu, ready, blocked, unknown, functions}; null where nothing was measured. */
 	parts(lane, row) {
+		const { polls, trace } = lane, told = this.times.get(`${trace.number}/${lane.worker.id}/${absoluteTime(trace, polls.start[row])}`);
+		if (!told) return this.partsOfEvent(lane, row);
+		const [cpu, ready, blocked, unknown] = ['on_cpu_ns', 'ready_ns', 'blocked_ns', 'unknown_ns'].map((key) => Number(told[key] ?? 0));
+		return { cpu, ready, blocked, unknown, functions: (told.blocked_in ?? []).map((f) => showName(f.function)) };
+	}
+
+	/** As the recorder tells them of each call of 1 ms and more. */
+	partsOfEvent(lane, row) {
 		const { polls, trace } = lane, end = polls.start[row] + polls.dur[row], whole = polls.dur[row];
 		trace.offCpu ??= rowsNamed(trace, 'OffCpuEvent', ['worker_id', 'task_id', 'blocked_ns', 'run_queue_ns', 'user_cpu_ns', 'system_cpu_ns']);
 		const told = trace.offCpu.find((event) => event.worker_id === lane.worker.id && event.task_id === polls.task[row]
 			&& Math.abs(event.time - end) < 1e5);
 		if (!told) return null;
 		const blocked = Math.min(told.blocked_ns ?? 0, whole), ready = Math.min(told.run_queue_ns ?? 0, whole - blocked);
-		return { cpu: whole - blocked - ready, ready, blocked };
+		return { cpu: whole - blocked - ready, ready, blocked, unknown: 0, functions: [] };
 	}
 
 	/** Calls by callback in [from, to) of the axis over all lanes: [{name, source, n, total, longest, lane, row}]. */
