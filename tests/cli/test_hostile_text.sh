@@ -18,7 +18,7 @@ sections="data findings workers callbacks longest wakes timers queues tasks proc
 
 # looks_clean DIAL9-ARGUMENTS...: what it prints, on both outputs, is clean.
 looks_clean() {
-	"$dial9" "$@" >out 2>err </dev/null
+	$within "$dial9" "$@" >out 2>err </dev/null
 	seen="$seen $1 "
 	looked=$((looked + 1))
 	[ ! -s out ] || said=$((said + 1))
@@ -28,6 +28,8 @@ looks_clean() {
 	cat found
 }
 
+# A command in front of the program: what it is started by.
+within=
 terminal=
 script -qec true /dev/null >/dev/null 2>&1 </dev/null && terminal=yes
 
@@ -76,6 +78,10 @@ for first in 0 6 12 18 24 30 36 42 48 53; do
 	looks_clean info "$folder"
 	looks_clean report "$folder"
 	looks_clean report -j "$folder"
+	within='timeout -s INT 1'
+	looks_clean serve "$folder"
+	within=
+	looks_clean serve "$folder.none"
 	looks_clean export -o "$override.trc" "$folder/trace.2.bin"
 	looks_clean export -o "$override.trc.gz" "$trace"
 	looks_clean export -f trc.gz -o "$folder/none/x" "$trace"
