@@ -13,6 +13,7 @@
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
+#include "analyze/idle.h"
 #include "analyze/latency.h"
 #include "analyze/machine.h"
 #include "analyze/metadata.h"
@@ -54,6 +55,7 @@ struct d9__analysis {
 	struct d9__spans spans;
 	struct d9__worker no_worker; /* of spans on threads that run no loop */
 	struct d9__samples samples;
+	struct d9__idle idle;
 	struct d9__metadata metadata;
 	struct d9__losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */

@@ -68,6 +68,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 	if (!worker || !task)
 		return -ENOMEM;
 	before = worker->piece.task;
+	d9__idle_end(&a->idle, d9_event_known_u64(event, 2, 0), ns);
 	if (!task->callback && set_callback(a, task, d9__known_text(event, 3)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
@@ -177,6 +178,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 
 	if (!task)
 		return -ENOMEM;
+	d9__idle_end(&a->idle, d9_event_known_u64(event, 0, 0), event->timestamp_ns);
 	if (task->ended || task == a->tasks.others)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
@@ -207,6 +209,16 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 			       d9_event_known_u64(event, 2, 0) == 1,
 			       has_stack ? stack->u.stack.addresses : NULL,
 			       has_stack ? stack->u.stack.n : 0);
+}
+
+static int on_task_dump(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *stack = d9_event_known(event, D9_TASK_DUMP_CALLCHAIN);
+	bool has_stack = stack && stack->present && !stack->unresolved;
+
+	return d9__idle_dump(&a->idle, d9_event_known_u64(event, D9_TASK_DUMP_TASK_ID, 0), event->timestamp_ns,
+			     has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0,
+			     bool_of(event, D9_TASK_DUMP_KEPT, false));
 }
 
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
@@ -299,6 +311,7 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	hz = d9__metadata_value(&a->metadata, "cpu.sample_hz");
 	if (hz && atoi(hz) > 0)
 		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
+	d9__idle_set_mean(&a->idle, d9__metadata_value(&a->metadata, "task_dump.idle_threshold_ms"));
 	return err;
 }
 
@@ -412,6 +425,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 					  d9__known_text(event, 0).len, d9_event_known_u64(event, 1, 0));
 	case D9_EVENT_CPU_SAMPLE:
 		return on_cpu_sample(a, event);
+	case D9_EVENT_TASK_DUMP:
+		return on_task_dump(a, event);
 	case D9_EVENT_SYMBOL:
 		return on_symbol(a, event);
 	case D9_EVENT_RESOURCE_USAGE:

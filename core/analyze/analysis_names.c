@@ -139,6 +139,9 @@ int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 {
 	int err = name_stacks(&a->samples, namer);
 
+	if (!err)
+		err = name_stacks(&a->idle.samples, namer);
+
 	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
 		err = name_callback(a->callbacks.items[i], namer);
 		for (size_t j = 0; j < D9__OUTSIDE_PHASES && !err; j++)

@@ -73,7 +73,7 @@ static uint64_t hash_of(const struct d9__samples *samples, const uint64_t *addre
 	return hash;
 }
 
-static struct d9__stack *stack_of(struct d9__samples *samples, uint64_t ns, const uint64_t *addresses, size_t n)
+struct d9__stack *d9__samples_stack(struct d9__samples *samples, uint64_t ns, const uint64_t *addresses, size_t n)
 {
 	uint64_t hash = hash_of(samples, addresses, n);
 	struct d9__stack *stack = d9__table_find(&samples->stacks, hash);
@@ -142,7 +142,7 @@ static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
 int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
 		    bool off_cpu, const uint64_t *addresses, size_t n)
 {
-	struct d9__stack *stack = stack_of(samples, ns, addresses, n);
+	struct d9__stack *stack = d9__samples_stack(samples, ns, addresses, n);
 	struct d9__piece *piece = worker ? poll_at(worker, ns) : NULL;
 
 	if (!stack)

@@ -66,6 +66,9 @@ const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint6
 int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
 		    bool off_cpu, const uint64_t *addresses, size_t n);
 
+/* The stack |addresses|, first met at |ns|: one for all beyond the budget.  NULL: out of memory. */
+struct d9__stack *d9__samples_stack(struct d9__samples *samples, uint64_t ns, const uint64_t *addresses, size_t n);
+
 /* The stack with the most off-CPU samples, or NULL. */
 const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples);
 

@@ -30,18 +30,20 @@ static _Atomic(uint64_t) mean_ns;
 /* ---- the word of a task ---- */
 
 /*
- * Handle of the stack, whether the task stays armed, and since when it waits: in units of 1024 ns, which last for
- * four years of CLOCK_MONOTONIC, the beginning rounded up.  0: it does not wait.
+ * Handle of the stack; whether the task stays armed; whether it waits with the stack of an earlier wait; and since when
+ * it waits: in units of 4096 ns, which last for nine years of CLOCK_MONOTONIC, the beginning rounded up.  0: it does not
+ * wait.
  */
-#define STACK(word)   ((uint32_t)(word) & 0xffff)
-#define STAYS	      UINT64_C(0x10000)
-#define SINCE_SHIFT   17
-#define SINCE_NS(word) ((word) >> SINCE_SHIFT << 10)
+#define STACK(word)	((uint32_t)(word) & 0xffff)
+#define STAYS		UINT64_C(0x10000)
+#define KEPT		UINT64_C(0x20000)
+#define SINCE_SHIFT	18
+#define SINCE_NS(word)	((word) >> SINCE_SHIFT << 12)
 #define NOT_SINCE(word) ((word) & ((UINT64_C(1) << SINCE_SHIFT) - 1))
 
 static inline uint64_t since(uint64_t word, uint64_t ns)
 {
-	return NOT_SINCE(word) | (ns + 1023) >> 10 << SINCE_SHIFT;
+	return NOT_SINCE(word) | (ns + 4095) >> 12 << SINCE_SHIFT;
 }
 
 static inline uint64_t word_of(const struct d9__task *task)
@@ -190,11 +192,12 @@ void d9__task_rests(enum d9_library library, uint64_t key)
 
 /* ---- dumps ---- */
 
-static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__place_stack *stack)
+static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__place_stack *stack, uint64_t word)
 {
 	return (struct d9__dump_raw){ .task = atomic_load_explicit(&task->id, memory_order_relaxed),
 				      .n = (uint16_t)stack->n,
-				      .truncated = stack->truncated };
+				      .truncated = stack->truncated,
+				      .kept = (word & KEPT) != 0 };
 }
 
 /* Does a dump fall into the next |length_ns| of waits? */
@@ -225,7 +228,7 @@ static void end_wait(struct d9__thread *thread, struct d9__slot *slot, struct d9
 	if (ns <= SINCE_NS(word) || !STACK(word) || !is_chosen(&thread->waiting, ns - SINCE_NS(word)))
 		return;
 	stack = d9__place_stack_of(STACK(word));
-	raw = raw_of(task, stack);
+	raw = raw_of(task, stack, word);
 	d9__dump_leave(slot, &raw, stack->pcs, SINCE_NS(word));
 }
 
@@ -239,29 +242,30 @@ void d9__waits_end(struct d9__thread *thread, struct d9__slot *slot, uint32_t li
 		end_wait(thread, slot, task, word, ns);
 }
 
-/* |task| is armed, and its callback, or the one that armed it, has returned. */
-static void begin_wait(struct d9__task *task, uint64_t ns)
+/* |task|, whose word was |word|, is armed, and its callback, or the one that armed it, has returned. */
+static void begin_wait(struct d9__task *task, uint64_t word, uint64_t bits, uint64_t ns)
 {
-	uint64_t word = word_of(task);
-
 	if (word)
-		atomic_compare_exchange_strong_explicit(&task->wait, &word, since(word, ns), memory_order_relaxed,
-							memory_order_relaxed);
+		atomic_compare_exchange_strong_explicit(&task->wait, &word, since(word | bits, ns),
+							memory_order_relaxed, memory_order_relaxed);
 }
 
 void d9__waits_begin(struct d9__thread *thread, const struct d9__callback *frame, uint64_t ns)
 {
 	struct d9__waits *waits = &thread->waiting;
 	struct d9__task *task;
+	uint64_t word;
 
 	for (uint32_t i = 0; i < waits->n; i++)
 		if (d9__task_is(waits->armed[i].task, waits->armed[i].id))
-			begin_wait(waits->armed[i].task, ns);
+			begin_wait(waits->armed[i].task, word_of(waits->armed[i].task), 0, ns);
 	waits->n = 0;
 	if (frame->once || !(task = d9__polls_task(thread, frame->library, frame->key)))
 		return;
-	if (word_of(task) & STAYS)
-		begin_wait(task, ns);
+	/* One that was armed again meanwhile waits since then. */
+	word = word_of(task);
+	if (word & STAYS && !SINCE_NS(word))
+		begin_wait(task, word, KEPT, ns);
 }
 
 /* ---- waits that no poll ends for long, on the flush thread ---- */
@@ -285,7 +289,7 @@ static void look_at(void *arg, const struct d9__task *seen)
 	    atomic_load_explicit(&task->spawned, memory_order_relaxed) != look->epoch)
 		return;
 	stack = d9__place_stack_of(STACK(word));
-	raw = raw_of(task, stack);
+	raw = raw_of(task, stack, word);
 	/* Once: not at the next boundary again, and not when it ends. */
 	if (raw.task && atomic_compare_exchange_strong_explicit(&task->wait, &word, NOT_SINCE(word),
 								memory_order_relaxed, memory_order_relaxed))
@@ -295,13 +299,11 @@ static void look_at(void *arg, const struct d9__task *seen)
 static void say(void)
 {
 	uint64_t misses = d9__place_misses();
-	char text[64];
+	char text[64] = "on";
 
-	snprintf(text, sizeof(text), "%.6g", (double)atomic_load_explicit(&mean_ns, memory_order_relaxed) / MS_NS);
-	d9__metadata_set("task_dump.idle_threshold_ms", text);
 	if (misses)
-		snprintf(text, sizeof(text), "on; %llu times a task was armed without a stack", (unsigned long long)misses);
-	d9__metadata_set("source.task_dumps", misses ? text : "on");
+		snprintf(text, sizeof(text), "on; tasks were armed without a stack %llu times", (unsigned long long)misses);
+	d9__metadata_set("source.task_dumps", text);
 }
 
 void d9__waits_tell(struct d9__slot *own, uint64_t now_ns)

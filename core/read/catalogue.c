@@ -59,7 +59,7 @@ static const struct entry {
 	{ "CpuSampleEvent", D9_EVENT_CPU_SAMPLE, false,
 	  { M("worker_id"), M("tid"), M("source"), T("thread_name"), S("callchain"), I("cpu"),
 	    B("truncated") } },
-	{ "TaskDumpEvent", D9_EVENT_TASK_DUMP, false, { M("task_id"), S("callchain"), B("truncated") } },
+	{ "TaskDumpEvent", D9_EVENT_TASK_DUMP, false, { M("task_id"), S("callchain"), B("truncated"), B("kept") } },
 	{ "AllocEvent", D9_EVENT_ALLOC, false,
 	  { M("tid"), M("size"), I("addr"), S("callchain") } },
 	{ "FreeEvent", D9_EVENT_FREE, false,

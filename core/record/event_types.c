@@ -107,7 +107,8 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		       T("thread_name", OPTIONAL(D9__FIELD_POOLED_STRING)),
 		       T("callchain", D9__FIELD_POOLED_STACK), OPTIONAL_V("cpu"), T("truncated", D9__FIELD_BOOL)) },
 	[D9__EVENT_TASK_DUMP] = { "TaskDumpEvent",
-		FIELDS(V("task_id"), T("callchain", D9__FIELD_POOLED_STACK), T("truncated", D9__FIELD_BOOL)) },
+		FIELDS(V("task_id"), T("callchain", D9__FIELD_POOLED_STACK), T("truncated", D9__FIELD_BOOL),
+		       T("kept", D9__FIELD_BOOL)) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

@@ -159,6 +159,8 @@ static void set_metadata(const char *boot_id)
 	set_number("pid", (uint64_t)getpid());
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
+	if (gate_bits(&options) & D9__GATE_ARM)
+		set_number("task_dump.idle_threshold_ms", d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS));
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
 	for (const struct d9__option_pair *p = options.metadata; p; p = p->next)
