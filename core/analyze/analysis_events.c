@@ -214,11 +214,16 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 static int on_task_dump(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *stack = d9_event_known(event, D9_TASK_DUMP_CALLCHAIN);
-	bool has_stack = stack && stack->present && !stack->unresolved;
+	struct d9__idle_dump dump = { .task = d9_event_known_u64(event, D9_TASK_DUMP_TASK_ID, 0),
+				      .ns = event->timestamp_ns,
+				      .kept = bool_of(event, D9_TASK_DUMP_KEPT, false),
+				      .truncated = bool_of(event, D9_TASK_DUMP_TRUNCATED, false) };
 
-	return d9__idle_dump(&a->idle, d9_event_known_u64(event, D9_TASK_DUMP_TASK_ID, 0), event->timestamp_ns,
-			     has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0,
-			     bool_of(event, D9_TASK_DUMP_KEPT, false));
+	if (stack && stack->present && !stack->unresolved) {
+		dump.addresses = stack->u.stack.addresses;
+		dump.n = stack->u.stack.n;
+	}
+	return d9__idle_dumped(&a->idle, &dump);
 }
 
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)

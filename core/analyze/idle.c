@@ -51,9 +51,9 @@ double d9__idle_weight(uint64_t length_ns, double mean_ns)
 	return length_ns ? (double)length_ns / -expm1(-(double)length_ns / mean_ns) : mean_ns;
 }
 
-static struct d9__idle_stack *stack_of(struct d9__idle *idle, uint64_t ns, const uint64_t *addresses, size_t n)
+static struct d9__idle_stack *stack_of(struct d9__idle *idle, const struct d9__idle_dump *dump)
 {
-	const struct d9__stack *stack = d9__samples_stack(&idle->samples, ns, addresses, n);
+	const struct d9__stack *stack = d9__samples_stack(&idle->samples, dump->ns, dump->addresses, dump->n);
 	struct d9__idle_stack *known = stack ? d9__table_find(&idle->stacks, stack->number) : NULL;
 
 	if (!stack || known)
@@ -64,6 +64,7 @@ static struct d9__idle_stack *stack_of(struct d9__idle *idle, uint64_t ns, const
 		return NULL;
 	}
 	known->stack = stack;
+	known->truncated = dump->truncated || dump->n > stack->n;
 	return known;
 }
 
@@ -93,31 +94,33 @@ static void end_wait(struct d9__idle *idle, const struct waiting *waiting, uint6
 		waiting->stacks[i]->idle_ns += weight;
 		if (waiting->stacks[i]->longest_ns < length_ns)
 			waiting->stacks[i]->longest_ns = length_ns;
+		if (idle->on_wait)
+			idle->on_wait(idle->context, waiting->task, waiting->stacks[i], waiting->ns, weight);
 	}
 }
 
-int d9__idle_dump(struct d9__idle *idle, uint64_t task, uint64_t ns, const uint64_t *addresses, size_t n, bool kept)
+int d9__idle_dumped(struct d9__idle *idle, const struct d9__idle_dump *dump)
 {
-	struct d9__idle_stack *stack = stack_of(idle, ns, addresses, n);
+	struct d9__idle_stack *stack = stack_of(idle, dump);
 	struct waiting *waiting;
 
 	idle->dumps++;
-	if (!stack || waiting_of(idle, task, &waiting))
+	if (!stack || waiting_of(idle, dump->task, &waiting))
 		return -ENOMEM;
 	if (!waiting)
 		return 0;
 	/* Armed again before it ran. */
-	if (waiting->n && waiting->ns != ns) {
-		end_wait(idle, waiting, ns);
+	if (waiting->n && waiting->ns != dump->ns) {
+		end_wait(idle, waiting, dump->ns);
 		waiting->n = 0;
 	}
-	waiting->ns = ns;
+	waiting->ns = dump->ns;
 	if (waiting->n < CHAINS_MAX)
 		waiting->stacks[waiting->n++] = stack;
 	stack->dumps++;
-	stack->kept += kept;
-	stack->tasks += stack->latest_task != task;
-	stack->latest_task = task;
+	stack->kept += dump->kept;
+	stack->tasks += stack->latest_task != dump->task;
+	stack->latest_task = dump->task;
 	return 0;
 }
 

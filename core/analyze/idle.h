@@ -26,6 +26,15 @@ struct d9__idle_stack {
 	uint64_t latest_task;
 	double idle_ns; /* estimated, of all tasks together */
 	uint64_t longest_ns;
+	bool truncated; /* outer frames may be missing */
+};
+
+/* One dump. */
+struct d9__idle_dump {
+	uint64_t task, ns; /* since when it waits */
+	const uint64_t *addresses;
+	size_t n;
+	bool kept, truncated;
 };
 
 /* All zero at first. */
@@ -36,6 +45,9 @@ struct d9__idle {
 	double mean_ns;
 	uint64_t dumps;
 	double idle_ns;
+	/* Told of each wait that was dumped, when it is over; NULL: nobody wants to know. */
+	void (*on_wait)(void *context, uint64_t task, const struct d9__idle_stack *stack, uint64_t ns, double weight_ns);
+	void *context;
 };
 
 void d9__idle_release(struct d9__idle *idle);
@@ -43,8 +55,8 @@ void d9__idle_release(struct d9__idle *idle);
 /* |mean_ms|: what metadata tells of the recorder's threshold. */
 void d9__idle_set_mean(struct d9__idle *idle, const char *mean_ms);
 
-/* A dump: |task| waits since |ns|.  0 or -ENOMEM. */
-int d9__idle_dump(struct d9__idle *idle, uint64_t task, uint64_t ns, const uint64_t *addresses, size_t n, bool kept);
+/* 0 or -ENOMEM. */
+int d9__idle_dumped(struct d9__idle *idle, const struct d9__idle_dump *dump);
 
 /* |task| polls or ends at |ns|. */
 void d9__idle_end(struct d9__idle *idle, uint64_t task, uint64_t ns);

@@ -271,10 +271,11 @@ static void put_texts(struct pprof *p)
 static void put_head(struct pprof *p)
 {
 	const struct d9__analysis *analysis = &p->profile->analysis;
-	uint64_t type = text(p, p->profile->wanted.off_cpu ? "contentions" : "samples");
+	const struct d9__profile_kind_facts *kind = &d9__profile_kinds[p->profile->wanted.kind];
+	uint64_t type = text(p, kind->pprof_type);
 
 	d9__protobuf_number(&p->inner, TYPE_TYPE, type);
-	d9__protobuf_number(&p->inner, TYPE_UNIT, text(p, "count"));
+	d9__protobuf_number(&p->inner, TYPE_UNIT, text(p, kind->pprof_unit));
 	d9__protobuf_put(&p->message, SAMPLE_TYPE, &p->inner);
 	d9__protobuf_number(&p->message, TIME, d9__analysis_wall_ns(analysis, p->profile->origin_ns));
 	d9__protobuf_number(&p->message, DURATION, analysis->last_ns - p->profile->origin_ns);

@@ -37,12 +37,13 @@ static void put_sample(struct d9__json *json, const struct d9__tree_node *node, 
 	d9__json_close(json, ']');
 }
 
-static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree, bool off_cpu, uint32_t *numbers)
+static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree,
+			const struct d9__profile_kind_facts *kind, uint32_t *numbers)
 {
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "type", "sampled");
-	d9__json_string(json, "name", off_cpu ? "off-CPU samples" : "on-CPU samples");
-	d9__json_string(json, "unit", "none");
+	d9__json_string(json, "name", kind->samples);
+	d9__json_string(json, "unit", kind->speedscope_unit);
 	d9__json_u64(json, "startValue", 0);
 	d9__json_u64(json, "endValue", tree->root.total);
 	d9__json_open(json, "samples", '[');
@@ -73,7 +74,7 @@ int d9__export_speedscope(struct d9__profile *profile, FILE *out)
 		d9__json_u64(&json, "activeProfileIndex", 0);
 		put_frames(&json, &tree);
 		d9__json_open(&json, "profiles", '[');
-		put_profile(&json, &tree, profile->wanted.off_cpu, numbers);
+		put_profile(&json, &tree, &d9__profile_kinds[profile->wanted.kind], numbers);
 		d9__json_close(&json, ']');
 		d9__json_close(&json, '}');
 	}

@@ -63,8 +63,11 @@ static void put_box(const struct drawing *d, const struct d9__tree_node *node)
 	fprintf(d->out, "\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-d=\"%zu\"><title>", node->at,
 		node->total, node->depth);
 	d9__svg_text(d->out, name);
-	fprintf(d->out, " (%s sample%s, %s)</title>", d9__units_count(node->total).text, node->total == 1 ? "" : "s",
-		d9__units_percent((double)node->total / (double)d->tree->root.total).text);
+	if (d9__profile_kinds[d->profile->wanted.kind].times)
+		fprintf(d->out, " (%s", d9__units_ns(node->total * 1000).text);
+	else
+		fprintf(d->out, " (%s sample%s", d9__units_count(node->total).text, node->total == 1 ? "" : "s");
+	fprintf(d->out, ", %s)</title>", d9__units_percent((double)node->total / (double)d->tree->root.total).text);
 	fprintf(d->out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" rx=\"1\"/>", x, y, width, ROW - 1);
 	fprintf(d->out, "<text x=\"%.2f\" y=\"%.0f\">", x + 2, y + 12);
 	d9__svg_text_fitting(d->out, name, width > 4 ? (size_t)((width - 4) / PER_CHAR) : 0);
@@ -96,10 +99,13 @@ static void put_boxes(const struct drawing *d)
 static void put_what(const struct drawing *d)
 {
 	const struct d9__profile_filter *wanted = &d->profile->wanted;
+	const struct d9__profile_kind_facts *kind = &d9__profile_kinds[wanted->kind];
 	const char *program = d9__metadata_value(&d->profile->analysis.metadata, "program");
 
-	fprintf(d->out, "%s %s sample%s", d9__units_count(d->tree->root.total).text,
-		wanted->off_cpu ? "off-CPU" : "on-CPU", d->tree->root.total == 1 ? "" : "s");
+	fprintf(d->out, "%s %s",
+		kind->times ? d9__units_ns(d->tree->root.total * 1000).text
+			    : d9__units_count(d->tree->root.total).text,
+		d->tree->root.total == 1 ? kind->one : kind->many);
 	if (program) {
 		fputs(" of ", d->out);
 		d9__svg_text(d->out, program);

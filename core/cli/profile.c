@@ -76,7 +76,7 @@ static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__pro
 	if (bytes)
 		memcpy(kept->addresses, addresses, bytes);
 	profile->stacks[profile->n++] = kept;
-	profile->samples++;
+	profile->samples += kept->samples;
 	return 0;
 }
 
@@ -87,15 +87,15 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 
 	if (!known)
 		return keep(profile, hash, stack, addresses);
-	known->samples++;
-	profile->samples++;
+	known->samples += stack->samples;
+	profile->samples += stack->samples;
 	return 0;
 }
 
-/* Whether |event| lies in --from and --to, which count from the first event. */
-static bool is_in_time(const struct d9__profile *profile, const struct d9_event *event)
+/* Whether |ns| lies in --from and --to, which count from the first event. */
+static bool is_in_time(const struct d9__profile *profile, uint64_t ns)
 {
-	uint64_t after_ns = event->timestamp_ns - profile->origin_ns;
+	uint64_t after_ns = ns > profile->origin_ns ? ns - profile->origin_ns : 0;
 
 	return after_ns >= profile->wanted.from_ns && after_ns <= profile->wanted.to_ns;
 }
@@ -114,10 +114,11 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	struct d9__profile_stack stack = { .worker = worker, .samples = 1, .ns = event->timestamp_ns };
 	const uint64_t *addresses = NULL;
 
-	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) != profile->wanted.off_cpu)
+	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) !=
+	    (profile->wanted.kind == D9__PROFILE_KIND_OFF_CPU))
 		return 0;
 	profile->found++;
-	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
+	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
 		return 0;
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
 	if (chain && chain->present && !chain->unresolved) {
@@ -132,6 +133,31 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	return count(profile, &stack, addresses);
 }
 
+/* A wait is over, with |idle|'s stack. */
+static void take_wait(void *context, uint64_t task_id, const struct d9__idle_stack *idle, uint64_t ns, double weight_ns)
+{
+	struct d9__profile *profile = context;
+	const struct d9__task *task = d9__table_find(&profile->analysis.tasks.table, task_id);
+	struct d9__profile_stack stack = {
+		.callback = task ? task->callback : NULL,
+		.samples = (uint64_t)(weight_ns / 1000),
+		.ns = ns,
+		.truncated = idle->truncated,
+		.n = idle->stack->n,
+	};
+
+	profile->found++;
+	if (!profile->err && stack.samples && is_in_time(profile, ns) && !profile->wanted.has_worker)
+		profile->err = count(profile, &stack, idle->stack->addresses);
+}
+
+static int take_event(struct d9__profile *profile, const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_CPU_SAMPLE && profile->wanted.kind != D9__PROFILE_KIND_IDLE)
+		return take_sample(profile, event);
+	return profile->err;
+}
+
 static int read_events(struct d9__profile *profile)
 {
 	struct d9__progress progress;
@@ -140,16 +166,18 @@ static int read_events(struct d9__profile *profile)
 
 	d9__progress_init(&progress);
 	while (!err && (event = d9__traces_next(profile->reader, &progress, &err))) {
-		if (!profile->origin_ns && event->has_timestamp)
+		/* That of a dump is older than what it is in. */
+		if (!profile->origin_ns && event->has_timestamp && event->kind != D9_EVENT_TASK_DUMP)
 			profile->origin_ns = event->timestamp_ns;
 		err = d9__analysis_event(&profile->analysis, event);
 		if (!err)
 			err = d9__symbol_learn(profile->symbolizer, profile->reader, event);
-		if (!err && event->kind == D9_EVENT_CPU_SAMPLE)
-			err = take_sample(profile, event);
+		if (!err)
+			err = take_event(profile, event);
 	}
 	d9__progress_clear(&progress);
-	return err;
+	d9__idle_finish(&profile->analysis.idle, d9__analysis_end_ns(&profile->analysis));
+	return err ? err : profile->err;
 }
 
 /* ---- names ---- */
@@ -227,13 +255,13 @@ static int check_callback(const struct d9__profile *profile, const char *command
 /* Whether anything is left, with a line if not: 0 or an exit status. */
 static int check_found(const struct d9__profile *profile, const char *command)
 {
-	const char *kind = profile->wanted.off_cpu ? "off-CPU" : "on-CPU";
+	const char *kind = d9__profile_kinds[profile->wanted.kind].samples;
 
 	if (profile->samples)
 		return 0;
 	if (!profile->found)
-		return d9__cmd_fail(command, "this trace has no %s samples", kind);
-	return d9__cmd_fail(command, "none of the %" PRIu64 " %s samples of this trace is of that worker, callback and time",
+		return d9__cmd_fail(command, "this trace has no %s", kind);
+	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback and time",
 			    profile->found, kind);
 }
 
@@ -245,6 +273,8 @@ static int name_all(struct d9__profile *profile, const char *command)
 	/* Of the samples of the analysis nothing is told, so their stacks need no names. */
 	d9__samples_release(&profile->analysis.samples);
 	memset(&profile->analysis.samples, 0, sizeof(profile->analysis.samples));
+	d9__idle_release(&profile->analysis.idle);
+	memset(&profile->analysis.idle, 0, sizeof(profile->analysis.idle));
 	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
 		return d9__cmd_fail(command, "out of memory");
 	status = callback ? check_callback(profile, command, callback) : 0;
@@ -265,6 +295,10 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (status)
 		return status;
 	profile->analysis.processes = &profile->processes;
+	if (profile->wanted.kind == D9__PROFILE_KIND_IDLE) {
+		profile->analysis.idle.on_wait = take_wait;
+		profile->analysis.idle.context = profile;
+	}
 	err = read_events(profile);
 	if (err)
 		return d9__traces_close(command, profile->reader, err);

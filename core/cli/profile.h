@@ -20,6 +20,7 @@
 #include <dial9/reader.h>
 
 #include "analyze/analysis.h"
+#include "cli/profile_kinds.h"
 #include "symbol/symbolizer.h"
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
@@ -27,7 +28,7 @@
 /* Which samples are wanted. */
 struct d9__profile_filter {
 	const char *callback; /* by its name; NULL: of all, and outside of callbacks */
-	bool off_cpu;	      /* those taken when the kernel took the thread off the CPU, and no others */
+	enum d9__profile_kind kind;
 	bool has_worker;
 	uint64_t worker;
 	uint64_t from_ns, to_ns; /* after the first event of the trace */
@@ -35,9 +36,9 @@ struct d9__profile_filter {
 
 /* Samples of one callback, worker and stack. */
 struct d9__profile_stack {
-	const struct d9__callback *callback; /* that ran; NULL: none */
+	const struct d9__callback *callback; /* that ran, or will run when the idle task does; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
-	uint64_t samples;
+	uint64_t samples; /* or microseconds, see profile_kinds.h */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
 	size_t n;	/* 0: the stack was not recorded */
@@ -57,7 +58,8 @@ struct d9__profile {
 	struct d9__table by_content;
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	uint64_t samples; /* in |stacks| */
+	uint64_t samples; /* of |stacks| */
+	int err;	  /* of what the analysis called back for */
 };
 
 /*

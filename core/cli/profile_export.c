@@ -15,14 +15,32 @@ void d9__profile_options_init(struct d9__profile_options *options)
 	*options = (struct d9__profile_options){ .wanted = { .to_ns = UINT64_MAX } };
 }
 
+static bool take_kind(const struct d9__args *args, enum d9__profile_kind *kind)
+{
+	char known[128] = "";
+
+	for (size_t i = 0; d9__profile_kinds[i].word; i++) {
+		if (!strcmp(args->value, d9__profile_kinds[i].word)) {
+			*kind = (enum d9__profile_kind)i;
+			return true;
+		}
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? ", " : "",
+			 d9__profile_kinds[i].word);
+	}
+	d9__cmd_fail(args->usage->command, "no kind '%s'; there are %s", args->value, known);
+	return false;
+}
+
 bool d9__profile_options_take(struct d9__profile_options *options, const struct d9__args *args, int key)
 {
 	struct d9__profile_filter *wanted = &options->wanted;
 
 	options->given = args->name;
 	switch (key) {
+	case D9__PROFILE_KIND:
+		return take_kind(args, &wanted->kind);
 	case D9__PROFILE_OFF_CPU:
-		wanted->off_cpu = true;
+		wanted->kind = D9__PROFILE_KIND_OFF_CPU;
 		return true;
 	case 'w':
 		wanted->has_worker = true;
