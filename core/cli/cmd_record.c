@@ -26,7 +26,7 @@
 #include "cli/text.h"
 
 #define CPU_HZ_MAX 1000
-#define IDLE_MS_MAX 3600000
+#define HOUR_MS	   3600000
 
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -38,6 +38,7 @@ enum {
 	OPT_COMPRESS,
 	OPT_CPU,
 	OPT_TASK_DUMPS,
+	OPT_ACCEPT_QUEUES,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -55,6 +56,8 @@ static const struct d9__opt opts[] = {
 	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
 	{ OPT_TASK_DUMPS, "task-dumps", "[=MS]",
 	  "record where idle tasks wait, those idle for MS milliseconds by a chance of 63 % [10]" },
+	{ OPT_ACCEPT_QUEUES, "accept-queues", "[=MS]",
+	  "record every MS milliseconds how many connections wait at listening sockets [400]" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -80,7 +83,7 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge, *cpu, *task_dumps; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	bool quiet, require, no_follow, report, exec, start_disabled;
@@ -138,6 +141,14 @@ static int put_preload(struct environment *env, const char *library)
 	return err;
 }
 
+/* Switch a source on, if |value| is not NULL, and with that as its number, if it is not empty. */
+static int put_source(struct environment *env, const char *value, const char *enabled, const char *number)
+{
+	int err = value ? put_variable(env, enabled, "true") : 0;
+
+	return err || !value || !value[0] ? err : put_variable(env, number, value);
+}
+
 static int make_environment(const struct options *options, const char *command, const char *dir,
 			    const char *giver, const char *library, struct environment *env)
 {
@@ -173,10 +184,12 @@ static int make_environment(const struct options *options, const char *command, 
 	if (!err && options->cpu)
 		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
 				   options->cpu);
-	if (!err && options->task_dumps)
-		err = put_variable(env, "DIAL9_TASK_DUMP_ENABLED", "true");
-	if (!err && options->task_dumps && options->task_dumps[0])
-		err = put_variable(env, "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS", options->task_dumps);
+	if (!err)
+		err = put_source(env, options->task_dumps, "DIAL9_TASK_DUMP_ENABLED",
+				 "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS");
+	if (!err)
+		err = put_source(env, options->accept_queues, "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED",
+				 "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS");
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -413,15 +426,15 @@ static bool take_format(const struct d9__args *args, const char **out)
 	return take_word(args, "compress", words, "zstd, gzip or none", out);
 }
 
-/* "": as long as the recorder takes by itself. */
-static bool take_idle_ms(const struct d9__args *args, const char **out)
+/* A number of milliseconds; "": what the recorder takes by itself. */
+static bool take_ms(const struct d9__args *args, const char **out)
 {
 	uint64_t ms;
 
 	*out = args->value ? args->value : "";
-	if (!args->value || (d9__parse_u64(args->value, &ms) && ms >= 1 && ms <= IDLE_MS_MAX))
+	if (!args->value || (d9__parse_u64(args->value, &ms) && ms >= 1 && ms <= HOUR_MS))
 		return true;
-	d9__cmd_fail("record", "--task-dumps=%s: 1 to %d milliseconds", args->value, IDLE_MS_MAX);
+	d9__cmd_fail("record", "--%s=%s: 1 to %d milliseconds", args->name, args->value, HOUR_MS);
 	return false;
 }
 
@@ -463,7 +476,9 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	case OPT_CPU:
 		return take_cpu(args, &options->cpu);
 	case OPT_TASK_DUMPS:
-		return take_idle_ms(args, &options->task_dumps);
+		return take_ms(args, &options->task_dumps);
+	case OPT_ACCEPT_QUEUES:
+		return take_ms(args, &options->accept_queues);
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:

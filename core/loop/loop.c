@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "loop/generated.h"
@@ -61,6 +62,7 @@ static void fork_child(void)
 {
 	d9__unwind_tables_fork_child();
 	d9__place_stacks_fork_child();
+	d9__accept_queues_fork_child();
 	d9__tasks_fork_child();
 	d9__workers_fork_child();
 	d9__threads_fork_child();
@@ -124,6 +126,7 @@ static void read_options(char name[D9__LOOP_NAME_MAX])
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
 	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
 	d9__waits_start();
+	d9__accept_queues_start();
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 
@@ -168,6 +171,7 @@ void d9_loop_unregister(struct d9_loop *loop)
 	if (!loop)
 		return;
 	end_tasks(loop);
+	d9__accept_queues_forget(loop);
 	d9__loops_remove(loop);
 	errno = saved;
 }
@@ -221,6 +225,8 @@ int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
 	err = obtain(loop, task, &entry);
 	if (!err)
 		d9__polls_task_armed(loop, entry);
+	if (!err && task->fd >= 0 && d9__gate_word() & D9__GATE_LISTEN)
+		d9__accept_queues_watch(loop, task->fd);
 	errno = saved;
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
@@ -163,23 +164,35 @@ static uint64_t note_armed(struct d9__thread *thread, struct d9__task *task)
 	return d9__self.slot->last_ns;
 }
 
-void d9__task_waits(struct d9_loop *loop, uint64_t key, const void *function, const void *caller, bool stays)
+static void begin_armed(struct d9__thread *thread, struct d9__task *task, const void *function, const void *caller,
+			bool stays)
 {
-	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
-	struct d9__thread *thread = d9__thread_peek();
-	struct d9__task *task = d9__polls_task(thread, library, key);
 	struct d9__place place = { .function = function, .caller = caller,
 				   .here = (uintptr_t)__builtin_frame_address(0) };
 	bool inside = thread && thread->n_frames && d9__slot_is_real(d9__self.slot);
 	uint64_t word = stays ? STAYS : 0;
 
-	if (!is_usable(task) && !(task = obtain(thread, loop, key)))
-		return;
 	find_bounds(thread, &place);
 	if (inside)
 		place.callback = thread->frames[thread->n_frames - 1].loc;
 	word |= d9__place_stack(&place, armed_random(thread));
 	set_word(task, since(word, inside ? note_armed(thread, task) : d9__clock_mono_ns()));
+}
+
+void d9__task_waits(struct d9_loop *loop, uint64_t key, int fd, const void *function, const void *caller, bool stays)
+{
+	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed), gate = d9__gate_word();
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__task *task = d9__polls_task(thread, library, key);
+
+	if (__builtin_expect(!is_usable(task), 0)) {
+		if (!(task = obtain(thread, loop, key)))
+			return;
+		if (fd >= 0 && gate & D9__GATE_LISTEN)
+			d9__accept_queues_watch(loop, fd);
+	}
+	if (gate & D9__GATE_ARM)
+		begin_armed(thread, task, function, caller, stays);
 }
 
 void d9__task_rests(enum d9_library library, uint64_t key)

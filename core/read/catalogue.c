@@ -72,7 +72,7 @@ static const struct entry {
 	    I("voluntary_context_switches"), I("involuntary_context_switches") } },
 	{ "TcpAcceptQueueEvent", D9_EVENT_TCP_ACCEPT_QUEUE, false,
 	  { I("socket_cookie"), I("socket_inode"), I("ip_version"), T("local_addr"),
-	    I("local_port"), I("pending_connections"), I("backlog_limit") } },
+	    I("local_port"), I("pending_connections"), I("backlog_limit"), I("worker_id") } },
 	{ "SymbolTableEntry", D9_EVENT_SYMBOL, false,
 	  { M("addr"), I("size"), T("symbol_name"), I("inline_depth"), T("source_file"),
 	    I("source_line") } },

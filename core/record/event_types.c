@@ -60,7 +60,7 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("socket_cookie"), V("socket_inode"), T("ip_version", D9__FIELD_U8),
 		       T("local_addr", D9__FIELD_STRING), T("local_port", D9__FIELD_U16),
 		       T("pending_connections", D9__FIELD_U32),
-		       T("backlog_limit", D9__FIELD_U32)) },
+		       T("backlog_limit", D9__FIELD_U32), V("worker_id")) },
 	[D9__EVENT_LOOP_TASKS] = { "LoopTasksEvent",
 		FIELDS(T("loop", D9__FIELD_POOLED_STRING), GAUGE("tasks")) },
 	[D9__EVENT_MODULE] = { "ModuleEvent",

@@ -86,6 +86,8 @@ static uint32_t gate_bits(const struct d9_options *o)
 		bits |= D9__GATE_TASK | D9__GATE_WAKE;
 	if (bits & D9__GATE_TASK && d9__options_number(o, D9__OPTION_TASK_DUMPS))
 		bits |= D9__GATE_ARM;
+	if (bits & D9__GATE_LOOP && d9__options_number(o, D9__OPTION_ACCEPT_QUEUES))
+		bits |= D9__GATE_LISTEN;
 	return bits;
 }
 

@@ -261,6 +261,12 @@ D9_API int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz);
 D9_API int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms);
 
 /**
+ * How often the accept queues of the listening TCP sockets that loops watch are recorded, 1 to 3 600 000 ms; 0: never.
+ * Default: never; DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED, DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS (400).  0 or -EINVAL.
+ */
+D9_API int d9_options_set_accept_queues(struct d9_options *options, uint32_t interval_ms);
+
+/**
  * Which lines that libevent, libev and GLib log become events (`LogEvent`), at most 1000 a second.
  * They go where they went before as well.  Default: D9_LOG_BRIDGE_OFF;
  * DIAL9_LOG_BRIDGE=off|error|warning|info|debug.

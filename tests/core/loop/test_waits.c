@@ -66,7 +66,7 @@ static const struct dumps *take_dumps(void)
 
 static __attribute__((noinline)) void arm(uint64_t key, bool stays)
 {
-	d9__task_waits(loop, key, (const void *)(uintptr_t)arm, __builtin_return_address(0), stays);
+	d9__task_waits(loop, key, -1, (const void *)(uintptr_t)arm, __builtin_return_address(0), stays);
 }
 
 /* All arm through one function, from which it cannot be told who called. */
