@@ -303,7 +303,7 @@ static int ask_about_silent_loops(struct d9__slot *slot, uint64_t ns)
 	return err;
 }
 
-static void tick(void)
+void d9__accept_queues_tick(void)
 {
 	static uint64_t said_ns;
 	uint64_t ns = d9__clock_mono_ns();
@@ -324,5 +324,5 @@ void d9__accept_queues_start(void)
 	atomic_store_explicit(&interval_ns, d9__recorder_number(D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS,
 			      memory_order_relaxed);
 	if (d9__recorder_number(D9__OPTION_ACCEPT_QUEUES))
-		d9__tick_add(tick);
+		d9__tick_add(d9__accept_queues_tick);
 }

@@ -33,6 +33,9 @@ void d9__accept_queues_ask(struct d9_loop *loop, uint32_t worker, struct d9__slo
 /* |loop| is gone. */
 void d9__accept_queues_forget(const struct d9_loop *loop);
 
+/* Flush thread, at each tick: ask about the loops that do not come to their waits. */
+void d9__accept_queues_tick(void);
+
 /* In a forked child: whoever was at the table may be gone. */
 void d9__accept_queues_fork_child(void);
 

@@ -28,6 +28,7 @@
 #include "record/slot.h"
 #include "sample/cpu_sampler.h"
 #include "sample/place_stacks.h"
+#include "sample/stacks.h"
 #include "sample/unwind_table.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
@@ -45,10 +46,12 @@ static void fork_prepare(void)
 	d9__threads_fork_prepare();
 	d9__tasks_fork_prepare();
 	d9__unwind_tables_fork_prepare();
+	d9__stacks_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	d9__stacks_fork_parent();
 	d9__unwind_tables_fork_parent();
 	d9__tasks_fork_parent();
 	d9__threads_fork_parent();
@@ -60,6 +63,7 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	d9__stacks_fork_parent();
 	d9__unwind_tables_fork_child();
 	d9__place_stacks_fork_child();
 	d9__accept_queues_fork_child();

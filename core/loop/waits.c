@@ -19,6 +19,7 @@
 #include "record/side_event.h"
 #include "record/source.h"
 #include "sample/place_stacks.h"
+#include "sample/stacks.h"
 #include "sample/unwind_table.h"
 
 #define MS_NS UINT64_C(1000000)
@@ -135,7 +136,7 @@ static void find_outside(struct d9__slot *slot, uintptr_t *low, uintptr_t *high)
 	*high = outside[i].high;
 }
 
-/* The bounds of the stack that |place| is on; none where it is a coroutine's. */
+/* The bounds of the stack that |place| is on; none of a coroutine's that nobody told of. */
 static inline void find_bounds(const struct d9__thread *thread, struct d9__place *place)
 {
 	uintptr_t low = 0, high = 0;
@@ -147,7 +148,7 @@ static inline void find_bounds(const struct d9__thread *thread, struct d9__place
 	} else if ((slot = d9__slot_self())) {
 		find_outside(slot, &low, &high);
 	}
-	if (place->here < low || place->here >= high)
+	if ((place->here < low || place->here >= high) && !d9__stacks_find(place->here, &low, &high))
 		return;
 	place->low = low;
 	place->high = high;
