@@ -174,6 +174,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__spans_release(&a->spans);
 	d9__samples_release(&a->samples);
 	d9__idle_release(&a->idle);
+	d9__accepts_release(&a->accepts);
 	d9__metadata_release(&a->metadata);
 	d9__population_release(&a->population);
 	d9__growth_release(&a->growth);

@@ -10,6 +10,7 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/accepts.h"
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
@@ -56,6 +57,7 @@ struct d9__analysis {
 	struct d9__worker no_worker; /* of spans on threads that run no loop */
 	struct d9__samples samples;
 	struct d9__idle idle;
+	struct d9__accepts accepts;
 	struct d9__metadata metadata;
 	struct d9__losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */

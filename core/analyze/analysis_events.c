@@ -226,6 +226,25 @@ static int on_task_dump(struct d9__analysis *a, const struct d9_event *event)
 	return d9__idle_dumped(&a->idle, &dump);
 }
 
+static int on_accept_queue(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9_text address = d9__known_text(event, D9_TCP_ACCEPT_QUEUE_LOCAL_ADDR);
+	struct d9__accept_sample sample = {
+		.cookie = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_SOCKET_COOKIE, 0),
+		.ns = event->timestamp_ns,
+		.pending = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_PENDING_CONNECTIONS, 0),
+		.limit = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_BACKLOG_LIMIT, 0),
+		.port = (unsigned)d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_LOCAL_PORT, 0),
+		.address = address.data,
+		.address_len = address.len,
+	};
+
+	return d9__accepts_add(&a->accepts,
+			       d9__table_find(&a->timeline.by_id,
+					      d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_WORKER_ID, NO_WORKER)),
+			       &sample);
+}
+
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9_text name = d9__known_text(event, 2);
@@ -432,6 +451,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return on_cpu_sample(a, event);
 	case D9_EVENT_TASK_DUMP:
 		return on_task_dump(a, event);
+	case D9_EVENT_TCP_ACCEPT_QUEUE:
+		return on_accept_queue(a, event);
 	case D9_EVENT_SYMBOL:
 		return on_symbol(a, event);
 	case D9_EVENT_RESOURCE_USAGE:
