@@ -219,7 +219,7 @@ uint32_t d9__place_search(const struct d9__place *place, uint64_t hash, uint64_t
 	uint32_t handle, n;
 	uint64_t word;
 
-	for (unsigned parts = 0; random >> 58 && parts < PARTS_MAX; parts++) {
+	for (unsigned parts = 0; random >> 54 && parts < PARTS_MAX; parts++) {
 		word = atomic_load_explicit(place_at(hash), memory_order_acquire);
 		if (word >> 16 != hash >> 16)
 			break;
