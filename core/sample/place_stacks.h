@@ -69,9 +69,11 @@ static inline uint64_t d9__place_hash(const struct d9__place *place)
 
 /* A word of the stack, which sanitizers may think is nobody's. */
 #if D9__SANITIZED
-__attribute__((no_sanitize("address", "thread"), noinline))
+__attribute__((no_sanitize("address", "thread"), noinline, unused)) static
+#else
+static inline
 #endif
-static inline uintptr_t d9__place_word(const struct d9__place *place, uintptr_t word)
+uintptr_t d9__place_word(const struct d9__place *place, uintptr_t word)
 {
 	return ((const volatile uintptr_t *)place->here)[word];
 }
