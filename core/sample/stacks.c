@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sorted array in place.  Writers hold the lock and keep |changes| odd meanwhile; readers look whether it moved, and
- * then found nothing.
+ * then found nothing.  What writers store in between they store with release, and readers load it with acquire: who
+ * sees any of it sees the odd number, too.
  */
 #include "config.h"
 
@@ -23,12 +24,12 @@ static struct stack stacks[D9__STACKS_MAX]; /* by address */
 
 static uintptr_t low_of(uint32_t i)
 {
-	return atomic_load_explicit(&stacks[i].low, memory_order_relaxed);
+	return atomic_load_explicit(&stacks[i].low, memory_order_acquire);
 }
 
 static uintptr_t high_of(uint32_t i)
 {
-	return atomic_load_explicit(&stacks[i].high, memory_order_relaxed);
+	return atomic_load_explicit(&stacks[i].high, memory_order_acquire);
 }
 
 /* The first of |n| that ends above |address|; |n|: none does. */
@@ -50,14 +51,12 @@ static uint32_t first_above(uint32_t n, uintptr_t address)
 bool d9__stacks_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 {
 	uint32_t before = atomic_load_explicit(&changes, memory_order_acquire);
-	uint32_t n = atomic_load_explicit(&n_stacks, memory_order_relaxed), i = first_above(n, sp);
+	uint32_t n = atomic_load_explicit(&n_stacks, memory_order_acquire), i = first_above(n, sp);
 
 	if (i >= n || before & 1)
 		return false;
 	*low = low_of(i);
 	*high = high_of(i);
-	/* acquire: what was read before is of that state */
-	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&changes, memory_order_relaxed) == before && *low <= sp && sp < *high;
 }
 
@@ -65,8 +64,8 @@ bool d9__stacks_find(uintptr_t sp, uintptr_t *low, uintptr_t *high)
 
 static void put_locked(uint32_t i, uintptr_t low, uintptr_t high)
 {
-	atomic_store_explicit(&stacks[i].low, low, memory_order_relaxed);
-	atomic_store_explicit(&stacks[i].high, high, memory_order_relaxed);
+	atomic_store_explicit(&stacks[i].low, low, memory_order_release);
+	atomic_store_explicit(&stacks[i].high, high, memory_order_release);
 }
 
 /* Odd at the first call, even at the second. */
@@ -74,9 +73,7 @@ static void change_locked(void)
 {
 	uint32_t now = atomic_load_explicit(&changes, memory_order_relaxed);
 
-	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&changes, now + 1, memory_order_release);
-	atomic_thread_fence(memory_order_release);
 }
 
 static int add_locked(uintptr_t low, uintptr_t high)
@@ -92,7 +89,7 @@ static int add_locked(uintptr_t low, uintptr_t high)
 	for (uint32_t i = n; !known && i > at; i--)
 		put_locked(i, low_of(i - 1), high_of(i - 1));
 	put_locked(at, low, high);
-	atomic_store_explicit(&n_stacks, n + !known, memory_order_relaxed);
+	atomic_store_explicit(&n_stacks, n + !known, memory_order_release);
 	change_locked();
 	return 0;
 }
@@ -106,7 +103,7 @@ static int remove_locked(uintptr_t low)
 	change_locked();
 	for (uint32_t i = at; i + 1 < n; i++)
 		put_locked(i, low_of(i + 1), high_of(i + 1));
-	atomic_store_explicit(&n_stacks, n - 1, memory_order_relaxed);
+	atomic_store_explicit(&n_stacks, n - 1, memory_order_release);
 	change_locked();
 	return 0;
 }
