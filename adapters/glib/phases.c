@@ -135,7 +135,7 @@ static void add(const struct timing *timing, GSource *source, enum phase phase, 
 }
 
 /* A function that calls another table's for the same source is timed as one. */
-static inline bool begin(struct timing *timing, GSource *source)
+static inline bool begin(struct timing *timing, GSource *source, const void *function)
 {
 	struct d9__glib_thread *thread = d9__glib_thread();
 
@@ -146,12 +146,14 @@ static inline bool begin(struct timing *timing, GSource *source)
 	timing->key = timing->record->key | source->source_id;
 	timing->begin_ns = d9_loop_now();
 	thread->timing = true;
+	d9__loop_outside(function);
 	return true;
 }
 
 static inline void end(struct timing *timing, GSource *source, enum phase phase, const void *function)
 {
 	timing->thread->timing = false;
+	d9__loop_outside(NULL);
 	/* It may have destroyed itself; GLib holds a reference meanwhile. */
 	add(timing, source, phase, function);
 }
@@ -167,7 +169,7 @@ static gboolean run_prepare(GSource *source, gint *timeout, unsigned index)
 	struct timing timing;
 	gboolean ready;
 
-	if (!begin(&timing, source))
+	if (!begin(&timing, source, function))
 		return ((prepare_fn)function)(source, timeout);
 	ready = ((prepare_fn)function)(source, timeout);
 	end(&timing, source, PREPARE, function);
@@ -183,7 +185,7 @@ static gboolean run_check(GSource *source, unsigned index)
 	struct timing timing;
 	gboolean ready;
 
-	if (!begin(&timing, source))
+	if (!begin(&timing, source, function))
 		return ((check_fn)function)(source);
 	ready = ((check_fn)function)(source);
 	end(&timing, source, CHECK, function);

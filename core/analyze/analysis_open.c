@@ -44,6 +44,17 @@ static struct d9__sign *sign_of(struct d9__worker *worker, uint64_t id, uint64_t
 	return &worker->sign;
 }
 
+/* The loop of |worker| stands still outside of callbacks, and has not gone on since |since_ns|. */
+static struct d9__sign *outside_sign(struct d9__worker *worker, uint64_t since_ns, uint64_t ns)
+{
+	struct d9__sign *sign = &worker->outside;
+
+	if (sign->ns < since_ns)
+		*sign = (struct d9__sign){ .since_ns = since_ns };
+	sign->ns = ns;
+	return sign;
+}
+
 int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker =
@@ -53,7 +64,14 @@ int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event)
 	struct d9_text span = d9__known_text(event, D9_LAST_SIGN_SPAN);
 	struct d9__sign *sign;
 
-	if (!worker || begin_again(a, worker, id, since_ns))
+	if (!worker)
+		return -ENOMEM;
+	if (!id) {
+		sign = outside_sign(worker, since_ns, event->timestamp_ns);
+		sign->inner = span.len ? d9__callbacks_at(&a->callbacks, span.data, span.len) : NULL;
+		return span.len && !sign->inner ? -ENOMEM : 0;
+	}
+	if (begin_again(a, worker, id, since_ns))
 		return -ENOMEM;
 	sign = sign_of(worker, id, event->timestamp_ns);
 	if (!sign) {
@@ -73,8 +91,13 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 	uint64_t id = d9_event_known_u64(event, D9_STUCK_POLL_TASK_ID, 0);
 	const struct d9_value *running = d9_event_known(event, D9_STUCK_POLL_RUNNING);
 	struct d9_text text = d9__known_text(event, D9_STUCK_POLL_SYSCALL);
-	struct d9__sign *sign = worker ? sign_of(worker, id, event->timestamp_ns) : NULL;
+	uint64_t for_ns = d9_event_known_u64(event, D9_STUCK_POLL_FOR_NS, 0);
+	struct d9__sign *sign;
 
+	if (!worker || for_ns > event->timestamp_ns)
+		return;
+	sign = id ? sign_of(worker, id, event->timestamp_ns) :
+		    outside_sign(worker, event->timestamp_ns - for_ns, event->timestamp_ns);
 	if (!sign)
 		return;
 	sign->looks++;
@@ -114,6 +137,15 @@ static int close_around(struct d9__analysis *a, struct d9__worker *worker)
 	return err ? err : d9__timeline_close(&a->timeline, worker, around->ns);
 }
 
+/* Nothing of the worker is newer. */
+static void close_outside(struct d9__worker *worker)
+{
+	struct d9__sign *sign = &worker->outside;
+
+	sign->open = sign->ns && worker->piece.start_ns <= sign->since_ns && !worker->park.valid &&
+		     (!worker->unpark.valid || worker->unpark.ns <= sign->since_ns);
+}
+
 int d9__analysis_close_open(struct d9__analysis *a)
 {
 	int err = 0;
@@ -122,6 +154,7 @@ int d9__analysis_close_open(struct d9__analysis *a)
 		err = close_piece(a, a->timeline.items[i]);
 		if (!err)
 			err = close_around(a, a->timeline.items[i]);
+		close_outside(a->timeline.items[i]);
 	}
 	return err;
 }

@@ -73,6 +73,35 @@ static void stuck(struct d9__findings *findings, const struct d9__worker *worker
 		d9__finding_explain(findings, finding, outer);
 }
 
+static void stands(struct d9__findings *findings, const struct d9__worker *worker)
+{
+	const struct d9__sign *sign = &worker->outside;
+	uint64_t ns = sign->ns - sign->since_ns;
+	struct d9__finding *finding;
+	char where[D9__WHEREABOUTS_LEN], in[160] = "";
+
+	if (sign->inner) {
+		struct d9__name name = d9__finding_name(sign->inner);
+
+		snprintf(in, sizeof(in), " in %.*s", name.len, name.text);
+	}
+	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
+	finding = d9__finding_add(findings, D9__CRITICAL, ns, advice_for(sign),
+				  "The loop of worker %llu stood still for %s%s%s, outside of all callbacks, until the trace "
+				  "ended.", (unsigned long long)worker->id, d9__units_ns(ns).text, in, where);
+	if (!finding)
+		return;
+	if (sign->inner)
+		d9__finding_set_callback(findings, finding, sign->inner);
+	d9__finding_set_brief(findings, finding, "stuck for %s%s, outside of callbacks", d9__units_ns(ns).text, where);
+	d9__finding_add_evidence(findings, finding,
+				 &(struct d9__evidence){ .at_ns = sign->since_ns,
+							 .duration_ns = ns,
+							 .has_worker = true,
+							 .worker = worker->id },
+				 "the loop's latest event; looked at %s times since", d9__units_count(sign->looks).text);
+}
+
 void d9__check_stuck_callback(struct d9__findings *findings)
 {
 	const struct d9__timeline *timeline = &findings->analysis->timeline;
@@ -82,5 +111,7 @@ void d9__check_stuck_callback(struct d9__findings *findings)
 
 		if (worker->sign.open && worker->sign.ns - worker->sign.since_ns >= STUCK_NS)
 			stuck(findings, worker);
+		if (worker->outside.open && worker->outside.ns - worker->outside.since_ns >= STUCK_NS)
+			stands(findings, worker);
 	}
 }

@@ -24,11 +24,11 @@ static int sort_callbacks(struct d9__report *report)
 	report->callbacks = calloc(callbacks->n + 1, sizeof(*report->callbacks));
 	if (!report->callbacks)
 		return -ENOMEM;
-	/* What helper threads alone ran is no callback of a loop. */
+	/* What helper threads alone ran is no callback of a loop, nor is a function that a loop stood still in. */
 	for (size_t i = 0; i < callbacks->n; i++) {
 		struct d9__callback *callback = callbacks->items[i];
 
-		if (!callback->helper || callback->calls || callback->spawned)
+		if (callback->calls || callback->spawned)
 			report->callbacks[report->n_callbacks++] = callback;
 	}
 	qsort(report->callbacks, report->n_callbacks, sizeof(*report->callbacks),

@@ -113,6 +113,7 @@ struct d9__worker {
 	struct d9__piece piece; /* the open or the last one */
 	struct d9__sign sign;   /* of it, if its task is that of the piece */
 	struct d9__sign around; /* of the latest call that was seen waiting for a loop of its own */
+	struct d9__sign outside; /* of the loop, that stood still outside of callbacks: the latest such time */
 	struct {
 		uint64_t ns;
 		uint32_t tid;

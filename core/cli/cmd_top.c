@@ -310,7 +310,7 @@ static void adopt_open_calls(struct top *top)
 		const struct d9__ring_open *call = running[i].call;
 		struct worker *worker = &top->workers[call->worker % WORKERS];
 
-		if (worker->began_ns || call->around)
+		if (worker->began_ns || call->around || call->outside)
 			continue;
 		*worker = (struct worker){ .began_ns = call->since_ns, .inner = SIZE_MAX };
 		worker->callback = find_named(top, call->loc, strlen(call->loc));

@@ -21,7 +21,7 @@ static bool has_gone_on(const struct d9__recorder_seen *recorder, const struct d
 		const struct d9__ring_worker *worker = &recorder->look.workers[i];
 
 		if (worker->id == call->worker && worker->tid == call->tid)
-			return worker->state != D9__WORKER_POLLING;
+			return call->outside ? worker->last_ns > call->since_ns : worker->state != D9__WORKER_POLLING;
 	}
 	return false;
 }
@@ -50,7 +50,9 @@ unsigned d9__running_now(const struct d9__recorder_seen *recorder, struct d9__sy
 			continue;
 		*running = (struct d9__running_now){ .call = call, .for_ns = until_ns - call->since_ns };
 		name_it(symbols, call->span[0] ? call->span : call->loc, running->name, sizeof(running->name));
-		if (call->span[0])
+		if (call->outside && !call->span[0])
+			snprintf(running->name, sizeof(running->name), "the loop of worker %u", call->worker);
+		if (call->span[0] && !call->outside)
 			name_it(symbols, call->loc, running->inside, sizeof(running->inside));
 		n++;
 	}
@@ -67,7 +69,10 @@ void d9__running_now_text(const struct d9__running_now *running, char buf[D9__RU
 	else if (call->known)
 		d9__whereabouts(call->syscall, call->running, call->wchan, where, sizeof(where));
 	snprintf(buf, D9__RUNNING_LEN, "%s %s%s%s%s%s", running->name, d9__duration_text(running->for_ns, age), where,
-		 running->inside[0] ? " (inside " : "", running->inside, running->inside[0] ? ")" : "");
+		 running->inside[0]	? " (inside " :
+		 running->call->outside ? " (outside of callbacks" :
+					  "",
+		 running->inside, running->inside[0] || running->call->outside ? ")" : "");
 }
 
 static void learn(void *symbols, const struct d9_event *event)

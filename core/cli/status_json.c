@@ -169,7 +169,8 @@ static void put_running(struct d9__text_out *out, const struct d9__recorder_seen
 		put_u64(out, "for_ns", running[i].for_ns);
 		put_text(out, "syscall", call->syscall);
 		d9__text_string(out, call->known && call->running ? ",\"computing\":true" : ",\"computing\":false");
-		d9__text_string(out, call->around ? ",\"runs_loop\":true}" : ",\"runs_loop\":false}");
+		d9__text_string(out, call->around ? ",\"runs_loop\":true" : ",\"runs_loop\":false");
+		d9__text_string(out, call->outside ? ",\"outside\":true}" : ",\"outside\":false}");
 	}
 	d9__text_char(out, ']');
 }

@@ -37,4 +37,10 @@ D9_API void d9__task_waits(struct d9_loop *loop, uint64_t key, int fd, const voi
 /* It is armed no longer. */
 D9_API void d9__task_rests(enum d9_library library, uint64_t key);
 
+/*
+ * This thread's loop calls |function| of the program, which is no callback; NULL: it has returned.  Quick.  A loop that
+ * stays in there is told with it.
+ */
+D9_API void d9__loop_outside(const void *function);
+
 #endif /* D9_LOOP_ADAPTER_H */

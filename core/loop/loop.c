@@ -273,6 +273,15 @@ uint64_t d9_task_id(enum d9_library library, uint64_t key)
 
 /* ---- for our adapters ---- */
 
+void d9__loop_outside(const void *function)
+{
+	struct d9__thread *thread = d9__thread_peek();
+
+	/* Relaxed: the flush thread, which looks, asks nobody. */
+	if (thread)
+		__atomic_store_n(&thread->outside, function, __ATOMIC_RELAXED);
+}
+
 uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task)
 {
 	struct d9__task *entry;

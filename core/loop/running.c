@@ -5,6 +5,8 @@
 
 #include "loop/entered.h"
 #include "loop/thread_state.h"
+#include "record/modules.h"
+#include "record/names.h"
 #include "record/open_calls.h"
 
 /*
@@ -56,6 +58,16 @@ UNASKED static const struct d9__callback *outermost_frame(const struct d9__threa
 	return READ(thread->n_frames) ? &thread->frames[0] : NULL;
 }
 
+/* A loop that waits, or that its thread has left, does not stand still. */
+UNASKED static void describe_outside(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
+{
+	uint8_t stage = READ(thread->stage);
+
+	call->waits = READ(thread->spins) + READ(thread->waits);
+	call->function = READ(thread->outside);
+	*found = !READ(thread->n_frames) && (stage == D9__STAGE_FRESH || stage == D9__STAGE_ROUND);
+}
+
 UNASKED static void describe_one(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
 {
 	const struct d9__callback *frame = call->around ? outermost_frame(thread) : find_frame(thread, call->task);
@@ -75,9 +87,25 @@ UNASKED static void look_at(void *arg, const struct d9__thread *thread)
 {
 	struct search *search = arg;
 
-	for (size_t i = 0; i < search->n; i++)
-		if (search->calls[i].tid == READ(thread->tid))
-			describe_one(thread, &search->calls[i], &search->found[i]);
+	for (size_t i = 0; i < search->n; i++) {
+		struct d9__open_call *call = &search->calls[i];
+
+		if (call->tid != READ(thread->tid))
+			continue;
+		if (call->outside)
+			describe_outside(thread, call, &search->found[i]);
+		else
+			describe_one(thread, call, &search->found[i]);
+	}
+}
+
+/* Not while the list of threads is locked: the loader may be asked. */
+static void name_function(struct d9__open_call *call)
+{
+	char name[256];
+
+	if (call->function)
+		call->span = d9__name_intern(name, (size_t)d9__module_name_of(call->function, name, sizeof(name)));
 }
 
 static void describe(struct d9__open_call *calls, size_t n)
@@ -85,9 +113,11 @@ static void describe(struct d9__open_call *calls, size_t n)
 	struct search search = { .calls = calls, .n = n };
 
 	d9__threads_each(look_at, &search);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		name_function(&calls[i]);
 		if (!search.found[i])
 			calls[i].since_ns = 0;
+	}
 }
 
 void d9__running_start(void)

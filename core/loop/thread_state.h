@@ -94,6 +94,7 @@ struct d9__thread {
 	uint64_t number, numbers_end; /* of tasks: the latest of its own, the last one */
 	uint32_t tid;
 	uintptr_t stack_low, stack_high; /* both 0: unknown */
+	const void *outside; /* the program's function that the loop is in, no callback; read by the flush thread */
 	struct d9__cpu_time cpu;
 	struct d9__thread *next, **at; /* in the list of all; protected by its lock */
 

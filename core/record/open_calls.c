@@ -41,8 +41,8 @@ void d9__open_calls_begin(struct d9__open_calls *calls)
  * The slot's owner changes these without asking anybody.  Between two equal values of |published| they are usually of
  * one moment, and where they are not no harm is done: they only say whom to look at.
  */
-__attribute__((no_sanitize("thread"))) static bool read_poll(const struct d9__slot *slot, struct d9__open_call *call,
-							     uint64_t *last_ns)
+__attribute__((no_sanitize("thread"))) static bool read_slot(const struct d9__slot *slot, enum d9__worker_state wanted,
+							     struct d9__open_call *call, uint64_t *last_ns)
 {
 	/* acquire: pairs with the release in d9__emit_leave() */
 	uint64_t published = atomic_load_explicit(&slot->published, memory_order_acquire);
@@ -52,7 +52,7 @@ __attribute__((no_sanitize("thread"))) static bool read_poll(const struct d9__sl
 	call->task = __atomic_load_n(&slot->task, __ATOMIC_RELAXED);
 	*last_ns = __atomic_load_n(&slot->last_ns, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_acquire);
-	return state == D9__WORKER_POLLING && call->worker != D9__WORKER_NONE &&
+	return state == (uint8_t)wanted && call->worker != D9__WORKER_NONE &&
 	       atomic_load_explicit(&slot->published, memory_order_relaxed) == published;
 }
 
@@ -93,6 +93,20 @@ __attribute__((no_sanitize("thread"))) static void add_around(const struct d9__s
 	add_candidate(found, n, &call);
 }
 
+/* The loop that the owner of |slot| runs, if it may stand still outside of callbacks. */
+static void add_outside(const struct d9__slot *slot, struct d9__open_call call, uint64_t now_ns, struct d9__open_call *found,
+			size_t *n)
+{
+	uint64_t last_ns;
+
+	if (!read_slot(slot, D9__WORKER_RUNNING, &call, &last_ns) || last_ns + D9__OPEN_CALL_HUNG_NS / 2 > now_ns)
+		return;
+	call.outside = true;
+	call.task = 0;
+	call.since_ns = last_ns;
+	add_candidate(found, n, &call);
+}
+
 /* Calls that may be long: they have been quiet, or their task ran at the look before this one. */
 static size_t find_candidates(struct d9__open_calls *calls, uint64_t now_ns, struct d9__open_call *out)
 {
@@ -107,8 +121,10 @@ static size_t find_candidates(struct d9__open_calls *calls, uint64_t now_ns, str
 		if (!is_taken(slot, &call.tid))
 			continue;
 		add_around(slot, call, out, &n);
-		if (!read_poll(slot, &call, &last_ns))
+		if (!read_slot(slot, D9__WORKER_POLLING, &call, &last_ns)) {
+			add_outside(slot, call, now_ns, out, &n);
 			continue;
+		}
 		calls->tasks[i] = call.task;
 		quiet_ns = now_ns > last_ns ? now_ns - last_ns : 0;
 		if (quiet_ns < calls->youngest_ns)
@@ -134,6 +150,7 @@ static void remember(const struct d9__open_calls *calls, struct d9__open_call *c
 		call->sign_ns = old->sign_ns;
 		call->known = old->known;
 		call->stuck = old->stuck;
+		call->stands = call->outside && old->outside && call->waits == old->waits;
 		return;
 	}
 }
@@ -159,6 +176,12 @@ void d9__open_calls_look(struct d9__open_calls *calls, uint64_t now_ns)
 }
 
 /* ---- telling of them ---- */
+
+/* Of a loop outside of callbacks it is not known at the first look whether it goes on. */
+static bool is_told(const struct d9__open_call *call)
+{
+	return !call->outside || call->stands;
+}
 
 /* Whether |fd| is one of those that are told by their number: the first ones that callbacks were found at. */
 static bool is_numbered(struct d9__open_calls *calls, int fd)
@@ -263,6 +286,8 @@ void d9__open_calls_tell(struct d9__open_calls *calls, struct d9__slot *own, uin
 	for (size_t i = 0; i < calls->n; i++) {
 		struct d9__open_call *call = &calls->items[i];
 
+		if (!is_told(call))
+			continue;
 		if (!call->around)
 			sample(calls, call, own, now_ns);
 		if (now_ns - call->since_ns < D9__OPEN_CALL_HUNG_NS || now_ns - call->sign_ns < SECOND_NS - ALMOST)
@@ -292,6 +317,7 @@ static void publish_one(const struct d9__open_call *call, struct d9__ring_open *
 	to->worker = call->worker;
 	to->tid = call->tid;
 	to->around = call->around;
+	to->outside = call->outside;
 	to->known = call->known;
 	to->running = call->stuck.running;
 	memcpy(to->syscall, call->stuck.syscall, sizeof(to->syscall));
@@ -309,7 +335,8 @@ void d9__open_calls_publish(const struct d9__open_calls *calls, struct d9__ring_
 		size_t oldest = calls->n;
 
 		for (size_t i = 0; i < calls->n; i++)
-			if (!told[i] && (oldest == calls->n || calls->items[i].since_ns < calls->items[oldest].since_ns))
+			if (!told[i] && is_told(&calls->items[i]) &&
+			    (oldest == calls->n || calls->items[i].since_ns < calls->items[oldest].since_ns))
 				oldest = i;
 		if (oldest == calls->n)
 			break;

@@ -8,6 +8,10 @@
  * StuckPollEvent; from one second on LastSignEvent says each second that the call is still open.  The
  * ring's health page has the same for who looks at the process, or at what is left of it.
  *
+ * A loop that stands still between callbacks, in a function of its own or of the program (prepare() and check() of a
+ * GLib source), is told in the same way, with task 0 and the function as its span: if it did not go on since the look
+ * before.
+ *
  * A callback that runs a loop itself, as a modal dialog does, is open for as long as that loop runs.  Its thread may
  * well sleep in that loop's wait, so nobody asks the kernel about it; everything else is the same.
  */
@@ -33,6 +37,10 @@ struct d9__open_call {
 	uint64_t task;
 	uint64_t since_ns;    /* when it began */
 	bool around;	      /* a loop runs inside it; |task| is not the one that the slot polls */
+	bool outside;	      /* no callback: the loop itself stands still; |task| is 0, and of its thread: */
+	const void *function; /* of the program that it calls, or NULL */
+	uint32_t waits;	      /* so far */
+	bool stands;	      /* none since the look before */
 	uint32_t loc, span;   /* name handles: of the poll, of the innermost callback inside it or 0 */
 	uint64_t next_look_ns; /* at the thread */
 	uint64_t told_for_ns; /* how old it was when the latest StuckPollEvent was written */
@@ -60,7 +68,8 @@ void d9__open_calls_begin(struct d9__open_calls *calls);
 
 /*
  * Tell of each of |n| calls, whose slot, thread and task are set, when it began and what it is called; of one with
- * |around| set, which task it is: the thread's outermost.  |since_ns| becomes 0 for one that is over.
+ * |around| set, which task it is: the thread's outermost; of one with |outside| set, the function if that is known.
+ * |since_ns| becomes 0 for one that is over.
  */
 typedef void (*d9__open_calls_describe_fn)(struct d9__open_call *calls, size_t n);
 

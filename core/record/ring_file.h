@@ -166,6 +166,7 @@ struct d9__ring_open {
 	uint64_t sign_ns; /* of its latest LastSignEvent; 0: none */
 	uint32_t worker, tid;
 	uint8_t around;   /* a loop runs inside it */
+	uint8_t outside;  /* no callback: a loop that stands still outside of them */
 	uint8_t known;    /* the three below are of a look at the thread */
 	uint8_t running;
 	char syscall[48]; /* "pause()" */

@@ -4,15 +4,18 @@
 
     bench_servers.py PRELOAD_LIBRARY CLIENT [SOUP_SERVER [ROUNDS]]
 
-memcached of Debian (libevent) answers CLIENT of tests/real, nghttpd (libev) h2load, SOUP_SERVER (libsoup 3, GLib) answers ab.  Three servers of a
-kind run at once, two as alone and one recorded; in each round each of them gets the same load, in an order that
-changes, while the others sleep.  What is compared is the CPU time of all threads of a server, the recorder's
-included.  All servers share one processor, and who asks them has another: where the kernel would put them changes
-what a request costs by more than recording does.  Where a program is missing that server is left out, with a
-word why.
+memcached of Debian (libevent) answers CLIENT of tests/real, nghttpd (libev) h2load, SOUP_SERVER (libsoup 3, GLib) ab, pgbouncer
+(libevent) before PostgreSQL pgbench, and python3 with gevent (libev) a client of its own.  Four servers of a kind run
+at once: two as alone, one recorded without samples, one recorded with them, as is the default.  In each round each of them
+gets the same load, in an order that changes, while the others sleep.  What is compared is the CPU time of all threads of a
+server, the recorder's included.  All servers share one processor, and who asks them has another: where the kernel would
+put them changes what a request costs by more than recording does.  Where a program is missing that server is left out, with
+a word why.
 """
 
+import glob
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -23,6 +26,7 @@ import tempfile
 import time
 
 BUDGET = 1.02
+BUDGET_OF_SAMPLES = 1.005
 FOR_SERVERS, *FOR_CLIENTS = sorted(os.sched_getaffinity(0))
 
 
@@ -110,37 +114,141 @@ def ab(port):
     return ["ab", "-q", "-n", "4000", "-c", "10", f"http://127.0.0.1:{port}/"], 4000
 
 
+GEVENT_SERVER = """
+from gevent import config
+config.loop = "libev-cext"
+from gevent.server import StreamServer
+def echo(sock, _):
+    while data := sock.recv(16):
+        sock.sendall(data)
+server = StreamServer(("127.0.0.1", 0), echo)
+server.start()
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+GEVENT_CLIENT = """
+import socket, sys
+port, connections, messages = map(int, sys.argv[1:])
+socks = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
+for _ in range(messages):
+    for sock in socks:
+        sock.sendall(b"ping")
+    for sock in socks:
+        assert sock.recv(16) == b"ping"
+"""
+
+
+def gevent(environment):
+    process = subprocess.Popen(["/usr/bin/python3", "-c", GEVENT_SERVER], env=environment, stdout=subprocess.PIPE, text=True)
+    return process, int(process.stdout.readline())
+
+
+def pings(port):
+    return ["/usr/bin/python3", "-c", GEVENT_CLIENT, str(port), "10", "1000"], 10 * 1000
+
+
+def become_nobody():
+    """Neither PostgreSQL nor pgbouncer runs as root."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY.pw_gid)
+        os.setuid(NOBODY.pw_uid)
+
+
+NOBODY = pwd.getpwnam("nobody")
+
+
+class Postgres:
+    """A PostgreSQL of its own in |folder|, with pgbench's tables."""
+
+    def __init__(self, programs, folder):
+        self.programs, self.folder, self.port = programs, os.path.join(folder, "postgres"), free_port()
+        os.mkdir(self.folder)
+        if os.getuid() == 0:
+            os.chmod(folder, 0o755)
+            os.chown(self.folder, NOBODY.pw_uid, NOBODY.pw_gid)
+        data = os.path.join(self.folder, "data")
+        self.run("initdb", "-D", data, "-A", "trust", "-U", "bench", "--no-sync")
+        self.process = subprocess.Popen(
+            [os.path.join(programs, "postgres"), "-D", data, "-p", str(self.port), "-h", "127.0.0.1", "-k", self.folder],
+            cwd=self.folder, preexec_fn=become_nobody, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(self.port)
+        self.run("pgbench", "-i", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "bench", "postgres")
+
+    def run(self, program, *arguments):
+        subprocess.run([os.path.join(self.programs, program), *arguments], check=True, cwd=self.folder,
+                       preexec_fn=become_nobody, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def pgbouncer(self, environment):
+        port = free_port()
+        path = os.path.join(self.folder, f"{port}.ini")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"""[databases]
+postgres = host=127.0.0.1 port={self.port} user=bench dbname=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+logfile = /dev/null
+log_connections = 0
+log_disconnections = 0
+""")
+        environment = dict(environment)
+        if "DIAL9_TRACE_DIR" in environment:
+            environment["DIAL9_TRACE_DIR"] = os.path.join(self.folder, f"trace-{port}")
+        return subprocess.Popen([shutil.which("pgbouncer", path="/usr/sbin:/usr/bin"), "-q", path], env=environment, cwd=self.folder,
+                                preexec_fn=become_nobody, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), port
+
+    def pgbench(self, port):
+        return [os.path.join(self.programs, "pgbench"), "-S", "-n", "-c", "10", "-t", "400",
+                "-h", "127.0.0.1", "-p", str(port), "-U", "bench", "postgres"], 10 * 400
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+
+
 def quartiles(values):
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return middle, low, high
+
+
+ORDERS = ((0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2), (2, 0, 3, 1))
+
+
+def figure(what, threads, own, name, peer, budget):
+    """|own| times against those of |peer|, round by round."""
+    middle, low, high = quartiles([a / b for a, b in zip(own, peer)])
+    print("FIGURE", f"{what}, CPU {threads}", f"{statistics.median(own) / 1e3:.6g}", "us", name,
+          f"{statistics.median(peer) / 1e3:.6g}", f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
 
 
 def measure(what, start, client, environments, rounds):
     servers = [Server(start, environment) for environment in environments]
     for server in servers:
         server.load(client)  # warm
-    took = [[], [], []]
+    took = [[] for _ in servers]
     for number in range(rounds):
-        for which in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (2, 0, 1))[number % 4]:
+        for which in ORDERS[number % len(ORDERS)]:
             took[which].append(servers[which].load(client))
     for server in servers:
         server.stop()
     for part, threads in enumerate(("of the loop", "of all threads")):
-        plain, again, recorded = ([times[part] for times in server] for server in took)
+        plain, again, unsampled, sampled = ([times[part] for times in server] for server in took)
         if part == 0:
             same = statistics.median(b / a for a, b in zip(plain, again))
             print("SAME", f"{what}, not recorded", f"{same:.6g}", sep="\t")
-        peers = [(a + b) / 2 for a, b in zip(plain, again)]
-        middle, low, high = quartiles([r / p for r, p in zip(recorded, peers)])
-        print("FIGURE", f"{what}, CPU {threads}", f"{statistics.median(recorded) / 1e3:.6g}", "us",
-              "not recorded", f"{statistics.median(peers) / 1e3:.6g}", f"{middle:.6g}", f"{low:.6g}",
-              f"{high:.6g}", BUDGET, sep="\t", flush=True)
+        figure(what, threads, sampled, "not recorded", [(a + b) / 2 for a, b in zip(plain, again)], BUDGET)
+        figure(f"{what}, samples", threads, sampled, "recorded without samples", unsampled, BUDGET_OF_SAMPLES)
 
 
 def missing(*programs):
     for program in programs:
         if not shutil.which(program):
-            print(f"{program} is not installed (Debian: memcached nghttp2-server nghttp2-client apache2-utils): left out")
+            print(f"{program} is not installed: left out")
             return True
     return False
 
@@ -154,7 +262,7 @@ def main():
             file.write("hello\n")
         plain = {name: value for name, value in os.environ.items() if not name.startswith("DIAL9_")}
         recorded = dict(plain, LD_PRELOAD=preload, DIAL9_TRACE_DIR=os.path.join(folder, "trace"))
-        environments = [plain, plain, recorded]
+        environments = [plain, plain, dict(recorded, DIAL9_CPU_PROFILE_ENABLED="false"), recorded]
         done = 0
         if not missing("memcached"):
             measure("memcached, per get", memcached, gets(client), environments, rounds)
@@ -166,6 +274,19 @@ def main():
             print("no server on libsoup 3 was built (Debian: libsoup-3.0-dev): left out")
         elif not missing("ab"):
             measure("libsoup server under ab, per request", soup(rest[0]), ab, environments, rounds)
+            done += 1
+        versions = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        if not versions or not shutil.which("pgbouncer", path="/usr/sbin:/usr/bin"):
+            print("PostgreSQL or pgbouncer is not installed: left out")
+        else:
+            postgres = Postgres(versions[-1], folder)
+            measure("pgbouncer under pgbench, per transaction", postgres.pgbouncer, postgres.pgbench, environments, rounds)
+            postgres.stop()
+            done += 1
+        if subprocess.run(["/usr/bin/python3", "-c", "import gevent"], check=False, stderr=subprocess.DEVNULL).returncode:
+            print("python3-gevent is not installed: left out")
+        else:
+            measure("gevent server, per message", gevent, pings, environments, rounds)
             done += 1
     return 0 if done else 77
 

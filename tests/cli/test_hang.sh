@@ -5,6 +5,7 @@
 . "$top_srcdir/tests/cli/harness.sh"
 
 [ -x "$top_builddir/examples/scenario_hang" ] || skip "no libevent to build the example with"
+[ -x "$top_builddir/adapters/dial9-selftest-glib" ] || skip "no GLib to build a source with"
 
 # begin VARIANT: the example in the background, $pid, which kills itself when all is long over.
 begin() {
@@ -81,6 +82,81 @@ need_preload
 cc -g -rdynamic -o nap nap.c -levent || exit 99
 "$dial9" record --quiet -o "$work/naps" -- ./nap
 "$dial9" report "$work/naps" | sed -n 2p
+
+say "a loop that stands still outside of callbacks"
+cat >device.c <<'END'
+#include <glib.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int rounds, hang;
+
+static gboolean device_check(GSource *source)
+{
+	(void)source;
+	if (++rounds == 5 && hang)
+		pause();
+	return FALSE;
+}
+
+static gboolean device_prepare(GSource *source, gint *timeout)
+{
+	(void)source;
+	*timeout = 10;
+	return FALSE;
+}
+
+static gboolean device_dispatch(GSource *source, GSourceFunc callback, gpointer data)
+{
+	(void)source, (void)callback, (void)data;
+	return TRUE;
+}
+
+static GSourceFuncs functions = { .prepare = device_prepare, .check = device_check, .dispatch = device_dispatch };
+
+int main(int argc, char **argv)
+{
+	GMainLoop *loop = g_main_loop_new(NULL, FALSE);
+
+	(void)argv;
+	hang = argc == 1;
+	g_source_attach(g_source_new(&functions, sizeof(GSource)), NULL);
+	alarm(300);
+	g_main_loop_run(loop);
+	return 0;
+}
+END
+# shellcheck disable=SC2046 # two lists of options
+cc -g -rdynamic -o "device-$$" device.c $(pkg-config --cflags --libs glib-2.0) || exit 99
+"$dial9" record --quiet -o "$work/device" -- "./device-$$" &
+pid=$!
+wait_for_child() {
+	tries=0
+	until child=$(pgrep -x "device-$$") && "$dial9" status --json "$child" 2>/dev/null | grep -q "$1"; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || { echo "never in the status: $1"; break; }
+		sleep 0.1
+	done
+}
+wait_for_child '"for_ns":[2-9][0-9]\{9\}'
+"$dial9" status "$child" | grep 'running now'
+"$dial9" status --json "$child" | grep -o '"running":\[[^]]*\]'
+"$dial9" top --once "$child" | grep 'running now'
+kill -KILL "$child"
+wait "$pid" 2>/dev/null
+"$dial9" report "$work/device" | sed -n '2p'
+"$dial9" report -v "$work/device" | sed -n '/CRITICAL/,/ended\./p'
+"$dial9" report "$work/device" | grep -c '^ .* device_check'
+
+say "its innocent twin, which sleeps in its poll"
+"$dial9" record --quiet -o "$work/quiet" -- "./device-$$" quiet &
+pid=$!
+wait_for_child '"state":"parked"'
+sleep 2
+"$dial9" status --json "$child" | grep -o '"running":\[[^]]*\]'
+kill -KILL "$child"
+wait "$pid" 2>/dev/null
+"$dial9" events "$work/quiet" | grep -c LastSign
 
 say "the innocent twin"
 begin innocent

@@ -114,12 +114,14 @@ try() {
 	"$dial9" events -e CpuSampleEvent "$work/tr.$variant" >samples 2>/dev/null
 	n=$(grep -c callchain samples)
 	empty=$(grep -c '"callchain":\[\]' samples)
-	if [ "$n" -ge $((due - 6)) ] && [ "$n" -le $((due + 6)) ]; then
+	# A host that takes the processor away for a while takes the timer's ticks with it: the last ones never come.
+	if [ "$n" -ge $((due - due / 4)) ] && [ "$n" -le $((due + 6)) ]; then
 		echo "as many samples as its CPU time makes"
 	else
 		echo "samples: $n" | sed 's/: 0$/: none/; s/: [1-9].*/: some/'
 	fi
-	[ "$empty" -eq 0 ] || echo "some without a stack"
+	# Those that come after more than 50 ms stand for time of which nobody knows where it went.
+	[ "$empty" -le $((n / 2)) ] || echo "most without a stack"
 	# But for one that comes while the dynamic loader resolves a symbol.
 	cut=$(grep '"truncated":true' samples | grep -vc '"callchain":\[\]')
 	[ "$n" -eq "$empty" ] || [ $((20 * cut)) -gt "$n" ] || echo "whole stacks"

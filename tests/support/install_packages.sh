@@ -26,7 +26,7 @@ for set; do
 		;;
 	bench)
 		wanted="$wanted lttng-tools liblttng-ust-dev libunwind-dev python3 apache2-utils nghttp2-server nghttp2-client
-			libsoup-3.0-dev"
+			libsoup-3.0-dev memcached postgresql pgbouncer python3-gevent"
 		;;
 	*)
 		echo "install_packages.sh: unknown set '$set' (build, demo, test, bench)" >&2

@@ -126,6 +126,14 @@ test('the rule checker asks our own traces for the minimum set', () => {
 	assert.ok(problems.some((p) => p.startsWith('rule 22,')));
 });
 
+test('the rule checker misses a worker in the lists, but not in a process that was killed before it had any', () => {
+	const polls = [START, END, pool(0, 'f'), reset(1), event(1, 0, 0, 1, 4, u32(0)), event(2, 5, 0)];
+	const missing = (frames) => checkRules(stream(HEADER, ...frames)).problems.some((p) => p.includes('worker 0 in no runtime list'));
+
+	assert.ok(missing([...polls, schema(3, 'RecorderHealthEvent', []), event(3, 9)]));
+	assert.ok(!missing(polls));
+});
+
 test('the dump in FORMAT.md decodes to what its table says', () => {
 	const doc = readFileSync(new URL('../../core/doc/FORMAT.md', import.meta.url), 'utf8');
 	const dump = doc.split('```')[1].trim().split('\n').flatMap((line) => line.split(/\s+/).slice(1));

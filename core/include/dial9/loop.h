@@ -84,7 +84,8 @@ struct d9_loop;
  *                 NULL: the name of the thread that runs it
  * @param loop     receives the loop, owned by dial9
  *
- * @return 0, also while recording is off; -EINVAL, -ENOSPC over 1024 loops, -ENOMEM
+ * @return 0, also while recording is off; -EINVAL, -ENOSPC over 1024 loops, -ENOMEM, -EPERM when the process has
+ *         forbidden itself system calls (seccomp) that a new loop would need
  *
  * Threads: any.  Not quick.
  * Since: 0.1
