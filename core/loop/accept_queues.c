@@ -22,12 +22,11 @@
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/metadata.h"
-#include "record/recorder.h"
+#include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/source.h"
 
-#define MS_NS	  UINT64_C(1000000)
-#define SECOND_NS (1000 * MS_NS)
+#define SECOND_NS UINT64_C(1000000000)
 #define NO_WORKER 255u /* no thread has run its loop yet */
 
 struct listener {
@@ -38,8 +37,6 @@ struct listener {
 	uint64_t asked_ns; /* latest, by whomever */
 	struct d9__tcp_listener socket;
 };
-
-static _Atomic(uint64_t) interval_ns;
 
 /* What stands here is protected by the lock, which hooks try for a moment: an entry is small, and copied. */
 static struct {
@@ -232,9 +229,9 @@ static void emit(struct d9__slot *slot, uint64_t ns, const struct listener *list
 
 static uint64_t before(uint64_t ns)
 {
-	uint64_t interval = atomic_load_explicit(&interval_ns, memory_order_relaxed);
+	uint64_t interval_ns = atomic_load_explicit(&d9__sampling.accept_queue_ns, memory_order_relaxed);
 
-	return ns > interval ? ns - interval : 0;
+	return ns > interval_ns ? ns - interval_ns : 0;
 }
 
 static void ask_all_of(struct d9_loop *loop, uint32_t worker, struct d9__slot *slot, uint64_t ns)
@@ -321,8 +318,5 @@ void d9__accept_queues_tick(void)
 
 void d9__accept_queues_start(void)
 {
-	atomic_store_explicit(&interval_ns, d9__recorder_number(D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS,
-			      memory_order_relaxed);
-	if (d9__recorder_number(D9__OPTION_ACCEPT_QUEUES))
-		d9__tick_add(d9__accept_queues_tick);
+	d9__tick_add(d9__accept_queues_tick);
 }

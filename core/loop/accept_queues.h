@@ -18,7 +18,7 @@
 
 struct d9__slot;
 
-/* A recorder was started: by its options. */
+/* From now on recorders ask as d9__sampling says.  Idempotent. */
 void d9__accept_queues_start(void);
 
 /*

@@ -18,7 +18,6 @@
 #include "loop/samples.h"
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
-#include "loop/waits.h"
 #include "loop/workers.h"
 #include "record/clock.h"
 #include "record/gate.h"
@@ -129,8 +128,6 @@ static void read_options(char name[D9__LOOP_NAME_MAX])
 {
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
 	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
-	d9__waits_start();
-	d9__accept_queues_start();
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 

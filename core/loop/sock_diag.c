@@ -26,7 +26,9 @@ int d9__sock_diag_open(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 static int send_request(int netlink, const struct d9__tcp_listener *listener, uint16_t flags)

@@ -15,19 +15,21 @@
 #include "record/clock.h"
 #include "record/gate.h"
 #include "record/metadata.h"
-#include "record/recorder.h"
+#include "record/sampling.h"
+#include "record/sandbox.h"
 #include "record/side_event.h"
 #include "record/source.h"
 #include "sample/place_stacks.h"
 #include "sample/stacks.h"
 #include "sample/unwind_table.h"
 
-#define MS_NS UINT64_C(1000000)
-
 /* A wait that lasts so many times the mean is told while it lasts: at its end it would be, but for one in 22,000. */
 #define SURELY 10
 
-static _Atomic(uint64_t) mean_ns;
+static uint64_t mean_ns(void)
+{
+	return atomic_load_explicit(&d9__sampling.idle_ns, memory_order_relaxed);
+}
 
 /* ---- the word of a task ---- */
 
@@ -145,7 +147,7 @@ static inline void find_bounds(const struct d9__thread *thread, struct d9__place
 	if (thread) {
 		low = thread->stack_low;
 		high = thread->stack_high;
-	} else if ((slot = d9__slot_self())) {
+	} else if (!d9__sandbox_is_shut() && (slot = d9__slot_self())) {
 		find_outside(slot, &low, &high);
 	}
 	if ((place->here < low || place->here >= high) && !d9__stacks_find(place->here, &low, &high))
@@ -217,15 +219,13 @@ static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__
 /* Does a dump fall into the next |length_ns| of waits? */
 static bool is_chosen(struct d9__waits *waits, uint64_t length_ns)
 {
-	uint64_t mean = atomic_load_explicit(&mean_ns, memory_order_relaxed);
-
 	if (!waits->left_ns)
-		waits->left_ns = draw_exponential(&waits->random, mean);
+		waits->left_ns = draw_exponential(&waits->random, mean_ns());
 	if (length_ns < waits->left_ns) {
 		waits->left_ns -= length_ns;
 		return false;
 	}
-	waits->left_ns = draw_exponential(&waits->random, mean);
+	waits->left_ns = draw_exponential(&waits->random, mean_ns());
 	return true;
 }
 
@@ -322,7 +322,7 @@ static void say(void)
 
 void d9__waits_tell(struct d9__slot *own, uint64_t now_ns)
 {
-	struct look look = { own, now_ns, SURELY * atomic_load_explicit(&mean_ns, memory_order_relaxed),
+	struct look look = { own, now_ns, SURELY * mean_ns(),
 			     atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed) };
 
 	d9__tasks_each(look_at, &look);
@@ -331,31 +331,26 @@ void d9__waits_tell(struct d9__slot *own, uint64_t now_ns)
 static void at_boundary(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
 {
 	(void)source;
-	if (!(d9__gate_word() & D9__GATE_ARM))
-		return;
 	say();
 	d9__waits_tell(slot, now_ns);
 }
 
-/* Where CPU sampling is off nobody else does. */
+static struct d9__source boundaries = { .name = "task_dumps", .sample = at_boundary };
+
 static void tick(void)
 {
-	if (d9__gate_word() & D9__GATE_ARM)
+	bool on = (d9__gate_word() & D9__GATE_ARM) != 0;
+
+	atomic_store_explicit(&boundaries.period_ns,
+			      on ? atomic_load_explicit(&d9__sampling.segment_ns, memory_order_relaxed) : 0,
+			      memory_order_relaxed);
+	/* Where CPU sampling is off nobody else does. */
+	if (on)
 		d9__unwind_tables_refresh(d9__clock_mono_ns());
 }
 
-static struct d9__source boundaries = { .name = "task_dumps", .sample = at_boundary };
-
 void d9__waits_start(void)
 {
-	bool on = d9__recorder_number(D9__OPTION_TASK_DUMPS) != 0;
-
-	atomic_store_explicit(&mean_ns, d9__recorder_number(D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS, memory_order_relaxed);
-	/* As long as a segment lasts. */
-	atomic_store_explicit(&boundaries.period_ns, on ? d9__recorder_number(D9__OPTION_ROTATION_MS) * MS_NS : 0,
-			      memory_order_relaxed);
-	if (!on)
-		return;
 	d9__source_add(&boundaries);
 	d9__tick_add(tick);
 }

@@ -36,7 +36,7 @@ struct d9__waits {
 	} armed[D9__WAITS_ARMED];
 };
 
-/* A recorder was started: by its options. */
+/* From now on recorders dump as d9__sampling says.  Idempotent. */
 void d9__waits_start(void);
 
 /* The poll of |key| begins at |ns|: what it waited for is over. */

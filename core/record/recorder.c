@@ -273,6 +273,12 @@ static int start_locked(bool awaited)
 			       0);
 	atomic_store_explicit(&d9__sampling.cpu_hz, d9__options_number(&options, D9__OPTION_CPU) ?
 			      (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__sampling.idle_ns, d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d9__sampling.segment_ns, d9__options_number(&options, D9__OPTION_ROTATION_MS) * MS_NS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d9__sampling.accept_queue_ns, d9__options_number(&options, D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS,
+			      memory_order_relaxed);
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;

@@ -15,12 +15,12 @@
 #include "core/loop/loop_events.h"
 #include "loop/accept_queues.h"
 #include "record/gate.h"
+#include "record/sampling.h"
 #include "record/slot.h"
-#include "record/source.h"
 #include "support/d9_test.h"
 
 #define MS	 UINT64_C(1000000)
-#define INTERVAL (400 * MS) /* the default */
+#define INTERVAL (400 * MS)
 #define CLIENTS	 50
 #define BACKLOG	 64
 
@@ -194,7 +194,7 @@ static void hold_the_loop(int family)
 	/* A second, in which the flush thread looks each tenth of it. */
 	for (int i = 0; i < 10; i++) {
 		loop_ns += 100 * MS;
-		d9__ticks_run();
+		d9__accept_queues_tick();
 	}
 	events = loop_events_collect();
 	CU_ASSERT_EQUAL(count_queues(events), 2);
@@ -208,7 +208,7 @@ static void hold_the_loop(int family)
 	close(fd);
 	/* Closed, and nobody has come to a wait since. */
 	loop_ns += 2 * INTERVAL;
-	d9__ticks_run();
+	d9__accept_queues_tick();
 	CU_ASSERT_EQUAL(count_queues(loop_events_collect()), 0);
 	d9_task_end(D9_LIBRARY_OWN, 4);
 }
@@ -257,8 +257,7 @@ int main(void)
 		close(netlink);
 	loop_events_start();
 	loop_ns = 1000 * INTERVAL;
-	d9__accept_queues_start();
-	d9__tick_add(d9__accept_queues_tick);
+	atomic_store(&d9__sampling.accept_queue_ns, INTERVAL);
 	d9__gate_set(D9__GATE_ALL | D9__GATE_LISTEN);
 	loop = loop_events_add(D9_LIBRARY_OWN, &loop);
 	return d9_test_main("accept queues", tests);

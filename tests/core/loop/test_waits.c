@@ -11,6 +11,7 @@
 #include "loop/adapter.h"
 #include "loop/waits.h"
 #include "record/gate.h"
+#include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"
 #include "sample/unwind_table.h"
@@ -304,7 +305,7 @@ int main(void)
 	};
 
 	loop_events_start();
-	d9__waits_start();
+	atomic_store(&d9__sampling.idle_ns, MEAN_MS * MS);
 	d9__gate_set(D9__GATE_ALL | D9__GATE_ARM);
 	loop = loop_events_add(D9_LIBRARY_LIBEVENT, &loop);
 	if (d9__unwind_tables_refresh(loop_ns))
