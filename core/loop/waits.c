@@ -74,9 +74,10 @@ static uint64_t draw_exponential(uint64_t *state, uint64_t mean)
 	uint64_t random = next_random(state) | 1; /* u * 2^64 */
 	int zeros = __builtin_clzll(random);
 	double mantissa = (double)random / (double)(UINT64_C(1) << 63 >> zeros); /* in [1, 2) */
-	double minus_log2 = 1. + zeros;
+	double minus_log2 = 1. + zeros, digit = 1.;
 
-	for (double digit = .5; digit > 1e-6; digit /= 2) {
+	for (int digits = 0; digits < 20; digits++) {
+		digit /= 2;
 		mantissa *= mantissa;
 		if (mantissa >= 2.) {
 			mantissa /= 2.;
