@@ -89,7 +89,7 @@ static uint64_t draw_exponential(uint64_t *state, uint64_t mean)
 
 /* ---- arming ---- */
 
-/* As of a thread of the loop's, where that is known. */
+/* Decides which armings are looked at again. */
 static uint64_t armed_random(struct d9__thread *thread)
 {
 	static _Atomic(uint64_t) of_others;
@@ -252,7 +252,6 @@ void d9__waits_end(struct d9__thread *thread, struct d9__slot *slot, uint32_t li
 	struct d9__task *task = d9__polls_task(thread, library, key);
 	uint64_t word = task ? word_of(task) : 0;
 
-	thread->waiting.n = 0;
 	if (SINCE_NS(word))
 		end_wait(thread, slot, task, word, ns);
 }
