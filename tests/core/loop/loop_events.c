@@ -160,6 +160,8 @@ static void set_field(struct loop_event *event, const char *name, const struct d
 		copy_text(event->task_kind, sizeof(event->task_kind), value);
 	else if (!strcmp(name, "name"))
 		copy_text(event->task_name, sizeof(event->task_name), value);
+	else if (!strcmp(name, "callchain"))
+		event->frames = value->unresolved ? 0 : value->u.stack.n;
 	else if (!strcmp(name, "instrumented"))
 		event->instrumented = value->u.boolean;
 	else if (value->type == D9_FIELD_VARINT || value->type == D9_FIELD_U8 ||

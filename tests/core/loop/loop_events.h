@@ -43,6 +43,7 @@ struct loop_event {
 	uint64_t start_ns, active_ns, unbalanced; /* of a span's close */
 	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
+	uint64_t frames; /* of a task's dump */
 	uint64_t pending, backlog, ip_version, cookie; /* of an accept queue */
 	bool instrumented;
 	char text[96]; /* location, a span's name, what was done wrong with it, or what was logged */

@@ -260,6 +260,23 @@ static void test_a_wait_that_outlasts_a_segment_is_told_once(void)
 	loop_events_collect();
 }
 
+/* The flush thread's chunks end anywhere between a stack and what it is of. */
+static void test_each_dump_is_in_one_batch_with_its_stack(void)
+{
+	const uint64_t stack[3] = { 1, 2, 3 };
+	const struct d9__dump_raw raw = { .task = 7, .n = 3 };
+	const struct loop_events *events;
+	size_t whole = 0;
+
+	for (int i = 0; i < 5000; i++)
+		d9__dump_write(d9__slot_self(), &raw, stack, loop_ns);
+	events = loop_events_collect();
+	for (size_t i = 0; i < events->n; i++)
+		whole += events->items[i].kind == LOOP_TASK_DUMP && events->items[i].frames == 3;
+	CU_ASSERT_EQUAL(events->n, 5000);
+	CU_ASSERT_EQUAL(whole, 5000);
+}
+
 static void test_polls_are_told_alike_with_dumps_and_without(void)
 {
 	char with[64];
@@ -299,6 +316,7 @@ int main(void)
 		  test_what_is_not_armed_does_not_wait },
 		{ "a wait that outlasts a segment is told once",
 		  test_a_wait_that_outlasts_a_segment_is_told_once },
+		{ "each dump is in one batch with its stack", test_each_dump_is_in_one_batch_with_its_stack },
 		{ "polls are told alike with dumps and without",
 		  test_polls_are_told_alike_with_dumps_and_without },
 		CU_TEST_INFO_NULL,
