@@ -50,6 +50,11 @@ static void tell(struct d9__findings *findings, const struct d9__accept_queue *q
 				 d9__units_count(queue->samples).text, d9__units_count(queue->full).text);
 }
 
+static bool is_worth_telling(const struct d9__accept_queue *queue)
+{
+	return queue->full || (queue->worst.pending && queue->worst.held_ns >= HELD_NS);
+}
+
 /* Queues are sampled: one that is seen is long, or stands for others. */
 void d9__check_accept_queue(struct d9__findings *findings)
 {
@@ -60,7 +65,7 @@ void d9__check_accept_queue(struct d9__findings *findings)
 		for (size_t place = 0; (place = d9__table_next(&accepts->queues, place, &item));) {
 			const struct d9__accept_queue *queue = item;
 
-			if (queue->number == number && (queue->full || (queue->worst.pending && queue->worst.held_ns >= HELD_NS)))
+			if (queue->number == number && is_worth_telling(queue))
 				tell(findings, queue);
 		}
 	}
