@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "block/blocking.h"
 #include "glib/calibrate.h"
 #include "glib/capabilities.h"
 #include "glib/contexts.h"
@@ -135,6 +136,7 @@ int d9_g_main_context_attach_named(GMainContext *context, const char *name)
 		d9__glib_scan(record, context);
 		d9__glib_logs_look();
 		d9__capabilities_publish(&d9__glib_capabilities);
+		d9__blocking_start();
 	}
 	errno = saved;
 	return err;

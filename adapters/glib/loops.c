@@ -4,6 +4,7 @@
 
 #include <dial9/loop.h>
 
+#include "block/blocking.h"
 #include "glib/attach.h"
 #include "glib/contexts.h"
 #include "glib/dispatch.h"
@@ -90,6 +91,7 @@ void d9__hook_g_main_loop_run(GMainLoop *loop)
 
 	d9__got_rescan();
 	enter(&run, loop ? d9__glib.g_main_loop_get_context(loop) : NULL, true);
+	d9__blocking_start();
 	d9__glib.g_main_loop_run(loop);
 }
 

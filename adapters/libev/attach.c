@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "block/blocking.h"
 #include "libev/attach.h"
 #include "libev/layout.h"
 #include "libev/logs.h"
@@ -163,6 +164,7 @@ static int attach(struct ev_loop *loop, const char *name, bool made)
 	note_refusal();
 	d9_library_describe("libev", "backend", backend_name(d9__libev.ev_backend(loop)));
 	d9__capabilities_publish(&d9__libev_capabilities);
+	d9__blocking_start();
 	return 0;
 }
 

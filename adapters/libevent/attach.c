@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "block/blocking.h"
 #include "libevent/attach.h"
 #include "libevent/bases.h"
 #include "libevent/fields.h"
@@ -74,6 +75,7 @@ static int attach(struct event_base *base, const char *name, bool constructed)
 		d9__libevent_degrade_poll("linked statically without the --wrap flags");
 	err = d9__libevent_base_wrap(base, name, constructed);
 	d9__capabilities_publish(&d9__libevent_capabilities);
+	d9__blocking_start();
 	return err;
 }
 

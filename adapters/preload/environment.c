@@ -31,6 +31,7 @@ static const char *file_of(const char *path, size_t len)
 /* By file name: the entry may say $LIB where the loader says which folder that is. */
 static bool is_own_entry(const char *entry, size_t len)
 {
+	static const char memory[] = "libdial9-memory.so";
 	Dl_info own;
 
 	if (!dladdr((void *)d9__environment_take_out, &own) || !own.dli_fname)
@@ -38,6 +39,8 @@ static bool is_own_entry(const char *entry, size_t len)
 	const char *file = file_of(entry, len);
 	const char *own_file = file_of(own.dli_fname, strlen(own.dli_fname));
 	size_t file_len = (size_t)(entry + len - file);
+	if (file_len >= strlen(memory) && memcmp(file, memory, strlen(memory)) == 0)
+		return true;
 	return file_len == strlen(own_file) && memcmp(file, own_file, file_len) == 0;
 }
 

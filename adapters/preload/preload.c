@@ -5,7 +5,8 @@
  * needs besides: every loop is recorded, one that comes later is noticed, and children go without
  * us if the user wants that.
  *
- * In a process without a loop library nothing is started: no file, no thread, no allocation.
+ * In a process without a loop library nothing is started: no file, no thread, no allocation; unless stacks are all that
+ * is wanted, of any program.
  */
 #include "config.h"
 
@@ -22,7 +23,9 @@
 #include "preload/start.h"
 #include "record/environment.h"
 #include "record/giver.h"
+#include "record/options.h"
 #include "record/recorder.h"
+#include "sample/sampler.h"
 #if WITH_GLIB
 #include "glib/attach.h"
 #endif
@@ -61,6 +64,28 @@ static void open_early(void)
 		d9__recorder_open_early();
 }
 
+/* `dial9 record --profile-only`: whatever the program is, its stacks are sampled. */
+static void profile(void)
+{
+	d9__sampler_start();
+	d9__recorder_open_early();
+	d9__recorder_follow_forks();
+}
+
+static void record_loops(void)
+{
+#if WITH_GLIB
+	d9__glib_record_all();
+#endif
+#if WITH_LIBEVENT
+	d9__libevent_record_all();
+#endif
+#if WITH_LIBEV
+	d9__libev_record_all();
+#endif
+	open_early();
+}
+
 static __attribute__((constructor)) void start(void)
 {
 	int saved_errno = errno;
@@ -69,16 +94,7 @@ static __attribute__((constructor)) void start(void)
 	if (d9__environment_counts()) {
 		d9__environment_take_out();
 		d9__preload_watch_filters();
-#if WITH_GLIB
-		d9__glib_record_all();
-#endif
-#if WITH_LIBEVENT
-		d9__libevent_record_all();
-#endif
-#if WITH_LIBEV
-		d9__libev_record_all();
-#endif
-		open_early();
+		d9__options_profile_only() ? profile() : record_loops();
 	}
 	atomic_store_explicit(&d9__preload_started, true, memory_order_relaxed);
 	errno = saved_errno;

@@ -46,10 +46,13 @@ static void *next_definition(_Atomic(void *) *known, const char *name)
 	return next;
 }
 
-/* Without a program the kernel is only asked what it knows: libseccomp does so when it is loaded. */
-static bool makes_filter(unsigned long mode, long program)
+/*
+ * What cannot succeed only asks the kernel what it knows, as libseccomp does before its first filter: strict mode with
+ * flags, and filters without a program.
+ */
+static bool makes_filter(unsigned long mode, unsigned long flags, long program)
 {
-	return mode == SECCOMP_SET_MODE_STRICT || (mode == SECCOMP_SET_MODE_FILTER && program);
+	return (mode == SECCOMP_SET_MODE_STRICT && !flags && !program) || (mode == SECCOMP_SET_MODE_FILTER && program);
 }
 
 /* The trace says why there is nothing in it. */
@@ -109,7 +112,7 @@ long d9__preload_syscall(long number, long a, long b, long c, long d, long e, lo
 	bool entered;
 	long result;
 
-	if (number != SYS_seccomp || !makes_filter((unsigned long)a, c))
+	if (number != SYS_seccomp || !makes_filter((unsigned long)a, (unsigned long)b, c))
 		return next(number, a, b, c, d, e, f);
 	entered = enter((unsigned long)b & SECCOMP_FILTER_FLAG_TSYNC);
 	result = next(number, a, b, c, d, e, f);

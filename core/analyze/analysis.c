@@ -154,6 +154,11 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 	return err || !reader ? err : copy_segments(a, reader);
 }
 
+bool d9__analysis_has_any(const struct d9__analysis *a)
+{
+	return a->timeline.n || a->samples.on + a->samples.off || a->heap.allocated.samples;
+}
+
 void d9__analysis_release(struct d9__analysis *a)
 {
 	for (size_t i = 0; i < a->n_counts; i++)
@@ -175,10 +180,13 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__samples_release(&a->samples);
 	d9__idle_release(&a->idle);
 	d9__accepts_release(&a->accepts);
+	d9__heap_release(&a->heap);
+	d9__blocked_release(&a->blocked);
 	d9__metadata_release(&a->metadata);
 	d9__population_release(&a->population);
 	d9__growth_release(&a->growth);
 	d9__texts_release(&a->places);
+	d9__texts_release(&a->functions);
 	*a = (struct d9__analysis){ 0 };
 }
 

@@ -11,9 +11,11 @@
 #include <dial9/reader.h>
 
 #include "analyze/accepts.h"
+#include "analyze/blocked.h"
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
+#include "analyze/heap.h"
 #include "analyze/idle.h"
 #include "analyze/latency.h"
 #include "analyze/machine.h"
@@ -58,6 +60,8 @@ struct d9__analysis {
 	struct d9__samples samples;
 	struct d9__idle idle;
 	struct d9__accepts accepts;
+	struct d9__heap heap;
+	struct d9__blocked blocked;
 	struct d9__metadata metadata;
 	struct d9__losses losses;
 	struct d9__gauge queue;      /* work that no worker has picked up yet */
@@ -67,6 +71,7 @@ struct d9__analysis {
 	struct d9__machine machine;
 	struct d9__growth_state growth;
 	struct d9__texts places; /* where calls were found asleep */
+	struct d9__texts functions; /* that block, as they were told */
 
 	uint64_t events;
 	struct d9__event_count *counts; /* by schema id; several may share a name */
@@ -97,10 +102,17 @@ int d9__analysis_event(struct d9__analysis *analysis, const struct d9_event *eve
 /* The worker whose thread |event|, a CpuSampleEvent, found at work: by its tid, else by what it says; NULL: none. */
 struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, const struct d9_event *event);
 
+/* Put |event|, an AllocEvent or a FreeEvent, into |heap|, which need not be the analysis's own.  0 or -ENOMEM. */
+int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *event, struct d9__heap *heap);
+void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
+
 /* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */
 int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);
 
 void d9__analysis_release(struct d9__analysis *analysis);
+
+/* Whether loops, stacks or allocations were recorded: what else is in a trace is about the recording itself. */
+bool d9__analysis_has_any(const struct d9__analysis *analysis);
 
 /* A place in the recorded program, and what is found there.  All texts are borrowed. */
 struct d9__place {

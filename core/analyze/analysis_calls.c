@@ -51,8 +51,8 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 	if (call->stall) {
 		struct d9__callback *culprit = culprit_of(task);
 
-		/* The thread's own figures are of the last piece alone. */
-		if (call->pieces > 1 && call->waits_ns > call->stall->blocked_ns)
+		/* The thread's own figures are of the last piece alone, and in a sandbox there are none. */
+		if ((call->pieces > 1 || !a->off_cpu_seen) && call->waits_ns > call->stall->blocked_ns)
 			call->stall->blocked_ns = call->waits_ns;
 		call->stall->culprit = culprit;
 		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
@@ -140,6 +140,13 @@ static void add_piece(struct d9__call *call, struct d9__worker *worker,
 	}
 }
 
+/* Calls that blocked for a moment are no place where a call that computes for long sleeps. */
+static bool slept_there(const struct d9__task *task, const struct d9__piece *piece)
+{
+	return !task->asleep_for_ns || task->asleep_for_ns >= D9__MS(10) ||
+	       2 * task->asleep_for_ns >= piece->end_ns - piece->start_ns;
+}
+
 int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct d9__analysis *a = context;
@@ -152,16 +159,19 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 		return -ENOMEM;
 	add_piece(&task->call, worker, piece);
 	if (task->asleep && task->asleep_ns >= piece->start_ns) {
-		task->call.asleep = task->asleep;
+		if (slept_there(task, piece))
+			task->call.asleep = task->asleep;
 		task->call.waits_ns += task->waits_ns;
 	}
 	task->asleep = NULL;
 	task->waits_ns = 0;
 	d9__spans_poll_end(&a->spans, piece);
-	if (task->call.total_ns + task->call.nested_ns < D9__STALL_NS)
-		return 0;
-	if (!task->call.stall && begin_stall(worker, task))
+	if (task->call.total_ns + task->call.nested_ns >= D9__STALL_NS && !task->call.stall && begin_stall(worker, task))
 		return -ENOMEM;
+	if (d9__analysis_account(worker, piece) < 0)
+		return -ENOMEM;
+	if (!task->call.stall)
+		return 0;
 	update_stall(task->call.stall, worker, &task->call, piece->end_ns, a->samples.period_ns);
 	return 0;
 }

@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
+#include "analyze/hot_threads.h"
 #include "analyze/helpers.h"
 #include "analyze/stale.h"
 #include "format/utf8.h"
 #include "read/known_text.h"
 
-/* target_worker of a wake from outside the workers. */
-#define FIRST_OTHER_WORKER 254
 
 static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 {
@@ -118,24 +117,26 @@ static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
 	uint32_t tid = (uint32_t)d9_event_known_u64(event, 4, 0);
+	uint64_t wait_ns;
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
+	wait_ns = d9_event_known_u64(event, D9_WORKER_UNPARK_SCHED_WAIT_NS, UINT64_MAX);
+	d9__machine_add_ready(&a->machine, wait_ns == UINT64_MAX ? 0 : wait_ns);
 	return d9__timeline_unpark(&a->timeline, worker, event->timestamp_ns,
-				   d9_event_known_u64(event, 2, 0),
-				   d9_event_known_u64(event, 3, UINT64_MAX), tid);
+				   d9_event_known_u64(event, 2, 0), wait_ns, tid);
 }
 
 static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 1);
-	uint64_t target = d9_event_known_u64(event, 2, FIRST_OTHER_WORKER);
+	uint64_t target = d9_event_known_u64(event, 2, D9__WORKER_OTHERS);
 	struct d9__worker *worker;
 
 	if (!task)
 		return -ENOMEM;
 	worker = d9__table_find(&a->timeline.by_id, target);
-	if (worker && target < FIRST_OTHER_WORKER)
+	if (worker && target < D9__WORKER_OTHERS)
 		worker->wakes_issued++;
 	task->waker_worker = target;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
@@ -201,14 +202,46 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 	struct d9_text name = d9__known_text(event, 3);
 	struct d9__worker *worker = d9__analysis_sampled(a, event);
 	bool has_stack = stack && stack->present && !stack->unresolved;
+	struct d9__sampled sampled = { .tid = (uint32_t)d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0),
+				       .name = name.data,
+				       .name_len = name.len,
+				       .worker = worker,
+				       .off_cpu = d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1 };
+	int err;
 
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);
-	return d9__samples_add(&a->samples, worker, event->timestamp_ns,
-			       d9_event_known_u64(event, 2, 0) == 1,
-			       has_stack ? stack->u.stack.addresses : NULL,
-			       has_stack ? stack->u.stack.n : 0);
+	err = d9__samples_add(&a->samples, worker, event->timestamp_ns, sampled.off_cpu,
+			      has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0);
+	return err ? err : d9__hot_threads_add(&a->samples.threads, &sampled, a->samples.newest);
+}
+
+int d9__analysis_alloc(struct d9__analysis *a, const struct d9_event *event, struct d9__heap *heap)
+{
+	const struct d9_value *stack = d9_event_known(event, D9_ALLOC_CALLCHAIN);
+	struct d9__worker *worker =
+		d9__samples_worker(&a->samples, (uint32_t)d9_event_known_u64(event, D9_ALLOC_TID, 0));
+	struct d9__heap_alloc alloc = {
+		.ns = event->timestamp_ns,
+		.size = d9_event_known_u64(event, D9_ALLOC_SIZE, 0),
+		.address = d9_event_known_u64(event, D9_ALLOC_ADDR, 0),
+		.rate = d9_event_known_u64(event, D9_ALLOC_SAMPLE_RATE_BYTES, 0),
+		.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL,
+		.worker = worker,
+	};
+
+	if (stack && stack->present && !stack->unresolved) {
+		alloc.addresses = stack->u.stack.addresses;
+		alloc.n = stack->u.stack.n;
+	}
+	return d9__heap_alloc(heap, &alloc);
+}
+
+void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap)
+{
+	d9__heap_free(heap, event->timestamp_ns, d9_event_known_u64(event, D9_FREE_ADDR, 0),
+		      d9_event_known_u64(event, D9_FREE_ALLOC_TIMESTAMP_NS, 0));
 }
 
 static int on_task_dump(struct d9__analysis *a, const struct d9_event *event)
@@ -321,7 +354,7 @@ static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
 static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *value = d9_event_known(event, 0);
-	const char *hz;
+	const char *hz, *rate;
 	int err = 0;
 
 	if (!value || !value->present || value->type != D9_FIELD_STRING_MAP)
@@ -336,6 +369,9 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	if (hz && atoi(hz) > 0)
 		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
 	d9__idle_set_mean(&a->idle, d9__metadata_value(&a->metadata, "task_dump.idle_threshold_ms"));
+	rate = d9__metadata_value(&a->metadata, "memory.sample_rate_bytes");
+	if (rate)
+		a->heap.rate = strtoull(rate, NULL, 10);
 	return err;
 }
 
@@ -385,9 +421,12 @@ static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 		taken_ns += blocked_ns;
 		blocked_ns = 0;
 	}
+	if (task && task->call.worker)
+		d9__analysis_read(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)
 		return;
 	a->latency.kernel_known |= taken_ns > 0;
+	d9__machine_add_ready(&a->machine, taken_ns);
 	task->call.stall->blocked_ns += blocked_ns;
 	task->call.stall->run_queue_ns += taken_ns;
 	task->callback->taken_ns += taken_ns;
@@ -469,6 +508,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_STUCK_POLL:
 		d9__analysis_stuck(a, event);
 		return d9__analysis_state(a, event);
+	case D9_EVENT_BLOCKING_CALL:
+		return d9__analysis_told(a, event) < 0 ? -ENOMEM : d9__analysis_state(a, event);
 	case D9_EVENT_HELPER_RUN:
 		return on_helper_run(a, event);
 	case D9_EVENT_STALE_TIMER:
@@ -476,9 +517,15 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 	case D9_EVENT_RECORDER_LOSS:
 		on_loss(a, event);
 		return 0;
+	case D9_EVENT_ALLOC:
+		return d9__analysis_alloc(a, event, &a->heap);
+	case D9_EVENT_FREE:
+		d9__analysis_free(event, &a->heap);
+		return 0;
 	case D9_EVENT_MEMORY_OVERFLOW:
-		a->losses.dropped_allocs += d9_event_known_u64(event, 0, 0);
-		a->losses.dropped_frees += d9_event_known_u64(event, 1, 0);
+		a->losses.dropped_allocs += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_DROPPED_ALLOCS, 0);
+		a->losses.dropped_frees += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_DROPPED_FREES, 0);
+		a->heap.evicted += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_EVICTED, 0);
 		return 0;
 	default:
 		return d9__analysis_state(a, event);

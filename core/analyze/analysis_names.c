@@ -125,6 +125,33 @@ static int name_stack(struct d9__samples *samples, struct d9__stack *stack, cons
 	return err;
 }
 
+static int name_heap_stack(struct d9__analysis *a, struct d9__heap_stack *stack, const struct d9__namer *namer)
+{
+	int err = 0;
+
+	if (!d9__budget_take(D9__KEPT_STACKS, stack->n * sizeof(stack->names[0])))
+		return 0;
+	stack->names = calloc(stack->n ? stack->n : 1, sizeof(stack->names[0]));
+	if (!stack->names)
+		return -ENOMEM;
+	for (size_t i = 0; i < stack->n && !err; i++) {
+		struct d9__place place = { .address = stack->addresses[i], .ns = stack->ns, .role = D9__PLACE_CALL };
+
+		err = name_frame(&a->samples, &stack->names[i], &place, namer);
+	}
+	return err;
+}
+
+static int name_heap(struct d9__analysis *a, const struct d9__namer *namer)
+{
+	int err = 0;
+	void *stack;
+
+	for (size_t place = 0; !err && (place = d9__table_next(&a->heap.stacks, place, &stack));)
+		err = name_heap_stack(a, stack, namer);
+	return err;
+}
+
 static int name_stacks(struct d9__samples *samples, const struct d9__namer *namer)
 {
 	int err = 0;
@@ -141,7 +168,8 @@ int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 
 	if (!err)
 		err = name_stacks(&a->idle.samples, namer);
-
+	if (!err)
+		err = name_heap(a, namer);
 	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
 		err = name_callback(a->callbacks.items[i], namer);
 		for (size_t j = 0; j < D9__OUTSIDE_PHASES && !err; j++)

@@ -22,6 +22,21 @@ int d9__analysis_close_open(struct d9__analysis *a);
 /* analysis_events.c: take |event|, which has a time or needs none.  0 or -ENOMEM. */
 int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event);
 
+/* ---- analysis_time.c ---- */
+
+/* A BlockingCallEvent of the call that is open.  0 or -ENOMEM. */
+int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event);
+
+/* An OffCpuEvent of |task|'s call, which ended just now: of it blocked, and ready without a CPU. */
+void d9__analysis_read(const struct d9__task *task, const struct d9_event *event, uint64_t blocked_ns,
+		       uint64_t taken_ns);
+
+/*
+ * |worker|'s piece ended, and its call counts it: where its time went.  Of a long one, and of the last of a call that
+ * ran a loop, a reading follows.  0 or -ENOMEM.
+ */
+int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece);
+
 /* ---- analysis_state.c ---- */
 
 /* Take |event| if it is one of those that the recorder's thread writes.  0 or -ENOMEM. */

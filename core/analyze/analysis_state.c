@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "analyze/analysis_parts.h"
+#include "format/utf8.h"
 #include "read/known_text.h"
 
 /* Places in which calls were found asleep that are told apart, in a whole trace. */
 #define PLACES_MAX 1024
 
+/* As StuckPollEvent. */
 #define BLOCKING_NS D9__MS(10)
 
 /* The open call of |task| sleeps, or slept, at |where|. */
@@ -28,21 +30,89 @@ static int set_asleep(struct d9__analysis *a, struct d9__task *task, struct d9_t
 	return 0;
 }
 
-/* A wait that an adapter timed; shorter ones than this are no place where a call sleeps. */
+/* What a call of |function| sleeps in, in the words of StuckPollEvent. */
+static int spell_place(char *buf, size_t size, const struct d9__blocked_event *event)
+{
+	char function[48];
+	const char *what;
+
+	snprintf(function, sizeof(function), "%.*s", d9__precision(event->function_len), event->function);
+	what = d9__blocked_waits_for(function);
+	if (what)
+		return snprintf(buf, size, "futex: %s", what);
+	if (event->fd >= 0)
+		return snprintf(buf, size, "%s(%lld)", function, (long long)event->fd);
+	return snprintf(buf, size, "%s()", function);
+}
+
+/* Of what the open call of |task| blocks in, the place where it does so longest is where it sleeps. */
+static int add_asleep(struct d9__analysis *a, struct d9__task *task, const struct d9__blocked_event *event)
+{
+	char where[64];
+	int len = spell_place(where, sizeof(where), event), err;
+	bool fresh = !task->asleep || task->asleep_ns < task->last_start_ns, same;
+
+	task->waits_ns += event->ns;
+	same = !fresh && task->asleep_for_ns && !strcmp(task->asleep, where);
+	if (!fresh && !same && event->ns <= task->asleep_for_ns)
+		return 0;
+	if (!same)
+		task->asleep_for_ns = 0;
+	err = set_asleep(a, task, (struct d9_text){ where, (size_t)len }, event->at_ns);
+	task->asleep_for_ns += event->ns;
+	task->asleep_until_ns = event->at_ns + event->ns;
+	return err;
+}
+
+/* The stack that event |k| tells, or NULL. */
+static int stack_of(struct d9__analysis *a, const struct d9_event *event, unsigned k, const struct d9__stack **out)
+{
+	const struct d9_value *stack = d9_event_known(event, k);
+
+	*out = NULL;
+	if (!stack || !stack->present || stack->unresolved)
+		return 0;
+	*out = d9__samples_stack(&a->samples, event->timestamp_ns, stack->u.stack.addresses, stack->u.stack.n);
+	return *out ? 0 : -ENOMEM;
+}
+
+static const struct d9__callback *callback_of(const struct d9__analysis *a, uint64_t task)
+{
+	const struct d9__task *found = task ? d9__table_find(&a->tasks.table, task) : NULL;
+
+	return found ? found->callback : NULL;
+}
+
+/* Shorter ones, which adapters tell, are no place where a call sleeps. */
 static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0));
 	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
-	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
-	char where[64];
-	int len;
+	struct d9__blocked_event call = {
+		.function = function.data,
+		.function_len = function.len,
+		.fd = (int64_t)d9_event_known_u64(event, D9_BLOCKING_CALL_FD, UINT64_MAX),
+		.at_ns = event->timestamp_ns,
+		.ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0),
+		.worker = d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, 0),
+		.task = task ? task->id : 0,
+		.holder_tid = (uint32_t)d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TID, 0),
+		.holder = callback_of(a, d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TASK, 0)),
+	};
+	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);
 
-	if (!task || function.len == 0 || ns < BLOCKING_NS)
+	if (!task || !task->callback || function.len == 0 || call.ns < D9__STALL_NS)
 		return 0;
-	len = snprintf(where, sizeof(where), "%.*s()", (int)(function.len < 48 ? function.len : 48), function.data);
-	task->waits_ns += ns;
-	return set_asleep(a, task, (struct d9_text){ where, (size_t)len }, event->timestamp_ns);
+	call.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
+	if (!call.callback)
+		call.callback = task->callback;
+	/* The stack was told just before. */
+	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns)
+		call.stack = worker->off.stack;
+	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack) || d9__blocked_add(&a->blocked, &call))
+		return -ENOMEM;
+	return add_asleep(a, task, &call);
 }
 
 static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)
@@ -58,6 +128,11 @@ static int on_stuck_poll(struct d9__analysis *a, const struct d9_event *event)
 		where = d9__known_text(event, D9_STUCK_POLL_WCHAN);
 	if (where.len == 1 && where.data[0] == '0')
 		return 0;
+	/* A call that was told with its length says more. */
+	if (task->asleep && task->asleep_ns >= task->last_start_ns &&
+	    (event->timestamp_ns <= task->asleep_until_ns || task->asleep_for_ns >= BLOCKING_NS))
+		return 0;
+	task->asleep_for_ns = task->asleep_until_ns = 0;
 	return set_asleep(a, task, where, event->timestamp_ns);
 }
 
@@ -159,7 +234,7 @@ void d9__analysis_inside(const struct d9__call *call, struct d9__callback *culpr
 	culprit->inside.faulty_calls += call->faults >= D9__MANY_FAULTS;
 	culprit->inside.user_ns += call->user_ns;
 	culprit->inside.system_ns += call->system_ns;
-	culprit->inside.total_ns += call->total_ns;
+	culprit->inside.own_ns += d9__stall_left_ns(call->stall, call->total_ns);
 }
 
 void d9__analysis_figures(struct d9__call *call, const struct d9_event *event)

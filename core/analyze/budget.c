@@ -28,6 +28,7 @@ static const struct {
 	[D9__KEPT_MARKS] = { "marks", "moments of the life" },
 	[D9__KEPT_PROCESSES] = { "processes", "processes" },
 	[D9__KEPT_SEGMENTS] = { "segments", "rests of segments" },
+	[D9__KEPT_BLOCKS] = { "blocks", "allocated blocks" },
 };
 
 static bool limited;

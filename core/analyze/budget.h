@@ -34,6 +34,7 @@ enum d9__kept {
 	D9__KEPT_MARKS, /* of a life */
 	D9__KEPT_PROCESSES,
 	D9__KEPT_SEGMENTS,
+	D9__KEPT_BLOCKS, /* of memory that nobody has freed */
 	D9__KEPT_KINDS,
 };
 

@@ -11,6 +11,7 @@
 #include "analyze/curve.h"
 #include "analyze/histogram.h"
 #include "analyze/table.h"
+#include "analyze/time_parts.h"
 
 #define D9__MS(n) ((uint64_t)(n) * 1000000)
 #define D9__US(n) ((uint64_t)(n) * 1000)
@@ -80,6 +81,7 @@ struct d9__callback {
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
 	bool internal;        /* the loop library's own */
 	bool listener;        /* so are they that take connections */
+	bool replayed;        /* some worker's waits are tried without it */
 	bool span;            /* called by the loop library inside a callback of its own */
 	const struct d9__callback *caller; /* then: that callback, the first that was seen; else NULL */
 
@@ -89,6 +91,7 @@ struct d9__callback {
 	struct d9__histogram durations;
 	struct d9__histogram delays;   /* wake to poll */
 	struct d9__histogram lateness; /* timers: due to poll */
+	struct d9__account time;       /* of its calls */
 	uint64_t on_samples, off_samples;
 	struct d9__hot *hot; /* where; owned; NULL: it has none */
 
@@ -128,7 +131,8 @@ struct d9__callback {
 	/* Of its calls over 1 ms, what their thread's own figures say. */
 	struct {
 		uint64_t calls, faults, faulty_calls;
-		uint64_t user_ns, system_ns, total_ns;
+		uint64_t user_ns, system_ns;
+		uint64_t own_ns; /* elapsed, without what the kernel took */
 	} inside;
 
 	/* Of its calls over 10 ms, the most frequent first. */

@@ -24,6 +24,7 @@ static const struct {
 	{ "nothing-recorded", D9__ABOUT_DATA, d9__check_nothing_recorded },
 	{ "incomplete-data", D9__ABOUT_DATA, d9__check_incomplete_data },
 	{ "degraded-hooks", D9__ABOUT_DATA, d9__check_degraded_hooks },
+	{ "refused-source", D9__ABOUT_DATA, d9__check_refused_source },
 	{ "stuck-callback", D9__ABOUT_TIME, d9__check_stuck_callback },
 	{ "accept-storm", D9__ABOUT_TIME, d9__check_accept_storm },
 	{ "spin", D9__ABOUT_TIME, d9__check_spin },
@@ -57,6 +58,7 @@ static const struct {
 	{ "task-leak", D9__ABOUT_KEPT, d9__check_task_leak },
 	{ "short-of-cpu", D9__ABOUT_REST, d9__check_short_of_cpu },
 	{ "descriptor-growth", D9__ABOUT_KEPT, d9__check_descriptor_growth },
+	{ "leak-by-site", D9__ABOUT_KEPT, d9__check_leak_by_site },
 	{ "memory-growth", D9__ABOUT_KEPT, d9__check_memory_growth },
 	{ "loop-overhead", D9__ABOUT_REST, d9__check_loop_overhead },
 	{ "cpu-contention", D9__ABOUT_REST, d9__check_cpu_contention },
@@ -67,6 +69,7 @@ static const struct {
 	{ "misused-spans", D9__ABOUT_REST, d9__check_misused_spans },
 	{ "no-wakes", D9__ABOUT_REST, d9__check_no_wakes },
 	{ "sample-setup", D9__ABOUT_REST, d9__check_sample_setup },
+	{ "missing-source", D9__ABOUT_REST, d9__check_missing_source },
 };
 
 const char *d9__severity_name(enum d9__severity severity)
@@ -297,6 +300,21 @@ static bool is_about_data(const struct d9__finding *finding)
 	return finding->about == D9__ABOUT_DATA;
 }
 
+/*
+ * Callbacks that compute stand among those that sleep, as neither is the consequence of the other: the longer first.
+ * What they did to clocks and timers comes behind both.
+ */
+static unsigned place_of(const struct d9__finding *finding)
+{
+	unsigned i = 0;
+
+	if (strcmp(finding->check, "long-callback") != 0)
+		return finding->rank;
+	while (strcmp(checks[i].name, "blocked-callback") != 0)
+		i++;
+	return i;
+}
+
 int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *b)
 {
 	if (is_about_data(a) != is_about_data(b))
@@ -305,8 +323,8 @@ int d9__findings_compare(const struct d9__finding *a, const struct d9__finding *
 		return a->severity < b->severity ? -1 : 1;
 	if (a->machine != b->machine)
 		return a->machine ? 1 : -1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
+	if (place_of(a) != place_of(b))
+		return place_of(a) < place_of(b) ? -1 : 1;
 	if (a->impact != b->impact)
 		return a->impact > b->impact ? -1 : 1;
 	return strcmp(a->message ? a->message : "", b->message ? b->message : "");
@@ -381,6 +399,8 @@ static void release(struct d9__finding *finding)
 	free(finding->name);
 	free(finding->brief);
 	free(finding->hot);
+	free(finding->time);
+	free(finding->blocked);
 	free(finding->effect);
 	free(finding);
 }
@@ -453,14 +473,63 @@ static void sort(struct d9__findings *findings)
 		qsort(findings->items, findings->n, sizeof(*findings->items), compare);
 }
 
-/* Where the callbacks that are accused were found on the CPU. */
+/* Where the callbacks that are accused were found on the CPU, and what they block in. */
 static void add_hot(struct d9__findings *findings)
 {
 	for (size_t i = 0; i < findings->n; i++) {
 		struct d9__finding *finding = findings->items[i];
 
-		if (finding->callback && !finding->machine)
-			finding->hot = d9__hot_describe(finding->callback, false);
+		if (!finding->callback || finding->machine)
+			continue;
+		finding->hot = d9__hot_describe(finding->callback, false);
+		finding->blocked = d9__finding_blocked(findings->analysis, finding->callback);
+	}
+}
+
+/* Where the time of its longest calls went; nothing, if nothing is known of it. */
+static void add_time(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const struct d9__callback *callback = finding->callback;
+	struct d9__account sum = { .on_cpu_ns = 0 };
+	uint64_t total_ns = 0;
+	struct d9__parts parts;
+	char text[512];
+
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
+
+		d9__account_add(&sum, &stall->time);
+		total_ns += stall->total_ns;
+	}
+	if (total_ns == 0)
+		return;
+	parts = d9__parts_of(&sum, total_ns, 0, findings->analysis->samples.period_ns);
+	if (parts.unknown_ns == total_ns && !parts.few_samples)
+		return;
+	finding->time = strdup(d9__parts_text(&parts, &sum, text, sizeof(text)));
+	if (!finding->time)
+		findings->err = -ENOMEM;
+}
+
+/* What would be without it, unless it is only what happened to its callback. */
+static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
+{
+	int known = is_cause(finding) ? d9__replay_gain(findings->analysis, finding->callback, &finding->gain) : 0;
+
+	if (known < 0)
+		findings->err = known;
+	finding->has_gain = known > 0;
+}
+
+static void add_times(struct d9__findings *findings)
+{
+	for (size_t i = 0; i < findings->n; i++) {
+		struct d9__finding *finding = findings->items[i];
+
+		if (!finding->callback || finding->machine || finding->about != D9__ABOUT_TIME)
+			continue;
+		add_time(findings, finding);
+		add_gain(findings, finding);
 	}
 }
 
@@ -478,6 +547,7 @@ int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *
 	attach_effects(findings);
 	sort(findings);
 	add_hot(findings);
+	add_times(findings);
 	return findings->err;
 }
 

@@ -51,11 +51,15 @@ struct d9__finding {
 	unsigned rank;     /* of the check: causes before consequences */
 	enum d9__about about;
 	enum d9__severity severity;
-	uint64_t impact;     /* larger first, among findings of one check and severity */
+	uint64_t impact;     /* larger first, among findings of one place and severity */
 	char *message;       /* one sentence */
 	char *name;          /* the function, span or loop it is about, or NULL */
 	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
 	char *hot;	     /* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
+	char *time;	     /* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
+	bool has_gain;	     /* what would be without its callback is known, */
+	struct d9__gain gain; /* and is this */
+	char *blocked; /* "fsync(7) at db_commit (svc.c:53), 20 times, 500 ms in all": what its callback blocks in; or NULL */
 	const char *advice;  /* what to do */
 	bool machine;        /* about the machine, not about the program */
 	const struct d9__callback *callback; /* that it is about, or NULL */
@@ -175,6 +179,8 @@ void d9__finding_waker(const struct d9__findings *findings, uint64_t waker, uint
 void d9__check_nothing_recorded(struct d9__findings *findings);
 void d9__check_incomplete_data(struct d9__findings *findings);
 void d9__check_degraded_hooks(struct d9__findings *findings);
+void d9__check_refused_source(struct d9__findings *findings);
+void d9__check_missing_source(struct d9__findings *findings);
 
 /* findings_calls.c */
 void d9__check_blocked_callback(struct d9__findings *findings);
@@ -214,7 +220,11 @@ void d9__check_many_wakes(struct d9__findings *findings);
 
 /* findings_growth.c */
 void d9__check_memory_growth(struct d9__findings *findings);
+
 void d9__check_descriptor_growth(struct d9__findings *findings);
+
+/* findings_heap.c */
+void d9__check_leak_by_site(struct d9__findings *findings);
 
 /* findings_inside.c */
 void d9__check_page_faults(struct d9__findings *findings);
@@ -247,6 +257,31 @@ void d9__check_backlog(struct d9__findings *findings);
 void d9__check_timer_late(struct d9__findings *findings);
 void d9__check_wake_delay(struct d9__findings *findings);
 
+/* findings_blocked.c */
+
+/*
+ * Who held the lock that |site| waited for longest: "on_flush of worker 2 in flush_index (index.c:40)"; "": nobody
+ * knows.
+ */
+void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size);
+
+/* What the calls of |callback| block in, for finding->blocked; NULL: nothing that matters, or no memory. */
+char *d9__finding_blocked(const struct d9__analysis *a, const struct d9__callback *callback);
+
+/* The site that |callback| blocks in longest. */
+struct d9__finding_blocked {
+	bool lock;	    /* or the like: it waits for |what|, else blocks in it */
+	char what[64];	    /* "fsync(7)", "a lock" */
+	char function[48];  /* that called it, or "" */
+	char held_in[48];   /* the function that held the lock, or "" */
+	char place[288];    /* both, with the line: "fsync(7) at db_commit (svc.c:53)" */
+	char holder[320];   /* d9__finding_holder() */
+};
+
+/* False: what it blocks in is not known for most of the time that it sleeps. */
+bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__callback *callback,
+			      struct d9__finding_blocked *out);
+
 /* findings_rounds.c */
 void d9__check_long_round(struct d9__findings *findings);
 
@@ -269,6 +304,17 @@ void d9__check_idle_wakes(struct d9__findings *findings);
 /* findings_machine.c */
 void d9__check_short_of_cpu(struct d9__findings *findings);
 void d9__check_cpu_contention(struct d9__findings *findings);
+
+/*
+ * How long loops' threads were ready without a CPU, and who had it: the limit of the process's cgroup held it (by
+ * what the whole cgroup lost), the host ran other machines (on any CPU of this one), the process's own threads took
+ * all it may use, or other programs ran.  Unknown is what lies outside of the samples of the first two (once a
+ * second), unless it was the process itself.  The parts sum to |ns|.
+ */
+struct d9__ready {
+	uint64_t ns, limit_ns, host_ns, own_ns, others_ns, unknown_ns;
+};
+struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
 
 /*
  * How much of |delay| the machine took from calls too short to tell it of themselves: what the active period's

@@ -3,12 +3,15 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
 
 /* Examples under a finding. */
 #define EXAMPLES 3
+
+#define BRIEF_MAX 55
 
 /* A callback that still ran when the trace ended is told from here on. */
 #define RUNNING_NS D9__MS(50)
@@ -244,18 +247,46 @@ static const struct d9__stall *most_blocked(const struct d9__findings *findings,
 	return most;
 }
 
+/* "in fsync(7) at db_commit (svc.c:53)", "for a lock at use_index (svc.c:45), held by worker 2 in flush_index (svc.c:23)," */
+static void describe_blocked(const struct d9__finding_blocked *blocked, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s %s%s%s%s", blocked->lock ? "for" : "in", blocked->place,
+		 blocked->holder[0] ? ", held by " : "", blocked->holder, blocked->holder[0] ? "," : "");
+}
+
+/* With the function that holds the lock, or else calls, where that leaves it short. */
+static void set_blocked_brief(struct d9__findings *findings, struct d9__finding *finding,
+			      const struct d9__callback *callback, const struct d9__finding_blocked *blocked, uint64_t ns)
+{
+	bool held = blocked->held_in[0];
+	const char *in = held ? blocked->held_in : blocked->function;
+	char begin[256], times[256], text[512];
+
+	snprintf(begin, sizeof(begin), "%s %s %s %s", blocked->lock ? "waits" : "blocks", d9__units_ns(ns).text,
+		 blocked->lock ? "for" : "in", blocked->what);
+	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(callback->blocked_calls).text,
+		 d9__units_count(callback->calls).text);
+	snprintf(text, sizeof(text), "%s%s%s", begin, held ? " held in " : " at ", in);
+	if (!in[0] || strlen(text) > BRIEF_MAX)
+		snprintf(text, sizeof(text), "%s", begin);
+	d9__finding_set_brief(findings, finding, "%s%s", text, strlen(text) + strlen(times) > BRIEF_MAX ? "" : times);
+}
+
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	const char *remedy = d9__finding_remedy(findings, callback);
-	char behind[160], rhythm[128], place[96] = "for something";
-	bool waited;
+	char behind[160], rhythm[128], place[640] = "for something";
+	struct d9__finding_blocked blocked;
+	bool waited, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 
 	if (!most)
 		return;
-	if (callback->n_asleep)
+	if (known)
+		describe_blocked(&blocked, place, sizeof(place));
+	else if (callback->n_asleep)
 		d9__finding_asleep(callback->asleep[0].place, place, sizeof(place));
 	d9__finding_rhythm(findings, callback, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
@@ -274,10 +305,15 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		d9__units_count(callback->calls).text, d9__units_ns(callback->blocked_ns).text,
 		d9__units_ns(limit_of(findings, most)).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
-	d9__finding_set_brief(findings, finding, "sleeps %s %.40s, %s of %s calls",
-			      d9__units_ns(most->blocked_ns).text, callback->n_asleep ? place : "inside",
-			      d9__units_count(callback->blocked_calls).text, d9__units_count(callback->calls).text);
-	d9__finding_add_places(findings, finding, callback);
+	if (known)
+		set_blocked_brief(findings, finding, callback, &blocked, most->blocked_ns);
+	else
+		d9__finding_set_brief(findings, finding, "sleeps %s %.40s, %s of %s calls",
+				      d9__units_ns(most->blocked_ns).text, callback->n_asleep ? place : "inside",
+				      d9__units_count(callback->blocked_calls).text,
+				      d9__units_count(callback->calls).text);
+	if (!known)
+		d9__finding_add_places(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (d9__stall_is_blocked(callback->stalls[i].stall))
 			add_blocked(findings, finding, callback->stalls[i].stall);
@@ -422,6 +458,9 @@ void d9__check_long_callback(struct d9__findings *findings)
 void d9__check_running_at_end(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
+	const char *complete = d9__metadata_value(&a->metadata, "segment.complete");
+	/* A program that calls exit() inside a callback, as Python under gevent does, ends as it should. */
+	enum d9__severity severity = complete && !strcmp(complete, "true") ? D9__INFO : D9__WARNING;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		const struct d9__worker *worker = a->timeline.items[i];
@@ -435,7 +474,7 @@ void d9__check_running_at_end(struct d9__findings *findings)
 		ns = a->last_ns - piece->start_ns;
 		name = d9__finding_name(piece->task->callback);
 		finding = d9__finding_add(
-			findings, D9__WARNING, ns,
+			findings, severity, ns,
 			"Look here if the program hung or was killed then: the call did not end, and its length is "
 			"in no figure.",
 			"%.*s was still running on worker %llu when the trace ended, for %s at least.",

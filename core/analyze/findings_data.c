@@ -13,6 +13,41 @@
 /* Losing more than this share makes figures unreliable. */
 #define LOSS_CRITICAL 0.01
 
+/* ---- sources ---- */
+
+/* What can be sampled, and which key tells that it was asked for by name: else it is tried wherever it can be had. */
+static const struct {
+	const char *key, *what, *asked, *unless;
+} sampled[] = {
+	{ "source.cpu", "Stacks on the CPU", "cpu.backend", "auto" },
+	{ "source.offcpu", "Stacks where threads leave the CPU", "source.offcpu", "" },
+	{ "source.kernel_names", "Names of the kernel's functions", "source.kernel_names", "" },
+};
+
+/* "off: why", "on; but what is missing". */
+static const char *fault_in(const char *state)
+{
+	if (!strncmp(state, "off: ", 5))
+		return state + 5;
+	return strstr(state, "but ") ? strstr(state, "but ") + 4 : NULL;
+}
+
+/* Whether what |i| tells of could not be had although it was asked for by name. */
+static bool is_asked(const struct d9__metadata *metadata, size_t i)
+{
+	const char *wanted = d9__metadata_value(metadata, sampled[i].asked);
+
+	return wanted && strcmp(wanted, sampled[i].unless) != 0;
+}
+
+/* Then that is why there is nothing else. */
+static bool samples_were_refused(const struct d9__analysis *a)
+{
+	const char *state = d9__metadata_value(&a->metadata, "source.cpu");
+
+	return state && fault_in(state) && is_asked(&a->metadata, 0);
+}
+
 void d9__check_nothing_recorded(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -22,7 +57,7 @@ void d9__check_nothing_recorded(struct d9__findings *findings)
 				"Check that the program ran with recording on (DIAL9_ENABLED), that it "
 				"could write its trace directory, and that this is that directory.",
 				"The trace is empty: it holds no event at all.");
-	else if (a->timeline.n == 0)
+	else if (!d9__analysis_has_any(a) && !samples_were_refused(a))
 		d9__finding_add(findings, D9__CRITICAL, 0,
 				"Check that a loop was attached (d9_event_base_attach()) or that the "
 				"program was started by dial9 record, and that its loop library is "
@@ -64,17 +99,22 @@ static void check_losses(struct d9__findings *findings)
 	}
 }
 
+#define SAMPLE_LESS "(larger DIAL9_MEMORY_SAMPLE_RATE_BYTES): leaks look larger than they are."
+
 static void check_dropped_samples(struct d9__findings *findings)
 {
 	const struct d9__losses *losses = &findings->analysis->losses;
+	uint64_t evicted = findings->analysis->heap.evicted;
 
 	if (losses->dropped_allocs || losses->dropped_frees)
-		d9__finding_add(findings, D9__WARNING, 0,
-				"Sample less (larger DIAL9_MEMORY_SAMPLE_RATE_BYTES): leaks look larger than they "
-				"are.",
+		d9__finding_add(findings, D9__WARNING, 0, "Sample less " SAMPLE_LESS,
 				"%s allocation samples and %s free samples were lost.",
 				d9__units_count(losses->dropped_allocs).text,
 				d9__units_count(losses->dropped_frees).text);
+	if (evicted)
+		d9__finding_add(findings, D9__INFO, 0, "Sample less " SAMPLE_LESS,
+				"%s allocations were followed no further, as too many were live.",
+				d9__units_count(evicted).text);
 }
 
 static bool is_damaged(const struct d9__segment_fact *segment)
@@ -312,4 +352,35 @@ void d9__check_degraded_hooks(struct d9__findings *findings)
 		    strcmp(entry->value, "0"))
 			full_stubs(findings, loop, len, entry->value);
 	}
+}
+
+static void check_sources(struct d9__findings *findings, bool asked)
+{
+	const struct d9__metadata *metadata = &findings->analysis->metadata;
+
+	for (size_t i = 0; i < sizeof(sampled) / sizeof(sampled[0]); i++) {
+		const char *state = d9__metadata_value(metadata, sampled[i].key);
+		const char *fault = state ? fault_in(state) : NULL;
+		struct d9__finding *finding;
+
+		if (!fault || is_asked(metadata, i) != asked)
+			continue;
+		finding = d9__finding_add(findings, asked ? D9__WARNING : D9__INFO, 0,
+				"Change what stands in the way, or do without: nothing was taken in its place. dial9 doctor tells "
+				"what this machine permits.",
+				"%s%s %s: %s.", sampled[i].what, asked ? ", which were asked for," : "",
+				state[1] == 'f' ? "are missing" : "are incomplete", fault);
+		/* What would permit it stands at its end. */
+		d9__finding_set_brief(findings, finding, "%s: %s", sampled[i].what, fault);
+	}
+}
+
+void d9__check_refused_source(struct d9__findings *findings)
+{
+	check_sources(findings, true);
+}
+
+void d9__check_missing_source(struct d9__findings *findings)
+{
+	check_sources(findings, false);
 }

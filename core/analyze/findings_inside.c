@@ -11,7 +11,8 @@
 
 /* ---- where it sleeps ---- */
 
-#define WAITS_FOR_CHILD " waitpid waitid do_wait "
+#define WAITS_FOR_CHILD " wait wait3 wait4 waitpid waitid do_wait system pclose popen "
+#define LOOKS_UP_NAME	" getaddrinfo getnameinfo gethostbyname gethostbyaddr "
 
 /*
  * What to do instead, by the name in front of the parenthesis, which programs call the system call by, or of the
@@ -29,16 +30,16 @@ static const struct {
 	{ " fdatasync fsync sync syncfs sync_file_range msync ",
 	  "Do it in a thread, and answer when that has told the loop; join several into one; or let the kernel "
 	  "write when it likes, if that may be lost. It waits for the disk." },
-	{ " nanosleep pause sigsuspend hrtimer_nanosleep ",
+	{ " sleep usleep nanosleep pause sigsuspend hrtimer_nanosleep ",
 	  "Set a timer, return, and go on in the timer's callback: it sleeps, and its loop with it." },
-	{ " poll select epoll_wait sigwait do_sys_poll do_select ep_poll ",
+	{ " poll ppoll select pselect epoll_wait sigwait do_sys_poll do_select ep_poll ",
 	  "Give the descriptors to the loop (event_new(), ev_io, g_unix_fd_add()) and a timer for the longest "
 	  "time, or call what ends in ..._async(), and return: it waits for them itself, by poll(), a synchronous "
 	  "call (getaddrinfo(), ..._sync()) or a loop of its own." },
-	{ " read readv pread preadv recv recvmsg recvmmsg pipe_read unix_stream_read_generic ",
+	{ " read readv pread preadv recv recvfrom recvmsg recvmmsg pipe_read unix_stream_read_generic ",
 	  "Make the descriptor non-blocking and read when the loop says that it is ready; files have no such "
 	  "state, so read them in a thread. It reads what has not come yet, from a peer or a child (popen())." },
-	{ " write writev pwrite pwritev send sendmsg sendmmsg sendfile splice pipe_write ",
+	{ " write writev pwrite pwritev send sendto sendmsg sendmmsg sendfile splice pipe_write ",
 	  "Make the descriptor non-blocking and keep what does not fit until it is writable, or write in a thread: "
 	  "it writes to what is full, as descriptors 1 and 2 are if nobody reads the log." },
 	{ " connect accept inet_stream_connect ",
@@ -55,10 +56,19 @@ static const struct {
 	{ WAITS_FOR_CHILD,
 	  "Let the loop tell of the child's end (evsignal_new() on SIGCHLD, ev_child, g_child_watch_add()): it waits for "
 	  "a child." },
-	{ " flock fcntl locks_lock_inode_wait ",
+	{ LOOKS_UP_NAME,
+	  "Let the loop wait for the answer: evdns_getaddrinfo(), or bufferevent_socket_connect_hostname() with an "
+	  "evdns_base. It asks name servers, which may take seconds.", "libevent" },
+	{ LOOKS_UP_NAME,
+	  "Let the loop wait for the answer: g_resolver_lookup_by_name_async(), or a GSocketClient. It asks name servers, "
+	  "which may take seconds.", "glib" },
+	{ LOOKS_UP_NAME,
+	  "Look names up in a thread, or by a library that fits into the loop (c-ares): it asks name servers, which may "
+	  "take seconds.", NULL },
+	{ " flock lockf fcntl locks_lock_inode_wait ",
 	  "Ask without waiting (LOCK_NB, F_SETLK) and try again by a timer, or lock in a thread: another process "
 	  "holds the lock on the file." },
-	{ " open access stat readdir rename unlink mkdir ftruncate fallocate close copy_file_range ",
+	{ " open openat creat access stat readdir rename unlink mkdir ftruncate fallocate close copy_file_range ",
 	  "Keep files open, and do such work in a thread: it waits for a file system." },
 };
 
@@ -119,13 +129,13 @@ bool d9__finding_is_in_kernel(const struct d9__callback *callback)
 	uint64_t cpu_ns = callback->inside.user_ns + callback->inside.system_ns;
 
 	return cpu_ns >= D9__MS(5) && 10 * callback->inside.system_ns >= 6 * cpu_ns &&
-	       2 * cpu_ns >= callback->inside.total_ns;
+	       2 * cpu_ns >= callback->inside.own_ns;
 }
 
 static void page_faults(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	uint64_t each = callback->inside.faults / callback->inside.calls;
-	uint64_t ns = callback->inside.total_ns / callback->inside.calls;
+	uint64_t ns = callback->inside.own_ns / callback->inside.calls;
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 

@@ -86,10 +86,49 @@ static bool is_own(const struct shortage *s)
 	return s->cpus > 0 && 100 * s->cores >= OWN_PERCENT * s->cpus;
 }
 
+/* |ns| of |*left|, or all that is left; takes it. */
+static uint64_t take(uint64_t *left, uint64_t ns)
+{
+	uint64_t taken = ns < *left ? ns : *left;
+
+	*left -= taken;
+	return taken;
+}
+
+static struct d9__ready ready_of(const struct d9__analysis *a, const struct shortage *s)
+{
+	uint64_t unsampled_ns = s->wait_ns + s->taken_ns, left_ns = take(&unsampled_ns, a->machine.ready_ns);
+	struct d9__ready ready = { .ns = left_ns + unsampled_ns };
+
+	ready.limit_ns = take(&left_ns, growth(a, D9__MACHINE_THROTTLED_NS));
+	ready.host_ns = take(&left_ns, growth(a, D9__MACHINE_STEAL_NS));
+	if (is_own(s)) {
+		ready.own_ns = left_ns + unsampled_ns;
+	} else {
+		ready.others_ns = left_ns;
+		ready.unknown_ns = unsampled_ns;
+	}
+	return ready;
+}
+
+struct d9__ready d9__ready_of(const struct d9__analysis *a)
+{
+	struct shortage s = measure(a);
+
+	return ready_of(a, &s);
+}
+
+/* Whether the limit of its cgroup made for most of it. */
+static bool is_limit(const struct d9__analysis *a)
+{
+	return growth(a, D9__MACHINE_THROTTLED_NS) >= SHORT_NS &&
+	       2 * growth(a, D9__MACHINE_THROTTLED_NS) >= a->machine.ready_ns;
+}
+
 /* Whose doing it is. */
 static const char *advice_of(const struct d9__analysis *a, const struct shortage *s)
 {
-	if (growth(a, D9__MACHINE_THROTTLED_NS))
+	if (is_limit(a))
 		return "Raise the CPU limit of its cgroup (container, service), or let fewer threads compute at "
 		       "once: all stop when it is used up. Times of callbacks in this report are longer than they "
 		       "would be.";
@@ -158,6 +197,33 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 					 is_own(s) ? "its own threads compete" : "it was others that had the rest");
 }
 
+/* Who had the CPU, as far as that is known. */
+static void add_takers(struct d9__findings *findings, struct d9__finding *finding, const struct shortage *s)
+{
+	struct d9__ready ready = ready_of(findings->analysis, s);
+	const struct {
+		uint64_t ns;
+		const char *what;
+	} takers[] = {
+		{ ready.limit_ns, "in which its cgroup's CPU limit held it" },
+		{ ready.host_ns, "at most in which the host ran other machines" },
+		{ ready.own_ns, "in which other threads of the process had the CPUs" },
+		{ ready.others_ns, "in which other programs had them" },
+		{ ready.unknown_ns, "of which that is not known" },
+	};
+	char text[400] = "";
+	size_t used = 0;
+
+	if (ready.limit_ns + ready.host_ns < D9__MS(1))
+		return;
+	for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]) && used < sizeof(text); i++)
+		if (takers[i].ns >= D9__MS(1))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
+						 d9__units_ns(takers[i].ns).text, takers[i].what);
+	d9__finding_add_evidence(findings, finding, NULL, "ready without a CPU for %s: %s",
+				 d9__units_ns(ready.ns).text, text);
+}
+
 /* "ready threads waited 20 ms for one, up to 5 ms, and running callbacks were preempted for 7 ms", or one half. */
 static const char *describe_shortage(const struct shortage *s, char *buf, size_t size)
 {
@@ -186,15 +252,16 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	finding = d9__finding_add(findings, severity_of(a, &s), s.wait_ns + s.taken_ns + throttled_ns,
 				  advice_of(a, &s),
 				  "%s: %s.",
-				  throttled_ns ? "The limit of its cgroup left the process short of CPU"
+				  is_limit(a) ? "The limit of its cgroup left the process short of CPU"
 				  : is_own(&s) ? "The process has more work than CPUs"
 					       : "The machine was short of CPU",
 				  describe_shortage(&s, text, sizeof(text)));
-	if (is_own(&s) && !throttled_ns)
+	if (is_own(&s) && !is_limit(a))
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
 		d9__finding_set_machine(findings, finding, "short of CPU: some times inflated");
 	add_shortage(findings, finding, &s);
+	add_takers(findings, finding, &s);
 	add_counters(findings, finding);
 }
 

@@ -39,6 +39,9 @@ void d9__check_blocking(struct d9__findings *findings)
 
 	if (!top || !most || top->off <= 5 || samples->off_in_polls == 0)
 		return;
+	/* Stacks of calls that are told with their length are no news. */
+	if (samples->off_in_polls <= findings->analysis->blocked.with_stack)
+		return;
 	name = d9__finding_name(most);
 	finding = d9__finding_add(
 		findings, D9__WARNING, samples->off_in_polls,

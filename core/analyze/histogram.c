@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analyze/budget.h"
@@ -112,6 +113,43 @@ int d9__histogram_merge(struct d9__histogram *h, const struct d9__histogram *fro
 	h->count += from->count;
 	h->sum += from->sum;
 	return 0;
+}
+
+/* Of the first and last bucket with a value. */
+static void find_ends(struct d9__histogram *h)
+{
+	uint64_t first = 0, last = 0;
+	bool any = false;
+
+	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++)
+		for (unsigned sub = 0; h->octaves[i] && sub < D9__HISTOGRAM_SUBS; sub++) {
+			if (!h->octaves[i][sub])
+				continue;
+			last = middle_of((struct place){ i, sub });
+			first = any ? first : last;
+			any = true;
+		}
+	/* The ends themselves are still there if their buckets are. */
+	if (place_of(first).octave != place_of(h->min).octave || place_of(first).sub != place_of(h->min).sub)
+		h->min = first;
+	if (place_of(last).octave != place_of(h->max).octave || place_of(last).sub != place_of(h->max).sub)
+		h->max = last;
+}
+
+void d9__histogram_subtract(struct d9__histogram *h, const struct d9__histogram *from)
+{
+	for (unsigned i = 0; i < D9__HISTOGRAM_OCTAVES; i++)
+		for (unsigned sub = 0; from->octaves[i] && sub < D9__HISTOGRAM_SUBS; sub++) {
+			uint64_t n = from->octaves[i][sub];
+			uint64_t *bucket = n ? bucket_of(h, (struct place){ i, sub }) : NULL;
+
+			/* Beyond the budget another bucket may have had some of them. */
+			if (bucket)
+				*bucket -= n < *bucket ? n : *bucket;
+		}
+	h->count -= from->count < h->count ? from->count : h->count;
+	h->sum -= from->sum < h->sum ? from->sum : h->sum;
+	find_ends(h);
 }
 
 /* The bucket that holds the value of |rank|, counted from 1. */

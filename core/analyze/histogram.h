@@ -32,6 +32,12 @@ int d9__histogram_add(struct d9__histogram *h, uint64_t value);
 /* Add all of |from| to |h|.  0 or -ENOMEM, then with a part of |from| added. */
 int d9__histogram_merge(struct d9__histogram *h, const struct d9__histogram *from);
 
+/*
+ * Take out all of |from|, which was added to |h| before.  min and max stay exact where their buckets still have
+ * values, else they become the middle of the first or last bucket that has.
+ */
+void d9__histogram_subtract(struct d9__histogram *h, const struct d9__histogram *from);
+
 /* Nearest rank: the smallest value that at least |q| (0 to 1) of all values do not exceed. */
 uint64_t d9__histogram_quantile(const struct d9__histogram *h, double q);
 

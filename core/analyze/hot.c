@@ -75,8 +75,8 @@ static bool is_own(const struct d9__callback *callback, const struct d9__stack *
 	return module && !strncmp(module, callback->location, len) && !module[len];
 }
 
-/* The innermost frame of the program itself; what libraries do, it has asked for. */
-static size_t own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
+/* What libraries do, the program has asked for. */
+size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
 	for (size_t i = 0; i < stack->n; i++)
 		if (is_own(callback, stack, i))
@@ -92,7 +92,7 @@ static bool is_same(const struct d9__frame_name *a, const struct d9__frame_name 
 static void add_to_spots(const struct d9__callback *callback, const struct hot_stack *item, uint64_t n,
 			 struct d9__spot *spots, size_t *n_spots)
 {
-	size_t frame = own_frame(callback, item->stack), i = 0;
+	size_t frame = d9__hot_own_frame(callback, item->stack), i = 0;
 
 	while (i < *n_spots && !is_same(&spots[i].stack->names[spots[i].frame], &item->stack->names[frame]))
 		i++;

@@ -37,6 +37,9 @@ struct d9__spot {
  */
 size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out, size_t max);
 
+/* The innermost frame of |stack|, which has names, that lies in |callback|'s module; 0 if none does. */
+size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack);
+
 /* "83 % in render_row (svc.c:88, in memcpy), 10 % in ...", in new memory; NULL: too few samples, or no memory. */
 char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu);
 

@@ -359,6 +359,17 @@ void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t f
 	share(latency->held, latency->n_held, worker, from_ns, to_ns, off_ns);
 }
 
+/* A wait from the end of the task's own call on is the loop's, as is what the loop found or woke itself. */
+static enum d9__replay_wake woken_by(const struct d9__worker *worker, const struct d9__task *task,
+				     const struct d9__delay *delay, uint64_t wake_ns)
+{
+	if (delay->from_ns != wake_ns)
+		return D9__REPLAY_BY_LOOP;
+	if (delay->reason == D9__WAKE_TIMER || task->waker_worker >= D9__WORKER_OTHERS)
+		return D9__REPLAY_FROM_OUTSIDE;
+	return task->waker_worker == worker->id ? D9__REPLAY_BY_LOOP : D9__REPLAY_BY_OTHER_LOOP;
+}
+
 int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 		      struct d9__task *task, uint64_t ns)
 {
@@ -387,6 +398,8 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 		explain(latency, worker, long_ns, &delay);
 	if (delay.reason == D9__WAKE_TIMER &&
 	    count_lateness(latency, worker, &delay, wake_ns, task->callback))
+		return -ENOMEM;
+	if (d9__replay_start(worker, delay.from_ns, ns, woken_by(worker, task, &delay, wake_ns)))
 		return -ENOMEM;
 	if (delay.ns == 0)
 		return 0;

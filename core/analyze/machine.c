@@ -14,6 +14,9 @@ void d9__machine_add(struct d9__machine *machine, const struct d9_event *event)
 {
 	if (!machine->first_ns)
 		machine->first_ns = event->timestamp_ns;
+	else
+		machine->ready_ns += machine->pending_ns;
+	machine->pending_ns = 0;
 	machine->last_ns = event->timestamp_ns;
 	for (unsigned i = 0; i < D9__MACHINE_COUNTERS; i++) {
 		const struct d9_value *value = d9_event_known(event, fields[i]);
@@ -26,4 +29,9 @@ void d9__machine_add(struct d9__machine *machine, const struct d9_event *event)
 		machine->counters[i].known = true;
 		machine->counters[i].last = now;
 	}
+}
+
+void d9__machine_add_ready(struct d9__machine *machine, uint64_t ns)
+{
+	machine->pending_ns += ns;
 }

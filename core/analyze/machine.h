@@ -20,6 +20,8 @@ enum d9__machine_counter {
 /* All zero: no samples. */
 struct d9__machine {
 	uint64_t first_ns, last_ns;
+	uint64_t ready_ns;   /* of loops' threads, without a CPU, between the first and the last sample */
+	uint64_t pending_ns; /* since the last */
 	struct {
 		bool known;
 		uint64_t last, growth;
@@ -28,5 +30,8 @@ struct d9__machine {
 
 /* |event| is a ProcessStateEvent. */
 void d9__machine_add(struct d9__machine *machine, const struct d9_event *event);
+
+/* A loop's thread was ready without a CPU for |ns|, up to now. */
+void d9__machine_add_ready(struct d9__machine *machine, uint64_t ns);
 
 #endif /* D9_ANALYZE_MACHINE_H */

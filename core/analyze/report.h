@@ -29,6 +29,7 @@ struct d9__span_name {
 	const char *name;
 	uint64_t count, unmatched, unclosed, active_ns, active_in_polls_ns, idle_ns;
 	struct d9__histogram durations;
+	struct d9__account time;
 	const struct d9__span_type **types;
 	size_t n;
 };
@@ -51,6 +52,12 @@ struct d9__named_count *d9__reports_counts(const struct d9__report *reports, siz
 /* Name of a worker for people: its lane group, else its thread, else NULL. */
 const char *d9__report_worker_name(const struct d9__analysis *analysis,
 				   const struct d9__worker *worker);
+
+/* Where time went: of all calls of a callback, of one call, of a loop, of the spans of one name. */
+struct d9__parts d9__parts_of_callback(const struct d9__analysis *analysis, const struct d9__callback *callback);
+struct d9__parts d9__parts_of_call(const struct d9__analysis *analysis, const struct d9__stall *stall);
+struct d9__parts d9__parts_of_worker(const struct d9__worker *worker);
+struct d9__parts d9__parts_of_spans(const struct d9__analysis *analysis, const struct d9__span_name *span);
 
 /* A finding and whose it is. */
 struct d9__report_finding {

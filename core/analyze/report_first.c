@@ -45,7 +45,9 @@
 /* What a finding may say here, in the order in which room is given. */
 enum part {
 	PART_LINE,
+	PART_TIME,
 	PART_HOT,
+	PART_GAIN,
 	PART_EFFECTS,
 	PART_ADVICE,
 	PARTS
@@ -277,22 +279,29 @@ static void put_effects(struct first *first, const struct d9__finding *finding)
 	free(text);
 }
 
-/* "  at: 83 % in render_row (svc.c:88)" */
-static void put_hot(struct first *first, const struct d9__finding *finding)
+/* "  at: 83 % in render_row (svc.c:88)", "time: 62 % on CPU, 38 % blocked": |text| in one line, if there is one. */
+static void make_part(struct first *first, struct shown *shown, enum part part, const char *label, const char *text)
 {
-	char *text = shorten_prose(finding->hot, edge_of(first->page) - INDENT);
+	char *fitting;
+	size_t size;
+	FILE *out = text ? begin_part(first->page, &shown->parts[part], &size) : NULL;
 
-	d9__page_put(first->page, D9__FAINT, "  at: ");
-	if (text)
-		d9__page_wrap(first->page, text, INDENT, INDENT);
+	if (!out)
+		return;
+	fitting = shorten_prose(text, edge_of(first->page) - INDENT);
+	d9__page_put(first->page, D9__FAINT, label);
+	if (fitting)
+		d9__page_wrap(first->page, fitting, INDENT, INDENT);
 	else
 		first->page->err = -ENOMEM;
-	free(text);
+	free(fitting);
+	end_part(first->page, out, &shown->parts[part], &shown->lines[part]);
 }
 
 static void make_parts(struct first *first, struct shown *shown, const struct d9__finding *before)
 {
 	const struct d9__finding *finding = shown->item->finding;
+	char gain[160];
 	size_t size;
 	FILE *out = begin_part(first->page, &shown->parts[PART_LINE], &size);
 
@@ -300,13 +309,10 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 		return;
 	put_line(first, shown->item);
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
-	if (finding->hot) {
-		out = begin_part(first->page, &shown->parts[PART_HOT], &size);
-		if (!out)
-			return;
-		put_hot(first, finding);
-		end_part(first->page, out, &shown->parts[PART_HOT], &shown->lines[PART_HOT]);
-	}
+	make_part(first, shown, PART_TIME, "time: ", finding->time);
+	make_part(first, shown, PART_HOT, "  at: ", finding->blocked ? finding->blocked : finding->hot);
+	if (finding->has_gain && *d9__gain_text(&finding->gain, gain, sizeof(gain)))
+		make_part(first, shown, PART_GAIN, "gain: ", gain);
 	if (finding->n_effects) {
 		out = begin_part(first->page, &shown->parts[PART_EFFECTS], &size);
 		if (!out)
@@ -386,7 +392,7 @@ static unsigned share(struct first *first, unsigned left)
 		n++;
 	first->n_shown = n;
 	left += kept;
-	for (enum part part = PART_HOT; part < PARTS; part++) {
+	for (enum part part = PART_TIME; part < PARTS; part++) {
 		if (n && part == PART_EFFECTS)
 			take(&first->shown[0], PART_ADVICE, &left);
 		for (size_t i = 0; i < n; i++)
@@ -417,7 +423,7 @@ static void describe_data(const struct first *first, char *buf, size_t size)
 		const struct d9__analysis *a = all->reports[i].analysis;
 
 		hooks = hooks && d9__report_tells_hooks(&a->metadata);
-		if (a->events == 0 || a->timeline.n == 0)
+		if (!d9__analysis_has_any(a))
 			add_word(buf, size, "nothing recorded");
 		if (a->losses.n)
 			add_word(buf, size, "events lost");
@@ -507,17 +513,36 @@ static void describe_busy(const struct d9__report_all *all, char *buf, size_t si
 			 (unsigned long long)s.busiest, 100 * s.most);
 }
 
+/* "1.38 s on the CPU in 3 threads, by samples": where no loop ran. */
+static void describe_samples(const struct d9__report_all *all, char *buf, size_t size)
+{
+	uint64_t on_ns = 0;
+	size_t threads = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct d9__samples *samples = &all->reports[i].analysis->samples;
+
+		on_ns += samples->on * samples->period_ns;
+		threads += samples->threads.n;
+	}
+	if (threads)
+		snprintf(buf, size, "%s on the CPU in %zu thread%s, by samples", d9__units_ns(on_ns).text, threads,
+			 threads == 1 ? "" : "s");
+}
+
 static void put_header(struct first *first)
 {
 	const struct d9__report_all *all = first->all;
 	uint64_t start_ns = d9__analysis_start_ns(all->first);
 	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
 	const char *program = d9__report_program(all->first);
-	char data[160], busy[96], processes[48], *line;
+	char data[160], busy[160], processes[48], *line;
 	size_t column;
 
 	describe_data(first, data, sizeof(data));
 	describe_busy(all, busy, sizeof(busy));
+	if (!busy[0])
+		describe_samples(all, busy, sizeof(busy));
 	snprintf(processes, sizeof(processes), "%zu processes", all->n);
 	if (all->n > 1)
 		program = processes;
@@ -637,6 +662,8 @@ static void put_table(struct first *first, unsigned left)
 		rows = all->style->top;
 	if (all->n > 1)
 		d9__report_processes(all, rows);
+	else if (all->first->timeline.n == 0)
+		d9__report_threads(all->reports, all->style, first->page, rows);
 	else
 		d9__report_callbacks(all->reports, all->style, first->page, rows);
 }

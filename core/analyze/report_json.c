@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyze/hot_threads.h"
 #include "analyze/json.h"
 #include "analyze/report.h"
+#include "analyze/report_heap.h"
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
@@ -233,6 +235,7 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 		     const struct d9__worker *worker)
 {
 	double ratio = d9__worker_cpu_ratio(worker);
+	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "id", worker->id);
@@ -250,6 +253,10 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "busy_ns", d9__worker_busy_ns(worker));
 	d9__json_double(json, "busy", d9__worker_busy(worker));
 	d9__json_double(json, "utilisation", d9__worker_utilisation(worker));
+	if (d9__worker_on_cpu(worker) < 0)
+		d9__json_null(json, "cpu_utilisation");
+	else
+		d9__json_double(json, "cpu_utilisation", d9__worker_on_cpu(worker));
 	if (ratio < 0) {
 		d9__json_null(json, "cpu_ns");
 		d9__json_null(json, "cpu_ratio");
@@ -261,6 +268,8 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "wakes_issued", worker->wakes_issued);
 	d9__json_u64(json, "local_queue_max", worker->local_max);
 	d9__json_u64(json, "handovers", worker->handovers);
+	parts = d9__parts_of_worker(worker);
+	d9__parts_json(json, &parts, &worker->time, true);
 	put_kernel_waits(json, worker);
 	put_worker_samples(json, worker);
 	d9__json_close(json, '}');
@@ -273,6 +282,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 {
 	const struct d9__histogram *h = &callback->durations;
 	char kinds[128], way[512];
+	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "process", a->process);
@@ -295,6 +305,8 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "over_10ms", callback->over_10ms);
 	d9__json_u64(json, "over_50ms", callback->over_50ms);
 	d9__json_u64(json, "open_ended", callback->open_ended);
+	parts = d9__parts_of_callback(a, callback);
+	d9__parts_json(json, &parts, &callback->time, false);
 	d9__json_open(json, "loops_inside", '{');
 	d9__json_u64(json, "calls", callback->nested.calls);
 	d9__json_u64(json, "ns", callback->nested.ns);
@@ -337,6 +349,7 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__stall *stall)
 {
 	static const char *const verdicts[] = { "unknown", "computing", "off-cpu", "mixed" };
+	struct d9__parts parts;
 
 	d9__json_open(json, NULL, '{');
 	put_callback_name(json, "name", stall->culprit);
@@ -353,6 +366,8 @@ static void put_stall(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
 	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
 	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
+	parts = d9__parts_of_call(a, stall);
+	d9__parts_json(json, &parts, &stall->time, false);
 	d9__json_string(json, "span", stall->span);
 	put_victims(json, stall);
 	d9__json_close(json, '}');
@@ -521,8 +536,10 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
-static void put_span(struct d9__json *json, const struct d9__span_name *span)
+static void put_span(struct d9__json *json, const struct d9__analysis *a, const struct d9__span_name *span)
 {
+	struct d9__parts parts = d9__parts_of_spans(a, span);
+
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "name", span->name);
 	d9__json_u64(json, "spans", span->count);
@@ -531,6 +548,7 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 	d9__json_u64(json, "active_in_polls_ns", span->active_in_polls_ns);
 	d9__json_u64(json, "idle_ns", span->idle_ns);
 	d9__json_u64(json, "unclosed", span->unclosed);
+	d9__parts_json(json, &parts, &span->time, true);
 	d9__json_quantiles(json, &span->durations);
 	d9__json_open(json, "origins", '[');
 	for (size_t i = 0; i < span->n; i++) {
@@ -553,6 +571,50 @@ static void put_span(struct d9__json *json, const struct d9__span_name *span)
 	d9__json_close(json, '}');
 }
 
+static void put_thread(struct d9__json *json, const struct d9__hot_thread *thread,
+		       const struct d9__hot_function *functions, size_t n)
+{
+	d9__json_open(json, NULL, '{');
+	d9__json_u64(json, "tid", thread->tid);
+	d9__json_string(json, "name", thread->name);
+	if (thread->worker)
+		d9__json_u64(json, "worker", thread->worker->id);
+	else
+		d9__json_null(json, "worker");
+	d9__json_u64(json, "on_cpu", thread->on);
+	d9__json_u64(json, "off_cpu", thread->off);
+	d9__json_open(json, "functions", '[');
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__frame_name *frame = &functions[i].frame;
+
+		if (functions[i].thread != thread)
+			continue;
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "function", frame->function);
+		d9__json_string(json, "module", frame->module);
+		d9__json_string(json, "file", frame->file);
+		d9__json_u64(json, "line", frame->line);
+		d9__json_u64(json, "on_cpu", functions[i].n);
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+	d9__json_close(json, '}');
+}
+
+static void put_threads(struct d9__json *json, const struct d9__table *threads)
+{
+	size_t n;
+	struct d9__hot_function *functions = d9__hot_functions(threads, false, &n);
+	struct d9__hot_thread **sorted = d9__hot_threads_sorted(threads);
+
+	d9__json_open(json, "threads", '[');
+	for (size_t i = 0; functions && sorted && i < threads->n; i++)
+		put_thread(json, sorted[i], functions, n);
+	d9__json_close(json, ']');
+	free(functions);
+	free(sorted);
+}
+
 static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 {
 	const struct d9__samples *samples = &a->samples;
@@ -566,6 +628,8 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "off_worker", samples->off_worker);
 	d9__json_u64(json, "stacks", samples->stacks.n);
 	d9__json_u64(json, "top_off_cpu_stack", top ? top->off : 0);
+	d9__json_u64(json, "period_ns", samples->period_ns);
+	put_threads(json, &samples->threads);
 	d9__json_close(json, '}');
 }
 
@@ -680,7 +744,10 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		d9__json_close(json, '}');
 	}
 	d9__json_close(json, ']');
+	d9__json_string(json, "time", finding->time);
 	d9__json_string(json, "on_cpu", finding->hot);
+	d9__json_gain(json, finding);
+	d9__json_string(json, "blocked", finding->blocked);
 	d9__json_string(json, "advice", finding->advice);
 	d9__json_close(json, '}');
 }
@@ -710,11 +777,15 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	put_tasks(json, a);
 	d9__json_open(json, "spans", '[');
 	for (size_t i = 0; i < report->n_spans; i++)
-		put_span(json, report->spans[i]);
+		put_span(json, a, report->spans[i]);
 	d9__json_close(json, ']');
+	if (!err)
+		err = d9__json_blocked(json, a);
 	put_samples(json, a);
 	if (!err)
 		err = put_idle(json, &a->idle);
+	err = err ? err : d9__json_heap(json, a);
+	d9__json_ready(json, a);
 	put_usage(json, &a->usage);
 	return err;
 }

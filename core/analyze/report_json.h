@@ -23,6 +23,10 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__finding *finding);
 
+/* Whole keys: "ready", and "gain" of a finding. */
+void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_gain(struct d9__json *json, const struct d9__finding *finding);
+
 /* Whole keys: "loss", "metadata", "trace", and all that follows "trace".  0 or -ENOMEM. */
 void d9__json_loss(struct d9__json *json, const struct d9__losses *losses);
 void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata);
@@ -30,5 +34,8 @@ void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadat
 int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n);
 int d9__json_trace(struct d9__json *json, const struct d9__report *report);
 int d9__json_report(struct d9__json *json, const struct d9__report *report);
+
+/* "blocking_calls" and "locks".  0 or -ENOMEM. */
+int d9__json_blocked(struct d9__json *json, const struct d9__analysis *a);
 
 #endif /* D9_ANALYZE_REPORT_JSON_H */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/hot_threads.h"
+#include "analyze/report_heap.h"
 #include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
@@ -507,6 +509,92 @@ static void put_usage(struct context *c)
 			d9__units_count(growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
 }
 
+/* ---- threads by samples ---- */
+
+/* "worker-1 4711", and which loops' thread it is. */
+static void cell_thread(struct d9__grid *grid, const struct d9__hot_thread *thread)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s%s%u", thread->name, thread->name[0] ? " " : "", thread->tid);
+	if (thread->worker)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", worker %" PRIu64, thread->worker->id);
+	d9__grid_cell(grid, text, 0);
+}
+
+static void cell_function(struct d9__grid *grid, const struct d9__hot_function *function)
+{
+	const struct d9__frame_name *frame = &function->frame;
+	char place[512] = "", *text;
+
+	if (frame->file && frame->line)
+		snprintf(place, sizeof(place), " %s:%u", frame->file, frame->line);
+	else if (frame->file || frame->module)
+		snprintf(place, sizeof(place), " (%s)", frame->file ? frame->file : frame->module);
+	if (asprintf(&text, "%s%s%s%s", frame->function ? frame->function : "(no name)", place,
+		     function->inside ? ", in " : "", function->inside ? function->inside : "") < 0) {
+		grid->failed = true;
+		return;
+	}
+	d9__grid_cell(grid, text, frame->function ? strlen(frame->function) : 0);
+	free(text);
+}
+
+static void function_row(const struct context *c, struct d9__grid *grid, const struct d9__hot_function *function,
+			 bool off_cpu)
+{
+	const struct d9__samples *samples = &c->a->samples;
+
+	if (!off_cpu && samples->period_ns)
+		cell(grid, d9__units_ns(function->n * samples->period_ns));
+	else
+		cell(grid, d9__units_count(function->n));
+	cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? samples->off : samples->on)));
+	cell_thread(grid, function->thread);
+	cell_function(grid, function);
+}
+
+/* "Where threads left the CPU, by samples of 1 % of the time" */
+static void threads_title(struct context *c, bool off_cpu)
+{
+	const char *duty = d9__metadata_value(&c->a->metadata, "sched.switch_duty");
+	char title[96], of[48] = "";
+
+	if (off_cpu && duty && atof(duty) > 0)
+		snprintf(of, sizeof(of), " of %.3g %% of the time", 100 * atof(duty));
+	snprintf(title, sizeof(title), "Where threads %s the CPU, by samples%s", off_cpu ? "left" : "were on", of);
+	d9__page_section(c->page, title);
+}
+
+static void threads_table(struct context *c, bool off_cpu, size_t rows)
+{
+	size_t n;
+	struct d9__hot_function *functions = d9__hot_functions(&c->a->samples.threads, off_cpu, &n);
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (!functions) {
+		c->page->err = -ENOMEM;
+		return;
+	}
+	if (n)
+		threads_title(c, off_cpu);
+	d9__grid_column(&grid, off_cpu || !c->a->samples.period_ns ? "SAMPLES" : "CPU", false, false);
+	d9__grid_column(&grid, "SHARE", false, false);
+	d9__grid_column(&grid, "THREAD", true, false);
+	d9__grid_column(&grid, "FUNCTION", true, true);
+	for (size_t i = 0; i < n && i < rows; i++)
+		function_row(c, &grid, &functions[i], off_cpu);
+	d9__grid_print(&grid, c->page);
+	put_more(c, rows < n ? rows : n, n, "functions");
+	free(functions);
+}
+
+void d9__report_threads(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page,
+			size_t rows)
+{
+	threads_table(&(struct context){ report, report->analysis, style, page }, false, rows);
+}
+
 static void put_samples(struct context *c)
 {
 	const struct d9__samples *samples = &c->a->samples;
@@ -519,6 +607,13 @@ static void put_samples(struct context *c)
 			d9__units_count(samples->on_in_polls).text,
 			d9__units_count(samples->off).text,
 			d9__units_count(samples->off_in_polls).text);
+	threads_table(c, false, c->style->top);
+	threads_table(c, true, c->style->top);
+}
+
+static void put_blocking(struct context *c)
+{
+	d9__report_blocked(c->report, c->style, c->page);
 }
 
 static void idle_row(struct context *c, struct d9__grid *grid, const struct d9__idle_stack *stack)
@@ -618,6 +713,16 @@ static void put_custom_events(struct context *c)
 
 /* ---- by name ---- */
 
+static void put_memory(struct context *c)
+{
+	d9__report_heap(c->a, c->style->top, c->page);
+}
+
+static void put_time(struct context *c)
+{
+	d9__report_time(c->report, c->style, c->page);
+}
+
 static void put_process(struct context *c)
 {
 	put_kernel_waits(c);
@@ -634,14 +739,17 @@ static const struct {
 	{ "findings", false, NULL },
 	{ "workers", true, put_workers },
 	{ "callbacks", true, put_callbacks },
+	{ "time", true, put_time },
 	{ "longest", true, put_longest },
 	{ "wakes", true, put_waits },
 	{ "timers", true, put_timers },
 	{ "queues", true, put_queues },
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
+	{ "blocking", true, put_blocking },
 	{ "samples", false, put_samples },
 	{ "idle", false, put_idle },
+	{ "memory", false, put_memory },
 	{ "spans", false, put_spans },
 	{ "events", false, put_custom_events },
 };

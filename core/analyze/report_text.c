@@ -137,8 +137,30 @@ static void put_effects(struct d9__report_all *all, const struct d9__analysis *a
 	}
 }
 
+static void put_time(struct d9__report_all *all, const struct d9__finding *finding)
+{
+	if (!finding->time)
+		return;
+	d9__page_put(all->page, D9__FAINT, "  time: ");
+	d9__page_wrap(all->page, finding->time, (unsigned)strlen("  time: "), 4);
+}
+
+static void put_gain(struct d9__report_all *all, const struct d9__finding *finding)
+{
+	char text[160];
+
+	if (!finding->has_gain || !*d9__gain_text(&finding->gain, text, sizeof(text)))
+		return;
+	d9__page_put(all->page, D9__FAINT, "  without it: ");
+	d9__page_wrap(all->page, text, (unsigned)strlen("  without it: "), 4);
+}
+
 static void put_hot(struct d9__report_all *all, const struct d9__finding *finding)
 {
+	if (finding->blocked) {
+		d9__page_put(all->page, D9__FAINT, "  blocked: ");
+		d9__page_wrap(all->page, finding->blocked, (unsigned)strlen("  blocked: "), 4);
+	}
 	if (!finding->hot)
 		return;
 	d9__page_put(all->page, D9__FAINT, "  on the CPU: ");
@@ -183,7 +205,9 @@ static void put_finding(struct d9__report_all *all, const struct d9__report_find
 	for (size_t i = 0; full && i < finding->n_evidence; i++)
 		put_evidence(all, a, &finding->evidence[i]);
 	if (full) {
+		put_time(all, finding);
 		put_hot(all, finding);
+		put_gain(all, finding);
 		put_effects(all, a, finding);
 		put_advice(all, finding, before);
 	}
@@ -260,6 +284,7 @@ static void put_findings(struct d9__report_all *all, bool of_data)
 struct ranked {
 	const struct d9__report *report;
 	uint64_t calls, busy_ns;
+	uint64_t sampled_ns; /* on the CPU */
 };
 
 /* The worst first: the gravest findings, then the busiest. */
@@ -273,6 +298,8 @@ static int compare_ranked(const void *left, const void *right)
 			return x->by_severity[i] > y->by_severity[i] ? -1 : 1;
 	if (a->busy_ns != b->busy_ns)
 		return a->busy_ns > b->busy_ns ? -1 : 1;
+	if (!a->busy_ns && a->sampled_ns != b->sampled_ns)
+		return a->sampled_ns > b->sampled_ns ? -1 : 1;
 	return a->report < b->report ? -1 : a->report > b->report;
 }
 
@@ -282,7 +309,9 @@ static struct ranked *rank(const struct d9__report_all *all)
 
 	for (size_t i = 0; ranked && i < all->n; i++) {
 		const struct d9__timeline *timeline = &all->reports[i].analysis->timeline;
+		const struct d9__samples *samples = &all->reports[i].analysis->samples;
 
+		ranked[i].sampled_ns = samples->on * samples->period_ns;
 		ranked[i].report = &all->reports[i];
 		for (size_t j = 0; j < timeline->n; j++) {
 			const struct d9__worker *worker = timeline->items[j];
@@ -294,6 +323,15 @@ static struct ranked *rank(const struct d9__report_all *all)
 	if (ranked)
 		qsort(ranked, all->n, sizeof(*ranked), compare_ranked);
 	return ranked;
+}
+
+/* Whether a loop ran in any of them: else samples are all that there is. */
+static bool any_loop(const struct d9__report_all *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->reports[i].analysis->timeline.n)
+			return true;
+	return false;
 }
 
 static void process_row(const struct d9__report_all *all, struct d9__grid *grid, const struct ranked *ranked)
@@ -315,8 +353,12 @@ static void process_row(const struct d9__report_all *all, struct d9__grid *grid,
 	d9__grid_cell(grid, d9__report_program(a), 0);
 	d9__grid_cell(grid, d9__units_offset(d9__analysis_start_ns(all->first), start_ns).text, 0);
 	d9__grid_cell(grid, d9__units_ns(d9__analysis_end_ns(a) - start_ns).text, 0);
-	d9__grid_cell(grid, d9__units_count(ranked->calls).text, 0);
-	d9__grid_cell(grid, d9__units_ns(ranked->busy_ns).text, 0);
+	if (any_loop(all)) {
+		d9__grid_cell(grid, d9__units_count(ranked->calls).text, 0);
+		d9__grid_cell(grid, d9__units_ns(ranked->busy_ns).text, 0);
+	} else {
+		d9__grid_cell(grid, d9__units_ns(ranked->sampled_ns).text, 0);
+	}
 	d9__grid_cell(grid, findings, 0);
 	d9__grid_cell(grid, a->processes->items[a->process].folder, 0);
 }
@@ -330,8 +372,9 @@ static void put_processes(const struct d9__report_all *all, const struct ranked 
 	d9__grid_column(&grid, "PROGRAM", true, false);
 	d9__grid_column(&grid, "FROM", false, false);
 	d9__grid_column(&grid, "LENGTH", false, false);
-	d9__grid_column(&grid, "CALLS", false, false);
-	d9__grid_column(&grid, "IN CALLS", false, false);
+	if (any_loop(all))
+		d9__grid_column(&grid, "CALLS", false, false);
+	d9__grid_column(&grid, any_loop(all) ? "IN CALLS" : "CPU", false, false);
 	d9__grid_column(&grid, "FINDINGS", false, false);
 	d9__grid_column(&grid, "TRACE", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "FROM", "CALLS", "LENGTH", "PROGRAM", NULL });

@@ -7,6 +7,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/hot.h"
+#include "analyze/hot_threads.h"
 #include "analyze/samples.h"
 
 #define ENTRY_BYTES (3 * sizeof(struct d9__table_entry)) /* a place in a table */
@@ -24,6 +25,7 @@ void d9__samples_release(struct d9__samples *samples)
 	d9__table_release(&samples->names);
 	d9__table_release(&samples->workers_by_tid);
 	d9__texts_release(&samples->texts);
+	d9__hot_threads_release(&samples->threads);
 }
 
 int d9__samples_symbol(struct d9__samples *samples, uint64_t address, const char *name, size_t len)
@@ -135,6 +137,7 @@ static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
 		samples->on_in_polls++;
 		worker->polls_with_on += piece->on_samples++ == 0;
 		piece->task->callback->on_samples++;
+		running_in(piece)->time.samples++;
 	}
 	return d9__hot_add(running_in(piece), stack, off_cpu);
 }
@@ -147,6 +150,7 @@ int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint
 
 	if (!stack)
 		return -ENOMEM;
+	samples->newest = stack;
 	if (off_cpu) {
 		samples->off++;
 		stack->off++;
@@ -162,6 +166,10 @@ int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint
 	}
 	worker->on_samples += !off_cpu;
 	worker->off_samples += off_cpu;
+	if (off_cpu) {
+		worker->off.ns = ns;
+		worker->off.stack = stack;
+	}
 	return piece ? count_in_poll(samples, worker, piece, stack, off_cpu) : 0;
 }
 

@@ -43,6 +43,8 @@ struct d9__samples {
 	struct d9__table names;  /* char * by address */
 	struct d9__texts texts;
 	struct d9__table workers_by_tid;
+	struct d9__table threads; /* struct d9__hot_thread by tid */
+	const struct d9__stack *newest; /* of the newest sample */
 };
 
 void d9__samples_release(struct d9__samples *samples);
@@ -66,7 +68,7 @@ const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint6
 int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
 		    bool off_cpu, const uint64_t *addresses, size_t n);
 
-/* The stack |addresses|, first met at |ns|: one for all beyond the budget.  NULL: out of memory. */
+/* The stack of |n| addresses, met at |ns|, for who counts other things than samples; NULL: out of memory. */
 struct d9__stack *d9__samples_stack(struct d9__samples *samples, uint64_t ns, const uint64_t *addresses, size_t n);
 
 /* The stack with the most off-CPU samples, or NULL. */

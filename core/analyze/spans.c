@@ -26,6 +26,7 @@ struct span {
 	uint64_t number;               /* of the callback's calls, from 0 */
 	uint64_t task_id;              /* whose poll covered the first enter, or 0 */
 	uint64_t nested_ns;            /* of that call so far, in loops that it ran */
+	uint64_t told_ns, samples;     /* of the poll that ran when it was entered, up to then */
 	bool entered;
 	bool with_parent;
 	uint64_t first_ns, enter_ns, exit_ns; /* exit_ns 0: never left */
@@ -126,6 +127,7 @@ static void enter_user(struct d9__piece *piece, struct span *span)
 	if (piece->users.open++)
 		return;
 	piece->users.since_ns = span->enter_ns;
+	piece->users.told_since_ns = piece->told_ns;
 	piece->users.callback = span->callback;
 	if (!span->callback->caller)
 		span->callback->caller = piece->task->callback;
@@ -136,8 +138,10 @@ static uint64_t leave_user(struct d9__piece *piece, const struct span *span, uin
 {
 	if (!piece->open || piece->task->id != span->task_id)
 		return 0;
-	if (piece->users.open && --piece->users.open == 0)
+	if (piece->users.open && --piece->users.open == 0) {
 		piece->users.ns += ns - piece->users.since_ns;
+		piece->users.told_ns += piece->told_ns - piece->users.told_since_ns;
+	}
 	return piece->resumed ? piece->task->call.nested_ns - span->nested_ns : 0;
 }
 
@@ -163,6 +167,8 @@ int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 	span->entered = true;
 	span->worker = worker;
 	span->enter_ns = event->ns;
+	span->told_ns = worker->piece.open ? worker->piece.told_ns : 0;
+	span->samples = worker->piece.open ? worker->piece.on_samples : 0;
 	if (span->callback && worker->piece.open)
 		enter_user(&worker->piece, span);
 	return 0;
@@ -209,6 +215,24 @@ static uint64_t part_in_polls(const struct span *span, uint64_t ns)
 	return end > start ? end - start : 0;
 }
 
+/* Where the time went of a stay that ends at |ns|: of its part in the poll that runs, as that will be known. */
+static void account_stay(struct span *span, struct d9__account *account, uint64_t ns)
+{
+	struct d9__worker *worker = span->worker;
+	const struct d9__piece *piece = &worker->piece;
+	uint64_t from_ns = span->enter_ns > piece->start_ns ? span->enter_ns : piece->start_ns;
+	bool within = span->enter_ns >= piece->start_ns;
+
+	if (piece->open && piece->task->id == span->task_id) {
+		d9__period_inside(&worker->period, account, ns - from_ns, piece->told_ns - (within ? span->told_ns : 0));
+		if (!span->callback)
+			account->samples += piece->on_samples - (within ? span->samples : 0);
+	} else if (!piece->open && span->task_id == 0 && worker->unpark.valid && span->enter_ns >= worker->unpark.ns &&
+		   span->enter_ns >= piece->end_ns) {
+		d9__period_short(&worker->period, account, ns - span->enter_ns);
+	}
+}
+
 int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 {
 	struct span *span = d9__table_find(&spans->open, id);
@@ -221,6 +245,7 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	span->exit_ns = ns;
 	span->active_ns += stay_ns;
 	span->active_in_polls_ns += part_in_polls(span, ns);
+	account_stay(span, span->callback ? &span->callback->time : &span->type->time, ns);
 	if (span->callback) {
 		uint64_t nested_ns = leave_user(&span->worker->piece, span, ns);
 

@@ -21,6 +21,7 @@ struct d9__span_type {
 	uint64_t active_in_polls_ns; /* the part inside polls of the owning task */
 	uint64_t idle_ns;            /* from creation to close, less the entered time; closed ones */
 	struct d9__histogram durations; /* first enter to last exit */
+	struct d9__account time;        /* of the part inside polls */
 };
 
 /*

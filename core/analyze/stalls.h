@@ -46,6 +46,7 @@ struct d9__stall {
 
 	/* Of it, off the CPU: asleep, and ready without one; both 0 if that was not recorded. */
 	uint64_t blocked_ns, run_queue_ns;
+	struct d9__account time; /* of total_ns */
 
 	/* Who waited; worst first. */
 	uint64_t waited, waited_max_ns;

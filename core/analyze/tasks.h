@@ -12,6 +12,10 @@
 #include "analyze/table.h"
 
 struct d9__worker;
+
+/* target_worker of a wake from outside the workers, and all above. */
+#define D9__WORKER_OTHERS 254
+
 struct d9__stale_timer;
 
 /* One call of a callback: a poll, or the pieces into which nested loops cut it. */
@@ -74,11 +78,12 @@ struct d9__task {
 	struct d9__call call;
 	const char *asleep; /* where its open call was found asleep, and when */
 	uint64_t asleep_ns;
+	uint64_t asleep_for_ns, asleep_until_ns; /* in calls that were told one by one; both 0: it was only found there */
 	uint64_t waits_ns; /* of the piece that is open: struct d9__call */
 
 	int64_t fd;            /* below 0: none, or not told */
 	uint64_t made; /* in its calls: tasks on other descriptors than its own */
-	uint64_t waker_worker; /* of the newest wake */
+	uint64_t waker_worker; /* of the newest wake; D9__WORKER_OTHERS and more: none */
 
 	/* Calls in the current window of a worker (see rounds.h). */
 	uint64_t window, window_calls, window_ns;

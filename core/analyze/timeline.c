@@ -11,6 +11,9 @@
 /* What became ready so long before or after its worker woke did so with that. */
 #define ROUND_SLACK_NS D9__MS(1)
 
+/* A wait of this length was a sleep: to look at descriptors takes less. */
+#define SLEPT_NS D9__US(20)
+
 /* Different callbacks told apart in d9__worker_between(). */
 #define BETWEEN_CALLBACKS 16
 
@@ -21,6 +24,8 @@ void d9__timeline_release(struct d9__timeline *timeline)
 
 		d9__histogram_release(&worker->calls);
 		d9__histogram_release(&worker->waits);
+		d9__period_release(&worker->period);
+		d9__replay_release(&worker->replay);
 		for (size_t j = 0; j < D9__WORKER_STALLS; j++)
 			d9__stall_unref(worker->stalls[j]);
 		free(worker);
@@ -80,8 +85,10 @@ static int end_piece(struct d9__timeline *timeline, struct d9__worker *worker, u
 	piece->task->running--;
 	piece->open_ended = open_ended;
 	piece->end_ns = ns;
-	if (piece->users.open)
+	if (piece->users.open) {
 		piece->users.ns += ns - piece->users.since_ns;
+		piece->users.told_ns += piece->told_ns - piece->users.told_since_ns;
+	}
 	worker->open_ended += open_ended;
 	worker->poll_ns += ns - piece->start_ns;
 	worker->recent[i].start_ns = piece->start_ns;
@@ -109,6 +116,7 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 {
 	int err = d9__timeline_close(timeline, worker, ns);
 
+	d9__period_begin(&worker->period);
 	if (worker->piece.task)
 		worker->piece.task->pieces--;
 	worker->piece = (struct d9__piece){
@@ -242,6 +250,39 @@ static void note_cpu(struct d9__worker *worker, uint64_t cpu_ns, uint32_t tid)
 	worker->cpu.tid = tid;
 }
 
+/* CPU time since the worker woke; from the highest reading, as those at unparks are rounded down. */
+static uint64_t grown_ns(const struct d9__worker *worker, uint64_t cpu_ns)
+{
+	if (!worker->cpu_seen)
+		return UINT64_MAX;
+	return cpu_ns > worker->unpark.cpu_high_ns ? cpu_ns - worker->unpark.cpu_high_ns : 0;
+}
+
+/* Nothing is known of how long the worker was awake. */
+static void forget_period(struct d9__worker *worker)
+{
+	struct d9__account nobody = { .on_cpu_ns = 0 };
+
+	d9__period_end(&worker->period, &nobody, 0, UINT64_MAX);
+}
+
+/* Where the time of a wait that is over went: |wait_ns| is UINT64_MAX if it was not measured. */
+static void account_park(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	uint64_t left_ns = ns - worker->park.ns, ready_ns = wait_ns == UINT64_MAX ? 0 : wait_ns, used_ns = 0;
+
+	if (ready_ns > left_ns)
+		ready_ns = left_ns;
+	left_ns -= ready_ns;
+	if (worker->cpu.valid && worker->cpu.tid == worker->park.tid && cpu_ns > worker->cpu.ns)
+		used_ns = cpu_ns - worker->cpu.ns;
+	if (used_ns > left_ns)
+		used_ns = left_ns;
+	worker->time.ready_ns += ready_ns;
+	worker->time.on_cpu_ns += used_ns;
+	worker->waiting_ns += left_ns - used_ns;
+}
+
 static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 {
 	uint64_t used_ns = cpu_ns > worker->unpark.cpu_ns ? cpu_ns - worker->unpark.cpu_ns : 0;
@@ -250,6 +291,8 @@ static void end_active(struct d9__worker *worker, uint64_t ns, uint64_t cpu_ns)
 
 	/* The rest it slept, in a wait of the program's own around its loop. */
 	worker->parked_ns += ns - worker->unpark.ns - wall_ns;
+	worker->waiting_ns += ns - worker->unpark.ns - wall_ns;
+	d9__period_end(&worker->period, &worker->time, wall_ns, grown_ns(worker, cpu_ns));
 	if (wall_ns && used_ns < wall_ns)
 		ratio = (double)used_ns / (double)wall_ns;
 	worker->active_periods++;
@@ -306,9 +349,12 @@ int d9__timeline_park(struct d9__timeline *timeline, struct d9__worker *worker, 
 	note_cpu(worker, cpu_ns, tid);
 	if (worker->unpark.valid && is_handover(worker->unpark.tid, tid)) {
 		worker->handovers++;
+		forget_period(worker);
 	} else if (worker->unpark.valid) {
 		note_round(worker, ns);
 		end_active(worker, ns, cpu_ns);
+	} else {
+		forget_period(worker);
 	}
 	worker->unpark.valid = false;
 	worker->park.valid = true;
@@ -362,8 +408,10 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	int err = 0;
 
 	(void)timeline;
-	if (worker->park.valid && !is_handover(worker->park.tid, tid))
+	if (worker->park.valid && !is_handover(worker->park.tid, tid)) {
 		note_busy_wait(worker, ns, cpu_ns);
+		account_park(worker, ns, cpu_ns, wait_ns);
+	}
 	note_cpu(worker, cpu_ns, tid);
 	if (!worker->park.valid && !worker->unpark.valid && !worker->polls)
 		worker->entered_ns = ns;
@@ -373,6 +421,8 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 		worker->parks++;
 		worker->parked_ns += ns - worker->park.ns;
 		err = d9__rounds_unpark(worker, ns, ns - worker->park.ns);
+		if (ns - worker->park.ns >= SLEPT_NS)
+			d9__replay_slept(worker, ns);
 		d9__natural_round(&worker->natural, worker->park.ns, ns,
 				  wait_ns != UINT64_MAX ? wait_ns : 0);
 		worker->slept.from_ns = worker->park.ns;
@@ -388,6 +438,7 @@ int d9__timeline_unpark(struct d9__timeline *timeline, struct d9__worker *worker
 	worker->unpark_before_ns = worker->unpark.ns;
 	worker->unpark.ns = ns;
 	worker->unpark.cpu_ns = cpu_ns;
+	worker->unpark.cpu_high_ns = worker->cpu.ns;
 	worker->unpark.poll_ns = d9__worker_busy_ns(worker);
 	worker->unpark.polls = worker->polls;
 	worker->unpark.told_ns = 0;
@@ -419,6 +470,7 @@ static void end_last_period(struct d9__worker *worker, uint64_t ns)
 	if (end_ns <= worker->unpark.ns)
 		return;
 	worker->active_ns += end_ns - worker->unpark.ns;
+	d9__period_end(&worker->period, &worker->time, end_ns - worker->unpark.ns, UINT64_MAX);
 	worker->cpu_ns += last_used_ns(worker, end_ns - worker->unpark.ns);
 }
 
@@ -437,6 +489,7 @@ int d9__timeline_finish(struct d9__timeline *timeline, uint64_t ns)
 			continue;
 		worker->parks++;
 		worker->parked_ns += ns > worker->park.ns ? ns - worker->park.ns : 0;
+		worker->waiting_ns += ns > worker->park.ns ? ns - worker->park.ns : 0;
 		worker->park.valid = false;
 	}
 	return err;

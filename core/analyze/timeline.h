@@ -10,9 +10,11 @@
 
 #include "analyze/histogram.h"
 #include "analyze/natural.h"
+#include "analyze/replay.h"
 #include "analyze/rounds.h"
 #include "analyze/table.h"
 #include "analyze/tasks.h"
+#include "analyze/time_parts.h"
 
 /* A PollStart and its end: a call, or a piece of one. */
 struct d9__piece {
@@ -25,10 +27,13 @@ struct d9__piece {
 	struct d9__callback *inner;
 	uint64_t inner_ns, inner_number; /* number: which call of |inner| */
 
+	uint64_t told_ns; /* in waits that were told one by one */
+
 	/* Functions of the program that the loop library calls inside: how many run, and for how long in all. */
 	struct {
 		unsigned open;
 		uint64_t since_ns, ns;
+		uint64_t told_since_ns, told_ns; /* of the piece's, when the outermost began, and in all */
 		struct d9__callback *callback; /* the outermost of those that run */
 	} users;
 	const char *span;
@@ -92,6 +97,8 @@ struct d9__worker {
 	uint64_t poll_ns;
 	uint64_t nested_ns; /* in callbacks that run a loop, between the pieces of all */
 	struct d9__histogram calls; /* durations */
+	struct d9__account time;    /* of active_ns and parked_ns */
+	uint64_t waiting_ns;
 
 	uint64_t parks, parked_ns;
 	uint64_t active_periods, active_ns;
@@ -105,6 +112,10 @@ struct d9__worker {
 	struct d9__histogram waits; /* above 0 */
 	uint64_t wait_max_at_ns;
 
+	struct {
+		uint64_t ns;
+		const struct d9__stack *stack;
+	} off; /* its latest off-CPU sample; NULL: there was none */
 	uint64_t wakes_issued, on_samples, off_samples, polls_with_on, polls_with_off;
 	unsigned local_max;
 	uint64_t local_sum;
@@ -127,6 +138,7 @@ struct d9__worker {
 		uint64_t ns, cpu_ns;
 		uint64_t poll_ns, polls; /* of an unpark: in callbacks so far, and how many */
 		uint64_t told_ns; /* of an unpark: since then off the CPU in calls that tell it */
+		uint64_t cpu_high_ns; /* of an unpark: the highest reading up to it */
 		uint32_t tid;
 	} unpark, park;
 	struct {
@@ -148,6 +160,8 @@ struct d9__worker {
 	uint64_t explained_late_ns; /* the same of a late timer */
 	uint64_t unpark_before_ns; /* the last but one: a loop that never waits has one now and then */
 	struct d9__rounds rounds;
+	struct d9__period period;
+	struct d9__replay replay;
 	struct d9__natural natural;
 	uint64_t windows;      /* judged */
 	struct d9__empty_wakes empty;

@@ -28,6 +28,9 @@
 #define CPU_HZ_MAX 1000
 #define HOUR_MS	   3600000
 
+#define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
+#define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
+
 /* As a shell has them. */
 enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -39,6 +42,12 @@ enum {
 	OPT_CPU,
 	OPT_TASK_DUMPS,
 	OPT_ACCEPT_QUEUES,
+	OPT_CPU_THREADS,
+	OPT_CPU_BACKEND,
+	OPT_OFF_CPU,
+	OPT_PROFILE_ONLY,
+	OPT_MEMORY,
+	OPT_NO_BLOCKING,
 	OPT_LOG_BRIDGE,
 	OPT_NO_FOLLOW,
 	OPT_REPORT,
@@ -58,6 +67,14 @@ static const struct d9__opt opts[] = {
 	  "record where idle tasks wait, those idle for MS milliseconds by a chance of 63 % [10]" },
 	{ OPT_ACCEPT_QUEUES, "accept-queues", "[=MS]",
 	  "record every MS milliseconds how many connections wait at listening sockets [400]" },
+	{ OPT_CPU_THREADS, "cpu-threads", "WHICH", "sample these threads: loop or all [loop]" },
+	{ OPT_CPU_BACKEND, "cpu-backend", "WHAT", "sample by timer, perf, perf-thread or auto [auto]" },
+	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU, too: 100 ms in 10 s" },
+	{ OPT_PROFILE_ONLY, "profile-only", NULL,
+	  "sample all threads of any program, and record no loop" },
+	{ OPT_MEMORY, "memory", "[=BYTES]",
+	  "sample allocations, one in BYTES bytes on average [512K], and their frees" },
+	{ OPT_NO_BLOCKING, "no-blocking", NULL, "do not time the calls of callbacks that can block" },
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
@@ -83,10 +100,16 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues, *cpu_threads, *cpu_backend; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
-	bool quiet, require, no_follow, report, exec, start_disabled;
+	char memory[24];      /* bytes; empty: not given */
+	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only, no_blocking;
+};
+
+/* What is loaded into CMD. */
+struct libraries {
+	char *preload, *memory; /* owned; the latter NULL unless allocations are to be sampled */
 };
 
 /* ---- environment ---- */
@@ -95,7 +118,7 @@ struct options {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[16];
+	char *owned[28];
 	size_t n_owned;
 };
 
@@ -126,15 +149,15 @@ static void remove_variable(struct environment *env, const char *name)
 	env->list[kept] = NULL;
 }
 
-/* Our library first: what else is preloaded then stands between us and the loop, as without us. */
-static int put_preload(struct environment *env, const char *library)
+/* Our libraries first: what else is preloaded then stands between us and the loop or allocator, as without us. */
+static int put_preload(struct environment *env, const struct libraries *libraries)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *value;
 	int err;
 
-	if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "",
-		     others ? others : "") < 0)
+	if (asprintf(&value, "%s%s%s%s%s", libraries->preload, libraries->memory ? ":" : "",
+		     libraries->memory ? libraries->memory : "", others && *others ? ":" : "", others ? others : "") < 0)
 		return -ENOMEM;
 	err = put_variable(env, "LD_PRELOAD", value);
 	free(value);
@@ -149,8 +172,18 @@ static int put_source(struct environment *env, const char *value, const char *en
 	return err || !value || !value[0] ? err : put_variable(env, number, value);
 }
 
+/* Samples of allocations are asked for. */
+static int put_memory(struct environment *env, const char *mean_bytes)
+{
+	int err = put_variable(env, "DIAL9_MEMORY_PROFILE_ENABLED", "true");
+
+	if (!err)
+		err = put_variable(env, "DIAL9_MEMORY_SAMPLE_RATE_BYTES", mean_bytes);
+	return err ? err : put_variable(env, "DIAL9_MEMORY_TRACK_LIVESET", "true");
+}
+
 static int make_environment(const struct options *options, const char *command, const char *dir,
-			    const char *giver, const char *library, struct environment *env)
+			    const char *giver, const struct libraries *libraries, struct environment *env)
 {
 	char path[PATH_MAX];
 	size_t n = 0;
@@ -165,7 +198,7 @@ static int make_environment(const struct options *options, const char *command, 
 	env->n = n;
 	remove_variable(env, D9__GIVER_VARIABLE);
 	if (!d9__preload_is_harmful(d9__preload_judge(command, path, sizeof(path))))
-		err = put_preload(env, library);
+		err = put_preload(env, libraries);
 	if (!err)
 		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
 	/* To record is what was asked for; what else is set decides how. */
@@ -190,6 +223,18 @@ static int make_environment(const struct options *options, const char *command, 
 	if (!err)
 		err = put_source(env, options->accept_queues, "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED",
 				 "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS");
+	if (!err && (options->cpu_threads || options->profile_only))
+		err = put_variable(env, "DIAL9_CPU_PROFILE_THREADS", options->profile_only ? "all" : options->cpu_threads);
+	if (!err && options->cpu_backend)
+		err = put_variable(env, "DIAL9_CPU_BACKEND", options->cpu_backend);
+	if (!err && options->off_cpu)
+		err = put_variable(env, "DIAL9_SCHEDULE_PROFILE_ENABLED", "true");
+	if (!err && options->profile_only)
+		err = put_variable(env, "DIAL9_LOOP_INSTRUMENTATION_ENABLED", "false");
+	if (!err && options->memory[0])
+		err = put_memory(env, options->memory);
+	if (!err && options->no_blocking)
+		err = put_variable(env, "DIAL9_BLOCKING_CALLS_ENABLED", "false");
 	if (!err && options->log_bridge)
 		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
 	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
@@ -253,7 +298,7 @@ static int conclude(const struct options *options, char **argv,
 	struct d9__record_result result;
 	struct d9__record_line line = {
 		.argv = argv, .dir = dir, .result = &result, .wait_status = wait_status,
-		.start_disabled = options->start_disabled, .follows = !options->no_follow,
+		.start_disabled = options->start_disabled, .profile_only = options->profile_only, .follows = !options->no_follow,
 	};
 	bool nothing;
 	int err;
@@ -279,8 +324,26 @@ static int conclude(const struct options *options, char **argv,
 
 /* ---- the command ---- */
 
-static int explain_preload(int err)
+static int find_libraries(const struct options *options, struct libraries *libraries)
 {
+	int err = d9__preload_path(&libraries->preload);
+
+	if (!err && options->memory[0])
+		err = d9__preload_memory_path(libraries->preload, &libraries->memory);
+	return err;
+}
+
+static void release_libraries(struct libraries *libraries)
+{
+	free(libraries->preload);
+	free(libraries->memory);
+}
+
+static int explain_preload(const struct libraries *libraries, int err)
+{
+	if (libraries->preload)
+		return d9__cmd_fail("record", "cannot find libdial9-memory.so, which --memory needs, beside %s; install dial9 "
+				    "completely", libraries->preload);
 	if (err == -EINVAL)
 		return d9__cmd_fail("record",
 				    "the path of libdial9-preload.so has a space or colon, "
@@ -308,10 +371,10 @@ static int run(const struct options *options, char **argv, char **env, int *wait
 
 /* The same with its trace below the absolute |dir|. */
 static int run_recorded(const struct options *options, char **argv, const char *dir, const char *giver,
-			const char *library, int *wait_status)
+			const struct libraries *libraries, int *wait_status)
 {
 	struct environment env = { 0 };
-	int err = make_environment(options, argv[0], dir, giver, library, &env);
+	int err = make_environment(options, argv[0], dir, giver, libraries, &env);
 
 	if (!err)
 		err = run(options, argv, env.list, wait_status);
@@ -338,11 +401,15 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	struct d9__namespaces before = { 0 };
 	struct d9__record_dir place;
 	struct d9__record_giver giver;
-	char *library = NULL, *dir = NULL;
-	int err = d9__preload_path(&library), status;
+	struct libraries libraries = { NULL, NULL };
+	char *dir = NULL;
+	int err = find_libraries(options, &libraries), status;
 
-	if (err)
-		return explain_preload(err);
+	if (err) {
+		status = explain_preload(&libraries, err);
+		release_libraries(&libraries);
+		return status;
+	}
 	err = d9__record_dir_make(options->dir, &place);
 	if (!err)
 		err = d9__namespaces_list(place.path, &before);
@@ -352,7 +419,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		d9__record_giver_begin(&giver, dir, place.made);
 		if (options->exec && place.made)
 			d9__record_giver_let_go(&giver);
-		err = run_recorded(options, argv, dir, giver.text, library, wait_status);
+		err = run_recorded(options, argv, dir, giver.text, &libraries, wait_status);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
 			     : conclude(options, argv, &place, &before, *wait_status);
@@ -371,7 +438,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	}
 	d9__namespaces_release(&before);
 	free(dir);
-	free(library);
+	release_libraries(&libraries);
 	return status;
 }
 
@@ -450,6 +517,35 @@ static bool take_cpu(const struct d9__args *args, const char **out)
 	return false;
 }
 
+static bool take_cpu_threads(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "loop", "all", NULL };
+
+	return take_word(args, "cpu-threads", words, "loop or all", out);
+}
+
+static bool take_cpu_backend(const struct d9__args *args, const char **out)
+{
+	static const char *const words[] = { "auto", "timer", "perf", "perf-thread", NULL };
+
+	return take_word(args, "cpu-backend", words, "auto, timer, perf or perf-thread", out);
+}
+
+/* The same of DIAL9_MEMORY_SAMPLE_RATE_BYTES. */
+static bool take_memory(const struct d9__args *args, char *out, size_t size)
+{
+	uint64_t bytes = MEMORY_MEAN;
+
+	if (args->value && !d9__args_bytes(args, &bytes))
+		return false;
+	if (!bytes || bytes > MEMORY_MEAN_MAX) {
+		d9__cmd_fail("record", "--memory=%s: 1 to 1024G bytes", args->value);
+		return false;
+	}
+	snprintf(out, size, "%" PRIu64, bytes);
+	return true;
+}
+
 static bool take_log_level(const struct d9__args *args, const char **out)
 {
 	static const char *const words[] = { "error", "warning", "info", "debug", "off", NULL };
@@ -479,6 +575,18 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_ms(args, &options->task_dumps);
 	case OPT_ACCEPT_QUEUES:
 		return take_ms(args, &options->accept_queues);
+	case OPT_CPU_THREADS:
+		return take_cpu_threads(args, &options->cpu_threads);
+	case OPT_CPU_BACKEND:
+		return take_cpu_backend(args, &options->cpu_backend);
+	case OPT_OFF_CPU:
+		return options->off_cpu = true;
+	case OPT_PROFILE_ONLY:
+		return options->profile_only = true;
+	case OPT_MEMORY:
+		return take_memory(args, options->memory, sizeof(options->memory));
+	case OPT_NO_BLOCKING:
+		return options->no_blocking = true;
 	case OPT_LOG_BRIDGE:
 		return take_log_level(args, &options->log_bridge);
 	case OPT_NO_FOLLOW:
@@ -512,6 +620,10 @@ int d9__cmd_record(int argc, char **argv)
 	if (options.exec && (options.report || options.require))
 		return d9__cmd_fail("record", "with --exec nobody waits for CMD, so there is no %s",
 				    options.report ? "--report" : "--require");
+	if (options.profile_only && options.cpu && !strcmp(options.cpu, "off"))
+		return d9__cmd_fail("record", "--profile-only records samples, and --cpu off takes none");
+	if (options.profile_only && options.cpu_threads && strcmp(options.cpu_threads, "all") != 0)
+		return d9__cmd_fail("record", "--profile-only samples all threads: no thread runs a loop that it knows");
 	if (args.first >= argc)
 		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
 	status = record(&options, argv + args.first, &wait_status, &ran);

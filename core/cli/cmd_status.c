@@ -431,7 +431,7 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 		d9__text_string(out, "none has run yet\n");
 }
 
-/* Whether stacks are sampled, or why not: source.cpu. */
+/* Whether stacks are sampled, or why not: source.cpu; the others only where they were asked for. */
 static void put_samples(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	size_t len;
@@ -439,6 +439,28 @@ static void put_samples(struct d9__text_out *out, const struct d9__recorder_seen
 
 	put_label(out, "samples");
 	d9__text_wrapped(out, state ? state : "of no thread", state ? len : strlen("of no thread"), LABEL_WIDTH);
+	state = d9__recorder_fact(recorder, "source.offcpu", &len);
+	if (state) {
+		put_label(out, "off the CPU");
+		d9__text_wrapped(out, state, len, LABEL_WIDTH);
+	}
+	state = d9__recorder_fact(recorder, "source.kernel_names", &len);
+	if (state) {
+		put_label(out, "kernel names");
+		d9__text_wrapped(out, state, len, LABEL_WIDTH);
+	}
+}
+
+/* Whether calls that block are timed, or why not: source.blocking. */
+static void put_blocking(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	size_t len;
+	const char *state = d9__recorder_fact(recorder, "source.blocking", &len);
+
+	if (!state)
+		return;
+	put_label(out, "blocking");
+	d9__text_wrapped(out, state, len, LABEL_WIDTH);
 }
 
 /* What took hold of each loop library: loop.LIBRARY.version and .capabilities. */
@@ -487,6 +509,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	put_ring(out, recorder);
 	put_workers(out, recorder);
 	put_samples(out, recorder);
+	put_blocking(out, recorder);
 	put_hooks(out, recorder);
 }
 

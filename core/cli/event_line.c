@@ -86,7 +86,8 @@ static int make_field(const struct d9__event_lines *lines, const struct d9_schem
 	field->text = spell(" ", name, "=", &field->text_len);
 	field->unit = d9_schema_annotation(schema, i, "unit");
 	field->is_address = is_address_field(name);
-	field->is_return = !strcmp(name, "spawn_addr");
+	/* Samples begin with what was being executed; who allocates has made a call. */
+	field->is_return = !strcmp(name, "spawn_addr") || !strcmp(d9_schema_name(schema), "AllocEvent");
 	field->is_reason = !strcmp(name, "reason") && !strcmp(d9_schema_name(schema), "WakeEventEvent");
 	field->is_spawn_loc = !strcmp(name, "spawn_loc") || !strcmp(name, "span_name");
 	if (!field->json || !field->text)
@@ -347,13 +348,13 @@ static void text_spawn_loc(struct d9__event_lines *lines, const struct d9_text *
 	d9__text_char(lines->out, '"');
 }
 
-static void text_stack(struct d9__event_lines *lines, const struct d9_value *value)
+static void text_stack(struct d9__event_lines *lines, const struct d9_value *value, bool is_return)
 {
 	d9__text_char(lines->out, '[');
 	for (size_t i = 0; i < value->u.stack.n; i++) {
 		if (i)
 			d9__text_string(lines->out, ", ");
-		text_address(lines, value->u.stack.addresses[i], i ? D9__RETURN : D9__EXECUTING);
+		text_address(lines, value->u.stack.addresses[i], i || is_return ? D9__RETURN : D9__EXECUTING);
 	}
 	d9__text_char(lines->out, ']');
 }
@@ -385,7 +386,7 @@ static void text_value(struct d9__event_lines *lines, const struct d9__line_fiel
 	else if (field->is_reason && d9__value_u64(value, &n) && n < D9__WAKE_REASONS)
 		d9__text_string(lines->out, d9__wake_reason_name((unsigned)n));
 	else if (value->type == D9_FIELD_STACK)
-		text_stack(lines, value);
+		text_stack(lines, value, field->is_return);
 	else if (value->type == D9_FIELD_STRING && field->is_spawn_loc)
 		text_spawn_loc(lines, &value->u.text);
 	else if (value->type == D9_FIELD_STRING)

@@ -22,7 +22,7 @@ struct d9__line_field {
 	size_t text_len;
 	const char *unit;  /* annotation, or NULL */
 	bool is_address;   /* a number that text shows as a function or in hex */
-	bool is_return;    /* of these, one behind a call */
+	bool is_return;    /* of these, or the innermost of a stack, one behind a call */
 	bool is_spawn_loc; /* CALLBACK @ SITE */
 	bool is_reason;    /* of a wake */
 };

@@ -17,7 +17,7 @@
 #include "format/hash.h"
 
 /* Fields of the messages. */
-enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING, TIME = 9, DURATION, DEFAULT_TYPE = 14 };
+enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING, TIME = 9, DURATION, PERIOD_TYPE, PERIOD, DEFAULT_TYPE = 14 };
 enum { TYPE_TYPE = 1, TYPE_UNIT };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
@@ -152,7 +152,8 @@ static void put_location(struct pprof *p, uint64_t number, uint64_t mapping, uin
 /* Frame |i| of |stack|: for callers the call itself, which ends at the address before the one it returns to. */
 static uint64_t location_of(struct pprof *p, const struct d9__profile_stack *stack, size_t i)
 {
-	uint64_t address = stack->addresses[i] - (i && stack->addresses[i] ? 1 : 0), number;
+	bool is_call = i || p->profile->facts->unit == D9__PROFILE_BYTES;
+	uint64_t address = stack->addresses[i] - (is_call && stack->addresses[i] ? 1 : 0), number;
 	uint64_t place[3] = { address, mapping_of(p, address, stack->ns), 0 };
 	struct d9__frames frames;
 	bool is_new;
@@ -199,6 +200,19 @@ static void put_number(struct pprof *p, uint64_t location)
 		d9__protobuf_varint(&p->numbers, location);
 }
 
+static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
+{
+	if (p->profile->facts->unit == D9__PROFILE_BYTES) {
+		d9__protobuf_varint(&p->numbers, stack->heap.alloc_objects);
+		d9__protobuf_varint(&p->numbers, stack->heap.alloc_bytes);
+		d9__protobuf_varint(&p->numbers, stack->heap.live_objects);
+		d9__protobuf_varint(&p->numbers, stack->heap.live_bytes);
+	} else {
+		d9__protobuf_varint(&p->numbers, stack->samples);
+	}
+	d9__protobuf_put(&p->message, SAMPLE_VALUES, &p->numbers);
+}
+
 static void put_sample(struct pprof *p, const struct d9__profile_stack *stack)
 {
 	for (size_t i = 0; i < stack->n; i++)
@@ -208,8 +222,7 @@ static void put_sample(struct pprof *p, const struct d9__profile_stack *stack)
 	else if (stack->truncated)
 		put_number(p, note(p, "[cut stack]"));
 	d9__protobuf_put(&p->message, SAMPLE_LOCATIONS, &p->numbers);
-	d9__protobuf_varint(&p->numbers, stack->samples);
-	d9__protobuf_put(&p->message, SAMPLE_VALUES, &p->numbers);
+	put_values(p, stack);
 	put_labels(p, stack);
 	d9__protobuf_write(p->out, SAMPLE, &p->message);
 }
@@ -267,19 +280,38 @@ static void put_texts(struct pprof *p)
 	}
 }
 
+static void put_type(struct pprof *p, unsigned field, const char *type, const char *unit)
+{
+	d9__protobuf_number(&p->inner, TYPE_TYPE, text(p, type));
+	d9__protobuf_number(&p->inner, TYPE_UNIT, text(p, unit));
+	d9__protobuf_put(&p->message, field, &p->inner);
+}
+
+/* As the heap profiles of Go and tcmalloc have them. */
+static void put_heap_types(struct pprof *p)
+{
+	put_type(p, SAMPLE_TYPE, "alloc_objects", "count");
+	put_type(p, SAMPLE_TYPE, "alloc_space", "bytes");
+	put_type(p, SAMPLE_TYPE, "inuse_objects", "count");
+	put_type(p, SAMPLE_TYPE, "inuse_space", "bytes");
+	put_type(p, PERIOD_TYPE, "space", "bytes");
+	d9__protobuf_number(&p->message, PERIOD, p->profile->heap.rate);
+}
+
 /* Fields of the profile itself. */
 static void put_head(struct pprof *p)
 {
 	const struct d9__analysis *analysis = &p->profile->analysis;
-	const struct d9__profile_kind_facts *kind = &d9__profile_kinds[p->profile->wanted.kind];
-	uint64_t type = text(p, kind->pprof_type);
+	const struct d9__profile_kind_facts *facts = p->profile->facts;
 
-	d9__protobuf_number(&p->inner, TYPE_TYPE, type);
-	d9__protobuf_number(&p->inner, TYPE_UNIT, text(p, kind->pprof_unit));
-	d9__protobuf_put(&p->message, SAMPLE_TYPE, &p->inner);
+	if (facts->unit == D9__PROFILE_BYTES)
+		put_heap_types(p);
+	else
+		put_type(p, SAMPLE_TYPE, facts->pprof_type,
+			 facts->unit == D9__PROFILE_MICROSECONDS ? "microseconds" : "count");
 	d9__protobuf_number(&p->message, TIME, d9__analysis_wall_ns(analysis, p->profile->origin_ns));
 	d9__protobuf_number(&p->message, DURATION, analysis->last_ns - p->profile->origin_ns);
-	d9__protobuf_number(&p->message, DEFAULT_TYPE, type);
+	d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, facts->pprof_type));
 	fwrite(p->message.bytes, 1, p->message.len, p->out);
 	p->message.len = 0;
 }

@@ -63,11 +63,8 @@ static void put_box(const struct drawing *d, const struct d9__tree_node *node)
 	fprintf(d->out, "\" data-x=\"%" PRIu64 "\" data-w=\"%" PRIu64 "\" data-d=\"%zu\"><title>", node->at,
 		node->total, node->depth);
 	d9__svg_text(d->out, name);
-	if (d9__profile_kinds[d->profile->wanted.kind].times)
-		fprintf(d->out, " (%s", d9__units_ns(node->total * 1000).text);
-	else
-		fprintf(d->out, " (%s sample%s", d9__units_count(node->total).text, node->total == 1 ? "" : "s");
-	fprintf(d->out, ", %s)</title>", d9__units_percent((double)node->total / (double)d->tree->root.total).text);
+	fprintf(d->out, " (%s, %s)</title>", d9__profile_amount(d->profile, node->total).text,
+		d9__units_percent((double)node->total / (double)d->tree->root.total).text);
 	fprintf(d->out, "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" rx=\"1\"/>", x, y, width, ROW - 1);
 	fprintf(d->out, "<text x=\"%.2f\" y=\"%.0f\">", x + 2, y + 12);
 	d9__svg_text_fitting(d->out, name, width > 4 ? (size_t)((width - 4) / PER_CHAR) : 0);
@@ -99,13 +96,14 @@ static void put_boxes(const struct drawing *d)
 static void put_what(const struct drawing *d)
 {
 	const struct d9__profile_filter *wanted = &d->profile->wanted;
-	const struct d9__profile_kind_facts *kind = &d9__profile_kinds[wanted->kind];
+	const struct d9__profile_kind_facts *facts = d->profile->facts;
 	const char *program = d9__metadata_value(&d->profile->analysis.metadata, "program");
 
-	fprintf(d->out, "%s %s",
-		kind->times ? d9__units_ns(d->tree->root.total * 1000).text
-			    : d9__units_count(d->tree->root.total).text,
-		d->tree->root.total == 1 ? kind->one : kind->many);
+	if (facts->unit == D9__PROFILE_SAMPLES)
+		fprintf(d->out, "%s %s sample%s", d9__units_count(d->tree->root.total).text, facts->title,
+			d->tree->root.total == 1 ? "" : "s");
+	else
+		fprintf(d->out, "%s %s", d9__profile_amount(d->profile, d->tree->root.total).text, facts->title);
 	if (program) {
 		fputs(" of ", d->out);
 		d9__svg_text(d->out, program);
@@ -126,7 +124,10 @@ static void put_count(const struct drawing *d, const char **between, uint64_t n,
 {
 	if (!n)
 		return;
-	fprintf(d->out, "%s%s %s", *between, d9__units_count(n).text, what);
+	fprintf(d->out, "%s%s %s", *between,
+		d->profile->facts->unit == D9__PROFILE_SAMPLES ? d9__units_count(n).text
+							       : d9__profile_amount(d->profile, n).text,
+		what);
 	*between = "; ";
 }
 
@@ -138,7 +139,8 @@ static void put_missing(const struct drawing *d)
 	put_count(d, &between, d->tree->with_unknown, "with functions without a name (grey)");
 	put_count(d, &between, d->tree->truncated, "without their outer frames ([cut stack])");
 	put_count(d, &between, d->tree->without, "without a stack");
-	put_count(d, &between, d->narrow, "frames too narrow to draw");
+	if (d->narrow)
+		fprintf(d->out, "%s%s frames too narrow to draw", between, d9__units_count(d->narrow).text);
 }
 
 static void put_head(const struct drawing *d)

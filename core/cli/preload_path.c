@@ -11,6 +11,7 @@
 #include "cli/preload_path.h"
 
 #define LIBRARY "libdial9-preload.so"
+#define MEMORY  "libdial9-memory.so.0"
 
 /* The folder of this program; false if /proc is not there. */
 static int own_folder(char folder[PATH_MAX])
@@ -51,6 +52,21 @@ static char *try_folder(const char *folder, const char *relative)
 		real = NULL;
 	}
 	return real;
+}
+
+int d9__preload_memory_path(const char *preload, char **out)
+{
+	static const char *const places[] = { ".", "..", "../../.libs" };
+	const char *slash = strrchr(preload, '/');
+	char path[2 * PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, sizeof(path), "%.*s/%s/" MEMORY, (int)(slash - preload), preload, places[i]);
+		*out = realpath(path, NULL);
+		if (*out)
+			return 0;
+	}
+	return -ENOENT;
 }
 
 int d9__preload_path(char **out)

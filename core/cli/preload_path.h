@@ -11,4 +11,10 @@
  */
 int d9__preload_path(char **out);
 
+/*
+ * The same of the library that samples allocations: in the folder of |preload|, which d9__preload_path() found, or one
+ * up, where it is installed.  0 or -ENOENT.
+ */
+int d9__preload_memory_path(const char *preload, char **out);
+
 #endif /* D9_CLI_PRELOAD_PATH_H */

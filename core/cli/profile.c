@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__pro
 		memcpy(kept->addresses, addresses, bytes);
 	profile->stacks[profile->n++] = kept;
 	profile->samples += kept->samples;
+	profile->latest = kept;
 	return 0;
 }
 
@@ -89,6 +91,7 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 		return keep(profile, hash, stack, addresses);
 	known->samples += stack->samples;
 	profile->samples += stack->samples;
+	profile->latest = known;
 	return 0;
 }
 
@@ -118,6 +121,8 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	    (profile->wanted.kind == D9__PROFILE_KIND_OFF_CPU))
 		return 0;
 	profile->found++;
+	profile->latest = NULL;
+	profile->latest_ns = event->timestamp_ns;
 	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
 		return 0;
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
@@ -132,6 +137,102 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	stack.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
 	return count(profile, &stack, addresses);
 }
+
+/* ---- allocations ---- */
+
+static int take_alloc(struct d9__profile *profile, const struct d9_event *event)
+{
+	struct d9__worker *worker = d9__samples_worker(
+		&profile->analysis.samples, (uint32_t)d9_event_known_u64(event, D9_ALLOC_TID, 0));
+
+	profile->found++;
+	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
+		return 0;
+	profile->heap.rate = profile->analysis.heap.rate;
+	return d9__analysis_alloc(&profile->analysis, event, &profile->heap);
+}
+
+static int take_heap(struct d9__profile *profile, const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_ALLOC)
+		return take_alloc(profile, event);
+	if (event->kind == D9_EVENT_FREE)
+		d9__analysis_free(event, &profile->heap);
+	return 0;
+}
+
+static uint64_t whole(double number)
+{
+	return number > 0 ? (uint64_t)(number + 0.5) : 0;
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+	const struct d9__heap_stack *a = *(const struct d9__heap_stack *const *)left;
+	const struct d9__heap_stack *b = *(const struct d9__heap_stack *const *)right;
+
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static int keep_heap_stack(struct d9__profile *profile, const struct d9__heap_stack *from)
+{
+	struct d9__profile_stack stack = { .callback = from->callback, .worker = from->worker, .ns = from->ns,
+					   .n = from->n, .truncated = from->n == D9__HEAP_FRAMES };
+
+	stack.heap = (struct d9__profile_heap){ whole(from->allocated.count), whole(from->allocated.bytes),
+						whole(from->live.count), whole(from->live.bytes) };
+	stack.samples = profile->wanted.kind == D9__PROFILE_KIND_LIVE ? stack.heap.live_bytes : stack.heap.alloc_bytes;
+	return stack.samples ? keep(profile, hash_of(&stack, from->addresses), &stack, from->addresses) : 0;
+}
+
+/* The sums by stack become stacks like others, in the order of their first samples. */
+static int take_heap_stacks(struct d9__profile *profile)
+{
+	const struct d9__heap *heap = &profile->heap;
+	const struct d9__heap_stack **sorted = calloc(heap->stacks.n + 1, sizeof(const struct d9__heap_stack *));
+	int err = sorted ? 0 : -ENOMEM;
+	size_t n = 0;
+	void *item;
+
+	for (size_t place = 0; sorted && (place = d9__table_next(&heap->stacks, place, &item));)
+		sorted[n++] = item;
+	if (n)
+		qsort(sorted, n, sizeof(sorted[0]), compare_stacks);
+	for (size_t i = 0; i < n && !err; i++)
+		err = keep_heap_stack(profile, sorted[i]);
+	free(sorted);
+	return err;
+}
+
+/* ---- calls that blocked ---- */
+
+/* How long the call took whose stack was the latest sample. */
+static void take_duration(struct d9__profile *profile, const struct d9_event *event)
+{
+	struct d9__profile_stack *stack = profile->latest;
+
+	if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU || !stack || profile->latest_ns != event->timestamp_ns ||
+	    !stack->worker || stack->worker->id != d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, UINT64_MAX))
+		return;
+	stack->blocked_ns += d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	profile->timed++;
+	profile->latest = NULL;
+}
+
+/* Samples of the kernel's, which have no length, and calls do not add up. */
+static void weigh(struct d9__profile *profile)
+{
+	if (!profile->samples || profile->timed != profile->samples)
+		return;
+	profile->facts = &d9__profile_blocking;
+	profile->samples = 0;
+	for (size_t i = 0; i < profile->n; i++) {
+		profile->stacks[i]->samples = profile->stacks[i]->blocked_ns / 1000;
+		profile->samples += profile->stacks[i]->samples;
+	}
+}
+
+/* ---- idle tasks ---- */
 
 /* A wait is over, with |idle|'s stack. */
 static void take_wait(void *context, uint64_t task_id, const struct d9__idle_stack *idle, uint64_t ns, double weight_ns)
@@ -151,11 +252,19 @@ static void take_wait(void *context, uint64_t task_id, const struct d9__idle_sta
 		profile->err = count(profile, &stack, idle->stack->addresses);
 }
 
+/* ---- the pass ---- */
+
 static int take_event(struct d9__profile *profile, const struct d9_event *event)
 {
-	if (event->kind == D9_EVENT_CPU_SAMPLE && profile->wanted.kind != D9__PROFILE_KIND_IDLE)
+	if (profile->facts->unit == D9__PROFILE_BYTES)
+		return take_heap(profile, event);
+	if (profile->wanted.kind == D9__PROFILE_KIND_IDLE)
+		return profile->err;
+	if (event->kind == D9_EVENT_CPU_SAMPLE)
 		return take_sample(profile, event);
-	return profile->err;
+	if (event->kind == D9_EVENT_BLOCKING_CALL)
+		take_duration(profile, event);
+	return 0;
 }
 
 static int read_events(struct d9__profile *profile)
@@ -164,6 +273,7 @@ static int read_events(struct d9__profile *profile)
 	const struct d9_event *event;
 	int err = 0;
 
+	profile->facts = &d9__profile_kinds[profile->wanted.kind];
 	d9__progress_init(&progress);
 	while (!err && (event = d9__traces_next(profile->reader, &progress, &err))) {
 		/* That of a dump is older than what it is in. */
@@ -175,6 +285,10 @@ static int read_events(struct d9__profile *profile)
 		if (!err)
 			err = take_event(profile, event);
 	}
+	if (!err && profile->facts->unit == D9__PROFILE_BYTES)
+		err = take_heap_stacks(profile);
+	else
+		weigh(profile);
 	d9__progress_clear(&progress);
 	d9__idle_finish(&profile->analysis.idle, d9__analysis_end_ns(&profile->analysis));
 	return err ? err : profile->err;
@@ -182,11 +296,23 @@ static int read_events(struct d9__profile *profile)
 
 /* ---- names ---- */
 
+struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n)
+{
+	struct d9__units out;
+
+	if (profile->facts->unit == D9__PROFILE_BYTES)
+		return d9__units_bytes(n);
+	if (profile->facts->unit == D9__PROFILE_MICROSECONDS)
+		return d9__units_ns(1000 * n);
+	snprintf(out.text, sizeof(out.text), "%.40s sample%s", d9__units_count(n).text, n == 1 ? "" : "s");
+	return out;
+}
+
 void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,
 			struct d9__frames *out)
 {
 	d9__symbolizer_resolve(profile->symbolizer, stack->addresses[i], stack->ns,
-			       i ? D9__RETURN : D9__EXECUTING, out);
+			       i || profile->facts->unit == D9__PROFILE_BYTES ? D9__RETURN : D9__EXECUTING, out);
 }
 
 /* struct d9__namer, for callbacks: by module and offset in the binaries, else by address. */
@@ -255,14 +381,17 @@ static int check_callback(const struct d9__profile *profile, const char *command
 /* Whether anything is left, with a line if not: 0 or an exit status. */
 static int check_found(const struct d9__profile *profile, const char *command)
 {
-	const char *kind = d9__profile_kinds[profile->wanted.kind].samples;
+	const char *samples = profile->facts->samples;
+	bool is_live = profile->wanted.kind == D9__PROFILE_KIND_LIVE;
 
 	if (profile->samples)
 		return 0;
 	if (!profile->found)
-		return d9__cmd_fail(command, "this trace has no %s", kind);
-	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback and time",
-			    profile->found, kind);
+		return d9__cmd_fail(command, "this trace has no %s", samples);
+	if (is_live && !profile->heap.followed)
+		return d9__cmd_fail(command, "this trace does not tell what was freed (DIAL9_MEMORY_TRACK_LIVESET)");
+	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback and time%s",
+			    profile->found, samples, is_live ? ", and live" : "");
 }
 
 static int name_all(struct d9__profile *profile, const char *command)
@@ -275,6 +404,7 @@ static int name_all(struct d9__profile *profile, const char *command)
 	memset(&profile->analysis.samples, 0, sizeof(profile->analysis.samples));
 	d9__idle_release(&profile->analysis.idle);
 	memset(&profile->analysis.idle, 0, sizeof(profile->analysis.idle));
+	d9__heap_release(&profile->analysis.heap);
 	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
 		return d9__cmd_fail(command, "out of memory");
 	status = callback ? check_callback(profile, command, callback) : 0;
@@ -317,6 +447,7 @@ void d9__profile_release(struct d9__profile *profile)
 		free(profile->stacks[i]);
 	free(profile->stacks);
 	d9__table_release(&profile->by_content);
+	d9__heap_release(&profile->heap);
 	d9__analysis_release(&profile->analysis);
 	d9__symbolizer_close(profile->symbolizer);
 	d9__processes_release(&profile->processes);

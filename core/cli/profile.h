@@ -20,6 +20,7 @@
 #include <dial9/reader.h>
 
 #include "analyze/analysis.h"
+#include "analyze/units.h"
 #include "cli/profile_kinds.h"
 #include "symbol/symbolizer.h"
 
@@ -34,11 +35,18 @@ struct d9__profile_filter {
 	uint64_t from_ns, to_ns; /* after the first event of the trace */
 };
 
+/* What samples of allocations are estimated to stand for. */
+struct d9__profile_heap {
+	uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
+};
+
 /* Samples of one callback, worker and stack. */
 struct d9__profile_stack {
 	const struct d9__callback *callback; /* that ran, or will run when the idle task does; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
-	uint64_t samples; /* or microseconds, see profile_kinds.h */
+	uint64_t samples; /* in the profile's unit */
+	struct d9__profile_heap heap; /* of allocations only */
+	uint64_t blocked_ns; /* of calls that blocked: how long they took */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
 	size_t n;	/* 0: the stack was not recorded */
@@ -56,11 +64,18 @@ struct d9__profile {
 	struct d9__profile_stack **stacks; /* owned; in the order of their first samples */
 	size_t n, max;
 	struct d9__table by_content;
+	struct d9__heap heap; /* of the allocations that are wanted */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	uint64_t samples; /* of |stacks| */
+	const struct d9__profile_kind_facts *facts; /* of what is counted, see |wanted.kind| */
+	uint64_t samples; /* in |stacks|, in the unit of |facts| */
+	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
+	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */
 	int err;	  /* of what the analysis called back for */
 };
+
+/* What |n| of the profile's unit are: "3 samples", "1.34 MiB", "25.0 ms". */
+struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n);
 
 /*
  * Read the traces |paths| for |command|.  0, or an exit status after one line on stderr: it cannot be read, holds several

@@ -39,9 +39,6 @@ bool d9__profile_options_take(struct d9__profile_options *options, const struct 
 	switch (key) {
 	case D9__PROFILE_KIND:
 		return take_kind(args, &wanted->kind);
-	case D9__PROFILE_OFF_CPU:
-		wanted->kind = D9__PROFILE_KIND_OFF_CPU;
-		return true;
 	case 'w':
 		wanted->has_worker = true;
 		return d9__args_u64(args, &wanted->worker);

@@ -181,6 +181,16 @@ static void advise(FILE *out, enum d9__preload_fate fate, char *const *argv, con
 	print_words(out, argv);
 }
 
+/* Why nothing can be loaded into |path|, if that is so. */
+static bool explain_fate(FILE *out, const char *path, enum d9__preload_fate fate, char *const *argv, const char *dir)
+{
+	if (!d9__preload_why(fate)[0])
+		return false;
+	fprintf(out, "%s %s; ", path, d9__preload_why(fate));
+	advise(out, fate, argv, dir);
+	return true;
+}
+
 /* What keeps |path|, of the command |argv|, from being recorded, if its file tells. */
 static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate, char *const *argv,
 			 const char *dir)
@@ -188,10 +198,9 @@ static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate
 	struct d9__elf_needs needs = { 0 };
 	bool told = true;
 
-	if (d9__preload_why(fate)[0]) {
-		fprintf(out, "%s %s; ", path, d9__preload_why(fate));
-		advise(out, fate, argv, dir);
-	} else if (!explain_own_loop(out, path) && !explain_options(out)) {
+	if (explain_fate(out, path, fate, argv, dir))
+		return true;
+	if (!explain_own_loop(out, path) && !explain_options(out)) {
 		told = !d9__elf_needs_list(path, &needs) && explain_needs(out, path, &needs);
 		d9__elf_needs_release(&needs);
 	}
@@ -279,4 +288,15 @@ void d9__record_cause(FILE *out, char *const *argv, const char *dir, bool follow
 		 !explain_options(out))
 		fprintf(out, "no loop of a shared libevent, libev or GLib ran in %s%s", argv[0],
 			others ? " or in what it started" : "");
+}
+
+void d9__record_cause_of_profile(FILE *out, char *const *argv, const char *dir)
+{
+	char path[PATH_MAX] = "";
+	enum d9__preload_fate fate = d9__preload_judge(argv[0], path, sizeof(path));
+
+	fprintf(out, "nothing was recorded: ");
+	if (!explain_sudo(out, argv, dir) && !explain_su(out, argv, dir, fate == D9__PRELOAD_SECURE) &&
+	    !explain_env(out, argv) && !explain_fate(out, path, fate, argv, dir) && !explain_options(out))
+		fprintf(out, "%s used too little CPU time for a sample; more of them: --cpu HZ", argv[0]);
 }

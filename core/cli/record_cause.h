@@ -14,4 +14,7 @@
  */
 void d9__record_cause(FILE *out, char *const *argv, const char *dir, bool follows);
 
+/* The same of `dial9 record --profile-only`, for which a program needs no loop. */
+void d9__record_cause_of_profile(FILE *out, char *const *argv, const char *dir);
+
 #endif /* D9_CLI_RECORD_CAUSE_H */

@@ -42,6 +42,8 @@ static void explain_nothing(FILE *out, const struct d9__record_line *line)
 			line->failure.service, strerror(line->failure.err));
 	else if (explain_limit()[0])
 		fprintf(out, "nothing was recorded: its trace could not be written%s", explain_limit());
+	else if (line->profile_only)
+		d9__record_cause_of_profile(out, line->argv, line->dir->path);
 	else
 		d9__record_cause(out, line->argv, line->dir->path, line->follows);
 }
@@ -95,6 +97,8 @@ static void print_result(FILE *out, const struct d9__record_line *line)
 		fprintf(out, ", but nothing of ");
 		print_refusals(out, result);
 	}
+	if (result->no_samples[0] && result->backend_asked)
+		fprintf(out, ", but no stacks: %s", result->no_samples);
 	fprintf(out, "; see: dial9 report %s", where);
 }
 
@@ -113,6 +117,14 @@ static void print_living(FILE *out, const struct d9__record_line *line)
 /* A recorder started, and left no event of a loop. */
 static void explain_empty(FILE *out, const struct d9__record_line *line)
 {
+	if (line->profile_only && line->result->no_samples[0]) {
+		fprintf(out, "nothing was recorded: no stacks: %s", line->result->no_samples);
+		return;
+	}
+	if (line->profile_only) {
+		d9__record_cause_of_profile(out, line->argv, line->dir->path);
+		return;
+	}
 	fprintf(out, "nothing was recorded: ");
 	if (line->result->n_refusals) {
 		print_refusals(out, line->result);

@@ -19,7 +19,7 @@ struct d9__record_line {
 	bool recovered;	 /* some of it from the ring of a process that was killed, or could not write */
 	size_t unwritten; /* rings of which that failed */
 	int wait_status; /* of CMD */
-	bool start_disabled, follows;
+	bool start_disabled, follows, profile_only;
 };
 
 /* Where the trace is and how to look at it; or that nothing was recorded, and why. */

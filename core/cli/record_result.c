@@ -175,6 +175,22 @@ static void take_version(struct d9__record_result *result, const char library[32
 		copy_text(refusal->version, sizeof(refusal->version), version, 0, version->len);
 }
 
+static bool is_key(const struct d9_text *key, const char *name)
+{
+	return key->len == strlen(name) && !memcmp(key->data, name, key->len);
+}
+
+/* "off: why" */
+static void take_source(struct d9__record_result *result, const struct d9_text *state)
+{
+	static const char off[] = "off: ";
+	size_t len = strlen(off);
+
+	result->no_samples[0] = '\0';
+	if (state->len > len && !memcmp(state->data, off, len))
+		copy_text(result->no_samples, sizeof(result->no_samples), state, len, state->len - len);
+}
+
 static void take_facts(const struct d9_event *event, struct d9__record_result *result)
 {
 	const struct d9_value *entries = d9_event_field(event, "entries");
@@ -187,7 +203,11 @@ static void take_facts(const struct d9_event *event, struct d9__record_result *r
 	for (pair = entries->u.string_map.pairs; pair < end; pair += 2) {
 		if (is_of_library(pair, ".refused", library))
 			take_reason(result, library, pair + 1);
-		if (pair->len == 13 && !memcmp(pair->data, "ring.fallback", 13))
+		if (is_key(pair, "source.cpu"))
+			take_source(result, pair + 1);
+		if (is_key(pair, "cpu.backend"))
+			result->backend_asked = pair[1].len != 4 || memcmp(pair[1].data, "auto", 4) != 0;
+		if (is_key(pair, "ring.fallback"))
 			copy_text(result->ring_fallback, sizeof(result->ring_fallback), pair + 1, 0,
 				  pair[1].len);
 	}

@@ -38,6 +38,8 @@ struct d9__record_result {
 	uint64_t events;
 	bool active; /* not all of them are the recorder's own */
 	char ring_fallback[64]; /* why a ring is not where it should be; empty: none */
+	char no_samples[256];	 /* why there are none; "": there are, or nobody wanted any */
+	bool backend_asked;	 /* by name: then it is a fault that there are none */
 	struct d9__refusal refusals[D9__REFUSALS_MAX];
 	size_t n_refusals;
 };

@@ -37,6 +37,12 @@ enum d9__got_place {
 	 * chain.  Without it such a slot is left alone and counted.
 	 */
 	D9__GOT_CHAIN = 4,
+	/*
+	 * A libc function, in all modules: the real one is what the program's scope gives for the name.  A slot that
+	 * points elsewhere (an old version of the function, another library's of that name, another table's hook) is
+	 * left alone.
+	 */
+	D9__GOT_SCOPE = 8,
 };
 
 /* Which modules outside the library are reached. */

@@ -32,7 +32,7 @@
 
 struct known_module {
 	uintptr_t base, dynamic;
-	uint8_t settled; /* bit per table */
+	uint16_t settled; /* bit per table */
 	uint8_t tries;
 	bool reached; /* holds a slot of ours */
 };
@@ -129,7 +129,7 @@ enum d9__got_verdict d9__got_judge(const struct d9__got_word *word)
 		return D9__GOT_SWAP;
 	/* The preload library's export, which the linker put there: the long way to the hook. */
 	if (word->in_own_export && !word->only_bound && word->real)
-		return D9__GOT_SWAP;
+		return word->place & D9__GOT_SCOPE ? D9__GOT_LEAVE : D9__GOT_SWAP;
 	if (word->absolute || (word->only_bound && !(word->in_own_module && word->in_scope)))
 		return D9__GOT_LEAVE;
 	if (word->in_own_module)
@@ -215,7 +215,7 @@ static void verify_slots(void)
 			i++;
 			continue;
 		}
-		found.modules[slot->module].settled &= (uint8_t)~(1u << slot->table);
+		found.modules[slot->module].settled &= (uint16_t)~(1u << slot->table);
 		for (struct d9__got_table *table = pass.tables; table; table = table->next) {
 			if (table->id == slot->table)
 				count(&table->counts.repaired, 1);
@@ -460,7 +460,7 @@ static void add_counts(void)
 	count(&counts->unsettled, pass.n_later);
 	if (pass.n_later && pass.known->tries < TRIES_MAX)
 		return; /* read again, and counted then */
-	pass.known->settled |= (uint8_t)(1u << pass.table->id);
+	pass.known->settled |= (uint16_t)(1u << pass.table->id);
 	count(&counts->refused, pass.n_refused);
 	count(&counts->foreign, pass.n_foreign);
 	count(&counts->dropped, pass.n_dropped);
@@ -576,7 +576,7 @@ struct d9__loader_counters d9__got_pass_counters(void)
 void d9__got_pass_forget(struct d9__got_table *table)
 {
 	for (unsigned i = 0; i < found.n_modules; i++) {
-		found.modules[i].settled &= (uint8_t)~(1u << table->id);
+		found.modules[i].settled &= (uint16_t)~(1u << table->id);
 		found.modules[i].tries = 0;
 	}
 	for (unsigned i = 0; i < found.n_slots;) {

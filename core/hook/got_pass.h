@@ -6,7 +6,7 @@
 
 #include "hook/got.h"
 
-#define D9__GOT_TABLES_MAX 8
+#define D9__GOT_TABLES_MAX 16
 
 /* All functions here: under the patch lock. */
 

@@ -27,6 +27,12 @@ D9_API bool d9__task_armed(enum d9_library library, uint64_t key, struct d9_task
 D9_API uint64_t d9__task_told(struct d9_loop *loop, const struct d9_task *task);
 
 /*
+ * This thread's loop calls |function| of the program, which is no callback; NULL: it has returned.  Quick.  A loop that
+ * stays in there is told with it.
+ */
+D9_API void d9__loop_outside(const void *function);
+
+/*
  * The task |key| of |loop| is armed by the call of |function| that returns to |caller|: it begins to wait, and with it,
  * if it |stays| armed, behind each of its polls.  |fd| is the descriptor that it waits for; -1: none, or it was told by
  * d9_task_arm().  Keeps errno; any lock but ours may be held.  These two only where d9__gate_arms().
@@ -36,11 +42,5 @@ D9_API void d9__task_waits(struct d9_loop *loop, uint64_t key, int fd, const voi
 
 /* It is armed no longer. */
 D9_API void d9__task_rests(enum d9_library library, uint64_t key);
-
-/*
- * This thread's loop calls |function| of the program, which is no callback; NULL: it has returned.  Quick.  A loop that
- * stays in there is told with it.
- */
-D9_API void d9__loop_outside(const void *function);
 
 #endif /* D9_LOOP_ADAPTER_H */

@@ -25,6 +25,7 @@
 #include "record/recorder.h"
 #include "record/sandbox.h"
 #include "record/slot.h"
+#include "sample/alloc.h"
 #include "sample/cpu_sampler.h"
 #include "sample/place_stacks.h"
 #include "sample/stacks.h"
@@ -79,6 +80,7 @@ static int start_err;
 /* At load: adapters take these locks under theirs, so that their handlers have to come later. */
 static __attribute__((constructor)) void hold_over_forks(void)
 {
+	d9__alloc_hold_over_forks();
 	d9__recorder_hold_over_forks();
 	start_err = pthread_atfork(fork_prepare, fork_parent, fork_child) ? -ENOMEM : 0;
 }

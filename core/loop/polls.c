@@ -130,13 +130,37 @@ static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, ui
 	set_gate(thread, gate);
 }
 
+/* Off the CPU inside a callback: what a long poll is made of. */
+static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
+			      const struct d9__callback *frame)
+{
+	struct d9__cpu_off off;
+
+	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
+		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
+}
+
+/* The callback goes on to run a loop: by its end the figures of this piece would be gone, the wait's among them. */
+static __attribute__((noinline)) void examine_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
+{
+	const struct d9__callback *top = &thread->frames[thread->n_frames - 1];
+	uint64_t from_ns = top->start_ns > thread->cpu.unpark_ns ? top->start_ns : thread->cpu.unpark_ns;
+
+	if (ns - from_ns > D9__CPU_LONG_NS)
+		examine_long_poll(thread, slot, ns, top);
+}
+
 bool d9__polls_settle(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	if (thread->odd & D9__ODD_NO_WORKER && (thread->refused || !d9__thread_make(thread->loop))) {
 		d9__loss_add(-1, D9__LOSS_NO_SLOT, 1, ns, ns);
 		return false;
 	}
-	d9__polls_close(thread, slot, ns);
+	if (thread->odd & D9__ODD_OPEN) {
+		d9__polls_close(thread, slot, ns);
+		if (thread->n_frames)
+			examine_piece(thread, slot, ns);
+	}
 	if (thread->odd & D9__ODD_STOPPED)
 		write_unpark(thread, slot, ns);
 	return true;
@@ -661,16 +685,6 @@ void d9__poll_begin_slow(struct d9_poll *poll, uint32_t gate)
 void d9__poll_begin_other(struct d9_poll *poll)
 {
 	d9__poll_begin_slow(poll, open_gate());
-}
-
-/* Off the CPU inside a callback: what a long poll is made of. */
-static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
-			      const struct d9__callback *frame)
-{
-	struct d9__cpu_off off;
-
-	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
-		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
 }
 
 /* Pop what lies above the frame of |poll|.  False: it has none. */

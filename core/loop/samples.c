@@ -21,7 +21,8 @@
 #include "record/metadata.h"
 #include "record/names.h"
 #include "record/source.h"
-#include "sample/cpu_sampler.h"
+#include "sample/alloc.h"
+#include "sample/sampler.h"
 
 #define QUEUE_NS UINT64_C(10000000)
 #define TASKS_NS UINT64_C(100000000) /* least time between two task counts of one loop */
@@ -134,7 +135,8 @@ static void add_source(void)
 	d9__tick_add(d9__workers_publish);
 	d9__announce_start();
 	d9__running_start();
-	d9__cpu_sampler_start();
+	d9__sampler_start();
+	d9__alloc_start();
 	d9__waits_start();
 	d9__accept_queues_start();
 }

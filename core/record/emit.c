@@ -209,15 +209,33 @@ uint8_t *d9__emit_begin_named(struct d9__slot *slot, uint32_t type_id, uint64_t 
 	return d9__emit_head(slot, (uint16_t)type_id, ns);
 }
 
+/* The next number for a stack in the open chunk; by slot, each its owner's. */
+static uint32_t stack_id(const struct d9__slot *slot)
+{
+	static struct {
+		uint32_t stamp, n;
+	} batches[D9__SLOT_COUNT];
+	uint32_t index = d9__slot_index(slot);
+
+	if (batches[index].stamp != slot->stamp) {
+		batches[index].stamp = slot->stamp;
+		batches[index].n = 0;
+	}
+	return batches[index].n++;
+}
+
+static uint32_t define_stack(struct d9__slot *slot, const uint64_t *addresses, uint32_t n)
+{
+	uint8_t *p = slot->batch + (uint32_t)d9__emit_published(slot);
+	uint32_t id = stack_id(slot);
+
+	publish_bytes(slot, d9__wire_put_stack_entry(p, id, addresses, n));
+	return id;
+}
+
 bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresses, uint32_t n, uint32_t more,
 		    uint32_t *id)
 {
-	/* Ids of stacks count from 0 in each batch; only the flush thread gives any out. */
-	static struct {
-		uint32_t stamp, n;
-	} batch;
-	uint8_t *p;
-
 	if (!d9__emit_enter(slot, ns))
 		return false;
 	/* The event is to be in the same batch: it begins a new one where less than D9__EMIT_ROOM is left. */
@@ -225,15 +243,29 @@ bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresse
 		no_chunk(slot, ns);
 		return false;
 	}
-	if (batch.stamp != slot->stamp) {
-		batch.stamp = slot->stamp;
-		batch.n = 0;
-	}
-	*id = batch.n++;
-	p = slot->batch + (uint32_t)d9__emit_published(slot);
-	publish_bytes(slot, d9__wire_put_stack_entry(p, *id, addresses, n));
+	*id = define_stack(slot, addresses, n);
 	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
 	return true;
+}
+
+uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes,
+			      struct d9__emitted_stack *stack)
+{
+	const struct d9__type_frames *frames = d9__type_frames(type_id);
+	size_t room = max_bytes + frames->len + D9__POOL_ENTRY_FRAME_LEN + 8 * (size_t)stack->n +
+		      D9__WIRE_TIME_RESET_LEN + D9__WIRE_EVENT_HEAD_LEN + 2;
+
+	if (!d9__emit_enter(slot, ns))
+		return NULL;
+	if (!d9__chunk_room(slot, (uint32_t)room)) {
+		no_chunk(slot, ns);
+		return NULL;
+	}
+	define_type(slot, type_id, frames);
+	if (stack->stamp != slot->stamp)
+		stack->id = define_stack(slot, stack->addresses, stack->n);
+	stack->stamp = slot->stamp;
+	return d9__emit_head(slot, (uint16_t)type_id, ns);
 }
 
 void d9__emit_end(struct d9__slot *slot, uint8_t *end)

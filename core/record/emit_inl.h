@@ -78,10 +78,25 @@ void d9__emit_end(struct d9__slot *slot, uint8_t *end);
 
 /*
  * Define a call stack, |n| addresses, the innermost first, for the event that follows at once and takes at most |more|
- * bytes, names included: |*id| is what to put (u32) for it.  False: lost and counted.  Flush thread, its own slot.
+ * bytes, names included: |*id| is what to put (u32) for it.  False: lost and counted.  Flush thread, which no handler
+ * of signals interrupts.
  */
 bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresses, uint32_t n, uint32_t more,
 		    uint32_t *id);
+
+/* A call stack of an event, the innermost address first. */
+struct d9__emitted_stack {
+	const uint64_t *addresses;
+	uint32_t n;
+	uint32_t stamp, id; /* of the chunk that it was defined in last, and its number there; 0: in none */
+};
+
+/*
+ * d9__emit_begin() for a type with a call stack, which is defined unless the open chunk has it: |stack->id| is what to
+ * put (u32) for it.
+ */
+uint8_t *d9__emit_begin_stack(struct d9__slot *slot, uint32_t type_id, uint64_t ns, size_t max_bytes,
+			      struct d9__emitted_stack *stack);
 
 /* ---- the steps ---- */
 

@@ -106,9 +106,23 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(V("worker_id"), T("tid", D9__FIELD_U32), T("source", D9__FIELD_U8),
 		       T("thread_name", OPTIONAL(D9__FIELD_POOLED_STRING)),
 		       T("callchain", D9__FIELD_POOLED_STACK), OPTIONAL_V("cpu"), T("truncated", D9__FIELD_BOOL)) },
+	[D9__EVENT_BLOCKING_CALL] = { "BlockingCallEvent",
+		FIELDS(V("worker_id"), V("task_id"), T("function", D9__FIELD_POOLED_STRING), OPTIONAL_V("fd"),
+		       NS("duration_ns"), T("holder_tid", D9__FIELD_U32), V("holder_task"),
+		       T("holder_stack", OPTIONAL(D9__FIELD_POOLED_STACK))) },
 	[D9__EVENT_TASK_DUMP] = { "TaskDumpEvent",
 		FIELDS(V("task_id"), T("callchain", D9__FIELD_POOLED_STACK), T("truncated", D9__FIELD_BOOL),
 		       T("kept", D9__FIELD_BOOL)) },
+	[D9__EVENT_SYMBOL] = { "SymbolTableEntry",
+		FIELDS(V("addr"), V("size"), T("symbol_name", D9__FIELD_POOLED_STRING), V("inline_depth"),
+		       T("source_file", D9__FIELD_POOLED_STRING), V("source_line")) },
+	[D9__EVENT_ALLOC] = { "AllocEvent",
+		FIELDS(T("tid", D9__FIELD_U32), BYTES("size"), V("addr"), T("callchain", D9__FIELD_POOLED_STACK),
+		       BYTES("sample_rate_bytes")) },
+	[D9__EVENT_FREE] = { "FreeEvent",
+		FIELDS(T("tid", D9__FIELD_U32), V("addr"), BYTES("size"), V("alloc_timestamp_ns")) },
+	[D9__EVENT_MEMORY_OVERFLOW] = { "MemoryProfileOverflowEvent",
+		FIELDS(V("dropped_allocs"), V("dropped_frees"), V("evicted")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

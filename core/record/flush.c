@@ -45,11 +45,13 @@
 #include "record/process_state.h"
 #include "record/recover.h"
 #include "record/ring_file.h"
+#include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/sanitized.h"
 #include "record/side_event.h"
 #include "record/slot.h"
 #include "record/source.h"
+#include "record/system_facts.h"
 #include "record/test_point.h"
 #include "record/thread.h"
 #include "record/usage.h"
@@ -143,7 +145,10 @@ static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
 static void sleep_until_due(uint32_t seen)
 {
 	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
+	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
 
+	if (due && due < now + wait)
+		wait = due > now ? due - now : 0;
 	if (self.source_ns < now + wait)
 		wait = self.source_ns > now ? self.source_ns - now : 0;
 	if (wait <= D9__PACE_CALM_NS) {
@@ -626,7 +631,7 @@ static bool tick(void)
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
-	events = d9__drain_activity(&self.drain, own_slot());
+	events = d9__drain_activity(&self.drain, own_slot()) + d9__side_activity();
 	self.heard |= events != 0;
 	d9__pace_look(&self.pace, now_ns, events);
 	active = d9__pace_active(&self.pace, now_ns);
@@ -793,6 +798,7 @@ static void *flush_main(void *arg)
 	if (!self.dormant)
 		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
 	d9__modules_scan();
+	d9__system_facts_tell();
 	/* A process that is killed now is described by this; what follows takes some hundred us. */
 	d9__lead_refresh(&self.lead, &self.note);
 	d9__open_calls_begin(&self.open);

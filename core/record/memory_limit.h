@@ -17,10 +17,4 @@ struct d9__memory_limit {
  */
 struct d9__memory_limit d9__memory_limit(void);
 
-/*
- * The same, of these texts: what a file memory.max or memory.limit_in_bytes says, in bytes; UINT64_MAX for
- * "max", for numbers that mean none, and for what is no number.
- */
-uint64_t d9__memory_limit_parse(const char *text);
-
 #endif /* D9_RECORD_MEMORY_LIMIT_H */

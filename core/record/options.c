@@ -28,12 +28,16 @@ enum kind { BOOL, NUMBER, CHOICE, TEXT };
 #define HOUR_MS   UINT64_C(3600000)
 #define YEAR_MS   (HOUR_MS * 24 * 365)
 
+#define MEMORY_RATE_MAX (UINT64_C(1) << 40) /* bytes: less than one sample in a TiB tells nothing */
+
 /* Words of a choice, in the order of its enumeration. */
 static const char *const writers[] = { "rotating", "single", "memory", "null", NULL };
 static const char *const packings[] = { "zstd", "none", "gzip", NULL };
 static const char *const clocks[] = { "auto", "tsc", "monotonic", NULL };
 static const char *const modes[] = { "continuous", "flight", NULL };
 static const char *const log_bridges[] = { "off", "error", "warning", "info", "debug", NULL };
+static const char *const cpu_threads[] = { "loop", "all", NULL };
+static const char *const cpu_backends[] = { "auto", "timer", "perf", "perf-thread", NULL };
 static const char *const rings[] = { "auto", "shm", "memfd", "memory", "disk", NULL };
 
 /* Every option once: its variable, its kind, its range and what it is when nobody sets it. */
@@ -64,6 +68,10 @@ static const struct spec {
 	[D9__OPTION_TASKS] = { "DIAL9_TASK_TRACKING_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU] = { "DIAL9_CPU_PROFILE_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU_HZ] = { "DIAL9_CPU_SAMPLE_HZ", NUMBER, .min = 1, .max = 1000, .fallback = 99 },
+	[D9__OPTION_BLOCKING] = { "DIAL9_BLOCKING_CALLS_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_CPU_THREADS] = { "DIAL9_CPU_PROFILE_THREADS", CHOICE, .max = 1, .words = cpu_threads },
+	[D9__OPTION_CPU_BACKEND] = { "DIAL9_CPU_BACKEND", CHOICE, .max = 3, .words = cpu_backends },
+	[D9__OPTION_OFF_CPU] = { "DIAL9_SCHEDULE_PROFILE_ENABLED", BOOL, .max = 1 },
 	[D9__OPTION_USAGE] = { "DIAL9_PROCESS_RESOURCE_USAGE_ENABLED", BOOL, .max = 1,
 			       .fallback = 1 },
 	[D9__OPTION_USAGE_INTERVAL_MS] = { "DIAL9_PROCESS_RESOURCE_USAGE_SAMPLE_INTERVAL_MS",
@@ -78,6 +86,11 @@ static const struct spec {
 	[D9__OPTION_ACCEPT_QUEUES] = { "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED", BOOL, .max = 1 },
 	[D9__OPTION_ACCEPT_QUEUE_MS] = { "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS", NUMBER, .min = 1,
 					 .max = HOUR_MS, .fallback = 400 },
+	[D9__OPTION_MEMORY] = { "DIAL9_MEMORY_PROFILE_ENABLED", BOOL, .max = 1 },
+	[D9__OPTION_MEMORY_RATE] = { "DIAL9_MEMORY_SAMPLE_RATE_BYTES", NUMBER, .min = 1, .max = MEMORY_RATE_MAX,
+				     .fallback = 512 << 10 },
+	[D9__OPTION_MEMORY_LIVE_SET] = { "DIAL9_MEMORY_TRACK_LIVESET", BOOL, .max = 1 },
+	[D9__OPTION_MEMORY_SEED] = { "DIAL9_MEMORY_SEED", NUMBER, .max = UINT64_MAX },
 	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
 	[D9__OPTION_HOST] = { NULL, TEXT },
@@ -287,6 +300,11 @@ int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz)
 	return err ? err : set_number(options, D9__OPTION_CPU, hz != 0);
 }
 
+int d9_options_set_blocking_calls(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_BLOCKING, on);
+}
+
 int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms)
 {
 	int err = idle_ms ? set_number(options, D9__OPTION_TASK_DUMP_IDLE_MS, idle_ms) : 0;
@@ -299,6 +317,38 @@ int d9_options_set_accept_queues(struct d9_options *options, uint32_t interval_m
 	int err = interval_ms ? set_number(options, D9__OPTION_ACCEPT_QUEUE_MS, interval_ms) : 0;
 
 	return err ? err : set_number(options, D9__OPTION_ACCEPT_QUEUES, interval_ms != 0);
+}
+
+int d9_options_set_cpu_threads(struct d9_options *options, enum d9_cpu_threads threads)
+{
+	return set_number(options, D9__OPTION_CPU_THREADS, (uint64_t)threads);
+}
+
+int d9_options_set_cpu_backend(struct d9_options *options, enum d9_cpu_backend backend)
+{
+	return set_number(options, D9__OPTION_CPU_BACKEND, (uint64_t)backend);
+}
+
+int d9_options_set_off_cpu(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_OFF_CPU, on);
+}
+
+int d9_options_set_memory(struct d9_options *options, uint64_t mean_bytes)
+{
+	int err = mean_bytes ? set_number(options, D9__OPTION_MEMORY_RATE, mean_bytes) : 0;
+
+	return err ? err : set_number(options, D9__OPTION_MEMORY, mean_bytes != 0);
+}
+
+int d9_options_set_memory_live_set(struct d9_options *options, bool on)
+{
+	return set_number(options, D9__OPTION_MEMORY_LIVE_SET, on);
+}
+
+int d9_options_set_memory_seed(struct d9_options *options, uint64_t seed)
+{
+	return set_number(options, D9__OPTION_MEMORY_SEED, seed);
 }
 
 int d9_options_set_log_bridge(struct d9_options *options, enum d9_log_bridge level)
@@ -420,6 +470,8 @@ static int parse(struct d9_options *options, enum d9__option id, const char *tex
 /* Variables that are no options of a recorder's. */
 static const char *const other_variables[] = {
 	"DIAL9_FOLLOW", "DIAL9_GIVER", "DIAL9_PAGER", "DIAL9_PRELOAD", LOOPS_IN_THE_ORIGINAL,
+	/* In the original it keeps the automatic choice to timers, which ours chooses anyway. */
+	"DIAL9_FORCE_CTIMER",
 };
 #define OTHER_VARIABLES (sizeof(other_variables) / sizeof(other_variables[0]))
 
@@ -532,12 +584,37 @@ static int read_environment(struct d9_options *options)
 	return err ? err : read_variable(options, D9__OPTION_LOOPS, LOOPS_IN_THE_ORIGINAL);
 }
 
+const char *d9__options_word(const struct d9_options *options, enum d9__option id)
+{
+	return specs[id].words[options->number[id]];
+}
+
+bool d9__options_profile_only(void)
+{
+	static const enum d9__option ids[] = { D9__OPTION_LOOPS, D9__OPTION_CPU, D9__OPTION_CPU_THREADS };
+	struct d9_options options = { .number = { [D9__OPTION_LOOPS] = 1, [D9__OPTION_CPU] = 1 } };
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		read_variable(&options, ids[i], specs[ids[i]].variable);
+	read_variable(&options, D9__OPTION_LOOPS, LOOPS_IN_THE_ORIGINAL);
+	return !options.number[D9__OPTION_LOOPS] && options.number[D9__OPTION_CPU] &&
+	       options.number[D9__OPTION_CPU_THREADS] == D9_CPU_THREADS_ALL;
+}
+
 enum d9_log_bridge d9__options_early_log_bridge(void)
 {
 	struct d9_options options = { 0 };
 
 	read_variable(&options, D9__OPTION_LOG_BRIDGE, specs[D9__OPTION_LOG_BRIDGE].variable);
 	return (enum d9_log_bridge)options.number[D9__OPTION_LOG_BRIDGE];
+}
+
+bool d9__options_early_memory(void)
+{
+	struct d9_options options = { 0 };
+
+	read_variable(&options, D9__OPTION_MEMORY, specs[D9__OPTION_MEMORY].variable);
+	return options.number[D9__OPTION_MEMORY];
 }
 
 /* ---- defaults ---- */

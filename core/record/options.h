@@ -27,6 +27,10 @@ enum d9__option {
 	D9__OPTION_TASKS,
 	D9__OPTION_CPU,
 	D9__OPTION_CPU_HZ,
+	D9__OPTION_BLOCKING,
+	D9__OPTION_CPU_THREADS,
+	D9__OPTION_CPU_BACKEND,
+	D9__OPTION_OFF_CPU,
 	D9__OPTION_USAGE,
 	D9__OPTION_USAGE_INTERVAL_MS,
 	D9__OPTION_QUEUE_INTERVAL_MS,
@@ -36,6 +40,10 @@ enum d9__option {
 	D9__OPTION_TASK_DUMP_IDLE_MS,
 	D9__OPTION_ACCEPT_QUEUES,
 	D9__OPTION_ACCEPT_QUEUE_MS,
+	D9__OPTION_MEMORY,
+	D9__OPTION_MEMORY_RATE,
+	D9__OPTION_MEMORY_LIVE_SET,
+	D9__OPTION_MEMORY_SEED,
 	D9__OPTION_NUMBERS,
 	/* Texts. */
 	D9__OPTION_TRACE_DIR = D9__OPTION_NUMBERS,
@@ -76,8 +84,17 @@ int d9__options_resolve(struct d9_options *out, const struct d9_options *api);
 /* Whether |variable|, |len| bytes, is one of those that dial9 knows, options or not. */
 bool d9__options_knows(const char *variable, size_t len);
 
+/*
+ * Whether the environment wants no loops recorded, but the stacks of all threads: then whoever is preloaded is to start
+ * the recorder, for no loop will.
+ */
+D9_API bool d9__options_profile_only(void);
+
 /* DIAL9_LOG_BRIDGE alone, for those who come before the first start. */
 enum d9_log_bridge d9__options_early_log_bridge(void);
+
+/* Whether the environment asks for samples of allocations, likewise. */
+D9_API bool d9__options_early_memory(void);
 
 /* Free what |options| points to, not itself. */
 void d9__options_release(struct d9_options *options);
@@ -86,6 +103,9 @@ static inline uint64_t d9__options_number(const struct d9_options *options, enum
 {
 	return options->number[id];
 }
+
+/* The word for the number of a choice. */
+const char *d9__options_word(const struct d9_options *options, enum d9__option id);
 
 /* NULL if the option has no value. */
 static inline const char *d9__options_text(const struct d9_options *options, enum d9__option id)

@@ -139,6 +139,16 @@ static void set_ring_limit(void)
 	d9__metadata_set("ring.limit", text);
 }
 
+/* What an earlier recorder, or the parent's, could sample. */
+static void forget_sources(void)
+{
+	static const char *const keys[] = { "source.cpu", "source.offcpu", "source.kernel_names", "cpu.sample_hz",
+					    "sched.switch_duty" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		d9__metadata_set(keys[i], NULL);
+}
+
 static void set_metadata(const char *boot_id)
 {
 	cpu_set_t cpus;
@@ -158,13 +168,21 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("dial9-c.version", D9_VERSION);
 	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
 	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */
+	forget_sources();
 	set_number("pid", (uint64_t)getpid());
+	d9__metadata_set("cpu.backend", d9__options_word(&options, D9__OPTION_CPU_BACKEND));
+	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
 	if (gate_bits(&options) & D9__GATE_ARM)
 		set_number("task_dump.idle_threshold_ms", d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS));
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
+	/* Foreign readers weigh all samples by it; ours each by its own. */
+	if (d9__options_number(&options, D9__OPTION_MEMORY))
+		set_number("memory.sample_rate_bytes", d9__options_number(&options, D9__OPTION_MEMORY_RATE));
+	else
+		d9__metadata_set("memory.sample_rate_bytes", NULL);
 	for (const struct d9__option_pair *p = options.metadata; p; p = p->next)
 		d9__metadata_set(p->key, p->value);
 }
@@ -222,6 +240,30 @@ static void prepare_flush(void)
 		lost_before[i] = d9__health_lost_by(i);
 }
 
+static void set_sampling(void)
+{
+	struct d9__sampling *sampling = &d9__sampling;
+	bool on = d9__options_number(&options, D9__OPTION_CPU) != 0;
+
+	atomic_store_explicit(&sampling->cpu_hz, on ? (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->all_threads,
+			      d9__options_number(&options, D9__OPTION_CPU_THREADS) == D9_CPU_THREADS_ALL,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->cpu_backend, (uint32_t)d9__options_number(&options, D9__OPTION_CPU_BACKEND),
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->off_cpu, d9__options_number(&options, D9__OPTION_OFF_CPU) != 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->blocking, d9__options_number(&options, D9__OPTION_BLOCKING) != 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->idle_ns, d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->segment_ns, d9__options_number(&options, D9__OPTION_ROTATION_MS) * MS_NS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->accept_queue_ns,
+			      d9__options_number(&options, D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS, memory_order_relaxed);
+}
+
 static int stop(uint32_t deadline_ms);
 
 void d9__recorder_end(uint32_t deadline_ms)
@@ -271,14 +313,11 @@ static int start_locked(bool awaited)
 	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
 			       0);
-	atomic_store_explicit(&d9__sampling.cpu_hz, d9__options_number(&options, D9__OPTION_CPU) ?
-			      (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0, memory_order_relaxed);
-	atomic_store_explicit(&d9__sampling.idle_ns, d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,
-			      memory_order_relaxed);
-	atomic_store_explicit(&d9__sampling.segment_ns, d9__options_number(&options, D9__OPTION_ROTATION_MS) * MS_NS,
-			      memory_order_relaxed);
-	atomic_store_explicit(&d9__sampling.accept_queue_ns, d9__options_number(&options, D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS,
-			      memory_order_relaxed);
+	set_sampling();
+	d9__sampling_set_memory(d9__options_number(&options, D9__OPTION_MEMORY) ?
+				d9__options_number(&options, D9__OPTION_MEMORY_RATE) : 0,
+				d9__options_number(&options, D9__OPTION_MEMORY_LIVE_SET),
+				d9__options_number(&options, D9__OPTION_MEMORY_SEED));
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;
@@ -774,4 +813,16 @@ void d9__recorder_child_start(void)
 		d9__keeper_start();
 	}
 	errno = saved;
+}
+
+static void start_in_child(void)
+{
+	d9__flush.early = true;
+	d9__recorder_child_check();
+}
+
+void d9__recorder_follow_forks(void)
+{
+	/* Handlers of children run in the order in which they came: the recorder's own has forgotten the parent by then. */
+	pthread_atfork(NULL, NULL, start_in_child);
 }

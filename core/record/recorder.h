@@ -26,6 +26,9 @@ D9_API int d9__recorder_ensure(void);
 /* The same before there is a loop, and perhaps there never is: then nothing is left of it.  In a constructor. */
 D9_API void d9__recorder_open_early(void);
 
+/* Forked children record from their start on, and not only when a loop runs.  After the first start. */
+D9_API void d9__recorder_follow_forks(void);
+
 /* Not 0 in a forked child whose parent was recording, until it records itself. */
 extern _Atomic(int) d9__child_pending;
 

@@ -15,9 +15,18 @@ struct d9__sampling {
 	_Atomic(uint64_t) idle_ns;   /* mean of waits between two dumps of tasks */
 	_Atomic(uint64_t) segment_ns; /* as long as a segment lasts */
 	_Atomic(uint64_t) accept_queue_ns; /* least time between two looks at one accept queue */
+	_Atomic(bool) blocking;	     /* time the calls that can block, in callbacks */
+	_Atomic(uint32_t) cpu_backend; /* enum d9_cpu_backend */
+	_Atomic(bool) off_cpu;	     /* stacks where threads leave the CPU, too */
+	_Atomic(uint64_t) due_ns;    /* when the flush thread is to look at the latest; 0: whenever it does */
+	_Atomic(uint64_t) memory_rate; /* mean bytes between sampled allocations; 0: off */
+	_Atomic(uint64_t) memory_seed; /* 0: none was asked for */
+	_Atomic(bool) memory_live_set; /* frees are recorded, too */
 };
 
 extern struct d9__sampling d9__sampling;
+
+void d9__sampling_set_memory(uint64_t rate, bool live_set, uint64_t seed);
 
 /* Where the stack of the thread in a slot lies, by the slot's index; both 0: not known.  Written by the thread itself. */
 struct d9__slot_stack {

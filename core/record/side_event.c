@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "format/encoder.h"
+#include "record/blocking_event.h"
 #include "record/emit_inl.h"
 #include "record/event_types.h"
 #include "record/names.h"
 #include "record/side_event.h"
 
 #define EVENT_MAX  1024 /* with its schema and a thread's name */
-#define FIELDS_MAX (2 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
+#define FIELDS_MAX (3 * D9__VARINT_MAX + 4 + 1 + 5 + 4 + 1 + 1)
 
 static_assert(sizeof(struct d9__sample_raw) == 40, "addresses are aligned, and follow at once");
 static_assert(sizeof(struct d9__dump_raw) == 16, "the same");
@@ -85,7 +86,7 @@ static const struct d9__sample_raw *raw_of(const struct d9__side_record *record)
 	return (const struct d9__sample_raw *)(const void *)record->payload;
 }
 
-bool d9__sample_is_sound(const struct d9__side_record *record)
+static bool sample_is_sound(const struct d9__side_record *record)
 {
 	const struct d9__sample_raw *raw = raw_of(record);
 
@@ -93,11 +94,6 @@ bool d9__sample_is_sound(const struct d9__side_record *record)
 	       raw->n <= D9__SAMPLE_FRAMES_MAX && record->len == sizeof(*raw) + 8u * raw->n &&
 	       memchr(raw->thread_name, '\0', sizeof(raw->thread_name)) && raw->source <= D9__SAMPLE_OFF_CPU &&
 	       raw->copies <= D9__SAMPLE_COPIES_MAX && raw->nowhere <= D9__SAMPLE_COPIES_MAX;
-}
-
-bool d9__side_is_sound(const struct d9__side_record *record)
-{
-	return record->type_id == D9__EVENT_TASK_DUMP ? dump_is_sound(record) : d9__sample_is_sound(record);
 }
 
 /* What the fields of one event refer to. */
@@ -114,7 +110,9 @@ static uint8_t *put_fields(uint8_t *p, const struct d9__sample_raw *raw, struct 
 	if (ids.named)
 		p = d9__wire_put_u32(p, ids.name);
 	p = d9__wire_put_u32(p, ids.stack);
-	*p++ = 0; /* which CPU: a handler cannot ask */
+	*p++ = raw->cpu_plus_1 != 0; /* a handler cannot ask */
+	if (raw->cpu_plus_1)
+		p = d9__varint_put(p, raw->cpu_plus_1 - 1);
 	*p++ = truncated;
 	return p;
 }
@@ -152,23 +150,6 @@ static void build_sample(struct d9__builder *b, const struct d9__side_record *re
 		build(b, record, raw->nowhere, 0);
 }
 
-void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
-{
-	uint8_t *p;
-
-	if (record->type_id == D9__EVENT_CPU_SAMPLE) {
-		build_sample(b, record);
-		return;
-	}
-	if (record->type_id == D9__EVENT_TASK_DUMP) {
-		build_dump(b, record);
-		return;
-	}
-	p = d9__builder_event(b, (uint16_t)record->type_id, record->ns, record->len);
-	if (p)
-		d9__builder_end(b, d9__wire_put_bytes(p, record->payload, record->len));
-}
-
 static void emit(struct d9__slot *own, const struct d9__side_record *record, uint32_t n)
 {
 	const struct d9__sample_raw *raw = raw_of(record);
@@ -193,16 +174,67 @@ static void emit_sample(struct d9__slot *own, const struct d9__side_record *reco
 		emit(own, record, 0);
 }
 
-static void emit_any(struct d9__slot *own, const struct d9__side_record *record)
+/* ---- any ---- */
+
+static void emit_dump(struct d9__slot *own, const struct d9__side_record *record)
 {
+	d9__dump_write(own, dump_of(record), pcs_of_dump(record), record->ns);
+}
+
+static const struct kind {
+	uint32_t type_id;
+	bool (*is_sound)(const struct d9__side_record *record);
+	void (*build)(struct d9__builder *b, const struct d9__side_record *record);
+	void (*emit)(struct d9__slot *own, const struct d9__side_record *record);
+} raw_kinds[] = {
+	{ D9__EVENT_CPU_SAMPLE, sample_is_sound, build_sample, emit_sample },
+	{ D9__EVENT_BLOCKING_CALL, d9__blocking_is_sound, d9__blocking_build, d9__blocking_emit },
+	{ D9__EVENT_TASK_DUMP, dump_is_sound, build_dump, emit_dump },
+};
+
+/* NULL: |record| holds the fields of one event in wire form. */
+static const struct kind *kind_of(const struct d9__side_record *record)
+{
+	for (size_t i = 0; i < sizeof(raw_kinds) / sizeof(raw_kinds[0]); i++)
+		if (raw_kinds[i].type_id == record->type_id)
+			return &raw_kinds[i];
+	return NULL;
+}
+
+bool d9__side_is_raw(const struct d9__side_record *record)
+{
+	return kind_of(record) != NULL;
+}
+
+bool d9__side_is_sound(const struct d9__side_record *record)
+{
+	return kind_of(record)->is_sound(record);
+}
+
+void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
+{
+	const struct kind *kind = kind_of(record);
 	uint8_t *p;
 
-	if (record->type_id == D9__EVENT_CPU_SAMPLE) {
-		emit_sample(own, record);
+	if (kind) {
+		kind->build(b, record);
 		return;
 	}
-	if (record->type_id == D9__EVENT_TASK_DUMP) {
-		d9__dump_write(own, dump_of(record), pcs_of_dump(record), record->ns);
+	p = d9__builder_event(b, (uint16_t)record->type_id, record->ns, record->len);
+	if (p)
+		d9__builder_end(b, d9__wire_put_bytes(p, record->payload, record->len));
+}
+
+static uint64_t activity; /* flush thread */
+
+void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record)
+{
+	const struct kind *kind = kind_of(record);
+	uint8_t *p;
+
+	activity++;
+	if (kind) {
+		kind->emit(own, record);
 		return;
 	}
 	p = d9__emit_begin(own, record->type_id, record->ns, record->len);
@@ -216,5 +248,13 @@ void d9__side_take_all(struct d9__slot *own)
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++)
 		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) && d9__side_take(i, &record))
-			emit_any(own, &record);
+			d9__side_emit(own, &record);
+}
+
+uint64_t d9__side_activity(void)
+{
+	uint64_t n = activity;
+
+	activity = 0;
+	return n;
 }

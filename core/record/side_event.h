@@ -15,11 +15,11 @@
 #include <stdint.h>
 
 #include "record/builder.h"
-#include "record/event_types.h"
 #include "record/side_ring.h"
 #include "record/slot.h"
 
 #define D9__SAMPLE_FRAMES_MAX 128u
+#define D9__SAMPLE_NO_WORKER  255u /* of a thread that runs no loop */
 #define D9__SAMPLE_COPIES_MAX 10000u /* of one event: a thread that blocked the signal for long */
 
 enum d9__sample_source {
@@ -36,7 +36,7 @@ struct d9__sample_raw {
 	uint8_t truncated;
 	uint16_t n;
 	char thread_name[16]; /* ends; "": not known */
-	uint32_t reserved;
+	uint32_t cpu_plus_1; /* on which it was; 0: not told */
 	uint64_t pcs[];
 };
 
@@ -59,15 +59,9 @@ void d9__dump_write(struct d9__slot *own, const struct d9__dump_raw *raw, const 
 bool d9__sample_leave(struct d9__slot *slot, const struct d9__sample_raw *raw, const uint64_t *pcs, uint64_t ns);
 
 /* Whether |record| is raw: not the fields of one event, but a stack with what it is of. */
-static inline bool d9__side_is_raw(const struct d9__side_record *record)
-{
-	return record->type_id == D9__EVENT_CPU_SAMPLE || record->type_id == D9__EVENT_TASK_DUMP;
-}
+bool d9__side_is_raw(const struct d9__side_record *record);
 
-/* Whether |record|, of type D9__EVENT_CPU_SAMPLE, is whole and within its limits. */
-bool d9__sample_is_sound(const struct d9__side_record *record);
-
-/* The same of any raw |record|. */
+/* Whether raw |record| is whole and within its limits. */
 bool d9__side_is_sound(const struct d9__side_record *record);
 
 /* Add the events of |record| to |b|; of a raw one only if it is sound. */
@@ -75,5 +69,11 @@ void d9__side_build(struct d9__builder *b, const struct d9__side_record *record)
 
 /* Move the records of all side rings into |own|, the flush thread's slot. */
 void d9__side_take_all(struct d9__slot *own);
+
+/* The same of a record of the flush thread's own, which is sound. */
+void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record);
+
+/* How many records there were of both since the last call: they are what a thread without other events is known by. */
+uint64_t d9__side_activity(void);
 
 #endif /* D9_RECORD_SIDE_EVENT_H */

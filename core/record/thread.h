@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#define D9__THREAD_NAMES "dial9-" /* all our threads' names begin so */
+
 /*
  * Start |fn| on a thread called |name|: all signals blocked, SCHED_OTHER whatever the caller's policy,
  * the processors that the process had when we were loaded, |stack| bytes of stack (0: the default).

@@ -13,28 +13,29 @@
 #include <dial9/error.h>
 
 #include "record/clock.h"
+#include "record/flush.h"
 #include "record/gate.h"
-#include "record/metadata.h"
 #include "record/sanitized.h"
 #include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"
-#include "record/source.h"
 #include "sample/cpu_sampler.h"
 #include "sample/cpu_timer.h"
+#include "sample/sampled_threads.h"
 #include "sample/unwind.h"
-#include "sample/unwind_table.h"
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define CREDITED_NS (SECOND_NS / 20) /* of CPU time, at most, to one stack: what ran before is not known */
 #define EXPECTED    50u		     /* samples: if none of so many came, the thread does not get its signals */
 
-/* Above the index of a slot, in the value of a signal: those of others are passed on. */
+#define FILTER "a filter of system calls (seccomp), such as containers and systemd have, has to allow it"
+
+/* Above the index of a sampled thread, in the value of a signal: those of others are passed on. */
 #define MAGIC 0xd9d90000u
-_Static_assert(D9__SLOT_COUNT <= 0x10000, "an index fits below");
+_Static_assert(D9__SAMPLED_MAX <= 0x10000, "an index fits below");
 
 /*
- * What is known of the thread in a slot.  Made by the flush thread, and never freed: a signal may be on its way.  While
+ * What is known of a sampled thread, by its index.  Made by the flush thread, and never freed: a signal may be on its way.  While
  * |timer| runs, the thread's handler uses what is not marked otherwise.
  */
 struct sampled {
@@ -43,15 +44,16 @@ struct sampled {
 	uint32_t stack_copies; /* of a sample, at most */
 	uint32_t checked_tid;	       /* flush thread, like the next two: */
 	uint64_t cpu_ns, taken_before; /* at the latest check that found samples */
-	struct d9__slot *slot, *sink; /* the thread's own; where samples go */
+	struct d9__slot *slot, *sink; /* the thread's own, NULL: it has none; where samples go */
 	volatile sig_atomic_t inside;
 	_Atomic(uint64_t) taken;
-	char name[16];
+	_Atomic(unsigned) newest; /* release: of |names|, the other is for the next name */
+	char names[2][16];
 	uint64_t pcs[D9__UNWIND_MAX];
 	struct d9__unwind_thread unwind;
 };
 
-static _Atomic(struct sampled *) all[D9__SLOT_COUNT];
+static _Atomic(struct sampled *) all[D9__SAMPLED_MAX];
 
 /* Flush thread. */
 static struct {
@@ -61,7 +63,7 @@ static struct {
 	uint32_t high; /* records that may have a timer */
 	uint64_t second_ns;
 	bool off; /* for good: the program has the signal, or no handler may run any more */
-	char said[128];
+	char said[192];
 } self;
 
 static struct sigaction previous;
@@ -73,7 +75,7 @@ static struct sampled *sampled_of(const siginfo_t *info)
 {
 	uint32_t value = (uint32_t)info->si_value.sival_int;
 
-	if (info->si_code != SI_TIMER || (value & 0xffff0000u) != MAGIC || (value & 0xffffu) >= D9__SLOT_COUNT)
+	if (info->si_code != SI_TIMER || (value & 0xffff0000u) != MAGIC || (value & 0xffffu) >= D9__SAMPLED_MAX)
 		return NULL;
 	return atomic_load_explicit(&all[value & 0xffffu], memory_order_relaxed);
 }
@@ -88,10 +90,14 @@ static void set_tid(struct sampled *thread, uint32_t tid)
 	atomic_store_explicit(&thread->tid, tid, memory_order_relaxed);
 }
 
-/* A thread at its end has given its slot back. */
-static bool has_slot(const struct sampled *thread)
+/* A thread of loops at its end has given its slot back. */
+static bool is_whole(const struct sampled *thread)
 {
-	uint64_t owner = atomic_load_explicit(&thread->slot->owner, memory_order_relaxed);
+	uint64_t owner;
+
+	if (!thread->slot)
+		return true;
+	owner = atomic_load_explicit(&thread->slot->owner, memory_order_relaxed);
 
 	return owner == ((uint64_t)D9__SLOT_TAKEN << 32 | tid_of(thread));
 }
@@ -100,7 +106,8 @@ static void take_sample(struct sampled *thread, const siginfo_t *info, const voi
 {
 	uint32_t periods = info->si_overrun > 0 ? 1u + (uint32_t)info->si_overrun : 1u;
 	uint32_t nowhere = periods > thread->stack_copies ? periods - thread->stack_copies : 0;
-	struct d9__sample_raw raw = { .worker = thread->slot->worker, .tid = tid_of(thread) };
+	struct d9__sample_raw raw = { .worker = thread->slot ? thread->slot->worker : D9__SAMPLE_NO_WORKER,
+				      .tid = tid_of(thread) };
 	struct d9__registers registers;
 	struct d9__unwound unwound;
 
@@ -110,9 +117,12 @@ static void take_sample(struct sampled *thread, const siginfo_t *info, const voi
 	raw.nowhere = nowhere < D9__SAMPLE_COPIES_MAX ? nowhere : D9__SAMPLE_COPIES_MAX;
 	raw.truncated = unwound.truncated || unwound.guessed;
 	raw.n = (uint16_t)unwound.n;
-	memcpy(raw.thread_name, thread->name, sizeof(raw.thread_name));
+	memcpy(raw.thread_name, thread->names[atomic_load_explicit(&thread->newest, memory_order_acquire)],
+	       sizeof(raw.thread_name));
 	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
 	atomic_fetch_add_explicit(&thread->taken, periods, memory_order_relaxed);
+	/* Of a thread without events the flush thread knows nothing else. */
+	d9__flush_rouse();
 }
 
 static void pass_on(int signal, siginfo_t *info, void *context)
@@ -136,7 +146,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	D9__TSAN_ACQUIRE(thread);
 	if (!thread) {
 		pass_on(signal, info, context);
-	} else if (!thread->inside && d9__gate_open(D9__GATE_LOOP) && has_slot(thread)) {
+	} else if (!thread->inside && d9__gate_open(D9__GATE_EVENT) && is_whole(thread)) {
 		thread->inside = 1;
 		atomic_signal_fence(memory_order_seq_cst);
 		take_sample(thread, info, context);
@@ -187,23 +197,23 @@ static bool is_ours_still(void)
 static void say(const char *state)
 {
 	snprintf(self.said, sizeof(self.said), "%s", state);
-	d9__metadata_set("source.cpu", self.said);
-}
-
-/* For readers, who count samples as times. */
-static void say_rate(void)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", self.hz);
-	d9__metadata_set("cpu.sample_hz", text);
 }
 
 static void say_error(const char *what, int err)
 {
-	char text[96];
+	char text[sizeof(self.said)];
 
-	snprintf(text, sizeof(text), "off: %s: %s", what, d9_strerror(err));
+	snprintf(text, sizeof(text), "off: %s: %s%s", what, d9_strerror(err),
+		 err == -EPERM || err == -ENOSYS ? "; " FILTER : "");
+	say(text);
+}
+
+static void say_left_out(void)
+{
+	char text[sizeof(self.said)];
+
+	snprintf(text, sizeof(text), "on; but %u threads are left out: there are more than %u", d9__sampled_left_out(),
+		 (unsigned)(D9__SAMPLED_MAX - D9__SLOT_COUNT));
 	say(text);
 }
 
@@ -221,20 +231,14 @@ static struct sampled *record_of(uint32_t index)
 	return thread;
 }
 
-static void read_name(struct sampled *thread)
+static void set_name(struct sampled *thread, const char *name)
 {
-	char path[64];
-	ssize_t n = 0;
-	int fd;
+	unsigned newest = atomic_load_explicit(&thread->newest, memory_order_relaxed);
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid_of(thread));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, thread->name, sizeof(thread->name) - 1);
-		close(fd);
-	}
-	thread->name[n > 0 ? n : 0] = '\0';
-	thread->name[strcspn(thread->name, "\n")] = '\0';
+	if (!strcmp(thread->names[newest], name))
+		return;
+	snprintf(thread->names[!newest], sizeof(thread->names[0]), "%s", name);
+	atomic_store_explicit(&thread->newest, !newest, memory_order_release);
 }
 
 static void stop_timer(struct sampled *thread)
@@ -251,17 +255,6 @@ static void let_go(struct sampled *thread)
 	set_tid(thread, 0);
 }
 
-static void let_all_go(void)
-{
-	for (uint32_t i = 0; i < self.high; i++) {
-		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
-
-		if (thread)
-			let_go(thread);
-	}
-	self.high = 0;
-}
-
 static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 {
 	struct sampled *thread = record_of(index);
@@ -273,13 +266,13 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	let_go(thread);
 	d9__side_make(own);
 	set_tid(thread, tid);
-	thread->slot = &d9__ring.slots[index];
+	thread->slot = d9__sampled_slot(index);
 	thread->sink = own;
 	thread->stack_copies = period_ns < CREDITED_NS ? (uint32_t)(CREDITED_NS / period_ns) : 1;
-	thread->unwind.low = atomic_load_explicit(&d9__slot_stacks[index].low, memory_order_relaxed);
-	thread->unwind.high = atomic_load_explicit(&d9__slot_stacks[index].high, memory_order_relaxed);
+	thread->unwind.low = thread->slot ? atomic_load_explicit(&d9__slot_stacks[index].low, memory_order_relaxed) : 0;
+	thread->unwind.high = thread->slot ? atomic_load_explicit(&d9__slot_stacks[index].high, memory_order_relaxed) : 0;
 	thread->unwind.pid = self.pid;
-	read_name(thread);
+	set_name(thread, d9__sampled_name(index));
 	if (self.high <= index)
 		self.high = index + 1;
 	/* The first signal comes behind this; a checker of threads knows nothing of timers. */
@@ -288,7 +281,6 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	if (timer >= 0) {
 		atomic_store_explicit(&thread->timer, timer, memory_order_release);
 		say("on");
-		say_rate();
 	} else if (timer == -EAGAIN) {
 		say("off: no more signals may be queued (ulimit -i)");
 	} else if (timer != -EINVAL && timer != -ESRCH) {
@@ -299,27 +291,17 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 		stop_timer(thread);
 }
 
-/* The thread in slot |index| that is to be sampled, or 0.  That it runs loops its owner says without asking anybody. */
-__attribute__((no_sanitize("thread"))) static uint32_t wanted(uint32_t index, const struct d9__slot *own)
-{
-	const struct d9__slot *slot = &d9__ring.slots[index];
-	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
-	bool runs_loop = __atomic_load_n(&slot->worker, __ATOMIC_RELAXED) != D9__WORKER_NONE;
-
-	return slot != own && runs_loop && owner >> 32 == D9__SLOT_TAKEN ? (uint32_t)owner : 0;
-}
-
 static void follow_threads(struct d9__slot *own)
 {
-	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+	for (uint32_t i = 0; i < d9__sampled_high(); i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
-		uint32_t tid = wanted(i, own);
+		uint32_t tid = d9__sampled_tid(i);
 
-		if (tid == (thread ? tid_of(thread) : 0))
-			continue;
-		if (tid)
+		if (tid && (!thread || tid_of(thread) != tid))
 			sample_thread(i, tid, own);
-		else
+		else if (tid)
+			set_name(thread, d9__sampled_name(i));
+		else if (thread && tid_of(thread))
 			let_go(thread);
 	}
 }
@@ -343,40 +325,44 @@ static bool gets_none(struct sampled *thread)
 /* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
 static void check_signals(void)
 {
+	bool cut = false;
 	char text[96];
 
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
+		cut |= thread && atomic_load_explicit(&thread->unwind.refused, memory_order_relaxed);
 		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
 			continue;
 		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", tid_of(thread));
 		say(text);
 		return;
 	}
-	if (!strncmp(self.said, "on;", 3))
+	if (cut)
+		say("on; but stacks of threads without a loop have one frame, because process_vm_readv() is refused; " FILTER);
+	else if (d9__sampled_left_out())
+		say_left_out();
+	else if (!strncmp(self.said, "on;", 3))
 		say("on");
 }
 
 /* ---- ticks ---- */
 
-/* After fork the timers are the parent's alone. */
-static void forget_parent(void)
+void d9__cpu_sampler_forget(void)
 {
-	pid_t pid = getpid();
-
-	if (self.pid == pid)
-		return;
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (thread) {
 			atomic_store_explicit(&thread->timer, -1, memory_order_relaxed);
 			set_tid(thread, 0);
+			/* Its thread may have been in the handler, and is not here. */
+			thread->inside = 0;
+			thread->unwind.version = 0;
 		}
 	}
 	self.high = 0;
-	self.pid = pid;
+	self.pid = getpid();
 }
 
 /* Whether there is a signal for us.  |self.off|: there was, and the program took it. */
@@ -401,7 +387,6 @@ static bool has_signal(void)
 	return !self.off;
 }
 
-/* A recorder that was started again has a trace of its own, which is to say it too. */
 static void once_a_second(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -410,42 +395,37 @@ static void once_a_second(void)
 		return;
 	self.second_ns = now_ns;
 	check_signals();
-	if (self.said[0])
-		d9__metadata_set("source.cpu", self.said);
 }
 
-static void tick(void)
+void d9__cpu_sampler_tick(struct d9__slot *own, uint32_t hz, char *state, size_t size)
 {
-	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
-	struct d9__slot *own;
-
-	forget_parent();
-	if (!hz || !d9__gate_open(D9__GATE_LOOP)) {
-		let_all_go();
-		return;
-	}
 	self.hz = hz;
 	once_a_second();
-	if (!has_signal() || !(own = d9__slot_self())) {
-		let_all_go();
-		return;
+	if (has_signal())
+		follow_threads(own);
+	else
+		d9__cpu_sampler_rest();
+	snprintf(state, size, "%s", self.said);
+}
+
+void d9__cpu_sampler_rest(void)
+{
+	for (uint32_t i = 0; i < self.high; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+
+		if (thread)
+			let_go(thread);
 	}
-	d9__unwind_tables_refresh(d9__clock_mono_ns());
-	follow_threads(own);
+	self.high = 0;
 }
 
 void d9__cpu_sampler_end(void)
 {
 	atomic_store(&forbidden, true);
-	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++) {
+	for (uint32_t i = 0; i < D9__SAMPLED_MAX; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_acquire);
 
 		if (thread)
 			stop_timer(thread);
 	}
-}
-
-void d9__cpu_sampler_start(void)
-{
-	d9__tick_add(tick);
 }

@@ -21,6 +21,11 @@ static clockid_t clock_of(uint32_t tid)
 	return (clockid_t)(~tid << 3 | 6u);
 }
 
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+}
+
 /*
  * By system calls: the C library's timers of threads would start a thread of its own, and it knows no clock of a thread
  * that is not told by its pthread_t.
@@ -28,8 +33,9 @@ static clockid_t clock_of(uint32_t tid)
 int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal };
-	struct timespec period = { (time_t)(period_ns / SECOND_NS), (long)(period_ns % SECOND_NS) };
-	struct itimerspec every = { period, period };
+	/* Anywhere in the first period: else threads that live for less than some periods have too few samples. */
+	uint64_t first_ns = 1 + (period_ns * (tid * 0x9e3779b1u) >> 32);
+	struct itimerspec every = { time_of(period_ns), time_of(first_ns) };
 	int timer;
 
 	event.sigev_value.sival_int = value;

@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /*
- * Send |signal| with |value| to thread |tid| of this process, after each |period_ns| of its CPU time.  The timer's
- * number or -errno: -EAGAIN where no more signals may be queued (RLIMIT_SIGPENDING), -EINVAL where the thread is gone.
+ * Send |signal| with |value| to thread |tid| of this process, after each |period_ns| of its CPU time; the first time
+ * somewhere inside the first of them.  The timer's number or -errno: -EAGAIN where no more signals may be queued
+ * (RLIMIT_SIGPENDING), -EINVAL where the thread is gone.
  */
 int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns);
 

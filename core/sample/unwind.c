@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -105,6 +106,8 @@ static void copy_stack(struct walk *walk)
 	count(&thread->copies);
 	/* Not the library's function: sanitizers and others wrap it. */
 	n = syscall(SYS_process_vm_readv, (long)thread->pid, &to, 1L, &there, 1L, 0L);
+	if (n < 0 && (errno == EPERM || errno == ENOSYS))
+		count(&thread->refused);
 	if (n > 0)
 		walk->region = (struct region){ from, from + (uintptr_t)n,
 						(uintptr_t)thread->copy - from };
@@ -353,28 +356,47 @@ static void take_table(struct walk *walk)
 	thread->version = version;
 }
 
+/* From where |walk| stands. */
+static struct d9__unwound go(struct walk *walk, uint64_t *pcs, uint32_t max)
+{
+	enum d9__unwind_stop stop = D9__STOP_DEPTH;
+	uint32_t n = 0;
+
+	if (max > D9__UNWIND_MAX)
+		max = D9__UNWIND_MAX;
+	while (n < max) {
+		pcs[n++] = walk->pc;
+		if (!walk->all && walk->region.high)
+			n = step_usual(walk, pcs, n, max);
+		if (!step(walk, &stop))
+			break;
+		stop = D9__STOP_DEPTH;
+	}
+	count(&walk->thread->stops[stop]);
+	return (struct d9__unwound){ n, (uint8_t)stop, stop != D9__STOP_END, walk->has_guessed };
+}
+
 struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
 			      const struct d9__registers *registers, uint64_t *pcs, uint32_t max)
 {
 	struct walk walk = { .thread = thread, .pc = registers->ip, .sp = registers->sp,
 			     .bp = registers->bp, .all = registers->all };
-	enum d9__unwind_stop stop = D9__STOP_DEPTH;
-	uint32_t n = 0;
 
 	take_table(&walk);
 	choose_region(&walk);
-	if (max > D9__UNWIND_MAX)
-		max = D9__UNWIND_MAX;
-	while (n < max) {
-		pcs[n++] = walk.pc;
-		if (!walk.all && walk.region.high)
-			n = step_usual(&walk, pcs, n, max);
-		if (!step(&walk, &stop))
-			break;
-		stop = D9__STOP_DEPTH;
-	}
-	count(&thread->stops[stop]);
-	return (struct d9__unwound){ n, (uint8_t)stop, stop != D9__STOP_END, walk.has_guessed };
+	return go(&walk, pcs, max);
+}
+
+struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const struct d9__registers *registers,
+				     const uint8_t *stack, size_t len, uint64_t *pcs, uint32_t max)
+{
+	struct walk walk = { .thread = thread, .pc = registers->ip, .sp = registers->sp, .bp = registers->bp,
+			     .all = registers->all, .has_copied = true };
+
+	take_table(&walk);
+	if ((walk.sp | (uintptr_t)stack) % sizeof(uintptr_t) == 0 && walk.sp <= UINTPTR_MAX - len)
+		walk.region = (struct region){ walk.sp, walk.sp + len, (uintptr_t)stack - walk.sp };
+	return go(&walk, pcs, max);
 }
 
 void d9__registers_of(struct d9__registers *registers, const void *ucontext)

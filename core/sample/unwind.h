@@ -79,6 +79,7 @@ struct d9__unwind_thread {
 	_Atomic(uint32_t) stops[D9__STOPS];
 	_Atomic(uint32_t) guesses; /* steps by frame pointer, where no row was known */
 	_Atomic(uint32_t) copies;  /* of foreign stacks */
+	_Atomic(uint32_t) refused; /* copies that the kernel, or a filter of system calls, does not permit */
 
 	_Alignas(16) uint8_t copy[D9__UNWIND_COPY_BYTES];
 };
@@ -89,5 +90,12 @@ void d9__registers_of(struct d9__registers *registers, const void *ucontext);
 /* Write at most |max| addresses to |pcs|, at least one if |max| is not 0. */
 struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
 			      const struct d9__registers *registers, uint64_t *pcs, uint32_t max);
+
+/*
+ * The same of a thread that runs on, with |len| bytes of its stack from registers->sp on, copied to |stack|, which is
+ * aligned as the stack is.  |thread| is nobody else's; its bounds are not looked at.
+ */
+struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const struct d9__registers *registers,
+				     const uint8_t *stack, size_t len, uint64_t *pcs, uint32_t max);
 
 #endif /* D9_SAMPLE_UNWIND_H */

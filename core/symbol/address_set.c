@@ -81,7 +81,7 @@ static int meet_stacks(struct d9__address_set *set, const struct d9_event *event
 			continue;
 		for (size_t k = 0; !err && k < value->u.stack.n; k++)
 			err = meet(set, value->u.stack.addresses[k], event->timestamp_ns,
-				   k ? D9__RETURN : D9__EXECUTING);
+				   k || event->kind == D9_EVENT_ALLOC ? D9__RETURN : D9__EXECUTING);
 	}
 	return err;
 }

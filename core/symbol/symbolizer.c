@@ -289,15 +289,17 @@ void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address,
 	bool placed;
 	size_t n = d9__rows_find(&symbolizer->rows, address, rows, &placed);
 
-	stay = placed ? NULL : d9__module_map_find(&symbolizer->modules, address, ns);
+	stay = d9__module_map_find(&symbolizer->modules, address, ns);
 	if (stay) {
 		module = d9__binaries_get(symbolizer->binaries, stay->binary)->name;
 		offset = address - stay->base;
-		if (find_in_binary(symbolizer, stay->binary, offset, role, out))
+		if (!placed && find_in_binary(symbolizer, stay->binary, offset, role, out))
 			return;
 	}
 	if (n) {
 		memcpy(symbolizer->frames, rows, n * sizeof(*rows));
+		for (size_t i = 0; i < n; i++)
+			symbolizer->frames[i].module = module;
 		*out = (struct d9__frames){ symbolizer->frames, n, true };
 	} else if (stay || !find_in_jit(symbolizer, address, out)) {
 		tell_place(symbolizer, module, offset, address, out);

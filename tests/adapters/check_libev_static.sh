@@ -29,7 +29,7 @@ mkdir "$work/objects" "$work/kinds"
 	$CC -std=gnu11 -O1 -pthread $include -DLINKED_ADAPTER -c "$tests/libev_every_kind.c" \
 		"$tests/libev_kinds_core.c" "$tests/libev_kinds_extra.c" "$tests/counters.c"
 ) || exit 99
-recorder="$top_builddir/core/loop/.libs/libloop.a $top_builddir/core/sample/.libs/libsample.a $top_builddir/core/hook/.libs/libhook.a
+recorder="$top_builddir/core/block/.libs/libblock.a $top_builddir/core/loop/.libs/libloop.a $top_builddir/core/sample/.libs/libsample.a $top_builddir/core/hook/.libs/libhook.a
 	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/format/.libs/libformat.a"
 
 # build NAME FLAGS LIBEV...

@@ -36,7 +36,7 @@ tests=$top_srcdir/tests/adapters
 	$CC -O0 -pthread $include -DSTATIC_ADAPTER -c "$tests/libevent_every_kind.c" \
 		"$tests/libevent_kinds_core.c" "$tests/libevent_kinds_extra.c" "$tests/counters.c"
 )
-recorder="$top_builddir/core/loop/.libs/libloop.a $top_builddir/core/sample/.libs/libsample.a $top_builddir/core/hook/.libs/libhook.a
+recorder="$top_builddir/core/block/.libs/libblock.a $top_builddir/core/loop/.libs/libloop.a $top_builddir/core/sample/.libs/libsample.a $top_builddir/core/hook/.libs/libhook.a
 	$top_builddir/core/record/.libs/librecord.a $top_builddir/core/format/.libs/libformat.a"
 
 # build NAME FLAGS LIBEVENT...

@@ -10,7 +10,12 @@
  *	poll NS WORKER TASK CALLBACK SITE	a call of it begins
  *	end NS WORKER
  *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
+ *	rate N					bytes between samples of allocations, at 1600
+ *	alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of the block; 0: its end is not followed
+ *	free NS TID SIZE PLACE NS		the second NS: of its allocation
+ *	overflow NS ALLOCS FREES EVICTED	samples that were lost
  *	pid N
+ *	program PATH
  *	cut N					leave out the last N bytes
  */
 #include "config.h"
@@ -21,7 +26,7 @@
 
 #include "support/trace_builder.h"
 
-enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END };
+enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW };
 
 #define FRAMES_MAX 128
 
@@ -69,6 +74,31 @@ static void put_taken(struct trace *t)
 	trace_event(t, TAKEN, ns, worker, 77 + worker, source, (uint64_t)trace_stack(t, n, frames), truncated);
 }
 
+static void put_alloc(struct trace *t)
+{
+	uint64_t ns = number(), tid = number(), size = number(), place = number(), frames[FRAMES_MAX];
+	const char *next;
+	size_t n = 0;
+
+	while (n < FRAMES_MAX && (next = strtok(NULL, " \n")))
+		frames[n++] = strtoull(next, NULL, 0);
+	trace_event(t, ALLOC, ns, tid, size, place, (uint64_t)trace_stack(t, n, frames));
+}
+
+static void put_free(struct trace *t)
+{
+	uint64_t ns = number(), tid = number(), size = number(), place = number();
+
+	trace_event(t, FREE, ns, tid, place, size, number());
+}
+
+static void put_overflow(struct trace *t)
+{
+	uint64_t ns = number(), allocs = number(), frees = number();
+
+	trace_event(t, OVERFLOW, ns, allocs, frees, number());
+}
+
 static uint64_t location(struct trace *t, uint64_t callback, uint64_t site)
 {
 	char text[64];
@@ -107,11 +137,11 @@ static void put_row(struct trace *t)
 		    (uint64_t)trace_string(t, file), number());
 }
 
-static void put_pid(struct trace *t)
+static void put_metadata(struct trace *t, const char *key, uint64_t ns)
 {
-	trace_head(t, METADATA, 1500);
+	trace_head(t, METADATA, ns);
 	trace_uint(t, 1, 4);
-	trace_text(t, "pid");
+	trace_text(t, key);
 	trace_text(t, word());
 }
 
@@ -128,6 +158,9 @@ static void begin(struct trace *t)
 	trace_schema(t, TAKEN, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6 truncated:3");
 	trace_schema(t, POLL, "PollStartEvent", "worker_id:9 local_queue:11 task_id:9 spawn_loc:7");
 	trace_schema(t, END, "PollEndEvent", "worker_id:9");
+	trace_schema(t, ALLOC, "AllocEvent", "tid:13 size:9 addr:9 callchain:6");
+	trace_schema(t, FREE, "FreeEvent", "tid:13 addr:9 size:9 alloc_timestamp_ns:9");
+	trace_schema(t, OVERFLOW, "MemoryProfileOverflowEvent", "dropped_allocs:9 dropped_frees:9 evicted:9");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
 
@@ -159,7 +192,17 @@ int main(int argc, char **argv)
 		else if (!strcmp(what, "row"))
 			put_row(&t);
 		else if (!strcmp(what, "pid"))
-			put_pid(&t);
+			put_metadata(&t, "pid", 1500);
+		else if (!strcmp(what, "program"))
+			put_metadata(&t, "program", 1500);
+		else if (!strcmp(what, "rate"))
+			put_metadata(&t, "memory.sample_rate_bytes", 1600);
+		else if (!strcmp(what, "alloc"))
+			put_alloc(&t);
+		else if (!strcmp(what, "free"))
+			put_free(&t);
+		else if (!strcmp(what, "overflow"))
+			put_overflow(&t);
 		else if (!strcmp(what, "cut"))
 			t.len -= number();
 		else

@@ -69,7 +69,7 @@ cat offered
 say "every option in the help of every command"
 for command in $("$dial9" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
 	[ "$command" != help ] || continue
-	"$dial9" "$command" --help | sed -n 's/^ \{2,6\}\(-[a-z], \)\{0,1\}\(--[a-z-]*\)[][A-Z= ]*  .*/\2/p' | sort >wanted
+	"$dial9" "$command" --help | sed -n 's/^ \{2,6\}\(-[a-z], \)\{0,1\}\(--[a-z-]*\)[] A-Z=[]*  .*/\2/p' | sort >wanted
 	bash "$top_srcdir/tests/cli/complete.bash" "$completion" dial9 "$command" -- | sort >given
 	diff wanted given >differs || echo "$command: $(cat differs)"
 	[ -s wanted ] || echo "$command: no option was found in its help"

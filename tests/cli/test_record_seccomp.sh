@@ -44,6 +44,14 @@ static const unsigned allowed[] = {
 static int left = 50, all, by_number, forbidden;
 static const char *when, *then;
 
+/* What libseccomp asks when it is loaded, and before it makes its first filter. */
+static void ask(void)
+{
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0);
+	syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL);
+	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL);
+}
+
 static void forbid(void)
 {
 	struct sock_filter code[ALLOWED + 3] = {
@@ -57,6 +65,8 @@ static void forbid(void)
 							   (unsigned char)(ALLOWED - i), 0);
 	code[1 + ALLOWED] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	code[2 + ALLOWED] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	if (!forbidden)
+		ask();
 	err = forbidden++ ? 0 : prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (!err && by_number)
 		err = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, all ? SECCOMP_FILTER_FLAG_TSYNC : 0, &program);
@@ -97,9 +107,7 @@ int main(int argc, char **argv)
 	struct event_base *base;
 	struct event *timer;
 
-	/* What libseccomp asks when it is loaded. */
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0);
-	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL);
+	ask();
 	when = argc > 1 ? argv[1] : "never";
 	by_number = argc > 2;
 	all = argc > 2 && !strcmp(argv[2], "all");

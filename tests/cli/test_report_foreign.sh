@@ -17,3 +17,4 @@ report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 "$top_builddir/core/dial9" report --json "$trace" >"$report"
 python3 "$top_srcdir/tests/cli/check_foreign_report.py" "$report"
+python3 "$top_srcdir/tests/cli/check_time_parts.py" "$report"

@@ -53,6 +53,7 @@ check "$core/libdial9-reader.so" libdial9-reader.so.0 'libzstd.so.*' 'libz.so.*'
 for loop in libevent libev glib; do
 	check_hooked "$adapters/libdial9-$loop.so" "libdial9-$loop.so.0" libdial9.so.0
 done
+check_hooked "$adapters/libdial9-memory.so" libdial9-memory.so.0 libdial9.so.0
 check_hooked "$adapters/libdial9-preload.so" libdial9-preload.so libdial9.so.0 \
 	'libdial9-*.so.0'
 # An installation that has moved as a whole still records.

@@ -5,7 +5,7 @@
 set -eu
 
 sources=$(find "$top_srcdir/core/format" "$top_srcdir/core/record" "$top_srcdir/core/loop" \
-	"$top_srcdir/core/sample" "$top_srcdir/core/hook" "$top_srcdir/adapters" -name '*.[ch]' ! -path '*/adapters/selftest/*')
+	"$top_srcdir/core/sample" "$top_srcdir/core/hook" "$top_srcdir/core/block" "$top_srcdir/adapters" -name '*.[ch]' ! -path '*/adapters/selftest/*')
 # Paths of this project hold no spaces; one word per file is meant.
 # shellcheck disable=SC2086
 if grep -nE '(^|[^a-z0-9_])(abort|_?exit|perror|v?f?printf|f?puts)[[:space:]]*\(' $sources |

@@ -5,7 +5,7 @@
 set -eu
 
 map_names() {
-	sed -n 's/^[[:space:]]*\([a-z][a-z0-9_]*\);$/\1/p' "$1" | sort
+	sed -n 's/^[[:space:]]*\([A-Za-z_][A-Za-z0-9_]*\);$/\1/p' "$1" | sort
 }
 
 exported_names() {
@@ -15,7 +15,7 @@ exported_names() {
 
 declared_names() {
 	# The name in a declaration stands before its parameters, or before the semicolon, or is told the assembler.
-	sed -n -e 's/^D9_API .*__asm__("\([a-z]*\)");/\1/p;t' -e 's/^D9_API [^(]*[ *]\([a-z][a-z0-9_]*\)(.*/\1/p' \
+	sed -n -e 's/^D9_API .*__asm__("\([A-Za-z0-9_]*\)");/\1/p;t' -e 's/^D9_API [^(]*[ *]\([a-z][a-z0-9_]*\)(.*/\1/p' \
 		-e 's/^extern D9_API .*[ *]\([a-z][a-z0-9_]*\);.*/\1/p' "$@" | sort -u
 }
 
@@ -41,7 +41,7 @@ core=$top_srcdir/core adapters=$top_srcdir/adapters found=no
 public=$core/include/dial9
 check "$core/libdial9.map" "$top_builddir/core/.libs/libdial9.so" \
 	$(find "$public" -name "*.h" ! -name reader.h) \
-	$(find "$core/record" "$core/loop" "$core/hook" -name '*.h')
+	$(find "$core/record" "$core/sample" "$core/loop" "$core/hook" "$core/block" -name '*.h')
 check "$core/libdial9-reader.map" "$top_builddir/core/.libs/libdial9-reader.so" \
 	"$public/reader.h" "$public/error.h"
 for loop in libevent libev glib; do
@@ -49,6 +49,8 @@ for loop in libevent libev glib; do
 		"$top_builddir/adapters/.libs/libdial9-$loop.so" \
 		"$adapters/include/dial9/$loop.h" "$adapters/$loop/attach.h"
 done
+check "$adapters/memory/libdial9-memory.map" "$top_builddir/adapters/.libs/libdial9-memory.so" \
+	"$adapters/memory/hooks.h"
 # The preload library's map has the names of all adapters, those that are not built included.
 preload=$top_builddir/adapters/.libs/libdial9-preload.so
 if [ -e "$preload" ]; then

@@ -41,11 +41,12 @@ core/record format
 core/sample format record
 core/loop format record sample
 core/hook record
+core/block record loop sample hook
 core/read format
 core/analyze format read
 core/symbol format read analyze
 core/cli format record read analyze symbol
-adapters record loop hook glib libev libevent preload
+adapters record sample loop hook block glib libev libevent memory preload
 END
 [ -z "$broken" ] || {
 	printf 'not allowed to include:%s\n' "$broken"

@@ -22,7 +22,7 @@ for set; do
 			libsoup-3.0-dev libglib2.0-tests libsoup-3.0-tests dbus-daemon irssi gstreamer1.0-tools
 			python3-gi gir1.2-gtk-3.0 xvfb
 			nghttp2-server nghttp2-client hitch openssl libssl-dev python3-gevent i3-wm picom
-			qemu-system-x86 btrfs-progs"
+			qemu-system-x86 btrfs-progs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 		;;
 	bench)
 		wanted="$wanted lttng-tools liblttng-ust-dev libunwind-dev python3 apache2-utils nghttp2-server nghttp2-client

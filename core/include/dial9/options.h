@@ -252,6 +252,42 @@ D9_API int d9_options_set_sched_wait_sample_rate(struct d9_options *options, uin
  */
 D9_API int d9_options_set_cpu_hz(struct d9_options *options, uint32_t hz);
 
+/** Whose stacks are sampled. */
+enum d9_cpu_threads {
+	D9_CPU_THREADS_LOOP, /**< threads that run loops */
+	D9_CPU_THREADS_ALL   /**< and all others of the process, found once a second */
+};
+
+/** Default: D9_CPU_THREADS_LOOP; DIAL9_CPU_PROFILE_THREADS=loop|all.  0 or -EINVAL. */
+D9_API int d9_options_set_cpu_threads(struct d9_options *options, enum d9_cpu_threads threads);
+
+/** What takes the samples of stacks. */
+enum d9_cpu_backend {
+	D9_CPU_BACKEND_AUTO,	   /**< the best that costs little: timers */
+	D9_CPU_BACKEND_TIMER,	   /**< a timer and a signal per thread; no privilege */
+	D9_CPU_BACKEND_PERF,	   /**< the kernel's perf events, one per processor: kernel frames; a privilege */
+	D9_CPU_BACKEND_PERF_THREAD /**< one per thread: each of its sleeps costs about a microsecond more */
+};
+
+/**
+ * Default: D9_CPU_BACKEND_AUTO; DIAL9_CPU_BACKEND=auto|timer|perf|perf-thread.  One that was asked for and is refused is not
+ * replaced: nothing is sampled, and `source.cpu` in the trace and `dial9 status` say why.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_cpu_backend(struct d9_options *options, enum d9_cpu_backend backend);
+
+/**
+ * Whether stacks are taken where sampled threads leave the CPU, in slices of 100 ms every 10 s.  Default: no;
+ * DIAL9_SCHEDULE_PROFILE_ENABLED.  Takes a privilege; `source.offcpu` says whether it is there.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_off_cpu(struct d9_options *options, bool on);
+
+/**
+ * Time the calls that can block (fsync(), sleep(), pthread_mutex_lock(), getaddrinfo(), ...) while a callback of a loop
+ * runs, and tell those over 1 ms with their descriptor, their stack, and who held the lock.  Default: true;
+ * DIAL9_BLOCKING_CALLS_ENABLED.  0 or -EINVAL.
+ */
+D9_API int d9_options_set_blocking_calls(struct d9_options *options, bool on);
+
 /**
  * Record where idle tasks wait: the call stack that armed the watcher.  A wait of |idle_ms| (1 to 3 600 000) is
  * recorded with a probability of 63 %, shorter ones less often, so that tasks are told in proportion to how long they
@@ -265,6 +301,25 @@ D9_API int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_m
  * Default: never; DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED, DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS (400).  0 or -EINVAL.
  */
 D9_API int d9_options_set_accept_queues(struct d9_options *options, uint32_t interval_ms);
+
+/**
+ * Sample the program's allocations, on average one in |mean_bytes| bytes, with the stacks that asked for them: 0 is off,
+ * 1 takes every allocation, 2^40 is the most.  Needs libdial9-memory, which the program links or `dial9 record --memory`
+ * brings; see <dial9/memory.h>.  Default: off; DIAL9_MEMORY_PROFILE_ENABLED, DIAL9_MEMORY_SAMPLE_RATE_BYTES (524 288).
+ */
+D9_API int d9_options_set_memory(struct d9_options *options, uint64_t mean_bytes);
+
+/**
+ * Whether the end of each sampled allocation is recorded too, so that the trace tells what is still allocated, and leaks.
+ * At most 65 536 sampled allocations are followed at a time.  Default: no; DIAL9_MEMORY_TRACK_LIVESET.
+ */
+D9_API int d9_options_set_memory_live_set(struct d9_options *options, bool on);
+
+/**
+ * Where the random gaps between sampled allocations begin, for tests: each thread's follow from |seed| and its place
+ * in the order of first samples.  0: everywhere else each time.  Default: 0; DIAL9_MEMORY_SEED.
+ */
+D9_API int d9_options_set_memory_seed(struct d9_options *options, uint64_t seed);
 
 /**
  * Which lines that libevent, libev and GLib log become events (`LogEvent`), at most 1000 a second.

@@ -39,6 +39,8 @@ enum {
 	WAITED,
 	TASK_DUMP,
 	ACCEPT_QUEUE,
+	SAMPLE,
+	DISK,
 };
 
 static uint64_t at(uint64_t us)
@@ -95,7 +97,10 @@ void story_begin(struct story *s)
 	trace_schema(t, SOURCE_TIME, "SourceTimeEvent",
 		     "worker_id:9 task_id:9 phase:7 calls:9 total_ns:9 max_ns:9");
 	trace_schema(t, WAITED, "BlockingCallEvent",
-		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9");
+		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9 holder_tid:13 holder_task:9");
+	trace_schema(t, DISK, "OffCpuEvent",
+		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 major_faults:9");
+	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
@@ -148,6 +153,11 @@ void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_
 void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason)
 {
 	trace_event(&s->t, WAKE, at(us), waker, task, UINT64_C(0), (uint64_t)reason);
+}
+
+void story_wake_by(struct story *s, uint64_t us, unsigned by, uint64_t task, unsigned reason)
+{
+	trace_event(&s->t, WAKE, at(us), UINT64_C(0), task, (uint64_t)by, (uint64_t)reason);
 }
 
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind)
@@ -292,9 +302,26 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us)
 {
+	story_waited_for(s, worker, us, task, function, took_us, 0);
+}
+
+void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		      uint64_t took_us, unsigned holder_tid)
+{
 	uint64_t text = trace_string(&s->t, function);
 
-	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000);
+	trace_event(&s->t, WAITED, at(us), (uint64_t)worker, task, text, 0, took_us * 1000, (uint64_t)holder_tid,
+		    UINT64_C(0));
+}
+
+void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us, uint64_t faults)
+{
+	trace_event(&s->t, DISK, at(us), (uint64_t)worker, task, blocked_us * 1000, UINT64_C(0), faults);
+}
+
+void story_sample(struct story *s, unsigned worker, uint64_t us)
+{
+	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(0));
 }
 
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)

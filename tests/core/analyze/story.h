@@ -28,6 +28,8 @@ void story_end(struct story *s, unsigned worker, uint64_t us);
 void story_poll(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t task,
 		const char *place);
 void story_wake(struct story *s, uint64_t us, uint64_t waker, uint64_t task, unsigned reason);
+/* The same, by worker |by|; 255: by none. */
+void story_wake_by(struct story *s, uint64_t us, unsigned by, uint64_t task, unsigned reason);
 void story_spawn(struct story *s, uint64_t us, uint64_t task, const char *place, const char *kind);
 void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *place, unsigned fd);
 void story_spawn_named(struct story *s, uint64_t us, uint64_t task, const char *place, const char *name);
@@ -62,6 +64,14 @@ void story_asleep(struct story *s, unsigned worker, uint64_t us, uint64_t task, 
 /* The call of |task| that goes on was in |function| for |took_us|. */
 void story_waited(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
 		  uint64_t took_us);
+/* The same, for a lock of the thread |holder_tid|, 100 more than its worker. */
+void story_waited_for(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *function,
+		      uint64_t took_us, unsigned holder_tid);
+/* The call of |task| that ended just before slept for |blocked_us|, in |faults| page faults from disk among others. */
+void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, uint64_t blocked_us,
+		uint64_t faults);
+/* Its thread was found on the CPU. */
+void story_sample(struct story *s, unsigned worker, uint64_t us);
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors);
 void story_source_time(struct story *s, unsigned worker, uint64_t us, uint64_t task, const char *phase,
 		       uint64_t calls, uint64_t total_us, uint64_t max_us);

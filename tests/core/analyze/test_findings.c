@@ -93,6 +93,23 @@ static void test_call_that_slept_is_a_blocked_callback_and_no_long_one(void)
 	story_free(&s);
 }
 
+static void test_of_a_call_that_slept_and_one_that_computed_the_longer_is_first(void)
+{
+	struct story s;
+
+	for (unsigned i = 0; i < 2; i++) {
+		story_begin(&s);
+		story_routine(&s, 0, 0, 300);
+		story_poll(&s, 0, 40001, 100001, 1, SLOW);
+		story_off_cpu(&s, 0, 100001, 1, 58000, 1000);
+		story_poll(&s, 0, 100002, i ? 155002 : 190002, 2, WEB);
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, i)->check, "long-callback");
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, !i)->check, "blocked-callback");
+		story_free(&s);
+	}
+}
+
 static void test_call_that_slept_and_was_preempted_too_is_told_once(void)
 {
 	struct story s;
@@ -763,6 +780,22 @@ static void test_callback_that_never_ended_is_named(void)
 	story_free(&s);
 }
 
+static void test_callback_in_which_the_program_ended_by_itself_is_no_warning(void)
+{
+	struct story s;
+
+	for (unsigned i = 0; i < 2; i++) {
+		story_begin(&s);
+		story_say(&s, "segment.complete", i ? "true" : "false");
+		story_routine(&s, 0, 0, 10);
+		story_start(&s, 0, 2000, 1, SLOW);
+		story_queue(&s, 200000, 0);
+		story_analyse(&s);
+		CU_ASSERT_EQUAL(story_finding_of(&s, "running-at-end")->severity, i ? D9__INFO : D9__WARNING);
+		story_free(&s);
+	}
+}
+
 static void test_trace_without_loop_events_says_so_first(void)
 {
 	struct story s;
@@ -785,6 +818,8 @@ static const CU_TestInfo tests[] = {
 	  test_call_that_slept_is_a_blocked_callback_and_no_long_one },
 	{ "call that the kernel put aside is told as information",
 	  test_call_that_the_kernel_put_aside_is_told_as_information },
+	{ "of a call that slept and one that computed the longer is first",
+	  test_of_a_call_that_slept_and_one_that_computed_the_longer_is_first },
 	{ "call that slept and was preempted too is told once",
 	  test_call_that_slept_and_was_preempted_too_is_told_once },
 	{ "call that slept a little is a long one", test_call_that_slept_a_little_is_a_long_one },
@@ -847,6 +882,8 @@ static const CU_TestInfo tests[] = {
 	  test_closures_are_told_by_the_name_that_the_program_gave_their_sources },
 	{ "GIO's functions are told by what they are for", test_gio_s_functions_are_told_by_what_they_are_for },
 	{ "callback that never ended is named", test_callback_that_never_ended_is_named },
+	{ "callback in which the program ended by itself is no warning",
+	  test_callback_in_which_the_program_ended_by_itself_is_no_warning },
 	{ "trace without loop events says so first",
 	  test_trace_without_loop_events_says_so_first },
 	CU_TEST_INFO_NULL,

@@ -76,7 +76,7 @@ static void test_synchronous_call_that_ends_in_a_loop_is_a_wait_and_no_inner_loo
 	story_analyse(&s);
 
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "sleeps 50.0 ms in poll(), 1 of 1 calls");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "blocks 50.0 ms in poll(), 1 of 1 calls");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "");
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
 	story_free(&s);
@@ -345,6 +345,25 @@ static void test_callback_with_thousands_of_page_faults_a_call_is_told_to_keep_i
 		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
 		story_free(&s);
 	}
+}
+
+static void test_page_faults_are_judged_without_what_the_kernel_took(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t end_us = i * MS(100) + MS(60);
+
+		story_poll(&s, 0, i * MS(100), end_us, 1, ASK);
+		story_off_cpu(&s, 0, end_us, 1, 0, MS(40));
+		story_figures(&s, 0, end_us, 1, 30000, MS(5), MS(15));
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "page-faults")->check, "page-faults");
+	CU_ASSERT_PTR_NOT_NULL(strstr(story_finding_of(&s, "page-faults")->message, "takes 20.0 ms each time"));
+	CU_ASSERT_EQUAL(story_finding_of(&s, "page-faults")->severity, D9__WARNING);
+	story_free(&s);
 }
 
 static void test_few_page_faults_or_faults_of_few_calls_are_no_finding(void)
@@ -683,6 +702,8 @@ static const CU_TestInfo tests[] = {
 	{ "sample of an earlier call is not of this one", test_sample_of_an_earlier_call_is_not_of_this_one },
 	{ "callback with thousands of page faults a call is told to keep its buffer",
 	  test_callback_with_thousands_of_page_faults_a_call_is_told_to_keep_its_buffer },
+	{ "page faults are judged without what the kernel took",
+	  test_page_faults_are_judged_without_what_the_kernel_took },
 	{ "few page faults or faults of few calls are no finding",
 	  test_few_page_faults_or_faults_of_few_calls_are_no_finding },
 	{ "long callback whose time goes into system calls is told so",

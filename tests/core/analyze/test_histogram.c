@@ -121,6 +121,31 @@ static void test_values_above_a_limit_are_counted(void)
 	d9__histogram_release(&h);
 }
 
+static void test_values_that_are_taken_out_leave_the_others(void)
+{
+	struct d9__histogram all = { .count = 0 }, some = { .count = 0 };
+
+	for (uint64_t i = 1; i <= 1000; i++)
+		CU_ASSERT_EQUAL_FATAL(d9__histogram_add(&all, i * 1000), 0);
+	for (uint64_t i = 501; i <= 1000; i++)
+		CU_ASSERT_EQUAL_FATAL(d9__histogram_add(&some, i * 1000), 0);
+	d9__histogram_subtract(&all, &some);
+	CU_ASSERT_EQUAL(all.count, 500);
+	CU_ASSERT_EQUAL(all.sum, 500 * 501 / 2 * 1000);
+	CU_ASSERT_EQUAL(all.min, 1000);
+	CU_ASSERT_DOUBLE_EQUAL((double)all.max, 500000, 500000 * D9__HISTOGRAM_ERROR);
+	CU_ASSERT_DOUBLE_EQUAL((double)d9__histogram_quantile(&all, 0.5), 250000, 250000 * D9__HISTOGRAM_ERROR);
+	/* Its longest value is still itself where it was not taken out. */
+	d9__histogram_release(&some);
+	CU_ASSERT_EQUAL_FATAL(d9__histogram_add(&some, 1000), 0);
+	CU_ASSERT_EQUAL_FATAL(d9__histogram_add(&all, 777777), 0);
+	d9__histogram_subtract(&all, &some);
+	CU_ASSERT_EQUAL(all.max, 777777);
+	CU_ASSERT_DOUBLE_EQUAL((double)all.min, 2000, 2000 * D9__HISTOGRAM_ERROR);
+	d9__histogram_release(&all);
+	d9__histogram_release(&some);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "quantiles of many values stay within the stated error",
 	  test_quantiles_of_many_values_stay_within_the_stated_error },
@@ -130,6 +155,7 @@ static const CU_TestInfo tests[] = {
 	{ "one value is every quantile", test_one_value_is_every_quantile },
 	{ "merged histograms are as one", test_merged_histograms_are_as_one },
 	{ "values above a limit are counted", test_values_above_a_limit_are_counted },
+	{ "values that are taken out leave the others", test_values_that_are_taken_out_leave_the_others },
 	CU_TEST_INFO_NULL,
 };
 

@@ -174,6 +174,20 @@ static void middle(void)
 	run_once(2, inner_of_inner);
 }
 
+/* Behind the wait nobody could tell what the machine took of the time before it. */
+static void test_long_piece_before_a_loop_inside_is_examined_at_its_end(void)
+{
+	struct d9_loop_run run;
+
+	prepare();
+	d9_loop_enter(loop, &run);
+	wait_for(100);
+	call(1, 20000000, inner);
+	d9_loop_leave(&run);
+
+	CU_ASSERT_STRING_EQUAL(loop_story(collect_checked()), "PU()oPU()w()o");
+}
+
 static void test_three_loops_inside_one_another_alternate(void)
 {
 	const struct loop_events *events;
@@ -487,6 +501,8 @@ int main(void)
 		{ "round is a wait and its callbacks", test_round_is_a_wait_and_its_callbacks },
 		{ "callback that runs a loop is split and resumed",
 		  test_callback_that_runs_a_loop_is_split_and_resumed },
+		{ "long piece before a loop inside is examined at its end",
+		  test_long_piece_before_a_loop_inside_is_examined_at_its_end },
 		{ "three loops inside one another alternate",
 		  test_three_loops_inside_one_another_alternate },
 		{ "piece without length is not written", test_piece_without_length_is_not_written },

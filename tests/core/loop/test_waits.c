@@ -11,6 +11,7 @@
 #include "loop/adapter.h"
 #include "loop/waits.h"
 #include "record/gate.h"
+#include "record/event_types.h"
 #include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/cgroup.h"
 #include "record/memory_limit.h"
 #include "support/d9_test.h"
 
@@ -22,7 +23,7 @@ static void test_texts_of_cgroups_are_bytes_or_no_limit(void)
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		CU_ASSERT_EQUAL(d9__memory_limit_parse(texts[i].text), texts[i].bytes);
+		CU_ASSERT_EQUAL(d9__cgroup_parse_memory(texts[i].text), texts[i].bytes);
 }
 
 /* In a child: a limit stays. */

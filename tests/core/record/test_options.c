@@ -250,11 +250,35 @@ static void test_options_setters_refuse_what_is_out_of_range(void)
 	CU_ASSERT_EQUAL(d9_options_set_trace_dir(api, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(d9_options_set_trace_dir(api, ""), -EINVAL);
 	CU_ASSERT_EQUAL(d9_options_set_trace_dir(NULL, "/x"), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_cpu_threads(api, (enum d9_cpu_threads)2), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_cpu_backend(api, (enum d9_cpu_backend)4), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_cpu_backend(api, D9_CPU_BACKEND_PERF_THREAD), 0);
+	CU_ASSERT_EQUAL(d9_options_set_off_cpu(NULL, true), -EINVAL);
 	CU_ASSERT_EQUAL(d9_options_add_metadata(api, "", "x"), -EINVAL);
 	CU_ASSERT_EQUAL(d9_options_add_metadata(api, "key", "value"), 0);
 	CU_ASSERT_EQUAL(d9_options_set_usage_interval_ms(api, 0), 0);
 	d9_options_free(api);
 	d9_options_free(NULL);
+}
+
+/* Only then the preload library starts a recorder without a loop. */
+static void test_stacks_alone_are_wanted_of_all_threads_and_no_loop(void)
+{
+	clearenv();
+	CU_ASSERT_FALSE(d9__options_profile_only());
+	setenv("DIAL9_CPU_PROFILE_THREADS", "all", 1);
+	CU_ASSERT_FALSE(d9__options_profile_only());
+	setenv("DIAL9_LOOP_INSTRUMENTATION_ENABLED", "off", 1);
+	CU_ASSERT_TRUE(d9__options_profile_only());
+	setenv("DIAL9_CPU_PROFILE_ENABLED", "false", 1);
+	CU_ASSERT_FALSE(d9__options_profile_only());
+	unsetenv("DIAL9_CPU_PROFILE_ENABLED");
+	setenv("DIAL9_CPU_PROFILE_THREADS", "loop", 1);
+	CU_ASSERT_FALSE(d9__options_profile_only());
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_CPU_BACKEND, "DIAL9_CPU_BACKEND", "perf-thread", 0), D9_CPU_BACKEND_PERF_THREAD);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_CPU_BACKEND, "DIAL9_CPU_BACKEND", "ptrace", 1), D9_CPU_BACKEND_AUTO);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_OFF_CPU, "DIAL9_SCHEDULE_PROFILE_ENABLED", "yes", 0), 1);
+	CU_ASSERT_EQUAL(number_with(D9__OPTION_CPU, "DIAL9_FORCE_CTIMER", "1", 0), 1);
 }
 
 int main(void)
@@ -271,6 +295,8 @@ int main(void)
 		{ "the program beats the environment",
 		  test_options_set_by_the_program_beat_the_environment },
 		{ "default directory", test_options_default_directory_is_per_user },
+		{ "stacks alone are wanted of all threads and no loop",
+		  test_stacks_alone_are_wanted_of_all_threads_and_no_loop },
 		{ "ranges", test_options_setters_refuse_what_is_out_of_range },
 		{ "environment of strangers", test_environment_of_who_may_not_choose_does_not_count },
 		{ "environment taken", test_environment_that_is_taken_is_still_found },

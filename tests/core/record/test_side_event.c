@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "record/blocking_event.h"
 #include "record/event_types.h"
 #include "record/names.h"
 #include "record/side_event.h"
@@ -33,24 +34,69 @@ static void test_a_sample_of_a_dead_ring_is_believed_only_if_it_is_whole(void)
 {
 	struct d9__side_record record = make_record(1, 0);
 
-	CU_ASSERT(d9__sample_is_sound(&record));
+	CU_ASSERT(d9__side_is_sound(&record));
 	record.len--;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, 0);
 	raw_of(&record)->n = FRAMES + 1;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(D9__SAMPLE_COPIES_MAX + 1, 0);
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, UINT32_MAX);
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, 0);
 	memset(raw_of(&record)->thread_name, 'x', sizeof(raw_of(&record)->thread_name));
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record = make_record(1, 0);
 	raw_of(&record)->source = D9__SAMPLE_OFF_CPU + 1;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
 	record.len = 0;
-	CU_ASSERT_FALSE(d9__sample_is_sound(&record));
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
+}
+
+static struct d9__side_record make_call(uint16_t n)
+{
+	struct d9__side_record record = { .type_id = D9__EVENT_BLOCKING_CALL, .ns = 1000 };
+	struct d9__blocking_raw raw = { .task = 8, .duration_ns = 2000000, .worker = 1, .fd = 7, .n = n,
+					.function = "fsync" };
+	const uint64_t pcs[FRAMES] = { 0x1000, 0x2000 };
+
+	memcpy(record.payload, &raw, sizeof(raw));
+	memcpy(record.payload + sizeof(raw), pcs, 8u * n);
+	record.len = sizeof(raw) + 8u * n;
+	return record;
+}
+
+static void test_a_call_of_a_dead_ring_is_believed_only_if_it_is_whole(void)
+{
+	struct d9__side_record record = make_call(FRAMES);
+	struct d9__blocking_raw *raw = (struct d9__blocking_raw *)(void *)record.payload;
+
+	CU_ASSERT(d9__blocking_is_sound(&record));
+	raw->n = D9__BLOCKING_FRAMES_MAX + 1;
+	CU_ASSERT_FALSE(d9__blocking_is_sound(&record));
+	record = make_call(0);
+	CU_ASSERT(d9__blocking_is_sound(&record));
+	memset(raw->function, 'x', sizeof(raw->function));
+	CU_ASSERT_FALSE(d9__blocking_is_sound(&record));
+	record = make_call(FRAMES);
+	record.len -= 8;
+	CU_ASSERT_FALSE(d9__blocking_is_sound(&record));
+}
+
+static void test_a_call_is_one_event_with_its_holders_stack(void)
+{
+	struct d9__side_record held = make_call(FRAMES), free = make_call(0);
+	struct d9__builder b = { 0 };
+
+	d9__builder_begin(&b);
+	d9__side_build(&b, &held);
+	d9__side_build(&b, &free);
+	CU_ASSERT_FALSE(b.failed);
+	CU_ASSERT_EQUAL(b.events, 2);
+	CU_ASSERT_EQUAL(b.n_stacks, 1);
+	CU_ASSERT_EQUAL(b.n_names, 1);
+	d9__builder_release(&b);
 }
 
 static void test_a_sample_that_stands_for_several_periods_is_as_many_events(void)
@@ -108,6 +154,9 @@ int main(void)
 		  test_a_sample_that_stands_for_several_periods_is_as_many_events },
 		{ "a dump of a dead ring is one event if it is whole",
 		  test_a_dump_of_a_dead_ring_is_one_event_if_it_is_whole },
+		{ "a call of a dead ring is believed only if it is whole",
+		  test_a_call_of_a_dead_ring_is_believed_only_if_it_is_whole },
+		{ "a call is one event, with its holder's stack", test_a_call_is_one_event_with_its_holders_stack },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -453,6 +453,37 @@ static void test_foreign_stack_is_copied_once_and_walked(void)
 	expect(1, D9__STOP_BOUNDS);
 }
 
+/* Addresses of a thread that runs on mean nothing by the time: only its copy is read. */
+static void test_a_copy_made_by_others_is_all_that_is_read_of_a_stack(void)
+{
+	uintptr_t copy[] = { 1, code(1), code(7) };
+	struct d9__unwound unwound;
+
+	reset();
+	thread.low = thread.high = 0;
+	registers.sp = 0x12340;
+	row(0, D9__CFA_RSP, 16);
+	unwound = d9__unwind_copied(&thread, &registers, (const uint8_t *)copy, sizeof(copy), pcs, D9__UNWIND_MAX);
+	CU_ASSERT_EQUAL(unwound.n, 3);
+	CU_ASSERT_EQUAL(unwound.stop, D9__STOP_END);
+	CU_ASSERT_EQUAL(pcs[1], code(1));
+	CU_ASSERT_EQUAL(pcs[2], code(7));
+	unwound = d9__unwind_copied(&thread, &registers, (const uint8_t *)copy, 16, pcs, D9__UNWIND_MAX);
+	CU_ASSERT_EQUAL(unwound.n, 2);
+	CU_ASSERT_EQUAL(unwound.stop, D9__STOP_BOUNDS);
+	unwound = d9__unwind_copied(&thread, &registers, (const uint8_t *)copy, 0, pcs, D9__UNWIND_MAX);
+	CU_ASSERT_EQUAL(unwound.n, 1);
+	/* It leads to a live stack, whose words are others by now; and from an address that no stack has. */
+	row(1, D9__CFA_SIGNAL, 0);
+	put_context(101, code(2), at(600), 0, 0);
+	unwound = d9__unwind_copied(&thread, &registers, (const uint8_t *)copy, sizeof(copy), pcs, D9__UNWIND_MAX);
+	CU_ASSERT_EQUAL(unwound.n, 2);
+	registers.sp = 0x12344;
+	unwound = d9__unwind_copied(&thread, &registers, (const uint8_t *)copy, sizeof(copy), pcs, D9__UNWIND_MAX);
+	CU_ASSERT_EQUAL(unwound.n, 1);
+	CU_ASSERT_EQUAL(thread.copies, 0);
+}
+
 static void test_stack_that_ends_at_a_guard_page_is_read_up_to_it(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -594,6 +625,8 @@ int main(void)
 		  test_return_addresses_that_no_code_has_end_the_walk },
 		{ "a foreign stack is copied once and walked",
 		  test_foreign_stack_is_copied_once_and_walked },
+		{ "a copy made by others is all that is read of a stack",
+		  test_a_copy_made_by_others_is_all_that_is_read_of_a_stack },
 		{ "a stack that ends at a guard page is read up to it",
 		  test_stack_that_ends_at_a_guard_page_is_read_up_to_it },
 		{ "corrupt stacks end within bounds", test_corrupt_stacks_end_within_bounds },

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds to an analysis where time went, and what it would be without one callback. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "analyze/analysis_parts.h"
+#include "read/known_text.h"
+
+/* Functions that block, by name, in a whole trace. */
+#define FUNCTIONS_MAX 256
+
+int d9__analysis_told(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t id = d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, 0);
+	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, id);
+	struct d9_text function = d9__known_text(event, D9_BLOCKING_CALL_FUNCTION);
+	uint64_t ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
+	struct d9__piece *piece = worker ? &worker->piece : NULL;
+	struct d9__callback *callback;
+	const char *name = "another call";
+	uint32_t number;
+
+	if (!piece || !piece->open ||
+	    piece->task->id != d9_event_known_u64(event, D9_BLOCKING_CALL_TASK_ID, 0))
+		return 0;
+	if (function.len && a->functions.n < FUNCTIONS_MAX) {
+		if (d9__texts_number(&a->functions, function.data, function.len, &number))
+			return -ENOMEM;
+		name = a->functions.items[number];
+	}
+	callback = piece->users.open ? piece->users.callback : piece->task->callback;
+	piece->told_ns += ns;
+	d9__told_add(&callback->time.told, name, ns);
+	d9__told_add(&worker->period.told, name, ns);
+	return 0;
+}
+
+void d9__analysis_read(const struct d9__task *task, const struct d9_event *event,
+		       uint64_t blocked_ns, uint64_t taken_ns)
+{
+	const struct d9_value *user = d9_event_known(event, D9_OFF_CPU_USER_CPU_NS);
+	uint64_t major_faults = d9_event_known_u64(event, D9_OFF_CPU_MAJOR_FAULTS, 0);
+	struct d9__call_reading reading = { .blocked_ns = blocked_ns,
+					    .ready_ns = taken_ns,
+					    .cpu_ns = UINT64_MAX };
+
+	if (user && user->present)
+		reading.cpu_ns = d9_event_known_u64(event, D9_OFF_CPU_USER_CPU_NS, 0) +
+				 d9_event_known_u64(event, D9_OFF_CPU_SYSTEM_CPU_NS, 0);
+	d9__period_read(&task->call.worker->period, task->id, &reading);
+	d9__replay_taken(task->call.worker, task->callback, taken_ns);
+	if (task->call.inner)
+		d9__replay_taken(task->call.worker, task->call.inner, taken_ns);
+	task->callback->time.major_faults += major_faults;
+	if (task->call.stall)
+		task->call.stall->time.major_faults += major_faults;
+}
+
+/* A piece that is long, has functions of the program inside, or told of waits. */
+static void account_piece(struct d9__worker *worker, const struct d9__piece *piece)
+{
+	struct d9__callback *callback = piece->task->callback;
+	struct d9__stall *stall = piece->task->call.stall;
+	uint64_t ns = piece->end_ns - piece->start_ns;
+	uint64_t users_ns = piece->users.ns < ns ? piece->users.ns : ns;
+	uint64_t users_told_ns =
+		piece->users.told_ns < piece->told_ns ? piece->users.told_ns : piece->told_ns;
+
+	/* The outermost function of the program runs a loop, and goes on behind it. */
+	if (piece->users.open)
+		d9__period_inside(&worker->period, &piece->users.callback->time,
+				  ns - (piece->users.since_ns - piece->start_ns),
+				  piece->told_ns - piece->users.told_since_ns);
+	if (stall)
+		for (unsigned i = 0; i < worker->period.told.n; i++)
+			d9__told_add(&stall->time.told, worker->period.told.in[i].function,
+				     worker->period.told.in[i].ns);
+	if (stall)
+		stall->time.samples += piece->on_samples;
+	d9__period_call(
+		&worker->period,
+		&(struct d9__period_call) {
+			.task = piece->task->id,
+			.ns = ns,
+			.has_reading = ns >= D9__STALL_NS || piece->resumed,
+			.told_ns = piece->told_ns,
+			.self = { &callback->time, ns - users_ns, piece->told_ns - users_told_ns },
+			.stall = stall,
+		});
+}
+
+int d9__analysis_account(struct d9__worker *worker, const struct d9__piece *piece)
+{
+	struct d9__callback *callback = piece->task->callback;
+	uint64_t ns = piece->end_ns - piece->start_ns;
+
+	if (ns < D9__STALL_NS && !piece->resumed && !piece->told_ns && !worker->period.n_inside &&
+	    !piece->users.open && !piece->task->call.stall)
+		d9__period_short(&worker->period, &callback->time, ns);
+	else
+		account_piece(worker, piece);
+	if (piece->inner &&
+	    d9__replay_call(worker, piece->inner, piece->end_ns, piece->inner_ns) < 0)
+		return -ENOMEM;
+	return d9__replay_call(worker, callback, piece->end_ns,
+			       ns - (piece->users.ns < ns ? piece->users.ns : ns));
+}

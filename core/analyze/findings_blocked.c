@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What findings say of calls that blocked: which, from where, and who held the lock. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "analyze/units.h"
+
+#define SITES_TOLD 3
+
+void d9__finding_holder(const struct d9__analysis *a, const struct d9__blocked_site *site, char *buf, size_t size)
+{
+	const struct d9__blocked_event *held = &site->calls.longest_held;
+	const struct d9__worker *worker;
+	char where[192], in[256] = "", by[80] = "";
+
+	buf[0] = '\0';
+	if (!site->calls.held)
+		return;
+	worker = d9__samples_worker(&a->samples, held->holder_tid);
+	d9__blocked_held_where(site, where, sizeof(where));
+	if (where[0])
+		snprintf(in, sizeof(in), " in %s", where);
+	if (held->holder) {
+		struct d9__name name = d9__finding_name(held->holder);
+
+		snprintf(by, sizeof(by), "%.*s of ", name.len < 64 ? name.len : 64, name.text);
+	}
+	if (worker)
+		snprintf(buf, size, "%sworker %llu%s", by, (unsigned long long)worker->id, in);
+	else
+		snprintf(buf, size, "thread %u%s", held->holder_tid, in);
+}
+
+/* "fsync(7) at db_commit (svc.c:53)", "a lock at use_index (svc.c:45)" */
+static void describe(const struct d9__blocked_site *site, char *buf, size_t size)
+{
+	const char *waits_for = d9__blocked_waits_for(site->calls.function);
+	char what[64], where[192];
+
+	if (waits_for)
+		snprintf(what, sizeof(what), "%s", waits_for);
+	else
+		d9__blocked_what(&site->calls, what, sizeof(what));
+	d9__blocked_where(site, where, sizeof(where));
+	snprintf(buf, size, "%s%s%s", what, where[0] ? " at " : "", where);
+}
+
+static void put_site(FILE *out, const struct d9__analysis *a, const struct d9__blocked_site *site)
+{
+	char what[288], holder[320];
+
+	describe(site, what, sizeof(what));
+	d9__finding_holder(a, site, holder, sizeof(holder));
+	fprintf(out, "%s%s%s, %s time%s, %s in all", what, holder[0] ? ", held by " : "", holder,
+		d9__units_count(site->calls.n).text, site->calls.n == 1 ? "" : "s",
+		d9__units_ns(site->calls.total_ns).text);
+}
+
+/* Whether the calls of |callback| spend enough of their time in |ns| that it is worth telling. */
+static bool is_much(const struct d9__callback *callback, uint64_t ns, unsigned part)
+{
+	return part * ns >= callback->durations.sum;
+}
+
+char *d9__finding_blocked(const struct d9__analysis *a, const struct d9__callback *callback)
+{
+	size_t n, size;
+	struct d9__blocked_site *sites = d9__blocked_sites(&a->blocked, callback, &n);
+	char *text = NULL;
+	FILE *out;
+
+	if (!sites || !n || !is_much(callback, sites[0].calls.total_ns, 5) || !(out = open_memstream(&text, &size))) {
+		free(sites);
+		return NULL;
+	}
+	for (size_t i = 0; i < n && i < SITES_TOLD && is_much(callback, sites[i].calls.total_ns, 10); i++) {
+		fprintf(out, "%s", i ? "; " : "");
+		put_site(out, a, &sites[i]);
+	}
+	if (fclose(out)) {
+		free(text);
+		text = NULL;
+	}
+	free(sites);
+	return text;
+}
+
+bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__callback *callback,
+			      struct d9__finding_blocked *out)
+{
+	size_t n;
+	struct d9__blocked_site *sites = d9__blocked_sites(&a->blocked, callback, &n), *most;
+	uint64_t sum_ns = 0;
+	char holder[320];
+	const char *waits_for;
+
+	if (!sites)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		sum_ns += sites[i].calls.total_ns;
+	/* Where it sleeps in other ways, too, what it was found in says more. */
+	if (!n || 2 * sum_ns < callback->blocked_ns) {
+		free(sites);
+		return false;
+	}
+	most = &sites[0];
+	describe(most, out->place, sizeof(out->place));
+	waits_for = d9__blocked_waits_for(most->calls.function);
+	d9__finding_holder(a, most, holder, sizeof(holder));
+	out->lock = waits_for != NULL;
+	if (waits_for)
+		snprintf(out->what, sizeof(out->what), "%s", waits_for);
+	else
+		d9__blocked_what(&most->calls, out->what, sizeof(out->what));
+	snprintf(out->function, sizeof(out->function), "%.40s", most->frame ? most->frame->function : "");
+	snprintf(out->holder, sizeof(out->holder), "%s", holder);
+	snprintf(out->held_in, sizeof(out->held_in), "%.40s", most->held ? most->held->function : "");
+	free(sites);
+	return true;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/budget.h"
+#include "analyze/hot_threads.h"
+
+#define ENTRY_BYTES (3 * sizeof(struct d9__table_entry)) /* a place in a table */
+
+/* How often a thread had one stack. */
+struct stack_count {
+	const struct d9__stack *stack;
+	uint64_t on, off;
+};
+
+static struct d9__hot_thread *thread_of(struct d9__table *threads, uint32_t tid)
+{
+	struct d9__hot_thread *thread = d9__table_find(threads, tid);
+
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread || d9__table_add(threads, tid, thread)) {
+		free(thread);
+		return NULL;
+	}
+	thread->tid = tid;
+	thread->number = threads->n;
+	return thread;
+}
+
+/* NULL: |*err| is set, or the budget has no room for another. */
+static struct stack_count *count_of(struct d9__hot_thread *thread, const struct d9__stack *stack, int *err)
+{
+	struct stack_count *count = d9__table_find(&thread->stacks, stack->number);
+
+	if (count || !d9__budget_take(D9__KEPT_STACKS, sizeof(*count) + ENTRY_BYTES))
+		return count;
+	count = calloc(1, sizeof(*count));
+	if (!count || d9__table_add(&thread->stacks, stack->number, count)) {
+		free(count);
+		*err = -ENOMEM;
+		return NULL;
+	}
+	count->stack = stack;
+	return count;
+}
+
+int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample, const struct d9__stack *stack)
+{
+	struct d9__hot_thread *thread = thread_of(threads, sample->tid);
+	struct stack_count *count = NULL;
+	int err = 0;
+
+	if (!thread)
+		return -ENOMEM;
+	if (sample->name_len)
+		snprintf(thread->name, sizeof(thread->name), "%.*s",
+			 (int)(sample->name_len < sizeof(thread->name) ? sample->name_len : sizeof(thread->name)),
+			 sample->name);
+	thread->worker = sample->worker;
+	thread->on += !sample->off_cpu;
+	thread->off += sample->off_cpu;
+	if (stack && stack->n)
+		count = count_of(thread, stack, &err);
+	if (count) {
+		count->on += !sample->off_cpu;
+		count->off += sample->off_cpu;
+	} else {
+		thread->on_nowhere += !sample->off_cpu;
+		thread->off_nowhere += sample->off_cpu;
+	}
+	return err;
+}
+
+void d9__hot_threads_release(struct d9__table *threads)
+{
+	void *item, *count;
+
+	for (size_t place = 0; (place = d9__table_next(threads, place, &item));) {
+		struct d9__hot_thread *thread = item;
+
+		for (size_t at = 0; (at = d9__table_next(&thread->stacks, at, &count));)
+			free(count);
+		d9__table_release(&thread->stacks);
+		free(thread);
+	}
+	d9__table_release(threads);
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+	const struct d9__hot_thread *a = *(struct d9__hot_thread *const *)left;
+	const struct d9__hot_thread *b = *(struct d9__hot_thread *const *)right;
+
+	if (a->on != b->on)
+		return a->on < b->on ? 1 : -1;
+	if (a->off != b->off)
+		return a->off < b->off ? 1 : -1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+struct d9__hot_thread **d9__hot_threads_sorted(const struct d9__table *threads)
+{
+	struct d9__hot_thread **sorted = calloc(threads->n + 1, sizeof(struct d9__hot_thread *));
+	size_t n = 0;
+	void *item;
+
+	if (!sorted)
+		return NULL;
+	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
+		sorted[n++] = item;
+	qsort(sorted, n, sizeof(struct d9__hot_thread *), compare_threads);
+	return sorted;
+}
+
+/* ---- functions ---- */
+
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (b == NULL) - (a == NULL);
+	return strcmp(a, b);
+}
+
+/* Those of one thread and function stand side by side. */
+static int compare_places(const void *left, const void *right)
+{
+	const struct d9__hot_function *a = left, *b = right;
+	int by_name;
+
+	if (a->thread != b->thread)
+		return a->thread->number < b->thread->number ? -1 : 1;
+	by_name = compare_texts(a->frame.function, b->frame.function);
+	if (!by_name)
+		by_name = compare_texts(a->frame.module, b->frame.module);
+	return by_name ? by_name : compare_texts(a->inside, b->inside);
+}
+
+static int compare_counts(const void *left, const void *right)
+{
+	const struct d9__hot_function *a = left, *b = right;
+
+	if (a->n != b->n)
+		return a->n < b->n ? 1 : -1;
+	return compare_places(a, b);
+}
+
+/* The innermost frame that is none of the kernel's: a thread that leaves the CPU is always in the scheduler. */
+static size_t program_frame(const struct d9__stack *stack)
+{
+	for (size_t i = 0; i < stack->n; i++)
+		if (!(stack->addresses[i] >> 63))
+			return i;
+	return 0;
+}
+
+/* The innermost frame of another module than that of frame |leaf|, which mostly only makes the system call. */
+static size_t asking_frame(const struct d9__stack *stack, size_t leaf)
+{
+	const char *module = stack->names[leaf].module;
+
+	for (size_t i = leaf + 1; i < stack->n; i++)
+		if (compare_texts(stack->names[i].module, module))
+			return i;
+	return leaf;
+}
+
+static void set_frame(struct d9__hot_function *function, const struct d9__stack *stack, bool off_cpu)
+{
+	size_t leaf = off_cpu ? program_frame(stack) : 0, frame = off_cpu ? asking_frame(stack, leaf) : 0;
+
+	function->frame = stack->names[frame];
+	if (frame != leaf && stack->names[leaf].known)
+		function->inside = stack->names[leaf].function;
+	/* The addresses of a binary without symbols are as many as its instructions. */
+	if (!function->frame.known)
+		function->frame.function = NULL;
+}
+
+static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thread *thread, bool off_cpu)
+{
+	uint64_t nowhere = off_cpu ? thread->off_nowhere : thread->on_nowhere;
+	size_t n = 0;
+	void *item;
+
+	for (size_t place = 0; (place = d9__table_next(&thread->stacks, place, &item));) {
+		const struct stack_count *count = item;
+
+		out[n] = (struct d9__hot_function){ .thread = thread, .n = off_cpu ? count->off : count->on };
+		if (count->stack->names)
+			set_frame(&out[n], count->stack, off_cpu);
+		n += out[n].n > 0;
+	}
+	if (nowhere)
+		out[n] = (struct d9__hot_function){ .thread = thread, .n = nowhere };
+	return n + (nowhere > 0);
+}
+
+/* Add up what is one function, of |n| that are sorted. */
+static size_t merge(struct d9__hot_function *functions, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !compare_places(&functions[kept - 1], &functions[i]))
+			functions[kept - 1].n += functions[i].n;
+		else
+			functions[kept++] = functions[i];
+	}
+	return kept;
+}
+
+struct d9__hot_function *d9__hot_functions(const struct d9__table *threads, bool off_cpu, size_t *n)
+{
+	struct d9__hot_function *functions;
+	size_t max = 1;
+	void *item;
+
+	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
+		max += ((struct d9__hot_thread *)item)->stacks.n + 1;
+	functions = calloc(max, sizeof(*functions));
+	*n = 0;
+	if (!functions)
+		return NULL;
+	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
+		*n += add_thread(functions + *n, item, off_cpu);
+	qsort(functions, *n, sizeof(*functions), compare_places);
+	*n = merge(functions, *n);
+	qsort(functions, *n, sizeof(*functions), compare_counts);
+	return functions;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hot threads: where each thread of the program was found by stack samples, whether it runs a loop or not. */
+
+#ifndef D9_ANALYZE_HOT_THREADS_H
+#define D9_ANALYZE_HOT_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/samples.h"
+
+struct d9__hot_thread {
+	uint32_t tid;
+	char name[16];			 /* the newest that a sample told; "": none did */
+	const struct d9__worker *worker; /* of the newest sample; NULL: it ran no loop */
+	uint64_t on, off;
+	uint64_t on_nowhere, off_nowhere; /* of them, without a stack, or beyond the budget for stacks */
+	size_t number;			  /* in the order of their first samples */
+	struct d9__table stacks;	  /* by the stack's number; owned */
+};
+
+/* What a sample says of its thread. */
+struct d9__sampled {
+	uint32_t tid;
+	const char *name; /* not terminated; |name_len| 0: not told */
+	size_t name_len;
+	const struct d9__worker *worker; /* NULL: it runs no loop */
+	bool off_cpu;
+};
+
+/* One sample with |stack|; NULL: none.  0 or -ENOMEM. */
+int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sample, const struct d9__stack *stack);
+
+void d9__hot_threads_release(struct d9__table *threads);
+
+/* The threads, those with most samples on the CPU first, in new memory, of which there are threads->n; NULL: no memory.
+ */
+struct d9__hot_thread **d9__hot_threads_sorted(const struct d9__table *threads);
+
+/*
+ * A function in which a thread was: what it had called does not count.  Where it left the CPU, the function that asked for
+ * what it waited for there.
+ */
+struct d9__hot_function {
+	const struct d9__hot_thread *thread;
+	struct d9__frame_name frame; /* |function| NULL: its name is not known, or there is no stack */
+	const char *inside; /* what |frame| had called, in another module; NULL: nothing, or its name is not known */
+	uint64_t n;
+};
+
+/* Functions that threads were in, most often first, in new memory; |*n| of them.  NULL: no memory. */
+struct d9__hot_function *d9__hot_functions(const struct d9__table *threads, bool off_cpu, size_t *n);
+
+#endif /* D9_ANALYZE_HOT_THREADS_H */

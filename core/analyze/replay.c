@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/analysis.h"
+#include "analyze/budget.h"
+#include "analyze/replay.h"
+#include "analyze/units.h"
+
+/* Calls so close to each other are one step ahead. */
+#define STEP_NS D9__US(50)
+
+/* Short calls of one callback that take so long together are worth a try. */
+#define MANY_NS D9__MS(5)
+
+/* Waits shorter than this are taken as they are: they are not what anybody looks for, and most are.
+ */
+#define SHORT_NS D9__US(100)
+
+/* From here on a wait is worth a word. */
+#define TOLD_NS D9__MS(1)
+
+void d9__replay_release(struct d9__replay *replay)
+{
+	for (size_t i = 0; i < replay->n; i++) {
+		struct d9__replay_without *without = replay->items[i];
+
+		d9__histogram_release(&without->before);
+		d9__histogram_release(&without->runs[0].after);
+		d9__histogram_release(&without->runs[1].after);
+		free(without);
+		d9__budget_give(sizeof(*without));
+	}
+	replay->n = 0;
+}
+
+/* ---- how far a run is ahead ---- */
+
+static struct d9__replay_point *newest(struct d9__replay_run *run)
+{
+	return &run->points[(run->n_points - 1) % D9__REPLAY_POINTS];
+}
+
+static void set_ahead(struct d9__replay_run *run, uint64_t at_ns, uint64_t ahead_ns)
+{
+	run->ahead_ns = ahead_ns;
+	run->n_points++;
+	run->in_calls = false;
+	*newest(run) = (struct d9__replay_point) { at_ns, ahead_ns };
+}
+
+/* A call that is left out, of |ns| up to |end_ns|. */
+static void leave_out(struct d9__replay_run *run, uint64_t end_ns, uint64_t ns)
+{
+	/* What runs inside itself would count twice. */
+	if (run->ahead_ns + ns > end_ns)
+		ns = end_ns - run->ahead_ns;
+	if (run->in_calls && end_ns - newest(run)->at_ns < ns + STEP_NS) {
+		run->ahead_ns += ns;
+		*newest(run) = (struct d9__replay_point) { end_ns, run->ahead_ns };
+	} else {
+		set_ahead(run, end_ns, run->ahead_ns + ns);
+	}
+	run->in_calls = true;
+}
+
+/* When the run would have been where the loop was at |ns|. */
+static uint64_t moved(const struct d9__replay_run *run, uint64_t ns)
+{
+	uint64_t n = run->n_points < D9__REPLAY_POINTS ? run->n_points : D9__REPLAY_POINTS;
+	/* Without a point before it: not ahead yet, or as it was when it was last remembered. */
+	uint64_t ahead_ns = 0, end_ns = UINT64_MAX;
+
+	for (uint64_t i = 1; i <= n; i++) {
+		const struct d9__replay_point *point =
+			&run->points[(run->n_points - i) % D9__REPLAY_POINTS];
+
+		if (point->at_ns <= ns || (i == n && run->n_points > n)) {
+			ahead_ns = point->ahead_ns;
+			break;
+		}
+		/* Of a call that is left out its end remains. */
+		end_ns = point->at_ns - point->ahead_ns;
+	}
+	ns -= ahead_ns < ns ? ahead_ns : ns;
+	return ns < end_ns ? ns : end_ns;
+}
+
+/* ---- events ---- */
+
+static struct d9__replay_without *find(struct d9__replay *replay,
+				       const struct d9__callback *callback)
+{
+	for (size_t i = 0; i < replay->n; i++)
+		if (replay->items[i]->callback == callback)
+			return replay->items[i];
+	return NULL;
+}
+
+static int add(struct d9__replay *replay, struct d9__callback *callback)
+{
+	struct d9__replay_without *without;
+
+	if (replay->n == D9__REPLAY_CALLBACKS ||
+	    !d9__budget_take(D9__KEPT_CLASSES, sizeof(*without)))
+		return 0;
+	without = calloc(1, sizeof(*without));
+	if (!without)
+		return -ENOMEM;
+	without->callback = callback;
+	callback->replayed = true;
+	replay->items[replay->n++] = without;
+	return 0;
+}
+
+/* Many short calls since the loop slept: more of one callback than of all others? */
+static bool is_many(struct d9__replay *replay, struct d9__callback *callback, uint64_t ns)
+{
+	if (replay->candidate == callback) {
+		replay->candidate_ns += ns;
+	} else if (replay->candidate_ns >= ns) {
+		replay->candidate_ns -= ns;
+	} else {
+		replay->candidate = callback;
+		replay->candidate_ns = ns - replay->candidate_ns;
+	}
+	return replay->candidate == callback && replay->candidate_ns >= MANY_NS;
+}
+
+int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, uint64_t end_ns,
+		    uint64_t own_ns)
+{
+	struct d9__replay *replay = &worker->replay;
+	struct d9__replay_without *without = callback->replayed ? find(replay, callback) : NULL;
+
+	if (!without) {
+		if (!is_many(replay, callback, own_ns) && own_ns < D9__STALL_NS)
+			return 0;
+		if (add(replay, callback) < 0)
+			return -ENOMEM;
+		without = find(replay, callback);
+	}
+	if (!without)
+		return 0;
+	without->last_ns = own_ns;
+	leave_out(&without->runs[0], end_ns, own_ns);
+	if (without->bounds)
+		leave_out(&without->runs[1], end_ns, own_ns);
+	replay->any_ahead = true;
+	return 0;
+}
+
+static void give_back(struct d9__replay_run *run, uint64_t ns)
+{
+	run->ahead_ns -= ns < run->ahead_ns ? ns : run->ahead_ns;
+	newest(run)->ahead_ns = run->ahead_ns;
+}
+
+void d9__replay_taken(struct d9__worker *worker, const struct d9__callback *callback,
+		      uint64_t taken_ns)
+{
+	struct d9__replay_without *without =
+		callback->replayed ? find(&worker->replay, callback) : NULL;
+
+	if (!without)
+		return;
+	if (taken_ns > without->last_ns)
+		taken_ns = without->last_ns;
+	without->last_ns -= taken_ns;
+	give_back(&without->runs[0], taken_ns);
+	if (without->bounds)
+		give_back(&without->runs[1], taken_ns);
+}
+
+/*
+ * How long the call waits that began at |ns| and was ready at |from_ns|: no longer than it did, as
+ * a loop that has nothing else to run would have run it before its turn.
+ */
+static uint64_t run_start(struct d9__replay_run *run, uint64_t from_ns, uint64_t ns, bool by_loop)
+{
+	uint64_t start_ns = ns - run->ahead_ns, wait_ns = ns - from_ns;
+
+	if (by_loop) {
+		from_ns = moved(run, from_ns);
+	} else if (start_ns < from_ns) {
+		set_ahead(run, ns, wait_ns);
+		start_ns = from_ns;
+	}
+	if (start_ns <= from_ns)
+		return 0;
+	return start_ns - from_ns < wait_ns ? start_ns - from_ns : wait_ns;
+}
+
+/* From now on there are two runs. */
+static int fork_run(struct d9__replay_without *without)
+{
+	struct d9__histogram after = { .count = 0 };
+	int err = d9__histogram_merge(&after, &without->runs[0].after);
+
+	without->bounds = true;
+	without->runs[1] = without->runs[0];
+	without->runs[1].after = after;
+	return err;
+}
+
+static int start_without(struct d9__replay_without *without, uint64_t from_ns, uint64_t ns,
+			 enum d9__replay_wake wake)
+{
+	struct d9__replay_run *run = without->runs;
+	uint64_t wait_ns = ns - from_ns, waits_ns[2];
+	int err = 0;
+
+	if (wake == D9__REPLAY_BY_OTHER_LOOP && !without->bounds && run->ahead_ns > wait_ns)
+		err = fork_run(without);
+	waits_ns[0] = run_start(&run[0], from_ns, ns, wake == D9__REPLAY_BY_LOOP);
+	waits_ns[1] = without->bounds
+			      ? run_start(&run[1], from_ns, ns, wake != D9__REPLAY_FROM_OUTSIDE)
+			      : waits_ns[0];
+	if (wait_ns < SHORT_NS || (waits_ns[0] == wait_ns && waits_ns[1] == wait_ns))
+		return err;
+	if (!err)
+		err = d9__histogram_add(&without->before, wait_ns);
+	if (!err)
+		err = d9__histogram_add(&run[0].after, waits_ns[0]);
+	return err || !without->bounds ? err : d9__histogram_add(&run[1].after, waits_ns[1]);
+}
+
+int d9__replay_start(struct d9__worker *worker, uint64_t from_ns, uint64_t ns,
+		     enum d9__replay_wake wake)
+{
+	struct d9__replay *replay = &worker->replay;
+	bool any = false;
+	int err = 0;
+
+	if (!replay->any_ahead || from_ns > ns ||
+	    (wake == D9__REPLAY_BY_LOOP && ns - from_ns < SHORT_NS))
+		return 0;
+	for (size_t i = 0; i < replay->n && !err; i++) {
+		struct d9__replay_without *without = replay->items[i];
+
+		if (without->runs[0].ahead_ns || without->runs[1].ahead_ns)
+			err = start_without(without, from_ns, ns, wake);
+		any = any || without->runs[0].ahead_ns || without->runs[1].ahead_ns;
+	}
+	replay->any_ahead = any;
+	return err;
+}
+
+void d9__replay_slept(struct d9__worker *worker, uint64_t ns)
+{
+	struct d9__replay *replay = &worker->replay;
+
+	replay->candidate_ns = 0;
+	if (!replay->any_ahead)
+		return;
+	replay->any_ahead = false;
+	for (size_t i = 0; i < replay->n; i++)
+		for (unsigned j = 0; j < 2; j++)
+			if (replay->items[i]->runs[j].ahead_ns)
+				set_ahead(&replay->items[i]->runs[j], ns, 0);
+}
+
+/* ---- at the end ---- */
+
+/* All waits of the process, as they would be in run |which|. */
+static int waits_without(const struct d9__analysis *a, const struct d9__callback *callback,
+			 unsigned which, struct d9__histogram *waits, uint64_t *changed)
+{
+	int err = d9__histogram_merge(waits, &a->latency.delays);
+
+	*changed = 0;
+	for (size_t i = 0; i < a->timeline.n && !err; i++) {
+		struct d9__replay_without *without = find(&a->timeline.items[i]->replay, callback);
+
+		if (!without)
+			continue;
+		*changed += without->before.count;
+		d9__histogram_subtract(waits, &without->before);
+		err = d9__histogram_merge(waits, &without->runs[without->bounds ? which : 0].after);
+	}
+	return err;
+}
+
+static struct d9__gain_of gain_at(const struct d9__histogram *before,
+				  const struct d9__histogram *after, double q)
+{
+	struct d9__gain_of gain = { d9__histogram_quantile(before, q),
+				    d9__histogram_quantile(&after[0], q),
+				    d9__histogram_quantile(&after[1], q) };
+
+	/* The second run was ahead of the first, and may have found a longer wait for that. */
+	if (gain.after_least_ns > gain.after_ns)
+		gain.after_least_ns = gain.after_ns;
+	return gain;
+}
+
+int d9__replay_gain(const struct d9__analysis *a, const struct d9__callback *callback,
+		    struct d9__gain *gain)
+{
+	const struct d9__histogram *before = &a->latency.delays;
+	struct d9__histogram after[2] = { { .count = 0 }, { .count = 0 } };
+	int err;
+
+	if (!callback->replayed)
+		return 0;
+	err = waits_without(a, callback, 0, &after[0], &gain->changed);
+	if (!err)
+		err = waits_without(a, callback, 1, &after[1], &gain->changed);
+	gain->waits = before->count;
+	gain->p99 = gain_at(before, after, 0.99);
+	gain->p999 = gain_at(before, after, 0.999);
+	gain->longest = gain_at(before, after, 1);
+	d9__histogram_release(&after[0]);
+	d9__histogram_release(&after[1]);
+	return err ? err : gain->changed > 0;
+}
+
+const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size)
+{
+	static const char *const names[] = { "p99 of waits", "p99.9 of waits", "longest wait" };
+	const struct d9__gain_of *const all[] = { &gain->p99, &gain->p999, &gain->longest };
+	size_t i = 0;
+
+	buf[0] = '\0';
+	while (i < 3 &&
+	       (all[i]->before_ns < TOLD_NS || 10 * all[i]->after_ns > 9 * all[i]->before_ns))
+		i++;
+	if (i == 3)
+		return buf;
+	if (100 * all[i]->after_least_ns < 99 * all[i]->after_ns)
+		snprintf(buf, size, "%s %s -> %s to %s", names[i],
+			 d9__units_ns(all[i]->before_ns).text,
+			 d9__units_ns(all[i]->after_least_ns).text,
+			 d9__units_ns(all[i]->after_ns).text);
+	else
+		snprintf(buf, size, "%s %s -> %s", names[i], d9__units_ns(all[i]->before_ns).text,
+			 d9__units_ns(all[i]->after_ns).text);
+	return buf;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay: what waits for a loop would have been without one of its callbacks.
+ *
+ * The calls of a loop are run again in the order in which they were recorded, without the own time
+ * of that callback: what it computed and slept, and not what the kernel took from it.  From each of
+ * its calls on the loop is that much ahead of what was recorded, until
+ *
+ * - it sleeps: it would have slept longer, for the same event;
+ * - it comes to a call that was not ready so early.  A timer is ready at its deadline, and what
+ *   another thread woke at that moment; what the loop itself found or woke was ready as much
+ *   earlier as the loop is ahead.
+ *
+ * Of one loop this is exact, as far as the trace tells what was ready.  What other loops woke they
+ * might have woken earlier, by so much as they would have been ahead themselves, which is not
+ * replayed: two bounds are kept then, with their wakes as they were, and as if they had never held
+ * this loop back.
+ *
+ * It is done while the trace is read: only calls between such a call and the loop's next sleep cost
+ * anything.  Waits under 100 us stay as they were.
+ */
+
+#ifndef D9_ANALYZE_REPLAY_H
+#define D9_ANALYZE_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyze/histogram.h"
+
+struct d9__analysis;
+struct d9__callback;
+struct d9__worker;
+
+/* Callbacks of one worker that are tried. */
+#define D9__REPLAY_CALLBACKS 16
+
+/* Of all workers and callbacks, those calls whose lead is remembered. */
+#define D9__REPLAY_POINTS 32
+
+/* From |at_ns| of what was recorded on the loop is |ahead_ns| ahead of it. */
+struct d9__replay_point {
+	uint64_t at_ns, ahead_ns;
+};
+
+/* The loop as it would run. */
+struct d9__replay_run {
+	uint64_t ahead_ns;
+	bool in_calls; /* the newest point is the end of such a call */
+	struct d9__replay_point points[D9__REPLAY_POINTS]; /* ring */
+	uint64_t n_points;				   /* ever written */
+	struct d9__histogram after; /* the waits that it changed, as they would be */
+};
+
+/* One callback that is left out. */
+struct d9__replay_without {
+	struct d9__callback *callback;
+	uint64_t last_ns; /* own time of its last call */
+	bool bounds; /* the second run differs from the first: without what other loops hold back */
+	struct d9__replay_run runs[2];
+	struct d9__histogram before; /* the waits that a run changed, as they were */
+};
+
+/* Of one worker.  All zero is nothing. */
+struct d9__replay {
+	struct d9__replay_without *items[D9__REPLAY_CALLBACKS]; /* owned */
+	size_t n;
+	bool any_ahead; /* some run is */
+
+	/* Which callback had most of the time since the loop slept, in many short calls. */
+	struct d9__callback *candidate;
+	uint64_t candidate_ns;
+};
+
+void d9__replay_release(struct d9__replay *replay);
+
+/* A call of |callback| took |own_ns| on |worker| and ended at |end_ns|.  0 or -ENOMEM. */
+int d9__replay_call(struct d9__worker *worker, struct d9__callback *callback, uint64_t end_ns,
+		    uint64_t own_ns);
+
+/* The kernel took |taken_ns| from the last call of |callback|: it was not its own. */
+void d9__replay_taken(struct d9__worker *worker, const struct d9__callback *callback,
+		      uint64_t taken_ns);
+
+/* Who made a call ready. */
+enum d9__replay_wake {
+	D9__REPLAY_BY_LOOP,
+	D9__REPLAY_BY_OTHER_LOOP,
+	D9__REPLAY_FROM_OUTSIDE, /* at that time, whatever the loop does */
+};
+
+/* |worker| begins a call at |ns| that was ready at |from_ns|.  0 or -ENOMEM. */
+int d9__replay_start(struct d9__worker *worker, uint64_t from_ns, uint64_t ns,
+		     enum d9__replay_wake wake);
+
+/* |worker| slept until |ns|. */
+void d9__replay_slept(struct d9__worker *worker, uint64_t ns);
+
+/* What waits, in ns, would have been: of all calls of the process. */
+struct d9__gain_of {
+	uint64_t before_ns;
+	uint64_t after_ns,
+		after_least_ns; /* between these; one exact figure if both are the same */
+};
+
+struct d9__gain {
+	uint64_t waits, changed; /* how many, and how many of them would be others */
+	struct d9__gain_of p99, p999, longest;
+};
+
+/* Without |callback|.  1, 0 if no wait would be another, or -ENOMEM. */
+int d9__replay_gain(const struct d9__analysis *analysis, const struct d9__callback *callback,
+		    struct d9__gain *gain);
+
+/*
+ * "p99 of waits 41.0 ms -> 3.00 ms" into |buf|: of p99, p99.9 and the longest wait the first that
+ * would be a tenth less and is a millisecond or more; returns |buf|, which is empty if none is.
+ */
+const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size);
+
+#endif /* D9_ANALYZE_REPLAY_H */

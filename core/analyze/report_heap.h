@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reports tell of allocations. */
+
+#ifndef D9_ANALYZE_REPORT_HEAP_H
+#define D9_ANALYZE_REPORT_HEAP_H
+
+#include "analyze/analysis.h"
+#include "analyze/json.h"
+#include "analyze/page.h"
+
+/* The section: sums, and tables of sites, at most |rows| each.  Nothing where nothing was sampled. */
+void d9__report_heap(const struct d9__analysis *analysis, size_t rows, struct d9__page *page);
+
+/* "memory": the same for programs, all sites; null where nothing was sampled.  0 or -ENOMEM. */
+int d9__json_heap(struct d9__json *json, const struct d9__analysis *analysis);
+
+#endif /* D9_ANALYZE_REPORT_HEAP_H */

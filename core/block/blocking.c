@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "block/blocking.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <dial9/error.h>
+
+#include "block/calls.h"
+#include "block/locks.h"
+#include "block/stack.h"
+#include "hook/got.h"
+#include "record/clock.h"
+#include "record/gate.h"
+#include "record/metadata.h"
+#include "record/sampling.h"
+#include "record/source.h"
+#include "sample/unwind_table.h"
+
+#define SAY_NS UINT64_C(1000000000)
+
+/* Before glibc 2.34 the second has what threads wait by. */
+static const char *const libc_names[] = { "libc", "libpthread", NULL };
+
+/*
+ * The loader; loop libraries, for which there is another table; what the C library loads for look-ups of names, as it
+ * would be told twice; checkers, which call it in ways of their own.
+ */
+static const char *const skipped[] = { "ld-linux-x86-64", "ld-linux-aarch64", "libevent", "libev", "libglib-2.0", "libnss",
+				       "libresolv", "libasan", "libtsan", "libubsan", "libclang_rt", NULL };
+
+static const char *const loop_names[] = { "libevent", "libev", "libglib-2.0", NULL };
+
+static struct d9__images libc = { .names = libc_names }, loops = { .names = loop_names };
+
+static struct d9__got_hook hooks[D9__CALL_HOOKS + D9__LOCK_HOOKS], loop_hooks[D9__CALL_HOOKS_RARE + D9__LOCK_HOOKS];
+_Static_assert(sizeof(hooks) / sizeof(hooks[0]) <= D9__GOT_HOOKS_MAX, "they fit one table");
+
+static struct d9__got_table table = {
+	.library = "libc",
+	.images = &libc,
+	.hooks = hooks,
+	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
+	.reach = D9__GOT_ANY,
+	.skip = skipped,
+};
+
+/* Of loop libraries: not the calls that are their wait, nor those on descriptors that are theirs. */
+static struct d9__got_table loop_table = {
+	.library = "libc",
+	.images = &loops,
+	.hooks = loop_hooks,
+	.n_hooks = sizeof(loop_hooks) / sizeof(loop_hooks[0]),
+	.reach = D9__GOT_NEEDED,
+};
+
+/* No lock: the engine has one that fork() takes, and must not wait for another that waits for it. */
+enum stage { NOT_TRIED, TRYING, TRIED };
+static _Atomic(enum stage) stage;
+static char state[96]; /* source.blocking, once it was tried */
+static uint64_t said_ns; /* flush thread */
+
+static void fork_child(void)
+{
+	enum stage trying = TRYING;
+
+	d9__locks_fork_child();
+	d9__block_stacks_fork_child();
+	/* Another thread was at it, and is not here. */
+	atomic_compare_exchange_strong(&stage, &trying, NOT_TRIED);
+}
+
+/* An archive in a program's own module: the engine leaves that one alone. */
+static bool is_in_program(void)
+{
+	struct d9__module_range own;
+	uintptr_t entry = getauxval(AT_ENTRY);
+
+	return d9__module_range_of(&table, &own) && entry >= own.low && entry < own.high;
+}
+
+static void fill_tables(void)
+{
+	memcpy(hooks, d9__call_hooks, sizeof(d9__call_hooks));
+	memcpy(hooks + D9__CALL_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
+	memcpy(loop_hooks, d9__call_hooks, D9__CALL_HOOKS_RARE * sizeof(loop_hooks[0]));
+	memcpy(loop_hooks + D9__CALL_HOOKS_RARE, d9__lock_hooks, sizeof(d9__lock_hooks));
+	for (size_t i = 0; i < loop_table.n_hooks; i++)
+		loop_hooks[i].place = D9__GOT_IN_LIBRARY | D9__GOT_SCOPE;
+}
+
+static void redirect(void)
+{
+	int err;
+
+	if (is_in_program()) {
+		snprintf(state, sizeof(state), "off: libdial9 is linked statically");
+		return;
+	}
+	fill_tables();
+	err = d9__got_install(&table);
+	if (!err)
+		d9__got_install(&loop_table);
+	if (err)
+		snprintf(state, sizeof(state), "off: calls cannot be redirected: %s", d9_strerror(err));
+	else
+		snprintf(state, sizeof(state), "on");
+}
+
+static void say(void)
+{
+	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		d9__metadata_set("source.blocking", "off: not asked for");
+	else if (atomic_load_explicit(&stage, memory_order_acquire) == TRIED)
+		d9__metadata_set("source.blocking", state);
+}
+
+static void install(void)
+{
+	enum stage none = NOT_TRIED;
+
+	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong(&stage, &none, TRYING))
+		return;
+	redirect();
+	atomic_store_explicit(&stage, TRIED, memory_order_release);
+}
+
+/* A recorder that was started again has a trace of its own, and may have been asked for something else. */
+static void tick(void)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	if (!d9__gate_open(D9__GATE_LOOP))
+		return;
+	install();
+	if (now_ns - said_ns >= SAY_NS) {
+		said_ns = now_ns;
+		say();
+	}
+	if (atomic_load_explicit(&table.installed, memory_order_relaxed))
+		d9__unwind_tables_refresh(now_ns);
+}
+
+static void start_ticks(void)
+{
+	pthread_atfork(NULL, NULL, fork_child);
+	d9__tick_add(tick);
+}
+
+void d9__blocking_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int saved = errno;
+
+	if (atomic_load_explicit(&stage, memory_order_relaxed) == TRIED)
+		return;
+	pthread_once(&once, start_ticks);
+	install();
+	say();
+	errno = saved;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "block/call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "block/locks.h"
+#include "block/stack.h"
+#include "record/blocking_event.h"
+#include "record/side_event.h"
+
+static void leave_stack(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked *blocked,
+			uint64_t ns)
+{
+	struct d9__sample_raw raw = { .worker = thread->worker, .tid = thread->tid, .copies = 1,
+				      .source = D9__SAMPLE_OFF_CPU };
+	struct d9__block_stack stack;
+
+	d9__block_stack_take(&stack, blocked->real, blocked->caller);
+	raw.n = (uint16_t)stack.n;
+	raw.truncated = stack.truncated;
+	d9__sample_leave(slot, &raw, stack.pcs, ns);
+	d9__block_stack_release(&stack);
+}
+
+static void leave_call(struct d9__slot *slot, const struct d9__thread *thread, const struct d9__blocked *blocked,
+		       uint64_t ns)
+{
+	const struct d9__lock_holder *holder = blocked->holder;
+	struct d9__blocking_raw raw = { .task = d9__thread_task(thread), .duration_ns = blocked->ns,
+					.worker = thread->worker, .fd = blocked->fd };
+
+	strncpy(raw.function, blocked->function, sizeof(raw.function) - 1);
+	if (holder) {
+		raw.holder_task = holder->task;
+		raw.holder_tid = holder->tid;
+		raw.n = (uint16_t)holder->n;
+	}
+	d9__blocking_leave(slot, &raw, holder ? holder->pcs : NULL, ns);
+}
+
+void d9__block_tell(const struct d9__blocked *blocked)
+{
+	int saved = errno;
+	const struct d9__thread *thread = d9__thread_peek();
+	struct d9__slot *slot = d9__self.slot;
+	uint64_t ns = blocked->begin_ns;
+
+	/* The callback may have ended the thread's records meanwhile, or be another one's in a child. */
+	if (thread && thread->n_frames && !(thread->odd & D9__ODD_NO_WORKER) && d9__slot_is_real(slot) &&
+	    d9__gate_open(D9__GATE_LOOP)) {
+		/* Stamps of threads and clocks differ by some ns: it lies in the callback. */
+		if (ns < thread->frames[thread->n_frames - 1].start_ns)
+			ns = thread->frames[thread->n_frames - 1].start_ns;
+		/* Readers find the stack of a call before it. */
+		leave_stack(slot, thread, blocked, ns);
+		leave_call(slot, thread, blocked, ns);
+	}
+	errno = saved;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call: what a wrapper does around a call of the C library that may block.
+ *
+ * Outside of callbacks that is one look; inside, two stamps.  A wrapper keeps nothing between them but these locals: a
+ * thread that is cancelled in the call, or left by a longjmp() out of a signal handler, leaves nothing behind.
+ * Async-signal-safe, as the functions are that are wrapped.
+ */
+
+#ifndef D9_BLOCK_CALL_H
+#define D9_BLOCK_CALL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loop/thread_state.h"
+#include "record/clock.h"
+#include "record/gate.h"
+#include "record/sampling.h"
+#include "record/slot.h"
+
+#define D9__BLOCKING_NS UINT64_C(1000000) /* shorter calls are not told */
+
+/* Is a callback running on this thread, and not the wait of a loop that it runs? */
+static inline bool d9__block_is_inside(void)
+{
+	const struct d9__thread *thread = d9__self.thread;
+
+	return __builtin_expect(d9__thread_exists(thread) && thread->n_frames != 0, 0) &&
+	       thread->stage != D9__STAGE_BACKEND;
+}
+
+/* A stamp that leaves the slot alone: a vfork() child shares it with its parent. */
+static inline uint64_t d9__block_now(const struct d9__slot *slot)
+{
+	uint64_t ticks;
+
+	if (__builtin_expect(slot->clock != D9__CLOCK_TICKS, 0))
+		return d9__clock_mono_ns();
+	ticks = d9__clock_ticks() - slot->base_ticks;
+	if (__builtin_expect(ticks >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed), 0))
+		return d9__clock_mono_ns();
+	return slot->base_ns + (ticks * slot->mult >> D9__CLOCK_SHIFT);
+}
+
+/* The stamp before a call that is timed; 0: it is not. */
+static inline uint64_t d9__block_begin(void)
+{
+	const struct d9__slot *slot;
+
+	if (__builtin_expect(!d9__block_is_inside(), 1))
+		return 0;
+	slot = d9__self.slot;
+	if (!d9__slot_is_real(slot) || !d9__gate_open(D9__GATE_LOOP) ||
+	    !atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		return 0;
+	return d9__block_now(slot);
+}
+
+/* How long the call took that began at |begin_ns|, if that is to be told; else 0. */
+static inline uint64_t d9__block_long_ns(uint64_t begin_ns)
+{
+	const struct d9__slot *slot = d9__self.slot;
+	uint64_t ns;
+
+	if (__builtin_expect(!d9__slot_is_real(slot), 0))
+		return 0;
+	ns = d9__block_now(slot) - begin_ns;
+	return __builtin_expect(ns >= D9__BLOCKING_NS && ns <= INT64_MAX, 0) ? ns : 0;
+}
+
+struct d9__lock_holder;
+
+/* A call that is over. */
+struct d9__blocked {
+	const char *function; /* at most 23 bytes */
+	const void *real;     /* the function that was called, ... */
+	const void *caller;   /* ... and the address behind the call */
+	int fd;		      /* below 0: none */
+	uint64_t begin_ns, ns;
+	const struct d9__lock_holder *holder; /* NULL: none is known */
+};
+
+/* Leave the call and its stack in the thread's side ring.  Keeps errno. */
+void d9__block_tell(const struct d9__blocked *blocked);
+
+/* The call that began at |begin_ns| is over: tell it if it was long. */
+#define D9__BLOCK_END(begin_ns_, function_, real_, fd_)                                            \
+	do {                                                                                       \
+		uint64_t long_ns_ = d9__block_long_ns(begin_ns_);                                  \
+                                                                                                   \
+		if (__builtin_expect(long_ns_ != 0, 0))                                            \
+			d9__block_tell(&(struct d9__blocked){                                      \
+				.function = (function_),                                           \
+				.real = (const void *)(real_),                                     \
+				.caller = __builtin_return_address(0),                             \
+				.fd = (fd_),                                                       \
+				.begin_ns = (begin_ns_),                                           \
+				.ns = long_ns_,                                                    \
+			});                                                                        \
+	} while (0)
+
+#endif /* D9_BLOCK_CALL_H */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wrappers of the calls that can block.  A call that returns twice, or looks at its caller's frame, is none of them.
+ * Those that take variable arguments get as many as there are at the most, from the same registers.
+ */
+#include "config.h"
+
+#include "block/calls.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "block/call.h"
+
+#ifndef F_OFD_SETLKW
+#define F_OFD_SETLKW F_SETLKW
+#endif
+
+/* A call of |label|, by the name |function|; |fd|: its descriptor, or -1. */
+#define CALL(type, function, label, fd, params, ...)                                               \
+	static type(*real_##function) params;                                                      \
+                                                                                                   \
+	static type hook_##function params                                                         \
+	{                                                                                          \
+		uint64_t begin_ns = d9__block_begin();                                             \
+		type result;                                                                       \
+                                                                                                   \
+		if (__builtin_expect(!begin_ns, 1))                                                \
+			return real_##function(__VA_ARGS__);                                       \
+		result = real_##function(__VA_ARGS__);                                             \
+		D9__BLOCK_END(begin_ns, label, real_##function, fd);                               \
+		return result;                                                                     \
+	}
+
+typedef struct hostent *host_t;
+typedef FILE *file_t;
+
+/*
+ * The first half are calls that loop libraries make only where they may well wait; the others are the loop's own work on
+ * descriptors that do not block.  Names of the C library's checked and 64-bit variants come behind the plain ones.
+ */
+#define RARE(X) \
+	X(int, open, "open", -1, (const char *path, int flags, mode_t mode), path, flags, mode) \
+	X(int, open64, "open", -1, (const char *path, int flags, mode_t mode), path, flags, mode) \
+	X(int, __open_2, "open", -1, (const char *path, int flags), path, flags) \
+	X(int, __open64_2, "open", -1, (const char *path, int flags), path, flags) \
+	X(int, openat, "openat", -1, (int at, const char *path, int flags, mode_t mode), at, path, flags, mode) \
+	X(int, openat64, "openat", -1, (int at, const char *path, int flags, mode_t mode), at, path, flags, mode) \
+	X(int, __openat_2, "openat", -1, (int at, const char *path, int flags), at, path, flags) \
+	X(int, __openat64_2, "openat", -1, (int at, const char *path, int flags), at, path, flags) \
+	X(int, creat, "creat", -1, (const char *path, mode_t mode), path, mode) \
+	X(int, creat64, "creat", -1, (const char *path, mode_t mode), path, mode) \
+	X(ssize_t, pread, "pread", fd, (int fd, void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, pread64, "pread", fd, (int fd, void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, __pread_chk, "pread", fd, \
+	  (int fd, void *buf, size_t n, off_t at, size_t size), fd, buf, n, at, size) \
+	X(ssize_t, __pread64_chk, "pread", fd, \
+	  (int fd, void *buf, size_t n, off_t at, size_t size), fd, buf, n, at, size) \
+	X(ssize_t, preadv, "preadv", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(ssize_t, preadv64, "preadv", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(ssize_t, pwrite, "pwrite", fd, (int fd, const void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, pwrite64, "pwrite", fd, (int fd, const void *buf, size_t n, off_t at), fd, buf, n, at) \
+	X(ssize_t, pwritev, "pwritev", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(ssize_t, pwritev64, "pwritev", fd, (int fd, const struct iovec *iov, int n, off_t at), fd, iov, n, at) \
+	X(int, fsync, "fsync", fd, (int fd), fd) \
+	X(int, fdatasync, "fdatasync", fd, (int fd), fd) \
+	X(int, syncfs, "syncfs", fd, (int fd), fd) \
+	X(int, sync_file_range, "sync_file_range", fd, (int fd, off_t at, off_t n, unsigned flags), fd, at, n, flags) \
+	X(int, msync, "msync", -1, (void *at, size_t n, int flags), at, n, flags) \
+	X(int, fallocate, "fallocate", fd, (int fd, int mode, off_t at, off_t n), fd, mode, at, n) \
+	X(int, fallocate64, "fallocate", fd, (int fd, int mode, off_t at, off_t n), fd, mode, at, n) \
+	X(int, posix_fallocate, "fallocate", fd, (int fd, off_t at, off_t n), fd, at, n) \
+	X(int, posix_fallocate64, "fallocate", fd, (int fd, off_t at, off_t n), fd, at, n) \
+	X(int, ftruncate, "ftruncate", fd, (int fd, off_t n), fd, n) \
+	X(int, ftruncate64, "ftruncate", fd, (int fd, off_t n), fd, n) \
+	X(int, rename, "rename", -1, (const char *from, const char *to), from, to) \
+	X(int, renameat, "rename", -1, (int a, const char *from, int b, const char *to), a, from, b, to) \
+	X(int, renameat2, "rename", -1, \
+	  (int a, const char *from, int b, const char *to, unsigned flags), a, from, b, to, flags) \
+	X(int, unlink, "unlink", -1, (const char *path), path) \
+	X(int, unlinkat, "unlink", -1, (int at, const char *path, int flags), at, path, flags) \
+	X(int, getaddrinfo, "getaddrinfo", -1, \
+	  (const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **out), node, \
+	  service, hints, out) \
+	X(int, getnameinfo, "getnameinfo", -1, \
+	  (const struct sockaddr *addr, socklen_t len, char *host, socklen_t host_len, char *service, \
+	  socklen_t service_len, int flags), addr, len, host, host_len, service, service_len, flags) \
+	X(host_t, gethostbyname, "gethostbyname", -1, (const char *name), name) \
+	X(host_t, gethostbyname2, "gethostbyname", -1, (const char *name, int family), name, family) \
+	X(host_t, gethostbyaddr, "gethostbyaddr", -1, (const void *addr, socklen_t len, int type), addr, len, type) \
+	X(int, gethostbyname_r, "gethostbyname", -1, \
+	  (const char *name, struct hostent *host, char *buf, size_t size, struct hostent **out, int *err), name, \
+	  host, buf, size, out, err) \
+	X(unsigned, sleep, "sleep", -1, (unsigned seconds), seconds) \
+	X(int, usleep, "usleep", -1, (useconds_t us), us) \
+	X(int, nanosleep, "nanosleep", -1, (const struct timespec *length, struct timespec *left), length, left) \
+	X(int, clock_nanosleep, "nanosleep", -1, \
+	  (clockid_t clock, int flags, const struct timespec *length, struct timespec *left), clock, flags, length, \
+	  left) \
+	X(pid_t, waitpid, "waitpid", -1, (pid_t pid, int *status, int options), pid, status, options) \
+	X(pid_t, wait, "wait", -1, (int *status), status) \
+	X(pid_t, wait3, "wait3", -1, (int *status, int options, struct rusage *usage), status, options, usage) \
+	X(pid_t, wait4, "wait4", -1, \
+	  (pid_t pid, int *status, int options, struct rusage *usage), pid, status, options, usage) \
+	X(int, waitid, "waitid", -1, (idtype_t type, id_t id, siginfo_t *info, int options), type, id, info, options) \
+	X(int, flock, "flock", fd, (int fd, int operation), fd, operation) \
+	X(int, lockf, "lockf", fd, (int fd, int command, off_t n), fd, command, n) \
+	X(int, lockf64, "lockf", fd, (int fd, int command, off_t n), fd, command, n) \
+	X(int, pthread_join, "pthread_join", -1, (pthread_t thread, void **out), thread, out) \
+	X(int, sem_wait, "sem_wait", -1, (sem_t *sem), sem) \
+	X(int, sem_timedwait, "sem_timedwait", -1, (sem_t *sem, const struct timespec *until), sem, until) \
+	X(int, sem_clockwait, "sem_clockwait", -1, \
+	  (sem_t *sem, clockid_t clock, const struct timespec *until), sem, clock, until) \
+	X(int, system, "system", -1, (const char *command), command) \
+	X(file_t, popen, "popen", -1, (const char *command, const char *mode), command, mode) \
+	X(int, pclose, "pclose", -1, (FILE *stream), stream)
+
+#define USUAL(X) \
+	X(ssize_t, read, "read", fd, (int fd, void *buf, size_t n), fd, buf, n) \
+	X(ssize_t, __read_chk, "read", fd, (int fd, void *buf, size_t n, size_t size), fd, buf, n, size) \
+	X(ssize_t, readv, "readv", fd, (int fd, const struct iovec *iov, int n), fd, iov, n) \
+	X(ssize_t, write, "write", fd, (int fd, const void *buf, size_t n), fd, buf, n) \
+	X(ssize_t, writev, "writev", fd, (int fd, const struct iovec *iov, int n), fd, iov, n) \
+	X(ssize_t, sendfile, "sendfile", fd, (int fd, int from, off_t *at, size_t n), fd, from, at, n) \
+	X(ssize_t, sendfile64, "sendfile", fd, (int fd, int from, off_t *at, size_t n), fd, from, at, n) \
+	X(int, connect, "connect", fd, (int fd, const struct sockaddr *addr, socklen_t len), fd, addr, len) \
+	X(int, accept, "accept", fd, (int fd, struct sockaddr *addr, socklen_t *len), fd, addr, len) \
+	X(int, accept4, "accept", fd, \
+	  (int fd, struct sockaddr *addr, socklen_t *len, int flags), fd, addr, len, flags) \
+	X(ssize_t, recv, "recv", fd, (int fd, void *buf, size_t n, int flags), fd, buf, n, flags) \
+	X(ssize_t, __recv_chk, "recv", fd, \
+	  (int fd, void *buf, size_t n, size_t size, int flags), fd, buf, n, size, flags) \
+	X(ssize_t, recvfrom, "recvfrom", fd, \
+	  (int fd, void *buf, size_t n, int flags, struct sockaddr *addr, socklen_t *len), fd, buf, n, flags, addr, \
+	  len) \
+	X(ssize_t, __recvfrom_chk, "recvfrom", fd, \
+	  (int fd, void *buf, size_t n, size_t size, int flags, struct sockaddr *addr, socklen_t *len), fd, buf, n, \
+	  size, flags, addr, len) \
+	X(ssize_t, recvmsg, "recvmsg", fd, (int fd, struct msghdr *msg, int flags), fd, msg, flags) \
+	X(int, recvmmsg, "recvmmsg", fd, \
+	  (int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout), fd, msgs, n, flags, \
+	  timeout) \
+	X(ssize_t, send, "send", fd, (int fd, const void *buf, size_t n, int flags), fd, buf, n, flags) \
+	X(ssize_t, sendto, "sendto", fd, \
+	  (int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr, socklen_t len), fd, buf, n, \
+	  flags, addr, len) \
+	X(ssize_t, sendmsg, "sendmsg", fd, (int fd, const struct msghdr *msg, int flags), fd, msg, flags) \
+	X(int, sendmmsg, "sendmmsg", fd, (int fd, struct mmsghdr *msgs, unsigned n, int flags), fd, msgs, n, flags) \
+	X(int, poll, "poll", -1, (struct pollfd *fds, nfds_t n, int timeout), fds, n, timeout) \
+	X(int, __poll_chk, "poll", -1, \
+	  (struct pollfd *fds, nfds_t n, int timeout, size_t size), fds, n, timeout, size) \
+	X(int, ppoll, "ppoll", -1, \
+	  (struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask), fds, n, timeout, \
+	  mask) \
+	X(int, __ppoll_chk, "ppoll", -1, \
+	  (struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask, size_t size), fds, n, \
+	  timeout, mask, size) \
+	X(int, select, "select", -1, \
+	  (int n, fd_set *read, fd_set *write, fd_set *except, struct timeval *timeout), n, read, write, except, \
+	  timeout) \
+	X(int, pselect, "pselect", -1, \
+	  (int n, fd_set *read, fd_set *write, fd_set *except, const struct timespec *timeout, \
+	  const sigset_t *mask), n, read, write, except, timeout, mask) \
+	X(int, epoll_wait, "epoll_wait", fd, \
+	  (int fd, struct epoll_event *events, int n, int timeout), fd, events, n, timeout) \
+	X(int, epoll_pwait, "epoll_wait", fd, \
+	  (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *mask), fd, events, n, timeout, \
+	  mask)
+
+RARE(CALL)
+USUAL(CALL)
+
+/* Of fcntl() two commands wait; its argument is a number or a pointer. */
+#define FCNTL(function)                                                                            \
+	static int (*real_##function)(int fd, int command, void *argument);                        \
+                                                                                                   \
+	static int hook_##function(int fd, int command, void *argument)                            \
+	{                                                                                          \
+		bool waits = command == F_SETLKW || command == F_OFD_SETLKW;                       \
+		uint64_t begin_ns = waits ? d9__block_begin() : 0;                                 \
+		int result;                                                                        \
+                                                                                                   \
+		if (__builtin_expect(!begin_ns, 1))                                                \
+			return real_##function(fd, command, argument);                             \
+		result = real_##function(fd, command, argument);                                   \
+		D9__BLOCK_END(begin_ns, "fcntl", real_##function, fd);                             \
+		return result;                                                                     \
+	}
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+#define HOOK(type, function, ...)                                                                  \
+	{ .name = #function, .replacement = (void *)hook_##function, .real = (void *)&real_##function, \
+	  .place = D9__GOT_IN_OTHERS | D9__GOT_SCOPE },
+
+const struct d9__got_hook d9__call_hooks[] = {
+	RARE(HOOK) USUAL(HOOK) HOOK(int, fcntl) HOOK(int, fcntl64)
+};
+
+#define COUNT(...) +1
+_Static_assert(RARE(COUNT) == D9__CALL_HOOKS_RARE, "the rest is the loop's own work");
+_Static_assert(sizeof(d9__call_hooks) == D9__CALL_HOOKS * sizeof(d9__call_hooks[0]), "all of them");

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks: the mutexes that callbacks wait for, and who holds them meanwhile.
+ *
+ * A callback that finds a mutex locked notes it in a small table.  While something is in the table, whoever unlocks a
+ * mutex in it says so there: that thread had held it since the unlock before, or since the wait began.  The one that
+ * held it longest is the wait's culprit.  All but the table's words is written and read by who has the mutex.
+ *
+ * Outside of that an unlock costs one load and a branch.  A mutex that other processes share may be held by them: then
+ * nobody is known.
+ */
+
+#ifndef D9_BLOCK_LOCKS_H
+#define D9_BLOCK_LOCKS_H
+
+#include <stdint.h>
+
+#include "hook/got.h"
+#include "record/blocking_event.h"
+
+struct d9__lock_holder {
+	uint64_t at_ns;	  /* when it unlocked; 0: nobody did */
+	uint64_t held_ns; /* of the wait */
+	uint64_t task;	  /* whose callback it was; 0: none */
+	uint32_t tid, n;
+	uint64_t pcs[D9__BLOCKING_FRAMES_MAX];
+};
+
+#define D9__LOCK_HOOKS 7
+extern const struct d9__got_hook d9__lock_hooks[D9__LOCK_HOOKS];
+
+/* In a forked child, whose only thread waits for nothing. */
+void d9__locks_fork_child(void);
+
+#endif /* D9_BLOCK_LOCKS_H */

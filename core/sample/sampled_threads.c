@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/sampling.h"
+#include "record/thread.h"
+#include "sample/sampled_threads.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+struct sampled_thread {
+	uint32_t tid; /* 0: none */
+	bool met;     /* by the walk that goes on */
+	char name[16];
+};
+
+static struct {
+	struct sampled_thread threads[D9__SAMPLED_MAX];
+	uint32_t high, left_out;
+	nlink_t links; /* of /proc/self/task, which has one for each thread */
+	uint64_t second_ns;
+} self;
+
+uint32_t d9__sampled_high(void)
+{
+	return self.high;
+}
+
+uint32_t d9__sampled_tid(uint32_t index)
+{
+	return self.threads[index].tid;
+}
+
+const char *d9__sampled_name(uint32_t index)
+{
+	return self.threads[index].name;
+}
+
+uint32_t d9__sampled_left_out(void)
+{
+	return self.left_out;
+}
+
+uint32_t d9__sampled_find(uint32_t tid)
+{
+	for (uint32_t i = 0; i < self.high; i++)
+		if (self.threads[i].tid == tid)
+			return i;
+	return D9__SAMPLED_MAX;
+}
+
+void d9__sampled_forget(void)
+{
+	memset(self.threads, 0, self.high * sizeof(self.threads[0]));
+	self.high = self.left_out = 0;
+	self.links = 0;
+	self.second_ns = 0;
+}
+
+static void read_name(uint32_t tid, char name[16])
+{
+	char path[64];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, 15);
+		close(fd);
+	}
+	name[n > 0 ? n : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+}
+
+static void put(uint32_t index, uint32_t tid, const char *name)
+{
+	struct sampled_thread *thread = &self.threads[index];
+
+	*thread = (struct sampled_thread) { .tid = tid, .met = true };
+	memcpy(thread->name, name, sizeof(thread->name));
+	if (self.high <= index)
+		self.high = index + 1;
+}
+
+/* ---- threads that run loops ---- */
+
+/* The thread in slot |index| that runs loops, or 0.  That it does its owner says without asking anybody. */
+__attribute__((no_sanitize("thread"))) static uint32_t loop_thread(uint32_t index, const struct d9__slot *own)
+{
+	const struct d9__slot *slot = &d9__ring.slots[index];
+	uint64_t owner = atomic_load_explicit(&slot->owner, memory_order_acquire);
+	bool runs_loop = __atomic_load_n(&slot->worker, __ATOMIC_RELAXED) != D9__WORKER_NONE;
+
+	return slot != own && runs_loop && owner >> 32 == D9__SLOT_TAKEN ? (uint32_t)owner : 0;
+}
+
+static void look_at_slots(const struct d9__slot *own)
+{
+	for (uint32_t i = 0; i < d9__slot_high(); i++) {
+		uint32_t tid = loop_thread(i, own), before;
+		char name[16] = "";
+
+		if (tid == self.threads[i].tid)
+			continue;
+		before = tid ? d9__sampled_find(tid) : D9__SAMPLED_MAX;
+		if (before < D9__SAMPLED_MAX)
+			self.threads[before].tid = 0;
+		if (tid)
+			read_name(tid, name);
+		put(i, tid, name);
+	}
+}
+
+/* ---- the others ---- */
+
+/* A place behind the slots for one more; D9__SAMPLED_MAX: there is none. */
+static uint32_t free_place(void)
+{
+	for (uint32_t i = D9__SLOT_COUNT; i < D9__SAMPLED_MAX; i++)
+		if (!self.threads[i].tid)
+			return i;
+	return D9__SAMPLED_MAX;
+}
+
+static void meet(uint32_t tid)
+{
+	uint32_t index = d9__sampled_find(tid);
+	char name[16];
+
+	if (index < D9__SLOT_COUNT)
+		return;
+	read_name(tid, name);
+	if (!strncmp(name, D9__THREAD_NAMES, strlen(D9__THREAD_NAMES)))
+		return;
+	if (index == D9__SAMPLED_MAX)
+		index = free_place();
+	if (index < D9__SAMPLED_MAX)
+		put(index, tid, name);
+	else
+		self.left_out++;
+}
+
+static void walk_tasks(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *entry;
+
+	self.left_out = 0;
+	if (!tasks)
+		return;
+	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
+		self.threads[i].met = false;
+	while ((entry = readdir(tasks)))
+		if (entry->d_name[0] != '.')
+			meet((uint32_t)strtoul(entry->d_name, NULL, 10));
+	closedir(tasks);
+	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
+		if (!self.threads[i].met)
+			self.threads[i].tid = 0;
+}
+
+static void forget_others(void)
+{
+	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
+		self.threads[i].tid = 0;
+	self.left_out = 0;
+	self.links = 0;
+}
+
+static void renew_names(void)
+{
+	for (uint32_t i = 0; i < self.high && i < D9__SLOT_COUNT; i++)
+		if (self.threads[i].tid)
+			read_name(self.threads[i].tid, self.threads[i].name);
+}
+
+/* Whether threads came or went.  One that came while another went is found within a second. */
+static bool has_changed(void)
+{
+	nlink_t before = self.links;
+	struct stat st;
+
+	if (!stat("/proc/self/task", &st))
+		self.links = st.st_nlink;
+	return self.links != before;
+}
+
+void d9__sampled_look(const struct d9__slot *own, uint64_t now_ns)
+{
+	bool all = atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed);
+	bool due = now_ns - self.second_ns >= SECOND_NS;
+
+	look_at_slots(own);
+	if (due) {
+		self.second_ns = now_ns;
+		renew_names();
+	}
+	if (!all)
+		forget_others();
+	else if (has_changed() || due)
+		walk_tasks();
+}

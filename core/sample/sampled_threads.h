@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sampled threads: which threads samplers look at.
+ *
+ * Threads that run loops stand at the index of their slot, and are known at the tick after their loop began.  Where all
+ * threads are wanted (d9__sampling.all_threads), the others stand behind those, and are found in /proc/self/task once a
+ * second, and at the tick at which there are more or fewer of them.  Our own threads are never among them.
+ *
+ * Everything here is the flush thread's.
+ */
+
+#ifndef D9_SAMPLE_SAMPLED_THREADS_H
+#define D9_SAMPLE_SAMPLED_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/ring_file.h"
+#include "record/slot.h"
+
+#define D9__SAMPLED_MAX (2 * D9__SLOT_COUNT)
+
+/* Bring the list up to date.  |own| is the flush thread's slot. */
+void d9__sampled_look(const struct d9__slot *own, uint64_t now_ns);
+
+/* Forget all, as in a forked child. */
+void d9__sampled_forget(void);
+
+/* All threads have an index below this one. */
+uint32_t d9__sampled_high(void);
+
+/* The thread at |index|; 0: none. */
+uint32_t d9__sampled_tid(uint32_t index);
+
+/* Its name, as of the latest second; "" if it cannot be read. */
+const char *d9__sampled_name(uint32_t index);
+
+/* Its slot, or NULL: it runs no loop. */
+static inline struct d9__slot *d9__sampled_slot(uint32_t index)
+{
+	return index < D9__SLOT_COUNT ? &d9__ring.slots[index] : NULL;
+}
+
+/* The thread |tid|: its index, or D9__SAMPLED_MAX. */
+uint32_t d9__sampled_find(uint32_t tid);
+
+/* Threads for which there was no room, at the latest walk. */
+uint32_t d9__sampled_left_out(void);
+
+#endif /* D9_SAMPLE_SAMPLED_THREADS_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A wrapped call against the plain one, outside and inside a callback, and two stamps for comparison.  The call does
+ * nothing, so that the wrapper is all there is.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <dial9/loop.h>
+
+#include "bench/bench_recorder.h"
+#include "bench/bench_variants.h"
+#include "block/call.h"
+#include "block/calls.h"
+#include "block/locks.h"
+
+#define MORE_NS 2.0 /* than nothing, or two stamps */
+
+static struct d9_loop *loop;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile uint64_t sink;
+
+static __attribute__((noinline)) int nothing(int fd)
+{
+	return (int)(sink = (uint64_t)fd);
+}
+
+/* As through a GOT slot. */
+static int (*volatile plain)(int) = nothing;
+static int (*volatile wrapped)(int);
+static int (*volatile plain_lock)(pthread_mutex_t *) = pthread_mutex_lock;
+static int (*volatile plain_unlock)(pthread_mutex_t *) = pthread_mutex_unlock;
+static int (*volatile wrapped_lock)(pthread_mutex_t *);
+static int (*volatile wrapped_unlock)(pthread_mutex_t *);
+
+static void call_plain(uint64_t i)
+{
+	plain((int)i);
+}
+
+static void call_wrapped(uint64_t i)
+{
+	wrapped((int)i);
+}
+
+static void call_and_stamps(uint64_t i)
+{
+	const struct d9__slot *slot = d9__slot_self();
+
+	sink = d9__block_now(slot);
+	plain((int)i);
+	sink = d9__block_now(slot);
+}
+
+static void lock_plain(uint64_t i)
+{
+	(void)i;
+	plain_lock(&mutex);
+	plain_unlock(&mutex);
+}
+
+static void lock_wrapped(uint64_t i)
+{
+	(void)i;
+	wrapped_lock(&mutex);
+	wrapped_unlock(&mutex);
+}
+
+static const struct bench_variant variants[] = {
+	{ "plain call", call_plain, false },
+	{ "wrapped call", call_wrapped, false },
+	{ "two stamps", call_and_stamps, false },
+	{ "plain lock and unlock", lock_plain, false },
+	{ "wrapped lock and unlock", lock_wrapped, false },
+	{ "two stamps again", call_and_stamps, false },
+};
+
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+/* As the engine does. */
+typedef void *any_function __attribute__((may_alias));
+
+static void *wrap(const struct d9__got_hook *hooks, size_t n, const char *name, void *real)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(hooks[i].name, name) != 0)
+			continue;
+		*(any_function *)hooks[i].real = real;
+		return hooks[i].replacement;
+	}
+	return NULL;
+}
+
+static void measure(void)
+{
+	bench_measure_all(variants, VARIANTS);
+	bench_same("two stamps", bench_cost(2), bench_cost(VARIANTS - 1), BENCH_ROUNDS);
+}
+
+int main(void)
+{
+	struct d9_poll poll = { .task = { .key = 1, .fd = -1 } };
+	struct d9_loop_run run;
+	double stamps_ns;
+
+	if (bench_start_recorder() || d9_loop_register(D9_LIBRARY_OWN, &loop, "bench", &loop)) {
+		fputs("cannot start recording\n", stderr);
+		return 1;
+	}
+	wrapped = wrap(d9__call_hooks, D9__CALL_HOOKS, "fsync", (void *)nothing);
+	wrapped_lock = wrap(d9__lock_hooks, D9__LOCK_HOOKS, "pthread_mutex_lock", (void *)pthread_mutex_lock);
+	wrapped_unlock = wrap(d9__lock_hooks, D9__LOCK_HOOKS, "pthread_mutex_unlock", (void *)pthread_mutex_unlock);
+	poll.loop = loop;
+	d9_loop_enter(loop, &run);
+	measure();
+	bench_value("wrapped call outside a callback", "ns", bench_cost(1), BENCH_ROUNDS, MORE_NS);
+	bench_ratio("wrapped lock and unlock outside a callback", "ns", bench_cost(4), variants[3].name, bench_cost(3),
+		    BENCH_ROUNDS, 0);
+	d9_poll_begin(&poll);
+	measure();
+	stamps_ns = bench_median(bench_cost(2), BENCH_ROUNDS);
+	bench_ratio("wrapped call inside a callback", "ns", bench_cost(1), variants[2].name, bench_cost(2), BENCH_ROUNDS,
+		    (stamps_ns + MORE_NS) / stamps_ns);
+	bench_ratio("wrapped lock and unlock inside a callback", "ns", bench_cost(4), variants[3].name, bench_cost(3),
+		    BENCH_ROUNDS, 0);
+	d9_poll_end(&poll);
+	d9_loop_leave(&run);
+	return 0;
+}

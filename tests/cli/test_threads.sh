@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Threads that run no loop, sampled beside a loop or in a program that has none: which of them, with which names, under
+# which worker, and what the report, the flame graph and the exports make of it.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+need_preload
+
+cat >work.h <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile double sink;
+
+static double used(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) static void compute(double seconds)
+{
+	double end = used() + seconds;
+
+	while (used() < end)
+		for (int i = 0; i < 20000; i++)
+			sink = sink * 1.0000001 + i;
+}
+
+static void *helper(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	compute(0.4);
+	return NULL;
+}
+
+static void run_helpers(void)
+{
+	pthread_t a, b;
+
+	pthread_create(&a, NULL, helper, "first");
+	pthread_create(&b, NULL, helper, "second");
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+}
+END
+cat >plain.c <<'END'
+#include "work.h"
+
+int main(int argc, char **argv)
+{
+	run_helpers();
+	if (argc > 1 && !strcmp(argv[1], "forks") && !fork()) {
+		pthread_setname_np(pthread_self(), "child");
+		compute(0.4);
+		exit(0);
+	}
+	wait(NULL);
+	return argc > 1 ? 3 : 0;
+}
+END
+cat >loop.c <<'END'
+#include "work.h"
+#include <event2/event.h>
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what;
+	compute(0.4);
+	run_helpers();
+	event_base_loopbreak(base);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	pthread_setname_np(pthread_self(), "looper");
+	event_add(event_new(base, -1, 0, on_timer, base), &(struct timeval){ 0, 1000 });
+	event_base_dispatch(base);
+	return 0;
+}
+END
+cc -g -O2 -pthread -o plain plain.c || exit 99
+cc -g -O2 -pthread -o loop loop.c -levent || exit 99
+
+# samples TRACE: of each thread, that it has about as many as 0.4 s of CPU time make, which is 39; fewer than seven are
+# those of a thread before it gave itself its name.
+samples() {
+	"$dial9" events -e CpuSampleEvent "$1" |
+		sed -n 's/.*"worker_id":\([0-9]*\),.*"thread_name":"\([a-z]*\)".*/\2, worker \1/p' | LC_ALL=C sort |
+		uniq -c | while read -r n what; do
+		[ "$n" -le 6 ] && continue
+		if [ "$n" -ge 30 ] && [ "$n" -le 46 ]; then
+			echo "as many as are due: $what"
+		else
+			echo "$n: $what"
+		fi
+	done
+}
+
+say "any program"
+"$dial9" record --quiet --profile-only -o any -- ./plain
+samples any
+"$dial9" report any | grep -o 'nothing wrong found\|s on the CPU in [0-9] threads\|first [0-9]* *compute work.h\|second [0-9]* *compute work.h' |
+	sed 's/ [0-9][0-9]* / N /' | sort
+say "the exports"
+"$dial9" export --format folded -o - any | grep -o 'helper;compute' | sort -u
+"$dial9" flamegraph -o any.svg any
+grep -c 'compute' any.svg | sed 's/^[1-9][0-9]*$/compute is in the flame graph/'
+"$dial9" report --json any |
+	sed -n 's/^ *"name": "\(first\|second\)",*$/thread \1/p; s/^ *"function": "compute",$/in compute/p' | sort
+
+say "a child made by fork"
+"$dial9" record --quiet --profile-only -o forks -- ./plain forks
+echo "status $?"
+for trace in forks/*; do
+	samples "$trace"
+done | sort
+
+say "beside a loop"
+"$dial9" record --quiet -o loop.tr -- ./loop
+samples loop.tr
+"$dial9" record --quiet --cpu-threads all -o all.tr -- ./loop
+samples all.tr
+
+say "too short for a sample"
+"$dial9" record --profile-only -o none -- true
+say "wrong"
+run record --cpu-threads some true
+run record --cpu-backend sampler true
+run record --profile-only --cpu off true
+run record --profile-only --cpu-threads loop true
+finish 's/  */ /g'

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings about calls that were told with their length. */
+#include "config.h"
+
+#include <string.h>
+
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SAVE "app+0x100 @ app+0x110"
+#define TICK "app+0x200 @ app+0x210"
+
+#define MS(n) ((n) * UINT64_C(1000))
+
+static int has(const char *text, const char *part)
+{
+	return text && strstr(text, part) != NULL;
+}
+
+/* A call of SAVE for 60 ms at 40 ms, which is off the CPU for |off_us| of it; what goes before its end is the test's. */
+static void begin(struct story *s)
+{
+	story_begin(s);
+	story_unpark(s, 1, 0, 0);
+	story_park(s, 1, 1, 0);
+	story_unpark(s, 0, MS(40), 0);
+	story_start(s, 0, MS(40) + 1, 1, SAVE);
+}
+
+static void end(struct story *s, uint64_t off_us)
+{
+	story_end(s, 0, MS(100));
+	story_off_cpu(s, 0, MS(100), 1, off_us, 0);
+	story_park(s, 0, MS(100) + 1, 0);
+	story_analyse(s);
+}
+
+static void test_a_call_that_was_timed_goes_before_what_a_look_found(void)
+{
+	struct story s;
+
+	begin(&s);
+	story_waited(&s, 0, MS(41), 1, "fsync", MS(50));
+	story_asleep(&s, 0, MS(52), 1, "futex: a lock", 0, "");
+	end(&s, MS(50));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "blocks 50.0 ms in fsync(), 1 of 1 calls");
+	CU_ASSERT(has(story_finding(&s, 0)->blocked, "fsync(), 1 time, 50.0 ms in all"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "It waits for the disk"));
+	story_free(&s);
+}
+
+static void test_a_look_goes_before_calls_that_explain_little_of_the_sleep(void)
+{
+	struct story s;
+
+	begin(&s);
+	story_waited(&s, 0, MS(41), 1, "read", MS(2));
+	story_asleep(&s, 0, MS(54), 1, "ioctl(7)", 0, "");
+	end(&s, MS(52));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "sleeps 52.0 ms in ioctl(7), 1 of 1 calls");
+	CU_ASSERT_PTR_NULL(story_finding(&s, 0)->blocked);
+	story_free(&s);
+}
+
+static void test_many_short_calls_add_up(void)
+{
+	struct story s;
+
+	begin(&s);
+	for (unsigned i = 0; i < 10; i++)
+		story_waited(&s, 0, MS(41) + i * MS(5), 1, "fsync", MS(4));
+	end(&s, MS(41));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "blocks 41.0 ms in fsync(), 1 of 1 calls");
+	CU_ASSERT(has(story_finding(&s, 0)->blocked, "fsync(), 10 times, 40.0 ms in all"));
+	story_free(&s);
+}
+
+static void test_who_computes_is_not_accused_of_a_call_that_blocked_for_a_moment(void)
+{
+	struct story s;
+
+	begin(&s);
+	story_waited(&s, 0, MS(41), 1, "read", MS(2));
+	end(&s, MS(2));
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	CU_ASSERT_PTR_NULL(story_finding(&s, 0)->blocked);
+	story_free(&s);
+}
+
+static void test_who_held_the_lock_is_named_by_its_worker_or_its_thread(void)
+{
+	struct story s;
+
+	begin(&s);
+	story_waited_for(&s, 0, MS(41), 1, "pthread_mutex_lock", MS(50), 101);
+	end(&s, MS(50));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "waits 50.0 ms for a lock, 1 of 1 calls");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "waited 50.0 ms for a lock, held by worker 1, while"));
+	story_free(&s);
+
+	begin(&s);
+	story_waited_for(&s, 0, MS(41), 1, "pthread_mutex_lock", MS(50), 4711);
+	end(&s, MS(50));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "held by thread 4711"));
+	story_free(&s);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "a call that was timed goes before what a look found",
+		  test_a_call_that_was_timed_goes_before_what_a_look_found },
+		{ "a look goes before calls that explain little of the sleep",
+		  test_a_look_goes_before_calls_that_explain_little_of_the_sleep },
+		{ "many short calls add up", test_many_short_calls_add_up },
+		{ "who computes is not accused of a call that blocked for a moment",
+		  test_who_computes_is_not_accused_of_a_call_that_blocked_for_a_moment },
+		{ "who held the lock is named, by its worker or its thread",
+		  test_who_held_the_lock_is_named_by_its_worker_or_its_thread },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("findings_blocked", tests);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where threads were found by samples, whether they run a loop or not. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/hot_threads.h"
+#include "support/d9_test.h"
+
+#define FRAMES 2
+
+static struct d9__table threads;
+
+/* A stack with the innermost address |pc| in |function|, called by main(). */
+static struct d9__stack *make_stack(size_t number, uint64_t pc, const char *function, bool known)
+{
+	struct d9__stack *stack = calloc(1, sizeof(*stack) + FRAMES * sizeof(stack->addresses[0]));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack);
+	stack->number = number;
+	stack->n = FRAMES;
+	stack->addresses[0] = pc;
+	stack->addresses[1] = 0x400100;
+	stack->names = calloc(FRAMES, sizeof(stack->names[0]));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
+	stack->names[0] = (struct d9__frame_name) { function, NULL, "app", 0, known };
+	stack->names[1] = (struct d9__frame_name) { "main", "app.c", "app", 7, true };
+	return stack;
+}
+
+static void free_stack(struct d9__stack *stack)
+{
+	free(stack->names);
+	free(stack);
+}
+
+static void add(uint32_t tid, const char *name, bool off_cpu, const struct d9__stack *stack, unsigned times)
+{
+	const struct d9__sampled sample = { .tid = tid, .name = name, .name_len = strlen(name), .off_cpu = off_cpu };
+
+	while (times--)
+		CU_ASSERT_EQUAL(d9__hot_threads_add(&threads, &sample, stack), 0);
+}
+
+static void test_functions_are_told_by_thread_most_often_first(void)
+{
+	struct d9__stack *a = make_stack(1, 0x400200, "compute", true), *b = make_stack(2, 0x400204, "compute", true);
+	struct d9__stack *c = make_stack(3, 0x400300, "copy", true);
+	struct d9__hot_thread **sorted;
+	struct d9__hot_function *functions;
+	size_t n;
+
+	add(11, "first", false, a, 2);
+	add(11, "first", false, b, 3);
+	add(12, "second", false, c, 4);
+	add(12, "second", false, a, 2);
+	add(12, "", false, NULL, 1);
+	functions = d9__hot_functions(&threads, false, &n);
+	sorted = d9__hot_threads_sorted(&threads);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(sorted);
+	CU_ASSERT_EQUAL(n, 4);
+	/* Two places of one function are one. */
+	CU_ASSERT_EQUAL(functions[0].thread->tid, 11);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "compute");
+	CU_ASSERT_EQUAL(functions[0].n, 5);
+	CU_ASSERT_STRING_EQUAL(functions[1].frame.function, "copy");
+	CU_ASSERT_EQUAL(functions[1].n, 4);
+	CU_ASSERT_EQUAL(functions[2].n, 2);
+	/* Without a stack, and it keeps its name. */
+	CU_ASSERT_PTR_NULL(functions[3].frame.function);
+	CU_ASSERT_EQUAL(functions[3].n, 1);
+	CU_ASSERT_EQUAL(sorted[0]->tid, 12);
+	CU_ASSERT_STRING_EQUAL(sorted[0]->name, "second");
+	CU_ASSERT_EQUAL(sorted[0]->on, 7);
+	CU_ASSERT_EQUAL(sorted[1]->on, 5);
+	free(functions);
+	free(sorted);
+	d9__hot_threads_release(&threads);
+	free_stack(a);
+	free_stack(b);
+	free_stack(c);
+}
+
+static void test_code_without_names_is_one_per_module(void)
+{
+	struct d9__stack *a = make_stack(1, 0x400200, "app+0x200", false),
+			 *b = make_stack(2, 0x400300, "app+0x300", false);
+	struct d9__hot_function *functions;
+	size_t n;
+
+	add(11, "first", false, a, 1);
+	add(11, "first", false, b, 1);
+	functions = d9__hot_functions(&threads, false, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_EQUAL(n, 1);
+	CU_ASSERT_PTR_NULL(functions[0].frame.function);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.module, "app");
+	CU_ASSERT_EQUAL(functions[0].n, 2);
+	free(functions);
+	d9__hot_threads_release(&threads);
+	free_stack(a);
+	free_stack(b);
+}
+
+static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(void)
+{
+	struct d9__stack *stack = make_stack(1, 0xffffffff81000000, "schedule", true);
+	struct d9__hot_function *functions;
+	size_t n;
+
+	add(11, "first", true, stack, 2);
+	add(11, "first", false, stack, 1);
+	functions = d9__hot_functions(&threads, true, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_EQUAL(n, 1);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_PTR_NULL(functions[0].inside);
+	CU_ASSERT_EQUAL(functions[0].n, 2);
+	free(functions);
+	functions = d9__hot_functions(&threads, false, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "schedule");
+	free(functions);
+	d9__hot_threads_release(&threads);
+	/* Nor in the library that only makes the system call. */
+	stack->addresses[0] = 0x7f0000001000;
+	stack->names[0] = (struct d9__frame_name){ "read", NULL, "libc.so.6", 0, true };
+	add(11, "first", true, stack, 1);
+	functions = d9__hot_functions(&threads, true, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
+	free(functions);
+	d9__hot_threads_release(&threads);
+	free_stack(stack);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{ "functions are told by thread, most often first",
+		  test_functions_are_told_by_thread_most_often_first },
+		{ "code without names is one per module", test_code_without_names_is_one_per_module },
+		{ "a thread leaves the CPU in the program and not in the kernel",
+		  test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel },
+		CU_TEST_INFO_NULL,
+	};
+
+	return d9_test_main("hot_threads", tests);
+}

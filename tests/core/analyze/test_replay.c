@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What waits would have been without one callback: the recorded queue of a loop is run again. */
+#include "config.h"
+
+#include <string.h>
+
+#include "analyze/replay.h"
+#include "story.h"
+#include "support/d9_test.h"
+
+#define SLOW  "app+0x100 @ app+0x110"
+#define TICK  "app+0x200 @ app+0x210"
+#define OTHER "app+0x300 @ app+0x310"
+
+#define FD	     1
+#define TIMER	     2
+#define CROSS_THREAD 5
+#define OUTSIDE	     255
+
+/* Without the callback at |place|. */
+static struct d9__gain gain_without(const struct story *s, const char *place)
+{
+	struct d9__gain gain = { .waits = 0 };
+
+	CU_ASSERT_EQUAL(d9__replay_gain(&s->analysis, story_callback(s, place), &gain), 1);
+	return gain;
+}
+
+/* Quantiles are those of buckets. */
+static void check_near(uint64_t ns, uint64_t us)
+{
+	CU_ASSERT(ns <= us * 1000 + us * 5 && ns + us * 5 >= us * 1000);
+}
+
+static void check_longest(const struct d9__gain *gain, uint64_t before_us, uint64_t after_us)
+{
+	check_near(gain->longest.before_ns, before_us);
+	check_near(gain->longest.after_ns, after_us);
+	CU_ASSERT_EQUAL(gain->longest.after_least_ns, gain->longest.after_ns);
+}
+
+static void test_timers_due_behind_a_long_call_run_at_their_deadlines(void)
+{
+	struct d9__gain gain;
+	struct story s;
+	char text[160];
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_wake_by(&s, 10000, 0, 2, TIMER);
+	story_wake_by(&s, 12000, 0, 3, TIMER);
+	story_wake_by(&s, 20000, 0, 4, TIMER);
+	story_poll(&s, 0, 0, 50000, 1, SLOW);
+	/* At 12 the call of 10 still ran. */
+	story_poll(&s, 0, 50000, 55000, 2, TICK);
+	story_poll(&s, 0, 55000, 56000, 3, TICK);
+	story_poll(&s, 0, 56000, 57000, 4, TICK);
+	story_analyse(&s);
+	gain = gain_without(&s, SLOW);
+	CU_ASSERT_EQUAL(gain.waits, 3);
+	CU_ASSERT_EQUAL(gain.changed, 3);
+	check_longest(&gain, 43000, 3000);
+	CU_ASSERT_STRING_EQUAL(d9__gain_text(&gain, text, sizeof(text)),
+			       "p99 of waits 43.0 ms -> 3.00 ms");
+	CU_ASSERT_TRUE(story_finding_of(&s, "long-callback")->has_gain);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "long-callback")->gain.longest.before_ns, 43000000);
+	story_free(&s);
+}
+
+static void test_what_the_loop_found_itself_was_ready_as_much_earlier(void)
+{
+	struct d9__gain gain;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	for (unsigned i = 1; i <= 3; i++)
+		story_wake_by(&s, 0, 0, i, FD);
+	story_poll(&s, 0, 0, 5000, 2, TICK);
+	story_poll(&s, 0, 5000, 25000, 1, SLOW);
+	story_poll(&s, 0, 25000, 26000, 3, TICK);
+	/* It looks again without a sleep, and finds more: that waited behind nothing that is left
+	 * out. */
+	story_park(&s, 0, 26000, 0);
+	story_unpark(&s, 0, 26010, 0);
+	story_wake_by(&s, 26010, 0, 2, FD);
+	story_wake_by(&s, 26010, 0, 3, FD);
+	story_poll(&s, 0, 26010, 29010, 2, TICK);
+	story_poll(&s, 0, 29010, 29020, 3, TICK);
+	story_analyse(&s);
+	gain = gain_without(&s, SLOW);
+	CU_ASSERT_EQUAL(gain.waits, 3);
+	CU_ASSERT_EQUAL(gain.changed, 1);
+	/* 25 ms become 5, as the call before it remains. */
+	check_longest(&gain, 25000, 5000);
+	story_free(&s);
+}
+
+static void test_loop_that_slept_is_no_longer_ahead(void)
+{
+	struct d9__gain gain;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_poll(&s, 0, 0, 20000, 1, SLOW);
+	story_wake_by(&s, 15000, OUTSIDE, 2, CROSS_THREAD);
+	story_poll(&s, 0, 20000, 21000, 2, TICK);
+	story_park(&s, 0, 21000, 0);
+	story_unpark(&s, 0, 30000, 0);
+	story_wake_by(&s, 30000, OUTSIDE, 2, CROSS_THREAD);
+	story_wake_by(&s, 30000, OUTSIDE, 3, CROSS_THREAD);
+	story_poll(&s, 0, 30000, 38000, 2, TICK);
+	story_poll(&s, 0, 38000, 38100, 3, TICK);
+	story_analyse(&s);
+	gain = gain_without(&s, SLOW);
+	/* The wait for the call of 8 ms stays. */
+	CU_ASSERT_EQUAL(gain.changed, 1);
+	check_longest(&gain, 8000, 8000);
+	story_free(&s);
+}
+
+static void test_what_the_kernel_took_stays(void)
+{
+	struct d9__gain gain;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_wake_by(&s, 0, 0, 2, TIMER);
+	story_poll(&s, 0, 0, 20000, 1, SLOW);
+	story_off_cpu(&s, 0, 20000, 1, 3000, 12000);
+	story_poll(&s, 0, 20000, 20100, 2, TICK);
+	story_analyse(&s);
+	gain = gain_without(&s, SLOW);
+	check_longest(&gain, 20000, 12000);
+	story_free(&s);
+}
+
+static void test_many_short_calls_are_left_out_together(void)
+{
+	struct d9__gain gain;
+	struct story s;
+
+	/* 50 calls of 0.2 ms, and one that waits for all; twice, as it takes some to be noticed. */
+	story_begin(&s);
+	for (unsigned round = 0; round < 2; round++) {
+		uint64_t us = 100000 * round;
+
+		story_unpark(&s, 0, us, 0);
+		story_wake_by(&s, us, 0, 2, FD);
+		for (unsigned i = 0; i < 50; i++)
+			story_poll(&s, 0, us + 200 * i, us + 200 * i + 200, 1, SLOW);
+		story_poll(&s, 0, us + 10000, us + 10010, 2, TICK);
+		story_park(&s, 0, us + 10020, 0);
+	}
+	story_analyse(&s);
+	gain = gain_without(&s, SLOW);
+	CU_ASSERT_EQUAL(gain.changed, 2);
+	/* In the first round 5 ms of them had passed before they were noticed. */
+	check_longest(&gain, 10000, 4800);
+	story_free(&s);
+}
+
+static void test_wakes_of_other_loops_give_two_bounds(void)
+{
+	struct d9__gain gain;
+	struct story s;
+	char text[160];
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_unpark(&s, 1, 0, 0);
+	story_poll(&s, 0, 0, 40000, 1, SLOW);
+	/* Worker 1 woke it in the middle, and might have done so earlier. */
+	story_wake_by(&s, 30000, 1, 2, CROSS_THREAD);
+	story_wake_by(&s, 20000, OUTSIDE, 3, CROSS_THREAD);
+	story_poll(&s, 0, 40000, 44000, 2, TICK);
+	story_poll(&s, 0, 44000, 44100, 3, OTHER);
+	story_analyse(&s);
+	gain = gain_without(&s, SLOW);
+	check_near(gain.longest.before_ns, 24000);
+	/* It runs to 34 where its own wake stays, else to 4, before the other was woken. */
+	check_near(gain.longest.after_ns, 14000);
+	CU_ASSERT_EQUAL(gain.longest.after_least_ns, 0);
+	CU_ASSERT_STRING_EQUAL(d9__gain_text(&gain, text, sizeof(text)),
+			       "p99 of waits 24.0 ms -> 0 ns to 14.0 ms");
+	story_free(&s);
+}
+
+static void test_callback_that_nobody_waited_for_has_no_gain(void)
+{
+	struct d9__gain gain;
+	struct story s;
+
+	story_begin(&s);
+	story_unpark(&s, 0, 0, 0);
+	story_poll(&s, 0, 0, 60000, 1, SLOW);
+	story_park(&s, 0, 60000, 0);
+	story_unpark(&s, 0, 90000, 0);
+	story_wake_by(&s, 89999, 0, 2, TIMER);
+	story_poll(&s, 0, 90000, 90100, 2, TICK);
+	story_analyse(&s);
+	CU_ASSERT_EQUAL(d9__replay_gain(&s.analysis, story_callback(&s, SLOW), &gain), 0);
+	CU_ASSERT_FALSE(story_finding_of(&s, "long-callback")->has_gain);
+	story_free(&s);
+}
+
+/* ---- a queue of which everything is known ---- */
+
+#define JOBS 3000
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+struct job {
+	uint64_t ready_us, own_us;
+	bool slow;
+};
+
+/* The jobs in their order; told as a story if |s|.  Each one's wait, without the own time of slow
+ * ones if |without|. */
+static void run_queue(struct story *s, const struct job *jobs, bool without, uint64_t *waits_us)
+{
+	uint64_t free_us = 0, start_us, own_us;
+
+	for (unsigned i = 0; i < JOBS; i++, free_us = start_us + own_us) {
+		own_us = without && jobs[i].slow ? 0 : jobs[i].own_us;
+		start_us = jobs[i].ready_us > free_us ? jobs[i].ready_us : free_us;
+		waits_us[i] = start_us - jobs[i].ready_us;
+		if (!s)
+			continue;
+		if (start_us > free_us + 20) {
+			story_park(s, 0, free_us, 0);
+			story_unpark(s, 0, start_us, 0);
+		}
+		story_wake_by(s, jobs[i].ready_us, OUTSIDE, 100 + i, CROSS_THREAD);
+		story_poll(s, 0, start_us, start_us + own_us, 100 + i, jobs[i].slow ? SLOW : TICK);
+	}
+}
+
+static void test_replay_of_a_queue_is_exact(void)
+{
+	static struct job jobs[JOBS];
+	static uint64_t before_us[JOBS], after_us[JOBS];
+	struct d9__histogram after = { .count = 0 };
+	uint64_t ready_us = 1000;
+	uint32_t state = 7;
+	struct d9__gain gain;
+	struct story s;
+
+	for (unsigned i = 0; i < JOBS; i++) {
+		ready_us += next_random(&state) % 2000;
+		jobs[i] = (struct job) { ready_us, 100 + next_random(&state) % 1200, i % 37 == 5 };
+		if (jobs[i].slow)
+			jobs[i].own_us = 10000 + next_random(&state) % 15000;
+	}
+	story_begin(&s);
+	run_queue(&s, jobs, false, before_us);
+	story_analyse(&s);
+	run_queue(NULL, jobs, true, after_us);
+	/* Waits of 0 are none; what does not wait any more counts with 0. */
+	for (unsigned i = 0; i < JOBS; i++)
+		if (before_us[i])
+			CU_ASSERT_EQUAL_FATAL(d9__histogram_add(&after, after_us[i] * 1000), 0);
+	gain = gain_without(&s, SLOW);
+	CU_ASSERT_EQUAL(gain.waits, after.count);
+	check_near(gain.p99.after_ns, d9__histogram_quantile(&after, 0.99) / 1000);
+	check_near(gain.p999.after_ns, d9__histogram_quantile(&after, 0.999) / 1000);
+	check_longest(&gain, s.analysis.latency.delays.max / 1000, after.max / 1000);
+	/* There was something to gain. */
+	CU_ASSERT(2 * after.max < s.analysis.latency.delays.max);
+	d9__histogram_release(&after);
+	story_free(&s);
+}
+
+static const CU_TestInfo tests[] = {
+	{ "timers due behind a long call run at their deadlines",
+	  test_timers_due_behind_a_long_call_run_at_their_deadlines },
+	{ "what the loop found itself was ready as much earlier",
+	  test_what_the_loop_found_itself_was_ready_as_much_earlier },
+	{ "loop that slept is no longer ahead", test_loop_that_slept_is_no_longer_ahead },
+	{ "what the kernel took stays", test_what_the_kernel_took_stays },
+	{ "many short calls are left out together", test_many_short_calls_are_left_out_together },
+	{ "wakes of other loops give two bounds", test_wakes_of_other_loops_give_two_bounds },
+	{ "callback that nobody waited for has no gain",
+	  test_callback_that_nobody_waited_for_has_no_gain },
+	{ "replay of a queue is exact", test_replay_of_a_queue_is_exact },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return d9_test_main("replay", tests);
+}
