@@ -97,7 +97,7 @@ static void made(struct making *making, guint id, const void *function, const vo
 	}
 	/* Where another thread runs the loop, it may have run and gone. */
 	if (id && d9__gate_arms() && d9_task_id(D9_LIBRARY_GLIB, task->key))
-		d9__task_waits(loop, task->key, function, caller, true);
+		d9__task_waits(loop, task->key, -1, function, caller, true);
 }
 
 static GMainContext *default_context(void)
@@ -521,7 +521,7 @@ static __attribute__((noinline)) void note_waits(const struct d9__glib_thread *t
 	/* What never has a time waits for something else. */
 	if (time_ns != NEVER && d9_task_id(D9_LIBRARY_GLIB, thread->about))
 		d9__task_waits(d9__glib_context(d9__glib_thread(), source->context)->loop, thread->about,
-			       function, caller, true);
+			       -1, function, caller, true);
 }
 
 /*

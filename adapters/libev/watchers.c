@@ -85,7 +85,7 @@ static __attribute__((noinline)) void note_waits(const struct d9__libev_thread *
 						 const void *function, const void *caller, bool stays)
 {
 	if (record && !record->batch && !thread->calibrating)
-		d9__task_waits(record->loop, (uintptr_t)w, function, caller, stays);
+		d9__task_waits(record->loop, (uintptr_t)w, -1, function, caller, stays);
 }
 
 /* Does the program, not libev, start |w|, and does that tell anything? */

@@ -209,11 +209,14 @@ static __attribute__((noinline)) void look_at_clock(const struct d9__libevent_th
 static __attribute__((noinline)) void note_waits(const struct event *event, const void *caller)
 {
 	struct d9_loop *loop;
+	short events;
 
 	if (d9__libevent_thread()->calibrating || !(loop = d9__libevent_loop_of(d9__real.event_get_base(event))))
 		return;
-	d9__task_waits(loop, (uintptr_t)event, (const void *)d9__real.event_add, caller,
-		       (d9__real.event_get_events(event) & D9__EV_PERSIST) != 0);
+	events = d9__real.event_get_events(event);
+	/* Of a signal the number stands where descriptors do. */
+	d9__task_waits(loop, (uintptr_t)event, events & D9__EV_SIGNAL ? -1 : d9__real.event_get_fd(event),
+		       (const void *)d9__real.event_add, caller, (events & D9__EV_PERSIST) != 0);
 }
 
 int d9__hook_event_add(struct event *event, const struct timeval *timeout)

@@ -165,6 +165,7 @@ typedef void (*d9__error_fn)(int error, void *arg);
 	F(const char *, event_base_get_method, (const struct event_base *))                        \
 	F(struct event_base *, event_get_base, (const struct event *))                             \
 	F(short, event_get_events, (const struct event *))                                         \
+	F(int, event_get_fd, (const struct event *))                                               \
 	F(const char *, event_get_version, (void))                                                 \
 	F(int, event_base_get_num_events, (struct event_base *, unsigned))                         \
 	F(void *, event_self_cbarg, (void))

@@ -52,6 +52,9 @@ static void note_time(struct d9__analysis *a, const struct d9_event *event)
 		return;
 	if (event->kind == D9_EVENT_SEGMENT_METADATA && ns >= WALL_TIME_FROM)
 		return;
+	/* Its time is that of an arming, which may lie long before the events that are there. */
+	if (event->kind == D9_EVENT_TASK_DUMP)
+		return;
 	if (!a->any_time)
 		a->first_ns = ns;
 	a->any_time = true;
@@ -145,6 +148,7 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 		err = -ENOMEM;
 	if (!err)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
+	d9__idle_finish(&a->idle, d9__analysis_end_ns(a));
 	if (!err)
 		err = d9__spans_finish(&a->spans);
 	return err || !reader ? err : copy_segments(a, reader);
@@ -174,6 +178,8 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__latency_release(&a->latency);
 	d9__spans_release(&a->spans);
 	d9__samples_release(&a->samples);
+	d9__idle_release(&a->idle);
+	d9__accepts_release(&a->accepts);
 	d9__heap_release(&a->heap);
 	d9__blocked_release(&a->blocked);
 	d9__metadata_release(&a->metadata);

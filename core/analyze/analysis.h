@@ -10,11 +10,13 @@
 
 #include <dial9/reader.h>
 
+#include "analyze/accepts.h"
 #include "analyze/blocked.h"
 #include "analyze/callbacks.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
 #include "analyze/heap.h"
+#include "analyze/idle.h"
 #include "analyze/latency.h"
 #include "analyze/machine.h"
 #include "analyze/metadata.h"
@@ -56,6 +58,8 @@ struct d9__analysis {
 	struct d9__spans spans;
 	struct d9__worker no_worker; /* of spans on threads that run no loop */
 	struct d9__samples samples;
+	struct d9__idle idle;
+	struct d9__accepts accepts;
 	struct d9__heap heap;
 	struct d9__blocked blocked;
 	struct d9__metadata metadata;

@@ -67,6 +67,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 	if (!worker || !task)
 		return -ENOMEM;
 	before = worker->piece.task;
+	d9__idle_end(&a->idle, d9_event_known_u64(event, 2, 0), ns);
 	if (!task->callback && set_callback(a, task, d9__known_text(event, 3)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
@@ -178,6 +179,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 
 	if (!task)
 		return -ENOMEM;
+	d9__idle_end(&a->idle, d9_event_known_u64(event, 0, 0), event->timestamp_ns);
 	if (task->ended || task == a->tasks.others)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
@@ -240,6 +242,40 @@ void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap)
 {
 	d9__heap_free(heap, event->timestamp_ns, d9_event_known_u64(event, D9_FREE_ADDR, 0),
 		      d9_event_known_u64(event, D9_FREE_ALLOC_TIMESTAMP_NS, 0));
+}
+
+static int on_task_dump(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *stack = d9_event_known(event, D9_TASK_DUMP_CALLCHAIN);
+	struct d9__idle_dump dump = { .task = d9_event_known_u64(event, D9_TASK_DUMP_TASK_ID, 0),
+				      .ns = event->timestamp_ns,
+				      .kept = bool_of(event, D9_TASK_DUMP_KEPT, false),
+				      .truncated = bool_of(event, D9_TASK_DUMP_TRUNCATED, false) };
+
+	if (stack && stack->present && !stack->unresolved) {
+		dump.addresses = stack->u.stack.addresses;
+		dump.n = stack->u.stack.n;
+	}
+	return d9__idle_dumped(&a->idle, &dump);
+}
+
+static int on_accept_queue(struct d9__analysis *a, const struct d9_event *event)
+{
+	struct d9_text address = d9__known_text(event, D9_TCP_ACCEPT_QUEUE_LOCAL_ADDR);
+	struct d9__accept_sample sample = {
+		.cookie = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_SOCKET_COOKIE, 0),
+		.ns = event->timestamp_ns,
+		.pending = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_PENDING_CONNECTIONS, 0),
+		.limit = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_BACKLOG_LIMIT, 0),
+		.port = (unsigned)d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_LOCAL_PORT, 0),
+		.address = address.data,
+		.address_len = address.len,
+	};
+
+	return d9__accepts_add(&a->accepts,
+			       d9__table_find(&a->timeline.by_id,
+					      d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_WORKER_ID, NO_WORKER)),
+			       &sample);
 }
 
 static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
@@ -332,6 +368,7 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	hz = d9__metadata_value(&a->metadata, "cpu.sample_hz");
 	if (hz && atoi(hz) > 0)
 		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
+	d9__idle_set_mean(&a->idle, d9__metadata_value(&a->metadata, "task_dump.idle_threshold_ms"));
 	rate = d9__metadata_value(&a->metadata, "memory.sample_rate_bytes");
 	if (rate)
 		a->heap.rate = strtoull(rate, NULL, 10);
@@ -451,6 +488,10 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 					  d9__known_text(event, 0).len, d9_event_known_u64(event, 1, 0));
 	case D9_EVENT_CPU_SAMPLE:
 		return on_cpu_sample(a, event);
+	case D9_EVENT_TASK_DUMP:
+		return on_task_dump(a, event);
+	case D9_EVENT_TCP_ACCEPT_QUEUE:
+		return on_accept_queue(a, event);
 	case D9_EVENT_SYMBOL:
 		return on_symbol(a, event);
 	case D9_EVENT_RESOURCE_USAGE:

@@ -167,6 +167,8 @@ int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 	int err = name_stacks(&a->samples, namer);
 
 	if (!err)
+		err = name_stacks(&a->idle.samples, namer);
+	if (!err)
 		err = name_heap(a, namer);
 	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
 		err = name_callback(a->callbacks.items[i], namer);

@@ -53,6 +53,7 @@ static const struct {
 	{ "timer-late", D9__ABOUT_TIME, d9__check_timer_late },
 	{ "idle-wakes", D9__ABOUT_WAKES, d9__check_idle_wakes },
 	{ "many-wakes", D9__ABOUT_WAKES, d9__check_many_wakes },
+	{ "accept-queue", D9__ABOUT_TIME, d9__check_accept_queue },
 	{ "queue-depth", D9__ABOUT_TIME, d9__check_queue_depth },
 	{ "task-leak", D9__ABOUT_KEPT, d9__check_task_leak },
 	{ "short-of-cpu", D9__ABOUT_REST, d9__check_short_of_cpu },

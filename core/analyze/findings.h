@@ -188,6 +188,9 @@ void d9__check_timer_overrun(struct d9__findings *findings);
 void d9__check_long_callback(struct d9__findings *findings);
 void d9__check_running_at_end(struct d9__findings *findings);
 
+/* findings_accepts.c */
+void d9__check_accept_queue(struct d9__findings *findings);
+
 /* findings_stuck.c */
 void d9__check_stuck_callback(struct d9__findings *findings);
 

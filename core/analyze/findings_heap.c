@@ -52,7 +52,7 @@ static void tell(struct d9__findings *findings, const struct d9__heap_site *site
 	finding = d9__finding_add(
 		findings, much ? D9__WARNING : D9__INFO, bytes,
 		"Look for the way on which what this place allocates is not freed, or for what keeps it: a list, a table "
-		"or a cache without a limit.  dial9 flamegraph --live shows the callers.",
+		"or a cache without a limit.  dial9 flamegraph --kind live shows the callers.",
 		"Memory that %s asked for all through the trace was not freed: %s in about %s blocks in %s, %s%s.",
 		name.text, d9__units_bytes(bytes).text, d9__units_count(whole(site->live.count)).text,
 		d9__units_ns(ns).text, part(site).text, doubt(a));

@@ -124,7 +124,7 @@ static void print_opt(const struct d9__opt *opt)
 	n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", opt->name);
 	if (opt->value)
 		snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", may_be_left_out(opt) ? "" : " ", opt->value);
-	printf("  %-24s %s\n", left, opt->help);
+	printf("  %-23s  %s\n", left, opt->help);
 }
 
 static void print_help(const struct d9__usage *usage)

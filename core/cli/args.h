@@ -11,7 +11,7 @@
 struct d9__opt {
 	int key;           /* what d9__args_next() returns: the short letter, or >= 256 for none */
 	const char *name;  /* without the dashes */
-	const char *value; /* placeholder of its value ("DIR"), in brackets if it may be left out ("[=MS]"), or NULL for a flag */
+	const char *value; /* placeholder of its value: "DIR"; "[=MS]" if it may be left out; or NULL for a flag */
 	const char *help;  /* lower case, no full stop */
 };
 

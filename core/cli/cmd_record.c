@@ -26,7 +26,7 @@
 #include "cli/text.h"
 
 #define CPU_HZ_MAX 1000
-#define IDLE_MS_MAX 3600000
+#define HOUR_MS	   3600000
 
 #define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
 #define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
@@ -41,6 +41,7 @@ enum {
 	OPT_COMPRESS,
 	OPT_CPU,
 	OPT_TASK_DUMPS,
+	OPT_ACCEPT_QUEUES,
 	OPT_CPU_THREADS,
 	OPT_CPU_BACKEND,
 	OPT_OFF_CPU,
@@ -64,6 +65,8 @@ static const struct d9__opt opts[] = {
 	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
 	{ OPT_TASK_DUMPS, "task-dumps", "[=MS]",
 	  "record where idle tasks wait, those idle for MS milliseconds by a chance of 63 % [10]" },
+	{ OPT_ACCEPT_QUEUES, "accept-queues", "[=MS]",
+	  "record every MS milliseconds how many connections wait at listening sockets [400]" },
 	{ OPT_CPU_THREADS, "cpu-threads", "WHICH", "sample these threads: loop or all [loop]" },
 	{ OPT_CPU_BACKEND, "cpu-backend", "WHAT", "sample by timer, perf, perf-thread or auto [auto]" },
 	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU, too: 100 ms in 10 s" },
@@ -97,7 +100,7 @@ static const struct d9__usage usage = {
 
 struct options {
 	const char *dir, *name; /* NULL: not given */
-	const char *compress, *log_bridge, *cpu, *task_dumps, *cpu_threads, *cpu_backend; /* NULL: not given */
+	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues, *cpu_threads, *cpu_backend; /* NULL: not given */
 	char max_total[24];   /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	char memory[24];      /* bytes; empty: not given */
@@ -161,6 +164,14 @@ static int put_preload(struct environment *env, const struct libraries *librarie
 	return err;
 }
 
+/* Switch a source on, if |value| is not NULL, and with that as its number, if it is not empty. */
+static int put_source(struct environment *env, const char *value, const char *enabled, const char *number)
+{
+	int err = value ? put_variable(env, enabled, "true") : 0;
+
+	return err || !value || !value[0] ? err : put_variable(env, number, value);
+}
+
 /* Samples of allocations are asked for. */
 static int put_memory(struct environment *env, const char *mean_bytes)
 {
@@ -206,10 +217,12 @@ static int make_environment(const struct options *options, const char *command, 
 	if (!err && options->cpu)
 		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
 				   options->cpu);
-	if (!err && options->task_dumps)
-		err = put_variable(env, "DIAL9_TASK_DUMP_ENABLED", "true");
-	if (!err && options->task_dumps && options->task_dumps[0])
-		err = put_variable(env, "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS", options->task_dumps);
+	if (!err)
+		err = put_source(env, options->task_dumps, "DIAL9_TASK_DUMP_ENABLED",
+				 "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS");
+	if (!err)
+		err = put_source(env, options->accept_queues, "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED",
+				 "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS");
 	if (!err && (options->cpu_threads || options->profile_only))
 		err = put_variable(env, "DIAL9_CPU_PROFILE_THREADS", options->profile_only ? "all" : options->cpu_threads);
 	if (!err && options->cpu_backend)
@@ -480,15 +493,15 @@ static bool take_format(const struct d9__args *args, const char **out)
 	return take_word(args, "compress", words, "zstd, gzip or none", out);
 }
 
-/* "": as long as the recorder takes by itself. */
-static bool take_idle_ms(const struct d9__args *args, const char **out)
+/* A number of milliseconds; "": what the recorder takes by itself. */
+static bool take_ms(const struct d9__args *args, const char **out)
 {
 	uint64_t ms;
 
 	*out = args->value ? args->value : "";
-	if (!args->value || (d9__parse_u64(args->value, &ms) && ms >= 1 && ms <= IDLE_MS_MAX))
+	if (!args->value || (d9__parse_u64(args->value, &ms) && ms >= 1 && ms <= HOUR_MS))
 		return true;
-	d9__cmd_fail("record", "--task-dumps=%s: 1 to %d milliseconds", args->value, IDLE_MS_MAX);
+	d9__cmd_fail("record", "--%s=%s: 1 to %d milliseconds", args->name, args->value, HOUR_MS);
 	return false;
 }
 
@@ -559,7 +572,9 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	case OPT_CPU:
 		return take_cpu(args, &options->cpu);
 	case OPT_TASK_DUMPS:
-		return take_idle_ms(args, &options->task_dumps);
+		return take_ms(args, &options->task_dumps);
+	case OPT_ACCEPT_QUEUES:
+		return take_ms(args, &options->accept_queues);
 	case OPT_CPU_THREADS:
 		return take_cpu_threads(args, &options->cpu_threads);
 	case OPT_CPU_BACKEND:

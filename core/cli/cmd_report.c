@@ -70,7 +70,7 @@ static const struct d9__usage usage = {
 	.synopsis = "[OPTIONS] TRACE...",
 	.text = "Tell on one screen what is wrong in a trace, worst first, and what to do.  More of it:\n"
 		"  -v, --finding N, or --section data, findings, workers, callbacks, time, longest, wakes,\n"
-		"  timers, queues, tasks, process, blocking, samples, memory, spans, events\n"
+		"  timers, queues, tasks, process, blocking, samples, idle, memory, spans, events\n"
 		"Exit status: 0 fine, whatever was found; 1 with --exit-code, if something is wrong; 2 bad usage\n"
 		"or a damaged trace.\n",
 	.opts = opts,

@@ -152,7 +152,7 @@ static void put_location(struct pprof *p, uint64_t number, uint64_t mapping, uin
 /* Frame |i| of |stack|: for callers the call itself, which ends at the address before the one it returns to. */
 static uint64_t location_of(struct pprof *p, const struct d9__profile_stack *stack, size_t i)
 {
-	bool is_call = i || p->profile->wanted.heap;
+	bool is_call = i || p->profile->facts->unit == D9__PROFILE_BYTES;
 	uint64_t address = stack->addresses[i] - (is_call && stack->addresses[i] ? 1 : 0), number;
 	uint64_t place[3] = { address, mapping_of(p, address, stack->ns), 0 };
 	struct d9__frames frames;
@@ -202,7 +202,7 @@ static void put_number(struct pprof *p, uint64_t location)
 
 static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
 {
-	if (p->profile->wanted.heap) {
+	if (p->profile->facts->unit == D9__PROFILE_BYTES) {
 		d9__protobuf_varint(&p->numbers, stack->heap.alloc_objects);
 		d9__protobuf_varint(&p->numbers, stack->heap.alloc_bytes);
 		d9__protobuf_varint(&p->numbers, stack->heap.live_objects);
@@ -288,7 +288,7 @@ static void put_type(struct pprof *p, unsigned field, const char *type, const ch
 }
 
 /* As the heap profiles of Go and tcmalloc have them. */
-static const char *put_heap_types(struct pprof *p)
+static void put_heap_types(struct pprof *p)
 {
 	put_type(p, SAMPLE_TYPE, "alloc_objects", "count");
 	put_type(p, SAMPLE_TYPE, "alloc_space", "bytes");
@@ -296,30 +296,22 @@ static const char *put_heap_types(struct pprof *p)
 	put_type(p, SAMPLE_TYPE, "inuse_space", "bytes");
 	put_type(p, PERIOD_TYPE, "space", "bytes");
 	d9__protobuf_number(&p->message, PERIOD, p->profile->heap.rate);
-	return p->profile->wanted.live ? "inuse_space" : "alloc_space";
-}
-
-static const char *put_types(struct pprof *p)
-{
-	const char *type = p->profile->wanted.off_cpu ? "contentions" : "samples", *unit = "count";
-
-	if (p->profile->unit == D9__PROFILE_MICROSECONDS) {
-		type = "delay";
-		unit = "microseconds";
-	}
-	put_type(p, SAMPLE_TYPE, type, unit);
-	return type;
 }
 
 /* Fields of the profile itself. */
 static void put_head(struct pprof *p)
 {
 	const struct d9__analysis *analysis = &p->profile->analysis;
-	const char *type = p->profile->wanted.heap ? put_heap_types(p) : put_types(p);
+	const struct d9__profile_kind_facts *facts = p->profile->facts;
 
+	if (facts->unit == D9__PROFILE_BYTES)
+		put_heap_types(p);
+	else
+		put_type(p, SAMPLE_TYPE, facts->pprof_type,
+			 facts->unit == D9__PROFILE_MICROSECONDS ? "microseconds" : "count");
 	d9__protobuf_number(&p->message, TIME, d9__analysis_wall_ns(analysis, p->profile->origin_ns));
 	d9__protobuf_number(&p->message, DURATION, analysis->last_ns - p->profile->origin_ns);
-	d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, type));
+	d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, facts->pprof_type));
 	fwrite(p->message.bytes, 1, p->message.len, p->out);
 	p->message.len = 0;
 }

@@ -37,8 +37,8 @@ static void put_sample(struct d9__json *json, const struct d9__tree_node *node, 
 	d9__json_close(json, ']');
 }
 
-static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree, const struct d9__profile *profile,
-			uint32_t *numbers)
+static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree,
+			const struct d9__profile_kind_facts *facts, uint32_t *numbers)
 {
 	static const char *const units[] = { [D9__PROFILE_SAMPLES] = "none",
 					     [D9__PROFILE_MICROSECONDS] = "microseconds",
@@ -46,8 +46,8 @@ static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree
 
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "type", "sampled");
-	d9__json_string(json, "name", d9__profile_what(profile));
-	d9__json_string(json, "unit", units[profile->unit]);
+	d9__json_string(json, "name", facts->what);
+	d9__json_string(json, "unit", units[facts->unit]);
 	d9__json_u64(json, "startValue", 0);
 	d9__json_u64(json, "endValue", tree->root.total);
 	d9__json_open(json, "samples", '[');
@@ -78,7 +78,7 @@ int d9__export_speedscope(struct d9__profile *profile, FILE *out)
 		d9__json_u64(&json, "activeProfileIndex", 0);
 		put_frames(&json, &tree);
 		d9__json_open(&json, "profiles", '[');
-		put_profile(&json, &tree, profile, numbers);
+		put_profile(&json, &tree, profile->facts, numbers);
 		d9__json_close(&json, ']');
 		d9__json_close(&json, '}');
 	}

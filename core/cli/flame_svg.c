@@ -96,14 +96,14 @@ static void put_boxes(const struct drawing *d)
 static void put_what(const struct drawing *d)
 {
 	const struct d9__profile_filter *wanted = &d->profile->wanted;
+	const struct d9__profile_kind_facts *facts = d->profile->facts;
 	const char *program = d9__metadata_value(&d->profile->analysis.metadata, "program");
 
-	if (d->profile->unit == D9__PROFILE_SAMPLES)
-		fprintf(d->out, "%s %s sample%s", d9__units_count(d->tree->root.total).text,
-			wanted->off_cpu ? "off-CPU" : "on-CPU", d->tree->root.total == 1 ? "" : "s");
+	if (facts->unit == D9__PROFILE_SAMPLES)
+		fprintf(d->out, "%s %s sample%s", d9__units_count(d->tree->root.total).text, facts->title,
+			d->tree->root.total == 1 ? "" : "s");
 	else
-		fprintf(d->out, "%s %s", d9__profile_amount(d->profile, d->tree->root.total).text,
-			!wanted->heap ? "in blocking calls" : wanted->live ? "not freed" : "allocated");
+		fprintf(d->out, "%s %s", d9__profile_amount(d->profile, d->tree->root.total).text, facts->title);
 	if (program) {
 		fputs(" of ", d->out);
 		d9__svg_text(d->out, program);
@@ -124,7 +124,9 @@ static void put_count(const struct drawing *d, const char **between, uint64_t n,
 {
 	if (!n)
 		return;
-	fprintf(d->out, "%s%s %s", *between, d->profile->wanted.heap ? d9__units_bytes(n).text : d9__units_count(n).text,
+	fprintf(d->out, "%s%s %s", *between,
+		d->profile->facts->unit == D9__PROFILE_SAMPLES ? d9__units_count(n).text
+							       : d9__profile_amount(d->profile, n).text,
 		what);
 	*between = "; ";
 }

@@ -77,7 +77,7 @@ static int keep(struct d9__profile *profile, uint64_t hash, const struct d9__pro
 	if (bytes)
 		memcpy(kept->addresses, addresses, bytes);
 	profile->stacks[profile->n++] = kept;
-	profile->samples++;
+	profile->samples += kept->samples;
 	profile->latest = kept;
 	return 0;
 }
@@ -89,16 +89,16 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 
 	if (!known)
 		return keep(profile, hash, stack, addresses);
-	known->samples++;
-	profile->samples++;
+	known->samples += stack->samples;
+	profile->samples += stack->samples;
 	profile->latest = known;
 	return 0;
 }
 
-/* Whether |event| lies in --from and --to, which count from the first event. */
-static bool is_in_time(const struct d9__profile *profile, const struct d9_event *event)
+/* Whether |ns| lies in --from and --to, which count from the first event. */
+static bool is_in_time(const struct d9__profile *profile, uint64_t ns)
 {
-	uint64_t after_ns = event->timestamp_ns - profile->origin_ns;
+	uint64_t after_ns = ns > profile->origin_ns ? ns - profile->origin_ns : 0;
 
 	return after_ns >= profile->wanted.from_ns && after_ns <= profile->wanted.to_ns;
 }
@@ -117,12 +117,13 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	struct d9__profile_stack stack = { .worker = worker, .samples = 1, .ns = event->timestamp_ns };
 	const uint64_t *addresses = NULL;
 
-	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) != profile->wanted.off_cpu)
+	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) !=
+	    (profile->wanted.kind == D9__PROFILE_KIND_OFF_CPU))
 		return 0;
 	profile->found++;
 	profile->latest = NULL;
 	profile->latest_ns = event->timestamp_ns;
-	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
+	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
 		return 0;
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
 	if (chain && chain->present && !chain->unresolved) {
@@ -145,7 +146,7 @@ static int take_alloc(struct d9__profile *profile, const struct d9_event *event)
 		&profile->analysis.samples, (uint32_t)d9_event_known_u64(event, D9_ALLOC_TID, 0));
 
 	profile->found++;
-	if (!is_in_time(profile, event) || !is_of_worker(&profile->wanted, worker))
+	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
 		return 0;
 	profile->heap.rate = profile->analysis.heap.rate;
 	return d9__analysis_alloc(&profile->analysis, event, &profile->heap);
@@ -177,17 +178,11 @@ static int keep_heap_stack(struct d9__profile *profile, const struct d9__heap_st
 {
 	struct d9__profile_stack stack = { .callback = from->callback, .worker = from->worker, .ns = from->ns,
 					   .n = from->n, .truncated = from->n == D9__HEAP_FRAMES };
-	uint64_t before = profile->samples;
-	int err;
 
 	stack.heap = (struct d9__profile_heap){ whole(from->allocated.count), whole(from->allocated.bytes),
 						whole(from->live.count), whole(from->live.bytes) };
-	stack.samples = profile->wanted.live ? stack.heap.live_bytes : stack.heap.alloc_bytes;
-	if (!stack.samples)
-		return 0;
-	err = keep(profile, hash_of(&stack, from->addresses), &stack, from->addresses);
-	profile->samples = before + (profile->samples > before ? stack.samples : 0);
-	return err;
+	stack.samples = profile->wanted.kind == D9__PROFILE_KIND_LIVE ? stack.heap.live_bytes : stack.heap.alloc_bytes;
+	return stack.samples ? keep(profile, hash_of(&stack, from->addresses), &stack, from->addresses) : 0;
 }
 
 /* The sums by stack become stacks like others, in the order of their first samples. */
@@ -216,8 +211,8 @@ static void take_duration(struct d9__profile *profile, const struct d9_event *ev
 {
 	struct d9__profile_stack *stack = profile->latest;
 
-	if (!profile->wanted.off_cpu || !stack || profile->latest_ns != event->timestamp_ns || !stack->worker ||
-	    stack->worker->id != d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, UINT64_MAX))
+	if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU || !stack || profile->latest_ns != event->timestamp_ns ||
+	    !stack->worker || stack->worker->id != d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, UINT64_MAX))
 		return;
 	stack->blocked_ns += d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0);
 	profile->timed++;
@@ -229,7 +224,7 @@ static void weigh(struct d9__profile *profile)
 {
 	if (!profile->samples || profile->timed != profile->samples)
 		return;
-	profile->unit = D9__PROFILE_MICROSECONDS;
+	profile->facts = &d9__profile_blocking;
 	profile->samples = 0;
 	for (size_t i = 0; i < profile->n; i++) {
 		profile->stacks[i]->samples = profile->stacks[i]->blocked_ns / 1000;
@@ -237,7 +232,40 @@ static void weigh(struct d9__profile *profile)
 	}
 }
 
+/* ---- idle tasks ---- */
+
+/* A wait is over, with |idle|'s stack. */
+static void take_wait(void *context, uint64_t task_id, const struct d9__idle_stack *idle, uint64_t ns, double weight_ns)
+{
+	struct d9__profile *profile = context;
+	const struct d9__task *task = d9__table_find(&profile->analysis.tasks.table, task_id);
+	struct d9__profile_stack stack = {
+		.callback = task ? task->callback : NULL,
+		.samples = (uint64_t)(weight_ns / 1000),
+		.ns = ns,
+		.truncated = idle->truncated,
+		.n = idle->stack->n,
+	};
+
+	profile->found++;
+	if (!profile->err && stack.samples && is_in_time(profile, ns) && !profile->wanted.has_worker)
+		profile->err = count(profile, &stack, idle->stack->addresses);
+}
+
 /* ---- the pass ---- */
+
+static int take_event(struct d9__profile *profile, const struct d9_event *event)
+{
+	if (profile->facts->unit == D9__PROFILE_BYTES)
+		return take_heap(profile, event);
+	if (profile->wanted.kind == D9__PROFILE_KIND_IDLE)
+		return profile->err;
+	if (event->kind == D9_EVENT_CPU_SAMPLE)
+		return take_sample(profile, event);
+	if (event->kind == D9_EVENT_BLOCKING_CALL)
+		take_duration(profile, event);
+	return 0;
+}
 
 static int read_events(struct d9__profile *profile)
 {
@@ -245,50 +273,36 @@ static int read_events(struct d9__profile *profile)
 	const struct d9_event *event;
 	int err = 0;
 
-	profile->unit = profile->wanted.heap ? D9__PROFILE_BYTES : D9__PROFILE_SAMPLES;
+	profile->facts = &d9__profile_kinds[profile->wanted.kind];
 	d9__progress_init(&progress);
 	while (!err && (event = d9__traces_next(profile->reader, &progress, &err))) {
-		if (!profile->origin_ns && event->has_timestamp)
+		/* That of a dump is older than what it is in. */
+		if (!profile->origin_ns && event->has_timestamp && event->kind != D9_EVENT_TASK_DUMP)
 			profile->origin_ns = event->timestamp_ns;
 		err = d9__analysis_event(&profile->analysis, event);
 		if (!err)
 			err = d9__symbol_learn(profile->symbolizer, profile->reader, event);
-		if (!err && profile->wanted.heap)
-			err = take_heap(profile, event);
-		else if (!err && event->kind == D9_EVENT_CPU_SAMPLE)
-			err = take_sample(profile, event);
-		if (event->kind == D9_EVENT_BLOCKING_CALL)
-			take_duration(profile, event);
+		if (!err)
+			err = take_event(profile, event);
 	}
-	if (!err && profile->wanted.heap)
+	if (!err && profile->facts->unit == D9__PROFILE_BYTES)
 		err = take_heap_stacks(profile);
 	else
 		weigh(profile);
 	d9__progress_clear(&progress);
-	return err;
+	d9__idle_finish(&profile->analysis.idle, d9__analysis_end_ns(&profile->analysis));
+	return err ? err : profile->err;
 }
 
 /* ---- names ---- */
-
-const char *d9__profile_what(const struct d9__profile *profile)
-{
-	switch (profile->unit) {
-	case D9__PROFILE_BYTES:
-		return profile->wanted.live ? "live bytes" : "allocated bytes";
-	case D9__PROFILE_MICROSECONDS:
-		return "blocking calls";
-	default:
-		return profile->wanted.off_cpu ? "off-CPU samples" : "on-CPU samples";
-	}
-}
 
 struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n)
 {
 	struct d9__units out;
 
-	if (profile->unit == D9__PROFILE_BYTES)
+	if (profile->facts->unit == D9__PROFILE_BYTES)
 		return d9__units_bytes(n);
-	if (profile->unit == D9__PROFILE_MICROSECONDS)
+	if (profile->facts->unit == D9__PROFILE_MICROSECONDS)
 		return d9__units_ns(1000 * n);
 	snprintf(out.text, sizeof(out.text), "%.40s sample%s", d9__units_count(n).text, n == 1 ? "" : "s");
 	return out;
@@ -298,7 +312,7 @@ void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_st
 			struct d9__frames *out)
 {
 	d9__symbolizer_resolve(profile->symbolizer, stack->addresses[i], stack->ns,
-			       i || profile->wanted.heap ? D9__RETURN : D9__EXECUTING, out);
+			       i || profile->facts->unit == D9__PROFILE_BYTES ? D9__RETURN : D9__EXECUTING, out);
 }
 
 /* struct d9__namer, for callbacks: by module and offset in the binaries, else by address. */
@@ -367,16 +381,17 @@ static int check_callback(const struct d9__profile *profile, const char *command
 /* Whether anything is left, with a line if not: 0 or an exit status. */
 static int check_found(const struct d9__profile *profile, const char *command)
 {
-	const char *kind = profile->wanted.heap ? "allocation" : profile->wanted.off_cpu ? "off-CPU" : "on-CPU";
+	const char *samples = profile->facts->samples;
+	bool is_live = profile->wanted.kind == D9__PROFILE_KIND_LIVE;
 
 	if (profile->samples)
 		return 0;
 	if (!profile->found)
-		return d9__cmd_fail(command, "this trace has no %s samples", kind);
-	if (profile->wanted.live && !profile->heap.followed)
+		return d9__cmd_fail(command, "this trace has no %s", samples);
+	if (is_live && !profile->heap.followed)
 		return d9__cmd_fail(command, "this trace does not tell what was freed (DIAL9_MEMORY_TRACK_LIVESET)");
-	return d9__cmd_fail(command, "none of the %" PRIu64 " %s samples of this trace is of that worker, callback and time%s",
-			    profile->found, kind, profile->wanted.live ? ", and live" : "");
+	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback and time%s",
+			    profile->found, samples, is_live ? ", and live" : "");
 }
 
 static int name_all(struct d9__profile *profile, const char *command)
@@ -387,6 +402,8 @@ static int name_all(struct d9__profile *profile, const char *command)
 	/* Of the samples of the analysis nothing is told, so their stacks need no names. */
 	d9__samples_release(&profile->analysis.samples);
 	memset(&profile->analysis.samples, 0, sizeof(profile->analysis.samples));
+	d9__idle_release(&profile->analysis.idle);
+	memset(&profile->analysis.idle, 0, sizeof(profile->analysis.idle));
 	d9__heap_release(&profile->analysis.heap);
 	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
 		return d9__cmd_fail(command, "out of memory");
@@ -408,6 +425,10 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (status)
 		return status;
 	profile->analysis.processes = &profile->processes;
+	if (profile->wanted.kind == D9__PROFILE_KIND_IDLE) {
+		profile->analysis.idle.on_wait = take_wait;
+		profile->analysis.idle.context = profile;
+	}
 	err = read_events(profile);
 	if (err)
 		return d9__traces_close(command, profile->reader, err);

@@ -21,6 +21,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/units.h"
+#include "cli/profile_kinds.h"
 #include "symbol/symbolizer.h"
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
@@ -28,9 +29,7 @@
 /* Which samples are wanted. */
 struct d9__profile_filter {
 	const char *callback; /* by its name; NULL: of all, and outside of callbacks */
-	bool off_cpu;	      /* those taken when the kernel took the thread off the CPU, and no others */
-	bool heap;	      /* those of allocations, by estimated bytes */
-	bool live;	      /* |heap|, and only what nobody has freed */
+	enum d9__profile_kind kind;
 	bool has_worker;
 	uint64_t worker;
 	uint64_t from_ns, to_ns; /* after the first event of the trace */
@@ -41,19 +40,12 @@ struct d9__profile_heap {
 	uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
 };
 
-/* What is counted. */
-enum d9__profile_unit {
-	D9__PROFILE_SAMPLES,
-	D9__PROFILE_MICROSECONDS, /* all are of calls that blocked */
-	D9__PROFILE_BYTES,	  /* of allocations, estimated */
-};
-
 /* Samples of one callback, worker and stack. */
 struct d9__profile_stack {
-	const struct d9__callback *callback; /* that ran; NULL: none */
+	const struct d9__callback *callback; /* that ran, or will run when the idle task does; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
 	uint64_t samples; /* in the profile's unit */
-	struct d9__profile_heap heap; /* of |heap| only */
+	struct d9__profile_heap heap; /* of allocations only */
 	uint64_t blocked_ns; /* of calls that blocked: how long they took */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
 	bool truncated; /* outer frames are missing */
@@ -75,14 +67,12 @@ struct d9__profile {
 	struct d9__heap heap; /* of the allocations that are wanted */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	enum d9__profile_unit unit;
-	uint64_t samples; /* in |stacks|, in |unit| */
+	const struct d9__profile_kind_facts *facts; /* of what is counted, see |wanted.kind| */
+	uint64_t samples; /* in |stacks|, in the unit of |facts| */
 	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
 	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */
+	int err;	  /* of what the analysis called back for */
 };
-
-/* "on-CPU samples", "allocated bytes": what is counted. */
-const char *d9__profile_what(const struct d9__profile *profile);
 
 /* What |n| of the profile's unit are: "3 samples", "1.34 MiB", "25.0 ms". */
 struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t n);

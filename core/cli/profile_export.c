@@ -15,20 +15,30 @@ void d9__profile_options_init(struct d9__profile_options *options)
 	*options = (struct d9__profile_options){ .wanted = { .to_ns = UINT64_MAX } };
 }
 
+static bool take_kind(const struct d9__args *args, enum d9__profile_kind *kind)
+{
+	char known[128] = "";
+
+	for (size_t i = 0; d9__profile_kinds[i].word; i++) {
+		if (!strcmp(args->value, d9__profile_kinds[i].word)) {
+			*kind = (enum d9__profile_kind)i;
+			return true;
+		}
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s", i ? ", " : "",
+			 d9__profile_kinds[i].word);
+	}
+	d9__cmd_fail(args->usage->command, "no kind '%s'; there are %s", args->value, known);
+	return false;
+}
+
 bool d9__profile_options_take(struct d9__profile_options *options, const struct d9__args *args, int key)
 {
 	struct d9__profile_filter *wanted = &options->wanted;
 
 	options->given = args->name;
 	switch (key) {
-	case D9__PROFILE_OFF_CPU:
-		wanted->off_cpu = true;
-		return true;
-	case D9__PROFILE_LIVE:
-	case D9__PROFILE_HEAP:
-		wanted->heap = true;
-		wanted->live |= key == D9__PROFILE_LIVE;
-		return true;
+	case D9__PROFILE_KIND:
+		return take_kind(args, &wanted->kind);
 	case 'w':
 		wanted->has_worker = true;
 		return d9__args_u64(args, &wanted->worker);
@@ -99,8 +109,6 @@ int d9__profile_export(const char *command, char **paths, const struct d9__profi
 	struct d9__profile profile = { .wanted = options->wanted };
 	int status;
 
-	if (options->wanted.off_cpu && options->wanted.heap)
-		return d9__cmd_fail(command, "--off-cpu and --heap are different samples; give one");
 	if (options->wanted.from_ns > options->wanted.to_ns)
 		return d9__cmd_fail(command, "--to is earlier than --from");
 	status = d9__profile_read(&profile, command, paths);

@@ -10,13 +10,11 @@
 #include "cli/args.h"
 #include "cli/profile.h"
 
-enum { D9__PROFILE_OFF_CPU = 512, D9__PROFILE_HEAP, D9__PROFILE_LIVE, D9__PROFILE_CALLBACK, D9__PROFILE_FROM, D9__PROFILE_TO };
+enum { D9__PROFILE_KIND = 512, D9__PROFILE_CALLBACK, D9__PROFILE_FROM, D9__PROFILE_TO };
 
 /* Rows of a command's table of options: no other may have 'w' or these keys. */
 #define D9__PROFILE_OPTS                                                                                   \
-	{ D9__PROFILE_OFF_CPU, "off-cpu", NULL, "calls that blocked, or samples taken when a thread left the CPU" }, \
-	{ D9__PROFILE_HEAP, "heap", NULL, "samples of allocations, by estimated bytes" },                  \
-	{ D9__PROFILE_LIVE, "live", NULL, "the same of what was not freed" },                              \
+	{ D9__PROFILE_KIND, "kind", "K", "cpu, off-cpu, heap, live (heap, not freed) or idle (where idle tasks were armed) [cpu]" }, \
 	{ 'w', "worker", "N", "only samples of worker N" },                                                \
 	{ D9__PROFILE_CALLBACK, "callback", "NAME", "only samples inside of the callback NAME" },          \
 	{ D9__PROFILE_FROM, "from", "TIME", "only samples from TIME after the first event on" },           \

@@ -34,10 +34,11 @@ D9_API void d9__loop_outside(const void *function);
 
 /*
  * The task |key| of |loop| is armed by the call of |function| that returns to |caller|: it begins to wait, and with it,
- * if it |stays| armed, behind each of its polls.  Keeps errno; any lock but ours may be held.  These two only where
- * d9__gate_arms().
+ * if it |stays| armed, behind each of its polls.  |fd| is the descriptor that it waits for; -1: none, or it was told by
+ * d9_task_arm().  Keeps errno; any lock but ours may be held.  These two only where d9__gate_arms().
  */
-D9_API void d9__task_waits(struct d9_loop *loop, uint64_t key, const void *function, const void *caller, bool stays);
+D9_API void d9__task_waits(struct d9_loop *loop, uint64_t key, int fd, const void *function, const void *caller,
+			   bool stays);
 
 /* It is armed no longer. */
 D9_API void d9__task_rests(enum d9_library library, uint64_t key);

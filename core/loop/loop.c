@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/callsites.h"
 #include "loop/generated.h"
@@ -17,7 +18,6 @@
 #include "loop/samples.h"
 #include "loop/tasks.h"
 #include "loop/thread_state.h"
-#include "loop/waits.h"
 #include "loop/workers.h"
 #include "record/clock.h"
 #include "record/gate.h"
@@ -28,6 +28,7 @@
 #include "sample/alloc.h"
 #include "sample/cpu_sampler.h"
 #include "sample/place_stacks.h"
+#include "sample/stacks.h"
 #include "sample/unwind_table.h"
 
 #define LIBRARY_MAX 40 /* of a library's own name */
@@ -45,10 +46,12 @@ static void fork_prepare(void)
 	d9__threads_fork_prepare();
 	d9__tasks_fork_prepare();
 	d9__unwind_tables_fork_prepare();
+	d9__stacks_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+	d9__stacks_fork_parent();
 	d9__unwind_tables_fork_parent();
 	d9__tasks_fork_parent();
 	d9__threads_fork_parent();
@@ -60,8 +63,10 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
+	d9__stacks_fork_parent();
 	d9__unwind_tables_fork_child();
 	d9__place_stacks_fork_child();
+	d9__accept_queues_fork_child();
 	d9__tasks_fork_child();
 	d9__workers_fork_child();
 	d9__threads_fork_child();
@@ -125,7 +130,6 @@ static void read_options(char name[D9__LOOP_NAME_MAX])
 {
 	d9__cpu_time_set_rate((uint32_t)d9__recorder_number(D9__OPTION_SCHED_WAIT_RATE));
 	d9__samples_set_period_ns(d9__recorder_number(D9__OPTION_QUEUE_INTERVAL_MS) * 1000000);
-	d9__waits_start();
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 
@@ -170,6 +174,7 @@ void d9_loop_unregister(struct d9_loop *loop)
 	if (!loop)
 		return;
 	end_tasks(loop);
+	d9__accept_queues_forget(loop);
 	d9__loops_remove(loop);
 	errno = saved;
 }
@@ -223,6 +228,8 @@ int d9_task_arm(struct d9_loop *loop, const struct d9_task *task)
 	err = obtain(loop, task, &entry);
 	if (!err)
 		d9__polls_task_armed(loop, entry);
+	if (!err && task->fd >= 0 && d9__gate_word() & D9__GATE_LISTEN)
+		d9__accept_queues_watch(loop, task->fd);
 	errno = saved;
 	return err;
 }

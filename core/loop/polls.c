@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loop/accept_queues.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/known.h"
@@ -476,6 +477,8 @@ void d9_loop_unpark(struct d9_loop *loop)
 			set_gate(thread, d9__gate_word());
 		write_unpark(thread, slot, ns);
 		hold_resumption(thread, ns);
+		if (__builtin_expect(thread->gate & D9__GATE_LISTEN, 0))
+			d9__accept_queues_ask(loop, thread->worker, slot, ns);
 	} else {
 		thread->round_ns = 0; /* who needs it looks at the clock, or is the first to run */
 	}
@@ -589,6 +592,8 @@ static struct d9__task *obtain_task(struct d9__thread *thread, struct d9__slot *
 		atomic_store_explicit(
 			&task->name, d9__name_intern(poll->task.name, strnlen(poll->task.name, 63)),
 			memory_order_relaxed);
+	if (poll->task.fd >= 0 && d9__gate_word() & D9__GATE_LISTEN)
+		d9__accept_queues_watch(poll->loop, poll->task.fd);
 	d9__polls_write_ended(slot, ns, &ended);
 	errno = saved;
 	return task;

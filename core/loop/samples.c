@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loop/accept_queues.h"
 #include "loop/announce.h"
 #include "loop/callsites.h"
 #include "loop/loops.h"
 #include "loop/running.h"
 #include "loop/tasks.h"
+#include "loop/waits.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
 #include "record/metadata.h"
@@ -135,6 +137,8 @@ static void add_source(void)
 	d9__running_start();
 	d9__sampler_start();
 	d9__alloc_start();
+	d9__waits_start();
+	d9__accept_queues_start();
 }
 
 void d9__samples_start(void)

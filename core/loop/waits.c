@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "loop/accept_queues.h"
 #include "loop/adapter.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
@@ -14,34 +15,39 @@
 #include "record/clock.h"
 #include "record/gate.h"
 #include "record/metadata.h"
-#include "record/recorder.h"
+#include "record/sampling.h"
+#include "record/sandbox.h"
 #include "record/side_event.h"
 #include "record/source.h"
 #include "sample/place_stacks.h"
+#include "sample/stacks.h"
 #include "sample/unwind_table.h"
-
-#define MS_NS UINT64_C(1000000)
 
 /* A wait that lasts so many times the mean is told while it lasts: at its end it would be, but for one in 22,000. */
 #define SURELY 10
 
-static _Atomic(uint64_t) mean_ns;
+static uint64_t mean_ns(void)
+{
+	return atomic_load_explicit(&d9__sampling.idle_ns, memory_order_relaxed);
+}
 
 /* ---- the word of a task ---- */
 
 /*
- * Handle of the stack, whether the task stays armed, and since when it waits: in units of 1024 ns, which last for
- * four years of CLOCK_MONOTONIC, the beginning rounded up.  0: it does not wait.
+ * Handle of the stack; whether the task stays armed; whether it waits with the stack of an earlier wait; and since when
+ * it waits: in units of 4096 ns, which last for nine years of CLOCK_MONOTONIC, the beginning rounded up.  0: it does not
+ * wait.
  */
-#define STACK(word)   ((uint32_t)(word) & 0xffff)
-#define STAYS	      UINT64_C(0x10000)
-#define SINCE_SHIFT   17
-#define SINCE_NS(word) ((word) >> SINCE_SHIFT << 10)
+#define STACK(word)	((uint32_t)(word) & 0xffff)
+#define STAYS		UINT64_C(0x10000)
+#define KEPT		UINT64_C(0x20000)
+#define SINCE_SHIFT	18
+#define SINCE_NS(word)	((word) >> SINCE_SHIFT << 12)
 #define NOT_SINCE(word) ((word) & ((UINT64_C(1) << SINCE_SHIFT) - 1))
 
 static inline uint64_t since(uint64_t word, uint64_t ns)
 {
-	return NOT_SINCE(word) | (ns + 1023) >> 10 << SINCE_SHIFT;
+	return NOT_SINCE(word) | (ns + 4095) >> 12 << SINCE_SHIFT;
 }
 
 static inline uint64_t word_of(const struct d9__task *task)
@@ -68,9 +74,10 @@ static uint64_t draw_exponential(uint64_t *state, uint64_t mean)
 	uint64_t random = next_random(state) | 1; /* u * 2^64 */
 	int zeros = __builtin_clzll(random);
 	double mantissa = (double)random / (double)(UINT64_C(1) << 63 >> zeros); /* in [1, 2) */
-	double minus_log2 = 1. + zeros;
+	double minus_log2 = 1. + zeros, digit = 1.;
 
-	for (double digit = .5; digit > 1e-6; digit /= 2) {
+	for (int digits = 0; digits < 20; digits++) {
+		digit /= 2;
 		mantissa *= mantissa;
 		if (mantissa >= 2.) {
 			mantissa /= 2.;
@@ -82,7 +89,7 @@ static uint64_t draw_exponential(uint64_t *state, uint64_t mean)
 
 /* ---- arming ---- */
 
-/* As of a thread of the loop's, where that is known. */
+/* Decides which armings are looked at again. */
 static uint64_t armed_random(struct d9__thread *thread)
 {
 	static _Atomic(uint64_t) of_others;
@@ -132,7 +139,7 @@ static void find_outside(struct d9__slot *slot, uintptr_t *low, uintptr_t *high)
 	*high = outside[i].high;
 }
 
-/* The bounds of the stack that |place| is on; none where it is a coroutine's. */
+/* The bounds of the stack that |place| is on; none of a coroutine's that nobody told of. */
 static inline void find_bounds(const struct d9__thread *thread, struct d9__place *place)
 {
 	uintptr_t low = 0, high = 0;
@@ -141,10 +148,10 @@ static inline void find_bounds(const struct d9__thread *thread, struct d9__place
 	if (thread) {
 		low = thread->stack_low;
 		high = thread->stack_high;
-	} else if ((slot = d9__slot_self())) {
+	} else if (!d9__sandbox_is_shut() && (slot = d9__slot_self())) {
 		find_outside(slot, &low, &high);
 	}
-	if (place->here < low || place->here >= high)
+	if ((place->here < low || place->here >= high) && !d9__stacks_find(place->here, &low, &high))
 		return;
 	place->low = low;
 	place->high = high;
@@ -161,23 +168,35 @@ static uint64_t note_armed(struct d9__thread *thread, struct d9__task *task)
 	return d9__self.slot->last_ns;
 }
 
-void d9__task_waits(struct d9_loop *loop, uint64_t key, const void *function, const void *caller, bool stays)
+static void begin_armed(struct d9__thread *thread, struct d9__task *task, const void *function, const void *caller,
+			bool stays)
 {
-	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed);
-	struct d9__thread *thread = d9__thread_peek();
-	struct d9__task *task = d9__polls_task(thread, library, key);
 	struct d9__place place = { .function = function, .caller = caller,
 				   .here = (uintptr_t)__builtin_frame_address(0) };
 	bool inside = thread && thread->n_frames && d9__slot_is_real(d9__self.slot);
 	uint64_t word = stays ? STAYS : 0;
 
-	if (!is_usable(task) && !(task = obtain(thread, loop, key)))
-		return;
 	find_bounds(thread, &place);
 	if (inside)
 		place.callback = thread->frames[thread->n_frames - 1].loc;
 	word |= d9__place_stack(&place, armed_random(thread));
 	set_word(task, since(word, inside ? note_armed(thread, task) : d9__clock_mono_ns()));
+}
+
+void d9__task_waits(struct d9_loop *loop, uint64_t key, int fd, const void *function, const void *caller, bool stays)
+{
+	uint32_t library = atomic_load_explicit(&loop->library, memory_order_relaxed), gate = d9__gate_word();
+	struct d9__thread *thread = d9__thread_peek();
+	struct d9__task *task = d9__polls_task(thread, library, key);
+
+	if (__builtin_expect(!is_usable(task), 0)) {
+		if (!(task = obtain(thread, loop, key)))
+			return;
+		if (fd >= 0 && gate & D9__GATE_LISTEN)
+			d9__accept_queues_watch(loop, fd);
+	}
+	if (gate & D9__GATE_ARM)
+		begin_armed(thread, task, function, caller, stays);
 }
 
 void d9__task_rests(enum d9_library library, uint64_t key)
@@ -190,25 +209,24 @@ void d9__task_rests(enum d9_library library, uint64_t key)
 
 /* ---- dumps ---- */
 
-static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__place_stack *stack)
+static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__place_stack *stack, uint64_t word)
 {
 	return (struct d9__dump_raw){ .task = atomic_load_explicit(&task->id, memory_order_relaxed),
 				      .n = (uint16_t)stack->n,
-				      .truncated = stack->truncated };
+				      .truncated = stack->truncated,
+				      .kept = (word & KEPT) != 0 };
 }
 
 /* Does a dump fall into the next |length_ns| of waits? */
 static bool is_chosen(struct d9__waits *waits, uint64_t length_ns)
 {
-	uint64_t mean = atomic_load_explicit(&mean_ns, memory_order_relaxed);
-
 	if (!waits->left_ns)
-		waits->left_ns = draw_exponential(&waits->random, mean);
+		waits->left_ns = draw_exponential(&waits->random, mean_ns());
 	if (length_ns < waits->left_ns) {
 		waits->left_ns -= length_ns;
 		return false;
 	}
-	waits->left_ns = draw_exponential(&waits->random, mean);
+	waits->left_ns = draw_exponential(&waits->random, mean_ns());
 	return true;
 }
 
@@ -225,7 +243,7 @@ static void end_wait(struct d9__thread *thread, struct d9__slot *slot, struct d9
 	if (ns <= SINCE_NS(word) || !STACK(word) || !is_chosen(&thread->waiting, ns - SINCE_NS(word)))
 		return;
 	stack = d9__place_stack_of(STACK(word));
-	raw = raw_of(task, stack);
+	raw = raw_of(task, stack, word);
 	d9__dump_leave(slot, &raw, stack->pcs, SINCE_NS(word));
 }
 
@@ -234,34 +252,34 @@ void d9__waits_end(struct d9__thread *thread, struct d9__slot *slot, uint32_t li
 	struct d9__task *task = d9__polls_task(thread, library, key);
 	uint64_t word = task ? word_of(task) : 0;
 
-	thread->waiting.n = 0;
 	if (SINCE_NS(word))
 		end_wait(thread, slot, task, word, ns);
 }
 
-/* |task| is armed, and its callback, or the one that armed it, has returned. */
-static void begin_wait(struct d9__task *task, uint64_t ns)
+/* |task|, whose word was |word|, is armed, and its callback, or the one that armed it, has returned. */
+static void begin_wait(struct d9__task *task, uint64_t word, uint64_t bits, uint64_t ns)
 {
-	uint64_t word = word_of(task);
-
 	if (word)
-		atomic_compare_exchange_strong_explicit(&task->wait, &word, since(word, ns), memory_order_relaxed,
-							memory_order_relaxed);
+		atomic_compare_exchange_strong_explicit(&task->wait, &word, since(word | bits, ns),
+							memory_order_relaxed, memory_order_relaxed);
 }
 
 void d9__waits_begin(struct d9__thread *thread, const struct d9__callback *frame, uint64_t ns)
 {
 	struct d9__waits *waits = &thread->waiting;
 	struct d9__task *task;
+	uint64_t word;
 
 	for (uint32_t i = 0; i < waits->n; i++)
 		if (d9__task_is(waits->armed[i].task, waits->armed[i].id))
-			begin_wait(waits->armed[i].task, ns);
+			begin_wait(waits->armed[i].task, word_of(waits->armed[i].task), 0, ns);
 	waits->n = 0;
 	if (frame->once || !(task = d9__polls_task(thread, frame->library, frame->key)))
 		return;
-	if (word_of(task) & STAYS)
-		begin_wait(task, ns);
+	/* One that was armed again meanwhile waits since then. */
+	word = word_of(task);
+	if (word & STAYS && !SINCE_NS(word))
+		begin_wait(task, word, KEPT, ns);
 }
 
 /* ---- waits that no poll ends for long, on the flush thread ---- */
@@ -285,7 +303,7 @@ static void look_at(void *arg, const struct d9__task *seen)
 	    atomic_load_explicit(&task->spawned, memory_order_relaxed) != look->epoch)
 		return;
 	stack = d9__place_stack_of(STACK(word));
-	raw = raw_of(task, stack);
+	raw = raw_of(task, stack, word);
 	/* Once: not at the next boundary again, and not when it ends. */
 	if (raw.task && atomic_compare_exchange_strong_explicit(&task->wait, &word, NOT_SINCE(word),
 								memory_order_relaxed, memory_order_relaxed))
@@ -295,18 +313,16 @@ static void look_at(void *arg, const struct d9__task *seen)
 static void say(void)
 {
 	uint64_t misses = d9__place_misses();
-	char text[64];
+	char text[64] = "on";
 
-	snprintf(text, sizeof(text), "%.6g", (double)atomic_load_explicit(&mean_ns, memory_order_relaxed) / MS_NS);
-	d9__metadata_set("task_dump.idle_threshold_ms", text);
 	if (misses)
-		snprintf(text, sizeof(text), "on; %llu times a task was armed without a stack", (unsigned long long)misses);
-	d9__metadata_set("source.task_dumps", misses ? text : "on");
+		snprintf(text, sizeof(text), "on; tasks were armed without a stack %llu times", (unsigned long long)misses);
+	d9__metadata_set("source.task_dumps", text);
 }
 
 void d9__waits_tell(struct d9__slot *own, uint64_t now_ns)
 {
-	struct look look = { own, now_ns, SURELY * atomic_load_explicit(&mean_ns, memory_order_relaxed),
+	struct look look = { own, now_ns, SURELY * mean_ns(),
 			     atomic_load_explicit(&d9__loop_epoch, memory_order_relaxed) };
 
 	d9__tasks_each(look_at, &look);
@@ -315,31 +331,26 @@ void d9__waits_tell(struct d9__slot *own, uint64_t now_ns)
 static void at_boundary(struct d9__source *source, struct d9__slot *slot, uint64_t now_ns)
 {
 	(void)source;
-	if (!(d9__gate_word() & D9__GATE_ARM))
-		return;
 	say();
 	d9__waits_tell(slot, now_ns);
 }
 
-/* Where CPU sampling is off nobody else does. */
+static struct d9__source boundaries = { .name = "task_dumps", .sample = at_boundary };
+
 static void tick(void)
 {
-	if (d9__gate_word() & D9__GATE_ARM)
+	bool on = (d9__gate_word() & D9__GATE_ARM) != 0;
+
+	atomic_store_explicit(&boundaries.period_ns,
+			      on ? atomic_load_explicit(&d9__sampling.segment_ns, memory_order_relaxed) : 0,
+			      memory_order_relaxed);
+	/* Where CPU sampling is off nobody else does. */
+	if (on)
 		d9__unwind_tables_refresh(d9__clock_mono_ns());
 }
 
-static struct d9__source boundaries = { .name = "task_dumps", .sample = at_boundary };
-
 void d9__waits_start(void)
 {
-	bool on = d9__recorder_number(D9__OPTION_TASK_DUMPS) != 0;
-
-	atomic_store_explicit(&mean_ns, d9__recorder_number(D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS, memory_order_relaxed);
-	/* As long as a segment lasts. */
-	atomic_store_explicit(&boundaries.period_ns, on ? d9__recorder_number(D9__OPTION_ROTATION_MS) * MS_NS : 0,
-			      memory_order_relaxed);
-	if (!on)
-		return;
 	d9__source_add(&boundaries);
 	d9__tick_add(tick);
 }

@@ -29,14 +29,14 @@ struct d9__waits {
 	uint64_t random;
 	uint64_t left_ns; /* of waits, until the next dump; 0: not drawn yet */
 	uint32_t n;
-	/* Those that the running callback armed; of more, the wait counts from the moment of the latest record. */
+	/* Those that running callbacks armed; of more, the wait counts from the moment of the latest record. */
 	struct d9__armed {
 		struct d9__task *task;
 		uint64_t id;
 	} armed[D9__WAITS_ARMED];
 };
 
-/* A recorder was started: by its options. */
+/* From now on recorders dump as d9__sampling says.  Idempotent. */
 void d9__waits_start(void);
 
 /* The poll of |key| begins at |ns|: what it waited for is over. */

@@ -238,7 +238,8 @@ bool d9__emit_stack(struct d9__slot *slot, uint64_t ns, const uint64_t *addresse
 {
 	if (!d9__emit_enter(slot, ns))
 		return false;
-	if (!d9__chunk_room(slot, D9__POOL_ENTRY_FRAME_LEN + 8 * n + more)) {
+	/* The event is to be in the same batch: it begins a new one where less than D9__EMIT_ROOM is left. */
+	if (!d9__chunk_room(slot, D9__POOL_ENTRY_FRAME_LEN + 8 * n + more + D9__EMIT_ROOM)) {
 		no_chunk(slot, ns);
 		return false;
 	}

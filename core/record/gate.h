@@ -18,7 +18,9 @@ enum d9__gate_bit {
 	D9__GATE_WAKE = 4,  /* wakes */
 	D9__GATE_EVENT = 8, /* the program's own events and spans */
 	D9__GATE_ALL = 15,
-	D9__GATE_ARM = 16,  /* where tasks are armed: no group of events, and never alone */
+	/* What is looked at besides.  Neither is ever set alone. */
+	D9__GATE_ARM = 16,    /* where tasks are armed */
+	D9__GATE_LISTEN = 32, /* which descriptors they watch */
 };
 
 /*
@@ -52,10 +54,10 @@ static inline bool d9__gate_open(uint32_t bits)
 	return __builtin_expect((d9__gate_word() & bits) != 0, 1);
 }
 
-/* Is it noted where tasks are armed? */
+/* Is the arming of tasks looked at? */
 static inline bool d9__gate_arms(void)
 {
-	return __builtin_expect(d9__gate_word() & D9__GATE_ARM, 0);
+	return __builtin_expect(d9__gate_word() & (D9__GATE_ARM | D9__GATE_LISTEN), 0);
 }
 
 /*

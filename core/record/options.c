@@ -312,6 +312,13 @@ int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms)
 	return err ? err : set_number(options, D9__OPTION_TASK_DUMPS, idle_ms != 0);
 }
 
+int d9_options_set_accept_queues(struct d9_options *options, uint32_t interval_ms)
+{
+	int err = interval_ms ? set_number(options, D9__OPTION_ACCEPT_QUEUE_MS, interval_ms) : 0;
+
+	return err ? err : set_number(options, D9__OPTION_ACCEPT_QUEUES, interval_ms != 0);
+}
+
 int d9_options_set_cpu_threads(struct d9_options *options, enum d9_cpu_threads threads)
 {
 	return set_number(options, D9__OPTION_CPU_THREADS, (uint64_t)threads);

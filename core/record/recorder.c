@@ -86,6 +86,8 @@ static uint32_t gate_bits(const struct d9_options *o)
 		bits |= D9__GATE_TASK | D9__GATE_WAKE;
 	if (bits & D9__GATE_TASK && d9__options_number(o, D9__OPTION_TASK_DUMPS))
 		bits |= D9__GATE_ARM;
+	if (bits & D9__GATE_LOOP && d9__options_number(o, D9__OPTION_ACCEPT_QUEUES))
+		bits |= D9__GATE_LISTEN;
 	return bits;
 }
 
@@ -172,6 +174,8 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
+	if (gate_bits(&options) & D9__GATE_ARM)
+		set_number("task_dump.idle_threshold_ms", d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS));
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
 	/* Foreign readers weigh all samples by it; ours each by its own. */
@@ -252,6 +256,12 @@ static void set_sampling(void)
 			      memory_order_relaxed);
 	atomic_store_explicit(&sampling->blocking, d9__options_number(&options, D9__OPTION_BLOCKING) != 0,
 			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->idle_ns, d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->segment_ns, d9__options_number(&options, D9__OPTION_ROTATION_MS) * MS_NS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&sampling->accept_queue_ns,
+			      d9__options_number(&options, D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS, memory_order_relaxed);
 }
 
 static int stop(uint32_t deadline_ms);

@@ -8,10 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Set when a recorder starts, read by the flush thread at each tick. */
+/* Set when a recorder starts; read by the flush thread at each tick, and by loop threads. */
 struct d9__sampling {
 	_Atomic(uint32_t) cpu_hz;    /* of CPU time; 0: off */
 	_Atomic(bool) all_threads;   /* not only those that run loops */
+	_Atomic(uint64_t) idle_ns;   /* mean of waits between two dumps of tasks */
+	_Atomic(uint64_t) segment_ns; /* as long as a segment lasts */
+	_Atomic(uint64_t) accept_queue_ns; /* least time between two looks at one accept queue */
 	_Atomic(bool) blocking;	     /* time the calls that can block, in callbacks */
 	_Atomic(uint32_t) cpu_backend; /* enum d9_cpu_backend */
 	_Atomic(bool) off_cpu;	     /* stacks where threads leave the CPU, too */

@@ -53,6 +53,7 @@ static uint8_t *put_dump(uint8_t *p, const struct d9__dump_raw *raw, uint32_t st
 {
 	p = d9__wire_put_u32(d9__varint_put(p, raw->task), stack);
 	*p++ = raw->truncated != 0;
+	*p++ = raw->kept != 0;
 	return p;
 }
 

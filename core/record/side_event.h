@@ -45,7 +45,8 @@ struct d9__dump_raw {
 	uint64_t task;
 	uint16_t n;
 	uint8_t truncated;
-	uint8_t reserved[5];
+	uint8_t kept; /* the stack armed an earlier wait of the task, which has stayed armed since */
+	uint8_t reserved[4];
 };
 
 /* Leave |raw|, whose |n| addresses are |pcs|, in the side ring of |slot|.  As d9__side_put(). */

@@ -6,7 +6,7 @@
 
 #include "record/source.h"
 
-#define TICKS_MAX 16
+#define TICKS_MAX 32
 
 /* Lists only grow, at their head: release by who adds, acquire by the flush thread. */
 static _Atomic(struct d9__source *) sources;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "record/sandbox.h"
 #include "sample/place_stacks.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
@@ -202,7 +203,8 @@ static uint32_t capture_at(const struct d9__place *place, uint64_t hash)
 {
 	uint32_t handle;
 
-	if (atomic_exchange_explicit(&taken, true, memory_order_acquire))
+	/* A walk may need the kernel. */
+	if (d9__sandbox_is_shut() || atomic_exchange_explicit(&taken, true, memory_order_acquire))
 		return miss();
 	handle = capture(place);
 	atomic_store_explicit(&taken, false, memory_order_release);
@@ -219,7 +221,7 @@ uint32_t d9__place_search(const struct d9__place *place, uint64_t hash, uint64_t
 	uint32_t handle, n;
 	uint64_t word;
 
-	for (unsigned parts = 0; random >> 58 && parts < PARTS_MAX; parts++) {
+	for (unsigned parts = 0; random >> 54 && parts < PARTS_MAX; parts++) {
 		word = atomic_load_explicit(place_at(hash), memory_order_acquire);
 		if (word >> 16 != hash >> 16)
 			break;

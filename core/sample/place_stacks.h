@@ -4,8 +4,8 @@
  *
  * Taking a stack costs 1 to 5 us, so one is taken at the first call from a place: a return address, how deep the stack
  * is there, and the callback that runs.  Call paths may share a place.  So a later call has the remembered stack only
- * if its return addresses stand where they stood in the stack; of those that do, one in 64, chosen at random, is taken
- * again, as only the innermost D9__PLACE_CHECKED are compared.
+ * if its return addresses stand where they stood in the stack; of those that do, one in 1024, chosen at random, is
+ * taken again, as only the innermost D9__PLACE_CHECKED are compared.
  *
  * Stacks are kept for ever, each different one once; when there is no room for another, calls go without.
  */
@@ -69,9 +69,11 @@ static inline uint64_t d9__place_hash(const struct d9__place *place)
 
 /* A word of the stack, which sanitizers may think is nobody's. */
 #if D9__SANITIZED
-__attribute__((no_sanitize("address", "thread"), noinline))
+__attribute__((no_sanitize("address", "thread"), noinline, unused)) static
+#else
+static inline
 #endif
-static inline uintptr_t d9__place_word(const struct d9__place *place, uintptr_t word)
+uintptr_t d9__place_word(const struct d9__place *place, uintptr_t word)
 {
 	return ((const volatile uintptr_t *)place->here)[word];
 }
@@ -105,7 +107,7 @@ static inline uint32_t d9__place_stack(const struct d9__place *place, uint64_t r
 	uint64_t word = atomic_load_explicit(&d9__places[hash & (D9__PLACES - 1)], memory_order_acquire);
 	const struct d9__place_stack *stack;
 
-	if (__builtin_expect(word >> 16 == hash >> 16 && word & 0xffff && random >> 58, 1)) {
+	if (__builtin_expect(word >> 16 == hash >> 16 && word & 0xffff && random >> 54, 1)) {
 		stack = d9__place_stack_of(word & 0xffff);
 		if (__builtin_expect(d9__place_agrees(place, stack) == stack->n_checked, 1))
 			return word & 0xffff;

@@ -14,11 +14,14 @@
 #include <unistd.h>
 
 #include "record/sanitized.h"
+#include "sample/stacks.h"
 #include "sample/unwind.h"
 #include "sample/unwind_table.h"
 
 /* The ABI of x86-64 lets a function use this many bytes below its sp. */
 #define RED_ZONE 128
+
+#define FRAME_LEAST 32 /* what a caller's frame takes in any case, and what it was called with */
 
 /* Numbers of the psABI. */
 #define RBP 6
@@ -114,9 +117,12 @@ static void copy_stack(struct walk *walk)
 static void choose_region(struct walk *walk)
 {
 	const struct d9__unwind_thread *thread = walk->thread;
+	uintptr_t low, high;
 
 	if (walk->sp >= thread->low && walk->sp < thread->high)
 		walk->region = (struct region){ thread->low, thread->high, 0 };
+	else if (d9__stacks_find(walk->sp, &low, &high))
+		walk->region = (struct region){ low, high, 0 };
 	else if (walk->sp < walk->region.low || walk->sp >= walk->region.high)
 		copy_stack(walk);
 }
@@ -270,6 +276,12 @@ static enum d9__unwind_stop step_over_signal(struct walk *walk)
 }
 #endif
 
+/* Nobody called what begins at the very top of a stack, as the code does that begins a coroutine. */
+static bool is_at_top(const struct walk *walk)
+{
+	return walk->sp < walk->region.high && walk->region.high - walk->sp < FRAME_LEAST;
+}
+
 /* Go to the caller.  False if there is none, or none that can be found: |*stop| says why. */
 static bool step(struct walk *walk, enum d9__unwind_stop *stop)
 {
@@ -285,6 +297,10 @@ static bool step(struct walk *walk, enum d9__unwind_stop *stop)
 		*stop = step_over_signal(walk);
 	else
 		*stop = step_by_row(walk, row);
+	if (*stop == D9__STOP_NO_ROW && is_at_top(walk)) {
+		*stop = D9__STOP_END;
+		return false;
+	}
 	/* A stack that somebody set up by hand ends with a return address of 0. */
 	return *stop == D9__STOP_END && walk->pc != 0;
 }

@@ -4,7 +4,7 @@
  *
  * Async-signal-safe: no lock, no allocation, no thread-local storage but errno.  Only the stack, the unwind
  * tables and the memory of the walk itself are touched, so modules may be unmapped meanwhile.  The one system
- * call is process_vm_readv(), once, for a stack whose bounds are not known.
+ * call is process_vm_readv(), once, for a stack that is neither the thread's nor registered.
  *
  * In a handler, where |thread| belongs to the thread and a guard keeps nested handlers out:
  *

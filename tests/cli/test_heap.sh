@@ -45,12 +45,12 @@ for site in memory.pop("sites"):
 print(memory)'
 
 say "as profiles"
-run export --heap --format folded -o - leaking.bin
-run export --live --format folded -o - leaking.bin
-run export --live --to 200us --format folded -o - leaking.bin
-run export --heap -o heap.speedscope.json leaking.bin
+run export --kind heap --format folded -o - leaking.bin
+run export --kind live --format folded -o - leaking.bin
+run export --kind live --to 200us --format folded -o - leaking.bin
+run export --kind heap -o heap.speedscope.json leaking.bin
 grep -E '"(name|unit|endValue)"' heap.speedscope.json
-run flamegraph --live -o live.svg leaking.bin
+run flamegraph --kind live -o live.svg leaking.bin
 grep -o '<title>[^<]*' live.svg
 
 say "estimates of a rate, and what was lost"
@@ -62,18 +62,17 @@ alloc 40000 7 1024 0 0x5020 0x6011 0x7011
 overflow 50000 3 2 1
 END
 run report --section memory --section data --width 100 some.bin
-run export --live --format folded -o - some.bin
+run export --kind live --format folded -o - some.bin
 
 say "without any"
 printf '%s\nsample 2000 0x5010\n' "$rows" | "$make_samples" plain none.bin || exit 99
 run report --section memory none.bin
-run export --heap --format folded -o - none.bin
-run export --heap --off-cpu --format folded -o - none.bin
+run export --kind heap --format folded -o - none.bin
 
 say "pprof"
 if command -v go >/dev/null && HOME=$work GOTOOLCHAIN=local go tool -n pprof >/dev/null 2>&1; then
 	export HOME="$work" PPROF_BINARY_PATH="$work" PPROF_TMPDIR="$work" GOTOOLCHAIN=local
-	run export --heap -o heap.pb.gz leaking.bin
+	run export --kind heap -o heap.pb.gz leaking.bin
 	for type in alloc_objects alloc_space inuse_objects inuse_space; do
 		go tool pprof -sample_index=$type -unit=B -top heap.pb.gz 2>>errors |
 			grep -E '^Type| (get_buffer|strdup)$'

@@ -90,7 +90,7 @@ for first in 0 6 12 18 24 30 36 42 48 53; do
 	looks_clean flamegraph -o - "$trace"
 	looks_clean flamegraph --callback "$override" -o - "$trace"
 	looks_clean export -f pprof -o "$override.pb" "$trace"
-	looks_clean export -f folded --off-cpu --callback "$override" -o - "$trace"
+	looks_clean export -f folded --kind off-cpu --callback "$override" -o - "$trace"
 	looks_clean symbolize -o "$override.bin" "$trace"
 	looks_clean symbolize -o "$folder/copies" "$folder"
 	looks_clean symbolize -o "$folder/none/x" --debug-dir "$override" "$trace"

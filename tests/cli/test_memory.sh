@@ -76,7 +76,7 @@ print("in calls of", [c["way"] for c in memory["callbacks"]])
 print("live", 0.5 < site["live"]["bytes"] / 0.403e6 < 1.6)
 print(report["trace"]["dropped_allocs"], report["trace"]["dropped_frees"], memory["evicted"])
 END
-"$dial9" export --live --format folded -o - leak | grep -o 'on_request;parse_header'
+"$dial9" export --kind live --format folded -o - leak | grep -o 'on_request;parse_header'
 
 "$dial9" events --format text leak | grep -m 1 -o 'callchain=.parse_header svc.c:10'
 "$dial9" symbolize leak >/dev/null

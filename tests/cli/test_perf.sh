@@ -46,7 +46,7 @@ done
 say "off the CPU"
 "$dial9" record --quiet -o off --off-cpu -- ./loop sleeps
 "$dial9" info off | sed -n 's/  */ /g; / source\.offcpu\| sched.switch_duty/p'
-"$dial9" export --format folded --off-cpu -o - off >stacks.folded
+"$dial9" export --format folded --kind off-cpu -o - off >stacks.folded
 grep -o 'on_timer;sleep_in_callback;' stacks.folded | sort -u
 if "$dial9" info off | grep -q 'source.kernel_names  *on'; then
 	grep -q '_\[k\]' stacks.folded && echo "the kernel's functions have names"

@@ -36,7 +36,7 @@ go tool pprof -tags t.pb.gz 2>>errors
 go tool pprof -top -tagfocus callback=on_request t.pb.gz 2>>errors | grep accounting
 
 say "off the CPU"
-run export --off-cpu -o off.pb t.bin
+run export --kind off-cpu -o off.pb t.bin
 go tool pprof -top off.pb 2>>errors
 grep -iE 'malformed|invalid|unmarshal|fail' errors
 

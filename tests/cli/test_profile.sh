@@ -42,7 +42,7 @@ gzip -dc t.folded.gz | cmp - t.folded
 "$dial9" export --format folded -o - - <t.bin | cmp - t.folded
 
 say "some of them"
-run export --format folded --off-cpu -o - t.bin
+run export --format folded --kind off-cpu -o - t.bin
 run export --format folded --worker 2 -o - t.bin
 run export --format folded --callback on_timer -o - t.bin
 run export --format folded --from 12us --to 13us -o - t.bin

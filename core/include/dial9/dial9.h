@@ -11,6 +11,7 @@
  *	<dial9/options.h>    where traces go, how large they become, who is told about trouble
  *	<dial9/event.h>      events of the program's own
  *	<dial9/span.h>       pieces of its work: a request, a query, a block of code
+ *	<dial9/stack.h>      stacks that the program makes, of coroutines
  *	<dial9/loop.h>       for adapters: what a loop does, in words that no loop library owns
  *	<dial9/error.h>      what the negative return values mean
  *
@@ -24,6 +25,7 @@
 #include <dial9/options.h>
 #include <dial9/recorder.h>
 #include <dial9/span.h>
+#include <dial9/stack.h>
 #include <dial9/version.h>
 
 #endif /* DIAL9_DIAL9_H */

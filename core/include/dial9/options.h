@@ -297,6 +297,12 @@ D9_API int d9_options_set_blocking_calls(struct d9_options *options, bool on);
 D9_API int d9_options_set_task_dumps(struct d9_options *options, uint32_t idle_ms);
 
 /**
+ * How often the accept queues of the listening TCP sockets that loops watch are recorded, 1 to 3 600 000 ms; 0: never.
+ * Default: never; DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED, DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS (400).  0 or -EINVAL.
+ */
+D9_API int d9_options_set_accept_queues(struct d9_options *options, uint32_t interval_ms);
+
+/**
  * Sample the program's allocations, on average one in |mean_bytes| bytes, with the stacks that asked for them: 0 is off,
  * 1 takes every allocation, 2^40 is the most.  Needs libdial9-memory, which the program links or `dial9 record --memory`
  * brings; see <dial9/memory.h>.  Default: off; DIAL9_MEMORY_PROFILE_ENABLED, DIAL9_MEMORY_SAMPLE_RATE_BYTES (524 288).

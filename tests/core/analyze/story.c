@@ -37,6 +37,8 @@ enum {
 	HELD,
 	SOURCE_TIME,
 	WAITED,
+	TASK_DUMP,
+	ACCEPT_QUEUE,
 	SAMPLE,
 	DISK,
 };
@@ -66,6 +68,10 @@ void story_begin(struct story *s)
 		     "name:135");
 	trace_schema(t, TERMINATE, "TaskTerminateEvent", "task_id:9");
 	trace_schema(t, QUEUE, "QueueSampleEvent", "global_queue:11");
+	trace_schema(t, TASK_DUMP, "TaskDumpEvent", "task_id:9 callchain:6 truncated:3 kept:3");
+	trace_schema(t, ACCEPT_QUEUE, "TcpAcceptQueueEvent",
+		     "socket_cookie:9 socket_inode:9 ip_version:11 local_addr:4 local_port:12 pending_connections:13 "
+		     "backlog_limit:13 worker_id:9");
 	trace_schema(t, LOSS, "RecorderLossEvent",
 		     "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
 	trace_schema(t, USAGE, "ProcessResourceUsageEvent",
@@ -186,6 +192,19 @@ void story_terminate(struct story *s, uint64_t us, uint64_t task)
 void story_queue(struct story *s, uint64_t us, unsigned depth)
 {
 	trace_event(&s->t, QUEUE, at(us), (uint64_t)depth);
+}
+
+void story_dump(struct story *s, uint64_t us, uint64_t task, uint64_t address)
+{
+	uint64_t stack = trace_stack(&s->t, 1, &address);
+
+	trace_event(&s->t, TASK_DUMP, at(us), task, stack, UINT64_C(0), UINT64_C(0));
+}
+
+void story_accept_queue(struct story *s, unsigned worker, uint64_t us, unsigned pending, unsigned limit)
+{
+	trace_event(&s->t, ACCEPT_QUEUE, at(us), UINT64_C(77), UINT64_C(1), UINT64_C(4), "127.0.0.1", UINT64_C(8080),
+		    (uint64_t)pending, (uint64_t)limit, (uint64_t)worker);
 }
 
 void story_tasks(struct story *s, uint64_t us, unsigned tasks)

@@ -35,6 +35,10 @@ void story_spawn_fd(struct story *s, uint64_t us, uint64_t task, const char *pla
 void story_spawn_named(struct story *s, uint64_t us, uint64_t task, const char *place, const char *name);
 void story_terminate(struct story *s, uint64_t us, uint64_t task);
 void story_queue(struct story *s, uint64_t us, unsigned depth);
+/* |task| waits since |us|, armed at |address|. */
+void story_dump(struct story *s, uint64_t us, uint64_t task, uint64_t address);
+/* |pending| of |limit| connections wait at 127.0.0.1:8080, a listener of |worker|'s loop. */
+void story_accept_queue(struct story *s, unsigned worker, uint64_t us, unsigned pending, unsigned limit);
 /* How many tasks the loop has registered. */
 void story_tasks(struct story *s, uint64_t us, unsigned tasks);
 void story_span(struct story *s, unsigned worker, uint64_t from_us, uint64_t to_us, uint64_t id,

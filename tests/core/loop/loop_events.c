@@ -101,6 +101,7 @@ static const struct {
 	{ "SpanCloseEvent", LOOP_SPAN_CLOSE }, { "TaskTerminateEvent", LOOP_TERMINATE },
 	{ "OffCpuEvent", LOOP_OFF_CPU },	      { "StaleTimerEvent", LOOP_STALE_TIMER },
 	{ "LogEvent", LOOP_LOG },		      { "TaskDumpEvent", LOOP_TASK_DUMP },
+	{ "TcpAcceptQueueEvent", LOOP_ACCEPT_QUEUE },
 };
 
 static enum loop_event_kind kind_of(const char *name)
@@ -140,6 +141,8 @@ static void set_number(struct loop_event *event, const char *name, const struct 
 		{ "due_ns", &event->due_ns },        { "start_timestamp_ns", &event->start_ns },
 		{ "active_ns", &event->active_ns },  { "unbalanced_enters", &event->unbalanced },
 		{ "parent_span_instance_id", &event->parent },
+		{ "pending_connections", &event->pending }, { "backlog_limit", &event->backlog },
+		{ "ip_version", &event->ip_version }, { "socket_cookie", &event->cookie },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
@@ -157,6 +160,8 @@ static void set_field(struct loop_event *event, const char *name, const struct d
 		copy_text(event->task_kind, sizeof(event->task_kind), value);
 	else if (!strcmp(name, "name"))
 		copy_text(event->task_name, sizeof(event->task_name), value);
+	else if (!strcmp(name, "callchain"))
+		event->frames = value->unresolved ? 0 : value->u.stack.n;
 	else if (!strcmp(name, "instrumented"))
 		event->instrumented = value->u.boolean;
 	else if (value->type == D9_FIELD_VARINT || value->type == D9_FIELD_U8 ||

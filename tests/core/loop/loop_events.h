@@ -27,6 +27,7 @@ enum loop_event_kind {
 	LOOP_STALE_TIMER = 'z',
 	LOOP_LOG = 'l',
 	LOOP_TASK_DUMP = 'd',
+	LOOP_ACCEPT_QUEUE = 'q',
 	LOOP_OTHER = '?',
 };
 
@@ -42,6 +43,8 @@ struct loop_event {
 	uint64_t start_ns, active_ns, unbalanced; /* of a span's close */
 	uint64_t fd;           /* of a spawn; UINT64_MAX: absent */
 	uint64_t timeout_ns, due_ns; /* of a stale timer */
+	uint64_t frames; /* of a task's dump */
+	uint64_t pending, backlog, ip_version, cookie; /* of an accept queue */
 	bool instrumented;
 	char text[96]; /* location, a span's name, what was done wrong with it, or what was logged */
 	char task_name[32]; /* "": none */

@@ -12,6 +12,7 @@
 #include "loop/waits.h"
 #include "record/gate.h"
 #include "record/event_types.h"
+#include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"
 #include "sample/unwind_table.h"
@@ -30,7 +31,7 @@ struct dumps {
 	struct dump {
 		uint64_t task, ns, stack; /* hash of its addresses */
 		size_t frames;
-		bool truncated;
+		bool truncated, kept;
 	} items[4096];
 };
 
@@ -58,7 +59,7 @@ static const struct dumps *take_dumps(void)
 		memcpy(&raw, record.payload, sizeof(raw));
 		memcpy(pcs, record.payload + sizeof(raw), raw.n * sizeof(pcs[0]));
 		dumps.items[dumps.n++] = (struct dump){ raw.task, record.ns, hash_of(pcs, raw.n), raw.n,
-							raw.truncated != 0 };
+							raw.truncated != 0, raw.kept != 0 };
 	}
 	return &dumps;
 }
@@ -67,7 +68,7 @@ static const struct dumps *take_dumps(void)
 
 static __attribute__((noinline)) void arm(uint64_t key, bool stays)
 {
-	d9__task_waits(loop, key, (const void *)(uintptr_t)arm, __builtin_return_address(0), stays);
+	d9__task_waits(loop, key, -1, (const void *)(uintptr_t)arm, __builtin_return_address(0), stays);
 }
 
 /* All arm through one function, from which it cannot be told who called. */
@@ -163,7 +164,7 @@ static void test_a_wait_begins_when_the_callback_that_armed_it_returns(void)
 	dumps = take_dumps();
 	CU_ASSERT_EQUAL_FATAL(dumps->n, 1);
 	CU_ASSERT(dumps->items[0].ns >= ended_ns);
-	CU_ASSERT(dumps->items[0].ns < ended_ns + 1024);
+	CU_ASSERT(dumps->items[0].ns < ended_ns + 4096);
 	loop_events_collect();
 }
 
@@ -207,6 +208,8 @@ static void test_what_stays_armed_waits_anew_behind_each_poll_with_its_first_sta
 	CU_ASSERT_EQUAL_FATAL(dumps->n, 2);
 	stack = dumps->items[0].stack;
 	CU_ASSERT_EQUAL(dumps->items[1].stack, stack);
+	CU_ASSERT_FALSE(dumps->items[0].kept);
+	CU_ASSERT_TRUE(dumps->items[1].kept);
 	CU_ASSERT_EQUAL(dumps->items[1].task, id_of(4));
 	CU_ASSERT(dumps->items[1].ns >= dumps->items[0].ns + 1000 * MEAN_MS * MS);
 	loop_events_collect();
@@ -252,10 +255,27 @@ static void test_a_wait_that_outlasts_a_segment_is_told_once(void)
 	events = loop_events_collect();
 	CU_ASSERT_STRING_EQUAL(loop_story(events), "d");
 	CU_ASSERT_EQUAL(loop_nth(events, LOOP_TASK_DUMP, 0)->task, id_of(6));
-	CU_ASSERT(loop_nth(events, LOOP_TASK_DUMP, 0)->ns - armed_ns < 1024);
+	CU_ASSERT(loop_nth(events, LOOP_TASK_DUMP, 0)->ns - armed_ns < 4096);
 	run_callback(6, NULL);
 	CU_ASSERT_EQUAL(take_dumps()->n, 0);
 	loop_events_collect();
+}
+
+/* The flush thread's chunks end anywhere between a stack and what it is of. */
+static void test_each_dump_is_in_one_batch_with_its_stack(void)
+{
+	const uint64_t stack[3] = { 1, 2, 3 };
+	const struct d9__dump_raw raw = { .task = 7, .n = 3 };
+	const struct loop_events *events;
+	size_t whole = 0;
+
+	for (int i = 0; i < 5000; i++)
+		d9__dump_write(d9__slot_self(), &raw, stack, loop_ns);
+	events = loop_events_collect();
+	for (size_t i = 0; i < events->n; i++)
+		whole += events->items[i].kind == LOOP_TASK_DUMP && events->items[i].frames == 3;
+	CU_ASSERT_EQUAL(events->n, 5000);
+	CU_ASSERT_EQUAL(whole, 5000);
 }
 
 static void test_polls_are_told_alike_with_dumps_and_without(void)
@@ -297,13 +317,14 @@ int main(void)
 		  test_what_is_not_armed_does_not_wait },
 		{ "a wait that outlasts a segment is told once",
 		  test_a_wait_that_outlasts_a_segment_is_told_once },
+		{ "each dump is in one batch with its stack", test_each_dump_is_in_one_batch_with_its_stack },
 		{ "polls are told alike with dumps and without",
 		  test_polls_are_told_alike_with_dumps_and_without },
 		CU_TEST_INFO_NULL,
 	};
 
 	loop_events_start();
-	d9__waits_start();
+	atomic_store(&d9__sampling.idle_ns, MEAN_MS * MS);
 	d9__gate_set(D9__GATE_ALL | D9__GATE_ARM);
 	loop = loop_events_add(D9_LIBRARY_LIBEVENT, &loop);
 	if (d9__unwind_tables_refresh(loop_ns))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of stacks on their way from a handler to the trace. */
+/* Samples of stacks, and dumps of tasks, on their way from a handler to the trace. */
 #include "config.h"
 
 #include <string.h>
@@ -115,6 +115,36 @@ static void test_a_sample_that_stands_for_several_periods_is_as_many_events(void
 	d9__builder_release(&b);
 }
 
+static void test_a_dump_of_a_dead_ring_is_one_event_if_it_is_whole(void)
+{
+	struct d9__side_record record = { .type_id = D9__EVENT_TASK_DUMP, .ns = 1000 };
+	const struct d9__dump_raw raw = { .task = 7, .n = FRAMES, .kept = 1 };
+	const uint64_t pcs[FRAMES] = { 0x1000, 0x2000 };
+	struct d9__builder b = { 0 };
+
+	memcpy(record.payload, &raw, sizeof(raw));
+	memcpy(record.payload + sizeof(raw), pcs, sizeof(pcs));
+	record.len = sizeof(raw) + sizeof(pcs);
+	CU_ASSERT(d9__side_is_raw(&record));
+	CU_ASSERT(d9__side_is_sound(&record));
+	d9__builder_begin(&b);
+	d9__side_build(&b, &record);
+	d9__side_build(&b, &record);
+	CU_ASSERT_FALSE(b.failed);
+	CU_ASSERT_EQUAL(b.events, 2);
+	CU_ASSERT_EQUAL(b.n_stacks, 1);
+	d9__builder_release(&b);
+
+	record.len -= 8;
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
+	((struct d9__dump_raw *)(void *)record.payload)->n = FRAMES - 1;
+	CU_ASSERT(d9__side_is_sound(&record));
+	((struct d9__dump_raw *)(void *)record.payload)->n = UINT16_MAX;
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
+	record.len = sizeof(raw) - 1;
+	CU_ASSERT_FALSE(d9__side_is_sound(&record));
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -122,6 +152,8 @@ int main(void)
 		  test_a_sample_of_a_dead_ring_is_believed_only_if_it_is_whole },
 		{ "a sample that stands for several periods is as many events",
 		  test_a_sample_that_stands_for_several_periods_is_as_many_events },
+		{ "a dump of a dead ring is one event if it is whole",
+		  test_a_dump_of_a_dead_ring_is_one_event_if_it_is_whole },
 		{ "a call of a dead ring is believed only if it is whole",
 		  test_a_call_of_a_dead_ring_is_believed_only_if_it_is_whole },
 		{ "a call is one event, with its holder's stack", test_a_call_is_one_event_with_its_holders_stack },

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kinds of profiles: what their stacks are of, and what they are counted in. */
+
+#ifndef D9_CLI_PROFILE_KINDS_H
+#define D9_CLI_PROFILE_KINDS_H
+
+enum d9__profile_kind {
+	D9__PROFILE_KIND_CPU,	  /* where threads computed */
+	D9__PROFILE_KIND_OFF_CPU, /* where they blocked in callbacks, or were when the kernel took them off the CPU */
+	D9__PROFILE_KIND_HEAP,	  /* where they allocated */
+	D9__PROFILE_KIND_LIVE,	  /* the same, of what nobody has freed */
+	D9__PROFILE_KIND_IDLE,	  /* where idle tasks were armed */
+	D9__PROFILE_KINDS
+};
+
+/* What is counted. */
+enum d9__profile_unit {
+	D9__PROFILE_SAMPLES,
+	D9__PROFILE_MICROSECONDS,
+	D9__PROFILE_BYTES, /* of allocations, estimated */
+};
+
+struct d9__profile_kind_facts {
+	const char *word;    /* of --kind */
+	const char *samples; /* "on-CPU samples": what the trace has or lacks */
+	const char *what;    /* "allocated bytes": what is counted */
+	const char *title;   /* "not freed": what stands behind the sum of all; of samples, before that word */
+	enum d9__profile_unit unit;
+	const char *pprof_type; /* of the value that pprof shows first */
+};
+
+/* By enum d9__profile_kind; ends with one without a word. */
+extern const struct d9__profile_kind_facts d9__profile_kinds[];
+
+/* Of --kind off-cpu, if all its samples are of calls that blocked. */
+extern const struct d9__profile_kind_facts d9__profile_blocking;
+
+#endif /* D9_CLI_PROFILE_KINDS_H */
