@@ -169,7 +169,7 @@ uint8_t *d9__emit_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, si
 }
 
 /* Write the schema of |type_id| unless this batch has it. */
-static void define_type(struct d9__slot *slot, uint32_t type_id,
+static inline void define_type(struct d9__slot *slot, uint32_t type_id,
 			const struct d9__type_frames *frames)
 {
 	uint16_t *written = d9__name_table_types(slot->names);
