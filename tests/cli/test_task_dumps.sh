@@ -231,6 +231,7 @@ say "as wide as they idle"
 run flamegraph --kind idle -o idle.svg "$work/tr.libevent"
 grep -o '>[0-9.]* m*s of idle tasks' idle.svg | sed 's/>[0-9.]* m*s/N s/' | uniq
 "$dial9" export --kind idle --format folded -o - "$work/tr.libevent" | sed -nE 's/.*;(by_[a-z]*;arm;event_add) [0-9]+$/\1/p' | sort -u
+"$dial9" export --kind idle --format speedscope -o - "$work/tr.libevent" | grep -E '"(name": "idle|unit)'
 run flamegraph --kind waits -o idle.svg "$work/tr.libevent"
 
 say "killed"
