@@ -97,8 +97,8 @@ int d9__blocked_add(struct d9__blocked *blocked, const struct d9__blocked_event 
 /* Whether the frame lies in a loop library or in what hooks it: what is farther out is not inside a callback. */
 static bool is_loop(const struct d9__frame_name *frame)
 {
-	return frame->module && (!strncmp(frame->module, "libdial9", strlen("libdial9")) ||
-				 d9__module_is_loop(frame->module, strlen(frame->module)));
+	return d9__frame_is_ours(frame) ||
+	       (frame->module && d9__module_is_loop(frame->module, strlen(frame->module)));
 }
 
 /* Whether |callback| itself, or any for NULL, is among the frames from |i| on. */

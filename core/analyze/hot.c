@@ -144,7 +144,8 @@ size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d
 	for (size_t i = 0; i < n; i++) {
 		uint64_t count = off_cpu ? sorted[i]->off : sorted[i]->on;
 
-		if (count && sorted[i]->stack->names)
+		/* Around a short call the recorder itself may be found. */
+		if (count && sorted[i]->stack->names && !d9__frame_is_ours(&sorted[i]->stack->names[0]))
 			add_to_spots(callback, sorted[i], count, spots, &n_spots);
 	}
 	free(sorted);

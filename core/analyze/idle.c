@@ -150,7 +150,7 @@ static bool is_below_callback(const struct d9__stack *stack, size_t i)
 {
 	const char *module = stack->names ? stack->names[i].module : NULL;
 
-	return i && module && (module == stack->names[0].module || !strncmp(module, "libdial9", strlen("libdial9")));
+	return i && module && (module == stack->names[0].module || d9__frame_is_ours(&stack->names[i]));
 }
 
 static int put_frame(char *buf, size_t size, const struct d9__stack *stack, size_t i)

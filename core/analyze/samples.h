@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "analyze/table.h"
 #include "analyze/timeline.h"
@@ -20,6 +21,12 @@ struct d9__frame_name {
 	unsigned line;
 	bool known; /* the function is one */
 };
+
+/* Whether the frame lies in what records, which is no part of the program. */
+static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
+{
+	return frame->module && !strncmp(frame->module, "libdial9", 8);
+}
 
 /* Samples with one call chain, by the names of its frames where they are known. */
 struct d9__stack {

@@ -66,6 +66,18 @@ static void test_what_a_library_does_is_told_as_the_function_that_asked_for_it(v
 	free_stack(sort);
 }
 
+static void test_what_the_recorder_does_around_a_call_is_none_of_it(void)
+{
+	struct d9__stack *sort = make_stack(1, "qsort", "libc.so.6", "sort_rows", 12);
+	struct d9__stack *ours = make_stack(2, "d9_poll_end", "libdial9.so.0", "main", 3);
+
+	add(sort, 5);
+	add(ours, 5);
+	check("50 % in sort_rows (svc.c:12, in qsort)");
+	free_stack(sort);
+	free_stack(ours);
+}
+
 static void test_lines_of_a_function_are_one_and_the_most_frequent_is_shown(void)
 {
 	static const char render[] = "render";
@@ -128,6 +140,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "what a library does is told as the function that asked for it",
 		  test_what_a_library_does_is_told_as_the_function_that_asked_for_it },
+		{ "what the recorder does around a call is none of it",
+		  test_what_the_recorder_does_around_a_call_is_none_of_it },
 		{ "lines of a function are one, and the most frequent is shown",
 		  test_lines_of_a_function_are_one_and_the_most_frequent_is_shown },
 		{ "few samples tell nothing", test_few_samples_tell_nothing },
