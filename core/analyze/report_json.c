@@ -9,10 +9,10 @@
 #include "analyze/json.h"
 #include "analyze/report.h"
 #include "analyze/report_heap.h"
+#include "analyze/report_idle.h"
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
-#define IDLE_STACKS 100u /* the most idle ones */
 
 static void put_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
 		     uint64_t ns)
@@ -633,44 +633,6 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
-static void put_idle_stack(struct d9__json *json, const struct d9__idle_stack *idle)
-{
-	const struct d9__stack *stack = idle->stack;
-	char text[1024];
-
-	d9__idle_describe(idle, text, sizeof(text));
-	d9__json_open(json, NULL, '{');
-	d9__json_string(json, "armed_by", text);
-	d9__json_u64(json, "idle_ns", (uint64_t)idle->idle_ns);
-	d9__json_u64(json, "longest_ns", idle->longest_ns);
-	d9__json_u64(json, "dumps", idle->dumps);
-	d9__json_u64(json, "dumps_kept", idle->kept);
-	d9__json_open(json, "addresses", '[');
-	for (size_t i = 0; i < stack->n; i++)
-		d9__json_u64(json, NULL, stack->addresses[i]);
-	d9__json_close(json, ']');
-	d9__json_close(json, '}');
-}
-
-static int put_idle(struct d9__json *json, const struct d9__idle *idle)
-{
-	size_t n;
-	const struct d9__idle_stack **sorted = d9__idle_sorted(idle, &n);
-
-	if (!sorted)
-		return -ENOMEM;
-	d9__json_open(json, "idle", '{');
-	d9__json_u64(json, "dumps", idle->dumps);
-	d9__json_u64(json, "idle_ns", (uint64_t)idle->idle_ns);
-	d9__json_open(json, "stacks", '[');
-	for (size_t i = 0; i < n && i < IDLE_STACKS; i++)
-		put_idle_stack(json, sorted[i]);
-	d9__json_close(json, ']');
-	d9__json_close(json, '}');
-	free(sorted);
-	return 0;
-}
-
 static void put_usage(struct d9__json *json, const struct d9__resource_usage *usage)
 {
 	static const char *const names[D9__USAGE_FIELDS] = {
@@ -783,7 +745,7 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 		err = d9__json_blocked(json, a);
 	put_samples(json, a);
 	if (!err)
-		err = put_idle(json, &a->idle);
+		err = d9__json_idle(json, &a->idle);
 	err = err ? err : d9__json_heap(json, a);
 	d9__json_ready(json, a);
 	put_usage(json, &a->usage);

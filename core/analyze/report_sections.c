@@ -9,6 +9,7 @@
 
 #include "analyze/hot_threads.h"
 #include "analyze/report_heap.h"
+#include "analyze/report_idle.h"
 #include "analyze/report_parts.h"
 #include "analyze/report_sections.h"
 #include "analyze/units.h"
@@ -627,47 +628,9 @@ static void put_blocking(struct context *c)
 	d9__report_blocked(c->report, c->style, c->page);
 }
 
-static void idle_row(struct context *c, struct d9__grid *grid, const struct d9__idle_stack *stack)
-{
-	char share[16], text[1024];
-	const char *caller, *next;
-
-	snprintf(share, sizeof(share), "%.0f %%", 100 * stack->idle_ns / c->a->idle.idle_ns);
-	d9__idle_describe(stack, text, sizeof(text));
-	/* Who called is worth more than who called that. */
-	caller = strstr(text, " < ");
-	next = caller ? strstr(caller + 1, " < ") : NULL;
-	cell(grid, d9__units_ns((uint64_t)stack->idle_ns));
-	d9__grid_cell(grid, share, 0);
-	cell(grid, d9__units_ns(stack->longest_ns));
-	cell(grid, d9__units_count(stack->dumps));
-	d9__grid_cell(grid, text, next ? (size_t)(next - text) : 0);
-}
-
-/* Times are of all tasks together. */
 static void put_idle(struct context *c)
 {
-	static const char *const titles[] = { "idle", "share", "longest", "dumps", NULL };
-	struct d9__grid grid = { .n_columns = 0 };
-	const struct d9__idle_stack **sorted;
-	size_t all, n;
-
-	if (!c->a->idle.dumps || c->a->idle.idle_ns <= 0)
-		return;
-	sorted = d9__idle_sorted(&c->a->idle, &all);
-	if (!sorted) {
-		c->page->err = -ENOMEM;
-		return;
-	}
-	d9__page_section(c->page, "Idle tasks by what they wait for");
-	number_columns(&grid, titles);
-	d9__grid_column(&grid, "armed by", true, true);
-	n = shown_of(c, all);
-	for (size_t i = 0; i < n; i++)
-		idle_row(c, &grid, sorted[i]);
-	d9__grid_print(&grid, c->page);
-	put_more(c, n, all, "stacks");
-	free(sorted);
+	d9__report_idle(&c->a->idle, c->style->top, c->page);
 }
 
 static void put_spans(struct context *c)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reports tell of idle tasks: the stacks that armed them. */
+
+#ifndef D9_ANALYZE_REPORT_IDLE_H
+#define D9_ANALYZE_REPORT_IDLE_H
+
+#include "analyze/idle.h"
+#include "analyze/json.h"
+#include "analyze/page.h"
+
+/* The section: a table of at most |rows| stacks.  Nothing where no task was dumped. */
+void d9__report_idle(const struct d9__idle *idle, size_t rows, struct d9__page *page);
+
+/* "idle": the same for programs.  0 or -ENOMEM. */
+int d9__json_idle(struct d9__json *json, const struct d9__idle *idle);
+
+#endif /* D9_ANALYZE_REPORT_IDLE_H */
