@@ -322,23 +322,33 @@ static bool gets_none(struct sampled *thread)
 	return used_ns > thread->cpu_ns && used_ns - thread->cpu_ns > EXPECTED * (SECOND_NS / self.hz);
 }
 
+/* Whether the kernel refused to show a stack whose bounds are not known. */
+static bool are_cut(void)
+{
+	for (uint32_t i = 0; i < self.high; i++) {
+		const struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
+
+		if (thread && atomic_load_explicit(&thread->unwind.refused, memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
 /* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
 static void check_signals(void)
 {
-	bool cut = false;
 	char text[96];
 
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
-		cut |= thread && atomic_load_explicit(&thread->unwind.refused, memory_order_relaxed);
 		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
 			continue;
 		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", tid_of(thread));
 		say(text);
 		return;
 	}
-	if (cut)
+	if (are_cut())
 		say("on; but stacks of threads without a loop have one frame, because process_vm_readv() is refused; " FILTER);
 	else if (d9__sampled_left_out())
 		say_left_out();
@@ -391,7 +401,8 @@ static void once_a_second(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
 
-	if (now_ns - self.second_ns < SECOND_NS)
+	/* A program that ends within a second has told what was refused. */
+	if (now_ns - self.second_ns < SECOND_NS && !(!strcmp(self.said, "on") && are_cut()))
 		return;
 	self.second_ns = now_ns;
 	check_signals();
