@@ -58,14 +58,18 @@ UNASKED static const struct d9__callback *outermost_frame(const struct d9__threa
 	return READ(thread->n_frames) ? &thread->frames[0] : NULL;
 }
 
-/* A loop that waits, or that its thread has left, does not stand still. */
+/*
+ * A loop that waits, or that its thread has left, does not stand still; nor does one that the program goes round by itself,
+ * for then it may do anything in between.
+ */
 UNASKED static void describe_outside(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
 {
 	uint8_t stage = READ(thread->stage);
 
 	call->waits = READ(thread->spins) + READ(thread->waits);
 	call->function = READ(thread->outside);
-	*found = !READ(thread->n_frames) && (stage == D9__STAGE_FRESH || stage == D9__STAGE_ROUND);
+	*found = !READ(thread->n_frames) && (stage == D9__STAGE_FRESH || stage == D9__STAGE_ROUND) &&
+		 (READ(thread->n_runs) || call->function);
 }
 
 UNASKED static void describe_one(const struct d9__thread *thread, struct d9__open_call *call, bool *found)
