@@ -46,7 +46,6 @@ static struct d9__got_table table = {
 	.library = "libc",
 	.images = &libc,
 	.hooks = hooks,
-	.n_hooks = sizeof(hooks) / sizeof(hooks[0]),
 	.reach = D9__GOT_ANY,
 	.skip = skipped,
 };
@@ -56,7 +55,6 @@ static struct d9__got_table loop_table = {
 	.library = "libc",
 	.images = &loops,
 	.hooks = loop_hooks,
-	.n_hooks = sizeof(loop_hooks) / sizeof(loop_hooks[0]),
 	.reach = D9__GOT_NEEDED,
 };
 
@@ -85,8 +83,16 @@ static bool is_in_program(void)
 	return d9__module_range_of(&table, &own) && entry >= own.low && entry < own.high;
 }
 
+/* ThreadSanitizer's, where the program has it. */
+extern const char tsan_init[] __asm__("__tsan_init") __attribute__((weak));
+
 static void fill_tables(void)
 {
+	/* It pairs each lock with its unlock, and of locks for readers and writers only one half is wrapped. */
+	size_t n_locks = tsan_init ? D9__LOCK_HOOKS - D9__LOCK_HOOKS_RWLOCKS : D9__LOCK_HOOKS;
+
+	table.n_hooks = D9__CALL_HOOKS + n_locks;
+	loop_table.n_hooks = D9__CALL_HOOKS_RARE + n_locks;
 	memcpy(hooks, d9__call_hooks, sizeof(d9__call_hooks));
 	memcpy(hooks + D9__CALL_HOOKS, d9__lock_hooks, sizeof(d9__lock_hooks));
 	memcpy(loop_hooks, d9__call_hooks, D9__CALL_HOOKS_RARE * sizeof(loop_hooks[0]));

@@ -22,6 +22,9 @@
 
 #define D9__BLOCKING_NS UINT64_C(1000000) /* shorter calls are not told */
 
+/* The function behind a wrapper: the hook engine may write the word again, with the same, while others call. */
+#define D9__BLOCK_REAL(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+
 /* Is a callback running on this thread, and not the wait of a loop that it runs? */
 static inline bool d9__block_is_inside(void)
 {

@@ -39,9 +39,9 @@
 		type result;                                                                       \
                                                                                                    \
 		if (__builtin_expect(!begin_ns, 1))                                                \
-			return real_##function(__VA_ARGS__);                                       \
-		result = real_##function(__VA_ARGS__);                                             \
-		D9__BLOCK_END(begin_ns, label, real_##function, fd);                               \
+			return D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                       \
+		result = D9__BLOCK_REAL(real_##function)(__VA_ARGS__);                             \
+		D9__BLOCK_END(begin_ns, label, D9__BLOCK_REAL(real_##function), fd);               \
 		return result;                                                                     \
 	}
 
@@ -194,9 +194,9 @@ USUAL(CALL)
 		int result;                                                                        \
                                                                                                    \
 		if (__builtin_expect(!begin_ns, 1))                                                \
-			return real_##function(fd, command, argument);                             \
-		result = real_##function(fd, command, argument);                                   \
-		D9__BLOCK_END(begin_ns, "fcntl", real_##function, fd);                             \
+			return D9__BLOCK_REAL(real_##function)(fd, command, argument);             \
+		result = D9__BLOCK_REAL(real_##function)(fd, command, argument);                   \
+		D9__BLOCK_END(begin_ns, "fcntl", D9__BLOCK_REAL(real_##function), fd);             \
 		return result;                                                                     \
 	}
 

@@ -191,10 +191,10 @@ static bool take_holder(const struct waited *place, uint64_t begin_ns, struct d9
 __attribute__((noinline)) static int wait_for(pthread_mutex_t *mutex, uint64_t begin_ns, const void *caller)
 {
 	struct waited *place = begin_wait(mutex, begin_ns);
-	struct d9__blocked blocked = { .function = "pthread_mutex_lock", .real = (void *)real_mutex_lock,
+	struct d9__blocked blocked = { .function = "pthread_mutex_lock", .real = (void *)D9__BLOCK_REAL(real_mutex_lock),
 				       .caller = caller, .fd = -1, .begin_ns = begin_ns };
 	struct d9__lock_holder holder;
-	int result = real_mutex_lock(mutex);
+	int result = D9__BLOCK_REAL(real_mutex_lock)(mutex);
 
 	blocked.ns = d9__block_long_ns(begin_ns);
 	/* Who has got the mutex may read it. */
@@ -213,19 +213,19 @@ static int hook_mutex_lock(pthread_mutex_t *mutex)
 	int result;
 
 	if (__builtin_expect(!d9__block_is_inside(), 1))
-		return real_mutex_lock(mutex);
+		return D9__BLOCK_REAL(real_mutex_lock)(mutex);
 	/* Locked by nobody: that is the call's result.  By this thread: the call itself knows what that means. */
 	result = pthread_mutex_trylock(mutex);
 	if (result != EBUSY)
 		return result;
 	begin_ns = d9__block_begin();
-	return begin_ns ? wait_for(mutex, begin_ns, __builtin_return_address(0)) : real_mutex_lock(mutex);
+	return begin_ns ? wait_for(mutex, begin_ns, __builtin_return_address(0)) : D9__BLOCK_REAL(real_mutex_lock)(mutex);
 }
 
 static int hook_mutex_unlock(pthread_mutex_t *mutex)
 {
-	look_at_unlock(mutex, (void *)real_mutex_unlock, __builtin_return_address(0));
-	return real_mutex_unlock(mutex);
+	look_at_unlock(mutex, (void *)D9__BLOCK_REAL(real_mutex_unlock), __builtin_return_address(0));
+	return D9__BLOCK_REAL(real_mutex_unlock)(mutex);
 }
 
 static int hook_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
@@ -233,11 +233,11 @@ static int hook_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	uint64_t begin_ns = d9__block_begin();
 	int result;
 
-	look_at_unlock(mutex, (void *)real_cond_wait, __builtin_return_address(0));
+	look_at_unlock(mutex, (void *)D9__BLOCK_REAL(real_cond_wait), __builtin_return_address(0));
 	if (__builtin_expect(!begin_ns, 1))
-		return real_cond_wait(cond, mutex);
-	result = real_cond_wait(cond, mutex);
-	D9__BLOCK_END(begin_ns, "pthread_cond_wait", real_cond_wait, -1);
+		return D9__BLOCK_REAL(real_cond_wait)(cond, mutex);
+	result = D9__BLOCK_REAL(real_cond_wait)(cond, mutex);
+	D9__BLOCK_END(begin_ns, "pthread_cond_wait", D9__BLOCK_REAL(real_cond_wait), -1);
 	return result;
 }
 
@@ -246,11 +246,11 @@ static int hook_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, con
 	uint64_t begin_ns = d9__block_begin();
 	int result;
 
-	look_at_unlock(mutex, (void *)real_cond_timedwait, __builtin_return_address(0));
+	look_at_unlock(mutex, (void *)D9__BLOCK_REAL(real_cond_timedwait), __builtin_return_address(0));
 	if (__builtin_expect(!begin_ns, 1))
-		return real_cond_timedwait(cond, mutex, until);
-	result = real_cond_timedwait(cond, mutex, until);
-	D9__BLOCK_END(begin_ns, "pthread_cond_timedwait", real_cond_timedwait, -1);
+		return D9__BLOCK_REAL(real_cond_timedwait)(cond, mutex, until);
+	result = D9__BLOCK_REAL(real_cond_timedwait)(cond, mutex, until);
+	D9__BLOCK_END(begin_ns, "pthread_cond_timedwait", D9__BLOCK_REAL(real_cond_timedwait), -1);
 	return result;
 }
 
@@ -260,11 +260,11 @@ static int hook_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clo
 	uint64_t begin_ns = d9__block_begin();
 	int result;
 
-	look_at_unlock(mutex, (void *)real_cond_clockwait, __builtin_return_address(0));
+	look_at_unlock(mutex, (void *)D9__BLOCK_REAL(real_cond_clockwait), __builtin_return_address(0));
 	if (__builtin_expect(!begin_ns, 1))
-		return real_cond_clockwait(cond, mutex, clock, until);
-	result = real_cond_clockwait(cond, mutex, clock, until);
-	D9__BLOCK_END(begin_ns, "pthread_cond_clockwait", real_cond_clockwait, -1);
+		return D9__BLOCK_REAL(real_cond_clockwait)(cond, mutex, clock, until);
+	result = D9__BLOCK_REAL(real_cond_clockwait)(cond, mutex, clock, until);
+	D9__BLOCK_END(begin_ns, "pthread_cond_clockwait", D9__BLOCK_REAL(real_cond_clockwait), -1);
 	return result;
 }
 
@@ -279,14 +279,14 @@ static int hook_rdlock(pthread_rwlock_t *lock)
 	int result;
 
 	if (__builtin_expect(!d9__block_is_inside(), 1))
-		return real_rdlock(lock);
+		return D9__BLOCK_REAL(real_rdlock)(lock);
 	result = pthread_rwlock_tryrdlock(lock);
 	if (result != EBUSY)
 		return result;
 	begin_ns = d9__block_begin();
-	result = real_rdlock(lock);
+	result = D9__BLOCK_REAL(real_rdlock)(lock);
 	if (begin_ns)
-		D9__BLOCK_END(begin_ns, "pthread_rwlock_rdlock", real_rdlock, -1);
+		D9__BLOCK_END(begin_ns, "pthread_rwlock_rdlock", D9__BLOCK_REAL(real_rdlock), -1);
 	return result;
 }
 
@@ -296,14 +296,14 @@ static int hook_wrlock(pthread_rwlock_t *lock)
 	int result;
 
 	if (__builtin_expect(!d9__block_is_inside(), 1))
-		return real_wrlock(lock);
+		return D9__BLOCK_REAL(real_wrlock)(lock);
 	result = pthread_rwlock_trywrlock(lock);
 	if (result != EBUSY)
 		return result;
 	begin_ns = d9__block_begin();
-	result = real_wrlock(lock);
+	result = D9__BLOCK_REAL(real_wrlock)(lock);
 	if (begin_ns)
-		D9__BLOCK_END(begin_ns, "pthread_rwlock_wrlock", real_wrlock, -1);
+		D9__BLOCK_END(begin_ns, "pthread_rwlock_wrlock", D9__BLOCK_REAL(real_wrlock), -1);
 	return result;
 }
 
