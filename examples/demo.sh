@@ -83,3 +83,5 @@ done
 echo
 echo "The traces are in $dir/http and $dir/memcached; look closer with, for example,"
 echo "    $dial9 events --format text $dir/http | less"
+echo "or see them in the browser:"
+echo "    $dial9 serve $dir/http"
