@@ -60,4 +60,4 @@ until grep -q perf_event_open status.txt 2>/dev/null || [ $tries = 100 ]; do
 done
 sed -n '/^  samples/,/^  hooks/p' status.txt | grep -v '^  hooks'
 wait $pid
-finish 's/  */ /g'
+finish 's/^[0-9]* \(INFO\|WARNING\)/N \1/; s/  */ /g'
