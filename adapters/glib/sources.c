@@ -518,7 +518,7 @@ void d9__hook_g_main_context_invoke_full(GMainContext *context, gint priority,
 static __attribute__((noinline)) void note_waits(const struct d9__glib_thread *thread, const GSource *source,
 						 uint64_t time_ns, const void *function, const void *caller)
 {
-	/* What never has a time waits for something else. */
+	/* A source whose ready time is never waits for something else. */
 	if (time_ns != NEVER && d9_task_id(D9_LIBRARY_GLIB, thread->about))
 		d9__task_waits(d9__glib_context(d9__glib_thread(), source->context)->loop, thread->about,
 			       -1, function, caller, true);

@@ -284,7 +284,7 @@ static void forget_wake(struct d9__libev_watcher *known, const void *w)
 
 static inline void note_stop(struct d9__libev_watcher *known, const ev_watcher *w, bool by_libev)
 {
-	/* What libev stops itself is about to run. */
+	/* libev stops a watcher by itself when that is about to run. */
 	if (d9__gate_arms() && !by_libev)
 		d9__task_rests(D9_LIBRARY_LIBEV, (uintptr_t)w);
 	if (w->pending) {

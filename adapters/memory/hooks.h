@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libdial9-memory exports: the functions of an allocator, and the operators new and delete of C++, of which
- * allocators have some of their own that never call malloc().
+ * libdial9-memory exports the functions of an allocator, and the operators new and delete of C++, since some
+ * allocators have operators of their own, which never call malloc().
  */
 
 #ifndef D9_MEMORY_HOOKS_H

@@ -61,7 +61,7 @@
 	X(delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t",                                 \
 	  (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
 
-/* Those that the program would have without us. */
+/* The operators that the program would call without us. */
 struct real {
 #define MEMBER_NEW(name, symbol, parameters, arguments, undo) void *(*name) parameters;
 	NEWS(MEMBER_NEW)
