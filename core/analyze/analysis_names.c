@@ -107,39 +107,38 @@ static int name_frame(struct d9__samples *samples, struct d9__frame_name *frame,
 	return err ? err : keep_text(samples, place->module, &frame->module);
 }
 
-static int name_stack(struct d9__samples *samples, struct d9__stack *stack, const struct d9__namer *namer)
+/* In new memory, |*names|, unless the budget for stacks is spent; |innermost|: what the first address is. */
+static int name_frames(struct d9__samples *samples, struct d9__frame_name **names, const uint64_t *addresses, size_t n,
+		       const struct d9__place *innermost, const struct d9__namer *namer)
 {
 	int err = 0;
 
-	if (!d9__budget_take(D9__KEPT_STACKS, stack->n * sizeof(stack->names[0])))
+	if (!d9__budget_take(D9__KEPT_STACKS, n * sizeof((*names)[0])))
 		return 0;
-	stack->names = calloc(stack->n ? stack->n : 1, sizeof(stack->names[0]));
-	if (!stack->names)
+	*names = calloc(n ? n : 1, sizeof((*names)[0]));
+	if (!*names)
 		return -ENOMEM;
-	for (size_t i = 0; i < stack->n && !err; i++) {
-		struct d9__place place = { .address = stack->addresses[i], .ns = stack->ns,
-					   .role = i ? D9__PLACE_CALL : D9__PLACE_RUNNING };
+	for (size_t i = 0; i < n && !err; i++) {
+		struct d9__place place = { .address = addresses[i], .ns = innermost->ns,
+					   .role = i ? D9__PLACE_CALL : innermost->role };
 
-		err = name_frame(samples, &stack->names[i], &place, namer);
+		err = name_frame(samples, &(*names)[i], &place, namer);
 	}
 	return err;
 }
 
+static int name_stack(struct d9__samples *samples, struct d9__stack *stack, const struct d9__namer *namer)
+{
+	const struct d9__place innermost = { .ns = stack->ns, .role = D9__PLACE_RUNNING };
+
+	return name_frames(samples, &stack->names, stack->addresses, stack->n, &innermost, namer);
+}
+
 static int name_heap_stack(struct d9__analysis *a, struct d9__heap_stack *stack, const struct d9__namer *namer)
 {
-	int err = 0;
+	const struct d9__place innermost = { .ns = stack->ns, .role = D9__PLACE_CALL };
 
-	if (!d9__budget_take(D9__KEPT_STACKS, stack->n * sizeof(stack->names[0])))
-		return 0;
-	stack->names = calloc(stack->n ? stack->n : 1, sizeof(stack->names[0]));
-	if (!stack->names)
-		return -ENOMEM;
-	for (size_t i = 0; i < stack->n && !err; i++) {
-		struct d9__place place = { .address = stack->addresses[i], .ns = stack->ns, .role = D9__PLACE_CALL };
-
-		err = name_frame(&a->samples, &stack->names[i], &place, namer);
-	}
-	return err;
+	return name_frames(&a->samples, &stack->names, stack->addresses, stack->n, &innermost, namer);
 }
 
 static int name_heap(struct d9__analysis *a, const struct d9__namer *namer)
