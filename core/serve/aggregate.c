@@ -108,6 +108,10 @@ static void put_part(struct d9__json *json, const char *key, const char *text, u
 
 static void put_callback(struct d9__json *json, const char *name, const struct sums *sums)
 {
+	char at_ns[24];
+
+	/* As text: a double does not hold every time. */
+	snprintf(at_ns, sizeof(at_ns), "%llu", (unsigned long long)sums->longest->at_ns);
 	d9__json_open(json, NULL, '{');
 	put_part(json, "service", name, 0);
 	put_part(json, "name", name, 1);
@@ -121,7 +125,7 @@ static void put_callback(struct d9__json *json, const char *name, const struct s
 	d9__json_string(json, "segment", sums->where->name);
 	d9__json_string(json, "process", sums->where->said->process);
 	d9__json_u64(json, "worker", sums->longest->worker);
-	d9__json_u64(json, "at_ns", sums->longest->at_ns);
+	d9__json_string(json, "at_ns", at_ns);
 	d9__json_close(json, '}');
 }
 

@@ -118,7 +118,8 @@ static void put_longest(struct d9__json *json, struct json_object *of)
 	if (!longest)
 		return;
 	d9__json_u64(json, "longest_ns", number(longest, "longest_ns"));
-	put_text(json, "name", longest);
+	if (text(longest, "name"))
+		d9__json_string(json, "longest_in", text(longest, "name"));
 }
 
 static void put_exact(struct d9__json *json, const char *key, uint64_t ns)

@@ -64,22 +64,26 @@ static char *read_back(int fd, size_t max, size_t *len)
 	return data;
 }
 
-static void read_why(int fd, char why[WHY_MAX])
+/* The first line, without the "dial9 COMMAND: " in front. */
+static const char *read_why(int fd, char why[WHY_MAX])
 {
 	ssize_t n = pread(fd, why, WHY_MAX - 1, 0);
+	const char *said;
 
 	why[n > 0 ? n : 0] = '\0';
 	why[strcspn(why, "\n")] = '\0';
+	said = strncmp(why, "dial9 ", strlen("dial9 ")) ? NULL : strstr(why, ": ");
+	return said ? said + strlen(": ") : why;
 }
 
 static void finish(struct d9__child *child, int status)
 {
 	bool whole = WIFEXITED(status) && WEXITSTATUS(status) <= 2;
 	struct d9__child_answer answer = { 0 };
-	char why[WHY_MAX];
+	char line[WHY_MAX];
+	const char *why = read_why(child->err, line);
 
 	child->pid = 0;
-	read_why(child->err, why);
 	answer.why = *why ? why : "the process that reads it did not finish";
 	if (whole)
 		answer.out = read_back(child->out, child->options.bytes_max, &answer.len);

@@ -251,9 +251,11 @@ static void send_map(struct d9__server *server, struct evhttp_request *request, 
 	double since = number_in(query, "since", 0);
 	int err = d9__archive_sync(server->archive, &server->listing);
 	size_t len = 0;
+	char *json = NULL;
 
-	d9__reply_json(request, err ? NULL : d9__archive_map(server->archive, since > 0 && since < 1e15 ? (uint64_t)since : 0, &len),
-		       len);
+	if (!err)
+		json = d9__archive_map(server->archive, since > 0 && since < 1e15 ? (uint64_t)since : 0, &len);
+	d9__reply_json(request, json, len);
 }
 
 /* "process=NAME", "from_ms=", "to_ms=". */
@@ -266,11 +268,13 @@ static void send_sums(struct d9__server *server, struct evhttp_request *request,
 					   .to_ms = number_in(query, "to_ms", 1e18) };
 	int err = d9__archive_sync(server->archive, &server->listing);
 	size_t len = 0;
+	char *json;
 
 	for (const struct evkeyval *item = query->tqh_first; item && scope.n_processes < SCOPE_MAX; item = item->next.tqe_next)
 		if (!strcmp(item->key, "process"))
 			processes[scope.n_processes++] = item->value;
-	d9__reply_json(request, err ? NULL : make(server->archive, &scope, &len), len);
+	json = err ? NULL : make(server->archive, &scope, &len);
+	d9__reply_json(request, json, len);
 }
 
 /* ---- who may have it ---- */
