@@ -245,12 +245,12 @@ function* timesOf(trace) {
 }
 
 /** Tables of events called |name|: one for each schema that the trace gives it. */
-function tablesNamed(trace, name) {
+export function tablesNamed(trace, name) {
 	return trace.tables.filter((table) => table.name === name && table.rows.n);
 }
 
 /** A function (row) => value for the field |name|; texts as texts; undefined where there is none. */
-function fieldReader(trace, table, name) {
+export function fieldReader(trace, table, name) {
 	const i = table.fields.findIndex((field) => field.name === name);
 	if (i < 0) return () => undefined;
 	const column = table.columns[i], exact = table.exact[i];
@@ -430,7 +430,7 @@ export async function readTrace(sources, options = {}) {
 	const model = new TraceBuilder(options.bytes);
 	let stored = 0;
 	for (const { name, chunks } of sources) {
-		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0 };
+		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0, last: null };
 		const before = countEvents(model);
 		let used = 0;
 		model.segments.push(segment);
@@ -447,6 +447,7 @@ export async function readTrace(sources, options = {}) {
 		}
 		stored += used;
 		segment.events = countEvents(model) - before;
+		segment.last = decoder.base + decoder.since;
 		if (segment.full) break;
 	}
 	return model.finish();

@@ -8,6 +8,7 @@ import { element, prepareCanvas } from './dom.js';
 import { laneName } from './lanes.js';
 import { selectCall, selectFinding, state } from './state.js';
 import { colours } from './theme.js';
+import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
 const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
@@ -220,6 +221,7 @@ function showTrace(panel) {
 
 export function showDetail(panel) {
 	if (state.range) showRange(panel, state.range);
+	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
 	else showTrace(panel);
