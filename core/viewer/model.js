@@ -81,7 +81,7 @@ export class Model {
 	clockNote(trace) {
 		const { clock } = trace, host = showName(trace.metadata.get('host') ?? '');
 		const told = clock.by === 'first' ? '' : clock.by === 'wall' ? `placed by its wall clock, ±${showDuration(clock.drift)}`
-			: clock.by === 'none' ? 'its clock is not known' : Math.abs(clock.skew) >= SKEW_TOLD_NS ? `wall clock ${showDuration(Math.abs(clock.skew))} ${clock.skew > 0 ? 'ahead' : 'behind'}` : 'same clock';
+			: clock.by === 'none' ? 'its wall clock is not told' : Math.abs(clock.skew) >= SKEW_TOLD_NS ? `wall clock ${showDuration(Math.abs(clock.skew))} ${clock.skew > 0 ? 'ahead' : 'behind'}` : 'same clock';
 		return [host, told].filter(Boolean).join(', ');
 	}
 

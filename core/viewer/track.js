@@ -286,6 +286,6 @@ export function timeOfItem(item) {
 export function tellItem(model, item, clock) {
 	const { track } = item, [start, end] = timeOfItem(item), at = showTime(start - model.first, model.wall(start), clock, 6);
 	if (item.i >= 0) return `${track.tell(item.i)}${end - start >= 1 && !track.arrows ? `, ${showDuration(end - start)}` : ''}, at ${at}`;
-	const values = track.bands.map((band) => [band.name, bandText(band, start)].filter(Boolean).join(' ')).filter(Boolean).join('; ');
-	return `${track.title}: ${values || 'nothing known'}, at ${at}`;
+	const values = track.bands.map((band) => [band.name, bandText(band, start) || 'not known'].filter(Boolean).join(' ')).join('; ');
+	return `${track.title}: ${values}, at ${at}`;
 }

@@ -10,10 +10,10 @@ import { isCustom, processName } from './track_items.js';
 import { bandOf, readyLine, seriesLine, showValue, threadLine } from './track_lines.js';
 import { makeTrack } from './track.js';
 
-const QUEUE_LEAST = 4, FULL = 80, OVERFLOWS = 100;
+const QUEUE_TOLD = 4, FULL = 80, OVERFLOWS = 100;
 const KINDS = ['gauge', 'counter', 'updown-counter'];
 const INTEGERS = [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32];
-const LIMITS = ['threshold', 'warning', 'critical'];
+const LIMIT_NAMES = ['threshold', 'warning', 'critical'];
 
 /** The field |name| of all events |event| of a trace as a line, one for each value of |by|. */
 function linesOf(model, trace, event, field, { title = field, kind = 'gauge', unit = '', by = null, scale = 1, of = null } = {}) {
@@ -41,7 +41,7 @@ function queueTrack(model) {
 		...allOf(model, 'RuntimeMetricsEvent', 'global_queue_depth', { title: 'queue of', by: 'runtime_name' })];
 	const bands = [...bandOf(global.length ? 'ready on one loop' : '', ready), ...bandOf(ready.length ? 'queue of all' : '', global)];
 	const most = Math.max(0, ...bands.map((b) => b.high));
-	return bands.length && { id: 'queue', title: 'waiting to run', bands, figure: `at most ${showCount(most)}`, opens: most >= QUEUE_LEAST && lanes.length > 12,
+	return bands.length && { id: 'queue', title: 'waiting to run', bands, figure: `at most ${showCount(most)}`, opens: most >= QUEUE_TOLD && lanes.length > 12,
 		plain: 'Callbacks that were ready and waited for the loop: the most on any one loop.' };
 }
 
@@ -150,7 +150,7 @@ function fieldBand(model, event, field, kind) {
 			const at = table.fields.findIndex(({ name }) => name === field), read = fieldReader(trace, table, field);
 			if (at < 0) continue;
 			unit = showName(annotationOf(table, at, 'unit') ?? '', 16);
-			guides = LIMITS.map((name) => ({ name, value: Number(annotationOf(table, at, name)) })).filter(({ value }) => Number.isFinite(value));
+			guides = LIMIT_NAMES.map((name) => ({ name, value: Number(annotationOf(table, at, name)) })).filter(({ value }) => Number.isFinite(value));
 			const parts = table.fields.filter(({ name }, i) => name !== field && (name === 'worker_id' || annotationOf(table, i, 'partition') !== undefined)).map(({ name }) => name);
 			const readers = parts.map((name) => fieldReader(trace, table, name));
 			for (let row = 0; row < table.rows.n; row++) {

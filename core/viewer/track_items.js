@@ -60,6 +60,8 @@ function tellFields(trace, table, row) {
 
 // ---- spans ----
 
+const SPAN_FIELDS = /^(span_id|span_instance_id|span_name|start_timestamp_ns|first_enter_timestamp_ns|active_ns|attributes|worker_id|tid)$/; // told in other words
+
 /** |floor|: only spans at or above that percentile of their name. */
 export function spansTrack(model, floor = 0) {
 	const items = newItems(), counts = new Map();
@@ -94,8 +96,9 @@ export function spansTrack(model, floor = 0) {
 			return `span ${processName(model, trace)}${nameOf(i)}${Number.isNaN(active) ? '' : `, inside for ${showDuration(active)}`}${flags & SPAN.NO_END ? ', end not recorded' : ''}${flags & SPAN.NO_START ? ', begin not recorded' : ''}`;
 		},
 		facts(i) {
-			const [trace, spans, ref] = of(i);
-			return fieldsOf(trace, trace.tables[spans.table[ref]], spans.row[ref]);
+			const [trace, spans, ref] = of(i), table = trace.tables[spans.table[ref]], attributes = fieldReader(trace, table, 'attributes')(spans.row[ref]);
+			return [...(Number.isNaN(spans.active[ref]) ? [] : [['inside', showDuration(spans.active[ref])]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
+				...fieldsOf(trace, table, spans.row[ref]).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
 		},
 		key(i) {
 			const [trace, spans, ref] = of(i), id = spans.ids[ref];

@@ -118,8 +118,8 @@ export function readChoice(choices, key, value) {
 		case 'o': return { ...choices, order: splitItems(value) };
 		case 'h': return { ...choices, folded: splitItems(value) };
 		case 'tr': {
-			const open = value.split(',').map((text) => /^(.+)([+-])$/.exec(text));
-			return open.includes(null) ? null : { ...choices, open: Object.fromEntries(open.map(([, id, sign]) => [decodeURIComponent(id), sign === '+'])) };
+			const open = splitItems(value).map((text) => /^(.+)([+-])$/.exec(text));
+			return open.includes(null) ? null : { ...choices, open: Object.fromEntries(open.map(([, id, sign]) => [id, sign === '+'])) };
 		}
 		case 'sp': return SPAN_FLOORS.includes(Number(value)) ? { ...choices, floor: Number(value) } : null;
 		case 'fc': {

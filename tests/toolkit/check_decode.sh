@@ -7,5 +7,4 @@ set -eu
 	echo "there is no node, or one older than 18"
 	exit 77
 }
-node --test "$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs" \
-	"$top_srcdir/tests/toolkit/test_toolkit.mjs"
+node --test "$top_srcdir"/tests/toolkit/test_*.mjs
