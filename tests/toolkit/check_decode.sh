@@ -8,4 +8,4 @@ set -eu
 	exit 77
 }
 node --test "$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs" \
-	"$top_srcdir/tests/toolkit/test_toolkit.mjs"
+	"$top_srcdir/tests/toolkit/test_toolkit.mjs" "$top_srcdir/tests/toolkit/test_time.mjs"
