@@ -3,6 +3,7 @@
 
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
+import { isEmbedded, loadEmbedded } from './embedded.js';
 import { sentenceOf, showDetail } from './detail.js';
 import { markFinding, showFindings } from './finding_list.js';
 import { startInput } from './input.js';
@@ -252,7 +253,7 @@ async function start() {
 	addEventListener('popstate', () => state.model && restoreUrl());
 	showProgress('', 0);
 	try {
-		const { model, reported } = await loadServed(showProgress);
+		const { model, reported } = await (isEmbedded() ? loadEmbedded : loadServed)(showProgress);
 		takeModel(model);
 		await reported;
 		openPlace(model, true);

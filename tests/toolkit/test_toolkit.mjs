@@ -228,7 +228,9 @@ test('modules can be joined into one: names at the top are unique, imports and e
 				assert.equal(names.get(name), undefined, `${name} is in ${names.get(name)} and ${file}`);
 				names.set(name, file);
 			}
-			for (const line of source.split('\n')) assert.doesNotMatch(line, /[^\w.'"`]import\(|^\s+(?:import|export) /, file);
+			for (const line of source.split('\n')) assert.doesNotMatch(line, /[^\w.'"`]import\(|^\s+(?:import|export) |^import (?!.*' *;)/, file);
+			// Nor does one end the element that a page holds it in.
+			assert.doesNotMatch(source, /<\/script|<!--/i, file);
 		}
 });
 
