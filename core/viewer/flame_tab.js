@@ -65,7 +65,7 @@ export class FlameTab {
 		this.out.hidden = empty || !panel.zoom.length;
 		this.status.hidden = empty;
 		this.note.textContent = empty ? emptySentence(state, panel.kind, folded.of) : '';
-		if (!empty) this.flame.show({ tree: folded.tree, names: folded.names, zoom: panel.zoom, find: panel.find, amount: amountOf(folded.unit),
+		if (!empty) this.flame.show({ tree: folded.tree, names: folded.names, zoom: panel.zoom, find: panel.find, amount: amountOf(folded.unit), inverted: panel.inverted,
 			title: panel.inverted ? 'innermost frames of all threads' : 'all stacks' });
 		this.tools.show(folded, empty ? null : this.flame.matches);
 	}
