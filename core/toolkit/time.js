@@ -234,7 +234,7 @@ function partsOf(sum, total, sampled, waits) {
 	return parts;
 }
 
-function samplesIn(facts, from, to) {
+function samplesBetween(facts, from, to) {
 	return lowerBound(facts.samples, to) - lowerBound(facts.samples, from);
 }
 
@@ -249,7 +249,7 @@ export function partsOfCall(trace, worker, row) {
 	const { polls } = worker, facts = factsOf(trace, worker), sum = nothing(), ns = polls.dur[row], start = polls.start[row];
 	const period = periodOf(trace, worker, periodAt(worker, start));
 	addOfCall(sum, period, row, ns, period.calls.get(row)?.told ?? 0);
-	sum.samples = samplesIn(facts, start, start + ns);
+	sum.samples = samplesBetween(facts, start, start + ns);
 	return partsOf(sum, ns, facts.sampleNs, false);
 }
 
@@ -284,7 +284,7 @@ function addCutPeriod(sum, trace, worker, facts, period, from, to) {
 		cut.onCpu += Math.floor(awake * period.rate);
 		cut.byPeriod += period.cpuLeft === null ? 0 : Math.floor(awake);
 	}
-	cut.samples = samplesIn(facts, from, to);
+	cut.samples = samplesBetween(facts, from, to);
 	return partsOf(cut, to - from, facts.sampleNs, true);
 }
 
@@ -302,7 +302,7 @@ export function partsOfRange(trace, worker, from, to) {
 			sum.blocked += period.sumBlocked;
 			sum.waiting += period.wall - period.awake;
 			sum.byPeriod += period.cpuLeft === null ? 0 : over(period.awake, period.readNs + period.told);
-			sum.samples += samplesIn(facts, period.start, period.end);
+			sum.samples += samplesBetween(facts, period.start, period.end);
 		} else if (start < end) {
 			const cut = addCutPeriod(sum, trace, worker, facts, period, start, end);
 			for (const [key, of] of [['onCpu', 'on_cpu'], ['ready', 'ready'], ['blocked', 'blocked'], ['waiting', 'waiting'], ['byPeriod', 'by_period'], ['samples', 'samples']])
@@ -329,7 +329,7 @@ function addStay(pieces, facts, worker, task, stay) {
 		const piece = pieces.get(row);
 		piece.ns += to - from;
 		piece.told += toldIn(facts, polls, row, from, to);
-		piece.samples += samplesIn(facts, from, to);
+		piece.samples += samplesBetween(facts, from, to);
 	}
 }
 
