@@ -11,6 +11,7 @@ import { fillHelp, startKeys } from './keys.js';
 import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
 import { drawMinimap } from './minimap.js';
+import { openSave } from './save.js';
 import { startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { startTheme, switchTheme } from './theme.js';
@@ -231,6 +232,7 @@ function startButtons() {
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('save').addEventListener('click', openSave);
 	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
 }
 
