@@ -6,8 +6,8 @@
  *	unload PATH BUILD-ID BASE SIZE NS
  *	sample NS ADDRESS...			the innermost first
  *	taken NS WORKER SOURCE TRUNCATED ADDRESS...	the same with all that a sample says; source 1: off the CPU
- *	spawn NS CALLBACK SITE [TASK]		addresses; `spawn_loc` has them, too; task 1, unless told
- *	poll NS WORKER TASK CALLBACK SITE	a call of it begins
+ *	spawn NS CALLBACK SITE [TASK [TEXT]]	addresses; `spawn_loc` has them, too, or TEXT; task 1, unless told
+ *	poll NS WORKER TASK CALLBACK SITE [TEXT]	a call of it begins
  *	end NS WORKER
  *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
  *	rate N					bytes between samples of allocations, at 1600
@@ -99,10 +99,14 @@ static void put_overflow(struct trace *t)
 	trace_event(t, OVERFLOW, ns, allocs, frees, number());
 }
 
+/* The rest of the line, or both addresses. */
 static uint64_t location(struct trace *t, uint64_t callback, uint64_t site)
 {
+	const char *told = strtok(NULL, "\n");
 	char text[64];
 
+	if (told)
+		return trace_string(t, told);
 	snprintf(text, sizeof(text), "0x%llx @ 0x%llx", (unsigned long long)callback, (unsigned long long)site);
 	return trace_string(t, text);
 }
@@ -110,15 +114,17 @@ static uint64_t location(struct trace *t, uint64_t callback, uint64_t site)
 static void put_spawn(struct trace *t)
 {
 	uint64_t ns = number(), callback = number(), site = number(), task = number();
+	uint64_t place = location(t, callback, site);
 
-	trace_event(t, SPAWN, ns, task ? task : 1, location(t, callback, site), (uint64_t)1, callback, site);
+	trace_event(t, SPAWN, ns, task ? task : 1, place, (uint64_t)1, callback, site);
 }
 
 static void put_poll(struct trace *t)
 {
-	uint64_t ns = number(), worker = number(), task = number(), callback = number();
+	uint64_t ns = number(), worker = number(), task = number(), callback = number(), site = number();
+	uint64_t place = location(t, callback, site);
 
-	trace_event(t, POLL, ns, worker, (uint64_t)0, task, location(t, callback, number()));
+	trace_event(t, POLL, ns, worker, (uint64_t)0, task, place);
 }
 
 static void put_end(struct trace *t)
