@@ -11,6 +11,8 @@ import { fillHelp, startKeys } from './keys.js';
 import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
 import { drawMinimap } from './minimap.js';
+import { startPanel } from './panel.js';
+import { CLOSED_PANEL } from './scope.js';
 import { startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { startTheme, switchTheme } from './theme.js';
@@ -77,7 +79,7 @@ function restoreUrl() {
 	if (patch.finding >= state.model.findings.length) delete patch.finding;
 	restoring = true;
 	// What it does not say is as at the start.
-	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', ...patch });
+	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', panel: CLOSED_PANEL, ...patch });
 	restoring = false;
 	byId('search').value = state.query;
 	return true;
@@ -123,6 +125,8 @@ function showLegend() {
 function changed(patch) {
 	if (!state.model) return;
 	const keys = Object.keys(patch);
+	// The detail is of what was chosen last.
+	if (patch.range || patch.selected) state.rangeLast = Boolean(patch.range);
 	if (keys.length === 1 && keys[0] === 'pointer') {
 		redrawPointer();
 		return;
@@ -134,7 +138,7 @@ function changed(patch) {
 	}
 	if ('finding' in patch) markFinding(byId('findings'));
 	if ('clock' in patch) showHeader();
-	keepUrl('selected' in patch || 'range' in patch);
+	keepUrl('selected' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
 }
 
@@ -242,6 +246,7 @@ async function start() {
 	startKeys();
 	startInput(() => rows);
 	startSearch();
+	startPanel();
 	startButtons();
 	startOpening();
 	new ResizeObserver(redraw).observe(byId('lanes'));

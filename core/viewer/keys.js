@@ -2,6 +2,8 @@
 // The keys: one table, from which the help is made.
 
 import { byId, element } from './dom.js';
+import { PANEL_KEYS, closePanel } from './panel.js';
+import { isPanelOpen } from './scope.js';
 import { selectCall, selectFinding, setView, state, update } from './state.js';
 
 const MILLISECOND = 1e6;
@@ -77,7 +79,8 @@ function markRange() {
 /** Close one thing, in a fixed order. */
 function escape() {
 	if (byId('keys').open) byId('keys').close();
-	else if (state.range || state.rangeStart !== null) update({ range: null, rangeStart: null });
+	else if (isPanelOpen(state)) closePanel();
+	else if (state.rangeStart !== null) update({ rangeStart: null });
 	else update({ selected: null, finding: -1 });
 }
 
@@ -102,6 +105,7 @@ const KEYS = [
 	{ keys: ['w'], does: 'to the callback that woke it', run: followWake },
 	{ keys: ['r'], does: 'one end of a range, then the other', run: markRange },
 	{ keys: ['z'], does: 'zoom into the range', run: () => state.range && setView(...state.range) },
+	...PANEL_KEYS,
 	{ keys: ['/', 'Ctrl+f'], does: 'search', run: () => byId('search').focus() },
 	{ keys: ['c'], does: 'clock: since the start, local, UTC', run: () => byId('clock').click() },
 	{ keys: ['t'], does: 'light or dark', run: () => byId('theme').click() },
