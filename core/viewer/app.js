@@ -11,6 +11,9 @@ import { fillHelp, startKeys } from './keys.js';
 import { drawRuler } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
 import { drawMinimap } from './minimap.js';
+import { openSave } from './save.js';
+import { startPanel } from './panel.js';
+import { CLOSED_PANEL } from './scope.js';
 import { startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { startTheme, switchTheme } from './theme.js';
@@ -76,7 +79,7 @@ function restoreUrl() {
 	if (patch.finding >= state.model.findings.length) delete patch.finding;
 	restoring = true;
 	// What it does not say is as at the start.
-	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', ...patch });
+	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', panel: CLOSED_PANEL, ...patch });
 	restoring = false;
 	byId('search').value = state.query;
 	return true;
@@ -122,6 +125,8 @@ function showLegend() {
 function changed(patch) {
 	if (!state.model) return;
 	const keys = Object.keys(patch);
+	// The detail is of what was chosen last.
+	if (patch.range || patch.selected) state.rangeLast = Boolean(patch.range);
 	if (keys.length === 1 && keys[0] === 'pointer') {
 		redrawPointer();
 		return;
@@ -134,7 +139,7 @@ function changed(patch) {
 	}
 	if ('finding' in patch) markFinding(byId('findings'));
 	if ('clock' in patch) showHeader();
-	keepUrl('selected' in patch || 'item' in patch || 'range' in patch);
+	keepUrl('selected' in patch || 'item' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
 }
 
@@ -224,6 +229,7 @@ function startButtons() {
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('save').addEventListener('click', openSave);
 	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
 }
 
@@ -235,6 +241,7 @@ async function start() {
 	startKeys();
 	startInput(timelineRows);
 	startSearch();
+	startPanel();
 	startButtons();
 	startOpening();
 	new ResizeObserver(redraw).observe(byId('scroll'));

@@ -3,7 +3,7 @@
 
 import { addItem, finishItems, newItems, packItems } from '../toolkit/items.js';
 import { showCount, showDuration, showName } from '../toolkit/show.js';
-import { SPAN, isSpanEvent, spanFloors, spanName, spanRoles, spanTable } from '../toolkit/span_table.js';
+import { nameOfSpan, spanRoles } from '../toolkit/spans.js';
 import { framesOf } from '../toolkit/stacks.js';
 import { timersOf } from '../toolkit/timers.js';
 import { absoluteTime, fieldReader, tablesNamed } from '../toolkit/trace.js';
@@ -17,9 +17,11 @@ const NAMES_SHOWN = 40, FIELDS_TOLD = 8;
 // Events that have tracks, panels or meanings of their own.
 const BUILT_IN = /^(ClockSync|SegmentMetadata|PollStart|PollEnd|WorkerPark|WorkerUnpark|QueueSample|RuntimeMetrics|TaskSpawn|TaskTerminate|TaskDump|WakeEvent|CpuSample|Alloc|Free|MemoryProfileOverflow|ProcessResourceUsage|ProcessState|TcpAcceptQueue|SpanMisuse|RecorderLoss|RecorderHealth|Module|LoopTasks|LoopWake|LoopSample|HelperRun|HelperQueued|StuckPoll|LastSign|OffCpu|BlockingCall|SourceTime|StaleTimer)Event$|^SymbolTableEntry$/;
 
+const SPAN_EVENTS = /^Span(Enter|Exit)(?::|__|Event$)|^SpanClose(?:__|Event$)/;
+
 /** Whether the program, and not the recorder, tells events of that name. */
 export function isCustom(table) {
-	return table.hasTime && !BUILT_IN.test(table.name) && !isSpanEvent(table.name);
+	return table.hasTime && !BUILT_IN.test(table.name) && !SPAN_EVENTS.test(table.name);
 }
 
 /** The process in front of a name, where there are several. */
@@ -62,47 +64,79 @@ function tellFields(trace, table, row) {
 
 const SPAN_FIELDS = /^(span_id|span_instance_id|span_name|start_timestamp_ns|first_enter_timestamp_ns|active_ns|attributes|worker_id|tid)$/; // told in other words
 
+/** Of each name the length that |percent| of its spans are below: Map by name. */
+function spanFloors(trace, percent) {
+	const byName = new Map(), { lives } = trace;
+	for (let i = 0; i < lives.n; i++) {
+		const name = nameOfSpan(trace, i);
+		if (!byName.has(name)) byName.set(name, []);
+		byName.get(name).push(lives.end[i] - lives.start[i]);
+	}
+	return new Map([...byName].map(([name, lengths]) => {
+		lengths.sort((a, b) => a - b);
+		return [name, lengths[Math.min(lengths.length - 1, Math.floor(lengths.length * percent / 100))]];
+	}));
+}
+
+/** The events that close spans, by id and time: Map of {table, row}. */
+function closesOf(trace) {
+	if (trace.spanCloses) return trace.spanCloses;
+	trace.spanCloses = new Map();
+	for (const table of trace.tables) {
+		if (!/^SpanClose/.test(table.name)) continue;
+		const id = fieldReader(trace, table, 'span_id');
+		for (let row = 0; row < table.rows.n; row++) trace.spanCloses.set(`${id(row)}@${table.rows.time[row]}`, { table, row });
+	}
+	return trace.spanCloses;
+}
+
 /** |floor|: only spans at or above that percentile of their name. */
 export function spansTrack(model, floor = 0) {
 	const items = newItems(), counts = new Map();
-	const tables = model.traces.map((trace) => (trace.spanTable ??= spanTable(trace)));
-	model.traces.forEach((trace, t) => {
-		for (let i = 0; i < tables[t].n; i++) {
-			const name = spanName(trace, tables[t], i);
+	for (const trace of model.traces)
+		for (let i = 0; i < trace.lives.n; i++) {
+			const name = nameOfSpan(trace, i);
 			counts.set(name, (counts.get(name) ?? 0) + 1);
 		}
-	});
 	const kinds = ranked(counts);
 	let all = 0;
 	model.traces.forEach((trace, t) => {
-		const spans = tables[t], floors = floor ? spanFloors(spans, floor) : null;
-		all += spans.n;
-		for (let i = 0; i < spans.n; i++) {
-			if (floors && spans.end[i] - spans.start[i] < floors.get(spans.name[i])) continue;
-			addItem(items, spans.start[i] + trace.shift, spans.end[i] + trace.shift, 0, t, i, Math.min(65535, kinds.get(spanName(trace, spans, i))));
+		const { lives } = trace, floors = floor ? spanFloors(trace, floor) : null;
+		all += lives.n;
+		for (let i = 0; i < lives.n; i++) {
+			const name = nameOfSpan(trace, i);
+			if (floors && lives.end[i] - lives.start[i] < floors.get(name)) continue;
+			addItem(items, lives.start[i] + trace.shift, lives.end[i] + trace.shift, 0, t, i, Math.min(65535, kinds.get(name)));
 		}
 	});
 	if (!all) return null;
 	const done = finishItems(items, packItems(items));
-	const of = (i) => [model.traces[done.source[i]], tables[done.source[i]], done.ref[i]];
-	const nameOf = (i) => showName(spanName(...of(i)));
+	const of = (i) => [model.traces[done.source[i]], done.ref[i]];
+	const nameOf = (i) => showName(nameOfSpan(...of(i)));
+	const closeOf = (i) => {
+		const [trace, life] = of(i);
+		return closesOf(trace).get(`${trace.lives.ids[life]}@${trace.lives.end[life]}`) ?? null;
+	};
 	return makeTrack({
 		id: 'spans', title: 'spans', prefix: 'span', items: done, opens: true,
 		plain: 'Spans: stretches of work that the program names, such as one request. They may pass through several callbacks.',
 		figure: `${showCount(done.n)}${floor ? ` of ${showCount(all)}` : ''}, ${counted(kinds.size, 'name')}`,
 		tone: (i) => done.kind[i], label: nameOf,
 		tell(i) {
-			const [trace, spans, ref] = of(i), flags = spans.flags[ref], active = spans.active[ref];
-			return `span ${processName(model, trace)}${nameOf(i)}${Number.isNaN(active) ? '' : `, inside for ${showDuration(active)}`}${flags & SPAN.NO_END ? ', end not recorded' : ''}${flags & SPAN.NO_START ? ', begin not recorded' : ''}`;
+			const [trace] = of(i), close = closeOf(i), active = close && fieldReader(trace, close.table, 'active_ns')(close.row);
+			return `span ${processName(model, trace)}${nameOf(i)}${active === undefined || active === null ? '' : `, inside for ${showDuration(Number(active))}`}`;
 		},
 		facts(i) {
-			const [trace, spans, ref] = of(i), table = trace.tables[spans.table[ref]], attributes = fieldReader(trace, table, 'attributes')(spans.row[ref]);
-			return [...(Number.isNaN(spans.active[ref]) ? [] : [['inside', showDuration(spans.active[ref])]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
-				...fieldsOf(trace, table, spans.row[ref]).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
+			const [trace] = of(i), close = closeOf(i);
+			if (!close) return [['close', 'not recorded']];
+			const read = (name) => fieldReader(trace, close.table, name)(close.row), active = read('active_ns'), attributes = read('attributes');
+			return [...(active === undefined ? [] : [['inside', showDuration(Number(active))]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
+				...fieldsOf(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
 		},
 		key(i) {
-			const [trace, spans, ref] = of(i), id = spans.ids[ref];
-			return processKey(model, trace) + (typeof id === 'string' ? id : BigInt(id).toString(16));
+			const [trace, life] = of(i), id = trace.lives.ids[life];
+			// One that a single event tells has no id: its time is its name.
+			return processKey(model, trace) + (id ? BigInt(id).toString(16) : `@${absoluteTime(trace, trace.lives.end[life])}`);
 		},
 	});
 }

@@ -103,7 +103,7 @@ const joinItems = (texts) => texts.map(encodeURIComponent).join(',');
 /** Items of the URL's fragment. */
 export function writeChoices(choices) {
 	const { order, open, folded, floor, fields } = choices, items = [];
-	if (order.length) items.push(`o=${joinItems(order)}`);
+	if (order.length) items.push(`to=${joinItems(order)}`);
 	if (Object.keys(open).length) items.push(`tr=${Object.entries(open).map(([id, is]) => encodeURIComponent(id) + (is ? '+' : '-')).join(',')}`);
 	if (folded.length) items.push(`h=${joinItems(folded)}`);
 	if (floor) items.push(`sp=${floor}`);
@@ -115,7 +115,7 @@ export function writeChoices(choices) {
 export function readChoice(choices, key, value) {
 	try {
 		switch (key) {
-		case 'o': return { ...choices, order: splitItems(value) };
+		case 'to': return { ...choices, order: splitItems(value) };
 		case 'h': return { ...choices, folded: splitItems(value) };
 		case 'tr': {
 			const open = splitItems(value).map((text) => /^(.+)([+-])$/.exec(text));
@@ -134,7 +134,7 @@ export function readChoice(choices, key, value) {
 }
 
 export function isChoice(key) {
-	return ['o', 'h', 'tr', 'sp', 'fc'].includes(key);
+	return ['to', 'h', 'tr', 'sp', 'fc'].includes(key);
 }
 
 /** The selected item as text for the URL. */

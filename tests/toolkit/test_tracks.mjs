@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { addItem, countItems, eachCell, finishItems, itemAt, newItems, nextItem, packItems } from '../../core/toolkit/items.js';
 import { makeSeries, seriesAt, seriesColumns } from '../../core/toolkit/series.js';
-import { spanFloors, spanName, spanTable } from '../../core/toolkit/span_table.js';
 import { timersOf } from '../../core/toolkit/timers.js';
 import { readTrace } from '../../core/toolkit/trace.js';
 import { Model } from '../../core/viewer/model.js';
@@ -89,25 +88,6 @@ test('columns of a series equal a plain scan, negative values included', () => {
 	}
 });
 
-test('spans come from closes, else from enters and exits, ids used again; an event may be one by itself', async () => {
-	const w = new TraceWriter(), enter = w.type('SpanEnter:a', [['worker_id', 9], ['span_id', 9], ['span_name', 7]]), exit = w.type('SpanExit:a', [['worker_id', 9], ['span_id', 9], ['span_name', 7]]);
-	const close = w.type('SpanCloseEvent', [['span_id', 9]]), full = w.type('SpanCloseEvent', [['span_id', 9], ['span_instance_id', 9], ['start_timestamp_ns', 9], ['span_name', 7], ['active_ns', 9]]);
-	const single = w.type('Query', [['rows', 9], ['took', 9, { 'dial9.role': 'span.duration', unit: 'us' }], ['what', 7, { 'dial9.role': 'span.name' }]]);
-	for (const [start, end] of [[1000, 2000], [3000, 9000]]) {
-		w.at(start, enter, { worker_id: 0, span_id: 5, span_name: 'old' });
-		w.at(start + 200, exit, { worker_id: 0, span_id: 5, span_name: 'old' });
-		w.at(end, close, { span_id: 5 });
-	}
-	w.at(8000, full, { span_id: 6, span_instance_id: 6, start_timestamp_ns: 1500, span_name: 'new', active_ns: 100 });
-	w.at(8500, enter, { worker_id: 0, span_id: 7, span_name: 'open' });
-	w.at(9000, single, { rows: 3, took: 4, what: 'select' });
-	const trace = await read(w.finish()), spans = spanTable(trace);
-	const told = [...Array(spans.n).keys()].map((i) => [spanName(trace, spans, i), spans.start[i] + 1000, spans.end[i] + 1000, spans.flags[i]]).sort((a, b) => a[1] - b[1]);
-	assert.deepEqual(told, [['old', 1000, 2000, 0], ['new', 1500, 8000, 0], ['old', 3000, 9000, 0], ['select', 5000, 9000, 0], ['open', 8500, 9000, 1]]);
-	const floors = spanFloors(spans, 50);
-	assert.equal(floors.get(trace.strings.indexOf('old')), 6000);
-});
-
 test('a timer is late from when it was due to when its callback ran', async () => {
 	const trace = await read(trackTrace()), timers = timersOf(trace);
 	assert.equal(timers.n, 18);
@@ -159,7 +139,7 @@ test('order, what is open, folded groups, the floor and charts go into the URL a
 	const spans = findTrack(model, back, 'spans');
 	assert.equal(plain(spans.figure), '6 of 41, 3 names');
 	assert.equal(plain(tellItem(model, stepInTrack(findTrack(model, back, 'field:HttpRequest:took:gauge'), null, 1, model.first + 545e6), 'rel')), 'HttpRequest: took 130 ms, at 0.550000 s');
-	for (const [key, value] of [['tr', 'cpu'], ['sp', '12'], ['fc', 'a,b'], ['o', '%'], ['x', '1']]) assert.equal(readChoice(NO_CHOICES, key, value), null);
+	for (const [key, value] of [['tr', 'cpu'], ['sp', '12'], ['fc', 'a,b'], ['to', '%'], ['x', '1']]) assert.equal(readChoice(NO_CHOICES, key, value), null);
 	assert.ok(!layoutRows(model, back).some((row) => row.kind === 'lane' && row.lane.worker.group === 'pool'));
 });
 

@@ -88,7 +88,7 @@ test('the keyboard opens, closes and moves tracks; URL and browser keep it', asy
 	await page.keyboard.up('Shift');
 	const moved = await eventually(carets, (all) => all[0] === 'cpu+' && all[1] === 'timers+');
 	assert.equal(await page.evaluate(() => document.activeElement.dataset.track), 'cpu');
-	const hash = await eventually(fragment, /o=cpu,timers/);
+	const hash = await eventually(fragment, /to=cpu,timers/);
 	assert.match(hash, /tr=cpu\+/);
 	await page.reload();
 	await page.waitForSelector('body[data-ready]');
@@ -96,7 +96,7 @@ test('the keyboard opens, closes and moves tracks; URL and browser keep it', asy
 	await open('one', '', ALL);
 	assert.deepEqual(await carets(), moved);
 	await page.evaluate(() => localStorage.clear());
-	await open('one', '#tr=spans-,memory%2B&o=loss,memory', ALL);
+	await open('one', '#tr=spans-,memory%2B&to=loss,memory', ALL);
 	const linked = await carets();
 	assert.deepEqual([linked.slice(0, 2), linked.includes('spans-')], [['loss+', 'memory+'], true]);
 	await page.evaluate(() => localStorage.clear());

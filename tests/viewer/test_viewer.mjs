@@ -133,7 +133,8 @@ test('the wheel zooms, a drag moves, and a drag in the ruler selects a range', a
 	await page.mouse.down();
 	await page.mouse.move(ruler.x + 300, ruler.y + 10, { steps: 4 });
 	await page.mouse.up();
-	assert.match(await eventually(() => text('#detail'), /Range/), /Callbacks/);
+	await eventually(() => text('#detail'), /Range/);
+	await eventually(() => text('#panel'), /Callbacks/);
 	assert.match(await eventually(fragment, /r=m/), /r=m\d+~\d+/);
 });
 

@@ -59,8 +59,14 @@ export function trackTrace({ service = 'tracks', boot = 'boot-t', host = 'alpha'
 /** 40 spans of three names; span 0x77 "GET /report" takes 300 ms across on_slow. */
 function plantSpans(w, at, later) {
 	const close = w.type('SpanCloseEvent', [['span_id', 9], ['span_instance_id', 9], ['start_timestamp_ns', 9], ['span_name', 7], ['first_enter_timestamp_ns', 137], ['active_ns', 9], ['attributes', 10]]);
-	const span = (id, from, length, name) => at(from + length, close, { span_id: id, span_instance_id: id, start_timestamp_ns: ORIGIN + later + Math.round(from * MS), span_name: name,
-		first_enter_timestamp_ns: ORIGIN + later + Math.round(from * MS), active_ns: Math.round(length * MS / 10), attributes: { status: 200 } });
+	const step = [['worker_id', 9], ['span_id', 9], ['span_name', 7], ['span_instance_id', 9], ['tid', 13]], [enter, exit] = ['Enter', 'Exit'].map((kind) => w.type(`Span${kind}:web::request:server.c:9`, step));
+	const span = (id, from, length, name) => {
+		const values = { worker_id: 4, span_id: id, span_name: name, span_instance_id: id, tid: 104 };
+		at(from, enter, values);
+		at(from + length / 10, exit, values);
+		at(from + length, close, { span_id: id, span_instance_id: id, start_timestamp_ns: ORIGIN + later + Math.round(from * MS), span_name: name,
+			first_enter_timestamp_ns: ORIGIN + later + Math.round(from * MS), active_ns: Math.round(length * MS / 10), attributes: { status: 200 } });
+	};
 	for (let i = 0; i < 40; i++) span(0x100 + i, 30 + i * 45, 20 + i % 7 * 9, i % 3 ? 'GET /user' : 'POST /upload');
 	span(0x77, 420, 300, 'GET /report');
 }
