@@ -245,12 +245,12 @@ function* timesOf(trace) {
 }
 
 /** Tables of events called |name|: one for each schema that the trace gives it. */
-function tablesNamed(trace, name) {
+export function tablesNamed(trace, name) {
 	return trace.tables.filter((table) => table.name === name && table.rows.n);
 }
 
 /** A function (row) => value for the field |name|; texts as texts; undefined where there is none. */
-function fieldReader(trace, table, name) {
+export function fieldReader(trace, table, name) {
 	const i = table.fields.findIndex((field) => field.name === name);
 	if (i < 0) return () => undefined;
 	const column = table.columns[i], exact = table.exact[i];
@@ -320,22 +320,24 @@ function tasksOf(trace) {
 }
 
 function samplesOf(trace) {
-	const samples = { time: [], worker: [], tid: [], stack: [], source: [] };
+	const samples = { time: [], worker: [], tid: [], stack: [], source: [], cut: [], thread: [] };
 	const byTid = new Map(trace.workers.flatMap((worker) => worker.tids.map((tid) => [tid, worker.id])));
 	const all = [];
 	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
 		const place = table.fields.findIndex((field) => field.name === 'callchain');
-		const read = ['worker_id', 'tid', 'source'].map((name) => fieldReader(trace, table, name));
+		const read = ['worker_id', 'tid', 'source', 'truncated'].map((name) => fieldReader(trace, table, name)), thread = fieldReader(trace, table, 'thread_name');
 		for (let i = 0; i < table.rows.n; i++)
-			all.push([table.rows.time[i], ...read.map((f) => number(f(i))), place < 0 ? -1 : table.columns[place][i]]);
+			all.push([table.rows.time[i], ...read.map((f) => Number(f(i) ?? 0)), place < 0 ? -1 : table.columns[place][i], thread(i) ?? '']);
 	}
 	all.sort((a, b) => a[0] - b[0]);
-	for (const [time, worker, tid, source, stack] of all) {
+	for (const [time, worker, tid, source, cut, stack, thread] of all) {
 		samples.time.push(time);
 		samples.worker.push(byTid.get(tid) ?? worker);
 		samples.tid.push(tid);
 		samples.source.push(source);
 		samples.stack.push(stack);
+		samples.cut.push(cut);
+		samples.thread.push(thread);
 	}
 	for (const worker of trace.workers) {
 		const { polls } = worker;

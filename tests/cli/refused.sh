@@ -52,32 +52,11 @@ int main(int argc, char **argv)
 }
 END
 cat >loop.c <<'END'
-#define _GNU_SOURCE
+#include "cpu_work.h"
 #include <event2/event.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
-static volatile double sink;
 static int left = 20, sleeps;
-
-static double used(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-__attribute__((noinline)) static void compute(double seconds)
-{
-	double end = used() + seconds;
-
-	while (used() < end)
-		for (int i = 0; i < 20000; i++)
-			sink = sink * 1.0000001 + i;
-}
 
 __attribute__((noinline)) static void sleep_in_callback(void)
 {
@@ -124,4 +103,4 @@ int main(int argc, char **argv)
 }
 END
 cc -o refused refused.c || exit 99
-cc -g -O2 -rdynamic -pthread -o loop loop.c -levent || exit 99
+cc -g -O2 -rdynamic -pthread -I"$top_srcdir/tests/cli" -o loop loop.c -levent || exit 99

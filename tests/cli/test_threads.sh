@@ -8,37 +8,15 @@
 need_preload
 
 cat >work.h <<'END'
-#define _GNU_SOURCE
+#include "cpu_work.h"
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-static volatile double sink;
-
-static double used(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-__attribute__((noinline)) static void compute(double seconds)
-{
-	double end = used() + seconds;
-
-	while (used() < end)
-		for (int i = 0; i < 20000; i++)
-			sink = sink * 1.0000001 + i;
-}
 
 static void *helper(void *name)
 {
 	pthread_setname_np(pthread_self(), name);
+	await_sampling();
 	compute(0.4);
 	return NULL;
 }
@@ -61,6 +39,7 @@ int main(int argc, char **argv)
 	run_helpers();
 	if (argc > 1 && !strcmp(argv[1], "forks") && !fork()) {
 		pthread_setname_np(pthread_self(), "child");
+		await_sampling();
 		compute(0.4);
 		exit(0);
 	}
@@ -75,6 +54,7 @@ cat >loop.c <<'END'
 static void on_timer(evutil_socket_t fd, short what, void *base)
 {
 	(void)fd, (void)what;
+	await_sampling();
 	compute(0.4);
 	run_helpers();
 	event_base_loopbreak(base);
@@ -90,14 +70,14 @@ int main(void)
 	return 0;
 }
 END
-cc -g -O2 -pthread -o plain plain.c || exit 99
-cc -g -O2 -pthread -o loop loop.c -levent || exit 99
+cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -o plain plain.c || exit 99
+cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -o loop loop.c -levent || exit 99
 
 # samples TRACE: of each thread, that it has about as many as 0.4 s of CPU time make, which is 39; fewer than seven are
 # those of a thread before it gave itself its name.
 samples() {
 	"$dial9" events -e CpuSampleEvent "$1" |
-		sed -n 's/.*"worker_id":\([0-9]*\),.*"thread_name":"\([a-z]*\)".*/\2, worker \1/p' | LC_ALL=C sort |
+		sed -n 's/.*"worker_id":\([0-9]*\),.*"source":0,"thread_name":"\([a-z]*\)".*/\2, worker \1/p' | LC_ALL=C sort |
 		uniq -c | while read -r n what; do
 		[ "$n" -le 6 ] && continue
 		if [ "$n" -ge 30 ] && [ "$n" -le 46 ]; then
@@ -111,7 +91,7 @@ samples() {
 say "any program"
 "$dial9" record --quiet --profile-only -o any -- ./plain
 samples any
-"$dial9" report any | grep -o 'nothing wrong found\|s on the CPU in [0-9] threads\|first [0-9]* *compute work.h\|second [0-9]* *compute work.h' |
+"$dial9" report any | grep -o 'nothing wrong found\|s on the CPU in [0-9] threads\|first [0-9]* *compute cpu_work.h\|second [0-9]* *compute cpu_work.h' |
 	sed 's/ [0-9][0-9]* / N /' | sort
 say "the exports"
 "$dial9" export --format folded -o - any | grep -o 'helper;compute' | sort -u
