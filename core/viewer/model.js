@@ -17,7 +17,7 @@ const SKEW_TOLD_NS = 1e6;
  * machine share CLOCK_MONOTONIC, and |skew| is by how much their wall clocks disagree.  Others are placed by
  * their wall clocks, which went by |drift| against CLOCK_MONOTONIC while both recorded: so far they may be off.
  */
-function clockOf(first, trace) {
+function placeOnAxis(first, trace) {
 	const apart = Number(absoluteTime(trace, 0) - absoluteTime(first, 0));
 	if (first === trace) return { shift: 0, by: 'first', skew: 0, drift: 0 };
 	if (first.wallOffset === null || trace.wallOffset === null) return { shift: apart, by: 'none', skew: 0, drift: 0 };
@@ -49,7 +49,7 @@ export class Model {
 		this.names = traces.map(() => new Map());
 		for (const [number, trace] of traces.entries()) {
 			trace.number = number;
-			trace.clock = clockOf(traces[0], trace);
+			trace.clock = placeOnAxis(traces[0], trace);
 			trace.shift = trace.clock.shift;
 			trace.stats = statsBySite(trace, histogramBin);
 			for (const worker of trace.workers) this.addLane(trace, worker);
