@@ -4,8 +4,12 @@
 import { samplesIn } from '../toolkit/profile.js';
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
+import { BlockingTab, SampleTab } from './call_lists.js';
+import { TreeTab } from './call_tree.js';
 import { CallbackTab } from './callback_table.js';
+import { EventTab } from './event_tab.js';
 import { FlameTab } from './flame_tab.js';
+import { FunctionTab } from './function_table.js';
 import { PANEL_TABS } from './panel_url.js';
 import { CLOSED_PANEL, eachCall, isPanelOpen, rangeOf, scopeOf, threadsOf } from './scope.js';
 import { listen, setView, state, update } from './state.js';
@@ -136,7 +140,8 @@ function stepTab(step, focus) {
 }
 
 function build() {
-	Object.assign(tabs, { callbacks: new CallbackTab(patchPanel), flame: new FlameTab(patchPanel) });
+	Object.assign(tabs, { callbacks: new CallbackTab(patchPanel), flame: new FlameTab(patchPanel), tree: new TreeTab(patchPanel), functions: new FunctionTab(patchPanel),
+		blocking: new BlockingTab(patchPanel), samples: new SampleTab(patchPanel), events: new EventTab(patchPanel) });
 	const list = element('div', { class: 'tabs', role: 'tablist', id: 'panel-tabs', 'aria-label': 'What filled this time' },
 		...Object.keys(tabs).map((name) => element('button', { role: 'tab', id: `tab-${name}`, 'data-tab': name, 'aria-controls': 'panel-body', onclick: () => patchPanel({ open: true, tab: name }) }, PANEL_TABS[name])));
 	list.addEventListener('keydown', (event) => {
@@ -165,7 +170,7 @@ export const PANEL_KEYS = [
 	{ keys: [']'], does: 'panel: next tab', run: () => isPanelOpen(state) && stepTab(1, false) },
 	{ keys: ['['], does: 'panel: tab before', run: () => isPanelOpen(state) && stepTab(-1, false) },
 	{ keys: ['i'], does: 'flame graph and call tree: from the other end', run: () => isPanelOpen(state) && patchPanel({ inverted: !state.panel.inverted, zoom: [] }) },
-	{ keys: ['Ctrl+/'], does: 'flame graph: find a frame', run: () => byId('frame-find')?.focus() },
+	{ keys: ['Ctrl+/'], does: 'panel: find a frame or a function', run: () => byId('panel-body').querySelector('input[type="search"]')?.focus() },
 ];
 
 export function startPanel() {
