@@ -11,6 +11,7 @@ import { fillHelp, startKeys } from './keys.js';
 import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
 import { drawMinimap } from './minimap.js';
+import { openSave } from './save.js';
 import { startPanel } from './panel.js';
 import { CLOSED_PANEL } from './scope.js';
 import { startSearch } from './search.js';
@@ -235,6 +236,7 @@ function startButtons() {
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('save').addEventListener('click', openSave);
 	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
 }
 

@@ -14,6 +14,11 @@
  *	alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of the block; 0: its end is not followed
  *	free NS TID SIZE PLACE NS		the second NS: of its allocation
  *	overflow NS ALLOCS FREES EVICTED	samples that were lost
+ *	blocked NS WORKER FUNCTION NS		a call that took the second NS; the sample of its stack comes before
+ *	enter NS WORKER TID SPAN NAME		worker 255: a thread that runs no loop
+ *	exit NS WORKER TID SPAN
+ *	close NS SPAN
+ *	hz N					on-CPU samples a second of CPU time
  *	pid N
  *	program PATH
  *	cut N					leave out the last N bytes
@@ -26,7 +31,7 @@
 
 #include "support/trace_builder.h"
 
-enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW };
+enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW, ENTER, EXIT, CLOSE, BLOCKED };
 
 #define FRAMES_MAX 128
 
@@ -143,6 +148,34 @@ static void put_row(struct trace *t)
 		    (uint64_t)trace_string(t, file), number());
 }
 
+static void put_blocked(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), function = trace_string(t, word());
+
+	trace_event(t, BLOCKED, ns, worker, (uint64_t)1, function, number());
+}
+
+static void put_enter(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), tid = number(), span = number();
+
+	trace_event(t, ENTER, ns, worker, span, (uint64_t)trace_string(t, word()), span, tid);
+}
+
+static void put_exit(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), tid = number(), span = number();
+
+	trace_event(t, EXIT, ns, worker, span, (uint64_t)trace_string(t, ""), span, tid);
+}
+
+static void put_close(struct trace *t)
+{
+	uint64_t ns = number();
+
+	trace_event(t, CLOSE, ns, number());
+}
+
 static void put_metadata(struct trace *t, const char *key, uint64_t ns)
 {
 	trace_head(t, METADATA, ns);
@@ -167,6 +200,10 @@ static void begin(struct trace *t)
 	trace_schema(t, ALLOC, "AllocEvent", "tid:13 size:9 addr:9 callchain:6");
 	trace_schema(t, FREE, "FreeEvent", "tid:13 addr:9 size:9 alloc_timestamp_ns:9");
 	trace_schema(t, OVERFLOW, "MemoryProfileOverflowEvent", "dropped_allocs:9 dropped_frees:9 evicted:9");
+	trace_schema(t, ENTER, "SpanEnter:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
+	trace_schema(t, EXIT, "SpanExit:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
+	trace_schema(t, BLOCKED, "BlockingCallEvent", "worker_id:9 task_id:9 function:7 duration_ns:9");
+	trace_schema(t, CLOSE, "SpanCloseEvent", "span_id:9");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
 
@@ -197,6 +234,16 @@ int main(int argc, char **argv)
 			put_spawn(&t);
 		else if (!strcmp(what, "row"))
 			put_row(&t);
+		else if (!strcmp(what, "blocked"))
+			put_blocked(&t);
+		else if (!strcmp(what, "enter"))
+			put_enter(&t);
+		else if (!strcmp(what, "exit"))
+			put_exit(&t);
+		else if (!strcmp(what, "close"))
+			put_close(&t);
+		else if (!strcmp(what, "hz"))
+			put_metadata(&t, "cpu.sample_hz", 1600);
 		else if (!strcmp(what, "pid"))
 			put_metadata(&t, "pid", 1500);
 		else if (!strcmp(what, "program"))
