@@ -12,7 +12,7 @@ import { SortableTable } from './sortable.js';
 import { selectCall, state } from './state.js';
 
 const SOURCES_OF_SAMPLES = ['on the CPU', 'off the CPU'];
-const WIDE = 2 ** 32; // numbers of processes are above those of samples in one number
+const PROCESS_STEP = 2 ** 32; // numbers of processes are above those of samples in one number
 
 export function threadName(trace, worker, tid) {
 	const thread = threadsOf(state.model).find((t) => t.trace === trace && (t.workers.has(worker) || t.tids.has(tid)));
@@ -103,7 +103,7 @@ function holderText(row) {
 
 export class SampleTab extends StackList {
 	constructor(patchPanel) {
-		const of = (row) => ({ trace: state.model.traces[Math.floor(row / WIDE)], i: row % WIDE });
+		const of = (row) => ({ trace: state.model.traces[Math.floor(row / PROCESS_STEP)], i: row % PROCESS_STEP });
 		const callOf = (row) => {
 			const { trace, i } = of(row);
 			return callAt(trace, trace.samples.worker[i], trace.samples.time[i]);
@@ -139,7 +139,7 @@ export class SampleTab extends StackList {
 		for (const [number, trace] of state.model.traces.entries()) {
 			const scope = scopeOf(state, trace);
 			of += trace.samples.time.length;
-			if (scope) for (const i of samplesIn(trace, scope)) rows.push(number * WIDE + i);
+			if (scope) for (const i of samplesIn(trace, scope)) rows.push(number * PROCESS_STEP + i);
 		}
 		this.table.empty = of ? `None of the ${showCount(of)} samples of the trace are in this range, thread and callback.` : emptySentence(state, 'cpu', 0);
 		this.fill(rows);

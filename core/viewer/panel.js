@@ -11,6 +11,7 @@ import { EventTab } from './event_tab.js';
 import { FlameTab } from './flame_tab.js';
 import { FunctionTab } from './function_table.js';
 import { PANEL_TABS } from './panel_url.js';
+import { openSave } from './save.js';
 import { CLOSED_PANEL, eachCall, isPanelOpen, rangeOf, scopeOf, threadsOf } from './scope.js';
 import { listen, setView, state, update } from './state.js';
 
@@ -58,7 +59,7 @@ function showHead() {
 		`${showCount(inside)} samples of ${showCount(all)}`].filter(Boolean).map((text) => element('span', {}, text)));
 	byId('panel-callback').hidden = !panel.callback;
 	byId('panel-callback').textContent = panel.callback ? `only ${callbackName()} ✕` : '';
-	byId('panel-zoom').hidden = !range;
+	byId('panel-zoom').hidden = byId('panel-save').hidden = !range;
 	fillThreads();
 }
 
@@ -158,6 +159,7 @@ function build() {
 		element('div', { class: 'panel-head' }, element('h2', { id: 'panel-title' }), element('div', { class: 'panel-facts', id: 'panel-facts' }),
 			element('button', { id: 'panel-callback', class: 'small link', title: 'All callbacks', onclick: () => patchPanel({ callback: '' }) }), element('span', { class: 'space' }), thread,
 			element('button', { id: 'panel-zoom', class: 'small', onclick: () => setView(...state.range) }, 'Zoom in', element('kbd', {}, 'z')),
+			element('button', { id: 'panel-save', class: 'small', onclick: openSave }, 'Save this range'),
 			element('button', { class: 'small', 'aria-label': 'Close the panel', onclick: closePanel }, '✕')),
 		list, element('div', { id: 'panel-body', class: 'panel-body', role: 'tabpanel' }));
 	startGrip();
