@@ -76,6 +76,7 @@ struct d9__outside {
 };
 
 struct d9__callback {
+	size_t number; /* its place among all, from 0 */
 	const char *location; /* on the wire: "CALLBACK @ SITE", or a foreign trace's position */
 	uint64_t address, site_address; /* in the recorded process; 0: not told */
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
