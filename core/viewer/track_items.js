@@ -33,7 +33,7 @@ const counted = (n, what) => `${showCount(n)} ${what}${n === 1 ? '' : 's'}`;
 const processKey = (model, trace) => (model.traces.length > 1 ? `${trace.number}.` : '');
 
 /** The call of trace's worker |id| at |time| of the trace, or null. */
-function callAt(model, trace, id, time) {
+function callOfWorker(model, trace, id, time) {
 	const lane = model.lanes.find((l) => l.trace === trace && l.worker.id === id);
 	if (!lane) return null;
 	const row = lowerBound(lane.polls.start, time + 0.5, lane.polls.n) - 1;
@@ -216,7 +216,7 @@ export function eventsTrack(model) {
 		},
 		call(i) {
 			const { trace, table } = tables[done.source[i]], worker = fieldReader(trace, table, 'worker_id')(done.ref[i]);
-			return worker === undefined ? null : callAt(model, trace, worker, done.start[i] - trace.shift);
+			return worker === undefined ? null : callOfWorker(model, trace, worker, done.start[i] - trace.shift);
 		},
 		key(i) {
 			const { trace, table } = tables[done.source[i]];
