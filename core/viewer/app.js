@@ -7,6 +7,7 @@ import { isEmbedded, loadEmbedded } from './embedded.js';
 import { sentenceOf, showDetail } from './detail.js';
 import { markFinding, showFindings } from './finding_list.js';
 import { startInput } from './input.js';
+import { showEmpty } from './empty.js';
 import { fillHelp, startKeys } from './keys.js';
 import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
@@ -98,14 +99,21 @@ function speak(text) {
 function showHeader() {
 	const { model } = state, facts = byId('facts'), events = model.traces.reduce((sum, trace) => sum + trace.events, 0);
 	const lost = model.traces.reduce((sum, trace) => sum + trace.lost, 0), damaged = model.traces.some((trace) => trace.segments.some((segment) => segment.error));
-	const parts = [lost || damaged ? element('span', { class: 'alarm' }, lost ? `${showCount(lost)} events lost` : 'damaged') : null,
-		showDuration(model.last - model.first), `${model.lanes.length} loop${model.lanes.length === 1 ? '' : 's'}`, `${showCount(events)} events`, lost || damaged ? null : 'nothing lost'];
+	const full = model.traces.some((trace) => trace.segments.some((segment) => segment.full)), doubt = lost ? `${showCount(lost)} events lost` : full ? 'not all of it fits' : damaged ? 'damaged' : '';
+	const parts = [doubt && element('button', { class: 'link alarm', title: 'What it does to the figures', onclick: openAbout }, doubt),
+		showDuration(model.last - model.first), `${model.lanes.length} loop${model.lanes.length === 1 ? '' : 's'}`, `${showCount(events)} events`, doubt ? null : 'nothing lost'];
 	facts.replaceChildren(...parts.filter(Boolean).flatMap((part, i) => (i ? [element('i', {}, '·'), part] : [part])));
 	byId('service').textContent = model.title;
 	document.title = `${model.title} - dial9`;
 	const { source } = model;
 	byId('loaded').textContent = source.segments > 1 ? `${source.shown} of ${source.segments} segments` : '';
 	byId('clock').textContent = CLOCKS[state.clock];
+}
+
+/** Nothing selected: the detail is about the trace. */
+function openAbout() {
+	update({ selected: null, range: null, finding: -1 });
+	byId('detail').focus({ preventScroll: true });
 }
 
 function showSelected() {
@@ -183,6 +191,7 @@ function takeModel(model) {
 	opening = false;
 	fillGutter(byId('gutter'), model, rows);
 	showHeader();
+	showEmpty(byId('empty'), model);
 	showFindings(byId('findings'));
 	showDetail(byId('detail'));
 	showMessage();
@@ -236,6 +245,7 @@ function startButtons() {
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('about').addEventListener('click', openAbout);
 	byId('save').addEventListener('click', openSave);
 	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
 }

@@ -107,6 +107,7 @@ const KEYS = [
 	{ keys: ['z'], does: 'zoom into the range', run: () => state.range && setView(...state.range) },
 	...PANEL_KEYS,
 	{ keys: ['/', 'Ctrl+f'], does: 'search', run: () => byId('search').focus() },
+	{ keys: ['v'], does: 'about this trace: can it be trusted', run: () => byId('about').click() },
 	{ keys: ['s'], does: 'save the range, or what is in view', run: openSave },
 	{ keys: ['c'], does: 'clock: since the start, local, UTC', run: () => byId('clock').click() },
 	{ keys: ['t'], does: 'light or dark', run: () => byId('theme').click() },

@@ -12,6 +12,7 @@ import { framesOf } from '../../core/toolkit/stacks.js';
 import { absoluteTime, pollAt, readTrace, relativeTime } from '../../core/toolkit/trace.js';
 import { unpack } from '../../core/toolkit/unpack.js';
 import { Xxh64 } from '../../core/toolkit/xxh64.js';
+import { doubtsOf } from '../../core/viewer/about.js';
 import { parseWideJson } from '../../core/viewer/load.js';
 import { laneColumns } from '../../core/viewer/lod.js';
 import { Model } from '../../core/viewer/model.js';
@@ -193,6 +194,13 @@ test('the URL says what is shown, and says it again', async () => {
 	assert.deepEqual([kept, wrong], [['future=1'], []]);
 	assert.equal(writeFragment({ ...state, ...patch }, kept), fragment);
 	assert.deepEqual(readFragment(model, 'v=m-1~2&s=poll:9@1&s=task:x&r=m1&f=x.0&c=mars&q=%').wrong.length, 7);
+});
+
+test('a trace that does not fit says up to where it is shown', async () => {
+	const bytes = serverTrace(), trace = await readTrace([{ name: 'big', chunks: async function* chunks() { yield bytes; } }], { bytes: 100000 });
+	const [doubt] = doubtsOf(new Model([trace], { name: 'x', shown: 1, segments: 1 }));
+	assert.equal(doubt.kind, 'memory');
+	assert.match(doubt.text, /^big is shown up to byte \d+ only: .*memory/);
 });
 
 test('durations, counts, times and names as people read them', () => {
