@@ -136,6 +136,10 @@ static int copy_segments(struct d9__analysis *a, const struct d9_reader *reader)
 
 static int finish_task(void *context, struct d9__task *task)
 {
+	const struct d9__analysis *a = context;
+
+	if (!task->ended && task != a->tasks.others)
+		d9__task_lived(task, a->first_ns, a->last_ns);
 	return d9__analysis_finish_call(context, task);
 }
 
@@ -187,6 +191,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__growth_release(&a->growth);
 	d9__texts_release(&a->places);
 	d9__texts_release(&a->functions);
+	d9__spawn_texts_release(&a->spawn_texts);
 	*a = (struct d9__analysis){ 0 };
 }
 

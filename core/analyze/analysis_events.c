@@ -56,6 +56,11 @@ static int let_go(struct d9__analysis *a, struct d9__task *task)
 	return err;
 }
 
+static struct d9_text spawn_loc_of(const struct d9__analysis *a, const struct d9_event *event, unsigned k)
+{
+	return d9__spawn_texts_recorded(&a->spawn_texts, event->segment, d9__known_text(event, k));
+}
+
 static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t ns = event->timestamp_ns;
@@ -68,7 +73,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		return -ENOMEM;
 	before = worker->piece.task;
 	d9__idle_end(&a->idle, d9_event_known_u64(event, 2, 0), ns);
-	if (!task->callback && set_callback(a, task, d9__known_text(event, 3)))
+	if (!task->callback && set_callback(a, task, spawn_loc_of(a, event, D9_POLL_START_SPAWN_LOC)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
 	a->tasks.epoch++;
@@ -148,7 +153,7 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 0);
-	struct d9_text location = d9__known_text(event, 1), kind = d9__known_text(event, 5);
+	struct d9_text location = spawn_loc_of(a, event, D9_TASK_SPAWN_SPAWN_LOC), kind = d9__known_text(event, 5);
 	struct d9_text name = d9__known_text(event, D9_TASK_SPAWN_NAME);
 	uint64_t address = d9_event_known_u64(event, 3, 0);
 	char text[32];
@@ -183,6 +188,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 	if (task->ended || task == a->tasks.others)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
+	d9__task_lived(task, a->first_ns, event->timestamp_ns);
 	return let_go(a, task);
 }
 
@@ -282,6 +288,8 @@ static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9_text name = d9__known_text(event, 2);
 
+	if (!d9_event_known_u64(event, D9_SYMBOL_ADDR, 0))
+		return d9__spawn_texts_learn(&a->spawn_texts, event);
 	if (d9_event_known_u64(event, 3, 0) != 0)
 		return 0;
 	return d9__samples_symbol(&a->samples, d9_event_known_u64(event, 0, 0), name.data,
@@ -407,20 +415,26 @@ static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
 }
 
+void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns)
+{
+	*ready_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
+	*blocked_ns = d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	/* A thread that sleeps gives up the CPU itself: if this one never did, the machine took the CPU from it. */
+	if (d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1) == 0) {
+		*ready_ns += *blocked_ns;
+		*blocked_ns = 0;
+	}
+}
+
 /* It comes right behind the end of the call that it is about. */
 static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
-	uint64_t taken_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
-	uint64_t blocked_ns = d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	uint64_t taken_ns, blocked_ns;
 
+	d9__analysis_off_cpu(event, &blocked_ns, &taken_ns);
 	a->off_cpu_seen = true;
-	/* A thread that sleeps gives up the CPU itself: if this one never did, the machine took the CPU from it. */
-	if (d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1) == 0) {
-		taken_ns += blocked_ns;
-		blocked_ns = 0;
-	}
 	if (task && task->call.worker)
 		d9__analysis_read(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)

@@ -17,6 +17,7 @@
 #define PAGE	    "viewer/index.html"
 #define WORKER	    "viewer/worker.js"
 #define STYLE_LINK  "<link rel=\"stylesheet\" href=\""
+#define STYLES_MAX  8
 #define ICON_LINK   "<link rel=\"icon\" href=\""
 #define SCRIPT_LINK "<script type=\"module\" src=\""
 
@@ -133,7 +134,8 @@ struct page {
 	d9__page_put *put;
 	void *context;
 	int err; /* the first one */
-	const struct d9__asset *template, *style, *icon;
+	const struct d9__asset *template, *icon, *styles[STYLES_MAX];
+	size_t n_styles, styles_put;
 	char *script, *worker; /* owned */
 	size_t script_len, worker_len;
 	const struct d9__page_segment *culprit;
@@ -174,15 +176,20 @@ static int prepare(struct page *page, const struct d9__assets *assets)
 	end = page->template->data + page->template->len;
 	for (const char *line = page->template->data; line < end; line = next) {
 		next = line_end(line, end);
+		if (begins(line, next, STYLE_LINK) && page->n_styles == STYLES_MAX)
+			return -E2BIG;
 		if (begins(line, next, STYLE_LINK))
-			page->style = linked(assets, line, next, STYLE_LINK);
+			page->styles[page->n_styles++] = linked(assets, line, next, STYLE_LINK);
 		else if (begins(line, next, ICON_LINK))
 			page->icon = linked(assets, line, next, ICON_LINK);
 		else if (begins(line, next, SCRIPT_LINK))
 			script = linked(assets, line, next, SCRIPT_LINK);
 	}
-	if (!page->style || !page->icon || !script)
+	if (!page->n_styles || !page->icon || !script)
 		return -ENOENT;
+	for (size_t i = 0; i < page->n_styles; i++)
+		if (!page->styles[i])
+			return -ENOENT;
 	err = d9__page_join(assets, script->name, &page->script, &page->script_len);
 	return err ? err : d9__page_join(assets, WORKER, &page->worker, &page->worker_len);
 }
@@ -200,18 +207,23 @@ static void hash_text(struct page *page, const void *bytes, size_t len, char tex
 /* What the page may do: run this script and its worker.  It can reach nobody. */
 static void put_policy(struct page *page)
 {
-	char script[HASH_TEXT], style[HASH_TEXT], text[1024];
+	char hash[HASH_TEXT];
 
-	hash_text(page, page->script, page->script_len, script);
-	hash_text(page, page->style->data, page->style->len, style);
-	snprintf(text, sizeof(text),
-		 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		 "script-src '%s'; style-src '%s'; worker-src blob:; img-src data: blob:; base-uri "
-		 "'none'; "
-		 "form-action 'none'; require-trusted-types-for 'script'; trusted-types dial9\">\n"
-		 "<meta name=\"referrer\" content=\"no-referrer\">\n",
-		 script, style);
-	put_text(page, text);
+	put_text(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		       "script-src '");
+	hash_text(page, page->script, page->script_len, hash);
+	put_text(page, hash);
+	put_text(page, "'; style-src");
+	for (size_t i = 0; i < page->n_styles; i++) {
+		put_text(page, " '");
+		hash_text(page, page->styles[i]->data, page->styles[i]->len, hash);
+		put_text(page, hash);
+		put_text(page, "'");
+	}
+	put_text(page,
+		 "; worker-src blob:; img-src data: blob:; base-uri 'none'; form-action 'none'; "
+		 "require-trusted-types-for 'script'; trusted-types dial9\">\n"
+		 "<meta name=\"referrer\" content=\"no-referrer\">\n");
 }
 
 static void put_base64(struct page *page, const unsigned char *bytes, size_t len,
@@ -367,7 +379,9 @@ static void put_line(struct page *page, const char *line, const char *end)
 {
 	if (begins(line, end, STYLE_LINK)) {
 		put_text(page, "<style>");
-		put(page, page->style->data, page->style->len);
+		put(page, page->styles[page->styles_put]->data,
+		    page->styles[page->styles_put]->len);
+		page->styles_put++;
 		put_text(page, "</style>\n");
 	} else if (begins(line, end, ICON_LINK)) {
 		put_icon(page);

@@ -7,6 +7,7 @@
 
 #include "analyze/budget.h"
 #include "read/known_text.h"
+#include "read/stack_role.h"
 #include "symbol/address_set.h"
 
 #define ADDRESS_BYTES (2 * sizeof(struct d9__address) + 3 * sizeof(struct d9__table_entry))
@@ -81,7 +82,9 @@ static int meet_stacks(struct d9__address_set *set, const struct d9_event *event
 			continue;
 		for (size_t k = 0; !err && k < value->u.stack.n; k++)
 			err = meet(set, value->u.stack.addresses[k], event->timestamp_ns,
-				   k || event->kind == D9_EVENT_ALLOC ? D9__RETURN : D9__EXECUTING);
+				   event->kind != D9_EVENT_ALLOC &&
+						   d9__address_is_executing(value->u.stack.addresses, k)
+					   ? D9__EXECUTING : D9__RETURN);
 	}
 	return err;
 }
@@ -125,10 +128,11 @@ static int meet_spawn(struct d9__address_set *set, const struct d9_event *event)
 
 static int take_row(struct d9__address_set *set, const struct d9_event *event)
 {
+	uint64_t address = d9_event_known_u64(event, D9_SYMBOL_ADDR, 0);
 	struct d9__address *item;
-	int err = find_or_add(set, d9_event_known_u64(event, D9_SYMBOL_ADDR, 0), &item);
+	int err = address ? find_or_add(set, address, &item) : 0;
 
-	if (!err && item)
+	if (!err && address && item)
 		item->has_row = true;
 	return err;
 }

@@ -2,7 +2,11 @@
 // The keys: one table, from which the help is made.
 
 import { byId, element } from './dom.js';
+import { PANEL_KEYS, closePanel } from './panel.js';
+import { openSave } from './save.js';
+import { isPanelOpen } from './scope.js';
 import { selectCall, selectFinding, setView, state, update } from './state.js';
+import { frameItem, stepItem, stepTrack } from './timeline.js';
 
 const MILLISECOND = 1e6;
 
@@ -20,6 +24,7 @@ function panBy(share) {
 /** The next call in a direction; without a selection the first one in view. */
 function step(direction, least) {
 	const { model } = state;
+	if (stepItem(direction)) return;
 	let { selected } = state;
 	if (!selected) {
 		const lane = model.lanes.find((l) => l.polls.n);
@@ -35,6 +40,7 @@ function step(direction, least) {
 /** The call of another lane that is nearest in time. */
 function changeLane(direction) {
 	const { model, selected } = state;
+	if (stepTrack(direction, !selected || !model.lanes.some((lane) => lane.number > selected.lane.number && lane.polls.n))) return undefined;
 	if (!selected) return step(1, 0);
 	const time = selected.lane.polls.start[selected.row] + selected.lane.shift;
 	for (let i = selected.lane.number + direction; i >= 0 && i < model.lanes.length; i += direction) {
@@ -54,6 +60,7 @@ function changeLane(direction) {
 function frameSelection() {
 	if (state.range) return setView(...state.range);
 	if (state.selected) return selectCall(state.selected.lane, state.selected.row, true);
+	frameItem();
 	return undefined;
 }
 
@@ -76,21 +83,21 @@ function markRange() {
 
 /** Close one thing, in a fixed order. */
 function escape() {
-	if (byId('keys').open) byId('keys').close();
-	else if (state.range || state.rangeStart !== null) update({ range: null, rangeStart: null });
-	else update({ selected: null, finding: -1 });
+	if (isPanelOpen(state)) closePanel();
+	else if (state.rangeStart !== null) update({ rangeStart: null });
+	else update({ selected: null, finding: -1, track: null });
 }
 
 const KEYS = [
 	{ keys: ['n'], does: 'next finding', run: () => nextFinding(1) },
 	{ keys: ['p'], does: 'previous finding', run: () => nextFinding(-1) },
 	{ keys: ['1', '2', '3', '4', '5', '6', '7', '8', '9'], shown: '1 … 9', does: 'finding of that number', run: (key) => selectFinding(Number(key) - 1) },
-	{ keys: ['ArrowRight'], shown: '→', does: 'next callback', run: () => step(1, 0) },
-	{ keys: ['ArrowLeft'], shown: '←', does: 'previous callback', run: () => step(-1, 0) },
+	{ keys: ['ArrowRight'], shown: '→', does: 'next callback, or item of the track', run: () => step(1, 0) },
+	{ keys: ['ArrowLeft'], shown: '←', does: 'previous callback, or item of the track', run: () => step(-1, 0) },
 	{ keys: ['Ctrl+ArrowRight'], shown: 'Ctrl →', does: 'next callback of 1 ms or more', run: () => step(1, MILLISECOND) },
 	{ keys: ['Ctrl+ArrowLeft'], shown: 'Ctrl ←', does: 'previous callback of 1 ms or more', run: () => step(-1, MILLISECOND) },
-	{ keys: ['ArrowUp'], shown: '↑', does: 'same time in the lane above', run: () => changeLane(-1) },
-	{ keys: ['ArrowDown'], shown: '↓', does: 'same time in the lane below', run: () => changeLane(1) },
+	{ keys: ['ArrowUp'], shown: '↑', does: 'same time in the lane or track above', run: () => changeLane(-1) },
+	{ keys: ['ArrowDown'], shown: '↓', does: 'same time in the lane or track below', run: () => changeLane(1) },
 	{ keys: ['+', '='], shown: '+', does: 'zoom in', run: () => zoomBy(1 / 1.2) },
 	{ keys: ['-'], does: 'zoom out', run: () => zoomBy(1.2) },
 	{ keys: ['Shift+ArrowRight', 'd'], shown: 'Shift →', does: 'move the view right', run: () => panBy(0.2) },
@@ -102,7 +109,10 @@ const KEYS = [
 	{ keys: ['w'], does: 'to the callback that woke it', run: followWake },
 	{ keys: ['r'], does: 'one end of a range, then the other', run: markRange },
 	{ keys: ['z'], does: 'zoom into the range', run: () => state.range && setView(...state.range) },
+	...PANEL_KEYS,
 	{ keys: ['/', 'Ctrl+f'], does: 'search', run: () => byId('search').focus() },
+	{ keys: ['v'], does: 'about this trace: can it be trusted', run: () => byId('about').click() },
+	{ keys: ['s'], does: 'save the range, or what is in view', run: openSave },
 	{ keys: ['c'], does: 'clock: since the start, local, UTC', run: () => byId('clock').click() },
 	{ keys: ['t'], does: 'light or dark', run: () => byId('theme').click() },
 	{ keys: ['Escape'], shown: 'Esc', does: 'close help, range, selection', run: escape },
@@ -122,7 +132,8 @@ export function fillHelp(dialog) {
 export function startKeys() {
 	addEventListener('keydown', (event) => {
 		const typed = event.target.closest?.('input, textarea, select'), onControl = event.target.closest?.('button, summary, a');
-		if (!state.model || typed || event.altKey || event.metaKey) return;
+		// An open dialog has the keys to itself: the browser closes it with Escape.
+		if (!state.model || typed || event.altKey || event.metaKey || document.querySelector('dialog[open]')) return;
 		if (onControl && (event.key === 'Enter' || event.key === ' ')) return;
 		const wide = event.key.length > 1;
 		const name = `${event.ctrlKey ? 'Ctrl+' : ''}${event.shiftKey && wide ? 'Shift+' : ''}${event.key}`;

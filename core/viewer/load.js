@@ -37,11 +37,16 @@ function groupSources(sources) {
 	return [...groups.values()];
 }
 
+/** A worker that reads or cuts traces: see worker.js. */
+export function startWorker() {
+	return new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: WORKER_TEXT ? 'classic' : 'module' });
+}
+
 /** Read |sources| in the worker: the traces, or an error. */
 export function readSources(sources, told) {
 	loadWorker?.terminate();
-	loadWorker = new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: WORKER_TEXT ? 'classic' : 'module' });
-	const load = ++loadNumber, total = sources.reduce((sum, source) => sum + source.bytes, 0);
+	loadWorker = startWorker();
+	const load = ++loadNumber, groups = groupSources(sources), total = sources.reduce((sum, source) => sum + source.bytes, 0);
 	return new Promise((resolve, reject) => {
 		loadWorker.onerror = (event) => reject(new Error(event.message || 'the load worker could not start'));
 		loadWorker.onmessage = ({ data }) => {
@@ -51,11 +56,13 @@ export function readSources(sources, told) {
 			} else {
 				loadWorker.terminate();
 				loadWorker = null;
+				// What they are made of, to cut a range out of it.
+				data.traces?.forEach((trace, i) => { trace.sources = groups[i].sources; });
 				if (data.type === 'trace') resolve(data.traces);
 				else reject(new Error(data.what));
 			}
 		};
-		loadWorker.postMessage({ load, groups: groupSources(sources), limits: LIMITS });
+		loadWorker.postMessage({ load, groups, limits: LIMITS });
 	});
 }
 

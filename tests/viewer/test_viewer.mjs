@@ -110,7 +110,7 @@ test('keys move and zoom the view', async () => {
 
 test('two processes have their lanes on one axis, and a finding leads to the right one', async () => {
 	await open('two', 'view');
-	assert.match(await text('#gutter'), /front main[^]*front pool[^]*back main[^]*back pool/);
+	assert.match(await text('#gutter'), /front\s+main[^]*pool[^]*back[^]*main[^]*pool/);
 	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
 	assert.match(await eventually(fragment, /s=poll/), /s=poll:1\.0@5400000000/);
 });
@@ -133,7 +133,8 @@ test('the wheel zooms, a drag moves, and a drag in the ruler selects a range', a
 	await page.mouse.down();
 	await page.mouse.move(ruler.x + 300, ruler.y + 10, { steps: 4 });
 	await page.mouse.up();
-	assert.match(await eventually(() => text('#detail'), /Range/), /Callbacks/);
+	await eventually(() => text('#detail'), /Range/);
+	await eventually(() => text('#panel'), /Callbacks/);
 	assert.match(await eventually(fragment, /r=m/), /r=m\d+~\d+/);
 });
 
