@@ -37,7 +37,8 @@ struct summary {
 
 /* ---- the pass ---- */
 
-static void keep_longest(struct summary *summary, const struct d9__callback *callback, const struct longest *call)
+static void keep_longest(struct summary *summary, const struct d9__callback *callback,
+			 const struct longest *call)
 {
 	uint64_t key = (uint64_t)(uintptr_t)callback;
 	struct longest *known = d9__table_find(&summary->longest, key);
@@ -64,10 +65,12 @@ static void take_event(void *context, const struct d9_event *event)
 		return;
 	worker = d9__table_find(&summary->profile.analysis.timeline.by_id,
 				d9_event_known_u64(event, D9_POLL_END_WORKER_ID, UINT64_MAX));
-	if (!worker || worker->piece.open || worker->piece.end_ns != event->timestamp_ns || !worker->piece.task)
+	if (!worker || worker->piece.open || worker->piece.end_ns != event->timestamp_ns ||
+	    !worker->piece.task)
 		return;
-	call = (struct longest){ .ns = worker->piece.end_ns - worker->piece.start_ns,
-				 .at_ns = worker->piece.start_ns, .worker = worker->id };
+	call = (struct longest) { .ns = worker->piece.end_ns - worker->piece.start_ns,
+				  .at_ns = worker->piece.start_ns,
+				  .worker = worker->id };
 	d9__time_bins_add(&summary->bins, call.at_ns, worker->piece.end_ns);
 	if (worker->piece.task->callback)
 		keep_longest(summary, worker->piece.task->callback, &call);
@@ -93,7 +96,8 @@ static void put_histogram(struct d9__json *json, const struct d9__histogram *h)
 	d9__json_open(json, "durations", '[');
 	for (unsigned step = 0; step < 4 * 63 && above; step++) {
 		unsigned power = step / 4;
-		uint64_t next = (UINT64_C(1) << power) + ((UINT64_C(1) << power) * (step % 4 + 1)) / 4;
+		uint64_t next =
+			(UINT64_C(1) << power) + ((UINT64_C(1) << power) * (step % 4 + 1)) / 4;
 		uint64_t rest = d9__histogram_above(h, next - 1);
 
 		if (rest == above)
@@ -105,9 +109,11 @@ static void put_histogram(struct d9__json *json, const struct d9__histogram *h)
 	d9__json_close(json, ']');
 }
 
-static void put_callback(struct d9__json *json, const struct summary *summary, const struct d9__callback *callback)
+static void put_callback(struct d9__json *json, const struct summary *summary,
+			 const struct d9__callback *callback)
 {
-	const struct longest *longest = d9__table_find(&summary->longest, (uint64_t)(uintptr_t)callback);
+	const struct longest *longest =
+		d9__table_find(&summary->longest, (uint64_t)(uintptr_t)callback);
 	size_t len;
 	const char *name = d9__callback_name(callback, &len);
 
@@ -129,7 +135,8 @@ static void put_callback(struct d9__json *json, const struct summary *summary, c
 static int put_callbacks(struct d9__json *json, const struct summary *summary)
 {
 	const struct d9__callbacks *all = &summary->profile.analysis.callbacks;
-	const struct d9__callback **sorted = calloc(all->n + 1, sizeof(const struct d9__callback *));
+	const struct d9__callback **sorted =
+		calloc(all->n + 1, sizeof(const struct d9__callback *));
 	uint64_t calls = 0, ns = 0;
 	size_t n = 0;
 
@@ -189,8 +196,8 @@ static void put_findings(struct d9__json *json, const struct d9__findings *findi
 	d9__json_close(json, ']');
 }
 
-/* Nodes parents first, as (number of the parent, name, samples of their own); samples of nodes that are left out count for the
- * nearest that is told. */
+/* Nodes parents first, as (number of the parent, name, samples of their own); samples of nodes that
+ * are left out count for the nearest that is told. */
 static void put_tree(struct d9__json *json, const struct summary *summary)
 {
 	const struct d9__stack_tree *tree = &summary->tree;
@@ -296,7 +303,9 @@ static int make(struct summary *summary)
 int d9__segment_summary(const char *command, const char *path)
 {
 	char *paths[] = { (char *)path, NULL };
-	struct summary summary = { .profile = { .wanted = { .to_ns = UINT64_MAX }, .whole = true, .on_event = take_event } };
+	struct summary summary = { .profile = { .wanted = { .to_ns = UINT64_MAX },
+						.whole = true,
+						.on_event = take_event } };
 	int status;
 
 	summary.profile.context = &summary;

@@ -30,7 +30,9 @@ static void cover(struct d9__time_bins *bins, uint64_t start_ns, uint64_t end_ns
 	uint64_t from, to;
 
 	if (!bins->n) {
-		*bins = (struct d9__time_bins){ .width_ns = FIRST_WIDTH_NS, .first = start_ns / FIRST_WIDTH_NS, .n = 1 };
+		*bins = (struct d9__time_bins) { .width_ns = FIRST_WIDTH_NS,
+						 .first = start_ns / FIRST_WIDTH_NS,
+						 .n = 1 };
 	}
 	for (;; fold(bins)) {
 		from = start_ns / bins->width_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time bins: the longest call and the time in calls, over time, in at most D9__TIME_BINS pieces of equal length. */
+/* Time bins: the longest call and the time in calls, over time, in at most D9__TIME_BINS pieces of
+ * equal length. */
 
 #ifndef D9_CLI_TIME_BINS_H
 #define D9_CLI_TIME_BINS_H
@@ -9,7 +10,8 @@
 
 #define D9__TIME_BINS 64
 
-/* All zero is empty.  Bin i covers |width_ns| from (first + i) * width_ns on; the width is a power of two. */
+/* All zero is empty.  Bin i covers |width_ns| from (first + i) * width_ns on; the width is a power
+ * of two. */
 struct d9__time_bins {
 	uint64_t width_ns, first;
 	size_t n;

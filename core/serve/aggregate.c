@@ -6,10 +6,10 @@
  *
  * |left_out| is read and not kept: the memory was used up.  Then
  *
- *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns", "p50_ns", "p99_ns", "segments",
- *	                 "segment", "process", "worker", "at_ns" } ], most time first, the last four about the longest call;
- *	"nodes": [ PARENT, KIND, SAMPLES, NAME, ... ], a tree of stacks, parents first and counted from 1, with the samples that
- *	                 end in each.
+ *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns", "p50_ns",
+ *"p99_ns", "segments", "segment", "process", "worker", "at_ns" } ], most time first, the last four
+ *about the longest call; "nodes": [ PARENT, KIND, SAMPLES, NAME, ... ], a tree of stacks, parents
+ *first and counted from 1, with the samples that end in each.
  */
 #include "config.h"
 
@@ -37,13 +37,16 @@ static bool is_wanted(const struct d9__archive_scope *scope, const struct d9__ar
 }
 
 /* What |entry| says, if it is in |scope| and is counted. */
-static const struct d9__archived *counted(const struct d9__archive_entry *entry, const struct d9__archive_scope *scope)
+static const struct d9__archived *counted(const struct d9__archive_entry *entry,
+					  const struct d9__archive_scope *scope)
 {
-	return entry->said && entry->said->counts && is_wanted(scope, entry->said) ? entry->said : NULL;
+	return entry->said && entry->said->counts && is_wanted(scope, entry->said) ? entry->said
+										   : NULL;
 }
 
 /* Segments of which nothing is known yet may be of the scope. */
-static void put_coverage(struct d9__json *json, const struct d9__archive *archive, const struct d9__archive_scope *scope)
+static void put_coverage(struct d9__json *json, const struct d9__archive *archive,
+			 const struct d9__archive_scope *scope)
 {
 	uint64_t read = 0, waiting = 0, failed = 0, left_out = 0;
 
@@ -140,7 +143,8 @@ static int compare_sums(const void *left, const void *right)
 	return a < b ? -1 : 1;
 }
 
-static void put_sums(struct d9__json *json, const struct d9__archive *archive, const struct sums *sums, uint32_t *order)
+static void put_sums(struct d9__json *json, const struct d9__archive *archive,
+		     const struct sums *sums, uint32_t *order)
 {
 	size_t n = 0;
 
@@ -155,7 +159,8 @@ static void put_sums(struct d9__json *json, const struct d9__archive *archive, c
 	d9__json_close(json, ']');
 }
 
-char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope, size_t *len)
+char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
+			    size_t *len)
 {
 	char *text = NULL;
 	struct d9__json json = { .out = open_memstream(&text, len) };
@@ -168,7 +173,8 @@ char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archiv
 			const struct d9__archived *said = counted(archive->entries[i], scope);
 
 			for (size_t k = 0; said && k < said->n_callbacks; k++)
-				add_callback(&sums[said->callbacks[k].number], archive->entries[i], &said->callbacks[k]);
+				add_callback(&sums[said->callbacks[k].number], archive->entries[i],
+					     &said->callbacks[k]);
 			calls += said ? said->left_out_calls : 0;
 			ns += said ? said->left_out_ns : 0;
 		}
@@ -190,9 +196,10 @@ char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archiv
 
 /* ---- stacks ---- */
 
-/* |own| are samples by node, |total| gets those below it too, |number| what nodes with any are counted by. */
-static void put_nodes(struct d9__json *json, const struct d9__archive *archive, const uint64_t *own, uint64_t *total,
-		      uint32_t *number)
+/* |own| are samples by node, |total| gets those below it too, |number| what nodes with any are
+ * counted by. */
+static void put_nodes(struct d9__json *json, const struct d9__archive *archive, const uint64_t *own,
+		      uint64_t *total, uint32_t *number)
 {
 	uint32_t n = 0;
 
@@ -216,11 +223,13 @@ static void put_nodes(struct d9__json *json, const struct d9__archive *archive, 
 	d9__json_close(json, ']');
 }
 
-char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_scope *scope, size_t *len)
+char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
+			 size_t *len)
 {
 	char *text = NULL;
 	struct d9__json json = { .out = open_memstream(&text, len) };
-	uint64_t *own = calloc(archive->n_nodes + 1, sizeof(*own)), *total = calloc(archive->n_nodes + 1, sizeof(*total));
+	uint64_t *own = calloc(archive->n_nodes + 1, sizeof(*own)),
+		 *total = calloc(archive->n_nodes + 1, sizeof(*total));
 	uint32_t *number = calloc(archive->n_nodes + 1, sizeof(*number));
 
 	if (json.out && own && total && number) {

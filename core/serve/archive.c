@@ -43,7 +43,9 @@ static void start(struct d9__archive *archive, struct d9__archive_entry *entry)
 {
 	char *path = archive->source->path(archive->source->context, entry->name);
 	const char *argv[] = { "serve", "--summary", "--", path, NULL };
-	int err = path ? d9__child_start(archive->base, argv, &limits, on_done, entry, &entry->child) : -ENOMEM;
+	int err =
+		path ? d9__child_start(archive->base, argv, &limits, on_done, entry, &entry->child)
+		     : -ENOMEM;
 
 	free(path);
 	entry->reading = entry->identity;
@@ -69,7 +71,8 @@ static void start_some(struct d9__archive *archive)
 		struct d9__archive_entry *next = NULL;
 
 		for (size_t i = 0; i < archive->n; i++)
-			if (is_due(archive->entries[i]) && (!next || archive->entries[i]->modified_ns > next->modified_ns))
+			if (is_due(archive->entries[i]) &&
+			    (!next || archive->entries[i]->modified_ns > next->modified_ns))
 				next = archive->entries[i];
 		if (!next)
 			return;
@@ -80,7 +83,9 @@ static void start_some(struct d9__archive *archive)
 static void take_answer(struct d9__archive_entry *entry, const struct d9__child_answer *answer)
 {
 	struct d9__archived *said;
-	int err = answer->out ? d9__archived_parse(entry->archive, entry, answer->out, answer->len, &said) : -EBADMSG;
+	int err = answer->out ? d9__archived_parse(entry->archive, entry, answer->out, answer->len,
+						   &said)
+			      : -EBADMSG;
 
 	if (err) {
 		set_failed(entry, answer->out ? strerror(-err) : answer->why);
@@ -118,7 +123,8 @@ static void free_entry(struct d9__archive_entry *entry)
 	free(entry);
 }
 
-static struct d9__archive_entry *find(const struct d9__archive *archive, const char *name, size_t hint)
+static struct d9__archive_entry *find(const struct d9__archive *archive, const char *name,
+				      size_t hint)
 {
 	/* Listings come in one order, so that mostly the next one is meant. */
 	for (size_t k = 0; k < archive->n; k++) {

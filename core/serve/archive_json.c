@@ -3,10 +3,12 @@
  * The map of all segments:
  *
  *	{ "version": 12, "all": true, "reading": 3, "total": 40,
- *	  "segments": [ { "name", "path", "bytes", "modified_ms", "active", "state": "waiting" | "reading" | "known" | "failed", "why",
- *	                  and once it is known: "process", "service", "host", "from_ms", "to_ms", ..., "bins", "findings" } ] }
+ *	  "segments": [ { "name", "path", "bytes", "modified_ms", "active", "state": "waiting" |
+ *"reading" | "known" | "failed", "why", and once it is known: "process", "service", "host",
+ *"from_ms", "to_ms", ..., "bins", "findings" } ] }
  *
- * |bins| are pairs of the longest call and the time in calls, of |bin_ns| each, from |bins_after_ns| after the first event on.
+ * |bins| are pairs of the longest call and the time in calls, of |bin_ns| each, from
+ *|bins_after_ns| after the first event on.
  */
 #include "config.h"
 
@@ -19,8 +21,10 @@
 
 static void put_entry(struct d9__json *json, const struct d9__archive_entry *entry)
 {
-	static const char *const states[] = { [D9__KNOWN_WAITING] = "waiting", [D9__KNOWN_READING] = "reading",
-					      [D9__KNOWN] = "known", [D9__KNOWN_FAILED] = "failed" };
+	static const char *const states[] = { [D9__KNOWN_WAITING] = "waiting",
+					      [D9__KNOWN_READING] = "reading",
+					      [D9__KNOWN] = "known",
+					      [D9__KNOWN_FAILED] = "failed" };
 	char *escaped = evhttp_encode_uri(entry->name);
 
 	d9__json_open(json, NULL, '{');

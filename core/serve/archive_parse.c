@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that reads a segment may have been taken over by what it read: its answer is taken for what anybody could have
- * written.  Numbers below 0 and of the wrong type count as 0.
+ * The process that reads a segment may have been taken over by what it read: its answer is taken
+ * for what anybody could have written.  Numbers below 0 and of the wrong type count as 0.
  */
 #include "config.h"
 
@@ -67,7 +67,8 @@ static void put_bins(struct d9__json *json, struct json_object *of)
 
 	d9__json_u64(json, "bin_ns", number(of, "bin_ns"));
 	/* After the first event: small enough for any reader of JSON. */
-	d9__json_i64(json, "bins_after_ns", (int64_t)(number(of, "bins_from_ns") - number(of, "first_ns")));
+	d9__json_i64(json, "bins_after_ns",
+		     (int64_t)(number(of, "bins_from_ns") - number(of, "first_ns")));
 	d9__json_open(json, "bins", '[');
 	for (size_t i = 0; i < n; i++)
 		d9__json_u64(json, NULL, number_at(bins, i));
@@ -169,7 +170,8 @@ static int make_map(struct json_object *of, struct d9__archived *said)
 
 /* ---- what is added up ---- */
 
-static int take_durations(struct d9__archived *said, struct d9__archived_callback *callback, struct json_object *of)
+static int take_durations(struct d9__archived *said, struct d9__archived_callback *callback,
+			  struct json_object *of)
 {
 	size_t n;
 	struct json_object *pairs = array(of, "durations", &n);
@@ -182,19 +184,22 @@ static int take_durations(struct d9__archived *said, struct d9__archived_callbac
 	for (size_t i = 0; i < n; i++) {
 		uint64_t step = number_at(pairs, 2 * i);
 
-		callback->durations[i].step = step < D9__DURATION_STEPS ? (uint32_t)step : D9__DURATION_STEPS - 1;
+		callback->durations[i].step =
+			step < D9__DURATION_STEPS ? (uint32_t)step : D9__DURATION_STEPS - 1;
 		callback->durations[i].calls = number_at(pairs, 2 * i + 1);
 	}
 	callback->n_durations = n;
 	return 0;
 }
 
-static int take_callback(struct d9__archive *archive, struct d9__archived *said, struct json_object *of)
+static int take_callback(struct d9__archive *archive, struct d9__archived *said,
+			 struct json_object *of)
 {
 	struct d9__archived_callback *callback = &said->callbacks[said->n_callbacks];
 	const char *name = text(of, "name"), *source = text(of, "source");
 	char *key;
-	int err, len = asprintf(&key, "%s\x1f%s\x1f%s", said->service, name ? name : "", source ? source : "");
+	int err, len = asprintf(&key, "%s\x1f%s\x1f%s", said->service, name ? name : "",
+				source ? source : "");
 
 	if (len < 0)
 		return -ENOMEM;
@@ -211,7 +216,8 @@ static int take_callback(struct d9__archive *archive, struct d9__archived *said,
 	return take_durations(said, callback, of);
 }
 
-static int take_callbacks(struct d9__archive *archive, struct d9__archived *said, struct json_object *of)
+static int take_callbacks(struct d9__archive *archive, struct d9__archived *said,
+			  struct json_object *of)
 {
 	size_t n;
 	struct json_object *callbacks = array(of, "callbacks", &n);
@@ -228,8 +234,10 @@ static int take_callbacks(struct d9__archive *archive, struct d9__archived *said
 	return err;
 }
 
-/* The child of |parent| called |name|, made at its first sight; |parent| itself where the budget does not allow it. */
-static int node_at(struct d9__archive *archive, uint32_t parent, uint8_t kind, const char *name, uint32_t *out)
+/* The child of |parent| called |name|, made at its first sight; |parent| itself where the budget
+ * does not allow it. */
+static int node_at(struct d9__archive *archive, uint32_t parent, uint8_t kind, const char *name,
+		   uint32_t *out)
 {
 	uint32_t number;
 	uint64_t edge;
@@ -240,7 +248,8 @@ static int node_at(struct d9__archive *archive, uint32_t parent, uint8_t kind, c
 	edge = (uint64_t)parent << 32 | number;
 	known = (uintptr_t)d9__table_find(&archive->by_edge, edge);
 	*out = known ? (uint32_t)(known - 1) : parent;
-	if (known || !d9__budget_take(D9__KEPT_STACKS, sizeof(*archive->nodes) + 3 * sizeof(struct d9__table_entry)))
+	if (known || !d9__budget_take(D9__KEPT_STACKS,
+				      sizeof(*archive->nodes) + 3 * sizeof(struct d9__table_entry)))
 		return 0;
 	if (archive->n_nodes + 1 >= archive->max_nodes) {
 		size_t max = archive->max_nodes ? 2 * archive->max_nodes : 1024;
@@ -253,25 +262,28 @@ static int node_at(struct d9__archive *archive, uint32_t parent, uint8_t kind, c
 	}
 	archive->n_nodes += !archive->n_nodes; /* the root */
 	*out = (uint32_t)archive->n_nodes++;
-	archive->nodes[*out] = (struct d9__archive_node){ .parent = parent, .name = number, .kind = kind };
+	archive->nodes[*out] =
+		(struct d9__archive_node) { .parent = parent, .name = number, .kind = kind };
 	return d9__table_add(&archive->by_edge, edge, (void *)(uintptr_t)(*out + 1));
 }
 
 /* Nodes come as (parent, kind, own samples, name), parents first, counted from 1. */
-static int take_node(struct d9__archive *archive, struct d9__archived *said, struct json_object *nodes, size_t i,
-		     uint32_t *numbers)
+static int take_node(struct d9__archive *archive, struct d9__archived *said,
+		     struct json_object *nodes, size_t i, uint32_t *numbers)
 {
 	uint64_t parent = number_at(nodes, 4 * i), samples = number_at(nodes, 4 * i + 2);
 	const char *name = json_object_get_string(json_object_array_get_idx(nodes, 4 * i + 3));
-	int err = node_at(archive, numbers[parent <= i ? parent : 0], (uint8_t)number_at(nodes, 4 * i + 1), name ? name : "",
-			  &numbers[i + 1]);
+	int err = node_at(archive, numbers[parent <= i ? parent : 0],
+			  (uint8_t)number_at(nodes, 4 * i + 1), name ? name : "", &numbers[i + 1]);
 
 	if (!err && samples)
-		said->selves[said->n_selves++] = (struct d9__archived_self){ .node = numbers[i + 1], .samples = samples };
+		said->selves[said->n_selves++] =
+			(struct d9__archived_self) { .node = numbers[i + 1], .samples = samples };
 	return err;
 }
 
-static int take_nodes(struct d9__archive *archive, struct d9__archived *said, struct json_object *of)
+static int take_nodes(struct d9__archive *archive, struct d9__archived *said,
+		      struct json_object *of)
 {
 	size_t n;
 	struct json_object *nodes = array(of, "nodes", &n);
@@ -297,8 +309,8 @@ static char *process_of(const char *name, const char *boot_id)
 {
 	char *process;
 
-	return asprintf(&process, "%.*s%s%s", (int)d9__listing_folder(name), name, boot_id ? "@" : "",
-			boot_id ? boot_id : "") < 0
+	return asprintf(&process, "%.*s%s%s", (int)d9__listing_folder(name), name,
+			boot_id ? "@" : "", boot_id ? boot_id : "") < 0
 		       ? NULL
 		       : process;
 }
@@ -306,15 +318,16 @@ static char *process_of(const char *name, const char *boot_id)
 /* A trace without a clock of the day is taken to have ended when its file did. */
 static void set_times(struct d9__archived *said, struct json_object *of, int64_t modified_ns)
 {
-	uint64_t wall_ns = number(of, "wall_ns"), first_ns = number(of, "first_ns"), last_ns = number(of, "last_ns");
+	uint64_t wall_ns = number(of, "wall_ns"), first_ns = number(of, "first_ns"),
+		 last_ns = number(of, "last_ns");
 	double length_ms = last_ns > first_ns ? (double)(last_ns - first_ns) / 1e6 : 0;
 
 	said->from_ms = wall_ns ? (double)wall_ns / 1e6 : (double)modified_ns / 1e6 - length_ms;
 	said->to_ms = said->from_ms + length_ms;
 }
 
-static int fill(struct d9__archive *archive, const struct d9__archive_entry *entry, struct json_object *of,
-		struct d9__archived *said)
+static int fill(struct d9__archive *archive, const struct d9__archive_entry *entry,
+		struct json_object *of, struct d9__archived *said)
 {
 	const char *service = text(of, "service"), *host = text(of, "host");
 	int err;
@@ -344,13 +357,15 @@ static void forget_counts(struct d9__archived *said)
 	said->n_callbacks = said->n_selves = 0;
 }
 
-int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry, const char *text, size_t len,
-		       struct d9__archived **out)
+int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry,
+		       const char *text, size_t len, struct d9__archived **out)
 {
 	struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
 	struct json_object *of = tokener ? json_tokener_parse_ex(tokener, text, (int)len) : NULL;
 	struct d9__archived *said = calloc(1, sizeof(*said));
-	int err = !tokener || !said ? -ENOMEM : json_object_is_type(of, json_type_object) ? 0 : -EBADMSG;
+	int err = !tokener || !said			      ? -ENOMEM
+		  : json_object_is_type(of, json_type_object) ? 0
+							      : -EBADMSG;
 
 	if (!err)
 		err = fill(archive, entry, of, said);

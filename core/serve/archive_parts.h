@@ -28,7 +28,7 @@ struct d9__archived_callback {
 	struct {
 		uint32_t step;
 		uint64_t calls;
-	} *durations; /* owned */
+	} * durations; /* owned */
 };
 
 /* What one segment says. */
@@ -42,21 +42,21 @@ struct d9__archived {
 	struct d9__archived_self {
 		uint32_t node;
 		uint64_t samples;
-	} *selves; /* samples that end in a node of the tree */
+	} * selves; /* samples that end in a node of the tree */
 	size_t n_selves;
-	size_t bytes;  /* taken from the budget */
-	bool counts;   /* callbacks and samples are kept: the budget allowed it */
+	size_t bytes; /* taken from the budget */
+	bool counts;  /* callbacks and samples are kept: the budget allowed it */
 };
 
 struct d9__archive_entry {
 	struct d9__archive *archive;
-	char *name; /* owned */
+	char *name;			   /* owned */
 	uint64_t bytes, identity, reading; /* identities now, and as it is or was read */
 	int64_t modified_ns;
 	uint64_t read_at_ms; /* since the start of the machine */
 	bool active, listed;
 	enum d9__known state;
-	char *why; /* owned */
+	char *why;	  /* owned */
 	uint64_t version; /* when it changed */
 	struct d9__child *child;
 	struct d9__archived *said; /* the latest; NULL: none yet */
@@ -83,8 +83,8 @@ struct d9__archive {
 };
 
 /* Make |said| of the summary |text|.  0 with |*out|, -ENOMEM, or -EBADMSG. */
-int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry, const char *text, size_t len,
-		       struct d9__archived **out);
+int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry,
+		       const char *text, size_t len, struct d9__archived **out);
 void d9__archived_free(struct d9__archived *said);
 
 #endif /* D9_SERVE_ARCHIVE_PARTS_H */

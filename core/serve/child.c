@@ -130,7 +130,8 @@ static int spawn(struct d9__child *child, const char *const *argv)
 		posix_spawn_file_actions_adddup2(&files, child->out, 1);
 		err = posix_spawn_file_actions_adddup2(&files, child->err, 2);
 		if (!err)
-			err = posix_spawn(&child->pid, "/proc/self/exe", &files, &attributes, (char *const *)argv, environ);
+			err = posix_spawn(&child->pid, "/proc/self/exe", &files, &attributes,
+					  (char *const *)argv, environ);
 		if (err)
 			child->pid = 0;
 		posix_spawnattr_destroy(&attributes);
@@ -167,7 +168,8 @@ static int start(struct d9__child *child, struct event_base *base, const char *c
 		return child->out < 0 ? child->out : child->err;
 	child->ended = evsignal_new(base, SIGCHLD, on_child, child);
 	child->time_limit = evtimer_new(base, on_time_limit, child);
-	if (!child->ended || !child->time_limit || event_add(child->ended, NULL) || evtimer_add(child->time_limit, &limit))
+	if (!child->ended || !child->time_limit || event_add(child->ended, NULL) ||
+	    evtimer_add(child->time_limit, &limit))
 		return -ENOMEM;
 	all = with_program(argv);
 	err = all ? spawn(child, all) : -ENOMEM;
@@ -175,15 +177,18 @@ static int start(struct d9__child *child, struct event_base *base, const char *c
 	return err;
 }
 
-int d9__child_start(struct event_base *base, const char *const *argv, const struct d9__child_options *options,
-		    d9__child_done *done, void *context, struct d9__child **out)
+int d9__child_start(struct event_base *base, const char *const *argv,
+		    const struct d9__child_options *options, d9__child_done *done, void *context,
+		    struct d9__child **out)
 {
 	struct d9__child *child = calloc(1, sizeof(*child));
 	int err;
 
 	if (!child)
 		return -ENOMEM;
-	*child = (struct d9__child){ .done = done, .context = context, .options = *options, .out = -1, .err = -1 };
+	*child = (struct d9__child) {
+		.done = done, .context = context, .options = *options, .out = -1, .err = -1
+	};
 	err = start(child, base, argv);
 	if (err) {
 		d9__child_free(child);

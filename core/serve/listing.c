@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/hash.h"
+#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME  UINT64_C(0x100000001b3)
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
-	return d9__hash_bytes(hash, bytes, len);
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) * FNV_PRIME;
+	return hash;
 }
 
 static int take(void *context, const struct d9__source_segment *segment)
@@ -29,11 +32,13 @@ static int take(void *context, const struct d9__source_segment *segment)
 		listing->capacity = capacity;
 	}
 	item = &listing->items[listing->n];
-	*item = (struct d9__listed){ .name = strdup(segment->name), .bytes = segment->bytes,
-				     .modified_ns = segment->modified_ns, .active = segment->active };
+	*item = (struct d9__listed) { .name = strdup(segment->name),
+				      .bytes = segment->bytes,
+				      .modified_ns = segment->modified_ns,
+				      .active = segment->active };
 	if (!item->name)
 		return -ENOMEM;
-	item->identity = mix(d9__hash_secret(), item->name, strlen(item->name));
+	item->identity = mix(FNV_OFFSET, item->name, strlen(item->name));
 	item->identity = mix(item->identity, &item->bytes, sizeof(item->bytes));
 	item->identity = mix(item->identity, &item->modified_ns, sizeof(item->modified_ns));
 	listing->identity = mix(listing->identity, &item->identity, sizeof(item->identity));
@@ -51,7 +56,7 @@ static void release_items(struct d9__listing *listing)
 int d9__listing_refresh(struct d9__listing *listing, const struct d9__source *source)
 {
 	release_items(listing);
-	listing->identity = d9__hash_secret();
+	listing->identity = FNV_OFFSET;
 	return source->list(source->context, take, listing, &listing->left_out);
 }
 

@@ -28,7 +28,9 @@ static int open_below(const char *root, const char *name)
 		return -errno;
 	if (slash) {
 		folder = strndup(name, (size_t)(slash - name));
-		inner = folder ? openat(dir, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		inner = folder ? openat(dir, folder,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			       : -1;
 		err = folder ? -errno : -ENOMEM;
 		free(folder);
 		close(dir);
@@ -58,7 +60,8 @@ static bool ends_with(const char *text, const char *end)
 	return len >= tail && !strcmp(text + len - tail, end);
 }
 
-/* What is said of |name|; below 0 if it is no file that is really there: a link, or it was removed since. */
+/* What is said of |name|; below 0 if it is no file that is really there: a link, or it was removed
+ * since. */
 static int stat_below(const char *root, const char *name, struct d9__source_segment *segment)
 {
 	int fd = open_below(root, name), err;
@@ -69,7 +72,7 @@ static int stat_below(const char *root, const char *name, struct d9__source_segm
 	err = fstat(fd, &st) ? -errno : !S_ISREG(st.st_mode) ? -ENOENT : 0;
 	close(fd);
 	if (!err)
-		*segment = (struct d9__source_segment){
+		*segment = (struct d9__source_segment) {
 			.name = name,
 			.bytes = (uint64_t)st.st_size,
 			.modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
@@ -78,8 +81,8 @@ static int stat_below(const char *root, const char *name, struct d9__source_segm
 	return err;
 }
 
-static int list(void *context, int (*take)(void *listing, const struct d9__source_segment *segment), void *listing,
-		bool *left_out)
+static int list(void *context, int (*take)(void *listing, const struct d9__source_segment *segment),
+		void *listing, bool *left_out)
 {
 	const struct local *local = context;
 	struct d9__source_segment segment;
@@ -146,7 +149,11 @@ int d9__source_local(const char *path, struct d9__source *out, const char **name
 		free_local(local);
 		return err;
 	}
-	*out = (struct d9__source){ .context = local, .list = list, .open = open_segment, .path = path_of, .free = free_local };
+	*out = (struct d9__source) { .context = local,
+				     .list = list,
+				     .open = open_segment,
+				     .path = path_of,
+				     .free = free_local };
 	*name = local->one ? local->one : strrchr(local->root, '/') + 1;
 	return 0;
 }

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the page may do: run our scripts and read from us.  What a trace says cannot become a script. */
+/* What the page may do: run our scripts and read from us.  What a trace says cannot become a
+ * script. */
 #define POLICY                                                                                     \
 	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "             \
 	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
@@ -38,7 +39,8 @@ void d9__reply(struct evhttp_request *request, int code, const char *type, struc
 	evhttp_send_reply(request, code, NULL, body);
 }
 
-void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data, size_t len)
+void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data,
+		     size_t len)
 {
 	struct evbuffer *body = evbuffer_new();
 
@@ -50,8 +52,8 @@ void d9__reply_bytes(struct evhttp_request *request, int code, const char *type,
 		evbuffer_free(body);
 }
 
-static void send_reference(struct evhttp_request *request, const char *type, const char *data, size_t len,
-			   evbuffer_ref_cleanup_cb release, void *owned)
+static void send_reference(struct evhttp_request *request, const char *type, const char *data,
+			   size_t len, evbuffer_ref_cleanup_cb release, void *owned)
 {
 	struct evbuffer *body = evbuffer_new();
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reply: what every answer of the server says of itself, so that a browser keeps other pages away from it. */
+/* Reply: what every answer of the server says of itself, so that a browser keeps other pages away
+ * from it. */
 
 #ifndef D9_SERVE_REPLY_H
 #define D9_SERVE_REPLY_H
@@ -16,7 +17,8 @@ void d9__reply_head(struct evhttp_request *request, const char *type);
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body);
 
 /* The same with |len| bytes, copied. */
-void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data, size_t len);
+void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data,
+		     size_t len);
 
 /* The same; they stay valid while the server runs. */
 void d9__reply_kept(struct evhttp_request *request, const char *type, const char *data, size_t len);

@@ -89,7 +89,8 @@ static void on_done(void *context, struct d9__child_answer *said);
 static int start(struct d9__report_job *job, const struct waiter *waiter)
 {
 	job->running = waiter->identity;
-	return d9__child_start(job->base, (const char *const *)waiter->argv, &limits, on_done, job, &job->child);
+	return d9__child_start(job->base, (const char *const *)waiter->argv, &limits, on_done, job,
+			       &job->child);
 }
 
 static void on_done(void *context, struct d9__child_answer *said)
@@ -108,14 +109,14 @@ static void on_done(void *context, struct d9__child_answer *said)
 		answer(job, job->waiters->identity, &failed);
 }
 
-int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t identity, d9__child_done *done,
-		       void *context)
+int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t identity,
+		       d9__child_done *done, void *context)
 {
 	struct waiter *waiter, **last = &job->waiters;
 	int err = 0;
 
 	if (job->json && job->known == identity) {
-		done(context, &(struct d9__child_answer){ .out = job->json, .len = job->len });
+		done(context, &(struct d9__child_answer) { .out = job->json, .len = job->len });
 		return 0;
 	}
 	if (job->n_waiters == WAITERS_MAX)
@@ -123,7 +124,9 @@ int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t 
 	waiter = calloc(1, sizeof(*waiter));
 	if (!waiter)
 		return -ENOMEM;
-	*waiter = (struct waiter){ .done = done, .context = context, .identity = identity, .argv = command_of(paths) };
+	*waiter = (struct waiter) {
+		.done = done, .context = context, .identity = identity, .argv = command_of(paths)
+	};
 	if (!waiter->argv)
 		err = -ENOMEM;
 	else if (!job->child)

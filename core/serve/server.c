@@ -2,8 +2,8 @@
 /*
  * Who may read: a request must name this very server as its host, so that no name that resolves to
  * 127.0.0.1 opens it to a web page, and its path must begin with the token that was printed at the
- * start. What it gets is from tables: the viewer's files, the listing, what is known of its segments; no
- * path is made of it.
+ * start. What it gets is from tables: the viewer's files, the listing, what is known of its
+ * segments; no path is made of it.
  */
 #include "config.h"
 
@@ -108,11 +108,14 @@ static void send_listing(struct d9__server *server, struct evhttp_request *reque
 	d9__reply_json(request, text, len);
 }
 
-/* A descriptor of the segment |name| and its size now; -ENOENT if it is not listed, or an error of open(2). */
+/* A descriptor of the segment |name| and its size now; -ENOENT if it is not listed, or an error of
+ * open(2). */
 static int open_listed(const struct d9__server *server, const char *name, uint64_t *bytes)
 {
 	struct stat st;
-	int fd = d9__listing_find(&server->listing, name) ? server->source.open(server->source.context, name) : -ENOENT;
+	int fd = d9__listing_find(&server->listing, name)
+			 ? server->source.open(server->source.context, name)
+			 : -ENOENT;
 
 	if (fd < 0)
 		return fd;
@@ -135,8 +138,8 @@ static void send_segment(struct d9__server *server, struct evhttp_request *reque
 
 	if (name && body)
 		fd = strlen(name) == len ? open_listed(server, name, &bytes) : -ENOENT;
-	/* From the file to the socket as the client reads: libevent would map it otherwise, and whoever cuts it meanwhile
-	 * would end the server. */
+	/* From the file to the socket as the client reads: libevent would map it otherwise, and
+	 * whoever cuts it meanwhile would end the server. */
 	if (body)
 		evbuffer_set_flags(body, EVBUFFER_FLAG_DRAINS_TO_FD);
 	if (fd >= 0 && (!bytes || !evbuffer_add_file(body, fd, 0, (ev_off_t)bytes))) {
@@ -180,7 +183,8 @@ static void release_subject(struct subject *subject)
 	free(subject->paths);
 }
 
-static int add_path(struct subject *subject, const struct d9__server *server, const char *name, uint64_t identity)
+static int add_path(struct subject *subject, const struct d9__server *server, const char *name,
+		    uint64_t identity)
 {
 	subject->paths[subject->n] = server->source.path(server->source.context, name);
 	if (!subject->paths[subject->n])
@@ -191,18 +195,21 @@ static int add_path(struct subject *subject, const struct d9__server *server, co
 }
 
 /* The segments that |query| names by "trace=segment/NAME". */
-static int add_chosen(struct subject *subject, const struct d9__server *server, const struct evkeyvalq *query)
+static int add_chosen(struct subject *subject, const struct d9__server *server,
+		      const struct evkeyvalq *query)
 {
 	const struct evkeyval *item;
 	const struct d9__listed *listed;
 	int err = 0;
 
 	for (item = query->tqh_first; item && !err; item = item->next.tqe_next) {
-		if (strcmp(item->key, "trace") || strncmp(item->value, "segment/", strlen("segment/")))
+		if (strcmp(item->key, "trace") ||
+		    strncmp(item->value, "segment/", strlen("segment/")))
 			continue;
 		listed = d9__listing_find(&server->listing, item->value + strlen("segment/"));
-		err = listed && subject->n < server->listing.n ? add_path(subject, server, listed->name, listed->identity)
-							       : -ENOENT;
+		err = listed && subject->n < server->listing.n
+			      ? add_path(subject, server, listed->name, listed->identity)
+			      : -ENOENT;
 	}
 	return err;
 }
@@ -220,7 +227,8 @@ static int add_everything(struct subject *subject, const struct d9__server *serv
 	return err;
 }
 
-static void ask_report(struct d9__server *server, struct evhttp_request *request, const struct evkeyvalq *query)
+static void ask_report(struct d9__server *server, struct evhttp_request *request,
+		       const struct evkeyvalq *query)
 {
 	struct subject subject = { .paths = calloc(server->listing.n + 2, sizeof(*subject.paths)) };
 	int err = subject.paths ? add_chosen(&subject, server, query) : -ENOMEM;
@@ -228,7 +236,8 @@ static void ask_report(struct d9__server *server, struct evhttp_request *request
 	if (!err && !subject.n)
 		err = add_everything(&subject, server);
 	if (!err)
-		err = d9__report_job_ask(server->report, subject.paths, subject.identity, send_report, request);
+		err = d9__report_job_ask(server->report, subject.paths, subject.identity,
+					 send_report, request);
 	if (err)
 		d9__reply_text(request, err == -ENOENT ? HTTP_NOTFOUND : HTTP_INTERNAL,
 			       err == -ENOENT ? "no such segment" : strerror(-err));
@@ -246,7 +255,8 @@ static double number_in(const struct evkeyvalq *query, const char *key, double o
 	return !text || end == text || *end || n != n ? otherwise : n;
 }
 
-static void send_map(struct d9__server *server, struct evhttp_request *request, const struct evkeyvalq *query)
+static void send_map(struct d9__server *server, struct evhttp_request *request,
+		     const struct evkeyvalq *query)
 {
 	double since = number_in(query, "since", 0);
 	int err = d9__archive_sync(server->archive, &server->listing);
@@ -254,13 +264,16 @@ static void send_map(struct d9__server *server, struct evhttp_request *request, 
 	char *json = NULL;
 
 	if (!err)
-		json = d9__archive_map(server->archive, since > 0 && since < 1e15 ? (uint64_t)since : 0, &len);
+		json = d9__archive_map(server->archive,
+				       since > 0 && since < 1e15 ? (uint64_t)since : 0, &len);
 	d9__reply_json(request, json, len);
 }
 
 /* "process=NAME", "from_ms=", "to_ms=". */
-static void send_sums(struct d9__server *server, struct evhttp_request *request, const struct evkeyvalq *query,
-		      char *(*make)(struct d9__archive *archive, const struct d9__archive_scope *scope, size_t *len))
+static void send_sums(struct d9__server *server, struct evhttp_request *request,
+		      const struct evkeyvalq *query,
+		      char *(*make)(struct d9__archive *archive,
+				    const struct d9__archive_scope *scope, size_t *len))
 {
 	const char *processes[SCOPE_MAX];
 	struct d9__archive_scope scope = { .processes = processes,
@@ -270,7 +283,8 @@ static void send_sums(struct d9__server *server, struct evhttp_request *request,
 	size_t len = 0;
 	char *json;
 
-	for (const struct evkeyval *item = query->tqh_first; item && scope.n_processes < SCOPE_MAX; item = item->next.tqe_next)
+	for (const struct evkeyval *item = query->tqh_first; item && scope.n_processes < SCOPE_MAX;
+	     item = item->next.tqe_next)
 		if (!strcmp(item->key, "process"))
 			processes[scope.n_processes++] = item->value;
 	json = err ? NULL : make(server->archive, &scope, &len);
@@ -318,11 +332,13 @@ static char *path_behind_token(const struct d9__server *server, const char *uri)
 	return differs ? NULL : strndup(uri, strcspn(uri, "?#"));
 }
 
-/* Which page "/TOKEN/" is: many recordings are shown as a map, unless the query chose some of them. */
+/* Which page "/TOKEN/" is: many recordings are shown as a map, unless the query chose some of them.
+ */
 static const char *first_page(const struct d9__server *server, const struct evkeyvalq *query)
 {
-	return d9__listing_is_many(&server->listing) && !evhttp_find_header(query, "trace") ? "viewer/browse.html"
-											      : "viewer/index.html";
+	return d9__listing_is_many(&server->listing) && !evhttp_find_header(query, "trace")
+		       ? "viewer/browse.html"
+		       : "viewer/index.html";
 }
 
 static void answer_api(struct d9__server *server, struct evhttp_request *request, const char *path,
@@ -384,7 +400,8 @@ static void on_request(struct evhttp_request *request, void *context)
 	}
 	path = uri ? path_behind_token(server, uri) : NULL;
 	if (!path)
-		d9__reply_text(request, 403, "open the URL that dial9 serve printed: it holds a token");
+		d9__reply_text(request, 403,
+			       "open the URL that dial9 serve printed: it holds a token");
 	else if (is_foreign(request))
 		d9__reply_text(request, 403, "other sites may not read this");
 	else if ((asked = strchr(uri, '?')) && evhttp_parse_query_str(asked + 1, &query))

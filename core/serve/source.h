@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source: where segments are.  What the server needs of a place is these functions; a local directory is the one that is
- * built, a bucket would be another.  None of them may wait for a network: a place that is far away is listed and fetched into
- * a directory by a process of its own, and tells here what has arrived.
+ * Source: where segments are.  What the server needs of a place is these functions; a local
+ * directory is the one that is built, a bucket would be another.  None of them may wait for a
+ * network: a place that is far away is listed and fetched into a directory by a process of its own,
+ * and tells here what has arrived.
  */
 
 #ifndef D9_SERVE_SOURCE_H
@@ -21,23 +22,27 @@ struct d9__source_segment {
 struct d9__source {
 	void *context; /* owned by free() */
 
-	/* Tell |take| of every segment, in their natural order; |*left_out|: something there is not given away.  0 or -errno,
-	 * also of |take|. */
-	int (*list)(void *context, int (*take)(void *listing, const struct d9__source_segment *segment), void *listing,
-		    bool *left_out);
+	/* Tell |take| of every segment, in their natural order; |*left_out|: something there is not
+	 * given away.  0 or -errno, also of |take|. */
+	int (*list)(void *context,
+		    int (*take)(void *listing, const struct d9__source_segment *segment),
+		    void *listing, bool *left_out);
 
-	/* A descriptor of the segment |name|, which was listed, for the caller to close; or -errno. */
+	/* A descriptor of the segment |name|, which was listed, for the caller to close; or -errno.
+	 */
 	int (*open)(void *context, const char *name);
 
-	/* A path by which another process of this program can read |name|, in new memory; NULL: out of memory. */
+	/* A path by which another process of this program can read |name|, in new memory; NULL: out
+	 * of memory. */
 	char *(*path)(void *context, const char *name);
 
 	void (*free)(void *context);
 };
 
 /*
- * The directory or file |path|: segments in it and one level deep, none behind a symbolic link.  |*name| is what the place is
- * called, owned by the source.  0, -ENOMEM, or an error of realpath(3).
+ * The directory or file |path|: segments in it and one level deep, none behind a symbolic link.
+ * |*name| is what the place is called, owned by the source.  0, -ENOMEM, or an error of
+ * realpath(3).
  */
 int d9__source_local(const char *path, struct d9__source *out, const char **name);
 

@@ -2,7 +2,7 @@
 // The page of many recordings: services, a heat map of their segments, and what the chosen ones hold.
 
 import { showCount, showDuration, showName, showSize } from '../toolkit/show.js';
-import { Archive, columnsOf, fillCells, segmentsIn, spanOf } from './browse_data.js';
+import { Archive, columnsOf, fillCells, segmentsIn, spanOfRows } from './browse_data.js';
 import { fillBrowseHelp, startBrowseKeys } from './browse_keys.js';
 import { cellUnder, drawMap, layoutMap, METRICS, showMoment } from './browse_map.js';
 import { showCallbacks, showSegments, showStacks } from './browse_tables.js';
@@ -256,7 +256,7 @@ function sayCell() {
 /** Rows, columns and cells of the service. */
 function layOut() {
 	browse.rows = browse.archive.recordings(browse.service);
-	const [from, to] = browse.span ?? spanOf(browse.rows);
+	const [from, to] = browse.span ?? spanOfRows(browse.rows);
 	browse.columns = columnsOf(from, to);
 	fillCells(browse.rows, browse.columns);
 	browse.cursor.row = Math.min(browse.cursor.row, Math.max(0, browse.rows.length - 1));

@@ -72,7 +72,7 @@ export class Archive {
 }
 
 /** Begin and end of what |rows| hold. */
-export function spanOf(rows) {
+export function spanOfRows(rows) {
 	let from = Infinity, to = -Infinity;
 	for (const { segments } of rows)
 		for (const segment of segments) {
