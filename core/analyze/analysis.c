@@ -187,6 +187,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__growth_release(&a->growth);
 	d9__texts_release(&a->places);
 	d9__texts_release(&a->functions);
+	d9__spawn_texts_release(&a->spawn_texts);
 	*a = (struct d9__analysis){ 0 };
 }
 

@@ -25,6 +25,7 @@
 #include "analyze/samples.h"
 #include "analyze/shape.h"
 #include "analyze/spans.h"
+#include "analyze/spawn_texts.h"
 #include "analyze/stalls.h"
 #include "analyze/tasks.h"
 #include "analyze/timeline.h"
@@ -72,6 +73,7 @@ struct d9__analysis {
 	struct d9__growth_state growth;
 	struct d9__texts places; /* where calls were found asleep */
 	struct d9__texts functions; /* that block, as they were told */
+	struct d9__spawn_texts spawn_texts; /* of segments with names in them */
 
 	uint64_t events;
 	struct d9__event_count *counts; /* by schema id; several may share a name */

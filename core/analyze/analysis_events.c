@@ -56,6 +56,11 @@ static int let_go(struct d9__analysis *a, struct d9__task *task)
 	return err;
 }
 
+static struct d9_text spawn_loc_of(const struct d9__analysis *a, const struct d9_event *event, unsigned k)
+{
+	return d9__spawn_texts_recorded(&a->spawn_texts, event->segment, d9__known_text(event, k));
+}
+
 static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint64_t ns = event->timestamp_ns;
@@ -68,7 +73,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		return -ENOMEM;
 	before = worker->piece.task;
 	d9__idle_end(&a->idle, d9_event_known_u64(event, 2, 0), ns);
-	if (!task->callback && set_callback(a, task, d9__known_text(event, 3)))
+	if (!task->callback && set_callback(a, task, spawn_loc_of(a, event, D9_POLL_START_SPAWN_LOC)))
 		return -ENOMEM;
 	err = d9__timeline_close(&a->timeline, worker, ns);
 	a->tasks.epoch++;
@@ -148,7 +153,7 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 0);
-	struct d9_text location = d9__known_text(event, 1), kind = d9__known_text(event, 5);
+	struct d9_text location = spawn_loc_of(a, event, D9_TASK_SPAWN_SPAWN_LOC), kind = d9__known_text(event, 5);
 	struct d9_text name = d9__known_text(event, D9_TASK_SPAWN_NAME);
 	uint64_t address = d9_event_known_u64(event, 3, 0);
 	char text[32];
@@ -282,6 +287,8 @@ static int on_symbol(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9_text name = d9__known_text(event, 2);
 
+	if (!d9_event_known_u64(event, D9_SYMBOL_ADDR, 0))
+		return d9__spawn_texts_learn(&a->spawn_texts, event);
 	if (d9_event_known_u64(event, 3, 0) != 0)
 		return 0;
 	return d9__samples_symbol(&a->samples, d9_event_known_u64(event, 0, 0), name.data,

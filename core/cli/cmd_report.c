@@ -19,6 +19,7 @@
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/progress.h"
+#include "cli/report_page.h"
 #include "symbol/symbolizer.h"
 #include "cli/symbol_options.h"
 #include "cli/text.h"
@@ -37,6 +38,8 @@ enum key {
 	KEY_FINDING,
 	KEY_EXIT_CODE,
 	KEY_NO_PAGER,
+	KEY_HTML,
+	KEY_FORCE,
 };
 
 enum color {
@@ -46,9 +49,10 @@ enum color {
 };
 
 struct options {
-	bool json, no_symbols, exit_code, no_pager;
+	bool json, html, no_symbols, exit_code, no_pager;
 	enum color color;
 	struct d9__report_style style;
+	struct d9__report_page page;
 };
 
 static const struct d9__opt opts[] = {
@@ -56,6 +60,9 @@ static const struct d9__opt opts[] = {
 	{ KEY_SECTION, "section", "NAME", "this part of it; may be given several times" },
 	{ KEY_FINDING, "finding", "N", "finding N alone, with its evidence" },
 	{ 'j', "json", NULL, "print one JSON object" },
+	{ KEY_HTML, "html", NULL, "write the trace, the report and the viewer as one file that a browser opens" },
+	{ 'o', "output", "FILE", "for --html: write to FILE, - for standard output; needed" },
+	{ KEY_FORCE, "force", NULL, "for --html: also above 100 MiB" },
 	{ 'n', "top", "N", "rows of long tables (10)" },
 	{ KEY_COLOR, "color", "WHEN", "auto, always or never (auto)" },
 	{ KEY_WIDTH, "width", "N", "columns (the terminal's, else 80)" },
@@ -148,6 +155,15 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return true;
 	case KEY_NO_PAGER:
 		options->no_pager = true;
+		return true;
+	case KEY_HTML:
+		options->html = true;
+		return true;
+	case 'o':
+		options->page.output = args->value;
+		return true;
+	case KEY_FORCE:
+		options->page.force = true;
 		return true;
 	case 'n':
 		return parse_number(args, 1, UINT32_MAX, &options->style.top);
@@ -399,7 +415,7 @@ static int print(const struct trace *trace, const struct options *options)
 static int report(char **paths, struct options *options)
 {
 	struct trace trace = { 0 };
-	int err, status = d9__traces_open("report", paths, &trace.reader), written, printed = 0;
+	int err, status = d9__traces_open("report", paths, &trace.reader), written, printed = 0, page = 0;
 	char *traces;
 
 	if (status)
@@ -407,13 +423,15 @@ static int report(char **paths, struct options *options)
 	traces = quote(paths);
 	options->style.traces = traces;
 	err = traces ? analyse(&trace, paths, !options->no_symbols) : -ENOMEM;
-	if (!err)
+	if (!err && options->html)
+		page = d9__report_page(&options->page, paths, trace.reader, trace.reports, trace.n);
+	else if (!err)
 		printed = print(&trace, options);
 	if (printed != -ERANGE)
 		err = err ? err : printed;
 	written = finish_output();
 	status = d9__traces_close("report", trace.reader, err);
-	if (printed == -ERANGE)
+	if (printed == -ERANGE || page)
 		status = D9__EXIT_USAGE;
 	else if (!status && options->exit_code && count_findings(&trace, D9__WARNING))
 		status = D9__EXIT_FINDING;
@@ -433,6 +451,9 @@ int d9__cmd_report(int argc, char **argv)
 			return D9__EXIT_USAGE;
 	if (key < 0)
 		return d9__args_exit(key);
+	if (options.html != !!options.page.output)
+		return d9__cmd_fail("report", options.html ? "where to? give -o FILE, - for standard output"
+							   : "-o is for --html; text goes to standard output");
 	complete(&options);
 	signal(SIGPIPE, SIG_IGN);
 	return report(argv + args.first, &options);

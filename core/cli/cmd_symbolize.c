@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two passes: the first learns which modules were where, for those are recorded a moment after the first events that
- * need them; the second, segment after segment, gathers the addresses and writes what is at them behind the segment.
+ * need them; the second, segment after segment, gathers the addresses and writes what is at them behind the segment, and
+ * names into the places where tasks were registered.
  */
 #include "config.h"
 
@@ -19,6 +20,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
+#include "cli/spawn_names.h"
 #include "cli/symbol_options.h"
 #include "cli/symbolize_output.h"
 #include "cli/symbolize_summary.h"
@@ -48,7 +50,7 @@ static const struct d9__usage usage = {
 	.command = "symbolize",
 	.synopsis = "[OPTIONS] TRACE...",
 	.text = "Write functions and lines into a trace, so that it can be read where the binaries are not.\n"
-		"Rows for all addresses in stacks and of callbacks are put behind each segment.\n",
+		"Rows for all addresses in stacks and of callbacks are put behind each segment; spawn_loc gets names.\n",
 	.opts = opts,
 };
 
@@ -65,6 +67,7 @@ struct trace {
 	struct d9__processes processes;
 	struct d9__symbolizer **symbolizers; /* by process */
 	struct d9__symbolize_summary summary;
+	struct d9__spawn_names names;
 	struct d9__progress progress;
 	int status;
 };
@@ -233,10 +236,12 @@ static int finish_segment(struct trace *trace, size_t segment, struct d9__addres
 		err = d9__symbolize_find_tail(info.path, &tail);
 	if (!err)
 		err = add_rows(trace, set, segment, tail.found, &rows);
+	if (!err)
+		err = d9__spawn_names_find(&trace->names, symbolizer_of(trace, segment), tail.found || !has_rows, &rows);
 	if (!err && (rows.len || trace->options->output || tail.found)) {
 		err = prepare_directory(trace, output);
 		if (!err)
-			err = d9__symbolize_write(info.path, &tail, rows.bytes, rows.len, output);
+			err = d9__symbolize_write(info.path, &tail, &trace->names, &rows, output);
 		if (err && err != -EPIPE)
 			trace->status = explain_output(output, err);
 	}
@@ -259,12 +264,15 @@ static int write_segments(struct trace *trace)
 		for (; !err && segment < (event ? event->segment : trace->processes.n_segments); segment++) {
 			err = finish_segment(trace, segment, &set, has_rows);
 			d9__address_set_release(&set);
+			d9__spawn_names_next(&trace->names);
 			has_rows = false;
 		}
 		if (err || !event)
 			break;
 		has_rows = has_rows || (event->kind == D9_EVENT_SYMBOL && !event->timestamp_ns);
 		err = d9__address_set_learn(&set, event);
+		if (!err)
+			err = d9__spawn_names_learn(&trace->names, event);
 	}
 	d9__address_set_release(&set);
 	return err;
@@ -295,6 +303,7 @@ static void close_trace(struct trace *trace)
 	d9_reader_free(trace->modules);
 	d9_reader_free(trace->reader);
 	d9__symbolize_summary_release(&trace->summary);
+	d9__spawn_names_release(&trace->names);
 }
 
 static int run(char **paths, const struct options *options)

@@ -39,6 +39,7 @@ struct pprof {
 	struct d9__table locations, functions, mapped; /* numbers as pointers: by hash; by stay */
 	struct mapping *mappings;
 	struct d9__protobuf message, inner, numbers;
+	bool counts; /* there are two values: how many, and how long */
 	bool failed; /* no memory */
 };
 
@@ -185,6 +186,8 @@ static void put_labels(struct pprof *p, const struct d9__profile_stack *stack)
 
 	if (stack->callback)
 		put_label(p, "callback", text(p, d9__callback_way(stack->callback, way, sizeof(way))), 0);
+	if (stack->span)
+		put_label(p, "span", text(p, stack->span), 0);
 	if (!worker)
 		return;
 	snprintf(id, sizeof(id), "%llu", (unsigned long long)worker->id);
@@ -207,6 +210,11 @@ static void put_values(struct pprof *p, const struct d9__profile_stack *stack)
 		d9__protobuf_varint(&p->numbers, stack->heap.alloc_bytes);
 		d9__protobuf_varint(&p->numbers, stack->heap.live_objects);
 		d9__protobuf_varint(&p->numbers, stack->heap.live_bytes);
+	} else if (p->counts) {
+		d9__protobuf_varint(&p->numbers, stack->taken);
+		d9__protobuf_varint(&p->numbers, p->profile->wanted.kind == D9__PROFILE_KIND_CPU ?
+							 stack->taken * p->profile->period_ns :
+							 stack->blocked_ns);
 	} else {
 		d9__protobuf_varint(&p->numbers, stack->samples);
 	}
@@ -298,20 +306,45 @@ static void put_heap_types(struct pprof *p)
 	d9__protobuf_number(&p->message, PERIOD, p->profile->heap.rate);
 }
 
+/* How many samples, and for how long each stands: of the CPU, or of calls that blocked. */
+static void put_timed_types(struct pprof *p)
+{
+	bool is_cpu = p->profile->wanted.kind == D9__PROFILE_KIND_CPU;
+
+	put_type(p, SAMPLE_TYPE, is_cpu ? "samples" : "contentions", "count");
+	put_type(p, SAMPLE_TYPE, is_cpu ? "cpu" : "blocked", "nanoseconds");
+	put_type(p, PERIOD_TYPE, is_cpu ? "cpu" : "contentions", is_cpu ? "nanoseconds" : "count");
+	d9__protobuf_number(&p->message, PERIOD, is_cpu ? p->profile->period_ns : 1);
+	d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, is_cpu ? "cpu" : "blocked"));
+}
+
+/* Samples of a kind whose time is known only in part are told by what is. */
+static void put_plain_type(struct pprof *p)
+{
+	const struct d9__profile_kind_facts *facts = p->profile->facts;
+
+	put_type(p, SAMPLE_TYPE, facts->pprof_type,
+		 facts->unit == D9__PROFILE_MICROSECONDS ? "microseconds" : "count");
+}
+
 /* Fields of the profile itself. */
 static void put_head(struct pprof *p)
 {
 	const struct d9__analysis *analysis = &p->profile->analysis;
 	const struct d9__profile_kind_facts *facts = p->profile->facts;
 
+	p->counts = facts == &d9__profile_blocking ||
+		    (p->profile->wanted.kind == D9__PROFILE_KIND_CPU && p->profile->period_ns);
 	if (facts->unit == D9__PROFILE_BYTES)
 		put_heap_types(p);
+	else if (p->counts)
+		put_timed_types(p);
 	else
-		put_type(p, SAMPLE_TYPE, facts->pprof_type,
-			 facts->unit == D9__PROFILE_MICROSECONDS ? "microseconds" : "count");
+		put_plain_type(p);
 	d9__protobuf_number(&p->message, TIME, d9__analysis_wall_ns(analysis, p->profile->origin_ns));
 	d9__protobuf_number(&p->message, DURATION, analysis->last_ns - p->profile->origin_ns);
-	d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, facts->pprof_type));
+	if (!p->counts)
+		d9__protobuf_number(&p->message, DEFAULT_TYPE, text(p, facts->pprof_type));
 	fwrite(p->message.bytes, 1, p->message.len, p->out);
 	p->message.len = 0;
 }

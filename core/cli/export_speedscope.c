@@ -37,9 +37,13 @@ static void put_sample(struct d9__json *json, const struct d9__tree_node *node, 
 	d9__json_close(json, ']');
 }
 
-static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree,
-			const struct d9__profile_kind_facts *facts, uint32_t *numbers)
+static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree, const struct d9__profile *profile,
+			uint32_t *numbers)
 {
+	const struct d9__profile_kind_facts *facts = profile->facts;
+	/* Time is what a sample on the CPU stands for, where the trace tells it. */
+	uint64_t period_ns = profile->wanted.kind == D9__PROFILE_KIND_CPU ? profile->period_ns : 0;
+	uint64_t each = period_ns ? period_ns : 1;
 	static const char *const units[] = { [D9__PROFILE_SAMPLES] = "none",
 					     [D9__PROFILE_MICROSECONDS] = "microseconds",
 					     [D9__PROFILE_BYTES] = "bytes" };
@@ -47,9 +51,9 @@ static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "type", "sampled");
 	d9__json_string(json, "name", facts->what);
-	d9__json_string(json, "unit", units[facts->unit]);
+	d9__json_string(json, "unit", period_ns ? "nanoseconds" : units[facts->unit]);
 	d9__json_u64(json, "startValue", 0);
-	d9__json_u64(json, "endValue", tree->root.total);
+	d9__json_u64(json, "endValue", each * tree->root.total);
 	d9__json_open(json, "samples", '[');
 	for (const struct d9__tree_node *node = &tree->root; node; node = d9__stack_tree_next(node))
 		if (node->self)
@@ -58,7 +62,7 @@ static void put_profile(struct d9__json *json, const struct d9__stack_tree *tree
 	d9__json_open(json, "weights", '[');
 	for (const struct d9__tree_node *node = &tree->root; node; node = d9__stack_tree_next(node))
 		if (node->self)
-			d9__json_u64(json, NULL, node->self);
+			d9__json_u64(json, NULL, each * node->self);
 	d9__json_close(json, ']');
 	d9__json_close(json, '}');
 }
@@ -78,7 +82,7 @@ int d9__export_speedscope(struct d9__profile *profile, FILE *out)
 		d9__json_u64(&json, "activeProfileIndex", 0);
 		put_frames(&json, &tree);
 		d9__json_open(&json, "profiles", '[');
-		put_profile(&json, &tree, profile->facts, numbers);
+		put_profile(&json, &tree, profile, numbers);
 		d9__json_close(&json, ']');
 		d9__json_close(&json, '}');
 	}

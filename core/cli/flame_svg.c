@@ -112,6 +112,10 @@ static void put_what(const struct drawing *d)
 		fputs(", in ", d->out);
 		d9__svg_text(d->out, wanted->callback);
 	}
+	if (wanted->span) {
+		fputs(", in span ", d->out);
+		d9__svg_text(d->out, wanted->span);
+	}
 	if (wanted->has_worker)
 		fprintf(d->out, ", worker %" PRIu64, wanted->worker);
 	if (wanted->from_ns)

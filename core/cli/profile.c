@@ -27,7 +27,7 @@
 
 /* All that makes two samples one: compared by its hash, which has a secret. */
 struct content {
-	uint64_t callback, worker, truncated;
+	uint64_t callback, worker, span, truncated;
 	uint64_t addresses[D9__PROFILE_FRAMES];
 };
 
@@ -37,6 +37,7 @@ static uint64_t hash_of(const struct d9__profile_stack *stack, const uint64_t *a
 
 	content.callback = (uint64_t)(uintptr_t)stack->callback;
 	content.worker = (uint64_t)(uintptr_t)stack->worker;
+	content.span = (uint64_t)(uintptr_t)stack->span;
 	content.truncated = stack->truncated;
 	if (stack->n)
 		memcpy(content.addresses, addresses, stack->n * sizeof(addresses[0]));
@@ -90,6 +91,7 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 	if (!known)
 		return keep(profile, hash, stack, addresses);
 	known->samples += stack->samples;
+	known->taken += stack->taken;
 	profile->samples += stack->samples;
 	profile->latest = known;
 	return 0;
@@ -108,13 +110,24 @@ static bool is_of_worker(const struct d9__profile_filter *wanted, const struct d
 	return !wanted->has_worker || (worker && worker->id == wanted->worker);
 }
 
+static bool is_in_span(const struct d9__profile *profile, const struct d9__profile_thread *thread)
+{
+	return !profile->wanted.span || d9__profile_spans_inside(&profile->spans, thread, profile->wanted.span);
+}
+
+static struct d9__profile_thread thread_of(const struct d9__worker *worker, uint64_t tid)
+{
+	return (struct d9__profile_thread){ worker != NULL, worker ? worker->id : 0, tid };
+}
+
 /* After the analysis took |event|, for that finds the callback. */
 static int take_sample(struct d9__profile *profile, const struct d9_event *event)
 {
 	const struct d9_value *chain = d9_event_known(event, D9_CPU_SAMPLE_CALLCHAIN);
 	const struct d9_value *cut = d9_event_known(event, D9_CPU_SAMPLE_TRUNCATED);
 	struct d9__worker *worker = d9__analysis_sampled(&profile->analysis, event);
-	struct d9__profile_stack stack = { .worker = worker, .samples = 1, .ns = event->timestamp_ns };
+	struct d9__profile_thread thread = thread_of(worker, d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0));
+	struct d9__profile_stack stack = { .worker = worker, .samples = 1, .taken = 1, .ns = event->timestamp_ns };
 	const uint64_t *addresses = NULL;
 
 	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) !=
@@ -123,8 +136,10 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	profile->found++;
 	profile->latest = NULL;
 	profile->latest_ns = event->timestamp_ns;
-	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
+	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker) ||
+	    !is_in_span(profile, &thread))
 		return 0;
+	stack.span = d9__profile_spans_innermost(&profile->spans, &thread);
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
 	if (chain && chain->present && !chain->unresolved) {
 		addresses = chain->u.stack.addresses;
@@ -142,11 +157,13 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 
 static int take_alloc(struct d9__profile *profile, const struct d9_event *event)
 {
-	struct d9__worker *worker = d9__samples_worker(
-		&profile->analysis.samples, (uint32_t)d9_event_known_u64(event, D9_ALLOC_TID, 0));
+	uint64_t tid = d9_event_known_u64(event, D9_ALLOC_TID, 0);
+	struct d9__worker *worker = d9__samples_worker(&profile->analysis.samples, (uint32_t)tid);
+	struct d9__profile_thread thread = thread_of(worker, tid);
 
 	profile->found++;
-	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker))
+	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker) ||
+	    !is_in_span(profile, &thread))
 		return 0;
 	profile->heap.rate = profile->analysis.heap.rate;
 	return d9__analysis_alloc(&profile->analysis, event, &profile->heap);
@@ -248,7 +265,8 @@ static void take_wait(void *context, uint64_t task_id, const struct d9__idle_sta
 	};
 
 	profile->found++;
-	if (!profile->err && stack.samples && is_in_time(profile, ns) && !profile->wanted.has_worker)
+	/* It is on no thread and in no span. */
+	if (!profile->err && stack.samples && is_in_time(profile, ns) && !profile->wanted.has_worker && !profile->wanted.span)
 		profile->err = count(profile, &stack, idle->stack->addresses);
 }
 
@@ -282,6 +300,8 @@ static int read_events(struct d9__profile *profile)
 		err = d9__analysis_event(&profile->analysis, event);
 		if (!err)
 			err = d9__symbol_learn(profile->symbolizer, profile->reader, event);
+		if (!err)
+			err = d9__profile_spans_take(&profile->spans, event);
 		if (!err)
 			err = take_event(profile, event);
 	}
@@ -376,6 +396,21 @@ static int check_callback(const struct d9__profile *profile, const char *command
 			    name);
 }
 
+static int check_span(const struct d9__profile *profile, const char *command, const char *name)
+{
+	const struct d9__texts *names = &profile->spans.names;
+	struct d9__nearest nearest = { .word = name };
+	uint32_t number;
+
+	if (d9__texts_find(names, name, strlen(name), &number))
+		return 0;
+	for (size_t i = 0; i < names->n; i++)
+		d9__nearest_try(&nearest, names->items[i]);
+	if (nearest.name)
+		return d9__cmd_fail(command, "no span '%s' in this trace; is %s meant?", name, nearest.name);
+	return d9__cmd_fail(command, "no span '%s' in this trace; dial9 report --section spans lists them", name);
+}
+
 /* ---- the command ---- */
 
 /* Whether anything is left, with a line if not: 0 or an exit status. */
@@ -390,7 +425,7 @@ static int check_found(const struct d9__profile *profile, const char *command)
 		return d9__cmd_fail(command, "this trace has no %s", samples);
 	if (is_live && !profile->heap.followed)
 		return d9__cmd_fail(command, "this trace does not tell what was freed (DIAL9_MEMORY_TRACK_LIVESET)");
-	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback and time%s",
+	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback, span and time%s",
 			    profile->found, samples, is_live ? ", and live" : "");
 }
 
@@ -399,6 +434,7 @@ static int name_all(struct d9__profile *profile, const char *command)
 	const char *callback = profile->wanted.callback;
 	int status;
 
+	profile->period_ns = profile->analysis.samples.period_ns;
 	/* Of the samples of the analysis nothing is told, so their stacks need no names. */
 	d9__samples_release(&profile->analysis.samples);
 	memset(&profile->analysis.samples, 0, sizeof(profile->analysis.samples));
@@ -408,6 +444,8 @@ static int name_all(struct d9__profile *profile, const char *command)
 	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
 		return d9__cmd_fail(command, "out of memory");
 	status = callback ? check_callback(profile, command, callback) : 0;
+	if (!status && profile->wanted.span)
+		status = check_span(profile, command, profile->wanted.span);
 	if (!status && callback)
 		select_callback(profile, callback);
 	return status;
@@ -448,6 +486,7 @@ void d9__profile_release(struct d9__profile *profile)
 	free(profile->stacks);
 	d9__table_release(&profile->by_content);
 	d9__heap_release(&profile->heap);
+	d9__profile_spans_release(&profile->spans);
 	d9__analysis_release(&profile->analysis);
 	d9__symbolizer_close(profile->symbolizer);
 	d9__processes_release(&profile->processes);

@@ -22,6 +22,7 @@
 #include "analyze/analysis.h"
 #include "analyze/units.h"
 #include "cli/profile_kinds.h"
+#include "cli/profile_spans.h"
 #include "symbol/symbolizer.h"
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
@@ -29,6 +30,7 @@
 /* Which samples are wanted. */
 struct d9__profile_filter {
 	const char *callback; /* by its name; NULL: of all, and outside of callbacks */
+	const char *span;     /* likewise: of the program's spans, at any depth */
 	enum d9__profile_kind kind;
 	bool has_worker;
 	uint64_t worker;
@@ -40,11 +42,13 @@ struct d9__profile_heap {
 	uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
 };
 
-/* Samples of one callback, worker and stack. */
+/* Samples of one callback, worker, span and stack. */
 struct d9__profile_stack {
 	const struct d9__callback *callback; /* that ran, or will run when the idle task does; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
+	const char *span;  /* the innermost that the thread was inside of; NULL: none, or allocations */
 	uint64_t samples; /* in the profile's unit */
+	uint64_t taken;	  /* how many there were, of stacks from CpuSampleEvents */
 	struct d9__profile_heap heap; /* of allocations only */
 	uint64_t blocked_ns; /* of calls that blocked: how long they took */
 	uint64_t ns;	/* of the first sample: which modules were mapped */
@@ -65,6 +69,8 @@ struct d9__profile {
 	size_t n, max;
 	struct d9__table by_content;
 	struct d9__heap heap; /* of the allocations that are wanted */
+	struct d9__profile_spans spans;
+	uint64_t period_ns;   /* of CPU time, for which an on-CPU sample stands; 0: not told */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
 	const struct d9__profile_kind_facts *facts; /* of what is counted, see |wanted.kind| */

@@ -45,6 +45,9 @@ bool d9__profile_options_take(struct d9__profile_options *options, const struct 
 	case D9__PROFILE_CALLBACK:
 		wanted->callback = args->value;
 		return true;
+	case D9__PROFILE_SPAN:
+		wanted->span = args->value;
+		return true;
 	case D9__PROFILE_FROM:
 		return d9__args_duration_ns(args, &wanted->from_ns);
 	default:

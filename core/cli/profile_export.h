@@ -10,13 +10,14 @@
 #include "cli/args.h"
 #include "cli/profile.h"
 
-enum { D9__PROFILE_KIND = 512, D9__PROFILE_CALLBACK, D9__PROFILE_FROM, D9__PROFILE_TO };
+enum { D9__PROFILE_KIND = 512, D9__PROFILE_CALLBACK, D9__PROFILE_SPAN, D9__PROFILE_FROM, D9__PROFILE_TO };
 
 /* Rows of a command's table of options: no other may have 'w' or these keys. */
 #define D9__PROFILE_OPTS                                                                                   \
 	{ D9__PROFILE_KIND, "kind", "K", "cpu, off-cpu, heap, live (heap, not freed) or idle (where idle tasks were armed) [cpu]" }, \
 	{ 'w', "worker", "N", "only samples of worker N" },                                                \
 	{ D9__PROFILE_CALLBACK, "callback", "NAME", "only samples inside of the callback NAME" },          \
+	{ D9__PROFILE_SPAN, "span", "NAME", "only samples inside of spans called NAME" },                  \
 	{ D9__PROFILE_FROM, "from", "TIME", "only samples from TIME after the first event on" },           \
 	{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" }
 

@@ -9,6 +9,7 @@
 
 #include "cli/export_sink.h"
 #include "cli/raw_segment.h"
+#include "cli/spawn_rewrite.h"
 #include "cli/symbolize_output.h"
 #include "format/wire.h"
 
@@ -19,6 +20,7 @@
 #define SEEK_ENTRY_LEN	 40
 #define SEEK_FOOTER_LEN	 16
 #define ZSTD_LEVEL	 3
+#define PIECE_BYTES	 ((uint64_t)1 << 20) /* that are rewritten at once where the file does not say how many */
 
 struct seek_table {
 	uint8_t *entries; /* NULL: there is no table */
@@ -32,6 +34,7 @@ struct output {
 	struct d9__container container;
 	struct d9__sink *sink;
 	struct seek_table table;
+	const struct d9__spawn_names *names; /* to write into it; NULL: none */
 };
 
 /* ---- the seek table ---- */
@@ -211,56 +214,126 @@ static int copy_unpacked(struct output *output, uint64_t end)
 
 /* ---- zstd ---- */
 
-static int write_frame(struct output *output, const void *rows, size_t len)
+static int write_frame(struct output *output, const void *bytes, size_t len, size_t *packed_len)
 {
-	size_t max = ZSTD_compressBound(len), n;
+	size_t max = ZSTD_compressBound(len);
 	void *packed = malloc(max);
 	int err;
 
 	if (!packed)
 		return -ENOMEM;
-	n = ZSTD_compress(packed, max, rows, len, ZSTD_LEVEL);
-	err = ZSTD_isError(n) ? -EIO : d9__sink_write(output->sink, packed, n);
-	if (!err && output->table.entries)
-		add_entry(&output->table, n, len);
+	*packed_len = ZSTD_compress(packed, max, bytes, len, ZSTD_LEVEL);
+	err = ZSTD_isError(*packed_len) ? -EIO : d9__sink_write(output->sink, packed, *packed_len);
 	free(packed);
 	return err;
 }
 
-static int write_zstd(struct output *output, const struct d9__symbolize_tail *tail, const void *rows, size_t len)
+static int write_rows(struct output *output, const struct d9__row_batch *rows)
+{
+	size_t packed_len;
+	int err = rows->len ? write_frame(output, rows->bytes, rows->len, &packed_len) : 0;
+
+	if (!err && rows->len && output->table.entries)
+		add_entry(&output->table, packed_len, rows->len);
+	return err || !output->table.entries ? err : write_table(output->sink, &output->table);
+}
+
+static int copy_zstd(struct output *output, const struct d9__symbolize_tail *tail)
 {
 	uint64_t end = output->table.entries ? output->table.at : output->input.size_bytes;
-	int err;
 
 	if (tail->found) {
 		cut_table(&output->table, tail->unpacked);
 		end = tail->stored;
 	}
 	output->table.at = end;
-	err = copy_stored(output, end);
+	return copy_stored(output, end);
+}
 
-	if (!err && len)
-		err = write_frame(output, rows, len);
-	return err || !output->table.entries ? err : write_table(output->sink, &output->table);
+/* ---- rewriting ---- */
+
+/* The rewritten frames of |rewrite| as the next frame of the segment, entry |i| of the table if there is one. */
+static int write_piece(struct output *output, const struct d9__spawn_rewrite *rewrite, uint32_t i)
+{
+	uint8_t *entry = output->table.entries ? output->table.entries + (size_t)i * SEEK_ENTRY_LEN : NULL;
+	size_t packed_len;
+	int err;
+
+	if (output->container.kind != D9__CONTAINER_ZSTD)
+		return d9__sink_write(output->sink, rewrite->bytes, rewrite->len);
+	if (!rewrite->len && !entry)
+		return 0;
+	err = write_frame(output, rewrite->bytes, rewrite->len, &packed_len);
+	if (err || !entry)
+		return err;
+	d9__wire_put_u64(entry, output->table.at);
+	d9__wire_put_u32(entry + 8, (uint32_t)packed_len);
+	d9__wire_put_u32(entry + 12, (uint32_t)rewrite->len);
+	output->table.at += packed_len;
+	output->table.unpacked += rewrite->len;
+	return 0;
+}
+
+/* What a piece may take in: up to where frame |i| of the table ends. */
+static uint64_t piece_len(const struct seek_table *table, uint32_t i)
+{
+	return table->entries ? d9__wire_get_u32(table->entries + (size_t)i * SEEK_ENTRY_LEN + 12) : PIECE_BYTES;
+}
+
+/* All frames before |end|, an offset in the unpacked segment, with names; those of the table stay apart. */
+static int rewrite_all(struct output *output, struct d9__spawn_rewrite *rewrite, uint64_t end)
+{
+	struct seek_table *table = &output->table;
+	uint64_t until = 0;
+	uint32_t i;
+	int err = 0;
+
+	if (table->entries)
+		cut_table(table, end);
+	table->at = 0;
+	table->unpacked = 0;
+	for (i = 0; !err && until < end && !rewrite->ended; i++) {
+		until += piece_len(table, i);
+		if (until > end || (table->entries && i + 1 >= table->n))
+			until = end;
+		err = d9__spawn_rewrite_next(rewrite, until);
+		if (!err)
+			err = write_piece(output, rewrite, i);
+	}
+	table->n = i;
+	return err;
+}
+
+static int rewrite_segment(struct output *output, const char *path, const struct d9__symbolize_tail *tail)
+{
+	struct d9__spawn_rewrite rewrite;
+	int err = d9__spawn_rewrite_open(&rewrite, path, output->names);
+
+	if (!err)
+		err = rewrite_all(output, &rewrite, tail->found ? tail->unpacked : UINT64_MAX);
+	d9__spawn_rewrite_release(&rewrite);
+	return err;
 }
 
 /* ---- all of it ---- */
 
-static int write_all(struct output *output, const struct d9__symbolize_tail *tail, const void *rows, size_t len)
+static int write_all(struct output *output, const char *path, const struct d9__symbolize_tail *tail,
+		     const struct d9__row_batch *rows)
 {
+	bool is_zstd = output->container.kind == D9__CONTAINER_ZSTD;
 	int err;
 
-	switch (output->container.kind) {
-	case D9__CONTAINER_ZSTD:
-		return write_zstd(output, tail, rows, len);
-	case D9__CONTAINER_GZIP:
+	if (output->names)
+		err = rewrite_segment(output, path, tail);
+	else if (is_zstd)
+		err = copy_zstd(output, tail);
+	else if (output->container.kind == D9__CONTAINER_GZIP)
 		err = copy_unpacked(output, tail->found ? tail->unpacked : UINT64_MAX);
-		break;
-	default:
+	else
 		err = copy_stored(output, tail->found ? tail->stored : output->input.size_bytes);
-		break;
-	}
-	return err ? err : d9__sink_write(output->sink, rows, len);
+	if (err)
+		return err;
+	return is_zstd ? write_rows(output, rows) : d9__sink_write(output->sink, rows->bytes, rows->len);
 }
 
 static int open_output(struct output *output, const char *path, const char *target)
@@ -274,14 +347,14 @@ static int open_output(struct output *output, const char *path, const char *targ
 	return err ? err : d9__sink_open(target, output->container.kind == D9__CONTAINER_GZIP, &output->sink);
 }
 
-int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const void *rows, size_t len,
-			const char *target)
+int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const struct d9__spawn_names *names,
+			const struct d9__row_batch *rows, const char *target)
 {
-	struct output output = { .input = { .fd = -1 } };
+	struct output output = { .input = { .fd = -1 }, .names = names->names.n ? names : NULL };
 	int err = open_output(&output, path, target);
 
 	if (!err)
-		err = write_all(&output, tail, rows, len);
+		err = write_all(&output, path, tail, rows);
 	if (!err) {
 		err = d9__sink_commit(output.sink);
 		output.sink = NULL;

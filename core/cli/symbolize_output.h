@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/spawn_names.h"
+#include "symbol/row_batch.h"
+
 /* Where the rows begin that were put behind a segment before. */
 struct d9__symbolize_tail {
 	bool found; /* else there are none, or they cannot be cut off */
@@ -21,11 +24,11 @@ struct d9__symbolize_tail {
 int d9__symbolize_find_tail(const char *path, struct d9__symbolize_tail *tail);
 
 /*
- * Write the segment |path|, without its |tail|, and |rows|, one whole batch or nothing, to |output|, which
- * may be the same file and appears when it is complete.  A sealed zstd segment keeps its seek table.  0, -ENOTTY,
+ * Write the segment |path|, without its |tail|, with |names| in it, and |rows|, one whole batch or nothing, to |output|,
+ * which may be the same file and appears when it is complete.  A sealed zstd segment keeps its seek table.  0, -ENOTTY,
  * -ENOMEM, or an error of reading or writing.
  */
-int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const void *rows, size_t len,
-			const char *output);
+int d9__symbolize_write(const char *path, const struct d9__symbolize_tail *tail, const struct d9__spawn_names *names,
+			const struct d9__row_batch *rows, const char *output);
 
 #endif /* D9_CLI_SYMBOLIZE_OUTPUT_H */

@@ -125,10 +125,11 @@ static int meet_spawn(struct d9__address_set *set, const struct d9_event *event)
 
 static int take_row(struct d9__address_set *set, const struct d9_event *event)
 {
+	uint64_t address = d9_event_known_u64(event, D9_SYMBOL_ADDR, 0);
 	struct d9__address *item;
-	int err = find_or_add(set, d9_event_known_u64(event, D9_SYMBOL_ADDR, 0), &item);
+	int err = address ? find_or_add(set, address, &item) : 0;
 
-	if (!err && item)
+	if (!err && address && item)
 		item->has_row = true;
 	return err;
 }

@@ -140,6 +140,14 @@ int d9__row_batch_add(struct d9__row_batch *batch, uint64_t address, const struc
 	return err;
 }
 
+int d9__row_batch_add_text(struct d9__row_batch *batch, const char *name, const char *recorded)
+{
+	const struct d9__symbol row = { .function = name, .path = recorded };
+	int err = batch->len ? 0 : begin(batch);
+
+	return err ? err : add_row(batch, 0, 0, &row);
+}
+
 void d9__row_batch_release(struct d9__row_batch *batch)
 {
 	free(batch->bytes);

@@ -6,16 +6,20 @@
 
 import { Decoder } from './decode.js';
 import { TYPE, TraceError, Truncated } from './frames.js';
+import { readSpans } from './spans.js';
 import { Budget, Interner, growTable, lowerBound, newTable, sortTable } from './table.js';
 import { LimitError, unpack } from './unpack.js';
 
 const POLLS = { start: Float64Array, dur: Float64Array, task: Float64Array, site: Int32Array, ready: Uint8Array, flags: Uint8Array };
-const PARKS = { start: Float64Array, end: Float64Array, cpuBefore: Float64Array, cpuAfter: Float64Array, wait: Float64Array };
+const PARKS = { start: Float64Array, end: Float64Array, cpuBefore: Float64Array, cpuAfter: Float64Array, wait: Float64Array, flags: Uint8Array };
+const ENTRIES = { time: Float64Array, cpu: Float64Array };
 const WAKES = { time: Float64Array, waker: Float64Array, woken: Float64Array, by: Uint8Array, reason: Uint8Array };
-const SEGMENTS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array };
 
 /** Flags of a poll. */
 export const POLL = { OPEN_ENDED: 1, SAMPLED: 2 };
+
+/** Flags of a wait: another thread than before began it, or ended it. */
+export const PARK = { OTHER_BEFORE: 1, OTHER_AFTER: 2 };
 
 const HOT_FIELDS = {
 	PollStartEvent: ['worker_id', 'local_queue', 'task_id', 'spawn_loc'],
@@ -62,8 +66,8 @@ class TraceBuilder {
 		if (id === this.lastId) return this.last;
 		let worker = this.workers.get(id);
 		if (!worker) {
-			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), open: false, parked: false, time: -Infinity,
-				cpu: 0, inOrder: true, tids: new Map() };
+			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false,
+				time: -Infinity, tid: 0, inOrder: true, tids: new Map() };
 			this.workers.set(id, worker);
 		}
 		this.lastId = id;
@@ -109,21 +113,41 @@ class TraceBuilder {
 		parks.start[row] = time;
 		parks.end[row] = NaN;
 		parks.cpuBefore[row] = cpu;
+		parks.flags[row] = this.otherThread(worker, tid, time) ? PARK.OTHER_BEFORE : 0;
 		worker.parked = true;
+	}
+
+	/** |worker| runs on thread |tid| (0: not told): whether it ran on another one before. */
+	otherThread(worker, tid, time) {
+		const { tid: before } = worker;
 		worker.tids.set(tid, time);
+		if (tid) worker.tid = tid;
+		return before !== 0 && tid !== 0 && tid !== before;
 	}
 
 	unpark(id, time, cpu, wait, tid) {
 		const worker = this.worker(id), { parks } = worker;
 		if (time < worker.time) worker.inOrder = false;
 		worker.time = time;
-		worker.tids.set(tid, time);
-		if (!worker.parked) return;
+		const other = this.otherThread(worker, tid, time);
+		if (!worker.parked) {
+			this.enter(worker.entries, time, cpu);
+			return;
+		}
 		const row = parks.n - 1;
 		parks.end[row] = time;
 		parks.cpuAfter[row] = cpu;
 		parks.wait[row] = wait;
+		if (other) parks.flags[row] |= PARK.OTHER_AFTER;
 		worker.parked = false;
+	}
+
+	/** A loop was entered: an unpark without a wait. */
+	enter(entries, time, cpu) {
+		if (entries.n === entries.size) growTable(entries, this.budget);
+		const row = entries.n++;
+		entries.time[row] = time;
+		entries.cpu[row] = cpu;
 	}
 
 	wake(time, waker, woken, by, reason) {
@@ -155,7 +179,7 @@ class TraceBuilder {
 	}
 
 	annotate(table, field, key, value) {
-		if (!table.annotations.some((a) => a[0] === field && a[1] === key)) table.annotations.push([field, key, value]);
+		if (!table.annotations.some((a) => a[0] === field && a[1] === key && a[2] === value)) table.annotations.push([field, key, value]);
 	}
 
 	event(table, time, values) {
@@ -215,23 +239,27 @@ class TraceBuilder {
 }
 
 function finishWorker(worker) {
-	const { polls, parks } = worker;
+	const { polls, parks, entries } = worker;
 	// The length of a call that had not ended is unknown.
 	if (worker.open) polls.n--;
 	if (!worker.inOrder) {
 		sortTable(polls, 'start');
 		sortTable(parks, 'start');
+		sortTable(entries, 'time');
 	}
-	return { id: worker.id, polls, parks, running: worker.open ? { start: polls.start[polls.n], task: polls.task[polls.n] } : null,
+	return { id: worker.id, polls, parks, entries, running: worker.open ? { start: polls.start[polls.n], task: polls.task[polls.n] } : null,
 		tids: [...worker.tids.keys()], tid: [...worker.tids.keys()].at(-1) ?? 0 };
 }
 
 /** First and last time of each row of things that a cut of the trace would cut. */
 function* timesOf(trace) {
-	for (const { polls, parks } of trace.workers) {
+	for (const { polls, parks, running } of trace.workers) {
+		if (running) yield [running.start, running.start];
 		if (polls.n) yield [polls.start[0], polls.start[polls.n - 1] + polls.dur[polls.n - 1]];
 		if (parks.n) yield [parks.start[0], Number.isNaN(parks.end[parks.n - 1]) ? parks.start[parks.n - 1] : parks.end[parks.n - 1]];
 	}
+	const { wakes } = trace;
+	if (wakes.n) yield [wakes.time[0], wakes.time[wakes.n - 1]];
 	for (const table of trace.tables) {
 		if (table.places || /^(TaskDumpEvent|SegmentMetadataEvent|ClockSyncEvent|ModuleEvent|SymbolTableEntry|Recorder.*)$/.test(table.name)) continue;
 		const { time } = table.rows;
@@ -245,12 +273,12 @@ function* timesOf(trace) {
 }
 
 /** Tables of events called |name|: one for each schema that the trace gives it. */
-function tablesNamed(trace, name) {
+export function tablesNamed(trace, name) {
 	return trace.tables.filter((table) => table.name === name && table.rows.n);
 }
 
 /** A function (row) => value for the field |name|; texts as texts; undefined where there is none. */
-function fieldReader(trace, table, name) {
+export function fieldReader(trace, table, name) {
 	const i = table.fields.findIndex((field) => field.name === name);
 	if (i < 0) return () => undefined;
 	const column = table.columns[i], exact = table.exact[i];
@@ -286,7 +314,8 @@ function describe(trace) {
 	trace.lost = rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0);
 	trace.tasks = tasksOf(trace);
 	trace.samples = samplesOf(trace);
-	trace.spans = spanSegments(trace);
+	const { stays, lives } = readSpans(trace, fieldReader);
+	Object.assign(trace, { spans: stays, lives });
 	trace.symbols = symbolsOf(trace);
 	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path']).filter((row) => row.path);
 	trace.events = trace.tables.reduce((sum, table) => sum + table.count, 0);
@@ -320,22 +349,24 @@ function tasksOf(trace) {
 }
 
 function samplesOf(trace) {
-	const samples = { time: [], worker: [], tid: [], stack: [], source: [] };
+	const samples = { time: [], worker: [], tid: [], stack: [], source: [], cut: [], thread: [] };
 	const byTid = new Map(trace.workers.flatMap((worker) => worker.tids.map((tid) => [tid, worker.id])));
 	const all = [];
 	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
 		const place = table.fields.findIndex((field) => field.name === 'callchain');
-		const read = ['worker_id', 'tid', 'source'].map((name) => fieldReader(trace, table, name));
+		const read = ['worker_id', 'tid', 'source', 'truncated'].map((name) => fieldReader(trace, table, name)), thread = fieldReader(trace, table, 'thread_name');
 		for (let i = 0; i < table.rows.n; i++)
-			all.push([table.rows.time[i], ...read.map((f) => number(f(i))), place < 0 ? -1 : table.columns[place][i]]);
+			all.push([table.rows.time[i], ...read.map((f) => Number(f(i) ?? 0)), place < 0 ? -1 : table.columns[place][i], thread(i) ?? '']);
 	}
 	all.sort((a, b) => a[0] - b[0]);
-	for (const [time, worker, tid, source, stack] of all) {
+	for (const [time, worker, tid, source, cut, stack, thread] of all) {
 		samples.time.push(time);
 		samples.worker.push(byTid.get(tid) ?? worker);
 		samples.tid.push(tid);
 		samples.source.push(source);
 		samples.stack.push(stack);
+		samples.cut.push(cut);
+		samples.thread.push(thread);
 	}
 	for (const worker of trace.workers) {
 		const { polls } = worker;
@@ -353,44 +384,6 @@ export function pollAt(polls, time) {
 	let row = lowerBound(polls.start, time, polls.n);
 	if (row === polls.n || polls.start[row] > time) row--;
 	return row >= 0 && polls.start[row] + polls.dur[row] >= time ? row : -1;
-}
-
-/** Per worker the times that its thread was inside of spans, in order of their start. */
-function spanSegments(trace) {
-	const open = new Map(), segments = new Map();
-	const rows = [];
-	trace.tables.forEach((table) => {
-		const kind = /^Span(Enter|Exit):/.exec(table.name)?.[1];
-		if (!kind || !table.rows.n) return;
-		const worker = fieldReader(trace, table, 'worker_id'), span = fieldReader(trace, table, 'span_id');
-		const name = table.fields.findIndex((field) => field.name === 'span_name');
-		for (let i = 0; i < table.rows.n; i++)
-			rows.push({ time: table.rows.time[i], enter: kind === 'Enter', worker: number(worker(i)), span: number(span(i)),
-				name: name < 0 ? -1 : table.columns[name][i] });
-	});
-	// An exit comes before an enter of the same time, but not before its own.
-	rows.sort((a, b) => a.time - b.time);
-	for (const row of rows) {
-		const key = `${row.worker}/${row.span}`;
-		if (row.enter) {
-			open.set(key, row);
-			continue;
-		}
-		const entered = open.get(key);
-		if (!entered) continue;
-		open.delete(key);
-		if (!segments.has(row.worker)) segments.set(row.worker, []);
-		segments.get(row.worker).push({ start: entered.time, end: row.time, span: row.span, name: entered.name });
-	}
-	const tables = new Map();
-	for (const [worker, list] of segments) {
-		const table = newTable(SEGMENTS);
-		list.sort((a, b) => a.start - b.start || b.end - a.end);
-		for (const [name, type] of Object.entries(SEGMENTS)) table[name] = type.from(list, (row) => row[name]);
-		table.n = table.size = list.length;
-		tables.set(worker, table);
-	}
-	return tables;
 }
 
 /** Frames by address, innermost first: [{name, file, line}]. */

@@ -3,6 +3,7 @@
 
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
+import { isEmbedded, loadEmbedded } from './embedded.js';
 import { sentenceOf, showDetail } from './detail.js';
 import { markFinding, showFindings } from './finding_list.js';
 import { startInput } from './input.js';
@@ -10,6 +11,9 @@ import { fillHelp, startKeys } from './keys.js';
 import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
 import { drawMinimap } from './minimap.js';
+import { openSave } from './save.js';
+import { startPanel } from './panel.js';
+import { CLOSED_PANEL } from './scope.js';
 import { startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { startTheme, switchTheme } from './theme.js';
@@ -76,7 +80,7 @@ function restoreUrl() {
 	if (patch.finding >= state.model.findings.length) delete patch.finding;
 	restoring = true;
 	// What it does not say is as at the start.
-	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', ...patch });
+	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', panel: CLOSED_PANEL, ...patch });
 	restoring = false;
 	byId('search').value = state.query;
 	return true;
@@ -122,6 +126,8 @@ function showLegend() {
 function changed(patch) {
 	if (!state.model) return;
 	const keys = Object.keys(patch);
+	// The detail is of what was chosen last.
+	if (patch.range || patch.selected) state.rangeLast = Boolean(patch.range);
 	if (keys.length === 1 && keys[0] === 'pointer') {
 		redrawPointer();
 		return;
@@ -133,7 +139,7 @@ function changed(patch) {
 	}
 	if ('finding' in patch) markFinding(byId('findings'));
 	if ('clock' in patch) showHeader();
-	keepUrl('selected' in patch || 'range' in patch);
+	keepUrl('selected' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
 }
 
@@ -230,6 +236,7 @@ function startButtons() {
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('save').addEventListener('click', openSave);
 	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
 }
 
@@ -241,13 +248,14 @@ async function start() {
 	startKeys();
 	startInput(() => rows);
 	startSearch();
+	startPanel();
 	startButtons();
 	startOpening();
 	new ResizeObserver(redraw).observe(byId('lanes'));
 	addEventListener('popstate', () => state.model && restoreUrl());
 	showProgress('', 0);
 	try {
-		const { model, reported } = await loadServed(showProgress);
+		const { model, reported } = await (isEmbedded() ? loadEmbedded : loadServed)(showProgress);
 		takeModel(model);
 		await reported;
 		openPlace(model, true);

@@ -3,9 +3,10 @@
 
 import { durationClass, showCount, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
 import { binStart, histogramBin, pollsOfTask, quantileOf } from '../toolkit/index.js';
-import { foldStacks, framesOf } from '../toolkit/stacks.js';
+import { framesOf } from '../toolkit/stacks.js';
 import { element, prepareCanvas } from './dom.js';
 import { laneName } from './lanes.js';
+import { showRangeSummary } from './range_summary.js';
 import { selectCall, selectFinding, state } from './state.js';
 import { colours } from './theme.js';
 
@@ -170,30 +171,6 @@ function showCall(panel, lane, row) {
 	for (const chart of charts) chart?.draw();
 }
 
-/** Rows of a tree of stacks, widest first, as deep as they hold a twentieth of the samples. */
-function treeRows(node, whole, depth, rows) {
-	for (const child of [...node.children.values()].sort((a, b) => b.total - a.total)) {
-		if (child.total < whole / 20 || rows.length > 60) break;
-		const line = frameRow({ ...child, where: showShare(child.total, whole) }, false);
-		line.firstChild.style.paddingLeft = `${Math.min(depth, 24) * 8}px`;
-		rows.push(line);
-		treeRows(child, whole, depth + 1, rows);
-	}
-	return rows;
-}
-
-function showRange(panel, [from, to]) {
-	const { model } = state, callbacks = model.callbacksIn(from, to), counts = new Map();
-	for (const lane of model.lanes)
-		for (const [stack, n] of model.stacksIn(lane, from - lane.shift, to - lane.shift)) if (lane.trace === model.main) counts.set(stack, (counts.get(stack) ?? 0) + n);
-	const tree = foldStacks(model.main, counts);
-	panel.replaceChildren(...[
-		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Range')),
-		element('div', { class: 'title' }, element('span', { class: 'strong' }, `${timeText(from)} to ${timeText(to)}`), element('span', { class: 'figure' }, showDuration(to - from))),
-		section('Callbacks', showCount(callbacks.reduce((sum, c) => sum + c.n, 0)), callbackTable(callbacks)),
-		tree.total ? section('On the CPU', `${showCount(tree.total)} samples`, ...treeRows(tree, tree.total, 0, [])) : null].filter(Boolean));
-}
-
 function callbackTable(callbacks) {
 	return element('table', {}, element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
 		element('tbody', {}, ...callbacks.slice(0, 40).map((c) => element('tr', {}, element('td', { title: c.location }, callLink(c.lane, c.row, c.name)),
@@ -219,7 +196,7 @@ function showTrace(panel) {
 }
 
 export function showDetail(panel) {
-	if (state.range) showRange(panel, state.range);
+	if (state.range && (state.rangeLast || !state.selected)) showRangeSummary(panel, state.range, { timeText });
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
 	else showTrace(panel);

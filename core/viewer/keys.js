@@ -2,6 +2,9 @@
 // The keys: one table, from which the help is made.
 
 import { byId, element } from './dom.js';
+import { PANEL_KEYS, closePanel } from './panel.js';
+import { openSave } from './save.js';
+import { isPanelOpen } from './scope.js';
 import { selectCall, selectFinding, setView, state, update } from './state.js';
 
 const MILLISECOND = 1e6;
@@ -76,8 +79,8 @@ function markRange() {
 
 /** Close one thing, in a fixed order. */
 function escape() {
-	if (byId('keys').open) byId('keys').close();
-	else if (state.range || state.rangeStart !== null) update({ range: null, rangeStart: null });
+	if (isPanelOpen(state)) closePanel();
+	else if (state.rangeStart !== null) update({ rangeStart: null });
 	else update({ selected: null, finding: -1 });
 }
 
@@ -102,7 +105,9 @@ const KEYS = [
 	{ keys: ['w'], does: 'to the callback that woke it', run: followWake },
 	{ keys: ['r'], does: 'one end of a range, then the other', run: markRange },
 	{ keys: ['z'], does: 'zoom into the range', run: () => state.range && setView(...state.range) },
+	...PANEL_KEYS,
 	{ keys: ['/', 'Ctrl+f'], does: 'search', run: () => byId('search').focus() },
+	{ keys: ['s'], does: 'save the range, or what is in view', run: openSave },
 	{ keys: ['c'], does: 'clock: since the start, local, UTC', run: () => byId('clock').click() },
 	{ keys: ['t'], does: 'light or dark', run: () => byId('theme').click() },
 	{ keys: ['Escape'], shown: 'Esc', does: 'close help, range, selection', run: escape },
@@ -122,7 +127,8 @@ export function fillHelp(dialog) {
 export function startKeys() {
 	addEventListener('keydown', (event) => {
 		const typed = event.target.closest?.('input, textarea, select'), onControl = event.target.closest?.('button, summary, a');
-		if (!state.model || typed || event.altKey || event.metaKey) return;
+		// An open dialog has the keys to itself: the browser closes it with Escape.
+		if (!state.model || typed || event.altKey || event.metaKey || document.querySelector('dialog[open]')) return;
 		if (onControl && (event.key === 'Enter' || event.key === ' ')) return;
 		const wide = event.key.length > 1;
 		const name = `${event.ctrlKey ? 'Ctrl+' : ''}${event.shiftKey && wide ? 'Shift+' : ''}${event.key}`;

@@ -6,7 +6,9 @@ import { Model } from './model.js';
 
 const LIMITS = { bytes: 1.5 * 2 ** 30, unpacked: 2 ** 30 };
 const STORED_MAX = 256 * 2 ** 20; // more than that is not fetched: the newest segments are
-const WORKER_URL = new URL('worker.js', import.meta.url).href;
+// In a page that is one file the worker's text lies beside it.
+const WORKER_TEXT = globalThis.document?.getElementById('embedded-worker')?.textContent;
+const WORKER_URL = WORKER_TEXT ? URL.createObjectURL(new Blob(["'use strict';\n", WORKER_TEXT], { type: 'text/javascript' })) : new URL('worker.js', import.meta.url).href;
 
 let loadNumber = 0;
 let loadWorker = null;
@@ -35,11 +37,16 @@ function groupSources(sources) {
 	return [...groups.values()];
 }
 
+/** A worker that reads or cuts traces: see worker.js. */
+export function startWorker() {
+	return new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: WORKER_TEXT ? 'classic' : 'module' });
+}
+
 /** Read |sources| in the worker: the traces, or an error. */
-function readSources(sources, told) {
+export function readSources(sources, told) {
 	loadWorker?.terminate();
-	loadWorker = new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: 'module' });
-	const load = ++loadNumber, total = sources.reduce((sum, source) => sum + source.bytes, 0);
+	loadWorker = startWorker();
+	const load = ++loadNumber, groups = groupSources(sources), total = sources.reduce((sum, source) => sum + source.bytes, 0);
 	return new Promise((resolve, reject) => {
 		loadWorker.onerror = (event) => reject(new Error(event.message || 'the load worker could not start'));
 		loadWorker.onmessage = ({ data }) => {
@@ -49,11 +56,13 @@ function readSources(sources, told) {
 			} else {
 				loadWorker.terminate();
 				loadWorker = null;
+				// What they are made of, to cut a range out of it.
+				data.traces?.forEach((trace, i) => { trace.sources = groups[i].sources; });
 				if (data.type === 'trace') resolve(data.traces);
 				else reject(new Error(data.what));
 			}
 		};
-		loadWorker.postMessage({ load, groups: groupSources(sources), limits: LIMITS });
+		loadWorker.postMessage({ load, groups, limits: LIMITS });
 	});
 }
 

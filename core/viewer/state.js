@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one state of the page.  update() changes it and tells who listens; nothing else does.
 
+import { CLOSED_PANEL } from './scope.js';
+
 const listeners = [];
 
 /**
  * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; range: [from, to] or
- * null; pointer: {time, lane, x, y} or null.
+ * null; pointer: {time, lane, x, y} or null; panel: as CLOSED_PANEL.
  */
 export const state = { model: null, view: [0, 1], selected: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
-	rangeStart: null };
+	rangeStart: null, panel: CLOSED_PANEL, rangeLast: false };
 
 /** |listener|(changed): an object that has the changed keys. */
 export function listen(listener) {

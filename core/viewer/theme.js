@@ -3,7 +3,7 @@
 
 const THEME_KEY = 'dial9.theme';
 const COLOUR_NAMES = ['bg', 'panel', 'raised', 'line', 'line-2', 'text', 'text-2', 'text-3', 'accent', 'alarm',
-	'accent-wash', 'd0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'];
+	'accent-wash', 'f-own1', 'f-own2', 'f-own3', 'f-lib1', 'f-lib2', 'f-ker1', 'f-ker2', 'p-ready', 'd0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'];
 
 let chosenTheme = null;
 let colourTable = null;

@@ -3,6 +3,8 @@
 // never numbers of rows, so that a link holds when segments are added.
 
 import { absoluteTime, pollAt } from '../toolkit/trace.js';
+import { readPanelItem, writePanel } from './panel_url.js';
+import { CLOSED_PANEL } from './scope.js';
 
 const VIEW_ITEM = /^m(\d{1,20})~(\d{1,20})$/;
 const CALL_ITEM = /^poll:(?:(\d+)\.)?(\d+)@(\d{1,20})$/;
@@ -38,7 +40,7 @@ export function writeFragment(state, kept = []) {
 	if (state.range) items.push(`r=${textOfInterval(model, state.range)}`);
 	if (state.clock !== 'rel') items.push(`c=${state.clock}`);
 	if (state.query) items.push(`q=${encodeURIComponent(state.query)}`);
-	return [...items, ...kept].join('&');
+	return [...items, ...writePanel(state), ...kept].join('&');
 }
 
 function readCall(model, text) {
@@ -76,8 +78,13 @@ export function readFragment(model, fragment) {
 				wrong.push(item);
 			}
 		} else {
-			kept.push(item);
+			const panel = readPanelItem(key, value);
+			if (panel) patch.panel = { ...(patch.panel ?? CLOSED_PANEL), ...panel };
+			else if (panel === null) wrong.push(item);
+			else kept.push(item);
 		}
 	}
+	// A range opens the panel by itself, and closes it.
+	if (patch.range && patch.panel) patch.panel.open = false;
 	return { patch, kept, wrong };
 }

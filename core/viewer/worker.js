@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load worker: reads one trace, process by process, and hands the columns over to the page.
+// The load worker: reads one trace, process by process, and hands the columns over to the page; or cuts a
+// range out of one process's segments.
 
+import { cutTrace } from '../toolkit/cut.js';
 import { readTrace } from '../toolkit/trace.js';
 
 const TOLD_EVERY_MS = 100;
@@ -55,7 +57,23 @@ async function openGroups(load, groups, limits) {
 	postMessage({ type: 'trace', load, traces }, [...buffersOf(traces)]);
 }
 
+/** [from, to) of one process as a segment, packed. */
+async function cutSources(sources, range) {
+	let told = 0;
+	const { chunks, events } = await cutTrace(sources.map((source) => ({ chunks: () => chunksOf(source) })), range, (stored) => {
+		if (performance.now() - told < TOLD_EVERY_MS) return;
+		told = performance.now();
+		postMessage({ type: 'progress', stored });
+	});
+	const bytes = await new Response(new Blob(chunks).stream().pipeThrough(new CompressionStream('gzip'))).arrayBuffer();
+	postMessage({ type: 'cut', bytes, events }, [bytes]);
+}
+
 onmessage = ({ data }) => {
+	if (data.cut) {
+		cutSources(data.sources, data.cut).catch((error) => postMessage({ type: 'failed', what: String(error.message ?? error) }));
+		return;
+	}
 	openGroups(data.load, data.groups, data.limits)
 		.catch((error) => postMessage({ type: 'failed', load: data.load, what: String(error.message ?? error) }));
 };

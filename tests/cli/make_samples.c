@@ -6,14 +6,19 @@
  *	unload PATH BUILD-ID BASE SIZE NS
  *	sample NS ADDRESS...			the innermost first
  *	taken NS WORKER SOURCE TRUNCATED ADDRESS...	the same with all that a sample says; source 1: off the CPU
- *	spawn NS CALLBACK SITE [TASK]		addresses; `spawn_loc` has them, too; task 1, unless told
- *	poll NS WORKER TASK CALLBACK SITE	a call of it begins
+ *	spawn NS CALLBACK SITE [TASK [TEXT]]	addresses; `spawn_loc` has them, too, or TEXT; task 1, unless told
+ *	poll NS WORKER TASK CALLBACK SITE [TEXT]	a call of it begins
  *	end NS WORKER
  *	row ADDRESS DEPTH NAME FILE LINE	"-" for no file
  *	rate N					bytes between samples of allocations, at 1600
  *	alloc NS TID SIZE PLACE ADDRESSES...	PLACE: of the block; 0: its end is not followed
  *	free NS TID SIZE PLACE NS		the second NS: of its allocation
  *	overflow NS ALLOCS FREES EVICTED	samples that were lost
+ *	blocked NS WORKER FUNCTION NS		a call that took the second NS; the sample of its stack comes before
+ *	enter NS WORKER TID SPAN NAME		worker 255: a thread that runs no loop
+ *	exit NS WORKER TID SPAN
+ *	close NS SPAN
+ *	hz N					on-CPU samples a second of CPU time
  *	pid N
  *	program PATH
  *	cut N					leave out the last N bytes
@@ -26,7 +31,7 @@
 
 #include "support/trace_builder.h"
 
-enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW };
+enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW, ENTER, EXIT, CLOSE, BLOCKED };
 
 #define FRAMES_MAX 128
 
@@ -99,10 +104,14 @@ static void put_overflow(struct trace *t)
 	trace_event(t, OVERFLOW, ns, allocs, frees, number());
 }
 
+/* The rest of the line, or both addresses. */
 static uint64_t location(struct trace *t, uint64_t callback, uint64_t site)
 {
+	const char *told = strtok(NULL, "\n");
 	char text[64];
 
+	if (told)
+		return trace_string(t, told);
 	snprintf(text, sizeof(text), "0x%llx @ 0x%llx", (unsigned long long)callback, (unsigned long long)site);
 	return trace_string(t, text);
 }
@@ -110,15 +119,17 @@ static uint64_t location(struct trace *t, uint64_t callback, uint64_t site)
 static void put_spawn(struct trace *t)
 {
 	uint64_t ns = number(), callback = number(), site = number(), task = number();
+	uint64_t place = location(t, callback, site);
 
-	trace_event(t, SPAWN, ns, task ? task : 1, location(t, callback, site), (uint64_t)1, callback, site);
+	trace_event(t, SPAWN, ns, task ? task : 1, place, (uint64_t)1, callback, site);
 }
 
 static void put_poll(struct trace *t)
 {
-	uint64_t ns = number(), worker = number(), task = number(), callback = number();
+	uint64_t ns = number(), worker = number(), task = number(), callback = number(), site = number();
+	uint64_t place = location(t, callback, site);
 
-	trace_event(t, POLL, ns, worker, (uint64_t)0, task, location(t, callback, number()));
+	trace_event(t, POLL, ns, worker, (uint64_t)0, task, place);
 }
 
 static void put_end(struct trace *t)
@@ -135,6 +146,34 @@ static void put_row(struct trace *t)
 
 	trace_event(t, ROW, 0, address, (uint64_t)0, (uint64_t)trace_string(t, name), depth,
 		    (uint64_t)trace_string(t, file), number());
+}
+
+static void put_blocked(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), function = trace_string(t, word());
+
+	trace_event(t, BLOCKED, ns, worker, (uint64_t)1, function, number());
+}
+
+static void put_enter(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), tid = number(), span = number();
+
+	trace_event(t, ENTER, ns, worker, span, (uint64_t)trace_string(t, word()), span, tid);
+}
+
+static void put_exit(struct trace *t)
+{
+	uint64_t ns = number(), worker = number(), tid = number(), span = number();
+
+	trace_event(t, EXIT, ns, worker, span, (uint64_t)trace_string(t, ""), span, tid);
+}
+
+static void put_close(struct trace *t)
+{
+	uint64_t ns = number();
+
+	trace_event(t, CLOSE, ns, number());
 }
 
 static void put_metadata(struct trace *t, const char *key, uint64_t ns)
@@ -161,6 +200,10 @@ static void begin(struct trace *t)
 	trace_schema(t, ALLOC, "AllocEvent", "tid:13 size:9 addr:9 callchain:6");
 	trace_schema(t, FREE, "FreeEvent", "tid:13 addr:9 size:9 alloc_timestamp_ns:9");
 	trace_schema(t, OVERFLOW, "MemoryProfileOverflowEvent", "dropped_allocs:9 dropped_frees:9 evicted:9");
+	trace_schema(t, ENTER, "SpanEnter:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
+	trace_schema(t, EXIT, "SpanExit:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
+	trace_schema(t, BLOCKED, "BlockingCallEvent", "worker_id:9 task_id:9 function:7 duration_ns:9");
+	trace_schema(t, CLOSE, "SpanCloseEvent", "span_id:9");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
 
@@ -191,6 +234,16 @@ int main(int argc, char **argv)
 			put_spawn(&t);
 		else if (!strcmp(what, "row"))
 			put_row(&t);
+		else if (!strcmp(what, "blocked"))
+			put_blocked(&t);
+		else if (!strcmp(what, "enter"))
+			put_enter(&t);
+		else if (!strcmp(what, "exit"))
+			put_exit(&t);
+		else if (!strcmp(what, "close"))
+			put_close(&t);
+		else if (!strcmp(what, "hz"))
+			put_metadata(&t, "cpu.sample_hz", 1600);
 		else if (!strcmp(what, "pid"))
 			put_metadata(&t, "pid", 1500);
 		else if (!strcmp(what, "program"))

@@ -35,9 +35,39 @@ go tool pprof -top t.pb.gz 2>>errors
 go tool pprof -tags t.pb.gz 2>>errors
 go tool pprof -top -tagfocus callback=on_request t.pb.gz 2>>errors | grep accounting
 
+say "by time, where the trace tells for how much a sample stands, with the span"
+"$top_builddir/tests/cli/make_samples" plain timed.bin <<'END_S' || exit 99
+hz 100
+row 0x1010 0 parse svc.c 10
+row 0x1030 0 hash_all svc.c 50
+enter 11000 1 78 7 request
+taken 12000 1 0 0 0x1010
+taken 13000 1 0 0 0x1010
+exit 14000 1 78 7
+taken 15000 1 0 0 0x1030
+END_S
+run export -o timed.pb.gz timed.bin
+go tool pprof -raw timed.pb.gz 2>>errors | sed '/^Locations/,$d'
+go tool pprof -top timed.pb.gz 2>>errors | grep -E 'Type|parse|hash'
+go tool pprof -top -sample_index=samples timed.pb.gz 2>>errors | grep -E 'Type|parse|hash'
+go tool pprof -top -tagfocus span=request timed.pb.gz 2>>errors | grep accounting
+
 say "off the CPU"
 run export --kind off-cpu -o off.pb t.bin
 go tool pprof -top off.pb 2>>errors
+say "in calls that blocked, how often and how long"
+"$top_builddir/tests/cli/make_samples" plain blocked.bin <<'END_S' || exit 99
+row 0x1010 0 save svc.c 10
+spawn 2000 0x1010 0 1
+poll 10000 1 1 0x1010 0
+taken 11000 1 1 0 0x1010
+blocked 11000 1 fsync 3000000
+taken 4011000 1 1 0 0x1010
+blocked 4011000 1 fsync 5000000
+end 9012000 1
+END_S
+run export --kind off-cpu -o blocked.pb.gz blocked.bin
+go tool pprof -raw blocked.pb.gz 2>>errors | sed '/^Locations/,$d'
 grep -iE 'malformed|invalid|unmarshal|fail' errors
 
 finish '/^Time:/d; s/^Duration: .*Total/Total/; /^Duration/d; s/ *$//'

@@ -48,6 +48,37 @@ run export --format folded --callback on_timer -o - t.bin
 run export --format folded --from 12us --to 13us -o - t.bin
 run export --format folded --callback on_request --from 14us -o - t.bin
 
+say "inside of spans: of a worker, of another thread, one in another, left and entered again, closed while it is open"
+"$make_samples" plain spans.bin <<'END_S' || exit 99
+hz 100
+row 0x1010 0 parse svc.c 10
+row 0x1030 0 hash_all svc.c 50
+row 0x2011 0 on_request svc.c 20
+row 0x5010 0 compress job.c 5
+taken 10000 1 0 0 0x2011
+enter 11000 1 78 7 request
+taken 12000 1 0 0 0x1010 0x2011
+enter 13000 1 78 8 query
+taken 14000 1 0 0 0x1030 0x2011
+exit 15000 1 78 8
+taken 15500 2 0 0 0x1030
+exit 16000 1 78 7
+taken 17000 1 0 0 0x1030 0x2011
+enter 18000 1 78 7 request
+taken 19000 1 0 0 0x1010 0x2011
+close 20000 7
+taken 21000 1 0 0 0x1030 0x2011
+enter 22000 255 332 9 job
+taken 23000 255 0 0 0x5010
+exit 24000 255 332 9
+taken 25000 255 0 0 0x5010
+END_S
+for span in request query job; do run export --format folded --span $span -o - spans.bin; done
+run export --format folded --span request --worker 2 -o - spans.bin
+run export --format folded --span qery -o none spans.bin
+run export --format folded --span xyz -o none t.bin
+run flamegraph --span query -o - spans.bin | sed -n '/<text class="h"/,/<text class="b"/p'
+
 say "none, and what is wrong: no file"
 run export --format folded --worker 9 -o none t.bin
 run export --format folded --callback on_timr -o none t.bin
@@ -67,13 +98,14 @@ cat t.speedscope.json
 run export --worker 2 -o w.speedscope.json.gz t.bin
 gzip -dc w.speedscope.json.gz >w.json
 if command -v python3 >/dev/null; then
-	python3 - t.speedscope.json w.json <<'END_P'
+	"$dial9" export -o s.speedscope.json spans.bin
+	python3 - none t.speedscope.json none w.json nanoseconds s.speedscope.json <<'END_P'
 import json, sys
 
-for name in sys.argv[1:]:
+for unit, name in zip(sys.argv[1::2], sys.argv[2::2]):
     file = json.load(open(name))
     for profile in file["profiles"]:
-        assert profile["type"] == "sampled" and profile["unit"] == "none"
+        assert profile["type"] == "sampled" and profile["unit"] == unit
         assert len(profile["samples"]) == len(profile["weights"]) > 0
         assert sum(profile["weights"]) == profile["endValue"] - profile["startValue"]
         assert all(0 <= n < len(file["shared"]["frames"]) for sample in profile["samples"] for n in sample)

@@ -226,6 +226,60 @@ sample 7000 $((run_at))
 END
 "$dial9" events -f text -e CpuSampleEvent moved.bin | grep -c 'app::parser::step prog.cc:6, app::parser::feed prog.cc:11, app::parser::run prog.cc:15'
 
+say "names where tasks were registered: in the events, and what was recorded beside them"
+# loops FILE PACKING: two places on one line, one in the kernel's loop library, one that is a role; calls of each.
+loops() {
+	"$make_samples" "$2" "$1" <<-END_L
+		module $work/prog 0123456789abcdef $base 0x10000 2000
+		spawn 3000 $hidden_at $behind_hidden 1 prog+0x$hidden_offset @ prog+0x$site_offset
+		spawn 3100 $hidden_at $((behind_hidden - 1)) 2 prog+0x$hidden_offset @ prog+0x$other_offset
+		spawn 3200 $hidden_at $behind_hidden 3 bufferevent read @ prog+0x$site_offset
+		spawn 3300 0x1234 0 4 gone+0x10 @ prog+0xffff
+		poll 5000000 0 1 $hidden_at 0 prog+0x$hidden_offset @ prog+0x$site_offset
+		end 8000000 0
+		poll 9000000 0 2 $hidden_at 0 prog+0x$hidden_offset @ prog+0x$other_offset
+		taken 9500000 0 0 0 $run_at $behind_run $behind_hidden
+		end 20000000 0
+	END_L
+}
+hidden_offset=$(printf %x $((hidden_at - base)))
+site_offset=$(printf %x $((behind_hidden - base)))
+other_offset=$(printf %x $((behind_hidden - base - 1)))
+# locations FILE; without_places FILE: all else that happened; told FILE: the report, but for the file's own figures.
+locations() {
+	"$dial9" events "$1" | sed -n 's/.*"\(Task[A-Za-z]*\|PollStartEvent\)".*"spawn_loc":"\([^"]*\)".*/\1 \2/p' |
+		sed 's/+0x[0-9a-f]*/+OFFSET/g'
+}
+without_places() {
+	"$dial9" events "$1" | grep -v '"event":"SymbolTableEntry"' | sed 's/"spawn_loc":"[^"]*"//'
+}
+told() {
+	"$dial9" report --json "$1" |
+		sed -E '/"(total_events|SymbolTableEntry|path|container|folder|stored_bytes|unpacked_bytes|events)":/d'
+}
+for packing in plain gzip zstd; do
+	mkdir loops-$packing
+	loops loops-$packing/trace.0.bin $packing
+	cp loops-$packing/trace.0.bin before
+	run symbolize -o named.bin loops-$packing
+	cmp before loops-$packing/trace.0.bin
+	[ $packing != plain ] || locations named.bin
+	"$dial9" symbolize loops-$packing >summary
+	[ $packing = gzip ] || cmp named.bin loops-$packing/trace.0.bin
+	"$dial9" symbolize -o again.bin loops-$packing >summary
+	cmp again.bin loops-$packing/trace.0.bin
+	for file in named.bin again.bin; do
+		without_places before >wanted
+		without_places $file | diff wanted - && told before >wanted && told $file | diff wanted -
+	done
+done
+say "they stay where the binary is not"
+mv prog away
+"$dial9" symbolize -o again.bin named.bin | head -n 1
+cmp named.bin again.bin
+"$dial9" report --json named.bin | sed -n '/"callbacks": /,/"source"/p' | grep -E '"(name|source)"'
+mv away prog
+
 say "code that was compiled while the process ran"
 mkdir jit
 printf 'pid 4711\nsample 3000 0x7f0000001010 0x7f0000001040\n' | "$make_samples" plain jit/trace.0.bin

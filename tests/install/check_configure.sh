@@ -63,6 +63,7 @@ without libzstd '!Debian: libzstd-dev'
 without zlib '!Debian: zlib1g-dev'
 without json-c '!Debian: libjson-c-dev'
 without libdw '!Debian: libdw-dev'
+without libcrypto '!Debian: libssl-dev'
 without cunit 'Debian: libcunit1-dev'
 without '' '!does not take -fsanitize=adress' --enable-sanitizer=adress
 # Another compiler or pkg-config is none for the cache.

@@ -12,7 +12,7 @@ for set; do
 	case $set in
 	build)
 		needed="$needed gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev
-			libjson-c-dev libdw-dev libiberty-dev liblzma-dev libevent-dev libev-dev libglib2.0-dev"
+			libjson-c-dev libdw-dev libssl-dev libiberty-dev liblzma-dev libevent-dev libev-dev libglib2.0-dev"
 		;;
 	demo) needed="$needed memcached apache2-utils libevent-dev" ;;
 	test)
@@ -21,7 +21,7 @@ for set; do
 			libunwind-dev shellcheck cppcheck clang-tidy libxml2-utils
 			libsoup-3.0-dev libglib2.0-tests libsoup-3.0-tests dbus-daemon irssi gstreamer1.0-tools
 			python3-gi gir1.2-gtk-3.0 xvfb
-			nghttp2-server nghttp2-client hitch openssl libssl-dev python3-gevent i3-wm picom
+			nghttp2-server nghttp2-client hitch openssl python3-gevent i3-wm picom
 			qemu-system-x86 btrfs-progs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 		;;
 	bench)

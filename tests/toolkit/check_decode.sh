@@ -7,5 +7,6 @@ set -eu
 	echo "there is no node, or one older than 18"
 	exit 77
 }
-node --test "$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs" \
-	"$top_srcdir/tests/toolkit/test_toolkit.mjs"
+DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_cut.mjs" \
+	"$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs" \
+	"$top_srcdir/tests/toolkit/test_time.mjs" "$top_srcdir/tests/toolkit/test_toolkit.mjs"

@@ -25,6 +25,9 @@ cross() {
 }
 # shellcheck disable=SC2086 # none, or one
 cross "$work"/* "$top_srcdir"/tests/fuzz/corpus/*.bin* $foreign
+# shellcheck disable=SC2086
+node "$top_srcdir/tests/toolkit/cross_tables.mjs" "$top_builddir/core/dial9" "$work"/* \
+	"$top_srcdir"/tests/fuzz/corpus/*.bin $foreign
 changes=${D9_CHANGES:-40}
 [ "${D9_LONG:-0}" = 0 ] || changes=10000
 cd "$work"

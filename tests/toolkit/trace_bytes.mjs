@@ -37,9 +37,9 @@ export const SHAPES = {
 /**
  * One second of a server with two loops.  Every millisecond each calls on_read for 20 us; at 400 ms on_read
  * of task 7 blocks loop "main" for 182 ms, woken 2.4 ms before by render on loop "pool", while tasks 8 and 9
- * become ready.  |service| names it; |slow| false: nothing blocks.
+ * become ready.  |service| names it, |place| is where on_read was made; |slow| false: nothing blocks.
  */
-export function serverTrace({ service = 'echo-server', slow = true, boot = 'boot-1' } = {}) {
+export function serverTrace({ service = 'echo-server', slow = true, boot = 'boot-1', place = 'on_read @ server.c:231' } = {}) {
 	const MS = 1000000, origin = 5000 * MS, rows = [];
 	const add = (time, id, ...bytes) => rows.push({ time, bytes: [2, ...u16(id), 0, 0, 0, ...bytes.flat()] });
 	const poll = (worker, time, length, task, place, ready = 1) => {
@@ -76,7 +76,7 @@ export function serverTrace({ service = 'echo-server', slow = true, boot = 'boot
 	}
 	rows.sort((a, b) => a.time - b.time);
 	const parts = [HEADER, ...Object.values(SHAPES).map((shape, i) => shape(i + 1)),
-		pool(0, 'on_read @ server.c:231'), pool(1, 'on_request @ bufferevent.c:96'), pool(2, 'render_report @ report.c:12'),
+		pool(0, place), pool(1, 'on_request @ bufferevent.c:96'), pool(2, 'render_report @ report.c:12'),
 		pool(3, 'fsync'), pool(4, 'log.c'), pool(5, 'io'), pool(6, 'flush_log'), stackPool(0, [0x1000, 0x2000, 0x3000, 0x4000, 0x5000, 0x6000, 0x7000, 0x8000]), reset(origin),
 		event(7, 0, u32(5), str32('source.cpu'), str32('on'), str32('service'), str32(service), str32('boot_id'), str32(boot), str32('runtime.main'), str32('0'), str32('runtime.pool'), str32('1')),
 		...[7, 8, 9].map((task) => event(6, 0, uleb(task), u32(0), 1, u32(5)))];

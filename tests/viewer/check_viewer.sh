@@ -23,4 +23,4 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 99' HUP INT TERM
 export CHROMIUM WORK D9_TEST_NPM
-DIAL9=$top_builddir/core/dial9 timeout 600 node --test "$top_srcdir/tests/viewer/test_viewer.mjs"
+DIAL9=$top_builddir/core/dial9 timeout 900 node --test "$top_srcdir"/tests/viewer/test_*.mjs

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The viewer in a real browser: what `dial9 serve` shows, by mouse, keyboard and URL.  A message on the
-// console, a failed request or a violation of the policy fails every test.
+// The viewer in a real browser: what `dial9 serve` shows, by mouse, keyboard and URL.
 
-import { after, afterEach, before, test } from 'node:test';
+import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createRequire } from 'node:module';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
-
-const { CHROMIUM, DIAL9, WORK, D9_TEST_NPM } = process.env;
-const puppeteer = createRequire(`${D9_TEST_NPM}/package.json`)('puppeteer-core').default;
-const servers = new Map();
-let browser, page, complaints;
+import { WORK, eventually, fragment, inTheme, open, page, text, useBrowser, violations } from './browser.mjs';
 
 /** Traces: one process, two of them, an innocent one, and a text. */
 function writeTraces() {
@@ -26,59 +18,7 @@ function writeTraces() {
 	writeFileSync(`${WORK}/text.bin`, 'this is a text');
 }
 
-/** The address of a server for |trace|, one for all tests. */
-async function serve(trace) {
-	if (!servers.has(trace)) {
-		const child = spawn(DIAL9, ['serve', `${WORK}/${trace}`], { stdio: ['ignore', 'pipe', 'inherit'] });
-		const [line] = await once(child.stdout, 'data');
-		servers.set(trace, { child, url: String(line).trim() });
-	}
-	return servers.get(trace).url;
-}
-
-async function open(trace, fragment = '', size = { width: 1280, height: 800 }) {
-	const url = await serve(trace);
-	page = await browser.newPage();
-	complaints = [];
-	page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`));
-	page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
-	page.on('response', (response) => {
-		if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
-	});
-	await page.setViewport(size);
-	await page.goto(url + fragment);
-	await page.waitForSelector('body[data-ready]');
-	return url;
-}
-
-const text = (selector) => page.$eval(selector, (e) => e.innerText);
-const fragment = () => page.evaluate(() => location.hash);
-
-/** Wait until |read|() gives what |wanted| accepts; the page needs a frame or two. */
-async function eventually(read, wanted) {
-	const deadline = Date.now() + 20000;
-	for (;;) {
-		const value = await read();
-		if (wanted instanceof RegExp ? wanted.test(value) : wanted(value)) return value;
-		if (Date.now() > deadline) assert.fail(`still ${value}, not ${wanted}`);
-		await new Promise((resolve) => setTimeout(resolve, 50));
-	}
-}
-
-before(async () => {
-	writeTraces();
-	browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-});
-
-afterEach(async () => {
-	await page.close();
-	assert.deepEqual(complaints, []);
-});
-
-after(async () => {
-	await browser?.close();
-	for (const { child } of servers.values()) child.kill('SIGINT');
-});
+useBrowser(writeTraces);
 
 test('a served trace opens on its worst finding, with the callback in its lane and its detail', async () => {
 	await open('one');
@@ -193,7 +133,8 @@ test('the wheel zooms, a drag moves, and a drag in the ruler selects a range', a
 	await page.mouse.down();
 	await page.mouse.move(ruler.x + 300, ruler.y + 10, { steps: 4 });
 	await page.mouse.up();
-	assert.match(await eventually(() => text('#detail'), /Range/), /Callbacks/);
+	await eventually(() => text('#detail'), /Range/);
+	await eventually(() => text('#panel'), /Callbacks/);
 	assert.match(await eventually(fragment, /r=m/), /r=m\d+~\d+/);
 });
 
@@ -233,23 +174,10 @@ test('files that are picked are shown with the red flags of the page itself', as
 	await eventually(() => text('#service'), /front/);
 });
 
-/** What axe finds wrong with the page as it is now. */
-async function violations() {
-	const session = await page.createCDPSession();
-	await session.send('Runtime.evaluate', { expression: readFileSync(`${D9_TEST_NPM}/node_modules/axe-core/axe.min.js`, 'utf8') });
-	await session.detach();
-	return page.evaluate(async () => {
-		const found = await globalThis.axe.run(document);
-		return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target} ${node.any[0]?.message ?? ''}`));
-	});
-}
-
 for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with any state of the page, ${theme}`, async () => {
 		await open('one');
-		// A colour that is on its way to another is none of the page's.
-		await page.emulateMediaFeatures([{ name: 'prefers-reduced-motion', value: 'reduce' }]);
-		if (theme === 'dark') await page.keyboard.press('t');
+		await inTheme(theme);
 		for (const key of ['1', 'Escape', '2', '3', '?', 'Escape', '/', 'o']) {
 			await page.keyboard.press(key);
 			assert.deepEqual(await violations(), [], `after ${key}`);

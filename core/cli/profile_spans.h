@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's spans that each thread is inside of, while events are read in order of time: for samples. */
+
+#ifndef D9_CLI_PROFILE_SPANS_H
+#define D9_CLI_PROFILE_SPANS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "analyze/table.h"
+
+/* All zero is empty. */
+struct d9__profile_spans {
+	struct d9__texts names;	  /* of all spans; they live as long as this */
+	struct d9__table threads; /* struct, by worker or tid */
+};
+
+/* Where a sample was taken. */
+struct d9__profile_thread {
+	bool has_worker;
+	uint64_t worker, tid;
+};
+
+/* Take |event|, of whatever kind.  0 or -ENOMEM. */
+int d9__profile_spans_take(struct d9__profile_spans *spans, const struct d9_event *event);
+
+/* The name of the span that |thread| entered last of those that it is inside of; NULL: of none. */
+const char *d9__profile_spans_innermost(const struct d9__profile_spans *spans, const struct d9__profile_thread *thread);
+
+/* Whether |thread| is inside of a span called |name|. */
+bool d9__profile_spans_inside(const struct d9__profile_spans *spans, const struct d9__profile_thread *thread,
+			      const char *name);
+
+void d9__profile_spans_release(struct d9__profile_spans *spans);
+
+#endif /* D9_CLI_PROFILE_SPANS_H */

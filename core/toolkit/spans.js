@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's spans: named pieces of work that threads enter and leave any number of times, or that one
+// event tells whole.
+
+import { TYPE } from './frames.js';
+import { newTable } from './table.js';
+
+const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array, life: Int32Array, task: Float64Array };
+const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
+const NOBODY = 255;
+
+const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
+const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
+for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
+const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
+
+/** Columns of |shape| for |rows|, objects of it. */
+function tableOf(shape, rows) {
+	const table = newTable(shape);
+	for (const [name, type] of Object.entries(shape)) table[name] = type.from(rows, (row) => row[name]);
+	table.n = table.size = rows.length;
+	return table;
+}
+
+/**
+ * The roles of a schema's fields: {role: {field, unit}}; null: its events are no spans, as no field has the
+ * start or the length, or as what is said of its fields contradicts itself.
+ */
+export function spanRoles(table) {
+	const roles = {};
+	for (const [field, key, role] of table.annotations) {
+		if (key !== 'dial9.role' || !ROLE_TYPES[role]) continue;
+		const units = new Set(table.annotations.filter((a) => a[0] === field && a[1] === 'unit').map((a) => a[2]));
+		const other = table.annotations.some((a) => a[0] === field && a[1] === key && a[2] !== role && ROLE_TYPES[a[2]]);
+		const timed = role === 'span.start' || role === 'span.duration', [unit = 'ns'] = units;
+		if (other || (roles[role] && roles[role].field !== field) || !ROLE_TYPES[role].includes(table.fields[field]?.type)) return null;
+		if (timed && (units.size > 1 || !TIME_UNITS[unit])) return null;
+		roles[role] = { field, unit: TIME_UNITS[unit] };
+	}
+	if (!roles['span.start'] && !roles['span.duration']) return null;
+	return table.hasTime || (roles['span.start'] && roles['span.duration']) ? roles : null;
+}
+
+/** Spans that one event tells: |found| gets {start, end, name, worker, task, id}. */
+function wholeSpans(trace, table, read, origin, found) {
+	const roles = spanRoles(table);
+	if (!roles) return;
+	const at = (role) => (roles[role] ? read(trace, table, table.fields[roles[role].field].name) : () => undefined);
+	const start = at('span.start'), length = at('span.duration'), name = at('span.name');
+	const thread = at('thread_id'), task = at('tokio.task_id'), worker = at('tokio.worker_id');
+	for (let i = 0; i < table.rows.n; i++) {
+		const began = start(i) === undefined ? null : BigInt(start(i)) * roles['span.start'].unit;
+		const took = length(i) === undefined ? null : BigInt(length(i)) * roles['span.duration'].unit;
+		const end = table.hasTime ? BigInt(Math.round(table.rows.time[i])) + origin : began === null || took === null ? null : began + took;
+		if (end === null || (began === null && took === null)) continue;
+		const from = began ?? (took > end ? 0n : end - took);
+		if (from > end) continue;
+		const text = roles['span.name'] ? table.columns[roles['span.name'].field][i] : -1;
+		found.push({ start: Number(from - origin), end: Number(end - origin), name: name(i)?.trim() ? text : -1, schema: table.name,
+			worker: worker(i) ?? trace.workers.find((w) => w.tids.includes(Number(thread(i))))?.id ?? NOBODY, task: Number(task(i) || NaN) });
+	}
+}
+
+/** Enters, exits and closes in the order of their times. */
+function spanRows(trace, read) {
+	const rows = [];
+	for (const table of trace.tables) {
+		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2];
+		if (!kind || !table.rows.n || spanRoles(table)) continue;
+		const worker = read(trace, table, 'worker_id'), span = read(trace, table, 'span_id'), began = read(trace, table, 'start_timestamp_ns');
+		const first = read(trace, table, 'first_enter_timestamp_ns');
+		const name = table.fields.findIndex((field) => field.name === 'span_name');
+		for (let i = 0; i < table.rows.n; i++)
+			rows.push({ time: table.rows.time[i], kind, worker: Number(worker(i) ?? NOBODY), span: span(i) ?? 0, began: began(i),
+				unentered: first(i) === undefined, name: name < 0 || !(table.columns[name][i] >= 0) ? -1 : table.columns[name][i] });
+	}
+	return rows.sort((a, b) => a.time - b.time);
+}
+
+/**
+ * {stays, lives}: by worker the times that its thread was inside of spans, in order of their start, and the spans:
+ * |life| of a stay is its row among these.  A stay belongs to the worker that entered; an id may be used again
+ * behind a close.  |read|: fieldReader() of trace.js.
+ */
+export function readSpans(trace, read) {
+	const lives = [], ids = [], open = new Map(), stays = new Map(), origin = BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0]);
+	const begin = (id, row) => {
+		ids.push(id);
+		return lives.push({ name: row.name, start: row.start ?? row.time, end: row.end ?? row.time }) - 1;
+	};
+	const stay = (worker, row) => {
+		if (!stays.has(worker)) stays.set(worker, []);
+		stays.get(worker).push(row);
+	};
+	for (const row of spanRows(trace, read)) {
+		let span = open.get(row.span);
+		if (row.kind === 'Enter') {
+			if (!span) open.set(row.span, span = { life: begin(row.span, row), entered: null, again: null });
+			// It may have been left at the same time, which is told behind.
+			if (span.entered) span.again = row;
+			else span.entered = row;
+		} else if (row.kind === 'Exit') {
+			if (!span?.entered) continue;
+			const { entered } = span, life = lives[span.life];
+			life.end = Math.max(life.end, row.time);
+			stay(entered.worker, { start: entered.time, end: row.time, span: Number(row.span), name: entered.name, life: span.life, task: NaN });
+			span.entered = span.again?.time === row.time ? span.again : null;
+			span.again = null;
+		} else {
+			if (!span) {
+				// One that nobody was ever inside is known by its close alone.
+				if (row.unentered && row.began !== undefined) begin(row.span, { ...row, start: Number(BigInt(row.began) - origin), end: row.time });
+				continue;
+			}
+			const life = lives[span.life];
+			life.end = Math.max(life.end, row.time);
+			if (row.began !== undefined) life.start = Math.min(life.start, Number(BigInt(row.began) - origin));
+			open.delete(row.span);
+		}
+	}
+	const whole = [];
+	for (const table of trace.tables) wholeSpans(trace, table, read, origin, whole);
+	for (const row of whole) stay(row.worker, { start: row.start, end: row.end, span: 0, name: row.name, life: begin(0, row), task: row.task });
+	const tables = new Map();
+	for (const [worker, list] of stays) tables.set(worker, tableOf(SPAN_STAYS, list.sort((a, b) => a.start - b.start || b.end - a.end)));
+	return { stays: tables, lives: Object.assign(tableOf(SPAN_LIVES, lives), { ids, schemas: schemasOf(lives, whole) }) };
+}
+
+/** What spans without a name of their own are called: Map from the row of the life to the name of its schema. */
+function schemasOf(lives, whole) {
+	const first = lives.length - whole.length;
+	return new Map(whole.map((row, i) => [first + i, row]).filter(([, row]) => row.name < 0).map(([life, row]) => [life, row.schema]));
+}
+
+/** What a span is called: |life| is its row in trace.lives. */
+export function nameOfSpan(trace, life) {
+	return trace.strings[trace.lives.name[life]] ?? trace.lives.schemas.get(life) ?? 'unknown';
+}
+
+/** A span by its row in trace.lives, as partsOfSpan() takes it: {start, end, stays: [{worker, start, end, task}]}. */
+export function spanOf(trace, life) {
+	const stays = [];
+	for (const [worker, table] of trace.spans)
+		for (let i = 0; i < table.n; i++)
+			if (table.life[i] === life)
+				stays.push({ worker, start: table.start[i], end: table.end[i], task: Number.isNaN(table.task[i]) ? undefined : table.task[i] });
+	return { start: trace.lives.start[life], end: trace.lives.end[life], stays: stays.sort((a, b) => a.start - b.start) };
+}

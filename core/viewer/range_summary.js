@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The range in figures, beside the lanes: how busy the loops were, and how it differs from the rest of the trace.
+
+import { showCount, showDuration, showName, showShare } from '../toolkit/show.js';
+import { Durations } from '../toolkit/statistics.js';
+import { element } from './dom.js';
+import { laneName } from './lanes.js';
+import { eachCall } from './scope.js';
+import { state } from './state.js';
+
+const LOOPS_SHOWN = 12;
+
+function summarySection(title, note, ...children) {
+	return element('section', { class: 'section' }, element('h2', {}, title, element('span', {}, note)), ...children);
+}
+
+/** Calls of [from, to): their durations, and the busy time of each lane. */
+function sumCalls([from, to]) {
+	const durations = new Durations(), busy = new Map();
+	eachCall(state, [from, to], (lane, row) => {
+		const { polls, shift } = lane, start = polls.start[row] + shift, end = start + polls.dur[row];
+		durations.add(polls.dur[row]);
+		busy.set(lane, (busy.get(lane) ?? 0) + Math.min(end, to) - Math.max(start, from));
+	});
+	return { durations, busy };
+}
+
+function loopRows(busy, length) {
+	return [...busy].sort((a, b) => b[1] - a[1]).slice(0, LOOPS_SHOWN).map(([lane, time]) => {
+		const bar = element('i', { class: 'bar' });
+		bar.style.width = `${Math.min(100, time / length * 100)}%`;
+		return element('tr', {}, element('td', {}, laneName(state.model, lane)), element('td', { class: 'wide' }, bar), element('td', { class: 'number' }, showShare(time, length)));
+	});
+}
+
+function restRows(inside, rest, length, restLength) {
+	const rate = (d, time) => (time > 0 ? showCount(d.n / time * 1e9) : '–');
+	const rows = [['callbacks per second', rate(inside.durations, length), rate(rest, restLength)],
+		['longest callback', showDuration(inside.durations.max), showDuration(rest.max)],
+		['p50', showDuration(inside.durations.quantile(0.5)), showDuration(rest.quantile(0.5))],
+		['p99', showDuration(inside.durations.quantile(0.99)), showDuration(rest.quantile(0.99))]];
+	return rows.map(([what, here, there]) => element('tr', {}, element('td', {}, what), element('td', { class: 'number' }, here), element('td', { class: 'number faint' }, there)));
+}
+
+/** Findings that lie in the range, each with its place. */
+function findingRows([from, to]) {
+	return state.model.findings.map((finding, i) => ({ finding, i })).filter(({ finding: { first } }) => first && first.at < to && first.at + first.length >= from)
+		.map(({ finding, i }) => element('p', { class: 'small' }, element('i', { class: 'triangle' }), ` ${i + 1}. ${showName(finding.message, 160)}`));
+}
+
+export function showRangeSummary(panel, range, { timeText }) {
+	const { model } = state, [from, to] = range, inside = sumCalls(range), rest = new Durations();
+	// Calls that reach into the range are not of the rest.
+	eachCall(state, [model.first, model.last + 1], ({ polls, shift }, row) => {
+		const start = polls.start[row] + shift;
+		if (start >= to || start + polls.dur[row] <= from) rest.add(polls.dur[row]);
+	});
+	const findings = findingRows(range), loops = loopRows(inside.busy, to - from);
+	panel.replaceChildren(...[
+		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Range')),
+		element('div', { class: 'title' }, element('span', { class: 'strong' }, `${timeText(from)} to ${timeText(to)}`), element('span', { class: 'figure' }, showDuration(to - from))),
+		findings.length ? summarySection('Findings', `${findings.length}`, ...findings) : null,
+		loops.length ? summarySection('Loops', 'busy', element('table', { class: 'loops' }, element('tbody', {}, ...loops))) : null,
+		summarySection('Against the rest', showDuration(model.last - model.first - (to - from)), element('table', {}, element('tbody', {}, ...restRows(inside, rest, to - from, model.last - model.first - (to - from)))))].filter(Boolean));
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Stacks as the toolkit folds and compares them, and as `dial9 export` does.
+set -eu
+
+"$top_srcdir/tests/support/has_node.sh" || {
+	echo "there is no node, or one older than 18"
+	exit 77
+}
+DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_profiles.mjs"

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The browser that the viewer's tests share: pages of `dial9 serve` and of files, and what is asked of them.
+// A message on the console, a failed request or a violation of the policy fails every test.
+
+import { after, afterEach, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+
+const { CHROMIUM, D9_TEST_NPM } = process.env;
+export const { DIAL9 } = process.env;
+/** A folder of this test file's own. */
+export const WORK = mkdtempSync(`${process.env.WORK}/`);
+
+const puppeteer = createRequire(`${D9_TEST_NPM}/package.json`)('puppeteer-core').default;
+const servers = new Map();
+let browser, complaints;
+
+/** The page that the running test has opened. */
+export let page;
+
+/** Call once in a test file, with what writes its traces below WORK. */
+export function useBrowser(writeTraces) {
+	before(async () => {
+		await writeTraces();
+		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+	});
+	afterEach(async () => {
+		await page?.close();
+		page = null;
+		assert.deepEqual(complaints ?? [], []);
+	});
+	after(async () => {
+		await browser?.close();
+		for (const { child } of servers.values()) child.kill('SIGINT');
+	});
+}
+
+/** The address of a server for |trace| below WORK, one for all tests. */
+async function serve(trace) {
+	if (!servers.has(trace)) {
+		const child = spawn(DIAL9, ['serve', `${WORK}/${trace}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+		const [line] = await once(child.stdout, 'data');
+		servers.set(trace, { child, url: String(line).trim() });
+	}
+	return servers.get(trace).url;
+}
+
+/** Open |url|, and wait for |ready|, else for the trace to be there. */
+export async function visit(url, size = { width: 1280, height: 800 }, ready = 'body[data-ready]') {
+	page = await browser.newPage();
+	complaints = [];
+	page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`));
+	page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+	page.on('response', (response) => {
+		if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`);
+	});
+	await page.setViewport(size);
+	await page.goto(url);
+	await page.waitForSelector(ready);
+}
+
+/** Open what `dial9 serve` shows of |trace|; its address. */
+export async function open(trace, fragment = '', size = undefined, ready = undefined) {
+	const url = await serve(trace);
+	await visit(url + fragment, size, ready);
+	return url;
+}
+
+export const text = (selector) => page.$eval(selector, (e) => e.innerText);
+export const fragment = () => page.evaluate(() => location.hash);
+
+/** Wait until |read|() gives what |wanted| accepts; the page needs a frame or two. */
+export async function eventually(read, wanted) {
+	const deadline = Date.now() + 20000;
+	for (;;) {
+		const value = await read();
+		if (wanted instanceof RegExp ? wanted.test(value) : wanted(value)) return value;
+		if (Date.now() > deadline) assert.fail(`still ${value}, not ${wanted}`);
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+}
+
+/** What axe finds wrong with the page as it is now. */
+export async function violations() {
+	const session = await page.createCDPSession();
+	await session.send('Runtime.evaluate', { expression: readFileSync(`${D9_TEST_NPM}/node_modules/axe-core/axe.min.js`, 'utf8') });
+	await session.detach();
+	return page.evaluate(async () => {
+		const found = await globalThis.axe.run(document);
+		return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target} ${node.any[0]?.message ?? ''}`));
+	});
+}
+
+/** Complaints that the test has asked for: each is like |pattern|. */
+export function forgive(pattern) {
+	assert.deepEqual(complaints.filter((complaint) => !pattern.test(complaint)), []);
+	complaints = [];
+}
+
+/** Colours as they stay: one that is on its way to another is none of the page's. */
+export async function inTheme(theme) {
+	await page.emulateMediaFeatures([{ name: 'prefers-reduced-motion', value: 'reduce' }]);
+	if (await page.$eval('html', (e) => e.dataset.theme) !== theme) await page.keyboard.press('t');
+}

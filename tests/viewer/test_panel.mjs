@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The panel under the lanes, by mouse, keyboard and URL.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { profileTrace } from '../toolkit/profile_bytes.mjs';
+import { serverTrace } from '../toolkit/trace_bytes.mjs';
+import { WORK, eventually, fragment, inTheme, open, page, text, useBrowser, violations } from './browser.mjs';
+
+useBrowser(() => {
+	for (const [folder, trace] of [['shop', profileTrace()], ['plain', serverTrace({ slow: false })]]) {
+		mkdirSync(`${WORK}/${folder}/web-1`, { recursive: true });
+		writeFileSync(`${WORK}/${folder}/web-1/trace.0.bin`, trace);
+	}
+});
+
+const press = async (...keys) => {
+	for (const key of keys) await page.keyboard.press(key);
+};
+const cells = (column) => page.$$eval('#panel-body tr[data-row]', (rows, i) => rows.map((row) => row.cells[i].innerText), column);
+const item = () => page.$eval('#flame-item', (e) => e.getAttribute('aria-label'));
+const choose = (name) => page.click(`#tab-${name}`);
+
+test('the panel opens by key on the whole trace, by a drag on a range, and closes with it', async () => {
+	await open('shop');
+	assert.equal(await page.$eval('#panel', (e) => e.hidden), true);
+	await press('o');
+	await eventually(() => text('#panel'), /whole trace, 99\.\d.ms\s+60 calls\s+75 samples of 75/);
+	await press('Escape');
+	await eventually(() => page.$eval('#panel', (e) => e.hidden), (hidden) => hidden);
+	const ruler = await (await page.$('#ruler')).boundingBox();
+	await page.mouse.move(ruler.x + 50, ruler.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(ruler.x + 300, ruler.y + 10, { steps: 4 });
+	await page.mouse.up();
+	await eventually(() => text('#panel'), /ms selected[^]* samples of 75/);
+	assert.match(await text('#detail'), /Range[^]*Loops[^]*main[^]*Against the rest[^]*callbacks per second/);
+	await press('Escape');
+	await eventually(() => page.$eval('#panel', (e) => e.hidden), (hidden) => hidden);
+	assert.doesNotMatch(await eventually(fragment, (hash) => !/r=/.test(hash)), /p=/);
+});
+
+test('the keys r and arrows choose a range', async () => {
+	await open('shop', '#v=m5000000000~100000000');
+	await page.focus('#timeline');
+	await press('ArrowRight', 'r', 'ArrowRight', 'ArrowRight', 'r');
+	await eventually(() => text('#panel-title'), /4\.00.ms selected/);
+});
+
+test('callbacks are a table that is sorted by any column, and one of them can be looked at alone', async () => {
+	await open('shop', '#p=callbacks');
+	await eventually(() => cells(0), (names) => names.join() === 'on_read,tick');
+	assert.deepEqual((await cells(1)), ['server.c:231', 'timer.c:40']);
+	await page.click('#panel-body th:nth-child(4) button');
+	await page.click('#panel-body th:nth-child(4) button');
+	await eventually(() => cells(3), (calls) => calls.join() === '10,50');
+	assert.equal(await page.$eval('#panel-body th:nth-child(4)', (e) => e.getAttribute('aria-sort')), 'ascending');
+	assert.match(await eventually(fragment, /o=n/), /p=callbacks&o=n/);
+	await page.focus('#panel-body tr[data-row="0"]');
+	await press('Enter');
+	await eventually(() => text('#panel-facts'), /10 calls\s+5 samples of 75/);
+	assert.match(await eventually(fragment, /cb=/), /cb=tick\+@\+timer\.c:40/);
+	await page.reload();
+	await page.waitForSelector('#panel-callback');
+	await eventually(() => text('#panel-callback'), /only tick/);
+	await page.click('#panel-callback');
+	await eventually(() => text('#panel-facts'), /60 calls/);
+});
+
+test('the flame graph has stacks of all kinds, and says what records those that are missing', async () => {
+	await open('shop', '#p=flame');
+	for (const [kind, said] of [['cpu', /67 samples, 100.%/], ['off-cpu', /6 samples, 100.%/], ['blocking', /6\.00.ms, 100.%/], ['heap', /19\.5.KiB/], ['live', /14\.6.KiB/], ['idle', /56\.4.ms/]]) {
+		await page.click(`#panel-body [data-kind="${kind}"]`);
+		await eventually(item, said);
+		assert.match(await text('#panel-body .tools'), /\d+ of \d+ /);
+	}
+	await open('plain', '#p=flame&fg=heap');
+	await eventually(() => text('#panel-body .quiet'), /no sampled allocations[^]*dial9 record --memory/);
+});
+
+test('the flame graph is walked and zoomed by keyboard, and its place is in the URL', async () => {
+	await open('shop', '#p=flame');
+	await page.waitForSelector('.flame');
+	await page.focus('.flame');
+	await press('ArrowDown', 'ArrowDown', 'ArrowDown');
+	assert.match(await item(), /^parse, 50 samples, 75.%, itself 10 samples/);
+	await press('Enter');
+	assert.match(await eventually(fragment, /fg=/), /fg=cpu:main\/on_read\/parse/);
+	await press('Backspace');
+	await eventually(fragment, /fg=cpu:main\/on_read(&|$)/);
+	await press('ArrowUp', 'ArrowUp');
+	assert.match(await item(), /^main/);
+	await press('i');
+	await eventually(fragment, /fg=cpu-inverted/);
+	await page.focus('.flame');
+	await press('ArrowDown');
+	assert.match(await item(), /^copy, 40 samples, 60.%, itself 40 samples, the program, server\.c:1024/);
+	await page.reload();
+	await page.waitForSelector('body[data-ready]');
+	await eventually(() => page.$eval('#panel-body .tools > button', (e) => e.getAttribute('aria-pressed')), (pressed) => pressed === 'true');
+});
+
+test('finding a frame tells the share of what is under it', async () => {
+	await open('shop', '#p=flame');
+	await page.focus('#timeline');
+	await page.keyboard.down('Control');
+	await press('/');
+	await page.keyboard.up('Control');
+	await page.keyboard.type('parse');
+	await eventually(() => text('#panel-body .tools'), /50 samples, 75.% under 1 frame/);
+	assert.match(await eventually(fragment, /fq=/), /fq=parse/);
+	await press('Escape');
+	await eventually(() => text('#panel-body .tools'), /67 of 67 samples on the CPU/);
+});
+
+test('one thread can be looked at alone', async () => {
+	await open('shop', '#p=flame');
+	await eventually(() => text('#panel-thread'), /All threads\s+main\s+helper 4200/);
+	await page.select('#panel-thread', '0.t4200');
+	await eventually(item, /7 samples, 100.%/);
+	assert.match(await text('#panel-facts'), /0 calls\s+7 samples of 75/);
+	assert.match(await eventually(fragment, /th=/), /th=0\.t4200/);
+});
+
+test('the panel takes another height by key, and keeps it in the URL', async () => {
+	await open('shop', '#p=callbacks');
+	const height = () => page.$eval('#panel', (e) => e.getBoundingClientRect().height);
+	const before = await height();
+	await page.focus('#panel-grip');
+	await press('ArrowUp');
+	await eventually(height, (now) => now === before + 24);
+	const item = await eventually(fragment, /ph=\d+/);
+	await page.reload();
+	await page.waitForSelector('body[data-ready]');
+	assert.equal(await height(), Number(/ph=(\d+)/.exec(item)[1]));
+});
+
+for (const theme of ['light', 'dark'])
+	test(`axe finds nothing wrong with any tab of the panel, ${theme}`, async () => {
+		await open('shop', '#p=callbacks');
+		await inTheme(theme);
+		for (const tab of await page.$$eval('#panel-tabs button', (buttons) => buttons.map((b) => b.dataset.tab))) {
+			await choose(tab);
+			assert.deepEqual(await violations(), [], tab);
+		}
+	});
+
+for (const width of [500, 700, 1280, 1600])
+	test(`with the panel open nothing is wider than a window of ${width} px`, async () => {
+		await open('shop', '#p=flame', { width, height: 900 });
+		await page.waitForSelector('.flame');
+		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+	});

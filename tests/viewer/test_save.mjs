@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saving a range, and what is saved.
+
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { serverTrace } from '../toolkit/trace_bytes.mjs';
+import { DIAL9, WORK, eventually, open, page, text, useBrowser, violations } from './browser.mjs';
+
+useBrowser(() => {
+	for (const folder of ['one/web-1', 'two/web-1', 'two/web-2', 'saved']) mkdirSync(`${WORK}/${folder}`, { recursive: true });
+	writeFileSync(`${WORK}/one/web-1/trace.0.bin`, serverTrace({ service: 'echo/server' }));
+	writeFileSync(`${WORK}/two/web-1/trace.0.bin`, serverTrace({ service: 'front', slow: false }));
+	writeFileSync(`${WORK}/two/web-2/trace.0.bin`, serverTrace({ service: 'back', boot: 'boot-2' }));
+});
+
+async function allowDownloads() {
+	const session = await page.createCDPSession();
+	await session.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: `${WORK}/saved` });
+}
+
+function dial9(...args) {
+	const { status, stdout, stderr } = spawnSync(DIAL9, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+	assert.deepEqual([status, stderr], [0, '']);
+	return stdout;
+}
+
+test('a range is saved as a trace that dial9 reads without a warning, with its events alone', async () => {
+	await open('one', '#r=m5300000000~90500000');
+	await allowDownloads();
+	await page.keyboard.press('s');
+	assert.match(await text('dialog.save'), /Save the range[^]*90\.5.ms/);
+	assert.deepEqual(await violations(), []);
+	await page.click('dialog.save .boxed');
+	const file = `${WORK}/saved/echo_server-cut.bin.gz`;
+	await eventually(() => text('dialog.save'), /Saved echo_server-cut\.bin\.gz: \d+ events/);
+	await eventually(() => existsSync(file), (there) => there);
+	const callsOf = (trace) => dial9('events', trace).trim().split('\n').map((line) => JSON.parse(line)).filter((event) => /^Poll|Wake/.test(event.event) && event.timestamp_ns >= 5300000000 && event.timestamp_ns <= 5390500000);
+	assert.deepEqual(callsOf(file), callsOf(`${WORK}/one/web-1/trace.0.bin`));
+	assert.match(dial9('info', file), /cut\.from_ns +5300000000\n.*cut\.to_ns/);
+	await page.keyboard.press('Escape');
+	await eventually(() => page.$('dialog.save'), (dialog) => dialog === null);
+	await (await page.$('#picker')).uploadFile(file);
+	await eventually(() => text('#facts'), /90\.\d.ms/);
+});
+
+test('without a range what is in view is saved, a file for each process, and calls at its ends are whole', async () => {
+	await open('two', '#v=m5450000000~10000000');
+	await allowDownloads();
+	await page.click('#save');
+	assert.match(await text('dialog.save'), /Save what is in view/);
+	await page.click('dialog.save .boxed');
+	for (const name of ['front-1', 'back-2']) await eventually(() => existsSync(`${WORK}/saved/${name}-cut.bin.gz`), (there) => there);
+	assert.match(dial9('report', `${WORK}/saved/back-2-cut.bin.gz`), /on_read +blocks the loop 182 ms/);
+});
