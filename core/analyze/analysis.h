@@ -93,6 +93,10 @@ struct d9__analysis {
 	size_t unwritten; /* set by the caller: other processes that the trace should know of, and does not */
 	size_t unwritten_ends; /* likewise: processes with more to tell than their segments say */
 
+	/* Called, if it is set, for each piece of a call that ends, beside what is done here. */
+	void (*on_piece)(void *context, struct d9__worker *worker, const struct d9__piece *piece);
+	void *on_piece_context;
+
 	/* Which process of the trace this is about: set before the first event.  NULL: it is one. */
 	const struct d9__processes *processes;
 	size_t process;
@@ -107,6 +111,9 @@ struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, con
 /* Put |event|, an AllocEvent or a FreeEvent, into |heap|, which need not be the analysis's own.  0 or -ENOMEM. */
 int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *event, struct d9__heap *heap);
 void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
+
+/* What |event|, an OffCpuEvent, says of a call: how long it slept, and how long it was ready without a CPU. */
+void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns);
 
 /* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */
 int d9__analysis_finish(struct d9__analysis *analysis, const struct d9_reader *reader);

@@ -153,6 +153,8 @@ int d9__analysis_piece(void *context, struct d9__worker *worker, const struct d9
 	struct d9__task *task = piece->task;
 
 	task->last_end_ns = piece->end_ns;
+	if (a->on_piece)
+		a->on_piece(a->on_piece_context, worker, piece);
 	if (!piece->resumed && d9__analysis_finish_call(a, task))
 		return -ENOMEM;
 	if (!piece->resumed && d9__rounds_call(worker, piece) < 0)

@@ -188,6 +188,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 	if (task->ended || task == a->tasks.others)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
+	d9__task_lived(task, a->first_ns, event->timestamp_ns);
 	return let_go(a, task);
 }
 
@@ -414,20 +415,26 @@ static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
 }
 
+void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns)
+{
+	*ready_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
+	*blocked_ns = d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	/* A thread that sleeps gives up the CPU itself: if this one never did, the machine took the CPU from it. */
+	if (d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1) == 0) {
+		*ready_ns += *blocked_ns;
+		*blocked_ns = 0;
+	}
+}
+
 /* It comes right behind the end of the call that it is about. */
 static void on_off_cpu(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = d9__table_find(&a->tasks.table,
 					       d9_event_known_u64(event, D9_OFF_CPU_TASK_ID, 0));
-	uint64_t taken_ns = d9_event_known_u64(event, D9_OFF_CPU_RUN_QUEUE_NS, 0);
-	uint64_t blocked_ns = d9_event_known_u64(event, D9_OFF_CPU_BLOCKED_NS, 0);
+	uint64_t taken_ns, blocked_ns;
 
+	d9__analysis_off_cpu(event, &blocked_ns, &taken_ns);
 	a->off_cpu_seen = true;
-	/* A thread that sleeps gives up the CPU itself: if this one never did, the machine took the CPU from it. */
-	if (d9_event_known_u64(event, D9_OFF_CPU_VOLUNTARY_SWITCHES, 1) == 0) {
-		taken_ns += blocked_ns;
-		blocked_ns = 0;
-	}
 	if (task && task->call.worker)
 		d9__analysis_read(task, event, blocked_ns, taken_ns);
 	if (!task || !task->call.stall)

@@ -117,6 +117,7 @@ static int add_callback(struct d9__callbacks *callbacks)
 	callback->location = callbacks->locations.items[callbacks->n];
 	callback->internal = strstr(callback->location, SITE_MARK) &&
 			     d9__module_is_loop(callback->location, strlen(callback->location));
+	callback->number = callbacks->n;
 	callbacks->items[callbacks->n++] = callback;
 	return 0;
 }

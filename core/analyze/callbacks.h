@@ -76,6 +76,7 @@ struct d9__outside {
 };
 
 struct d9__callback {
+	size_t number; /* its place among all, from 0 */
 	const char *location; /* on the wire: "CALLBACK @ SITE", or a foreign trace's position */
 	uint64_t address, site_address; /* in the recorded process; 0: not told */
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
@@ -154,6 +155,7 @@ struct d9__callback {
 
 	/* Its tasks. */
 	uint64_t spawned, ended, uninstrumented;
+	uint64_t lives_ns; /* how long they were registered, together; complete at the end */
 	uint64_t ran; /* of those that were spawned in the trace */
 	int64_t alive, peak_alive;
 	struct d9__curve *alive_curve; /* from its 100th task on */

@@ -379,6 +379,7 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	uint64_t wake_ns;
 	uint64_t long_ns;
 
+	latency->newest_ns = UINT64_MAX;
 	if (!take_wake(task, ns, &wake_ns))
 		return 0;
 	if (task->stale)
@@ -389,6 +390,7 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	else if (task->polled && task->last_end_ns > wake_ns)
 		delay.from_ns = task->last_end_ns;
 	delay.ns = delay.own_ns = ns > delay.from_ns ? ns - delay.from_ns : 0;
+	latency->newest_ns = delay.ns;
 	delay.before_loop = delay.from_ns < worker->entered_ns;
 	if (delay.reason == D9__WAKE_CROSS_THREAD && !delay.before_loop &&
 	    d9__lost_wakes_look(worker, task, &delay))

@@ -52,6 +52,8 @@ struct d9__latency {
 	bool reasons; /* the trace's wakes tell their reason */
 	bool kernel_known; /* the kernel is known to have run something else in the middle of calls */
 
+	uint64_t newest_ns; /* of the call that began last: from ready to running; UINT64_MAX: no wake was seen */
+
 	struct d9__histogram delays;
 	uint64_t over_100us, over_1ms, over_5ms, over_10ms, over_50ms;
 	struct d9__delay worst[D9__DELAYS_MAX];

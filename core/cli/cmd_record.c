@@ -252,6 +252,22 @@ static void release_environment(struct environment *env)
 
 /* ---- what came of it ---- */
 
+/*
+ * What processes of root's that ended before had not written: their recorders do not read it, and that of CMD does
+ * not either.  What fails is told at the end, with what CMD left.
+ */
+static void recover_before(const char *dir)
+{
+	struct d9__recover_users users;
+	struct d9__recovered unused;
+
+	if (geteuid() || d9__recover_users_begin(&users, dir, NULL, 0))
+		return;
+	while (d9__recover_users_next(&users, &unused) == 1)
+		;
+	d9__recover_users_end(&users);
+}
+
 /* What CMD, or a program that it started, was killed with or could not write. */
 static void recover_rest(const char *dir, struct d9__record_line *line)
 {
@@ -411,6 +427,8 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		return status;
 	}
 	err = d9__record_dir_make(options->dir, &place);
+	if (!err && !place.made)
+		recover_before(place.path);
 	if (!err)
 		err = d9__namespaces_list(place.path, &before);
 	dir = err ? NULL : realpath(place.path, NULL); /* CMD may change its directory */

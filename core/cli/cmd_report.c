@@ -211,31 +211,6 @@ static void complete(struct options *options)
 	style->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* ---- symbols ---- */
-
-/* struct d9__namer: by module and offset in the binaries, else by address in the trace's symbols. */
-static bool find_name(void *context, struct d9__place *place)
-{
-	static const enum d9__address_role roles[] = { [D9__PLACE_FUNCTION] = D9__ENTRY, [D9__PLACE_CALL] = D9__RETURN,
-						       [D9__PLACE_RUNNING] = D9__EXECUTING };
-	const struct d9__symbol *function;
-	struct d9__frames frames = { 0 };
-
-	if (place->len)
-		d9__symbolizer_resolve_name(context, place->text, place->len, roles[place->role], &frames);
-	if (!frames.known && place->address)
-		d9__symbolizer_resolve(context, place->address, place->ns ? place->ns : D9__NO_TIME,
-				       roles[place->role], &frames);
-	if (!frames.n)
-		return false;
-	function = place->ns ? &frames.items[0] : d9__frames_one(&frames, roles[place->role]);
-	place->function = function->function;
-	place->file = function->file;
-	place->line = function->line;
-	place->module = function->module;
-	return frames.known;
-}
-
 /* ---- the pass ---- */
 
 /* One process of the trace. */
@@ -319,7 +294,7 @@ static int diagnose(struct trace *trace, size_t i)
 
 	if (!err && process->symbols)
 		err = d9__analysis_name(&process->analysis,
-					&(struct d9__namer){ find_name, process->symbols });
+					&(struct d9__namer){ d9__symbol_name, process->symbols });
 	if (!err)
 		err = d9__findings_make(&process->findings, &process->analysis);
 	return err ? err

@@ -17,6 +17,7 @@ static const struct d9__cmd commands[] = {
 	{ "info", "what a trace holds", d9__cmd_info },
 	{ "events", "every event, one line each", d9__cmd_events },
 	{ "report", "what is wrong in a trace, worst first", d9__cmd_report },
+	{ "query", "a trace in SQL: one question, or a prompt", d9__cmd_query },
 	{ "serve", "a trace in the browser: what held the loop, and what waited", d9__cmd_serve },
 	{ "diagram", "the life of one task or span as a picture", d9__cmd_diagram },
 	{ "flamegraph", "where a program computed, by its samples, as a picture", d9__cmd_flamegraph },

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyze/analysis.h"
 #include "cli/symbol_options.h"
 #include "record/directory.h"
 
@@ -52,4 +53,26 @@ int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *
 	    d9_reader_segment(reader, event->segment, &info))
 		return err;
 	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
+}
+
+bool d9__symbol_name(void *context, struct d9__place *place)
+{
+	static const enum d9__address_role roles[] = { [D9__PLACE_FUNCTION] = D9__ENTRY, [D9__PLACE_CALL] = D9__RETURN,
+						       [D9__PLACE_RUNNING] = D9__EXECUTING };
+	const struct d9__symbol *function;
+	struct d9__frames frames = { 0 };
+
+	if (place->len)
+		d9__symbolizer_resolve_name(context, place->text, place->len, roles[place->role], &frames);
+	if (!frames.known && place->address)
+		d9__symbolizer_resolve(context, place->address, place->ns ? place->ns : D9__NO_TIME,
+				       roles[place->role], &frames);
+	if (!frames.n)
+		return false;
+	function = place->ns ? &frames.items[0] : d9__frames_one(&frames, roles[place->role]);
+	place->function = function->function;
+	place->file = function->file;
+	place->line = function->line;
+	place->module = function->module;
+	return frames.known;
 }

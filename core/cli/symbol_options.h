@@ -5,6 +5,8 @@
 
 #include "symbol/symbolizer.h"
 
+struct d9__place;
+
 /*
  * What symbolizers of this program begin with: no further places, no network, and answers that are kept below
  * $XDG_CACHE_HOME/dial9, or ~/.cache/dial9, if that is a directory of this user's that nobody else writes to.
@@ -19,5 +21,8 @@ int d9__symbol_open(struct d9__symbolizer **out);
  * 0 or -ENOMEM.
  */
 int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *reader, const struct d9_event *event);
+
+/* struct d9__namer, whose context is a symbolizer: by module and offset in the binaries, else by address in the trace's symbols. */
+bool d9__symbol_name(void *symbolizer, struct d9__place *place);
 
 #endif /* D9_CLI_SYMBOL_OPTIONS_H */

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dead peers: a recorder that starts makes segments of what killed ones left in its trace
- * directory. */
+/*
+ * Dead peers: a recorder that starts makes segments of what killed ones left in its trace directory.
+ *
+ * Not root's: rings of root's may be written by processes that gave up their rights long ago, and whoever reads them
+ * wrongly would do it with all rights of the program.  What they hold stays, up to 64 MiB of each service, for the
+ * program dial9, which reads it in a child without rights; the log says so.  (The recorder cannot start that program:
+ * Linux makes the exit signal of every process that calls execve(2) SIGCHLD again, so the traced program would see it.)
+ */
 
 #ifndef D9_RECORD_DEAD_PEERS_H
 #define D9_RECORD_DEAD_PEERS_H
@@ -15,9 +21,11 @@
 struct d9__dead_peers {
 	bool curious; /* they are to be looked at, as soon as that is due */
 	bool looking; /* and have not all been */
+	unsigned left; /* processes whose events we left where they are */
 	uint64_t asked_ns,
 		looked_ns; /* when we asked last whether it is; processor time of looking */
 	struct d9__recover recover;
+	struct d9__recover_hands none; /* root's */
 };
 
 void d9__dead_peers_begin(struct d9__dead_peers *peers, bool curious);
@@ -25,6 +33,9 @@ void d9__dead_peers_begin(struct d9__dead_peers *peers, bool curious);
 /* Look at the next one, if |writer| has the trace directory |trace_dir| by now. */
 void d9__dead_peers_next(struct d9__dead_peers *peers, struct d9__writer *writer,
 			 const char *trace_dir, uint64_t now_ns);
+
+/* Keep few of all rings, as d9__recover_prune() does: the recorder could write to none of its places. */
+void d9__dead_peers_prune(void);
 
 /* The recorder stops: what was not looked at waits for another. */
 void d9__dead_peers_end(struct d9__dead_peers *peers, struct d9__writer *writer,

@@ -43,7 +43,6 @@
 #include "record/options.h"
 #include "record/pace.h"
 #include "record/process_state.h"
-#include "record/recover.h"
 #include "record/ring_file.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
@@ -708,7 +707,7 @@ static void leave_unwritten(void)
 		d9__drain_give_up(&self.drain);
 	d9__lead_refresh(&self.lead, &self.note);
 	if (self.heard)
-		d9__recover_prune(); /* of one that is started again and again, not every ring is kept */
+		d9__dead_peers_prune(); /* of one that is started again and again, not every ring is kept */
 	atomic_store_explicit(&d9__flush.unwritten, self.heard, memory_order_relaxed);
 }
 

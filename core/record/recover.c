@@ -15,6 +15,7 @@
 #include "record/recover.h"
 
 #define KEPT_PER_SERVICE 2
+#define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service */
 #define YOUNG_SECONDS    60 /* may not be complete yet */
 
 /* ---- lists ---- */
@@ -299,7 +300,7 @@ static bool recover_dir(struct d9__recover *r, const char *name, struct d9__reco
 
 struct candidate {
 	char service[256];
-	uint64_t started_ns;
+	uint64_t started_ns, bytes;
 	const char *path;
 	bool empty;
 };
@@ -320,19 +321,21 @@ static int newest_first(const void *a, const void *b)
  * Into the trace directory that it names, if that is there and this user's, then away with it.  Root writes to
  * none that a ring names: some process that was root once may have written it.
  */
-static void remove_ring(const char *path)
+static void remove_ring(struct d9__recover *r, const struct candidate *gone)
 {
 	struct d9__dead_ring ring;
 	struct d9__recovered out = { 0 };
 	char name[D9__BOOT_ID_MAX];
 
-	if (d9__dead_ring_open(&ring, path))
+	if (d9__dead_ring_open(&ring, gone->path))
 		return;
-	if (geteuid() && getuid() && ring.header.trace_dir[0] == '/' && name_of(&ring, name))
+	if (!r->hands && geteuid() && getuid() && ring.header.trace_dir[0] == '/' && name_of(&ring, name))
 		d9__rescue(ring.header.trace_dir, name, &ring, &out);
 	/* Busy: somebody else is at it. */
-	if (!out.ring || (out.err && out.err != -EBUSY))
+	if (!out.ring || (out.err && out.err != -EBUSY)) {
+		r->pruned += !gone->empty;
 		d9__dead_ring_unlink(&ring);
+	}
 	d9__dead_ring_close(&ring);
 }
 
@@ -360,6 +363,7 @@ static void remove_stillborn(const char *ring_path)
 static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 {
 	struct d9__dead_ring ring;
+	struct stat st;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_rings; i++) {
@@ -371,6 +375,7 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 		case 0:
 			memcpy(c->service, ring.header.service, sizeof(c->service));
 			c->started_ns = ring.header.anchor.real_ns;
+			c->bytes = fstat(ring.fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 			c->path = r->rings[i];
 			c->empty = is_ours(&ring) && is_empty(r, &ring);
 			n += is_ours(&ring);
@@ -390,6 +395,7 @@ static void sweep(struct d9__recover *r)
 {
 	struct candidate *list = calloc(r->n_rings + 1, sizeof(*list));
 	size_t n = list ? list_dead(r, list) : 0, same = 0;
+	uint64_t spared = r->flags & D9__RECOVER_SPARE ? SPARED_BYTES : 0, bytes = 0;
 
 	if (n)
 		qsort(list, n, sizeof(*list), newest_first);
@@ -397,8 +403,9 @@ static void sweep(struct d9__recover *r)
 		bool first = !i || list[i - 1].empty || strcmp(list[i].service, list[i - 1].service);
 
 		same = first ? 0 : same + 1;
-		if (list[i].empty || (r->flags & D9__RECOVER_PRUNE && same >= KEPT_PER_SERVICE))
-			remove_ring(list[i].path);
+		bytes = first ? list[i].bytes : bytes + list[i].bytes;
+		if (list[i].empty || (r->flags & D9__RECOVER_PRUNE && same >= KEPT_PER_SERVICE && bytes > spared))
+			remove_ring(r, &list[i]);
 	}
 	free(list);
 }
@@ -422,12 +429,13 @@ int d9__recover_next(struct d9__recover *r, struct d9__recovered *out)
 	return 0;
 }
 
-void d9__recover_prune(void)
+void d9__recover_prune(const struct d9__recover_hands *hands)
 {
 	struct d9__recover walk;
 
 	if (d9__recover_begin(&walk, NULL, D9__RECOVER_PRUNE))
 		return;
+	walk.hands = hands;
 	sweep(&walk);
 	d9__recover_end(&walk);
 }

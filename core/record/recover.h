@@ -15,11 +15,12 @@ enum d9__recover_flags {
 	D9__RECOVER_OTHERS = 2,	 /* tell of rings that nothing is done about: of another layout, or another user's */
 	D9__RECOVER_RINGS = 4,	 /* those in shared memory only; |trace_dir| is without symbolic links already */
 	D9__RECOVER_DISCARD = 8, /* rings of the dead go as they are, of every layout; nothing else is done */
+	D9__RECOVER_SPARE = 16,	 /* with PRUNE: older ones stay, too, as long as those of a service have 64 MiB or less */
 };
 
 /*
  * Who reads rings and writes segments in our place; NULL: we do.  Called with |arg|.  For root, who reads nothing
- * that others wrote by itself.
+ * that others wrote by itself: the program dial9 has a child for it, and the recorder of a process leaves it.
  */
 struct d9__recover_hands {
 	/* As d9__rescue() does, into a directory that is theirs to choose; the ring stays, and goes if |out->err| is 0. */
@@ -34,6 +35,7 @@ struct d9__recover {
 	unsigned flags;
 	const struct d9__recover_hands *hands; /* set by who has them, after the beginning */
 	bool swept;
+	unsigned pruned; /* rings that went with what was in them */
 	char **rings;   /* paths of all rings of this user */
 	size_t n_rings;
 	char **dirs;    /* names below |trace_dir| */
@@ -60,7 +62,10 @@ int d9__recover_next(struct d9__recover *recover, struct d9__recovered *out);
 
 void d9__recover_end(struct d9__recover *recover);
 
-/* Of all rings in shared memory keep the two newest of each service.  The others go, written if they may be. */
-void d9__recover_prune(void);
+/*
+ * Of all rings in shared memory keep the two newest of each service.  The others go, written if they may be.
+ * |hands|, or NULL: as above.
+ */
+void d9__recover_prune(const struct d9__recover_hands *hands);
 
 #endif /* D9_RECORD_RECOVER_H */

@@ -82,6 +82,12 @@ for first in 0 6 12 18 24 30 36 42 48 53; do
 	looks_clean serve "$folder"
 	within=
 	looks_clean serve "$folder.none"
+	for format in table csv jsonl json; do
+		looks_clean query -f $format "$trace" 'SELECT * FROM events, metadata'
+		looks_clean query -f $format "$trace" 'SELECT * FROM callbacks, findings, tasks, spans'
+	done
+	looks_clean query "$trace" "SELECT '$override' AS '$override', $override"
+	looks_clean query "$trace" ".$override"
 	looks_clean export -o "$override.trc" "$folder/trace.2.bin"
 	looks_clean export -o "$override.trc.gz" "$trace"
 	looks_clean export -f trc.gz -o "$folder/none/x" "$trace"
@@ -113,11 +119,11 @@ looks_clean doctor -- "$override"
 looks_clean record "$override"
 looks_clean record -o "$override/a" "./$override"
 for option in "report --section" "report --finding" "report --color" "report -n" "events -f" "events --task" "diagram --span" \
-	"export -f" "record --compress" "record --max-total" "dump -l" "dump -o" "top -i" "status -d" "recover -o"; do
+	"export -f" "query -f" "record --compress" "record --max-total" "dump -l" "dump -o" "top -i" "status -d" "recover -o"; do
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events diagram flamegraph export symbolize record recover status top doctor enable disable rotate dump help; do
+for command in report info events query diagram flamegraph export symbolize record recover status top doctor enable disable rotate dump help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"

@@ -222,6 +222,21 @@ show recover --all -o roots
 find precious.d -mindepth 1
 cat roots/abcd-77/trace.0.bin.zst
 
+say "what a process of root's left, the recorder of the next process leaves too; record writes it before it starts one"
+rm -rf roots
+mkdir -m 700 roots
+mode=flight begin roots memcached -u root -l 127.0.0.1 -p $port -U 0 -t 2
+until_status '"recorded":[1-9]'
+die
+left=$(echo /dev/shm/dial9-0/*-"$pid"/ring)
+begin roots memcached -u root -l 127.0.0.1 -p $port -U 0 -t 2
+until_status '"written":[0-9]\{3\}'
+kill "$pid"
+wait "$pid"
+[ -e "$left" ] && echo "left"
+"$dial9" record -o roots -- sh -c '[ -e "$0" ] || echo written' "$left" 2>errors
+"$dial9" info roots/"$(basename "$(dirname "$left")")" | grep -c 'recovered.*true'
+
 say "for anybody else, what cannot be read is bad usage"
 if setpriv --reuid=65534 --clear-groups "$dial9" --version >out 2>&1; then
 	mkdir -m 700 unreadable

@@ -12,7 +12,8 @@ for set; do
 	case $set in
 	build)
 		needed="$needed gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev
-			libjson-c-dev libdw-dev libssl-dev libiberty-dev liblzma-dev libevent-dev libev-dev libglib2.0-dev"
+			libjson-c-dev libdw-dev libssl-dev libiberty-dev liblzma-dev libevent-dev libev-dev libglib2.0-dev
+			libsqlite3-dev libedit-dev"
 		;;
 	demo) needed="$needed memcached apache2-utils libevent-dev" ;;
 	test)

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cmd.h"
+#include "cli/query.h"
+#include "cli/query_load.h"
+#include "cli/query_schema.h"
+#include "cli/trace_input.h"
+
+#define ALL_TABLES ((UINT32_C(1) << D9__QUERY_TABLES) - 1)
+
+/* What SQLite keeps of the tables in memory, in KiB; the rest is in a file that has no name. */
+#define CACHE "262144"
+
+/* Steps of SQLite's machine between two looks at the clock. */
+#define LOOK_EVERY 10000
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- what a statement may do ---- */
+
+static bool is_harmless_pragma(const char *name)
+{
+	return !strcmp(name, "table_info") || !strcmp(name, "table_xinfo") ||
+	       !strcmp(name, "table_list") || !strcmp(name, "function_list") ||
+	       !strcmp(name, "index_list") || !strcmp(name, "index_info");
+}
+
+static int authorize(void *context, int action, const char *first, const char *second,
+		     const char *database, const char *trigger)
+{
+	struct d9__query *query = context;
+
+	(void)second;
+	(void)database;
+	(void)trigger;
+	switch (action) {
+	case SQLITE_READ: {
+		enum d9__query_table table = d9__query_table_find(first);
+
+		if (table != D9__QUERY_TABLES)
+			query->asked |= UINT32_C(1) << table;
+		return SQLITE_OK;
+	}
+	case SQLITE_SELECT:
+	case SQLITE_FUNCTION:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_PRAGMA:
+		if (is_harmless_pragma(first))
+			return SQLITE_OK;
+		break;
+	default:
+		break;
+	}
+	query->denied = true;
+	return SQLITE_DENY;
+}
+
+static int look_at_clock(void *context)
+{
+	struct d9__query *query = context;
+
+	if (!query->until_ns || now_ns() < query->until_ns)
+		return 0;
+	query->late = true;
+	return 1;
+}
+
+/* ---- open, fill, close ---- */
+
+static int fail(const struct d9__query *query)
+{
+	return d9__cmd_fail("query", "%s", sqlite3_errmsg(query->db));
+}
+
+static int make_tables(struct d9__query *query)
+{
+	int err = sqlite3_exec(
+		query->db,
+		"PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-" CACHE ";"
+		"PRAGMA application_id=1145649465; PRAGMA user_version=1; PRAGMA temp_store=FILE",
+		NULL, NULL, NULL);
+
+	for (unsigned i = 0; i < D9__QUERY_TABLES && !err; i++)
+		err = sqlite3_exec(query->db, d9__query_tables[i].sql, NULL, NULL, NULL);
+	for (size_t i = 0; d9__query_views[i].name && !err; i++)
+		err = sqlite3_exec(query->db, d9__query_views[i].sql, NULL, NULL, NULL);
+	return err ? err : d9__query_add_functions(query->db);
+}
+
+/* So that a question is not typed in vain. */
+static int check_traces(char **paths)
+{
+	struct d9_reader *reader = NULL;
+	int status = d9__traces_have_pipe(paths) ? 0 : d9__traces_open("query", paths, &reader);
+
+	d9_reader_free(reader);
+	return status;
+}
+
+int d9__query_open(struct d9__query *query, const struct d9__query_options *options, char **paths,
+		   const char *path)
+{
+	int err;
+
+	*query = (struct d9__query) { .options = options, .paths = paths };
+	err = check_traces(paths);
+	if (err)
+		return err;
+	/* One thread does it all. */
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	if (options->memory_bytes)
+		sqlite3_hard_heap_limit64((sqlite3_int64)options->memory_bytes);
+	err = sqlite3_open_v2(path ? path : "", &query->db,
+			      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+	if (!err)
+		err = make_tables(query);
+	if (err)
+		return fail(query);
+	sqlite3_db_config(query->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(query->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_limit(query->db, SQLITE_LIMIT_LENGTH, 64 << 20);
+	sqlite3_set_authorizer(query->db, authorize, query);
+	sqlite3_progress_handler(query->db, LOOK_EVERY, look_at_clock, query);
+	return 0;
+}
+
+static int fill(struct d9__query *query, uint32_t wanted)
+{
+	uint64_t start_ns = now_ns(), rows = 0;
+	int status;
+
+	wanted &= ~query->filled;
+	if (!wanted)
+		return 0;
+	/* What can be read once is read for all questions. */
+	if (d9__traces_have_pipe(query->paths))
+		wanted = ALL_TABLES;
+	sqlite3_set_authorizer(query->db, NULL, NULL);
+	query->until_ns = 0;
+	status = d9__query_load(query->db, query->paths, wanted, query->options->no_symbols, &rows);
+	sqlite3_set_authorizer(query->db, authorize, query);
+	query->filled |= wanted;
+	if (query->options->verbose)
+		fprintf(stderr, "dial9 query: %llu rows in %.2f s\n", (unsigned long long)rows,
+			(double)(now_ns() - start_ns) / 1e9);
+	if (!rows && status)
+		return status;
+	query->status |= status;
+	return 0;
+}
+
+int d9__query_fill(struct d9__query *query)
+{
+	int status = fill(query, ALL_TABLES), err = 0;
+
+	if (status)
+		return status;
+	sqlite3_set_authorizer(query->db, NULL, NULL);
+	for (unsigned i = 0; i < D9__QUERY_TABLES && !err; i++)
+		if (d9__query_tables[i].index)
+			err = sqlite3_exec(query->db, d9__query_tables[i].index, NULL, NULL, NULL);
+	if (!err)
+		err = sqlite3_exec(query->db, "ANALYZE", NULL, NULL, NULL);
+	sqlite3_set_authorizer(query->db, authorize, query);
+	return err ? fail(query) : 0;
+}
+
+void d9__query_close(struct d9__query *query)
+{
+	sqlite3_close(query->db);
+}
+
+/* ---- run ---- */
+
+static int tell_error(const struct d9__query *query)
+{
+	if (query->late)
+		return d9__cmd_fail("query", "stopped after %.3g s; --timeout allows more",
+				    (double)query->options->timeout_ns / 1e9);
+	if (query->denied)
+		return d9__cmd_fail("query", "a trace is not changed: SELECT is what there is");
+	if (sqlite3_errcode(query->db) == SQLITE_NOMEM)
+		return d9__cmd_fail("query", "needs more memory than --memory allows");
+	if (sqlite3_errcode(query->db) == SQLITE_INTERRUPT)
+		return d9__cmd_fail("query", "interrupted");
+	if (strstr(sqlite3_errmsg(query->db), "no such"))
+		return d9__cmd_fail("query", "%s; .schema shows what there is",
+				    sqlite3_errmsg(query->db));
+	return fail(query);
+}
+
+/* Run the first statement of |sql|, which goes on at |*rest|. */
+static int run_one(struct d9__query *query, const char *sql, struct d9__text_out *out,
+		   const char **rest)
+{
+	sqlite3_stmt *stmt;
+	int err, status;
+
+	query->asked = 0;
+	query->denied = query->late = false;
+	err = sqlite3_prepare_v2(query->db, sql, -1, &stmt, rest);
+	if (err)
+		return tell_error(query);
+	status = stmt ? fill(query, query->asked) : 0;
+	if (status || !stmt) {
+		sqlite3_finalize(stmt);
+		return status;
+	}
+	query->until_ns = query->options->timeout_ns ? now_ns() + query->options->timeout_ns : 0;
+	err = d9__query_output(out, stmt, query->options->format);
+	d9__text_flush(out);
+	status = err == SQLITE_DONE || out->err ? 0 : tell_error(query);
+	sqlite3_finalize(stmt);
+	return status;
+}
+
+int d9__query_run(struct d9__query *query, const char *sql, struct d9__text_out *out)
+{
+	int status = 0;
+
+	while (!status && *sql)
+		status = run_one(query, sql, out, &sql);
+	return status;
+}
+
+bool d9__query_put_schema(struct d9__text_out *out, const char *name)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < D9__QUERY_TABLES; i++) {
+		if (name && strcasecmp(name, d9__query_tables[i].name) != 0)
+			continue;
+		d9__text_printf(out, "%s;\n", d9__query_tables[i].sql);
+		any = true;
+	}
+	for (size_t i = 0; d9__query_views[i].name; i++) {
+		if (name && strcasecmp(name, d9__query_views[i].name) != 0)
+			continue;
+		d9__text_printf(out, "%s;\n", d9__query_views[i].sql);
+		any = true;
+	}
+	return any;
+}
+
+static void put_names(struct d9__text_out *out)
+{
+	for (unsigned i = 0; i < D9__QUERY_TABLES; i++)
+		d9__text_printf(out, "%s ", d9__query_tables[i].name);
+	for (size_t i = 0; d9__query_views[i].name; i++)
+		d9__text_printf(out, "%s%s", d9__query_views[i].name,
+				d9__query_views[i + 1].name ? " " : "\n");
+}
+
+bool d9__query_command(struct d9__query *query, const char *line, struct d9__text_out *out,
+		       int *status)
+{
+	char word[32] = "", name[64] = "";
+
+	(void)query;
+	if (sscanf(line, " %31s %63s", word, name) < 1 || word[0] != '.')
+		return false;
+	*status = 0;
+	if (!strcmp(word, ".tables"))
+		put_names(out);
+	else if (strcmp(word, ".schema") != 0)
+		*status = d9__cmd_fail("query",
+				       "no command '%s'; there are .schema [TABLE], .tables, "
+				       ".format FORMAT, .quit",
+				       word);
+	else if (!d9__query_put_schema(out, name[0] ? name : NULL))
+		*status = d9__cmd_fail("query", "no table '%s'; .tables names them all", name);
+	return true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trace as a database that can be asked, and not changed.  Tables are filled when somebody asks
+ * of them. */
+
+#ifndef D9_CLI_QUERY_H
+#define D9_CLI_QUERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "cli/query_output.h"
+
+struct d9__query_options {
+	enum d9__query_format format;
+	bool no_symbols, verbose;
+	uint64_t timeout_ns;   /* of one statement; 0: none */
+	uint64_t memory_bytes; /* of SQLite; 0: no limit */
+};
+
+struct d9__query {
+	const struct d9__query_options *options;
+	char **paths;
+	sqlite3 *db;
+	uint32_t filled;   /* tables, a bit for each */
+	uint32_t asked;	   /* those that the statement reads */
+	bool denied;	   /* it wants to change something */
+	uint64_t until_ns; /* when it has taken too long; 0: it may take any time */
+	bool late;
+	int status; /* of reading: 2 if the trace is damaged */
+};
+
+/*
+ * Make the empty tables, in |path| or, if that is NULL, in a file that goes with the process.
+ * |paths| end with NULL.  0, else the exit status, with a line on stderr.
+ */
+int d9__query_open(struct d9__query *query, const struct d9__query_options *options, char **paths,
+		   const char *path);
+
+/* Fill all tables, with indices and statistics.  0, else the exit status, with a line on stderr. */
+int d9__query_fill(struct d9__query *query);
+
+/* Run the statements of |sql|, and write their rows.  0, else the exit status, with a line on
+ * stderr. */
+int d9__query_run(struct d9__query *query, const char *sql, struct d9__text_out *out);
+
+/* Whether |line| is a command, which begins with a dot; if so do it, |*status| is then as of
+ * d9__query_run(). */
+bool d9__query_command(struct d9__query *query, const char *line, struct d9__text_out *out,
+		       int *status);
+
+void d9__query_close(struct d9__query *query);
+
+/* All tables and views, or those called |name|, as SQL; false: there is none of that name. */
+bool d9__query_put_schema(struct d9__text_out *out, const char *name);
+
+/* query_shell.c: ask until the end of standard input, with a prompt if that is a terminal.  The
+ * exit status. */
+int d9__query_shell(struct d9__query *query, struct d9__query_options *options);
+
+/* query_functions.c: percentile(VALUE, P) and the like.  0, or SQLite's error. */
+int d9__query_add_functions(sqlite3 *db);
+
+#endif /* D9_CLI_QUERY_H */

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/samples.h"
+#include "cli/query_events.h"
+#include "read/known_text.h"
+
+uint64_t d9__query_callback(const struct d9__query_process *process,
+			    const struct d9__callback *callback)
+{
+	return callback->number * process->n_processes + process->number + 1;
+}
+
+static uint64_t known(const struct d9_event *event, unsigned k)
+{
+	return d9_event_known_u64(event, k, 0);
+}
+
+static bool is_told(const struct d9_event *event, unsigned k)
+{
+	const struct d9_value *value = d9_event_known(event, k);
+
+	return value && value->present;
+}
+
+static void put_text(struct d9__query_row *row, const struct d9_event *event, unsigned k)
+{
+	struct d9_text text = d9__known_text(event, k);
+
+	d9__query_text(row, text.len ? text.data : NULL, text.len);
+}
+
+static void put_stack(struct d9__query_row *row, uint64_t stack)
+{
+	d9__query_known(row, stack, stack - 1);
+}
+
+/* ---- stacks ---- */
+
+static int grow_stacks(struct d9__query_stacks *stacks)
+{
+	size_t capacity = stacks->capacity ? 2 * stacks->capacity : 256;
+	void *bigger = reallocarray(stacks->met, capacity, sizeof(*stacks->met));
+
+	if (!bigger)
+		return -ENOMEM;
+	stacks->met = bigger;
+	stacks->capacity = capacity;
+	return 0;
+}
+
+uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_event *event,
+			 unsigned k, bool running)
+{
+	const struct d9_value *value = d9_event_known(event, k);
+	struct d9__query_stacks *stacks = process->stacks;
+	uint64_t key[D9__TEXT_MAX / sizeof(uint64_t)];
+	size_t n = sizeof(key) / sizeof(key[0]) - 1;
+	uint32_t number;
+
+	if (!value || !value->present || value->unresolved || !value->u.stack.n)
+		return 0;
+	if (n > value->u.stack.n)
+		n = value->u.stack.n;
+	key[0] = process->number << 1 | running;
+	memcpy(key + 1, value->u.stack.addresses, n * sizeof(key[0]));
+	if (d9__texts_number(&stacks->keys, (const char *)key, (n + 1) * sizeof(key[0]), &number) ||
+	    (number >= stacks->n && stacks->n == stacks->capacity && grow_stacks(stacks))) {
+		process->out_of_memory = true;
+		return 0;
+	}
+	if (number >= stacks->n) {
+		stacks->met[stacks->n].ns = event->timestamp_ns;
+		stacks->met[stacks->n++].running = running;
+	}
+	return (uint64_t)number + 1;
+}
+
+/* ---- calls ---- */
+
+static struct d9__query_lane *lane_of(struct d9__query_process *process,
+				      const struct d9__worker *worker)
+{
+	size_t n = (size_t)worker->number + 8;
+	struct d9__query_lane *bigger;
+
+	if (worker->number >= process->n_lanes) {
+		bigger = reallocarray(process->lanes, n, sizeof(*bigger));
+		if (!bigger) {
+			process->out_of_memory = true;
+			return NULL;
+		}
+		memset(bigger + process->n_lanes, 0, (n - process->n_lanes) * sizeof(*bigger));
+		process->lanes = bigger;
+		process->n_lanes = n;
+	}
+	return &process->lanes[worker->number];
+}
+
+static void put_poll(struct d9__query_process *process, uint64_t worker,
+		     struct d9__query_poll *poll)
+{
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_POLLS);
+
+	d9__query_u64(&row, poll->id);
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, worker);
+	d9__query_u64(&row, poll->task);
+	d9__query_u64(&row, poll->callback);
+	d9__query_u64(&row, poll->start_ns);
+	d9__query_u64(&row, poll->duration_ns);
+	d9__query_known(&row, poll->delay_ns != UINT64_MAX, poll->delay_ns);
+	d9__query_u64(&row, poll->local_queue);
+	d9__query_known(&row, poll->told, poll->blocked_ns);
+	d9__query_known(&row, poll->told, poll->ready_ns);
+	d9__query_u64(&row, poll->on_samples);
+	d9__query_u64(&row, poll->off_samples);
+	d9__query_u64(&row, poll->resumed);
+	d9__query_u64(&row, poll->open_ended);
+	d9__query_row_done(&row);
+}
+
+static void flush(struct d9__query_process *process, uint64_t worker, struct d9__query_lane *lane)
+{
+	if (lane->ended.any && d9__query_wants(process->rows, D9__QUERY_POLLS))
+		put_poll(process, worker, &lane->ended);
+	lane->ended.any = false;
+}
+
+static void on_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
+{
+	struct d9__query_process *process = context;
+	struct d9__query_lane *lane = lane_of(process, worker);
+
+	if (!lane)
+		return;
+	flush(process, worker->id, lane);
+	lane->ended = (struct d9__query_poll) {
+		.any = true,
+		.id = lane->open_id ? lane->open_id : ++*process->polls,
+		.task = piece->task->id,
+		.callback = d9__query_callback(process, piece->task->callback),
+		.start_ns = piece->start_ns,
+		.duration_ns = piece->end_ns - piece->start_ns,
+		.delay_ns = lane->open_delay_ns,
+		.local_queue = lane->open_queue,
+		.on_samples = piece->on_samples,
+		.off_samples = piece->off_samples,
+		.resumed = piece->resumed,
+		.open_ended = piece->open_ended,
+	};
+	lane->open_id = 0;
+}
+
+void d9__query_process_begin(struct d9__query_process *process)
+{
+	process->analysis.on_piece = on_piece;
+	process->analysis.on_piece_context = process;
+}
+
+static struct d9__worker *worker_of(const struct d9__query_process *process, uint64_t id)
+{
+	return d9__table_find(&process->analysis.timeline.by_id, id);
+}
+
+static void begin_poll(struct d9__query_process *process, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(process, known(event, D9_POLL_START_WORKER_ID));
+	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
+
+	if (!lane)
+		return;
+	lane->open_id = 0;
+	lane->open_delay_ns =
+		worker->piece.resumed ? UINT64_MAX : process->analysis.latency.newest_ns;
+	lane->open_queue = known(event, D9_POLL_START_LOCAL_QUEUE);
+}
+
+/* It comes right behind the end of the call that it is about. */
+static void add_off_cpu(struct d9__query_process *process, const struct d9_event *event)
+{
+	struct d9__worker *worker = worker_of(process, known(event, D9_OFF_CPU_WORKER_ID));
+	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
+
+	if (!lane || !lane->ended.any || lane->ended.task != known(event, D9_OFF_CPU_TASK_ID))
+		return;
+	lane->ended.told = true;
+	d9__analysis_off_cpu(event, &lane->ended.blocked_ns, &lane->ended.ready_ns);
+}
+
+/* The id of the call that |worker| runs, which gets one; 0: it runs none. */
+static uint64_t open_poll(struct d9__query_process *process, const struct d9__worker *worker)
+{
+	struct d9__query_lane *lane =
+		worker && worker->piece.open ? lane_of(process, worker) : NULL;
+
+	if (!lane)
+		return 0;
+	if (!lane->open_id)
+		lane->open_id = ++*process->polls;
+	return lane->open_id;
+}
+
+/* ---- other events ---- */
+
+/* Before the analysis takes it. */
+static void put_park(struct d9__query_process *process, const struct d9_event *event)
+{
+	const struct d9__worker *worker =
+		worker_of(process, known(event, D9_WORKER_UNPARK_WORKER_ID));
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_PARKS);
+	uint64_t tid = known(event, D9_WORKER_UNPARK_TID);
+
+	/* A worker that goes on under another thread did not wait meanwhile. */
+	if (!worker || !worker->park.valid || (tid && worker->park.tid && worker->park.tid != tid))
+		return;
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, worker->id);
+	d9__query_u64(&row, worker->park.ns);
+	d9__query_u64(&row, event->timestamp_ns - worker->park.ns);
+	d9__query_known(&row, is_told(event, D9_WORKER_UNPARK_SCHED_WAIT_NS),
+			known(event, D9_WORKER_UNPARK_SCHED_WAIT_NS));
+	d9__query_row_done(&row);
+}
+
+static void put_wake(struct d9__query_process *process, const struct d9_event *event)
+{
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_WAKES);
+	uint64_t waker = known(event, D9_WAKE_EVENT_WAKER_TASK_ID);
+	uint64_t worker = d9_event_known_u64(event, D9_WAKE_EVENT_TARGET_WORKER, D9__WORKER_OTHERS);
+	bool told = is_told(event, D9_WAKE_EVENT_REASON);
+
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, event->timestamp_ns);
+	d9__query_u64(&row, known(event, D9_WAKE_EVENT_WOKEN_TASK_ID));
+	d9__query_known(&row, waker, waker);
+	d9__query_known(&row, worker < D9__WORKER_OTHERS, worker);
+	d9__query_string(&row,
+			 told ? d9__wake_reason_name((unsigned)known(event, D9_WAKE_EVENT_REASON))
+			      : NULL);
+	d9__query_row_done(&row);
+}
+
+/* Behind the analysis, which knows the callback by then. */
+static void put_task(struct d9__query_process *process, const struct d9_event *event)
+{
+	uint64_t id = known(event, D9_TASK_SPAWN_TASK_ID);
+	const struct d9__task *task = d9__table_find(&process->analysis.tasks.table, id);
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_TASKS);
+
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, id);
+	if (task && task->callback)
+		d9__query_u64(&row, d9__query_callback(process, task->callback));
+	else
+		d9__query_null(&row);
+	put_text(&row, event, D9_TASK_SPAWN_KIND);
+	d9__query_known(&row, is_told(event, D9_TASK_SPAWN_FD), known(event, D9_TASK_SPAWN_FD));
+	put_text(&row, event, D9_TASK_SPAWN_NAME);
+	d9__query_u64(&row, event->timestamp_ns);
+	d9__query_null(&row);
+	d9__query_row_done(&row);
+}
+
+/* Set the column of |sql| in the row of |process| and |key|, which is a number or, in hex, a text.
+ */
+static void update(struct d9__query_process *process, sqlite3_stmt **stmt, const char *sql,
+		   uint64_t key, bool hex, uint64_t time_ns, uint64_t born_ns)
+{
+	struct d9__query_row row = { .rows = process->rows };
+
+	if (!*stmt &&
+	    sqlite3_prepare_v3(process->rows->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL))
+		return;
+	row.stmt = *stmt;
+	row.column = 1;
+	d9__query_u64(&row, time_ns);
+	d9__query_u64(&row, process->number);
+	hex ? d9__query_hex(&row, key) : d9__query_u64(&row, key);
+	if (hex)
+		d9__query_u64(&row, born_ns);
+	d9__query_row_done(&row);
+}
+
+static void end_task(struct d9__query_process *process, const struct d9_event *event)
+{
+	update(process, &process->rows->end_task,
+	       "UPDATE tasks SET ended_ns = ? WHERE process = ? AND task = ? AND ended_ns IS NULL",
+	       known(event, D9_TASK_TERMINATE_TASK_ID), false, event->timestamp_ns, 0);
+}
+
+static void end_allocation(struct d9__query_process *process, const struct d9_event *event)
+{
+	update(process, &process->rows->end_allocation,
+	       "UPDATE allocations SET freed_ns = ? WHERE process = ? AND address = ? AND time_ns "
+	       "= ?",
+	       known(event, D9_FREE_ADDR), true, event->timestamp_ns,
+	       known(event, D9_FREE_ALLOC_TIMESTAMP_NS));
+}
+
+static void put_sample(struct d9__query_process *process, const struct d9_event *event)
+{
+	const struct d9__worker *worker = d9__analysis_sampled(&process->analysis, event);
+	bool off = known(event, D9_CPU_SAMPLE_SOURCE) == 1;
+	uint64_t stack = d9__query_stack(process, event, D9_CPU_SAMPLE_CALLCHAIN, true);
+	uint64_t poll = open_poll(process, worker);
+	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_SAMPLES);
+
+	if (lane && off) {
+		lane->off_ns = event->timestamp_ns;
+		lane->off_stack = stack;
+	}
+	if (!d9__query_wants(process->rows, D9__QUERY_SAMPLES))
+		return;
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, event->timestamp_ns);
+	d9__query_string(&row, off ? "off-cpu" : "on-cpu");
+	d9__query_u64(&row, known(event, D9_CPU_SAMPLE_TID));
+	put_text(&row, event, D9_CPU_SAMPLE_THREAD_NAME);
+	d9__query_known(&row, worker, worker ? worker->id : 0);
+	d9__query_known(&row, poll, poll ? worker->piece.task->id : 0);
+	d9__query_known(&row, poll, poll);
+	put_stack(&row, stack);
+	d9__query_row_done(&row);
+}
+
+static void put_blocking(struct d9__query_process *process, const struct d9_event *event)
+{
+	const struct d9__worker *worker =
+		worker_of(process, known(event, D9_BLOCKING_CALL_WORKER_ID));
+	uint64_t holder = d9__query_stack(process, event, D9_BLOCKING_CALL_HOLDER_STACK, false);
+	uint64_t poll = open_poll(process, worker), task = known(event, D9_BLOCKING_CALL_TASK_ID);
+	struct d9__query_lane *lane = worker ? lane_of(process, worker) : NULL;
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_BLOCKING);
+
+	if (!d9__query_wants(process->rows, D9__QUERY_BLOCKING))
+		return;
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, event->timestamp_ns);
+	d9__query_u64(&row, known(event, D9_BLOCKING_CALL_DURATION_NS));
+	put_text(&row, event, D9_BLOCKING_CALL_FUNCTION);
+	d9__query_known(&row, is_told(event, D9_BLOCKING_CALL_FD),
+			known(event, D9_BLOCKING_CALL_FD));
+	d9__query_u64(&row, known(event, D9_BLOCKING_CALL_WORKER_ID));
+	d9__query_known(&row, task, task);
+	d9__query_known(&row, poll && worker->piece.task->id == task, poll);
+	/* The stack was told just before. */
+	put_stack(&row, lane && lane->off_ns == event->timestamp_ns ? lane->off_stack : 0);
+	d9__query_known(&row, known(event, D9_BLOCKING_CALL_HOLDER_TID),
+			known(event, D9_BLOCKING_CALL_HOLDER_TID));
+	d9__query_known(&row, known(event, D9_BLOCKING_CALL_HOLDER_TASK),
+			known(event, D9_BLOCKING_CALL_HOLDER_TASK));
+	put_stack(&row, holder);
+	d9__query_row_done(&row);
+}
+
+static void put_allocation(struct d9__query_process *process, const struct d9_event *event)
+{
+	uint64_t stack = d9__query_stack(process, event, D9_ALLOC_CALLCHAIN, false);
+	const struct d9__worker *worker = d9__samples_worker(&process->analysis.samples,
+							     (uint32_t)known(event, D9_ALLOC_TID));
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_ALLOCATIONS);
+	uint64_t rate = known(event, D9_ALLOC_SAMPLE_RATE_BYTES);
+	bool inside = worker && worker->piece.open;
+
+	if (!d9__query_wants(process->rows, D9__QUERY_ALLOCATIONS))
+		return;
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, event->timestamp_ns);
+	d9__query_u64(&row, known(event, D9_ALLOC_TID));
+	d9__query_hex(&row, known(event, D9_ALLOC_ADDR));
+	d9__query_u64(&row, known(event, D9_ALLOC_SIZE));
+	d9__query_u64(&row, rate ? rate : process->analysis.heap.rate);
+	d9__query_known(&row, inside, inside ? worker->piece.task->id : 0);
+	put_stack(&row, stack);
+	d9__query_null(&row);
+	d9__query_row_done(&row);
+}
+
+static void put_dump(struct d9__query_process *process, const struct d9_event *event)
+{
+	const struct d9_value *kept = d9_event_known(event, D9_TASK_DUMP_KEPT);
+	uint64_t stack = d9__query_stack(process, event, D9_TASK_DUMP_CALLCHAIN, false);
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_DUMPS);
+
+	if (!d9__query_wants(process->rows, D9__QUERY_DUMPS))
+		return;
+	d9__query_u64(&row, process->number);
+	d9__query_u64(&row, event->timestamp_ns);
+	d9__query_u64(&row, known(event, D9_TASK_DUMP_TASK_ID));
+	d9__query_u64(&row, kept && kept->present && kept->u.boolean);
+	put_stack(&row, stack);
+	d9__query_row_done(&row);
+}
+
+static int put_event(struct d9__query_process *process, const struct d9_event *event)
+{
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_EVENTS);
+	struct d9__text_out *out = process->lines->out;
+
+	out->err = 0;
+	out->len = 0;
+	if (d9__event_lines_json(process->lines, event))
+		return -ENOMEM;
+	d9__query_u64(&row, process->number);
+	d9__query_known(&row, event->has_timestamp && event->timestamp_ns, event->timestamp_ns);
+	d9__query_string(&row, d9_event_name(event));
+	d9__query_text(&row, out->err ? NULL : out->data, out->len ? out->len - 1 : 0);
+	d9__query_row_done(&row);
+	return 0;
+}
+
+/* What must be looked at before the analysis has taken it. */
+static void before(struct d9__query_process *process, const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_WORKER_UNPARK &&
+	    d9__query_wants(process->rows, D9__QUERY_PARKS))
+		put_park(process, event);
+	else if (event->kind == D9_EVENT_WAKE && d9__query_wants(process->rows, D9__QUERY_WAKES))
+		put_wake(process, event);
+}
+
+static int after(struct d9__query_process *process, const struct d9_event *event)
+{
+	switch (event->kind) {
+	case D9_EVENT_POLL_START:
+		begin_poll(process, event);
+		return 0;
+	case D9_EVENT_OFF_CPU:
+		add_off_cpu(process, event);
+		return 0;
+	case D9_EVENT_TASK_SPAWN:
+		if (d9__query_wants(process->rows, D9__QUERY_TASKS))
+			put_task(process, event);
+		return 0;
+	case D9_EVENT_TASK_TERMINATE:
+		if (d9__query_wants(process->rows, D9__QUERY_TASKS))
+			end_task(process, event);
+		return 0;
+	case D9_EVENT_CPU_SAMPLE:
+		put_sample(process, event);
+		return 0;
+	case D9_EVENT_BLOCKING_CALL:
+		put_blocking(process, event);
+		return 0;
+	case D9_EVENT_ALLOC:
+		put_allocation(process, event);
+		return 0;
+	case D9_EVENT_FREE:
+		if (d9__query_wants(process->rows, D9__QUERY_ALLOCATIONS))
+			end_allocation(process, event);
+		return 0;
+	case D9_EVENT_TASK_DUMP:
+		put_dump(process, event);
+		return 0;
+	case D9_EVENT_SPAN_ENTER:
+	case D9_EVENT_SPAN_EXIT:
+	case D9_EVENT_SPAN_CLOSE:
+		return d9__query_wants(process->rows, D9__QUERY_SPANS)
+			       ? d9__query_span(process, event)
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+int d9__query_event(struct d9__query_process *process, const struct d9_event *event)
+{
+	before(process, event);
+	if (d9__analysis_event(&process->analysis, event) || after(process, event) ||
+	    process->out_of_memory)
+		return -ENOMEM;
+	return d9__query_wants(process->rows, D9__QUERY_EVENTS) ? put_event(process, event) : 0;
+}
+
+static void put_open_parks(struct d9__query_process *process)
+{
+	uint64_t end_ns = process->analysis.loop_last_ns;
+
+	for (size_t i = 0; i < process->analysis.timeline.n; i++) {
+		const struct d9__worker *worker = process->analysis.timeline.items[i];
+		struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_PARKS);
+
+		if (!worker->park.valid)
+			continue;
+		d9__query_u64(&row, process->number);
+		d9__query_u64(&row, worker->id);
+		d9__query_u64(&row, worker->park.ns);
+		d9__query_u64(&row, end_ns > worker->park.ns ? end_ns - worker->park.ns : 0);
+		d9__query_null(&row);
+		d9__query_row_done(&row);
+	}
+}
+
+int d9__query_process_finish(struct d9__query_process *process, const struct d9_reader *reader)
+{
+	int err;
+
+	if (d9__query_wants(process->rows, D9__QUERY_PARKS))
+		put_open_parks(process);
+	if (d9__query_wants(process->rows, D9__QUERY_SPANS))
+		d9__query_spans_finish(process);
+	err = d9__analysis_finish(&process->analysis, reader);
+	for (size_t i = 0; i < process->analysis.timeline.n; i++) {
+		const struct d9__worker *worker = process->analysis.timeline.items[i];
+
+		if (worker->number < process->n_lanes)
+			flush(process, worker->id, &process->lanes[worker->number]);
+	}
+	return err;
+}
+
+void d9__query_process_release(struct d9__query_process *process)
+{
+	void *span;
+
+	for (size_t place = 0; (place = d9__table_next(&process->spans, place, &span));)
+		free(span);
+	d9__table_release(&process->spans);
+	d9__analysis_release(&process->analysis);
+	d9__symbolizer_close(process->symbols);
+	free(process->lanes);
+}

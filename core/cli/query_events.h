@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of one process as rows of a query's tables. */
+
+#ifndef D9_CLI_QUERY_EVENTS_H
+#define D9_CLI_QUERY_EVENTS_H
+
+#include "analyze/analysis.h"
+#include "analyze/table.h"
+#include "cli/event_line.h"
+#include "cli/query_rows.h"
+#include "symbol/symbolizer.h"
+
+/* A call that ended; an OffCpuEvent behind it may add to it. */
+struct d9__query_poll {
+	bool any;
+	uint64_t id, task, callback, start_ns, duration_ns, delay_ns, local_queue, blocked_ns,
+		ready_ns;
+	bool told, resumed, open_ended;
+	unsigned on_samples, off_samples;
+};
+
+/* What a worker does. */
+struct d9__query_lane {
+	struct d9__query_poll ended;
+	uint64_t open_id; /* of the call that runs, 0: it has none yet */
+	uint64_t open_delay_ns, open_queue;
+	uint64_t off_ns, off_stack; /* its newest off-CPU sample, stack + 1, and 0: none */
+};
+
+/* Of all processes. */
+struct d9__query_stacks {
+	struct d9__texts keys; /* process, then addresses: stack i is text i */
+	struct {
+		uint64_t ns;
+		bool running; /* its innermost address was being executed */
+	} * met;
+	size_t n, capacity;
+};
+
+struct d9__query_process {
+	struct d9__query_rows *rows;	 /* borrowed, of all processes */
+	struct d9__query_stacks *stacks; /* likewise */
+	uint64_t *polls;		 /* likewise: the newest id */
+	struct d9__event_lines *lines;	 /* likewise: their output is a buffer */
+	uint64_t number, n_processes;
+	struct d9__analysis analysis;
+	struct d9__symbolizer *symbols; /* NULL: names are not wanted */
+	struct d9__query_lane *lanes;	/* by the worker's number */
+	size_t n_lanes;
+	struct d9__table spans; /* that are not closed */
+	bool out_of_memory;
+};
+
+/* |process| has its borrowed parts and its number. */
+void d9__query_process_begin(struct d9__query_process *process);
+
+/* One event, which goes to the analysis as well.  0 or -ENOMEM; errors of SQLite stay in the rows.
+ */
+int d9__query_event(struct d9__query_process *process, const struct d9_event *event);
+
+/* After the last one.  0 or -ENOMEM. */
+int d9__query_process_finish(struct d9__query_process *process, const struct d9_reader *reader);
+
+void d9__query_process_release(struct d9__query_process *process);
+
+/* callbacks.callback of |callback|, the same in each pass. */
+uint64_t d9__query_callback(const struct d9__query_process *process,
+			    const struct d9__callback *callback);
+
+/* The stack's number + 1, 0: it has none, or there is no memory, which |process| keeps. */
+uint64_t d9__query_stack(struct d9__query_process *process, const struct d9_event *event,
+			 unsigned k, bool running);
+
+/* query_spans.c */
+int d9__query_span(struct d9__query_process *process, const struct d9_event *event);
+void d9__query_spans_finish(struct d9__query_process *process);
+
+#endif /* D9_CLI_QUERY_EVENTS_H */

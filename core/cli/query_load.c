@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/budget.h"
+#include "analyze/findings.h"
+#include "analyze/processes.h"
+#include "analyze/report.h"
+#include "cli/cmd.h"
+#include "cli/progress.h"
+#include "cli/query_events.h"
+#include "cli/query_load.h"
+#include "cli/symbol_options.h"
+#include "cli/trace_input.h"
+
+#define BIT(table) (UINT32_C(1) << D9__QUERY_##table)
+
+/* Tables in which names of functions are. */
+#define NAMED (BIT(CALLBACKS) | BIT(FRAMES) | BIT(FINDINGS) | BIT(EVIDENCE))
+
+struct load {
+	struct d9_reader *reader;
+	struct d9__processes ids;
+	struct d9__query_process *items;
+	struct d9__findings *findings; /* of each */
+	size_t n;
+	struct d9__query_rows rows;
+	struct d9__query_stacks stacks;
+	struct d9__event_lines lines;
+	struct d9__text_out *out;
+	uint64_t polls;
+};
+
+static int open_processes(struct load *load, bool symbols)
+{
+	int err = d9__processes_find(&load->ids, load->reader);
+
+	if (err)
+		return err;
+	load->n = load->ids.n;
+	load->items = calloc(load->n, sizeof(*load->items));
+	load->findings = calloc(load->n, sizeof(*load->findings));
+	load->out = calloc(1, sizeof(*load->out));
+	if (!load->items || !load->findings || !load->out)
+		return -ENOMEM;
+	/* Lines go nowhere: each is taken out of the buffer. */
+	load->out->fd = -1;
+	d9__event_lines_init(&load->lines, load->out, NULL);
+	for (size_t i = 0; i < load->n && !err; i++) {
+		struct d9__query_process *process = &load->items[i];
+
+		process->rows = &load->rows;
+		process->stacks = &load->stacks;
+		process->polls = &load->polls;
+		process->lines = &load->lines;
+		process->number = i;
+		process->n_processes = load->n;
+		process->analysis.processes = &load->ids;
+		process->analysis.process = i;
+		d9__query_process_begin(process);
+		err = symbols ? d9__symbol_open(&process->symbols) : 0;
+	}
+	return err;
+}
+
+static int read_events(struct load *load)
+{
+	struct d9__progress progress;
+	const struct d9_event *event;
+	int err = 0;
+
+	d9__progress_init(&progress);
+	while (!err && !load->rows.err &&
+	       (event = d9__traces_next(load->reader, &progress, &err))) {
+		struct d9__query_process *process =
+			&load->items[load->ids.of_segment[event->segment]];
+
+		err = d9__query_event(process, event);
+		if (!err)
+			err = d9__symbol_learn(process->symbols, load->reader, event);
+	}
+	d9__progress_clear(&progress);
+	return err;
+}
+
+/* ---- tables that are known at the end ---- */
+
+static void put_process(struct load *load, const struct d9__query_process *process)
+{
+	const struct d9__analysis *a = &process->analysis;
+	struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_PROCESSES);
+
+	d9__query_u64(&row, process->number);
+	d9__query_string(&row, d9__metadata_value(&a->metadata, "boot_id"));
+	d9__query_string(&row, load->ids.items[process->number].folder);
+	d9__query_u64(&row, d9__analysis_start_ns(a));
+	d9__query_u64(&row, d9__analysis_end_ns(a));
+	d9__query_known(&row, a->has_wall, a->anchor_wall_ns - a->anchor_ns);
+	d9__query_u64(&row, a->events);
+	d9__query_u64(&row, a->losses.events);
+	d9__query_row_done(&row);
+}
+
+static void put_segments(struct load *load, const struct d9__query_process *process)
+{
+	for (size_t i = 0; i < process->analysis.n_segments; i++) {
+		const struct d9__segment_fact *segment = &process->analysis.segments[i];
+		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_SEGMENTS);
+
+		d9__query_u64(&row, process->number);
+		d9__query_string(&row, segment->path);
+		d9__query_string(&row, segment->container);
+		d9__query_u64(&row, segment->stored_bytes);
+		d9__query_u64(&row, segment->unpacked_bytes);
+		d9__query_u64(&row, segment->events);
+		d9__query_u64(&row, segment->first_ns);
+		d9__query_u64(&row, segment->last_ns);
+		d9__query_u64(&row, segment->active);
+		d9__query_string(&row, segment->err ? segment->message : NULL);
+		d9__query_row_done(&row);
+	}
+}
+
+static void put_metadata(struct load *load, const struct d9__query_process *process)
+{
+	for (size_t i = 0; i < process->analysis.metadata.n; i++) {
+		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_METADATA);
+
+		d9__query_u64(&row, process->number);
+		d9__query_string(&row, process->analysis.metadata.items[i].key);
+		d9__query_string(&row, process->analysis.metadata.items[i].value);
+		d9__query_row_done(&row);
+	}
+}
+
+static void put_workers(struct load *load, const struct d9__query_process *process)
+{
+	const struct d9__analysis *a = &process->analysis;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_WORKERS);
+
+		d9__query_u64(&row, process->number);
+		d9__query_u64(&row, worker->id);
+		d9__query_string(&row, d9__report_worker_name(a, worker));
+		d9__query_u64(&row, worker->tid);
+		d9__query_u64(&row, worker->polls - worker->resumptions);
+		d9__query_u64(&row, worker->poll_ns);
+		d9__query_u64(&row, worker->parks);
+		d9__query_u64(&row, worker->parked_ns);
+		d9__query_u64(&row, worker->active_ns);
+		d9__query_known(&row, worker->cpu_seen, worker->cpu_ns);
+		d9__query_row_done(&row);
+	}
+}
+
+static void put_callbacks(struct load *load, const struct d9__query_process *process)
+{
+	const struct d9__callbacks *callbacks = &process->analysis.callbacks;
+	char kinds[128];
+
+	for (size_t i = 0; i < callbacks->n; i++) {
+		const struct d9__callback *callback = callbacks->items[i];
+		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_CALLBACKS);
+		size_t len;
+		const char *name = d9__callback_name(callback, &len);
+
+		d9__query_u64(&row, d9__query_callback(process, callback));
+		d9__query_u64(&row, process->number);
+		d9__query_text(&row, name, len);
+		d9__query_string(&row, callback->location);
+		d9__query_string(&row, callback->source);
+		d9__query_string(&row, d9__callback_site(callback));
+		d9__query_string(&row,
+				 d9__callback_kinds(callbacks, callback, kinds, sizeof(kinds)));
+		d9__query_u64(&row, callback->internal);
+		d9__query_row_done(&row);
+	}
+}
+
+/* |finding|, whose number is |*number|, and what follows from it. */
+static void put_finding(struct load *load, const struct d9__query_process *process,
+			const struct d9__finding *finding, uint64_t number, uint64_t cause)
+{
+	struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_FINDINGS);
+
+	if (!d9__query_wants(&load->rows, D9__QUERY_FINDINGS))
+		return;
+	d9__query_u64(&row, number);
+	d9__query_u64(&row, process->number);
+	d9__query_known(&row, cause, cause);
+	d9__query_string(&row, d9__severity_name(finding->severity));
+	d9__query_string(&row, finding->check);
+	d9__query_string(&row, finding->name);
+	d9__query_string(&row, finding->message);
+	d9__query_string(&row, finding->source);
+	d9__query_known(&row, finding->task, finding->task);
+	d9__query_string(&row, finding->advice);
+	d9__query_row_done(&row);
+}
+
+static void put_evidence(struct load *load, const struct d9__query_process *process,
+			 const struct d9__finding *finding, uint64_t number)
+{
+	if (!d9__query_wants(&load->rows, D9__QUERY_EVIDENCE))
+		return;
+	for (size_t i = 0; i < finding->n_evidence; i++) {
+		const struct d9__evidence *evidence = &finding->evidence[i];
+		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_EVIDENCE);
+
+		d9__query_u64(&row, number);
+		d9__query_string(&row, evidence->text);
+		d9__query_known(&row, evidence->at_ns, evidence->at_ns);
+		d9__query_known(&row, evidence->duration_ns, evidence->duration_ns);
+		d9__query_known(&row, evidence->has_worker, evidence->worker);
+		d9__query_known(&row, evidence->task, evidence->task);
+		d9__query_known(&row, evidence->callback,
+				evidence->callback ? d9__query_callback(process, evidence->callback)
+						   : 0);
+		d9__query_row_done(&row);
+	}
+}
+
+/* The process whose next finding is the worst, |next| having been told of each; |load->n|: none is
+ * left. */
+static size_t worst(const struct load *load, const size_t *next)
+{
+	size_t found = load->n;
+
+	for (size_t i = 0; i < load->n; i++)
+		if (next[i] < load->findings[i].n &&
+		    (found == load->n ||
+		     d9__findings_compare(load->findings[i].items[next[i]],
+					  load->findings[found].items[next[found]]) < 0))
+			found = i;
+	return found;
+}
+
+/* In the order, and by the numbers, of dial9 report. */
+static int put_findings(struct load *load)
+{
+	size_t *next = calloc(load->n + 1, sizeof(*next)), all = 0;
+	uint64_t number = 0;
+
+	if (!next)
+		return -ENOMEM;
+	for (size_t i = 0; i < load->n; i++)
+		all += load->findings[i].n;
+	for (size_t i; (i = worst(load, next)) < load->n; next[i]++) {
+		const struct d9__finding *finding = load->findings[i].items[next[i]];
+
+		put_finding(load, &load->items[i], finding, ++number, 0);
+		put_evidence(load, &load->items[i], finding, number);
+		for (size_t j = 0; j < finding->n_effects; j++) {
+			put_finding(load, &load->items[i], finding->effects[j], ++all, number);
+			put_evidence(load, &load->items[i], finding->effects[j], all);
+		}
+	}
+	free(next);
+	return 0;
+}
+
+static unsigned put_frames(struct load *load, size_t stack, unsigned depth, uint64_t address,
+			   const struct d9__frames *frames)
+{
+	for (size_t i = 0; i < frames->n; i++) {
+		const struct d9__symbol *symbol = &frames->items[i];
+		struct d9__query_row row = d9__query_row(&load->rows, D9__QUERY_FRAMES);
+
+		d9__query_u64(&row, stack);
+		d9__query_u64(&row, depth++);
+		d9__query_string(&row, symbol->function);
+		d9__query_string(&row, symbol->path ? symbol->path : symbol->file);
+		d9__query_known(&row, symbol->line, symbol->line);
+		d9__query_string(&row, symbol->module);
+		d9__query_hex(&row, address);
+		d9__query_row_done(&row);
+	}
+	return depth;
+}
+
+static void put_stacks(struct load *load)
+{
+	static const struct d9__symbol left_out = { .function = "(left out)" };
+	const struct d9__texts *keys = &load->stacks.keys;
+	uint64_t addresses[D9__TEXT_MAX / sizeof(uint64_t)];
+
+	for (size_t i = 0; i < load->stacks.n; i++) {
+		size_t n = keys->lens[i] / sizeof(addresses[0]);
+		struct d9__frames frames = { .items = &left_out, .n = 1 };
+		unsigned depth = 0;
+
+		if (keys->full && keys->others_number == i) {
+			put_frames(load, i, 0, 0, &frames);
+			continue;
+		}
+		memcpy(addresses, keys->items[i], n * sizeof(addresses[0]));
+		for (size_t j = 1; j < n; j++) {
+			bool running = j == 1 && load->stacks.met[i].running;
+			char place[24];
+			struct d9__symbol unnamed = { .function = place };
+
+			snprintf(place, sizeof(place), "0x%llx", (unsigned long long)addresses[j]);
+			frames = (struct d9__frames) { .items = &unnamed, .n = 1 };
+			if (load->items[addresses[0] >> 1].symbols)
+				d9__symbolizer_resolve(load->items[addresses[0] >> 1].symbols,
+						       addresses[j], load->stacks.met[i].ns,
+						       running ? D9__EXECUTING : D9__RETURN,
+						       &frames);
+			depth = put_frames(load, i, depth, addresses[j], &frames);
+		}
+	}
+}
+
+static int finish_process(struct load *load, size_t i)
+{
+	struct d9__query_process *process = &load->items[i];
+	int err = d9__query_process_finish(process, load->reader);
+
+	if (!err && process->symbols)
+		err = d9__analysis_name(&process->analysis,
+					&(struct d9__namer) { d9__symbol_name, process->symbols });
+	if (!err && (d9__query_wants(&load->rows, D9__QUERY_FINDINGS) ||
+		     d9__query_wants(&load->rows, D9__QUERY_EVIDENCE)))
+		err = d9__findings_make(&load->findings[i], &process->analysis);
+	return err;
+}
+
+static const struct {
+	enum d9__query_table table;
+	void (*put)(struct load *load, const struct d9__query_process *process);
+} at_end[] = {
+	{ D9__QUERY_PROCESSES, put_process },	{ D9__QUERY_SEGMENTS, put_segments },
+	{ D9__QUERY_METADATA, put_metadata },	{ D9__QUERY_WORKERS, put_workers },
+	{ D9__QUERY_CALLBACKS, put_callbacks },
+};
+
+static int finish(struct load *load)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < load->n && !err; i++) {
+		err = finish_process(load, i);
+		for (size_t j = 0; j < sizeof(at_end) / sizeof(at_end[0]) && !err; j++)
+			if (d9__query_wants(&load->rows, at_end[j].table))
+				at_end[j].put(load, &load->items[i]);
+	}
+	if (!err && (d9__query_wants(&load->rows, D9__QUERY_FINDINGS) ||
+		     d9__query_wants(&load->rows, D9__QUERY_EVIDENCE)))
+		err = put_findings(load);
+	if (!err && d9__query_wants(&load->rows, D9__QUERY_FRAMES))
+		put_stacks(load);
+	return err;
+}
+
+static void release(struct load *load)
+{
+	for (size_t i = 0; i < load->n; i++) {
+		if (load->findings)
+			d9__findings_release(&load->findings[i]);
+		if (load->items)
+			d9__query_process_release(&load->items[i]);
+	}
+	free(load->items);
+	free(load->findings);
+	free(load->stacks.met);
+	d9__texts_release(&load->stacks.keys);
+	if (load->out)
+		d9__event_lines_release(&load->lines);
+	free(load->out);
+	d9__processes_release(&load->ids);
+	d9_reader_free(load->reader);
+}
+
+int d9__query_load(sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows)
+{
+	struct load load = { .stacks.keys.kind = D9__KEPT_STACKS };
+	sqlite3_int64 before = sqlite3_total_changes64(db);
+	int status = d9__traces_open("query", paths, &load.reader), err;
+
+	if (status)
+		return status;
+	err = open_processes(&load, (wanted & NAMED) && !no_symbols);
+	d9__query_rows_begin(&load.rows, db, wanted);
+	if (!err && !load.rows.err)
+		err = read_events(&load);
+	if (!err && !load.rows.err)
+		err = finish(&load);
+	status = d9__traces_close("query", load.reader, err);
+	err = d9__query_rows_end(&load.rows, true);
+	if (err)
+		status = d9__cmd_fail("query", "cannot keep the tables: %s", sqlite3_errstr(err));
+	/* Of a damaged trace what precedes the damage can be asked. */
+	release(&load);
+	*rows = err ? 0 : (uint64_t)(sqlite3_total_changes64(db) - before);
+	return status;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/query_rows.h"
+
+static int prepare(struct d9__query_rows *rows, enum d9__query_table table)
+{
+	const struct d9__query_table_text *text = &d9__query_tables[table];
+	/* Of a task or an allocation that is told twice the first row counts. */
+	bool twice = table == D9__QUERY_TASKS || table == D9__QUERY_ALLOCATIONS;
+	char sql[128];
+	size_t len = (size_t)snprintf(sql, sizeof(sql), "INSERT %sINTO %s VALUES (?",
+				      twice ? "OR IGNORE " : "", text->name);
+
+	for (unsigned i = 1; i < text->columns; i++)
+		len += (size_t)snprintf(sql + len, sizeof(sql) - len, ",?");
+	snprintf(sql + len, sizeof(sql) - len, ")");
+	return sqlite3_prepare_v3(rows->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+				  &rows->insert[table], NULL);
+}
+
+int d9__query_rows_begin(struct d9__query_rows *rows, sqlite3 *db, uint32_t wanted)
+{
+	*rows = (struct d9__query_rows) { .db = db };
+	rows->err = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+	for (unsigned i = 0; i < D9__QUERY_TABLES && !rows->err; i++)
+		if (wanted >> i & 1)
+			rows->err = prepare(rows, i);
+	return rows->err;
+}
+
+int d9__query_rows_end(struct d9__query_rows *rows, bool keep)
+{
+	int err;
+
+	for (unsigned i = 0; i < D9__QUERY_TABLES; i++)
+		sqlite3_finalize(rows->insert[i]);
+	sqlite3_finalize(rows->end_task);
+	sqlite3_finalize(rows->end_allocation);
+	err = sqlite3_exec(rows->db, keep && !rows->err ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL);
+	return rows->err ? rows->err : err;
+}
+
+void d9__query_u64(struct d9__query_row *row, uint64_t n)
+{
+	char text[24];
+
+	if (n <= INT64_MAX) {
+		sqlite3_bind_int64(row->stmt, row->column++, (int64_t)n);
+		return;
+	}
+	snprintf(text, sizeof(text), "%" PRIu64, n);
+	sqlite3_bind_text(row->stmt, row->column++, text, -1, SQLITE_TRANSIENT);
+}
+
+void d9__query_text(struct d9__query_row *row, const char *text, size_t len)
+{
+	if (!text)
+		d9__query_null(row);
+	else if (sqlite3_bind_text64(row->stmt, row->column++, text, len, SQLITE_STATIC,
+				     SQLITE_UTF8) &&
+		 !row->rows->err)
+		row->rows->err = SQLITE_TOOBIG;
+}
+
+void d9__query_string(struct d9__query_row *row, const char *text)
+{
+	d9__query_text(row, text, text ? strlen(text) : 0);
+}
+
+void d9__query_hex(struct d9__query_row *row, uint64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, n);
+	sqlite3_bind_text(row->stmt, row->column++, text, -1, SQLITE_TRANSIENT);
+}
+
+void d9__query_row_done(struct d9__query_row *row)
+{
+	int err;
+
+	if (row->rows->err)
+		return;
+	err = sqlite3_step(row->stmt);
+	if (err != SQLITE_DONE)
+		row->rows->err = err;
+	sqlite3_reset(row->stmt);
+}

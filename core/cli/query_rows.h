@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows into the tables of a query. */
+
+#ifndef D9_CLI_QUERY_ROWS_H
+#define D9_CLI_QUERY_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "cli/query_schema.h"
+
+/* Tables that are being filled.  After the first error nothing more is written; |err| is SQLite's.
+ */
+struct d9__query_rows {
+	sqlite3 *db;
+	sqlite3_stmt *insert[D9__QUERY_TABLES];	 /* NULL: not wanted */
+	sqlite3_stmt *end_task, *end_allocation; /* made when they are needed */
+	int err;
+};
+
+/* Begin to fill the tables in |wanted|, a bit for each; those must be empty.  0, or SQLite's error.
+ */
+int d9__query_rows_begin(struct d9__query_rows *rows, sqlite3 *db, uint32_t wanted);
+
+/* What was written counts if |keep|.  0, or the first error of SQLite. */
+int d9__query_rows_end(struct d9__query_rows *rows, bool keep);
+
+static inline bool d9__query_wants(const struct d9__query_rows *rows, enum d9__query_table table)
+{
+	return rows->insert[table] != NULL;
+}
+
+/* One row: its columns in their order, then d9__query_row_done(). */
+struct d9__query_row {
+	struct d9__query_rows *rows;
+	sqlite3_stmt *stmt;
+	int column;
+};
+
+static inline struct d9__query_row d9__query_row(struct d9__query_rows *rows,
+						 enum d9__query_table table)
+{
+	return (struct d9__query_row) { .rows = rows, .stmt = rows->insert[table], .column = 1 };
+}
+
+static inline void d9__query_null(struct d9__query_row *row)
+{
+	sqlite3_bind_null(row->stmt, row->column++);
+}
+
+/* Numbers that SQLite's do not hold become texts. */
+void d9__query_u64(struct d9__query_row *row, uint64_t n);
+
+/* NULL if |known| is false. */
+static inline void d9__query_known(struct d9__query_row *row, bool known, uint64_t n)
+{
+	known ? d9__query_u64(row, n) : d9__query_null(row);
+}
+
+/* |text| lives until the row is done; NULL if there is none. */
+void d9__query_text(struct d9__query_row *row, const char *text, size_t len);
+void d9__query_string(struct d9__query_row *row, const char *text);
+
+/* "0x1a2b" */
+void d9__query_hex(struct d9__query_row *row, uint64_t n);
+
+void d9__query_row_done(struct d9__query_row *row);
+
+#endif /* D9_CLI_QUERY_ROWS_H */

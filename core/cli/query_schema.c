@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <string.h>
+
+#include "cli/query_schema.h"
+
+const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
+	[D9__QUERY_PROCESSES] = { "processes",
+		"CREATE TABLE processes ( -- who wrote the trace\n"
+		"  process INTEGER PRIMARY KEY, -- its number, from 0, in all tables\n"
+		"  boot_id TEXT,\n"
+		"  folder TEXT, -- of its first segment\n"
+		"  start_ns INTEGER, -- its first and last loop event, ns of CLOCK_MONOTONIC\n"
+		"  end_ns INTEGER,\n"
+		"  wall_offset_ns INTEGER, -- UTC minus CLOCK_MONOTONIC; NULL: no clock anchor\n"
+		"  events INTEGER,\n"
+		"  lost_events INTEGER -- above 0: all other tables lack something\n"
+		")", 8, NULL },
+	[D9__QUERY_SEGMENTS] = { "segments",
+		"CREATE TABLE segments ( -- files of the trace\n"
+		"  process INTEGER,\n"
+		"  path TEXT,\n"
+		"  container TEXT, -- plain, gzip, zstd\n"
+		"  stored_bytes INTEGER,\n"
+		"  unpacked_bytes INTEGER,\n"
+		"  events INTEGER,\n"
+		"  first_ns INTEGER, -- first and last event, ns\n"
+		"  last_ns INTEGER,\n"
+		"  active INTEGER, -- 1: being written, or its process was killed\n"
+		"  error TEXT -- NULL: read to its end\n"
+		")", 10, NULL },
+	[D9__QUERY_METADATA] = { "metadata",
+		"CREATE TABLE metadata ( -- what the recorder and the program said of themselves\n"
+		"  process INTEGER,\n"
+		"  key TEXT,\n"
+		"  value TEXT\n"
+		")", 3, NULL },
+	[D9__QUERY_WORKERS] = { "workers",
+		"CREATE TABLE workers ( -- threads that run a loop\n"
+		"  process INTEGER,\n"
+		"  worker INTEGER, -- its id\n"
+		"  name TEXT, -- the loop's, else the thread's\n"
+		"  tid INTEGER, -- thread\n"
+		"  calls INTEGER, -- of callbacks\n"
+		"  poll_ns INTEGER, -- in callbacks, ns\n"
+		"  parks INTEGER, -- waits for events\n"
+		"  parked_ns INTEGER, -- in them, ns\n"
+		"  awake_ns INTEGER, -- between them, ns\n"
+		"  cpu_ns INTEGER -- CPU time of its thread, ns; NULL: not recorded\n"
+		")", 10, NULL },
+	[D9__QUERY_CALLBACKS] = { "callbacks",
+		"CREATE TABLE callbacks ( -- functions that loops call, one row per place of registration\n"
+		"  callback INTEGER PRIMARY KEY,\n"
+		"  process INTEGER,\n"
+		"  name TEXT, -- the function, else module+0xoffset\n"
+		"  location TEXT, -- CALLBACK @ SITE as in the trace\n"
+		"  source TEXT, -- file.c:12 of the function, or NULL\n"
+		"  site TEXT, -- where it was registered, or NULL\n"
+		"  kind TEXT, -- io, timer, signal, idle, ..., several joined by +\n"
+		"  internal INTEGER -- 1: the loop library's own\n"
+		")", 8, NULL },
+	[D9__QUERY_TASKS] = { "tasks",
+		"CREATE TABLE tasks ( -- registrations: events, watchers, sources\n"
+		"  process INTEGER,\n"
+		"  task INTEGER, -- its id\n"
+		"  callback INTEGER, -- callbacks.callback\n"
+		"  kind TEXT,\n"
+		"  fd INTEGER, -- descriptor, or NULL\n"
+		"  name TEXT, -- by the program, or NULL\n"
+		"  spawned_ns INTEGER, -- when it was registered, ns\n"
+		"  ended_ns INTEGER, -- when it was removed, ns; NULL: it lives at the end\n"
+		"  PRIMARY KEY (process, task)\n"
+		") WITHOUT ROWID", 8, NULL },
+	[D9__QUERY_POLLS] = { "polls",
+		"CREATE TABLE polls ( -- calls of callbacks\n"
+		"  poll INTEGER PRIMARY KEY,\n"
+		"  process INTEGER,\n"
+		"  worker INTEGER, -- that ran it\n"
+		"  task INTEGER, -- that was run\n"
+		"  callback INTEGER, -- callbacks.callback\n"
+		"  start_ns INTEGER, -- ns of CLOCK_MONOTONIC\n"
+		"  duration_ns INTEGER,\n"
+		"  delay_ns INTEGER, -- from ready to running, ns; NULL: no wake was seen\n"
+		"  local_queue INTEGER, -- callbacks that were ready, this one included; 255 means 255 or more\n"
+		"  blocked_ns INTEGER, -- asleep inside, ns; NULL: not measured, as in calls under 1 ms\n"
+		"  ready_ns INTEGER, -- inside, ready without a CPU, ns; NULL likewise\n"
+		"  on_cpu_samples INTEGER,\n"
+		"  off_cpu_samples INTEGER,\n"
+		"  resumed INTEGER, -- 1: goes on with the task's call before, which ran a loop itself\n"
+		"  open_ended INTEGER -- 1: ended by the next poll or park, so its length is doubtful\n"
+		")", 15,
+		"CREATE INDEX polls_by_start ON polls(process, worker, start_ns);CREATE INDEX polls_by_callback ON polls(callback, duration_ns)" },
+	[D9__QUERY_PARKS] = { "parks",
+		"CREATE TABLE parks ( -- waits of loops for events\n"
+		"  process INTEGER,\n"
+		"  worker INTEGER,\n"
+		"  start_ns INTEGER,\n"
+		"  duration_ns INTEGER,\n"
+		"  kernel_wait_ns INTEGER -- ready at its end, without a CPU; NULL: not measured\n"
+		")", 5,
+		"CREATE INDEX parks_by_start ON parks(process, worker, start_ns)" },
+	[D9__QUERY_WAKES] = { "wakes",
+		"CREATE TABLE wakes ( -- a task became ready\n"
+		"  process INTEGER,\n"
+		"  time_ns INTEGER,\n"
+		"  task INTEGER, -- that became ready\n"
+		"  waker_task INTEGER, -- whose call did it; NULL: none\n"
+		"  waker_worker INTEGER, -- that it ran on; NULL: a thread without a loop, or not known\n"
+		"  reason TEXT -- fd, timer, signal, active, cross-thread, deferred, ...; NULL: not told\n"
+		")", 6, "CREATE INDEX wakes_by_task ON wakes(process, task, time_ns)" },
+	[D9__QUERY_SPANS] = { "spans",
+		"CREATE TABLE spans ( -- the program's own pieces of work\n"
+		"  process INTEGER,\n"
+		"  span TEXT, -- its id\n"
+		"  parent TEXT, -- spans.span, or NULL\n"
+		"  name TEXT,\n"
+		"  origin TEXT, -- where it is in the source\n"
+		"  worker INTEGER, -- of its last enter; NULL: a thread without a loop\n"
+		"  task INTEGER, -- whose call it began in; NULL: none\n"
+		"  first_ns INTEGER, -- first enter\n"
+		"  last_ns INTEGER, -- last exit; NULL: never left\n"
+		"  active_ns INTEGER, -- inside of it, ns\n"
+		"  enters INTEGER,\n"
+		"  closed INTEGER, -- 0: the trace ended first\n"
+		"  callback INTEGER -- 1: a function that the loop library called inside a callback of its own\n"
+		")", 13, "CREATE INDEX spans_by_name ON spans(name, first_ns)" },
+	[D9__QUERY_SAMPLES] = { "samples",
+		"CREATE TABLE samples ( -- stack samples of threads\n"
+		"  process INTEGER,\n"
+		"  time_ns INTEGER,\n"
+		"  source TEXT, -- on-cpu, off-cpu (the thread was taken off the CPU here)\n"
+		"  tid INTEGER, -- thread\n"
+		"  thread TEXT, -- its name, or NULL\n"
+		"  worker INTEGER, -- NULL: it runs no loop\n"
+		"  task INTEGER, -- whose call it was in; NULL: none\n"
+		"  poll INTEGER, -- polls.poll; NULL: none\n"
+		"  stack INTEGER -- frames.stack; NULL: it has none\n"
+		")", 9, "CREATE INDEX samples_by_stack ON samples(stack)" },
+	[D9__QUERY_FRAMES] = { "frames",
+		"CREATE TABLE frames ( -- of stacks, functions inlined into others have rows of their own\n"
+		"  stack INTEGER,\n"
+		"  depth INTEGER, -- 0: innermost\n"
+		"  function TEXT, -- else module+0xoffset\n"
+		"  file TEXT, -- NULL: not known\n"
+		"  line INTEGER,\n"
+		"  module TEXT, -- NULL: not known\n"
+		"  address TEXT, -- in the recorded process, in hex\n"
+		"  PRIMARY KEY (stack, depth)\n"
+		") WITHOUT ROWID", 7, NULL },
+	[D9__QUERY_BLOCKING] = { "blocking",
+		"CREATE TABLE blocking ( -- calls inside callbacks that blocked for long\n"
+		"  process INTEGER,\n"
+		"  start_ns INTEGER,\n"
+		"  duration_ns INTEGER,\n"
+		"  function TEXT, -- fsync, poll, pthread_mutex_lock, ...\n"
+		"  fd INTEGER, -- or NULL\n"
+		"  worker INTEGER,\n"
+		"  task INTEGER,\n"
+		"  poll INTEGER, -- polls.poll; NULL: outside of calls\n"
+		"  stack INTEGER, -- frames.stack, where it was called; NULL: not recorded\n"
+		"  holder_tid INTEGER, -- of a lock: the thread that held it; NULL: not known\n"
+		"  holder_task INTEGER, -- whose call held it, or NULL\n"
+		"  holder_stack INTEGER -- where it was unlocked, or NULL\n"
+		")", 12, NULL },
+	[D9__QUERY_ALLOCATIONS] = { "allocations",
+		"CREATE TABLE allocations ( -- sampled: one for about each rate_bytes bytes\n"
+		"  process INTEGER,\n"
+		"  time_ns INTEGER,\n"
+		"  tid INTEGER,\n"
+		"  address TEXT, -- in hex\n"
+		"  size INTEGER, -- bytes asked for\n"
+		"  rate_bytes INTEGER, -- it stands for about max(size, rate_bytes) bytes\n"
+		"  task INTEGER, -- whose call allocated it, or NULL\n"
+		"  stack INTEGER, -- frames.stack, or NULL\n"
+		"  freed_ns INTEGER, -- NULL: it lives at the end, or frees were not recorded\n"
+		"  PRIMARY KEY (process, address, time_ns)\n"
+		") WITHOUT ROWID", 9, NULL },
+	[D9__QUERY_DUMPS] = { "dumps",
+		"CREATE TABLE dumps ( -- where idle tasks were armed\n"
+		"  process INTEGER,\n"
+		"  time_ns INTEGER, -- of the arming\n"
+		"  task INTEGER,\n"
+		"  kept INTEGER, -- 1: it stayed armed\n"
+		"  stack INTEGER -- frames.stack, or NULL\n"
+		")", 5, NULL },
+	[D9__QUERY_EVENTS] = { "events",
+		"CREATE TABLE events ( -- every event as it is in the trace\n"
+		"  process INTEGER,\n"
+		"  time_ns INTEGER, -- NULL: it has none\n"
+		"  name TEXT, -- of its type\n"
+		"  fields TEXT -- JSON object as of dial9-events(1), for json_extract(fields, '$.FIELD'); NULL: over 64 KiB\n"
+		")", 4, "CREATE INDEX events_by_name ON events(name, time_ns)" },
+	[D9__QUERY_FINDINGS] = { "findings",
+		"CREATE TABLE findings ( -- what dial9 report finds, worst first\n"
+		"  finding INTEGER PRIMARY KEY, -- its number in dial9 report\n"
+		"  process INTEGER,\n"
+		"  effect_of INTEGER, -- findings.finding of its cause; NULL: it is one itself\n"
+		"  severity TEXT, -- critical, warning, info\n"
+		"  check_id TEXT, -- as in dial9-report(1)\n"
+		"  name TEXT, -- what it is about\n"
+		"  message TEXT,\n"
+		"  source TEXT, -- file.c:12, or NULL\n"
+		"  task INTEGER, -- an example, or NULL\n"
+		"  advice TEXT\n"
+		")", 10, NULL },
+	[D9__QUERY_EVIDENCE] = { "evidence",
+		"CREATE TABLE evidence ( -- of findings\n"
+		"  finding INTEGER,\n"
+		"  text TEXT,\n"
+		"  time_ns INTEGER, -- NULL: not told, as what follows\n"
+		"  duration_ns INTEGER,\n"
+		"  worker INTEGER,\n"
+		"  task INTEGER,\n"
+		"  callback INTEGER\n"
+		")", 7, NULL },
+};
+
+const struct d9__query_view d9__query_views[] = {
+	{ "calls",
+		"CREATE VIEW calls AS -- polls with names, times since the start in s, lengths in ms\n"
+		"  SELECT p.poll, p.process, p.worker, p.task, c.name, c.site, c.kind,\n"
+		"    (p.start_ns - s.start_ns) / 1e9 AS at_s, p.duration_ns / 1e6 AS ms, p.delay_ns / 1e6 AS delay_ms,\n"
+		"    p.blocked_ns / 1e6 AS blocked_ms, p.ready_ns / 1e6 AS ready_ms, p.on_cpu_samples AS samples\n"
+		"  FROM polls p JOIN callbacks c USING (callback) JOIN processes s ON s.process = p.process" },
+	{ "stacks",
+		"CREATE VIEW stacks AS -- one row per stack: outermost;...;innermost\n"
+		"  SELECT stack, group_concat(function, ';') AS folded\n"
+		"  FROM (SELECT stack, function FROM frames ORDER BY stack, depth DESC) GROUP BY stack" },
+	{ NULL, NULL },
+};
+
+enum d9__query_table d9__query_table_find(const char *name)
+{
+	unsigned i = 0;
+
+	while (i < D9__QUERY_TABLES && strcasecmp(d9__query_tables[i].name, name) != 0)
+		i++;
+	return i;
+}

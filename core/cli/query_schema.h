@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables that a trace becomes: their columns, with units, as SQLite keeps them. */
+
+#ifndef D9_CLI_QUERY_SCHEMA_H
+#define D9_CLI_QUERY_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum d9__query_table {
+	D9__QUERY_PROCESSES,
+	D9__QUERY_SEGMENTS,
+	D9__QUERY_METADATA,
+	D9__QUERY_WORKERS,
+	D9__QUERY_CALLBACKS,
+	D9__QUERY_TASKS,
+	D9__QUERY_POLLS,
+	D9__QUERY_PARKS,
+	D9__QUERY_WAKES,
+	D9__QUERY_SPANS,
+	D9__QUERY_SAMPLES,
+	D9__QUERY_FRAMES,
+	D9__QUERY_BLOCKING,
+	D9__QUERY_ALLOCATIONS,
+	D9__QUERY_DUMPS,
+	D9__QUERY_EVENTS,
+	D9__QUERY_FINDINGS,
+	D9__QUERY_EVIDENCE,
+	D9__QUERY_TABLES
+};
+
+struct d9__query_table_text {
+	const char *name;
+	const char *sql;   /* CREATE TABLE, with a comment on each column */
+	unsigned columns;  /* how many */
+	const char *index; /* CREATE INDEX for a database that is kept; NULL: none */
+};
+extern const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES];
+
+struct d9__query_view {
+	const char *name, *sql;
+};
+extern const struct d9__query_view d9__query_views[]; /* ends with a row without a name */
+
+/* The table |name|, or D9__QUERY_TABLES. */
+enum d9__query_table d9__query_table_find(const char *name);
+
+#endif /* D9_CLI_QUERY_SCHEMA_H */

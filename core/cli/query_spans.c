@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans of a query: put together of their events. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/budget.h"
+#include "cli/query_events.h"
+#include "read/known_text.h"
+
+#define NO_WORKER 255u
+
+struct span {
+	uint64_t id, parent; /* parent 0: none */
+	uint64_t worker, task;
+	uint64_t first_ns, enter_ns, last_ns, active_ns, enters;
+	bool entered, callback;
+	size_t size;  /* of all this */
+	char *origin; /* behind the name, in the same piece of memory */
+	char name[];
+};
+
+/* "SpanEnter:origin", "SpanEnter__origin", "SpanEnterEvent" */
+static const char *origin_of(const struct d9_event *event)
+{
+	const char *name = d9_event_name(event) + strlen("SpanEnter");
+
+	if (*name == ':')
+		return name + 1;
+	return !strncmp(name, "__", 2) ? name + 2 : "";
+}
+
+static struct span *new_span(struct d9__query_process *process, const struct d9_event *event,
+			     uint64_t id)
+{
+	struct d9_text name = d9__known_text(event, D9_SPAN_SPAN_NAME);
+	const char *origin = origin_of(event);
+	size_t size = sizeof(struct span) + name.len + strlen(origin) + 2;
+	struct span *span;
+
+	if (!d9__budget_take(D9__KEPT_SPANS, size))
+		return NULL;
+	span = calloc(1, size);
+	if (!span || d9__table_add(&process->spans, id, span)) {
+		free(span);
+		process->out_of_memory = true;
+		return NULL;
+	}
+	span->id = id;
+	span->size = size;
+	if (name.len)
+		memcpy(span->name, name.data, name.len);
+	span->origin = strcpy(span->name + name.len + 1, origin);
+	span->first_ns = event->timestamp_ns;
+	span->parent = d9_event_known_u64(event, D9_SPAN_PARENT_SPAN_ID, 0);
+	span->callback = memmem(span->name, name.len, " @ ", 3) != NULL;
+	return span;
+}
+
+static void put_id(struct d9__query_row *row, uint64_t id, char buf[24])
+{
+	snprintf(buf, 24, "%" PRIu64, id);
+	d9__query_string(row, id ? buf : NULL);
+}
+
+static void put_span(struct d9__query_process *process, const struct span *span, bool closed)
+{
+	struct d9__query_row row = d9__query_row(process->rows, D9__QUERY_SPANS);
+	char id[24], parent[24];
+
+	d9__query_u64(&row, process->number);
+	put_id(&row, span->id, id);
+	put_id(&row, span->parent, parent);
+	d9__query_string(&row, span->name);
+	d9__query_string(&row, *span->origin ? span->origin : NULL);
+	d9__query_known(&row, span->worker != NO_WORKER, span->worker);
+	d9__query_known(&row, span->task, span->task);
+	d9__query_u64(&row, span->first_ns);
+	d9__query_known(&row, span->last_ns, span->last_ns);
+	d9__query_u64(&row, span->active_ns);
+	d9__query_u64(&row, span->enters);
+	d9__query_u64(&row, closed);
+	d9__query_u64(&row, span->callback);
+	d9__query_row_done(&row);
+}
+
+static void forget(struct d9__query_process *process, struct span *span)
+{
+	d9__table_remove(&process->spans, span->id);
+	d9__budget_give(span->size);
+	free(span);
+}
+
+static void enter(struct d9__query_process *process, const struct d9_event *event,
+		  struct span *span, uint64_t id)
+{
+	const struct d9__worker *worker;
+
+	if (!span)
+		span = new_span(process, event, id);
+	if (!span || span->entered)
+		return;
+	span->worker = d9_event_known_u64(event, D9_SPAN_WORKER_ID, NO_WORKER);
+	worker = d9__table_find(&process->analysis.timeline.by_id, span->worker);
+	if (!span->enters++ && worker && worker->piece.open)
+		span->task = worker->piece.task->id;
+	span->entered = true;
+	span->enter_ns = event->timestamp_ns;
+}
+
+static void leave(struct d9__query_process *process, const struct d9_event *event,
+		  struct span *span)
+{
+	if (!span || !span->entered)
+		return;
+	span->entered = false;
+	span->last_ns = event->timestamp_ns;
+	span->active_ns += event->timestamp_ns - span->enter_ns;
+	if (!span->callback)
+		return;
+	put_span(process, span, true);
+	forget(process, span);
+}
+
+int d9__query_span(struct d9__query_process *process, const struct d9_event *event)
+{
+	bool closes = event->kind == D9_EVENT_SPAN_CLOSE;
+	uint64_t id =
+		d9_event_known_u64(event, closes ? D9_SPAN_CLOSE_SPAN_ID : D9_SPAN_SPAN_ID, 0);
+	struct span *span = d9__table_find(&process->spans, id);
+
+	if (event->kind == D9_EVENT_SPAN_ENTER) {
+		enter(process, event, span, id);
+	} else if (!closes) {
+		leave(process, event, span);
+	} else if (span) {
+		/* The recorder knows more than events tell: threads inside at the same time, lost
+		 * events. */
+		span->active_ns =
+			d9_event_known_u64(event, D9_SPAN_CLOSE_ACTIVE_NS, span->active_ns);
+		put_span(process, span, true);
+		forget(process, span);
+	}
+	return process->out_of_memory ? -ENOMEM : 0;
+}
+
+void d9__query_spans_finish(struct d9__query_process *process)
+{
+	void *span;
+
+	for (size_t place = 0; (place = d9__table_next(&process->spans, place, &span));)
+		put_span(process, span, false);
+}

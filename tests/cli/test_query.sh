@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+"$dial9" query --schema >schema || skip "dial9 was built without SQLite"
+"$make_trace" small plain small.bin
+"$make_trace" callbacks zstd callbacks.bin.zst 1000
+"$make_trace" spans plain spans.bin
+"$make_trace" life plain life.bin
+
+say "calls with names, times and lengths"
+run query small.bin 'SELECT * FROM calls'
+say "formats"
+for format in table csv jsonl json; do
+	run query -f $format small.bin "SELECT name, ms, delay_ms, 'a \"b\", c' AS text FROM calls"
+done
+say "a table that is none, a column that is none, no SQL, changes: one line each"
+run query small.bin 'SELECT * FROM poll'
+run query small.bin 'SELECT length_ns FROM polls'
+run query small.bin 'SELECT FROM WHERE'
+run query small.bin 'DELETE FROM polls'
+run query small.bin "ATTACH 'other.db' AS other"
+run query small.bin 'PRAGMA journal_mode=WAL'
+run query small.bin "SELECT load_extension('x')"
+run query small.bin 'SELECT 1' 'SELECT 2'
+run query none 'SELECT 1'
+run query -f xml small.bin 'SELECT 1'
+run query
+[ ! -e other.db ] || echo "other.db was made"
+say "statements end in time, and do not take more memory than they may"
+run query --timeout 50ms small.bin 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n'
+run query --memory 8M small.bin 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 9000000) SELECT percentile(i, 50) FROM n'
+say "statements from standard input, the last without its semicolon; commands"
+printf '%s\n' '.tables' '.schema parks' 'SELECT count(*)' 'FROM polls;' '.format csv' 'SELECT worker, calls FROM workers' | run query small.bin
+printf '.nothing\n' | run query small.bin
+"$dial9" query small.bin .schema | cmp - schema && echo "the same as --schema"
+say "the trace itself from standard input"
+"$dial9" query - 'SELECT count(*) FROM polls; SELECT count(*) FROM wakes' <small.bin
+say "percentiles are nearest rank, as in the report"
+run query callbacks.bin.zst "WITH n(i) AS (VALUES (1), (2), (3), (4), (NULL)) SELECT percentile(i, 0), percentile(i, 50), percentile(i, 51), percentile(i, 100) FROM n"
+run query callbacks.bin.zst 'SELECT percentile(ms, 101) FROM calls'
+say "spans and tasks"
+run query spans.bin 'SELECT span, parent, name, first_ns, last_ns, active_ns, enters, closed FROM spans ORDER BY first_ns LIMIT 5'
+run query life.bin 'SELECT task, kind, fd, name, ended_ns - spawned_ns AS lived_ns FROM tasks'
+run query life.bin 'SELECT task, waker_task, waker_worker, reason FROM wakes LIMIT 5'
+say "findings have the numbers of the report"
+run query -f csv small.bin 'SELECT finding, severity, check_id, name FROM findings'
+say "every event, in JSON"
+run query -f csv small.bin "SELECT name, count(*), max(json_extract(fields, '$.worker_id')) AS worker FROM events GROUP BY name"
+say "damage: what precedes it is used, and the status tells"
+head -c 700 small.bin >cut.bin
+printf 'garbage' >>cut.bin
+run query cut.bin 'SELECT count(*) > 0 AS some FROM events'
+say "a database that stays"
+run query -o kept.db callbacks.bin.zst
+python3 - kept.db <<'END_PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(db.execute("PRAGMA integrity_check").fetchone()[0], db.execute("SELECT count(*), round(sum(ms), 3) FROM calls").fetchone())
+END_PY
+run query -o none/kept.db small.bin
+for left in kept.db.*; do
+	[ ! -e "$left" ] || echo "$left was left"
+done
+
+say "as many calls, as long, as the report tells"
+for kind in small two types odd many life cut wild timeless spans repeats late callbacks; do
+	"$make_trace" $kind zstd counted.bin.zst 100
+	"$dial9" report -j counted.bin.zst >report.json 2>/dev/null
+	echo "$kind $(tr -d '\n ' <report.json | sed 's/.*"polls":{"recorded":"[a-z]*","count":\([0-9]*\),"sum_ns":\([0-9]*\).*/\1,\2/')" \
+		"$("$dial9" query -f csv counted.bin.zst 'SELECT count(*) - sum(resumed), sum(duration_ns) FROM polls' 2>/dev/null | tail -n 1)"
+done
+finish ''
