@@ -181,7 +181,7 @@ function chanceOf(z) {
  * How much wider an interval is because a block is like the one before it: blocks that are shorter than the drift are
  * no independent draws.
  */
-function driftOf(measured) {
+function widening(measured) {
 	const means = [...measured.ns].map((n, i) => (n ? Math.log(measured.sums[i] / n) : null)).filter((mean) => mean !== null && Number.isFinite(mean));
 	const middle = means.reduce((sum, x) => sum + x, 0) / means.length;
 	let own = 0, next = 0;
@@ -204,7 +204,7 @@ function resample(a, b) {
 			if (ratio > 0 && Number.isFinite(ratio)) list.push(ratio);
 		}
 	}
-	const wider = Math.sqrt((driftOf(a) + driftOf(b)) / 2);
+	const wider = Math.sqrt((widening(a) + widening(b)) / 2);
 	return Object.fromEntries(Object.entries(ratios).map(([name, list]) => {
 		list.sort((x, y) => x - y);
 		const logs = list.map(Math.log), mean = logs.reduce((sum, x) => sum + x, 0) / logs.length;

@@ -52,7 +52,7 @@ function findSides(state, what, model, range, keep) {
 	if (processes) {
 		const [a, b] = processes.slice(1).map((number) => model.traces[Number(number)]);
 		if (!a || !b) return { ask: 'This trace does not have that many processes.' };
-		const side = (trace) => sideIn(model, [trace], [[trace.start + trace.shift, trace.end + trace.shift + 1]], processName(trace));
+		const side = (trace) => sideIn(model, [trace], [[trace.start + trace.shift, trace.end + trace.shift + 1]], nameOfProcess(trace));
 		return { a: side(a), b: side(b) };
 	}
 	if (what.startsWith('file:')) {
@@ -67,7 +67,7 @@ function findSides(state, what, model, range, keep) {
 	return { a, b: own() };
 }
 
-export function processName(trace) {
+export function nameOfProcess(trace) {
 	return showName(trace.folder || trace.metadata.get('service') || `process ${trace.number + 1}`);
 }
 

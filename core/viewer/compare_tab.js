@@ -5,7 +5,7 @@ import { COMPARE_RULES, callbackKey, compareSteps, lengthOf } from '../toolkit/c
 import { functionsOf } from '../toolkit/fold.js';
 import { PROFILE_KINDS } from '../toolkit/profile.js';
 import { showCount, showDuration, showName, showShare } from '../toolkit/show.js';
-import { foldSides, processName, setOther, sidesOf } from './compare_sides.js';
+import { foldSides, nameOfProcess, setOther, sidesOf } from './compare_sides.js';
 import { element } from './dom.js';
 import { Flame } from './flame.js';
 import { StackTools } from './flame_tab.js';
@@ -165,7 +165,7 @@ export class CompareTab {
 		this.choices.replaceChildren(...[
 			button('with the rest', 'rest', what === 'rest'),
 			range ? button('with another range', mark, /^m\d/.test(what)) : null,
-			...model.traces.slice(1).map((trace) => button(`${processName(model.main)} with ${processName(trace)}`, `p0~p${trace.number}`, what === `p0~p${trace.number}`)),
+			...model.traces.slice(1).map((trace) => button(`${nameOfProcess(model.main)} with ${nameOfProcess(trace)}`, `p0~p${trace.number}`, what === `p0~p${trace.number}`)),
 			element('button', { class: 'small', 'aria-pressed': String(what.startsWith('file:')), onclick: () => this.file.click() }, 'with another trace…')].filter(Boolean));
 		if (focused) [...this.choices.children].find((b) => b.textContent === focused)?.focus();
 		for (const view of this.views.children) view.setAttribute('aria-pressed', String(view.dataset.view === this.view));

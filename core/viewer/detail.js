@@ -10,6 +10,7 @@ import { laneName } from './lanes.js';
 import { showRangeSummary } from './range_summary.js';
 import { selectCall, selectFinding, state } from './state.js';
 import { colours } from './theme.js';
+import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
 const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
@@ -182,7 +183,8 @@ function showFinding(panel, finding) {
 }
 
 export function showDetail(panel) {
-	if (state.range && (state.rangeLast || !state.selected)) showRangeSummary(panel, state.range, { timeText });
+	if (state.range && (state.rangeLast || !(state.selected || state.item))) showRangeSummary(panel, state.range, { timeText });
+	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
 	else showAbout(panel);
