@@ -136,6 +136,10 @@ static int copy_segments(struct d9__analysis *a, const struct d9_reader *reader)
 
 static int finish_task(void *context, struct d9__task *task)
 {
+	const struct d9__analysis *a = context;
+
+	if (!task->ended && task != a->tasks.others)
+		d9__task_lived(task, a->first_ns, a->last_ns);
 	return d9__analysis_finish_call(context, task);
 }
 

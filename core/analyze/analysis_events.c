@@ -188,6 +188,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 	if (task->ended || task == a->tasks.others)
 		return 0;
 	d9__task_end(&a->tasks, task, event->timestamp_ns);
+	d9__task_lived(task, a->first_ns, event->timestamp_ns);
 	return let_go(a, task);
 }
 

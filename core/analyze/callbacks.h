@@ -155,6 +155,7 @@ struct d9__callback {
 
 	/* Its tasks. */
 	uint64_t spawned, ended, uninstrumented;
+	uint64_t lives_ns; /* how long they were registered, together; complete at the end */
 	uint64_t ran; /* of those that were spawned in the trace */
 	int64_t alive, peak_alive;
 	struct d9__curve *alive_curve; /* from its 100th task on */

@@ -13,8 +13,7 @@
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
-
-static void put_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
+void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
 		     uint64_t ns)
 {
 	struct d9__units wall = d9__units_wall(d9__analysis_wall_ns(a, ns));
@@ -23,13 +22,13 @@ static void put_wall(struct d9__json *json, const char *key, const struct d9__an
 }
 
 /* A moment: monotonic, since the start of the trace, wall. */
-static void put_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns)
+void d9__json_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns)
 {
 	uint64_t start_ns = d9__analysis_start_ns(a);
 
 	d9__json_u64(json, "time_ns", ns);
 	d9__json_i64(json, "offset_ns", (int64_t)(ns - start_ns));
-	put_wall(json, "wall", a, ns);
+	d9__json_wall(json, "wall", a, ns);
 }
 
 void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
@@ -44,7 +43,7 @@ void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 	d9__json_u64(json, "max_ns", h->max);
 }
 
-static void put_callback_name(struct d9__json *json, const char *key,
+void d9__json_callback_name(struct d9__json *json, const char *key,
 			      const struct d9__callback *callback)
 {
 	const char *name;
@@ -72,112 +71,10 @@ static void put_coverage(struct d9__json *json, const char *key, const struct d9
 			d9__coverage_name(d9__metadata_coverage(&a->metadata, capability)));
 }
 
-static void put_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
+void d9__json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key)
 {
 	put_coverage(json, "recorded", a, key);
 }
-
-/* ---- trace ---- */
-
-int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n)
-{
-	struct d9__named_count *counts = d9__reports_counts(reports, n, &n);
-
-	if (!counts)
-		return -ENOMEM;
-	d9__json_open(json, "events", '{');
-	for (size_t i = 0; i < n; i++)
-		d9__json_u64(json, counts[i].name, counts[i].events);
-	d9__json_close(json, '}');
-	free(counts);
-	return 0;
-}
-
-void d9__json_loss(struct d9__json *json, const struct d9__losses *losses)
-{
-	d9__json_open(json, "loss", '{');
-	for (size_t i = 0; i < losses->n; i++)
-		d9__json_u64(json, losses->items[i].cause[0] ? losses->items[i].cause : "unknown",
-			     losses->items[i].events);
-	d9__json_close(json, '}');
-}
-
-void d9__json_files(struct d9__json *json, const struct d9__analysis *a)
-{
-	for (size_t i = 0; i < a->n_segments; i++) {
-		const struct d9__segment_fact *segment = &a->segments[i];
-
-		d9__json_open(json, NULL, '{');
-		d9__json_string(json, "path", segment->path);
-		d9__json_u64(json, "process", a->process);
-		d9__json_string(json, "container", segment->container);
-		d9__json_u64(json, "stored_bytes", segment->stored_bytes);
-		d9__json_u64(json, "unpacked_bytes", segment->unpacked_bytes);
-		d9__json_u64(json, "events", segment->events);
-		d9__json_u64(json, "first_ns", segment->first_ns);
-		d9__json_u64(json, "last_ns", segment->last_ns);
-		d9__json_bool(json, "active", segment->active);
-		d9__json_bool(json, "truncated", segment->truncated);
-		d9__json_string(json, "error", segment->err ? segment->message : NULL);
-		d9__json_close(json, '}');
-	}
-}
-
-void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata)
-{
-	d9__json_open(json, "metadata", '{');
-	for (size_t i = 0; i < metadata->n; i++)
-		d9__json_string(json, metadata->items[i].key, metadata->items[i].value);
-	d9__json_close(json, '}');
-}
-
-void d9__json_process(struct d9__json *json, const struct d9__analysis *a)
-{
-	d9__json_u64(json, "number", a->process);
-	d9__json_string(json, "boot_id", d9__metadata_value(&a->metadata, "boot_id"));
-	d9__json_string(json, "folder",
-			a->processes ? a->processes->items[a->process].folder : NULL);
-}
-
-int d9__json_trace(struct d9__json *json, const struct d9__report *report)
-{
-	const struct d9__analysis *a = report->analysis;
-	uint64_t start_ns = d9__analysis_start_ns(a), end_ns = d9__analysis_end_ns(a);
-	int err;
-
-	d9__json_open(json, "trace", '{');
-	d9__json_u64(json, "start_ns", start_ns);
-	d9__json_u64(json, "end_ns", end_ns);
-	d9__json_u64(json, "duration_ns", end_ns - start_ns);
-	put_wall(json, "start_wall", a, start_ns);
-	if (a->has_wall)
-		d9__json_i64(json, "wall_offset_ns", (int64_t)(a->anchor_wall_ns - a->anchor_ns));
-	else
-		d9__json_null(json, "wall_offset_ns");
-	d9__json_u64(json, "segments", a->n_segments);
-	d9__json_u64(json, "total_events", a->events);
-	err = d9__json_events(json, report, 1);
-	d9__json_loss(json, &a->losses);
-	d9__json_u64(json, "lost_events", a->losses.events);
-	d9__json_u64(json, "dropped_allocs", a->losses.dropped_allocs);
-	d9__json_u64(json, "dropped_frees", a->losses.dropped_frees);
-	d9__json_open(json, "files", '[');
-	d9__json_files(json, a);
-	d9__json_close(json, ']');
-	d9__json_metadata(json, &a->metadata);
-	d9__json_open(json, "processes", '[');
-	d9__json_open(json, NULL, '{');
-	d9__json_process(json, a);
-	d9__json_metadata(json, &a->metadata);
-	d9__json_close(json, '}');
-	d9__json_close(json, ']');
-	d9__json_close(json, '}');
-	return err;
-}
-
-const char *const d9__capability_keys[D9__CAPABILITIES] = {
-	"poll", "park", "wake", "spawn", "depth", "lateness", "task_end", "task",
-};
 
 static void put_capabilities(struct d9__json *json, const struct d9__analysis *a)
 {
@@ -286,7 +183,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 
 	d9__json_open(json, NULL, '{');
 	d9__json_u64(json, "process", a->process);
-	put_callback_name(json, "name", callback);
+	d9__json_callback_name(json, "name", callback);
 	d9__json_string(json, "location", callback->location);
 	d9__json_string(json, "way", d9__callback_way(callback, way, sizeof(way)));
 	d9__json_string(json, "source", callback->source);
@@ -307,6 +204,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_u64(json, "open_ended", callback->open_ended);
 	parts = d9__parts_of_callback(a, callback);
 	d9__parts_json(json, &parts, &callback->time, false);
+	d9__json_tasks_time(json, a, callback);
 	d9__json_open(json, "loops_inside", '{');
 	d9__json_u64(json, "calls", callback->nested.calls);
 	d9__json_u64(json, "ns", callback->nested.ns);
@@ -326,160 +224,6 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_open(json, "lateness", '{');
 	d9__json_quantiles(json, &callback->lateness);
 	d9__json_close(json, '}');
-	d9__json_close(json, '}');
-}
-
-static void put_victims(struct d9__json *json, const struct d9__stall *stall)
-{
-	d9__json_u64(json, "waited", stall->waited);
-	d9__json_u64(json, "waited_max_ns", stall->waited_max_ns);
-	d9__json_open(json, "waiters", '[');
-	for (size_t i = 0; i < stall->n_victims; i++) {
-		d9__json_open(json, NULL, '{');
-		put_callback_name(json, "name", stall->victims[i].callback);
-		d9__json_u64(json, "task", stall->victims[i].task);
-		d9__json_u64(json, "delay_ns", stall->victims[i].delay_ns);
-		d9__json_bool(json, "timer", stall->victims[i].timer);
-		d9__json_close(json, '}');
-	}
-	d9__json_close(json, ']');
-}
-
-static void put_stall(struct d9__json *json, const struct d9__analysis *a,
-		      const struct d9__stall *stall)
-{
-	static const char *const verdicts[] = { "unknown", "computing", "off-cpu", "mixed" };
-	struct d9__parts parts;
-
-	d9__json_open(json, NULL, '{');
-	put_callback_name(json, "name", stall->culprit);
-	d9__json_string(json, "location", stall->culprit->location);
-	put_callback_name(json, "poll", stall->callback);
-	d9__json_u64(json, "duration_ns", stall->total_ns);
-	d9__json_u64(json, "name_ns", stall->culprit_ns);
-	d9__json_u64(json, "worker", stall->worker);
-	d9__json_u64(json, "task", stall->task);
-	put_moment(json, a, stall->start_ns);
-	d9__json_u64(json, "pieces", stall->pieces);
-	d9__json_u64(json, "on_cpu_samples", stall->on_samples);
-	d9__json_u64(json, "off_cpu_samples", stall->off_samples);
-	d9__json_string(json, "verdict", verdicts[d9__stall_verdict(stall)]);
-	d9__json_u64(json, "blocked_ns", stall->blocked_ns);
-	d9__json_u64(json, "run_queue_ns", stall->run_queue_ns);
-	parts = d9__parts_of_call(a, stall);
-	d9__parts_json(json, &parts, &stall->time, false);
-	d9__json_string(json, "span", stall->span);
-	put_victims(json, stall);
-	d9__json_close(json, '}');
-}
-
-static int put_polls(struct d9__json *json, const struct d9__analysis *a)
-{
-	struct d9__histogram all = { 0 };
-	uint64_t over_1ms = 0, over_10ms = 0, over_50ms = 0;
-	int err = 0;
-
-	for (size_t i = 0; i < a->timeline.n && !err; i++)
-		err = d9__histogram_merge(&all, &a->timeline.items[i]->calls);
-	for (size_t i = 0; i < a->callbacks.n; i++) {
-		const struct d9__callback *callback = a->callbacks.items[i];
-
-		if (callback->span)
-			continue;
-		over_1ms += callback->over_1ms;
-		over_10ms += callback->over_10ms;
-		over_50ms += callback->over_50ms;
-	}
-	d9__json_open(json, "polls", '{');
-	put_recorded(json, a, "poll");
-	d9__json_quantiles(json, &all);
-	d9__json_u64(json, "over_1ms", over_1ms);
-	d9__json_u64(json, "over_10ms", over_10ms);
-	d9__json_u64(json, "over_50ms", over_50ms);
-	d9__json_u64(json, "with_samples", a->samples.polls);
-	d9__json_u64(json, "uninstrumented", a->uninstrumented_polls);
-	d9__json_open(json, "longest", '[');
-	for (size_t i = 0; i < a->stalls.n; i++)
-		put_stall(json, a, a->stalls.items[i].stall);
-	d9__json_close(json, ']');
-	d9__json_close(json, '}');
-	d9__histogram_release(&all);
-	return err;
-}
-
-/* ---- delays ---- */
-
-static void put_delays(struct d9__json *json, const char *key, const struct d9__analysis *a,
-		       const struct d9__delay *delays, size_t n)
-{
-	d9__json_open(json, key, '[');
-	for (size_t i = 0; i < n; i++) {
-		const struct d9__delay *delay = &delays[i];
-
-		d9__json_open(json, NULL, '{');
-		put_callback_name(json, "name", delay->callback);
-		d9__json_string(json, "location", delay->callback->location);
-		d9__json_u64(json, "delay_ns", delay->ns);
-		d9__json_u64(json, "task", delay->task);
-		d9__json_u64(json, "waker_task", delay->waker);
-		d9__json_u64(json, "worker", delay->worker);
-		d9__json_string(json, "reason", d9__wake_reason_name(delay->reason));
-		put_moment(json, a, delay->from_ns);
-		d9__json_u64(json, "ran_meanwhile", delay->between.calls);
-		d9__json_u64(json, "ran_meanwhile_ns", delay->between.busy_ns);
-		put_callback_name(json, "longest_meanwhile", delay->between.longest);
-		d9__json_u64(json, "longest_meanwhile_ns", delay->between.longest_ns);
-		d9__json_close(json, '}');
-	}
-	d9__json_close(json, ']');
-}
-
-static void put_wakes(struct d9__json *json, const struct d9__analysis *a)
-{
-	const struct d9__latency *latency = &a->latency;
-
-	d9__json_open(json, "wake_to_poll", '{');
-	put_recorded(json, a, "wake");
-	d9__json_quantiles(json, &latency->delays);
-	d9__json_u64(json, "over_100us", latency->over_100us);
-	d9__json_u64(json, "over_1ms", latency->over_1ms);
-	d9__json_u64(json, "over_5ms", latency->over_5ms);
-	d9__json_u64(json, "over_10ms", latency->over_10ms);
-	d9__json_u64(json, "over_50ms", latency->over_50ms);
-	d9__json_u64(json, "wakes", latency->wakes);
-	d9__json_open(json, "by_reason", '{');
-	for (unsigned i = 0; i < D9__WAKE_REASONS; i++)
-		if (latency->by_reason[i])
-			d9__json_u64(json, d9__wake_reason_name(i), latency->by_reason[i]);
-	d9__json_close(json, '}');
-	d9__json_open(json, "causes", '{');
-	d9__json_u64(json, "long_call", latency->behind_long);
-	d9__json_u64(json, "one_task", latency->behind_unfair);
-	d9__json_u64(json, "backlog", latency->behind_backlog);
-	d9__json_u64(json, "several", latency->behind_several);
-	d9__json_u64(json, "kernel", latency->behind_kernel);
-	d9__json_u64(json, "nothing_ran", latency->behind_nothing);
-	d9__json_close(json, '}');
-	put_delays(json, "worst", a, latency->worst, latency->n_worst);
-	put_delays(json, "backlogs", a, latency->backlogs, latency->n_backlogs);
-	d9__json_close(json, '}');
-}
-
-static void put_timers(struct d9__json *json, const struct d9__analysis *a)
-{
-	const struct d9__latency *latency = &a->latency;
-	enum d9__coverage coverage = d9__metadata_coverage(&a->metadata, "lateness");
-
-	d9__json_open(json, "timers", '{');
-	d9__json_string(json, "recorded",
-			latency->reasons ? d9__coverage_name(coverage) : d9__coverage_name(D9__COVERAGE_NONE));
-	d9__json_open(json, "lateness", '{');
-	d9__json_quantiles(json, &latency->lateness);
-	d9__json_close(json, '}');
-	d9__json_u64(json, "over_1ms", latency->late_over_1ms);
-	d9__json_u64(json, "over_10ms", latency->late_over_10ms);
-	d9__json_u64(json, "over_50ms", latency->late_over_50ms);
-	put_delays(json, "worst", a, latency->latest, latency->n_latest);
 	d9__json_close(json, '}');
 }
 
@@ -509,7 +253,7 @@ static void put_queues(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_open(json, "queues", '{');
 	put_gauge(json, "global", &a->queue);
 	d9__json_open(json, "local", '{');
-	put_recorded(json, a, "depth");
+	d9__json_recorded(json, a, "depth");
 	d9__json_u64(json, "samples", polls);
 	d9__json_u64(json, "max", max);
 	d9__json_u64(json, "sum", sum);
@@ -525,7 +269,7 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 	int64_t start = (int64_t)tasks->at_start;
 
 	d9__json_open(json, "tasks", '{');
-	put_recorded(json, a, "task_end");
+	d9__json_recorded(json, a, "task_end");
 	d9__json_u64(json, "spawned", tasks->spawned);
 	d9__json_u64(json, "uninstrumented", tasks->uninstrumented);
 	d9__json_u64(json, "ended", tasks->ended);
@@ -533,6 +277,7 @@ static void put_tasks(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "alive_at_start", tasks->at_start);
 	d9__json_i64(json, "peak_alive", start + tasks->peak_change);
 	d9__json_i64(json, "alive_at_end", start + tasks->change);
+	d9__json_all_tasks_time(json, a);
 	d9__json_close(json, '}');
 }
 
@@ -660,7 +405,7 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "text", evidence->text);
 	if (evidence->at_ns)
-		put_moment(json, a, evidence->at_ns);
+		d9__json_moment(json, a, evidence->at_ns);
 	if (evidence->duration_ns)
 		d9__json_u64(json, "duration_ns", evidence->duration_ns);
 	if (evidence->has_worker)
@@ -668,7 +413,7 @@ static void put_evidence(struct d9__json *json, const struct d9__analysis *a,
 	if (evidence->task)
 		d9__json_u64(json, "task", evidence->task);
 	if (evidence->callback) {
-		put_callback_name(json, "name", evidence->callback);
+		d9__json_callback_name(json, "name", evidence->callback);
 		d9__json_string(json, "location", evidence->callback->location);
 		d9__json_string(json, "source", evidence->callback->source);
 		d9__json_string(json, "site", d9__callback_site(evidence->callback));
@@ -732,9 +477,9 @@ int d9__json_report(struct d9__json *json, const struct d9__report *report)
 	for (size_t i = 0; i < report->n_callbacks; i++)
 		d9__json_callback(json, a, report->callbacks[i]);
 	d9__json_close(json, ']');
-	err = put_polls(json, a);
-	put_wakes(json, a);
-	put_timers(json, a);
+	err = d9__json_polls(json, a);
+	d9__json_wakes(json, a);
+	d9__json_timers(json, a);
 	put_queues(json, a);
 	put_tasks(json, a);
 	d9__json_open(json, "spans", '[');

@@ -13,6 +13,12 @@ const char *d9__coverage_name(enum d9__coverage coverage);
 
 /* Elements and keys of the array or object that is open. */
 void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h);
+/* A moment: monotonic, since the start of the trace, wall; and the last alone, under |key|. */
+void d9__json_moment(struct d9__json *json, const struct d9__analysis *a, uint64_t ns);
+void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t ns);
+void d9__json_callback_name(struct d9__json *json, const char *key, const struct d9__callback *callback);
+/* "recorded": whether the hooks could see |key|. */
+void d9__json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key);
 void d9__json_process(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_files(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_degraded(struct d9__json *json, const struct d9__analysis *a);
@@ -22,6 +28,15 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 		       const struct d9__callback *callback);
 void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 		      const struct d9__finding *finding);
+
+/* Whole keys: "polls", 0 or -ENOMEM; "wake_to_poll"; "timers". */
+int d9__json_polls(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_wakes(struct d9__json *json, const struct d9__analysis *a);
+void d9__json_timers(struct d9__json *json, const struct d9__analysis *a);
+
+/* Where the time went while tasks were registered: "tasks" of a callback, and "time" of all. */
+void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback);
+void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a);
 
 /* Whole keys: "ready", and "gain" of a finding. */
 void d9__json_ready(struct d9__json *json, const struct d9__analysis *a);

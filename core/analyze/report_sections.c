@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/hot_threads.h"
+#include "analyze/report_cells.h"
 #include "analyze/report_heap.h"
 #include "analyze/report_idle.h"
 #include "analyze/report_parts.h"
@@ -15,113 +15,35 @@
 #include "analyze/units.h"
 #include "format/utf8.h"
 
-/* Columns from which a table has room for more than the essentials. */
-#define WIDE      100
-#define VERY_WIDE 140
-
-/* What each section needs. */
-struct context {
-	const struct d9__report *report;
-	const struct d9__analysis *a;
-	const struct d9__report_style *style;
-	struct d9__page *page;
-};
-
-static void cell(struct d9__grid *grid, struct d9__units units)
-{
-	d9__grid_cell(grid, units.text, 0);
-}
-
-static void cell_id(struct d9__grid *grid, uint64_t id)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, id);
-	d9__grid_cell(grid, text, 0);
-}
-
-/* "function @ site", shortened in the site first. */
-static void cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site)
-{
-	char name[512];
-	size_t len = strlen(d9__callback_way(callback, name, sizeof(name)));
-	const char *at = site ? d9__callback_site(callback) : NULL;
-	char loops[D9__UNITS_MAX + 32] = "";
-	char *text;
-
-	if (callback->nested.calls)
-		snprintf(loops, sizeof(loops), " (%s in loops)", d9__units_ns(callback->nested.ns).text);
-	if (asprintf(&text, "%s%s%s%s", name, loops, at ? " @ " : "", at ? at : "") < 0) {
-		grid->failed = true;
-		return;
-	}
-	d9__grid_cell(grid, text, at ? len + strlen(loops) : 0);
-	free(text);
-}
-
-/* "and 9,990 more" under a table that was cut. */
-static void put_more(struct context *c, size_t shown, size_t all, const char *what)
-{
-	if (all > shown)
-		d9__page_line(c->page, "and %s more %s (--top %zu shows all)",
-				d9__units_count(all - shown).text, what, all);
-}
-
-static size_t shown_of(const struct context *c, size_t all)
-{
-	return all < c->style->top ? all : c->style->top;
-}
-
-static void put_quantiles(struct context *c, const char *label, const struct d9__histogram *h)
-{
-	d9__page_line(c->page, "%s: %s; p50 %s, p90 %s, p99 %s, longest %s", label,
-			d9__units_count(h->count).text,
-			d9__units_ns(d9__histogram_quantile(h, 0.5)).text,
-			d9__units_ns(d9__histogram_quantile(h, 0.9)).text,
-			d9__units_ns(d9__histogram_quantile(h, 0.99)).text,
-			d9__units_ns(h->max).text);
-}
-
-static bool is_recorded(const struct context *c, const char *key)
-{
-	return d9__metadata_coverage(&c->a->metadata, key) != D9__COVERAGE_NONE;
-}
-
 /* ---- workers ---- */
 
-static void worker_row(struct context *c, struct d9__grid *grid, const struct d9__worker *worker)
+static void worker_row(struct d9__section *c, struct d9__grid *grid, const struct d9__worker *worker)
 {
 	const char *name = d9__report_worker_name(c->a, worker);
 	double on_cpu = d9__worker_on_cpu(worker);
-	bool parks = is_recorded(c, "park") && worker->active_ns + worker->parked_ns;
+	bool parks = d9__section_records(c, "park") && worker->active_ns + worker->parked_ns;
 	struct d9__units none = { "-" };
 
-	cell_id(grid, worker->id);
+	d9__cell_id(grid, worker->id);
 	d9__grid_cell(grid, name ? name : "-", 0);
-	cell(grid, parks ? d9__units_percent(d9__worker_busy(worker)) : none);
-	cell(grid, d9__units_count(worker->polls - worker->resumptions));
-	cell(grid, parks ? d9__units_count(worker->parks) : none);
-	cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
-	cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
-	cell(grid, on_cpu < 0 ? none : d9__units_percent(on_cpu));
-	if (c->page->width < WIDE)
+	d9__cell(grid, parks ? d9__units_percent(d9__worker_busy(worker)) : none);
+	d9__cell(grid, d9__units_count(worker->polls - worker->resumptions));
+	d9__cell(grid, parks ? d9__units_count(worker->parks) : none);
+	d9__cell(grid, parks ? d9__units_ns(worker->active_ns) : none);
+	d9__cell(grid, parks ? d9__units_ns(worker->parked_ns) : none);
+	d9__cell(grid, on_cpu < 0 ? none : d9__units_percent(on_cpu));
+	if (c->page->width < D9__WIDE)
 		return;
-	cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
-	cell(grid, d9__units_ns(worker->calls.max));
-	cell_id(grid, worker->tid);
+	d9__cell(grid, d9__units_ns(d9__histogram_quantile(&worker->calls, 0.99)));
+	d9__cell(grid, d9__units_ns(worker->calls.max));
+	d9__cell_id(grid, worker->tid);
 }
 
 /* Columns of numbers called |titles|, which end with NULL. */
-static void number_columns(struct d9__grid *grid, const char *const titles[])
-{
-	for (; *titles; titles++)
-		d9__grid_column(grid, *titles, false, false);
-}
-
-static void put_workers(struct context *c)
+static void put_workers(struct d9__section *c)
 {
 	const struct d9__timeline *timeline = &c->a->timeline;
-	size_t n = shown_of(c, timeline->n);
+	size_t n = d9__section_shown(c, timeline->n);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
@@ -129,39 +51,39 @@ static void put_workers(struct context *c)
 	d9__page_section(c->page, "Workers");
 	d9__grid_column(&grid, "ID", false, false);
 	d9__grid_column(&grid, "NAME", true, true);
-	number_columns(&grid, (const char *const[]){ "BUSY", "CALLS", "PARKS",
+	d9__cell_columns(&grid, (const char *const[]){ "BUSY", "CALLS", "PARKS",
 						     "AWAKE", "PARKED", "ON CPU", NULL });
-	if (c->page->width >= WIDE)
-		number_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
+	if (c->page->width >= D9__WIDE)
+		d9__cell_columns(&grid, (const char *const[]){ "P99", "LONGEST", "TID", NULL });
 	d9__grid_spare(&grid, (const char *const[]){ "AWAKE", "PARKED", "PARKS", "ON CPU", NULL });
 	for (size_t i = 0; i < n; i++)
 		worker_row(c, &grid, c->report->workers[i]);
 	d9__grid_print(&grid, c->page);
-	put_more(c, n, timeline->n, "workers");
+	d9__section_more(c, n, timeline->n, "workers");
 }
 
 /* ---- callbacks ---- */
 
-static void callback_row(struct context *c, struct d9__grid *grid,
+static void callback_row(struct d9__section *c, struct d9__grid *grid,
 			 const struct d9__callback *callback, uint64_t all_ns)
 {
 	const struct d9__histogram *h = &callback->durations;
 	char kinds[128];
 
-	cell(grid, d9__units_ns(h->sum));
-	cell(grid, d9__units_count(callback->calls));
-	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
-	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
+	d9__cell(grid, d9__units_ns(h->sum));
+	d9__cell(grid, d9__units_count(callback->calls));
+	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
+	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
 	/* A loop that a call runs keeps it open, and has its own callbacks in the table. */
-	cell(grid, d9__units_ns(callback->nested.longest_ns > h->max ? callback->nested.longest_ns : h->max));
-	if (c->page->width >= WIDE) {
-		cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
+	d9__cell(grid, d9__units_ns(callback->nested.longest_ns > h->max ? callback->nested.longest_ns : h->max));
+	if (c->page->width >= D9__WIDE) {
+		d9__cell(grid, d9__units_percent(all_ns ? (double)h->sum / (double)all_ns : 0));
 		d9__grid_cell(grid,
 			      d9__callback_kinds(&c->a->callbacks, callback, kinds, sizeof(kinds)),
 			      0);
 	}
-	cell_callback(grid, callback, c->page->width < VERY_WIDE);
-	if (c->page->width >= VERY_WIDE) {
+	d9__cell_callback(grid, callback, c->page->width < D9__VERY_WIDE);
+	if (c->page->width >= D9__VERY_WIDE) {
 		const char *site = d9__callback_site(callback);
 
 		d9__grid_cell(grid, callback->source ? callback->source : "", 0);
@@ -182,7 +104,7 @@ static uint64_t sum_of_calls(const struct d9__analysis *a)
  * Whether the kernel stretched some of the first |n| callbacks by a twentieth or more: findings tell the
  * callback's own time, tables what passed.
  */
-static bool were_preempted(const struct context *c, size_t n)
+static bool were_preempted(const struct d9__section *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (c->report->callbacks[i]->taken_ns > c->report->callbacks[i]->durations.sum / 20)
@@ -190,7 +112,7 @@ static bool were_preempted(const struct context *c, size_t n)
 	return false;
 }
 
-static void callbacks_table(struct context *c, size_t rows)
+static void callbacks_table(struct d9__section *c, size_t rows)
 {
 	size_t n = c->report->n_callbacks < rows ? c->report->n_callbacks : rows;
 	struct d9__grid grid = { .n_columns = 0 };
@@ -200,14 +122,14 @@ static void callbacks_table(struct context *c, size_t rows)
 		return;
 	d9__page_section(c->page, were_preempted(c, n) ? "Callbacks by time, preempted included"
 						       : "Callbacks by total time");
-	number_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
+	d9__cell_columns(&grid, (const char *const[]){ "TOTAL", "CALLS", "P50",
 						     "P99", "LONGEST", NULL });
-	if (c->page->width >= WIDE) {
+	if (c->page->width >= D9__WIDE) {
 		d9__grid_column(&grid, "SHARE", false, false);
 		d9__grid_column(&grid, "KIND", true, false);
 	}
 	d9__grid_column(&grid, "CALLBACK", true, true);
-	if (c->page->width >= VERY_WIDE) {
+	if (c->page->width >= D9__VERY_WIDE) {
 		d9__grid_column(&grid, "SOURCE", true, false);
 		d9__grid_column(&grid, "MADE AT", true, false);
 	}
@@ -215,10 +137,10 @@ static void callbacks_table(struct context *c, size_t rows)
 	for (size_t i = 0; i < n; i++)
 		callback_row(c, &grid, c->report->callbacks[i], all_ns);
 	d9__grid_print(&grid, c->page);
-	put_more(c, n, c->report->n_callbacks, "callbacks");
+	d9__section_more(c, n, c->report->n_callbacks, "callbacks");
 }
 
-static void put_callbacks(struct context *c)
+static void put_callbacks(struct d9__section *c)
 {
 	callbacks_table(c, c->style->top);
 }
@@ -226,7 +148,7 @@ static void put_callbacks(struct context *c)
 void d9__report_callbacks(const struct d9__report *report, const struct d9__report_style *style,
 			  struct d9__page *page, size_t rows)
 {
-	callbacks_table(&(struct context){ report, report->analysis, style, page }, rows);
+	callbacks_table(&(struct d9__section){ report, report->analysis, style, page }, rows);
 }
 
 /* Most of the time it could have run, and others did. */
@@ -244,16 +166,16 @@ static const char *time_of(const struct d9__stall *stall)
 	return verdicts[d9__stall_verdict(stall)];
 }
 
-static void put_longest(struct context *c)
+static void put_longest(struct d9__section *c)
 {
-	size_t n = shown_of(c, c->a->stalls.n);
+	size_t n = d9__section_shown(c, c->a->stalls.n);
 	struct d9__grid grid = { .n_columns = 0 };
 	bool held = false;
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Longest calls");
-	number_columns(&grid, (const char *const[]){ "TOOK", "AT", "WORKER", NULL });
+	d9__cell_columns(&grid, (const char *const[]){ "TOOK", "AT", "WORKER", NULL });
 	d9__grid_column(&grid, "TIME", true, false);
 	d9__grid_column(&grid, "WAITED", false, false);
 	d9__grid_column(&grid, "CALLBACK", true, true);
@@ -261,12 +183,12 @@ static void put_longest(struct context *c)
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__stall *stall = c->a->stalls.items[i].stall;
 
-		cell(&grid, d9__units_ns(stall->total_ns));
-		cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
-		cell_id(&grid, stall->worker);
+		d9__cell(&grid, d9__units_ns(stall->total_ns));
+		d9__cell(&grid, d9__units_offset(d9__analysis_start_ns(c->a), stall->start_ns));
+		d9__cell_id(&grid, stall->worker);
 		d9__grid_cell(&grid, time_of(stall), 0);
-		cell(&grid, d9__units_count(stall->waited));
-		cell_callback(&grid, stall->culprit, true);
+		d9__cell(&grid, d9__units_count(stall->waited));
+		d9__cell_callback(&grid, stall->culprit, true);
 		held |= was_held(stall);
 	}
 	d9__grid_print(&grid, c->page);
@@ -275,102 +197,7 @@ static void put_longest(struct context *c)
 				       "threads had the CPUs, or a CPU limit held it back");
 }
 
-/* ---- waits ---- */
-
-static int compare_delays(const void *left, const void *right)
-{
-	const struct d9__callback *a = *(const struct d9__callback *const *)left;
-	const struct d9__callback *b = *(const struct d9__callback *const *)right;
-
-	return a->delays.max > b->delays.max ? -1 : a->delays.max < b->delays.max;
-}
-
-static int compare_lateness(const void *left, const void *right)
-{
-	const struct d9__callback *a = *(const struct d9__callback *const *)left;
-	const struct d9__callback *b = *(const struct d9__callback *const *)right;
-
-	return a->lateness.max > b->lateness.max ? -1 : a->lateness.max < b->lateness.max;
-}
-
-static void wait_row(struct d9__grid *grid, const struct d9__callback *callback,
-		     const struct d9__histogram *h)
-{
-	cell(grid, d9__units_ns(h->max));
-	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
-	cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
-	cell(grid, d9__units_count(h->count));
-	cell_callback(grid, callback, true);
-}
-
-/* The callbacks that waited longest (|late|: timers that ran latest). */
-static void put_waiters(struct context *c, bool late)
-{
-	size_t all = c->report->n_callbacks, n = shown_of(c, all), with = 0;
-	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
-	struct d9__grid grid = { .n_columns = 0 };
-
-	if (!sorted) {
-		c->page->err = -ENOMEM;
-		return;
-	}
-	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
-	qsort(sorted, all, sizeof(*sorted), late ? compare_lateness : compare_delays);
-	number_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
-	d9__grid_column(&grid, "CALLBACK", true, true);
-	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
-	for (size_t i = 0; i < all; i++) {
-		const struct d9__histogram *h = late ? &sorted[i]->lateness : &sorted[i]->delays;
-
-		if (h->count && with++ < n)
-			wait_row(&grid, sorted[i], h);
-	}
-	d9__grid_print(&grid, c->page);
-	put_more(c, n, with, "callbacks");
-	free(sorted);
-}
-
-static void put_waits(struct context *c)
-{
-	const struct d9__latency *latency = &c->a->latency;
-
-	d9__page_section(c->page, "Waits from ready to running");
-	if (!is_recorded(c, "wake")) {
-		d9__page_line(c->page, "not recorded");
-		return;
-	}
-	if (latency->delays.count == 0) {
-		d9__page_line(c->page, "none: %s wakes",
-				d9__units_count(latency->wakes).text);
-		return;
-	}
-	put_quantiles(c, "waits", &latency->delays);
-	d9__page_line(c->page, "over 100 us: %s, over 1 ms: %s, over 5 ms: %s, over 50 ms: %s",
-			d9__units_count(latency->over_100us).text,
-			d9__units_count(latency->over_1ms).text,
-			d9__units_count(latency->over_5ms).text,
-			d9__units_count(latency->over_50ms).text);
-	put_waiters(c, false);
-}
-
-static void put_timers(struct context *c)
-{
-	const struct d9__latency *latency = &c->a->latency;
-
-	d9__page_section(c->page, "Timers");
-	if (!is_recorded(c, "lateness") || !latency->reasons) {
-		d9__page_line(c->page, "lateness is not recorded");
-		return;
-	}
-	if (latency->lateness.count == 0) {
-		d9__page_line(c->page, "none ran");
-		return;
-	}
-	put_quantiles(c, "late by", &latency->lateness);
-	put_waiters(c, true);
-}
-
-static void put_queues(struct context *c)
+static void put_queues(struct d9__section *c)
 {
 	const struct d9__timeline *timeline = &c->a->timeline;
 	const struct d9__gauge *queue = &c->a->queue, *registered = &c->a->registered;
@@ -380,7 +207,7 @@ static void put_queues(struct context *c)
 		if (timeline->items[i]->local_max > local)
 			local = timeline->items[i]->local_max;
 	d9__page_section(c->page, "Queues");
-	if (is_recorded(c, "depth"))
+	if (d9__section_records(c, "depth"))
 		d9__page_line(c->page, "ready callbacks in a round: %u%s at most", local,
 				local == 255 ? " or more" : "");
 	else
@@ -409,16 +236,16 @@ static int compare_alive(const void *left, const void *right)
 
 static void task_row(struct d9__grid *grid, const struct d9__callback *callback)
 {
-	cell(grid, d9__units_count((uint64_t)callback->peak_alive));
-	cell(grid, d9__units_count((uint64_t)callback->alive));
-	cell(grid, d9__units_count(callback->spawned));
-	cell(grid, d9__units_count(callback->ended));
-	cell_callback(grid, callback, true);
+	d9__cell(grid, d9__units_count((uint64_t)callback->peak_alive));
+	d9__cell(grid, d9__units_count((uint64_t)callback->alive));
+	d9__cell(grid, d9__units_count(callback->spawned));
+	d9__cell(grid, d9__units_count(callback->ended));
+	d9__cell_callback(grid, callback, true);
 }
 
-static void put_task_makers(struct context *c)
+static void put_task_makers(struct d9__section *c)
 {
-	size_t all = c->report->n_callbacks, n = shown_of(c, all), with = 0;
+	size_t all = c->report->n_callbacks, n = d9__section_shown(c, all), with = 0;
 	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
 	struct d9__grid grid = { .n_columns = 0 };
 
@@ -428,18 +255,18 @@ static void put_task_makers(struct context *c)
 	}
 	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
 	qsort(sorted, all, sizeof(*sorted), compare_alive);
-	number_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
+	d9__cell_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "ENDED", "PEAK", NULL });
 	for (size_t i = 0; i < all; i++)
 		if (sorted[i]->spawned && with++ < n)
 			task_row(&grid, sorted[i]);
 	d9__grid_print(&grid, c->page);
-	put_more(c, n, with, "callbacks");
+	d9__section_more(c, n, with, "callbacks");
 	free(sorted);
 }
 
-static void put_tasks(struct context *c)
+static void put_tasks(struct d9__section *c)
 {
 	const struct d9__tasks *tasks = &c->a->tasks;
 	int64_t start = (int64_t)tasks->at_start;
@@ -460,13 +287,13 @@ static void put_tasks(struct context *c)
 
 /* ---- the process ---- */
 
-static void put_kernel_waits(struct context *c)
+static void put_kernel_waits(struct d9__section *c)
 {
 	const struct d9__timeline *timeline = &c->a->timeline;
 	struct d9__grid grid = { .n_columns = 0 };
 	size_t n = 0;
 
-	number_columns(&grid, (const char *const[]){ "WORKER", "LONGEST", "P50",
+	d9__cell_columns(&grid, (const char *const[]){ "WORKER", "LONGEST", "P50",
 						     "ABOVE 0", "OVER 1 MS", NULL });
 	d9__grid_spare(&grid, (const char *const[]){ "ABOVE 0", "P50", NULL });
 	for (size_t i = 0; i < timeline->n; i++) {
@@ -474,18 +301,18 @@ static void put_kernel_waits(struct context *c)
 
 		if (worker->waits.count == 0 || n++ >= c->style->top)
 			continue;
-		cell_id(&grid, worker->id);
-		cell(&grid, d9__units_ns(worker->waits.max));
-		cell(&grid, d9__units_ns(d9__histogram_quantile(&worker->waits, 0.5)));
-		cell(&grid, d9__units_count(worker->waits.count));
-		cell(&grid, d9__units_count(worker->waits_over_1ms));
+		d9__cell_id(&grid, worker->id);
+		d9__cell(&grid, d9__units_ns(worker->waits.max));
+		d9__cell(&grid, d9__units_ns(d9__histogram_quantile(&worker->waits, 0.5)));
+		d9__cell(&grid, d9__units_count(worker->waits.count));
+		d9__cell(&grid, d9__units_count(worker->waits_over_1ms));
 	}
 	if (n)
 		d9__page_section(c->page, "Waits for a CPU after a wake-up (run queue)");
 	d9__grid_print(&grid, c->page);
 }
 
-static void put_usage(struct context *c)
+static void put_usage(struct d9__section *c)
 {
 	const struct d9__resource_usage *usage = &c->a->usage;
 	const uint64_t *growth = usage->growth;
@@ -510,157 +337,44 @@ static void put_usage(struct context *c)
 			d9__units_count(growth[D9__USAGE_INVOLUNTARY_SWITCHES]).text);
 }
 
-/* ---- threads by samples ---- */
-
-/* "worker-1 4711", and which loops' thread it is. */
-static void cell_thread(struct d9__grid *grid, const struct d9__hot_thread *thread)
-{
-	char text[96];
-
-	snprintf(text, sizeof(text), "%s%s%u", thread->name, thread->name[0] ? " " : "", thread->tid);
-	if (thread->worker)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", worker %" PRIu64, thread->worker->id);
-	d9__grid_cell(grid, text, 0);
-}
-
-static void cell_function(struct d9__grid *grid, const struct d9__hot_function *function)
-{
-	const struct d9__frame_name *frame = &function->frame;
-	char place[512] = "", *text;
-
-	if (frame->file && frame->line)
-		snprintf(place, sizeof(place), " %s:%u", frame->file, frame->line);
-	else if (frame->file || frame->module)
-		snprintf(place, sizeof(place), " (%s)", frame->file ? frame->file : frame->module);
-	if (asprintf(&text, "%s%s%s%s", frame->function ? frame->function : "(no name)", place,
-		     function->inside ? ", in " : "", function->inside ? function->inside : "") < 0) {
-		grid->failed = true;
-		return;
-	}
-	d9__grid_cell(grid, text, frame->function ? strlen(frame->function) : 0);
-	free(text);
-}
-
-static void function_row(const struct context *c, struct d9__grid *grid, const struct d9__hot_function *function,
-			 bool off_cpu)
-{
-	const struct d9__samples *samples = &c->a->samples;
-
-	if (!off_cpu && samples->period_ns)
-		cell(grid, d9__units_ns(function->n * samples->period_ns));
-	else
-		cell(grid, d9__units_count(function->n));
-	cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? samples->off : samples->on)));
-	cell_thread(grid, function->thread);
-	cell_function(grid, function);
-}
-
-/* ": calls that blocked, switches in 1 % of the time": what samples off the CPU are of, as far as the trace tells. */
-static void describe_off_cpu(const struct d9__metadata *metadata, char *buf, size_t size)
-{
-	const char *blocking = d9__metadata_value(metadata, "source.blocking");
-	const char *duty = d9__metadata_value(metadata, "sched.switch_duty");
-	bool blocked = blocking && !strncmp(blocking, "on", 2);
-
-	snprintf(buf, size, "%s", blocked ? ": calls that blocked" : "");
-	if (duty && atof(duty) > 0)
-		snprintf(buf + strlen(buf), size - strlen(buf), "%s switches in %.3g %% of the time", blocked ? "," : ":",
-			 100 * atof(duty));
-}
-
-static void threads_title(struct context *c, bool off_cpu)
-{
-	char title[160], of[96] = "";
-
-	if (off_cpu)
-		describe_off_cpu(&c->a->metadata, of, sizeof(of));
-	snprintf(title, sizeof(title), "Where threads %s the CPU, by samples%s", off_cpu ? "left" : "were on", of);
-	d9__page_section(c->page, title);
-}
-
-static void threads_table(struct context *c, bool off_cpu, size_t rows)
-{
-	size_t n;
-	struct d9__hot_function *functions = d9__hot_functions(&c->a->samples.threads, off_cpu, &n);
-	struct d9__grid grid = { .n_columns = 0 };
-
-	if (!functions) {
-		c->page->err = -ENOMEM;
-		return;
-	}
-	if (n)
-		threads_title(c, off_cpu);
-	d9__grid_column(&grid, off_cpu || !c->a->samples.period_ns ? "SAMPLES" : "CPU", false, false);
-	d9__grid_column(&grid, "SHARE", false, false);
-	d9__grid_column(&grid, "THREAD", true, false);
-	d9__grid_column(&grid, "FUNCTION", true, true);
-	for (size_t i = 0; i < n && i < rows; i++)
-		function_row(c, &grid, &functions[i], off_cpu);
-	d9__grid_print(&grid, c->page);
-	put_more(c, rows < n ? rows : n, n, "functions");
-	free(functions);
-}
-
-void d9__report_threads(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page,
-			size_t rows)
-{
-	threads_table(&(struct context){ report, report->analysis, style, page }, false, rows);
-}
-
-static void put_samples(struct context *c)
-{
-	const struct d9__samples *samples = &c->a->samples;
-
-	if (samples->on + samples->off == 0)
-		return;
-	d9__page_section(c->page, "Stack samples");
-	d9__page_line(c->page, "%s on the CPU (%s in callbacks), %s off the CPU (%s in callbacks)",
-			d9__units_count(samples->on).text,
-			d9__units_count(samples->on_in_polls).text,
-			d9__units_count(samples->off).text,
-			d9__units_count(samples->off_in_polls).text);
-	threads_table(c, false, c->style->top);
-	threads_table(c, true, c->style->top);
-}
-
-static void put_blocking(struct context *c)
+static void put_blocking(struct d9__section *c)
 {
 	d9__report_blocked(c->report, c->style, c->page);
 }
 
-static void put_idle(struct context *c)
+static void put_idle(struct d9__section *c)
 {
 	d9__report_idle(&c->a->idle, c->style->top, c->page);
 }
 
-static void put_spans(struct context *c)
+static void put_spans(struct d9__section *c)
 {
-	size_t n = shown_of(c, c->report->n_spans);
+	size_t n = d9__section_shown(c, c->report->n_spans);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (n == 0)
 		return;
 	d9__page_section(c->page, "Spans");
-	number_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
+	d9__cell_columns(&grid, (const char *const[]){ "BUSY", "IDLE", "COUNT",
 						     "P50", "P99", "LONGEST", NULL });
 	d9__grid_column(&grid, "NAME", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "IDLE", "P50", "P99", NULL });
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__span_name *span = c->report->spans[i];
 
-		cell(&grid, d9__units_ns(span->active_ns));
-		cell(&grid, d9__units_ns(span->idle_ns));
-		cell(&grid, d9__units_count(span->count));
-		cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
-		cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));
-		cell(&grid, d9__units_ns(span->durations.max));
+		d9__cell(&grid, d9__units_ns(span->active_ns));
+		d9__cell(&grid, d9__units_ns(span->idle_ns));
+		d9__cell(&grid, d9__units_count(span->count));
+		d9__cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.5)));
+		d9__cell(&grid, d9__units_ns(d9__histogram_quantile(&span->durations, 0.99)));
+		d9__cell(&grid, d9__units_ns(span->durations.max));
 		d9__grid_cell(&grid, span->name, 0);
 	}
 	d9__grid_print(&grid, c->page);
-	put_more(c, n, c->report->n_spans, "span names");
+	d9__section_more(c, n, c->report->n_spans, "span names");
 }
 
-static void put_custom_events(struct context *c)
+static void put_custom_events(struct d9__section *c)
 {
 	size_t all, with = 0;
 	struct d9__named_count *counts = d9__reports_counts(c->report, 1, &all);
@@ -675,29 +389,29 @@ static void put_custom_events(struct context *c)
 	for (size_t i = 0; i < all; i++) {
 		if (counts[i].kind != D9_EVENT_CUSTOM || with++ >= c->style->top)
 			continue;
-		cell(&grid, d9__units_count(counts[i].events));
+		d9__cell(&grid, d9__units_count(counts[i].events));
 		d9__grid_cell(&grid, counts[i].name, 0);
 	}
 	if (with)
 		d9__page_section(c->page, "The program's own events");
 	d9__grid_print(&grid, c->page);
-	put_more(c, shown_of(c, with), with, "names");
+	d9__section_more(c, d9__section_shown(c, with), with, "names");
 	free(counts);
 }
 
 /* ---- by name ---- */
 
-static void put_memory(struct context *c)
+static void put_memory(struct d9__section *c)
 {
 	d9__report_heap(c->a, c->style->top, c->page);
 }
 
-static void put_time(struct context *c)
+static void put_time(struct d9__section *c)
 {
 	d9__report_time(c->report, c->style, c->page);
 }
 
-static void put_process(struct context *c)
+static void put_process(struct d9__section *c)
 {
 	put_kernel_waits(c);
 	put_usage(c);
@@ -707,7 +421,7 @@ static void put_process(struct context *c)
 static const struct {
 	const char *name;
 	bool of_loops; /* nothing to say without one */
-	void (*put)(struct context *c);
+	void (*put)(struct d9__section *c);
 } sections[] = {
 	{ "data", false, NULL },
 	{ "findings", false, NULL },
@@ -715,13 +429,13 @@ static const struct {
 	{ "callbacks", true, put_callbacks },
 	{ "time", true, put_time },
 	{ "longest", true, put_longest },
-	{ "wakes", true, put_waits },
-	{ "timers", true, put_timers },
+	{ "wakes", true, d9__section_waits },
+	{ "timers", true, d9__section_timers },
 	{ "queues", true, put_queues },
 	{ "tasks", false, put_tasks },
 	{ "process", false, put_process },
 	{ "blocking", true, put_blocking },
-	{ "samples", false, put_samples },
+	{ "samples", false, d9__section_samples },
 	{ "idle", false, put_idle },
 	{ "memory", false, put_memory },
 	{ "spans", false, put_spans },
@@ -743,7 +457,7 @@ const char *d9__report_section_name(size_t i)
 }
 
 /* Section |i|, which was asked for: that it is empty is an answer. */
-static void put_named(struct context *c, size_t i)
+static void put_named(struct d9__section *c, size_t i)
 {
 	FILE *out = c->page->out;
 	char *text = NULL;
@@ -770,7 +484,7 @@ static void put_named(struct context *c, size_t i)
 void d9__report_sections(const struct d9__report *report, const struct d9__report_style *style,
 			 struct d9__page *page)
 {
-	struct context c = { report, report->analysis, style, page };
+	struct d9__section c = { report, report->analysis, style, page };
 
 	for (size_t i = 0; i < SECTIONS; i++) {
 		if (!sections[i].put)

@@ -16,6 +16,14 @@ struct d9__parts d9__parts_of_callback(const struct d9__analysis *a,
 	return d9__parts_of(&callback->time, callback->durations.sum, 0, a->samples.period_ns);
 }
 
+/* How long its tasks were registered: one that ended while it ran, or ran once more, was called for longer. */
+static uint64_t lives_of(const struct d9__callback *callback)
+{
+	uint64_t calls_ns = callback->durations.sum;
+
+	return callback->lives_ns > calls_ns ? callback->lives_ns : calls_ns;
+}
+
 struct d9__parts d9__parts_of_call(const struct d9__analysis *a, const struct d9__stall *stall)
 {
 	return d9__parts_of(&stall->time, stall->total_ns, 0, a->samples.period_ns);
@@ -52,6 +60,48 @@ void d9__json_ready(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_u64(json, "others_ns", ready.others_ns);
 	d9__json_u64(json, "unknown_ns", ready.unknown_ns);
 	d9__json_close(json, '}');
+}
+
+/* What loops call: functions that a library calls inside its own callbacks have no tasks. */
+static bool has_tasks(const struct d9__callback *callback)
+{
+	return callback->lives_ns || !callback->span;
+}
+
+static void put_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__account *time,
+			   uint64_t lives_ns, uint64_t calls_ns)
+{
+	struct d9__parts parts = d9__parts_of(time, lives_ns, lives_ns - calls_ns, a->samples.period_ns);
+
+	d9__parts_json(json, &parts, time, true);
+}
+
+void d9__json_tasks_time(struct d9__json *json, const struct d9__analysis *a, const struct d9__callback *callback)
+{
+	if (!has_tasks(callback)) {
+		d9__json_null(json, "tasks");
+		return;
+	}
+	d9__json_open(json, "tasks", '{');
+	put_tasks_time(json, a, &callback->time, lives_of(callback), callback->durations.sum);
+	d9__json_close(json, '}');
+}
+
+void d9__json_all_tasks_time(struct d9__json *json, const struct d9__analysis *a)
+{
+	struct d9__account time = { 0 };
+	uint64_t lives_ns = 0, calls_ns = 0;
+
+	for (size_t i = 0; i < a->callbacks.n; i++) {
+		const struct d9__callback *callback = a->callbacks.items[i];
+
+		if (!has_tasks(callback))
+			continue;
+		d9__account_add(&time, &callback->time);
+		lives_ns += lives_of(callback);
+		calls_ns += callback->durations.sum;
+	}
+	put_tasks_time(json, a, &time, lives_ns, calls_ns);
 }
 
 static void put_gain_of(struct d9__json *json, const char *key, const struct d9__gain_of *gain)

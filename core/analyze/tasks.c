@@ -118,6 +118,7 @@ int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, 
 	if (task->spawned)
 		return 0;
 	task->spawned = true;
+	task->spawned_ns = ns;
 	task->uninstrumented = !instrumented;
 	tasks->spawned++;
 	if (task->seen && !task->ended)
@@ -127,6 +128,14 @@ int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, 
 	task->callback->spawned++;
 	task->callback->uninstrumented += !instrumented;
 	return count_spawn(task->callback, ns);
+}
+
+void d9__task_lived(const struct d9__task *task, uint64_t first_ns, uint64_t ns)
+{
+	uint64_t from_ns = task->spawned ? task->spawned_ns : first_ns;
+
+	if (task->callback && ns > from_ns)
+		task->callback->lives_ns += ns - from_ns;
 }
 
 void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task)

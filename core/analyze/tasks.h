@@ -58,6 +58,7 @@ struct d9__task {
 	uint64_t id;
 	struct d9__callback *callback; /* NULL until known */
 	bool spawned, seen, ended, buried, uninstrumented;
+	uint64_t spawned_ns;
 
 	uint16_t pieces; /* workers whose piece, open or their last one, is of this task */
 
@@ -116,6 +117,9 @@ struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id);
 /* 0 or -ENOMEM.  |task|'s callback must be set. */
 int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns,
 		   bool instrumented);
+
+/* |task| ended, or the trace did, at |ns|; the trace began at |first_ns|. */
+void d9__task_lived(const struct d9__task *task, uint64_t first_ns, uint64_t ns);
 
 /* |task| runs: if it has no spawn it was there before the trace. */
 void d9__task_seen(struct d9__tasks *tasks, struct d9__task *task);

@@ -9,7 +9,7 @@ import { textColumns, numberOf, runScript, wrapText } from './script.js';
 import { showDuration, showName, showShare, splitLocation } from './show.js';
 import { Durations } from './statistics.js';
 import { lowerBound } from './table.js';
-import { wholeCalls } from './summary.js';
+import { joinedCalls } from './summary.js';
 import { partsOfCall } from './time.js';
 
 const LONG_USAGE = `usage: node diagnose_long_poll.js [OPTIONS] TRACE
@@ -78,7 +78,7 @@ const LONG_OPTIONS = { top: { type: 'string', default: '1' }, callback: { type: 
 await runScript('diagnose_long_poll.js', { usage: LONG_USAGE, options: LONG_OPTIONS, main: (processes, values) => {
 	const top = numberOf(values.top, '--top', 1), task = values.task === undefined ? null : numberOf(values.task, '--task'), least = values['min-ms'] === undefined ? null : numberOf(values['min-ms'], '--min-ms') * 1e6;
 	const long = processes.flatMap((process) => {
-		const calls = wholeCalls(process.trace), limit = least ?? limitOf(calls);
+		const calls = joinedCalls(process.trace), limit = least ?? limitOf(calls);
 		return calls.filter((call) => call.ns >= limit && call.ns > 0 && (task === null || call.task === task) && (process.trace.strings[call.site] ?? '').split(' @ ')[0].includes(values.callback ?? '')).map((call) => ({ process, call }));
 	}).sort((a, b) => b.call.ns - a.call.ns);
 	const told = long.slice(0, top).map(({ process, call }) => explain(process, call));

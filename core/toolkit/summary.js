@@ -71,7 +71,7 @@ class Waking {
  * Every call: {worker, row, pieces, start, ns, task, site, wake, delay, flags, samples}; delay NaN: no wake was seen.
  * Nested loops cut a call into several polls.
  */
-export function wholeCalls(trace) {
+export function joinedCalls(trace) {
 	const byTask = wakesByTask(trace), waking = new Map(), calls = [], newest = new Map();
 	const order = trace.workers.flatMap((worker, w) => Array.from({ length: worker.polls.n }, (_, row) => [worker.polls.start[row], w, row]));
 	if (trace.workers.length > 1) order.sort((a, b) => a[0] - b[0]);
@@ -349,7 +349,7 @@ function samplesObject(trace, calls) {
 
 /** Figures and red flags of the process |number|. */
 export function summaryOf(process, number = 0) {
-	const { trace } = process, recorded = recordedOf(trace), times = new Times(trace), calls = wholeCalls(trace);
+	const { trace } = process, recorded = recordedOf(trace), times = new Times(trace), calls = joinedCalls(trace);
 	const findings = redFlags(trace).map((finding) => ({ process: number, check: finding.check, severity: finding.severity, message: finding.message, name: finding.name, advice: finding.advice,
 		evidence: finding.evidence.map(({ text, time, duration, worker, task }) => ({ text, ...(time !== undefined && times.at(time)), ...(duration !== undefined && { duration_ns: duration }),
 			...(worker !== undefined && { worker }), ...(task !== undefined && { task }) })) }));

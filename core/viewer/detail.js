@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The detail of what is selected: a call, a range of time, or else the whole trace.
+// The detail of what is selected: a call, a range of time, or else the trace itself.
 
 import { durationClass, showCount, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
 import { binStart, histogramBin, pollsOfTask, quantileOf } from '../toolkit/index.js';
 import { framesOf } from '../toolkit/stacks.js';
+import { showAbout } from './about.js';
 import { element, prepareCanvas } from './dom.js';
 import { laneName } from './lanes.js';
 import { showRangeSummary } from './range_summary.js';
 import { selectCall, selectFinding, state } from './state.js';
 import { colours } from './theme.js';
+import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
 const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
@@ -171,12 +173,6 @@ function showCall(panel, lane, row) {
 	for (const chart of charts) chart?.draw();
 }
 
-function callbackTable(callbacks) {
-	return element('table', {}, element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
-		element('tbody', {}, ...callbacks.slice(0, 40).map((c) => element('tr', {}, element('td', { title: c.location }, callLink(c.lane, c.row, c.name)),
-			element('td', { class: 'number' }, showCount(c.n)), element('td', { class: 'number' }, showDuration(c.longest)), element('td', { class: 'number' }, showDuration(c.total))))));
-}
-
 /** A finding that has no place in time: its sentence and evidence. */
 function showFinding(panel, finding) {
 	panel.replaceChildren(
@@ -186,20 +182,12 @@ function showFinding(panel, finding) {
 		finding.advice ? section('Next', '', element('p', {}, showName(finding.advice, 600))) : '');
 }
 
-function showTrace(panel) {
-	const { model } = state, callbacks = model.callbacksIn(model.first, model.last + 1);
-	panel.replaceChildren(element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Whole trace')),
-		section('Callbacks', showCount(callbacks.reduce((sum, c) => sum + c.n, 0)), callbackTable(callbacks)),
-		element('details', { class: 'section' }, element('summary', {}, 'What the trace says of itself'),
-			element('table', {}, element('tbody', {}, ...[...model.main.metadata].sort().map(([key, value]) =>
-				element('tr', {}, element('td', { class: 'code', title: key }, showName(key)), element('td', { title: showName(value, 2000) }, showName(value, 40))))))));
-}
-
 export function showDetail(panel) {
-	if (state.range && (state.rangeLast || !state.selected)) showRangeSummary(panel, state.range, { timeText });
+	if (state.range && (state.rangeLast || !(state.selected || state.item))) showRangeSummary(panel, state.range, { timeText });
+	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
-	else showTrace(panel);
+	else showAbout(panel);
 	panel.scrollTop = 0;
 }
 

@@ -4,9 +4,14 @@
 import { samplesIn } from '../toolkit/profile.js';
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
+import { BlockingTab, SampleTab } from './call_lists.js';
+import { TreeTab } from './call_tree.js';
 import { CallbackTab } from './callback_table.js';
+import { EventTab } from './event_tab.js';
 import { FlameTab } from './flame_tab.js';
+import { FunctionTab } from './function_table.js';
 import { PANEL_TABS } from './panel_url.js';
+import { openSave } from './save.js';
 import { CLOSED_PANEL, eachCall, isPanelOpen, rangeOf, scopeOf, threadsOf } from './scope.js';
 import { listen, setView, state, update } from './state.js';
 
@@ -54,7 +59,7 @@ function showHead() {
 		`${showCount(inside)} samples of ${showCount(all)}`].filter(Boolean).map((text) => element('span', {}, text)));
 	byId('panel-callback').hidden = !panel.callback;
 	byId('panel-callback').textContent = panel.callback ? `only ${callbackName()} ✕` : '';
-	byId('panel-zoom').hidden = !range;
+	byId('panel-zoom').hidden = byId('panel-save').hidden = !range;
 	fillThreads();
 }
 
@@ -136,7 +141,8 @@ function stepTab(step, focus) {
 }
 
 function build() {
-	Object.assign(tabs, { callbacks: new CallbackTab(patchPanel), flame: new FlameTab(patchPanel) });
+	Object.assign(tabs, { callbacks: new CallbackTab(patchPanel), flame: new FlameTab(patchPanel), tree: new TreeTab(patchPanel), functions: new FunctionTab(patchPanel),
+		blocking: new BlockingTab(patchPanel), samples: new SampleTab(patchPanel), events: new EventTab(patchPanel) });
 	const list = element('div', { class: 'tabs', role: 'tablist', id: 'panel-tabs', 'aria-label': 'What filled this time' },
 		...Object.keys(tabs).map((name) => element('button', { role: 'tab', id: `tab-${name}`, 'data-tab': name, 'aria-controls': 'panel-body', onclick: () => patchPanel({ open: true, tab: name }) }, PANEL_TABS[name])));
 	list.addEventListener('keydown', (event) => {
@@ -153,6 +159,7 @@ function build() {
 		element('div', { class: 'panel-head' }, element('h2', { id: 'panel-title' }), element('div', { class: 'panel-facts', id: 'panel-facts' }),
 			element('button', { id: 'panel-callback', class: 'small link', title: 'All callbacks', onclick: () => patchPanel({ callback: '' }) }), element('span', { class: 'space' }), thread,
 			element('button', { id: 'panel-zoom', class: 'small', onclick: () => setView(...state.range) }, 'Zoom in', element('kbd', {}, 'z')),
+			element('button', { id: 'panel-save', class: 'small', onclick: openSave }, 'Save this range'),
 			element('button', { class: 'small', 'aria-label': 'Close the panel', onclick: closePanel }, '✕')),
 		list, element('div', { id: 'panel-body', class: 'panel-body', role: 'tabpanel' }));
 	startGrip();
@@ -165,7 +172,7 @@ export const PANEL_KEYS = [
 	{ keys: [']'], does: 'panel: next tab', run: () => isPanelOpen(state) && stepTab(1, false) },
 	{ keys: ['['], does: 'panel: tab before', run: () => isPanelOpen(state) && stepTab(-1, false) },
 	{ keys: ['i'], does: 'flame graph and call tree: from the other end', run: () => isPanelOpen(state) && patchPanel({ inverted: !state.panel.inverted, zoom: [] }) },
-	{ keys: ['Ctrl+/'], does: 'flame graph: find a frame', run: () => byId('frame-find')?.focus() },
+	{ keys: ['Ctrl+/'], does: 'panel: find a frame or a function', run: () => byId('panel-body').querySelector('input[type="search"]')?.focus() },
 ];
 
 export function startPanel() {

@@ -12,20 +12,23 @@ function classOf(column) {
 /**
  * |columns|: [{key, title, number, hint, value(row), cell(row)}]; one without value() cannot be sorted.  |order|
  * is 'key' or '-key', downwards.  |onOrder|(order) and |onEnter|(row) may be missing.  The rows are a list, or
- * {length, at(i)} that is in its order already.
+ * {length, at(i)} that is in its order already.  |role| treegrid: attributesOf(row) tells the levels, and onKey(event,
+ * row), which may take a key, moves between them.  |onFocus|(row) hears which row has the focus.
  */
 export class SortableTable {
-	constructor({ label, columns, order = '', onOrder = null, onEnter = null, empty = '', isMarked = null }) {
-		Object.assign(this, { columns, order, onOrder, onEnter, empty, isMarked, rows: [], shown: [], focused: 0, first: -1 });
+	constructor({ label, columns, order = '', onOrder = null, onEnter = null, empty = '', isMarked = null, role = 'grid', attributesOf = null, onKey = null, onFocus = null }) {
+		Object.assign(this, { columns, order, onOrder, onEnter, empty, isMarked, attributesOf, onKey, onFocus, rows: [], shown: [], focused: 0, first: -1 });
 		this.headers = columns.map((column) => element('th', { scope: 'col', class: classOf(column), title: column.hint },
 			column.value ? element('button', { class: 'sort', onclick: () => this.sortBy(column) }, column.title) : element('span', {}, column.title)));
 		this.body = element('tbody');
-		this.table = element('table', { class: 'sortable', role: 'grid', 'aria-label': label }, element('thead', {}, element('tr', {}, ...this.headers)), this.body);
+		this.table = element('table', { class: 'sortable', role, 'aria-label': label }, element('thead', {}, element('tr', {}, ...this.headers)), this.body);
 		this.box = element('div', { class: 'rows' }, this.table);
 		this.box.addEventListener('scroll', () => this.draw());
 		this.body.addEventListener('keydown', (event) => this.key(event));
 		this.body.addEventListener('focusin', ({ target }) => {
-			if (target.dataset.row) this.focused = Number(target.dataset.row);
+			if (!target.dataset.row) return;
+			this.focused = Number(target.dataset.row);
+			this.onFocus?.(this.at(this.focused));
 		});
 		this.body.addEventListener('click', (event) => this.click(event));
 		this.markHeaders();
@@ -102,7 +105,7 @@ export class SortableTable {
 	}
 
 	row(data, i) {
-		const made = element('tr', { 'aria-rowindex': String(i + 2), tabindex: i === Math.min(this.last - 1, Math.max(this.first, this.focused)) ? '0' : '-1', 'data-row': String(i), class: this.isMarked?.(data) ? 'marked' : false });
+		const made = element('tr', { 'aria-rowindex': String(i + 2), tabindex: i === Math.min(this.last - 1, Math.max(this.first, this.focused)) ? '0' : '-1', 'data-row': String(i), class: this.isMarked?.(data) ? 'marked' : false, ...this.attributesOf?.(data) });
 		made.append(...this.columns.map((column) => {
 			const shown = column.cell(data), text = typeof shown === 'string';
 			return element('td', { class: classOf(column), title: text && shown.length > 24 ? shown : false }, shown);
@@ -124,6 +127,11 @@ export class SortableTable {
 	}
 
 	key(event) {
+		if (event.target.tagName === 'TR' && this.onKey?.(event, this.at(this.focused))) {
+			event.preventDefault();
+			event.stopPropagation();
+			return;
+		}
 		const page = Math.max(1, Math.floor(this.box.clientHeight / ROW) - 2);
 		const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.shown.length, End: this.shown.length };
 		if (event.key in steps) this.focus(this.focused + steps[event.key]);

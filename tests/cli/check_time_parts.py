@@ -18,11 +18,22 @@ def check(what, item, total, waits):
         sys.exit(f"{what}: the parts sum to {sum(parts)}, and it took {total}: {time}")
 
 
+def check_tasks(what, tasks, calls):
+    time = tasks["time"]
+    check(what, tasks, time["total_ns"], True)
+    if time["total_ns"] - time["waiting_ns"] != calls:
+        sys.exit(f"{what}: {calls} ns in calls, and {time}")
+
+
 def check_process(process):
     for worker in process["workers"]:
         check(f"worker {worker['id']}", worker, worker["awake_ns"] + worker["parked_ns"], True)
     for callback in process["callbacks"]:
         check(callback["name"], callback, callback["total_ns"], False)
+        if callback["tasks"]:
+            check_tasks(f"tasks of {callback['name']}", callback["tasks"], callback["total_ns"])
+    calls = sum(callback["total_ns"] for callback in process["callbacks"] if callback["tasks"])
+    check_tasks("all tasks", process["tasks"], calls)
     for call in process["polls"]["longest"]:
         check(f"call of {call['name']}", call, call["duration_ns"], False)
     for span in process["spans"]:

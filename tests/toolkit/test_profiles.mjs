@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { EventList, eventSources, fieldsOf } from '../../core/toolkit/event_list.js';
 import { FrameNames, childrenOf, foldProfiles, foldedLines, functionsOf, matchesOf, nodeAt, pathOf } from '../../core/toolkit/fold.js';
 import { PROFILE_KINDS, WHOLE, allocations, blockingCalls, idleWaits, profileOf } from '../../core/toolkit/profile.js';
 import { Durations, bucketOf, middleOf } from '../../core/toolkit/statistics.js';
@@ -103,4 +104,25 @@ test('`dial9 export --format folded` folds each kind in the same way', { skip: !
 	assert.ok(Math.abs(counts(lines('idle')) / 1000 - counts(exported('idle'))) <= 4);
 	rmSync(folder, { recursive: true });
 	assert.deepEqual(Object.keys(PROFILE_KINDS), ['cpu', 'off-cpu', 'blocking', 'heap', 'live', 'idle']);
+});
+
+test('all events of a range are in the order of their times, at whatever place one looks', () => {
+	const list = new EventList(eventSources(trace, WHOLE, true)), times = [], names = new Map();
+	for (let i = 0; i < list.length; i++) {
+		const { time, source } = list.at(i);
+		times.push(time);
+		names.set(source.name, (names.get(source.name) ?? 0) + 1);
+	}
+	assert.deepEqual(times, [...times].sort((a, b) => a - b));
+	// A call and a wait are two events each; all else is one.
+	assert.equal(list.length + 60 + 50, trace.events);
+	assert.deepEqual([names.get('callback'), names.get('wait'), names.get('CpuSampleEvent'), names.get('AllocEvent'), names.get('SymbolTableEntry')], [60, 50, 75, 20, 9]);
+	for (const i of [list.length - 1, 0, 77, 76, 130]) assert.equal(list.at(i).time, times[i]);
+	const some = eventSources(trace, { ...WHOLE, from: 60e6, to: 70e6 });
+	// The wait that reaches into the range is of it.
+	assert.equal(new EventList(some).length, times.filter((time) => time >= 60e6 && time < 70e6).length + 1);
+	const call = list.at(times.findIndex((time) => time >= 0));
+	assert.ok(fieldsOf(call).length > 3);
+	const helper = new EventList(eventSources(trace, { ...WHOLE, workers: new Set(), tids: new Set([4200]) }));
+	assert.deepEqual([helper.length, helper.at(3).source.name], [7, 'CpuSampleEvent']);
 });

@@ -12,6 +12,7 @@ import { framesOf } from '../../core/toolkit/stacks.js';
 import { absoluteTime, pollAt, readTrace, relativeTime } from '../../core/toolkit/trace.js';
 import { unpack } from '../../core/toolkit/unpack.js';
 import { Xxh64 } from '../../core/toolkit/xxh64.js';
+import { doubtsOf } from '../../core/viewer/about.js';
 import { parseWideJson } from '../../core/viewer/load.js';
 import { laneColumns } from '../../core/viewer/lod.js';
 import { Model } from '../../core/viewer/model.js';
@@ -195,6 +196,13 @@ test('the URL says what is shown, and says it again', async () => {
 	assert.deepEqual(readFragment(model, 'v=m-1~2&s=poll:9@1&s=task:x&r=m1&f=x.0&c=mars&q=%').wrong.length, 7);
 });
 
+test('a trace that does not fit says up to where it is shown', async () => {
+	const bytes = serverTrace(), trace = await readTrace([{ name: 'big', chunks: async function* chunks() { yield bytes; } }], { bytes: 100000 });
+	const [doubt] = doubtsOf(new Model([trace], { name: 'x', shown: 1, segments: 1 }));
+	assert.equal(doubt.kind, 'memory');
+	assert.match(doubt.text, /^big is shown up to byte \d+ only: .*memory/);
+});
+
 test('durations, counts, times and names as people read them', () => {
 	const plain = (text) => text.replaceAll('\u2009', ' ');
 	assert.deepEqual([0, 999, 1000, 12345, 999999, 1e6, 182.4e6, 61e9].map((ns) => plain(showDuration(ns))), ['0 ns', '999 ns', '1.00 µs', '12.3 µs', '1.00 ms', '1.00 ms', '182 ms', '61.0 s']);
@@ -218,13 +226,26 @@ test('a name cannot hide, reverse or imitate text', () => {
 	assert.equal(showName('naïve 名前 😀'), 'naïve 名前 😀');
 });
 
+/** Names that a module declares at its top, of lists (const A = 1, B = 2) each. */
+function topNames(source) {
+	const declared = [...source.matchAll(/^(?:export )?(?:async )?(?:function\*?|class) (\w+)/gm)].map(([, name]) => name);
+	for (const [, list] of source.matchAll(/^(?:export )?(?:const|let|var) ([^]*?);$/gm)) {
+		// What stands in brackets or quotes declares nothing.
+		let flat = list.replace(/'[^']*'|"[^"]*"/g, '""'), before;
+		do [before, flat] = [flat, flat.replace(/\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}/g, '')];
+		while (flat !== before);
+		declared.push(...flat.split(',').map((part) => /^\s*(\w+)\s*(?:=[^>]|$)/.exec(part)?.[1]).filter(Boolean));
+	}
+	return declared;
+}
+
 test('modules can be joined into one: names at the top are unique, imports and exports begin a line', () => {
 	const names = new Map();
 	for (const module of ['toolkit', 'viewer'])
 		for (const file of readdirSync(folder(module)).filter((name) => name.endsWith('.js'))) {
 			const source = readFileSync(new URL(file, folder(module)), 'utf8');
 			assert.ok(source.split('\n').length < 760, `${file} is too long`);
-			for (const [, name] of source.matchAll(/^(?:export )?(?:async )?(?:function\*?|class|const|let|var) (\w+)/gm)) {
+			for (const name of topNames(source)) {
 				assert.equal(names.get(name), undefined, `${name} is in ${names.get(name)} and ${file}`);
 				names.set(name, file);
 			}

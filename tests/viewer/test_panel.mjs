@@ -114,6 +114,86 @@ test('finding a frame tells the share of what is under it', async () => {
 	await eventually(() => text('#panel-body .tools'), /67 of 67 samples on the CPU/);
 });
 
+test('the call tree opens and closes by keyboard, from both ends', async () => {
+	await open('shop', '#p=tree');
+	await eventually(() => cells(0), (frames) => frames.join().replace(/[▾▸]/g, '') === 'all stacks,main,on_read,parse,copy,tick,worker,[no stack],[cut stack]');
+	assert.equal(await page.$eval('#panel-body table', (e) => e.getAttribute('role')), 'treegrid');
+	await page.focus('#panel-body tr[data-row="0"]');
+	await press('ArrowDown', 'ArrowDown', 'ArrowLeft');
+	await eventually(() => cells(0), (frames) => frames.length === 7);
+	const row = () => page.evaluate(() => [document.activeElement.getAttribute('aria-level'), document.activeElement.getAttribute('aria-expanded'), document.activeElement.innerText]);
+	assert.match(String(await row()), /^3,false,▸on_read\s+50 samples\s+–\s+75.%/);
+	await press('ArrowRight', 'ArrowRight');
+	assert.match(String(await row()), /^4,true,▾parse\s+50 samples\s+10 samples/);
+	await press('ArrowLeft', 'ArrowLeft', 'ArrowLeft');
+	assert.match(String(await row()), /on_read/);
+	await press('i');
+	await eventually(() => cells(0), (frames) => /all stacks,.?copy,.?parse/.test(frames.join()));
+	await page.focus('#panel-body tr[data-row="1"]');
+	assert.match(String(await row()), /copy\s+40 samples\s+40 samples/);
+	await press('Space');
+	await eventually(fragment, /p=flame.*fg=cpu-inverted:copy/);
+});
+
+test('functions have what they took themselves and in sum, and lead to the flame graph', async () => {
+	await open('shop', '#p=functions');
+	await eventually(() => cells(0), (names) => names.slice(0, 3).join() === 'copy,parse,worker');
+	assert.deepEqual((await cells(3)).slice(0, 2), ['40 samples', '10 samples']);
+	await page.click('#panel-body th:nth-child(7) button');
+	await eventually(() => cells(0), (names) => names.slice(0, 3).join() === 'main,on_read,parse');
+	assert.deepEqual((await cells(6)).slice(0, 3), ['57 samples', '52 samples', '50 samples']);
+	await page.type('#function-find', 'par');
+	await eventually(() => cells(0), (names) => names.join() === 'parse');
+	await page.focus('#panel-body tr[data-row="0"]');
+	await press('Enter');
+	await eventually(fragment, /p=flame.*fq=parse/);
+});
+
+test('blocking calls have function, descriptor, lock holder and stack', async () => {
+	await open('shop', '#p=blocking');
+	await eventually(() => text('#panel-body'), /fsync\s+14\s+4\.00.ms\s+on_read\s+helper 4200/);
+	await page.focus('#panel-body tr[data-row="1"]');
+	await eventually(() => text('.stack-pane'), /fsync\s*2\.00.ms\s+do_fsync\s+kernel\s+fsync\s+server\.c:1536[^]*main[^]*The lock was held by\s+helper 4200/);
+	await press('Enter');
+	await eventually(() => text('#selected'), /on_read/);
+	await open('plain', '#p=blocking');
+	await eventually(() => text('#panel-body'), /no blocking calls[^]*--no-blocking/);
+});
+
+test('samples are listed one by one, each with its stack', async () => {
+	await open('shop', '#p=samples');
+	await eventually(() => page.$eval('#panel-body table', (e) => e.getAttribute('aria-rowcount')), (n) => n === '76');
+	await page.focus('#panel-body tr[data-row="0"]');
+	await press('End');
+	await eventually(() => page.evaluate(() => document.activeElement.getAttribute('aria-rowindex')), (i) => i === '76');
+	assert.match(await text('.stack-pane'), /copy[^]*parse[^]*on_read[^]*main/);
+});
+
+test('events are all there, in order, with their fields; names can be hidden and say how many they are', async () => {
+	await open('shop', '#p=events');
+	await eventually(() => text('.event-tab .tools'), /CpuSampleEvent\s*75[^]*callback\s*60[^]*228 of 228 events/);
+	await page.click('[data-name="CpuSampleEvent"]');
+	await eventually(() => text('.event-tab .tools'), /153 of 228 events/);
+	assert.match(await eventually(fragment, /en=/), /en=CpuSampleEvent/);
+	await page.type('.event-tab input', 'block');
+	await eventually(() => cells(1), (names) => names.join() === 'BlockingCallEvent,BlockingCallEvent');
+	await page.focus('#panel-body tr[data-row="1"]');
+	await eventually(() => text('.stack-pane'), /function\s+fsync\s+fd\s+14\s+duration_ns\s+/);
+	await open('shop', '#r=m5060000000~10000000&p=events');
+	await eventually(() => text('.event-tab .tools'), /19 of 19 events/);
+});
+
+test('a long list draws only what is in sight, and every row of it can be reached', async () => {
+	await open('plain', '#p=events');
+	const all = Number(await eventually(() => page.$eval('#panel-body table', (e) => e.getAttribute('aria-rowcount')), (n) => Number(n) > 5000));
+	assert.ok((await cells(0)).length < 100);
+	await page.focus('#panel-body tr[data-row="0"]');
+	await press('End');
+	await eventually(() => page.evaluate(() => document.activeElement.getAttribute('aria-rowindex')), (i) => Number(i) === all);
+	await press('PageUp', 'ArrowUp', 'Home');
+	await eventually(() => page.evaluate(() => document.activeElement.getAttribute('aria-rowindex')), (i) => i === '2');
+});
+
 test('one thread can be looked at alone', async () => {
 	await open('shop', '#p=flame');
 	await eventually(() => text('#panel-thread'), /All threads\s+main\s+helper 4200/);

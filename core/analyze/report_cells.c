@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/report_cells.h"
+
+void d9__cell_columns(struct d9__grid *grid, const char *const titles[])
+{
+	for (; *titles; titles++)
+		d9__grid_column(grid, *titles, false, false);
+}
+
+void d9__cell(struct d9__grid *grid, struct d9__units units)
+{
+	d9__grid_cell(grid, units.text, 0);
+}
+
+void d9__cell_id(struct d9__grid *grid, uint64_t id)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, id);
+	d9__grid_cell(grid, text, 0);
+}
+
+void d9__cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site)
+{
+	char name[512];
+	size_t len = strlen(d9__callback_way(callback, name, sizeof(name)));
+	const char *at = site ? d9__callback_site(callback) : NULL;
+	char loops[D9__UNITS_MAX + 32] = "";
+	char *text;
+
+	if (callback->nested.calls)
+		snprintf(loops, sizeof(loops), " (%s in loops)", d9__units_ns(callback->nested.ns).text);
+	if (asprintf(&text, "%s%s%s%s", name, loops, at ? " @ " : "", at ? at : "") < 0) {
+		grid->failed = true;
+		return;
+	}
+	d9__grid_cell(grid, text, at ? len + strlen(loops) : 0);
+	free(text);
+}
+
+void d9__section_more(struct d9__section *c, size_t shown, size_t all, const char *what)
+{
+	if (all > shown)
+		d9__page_line(c->page, "and %s more %s (--top %zu shows all)",
+				d9__units_count(all - shown).text, what, all);
+}
+
+size_t d9__section_shown(const struct d9__section *c, size_t all)
+{
+	return all < c->style->top ? all : c->style->top;
+}
+
+void d9__section_quantiles(struct d9__section *c, const char *label, const struct d9__histogram *h)
+{
+	d9__page_line(c->page, "%s: %s; p50 %s, p90 %s, p99 %s, longest %s", label,
+			d9__units_count(h->count).text,
+			d9__units_ns(d9__histogram_quantile(h, 0.5)).text,
+			d9__units_ns(d9__histogram_quantile(h, 0.9)).text,
+			d9__units_ns(d9__histogram_quantile(h, 0.99)).text,
+			d9__units_ns(h->max).text);
+}
+
+bool d9__section_records(const struct d9__section *c, const char *key)
+{
+	return d9__metadata_coverage(&c->a->metadata, key) != D9__COVERAGE_NONE;
+}

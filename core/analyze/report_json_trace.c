@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "trace" of the JSON report: what was read, and what is known of it. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/report_json.h"
+#include "analyze/units.h"
+
+int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n)
+{
+	struct d9__named_count *counts = d9__reports_counts(reports, n, &n);
+
+	if (!counts)
+		return -ENOMEM;
+	d9__json_open(json, "events", '{');
+	for (size_t i = 0; i < n; i++)
+		d9__json_u64(json, counts[i].name, counts[i].events);
+	d9__json_close(json, '}');
+	free(counts);
+	return 0;
+}
+
+void d9__json_loss(struct d9__json *json, const struct d9__losses *losses)
+{
+	d9__json_open(json, "loss", '{');
+	for (size_t i = 0; i < losses->n; i++)
+		d9__json_u64(json, losses->items[i].cause[0] ? losses->items[i].cause : "unknown",
+			     losses->items[i].events);
+	d9__json_close(json, '}');
+}
+
+void d9__json_files(struct d9__json *json, const struct d9__analysis *a)
+{
+	for (size_t i = 0; i < a->n_segments; i++) {
+		const struct d9__segment_fact *segment = &a->segments[i];
+
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "path", segment->path);
+		d9__json_u64(json, "process", a->process);
+		d9__json_string(json, "container", segment->container);
+		d9__json_u64(json, "stored_bytes", segment->stored_bytes);
+		d9__json_u64(json, "unpacked_bytes", segment->unpacked_bytes);
+		d9__json_u64(json, "events", segment->events);
+		d9__json_u64(json, "first_ns", segment->first_ns);
+		d9__json_u64(json, "last_ns", segment->last_ns);
+		d9__json_bool(json, "active", segment->active);
+		d9__json_bool(json, "truncated", segment->truncated);
+		d9__json_string(json, "error", segment->err ? segment->message : NULL);
+		d9__json_close(json, '}');
+	}
+}
+
+void d9__json_metadata(struct d9__json *json, const struct d9__metadata *metadata)
+{
+	d9__json_open(json, "metadata", '{');
+	for (size_t i = 0; i < metadata->n; i++)
+		d9__json_string(json, metadata->items[i].key, metadata->items[i].value);
+	d9__json_close(json, '}');
+}
+
+void d9__json_process(struct d9__json *json, const struct d9__analysis *a)
+{
+	d9__json_u64(json, "number", a->process);
+	d9__json_string(json, "boot_id", d9__metadata_value(&a->metadata, "boot_id"));
+	d9__json_string(json, "folder",
+			a->processes ? a->processes->items[a->process].folder : NULL);
+}
+
+int d9__json_trace(struct d9__json *json, const struct d9__report *report)
+{
+	const struct d9__analysis *a = report->analysis;
+	uint64_t start_ns = d9__analysis_start_ns(a), end_ns = d9__analysis_end_ns(a);
+	int err;
+
+	d9__json_open(json, "trace", '{');
+	d9__json_u64(json, "start_ns", start_ns);
+	d9__json_u64(json, "end_ns", end_ns);
+	d9__json_u64(json, "duration_ns", end_ns - start_ns);
+	d9__json_wall(json, "start_wall", a, start_ns);
+	if (a->has_wall)
+		d9__json_i64(json, "wall_offset_ns", (int64_t)(a->anchor_wall_ns - a->anchor_ns));
+	else
+		d9__json_null(json, "wall_offset_ns");
+	d9__json_u64(json, "segments", a->n_segments);
+	d9__json_u64(json, "total_events", a->events);
+	err = d9__json_events(json, report, 1);
+	d9__json_loss(json, &a->losses);
+	d9__json_u64(json, "lost_events", a->losses.events);
+	d9__json_u64(json, "dropped_allocs", a->losses.dropped_allocs);
+	d9__json_u64(json, "dropped_frees", a->losses.dropped_frees);
+	d9__json_open(json, "files", '[');
+	d9__json_files(json, a);
+	d9__json_close(json, ']');
+	d9__json_metadata(json, &a->metadata);
+	d9__json_open(json, "processes", '[');
+	d9__json_open(json, NULL, '{');
+	d9__json_process(json, a);
+	d9__json_metadata(json, &a->metadata);
+	d9__json_close(json, '}');
+	d9__json_close(json, ']');
+	d9__json_close(json, '}');
+	return err;
+}
+
+const char *const d9__capability_keys[D9__CAPABILITIES] = {
+	"poll", "park", "wake", "spawn", "depth", "lateness", "task_end", "task",
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Section of the text report: where threads were, by stack samples. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/hot_threads.h"
+#include "analyze/report_cells.h"
+#include "analyze/report_parts.h"
+
+/* "worker-1 4711", and which loops' thread it is. */
+static void cell_thread(struct d9__grid *grid, const struct d9__hot_thread *thread)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s%s%u", thread->name, thread->name[0] ? " " : "", thread->tid);
+	if (thread->worker)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", worker %" PRIu64, thread->worker->id);
+	d9__grid_cell(grid, text, 0);
+}
+
+static void cell_function(struct d9__grid *grid, const struct d9__hot_function *function)
+{
+	const struct d9__frame_name *frame = &function->frame;
+	char place[512] = "", *text;
+
+	if (frame->file && frame->line)
+		snprintf(place, sizeof(place), " %s:%u", frame->file, frame->line);
+	else if (frame->file || frame->module)
+		snprintf(place, sizeof(place), " (%s)", frame->file ? frame->file : frame->module);
+	if (asprintf(&text, "%s%s%s%s", frame->function ? frame->function : "(no name)", place,
+		     function->inside ? ", in " : "", function->inside ? function->inside : "") < 0) {
+		grid->failed = true;
+		return;
+	}
+	d9__grid_cell(grid, text, frame->function ? strlen(frame->function) : 0);
+	free(text);
+}
+
+static void function_row(const struct d9__section *c, struct d9__grid *grid, const struct d9__hot_function *function,
+			 bool off_cpu)
+{
+	const struct d9__samples *samples = &c->a->samples;
+
+	if (!off_cpu && samples->period_ns)
+		d9__cell(grid, d9__units_ns(function->n * samples->period_ns));
+	else
+		d9__cell(grid, d9__units_count(function->n));
+	d9__cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? samples->off : samples->on)));
+	cell_thread(grid, function->thread);
+	cell_function(grid, function);
+}
+
+/* ": calls that blocked, switches in 1 % of the time": what samples off the CPU are of, as far as the trace tells. */
+static void describe_off_cpu(const struct d9__metadata *metadata, char *buf, size_t size)
+{
+	const char *blocking = d9__metadata_value(metadata, "source.blocking");
+	const char *duty = d9__metadata_value(metadata, "sched.switch_duty");
+	bool blocked = blocking && !strncmp(blocking, "on", 2);
+
+	snprintf(buf, size, "%s", blocked ? ": calls that blocked" : "");
+	if (duty && atof(duty) > 0)
+		snprintf(buf + strlen(buf), size - strlen(buf), "%s switches in %.3g %% of the time", blocked ? "," : ":",
+			 100 * atof(duty));
+}
+
+static void threads_title(struct d9__section *c, bool off_cpu)
+{
+	char title[160], of[96] = "";
+
+	if (off_cpu)
+		describe_off_cpu(&c->a->metadata, of, sizeof(of));
+	snprintf(title, sizeof(title), "Where threads %s the CPU, by samples%s", off_cpu ? "left" : "were on", of);
+	d9__page_section(c->page, title);
+}
+
+static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
+{
+	size_t n;
+	struct d9__hot_function *functions = d9__hot_functions(&c->a->samples.threads, off_cpu, &n);
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (!functions) {
+		c->page->err = -ENOMEM;
+		return;
+	}
+	if (n)
+		threads_title(c, off_cpu);
+	d9__grid_column(&grid, off_cpu || !c->a->samples.period_ns ? "SAMPLES" : "CPU", false, false);
+	d9__grid_column(&grid, "SHARE", false, false);
+	d9__grid_column(&grid, "THREAD", true, false);
+	d9__grid_column(&grid, "FUNCTION", true, true);
+	for (size_t i = 0; i < n && i < rows; i++)
+		function_row(c, &grid, &functions[i], off_cpu);
+	d9__grid_print(&grid, c->page);
+	d9__section_more(c, rows < n ? rows : n, n, "functions");
+	free(functions);
+}
+
+void d9__report_threads(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page,
+			size_t rows)
+{
+	threads_table(&(struct d9__section){ report, report->analysis, style, page }, false, rows);
+}
+
+void d9__section_samples(struct d9__section *c)
+{
+	const struct d9__samples *samples = &c->a->samples;
+
+	if (samples->on + samples->off == 0)
+		return;
+	d9__page_section(c->page, "Stack samples");
+	d9__page_line(c->page, "%s on the CPU (%s in callbacks), %s off the CPU (%s in callbacks)",
+			d9__units_count(samples->on).text,
+			d9__units_count(samples->on_in_polls).text,
+			d9__units_count(samples->off).text,
+			d9__units_count(samples->off_in_polls).text);
+	threads_table(c, false, c->style->top);
+	threads_table(c, true, c->style->top);
+}

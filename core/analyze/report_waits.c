@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sections of the text report: who waited to run, and timers. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/report_cells.h"
+#include "analyze/stalls.h"
+
+static int compare_delays(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	return a->delays.max > b->delays.max ? -1 : a->delays.max < b->delays.max;
+}
+
+static int compare_lateness(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	return a->lateness.max > b->lateness.max ? -1 : a->lateness.max < b->lateness.max;
+}
+
+static void wait_row(struct d9__grid *grid, const struct d9__callback *callback,
+		     const struct d9__histogram *h)
+{
+	d9__cell(grid, d9__units_ns(h->max));
+	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.99)));
+	d9__cell(grid, d9__units_ns(d9__histogram_quantile(h, 0.5)));
+	d9__cell(grid, d9__units_count(h->count));
+	d9__cell_callback(grid, callback, true);
+}
+
+/* The callbacks that waited longest (|late|: timers that ran latest). */
+static void put_waiters(struct d9__section *c, bool late)
+{
+	size_t all = c->report->n_callbacks, n = d9__section_shown(c, all), with = 0;
+	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
+	struct d9__grid grid = { .n_columns = 0 };
+
+	if (!sorted) {
+		c->page->err = -ENOMEM;
+		return;
+	}
+	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
+	qsort(sorted, all, sizeof(*sorted), late ? compare_lateness : compare_delays);
+	d9__cell_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
+	d9__grid_column(&grid, "CALLBACK", true, true);
+	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });
+	for (size_t i = 0; i < all; i++) {
+		const struct d9__histogram *h = late ? &sorted[i]->lateness : &sorted[i]->delays;
+
+		if (h->count && with++ < n)
+			wait_row(&grid, sorted[i], h);
+	}
+	d9__grid_print(&grid, c->page);
+	d9__section_more(c, n, with, "callbacks");
+	free(sorted);
+}
+
+void d9__section_waits(struct d9__section *c)
+{
+	const struct d9__latency *latency = &c->a->latency;
+
+	d9__page_section(c->page, "Waits from ready to running");
+	if (!d9__section_records(c, "wake")) {
+		d9__page_line(c->page, "not recorded");
+		return;
+	}
+	if (latency->delays.count == 0) {
+		d9__page_line(c->page, "none: %s wakes",
+				d9__units_count(latency->wakes).text);
+		return;
+	}
+	d9__section_quantiles(c, "waits", &latency->delays);
+	d9__page_line(c->page, "over 100 us: %s, over 1 ms: %s, over 5 ms: %s, over 50 ms: %s",
+			d9__units_count(latency->over_100us).text,
+			d9__units_count(latency->over_1ms).text,
+			d9__units_count(latency->over_5ms).text,
+			d9__units_count(latency->over_50ms).text);
+	put_waiters(c, false);
+}
+
+void d9__section_timers(struct d9__section *c)
+{
+	const struct d9__latency *latency = &c->a->latency;
+
+	d9__page_section(c->page, "Timers");
+	if (!d9__section_records(c, "lateness") || !latency->reasons) {
+		d9__page_line(c->page, "lateness is not recorded");
+		return;
+	}
+	if (latency->lateness.count == 0) {
+		d9__page_line(c->page, "none ran");
+		return;
+	}
+	d9__section_quantiles(c, "late by", &latency->lateness);
+	put_waiters(c, true);
+}
