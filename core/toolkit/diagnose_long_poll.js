@@ -5,7 +5,7 @@
 import { waitersOf } from './analyze.js';
 import { countNames, functionOf, threadsIn } from './census.js';
 import { blockingCalls } from './profile.js';
-import { textColumns, numberOf, runScript, wrapText } from './script.js';
+import { textColumns, numberOption, runScript, wrapText } from './script.js';
 import { showDuration, showName, showShare, splitLocation } from './show.js';
 import { Durations } from './statistics.js';
 import { lowerBound } from './table.js';
@@ -76,7 +76,7 @@ function longText(one) {
 const LONG_OPTIONS = { top: { type: 'string', default: '1' }, callback: { type: 'string' }, task: { type: 'string' }, 'min-ms': { type: 'string' } };
 
 await runScript('diagnose_long_poll.js', { usage: LONG_USAGE, options: LONG_OPTIONS, main: (processes, values) => {
-	const top = numberOf(values.top, '--top', 1), task = values.task === undefined ? null : numberOf(values.task, '--task'), least = values['min-ms'] === undefined ? null : numberOf(values['min-ms'], '--min-ms') * 1e6;
+	const top = numberOption(values.top, '--top', 1), task = values.task === undefined ? null : numberOption(values.task, '--task'), least = values['min-ms'] === undefined ? null : numberOption(values['min-ms'], '--min-ms') * 1e6;
 	const long = processes.flatMap((process) => {
 		const calls = joinedCalls(process.trace), limit = least ?? limitOf(calls);
 		return calls.filter((call) => call.ns >= limit && call.ns > 0 && (task === null || call.task === task) && (process.trace.strings[call.site] ?? '').split(' @ ')[0].includes(values.callback ?? '')).map((call) => ({ process, call }));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is in a trace: red flags, loops, callbacks, longest calls, longest waits.
 
-import { textColumns, numberOf, runScript, wrapText } from './script.js';
+import { textColumns, numberOption, runScript, wrapText } from './script.js';
 import { showCount, showDuration, showName } from './show.js';
 import { exactJson, reportOf, summaryOf } from './summary.js';
 
@@ -49,7 +49,7 @@ function processText({ folder, trace }, summary, top) {
 }
 
 await runScript('report.js', { usage: REPORT_USAGE, options: { top: { type: 'string', default: '10' } }, main: (processes, values) => {
-	const top = numberOf(values.top, '--top', 1);
+	const top = numberOption(values.top, '--top', 1);
 	if (values.json) return { json: exactJson(reportOf(processes)) };
 	return { text: processes.map((process, i) => processText(process, summaryOf(process, i), top)).join('\n\n') };
 } });

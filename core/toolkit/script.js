@@ -9,7 +9,7 @@ const WIDTH = 80, STATUS_BAD = 2;
 class UsageError extends Error {}
 
 /** The value of an option as a number that is at least |least|. */
-export function numberOf(text, name, least = 0) {
+export function numberOption(text, name, least = 0) {
 	const value = Number(text);
 	if (text.trim() === '' || !(value >= least) || value === Infinity) throw new UsageError(`${name} takes a number of at least ${least}, not '${text}'`);
 	return value;

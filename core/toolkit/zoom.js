@@ -4,7 +4,7 @@
 
 import { rowsIn } from './index.js';
 import { threadsIn } from './census.js';
-import { textColumns, numberOf, runScript, wrapText } from './script.js';
+import { textColumns, numberOption, runScript, wrapText } from './script.js';
 import { showCount, showDuration, showName, splitLocation } from './show.js';
 
 const ZOOM_USAGE = `usage: node zoom.js [--json] [--half MS] TRACE SECONDS
@@ -46,6 +46,6 @@ function zoomText(view) {
 }
 
 await runScript('zoom.js', { usage: ZOOM_USAGE, options: { half: { type: 'string', default: '20' } }, operands: 1, main: (processes, values, [at]) => {
-	const half = numberOf(values.half, '--half', 0.001) * 1e6, views = processes.map((process) => windowOf(process, numberOf(at, 'SECONDS') * 1e9, half));
+	const half = numberOption(values.half, '--half', 0.001) * 1e6, views = processes.map((process) => windowOf(process, numberOption(at, 'SECONDS') * 1e9, half));
 	return { text: views.map(zoomText).join('\n\n'), json: JSON.stringify(views.length === 1 ? views[0] : views) };
 } });
