@@ -29,7 +29,7 @@ function changeOf(values) {
 	return values[values.by ?? 'mean'];
 }
 
-function verdictOf(row, which) {
+function verdictText(row, which) {
 	if (row.kind === 'new') return 'new in B';
 	if (row.kind === 'gone') return 'gone in B';
 	const values = row[which];
@@ -68,8 +68,8 @@ function comparedColumns(which) {
 		...(which === 'calls' ? pair('sum', 'time per s', (r, side, i) => r.perSecond[i], showDuration).map((column) => ({ ...column, class: `${column.class} optional` })) : []),
 		{ key: 'plot', title: '½ … ×1 … 2', class: 'plot', hint: '95 % interval of B over A; the grey band is below 10 %', cell: (r) => (r[which] ? plotOf(r[which]) : '') },
 		{ key: 'ratio', title: 'B over A', number: true, value: (r) => (r[which] ? Math.abs(Math.log(changeOf(r[which]).ratio)) : 0), cell: (r) => (r[which] ? ratioText(r[which]) : '–') },
-		{ key: 'verdict', title: 'verdict', class: 'verdict', value: (r) => verdictOf(r, which), cell: (r) => element('span', { class: r[which]?.verdict === 'slower' ? 'slower' : r[which]?.verdict === 'faster' ? 'faster' : false,
-			title: r[which] && !r[which].few ? `a call of B is longer than one of A with a chance of ${showShare(r[which].superiority, 1)}` : false }, verdictOf(r, which)) },
+		{ key: 'verdict', title: 'verdict', class: 'verdict', value: (r) => verdictText(r, which), cell: (r) => element('span', { class: r[which]?.verdict === 'slower' ? 'slower' : r[which]?.verdict === 'faster' ? 'faster' : false,
+			title: r[which] && !r[which].few ? `a call of B is longer than one of A with a chance of ${showShare(r[which].superiority, 1)}` : false }, verdictText(r, which)) },
 	];
 }
 
