@@ -123,7 +123,10 @@ export class Model {
 
 	/** {name, site, source} of a place by its number in the trace. */
 	callback(trace, site) {
-		const location = trace.strings[site] ?? '';
+		return this.callbackAt(trace, trace.strings[site] ?? '');
+	}
+
+	callbackAt(trace, location) {
 		const known = this.names[trace.number].get(location), [name, where] = splitLocation(location);
 		return { name: showName(known?.name || name || 'callback'), source: known?.source ? showName(known.source) : '',
 			site: showName(known?.site || where), location };

@@ -7,9 +7,9 @@ const listeners = [];
 
 /**
  * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; range: [from, to] or
- * null; pointer: {time, lane, x, y} or null; panel: as CLOSED_PANEL.
+ * null; pointer: {time, lane, x, y} or null; thing: see thing.js; panel: as CLOSED_PANEL.
  */
-export const state = { model: null, view: [0, 1], selected: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
+export const state = { model: null, view: [0, 1], selected: null, thing: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
 	rangeStart: null, panel: CLOSED_PANEL, rangeLast: false };
 
 /** |listener|(changed): an object that has the changed keys. */
@@ -18,6 +18,9 @@ export function listen(listener) {
 }
 
 export function update(patch) {
+	// One thing at a time is looked at.
+	if (patch.thing) patch = { selected: null, finding: -1, range: null, ...patch };
+	else if ('selected' in patch || patch.range) patch = { thing: null, ...patch };
 	Object.assign(state, patch);
 	for (const listener of listeners) listener(patch);
 }

@@ -3,6 +3,7 @@
 // never numbers of rows, so that a link holds when segments are added.
 
 import { absoluteTime, pollAt } from '../toolkit/trace.js';
+import { readThing, writeThing } from './thing.js';
 import { readPanelItem, writePanel } from './panel_url.js';
 import { CLOSED_PANEL } from './scope.js';
 
@@ -36,6 +37,7 @@ export function writeFragment(state, kept = []) {
 		const { lane, row } = state.selected, process = model.traces.length > 1 ? `${lane.trace.number}.` : '';
 		items.push(`s=poll:${process}${lane.worker.id}@${absoluteTime(lane.trace, lane.polls.start[row])}`);
 	}
+	if (state.thing) items.push(`s=${writeThing(model, state.thing)}`);
 	if (state.finding >= 0) items.push(`f=${model.findings[state.finding]?.check}.${state.finding + 1}`);
 	if (state.range) items.push(`r=${textOfInterval(model, state.range)}`);
 	if (state.clock !== 'rel') items.push(`c=${state.clock}`);
@@ -61,8 +63,9 @@ export function readFragment(model, fragment) {
 			if (interval) patch[key === 'v' ? 'view' : 'range'] = interval;
 			else wrong.push(item);
 		} else if (key === 's') {
-			const selected = readCall(model, value);
+			const selected = readCall(model, value), thing = selected ? null : readThing(model, value);
 			if (selected) patch.selected = selected;
+			else if (thing) patch.thing = thing;
 			else wrong.push(item);
 		} else if (key === 'f') {
 			const number = Number(value.split('.').at(-1)) - 1;
