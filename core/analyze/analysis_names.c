@@ -9,6 +9,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
+#include "read/stack_role.h"
 
 #define SITE_MARK " @ "
 
@@ -120,7 +121,8 @@ static int name_frames(struct d9__samples *samples, struct d9__frame_name **name
 		return -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++) {
 		struct d9__place place = { .address = addresses[i], .ns = innermost->ns,
-					   .role = i ? D9__PLACE_CALL : innermost->role };
+					   .role = d9__address_is_executing(addresses, i) ? innermost->role
+											  : D9__PLACE_CALL };
 
 		err = name_frame(samples, &(*names)[i], &place, namer);
 	}

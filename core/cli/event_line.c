@@ -8,6 +8,7 @@
 
 #include "analyze/latency.h"
 #include "cli/event_line.h"
+#include "read/stack_role.h"
 #include "symbol/symbolizer.h"
 
 /* Numbers that are addresses of the recorded process. */
@@ -354,7 +355,9 @@ static void text_stack(struct d9__event_lines *lines, const struct d9_value *val
 	for (size_t i = 0; i < value->u.stack.n; i++) {
 		if (i)
 			d9__text_string(lines->out, ", ");
-		text_address(lines, value->u.stack.addresses[i], i || is_return ? D9__RETURN : D9__EXECUTING);
+		text_address(lines, value->u.stack.addresses[i],
+			     !is_return && d9__address_is_executing(value->u.stack.addresses, i) ? D9__EXECUTING
+												  : D9__RETURN);
 	}
 	d9__text_char(lines->out, ']');
 }

@@ -18,6 +18,7 @@
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "format/hash.h"
+#include "read/stack_role.h"
 #include "record/nearest.h"
 
 /* What a stack takes besides its addresses: itself, a place in the list and places in a table that is half empty. */
@@ -332,7 +333,8 @@ void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_st
 			struct d9__frames *out)
 {
 	d9__symbolizer_resolve(profile->symbolizer, stack->addresses[i], stack->ns,
-			       i || profile->facts->unit == D9__PROFILE_BYTES ? D9__RETURN : D9__EXECUTING, out);
+			       profile->facts->unit != D9__PROFILE_BYTES && d9__address_is_executing(stack->addresses, i)
+				       ? D9__EXECUTING : D9__RETURN, out);
 }
 
 /* struct d9__namer, for callbacks: by module and offset in the binaries, else by address. */

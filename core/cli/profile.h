@@ -99,12 +99,6 @@ int d9__profile_close(struct d9__profile *profile, const char *command, int err)
 void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_stack *stack, size_t i,
 			struct d9__frames *out);
 
-/* Whether |address| is one of the kernel's. */
-static inline bool d9__profile_is_kernel(uint64_t address)
-{
-	return address >> 63;
-}
-
 void d9__profile_release(struct d9__profile *profile);
 
 #endif /* D9_CLI_PROFILE_H */

@@ -8,6 +8,7 @@
 
 #include "analyze/budget.h"
 #include "cli/stack_tree.h"
+#include "read/stack_role.h"
 
 /* What a node takes: itself, a place in the list and places in a table that is half empty. */
 #define NODE_BYTES (sizeof(struct d9__tree_node) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))
@@ -97,7 +98,7 @@ static int add_address(struct d9__stack_tree *tree, struct d9__profile *profile,
 		const char *function = frames.items[k - 1].function;
 
 		function = function ? function : "[unknown]";
-		if (d9__profile_is_kernel(stack->addresses[i]))
+		if (d9__address_is_kernel(stack->addresses[i]))
 			err = add_kernel_frame(tree, at, function);
 		else
 			err = descend(tree, at, function, frames.known ? D9__TREE_FUNCTION : D9__TREE_UNKNOWN);

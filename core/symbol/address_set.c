@@ -7,6 +7,7 @@
 
 #include "analyze/budget.h"
 #include "read/known_text.h"
+#include "read/stack_role.h"
 #include "symbol/address_set.h"
 
 #define ADDRESS_BYTES (2 * sizeof(struct d9__address) + 3 * sizeof(struct d9__table_entry))
@@ -81,7 +82,9 @@ static int meet_stacks(struct d9__address_set *set, const struct d9_event *event
 			continue;
 		for (size_t k = 0; !err && k < value->u.stack.n; k++)
 			err = meet(set, value->u.stack.addresses[k], event->timestamp_ns,
-				   k || event->kind == D9_EVENT_ALLOC ? D9__RETURN : D9__EXECUTING);
+				   event->kind != D9_EVENT_ALLOC &&
+						   d9__address_is_executing(value->u.stack.addresses, k)
+					   ? D9__EXECUTING : D9__RETURN);
 	}
 	return err;
 }

@@ -24,6 +24,8 @@ static bool grow(struct d9__elf_functions *functions)
 	return true;
 }
 
+#define SIZED 8 /* added to the rank of functions of which the table tells the size */
+
 static unsigned rank_symbol(const GElf_Sym *sym, const char *name)
 {
 	unsigned rank = name[0] == '_' ? 0 : 1;
@@ -32,10 +34,25 @@ static unsigned rank_symbol(const GElf_Sym *sym, const char *name)
 		rank += 4;
 	else if (GELF_ST_BIND(sym->st_info) == STB_WEAK)
 		rank += 2;
-	return sym->st_size ? rank + 8 : rank;
+	return sym->st_size ? rank + SIZED : rank;
 }
 
-static void add_function(struct d9__elf_functions *functions, const GElf_Sym *sym, const char *name)
+/* Where |sym| ends at the latest: one without a size does not reach beyond its section, as _init into the PLT. */
+static uint64_t end_of(Elf *elf, const GElf_Sym *sym)
+{
+	Elf_Scn *section = sym->st_size ? NULL : elf_getscn(elf, sym->st_shndx);
+	GElf_Shdr header;
+	uint64_t end;
+
+	if (!sym->st_size && (!section || !gelf_getshdr(section, &header)))
+		return UINT64_MAX;
+	if (sym->st_size ? __builtin_add_overflow(sym->st_value, sym->st_size, &end)
+			 : __builtin_add_overflow(header.sh_addr, header.sh_size, &end))
+		return UINT64_MAX;
+	return end;
+}
+
+static void add_function(struct d9__elf_functions *functions, Elf *elf, const GElf_Sym *sym, const char *name)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
 	struct d9__elf_function *function;
@@ -45,8 +62,7 @@ static void add_function(struct d9__elf_functions *functions, const GElf_Sym *sy
 		return;
 	function = &functions->items[functions->n++];
 	function->start = sym->st_value;
-	if (__builtin_add_overflow(sym->st_value, sym->st_size, &function->end))
-		function->end = UINT64_MAX;
+	function->end = end_of(elf, sym);
 	function->name = name;
 	function->rank = rank_symbol(sym, name);
 }
@@ -59,7 +75,7 @@ static void add_table(struct d9__elf_functions *functions, Elf *elf, Elf_Scn *se
 
 	for (size_t i = 0; data && i < n && i <= INT32_MAX; i++)
 		if (gelf_getsym(data, (int)i, &sym))
-			add_function(functions, &sym, elf_strptr(elf, header->sh_link, sym.st_name));
+			add_function(functions, elf, &sym, elf_strptr(elf, header->sh_link, sym.st_name));
 }
 
 void d9__elf_functions_add(struct d9__elf_functions *functions, const struct d9__elf_file *file)
@@ -100,9 +116,9 @@ void d9__elf_functions_order(struct d9__elf_functions *functions)
 			items[n++] = items[i];
 	functions->n = n;
 	/* A function without a size reaches to the next one. */
-	for (size_t i = 0; i < n; i++)
-		if (items[i].end == items[i].start)
-			items[i].end = i + 1 < n ? items[i + 1].start : UINT64_MAX;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (items[i].rank < SIZED && items[i].end > items[i + 1].start)
+			items[i].end = items[i + 1].start;
 }
 
 const struct d9__elf_function *d9__elf_functions_find(const struct d9__elf_functions *functions, uint64_t address)

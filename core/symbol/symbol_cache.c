@@ -15,7 +15,7 @@
 #include "symbol/symbol_cache.h"
 
 #define MAGIC	   "D9SYMBOL"
-#define FILE_VERSION	   1
+#define FILE_VERSION	   2
 #define HEAD_LEN   32
 #define ANSWER_LEN 16
 #define FRAME_LEN  12

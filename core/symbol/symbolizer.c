@@ -9,6 +9,7 @@
 
 #include "analyze/table.h"
 #include "read/known_text.h"
+#include "read/stack_role.h"
 #include "symbol/answers.h"
 #include "symbol/demangle.h"
 #include "symbol/jit_map.h"
@@ -258,12 +259,6 @@ static bool find_in_jit(struct d9__symbolizer *symbolizer, uint64_t address, str
 	return name != NULL;
 }
 
-/* In user space the highest bit of no address is set. */
-static bool is_kernel(uint64_t address)
-{
-	return address >> 63;
-}
-
 /* Say where the address lies, since nothing else is known: |offset| of |module|, if there is one. */
 static void tell_place(struct d9__symbolizer *symbolizer, const char *module, uint64_t offset, uint64_t address,
 		       struct d9__frames *out)
@@ -275,7 +270,7 @@ static void tell_place(struct d9__symbolizer *symbolizer, const char *module, ui
 		snprintf(symbolizer->place, sizeof(symbolizer->place), "%.*s+0x%" PRIx64, D9__TEXT_MAX, module, offset);
 	else
 		snprintf(symbolizer->place, sizeof(symbolizer->place), "%s0x%" PRIx64,
-			 is_kernel(address) ? "[kernel] " : "", address);
+			 d9__address_is_kernel(address) ? "[kernel] " : "", address);
 	*out = (struct d9__frames){ frame, 1, false };
 }
 

@@ -423,7 +423,7 @@ export async function readTrace(sources, options = {}) {
 	const model = new TraceBuilder(options.bytes);
 	let stored = 0;
 	for (const { name, chunks } of sources) {
-		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0 };
+		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0, last: null };
 		const before = countEvents(model);
 		let used = 0;
 		model.segments.push(segment);
@@ -440,6 +440,7 @@ export async function readTrace(sources, options = {}) {
 		}
 		stored += used;
 		segment.events = countEvents(model) - before;
+		segment.last = decoder.base + decoder.since;
 		if (segment.full) break;
 	}
 	return model.finish();

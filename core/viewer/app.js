@@ -4,12 +4,12 @@
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
 import { isEmbedded, loadEmbedded } from './embedded.js';
-import { sentenceOf, showDetail } from './detail.js';
+import { showDetail } from './detail.js';
 import { markFinding, showFindings } from './finding_list.js';
 import { startInput } from './input.js';
 import { showEmpty } from './empty.js';
 import { fillHelp, startKeys } from './keys.js';
-import { drawMarks, drawRows, drawRuler, fillGutter, layoutRows } from './lanes.js';
+import { drawRuler } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
 import { drawMinimap } from './minimap.js';
 import { openSave } from './save.js';
@@ -19,12 +19,13 @@ import { startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { sentenceOfThing } from './thing.js';
 import { startTheme, switchTheme } from './theme.js';
+import { bringIntoSight, drawTimeline, drawTimelineMarks, layTimeline, tellSelection, timelineRows } from './timeline.js';
+import { storedChoices } from './tracks.js';
 import { readFragment, writeFragment } from './url.js';
 
 const CLOCKS = { rel: 'relative', local: 'local', utc: 'UTC' };
 const URL_EVERY_MS = 250, SPEECH_AFTER_MS = 300;
 
-let rows = [];
 let drawWanted = false, urlTimer = 0, speechTimer = 0;
 let keptItems = [];
 let restoring = false; // the URL has led here
@@ -35,11 +36,10 @@ function draw() {
 	drawWanted = false;
 	const { model } = state;
 	if (!model) return;
-	const width = Math.max(1, byId('lanes').clientWidth), height = rows.length ? rows.at(-1).top + rows.at(-1).height : 1;
+	const width = Math.max(1, byId('lanes').clientWidth);
 	drawMinimap(byId('minimap'), state, width, 59);
 	drawRuler(byId('ruler'), state, width, 27);
-	drawRows(byId('lane-canvas'), state, rows, width, height);
-	drawMarks(byId('mark-canvas'), state, rows, width, height);
+	drawTimeline();
 	const [from, to] = state.view, whole = model.last - model.first;
 	byId('length').textContent = `${showDuration(to - from)} in view`;
 	byId('in-view').textContent = `${showDuration(to - from)} of ${showDuration(whole)}, from ${showTime(from - model.first, model.wall(from), state.clock, 3)}`;
@@ -53,9 +53,8 @@ function redraw() {
 
 /** Only what follows the pointer. */
 function redrawPointer() {
-	const width = Math.max(1, byId('lanes').clientWidth), height = rows.length ? rows.at(-1).top + rows.at(-1).height : 1;
-	drawRuler(byId('ruler'), state, width, 27);
-	drawMarks(byId('mark-canvas'), state, rows, width, height);
+	drawRuler(byId('ruler'), state, Math.max(1, byId('lanes').clientWidth), 27);
+	drawTimelineMarks();
 }
 
 // ---- the URL ----
@@ -118,10 +117,10 @@ function openAbout() {
 }
 
 function showSelected() {
-	const text = state.selected ? sentenceOf(state.selected) : state.thing ? sentenceOfThing(state.thing) : state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected';
+	const text = tellSelection() || (state.thing ? sentenceOfThing(state.thing) : state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected');
 	byId('selected').textContent = text;
 	byId('item').setAttribute('aria-label', text);
-	byId('clear').hidden = !state.selected && !state.range && !state.thing;
+	byId('clear').hidden = !state.selected && !state.range && !state.item && !state.thing;
 	speak(text);
 }
 
@@ -141,22 +140,16 @@ function changed(patch) {
 		redrawPointer();
 		return;
 	}
-	if ('selected' in patch || 'thing' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch) {
+	if ('tracks' in patch) layTimeline();
+	if ('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch) {
 		showDetail(byId('detail'));
 		showSelected();
 		bringIntoSight();
 	}
 	if ('finding' in patch) markFinding(byId('findings'));
 	if ('clock' in patch) showHeader();
-	keepUrl('selected' in patch || 'thing' in patch || 'range' in patch || 'panel' in patch);
+	keepUrl('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
-}
-
-/** The lane of the selection, where there are more than fit. */
-function bringIntoSight() {
-	const row = state.selected && rows.find((r) => r.kind === 'lane' && r.lane === state.selected.lane), box = byId('scroll');
-	if (!row) return;
-	if (row.top < box.scrollTop || row.top + row.height > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, row.top - 80);
 }
 
 // ---- loading ----
@@ -185,12 +178,12 @@ function openWorst() {
 }
 
 function takeModel(model) {
-	rows = layoutRows(model);
 	state.model = model;
+	state.tracks = storedChoices();
+	layTimeline();
 	opening = true;
 	update({ view: clampView(model, model.first, model.last), selected: null, finding: -1, range: null, pointer: null });
 	opening = false;
-	fillGutter(byId('gutter'), model, rows);
 	showHeader();
 	showEmpty(byId('empty'), model);
 	showFindings(byId('findings'));
@@ -203,7 +196,7 @@ function takeModel(model) {
 function openPlace(model, fromUrl) {
 	if (state.model !== model) return;
 	showFindings(byId('findings'));
-	fillGutter(byId('gutter'), model, rows);
+	layTimeline();
 	opening = true;
 	if (!fromUrl || !restoreUrl()) openWorst();
 	opening = false;
@@ -257,12 +250,13 @@ async function start() {
 	showLegend();
 	fillHelp(byId('keys'));
 	startKeys();
-	startInput(() => rows);
+	startInput(timelineRows);
 	startSearch();
 	startPanel();
 	startButtons();
 	startOpening();
-	new ResizeObserver(redraw).observe(byId('lanes'));
+	new ResizeObserver(redraw).observe(byId('scroll'));
+	byId('scroll').addEventListener('scroll', redraw, { passive: true });
 	addEventListener('popstate', () => state.model && restoreUrl());
 	showProgress('', 0);
 	try {

@@ -10,7 +10,9 @@ import { laneName } from './lanes.js';
 import { showRangeSummary } from './range_summary.js';
 import { selectCall, selectFinding, state } from './state.js';
 import { colours } from './theme.js';
+import { spanOfItem } from './thing.js';
 import { chainSection, showThing, taskLink } from './thing_detail.js';
+import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
 const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
@@ -193,8 +195,10 @@ function showFinding(panel, finding) {
 }
 
 export function showDetail(panel) {
-	if (state.range && (state.rangeLast || !state.selected)) showRangeSummary(panel, state.range, { timeText });
-	else if (state.thing) showThing(panel, state.thing);
+	const thing = state.thing ?? spanOfItem(state.item);
+	if (state.range && (state.rangeLast || !(state.selected || state.item))) showRangeSummary(panel, state.range, { timeText });
+	else if (thing) showThing(panel, thing);
+	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
 	else showAbout(panel);

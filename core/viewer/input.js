@@ -6,6 +6,8 @@ import { byId, element } from './dom.js';
 import { hitLane, laneName } from './lanes.js';
 import { gripAt } from './minimap.js';
 import { selectCall, setView, state, update } from './state.js';
+import { selectItem } from './timeline.js';
+import { tellItem } from './track.js';
 
 const CLICK_SLOP = 4;
 const NOTCH = 1.2;
@@ -61,7 +63,8 @@ function dragView(box, event, rowsOf) {
 	}, (next, dragged) => {
 		if (dragged) return;
 		const hit = hitOf(box, next, rowsOf);
-		if (hit && hit.row >= 0) selectCall(hit.lane, hit.row);
+		if (hit?.item) selectItem(hit.item);
+		else if (hit && hit.row >= 0) selectCall(hit.lane, hit.row);
 		else update({ selected: null, range: null, finding: -1 });
 	});
 }
@@ -69,6 +72,12 @@ function dragView(box, event, rowsOf) {
 function showTooltip(box, event, rowsOf) {
 	const tooltip = byId('tooltip'), hit = hitOf(box, event, rowsOf);
 	const same = state.selected && hit?.lane === state.selected.lane && hit.row === state.selected.row;
+	if (hit?.item) {
+		const { track } = hit.item;
+		tooltip.replaceChildren(element('div', {}, tellItem(state.model, hit.item, state.clock)), element('div', { class: 'small' }, track.plain));
+		placeTooltip(tooltip, event);
+		return;
+	}
 	if (!hit || hit.row < 0 || same) {
 		tooltip.hidden = true;
 		return;
@@ -76,6 +85,10 @@ function showTooltip(box, event, rowsOf) {
 	const { lane, row } = hit, { name, source, site } = state.model.label(lane, row), start = lane.polls.start[row] + lane.shift;
 	tooltip.replaceChildren(element('div', {}, element('span', { class: 'code' }, name), ` ${showDuration(lane.polls.dur[row])}`),
 		element('div', { class: 'small' }, [source || site, laneName(state.model, lane), showTime(start - state.model.first, state.model.wall(start), state.clock, 6)].filter(Boolean).join(' · ')));
+	placeTooltip(tooltip, event);
+}
+
+function placeTooltip(tooltip, event) {
 	tooltip.hidden = false;
 	const { width, height } = tooltip.getBoundingClientRect();
 	tooltip.style.left = `${Math.min(event.clientX + 12, innerWidth - width - 8)}px`;

@@ -8,6 +8,7 @@ import { openSave } from './save.js';
 import { isPanelOpen } from './scope.js';
 import { selectCall, selectFinding, setView, state, update } from './state.js';
 import { selectThing } from './thing.js';
+import { frameItem, stepItem, stepTrack } from './timeline.js';
 
 const MILLISECOND = 1e6;
 
@@ -25,6 +26,7 @@ function panBy(share) {
 /** The next call in a direction; without a selection the first one in view. */
 function step(direction, least) {
 	const { model } = state;
+	if (stepItem(direction)) return;
 	let { selected } = state;
 	if (!selected) {
 		const lane = model.lanes.find((l) => l.polls.n);
@@ -40,6 +42,7 @@ function step(direction, least) {
 /** The call of another lane that is nearest in time. */
 function changeLane(direction) {
 	const { model, selected } = state;
+	if (stepTrack(direction, !selected || !model.lanes.some((lane) => lane.number > selected.lane.number && lane.polls.n))) return undefined;
 	if (!selected) return step(1, 0);
 	const time = selected.lane.polls.start[selected.row] + selected.lane.shift;
 	for (let i = selected.lane.number + direction; i >= 0 && i < model.lanes.length; i += direction) {
@@ -59,6 +62,7 @@ function changeLane(direction) {
 function frameSelection() {
 	if (state.range) return setView(...state.range);
 	if (state.selected) return selectCall(state.selected.lane, state.selected.row, true);
+	frameItem();
 	return undefined;
 }
 
@@ -90,19 +94,19 @@ function markRange() {
 function escape() {
 	if (isPanelOpen(state)) closePanel();
 	else if (state.rangeStart !== null) update({ rangeStart: null });
-	else update({ selected: null, finding: -1 });
+	else update({ selected: null, finding: -1, track: null });
 }
 
 const KEYS = [
 	{ keys: ['n'], does: 'next finding', run: () => nextFinding(1) },
 	{ keys: ['p'], does: 'previous finding', run: () => nextFinding(-1) },
 	{ keys: ['1', '2', '3', '4', '5', '6', '7', '8', '9'], shown: '1 … 9', does: 'finding of that number', run: (key) => selectFinding(Number(key) - 1) },
-	{ keys: ['ArrowRight'], shown: '→', does: 'next callback', run: () => step(1, 0) },
-	{ keys: ['ArrowLeft'], shown: '←', does: 'previous callback', run: () => step(-1, 0) },
+	{ keys: ['ArrowRight'], shown: '→', does: 'next callback, or item of the track', run: () => step(1, 0) },
+	{ keys: ['ArrowLeft'], shown: '←', does: 'previous callback, or item of the track', run: () => step(-1, 0) },
 	{ keys: ['Ctrl+ArrowRight'], shown: 'Ctrl →', does: 'next callback of 1 ms or more', run: () => step(1, MILLISECOND) },
 	{ keys: ['Ctrl+ArrowLeft'], shown: 'Ctrl ←', does: 'previous callback of 1 ms or more', run: () => step(-1, MILLISECOND) },
-	{ keys: ['ArrowUp'], shown: '↑', does: 'same time in the lane above', run: () => changeLane(-1) },
-	{ keys: ['ArrowDown'], shown: '↓', does: 'same time in the lane below', run: () => changeLane(1) },
+	{ keys: ['ArrowUp'], shown: '↑', does: 'same time in the lane or track above', run: () => changeLane(-1) },
+	{ keys: ['ArrowDown'], shown: '↓', does: 'same time in the lane or track below', run: () => changeLane(1) },
 	{ keys: ['+', '='], shown: '+', does: 'zoom in', run: () => zoomBy(1 / 1.2) },
 	{ keys: ['-'], does: 'zoom out', run: () => zoomBy(1.2) },
 	{ keys: ['Shift+ArrowRight', 'd'], shown: 'Shift →', does: 'move the view right', run: () => panBy(0.2) },

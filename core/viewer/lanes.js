@@ -2,58 +2,21 @@
 // The lanes: what ran when.  Draws the rows and says what is under a point.
 
 import { eachAtLeast, rowsIn } from '../toolkit/index.js';
-import { durationClass, fitName, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
+import { durationClass, fitName, showDuration, showTime } from '../toolkit/show.js';
 import { lowerBound } from '../toolkit/table.js';
-import { drawHatch, drawTriangle, element, prepareCanvas } from './dom.js';
+import { drawHatch, drawTriangle, prepareCanvas } from './dom.js';
 import { axisStep, laneColumns, readyColumns } from './lod.js';
 import { colours } from './theme.js';
+import { drawPicked, drawTrack, drawValues, hitTrack } from './track.js';
 
 const LETTER = 7.23; // of 12 px monospace
 const CAP = 16, STRIP = 12, BAR_LEAST = 3;
-const QUEUE_HEIGHT = 44, QUEUE_LEAST = 4, CHART_HEIGHT = 24;
+const WAIT_LEAST = 2; // pixels of waiting for a CPU that are hatched
 const DIM = 0.6;
 const NEAR = 4;
 
-/** Rows of the timeline from top to bottom: {kind, lane or chart, top, height}. */
-export function layoutRows(model) {
-	const rows = [], n = model.lanes.length;
-	const height = n > 30 ? 16 : n > 12 ? 32 : 64;
-	let top = 0;
-	const add = (row) => {
-		rows.push({ ...row, top });
-		top += row.height;
-	};
-	for (const lane of model.lanes) {
-		add({ kind: 'lane', lane, height });
-		if (height === 64 && lane.peak >= QUEUE_LEAST) add({ kind: 'queue', lane, height: QUEUE_HEIGHT });
-	}
-	for (const chart of model.charts) add({ kind: 'chart', chart, height: CHART_HEIGHT });
-	return rows;
-}
-
-/** The column of names beside the canvas. */
-export function fillGutter(gutter, model, rows) {
-	gutter.replaceChildren(...rows.map((row) => {
-		const box = element('div', { class: row.kind === 'lane' ? `lane${row.height < 64 ? ' tight' : ''}` : `lane ${row.kind === 'queue' ? 'queue' : 'track'}` });
-		box.style.height = `${row.height}px`;
-		if (row.kind === 'lane') {
-			const whole = row.lane.trace.end - row.lane.trace.start;
-			box.append(element('span', { class: 'name', title: row.lane.worker.tid ? `thread ${row.lane.worker.tid}` : '' }, laneName(model, row.lane)));
-			if (row.height === 64) box.append(element('span', { class: 'share' }, `${showShare(row.lane.busy, whole)} busy`));
-		} else if (row.kind === 'queue') {
-			box.append(element('span', { class: 'name' }, 'queue'), element('span', { class: 'share' }, `peak ${row.lane.peak}`));
-		} else {
-			box.append(element('span', { class: 'name' }, row.chart.name));
-		}
-		return box;
-	}));
-}
-
 export function laneName(model, lane) {
-	const { name } = lane.worker, { trace } = lane;
-	if (model.traces.length === 1) return showName(name);
-	const service = trace.metadata.get('service'), alone = model.traces.filter((t) => t.metadata.get('service') === service).length === 1;
-	return showName(`${service && alone ? service : trace.folder || service} ${name}`);
+	return model.laneName(lane);
 }
 
 /** Where the bars of a lane's row are. */
@@ -112,7 +75,10 @@ function drawLane(context, state, row, width) {
 	eachAtLeast(polls.dur, index.levels, BAR_LEAST / scale, first, last, (r) => drawn.push(r));
 	if (chosen >= first && chosen < last && !drawn.includes(chosen)) drawn.push(chosen);
 	for (const r of drawn) drawCall(context, state, row, bar, r, (polls.start[r] - from) * scale, polls.dur[r] * scale, width, r === chosen ? 1 : dim);
+	drawWaits(context, lane, bar, from, to, width);
+	drawBlocking(context, state, lane, bar, from, to, width, dim);
 	if (!bar.strip) return;
+	drawSamples(context, state, lane, bar, from, to, width);
 	const strip = row.top + row.height - 6;
 	context.fillStyle = palette['text-3'];
 	for (let x = 0; x < width; x += 4) {
@@ -130,18 +96,20 @@ function drawCall(context, state, row, bar, r, at, size, width, alpha) {
 	context.globalAlpha = alpha;
 	context.fillStyle = palette.classes[kind];
 	context.fillRect(x, bar.top, w, bar.height);
-	const parts = w > 24 ? state.model.parts(lane, r) : null;
+	const parts = w > 24 ? state.model.parts(lane, r) : null, known = parts ? state.model.blockingIn(lane, r) : [];
 	let middle = bar.top + bar.height / 2;
 	if (parts && parts.blocked + parts.ready > 0.02 * lane.polls.dur[r] && bar.height >= 28) {
-		const share = (parts.blocked + parts.ready) / lane.polls.dur[r];
-		context.globalAlpha = alpha * 0.62;
-		drawHatch(context, at + size * (1 - share), bar.top + bar.height - 11, Math.min(width, at + size) - (at + size * (1 - share)) - 1, 11, palette.ink[kind]);
+		// Where the calls that blocked are known, drawBlocking() hatches them in their places.
+		const share = (known.length ? 0 : parts.blocked + parts.ready) / lane.polls.dur[r];
+		if (share) {
+			context.globalAlpha = alpha * 0.62;
+			drawHatch(context, at + size * (1 - share), bar.top + bar.height - 11, Math.min(width, at + size) - (at + size * (1 - share)) - 1, 11, palette.ink[kind]);
+		}
 		middle = bar.top + (bar.height - 10) / 2;
 	}
 	context.globalAlpha = alpha === 1 ? 1 : 0.9;
 	drawLabel(context, state, lane, r, x, w, middle, palette.ink[kind]);
 	context.globalAlpha = 1;
-	if (lane.trace.samples.time.length && w > 20 && bar.strip) drawSamples(context, state, lane, r, bar, width);
 	if (!state.model.openEnded(lane, r)) return;
 	context.strokeStyle = palette['text-2'];
 	context.setLineDash([3, 2]);
@@ -152,12 +120,66 @@ function drawCall(context, state, row, bar, r, at, size, width, alpha) {
 	context.setLineDash([]);
 }
 
-/** A tick under the bar for each sample of its time. */
-function drawSamples(context, state, lane, r, bar, width) {
-	const { samples } = lane.trace, { polls } = lane, [from, to] = state.view.map((t) => t - lane.shift);
-	context.fillStyle = colours()['text-2'];
-	for (let i = lowerBound(samples.time, polls.start[r]); i < samples.time.length && samples.time[i] <= polls.start[r] + polls.dur[r]; i++)
-		if (samples.worker[i] === lane.worker.id) context.fillRect(Math.round((samples.time[i] - from) / (to - from) * width), bar.top + bar.height + 1, 1, 2);
+/** Hatched: the loop had work and waited for a CPU, right before it ran on. */
+function drawWaits(context, lane, bar, from, to, width) {
+	const { parks } = lane.worker, scale = width / (to - from);
+	const first = Math.max(0, lowerBound(parks.end, from, parks.n)), last = lowerBound(parks.start, to, parks.n, Math.min(first, parks.n));
+	eachAtLeast(parks.wait, lane.waits, Math.max(1, WAIT_LEAST / scale), first, last, (i) => {
+		const w = parks.wait[i] * scale;
+		drawHatch(context, (parks.end[i] - from) * scale - w, bar.top, w, bar.height, colours()['text-3']);
+	});
+}
+
+/** Calls that blocked: hatched inside of the callback, in outline where the lane shows none. */
+function drawBlocking(context, state, lane, bar, from, to, width, dim) {
+	const calls = state.model.blocking(lane), scale = width / (to - from), palette = colours();
+	let i = lowerBound(calls.start, from, calls.n);
+	while (i > 0 && calls.start[i - 1] + calls.longest > from) i--;
+	for (; i < calls.n && calls.start[i] < to; i++) {
+		const x = (calls.start[i] - from) * scale, w = calls.dur[i] * scale;
+		if (w < BAR_LEAST || x + w < 0) continue;
+		const a = Math.max(-2, x), b = Math.min(width + 2, x + w);
+		context.globalAlpha = dim;
+		if (calls.inside[i] && bar.height >= 28) {
+			context.globalAlpha = dim * 0.62;
+			drawHatch(context, a, bar.top + bar.height - 11, b - a - 1, 11, palette.ink[durationClass(calls.around[i])]);
+		} else {
+			context.strokeStyle = palette['text-3'];
+			context.lineWidth = 1;
+			context.strokeRect(Math.round(a) + 0.5, bar.top + 0.5, Math.max(1, b - a - 1), bar.height - 1);
+		}
+	}
+	context.globalAlpha = 1;
+}
+
+/** Under the bars a tick for each sample: full of one on the CPU, short of one that left it. */
+function drawSamples(context, state, lane, bar, from, to, width) {
+	const sampled = state.model.samplesOf(lane);
+	if (!sampled.n) return;
+	const palette = colours(), step = (to - from) / width;
+	for (const [source, height] of [[0, 3], [1, 1]]) {
+		const times = sampled.times[source];
+		context.fillStyle = source ? palette['text-3'] : palette['text-2'];
+		for (let i = lowerBound(times, from), x = 0; i < times.length && times[i] < to; i = lowerBound(times, from + (x + 1) * step, times.length, i)) {
+			x = Math.floor((times[i] - from) / step);
+			context.fillRect(x, bar.top + bar.height + 1, 1, height);
+			if (times[i] >= from + (x + 1) * step) i++;
+		}
+	}
+}
+
+/** The longest callback of all lanes of a group that is folded. */
+function drawFolded(context, state, row, width) {
+	const column = 2, n = Math.ceil(width / column), longest = new Float64Array(n).fill(-1), [from, to] = state.view;
+	for (const lane of state.model.lanes.filter((l) => row.group.lanes.includes(l) || row.group.key === `p${l.trace.number}`))
+		laneColumns(lane, from - lane.shift, to - lane.shift, n).longest.forEach((v, x) => {
+			if (v > longest[x]) longest[x] = v;
+		});
+	longest.forEach((v, x) => {
+		if (v < 0) return;
+		context.fillStyle = colours().classes[durationClass(v)];
+		context.fillRect(x * column, row.top + 5, column, 14);
+	});
 }
 
 function drawQueue(context, state, row, width) {
@@ -194,44 +216,34 @@ function drawQueue(context, state, row, width) {
 	context.fillText(text, peak + 8 + room > width ? peak - 8 - room : peak + 8, Math.max(at, row.top + 8));
 }
 
-function drawChart(context, state, row, width) {
-	const { points, trace, unit } = row.chart, [from, to] = state.view, palette = colours();
-	let most = 0, now = points[0][1], near = 0;
-	for (const [t, value] of points) {
-		if (value > most) most = value;
-		if (t + trace.shift <= (from + to) / 2) now = value;
-	}
-	context.beginPath();
-	for (const [t, value] of points) {
-		const x = (t + trace.shift - from) / (to - from) * width, y = Math.round(row.top + 19 - value / (most || 1) * 14) + 0.5;
-		if (near++) context.lineTo(x, y);
-		else context.moveTo(x, y);
-	}
-	context.strokeStyle = palette['text-3'];
-	context.lineWidth = 1;
-	context.stroke();
-	context.font = palette.sans;
-	context.textBaseline = 'middle';
-	const text = `${now >= 100 ? now.toFixed(0) : now.toFixed(now >= 10 || unit === '' ? 0 : 2)}${unit && `\u2009${unit}`}`;
-	const room = context.measureText(text).width;
-	context.fillStyle = palette.bg;
-	context.fillRect(width - room - 16, row.top + 1, room + 16, row.height - 3);
-	context.fillStyle = palette['text-2'];
-	context.fillText(text, width - room - 8, row.top + row.height / 2);
+/** Rows of which some is in the |height| pixels from |top| on. */
+function inSight(rows, top, height) {
+	const first = rows.findIndex((row) => row.top + row.height > top);
+	if (first < 0) return [];
+	const behind = rows.findIndex((row, i) => i > first && row.top >= top + height);
+	return rows.slice(first, behind < 0 ? rows.length : behind);
 }
 
-/** All rows, without what follows the pointer. */
-export function drawRows(canvas, state, rows, width, height) {
+function boxOf(state, row, width) {
+	return { top: row.top, height: row.height, width, from: state.view[0], to: state.view[1] };
+}
+
+/** The rows in sight from |top| on, without what follows the pointer. */
+export function drawRows(canvas, state, rows, width, height, top) {
 	const context = prepareCanvas(canvas, width, height);
 	drawGrid(context, state, width, height);
-	for (const row of rows) {
+	context.translate(0, -top);
+	const seen = inSight(rows, top, height);
+	seen.forEach((row, i) => {
 		if (row.kind === 'lane') drawLane(context, state, row, width);
 		else if (row.kind === 'queue') drawQueue(context, state, row, width);
-		else drawChart(context, state, row, width);
+		else if (row.kind === 'track') drawTrack(context, boxOf(state, row, width), row.track, row.open);
+		else if (row.kind === 'group' && row.folded) drawFolded(context, state, row, width);
 		context.fillStyle = colours().line;
-		if (rows[rows.indexOf(row) + 1]?.kind !== 'queue') context.fillRect(0, row.top + row.height - 1, width, 1);
-	}
-	drawFindings(context, state, rows, width);
+		if (seen[i + 1]?.kind !== 'queue') context.fillRect(0, row.top + row.height - 1, width, 1);
+	});
+	drawFindings(context, state, seen, width);
+	context.translate(0, top);
 	drawRange(context, state, width, height);
 }
 
@@ -243,6 +255,7 @@ function drawFindings(context, state, rows, width) {
 		.map((piece) => ({ ...piece, first: piece === finding.first })));
 	for (const place of places.sort((a, b) => a.lane.number - b.lane.number || a.at - b.at)) {
 		const row = rows.find((r) => r.kind === 'lane' && r.lane === place.lane), { polls } = place.lane;
+		if (!row) continue;
 		const a = (polls.start[place.row] + place.lane.shift - from) / (to - from) * width, b = a + polls.dur[place.row] / (to - from) * width;
 		if (b < -8 || a > width + 8) continue;
 		if (row !== row0) free = -Infinity;
@@ -277,25 +290,29 @@ function drawRange(context, state, width, height) {
 	context.fillRect(Math.round(b), 0, 1, height);
 }
 
-/** The selection's outline, the arrow of its wake, and the crosshair. */
-export function drawMarks(canvas, state, rows, width, height) {
+/** The selection's outline, the arrow of its wake, and the crosshair with the values under it. */
+export function drawMarks(canvas, state, rows, width, height, top) {
 	const context = prepareCanvas(canvas, width, height), palette = colours(), [from, to] = state.view;
 	const xOf = (t) => (t - from) / (to - from) * width;
-	if (state.selected) {
-		const { lane, row } = state.selected, box = rows.find((r) => r.kind === 'lane' && r.lane === lane), bar = barOf(box);
+	context.translate(0, -top);
+	const box = state.selected && rows.find((r) => r.kind === 'lane' && r.lane === state.selected.lane);
+	if (box) {
+		const { lane, row } = state.selected, bar = barOf(box);
 		const a = xOf(lane.polls.start[row] + lane.shift), w = Math.max(2, lane.polls.dur[row] / (to - from) * width);
 		context.strokeStyle = palette.accent;
 		context.lineWidth = 2;
 		context.strokeRect(Math.max(-3, a - 1), bar.top - 1, Math.min(width + 3, a + w) - Math.max(-3, a - 1) + 1, bar.height + 2);
 		const wake = state.model.wake(lane, row);
-		if (wake?.waker) drawArrow(context, state, rows, wake, xOf, bar, width);
+		if (wake?.waker && rows.some((r) => r.kind === 'lane' && r.lane === wake.waker.lane)) drawArrow(context, state, rows, wake, xOf, bar, width);
 	}
-	if (state.pointer) {
-		context.globalAlpha = 0.7;
-		context.fillStyle = palette['text-3'];
-		context.fillRect(Math.round(xOf(state.pointer.time)), 0, 1, height);
-		context.globalAlpha = 1;
-	}
+	const picked = state.item && rows.find((r) => r.track?.id === state.item.track.id);
+	if (picked) drawPicked(context, boxOf(state, picked, width), picked.track, picked.open, state.item);
+	if (!state.pointer) return;
+	context.globalAlpha = 0.7;
+	context.fillStyle = palette['text-3'];
+	context.fillRect(Math.round(xOf(state.pointer.time)), top, 1, height);
+	context.globalAlpha = 1;
+	for (const row of inSight(rows, top, height)) if (row.kind === 'track') drawValues(context, boxOf(state, row, width), row.track, row.open, state.pointer.time);
 }
 
 function drawArrow(context, state, rows, wake, xOf, bar, width) {
@@ -361,10 +378,14 @@ export function drawRuler(canvas, state, width, height) {
 	context.textAlign = 'left';
 }
 
-/** The call at a point of the canvas: {lane, row} with row -1 where none is near; null outside of lanes. */
+/** What is at a point of the rows: {lane, row} with row -1 where no call is near, {item} of a track, or null. */
 export function hitLane(state, rows, x, y, width) {
-	const box = rows.find((row) => row.kind === 'lane' && y >= row.top && y < row.top + row.height);
-	if (!box) return null;
+	const box = rows.find((row) => y >= row.top && y < row.top + row.height);
+	if (box?.kind === 'track') {
+		const item = hitTrack(boxOf(state, box, width), box.track, box.open, x, y);
+		return item && { item };
+	}
+	if (box?.kind !== 'lane') return null;
 	const { lane } = box, { polls, index } = lane, [from, to] = state.view, scale = (to - from) / width;
 	const time = from + x * scale - lane.shift;
 	const [first, last] = rowsIn(polls, time - NEAR * scale, time + NEAR * scale);

@@ -5,18 +5,37 @@
 
 import { redFlags, waitersOf } from '../toolkit/analyze.js';
 import { histogramBin, indexPolls, pyramidOf, rowsIn, statsBySite, wakeOf } from '../toolkit/index.js';
-import { showName, splitLocation } from '../toolkit/show.js';
+import { showDuration, showName, splitLocation } from '../toolkit/show.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 
 const SAME_CLOCK_NS = 1e8; // wall clocks that differ by less are of one machine
+const SKEW_TOLD_NS = 1e6;
 
-/** Wall clock minus CLOCK_MONOTONIC tells machines apart; one machine's processes share the latter. */
-function shiftOf(first, trace) {
+/**
+ * How a process's times come onto the first one's axis: {shift, by, skew, drift} in ns.  Processes of one
+ * machine share CLOCK_MONOTONIC, and |skew| is by how much their wall clocks disagree.  Others are placed by
+ * their wall clocks, which went by |drift| against CLOCK_MONOTONIC while both recorded: so far they may be off.
+ */
+function placeOnAxis(first, trace) {
 	const apart = Number(absoluteTime(trace, 0) - absoluteTime(first, 0));
-	if (first.wallOffset === null || trace.wallOffset === null) return apart;
-	const skew = Number(trace.wallOffset - first.wallOffset);
-	return Math.abs(skew) < SAME_CLOCK_NS ? apart : apart + skew;
+	if (first === trace) return { shift: 0, by: 'first', skew: 0, drift: 0 };
+	if (first.wallOffset === null || trace.wallOffset === null) return { shift: apart, by: 'none', skew: 0, drift: 0 };
+	const skew = Number(trace.wallOffset - first.wallOffset), [here, there] = [first, trace].map((t) => t.metadata.get('host'));
+	if (Math.abs(skew) < SAME_CLOCK_NS && (here === there || !here || !there)) return { shift: apart, by: 'same', skew, drift: 0 };
+	return { shift: apart + skew, by: 'wall', skew, drift: driftOf(first) + driftOf(trace) };
+}
+
+/** How far a wall clock went against CLOCK_MONOTONIC in a trace. */
+function driftOf(trace) {
+	let least = Infinity, most = -Infinity;
+	for (const row of rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns'])) {
+		if (!row.realtime_ns) continue;
+		const off = Number(BigInt(row.realtime_ns) - absoluteTime(trace, row.time) - trace.wallOffset);
+		least = Math.min(least, off);
+		most = Math.max(most, off);
+	}
+	return Math.max(0, most - least);
 }
 
 export class Model {
@@ -30,14 +49,14 @@ export class Model {
 		this.names = traces.map(() => new Map());
 		for (const [number, trace] of traces.entries()) {
 			trace.number = number;
-			trace.shift = shiftOf(traces[0], trace);
+			trace.clock = placeOnAxis(traces[0], trace);
+			trace.shift = trace.clock.shift;
 			trace.stats = statsBySite(trace, histogramBin);
 			for (const worker of trace.workers) this.addLane(trace, worker);
 		}
 		this.first = Math.min(...traces.map((trace) => trace.start + trace.shift));
 		this.last = Math.max(...traces.map((trace) => trace.end + trace.shift));
 		if (!(this.last > this.first)) this.last = this.first + 1e6;
-		this.charts = traces.flatMap((trace) => chartsOf(trace));
 	}
 
 	addLane(trace, worker) {
@@ -49,7 +68,21 @@ export class Model {
 			if (polls.ready[i] > peak) peak = polls.ready[i];
 		}
 		this.lanes.push({ trace, worker, polls, index: indexPolls(polls), ready: pyramidOf(polls.ready, polls.n), shift: trace.shift,
-			busy, peak, number: this.lanes.length, spans: trace.spans.get(worker.id) });
+			busy, peak, waits: pyramidOf(worker.parks.wait, worker.parks.n), number: this.lanes.length, spans: trace.spans.get(worker.id) });
+	}
+
+	laneName({ trace, worker }) {
+		if (this.traces.length === 1) return showName(worker.name);
+		const service = trace.metadata.get('service'), alone = this.traces.filter((t) => t.metadata.get('service') === service).length === 1;
+		return showName(`${service && alone ? service : trace.folder || service} ${worker.name}`);
+	}
+
+	/** On which host a process is, and how its clock stands to the first one's. */
+	clockNote(trace) {
+		const { clock } = trace, host = showName(trace.metadata.get('host') ?? '');
+		const told = clock.by === 'first' ? '' : clock.by === 'wall' ? `placed by its wall clock, ±${showDuration(clock.drift)}`
+			: clock.by === 'none' ? 'its wall clock is not told' : Math.abs(clock.skew) >= SKEW_TOLD_NS ? `wall clock ${showDuration(Math.abs(clock.skew))} ${clock.skew > 0 ? 'ahead' : 'behind'}` : 'same clock';
+		return [host, told].filter(Boolean).join(', ');
 	}
 
 	get main() {
@@ -257,22 +290,40 @@ export class Model {
 		return -1;
 	}
 
+	/** The last call of a lane that began at or before |time| of the axis, or -1. */
+	callBefore(lane, time) {
+		return lowerBound(lane.polls.start, time - lane.shift + 0.5, lane.polls.n) - 1;
+	}
+
+	/** Times of the samples of a lane's thread, by source: {n, times: [on the CPU, leaving it]}. */
+	samplesOf(lane) {
+		if (lane.sampled) return lane.sampled;
+		const { samples } = lane.trace, times = [[], []];
+		for (let i = 0; i < samples.time.length; i++)
+			if (samples.worker[i] === lane.worker.id) times[samples.source[i] ? 1 : 0].push(samples.time[i]);
+		return lane.sampled = { n: times[0].length + times[1].length, times: times.map((list) => Float64Array.from(list)) };
+	}
+
+	/** Calls that blocked a lane's thread, in order: {n, start, dur, inside (of a callback), around (its length), longest}. */
+	blocking(lane) {
+		if (lane.blocked) return lane.blocked;
+		const { trace, polls } = lane, told = trace.blockingCalls ??= rowsNamed(trace, 'BlockingCallEvent', ['worker_id', 'function', 'duration_ns']);
+		const calls = told.filter((call) => call.worker_id === lane.worker.id).map((call) => {
+			const row = pollAt(polls, call.time), ends = call.time + call.duration_ns <= (row < 0 ? 0 : polls.start[row] + polls.dur[row]) + 1000;
+			return { ...call, row: row >= 0 && ends ? row : -1 };
+		});
+		return lane.blocked = { n: calls.length, start: Float64Array.from(calls, (c) => c.time), dur: Float64Array.from(calls, (c) => c.duration_ns), inside: calls.map((c) => c.row >= 0),
+			around: calls.map((c) => (c.row < 0 ? 0 : polls.dur[c.row])), names: calls.map((c) => showName(c.function)), longest: calls.reduce((most, c) => Math.max(most, c.duration_ns), 0) };
+	}
+
+	/** Those inside of one call: [index]. */
+	blockingIn(lane, row) {
+		const calls = this.blocking(lane), start = lane.polls.start[row], end = start + lane.polls.dur[row], found = [];
+		for (let i = lowerBound(calls.start, start, calls.n); i < calls.n && calls.start[i] < end; i++) if (calls.inside[i]) found.push(i);
+		return found;
+	}
+
 	openEnded(lane, row) {
 		return (lane.polls.flags[row] & POLL.OPEN_ENDED) !== 0;
 	}
-}
-
-/** Charts of the process: [{name, points: [[time, value]], show}]. */
-function chartsOf(trace) {
-	const charts = [], MIB = 2 ** 20;
-	const add = (name, points, unit) => {
-		if (points.length > 1) charts.push({ name, trace, points, unit });
-	};
-	const usage = rowsNamed(trace, 'ProcessResourceUsageEvent', ['user_cpu_ns', 'system_cpu_ns']);
-	add('CPU', usage.slice(1).map((row, i) => [row.time, (row.user_cpu_ns + row.system_cpu_ns - usage[i].user_cpu_ns - usage[i].system_cpu_ns)
-		/ Math.max(1, row.time - usage[i].time)]), 'cores');
-	const state = rowsNamed(trace, 'ProcessStateEvent', ['resident_bytes', 'descriptors', 'threads']);
-	add('memory', state.map((row) => [row.time, row.resident_bytes / MIB]), 'MiB');
-	add('descriptors', state.map((row) => [row.time, row.descriptors]), '');
-	return charts;
 }

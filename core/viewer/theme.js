@@ -3,7 +3,7 @@
 
 const THEME_KEY = 'dial9.theme';
 const COLOUR_NAMES = ['bg', 'panel', 'raised', 'line', 'line-2', 'text', 'text-2', 'text-3', 'accent', 'alarm',
-	'accent-wash', 'f-own1', 'f-own2', 'f-own3', 'f-lib1', 'f-lib2', 'f-ker1', 'f-ker2', 'p-ready', 'd0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'];
+	'accent-wash', 'f-own1', 'f-own2', 'f-own3', 'f-lib1', 'f-lib2', 'f-ker1', 'f-ker2', 'p-ready', 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'd0', 'd1', 'd2', 'd3', 'd4', 'd5', 'd6'];
 
 let chosenTheme = null;
 let colourTable = null;
@@ -52,6 +52,7 @@ export function colours() {
 	const style = getComputedStyle(document.documentElement);
 	colourTable = Object.fromEntries(COLOUR_NAMES.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 	colourTable.classes = [0, 1, 2, 3, 4, 5, 6].map((i) => colourTable[`d${i}`]);
+	colourTable.tones = [0, 1, 2, 3, 4, 5].map((i) => colourTable[`c${i}`]);
 	// Letters on the bars: the ramp is light where it means long in the dark theme, and dark in the light one.
 	colourTable.ink = [0, 1, 2, 3, 4, 5, 6].map((i) => (isDark() && i > 1 ? '#15181d' : '#ffffff'));
 	colourTable.sans = `12px ${style.getPropertyValue('--sans')}`;

@@ -27,7 +27,7 @@ export function timeOfThing({ kind, trace, id }) {
 }
 
 /** What a task is called: its own name, or that of the callback it was made with. */
-export function nameOfTask(model, trace, id) {
+export function taskTitle(model, trace, id) {
 	const task = trace.tasks.get(id);
 	if (task?.name) return showName(task.name);
 	if (task?.location) return model.callbackAt(trace, task.location).name;
@@ -35,10 +35,17 @@ export function nameOfTask(model, trace, id) {
 	return call ? model.callback(trace, trace.workers[call[0]].polls.site[call[1]]).name : 'task';
 }
 
+/** The span that an item of the track of spans is, or null. */
+export function spanOfItem(item) {
+	if (!item || item.track.id !== 'spans' || item.i < 0) return null;
+	const { items } = item.track;
+	return { kind: 'span', trace: state.model.traces[items.source[item.i]], id: items.ref[item.i] };
+}
+
 export function sentenceOfThing(thing) {
 	const { kind, trace, id } = thing, [from, to] = timeOfThing(thing);
 	if (kind === 'span') return `span ${showName(nameOfSpan(trace, id))}, ${showDuration(to - from)}`;
-	return `task ${id}, ${nameOfTask(state.model, trace, id)}, ${showCount(lifeOf(trace, id).calls.length)} calls`;
+	return `task ${id}, ${taskTitle(state.model, trace, id)}, ${showCount(lifeOf(trace, id).calls.length)} calls`;
 }
 
 /** As an item of the URL; spans by their id, and by their time where one is used again. */

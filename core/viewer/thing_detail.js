@@ -11,7 +11,7 @@ import { callLink, detailSection, factList, frameRow, partsSection, timeText, wa
 import { element, prepareCanvas } from './dom.js';
 import { setView, state, update } from './state.js';
 import { colours } from './theme.js';
-import { selectThing, nameOfTask, timeOfThing } from './thing.js';
+import { selectThing, taskTitle, timeOfThing } from './thing.js';
 
 const GAPS_SHOWN = 5, CALLS_SHOWN = 8, GAP_FRAMES = 8;
 const SPAN_OWN = /^(worker_id|span_id|span_name|span_instance_id|parent_span_instance_id|tid|start_timestamp_ns|first_enter_timestamp_ns|active_ns|unbalanced_enters|attributes)$/;
@@ -94,7 +94,7 @@ function showTask(panel, thing) {
 	const { trace, id } = thing, { model } = state, task = trace.tasks.get(id), life = lifeOf(trace, id), place = task?.location ? model.callbackAt(trace, task.location) : null;
 	const strip = life.calls.length ? lifeStrip(trace, thing, life.calls) : null, hex = `0x${BigInt(id).toString(16)}`, [from, to] = timeOfThing(thing);
 	panel.replaceChildren(...[element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Task'), copyTextButton(String(id))),
-		element('div', { class: 'title' }, element('span', { class: 'code' }, nameOfTask(model, trace, id)), element('span', { class: 'figure' }, showDuration(to - from))),
+		element('div', { class: 'title' }, element('span', { class: 'code' }, taskTitle(model, trace, id)), element('span', { class: 'figure' }, showDuration(to - from))),
 		factList([['id', `${id}, ${hex}`], ['kind', task?.kind && showName(task.kind)], ['descriptor', task?.fd !== undefined && String(task.fd)],
 			['callback', place && (place.source || place.name)], ['made at', place?.site], ['born', task && !Number.isNaN(task.born) ? timeText(task.born + trace.shift) : 'before the trace'],
 			['died', task && !Number.isNaN(task.died) ? timeText(task.died + trace.shift) : 'lives at the end'],

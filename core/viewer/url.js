@@ -6,6 +6,7 @@ import { absoluteTime, pollAt } from '../toolkit/trace.js';
 import { readThing, writeThing } from './thing.js';
 import { readPanelItem, writePanel } from './panel_url.js';
 import { CLOSED_PANEL } from './scope.js';
+import { NO_CHOICES, isChoice, readChoice, readItem, writeChoices, writeItem } from './tracks.js';
 
 const VIEW_ITEM = /^m(\d{1,20})~(\d{1,20})$/;
 const CALL_ITEM = /^poll:(?:(\d+)\.)?(\d+)@(\d{1,20})$/;
@@ -38,11 +39,13 @@ export function writeFragment(state, kept = []) {
 		items.push(`s=poll:${process}${lane.worker.id}@${absoluteTime(lane.trace, lane.polls.start[row])}`);
 	}
 	if (state.thing) items.push(`s=${writeThing(model, state.thing)}`);
+	const item = state.item && writeItem(state.item);
+	if (item) items.push(`s=${item}`);
 	if (state.finding >= 0) items.push(`f=${model.findings[state.finding]?.check}.${state.finding + 1}`);
 	if (state.range) items.push(`r=${textOfInterval(model, state.range)}`);
 	if (state.clock !== 'rel') items.push(`c=${state.clock}`);
 	if (state.query) items.push(`q=${encodeURIComponent(state.query)}`);
-	return [...items, ...writePanel(state), ...kept].join('&');
+	return [...items, ...writeChoices(state.tracks ?? NO_CHOICES), ...writePanel(state), ...kept].join('&');
 }
 
 function readCall(model, text) {
@@ -63,9 +66,14 @@ export function readFragment(model, fragment) {
 			if (interval) patch[key === 'v' ? 'view' : 'range'] = interval;
 			else wrong.push(item);
 		} else if (key === 's') {
-			const selected = readCall(model, value), thing = selected ? null : readThing(model, value);
+			const selected = readCall(model, value), found = selected ? null : readItem(model, patch.tracks ?? NO_CHOICES, value), thing = selected || found ? null : readThing(model, value);
 			if (selected) patch.selected = selected;
+			else if (found) Object.assign(patch, { item: found, track: found.track.id });
 			else if (thing) patch.thing = thing;
+			else wrong.push(item);
+		} else if (isChoice(key)) {
+			const tracks = readChoice(patch.tracks ?? NO_CHOICES, key, value);
+			if (tracks) patch.tracks = tracks;
 			else wrong.push(item);
 		} else if (key === 'f') {
 			const number = Number(value.split('.').at(-1)) - 1;

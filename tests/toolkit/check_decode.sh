@@ -9,4 +9,5 @@ set -eu
 }
 DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_cut.mjs" \
 	"$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs" \
-	"$top_srcdir/tests/toolkit/test_time.mjs" "$top_srcdir/tests/toolkit/test_toolkit.mjs"
+	"$top_srcdir/tests/toolkit/test_time.mjs" "$top_srcdir/tests/toolkit/test_toolkit.mjs" \
+	"$top_srcdir/tests/toolkit/test_tracks.mjs"

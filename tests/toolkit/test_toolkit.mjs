@@ -226,13 +226,26 @@ test('a name cannot hide, reverse or imitate text', () => {
 	assert.equal(showName('naïve 名前 😀'), 'naïve 名前 😀');
 });
 
+/** Names that a module declares at its top, of lists (const A = 1, B = 2) each. */
+function topNames(source) {
+	const declared = [...source.matchAll(/^(?:export )?(?:async )?(?:function\*?|class) (\w+)/gm)].map(([, name]) => name);
+	for (const [, list] of source.matchAll(/^(?:export )?(?:const|let|var) ([^]*?);$/gm)) {
+		// What stands in brackets or quotes declares nothing.
+		let flat = list.replace(/'[^']*'|"[^"]*"/g, '""'), before;
+		do [before, flat] = [flat, flat.replace(/\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}/g, '')];
+		while (flat !== before);
+		declared.push(...flat.split(',').map((part) => /^\s*(\w+)\s*(?:=[^>]|$)/.exec(part)?.[1]).filter(Boolean));
+	}
+	return declared;
+}
+
 test('modules can be joined into one: names at the top are unique, imports and exports begin a line', () => {
 	const names = new Map();
 	for (const module of ['toolkit', 'viewer'])
 		for (const file of readdirSync(folder(module)).filter((name) => name.endsWith('.js'))) {
 			const source = readFileSync(new URL(file, folder(module)), 'utf8');
 			assert.ok(source.split('\n').length < 760, `${file} is too long`);
-			for (const [, name] of source.matchAll(/^(?:export )?(?:async )?(?:function\*?|class|const|let|var) (\w+)/gm)) {
+			for (const name of topNames(source)) {
 				assert.equal(names.get(name), undefined, `${name} is in ${names.get(name)} and ${file}`);
 				names.set(name, file);
 			}

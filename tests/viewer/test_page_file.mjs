@@ -53,7 +53,7 @@ test('a page that is one file shows what serve shows, and asks nobody for anythi
 test('processes of one page are told apart, and a link into it opens its place', async () => {
 	const url = writePage('many');
 	await visit(url);
-	assert.match(await text('#gutter'), /front main[^]*back main/);
+	assert.match(await text('#gutter'), /front[^]*main[^]*back[^]*main/);
 	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
 	const place = await eventually(fragment, /s=poll:1/);
 	await page.close();

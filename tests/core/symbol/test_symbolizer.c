@@ -181,6 +181,7 @@ static void test_addresses_of_a_segment_are_met_once(void)
 	struct d9__address_set set = { 0 };
 	struct trace t = { 0 };
 	uint64_t stack[] = { 0x300, 0x100, 0x200 }, again[] = { 0x100 };
+	uint64_t interrupted[] = { UINT64_C(0xffffffff81000000), UINT64_C(0xffffffff81000100), 0x400, 0x500 };
 
 	CU_ASSERT_EQUAL_FATAL(d9__symbolizer_open(NULL, &symbolizer), 0);
 	begin(&t);
@@ -188,17 +189,23 @@ static void test_addresses_of_a_segment_are_met_once(void)
 	put_row(&t, 0x900, 0, "not met", "", 0);
 	trace_event(&t, SAMPLE, (uint64_t)2000, (uint64_t)0, (uint64_t)1, (uint64_t)0, (uint64_t)trace_stack(&t, 3, stack));
 	trace_event(&t, SAMPLE, (uint64_t)3000, (uint64_t)0, (uint64_t)1, (uint64_t)0, (uint64_t)trace_stack(&t, 1, again));
+	trace_event(&t, SAMPLE, (uint64_t)3000, (uint64_t)0, (uint64_t)1, (uint64_t)0,
+		    (uint64_t)trace_stack(&t, 4, interrupted));
 	learn(&t, symbolizer, &set);
 	d9__address_set_sort(&set);
 
-	CU_ASSERT_EQUAL_FATAL(set.n, 4);
+	CU_ASSERT_EQUAL_FATAL(set.n, 8);
 	CU_ASSERT_EQUAL(set.items[0].address, 0x100);
 	CU_ASSERT_EQUAL(set.items[0].role, D9__RETURN);
 	CU_ASSERT_EQUAL(set.items[0].ns, 2000);
 	CU_ASSERT_TRUE(set.items[1].has_row);
 	CU_ASSERT_EQUAL(set.items[2].role, D9__EXECUTING);
 	CU_ASSERT_FALSE(set.items[2].has_row);
-	CU_ASSERT_FALSE(set.items[3].met);
+	/* What the kernel interrupted is no call. */
+	CU_ASSERT_EQUAL(set.items[3].role, D9__EXECUTING);
+	CU_ASSERT_EQUAL(set.items[4].role, D9__RETURN);
+	CU_ASSERT_FALSE(set.items[5].met);
+	CU_ASSERT_EQUAL(set.items[7].role, D9__RETURN);
 	d9__address_set_release(&set);
 	d9__symbolizer_close(symbolizer);
 }

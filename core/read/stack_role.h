@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which addresses of a stack were being executed: of the others the call before them is meant. */
+
+#ifndef D9_READ_STACK_ROLE_H
+#define D9_READ_STACK_ROLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* In user space the highest bit of no address is set. */
+static inline bool d9__address_is_kernel(uint64_t address)
+{
+	return address >> 63;
+}
+
+/*
+ * Whether the thread was at |addresses[i]| itself, the innermost first: at the first one, and at the first of the
+ * program's behind the kernel's, where an interrupt came or which a system call returns to.
+ */
+static inline bool d9__address_is_executing(const uint64_t *addresses, size_t i)
+{
+	return !i || (d9__address_is_kernel(addresses[i - 1]) && !d9__address_is_kernel(addresses[i]));
+}
+
+#endif /* D9_READ_STACK_ROLE_H */
