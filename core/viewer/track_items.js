@@ -46,7 +46,7 @@ function ranked(counts) {
 }
 
 /** Fields of an event's row: [[name, text]]. */
-export function fieldsOf(trace, table, row) {
+export function fieldTexts(trace, table, row) {
 	return table.fields.map(({ name }, i) => {
 		const value = fieldReader(trace, table, name)(row), unit = table.annotations.findLast(([field, key]) => field === i && key === 'unit')?.[2] ?? '';
 		if (value === undefined) return [name, 'absent'];
@@ -56,7 +56,7 @@ export function fieldsOf(trace, table, row) {
 }
 
 function tellFields(trace, table, row) {
-	const told = fieldsOf(trace, table, row).filter(([, text]) => text !== 'absent');
+	const told = fieldTexts(trace, table, row).filter(([, text]) => text !== 'absent');
 	return told.slice(0, FIELDS_TOLD).map(([name, text]) => `${showName(name)} ${text}`).join(', ') + (told.length > FIELDS_TOLD ? ', …' : '');
 }
 
@@ -131,7 +131,7 @@ export function spansTrack(model, floor = 0) {
 			if (!close) return [['close', 'not recorded']];
 			const read = (name) => fieldReader(trace, close.table, name)(close.row), active = read('active_ns'), attributes = read('attributes');
 			return [...(active === undefined ? [] : [['inside', showDuration(Number(active))]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
-				...fieldsOf(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
+				...fieldTexts(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
 		},
 		key(i) {
 			const [trace, life] = of(i), id = trace.lives.ids[life];
@@ -212,7 +212,7 @@ export function eventsTrack(model) {
 		},
 		facts(i) {
 			const { trace, table } = tables[done.source[i]];
-			return fieldsOf(trace, table, done.ref[i]);
+			return fieldTexts(trace, table, done.ref[i]);
 		},
 		call(i) {
 			const { trace, table } = tables[done.source[i]], worker = fieldReader(trace, table, 'worker_id')(done.ref[i]);
