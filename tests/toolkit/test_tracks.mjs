@@ -111,7 +111,7 @@ test('every track has what was planted for it, in the words of its own', async (
 	assert.equal(told('tasks', 301), 'tasks: 4, at 0.305000 s');
 	assert.equal(told('memory', 1195), 'memory: resident 64.0 MiB; heap live 2.00 MiB, at 1.200000 s');
 	assert.equal(told('descriptors', 595), 'descriptors: 212, at 0.600000 s');
-	assert.equal(told('accept', 595), 'accept queues: 90 %, at 0.600000 s');
+	assert.equal(told('accept', 595), 'accept queue: 90 %, at 0.600000 s');
 	assert.match(told('usage', 595), /page faults 1000 per s; waits 2000 per s/);
 	assert.equal(told('chart:Cache', 1050), 'Cache: entries 950; hits (growth) not known; bytes 44.0 KiB, at 1.100000 s');
 	assert.equal(told('loss', 0), '42 events lost: ring full, 50.0 ms, at 1.450000 s');
@@ -123,7 +123,7 @@ test('a trace without loss says so, and its track of loss is there', async () =>
 	const model = await modelOf(w.finish()), { track, open } = arrangeTracks(model, NO_CHOICES).find(({ track: t }) => t.id === 'loss');
 	assert.deepEqual([track.figure, track.loud, open], ['nothing lost', false, false]);
 	const cut = await modelOf(trackTrace().subarray(0, 50000)), damaged = arrangeTracks(cut, NO_CHOICES).find(({ track: t }) => t.id === 'loss');
-	assert.match(damaged.track.figure, /1 cut at the end|42 events lost, 1 cut at the end/);
+	assert.match(damaged.track.figure, /1 cut at the end/);
 });
 
 test('order, what is open, folded groups, the floor and charts go into the URL and come back', async () => {
