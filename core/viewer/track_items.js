@@ -5,7 +5,6 @@ import { addItem, finishItems, newItems, packItems } from '../toolkit/items.js';
 import { showCount, showDuration, showName } from '../toolkit/show.js';
 import { nameOfSpan, spanRoles } from '../toolkit/spans.js';
 import { framesOf } from '../toolkit/stacks.js';
-import { timersOf } from '../toolkit/timers.js';
 import { absoluteTime, fieldReader, tablesNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { makeTrack } from './track.js';
@@ -145,7 +144,7 @@ export function spansTrack(model, floor = 0) {
 
 export function timersTrack(model) {
 	const items = newItems();
-	const tables = model.traces.map((trace) => (trace.timers ??= timersOf(trace)));
+	const tables = model.traces.map((trace) => trace.timers);
 	let worst = 0;
 	model.traces.forEach((trace, t) => {
 		const timers = tables[t];
