@@ -32,7 +32,7 @@ static gboolean show_dialog(gpointer arg)
 {
 	GMainContext *context = private_context ? g_main_context_new() : g_main_context_ref(g_main_context_default());
 	GMainLoop *inner = g_main_loop_new(context, FALSE);
-	GSource *answer = g_timeout_source_new(80);
+	GSource *answer = g_timeout_source_new(400);
 
 	(void)arg;
 	g_source_set_callback(answer, on_answer, innocent ? NULL : inner, NULL);

@@ -25,13 +25,13 @@ static void on_answer(struct ev_loop *loop, ev_timer *w, int events)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-/* The helper answers after 80 ms. */
+/* The helper answers after 400 ms. */
 static void handle_request(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)events;
 	if (++asked == ASKED)
 		ev_timer_stop(loop, w);
-	ev_timer_set(&answer, 0.08, 0.);
+	ev_timer_set(&answer, 0.4, 0.);
 	ev_timer_start(loop, &answer);
 	while (!innocent && answered < asked)
 		ev_run(loop, EVRUN_NOWAIT);
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	innocent = argc > 1 && !strcmp(argv[1], "innocent");
 	d9_ev_loop_attach(loop);
 	ev_timer_init(&answer, on_answer, 0., 0.);
-	ev_timer_init(&requests, handle_request, 0.2, 0.2);
+	ev_timer_init(&requests, handle_request, 0.5, 0.5);
 	ev_timer_init(&ticker, tick, 0.02, 0.02);
 	ev_timer_start(loop, &requests);
 	ev_timer_start(loop, &ticker);

@@ -29,10 +29,10 @@ static void on_answer(evutil_socket_t fd, short what, void *waiting)
 		event_base_loopexit(base, NULL);
 }
 
-/* The helper answers after 80 ms. */
+/* The helper answers after 400 ms. */
 static void ask(struct event_base *where, int wait)
 {
-	const struct timeval later = { .tv_usec = 80000 };
+	const struct timeval later = { .tv_usec = 400000 };
 
 	event_base_once(where, -1, EV_TIMEOUT, on_answer, wait ? where : NULL, &later);
 }
@@ -68,7 +68,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 
 int main(int argc, char **argv)
 {
-	const struct timeval period = { .tv_usec = 200000 }, often = { .tv_usec = 20000 };
+	const struct timeval period = { .tv_usec = 500000 }, often = { .tv_usec = 20000 };
 	struct event *requests, *ticker;
 
 	polled = argc > 1 && !strcmp(argv[1], "polled");

@@ -182,12 +182,51 @@ static int put_memory(struct environment *env, const char *mean_bytes)
 	return err ? err : put_variable(env, "DIAL9_MEMORY_TRACK_LIVESET", "true");
 }
 
-static int make_environment(const struct options *options, const char *command, const char *dir,
-			    const char *giver, const struct libraries *libraries, struct environment *env)
+/* What the recorder is told, in words that it knows. */
+static int put_settings(struct environment *env, const struct options *options)
 {
-	char path[PATH_MAX];
-	size_t n = 0;
+	bool cpu_off = options->cpu && !strcmp(options->cpu, "off");
+	const struct {
+		const char *name, *value; /* NULL or empty: not told */
+	} settings[] = {
+		/* To record is what was asked for; what else is set decides how. */
+		{ "DIAL9_ENABLED", options->start_disabled ? "false" : "true" },
+		{ "DIAL9_SERVICE_NAME", options->name },
+		{ "DIAL9_MAX_DISK_USAGE_MB", options->max_total },
+		{ "DIAL9_ROTATION_SECS", options->rotate },
+		{ "DIAL9_COMPRESS", options->compress },
+		{ cpu_off ? "DIAL9_CPU_PROFILE_ENABLED" : "DIAL9_CPU_SAMPLE_HZ", options->cpu },
+		{ "DIAL9_CPU_PROFILE_THREADS", options->profile_only ? "all" : options->cpu_threads },
+		{ "DIAL9_CPU_BACKEND", options->cpu_backend },
+		{ "DIAL9_SCHEDULE_PROFILE_ENABLED", options->off_cpu ? "true" : NULL },
+		{ "DIAL9_LOOP_INSTRUMENTATION_ENABLED", options->profile_only ? "false" : NULL },
+		{ "DIAL9_BLOCKING_CALLS_ENABLED", options->no_blocking ? "false" : NULL },
+		{ "DIAL9_LOG_BRIDGE", options->log_bridge },
+		/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
+		{ "DIAL9_FOLLOW", options->no_follow ? "0" : NULL },
+	};
 	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (settings[i].value && settings[i].value[0])
+			err = put_variable(env, settings[i].name, settings[i].value);
+	return err;
+}
+
+static int put_sources(struct environment *env, const struct options *options)
+{
+	int err = put_source(env, options->task_dumps, "DIAL9_TASK_DUMP_ENABLED", "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS");
+
+	if (!err)
+		err = put_source(env, options->accept_queues, "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED",
+				 "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS");
+	return err || !options->memory[0] ? err : put_memory(env, options->memory);
+}
+
+/* That of this process, in new memory, with room for what is added. */
+static int copy_environment(struct environment *env)
+{
+	size_t n = 0;
 
 	while (environ[n])
 		n++;
@@ -196,51 +235,27 @@ static int make_environment(const struct options *options, const char *command, 
 		return -ENOMEM;
 	memcpy(env->list, environ, n * sizeof(*env->list));
 	env->n = n;
+	return 0;
+}
+
+static int make_environment(const struct options *options, const char *command, const char *dir,
+			    const char *giver, const struct libraries *libraries, struct environment *env)
+{
+	char path[PATH_MAX];
+	int err = copy_environment(env);
+
+	if (err)
+		return err;
 	remove_variable(env, D9__GIVER_VARIABLE);
 	if (!d9__preload_is_harmful(d9__preload_judge(command, path, sizeof(path))))
 		err = put_preload(env, libraries);
 	if (!err)
 		err = put_variable(env, "DIAL9_TRACE_DIR", dir);
-	/* To record is what was asked for; what else is set decides how. */
-	if (!err)
-		err = put_variable(env, "DIAL9_ENABLED", options->start_disabled ? "false" : "true");
 	if (!err && giver[0])
 		err = put_variable(env, D9__GIVER_VARIABLE, giver);
-	if (!err && options->name)
-		err = put_variable(env, "DIAL9_SERVICE_NAME", options->name);
-	if (!err && options->max_total[0])
-		err = put_variable(env, "DIAL9_MAX_DISK_USAGE_MB", options->max_total);
-	if (!err && options->rotate[0])
-		err = put_variable(env, "DIAL9_ROTATION_SECS", options->rotate);
-	if (!err && options->compress)
-		err = put_variable(env, "DIAL9_COMPRESS", options->compress);
-	if (!err && options->cpu)
-		err = put_variable(env, strcmp(options->cpu, "off") ? "DIAL9_CPU_SAMPLE_HZ" : "DIAL9_CPU_PROFILE_ENABLED",
-				   options->cpu);
 	if (!err)
-		err = put_source(env, options->task_dumps, "DIAL9_TASK_DUMP_ENABLED",
-				 "DIAL9_TASK_DUMP_IDLE_THRESHOLD_MS");
-	if (!err)
-		err = put_source(env, options->accept_queues, "DIAL9_SOCKET_ACCEPT_QUEUES_ENABLED",
-				 "DIAL9_SOCKET_ACCEPT_QUEUES_SAMPLE_INTERVAL_MS");
-	if (!err && (options->cpu_threads || options->profile_only))
-		err = put_variable(env, "DIAL9_CPU_PROFILE_THREADS", options->profile_only ? "all" : options->cpu_threads);
-	if (!err && options->cpu_backend)
-		err = put_variable(env, "DIAL9_CPU_BACKEND", options->cpu_backend);
-	if (!err && options->off_cpu)
-		err = put_variable(env, "DIAL9_SCHEDULE_PROFILE_ENABLED", "true");
-	if (!err && options->profile_only)
-		err = put_variable(env, "DIAL9_LOOP_INSTRUMENTATION_ENABLED", "false");
-	if (!err && options->memory[0])
-		err = put_memory(env, options->memory);
-	if (!err && options->no_blocking)
-		err = put_variable(env, "DIAL9_BLOCKING_CALLS_ENABLED", "false");
-	if (!err && options->log_bridge)
-		err = put_variable(env, "DIAL9_LOG_BRIDGE", options->log_bridge);
-	/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
-	if (!err && options->no_follow)
-		err = put_variable(env, "DIAL9_FOLLOW", "0");
-	return err;
+		err = put_settings(env, options);
+	return err ? err : put_sources(env, options);
 }
 
 static void release_environment(struct environment *env)

@@ -49,6 +49,9 @@ struct d9__loop_uses {
 /* Can |command| be recorded, and what does it use?  Nothing of it runs. */
 void d9__doctor_command(struct d9__doctor *doctor, const char *command, struct d9__loop_uses *uses);
 
+/* Whether functions and lines of the |n| |files|, a program and what it loads, could be told, and what to install. */
+void d9__doctor_symbols(struct d9__doctor *doctor, const char *const *files, size_t n);
+
 /* Memory and directories, limits, clock, what the kernel permits. */
 void d9__doctor_system(struct d9__doctor *doctor);
 

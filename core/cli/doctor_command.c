@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/doctor.h"
@@ -87,6 +88,21 @@ static bool is_loop_library(const char *path, struct d9__loop_uses *uses)
 	return named;
 }
 
+static void check_symbols(struct d9__doctor *doctor, const char *path, const struct d9__elf_needs *needs)
+{
+	const char **files = calloc(needs->n + 1, sizeof(*files));
+	size_t n = 0;
+
+	if (!files)
+		return;
+	files[n++] = path;
+	for (size_t i = 0; i < needs->n; i++)
+		if (needs->items[i].path)
+			files[n++] = needs->items[i].path;
+	d9__doctor_symbols(doctor, files, n);
+	free(files);
+}
+
 static void check_needs(struct d9__doctor *doctor, const char *path, struct d9__loop_uses *uses)
 {
 	struct d9__elf_needs needs = { 0 };
@@ -120,6 +136,7 @@ static void check_needs(struct d9__doctor *doctor, const char *path, struct d9__
 		d9__doctor_advise(doctor, "none is needed if it loads one later, as a plugin does: that "
 					  "one is recorded from then on, as are programs that it starts");
 	}
+	check_symbols(doctor, path, &needs);
 	d9__elf_needs_release(&needs);
 }
 

@@ -35,6 +35,7 @@
 #include "record/flush.h"
 #include "record/gate.h"
 #include "record/health.h"
+#include "record/jit_copy.h"
 #include "record/keeper.h"
 #include "record/lead.h"
 #include "record/metadata.h"
@@ -80,6 +81,7 @@ static struct {
 	struct d9__pace pace;
 	struct d9__open_calls open;
 	struct d9__process_state process;
+	struct d9__jit_copy jit;
 	int state;
 	bool stepped_back;
 	int nice_before; /* stepped back */
@@ -547,6 +549,13 @@ static void take_prefixes(uint64_t now_ns, bool active)
 	d9__drain_prefixes(&self.drain, now_ns, active ? every_ns : 0);
 }
 
+/* Beside segments that hold something, or it would be all that is left. */
+static void copy_jit_map(void)
+{
+	if (self.writer.has_dir && self.writer.seg.open && self.writer.seg.real)
+		d9__jit_copy_refresh(&self.jit, self.writer.ns.dir_fd);
+}
+
 static void once_a_second(uint64_t now_ns, bool active)
 {
 	struct d9__slot *own;
@@ -562,6 +571,8 @@ static void once_a_second(uint64_t now_ns, bool active)
 	if (self.flight)
 		return;
 	d9__drain_losses(&self.drain, now_ns);
+	if (active)
+		copy_jit_map();
 	if (active && d9__gate_bits()) {
 		d9__health_event(&self.note, &self.writer, self.state, now_ns);
 		if (d9__writer_note(&self.writer, &self.note, false, now_ns))
@@ -752,6 +763,7 @@ static void finish(void)
 	}
 	if (self.writer.retry_ns && !self.flight)
 		leave_unwritten();
+	copy_jit_map();
 	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	d9__writer_close(&self.writer, now_ns);
 	if (self.writer.retry_ns && self.heard && !self.flight)
@@ -776,10 +788,12 @@ static void *flush_main(void *arg)
 	self.sealed = d9__chunk_sealed_count();
 	self.loss_ns = self.announced_ns = 0;
 	self.lost_before = d9__health_lost(); /* by recorders before this one */
+	self.jit = (struct d9__jit_copy){ 0 };
 	self.second_ns = d9__clock_mono_ns();
 	d9__pace_begin(&self.pace, self.second_ns);
 	self.source_ns = UINT64_MAX;
 	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
+	self.writer.tells = !self.flight; /* dumps tell what is in them */
 	self.dormant = d9__flush.start_disabled;
 	if (!self.dormant)
 		open_directory();

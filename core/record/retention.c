@@ -130,6 +130,17 @@ bool d9__retention_aged(const struct d9__retention *ret, uint64_t opened_ns, uin
 	return has_events && now_ns - opened_ns >= ret->rotation_ns && now_ns > opened_ns;
 }
 
+/* "perf-" NUMBER ".map" */
+static bool is_jit_map(const char *name)
+{
+	size_t digits;
+
+	if (strncmp(name, "perf-", 5) != 0)
+		return false;
+	digits = strspn(name + 5, "0123456789");
+	return digits && !strcmp(name + 5 + digits, ".map");
+}
+
 /* "trace." NUMBER ".bin" [".zst" | ".gz"] [".active"] */
 enum d9__artefact d9__artefact_of(const char *name, uint64_t *index)
 {
@@ -141,6 +152,8 @@ enum d9__artefact d9__artefact_of(const char *name, uint64_t *index)
 		return D9__ARTEFACT_LOCK;
 	if (!strcmp(name, "ring"))
 		return D9__ARTEFACT_RING;
+	if (is_jit_map(name))
+		return D9__ARTEFACT_JIT_MAP;
 	if (strncmp(name, "trace.", 6) || !isdigit((unsigned char)*p) || (*p == '0' && p[1] != '.'))
 		return D9__ARTEFACT_UNKNOWN;
 	for (; isdigit((unsigned char)*p); p++) {

@@ -67,6 +67,7 @@ enum d9__artefact {
 	D9__ARTEFACT_SEGMENT, /* sealed */
 	D9__ARTEFACT_ACTIVE,
 	D9__ARTEFACT_RING,
+	D9__ARTEFACT_JIT_MAP, /* jit_copy.h; nothing without segments */
 };
 
 /* What a file called |name| is in a directory of segments; |index| is set for segments. */

@@ -21,7 +21,7 @@ function kindOf(trace, address) {
 /** Frames of an address, innermost first: [{name, where, known, kind}]; one without a name is told by its place. */
 export function framesOfAddress(trace, address) {
 	const frames = trace.symbols.get(address), kind = kindOf(trace, address);
-	if (frames) return frames.map((f) => ({ name: f.name, where: f.file ? `${f.file.replace(/.*\//, '')}${f.line ? `:${f.line}` : ''}` : '', known: true, kind }));
+	if (frames) return frames.map((f, i) => ({ name: f.name, inlined: i < frames.length - 1, where: f.file ? `${f.file.replace(/.*\//, '')}${f.line ? `:${f.line}` : ''}` : '', known: true, kind }));
 	return [{ name: placeOf(trace, address) ?? `${isKernel(address) ? '[kernel] ' : ''}0x${address.toString(16)}`, where: '', known: false, kind: kind === 'kernel' ? kind : 'unknown' }];
 }
 

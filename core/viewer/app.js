@@ -17,6 +17,7 @@ import { startPanel } from './panel.js';
 import { CLOSED_PANEL } from './scope.js';
 import { startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
+import { sentenceOfThing } from './thing.js';
 import { startTheme, switchTheme } from './theme.js';
 import { bringIntoSight, drawTimeline, drawTimelineMarks, layTimeline, tellSelection, timelineRows } from './timeline.js';
 import { storedChoices } from './tracks.js';
@@ -116,10 +117,10 @@ function openAbout() {
 }
 
 function showSelected() {
-	const text = tellSelection() || (state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected');
+	const text = tellSelection() || (state.thing ? sentenceOfThing(state.thing) : state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected');
 	byId('selected').textContent = text;
 	byId('item').setAttribute('aria-label', text);
-	byId('clear').hidden = !state.selected && !state.range && !state.item;
+	byId('clear').hidden = !state.selected && !state.range && !state.item && !state.thing;
 	speak(text);
 }
 
@@ -140,14 +141,14 @@ function changed(patch) {
 		return;
 	}
 	if ('tracks' in patch) layTimeline();
-	if ('selected' in patch || 'item' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch) {
+	if ('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch) {
 		showDetail(byId('detail'));
 		showSelected();
 		bringIntoSight();
 	}
 	if ('finding' in patch) markFinding(byId('findings'));
 	if ('clock' in patch) showHeader();
-	keepUrl('selected' in patch || 'item' in patch || 'range' in patch || 'panel' in patch);
+	keepUrl('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
 }
 

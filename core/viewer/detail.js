@@ -10,25 +10,27 @@ import { laneName } from './lanes.js';
 import { showRangeSummary } from './range_summary.js';
 import { selectCall, selectFinding, state } from './state.js';
 import { colours } from './theme.js';
+import { spanOfItem } from './thing.js';
+import { chainSection, showThing, taskLink } from './thing_detail.js';
 import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
 const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
 
-function section(title, note, ...children) {
+export function detailSection(title, note, ...children) {
 	return element('section', { class: 'section' }, element('h2', {}, title, note ? element('span', {}, note) : null), ...children);
 }
 
-function factList(pairs) {
+export function factList(pairs) {
 	return element('dl', { class: 'facts' }, ...pairs.filter(([, ...value]) => value.some(Boolean))
 		.flatMap(([term, ...value]) => [element('dt', {}, term), element('dd', { title: value.every((v) => typeof v === 'string') ? value.join('') : false }, ...value)]));
 }
 
-function callLink(lane, row, text = state.model.label(lane, row).name) {
+export function callLink(lane, row, text = state.model.label(lane, row).name) {
 	return element('button', { class: 'link code', onclick: () => selectCall(lane, row) }, text);
 }
 
-function timeText(time) {
+export function timeText(time) {
 	const { model } = state;
 	return showTime(time - model.first, model.wall(time), state.clock, 6);
 }
@@ -68,13 +70,14 @@ function histogram(lane, row) {
 	return { box, draw };
 }
 
-/** The parts of a call's time: they add up, and what is not known is said. */
-function timeParts(lane, row) {
-	const whole = lane.polls.dur[row], parts = state.model.parts(lane, row);
-	if (!parts) return null;
-	const names = { cpu: 'on the CPU', ready: 'ready, not running', blocked: parts.functions.length ? `blocked in ${parts.functions.join(', ')}` : 'blocked', unknown: 'unknown' };
-	const rows = Object.entries(names).map(([key, text]) => ({ key, text, ns: parts[key] }));
-	return section('Time', `adds up to ${showDuration(whole)}`,
+const PART_WORDS = { on_cpu: 'on the CPU', ready: 'ready, not running', blocked: 'blocked', waiting: 'waiting for the loop', unknown: 'unknown' };
+
+/** Parts of |whole| ns: they add up, and what is not known is said.  |functions|: in which it was blocked. */
+export function partsSection(parts, whole, functions = []) {
+	const classes = { on_cpu: 'cpu', ready: 'ready', blocked: 'blocked', waiting: 'wait', unknown: 'unknown' };
+	const rows = Object.keys(PART_WORDS).filter((key) => parts[key] !== undefined).map((key) => ({ key: classes[key], ns: parts[key],
+		text: key === 'blocked' && functions.length ? `blocked in ${functions.join(', ')}` : PART_WORDS[key] }));
+	return detailSection('Time', `adds up to ${showDuration(whole)}`,
 		element('div', { class: 'parts', 'aria-hidden': 'true' }, ...rows.filter((r) => r.ns / whole > 0.001).map((r) => {
 			const bar = element('i', { class: `part-${r.key}` });
 			bar.style.flexGrow = String(r.ns / whole);
@@ -85,9 +88,14 @@ function timeParts(lane, row) {
 			element('td', { class: 'number' }, showShare(r.ns, whole)))))));
 }
 
-function frameRow(frame, hot) {
+function timeParts(lane, row) {
+	const parts = state.model.parts(lane, row);
+	return parts && partsSection({ on_cpu: parts.cpu, ready: parts.ready, blocked: parts.blocked, unknown: parts.unknown }, lane.polls.dur[row], parts.functions);
+}
+
+export function frameRow(frame, hot) {
 	return element('div', { class: `frame${frame.known ? '' : ' unnamed'}${hot ? ' hot' : ''}` },
-		element('span', { title: frame.name }, showName(frame.name)), element('span', { class: 'where' }, showName(frame.where)));
+		element('span', { title: frame.name }, showName(frame.name)), element('span', { class: 'where' }, frame.inlined ? 'inlined, ' : '', showName(frame.where)));
 }
 
 /** The stack that most samples of [from, to) have. */
@@ -96,7 +104,7 @@ function stackSection(counts, title = 'Stack') {
 	if (!all.length) return null;
 	const total = all.reduce((sum, [, n]) => sum + n, 0), frames = framesOf(state.selected.lane.trace, all[0][0]);
 	const missing = frames.some((frame) => !frame.known);
-	return section(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, FRAMES_SHOWN).map((frame, i) => frameRow(frame, i === 0)),
+	return detailSection(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, FRAMES_SHOWN).map((frame, i) => frameRow(frame, i === 0)),
 		frames.length > FRAMES_SHOWN ? element('p', { class: 'small' }, `and ${frames.length - FRAMES_SHOWN} outer frames`) : null,
 		missing ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
 }
@@ -104,7 +112,7 @@ function stackSection(counts, title = 'Stack') {
 function insideSection(lane, row) {
 	const inside = state.model.inside(lane, row);
 	if (!inside.length) return null;
-	return section('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...inside.slice(0, ROWS_SHOWN).map((call) =>
+	return detailSection('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...inside.slice(0, ROWS_SHOWN).map((call) =>
 		element('tr', {}, element('td', { class: 'code', title: call.location }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur)))))));
 }
 
@@ -112,7 +120,7 @@ function waitersSection(lane, row) {
 	const waiters = state.model.waiters(lane, row);
 	if (!waiters.length) return null;
 	const n = waiters.reduce((sum, w) => sum + w.n, 0);
-	return section('Who waited', `${showCount(n)} callback${n === 1 ? '' : 's'}`, element('table', {},
+	return detailSection('Who waited', `${showCount(n)} callback${n === 1 ? '' : 's'}`, element('table', {},
 		element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
 		element('tbody', {}, ...waiters.slice(0, ROWS_SHOWN).map((w) => element('tr', {}, element('td', {}, callLink(lane, w.row, w.name)),
 			element('td', { class: 'number' }, showCount(w.n)), element('td', { class: 'number' }, showDuration(w.longest)), element('td', { class: 'number' }, showDuration(w.total)))))));
@@ -123,7 +131,7 @@ function taskSection(lane, row) {
 	const { trace } = lane, id = lane.polls.task[row], task = trace.tasks.get(id), calls = pollsOfTask(trace, id);
 	const canvas = element('canvas', { role: 'img', 'aria-label': `${calls.length} calls of this task` });
 	const kind = [task?.name, task?.kind, task?.fd === undefined ? '' : `descriptor ${task.fd}`].filter(Boolean).map((t) => showName(t)).join(', ');
-	const box = section('Task', `${kind ? `${kind}, ` : ''}${showCount(calls.length)} call${calls.length === 1 ? '' : 's'}`, canvas,
+	const box = detailSection(taskLink(trace, id, 'Task'), `${kind ? `${kind}, ` : ''}${showCount(calls.length)} call${calls.length === 1 ? '' : 's'}`, canvas,
 		element('div', { class: 'ends small' }, task && !Number.isNaN(task.born) ? `made ${timeText(task.born + trace.shift)}` : 'made before the trace',
 			task && !Number.isNaN(task.died) ? `, ended ${timeText(task.died + trace.shift)}` : ', still there at the end'));
 	const draw = () => {
@@ -145,9 +153,13 @@ function taskSection(lane, row) {
 	return { box, draw };
 }
 
+export function wakeReason(reason) {
+	return REASONS[reason] ?? '';
+}
+
 function wakeFact(wake) {
 	if (!wake) return ['woken by', 'nothing that was recorded'];
-	const why = REASONS[wake.reason] ?? '';
+	const why = wakeReason(wake.reason);
 	if (wake.waker) return ['woken by', callLink(wake.waker.lane, wake.waker.row), why ? `, ${why}` : ''];
 	return ['woken by', why || 'the kernel or another thread'];
 }
@@ -169,7 +181,7 @@ function showCall(panel, lane, row) {
 			['ready', `${polls.ready[row]} callback${polls.ready[row] === 1 ? '' : 's'} in this round`],
 			['end', model.openEnded(lane, row) && 'not recorded: the next event of the thread stands for it']].filter((pair) => pair.length > 1)),
 		charts[0]?.box, timeParts(lane, row), insideSection(lane, row), stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1)),
-		stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1, 1), 'Off the CPU'), waitersSection(lane, row), charts[1].box].filter(Boolean));
+		stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1, 1), 'Off the CPU'), waitersSection(lane, row), chainSection(trace, trace.workers.indexOf(lane.worker), row), charts[1].box].filter(Boolean));
 	for (const chart of charts) chart?.draw();
 }
 
@@ -178,12 +190,14 @@ function showFinding(panel, finding) {
 	panel.replaceChildren(
 		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Finding')),
 		element('div', { class: 'title' }, element('span', { class: 'strong' }, showName(finding.message, 600))),
-		section('Evidence', '', ...finding.evidence.map((piece) => element('p', { class: 'small' }, showName(piece.text, 600)))),
-		finding.advice ? section('Next', '', element('p', {}, showName(finding.advice, 600))) : '');
+		detailSection('Evidence', '', ...finding.evidence.map((piece) => element('p', { class: 'small' }, showName(piece.text, 600)))),
+		finding.advice ? detailSection('Next', '', element('p', {}, showName(finding.advice, 600))) : '');
 }
 
 export function showDetail(panel) {
+	const thing = state.thing ?? spanOfItem(state.item);
 	if (state.range && (state.rangeLast || !(state.selected || state.item))) showRangeSummary(panel, state.range, { timeText });
+	else if (thing) showThing(panel, thing);
 	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);

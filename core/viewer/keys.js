@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys: one table, from which the help is made.
 
+import { chainOn } from '../toolkit/chain.js';
 import { byId, element } from './dom.js';
 import { PANEL_KEYS, closePanel } from './panel.js';
 import { openSave } from './save.js';
 import { isPanelOpen } from './scope.js';
 import { selectCall, selectFinding, setView, state, update } from './state.js';
+import { selectThing } from './thing.js';
 import { frameItem, stepItem, stepTrack } from './timeline.js';
 
 const MILLISECOND = 1e6;
@@ -69,6 +71,13 @@ function followWake() {
 	if (wake?.waker) selectCall(wake.waker.lane, wake.waker.row);
 }
 
+function followOn() {
+	if (!state.selected) return;
+	const { trace, worker } = state.selected.lane, step = chainOn(trace, trace.workers.indexOf(worker), state.selected.row).find(({ call }) => call);
+	const lane = step && state.model.lanes.find((l) => l.trace === trace && l.worker === trace.workers[step.call.worker]);
+	if (lane) selectCall(lane, step.call.row);
+}
+
 function nextFinding(direction) {
 	const n = state.model.findings.length;
 	if (n) selectFinding(((state.finding < 0 && direction < 0 ? n : state.finding) + direction + n) % n);
@@ -107,6 +116,8 @@ const KEYS = [
 	{ keys: ['f', 'Enter'], does: 'frame the selection', run: frameSelection },
 	{ keys: ['0', 'Home'], does: 'the whole trace', run: () => setView(state.model.first, state.model.last) },
 	{ keys: ['w'], does: 'to the callback that woke it', run: followWake },
+	{ keys: ['W'], shown: 'Shift w', does: 'to the first callback that it woke', run: followOn },
+	{ keys: ['T'], shown: 'Shift t', does: 'the task of the callback', run: () => state.selected && selectThing('task', state.selected.lane.trace, state.selected.lane.polls.task[state.selected.row]) },
 	{ keys: ['r'], does: 'one end of a range, then the other', run: markRange },
 	{ keys: ['z'], does: 'zoom into the range', run: () => state.range && setView(...state.range) },
 	...PANEL_KEYS,

@@ -8,10 +8,10 @@ const listeners = [];
 
 /**
  * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; range: [from, to] or
- * null; pointer: {time, lane, x, y} or null; panel: as CLOSED_PANEL; item: of a track, {track, i, time}, or null:
+ * null; pointer: {time, lane, x, y} or null; panel: as CLOSED_PANEL; thing: see thing.js; item: of a track, {track, i, time}, or null:
  * never with selected; track: the id of the track that keys walk in, or null; tracks: see tracks.js.
  */
-export const state = { model: null, view: [0, 1], selected: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
+export const state = { model: null, view: [0, 1], selected: null, thing: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
 	rangeStart: null, panel: CLOSED_PANEL, rangeLast: false, item: null, track: null, tracks: NO_CHOICES };
 
 /** |listener|(changed): an object that has the changed keys. */
@@ -20,6 +20,9 @@ export function listen(listener) {
 }
 
 export function update(patch) {
+	// One thing at a time is looked at.
+	if (patch.thing) patch = { selected: null, item: null, track: null, finding: -1, range: null, ...patch };
+	else if ('selected' in patch || patch.item || patch.range) patch = { thing: null, ...patch };
 	if (patch.selected) patch = { item: null, track: null, ...patch };
 	else if ('selected' in patch) patch = { item: null, ...patch };
 	else if (patch.item) patch = { selected: null, finding: -1, ...patch };

@@ -5,7 +5,6 @@ import { addItem, finishItems, newItems, packItems } from '../toolkit/items.js';
 import { showCount, showDuration, showName } from '../toolkit/show.js';
 import { nameOfSpan, spanRoles } from '../toolkit/spans.js';
 import { framesOf } from '../toolkit/stacks.js';
-import { timersOf } from '../toolkit/timers.js';
 import { absoluteTime, fieldReader, tablesNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { makeTrack } from './track.js';
@@ -33,7 +32,7 @@ const counted = (n, what) => `${showCount(n)} ${what}${n === 1 ? '' : 's'}`;
 const processKey = (model, trace) => (model.traces.length > 1 ? `${trace.number}.` : '');
 
 /** The call of trace's worker |id| at |time| of the trace, or null. */
-function callAt(model, trace, id, time) {
+function callOfWorker(model, trace, id, time) {
 	const lane = model.lanes.find((l) => l.trace === trace && l.worker.id === id);
 	if (!lane) return null;
 	const row = lowerBound(lane.polls.start, time + 0.5, lane.polls.n) - 1;
@@ -46,7 +45,7 @@ function ranked(counts) {
 }
 
 /** Fields of an event's row: [[name, text]]. */
-export function fieldsOf(trace, table, row) {
+export function fieldTexts(trace, table, row) {
 	return table.fields.map(({ name }, i) => {
 		const value = fieldReader(trace, table, name)(row), unit = table.annotations.findLast(([field, key]) => field === i && key === 'unit')?.[2] ?? '';
 		if (value === undefined) return [name, 'absent'];
@@ -56,7 +55,7 @@ export function fieldsOf(trace, table, row) {
 }
 
 function tellFields(trace, table, row) {
-	const told = fieldsOf(trace, table, row).filter(([, text]) => text !== 'absent');
+	const told = fieldTexts(trace, table, row).filter(([, text]) => text !== 'absent');
 	return told.slice(0, FIELDS_TOLD).map(([name, text]) => `${showName(name)} ${text}`).join(', ') + (told.length > FIELDS_TOLD ? ', …' : '');
 }
 
@@ -131,7 +130,7 @@ export function spansTrack(model, floor = 0) {
 			if (!close) return [['close', 'not recorded']];
 			const read = (name) => fieldReader(trace, close.table, name)(close.row), active = read('active_ns'), attributes = read('attributes');
 			return [...(active === undefined ? [] : [['inside', showDuration(Number(active))]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
-				...fieldsOf(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
+				...fieldTexts(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
 		},
 		key(i) {
 			const [trace, life] = of(i), id = trace.lives.ids[life];
@@ -145,7 +144,7 @@ export function spansTrack(model, floor = 0) {
 
 export function timersTrack(model) {
 	const items = newItems();
-	const tables = model.traces.map((trace) => (trace.timers ??= timersOf(trace)));
+	const tables = model.traces.map((trace) => trace.timers);
 	let worst = 0;
 	model.traces.forEach((trace, t) => {
 		const timers = tables[t];
@@ -212,11 +211,11 @@ export function eventsTrack(model) {
 		},
 		facts(i) {
 			const { trace, table } = tables[done.source[i]];
-			return fieldsOf(trace, table, done.ref[i]);
+			return fieldTexts(trace, table, done.ref[i]);
 		},
 		call(i) {
 			const { trace, table } = tables[done.source[i]], worker = fieldReader(trace, table, 'worker_id')(done.ref[i]);
-			return worker === undefined ? null : callAt(model, trace, worker, done.start[i] - trace.shift);
+			return worker === undefined ? null : callOfWorker(model, trace, worker, done.start[i] - trace.shift);
 		},
 		key(i) {
 			const { trace, table } = tables[done.source[i]];
@@ -263,7 +262,7 @@ export function helpersTrack(model) {
 	const frameOf = (i) => showName(framesOf(sources[done.source[i]].trace, sources[done.source[i]].trace.samples.stack[done.ref[i]])[0]?.name ?? 'no stack');
 	const isSample = (i) => sources[done.source[i]].samples;
 	return makeTrack({
-		id: 'helpers', title: 'helper threads', prefix: 'sample', items: done, rowNames: rows,
+		id: 'helpers', title: 'helpers', prefix: 'sample', items: done, rowNames: rows,
 		plain: 'Threads that run no loop: a tick for each sample of what they did, a bar for each piece of work that a loop handed to them.',
 		figure: [runs && counted(runs, 'run'), samples && counted(samples, 'sample')].filter(Boolean).join(', '),
 		tone: (i) => done.kind[i], label: (i) => (isSample(i) ? frameOf(i) : placeOf(i)),
@@ -325,7 +324,7 @@ export function lossTrack(model) {
 	return makeTrack({
 		id: 'loss', title: 'loss, damage', prefix: 'loss', items: done, opens: bad, loud: bad, hatched: true, always: true,
 		plain: 'Where events are missing: lost while recording, or unreadable in the file. What is shown there is not everything.',
-		figure: [lost && `${showCount(lost)} events lost`, damaged && `${counted(damaged, 'segment')} damaged`, cut && `${cut} cut at the end`].filter(Boolean).join(', ') || 'nothing lost',
+		figure: [lost && `${showCount(lost)} lost`, damaged && `${counted(damaged, 'segment')} damaged`, cut && `${cut} cut at the end`].filter(Boolean).join(', ') || 'nothing lost',
 		alarmed: () => true, label: (i) => told[done.ref[i]].text, tell: (i) => told[done.ref[i]].text,
 		key: (i) => `${processKey(model, told[done.ref[i]].trace)}${absoluteTime(told[done.ref[i]].trace, done.start[i] - told[done.ref[i]].trace.shift)}`,
 	});

@@ -3,6 +3,7 @@
 // never numbers of rows, so that a link holds when segments are added.
 
 import { absoluteTime, pollAt } from '../toolkit/trace.js';
+import { readThing, writeThing } from './thing.js';
 import { readPanelItem, writePanel } from './panel_url.js';
 import { CLOSED_PANEL } from './scope.js';
 import { NO_CHOICES, isChoice, readChoice, readItem, writeChoices, writeItem } from './tracks.js';
@@ -19,11 +20,11 @@ function timeOfText(model, text) {
 	return Number(BigInt(text) - absoluteTime(model.main, 0)) + model.main.shift;
 }
 
-function textOfInterval(model, [from, to]) {
+export function textOfInterval(model, [from, to]) {
 	return `m${textOfTime(model, from)}~${Math.round(to - from)}`;
 }
 
-function intervalOfText(model, text) {
+export function intervalOfText(model, text) {
 	const [, from, length] = VIEW_ITEM.exec(text) ?? [];
 	if (from === undefined) return null;
 	const start = timeOfText(model, from);
@@ -37,6 +38,7 @@ export function writeFragment(state, kept = []) {
 		const { lane, row } = state.selected, process = model.traces.length > 1 ? `${lane.trace.number}.` : '';
 		items.push(`s=poll:${process}${lane.worker.id}@${absoluteTime(lane.trace, lane.polls.start[row])}`);
 	}
+	if (state.thing) items.push(`s=${writeThing(model, state.thing)}`);
 	const item = state.item && writeItem(state.item);
 	if (item) items.push(`s=${item}`);
 	if (state.finding >= 0) items.push(`f=${model.findings[state.finding]?.check}.${state.finding + 1}`);
@@ -64,9 +66,10 @@ export function readFragment(model, fragment) {
 			if (interval) patch[key === 'v' ? 'view' : 'range'] = interval;
 			else wrong.push(item);
 		} else if (key === 's') {
-			const selected = readCall(model, value), found = selected ? null : readItem(model, patch.tracks ?? NO_CHOICES, value);
+			const selected = readCall(model, value), found = selected ? null : readItem(model, patch.tracks ?? NO_CHOICES, value), thing = selected || found ? null : readThing(model, value);
 			if (selected) patch.selected = selected;
 			else if (found) Object.assign(patch, { item: found, track: found.track.id });
+			else if (thing) patch.thing = thing;
 			else wrong.push(item);
 		} else if (isChoice(key)) {
 			const tracks = readChoice(patch.tracks ?? NO_CHOICES, key, value);

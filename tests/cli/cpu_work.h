@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of the tests of samples share: a function that uses CPU time, and a wait for the sampler.
- * Include it first.
+ * What the programs of the tests of samples share: a function that uses CPU time, and a wait for
+ * the sampler. Include it first.
  */
 #ifndef CPU_WORK_H
 #define CPU_WORK_H
@@ -32,8 +32,8 @@ __attribute__((noinline)) static void compute(double seconds)
 }
 
 /*
- * Return once this thread has a CPU timer, or after a second: the flush thread starts it, and a busy machine lets that one
- * wait while a thread that computes would go on unseen.
+ * Return once this thread has a CPU timer, or after a second: the flush thread starts it, and a
+ * busy machine lets that one wait while a thread that computes would go on unseen.
  */
 static inline void await_sampling(void)
 {

@@ -35,6 +35,19 @@ echo 'int main(void) { return 0; }' >nothing.c
 $CC -o nothing nothing.c
 show ./nothing --help
 
+say "what lacks the debug information that would name its functions"
+# symbols NAME: what is told of it; which libraries have theirs depends on the machine.
+symbols() {
+	"$dial9" doctor -- "./$1" | awk '/^[A-Z]/ { told = $2 == "symbols" } told' | tr '\n,' '  ' >found
+	grep -qw "$1" found && grep -o 'no lines' found
+	grep -o 'your own with -g' found
+}
+$CC -o plain nothing.c
+strip plain
+symbols plain
+$CC -g -o told nothing.c
+symbols told
+
 say "as wide as the terminal"
 for columns in 80 200; do
 	COLUMNS=$columns "$dial9" doctor -- ./uses-libev >found

@@ -59,7 +59,7 @@ export async function visit(url, size = { width: 1280, height: 800 }, ready = 'b
 	});
 	await page.setViewport(size);
 	await page.goto(url);
-	await page.waitForSelector(ready);
+	await page.waitForSelector(ready, { timeout: 15000 }).catch((error) => assert.fail(`${error.message}; the page says ${complaints.join(', ')}`));
 }
 
 /** Open what `dial9 serve` shows of |trace|; its address. */

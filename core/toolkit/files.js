@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces from files, for scripts in Node: a segment, or a folder of segments with the folders of boot ids in it.
+
+import { closeSync, createReadStream, openSync, readSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { readTrace, rowsNamed } from './trace.js';
+
+const SEGMENT = /\.bin(\.gz|\.zst)?(\.active)?$/;
+
+/** Something that a person has to mend, in one line. */
+export class InputError extends Error {}
+
+function segmentsIn(folder) {
+	const entries = readdirSync(folder, { withFileTypes: true });
+	const files = entries.filter((entry) => entry.isFile() && SEGMENT.test(entry.name)).map((entry) => join(folder, entry.name));
+	const deeper = entries.filter((entry) => entry.isDirectory()).flatMap((entry) => {
+		const inner = join(folder, entry.name);
+		return readdirSync(inner, { withFileTypes: true }).filter((file) => file.isFile() && SEGMENT.test(file.name)).map((file) => join(inner, file.name));
+	});
+	return [...files, ...deeper];
+}
+
+function filesOf(path) {
+	let facts;
+	try {
+		facts = statSync(path);
+	} catch (error) {
+		throw new InputError(`${path}: ${error.code === 'ENOENT' ? 'No such file or directory' : error.message}`);
+	}
+	if (!facts.isDirectory()) return [path];
+	const files = segmentsIn(path);
+	if (!files.length) throw new InputError(`${path}: no segments; give a directory that holds trace.*.bin* files`);
+	return files;
+}
+
+const CONTAINER_MAGIC = { gzip: [0x1f, 0x8b], zstd: [0x28, 0xb5, 0x2f, 0xfd], plain: [0x54, 0x52, 0x43, 0x00] };
+
+/** How a file is packed, or null: it is no trace. */
+function containerOf(path) {
+	const head = Buffer.alloc(4), file = openSync(path, 'r');
+	readSync(file, head, 0, 4, 0);
+	closeSync(file);
+	return Object.keys(CONTAINER_MAGIC).find((name) => CONTAINER_MAGIC[name].every((byte, i) => head[i] === byte)) ?? null;
+}
+
+/** From the first event of a loop to the last, as dial9 report counts its times; of a trace without any, as it is. */
+function loopBounds(trace) {
+	let start = Infinity, end = -Infinity;
+	const see = (time) => {
+		start = Math.min(start, time);
+		end = Math.max(end, time);
+	};
+	for (const { polls, parks, entries, running } of trace.workers) {
+		if (polls.n) [polls.start[0], polls.start[polls.n - 1] + polls.dur[polls.n - 1]].forEach(see);
+		if (parks.n) [parks.start[0], parks.end[parks.n - 1]].forEach(see);
+		for (let i = 0; i < entries.n; i++) see(entries.time[i]);
+		if (running) see(running.start);
+	}
+	if (trace.wakes.n) [trace.wakes.time[0], trace.wakes.time[trace.wakes.n - 1]].forEach(see);
+	for (const name of ['QueueSampleEvent', 'StuckPollEvent', 'LastSignEvent']) rowsNamed(trace, name, []).forEach(({ time }) => see(time));
+	return start <= end ? { start, end } : {};
+}
+
+/**
+ * The processes of the traces |paths|: [{folder, files: [{path, container, stored}], trace}], those of one folder as
+ * one.  InputError, where there is nothing to read.
+ */
+export async function readProcesses(paths) {
+	const folders = new Map();
+	for (const path of paths.flatMap(filesOf)) {
+		const folder = dirname(path), container = containerOf(path);
+		if (!container) throw new InputError(`${path}: this is no trace; give a file that dial9 wrote, or the directory that holds trace.*.bin* files`);
+		if (!folders.has(folder)) folders.set(folder, []);
+		folders.get(folder).push({ path, container, stored: statSync(path).size });
+	}
+	const processes = [];
+	for (const [folder, files] of folders) {
+		files.sort((a, b) => basename(a.path).localeCompare(basename(b.path), 'en', { numeric: true }));
+		const trace = await readTrace(files.map(({ path }) => ({ name: path, chunks: () => createReadStream(path) })));
+		processes.push({ folder, files, trace: Object.assign(trace, loopBounds(trace)) });
+	}
+	return processes;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scripts share: options, errors of one line, text of 80 columns.
+
+import { parseArgs } from 'node:util';
+import { InputError, readProcesses } from './files.js';
+
+const WIDTH = 80, STATUS_BAD = 2;
+
+class UsageError extends Error {}
+
+/** The value of an option as a number that is at least |least|. */
+export function numberOption(text, name, least = 0) {
+	const value = Number(text);
+	if (text.trim() === '' || !(value >= least) || value === Infinity) throw new UsageError(`${name} takes a number of at least ${least}, not '${text}'`);
+	return value;
+}
+
+/** |text| broken at blanks so that no line is longer than it may be; further lines begin with |indent|. */
+export function wrapText(text, indent = '') {
+	const lines = [text.match(/^ */)[0].slice(1)];
+	for (const word of text.trim().split(/[ \n]+/)) {
+		const line = lines.at(-1);
+		if (line.trim() && line.length + 1 + word.length > WIDTH) lines.push(indent + word);
+		else lines[lines.length - 1] = line || text.startsWith(' ') ? `${line} ${word}` : word;
+	}
+	return lines.join('\n');
+}
+
+/** Rows of texts in columns; those of numbers are set right.  The last column is cut where it has no room. */
+export function textColumns(head, rows) {
+	const all = [head, ...rows.map((row) => row.map(String))], widths = head.map((_, i) => Math.max(...all.map((row) => row[i].length)));
+	const left = head.map((_, i) => i === head.length - 1 || rows.some((row) => !/^[−–\d]/.test(String(row[i]))));
+	const used = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+	return all.map((row) => row.map((text, i) => {
+		if (i === row.length - 1) return text.length > WIDTH - used && WIDTH - used > 10 ? `${text.slice(0, WIDTH - used - 1)}…` : text;
+		return left[i] ? text.padEnd(widths[i]) : text.padStart(widths[i]);
+	}).join('  ').trimEnd()).join('\n');
+}
+
+/**
+ * Run a script.  |usage|: what --help prints; |options|: as of parseArgs(), to which help and json are added;
+ * |operands|: how many follow TRACE; |main|(processes, values, operands) returns {text, json, status}.
+ */
+export async function runScript(name, { usage, options = {}, operands = 0, main }) {
+	try {
+		const { values, positionals } = parse({ ...options, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean', short: 'j' } });
+		if (values.help) return void process.stdout.write(usage);
+		if (!positionals.length) throw new UsageError(`which TRACE? see node ${name} --help`);
+		if (positionals.length < 1 + operands) throw new UsageError(`something is missing: see node ${name} --help`);
+		const rest = operands ? positionals.splice(-operands) : [];
+		const processes = await readProcesses(positionals);
+		const { text, json, status = 0 } = await main(processes, values, rest);
+		process.stdout.write(values.json ? `${json}\n` : `${text}\n`);
+		process.exitCode = damaged(name, processes) ? STATUS_BAD : status;
+	} catch (error) {
+		if (!(error instanceof UsageError || error instanceof InputError)) throw error;
+		process.stderr.write(`${name}: ${error.message}\n`);
+		process.exitCode = STATUS_BAD;
+	}
+}
+
+function parse(options) {
+	try {
+		return parseArgs({ options, allowPositionals: true });
+	} catch (error) {
+		throw new UsageError(error.message.split('. ')[0]);
+	}
+}
+
+/** Whether something could not be read to its end, which is told. */
+function damaged(name, processes) {
+	const broken = processes.flatMap(({ trace }) => trace.segments.filter((segment) => segment.error));
+	for (const segment of broken) process.stderr.write(`${name}: ${segment.name}: ${segment.error} at byte ${segment.offset}; everything before it was used\n`);
+	return broken.length > 0;
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The scripts of the toolkit: their figures are those of dial9 report, their lines fit, their errors are one line.
+set -eu
+
+"$top_srcdir/tests/support/has_node.sh" || {
+	echo "there is no node, or one older than 18"
+	exit 77
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
+for kind in small two types many life cut late spans callbacks; do
+	"$top_builddir/tests/cli/make_trace" $kind zstd "$work/$kind.bin.zst" 200
+done
+foreign=${D9_FOREIGN_TRACE:-$top_srcdir/../shared/data/foreign-demo-trace.bin.gz}
+[ ! -e "$foreign" ] || cp "$foreign" "$work/foreign.bin.gz"
+# Programs that do one thing wrong, recorded: linked with the library, they need no preloading.
+if [ "$SANITIZER" = no ] && [ -x "$top_builddir/examples/scenario_blocked_callback" ]; then
+	for name in blocked_callback long_callback; do
+		DIAL9_TRACE_DIR=$work/$name "$top_builddir/examples/scenario_$name" >/dev/null
+	done
+fi
+D9_DIAL9=$top_builddir/core/dial9 D9_TRACES=$work node --test "$top_srcdir/tests/toolkit/test_scripts.mjs"
