@@ -133,7 +133,7 @@ export class EventList {
 }
 
 /** Fields of an event: [[name, value, unit]], values as they are in the trace. */
-export function fieldsOf({ source: { trace, kind, table, worker }, row }) {
+export function eventFields({ source: { trace, kind, table, worker }, row }) {
 	if (kind === 'table')
 		return table.fields.map((field, i) => [field.name, fieldReader(trace, table, field.name)(row), table.annotations.find((a) => a[0] === i && a[1] === 'unit')?.[2] ?? '']);
 	if (kind === 'poll') {

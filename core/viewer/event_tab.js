@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All events of the range, one by one, with their fields; names can be hidden, and each says how many there are.
 
-import { EventList, LISTED, eventSources, fieldsOf, isTimeless } from '../toolkit/event_list.js';
+import { EventList, LISTED, eventSources, eventFields, isTimeless } from '../toolkit/event_list.js';
 import { showCount, showDuration, showName, showSize } from '../toolkit/show.js';
 import { framesOfAddress } from '../toolkit/stacks.js';
 import { callAt, callName, clockText, threadName } from './call_lists.js';
@@ -34,7 +34,7 @@ function workerOf({ source, row }, fields) {
 }
 
 function threadOf(event) {
-	const fields = fieldsOf(event), tid = Number(fields.find(([name]) => name === 'tid')?.[1] ?? -1);
+	const fields = eventFields(event), tid = Number(fields.find(([name]) => name === 'tid')?.[1] ?? -1);
 	return threadName(event.source.trace, workerOf(event, fields), tid);
 }
 
@@ -49,7 +49,7 @@ function lineOf(event) {
 	if (kind === 'poll') return `${callName({ lane: state.model.lanes.find((l) => l.worker === worker), row })} for ${showDuration(worker.polls.dur[row])}`;
 	if (kind === 'park') return `nothing to do for ${showDuration(worker.parks.end[row] - worker.parks.start[row])}`;
 	if (kind === 'wake') return `${trace.wakes.waker[row] ? `${taskName(trace, trace.wakes.waker[row])} woke ` : ''}${taskName(trace, trace.wakes.woken[row])}${trace.wakes.waker[row] ? '' : ' is ready'}`;
-	return fieldsOf(event).filter(([name, value]) => !isStack(name, value) && value !== undefined).map(([name, value, unit]) => `${name} ${valueText(value, unit, 60)}`).join(', ');
+	return eventFields(event).filter(([name, value]) => !isStack(name, value) && value !== undefined).map(([name, value, unit]) => `${name} ${valueText(value, unit, 60)}`).join(', ');
 }
 
 export class EventTab {
@@ -86,12 +86,12 @@ export class EventTab {
 	/** A call is gone to; of anything else, the call it came in. */
 	go(event) {
 		const { source: { trace, kind, worker }, row } = event;
-		const call = kind === 'poll' ? { lane: state.model.lanes.find((l) => l.worker === worker), row } : callAt(trace, workerOf(event, fieldsOf(event)), event.time - trace.shift);
+		const call = kind === 'poll' ? { lane: state.model.lanes.find((l) => l.worker === worker), row } : callAt(trace, workerOf(event, eventFields(event)), event.time - trace.shift);
 		if (call) selectCall(call.lane, call.row, true);
 	}
 
 	beside(event) {
-		const { trace } = event.source, fields = fieldsOf(event), rows = [];
+		const { trace } = event.source, fields = eventFields(event), rows = [];
 		for (const [name, value, unit] of fields) {
 			if (isStack(name, value)) rows.push(element('tr', {}, element('td', { class: 'faint' }, showName(name)), element('td', {}, ...value.flatMap((address) => framesOfAddress(trace, address))
 				.map((frame) => element('div', { class: 'code', title: frame.name }, showName(frame.name))))));

@@ -20,7 +20,8 @@ function toneOf(name, n) {
 export const FRAME_KINDS = { own: 'the program', lib: 'a library', kernel: 'the kernel', unknown: 'no name is known', note: 'a note of the recorder' };
 
 /**
- * A flame graph in |box|.  show() takes {tree, names, zoom, find, amount(weight), title, inverted}; |onZoom|(path) hears
+ * A flame graph in |box|.  show() takes {tree, names, zoom, find, amount(weight), title, inverted}, and of two sides difference(node)
+ * and sides, [{name, amount(weight)}]; |onZoom|(path) hears
  * where to, |onFocus|(node) which frame has the focus.
  */
 export class Flame {
@@ -152,7 +153,7 @@ export class Flame {
 		if (rect.node < 0) return [`${rect.n} frames narrower than a pixel`, `${amount(rect.weight)}, ${showShare(rect.weight, whole)}`, 'opens by a click'];
 		const own = tree.own.reduce((sum, side) => sum + side[rect.node], 0), frame = rect.node ? names.list[tree.frame[rect.node]] : null;
 		const lines = [this.nameOf(rect)];
-		if (sides) lines.push(...sides.map((side, i) => `${side.name} ${showShare(tree.total[i][rect.node] / side.scale, tree.total[i][0] / side.scale)}, ${side.amount(tree.total[i][rect.node] / side.scale)}`));
+		if (sides) lines.push(...sides.map((side, i) => `${side.name}: ${showShare(tree.total[i][rect.node], tree.total[i][0])}, ${side.amount(tree.total[i][rect.node])}`));
 		else if (inverted && tree.depth[rect.node] !== 1) lines.push(`${amount(rect.weight)}, ${showShare(rect.weight, whole)}${rect.node ? ', on the way to what is above' : ''}`);
 		else lines.push(`${amount(rect.weight)}, ${showShare(rect.weight, whole)}, itself ${amount(inverted ? rect.weight : own)}`);
 		if (frame) lines.push([FRAME_KINDS[frame.kind], showName(frame.where)].filter(Boolean).join(', '));

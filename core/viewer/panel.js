@@ -7,6 +7,7 @@ import { byId, element } from './dom.js';
 import { BlockingTab, SampleTab } from './call_lists.js';
 import { TreeTab } from './call_tree.js';
 import { CallbackTab } from './callback_table.js';
+import { CompareTab, defaultCompare } from './compare_tab.js';
 import { EventTab } from './event_tab.js';
 import { FlameTab } from './flame_tab.js';
 import { FunctionTab } from './function_table.js';
@@ -133,18 +134,22 @@ function startGrip() {
 	});
 }
 
+function chooseTab(tab) {
+	openPanel({ tab, ...(tab === 'compare' ? { compare: defaultCompare() } : {}) });
+}
+
 /** The next tab, or the one before. */
 function stepTab(step, focus) {
 	const names = Object.keys(tabs), next = names[(names.indexOf(state.panel.tab) + step + names.length) % names.length];
-	openPanel({ tab: next });
+	chooseTab(next);
 	if (focus) byId(`tab-${next}`).focus();
 }
 
 function build() {
 	Object.assign(tabs, { callbacks: new CallbackTab(patchPanel), flame: new FlameTab(patchPanel), tree: new TreeTab(patchPanel), functions: new FunctionTab(patchPanel),
-		blocking: new BlockingTab(patchPanel), samples: new SampleTab(patchPanel), events: new EventTab(patchPanel) });
+		blocking: new BlockingTab(patchPanel), samples: new SampleTab(patchPanel), events: new EventTab(patchPanel), compare: new CompareTab(patchPanel) });
 	const list = element('div', { class: 'tabs', role: 'tablist', id: 'panel-tabs', 'aria-label': 'What filled this time' },
-		...Object.keys(tabs).map((name) => element('button', { role: 'tab', id: `tab-${name}`, 'data-tab': name, 'aria-controls': 'panel-body', onclick: () => patchPanel({ open: true, tab: name }) }, PANEL_TABS[name])));
+		...Object.keys(tabs).map((name) => element('button', { role: 'tab', id: `tab-${name}`, 'data-tab': name, 'aria-controls': 'panel-body', onclick: () => chooseTab(name) }, PANEL_TABS[name])));
 	list.addEventListener('keydown', (event) => {
 		const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
 		if (!step) return;
@@ -171,6 +176,7 @@ export const PANEL_KEYS = [
 	{ keys: ['o'], does: 'panel: what filled the range, or the whole trace', run: () => (isPanelOpen(state) ? closePanel() : openPanel()) },
 	{ keys: [']'], does: 'panel: next tab', run: () => isPanelOpen(state) && stepTab(1, false) },
 	{ keys: ['['], does: 'panel: tab before', run: () => isPanelOpen(state) && stepTab(-1, false) },
+	{ keys: ['x'], does: 'panel: compare', run: () => chooseTab('compare') },
 	{ keys: ['i'], does: 'flame graph and call tree: from the other end', run: () => isPanelOpen(state) && patchPanel({ inverted: !state.panel.inverted, zoom: [] }) },
 	{ keys: ['Ctrl+/'], does: 'panel: find a frame or a function', run: () => byId('panel-body').querySelector('input[type="search"]')?.focus() },
 ];

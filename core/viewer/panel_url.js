@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panel's part of the URL: p=tab, ph=height, th=thread, cb=callback, fg=kind:frame/frame, fq=found text,
-// o=order of a table, en=names of events that are hidden, cmp=what it is compared with.
+// o=order of a table, en=names of events that are hidden, cmp=what it is compared with, cv=what of it is shown.
 
 import { PROFILE_KINDS } from '../toolkit/profile.js';
 import { CLOSED_PANEL } from './scope.js';
 
 export const PANEL_TABS = { callbacks: 'Callbacks', flame: 'Flame graph', tree: 'Call tree', functions: 'Functions', blocking: 'Blocking calls', samples: 'Samples',
 	events: 'Events', compare: 'Compare' };
-const TEXTS = { th: 'thread', cb: 'callback', fq: 'find', o: 'order', en: 'hidden', cmp: 'compare' };
+const TEXTS = { th: 'thread', cb: 'callback', fq: 'find', o: 'order', en: 'hidden', cmp: 'compare', cv: 'view' };
 const INVERTED = '-inverted';
 
 const encodeItem = (text) => encodeURIComponent(text).replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%40', '@').replaceAll('%20', '+');

@@ -8,7 +8,7 @@ import { laneName } from './lanes.js';
 
 /** The panel as it is before anybody opens it. */
 export const CLOSED_PANEL = { open: false, tab: 'callbacks', height: 0, thread: '', callback: '', kind: 'cpu', inverted: false, zoom: [], find: '', order: '',
-	hidden: '', compare: '' };
+	hidden: '', compare: '', view: '' };
 
 export function isPanelOpen(state) {
 	return state.range !== null || state.panel.open;

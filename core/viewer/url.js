@@ -20,11 +20,11 @@ function timeOfText(model, text) {
 	return Number(BigInt(text) - absoluteTime(model.main, 0)) + model.main.shift;
 }
 
-function textOfInterval(model, [from, to]) {
+export function textOfInterval(model, [from, to]) {
 	return `m${textOfTime(model, from)}~${Math.round(to - from)}`;
 }
 
-function intervalOfText(model, text) {
+export function intervalOfText(model, text) {
 	const [, from, length] = VIEW_ITEM.exec(text) ?? [];
 	if (from === undefined) return null;
 	const start = timeOfText(model, from);

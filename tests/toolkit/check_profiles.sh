@@ -7,4 +7,5 @@ set -eu
 	echo "there is no node, or one older than 18"
 	exit 77
 }
-DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_profiles.mjs"
+DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_profiles.mjs" \
+	"$top_srcdir/tests/toolkit/test_compare.mjs"

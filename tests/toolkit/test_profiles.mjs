@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { EventList, eventSources, fieldsOf } from '../../core/toolkit/event_list.js';
+import { EventList, eventSources, eventFields } from '../../core/toolkit/event_list.js';
 import { FrameNames, childrenOf, foldProfiles, foldedLines, functionsOf, matchesOf, nodeAt, pathOf } from '../../core/toolkit/fold.js';
 import { PROFILE_KINDS, WHOLE, allocations, blockingCalls, idleWaits, profileOf } from '../../core/toolkit/profile.js';
 import { Durations, bucketOf, middleOf } from '../../core/toolkit/statistics.js';
@@ -122,7 +122,7 @@ test('all events of a range are in the order of their times, at whatever place o
 	// The wait that reaches into the range is of it.
 	assert.equal(new EventList(some).length, times.filter((time) => time >= 60e6 && time < 70e6).length + 1);
 	const call = list.at(times.findIndex((time) => time >= 0));
-	assert.ok(fieldsOf(call).length > 3);
+	assert.ok(eventFields(call).length > 3);
 	const helper = new EventList(eventSources(trace, { ...WHOLE, workers: new Set(), tids: new Set([4200]) }));
 	assert.deepEqual([helper.length, helper.at(3).source.name], [7, 'CpuSampleEvent']);
 });
