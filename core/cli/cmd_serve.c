@@ -11,6 +11,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
+#include "cli/segment_summary.h"
 #if WITH_LIBEVENT
 #include "serve/server.h"
 #endif
@@ -19,11 +20,13 @@ extern char **environ;
 
 enum key {
 	KEY_OPEN = 256,
+	KEY_SUMMARY,
 };
 
 static const struct d9__opt opts[] = {
 	{ 'p', "port", "N", "listen on this port of 127.0.0.1 (one that is free)" },
 	{ KEY_OPEN, "open", NULL, "open the address in the desktop's browser" },
+	{ KEY_SUMMARY, "summary", NULL, "print what the page of many segments knows of one, as JSON" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -121,12 +124,14 @@ int d9__cmd_serve(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
 	uint16_t port = 0;
-	bool open = false;
+	bool open = false, summary = false;
 	int key;
 
 	while ((key = d9__args_next(&args)) > 0) {
 		if (key == KEY_OPEN)
 			open = true;
+		else if (key == KEY_SUMMARY)
+			summary = true;
 		else if (!parse_port(&args, &port))
 			return D9__EXIT_USAGE;
 	}
@@ -139,5 +144,7 @@ int d9__cmd_serve(int argc, char **argv)
 				? "which TRACE? see dial9 serve --help"
 				: "one TRACE at a time; a directory may hold several processes");
 	signal(SIGPIPE, SIG_IGN);
+	if (summary)
+		return d9__segment_summary("serve", argv[args.first]);
 	return serve(argv[args.first], port, open);
 }

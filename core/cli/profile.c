@@ -305,6 +305,8 @@ static int read_events(struct d9__profile *profile)
 			err = d9__profile_spans_take(&profile->spans, event);
 		if (!err)
 			err = take_event(profile, event);
+		if (!err && profile->on_event)
+			profile->on_event(profile->context, event);
 	}
 	if (!err && profile->facts->unit == D9__PROFILE_BYTES)
 		err = take_heap_stacks(profile);
@@ -350,6 +352,8 @@ static bool find_name(void *symbolizer, struct d9__place *place)
 	if (!frames.known)
 		return false;
 	place->function = d9__frames_one(&frames, role)->function;
+	place->file = d9__frames_one(&frames, role)->file;
+	place->line = d9__frames_one(&frames, role)->line;
 	return true;
 }
 
@@ -431,18 +435,26 @@ static int check_found(const struct d9__profile *profile, const char *command)
 			    profile->found, samples, is_live ? ", and live" : "");
 }
 
+/* Of the samples of the analysis nothing is told, so their stacks need no names. */
+static void forget_samples(struct d9__analysis *analysis)
+{
+	d9__samples_release(&analysis->samples);
+	memset(&analysis->samples, 0, sizeof(analysis->samples));
+	d9__idle_release(&analysis->idle);
+	memset(&analysis->idle, 0, sizeof(analysis->idle));
+	d9__heap_release(&analysis->heap);
+}
+
 static int name_all(struct d9__profile *profile, const char *command)
 {
 	const char *callback = profile->wanted.callback;
 	int status;
 
 	profile->period_ns = profile->analysis.samples.period_ns;
-	/* Of the samples of the analysis nothing is told, so their stacks need no names. */
-	d9__samples_release(&profile->analysis.samples);
-	memset(&profile->analysis.samples, 0, sizeof(profile->analysis.samples));
-	d9__idle_release(&profile->analysis.idle);
-	memset(&profile->analysis.idle, 0, sizeof(profile->analysis.idle));
-	d9__heap_release(&profile->analysis.heap);
+	if (!profile->whole)
+		forget_samples(&profile->analysis);
+	else if (d9__analysis_finish(&profile->analysis, profile->reader))
+		return d9__cmd_fail(command, "out of memory");
 	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
 		return d9__cmd_fail(command, "out of memory");
 	status = callback ? check_callback(profile, command, callback) : 0;
@@ -473,7 +485,7 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (err)
 		return d9__traces_close(command, profile->reader, err);
 	status = name_all(profile, command);
-	return status ? status : check_found(profile, command);
+	return status || profile->whole ? status : check_found(profile, command);
 }
 
 int d9__profile_close(struct d9__profile *profile, const char *command, int err)

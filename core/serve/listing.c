@@ -4,13 +4,8 @@
 #include "serve/listing.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "read/folder.h"
 
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME  UINT64_C(0x100000001b3)
@@ -22,163 +17,78 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 	return hash;
 }
 
-int d9__listing_init(struct d9__listing *listing, const char *path)
+static int take(void *context, const struct d9__source_segment *segment)
 {
-	struct stat st;
-	char *slash;
+	struct d9__listing *listing = context;
+	struct d9__listed *item;
 
-	*listing = (struct d9__listing) { .root = realpath(path, NULL) };
-	if (!listing->root)
-		return -errno;
-	if (stat(listing->root, &st))
-		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return d9__listing_refresh(listing);
-	slash = strrchr(listing->root, '/');
-	listing->one = strdup(slash + 1);
-	if (!listing->one)
-		return -ENOMEM;
-	slash[slash == listing->root] = '\0';
-	return d9__listing_refresh(listing);
-}
+	if (listing->n == listing->capacity) {
+		size_t capacity = listing->capacity ? 2 * listing->capacity : 32;
 
-/* Open |name| below |root| without following a link in it; at most one folder deep. */
-static int open_below(const char *root, const char *name)
-{
-	const char *slash = strchr(name, '/');
-	int dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), inner, fd, err;
-	char *folder;
-
-	if (dir < 0)
-		return -errno;
-	if (slash) {
-		folder = strndup(name, (size_t)(slash - name));
-		inner = folder ? openat(dir, folder,
-					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-			       : -1;
-		err = folder ? -errno : -ENOMEM;
-		free(folder);
-		close(dir);
-		if (inner < 0)
-			return err;
-		dir = inner;
-		name = slash + 1;
+		item = reallocarray(listing->items, capacity, sizeof(*item));
+		if (!item)
+			return -ENOMEM;
+		listing->items = item;
+		listing->capacity = capacity;
 	}
-	/* Not to wait for a writer where the file has become a pipe. */
-	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	err = -errno;
-	close(dir);
-	if (fd < 0)
-		return err;
-	return fd;
-}
-
-static int stat_below(const char *root, const char *name, struct stat *st)
-{
-	int fd = open_below(root, name), err;
-
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, st) ? -errno : !S_ISREG(st->st_mode) ? -ENOENT : 0;
-	close(fd);
-	return err;
+	item = &listing->items[listing->n];
+	*item = (struct d9__listed) { .name = strdup(segment->name),
+				      .bytes = segment->bytes,
+				      .modified_ns = segment->modified_ns,
+				      .active = segment->active };
+	if (!item->name)
+		return -ENOMEM;
+	item->identity = mix(FNV_OFFSET, item->name, strlen(item->name));
+	item->identity = mix(item->identity, &item->bytes, sizeof(item->bytes));
+	item->identity = mix(item->identity, &item->modified_ns, sizeof(item->modified_ns));
+	listing->identity = mix(listing->identity, &item->identity, sizeof(item->identity));
+	listing->n++;
+	return 0;
 }
 
 static void release_items(struct d9__listing *listing)
 {
 	for (size_t i = 0; i < listing->n; i++)
 		free(listing->items[i].name);
-	free(listing->items);
-	listing->items = NULL;
 	listing->n = 0;
 }
 
-static bool ends_with(const char *text, const char *end)
+int d9__listing_refresh(struct d9__listing *listing, const struct d9__source *source)
 {
-	size_t len = strlen(text), tail = strlen(end);
-
-	return len >= tail && !strcmp(text + len - tail, end);
-}
-
-/* Add |name| if it is a file that is really there. */
-static int add(struct d9__listing *listing, const char *name)
-{
-	struct d9__listed *item = &listing->items[listing->n];
-	struct stat st;
-	int err = stat_below(listing->root, name, &st);
-
-	if (err == -ENOMEM)
-		return err;
-	if (err) {
-		/* A link, or it was removed since. */
-		listing->left_out = true;
-		return 0;
-	}
-	item->name = strdup(name);
-	if (!item->name)
-		return -ENOMEM;
-	item->bytes = (uint64_t)st.st_size;
-	item->modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	item->active = ends_with(name, ".active");
-	listing->n++;
-	listing->identity = mix(listing->identity, name, strlen(name) + 1);
-	listing->identity = mix(listing->identity, &item->bytes, sizeof(item->bytes));
-	listing->identity = mix(listing->identity, &item->modified_ns, sizeof(item->modified_ns));
-	return 0;
-}
-
-static int fill(struct d9__listing *listing, const struct d9__folder *folder)
-{
-	size_t skip = strlen(listing->root), n = listing->one ? 1 : folder->n;
-	int err = 0;
-
-	skip += listing->root[skip - 1] != '/';
-	listing->items = calloc(n ? n : 1, sizeof(*listing->items));
-	if (!listing->items)
-		return -ENOMEM;
-	if (listing->one)
-		return add(listing, listing->one);
-	for (size_t i = 0; i < n && !err; i++)
-		if (d9__folder_is_segment_name(folder->paths[i]))
-			err = add(listing, folder->paths[i] + skip);
-	return err;
-}
-
-int d9__listing_refresh(struct d9__listing *listing)
-{
-	struct d9__folder folder = { 0 };
-	int err = listing->one ? 0 : d9__folder_list(&folder, listing->root);
-
 	release_items(listing);
-	listing->left_out = false;
 	listing->identity = FNV_OFFSET;
-	if (!err)
-		err = fill(listing, &folder);
-	d9__folder_release(&folder);
-	return err;
+	return source->list(source->context, take, listing, &listing->left_out);
 }
 
-int d9__listing_open(const struct d9__listing *listing, const char *name, uint64_t *bytes)
+const struct d9__listed *d9__listing_find(const struct d9__listing *listing, const char *name)
 {
-	struct stat st;
-	int fd = -ENOENT;
-
-	for (size_t i = 0; i < listing->n && fd == -ENOENT; i++)
+	for (size_t i = 0; i < listing->n; i++)
 		if (!strcmp(listing->items[i].name, name))
-			fd = open_below(listing->root, name);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return -ENOENT;
+			return &listing->items[i];
+	return NULL;
+}
+
+size_t d9__listing_folder(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? (size_t)(slash - name) : 0;
+}
+
+bool d9__listing_is_many(const struct d9__listing *listing)
+{
+	for (size_t i = 1; i < listing->n; i++) {
+		size_t len = d9__listing_folder(listing->items[0].name);
+
+		if (d9__listing_folder(listing->items[i].name) != len ||
+		    strncmp(listing->items[i].name, listing->items[0].name, len))
+			return true;
 	}
-	*bytes = (uint64_t)st.st_size;
-	return fd;
+	return false;
 }
 
 void d9__listing_release(struct d9__listing *listing)
 {
 	release_items(listing);
-	free(listing->root);
-	free(listing->one);
+	free(listing->items);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listing: the segments below one path that the server gives away, and nothing else. */
+/* Listing: the segments of a source that the server gives away, and nothing else. */
 
 #ifndef D9_SERVE_LISTING_H
 #define D9_SERVE_LISTING_H
@@ -8,32 +8,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "serve/source.h"
+
 struct d9__listed {
-	char *name; /* below the root: "web-1/trace.0.bin"; owned */
+	char *name; /* owned */
 	uint64_t bytes;
-	int64_t modified_ns; /* since 1970 */
-	bool active;	     /* it is still being written */
+	int64_t modified_ns;
+	bool active;
+	uint64_t identity; /* changes with name, size and time */
 };
 
+/* All zero is empty. */
 struct d9__listing {
-	char *root; /* directory; owned */
-	char *one;  /* the only name, where a file is served; owned, or NULL */
-	struct d9__listed *items;
-	size_t n;
+	struct d9__listed *items; /* in their natural order */
+	size_t n, capacity;
 	bool left_out;	   /* there are names that lead elsewhere */
-	uint64_t identity; /* changes with names, sizes and times */
+	uint64_t identity; /* of all */
 };
 
-/* |path| is a directory or a file.  0, -ENOMEM or an error of realpath(3); release in all cases. */
-int d9__listing_init(struct d9__listing *listing, const char *path);
+/* Look again.  0, -ENOMEM or an error of the source. */
+int d9__listing_refresh(struct d9__listing *listing, const struct d9__source *source);
 
-/* Look again.  Segments behind symbolic links are left out.  0, -ENOMEM or an error of opendir(3).
- */
-int d9__listing_refresh(struct d9__listing *listing);
+/* NULL: it is not listed. */
+const struct d9__listed *d9__listing_find(const struct d9__listing *listing, const char *name);
 
-/* A descriptor of the segment |name|, with its size now; -ENOENT if it is not in the listing, or an
- * error of open(2). */
-int d9__listing_open(const struct d9__listing *listing, const char *name, uint64_t *bytes);
+/* Length of the folder's part of |name|, without its slash: one folder is one recording. */
+size_t d9__listing_folder(const char *name);
+
+/* Segments of several recordings are listed. */
+bool d9__listing_is_many(const struct d9__listing *listing);
 
 void d9__listing_release(struct d9__listing *listing);
 

@@ -2,8 +2,8 @@
 /*
  * Who may read: a request must name this very server as its host, so that no name that resolves to
  * 127.0.0.1 opens it to a web page, and its path must begin with the token that was printed at the
- * start. What it gets is from three tables: the viewer's files, the listing, the report; no path is
- * made of it.
+ * start. What it gets is from tables: the viewer's files, the listing, what is known of its
+ * segments; no path is made of it.
  */
 #include "config.h"
 
@@ -22,72 +22,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/budget.h"
 #include "analyze/json.h"
+#include "serve/archive.h"
 #include "serve/assets.h"
 #include "serve/listing.h"
+#include "serve/reply.h"
 #include "serve/report_job.h"
 
 #define TOKEN_BYTES 16
-#define HEADERS_MAX (16 << 10)
+#define HEADERS_MAX (64 << 10) /* a thousand segments can be asked for in a line */
 #define IDLE_S	    60
 #define LOOPBACK    "127.0.0.1"
+#define SCOPE_MAX   256 /* recordings that are named at once */
 
-/* What the page may do: run our scripts and read from us.  What a trace says cannot become a
- * script. */
-#define POLICY                                                                                     \
-	"default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "             \
-	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
-	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dial9"
+/* Sums of segments and their names may take this and what the budget gives everybody. */
+#define ARCHIVE_BYTES ((uint64_t)80 << 20)
 
 struct d9__server {
 	struct event_base *base;
 	struct evhttp *http;
 	struct event *signals[2];
 	struct d9__assets assets;
+	struct d9__source source;
+	const char *name; /* of what is served */
 	struct d9__listing listing;
+	struct d9__archive *archive;
 	struct d9__report_job *report;
 	uint16_t port;
 	char token[2 * TOKEN_BYTES + 1];
 	char url[64 + 2 * TOKEN_BYTES];
 };
-
-static void reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body)
-{
-	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
-	static const char *const always[][2] = {
-		{ "Content-Security-Policy", POLICY },
-		{ "X-Content-Type-Options", "nosniff" },
-		{ "Referrer-Policy", "no-referrer" },
-		{ "Cross-Origin-Resource-Policy", "same-origin" },
-		{ "Cross-Origin-Opener-Policy", "same-origin" },
-		{ "Cache-Control", "no-store" },
-	};
-
-	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		evhttp_add_header(headers, always[i][0], always[i][1]);
-	evhttp_add_header(headers, "Content-Type", type);
-	evhttp_send_reply(request, code, NULL, body);
-}
-
-static void reply_bytes(struct evhttp_request *request, int code, const char *type,
-			const char *data, size_t len)
-{
-	struct evbuffer *body = evbuffer_new();
-
-	if (body && !evbuffer_add(body, data, len))
-		reply(request, code, type, body);
-	else
-		reply(request, HTTP_INTERNAL, "text/plain", NULL);
-	if (body)
-		evbuffer_free(body);
-}
-
-static void reply_text(struct evhttp_request *request, int code, const char *text)
-{
-	reply_bytes(request, code, "text/plain; charset=utf-8", text, strlen(text));
-}
 
 /* ---- what there is ---- */
 
@@ -110,12 +78,12 @@ static void put_segment(struct d9__json *json, const struct d9__listed *item)
 	free(escaped);
 }
 
-static void put_listing(struct d9__json *json, const struct d9__listing *listing)
+static void put_listing(struct d9__json *json, const struct d9__server *server)
 {
-	const char *slash = strrchr(listing->root, '/');
+	const struct d9__listing *listing = &server->listing;
 
 	d9__json_open(json, NULL, '{');
-	d9__json_string(json, "name", listing->one ? listing->one : slash + 1);
+	d9__json_string(json, "name", server->name);
 	d9__json_bool(json, "left_out", listing->left_out);
 	d9__json_open(json, "segments", '[');
 	for (size_t i = 0; i < listing->n; i++)
@@ -128,26 +96,35 @@ static void send_listing(struct d9__server *server, struct evhttp_request *reque
 {
 	char *text = NULL;
 	size_t len = 0;
-	struct d9__json json = { 0 };
-	int err = d9__listing_refresh(&server->listing);
+	struct d9__json json = { .out = open_memstream(&text, &len) };
 
-	if (err) {
-		reply_text(request, HTTP_INTERNAL, strerror(-err));
-		return;
-	}
-	json.out = open_memstream(&text, &len);
 	if (json.out) {
-		put_listing(&json, &server->listing);
+		put_listing(&json, server);
 		if (fclose(json.out)) {
 			free(text);
 			text = NULL;
 		}
 	}
-	if (text)
-		reply_bytes(request, HTTP_OK, "application/json", text, len);
-	else
-		reply_text(request, HTTP_INTERNAL, "out of memory");
-	free(text);
+	d9__reply_json(request, text, len);
+}
+
+/* A descriptor of the segment |name| and its size now; -ENOENT if it is not listed, or an error of
+ * open(2). */
+static int open_listed(const struct d9__server *server, const char *name, uint64_t *bytes)
+{
+	struct stat st;
+	int fd = d9__listing_find(&server->listing, name)
+			 ? server->source.open(server->source.context, name)
+			 : -ENOENT;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -ENOENT;
+	}
+	*bytes = (uint64_t)st.st_size;
+	return fd;
 }
 
 static void send_segment(struct d9__server *server, struct evhttp_request *request,
@@ -160,42 +137,158 @@ static void send_segment(struct d9__server *server, struct evhttp_request *reque
 	int fd = -ENOMEM;
 
 	if (name && body)
-		fd = strlen(name) == len ? d9__listing_open(&server->listing, name, &bytes)
-					 : -ENOENT;
-	/* From the file to the socket as the client reads. */
+		fd = strlen(name) == len ? open_listed(server, name, &bytes) : -ENOENT;
+	/* From the file to the socket as the client reads: libevent would map it otherwise, and
+	 * whoever cuts it meanwhile would end the server. */
+	if (body)
+		evbuffer_set_flags(body, EVBUFFER_FLAG_DRAINS_TO_FD);
 	if (fd >= 0 && (!bytes || !evbuffer_add_file(body, fd, 0, (ev_off_t)bytes))) {
 		if (!bytes)
 			close(fd);
-		reply(request, HTTP_OK, "application/octet-stream", body);
+		d9__reply(request, HTTP_OK, "application/octet-stream", body);
 	} else {
 		if (fd >= 0)
 			close(fd);
-		reply_text(request, HTTP_NOTFOUND, "no such segment");
+		d9__reply_text(request, HTTP_NOTFOUND, "no such segment");
 	}
 	if (body)
 		evbuffer_free(body);
 	free(name);
 }
 
-static void send_report(void *context, const struct d9__report_answer *answer)
+/* ---- the report ---- */
+
+static void send_report(void *context, struct d9__child_answer *answer)
 {
 	struct evhttp_request *request = context;
 
 	/* To a client that has gone meanwhile, libevent sends nothing. */
-	if (answer->json)
-		reply_bytes(request, HTTP_OK, "application/json", answer->json, answer->len);
+	if (answer->out)
+		d9__reply_bytes(request, HTTP_OK, "application/json", answer->out, answer->len);
 	else
-		reply_text(request, 422, answer->why);
+		d9__reply_text(request, 422, answer->why);
 }
 
-static void ask_report(struct d9__server *server, struct evhttp_request *request)
+/* What a report is about. */
+struct subject {
+	char **paths; /* NULL-terminated; owned, and each */
+	size_t n;
+	uint64_t identity;
+};
+
+static void release_subject(struct subject *subject)
 {
-	int err = d9__listing_refresh(&server->listing);
+	for (size_t i = 0; i < subject->n; i++)
+		free(subject->paths[i]);
+	free(subject->paths);
+}
+
+static int add_path(struct subject *subject, const struct d9__server *server, const char *name,
+		    uint64_t identity)
+{
+	subject->paths[subject->n] = server->source.path(server->source.context, name);
+	if (!subject->paths[subject->n])
+		return -ENOMEM;
+	subject->n++;
+	subject->identity = subject->identity * 31 + identity;
+	return 0;
+}
+
+/* The segments that |query| names by "trace=segment/NAME". */
+static int add_chosen(struct subject *subject, const struct d9__server *server,
+		      const struct evkeyvalq *query)
+{
+	const struct evkeyval *item;
+	const struct d9__listed *listed;
+	int err = 0;
+
+	for (item = query->tqh_first; item && !err; item = item->next.tqe_next) {
+		if (strcmp(item->key, "trace") ||
+		    strncmp(item->value, "segment/", strlen("segment/")))
+			continue;
+		listed = d9__listing_find(&server->listing, item->value + strlen("segment/"));
+		err = listed && subject->n < server->listing.n
+			      ? add_path(subject, server, listed->name, listed->identity)
+			      : -ENOENT;
+	}
+	return err;
+}
+
+/* Everything: the directory, or where something in it leads elsewhere, each segment. */
+static int add_everything(struct subject *subject, const struct d9__server *server)
+{
+	const struct d9__listing *listing = &server->listing;
+	int err = 0;
+
+	if (!listing->left_out && listing->n > 1)
+		return add_path(subject, server, "", listing->identity);
+	for (size_t i = 0; i < listing->n && !err; i++)
+		err = add_path(subject, server, listing->items[i].name, listing->items[i].identity);
+	return err;
+}
+
+static void ask_report(struct d9__server *server, struct evhttp_request *request,
+		       const struct evkeyvalq *query)
+{
+	struct subject subject = { .paths = calloc(server->listing.n + 2, sizeof(*subject.paths)) };
+	int err = subject.paths ? add_chosen(&subject, server, query) : -ENOMEM;
+
+	if (!err && !subject.n)
+		err = add_everything(&subject, server);
+	if (!err)
+		err = d9__report_job_ask(server->report, subject.paths, subject.identity,
+					 send_report, request);
+	if (err)
+		d9__reply_text(request, err == -ENOENT ? HTTP_NOTFOUND : HTTP_INTERNAL,
+			       err == -ENOENT ? "no such segment" : strerror(-err));
+	release_subject(&subject);
+}
+
+/* ---- many segments ---- */
+
+static double number_in(const struct evkeyvalq *query, const char *key, double otherwise)
+{
+	const char *text = evhttp_find_header(query, key);
+	char *end = NULL;
+	double n = text ? strtod(text, &end) : otherwise;
+
+	return !text || end == text || *end || n != n ? otherwise : n;
+}
+
+static void send_map(struct d9__server *server, struct evhttp_request *request,
+		     const struct evkeyvalq *query)
+{
+	double since = number_in(query, "since", 0);
+	int err = d9__archive_sync(server->archive, &server->listing);
+	size_t len = 0;
+	char *json = NULL;
 
 	if (!err)
-		err = d9__report_job_ask(server->report, &server->listing, send_report, request);
-	if (err)
-		reply_text(request, HTTP_INTERNAL, strerror(-err));
+		json = d9__archive_map(server->archive,
+				       since > 0 && since < 1e15 ? (uint64_t)since : 0, &len);
+	d9__reply_json(request, json, len);
+}
+
+/* "process=NAME", "from_ms=", "to_ms=". */
+static void send_sums(struct d9__server *server, struct evhttp_request *request,
+		      const struct evkeyvalq *query,
+		      char *(*make)(struct d9__archive *archive,
+				    const struct d9__archive_scope *scope, size_t *len))
+{
+	const char *processes[SCOPE_MAX];
+	struct d9__archive_scope scope = { .processes = processes,
+					   .from_ms = number_in(query, "from_ms", -1e18),
+					   .to_ms = number_in(query, "to_ms", 1e18) };
+	int err = d9__archive_sync(server->archive, &server->listing);
+	size_t len = 0;
+	char *json;
+
+	for (const struct evkeyval *item = query->tqh_first; item && scope.n_processes < SCOPE_MAX;
+	     item = item->next.tqe_next)
+		if (!strcmp(item->key, "process"))
+			processes[scope.n_processes++] = item->value;
+	json = err ? NULL : make(server->archive, &scope, &len);
+	d9__reply_json(request, json, len);
 }
 
 /* ---- who may have it ---- */
@@ -239,40 +332,83 @@ static char *path_behind_token(const struct d9__server *server, const char *uri)
 	return differs ? NULL : strndup(uri, strcspn(uri, "?#"));
 }
 
-static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path)
+/* Which page "/TOKEN/" is: many recordings are shown as a map, unless the query chose some of them.
+ */
+static const char *first_page(const struct d9__server *server, const struct evkeyvalq *query)
 {
-	const struct d9__asset *asset =
-		d9__assets_find(&server->assets, *path ? path : "viewer/index.html");
+	return d9__listing_is_many(&server->listing) && !evhttp_find_header(query, "trace")
+		       ? "viewer/browse.html"
+		       : "viewer/index.html";
+}
 
-	if (asset)
-		reply_bytes(request, HTTP_OK, asset->type, asset->data, asset->len);
-	else if (!strcmp(path, "api/segments"))
+static void answer_api(struct d9__server *server, struct evhttp_request *request, const char *path,
+		       const struct evkeyvalq *query)
+{
+	if (!strcmp(path, "segments"))
 		send_listing(server, request);
-	else if (!strcmp(path, "api/report"))
-		ask_report(server, request);
+	else if (!strcmp(path, "report"))
+		ask_report(server, request, query);
+	else if (!strcmp(path, "map"))
+		send_map(server, request, query);
+	else if (!strcmp(path, "callbacks"))
+		send_sums(server, request, query, d9__archive_callbacks);
+	else if (!strcmp(path, "stacks"))
+		send_sums(server, request, query, d9__archive_stacks);
+	else
+		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
+}
+
+static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path,
+		     const struct evkeyvalq *query)
+{
+	const struct d9__asset *asset;
+	int err = 0;
+
+	if (!*path)
+		path = first_page(server, query);
+	else if (!strcmp(path, "map"))
+		path = "viewer/browse.html";
+	else if (!strcmp(path, "view"))
+		path = "viewer/index.html";
+	asset = d9__assets_find(&server->assets, path);
+	if (asset) {
+		d9__reply_kept(request, asset->type, asset->data, asset->len);
+		return;
+	}
+	if (!strncmp(path, "api/", strlen("api/")))
+		err = d9__listing_refresh(&server->listing, &server->source);
+	if (err)
+		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
+	else if (!strncmp(path, "api/", strlen("api/")))
+		answer_api(server, request, path + strlen("api/"), query);
 	else if (!strncmp(path, "segment/", strlen("segment/")))
 		send_segment(server, request, path + strlen("segment/"));
 	else
-		reply_text(request, HTTP_NOTFOUND, "nothing here");
+		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
 }
 
 static void on_request(struct evhttp_request *request, void *context)
 {
 	struct d9__server *server = context;
-	const char *uri = evhttp_request_get_uri(request);
+	const char *uri = evhttp_request_get_uri(request), *asked;
+	struct evkeyvalq query = { 0 };
 	char *path;
 
 	if (!is_own_host(server, request)) {
-		reply_text(request, 403, "this server answers to its own address only");
+		d9__reply_text(request, 403, "this server answers to its own address only");
 		return;
 	}
 	path = uri ? path_behind_token(server, uri) : NULL;
 	if (!path)
-		reply_text(request, 403, "open the URL that dial9 serve printed: it holds a token");
+		d9__reply_text(request, 403,
+			       "open the URL that dial9 serve printed: it holds a token");
 	else if (is_foreign(request))
-		reply_text(request, 403, "other sites may not read this");
+		d9__reply_text(request, 403, "other sites may not read this");
+	else if ((asked = strchr(uri, '?')) && evhttp_parse_query_str(asked + 1, &query))
+		d9__reply_text(request, HTTP_BADREQUEST, "no query of ours");
 	else
-		dispatch(server, request, path);
+		dispatch(server, request, path, &query);
+	evhttp_clear_headers(&query);
 	free(path);
 }
 
@@ -340,7 +476,8 @@ static int start(struct d9__server *server, uint16_t port)
 	server->base = event_base_new();
 	server->http = server->base ? evhttp_new(server->base) : NULL;
 	server->report = server->http ? d9__report_job_new(server->base) : NULL;
-	if (!server->report)
+	server->archive = server->report ? d9__archive_new(server->base, &server->source) : NULL;
+	if (!server->archive)
 		return -ENOMEM;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		server->signals[i] = evsignal_new(server->base, numbers[i], on_signal, server);
@@ -362,9 +499,12 @@ int d9__server_new(const struct d9__server_options *options, struct d9__server *
 
 	if (!server)
 		return -ENOMEM;
+	d9__budget_start(ARCHIVE_BYTES);
 	err = d9__assets_load(&server->assets, options->assets);
 	if (!err)
-		err = d9__listing_init(&server->listing, options->trace);
+		err = d9__source_local(options->trace, &server->source, &server->name);
+	if (!err)
+		err = d9__listing_refresh(&server->listing, &server->source);
 	if (!err && !server->listing.n)
 		err = -ENODATA;
 	if (!err)
@@ -394,6 +534,7 @@ void d9__server_free(struct d9__server *server)
 	if (!server)
 		return;
 	d9__report_job_free(server->report);
+	d9__archive_free(server->archive);
 	for (size_t i = 0; i < sizeof(server->signals) / sizeof(server->signals[0]); i++)
 		if (server->signals[i])
 			event_free(server->signals[i]);
@@ -402,6 +543,8 @@ void d9__server_free(struct d9__server *server)
 	if (server->base)
 		event_base_free(server->base);
 	d9__listing_release(&server->listing);
+	if (server->source.free)
+		server->source.free(server->source.context);
 	d9__assets_release(&server->assets);
 	free(server);
 }

@@ -73,22 +73,31 @@ function newest(sources) {
 		.sort((a, b) => sources.indexOf(a) - sources.indexOf(b));
 }
 
+/** The segments that the query asks for by "trace=segment/NAME", all where it names none. */
+function askedSegments(segments) {
+	const wanted = new Set(new URLSearchParams(location.search).getAll('trace'));
+	if (!wanted.size) return segments;
+	const asked = segments.filter((segment) => wanted.has(`segment/${segment.name}`));
+	if (asked.length < wanted.size) throw new Error(`${wanted.size - asked.length} of the segments that the address names are not here any more`);
+	return asked;
+}
+
 /**
  * What the server has: {model, reported}, a Model as soon as the events are there, and a promise that is
  * kept when it has its findings.  |told|(text, share) hears how it goes.
  */
 export async function loadServed(told) {
-	const listing = await (await fetch('api/segments')).json();
-	const report = fetch('api/report').then(async (response) => {
+	const listing = await (await fetch('api/segments')).json(), asked = askedSegments(listing.segments);
+	const report = fetch(`api/report${asked.length < listing.segments.length ? location.search : ''}`).then(async (response) => {
 		if (!response.ok) throw new Error(await response.text());
 		return parseWideJson(await response.text());
 	});
 	// It is awaited below; a failure before that is not unhandled.
 	report.catch(() => {});
-	const chosen = newest(listing.segments);
+	const chosen = newest(asked);
 	if (!chosen.length) throw new Error('there is no segment that a page could hold');
 	const traces = await readSources(chosen.map((source) => ({ ...source, url: new URL(source.url, document.baseURI).href })), told);
-	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: listing.segments.length, served: true });
+	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: asked.length, served: true });
 	const reported = report.then((found) => model.takeReport(found)).catch((error) => model.reportFailed(String(error.message ?? error)));
 	return { model, reported };
 }

@@ -108,7 +108,7 @@ import os, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 os.execv(sys.argv[1], sys.argv[1:])' "$dial9" serve traces >address &
 server=$!
-until url=$(cat address) && [ -n "$url" ]; do :; done
+until url=$(cat address) && [ -n "$url" ]; do kill -0 $server || exit 1; done
 python3 -c '
 import socket, sys, time, urllib.parse
 url = urllib.parse.urlsplit(sys.argv[1])

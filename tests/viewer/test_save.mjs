@@ -46,7 +46,7 @@ test('a range is saved as a trace that dial9 reads without a warning, with its e
 });
 
 test('without a range what is in view is saved, a file for each process, and calls at its ends are whole', async () => {
-	await open('two', '#v=m5450000000~10000000');
+	await open('two', 'view#v=m5450000000~10000000');
 	await allowDownloads();
 	await page.click('#save');
 	assert.match(await text('dialog.save'), /Save what is in view/);

@@ -109,7 +109,7 @@ test('keys move and zoom the view', async () => {
 });
 
 test('two processes have their lanes on one axis, and a finding leads to the right one', async () => {
-	await open('two');
+	await open('two', 'view');
 	assert.match(await text('#gutter'), /front\s+main[^]*pool[^]*back[^]*main[^]*pool/);
 	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
 	assert.match(await eventually(fragment, /s=poll/), /s=poll:1\.0@5400000000/);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/findings.h"
+#include "analyze/json.h"
+#include "cli/cmd.h"
+#include "cli/profile.h"
+#include "cli/segment_summary.h"
+#include "cli/stack_tree.h"
+#include "cli/time_bins.h"
+#include "cli/trace_input.h"
+
+#define CALLBACKS_MAX 400   /* by time; more are added up */
+#define NODES_MAX     20000 /* of the tree of stacks */
+#define FINDINGS_MAX  5
+#define NAME_MAX_LEN  512 /* bytes of a frame's */
+
+/* The longest call of a callback. */
+struct longest {
+	uint64_t ns, at_ns, worker;
+};
+
+struct summary {
+	struct d9__profile profile;
+	struct d9__stack_tree tree;
+	struct d9__findings findings;
+	struct d9__time_bins bins;
+	struct d9__table longest; /* by address of the callback; owns its struct longest */
+	uint64_t *self;		  /* of the nodes that are told */
+	int err;
+};
+
+/* ---- the pass ---- */
+
+static void keep_longest(struct summary *summary, const struct d9__callback *callback,
+			 const struct longest *call)
+{
+	uint64_t key = (uint64_t)(uintptr_t)callback;
+	struct longest *known = d9__table_find(&summary->longest, key);
+
+	if (!known) {
+		known = calloc(1, sizeof(*known));
+		if (!known || d9__table_add(&summary->longest, key, known)) {
+			free(known);
+			summary->err = -ENOMEM;
+			return;
+		}
+	}
+	if (call->ns >= known->ns)
+		*known = *call;
+}
+
+static void take_event(void *context, const struct d9_event *event)
+{
+	struct summary *summary = context;
+	const struct d9__worker *worker;
+	struct longest call;
+
+	if (event->kind != D9_EVENT_POLL_END)
+		return;
+	worker = d9__table_find(&summary->profile.analysis.timeline.by_id,
+				d9_event_known_u64(event, D9_POLL_END_WORKER_ID, UINT64_MAX));
+	if (!worker || worker->piece.open || worker->piece.end_ns != event->timestamp_ns ||
+	    !worker->piece.task)
+		return;
+	call = (struct longest) { .ns = worker->piece.end_ns - worker->piece.start_ns,
+				  .at_ns = worker->piece.start_ns,
+				  .worker = worker->id };
+	d9__time_bins_add(&summary->bins, call.at_ns, worker->piece.end_ns);
+	if (worker->piece.task->callback)
+		keep_longest(summary, worker->piece.task->callback, &call);
+}
+
+/* ---- what is told ---- */
+
+static int compare_times(const void *left, const void *right)
+{
+	const struct d9__callback *a = *(const struct d9__callback *const *)left;
+	const struct d9__callback *b = *(const struct d9__callback *const *)right;
+
+	if (a->durations.sum != b->durations.sum)
+		return a->durations.sum < b->durations.sum ? 1 : -1;
+	return strcmp(a->location, b->location);
+}
+
+/* Four steps for each power of two: step 4 * k + q holds values from 2^k * (1 + q/4) on. */
+static void put_histogram(struct d9__json *json, const struct d9__histogram *h)
+{
+	uint64_t above = h->count;
+
+	d9__json_open(json, "durations", '[');
+	for (unsigned step = 0; step < 4 * 63 && above; step++) {
+		unsigned power = step / 4;
+		uint64_t next =
+			(UINT64_C(1) << power) + ((UINT64_C(1) << power) * (step % 4 + 1)) / 4;
+		uint64_t rest = d9__histogram_above(h, next - 1);
+
+		if (rest == above)
+			continue;
+		d9__json_u64(json, NULL, step);
+		d9__json_u64(json, NULL, above - rest);
+		above = rest;
+	}
+	d9__json_close(json, ']');
+}
+
+static void put_callback(struct d9__json *json, const struct summary *summary,
+			 const struct d9__callback *callback)
+{
+	const struct longest *longest =
+		d9__table_find(&summary->longest, (uint64_t)(uintptr_t)callback);
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	d9__json_open(json, NULL, '{');
+	d9__json_text(json, "name", name, len < NAME_MAX_LEN ? len : NAME_MAX_LEN);
+	if (callback->source)
+		d9__json_string(json, "source", callback->source);
+	d9__json_u64(json, "calls", callback->durations.count);
+	d9__json_u64(json, "total_ns", callback->durations.sum);
+	d9__json_u64(json, "longest_ns", callback->durations.max);
+	if (longest) {
+		d9__json_u64(json, "at_ns", longest->at_ns);
+		d9__json_u64(json, "worker", longest->worker);
+	}
+	put_histogram(json, &callback->durations);
+	d9__json_close(json, '}');
+}
+
+static int put_callbacks(struct d9__json *json, const struct summary *summary)
+{
+	const struct d9__callbacks *all = &summary->profile.analysis.callbacks;
+	const struct d9__callback **sorted =
+		calloc(all->n + 1, sizeof(const struct d9__callback *));
+	uint64_t calls = 0, ns = 0;
+	size_t n = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < all->n; i++)
+		if (all->items[i]->durations.count && !all->items[i]->span)
+			sorted[n++] = all->items[i];
+	qsort(sorted, n, sizeof(sorted[0]), compare_times);
+	d9__json_open(json, "callbacks", '[');
+	for (size_t i = 0; i < n && i < CALLBACKS_MAX; i++)
+		put_callback(json, summary, sorted[i]);
+	d9__json_close(json, ']');
+	for (size_t i = CALLBACKS_MAX; i < n; i++) {
+		calls += sorted[i]->durations.count;
+		ns += sorted[i]->durations.sum;
+	}
+	d9__json_u64(json, "left_out_calls", calls);
+	d9__json_u64(json, "left_out_ns", ns);
+	free(sorted);
+	return 0;
+}
+
+static void put_bins(struct d9__json *json, const struct d9__time_bins *bins)
+{
+	d9__json_u64(json, "bin_ns", bins->n ? bins->width_ns : 0);
+	d9__json_u64(json, "bins_from_ns", bins->n ? bins->first * bins->width_ns : 0);
+	d9__json_open(json, "bins", '[');
+	for (size_t i = 0; i < bins->n; i++) {
+		d9__json_u64(json, NULL, bins->items[i].longest_ns);
+		d9__json_u64(json, NULL, bins->items[i].busy_ns);
+	}
+	d9__json_close(json, ']');
+}
+
+static void put_findings(struct d9__json *json, const struct d9__findings *findings)
+{
+	size_t told = 0;
+
+	d9__json_open(json, "findings", '[');
+	for (size_t i = 0; i < findings->n && told < FINDINGS_MAX; i++) {
+		const struct d9__finding *finding = findings->items[i];
+
+		if (finding->severity == D9__INFO || finding->about == D9__ABOUT_DATA)
+			continue;
+		told++;
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "check", finding->check);
+		d9__json_string(json, "severity", d9__severity_name(finding->severity));
+		d9__json_string(json, "message", finding->message);
+		if (finding->name && finding->brief) {
+			d9__json_string(json, "name", finding->name);
+			d9__json_string(json, "brief", finding->brief);
+		}
+		d9__json_close(json, '}');
+	}
+	d9__json_close(json, ']');
+}
+
+/* Nodes parents first, as (number of the parent, name, samples of their own); samples of nodes that
+ * are left out count for the nearest that is told. */
+static void put_tree(struct d9__json *json, const struct summary *summary)
+{
+	const struct d9__stack_tree *tree = &summary->tree;
+	size_t n = tree->n < NODES_MAX ? tree->n : NODES_MAX;
+
+	for (size_t i = 0; i < tree->n; i++) {
+		const struct d9__tree_node *node = tree->nodes[i];
+
+		while (node->id > n)
+			node = node->parent;
+		summary->self[node->id] += tree->nodes[i]->self;
+	}
+	d9__json_u64(json, "samples", summary->profile.samples);
+	d9__json_bool(json, "stacks_cut", n < tree->n);
+	d9__json_open(json, "nodes", '[');
+	for (size_t i = 0; i < n; i++) {
+		const struct d9__tree_node *node = tree->nodes[i];
+
+		d9__json_u64(json, NULL, node->parent->id);
+		d9__json_u64(json, NULL, node->kind);
+		d9__json_u64(json, NULL, summary->self[node->id]);
+		d9__json_text(json, NULL, node->name, strnlen(node->name, NAME_MAX_LEN));
+	}
+	d9__json_close(json, ']');
+}
+
+static uint64_t count_busy(const struct d9__analysis *analysis)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < analysis->timeline.n; i++)
+		ns += analysis->timeline.items[i]->poll_ns;
+	return ns;
+}
+
+static void put_process(struct d9__json *json, const struct d9__analysis *a)
+{
+	static const char *const keys[] = { "service", "host", "boot_id", "pid" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		d9__json_string(json, keys[i], d9__metadata_value(&a->metadata, keys[i]));
+	d9__json_u64(json, "first_ns", a->first_ns);
+	d9__json_u64(json, "last_ns", a->last_ns);
+	d9__json_u64(json, "wall_ns", d9__analysis_wall_ns(a, a->first_ns));
+	d9__json_u64(json, "events", a->events);
+	d9__json_u64(json, "lost", a->losses.events);
+	d9__json_u64(json, "loops", a->timeline.n);
+	d9__json_u64(json, "busy_ns", count_busy(a));
+}
+
+static void put_state(struct d9__json *json, const struct d9_reader *reader)
+{
+	struct d9_segment_info info = { 0 };
+
+	d9_reader_segment(reader, 0, &info);
+	d9__json_bool(json, "truncated", info.truncated);
+	d9__json_bool(json, "damaged", info.err && info.err != -ENODATA);
+	d9__json_string(json, "message", info.message);
+}
+
+static int print(struct summary *summary)
+{
+	struct d9__json json = { .out = stdout };
+	int err;
+
+	d9__json_open(&json, NULL, '{');
+	put_process(&json, &summary->profile.analysis);
+	put_state(&json, summary->profile.reader);
+	put_bins(&json, &summary->bins);
+	put_findings(&json, &summary->findings);
+	err = put_callbacks(&json, summary);
+	if (!err)
+		put_tree(&json, summary);
+	d9__json_close(&json, '}');
+	putc('\n', stdout);
+	return err ? err : fflush(stdout) || ferror(stdout) ? -EIO : 0;
+}
+
+static void release(struct summary *summary)
+{
+	void *longest;
+
+	for (size_t place = 0; (place = d9__table_next(&summary->longest, place, &longest));)
+		free(longest);
+	d9__table_release(&summary->longest);
+	d9__findings_release(&summary->findings);
+	d9__stack_tree_release(&summary->tree);
+	d9__profile_release(&summary->profile);
+	free(summary->self);
+}
+
+static int make(struct summary *summary)
+{
+	int err = d9__stack_tree_make(&summary->tree, &summary->profile);
+
+	if (!err)
+		err = d9__findings_make(&summary->findings, &summary->profile.analysis);
+	if (!err && !(summary->self = calloc(summary->tree.n + 1, sizeof(*summary->self))))
+		err = -ENOMEM;
+	return err ? err : print(summary);
+}
+
+int d9__segment_summary(const char *command, const char *path)
+{
+	char *paths[] = { (char *)path, NULL };
+	struct summary summary = { .profile = { .wanted = { .to_ns = UINT64_MAX },
+						.whole = true,
+						.on_event = take_event } };
+	int status;
+
+	summary.profile.context = &summary;
+	status = d9__profile_read(&summary.profile, command, paths);
+	if (!status && !summary.err)
+		summary.err = make(&summary);
+	if (summary.err)
+		status = d9__cmd_fail(command, "%s", strerror(-summary.err));
+	release(&summary);
+	return status;
+}

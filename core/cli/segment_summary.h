@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Summary: what the page over many segments knows of one, in a few kilobytes: which process wrote
+ * it, how long its callbacks took and when, its findings, its stacks.  `dial9 serve` has one made
+ * of each segment, by a process of its own, and adds them up.
+ */
+
+#ifndef D9_CLI_SEGMENT_SUMMARY_H
+#define D9_CLI_SEGMENT_SUMMARY_H
+
+/* Print the summary of the segment |path| for |command| as one JSON object.  The exit status, after
+ * a line on stderr. */
+int d9__segment_summary(const char *command, const char *path);
+
+#endif /* D9_CLI_SEGMENT_SUMMARY_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Archive: what is known of each segment of a listing.  Each is read once, by `dial9 serve
+ * --summary` in a process of its own, and again only when it has changed; what that says is kept in
+ * the budget's memory (analyze/budget.h) and added up for whoever asks.
+ */
+
+#ifndef D9_SERVE_ARCHIVE_H
+#define D9_SERVE_ARCHIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "serve/listing.h"
+
+struct d9__archive;
+struct event_base;
+
+/* On |base|; |source| is borrowed.  NULL: out of memory. */
+struct d9__archive *d9__archive_new(struct event_base *base, const struct d9__source *source);
+
+/* The segments are those of |listing| now: read what is new.  0 or -ENOMEM. */
+int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *listing);
+
+/*
+ * What is known of all segments that changed after |since|, a version that an earlier answer told,
+ * or 0; as JSON in new memory, terminated; NULL: out of memory.  Its shape is told in
+ * archive_json.c.
+ */
+char *d9__archive_map(struct d9__archive *archive, uint64_t since, size_t *len);
+
+/* Segments that are added up. */
+struct d9__archive_scope {
+	const char *const *processes; /* as the map names them */
+	size_t n_processes;	      /* 0: of all */
+	double from_ms, to_ms;	      /* since 1970; those that reach into it */
+};
+
+/* Callbacks, and stacks, of the segments in |scope|, as d9__archive_map(); aggregate.c tells their
+ * shapes. */
+char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
+			    size_t *len);
+char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
+			 size_t *len);
+
+/* Ends what is still being read. */
+void d9__archive_free(struct d9__archive *archive);
+
+#endif /* D9_SERVE_ARCHIVE_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reply: what every answer of the server says of itself, so that a browser keeps other pages away
+ * from it. */
+
+#ifndef D9_SERVE_REPLY_H
+#define D9_SERVE_REPLY_H
+
+#include <stddef.h>
+
+struct evbuffer;
+struct evhttp_request;
+
+/* Headers of all answers; |type| is the content's. */
+void d9__reply_head(struct evhttp_request *request, const char *type);
+
+/* Send |body|, which is drained; NULL: none. */
+void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body);
+
+/* The same with |len| bytes, copied. */
+void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data,
+		     size_t len);
+
+/* The same; they stay valid while the server runs. */
+void d9__reply_kept(struct evhttp_request *request, const char *type, const char *data, size_t len);
+
+/* JSON that was made for this; |json| is freed, and NULL says that there was no memory for it. */
+void d9__reply_json(struct evhttp_request *request, char *json, size_t len);
+
+/* A line for people. */
+void d9__reply_text(struct evhttp_request *request, int code, const char *text);
+
+#endif /* D9_SERVE_REPLY_H */
