@@ -267,19 +267,6 @@ export class Model {
 		return [...byName.values()].sort((a, b) => b.total - a.total);
 	}
 
-	/** Callbacks whose name or place holds |text|, most time first: [{name, n, total, longest, lane, row}]. */
-	search(text) {
-		const wanted = text.toLowerCase(), found = [];
-		for (const trace of this.traces)
-			for (const stats of trace.stats.values()) {
-				const callback = this.callback(trace, stats.site);
-				if (![callback.name, callback.source, callback.site, callback.location].some((part) => part.toLowerCase().includes(wanted))) continue;
-				const lane = this.lanes.find((l) => l.trace === trace && l.worker === trace.workers[stats.at[0]]);
-				found.push({ ...callback, n: stats.n, total: stats.total, longest: stats.longest, lane, row: stats.at[1] });
-			}
-		return found.sort((a, b) => b.total - a.total);
-	}
-
 	/** The next call of a lane after |row| in a direction, of |least| ns or more; the row or -1. */
 	neighbour(lane, row, step, least = 0) {
 		for (let i = row + step; i >= 0 && i < lane.polls.n; i += step) if (lane.polls.dur[i] >= least) return i;
