@@ -84,6 +84,7 @@ struct d9__analysis {
 	bool any_time, any_loop;
 	bool has_wall; /* a clock anchor was seen: wall = monotonic + (anchor_wall - anchor) */
 	uint64_t anchor_ns, anchor_wall_ns;
+	uint64_t told_ns; /* TaskSpawnEvents of that time tell what lived when a segment began; 0: there are none */
 	uint64_t uninstrumented_polls;
 	bool off_cpu_seen; /* calls tell how long they were off the CPU */
 

@@ -150,6 +150,11 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 	return 0;
 }
 
+static bool is_told(const struct d9__analysis *a, const struct d9_event *event)
+{
+	return a->told_ns && event->timestamp_ns == a->told_ns;
+}
+
 static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__task *task = task_of(a, event, 0);
@@ -169,13 +174,17 @@ static int on_task_spawn(struct d9__analysis *a, const struct d9_event *event)
 	if (!task->callback && set_callback(a, task, location))
 		return -ENOMEM;
 	task->fd = (int64_t)d9_event_known_u64(event, D9_TASK_SPAWN_FD, UINT64_MAX);
-	d9__analysis_made(a, task);
+	if (!is_told(a, event))
+		d9__analysis_made(a, task);
 	task->callback->address = address;
 	task->callback->site_address = d9_event_known_u64(event, 4, 0);
 	if (d9__callback_add_kind(&a->callbacks, task->callback, kind.data, kind.len) ||
 	    d9__callback_add_name(task->callback, name.data, name.len))
 		return -ENOMEM;
-	return d9__task_spawn(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
+	if (!is_told(a, event))
+		return d9__task_spawn(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
+	d9__task_found(&a->tasks, task, event->timestamp_ns, bool_of(event, 2, true));
+	return 0;
 }
 
 static int on_task_terminate(struct d9__analysis *a, const struct d9_event *event)
@@ -362,7 +371,7 @@ static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
 static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *value = d9_event_known(event, 0);
-	const char *hz, *rate;
+	const char *hz, *rate, *told;
 	int err = 0;
 
 	if (!value || !value->present || value->type != D9_FIELD_STRING_MAP)
@@ -373,6 +382,9 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 		err = d9__metadata_put(&a->metadata, pair[0].data, pair[0].len, pair[1].data,
 				       pair[1].len);
 	}
+	told = d9__metadata_value(&a->metadata, "segment.told_ns");
+	if (told)
+		a->told_ns = strtoull(told, NULL, 10);
 	hz = d9__metadata_value(&a->metadata, "cpu.sample_hz");
 	if (hz && atoi(hz) > 0)
 		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);

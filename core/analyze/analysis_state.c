@@ -108,8 +108,10 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 	if (!call.callback)
 		call.callback = task->callback;
 	/* The stack was told just before. */
-	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns)
+	if (worker && worker->off.stack && worker->off.ns == event->timestamp_ns) {
 		call.stack = worker->off.stack;
+		d9__samples_blocked(&a->samples, worker, task->callback, call.at_ns + call.ns);
+	}
 	if (stack_of(a, event, D9_BLOCKING_CALL_HOLDER_STACK, &call.held_stack) || d9__blocked_add(&a->blocked, &call))
 		return -ENOMEM;
 	return add_asleep(a, task, &call);

@@ -76,7 +76,6 @@ int d9__blocked_add(struct d9__blocked *blocked, const struct d9__blocked_event 
 	bool left_out = false;
 
 	blocked->n++;
-	blocked->with_stack += event->stack != NULL;
 	calls = calls_of(blocked, event, &left_out);
 	if (!calls)
 		return left_out ? 0 : -ENOMEM;

@@ -43,7 +43,7 @@ struct d9__blocked_calls {
 struct d9__blocked {
 	struct d9__table by_key; /* struct d9__blocked_calls; owned */
 	struct d9__texts functions;
-	uint64_t n, with_stack;
+	uint64_t n;
 };
 
 /* 0 or -ENOMEM. */

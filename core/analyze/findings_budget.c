@@ -16,10 +16,11 @@
 
 /*
  * A descriptor may be a peer's that asks one thing after the other: a warning only if hardly more is done than to
- * read what somebody wrote to wake the loop.
+ * read what somebody wrote to wake the loop, and of few, since clients are many.
  */
 #define DESCRIPTOR_RATE 500
 #define DESCRIPTOR_NS	D9__US(3)
+#define DESCRIPTORS	4
 
 static const char *const advice[D9__CAUSES] = {
 	[D9__CAUSE_TIMER] = ("Join timers that may run together in one, give them the same deadlines "
@@ -99,8 +100,9 @@ static enum d9__severity severity_of(const struct d9__little *little, enum d9__c
 	const struct d9__little_cause *cause = &little->causes[which];
 
 	if (which == D9__CAUSE_DESCRIPTOR)
-		return rate >= DESCRIPTOR_RATE && cause->tasks == 1 && 10 * cause->calls >= 9 * little->calls &&
-				       cause->ns < DESCRIPTOR_NS * cause->most_calls
+		return rate >= DESCRIPTOR_RATE && cause->tasks <= DESCRIPTORS &&
+				       10 * cause->calls >= 9 * little->calls &&
+				       little->busy_ns < DESCRIPTOR_NS * little->calls
 			       ? D9__WARNING
 			       : D9__INFO;
 	return rate >= WARNING_RATE ? D9__WARNING : D9__INFO;

@@ -14,7 +14,8 @@
 #define BRIEF_MAX 55
 
 /* A callback that still ran when the trace ended is told from here on. */
-#define RUNNING_NS D9__MS(50)
+/* A call that the end of a segment, or of the process, has cut is none; one that hangs is: signs of life tell it from here. */
+#define RUNNING_NS D9__MS(1000)
 
 /* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */
 #define RARE_CALLS       200
@@ -459,8 +460,10 @@ void d9__check_running_at_end(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
 	const char *complete = d9__metadata_value(&a->metadata, "segment.complete");
+	const char *clean = d9__metadata_value(&a->metadata, "segment.sealed_clean");
 	/* A program that calls exit() inside a callback, as Python under gevent does, ends as it should. */
-	enum d9__severity severity = complete && !strcmp(complete, "true") ? D9__INFO : D9__WARNING;
+	enum d9__severity severity = complete && !strcmp(complete, "true") && (!clean || strcmp(clean, "false")) ?
+					     D9__INFO : D9__WARNING;
 
 	for (size_t i = 0; i < a->timeline.n; i++) {
 		const struct d9__worker *worker = a->timeline.items[i];

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/findings.h"
@@ -132,6 +133,15 @@ bool d9__finding_is_in_kernel(const struct d9__callback *callback)
 	       2 * cpu_ns >= callback->inside.own_ns;
 }
 
+/* Of the machine that recorded it; a page of x86 where the trace says none, or nonsense. */
+static uint64_t page_bytes(const struct d9__metadata *metadata)
+{
+	const char *text = d9__metadata_value(metadata, "system.page_bytes");
+	unsigned long long bytes = text ? strtoull(text, NULL, 10) : 0;
+
+	return bytes >= 4096 && bytes <= (1 << 20) ? bytes : 4096;
+}
+
 static void page_faults(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	uint64_t each = callback->inside.faults / callback->inside.calls;
@@ -147,7 +157,7 @@ static void page_faults(struct d9__findings *findings, const struct d9__callback
 		"allocated and freed or a mapping that is made and removed.",
 		"%.*s has %s page faults a call, %s of memory that is new to it, and takes %s each time: keep the "
 		"buffer.",
-		name.len, name.text, d9__units_count(each).text, d9__units_bytes(4096 * each).text,
+		name.len, name.text, d9__units_count(each).text, d9__units_bytes(page_bytes(&findings->analysis->metadata) * each).text,
 		d9__units_ns(ns).text);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "%s page faults a call: keep the buffer", d9__units_count(each).text);

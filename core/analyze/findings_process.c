@@ -19,12 +19,18 @@
 
 /* ---- time off the CPU ---- */
 
+/* Stacks of calls that are told with their length are no news. */
+static uint64_t off_untold(const struct d9__callback *callback)
+{
+	return callback->off_samples > callback->off_told ? callback->off_samples - callback->off_told : 0;
+}
+
 static const struct d9__callback *most_off_samples(const struct d9__callbacks *callbacks)
 {
 	const struct d9__callback *most = NULL;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (!most || callbacks->items[i]->off_samples > most->off_samples)
+		if (!most || off_untold(callbacks->items[i]) > off_untold(most))
 			most = callbacks->items[i];
 	return most;
 }
@@ -36,23 +42,21 @@ void d9__check_blocking(struct d9__findings *findings)
 	const struct d9__callback *most = most_off_samples(&findings->analysis->callbacks);
 	struct d9__finding *finding;
 	struct d9__name name;
+	uint64_t untold;
 
-	if (!top || !most || top->off <= 5 || samples->off_in_polls == 0)
+	if (!top || !most || top->off <= 5 || samples->off_in_polls <= samples->off_told)
 		return;
-	/* Stacks of calls that are told with their length are no news. */
-	if (samples->off_in_polls <= findings->analysis->blocked.with_stack)
-		return;
+	untold = samples->off_in_polls - samples->off_told;
 	name = d9__finding_name(most);
 	finding = d9__finding_add(
-		findings, D9__WARNING, samples->off_in_polls,
+		findings, D9__WARNING, untold,
 		"Look at the stacks of these samples for the call that waits: a callback that is taken off the CPU "
 		"blocks its loop.",
 		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s times).",
-		d9__units_count(samples->off_in_polls).text, name.len, name.text,
-		d9__units_count(most->off_samples).text);
+		d9__units_count(untold).text, name.len, name.text, d9__units_count(off_untold(most)).text);
 	d9__finding_set_callback(findings, finding, most);
 	d9__finding_set_brief(findings, finding, "is off the CPU while it runs, %s times",
-			      d9__units_count(most->off_samples).text);
+			      d9__units_count(off_untold(most)).text);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%s of %s off-CPU samples lie inside callbacks; the largest group with "
 				 "one stack has %s%s%s",

@@ -125,6 +125,21 @@ const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint6
 	return piece ? running_in(piece) : NULL;
 }
 
+/* An off-CPU sample is of a sleep that a BlockingCallEvent tells: no second sleep. */
+static void count_told(struct d9__samples *samples, struct d9__callback *callback)
+{
+	samples->off_told++;
+	callback->off_told++;
+}
+
+void d9__samples_blocked(struct d9__samples *samples, struct d9__worker *worker, struct d9__callback *callback,
+			 uint64_t until_ns)
+{
+	/* Its own stack came before it. */
+	count_told(samples, callback);
+	worker->off.told_until_ns = until_ns;
+}
+
 static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker, struct d9__piece *piece,
 			 const struct d9__stack *stack, bool off_cpu)
 {
@@ -133,6 +148,8 @@ static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
 		samples->off_in_polls++;
 		worker->polls_with_off += piece->off_samples++ == 0;
 		piece->task->callback->off_samples++;
+		if (worker->off.ns <= worker->off.told_until_ns)
+			count_told(samples, piece->task->callback);
 	} else {
 		samples->on_in_polls++;
 		worker->polls_with_on += piece->on_samples++ == 0;

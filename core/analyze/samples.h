@@ -41,6 +41,7 @@ struct d9__stack {
 
 struct d9__samples {
 	uint64_t on, off, on_in_polls, off_in_polls, off_worker;
+	uint64_t off_told; /* of |off_in_polls|, in calls that are told with their length */
 	uint64_t period_ns; /* of CPU time, for which one on-CPU sample stands; 0: not told */
 	uint64_t frames_on; /* of all on-CPU samples, for the mean depth */
 	uint64_t polls;     /* with at least one sample */
@@ -74,6 +75,13 @@ const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint6
 /* One sample; |worker| NULL: of another thread.  0 or -ENOMEM. */
 int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
 		    bool off_cpu, const uint64_t *addresses, size_t n);
+
+/*
+ * The latest off-CPU sample of |worker|, in a call of |callback|'s task, has the stack of a call that blocked until
+ * |until_ns|: those that follow up to then are of the same sleep.
+ */
+void d9__samples_blocked(struct d9__samples *samples, struct d9__worker *worker, struct d9__callback *callback,
+			 uint64_t until_ns);
 
 /* The stack of |n| addresses, met at |ns|, for who counts other things than samples; NULL: out of memory. */
 struct d9__stack *d9__samples_stack(struct d9__samples *samples, uint64_t ns, const uint64_t *addresses, size_t n);

@@ -9,6 +9,7 @@
 #include "analyze/tasks.h"
 
 /* Callbacks with fewer tasks have no curve of their own: growth below that is no leak. */
+#define TELLING_NS D9__MS(100) /* what begins while living tasks are told may be among these */
 #define CURVE_FROM 100
 
 /* With its place in the table. */
@@ -113,10 +114,38 @@ static int count_spawn(struct d9__callback *callback, uint64_t ns)
 	return 0;
 }
 
+void d9__task_found(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented)
+{
+	tasks->told_ns = ns;
+	if (task->spawned || task->told || task->ended)
+		return;
+	task->told = true;
+	task->uninstrumented = !instrumented;
+	d9__task_seen(tasks, task);
+	tasks->uninstrumented += !instrumented;
+	task->callback->uninstrumented += !instrumented;
+	if (++task->callback->alive > task->callback->peak_alive)
+		task->callback->peak_alive = task->callback->alive;
+}
+
+/* It began just while that was told. */
+static void untell(struct d9__tasks *tasks, struct d9__task *task)
+{
+	task->told = false;
+	tasks->uninstrumented -= task->uninstrumented;
+	task->callback->uninstrumented -= task->uninstrumented;
+	task->callback->alive--;
+}
+
 int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented)
 {
 	if (task->spawned)
 		return 0;
+	/* Later than that it is told again because events were lost. */
+	if (task->told && ns - tasks->told_ns > TELLING_NS)
+		return 0;
+	if (task->told)
+		untell(tasks, task);
 	task->spawned = true;
 	task->spawned_ns = ns;
 	task->uninstrumented = !instrumented;
@@ -153,7 +182,7 @@ void d9__task_end(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns)
 	tasks->ended++;
 	tasks->ended_unspawned += !task->spawned;
 	count_change(tasks, ns, -1);
-	if (task->spawned)
+	if (task->spawned || task->told)
 		note_end(tasks, task->callback, ns);
 }
 

@@ -57,7 +57,7 @@ struct d9__call {
 struct d9__task {
 	uint64_t id;
 	struct d9__callback *callback; /* NULL until known */
-	bool spawned, seen, ended, buried, uninstrumented;
+	bool spawned, told, seen, ended, buried, uninstrumented;
 	uint64_t spawned_ns;
 
 	uint16_t pieces; /* workers whose piece, open or their last one, is of this task */
@@ -105,6 +105,7 @@ struct d9__tasks {
 	uint64_t spawned, uninstrumented, ended;
 	uint64_t at_start;         /* alive before the trace: ended or ran without a spawn */
 	uint64_t ended_unspawned;
+	uint64_t told_ns;          /* when the newest segment told what lived */
 	int64_t change, peak_change; /* alive tasks, counted from the start of the trace */
 	struct d9__curve curve;      /* of |change| */
 };
@@ -113,6 +114,12 @@ void d9__tasks_release(struct d9__tasks *tasks);
 
 /* The task |id|, made at its first sight; NULL: out of memory. */
 struct d9__task *d9__tasks_at(struct d9__tasks *tasks, uint64_t id);
+
+/*
+ * |task| lived at |ns|, when a segment began, which says so for those who have not the segments before it.
+ * |task|'s callback must be set.
+ */
+void d9__task_found(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns, bool instrumented);
 
 /* 0 or -ENOMEM.  |task|'s callback must be set. */
 int d9__task_spawn(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns,

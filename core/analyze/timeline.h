@@ -115,6 +115,7 @@ struct d9__worker {
 	struct {
 		uint64_t ns;
 		const struct d9__stack *stack;
+		uint64_t told_until_ns; /* the end of the latest call that blocked and has its stack */
 	} off; /* its latest off-CPU sample; NULL: there was none */
 	uint64_t wakes_issued, on_samples, off_samples, polls_with_on, polls_with_off;
 	unsigned local_max;

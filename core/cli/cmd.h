@@ -18,6 +18,7 @@ struct d9__cmd {
 	int (*run)(int argc, char **argv);
 };
 
+int d9__cmd_agents(int argc, char **argv);
 int d9__cmd_query(int argc, char **argv);
 int d9__cmd_record(int argc, char **argv);
 int d9__cmd_recover(int argc, char **argv);

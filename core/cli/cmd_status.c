@@ -254,7 +254,7 @@ static void put_rest(struct d9__text_out *out, const struct d9__recorders *recor
 	uint64_t bytes = 0;
 
 	for (size_t i = shown; i < recorders->n; i++)
-		bytes += recorders->list[i].view.size;
+		bytes += d9__ring_view_taken(&recorders->list[i].view);
 	if (shown < recorders->n)
 		d9__text_printf(out,
 				"and %zu more that are dead, %s of memory; save their events: %s\n",

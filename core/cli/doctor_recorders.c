@@ -99,7 +99,7 @@ static void note_dead(struct d9__doctor *doctor, const struct d9__recorders *rec
 		if (recorders->list[i].owner != D9__OWNER_DEAD)
 			continue;
 		latest = &recorders->list[i];
-		bytes += latest->view.size;
+		bytes += d9__ring_view_taken(&latest->view);
 		dead++;
 	}
 	if (!latest) {

@@ -29,6 +29,7 @@ static const struct d9__cmd commands[] = {
 	{ "enable", "switch recording on in a running program", d9__cmd_enable },
 	{ "disable", "switch it off", d9__cmd_disable },
 	{ "rotate", "seal the segment that a running program writes", d9__cmd_rotate },
+	{ "agents", "guides and scripts for coding assistants", d9__cmd_agents },
 	{ "doctor", "whether programs can be recorded here, and what to mend", d9__cmd_doctor },
 	{ NULL, NULL, NULL },
 };

@@ -134,11 +134,13 @@ static bool add_other(struct search *search, int dir, const char *name, const ch
 	struct d9__recorders *found = search->found;
 	struct d9__other_ring *grown;
 	struct d9__ring_view view;
+	uint64_t bytes;
 	bool dead;
 
 	if (d9__ring_view_open_other(&view, dir, name))
 		return false;
 	dead = d9__ring_view_owner(&view) == D9__OWNER_DEAD;
+	bytes = d9__ring_view_taken(&view);
 	d9__ring_view_close(&view);
 	if (!dead || (search->pid && view.pid != search->pid) ||
 	    (search->dir && folder != search->dir &&
@@ -155,7 +157,7 @@ static bool add_other(struct search *search, int dir, const char *name, const ch
 		search->err = -ENOMEM;
 		return true;
 	}
-	grown[found->n_others].bytes = view.size;
+	grown[found->n_others].bytes = bytes;
 	grown[found->n_others++].header = view.header;
 	return true;
 }

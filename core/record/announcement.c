@@ -3,7 +3,6 @@
 
 #include "record/announcement.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "format/encoder.h"
@@ -56,9 +55,9 @@ static void put_task(struct page *page, const struct d9__task_spawn *task, uint6
 		d9__builder_end(&page->builder, d9__task_spawn_put(p, task, loc, kind, name));
 }
 
-static int write_page(struct page *page, struct d9__writer *writer, uint64_t now_ns)
+static int write_page(struct page *page, struct d9__writer *writer, bool real, uint64_t now_ns)
 {
-	int err = d9__writer_note(writer, &page->builder, true, now_ns);
+	int err = d9__writer_note(writer, &page->builder, real, now_ns);
 
 	d9__builder_begin(&page->builder);
 	page->n_names = 0;
@@ -66,7 +65,7 @@ static int write_page(struct page *page, struct d9__writer *writer, uint64_t now
 }
 
 int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, struct d9__writer *writer,
-			   uint64_t now_ns)
+			   bool real, uint64_t now_ns)
 {
 	struct page page = { .n_names = 0 };
 	int err = 0;
@@ -78,10 +77,10 @@ int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, 
 		if (!i || items[i].task != items[i - 1].task)
 			put_task(&page, &items[i], ns);
 		if (page.n_names > NAMES_MAX - 3 || page.builder.len > BATCH_BYTES)
-			err = write_page(&page, writer, now_ns);
+			err = write_page(&page, writer, real, now_ns);
 	}
 	if (!err)
-		err = write_page(&page, writer, now_ns);
+		err = write_page(&page, writer, real, now_ns);
 	d9__builder_release(&page.builder);
 	return err;
 }

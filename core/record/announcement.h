@@ -4,6 +4,7 @@
 #ifndef D9_RECORD_ANNOUNCEMENT_H
 #define D9_RECORD_ANNOUNCEMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,9 +13,9 @@
 
 /*
  * Write a TaskSpawnEvent at |ns| for each of |items|, which is sorted, and may hold a task twice.
- * 0, -ENOMEM or an error of the writer.
+ * |real| as for d9__writer_note().  0, -ENOMEM or an error of the writer.
  */
 int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, struct d9__writer *writer,
-			   uint64_t now_ns);
+			   bool real, uint64_t now_ns);
 
 #endif /* D9_RECORD_ANNOUNCEMENT_H */

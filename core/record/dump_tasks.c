@@ -222,7 +222,7 @@ int d9__dump_tasks_announce(struct d9__dump_tasks *tasks, struct d9__writer *wri
 {
 	if (tasks->failed)
 		return -ENOMEM;
-	return tasks->n ? d9__announcement_write(tasks->items, tasks->n, ns, writer, now_ns) : 0;
+	return tasks->n ? d9__announcement_write(tasks->items, tasks->n, ns, writer, true, now_ns) : 0;
 }
 
 void d9__dump_tasks_release(struct d9__dump_tasks *tasks)

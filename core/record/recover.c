@@ -206,7 +206,7 @@ static bool discard(struct d9__dead_ring *ring, struct d9__recovered *out)
 	struct stat st;
 
 	refuse(ring, 0, out);
-	out->bytes = fstat(ring->fd, &st) ? 0 : (uint64_t)st.st_size;
+	out->bytes = fstat(ring->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 	d9__dead_ring_unlink(ring);
 	if (!access(ring->path, F_OK))
 		return refuse(ring, -EACCES, out);

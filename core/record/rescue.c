@@ -131,6 +131,16 @@ static uint8_t *put_pair(uint8_t *p, const char *key, const char *value)
 	return d9__wire_put_text(d9__wire_put_text(p, key, strlen(key)), value, strlen(value));
 }
 
+/* Whether the segment before the one that is made of the ring was written to its end by its recorder. */
+static bool is_prior_clean(const struct rescue *r)
+{
+	uint8_t cut[64];
+	size_t len = (size_t)(put_pair(cut, "segment.sealed_clean", "false") - cut);
+
+	/* We sealed it, or a recovery that was killed then. */
+	return !r->out->sealed && !(r->tail.len && memmem(r->tail.data, r->tail.len, cut, len));
+}
+
 /* Begin |out|; all that is known of the process, and |complete| unless NULL. */
 static void put_metadata(struct rescue *r, struct d9__builder *out, const char *complete,
 			 uint64_t ns)
@@ -143,7 +153,7 @@ static void put_metadata(struct rescue *r, struct d9__builder *out, const char *
 	p = d9__builder_event(out, D9__EVENT_SEGMENT_METADATA, ns, r->pairs_len + 1024u);
 	if (!p)
 		return;
-	p = d9__wire_put_u32(p, r->n_pairs + 1 + (complete != NULL) + (bare ? 3 : 0));
+	p = d9__wire_put_u32(p, r->n_pairs + 1 + (complete ? 2 : r->newest[0] != '\0') + (bare ? 3 : 0));
 	if (r->pairs_len)
 		p = d9__wire_put_bytes(p, r->pairs, r->pairs_len);
 	if (bare) {
@@ -153,8 +163,12 @@ static void put_metadata(struct rescue *r, struct d9__builder *out, const char *
 		p = put_pair(p, "pid", pid);
 	}
 	p = put_pair(p, "recovered", "true");
-	if (complete)
+	if (complete) {
 		p = put_pair(p, "segment.complete", complete);
+		p = put_pair(p, "segment.sealed_clean", "false");
+	} else if (r->newest[0]) {
+		p = put_pair(p, "segment.prior_sealed_clean", is_prior_clean(r) ? "true" : "false");
+	}
 	d9__builder_end(out, p);
 }
 

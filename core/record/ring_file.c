@@ -21,6 +21,7 @@
 #include "record/gate.h"
 #include "record/names.h"
 #include "record/memory_limit.h"
+#include "record/metadata.h"
 #include "record/ring_file.h"
 #include "record/sandbox.h"
 #include "record/slot.h"
@@ -468,20 +469,29 @@ static void remove_folder_of(char *path)
 		rmdir(path);
 }
 
-/* Whoever looks for the ring by the names of the recorder that starts now finds it. */
-static void rename_ring(const struct d9__ring_options *options)
+static int give_name(const struct d9__ring_options *options)
 {
 	char path[sizeof(d9__ring.path)];
+	int err = new_name(options, path, sizeof(path));
 
-	if (strcmp(d9__ring.header->boot_id, options->boot_id) == 0 ||
-	    new_name(options, path, sizeof(path)) != 0)
-		return;
+	if (err)
+		return err;
 	if (rename(d9__ring.path, path) != 0) {
+		err = -errno;
 		remove_folder_of(path);
-		return;
+		return err;
 	}
 	remove_folder_of(d9__ring.path);
 	memcpy(d9__ring.path, path, sizeof(path));
+	return 0;
+}
+
+/* Whoever looks for the ring by the names of the recorder that starts now finds it, or is told why not. */
+static void rename_ring(const struct d9__ring_options *options)
+{
+	int err = strcmp(d9__ring.header->boot_id, options->boot_id) == 0 ? 0 : give_name(options);
+
+	d9__metadata_set("ring.not_renamed", err ? d9_strerror(err) : NULL);
 }
 
 /* The descriptor that went with the flush thread before.  -1: the file is gone, or another one. */

@@ -87,6 +87,9 @@ int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps);
 /* Idempotent after a successful opening. */
 void d9__ring_view_close(struct d9__ring_view *view);
 
+/* The memory that the ring takes: parts of it that were never used take none. */
+uint64_t d9__ring_view_taken(const struct d9__ring_view *view);
+
 /* Exactly |len| bytes at |offset| of the ring.  0, -ENODATA, or an error of pread(2). */
 int d9__ring_view_read(const struct d9__ring_view *view, uint64_t offset, void *buf, size_t len);
 

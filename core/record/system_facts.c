@@ -70,12 +70,14 @@ static void tell_limits(void)
 
 void d9__system_facts_tell(void)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	long online = sysconf(_SC_NPROCESSORS_ONLN), page = sysconf(_SC_PAGESIZE);
 	struct utsname name;
 	struct sysinfo info;
 
 	if (online > 0)
 		tell_number("system.cpus_online", (uint64_t)online);
+	if (page > 0)
+		tell_number("system.page_bytes", (uint64_t)page);
 	if (!uname(&name))
 		d9__metadata_set("system.kernel", name.release);
 	if (!sysinfo(&info))

@@ -22,6 +22,7 @@
 #define BACKOFF_MAX_NS (30 * SECOND_NS)
 #define WARN_EVERY_NS  (60 * SECOND_NS)
 #define CLOCK_MOVED_NS INT64_C(1000000)
+#define FACTS_MAX      4 /* keys and values that a segment says of itself */
 
 static void count(_Atomic(uint64_t) *counter, uint64_t n)
 {
@@ -216,23 +217,47 @@ static int add_clock(struct d9__writer *w, uint64_t now_ns)
 	return add_note(w, now_ns);
 }
 
-static int add_metadata(struct d9__writer *w, const char *complete, uint64_t now_ns)
+/* At |ns|, |facts| of the segment, beside those of the process: keys and values, NULL behind the last. */
+static int add_metadata(struct d9__writer *w, const char *const *facts, uint64_t ns, uint64_t now_ns)
 {
-	const char *more[D9__WRITER_MORE + 2] = { NULL };
+	const char *more[D9__WRITER_MORE + FACTS_MAX] = { NULL };
 	size_t n = 0;
 	int err;
 
-	if (w->lead)
-		return w->lead(w, complete, now_ns);
-	if (complete) {
-		more[n++] = "segment.complete";
-		more[n++] = complete;
+	while (facts[n]) {
+		more[n] = facts[n];
+		n++;
 	}
 	memcpy(more + n, w->more, sizeof(w->more));
 	w->metadata_written = d9__metadata_generation();
-	d9__metadata_write(&w->note, d9__clock_mono_ns(), more);
+	d9__metadata_write(&w->note, ns, more);
 	err = add_note(w, now_ns);
 	return err ? err : add_clock(w, now_ns);
+}
+
+/* What lives is told behind it, and as of the same time: who reads in order of time knows what that is. */
+static int add_first_metadata(struct d9__writer *w, uint64_t now_ns)
+{
+	char told[24];
+	const char *facts[] = { "segment.prior_sealed_clean", w->prior == D9__SEALED_CLEAN ? "true" : "false",
+				w->tells ? "segment.told_ns" : NULL, told, NULL };
+
+	if (w->prior == D9__SEALED_NONE)
+		return add_metadata(w, facts + 4, d9__clock_mono_ns(), now_ns);
+	if (w->tells && !w->living.ns)
+		d9__living_list(&w->living, w->ret.file_limit);
+	snprintf(told, sizeof(told), "%llu", (unsigned long long)w->living.ns);
+	return add_metadata(w, facts, w->tells ? w->living.ns : d9__clock_mono_ns(), now_ns);
+}
+
+static int add_last_metadata(struct d9__writer *w, uint64_t now_ns)
+{
+	const char *complete = w->seg.complete ? "true" : "false";
+
+	if (w->lead)
+		return w->lead(w, complete, now_ns);
+	return add_metadata(w, (const char *[]){ "segment.complete", complete, "segment.sealed_clean", "true", NULL },
+			    d9__clock_mono_ns(), now_ns);
 }
 
 static int add_modules(struct d9__writer *w, uint64_t now_ns)
@@ -251,8 +276,10 @@ static int finish_cut(struct d9__writer *w)
 	bool kept;
 	int err = d9__segment_cut_again(&w->seg, w->ns.dir_fd, &kept);
 
-	if (!err)
+	if (!err) {
 		finish(w, kept);
+		w->prior = D9__SEALED_CUT;
+	}
 	return err;
 }
 
@@ -280,9 +307,11 @@ static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 	d9__modules_renew();
 	err = add_clock(w, now_ns);
 	if (!err)
-		err = add_metadata(w, NULL, now_ns);
+		err = add_first_metadata(w, now_ns);
 	if (!err)
 		err = add_modules(w, now_ns);
+	if (!err && w->living.ns)
+		err = d9__living_tell(&w->living, w);
 	D9__TEST_POINT(SEGMENT_LED_IN);
 	return err;
 }
@@ -323,7 +352,7 @@ int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
 	if (!err)
 		err = refresh_clock(w, now_ns);
 	if (!err && w->metadata_written != d9__metadata_generation())
-		err = add_metadata(w, NULL, now_ns);
+		err = add_metadata(w, (const char *[]){ NULL }, d9__clock_mono_ns(), now_ns);
 	d9__modules_scan();
 	if (!err && w->modules_written != d9__modules_generation())
 		err = add_modules(w, now_ns);
@@ -360,6 +389,9 @@ static void sealed(struct d9__writer *w)
 {
 	struct d9_sealed_segment *s = describe(w);
 
+	w->prior = D9__SEALED_CLEAN;
+	if (w->tells && !w->ending)
+		d9__living_list(&w->living, w->ret.file_limit);
 	count(&w->counters->sealed, 1);
 	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
 	if (!s)
@@ -395,7 +427,7 @@ int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
 		return 0;
 	before = w->seg.bytes;
 	if (w->seg.real)
-		err = add_metadata(w, w->seg.complete ? "true" : "false", now_ns);
+		err = add_last_metadata(w, now_ns);
 	if (!err)
 		err = d9__segment_seal(&w->seg, now_ns, &kept);
 	if (err && w->seg.open) {
@@ -469,6 +501,7 @@ void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t
 		*lost = d9__segment_cut(&w->seg, &kept);
 		*lost -= *lost < w->uncommitted ? *lost : w->uncommitted;
 		finish(w, kept);
+		w->prior = D9__SEALED_CUT;
 	}
 	w->uncommitted = 0;
 	failed(w, err, now_ns);
@@ -588,4 +621,5 @@ void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
 	w->has_dir = false;
 	d9__retention_release(&w->ret);
 	d9__builder_release(&w->note);
+	d9__living_release(&w->living);
 }

@@ -17,6 +17,7 @@
 
 #include "record/builder.h"
 #include "record/callbacks.h"
+#include "record/living.h"
 #include "record/namespace.h"
 #include "record/retention.h"
 #include "record/segment.h"
@@ -29,6 +30,12 @@ struct d9__writer_counters {
 };
 
 #define D9__WRITER_MORE 9
+
+enum d9__sealed {
+	D9__SEALED_NONE, /* there was no segment */
+	D9__SEALED_CLEAN,
+	D9__SEALED_CUT, /* it could not be written to its end */
+};
 
 /* Flush thread only, but |counters|. */
 struct d9__writer {
@@ -48,6 +55,9 @@ struct d9__writer {
 	int64_t clock_offset;      /* realtime minus monotonic, likewise */
 	uint64_t uncommitted;      /* events added since the last commit */
 	bool lossy;                /* events were lost while no segment was open */
+	enum d9__sealed prior;     /* how the segment before the one that is open ended */
+	bool tells;                /* segments begin by telling what lives */
+	struct d9__living living;
 
 	/* Paused: |retry_ns| is when to try again, after |backoff_ns|.  0: not paused. */
 	uint64_t retry_ns, backoff_ns;

@@ -10,7 +10,7 @@ const SEGMENT = /\.bin(\.gz|\.zst)?(\.active)?$/;
 /** Something that a person has to mend, in one line. */
 export class InputError extends Error {}
 
-function segmentsIn(folder) {
+function segmentFilesIn(folder) {
 	const entries = readdirSync(folder, { withFileTypes: true });
 	const files = entries.filter((entry) => entry.isFile() && SEGMENT.test(entry.name)).map((entry) => join(folder, entry.name));
 	const deeper = entries.filter((entry) => entry.isDirectory()).flatMap((entry) => {
@@ -20,7 +20,7 @@ function segmentsIn(folder) {
 	return [...files, ...deeper];
 }
 
-function filesOf(path) {
+function traceFilesOf(path) {
 	let facts;
 	try {
 		facts = statSync(path);
@@ -28,7 +28,7 @@ function filesOf(path) {
 		throw new InputError(`${path}: ${error.code === 'ENOENT' ? 'No such file or directory' : error.message}`);
 	}
 	if (!facts.isDirectory()) return [path];
-	const files = segmentsIn(path);
+	const files = segmentFilesIn(path);
 	if (!files.length) throw new InputError(`${path}: no segments; give a directory that holds trace.*.bin* files`);
 	return files;
 }
@@ -67,7 +67,7 @@ function loopBounds(trace) {
  */
 export async function readProcesses(paths) {
 	const folders = new Map();
-	for (const path of paths.flatMap(filesOf)) {
+	for (const path of paths.flatMap(traceFilesOf)) {
 		const folder = dirname(path), container = containerOf(path);
 		if (!container) throw new InputError(`${path}: this is no trace; give a file that dial9 wrote, or the directory that holds trace.*.bin* files`);
 		if (!folders.has(folder)) folders.set(folder, []);

@@ -29,6 +29,7 @@ const HOT_FIELDS = {
 	WakeEventEvent: ['waker_task_id', 'woken_task_id', 'target_worker', 'reason'],
 };
 const NO_WORKER = 255;
+const TELLING_NS = 1e8; // what begins while living tasks are told may be among these
 const DEFAULT_BYTES = 1.5 * 2 ** 30;
 
 /** The column for a field: integers of up to 32 bits as they are, all else as doubles. */
@@ -333,12 +334,16 @@ export function relativeTime(trace, ns) {
 	return Number(BigInt(ns) - (BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0])));
 }
 
+/** Tasks by id; |before|: it lived when a segment began, and that is all that is known of its birth. */
 function tasksOf(trace) {
-	const tasks = new Map();
+	const tasks = new Map(), told = new Set(rowsNamed(trace, 'SegmentMetadataEvent', ['entries']).flatMap((row) => row.entries ?? [])
+		.filter(([key, value]) => key === 'segment.told_ns' && /^\d{1,20}$/.test(value)).map(([, value]) => relativeTime(trace, value)));
 	for (const row of rowsNamed(trace, 'TaskSpawnEvent', ['task_id', 'spawn_loc', 'kind', 'fd', 'name', 'instrumented'])) {
-		// Told again after a loss and at the beginning of a segment: the first one counts.
-		if (tasks.has(row.task_id)) continue;
-		tasks.set(row.task_id, { born: row.time, died: NaN, location: row.spawn_loc ?? '', kind: row.kind ?? '',
+		// Told again after a loss and at the beginning of a segment: the first one counts, one of its beginning more.
+		const before = told.has(row.time);
+		const known = tasks.get(row.task_id);
+		if (known && (before || !known.before || row.time - known.born > TELLING_NS)) continue;
+		tasks.set(row.task_id, { born: row.time, before, died: NaN, location: row.spawn_loc ?? '', kind: row.kind ?? '',
 			fd: row.fd, name: row.name, uninstrumented: row.instrumented === 0 });
 	}
 	for (const row of rowsNamed(trace, 'TaskTerminateEvent', ['task_id'])) {

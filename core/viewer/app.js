@@ -15,7 +15,7 @@ import { drawMinimap } from './minimap.js';
 import { openSave } from './save.js';
 import { startPanel } from './panel.js';
 import { CLOSED_PANEL } from './scope.js';
-import { startSearch } from './search.js';
+import { drawFound, startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { sentenceOfThing } from './thing.js';
 import { startTheme, switchTheme } from './theme.js';
@@ -40,6 +40,7 @@ function draw() {
 	drawMinimap(byId('minimap'), state, width, 59);
 	drawRuler(byId('ruler'), state, width, 27);
 	drawTimeline();
+	drawFound(timelineRows(), width);
 	const [from, to] = state.view, whole = model.last - model.first;
 	byId('length').textContent = `${showDuration(to - from)} in view`;
 	byId('in-view').textContent = `${showDuration(to - from)} of ${showDuration(whole)}, from ${showTime(from - model.first, model.wall(from), state.clock, 3)}`;
@@ -55,6 +56,7 @@ function redraw() {
 function redrawPointer() {
 	drawRuler(byId('ruler'), state, Math.max(1, byId('lanes').clientWidth), 27);
 	drawTimelineMarks();
+	drawFound(timelineRows(), Math.max(1, byId('lanes').clientWidth));
 }
 
 // ---- the URL ----

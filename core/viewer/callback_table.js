@@ -4,11 +4,12 @@
 import { durationClass, showCount, showDuration, showName } from '../toolkit/show.js';
 import { element } from './dom.js';
 import { laneName } from './lanes.js';
-import { callbacksOf } from './scope.js';
+import { callbacksOf, rangeOf } from './scope.js';
 import { SortableTable } from './sortable.js';
 import { selectCall, state } from './state.js';
+import { partsBar, partsByCallback } from './time_parts.js';
 
-const LANES_SHOWN = 3;
+const LANES_SHOWN = 3, SLICE = 8;
 
 function lanesText({ lanes }) {
 	const names = [...lanes].map((lane) => laneName(state.model, lane));
@@ -34,6 +35,7 @@ export class CallbackTab {
 				{ key: 'p50', title: 'p50', hint: 'Half of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.5), cell: (r) => showDuration(r.durations.quantile(0.5)) },
 				{ key: 'p99', title: 'p99', hint: '99 % of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.99), cell: (r) => showDuration(r.durations.quantile(0.99)) },
 				{ key: 'longest', title: 'longest', number: true, value: (r) => r.longest, cell: longestCell },
+				{ key: 'parts', title: 'time', class: 'parts-cell', hint: 'Where the time of its calls went: on the CPU, ready, blocked, unknown', cell: (r) => (this.partsOf(r) ? partsBar(this.partsOf(r)) : '…') },
 			] });
 		this.box = this.table.box;
 	}
@@ -43,5 +45,29 @@ export class CallbackTab {
 		this.table.order = known ? order : '-total';
 		this.table.markHeaders();
 		this.table.setRows(callbacksOf(state));
+		this.findParts();
+	}
+
+	partsOf(row) {
+		return this.done ? this.parts.get(`${row.trace.number}/${row.place}`) : null;
+	}
+
+	/** In slices between frames, for there may be millions of calls; another question drops this one. */
+	findParts() {
+		const { model, panel } = state, key = [rangeOf(state).join(), panel.thread, panel.callback].join('|');
+		if (key === this.key && model === this.model) return;
+		Object.assign(this, { key, model, done: false, parts: new Map() });
+		const steps = partsByCallback(state, rangeOf(state), this.parts), mine = this.parts;
+		const slice = () => {
+			const until = performance.now() + SLICE;
+			while (mine === this.parts && performance.now() < until) {
+				if (!steps.next().done) continue;
+				this.done = true;
+				this.table.setRows(this.table.rows);
+				return;
+			}
+			if (mine === this.parts) setTimeout(slice);
+		};
+		setTimeout(slice);
 	}
 }

@@ -5,7 +5,7 @@ import { eachAtLeast, rowsIn } from '../toolkit/index.js';
 import { durationClass, fitName, showDuration, showTime } from '../toolkit/show.js';
 import { lowerBound } from '../toolkit/table.js';
 import { drawHatch, drawTriangle, prepareCanvas } from './dom.js';
-import { axisStep, laneColumns, readyColumns } from './lod.js';
+import { axisStep, gridColumns, laneColumns, readyColumns } from './lod.js';
 import { colours } from './theme.js';
 import { drawPicked, drawTrack, drawValues, hitTrack } from './track.js';
 
@@ -53,7 +53,7 @@ function drawLabel(context, state, lane, row, x, width, y, ink) {
 function drawLane(context, state, row, width) {
 	const { lane } = row, { polls, index } = lane, palette = colours(), bar = barOf(row);
 	const [from, to] = state.view.map((t) => t - lane.shift), scale = width / (to - from);
-	const { longest, busy } = laneColumns(lane, from, to, width);
+	const { longest, busy } = gridColumns(lane, 'calls', laneColumns, from, to, width);
 	const dim = state.selected ? DIM : 1;
 	context.globalAlpha = dim;
 	for (let x = 0; x < width;) {
@@ -172,7 +172,7 @@ function drawSamples(context, state, lane, bar, from, to, width) {
 function drawFolded(context, state, row, width) {
 	const column = 2, n = Math.ceil(width / column), longest = new Float64Array(n).fill(-1), [from, to] = state.view;
 	for (const lane of state.model.lanes.filter((l) => row.group.lanes.includes(l) || row.group.key === `p${l.trace.number}`))
-		laneColumns(lane, from - lane.shift, to - lane.shift, n).longest.forEach((v, x) => {
+		gridColumns(lane, 'folded', laneColumns, from - lane.shift, to - lane.shift, n).longest.forEach((v, x) => {
 			if (v > longest[x]) longest[x] = v;
 		});
 	longest.forEach((v, x) => {
@@ -183,7 +183,7 @@ function drawFolded(context, state, row, width) {
 }
 
 function drawQueue(context, state, row, width) {
-	const { lane } = row, [from, to] = state.view.map((t) => t - lane.shift), most = readyColumns(lane, from, to, width);
+	const { lane } = row, [from, to] = state.view.map((t) => t - lane.shift), { most } = gridColumns(lane, 'ready', readyColumns, from, to, width);
 	const palette = colours(), base = row.top + row.height - 4, height = row.height - 12;
 	context.beginPath();
 	let y = base, peak = -1;

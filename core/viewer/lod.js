@@ -4,6 +4,8 @@
 import { SUM_EVERY, greatestOf, rowsIn } from '../toolkit/index.js';
 import { lowerBound } from '../toolkit/table.js';
 
+const SAME_STEP = 1e-9; // views that are moved about differ by so much in their length
+
 /**
  * Of |width| columns over [from, to) of a lane's own times: the longest call that touches each, in ns (-1:
  * none), and the share of it that was inside of calls.
@@ -56,7 +58,34 @@ export function readyColumns(lane, from, to, width) {
 		if (end > row) most[x] = greatestOf(polls.ready, ready, row, end);
 		row = end;
 	}
-	return most;
+	return { most };
+}
+
+/**
+ * What |compute|(lane, from, to, width) says of columns that lie at whole multiples of their own width: moving the
+ * view then costs only those that come into sight, and the picture does not shimmer.  Kept with the lane by |name|.
+ */
+export function gridColumns(lane, name, compute, from, to, width) {
+	const grids = lane.grids ??= new Map(), old = grids.get(name), asked = (to - from) / width;
+	const same = old && old.width === width && Math.abs(old.step / asked - 1) < SAME_STEP, step = same ? old.step : asked;
+	const first = Math.floor(from / step), moved = same ? first - old.first : width;
+	if (moved === 0) return old.columns;
+	const columnsOf = (a, n) => compute(lane, a * step, (a + n) * step, n);
+	let columns;
+	if (Math.abs(moved) >= width) {
+		columns = columnsOf(first, width);
+	} else {
+		const fresh = moved > 0 ? columnsOf(old.first + width, moved) : columnsOf(first, -moved);
+		columns = Object.fromEntries(Object.entries(old.columns).map(([key, values]) => {
+			const made = values.slice();
+			if (moved > 0) made.copyWithin(0, moved);
+			else made.copyWithin(-moved, 0, width + moved);
+			made.set(fresh[key], moved > 0 ? width - moved : 0);
+			return [key, made];
+		}));
+	}
+	grids.set(name, { step, width, first, columns });
+	return columns;
 }
 
 /** Least step of the axis that leaves |room| pixels between labels: 1, 2 or 5 times a power of ten. */

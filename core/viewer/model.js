@@ -4,7 +4,8 @@
 // Times on the axis are ns since the first event of the first process, as doubles.
 
 import { redFlags, waitersOf } from '../toolkit/analyze.js';
-import { histogramBin, indexPolls, pyramidOf, rowsIn, statsBySite, wakeOf } from '../toolkit/index.js';
+import { rowsIn, wakeOf } from '../toolkit/index.js';
+import { prepareTrace } from '../toolkit/prepare.js';
 import { showDuration, showName, splitLocation } from '../toolkit/show.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
@@ -59,7 +60,7 @@ export class Model {
 			trace.number = number;
 			trace.clock = placeOnAxis(traces[0], trace);
 			trace.shift = trace.clock.shift;
-			trace.stats = statsBySite(trace, histogramBin);
+			prepareTrace(trace);
 			for (const worker of trace.workers) this.addLane(trace, worker);
 		}
 		this.first = Math.min(...traces.map((trace) => trace.start + trace.shift));
@@ -70,13 +71,8 @@ export class Model {
 	addLane(trace, worker) {
 		const { polls } = worker;
 		if (!polls.n && !worker.parks.n) return;
-		let busy = 0, peak = 0;
-		for (let i = 0; i < polls.n; i++) {
-			busy += polls.dur[i];
-			if (polls.ready[i] > peak) peak = polls.ready[i];
-		}
-		this.lanes.push({ trace, worker, polls, index: indexPolls(polls), ready: pyramidOf(polls.ready, polls.n), shift: trace.shift,
-			busy, peak, waits: pyramidOf(worker.parks.wait, worker.parks.n), number: this.lanes.length, spans: trace.spans.get(worker.id) });
+		const { index, ready, waits, busy, peak } = worker;
+		this.lanes.push({ trace, worker, polls, index, ready, waits, busy, peak, shift: trace.shift, number: this.lanes.length, spans: trace.spans.get(worker.id) });
 	}
 
 	laneName({ trace, worker }) {
@@ -278,19 +274,6 @@ export class Model {
 			}
 		}
 		return [...byName.values()].sort((a, b) => b.total - a.total);
-	}
-
-	/** Callbacks whose name or place holds |text|, most time first: [{name, n, total, longest, lane, row}]. */
-	search(text) {
-		const wanted = text.toLowerCase(), found = [];
-		for (const trace of this.traces)
-			for (const stats of trace.stats.values()) {
-				const callback = this.callback(trace, stats.site);
-				if (![callback.name, callback.source, callback.site, callback.location].some((part) => part.toLowerCase().includes(wanted))) continue;
-				const lane = this.lanes.find((l) => l.trace === trace && l.worker === trace.workers[stats.at[0]]);
-				found.push({ ...callback, n: stats.n, total: stats.total, longest: stats.longest, lane, row: stats.at[1] });
-			}
-		return found.sort((a, b) => b.total - a.total);
 	}
 
 	/** The next call of a lane after |row| in a direction, of |least| ns or more; the row or -1. */

@@ -5,8 +5,9 @@ import { showCount, showDuration, showName, showShare } from '../toolkit/show.js
 import { Durations } from '../toolkit/statistics.js';
 import { element } from './dom.js';
 import { laneName } from './lanes.js';
-import { eachCall } from './scope.js';
+import { eachCall, lanesOf } from './scope.js';
 import { state } from './state.js';
+import { partsOfLanes } from './time_parts.js';
 
 const LOOPS_SHOWN = 12;
 
@@ -48,18 +49,20 @@ function findingRows([from, to]) {
 		.map(({ finding, i }) => element('p', { class: 'small' }, element('i', { class: 'triangle' }), ` ${i + 1}. ${showName(finding.message, 160)}`));
 }
 
-export function showRangeSummary(panel, range, { timeText }) {
+/** |timeText|(time) and |partsSection| are those of the detail. */
+export function showRangeSummary(panel, range, { timeText, partsSection }) {
 	const { model } = state, [from, to] = range, inside = sumCalls(range), rest = new Durations();
 	// Calls that reach into the range are not of the rest.
 	eachCall(state, [model.first, model.last + 1], ({ polls, shift }, row) => {
 		const start = polls.start[row] + shift;
 		if (start >= to || start + polls.dur[row] <= from) rest.add(polls.dur[row]);
 	});
-	const findings = findingRows(range), loops = loopRows(inside.busy, to - from);
+	const parts = partsOfLanes(lanesOf(state), range), findings = findingRows(range), loops = loopRows(inside.busy, to - from);
 	panel.replaceChildren(...[
 		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Range')),
 		element('div', { class: 'title' }, element('span', { class: 'strong' }, `${timeText(from)} to ${timeText(to)}`), element('span', { class: 'figure' }, showDuration(to - from))),
 		findings.length ? summarySection('Findings', `${findings.length}`, ...findings) : null,
+		parts.total > 0 ? partsSection(parts, parts.total, [], { waiting: 'idle, waiting' }) : null,
 		loops.length ? summarySection('Loops', 'busy', element('table', { class: 'loops' }, element('tbody', {}, ...loops))) : null,
 		summarySection('Against the rest', showDuration(model.last - model.first - (to - from)), element('table', {}, element('tbody', {}, ...restRows(inside, rest, to - from, model.last - model.first - (to - from)))))].filter(Boolean));
 }

@@ -71,7 +71,7 @@ export function eachCall(state, range, each) {
 }
 
 /**
- * Callbacks of |range|: [{name, source, site, location, trace, n, total, longest, lane, row, durations, lanes}]; total
+ * Callbacks of |range|: [{name, source, site, location, trace, place, n, total, longest, lane, row, durations, lanes}]; total
  * is the time inside of the range, all else is of whole calls.
  */
 export function callbacksOf(state, range = rangeOf(state)) {
@@ -91,5 +91,5 @@ export function callbacksOf(state, range = rangeOf(state)) {
 		sum.lane = lane;
 		sum.row = row;
 	});
-	return [...tables.values()].flatMap((sites) => [...sites].map(([site, sum]) => ({ ...state.model.callback(sum.trace, site), ...sum, n: sum.durations.n })));
+	return [...tables.values()].flatMap((sites) => [...sites].map(([site, sum]) => ({ ...state.model.callback(sum.trace, site), ...sum, place: site, n: sum.durations.n })));
 }

@@ -160,10 +160,11 @@ function drawItemBar(context, track, i, a, w, top, height, tone) {
 		context.lineTo(a + w - 4, y + 3);
 		context.stroke();
 	} else {
-		context.globalAlpha = 0.22;
+		// Rows of a few pixels have no room for an edge: together they would be a wall.
+		context.globalAlpha = height > 6 ? 0.22 : 0.5;
 		context.fillRect(a, top, Math.max(1, w - 1), high);
 		context.globalAlpha = 1;
-		context.fillRect(a, top + high - Math.min(2, high), Math.max(1, w - 1), Math.min(2, high));
+		if (height > 6) context.fillRect(a, top + high - 2, Math.max(1, w - 1), 2);
 		if (track.hatched) drawHatch(context, a, top, w - 1, high, tone);
 	}
 	if (room < 3 || height < 14) return;

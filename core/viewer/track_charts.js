@@ -114,7 +114,7 @@ function descriptorsTrack(model) {
 function acceptTrack(model) {
 	const lines = allOf(model, 'TcpAcceptQueueEvent', 'pending_connections', { title: 'socket', by: 'socket_cookie', of: 'backlog_limit', unit: '%' });
 	const bands = bandOf('', lines, { guides: [{ value: FULL, name: 'nearly full' }, { value: OVERFLOWS, name: 'full' }] }), most = Math.max(0, ...lines.map((line) => line.high));
-	return bands.length && { id: 'accept', title: 'accept queues', bands, figure: `up to ${showValue(most, '%')}`, opens: most >= FULL,
+	return bands.length && { id: 'accept', title: 'accept queue', bands, figure: `up to ${showValue(most, '%')}`, opens: most >= FULL,
 		plain: 'Connections that wait to be accepted, as a share of what the listening socket holds; more than that are refused.' };
 }
 

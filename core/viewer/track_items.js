@@ -5,7 +5,6 @@ import { addItem, finishItems, newItems, packItems } from '../toolkit/items.js';
 import { showCount, showDuration, showName } from '../toolkit/show.js';
 import { nameOfSpan, spanRoles } from '../toolkit/spans.js';
 import { framesOf } from '../toolkit/stacks.js';
-import { timersOf } from '../toolkit/timers.js';
 import { absoluteTime, fieldReader, tablesNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { makeTrack } from './track.js';
@@ -145,7 +144,7 @@ export function spansTrack(model, floor = 0) {
 
 export function timersTrack(model) {
 	const items = newItems();
-	const tables = model.traces.map((trace) => (trace.timers ??= timersOf(trace)));
+	const tables = model.traces.map((trace) => trace.timers);
 	let worst = 0;
 	model.traces.forEach((trace, t) => {
 		const timers = tables[t];
@@ -263,7 +262,7 @@ export function helpersTrack(model) {
 	const frameOf = (i) => showName(framesOf(sources[done.source[i]].trace, sources[done.source[i]].trace.samples.stack[done.ref[i]])[0]?.name ?? 'no stack');
 	const isSample = (i) => sources[done.source[i]].samples;
 	return makeTrack({
-		id: 'helpers', title: 'helper threads', prefix: 'sample', items: done, rowNames: rows,
+		id: 'helpers', title: 'helpers', prefix: 'sample', items: done, rowNames: rows,
 		plain: 'Threads that run no loop: a tick for each sample of what they did, a bar for each piece of work that a loop handed to them.',
 		figure: [runs && counted(runs, 'run'), samples && counted(samples, 'sample')].filter(Boolean).join(', '),
 		tone: (i) => done.kind[i], label: (i) => (isSample(i) ? frameOf(i) : placeOf(i)),
@@ -325,7 +324,7 @@ export function lossTrack(model) {
 	return makeTrack({
 		id: 'loss', title: 'loss, damage', prefix: 'loss', items: done, opens: bad, loud: bad, hatched: true, always: true,
 		plain: 'Where events are missing: lost while recording, or unreadable in the file. What is shown there is not everything.',
-		figure: [lost && `${showCount(lost)} events lost`, damaged && `${counted(damaged, 'segment')} damaged`, cut && `${cut} cut at the end`].filter(Boolean).join(', ') || 'nothing lost',
+		figure: [lost && `${showCount(lost)} lost`, damaged && `${counted(damaged, 'segment')} damaged`, cut && `${cut} cut at the end`].filter(Boolean).join(', ') || 'nothing lost',
 		alarmed: () => true, label: (i) => told[done.ref[i]].text, tell: (i) => told[done.ref[i]].text,
 		key: (i) => `${processKey(model, told[done.ref[i]].trace)}${absoluteTime(told[done.ref[i]].trace, done.start[i] - told[done.ref[i]].trace.shift)}`,
 	});

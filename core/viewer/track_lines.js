@@ -5,7 +5,7 @@ import { readingAt, seriesAt, seriesColumns } from '../toolkit/series.js';
 import { pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { showCount, showDuration, showShare, showSize } from '../toolkit/show.js';
-import { readyColumns } from './lod.js';
+import { gridColumns, readyColumns } from './lod.js';
 
 const NS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 const DECIMALS = 3;
@@ -39,8 +39,8 @@ export function seriesLine(name, series, shift, unit) {
 	};
 }
 
-/** Share of a CPU that a lane's thread had, from the readings at its waits. */
-export function threadLine(name, lane) {
+/** Readings of the CPU time of a lane's thread: before and behind each of its waits. */
+function cpuReadings(lane) {
 	const { parks } = lane.worker, n = parks.n * 2, times = new Float64Array(n), cpu = new Float64Array(n);
 	for (let i = 0; i < parks.n; i++) {
 		times[2 * i] = parks.start[i];
@@ -49,14 +49,21 @@ export function threadLine(name, lane) {
 		// The last wait may not have ended.
 		cpu[2 * i + 1] = parks.cpuAfter[i] || parks.cpuBefore[i];
 	}
-	const reading = (time) => readingAt(times, cpu, time - lane.shift, n);
-	const stretch = (time) => lowerBound(times, time - lane.shift, n);
+	return { n, times, cpu };
+}
+
+/** Share of a CPU that a lane's thread had; made when it is first shown. */
+export function threadLine(name, lane) {
+	let made = null;
+	const readings = () => (made ??= cpuReadings(lane));
+	const reading = (time) => readingAt(readings().times, readings().cpu, time - lane.shift, readings().n);
+	const stretch = (time) => lowerBound(readings().times, time - lane.shift, readings().n);
 	const at = (time) => {
-		const i = stretch(time);
+		const i = stretch(time), { n, times, cpu } = readings();
 		return i === 0 || i >= n ? NaN : (cpu[i] - cpu[i - 1]) / Math.max(1, times[i] - times[i - 1]);
 	};
 	return {
-		name, unit: 'cores', high: 1, low: 0, resets: 0, n, at,
+		name, unit: 'cores', high: 1, low: 0, resets: 0, n: lane.worker.parks.n, at,
 		columns(from, to, width) {
 			const most = new Float64Array(width).fill(NaN), step = (to - from) / width;
 			let before = reading(from);
@@ -68,9 +75,9 @@ export function threadLine(name, lane) {
 			return { least: most, most };
 		},
 		text: (time) => (Number.isNaN(at(time)) ? '' : showShare(at(time), 1)),
-		since: (time) => (stretch(time) > 0 ? times[stretch(time) - 1] + lane.shift : -Infinity),
+		since: (time) => (stretch(time) > 0 ? readings().times[stretch(time) - 1] + lane.shift : -Infinity),
 		next: (time, direction) => {
-			const i = lowerBound(times, time - lane.shift + direction * 0.5, n) - (direction > 0 ? 0 : 1);
+			const { n, times } = readings(), i = lowerBound(times, time - lane.shift + direction * 0.5, n) - (direction > 0 ? 0 : 1);
 			return i < 0 || i >= n ? direction * Infinity : times[i] + lane.shift;
 		},
 	};
@@ -87,7 +94,7 @@ export function readyLine(name, lanes) {
 		name, unit: '', low: 0, high: lanes.reduce((most, lane) => Math.max(most, lane.peak), 0), resets: 0, n: lanes.length, at,
 		columns(from, to, width) {
 			const most = new Float64Array(width);
-			for (const lane of lanes) readyColumns(lane, from - lane.shift, to - lane.shift, width).forEach((v, x) => {
+			for (const lane of lanes) gridColumns(lane, 'ready', readyColumns, from - lane.shift, to - lane.shift, width).most.forEach((v, x) => {
 				if (v > most[x]) most[x] = v;
 			});
 			return { least: most, most };

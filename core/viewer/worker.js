@@ -3,6 +3,7 @@
 // range out of one process's segments.
 
 import { cutTrace } from '../toolkit/cut.js';
+import { prepareTrace } from '../toolkit/prepare.js';
 import { readTrace } from '../toolkit/trace.js';
 
 const TOLD_EVERY_MS = 100;
@@ -50,6 +51,7 @@ async function openGroups(load, groups, limits) {
 		};
 		const trace = await readTrace(group.sources.map((source) => ({ name: source.name, chunks: () => chunksOf(source) })),
 			{ ...limits, progress });
+		prepareTrace(trace);
 		trace.folder = group.folder;
 		traces.push(trace);
 		before += stored;

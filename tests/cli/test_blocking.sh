@@ -348,4 +348,23 @@ say "switched off"
 "$dial9" record --quiet --no-blocking -o "$work/off" ./on_libevent || echo "status $?"
 "$dial9" info "$work/off" | grep 'source.blocking'
 run report --section blocking "$work/off"
+say "a sleep is told once, whether the kernel's switches show it, too, or alone"
+sleeps() {
+	echo "row 0x1010 0 save svc.c 10"
+	echo "spawn 2000 0x1010 0 1"
+	for i in 1 2 3 4 5 6 7 8; do
+		at=$((i * 100000000))
+		echo "poll $at 1 1 0x1010 0"
+		echo "taken $((at + 1000)) 1 1 0 0x1010"
+		[ "$1" = switches ] || echo "blocked $((at + 1000)) 1 fsync 3000000"
+		echo "taken $((at + 2000)) 1 1 0 0x1010"
+		echo "end $((at + 3002000)) 1"
+	done
+}
+for what in both switches; do
+	sleeps $what | "$top_builddir/tests/cli/make_samples" plain $what.bin
+	"$dial9" report --section findings $what.bin | grep -o 'is off the CPU while it runs, [0-9]* times\|were taken off the CPU.*'
+	echo "$what"
+done
+
 finish 's/  */ /g'

@@ -116,6 +116,10 @@ looks_clean "$override"
 looks_clean report --top "$override"
 looks_clean "report" "--$override"
 looks_clean doctor -- "$override"
+looks_clean agents
+looks_clean agents skill "$override"
+looks_clean agents skills "$override"
+looks_clean agents toolkit "$override/none"
 looks_clean record "$override"
 looks_clean record -o "$override/a" "./$override"
 for option in "report --section" "report --finding" "report --color" "report -n" "events -f" "events --task" "diagram --span" \
@@ -123,7 +127,7 @@ for option in "report --section" "report --finding" "report --color" "report -n"
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events query diagram flamegraph export symbolize record recover status top doctor enable disable rotate dump help; do
+for command in report info events query agents diagram flamegraph export symbolize record recover status top doctor enable disable rotate dump help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"

@@ -54,9 +54,13 @@ show() {
 	[ $status = 0 ] || echo "[exit status $status]"
 }
 
-say "two are shown, the others summed up"
-for name in one two three four; do die_full $name $name; done
+say "two are shown, the others summed up, with the memory that they take: a ring is not full"
+for name in one two three four; do
+	die_full $name $name
+	truncate -s 1T /dev/shm/dial9-*/*-$pid/ring
+done
 show status
+grep -c ' [KM]iB of memory' shown
 
 say "record, and the report of a killed one's trace, say what saves the end of who goes on in the background"
 cp prog bin/ended

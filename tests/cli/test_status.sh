@@ -154,7 +154,7 @@ cp whole bad/size.ring
 printf '\377' | dd of=bad/size.ring bs=1 seek=17 conv=notrunc 2>errors
 "$dial9" status -d bad >shown 2>&1
 echo "[exit status $?]"
-sort shown
+sort shown | sed "s|, [0-9.]* [KM]iB, left|, SIZE, left|"
 # Every field of every page turned to all ones: an answer or an error, never a crash.
 mkdir mad
 for at in 40 64 8192 8200 8300 65536 65600 196608 196700; do

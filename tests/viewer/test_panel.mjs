@@ -68,6 +68,15 @@ test('callbacks are a table that is sorted by any column, and one of them can be
 	await eventually(() => text('#panel-facts'), /60 calls/);
 });
 
+test('every callback and the range tell where their time went, and it adds up', async () => {
+	await open('shop', '#r=m5010000000~50000000&p=callbacks');
+	const label = await eventually(() => page.evaluate(() => document.querySelector('#panel-body tr[data-row="0"] .parts')?.getAttribute('aria-label') ?? ''), /%/);
+	const sum = (texts) => texts.map(Number).reduce((a, b) => a + b, 0);
+	assert.ok(Math.abs(sum([...label.matchAll(/([\d.]+).% /g)].map((m) => m[1])) - 100) <= 1.5, label);
+	const detail = await eventually(() => text('#detail'), /Time\s*adds up to 50\.0.ms/);
+	assert.match(detail, /on the CPU[^]*ready, not running[^]*blocked[^]*idle, waiting[^]*unknown/);
+});
+
 test('the flame graph has stacks of all kinds, and says what records those that are missing', async () => {
 	await open('shop', '#p=flame');
 	for (const [kind, said] of [['cpu', /67 samples, 100.%/], ['off-cpu', /6 samples, 100.%/], ['blocking', /6\.00.ms, 100.%/], ['heap', /19\.5.KiB/], ['live', /14\.6.KiB/], ['idle', /56\.4.ms/]]) {

@@ -57,6 +57,7 @@ static void test_wakes_for_little_are_told_by_their_cause(void)
 		{ { 1500, 2500, 20, 4, TIMER }, "4 timers" },
 		{ { 2000, 1000, 8, 1, SIGNAL }, "signals, for app+0x100" },
 		{ { 2000, 1000, 2, 1, FD }, "1 descriptor, app+0x100 (7)" },
+		{ { 2000, 1000, 2, 2, FD }, "2 descriptors, app+0x100 most often (" },
 		{ { 2000, 1000, 5, 1, CROSS_THREAD }, "for app+0x100" },
 	};
 
@@ -79,7 +80,8 @@ static void test_wakes_that_are_few_or_worth_it_are_within_the_budget(void)
 		{ 2000, 1000, 300, 1, SIGNAL },
 		{ 2000, 2000, 100, 10, TIMER },
 		{ 4000, 300, 9, 1, FD }, /* a peer that asks one thing after the other */
-		{ 4000, 300, 9, 40, FD },
+		{ 4000, 300, 9, 2, FD },
+		{ 4000, 300, 2, 40, FD }, /* clients */
 		{ 50000, 4, 3, 2, SIGNAL }, /* busy all the time */
 	};
 

@@ -165,6 +165,39 @@ static void test_recorder_starts_once_at_a_time_and_again_later(void)
 	CU_ASSERT_EQUAL(scratch_count("Tick"), 20);
 }
 
+/* |arg|: whether metadata says why the ring was not renamed. */
+static void find_not_renamed(void *arg, const struct d9_event *event)
+{
+	const struct d9_value *map = event->kind == D9_EVENT_SEGMENT_METADATA ? &event->values[0] : NULL;
+
+	for (size_t i = 0; map && i < map->u.string_map.n; i++)
+		if (strncmp(map->u.string_map.pairs[2 * i].data, "ring.not_renamed", 16) == 0)
+			*(bool *)arg = true;
+}
+
+static void record_and_find_not_renamed(bool *told)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+
+	emit_ticks(0, 10);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	scratch_read(scratch_dir, true, find_not_renamed, told);
+}
+
+/* The last one: the ring of this process has no name any more. */
+static void test_ring_whose_file_somebody_removed_is_told_when_the_recorder_starts_again(void)
+{
+	bool told = false;
+
+	record_and_find_not_renamed(&told);
+	record_and_find_not_renamed(&told);
+	CU_ASSERT_FALSE(told);
+	unlink(d9__ring.path);
+
+	record_and_find_not_renamed(&told);
+	CU_ASSERT_TRUE(told);
+}
+
 static unsigned open_descriptors(void)
 {
 	return scratch_files("/proc/self/fd", "");
@@ -880,6 +913,7 @@ int main(void)
 		{ "stop tells what is not written", test_stop_tells_that_not_all_is_written },
 		{ "failed start", test_start_that_fails_says_so_once },
 		{ "stop keeps its deadline", test_stop_keeps_its_deadline },
+		{ "a ring without a name", test_ring_whose_file_somebody_removed_is_told_when_the_recorder_starts_again },
 		CU_TEST_INFO_NULL,
 	};
 
