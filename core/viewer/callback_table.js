@@ -16,7 +16,7 @@ function lanesText({ lanes }) {
 	return names.length > LANES_SHOWN ? `${names.slice(0, LANES_SHOWN).join(', ')} and ${names.length - LANES_SHOWN} more` : names.join(', ');
 }
 
-function longestCell(row) {
+function longestCallCell(row) {
 	return element('button', { class: 'link', title: 'Go to this call', onclick: () => selectCall(row.lane, row.row, true) },
 		element('i', { class: `swatch k${durationClass(row.longest)}` }), showDuration(row.longest));
 }
@@ -34,7 +34,7 @@ export class CallbackTab {
 				{ key: 'total', title: 'in sum', hint: 'Time inside of the range', number: true, class: 'strong', value: (r) => r.total, cell: (r) => showDuration(r.total) },
 				{ key: 'p50', title: 'p50', hint: 'Half of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.5), cell: (r) => showDuration(r.durations.quantile(0.5)) },
 				{ key: 'p99', title: 'p99', hint: '99 % of the calls took no longer', number: true, value: (r) => r.durations.quantile(0.99), cell: (r) => showDuration(r.durations.quantile(0.99)) },
-				{ key: 'longest', title: 'longest', number: true, value: (r) => r.longest, cell: longestCell },
+				{ key: 'longest', title: 'longest', number: true, value: (r) => r.longest, cell: longestCallCell },
 				{ key: 'parts', title: 'time', class: 'parts-cell', hint: 'Where the time of its calls went: on the CPU, ready, blocked, unknown', cell: (r) => (this.partsOf(r) ? partsBar(this.partsOf(r)) : '…') },
 			] });
 		this.box = this.table.box;

@@ -189,7 +189,6 @@ export class Flame {
 	}
 
 	zoomTo(rect) {
-		const { tree } = this.shown;
 		if (rect.node >= 0) {
 			this.focused = rect.node;
 			this.onZoom(this.keysOf(rect.node));
@@ -198,7 +197,6 @@ export class Flame {
 		} else {
 			this.onZoom(this.keysOf(rect.parent));
 		}
-		return tree;
 	}
 
 	keysOf(node) {

@@ -136,7 +136,8 @@ export function fillHelp(dialog) {
 	dialog.append(element('div', { class: 'head' }, element('h2', {}, 'Keys'), close),
 		element('table', {}, element('tbody', {}, ...KEYS.map(({ keys, shown, does }) =>
 			element('tr', {}, element('td', {}, element('kbd', {}, shown ?? keys[0])), element('td', {}, does))))),
-		element('p', { class: 'quiet small' }, 'Mouse: wheel with Ctrl zooms, drag moves, Shift and drag selects a range, double click frames a callback.'));
+		element('p', { class: 'quiet small' }, 'Mouse: wheel with Ctrl zooms, drag moves, Shift and drag selects a range, double click frames a callback.'),
+		element('p', { class: 'quiet small' }, 'Flame graph: arrows move between frames, Enter zooms in, Backspace out, Home to the whole. Call tree: right and left open and close, * opens all below, Space shows the frame in the flame graph. Tables: arrows move, Enter goes to the row.'));
 }
 
 /** Keys that are typed into something are its own; letters with Ctrl, Alt or Meta are the browser's. */

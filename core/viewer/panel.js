@@ -72,7 +72,7 @@ function fillThreads() {
 	select.value = state.panel.thread;
 }
 
-function showTabs() {
+function showPanelTabs() {
 	for (const button of byId('panel-tabs').children) {
 		const on = button.dataset.tab === state.panel.tab;
 		button.setAttribute('aria-selected', String(on));
@@ -96,7 +96,7 @@ function renderPanel() {
 	}
 	setHeight(state.panel.height);
 	showHead();
-	showTabs();
+	showPanelTabs();
 }
 
 function heightOf() {

@@ -161,7 +161,7 @@ test('a field is charted by hand, only the slow spans are shown on request, and 
 });
 
 test('lane groups say host and clock, and fold', async () => {
-	await open('hosts', '', ALL);
+	await open('hosts', 'view', ALL);
 	assert.match(await text('#gutter'), /tracks\s+alpha[^]*back\s+beta, placed by its wall clock, ±3\.00.ms/);
 	const before = await page.$$eval('.lane:not(.track):not(.group):not(.queue):not(.chooser)', (all) => all.length);
 	await page.click('[data-group="g1.pool"]');
@@ -188,7 +188,7 @@ test('a thousand lanes scroll, and the canvas is no higher than what is in sight
 
 for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with tracks, open and closed, ${theme}`, async () => {
-		await open('hosts', '#tr=cpu%2B,events%2B,helpers%2B,usage%2B', ALL);
+		await open('hosts', 'view#tr=cpu%2B,events%2B,helpers%2B,usage%2B', ALL);
 		await inTheme(theme);
 		assert.deepEqual(await violations(), []);
 		await page.focus('[data-track="events"]');
