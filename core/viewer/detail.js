@@ -104,10 +104,10 @@ function stackSection(counts, title = 'Stack') {
 	const all = [...counts].filter(([stack]) => stack >= 0).sort((a, b) => b[1] - a[1]);
 	if (!all.length) return null;
 	const total = all.reduce((sum, [, n]) => sum + n, 0), frames = framesOf(state.selected.lane.trace, all[0][0]);
-	const missing = frames.some((frame) => !frame.known);
+	const nameless = frames.length > 0 && !frames.some((frame) => frame.known);
 	return detailSection(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, DETAIL_FRAMES).map((frame, i) => frameRow(frame, i === 0)),
 		frames.length > DETAIL_FRAMES ? element('p', { class: 'small' }, `and ${frames.length - DETAIL_FRAMES} outer frames`) : null,
-		missing ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
+		nameless ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
 }
 
 function insideSection(lane, row) {
