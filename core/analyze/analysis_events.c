@@ -386,6 +386,9 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	if (told)
 		a->told_ns = strtoull(told, NULL, 10);
 	hz = d9__metadata_value(&a->metadata, "cpu.sample_hz");
+	/* As the original tells it. */
+	if (!hz)
+		hz = d9__metadata_value(&a->metadata, "cpu.profile.frequency_hz");
 	if (hz && atoi(hz) > 0)
 		a->samples.period_ns = D9__MS(1000) / (unsigned)atoi(hz);
 	d9__idle_set_mean(&a->idle, d9__metadata_value(&a->metadata, "task_dump.idle_threshold_ms"));
@@ -553,6 +556,8 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		a->losses.dropped_frees += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_DROPPED_FREES, 0);
 		a->heap.evicted += d9_event_known_u64(event, D9_MEMORY_OVERFLOW_EVICTED, 0);
 		return 0;
+	case D9_EVENT_CUSTOM:
+		return d9__span_whole(&a->spans, event);
 	default:
 		return d9__analysis_state(a, event);
 	}

@@ -29,11 +29,14 @@ static const struct d9__stall *longest_nested(const struct d9__callback *callbac
 	return found;
 }
 
+/* Nobody waited longer for the callback than it was open: the rest is the machine's. */
 static enum d9__severity nested_severity(const struct d9__callback *callback, const struct d9__stall *stall)
 {
-	if (stall && stall->waited_max_ns > D9__MS(50))
+	uint64_t open_ns = callback->nested.longest_ns, waited_ns = stall ? stall->waited_max_ns : 0;
+
+	if (waited_ns > D9__MS(50) && open_ns > D9__MS(50))
 		return D9__CRITICAL;
-	if (callback->nested.longest_ns > D9__MS(50) || (stall && stall->waited_max_ns > D9__MS(5)))
+	if (open_ns > D9__MS(50) || waited_ns > D9__MS(5))
 		return D9__WARNING;
 	return D9__INFO;
 }

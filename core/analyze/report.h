@@ -76,11 +76,19 @@ uint64_t d9__reports_end_ns(const struct d9__report *reports, size_t n);
 /* Where "SpanEnter:ORIGIN" ends in an origin that is not terminated. */
 size_t d9__span_origin_len(const struct d9__span_type *type);
 
+struct d9__json;
+
+/* Keys that the caller adds at the end of the object. */
+struct d9__report_more {
+	void (*put)(void *context, struct d9__json *json);
+	void *context;
+};
+
 /*
- * The |n| processes of one trace, at least one: core/doc/REPORT-JSON.md.  0 or -ENOMEM; errors of
- * writing stay in |out|.
+ * The |n| processes of one trace, at least one: core/doc/REPORT-JSON.md.  |more| NULL: that is all.  0 or -ENOMEM;
+ * errors of writing stay in |out|.
  */
-int d9__report_json(const struct d9__report *reports, size_t n, FILE *out);
+int d9__report_json(const struct d9__report *reports, size_t n, const struct d9__report_more *more, FILE *out);
 
 /* Parts that can be asked for by name: these two are about all processes of a trace, the others about each. */
 #define D9__SECTION_DATA     1u

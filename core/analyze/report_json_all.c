@@ -196,8 +196,8 @@ static int put_callbacks(struct all *all)
 		return -ENOMEM;
 	for (size_t i = 0; i < all->n; i++)
 		for (size_t j = 0; j < all->reports[i].n_callbacks; j++)
-			sorted[used++] = (struct callback_of){ all->reports[i].analysis,
-							       all->reports[i].callbacks[j] };
+			sorted[used++] = (struct callback_of) { all->reports[i].analysis,
+								all->reports[i].callbacks[j] };
 	qsort(sorted, used, sizeof(*sorted), compare_callbacks);
 	d9__json_open(all->json, "callbacks", '[');
 	for (size_t i = 0; i < used; i++)
@@ -280,7 +280,8 @@ static int put_all(struct all *all)
 	return err ? err : put_processes(all);
 }
 
-int d9__report_json(const struct d9__report *reports, size_t n, FILE *out)
+int d9__report_json(const struct d9__report *reports, size_t n, const struct d9__report_more *more,
+		    FILE *out)
 {
 	struct d9__json json = { .out = out };
 	struct all all = { reports, n, &json };
@@ -297,6 +298,8 @@ int d9__report_json(const struct d9__report *reports, size_t n, FILE *out)
 	} else {
 		err = put_all(&all);
 	}
+	if (!err && more)
+		more->put(more->context, &json);
 	d9__json_close(&json, '}');
 	return err;
 }

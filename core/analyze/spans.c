@@ -363,6 +363,19 @@ void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece)
 	spans->polls_over_20 += piece->whole_spans > MANY_SPANS;
 }
 
+int d9__span_add(struct d9__spans *spans, const struct d9__span_end *end)
+{
+	struct d9__span_type *type = type_of(spans, end->origin, end->name, end->name_len);
+
+	if (!type)
+		return -ENOMEM;
+	type->spans++;
+	type->active_ns += end->active_ns;
+	type->active_in_polls_ns += end->active_ns;
+	spans->finished++;
+	return d9__histogram_add(&type->durations, end->active_ns);
+}
+
 int d9__spans_finish(struct d9__spans *spans)
 {
 	void *span;

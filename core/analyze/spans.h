@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <dial9/reader.h>
+
 #include "analyze/histogram.h"
 #include "analyze/table.h"
 #include "analyze/timeline.h"
@@ -66,6 +68,12 @@ int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 		   struct d9__worker *worker, const struct d9__span_event *event);
 int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns);
 int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end);
+
+/* A span that |event| tells whole, by the roles of its fields; nothing if it is none.  0 or -ENOMEM. */
+int d9__span_whole(struct d9__spans *spans, const struct d9_event *event);
+
+/* A span that was entered at |start_ns| and left and closed at |end->ns|.  0 or -ENOMEM. */
+int d9__span_add(struct d9__spans *spans, const struct d9__span_end *end);
 
 /* A poll of |worker| ended. */
 void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
@@ -14,17 +15,19 @@
 #include <dial9/reader.h>
 
 #include "analyze/budget.h"
+#include "analyze/json.h"
 #include "analyze/report.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/pager.h"
 #include "cli/progress.h"
 #include "cli/report_page.h"
-#include "symbol/symbolizer.h"
 #include "cli/symbol_options.h"
 #include "cli/text.h"
 #include "cli/trace_input.h"
 #include "cli/unwritten.h"
+#include "symbol/address_set.h"
+#include "symbol/symbolizer.h"
 
 #define DEFAULT_TOP   10
 #define DEFAULT_LINES 24
@@ -38,6 +41,7 @@ enum key {
 	KEY_FINDING,
 	KEY_EXIT_CODE,
 	KEY_NO_PAGER,
+	KEY_SYMBOLS,
 	KEY_HTML,
 	KEY_FORCE,
 };
@@ -49,7 +53,7 @@ enum color {
 };
 
 struct options {
-	bool json, html, no_symbols, exit_code, no_pager;
+	bool json, html, symbols, no_symbols, exit_code, no_pager;
 	enum color color;
 	struct d9__report_style style;
 	struct d9__report_page page;
@@ -60,6 +64,7 @@ static const struct d9__opt opts[] = {
 	{ KEY_SECTION, "section", "NAME", "this part of it; may be given several times" },
 	{ KEY_FINDING, "finding", "N", "finding N alone, with its evidence" },
 	{ 'j', "json", NULL, "print one JSON object" },
+	{ KEY_SYMBOLS, "symbols", NULL, "for --json: also the functions at all addresses in stacks" },
 	{ KEY_HTML, "html", NULL, "write the trace, the report and the viewer as one file that a browser opens" },
 	{ 'o', "output", "FILE", "for --html: write to FILE, - for standard output; needed" },
 	{ KEY_FORCE, "force", NULL, "for --html: also above 100 MiB" },
@@ -156,6 +161,9 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	case KEY_NO_PAGER:
 		options->no_pager = true;
 		return true;
+	case KEY_SYMBOLS:
+		options->symbols = true;
+		return true;
 	case KEY_HTML:
 		options->html = true;
 		return true;
@@ -216,6 +224,7 @@ static void complete(struct options *options)
 /* One process of the trace. */
 struct process {
 	struct d9__symbolizer *symbols; /* NULL with --no-symbols */
+	struct d9__address_set addresses;
 	struct d9__analysis analysis;
 	struct d9__findings findings;
 };
@@ -226,6 +235,8 @@ struct trace {
 	struct process *items;
 	struct d9__report *reports;
 	size_t n; /* of both: processes that are kept */
+	struct d9__report_more more;
+	bool addresses; /* are gathered, for a page or a script that names frames itself */
 };
 
 /* What each of them takes, at least. */
@@ -259,6 +270,7 @@ static void trace_release(struct trace *trace)
 		d9__findings_release(&trace->items[i].findings);
 		d9__analysis_release(&trace->items[i].analysis);
 		d9__symbolizer_close(trace->items[i].symbols);
+		d9__address_set_release(&trace->items[i].addresses);
 	}
 	free(trace->items);
 	free(trace->reports);
@@ -282,6 +294,8 @@ static int read_events(struct trace *trace)
 		err = d9__analysis_event(&process->analysis, event);
 		if (!err)
 			err = d9__symbol_learn(process->symbols, trace->reader, event);
+		if (!err && trace->addresses)
+			err = d9__address_set_learn(&process->addresses, event);
 	}
 	d9__progress_clear(&progress);
 	return err;
@@ -351,6 +365,49 @@ static char *quote(char **paths)
 	return fclose(out) ? (free(text), NULL) : text;
 }
 
+/* ---- functions at addresses ---- */
+
+static void put_symbols_of(const struct process *process, struct d9__json *json)
+{
+	struct d9__frames frames;
+	char key[2 + 16 + 1];
+
+	d9__json_open(json, NULL, '{');
+	d9__json_u64(json, "process", process->analysis.process);
+	d9__json_open(json, "frames", '{');
+	for (size_t i = 0; i < process->addresses.n; i++) {
+		const struct d9__address *item = &process->addresses.items[i];
+
+		d9__symbolizer_resolve(process->symbols, item->address, item->ns, item->role,
+				       &frames);
+		if (!frames.known)
+			continue;
+		snprintf(key, sizeof(key), "0x%" PRIx64, item->address);
+		d9__json_open(json, key, '[');
+		for (size_t k = 0; k < frames.n; k++) {
+			d9__json_open(json, NULL, '{');
+			d9__json_string(json, "function", frames.items[k].function);
+			d9__json_string(json, "file", frames.items[k].file);
+			d9__json_u64(json, "line", frames.items[k].line);
+			d9__json_close(json, '}');
+		}
+		d9__json_close(json, ']');
+	}
+	d9__json_close(json, '}');
+	d9__json_close(json, '}');
+}
+
+static void put_symbols(void *context, struct d9__json *json)
+{
+	const struct trace *trace = context;
+
+	d9__json_open(json, "symbols", '[');
+	for (size_t i = 0; i < trace->n; i++)
+		if (trace->items[i].symbols)
+			put_symbols_of(&trace->items[i], json);
+	d9__json_close(json, ']');
+}
+
 static size_t count_findings(const struct trace *trace, enum d9__severity up_to)
 {
 	size_t n = 0;
@@ -377,7 +434,7 @@ static int print(const struct trace *trace, const struct options *options)
 	size_t n = count_findings(trace, D9__INFO);
 
 	if (options->json)
-		return d9__report_json(trace->reports, trace->n, stdout);
+		return d9__report_json(trace->reports, trace->n, trace->addresses ? &trace->more : NULL, stdout);
 	if (options->style.finding <= n)
 		return print_text(trace, options);
 	if (n)
@@ -389,7 +446,7 @@ static int print(const struct trace *trace, const struct options *options)
 
 static int report(char **paths, struct options *options)
 {
-	struct trace trace = { 0 };
+	struct trace trace = { .more = { put_symbols, &trace }, .addresses = options->symbols || options->html };
 	int err, status = d9__traces_open("report", paths, &trace.reader), written, printed = 0, page = 0;
 	char *traces;
 
@@ -399,7 +456,7 @@ static int report(char **paths, struct options *options)
 	options->style.traces = traces;
 	err = traces ? analyse(&trace, paths, !options->no_symbols) : -ENOMEM;
 	if (!err && options->html)
-		page = d9__report_page(&options->page, paths, trace.reader, trace.reports, trace.n);
+		page = d9__report_page(&options->page, paths, trace.reader, trace.reports, trace.n, &trace.more);
 	else if (!err)
 		printed = print(&trace, options);
 	if (printed != -ERANGE)
@@ -429,6 +486,8 @@ int d9__cmd_report(int argc, char **argv)
 	if (options.html != !!options.page.output)
 		return d9__cmd_fail("report", options.html ? "where to? give -o FILE, - for standard output"
 							   : "-o is for --html; text goes to standard output");
+	if (options.symbols && !options.json)
+		return d9__cmd_fail("report", "--symbols is for --json; text names what it shows");
 	complete(&options);
 	signal(SIGPIPE, SIG_IGN);
 	return report(argv + args.first, &options);

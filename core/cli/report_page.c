@@ -92,10 +92,11 @@ static int find_segments(struct page *page, const struct d9_reader *reader)
 	return 0;
 }
 
-static int write_report(struct page *page, const struct d9__report *reports, size_t n)
+static int write_report(struct page *page, const struct d9__report *reports, size_t n,
+			const struct d9__report_more *more)
 {
 	FILE *out = open_memstream(&page->report, &page->data.report_len);
-	int err = out ? d9__report_json(reports, n, out) : -ENOMEM;
+	int err = out ? d9__report_json(reports, n, more, out) : -ENOMEM;
 
 	if (out && fclose(out) && !err)
 		err = -ENOMEM;
@@ -170,7 +171,8 @@ static char *last_part(const char *path)
 }
 
 int d9__report_page(const struct d9__report_page *options, char **paths,
-		    const struct d9_reader *reader, const struct d9__report *reports, size_t n)
+		    const struct d9_reader *reader, const struct d9__report *reports, size_t n,
+		    const struct d9__report_more *more)
 {
 	struct page page = { 0 };
 	char *name = NULL;
@@ -182,7 +184,7 @@ int d9__report_page(const struct d9__report_page *options, char **paths,
 	if (!status) {
 		err = find_segments(&page, reader);
 		if (!err)
-			err = write_report(&page, reports, n);
+			err = write_report(&page, reports, n, more);
 		page.data.name = name = last_part(paths[0]);
 		if (!name)
 			err = -ENOMEM;

@@ -9,6 +9,7 @@
 
 struct d9_reader;
 struct d9__report;
+struct d9__report_more;
 
 struct d9__report_page {
 	const char *output; /* "-": standard output */
@@ -20,6 +21,7 @@ struct d9__report_page {
  * there is no page, or how large it is.
  */
 int d9__report_page(const struct d9__report_page *page, char **paths,
-		    const struct d9_reader *reader, const struct d9__report *reports, size_t n);
+		    const struct d9_reader *reader, const struct d9__report *reports, size_t n,
+		    const struct d9__report_more *more);
 
 #endif /* D9_CLI_REPORT_PAGE_H */

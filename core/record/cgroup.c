@@ -35,21 +35,18 @@ bool d9__cgroup_read(const char *dir, const char *name, char *text, size_t size)
 	return read_text(file, text, size);
 }
 
-/* Of the cgroup |path| below |root| and those around it. */
-static uint64_t least_of(const char *root, char *path, d9__cgroup_limit_fn limit, bool unified)
+/* The cgroup |path| below |root| and those around it. */
+static void walk(const char *root, char *path, bool unified, d9__cgroup_fn fn, void *arg)
 {
-	uint64_t least = UINT64_MAX;
 	char dir[PATH_MAX + 64];
 
 	for (;;) {
 		char *slash = strrchr(path, '/');
-		uint64_t own;
 
 		snprintf(dir, sizeof(dir), "%s%s", root, path);
-		own = limit(dir, unified);
-		least = own < least ? own : least;
+		fn(arg, dir, unified);
 		if (!slash)
-			return least;
+			return;
 		*slash = '\0';
 	}
 }
@@ -65,17 +62,15 @@ static bool has(const char *list, const char *controller)
 	return false;
 }
 
-uint64_t d9__cgroup_least(const char *controller, d9__cgroup_limit_fn limit)
+void d9__cgroup_each(const char *controller, d9__cgroup_fn fn, void *arg)
 {
 	char text[4096], root[256], *rest = text, *line;
-	uint64_t least = UINT64_MAX;
 
 	if (!read_text("/proc/self/cgroup", text, sizeof(text)))
-		return least;
+		return;
 	/* Lines are ID:CONTROLLERS:PATH; no controllers: that of the second version. */
 	while ((line = strsep(&rest, "\n"))) {
 		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-		uint64_t here = UINT64_MAX;
 
 		if (!path || path[1] != '/')
 			continue;
@@ -85,12 +80,31 @@ uint64_t d9__cgroup_least(const char *controller, d9__cgroup_limit_fn limit)
 		list++;
 		snprintf(root, sizeof(root), ROOT "/%s", list);
 		if (!*list)
-			here = least_of(ROOT, path, limit, true);
+			walk(ROOT, path, true, fn, arg);
 		else if (has(list, controller))
-			here = least_of(root, path, limit, false);
-		least = here < least ? here : least;
+			walk(root, path, false, fn, arg);
 	}
-	return least;
+}
+
+struct least {
+	d9__cgroup_limit_fn limit;
+	uint64_t least;
+};
+
+static void take_least(void *arg, const char *dir, bool unified)
+{
+	struct least *least = arg;
+	uint64_t own = least->limit(dir, unified);
+
+	least->least = own < least->least ? own : least->least;
+}
+
+uint64_t d9__cgroup_least(const char *controller, d9__cgroup_limit_fn limit)
+{
+	struct least least = { limit, UINT64_MAX };
+
+	d9__cgroup_each(controller, take_least, &least);
+	return least.least;
 }
 
 uint64_t d9__cgroup_parse_memory(const char *text)

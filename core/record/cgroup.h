@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cgroup: the limits that the process's cgroup, and those around it, put on it. */
+/* Cgroup: the process's cgroup and those around it, and the limits that they put on it. */
 
 #ifndef D9_RECORD_CGROUP_H
 #define D9_RECORD_CGROUP_H
@@ -7,6 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Called with each cgroup: its files are in |dir|, of version 2 if |unified|, else 1. */
+typedef void (*d9__cgroup_fn)(void *arg, const char *dir, bool unified);
+
+/*
+ * Call |fn| with the process's cgroups that may have |controller| ("memory", "cpu"), its own before those around it.
+ * Opens files of /proc; changes errno.
+ */
+void d9__cgroup_each(const char *controller, d9__cgroup_fn fn, void *arg);
 
 /* The limit that the cgroup whose files are in |dir| has, of version 2 if |unified|, else 1; UINT64_MAX: none. */
 typedef uint64_t (*d9__cgroup_limit_fn)(const char *dir, bool unified);

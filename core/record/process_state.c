@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/cgroup.h"
 #include "record/descriptors.h"
 #include "record/emit_inl.h"
 #include "record/event_types.h"
@@ -68,59 +69,26 @@ bool d9__process_state_parse_cgroup(const char *text, struct d9__process_figures
 	return true;
 }
 
-/* cpu.stat of |path| below |root|, and of the groups around it.  How many tell of throttling. */
-static unsigned open_groups(struct d9__process_state *state, const char *root, const char *path)
+/* Keep its cpu.stat open, if that tells of throttling and there is room. */
+static void open_group(void *arg, const char *dir, bool unified)
 {
-	struct d9__process_figures figures;
-	char file[PATH_MAX], text[1024], group[PATH_MAX];
+	struct d9__process_state *state = arg;
+	struct d9__process_figures figures = { 0 };
+	char file[PATH_MAX + 128], text[1024];
 	unsigned n = 0;
+	int fd;
 
-	snprintf(group, sizeof(group), "%s", path);
-	for (;;) {
-		char *last = strrchr(group, '/');
-		int fd;
-
-		if (snprintf(file, sizeof(file), "%s%s/cpu.stat", root, group) >= (int)sizeof(file))
-			break;
-		fd = open_at(AT_FDCWD, file, 0);
-		figures = (struct d9__process_figures){ 0 };
-		if (fd && read_text(fd, text, sizeof(text)) && d9__process_state_parse_cgroup(text, &figures))
-			state->cgroups[n++] = fd;
-		else if (fd)
-			close(fd);
-		if (!last || !group[0] || n == D9__STATE_CGROUPS)
-			break;
-		*last = '\0';
-	}
-	return n;
-}
-
-/* Version 2 ("0::/path"), alone or beside version 1 ("4:cpu,cpuacct:/path"). */
-static void find_cgroups(struct d9__process_state *state)
-{
-	static const char *const unified[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
-	static const char *const old[] = { "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu" };
-	char text[4096], *line, *rest = text;
-	int fd = open_at(AT_FDCWD, "/proc/self/cgroup", 0);
-	bool found = fd && read_text(fd, text, sizeof(text));
-
-	if (fd)
+	(void)unified;
+	while (n < D9__STATE_CGROUPS && state->cgroups[n])
+		n++;
+	if (n == D9__STATE_CGROUPS)
+		return;
+	snprintf(file, sizeof(file), "%s/cpu.stat", dir);
+	fd = open_at(AT_FDCWD, file, 0);
+	if (fd && read_text(fd, text, sizeof(text)) && d9__process_state_parse_cgroup(text, &figures))
+		state->cgroups[n] = fd;
+	else if (fd)
 		close(fd);
-	while (found && (line = strsep(&rest, "\n"))) {
-		char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-		const char *const *roots = path && names == path - 1 ? unified : old;
-
-		if (!path)
-			continue;
-		*path++ = '\0';
-		if (roots == old && !strstr(names, ":cpu,") && strcmp(names, ":cpu") && !strstr(names, ",cpu"))
-			continue;
-		if (!strcmp(path, "/"))
-			path[0] = '\0';
-		for (unsigned i = 0; i < 2; i++)
-			if (open_groups(state, roots[i], path))
-				return;
-	}
 }
 
 void d9__process_state_begin(struct d9__process_state *state)
@@ -136,7 +104,7 @@ void d9__process_state_begin(struct d9__process_state *state)
 	/* Of the process's first thread: not this one's, which has a table of its own. */
 	state->fd_dir = open_at(AT_FDCWD, "/proc/self/fd", O_DIRECTORY);
 	state->has_fd_count = state->fd_dir && !fstat(state->fd_dir, &st) && st.st_size > 0;
-	find_cgroups(state);
+	d9__cgroup_each("cpu", open_group, state);
 }
 
 void d9__process_state_end(struct d9__process_state *state)

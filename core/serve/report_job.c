@@ -49,7 +49,7 @@ static void free_texts(char **texts)
 /* The command; NULL: out of memory. */
 static char **command_of(char *const *paths)
 {
-	static const char *const head[] = { "report", "--json", "--" };
+	static const char *const head[] = { "report", "--json", "--symbols", "--" };
 	size_t n_head = sizeof(head) / sizeof(head[0]), n = 0;
 	char **argv;
 

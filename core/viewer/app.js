@@ -11,8 +11,10 @@ import { showEmpty } from './empty.js';
 import { fillHelp, startKeys } from './keys.js';
 import { drawRuler } from './lanes.js';
 import { loadFiles, loadServed } from './load.js';
+import { hideMessage, showFailure, showProgress } from './loading.js';
 import { drawMinimap } from './minimap.js';
 import { openSave } from './save.js';
+import { fileOfFragment, hashOfFiles, keepPlace, placeOfFile } from './places.js';
 import { startPanel } from './panel.js';
 import { CLOSED_PANEL } from './scope.js';
 import { drawFound, startSearch } from './search.js';
@@ -31,6 +33,8 @@ let keptItems = [];
 let restoring = false; // the URL has led here
 let opening = false; // the page has led here: that is the same place as no fragment
 let pushWanted = false;
+let shownFile = ''; // the hash of the reader's own file that is shown
+let awaited = ''; // the address's fragment, where it is about a file that is not open yet
 
 function draw() {
 	drawWanted = false;
@@ -68,6 +72,7 @@ function keepUrl(push) {
 	clearTimeout(urlTimer);
 	urlTimer = setTimeout(() => {
 		const fragment = `#${writeFragment(state, keptItems)}`;
+		if (shownFile) keepPlace(shownFile, fragment);
 		if (fragment !== location.hash) history[pushWanted ? 'pushState' : 'replaceState'](null, '', fragment);
 		pushWanted = false;
 	}, URL_EVERY_MS);
@@ -156,22 +161,6 @@ function changed(patch) {
 
 // ---- loading ----
 
-function showMessage(...children) {
-	byId('message').replaceChildren(...children);
-	byId('message').hidden = !children.length;
-}
-
-function showProgress(text, share) {
-	const bar = element('progress', { 'aria-label': 'Loading', max: '1', value: String(share) });
-	showMessage(element('p', {}, 'Reading the trace'), bar, element('p', { class: 'small' }, text));
-}
-
-function showFailure(error) {
-	showMessage(element('p', { class: 'strong' }, 'The trace cannot be shown.'), element('p', {}, showName(error.message, 400)),
-		element('p', { class: 'small' }, 'A trace is a file that dial9 has written, trace.*.bin*: drop one here, or run `dial9 serve DIR`.'));
-	byId('speech').textContent = `The trace cannot be shown: ${showName(error.message, 400)}`;
-}
-
 /** The worst finding, or the whole trace where there is none. */
 function openWorst() {
 	const worst = state.model.findings.findIndex((finding) => finding.first && finding.severity !== 'info');
@@ -190,7 +179,7 @@ function takeModel(model) {
 	showEmpty(byId('empty'), model);
 	showFindings(byId('findings'));
 	showDetail(byId('detail'));
-	showMessage();
+	hideMessage();
 	redraw();
 }
 
@@ -205,12 +194,17 @@ function openPlace(model, fromUrl) {
 	document.body.dataset.ready = 'true';
 }
 
+/** A file of the reader's opens where it was left, or where the address that they followed leads. */
 async function openFiles(files) {
 	if (!files.length) return;
+	showProgress('', 0);
 	try {
-		const model = await loadFiles(files, showProgress);
+		const hash = await hashOfFiles(files), model = await loadFiles(files, showProgress), fragment = fileOfFragment(awaited) === hash ? awaited : placeOfFile(hash);
 		takeModel(model);
-		openPlace(model, false);
+		shownFile = hash;
+		keptItems = [`file=${hash}`];
+		if (fragment) history.replaceState(null, '', fragment);
+		openPlace(model, Boolean(fragment));
 	} catch (error) {
 		showFailure(error);
 	}
@@ -265,7 +259,9 @@ async function start() {
 		const { model, reported } = await (isEmbedded() ? loadEmbedded : loadServed)(showProgress);
 		takeModel(model);
 		await reported;
-		openPlace(model, true);
+		awaited = fileOfFragment(location.hash) ? location.hash : '';
+		openPlace(model, !awaited);
+		if (awaited) byId('loaded').textContent = 'The address is about a file of yours: open it to go there';
 	} catch (error) {
 		showFailure(error);
 	}

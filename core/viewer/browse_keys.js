@@ -5,22 +5,22 @@ import { browse, browseChanged, chooseService, clearWindow, moveCursor, openChos
 import { METRICS } from './browse_map.js';
 import { byId, element } from './dom.js';
 
-function stepOf(names, now, by) {
+function windowStepOf(names, now, by) {
 	return names[(names.indexOf(now) + by + names.length) % names.length];
 }
 
 function changeService(by) {
 	const names = browse.archive.services().map((service) => service.name);
-	if (names.length) chooseService(stepOf(names, browse.service, by));
+	if (names.length) chooseService(windowStepOf(names, browse.service, by));
 }
 
 function changeMetric() {
-	browse.metric = stepOf(Object.keys(METRICS), browse.metric, 1);
+	browse.metric = windowStepOf(Object.keys(METRICS), browse.metric, 1);
 	browseChanged();
 }
 
 function changeTab() {
-	browse.tab = stepOf(Object.keys(TABS), browse.tab, 1);
+	browse.tab = windowStepOf(Object.keys(TABS), browse.tab, 1);
 	browseChanged();
 }
 

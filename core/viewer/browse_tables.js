@@ -6,7 +6,7 @@ import { browse, browseChanged, scopeQuery, segmentsInWindow, viewerUrl } from '
 import { showMoment } from './browse_map.js';
 import { element } from './dom.js';
 
-const ROWS_SHOWN = 300;
+const BROWSE_ROWS = 300;
 const ASK_AFTER_MS = 150;
 
 let segmentOrder = { key: 'longest_ns', down: true };
@@ -71,7 +71,7 @@ export function showSegments(panel) {
 	};
 	const head = (name, key, numeric) => sortHead(name, key, segmentOrder, take, numeric);
 	const known = segmentsInWindow().sort(compareBy(segmentOrder)), unplaced = browse.window ? [] : browse.archive.unplaced;
-	const all = [...known, ...unplaced], shown = all.slice(0, ROWS_SHOWN);
+	const all = [...known, ...unplaced], shown = all.slice(0, BROWSE_ROWS);
 	panel.replaceChildren(element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Segments that are chosen'),
 		element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, element('span', { class: 'hidden-text' }, 'open')), head('host', 'process', false), head('began', 'from_ms', false), element('th', { class: 'number', scope: 'col' }, 'length'),
 			head('events', 'events'), head('size', 'bytes'), head('busy', 'busy_ns'), head('longest', 'longest_ns'), element('th', { scope: 'col' }, 'finding'))),
@@ -132,7 +132,7 @@ function fillCallbacks(panel, answer) {
 		fillCallbacks(panel, answer);
 	};
 	const head = (name, key, numeric) => sortHead(name, key, callbackOrder, take, numeric);
-	const rows = [...answer.callbacks].sort(compareBy(callbackOrder)), shown = rows.slice(0, ROWS_SHOWN);
+	const rows = [...answer.callbacks].sort(compareBy(callbackOrder)), shown = rows.slice(0, BROWSE_ROWS);
 	panel.replaceChildren(coverageLine(answer.coverage), element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Callbacks of the chosen segments'),
 		element('thead', {}, element('tr', {}, head('callback', 'name', false), head('source', 'source', false), head('calls', 'calls'), head('time', 'total_ns'), element('th', { class: 'number', scope: 'col' }, 'share'),
 			head('p50', 'p50_ns'), head('p99', 'p99_ns'), head('longest', 'longest_ns'), head('segments', 'segments'))),

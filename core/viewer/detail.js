@@ -15,7 +15,7 @@ import { chainSection, showThing, taskLink } from './thing_detail.js';
 import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
-const FRAMES_SHOWN = 24, ROWS_SHOWN = 12;
+const DETAIL_FRAMES = 24, DETAIL_ROWS = 12;
 
 export function detailSection(title, note, ...children) {
 	return element('section', { class: 'section' }, element('h2', {}, title, note ? element('span', {}, note) : null), ...children);
@@ -104,16 +104,16 @@ function stackSection(counts, title = 'Stack') {
 	const all = [...counts].filter(([stack]) => stack >= 0).sort((a, b) => b[1] - a[1]);
 	if (!all.length) return null;
 	const total = all.reduce((sum, [, n]) => sum + n, 0), frames = framesOf(state.selected.lane.trace, all[0][0]);
-	const missing = frames.some((frame) => !frame.known);
-	return detailSection(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, FRAMES_SHOWN).map((frame, i) => frameRow(frame, i === 0)),
-		frames.length > FRAMES_SHOWN ? element('p', { class: 'small' }, `and ${frames.length - FRAMES_SHOWN} outer frames`) : null,
-		missing ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
+	const nameless = frames.length > 0 && !frames.some((frame) => frame.known);
+	return detailSection(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, DETAIL_FRAMES).map((frame, i) => frameRow(frame, i === 0)),
+		frames.length > DETAIL_FRAMES ? element('p', { class: 'small' }, `and ${frames.length - DETAIL_FRAMES} outer frames`) : null,
+		nameless ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
 }
 
 function insideSection(lane, row) {
 	const inside = state.model.inside(lane, row);
 	if (!inside.length) return null;
-	return detailSection('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...inside.slice(0, ROWS_SHOWN).map((call) =>
+	return detailSection('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...inside.slice(0, DETAIL_ROWS).map((call) =>
 		element('tr', {}, element('td', { class: 'code', title: call.location }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur)))))));
 }
 
@@ -123,7 +123,7 @@ function waitersSection(lane, row) {
 	const n = waiters.reduce((sum, w) => sum + w.n, 0);
 	return detailSection('Who waited', `${showCount(n)} callback${n === 1 ? '' : 's'}`, element('table', {},
 		element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
-		element('tbody', {}, ...waiters.slice(0, ROWS_SHOWN).map((w) => element('tr', {}, element('td', {}, callLink(lane, w.row, w.name)),
+		element('tbody', {}, ...waiters.slice(0, DETAIL_ROWS).map((w) => element('tr', {}, element('td', {}, callLink(lane, w.row, w.name)),
 			element('td', { class: 'number' }, showCount(w.n)), element('td', { class: 'number' }, showDuration(w.longest)), element('td', { class: 'number' }, showDuration(w.total)))))));
 }
 

@@ -8,7 +8,7 @@ import { element } from './dom.js';
 
 const ATTACH_LINES = '#include <dial9/libevent.h>\n\nd9_event_base_attach(base);';
 
-function stepOf(number, text, ...children) {
+function emptyStep(number, text, ...children) {
 	return element('li', {}, element('p', {}, text), ...children);
 }
 
@@ -28,8 +28,8 @@ export function showEmpty(box, model) {
 	box.replaceChildren(element('h2', {}, events ? 'This trace has no loop events.' : 'This trace is empty.'),
 		element('p', {}, events ? instead(model) : 'It was begun, and not one event was written to it.'),
 		element('ol', {},
-			stepOf(1, 'Record again without changing the program', commandLine(`dial9 record -- ${program && /^[\w./-]+$/.test(program) ? program : 'PROGRAM'}`)),
-			stepOf(2, library ? 'The loop library was loaded: attach the loop where you make it' : 'Or attach the loop where you make it', commandLine(ATTACH_LINES),
+			emptyStep(1, 'Record again without changing the program', commandLine(`dial9 record -- ${program && /^[\w./-]+$/.test(program) ? program : 'PROGRAM'}`)),
+			emptyStep(2, library ? 'The loop library was loaded: attach the loop where you make it' : 'Or attach the loop where you make it', commandLine(ATTACH_LINES),
 				element('p', { class: 'small' }, 'For libev d9_ev_loop_attach(loop); for GLib d9_g_main_context_attach(context).')),
-			stepOf(3, 'Ask what can be recorded on this machine', commandLine('dial9 doctor -- PROGRAM'))));
+			emptyStep(3, 'Ask what can be recorded on this machine', commandLine('dial9 doctor -- PROGRAM'))));
 }

@@ -8,7 +8,7 @@ import { openSave } from './save.js';
 import { isPanelOpen } from './scope.js';
 import { selectCall, selectFinding, setView, state, update } from './state.js';
 import { selectThing } from './thing.js';
-import { frameItem, stepItem, stepTrack } from './timeline.js';
+import { framePickedItem, stepItem, stepTrack } from './timeline.js';
 
 const MILLISECOND = 1e6;
 
@@ -62,7 +62,7 @@ function changeLane(direction) {
 function frameSelection() {
 	if (state.range) return setView(...state.range);
 	if (state.selected) return selectCall(state.selected.lane, state.selected.row, true);
-	frameItem();
+	framePickedItem();
 	return undefined;
 }
 

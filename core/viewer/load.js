@@ -12,6 +12,7 @@ const WORKER_URL = WORKER_TEXT ? URL.createObjectURL(new Blob(["'use strict';\n"
 
 let loadNumber = 0;
 let loadWorker = null;
+let rejectLoad = null;
 
 /** The one script URL that this page may start. */
 const scriptPolicy = globalThis.trustedTypes?.createPolicy('dial9', {
@@ -48,11 +49,12 @@ export function readSources(sources, told) {
 	loadWorker = startWorker();
 	const load = ++loadNumber, groups = groupSources(sources), total = sources.reduce((sum, source) => sum + source.bytes, 0);
 	return new Promise((resolve, reject) => {
+		rejectLoad = reject;
 		loadWorker.onerror = (event) => reject(new Error(event.message || 'the load worker could not start'));
 		loadWorker.onmessage = ({ data }) => {
 			if (data.load !== loadNumber) return;
 			if (data.type === 'progress') {
-				told(`${showCount(data.events)} events, ${showSize(data.stored)} of ${showSize(total)}`, total ? data.stored / total : 0);
+				told(`${showCount(data.events)} events, ${showSize(data.stored)} of ${showSize(total)}`, total ? data.stored / total : 0, data.preview);
 			} else {
 				loadWorker.terminate();
 				loadWorker = null;
@@ -64,6 +66,13 @@ export function readSources(sources, told) {
 		};
 		loadWorker.postMessage({ load, groups, limits: LIMITS });
 	});
+}
+
+/** End what is being loaded: it fails with "cancelled". */
+export function cancelLoad() {
+	loadWorker?.terminate();
+	loadWorker = null;
+	rejectLoad?.(new Error('cancelled'));
 }
 
 /** The newest of |sources| that are not too many bytes together. */
@@ -106,7 +115,9 @@ export async function loadServed(told) {
 export async function loadFiles(files, told) {
 	const sources = [...files].map((file) => ({ name: file.webkitRelativePath || file.name, file, bytes: file.size, modified_ms: file.lastModified }))
 		.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
-	const traces = await readSources(sources, told);
+	const traces = await readSources(sources, told), broken = traces.flatMap((trace) => trace.segments).find((segment) => segment.error && !segment.full);
+	// What is no trace at all does not take the place of one.
+	if (broken && traces.every((trace) => !trace.events)) throw new Error(`${broken.name}: ${broken.error}`);
 	const model = new Model(traces, { name: sources[0].name, shown: sources.length, segments: sources.length, served: false });
 	model.useRedFlags();
 	return model;

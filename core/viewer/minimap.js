@@ -11,7 +11,7 @@ const COLUMN = 2;
 let mapColumns = null;
 
 /** The longest call of all lanes in each of |n| columns; computed once for a model and a size. */
-function columnsOf(model, n) {
+function mapColumnsOf(model, n) {
 	if (mapColumns?.model === model && mapColumns.n === n) return mapColumns.longest;
 	const longest = new Float64Array(n).fill(-1);
 	for (const lane of model.lanes) {
@@ -24,7 +24,7 @@ function columnsOf(model, n) {
 
 export function drawMinimap(canvas, state, width, height) {
 	const context = prepareCanvas(canvas, width, height), palette = colours(), { model } = state;
-	const longest = columnsOf(model, Math.max(1, Math.floor(width / COLUMN))), base = height - 4, room = height - 20;
+	const longest = mapColumnsOf(model, Math.max(1, Math.floor(width / COLUMN))), base = height - 4, room = height - 20;
 	const xOf = (t) => (t - model.first) / (model.last - model.first) * width;
 	for (let i = 0; i < longest.length; i++) {
 		if (longest[i] < 0) continue;

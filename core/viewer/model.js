@@ -39,6 +39,14 @@ function driftOf(trace) {
 	return Math.max(0, most - least);
 }
 
+/** Functions at addresses, innermost first, that the trace does not tell itself. */
+function takeSymbols(trace, frames) {
+	for (const [text, found] of Object.entries(frames)) {
+		const wide = BigInt(text), address = wide <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(wide) : wide;
+		if (trace && !trace.symbols.has(address)) trace.symbols.set(address, found.map((f) => ({ name: f.function, file: f.file ?? '', line: Number(f.line) })));
+	}
+}
+
 export class Model {
 	constructor(traces, source) {
 		this.source = source;
@@ -105,6 +113,7 @@ export class Model {
 			const trace = ofProcess.get(callback.process);
 			if (trace) this.names[trace.number].set(callback.location, callback);
 		}
+		for (const { process, frames } of report.symbols ?? []) takeSymbols(ofProcess.get(process), frames);
 		this.takeTimes(report, ofProcess);
 		this.findings = (report.findings ?? []).map((finding) => this.place(finding, ofProcess.get(finding.process)));
 	}

@@ -117,7 +117,7 @@ export function stepTrack(direction, lastLane) {
 }
 
 /** Frame the selected item; whether there is one. */
-export function frameItem() {
+export function framePickedItem() {
 	if (!state.item) return false;
 	const [start, end] = timeOfItem(state.item), around = Math.max((end - start) * 5, (state.view[1] - state.view[0]) / 5, 1000);
 	setView((start + end - around) / 2, (start + end + around) / 2);

@@ -4,9 +4,11 @@
 
 import { cutTrace } from '../toolkit/cut.js';
 import { prepareTrace } from '../toolkit/prepare.js';
+import { durationClass } from '../toolkit/show.js';
 import { readTrace } from '../toolkit/trace.js';
 
-const TOLD_EVERY_MS = 100;
+const TOLD_EVERY_MS = 100, PREVIEW_EVERY_MS = 250;
+const PREVIEW_COLUMNS = 512, PREVIEW_ROWS = 100000; // of each worker: more are looked at here and there
 
 /** All buffers of a trace, to be moved and not copied. */
 function buffersOf(value, found = new Set(), seen = new Set()) {
@@ -36,9 +38,21 @@ async function fetchSegment(source) {
 	return response;
 }
 
+/** The longest call of each column of what has been read so far, as its class + 1; 0: none. */
+function previewOf(workers) {
+	const columns = new Uint8Array(PREVIEW_COLUMNS), tables = [...workers.values()].map(({ polls }) => polls).filter((polls) => polls.n);
+	const from = Math.min(...tables.map((polls) => polls.start[0])), to = Math.max(...tables.map((polls) => polls.start[polls.n - 1])), scale = PREVIEW_COLUMNS / Math.max(1, to - from);
+	for (const { start, dur, n } of tables)
+		for (let row = 0, step = Math.ceil(n / PREVIEW_ROWS); row < n; row += step) {
+			const x = Math.max(0, Math.min(PREVIEW_COLUMNS - 1, Math.floor((start[row] - from) * scale)));
+			columns[x] = Math.max(columns[x], durationClass(dur[row]) + 1);
+		}
+	return columns;
+}
+
 async function openGroups(load, groups, limits) {
 	const traces = [];
-	let before = 0, told = 0;
+	let before = 0, told = 0, previewed = 0;
 	for (const group of groups) {
 		let stored = 0;
 		const progress = (state) => {
@@ -47,7 +61,9 @@ async function openGroups(load, groups, limits) {
 			told = performance.now();
 			let events = 0;
 			for (const table of state.model.tables.values()) events += table.count;
-			postMessage({ type: 'progress', load, stored: before + stored, events });
+			const preview = told - previewed >= PREVIEW_EVERY_MS;
+			if (preview) previewed = told;
+			postMessage({ type: 'progress', load, stored: before + stored, events, preview: preview ? previewOf(state.model.workers) : null });
 		};
 		const trace = await readTrace(group.sources.map((source) => ({ name: source.name, chunks: () => chunksOf(source) })),
 			{ ...limits, progress });

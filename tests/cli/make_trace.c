@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/make_newest.h"
 #include "support/trace_builder.h"
 
 enum {
@@ -533,6 +534,8 @@ int main(int argc, char **argv)
 		make_timeless(&t);
 	} else if (!strcmp(kind, "repeats")) {
 		make_repeats(&t);
+	} else if (!strcmp(kind, "newest")) {
+		make_newest(&t);
 	} else if (!strcmp(kind, "rows")) {
 		make_rows(&t);
 	} else if (!strcmp(kind, "module") && argc > 7) {

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The names that a runtime wrote to /tmp/perf-PID.map stand beside the segments after the process is gone, and nothing
 # else that is there under such a name does.
+# The shell that is recorded expands the commands that are given to it.
+# shellcheck disable=SC2016
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 

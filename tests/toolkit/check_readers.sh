@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 99' HUP INT TERM
 n=0
-for kind in small two types odd many life cut wild timeless spans repeats late; do
+for kind in small two types odd many life cut wild timeless spans repeats late newest; do
 	n=$((n + 1))
 	packing=$(echo plain gzip zstd | cut -d ' ' -f $((n % 3 + 1)))
 	"$top_builddir/tests/cli/make_trace" $kind "$packing" "$work/$kind" 200

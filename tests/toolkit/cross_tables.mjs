@@ -52,7 +52,7 @@ function compareTables(path, trace, report) {
 	same(`${path}, tasks spawned`, [...trace.tasks.values()].filter((task) => !task.before).length, report.tasks.spawned);
 }
 
-function compareWorker(path, trace, worker, theirs) {
+function compareWorker(path, trace, worker, theirs, last) {
 	const { polls, parks } = worker, what = `${path}, worker ${worker.id}`;
 	const rows = [...polls.dur.subarray(0, polls.n)];
 	same(`${what}, polls`, polls.n + (worker.running ? 1 : 0), theirs.polls + theirs.resumptions);
@@ -63,7 +63,7 @@ function compareWorker(path, trace, worker, theirs) {
 	if (theirs.resumptions || !parks.n) return; // loops inside callbacks are told as part of these there
 	const from = worker.entries.n ? worker.entries.time[0] : parks.start[0];
 	const end = Math.max(parks.end[parks.n - 1], polls.n ? polls.start[polls.n - 1] + polls.dur[polls.n - 1] : 0);
-	sameParts(`${what}, its time`, partsOfRange(trace, worker, from, end), theirs.time, parks.n);
+	sameParts(`${what}, its time`, partsOfRange(trace, worker, from, Math.min(end, last)), theirs.time, parks.n);
 }
 
 function compareCalls(path, trace, report) {
@@ -123,7 +123,7 @@ async function compare(path, files) {
 	compareTables(path, trace, report);
 	for (const worker of trace.workers) {
 		const theirs = report.workers.find((w) => w.id === worker.id);
-		if (theirs) compareWorker(path, trace, worker, theirs);
+		if (theirs) compareWorker(path, trace, worker, theirs, relativeTime(trace, report.trace.end_ns));
 	}
 	compareCalls(path, trace, report);
 	compareSpans(path, trace, report);

@@ -32,7 +32,16 @@ static void call(struct story *s, uint64_t at_us, uint64_t us, unsigned task, co
 /* ---- a loop inside ---- */
 
 /* ASK runs a loop for 300 ms, in which TICK runs once, if |ticks|; meanwhile OTHER is ready, if |waits|. */
-static void nested(struct story *s, int ticks, int waits)
+/* After its waits the thread had no CPU for |taken_us| of them. */
+static void wake_up(struct story *s, uint64_t us, uint64_t taken_us)
+{
+	if (taken_us)
+		story_unpark_waited(s, 0, us, taken_us);
+	else
+		story_unpark(s, 0, us, 0);
+}
+
+static void nested_on_a_machine(struct story *s, int ticks, int waits, bool busy)
 {
 	story_begin(s);
 	story_routine(s, 0, 0, 300);
@@ -41,11 +50,11 @@ static void nested(struct story *s, int ticks, int waits)
 	story_park(s, 0, MS(42) + 1, 0);
 	if (waits)
 		story_wake(s, MS(60), 0, 3, D9__WAKE_FD);
-	story_unpark(s, 0, MS(200), 0);
+	wake_up(s, MS(200), busy ? MS(155) : 0);
 	if (ticks)
 		story_poll(s, 0, MS(200) + 1, MS(201), 2, TICK);
 	story_park(s, 0, MS(201) + 1, 0);
-	story_unpark(s, 0, MS(340), 0);
+	wake_up(s, MS(340), busy ? MS(136) : 0);
 	story_poll(s, 0, MS(340) + 1, MS(340) + 5, 2, TICK);
 	story_wake(s, MS(342), 1, 1, RESUMPTION);
 	story_poll(s, 0, MS(342), MS(343), 1, ASK);
@@ -53,6 +62,11 @@ static void nested(struct story *s, int ticks, int waits)
 		story_poll(s, 0, MS(343) + 1, MS(343) + 10, 3, OTHER);
 	story_park(s, 0, MS(344), 0);
 	story_analyse(s);
+}
+
+static void nested(struct story *s, int ticks, int waits)
+{
+	nested_on_a_machine(s, ticks, waits, false);
 }
 
 /* A synchronous call of GIO's: a wait that is none of the loop's, and then the inner loop for the answer alone. */
@@ -94,6 +108,18 @@ static void test_callback_that_runs_a_loop_is_named_with_its_open_and_its_own_ti
 		CU_ASSERT(has(story_finding(&s, 0)->message, "runs a loop inside: open for 303 ms, 3.00 ms its own"));
 		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
 		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+		story_free(&s);
+	}
+}
+
+static void test_time_that_the_machine_took_makes_a_loop_inside_no_worse(void)
+{
+	for (int busy = 0; busy < 2; busy++) {
+		struct story s;
+
+		nested_on_a_machine(&s, 1, 1, busy);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "nested-loop");
+		CU_ASSERT_EQUAL(story_finding_of(&s, "nested-loop")->severity, busy ? D9__WARNING : D9__CRITICAL);
 		story_free(&s);
 	}
 }
@@ -684,6 +710,8 @@ static const CU_TestInfo tests[] = {
 	  test_callback_that_runs_a_loop_once_keeps_the_own_time_of_that_call },
 	{ "synchronous call that ends in a loop is a wait and no inner loop",
 	  test_synchronous_call_that_ends_in_a_loop_is_a_wait_and_no_inner_loop },
+	{ "time that the machine took makes a loop inside no worse",
+	  test_time_that_the_machine_took_makes_a_loop_inside_no_worse },
 	{ "what stood still behind an inner loop is its effect",
 	  test_what_stood_still_behind_an_inner_loop_is_its_effect },
 	{ "loop that is polled inside a callback is told and its time is no computation",
