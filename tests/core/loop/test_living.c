@@ -2,9 +2,13 @@
 /* Every segment can be read alone: it begins by telling what lives, and says how the one before it ended. */
 #include "config.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include <dial9/loop.h>
 
 #include "core/record/scratch.h"
+#include "record/recover.h"
 
 #define TASKS 300
 
@@ -23,17 +27,25 @@ static uint64_t poll_task(uint64_t key, const char *name)
 	return id;
 }
 
-static struct d9_recorder *start(uint64_t file_bytes)
+static struct d9_recorder *start_in(const char *dir, uint64_t file_bytes)
 {
-	struct d9_options *options = scratch_options();
+	struct d9_options *options = NULL;
 	struct d9_recorder *recorder;
 
+	CU_ASSERT_EQUAL_FATAL(d9_options_new(&options), 0);
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, dir);
 	d9_options_set_compress(options, D9_COMPRESS_NONE);
 	if (file_bytes)
 		d9_options_set_max_file_bytes(options, file_bytes);
 	recorder = scratch_start(options);
 	CU_ASSERT_EQUAL_FATAL(d9_loop_register(D9_LIBRARY_OWN, &loop, "test", &loop), 0);
 	return recorder;
+}
+
+static struct d9_recorder *start(uint64_t file_bytes)
+{
+	return start_in(scratch_new(), file_bytes);
 }
 
 static void stop(struct d9_recorder *recorder)
@@ -167,9 +179,64 @@ static void test_small_segments_do_not_consist_of_what_lives(void)
 	CU_ASSERT(said.spawns <= TASKS + TASKS / 2);
 }
 
+/* The second segment is being written, and the ring holds more, when the process is killed. */
+static void record_until_killed(void)
+{
+	struct d9_recorder *recorder = start_in(scratch_dir, 0);
+	struct d9_counters before = { 0 }, now = { 0 };
+
+	poll_task(1, "early");
+	d9_recorder_rotate(recorder, 5000);
+	d9_recorder_counters(recorder, &before, sizeof(before));
+	poll_task(1, NULL);
+	do {
+		usleep(1000);
+		d9_recorder_counters(recorder, &now, sizeof(now));
+	} while (now.events_written == before.events_written);
+	poll_task(1, NULL);
+	kill(getpid(), SIGKILL);
+}
+
+static void test_segments_of_a_killed_process_say_that_it_was_cut(void)
+{
+	struct d9__recovered found = { 0 };
+	struct d9__recover walk;
+	struct said said;
+	char path[PATH_MAX + 64];
+	int status;
+	pid_t pid;
+
+	scratch_new();
+	pid = fork();
+	if (!pid) {
+		record_until_killed();
+		_exit(1);
+	}
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_FATAL(WIFSIGNALED(status));
+	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, 0), 0);
+	CU_ASSERT_EQUAL(d9__recover_next(&walk, &found), 1);
+	d9__recover_end(&walk);
+	CU_ASSERT_EQUAL(found.err, 0);
+
+	snprintf(path, sizeof(path), "%s/trace.0.bin", found.dir);
+	CU_ASSERT_STRING_EQUAL(said_by(path).clean, "true");
+	snprintf(path, sizeof(path), "%s/trace.1.bin", found.dir);
+	said = said_by(path);
+	CU_ASSERT_STRING_EQUAL(said.prior, "true");
+	CU_ASSERT_STRING_EQUAL(said.clean, "false");
+	CU_ASSERT_STRING_EQUAL(said.complete, "true");
+	snprintf(path, sizeof(path), "%s/trace.2.bin", found.dir);
+	said = said_by(path);
+	CU_ASSERT_STRING_EQUAL(said.prior, "false");
+	CU_ASSERT_STRING_EQUAL(said.clean, "false");
+}
+
 static const CU_TestInfo tests[] = {
 	{ "segment tells the tasks that live when it begins", test_segment_tells_the_tasks_that_live_when_it_begins },
 	{ "segment says how it and the one before it ended", test_segment_says_how_it_and_the_one_before_it_ended },
+	{ "segments of a killed process say that it was cut",
+	  test_segments_of_a_killed_process_say_that_it_was_cut },
 	{ "small segments do not consist of what lives", test_small_segments_do_not_consist_of_what_lives },
 	CU_TEST_INFO_NULL,
 };
