@@ -82,7 +82,6 @@ elif way == 'no-http':
     print(said(os.urandom(3000) + b'\r\n\r\n'))
 elif way == 'cut':
     held = connect()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     held.sendall(f'GET {url.path}segment/web-1%2Ftrace.0.bin HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode())
     held.recv(100)
     os.truncate(sys.argv[3], 1000)
