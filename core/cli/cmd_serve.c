@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cmd.h"
@@ -20,12 +23,16 @@ extern char **environ;
 
 enum key {
 	KEY_OPEN = 256,
+	KEY_LISTEN,
+	KEY_SELF_TRACE,
 	KEY_SUMMARY,
 };
 
 static const struct d9__opt opts[] = {
-	{ 'p', "port", "N", "listen on this port of 127.0.0.1 (one that is free)" },
+	{ 'p', "port", "N", "listen on this port (one that is free)" },
+	{ KEY_LISTEN, "listen", "ADDR", "listen on this address of the machine (127.0.0.1)" },
 	{ KEY_OPEN, "open", NULL, "open the address in the desktop's browser" },
+	{ KEY_SELF_TRACE, "self-trace", "DIR", "record the server itself into DIR" },
 	{ KEY_SUMMARY, "summary", NULL, "print what the page of many segments knows of one, as JSON" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -61,9 +68,10 @@ static int run(const struct d9__server_options *options, bool open)
 		return d9__cmd_fail(
 			"serve", "%s: no segments; give a directory that holds trace.*.bin* files",
 			options->trace);
-	if (err == -EADDRINUSE || err == -EACCES)
-		return d9__cmd_fail("serve", "cannot listen on port %u: %s", options->port,
-				    strerror(-err));
+	if (err == -EADDRINUSE || err == -EACCES || err == -EADDRNOTAVAIL)
+		return d9__cmd_fail("serve", "cannot listen on %s%sport %u: %s",
+				    options->listen ? options->listen : "", options->listen ? ", " : "",
+				    options->port, strerror(-err));
 	if (err)
 		return d9__cmd_fail("serve", "%s: %s", options->trace, strerror(-err));
 	puts(d9__server_url(server));
@@ -77,7 +85,12 @@ static int run(const struct d9__server_options *options, bool open)
 	return err ? d9__cmd_fail("serve", "%s", strerror(-err)) : D9__EXIT_OK;
 }
 
-static int serve(const char *trace, uint16_t port, bool open)
+static bool is_loopback(const char *address)
+{
+	return !strncmp(address, "127.", strlen("127.")) || !strcmp(address, "::1");
+}
+
+static int serve(const char *trace, struct d9__server_options *options, bool open)
 {
 	char *assets = NULL;
 	int err = d9__data_path(&assets), status;
@@ -89,17 +102,25 @@ static int serve(const char *trace, uint16_t port, bool open)
 			"/viewer");
 	if (err)
 		return d9__cmd_fail("serve", "%s", strerror(-err));
-	status =
-		run(&(struct d9__server_options) { .trace = trace, .assets = assets, .port = port },
-		    open);
+	if (options->listen && !is_loopback(options->listen))
+		d9__cmd_fail("serve", "warning: %s is open to other machines: whoever sees the address on its way "
+				      "can read the trace", options->listen);
+	options->trace = trace;
+	options->assets = assets;
+	status = run(options, open);
 	free(assets);
 	return status;
 }
 #else
-static int serve(const char *trace, uint16_t port, bool open)
+struct d9__server_options {
+	const char *listen;
+	uint16_t port;
+};
+
+static int serve(const char *trace, struct d9__server_options *options, bool open)
 {
 	(void)trace;
-	(void)port;
+	(void)options;
 	(void)open;
 	return d9__cmd_fail("serve",
 			    "this dial9 was built without libevent, whose HTTP server it needs");
@@ -120,10 +141,49 @@ static bool parse_port(const struct d9__args *args, uint16_t *out)
 	return true;
 }
 
+static bool is_address(const char *text)
+{
+	struct in6_addr address;
+
+	if (inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1)
+		return true;
+	d9__cmd_fail("serve", "--listen takes an address in digits, as 192.0.2.7 or ::1, not '%s'", text);
+	return false;
+}
+
+/* `dial9 record` does it: this command again, without --self-trace DIR, under the recorder.  Returns only if it cannot. */
+static int record_self(const char *dir, int argc, char **argv)
+{
+	static const char *const head[] = { "dial9", "record", "-o" };
+	const char **all = calloc((size_t)argc + 8, sizeof(*all));
+	size_t n = 0;
+	char own[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	if (!all || len <= 0)
+		return d9__cmd_fail("serve", "cannot start dial9 record: %s", strerror(all ? errno : ENOMEM));
+	own[len] = '\0';
+	for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
+		all[n++] = head[i];
+	all[n++] = dir;
+	all[n++] = "--";
+	all[n++] = own;
+	for (int i = 0; i < argc; i++) {
+		if (!strcmp(argv[i], "--self-trace"))
+			i++;
+		else if (strncmp(argv[i], "--self-trace=", strlen("--self-trace=")) != 0)
+			all[n++] = argv[i];
+	}
+	execv(own, (char *const *)all);
+	free(all);
+	return d9__cmd_fail("serve", "cannot start dial9 record: %s", strerror(errno));
+}
+
 int d9__cmd_serve(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	uint16_t port = 0;
+	struct d9__server_options options = { 0 };
+	const char *self_trace = NULL;
 	bool open = false, summary = false;
 	int key;
 
@@ -132,19 +192,27 @@ int d9__cmd_serve(int argc, char **argv)
 			open = true;
 		else if (key == KEY_SUMMARY)
 			summary = true;
-		else if (!parse_port(&args, &port))
+		else if (key == KEY_SELF_TRACE)
+			self_trace = args.value;
+		else if (key == KEY_LISTEN)
+			options.listen = args.value;
+		else if (!parse_port(&args, &options.port))
 			return D9__EXIT_USAGE;
 	}
 	if (key < 0)
 		return d9__args_exit(key);
+	if (options.listen && !is_address(options.listen))
+		return D9__EXIT_USAGE;
 	if (args.first != argc - 1)
 		return d9__cmd_fail(
 			"serve",
 			args.first == argc
 				? "which TRACE? see dial9 serve --help"
 				: "one TRACE at a time; a directory may hold several processes");
+	if (self_trace)
+		return record_self(self_trace, argc, argv);
 	signal(SIGPIPE, SIG_IGN);
 	if (summary)
 		return d9__segment_summary("serve", argv[args.first]);
-	return serve(argv[args.first], port, open);
+	return serve(argv[args.first], &options, open);
 }

@@ -9,6 +9,7 @@
 
 #include "serve/server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -29,6 +30,7 @@
 #include "analyze/json.h"
 #include "serve/archive.h"
 #include "serve/assets.h"
+#include "serve/guard.h"
 #include "serve/listing.h"
 #include "serve/reply.h"
 #include "serve/report_job.h"
@@ -52,9 +54,11 @@ struct d9__server {
 	struct d9__listing listing;
 	struct d9__archive *archive;
 	struct d9__report_job *report;
+	struct d9__guard *guard;
+	const char *address; /* that we listen on */
 	uint16_t port;
 	char token[2 * TOKEN_BYTES + 1];
-	char url[64 + 2 * TOKEN_BYTES];
+	char url[96 + 2 * TOKEN_BYTES];
 };
 
 /* ---- what there is ---- */
@@ -293,6 +297,24 @@ static void send_sums(struct d9__server *server, struct evhttp_request *request,
 
 /* ---- who may have it ---- */
 
+/* Another site's name can lead to us, digits cannot: with them somebody means this very machine. */
+static bool is_digits(const struct d9__server *server, const char *host)
+{
+	char name[64], port[16];
+	const char *colon = strrchr(host, ':');
+	size_t len = colon ? (size_t)(colon - host) : 0;
+	struct in6_addr address;
+
+	snprintf(port, sizeof(port), ":%u", server->port);
+	if (!colon || strcmp(colon, port) || len >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)len, host);
+	if (name[0] != '[')
+		return inet_pton(AF_INET, name, &address) == 1;
+	name[strcspn(name, "]")] = '\0';
+	return inet_pton(AF_INET6, name + 1, &address) == 1;
+}
+
 static bool is_own_host(const struct d9__server *server, struct evhttp_request *request)
 {
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(request), "Host");
@@ -304,7 +326,7 @@ static bool is_own_host(const struct d9__server *server, struct evhttp_request *
 		if (!strcmp(host, own))
 			return true;
 	}
-	return false;
+	return host && strcmp(server->address, LOOPBACK) && is_digits(server, host);
 }
 
 /* A browser says so when it asks for a page of another site. */
@@ -453,18 +475,20 @@ static int make_token(struct d9__server *server)
 static int listen_on(struct d9__server *server, uint16_t port)
 {
 	struct evhttp_bound_socket *bound;
-	struct sockaddr_in address;
+	struct sockaddr_in6 address; /* both kinds have the port in one place */
 	socklen_t len = sizeof(address);
+	bool is_six = strchr(server->address, ':');
 
 	errno = 0;
-	bound = evhttp_bind_socket_with_handle(server->http, LOOPBACK, port);
+	bound = evhttp_bind_socket_with_handle(server->http, server->address, port);
 	if (!bound)
 		return errno ? -errno : -EADDRINUSE;
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
 		return -errno;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
-	server->port = ntohs(address.sin_port);
-	snprintf(server->url, sizeof(server->url), "http://" LOOPBACK ":%u/%s/", server->port,
+	server->port = ntohs(address.sin6_port);
+	snprintf(server->url, sizeof(server->url),
+		 is_six ? "http://[%s]:%u/%s/" : "http://%s:%u/%s/", server->address, server->port,
 		 server->token);
 	return 0;
 }
@@ -477,7 +501,8 @@ static int start(struct d9__server *server, uint16_t port)
 	server->http = server->base ? evhttp_new(server->base) : NULL;
 	server->report = server->http ? d9__report_job_new(server->base) : NULL;
 	server->archive = server->report ? d9__archive_new(server->base, &server->source) : NULL;
-	if (!server->archive)
+	server->guard = server->archive ? d9__guard_new(server->base, server->http) : NULL;
+	if (!server->guard)
 		return -ENOMEM;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		server->signals[i] = evsignal_new(server->base, numbers[i], on_signal, server);
@@ -499,6 +524,7 @@ int d9__server_new(const struct d9__server_options *options, struct d9__server *
 
 	if (!server)
 		return -ENOMEM;
+	server->address = options->listen ? options->listen : LOOPBACK;
 	d9__budget_start(ARCHIVE_BYTES);
 	err = d9__assets_load(&server->assets, options->assets);
 	if (!err)
@@ -540,6 +566,7 @@ void d9__server_free(struct d9__server *server)
 			event_free(server->signals[i]);
 	if (server->http)
 		evhttp_free(server->http);
+	d9__guard_free(server->guard);
 	if (server->base)
 		event_base_free(server->base);
 	d9__listing_release(&server->listing);

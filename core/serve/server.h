@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Server: the viewer, the segments of one trace and their report, over HTTP, for this machine
- * alone. */
+ * alone unless it is told otherwise. */
 
 #ifndef D9_SERVE_SERVER_H
 #define D9_SERVE_SERVER_H
@@ -12,16 +12,17 @@ struct d9__server;
 struct d9__server_options {
 	const char *trace;  /* directory or segment */
 	const char *assets; /* the folder that holds viewer/ and toolkit/ */
+	const char *listen; /* an address of this machine, as digits; NULL: 127.0.0.1 */
 	uint16_t port;	    /* 0: the kernel chooses */
 };
 
 /*
- * Listen on 127.0.0.1.  0 with |*out|, -ENODATA if |trace| holds no segment, -ENOENT if |assets|
+ * Listen.  0 with |*out|, -ENODATA if |trace| holds no segment, -ENOENT if |assets|
  * holds no viewer, -ENOMEM, or an error of the trace's folder, of bind(2) or of getrandom(2).
  */
 int d9__server_new(const struct d9__server_options *options, struct d9__server **out);
 
-/* "http://127.0.0.1:PORT/TOKEN/": whoever knows it may read the trace. */
+/* "http://ADDRESS:PORT/TOKEN/": whoever knows it may read the trace. */
 const char *d9__server_url(const struct d9__server *server);
 
 /* Serve until SIGINT or SIGTERM.  0 or -EIO. */

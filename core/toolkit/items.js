@@ -58,7 +58,7 @@ export function finishItems(items, rows) {
 }
 
 /** Items [first, last) of a row that touch [from, to). */
-export function itemsIn(items, row, from, to) {
+function itemsIn(items, row, from, to) {
 	const low = items.first[row], high = items.first[row + 1];
 	let first = lowerBound(items.start, from, high, low);
 	if (first > low && items.end[first - 1] >= from) first--;
@@ -74,7 +74,7 @@ export function countItems(items, from, to) {
 }
 
 /** The longest of the items [first, last) of one row. */
-export function longestItem(items, first, last) {
+function longestItem(items, first, last) {
 	const longest = greatestOf(items.length, items.levels, first, last);
 	let found = first;
 	if (last - first <= 32 || longest === 0) {

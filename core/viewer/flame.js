@@ -8,6 +8,7 @@ import { byId, element, prepareCanvas } from './dom.js';
 import { colours } from './theme.js';
 
 const ROW_HEIGHT = 20, LETTER_WIDTH = 7.23, LEAST = 1;
+const REST_PAGE = 250, REST_SHARE = 0.1; // of an opened rest so many frames, and behind them the next rest, so wide
 const REST = '\u2026';
 
 /** The tone of a name: neighbours differ. */
@@ -47,9 +48,9 @@ export class Flame {
 		this.shown = shown;
 		const { tree, names, find } = shown, text = find.toLowerCase();
 		// A rest is the children of a node behind its largest ones.
-		const rest = shown.zoom.at(-1)?.startsWith(REST) ? Number(shown.zoom.at(-1).slice(1)) || 0 : 0;
+		this.rest = Boolean(shown.zoom.at(-1)?.startsWith(REST));
 		this.top = nodeAt(tree, names, shown.zoom.filter((key) => !key.startsWith(REST)));
-		this.skip = rest;
+		this.skip = this.rest ? Number(shown.zoom.at(-1).slice(1)) || 0 : 0;
 		this.found = text ? (frame) => names.list[frame].name.toLowerCase().includes(text) : null;
 		this.matches = this.found ? matchesOf(tree, this.found) : null;
 		if (other) this.focused = this.top;
@@ -68,16 +69,14 @@ export class Flame {
 		for (let node = this.top; node >= 0; node = tree.parent[node]) path.unshift(node);
 		path.forEach((node, row) => rects.push({ node, x: 0, width, row, weight: weightOf(tree, node), above: node !== this.top }));
 		const visit = (node, x, space, row, skip) => {
-			let children = childrenOf(tree, node), whole = weightOf(tree, node);
-			if (skip) {
-				children = children.slice(skip);
-				whole = children.reduce((sum, child) => sum + weightOf(tree, child), 0);
-			}
+			const opened = node === this.top && this.rest, children = childrenOf(tree, node).slice(skip), end = x + space;
+			const page = opened ? children.slice(0, REST_PAGE) : children, more = page.length < children.length;
+			const whole = opened ? page.reduce((sum, child) => sum + weightOf(tree, child), 0) / (more ? 1 - REST_SHARE : 1) : weightOf(tree, node);
 			for (let i = 0; i < children.length; i++) {
 				const weight = weightOf(tree, children[i]), w = weight / whole * space;
-				if (w < LEAST) {
+				if (w < LEAST || i >= page.length) {
 					const left = children.slice(i).reduce((sum, child) => sum + weightOf(tree, child), 0);
-					if (left) rects.push({ node: -1, parent: node, skip: skip + i, n: children.length - i, x, width: Math.max(2, left / whole * space), row, weight: left });
+					if (left) rects.push({ node: -1, parent: node, skip: skip + i, n: children.length - i, x, width: opened ? end - x : Math.max(2, left / whole * space), row, weight: left });
 					break;
 				}
 				rects.push({ node: children[i], x, width: w, row, weight });
@@ -205,7 +204,7 @@ export class Flame {
 	}
 
 	zoomOut() {
-		if (this.skip) this.onZoom(this.keysOf(this.top));
+		if (this.rest) this.onZoom(this.keysOf(this.top));
 		else if (this.top > 0) this.onZoom(this.keysOf(this.shown.tree.parent[this.top]));
 	}
 

@@ -45,7 +45,7 @@ function ranked(counts) {
 }
 
 /** Fields of an event's row: [[name, text]]. */
-export function fieldTexts(trace, table, row) {
+function fieldTexts(trace, table, row) {
 	return table.fields.map(({ name }, i) => {
 		const value = fieldReader(trace, table, name)(row), unit = table.annotations.findLast(([field, key]) => field === i && key === 'unit')?.[2] ?? '';
 		if (value === undefined) return [name, 'absent'];

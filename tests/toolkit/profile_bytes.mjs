@@ -15,9 +15,9 @@ const STACKS = [[0x4000, 0x3000, 0x2000, 0x1000], [0x3000, 0x2000, 0x1000], [0x7
  * 100 ms of loop "main" (thread 4127) that calls on_read for 1 ms in every 2 ms, tick for |tick| ns each 10 ms,
  * and a helper thread 4200.  Samples: 40 in copy, 10 in parse, 5 in tick, 7 of the helper, 3 without a stack, 2 cut
  * ones; 6 off the CPU; 2 blocking calls of 4 ms and 2 ms with the kernel's frames; 20 allocations of 1,000 bytes,
- * of which 5 are freed; 4 waits of task 8.
+ * of which 5 are freed; 4 waits of task 8.  |narrow|: so many samples more, each in a function of its own.
  */
-export function profileTrace({ tick = 50000, boot = 'boot-1', copies = 40 } = {}) {
+export function profileTrace({ tick = 50000, boot = 'boot-1', copies = 40, narrow = 0 } = {}) {
 	const rows = [], add = (ms, id, ...bytes) => rows.push({ time: Math.round(ms * MS), bytes: [2, ...u16(id), 0, 0, 0, ...bytes.flat()] });
 	const sample = (ms, tid, source, stack, { cut = 0, worker = 255, name = null } = {}) =>
 		add(ms, 8, uleb(worker), u32(tid), source, name ? [1, ...text(name)] : 0, u32(stack), cut);
@@ -35,6 +35,7 @@ export function profileTrace({ tick = 50000, boot = 'boot-1', copies = 40 } = {}
 	for (let i = 0; i < copies; i++) sample(i % 50 * 2 + 0.5, 4127, 0, 0);
 	for (let i = 0; i < 10; i++) sample(i * 2 + 0.7, 4127, 0, 1);
 	for (let i = 0; i < 5; i++) sample(i * 10 + 9.32, 4127, 0, 2);
+	for (let i = 0; i < narrow; i++) sample(i % 50 * 2 + 0.6, 4127, 0, STACKS.length + i);
 	for (let i = 0; i < 7; i++) sample(i * 3 + 0.1, 4200, 0, 4, { name: 'helper' });
 	for (let i = 0; i < 3; i++) sample(i * 2 + 0.8, 4127, 0, 6);
 	for (let i = 0; i < 2; i++) sample(i * 2 + 0.9, 4127, 0, 5, { cut: 1 });
@@ -53,7 +54,7 @@ export function profileTrace({ tick = 50000, boot = 'boot-1', copies = 40 } = {}
 		schema(11, 'AllocEvent', [['tid', 13], ['size', 9], ['addr', 9], ['callchain', 6], ['sample_rate_bytes', 9]]),
 		schema(12, 'FreeEvent', [['tid', 13], ['addr', 9], ['size', 9], ['alloc_timestamp_ns', 9]]),
 		schema(13, 'TaskDumpEvent', [['task_id', 9], ['callchain', 6], ['truncated', 3], ['kept', 3]]),
-		...TEXTS.map((t, i) => pool(i, t)), ...STACKS.map((stack, i) => stackPool(i, stack)), reset(ORIGIN),
+		...TEXTS.map((t, i) => pool(i, t)), ...STACKS.map((stack, i) => stackPool(i, stack)), ...Array.from({ length: narrow }, (_, i) => stackPool(STACKS.length + i, [0x100000 + i * 16, 0x7000, 0x1000])), reset(ORIGIN),
 		event(7, 0, u32(4), ...['service', 'shop', 'boot_id', boot, 'runtime.main', '0', 'source.cpu', 'on'].flatMap((t) => str32(t))),
 		...[[7, 'on_read @ server.c:231'], [8, 'tick @ timer.c:40']].map(([task, place]) => event(6, 0, uleb(task), text(place), 1, text('io')))];
 	let before = 0;

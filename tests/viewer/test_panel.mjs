@@ -9,7 +9,7 @@ import { serverTrace } from '../toolkit/trace_bytes.mjs';
 import { WORK, eventually, fragment, inTheme, open, page, text, useBrowser, violations } from './browser.mjs';
 
 useBrowser(() => {
-	for (const [folder, trace] of [['shop', profileTrace()], ['plain', serverTrace({ slow: false })]]) {
+	for (const [folder, trace] of [['shop', profileTrace()], ['plain', serverTrace({ slow: false })], ['narrow', profileTrace({ narrow: 4000 })]]) {
 		mkdirSync(`${WORK}/${folder}/web-1`, { recursive: true });
 		writeFileSync(`${WORK}/${folder}/web-1/trace.0.bin`, trace);
 	}
@@ -108,6 +108,28 @@ test('the flame graph is walked and zoomed by keyboard, and its place is in the 
 	await page.reload();
 	await page.waitForSelector('body[data-ready]');
 	await eventually(() => page.$eval('#panel-body .tools > button', (e) => e.getAttribute('aria-pressed')), (pressed) => pressed === 'true');
+});
+
+test('frames narrower than a pixel are one rest, which opens until each of them can be seen', async () => {
+	await open('narrow', '#p=flame');
+	await page.waitForSelector('.flame');
+	await page.focus('.flame');
+	await press('ArrowDown', 'ArrowDown', 'Enter');
+	assert.match(await eventually(fragment, /fg=/), /fg=cpu:main\/tick(&|$)/);
+	// All that is below it is narrow: Enter opens it, and again where it is still too much.
+	await press('Enter');
+	await eventually(fragment, /fg=cpu:main\/tick\/(%E2%80%A6|…)0/);
+	await press('ArrowDown');
+	assert.match(await item(), /^(0x1[\da-f]+, 1|tick, 5) samples?/);
+	await press('ArrowUp', 'Enter');
+	await eventually(fragment, /fg=cpu:main\/tick\/(%E2%80%A6|…)250/);
+	await open('narrow', '#p=flame&fg=cpu:main/tick/%E2%80%A63000');
+	await page.waitForSelector('.flame');
+	await page.focus('.flame');
+	await press('ArrowDown');
+	assert.match(await item(), /^0x1[\da-f]+, 1 sample/);
+	await press('Backspace');
+	await eventually(fragment, /fg=cpu:main\/tick(&|$)/);
 });
 
 test('finding a frame tells the share of what is under it', async () => {

@@ -70,7 +70,7 @@ test('a click selects a span, which the detail, the URL and the status line name
 	await page.mouse.click(row.left + row.width * 0.6, row.top + 14);
 	await eventually(() => text('#selected'), /^span GET \/report, inside for 30\.0.ms, 300.ms, at 0\.420000.s$/);
 	assert.match(await text('#detail'), /GET \/report\s+300.ms[^]*inside\s+30\.0.ms[^]*status\s+200/);
-	assert.match(await eventually(fragment, /s=span/), /s=span:77/);
+	await eventually(fragment, /s=span:77/);
 	await page.reload();
 	await page.waitForSelector('body[data-ready]');
 	assert.match(await text('#selected'), /^span GET \/report/);
@@ -152,7 +152,7 @@ test('a field is charted by hand, only the slow spans are shown on request, and 
 	await eventually(carets, (all) => all.includes('field:HttpRequest:took:gauge+'));
 	await page.select('.lane.track select', '90');
 	await eventually(() => text('#gutter'), /6 of 41, 3 names/);
-	assert.match(await eventually(fragment, /fc=/), /sp=90&fc=HttpRequest,took,gauge/);
+	await eventually(fragment, /sp=90&fc=HttpRequest,took,gauge/);
 	await page.reload();
 	await page.waitForSelector('body[data-ready]');
 	assert.ok((await carets()).includes('field:HttpRequest:took:gauge+'));
@@ -166,7 +166,7 @@ test('lane groups say host and clock, and fold', async () => {
 	const before = await page.$$eval('.lane:not(.track):not(.group):not(.queue):not(.chooser)', (all) => all.length);
 	await page.click('[data-group="g1.pool"]');
 	await eventually(() => page.$$eval('.lane:not(.track):not(.group):not(.queue):not(.chooser)', (all) => all.length), (n) => n === before - 4);
-	assert.match(await eventually(fragment, /h=/), /h=g1\.pool/);
+	await eventually(fragment, /h=g1\.pool/);
 });
 
 test('a thousand lanes scroll, and the canvas is no higher than what is in sight', async () => {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Guard: how many connections there are, and for how long.  Whoever does not know the token can
+ * open connections as well, say nothing on them or say it slowly; those give way to whoever does
+ * know it.
+ */
+
+#ifndef D9_SERVE_GUARD_H
+#define D9_SERVE_GUARD_H
+
+struct event_base;
+struct evhttp;
+struct evhttp_request;
+struct d9__guard;
+
+/* Watch over all connections that |http| accepts.  Both must outlive it.  NULL: out of memory. */
+struct d9__guard *d9__guard_new(struct event_base *base, struct evhttp *http);
+
+/* |request| has the token: its connection has as much time as the answer takes. */
+void d9__guard_admit(struct d9__guard *guard, struct evhttp_request *request);
+
+void d9__guard_free(struct d9__guard *guard);
+
+#endif /* D9_SERVE_GUARD_H */
