@@ -4,6 +4,7 @@
 import { histogramBin, quantileOf, statsBySite, wakeOf } from './index.js';
 import { showCount, showDuration, showName, splitLocation } from './show.js';
 import { lowerBound } from './table.js';
+import { POLL } from './trace.js';
 
 const LONG_LEAST = 1e6, LONG_MOST = 1e7, LONG_TIMES = 3;
 const LATE = 5e6;
@@ -23,7 +24,8 @@ function longCallbacks(trace) {
 	for (const worker of trace.workers) {
 		const { polls } = worker, limit = longCall(polls);
 		for (let i = 0; i < polls.n; i++) {
-			if (polls.dur[i] < limit) continue;
+			// What the next call or wait ended was cut by a loss, a crash or a segment that is not there.
+			if (polls.dur[i] < limit || polls.flags[i] & POLL.OPEN_ENDED) continue;
 			if (!bySite.has(polls.site[i])) bySite.set(polls.site[i], []);
 			bySite.get(polls.site[i]).push({ worker: worker.id, time: polls.start[i], duration: polls.dur[i], task: polls.task[i] });
 		}

@@ -350,11 +350,12 @@ export function drawRuler(canvas, state, width, height) {
 	context.font = palette.sans;
 	context.textBaseline = 'middle';
 	const pointerX = state.pointer ? (state.pointer.time - from) / (to - from) * width : -1000;
+	const rangeX = state.range ? ((state.range[0] + state.range[1]) / 2 - from) / (to - from) * width : -1000;
 	for (let t = Math.ceil((from - zero) / (step / 5)) * (step / 5) + zero; t < to; t += step / 5) {
 		const x = Math.round((t - from) / (to - from) * width), big = Math.abs((t - zero) / step - Math.round((t - zero) / step)) < 1e-6;
 		context.fillStyle = big ? palette['line-2'] : palette.line;
 		context.fillRect(x, height - (big ? 10 : 5), 1, big ? 10 : 5);
-		if (!big || Math.abs(pointerX - x - 24) < 76 || x > width - 60) continue;
+		if (!big || Math.abs(pointerX - x - 24) < 76 || Math.abs(rangeX - x - 24) < 60 || x > width - 60) continue;
 		context.fillStyle = palette['text-2'];
 		context.fillText(textOf(t), x + 5, height / 2 - 1);
 	}

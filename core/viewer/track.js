@@ -24,11 +24,12 @@ const NAMED_ROW = 16;
  *   opens              it has something to say: open unless the reader closed it
  *   bands              [{name, height, lines: [{name, columns(from, to, width), at(time), text(time)}], high,
  *                      stacked, guides: [{value, name}], times: sorted times of change}]
+ *   least              its height when it is open, at least
  *   items              see finishItems(), with |rowNames| or none, |rowHeight|, label(i), tone(i), tell(i): a
  *                      sentence, call(i): {lane, row} or null, key(i) and find(key) for the URL, |prefix| there
  */
 export function makeTrack(parts) {
-	const track = { bands: [], items: null, rowNames: null, rowHeight: 24, figure: '', loud: false, opens: false, label: () => '', tone: () => 0, call: () => null, ...parts };
+	const track = { bands: [], items: null, rowNames: null, rowHeight: 24, least: 2 * HEAD, figure: '', loud: false, opens: false, label: () => '', tone: () => 0, call: () => null, ...parts };
 	const rows = track.items?.rows ?? 0, named = track.rowNames !== null && rows * NAMED_ROW <= ITEMS_MAX;
 	track.rowSize = named ? NAMED_ROW : Math.min(track.rowHeight, ITEMS_MAX / Math.max(1, rows));
 	track.headed = named || track.bands.length > 1 || track.bands.some((band) => band.name);
@@ -39,7 +40,7 @@ export function makeTrack(parts) {
 		y += band.height;
 	}
 	track.itemsTop = y;
-	track.height = Math.max(2 * HEAD, Math.ceil(y + rows * track.rowSize + FOOT));
+	track.height = Math.max(track.least, Math.ceil(y + rows * track.rowSize + FOOT));
 	return track;
 }
 

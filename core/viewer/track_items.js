@@ -117,7 +117,7 @@ export function spansTrack(model, floor = 0) {
 		return closesOf(trace).get(`${trace.lives.ids[life]}@${trace.lives.end[life]}`) ?? null;
 	};
 	return makeTrack({
-		id: 'spans', title: 'spans', prefix: 'span', items: done, opens: true,
+		id: 'spans', title: 'spans', prefix: 'span', items: done, opens: true, least: 84, // the filter has its place
 		plain: 'Spans: stretches of work that the program names, such as one request. They may pass through several callbacks.',
 		figure: `${showCount(done.n)}${floor ? ` of ${showCount(all)}` : ''}, ${counted(kinds.size, 'name')}`,
 		tone: (i) => done.kind[i], label: nameOf,

@@ -65,6 +65,15 @@ test('a poll without an end is closed by what comes next, and one that never end
 	assert.equal(running.start, 130);
 });
 
+test('a call that was cut is no finding, however long the gap', async () => {
+	const MS = 1000000, park = (ms) => [reset(ms * MS), event(2, 0, 0, 0, 1, u32(9))];
+	const trace = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), SHAPES.end(3), pool(0, 'f'), reset(MS), event(1, 0, 0, 1, 4, u32(0)), ...park(900)));
+	assert.deepEqual(redFlags(trace).map((flag) => flag.check), []);
+	const whole = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), SHAPES.end(3), pool(0, 'f'), reset(MS), event(1, 0, 0, 1, 4, u32(0)),
+		reset(900 * MS), event(3, 0, 0), ...park(900)));
+	assert.deepEqual(redFlags(whole).map((flag) => flag.check), ['long-callback']);
+});
+
 test('what is damaged costs what follows in its segment, and is told', async () => {
 	const good = stream(HEADER, SHAPES.start(1), SHAPES.end(2), pool(0, 'f'), reset(1000), event(1, 0, 0, 1, 4, u32(0)), event(2, 9, 0));
 	const bad = stream([...good], [9]);
