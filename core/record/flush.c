@@ -61,6 +61,7 @@
 #define ATTACHING    (2 * MS_NS) /* more than it takes */
 #define STACK_BYTES  (256u << 10)
 #define SPARE_CHUNKS 4
+#define WAITING_SAMPLES 10
 #define DISABLED_OWN UINT32_MAX
 
 struct d9__flush d9__flush = { .state = D9_RECORDER_STOPPED };
@@ -143,6 +144,19 @@ static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
 	atomic_store_explicit(&sleeping, 0, memory_order_release);
 }
 
+/*
+ * A thread that runs no loop tells nobody that it computes, and the handler that samples it makes no system call: so
+ * few samples wait for each CPU, whatever else rests.
+ */
+static uint64_t samples_wait_ns(void)
+{
+	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
+
+	if (!hz || !atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed))
+		return UINT64_MAX;
+	return WAITING_SAMPLES * SECOND_NS / hz;
+}
+
 static void sleep_until_due(uint32_t seen)
 {
 	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
@@ -152,6 +166,8 @@ static void sleep_until_due(uint32_t seen)
 		wait = due > now ? due - now : 0;
 	if (self.source_ns < now + wait)
 		wait = self.source_ns > now ? self.source_ns - now : 0;
+	if (wait > samples_wait_ns())
+		wait = samples_wait_ns();
 	if (wait <= D9__PACE_CALM_NS) {
 		sleep_unless_wanted(seen, wait < MS_NS ? MS_NS : wait);
 		return;

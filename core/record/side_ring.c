@@ -91,10 +91,9 @@ static int reserve(struct side *side, uint32_t size, uint64_t *pos)
 	return 0;
 }
 
-void d9__side_make(struct d9__slot *slot)
+bool d9__side_make(struct d9__slot *slot)
 {
-	if (!side_of(slot))
-		side_new(slot);
+	return side_of(slot) || side_new(slot);
 }
 
 /* Bytes of a record with |payload|. */

@@ -32,8 +32,8 @@ struct d9__side_record {
  */
 uint8_t *d9__side_begin(struct d9__slot *slot, uint32_t type_id, uint64_t ns, uint32_t max);
 
-/* Make the side ring of |slot| now, while there is a chunk for it, and not at its first record. */
-void d9__side_make(struct d9__slot *slot);
+/* Make the side ring of |slot| now and not at its first record; whether it has one. */
+bool d9__side_make(struct d9__slot *slot);
 
 /*
  * Add a whole record, of |head| and |body|.  False: no ring or no room, counted.  Async-signal-safe, and any thread

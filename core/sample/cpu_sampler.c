@@ -13,7 +13,6 @@
 #include <dial9/error.h>
 
 #include "record/clock.h"
-#include "record/flush.h"
 #include "record/gate.h"
 #include "record/sanitized.h"
 #include "record/sampling.h"
@@ -121,8 +120,6 @@ static void take_sample(struct sampled *thread, const siginfo_t *info, const voi
 	       sizeof(raw.thread_name));
 	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
 	atomic_fetch_add_explicit(&thread->taken, periods, memory_order_relaxed);
-	/* Of a thread without events the flush thread knows nothing else. */
-	d9__flush_rouse();
 }
 
 static void pass_on(int signal, siginfo_t *info, void *context)
@@ -264,7 +261,9 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	if (!thread)
 		return;
 	let_go(thread);
-	d9__side_make(own);
+	/* The handler could only make it by system calls; without one this thread is tried again at the next tick. */
+	if (!d9__side_make(own))
+		return;
 	set_tid(thread, tid);
 	thread->slot = d9__sampled_slot(index);
 	thread->sink = own;
