@@ -49,7 +49,7 @@ export class CallbackTab {
 	}
 
 	partsOf(row) {
-		return this.done ? this.parts.get(`${row.trace.number}/${row.place}`) : null;
+		return this.done ? this.parts.get(`${row.trace.number}/${row.key}`) : null;
 	}
 
 	/** In slices between frames, for there may be millions of calls; another question drops this one. */

@@ -180,6 +180,21 @@ export class Model {
 		return -1;
 	}
 
+	/** The user's function that the loop library called inside a call and that took most of its time: a place, or -1. */
+	innerFunction(lane, row) {
+		const inner = this.inner(lane, row);
+		return inner >= 0 && (lane.trace.strings[inner] ?? '').includes(' @ ') ? inner : -1;
+	}
+
+	/** A callback and the function inside it, named as the report's table does: "bufferevent read > render". */
+	wayTo(trace, site, inner) {
+		const outer = this.callback(trace, site);
+		if (inner < 0) return outer;
+		// Of a stripped library its module says more than an offset.
+		const { name, source, site: place } = this.callback(trace, inner);
+		return { name: `${outer.name.replace(/\+0x[\da-f]+$/, '')} > ${name}`, source, site: place, location: outer.location };
+	}
+
 	/** What a bar of a lane is called. */
 	label(lane, row) {
 		const inner = this.inner(lane, row);

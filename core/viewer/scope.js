@@ -70,18 +70,24 @@ export function eachCall(state, range, each) {
 	}
 }
 
+/** What the calls of one row of the callbacks have in common: the callback, and the user's function that it was for. */
+export function rowKey(model, lane, row) {
+	const inner = model.innerFunction(lane, row);
+	return inner < 0 ? lane.polls.site[row] : `${lane.polls.site[row]}>${inner}`;
+}
+
 /**
- * Callbacks of |range|: [{name, source, site, location, trace, place, n, total, longest, lane, row, durations, lanes}]; total
+ * Callbacks of |range|: [{name, source, site, location, trace, key, n, total, longest, lane, row, durations, lanes}]; total
  * is the time inside of the range, all else is of whole calls.
  */
 export function callbacksOf(state, range = rangeOf(state)) {
 	const tables = new Map();
 	eachCall(state, range, (lane, row) => {
-		const { polls, trace } = lane, site = polls.site[row], from = range[0] - lane.shift, to = range[1] - lane.shift;
-		let sites = tables.get(trace);
-		if (!sites) tables.set(trace, sites = new Map());
-		let sum = sites.get(site);
-		if (!sum) sites.set(site, sum = { trace, total: 0, longest: -1, lane, row, durations: new Durations(), lanes: new Set() });
+		const { polls, trace } = lane, key = rowKey(state.model, lane, row), from = range[0] - lane.shift, to = range[1] - lane.shift;
+		let rows = tables.get(trace);
+		if (!rows) tables.set(trace, rows = new Map());
+		let sum = rows.get(key);
+		if (!sum) rows.set(key, sum = { key, trace, total: 0, longest: -1, lane, row, durations: new Durations(), lanes: new Set() });
 		const start = polls.start[row], dur = polls.dur[row];
 		sum.total += Math.min(start + dur, to) - Math.max(start, from);
 		sum.durations.add(dur);
@@ -91,5 +97,6 @@ export function callbacksOf(state, range = rangeOf(state)) {
 		sum.lane = lane;
 		sum.row = row;
 	});
-	return [...tables.values()].flatMap((sites) => [...sites].map(([site, sum]) => ({ ...state.model.callback(sum.trace, site), ...sum, place: site, n: sum.durations.n })));
+	return [...tables.values()].flatMap((rows) => [...rows.values()]).map((sum) => ({
+		...state.model.wayTo(sum.trace, sum.lane.polls.site[sum.row], state.model.innerFunction(sum.lane, sum.row)), ...sum, n: sum.durations.n }));
 }

@@ -4,7 +4,7 @@
 import { showShare } from '../toolkit/show.js';
 import { partsOfCall, partsOfRange } from '../toolkit/time.js';
 import { element } from './dom.js';
-import { eachCall } from './scope.js';
+import { eachCall, rowKey } from './scope.js';
 
 const PARTS = { on_cpu: ['cpu', 'on the CPU'], ready: ['ready', 'ready, not running'], blocked: ['blocked', 'blocked in a call'], waiting: ['wait', 'idle, waiting'], unknown: ['unknown', 'unknown'] };
 const LEAST_SHARE = 0.001, CALLS_AT_ONCE = 512;
@@ -14,12 +14,12 @@ function addParts(sum, parts) {
 	return sum;
 }
 
-/** Parts of all calls of |range| by callback: fills |byCallback|, "process/place" -> parts, and yields now and then. */
+/** Parts of all calls of |range| by row of the table: fills |byCallback|, "process/key" -> parts, and yields now and then. */
 export function* partsByCallback(state, range, byCallback) {
 	const calls = [];
 	eachCall(state, range, (lane, row) => calls.push(lane, row));
 	for (let i = 0; i < calls.length; i += 2) {
-		const lane = calls[i], row = calls[i + 1], key = `${lane.trace.number}/${lane.polls.site[row]}`;
+		const lane = calls[i], row = calls[i + 1], key = `${lane.trace.number}/${rowKey(state.model, lane, row)}`;
 		let sum = byCallback.get(key);
 		if (!sum) byCallback.set(key, sum = {});
 		addParts(sum, partsOfCall(lane.trace, lane.worker, row));
