@@ -11,13 +11,13 @@ import { clampView, listen, state, update } from './state.js';
 
 const LIVE_BYTES = 4 * 2 ** 20; // of segments that are shown at once: they are decoded again as they grow
 const LIVE_SEGMENTS = 64;
-const FIRST_VIEW_NS = 10e9;
 const ASK_EVERY_MS = 1000, REST_FACTOR = 2; // resting for twice as long as the reading took
 const REPORT_EVERY_MS = 15000;
 const FAILURES_MAX = 5;
 
 let held = new Map(); // what was fetched, by name: {blob, bytes, modified}
 let report = null, reportAt = -Infinity;
+let viewLength = 10e9; // that the view has where there is so much
 let following = false; // a view of ours, not of the reader's
 let ended = false; // another trace was opened instead
 let known = ''; // the listing that is shown
@@ -51,7 +51,8 @@ async function readNewest(listing, told) {
 	}
 	held = fresh;
 	const traces = await readSources(sources, told, true);
-	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: listing.segments.length, served: true, room: LIVE_BYTES, live: true });
+	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: listing.segments.length, served: true, room: LIVE_BYTES, live: true,
+		active: listing.segments.some((segment) => segment.active) });
 	if (report) model.takeReport(report);
 	return model;
 }
@@ -81,9 +82,9 @@ async function askReport(shown) {
 	shown();
 }
 
-/** The view's right edge to the newest event, as long as it was. */
+/** The view's right edge to the newest event. */
 function followEdge() {
-	const { model, view } = state, length = Math.min(view[1] - view[0], Math.max(model.last - model.first, 1e6));
+	const { model } = state, length = Math.min(viewLength, model.last - model.first);
 	following = true;
 	update({ view: clampView(model, model.last - length, model.last), following: true });
 	following = false;
@@ -116,16 +117,10 @@ export function switchFollowing() {
 	update({ selected: null, thing: null, item: null, range: null, rangeStart: null, finding: -1, track: null, query: '', panel: { ...state.panel, open: false } });
 	following = false;
 	byId('search').value = '';
+	viewLength = state.view[1] - state.view[0];
 	followEdge();
 	known = '';
 	wake?.();
-}
-
-/** Begin with the newest ten seconds. */
-function beginFollowing() {
-	const { model } = state;
-	state.view = [model.last - Math.min(FIRST_VIEW_NS, model.last - model.first), model.last];
-	followEdge();
 }
 
 /** The reader's own trace takes the place of what is written. */
@@ -181,7 +176,7 @@ function startFollowing(take, shown) {
 		pauseFor(patch);
 		if ('following' in patch) showButton();
 	});
-	beginFollowing();
+	followEdge();
 	askReport(shown);
 	keepLooking(take, shown);
 }
@@ -210,6 +205,6 @@ export async function loadLive(text, told) {
 
 /** What of the recording is shown, for people. */
 export function tellLive(model) {
-	const { shown, segments } = model.source, part = shown < segments ? `, the newest ${shown} of ${segments} segments` : '';
-	return `${state.following ? 'following' : 'paused'}: the last ${showDuration(model.last - model.first)}${part}`;
+	const { shown, segments, active } = model.source, part = shown < segments ? `, the newest ${shown} of ${segments} segments` : '';
+	return `${state.following ? 'following' : 'paused'}${active ? '' : ', nothing is being written now'}: the last ${showDuration(model.last - model.first)}${part}`;
 }
