@@ -131,21 +131,25 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 static int add_folder(struct d9_reader *reader, const char *path)
 {
 	struct d9__folder folder = { 0 };
-	size_t before = reader->n_segments;
+	size_t known = 0; /* segments, those that another folder links to as well included */
 	int err = d9__folder_list(&folder, path);
 
 	if (err)
 		d9__reader_fail(reader, err, "%s: %s", path, strerror(-err));
-	for (size_t i = 0; i < folder.n && !err; i++)
-		if (add_file(reader, folder.paths[i], true) == -ENOMEM)
+	for (size_t i = 0; i < folder.n && !err; i++) {
+		int added = add_file(reader, folder.paths[i], true);
+
+		known += !added;
+		if (added == -ENOMEM)
 			err = -ENOMEM;
+	}
 	d9__folder_release(&folder);
 	if (err)
 		return err;
 	/* Files that were passed over are no news. */
 	free(reader->message);
 	reader->message = NULL;
-	if (reader->n_segments == before)
+	if (!known)
 		err = d9__reader_fail(reader, -ENODATA, "%s: no trace segments in this directory",
 				      path);
 	return err;

@@ -133,12 +133,13 @@ bool d9__retention_aged(const struct d9__retention *ret, uint64_t opened_ns, uin
 /* "perf-" NUMBER ".map" */
 static bool is_jit_map(const char *name)
 {
-	size_t digits;
+	const char *end = name + 5;
 
 	if (strncmp(name, "perf-", 5) != 0)
 		return false;
-	digits = strspn(name + 5, "0123456789");
-	return digits && !strcmp(name + 5 + digits, ".map");
+	while (*end >= '0' && *end <= '9')
+		end++;
+	return end > name + 5 && !strcmp(end, ".map");
 }
 
 /* "trace." NUMBER ".bin" [".zst" | ".gz"] [".active"] */

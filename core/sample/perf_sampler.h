@@ -22,6 +22,7 @@
 struct d9__perf_source {
 	struct d9__slot *own;	/* where samples go */
 	uint8_t source;		/* enum d9__sample_source */
+	uint64_t until_ns;	/* later samples are dropped; 0: none are */
 	uint64_t seen, written; /* samples so far, of anybody and of this process */
 };
 

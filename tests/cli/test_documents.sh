@@ -7,10 +7,10 @@ set -eu
 	echo "there is no node, or one older than 18"
 	exit 77
 }
-[ "$SANITIZER" = no ] && [ -x "$top_builddir/examples/scenario_blocked_callback" ] || {
+if [ "$SANITIZER" != no ] || [ ! -x "$top_builddir/examples/scenario_blocked_callback" ]; then
 	echo "there is no program to record: no libevent, or a sanitizer"
 	exit 77
-}
+fi
 "$top_builddir/core/dial9" query --schema >/dev/null 2>&1 || {
 	echo "dial9 was built without SQLite"
 	exit 77

@@ -55,7 +55,7 @@ run report --html small.bin
 run report -o page.html small.bin
 run report --html -o /nonexistent/page.html small.bin
 run report --html -o page.html /nonexistent
-cat small.bin | run report --html -o page.html -
+run report --html -o page.html - <small.bin
 
 say "more than 100 MiB only with --force, and nothing is left of the attempt"
 rm page.html

@@ -50,7 +50,7 @@ wait $pid || :
 "$dial9" recover "$dir/whole" >/dev/null 2>&1
 [ ! -e "$(echo "$dir"/window/*/trace.0.*)" ] || fail "the dump holds the beginning"
 rules "$dir/window"
-equal "the ticker of the dump" "$(report "$dir/window" 'r.callbacks.find((c) => c.name === "tick" && c.kind === "timer").tasks_spawned')" 1
+equal "the ticker of the dump" "$(report "$dir/window" 'r.callbacks.filter((c) => c.name === "tick" && c.kind === "timer").length')" 1
 equal "tasks of trace and dump" "$("$dial9" report --json "$dir/whole" "$dir/window" | tasks)" \
 	"$("$dial9" report --json "$dir/whole" | tasks)"
 

@@ -2,11 +2,14 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <dial9/reader.h>
 
 #include "soak/census.h"
+
+#define TOLD "segment.told_ns"
 
 static void add_step(struct census *census, const struct d9_event *event)
 {
@@ -21,6 +24,22 @@ static void add_step(struct census *census, const struct d9_event *event)
 	census->next[source] = number + 1;
 }
 
+/* As of when the segment tells what lives: those events stand beside what the program recorded. */
+static void learn_told(struct census *census, const struct d9_event *event)
+{
+	const struct d9_value *value = &event->values[0];
+	char number[24];
+
+	for (size_t i = 0; value->type == D9_FIELD_STRING_MAP && i < value->u.string_map.n; i++) {
+		const struct d9_text *pair = &value->u.string_map.pairs[2 * i];
+
+		if (pair[0].len != strlen(TOLD) || memcmp(pair[0].data, TOLD, pair[0].len) != 0)
+			continue;
+		snprintf(number, sizeof(number), "%.*s", (int)pair[1].len, pair[1].data);
+		census->told_ns = strtoull(number, NULL, 10);
+	}
+}
+
 static void add_other(struct census *census, const struct d9_event *event)
 {
 	const char *name = d9_event_name(event);
@@ -32,8 +51,12 @@ static void add_other(struct census *census, const struct d9_event *event)
 		census->noted_losses += d9_event_u64(event, "events", 0);
 	} else if (!strcmp(name, "RecorderHealthEvent")) {
 		census->notes++;
-	} else if (!strcmp(name, "ClockSyncEvent") || !strcmp(name, "SegmentMetadataEvent") ||
-		   !strcmp(name, "ModuleEvent")) {
+	} else if (!strcmp(name, "ClockSyncEvent") || !strcmp(name, "ModuleEvent")) {
+		census->lead++;
+	} else if (!strcmp(name, "SegmentMetadataEvent")) {
+		census->lead++;
+		learn_told(census, event);
+	} else if (event->kind == D9_EVENT_TASK_SPAWN && event->timestamp_ns == census->told_ns) {
 		census->lead++;
 	}
 }

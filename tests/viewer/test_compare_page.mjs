@@ -22,7 +22,7 @@ useBrowser(() => {
 const compared = (wanted) => eventually(() => text('.compare-tab'), wanted);
 
 test('two processes are compared: the callback that is 20 % slower is found, and its place is in the URL', async () => {
-	await open('slower');
+	await open('slower', 'view');
 	await page.keyboard.press('x');
 	await compared(/A run-a\s+40\.0.s\s+4.000[^]*B run-b[^]*1 slower in B: on_request; 3 of 3 callbacks have enough runs/);
 	assert.match(await text('.compare-tab tr[data-row="0"]'), /on_request[^]*398.µs\s+488.µs[^]*×1\.2\d \[1\.\d\d, 1\.\d\d\]\s+slower/);
@@ -36,7 +36,7 @@ test('two processes are compared: the callback that is 20 % slower is found, and
 });
 
 test('two runs of the same program differ in nothing', async () => {
-	await open('same', '#p=compare&cmp=p0~p1');
+	await open('same', 'view#p=compare&cmp=p0~p1');
 	await page.waitForSelector('.compare-tab');
 	await compared(/Nothing is slower in B; 3 of 3/);
 	assert.equal(await page.$('.compare-tab .slower, .compare-tab .faster'), null);
@@ -45,7 +45,7 @@ test('two runs of the same program differ in nothing', async () => {
 });
 
 test('a range is compared with the rest by one key, and with another range', async () => {
-	await open('part', '#r=m25000000000~10000000000');
+	await open('part', 'view#r=m25000000000~10000000000');
 	await page.waitForSelector('#panel-tabs');
 	await page.keyboard.press('x');
 	await compared(/A the rest of the trace\s+30\.0.s[^]*1 slower in B: on_request[^]*blocks are shorter/);
@@ -62,7 +62,7 @@ test('a range is compared with the rest by one key, and with another range', asy
 });
 
 test('another trace is opened beside this one, and asked for again after a reload', async () => {
-	await open('slower', '#p=compare&cmp=');
+	await open('slower', 'view#p=compare&cmp=');
 	await page.waitForSelector('.compare-tab input[type="file"]');
 	await compared(/Compare with the rest/);
 	await (await page.$('.compare-tab input[type="file"]')).uploadFile(`${WORK}/part/run/trace.0.bin`);
@@ -74,7 +74,7 @@ test('another trace is opened beside this one, and asked for again after a reloa
 });
 
 test('stacks of both sides are one flame graph, and functions tell how their share changed', async () => {
-	await open('slower', '#p=compare&cmp=p0~p1&cv=stacks');
+	await open('slower', 'view#p=compare&cmp=p0~p1&cv=stacks');
 	await page.waitForSelector('.stack-sides');
 	await eventually(() => text('.stack-sides table'), /match_route\s+0\.0.%\s+13.%\s+new/);
 	await page.focus('.stack-sides .flame');
@@ -88,7 +88,7 @@ test('stacks of both sides are one flame graph, and functions tell how their sha
 
 for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with what is compared, ${theme}`, async () => {
-		await open('slower', '#p=compare&cmp=p0~p1');
+		await open('slower', 'view#p=compare&cmp=p0~p1');
 		await page.waitForSelector('.compare-tab');
 		await inTheme(theme);
 		await compared(/1 slower in B/);

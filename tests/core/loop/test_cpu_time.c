@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -450,25 +452,52 @@ static void test_descriptor_closed_by_the_program_is_opened_again(void)
 	d9__cpu_time_release(&cpu);
 }
 
-static void test_descriptor_that_names_another_file_is_left_alone(void)
+/* The number of the descriptor names |other| from here on, which has bytes to read. */
+static void replace_descriptor(int other)
 {
-	int fd, other;
+	char bytes[8] = { 0 };
+	int fd;
 
 	start_real();
 	unpark();
 	fd = cpu.fd;
-	other = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	dup2(other, fd);
+	CU_ASSERT_EQUAL_FATAL(dup2(other, fd), fd);
 	close(other);
 	machine.now_ns += 2 * MS;
 	park();
-
 	CU_ASSERT_TRUE(cpu.schedstat_off);
 	CU_ASSERT_EQUAL(cpu.fd, -1);
-	CU_ASSERT_EQUAL(close(fd), 0);
+
 	machine.now_ns += 2000 * MS;
 	CU_ASSERT(unpark() > 0);
 	CU_ASSERT_EQUAL(cpu.fd, -1);
+	d9__cpu_time_release(&cpu);
+	CU_ASSERT_EQUAL(read(fd, bytes, sizeof(bytes)), 5);
+	CU_ASSERT_STRING_EQUAL(bytes, "bytes");
+	CU_ASSERT_EQUAL(close(fd), 0);
+}
+
+static void test_descriptor_that_names_something_of_the_program_s_is_left_alone(void)
+{
+	FILE *file = tmpfile();
+	int pair[2];
+
+	CU_ASSERT_EQUAL_FATAL(pipe(pair), 0);
+	CU_ASSERT_EQUAL(write(pair[1], "bytes", 5), 5);
+	replace_descriptor(pair[0]);
+	close(pair[1]);
+
+	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	CU_ASSERT_EQUAL(write(pair[1], "bytes", 5), 5);
+	replace_descriptor(pair[0]);
+	close(pair[1]);
+
+	/* Its position stays, too. */
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	CU_ASSERT_EQUAL(write(fileno(file), "bytes", 5), 5);
+	CU_ASSERT_EQUAL(lseek(fileno(file), 0, SEEK_SET), 0);
+	replace_descriptor(dup(fileno(file)));
+	fclose(file);
 }
 
 int main(void)
@@ -504,8 +533,8 @@ int main(void)
 		{ "descriptor has a number below a low limit", test_descriptor_has_a_number_below_a_low_limit },
 		{ "descriptor closed by the program is opened again",
 		  test_descriptor_closed_by_the_program_is_opened_again },
-		{ "descriptor that names another file is left alone",
-		  test_descriptor_that_names_another_file_is_left_alone },
+		{ "descriptor that names something of the program's is left alone",
+		  test_descriptor_that_names_something_of_the_program_s_is_left_alone },
 		CU_TEST_INFO_NULL,
 	};
 

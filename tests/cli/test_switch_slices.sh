@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The sleeps of a thread in a slice of switch samples are found, with the function that slept, and none of later: times what
+# the duty cycle says, they stand for all of them within 10 %.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+need_preload
+
+# Writes when each of its sleeps ended. They are too short to be told as calls that block.
+cat >sleeps.c <<'END'
+#include "cpu_work.h"
+#include <event2/event.h>
+#include <stdint.h>
+
+static int left = 1000;
+
+__attribute__((noinline)) static void nap(void)
+{
+	struct timespec t = { 0, 300000 };
+
+	nanosleep(&t, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	printf("%lld\n", (long long)t.tv_sec * 1000000000 + t.tv_nsec);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what;
+	while (left--)
+		nap();
+	event_base_loopbreak(base);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	event_add(event_new(base, -1, 0, on_timer, base), &(struct timeval){ 0, 1000 });
+	event_base_dispatch(base);
+	return 0;
+}
+END
+cc -g -O2 -rdynamic -I"$top_srcdir/tests/cli" -o sleeps sleeps.c -levent || exit 99
+
+"$dial9" record --quiet --cpu off --off-cpu -o probe -- ./sleeps >ends
+"$dial9" info probe | grep -q 'source.offcpu  *on' || skip "samples of switches are not permitted: $("$dial9" info probe |
+	sed -n 's/^ *source.offcpu *//p')"
+
+# What the slice, of 1 % of 10 s, has of the sleeps: the samples with a processor; those without are of calls that blocked.
+scaled() {
+	rm -rf tr
+	"$dial9" record --quiet --cpu off --off-cpu -o tr -- ./sleeps >ends
+	"$dial9" events -e CpuSampleEvent tr >samples
+	"$dial9" events -f text -e CpuSampleEvent tr >stacks
+	python3 - <<'END'
+import json, sys
+
+ends = [int(line) for line in open("ends")]
+begun = [json.loads(sample)["timestamp_ns"] for sample, stack in zip(open("samples"), open("stacks"))
+         if " cpu=" in stack and "nanosleep" in stack and "nap sleeps.c" in stack]
+slept = sum(begun[0] < end <= begun[-1] for end in ends) + 1
+print(len(begun), "samples of", slept, "sleeps in", (begun[-1] - begun[0]) / 1e6, "ms")
+assert begun[-1] - begun[0] <= 100e6
+sys.exit(not (abs(len(begun) / slept - 1) < 0.1 and begun[-1] - begun[0] >= 90e6))
+END
+}
+# A thread that a busy machine does not let run where its slice begins or ends has not slept there: it is tried again.
+tries=1
+until scaled >said 2>&1 || [ $tries = 5 ] || grep -q Error said; do tries=$((tries + 1)); done
+"$dial9" info tr | sed -n 's/  */ /g; / sched.switch_duty/p'
+if [ $tries -lt 5 ] && ! grep -q Error said; then
+	echo "all sleeps of 100 ms, within 10 %"
+else
+	cat said
+fi
+finish ''
