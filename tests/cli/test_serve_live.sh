@@ -73,7 +73,7 @@ ask --path "/TOKEN/$name?from=5" --save rest
 tail -c +6 all | cmp -n $(($(wc -c <all) - 5)) - rest && echo "the rest"
 for from in 1e15 -7 x; do
 	ask --path "/TOKEN/$name?from=$from" --save rest
-	test "$(wc -c <rest)" -gt 5 && echo all || wc -c <rest
+	if [ "$(wc -c <rest)" -gt 5 ]; then echo all; else wc -c <rest; fi
 done
 end_server
 kill $pid
