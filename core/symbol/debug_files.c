@@ -132,14 +132,32 @@ static struct d9__elf_file *find_by_link(struct d9__debug_search *search)
 	return file ? file : try_link(search, DEBUG_DIR, "", name, checksum);
 }
 
+/* The recorded file itself, or its debug file, as somebody has put it into |dir|. */
+static struct d9__elf_file *find_by_name(struct d9__debug_search *search, const char *dir)
+{
+	static const char *const suffixes[] = { "", ".debug" };
+	const char *slash = strrchr(search->path, '/');
+	const char *name = slash ? slash + 1 : search->path;
+	struct d9__elf_file *file = NULL;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; *name && !file && i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffixes[i]) < (int)sizeof(path))
+			file = open_if_same(path, search->build_id);
+	return file;
+}
+
 struct d9__elf_file *d9__debug_file_find(struct d9__debug_search *search)
 {
 	const char *const *dirs = search->places->dirs;
 	bool fit = d9__debug_build_id_is_fit(search->build_id);
 	struct d9__elf_file *file = NULL;
 
-	for (; fit && !file && dirs && *dirs; dirs++)
+	for (; fit && !file && dirs && *dirs; dirs++) {
 		file = find_by_build_id(search, *dirs);
+		if (!file && !search->binary)
+			file = find_by_name(search, *dirs);
+	}
 	if (fit && !file)
 		file = find_by_build_id(search, DEBUG_DIR);
 	if (!file)

@@ -7,9 +7,9 @@
 # What cannot be had is told on stderr; the tests then skip.
 set -u
 
-packages='puppeteer-core@24 axe-core@4'
+packages='puppeteer-core@24 axe-core@4 speedscope@1'
 mkdir -p "$1" && dir=$(cd "$1" && pwd) || exit 1
-[ ! -e "$dir/node_modules/puppeteer-core" ] || [ ! -e "$dir/node_modules/axe-core" ] || exit 0
+[ ! -e "$dir/node_modules/puppeteer-core" ] || [ ! -e "$dir/node_modules/axe-core" ] || [ ! -e "$dir/node_modules/speedscope" ] || exit 0
 command -v npm >/dev/null || {
 	echo "install_npm.sh: no npm: the viewer is not tested in a browser" >&2
 	exit 0
