@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
+#include "cli/live_trace.h"
 #include "cli/segment_summary.h"
 #if WITH_LIBEVENT
 #include "serve/server.h"
@@ -23,6 +25,8 @@ extern char **environ;
 
 enum key {
 	KEY_OPEN = 256,
+	KEY_LIVE,
+	KEY_PID,
 	KEY_LISTEN,
 	KEY_SELF_TRACE,
 	KEY_SUMMARY,
@@ -31,6 +35,8 @@ enum key {
 static const struct d9__opt opts[] = {
 	{ 'p', "port", "N", "listen on this port (one that is free)" },
 	{ KEY_LISTEN, "listen", "ADDR", "listen on this address of the machine (127.0.0.1)" },
+	{ KEY_LIVE, "live", NULL, "follow what is being written to the directory TRACE" },
+	{ KEY_PID, "pid", "PID", "follow what process PID writes; instead of TRACE" },
 	{ KEY_OPEN, "open", NULL, "open the address in the desktop's browser" },
 	{ KEY_SELF_TRACE, "self-trace", "DIR", "record the server itself into DIR" },
 	{ KEY_SUMMARY, "summary", NULL, "print what the page of many segments knows of one, as JSON" },
@@ -115,6 +121,7 @@ static int serve(const char *trace, struct d9__server_options *options, bool ope
 struct d9__server_options {
 	const char *listen;
 	uint16_t port;
+	bool live;
 };
 
 static int serve(const char *trace, struct d9__server_options *options, bool open)
@@ -151,6 +158,39 @@ static bool is_address(const char *text)
 	return false;
 }
 
+/* One segment loses its name as soon as it is whole. */
+static bool may_follow(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) || S_ISDIR(st.st_mode))
+		return true;
+	d9__cmd_fail("serve", "%s: --live follows a directory", path);
+	return false;
+}
+
+static bool parse_pid(const char *text, pid_t *out)
+{
+	uint64_t n;
+
+	if (!d9__parse_u64(text, &n) || !n || n > INT_MAX) {
+		d9__cmd_fail("serve", "--pid takes the id of a process, not '%s'", text);
+		return false;
+	}
+	*out = (pid_t)n;
+	return true;
+}
+
+/* What |pid| writes. */
+static int follow_process(pid_t pid, struct d9__server_options *options, bool open)
+{
+	char *trace = d9__live_trace("serve", pid);
+	int status = trace ? serve(trace, options, open) : D9__EXIT_USAGE;
+
+	free(trace);
+	return status;
+}
+
 /* `dial9 record` does it: this command again, without --self-trace DIR, under the recorder.  Returns only if it cannot. */
 static int record_self(const char *dir, int argc, char **argv)
 {
@@ -185,28 +225,38 @@ int d9__cmd_serve(int argc, char **argv)
 	struct d9__server_options options = { 0 };
 	const char *self_trace = NULL;
 	bool open = false, summary = false;
-	int key;
+	pid_t pid = 0;
+	int key, traces;
 
 	while ((key = d9__args_next(&args)) > 0) {
 		if (key == KEY_OPEN)
 			open = true;
+		else if (key == KEY_LIVE)
+			options.live = true;
+		else if (key == KEY_PID && !parse_pid(args.value, &pid))
+			return D9__EXIT_USAGE;
 		else if (key == KEY_SUMMARY)
 			summary = true;
 		else if (key == KEY_SELF_TRACE)
 			self_trace = args.value;
 		else if (key == KEY_LISTEN)
 			options.listen = args.value;
-		else if (!parse_port(&args, &options.port))
+		else if (key == 'p' && !parse_port(&args, &options.port))
 			return D9__EXIT_USAGE;
 	}
 	if (key < 0)
 		return d9__args_exit(key);
 	if (options.listen && !is_address(options.listen))
 		return D9__EXIT_USAGE;
-	if (args.first != argc - 1)
+	traces = argc - args.first;
+	if (pid && (traces || summary))
+		return d9__cmd_fail("serve", "%s",
+				    summary ? "--summary is of a segment, not of a process"
+					    : "--pid PID or a TRACE, not both");
+	if (!pid && traces != 1)
 		return d9__cmd_fail(
 			"serve",
-			args.first == argc
+			!traces
 				? "which TRACE? see dial9 serve --help"
 				: "one TRACE at a time; a directory may hold several processes");
 	if (self_trace)
@@ -214,5 +264,10 @@ int d9__cmd_serve(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (summary)
 		return d9__segment_summary("serve", argv[args.first]);
+	options.live |= pid != 0;
+	if (pid)
+		return follow_process(pid, &options, open);
+	if (options.live && !may_follow(argv[args.first]))
+		return D9__EXIT_USAGE;
 	return serve(argv[args.first], &options, open);
 }

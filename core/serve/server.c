@@ -57,9 +57,20 @@ struct d9__server {
 	struct d9__guard *guard;
 	const char *address; /* that we listen on */
 	uint16_t port;
+	bool live;
 	char token[2 * TOKEN_BYTES + 1];
 	char url[96 + 2 * TOKEN_BYTES];
 };
+
+/* The number |key| of |query|. */
+static double number_in(const struct evkeyvalq *query, const char *key, double otherwise)
+{
+	const char *text = evhttp_find_header(query, key);
+	char *end = NULL;
+	double n = text ? strtod(text, &end) : otherwise;
+
+	return !text || end == text || *end || n != n ? otherwise : n;
+}
 
 /* ---- what there is ---- */
 
@@ -88,6 +99,7 @@ static void put_listing(struct d9__json *json, const struct d9__server *server)
 
 	d9__json_open(json, NULL, '{');
 	d9__json_string(json, "name", server->name);
+	d9__json_bool(json, "live", server->live);
 	d9__json_bool(json, "left_out", listing->left_out);
 	d9__json_open(json, "segments", '[');
 	for (size_t i = 0; i < listing->n; i++)
@@ -131,13 +143,14 @@ static int open_listed(const struct d9__server *server, const char *name, uint64
 	return fd;
 }
 
+/* From byte |from| on: who has the beginning of a segment that grows asks for the rest. */
 static void send_segment(struct d9__server *server, struct evhttp_request *request,
-			 const char *escaped)
+			 const char *escaped, double from)
 {
 	size_t len = 0;
 	char *name = evhttp_uridecode(escaped, 0, &len);
 	struct evbuffer *body = evbuffer_new();
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, skip = 0;
 	int fd = -ENOMEM;
 
 	if (name && body)
@@ -146,7 +159,11 @@ static void send_segment(struct d9__server *server, struct evhttp_request *reque
 	 * whoever cuts it meanwhile would end the server. */
 	if (body)
 		evbuffer_set_flags(body, EVBUFFER_FLAG_DRAINS_TO_FD);
-	if (fd >= 0 && (!bytes || !evbuffer_add_file(body, fd, 0, (ev_off_t)bytes))) {
+	if (from > 0)
+		skip = from < (double)bytes ? (uint64_t)from : bytes;
+	bytes -= skip;
+	if (fd >= 0 &&
+	    (!bytes || !evbuffer_add_file(body, fd, (ev_off_t)skip, (ev_off_t)bytes))) {
 		if (!bytes)
 			close(fd);
 		d9__reply(request, HTTP_OK, "application/octet-stream", body);
@@ -250,15 +267,6 @@ static void ask_report(struct d9__server *server, struct evhttp_request *request
 
 /* ---- many segments ---- */
 
-static double number_in(const struct evkeyvalq *query, const char *key, double otherwise)
-{
-	const char *text = evhttp_find_header(query, key);
-	char *end = NULL;
-	double n = text ? strtod(text, &end) : otherwise;
-
-	return !text || end == text || *end || n != n ? otherwise : n;
-}
-
 static void send_map(struct d9__server *server, struct evhttp_request *request,
 		     const struct evkeyvalq *query)
 {
@@ -354,11 +362,12 @@ static char *path_behind_token(const struct d9__server *server, const char *uri)
 	return differs ? NULL : strndup(uri, strcspn(uri, "?#"));
 }
 
-/* Which page "/TOKEN/" is: many recordings are shown as a map, unless the query chose some of them.
- */
+/* Which page "/TOKEN/" is: many recordings are shown as a map, unless the query chose some of them
+ * or what is being written is followed. */
 static const char *first_page(const struct d9__server *server, const struct evkeyvalq *query)
 {
-	return d9__listing_is_many(&server->listing) && !evhttp_find_header(query, "trace")
+	return !server->live && d9__listing_is_many(&server->listing) &&
+			       !evhttp_find_header(query, "trace")
 		       ? "viewer/browse.html"
 		       : "viewer/index.html";
 }
@@ -404,7 +413,8 @@ static void dispatch(struct d9__server *server, struct evhttp_request *request, 
 	else if (!strncmp(path, "api/", strlen("api/")))
 		answer_api(server, request, path + strlen("api/"), query);
 	else if (!strncmp(path, "segment/", strlen("segment/")))
-		send_segment(server, request, path + strlen("segment/"));
+		send_segment(server, request, path + strlen("segment/"),
+			     number_in(query, "from", 0));
 	else
 		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
 }
@@ -525,13 +535,14 @@ int d9__server_new(const struct d9__server_options *options, struct d9__server *
 	if (!server)
 		return -ENOMEM;
 	server->address = options->listen ? options->listen : LOOPBACK;
+	server->live = options->live;
 	d9__budget_start(ARCHIVE_BYTES);
 	err = d9__assets_load(&server->assets, options->assets);
 	if (!err)
 		err = d9__source_local(options->trace, &server->source, &server->name);
 	if (!err)
 		err = d9__listing_refresh(&server->listing, &server->source);
-	if (!err && !server->listing.n)
+	if (!err && !server->listing.n && !options->live)
 		err = -ENODATA;
 	if (!err)
 		err = make_token(server);

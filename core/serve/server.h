@@ -5,6 +5,7 @@
 #ifndef D9_SERVE_SERVER_H
 #define D9_SERVE_SERVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct d9__server;
@@ -14,10 +15,11 @@ struct d9__server_options {
 	const char *assets; /* the folder that holds viewer/ and toolkit/ */
 	const char *listen; /* an address of this machine, as digits; NULL: 127.0.0.1 */
 	uint16_t port;	    /* 0: the kernel chooses */
+	bool live;	    /* |trace| is a directory that is being written: pages follow it */
 };
 
 /*
- * Listen.  0 with |*out|, -ENODATA if |trace| holds no segment, -ENOENT if |assets|
+ * Listen.  0 with |*out|, -ENODATA if |trace| holds no segment and is not live, -ENOENT if |assets|
  * holds no viewer, -ENOMEM, or an error of the trace's folder, of bind(2) or of getrandom(2).
  */
 int d9__server_new(const struct d9__server_options *options, struct d9__server **out);

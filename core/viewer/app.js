@@ -10,6 +10,7 @@ import { startInput } from './input.js';
 import { showEmpty } from './empty.js';
 import { fillHelp, startKeys } from './keys.js';
 import { drawRuler } from './lanes.js';
+import { endFollowing, loadLive, switchFollowing, tellLive } from './live.js';
 import { loadFiles, loadServed } from './load.js';
 import { hideMessage, showFailure, showProgress } from './loading.js';
 import { drawMinimap } from './minimap.js';
@@ -71,9 +72,9 @@ function keepUrl(push) {
 	pushWanted ||= push && !opening;
 	clearTimeout(urlTimer);
 	urlTimer = setTimeout(() => {
-		const fragment = `#${writeFragment(state, keptItems)}`;
+		const text = writeFragment(state, keptItems), fragment = text && `#${text}`;
 		if (shownFile) keepPlace(shownFile, fragment);
-		if (fragment !== location.hash) history[pushWanted ? 'pushState' : 'replaceState'](null, '', fragment);
+		if (fragment !== location.hash) history[pushWanted ? 'pushState' : 'replaceState'](null, '', fragment || location.pathname + location.search);
 		pushWanted = false;
 	}, URL_EVERY_MS);
 }
@@ -113,7 +114,8 @@ function showHeader() {
 	byId('service').textContent = model.title;
 	document.title = `${model.title} - dial9`;
 	const { source } = model;
-	byId('loaded').textContent = source.segments > 1 ? `${source.shown} of ${source.segments} segments` : '';
+	if (source.live) byId('loaded').textContent = tellLive(model);
+	else byId('loaded').textContent = source.segments > 1 ? `${source.shown} of ${source.segments} segments` : '';
 	byId('clock').textContent = CLOCKS[state.clock];
 }
 
@@ -154,7 +156,7 @@ function changed(patch) {
 		bringIntoSight();
 	}
 	if ('finding' in patch) markFinding(byId('findings'));
-	if ('clock' in patch) showHeader();
+	if ('clock' in patch || 'following' in patch) showHeader();
 	keepUrl('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
 }
@@ -183,6 +185,26 @@ function takeModel(model) {
 	redraw();
 }
 
+/** A newer state of what is being written, at the same place of the page; what has the focus keeps it. */
+function takeNewer(model) {
+	state.model = model;
+	layTimeline();
+	showHeader();
+	showEmpty(byId('empty'), model);
+	for (const [id, show] of [['findings', showFindings], ['detail', showDetail]])
+		if (!byId(id).contains(document.activeElement)) show(byId(id));
+}
+
+/** What is being written opens at its end, unless the URL names a place. */
+function openLive(follow) {
+	follow(takeNewer, () => {
+		showFindings(byId('findings'));
+		redraw();
+	});
+	restoreUrl();
+	document.body.dataset.ready = 'true';
+}
+
 /** Once there are findings: the place that the URL names, if it was of this trace, else the worst one. */
 function openPlace(model, fromUrl) {
 	if (state.model !== model) return;
@@ -198,8 +220,11 @@ function openPlace(model, fromUrl) {
 async function openFiles(files) {
 	if (!files.length) return;
 	showProgress('', 0);
+	// What is read for it would take the worker away.
+	if (state.following) switchFollowing();
 	try {
 		const hash = await hashOfFiles(files), model = await loadFiles(files, showProgress), fragment = fileOfFragment(awaited) === hash ? awaited : placeOfFile(hash);
+		if (state.model?.source.live) endFollowing();
 		takeModel(model);
 		shownFile = hash;
 		keptItems = [`file=${hash}`];
@@ -237,6 +262,7 @@ function startButtons() {
 	byId('help').addEventListener('click', () => byId('keys').showModal());
 	byId('about').addEventListener('click', openAbout);
 	byId('save').addEventListener('click', openSave);
+	byId('follow').addEventListener('click', switchFollowing);
 	byId('clear').addEventListener('click', () => update({ selected: null, range: null, finding: -1 }));
 }
 
@@ -256,8 +282,12 @@ async function start() {
 	addEventListener('popstate', () => state.model && restoreUrl());
 	showProgress('', 0);
 	try {
-		const { model, reported } = await (isEmbedded() ? loadEmbedded : loadServed)(showProgress);
+		const { model, reported, follow } = await (isEmbedded() ? loadEmbedded : loadServed)(showProgress, loadLive);
 		takeModel(model);
+		if (follow) {
+			openLive(follow);
+			return;
+		}
 		await reported;
 		awaited = fileOfFragment(location.hash) ? location.hash : '';
 		openPlace(model, !awaited);

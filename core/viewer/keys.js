@@ -3,6 +3,7 @@
 
 import { chainOn } from '../toolkit/chain.js';
 import { byId, element } from './dom.js';
+import { switchFollowing } from './live.js';
 import { PANEL_KEYS, closePanel } from './panel.js';
 import { openSave } from './save.js';
 import { isPanelOpen } from './scope.js';
@@ -119,6 +120,7 @@ const KEYS = [
 	{ keys: ['W'], shown: 'Shift w', does: 'to the first callback that it woke', run: followOn },
 	{ keys: ['T'], shown: 'Shift t', does: 'the task of the callback', run: () => state.selected && selectThing('task', state.selected.lane.trace, state.selected.lane.polls.task[state.selected.row]) },
 	{ keys: ['r'], does: 'one end of a range, then the other', run: markRange },
+	{ keys: ['l'], does: 'live: follow what is written, or pause', run: switchFollowing },
 	{ keys: ['z'], does: 'zoom into the range', run: () => state.range && setView(...state.range) },
 	...PANEL_KEYS,
 	{ keys: ['/', 'Ctrl+f'], does: 'search', run: () => byId('search').focus() },

@@ -13,6 +13,7 @@ const WORKER_URL = WORKER_TEXT ? URL.createObjectURL(new Blob(["'use strict';\n"
 let loadNumber = 0;
 let loadWorker = null;
 let rejectLoad = null;
+let idleWorker = null; // of a load before, for the next one
 
 /** The one script URL that this page may start. */
 const scriptPolicy = globalThis.trustedTypes?.createPolicy('dial9', {
@@ -43,10 +44,11 @@ export function startWorker() {
 	return new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: WORKER_TEXT ? 'classic' : 'module' });
 }
 
-/** Read |sources| in the worker: the traces, or an error. */
-export function readSources(sources, told) {
-	loadWorker?.terminate();
-	loadWorker = startWorker();
+/** Read |sources| in the worker: the traces, or an error.  What is still being read is cancelled.  |again|: there will be more. */
+export function readSources(sources, told, again = false) {
+	cancelLoad();
+	loadWorker = idleWorker ?? startWorker();
+	idleWorker = null;
 	const load = ++loadNumber, groups = groupSources(sources), total = sources.reduce((sum, source) => sum + source.bytes, 0);
 	return new Promise((resolve, reject) => {
 		rejectLoad = reject;
@@ -56,7 +58,8 @@ export function readSources(sources, told) {
 			if (data.type === 'progress') {
 				told(`${showCount(data.events)} events, ${showSize(data.stored)} of ${showSize(total)}`, total ? data.stored / total : 0, data.preview);
 			} else {
-				loadWorker.terminate();
+				if (again) idleWorker = loadWorker;
+				else loadWorker.terminate();
 				loadWorker = null;
 				// What they are made of, to cut a range out of it.
 				data.traces?.forEach((trace, i) => { trace.sources = groups[i].sources; });
@@ -91,22 +94,28 @@ function askedSegments(segments) {
 	return asked;
 }
 
+/** What `dial9 report` says of the segments of |query|, of all without one. */
+export async function fetchReport(query) {
+	const response = await fetch(`api/report${query}`), text = await response.text();
+	if (!response.ok) throw new Error(text);
+	return parseWideJson(text);
+}
+
 /**
  * What the server has: {model, reported}, a Model as soon as the events are there, and a promise that is
  * kept when it has its findings.  |told|(text, share) hears how it goes.
+ * Where it is being written, that of |loadLive|(text of the listing, told).
  */
-export async function loadServed(told) {
-	const listing = await (await fetch('api/segments')).json(), asked = askedSegments(listing.segments);
-	const report = fetch(`api/report${asked.length < listing.segments.length ? location.search : ''}`).then(async (response) => {
-		if (!response.ok) throw new Error(await response.text());
-		return parseWideJson(await response.text());
-	});
+export async function loadServed(told, loadLive) {
+	const text = await (await fetch('api/segments')).text(), listing = JSON.parse(text);
+	if (listing.live && !new URLSearchParams(location.search).has('trace')) return loadLive(text, told);
+	const asked = askedSegments(listing.segments), report = fetchReport(asked.length < listing.segments.length ? location.search : '');
 	// It is awaited below; a failure before that is not unhandled.
 	report.catch(() => {});
 	const chosen = newest(asked);
 	if (!chosen.length) throw new Error('there is no segment that a page could hold');
 	const traces = await readSources(chosen.map((source) => ({ ...source, url: new URL(source.url, document.baseURI).href })), told);
-	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: asked.length, served: true });
+	const model = new Model(traces, { name: listing.name, shown: chosen.length, segments: asked.length, served: true, room: STORED_MAX });
 	const reported = report.then((found) => model.takeReport(found)).catch((error) => model.reportFailed(String(error.message ?? error)));
 	return { model, reported };
 }

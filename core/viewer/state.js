@@ -9,10 +9,11 @@ const listeners = [];
 /**
  * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; range: [from, to] or
  * null; pointer: {time, lane, x, y} or null; panel: as CLOSED_PANEL; thing: see thing.js; item: of a track, {track, i, time}, or null:
- * never with selected; track: the id of the track that keys walk in, or null; tracks: see tracks.js.
+ * never with selected; track: the id of the track that keys walk in, or null; tracks: see tracks.js;
+ * following: the view goes with what is written, see live.js.
  */
 export const state = { model: null, view: [0, 1], selected: null, thing: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
-	rangeStart: null, panel: CLOSED_PANEL, rangeLast: false, item: null, track: null, tracks: NO_CHOICES };
+	rangeStart: null, panel: CLOSED_PANEL, rangeLast: false, item: null, track: null, tracks: NO_CHOICES, following: false };
 
 /** |listener|(changed): an object that has the changed keys. */
 export function listen(listener) {

@@ -33,7 +33,7 @@ export function intervalOfText(model, text) {
 
 /** The fragment without its #.  |kept|: items of others, which are written back. */
 export function writeFragment(state, kept = []) {
-	const { model } = state, items = [`v=${textOfInterval(model, state.view)}`];
+	const { model } = state, items = state.following ? [] : [`v=${textOfInterval(model, state.view)}`];
 	if (state.selected) {
 		const { lane, row } = state.selected, process = model.traces.length > 1 ? `${lane.trace.number}.` : '';
 		items.push(`s=poll:${process}${lane.worker.id}@${absoluteTime(lane.trace, lane.polls.start[row])}`);

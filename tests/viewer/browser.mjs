@@ -39,9 +39,9 @@ export function useBrowser(writeTraces) {
 }
 
 /** The address of a server for |trace| below WORK, one for all tests. */
-async function serve(trace) {
+export async function serve(trace, ...options) {
 	if (!servers.has(trace)) {
-		const child = spawn(DIAL9, ['serve', `${WORK}/${trace}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+		const child = spawn(DIAL9, ['serve', ...options, `${WORK}/${trace}`], { stdio: ['ignore', 'pipe', 'inherit'] });
 		const [line] = await once(child.stdout, 'data');
 		servers.set(trace, { child, url: String(line).trim() });
 	}
