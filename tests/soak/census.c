@@ -51,12 +51,11 @@ static void add_other(struct census *census, const struct d9_event *event)
 		census->noted_losses += d9_event_u64(event, "events", 0);
 	} else if (!strcmp(name, "RecorderHealthEvent")) {
 		census->notes++;
-	} else if (!strcmp(name, "ClockSyncEvent") || !strcmp(name, "ModuleEvent")) {
-		census->lead++;
 	} else if (!strcmp(name, "SegmentMetadataEvent")) {
 		census->lead++;
 		learn_told(census, event);
-	} else if (event->kind == D9_EVENT_TASK_SPAWN && event->timestamp_ns == census->told_ns) {
+	} else if (!strcmp(name, "ClockSyncEvent") || !strcmp(name, "ModuleEvent") ||
+		   (event->kind == D9_EVENT_TASK_SPAWN && event->timestamp_ns == census->told_ns)) {
 		census->lead++;
 	}
 }
