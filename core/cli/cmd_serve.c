@@ -233,15 +233,14 @@ int d9__cmd_serve(int argc, char **argv)
 			open = true;
 		else if (key == KEY_LIVE)
 			options.live = true;
-		else if (key == KEY_PID && !parse_pid(args.value, &pid))
-			return D9__EXIT_USAGE;
 		else if (key == KEY_SUMMARY)
 			summary = true;
 		else if (key == KEY_SELF_TRACE)
 			self_trace = args.value;
 		else if (key == KEY_LISTEN)
 			options.listen = args.value;
-		else if (key == 'p' && !parse_port(&args, &options.port))
+		else if ((key == KEY_PID && !parse_pid(args.value, &pid)) ||
+			 (key == 'p' && !parse_port(&args, &options.port)))
 			return D9__EXIT_USAGE;
 	}
 	if (key < 0)
