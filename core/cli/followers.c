@@ -7,19 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/followers.h"
 
 #define ENVIRONMENT_MAX ((size_t)6 << 20) /* the kernel's limit for arguments and environment */
+#define EXEC_TRIES	1000 /* of 1 ms */
+#define EMPTY_TRIES	5
 
-/* All of a file of proc, with a zero byte in front and behind; NULL if nothing is in it. */
+/* All of a file of proc, with a zero byte in front and behind; NULL if it may not be read. */
 static char *read_all(const char *path, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t size = 8192, n = 1;
 	char *text = fd < 0 ? NULL : malloc(size), *bigger;
-	ssize_t got = 0;
+	ssize_t got;
 
 	while (text && (got = read(fd, text + n, size - n - 1)) > 0) {
 		n += (size_t)got;
@@ -32,24 +35,63 @@ static char *read_all(const char *path, size_t *len)
 	}
 	if (fd >= 0)
 		close(fd);
-	if (text && n == 1) {
-		free(text);
-		return NULL;
-	}
 	if (text)
 		text[0] = text[n] = '\0';
 	*len = n + 1;
 	return text;
 }
 
+/*
+ * Whether an environment that could be read, and was empty, is so only because the process is in the middle of
+ * execve(2): then it has memory, and the kernel does not tell yet where in it the environment is.  For a moment, which
+ * |tries| of 1 ms outlast, the kernel tells of such a process what it tells of one that has none: begin and end are equal.
+ */
+static bool is_in_exec(pid_t pid, int tries)
+{
+	char path[64], *text, *p;
+	unsigned long long field, size = 0, begin = 0, end = 0;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	text = read_all(path, &len);
+	p = text ? strrchr(text + 1, ')') : NULL; /* behind the name, field 2 */
+	for (int i = 3; p && i <= 51 && (p = strchr(p + 1, ' ')); i++) {
+		field = strtoull(p + 1, NULL, 10);
+		if (i == 23)
+			size = field;
+		else if (i == 50)
+			begin = field;
+		else if (i == 51)
+			end = field;
+	}
+	free(text);
+	/* Begin and end differ: it was, and has come out of it. */
+	return size && (!end || begin != end || tries < EMPTY_TRIES);
+}
+
+/* As read_all(); of a process that becomes another program, that of the latter. */
+static char *read_environment(pid_t pid, size_t *len)
+{
+	const struct timespec pause = { 0, 1000000 };
+	char path[64], *text;
+
+	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+	text = read_all(path, len);
+	for (int tries = 0; text && *len == 2 && tries < EXEC_TRIES && is_in_exec(pid, tries); tries++) {
+		free(text);
+		nanosleep(&pause, NULL);
+		text = read_all(path, len);
+	}
+	return text;
+}
+
 static bool has_variable(pid_t pid, const char *variable)
 {
-	char path[64], *text, *entry;
+	char *text, *entry;
 	size_t len, want = strlen(variable) + 2;
 	bool found;
 
-	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	text = read_all(path, &len);
+	text = read_environment(pid, &len);
 	if (!text)
 		return false;
 	entry = calloc(1, want);

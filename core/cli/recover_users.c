@@ -198,7 +198,7 @@ static bool is_empty(void *arg, struct d9__dead_ring *ring)
 /* What stands in the trace directory is its owner's to recover, or nobody's. */
 static int begin_walk(struct d9__recover_users *users)
 {
-	unsigned flags = users->flags;
+	unsigned flags = users->flags | D9__RECOVER_WAIT;
 	int err;
 
 	if (current(users)->uid != users->dir_uid)

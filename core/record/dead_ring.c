@@ -118,21 +118,33 @@ static bool read_at(int fd, void *buf, size_t len, uint64_t at)
 	return true;
 }
 
+static bool read_header(int fd, struct d9__ring_header *header)
+{
+	if (!read_at(fd, header, sizeof(*header), 0))
+		return false;
+	header->kernel_boot_id[sizeof(header->kernel_boot_id) - 1] = '\0';
+	header->boot_id[sizeof(header->boot_id) - 1] = '\0';
+	header->service[sizeof(header->service) - 1] = '\0';
+	header->trace_dir[sizeof(header->trace_dir) - 1] = '\0';
+	return true;
+}
+
 /*
  * Its process holds the lock while it lives; others that only look at what is dead hold it for a moment, and
  * are waited for.
  */
-static int lock(int fd)
+static int lock(struct d9__dead_ring *ring)
 {
-	struct d9__ring_header header;
 	const struct timespec pause = { 0, 1000000 };
 
-	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
+	for (int tries = 0; flock(ring->fd, LOCK_EX | LOCK_NB); tries++) {
 		if (errno != EWOULDBLOCK)
 			return -errno;
-		if (tries == LOCK_TRIES || !read_at(fd, &header, sizeof(header), 0) || !header.pid ||
-		    start_time(header.pid) == header.start_time)
+		if (!read_header(ring->fd, &ring->header) || !ring->header.pid ||
+		    start_time(ring->header.pid) == ring->header.start_time)
 			return -EBUSY;
+		if (tries == LOCK_TRIES)
+			return -EAGAIN;
 		nanosleep(&pause, NULL);
 	}
 	return 0;
@@ -148,19 +160,14 @@ static int check(struct d9__dead_ring *ring)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return -EPERM;
-	err = lock(ring->fd);
+	err = lock(ring);
 	if (err)
 		return err;
 	/* Whoever had the lock before may have removed it. */
 	if (fstat(ring->fd, &st) || !st.st_nlink)
 		return -ESTALE;
-	if (!read_at(ring->fd, header, sizeof(*header), 0) ||
-	    memcmp(header->magic, D9__RING_MAGIC, sizeof(header->magic)) != 0)
+	if (!read_header(ring->fd, header) || memcmp(header->magic, D9__RING_MAGIC, sizeof(header->magic)) != 0)
 		return -EBADMSG;
-	header->kernel_boot_id[sizeof(header->kernel_boot_id) - 1] = '\0';
-	header->boot_id[sizeof(header->boot_id) - 1] = '\0';
-	header->service[sizeof(header->service) - 1] = '\0';
-	header->trace_dir[sizeof(header->trace_dir) - 1] = '\0';
 	return process_lives(header, &st) ? -EBUSY : 0;
 }
 

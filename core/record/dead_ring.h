@@ -41,8 +41,8 @@ struct d9__dead_ring {
 };
 
 /*
- * Open and lock the ring |path| and read its header.  0; -EBUSY: its process lives; -EBADMSG: it has
- * no header; -EPERM: not ours; or an errno of open(2), -ESTALE if it was removed meanwhile.
+ * Open and lock the ring |path| and read its header.  0; -EBUSY: its process lives; -EAGAIN: its process does not, as
+ * far as we see, and somebody else has kept it locked for 50 ms: |ring->header| is what it said; -EBADMSG: it has no header; -EPERM: not ours; or an errno of open(2), -ESTALE if it was removed meanwhile.
  */
 int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path);
 

@@ -17,6 +17,7 @@
 #define KEPT_PER_SERVICE 2
 #define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service */
 #define YOUNG_SECONDS    60 /* may not be complete yet */
+#define PATIENCE_TRIES   100 /* of 50 ms */
 
 /* ---- lists ---- */
 
@@ -236,11 +237,25 @@ static bool recover_opened(struct d9__recover *r, struct d9__dead_ring *ring, st
 	return false;
 }
 
+/*
+ * Every dial9 and every recorder that starts looks at all rings of the user, and on a busy machine that may take it a
+ * while.  Who was asked to recover a ring cannot leave it to them: they leave it, too, if it is none of theirs.
+ */
+static int open_ring(const struct d9__recover *r, struct d9__dead_ring *ring, const char *path)
+{
+	int err = d9__dead_ring_open(ring, path);
+
+	for (int tries = 1; err == -EAGAIN && tries < PATIENCE_TRIES && r->flags & D9__RECOVER_WAIT && r->trace_dir[0] &&
+	     is_same_dir(ring->header.trace_dir, r->trace_dir); tries++)
+		err = d9__dead_ring_open(ring, path);
+	return err;
+}
+
 static bool recover_ring(struct d9__recover *r, const char *path, struct d9__recovered *out)
 {
 	struct d9__dead_ring ring;
 	bool found;
-	int err = d9__dead_ring_open(&ring, path);
+	int err = open_ring(r, &ring, path);
 
 	/* What somebody else put into the trace directory. */
 	if ((err == -EPERM || err == -EACCES) && is_disk_ring(path) && r->flags & D9__RECOVER_OTHERS)

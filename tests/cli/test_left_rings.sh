@@ -115,6 +115,14 @@ rings
 show recover elsewhere
 rings
 
+say "one that somebody else looks at is waited for"
+die_full watched watched
+flock "$(echo /dev/shm/dial9-*/*-$pid/ring)" sh -c 'echo >locked; sleep 0.5' &
+until [ -e locked ]; do sleep 0.02; done
+show recover watched
+wait $!
+rm -r watched
+
 say "another version's stay, and are summed up"
 die_full other other
 ring=$(echo /dev/shm/dial9-*/*-$pid/ring)
