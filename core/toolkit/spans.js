@@ -29,13 +29,13 @@ function tableOf(shape, rows) {
 export function spanRoles(table) {
 	const roles = {};
 	for (const [field, key, role] of table.annotations) {
-		if (key !== 'dial9.role' || !ROLE_TYPES[role]) continue;
+		if (key !== 'dial9.role' || !Object.hasOwn(ROLE_TYPES, role)) continue;
 		const units = new Set(table.annotations.filter((a) => a[0] === field && a[1] === 'unit').map((a) => a[2]));
-		const other = table.annotations.some((a) => a[0] === field && a[1] === key && a[2] !== role && ROLE_TYPES[a[2]]);
+		const other = table.annotations.some((a) => a[0] === field && a[1] === key && a[2] !== role && Object.hasOwn(ROLE_TYPES, a[2]));
 		const timed = role === 'span.start' || role === 'span.duration', [unit = 'ns'] = units;
 		if (other || (roles[role] && roles[role].field !== field) || !ROLE_TYPES[role].includes(table.fields[field]?.type)) return null;
-		if (timed && (units.size > 1 || !TIME_UNITS[unit])) return null;
-		roles[role] = { field, unit: TIME_UNITS[unit] };
+		if (timed && (units.size > 1 || !Object.hasOwn(TIME_UNITS, unit))) return null;
+		roles[role] = { field, unit: timed ? TIME_UNITS[unit] : null };
 	}
 	if (!roles['span.start'] && !roles['span.duration']) return null;
 	return table.hasTime || (roles['span.start'] && roles['span.duration']) ? roles : null;
