@@ -84,7 +84,7 @@ struct d9__analysis {
 	bool any_time, any_loop;
 	bool has_wall; /* a clock anchor was seen: wall = monotonic + (anchor_wall - anchor) */
 	uint64_t anchor_ns, anchor_wall_ns;
-	uint64_t told_ns; /* TaskSpawnEvents of that time tell what lived when a segment began; 0: there are none */
+	uint64_t told_ns; /* TaskSpawnEvents of that time tell the tasks that lived when a segment began; 0: there are none */
 	uint64_t uninstrumented_polls;
 	bool off_cpu_seen; /* calls tell how long they were off the CPU */
 
@@ -113,7 +113,7 @@ struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, con
 int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *event, struct d9__heap *heap);
 void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
 
-/* What |event|, an OffCpuEvent, says of a call: how long it slept, and how long it was ready without a CPU. */
+/* Read from |event|, an OffCpuEvent, how long its call slept and how long it was ready without a CPU. */
 void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns);
 
 /* After the last event.  |reader| may be NULL.  0 or -ENOMEM. */

@@ -386,7 +386,7 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 	if (told)
 		a->told_ns = strtoull(told, NULL, 10);
 	hz = d9__metadata_value(&a->metadata, "cpu.sample_hz");
-	/* As the original tells it. */
+	/* Traces of the original recorder have the rate under this key. */
 	if (!hz)
 		hz = d9__metadata_value(&a->metadata, "cpu.profile.frequency_hz");
 	if (hz && atoi(hz) > 0)

@@ -108,7 +108,10 @@ static int name_frame(struct d9__samples *samples, struct d9__frame_name *frame,
 	return err ? err : keep_text(samples, place->module, &frame->module);
 }
 
-/* In new memory, |*names|, unless the budget for stacks is spent; |innermost|: what the first address is. */
+/*
+ * Name |n| |addresses| of a stack, in new memory, |*names|, unless the budget for stacks is spent.  |innermost| tells the
+ * role of the addresses that were being executed, and the time of all.
+ */
 static int name_frames(struct d9__samples *samples, struct d9__frame_name **names, const uint64_t *addresses, size_t n,
 		       const struct d9__place *innermost, const struct d9__namer *namer)
 {

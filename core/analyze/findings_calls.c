@@ -13,8 +13,10 @@
 
 #define BRIEF_MAX 55
 
-/* A callback that still ran when the trace ended is told from here on. */
-/* A call that the end of a segment, or of the process, has cut is none; one that hangs is: signs of life tell it from here. */
+/*
+ * A callback that ran for so long when the trace ended is told.  Shorter calls may just have been cut, where the segment
+ * or the process ended.
+ */
 #define RUNNING_NS D9__MS(1000)
 
 /* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */

@@ -133,7 +133,7 @@ bool d9__finding_is_in_kernel(const struct d9__callback *callback)
 	       2 * cpu_ns >= callback->inside.own_ns;
 }
 
-/* Of the machine that recorded it; a page of x86 where the trace says none, or nonsense. */
+/* Size of a page on the machine that recorded; 4096, as on x86, where the trace does not say it or tells nonsense. */
 static uint64_t page_bytes(const struct d9__metadata *metadata)
 {
 	const char *text = d9__metadata_value(metadata, "system.page_bytes");
@@ -157,8 +157,8 @@ static void page_faults(struct d9__findings *findings, const struct d9__callback
 		"allocated and freed or a mapping that is made and removed.",
 		"%.*s has %s page faults a call, %s of memory that is new to it, and takes %s each time: keep the "
 		"buffer.",
-		name.len, name.text, d9__units_count(each).text, d9__units_bytes(page_bytes(&findings->analysis->metadata) * each).text,
-		d9__units_ns(ns).text);
+		name.len, name.text, d9__units_count(each).text,
+		d9__units_bytes(page_bytes(&findings->analysis->metadata) * each).text, d9__units_ns(ns).text);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding, "%s page faults a call: keep the buffer", d9__units_count(each).text);
 	d9__finding_add_evidence(

@@ -29,7 +29,7 @@ static const struct d9__stall *longest_nested(const struct d9__callback *callbac
 	return found;
 }
 
-/* Nobody waited longer for the callback than it was open: the rest is the machine's. */
+/* Where others waited longer than the callback was open, the machine made them wait for the rest. */
 static enum d9__severity nested_severity(const struct d9__callback *callback, const struct d9__stall *stall)
 {
 	uint64_t open_ns = callback->nested.longest_ns, waited_ns = stall ? stall->waited_max_ns : 0;

@@ -19,7 +19,7 @@
 
 /* ---- time off the CPU ---- */
 
-/* Stacks of calls that are told with their length are no news. */
+/* Off-CPU samples that no BlockingCallEvent tells already, with the length of the call. */
 static uint64_t off_untold(const struct d9__callback *callback)
 {
 	return callback->off_samples > callback->off_told ? callback->off_samples - callback->off_told : 0;

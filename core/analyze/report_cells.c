@@ -68,6 +68,21 @@ void d9__section_quantiles(struct d9__section *c, const char *label, const struc
 			d9__units_ns(h->max).text);
 }
 
+const struct d9__callback **d9__section_sorted(struct d9__section *c,
+					       int (*compare)(const void *left, const void *right))
+{
+	size_t n = c->report->n_callbacks;
+	const struct d9__callback **sorted = calloc(n + 1, sizeof(*sorted));
+
+	if (!sorted) {
+		c->page->err = -ENOMEM;
+		return NULL;
+	}
+	memcpy(sorted, c->report->callbacks, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), compare);
+	return sorted;
+}
+
 bool d9__section_records(const struct d9__section *c, const char *key)
 {
 	return d9__metadata_coverage(&c->a->metadata, key) != D9__COVERAGE_NONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sections of the text report share: what each needs, and cells of their tables. */
+/* Report cells: functions with which the sections of the text report put cells, rows and lines into their tables. */
 
 #ifndef D9_ANALYZE_REPORT_CELLS_H
 #define D9_ANALYZE_REPORT_CELLS_H
@@ -16,7 +16,7 @@
 #define D9__WIDE      100
 #define D9__VERY_WIDE 140
 
-/* What each section needs. */
+/* A section reads |report| and its analysis |a|, and prints to |page| in |style|. */
 struct d9__section {
 	const struct d9__report *report;
 	const struct d9__analysis *a;
@@ -24,25 +24,29 @@ struct d9__section {
 	struct d9__page *page;
 };
 
-/* Columns of numbers called |titles|, up to NULL. */
+/* Add a column of numbers for each of |titles|, which end with NULL. */
 void d9__cell_columns(struct d9__grid *grid, const char *const titles[]);
 
 void d9__cell(struct d9__grid *grid, struct d9__units units);
 void d9__cell_id(struct d9__grid *grid, uint64_t id);
 
-/* "function @ site", shortened in the site first. */
+/* Add the cell "FUNCTION @ SITE"; where it is too long, the site is shortened first. */
 void d9__cell_callback(struct d9__grid *grid, const struct d9__callback *callback, bool site);
 
-/* "and 9,990 more" under a table that was cut. */
+/* Print "and 9,990 more WHAT" under a table that has |shown| of |all| rows. */
 void d9__section_more(struct d9__section *c, size_t shown, size_t all, const char *what);
 
-/* How many of |all| rows a table has. */
+/* How many of |all| rows a table shows, as --top asks. */
 size_t d9__section_shown(const struct d9__section *c, size_t all);
 
-/* "LABEL: 12 calls; p50 ..." */
+/* Print "LABEL: 12; p50 ..., longest ...". */
 void d9__section_quantiles(struct d9__section *c, const char *label, const struct d9__histogram *h);
 
-/* Whether the hooks could see |key|. */
+/* The report's callbacks, sorted by |compare| of pointers to two of them; for free().  NULL: -ENOMEM is in |c->page|. */
+const struct d9__callback **d9__section_sorted(struct d9__section *c,
+					       int (*compare)(const void *left, const void *right));
+
+/* Whether the hooks could record |key|, one of d9__capability_keys. */
 bool d9__section_records(const struct d9__section *c, const char *key);
 
 /* ---- sections in files of their own ---- */

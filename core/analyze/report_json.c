@@ -13,8 +13,7 @@
 #include "analyze/report_json.h"
 #include "analyze/units.h"
 
-void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a,
-		     uint64_t ns)
+void d9__json_wall(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t ns)
 {
 	struct d9__units wall = d9__units_wall(d9__analysis_wall_ns(a, ns));
 
@@ -43,8 +42,7 @@ void d9__json_quantiles(struct d9__json *json, const struct d9__histogram *h)
 	d9__json_u64(json, "max_ns", h->max);
 }
 
-void d9__json_callback_name(struct d9__json *json, const char *key,
-			      const struct d9__callback *callback)
+void d9__json_callback_name(struct d9__json *json, const char *key, const struct d9__callback *callback)
 {
 	const char *name;
 	size_t len;

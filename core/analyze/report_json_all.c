@@ -196,8 +196,8 @@ static int put_callbacks(struct all *all)
 		return -ENOMEM;
 	for (size_t i = 0; i < all->n; i++)
 		for (size_t j = 0; j < all->reports[i].n_callbacks; j++)
-			sorted[used++] = (struct callback_of) { all->reports[i].analysis,
-								all->reports[i].callbacks[j] };
+			sorted[used++] = (struct callback_of){ all->reports[i].analysis,
+							       all->reports[i].callbacks[j] };
 	qsort(sorted, used, sizeof(*sorted), compare_callbacks);
 	d9__json_open(all->json, "callbacks", '[');
 	for (size_t i = 0; i < used; i++)

@@ -2,9 +2,6 @@
 /* "polls", "wake_to_poll" and "timers" of the JSON report. */
 #include "config.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "analyze/report_json.h"
 #include "analyze/stalls.h"
 

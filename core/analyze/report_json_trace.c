@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "trace" of the JSON report: what was read, and what is known of it. */
+/* "trace" of the JSON report: the files that were read, their events and losses, and the metadata in them. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analyze/report_json.h"
-#include "analyze/units.h"
 
 int d9__json_events(struct d9__json *json, const struct d9__report *reports, size_t n)
 {

@@ -39,7 +39,6 @@ static void worker_row(struct d9__section *c, struct d9__grid *grid, const struc
 	d9__cell_id(grid, worker->tid);
 }
 
-/* Columns of numbers called |titles|, which end with NULL. */
 static void put_workers(struct d9__section *c)
 {
 	const struct d9__timeline *timeline = &c->a->timeline;
@@ -246,15 +245,11 @@ static void task_row(struct d9__grid *grid, const struct d9__callback *callback)
 static void put_task_makers(struct d9__section *c)
 {
 	size_t all = c->report->n_callbacks, n = d9__section_shown(c, all), with = 0;
-	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
+	const struct d9__callback **sorted = d9__section_sorted(c, compare_alive);
 	struct d9__grid grid = { .n_columns = 0 };
 
-	if (!sorted) {
-		c->page->err = -ENOMEM;
+	if (!sorted)
 		return;
-	}
-	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
-	qsort(sorted, all, sizeof(*sorted), compare_alive);
 	d9__cell_columns(&grid, (const char *const[]){ "PEAK", "AT END", "MADE", "ENDED", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "ENDED", "PEAK", NULL });

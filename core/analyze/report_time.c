@@ -16,7 +16,7 @@ struct d9__parts d9__parts_of_callback(const struct d9__analysis *a,
 	return d9__parts_of(&callback->time, callback->durations.sum, 0, a->samples.period_ns);
 }
 
-/* How long its tasks were registered: one that ended while it ran, or ran once more, was called for longer. */
+/* How long its tasks were registered; at least as long as they ran, since a call may go on after its task ended. */
 static uint64_t lives_of(const struct d9__callback *callback)
 {
 	uint64_t calls_ns = callback->durations.sum;
@@ -62,7 +62,7 @@ void d9__json_ready(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_close(json, '}');
 }
 
-/* What loops call: functions that a library calls inside its own callbacks have no tasks. */
+/* Whether loops call |callback| itself.  Functions that a library calls inside its own callbacks have no tasks. */
 static bool has_tasks(const struct d9__callback *callback)
 {
 	return callback->lives_ns || !callback->span;

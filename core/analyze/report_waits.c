@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of the text report: who waited to run, and timers. */
+/* Sections of the text report: callbacks that were ready and waited to run, and timers that ran late. */
 #include "config.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/report_cells.h"
-#include "analyze/stalls.h"
 
 static int compare_delays(const void *left, const void *right)
 {
@@ -41,15 +36,11 @@ static void wait_row(struct d9__grid *grid, const struct d9__callback *callback,
 static void put_waiters(struct d9__section *c, bool late)
 {
 	size_t all = c->report->n_callbacks, n = d9__section_shown(c, all), with = 0;
-	const struct d9__callback **sorted = calloc(all + 1, sizeof(*sorted));
+	const struct d9__callback **sorted = d9__section_sorted(c, late ? compare_lateness : compare_delays);
 	struct d9__grid grid = { .n_columns = 0 };
 
-	if (!sorted) {
-		c->page->err = -ENOMEM;
+	if (!sorted)
 		return;
-	}
-	memcpy(sorted, c->report->callbacks, all * sizeof(*sorted));
-	qsort(sorted, all, sizeof(*sorted), late ? compare_lateness : compare_delays);
 	d9__cell_columns(&grid, (const char *const[]){ "LONGEST", "P99", "P50", "CALLS", NULL });
 	d9__grid_column(&grid, "CALLBACK", true, true);
 	d9__grid_spare(&grid, (const char *const[]){ "P50", "P99", NULL });

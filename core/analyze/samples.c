@@ -125,7 +125,7 @@ const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint6
 	return piece ? running_in(piece) : NULL;
 }
 
-/* An off-CPU sample is of a sleep that a BlockingCallEvent tells: no second sleep. */
+/* Count an off-CPU sample that was taken in a sleep which a BlockingCallEvent tells already. */
 static void count_told(struct d9__samples *samples, struct d9__callback *callback)
 {
 	samples->off_told++;
@@ -135,7 +135,7 @@ static void count_told(struct d9__samples *samples, struct d9__callback *callbac
 void d9__samples_blocked(struct d9__samples *samples, struct d9__worker *worker, struct d9__callback *callback,
 			 uint64_t until_ns)
 {
-	/* Its own stack came before it. */
+	/* The recorder wrote the call's own stack as a sample right before it. */
 	count_told(samples, callback);
 	worker->off.told_until_ns = until_ns;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans that one event tells: fields have the roles of a span's start, length and name by annotation. */
+/* Spans that one event tells: annotations say which of its fields are the start, length and name of a span. */
 #include "config.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 struct roles {
 	size_t start, length, name; /* fields; SIZE_MAX: none */
 	const char *family;
-	bool bad; /* two fields have one role, or one of a type that cannot */
+	bool bad; /* two fields have one role, or a field has a type that does not fit its role */
 };
 
 static bool is_number(const struct d9_schema *schema, size_t i)
@@ -63,7 +63,7 @@ static struct roles roles_of(const struct d9_schema *schema)
 	return roles;
 }
 
-/* Field |i| in ns; false: it has none, or its unit is not one of time. */
+/* Field |i| in ns.  False: it is absent or negative, or its unit is not one of time. */
 static bool time_of(const struct d9_event *event, size_t i, uint64_t *ns)
 {
 	static const struct {
@@ -73,7 +73,8 @@ static bool time_of(const struct d9_event *event, size_t i, uint64_t *ns)
 	const char *unit = i == SIZE_MAX ? NULL : d9_schema_annotation(event->schema, i, "unit");
 	uint64_t n;
 
-	if (i == SIZE_MAX || !event->values[i].present)
+	if (i == SIZE_MAX || !event->values[i].present ||
+	    (event->values[i].type == D9_FIELD_I64 && event->values[i].u.i64 < 0))
 		return false;
 	n = event->values[i].type == D9_FIELD_I64 ? (uint64_t)event->values[i].u.i64 : event->values[i].u.u64;
 	for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++)

@@ -8,8 +8,9 @@
 #include "analyze/stalls.h"
 #include "analyze/tasks.h"
 
+#define TELLING_NS D9__MS(100) /* a task that begins while the recorder tells the living ones may be among these */
+
 /* Callbacks with fewer tasks have no curve of their own: growth below that is no leak. */
-#define TELLING_NS D9__MS(100) /* what begins while living tasks are told may be among these */
 #define CURVE_FROM 100
 
 /* With its place in the table. */
@@ -128,7 +129,7 @@ void d9__task_found(struct d9__tasks *tasks, struct d9__task *task, uint64_t ns,
 		task->callback->peak_alive = task->callback->alive;
 }
 
-/* It began just while that was told. */
+/* |task| began while the recorder listed the tasks that live, and is counted when its own event comes. */
 static void untell(struct d9__tasks *tasks, struct d9__task *task)
 {
 	task->told = false;

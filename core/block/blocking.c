@@ -83,12 +83,12 @@ static bool is_in_program(void)
 	return d9__module_range_of(&table, &own) && entry >= own.low && entry < own.high;
 }
 
-/* ThreadSanitizer's, where the program has it. */
+/* A function of ThreadSanitizer's; NULL unless the program is built with it. */
 extern const char tsan_init[] __asm__("__tsan_init") __attribute__((weak));
 
 static void fill_tables(void)
 {
-	/* It pairs each lock with its unlock, and of locks for readers and writers only one half is wrapped. */
+	/* ThreadSanitizer pairs each lock with its unlock, and we wrap no unlock of locks for readers and writers. */
 	size_t n_locks = tsan_init ? D9__LOCK_HOOKS - D9__LOCK_HOOKS_RWLOCKS : D9__LOCK_HOOKS;
 
 	table.n_hooks = D9__CALL_HOOKS + n_locks;

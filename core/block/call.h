@@ -22,7 +22,7 @@
 
 #define D9__BLOCKING_NS UINT64_C(1000000) /* shorter calls are not told */
 
-/* The function behind a wrapper: the hook engine may write the word again, with the same, while others call. */
+/* The function behind a wrapper.  The hook engine may write the same address again while other threads read it. */
 #define D9__BLOCK_REAL(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
 /* Is a callback running on this thread, and not the wait of a loop that it runs? */

@@ -26,7 +26,7 @@ struct d9__lock_holder {
 	uint64_t pcs[D9__BLOCKING_FRAMES_MAX];
 };
 
-#define D9__LOCK_HOOKS	     7
+#define D9__LOCK_HOOKS         7
 #define D9__LOCK_HOOKS_RWLOCKS 2 /* the last ones: of locks for readers and writers */
 extern const struct d9__got_hook d9__lock_hooks[D9__LOCK_HOOKS];
 

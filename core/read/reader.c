@@ -131,7 +131,7 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 static int add_folder(struct d9_reader *reader, const char *path)
 {
 	struct d9__folder folder = { 0 };
-	size_t known = 0; /* segments, those that another folder links to as well included */
+	size_t known = 0; /* segments, even if another path has named them before */
 	int err = d9__folder_list(&folder, path);
 
 	if (err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which addresses of a stack were being executed: of the others the call before them is meant. */
+/* Stack roles: which addresses of a stack were being executed; each of the others is the return address of a call. */
 
 #ifndef D9_READ_STACK_ROLE_H
 #define D9_READ_STACK_ROLE_H
@@ -15,8 +15,8 @@ static inline bool d9__address_is_kernel(uint64_t address)
 }
 
 /*
- * Whether the thread was at |addresses[i]| itself, the innermost first: at the first one, and at the first of the
- * program's behind the kernel's, where an interrupt came or which a system call returns to.
+ * Whether the thread was at |addresses[i]| itself; the innermost comes first.  It was at the first one, and at the first
+ * of the program's behind the kernel's: there an interrupt came, or a system call returns to it.
  */
 static inline bool d9__address_is_executing(const uint64_t *addresses, size_t i)
 {

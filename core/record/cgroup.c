@@ -35,7 +35,7 @@ bool d9__cgroup_read(const char *dir, const char *name, char *text, size_t size)
 	return read_text(file, text, size);
 }
 
-/* The cgroup |path| below |root| and those around it. */
+/* Call |fn| with the cgroup |path| below |root| and those around it. */
 static void walk(const char *root, char *path, bool unified, d9__cgroup_fn fn, void *arg)
 {
 	char dir[PATH_MAX + 64];

@@ -22,7 +22,7 @@ static uint64_t own_cpu_ns(void)
 
 /* ---- root ---- */
 
-/* Or can be root again. */
+/* Whether the process is root, or can make itself root again; yes, if the kernel does not say. */
 static bool is_root(void)
 {
 	uid_t real, effective, saved;
@@ -30,6 +30,7 @@ static bool is_root(void)
 	return getresuid(&real, &effective, &saved) || !real || !effective || !saved;
 }
 
+/* Count the ring of a dead process, and leave it as it is. */
 static bool leave(void *arg, const char *boot_id, struct d9__dead_ring *ring, struct d9__recovered *out)
 {
 	unsigned *left = arg;
@@ -40,7 +41,7 @@ static bool leave(void *arg, const char *boot_id, struct d9__dead_ring *ring, st
 	return true;
 }
 
-/* Who does not look does not know. */
+/* Only who reads a ring can know that it holds no events, and root reads none. */
 static bool is_surely_empty(void *arg, struct d9__dead_ring *ring)
 {
 	(void)arg, (void)ring;

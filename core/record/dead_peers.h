@@ -2,10 +2,11 @@
 /*
  * Dead peers: a recorder that starts makes segments of what killed ones left in its trace directory.
  *
- * Not root's: rings of root's may be written by processes that gave up their rights long ago, and whoever reads them
- * wrongly would do it with all rights of the program.  What they hold stays, up to 64 MiB of each service, for the
- * program dial9, which reads it in a child without rights; the log says so.  (The recorder cannot start that program:
- * Linux makes the exit signal of every process that calls execve(2) SIGCHLD again, so the traced program would see it.)
+ * The recorder of a process of root's leaves them: a process that has given up root's rights still writes the ring that
+ * it began as root, and an error in reading it would be exploited with root's rights.  Such rings stay, up to 64 MiB of
+ * each service, for the program dial9, which reads them in a child without rights; the log says so.  (The recorder cannot
+ * start that program: Linux makes the exit signal of every process that calls execve(2) SIGCHLD again, so the traced
+ * program would see it.)
  */
 
 #ifndef D9_RECORD_DEAD_PEERS_H
@@ -25,7 +26,7 @@ struct d9__dead_peers {
 	uint64_t asked_ns,
 		looked_ns; /* when we asked last whether it is; processor time of looking */
 	struct d9__recover recover;
-	struct d9__recover_hands none; /* root's */
+	struct d9__recover_hands none; /* what a recorder of root's does with rings */
 };
 
 void d9__dead_peers_begin(struct d9__dead_peers *peers, bool curious);
@@ -34,7 +35,7 @@ void d9__dead_peers_begin(struct d9__dead_peers *peers, bool curious);
 void d9__dead_peers_next(struct d9__dead_peers *peers, struct d9__writer *writer,
 			 const char *trace_dir, uint64_t now_ns);
 
-/* Keep few of all rings, as d9__recover_prune() does: the recorder could write to none of its places. */
+/* Remove all rings but a few, as d9__recover_prune() does, when the recorder could write its own to none of its places. */
 void d9__dead_peers_prune(void);
 
 /* The recorder stops: what was not looked at waits for another. */

@@ -145,8 +145,8 @@ static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
 }
 
 /*
- * A thread that runs no loop tells nobody that it computes, and the handler that samples it makes no system call: so
- * few samples wait for each CPU, whatever else rests.
+ * The longest wait of the flush thread while all threads are sampled, so that no more than WAITING_SAMPLES wait for each
+ * CPU: nothing else wakes it for a thread that computes and runs no loop, as the sampling handler makes no system call.
  */
 static uint64_t samples_wait_ns(void)
 {
@@ -565,7 +565,7 @@ static void take_prefixes(uint64_t now_ns, bool active)
 	d9__drain_prefixes(&self.drain, now_ns, active ? every_ns : 0);
 }
 
-/* Beside segments that hold something, or it would be all that is left. */
+/* Only beside a segment that holds events: without any, the copy would be all that is left in the directory. */
 static void copy_jit_map(void)
 {
 	if (self.writer.has_dir && self.writer.seg.open && self.writer.seg.real)

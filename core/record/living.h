@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Living: each segment but the first begins by telling the tasks that live, so that it can be read alone.
- * They are listed when the segment before it ends: whatever begins or ends later is in its events.
+ * Living: the writer begins each segment but the first with the tasks that live, so that it can be read alone.
+ * It lists them when the segment before ends: events of the new segment tell what begins or ends later.
  * Flush thread only.
  */
 
@@ -16,14 +16,14 @@ struct d9__writer;
 
 /* All zero: nothing is listed. */
 struct d9__living {
-	uint64_t ns; /* as of when */
+	uint64_t ns; /* when they were listed; 0: they were not */
 	struct d9__task_spawn *items;
 	size_t n;
 };
 
 /*
- * List all tasks, or where they would take much of a segment of |file_bytes|, or are more than
- * D9__DUMP_TASKS_MAX, those that were polled in the last seconds first.  Without memory none.
+ * List the tasks that live: all, or as many as fit into a small part of a segment of |file_bytes|, and
+ * D9__DUMP_TASKS_MAX at most, those that were polled in the last seconds first.  Without memory it lists none.
  */
 void d9__living_list(struct d9__living *living, uint64_t file_bytes);
 

@@ -69,7 +69,7 @@ bool d9__process_state_parse_cgroup(const char *text, struct d9__process_figures
 	return true;
 }
 
-/* Keep its cpu.stat open, if that tells of throttling and there is room. */
+/* Keep cpu.stat of the cgroup in |dir| open, if it tells of throttling and there is room for one more. */
 static void open_group(void *arg, const char *dir, bool unified)
 {
 	struct d9__process_state *state = arg;

@@ -201,13 +201,19 @@ static bool rescue(const struct d9__recover *r, struct d9__dead_ring *ring, cons
 	return found;
 }
 
-/* Whatever it holds. */
-static bool discard(struct d9__dead_ring *ring, struct d9__recovered *out)
+/* The memory that the ring takes: parts of it that were never used take none. */
+static uint64_t taken_by(const struct d9__dead_ring *ring)
 {
 	struct stat st;
 
+	return fstat(ring->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+/* Whatever it holds. */
+static bool discard(struct d9__dead_ring *ring, struct d9__recovered *out)
+{
 	refuse(ring, 0, out);
-	out->bytes = fstat(ring->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+	out->bytes = taken_by(ring);
 	d9__dead_ring_unlink(ring);
 	if (!access(ring->path, F_OK))
 		return refuse(ring, -EACCES, out);
@@ -378,7 +384,6 @@ static void remove_stillborn(const char *ring_path)
 static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 {
 	struct d9__dead_ring ring;
-	struct stat st;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_rings; i++) {
@@ -390,7 +395,7 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 		case 0:
 			memcpy(c->service, ring.header.service, sizeof(c->service));
 			c->started_ns = ring.header.anchor.real_ns;
-			c->bytes = fstat(ring.fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+			c->bytes = taken_by(&ring);
 			c->path = r->rings[i];
 			c->empty = is_ours(&ring) && is_empty(r, &ring);
 			n += is_ours(&ring);

@@ -137,7 +137,7 @@ static bool is_prior_clean(const struct rescue *r)
 	uint8_t cut[64];
 	size_t len = (size_t)(put_pair(cut, "segment.sealed_clean", "false") - cut);
 
-	/* We sealed it, or a recovery that was killed then. */
+	/* It was cut if we sealed it, or an earlier recovery did, which was killed before it had done with the ring. */
 	return !r->out->sealed && !(r->tail.len && memmem(r->tail.data, r->tail.len, cut, len));
 }
 

@@ -217,7 +217,7 @@ static int add_clock(struct d9__writer *w, uint64_t now_ns)
 	return add_note(w, now_ns);
 }
 
-/* At |ns|, |facts| of the segment, beside those of the process: keys and values, NULL behind the last. */
+/* Write the metadata of the process, at |ns|, with |facts| of the segment: keys and values, NULL behind the last. */
 static int add_metadata(struct d9__writer *w, const char *const *facts, uint64_t ns, uint64_t now_ns)
 {
 	const char *more[D9__WRITER_MORE + FACTS_MAX] = { NULL };
@@ -235,7 +235,7 @@ static int add_metadata(struct d9__writer *w, const char *const *facts, uint64_t
 	return err ? err : add_clock(w, now_ns);
 }
 
-/* What lives is told behind it, and as of the same time: who reads in order of time knows what that is. */
+/* With the time of the list of living tasks, whose events follow: readers in order of time learn first what these are. */
 static int add_first_metadata(struct d9__writer *w, uint64_t now_ns)
 {
 	char told[24];
@@ -243,7 +243,7 @@ static int add_first_metadata(struct d9__writer *w, uint64_t now_ns)
 				w->tells ? "segment.told_ns" : NULL, told, NULL };
 
 	if (w->prior == D9__SEALED_NONE)
-		return add_metadata(w, facts + 4, d9__clock_mono_ns(), now_ns);
+		return add_metadata(w, (const char *[]){ NULL }, d9__clock_mono_ns(), now_ns);
 	if (w->tells && !w->living.ns)
 		d9__living_list(&w->living, w->ret.file_limit);
 	snprintf(told, sizeof(told), "%llu", (unsigned long long)w->living.ns);

@@ -132,7 +132,7 @@ static struct d9__elf_file *find_by_link(struct d9__debug_search *search)
 	return file ? file : try_link(search, DEBUG_DIR, "", name, checksum);
 }
 
-/* The recorded file itself, or its debug file, as somebody has put it into |dir|. */
+/* The recorded file itself, or its debug file, where a user has put a copy into |dir|. */
 static struct d9__elf_file *find_by_name(struct d9__debug_search *search, const char *dir)
 {
 	static const char *const suffixes[] = { "", ".debug" };

@@ -25,8 +25,8 @@ struct d9__debug_search {
 };
 
 /*
- * The debug file, in this order: .build-id/XX/YYYY.debug and the same without .debug below each directory; what
- * the recorded file's name and that with .debug in each of the given ones, if the binary is missing; what
+ * The debug file, in this order: .build-id/XX/YYYY.debug and the same without .debug below each directory; if
+ * the binary is missing, a file of its name, or of that with .debug, in each of the given directories; what
  * .gnu_debuglink of the binary names, beside it, in .debug beside it and below each directory; a server's.  Its
  * build-id is the recorded one; without any, its checksum is the link's.  NULL: there is none.
  */

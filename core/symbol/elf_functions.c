@@ -8,6 +8,8 @@
 
 #include "symbol/elf_functions.h"
 
+#define SIZED 8 /* added to the rank of functions of which the table tells the size */
+
 /* Room for one more; false if out of memory. */
 static bool grow(struct d9__elf_functions *functions)
 {
@@ -24,8 +26,6 @@ static bool grow(struct d9__elf_functions *functions)
 	return true;
 }
 
-#define SIZED 8 /* added to the rank of functions of which the table tells the size */
-
 static unsigned rank_symbol(const GElf_Sym *sym, const char *name)
 {
 	unsigned rank = name[0] == '_' ? 0 : 1;
@@ -37,7 +37,7 @@ static unsigned rank_symbol(const GElf_Sym *sym, const char *name)
 	return sym->st_size ? rank + SIZED : rank;
 }
 
-/* Where |sym| ends at the latest: one without a size does not reach beyond its section, as _init into the PLT. */
+/* Where |sym| ends at the latest: without a size at the end of its section, or _init would reach into the PLT. */
 static uint64_t end_of(Elf *elf, const GElf_Sym *sym)
 {
 	Elf_Scn *section = sym->st_size ? NULL : elf_getscn(elf, sym->st_shndx);

@@ -26,7 +26,7 @@ struct d9__row_batch {
  */
 int d9__row_batch_add(struct d9__row_batch *batch, uint64_t address, const struct d9__frames *frames);
 
-/* Add that |name| stands in the segment where |recorded| was: analyze/spawn_texts.h.  0 or -ENOMEM. */
+/* Add a row which says that |name| stands in the segment in place of |recorded|: analyze/spawn_texts.h.  0 or -ENOMEM. */
 int d9__row_batch_add_text(struct d9__row_batch *batch, const char *name, const char *recorded);
 
 void d9__row_batch_release(struct d9__row_batch *batch);

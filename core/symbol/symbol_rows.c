@@ -90,7 +90,7 @@ int d9__rows_learn(struct d9__rows *rows, struct d9__answers *answers, const str
 	struct d9__row *row;
 	size_t newest;
 
-	/* At address 0 stands what is no symbol: analyze/spawn_texts.h. */
+	/* Rows at address 0 are no symbols: analyze/spawn_texts.h. */
 	if (!address || !name.len || depth >= D9__SYMBOL_DEPTH_MAX || d9__rows_is_mere_place(name.data, name.len) ||
 	    has_depth(rows, address, depth) || rows->n == UINT32_MAX - 1 ||
 	    !d9__budget_take(D9__KEPT_SYMBOLS, TABLE_BYTES + 2 * sizeof(*row)))

@@ -3,19 +3,19 @@
 
 import { histogramBin, quantileOf, statsBySite, wakeOf } from './index.js';
 import { showCount, showDuration, showName, splitLocation } from './show.js';
+import { longLimit } from './statistics.js';
 import { lowerBound } from './table.js';
 import { POLL } from './trace.js';
 
-const LONG_LEAST = 1e6, LONG_MOST = 1e7, LONG_TIMES = 3;
 const LATE = 5e6;
 const LOOK_BACK = 1e9;
 const TOLD = 5;
 
-/** Calls from here on are long for a worker: 3 x its p99, at least 1 ms, at most 10 ms. */
+/** Calls from here on are long for a worker. */
 function longCall(polls) {
 	const bins = new Uint32Array(56);
 	for (let i = 0; i < polls.n; i++) bins[histogramBin(polls.dur[i])]++;
-	return Math.min(LONG_MOST, Math.max(LONG_LEAST, LONG_TIMES * quantileOf(bins, polls.n, 0.99)));
+	return longLimit(quantileOf(bins, polls.n, 0.99));
 }
 
 /** Long calls by place, worst first. */
@@ -24,7 +24,7 @@ function longCallbacks(trace) {
 	for (const worker of trace.workers) {
 		const { polls } = worker, limit = longCall(polls);
 		for (let i = 0; i < polls.n; i++) {
-			// What the next call or wait ended was cut by a loss, a crash or a segment that is not there.
+			// A call that has no end of its own was cut by a loss, a crash or a missing segment: how long it took is not known.
 			if (polls.dur[i] < limit || polls.flags[i] & POLL.OPEN_ENDED) continue;
 			if (!bySite.has(polls.site[i])) bySite.set(polls.site[i], []);
 			bySite.get(polls.site[i]).push({ worker: worker.id, time: polls.start[i], duration: polls.dur[i], task: polls.task[i] });

@@ -31,9 +31,9 @@ export function callbackKey({ name, site }) {
 	return `${plainName(name)} @ ${plainPlace(site)}`;
 }
 
-/** Delays between wake and call by worker: an array like its polls, NaN where no wake is known. */
 const delaysByTrace = new WeakMap();
 
+/** Delays between wake and call: Map from each worker to an array like its polls, NaN where no wake is known. */
 export function delaysOf(trace) {
 	if (delaysByTrace.has(trace)) return delaysByTrace.get(trace);
 	const { wakes, workers } = trace, latest = new Map(), next = workers.map(() => 0), delays = new Map(workers.map((worker) => [worker, new Float64Array(worker.polls.n).fill(NaN)]));
@@ -78,6 +78,7 @@ class Blocks {
 	}
 }
 
+/** How long the intervals of a side are together, in ns. */
 export function lengthOf(side) {
 	return side.intervals.reduce((sum, [from, to]) => sum + to - from, 0);
 }
@@ -86,7 +87,7 @@ export function lengthOf(side) {
  * Callbacks of a side by what they match by: Map of {name, place, trace, site, calls, waits}.  |side| is {traces, intervals,
  * nameOf(trace, site), keep(trace, worker)}: intervals of the axis, nameOf() gives {name, site}, keep() says which workers count.
  */
-export function collectSide(side, blocks) {
+function collectSide(side, blocks) {
 	const found = new Map(), keys = new Map(), length = lengthOf(side);
 	for (const trace of side.traces) {
 		const delays = delaysOf(trace), shift = trace.shift ?? 0;
@@ -217,15 +218,14 @@ function resample(a, b) {
 
 /** The chance that a value of B is greater than one of A, half of the ties counted: 0.5 is no difference. */
 function superiority(a, b) {
-	const ma = matrixOf(a), mb = matrixOf(b), all = (m, measured) => {
-		const counts = new Map();
-		for (let block = 0; block < measured.counts.length; block++) for (let i = 0; i < m.width; i++) counts.set(m.values[i], (counts.get(m.values[i]) ?? 0) + m.cells[block * m.width + i]);
-		return counts;
-	};
-	const ca = all(ma, a), cb = all(mb, b);
+	const [ca, cb] = [a, b].map((measured) => {
+		const sums = new Map();
+		for (const counts of measured.counts) counts?.forEach((n, bucket) => sums.set(bucket, (sums.get(bucket) ?? 0) + n));
+		return sums;
+	});
 	let below = 0, won = 0;
-	for (const value of [...new Set([...ca.keys(), ...cb.keys()])].sort((x, y) => x - y)) {
-		const na = ca.get(value) ?? 0, nb = cb.get(value) ?? 0;
+	for (const bucket of [...new Set([...ca.keys(), ...cb.keys()])].sort((x, y) => x - y)) {
+		const na = ca.get(bucket) ?? 0, nb = cb.get(bucket) ?? 0;
 		won += nb * (below + na / 2);
 		below += na;
 	}
@@ -288,7 +288,7 @@ function renamed(left, right) {
 }
 
 /** How many blocks a side is cut into. */
-export function blocksOf(side) {
+function blocksOf(side) {
 	return Math.max(BLOCKS_LEAST, Math.min(BLOCKS_MOST, Math.floor(lengthOf(side) / BLOCK_NS)));
 }
 

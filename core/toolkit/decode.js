@@ -32,7 +32,7 @@ function hotKind(name, fields) {
 		if (name === hotName && fields.every((field) => isFieldType(field.type)) && `${shape} `.startsWith(`${hotShape} `)) {
 			const more = fields.slice(hotShape.split(' ').length);
 			const reason = kind === HOT.WAKE && more[0]?.name === 'reason' && more[0].type === TYPE.U8 && !more[0].optional;
-			// Of another type, or further behind, it is read field by field.
+			// An event whose reason has another type, or does not come first, is read field by field.
 			if (kind === HOT.WAKE && !reason && more.some((field) => field.name === 'reason')) break;
 			return { hot: kind, reason, more: reason ? more.slice(1) : more };
 		}

@@ -7,9 +7,9 @@ import { countNames, functionOf, threadsIn } from './census.js';
 import { blockingCalls } from './profile.js';
 import { textColumns, numberOption, runScript, wrapText } from './script.js';
 import { showDuration, showName, showShare, splitLocation } from './show.js';
-import { Durations } from './statistics.js';
-import { lowerBound } from './table.js';
+import { Durations, longLimit } from './statistics.js';
 import { joinedCalls } from './summary.js';
+import { lowerBound } from './table.js';
 import { partsOfCall } from './time.js';
 
 const LONG_USAGE = `usage: node diagnose_long_poll.js [OPTIONS] TRACE
@@ -30,7 +30,7 @@ Exit status: 0 no call was long, 1 some were, 2 bad usage or a damaged trace.
 function limitOf(calls) {
 	const lengths = new Durations();
 	for (const call of calls) lengths.add(call.ns);
-	return lengths.n ? Math.min(1e7, Math.max(1e6, 3 * lengths.quantile(0.99))) : 0;
+	return longLimit(lengths.n ? lengths.quantile(0.99) : 0);
 }
 
 /** In a sentence: what it was that took the time. */

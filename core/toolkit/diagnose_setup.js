@@ -24,7 +24,7 @@ function stackFacts(trace) {
 	return { n: seen.length, named, depth: seen.reduce((sum, frames) => sum + frames.length, 0) / (seen.length || 1) };
 }
 
-/** Each rule: what is wrong, or null, and what to do. */
+/** Rules: each tells of a trace and its stackFacts() what is wrong and what to do, or null. */
 const SETUP_RULES = [
 	(trace) => (trace.workers.some((worker) => worker.polls.n) ? null : { check: 'no-polls', severity: 'critical', message: 'No callback of an event loop was recorded.',
 		advice: 'Ask dial9 doctor -- PROGRAM: the loop library may be linked statically, or of a kind that has no adapter.' }),
@@ -40,16 +40,10 @@ const SETUP_RULES = [
 	(trace) => (trace.tasks.size && !trace.wakes.n ? { check: 'no-wakes', severity: 'warning', message: 'Tasks were registered, but nothing tells when they became ready: waits are not known.',
 		advice: 'Record with the adapter of the loop library; see dial9-record(1).' } : null),
 	(trace) => (trace.samples.time.length ? null : { check: 'no-samples', severity: 'info', message: 'No stack was sampled: what a callback computes in is not known.', advice: 'Record without --cpu off; see dial9 doctor about perf and timers.' }),
-	(trace) => {
-		const facts = stackFacts(trace);
-		return facts.n > ENOUGH_SAMPLES && facts.depth < 3 ? { check: 'short-stacks', severity: 'critical', message: `Stacks have ${facts.depth.toFixed(1)} frames on average: unwinding fails.`,
-			advice: 'Compile with -funwind-tables (or -fasynchronous-unwind-tables), and do not strip .eh_frame.' } : null;
-	},
-	(trace) => {
-		const facts = stackFacts(trace);
-		return facts.n > ENOUGH_SAMPLES && facts.named < 0.1 * facts.n ? { check: 'no-symbols', severity: 'warning', message: `${facts.named} of ${facts.n} samples have names of functions.`,
-			advice: 'Run dial9 symbolize -o OUT TRACE where the binaries are, and use OUT; install debug symbols of libraries.' } : null;
-	},
+	(trace, facts) => (facts.n > ENOUGH_SAMPLES && facts.depth < 3 ? { check: 'short-stacks', severity: 'critical', message: `Stacks have ${facts.depth.toFixed(1)} frames on average: unwinding fails.`,
+		advice: 'Compile with -funwind-tables (or -fasynchronous-unwind-tables), and do not strip .eh_frame.' } : null),
+	(trace, facts) => (facts.n > ENOUGH_SAMPLES && facts.named < 0.1 * facts.n ? { check: 'no-symbols', severity: 'warning', message: `${facts.named} of ${facts.n} samples have names of functions.`,
+		advice: 'Run dial9 symbolize -o OUT TRACE where the binaries are, and use OUT; install debug symbols of libraries.' } : null),
 	(trace) => {
 		const refused = rowsNamed(trace, 'RecorderHealthEvent', ['refused_sources']).map((row) => row.refused_sources).find((text) => typeof text === 'string' && text);
 		return refused ? { check: 'refused-source', severity: 'warning', message: `Not permitted: ${showName(refused)}`, advice: 'dial9 doctor names the setting that would permit it.' } : null;
@@ -57,7 +51,10 @@ const SETUP_RULES = [
 ];
 
 await runScript('diagnose_setup.js', { usage: SETUP_USAGE, main: (processes) => {
-	const found = processes.flatMap(({ folder, trace }) => SETUP_RULES.map((rule) => rule(trace)).filter(Boolean).map((one) => ({ process: showName(folder), ...one })));
+	const found = processes.flatMap(({ folder, trace }) => {
+		const facts = stackFacts(trace);
+		return SETUP_RULES.map((rule) => rule(trace, facts)).filter(Boolean).map((one) => ({ process: showName(folder), ...one }));
+	});
 	const bad = found.some((one) => one.severity !== 'info');
 	return { text: found.length ? found.map((one) => `${wrapText(`${one.severity}: ${one.check}: ${one.message}`, '  ')}\n${wrapText(`  ${one.advice}`, '  ')}`).join('\n') : 'nothing is missing',
 		json: JSON.stringify(found), status: bad ? 1 : 0 };

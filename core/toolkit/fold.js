@@ -135,8 +135,7 @@ export function functionsOf(tree) {
 		}
 		const frame = tree.frame[node], outer = onStack.get(frame) ?? 0;
 		let row = byFrame.get(frame);
-		if (!row) byFrame.set(frame, row = { frame, own: tree.own.map(() => 0), total: tree.own.map(() => 0), nodes: 0 });
-		row.nodes++;
+		if (!row) byFrame.set(frame, row = { frame, own: tree.own.map(() => 0), total: tree.own.map(() => 0) });
 		for (let side = 0; side < tree.own.length; side++) {
 			row.own[side] += tree.own[side][node];
 			if (!outer) row.total[side] += tree.total[side][node];

@@ -20,7 +20,7 @@ export const PROFILE_KINDS = {
 };
 
 /** A stack by its number, and whether its outer frames are missing; -1: no stack. */
-export function stackKey(stack, cut) {
+function stackKey(stack, cut) {
 	return stack < 0 || Number.isNaN(stack) ? -1 : stack * 2 + (cut ? 1 : 0);
 }
 
@@ -34,6 +34,12 @@ function derive(trace, what, make) {
 	return kept.get(what);
 }
 
+/** A function (row) => number of the stack in the field |name|, -1 where there is none. */
+function stackReader({ fields, columns }, name) {
+	const column = columns[fields.findIndex((field) => field.name === name)];
+	return (row) => (column && !Number.isNaN(column[row]) ? column[row] : -1);
+}
+
 /** The worker that a thread ran, or -1. */
 function workerOfThread(trace, tid) {
 	const byTid = derive(trace, 'tids', () => new Map(trace.workers.flatMap((worker) => worker.tids.map((t) => [t, worker.id]))));
@@ -41,19 +47,19 @@ function workerOfThread(trace, tid) {
 }
 
 /**
- * Blocking calls in order of time: {n, time, worker, task, dur, fd, name, holderTid, holderTask, stack, cut,
- * holderStack}; -1 where there is no stack, and the calls as "time/worker" -> row in byStamp.
+ * Blocking calls: {rows, byStamp}.  rows, in order of time: [{time, worker, task, dur, fd, name, holderTid, holderTask, stack, cut,
+ * holderStack}], -1 where there is no stack; byStamp: Map from "time/worker" to the number of the row.
  */
 export function blockingCalls(trace) {
 	return derive(trace, 'blocking', () => {
 		const rows = [];
 		for (const table of tablesNamed(trace, 'BlockingCallEvent')) {
 			const read = Object.fromEntries(['worker_id', 'task_id', 'function', 'fd', 'duration_ns', 'holder_tid', 'holder_task'].map((field) => [field, fieldReader(trace, table, field)]));
-			const holder = table.fields.findIndex((field) => field.name === 'holder_stack');
+			const holder = stackReader(table, 'holder_stack');
 			for (let i = 0; i < table.rows.n; i++)
 				rows.push({ time: table.rows.time[i], worker: Number(read.worker_id(i) ?? -1), task: Number(read.task_id(i) ?? 0), dur: Number(read.duration_ns(i) ?? 0),
 					fd: read.fd(i) === undefined ? null : Number(read.fd(i)), name: read.function(i) ?? '', holderTid: Number(read.holder_tid(i) ?? 0), holderTask: Number(read.holder_task(i) ?? 0),
-					stack: -1, cut: false, holderStack: holder < 0 || Number.isNaN(table.columns[holder][i]) ? -1 : table.columns[holder][i] });
+					stack: -1, cut: false, holderStack: holder(i) });
 		}
 		rows.sort((a, b) => a.time - b.time);
 		const byStamp = new Map(rows.map((row, i) => [`${row.time}/${row.worker}`, i]));
@@ -66,16 +72,16 @@ export function blockingCalls(trace) {
 	});
 }
 
-/** Sampled allocations: [{time, tid, bytes, stack, live, followed}], bytes as they stand for. */
+/** Sampled allocations: [{time, freed (NaN: not seen), tid, bytes, stack, live, followed}], bytes being those that the sample stands for. */
 export function allocations(trace) {
 	return derive(trace, 'allocations', () => {
 		const told = Number(trace.metadata.get('memory.sample_rate_bytes')) || HEAP_RATE, events = [];
 		for (const table of tablesNamed(trace, 'AllocEvent')) {
 			const [tid, size, addr, rate] = ['tid', 'size', 'addr', 'sample_rate_bytes'].map((field) => fieldReader(trace, table, field));
-			const chain = table.fields.findIndex((field) => field.name === 'callchain');
+			const stack = stackReader(table, 'callchain');
 			for (let i = 0; i < table.rows.n; i++)
 				events.push({ time: table.rows.time[i], tid: Number(tid(i) ?? 0), bytes: heapWeight(Number(size(i) ?? 0), Number(rate(i) ?? told) || told),
-					address: addr(i) ?? 0, stack: chain < 0 || Number.isNaN(table.columns[chain][i]) ? -1 : table.columns[chain][i], live: false, followed: false });
+					address: addr(i) ?? 0, stack: stack(i), live: false, followed: false, freed: NaN });
 		}
 		const all = [...events];
 		for (const free of rowsNamed(trace, 'FreeEvent', ['addr', 'alloc_timestamp_ns'])) events.push({ ...free, frees: true });
@@ -86,10 +92,11 @@ export function allocations(trace) {
 				const block = blocks.get(event.addr);
 				if (!block || BigInt(event.alloc_timestamp_ns ?? 0) - origin !== BigInt(Math.round(block.time))) continue;
 				block.live = false;
+				block.freed = event.time;
 				blocks.delete(event.addr);
 			} else if (event.address) {
-				// What was there was freed, and that is not in the trace.
-				if (blocks.has(event.address)) blocks.get(event.address).live = false;
+				// The allocation that was there has been freed before, which the trace does not have.
+				if (blocks.has(event.address)) Object.assign(blocks.get(event.address), { live: false, freed: event.time });
 				event.live = event.followed = true;
 				blocks.set(event.address, event);
 			}
@@ -99,7 +106,7 @@ export function allocations(trace) {
 }
 
 /** The bytes that a sampled allocation of |size| stands for, at one sample in |rate| bytes. */
-export function heapWeight(size, rate) {
+function heapWeight(size, rate) {
 	return rate <= 1 || size === 0 ? size : size / -Math.expm1(-size / rate);
 }
 
@@ -118,9 +125,9 @@ export function idleWaits(trace) {
 		const mean = (Number(trace.metadata.get('task_dump.idle_threshold_ms')) || IDLE_MEAN_MS) * 1e6, dumps = [];
 		for (const table of tablesNamed(trace, 'TaskDumpEvent')) {
 			const task = fieldReader(trace, table, 'task_id'), cut = fieldReader(trace, table, 'truncated');
-			const chain = table.fields.findIndex((field) => field.name === 'callchain');
+			const stack = stackReader(table, 'callchain');
 			for (let i = 0; i < table.rows.n; i++)
-				dumps.push({ time: table.rows.time[i], task: Number(task(i) ?? 0), cut: Boolean(cut(i)), stack: chain < 0 || Number.isNaN(table.columns[chain][i]) ? -1 : table.columns[chain][i] });
+				dumps.push({ time: table.rows.time[i], task: Number(task(i) ?? 0), cut: Boolean(cut(i)), stack: stack(i) });
 		}
 		dumps.sort((a, b) => a.time - b.time);
 		const starts = startsOf(trace, new Set(dumps.map((dump) => dump.task))), next = new Map();

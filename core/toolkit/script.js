@@ -53,7 +53,8 @@ export async function runScript(name, { usage, options = {}, operands = 0, main 
 		process.stdout.write(values.json ? `${json}\n` : `${text}\n`);
 		process.exitCode = damaged(name, processes) ? STATUS_BAD : status;
 	} catch (error) {
-		if (!(error instanceof UsageError || error instanceof InputError)) throw error;
+		// An error with |syscall| is the system's, of a file that cannot be read.
+		if (!(error instanceof UsageError || error instanceof InputError || error.syscall)) throw error;
 		process.stderr.write(`${name}: ${error.message}\n`);
 		process.exitCode = STATUS_BAD;
 	}

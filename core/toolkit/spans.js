@@ -9,7 +9,8 @@ const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array,
 const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
 const NOBODY = 255;
 
-const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
+/** Names of events that tell of spans: enters, exits and closes. */
+export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
 const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
 for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
 const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
@@ -29,13 +30,13 @@ function tableOf(shape, rows) {
 export function spanRoles(table) {
 	const roles = {};
 	for (const [field, key, role] of table.annotations) {
-		if (key !== 'dial9.role' || !ROLE_TYPES[role]) continue;
+		if (key !== 'dial9.role' || !Object.hasOwn(ROLE_TYPES, role)) continue;
 		const units = new Set(table.annotations.filter((a) => a[0] === field && a[1] === 'unit').map((a) => a[2]));
-		const other = table.annotations.some((a) => a[0] === field && a[1] === key && a[2] !== role && ROLE_TYPES[a[2]]);
+		const other = table.annotations.some((a) => a[0] === field && a[1] === key && a[2] !== role && Object.hasOwn(ROLE_TYPES, a[2]));
 		const timed = role === 'span.start' || role === 'span.duration', [unit = 'ns'] = units;
 		if (other || (roles[role] && roles[role].field !== field) || !ROLE_TYPES[role].includes(table.fields[field]?.type)) return null;
-		if (timed && (units.size > 1 || !TIME_UNITS[unit])) return null;
-		roles[role] = { field, unit: TIME_UNITS[unit] };
+		if (timed && (units.size > 1 || !Object.hasOwn(TIME_UNITS, unit))) return null;
+		roles[role] = { field, unit: timed ? TIME_UNITS[unit] : null };
 	}
 	if (!roles['span.start'] && !roles['span.duration']) return null;
 	return table.hasTime || (roles['span.start'] && roles['span.duration']) ? roles : null;

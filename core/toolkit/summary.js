@@ -5,7 +5,7 @@ import { redFlags } from './analyze.js';
 import { blockingCalls } from './profile.js';
 import { showName, splitLocation } from './show.js';
 import { nameOfSpan } from './spans.js';
-import { Durations } from './statistics.js';
+import { Durations, longLimit } from './statistics.js';
 import { partsOfCall } from './time.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from './trace.js';
 
@@ -86,7 +86,7 @@ export function joinedCalls(trace) {
 			cut.flags |= polls.flags[row];
 		} else {
 			const wake = state.take(start);
-			const from = wake < 0 ? NaN : Math.max(trace.wakes.time[wake], state.lastEnd > trace.wakes.time[wake] ? state.lastEnd : -Infinity);
+			const ready = wake < 0 ? NaN : trace.wakes.time[wake], from = state.lastEnd > ready ? state.lastEnd : ready;
 			const call = { worker: w, row, pieces: 1, start, ns, task, site: polls.site[row], wake, delay: start - from, flags: polls.flags[row], onCpu: 0, offCpu: 0 };
 			calls.push(call);
 			newest.set(task, call);
@@ -155,9 +155,9 @@ function nameOf(trace, site) {
 }
 
 function traceObject(process, number) {
-	const { trace, folder, files } = process, times = new Times(trace), events = {};
+	const { trace, folder, files } = process, times = new Times(trace), events = Object.create(null);
 	for (const table of trace.tables) if (table.count) events[table.name] = (events[table.name] ?? 0) + table.count;
-	const loss = {};
+	const loss = Object.create(null);
 	for (const row of rowsNamed(trace, 'RecorderLossEvent', ['cause', 'events'])) loss[row.cause ?? 'unknown'] = (loss[row.cause ?? 'unknown'] ?? 0) + Number(row.events ?? 0);
 	const dropped = (field) => rowsNamed(trace, 'MemoryProfileOverflowEvent', [field]).reduce((sum, row) => sum + Number(row[field] ?? 0), 0);
 	const metadata = Object.fromEntries(trace.metadata);
@@ -194,20 +194,20 @@ function workerObject(trace, worker, w, calls, number) {
 		pollNs += polls.dur[row];
 		longest = Math.max(longest, polls.ready[row]);
 	}
-	const seen = (source) => trace.samples.worker.filter((id, i) => id === worker.id && (trace.samples.source[i] === 1) === (source === 1)).length;
+	const seen = (off) => trace.samples.worker.filter((id, i) => id === worker.id && (trace.samples.source[i] === 1) === off).length;
 	const awake = awakeOf(worker), total = awake + parked, issued = trace.wakes.by.subarray(0, trace.wakes.n).filter((by) => by === worker.id && by < NO_WORKER_FROM).length;
 	return { id: worker.id, process: number, name: worker.group ?? trace.samples.thread.find((name, i) => name && trace.samples.worker[i] === worker.id) ?? null, tid: worker.tid,
 		polls: own.length + (worker.running ? 1 : 0), resumptions: polls.n - own.length, open_ended_polls: own.filter((call) => call.flags & POLL.OPEN_ENDED).length, poll_ns: pollNs,
 		parks: parks.n, parked_ns: parked, awake_ns: awake, busy: total > 0 ? Math.min(1, pollNs / total) : 0,
-		long_call_ns: Math.min(10 * MS, Math.max(MS, 3 * (lengths.n ? lengths.quantile(0.99) : 0))), wakes_issued: issued, local_queue_max: longest,
+		long_call_ns: longLimit(lengths.n ? lengths.quantile(0.99) : 0), wakes_issued: issued, local_queue_max: longest,
 		kernel_waits: quantiles(waits),
-		samples: { on_cpu: seen(0), off_cpu: seen(1) } };
+		samples: { on_cpu: seen(false), off_cpu: seen(true) } };
 }
 
 function callbackObjects(trace, calls, number) {
 	const bySite = new Map();
 	for (const call of calls) {
-		if (!bySite.has(call.site)) bySite.set(call.site, { lengths: new Durations(), delays: new Durations(), lateness: new Durations(), over: [0, 0, 0], open: 0, onCpu: 0, offCpu: 0, time: {}, tasks: new Set() });
+		if (!bySite.has(call.site)) bySite.set(call.site, { lengths: new Durations(), delays: new Durations(), lateness: new Durations(), over: [0, 0, 0], open: 0, onCpu: 0, offCpu: 0, time: {} });
 		const stats = bySite.get(call.site);
 		stats.lengths.add(call.ns);
 		[1, 10, 50].forEach((ms, i) => { stats.over[i] += call.ns > ms * MS; });
@@ -216,7 +216,6 @@ function callbackObjects(trace, calls, number) {
 		stats.open += (call.flags & POLL.OPEN_ENDED) > 0;
 		stats.onCpu += call.onCpu;
 		stats.offCpu += call.offCpu;
-		stats.tasks.add(call.task);
 		addTime(stats.time, partsOfCall(trace, trace.workers[call.worker], call.row));
 	}
 	// A call that had not ended counts as one, and has no length.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers: when each was due, and how late its callback ran.
 
-
 const BY_TIMER = 2;
 
 /**

@@ -41,7 +41,7 @@ function zoomText(view) {
 		parts.push(wrapText(`${showName(loop.name)}: ${showCount(loop.calls.length)} calls, ${showDuration(loop.busy_ns)} in them, ${showDuration(loop.parked_ns)} waiting`));
 		if (longest.length) parts.push(textColumns(['at', 'length', 'ready', 'task', 'callback'], longest.map((call) => [`${call.offset_s.toFixed(6)} s`, showDuration(call.duration_ns), call.ready, call.task, call.name])));
 	}
-	if (view.threads.length) parts.push(`threads by samples\n${textColumns(['on CPU', 'off CPU', 'thread', 'mostly in'], view.threads.map((thread) => [thread.on_cpu, thread.off_cpu, `${thread.tid} ${showName(thread.name)}`, thread.mostly]))}`);
+	if (view.threads.length) parts.push(`threads by samples\n${textColumns(['on CPU', 'off CPU', 'thread', 'mostly in'], view.threads.map((thread) => [thread.on_cpu, thread.off_cpu, `${thread.tid} ${showName(thread.name)}`, showName(thread.mostly)]))}`);
 	return parts.join('\n');
 }
 

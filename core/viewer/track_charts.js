@@ -2,10 +2,11 @@
 // Tracks of values over time: queue, CPU, tasks, memory, descriptors, accept queues, figures of the process,
 // and the fields that a program declares to be charted.
 
+import { allocations } from '../toolkit/profile.js';
 import { makeSeries } from '../toolkit/series.js';
 import { TYPE } from '../toolkit/frames.js';
 import { showCount, showName } from '../toolkit/show.js';
-import { absoluteTime, fieldReader, rowsNamed, tablesNamed } from '../toolkit/trace.js';
+import { fieldReader, rowsNamed, tablesNamed } from '../toolkit/trace.js';
 import { isCustom, processName } from './track_items.js';
 import { bandOf, readyLine, seriesLine, showValue, threadLine } from './track_lines.js';
 import { makeTrack } from './track.js';
@@ -78,21 +79,9 @@ function tasksTrack(model) {
 		plain: 'Tasks that live: what is registered with the loops, such as descriptors and timers. It rises when one is made and falls when one ends.' };
 }
 
-/** The heap as sampled allocations tell it, each standing for so many bytes as its probability says. */
+/** The bytes of the heap that sampled allocations stand for, as points: up at each allocation, down where it is freed. */
 function heapPoints(trace) {
-	const rate = Number(trace.metadata.get('memory.sample_rate_bytes') ?? 0), changes = [], weights = new Map();
-	for (const row of rowsNamed(trace, 'AllocEvent', ['size', 'addr', 'sample_rate_bytes'])) {
-		const size = Number(row.size ?? 0), step = Number(row.sample_rate_bytes ?? rate);
-		if (!row.addr) continue;
-		const weight = step > 1 ? size / -Math.expm1(-size / step) : size;
-		weights.set(`${row.addr}@${row.time}`, weight);
-		changes.push([row.time, weight]);
-	}
-	for (const row of rowsNamed(trace, 'FreeEvent', ['addr', 'alloc_timestamp_ns'])) {
-		const key = `${row.addr}@${row.alloc_timestamp_ns === undefined ? '' : Number(BigInt(row.alloc_timestamp_ns) - absoluteTime(trace, 0))}`;
-		if (weights.has(key)) changes.push([row.time, -weights.get(key)]);
-		weights.delete(key);
-	}
+	const changes = allocations(trace).filter(({ followed }) => followed).flatMap(({ time, bytes, freed }) => [[time, bytes], ...(Number.isNaN(freed) ? [] : [[freed, -bytes]])]);
 	let live = 0;
 	return changes.sort((a, b) => a[0] - b[0]).map(([time, by]) => ({ time, value: Math.max(0, Math.round(live += by)) }));
 }

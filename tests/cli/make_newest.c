@@ -15,7 +15,7 @@
 #define ORIGIN UINT64_C(9000000000)
 #define MS     UINT64_C(1000000)
 
-enum { CLOCK = 1, METADATA, START, END, PARK, UNPARK, WAKE, SPAWN, TERMINATE, METRICS, SAMPLE, ENTER = 256, EXIT, JOB, QUERY };
+enum { CLOCK = 1, METADATA, START, END, PARK, UNPARK, WAKE, SPAWN, TERMINATE, METRICS, SAMPLE, ENTER = 256, EXIT, JOB, QUERY, DRIFT };
 
 static void put_pair(struct trace *t, const char *key, const char *value)
 {
@@ -68,6 +68,8 @@ static void put_schemas(struct trace *t)
 	trace_annotate(t, JOB, 3, "dial9.role", "tokio.task_id");
 	trace_schema(t, QUERY, "Query", "began:9 rows:9");
 	trace_annotate(t, QUERY, 0, "dial9.role", "span.start");
+	trace_schema(t, DRIFT, "Drift", "by:1");
+	trace_annotate(t, DRIFT, 0, "dial9.role", "span.duration");
 }
 
 static void put_poll(struct trace *t, uint64_t worker, uint64_t from_ms, uint64_t to_ms, uint64_t task)
@@ -122,6 +124,8 @@ void make_newest(struct trace *t)
 	trace_event(t, QUERY, ORIGIN + 70 * MS, ORIGIN + 66 * MS, UINT64_C(12));
 	/* It begins behind its end: an event as any other. */
 	trace_event(t, QUERY, ORIGIN + 70 * MS, ORIGIN + 80 * MS, UINT64_C(12));
+	/* Nothing lasts for less than no time: an event as any other. */
+	trace_event(t, DRIFT, ORIGIN + 72 * MS, UINT64_MAX);
 	trace_event(t, SAMPLE, ORIGIN + 15 * MS, UINT64_C(255), UINT64_C(700), UINT64_C(0), 0,
 		    (uint64_t)trace_stack(t, 2, (const uint64_t[]){ 0x1000, 0x2000 }), 0);
 	trace_event(t, TERMINATE, ORIGIN + 50 * MS, UINT64_C(2));

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TraceWriter } from './trace_writer.mjs';
 
 const toolkit = fileURLToPath(new URL('../../core/toolkit/', import.meta.url));
 const { D9_DIAL9: dial9, D9_TRACES: folder } = process.env;
@@ -78,7 +79,7 @@ for (const [script, rest] of Object.entries(SCRIPTS)) {
 		assert.equal(help.status, 0);
 		assert.match(help.out, new RegExp(`^usage: node ${script.replace('.', '\\.')} `));
 		writeFileSync(join(folder, 'none.txt'), 'this is no trace\n');
-		for (const args of [[], ['/nonexistent', ...rest], ['--wrong', ...rest], [join(folder, 'none.txt'), ...rest]]) {
+		for (const args of [[], ['/nonexistent', ...rest], ['--wrong', ...rest], [join(folder, 'none.txt'), ...rest], ['/proc/self/mem', ...rest]]) {
 			const { status, out, err } = run(script, ...args);
 			assert.deepEqual([status, out, err.split('\n').length, err.startsWith(`${script}: `)], [2, '', 2, true], `${args}: ${err}`);
 		}
@@ -107,4 +108,21 @@ test('a call that sleeps is told from one that computes', { skip: !existsSync(jo
 	assert.ok(blocked.time.blocked > blocked.time.on_cpu);
 	const [long] = JSON.parse(run('diagnose_long_poll.js', '--json', join(folder, 'long_callback')).out);
 	assert.doesNotMatch(long.verdict, /^asleep/);
+});
+
+test('names in a trace cannot send control characters to the terminal', () => {
+	const w = new TraceWriter(), name = 'evil\u001b[2J\u202e', MS = 1e6;
+	const start = w.type('PollStartEvent', [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]]), end = w.type('PollEndEvent', [['worker_id', 9]]);
+	const sample = w.type('CpuSampleEvent', [['worker_id', 9], ['tid', 13], ['source', 11], ['thread_name', 7], ['callchain', 6]]);
+	const symbol = w.type('SymbolTableEntry', [['addr', 9], ['size', 9], ['symbol_name', 7], ['inline_depth', 11], ['source_file', 7], ['source_line', 9]]);
+	w.at(MS, start, { worker_id: 0, local_queue: 0, task_id: 7, spawn_loc: `${name} @ ${name}` });
+	for (let ms = 2; ms < 20; ms++) w.at(ms * MS, sample, { worker_id: 0, tid: 9, source: 0, thread_name: name, callchain: [0x1000] });
+	w.at(20 * MS, end, { worker_id: 0 });
+	w.at(21 * MS, symbol, { addr: 0x1000, size: 16, symbol_name: name, inline_depth: 0, source_file: name, source_line: 1 });
+	writeFileSync(join(folder, 'evil.bin'), w.finish());
+	for (const [script, rest] of Object.entries(SCRIPTS)) {
+		const { out, err } = run(script, join(folder, 'evil.bin'), ...rest);
+		assert.doesNotMatch(out + err, /[\u0000-\u0009\u000b-\u001f\u202e]/, script);
+		if (script !== 'diagnose_setup.js') assert.match(out, /evil/, script);
+	}
 });

@@ -153,3 +153,11 @@ test('roles that contradict each other make no spans, and saying one twice is no
 	assert.equal(await lives([[1, 'dial9.role', 'span.duration']]), 0);
 	assert.equal(await lives(ROLES.slice(2)), 0);
 });
+
+test('a role or a unit that is called like a method of all objects is none', async () => {
+	const lives = async (entries) => (await traceOf([start(0), job(5, 3), end(6)], ...jobs(entries))).lives.n;
+	for (const name of ['constructor', 'toString', '__proto__']) {
+		assert.equal(await lives([...ROLES, [0, 'dial9.role', name]]), 1, name);
+		assert.equal(await lives([[0, 'dial9.role', 'span.duration'], [0, 'unit', name]]), 0, name);
+	}
+});

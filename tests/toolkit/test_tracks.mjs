@@ -208,3 +208,16 @@ test('a thousand lanes are a thousand rows, and can be folded into one', async (
 	assert.equal(rows.filter((row) => row.kind === 'lane').length, 1001);
 	assert.equal(layoutRows(model, { ...NO_CHOICES, folded: ['g0.pool'] }).filter((row) => row.kind === 'lane').length, 1);
 });
+
+test('the heap grows and shrinks by its samples, and one of no bytes leaves it as it is', async () => {
+	const w = new TraceWriter(), alloc = w.type('AllocEvent', [['tid', 13], ['size', 9], ['addr', 9], ['callchain', 6], ['sample_rate_bytes', 9]]);
+	const free = w.type('FreeEvent', [['tid', 13], ['addr', 9], ['size', 9], ['alloc_timestamp_ns', 9]]), MIB = 2 ** 20, SAMPLED = 2;
+	const allocate = (time, addr, size) => w.at(time, alloc, { tid: 1, size, addr, callchain: [], sample_rate_bytes: SAMPLED });
+	allocate(1000, 0x10, MIB);
+	allocate(2000, 0x20, 0);
+	allocate(3000, 0x30, 2 * MIB);
+	w.at(4000, free, { tid: 1, addr: 0x10, size: MIB, alloc_timestamp_ns: 1000 });
+	allocate(5000, 0x30, MIB); // its free before was not seen
+	const model = await modelOf(w.finish()), [band] = findTrack(model, NO_CHOICES, 'memory').bands, [heap] = band.lines;
+	assert.deepEqual([1000, 2000, 3000, 4000, 5000].map((time) => heap.at(model.first + time - 1000) / MIB), [1, 1, 3, 2, 1]);
+});

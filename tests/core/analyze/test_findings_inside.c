@@ -31,8 +31,7 @@ static void call(struct story *s, uint64_t at_us, uint64_t us, unsigned task, co
 
 /* ---- a loop inside ---- */
 
-/* ASK runs a loop for 300 ms, in which TICK runs once, if |ticks|; meanwhile OTHER is ready, if |waits|. */
-/* After its waits the thread had no CPU for |taken_us| of them. */
+/* The wait of the loop ends, and for the last |taken_us| of it the thread was ready and had no CPU. */
 static void wake_up(struct story *s, uint64_t us, uint64_t taken_us)
 {
 	if (taken_us)
@@ -41,6 +40,10 @@ static void wake_up(struct story *s, uint64_t us, uint64_t taken_us)
 		story_unpark(s, 0, us, 0);
 }
 
+/*
+ * ASK runs a loop for 300 ms, in which TICK runs once, if |ticks|; meanwhile OTHER is ready, if |waits|.  If |busy|, others
+ * have the CPU for most of the time.
+ */
 static void nested_on_a_machine(struct story *s, int ticks, int waits, bool busy)
 {
 	story_begin(s);

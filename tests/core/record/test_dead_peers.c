@@ -18,7 +18,7 @@
 
 #define POLLS 1000
 
-/* In memory that all processes share. */
+/* In memory that the test and its child processes share. */
 static struct {
 	_Atomic(int) read; /* rings that were read */
 	_Atomic(int) told; /* lines of the log that say that some were not */
@@ -56,7 +56,7 @@ static void become(uid_t uid)
 		_exit(1);
 }
 
-/* |uid| leaves a ring. */
+/* A process of |uid|'s records and is killed: its ring stays. */
 static void die(uid_t uid)
 {
 	int status = 0;
@@ -81,7 +81,10 @@ static void die(uid_t uid)
 	CU_ASSERT_FATAL(WIFSIGNALED(status));
 }
 
-/* A recorder of |uid|'s, which |may_return| and be root again, until it has read the ring or left it. */
+/*
+ * A process of |uid|'s starts a recorder, and ends when that has read the ring or left it.  If |may_return|, the process can
+ * be root again.
+ */
 static void look(uid_t uid, bool may_return)
 {
 	const struct timespec pause = { 0, 10000000 };
@@ -97,13 +100,14 @@ static void look(uid_t uid, bool may_return)
 		start(D9_MODE_CONTINUOUS);
 		for (int i = 0; i < 2000 && !seen->told && !access(seen->ring, F_OK); i++)
 			nanosleep(&pause, NULL);
+		d9__ring_unlink(); /* as its recorder would, if it were stopped */
 		_exit(0);
 	}
 	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT_EQUAL(status, 0);
 }
 
-/* A ring of |ring|'s, and a recorder of |who|'s after it: is it read? */
+/* A process of |ring|'s leaves a ring, and a recorder of |who|'s starts after it: that reads the ring if |is_read|. */
 static void check(uid_t ring, uid_t who, bool may_return, bool is_read)
 {
 	memset(seen, 0, sizeof(*seen));

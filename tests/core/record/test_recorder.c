@@ -170,9 +170,11 @@ static void find_not_renamed(void *arg, const struct d9_event *event)
 {
 	const struct d9_value *map = event->kind == D9_EVENT_SEGMENT_METADATA ? &event->values[0] : NULL;
 
-	for (size_t i = 0; map && i < map->u.string_map.n; i++)
-		if (strncmp(map->u.string_map.pairs[2 * i].data, "ring.not_renamed", 16) == 0)
-			*(bool *)arg = true;
+	for (size_t i = 0; map && i < map->u.string_map.n; i++) {
+		struct d9_text key = map->u.string_map.pairs[2 * i];
+
+		*(bool *)arg |= key.len == 16 && memcmp(key.data, "ring.not_renamed", 16) == 0;
+	}
 }
 
 static void record_and_find_not_renamed(bool *told)
