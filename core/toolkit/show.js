@@ -5,6 +5,9 @@ const THIN = '\u2009';
 const NAME_MAX = 200;
 const DURATION_UNITS = [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]];
 
+/** ns in a unit of time, as schemas name it. */
+export const NS_OF_UNIT = new Map([['ns', 1], ['us', 1e3], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]]);
+
 function threeDigits(value) {
 	return value >= 99.95 ? value.toFixed(0) : value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
 }

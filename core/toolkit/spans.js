@@ -9,7 +9,8 @@ const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array,
 const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
 const NOBODY = 255;
 
-const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
+/** Names of events that tell of spans: enters, exits and closes. */
+export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
 const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
 for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
 const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };

@@ -4,30 +4,20 @@
 
 import { showCount, showDuration, showName, showSize, showTime } from '../toolkit/show.js';
 import { capabilitiesOf, clockOf, lossesOf, namesOf } from '../toolkit/trust.js';
-import { element } from './dom.js';
+import { detailSection } from './detail.js';
+import { copyButton, element } from './dom.js';
 import { setView, state, update } from './state.js';
 
 const CAPABILITY_WORDS = { on: 'on', partly: 'in part', off: 'off', '': 'not told' };
-
-function aboutSection(title, note, ...children) {
-	return element('section', { class: 'section' }, element('h2', {}, title, note ? element('span', {}, note) : null), ...children);
-}
 
 function aboutRow(name, ...values) {
 	return element('tr', {}, element('td', { title: name }, name), ...values.map((value) => element('td', { class: 'number' }, value)));
 }
 
-function copyButton(text) {
-	const button = element('button', { class: 'small', onclick: async () => {
-		await navigator.clipboard.writeText(text).catch(() => getSelection().selectAllChildren(button.previousSibling));
-		button.textContent = 'Copied';
-	} }, 'Copy');
-	return button;
-}
-
 /** A command to type, with a button that copies it. */
 export function commandLine(text) {
-	return element('div', { class: 'command' }, element('span', { class: 'code' }, text), copyButton(text));
+	const shown = element('span', { class: 'code' }, text);
+	return element('div', { class: 'command' }, shown, copyButton(text, {}, () => getSelection().selectAllChildren(shown)));
 }
 
 /** Whether the figures hold, worst first: [{text, effect, show}]. */
@@ -51,8 +41,8 @@ export function doubtsOf(model) {
 function trustSection(model) {
 	const doubts = doubtsOf(model), cut = model.main.metadata.has('cut.from_ns');
 	if (cut) doubts.push({ mild: true, text: 'This is a range that was cut out of a longer trace', effect: 'What led to it and what followed is not here.' });
-	if (!doubts.length) return aboutSection('Can it be trusted', '', element('p', {}, 'Nothing was lost, and no segment is damaged.'));
-	return aboutSection('Can it be trusted', '', ...doubts.flatMap(({ text, effect, mild, show }) => [
+	if (!doubts.length) return detailSection('Can it be trusted', '', element('p', {}, 'Nothing was lost, and no segment is damaged.'));
+	return detailSection('Can it be trusted', '', ...doubts.flatMap(({ text, effect, mild, show }) => [
 		element('p', { class: mild ? '' : 'alarm' }, mild ? null : element('i', { class: 'triangle', 'aria-hidden': 'true' }), mild ? '' : ' ', `${text}.`),
 		element('p', { class: 'small' }, effect, show ? ' ' : null, show ? element('button', { class: 'link', onclick: () => {
 			setView(...show);
@@ -62,17 +52,17 @@ function trustSection(model) {
 
 function recordedSection(trace) {
 	const rows = capabilitiesOf(trace);
-	if (rows.every((row) => row.state === '')) return aboutSection('What was recorded', '', element('p', { class: 'small' }, 'The trace does not say what its recorder could see.'));
-	return aboutSection('What was recorded', '', element('table', { class: 'wrap' }, element('tbody', {}, ...rows.flatMap(({ name, state: how, why, option }) => [
+	if (rows.every((row) => row.state === '')) return detailSection('What was recorded', '', element('p', { class: 'small' }, 'The trace does not say what its recorder could see.'));
+	return detailSection('What was recorded', '', element('table', { class: 'wrap' }, element('tbody', {}, ...rows.flatMap(({ name, state: how, why, option }) => [
 		element('tr', { class: how === 'on' ? '' : 'none' }, element('td', {}, name), element('td', { class: 'number whole' }, CAPABILITY_WORDS[how])),
 		why || (option && how !== 'on') ? element('tr', { class: 'none' }, element('td', { colspan: '2', class: 'note' }, why ? `${showName(why, 300)}${option ? ': ' : ''}` : '', option ? element('span', { class: 'code' }, `dial9 record ${option}`) : '')) : null]).filter(Boolean))));
 }
 
 function namesSection(trace) {
 	const { all, unnamed } = namesOf(trace), [segment] = trace.segments;
-	if (!all) return aboutSection('Stacks', '', element('p', { class: 'small' }, 'There are no stacks in it: nothing says which function took the time.'), commandLine('dial9 record --cpu 99 -- PROGRAM'));
+	if (!all) return detailSection('Stacks', '', element('p', { class: 'small' }, 'There are no stacks in it: nothing says which function took the time.'), commandLine('dial9 record --cpu 99 -- PROGRAM'));
 	if (!unnamed) return null;
-	return aboutSection('Names of functions', '', element('p', { class: 'small' }, `${showCount(unnamed)} of ${showCount(all)} addresses in stacks have no name. On the machine where it was recorded this finds them:`),
+	return detailSection('Names of functions', '', element('p', { class: 'small' }, `${showCount(unnamed)} of ${showCount(all)} addresses in stacks have no name. On the machine where it was recorded this finds them:`),
 		commandLine(`dial9 symbolize ${quoteForShell(segment?.name ?? 'TRACE')}`));
 }
 
@@ -88,7 +78,7 @@ function clockSection(model) {
 		return aboutRow(model.traces.length > 1 ? showName(trace.metadata.get('service') || trace.folder || `process ${trace.number + 1}`) : 'wall clock',
 			anchors ? `${anchors} reading${anchors === 1 ? '' : 's'}, astray by ${showDuration(drift)}${apart}` : 'none: times are since the start');
 	});
-	return aboutSection('Clocks', '', element('table', { class: 'wrap' }, element('tbody', {}, ...rows)));
+	return detailSection('Clocks', '', element('table', { class: 'wrap' }, element('tbody', {}, ...rows)));
 }
 
 function segmentSection(model) {

@@ -61,7 +61,7 @@ export function viewerUrl(segments, place = '') {
 }
 
 /** Choose the cells from |a| to |b|. */
-export function chooseCells(a, b) {
+function chooseCells(a, b) {
 	const { columns, rows } = browse, left = Math.min(a.column, b.column), right = Math.max(a.column, b.column);
 	const top = Math.min(a.row, b.row), bottom = Math.max(a.row, b.row);
 	browse.window = { from: columns.from + left * columns.length, to: columns.from + (right + 1) * columns.length,
@@ -232,7 +232,7 @@ function showChosen() {
 }
 
 /** The cell under the cursor in words. */
-export function sentenceOfCell({ row, column }) {
+function sentenceOfCell({ row, column }) {
 	const { rows, columns, metric, clock } = browse, of = rows[row], cell = of?.cells[column];
 	if (!of) return 'Nothing stored';
 	const when = `${showName(of.label, 40)}, ${showMoment(columns.from + column * columns.length, columns.length, clock)} to ${showMoment(columns.from + (column + 1) * columns.length, columns.length, clock)}`;
@@ -271,7 +271,7 @@ function drawBrowse() {
 	drawMap(byId('map-canvas'), browse.layout, { ...browse, selection: selectionOf(), cursor: document.activeElement === box ? browse.cursor : null });
 }
 
-export function redrawBrowse() {
+function redrawBrowse() {
 	if (drawn) return;
 	drawn = true;
 	requestAnimationFrame(drawBrowse);
@@ -313,7 +313,7 @@ async function refreshBrowse() {
 	}
 	if (changed || firstRead) {
 		const names = archive.services().map((service) => service.name);
-		if (browse.service === null || (!touched && !names.includes(browse.service)) || (!touched && names[0])) browse.service = names[0] ?? null;
+		if (browse.service === null || !touched) browse.service = names[0] ?? null;
 		layOut();
 		if (!touched && browse.rows.length) chooseWorst();
 		else browseChanged();

@@ -38,12 +38,12 @@ export class Archive {
 		return [...this.segments.values()].filter((segment) => segment.process === undefined);
 	}
 
-	/** [{name, hosts, findings, longest, last, recordings}], worst first. */
+	/** [{name, hosts, processes, findings, longest, last}], the one with the longest call first. */
 	services() {
 		const found = new Map();
 		for (const segment of this.known) {
 			let service = found.get(segment.service);
-			if (!service) found.set(segment.service, service = { name: segment.service, hosts: new Set(), processes: new Set(), findings: 0, longest: 0, last: 0, critical: 0 });
+			if (!service) found.set(segment.service, service = { name: segment.service, hosts: new Set(), processes: new Set(), findings: 0, longest: 0, last: 0 });
 			service.hosts.add(segment.host);
 			service.processes.add(segment.process);
 			service.findings += segment.findings.length;

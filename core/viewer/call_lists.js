@@ -4,7 +4,6 @@
 import { blockingCalls, isInScope, samplesIn } from '../toolkit/profile.js';
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { framesOf } from '../toolkit/stacks.js';
-import { pollAt } from '../toolkit/trace.js';
 import { element } from './dom.js';
 import { emptySentence } from './folded.js';
 import { scopeOf, threadsOf } from './scope.js';
@@ -17,12 +16,6 @@ const PROCESS_STEP = 2 ** 32; // numbers of processes are above those of samples
 export function threadName(trace, worker, tid) {
 	const thread = threadsOf(state.model).find((t) => t.trace === trace && (t.workers.has(worker) || t.tids.has(tid)));
 	return thread?.name ?? (tid > 0 ? `thread ${tid}` : '');
-}
-
-/** The call that a worker ran at |time| of its trace: {lane, row} or null. */
-export function callAt(trace, worker, time) {
-	const lane = state.model.lanes.find((l) => l.trace === trace && l.worker.id === worker), row = lane ? pollAt(lane.polls, time) : -1;
-	return row < 0 ? null : { lane, row };
 }
 
 export function callName(call) {
@@ -49,9 +42,7 @@ class StackList {
 	}
 
 	fill(rows) {
-		const { order } = state.panel, known = this.table.columns.some((column) => column.value && column.key === order.replace('-', ''));
-		this.table.order = known ? order : 'time';
-		this.table.markHeaders();
+		this.table.orderBy(state.panel.order, 'time');
 		this.table.setRows(rows);
 		this.pane.replaceChildren(...(rows.length ? this.beside(this.table.at(this.table.focused)) : []));
 		this.pane.hidden = !rows.length;
@@ -64,13 +55,13 @@ function goTo(call) {
 
 export class BlockingTab extends StackList {
 	constructor(patchPanel) {
-		super({ label: 'Blocking calls', order: 'time', onOrder: (order) => patchPanel({ order }), onEnter: (row) => goTo(callAt(row.trace, row.worker, row.time)),
+		super({ label: 'Blocking calls', order: 'time', onOrder: (order) => patchPanel({ order }), onEnter: (row) => goTo(state.model.callOfWorker(row.trace, row.worker, row.time)),
 			columns: [
 				{ key: 'time', title: 'began', class: 'faint', value: (r) => r.time + r.trace.shift, cell: (r) => clockText(r.trace, r.time) },
 				{ key: 'name', title: 'function', class: 'code', value: (r) => r.name, cell: (r) => showName(r.name) },
 				{ key: 'fd', title: 'descriptor', number: true, value: (r) => r.fd ?? -1, cell: (r) => (r.fd === null ? '–' : String(r.fd)) },
 				{ key: 'dur', title: 'took', number: true, class: 'strong', value: (r) => r.dur, cell: (r) => showDuration(r.dur) },
-				{ key: 'callback', title: 'in callback', class: 'code', value: (r) => callName(callAt(r.trace, r.worker, r.time)), cell: (r) => callName(callAt(r.trace, r.worker, r.time)) || '–' },
+				{ key: 'callback', title: 'in callback', class: 'code', value: (r) => callName(state.model.callOfWorker(r.trace, r.worker, r.time)), cell: (r) => callName(state.model.callOfWorker(r.trace, r.worker, r.time)) || '–' },
 				{ key: 'thread', title: 'on', class: 'faint optional', value: (r) => threadName(r.trace, r.worker, -1), cell: (r) => threadName(r.trace, r.worker, -1) },
 				{ key: 'holder', title: 'lock held by', class: 'faint', value: (r) => r.holderTid, cell: (r) => holderText(r) },
 			] });
@@ -97,8 +88,8 @@ export class BlockingTab extends StackList {
 /** Who held the lock: thread, and in which callback. */
 function holderText(row) {
 	if (!row.holderTid) return '–';
-	const task = row.holderTask ? row.trace.tasks.get(row.holderTask) : null, trace = row.trace, site = task ? trace.strings.indexOf(task.location) : -1;
-	return [threadName(trace, -1, row.holderTid), site >= 0 ? `in ${state.model.callback(trace, site).name}` : ''].filter(Boolean).join(', ');
+	const { trace } = row, location = trace.tasks.get(row.holderTask)?.location;
+	return [threadName(trace, -1, row.holderTid), location ? `in ${state.model.callbackAt(trace, location).name}` : ''].filter(Boolean).join(', ');
 }
 
 export class SampleTab extends StackList {
@@ -106,7 +97,7 @@ export class SampleTab extends StackList {
 		const of = (row) => ({ trace: state.model.traces[Math.floor(row / PROCESS_STEP)], i: row % PROCESS_STEP });
 		const callOf = (row) => {
 			const { trace, i } = of(row);
-			return callAt(trace, trace.samples.worker[i], trace.samples.time[i]);
+			return state.model.callOfWorker(trace, trace.samples.worker[i], trace.samples.time[i]);
 		};
 		const leafOf = (row) => {
 			const { trace, i } = of(row), stack = trace.samples.stack[i];

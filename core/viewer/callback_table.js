@@ -41,9 +41,7 @@ export class CallbackTab {
 	}
 
 	show() {
-		const { order } = state.panel, known = this.table.columns.some((column) => column.key === order.replace('-', ''));
-		this.table.order = known ? order : '-total';
-		this.table.markHeaders();
+		this.table.orderBy(state.panel.order, '-total');
 		this.table.setRows(callbacksOf(state));
 		this.findParts();
 	}

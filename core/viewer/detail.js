@@ -72,8 +72,10 @@ function histogram(lane, row) {
 
 const PART_WORDS = { on_cpu: 'on the CPU', ready: 'ready, not running', blocked: 'blocked', waiting: 'waiting for the loop', unknown: 'unknown' };
 
-/** Parts of |whole| ns: they add up, and what is not known is said.  |functions|: in which it was blocked;
- * |words|: other words for some parts. */
+/**
+ * Parts of |whole| ns: they add up, and what is not known is said.  |functions|: in which it was blocked;
+ * |words|: other words for some parts.
+ */
 export function partsSection(parts, whole, functions = [], words = {}) {
 	const classes = { on_cpu: 'cpu', ready: 'ready', blocked: 'blocked', waiting: 'wait', unknown: 'unknown' };
 	const rows = Object.keys(PART_WORDS).filter((key) => parts[key] !== undefined).map((key) => ({ key: classes[key], ns: parts[key],
@@ -197,7 +199,7 @@ function showFinding(panel, finding) {
 
 export function showDetail(panel) {
 	const thing = state.thing ?? spanOfItem(state.item);
-	if (state.range && (state.rangeLast || !(state.selected || state.item))) showRangeSummary(panel, state.range, { timeText, partsSection });
+	if (state.range && (state.rangeLast || !(state.selected || state.item))) showRangeSummary(panel, state.range);
 	else if (thing) showThing(panel, thing);
 	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);

@@ -14,6 +14,19 @@ export function element(tag, attributes = {}, ...children) {
 	return made;
 }
 
+/** A button that copies |text|; |denied|() is called where the browser does not allow it. */
+export function copyButton(text, attributes = {}, denied = () => {}) {
+	const button = element('button', { class: 'small', ...attributes, onclick: async () => {
+		try {
+			await navigator.clipboard.writeText(text);
+			button.textContent = 'Copied';
+		} catch {
+			denied();
+		}
+	} }, 'Copy');
+	return button;
+}
+
 export function byId(id) {
 	return document.getElementById(id);
 }

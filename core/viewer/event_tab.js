@@ -2,20 +2,20 @@
 // All events of the range, one by one, with their fields; names can be hidden, and each says how many there are.
 
 import { EventList, LISTED, eventSources, eventFields, isTimeless } from '../toolkit/event_list.js';
-import { showCount, showDuration, showName, showSize } from '../toolkit/show.js';
+import { NS_OF_UNIT, showCount, showDuration, showName, showSize } from '../toolkit/show.js';
 import { framesOfAddress } from '../toolkit/stacks.js';
-import { callAt, callName, clockText, threadName } from './call_lists.js';
+import { callName, clockText, threadName } from './call_lists.js';
 import { element } from './dom.js';
 import { rangeOf, scopeOf } from './scope.js';
 import { SortableTable } from './sortable.js';
 import { selectCall, state } from './state.js';
 
-const SCALES = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 }, VALUES_SHOWN = 400;
+const VALUES_SHOWN = 400;
 
 /** A value of a field, as text. */
 function valueText(value, unit, max = 80) {
 	if (value === undefined || value === null) return '–';
-	if (typeof value === 'number' && unit in SCALES) return showDuration(value * SCALES[unit]);
+	if (typeof value === 'number' && NS_OF_UNIT.has(unit)) return showDuration(value * NS_OF_UNIT.get(unit));
 	if (typeof value === 'number' && unit === 'bytes') return showSize(value);
 	if (value instanceof Map) return showName([...value].map(([key, v]) => `${key} ${v}`).join(', '), max);
 	if (ArrayBuffer.isView(value)) return `${value.length} bytes`;
@@ -39,8 +39,8 @@ function threadOf(event) {
 }
 
 function taskName(trace, id) {
-	const task = trace.tasks.get(id), site = task ? trace.strings.indexOf(task.location) : -1;
-	return site >= 0 ? state.model.callback(trace, site).name : `task ${id}`;
+	const location = trace.tasks.get(id)?.location;
+	return location ? state.model.callbackAt(trace, location).name : `task ${id}`;
 }
 
 /** What an event says, in one line. */
@@ -86,7 +86,7 @@ export class EventTab {
 	/** A call is gone to; of anything else, the call it came in. */
 	go(event) {
 		const { source: { trace, kind, worker }, row } = event;
-		const call = kind === 'poll' ? { lane: state.model.lanes.find((l) => l.worker === worker), row } : callAt(trace, workerOf(event, eventFields(event)), event.time - trace.shift);
+		const call = kind === 'poll' ? { lane: state.model.lanes.find((l) => l.worker === worker), row } : state.model.callOfWorker(trace, workerOf(event, eventFields(event)), event.time - trace.shift);
 		if (call) selectCall(call.lane, call.row, true);
 	}
 

@@ -4,23 +4,22 @@
 import { lifeOf } from '../toolkit/chain.js';
 import { TYPE } from '../toolkit/frames.js';
 import { rowsIn } from '../toolkit/index.js';
-import { showCount, showDuration, showName } from '../toolkit/show.js';
+import { NS_OF_UNIT, showCount, showDuration, showName } from '../toolkit/show.js';
 import { nameOfSpan } from '../toolkit/spans.js';
-import { fieldReader, pollAt } from '../toolkit/trace.js';
+import { fieldReader } from '../toolkit/trace.js';
 import { selectCall, selectFinding, setView } from './state.js';
 import { selectThing, taskTitle } from './thing.js';
 
-const UNIT_OF = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 };
 const LENGTH_TERM = /^([<>])(\d+(?:\.\d+)?)(ns|us|µs|ms|s)$/;
 const NEAREST_SHOWN = 4;
 
 /** {words, site, lane, least, most}: "site:" and "lane:" filter by a part of a name, ">10ms" and "<1ms" by length. */
-export function parseQuery(text) {
+function parseQuery(text) {
 	const query = { words: '', site: '', lane: '', least: -1, most: Infinity }, words = [];
 	for (const term of text.trim().toLowerCase().split(/\s+/)) {
 		const [, sign, number, unit] = LENGTH_TERM.exec(term) ?? [];
-		if (sign === '>') query.least = Number(number) * UNIT_OF[unit];
-		else if (sign === '<') query.most = Number(number) * UNIT_OF[unit];
+		if (sign === '>') query.least = Number(number) * NS_OF_UNIT.get(unit);
+		else if (sign === '<') query.most = Number(number) * NS_OF_UNIT.get(unit);
 		else if (/^(site|lane):/.test(term)) query[term.slice(0, 4)] = term.slice(5);
 		else words.push(term);
 	}
@@ -124,8 +123,8 @@ function findFunctions(model, { words }) {
 
 /** The call of a worker at a time, or the time itself. */
 function goToTime(model, trace, time, worker) {
-	const lane = model.lanes.find((l) => l.trace === trace && l.worker.id === worker), row = lane ? pollAt(lane.polls, time) : -1;
-	if (row >= 0) selectCall(lane, row, true);
+	const call = model.callOfWorker(trace, worker, time);
+	if (call) selectCall(call.lane, call.row, true);
 	else setView(time + trace.shift - 1e6, time + trace.shift + 1e6);
 }
 

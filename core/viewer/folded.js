@@ -16,7 +16,7 @@ export function frameNames(model) {
 }
 
 /** Profiles of all processes: [{trace, weights, samples, of, unit}]. */
-export function profilesOf(state, kind, range = rangeOf(state)) {
+function profilesOf(state, kind, range = rangeOf(state)) {
 	return state.model.traces.map((trace) => {
 		const scope = scopeOf(state, trace, range);
 		return scope ? { trace, ...profileOf(trace, kind, scope) } : { trace, weights: new Map(), samples: 0, of: 0, unit: PROFILE_KINDS[kind].unit };

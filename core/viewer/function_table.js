@@ -37,9 +37,7 @@ export class FunctionTab {
 		if (this.tree !== folded.tree) this.functions = functionsOf(folded.tree).map((row) => ({ ...row, info: folded.names.list[row.frame] }));
 		this.tree = folded.tree;
 		const rows = text ? this.functions.filter((row) => row.info.name.toLowerCase().includes(text)) : this.functions;
-		const known = this.table.columns.some((column) => column.value && column.key === panel.order.replace('-', ''));
-		this.table.order = known ? panel.order : '-own';
-		this.table.markHeaders();
+		this.table.orderBy(panel.order, '-own');
 		this.table.empty = text && folded.samples ? `No function has “${showName(panel.find)}” in its name.` : emptySentence(state, panel.kind, folded.of);
 		this.table.setRows(rows);
 		this.tools.show(folded, null);

@@ -18,13 +18,13 @@ const FAILURES_MAX = 5;
 let held = new Map(); // what was fetched, by name: {blob, bytes, modified}
 let report = null, reportAt = -Infinity;
 let viewLength = 10e9; // that the view has where there is so much
-let following = false; // a view of ours, not of the reader's
+let ownUpdate = false; // the change that listeners hear of is made here, not by the reader
 let ended = false; // another trace was opened instead
 let known = ''; // the listing that is shown
 let wake = null; // ends the rest
 
 /** The newest of |segments|, in their order: one in any case, then as many as there is room for. */
-export function newestSegments(segments) {
+function newestSegments(segments) {
 	let bytes = 0;
 	const chosen = new Set([...segments].reverse().sort((a, b) => b.modified_ms - a.modified_ms).slice(0, LIVE_SEGMENTS)
 		.filter((segment, i) => (bytes += segment.bytes) <= LIVE_BYTES || i === 0));
@@ -85,9 +85,9 @@ async function askReport(shown) {
 /** The view's right edge to the newest event. */
 function followEdge() {
 	const { model } = state, length = Math.min(viewLength, model.last - model.first);
-	following = true;
+	ownUpdate = true;
 	update({ view: clampView(model, model.last - length, model.last), following: true });
-	following = false;
+	ownUpdate = false;
 }
 
 function showButton() {
@@ -100,7 +100,7 @@ function showButton() {
 
 /** The reader looks at something: it stays as it is. */
 function pauseFor(patch) {
-	if (!state.following || following) return;
+	if (!state.following || ownUpdate) return;
 	const looks = ['view', 'selected', 'thing', 'item', 'range', 'track', 'query'].some((key) => patch[key]) || (patch.rangeStart ?? null) !== null || isPanelOpen(state);
 	if (looks) update({ following: false });
 	if (looks) byId('speech').textContent = 'Paused';
@@ -113,9 +113,9 @@ export function switchFollowing() {
 		update({ following: false });
 		return;
 	}
-	following = true;
+	ownUpdate = true;
 	update({ selected: null, thing: null, item: null, range: null, rangeStart: null, finding: -1, track: null, query: '', panel: { ...state.panel, open: false } });
-	following = false;
+	ownUpdate = false;
 	byId('search').value = '';
 	viewLength = state.view[1] - state.view[0];
 	followEdge();
@@ -145,9 +145,9 @@ async function lookAgain(take, shown) {
 		const model = await readNewest(JSON.parse(text), () => {});
 		if (ended || !state.following) return;
 		known = text;
-		following = true;
+		ownUpdate = true;
 		take(model);
-		following = false;
+		ownUpdate = false;
 		followEdge();
 	}
 	if (performance.now() - reportAt > REPORT_EVERY_MS) askReport(shown);

@@ -6,9 +6,11 @@
 import { redFlags, waitersOf } from '../toolkit/analyze.js';
 import { rowsIn, wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
+import { blockingCalls } from '../toolkit/profile.js';
 import { showDuration, showName, splitLocation } from '../toolkit/show.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
+import { clockOf } from '../toolkit/trust.js';
 
 const SAME_CLOCK_NS = 1e8; // wall clocks that differ by less are of one machine
 const SKEW_TOLD_NS = 1e6;
@@ -24,19 +26,7 @@ function placeOnAxis(first, trace) {
 	if (first.wallOffset === null || trace.wallOffset === null) return { shift: apart, by: 'none', skew: 0, drift: 0 };
 	const skew = Number(trace.wallOffset - first.wallOffset), [here, there] = [first, trace].map((t) => t.metadata.get('host'));
 	if (Math.abs(skew) < SAME_CLOCK_NS && (here === there || !here || !there)) return { shift: apart, by: 'same', skew, drift: 0 };
-	return { shift: apart + skew, by: 'wall', skew, drift: driftOf(first) + driftOf(trace) };
-}
-
-/** How far a wall clock went against CLOCK_MONOTONIC in a trace. */
-function driftOf(trace) {
-	let least = Infinity, most = -Infinity;
-	for (const row of rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns'])) {
-		if (!row.realtime_ns) continue;
-		const off = Number(BigInt(row.realtime_ns) - absoluteTime(trace, row.time) - trace.wallOffset);
-		least = Math.min(least, off);
-		most = Math.max(most, off);
-	}
-	return Math.max(0, most - least);
+	return { shift: apart + skew, by: 'wall', skew, drift: clockOf(first).drift + clockOf(trace).drift };
 }
 
 /** Functions at addresses, innermost first, that the trace does not tell itself. */
@@ -297,6 +287,12 @@ export class Model {
 		return -1;
 	}
 
+	/** The call that worker |id| of |trace| ran at |time| of the trace: {lane, row} or null. */
+	callOfWorker(trace, id, time) {
+		const lane = this.lanes.find((l) => l.trace === trace && l.worker.id === id), row = lane ? pollAt(lane.polls, time) : -1;
+		return row < 0 ? null : { lane, row };
+	}
+
 	/** The last call of a lane that began at or before |time| of the axis, or -1. */
 	callBefore(lane, time) {
 		return lowerBound(lane.polls.start, time - lane.shift + 0.5, lane.polls.n) - 1;
@@ -314,13 +310,12 @@ export class Model {
 	/** Calls that blocked a lane's thread, in order: {n, start, dur, inside (of a callback), around (its length), longest}. */
 	blocking(lane) {
 		if (lane.blocked) return lane.blocked;
-		const { trace, polls } = lane, told = trace.blockingCalls ??= rowsNamed(trace, 'BlockingCallEvent', ['worker_id', 'function', 'duration_ns']);
-		const calls = told.filter((call) => call.worker_id === lane.worker.id).map((call) => {
-			const row = pollAt(polls, call.time), ends = call.time + call.duration_ns <= (row < 0 ? 0 : polls.start[row] + polls.dur[row]) + 1000;
+		const { trace, polls } = lane, calls = blockingCalls(trace).rows.filter((call) => call.worker === lane.worker.id).map((call) => {
+			const row = pollAt(polls, call.time), ends = call.time + call.dur <= (row < 0 ? 0 : polls.start[row] + polls.dur[row]) + 1000;
 			return { ...call, row: row >= 0 && ends ? row : -1 };
 		});
-		return lane.blocked = { n: calls.length, start: Float64Array.from(calls, (c) => c.time), dur: Float64Array.from(calls, (c) => c.duration_ns), inside: calls.map((c) => c.row >= 0),
-			around: calls.map((c) => (c.row < 0 ? 0 : polls.dur[c.row])), names: calls.map((c) => showName(c.function)), longest: calls.reduce((most, c) => Math.max(most, c.duration_ns), 0) };
+		return lane.blocked = { n: calls.length, start: Float64Array.from(calls, (c) => c.time), dur: Float64Array.from(calls, (c) => c.dur), inside: calls.map((c) => c.row >= 0),
+			around: calls.map((c) => (c.row < 0 ? 0 : polls.dur[c.row])), longest: calls.reduce((most, c) => Math.max(most, c.dur), 0) };
 	}
 
 	/** Those inside of one call: [index]. */

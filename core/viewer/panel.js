@@ -26,7 +26,7 @@ export function patchPanel(patch) {
 }
 
 /** Open the panel on the whole trace, or on |patch|. */
-export function openPanel(patch = {}) {
+function openPanel(patch = {}) {
 	patchPanel({ open: true, ...patch });
 }
 

@@ -3,6 +3,7 @@
 
 import { showCount, showDuration, showName, showShare } from '../toolkit/show.js';
 import { Durations } from '../toolkit/statistics.js';
+import { detailSection, partsSection, timeText } from './detail.js';
 import { element } from './dom.js';
 import { laneName } from './lanes.js';
 import { eachCall, lanesOf } from './scope.js';
@@ -10,10 +11,6 @@ import { state } from './state.js';
 import { partsOfLanes } from './time_parts.js';
 
 const LOOPS_SHOWN = 12;
-
-function summarySection(title, note, ...children) {
-	return element('section', { class: 'section' }, element('h2', {}, title, element('span', {}, note)), ...children);
-}
 
 /** Calls of [from, to): their durations, and the busy time of each lane. */
 function sumCalls([from, to]) {
@@ -49,8 +46,7 @@ function findingRows([from, to]) {
 		.map(({ finding, i }) => element('p', { class: 'small' }, element('i', { class: 'triangle' }), ` ${i + 1}. ${showName(finding.message, 160)}`));
 }
 
-/** |timeText|(time) and |partsSection| are those of the detail. */
-export function showRangeSummary(panel, range, { timeText, partsSection }) {
+export function showRangeSummary(panel, range) {
 	const { model } = state, [from, to] = range, inside = sumCalls(range), rest = new Durations();
 	// Calls that reach into the range are not of the rest.
 	eachCall(state, [model.first, model.last + 1], ({ polls, shift }, row) => {
@@ -61,8 +57,8 @@ export function showRangeSummary(panel, range, { timeText, partsSection }) {
 	panel.replaceChildren(...[
 		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Range')),
 		element('div', { class: 'title' }, element('span', { class: 'strong' }, `${timeText(from)} to ${timeText(to)}`), element('span', { class: 'figure' }, showDuration(to - from))),
-		findings.length ? summarySection('Findings', `${findings.length}`, ...findings) : null,
+		findings.length ? detailSection('Findings', `${findings.length}`, ...findings) : null,
 		parts.total > 0 ? partsSection(parts, parts.total, [], { waiting: 'idle, waiting' }) : null,
-		loops.length ? summarySection('Loops', 'busy', element('table', { class: 'loops' }, element('tbody', {}, ...loops))) : null,
-		summarySection('Against the rest', showDuration(model.last - model.first - (to - from)), element('table', {}, element('tbody', {}, ...restRows(inside, rest, to - from, model.last - model.first - (to - from)))))].filter(Boolean));
+		loops.length ? detailSection('Loops', 'busy', element('table', { class: 'loops' }, element('tbody', {}, ...loops))) : null,
+		detailSection('Against the rest', showDuration(model.last - model.first - (to - from)), element('table', {}, element('tbody', {}, ...restRows(inside, rest, to - from, model.last - model.first - (to - from)))))].filter(Boolean));
 }

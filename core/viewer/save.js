@@ -8,7 +8,7 @@ import { startWorker } from './load.js';
 import { state } from './state.js';
 
 /** The range with whole calls at its ends. */
-export function wholeCalls(model, [from, to]) {
+function wholeCalls(model, [from, to]) {
 	let first = from, last = to;
 	for (const { polls, shift } of model.lanes) {
 		const before = pollAt(polls, from - shift), after = pollAt(polls, to - shift);

@@ -43,6 +43,12 @@ export class SortableTable {
 		this.onOrder?.(this.order);
 	}
 
+	/** Take |order|, or |fallback| where no column has it. */
+	orderBy(order, fallback) {
+		this.order = this.columns.some((column) => column.value && column.key === order.replace('-', '')) ? order : fallback;
+		this.markHeaders();
+	}
+
 	markHeaders() {
 		this.columns.forEach((column, i) => {
 			if (!column.value) return;

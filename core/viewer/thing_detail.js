@@ -2,13 +2,13 @@
 // The detail of a task, with its life, waits and wakes, and of a span, with its fields, time and calls.
 
 import { chainBack, chainOn, lifeOf } from '../toolkit/chain.js';
-import { durationClass, showCount, showDuration, showName, showShare } from '../toolkit/show.js';
+import { NS_OF_UNIT, durationClass, showCount, showDuration, showName, showShare } from '../toolkit/show.js';
 import { nameOfSpan, spanOf } from '../toolkit/spans.js';
 import { framesOfAddress } from '../toolkit/stacks.js';
 import { partsOfSpan } from '../toolkit/time.js';
 import { fieldReader, pollAt } from '../toolkit/trace.js';
 import { callLink, detailSection, factList, frameRow, partsSection, timeText, wakeReason } from './detail.js';
-import { element, prepareCanvas } from './dom.js';
+import { copyButton, element, prepareCanvas } from './dom.js';
 import { setView, state, update } from './state.js';
 import { colours } from './theme.js';
 import { selectThing, taskTitle, timeOfThing } from './thing.js';
@@ -29,11 +29,8 @@ export function taskLink(trace, id, text = `task ${id}`) {
 	return element('button', { class: 'link', onclick: () => selectThing('task', trace, id) }, text);
 }
 
-function copyTextButton(text) {
-	const button = element('button', { class: 'small', 'aria-label': `Copy ${text}`, onclick: () => navigator.clipboard.writeText(text).then(() => {
-		button.textContent = 'Copied';
-	}, () => {}) }, 'Copy');
-	return button;
+function copyNamed(text) {
+	return copyButton(text, { 'aria-label': `Copy ${showName(text)}` });
 }
 
 /** A line from birth to death with a bar for each call. */
@@ -93,7 +90,7 @@ function callsSection(trace, calls) {
 function showTask(panel, thing) {
 	const { trace, id } = thing, { model } = state, task = trace.tasks.get(id), life = lifeOf(trace, id), place = task?.location ? model.callbackAt(trace, task.location) : null;
 	const strip = life.calls.length ? lifeStrip(trace, thing, life.calls) : null, hex = `0x${BigInt(id).toString(16)}`, [from, to] = timeOfThing(thing);
-	panel.replaceChildren(...[element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Task'), copyTextButton(String(id))),
+	panel.replaceChildren(...[element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Task'), copyNamed(String(id))),
 		element('div', { class: 'title' }, element('span', { class: 'code' }, taskTitle(model, trace, id)), element('span', { class: 'figure' }, showDuration(to - from))),
 		factList([['id', `${id}, ${hex}`], ['kind', task?.kind && showName(task.kind)], ['descriptor', task?.fd !== undefined && String(task.fd)],
 			['callback', place && (place.source || place.name)], ['made at', place?.site], ['born', task && !Number.isNaN(task.born) ? timeText(task.born + trace.shift) : 'before the trace'],
@@ -105,7 +102,7 @@ function showTask(panel, thing) {
 }
 
 /** Fields of the events of a span, the newest value of each, with the unit that its schema tells. */
-export function fieldsOfSpan(trace, life) {
+function fieldsOfSpan(trace, life) {
 	const fields = new Map(), id = trace.lives.ids[life], from = trace.lives.start[life], to = trace.lives.end[life];
 	for (const table of trace.tables) {
 		if (!/^Span(Enter|Exit|Close)/.test(table.name) || !table.rows.n || !table.fields.some((field) => field.name === 'span_id')) continue;
@@ -122,10 +119,8 @@ export function fieldsOfSpan(trace, life) {
 	return [...fields.values()];
 }
 
-const UNIT_NS = { ns: 1, us: 1e3, 'µs': 1e3, ms: 1e6, s: 1e9 };
-
 function spanValueText({ text, unit }) {
-	if (unit in UNIT_NS && Number.isFinite(Number(text))) return showDuration(Number(text) * UNIT_NS[unit]);
+	if (NS_OF_UNIT.has(unit) && Number.isFinite(Number(text))) return showDuration(Number(text) * NS_OF_UNIT.get(unit));
 	return unit ? `${showName(text, 300)} ${showName(unit, 20)}` : showName(text, 300);
 }
 
@@ -133,7 +128,7 @@ function fieldSection(trace, id) {
 	const fields = fieldsOfSpan(trace, id);
 	if (!fields.length) return null;
 	return detailSection('Fields', showCount(fields.length), element('table', { class: 'wrap' }, element('tbody', {}, ...fields.map((field) =>
-		element('tr', {}, element('td', { class: 'code' }, showName(field.name)), element('td', { class: 'code', title: showName(field.text, 2000) }, spanValueText(field)), element('td', { class: 'number' }, copyTextButton(field.text)))))));
+		element('tr', {}, element('td', { class: 'code' }, showName(field.name)), element('td', { class: 'code', title: showName(field.text, 2000) }, spanValueText(field)), element('td', { class: 'number' }, copyNamed(field.text)))))));
 }
 
 /** Where threads were inside of it, and whose calls these were. */
@@ -149,7 +144,7 @@ function staySection(trace, span) {
 
 function showSpan(panel, { trace, id }) {
 	const span = spanOf(trace, id), length = span.end - span.start, own = BigInt(trace.lives.ids[id]).toString(16);
-	panel.replaceChildren(...[element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Span'), copyTextButton(own)),
+	panel.replaceChildren(...[element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Span'), copyNamed(own)),
 		element('div', { class: 'title' }, element('span', { class: 'code' }, showName(nameOfSpan(trace, id))), element('span', { class: 'figure' }, showDuration(length))),
 		factList([['id', own], ['began', timeText(span.start + trace.shift)], ['ended', timeText(span.end + trace.shift)],
 			['inside', `${showDuration(span.stays.reduce((sum, stay) => sum + stay.end - stay.start, 0))}, ${showShare(span.stays.reduce((sum, stay) => sum + stay.end - stay.start, 0), length)}`]]),

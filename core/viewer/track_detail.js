@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The detail of a selected item of a track: what it is, when, its fields, and the callback around it.
 
-import { showDuration, showName, showTime } from '../toolkit/show.js';
+import { showDuration, showName } from '../toolkit/show.js';
+import { timeText } from './detail.js';
 import { element } from './dom.js';
 import { selectCall, state } from './state.js';
 import { tellItem, timeOfItem } from './track.js';
 
 export function showItem(box) {
 	const { item, model } = state, { track, i } = item, [start, end] = timeOfItem(item);
-	const timeText = (time) => showTime(time - model.first, model.wall(time), state.clock, 6);
 	const facts = i >= 0 ? track.facts?.(i) ?? [] : [], call = i >= 0 ? track.call(i) : null;
 	const pairs = [['began', timeText(start)], end > start ? ['ended', timeText(end)] : null, end > start ? ['took', showDuration(end - start)] : null].filter(Boolean);
 	box.replaceChildren(element('div', { class: 'head' }, element('h2', {}, track.title)),

@@ -3,10 +3,9 @@
 
 import { addItem, finishItems, newItems, packItems } from '../toolkit/items.js';
 import { showCount, showDuration, showName } from '../toolkit/show.js';
-import { nameOfSpan, spanRoles } from '../toolkit/spans.js';
+import { SPAN_EVENT, nameOfSpan, spanRoles } from '../toolkit/spans.js';
 import { framesOf } from '../toolkit/stacks.js';
 import { absoluteTime, fieldReader, tablesNamed } from '../toolkit/trace.js';
-import { lowerBound } from '../toolkit/table.js';
 import { makeTrack } from './track.js';
 import { showValue } from './track_lines.js';
 
@@ -16,11 +15,9 @@ const NAMES_SHOWN = 40, FIELDS_TOLD = 8;
 // Events that have tracks, panels or meanings of their own.
 const BUILT_IN = /^(ClockSync|SegmentMetadata|PollStart|PollEnd|WorkerPark|WorkerUnpark|QueueSample|RuntimeMetrics|TaskSpawn|TaskTerminate|TaskDump|WakeEvent|CpuSample|Alloc|Free|MemoryProfileOverflow|ProcessResourceUsage|ProcessState|TcpAcceptQueue|SpanMisuse|RecorderLoss|RecorderHealth|Module|LoopTasks|LoopWake|LoopSample|HelperRun|HelperQueued|StuckPoll|LastSign|OffCpu|BlockingCall|SourceTime|StaleTimer)Event$|^SymbolTableEntry$/;
 
-const SPAN_EVENTS = /^Span(Enter|Exit)(?::|__|Event$)|^SpanClose(?:__|Event$)/;
-
 /** Whether the program, and not the recorder, tells events of that name. */
 export function isCustom(table) {
-	return table.hasTime && !BUILT_IN.test(table.name) && !SPAN_EVENTS.test(table.name);
+	return table.hasTime && !BUILT_IN.test(table.name) && !SPAN_EVENT.test(table.name);
 }
 
 /** The process in front of a name, where there are several. */
@@ -30,14 +27,6 @@ export function processName(model, trace) {
 
 const counted = (n, what) => `${showCount(n)} ${what}${n === 1 ? '' : 's'}`;
 const processKey = (model, trace) => (model.traces.length > 1 ? `${trace.number}.` : '');
-
-/** The call of trace's worker |id| at |time| of the trace, or null. */
-function callOfWorker(model, trace, id, time) {
-	const lane = model.lanes.find((l) => l.trace === trace && l.worker.id === id);
-	if (!lane) return null;
-	const row = lowerBound(lane.polls.start, time + 0.5, lane.polls.n) - 1;
-	return row >= 0 && lane.polls.start[row] + lane.polls.dur[row] >= time ? { lane, row } : null;
-}
 
 /** Names by how often they are, as numbers: Map. */
 function ranked(counts) {
@@ -215,7 +204,7 @@ export function eventsTrack(model) {
 		},
 		call(i) {
 			const { trace, table } = tables[done.source[i]], worker = fieldReader(trace, table, 'worker_id')(done.ref[i]);
-			return worker === undefined ? null : callOfWorker(model, trace, worker, done.start[i] - trace.shift);
+			return worker === undefined ? null : model.callOfWorker(trace, worker, done.start[i] - trace.shift);
 		},
 		key(i) {
 			const { trace, table } = tables[done.source[i]];
@@ -278,12 +267,10 @@ export function helpersTrack(model) {
 	});
 }
 
-function threadNames(trace) {
+/** Names of threads by tid, of those whose samples tell one. */
+function threadNames({ samples }) {
 	const names = new Map();
-	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
-		const tid = fieldReader(trace, table, 'tid'), name = fieldReader(trace, table, 'thread_name');
-		for (let i = 0; i < table.rows.n; i++) if (!names.has(tid(i)) && name(i)) names.set(tid(i), name(i));
-	}
+	samples.thread.forEach((name, i) => name && !names.has(samples.tid[i]) && names.set(samples.tid[i], name));
 	return names;
 }
 
@@ -322,7 +309,7 @@ export function lossTrack(model) {
 	}
 	const rows = Math.max(1, packItems(items)), done = finishItems(items, rows), bad = lost > 0 || damaged > 0;
 	return makeTrack({
-		id: 'loss', title: 'loss, damage', prefix: 'loss', items: done, opens: bad, loud: bad, hatched: true, always: true,
+		id: 'loss', title: 'loss, damage', prefix: 'loss', items: done, opens: bad, loud: bad, hatched: true,
 		plain: 'Where events are missing: lost while recording, or unreadable in the file. What is shown there is not everything.',
 		figure: [lost && `${showCount(lost)} lost`, damaged && `${counted(damaged, 'segment')} damaged`, cut && `${cut} cut at the end`].filter(Boolean).join(', ') || 'nothing lost',
 		alarmed: () => true, label: (i) => told[done.ref[i]].text, tell: (i) => told[done.ref[i]].text,

@@ -4,16 +4,15 @@
 import { readingAt, seriesAt, seriesColumns } from '../toolkit/series.js';
 import { pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
-import { showCount, showDuration, showShare, showSize } from '../toolkit/show.js';
+import { NS_OF_UNIT, showCount, showDuration, showShare, showSize } from '../toolkit/show.js';
 import { gridColumns, readyColumns } from './lod.js';
 
-const NS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 const DECIMALS = 3;
 
 /** A value with its unit, as a person reads it; BigInt in full. */
 export function showValue(value, unit = '') {
 	if (typeof value === 'bigint') return `${value}${unit && `\u2009${unit}`}`;
-	if (NS[unit]) return showDuration(value * NS[unit]);
+	if (NS_OF_UNIT.has(unit)) return showDuration(value * NS_OF_UNIT.get(unit));
 	if (unit === 'bytes') return showSize(Math.round(value));
 	const text = Number.isInteger(value) && Math.abs(value) < 1e4 ? String(value) : Math.abs(value) >= 1e4 ? showCount(value) : String(Number(value.toPrecision(DECIMALS)));
 	return unit ? `${text}\u2009${unit}` : text;

@@ -765,38 +765,6 @@ static void test_gio_s_functions_are_told_by_what_they_are_for(void)
 	story_free(&s);
 }
 
-static void test_callback_that_never_ended_is_named(void)
-{
-	struct story s;
-
-	story_begin(&s);
-	story_routine(&s, 0, 0, 10);
-	story_start(&s, 0, 2000, 1, SLOW);
-	story_queue(&s, 2000000, 0);
-	story_analyse(&s);
-
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "running-at-end");
-	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
-	story_free(&s);
-}
-
-static void test_callback_that_the_end_of_a_segment_cut_is_no_finding(void)
-{
-	struct story s;
-
-	for (unsigned i = 0; i < 3; i++) {
-		story_begin(&s);
-		if (i)
-			story_say(&s, "segment.sealed_clean", i == 1 ? "true" : "false");
-		story_routine(&s, 0, 0, 10);
-		story_start(&s, 0, 2000, 1, SLOW);
-		story_queue(&s, 900000, 0);
-		story_analyse(&s);
-		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "running-at-end")->check, "");
-		story_free(&s);
-	}
-}
-
 static void test_tasks_that_lived_when_a_segment_began_did_not_begin_in_it(void)
 {
 	struct story s;
@@ -819,22 +787,6 @@ static void test_tasks_that_lived_when_a_segment_began_did_not_begin_in_it(void)
 	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->alive, 200);
 	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->peak_alive, 201);
 	story_free(&s);
-}
-
-static void test_callback_in_which_the_program_ended_by_itself_is_no_warning(void)
-{
-	struct story s;
-
-	for (unsigned i = 0; i < 2; i++) {
-		story_begin(&s);
-		story_say(&s, "segment.complete", i ? "true" : "false");
-		story_routine(&s, 0, 0, 10);
-		story_start(&s, 0, 2000, 1, SLOW);
-		story_queue(&s, 2000000, 0);
-		story_analyse(&s);
-		CU_ASSERT_EQUAL(story_finding_of(&s, "running-at-end")->severity, i ? D9__INFO : D9__WARNING);
-		story_free(&s);
-	}
 }
 
 static void test_trace_without_loop_events_says_so_first(void)
@@ -922,13 +874,8 @@ static const CU_TestInfo tests[] = {
 	{ "closures are told by the name that the program gave their sources",
 	  test_closures_are_told_by_the_name_that_the_program_gave_their_sources },
 	{ "GIO's functions are told by what they are for", test_gio_s_functions_are_told_by_what_they_are_for },
-	{ "callback that never ended is named", test_callback_that_never_ended_is_named },
-	{ "callback that the end of a segment cut is no finding",
-	  test_callback_that_the_end_of_a_segment_cut_is_no_finding },
 	{ "tasks that lived when a segment began did not begin in it",
 	  test_tasks_that_lived_when_a_segment_began_did_not_begin_in_it },
-	{ "callback in which the program ended by itself is no warning",
-	  test_callback_in_which_the_program_ended_by_itself_is_no_warning },
 	{ "trace without loop events says so first",
 	  test_trace_without_loop_events_says_so_first },
 	CU_TEST_INFO_NULL,

@@ -174,6 +174,56 @@ static void test_call_whose_beginning_is_no_longer_in_the_trace_is_told(void)
 	story_free(&s);
 }
 
+/* ---- without signs of life ---- */
+
+static void test_callback_that_never_ended_is_named(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 10);
+	story_start(&s, 0, 2000, 1, SLOW);
+	story_queue(&s, 2000000, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "running-at-end");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	story_free(&s);
+}
+
+static void test_callback_that_the_end_of_a_segment_cut_is_no_finding(void)
+{
+	struct story s;
+
+	for (unsigned i = 0; i < 3; i++) {
+		story_begin(&s);
+		if (i)
+			story_say(&s, "segment.sealed_clean", i == 1 ? "true" : "false");
+		story_routine(&s, 0, 0, 10);
+		story_start(&s, 0, 2000, 1, SLOW);
+		story_queue(&s, 900000, 0);
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "running-at-end")->check, "");
+		story_free(&s);
+	}
+}
+
+static void test_callback_in_which_the_program_ended_by_itself_is_no_warning(void)
+{
+	struct story s;
+
+	for (unsigned i = 0; i < 2; i++) {
+		story_begin(&s);
+		story_say(&s, "segment.complete", i ? "true" : "false");
+		story_routine(&s, 0, 0, 10);
+		story_start(&s, 0, 2000, 1, SLOW);
+		story_queue(&s, 2000000, 0);
+		story_analyse(&s);
+		CU_ASSERT_EQUAL(story_finding_of(&s, "running-at-end")->severity, i ? D9__INFO : D9__WARNING);
+		story_free(&s);
+	}
+}
+
 static const CU_TestInfo tests[] = {
 	{ "callback that never returns is first and critical, with its time and place",
 	  test_callback_that_never_returns_is_first_and_critical_with_its_time_and_place },
@@ -189,6 +239,11 @@ static const CU_TestInfo tests[] = {
 	{ "call that ended is not stuck", test_call_that_ended_is_not_stuck },
 	{ "call whose beginning is no longer in the trace is told",
 	  test_call_whose_beginning_is_no_longer_in_the_trace_is_told },
+	{ "callback that never ended is named", test_callback_that_never_ended_is_named },
+	{ "callback that the end of a segment cut is no finding",
+	  test_callback_that_the_end_of_a_segment_cut_is_no_finding },
+	{ "callback in which the program ended by itself is no warning",
+	  test_callback_in_which_the_program_ended_by_itself_is_no_warning },
 	CU_TEST_INFO_NULL,
 };
 
