@@ -17,7 +17,7 @@
 #define SKILL_END ".md"
 
 static const struct d9__opt opts[] = {
-	{ 'f', "force", NULL, "skills, toolkit: write over files that are others" },
+	{ 'f', "force", NULL, "skills, toolkit: overwrite files that differ" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -178,7 +178,7 @@ static int make_folder(const char *path)
 	return d9__cmd_fail("agents", "cannot make %s: %s", path, strerror(errno));
 }
 
-/* Whether |path| may be written: it is not there, or has |text| already, or |force|. */
+/* Whether |path| may be written: it does not exist, or holds |text| already, or |force|. */
 static bool may_write(const char *path, const char *text, size_t len, bool force)
 {
 	size_t other_len = 0;
@@ -195,7 +195,7 @@ static int write_file(const char *path, const char *text, size_t len, bool force
 	bool whole;
 
 	if (!may_write(path, text, len, force))
-		return d9__cmd_fail("agents", "%s is there, and another; --force writes over it", path);
+		return d9__cmd_fail("agents", "%s exists and differs; --force overwrites it", path);
 	out = fopen(path, "we");
 	if (!out)
 		return d9__cmd_fail("agents", "cannot write %s: %s", path, strerror(errno));

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/query.h"
@@ -104,13 +103,13 @@ static int ask(struct d9__query *query, const char *sql)
 	int status, written;
 
 	d9__text_init(&out, STDOUT_FILENO);
-	if (!d9__query_command(query, sql, &out, &status))
+	if (!d9__query_command(sql, &out, &status))
 		status = d9__query_run(query, sql, &out);
 	written = d9__text_finish(&out, "query");
 	return status ? status : written;
 }
 
-/* Into a file of another name first: what is called |path| is whole. */
+/* Fill a file of another name, and rename it at the end, so that the output is never half a database. */
 static int write_database(struct d9__query *query, struct arguments *arguments, char **paths,
 			  const char *sql)
 {

@@ -208,10 +208,11 @@ static int record_self(const char *dir, int argc, char **argv)
 	all[n++] = dir;
 	all[n++] = "--";
 	all[n++] = own;
+	/* |dir| is a word or ends one, so the option is found however it was shortened: `--self DIR`. */
 	for (int i = 0; i < argc; i++) {
-		if (!strcmp(argv[i], "--self-trace"))
+		if (i + 1 < argc && argv[i + 1] == dir)
 			i++;
-		else if (strncmp(argv[i], "--self-trace=", strlen("--self-trace=")) != 0)
+		else if ((uintptr_t)dir - (uintptr_t)argv[i] > strlen(argv[i]))
 			all[n++] = argv[i];
 	}
 	execv(own, (char *const *)all);

@@ -14,7 +14,7 @@
 /* All zero is empty. */
 struct d9__profile_spans {
 	struct d9__texts names;	  /* of all spans; they live as long as this */
-	struct d9__table threads; /* struct, by worker or tid */
+	struct d9__table threads; /* struct thread, by worker or tid */
 };
 
 /* Where a sample was taken. */

@@ -263,12 +263,10 @@ static void put_names(struct d9__text_out *out)
 				d9__query_views[i + 1].name ? " " : "\n");
 }
 
-bool d9__query_command(struct d9__query *query, const char *line, struct d9__text_out *out,
-		       int *status)
+bool d9__query_command(const char *line, struct d9__text_out *out, int *status)
 {
 	char word[32] = "", name[64] = "";
 
-	(void)query;
 	if (sscanf(line, " %31s %63s", word, name) < 1 || word[0] != '.')
 		return false;
 	*status = 0;

@@ -47,8 +47,7 @@ int d9__query_run(struct d9__query *query, const char *sql, struct d9__text_out 
 
 /* Whether |line| is a command, which begins with a dot; if so do it, |*status| is then as of
  * d9__query_run(). */
-bool d9__query_command(struct d9__query *query, const char *line, struct d9__text_out *out,
-		       int *status);
+bool d9__query_command(const char *line, struct d9__text_out *out, int *status);
 
 void d9__query_close(struct d9__query *query);
 

@@ -49,16 +49,16 @@ static void give_percentile(sqlite3_context *context)
 	struct values *values = sqlite3_aggregate_context(context, 0);
 	size_t rank;
 
-	if (!values || !values->n) {
-		sqlite3_result_null(context);
-	} else if (values->failed) {
+	if (values && values->failed) {
 		sqlite3_result_error_nomem(context);
+	} else if (!values || !values->n) {
+		sqlite3_result_null(context);
 	} else if (!(values->percent >= 0 && values->percent <= 100)) {
 		sqlite3_result_error(context, "percentile(VALUE, P) takes a P of 0 to 100", -1);
 	} else {
-		/* Nearest rank, as in dial9 report. */
+		/* Nearest rank, as in dial9 report; 99.9 / 100 * 1000 would be above 999. */
 		qsort(values->items, values->n, sizeof(*values->items), compare);
-		rank = (size_t)ceil(values->percent / 100 * (double)values->n);
+		rank = (size_t)ceil(values->percent * (double)values->n / 100);
 		sqlite3_result_double(context, values->items[rank ? rank - 1 : 0]);
 	}
 	if (values)

@@ -391,7 +391,7 @@ int d9__query_load(sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, 
 	if (!err && !load.rows.err)
 		err = finish(&load);
 	status = d9__traces_close("query", load.reader, err);
-	err = d9__query_rows_end(&load.rows, true);
+	err = d9__query_rows_end(&load.rows);
 	if (err)
 		status = d9__cmd_fail("query", "cannot keep the tables: %s", sqlite3_errstr(err));
 	/* Of a damaged trace what precedes the damage can be asked. */

@@ -33,7 +33,7 @@ int d9__query_rows_begin(struct d9__query_rows *rows, sqlite3 *db, uint32_t want
 	return rows->err;
 }
 
-int d9__query_rows_end(struct d9__query_rows *rows, bool keep)
+int d9__query_rows_end(struct d9__query_rows *rows)
 {
 	int err;
 
@@ -41,7 +41,7 @@ int d9__query_rows_end(struct d9__query_rows *rows, bool keep)
 		sqlite3_finalize(rows->insert[i]);
 	sqlite3_finalize(rows->end_task);
 	sqlite3_finalize(rows->end_allocation);
-	err = sqlite3_exec(rows->db, keep && !rows->err ? "COMMIT" : "ROLLBACK", NULL, NULL, NULL);
+	err = sqlite3_exec(rows->db, rows->err ? "ROLLBACK" : "COMMIT", NULL, NULL, NULL);
 	return rows->err ? rows->err : err;
 }
 

@@ -25,8 +25,8 @@ struct d9__query_rows {
  */
 int d9__query_rows_begin(struct d9__query_rows *rows, sqlite3 *db, uint32_t wanted);
 
-/* What was written counts if |keep|.  0, or the first error of SQLite. */
-int d9__query_rows_end(struct d9__query_rows *rows, bool keep);
+/* Keep the rows, or none after an error.  0, or the first error of SQLite. */
+int d9__query_rows_end(struct d9__query_rows *rows);
 
 static inline bool d9__query_wants(const struct d9__query_rows *rows, enum d9__query_table table)
 {

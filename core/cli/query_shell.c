@@ -208,7 +208,7 @@ static int take_line(struct d9__query *query, struct d9__query_options *options,
 
 	if (!*text && take_own(line, options, quit))
 		return 0;
-	if (!*text && d9__query_command(query, line, out, &status)) {
+	if (!*text && d9__query_command(line, out, &status)) {
 		d9__text_flush(out);
 		return status;
 	}

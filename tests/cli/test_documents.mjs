@@ -76,7 +76,7 @@ test('skills and toolkit are unpacked where they are wanted, and never over a fi
 	assert.equal(run('dial9', 'agents', 'skills', 'skills').status, 0);
 	writeFileSync(join(work, 'skills', 'dial9-runtime', 'SKILL.md'), 'mine\n');
 	const { status, stderr } = run('dial9', 'agents', 'skills', 'skills');
-	assert.deepEqual([status, stderr], [2, 'dial9 agents: skills/dial9-runtime/SKILL.md is there, and another; --force writes over it\n']);
+	assert.deepEqual([status, stderr], [2, 'dial9 agents: skills/dial9-runtime/SKILL.md exists and differs; --force overwrites it\n']);
 	assert.equal(readFileSync(join(work, 'skills', 'dial9-runtime', 'SKILL.md'), 'utf8'), 'mine\n');
 	assert.equal(run('dial9', 'agents', '--force', 'skills', 'skills').status, 0);
 	for (const args of [['skill', 'none'], ['toolkit'], ['nothing', 'here'], ['toolkit', '/nonexistent/folder'], ['--wrong']]) {

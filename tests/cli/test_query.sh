@@ -39,6 +39,7 @@ say "the trace itself from standard input"
 "$dial9" query - 'SELECT count(*) FROM polls; SELECT count(*) FROM wakes' <small.bin
 say "percentiles are nearest rank, as in the report"
 run query callbacks.bin.zst "WITH n(i) AS (VALUES (1), (2), (3), (4), (NULL)) SELECT percentile(i, 0), percentile(i, 50), percentile(i, 51), percentile(i, 100) FROM n"
+run query callbacks.bin.zst 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT percentile(i, 99.9) FROM n'
 run query callbacks.bin.zst 'SELECT percentile(ms, 101) FROM calls'
 say "spans and tasks"
 run query spans.bin 'SELECT span, parent, name, first_ns, last_ns, active_ns, enters, closed FROM spans ORDER BY first_ns LIMIT 5'
