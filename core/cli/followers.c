@@ -14,7 +14,7 @@
 
 #define ENVIRONMENT_MAX ((size_t)6 << 20) /* the kernel's limit for arguments and environment */
 #define EXEC_TRIES	1000 /* of 1 ms */
-#define EMPTY_TRIES	5
+#define EMPTY_TRIES	50
 
 /* All of a file of proc, with a zero byte in front and behind; NULL if it may not be read. */
 static char *read_all(const char *path, size_t *len)
