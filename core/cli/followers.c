@@ -55,7 +55,10 @@ static bool is_in_exec(pid_t pid, int tries)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	text = read_all(path, &len);
 	p = text ? strrchr(text + 1, ')') : NULL; /* behind the name, field 2 */
-	for (int i = 3; p && i <= 51 && (p = strchr(p + 1, ' ')); i++) {
+	for (int i = 3; p && i <= 51; i++) {
+		p = strchr(p + 1, ' ');
+		if (!p)
+			break;
 		field = strtoull(p + 1, NULL, 10);
 		if (i == 23)
 			size = field;
