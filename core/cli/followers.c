@@ -14,7 +14,6 @@
 
 #define ENVIRONMENT_MAX ((size_t)6 << 20) /* the kernel's limit for arguments and environment */
 #define EXEC_TRIES	1000 /* of 1 ms */
-#define EMPTY_TRIES	50
 
 /* All of a file of proc, with a zero byte in front and behind; NULL if it may not be read. */
 static char *read_all(const char *path, size_t *len)
@@ -43,13 +42,12 @@ static char *read_all(const char *path, size_t *len)
 
 /*
  * Whether an environment that could be read, and was empty, is so only because the process is in the middle of
- * execve(2): then it has memory, and the kernel does not tell yet where in it the environment is.  For a moment, which
- * |tries| of 1 ms outlast, the kernel tells of such a process what it tells of one that has none: begin and end are equal.
+ * execve(2): then it has memory, and the kernel, which notes where the code begins last of all, has not done so yet.
  */
-static bool is_in_exec(pid_t pid, int tries)
+static bool is_in_exec(pid_t pid)
 {
 	char path[64], *text, *p;
-	unsigned long long field, size = 0, begin = 0, end = 0;
+	unsigned long long field, size = 0, code = 0, begin = 0, end = 0;
 	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
@@ -62,6 +60,8 @@ static bool is_in_exec(pid_t pid, int tries)
 		field = strtoull(p + 1, NULL, 10);
 		if (i == 23)
 			size = field;
+		else if (i == 26)
+			code = field;
 		else if (i == 50)
 			begin = field;
 		else if (i == 51)
@@ -69,7 +69,7 @@ static bool is_in_exec(pid_t pid, int tries)
 	}
 	free(text);
 	/* Begin and end differ: it was, and has come out of it. */
-	return size && (!end || begin != end || tries < EMPTY_TRIES);
+	return size && (!code || begin != end);
 }
 
 /* As read_all(); of a process that becomes another program, that of the latter. */
@@ -80,7 +80,7 @@ static char *read_environment(pid_t pid, size_t *len)
 
 	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
 	text = read_all(path, len);
-	for (int tries = 0; text && *len == 2 && tries < EXEC_TRIES && is_in_exec(pid, tries); tries++) {
+	for (int tries = 0; text && *len == 2 && tries < EXEC_TRIES && is_in_exec(pid); tries++) {
 		free(text);
 		nanosleep(&pause, NULL);
 		text = read_all(path, len);
