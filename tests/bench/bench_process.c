@@ -72,7 +72,7 @@ static void starting(char *dial9, const char *preload)
 		again[i] = run(plain, without);
 	}
 	bench_same("a program that ends at once", alone, again, ROUNDS);
-	bench_value("starting under dial9 record", "ms of CPU", under, ROUNDS, 5);
+	bench_value("starting under dial9 record", "ms of CPU", under, ROUNDS, 3);
 	bench_value("loading the preload library", "ms of CPU", loaded, ROUNDS, 0);
 }
 

@@ -23,7 +23,7 @@
 #define CHUNKS       320
 #define CHUNK_BYTES  65536
 #define ROUNDS       7
-#define BUDGET       20 /* M events/s */
+#define BUDGET       30 /* M events/s */
 #define WORKERS      4
 
 enum { START = 1, END, PARK, UNPARK, WAKE };

@@ -26,7 +26,7 @@
 #define PER_ROUND     400
 #define DEPTH         9
 #define OTHER_BYTES   (512 * 1024)
-#define BUDGET_HOT    2000.0 /* ns */
+#define BUDGET_HOT    500.0 /* ns */
 #define BUDGET_P99    10000.0
 #define BUDGET_RATIO  (1 / 3.0)
 
