@@ -15,28 +15,29 @@
 #define ENVIRONMENT_MAX ((size_t)6 << 20) /* the kernel's limit for arguments and environment */
 #define EXEC_TRIES	1000 /* of 1 ms */
 
-/* All of a file of proc, with a zero byte in front and behind; NULL if it may not be read. */
+/*
+ * All of a file of proc, with a zero byte in front and behind; NULL if it may not be read.  In one call: of a process that
+ * becomes another program between two calls, the second finds nothing.
+ */
 static char *read_all(const char *path, size_t *len)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t size = 8192, n = 1;
-	char *text = fd < 0 ? NULL : malloc(size), *bigger;
-	ssize_t got;
+	size_t size = 4096;
+	char *text = NULL;
+	ssize_t got = 0;
 
-	while (text && (got = read(fd, text + n, size - n - 1)) > 0) {
-		n += (size_t)got;
-		if (size - n > 1)
-			continue;
-		bigger = size < ENVIRONMENT_MAX ? realloc(text, size *= 2) : NULL;
-		if (!bigger)
-			break;
-		text = bigger;
-	}
+	do {
+		free(text);
+		size *= 2;
+		text = fd < 0 ? NULL : malloc(size);
+		if (text)
+			got = pread(fd, text + 1, size - 2, 0);
+	} while (text && got == (ssize_t)size - 2 && size < ENVIRONMENT_MAX);
 	if (fd >= 0)
 		close(fd);
+	*len = got > 0 ? (size_t)got + 2 : 2;
 	if (text)
-		text[0] = text[n] = '\0';
-	*len = n + 1;
+		text[0] = text[*len - 1] = '\0';
 	return text;
 }
 
