@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Clients that mean harm: attack_http.py URL WAY.  Each ends with one request of somebody who means none, and prints what that
 # one got.
+import http.client
 import os
 import socket
 import sys
@@ -35,6 +36,11 @@ def ask(path='api/segments'):
         return read_all(connection)
 
 
+def get(connection, path):
+    connection.request('GET', url.path + path)
+    return connection.getresponse()
+
+
 def said(text):
     with connect() as connection:
         try:
@@ -65,6 +71,14 @@ elif way == 'slow-readers':
     for client in held:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         client.sendall(f'GET {url.path}segment/web-1%2Ftrace.0.bin HTTP/1.1\r\n{host}\r\n'.encode())
+elif way == 'known':
+    # Who knows the token keeps its connections, at rest and in the middle of an answer, while others crowd in.
+    resting, reading = (http.client.HTTPConnection(url.hostname, url.port, timeout=60) for _ in range(2))
+    get(resting, 'api/segments').read()
+    answer = get(reading, 'segment/web-1%2Ftrace.0.bin')
+    begun = answer.read(100)
+    held = crowd(b'')
+    print(get(resting, 'api/segments').status, len(begun + answer.read()) == os.path.getsize(sys.argv[3]))
 elif way == 'pipelined':
     held = connect()
     held.sendall(f'GET {url.path}viewer/app.js HTTP/1.1\r\n{host}\r\n'.encode() * 500)

@@ -36,6 +36,7 @@ attack() {
 	python3 "$top_srcdir/tests/cli/attack_http.py" "$url" "$@"
 }
 
+attack known traces/web-1/trace.0.bin
 for way in silent slow-writers slow-readers pipelined long-body endless-body long-head long-line many-segments no-http; do
 	attack "$way"
 done
