@@ -7,7 +7,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
 import { WORK, open, page, text, useBrowser } from './browser.mjs';
 
+/** Names, and as what they are shown where that is something else. */
 const NAMES = { markup: '<img src=x onerror="harmed=1">', link: 'javascript:harmed=1', prototype: '__proto__', maker: 'constructor', hidden: 'a\u202eb\u0000c\u009b', long: 'x'.repeat(100000) };
+const SHOWN = { hidden: 'a‹202e›b‹0›c‹9b›', long: 'x'.repeat(100) };
 
 useBrowser(() => {
 	for (const [folder, name] of Object.entries(NAMES)) {
@@ -23,6 +25,7 @@ for (const kind of Object.keys(NAMES))
 		assert.equal(await page.$('img, a[href^="javascript"]'), null);
 		for (const part of ['#service', '#selected', '#findings', '#panel', '#gutter']) {
 			const said = await text(part);
+			assert.ok(said.includes(SHOWN[kind] ?? NAMES[kind]), `${part} says ${said}`);
 			assert.doesNotMatch(said, /[\u0000\u009b\u202e]/, part);
 			assert.ok(!/x{201}/.test(said), `${part} is not cut`);
 		}
