@@ -214,7 +214,7 @@ class LongSite {
 			`${this.title} waited ${longest} ${place} while worker ${most.worker.id} could run nothing else (${showCount(asleep.length)} of ${showCount(this.count)} calls did, ${
 				showDuration(sum)} in all; the limit was ${showDuration(most.limit)})${this.behind}.`,
 			{ ...this.more, brief: begin.length + times.length > BRIEF_MAX ? begin : begin + times, advice: ASLEEP_ADVICE,
-				evidence: this.evidence(asleep, ({ parts, ns }) => `slept for ${showDuration(parts.blocked)} of ${showDuration(ns)}`) })];
+				evidence: this.evidence(this.kept.filter((call) => call.asleep), ({ parts, ns }) => `slept for ${showDuration(parts.blocked)} of ${showDuration(ns)}`) })];
 	}
 
 	longFlags(switches) {

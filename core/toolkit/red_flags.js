@@ -21,7 +21,7 @@ Exit status: 0 nothing, 1 a warning or worse, 2 bad usage or a damaged trace.
 const FLAGS_TOLD = 20;
 
 function flagText(flag) {
-	const where = flag.evidence.slice(0, 3).map(({ text, offset_s: at, worker }) => `  at ${at === undefined ? '?' : `${at.toFixed(3)} s`}${worker === undefined ? '' : `, worker ${worker}`}: ${text}`);
+	const where = flag.evidence.slice(0, 3).map(({ text, offset_s: at, worker }) => wrapText(`  ${at === undefined ? '' : `at ${at.toFixed(3)} s${worker === undefined ? '' : `, worker ${worker}`}: `}${text}`, '    '));
 	const follows = flag.effects.map((effect) => wrapText(`  and so: ${effect}`, '  ')), spent = flag.time ? [wrapText(`  time: ${flag.time}${flag.on_cpu ? `; ${flag.on_cpu}` : ''}`, '  ')] : [];
 	return [wrapText(`${flag.severity}: ${flag.check}: ${flag.message}`, '  '), ...where, ...spent, ...follows, ...(flag.advice ? [wrapText(`  ${flag.advice}`, '  ')] : [])].join('\n');
 }

@@ -46,12 +46,14 @@ export function joinedCalls(trace) {
 }
 
 function countSamples(trace, calls) {
-	const byPlace = new Map(calls.map((call) => [`${call.worker}/${call.row}`, call])), index = new Map(trace.workers.map((worker, w) => [worker.id, w]));
-	trace.samples.time.forEach((time, i) => {
-		const w = index.get(trace.samples.worker[i]);
-		const call = w === undefined ? null : byPlace.get(`${w}/${pollAt(trace.workers[w].polls, time)}`);
-		if (call) call[trace.samples.source[i] === 1 ? 'offCpu' : 'onCpu']++;
+	const index = new Map(trace.workers.map((worker, w) => [worker.id, w])), keyOf = (w, row) => w * 2 ** 32 + row, { samples } = trace, byCall = new Map();
+	samples.time.forEach((time, i) => {
+		const w = index.get(samples.worker[i]), row = w === undefined ? -1 : pollAt(trace.workers[w].polls, time);
+		if (row < 0) return;
+		if (!byCall.has(keyOf(w, row))) byCall.set(keyOf(w, row), { onCpu: 0, offCpu: 0 });
+		byCall.get(keyOf(w, row))[samples.source[i] === 1 ? 'offCpu' : 'onCpu']++;
 	});
+	if (byCall.size) for (const call of calls) Object.assign(call, byCall.get(keyOf(call.worker, call.row)));
 }
 
 /* ---- the parts of the object ---- */
