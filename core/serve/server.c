@@ -379,6 +379,8 @@ static void answer_api(struct d9__server *server, struct evhttp_request *request
 		send_listing(server, request);
 	else if (!strcmp(path, "report"))
 		ask_report(server, request, query);
+	else if (!strcmp(path, "page"))
+		d9__reply_page(request, &server->assets);
 	else if (!strcmp(path, "map"))
 		send_map(server, request, query);
 	else if (!strcmp(path, "callbacks"))

@@ -11,11 +11,11 @@ import { Flame } from './flame.js';
 import { StackTools } from './flame_tab.js';
 import { amountOf } from './folded.js';
 import { loadFiles } from './load.js';
+import { runInSlices } from './slices.js';
 import { SortableTable } from './sortable.js';
 import { state } from './state.js';
 import { textOfInterval } from './url.js';
 
-const SLICE_MS = 8;
 const VIEWS = { callbacks: 'Callbacks', waits: 'Waits', stacks: 'Stacks' };
 const VERDICTS = { slower: 'slower', faster: 'faster', same: 'no change', small: 'too small to matter', 'too few': 'too few runs' };
 const SCALE = 2; // the plot of an interval goes from a half to the double
@@ -193,26 +193,16 @@ export class CompareTab {
 		else if (!same) this.compare();
 	}
 
-	/** Compare in slices between frames; a new question drops the old one. */
 	compare() {
-		const steps = compareSteps(this.sides.a, this.sides.b), run = ++this.running;
+		const run = ++this.running;
 		this.compared = null;
 		this.content.replaceChildren(element('p', { class: 'quiet' }, 'Comparing'));
 		this.head.replaceChildren();
-		const slice = () => {
-			if (run !== this.running) return;
-			const until = performance.now() + SLICE_MS;
-			do {
-				const { done, value } = steps.next();
-				if (!done) continue;
-				this.compared = value;
-				this.facts = [factsOfSide(this.sides.a), factsOfSide(this.sides.b)];
-				this.showCompared();
-				return;
-			} while (performance.now() < until);
-			setTimeout(slice);
-		};
-		setTimeout(slice);
+		runInSlices(compareSteps(this.sides.a, this.sides.b), () => run === this.running, (compared) => {
+			this.compared = compared;
+			this.facts = [factsOfSide(this.sides.a), factsOfSide(this.sides.b)];
+			this.showCompared();
+		});
 	}
 
 	showHead() {

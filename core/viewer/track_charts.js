@@ -91,7 +91,7 @@ function memoryTrack(model) {
 	const heap = model.traces.filter((trace) => tablesNamed(trace, 'AllocEvent').length)
 		.map((trace) => seriesLine(`${processName(model, trace)}heap`, makeSeries(heapPoints(trace), 'gauge', trace.end), trace.shift, 'bytes'));
 	const bands = [...bandOf(heap.length ? 'resident' : '', resident), ...bandOf('heap live', heap)];
-	return bands.length && { id: 'memory', title: 'memory', bands, figure: last(bands),
+	return bands.length && { id: 'memory', title: 'memory', bands, figure: last(bands), profile: heap.length ? 'live' : '',
 		plain: 'Memory: what the kernel keeps resident for the process, and what of the heap is allocated, by its samples.' };
 }
 

@@ -4,12 +4,12 @@
 
 import { after, afterEach, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-const { CHROMIUM, D9_TEST_NPM } = process.env;
+const { CHROMIUM, D9_TEST_NPM, D9_TEST_PICTURES } = process.env;
 export const { DIAL9 } = process.env;
 /** A folder of this test file's own. */
 export const WORK = mkdtempSync(`${process.env.WORK}/`);
@@ -86,6 +86,19 @@ export async function open(trace, fragment = '', size = undefined, ready = undef
 
 export const text = (selector) => page.$eval(selector, (e) => e.innerText);
 export const fragment = () => page.evaluate(() => location.hash);
+
+/** Keep a picture of the page as it is, for a person to look at. */
+export async function picture(name) {
+	mkdirSync(D9_TEST_PICTURES, { recursive: true });
+	await page.screenshot({ path: `${D9_TEST_PICTURES}/${name}.png` });
+}
+
+/** Click the button in |scope| that says |words|. */
+export async function clickOn(scope, words) {
+	await eventually(() => text(scope), (said) => said.includes(words));
+	const button = await page.evaluateHandle((selector, said) => [...document.querySelectorAll(`${selector} button`)].find((b) => b.checkVisibility() && b.innerText.trim() === said), scope, words);
+	await button.click();
+}
 
 /** Wait until |read|() gives what |wanted| accepts; the page needs a frame or two. */
 export async function eventually(read, wanted) {
