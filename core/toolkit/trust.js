@@ -74,8 +74,14 @@ export function namesOf(trace) {
 /** Readings of both clocks: how many, and how far the wall clock went astray between them in ns. */
 export function clockOf(trace) {
 	const rows = rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns']).filter((row) => row.realtime_ns !== undefined);
-	const zero = BigInt(rows[0]?.realtime_ns ?? 0), offsets = rows.map((row) => Number(BigInt(row.realtime_ns) - zero) - (row.time - rows[0].time));
-	return { anchors: rows.length, drift: rows.length ? Math.max(...offsets) - Math.min(...offsets) : 0 };
+	const zero = BigInt(rows[0]?.realtime_ns ?? 0);
+	let least = 0, most = 0;
+	for (const row of rows) {
+		const offset = Number(BigInt(row.realtime_ns) - zero) - (row.time - rows[0].time);
+		least = Math.min(least, offset);
+		most = Math.max(most, offset);
+	}
+	return { anchors: rows.length, drift: most - least };
 }
 
 /** What there is, for a trace that lacks callbacks: [{name, n}]. */

@@ -259,7 +259,7 @@ export class Model {
 		const told = trace.offCpu.find((event) => event.worker_id === lane.worker.id && event.task_id === polls.task[row]
 			&& Math.abs(event.time - end) < 1e5);
 		if (!told) return null;
-		const blocked = Math.min(told.blocked_ns ?? 0, whole), ready = Math.min(told.run_queue_ns ?? 0, whole - blocked);
+		const blocked = Math.min(Number(told.blocked_ns ?? 0), whole), ready = Math.min(Number(told.run_queue_ns ?? 0), whole - blocked);
 		return { cpu: whole - blocked - ready, ready, blocked, unknown: 0, functions: [] };
 	}
 
