@@ -102,7 +102,9 @@ static int collect_page(void *body, const void *bytes, size_t len)
 
 void d9__reply_page(struct evhttp_request *request, const struct d9__assets *assets)
 {
-	static const struct d9__page_data nothing = { .name = "", .report = "null", .report_len = 4 };
+	static const struct d9__page_data nothing = { .name = "",
+						      .report = "null",
+						      .report_len = 4 };
 	struct evbuffer *body = evbuffer_new();
 	int err = body ? d9__page_file(assets, &nothing, collect_page, body, NULL) : -ENOMEM;
 

@@ -396,6 +396,7 @@ static void answer_api(struct d9__server *server, struct evhttp_request *request
 		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
 }
 
+/* Answer |request|, whose token is right. */
 static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path,
 		     const struct evkeyvalq *query)
 {
@@ -495,6 +496,10 @@ static int listen_on(struct d9__server *server, uint16_t port)
 	if (!bound)
 		return errno ? -errno : -EADDRINUSE;
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
+		return -errno;
+	/* libevent lets 128 clients wait to be accepted; whoever comes when they are more has to try
+	 * again, a second later. */
+	if (listen(evhttp_bound_socket_get_fd(bound), SOMAXCONN))
 		return -errno;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	server->port = ntohs(address.sin6_port);

@@ -73,11 +73,19 @@ function fillThreads() {
 	select.value = state.panel.thread;
 }
 
+/** In a narrow window the tabs scroll. */
+function scrollToTab(button) {
+	const list = button.parentElement, box = list.getBoundingClientRect(), { left, right } = button.getBoundingClientRect();
+	if (right > box.right) list.scrollLeft += right - box.right + 8;
+	else if (left < box.left) list.scrollLeft -= box.left - left + 8;
+}
+
 function showPanelTabs() {
 	for (const button of byId('panel-tabs').children) {
 		const on = button.dataset.tab === state.panel.tab;
 		button.setAttribute('aria-selected', String(on));
 		button.tabIndex = on ? 0 : -1;
+		if (on) scrollToTab(button);
 	}
 	const tab = tabs[state.panel.tab] ?? tabs.callbacks;
 	if (shownTab !== tab) byId('panel-body').replaceChildren(tab.box);
