@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+struct d9__assets;
 struct evbuffer;
 struct evhttp_request;
 
@@ -28,5 +29,9 @@ void d9__reply_json(struct evhttp_request *request, char *json, size_t len);
 
 /* A line for people. */
 void d9__reply_text(struct evhttp_request *request, int code, const char *text);
+
+/* The viewer as one file without a trace, as text: the reader's page puts what it has cut out of
+ * one into it. */
+void d9__reply_page(struct evhttp_request *request, const struct d9__assets *assets);
 
 #endif /* D9_SERVE_REPLY_H */

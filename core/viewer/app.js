@@ -16,7 +16,7 @@ import { hideMessage, showFailure, showProgress } from './loading.js';
 import { drawMinimap } from './minimap.js';
 import { openSave } from './save.js';
 import { fileOfFragment, hashOfFiles, keepPlace, placeOfFile } from './places.js';
-import { startPanel } from './panel.js';
+import { openCompare, startPanel, togglePanel } from './panel.js';
 import { CLOSED_PANEL } from './scope.js';
 import { drawFound, startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
@@ -24,7 +24,7 @@ import { sentenceOfThing } from './thing.js';
 import { startTheme, switchTheme } from './theme.js';
 import { bringIntoSight, drawTimeline, drawTimelineMarks, layTimeline, tellSelection, timelineRows } from './timeline.js';
 import { storedChoices } from './tracks.js';
-import { readFragment, writeFragment } from './url.js';
+import { intervalOfQuery, readFragment, writeFragment } from './url.js';
 
 const CLOCKS = { rel: 'relative', local: 'local', utc: 'UTC' };
 const URL_EVERY_MS = 250, SPEECH_AFTER_MS = 300;
@@ -163,8 +163,13 @@ function changed(patch) {
 
 // ---- loading ----
 
-/** The worst finding, or the whole trace where there is none. */
-function openWorst() {
+/** What the query names, else the worst finding, or the whole trace where there is none. */
+function openFirst() {
+	const asked = intervalOfQuery(state.model, location.search);
+	if (asked) {
+		setView(...asked);
+		return;
+	}
 	const worst = state.model.findings.findIndex((finding) => finding.first && finding.severity !== 'info');
 	if (worst >= 0) selectFinding(worst);
 	else setView(state.model.first, state.model.last);
@@ -211,7 +216,7 @@ function openPlace(model, fromUrl) {
 	showFindings(byId('findings'));
 	layTimeline();
 	opening = true;
-	if (!fromUrl || !restoreUrl()) openWorst();
+	if (!fromUrl || !restoreUrl()) openFirst();
 	opening = false;
 	document.body.dataset.ready = 'true';
 }
@@ -260,6 +265,8 @@ function startButtons() {
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('profile').addEventListener('click', () => state.model && togglePanel());
+	byId('compare').addEventListener('click', () => state.model && openCompare());
 	byId('about').addEventListener('click', openAbout);
 	byId('save').addEventListener('click', openSave);
 	byId('follow').addEventListener('click', switchFollowing);

@@ -64,6 +64,10 @@ for path in viewer/../../core/main.c viewer/ toolkit/../viewer/app.js api/ api/s
 	ask --path "/TOKEN/$path"
 done
 
+say "the viewer as one file without a trace, as text"
+ask --path /TOKEN/api/page --show Content-Type --save page
+grep -o 'id="embedded[a-z-]*">[^<]*' page | head -n 2
+
 say "a segment that has become a link since"
 mv traces/web-1/trace.0.bin kept
 ln -s ../../kept traces/web-1/trace.0.bin

@@ -22,7 +22,7 @@ useBrowser(writeTraces);
 
 test('a served trace opens on its worst finding, with the callback in its lane and its detail', async () => {
 	await open('one');
-	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop/);
+	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop[^]*Gain[^]*→[^]*Next/);
 	assert.match(await text('#selected'), /on_read, 182.ms, main, at 0\.4\d*.s, finding 1 of/);
 	assert.match(await text('#detail'), /on_read[^]*182.ms[^]*server\.c:231[^]*runs on[^]*main, thread 4127/);
 	assert.match(await eventually(fragment, /s=poll/), /^#v=m\d+~\d+&s=poll:0@5400000000&f=long-callback\.1$/);
