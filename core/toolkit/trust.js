@@ -24,6 +24,19 @@ const TRUST_SOURCES = [['source.cpu', 'samples on the CPU', '--cpu 99'], ['sourc
 	['source.blocking', 'calls that block', ''], ['source.task_dumps', 'where idle tasks wait', '--task-dumps'], ['source.memory', 'allocations', '--memory'],
 	['source.accept_queues', 'connections that wait to be accepted', '--accept-queues']];
 
+const COVERED = ['poll', 'park', 'wake', 'spawn', 'depth', 'lateness', 'task_end', 'task'];
+
+/** What the hooks could see, from the capabilities in the metadata. */
+export function recordedOf(trace) {
+	const lists = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
+		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('=').map((text) => text.trim()))));
+	return Object.fromEntries(COVERED.map((key) => {
+		const told = lists.map((list) => list.get(key)).filter((value) => value !== undefined);
+		const off = told.filter((value) => /^(off|none|no|false)$/.test(value)), on = told.filter((value) => /^(full|on|yes|true|all|event|exact|site|destroy\+finalize)$/.test(value));
+		return [key, !told.length || on.length === told.length ? 'full' : off.length === told.length ? 'none' : 'partial'];
+	}));
+}
+
 /** The worst of what the loop libraries of a process say of a hook: full, partial, none; '' if nothing. */
 function hookState(trace, hook) {
 	const told = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
