@@ -227,7 +227,6 @@ static void prepare_flush(void)
 	atomic_store_explicit(&d9__flush.end_err, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.last, false, memory_order_relaxed);
 	memset(&d9__flush.counters, 0, sizeof(d9__flush.counters));
-	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.on_to_the_end, false, memory_order_relaxed);
 	d9__flush.options = &options;
 	d9__flush.gate_bits = gate_bits(&options);
@@ -627,7 +626,6 @@ static uint64_t get(_Atomic(uint64_t) *counter)
 int d9_recorder_counters(const struct d9_recorder *recorder, struct d9_counters *out, size_t size)
 {
 	struct d9__writer_counters *c = &d9__flush.counters;
-	uint64_t overruns = get(&d9__flush.paused_overruns);
 	struct d9_counters all = {
 		.events_written = get(&c->events),
 		.bytes_recorded = get(&c->bytes_recorded),
@@ -641,11 +639,12 @@ int d9_recorder_counters(const struct d9_recorder *recorder, struct d9_counters 
 
 	if (!recorder || !out)
 		return -EINVAL;
-	for (unsigned i = 0; i < D9_LOSS_COUNT; i++)
-		all.lost[i] = d9__health_lost_by(i) - lost_before[i];
-	/* Counted under `disk` as well, see d9__drain_paused(). */
-	all.lost[D9_LOSS_OVERRUN] -= overruns < all.lost[D9_LOSS_OVERRUN] ?
-					     overruns : all.lost[D9_LOSS_OVERRUN];
+	for (unsigned i = 0; i < D9_LOSS_COUNT; i++) {
+		uint64_t lost = d9__health_lost_by(i);
+
+		/* Less, if d9__drain_paused() has moved what was lost before. */
+		all.lost[i] = lost > lost_before[i] ? lost - lost_before[i] : 0;
+	}
 	memset(out, 0, size);
 	memcpy(out, &all, size < sizeof(all) ? size : sizeof(all));
 	return 0;
