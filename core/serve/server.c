@@ -391,12 +391,14 @@ static void answer_api(struct d9__server *server, struct evhttp_request *request
 		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
 }
 
+/* Answer |request|, whose token is right. */
 static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path,
 		     const struct evkeyvalq *query)
 {
 	const struct d9__asset *asset;
 	int err = 0;
 
+	d9__guard_admit(server->guard, request);
 	if (!*path)
 		path = first_page(server, query);
 	else if (!strcmp(path, "map"))
@@ -496,6 +498,10 @@ static int listen_on(struct d9__server *server, uint16_t port)
 	if (!bound)
 		return errno ? -errno : -EADDRINUSE;
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
+		return -errno;
+	/* libevent lets 128 clients wait to be accepted; whoever comes when they are more has to try
+	 * again, a second later. */
+	if (listen(evhttp_bound_socket_get_fd(bound), SOMAXCONN))
 		return -errno;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	server->port = ntohs(address.sin6_port);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why calls took long: where their time went, what they blocked in, who waited.
 
-import { waitersOf } from './analyze.js';
 import { countNames, functionOf, threadsIn } from './census.js';
 import { blockingCalls } from './profile.js';
 import { textColumns, numberOption, runScript, wrapText } from './script.js';
@@ -11,6 +10,7 @@ import { Durations, longLimit } from './statistics.js';
 import { joinedCalls } from './summary.js';
 import { lowerBound } from './table.js';
 import { partsOfCall } from './time.js';
+import { waitersOf } from './waking.js';
 
 const LONG_USAGE = `usage: node diagnose_long_poll.js [OPTIONS] TRACE
 

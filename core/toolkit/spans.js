@@ -3,6 +3,7 @@
 // event tells whole.
 
 import { TYPE } from './frames.js';
+import { isAsKnown } from './known.js';
 import { newTable } from './table.js';
 
 const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array, life: Int32Array, task: Float64Array };
@@ -50,6 +51,7 @@ function wholeSpans(trace, table, read, origin, found) {
 	const start = at('span.start'), length = at('span.duration'), name = at('span.name');
 	const thread = at('thread_id'), task = at('tokio.task_id'), worker = at('tokio.worker_id');
 	for (let i = 0; i < table.rows.n; i++) {
+		if (table.hasTime && Number.isNaN(table.rows.time[i])) continue;
 		const began = start(i) === undefined ? null : BigInt(start(i)) * roles['span.start'].unit;
 		const took = length(i) === undefined ? null : BigInt(length(i)) * roles['span.duration'].unit;
 		const end = table.hasTime ? BigInt(Math.round(table.rows.time[i])) + origin : began === null || took === null ? null : began + took;
@@ -63,17 +65,19 @@ function wholeSpans(trace, table, read, origin, found) {
 }
 
 /** Enters, exits and closes in the order of their times. */
-function spanRows(trace, read) {
+function spanRows(trace, known) {
 	const rows = [];
 	for (const table of trace.tables) {
 		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2];
 		if (!kind || !table.rows.n || spanRoles(table)) continue;
-		const worker = read(trace, table, 'worker_id'), span = read(trace, table, 'span_id'), began = read(trace, table, 'start_timestamp_ns');
-		const first = read(trace, table, 'first_enter_timestamp_ns');
-		const name = table.fields.findIndex((field) => field.name === 'span_name');
-		for (let i = 0; i < table.rows.n; i++)
+		const worker = known(trace, table, 'worker_id'), span = known(trace, table, 'span_id'), began = known(trace, table, 'start_timestamp_ns');
+		const first = known(trace, table, 'first_enter_timestamp_ns');
+		const name = table.fields.findIndex((field) => field.name === 'span_name' && isAsKnown(field));
+		for (let i = 0; i < table.rows.n; i++) {
+			if (Number.isNaN(table.rows.time[i])) continue;
 			rows.push({ time: table.rows.time[i], kind, worker: Number(worker(i) ?? NOBODY), span: span(i) ?? 0, began: began(i),
 				unentered: first(i) === undefined, name: name < 0 || !(table.columns[name][i] >= 0) ? -1 : table.columns[name][i] });
+		}
 	}
 	return rows.sort((a, b) => a.time - b.time);
 }
@@ -81,9 +85,9 @@ function spanRows(trace, read) {
 /**
  * {stays, lives}: by worker the times that its thread was inside of spans, in order of their start, and the spans:
  * |life| of a stay is its row among these.  A stay belongs to the worker that entered; an id may be used again
- * behind a close.  |read|: fieldReader() of trace.js.
+ * behind a close.  |read|, |known|: fieldReader() and knownReader() of trace.js.
  */
-export function readSpans(trace, read) {
+export function readSpans(trace, read, known) {
 	const lives = [], ids = [], open = new Map(), stays = new Map(), origin = BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0]);
 	const begin = (id, row) => {
 		ids.push(id);
@@ -93,7 +97,7 @@ export function readSpans(trace, read) {
 		if (!stays.has(worker)) stays.set(worker, []);
 		stays.get(worker).push(row);
 	};
-	for (const row of spanRows(trace, read)) {
+	for (const row of spanRows(trace, known)) {
 		let span = open.get(row.span);
 		if (row.kind === 'Enter') {
 			if (!span) open.set(row.span, span = { life: begin(row.span, row), entered: null, again: null });

@@ -3,12 +3,15 @@
 
 const KERNEL = 2n ** 63n;
 
+/** Frames of a stack that are shown, the innermost ones: no recorder writes more. */
+export const FRAMES_MAX = 1024;
+
 function isKernel(address) {
 	return typeof address === 'bigint' && address >= KERNEL;
 }
 
 function moduleOf(trace, address) {
-	return trace.modules?.find((m) => address >= m.start && address < m.start + m.size);
+	return trace.modules?.find((m) => address >= m.start && address < Number(m.start) + Number(m.size));
 }
 
 /** The program's own functions, those of libraries, and those of the kernel. */
@@ -28,10 +31,10 @@ export function framesOfAddress(trace, address) {
 /** "module+0xoffset" of an address by the modules that the trace tells. */
 function placeOf(trace, address) {
 	const module = moduleOf(trace, address);
-	return module ? `${module.path.replace(/.*\//, '')}+0x${(address - module.base).toString(16)}` : null;
+	return module ? `${module.path.replace(/.*\//, '')}+0x${(BigInt(address) - BigInt(module.base ?? 0)).toString(16)}` : null;
 }
 
 /** Frames of a stack, innermost first. */
 export function framesOf(trace, stack) {
-	return (trace.stacks[stack] ?? []).flatMap((address) => framesOfAddress(trace, address));
+	return (trace.stacks[stack] ?? []).slice(0, FRAMES_MAX).flatMap((address) => framesOfAddress(trace, address));
 }

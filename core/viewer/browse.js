@@ -11,6 +11,7 @@ import { startTheme, switchTheme } from './theme.js';
 
 const REFRESH_MS = 1000, IDLE_REFRESH_MS = 5000, SAID_AFTER_MS = 300;
 const PAGE_BYTES = 256 * 2 ** 20, OPEN_MAX = 1000;
+const DATE_MAX = 864e13; // ms before and after 1970 that a Date can be
 export const TABS = { segments: ['Segments', showSegments], callbacks: ['Callbacks', showCallbacks], flame: ['Flame graph', showStacks] };
 
 /**
@@ -127,7 +128,7 @@ export function openChosen() {
 
 function readPair(text) {
 	const [from, to] = text.split('~').map(Number);
-	return Number.isFinite(from) && to > from ? [from, to] : null;
+	return from >= -DATE_MAX && to <= DATE_MAX && to > from ? [from, to] : null;
 }
 
 function takeFragment() {

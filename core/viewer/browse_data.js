@@ -84,7 +84,7 @@ export function spanOfRows(rows) {
 
 /** Columns of equal, round length that cover [from, to]: {from, length, n}. */
 export function columnsOf(from, to, most = COLUMNS_MAX) {
-	const length = CELL_LENGTHS.find((ms) => (to - from) / ms <= most - 1) ?? CELL_LENGTHS.at(-1);
+	const longest = CELL_LENGTHS.at(-1), length = CELL_LENGTHS.find((ms) => (to - from) / ms <= most - 1) ?? Math.ceil((to - from) / (most - 1) / longest) * longest;
 	const first = Math.floor(from / length) * length;
 	return { from: first, length, n: Math.max(1, Math.floor((to - first) / length) + 1) };
 }

@@ -98,7 +98,7 @@ function timeParts(lane, row) {
 
 export function frameRow(frame, hot) {
 	return element('div', { class: `frame${frame.known ? '' : ' unnamed'}${hot ? ' hot' : ''}` },
-		element('span', { title: frame.name }, showName(frame.name)), element('span', { class: 'where' }, frame.inlined ? 'inlined, ' : '', showName(frame.where)));
+		element('span', { title: showName(frame.name, 2000) }, showName(frame.name)), element('span', { class: 'where' }, frame.inlined ? 'inlined, ' : '', showName(frame.where)));
 }
 
 /** The stack that most samples of [from, to) have. */
@@ -115,7 +115,7 @@ function insideSection(lane, row) {
 	const inside = state.model.inside(lane, row);
 	if (!inside.length) return null;
 	return detailSection('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...firstOf(inside, DETAIL_ROWS, (call) =>
-		element('tr', {}, element('td', { class: 'code', title: call.location }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur))), 'functions', true))));
+		element('tr', {}, element('td', { class: 'code', title: showName(call.location, 400) }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur))), 'functions', true))));
 }
 
 function waitersSection(lane, row) {

@@ -81,16 +81,19 @@ export function drawTriangle(context, x, y, colour, size = 4) {
 }
 
 export function drawHatch(context, x, y, width, height, colour, step = 5) {
+	// A wait may be millions of times as long as the view: only what is in sight is drawn.
+	const left = Math.max(x, -step), right = Math.min(x + width, context.canvas.width);
+	if (!(right > left)) return;
 	context.save();
 	context.beginPath();
-	context.rect(x, y, width, height);
+	context.rect(left, y, right - left, height);
 	context.clip();
 	context.strokeStyle = colour;
 	context.lineWidth = 1.5;
 	context.beginPath();
-	for (let k = -height; k < width + height; k += step) {
-		context.moveTo(x + k, y + height);
-		context.lineTo(x + k + height, y);
+	for (let at = left - height - (left - x) % step; at < right + height; at += step) {
+		context.moveTo(at, y + height);
+		context.lineTo(at + height, y);
 	}
 	context.stroke();
 	context.restore();

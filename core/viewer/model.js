@@ -3,7 +3,7 @@
 //
 // Times on the axis are ns since the first event of the first process, as doubles.
 
-import { redFlags, waitersOf } from '../toolkit/analyze.js';
+import { redFlags } from '../toolkit/analyze.js';
 import { rowsIn, wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { blockingCalls } from '../toolkit/profile.js';
@@ -11,6 +11,7 @@ import { showDuration, showName, splitLocation } from '../toolkit/show.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { clockOf } from '../toolkit/trust.js';
+import { waitersOf } from '../toolkit/waking.js';
 
 const SAME_CLOCK_NS = 1e8; // wall clocks that differ by less are of one machine
 const SKEW_TOLD_NS = 1e6;
@@ -127,7 +128,7 @@ export class Model {
 	/** Findings of the page's own: there is no report for a file that was dropped on it. */
 	useRedFlags() {
 		if (this.reportState === 'coming') this.reportState = 'none';
-		this.findings = this.traces.flatMap((trace) => redFlags(trace).map((finding) => this.place(finding, trace)));
+		this.findings = this.traces.flatMap((trace) => (trace.flags ?? redFlags(trace)).map((finding) => this.place(finding, trace)));
 	}
 
 	traceOf(process) {
@@ -258,7 +259,7 @@ export class Model {
 		const told = trace.offCpu.find((event) => event.worker_id === lane.worker.id && event.task_id === polls.task[row]
 			&& Math.abs(event.time - end) < 1e5);
 		if (!told) return null;
-		const blocked = Math.min(told.blocked_ns ?? 0, whole), ready = Math.min(told.run_queue_ns ?? 0, whole - blocked);
+		const blocked = Math.min(Number(told.blocked_ns ?? 0), whole), ready = Math.min(Number(told.run_queue_ns ?? 0), whole - blocked);
 		return { cpu: whole - blocked - ready, ready, blocked, unknown: 0, functions: [] };
 	}
 

@@ -2,11 +2,12 @@
 // The detail of a task, with its life, waits and wakes, and of a span, with its fields, time and calls.
 
 import { chainBack, chainOn, lifeOf } from '../toolkit/chain.js';
+import { isAsKnown } from '../toolkit/known.js';
 import { NS_OF_UNIT, durationClass, showCount, showDuration, showName, showShare } from '../toolkit/show.js';
 import { nameOfSpan, spanOf } from '../toolkit/spans.js';
 import { framesOfAddress } from '../toolkit/stacks.js';
 import { partsOfSpan } from '../toolkit/time.js';
-import { fieldReader, pollAt } from '../toolkit/trace.js';
+import { fieldReader, knownReader, pollAt } from '../toolkit/trace.js';
 import { callLink, detailSection, factList, frameRow, partsSection, timeText, wakeReason } from './detail.js';
 import { copyButton, element, firstOf, prepareCanvas } from './dom.js';
 import { setView, state, update } from './state.js';
@@ -106,12 +107,12 @@ function fieldsOfSpan(trace, life) {
 	const fields = new Map(), id = trace.lives.ids[life], from = trace.lives.start[life], to = trace.lives.end[life];
 	for (const table of trace.tables) {
 		if (!/^Span(Enter|Exit|Close)/.test(table.name) || !table.rows.n || !table.fields.some((field) => field.name === 'span_id')) continue;
-		const read = fieldReader(trace, table, 'span_id');
+		const read = knownReader(trace, table, 'span_id');
 		for (let row = 0; row < table.rows.n; row++) {
 			if (read(row) !== id || table.rows.time[row] < from || table.rows.time[row] > to) continue;
 			table.fields.forEach((field, i) => {
 				const value = fieldReader(trace, table, field.name)(row), unit = table.annotations.find(([number, key]) => number === i && key === 'unit')?.[2];
-				if (field.name === 'attributes') for (const [key, text] of value ?? []) fields.set(key, { name: key, text: String(text), unit: fields.get(key)?.unit });
+				if (field.name === 'attributes' && isAsKnown(field)) for (const [key, text] of value ?? []) fields.set(key, { name: key, text: String(text), unit: fields.get(key)?.unit });
 				else if (value !== undefined && !SPAN_OWN.test(field.name)) fields.set(field.name, { name: field.name, text: String(value), unit: unit ?? fields.get(field.name)?.unit });
 			});
 		}

@@ -21,11 +21,11 @@ let browser, complaints;
 /** The page that the running test has opened. */
 export let page;
 
-/** Call once in a test file, with what writes its traces below WORK. */
-export function useBrowser(writeTraces) {
+/** Call once in a test file, with what writes its traces below WORK; |args|: more for Chromium. */
+export function useBrowser(writeTraces, args = []) {
 	before(async () => {
 		await writeTraces();
-		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args] });
 	});
 	afterEach(async () => {
 		await page?.close();
@@ -60,6 +60,21 @@ export async function visit(url, size = { width: 1280, height: 800 }, ready = 'b
 	await page.setViewport(size);
 	await page.goto(url);
 	await page.waitForSelector(ready, { timeout: 15000 }).catch((error) => assert.fail(`${error.message}; the page says ${complaints.join(', ')}`));
+}
+
+/** A page of somebody else's, who may see errors: the caller closes it. */
+export function foreignPage() {
+	return browser.newPage();
+}
+
+/** Drop a file on the page, and wait until it is shown or refused. */
+export async function drop(name, bytes) {
+	await page.evaluate((fileName, base64) => {
+		const files = new DataTransfer();
+		files.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], fileName));
+		dispatchEvent(new DragEvent('drop', { dataTransfer: files }));
+	}, name, Buffer.from(bytes).toString('base64'));
+	await eventually(() => page.$('#message progress'), (bar) => bar === null);
 }
 
 /** Open what `dial9 serve` shows of |trace|; its address. */
