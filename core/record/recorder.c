@@ -143,7 +143,7 @@ static void set_ring_limit(void)
 static void forget_sources(void)
 {
 	static const char *const keys[] = { "source.cpu", "source.offcpu", "source.kernel_names", "cpu.sample_hz",
-					    "sched.switch_duty" };
+					    "sched.switch_duty", "source.task_dumps" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		d9__metadata_set(keys[i], NULL);
@@ -174,8 +174,10 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
-	if (gate_bits(&options) & D9__GATE_ARM)
+	if (gate_bits(&options) & D9__GATE_ARM) {
 		set_number("task_dump.idle_threshold_ms", d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS));
+		d9__metadata_set("source.task_dumps", "on");
+	}
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
 	/* Foreign readers weigh all samples by it; ours each by its own. */
