@@ -4,12 +4,15 @@
  *
  *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2 }
  *
- * |left_out| is read and not kept: the memory was used up.  Then
+ * |left_out| is read and not kept: the memory was used up.  Then the callbacks, most time first:
  *
- *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns", "p50_ns",
- *"p99_ns", "segments", "segment", "process", "worker", "at_ns" } ], most time first, the last four
- *about the longest call; "nodes": [ PARENT, KIND, SAMPLES, NAME, ... ], a tree of stacks, parents
- *first and counted from 1, with the samples that end in each.
+ *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns",
+ *			 "p50_ns", "p99_ns", "segments",
+ *			 "segment", "process", "worker", "at_ns" (of the longest call) } ]
+ *
+ * or a tree of stacks, parents first and counted from 1, with the samples that end in each node:
+ *
+ *	"nodes": [ PARENT, KIND, SAMPLES, NAME, ... ]
  */
 #include "config.h"
 

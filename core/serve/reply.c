@@ -19,7 +19,7 @@
 	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dial9"
 
-void d9__reply_head(struct evhttp_request *request, const char *type)
+static void add_headers(struct evhttp_request *request, const char *type)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	static const char *const always[][2] = {
@@ -38,7 +38,7 @@ void d9__reply_head(struct evhttp_request *request, const char *type)
 
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body)
 {
-	d9__reply_head(request, type);
+	add_headers(request, type);
 	evhttp_send_reply(request, code, NULL, body);
 }
 

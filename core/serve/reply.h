@@ -11,10 +11,7 @@ struct d9__assets;
 struct evbuffer;
 struct evhttp_request;
 
-/* Headers of all answers; |type| is the content's. */
-void d9__reply_head(struct evhttp_request *request, const char *type);
-
-/* Send |body|, which is drained; NULL: none. */
+/* Send |body|, which is drained, as content of |type|; NULL: none. */
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body);
 
 /* The same with |len| bytes, copied. */

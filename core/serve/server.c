@@ -372,10 +372,15 @@ static const char *first_page(const struct d9__server *server, const struct evke
 		       : "viewer/index.html";
 }
 
+/* About the segments that there are now. */
 static void answer_api(struct d9__server *server, struct evhttp_request *request, const char *path,
 		       const struct evkeyvalq *query)
 {
-	if (!strcmp(path, "segments"))
+	int err = d9__listing_refresh(&server->listing, &server->source);
+
+	if (err)
+		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
+	else if (!strcmp(path, "segments"))
 		send_listing(server, request);
 	else if (!strcmp(path, "report"))
 		ask_report(server, request, query);
@@ -396,7 +401,6 @@ static void dispatch(struct d9__server *server, struct evhttp_request *request, 
 		     const struct evkeyvalq *query)
 {
 	const struct d9__asset *asset;
-	int err = 0;
 
 	d9__guard_admit(server->guard, request);
 	if (!*path)
@@ -406,14 +410,8 @@ static void dispatch(struct d9__server *server, struct evhttp_request *request, 
 	else if (!strcmp(path, "view"))
 		path = "viewer/index.html";
 	asset = d9__assets_find(&server->assets, path);
-	if (asset) {
+	if (asset)
 		d9__reply_kept(request, asset->type, asset->data, asset->len);
-		return;
-	}
-	if (!strncmp(path, "api/", strlen("api/")))
-		err = d9__listing_refresh(&server->listing, &server->source);
-	if (err)
-		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
 	else if (!strncmp(path, "api/", strlen("api/")))
 		answer_api(server, request, path + strlen("api/"), query);
 	else if (!strncmp(path, "segment/", strlen("segment/")))

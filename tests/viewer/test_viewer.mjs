@@ -98,7 +98,7 @@ test('the keyboard walks over callbacks, and the item says what the trace has', 
 	assert.match(walked[0], /^on_read, 30\.0.µs, main, at 0\.58/);
 	assert.match(walked[1], /^on_read, 30\.0.µs, main, at 0\.58/);
 	assert.equal(new Set(walked).size, 50);
-	for (const [key, wanted] of [['ArrowDown', /pool/], ['ArrowUp', /main/], ['1', /182.ms/], ['p', /./], ['n', /182.ms/]]) {
+	for (const [key, wanted] of [['ArrowDown', /pool/], ['ArrowUp', /main/], ['1', /182.ms/], ['p', (now) => !/182.ms/.test(now)], ['n', /182.ms/]]) {
 		await page.keyboard.press(key);
 		await eventually(item, wanted);
 	}
@@ -202,6 +202,8 @@ for (const theme of ['light', 'dark'])
 for (const [width, height] of [[500, 900], [700, 900], [1280, 800], [2560, 1440]])
 	test(`nothing is wider than a window of ${width} px, light or dark`, async () => {
 		await open('one', '', { width, height });
-		await page.keyboard.press('t');
-		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+		for (let theme = 0; theme < 2; theme++) {
+			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+			await page.keyboard.press('t');
+		}
 	});
