@@ -136,8 +136,8 @@ static void add(struct d9__guard *guard, int fd)
 		shutdown(fd, SHUT_RDWR);
 		return;
 	}
-	/* libevent writes an answer in pieces: without this the kernel keeps the last one back until the
-	 * client has acknowledged those before, 40 ms later. */
+	/* libevent writes an answer in pieces: without this the kernel keeps the last one back
+	 * until the client has acknowledged those before, 40 ms later. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	connection = &guard->connections[fd];
 	guard->n += !connection->used;

@@ -5,7 +5,7 @@
 import { orderFlags } from './flags.js';
 import { librarySites, longCalls, longFlags, openFlags } from './flags_calls.js';
 import { dataFlags } from './flags_data.js';
-import { growthFlags, queueFlags, shortageFlags, switchesOf } from './flags_process.js';
+import { growthFlags, queueFlags, shortageFlags, sourceFlags, switchesOf } from './flags_process.js';
 import { Rounds } from './flags_rounds.js';
 import { Waits } from './flags_waits.js';
 import { eachWokenCall } from './waking.js';
@@ -17,6 +17,6 @@ export function redFlags(trace) {
 		waits.see(w, row, waking);
 		rounds.see(w, row, waking);
 	});
-	return orderFlags([...dataFlags(trace), ...openFlags(trace), ...rounds.flags(), ...longFlags(trace, library, long, switches), ...waits.flags(switches), ...queueFlags(trace),
+	return orderFlags([...dataFlags(trace), ...openFlags(trace), ...rounds.flags(), ...sourceFlags(trace), ...longFlags(trace, library, long, switches), ...waits.flags(switches), ...queueFlags(trace),
 		...shortageFlags(trace, long), ...growthFlags(trace)]);
 }

@@ -7,7 +7,7 @@ const FLAG_SEVERITIES = ['critical', 'warning', 'info'];
 
 /** The checks, causes before consequences, and what each tells of: consequences stand under causes of the same. */
 export const FLAG_CHECKS = Object.entries({
-	'nothing-recorded': 'data', 'incomplete-data': 'data', 'degraded-hooks': 'data', 'stuck-callback': 'time', spin: 'time', 'wake-storm': 'wakes', 'empty-wakes': 'wakes',
+	'nothing-recorded': 'data', 'incomplete-data': 'data', 'degraded-hooks': 'data', 'stuck-callback': 'time', spin: 'time', 'wake-storm': 'wakes', 'empty-wakes': 'wakes', 'source-time': 'time',
 	'blocked-callback': 'time', 'long-callback': 'time', 'running-at-end': 'time', unfair: 'time', backlog: 'time', 'wake-delay': 'time', 'timer-late': 'time',
 	'idle-wakes': 'wakes', 'many-wakes': 'wakes', 'queue-depth': 'time', 'short-of-cpu': 'rest', 'descriptor-growth': 'kept', 'memory-growth': 'kept',
 });

@@ -193,7 +193,7 @@ class LongSite {
 	constructor(trace, site, calls, count, library) {
 		const byOwn = [...calls].sort((a, b) => b.own - a.own), name = siteName(trace, site);
 		const kept = byOwn.slice(0, CALLS_KEPT), blocking = blockingInside(trace, kept), inAll = blockingInside(trace, calls), ns = calls.reduce((sum, call) => sum + call.ns, 0);
-		const [{ worker, start, row }] = kept, waiters = waitersOf(trace, worker, start, start + worker.polls.dur[row]);
+		const waiters = kept.slice(0, CALLS_TOLD).flatMap(({ worker, start, row }) => waitersOf(trace, worker, start, start + worker.polls.dur[row]));
 		Object.assign(this, { trace, site, calls, kept, count, name, inAll, title: library[site] ? `${name} (the library's own callback)` : name, waited: waiters.reduce((most, { delay }) => Math.max(most, delay), 0) });
 		this.more = { name, site, time: partsText(kept, blocking), on_cpu: hotText(trace, kept),
 			blocked: inAll.filter((one) => 10 * one.ns >= ns).slice(0, CALLS_TOLD).map(({ text, n, ns: sum }) => `${text}, ${showCount(n)} time${n === 1 ? '' : 's'}, ${showDuration(sum)} in all`).join('; ') || null };

@@ -2,11 +2,12 @@
 // Red flags of the process and its machine: no CPU when it wanted one, growth, queues; by the rules of `dial9 report`.
 
 import { newFlag, siteName } from './flags.js';
-import { showCount, showDuration, showSize } from './show.js';
+import { showCount, showDuration, showName, showSize } from './show.js';
 import { rowsNamed } from './trace.js';
 
 const SHORT_WAITS = 3, SHORT_NS = 1e7, SHORT_WARNING = 5e7, SHORT_PART = 20, WAIT_LONG = 1e6, WAIT_VERY_LONG = 1e7, OWN_SHARE = 0.75;
 const GROWTH_SAMPLES = 4, GROWTH_PART = 6, MEMORY_BYTES = 4 * 2 ** 20, MEMORY_PART = 20, DESCRIPTORS = 20;
+const OUTSIDE_NS = 1e7, OUTSIDE_PART = 10, OUTSIDE_LENGTH = 5e8, OUTSIDE_CRITICAL = 5e7;
 const QUEUE_LONG = 100, QUEUE_VERY_LONG = 1000;
 
 /** What a counter grew by between its first and its last reading. */
@@ -65,6 +66,34 @@ export function shortageFlags(trace, long) {
 		evidence: [...(worst >= WAIT_LONG ? [{ text: `waited ${showDuration(worst)} for a CPU after it woke; ${showCount(waits)} of ${showCount(measured)} measured wake-ups waited over 1 ms`, time: longest.time, duration: worst, worker: longest.worker }] : []),
 			...(ns >= WAIT_LONG ? [{ text: `callbacks were preempted for ${showDuration(taken)} in all, ${siteName(trace, site)} most (${showDuration(ns)})` }] : []),
 			...(throttled ? [{ text: `its cgroup's CPU limit stopped it for ${showDuration(throttled)}` }] : [])] })];
+}
+
+/* ---- outside of callbacks ---- */
+
+/** Whether calls outside of callbacks take long by their number: one may be long as the kernel ran something else in its middle. */
+function areOftenSlow({ calls, ns, longest, slow }) {
+	return slow >= 3 || longest >= 2e8 || (calls >= 20 && ns - longest >= 5e4 * calls);
+}
+
+/** GLib's sources whose prepare() or check() takes long, which the loop calls in each round. */
+export function sourceFlags(trace) {
+	const sums = new Map(), length = trace.end - trace.start;
+	for (const { time, worker_id: worker, task_id: task, phase, calls, total_ns: ns, max_ns: longest, function: place } of rowsNamed(trace, 'SourceTimeEvent', ['worker_id', 'task_id', 'phase', 'calls', 'total_ns', 'max_ns', 'function'])) {
+		const location = trace.tasks.get(task)?.location ?? '', key = `${phase}/${location}`;
+		if (!sums.has(key)) sums.set(key, { phase, location, place: '', calls: 0, ns: 0, longest: 0, slow: 0 });
+		const sum = sums.get(key);
+		sum.calls += Number(calls ?? 0);
+		sum.ns += Number(ns ?? 0);
+		sum.slow += longest >= 5e6;
+		sum.place ||= place ?? '';
+		if (longest > sum.longest) Object.assign(sum, { longest: Number(longest), time, worker, task });
+	}
+	return [...sums.values()].filter((sum) => areOftenSlow(sum) && (sum.longest >= OUTSIDE_NS || (length >= OUTSIDE_LENGTH && OUTSIDE_PART * sum.ns >= length))).map(({ phase, location, place, calls, ns, longest, time, worker, task }) => {
+		const site = trace.strings.indexOf(location), name = siteName(trace, site), what = `${phase}()`, all = `${showDuration(ns)} of ${showDuration(length)}`;
+		return newFlag('source-time', 2 * ns > length || longest > OUTSIDE_CRITICAL ? 'critical' : 'warning', ns, `${showDuration(ns)} of the ${showDuration(length)} lie in ${place ? `${showName(place)}, ` : ''}${what} of the source ${name}, outside of all callbacks: ${
+			showCount(calls)} calls, the longest ${showDuration(longest)}.`, { name, site, brief: `${what} takes ${all}, up to ${showDuration(longest)} each time`, evidence: [{ text: `told here; ${showDuration(ns / calls)} on average`, time, worker, task }],
+			advice: 'Let prepare() and check() only look, and do the work in dispatch(), in pieces or in a thread: GLib calls both in each round of the loop, and all others wait meanwhile.' });
+	});
 }
 
 /* ---- what only grows ---- */

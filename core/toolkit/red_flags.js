@@ -32,5 +32,5 @@ await runScript('red_flags.js', { usage: FLAGS_USAGE, main: (processes) => {
 		evidence: flag.evidence.map(({ text, time, duration, worker, task }) => ({ text, offset_s: time === undefined ? undefined : (time - trace.start) / 1e9, duration_ns: duration, worker, task })) })));
 	const bad = flags.filter((flag) => flag.severity !== 'info').length;
 	const told = flags.slice(0, FLAGS_TOLD);
-	return { text: `${told.map(flagText).join('\n')}${flags.length ? '\n' : ''}${flags.length > told.length ? 'the worst are told here; ' : ''}${flags.length} findings, ${bad} of them warnings or worse`, json: JSON.stringify(flags), status: bad ? 1 : 0 };
+	return { text: `${told.map(flagText).join('\n')}${flags.length ? '\n' : ''}${flags.length > told.length ? 'the worst are told here; ' : ''}${flags.length} finding${flags.length === 1 ? '' : 's'}, ${bad} of them warning${bad === 1 ? '' : 's'} or worse`, json: JSON.stringify(flags), status: bad ? 1 : 0 };
 } });

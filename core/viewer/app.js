@@ -16,8 +16,8 @@ import { hideMessage, showFailure, showProgress } from './loading.js';
 import { drawMinimap } from './minimap.js';
 import { openSave } from './save.js';
 import { fileOfFragment, hashOfFiles, keepPlace, placeOfFile } from './places.js';
-import { openCompare, startPanel, togglePanel } from './panel.js';
-import { CLOSED_PANEL } from './scope.js';
+import { openCompare, patchPanel, startPanel, togglePanel } from './panel.js';
+import { CLOSED_PANEL, isPanelOpen } from './scope.js';
 import { drawFound, startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { sentenceOfThing } from './thing.js';
@@ -255,11 +255,16 @@ function startOpening() {
 	});
 }
 
+/** In other colours: also what is drawn once, in the detail and in the panel. */
+function repaint() {
+	redraw();
+	if (!state.model) return;
+	showDetail(byId('detail'));
+	if (isPanelOpen(state)) patchPanel({});
+}
+
 function startButtons() {
-	byId('theme').addEventListener('click', () => switchTheme(() => {
-		redraw();
-		if (state.model) showDetail(byId('detail'));
-	}));
+	byId('theme').addEventListener('click', () => switchTheme(repaint));
 	byId('clock').addEventListener('click', () => {
 		const names = Object.keys(CLOCKS);
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
@@ -274,7 +279,7 @@ function startButtons() {
 }
 
 async function start() {
-	startTheme(redraw);
+	startTheme(repaint);
 	listen(changed);
 	showLegend();
 	fillHelp(byId('keys'));

@@ -55,7 +55,8 @@ for (const [name, check] of Object.entries(GUILTY).filter(([one]) => existsSync(
 const FIELDS = { PollStartEvent: [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]], PollEndEvent: [['worker_id', 9]], WorkerParkEvent: [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9]],
 	WorkerUnparkEvent: [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['sched_wait_ns', 9]], WakeEventEvent: [['waker_task_id', 9], ['woken_task_id', 9], ['target_worker', 11], ['reason', 11]],
 	SegmentMetadataEvent: [['entries', 10]], RecorderLossEvent: [['cause', 7], ['events', 9], ['from_ns', 9], ['to_ns', 9]],
-	OffCpuEvent: [['worker_id', 9], ['task_id', 9], ['blocked_ns', 9], ['run_queue_ns', 9], ['voluntary_switches', 9], ['user_cpu_ns', 9], ['system_cpu_ns', 9]], QueueSampleEvent: [['global_queue', 11]] };
+	OffCpuEvent: [['worker_id', 9], ['task_id', 9], ['blocked_ns', 9], ['run_queue_ns', 9], ['voluntary_switches', 9], ['user_cpu_ns', 9], ['system_cpu_ns', 9]], QueueSampleEvent: [['global_queue', 11]],
+	SourceTimeEvent: [['worker_id', 9], ['task_id', 9], ['phase', 7], ['calls', 9], ['total_ns', 9], ['max_ns', 9], ['function', 7]] };
 
 /** Events of a made trace, by their names. */
 class Maker {
@@ -125,4 +126,12 @@ test('many short calls hold a loop together; a queue that is long is told', asyn
 	const flags = await made.call(70.5, 0.1, 999, 'victim @ g.c:9').add(60, 'QueueSampleEvent', { global_queue: 200 }).flags();
 	assert.deepEqual(checksOf(flags), ['critical backlog', 'warning queue-depth']);
 	assert.match(flags[0].message, /^victim waited 60\.5.ms behind a backlog of 100 short calls, most of them of f\.$/);
+});
+
+test('a source whose check() takes long is told, though no callback is long', async () => {
+	const made = new Maker().call(1, 0.1, 7).call(999, 0.1, 7);
+	for (let i = 1; i < 5; i++) made.add(200 * i, 'SourceTimeEvent', { task_id: 7, phase: 'check', calls: 2, total_ns: 90 * MS, max_ns: 60 * MS, function: 'svc+0x10' });
+	const flags = await made.flags();
+	assert.deepEqual(checksOf(flags), ['critical source-time']);
+	assert.match(flags[0].message, /^360.ms of the 998.ms lie in svc\+0x10, check\(\) of the source /);
 });

@@ -60,7 +60,9 @@ for (const [name, bytes] of Object.entries(files)) {
 }
 
 test('the map shows what can be read of all of them, and says what cannot', async () => {
-	await open('collection');
+	await open('collection', '', undefined, '#services');
+	// The largest is hundreds of megabytes when it is unpacked.
+	await page.waitForSelector('body[data-ready]', { timeout: 120000 });
 	await page.keyboard.press('Escape');
 	const table = await text('#below'), storage = await text('#storage');
 	assert.match(storage, /\d+ (damaged or partial|cannot be read)/);

@@ -28,6 +28,8 @@ const STATES = {
 	empty: ['empty', '', '#empty', /This trace is empty/],
 	map: ['many', '#c=utc', '#services', /echo-server/],
 };
+/** What more width does not change. */
+const NARROW_ONLY = ['about', 'help', 'search', 'functions', 'events', 'difference'];
 
 useBrowser(() => {
 	const write = (path, bytes) => {
@@ -46,6 +48,7 @@ for (const [width, height] of [[700, 1200], [1280, 800], [1600, 1000], [2560, 14
 	for (const theme of ['light', 'dark'])
 		test(`every state of the page fits a window of ${width} px, ${theme}`, async () => {
 			for (const [name, [trace, place, where, wanted, ...keys]] of Object.entries(STATES)) {
+				if (width > 1280 && NARROW_ONLY.includes(name)) continue;
 				await page?.close();
 				await open(trace, place, { width, height });
 				await inTheme(theme);
