@@ -92,7 +92,7 @@ static uint64_t quantile(const struct sums *sums, double q)
 	uint64_t rank = (uint64_t)(q * (double)sums->calls + 0.999999), before = 0;
 
 	for (unsigned step = 0; step < D9__DURATION_STEPS; step++) {
-		uint64_t low = UINT64_C(1) << step / 4, at = low + low * (2 * (step % 4) + 1) / 8;
+		uint64_t at = d9__duration_at(step, 2 * (step % 4) + 1);
 
 		before += sums->durations[step];
 		if (before >= rank)

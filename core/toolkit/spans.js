@@ -10,8 +10,8 @@ const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array,
 const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
 const NOBODY = 255;
 
-/** Names of events that tell of spans: enters, exits and closes. */
-export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
+/** Names of events that tell of spans: enters, exits and closes, and those that live where a segment begins. */
+export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)|^Span(Open)Event$/;
 const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
 for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
 const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
@@ -68,7 +68,7 @@ function wholeSpans(trace, table, read, origin, found) {
 function spanRows(trace, known) {
 	const rows = [];
 	for (const table of trace.tables) {
-		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2];
+		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2] ?? told?.[3];
 		if (!kind || !table.rows.n || spanRoles(table)) continue;
 		const worker = known(trace, table, 'worker_id'), span = known(trace, table, 'span_id'), began = known(trace, table, 'start_timestamp_ns');
 		const first = known(trace, table, 'first_enter_timestamp_ns');
@@ -105,12 +105,16 @@ export function readSpans(trace, read, known) {
 			if (span.entered) span.again = row;
 			else span.entered = row;
 		} else if (row.kind === 'Exit') {
+			// Of one that was told nobody knows since when a thread was inside.
+			if (span?.told && !span.entered) lives[span.life].end = Math.max(lives[span.life].end, row.time);
 			if (!span?.entered) continue;
 			const { entered } = span, life = lives[span.life];
 			life.end = Math.max(life.end, row.time);
 			stay(entered.worker, { start: entered.time, end: row.time, span: Number(row.span), name: entered.name, life: span.life, task: NaN });
 			span.entered = span.again?.time === row.time ? span.again : null;
 			span.again = null;
+		} else if (row.kind === 'Open') {
+			if (!span) open.set(row.span, { life: begin(row.span, { ...row, start: row.began === undefined ? row.time : Number(BigInt(row.began) - origin), end: row.time }), entered: null, again: null, told: true });
 		} else {
 			if (!span) {
 				// One that nobody was ever inside is known by its close alone.

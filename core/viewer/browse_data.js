@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the server knows of its segments: services, their recordings, and cells of time.  Draws nothing.
 
-const NO_SERVICE = '(not read yet)';
+export const NO_SERVICE = '(not read yet)';
 const COLUMNS_MAX = 72;
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE;
 // Lengths of a cell that people count in.

@@ -9,8 +9,6 @@ import { element, firstOf } from './dom.js';
 const BROWSE_ROWS = 300;
 const ASK_AFTER_MS = 150;
 
-let segmentOrder = { key: 'longest_ns', down: true };
-let callbackOrder = { key: 'total_ns', down: true };
 let asked = { url: '', answer: null, version: -1 };
 let askTimer = 0;
 
@@ -22,11 +20,14 @@ function compareBy({ key, down }) {
 	};
 }
 
-/** A heading that sorts. */
-function sortHead(name, key, order, take, numeric = true) {
-	const now = order.key === key;
+/** A heading that sorts |table|. */
+function sortHead(name, key, table, numeric = true) {
+	const order = browse.orders[table], now = order.key === key;
 	return element('th', { class: numeric ? 'number' : '', scope: 'col', 'aria-sort': now ? (order.down ? 'descending' : 'ascending') : 'none' },
-		element('button', { class: 'sort', onclick: () => take({ key, down: now ? !order.down : key !== 'process' && key !== 'name' && key !== 'source' }) }, `${name}${now ? (order.down ? ' ↓' : ' ↑') : ''}`));
+		element('button', { class: 'sort', onclick: () => {
+			browse.orders[table] = { key, down: now ? !order.down : key !== 'process' && key !== 'name' && key !== 'source' };
+			browseChanged();
+		} }, `${name}${now ? (order.down ? ' ↓' : ' ↑') : ''}`));
 }
 
 function longestCell(ns) {
@@ -65,12 +66,8 @@ function segmentRow(segment, labels) {
 
 export function showSegments(panel) {
 	const labels = new Map(browse.rows.map((row) => [row.process, showName(row.label, 40)]));
-	const take = (order) => {
-		segmentOrder = order;
-		showSegments(panel);
-	};
-	const head = (name, key, numeric) => sortHead(name, key, segmentOrder, take, numeric);
-	const known = segmentsInWindow().sort(compareBy(segmentOrder)), unplaced = browse.window ? [] : browse.archive.unplaced;
+	const head = (name, key, numeric) => sortHead(name, key, 'segments', numeric);
+	const known = segmentsInWindow().sort(compareBy(browse.orders.segments)), unplaced = browse.window ? [] : browse.archive.unplaced;
 	const all = [...known, ...unplaced];
 	panel.replaceChildren(element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Segments that are chosen'),
 		element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, element('span', { class: 'hidden-text' }, 'open')), head('host', 'process', false), head('began', 'from_ms', false), element('th', { class: 'number', scope: 'col' }, 'length'),
@@ -126,12 +123,8 @@ function callbackRow(callback, whole) {
 
 function fillCallbacks(panel, answer) {
 	const whole = answer.callbacks.reduce((sum, callback) => sum + callback.total_ns, 0) + answer.left_out_ns;
-	const take = (order) => {
-		callbackOrder = order;
-		fillCallbacks(panel, answer);
-	};
-	const head = (name, key, numeric) => sortHead(name, key, callbackOrder, take, numeric);
-	const rows = [...answer.callbacks].sort(compareBy(callbackOrder));
+	const head = (name, key, numeric) => sortHead(name, key, 'callbacks', numeric);
+	const rows = [...answer.callbacks].sort(compareBy(browse.orders.callbacks));
 	panel.replaceChildren(coverageLine(answer.coverage), element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Callbacks of the chosen segments'),
 		element('thead', {}, element('tr', {}, head('callback', 'name', false), head('source', 'source', false), head('calls', 'calls'), head('time', 'total_ns'), element('th', { class: 'number', scope: 'col' }, 'share'),
 			head('p50', 'p50_ns'), head('p99', 'p99_ns'), head('longest', 'longest_ns'), head('segments', 'segments'))),

@@ -93,7 +93,7 @@ export function partsSection(parts, whole, functions = [], words = {}) {
 
 function timeParts(lane, row) {
 	const parts = state.model.parts(lane, row);
-	return parts && partsSection({ on_cpu: parts.cpu, ready: parts.ready, blocked: parts.blocked, unknown: parts.unknown }, lane.polls.dur[row], parts.functions);
+	return parts && partsSection(parts, lane.polls.dur[row], state.model.blockedIn(lane, row));
 }
 
 export function frameRow(frame, hot) {

@@ -111,12 +111,13 @@ function showTooltip(box, event, rowsOf) {
 		placeTooltip(tooltip, event);
 		return;
 	}
-	if (!hit || hit.row < 0 || same) {
+	const wait = hit?.row < 0 ? state.model.waitAt(hit.lane, hit.time) : null;
+	if (!hit || (hit.row < 0 && !wait) || same) {
 		tooltip.hidden = true;
 		return;
 	}
-	const { lane, row } = hit, { name, source, site } = state.model.label(lane, row), start = lane.polls.start[row] + lane.shift;
-	tooltip.replaceChildren(element('div', {}, element('span', { class: 'code' }, name), ` ${showDuration(lane.polls.dur[row])}`),
+	const { lane, row } = hit, { name, source, site } = wait ? {} : state.model.label(lane, row), start = (wait?.start ?? lane.polls.start[row]) + lane.shift;
+	tooltip.replaceChildren(element('div', {}, wait ? 'waiting for events' : element('span', { class: 'code' }, name), ` ${showDuration(wait?.dur ?? lane.polls.dur[row])}`),
 		element('div', { class: 'small' }, [source || site, laneName(state.model, lane), showTime(start - state.model.first, state.model.wall(start), state.clock, 6)].filter(Boolean).join(' · ')));
 	placeTooltip(tooltip, event);
 }

@@ -5,7 +5,7 @@ import { eachAtLeast, rowsIn } from '../toolkit/index.js';
 import { durationClass, fitName, showDuration, showTime } from '../toolkit/show.js';
 import { lowerBound } from '../toolkit/table.js';
 import { drawHatch, drawTriangle, prepareCanvas } from './dom.js';
-import { axisStep, gridColumns, laneColumns, readyColumns } from './lod.js';
+import { axisStep, gridColumns, laneColumns, readyColumns, waitColumns } from './lod.js';
 import { colours } from './theme.js';
 import { drawPicked, drawTrack, drawValues, hitTrack } from './track.js';
 
@@ -70,6 +70,7 @@ function drawLane(context, state, row, width) {
 	const { longest, busy } = gridColumns(lane, 'calls', laneColumns, from, to, width);
 	const dim = state.selected ? DIM : 1;
 	context.globalAlpha = dim;
+	drawIdle(context, lane, bar, longest, from, to, width);
 	for (let x = 0; x < width;) {
 		if (longest[x] < 0) {
 			x++;
@@ -132,6 +133,17 @@ function drawCall(context, state, row, bar, r, at, size, width, alpha) {
 	context.lineTo(x + w - 0.5, bar.top + bar.height);
 	context.stroke();
 	context.setLineDash([]);
+}
+
+/** A thin line where the loop waits for events: where there is nothing at all, nothing is known of it. */
+function drawIdle(context, lane, bar, longest, from, to, width) {
+	const { waiting } = gridColumns(lane, 'idle', waitColumns, from, to, width), middle = Math.round(bar.top + bar.height / 2);
+	context.fillStyle = colours()['text-3'];
+	for (let x = 0; x < width; x++) {
+		const first = x;
+		while (x < width && waiting[x] && longest[x] < 0) x++;
+		if (x > first) context.fillRect(first, middle, x - first, 1);
+	}
 }
 
 /** Hatched: the loop had work and waited for a CPU, right before it ran on. */
@@ -393,7 +405,7 @@ export function drawRuler(canvas, state, width, height) {
 	context.textAlign = 'left';
 }
 
-/** What is at a point of the rows: {lane, row} with row -1 where no call is near, {item} of a track, or null. */
+/** What is at a point of the rows: {lane, row, time} with row -1 where no call is near, {item} of a track, or null. */
 export function hitLane(state, rows, x, y, width) {
 	const box = rows.find((row) => y >= row.top && y < row.top + row.height);
 	if (box?.kind === 'track') {
@@ -407,11 +419,11 @@ export function hitLane(state, rows, x, y, width) {
 	// The one under the pointer, else the longest of those that are near.
 	let best = -1;
 	for (let row = first; row < last && row < first + 4096; row++) {
-		if (polls.start[row] <= time && time <= polls.start[row] + polls.dur[row] && polls.dur[row] >= scale * BAR_LEAST) return { lane, row };
+		if (polls.start[row] <= time && time <= polls.start[row] + polls.dur[row] && polls.dur[row] >= scale * BAR_LEAST) return { lane, row, time };
 		if (best < 0 || polls.dur[row] > polls.dur[best]) best = row;
 	}
 	if (last - first > 4096) eachAtLeast(polls.dur, index.levels, polls.dur[best] + 1, first, last, (row) => {
 		if (polls.dur[row] > polls.dur[best]) best = row;
 	});
-	return { lane, row: best };
+	return { lane, row: best, time };
 }

@@ -61,6 +61,19 @@ export function readyColumns(lane, from, to, width) {
 	return { most };
 }
 
+/** In which columns the loop waits for events, for however short. */
+export function waitColumns(lane, from, to, width) {
+	const { parks } = lane.worker, waiting = new Uint8Array(width), step = (to - from) / width;
+	for (let x = 0, i = 0; x < width; x++) {
+		const a = from + x * step;
+		i = lowerBound(parks.end, a, parks.n, i);
+		while (i < parks.n && parks.end[i] <= a) i++;
+		if (i === parks.n) break;
+		waiting[x] = Number(parks.start[i] < a + step);
+	}
+	return { waiting };
+}
+
 /**
  * What |compute|(lane, from, to, width) says of columns that lie at whole multiples of their own width: moving the
  * view then costs only those that come into sight, and the picture does not shimmer.  Kept with the lane by |name|.

@@ -98,6 +98,22 @@ ask --method DELETE --path /TOKEN/segment/web-1%2Ftrace.0.bin
 ask --header "X: $(head -c 100000 /dev/zero | tr '\0' x)"
 end_server INT
 
+say "a call as long as numbers go: it is counted, and its parts are its length"
+"$make_trace" endless plain endless.bin
+"$dial9" serve --summary endless.bin >endless.json
+python3 -c '
+import json
+summary = json.load(open("endless.json"))
+call = summary["callbacks"][0]
+print(call["calls"], call["durations"], sum(summary["bins"][1::2]) == call["total_ns"] == call["longest_ns"])'
+serve endless.bin
+until ask --path /TOKEN/api/callbacks --save callbacks.json && ! grep -q '"waiting": *1' callbacks.json; do :; done >/dev/null
+python3 -c '
+import json
+call = json.load(open("callbacks.json"))["callbacks"][0]
+print(call["p50_ns"] > 2**62, call["p50_ns"] <= call["longest_ns"])'
+end_server INT
+
 say "one segment, which is none"
 echo "this is a text" >text.bin
 serve text.bin

@@ -185,16 +185,13 @@ test('red flags name the callback that blocked, and nothing in an innocent trace
 	assert.deepEqual(redFlags(await read(serverTrace({ slow: false }))).filter(({ severity }) => severity !== 'info'), []);
 });
 
-test('the report gives names, gains and the parts of the longest calls to the model', async () => {
+test('the report gives names and places of findings to the model', async () => {
 	const trace = await read(serverTrace()), model = new Model([trace], { name: 'x', shown: 1, segments: 1 });
 	model.takeReport({ trace: { processes: [{ number: 0, boot_id: 'boot-1' }] }, callbacks: [{ process: 0, location: 'on_read @ server.c:231', name: 'on_read()', source: 'server.c:9' }],
-		polls: { longest: [{ worker: 0, time_ns: 5400000000, time: { on_cpu_ns: 2e6, ready_ns: 1e6, blocked_ns: 179e6, unknown_ns: 0, blocked_in: [{ function: 'fsync', ns: 179e6 }] } }] },
 		findings: [{ process: 0, check: 'blocked-callback', severity: 'critical', message: 'm', evidence: [{ text: 't', time_ns: 5400000000, duration_ns: 182000000, worker: 0 }] }] });
 	const { lane, row, length } = model.findings[0].first;
 	assert.deepEqual([lane.worker.name, lane.polls.dur[row], length], ['main', 182000000, 182000000]);
 	assert.deepEqual([model.label(lane, row).name, model.label(lane, row).source], ['on_read()', 'server.c:9']);
-	assert.deepEqual(model.parts(lane, row), { cpu: 2e6, ready: 1e6, blocked: 179e6, unknown: 0, functions: ['fsync'] });
-	assert.equal(model.parts(lane, row - 1), null);
 });
 
 test('the URL says what is shown, and says it again', async () => {

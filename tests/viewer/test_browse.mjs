@@ -4,7 +4,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { eventually, inTheme, open, page, text, useBrowser, violations, WORK } from './browser.mjs';
+import { eventually, fragment, inTheme, open, page, text, useBrowser, violations, WORK } from './browser.mjs';
 import { BEGAN_MS, smallSegment, writeMany } from './many_traces.mjs';
 
 const items = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
@@ -83,6 +83,25 @@ test('the address keeps what is chosen, and a reload shows it again', async () =
 	await page.waitForSelector('body[data-ready]');
 	assert.equal(await page.evaluate(() => location.hash), before.hash);
 	assert.equal(await text('#window'), before.window);
+});
+
+test('a reload keeps the service that was chosen, without a window, the order of rows, and what was taken out', async () => {
+	await open('many');
+	await press('n', 'Escape');
+	await page.click('#below thead th:nth-child(3) button');
+	await page.click('#below tbody tr:nth-child(2) input');
+	const look = async () => [await text('#service'), await text('#window'), await text('#open-chosen'), await fragment(), ...await tableRows()];
+	const before = await look();
+	assert.deepEqual(before.slice(0, 3), ['mail-gate', 'Everything', `Open ${before.length - 5} segments`]);
+	await page.reload();
+	await page.waitForSelector('body[data-ready]');
+	assert.deepEqual(await look(), before);
+});
+
+test('a service that is not there any more is the first one instead', async () => {
+	await open('many', '#svc=gone&c=utc');
+	assert.equal(await text('#service'), 'echo-server');
+	assert.match(await cell(), /^web-3, 10:00:24 to 10:00:25/);
 });
 
 test('arrows walk over the cells, and the cell says what the segment has', async () => {

@@ -37,6 +37,19 @@ test('a served trace opens on its worst finding, with the callback in its lane a
 	assert.ok(share > 0.17 && share < 0.23, `it takes ${share} of the view`);
 });
 
+test('where a loop waits for events its lane has a line, and says for how long', async () => {
+	await open('innocent', '#v=m5010300000~400000');
+	const box = await (await page.$('#lane-canvas')).boundingBox();
+	await page.mouse.move(box.x + 300, box.y + 30);
+	assert.match(await eventually(() => text('#tooltip'), /waiting/), /^waiting for events 97\d.µs\s+main · 0\.0100\d+.s$/);
+	const inks = await page.evaluate(() => {
+		const canvas = document.getElementById('lane-canvas'), ratio = canvas.width / canvas.clientWidth;
+		const { data } = canvas.getContext('2d').getImageData(Math.round(400 * ratio), Math.round(16 * ratio), 1, Math.round(32 * ratio));
+		return new Set(new Uint32Array(data.buffer)).size;
+	});
+	assert.equal(inks, 2, 'the line and what is behind it');
+});
+
 test('the detail of a callback says who woke it, its stack, and who waited', async () => {
 	await open('one');
 	const detail = await text('#detail');

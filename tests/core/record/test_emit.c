@@ -155,7 +155,7 @@ static int register_type(const char *type_name, const char *unit)
 	const struct d9__field fields[] = { { "took", D9__FIELD_VARINT, unit, NULL },
 					    { "who", D9__FIELD_POOLED_STRING, NULL, NULL } };
 
-	return d9__schema_register(&(struct d9__schema){ type_name, fields, 2 });
+	return d9__schema_register(&(struct d9__schema) { type_name, fields, 2, NULL, 0 });
 }
 
 static void emit_took(struct d9__slot *slot, uint32_t type, uint64_t ns, uint64_t took,
@@ -216,7 +216,7 @@ static void test_emit_at_every_end_of_a_chunk_decodes_alone(void)
 {
 	const struct d9__field text = { "text", D9__FIELD_STRING, NULL, NULL };
 	int type = register_type("Boundary", "ns");
-	int pad = d9__schema_register(&(struct d9__schema){ "Pad", &text, 1 });
+	int pad = d9__schema_register(&(struct d9__schema) { "Pad", &text, 1, NULL, 0 });
 	struct fixture_taken taken = { 0 };
 
 	/* An event leaves room for its own schema, whether needed or not: no level is below 64. */
