@@ -333,6 +333,25 @@ static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 	return worker ? d9__span_enter(&a->spans, &a->callbacks, worker, &span) : -ENOMEM;
 }
 
+/* A segment begins by telling the spans that live. */
+static int on_span_open(struct d9__analysis *a, const struct d9_event *event)
+{
+	const struct d9_value *parent = d9_event_known(event, D9_SPAN_OPEN_PARENT_ID);
+	struct d9_text name = d9__known_text(event, D9_SPAN_OPEN_SPAN_NAME);
+	struct d9_text origin = d9__known_text(event, D9_SPAN_OPEN_ORIGIN);
+	struct d9__span_event span = { .ns = d9_event_known_u64(event, D9_SPAN_OPEN_START_NS,
+								event->timestamp_ns),
+				       .id = d9_event_known_u64(event, D9_SPAN_OPEN_SPAN_ID, 0),
+				       .has_parent = parent && parent->present,
+				       .name = name.data,
+				       .name_len = name.len };
+	char text[2048];
+
+	snprintf(text, sizeof(text), "%.*s", d9__precision(origin.len), origin.data);
+	span.origin = text;
+	return d9__span_open(&a->spans, &a->callbacks, &a->no_worker, &span);
+}
+
 /* "target::name:file:line", as the recorder spells what follows "SpanEnter:". */
 static void spell_origin(char *buf, size_t size, const struct d9_event *event)
 {
@@ -586,6 +605,8 @@ int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event)
 		return d9__span_exit(&a->spans, d9_event_known_u64(event, 1, 0), event->timestamp_ns);
 	case D9_EVENT_SPAN_CLOSE:
 		return on_span_close(a, event);
+	case D9_EVENT_SPAN_OPEN:
+		return on_span_open(a, event);
 	case D9_EVENT_SPAN_MISUSE:
 		a->spans.misused++;
 		return 0;

@@ -28,6 +28,7 @@ struct span {
 	uint64_t nested_ns;            /* of that call so far, in loops that it ran */
 	uint64_t told_ns, samples;     /* of the poll that ran when it was entered, up to then */
 	bool entered;
+	bool told; /* it began before what is known of it */
 	bool with_parent;
 	uint64_t first_ns, enter_ns, exit_ns; /* exit_ns 0: never left */
 	uint64_t active_ns, active_in_polls_ns, idle_ns;
@@ -174,6 +175,22 @@ int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 	return 0;
 }
 
+int d9__span_open(struct d9__spans *spans, struct d9__callbacks *callbacks,
+		  struct d9__worker *nobody, const struct d9__span_event *event)
+{
+	struct span *span;
+	bool left_out;
+
+	if (d9__table_find(&spans->open, event->id) || is_adapter_span(event))
+		return 0;
+	span = new_span(spans, callbacks, nobody, event, &left_out);
+	if (!span)
+		return left_out ? 0 : -ENOMEM;
+	span->worker = nobody;
+	span->told = true;
+	return 0;
+}
+
 static void forget(struct d9__spans *spans, struct span *span)
 {
 	d9__table_remove(&spans->open, span->id);
@@ -238,6 +255,9 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	struct span *span = d9__table_find(&spans->open, id);
 	uint64_t stay_ns;
 
+	/* Of one that was told nobody knows since when a thread was inside. */
+	if (span && span->told && !span->entered)
+		span->exit_ns = ns;
 	if (!span || !span->entered)
 		return 0;
 	stay_ns = ns - span->enter_ns;
@@ -300,10 +320,10 @@ static int finish(struct d9__spans *spans, struct span *span)
 		type->idle_ns += span->idle_ns;
 		type->unclosed += !span->closed;
 		spans->finished++;
-		if (span->entered || span->exit_ns == 0) {
+		if (span->entered || (span->exit_ns == 0 && !span->told)) {
 			type->unmatched++;
 			spans->unmatched++;
-		} else {
+		} else if (span->exit_ns) {
 			err = d9__histogram_add(&type->durations, span->exit_ns - span->first_ns);
 		}
 	}

@@ -67,6 +67,13 @@ struct d9__span_end {
 int d9__span_enter(struct d9__spans *spans, struct d9__callbacks *callbacks,
 		   struct d9__worker *worker, const struct d9__span_event *event);
 int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns);
+
+/*
+ * It was created at |event->ns|, before what is known of it, and is open: nothing if it is known.
+ * |nobody|: the worker of nobody.
+ */
+int d9__span_open(struct d9__spans *spans, struct d9__callbacks *callbacks,
+		  struct d9__worker *nobody, const struct d9__span_event *event);
 int d9__span_close(struct d9__spans *spans, const struct d9__span_end *end);
 
 /* A span that |event| tells whole, by the roles of its fields; nothing if it is none.  0 or -ENOMEM. */

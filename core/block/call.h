@@ -37,14 +37,18 @@ static inline bool d9__block_is_inside(void)
 /* A stamp that leaves the slot alone: a vfork() child shares it with its parent. */
 static inline uint64_t d9__block_now(const struct d9__slot *slot)
 {
-	uint64_t ticks;
+	uint64_t base_ns, ticks;
 
 	if (__builtin_expect(slot->clock != D9__CLOCK_TICKS, 0))
 		return d9__clock_mono_ns();
+	base_ns = slot->base_ns;
 	ticks = d9__clock_ticks() - slot->base_ticks;
-	if (__builtin_expect(ticks >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed), 0))
+	/* A signal handler may have replaced the conversion meanwhile. */
+	if (__builtin_expect(ticks >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed) ||
+				     slot->base_ns != base_ns,
+			     0))
 		return d9__clock_mono_ns();
-	return slot->base_ns + (ticks * slot->mult >> D9__CLOCK_SHIFT);
+	return base_ns + (ticks * slot->mult >> D9__CLOCK_SHIFT);
 }
 
 /* The stamp before a call that is timed; 0: it is not. */

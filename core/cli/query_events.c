@@ -461,6 +461,7 @@ static int after(struct d9__query_process *process, const struct d9_event *event
 	case D9_EVENT_SPAN_ENTER:
 	case D9_EVENT_SPAN_EXIT:
 	case D9_EVENT_SPAN_CLOSE:
+	case D9_EVENT_SPAN_OPEN:
 		return d9__query_wants(process->rows, D9__QUERY_SPANS)
 			       ? d9__query_span(process, event)
 			       : 0;

@@ -107,7 +107,7 @@ const struct d9__query_table_text d9__query_tables[D9__QUERY_TABLES] = {
 		"  task INTEGER, -- that became ready\n"
 		"  waker_task INTEGER, -- whose call did it; NULL: none\n"
 		"  waker_worker INTEGER, -- that it ran on; NULL: a thread without a loop, or not known\n"
-		"  reason TEXT -- fd, timer, signal, active, cross-thread, deferred, ...; NULL: not told\n"
+		"  reason TEXT -- fd, timer, signal, active, cross_thread, deferred, ...; NULL: not told\n"
 		")", 6, "CREATE INDEX wakes_by_task ON wakes(process, task, time_ns)" },
 	[D9__QUERY_SPANS] = { "spans",
 		"CREATE TABLE spans ( -- the program's own pieces of work\n"

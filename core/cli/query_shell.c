@@ -75,7 +75,7 @@ static char **complete(const char *text, int start, int end)
 	return rl_completion_matches(text, complete_next);
 }
 
-/* $XDG_STATE_HOME/dial9/query_history, or below ~/.local/state; false: there is no such place. */
+/* $XDG_STATE_HOME/dial9/query_history, or below ~/.local/state; false: neither is told. */
 static bool history_path(char path[PATH_MAX])
 {
 	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
@@ -87,10 +87,23 @@ static bool history_path(char path[PATH_MAX])
 		n = snprintf(path, PATH_MAX, "%s/.local/state/dial9", home);
 	else
 		return false;
-	if (n >= PATH_MAX - 20 || (mkdir(path, 0700) && errno != EEXIST))
+	if (n >= PATH_MAX - 20)
 		return false;
 	strcat(path, "/query_history");
 	return true;
+}
+
+/* The folders that |path| lies in.  False: one of them cannot be made. */
+static bool make_folders(char *path)
+{
+	bool made = true;
+
+	for (char *slash = strchr(path + 1, '/'); slash && made; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		made = !mkdir(path, 0700) || errno == EEXIST;
+		*slash = '/';
+	}
+	return made;
 }
 
 static void begin_lines(bool typed)
@@ -113,7 +126,7 @@ static void end_lines(bool typed)
 	char path[PATH_MAX];
 	mode_t mask;
 
-	if (!typed || !history_path(path))
+	if (!typed || !history_path(path) || !make_folders(path))
 		return;
 	/* Questions can hold names that are nobody else's business. */
 	mask = umask(077);

@@ -18,7 +18,7 @@ struct span {
 	uint64_t id, parent; /* parent 0: none */
 	uint64_t worker, task;
 	uint64_t first_ns, enter_ns, last_ns, active_ns, enters;
-	bool entered, callback;
+	bool entered, told, callback; /* told: it began before what is known of it */
 	size_t size;  /* of all this */
 	char *origin; /* behind the name, in the same piece of memory */
 	char name[];
@@ -34,12 +34,10 @@ static const char *origin_of(const struct d9_event *event)
 	return !strncmp(name, "__", 2) ? name + 2 : "";
 }
 
-static struct span *new_span(struct d9__query_process *process, const struct d9_event *event,
-			     uint64_t id)
+static struct span *new_span(struct d9__query_process *process, uint64_t id, struct d9_text name,
+			     struct d9_text origin)
 {
-	struct d9_text name = d9__known_text(event, D9_SPAN_SPAN_NAME);
-	const char *origin = origin_of(event);
-	size_t size = sizeof(struct span) + name.len + strlen(origin) + 2;
+	size_t size = sizeof(struct span) + name.len + origin.len + 2;
 	struct span *span;
 
 	if (!d9__budget_take(D9__KEPT_SPANS, size))
@@ -54,9 +52,10 @@ static struct span *new_span(struct d9__query_process *process, const struct d9_
 	span->size = size;
 	if (name.len)
 		memcpy(span->name, name.data, name.len);
-	span->origin = strcpy(span->name + name.len + 1, origin);
-	span->first_ns = event->timestamp_ns;
-	span->parent = d9_event_known_u64(event, D9_SPAN_PARENT_SPAN_ID, 0);
+	span->origin = span->name + name.len + 1;
+	if (origin.len)
+		memcpy(span->origin, origin.data, origin.len);
+	span->worker = NO_WORKER;
 	span->callback = memmem(span->name, name.len, " @ ", 3) != NULL;
 	return span;
 }
@@ -95,14 +94,39 @@ static void forget(struct d9__query_process *process, struct span *span)
 	free(span);
 }
 
+/* A segment begins by telling the spans that live. */
+static void tell_open(struct d9__query_process *process, const struct d9_event *event)
+{
+	uint64_t id = d9_event_known_u64(event, D9_SPAN_OPEN_SPAN_ID, 0);
+	struct span *span;
+
+	if (d9__table_find(&process->spans, id))
+		return;
+	span = new_span(process, id, d9__known_text(event, D9_SPAN_OPEN_SPAN_NAME),
+			d9__known_text(event, D9_SPAN_OPEN_ORIGIN));
+	if (!span)
+		return;
+	span->told = true;
+	span->first_ns = d9_event_known_u64(event, D9_SPAN_OPEN_START_NS, event->timestamp_ns);
+	span->parent = d9_event_known_u64(event, D9_SPAN_OPEN_PARENT_ID, 0);
+}
+
 static void enter(struct d9__query_process *process, const struct d9_event *event,
 		  struct span *span, uint64_t id)
 {
 	const struct d9__worker *worker;
 
-	if (!span)
-		span = new_span(process, event, id);
-	if (!span || span->entered)
+	if (!span) {
+		const char *origin = origin_of(event);
+
+		span = new_span(process, id, d9__known_text(event, D9_SPAN_SPAN_NAME),
+				(struct d9_text) { origin, strlen(origin) });
+		if (!span)
+			return;
+		span->first_ns = event->timestamp_ns;
+		span->parent = d9_event_known_u64(event, D9_SPAN_PARENT_SPAN_ID, 0);
+	}
+	if (span->entered)
 		return;
 	span->worker = d9_event_known_u64(event, D9_SPAN_WORKER_ID, NO_WORKER);
 	worker = d9__table_find(&process->analysis.timeline.by_id, span->worker);
@@ -115,6 +139,8 @@ static void enter(struct d9__query_process *process, const struct d9_event *even
 static void leave(struct d9__query_process *process, const struct d9_event *event,
 		  struct span *span)
 {
+	if (span && span->told && !span->entered)
+		span->last_ns = event->timestamp_ns;
 	if (!span || !span->entered)
 		return;
 	span->entered = false;
@@ -133,7 +159,9 @@ int d9__query_span(struct d9__query_process *process, const struct d9_event *eve
 		d9_event_known_u64(event, closes ? D9_SPAN_CLOSE_SPAN_ID : D9_SPAN_SPAN_ID, 0);
 	struct span *span = d9__table_find(&process->spans, id);
 
-	if (event->kind == D9_EVENT_SPAN_ENTER) {
+	if (event->kind == D9_EVENT_SPAN_OPEN) {
+		tell_open(process, event);
+	} else if (event->kind == D9_EVENT_SPAN_ENTER) {
 		enter(process, event, span, id);
 	} else if (!closes) {
 		leave(process, event, span);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
@@ -135,14 +136,32 @@ int d9__rights_give_up(const struct d9__child_user *user)
 	return 0;
 }
 
+/* Those above |after| and below |before|, but the standard ones. */
+static void close_between(int after, int before)
+{
+	int first = after < STDERR_FILENO ? STDERR_FILENO + 1 : after + 1;
+	long most = sysconf(_SC_OPEN_MAX);
+
+	if (first >= before)
+		return;
+#ifdef HAVE_CLOSE_RANGE
+	if (!close_range((unsigned)first, (unsigned)before - 1, 0))
+		return;
+#endif
+	if (most < 0 || most > 65536)
+		most = 65536;
+	for (int fd = first; fd < before && fd < most; fd++)
+		close(fd);
+}
+
 /* Nothing is left open but what it needs: |ring| (-1: none) and |socket|. */
 static void close_others(int ring, int socket)
 {
-	long most = sysconf(_SC_OPEN_MAX);
+	int low = ring < socket ? ring : socket, high = ring < socket ? socket : ring;
 
-	for (int fd = 3; fd < (most < 0 || most > 65536 ? 65536 : (int)most); fd++)
-		if (fd != ring && fd != socket)
-			close(fd);
+	close_between(STDERR_FILENO, low);
+	close_between(low, high);
+	close_between(high, INT_MAX);
 }
 
 static void confine(const struct d9__child_user *user, int ring, int socket)

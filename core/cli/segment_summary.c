@@ -14,6 +14,7 @@
 #include "cli/stack_tree.h"
 #include "cli/time_bins.h"
 #include "cli/trace_input.h"
+#include "serve/duration_steps.h"
 
 #define CALLBACKS_MAX 400   /* by time; more are added up */
 #define NODES_MAX     20000 /* of the tree of stacks */
@@ -88,16 +89,13 @@ static int compare_times(const void *left, const void *right)
 	return strcmp(a->location, b->location);
 }
 
-/* Four steps for each power of two: step 4 * k + q holds values from 2^k * (1 + q/4) on. */
 static void put_histogram(struct d9__json *json, const struct d9__histogram *h)
 {
 	uint64_t above = h->count;
 
 	d9__json_open(json, "durations", '[');
-	for (unsigned step = 0; step < 4 * 63 && above; step++) {
-		unsigned power = step / 4;
-		uint64_t next =
-			(UINT64_C(1) << power) + ((UINT64_C(1) << power) * (step % 4 + 1)) / 4;
+	for (unsigned step = 0; step < D9__DURATION_STEPS && above; step++) {
+		uint64_t next = d9__duration_at(step, 2 * (step % 4) + 2);
 		uint64_t rest = d9__histogram_above(h, next - 1);
 
 		if (rest == above)

@@ -59,10 +59,13 @@ void d9__time_bins_add(struct d9__time_bins *bins, uint64_t start_ns, uint64_t e
 	cover(bins, start_ns, end_ns);
 	for (uint64_t at = start_ns / bins->width_ns; at <= end_ns / bins->width_ns; at++) {
 		struct d9__time_bin *bin = &bins->items[at - bins->first];
-		uint64_t from = at * bins->width_ns, to = from + bins->width_ns;
+		uint64_t from = at * bins->width_ns, to = end_ns;
 
+		/* The last bin that there can be ends where no number is left. */
+		if (end_ns - from > bins->width_ns)
+			to = from + bins->width_ns;
 		if (end_ns - start_ns > bin->longest_ns)
 			bin->longest_ns = end_ns - start_ns;
-		bin->busy_ns += (end_ns < to ? end_ns : to) - (start_ns > from ? start_ns : from);
+		bin->busy_ns += to - (start_ns > from ? start_ns : from);
 	}
 }

@@ -15,7 +15,7 @@ static bool text_equal(const char *a, const char *b)
 
 static unsigned annotation_count(const struct d9__schema *schema)
 {
-	unsigned n = 0;
+	unsigned n = schema->more_count;
 
 	for (uint16_t i = 0; i < schema->field_count; i++)
 		n += (schema->fields[i].unit ? 1u : 0u) + (schema->fields[i].kind ? 1u : 0u);
@@ -38,6 +38,11 @@ bool d9__schema_valid(const struct d9__schema *schema)
 		    (field->kind && strlen(field->kind) > UINT16_MAX))
 			return false;
 	}
+	for (uint16_t i = 0; i < schema->more_count; i++)
+		if (schema->more[i].field >= schema->field_count ||
+		    strlen(schema->more[i].key) > UINT16_MAX ||
+		    strlen(schema->more[i].value) > UINT16_MAX)
+			return false;
 	return annotation_count(schema) <= UINT16_MAX;
 }
 
@@ -55,6 +60,8 @@ size_t d9__schema_encoded_len(const struct d9__schema *schema, uint16_t type_id)
 		len += annotation_len("unit", schema->fields[i].unit);
 		len += annotation_len("kind", schema->fields[i].kind);
 	}
+	for (uint16_t i = 0; i < schema->more_count; i++)
+		len += annotation_len(schema->more[i].key, schema->more[i].value);
 	if (annotation_count(schema))
 		len += 1 + d9__varint_len(type_id) + 2;
 	return len;
@@ -95,18 +102,27 @@ uint8_t *d9__schema_encode(uint8_t *p, const struct d9__schema *schema, uint16_t
 		p = put_annotation(p, i, "unit", schema->fields[i].unit);
 		p = put_annotation(p, i, "kind", schema->fields[i].kind);
 	}
+	for (uint16_t i = 0; i < schema->more_count; i++)
+		p = put_annotation(p, schema->more[i].field, schema->more[i].key,
+				   schema->more[i].value);
 	return p;
 }
 
 bool d9__schema_equal(const struct d9__schema *a, const struct d9__schema *b)
 {
-	if (!text_equal(a->name, b->name) || a->field_count != b->field_count)
+	if (!text_equal(a->name, b->name) || a->field_count != b->field_count ||
+	    a->more_count != b->more_count)
 		return false;
 	for (uint16_t i = 0; i < a->field_count; i++)
 		if (a->fields[i].type != b->fields[i].type ||
 		    !text_equal(a->fields[i].name, b->fields[i].name) ||
 		    !text_equal(a->fields[i].unit, b->fields[i].unit) ||
 		    !text_equal(a->fields[i].kind, b->fields[i].kind))
+			return false;
+	for (uint16_t i = 0; i < a->more_count; i++)
+		if (a->more[i].field != b->more[i].field ||
+		    !text_equal(a->more[i].key, b->more[i].key) ||
+		    !text_equal(a->more[i].value, b->more[i].value))
 			return false;
 	return true;
 }

@@ -34,11 +34,19 @@ struct d9__field {
 	const char *kind; /* annotation `kind`, or NULL */
 };
 
+/* An annotation of a field beside `unit` and `kind`. */
+struct d9__annotation {
+	uint16_t field;
+	const char *key, *value;
+};
+
 /* Carries a time always: rule 3 for producers. */
 struct d9__schema {
 	const char *name;
 	const struct d9__field *fields;
 	uint16_t field_count;
+	const struct d9__annotation *more;
+	uint16_t more_count;
 };
 
 /* Are all names short enough for the wire and all field types known? */

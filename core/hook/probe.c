@@ -78,11 +78,6 @@ void d9__probe_init(struct d9__probe *probe, const void *object, size_t window, 
 		probe->candidates[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
-void d9__probe_set_object(struct d9__probe *probe, const void *object)
-{
-	probe->object = object;
-}
-
 void d9__probe_keep_if(struct d9__probe *probe,
 		       bool (*keep)(const uint8_t *at, size_t len, void *arg), void *arg)
 {

@@ -57,9 +57,6 @@ struct d9__probe {
 /* |window| is cut to D9__PROBE_WINDOW_MAX; |unit| is 4 or 8 (field sizes of ints and words). */
 D9_API void d9__probe_init(struct d9__probe *probe, const void *object, size_t window, size_t unit);
 
-/* The object moved, or another object of the same type serves the next round. */
-D9_API void d9__probe_set_object(struct d9__probe *probe, const void *object);
-
 /* Keep offsets whose word (uintptr_t) equals |value| now. */
 D9_API void d9__probe_keep_word(struct d9__probe *probe, uintptr_t value);
 

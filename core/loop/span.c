@@ -14,6 +14,7 @@
 #include <dial9/span.h>
 
 #include "loop/entered.h"
+#include "loop/open_spans.h"
 #include "loop/polls.h"
 #include "loop/span_events.h"
 #include "loop/span_sites.h"
@@ -35,6 +36,7 @@ struct __attribute__((may_alias)) object {
 	uint64_t id; /* 0: not recorded; with CLOSED set: closed */
 	struct d9__span_state state;
 	const struct d9__entered *owner; /* of the thread that created it */
+	struct d9__open_span *open;	 /* where it is among those that live; NULL: nowhere */
 	uint64_t start_ns;
 	uint64_t first_ns; /* atomic: any thread */
 	/* Atomic: threads other than the owner add in one step; it need not. */
@@ -233,6 +235,9 @@ static int create(struct object *o, struct d9_span_site *site, uint64_t parent,
 	o->state.parent = parent == D9_SPAN_CURRENT ?
 				  d9__entered_current(here.entered, here.thread) : parent;
 	o->id = o->state.id = d9__entered_new_id(here.entered);
+	o->open = d9__open_span_add(&d9__open_spans_all[d9__slot_index(here.slot)], o->epoch,
+				    &(struct d9__living_span) { o->id, o->start_ns, o->state.parent,
+								o->state.name, type->type.origin });
 	return 0;
 }
 
@@ -413,6 +418,7 @@ static void close_span(struct object *o, const struct here *here)
 		tell(o, here, D9__SPAN_CLOSE_WHILE_ENTERED);
 		o->unbalanced += threads;
 	}
+	d9__open_span_remove(o->open, o->id);
 	ns = stamp(here);
 	if (item)
 		leave(o, here, item, ns);
@@ -426,12 +432,14 @@ void d9_span_close(struct d9_span *span)
 
 	if (!o->id)
 		return;
-	if (!is_ours(o) || !find_here(&here))
+	if (!is_ours(o) || !find_here(&here)) {
+		d9__open_span_remove(o->open, o->id);
 		o->id |= CLOSED;
-	else if (o->id & CLOSED)
+	} else if (o->id & CLOSED) {
 		tell(o, &here, D9__SPAN_CLOSE_TWICE);
-	else
+	} else {
 		close_span(o, &here);
+	}
 }
 
 void d9_span_end(struct d9_span *span)
@@ -450,6 +458,7 @@ void d9_span_end(struct d9_span *span)
 		d9_span_close(span);
 		return;
 	}
+	d9__open_span_remove(o->open, o->id);
 	ns = stamp(&here);
 	leave(o, &here, item, ns);
 	close_at(o, &here, ns);

@@ -49,7 +49,8 @@ static int register_one(const char *what, const char *origin, const struct d9__f
 	}
 	if (snprintf(name, sizeof(name), "%s:%s", what, origin) >= (int)sizeof(name))
 		return -E2BIG;
-	return d9__schema_register(&(struct d9__schema){ name, all, (uint16_t)(n_base + n) });
+	return d9__schema_register(
+		&(struct d9__schema) { name, all, (uint16_t)(n_base + n), NULL, 0 });
 }
 
 int d9__span_type_register(struct d9__span_type *type, const char *origin,

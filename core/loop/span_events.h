@@ -19,7 +19,7 @@
 /* What a span is for ever.  Lasts as long as the process. */
 struct d9__span_type {
 	uint32_t enter, exit; /* type ids */
-	uint32_t target, file, level; /* name handles; D9__NAME_EMPTY: none */
+	uint32_t origin, target, file, level; /* name handles; D9__NAME_EMPTY: none */
 	uint32_t line;
 	uint16_t n_fields;
 	uint16_t pooled; /* a bit per field that holds a name */

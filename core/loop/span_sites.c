@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loop/open_spans.h"
 #include "loop/span_sites.h"
 #include "record/arguments.h"
 #include "record/event_types.h"
@@ -83,6 +84,7 @@ static int register_site(struct d9__span_site_type *type, const struct d9_span_s
 		return -E2BIG;
 	copy_fields(fields, type->texts, site);
 	type->name = intern(site->name);
+	type->type.origin = intern(origin);
 	type->type.target = intern(site->target);
 	type->type.file = intern(site->file);
 	type->type.level = intern(level_text(site->level));
@@ -130,6 +132,7 @@ static int make_type(struct d9_span_site *site)
 	if (err)
 		return err;
 	intern_mistakes();
+	d9__open_spans_start();
 	type = calloc(1, sizeof(*type) + texts);
 	if (!type)
 		return -ENOMEM;

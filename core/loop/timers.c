@@ -23,7 +23,7 @@ static int stale_timer_type(void)
 		{ .name = "due_ns", .type = D9__FIELD_VARINT },
 	};
 	static const struct d9__schema schema = { "StaleTimerEvent", fields,
-						  sizeof(fields) / sizeof(fields[0]) };
+						  sizeof(fields) / sizeof(fields[0]), NULL, 0 };
 	static _Atomic(int) type; /* 0: not registered yet */
 	int id = atomic_load_explicit(&type, memory_order_relaxed);
 

@@ -341,6 +341,9 @@ static void tick(void)
 {
 	bool on = (d9__gate_word() & D9__GATE_ARM) != 0;
 
+	/* Shut at the end, where everything that was on is asked once more. */
+	if (!d9__gate_bits())
+		return;
 	atomic_store_explicit(&boundaries.period_ns,
 			      on ? atomic_load_explicit(&d9__sampling.segment_ns, memory_order_relaxed) : 0,
 			      memory_order_relaxed);

@@ -11,6 +11,7 @@
 #define NAMES_MAX   64    /* in one batch */
 #define BATCH_BYTES 49152 /* begin another behind these */
 #define SPAWN_BYTES (5 * D9__VARINT_MAX + 16)
+#define OPEN_BYTES  (3 * D9__VARINT_MAX + 1 + 2 * 4)
 
 /* Equal texts side by side: each batch defines its own. */
 static int by_names(const void *a, const void *b)
@@ -64,6 +65,11 @@ static int write_page(struct page *page, struct d9__writer *writer, bool real, u
 	return err;
 }
 
+static bool is_full(const struct page *page)
+{
+	return page->n_names > NAMES_MAX - 3 || page->builder.len > BATCH_BYTES;
+}
+
 int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, struct d9__writer *writer,
 			   bool real, uint64_t now_ns)
 {
@@ -76,11 +82,45 @@ int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, 
 	for (size_t i = 0; i < n && !err; i++) {
 		if (!i || items[i].task != items[i - 1].task)
 			put_task(&page, &items[i], ns);
-		if (page.n_names > NAMES_MAX - 3 || page.builder.len > BATCH_BYTES)
+		if (is_full(&page))
 			err = write_page(&page, writer, real, now_ns);
 	}
 	if (!err)
 		err = write_page(&page, writer, real, now_ns);
+	d9__builder_release(&page.builder);
+	return err;
+}
+
+static void put_span(struct page *page, const struct d9__living_span *span, uint64_t ns)
+{
+	uint32_t name = name_id(page, span->name), origin = name_id(page, span->origin);
+	uint8_t *p = d9__builder_event(&page->builder, D9__EVENT_SPAN_OPEN, ns, OPEN_BYTES);
+
+	if (!p)
+		return;
+	p = d9__varint_put(p, span->id);
+	*p++ = span->parent != 0;
+	if (span->parent)
+		p = d9__varint_put(p, span->parent);
+	p = d9__wire_put_u32(p, name);
+	p = d9__varint_put(p, span->start_ns);
+	d9__builder_end(&page->builder, d9__wire_put_u32(p, origin));
+}
+
+int d9__announcement_spans(const struct d9__living_span *spans, size_t n, uint64_t ns,
+			   struct d9__writer *writer)
+{
+	struct page page = { .n_names = 0 };
+	int err = 0;
+
+	d9__builder_begin(&page.builder);
+	for (size_t i = 0; i < n && !err; i++) {
+		put_span(&page, &spans[i], ns);
+		if (is_full(&page))
+			err = write_page(&page, writer, false, ns);
+	}
+	if (!err)
+		err = write_page(&page, writer, false, ns);
 	d9__builder_release(&page.builder);
 	return err;
 }

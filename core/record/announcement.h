@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Announcement: that tasks exist, which began elsewhere. */
+/* Announcement: that tasks and spans exist, which began elsewhere. */
 
 #ifndef D9_RECORD_ANNOUNCEMENT_H
 #define D9_RECORD_ANNOUNCEMENT_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "record/emit_inl.h"
+#include "record/living.h"
 #include "record/writer.h"
 
 /*
@@ -17,5 +18,9 @@
  */
 int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, struct d9__writer *writer,
 			   bool real, uint64_t now_ns);
+
+/* The same of spans that are open: a SpanOpenEvent for each. */
+int d9__announcement_spans(const struct d9__living_span *spans, size_t n, uint64_t ns,
+			   struct d9__writer *writer);
 
 #endif /* D9_RECORD_ANNOUNCEMENT_H */

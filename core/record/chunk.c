@@ -126,6 +126,24 @@ uint32_t d9__chunk_free_count(void)
 	return d9__ring.base ? d9__queue_count(d9__ring.free) : 0;
 }
 
+bool d9__chunk_full_waits(void)
+{
+	uint32_t chunk;
+
+	return queue_oldest(d9__ring.full, 0, &chunk) != 0;
+}
+
+bool d9__chunk_any_sealed(void)
+{
+	uint32_t n = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (state_of(atomic_load_explicit(&d9__chunk_at(i)->word, memory_order_acquire)) ==
+		    D9__CHUNK_SEALED)
+			return true;
+	return false;
+}
+
 uint32_t d9__chunk_sealed_count(void)
 {
 	return d9__ring.base ? atomic_load_explicit(&d9__ring.full->newest, memory_order_relaxed) : 0;

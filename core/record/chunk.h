@@ -118,6 +118,12 @@ void d9__chunk_let_go(const struct d9__held *held);
 uint32_t d9__chunk_full_count(void);
 uint32_t d9__chunk_free_count(void);
 
+/* Whether a chunk waits in |full|, where a thread that is stopped while it pushes one does not count. */
+bool d9__chunk_full_waits(void);
+
+/* Whether any chunk is sealed and not taken: in |full|, or in the hands of a thread that is about to push it. */
+bool d9__chunk_any_sealed(void);
+
 /*
  * Wake the flush thread: called by a recording thread that seals a chunk while |full| holds half of
  * the ring, or opens one of the last free ones of a ring that may grow.  Must be async-signal-safe,

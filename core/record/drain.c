@@ -34,10 +34,8 @@ int d9__drain_reserve(struct d9__drain *drain)
 	return drain->walker ? 0 : -ENOMEM;
 }
 
-int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
-		   _Atomic(uint64_t) *paused_overruns)
+int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer)
 {
-	drain->paused_overruns = paused_overruns;
 	drain->writer = writer;
 	drain->ring = &d9__ring;
 	drain->safe = drain->written = drain->bridge = (struct d9__bridge){ 0 };
@@ -131,18 +129,18 @@ static void note_losses(struct d9__drain *drain, uint32_t index, uint64_t now_ns
 
 void d9__drain_paused(struct d9__drain *drain)
 {
-	uint64_t more = 0;
-
 	for (uint32_t i = 0; i < d9__slot_high(); i++) {
 		struct d9__drain_loss lost;
 
 		if (!d9__drain_take_loss(drain, i, D9__LOSS_OVERRUN, &lost))
 			continue;
-		more += lost.events;
+		/* In this order who looks in between, or recovers the ring, may find them twice, but not hidden. */
 		d9__loss_add((int)i, D9__LOSS_DISK, lost.events, lost.from_ns, lost.to_ns);
+		atomic_fetch_sub_explicit(&loss_of(drain, i, D9__LOSS_OVERRUN)->events, lost.events,
+					  memory_order_relaxed);
+		drain->slot[i].lost[D9__LOSS_OVERRUN] -= lost.events;
 		d9__drain_told(drain, i, D9__LOSS_OVERRUN);
 	}
-	atomic_fetch_add_explicit(drain->paused_overruns, more, memory_order_relaxed);
 }
 
 /* ---- the state of workers behind a gap ---- */
@@ -367,7 +365,7 @@ static void noted_is_safe(struct d9__drain *drain)
 				&loss_of(drain, i, cause)->noted, memory_order_relaxed);
 }
 
-void d9__drain_wrote(struct d9__drain *drain)
+static void note_written(struct d9__drain *drain)
 {
 	const struct d9__segment *seg = &drain->writer->seg;
 	/* Only ended frames of a zstd segment stay when it has to be cut. */
@@ -423,6 +421,18 @@ void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns
 		drain->slot[i].gap = drain->slot[i].serial != 0;
 }
 
+int d9__drain_wrote(struct d9__drain *drain, uint64_t now_ns)
+{
+	uint64_t lost;
+	int err;
+
+	note_written(drain);
+	err = d9__writer_rotate_full(drain->writer, now_ns, &lost);
+	if (err)
+		d9__drain_wrote_off(drain, lost, now_ns);
+	return err;
+}
+
 static void count_written(struct d9__drain *drain, uint64_t events)
 {
 	atomic_fetch_add_explicit(&drain->writer->counters->events, events, memory_order_relaxed);
@@ -458,7 +468,8 @@ static void remember(const struct member *member)
 static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 {
 	uint64_t lost = 0, events = 0;
-	int err = group->err;
+	int err = group->err, sealing = 0;
+	bool kept; /* in the ring, for whoever recovers it */
 
 	if (!group->n)
 		return 0;
@@ -469,13 +480,15 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		d9__writer_abandon(drain->writer, err, now_ns, &lost);
 	else
 		err = d9__writer_commit(drain->writer, now_ns, &lost);
-	if (err && drain->last) {
+	/* Where room was made, newer events follow, and recovery would take these for written. */
+	kept = err && drain->last && drain->writer->retry_ns;
+	if (kept) {
 		d9__drain_wrote_off(drain, lost, now_ns);
 	} else if (err) {
 		write_off(drain, group, lost, now_ns);
 	} else {
 		count_written(drain, events);
-		d9__drain_wrote(drain);
+		sealing = d9__drain_wrote(drain, now_ns);
 	}
 	for (unsigned i = 0; i < group->n; i++) {
 		if (!err)
@@ -483,24 +496,25 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		D9__TEST_POINT(FLUSH_REMEMBERED);
 		if (!group->member[i].whole)
 			d9__chunk_unpin(&group->member[i].batch, !err);
-		else if (!err || !drain->last)
+		else if (!kept)
 			d9__chunk_release(&group->member[i].batch);
 		D9__TEST_POINT(FLUSH_RELEASED);
 	}
 	group->n = 0;
 	group->err = 0;
-	return err;
+	return err ? err : sealing;
 }
 
 /* ---- prefixes ---- */
 
+/* Without an age, stamps of a clock that is ahead of |now_ns| are as good as others. */
 static bool is_old(const struct d9__drain_slot *st, const struct d9__batch *batch, uint64_t now_ns,
 		   uint64_t age_ns)
 {
 	uint64_t since = st->partly && st->serial == batch->serial ? st->prefix_ns :
 								     batch->first_ns;
 
-	return since + age_ns <= now_ns;
+	return !age_ns || since + age_ns <= now_ns;
 }
 
 /* False if something that comes before may still wait in |full|. */
@@ -516,9 +530,9 @@ static bool take_prefix(struct d9__drain *drain, struct group *group, uint32_t i
 	 * Asked after the prefix was looked at: what its events follow was handed over before they
 	 * were published.
 	 */
-	if (!is_old(st, &member->batch, now_ns, age_ns) || d9__chunk_full_count()) {
+	if (!is_old(st, &member->batch, now_ns, age_ns) || d9__chunk_full_waits()) {
 		d9__chunk_unpin(&member->batch, false);
-		return !d9__chunk_full_count();
+		return !d9__chunk_full_waits();
 	}
 	member->whole = false;
 	member->before = *st;
@@ -539,8 +553,7 @@ bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_n
 		if (group.err || group.n == GROUP)
 			err = commit(drain, &group, now_ns);
 	}
-	commit(drain, &group, now_ns);
-	return all;
+	return !commit(drain, &group, now_ns) && !err && all;
 }
 
 /* ---- full chunks ---- */

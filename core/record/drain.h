@@ -41,14 +41,12 @@ struct d9__drain {
 	bool last;   /* the process ends: what cannot be written stays in the ring for others */
 	/* Slots, then one for the process. */
 	struct d9__drain_slot slot[D9__SLOT_COUNT + 1];
-	_Atomic(uint64_t) *paused_overruns; /* while nothing could be written: the disk's fault */
 };
 
 /* Memory for d9__drain_init(), which then cannot fail.  0 or -ENOMEM. */
 int d9__drain_reserve(struct d9__drain *drain);
 /* 0 or -ENOMEM.  Keeps what is known about the slots; the ring is ours. */
-int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer,
-		   _Atomic(uint64_t) *paused_overruns);
+int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer);
 void d9__drain_release(struct d9__drain *drain);
 
 /*
@@ -65,8 +63,8 @@ void d9__drain_follow(struct d9__drain *drain, const uint8_t *batch, uint32_t le
 bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns);
 
 /*
- * Write the published prefixes of open chunks that hold something older than |age_ns|; 0: all.  True
- * unless one had to wait, because chunks were handed over meanwhile: drain those first.
+ * Write the published prefixes of open chunks that hold something older than |age_ns|; 0: all.  False
+ * if one is left: chunks were handed over meanwhile, which are to be drained first, or the writer failed.
  */
 bool d9__drain_prefixes(struct d9__drain *drain, uint64_t now_ns, uint64_t age_ns);
 
@@ -87,13 +85,16 @@ void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause);
  * published in open ones is never written.  Not counted as lost.
  */
 void d9__drain_forget(struct d9__drain *drain);
-/* The writer's commit succeeded: what it was given is in the file. */
-void d9__drain_wrote(struct d9__drain *drain);
+/*
+ * The writer's commit succeeded: what it was given is in the file, which is sealed if it is full.  0, or -errno if it
+ * could not be: all losses are accounted.
+ */
+int d9__drain_wrote(struct d9__drain *drain, uint64_t now_ns);
 
 /* Write down losses that no gap has told yet. */
 void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns);
 
-/* The writer has been paused: overruns since the last call are the disk's. */
+/* The writer is paused: what was overrun since the last call is counted as lost to the disk instead. */
 void d9__drain_paused(struct d9__drain *drain);
 
 /*

@@ -37,7 +37,6 @@ struct job {
 	struct d9__writer *writer; /* |maker->own|, or that of |other| */
 	struct d9__dump_writer other;
 	struct d9__drain drain;
-	_Atomic(uint64_t) overruns;
 	uint64_t from_ns;
 	struct d9__held held[2 * D9__CHUNKS_MAX];
 	uint32_t n_held;
@@ -311,7 +310,7 @@ static int write_ring(struct job *job)
 {
 	struct d9__segment *seg = &job->writer->seg;
 	uint64_t now_ns = d9__clock_mono_ns(), lost;
-	int err = d9__drain_init(&job->drain, job->writer, &job->overruns), pinned;
+	int err = d9__drain_init(&job->drain, job->writer), pinned;
 
 	if (err)
 		return err;

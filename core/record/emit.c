@@ -31,19 +31,27 @@ static void no_chunk(struct d9__slot *slot, uint64_t ns)
 	abandon(slot, D9__LOSS_NO_CHUNK, ns);
 }
 
+/* False: the ring was forgotten after fork; the caller still holds the parent's slot, which is all zeros. */
+static bool is_known(struct d9__slot *slot)
+{
+	if (slot >= d9__ring.slots && slot < d9__ring.slots + D9__SLOT_COUNT)
+		return true;
+	atomic_store_explicit(&slot->busy, 0, memory_order_relaxed);
+	d9__self.slot = NULL;
+	return false;
+}
+
+bool d9__emit_enter_busy(struct d9__slot *slot, uint64_t ns)
+{
+	if (is_known(slot))
+		lost(slot, D9__LOSS_REENTRANT, ns);
+	return false;
+}
+
 bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns)
 {
-	if (slot < d9__ring.slots || slot >= d9__ring.slots + D9__SLOT_COUNT) {
-		/* The ring was forgotten after fork; the caller still held the parent's slot. */
-		d9__self.slot = NULL;
+	if (!is_known(slot))
 		return false;
-	}
-	if (busy(slot)) {
-		lost(slot, D9__LOSS_REENTRANT, ns);
-		return false;
-	}
-	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
 	if (d9__chunk_room(slot, D9__EMIT_ROOM))
 		return true;
 	no_chunk(slot, ns);

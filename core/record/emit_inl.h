@@ -50,7 +50,10 @@ struct d9__task_spawn {
 uint8_t *d9__task_spawn_put(uint8_t *p, const struct d9__task_spawn *spawn, uint32_t loc, uint32_t kind,
 			    uint32_t name);
 
+/* No room, inside the guard. */
 bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns);
+/* Another event is being written: false. */
+bool d9__emit_enter_busy(struct d9__slot *slot, uint64_t ns);
 
 /* An event was lost that leaves the worker in |state|: what follows begins there. */
 void d9__emit_missed(struct d9__slot *slot, uint32_t worker, enum d9__worker_state state,
@@ -108,13 +111,14 @@ static inline uint64_t d9__emit_published(const struct d9__slot *slot)
 /* Guard and room.  False: lost and counted. */
 static inline bool d9__emit_enter(struct d9__slot *slot, uint64_t ns)
 {
-	if (__builtin_expect(atomic_load_explicit(&slot->busy, memory_order_relaxed) != 0, 0) ||
-	    /* No open chunk is 0 bytes: wraps to above the limit. */
-	    __builtin_expect((uint32_t)d9__emit_published(slot) - 1u >= D9__EMIT_LIMIT, 0))
-		return d9__emit_enter_slow(slot, ns);
+	if (__builtin_expect(atomic_load_explicit(&slot->busy, memory_order_relaxed) != 0, 0))
+		return d9__emit_enter_busy(slot, ns);
 	atomic_store_explicit(&slot->busy, 1, memory_order_relaxed);
-	/* A handler that runs from here on must see |busy| before any byte of the event. */
+	/* A handler that runs from here on sees |busy| before any byte of the event; one before may have used up the room. */
 	atomic_signal_fence(memory_order_seq_cst);
+	/* No open chunk is 0 bytes: wraps to above the limit. */
+	if (__builtin_expect((uint32_t)d9__emit_published(slot) - 1u >= D9__EMIT_LIMIT, 0))
+		return d9__emit_enter_slow(slot, ns);
 	return true;
 }
 

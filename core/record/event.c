@@ -22,28 +22,61 @@ static int check_type(const struct d9_event_type *type)
 	return d9__fields_check(type->fields, type->n_fields);
 }
 
-int d9_event_type_register(struct d9_event_type *type)
+/* |more| says of which field each of |annotations| is. */
+static int find_fields(const struct d9_event_type *type, const struct d9_annotation *annotations,
+		       size_t n, struct d9__annotation *more)
 {
+	for (size_t i = 0; i < n; i++) {
+		const struct d9_annotation *a = &annotations[i];
+		uint16_t field = 0;
+
+		if (!a->field || !a->key || !a->value)
+			return -EINVAL;
+		while (field < type->n_fields && strcmp(type->fields[field].name, a->field) != 0)
+			field++;
+		if (field == type->n_fields)
+			return -EINVAL;
+		more[i] = (struct d9__annotation) { field, a->key, a->value };
+	}
+	return 0;
+}
+
+static int register_type(const struct d9_event_type *type, const struct d9_annotation *annotations,
+			 size_t n)
+{
+	struct d9__annotation more[D9_ANNOTATIONS_MAX];
 	struct d9__field fields[D9__FIELDS_MAX];
-	struct d9__schema schema;
-	int saved = errno, id = type ? check_type(type) : -EINVAL;
+	int err = find_fields(type, annotations, n, more);
+
+	if (!err)
+		err = d9__event_types_init();
+	if (err)
+		return err;
+	for (size_t i = 0; i < type->n_fields; i++)
+		fields[i] = (struct d9__field) { type->fields[i].name,
+						 d9__field_wire_type(type->fields[i].type),
+						 type->fields[i].unit, type->fields[i].kind };
+	return d9__schema_register(&(struct d9__schema) {
+		type->name, fields, (uint16_t)type->n_fields, more, (uint16_t)n });
+}
+
+int d9_event_type_annotate(struct d9_event_type *type, const struct d9_annotation *annotations,
+			   size_t n)
+{
+	int saved = errno, id = type && (annotations || !n) ? check_type(type) : -EINVAL;
 
 	if (!id)
-		id = d9__event_types_init();
-	if (!id) {
-		for (size_t i = 0; i < type->n_fields; i++)
-			fields[i] = (struct d9__field){ type->fields[i].name,
-							d9__field_wire_type(type->fields[i].type),
-							type->fields[i].unit,
-							type->fields[i].kind };
-		schema = (struct d9__schema){ type->name, fields, (uint16_t)type->n_fields };
-		id = d9__schema_register(&schema);
-	}
+		id = n > D9_ANNOTATIONS_MAX ? -E2BIG : register_type(type, annotations, n);
 	/* relaxed: whoever reads it needs the number only; the type itself is constant */
 	if (id > 0)
 		__atomic_store_n(&type->id, (uint32_t)id, __ATOMIC_RELAXED);
 	errno = saved;
 	return id < 0 ? id : 0;
+}
+
+int d9_event_type_register(struct d9_event_type *type)
+{
+	return d9_event_type_annotate(type, NULL, 0);
 }
 
 struct d9_name d9_name_intern(const char *text)

@@ -8,20 +8,22 @@
 #include "record/flight.h"
 #include "record/names.h"
 
-static void emit_loss(struct d9__slot *own, const char *cause, const struct d9__drain_loss *lost)
+/* False: there was no room. */
+static bool emit_loss(struct d9__slot *own, const char *cause, const struct d9__drain_loss *lost)
 {
 	uint32_t handle = d9__name_intern(cause, strlen(cause)), id;
 	uint8_t *p = d9__emit_begin_named(own, D9__EVENT_LOSS, lost->to_ns,
 					  8 + 4 * D9__VARINT_MAX, &handle, &id, 1);
 
 	if (!p)
-		return;
+		return false;
 	p = d9__wire_put_u32(p, lost->tid);
 	p = d9__varint_put(p, 255);
 	p = d9__wire_put_u32(p, id);
 	p = d9__varint_put(p, lost->events);
 	p = d9__varint_put(p, lost->from_ns);
 	d9__emit_end(own, d9__varint_put(p, lost->to_ns));
+	return true;
 }
 
 uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64_t now_ns)
@@ -43,8 +45,10 @@ uint64_t d9__flight_losses(struct d9__drain *drain, struct d9__slot *own, uint64
 				lost.from_ns = lost.to_ns;
 			if (lost.to_ns > latest_ns)
 				latest_ns = lost.to_ns;
-			emit_loss(own, d9__loss_names[cause], &lost);
-			d9__drain_told(drain, index, cause);
+			if (emit_loss(own, d9__loss_names[cause], &lost))
+				d9__drain_told(drain, index, cause);
+			else /* next time */
+				drain->slot[index].lost[cause] -= lost.events;
 		}
 	}
 	return latest_ns;

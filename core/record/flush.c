@@ -63,6 +63,7 @@
 #define SPARE_CHUNKS 4
 #define WAITING_SAMPLES 10
 #define DISABLED_OWN UINT32_MAX
+#define HAND_OVER_TRIES 500 /* of 1 ms */
 
 struct d9__flush d9__flush = { .state = D9_RECORDER_STOPPED };
 
@@ -327,7 +328,7 @@ static void commit(uint64_t now_ns)
 	if (d9__writer_commit(&self.writer, now_ns, &lost))
 		d9__drain_wrote_off(&self.drain, lost, now_ns);
 	else
-		d9__drain_wrote(&self.drain);
+		d9__drain_wrote(&self.drain, now_ns);
 }
 
 static void refresh_segment(uint64_t now_ns)
@@ -714,14 +715,27 @@ static bool have_place_at_last(uint64_t now_ns)
 	return have_place(now_ns);
 }
 
+/* A thread that is stopped while it hands a chunk over gets a turn to go on; all it had recorded before is in there. */
 static void drain_rest(uint64_t now_ns)
 {
+	const struct timespec pause = { 0, MS_NS };
+
 	if (!have_place_at_last(now_ns))
 		return;
-	while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
-		;
-	if (!self.writer.retry_ns)
-		drain_all(now_ns);
+	for (int tries = 0; tries < HAND_OVER_TRIES && !self.writer.retry_ns; tries++) {
+		while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
+			;
+		if (!self.writer.retry_ns)
+			drain_all(now_ns);
+		if (!d9__chunk_any_sealed())
+			break;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static bool is_left(void)
+{
+	return self.writer.retry_ns || (!self.stillborn && d9__chunk_any_sealed());
 }
 
 /*
@@ -752,6 +766,18 @@ static void sample_at_last(uint64_t now_ns)
 	drain_rest(now_ns);
 }
 
+/* What an error takes from the segment is told in another one, if room for that can be made. */
+static void seal_at_last(uint64_t now_ns)
+{
+	uint64_t lost;
+
+	for (int tries = 0; tries < 3 && d9__writer_rotate(&self.writer, now_ns, &lost); tries++) {
+		d9__drain_wrote_off(&self.drain, lost, now_ns);
+		if (!self.writer.retry_ns)
+			d9__drain_losses(&self.drain, now_ns);
+	}
+}
+
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -762,7 +788,9 @@ static void finish(void)
 	self.drain.last = atomic_load_explicit(&d9__flush.last, memory_order_relaxed);
 	/* Metadata that changed since the last tick: what a hook could not do, for example. */
 	d9__ticks_run();
-	move_side_rings();
+	/* Also of a recorder that is stopped before its first tick, which would have taken a slot. */
+	if (d9__side_exists())
+		d9__side_take_all(d9__slot_self());
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
 	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX) != 0;
@@ -777,9 +805,10 @@ static void finish(void)
 		announce_again(now_ns);
 		refresh_segment(now_ns);
 	}
-	if (self.writer.retry_ns && !self.flight)
-		leave_unwritten();
 	copy_jit_map();
+	seal_at_last(now_ns);
+	if (is_left() && !self.flight)
+		leave_unwritten();
 	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
 	d9__writer_close(&self.writer, now_ns);
 	if (self.writer.retry_ns && self.heard && !self.flight)
@@ -814,7 +843,7 @@ static void *flush_main(void *arg)
 	if (!self.dormant)
 		open_directory();
 	self.stillborn = is_stillborn();
-	d9__drain_init(&self.drain, &self.writer, &d9__flush.paused_overruns);
+	d9__drain_init(&self.drain, &self.writer);
 	/* Until here who starts the recorder waits. */
 	seen = look_at_futex();
 	update_state();

@@ -34,7 +34,6 @@ struct d9__flush {
 	_Atomic(int) ended; /* release: all else is written; a futex */
 	_Atomic(int) end_err; /* before |ended|: why not all that was recorded is written; 0 */
 	struct d9__writer_counters counters;
-	_Atomic(uint64_t) paused_overruns;
 	_Atomic(bool) unwritten; /* before |ended|: the ring holds what could not be written */
 
 	/* Others write, flush thread reads. */

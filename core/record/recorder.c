@@ -143,7 +143,7 @@ static void set_ring_limit(void)
 static void forget_sources(void)
 {
 	static const char *const keys[] = { "source.cpu", "source.offcpu", "source.kernel_names", "cpu.sample_hz",
-					    "sched.switch_duty" };
+					    "sched.switch_duty", "source.task_dumps" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		d9__metadata_set(keys[i], NULL);
@@ -174,8 +174,10 @@ static void set_metadata(const char *boot_id)
 	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));
 	set_number("sched.wait_sample_rate",
 		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
-	if (gate_bits(&options) & D9__GATE_ARM)
+	if (gate_bits(&options) & D9__GATE_ARM) {
 		set_number("task_dump.idle_threshold_ms", d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS));
+		d9__metadata_set("source.task_dumps", "on");
+	}
 	set_number("process.available_parallelism",
 		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
 	/* Foreign readers weigh all samples by it; ours each by its own. */
@@ -225,7 +227,6 @@ static void prepare_flush(void)
 	atomic_store_explicit(&d9__flush.end_err, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.last, false, memory_order_relaxed);
 	memset(&d9__flush.counters, 0, sizeof(d9__flush.counters));
-	atomic_store_explicit(&d9__flush.paused_overruns, 0, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.on_to_the_end, false, memory_order_relaxed);
 	d9__flush.options = &options;
 	d9__flush.gate_bits = gate_bits(&options);
@@ -625,7 +626,6 @@ static uint64_t get(_Atomic(uint64_t) *counter)
 int d9_recorder_counters(const struct d9_recorder *recorder, struct d9_counters *out, size_t size)
 {
 	struct d9__writer_counters *c = &d9__flush.counters;
-	uint64_t overruns = get(&d9__flush.paused_overruns);
 	struct d9_counters all = {
 		.events_written = get(&c->events),
 		.bytes_recorded = get(&c->bytes_recorded),
@@ -639,11 +639,12 @@ int d9_recorder_counters(const struct d9_recorder *recorder, struct d9_counters 
 
 	if (!recorder || !out)
 		return -EINVAL;
-	for (unsigned i = 0; i < D9_LOSS_COUNT; i++)
-		all.lost[i] = d9__health_lost_by(i) - lost_before[i];
-	/* Counted under `disk` as well, see d9__drain_paused(). */
-	all.lost[D9_LOSS_OVERRUN] -= overruns < all.lost[D9_LOSS_OVERRUN] ?
-					     overruns : all.lost[D9_LOSS_OVERRUN];
+	for (unsigned i = 0; i < D9_LOSS_COUNT; i++) {
+		uint64_t lost = d9__health_lost_by(i);
+
+		/* Less, if d9__drain_paused() has moved what was lost before. */
+		all.lost[i] = lost > lost_before[i] ? lost - lost_before[i] : 0;
+	}
 	memset(out, 0, size);
 	memcpy(out, &all, size < sizeof(all) ? size : sizeof(all));
 	return 0;

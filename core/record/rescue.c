@@ -39,7 +39,6 @@ struct rescue {
 	struct d9__drain *drain;
 	struct d9__writer writer;
 	struct d9__writer_counters counters;
-	_Atomic(uint64_t) overruns;
 	struct d9__segment_tail tail;
 	struct d9__builder probe; /* one side record, to see whether it is an event */
 	char newest[D9__FILE_NAME_MAX]; /* of the segments, sealed or not; "" if none */
@@ -520,7 +519,7 @@ static void discard(struct rescue *r)
 static int write_ring(struct rescue *r)
 {
 	uint64_t now_ns = d9__clock_mono_ns(), lost;
-	int err = d9__drain_init(r->drain, &r->writer, &r->overruns);
+	int err = d9__drain_init(r->drain, &r->writer);
 
 	if (err)
 		return fail(r, "read", err);

@@ -69,7 +69,7 @@ extern const char *const d9__loss_names[D9__LOSS_CAUSES];
 
 /* Any thread adds; the flush thread takes.  Relaxed: the counts order nothing. */
 struct d9__loss {
-	_Atomic(uint64_t) events; /* since start, never reset */
+	_Atomic(uint64_t) events; /* since start; d9__drain_paused() moves some to another cause */
 	_Atomic(uint64_t) from_ns, to_ns; /* hull of those that are not noted; 0 = none */
 	_Atomic(uint64_t) noted; /* of |events|, told in the file; flush thread */
 };

@@ -242,13 +242,30 @@ void d9__side_emit(struct d9__slot *own, const struct d9__side_record *record)
 		d9__emit_end(own, d9__wire_put_bytes(p, record->payload, record->len));
 }
 
+static bool has_side(uint32_t slot)
+{
+	return atomic_load_explicit(&d9__ring.slots[slot].side, memory_order_relaxed) != 0;
+}
+
+bool d9__side_exists(void)
+{
+	uint32_t i = 0, high = d9__slot_high();
+
+	while (i < high && !has_side(i))
+		i++;
+	return i < high;
+}
+
 void d9__side_take_all(struct d9__slot *own)
 {
 	struct d9__side_record record;
 
 	for (uint32_t i = 0; i < d9__slot_high(); i++)
-		while (atomic_load_explicit(&d9__ring.slots[i].side, memory_order_relaxed) && d9__side_take(i, &record))
-			d9__side_emit(own, &record);
+		while (has_side(i) && d9__side_take(i, &record))
+			if (own)
+				d9__side_emit(own, &record);
+			else
+				d9__loss_add((int)i, D9__LOSS_NO_SLOT, 1, record.ns, record.ns);
 }
 
 uint64_t d9__side_activity(void)

@@ -67,7 +67,10 @@ bool d9__side_is_sound(const struct d9__side_record *record);
 /* Add the events of |record| to |b|; of a raw one only if it is sound. */
 void d9__side_build(struct d9__builder *b, const struct d9__side_record *record);
 
-/* Move the records of all side rings into |own|, the flush thread's slot. */
+/* Whether some slot has a side ring. */
+bool d9__side_exists(void);
+
+/* Move the records of all side rings into |own|, the flush thread's slot.  NULL: it could get none; they are lost. */
 void d9__side_take_all(struct d9__slot *own);
 
 /* The same of a record of the flush thread's own, which is sound. */

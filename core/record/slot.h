@@ -47,8 +47,9 @@ struct d9__slot {
 	_Atomic(uint64_t) published;
 	uint64_t time_base;  /* of the wire: deltas count from here; 0 in a new batch */
 	uint64_t last_ns;    /* stamps do not go below */
-	uint64_t base_ticks; /* the conversion, see clock.h */
-	uint64_t base_ns;
+	/* The conversion, see clock.h; volatile: the time is read before the ticks, see d9__slot_try_now(). */
+	volatile uint64_t base_ticks;
+	volatile uint64_t base_ns;
 	uint32_t stamp;      /* of the open chunk: no other chunk of this process has it */
 	uint32_t worker;     /* D9__WORKER_NONE: no event named one */
 	uint32_t mult;
@@ -117,18 +118,24 @@ static inline struct d9__slot *d9__slot_self(void)
 	return d9__slot_is_real(slot) ? slot : d9__slot_self_slow();
 }
 
-/* The stamp, where that takes no call.  False: nothing happened. */
+/*
+ * The stamp, where that takes no call.  False: nothing happened.
+ *
+ * A signal handler may replace the conversion at any point.  An old time with new ticks makes a stamp that
+ * is too old, and the handler's own, in |last_ns|, refuses it; new with old would make one of the future.
+ */
 static inline bool d9__slot_try_now(struct d9__slot *slot, uint64_t *out)
 {
-	uint64_t dt, ns;
+	uint64_t base_ns, dt, ns;
 
 	if (__builtin_expect(slot->clock != D9__CLOCK_TICKS, 0))
 		return false;
+	base_ns = slot->base_ns;
 	dt = d9__clock_ticks() - slot->base_ticks;
 	if (__builtin_expect(dt >= atomic_load_explicit(&d9__clock_hot.valid, memory_order_relaxed),
 			     0))
 		return false;
-	ns = slot->base_ns + (dt * slot->mult >> D9__CLOCK_SHIFT);
+	ns = base_ns + (dt * slot->mult >> D9__CLOCK_SHIFT);
 	if (__builtin_expect(ns < slot->last_ns, 0))
 		return false;
 	*out = slot->last_ns = ns;

@@ -576,7 +576,13 @@ int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
 		w->success_ns = now_ns;
 		w->backoff_ns = 0;
 	}
-	if (w->all_or_nothing || !d9__retention_full(&w->ret, w->seg.bytes))
+	return 0;
+}
+
+int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+{
+	*lost = 0;
+	if (w->all_or_nothing || !w->seg.open || !d9__retention_full(&w->ret, w->seg.bytes))
 		return 0;
 	return d9__writer_rotate(w, now_ns, lost);
 }

@@ -124,11 +124,13 @@ int d9__writer_note(struct d9__writer *w, const struct d9__builder *note, bool r
 		    uint64_t now_ns);
 
 /*
- * Write what was added, then seal the segment if it is full.  0 or -errno: then the segment was
- * given up; besides this commit's events, |*lost| of earlier commits are gone, too; and the writer
- * is paused or, if room could be made, ready.
+ * Write what was added.  0 or -errno: then the segment was given up; besides this commit's events,
+ * |*lost| of earlier commits are gone, too; and the writer is paused or, if room could be made, ready.
  */
 int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+
+/* Seal the segment if it is full.  0 or -errno: then |*lost| events that were committed are gone. */
+int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
 
 /* Give up what was added since the last commit, after an error of d9__writer_add(). */
 void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost);

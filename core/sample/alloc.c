@@ -516,10 +516,11 @@ static void tell_losses(void)
 	uint32_t lost[] = { atomic_exchange_explicit(&dropped_allocs, 0, memory_order_relaxed),
 			    atomic_exchange_explicit(&dropped_frees, 0, memory_order_relaxed),
 			    atomic_exchange_explicit(&evicted, 0, memory_order_relaxed) };
-	struct d9__slot *own = d9__self.slot;
+	/* Of a program that ended before the first tick, too: this thread has no slot yet. */
+	struct d9__slot *own = lost[0] | lost[1] | lost[2] ? d9__slot_self() : NULL;
 	uint8_t *p;
 
-	if (!(lost[0] | lost[1] | lost[2]) || !d9__slot_is_real(own))
+	if (!own)
 		return;
 	p = d9__emit_begin(own, D9__EVENT_MEMORY_OVERFLOW, d9__clock_mono_ns(), 3 * D9__VARINT_MAX);
 	if (!p)

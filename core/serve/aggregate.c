@@ -4,12 +4,15 @@
  *
  *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2 }
  *
- * |left_out| is read and not kept: the memory was used up.  Then
+ * |left_out| is read and not kept: the memory was used up.  Then the callbacks, most time first:
  *
- *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns", "p50_ns",
- *"p99_ns", "segments", "segment", "process", "worker", "at_ns" } ], most time first, the last four
- *about the longest call; "nodes": [ PARENT, KIND, SAMPLES, NAME, ... ], a tree of stacks, parents
- *first and counted from 1, with the samples that end in each.
+ *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns",
+ *			 "p50_ns", "p99_ns", "segments",
+ *			 "segment", "process", "worker", "at_ns" (of the longest call) } ]
+ *
+ * or a tree of stacks, parents first and counted from 1, with the samples that end in each node:
+ *
+ *	"nodes": [ PARENT, KIND, SAMPLES, NAME, ... ]
  */
 #include "config.h"
 
@@ -89,7 +92,7 @@ static uint64_t quantile(const struct sums *sums, double q)
 	uint64_t rank = (uint64_t)(q * (double)sums->calls + 0.999999), before = 0;
 
 	for (unsigned step = 0; step < D9__DURATION_STEPS; step++) {
-		uint64_t low = UINT64_C(1) << step / 4, at = low + low * (2 * (step % 4) + 1) / 8;
+		uint64_t at = d9__duration_at(step, 2 * (step % 4) + 1);
 
 		before += sums->durations[step];
 		if (before >= rank)

@@ -3,12 +3,13 @@
  * The map of all segments:
  *
  *	{ "version": 12, "all": true, "reading": 3, "total": 40,
- *	  "segments": [ { "name", "path", "bytes", "modified_ms", "active", "state": "waiting" |
- *"reading" | "known" | "failed", "why", and once it is known: "process", "service", "host",
- *"from_ms", "to_ms", ..., "bins", "findings" } ] }
+ *	  "segments": [ { "name", "path", "bytes", "modified_ms", "active",
+ *			  "state": "waiting", "reading", "known" or "failed", "why",
+ *			  and once it is known: "process", "service", "host", "from_ms", "to_ms",
+ *			  ..., "bins", "findings" } ] }
  *
- * |bins| are pairs of the longest call and the time in calls, of |bin_ns| each, from
- *|bins_after_ns| after the first event on.
+ * |bins| are pairs of the longest call and the time in calls, of |bin_ns| each; the first begins
+ * |bins_after_ns| after the first event.
  */
 #include "config.h"
 

@@ -9,9 +9,7 @@
 #include "analyze/table.h"
 #include "serve/archive.h"
 #include "serve/child.h"
-
-/* Four for each power of two. */
-#define D9__DURATION_STEPS 256
+#include "serve/duration_steps.h"
 
 enum d9__known {
 	D9__KNOWN_WAITING, /* it is read soon */

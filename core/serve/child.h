@@ -13,10 +13,10 @@
 struct event_base;
 struct d9__child;
 
-/* What a command has said; borrowed until the callback returns. */
+/* What a command has said; borrowed until the callback returns, which may take |out|: then it sets
+ * NULL, and frees it later. */
 struct d9__child_answer {
-	char *out; /* terminated; NULL: nothing, or it failed.  Who takes it sets NULL and frees it.
-		    */
+	char *out; /* terminated; NULL: nothing, or it failed */
 	size_t len;
 	const char *why; /* never NULL: the first line that it wrote to stderr, or how it ended */
 };

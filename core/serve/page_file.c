@@ -4,13 +4,11 @@
 #include "serve/page_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyze/json.h"
 
@@ -303,46 +301,27 @@ static void put_listing(struct page *page)
 	free(text);
 }
 
-/* All |len| bytes, or what there is. */
-static ssize_t read_whole(int fd, unsigned char *bytes, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, bytes + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 static void put_segment(struct page *page, const struct d9__page_segment *segment,
 			unsigned char *bytes, unsigned char *text)
 {
-	int fd = open(segment->path, O_RDONLY | O_CLOEXEC);
+	FILE *in = fopen(segment->path, "re");
 	uint64_t left = segment->bytes;
-	int err = fd < 0 ? -errno : 0;
+	int err = in ? 0 : -errno;
 
 	while (left && !err && !page->err) {
 		size_t len = left < BLOCK ? (size_t)left : BLOCK;
-		ssize_t n = read_whole(fd, bytes, len);
 
-		err = n < 0 ? (int)n : (size_t)n < len ? -ESTALE : 0;
-		if (err)
+		if (fread(bytes, 1, len, in) < len) {
+			err = ferror(in) ? -errno : -ESTALE;
 			break;
+		}
 		put_text(page, "<script type=\"application/vnd.dial9.trace+base64\">");
 		put_base64(page, bytes, len, text);
 		put_text(page, "</script>\n");
 		left -= len;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (in)
+		fclose(in);
 	if (err && !page->err) {
 		page->err = err;
 		page->culprit = segment;

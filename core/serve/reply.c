@@ -3,11 +3,14 @@
 
 #include "serve/reply.h"
 
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "serve/page_file.h"
 
 /* What the page may do: run our scripts and read from us.  What a trace says cannot become a
  * script. */
@@ -16,7 +19,7 @@
 	"img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "          \
 	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dial9"
 
-void d9__reply_head(struct evhttp_request *request, const char *type)
+static void add_headers(struct evhttp_request *request, const char *type)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
 	static const char *const always[][2] = {
@@ -35,7 +38,7 @@ void d9__reply_head(struct evhttp_request *request, const char *type)
 
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body)
 {
-	d9__reply_head(request, type);
+	add_headers(request, type);
 	evhttp_send_reply(request, code, NULL, body);
 }
 
@@ -90,4 +93,25 @@ void d9__reply_json(struct evhttp_request *request, char *json, size_t len)
 void d9__reply_text(struct evhttp_request *request, int code, const char *text)
 {
 	d9__reply_bytes(request, code, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static int collect_page(void *body, const void *bytes, size_t len)
+{
+	return evbuffer_add(body, bytes, len) ? -ENOMEM : 0;
+}
+
+void d9__reply_page(struct evhttp_request *request, const struct d9__assets *assets)
+{
+	static const struct d9__page_data nothing = { .name = "",
+						      .report = "null",
+						      .report_len = 4 };
+	struct evbuffer *body = evbuffer_new();
+	int err = body ? d9__page_file(assets, &nothing, collect_page, body, NULL) : -ENOMEM;
+
+	if (err)
+		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
+	else
+		d9__reply(request, HTTP_OK, "text/plain; charset=utf-8", body);
+	if (body)
+		evbuffer_free(body);
 }

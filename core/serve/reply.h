@@ -7,13 +7,11 @@
 
 #include <stddef.h>
 
+struct d9__assets;
 struct evbuffer;
 struct evhttp_request;
 
-/* Headers of all answers; |type| is the content's. */
-void d9__reply_head(struct evhttp_request *request, const char *type);
-
-/* Send |body|, which is drained; NULL: none. */
+/* Send |body|, which is drained, as content of |type|; NULL: none. */
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body);
 
 /* The same with |len| bytes, copied. */
@@ -28,5 +26,9 @@ void d9__reply_json(struct evhttp_request *request, char *json, size_t len);
 
 /* A line for people. */
 void d9__reply_text(struct evhttp_request *request, int code, const char *text);
+
+/* The viewer as one file without a trace, as text: the reader's page puts what it has cut out of
+ * one into it. */
+void d9__reply_page(struct evhttp_request *request, const struct d9__assets *assets);
 
 #endif /* D9_SERVE_REPLY_H */

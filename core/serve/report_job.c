@@ -4,10 +4,11 @@
 #include "serve/report_job.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WAITERS_MAX 64
+#define COMMANDS_MAX 64 /* that wait; who wants what is already asked for costs none */
 
 /* Ten million events take a few seconds. */
 static const struct d9__child_options limits = { .seconds = 600, .bytes_max = (size_t)512 << 20 };
@@ -16,14 +17,14 @@ struct waiter {
 	d9__child_done *done;
 	void *context;
 	uint64_t identity;
-	char **argv; /* of the command; owned, and each */
+	char **argv; /* of the command; owned, and each; NULL: one before waits for the same */
 	struct waiter *next;
 };
 
 struct d9__report_job {
 	struct event_base *base;
 	struct waiter *waiters; /* the first that came first */
-	size_t n_waiters;
+	size_t n_commands;
 	struct d9__child *child; /* NULL: none runs */
 	uint64_t running, known; /* identities */
 	char *json;		 /* of |known|; owned, NULL: none */
@@ -77,7 +78,7 @@ static void answer(struct d9__report_job *job, uint64_t identity, struct d9__chi
 			continue;
 		}
 		*at = waiter->next;
-		job->n_waiters--;
+		job->n_commands -= waiter->argv != NULL;
 		waiter->done(waiter->context, said);
 		free_texts(waiter->argv);
 		free(waiter);
@@ -109,28 +110,40 @@ static void on_done(void *context, struct d9__child_answer *said)
 		answer(job, job->waiters->identity, &failed);
 }
 
+static bool is_awaited(const struct d9__report_job *job, uint64_t identity)
+{
+	for (const struct waiter *waiter = job->waiters; waiter; waiter = waiter->next)
+		if (waiter->identity == identity)
+			return true;
+	return false;
+}
+
+/* Give |waiter| the command for |paths|, and start it if none runs. */
+static int command(struct d9__report_job *job, struct waiter *waiter, char *const *paths)
+{
+	if (job->n_commands == COMMANDS_MAX)
+		return -EBUSY;
+	waiter->argv = command_of(paths);
+	if (!waiter->argv)
+		return -ENOMEM;
+	return job->child ? 0 : start(job, waiter);
+}
+
 int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t identity,
 		       d9__child_done *done, void *context)
 {
 	struct waiter *waiter, **last = &job->waiters;
-	int err = 0;
+	int err;
 
 	if (job->json && job->known == identity) {
 		done(context, &(struct d9__child_answer) { .out = job->json, .len = job->len });
 		return 0;
 	}
-	if (job->n_waiters == WAITERS_MAX)
-		return -EBUSY;
 	waiter = calloc(1, sizeof(*waiter));
 	if (!waiter)
 		return -ENOMEM;
-	*waiter = (struct waiter) {
-		.done = done, .context = context, .identity = identity, .argv = command_of(paths)
-	};
-	if (!waiter->argv)
-		err = -ENOMEM;
-	else if (!job->child)
-		err = start(job, waiter);
+	*waiter = (struct waiter) { .done = done, .context = context, .identity = identity };
+	err = is_awaited(job, identity) ? 0 : command(job, waiter, paths);
 	if (err) {
 		free_texts(waiter->argv);
 		free(waiter);
@@ -139,7 +152,7 @@ int d9__report_job_ask(struct d9__report_job *job, char *const *paths, uint64_t 
 	while (*last)
 		last = &(*last)->next;
 	*last = waiter;
-	job->n_waiters++;
+	job->n_commands += waiter->argv != NULL;
 	return 0;
 }
 

@@ -372,13 +372,20 @@ static const char *first_page(const struct d9__server *server, const struct evke
 		       : "viewer/index.html";
 }
 
+/* About the segments that there are now. */
 static void answer_api(struct d9__server *server, struct evhttp_request *request, const char *path,
 		       const struct evkeyvalq *query)
 {
-	if (!strcmp(path, "segments"))
+	int err = d9__listing_refresh(&server->listing, &server->source);
+
+	if (err)
+		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
+	else if (!strcmp(path, "segments"))
 		send_listing(server, request);
 	else if (!strcmp(path, "report"))
 		ask_report(server, request, query);
+	else if (!strcmp(path, "page"))
+		d9__reply_page(request, &server->assets);
 	else if (!strcmp(path, "map"))
 		send_map(server, request, query);
 	else if (!strcmp(path, "callbacks"))
@@ -389,12 +396,13 @@ static void answer_api(struct d9__server *server, struct evhttp_request *request
 		d9__reply_text(request, HTTP_NOTFOUND, "nothing here");
 }
 
+/* Answer |request|, whose token is right. */
 static void dispatch(struct d9__server *server, struct evhttp_request *request, const char *path,
 		     const struct evkeyvalq *query)
 {
 	const struct d9__asset *asset;
-	int err = 0;
 
+	d9__guard_admit(server->guard, request);
 	if (!*path)
 		path = first_page(server, query);
 	else if (!strcmp(path, "map"))
@@ -402,14 +410,8 @@ static void dispatch(struct d9__server *server, struct evhttp_request *request, 
 	else if (!strcmp(path, "view"))
 		path = "viewer/index.html";
 	asset = d9__assets_find(&server->assets, path);
-	if (asset) {
+	if (asset)
 		d9__reply_kept(request, asset->type, asset->data, asset->len);
-		return;
-	}
-	if (!strncmp(path, "api/", strlen("api/")))
-		err = d9__listing_refresh(&server->listing, &server->source);
-	if (err)
-		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
 	else if (!strncmp(path, "api/", strlen("api/")))
 		answer_api(server, request, path + strlen("api/"), query);
 	else if (!strncmp(path, "segment/", strlen("segment/")))
@@ -494,6 +496,10 @@ static int listen_on(struct d9__server *server, uint16_t port)
 	if (!bound)
 		return errno ? -errno : -EADDRINUSE;
 	if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&address, &len))
+		return -errno;
+	/* libevent lets 128 clients wait to be accepted; whoever comes when they are more has to try
+	 * again, a second later. */
+	if (listen(evhttp_bound_socket_get_fd(bound), SOMAXCONN))
 		return -errno;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 	server->port = ntohs(address.sin6_port);

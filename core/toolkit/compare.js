@@ -4,7 +4,7 @@
 // Calls of a loop are not independent: load drifts.  So each side is cut into blocks of time, blocks are drawn
 // again and again (block bootstrap, fixed seed), and what is told is the 95 % interval of the ratio B / A.
 
-import { rowsIn } from './index.js';
+import { callsInOrder, rowsIn } from './index.js';
 import { bucketOf, middleOf } from './statistics.js';
 
 const BLOCKS_LEAST = 20, BLOCKS_MOST = 40, BLOCK_NS = 1e9, CALLS_OF_BLOCK = 10, BLOCKS_FEW = 5;
@@ -36,21 +36,17 @@ const delaysByTrace = new WeakMap();
 /** Delays between wake and call: Map from each worker to an array like its polls, NaN where no wake is known. */
 export function delaysOf(trace) {
 	if (delaysByTrace.has(trace)) return delaysByTrace.get(trace);
-	const { wakes, workers } = trace, latest = new Map(), next = workers.map(() => 0), delays = new Map(workers.map((worker) => [worker, new Float64Array(worker.polls.n).fill(NaN)]));
+	const { wakes, workers } = trace, latest = new Map(), delays = new Map(workers.map((worker) => [worker, new Float64Array(worker.polls.n).fill(NaN)]));
 	let wake = 0;
-	for (;;) {
-		let first = -1;
-		for (let w = 0; w < workers.length; w++)
-			if (next[w] < workers[w].polls.n && (first < 0 || workers[w].polls.start[next[w]] < workers[first].polls.start[next[first]])) first = w;
-		if (first < 0) break;
-		const { polls } = workers[first], row = next[first]++;
+	for (const [w, row] of callsInOrder(workers)) {
+		const { polls } = workers[w];
 		while (wake < wakes.n && wakes.time[wake] <= polls.start[row]) {
 			if (!latest.has(wakes.woken[wake])) latest.set(wakes.woken[wake], wakes.time[wake]);
 			wake++;
 		}
 		const ready = latest.get(polls.task[row]);
 		if (ready === undefined) continue;
-		delays.get(workers[first])[row] = polls.start[row] - ready;
+		delays.get(workers[w])[row] = polls.start[row] - ready;
 		// The call has used its wake, and those that came before it.
 		latest.delete(polls.task[row]);
 	}

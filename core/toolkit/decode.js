@@ -11,6 +11,7 @@ import { wideNumber } from './table.js';
 
 const HEADER = [0x54, 0x52, 0x43, 0x00];
 const NESTING_MAX = 64;
+const ELEMENT_BYTES = 32; // of a list or map, as it is kept
 const OPTIONAL_BIT = 0x80;
 const HOT_BYTES = 80; // the longest hot event has 57; reading behind the end of a typed array gives undefined
 const WIDE = 2 ** 32;
@@ -166,6 +167,13 @@ export class Decoder {
 	count(size) {
 		const n = this.u32();
 		if (n * size > this.bytes.length - this.at) throw new Truncated(this.offset + this.at, `count ${n} exceeds the input`);
+		return n;
+	}
+
+	/** The count of a list or a map: two bytes of it become dozens in memory. */
+	elements(size) {
+		const n = this.count(size);
+		this.model.budget?.take(n * ELEMENT_BYTES);
 		return n;
 	}
 
@@ -373,7 +381,7 @@ export class Decoder {
 		case TYPE.VARINT: return this.uleb();
 		case TYPE.STRING_MAP: {
 			const map = [];
-			for (let n = this.count(8); n > 0; n--) map.push([this.text(this.u32()), this.text(this.u32())]);
+			for (let n = this.elements(8); n > 0; n--) map.push([this.text(this.u32()), this.text(this.u32())]);
 			return map;
 		}
 		case TYPE.U8: return this.u8();
@@ -381,12 +389,12 @@ export class Decoder {
 		case TYPE.U32: return this.u32();
 		case TYPE.LIST: {
 			const list = [];
-			for (let n = this.count(2); n > 0; n--) list.push(this.inner(depth));
+			for (let n = this.elements(2); n > 0; n--) list.push(this.inner(depth));
 			return list;
 		}
 		case TYPE.MAP: {
 			const map = [];
-			for (let n = this.count(4); n > 0; n--) map.push([this.inner(depth), this.inner(depth)]);
+			for (let n = this.elements(4); n > 0; n--) map.push([this.inner(depth), this.inner(depth)]);
 			return map;
 		}
 		default: return this.fail(this.at, `field type ${type}`);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why calls took long: where their time went, what they blocked in, who waited.
 
-import { waitersOf } from './analyze.js';
 import { countNames, functionOf, threadsIn } from './census.js';
 import { blockingCalls } from './profile.js';
 import { textColumns, numberOption, runScript, wrapText } from './script.js';
@@ -11,6 +10,7 @@ import { Durations, longLimit } from './statistics.js';
 import { joinedCalls } from './summary.js';
 import { lowerBound } from './table.js';
 import { partsOfCall } from './time.js';
+import { waitersOf } from './waking.js';
 
 const LONG_USAGE = `usage: node diagnose_long_poll.js [OPTIONS] TRACE
 
@@ -27,6 +27,8 @@ calls, at least 1 ms and at most 10 ms, unless told otherwise.
 Exit status: 0 no call was long, 1 some were, 2 bad usage or a damaged trace.
 `;
 
+const OWN_LONG = 1e7;
+
 function limitOf(calls) {
 	const lengths = new Durations();
 	for (const call of calls) lengths.add(call.ns);
@@ -36,7 +38,7 @@ function limitOf(calls) {
 /** In a sentence: what it was that took the time. */
 function verdictOf(parts, blocked, functions) {
 	const share = (ns) => showShare(ns, parts.total), most = functions[0] && `, mostly in ${showName(functions[0][0])}`;
-	if (parts.ready >= 0.5 * parts.total) return `ready without a CPU for ${share(parts.ready)}: the machine or a CPU limit, not the callback`;
+	if (parts.ready >= 0.5 * parts.total) return `ready without a CPU for ${share(parts.ready)}: the machine or a CPU limit${parts.total - parts.ready >= OWN_LONG ? `; the ${showDuration(parts.total - parts.ready)} that are left are its own, and long` : ', not the callback'}`;
 	if (parts.blocked >= 0.5 * parts.total || blocked.sum >= 0.5 * parts.total)
 		return `asleep for ${share(Math.max(parts.blocked, blocked.sum))}${blocked.calls.length ? `, in ${blocked.calls[0].function}(${blocked.calls[0].fd ?? ''})` : ': record with --off-cpu to see where'}`;
 	if (parts.on_cpu >= 0.5 * parts.total) return `computing for ${share(parts.on_cpu)}${most ?? ': record with --cpu 999 to see where'}`;

@@ -99,9 +99,10 @@ export class EventList {
 
 	/** Put the cursors before place |i|. */
 	seek(i) {
-		// Times are whole ns: find the last one that not more than |i| events come before.
+		// Times are whole ns: find the last one that not more than |i| events come before, or, where doubles do not hold each, one near it.
 		let low = Math.floor(this.first), high = Math.ceil(this.last);
-		while (low < high) {
+		const near = 4 * Number.EPSILON * Math.max(Math.abs(low), Math.abs(high));
+		while (high - low > near) {
 			const middle = Math.ceil((low + high) / 2);
 			if (this.countOf(this.placesBefore(middle)) <= i) low = middle;
 			else high = middle - 1;

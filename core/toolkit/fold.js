@@ -4,7 +4,7 @@
 // A tree is arrays over its nodes in the order of a walk from the outermost frame: node 0 is the root, the
 // children of a node are i + 1 and what follows the end of each child before end[node].
 
-import { framesOfAddress } from './stacks.js';
+import { FRAMES_MAX, framesOfAddress } from './stacks.js';
 
 const CUT = '[cut stack]', NONE = '[no stack]';
 
@@ -35,9 +35,9 @@ export class FrameNames {
 	/** Numbers of the frames of a stack by its key, outermost first. */
 	ofStack(trace, key) {
 		if (key < 0) return [this.id(NONE, '', 'note')];
-		const path = key % 2 ? [this.id(CUT, '', 'note')] : [], addresses = trace.stacks[key >> 1] ?? [];
+		const addresses = trace.stacks[key >> 1] ?? [], path = key % 2 || addresses.length > FRAMES_MAX ? [this.id(CUT, '', 'note')] : [];
 		if (!addresses.length) return [this.id(NONE, '', 'note')];
-		for (let i = addresses.length - 1; i >= 0; i--) path.push(...this.ofAddress(trace, addresses[i]));
+		for (let i = Math.min(addresses.length, FRAMES_MAX) - 1; i >= 0; i--) path.push(...this.ofAddress(trace, addresses[i]));
 		return path;
 	}
 }

@@ -15,9 +15,10 @@ export function newItems() {
 
 /**
  * An interval [start, end] of |row|.  |source| and |ref| are the caller's, to find again what it is; things
- * of one |kind| look alike.
+ * of one |kind| look alike.  What has no time is left out.
  */
 export function addItem(items, start, end, row, source, ref, kind = 0) {
+	if (Number.isNaN(start) || Number.isNaN(end)) return;
 	if (items.n === items.size) growTable(items, UNBOUND);
 	const i = items.n++;
 	items.start[i] = start;
@@ -30,16 +31,27 @@ export function addItem(items, start, end, row, source, ref, kind = 0) {
 
 /** Give each item the first row that is free at its start; how many there are.  Longer ones come first. */
 export function packItems(items) {
-	const order = new Uint32Array(items.n).map((_, i) => i), ends = [];
+	const order = new Uint32Array(items.n).map((_, i) => i);
 	order.sort((a, b) => items.start[a] - items.start[b] || items.end[b] - items.end[a] || a - b);
+	// A tree over the rows: what stands at |k| is the earliest end below it, that of row r at |half| + r.
+	let rows = 0, half = 1, ends = new Float64Array(2).fill(-Infinity);
 	for (const i of order) {
-		let row = ends.findIndex((end) => end <= items.start[i]);
-		if (row < 0) row = ends.length;
+		if (rows === half && !(ends[1] <= items.start[i])) {
+			const wider = new Float64Array(4 * half).fill(-Infinity);
+			wider.set(ends.subarray(half), 2 * half);
+			half *= 2;
+			for (let k = half - 1; k > 0; k--) wider[k] = Math.min(wider[2 * k], wider[2 * k + 1]);
+			ends = wider;
+		}
+		let k = 1;
+		while (k < half) k = ends[2 * k] <= items.start[i] ? 2 * k : 2 * k + 1;
+		items.row[i] = k - half;
+		rows = Math.max(rows, k - half + 1);
 		// Of no length it would share its moment with the next one.
-		ends[row] = Math.max(items.end[i], items.start[i] + 1);
-		items.row[i] = row;
+		ends[k] = Math.max(items.end[i], items.start[i] + 1);
+		for (k >>= 1; k > 0; k >>= 1) ends[k] = Math.min(ends[2 * k], ends[2 * k + 1]);
 	}
-	return ends.length;
+	return rows;
 }
 
 /** In order of row and time, with what questions need: |rows| of them. */

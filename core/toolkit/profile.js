@@ -4,7 +4,8 @@
 // A profile is {weights, samples, of, unit}: weights is a Map from a key of stackKey() to a sum in |unit|
 // ('samples', 'ns' or 'bytes'); samples is how many were counted, of how many of this kind in the trace.
 
-import { fieldReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
+import { isAsKnown } from './known.js';
+import { knownReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
 import { lowerBound } from './table.js';
 
 const IDLE_MEAN_MS = 10, HEAP_RATE = 524288;
@@ -36,7 +37,7 @@ function derive(trace, what, make) {
 
 /** A function (row) => number of the stack in the field |name|, -1 where there is none. */
 function stackReader({ fields, columns }, name) {
-	const column = columns[fields.findIndex((field) => field.name === name)];
+	const column = columns[fields.findIndex((field) => field.name === name && isAsKnown(field))];
 	return (row) => (column && !Number.isNaN(column[row]) ? column[row] : -1);
 }
 
@@ -54,7 +55,7 @@ export function blockingCalls(trace) {
 	return derive(trace, 'blocking', () => {
 		const rows = [];
 		for (const table of tablesNamed(trace, 'BlockingCallEvent')) {
-			const read = Object.fromEntries(['worker_id', 'task_id', 'function', 'fd', 'duration_ns', 'holder_tid', 'holder_task'].map((field) => [field, fieldReader(trace, table, field)]));
+			const read = Object.fromEntries(['worker_id', 'task_id', 'function', 'fd', 'duration_ns', 'holder_tid', 'holder_task'].map((field) => [field, knownReader(trace, table, field)]));
 			const holder = stackReader(table, 'holder_stack');
 			for (let i = 0; i < table.rows.n; i++)
 				rows.push({ time: table.rows.time[i], worker: Number(read.worker_id(i) ?? -1), task: Number(read.task_id(i) ?? 0), dur: Number(read.duration_ns(i) ?? 0),
@@ -77,7 +78,7 @@ export function allocations(trace) {
 	return derive(trace, 'allocations', () => {
 		const told = Number(trace.metadata.get('memory.sample_rate_bytes')) || HEAP_RATE, events = [];
 		for (const table of tablesNamed(trace, 'AllocEvent')) {
-			const [tid, size, addr, rate] = ['tid', 'size', 'addr', 'sample_rate_bytes'].map((field) => fieldReader(trace, table, field));
+			const [tid, size, addr, rate] = ['tid', 'size', 'addr', 'sample_rate_bytes'].map((field) => knownReader(trace, table, field));
 			const stack = stackReader(table, 'callchain');
 			for (let i = 0; i < table.rows.n; i++)
 				events.push({ time: table.rows.time[i], tid: Number(tid(i) ?? 0), bytes: heapWeight(Number(size(i) ?? 0), Number(rate(i) ?? told) || told),
@@ -90,7 +91,7 @@ export function allocations(trace) {
 		for (const event of events) {
 			if (event.frees) {
 				const block = blocks.get(event.addr);
-				if (!block || BigInt(event.alloc_timestamp_ns ?? 0) - origin !== BigInt(Math.round(block.time))) continue;
+				if (!block || BigInt(event.alloc_timestamp_ns ?? 0) - origin !== BigInt(Math.round(block.time) || 0)) continue;
 				block.live = false;
 				block.freed = event.time;
 				blocks.delete(event.addr);
@@ -124,7 +125,7 @@ export function idleWaits(trace) {
 	return derive(trace, 'idle', () => {
 		const mean = (Number(trace.metadata.get('task_dump.idle_threshold_ms')) || IDLE_MEAN_MS) * 1e6, dumps = [];
 		for (const table of tablesNamed(trace, 'TaskDumpEvent')) {
-			const task = fieldReader(trace, table, 'task_id'), cut = fieldReader(trace, table, 'truncated');
+			const task = knownReader(trace, table, 'task_id'), cut = knownReader(trace, table, 'truncated');
 			const stack = stackReader(table, 'callchain');
 			for (let i = 0; i < table.rows.n; i++)
 				dumps.push({ time: table.rows.time[i], task: Number(task(i) ?? 0), cut: Boolean(cut(i)), stack: stack(i) });

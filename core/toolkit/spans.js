@@ -3,14 +3,15 @@
 // event tells whole.
 
 import { TYPE } from './frames.js';
+import { isAsKnown } from './known.js';
 import { newTable } from './table.js';
 
 const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array, life: Int32Array, task: Float64Array };
 const SPAN_LIVES = { name: Int32Array, start: Float64Array, end: Float64Array };
 const NOBODY = 255;
 
-/** Names of events that tell of spans: enters, exits and closes. */
-export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)/;
+/** Names of events that tell of spans: enters, exits and closes, and those that live where a segment begins. */
+export const SPAN_EVENT = /^Span(Enter|Exit)(?::|__|Event$)|^Span(Close)(?:__|Event$)|^Span(Open)Event$/;
 const ROLE_TYPES = { 'span.start': [TYPE.I64, TYPE.VARINT, TYPE.U8, TYPE.U16, TYPE.U32], 'span.name': [TYPE.STRING, TYPE.POOLED_STRING] };
 for (const role of ['span.duration', 'thread_id', 'tokio.task_id', 'tokio.worker_id']) ROLE_TYPES[role] = ROLE_TYPES['span.start'];
 const TIME_UNITS = { ns: 1n, us: 1000n, ms: 1000000n, s: 1000000000n };
@@ -50,6 +51,7 @@ function wholeSpans(trace, table, read, origin, found) {
 	const start = at('span.start'), length = at('span.duration'), name = at('span.name');
 	const thread = at('thread_id'), task = at('tokio.task_id'), worker = at('tokio.worker_id');
 	for (let i = 0; i < table.rows.n; i++) {
+		if (table.hasTime && Number.isNaN(table.rows.time[i])) continue;
 		const began = start(i) === undefined ? null : BigInt(start(i)) * roles['span.start'].unit;
 		const took = length(i) === undefined ? null : BigInt(length(i)) * roles['span.duration'].unit;
 		const end = table.hasTime ? BigInt(Math.round(table.rows.time[i])) + origin : began === null || took === null ? null : began + took;
@@ -63,17 +65,19 @@ function wholeSpans(trace, table, read, origin, found) {
 }
 
 /** Enters, exits and closes in the order of their times. */
-function spanRows(trace, read) {
+function spanRows(trace, known) {
 	const rows = [];
 	for (const table of trace.tables) {
-		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2];
+		const told = SPAN_EVENT.exec(table.name), kind = told?.[1] ?? told?.[2] ?? told?.[3];
 		if (!kind || !table.rows.n || spanRoles(table)) continue;
-		const worker = read(trace, table, 'worker_id'), span = read(trace, table, 'span_id'), began = read(trace, table, 'start_timestamp_ns');
-		const first = read(trace, table, 'first_enter_timestamp_ns');
-		const name = table.fields.findIndex((field) => field.name === 'span_name');
-		for (let i = 0; i < table.rows.n; i++)
+		const worker = known(trace, table, 'worker_id'), span = known(trace, table, 'span_id'), began = known(trace, table, 'start_timestamp_ns');
+		const first = known(trace, table, 'first_enter_timestamp_ns');
+		const name = table.fields.findIndex((field) => field.name === 'span_name' && isAsKnown(field));
+		for (let i = 0; i < table.rows.n; i++) {
+			if (Number.isNaN(table.rows.time[i])) continue;
 			rows.push({ time: table.rows.time[i], kind, worker: Number(worker(i) ?? NOBODY), span: span(i) ?? 0, began: began(i),
 				unentered: first(i) === undefined, name: name < 0 || !(table.columns[name][i] >= 0) ? -1 : table.columns[name][i] });
+		}
 	}
 	return rows.sort((a, b) => a.time - b.time);
 }
@@ -81,9 +85,9 @@ function spanRows(trace, read) {
 /**
  * {stays, lives}: by worker the times that its thread was inside of spans, in order of their start, and the spans:
  * |life| of a stay is its row among these.  A stay belongs to the worker that entered; an id may be used again
- * behind a close.  |read|: fieldReader() of trace.js.
+ * behind a close.  |read|, |known|: fieldReader() and knownReader() of trace.js.
  */
-export function readSpans(trace, read) {
+export function readSpans(trace, read, known) {
 	const lives = [], ids = [], open = new Map(), stays = new Map(), origin = BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0]);
 	const begin = (id, row) => {
 		ids.push(id);
@@ -93,7 +97,7 @@ export function readSpans(trace, read) {
 		if (!stays.has(worker)) stays.set(worker, []);
 		stays.get(worker).push(row);
 	};
-	for (const row of spanRows(trace, read)) {
+	for (const row of spanRows(trace, known)) {
 		let span = open.get(row.span);
 		if (row.kind === 'Enter') {
 			if (!span) open.set(row.span, span = { life: begin(row.span, row), entered: null, again: null });
@@ -101,12 +105,16 @@ export function readSpans(trace, read) {
 			if (span.entered) span.again = row;
 			else span.entered = row;
 		} else if (row.kind === 'Exit') {
+			// Of one that was told nobody knows since when a thread was inside.
+			if (span?.told && !span.entered) lives[span.life].end = Math.max(lives[span.life].end, row.time);
 			if (!span?.entered) continue;
 			const { entered } = span, life = lives[span.life];
 			life.end = Math.max(life.end, row.time);
 			stay(entered.worker, { start: entered.time, end: row.time, span: Number(row.span), name: entered.name, life: span.life, task: NaN });
 			span.entered = span.again?.time === row.time ? span.again : null;
 			span.again = null;
+		} else if (row.kind === 'Open') {
+			if (!span) open.set(row.span, { life: begin(row.span, { ...row, start: row.began === undefined ? row.time : Number(BigInt(row.began) - origin), end: row.time }), entered: null, again: null, told: true });
 		} else {
 			if (!span) {
 				// One that nobody was ever inside is known by its close alone.

@@ -8,10 +8,10 @@ import { nameOfSpan } from './spans.js';
 import { Durations, longLimit } from './statistics.js';
 import { partsOfCall } from './time.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from './trace.js';
+import { recordedOf } from './trust.js';
+import { BY_TIMER, WAKE_REASONS, eachWokenCall } from './waking.js';
 
 const MS = 1e6, LONGEST = 100, WORST = 20;
-const WAKE_REASONS = ['unknown', 'fd', 'timer', 'signal', 'active', 'cross-thread', 'deferred', 'internal', 'resumption'];
-const TIMER = 2, RESUMPTION = 8;
 const NO_WORKER_FROM = 254;
 
 function quantiles(durations) {
@@ -22,105 +22,41 @@ function quantiles(durations) {
 
 /* ---- calls: pieces put together, and what each waited ---- */
 
-/** Wakes by task, in order of time: Map of lists of rows of trace.wakes. */
-function wakesByTask({ wakes }) {
-	const byTask = new Map();
-	for (let i = 0; i < wakes.n; i++) {
-		if (!byTask.has(wakes.woken[i])) byTask.set(wakes.woken[i], []);
-		byTask.get(wakes.woken[i]).push(i);
-	}
-	return byTask;
-}
-
-/** The wakes of one task, taken by its calls as time goes on. */
-class Waking {
-	constructor(wakes, rows) {
-		Object.assign(this, { wakes, rows, at: 0, woken: -1, before: -1, carried: false, resume: NaN, lastStart: NaN, lastEnd: NaN });
-	}
-
-	until(time) {
-		const { wakes } = this;
-		for (; this.at < this.rows.length && wakes.time[this.rows[this.at]] <= time; this.at++) {
-			const row = this.rows[this.at], reason = wakes.reason[row];
-			if (wakes.waker[row] === wakes.woken[row] && (reason === RESUMPTION || reason >= WAKE_REASONS.length)) this.resume = wakes.time[row];
-			if (reason === RESUMPTION) continue;
-			// A timer's next deadline can pass before its overdue call: both calls need theirs.
-			if (reason === TIMER && this.woken >= 0 && wakes.reason[this.woken] === TIMER) this.before = this.woken;
-			this.woken = row;
-			this.carried = false;
-		}
-	}
-
-	/** The row of the wake of a call that begins at |start|, or -1. */
-	take(start) {
-		if (this.woken < 0) return -1;
-		if (this.before >= 0) {
-			const row = this.before;
-			this.before = -1;
-			this.carried = true;
-			return row;
-		}
-		const row = this.woken, used = this.wakes.time[row] <= this.lastStart && !this.carried;
-		this.woken = -1;
-		this.carried = false;
-		return used || this.wakes.time[row] > start ? -1 : row;
-	}
-}
-
 /**
  * Every call: {worker, row, pieces, start, ns, task, site, wake, delay, flags, samples}; delay NaN: no wake was seen.
  * Nested loops cut a call into several polls.
  */
 export function joinedCalls(trace) {
-	const byTask = wakesByTask(trace), waking = new Map(), calls = [], newest = new Map();
-	const order = trace.workers.flatMap((worker, w) => Array.from({ length: worker.polls.n }, (_, row) => [worker.polls.start[row], w, row]));
-	if (trace.workers.length > 1) order.sort((a, b) => a[0] - b[0]);
-	for (const [start, w, row] of order) {
-		const { polls } = trace.workers[w], task = polls.task[row], ns = polls.dur[row];
-		if (!waking.has(task)) waking.set(task, new Waking(trace.wakes, byTask.get(task) ?? []));
-		const state = waking.get(task), cut = newest.get(task);
-		state.until(start);
-		if (cut && state.resume === start) {
-			cut.ns += ns;
+	const calls = [], newest = new Map();
+	eachWokenCall(trace, (w, row, { wake, ready, resumed }) => {
+		const { polls } = trace.workers[w], task = polls.task[row], cut = newest.get(task);
+		if (resumed) {
+			cut.ns += polls.dur[row];
 			cut.pieces++;
 			cut.flags |= polls.flags[row];
-		} else {
-			const wake = state.take(start);
-			const ready = wake < 0 ? NaN : trace.wakes.time[wake], from = state.lastEnd > ready ? state.lastEnd : ready;
-			const call = { worker: w, row, pieces: 1, start, ns, task, site: polls.site[row], wake, delay: start - from, flags: polls.flags[row], onCpu: 0, offCpu: 0 };
-			calls.push(call);
-			newest.set(task, call);
+			return;
 		}
-		state.lastStart = start;
-		state.lastEnd = start + ns;
-	}
+		const call = { worker: w, row, pieces: 1, start: polls.start[row], ns: polls.dur[row], task, site: polls.site[row], wake, delay: polls.start[row] - ready,
+			flags: polls.flags[row], onCpu: 0, offCpu: 0 };
+		calls.push(call);
+		newest.set(task, call);
+	});
 	countSamples(trace, calls);
 	return calls;
 }
 
 function countSamples(trace, calls) {
-	const byPlace = new Map(calls.map((call) => [`${call.worker}/${call.row}`, call])), index = new Map(trace.workers.map((worker, w) => [worker.id, w]));
-	trace.samples.time.forEach((time, i) => {
-		const w = index.get(trace.samples.worker[i]);
-		const call = w === undefined ? null : byPlace.get(`${w}/${pollAt(trace.workers[w].polls, time)}`);
-		if (call) call[trace.samples.source[i] === 1 ? 'offCpu' : 'onCpu']++;
+	const index = new Map(trace.workers.map((worker, w) => [worker.id, w])), keyOf = (w, row) => w * 2 ** 32 + row, { samples } = trace, byCall = new Map();
+	samples.time.forEach((time, i) => {
+		const w = index.get(samples.worker[i]), row = w === undefined ? -1 : pollAt(trace.workers[w].polls, time);
+		if (row < 0) return;
+		if (!byCall.has(keyOf(w, row))) byCall.set(keyOf(w, row), { onCpu: 0, offCpu: 0 });
+		byCall.get(keyOf(w, row))[samples.source[i] === 1 ? 'offCpu' : 'onCpu']++;
 	});
+	if (byCall.size) for (const call of calls) Object.assign(call, byCall.get(keyOf(call.worker, call.row)));
 }
 
 /* ---- the parts of the object ---- */
-
-const COVERED = ['poll', 'park', 'wake', 'spawn', 'depth', 'lateness', 'task_end', 'task'];
-
-/** What the hooks could see, from the capabilities in the metadata. */
-function recordedOf(trace) {
-	const lists = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
-		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('=').map((text) => text.trim()))));
-	return Object.fromEntries(COVERED.map((key) => {
-		const told = lists.map((list) => list.get(key)).filter((value) => value !== undefined);
-		const off = told.filter((value) => /^(off|none|no|false)$/.test(value)), on = told.filter((value) => /^(full|on|yes|true|all|event|exact|site|destroy\+finalize)$/.test(value));
-		return [key, !told.length || on.length === told.length ? 'full' : off.length === told.length ? 'none' : 'partial'];
-	}));
-}
 
 class Times {
 	constructor(trace) {
@@ -212,7 +148,7 @@ function callbackObjects(trace, calls, number) {
 		stats.lengths.add(call.ns);
 		[1, 10, 50].forEach((ms, i) => { stats.over[i] += call.ns > ms * MS; });
 		if (call.delay > 0) stats.delays.add(call.delay);
-		if (call.wake >= 0 && trace.wakes.reason[call.wake] === TIMER) stats.lateness.add(call.start - trace.wakes.time[call.wake]);
+		if (call.wake >= 0 && trace.wakes.reason[call.wake] === BY_TIMER) stats.lateness.add(call.start - trace.wakes.time[call.wake]);
 		stats.open += (call.flags & POLL.OPEN_ENDED) > 0;
 		stats.onCpu += call.onCpu;
 		stats.offCpu += call.offCpu;
@@ -308,7 +244,7 @@ function waitsObject(trace, calls, recorded, times) {
 
 function timersObject(trace, calls, recorded, times) {
 	const lateness = new Durations(), waitOf = (call) => call.start - trace.wakes.time[call.wake];
-	const timed = calls.filter((call) => call.wake >= 0 && trace.wakes.reason[call.wake] === TIMER);
+	const timed = calls.filter((call) => call.wake >= 0 && trace.wakes.reason[call.wake] === BY_TIMER);
 	for (const call of timed) lateness.add(waitOf(call));
 	const over = (ms) => timed.filter((call) => waitOf(call) > ms * MS).length;
 	return { recorded: trace.wakes.reason.subarray(0, trace.wakes.n).some((reason) => reason) ? recorded.lateness : 'none', lateness: quantiles(lateness), over_1ms: over(1), over_10ms: over(10), over_50ms: over(50), worst: worstObjects(trace, timed.filter((call) => waitOf(call) > MS), times, waitOf) };
@@ -346,15 +282,21 @@ function samplesObject(trace, calls) {
 		off_worker: samples.worker.filter((id) => !workers.has(id)).length, period_ns: hz > 0 ? Math.floor(1e9 / hz) : 0 };
 }
 
+/** A red flag as a finding of the report; |number| is the process's. */
+function findingObject({ check, severity, message, name, brief, about, effects, evidence, time, on_cpu: onCpu, blocked, advice }, times, number) {
+	const told = evidence.map((piece) => ({ text: piece.text, ...(piece.time !== undefined && times.at(piece.time)), ...(piece.duration !== undefined && { duration_ns: Math.round(piece.duration) }),
+		...(piece.worker !== undefined && { worker: piece.worker }), ...(piece.task !== undefined && { task: piece.task }) }));
+	const under = effects.map((one) => findingObject(one, times, number));
+	return { process: number, check, severity, message, name, brief, about, task: told.find(({ task }) => task)?.task ?? 0, effects: under.map((one, i) => ({ check: one.check, severity: one.severity, message: one.message, name: one.name,
+		evidence: one.evidence, effect: effects[i].effect })), evidence: told, time: time ?? null, on_cpu: onCpu ?? null, blocked: blocked ?? null, advice };
+}
+
 /** Figures and red flags of the process |number|. */
 export function summaryOf(process, number = 0) {
 	const { trace } = process, recorded = recordedOf(trace), times = new Times(trace), calls = joinedCalls(trace);
-	const findings = redFlags(trace).map((finding) => ({ process: number, check: finding.check, severity: finding.severity, message: finding.message, name: finding.name, advice: finding.advice,
-		evidence: finding.evidence.map(({ text, time, duration, worker, task }) => ({ text, ...(time !== undefined && times.at(time)), ...(duration !== undefined && { duration_ns: duration }),
-			...(worker !== undefined && { worker }), ...(task !== undefined && { task }) })) }));
 	return { trace: traceObject(process, number), recorded,
 		degraded: [...trace.metadata].filter(([key, value]) => /^loop\..*\.degraded$/.test(key) && value).map(([key, reasons]) => ({ loop: key.slice(5, -9), reasons, process: number })),
-		findings, workers: trace.workers.map((worker, w) => workerObject(trace, worker, w, calls, number)), callbacks: callbackObjects(trace, calls, number),
+		findings: redFlags(trace).map((flag) => findingObject(flag, times, number)), workers: trace.workers.map((worker, w) => workerObject(trace, worker, w, calls, number)), callbacks: callbackObjects(trace, calls, number),
 		polls: pollsObject(trace, calls, recorded, times), wake_to_poll: waitsObject(trace, calls, recorded, times), timers: timersObject(trace, calls, recorded, times),
 		queues: queuesObject(trace, recorded), tasks: tasksObject(trace, recorded), spans: spanObjects(trace), blocking_calls: blockingObjects(trace),
 		samples: samplesObject(trace, calls) };

@@ -25,6 +25,7 @@ const timeFacts = new WeakMap();
 function rowsByWorker(trace, name, fields) {
 	const byWorker = new Map();
 	for (const row of rowsNamed(trace, name, ['worker_id', 'task_id', ...fields])) {
+		for (const field of fields) if (typeof row[field] === 'bigint') row[field] = Number(row[field]);
 		if (!byWorker.has(row.worker_id)) byWorker.set(row.worker_id, []);
 		byWorker.get(row.worker_id).push(row);
 	}

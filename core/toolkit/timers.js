@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timers: when each was due, and how late its callback ran.
 
-const BY_TIMER = 2;
+import { BY_TIMER } from './waking.js';
 
 /**
  * {n, due, ran, worker (index), row}, in order of due time: each call of a callback whose newest wake, of after

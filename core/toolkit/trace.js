@@ -6,6 +6,7 @@
 
 import { Decoder } from './decode.js';
 import { TYPE, TraceError, Truncated } from './frames.js';
+import { isAsKnown } from './known.js';
 import { readSpans } from './spans.js';
 import { Budget, Interner, growTable, lowerBound, newTable, sortTable } from './table.js';
 import { LimitError, unpack } from './unpack.js';
@@ -21,16 +22,18 @@ export const POLL = { OPEN_ENDED: 1, SAMPLED: 2 };
 /** Flags of a wait: another thread than before began it, or ended it. */
 export const PARK = { OTHER_BEFORE: 1, OTHER_AFTER: 2 };
 
-const HOT_FIELDS = {
+const HOT_FIELDS = new Map(Object.entries({
 	PollStartEvent: ['worker_id', 'local_queue', 'task_id', 'spawn_loc'],
 	PollEndEvent: ['worker_id'],
 	WorkerParkEvent: ['worker_id', 'cpu_time_ns', 'tid'],
 	WorkerUnparkEvent: ['worker_id', 'cpu_time_ns', 'sched_wait_ns', 'tid'],
 	WakeEventEvent: ['waker_task_id', 'woken_task_id', 'target_worker', 'reason'],
-};
+}));
 const NO_WORKER = 255;
 const TELLING_NS = 1e8; // what begins while living tasks are told may be among these
 const DEFAULT_BYTES = 1.5 * 2 ** 30;
+const WORKERS_MAX = 4096; // only a damaged trace has more
+const INLINE_MAX = 1024; // frames of one address
 
 /** The column for a field: integers of up to 32 bits as they are, all else as doubles. */
 function columnType(field) {
@@ -67,6 +70,7 @@ class TraceBuilder {
 		if (id === this.lastId) return this.last;
 		let worker = this.workers.get(id);
 		if (!worker) {
+			if (this.workers.size === WORKERS_MAX) throw new RangeError(`more than ${WORKERS_MAX} workers`);
 			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false,
 				time: -Infinity, tid: 0, inOrder: true, tids: new Map() };
 			this.workers.set(id, worker);
@@ -168,9 +172,9 @@ class TraceBuilder {
 	table(shape, name, fields, hasTime) {
 		let table = this.tables.get(shape);
 		if (table) return table;
-		const known = HOT_FIELDS[name], index = new Map(fields.map((field, i) => [field.name, i]));
+		const known = HOT_FIELDS.get(name), index = new Map(fields.map((field, i) => [field.name, i]));
 		const hot = hasTime && known?.slice(0, known.length - (name === 'WakeEventEvent' ? 1 : 0))
-			.every((field) => index.has(field) || field === 'spawn_loc');
+			.every((field) => (index.has(field) ? isAsKnown(fields[index.get(field)]) : field === 'spawn_loc'));
 		table = { name, fields, hasTime, annotations: [], count: 0,
 			places: hot ? known.map((field) => index.get(field) ?? -1) : null,
 			rows: newTable({ time: Float64Array }), columns: fields.map((f) => new (columnType(f))(0)),
@@ -186,6 +190,8 @@ class TraceBuilder {
 	event(table, time, values) {
 		const { places } = table;
 		if (places) {
+			// What has no time has no place in a lane.
+			if (Number.isNaN(time)) return;
 			const at = (i) => (places[i] < 0 ? 0 : number(values[places[i]]));
 			switch (table.name) {
 			case 'PollStartEvent': this.pollStart(at(0), time, at(1), at(2), places[3] < 0 ? -1 : at(3)); return;
@@ -293,11 +299,16 @@ export function fieldReader(trace, table, name) {
 	}
 }
 
-/** Rows of all events called |name| as objects of |fields| and their time, in order of time. */
+/** The same of a field that readers know: undefined, too, where it has a type that they do not take. */
+export function knownReader(trace, table, name) {
+	return table.fields.some((field) => field.name === name && !isAsKnown(field)) ? () => undefined : fieldReader(trace, table, name);
+}
+
+/** Rows of all events called |name|, which readers know, as objects of |fields| and their time, in order of time. */
 export function rowsNamed(trace, name, fields) {
 	const rows = [];
 	for (const table of tablesNamed(trace, name)) {
-		const readers = fields.map((field) => [field, fieldReader(trace, table, field)]);
+		const readers = fields.map((field) => [field, knownReader(trace, table, field)]);
 		for (let i = 0; i < table.rows.n; i++) {
 			const row = { time: table.rows.time[i] };
 			for (const [field, read] of readers) row[field] = read(i);
@@ -315,7 +326,7 @@ function describe(trace) {
 	trace.lost = rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0);
 	trace.tasks = tasksOf(trace);
 	trace.samples = samplesOf(trace);
-	const { stays, lives } = readSpans(trace, fieldReader);
+	const { stays, lives } = readSpans(trace, fieldReader, knownReader);
 	Object.assign(trace, { spans: stays, lives });
 	trace.symbols = symbolsOf(trace);
 	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path']).filter((row) => row.path);
@@ -324,9 +335,9 @@ function describe(trace) {
 	return trace;
 }
 
-/** A time as the trace tells it, ns as BigInt. */
+/** A time as the trace tells it, ns as BigInt; of what has none, the origin. */
 export function absoluteTime(trace, time) {
-	return (BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0])) + BigInt(Math.round(time));
+	return (BigInt(trace.origin[1]) << 32n | BigInt(trace.origin[0])) + BigInt(Math.round(time) || 0);
 }
 
 /** The inverse, for ns as text or BigInt. */
@@ -358,10 +369,12 @@ function samplesOf(trace) {
 	const byTid = new Map(trace.workers.flatMap((worker) => worker.tids.map((tid) => [tid, worker.id])));
 	const all = [];
 	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
-		const place = table.fields.findIndex((field) => field.name === 'callchain');
-		const read = ['worker_id', 'tid', 'source', 'truncated'].map((name) => fieldReader(trace, table, name)), thread = fieldReader(trace, table, 'thread_name');
-		for (let i = 0; i < table.rows.n; i++)
+		const place = table.fields.findIndex((field) => field.name === 'callchain' && isAsKnown(field));
+		const read = ['worker_id', 'tid', 'source', 'truncated'].map((name) => knownReader(trace, table, name)), thread = knownReader(trace, table, 'thread_name');
+		for (let i = 0; i < table.rows.n; i++) {
+			if (Number.isNaN(table.rows.time[i])) continue;
 			all.push([table.rows.time[i], ...read.map((f) => Number(f(i) ?? 0)), place < 0 ? -1 : table.columns[place][i], thread(i) ?? '']);
+		}
 	}
 	all.sort((a, b) => a[0] - b[0]);
 	for (const [time, worker, tid, source, cut, stack, thread] of all) {
@@ -373,14 +386,11 @@ function samplesOf(trace) {
 		samples.cut.push(cut);
 		samples.thread.push(thread);
 	}
-	for (const worker of trace.workers) {
-		const { polls } = worker;
-		samples.worker.forEach((id, i) => {
-			if (id !== worker.id) return;
-			const row = pollAt(polls, samples.time[i]);
-			if (row >= 0) polls.flags[row] |= POLL.SAMPLED;
-		});
-	}
+	const byId = new Map(trace.workers.map((worker) => [worker.id, worker.polls]));
+	samples.worker.forEach((id, i) => {
+		const polls = byId.get(id), row = polls ? pollAt(polls, samples.time[i]) : -1;
+		if (row >= 0) polls.flags[row] |= POLL.SAMPLED;
+	});
 	return samples;
 }
 
@@ -396,7 +406,7 @@ function symbolsOf(trace) {
 	const symbols = new Map();
 	for (const row of rowsNamed(trace, 'SymbolTableEntry', ['addr', 'symbol_name', 'inline_depth', 'source_file', 'source_line'])) {
 		const depth = number(row.inline_depth);
-		if (row.addr === undefined || !row.symbol_name) continue;
+		if (row.addr === undefined || !row.symbol_name || depth >= INLINE_MAX) continue;
 		if (!symbols.has(row.addr)) symbols.set(row.addr, []);
 		// Of two rows of one depth the first counts.
 		symbols.get(row.addr)[depth] ??= { name: row.symbol_name, file: row.source_file ?? '', line: row.source_line ?? 0 };
@@ -407,16 +417,17 @@ function symbolsOf(trace) {
 
 /** Lane groups of metadata: runtime.NAME is a list of ids. */
 function nameWorkers(trace) {
+	const byId = new Map(trace.workers.map((worker) => [String(worker.id), worker])), sizes = new Map();
 	for (const [key, value] of trace.metadata) {
 		if (!key.startsWith('runtime.')) continue;
 		for (const id of value.split(',')) {
-			const worker = trace.workers.find((w) => String(w.id) === id.trim());
+			const worker = byId.get(id.trim());
 			if (worker) worker.group ??= key.slice('runtime.'.length);
 		}
 	}
 	for (const worker of trace.workers) worker.name = worker.group ?? (worker.id === NO_WORKER ? 'other threads' : `worker ${worker.id}`);
-	for (const worker of trace.workers)
-		if (trace.workers.filter((w) => w.group && w.group === worker.group).length > 1) worker.name = `${worker.group} ${worker.id}`;
+	for (const { group } of trace.workers) if (group) sizes.set(group, (sizes.get(group) ?? 0) + 1);
+	for (const worker of trace.workers) if (sizes.get(worker.group) > 1) worker.name = `${worker.group} ${worker.id}`;
 }
 
 /**

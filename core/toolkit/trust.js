@@ -24,6 +24,19 @@ const TRUST_SOURCES = [['source.cpu', 'samples on the CPU', '--cpu 99'], ['sourc
 	['source.blocking', 'calls that block', ''], ['source.task_dumps', 'where idle tasks wait', '--task-dumps'], ['source.memory', 'allocations', '--memory'],
 	['source.accept_queues', 'connections that wait to be accepted', '--accept-queues']];
 
+const COVERED = ['poll', 'park', 'wake', 'spawn', 'depth', 'lateness', 'task_end', 'task'];
+
+/** What the hooks could see, from the capabilities in the metadata. */
+export function recordedOf(trace) {
+	const lists = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
+		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('=').map((text) => text.trim()))));
+	return Object.fromEntries(COVERED.map((key) => {
+		const told = lists.map((list) => list.get(key)).filter((value) => value !== undefined);
+		const off = told.filter((value) => /^(off|none|no|false)$/.test(value)), on = told.filter((value) => /^(full|on|yes|true|all|event|exact|site|destroy\+finalize)$/.test(value));
+		return [key, !told.length || on.length === told.length ? 'full' : off.length === told.length ? 'none' : 'partial'];
+	}));
+}
+
 /** The worst of what the loop libraries of a process say of a hook: full, partial, none; '' if nothing. */
 function hookState(trace, hook) {
 	const told = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
@@ -61,8 +74,14 @@ export function namesOf(trace) {
 /** Readings of both clocks: how many, and how far the wall clock went astray between them in ns. */
 export function clockOf(trace) {
 	const rows = rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns']).filter((row) => row.realtime_ns !== undefined);
-	const zero = BigInt(rows[0]?.realtime_ns ?? 0), offsets = rows.map((row) => Number(BigInt(row.realtime_ns) - zero) - (row.time - rows[0].time));
-	return { anchors: rows.length, drift: rows.length ? Math.max(...offsets) - Math.min(...offsets) : 0 };
+	const zero = BigInt(rows[0]?.realtime_ns ?? 0);
+	let least = 0, most = 0;
+	for (const row of rows) {
+		const offset = Number(BigInt(row.realtime_ns) - zero) - (row.time - rows[0].time);
+		least = Math.min(least, offset);
+		most = Math.max(most, offset);
+	}
+	return { anchors: rows.length, drift: most - least };
 }
 
 /** What there is, for a trace that lacks callbacks: [{name, n}]. */

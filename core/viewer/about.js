@@ -5,9 +5,10 @@
 import { showCount, showDuration, showName, showSize, showTime } from '../toolkit/show.js';
 import { capabilitiesOf, clockOf, lossesOf, namesOf } from '../toolkit/trust.js';
 import { detailSection } from './detail.js';
-import { copyButton, element } from './dom.js';
+import { copyButton, element, firstOf } from './dom.js';
 import { setView, state, update } from './state.js';
 
+const PROCESSES_SHOWN = 8;
 const CAPABILITY_WORDS = { on: 'on', partly: 'in part', off: 'off', '': 'not told' };
 
 function aboutRow(name, ...values) {
@@ -107,6 +108,6 @@ function processFacts(model) {
 export function showAbout(panel) {
 	const { model } = state, several = model.traces.length > 1;
 	panel.replaceChildren(...[element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'About this trace')), processFacts(model), trustSection(model),
-		...model.traces.flatMap((trace) => [recordedSection(trace), namesSection(trace)]).slice(0, 16), clockSection(model), segmentSection(model),
+		...firstOf(model.traces, PROCESSES_SHOWN, (trace) => [recordedSection(trace), namesSection(trace)].filter(Boolean), 'processes'), clockSection(model), segmentSection(model),
 		...model.traces.map((trace) => metadataSection(trace, several))].filter(Boolean));
 }

@@ -16,15 +16,15 @@ import { hideMessage, showFailure, showProgress } from './loading.js';
 import { drawMinimap } from './minimap.js';
 import { openSave } from './save.js';
 import { fileOfFragment, hashOfFiles, keepPlace, placeOfFile } from './places.js';
-import { startPanel } from './panel.js';
-import { CLOSED_PANEL } from './scope.js';
+import { openCompare, patchPanel, startPanel, togglePanel } from './panel.js';
+import { CLOSED_PANEL, isPanelOpen } from './scope.js';
 import { drawFound, startSearch } from './search.js';
 import { clampView, listen, selectFinding, setView, state, update } from './state.js';
 import { sentenceOfThing } from './thing.js';
 import { startTheme, switchTheme } from './theme.js';
 import { bringIntoSight, drawTimeline, drawTimelineMarks, layTimeline, tellSelection, timelineRows } from './timeline.js';
 import { storedChoices } from './tracks.js';
-import { readFragment, writeFragment } from './url.js';
+import { intervalOfQuery, readFragment, writeFragment } from './url.js';
 
 const CLOCKS = { rel: 'relative', local: 'local', utc: 'UTC' };
 const URL_EVERY_MS = 250, SPEECH_AFTER_MS = 300;
@@ -136,7 +136,7 @@ function showSelected() {
 function showLegend() {
 	const classes = ['< 1 µs', '1 µs', '10', '100 µs', '1 ms', '10', '≥ 100 ms'].map((text, i) => element('span', {}, element('i', { class: `k${i}` }), text));
 	byId('legend').append(element('span', {}, 'Callback ran for'), ...classes, element('span', { class: 'bar' }),
-		element('span', {}, element('i', { class: 'part-blocked' }), 'kernel made it wait'), element('span', { class: 'opt' }, element('i', { class: 'cut' }), 'end not recorded'),
+		element('span', {}, element('i', { class: 'part-blocked' }), 'kernel made it wait'), element('span', { class: 'opt' }, element('i', { class: 'idle' }), 'waiting for events'), element('span', { class: 'opt' }, element('i', { class: 'cut' }), 'end not recorded'),
 		element('span', { class: 'opt' }, element('i', { class: 'ticks' }), 'sample'), element('span', { class: 'opt' }, element('i', { class: 'triangle' }), 'finding'));
 }
 
@@ -163,8 +163,13 @@ function changed(patch) {
 
 // ---- loading ----
 
-/** The worst finding, or the whole trace where there is none. */
-function openWorst() {
+/** What the query names, else the worst finding, or the whole trace where there is none. */
+function openFirst() {
+	const asked = intervalOfQuery(state.model, location.search);
+	if (asked) {
+		setView(...asked);
+		return;
+	}
 	const worst = state.model.findings.findIndex((finding) => finding.first && finding.severity !== 'info');
 	if (worst >= 0) selectFinding(worst);
 	else setView(state.model.first, state.model.last);
@@ -211,7 +216,7 @@ function openPlace(model, fromUrl) {
 	showFindings(byId('findings'));
 	layTimeline();
 	opening = true;
-	if (!fromUrl || !restoreUrl()) openWorst();
+	if (!fromUrl || !restoreUrl()) openFirst();
 	opening = false;
 	document.body.dataset.ready = 'true';
 }
@@ -250,16 +255,23 @@ function startOpening() {
 	});
 }
 
+/** In other colours: also what is drawn once, in the detail and in the panel. */
+function repaint() {
+	redraw();
+	if (!state.model) return;
+	showDetail(byId('detail'));
+	if (isPanelOpen(state)) patchPanel({});
+}
+
 function startButtons() {
-	byId('theme').addEventListener('click', () => switchTheme(() => {
-		redraw();
-		if (state.model) showDetail(byId('detail'));
-	}));
+	byId('theme').addEventListener('click', () => switchTheme(repaint));
 	byId('clock').addEventListener('click', () => {
 		const names = Object.keys(CLOCKS);
 		update({ clock: names[(names.indexOf(state.clock) + 1) % names.length] });
 	});
 	byId('help').addEventListener('click', () => byId('keys').showModal());
+	byId('profile').addEventListener('click', () => state.model && togglePanel());
+	byId('compare').addEventListener('click', () => state.model && openCompare());
 	byId('about').addEventListener('click', openAbout);
 	byId('save').addEventListener('click', openSave);
 	byId('follow').addEventListener('click', switchFollowing);
@@ -267,7 +279,7 @@ function startButtons() {
 }
 
 async function start() {
-	startTheme(redraw);
+	startTheme(repaint);
 	listen(changed);
 	showLegend();
 	fillHelp(byId('keys'));

@@ -2,7 +2,7 @@
 // The page of many recordings: services, a heat map of their segments, and what the chosen ones hold.
 
 import { showCount, showDuration, showName, showSize } from '../toolkit/show.js';
-import { Archive, columnsOf, fillCells, segmentsIn, spanOfRows } from './browse_data.js';
+import { Archive, columnsOf, fillCells, NO_SERVICE, segmentsIn, spanOfRows } from './browse_data.js';
 import { fillBrowseHelp, startBrowseKeys } from './browse_keys.js';
 import { cellUnder, drawMap, layoutMap, METRICS, showMoment } from './browse_map.js';
 import { showCallbacks, showSegments, showStacks } from './browse_tables.js';
@@ -11,14 +11,21 @@ import { startTheme, switchTheme } from './theme.js';
 
 const REFRESH_MS = 1000, IDLE_REFRESH_MS = 5000, SAID_AFTER_MS = 300;
 const PAGE_BYTES = 256 * 2 ** 20, OPEN_MAX = 1000;
+const DATE_MAX = 864e13; // ms before and after 1970 that a Date can be
 export const TABS = { segments: ['Segments', showSegments], callbacks: ['Callbacks', showCallbacks], flame: ['Flame graph', showStacks] };
+
+const ORDER_ITEM = /^(segments|callbacks)~(\w+)~(up|down)$/;
+
+function firstOrders() {
+	return { segments: { key: 'longest_ns', down: true }, callbacks: { key: 'total_ns', down: true } };
+}
 
 /**
  * window: {from, to, processes} that is chosen, or null; cursor: {row, column}; span: [from, to] that the map shows, or
- * null for all; left: names of segments that the reader has taken out.
+ * null for all; left: names of segments that the reader has taken out; orders: of the rows of tables.
  */
 export const browse = { archive: new Archive(), name: '', service: null, metric: 'longest', tab: 'segments', clock: 'local', span: null, window: null,
-	cursor: { row: 0, column: 0 }, anchor: null, left: new Set(), rows: [], columns: null, layout: null };
+	cursor: { row: 0, column: 0 }, anchor: null, left: new Set(), orders: firstOrders(), rows: [], columns: null, layout: null };
 
 let drawn = false, said = 0, touched = false, firstRead = true;
 
@@ -127,7 +134,7 @@ export function openChosen() {
 
 function readPair(text) {
 	const [from, to] = text.split('~').map(Number);
-	return Number.isFinite(from) && to > from ? [from, to] : null;
+	return from >= -DATE_MAX && to <= DATE_MAX && to > from ? [from, to] : null;
 }
 
 function takeFragment() {
@@ -139,12 +146,18 @@ function takeFragment() {
 	browse.span = readPair(items.get('z') ?? '');
 	const pair = readPair(items.get('w') ?? '');
 	browse.window = pair && { from: pair[0], to: pair[1], processes: items.getAll('p') };
-	touched = Boolean(browse.window);
+	browse.left = new Set(items.getAll('x'));
+	browse.orders = firstOrders();
+	for (const item of items.getAll('o')) {
+		const [, table, key, way] = ORDER_ITEM.exec(item) ?? [];
+		if (table) browse.orders[table] = { key, down: way === 'down' };
+	}
+	touched = browse.service !== null;
 }
 
 function keepFragment() {
 	const items = new URLSearchParams(), { window } = browse;
-	if (browse.service !== null) items.set('svc', browse.service);
+	if (browse.service !== null && browse.service !== NO_SERVICE) items.set('svc', browse.service);
 	if (browse.metric !== 'longest') items.set('m', browse.metric);
 	if (browse.tab !== 'segments') items.set('t', browse.tab);
 	if (browse.clock !== 'local') items.set('c', browse.clock);
@@ -152,6 +165,11 @@ function keepFragment() {
 	if (window) {
 		items.set('w', `${window.from}~${window.to}`);
 		for (const process of window.processes) items.append('p', process);
+	}
+	for (const name of browse.left) items.append('x', name);
+	for (const [table, { key, down }] of Object.entries(firstOrders())) {
+		const now = browse.orders[table];
+		if (now.key !== key || now.down !== down) items.append('o', `${table}~${now.key}~${now.down ? 'down' : 'up'}`);
 	}
 	const hash = `#${items}`;
 	if (hash !== location.hash) history.replaceState(null, '', hash);
@@ -300,6 +318,19 @@ export function browseChanged() {
 
 // ---- following the server ----
 
+/** Show what the archive has of the service that was chosen; of the first one where none was, or where it is gone. */
+function settleService() {
+	const { archive } = browse, names = archive.services().map((service) => service.name);
+	if (touched && !archive.reading && !names.includes(browse.service)) {
+		browse.span = browse.window = null;
+		touched = false;
+	}
+	if (!touched) browse.service = names[0] ?? null;
+	layOut();
+	if (!touched && browse.rows.length) chooseWorst();
+	else browseChanged();
+}
+
 async function refreshBrowse() {
 	const { archive } = browse;
 	let changed = false;
@@ -312,11 +343,7 @@ async function refreshBrowse() {
 		byId('message').hidden = false;
 	}
 	if (changed || firstRead) {
-		const names = archive.services().map((service) => service.name);
-		if (browse.service === null || !touched) browse.service = names[0] ?? null;
-		layOut();
-		if (!touched && browse.rows.length) chooseWorst();
-		else browseChanged();
+		settleService();
 		firstRead = false;
 	}
 	if (!archive.reading) document.body.dataset.ready = 'true';
@@ -380,8 +407,7 @@ async function startBrowse() {
 	new ResizeObserver(redrawBrowse).observe(byId('map'));
 	addEventListener('hashchange', () => {
 		takeFragment();
-		layOut();
-		browseChanged();
+		settleService();
 	});
 	browse.name = (await (await fetch('api/segments')).json()).name;
 	document.title = `${browse.name} - dial9`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the server knows of its segments: services, their recordings, and cells of time.  Draws nothing.
 
-const NO_SERVICE = '(not read yet)';
+export const NO_SERVICE = '(not read yet)';
 const COLUMNS_MAX = 72;
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE;
 // Lengths of a cell that people count in.
@@ -84,7 +84,7 @@ export function spanOfRows(rows) {
 
 /** Columns of equal, round length that cover [from, to]: {from, length, n}. */
 export function columnsOf(from, to, most = COLUMNS_MAX) {
-	const length = CELL_LENGTHS.find((ms) => (to - from) / ms <= most - 1) ?? CELL_LENGTHS.at(-1);
+	const longest = CELL_LENGTHS.at(-1), length = CELL_LENGTHS.find((ms) => (to - from) / ms <= most - 1) ?? Math.ceil((to - from) / (most - 1) / longest) * longest;
 	const first = Math.floor(from / length) * length;
 	return { from: first, length, n: Math.max(1, Math.floor((to - first) / length) + 1) };
 }

@@ -4,13 +4,11 @@
 import { durationClass, showCount, showDuration, showName, showShare, showSize } from '../toolkit/show.js';
 import { browse, browseChanged, scopeQuery, segmentsInWindow, viewerUrl } from './browse.js';
 import { showMoment } from './browse_map.js';
-import { element } from './dom.js';
+import { element, firstOf } from './dom.js';
 
 const BROWSE_ROWS = 300;
 const ASK_AFTER_MS = 150;
 
-let segmentOrder = { key: 'longest_ns', down: true };
-let callbackOrder = { key: 'total_ns', down: true };
 let asked = { url: '', answer: null, version: -1 };
 let askTimer = 0;
 
@@ -22,11 +20,14 @@ function compareBy({ key, down }) {
 	};
 }
 
-/** A heading that sorts. */
-function sortHead(name, key, order, take, numeric = true) {
-	const now = order.key === key;
+/** A heading that sorts |table|. */
+function sortHead(name, key, table, numeric = true) {
+	const order = browse.orders[table], now = order.key === key;
 	return element('th', { class: numeric ? 'number' : '', scope: 'col', 'aria-sort': now ? (order.down ? 'descending' : 'ascending') : 'none' },
-		element('button', { class: 'sort', onclick: () => take({ key, down: now ? !order.down : key !== 'process' && key !== 'name' && key !== 'source' }) }, `${name}${now ? (order.down ? ' ↓' : ' ↑') : ''}`));
+		element('button', { class: 'sort', onclick: () => {
+			browse.orders[table] = { key, down: now ? !order.down : key !== 'process' && key !== 'name' && key !== 'source' };
+			browseChanged();
+		} }, `${name}${now ? (order.down ? ' ↓' : ' ↑') : ''}`));
 }
 
 function longestCell(ns) {
@@ -65,18 +66,13 @@ function segmentRow(segment, labels) {
 
 export function showSegments(panel) {
 	const labels = new Map(browse.rows.map((row) => [row.process, showName(row.label, 40)]));
-	const take = (order) => {
-		segmentOrder = order;
-		showSegments(panel);
-	};
-	const head = (name, key, numeric) => sortHead(name, key, segmentOrder, take, numeric);
-	const known = segmentsInWindow().sort(compareBy(segmentOrder)), unplaced = browse.window ? [] : browse.archive.unplaced;
-	const all = [...known, ...unplaced], shown = all.slice(0, BROWSE_ROWS);
+	const head = (name, key, numeric) => sortHead(name, key, 'segments', numeric);
+	const known = segmentsInWindow().sort(compareBy(browse.orders.segments)), unplaced = browse.window ? [] : browse.archive.unplaced;
+	const all = [...known, ...unplaced];
 	panel.replaceChildren(element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Segments that are chosen'),
 		element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, element('span', { class: 'hidden-text' }, 'open')), head('host', 'process', false), head('began', 'from_ms', false), element('th', { class: 'number', scope: 'col' }, 'length'),
 			head('events', 'events'), head('size', 'bytes'), head('busy', 'busy_ns'), head('longest', 'longest_ns'), element('th', { scope: 'col' }, 'finding'))),
-		element('tbody', {}, ...shown.map((segment) => segmentRow(segment, labels)))),
-	...(all.length > shown.length ? [element('p', { class: 'quiet small' }, `${showCount(all.length - shown.length)} more: choose a window to see them.`)] : []));
+		element('tbody', {}, ...firstOf(all, BROWSE_ROWS, (segment) => segmentRow(segment, labels), 'segments', true))));
 }
 
 // ---- what the server adds up ----
@@ -127,17 +123,12 @@ function callbackRow(callback, whole) {
 
 function fillCallbacks(panel, answer) {
 	const whole = answer.callbacks.reduce((sum, callback) => sum + callback.total_ns, 0) + answer.left_out_ns;
-	const take = (order) => {
-		callbackOrder = order;
-		fillCallbacks(panel, answer);
-	};
-	const head = (name, key, numeric) => sortHead(name, key, callbackOrder, take, numeric);
-	const rows = [...answer.callbacks].sort(compareBy(callbackOrder)), shown = rows.slice(0, BROWSE_ROWS);
+	const head = (name, key, numeric) => sortHead(name, key, 'callbacks', numeric);
+	const rows = [...answer.callbacks].sort(compareBy(browse.orders.callbacks));
 	panel.replaceChildren(coverageLine(answer.coverage), element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Callbacks of the chosen segments'),
 		element('thead', {}, element('tr', {}, head('callback', 'name', false), head('source', 'source', false), head('calls', 'calls'), head('time', 'total_ns'), element('th', { class: 'number', scope: 'col' }, 'share'),
 			head('p50', 'p50_ns'), head('p99', 'p99_ns'), head('longest', 'longest_ns'), head('segments', 'segments'))),
-		element('tbody', {}, ...shown.map((callback) => callbackRow(callback, whole)))),
-	...(rows.length > shown.length ? [element('p', { class: 'quiet small' }, `${showCount(rows.length - shown.length)} more callbacks: sort by another column to see them.`)] : []),
+		element('tbody', {}, ...firstOf(rows, BROWSE_ROWS, (callback) => callbackRow(callback, whole), 'callbacks', true))),
 	...(answer.left_out_calls ? [element('p', { class: 'quiet small' }, `${showCount(answer.left_out_calls)} calls of rare callbacks took ${showDuration(answer.left_out_ns)} more.`)] : []));
 }
 

@@ -30,7 +30,7 @@ export function clockText(trace, time, digits = 6) {
 function frameLines(trace, stack) {
 	const frames = stack < 0 ? [] : framesOf(trace, stack);
 	if (!frames.length) return [element('p', { class: 'small' }, 'No stack was recorded.')];
-	return frames.map((frame) => element('div', { class: `frame${frame.known ? '' : ' unnamed'}` }, element('span', { title: frame.name }, showName(frame.name)), element('span', { class: 'where' }, showName(frame.where))));
+	return frames.map((frame) => element('div', { class: `frame${frame.known ? '' : ' unnamed'}` }, element('span', { title: showName(frame.name, 2000) }, showName(frame.name)), element('span', { class: 'where' }, showName(frame.where))));
 }
 
 /** A table and what its focused row has: its stack. */

@@ -49,7 +49,7 @@ export class TreeTab {
 
 	frameCell(node) {
 		const { tree } = this.folded, has = tree.end[node] > node + 1, frame = node ? this.info(node) : null;
-		const cell = element('span', { class: frame && frame.kind !== 'own' ? 'other' : false, title: frame ? frame.name : false },
+		const cell = element('span', { class: frame && frame.kind !== 'own' ? 'other' : false, title: frame ? showName(frame.name, 2000) : false },
 			element('i', { class: 'twist', 'aria-hidden': 'true' }, has ? (this.opened.has(node) ? '▾' : '▸') : ''), frame ? showName(frame.name) : 'all stacks');
 		cell.style.paddingLeft = `${Math.min(40, tree.depth[node]) * INDENT}px`;
 		return cell;

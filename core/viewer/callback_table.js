@@ -5,11 +5,12 @@ import { durationClass, showCount, showDuration, showName } from '../toolkit/sho
 import { element } from './dom.js';
 import { laneName } from './lanes.js';
 import { callbacksOf, rangeOf } from './scope.js';
+import { runInSlices } from './slices.js';
 import { SortableTable } from './sortable.js';
 import { selectCall, state } from './state.js';
 import { partsBar, partsByCallback } from './time_parts.js';
 
-const LANES_SHOWN = 3, SLICE = 8;
+const LANES_SHOWN = 3;
 
 function lanesText({ lanes }) {
 	const names = [...lanes].map((lane) => laneName(state.model, lane));
@@ -50,22 +51,15 @@ export class CallbackTab {
 		return this.done ? this.parts.get(`${row.trace.number}/${row.key}`) : null;
 	}
 
-	/** In slices between frames, for there may be millions of calls; another question drops this one. */
+	/** There may be millions of calls. */
 	findParts() {
 		const { model, panel } = state, key = [rangeOf(state).join(), panel.thread, panel.callback].join('|');
 		if (key === this.key && model === this.model) return;
 		Object.assign(this, { key, model, done: false, parts: new Map() });
-		const steps = partsByCallback(state, rangeOf(state), this.parts), mine = this.parts;
-		const slice = () => {
-			const until = performance.now() + SLICE;
-			while (mine === this.parts && performance.now() < until) {
-				if (!steps.next().done) continue;
-				this.done = true;
-				this.table.setRows(this.table.rows);
-				return;
-			}
-			if (mine === this.parts) setTimeout(slice);
-		};
-		setTimeout(slice);
+		const mine = this.parts;
+		runInSlices(partsByCallback(state, rangeOf(state), mine), () => mine === this.parts, () => {
+			this.done = true;
+			this.table.setRows(this.table.rows);
+		});
 	}
 }

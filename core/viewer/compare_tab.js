@@ -11,11 +11,11 @@ import { Flame } from './flame.js';
 import { StackTools } from './flame_tab.js';
 import { amountOf } from './folded.js';
 import { loadFiles } from './load.js';
+import { runInSlices } from './slices.js';
 import { SortableTable } from './sortable.js';
 import { state } from './state.js';
 import { textOfInterval } from './url.js';
 
-const SLICE_MS = 8;
 const VIEWS = { callbacks: 'Callbacks', waits: 'Waits', stacks: 'Stacks' };
 const VERDICTS = { slower: 'slower', faster: 'faster', same: 'no change', small: 'too small to matter', 'too few': 'too few runs' };
 const SCALE = 2; // the plot of an interval goes from a half to the double
@@ -56,16 +56,16 @@ function ratioText(values) {
 }
 
 function comparedColumns(which) {
-	const pair = (key, title, read, show) => [['a', 0, 'A'], ['b', 1, 'B']].map(([side, i, letter]) => ({ key: `${key}${side}`, title: `${title} ${letter}`, number: true, class: i ? '' : 'faint',
+	const pair = (key, title, read, show, more = '') => [['a', 0, 'A'], ['b', 1, 'B']].map(([side, i, letter]) => ({ key: `${key}${side}`, title: `${title} ${letter}`, number: true, class: `${i ? '' : 'faint '}${more}`,
 		value: (r) => read(r, side, i), cell: (r) => (r[side] && read(r, side, i) !== undefined ? show(read(r, side, i), r) : '–') }));
 	const bracket = (values, text) => (values?.p99.bracketed ? `(${text})` : text);
 	return [
 		{ key: 'name', title: 'callback', class: 'code', value: (r) => r.name, cell: (r) => showName(r.name) },
 		{ key: 'place', title: 'place', class: 'code faint optional', value: (r) => r.place, cell: (r) => showName(r.place) },
-		...pair('runs', 'per s', (r, side, i) => r.runs[i], rateText),
+		...pair('runs', 'per s', (r, side, i) => r.runs[i], rateText, 'second'),
 		...pair('p50', 'p50', (r, side) => r[which]?.p50[side], showDuration),
 		...pair('p99', 'p99', (r, side) => r[which]?.p99[side], (ns, r) => bracket(r[which], showDuration(ns))),
-		...(which === 'calls' ? pair('sum', 'time per s', (r, side, i) => r.perSecond[i], showDuration).map((column) => ({ ...column, class: `${column.class} optional` })) : []),
+		...(which === 'calls' ? pair('sum', 'time per s', (r, side, i) => r.perSecond[i], showDuration, 'optional') : []),
 		{ key: 'plot', title: '½ … ×1 … 2', class: 'plot', hint: '95 % interval of B over A; the grey band is below 10 %', cell: (r) => (r[which] ? plotOf(r[which]) : '') },
 		{ key: 'ratio', title: 'B over A', number: true, value: (r) => (r[which] ? Math.abs(Math.log(changeOf(r[which]).ratio)) : 0), cell: (r) => (r[which] ? ratioText(r[which]) : '–') },
 		{ key: 'verdict', title: 'verdict', class: 'verdict', value: (r) => verdictText(r, which), cell: (r) => element('span', { class: r[which]?.verdict === 'slower' ? 'slower' : r[which]?.verdict === 'faster' ? 'faster' : false,
@@ -193,26 +193,16 @@ export class CompareTab {
 		else if (!same) this.compare();
 	}
 
-	/** Compare in slices between frames; a new question drops the old one. */
 	compare() {
-		const steps = compareSteps(this.sides.a, this.sides.b), run = ++this.running;
+		const run = ++this.running;
 		this.compared = null;
 		this.content.replaceChildren(element('p', { class: 'quiet' }, 'Comparing'));
 		this.head.replaceChildren();
-		const slice = () => {
-			if (run !== this.running) return;
-			const until = performance.now() + SLICE_MS;
-			do {
-				const { done, value } = steps.next();
-				if (!done) continue;
-				this.compared = value;
-				this.facts = [factsOfSide(this.sides.a), factsOfSide(this.sides.b)];
-				this.showCompared();
-				return;
-			} while (performance.now() < until);
-			setTimeout(slice);
-		};
-		setTimeout(slice);
+		runInSlices(compareSteps(this.sides.a, this.sides.b), () => run === this.running, (compared) => {
+			this.compared = compared;
+			this.facts = [factsOfSide(this.sides.a), factsOfSide(this.sides.b)];
+			this.showCompared();
+		});
 	}
 
 	showHead() {

@@ -5,7 +5,7 @@ import { durationClass, showCount, showDuration, showName, showShare, showTime }
 import { binStart, histogramBin, pollsOfTask, quantileOf } from '../toolkit/index.js';
 import { framesOf } from '../toolkit/stacks.js';
 import { showAbout } from './about.js';
-import { element, prepareCanvas } from './dom.js';
+import { element, firstOf, prepareCanvas } from './dom.js';
 import { laneName } from './lanes.js';
 import { showRangeSummary } from './range_summary.js';
 import { selectCall, selectFinding, state } from './state.js';
@@ -93,12 +93,12 @@ export function partsSection(parts, whole, functions = [], words = {}) {
 
 function timeParts(lane, row) {
 	const parts = state.model.parts(lane, row);
-	return parts && partsSection({ on_cpu: parts.cpu, ready: parts.ready, blocked: parts.blocked, unknown: parts.unknown }, lane.polls.dur[row], parts.functions);
+	return parts && partsSection(parts, lane.polls.dur[row], state.model.blockedIn(lane, row));
 }
 
 export function frameRow(frame, hot) {
 	return element('div', { class: `frame${frame.known ? '' : ' unnamed'}${hot ? ' hot' : ''}` },
-		element('span', { title: frame.name }, showName(frame.name)), element('span', { class: 'where' }, frame.inlined ? 'inlined, ' : '', showName(frame.where)));
+		element('span', { title: showName(frame.name, 2000) }, showName(frame.name)), element('span', { class: 'where' }, frame.inlined ? 'inlined, ' : '', showName(frame.where)));
 }
 
 /** The stack that most samples of [from, to) have. */
@@ -107,16 +107,15 @@ function stackSection(counts, title = 'Stack') {
 	if (!all.length) return null;
 	const total = all.reduce((sum, [, n]) => sum + n, 0), frames = framesOf(state.selected.lane.trace, all[0][0]);
 	const nameless = frames.length > 0 && !frames.some((frame) => frame.known);
-	return detailSection(title, `${all[0][1]} of ${total} samples`, ...frames.slice(0, DETAIL_FRAMES).map((frame, i) => frameRow(frame, i === 0)),
-		frames.length > DETAIL_FRAMES ? element('p', { class: 'small' }, `and ${frames.length - DETAIL_FRAMES} outer frames`) : null,
+	return detailSection(title, `${all[0][1]} of ${total} samples`, ...firstOf(frames, DETAIL_FRAMES, (frame, i) => frameRow(frame, i === 0), 'frames'),
 		nameless ? element('p', { class: 'small' }, '`dial9 symbolize` writes the names of functions into the trace.') : null);
 }
 
 function insideSection(lane, row) {
 	const inside = state.model.inside(lane, row);
 	if (!inside.length) return null;
-	return detailSection('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...inside.slice(0, DETAIL_ROWS).map((call) =>
-		element('tr', {}, element('td', { class: 'code', title: call.location }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur)))))));
+	return detailSection('Called inside', showCount(inside.length), element('table', {}, element('tbody', {}, ...firstOf(inside, DETAIL_ROWS, (call) =>
+		element('tr', {}, element('td', { class: 'code', title: showName(call.location, 400) }, call.name), element('td', { class: 'number' }, call.source), element('td', { class: 'number' }, showDuration(call.dur))), 'functions', true))));
 }
 
 function waitersSection(lane, row) {
@@ -125,8 +124,8 @@ function waitersSection(lane, row) {
 	const n = waiters.reduce((sum, w) => sum + w.n, 0);
 	return detailSection('Who waited', `${showCount(n)} callback${n === 1 ? '' : 's'}`, element('table', {},
 		element('thead', {}, element('tr', {}, element('th', {}, 'callback'), ...['n', 'longest', 'in sum'].map((t) => element('th', { class: 'number' }, t)))),
-		element('tbody', {}, ...waiters.slice(0, DETAIL_ROWS).map((w) => element('tr', {}, element('td', {}, callLink(lane, w.row, w.name)),
-			element('td', { class: 'number' }, showCount(w.n)), element('td', { class: 'number' }, showDuration(w.longest)), element('td', { class: 'number' }, showDuration(w.total)))))));
+		element('tbody', {}, ...firstOf(waiters, DETAIL_ROWS, (w) => element('tr', {}, element('td', {}, callLink(lane, w.row, w.name)),
+			element('td', { class: 'number' }, showCount(w.n)), element('td', { class: 'number' }, showDuration(w.longest)), element('td', { class: 'number' }, showDuration(w.total))), 'callbacks', true))));
 }
 
 /** The task's whole life as a strip, with this call in it. */

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements out of plain texts: what a trace says never becomes markup.
 
+import { showCount } from '../toolkit/show.js';
+
+const MORE_AT_ONCE = 200;
+
 /** An element of |tag| with classes, attributes and children; texts become text nodes. */
 export function element(tag, attributes = {}, ...children) {
 	const made = document.createElement(tag);
@@ -25,6 +29,27 @@ export function copyButton(text, attributes = {}, denied = () => {}) {
 		}
 	} }, 'Copy');
 	return button;
+}
+
+/**
+ * What make(item, i) gives for the first |shown| of |items|, and a button that shows the others, which are called |what|: nothing
+ * is left out for good.  |inTable|: the button has a row of its own.
+ */
+export function firstOf(items, shown, make, what, inTable = false) {
+	const made = items.slice(0, shown).flatMap(make);
+	if (items.length <= shown) return made;
+	let next = shown;
+	const words = () => (items.length - next > MORE_AT_ONCE ? `${MORE_AT_ONCE} more of ${showCount(items.length)} ${what}` : `all ${showCount(items.length)} ${what}`);
+	const button = element('button', { class: 'link small', onclick: () => {
+		const from = next, around = holder.closest('[tabindex]');
+		next = Math.min(items.length, from + MORE_AT_ONCE);
+		holder.before(...items.slice(from, next).flatMap((item, i) => make(item, from + i)));
+		button.textContent = words();
+		if (next < items.length) return;
+		holder.remove();
+		around?.focus({ preventScroll: true });
+	} }, words()), holder = inTable ? element('tr', {}, element('td', { class: 'more', colspan: '9' }, button)) : element('p', {}, button);
+	return [...made, holder];
 }
 
 export function byId(id) {
@@ -56,16 +81,19 @@ export function drawTriangle(context, x, y, colour, size = 4) {
 }
 
 export function drawHatch(context, x, y, width, height, colour, step = 5) {
+	// A wait may be millions of times as long as the view: only what is in sight is drawn.
+	const left = Math.max(x, -step), right = Math.min(x + width, context.canvas.width);
+	if (!(right > left)) return;
 	context.save();
 	context.beginPath();
-	context.rect(x, y, width, height);
+	context.rect(left, y, right - left, height);
 	context.clip();
 	context.strokeStyle = colour;
 	context.lineWidth = 1.5;
 	context.beginPath();
-	for (let k = -height; k < width + height; k += step) {
-		context.moveTo(x + k, y + height);
-		context.lineTo(x + k + height, y);
+	for (let at = left - height - (left - x) % step; at < right + height; at += step) {
+		context.moveTo(at, y + height);
+		context.lineTo(at + height, y);
 	}
 	context.stroke();
 	context.restore();

@@ -49,7 +49,7 @@ function lineOf(event) {
 	if (kind === 'poll') return `${callName({ lane: state.model.lanes.find((l) => l.worker === worker), row })} for ${showDuration(worker.polls.dur[row])}`;
 	if (kind === 'park') return `nothing to do for ${showDuration(worker.parks.end[row] - worker.parks.start[row])}`;
 	if (kind === 'wake') return `${trace.wakes.waker[row] ? `${taskName(trace, trace.wakes.waker[row])} woke ` : ''}${taskName(trace, trace.wakes.woken[row])}${trace.wakes.waker[row] ? '' : ' is ready'}`;
-	return eventFields(event).filter(([name, value]) => !isStack(name, value) && value !== undefined).map(([name, value, unit]) => `${name} ${valueText(value, unit, 60)}`).join(', ');
+	return eventFields(event).filter(([name, value]) => !isStack(name, value) && value !== undefined).map(([name, value, unit]) => `${showName(name, 60)} ${valueText(value, unit, 60)}`).join(', ');
 }
 
 export class EventTab {
@@ -93,8 +93,8 @@ export class EventTab {
 	beside(event) {
 		const { trace } = event.source, fields = eventFields(event), rows = [];
 		for (const [name, value, unit] of fields) {
-			if (isStack(name, value)) rows.push(element('tr', {}, element('td', { class: 'faint' }, showName(name)), element('td', {}, ...value.flatMap((address) => framesOfAddress(trace, address))
-				.map((frame) => element('div', { class: 'code', title: frame.name }, showName(frame.name))))));
+			if (isStack(name, value)) rows.push(element('tr', {}, element('td', { class: 'faint' }, showName(name)), element('td', {}, ...value.slice(0, VALUES_SHOWN).flatMap((address) => framesOfAddress(trace, address))
+				.map((frame) => element('div', { class: 'code', title: showName(frame.name, 2000) }, showName(frame.name))))));
 			else rows.push(element('tr', {}, element('td', { class: 'faint' }, showName(name)), element('td', { class: 'value' }, valueText(value, unit, VALUES_SHOWN))));
 		}
 		return [element('h2', {}, showName(event.source.name), element('span', {}, this.timeText(event))), element('table', { class: 'fields' }, element('tbody', {}, ...rows))];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search finds: callbacks, tasks, spans, functions in stacks, fields of events, findings.
+// What a search finds: times of day, callbacks, tasks, spans, functions in stacks, fields of events, findings.
 
 import { lifeOf } from '../toolkit/chain.js';
 import { TYPE } from '../toolkit/frames.js';
@@ -7,7 +7,8 @@ import { rowsIn } from '../toolkit/index.js';
 import { NS_OF_UNIT, showCount, showDuration, showName } from '../toolkit/show.js';
 import { nameOfSpan } from '../toolkit/spans.js';
 import { fieldReader } from '../toolkit/trace.js';
-import { selectCall, selectFinding, setView } from './state.js';
+import { findTimes } from './find_time.js';
+import { selectCall, selectFinding, setView, state } from './state.js';
 import { selectThing, taskTitle } from './thing.js';
 
 const LENGTH_TERM = /^([<>])(\d+(?:\.\d+)?)(ns|us|µs|ms|s)$/;
@@ -165,7 +166,7 @@ function findFindings(model, { words }) {
 /** All that |text| finds: [{kind, results: [{name, note, go}]}], kinds without a result left out. */
 export function findAll(model, text) {
 	const found = foundCalls(model, text), { query } = found;
-	const kinds = [['callbacks', findCallbacks(model, found)]];
+	const kinds = [['times', findTimes(model, text.trim(), state.clock)], ['callbacks', findCallbacks(model, found)]];
 	if (query.words && !query.site && !query.lane) {
 		if (!found.narrow) kinds.push(['tasks', findTasks(model, query)]);
 		kinds.push(['spans', findSpans(model, query)]);

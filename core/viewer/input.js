@@ -55,9 +55,42 @@ function dragRange(box, event) {
 	});
 }
 
-function dragView(box, event, rowsOf) {
+/** Two fingers keep the times that they were put on: |fingers| are their places now, by pointer. */
+function startPinch(box, fingers) {
+	const held = [...fingers].map(([id, x]) => ({ id, time: timeAt(box, { clientX: x }) })).sort((a, b) => a.time - b.time);
+	return () => {
+		const { left, width } = box.getBoundingClientRect(), [a, b] = held.map(({ id }) => fingers.get(id) - left), scale = (held[1].time - held[0].time) / (b - a);
+		if (scale > 0) setView(held[0].time - a * scale, held[0].time + (width - a) * scale);
+	};
+}
+
+/** Calls of startPinch() for fingers on |box|; whether two are on it, and one drags nothing. */
+function startTouch(box) {
+	const fingers = new Map();
+	let pinch = null;
+	const isTouch = (event) => event.pointerType === 'touch' && state.model;
+	box.addEventListener('pointerdown', (event) => {
+		if (!isTouch(event)) return;
+		fingers.set(event.pointerId, event.clientX);
+		pinch = fingers.size === 2 ? startPinch(box, fingers) : null;
+	});
+	box.addEventListener('pointermove', (event) => {
+		if (!fingers.has(event.pointerId)) return;
+		fingers.set(event.pointerId, event.clientX);
+		pinch?.();
+	});
+	for (const end of ['pointerup', 'pointercancel'])
+		box.addEventListener(end, (event) => {
+			fingers.delete(event.pointerId);
+			pinch = null;
+		});
+	return () => pinch !== null;
+}
+
+function dragView(box, event, rowsOf, isPinched) {
 	const [from, to] = state.view, rect = box.getBoundingClientRect(), x = event.clientX;
 	follow(box, event, (next) => {
+		if (isPinched()) return;
 		const by = (x - next.clientX) / rect.width * (to - from);
 		setView(from + by, to + by);
 	}, (next, dragged) => {
@@ -78,12 +111,13 @@ function showTooltip(box, event, rowsOf) {
 		placeTooltip(tooltip, event);
 		return;
 	}
-	if (!hit || hit.row < 0 || same) {
+	const wait = hit?.row < 0 ? state.model.waitAt(hit.lane, hit.time) : null;
+	if (!hit || (hit.row < 0 && !wait) || same) {
 		tooltip.hidden = true;
 		return;
 	}
-	const { lane, row } = hit, { name, source, site } = state.model.label(lane, row), start = lane.polls.start[row] + lane.shift;
-	tooltip.replaceChildren(element('div', {}, element('span', { class: 'code' }, name), ` ${showDuration(lane.polls.dur[row])}`),
+	const { lane, row } = hit, { name, source, site } = wait ? {} : state.model.label(lane, row), start = (wait?.start ?? lane.polls.start[row]) + lane.shift;
+	tooltip.replaceChildren(element('div', {}, wait ? 'waiting for events' : element('span', { class: 'code' }, name), ` ${showDuration(wait?.dur ?? lane.polls.dur[row])}`),
 		element('div', { class: 'small' }, [source || site, laneName(state.model, lane), showTime(start - state.model.first, state.model.wall(start), state.clock, 6)].filter(Boolean).join(' · ')));
 	placeTooltip(tooltip, event);
 }
@@ -96,12 +130,12 @@ function placeTooltip(tooltip, event) {
 }
 
 function startTimeline(rowsOf) {
-	const box = byId('lanes');
+	const box = byId('lanes'), isPinched = startTouch(box);
 	box.addEventListener('pointerdown', (event) => {
-		if (event.button !== 0 || !state.model) return;
+		if (event.button !== 0 || !state.model || isPinched()) return;
 		byId('timeline').focus({ preventScroll: true });
 		if (event.shiftKey) dragRange(box, event);
-		else dragView(box, event, rowsOf);
+		else dragView(box, event, rowsOf, isPinched);
 	});
 	box.addEventListener('dblclick', (event) => {
 		const hit = state.model && hitOf(box, event, rowsOf);

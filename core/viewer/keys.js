@@ -138,7 +138,7 @@ export function fillHelp(dialog) {
 	dialog.append(element('div', { class: 'head' }, element('h2', {}, 'Keys'), close),
 		element('table', {}, element('tbody', {}, ...KEYS.map(({ keys, shown, does }) =>
 			element('tr', {}, element('td', {}, element('kbd', {}, shown ?? keys[0])), element('td', {}, does))))),
-		element('p', { class: 'quiet small' }, 'Mouse: wheel with Ctrl zooms, drag moves, Shift and drag selects a range, double click frames a callback.'),
+		element('p', { class: 'quiet small' }, 'Mouse: wheel with Ctrl zooms, drag moves, Shift and drag selects a range, double click frames a callback. Fingers: one moves, two zoom, one in the ruler selects a range.'),
 		element('p', { class: 'quiet small' }, 'Flame graph: arrows move between frames, Enter zooms in, Backspace out, Home to the whole. Call tree: right and left open and close, * opens all below, Space shows the frame in the flame graph. Tables: arrows move, Enter goes to the row.'));
 }
 

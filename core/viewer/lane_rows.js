@@ -52,9 +52,11 @@ export function layoutRows(model, choices) {
 	return rows;
 }
 
-function laneLabel(model, row) {
-	const { lane } = row, whole = lane.trace.end - lane.trace.start, box = element('div', { class: `lane${row.height < 64 ? ' tight' : ''}` });
-	box.append(element('span', { class: 'name', title: lane.worker.tid ? `thread ${lane.worker.tid}` : '' }, showName(lane.worker.name)));
+/** A press shows what filled this loop alone; keys choose it in the panel, so that lanes are no stops on the way of Tab. */
+function laneLabel(model, row, actions) {
+	const { lane } = row, whole = lane.trace.end - lane.trace.start, title = `Only this loop: its callbacks, and who wakes it${lane.worker.tid ? ` (thread ${lane.worker.tid})` : ''}`;
+	const box = element('button', { class: `lane${row.height < 64 ? ' tight' : ''}`, 'data-lane': `${lane.trace.number}.${lane.worker.id}`, tabindex: '-1', title, onclick: () => actions.lane(lane) });
+	box.append(element('span', { class: 'name' }, showName(lane.worker.name)));
 	if (row.height === 64) box.append(element('span', { class: 'share' }, `${showShare(lane.busy, whole)} busy`));
 	return box;
 }
@@ -142,7 +144,7 @@ export function fillGutter(gutter, model, rows, choices, actions) {
 	const { track, group } = document.activeElement?.dataset ?? {};
 	gutter.replaceChildren(...rows.map((row) => {
 		let box;
-		if (row.kind === 'lane') box = laneLabel(model, row);
+		if (row.kind === 'lane') box = laneLabel(model, row, actions);
 		else if (row.kind === 'queue') box = element('div', { class: 'lane queue' }, element('span', { class: 'name' }, 'queue'), element('span', { class: 'share' }, `peak ${row.lane.peak}`));
 		else if (row.kind === 'group') box = groupLabel(row, actions);
 		else if (row.kind === 'track') box = trackLabel(row, choices, actions);

@@ -5,7 +5,7 @@ import { eachAtLeast, rowsIn } from '../toolkit/index.js';
 import { durationClass, fitName, showDuration, showTime } from '../toolkit/show.js';
 import { lowerBound } from '../toolkit/table.js';
 import { drawHatch, drawTriangle, prepareCanvas } from './dom.js';
-import { axisStep, gridColumns, laneColumns, readyColumns } from './lod.js';
+import { axisStep, gridColumns, laneColumns, readyColumns, waitColumns } from './lod.js';
 import { colours } from './theme.js';
 import { drawPicked, drawTrack, drawValues, hitTrack } from './track.js';
 
@@ -14,6 +14,7 @@ const CAP = 16, STRIP = 12, BAR_LEAST = 3;
 const WAIT_LEAST = 2; // pixels of waiting for a CPU that are hatched
 const DIM = 0.6;
 const NEAR = 4;
+const MARKS = 5; // for each label of the axis
 
 export function laneName(model, lane) {
 	return model.laneName(lane);
@@ -25,10 +26,23 @@ function barOf(row) {
 	return { top: row.top + 3, height: row.height - 7, strip: false };
 }
 
+/** Marks of the axis: {step, first}, the last one at or before the view.  They begin with the trace, or at midnight on a clock. */
+function axisMarks({ model, view: [from, to], clock }, width) {
+	const wall = clock === 'rel' ? null : model.wall(model.first), step = axisStep(to - from, width, wall !== null);
+	let zero = model.first;
+	if (wall !== null) {
+		const day = new Date(Number(wall / 1000000n));
+		if (clock === 'utc') day.setUTCHours(0, 0, 0, 0);
+		else day.setHours(0, 0, 0, 0);
+		zero -= Number(wall - BigInt(day.getTime()) * 1000000n);
+	}
+	return { step, first: zero + Math.floor((from - zero) / step) * step };
+}
+
 function drawGrid(context, state, width, height) {
-	const [from, to] = state.view, step = axisStep(to - from, width), zero = state.model.first;
+	const [from, to] = state.view, { step, first } = axisMarks(state, width);
 	context.fillStyle = colours().line;
-	for (let t = Math.ceil((from - zero) / step) * step + zero; t < to; t += step)
+	for (let t = first; t < to; t += step)
 		context.fillRect(Math.round((t - from) / (to - from) * width), 0, 1, height);
 }
 
@@ -56,6 +70,7 @@ function drawLane(context, state, row, width) {
 	const { longest, busy } = gridColumns(lane, 'calls', laneColumns, from, to, width);
 	const dim = state.selected ? DIM : 1;
 	context.globalAlpha = dim;
+	drawIdle(context, lane, bar, longest, from, to, width);
 	for (let x = 0; x < width;) {
 		if (longest[x] < 0) {
 			x++;
@@ -118,6 +133,17 @@ function drawCall(context, state, row, bar, r, at, size, width, alpha) {
 	context.lineTo(x + w - 0.5, bar.top + bar.height);
 	context.stroke();
 	context.setLineDash([]);
+}
+
+/** A thin line where the loop waits for events: where there is nothing at all, nothing is known of it. */
+function drawIdle(context, lane, bar, longest, from, to, width) {
+	const { waiting } = gridColumns(lane, 'idle', waitColumns, from, to, width), middle = Math.round(bar.top + bar.height / 2);
+	context.fillStyle = colours()['text-3'];
+	for (let x = 0; x < width; x++) {
+		const first = x;
+		while (x < width && waiting[x] && longest[x] < 0) x++;
+		if (x > first) context.fillRect(first, middle, x - first, 1);
+	}
 }
 
 /** Hatched: the loop had work and waited for a CPU, right before it ran on. */
@@ -344,18 +370,18 @@ function drawArrow(context, state, rows, wake, xOf, bar, width) {
 
 /** The axis of times. */
 export function drawRuler(canvas, state, width, height) {
-	const context = prepareCanvas(canvas, width, height), palette = colours(), [from, to] = state.view, zero = state.model.first;
-	const step = axisStep(to - from, width), digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9) - 1e-9)));
-	const textOf = (t, more = 0) => showTime(t - zero, state.model.wall(t), state.clock, Math.min(9, digits + more));
+	const context = prepareCanvas(canvas, width, height), palette = colours(), [from, to] = state.view, { step, first } = axisMarks(state, width);
+	const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / 1e9) - 1e-9)));
+	const textOf = (t, more = 0) => showTime(t - state.model.first, state.model.wall(t), state.clock, Math.min(9, digits + more));
 	context.font = palette.sans;
 	context.textBaseline = 'middle';
 	const pointerX = state.pointer ? (state.pointer.time - from) / (to - from) * width : -1000;
 	const rangeX = state.range ? ((state.range[0] + state.range[1]) / 2 - from) / (to - from) * width : -1000;
-	for (let t = Math.ceil((from - zero) / (step / 5)) * (step / 5) + zero; t < to; t += step / 5) {
-		const x = Math.round((t - from) / (to - from) * width), big = Math.abs((t - zero) / step - Math.round((t - zero) / step)) < 1e-6;
+	for (let i = 0, t = first; t < to; t = first + ++i * step / MARKS) {
+		const x = Math.round((t - from) / (to - from) * width), big = i % MARKS === 0;
 		context.fillStyle = big ? palette['line-2'] : palette.line;
 		context.fillRect(x, height - (big ? 10 : 5), 1, big ? 10 : 5);
-		if (!big || Math.abs(pointerX - x - 24) < 76 || Math.abs(rangeX - x - 24) < 60 || x > width - 60) continue;
+		if (!big || x < 0 || Math.abs(pointerX - x - 24) < 76 || Math.abs(rangeX - x - 24) < 60 || x > width - 60) continue;
 		context.fillStyle = palette['text-2'];
 		context.fillText(textOf(t), x + 5, height / 2 - 1);
 	}
@@ -379,7 +405,7 @@ export function drawRuler(canvas, state, width, height) {
 	context.textAlign = 'left';
 }
 
-/** What is at a point of the rows: {lane, row} with row -1 where no call is near, {item} of a track, or null. */
+/** What is at a point of the rows: {lane, row, time} with row -1 where no call is near, {item} of a track, or null. */
 export function hitLane(state, rows, x, y, width) {
 	const box = rows.find((row) => y >= row.top && y < row.top + row.height);
 	if (box?.kind === 'track') {
@@ -393,11 +419,11 @@ export function hitLane(state, rows, x, y, width) {
 	// The one under the pointer, else the longest of those that are near.
 	let best = -1;
 	for (let row = first; row < last && row < first + 4096; row++) {
-		if (polls.start[row] <= time && time <= polls.start[row] + polls.dur[row] && polls.dur[row] >= scale * BAR_LEAST) return { lane, row };
+		if (polls.start[row] <= time && time <= polls.start[row] + polls.dur[row] && polls.dur[row] >= scale * BAR_LEAST) return { lane, row, time };
 		if (best < 0 || polls.dur[row] > polls.dur[best]) best = row;
 	}
 	if (last - first > 4096) eachAtLeast(polls.dur, index.levels, polls.dur[best] + 1, first, last, (row) => {
 		if (polls.dur[row] > polls.dur[best]) best = row;
 	});
-	return { lane, row: best };
+	return { lane, row: best, time };
 }

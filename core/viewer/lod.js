@@ -61,6 +61,19 @@ export function readyColumns(lane, from, to, width) {
 	return { most };
 }
 
+/** In which columns the loop waits for events, for however short. */
+export function waitColumns(lane, from, to, width) {
+	const { parks } = lane.worker, waiting = new Uint8Array(width), step = (to - from) / width;
+	for (let x = 0, i = 0; x < width; x++) {
+		const a = from + x * step;
+		i = lowerBound(parks.end, a, parks.n, i);
+		while (i < parks.n && parks.end[i] <= a) i++;
+		if (i === parks.n) break;
+		waiting[x] = Number(parks.start[i] < a + step);
+	}
+	return { waiting };
+}
+
 /**
  * What |compute|(lane, from, to, width) says of columns that lie at whole multiples of their own width: moving the
  * view then costs only those that come into sight, and the picture does not shimmer.  Kept with the lane by |name|.
@@ -88,8 +101,12 @@ export function gridColumns(lane, name, compute, from, to, width) {
 	return columns;
 }
 
-/** Least step of the axis that leaves |room| pixels between labels: 1, 2 or 5 times a power of ten. */
-export function axisStep(length, width, room = 84) {
-	const least = length / Math.max(1, width / room), power = 10 ** Math.floor(Math.log10(least));
-	return [1, 2, 5, 10].map((k) => k * power).find((step) => step >= least);
+const LABEL_ROOM = 84; // pixels between labels of the axis
+const CLOCK_STEPS = [2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400]; // seconds
+
+/** Least step of the axis that leaves room for labels: 1, 2 or 5 times a power of ten; |onClock|: round in minutes and hours. */
+export function axisStep(length, width, onClock) {
+	const least = length / Math.max(1, width / LABEL_ROOM), power = 10 ** Math.floor(Math.log10(least));
+	const seconds = onClock && least > 1e9 ? CLOCK_STEPS.find((step) => step * 1e9 >= least) : 0;
+	return seconds ? seconds * 1e9 : [1, 2, 5, 10].map((k) => k * power).find((step) => step >= least);
 }

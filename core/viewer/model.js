@@ -3,17 +3,20 @@
 //
 // Times on the axis are ns since the first event of the first process, as doubles.
 
-import { redFlags, waitersOf } from '../toolkit/analyze.js';
+import { redFlags } from '../toolkit/analyze.js';
 import { rowsIn, wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { blockingCalls } from '../toolkit/profile.js';
 import { showDuration, showName, splitLocation } from '../toolkit/show.js';
-import { POLL, absoluteTime, pollAt, rowsNamed } from '../toolkit/trace.js';
+import { partsOfCall } from '../toolkit/time.js';
+import { POLL, absoluteTime, pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
 import { clockOf } from '../toolkit/trust.js';
+import { waitersOf } from '../toolkit/waking.js';
 
 const SAME_CLOCK_NS = 1e8; // wall clocks that differ by less are of one machine
 const SKEW_TOLD_NS = 1e6;
+const FUNCTIONS_MAX = 4;
 
 /**
  * How a process's times come onto the first one's axis: {shift, by, skew, drift} in ns.  Processes of one
@@ -44,7 +47,6 @@ export class Model {
 		this.lanes = [];
 		this.findings = [];
 		this.reportState = 'coming';
-		this.times = new Map();
 		this.names = traces.map(() => new Map());
 		for (const [number, trace] of traces.entries()) {
 			trace.number = number;
@@ -104,18 +106,7 @@ export class Model {
 			if (trace) this.names[trace.number].set(callback.location, callback);
 		}
 		for (const { process, frames } of report.symbols ?? []) takeSymbols(ofProcess.get(process), frames);
-		this.takeTimes(report, ofProcess);
 		this.findings = (report.findings ?? []).map((finding) => this.place(finding, ofProcess.get(finding.process)));
-	}
-
-	/** Where the time of the longest calls went, by the call. */
-	takeTimes(report, ofProcess) {
-		const parts = report.processes ?? [{ ...report, number: report.trace.processes?.[0]?.number }];
-		for (const { number, polls } of parts)
-			for (const call of polls?.longest ?? []) {
-				const trace = ofProcess.get(number);
-				if (trace && call.time) this.times.set(`${trace.number}/${call.worker}/${call.time_ns}`, call.time);
-			}
 	}
 
 	reportFailed(why) {
@@ -127,7 +118,7 @@ export class Model {
 	/** Findings of the page's own: there is no report for a file that was dropped on it. */
 	useRedFlags() {
 		if (this.reportState === 'coming') this.reportState = 'none';
-		this.findings = this.traces.flatMap((trace) => redFlags(trace).map((finding) => this.place(finding, trace)));
+		this.findings = this.traces.flatMap((trace) => (trace.flags ?? redFlags(trace)).map((finding) => this.place(finding, trace)));
 	}
 
 	traceOf(process) {
@@ -243,23 +234,16 @@ export class Model {
 		return counts;
 	}
 
-	/** The parts of a call's time: {cpu, ready, blocked, unknown, functions}; null where nothing was measured. */
+	/** Where the time of a call went, as partsOfCall() tells; null for one that took none. */
 	parts(lane, row) {
-		const { polls, trace } = lane, told = this.times.get(`${trace.number}/${lane.worker.id}/${absoluteTime(trace, polls.start[row])}`);
-		if (!told) return this.partsOfEvent(lane, row);
-		const [cpu, ready, blocked, unknown] = ['on_cpu_ns', 'ready_ns', 'blocked_ns', 'unknown_ns'].map((key) => Number(told[key] ?? 0));
-		return { cpu, ready, blocked, unknown, functions: (told.blocked_in ?? []).map((f) => showName(f.function)) };
+		return lane.polls.dur[row] ? partsOfCall(lane.trace, lane.worker, row) : null;
 	}
 
-	/** As the recorder tells them of each call of 1 ms and more. */
-	partsOfEvent(lane, row) {
-		const { polls, trace } = lane, end = polls.start[row] + polls.dur[row], whole = polls.dur[row];
-		trace.offCpu ??= rowsNamed(trace, 'OffCpuEvent', ['worker_id', 'task_id', 'blocked_ns', 'run_queue_ns', 'user_cpu_ns', 'system_cpu_ns']);
-		const told = trace.offCpu.find((event) => event.worker_id === lane.worker.id && event.task_id === polls.task[row]
-			&& Math.abs(event.time - end) < 1e5);
-		if (!told) return null;
-		const blocked = Math.min(told.blocked_ns ?? 0, whole), ready = Math.min(told.run_queue_ns ?? 0, whole - blocked);
-		return { cpu: whole - blocked - ready, ready, blocked, unknown: 0, functions: [] };
+	/** The functions in which a call was told to block, first that which took most. */
+	blockedIn(lane, row) {
+		const calls = this.blocking(lane), byName = new Map();
+		for (const i of this.blockingIn(lane, row)) byName.set(calls.names[i], (byName.get(calls.names[i]) ?? 0) + calls.dur[i]);
+		return [...byName].sort((a, b) => b[1] - a[1]).slice(0, FUNCTIONS_MAX).map(([name]) => showName(name));
 	}
 
 	/** Calls by callback in [from, to) of the axis over all lanes: [{name, source, n, total, longest, lane, row}]. */
@@ -307,7 +291,7 @@ export class Model {
 		return lane.sampled = { n: times[0].length + times[1].length, times: times.map((list) => Float64Array.from(list)) };
 	}
 
-	/** Calls that blocked a lane's thread, in order: {n, start, dur, inside (of a callback), around (its length), longest}. */
+	/** Calls that blocked a lane's thread, in order: {n, start, dur, inside (of a callback), around (its length), names, longest}. */
 	blocking(lane) {
 		if (lane.blocked) return lane.blocked;
 		const { trace, polls } = lane, calls = blockingCalls(trace).rows.filter((call) => call.worker === lane.worker.id).map((call) => {
@@ -315,7 +299,7 @@ export class Model {
 			return { ...call, row: row >= 0 && ends ? row : -1 };
 		});
 		return lane.blocked = { n: calls.length, start: Float64Array.from(calls, (c) => c.time), dur: Float64Array.from(calls, (c) => c.dur), inside: calls.map((c) => c.row >= 0),
-			around: calls.map((c) => (c.row < 0 ? 0 : polls.dur[c.row])), longest: calls.reduce((most, c) => Math.max(most, c.dur), 0) };
+			around: calls.map((c) => (c.row < 0 ? 0 : polls.dur[c.row])), names: calls.map((c) => c.name), longest: calls.reduce((most, c) => Math.max(most, c.dur), 0) };
 	}
 
 	/** Those inside of one call: [index]. */
@@ -323,6 +307,12 @@ export class Model {
 		const calls = this.blocking(lane), start = lane.polls.start[row], end = start + lane.polls.dur[row], found = [];
 		for (let i = lowerBound(calls.start, start, calls.n); i < calls.n && calls.start[i] < end; i++) if (calls.inside[i]) found.push(i);
 		return found;
+	}
+
+	/** The wait for events of a lane's loop at |time| of its trace: {start, dur}, or null. */
+	waitAt(lane, time) {
+		const { parks } = lane.worker, i = lowerBound(parks.end, time, parks.n);
+		return i < parks.n && parks.start[i] <= time ? { start: parks.start[i], dur: parks.end[i] - parks.start[i] } : null;
 	}
 
 	openEnded(lane, row) {

@@ -15,6 +15,7 @@ import { PANEL_TABS } from './panel_url.js';
 import { openSave } from './save.js';
 import { CLOSED_PANEL, eachCall, isPanelOpen, rangeOf, scopeOf, threadsOf } from './scope.js';
 import { listen, setView, state, update } from './state.js';
+import { WakesTab } from './wakes_tab.js';
 
 const LEAST_HEIGHT = 120, STEP = 24, AFTER_MS = 60;
 
@@ -57,7 +58,7 @@ function showHead() {
 	}
 	byId('panel-title').textContent = range ? `${showDuration(to - from)} selected` : `whole trace, ${showDuration(to - from)}`;
 	byId('panel-facts').replaceChildren(...[range ? `${time(from)} to ${time(to)}` : '', `${showCount(calls)} call${calls === 1 ? '' : 's'}`,
-		`${showCount(inside)} samples of ${showCount(all)}`].filter(Boolean).map((text) => element('span', {}, text)));
+		`${showCount(inside)} sample${inside === 1 ? '' : 's'} of ${showCount(all)}`].filter(Boolean).map((text) => element('span', {}, text)));
 	byId('panel-callback').hidden = !panel.callback;
 	byId('panel-callback').textContent = panel.callback ? `only ${callbackName()} ✕` : '';
 	byId('panel-zoom').hidden = byId('panel-save').hidden = !range;
@@ -72,11 +73,19 @@ function fillThreads() {
 	select.value = state.panel.thread;
 }
 
+/** In a narrow window the tabs scroll. */
+function scrollToTab(button) {
+	const list = button.parentElement, box = list.getBoundingClientRect(), { left, right } = button.getBoundingClientRect();
+	if (right > box.right) list.scrollLeft += right - box.right + 8;
+	else if (left < box.left) list.scrollLeft -= box.left - left + 8;
+}
+
 function showPanelTabs() {
 	for (const button of byId('panel-tabs').children) {
 		const on = button.dataset.tab === state.panel.tab;
 		button.setAttribute('aria-selected', String(on));
 		button.tabIndex = on ? 0 : -1;
+		if (on) scrollToTab(button);
 	}
 	const tab = tabs[state.panel.tab] ?? tabs.callbacks;
 	if (shownTab !== tab) byId('panel-body').replaceChildren(tab.box);
@@ -147,7 +156,7 @@ function stepTab(step, focus) {
 
 function build() {
 	Object.assign(tabs, { callbacks: new CallbackTab(patchPanel), flame: new FlameTab(patchPanel), tree: new TreeTab(patchPanel), functions: new FunctionTab(patchPanel),
-		blocking: new BlockingTab(patchPanel), samples: new SampleTab(patchPanel), events: new EventTab(patchPanel), compare: new CompareTab(patchPanel) });
+		wakes: new WakesTab(patchPanel), blocking: new BlockingTab(patchPanel), samples: new SampleTab(patchPanel), events: new EventTab(patchPanel), compare: new CompareTab(patchPanel) });
 	const list = element('div', { class: 'tabs', role: 'tablist', id: 'panel-tabs', 'aria-label': 'What filled this time' },
 		...Object.keys(tabs).map((name) => element('button', { role: 'tab', id: `tab-${name}`, 'data-tab': name, 'aria-controls': 'panel-body', onclick: () => chooseTab(name) }, PANEL_TABS[name])));
 	list.addEventListener('keydown', (event) => {
@@ -171,12 +180,27 @@ function build() {
 	made = true;
 }
 
+export function togglePanel() {
+	if (isPanelOpen(state)) closePanel();
+	else openPanel();
+}
+
+export function openCompare() {
+	chooseTab('compare');
+}
+
+/** Only the loop of |lane|, or all threads again. */
+export function chooseLane(lane) {
+	const { key } = threadsOf(state.model).find((thread) => thread.lane === lane);
+	openPanel({ thread: state.panel.thread === key ? '' : key });
+}
+
 /** Keys of the panel, for the one table of keys. */
 export const PANEL_KEYS = [
-	{ keys: ['o'], does: 'panel: what filled the range, or the whole trace', run: () => (isPanelOpen(state) ? closePanel() : openPanel()) },
+	{ keys: ['o'], does: 'panel: what filled the range, or the whole trace', run: togglePanel },
 	{ keys: [']'], does: 'panel: next tab', run: () => isPanelOpen(state) && stepTab(1, false) },
 	{ keys: ['['], does: 'panel: tab before', run: () => isPanelOpen(state) && stepTab(-1, false) },
-	{ keys: ['x'], does: 'panel: compare', run: () => chooseTab('compare') },
+	{ keys: ['x'], does: 'panel: compare', run: openCompare },
 	{ keys: ['i'], does: 'flame graph and call tree: from the other end', run: () => isPanelOpen(state) && patchPanel({ inverted: !state.panel.inverted, zoom: [] }) },
 	{ keys: ['Ctrl+/'], does: 'panel: find a frame or a function', run: () => byId('panel-body').querySelector('input[type="search"]')?.focus() },
 ];

@@ -5,7 +5,7 @@
 import { PROFILE_KINDS } from '../toolkit/profile.js';
 import { CLOSED_PANEL } from './scope.js';
 
-export const PANEL_TABS = { callbacks: 'Callbacks', flame: 'Flame graph', tree: 'Call tree', functions: 'Functions', blocking: 'Blocking calls', samples: 'Samples',
+export const PANEL_TABS = { callbacks: 'Callbacks', flame: 'Flame graph', tree: 'Call tree', functions: 'Functions', wakes: 'Wakes', blocking: 'Blocking calls', samples: 'Samples',
 	events: 'Events', compare: 'Compare' };
 const TEXTS = { th: 'thread', cb: 'callback', fq: 'find', o: 'order', en: 'hidden', cmp: 'compare', cv: 'view' };
 const INVERTED = '-inverted';

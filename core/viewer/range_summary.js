@@ -4,7 +4,7 @@
 import { showCount, showDuration, showName, showShare } from '../toolkit/show.js';
 import { Durations } from '../toolkit/statistics.js';
 import { detailSection, partsSection, timeText } from './detail.js';
-import { element } from './dom.js';
+import { element, firstOf } from './dom.js';
 import { laneName } from './lanes.js';
 import { eachCall, lanesOf } from './scope.js';
 import { state } from './state.js';
@@ -24,11 +24,11 @@ function sumCalls([from, to]) {
 }
 
 function loopRows(busy, length) {
-	return [...busy].sort((a, b) => b[1] - a[1]).slice(0, LOOPS_SHOWN).map(([lane, time]) => {
+	return firstOf([...busy].sort((a, b) => b[1] - a[1]), LOOPS_SHOWN, ([lane, time]) => {
 		const bar = element('i', { class: 'bar' });
 		bar.style.width = `${Math.min(100, time / length * 100)}%`;
 		return element('tr', {}, element('td', {}, laneName(state.model, lane)), element('td', { class: 'wide' }, bar), element('td', { class: 'number' }, showShare(time, length)));
-	});
+	}, 'loops', true);
 }
 
 function restRows(inside, rest, length, restLength) {

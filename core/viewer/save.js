@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Save the range, or what is in view, as a trace of its own that every reader takes.
+// Save the range, or what is in view: as a trace of its own that every reader takes, or as a page that shows it.
 
 import { showDuration, showName, showShare, showSize } from '../toolkit/show.js';
 import { pollAt } from '../toolkit/trace.js';
 import { element } from './dom.js';
+import { isEmbedded } from './embedded.js';
 import { startWorker } from './load.js';
 import { state } from './state.js';
+
+const PAGE_BLOCK = 3 << 20; // bytes of one block of base64: no text comes near the longest that a browser holds
+const TEXT_AT_ONCE = 1 << 15;
 
 /** The range with whole calls at its ends. */
 function wholeCalls(model, [from, to]) {
@@ -45,23 +49,64 @@ function downloadFile(name, bytes, type) {
 	setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
 
-function cutFileName(trace) {
-	const name = trace.metadata.get('service') || trace.folder || 'trace', number = state.model.traces.length > 1 ? `-${trace.number + 1}` : '';
-	return `${name.replace(/[^\w.-]+/g, '_').slice(0, 80)}${number}-cut.bin.gz`;
+function fileNameOf(name, end) {
+	return `${name.replace(/[^\w.-]+/g, '_').slice(0, 80)}${end}`;
 }
 
-/** One file for each process that has something in the range. */
-async function saveTraces(range, status) {
-	const { traces, lanes } = state.model, [from, to] = wholeCalls(state.model, range);
-	const wanted = traces.filter((trace) => trace.start + trace.shift <= to && trace.end + trace.shift >= from || !lanes.length);
-	for (const trace of wanted) {
-		const { bytes, events } = await cutInWorker(trace, from, to, (share) => {
+function cutFileName(trace) {
+	return fileNameOf(trace.metadata.get('service') || trace.folder || 'trace', `${state.model.traces.length > 1 ? `-${trace.number + 1}` : ''}-cut.bin.gz`);
+}
+
+/** [{trace, bytes, events}], one for each process that has something in the range. */
+async function cutTraces(range, status) {
+	const { traces, lanes } = state.model, [from, to] = wholeCalls(state.model, range), cuts = [];
+	for (const trace of traces.filter((t) => (t.start + t.shift <= to && t.end + t.shift >= from) || !lanes.length))
+		cuts.push({ trace, ...await cutInWorker(trace, from, to, (share) => {
 			status.textContent = `Reading the trace again: ${showShare(share, 1)}`;
-		});
+		}) });
+	if (!cuts.length) throw new Error('there is nothing in it');
+	return cuts;
+}
+
+async function saveTraces(range, status) {
+	for (const { trace, bytes, events } of await cutTraces(range, status)) {
 		downloadFile(cutFileName(trace), bytes, 'application/gzip');
 		status.textContent = `Saved ${cutFileName(trace)}: ${events} events, ${showSize(bytes.byteLength)}.`;
 	}
-	if (!wanted.length) status.textContent = 'There is nothing in it.';
+}
+
+/** |bytes| as base64, in blocks of the page. */
+function base64Blocks(bytes) {
+	const blocks = [], view = new Uint8Array(bytes);
+	for (let block = 0; block < view.length; block += PAGE_BLOCK) {
+		const end = Math.min(view.length, block + PAGE_BLOCK), letters = [];
+		for (let i = block; i < end; i += TEXT_AT_ONCE) letters.push(String.fromCharCode(...view.subarray(i, Math.min(end, i + TEXT_AT_ONCE))));
+		blocks.push(btoa(letters.join('')));
+	}
+	return blocks;
+}
+
+/** What the report says of the range: names stay, findings from elsewhere do not; null where there is none. */
+function reportOfRange({ report, findings }, [from, to]) {
+	return report ? { ...report, findings: report.findings.filter((_, i) => findings[i].first && findings[i].first.at < to && findings[i].first.at + findings[i].first.length >= from) } : null;
+}
+
+/** |value| in the element |id| of a page; no '<' stands in it, so that nothing ends the element. */
+function fillElement(page, id, value) {
+	const start = page.indexOf(`id="${id}">`) + `id="${id}">`.length;
+	return page.slice(0, start) + JSON.stringify(value).replaceAll('<', '\\u003c') + page.slice(page.indexOf('<', start));
+}
+
+/** Into the page without a trace that the server gives. */
+async function savePage(range, status) {
+	const cuts = await cutTraces(range, status), response = await fetch('api/page');
+	if (!response.ok) throw new Error(await response.text());
+	const segments = cuts.map(({ trace, bytes }) => ({ name: `${trace.folder ? `${trace.folder}/` : ''}${cutFileName(trace)}`, bytes: bytes.byteLength, modified_ms: Date.now(), blocks: Math.ceil(bytes.byteLength / PAGE_BLOCK) }));
+	const page = fillElement(fillElement(await response.text(), 'embedded', { name: state.model.title, segments }), 'embedded-report', reportOfRange(state.model, range));
+	const blocks = cuts.flatMap(({ bytes }) => base64Blocks(bytes)).map((text) => `<script type="application/vnd.dial9.trace+base64">${text}<\/script>\n`);
+	const script = page.indexOf('<script type="module">'), name = fileNameOf(state.model.title, '-cut.html'), whole = new Blob([page.slice(0, script), ...blocks, page.slice(script)]);
+	downloadFile(name, whole, 'text/html');
+	status.textContent = `Saved ${name}: ${showSize(whole.size)}. A browser opens it from disk, without a network.`;
 }
 
 /** The dialog: what would be saved, and how. */
@@ -69,19 +114,22 @@ export function openSave() {
 	if (!state.model || document.querySelector('dialog.save')) return;
 	const range = state.range ?? state.view, [from, to] = range, status = element('p', { class: 'small', role: 'status' });
 	const close = element('button', { 'aria-label': 'Close', onclick: () => dialog.close() }, 'Close');
-	const save = element('button', { class: 'boxed', onclick: async () => {
-		save.disabled = true;
+	const choice = (text, save) => element('button', { class: 'boxed', onclick: async () => {
+		for (const button of buttons) button.disabled = true;
 		try {
-			await saveTraces(range, status);
+			await save(range, status);
 		} catch (error) {
 			status.textContent = `It could not be saved: ${showName(error.message ?? error, 300)}`;
 		}
-		save.disabled = false;
-	} }, 'Save as a trace');
+		for (const button of buttons) button.disabled = false;
+	} }, text);
+	// A page that is one file has no server that would give it another.
+	const buttons = [choice('Save as a trace', saveTraces), ...(isEmbedded() ? [] : [choice('Save as a page', savePage)])];
 	const dialog = element('dialog', { class: 'keys save', 'aria-label': 'Save' },
 		element('div', { class: 'head' }, element('h2', {}, state.range ? 'Save the range' : 'Save what is in view'), close),
 		element('p', { class: 'quiet' }, `${showDuration(to - from)}, with calls at its ends whole: a file that dial9, this page and every reader of the format take.  It has the names, tasks and clock that its events need, and says that it was cut.`),
-		element('p', { class: 'quiet' }, save), element('div', { class: 'quiet' }, status));
+		isEmbedded() ? null : element('p', { class: 'quiet' }, 'A page is one HTML file with the viewer and that trace in it, to send to somebody.'),
+		element('p', { class: 'quiet choices' }, ...buttons), element('div', { class: 'quiet' }, status));
 	dialog.addEventListener('close', () => dialog.remove());
 	document.body.append(dialog);
 	dialog.showModal();

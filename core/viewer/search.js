@@ -9,11 +9,17 @@ import { colours } from './theme.js';
 
 const KIND_SHOWN = 8, SEARCH_AFTER_MS = 120;
 let chosen = [], marked = 0, searchTimer = 0;
+let wholeKind = ''; // of which all that was found is listed
 let foundMarks = null; // {model, query, found, columns, n}
 
 function choose(i) {
 	const match = chosen[i];
 	if (!match) return;
+	if (match.kind) {
+		wholeKind = match.kind;
+		renderResults();
+		return;
+	}
 	if (match.query !== undefined) {
 		byId('search').value = match.query;
 		update({ query: match.query });
@@ -44,8 +50,9 @@ function renderResults() {
 	chosen = [];
 	for (const { kind, results } of kinds) {
 		rows.push(heading(kind, showCount(results.length)));
-		for (const result of results.slice(0, KIND_SHOWN)) rows.push(optionOf(result, chosen.push(result) - 1));
-		if (results.length > KIND_SHOWN) rows.push(heading(`and ${showCount(results.length - KIND_SHOWN)} more`, ''));
+		const shown = kind === wholeKind ? results.length : KIND_SHOWN;
+		for (const result of results.slice(0, shown)) rows.push(optionOf(result, chosen.push(result) - 1));
+		if (results.length > shown) rows.push(optionOf({ name: `all ${showCount(results.length)} ${kind}`, note: '' }, chosen.push({ kind }) - 1));
 	}
 	if (text && state.model && !kinds.length) {
 		const names = nearestNames(state.model, text);
@@ -114,6 +121,7 @@ export function startSearch() {
 	});
 	box.addEventListener('input', () => {
 		marked = 0;
+		wholeKind = '';
 		clearTimeout(searchTimer);
 		searchTimer = setTimeout(() => {
 			update({ query: box.value.trim() });

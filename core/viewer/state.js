@@ -31,10 +31,13 @@ export function update(patch) {
 	for (const listener of listeners) listener(patch);
 }
 
+// Of how many steps of a double a view has to be, so that its pixels have times of their own.
+const STEPS_LEAST = 256 * Number.EPSILON;
+
 /** Keep a view between the ends of the trace and no narrower than 100 ns. */
 export function clampView(model, from, to) {
-	const whole = model.last - model.first, margin = whole * 0.05;
-	const length = Math.min(Math.max(to - from, 100), whole + 2 * margin);
+	const whole = model.last - model.first, margin = whole * 0.05, far = Math.max(Math.abs(model.first), Math.abs(model.last));
+	const length = Math.min(Math.max(to - from, 100, far * STEPS_LEAST), whole + 2 * margin);
 	const middle = (from + to) / 2;
 	const start = Math.min(Math.max(middle - length / 2, model.first - margin), model.last + margin - length);
 	return [start, start + length];

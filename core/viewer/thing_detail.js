@@ -2,18 +2,19 @@
 // The detail of a task, with its life, waits and wakes, and of a span, with its fields, time and calls.
 
 import { chainBack, chainOn, lifeOf } from '../toolkit/chain.js';
+import { isAsKnown } from '../toolkit/known.js';
 import { NS_OF_UNIT, durationClass, showCount, showDuration, showName, showShare } from '../toolkit/show.js';
 import { nameOfSpan, spanOf } from '../toolkit/spans.js';
 import { framesOfAddress } from '../toolkit/stacks.js';
 import { partsOfSpan } from '../toolkit/time.js';
-import { fieldReader, pollAt } from '../toolkit/trace.js';
+import { fieldReader, knownReader, pollAt } from '../toolkit/trace.js';
 import { callLink, detailSection, factList, frameRow, partsSection, timeText, wakeReason } from './detail.js';
-import { copyButton, element, prepareCanvas } from './dom.js';
+import { copyButton, element, firstOf, prepareCanvas } from './dom.js';
 import { setView, state, update } from './state.js';
 import { colours } from './theme.js';
 import { selectThing, taskTitle, timeOfThing } from './thing.js';
 
-const GAPS_SHOWN = 5, CALLS_SHOWN = 8, GAP_FRAMES = 8;
+const STAYS_SHOWN = 24, GAPS_SHOWN = 5, CALLS_SHOWN = 8, GAP_FRAMES = 8;
 const SPAN_OWN = /^(worker_id|span_id|span_name|span_instance_id|parent_span_instance_id|tid|start_timestamp_ns|first_enter_timestamp_ns|active_ns|unbalanced_enters|attributes)$/;
 
 function laneOf(trace, worker) {
@@ -55,13 +56,13 @@ function gapRows(trace, { from, to, stack }) {
 		setView(from + trace.shift - (to - from) * 0.1, to + trace.shift + (to - from) * 0.1);
 	} }, timeText(from + trace.shift));
 	return [element('div', { class: 'gap' }, show, element('span', {}, showDuration(to - from))),
-		...frames.slice(0, GAP_FRAMES).map((frame, i) => frameRow(frame, i === 0))];
+		...firstOf(frames, GAP_FRAMES, (frame, i) => frameRow(frame, i === 0), 'frames')];
 }
 
 function waitSection(trace, gaps) {
 	if (!gaps.length) return null;
 	const total = gaps.reduce((sum, gap) => sum + gap.to - gap.from, 0), asked = /^on/.test(trace.metadata.get('source.task_dumps') ?? '');
-	return detailSection('Idle between calls', `${showDuration(total)} in ${showCount(gaps.length)}`, ...gaps.slice(0, GAPS_SHOWN).flatMap((gap) => gapRows(trace, gap)),
+	return detailSection('Idle between calls', `${showDuration(total)} in ${showCount(gaps.length)}`, ...firstOf(gaps, GAPS_SHOWN, (gap) => gapRows(trace, gap), 'waits'),
 		asked || gaps.some((gap) => gap.stack) ? null : element('p', { class: 'small' }, 'What armed it is recorded by `dial9 record --task-dumps`.'));
 }
 
@@ -80,11 +81,11 @@ export function chainSection(trace, worker, row) {
 }
 
 function callsSection(trace, calls) {
-	const longest = [...calls].sort((a, b) => trace.workers[b[0]].polls.dur[b[1]] - trace.workers[a[0]].polls.dur[a[1]]).slice(0, CALLS_SHOWN);
-	return detailSection('Longest calls', `${showCount(longest.length)} of ${showCount(calls.length)}`, element('table', {}, element('tbody', {}, ...longest.map((call) => {
+	const longest = [...calls].sort((a, b) => trace.workers[b[0]].polls.dur[b[1]] - trace.workers[a[0]].polls.dur[a[1]]);
+	return detailSection('Longest calls', `of ${showCount(calls.length)}`, element('table', {}, element('tbody', {}, ...firstOf(longest, CALLS_SHOWN, (call) => {
 		const { polls } = trace.workers[call[0]];
 		return element('tr', {}, element('td', {}, linkOf(trace, call, timeText(polls.start[call[1]] + trace.shift))), element('td', { class: 'number' }, showDuration(polls.dur[call[1]])));
-	}))));
+	}, 'calls', true))));
 }
 
 function showTask(panel, thing) {
@@ -106,12 +107,12 @@ function fieldsOfSpan(trace, life) {
 	const fields = new Map(), id = trace.lives.ids[life], from = trace.lives.start[life], to = trace.lives.end[life];
 	for (const table of trace.tables) {
 		if (!/^Span(Enter|Exit|Close)/.test(table.name) || !table.rows.n || !table.fields.some((field) => field.name === 'span_id')) continue;
-		const read = fieldReader(trace, table, 'span_id');
+		const read = knownReader(trace, table, 'span_id');
 		for (let row = 0; row < table.rows.n; row++) {
 			if (read(row) !== id || table.rows.time[row] < from || table.rows.time[row] > to) continue;
 			table.fields.forEach((field, i) => {
 				const value = fieldReader(trace, table, field.name)(row), unit = table.annotations.find(([number, key]) => number === i && key === 'unit')?.[2];
-				if (field.name === 'attributes') for (const [key, text] of value ?? []) fields.set(key, { name: key, text: String(text), unit: fields.get(key)?.unit });
+				if (field.name === 'attributes' && isAsKnown(field)) for (const [key, text] of value ?? []) fields.set(key, { name: key, text: String(text), unit: fields.get(key)?.unit });
 				else if (value !== undefined && !SPAN_OWN.test(field.name)) fields.set(field.name, { name: field.name, text: String(value), unit: unit ?? fields.get(field.name)?.unit });
 			});
 		}
@@ -133,12 +134,12 @@ function fieldSection(trace, id) {
 
 /** Where threads were inside of it, and whose calls these were. */
 function staySection(trace, span) {
-	const rows = span.stays.slice(0, 24).map((stay) => {
+	const rows = firstOf(span.stays, STAYS_SHOWN, (stay) => {
 		const worker = trace.workers.findIndex((w) => w.id === stay.worker), row = worker < 0 ? -1 : pollAt(trace.workers[worker].polls, stay.start);
 		const lane = row < 0 ? null : laneOf(trace, worker);
 		return element('tr', {}, element('td', {}, lane ? callLink(lane, row) : `worker ${stay.worker}`), element('td', {}, lane ? taskLink(trace, lane.polls.task[row]) : ''),
 			element('td', { class: 'number' }, showDuration(stay.end - stay.start)));
-	});
+	}, 'times', true);
 	return rows.length ? detailSection('Inside of it', `${showCount(span.stays.length)} time${span.stays.length === 1 ? '' : 's'}`, element('table', {}, element('tbody', {}, ...rows))) : null;
 }
 

@@ -5,6 +5,7 @@ import { byId } from './dom.js';
 import { fillGutter, layoutRows } from './lane_rows.js';
 import { drawMarks, drawRows } from './lanes.js';
 import { sentenceOf } from './detail.js';
+import { chooseLane } from './panel.js';
 import { selectCall, setView, state, update } from './state.js';
 import { stepInTrack, tellItem, timeOfItem } from './track.js';
 import { addField, findTrack, foldGroup, moveTrack, removeField, storeChoices, toggleTrack } from './tracks.js';
@@ -46,6 +47,7 @@ const actions = {
 	chart: (field) => takeChoices(addField(state.tracks, field)),
 	remove: (id) => takeChoices(removeField(state.tracks, id)),
 	focus: (id) => update({ track: id }),
+	lane: chooseLane,
 	/** The track is let go with its top at |y| of the rows. */
 	drop(id, y) {
 		const tracks = laidOut.filter((row) => row.kind === 'track'), from = tracks.findIndex((row) => row.track.id === id);

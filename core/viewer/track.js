@@ -24,6 +24,7 @@ const NAMED_ROW = 16;
  *   opens              it has something to say: open unless the reader closed it
  *   bands              [{name, height, lines: [{name, columns(from, to, width), at(time), text(time)}], high,
  *                      stacked, guides: [{value, name}], times: sorted times of change}]
+ *   profile            the kind of stacks that say what makes it up: see PROFILE_KINDS
  *   least              its height when it is open, at least
  *   items              see finishItems(), with |rowNames| or none, |rowHeight|, label(i), tone(i), tell(i): a
  *                      sentence, call(i): {lane, row} or null, key(i) and find(key) for the URL, |prefix| there

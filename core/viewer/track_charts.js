@@ -22,7 +22,7 @@ function linesOf(model, trace, event, field, { title = field, kind = 'gauge', un
 	for (const row of rows) {
 		const key = by ? row[by] : '';
 		if (!groups.has(key)) groups.set(key, []);
-		groups.get(key).push({ time: row.time, value: of ? (row[of] ? 100 * row[field] / row[of] : undefined) : row[field] });
+		groups.get(key).push({ time: row.time, value: of ? (row[of] ? 100 * Number(row[field]) / Number(row[of]) : undefined) : row[field] });
 	}
 	return [...groups].map(([key, points]) => seriesLine(`${processName(model, trace)}${title}${by ? ` ${showName(key || '(unnamed)')}` : ''}`,
 		makeSeries(points, kind, trace.end, scale), trace.shift, unit));
@@ -91,7 +91,7 @@ function memoryTrack(model) {
 	const heap = model.traces.filter((trace) => tablesNamed(trace, 'AllocEvent').length)
 		.map((trace) => seriesLine(`${processName(model, trace)}heap`, makeSeries(heapPoints(trace), 'gauge', trace.end), trace.shift, 'bytes'));
 	const bands = [...bandOf(heap.length ? 'resident' : '', resident), ...bandOf('heap live', heap)];
-	return bands.length && { id: 'memory', title: 'memory', bands, figure: last(bands),
+	return bands.length && { id: 'memory', title: 'memory', bands, figure: last(bands), profile: heap.length ? 'live' : '',
 		plain: 'Memory: what the kernel keeps resident for the process, and what of the heap is allocated, by its samples.' };
 }
 

@@ -5,7 +5,7 @@ import { addItem, finishItems, newItems, packItems } from '../toolkit/items.js';
 import { showCount, showDuration, showName } from '../toolkit/show.js';
 import { SPAN_EVENT, nameOfSpan, spanRoles } from '../toolkit/spans.js';
 import { framesOf } from '../toolkit/stacks.js';
-import { absoluteTime, fieldReader, tablesNamed } from '../toolkit/trace.js';
+import { absoluteTime, fieldReader, knownReader, tablesNamed } from '../toolkit/trace.js';
 import { makeTrack } from './track.js';
 import { showValue } from './track_lines.js';
 
@@ -72,7 +72,7 @@ function closesOf(trace) {
 	trace.spanCloses = new Map();
 	for (const table of trace.tables) {
 		if (!/^SpanClose/.test(table.name)) continue;
-		const id = fieldReader(trace, table, 'span_id');
+		const id = knownReader(trace, table, 'span_id');
 		for (let row = 0; row < table.rows.n; row++) trace.spanCloses.set(`${id(row)}@${table.rows.time[row]}`, { table, row });
 	}
 	return trace.spanCloses;
@@ -111,13 +111,13 @@ export function spansTrack(model, floor = 0) {
 		figure: `${showCount(done.n)}${floor ? ` of ${showCount(all)}` : ''}, ${counted(kinds.size, 'name')}`,
 		tone: (i) => done.kind[i], label: nameOf,
 		tell(i) {
-			const [trace] = of(i), close = closeOf(i), active = close && fieldReader(trace, close.table, 'active_ns')(close.row);
+			const [trace] = of(i), close = closeOf(i), active = close && knownReader(trace, close.table, 'active_ns')(close.row);
 			return `span ${processName(model, trace)}${nameOf(i)}${active === undefined || active === null ? '' : `, inside for ${showDuration(Number(active))}`}`;
 		},
 		facts(i) {
 			const [trace] = of(i), close = closeOf(i);
 			if (!close) return [['close', 'not recorded']];
-			const read = (name) => fieldReader(trace, close.table, name)(close.row), active = read('active_ns'), attributes = read('attributes');
+			const read = (name) => knownReader(trace, close.table, name)(close.row), active = read('active_ns'), attributes = read('attributes');
 			return [...(active === undefined ? [] : [['inside', showDuration(Number(active))]]), ...(Array.isArray(attributes) ? attributes : []).map(([name, value]) => [showName(name), showName(value)]),
 				...fieldTexts(trace, close.table, close.row).filter(([name, text]) => !SPAN_FIELDS.test(name) && text !== 'absent')];
 		},
@@ -231,7 +231,7 @@ export function helpersTrack(model) {
 			samples++;
 		}
 		for (const table of tablesNamed(trace, 'HelperRunEvent')) {
-			const at = sources.push({ trace, table }) - 1, read = fieldReader(trace, table, 'run_ns'), work = newItems();
+			const at = sources.push({ trace, table }) - 1, read = knownReader(trace, table, 'run_ns'), work = newItems();
 			for (let i = 0; i < table.rows.n; i++) {
 				const end = table.rows.time[i] + trace.shift;
 				addItem(work, end - Number(read(i) ?? 0), end, 0, at, i, 1);
@@ -246,7 +246,7 @@ export function helpersTrack(model) {
 	const done = finishItems(items, rows.length);
 	const placeOf = (i) => {
 		const { trace, table } = sources[done.source[i]];
-		return model.callbackAt(trace, fieldReader(trace, table, 'function')(done.ref[i]) ?? '').name;
+		return model.callbackAt(trace, knownReader(trace, table, 'function')(done.ref[i]) ?? '').name;
 	};
 	const frameOf = (i) => showName(framesOf(sources[done.source[i]].trace, sources[done.source[i]].trace.samples.stack[done.ref[i]])[0]?.name ?? 'no stack');
 	const isSample = (i) => sources[done.source[i]].samples;
@@ -257,7 +257,7 @@ export function helpersTrack(model) {
 		tone: (i) => done.kind[i], label: (i) => (isSample(i) ? frameOf(i) : placeOf(i)),
 		tell(i) {
 			if (isSample(i)) return `${rows[done.row[i]]} ${done.kind[i] ? 'left the CPU' : 'was on the CPU'} in ${frameOf(i)}`;
-			const { trace, table } = sources[done.source[i]], waited = fieldReader(trace, table, 'wait_ns')(done.ref[i]);
+			const { trace, table } = sources[done.source[i]], waited = knownReader(trace, table, 'wait_ns')(done.ref[i]);
 			return `${placeOf(i)} ran on a helper thread${waited === undefined ? '' : `, after ${showDuration(waited)} in its queue`}`;
 		},
 		key: (i) => {
@@ -284,7 +284,7 @@ export function lossTrack(model) {
 	for (const trace of model.traces) {
 		const zero = absoluteTime(trace, 0), name = processName(model, trace);
 		for (const table of tablesNamed(trace, 'RecorderLossEvent')) {
-			const read = (field) => fieldReader(trace, table, field), [from, to, events, cause] = ['from_ns', 'to_ns', 'events', 'cause'].map(read);
+			const read = (field) => knownReader(trace, table, field), [from, to, events, cause] = ['from_ns', 'to_ns', 'events', 'cause'].map(read);
 			for (let i = 0; i < table.rows.n; i++) {
 				const time = table.rows.time[i], a = from(i) ? Number(BigInt(from(i)) - zero) : time, b = to(i) ? Number(BigInt(to(i)) - zero) : time;
 				add(trace, Math.min(a, b), Math.max(a, b), `${name}${showCount(Number(events(i) ?? 0))} events lost: ${showName(cause(i) ?? 'cause not known')}`);
@@ -292,7 +292,7 @@ export function lossTrack(model) {
 			}
 		}
 		for (const table of tablesNamed(trace, 'MemoryProfileOverflowEvent')) {
-			const read = (field) => fieldReader(trace, table, field), [allocs, frees] = ['dropped_allocs', 'dropped_frees'].map(read);
+			const read = (field) => knownReader(trace, table, field), [allocs, frees] = ['dropped_allocs', 'dropped_frees'].map(read);
 			for (let i = 0; i < table.rows.n; i++) {
 				const n = Number(allocs(i) ?? 0) + Number(frees(i) ?? 0);
 				if (n) add(trace, table.rows.time[i], table.rows.time[i], `${name}${showCount(n)} samples of memory lost`);

@@ -31,6 +31,12 @@ export function intervalOfText(model, text) {
 	return [start, start + Number(length)];
 }
 
+/** [from, to] of the axis that "?start=NS&end=NS" asks for, either of them or both; else null. */
+export function intervalOfQuery(model, search) {
+	const query = new URLSearchParams(search), told = ['start', 'end'].map((key) => (/^\d{1,20}$/.test(query.get(key) ?? '') ? timeOfText(model, query.get(key)) : null));
+	return told.some((time) => time !== null) ? [told[0] ?? model.first, told[1] ?? model.last] : null;
+}
+
 /** The fragment without its #.  |kept|: items of others, which are written back. */
 export function writeFragment(state, kept = []) {
 	const { model } = state, items = state.following ? [] : [`v=${textOfInterval(model, state.view)}`];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Time and memory of `dial9 report` on a trace of ten million events, recorded for the purpose:
+# Time and memory of `dial9 report` and `dial9 query` on a trace of ten million events, recorded for the purpose:
 #
 #	bench_report.sh BENCH_FLUSH DIAL9 [EVENTS]
 set -eu
@@ -26,18 +26,31 @@ import os
 import sys
 
 dial9, trace = sys.argv[1:]
-times, peaks = [], []
-for _ in range(3):
-    pid = os.posix_spawn(dial9, [dial9, "report", "--color", "never", trace], os.environ, file_actions=[
-        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
-    _, status, usage = os.wait4(pid, 0)
-    if not os.WIFEXITED(status) or os.WEXITSTATUS(status) > 1:
-        sys.exit(f"dial9 report: {status}")
-    times.append(usage.ru_utime + usage.ru_stime)
-    peaks.append(usage.ru_maxrss / 1024)
-for what, unit, values, budget in (("report on 10 M events, CPU", "s", times, 1),
-                                   ("report on 10 M events, peak memory", "MiB", peaks, 64)):
+SQL = "SELECT name, count(*), sum(ms), percentile(ms, 99), max(ms) FROM calls GROUP BY name ORDER BY 3 DESC"
+
+
+def run(command):
+    """Three runs: CPU time in s, peak memory in MiB."""
+    times, peaks = [], []
+    for _ in range(3):
+        pid = os.posix_spawn(dial9, [dial9, *command], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+        _, status, usage = os.wait4(pid, 0)
+        if not os.WIFEXITED(status) or os.WEXITSTATUS(status) > 1:
+            sys.exit(f"dial9 {command[0]}: {status}")
+        times.append(usage.ru_utime + usage.ru_stime)
+        peaks.append(usage.ru_maxrss / 1024)
+    return times, peaks
+
+
+def tell(what, unit, values, budget):
     values.sort()
     print("FIGURE", what, f"{values[1]:.6g}", unit, "", 0, f"{values[1]:.6g}",
           f"{values[0]:.6g}", f"{values[2]:.6g}", budget, sep="\t")
+
+
+for name, command, most in (("report", ["report", "--color", "never", trace], 1024), ("query: aggregate", ["query", trace, SQL], "")):
+    cpu, memory = run(command)
+    tell(f"{name} on 10 M events, CPU", "s", cpu, 5)
+    tell(f"{name} on 10 M events, peak memory", "MiB", memory, most)
 END

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs that each segment begins by telling the tasks that live: CPU time of the process per
- * rotation, nearly all of it the flush thread's, and bytes in the segment, against a loop with one task.
+ * What it costs that each segment begins by telling the tasks and spans that live: CPU time of the
+ * process per rotation, nearly all of it the flush thread's, and bytes in the segment, against a
+ * loop with one task.
  */
 #include "config.h"
 
 #include <dial9/loop.h>
 #include <dial9/options.h>
 #include <dial9/recorder.h>
+#include <dial9/span.h>
 
 #include "bench/bench.h"
 
 #define ROUNDS 21
 #define TASKS  10000
+#define SPANS  256 /* as many as one thread's are told */
 
 static struct d9_loop *loop;
 static struct d9_recorder *recorder;
@@ -49,7 +52,9 @@ static void rotate(struct cost *cost)
 
 int main(void)
 {
-	static struct cost one, many;
+	static struct d9_span_site site = D9_SPAN_SITE(D9_SPAN_INFO, "bench", "request");
+	static struct d9_span spans[SPANS];
+	static struct cost one, many, inside;
 	struct d9_options *options;
 
 	if (d9_options_new(&options))
@@ -60,6 +65,11 @@ int main(void)
 		return 2;
 	d9_options_free(options);
 	rotate(&one);
+	for (unsigned i = 0; i < SPANS; i++)
+		d9_span_create(&spans[i], &site, D9_SPAN_ROOT, NULL, 0);
+	rotate(&inside);
+	for (unsigned i = 0; i < SPANS; i++)
+		d9_span_close(&spans[i]);
 	for (uint64_t key = 1; key <= TASKS; key++)
 		poll_task(key);
 	if (d9_recorder_rotate(recorder, 10000))
@@ -70,8 +80,12 @@ int main(void)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		many.ms[i] -= one.ms[i];
 		many.kib[i] -= one.kib[i];
+		inside.ms[i] -= one.ms[i];
+		inside.kib[i] -= one.kib[i];
 	}
 	bench_value("a rotation, for 10 000 living tasks", "ms of CPU", many.ms, ROUNDS, 0);
 	bench_value("a segment, for 10 000 living tasks", "KiB", many.kib, ROUNDS, 0);
+	bench_value("a rotation, for 256 open spans", "ms of CPU", inside.ms, ROUNDS, 0);
+	bench_value("a segment, for 256 open spans", "KiB", inside.kib, ROUNDS, 0);
 	return 0;
 }

@@ -2,6 +2,8 @@
 # Clients that mean harm: attack_http.py URL WAY.  Each ends with one request of somebody who means none, and prints what that
 # one got.
 import os
+import select
+import signal
 import socket
 import sys
 import urllib.parse
@@ -44,9 +46,9 @@ def said(text):
         return status(read_all(connection))
 
 
-def crowd(beginning):
+def crowd(beginning, size=700):
     clients = []
-    for _ in range(700):
+    for _ in range(size):
         client = connect()
         try:
             client.sendall(beginning)
@@ -80,6 +82,50 @@ elif way == 'many-segments':
     print(said(f'GET {url.path}api/report?{"trace=segment/web-1%2Ftrace.0.bin&" * 1500} HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode()))
 elif way == 'no-http':
     print(said(os.urandom(3000) + b'\r\n\r\n'))
+elif way == 'known-rests':
+    # Who has the token gives way to nobody who has not, however many these are and however long it has rested.
+    held = connect()
+    held.sendall(f'GET {url.path}viewer/icon.svg HTTP/1.1\r\n{host}\r\n'.encode())
+    held.recv(1 << 16)
+    silent = crowd(b'')
+    held.sendall(f'GET {url.path}api/segments HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode())
+    print(status(read_all(held)))
+elif way == 'known-reads':
+    held = connect()
+    held.sendall(f'GET {url.path}segment/web-1%2Ftrace.0.bin HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode())
+    held.recv(1)
+    silent = crowd(b'')
+    print('all of it' if len(read_all(held)) >= int(sys.argv[3]) else 'less than announced')
+elif way == 'guesses':
+    print(*sorted({said(f'GET /{i:032x}/ HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode()) for i in range(1000)}))
+elif way == 'one-report':
+    held = crowd(f'GET {url.path}api/report?trace=segment%2Fweb-1%2Ftrace.0.bin HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode(), 200)
+    print(*sorted({status(read_all(client)) for client in held}))
+elif way == 'no-targets':
+    for target in ('http://evil.example/', f'http://evil.example{url.path}', '*', f'{url.path}segment/%', f'{url.path}segment/%00',
+                   f'{url.path}?%', f'{url.path}?trace', f'{url.path}viewer/app.js/', f'{url.path}segment/..%5c..%5cetc',
+                   f'{url.path}segment/web-1%2f%2e%2e%2fweb-1%2ftrace.0.bin', f'{url.path}segment/web-1//trace.0.bin',
+                   f'{url.path}api/segments%00', f'{url.path}segment/web-1%2Ftrace.0.bin?from=1e999'):
+        print(target.replace(url.path, '/TOKEN/'), said(f'GET {target} HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode()))
+    for method in ('OPTIONS', 'TRACE', 'PUT', 'PATCH', 'POST'):
+        print(method, said(f'{method} {url.path} HTTP/1.1\r\n{host}Origin: http://evil.example\r\nConnection: close\r\n\r\n'.encode()))
+    for headers in (f'{host}Host: evil.example\r\n', f'Host: evil.example\r\n{host}', 'Host:\r\n', '', f'Host: {url.netloc}.\r\n',
+                    f'Host: user@{url.netloc}\r\n', f'{host}Content-Length: -1\r\n', f'{host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n'):
+        print(repr(headers.replace(url.netloc, 'HOST')), said(f'GET {url.path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n'.encode()))
+elif way == 'busy':
+    # While the server is at something else, as many wait for it as the kernel lets wait.
+    server, held = int(sys.argv[3]), []
+    with open('/proc/sys/net/core/somaxconn', encoding='ascii') as limit:
+        wanted = min(300, int(limit.read()))
+    os.kill(server, signal.SIGSTOP)
+    for _ in range(wanted):
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex((url.hostname, url.port))
+        held.append(client)
+    there = len(select.select([], held, [], 0)[1])
+    os.kill(server, signal.SIGCONT)
+    print('all are there' if there == wanted else f'{there} of {wanted} are there')
 elif way == 'cut':
     held = connect()
     held.sendall(f'GET {url.path}segment/web-1%2Ftrace.0.bin HTTP/1.1\r\n{host}Connection: close\r\n\r\n'.encode())

@@ -32,7 +32,7 @@ __attribute__((noinline)) static void compute(double seconds)
 }
 
 /*
- * Return once this thread has a CPU timer, or after a second: the flush thread starts it, and a
+ * Return once this thread has a CPU timer, or after three seconds: the flush thread starts it, and a
  * busy machine lets that one wait while a thread that computes would go on unseen.
  */
 static inline void await_sampling(void)
@@ -40,7 +40,7 @@ static inline void await_sampling(void)
 	char line[128], wanted[64];
 
 	snprintf(wanted, sizeof(wanted), "/tid.%d\n", (int)gettid());
-	for (int tries = 0; tries < 1000; tries++) {
+	for (int tries = 0; tries < 3000; tries++) {
 		FILE *timers = fopen("/proc/self/timers", "r");
 		int found = 0;
 

@@ -30,6 +30,7 @@ enum {
 	SPAN_ENTER,
 	SPAN_EXIT,
 	SPAN_CLOSE,
+	SPAN_OPEN,
 	ORDER,
 	TIMELESS,
 	STEP_ENTER,
@@ -288,6 +289,48 @@ static void make_late(struct trace *t)
 	life_call(t, 10000080, 10000090, 7, "short @ main");
 }
 
+static void tell_open(struct trace *t, uint64_t id, uint64_t start_us, const char *name)
+{
+	trace_event(t, SPAN_OPEN, origin_ns + 1000000, id, 0, (uint64_t)trace_string(t, name),
+		    origin_ns + start_us * 1000, (uint64_t)trace_string(t, "demo"));
+}
+
+/* Two spans that a rotation finds open, entered and not: the segment before it, or the one behind,
+ * which tells them. */
+static void make_crossing(struct trace *t, bool behind)
+{
+	put_schemas(t);
+	trace_schema(t, SPAN_ENTER, "SpanEnter:demo",
+		     "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
+	trace_schema(t, SPAN_EXIT, "SpanExit:demo", "worker_id:9 span_id:9 span_name:7");
+	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9 start_timestamp_ns:9 active_ns:9");
+	trace_schema(t, SPAN_OPEN, "SpanOpenEvent",
+		     "span_id:9 parent_span_id:137 span_name:7 start_timestamp_ns:9 origin:7");
+	if (!behind) {
+		trace_event(t, SPAN_ENTER, origin_ns + 2000, UINT64_C(255), UINT64_C(5), 0,
+			    (uint64_t)trace_string(t, "session"));
+		trace_event(t, SPAN_EXIT, origin_ns + 3000, UINT64_C(255), UINT64_C(5),
+			    (uint64_t)trace_string(t, "session"));
+		trace_event(t, SPAN_ENTER, origin_ns + 4000, UINT64_C(255), UINT64_C(3), 0,
+			    (uint64_t)trace_string(t, "request"));
+		return;
+	}
+	tell_open(t, 5, 1, "session");
+	tell_open(t, 3, 4, "request");
+	trace_event(t, SPAN_EXIT, origin_ns + 1010000, UINT64_C(255), UINT64_C(3),
+		    (uint64_t)trace_string(t, "request"));
+	trace_event(t, SPAN_CLOSE, origin_ns + 1011000, UINT64_C(3), origin_ns + 4000,
+		    UINT64_C(1006000));
+}
+
+/* A call that took nearly all of the time that can be told. */
+static void make_endless(struct trace *t)
+{
+	put_schemas(t);
+	life_call(t, 0, 0, 7, "endless @ main");
+	trace_event(t, POLL_END, UINT64_MAX - 1, UINT64_C(0));
+}
+
 /* Task 7 is woken by its descriptor, by task 9, by itself; span 3 is entered twice. */
 static void make_life(struct trace *t)
 {
@@ -526,6 +569,10 @@ int main(int argc, char **argv)
 		make_life(&t);
 	} else if (!strcmp(kind, "late")) {
 		make_late(&t);
+	} else if (!strcmp(kind, "crossing")) {
+		make_crossing(&t, argc > 4);
+	} else if (!strcmp(kind, "endless")) {
+		make_endless(&t);
 	} else if (!strcmp(kind, "wild")) {
 		make_wild(&t);
 	} else if (!strcmp(kind, "odd")) {

@@ -59,6 +59,16 @@ test('a skill has the name of its file and says what it is for', () => {
 	}
 });
 
+test('each check of dial9 report has a recipe with a command, and a line that says what it means', () => {
+	const checks = [...readFileSync(join(core, 'analyze', 'findings.c'), 'utf8').matchAll(/\{ "([a-z-]+)", D9__ABOUT_/g)].map(([, name]) => name);
+	assert.ok(checks.length > 40);
+	const read = (skill) => readFileSync(join(core, 'agents', `${skill}.md`), 'utf8'), named = (text) => [...text.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name);
+	const recipes = read('dial9-diagnoses').split(/^(?=\*\*)/m).slice(1).filter((text) => text.includes('```sh\n'));
+	assert.deepEqual(recipes.flatMap((text) => named(/^\*\*.*?\*\* \((.*?)\)/.exec(text)[1])).sort(), [...checks].sort());
+	const lines = read('dial9-red-flags').split('\n').filter((line) => line.startsWith('| `'));
+	assert.deepEqual(lines.flatMap((line) => named(line.split('|')[1])).sort(), [...checks].sort());
+});
+
 test('skills name only commands, options and skills that there are', () => {
 	const known = new Set(skills.map((file) => file.slice(0, -3))), commands = new Set(run('dial9', 'help').stdout.match(/^ {2}[a-z]+/gm).map((line) => line.trim()));
 	for (const file of skills) {

@@ -155,6 +155,7 @@ stat -c '%a %u' all all/of all/of/them
 trace_of all/of/them
 
 say "in another user's directory none of this user's is written, nor by a link in the place of rings"
+theirs
 mkdir -m 700 strangers
 chown 1234 strangers
 mode=flight begin theirs memcached -u nobody -l 127.0.0.1 -p $port -U 0 -t 2

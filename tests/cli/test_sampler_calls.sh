@@ -42,12 +42,12 @@ END
 cc -g -O2 -pthread -I"$top_srcdir/tests/cli" -o alone alone.c || exit 99
 
 say "a thread that computes after a rest"
-strace -f -o calls "$dial9" record --quiet --profile-only -o tr -- ./alone
-thread=$(sed -n 's/ .*getppid().*//p' calls | tail -1)
+# One file for each thread: in one of all, calls that others interrupt are told in two lines.
+strace -ff -o calls "$dial9" record --quiet --profile-only -o tr -- ./alone
+file=$(grep -l '^getpgrp()' calls.*)
+thread=${file#calls.}
 # The program's own clock_gettime() aside.
-grep "^$thread " calls | sed -n '/getppid()/,/getpgrp()/p' | sed '1d;$d' |
-	sed -n '/ --- /d; s/^[0-9]* *\([a-z_0-9]*\)(.*/\1/p; s/^[0-9]* *<... \([a-z_0-9]*\) resumed.*/\1/p' |
-	sed '/^clock_gettime$/d; s/^process_vm_readv$/rt_sigreturn/' | sort -u
+sed -n '/^getppid()/,/^getpgrp()/p' "$file" | sed '1d;$d; /^--- /d; s/(.*//; /^clock_gettime$/d; s/^process_vm_readv$/rt_sigreturn/' | sort -u
 samples=$("$dial9" events -e CpuSampleEvent tr | grep -c "\"tid\":$thread,")
 [ "$samples" -ge 50 ] && echo "it was sampled"
 finish 's/  */ /g'

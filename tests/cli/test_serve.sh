@@ -64,6 +64,10 @@ for path in viewer/../../core/main.c viewer/ toolkit/../viewer/app.js api/ api/s
 	ask --path "/TOKEN/$path"
 done
 
+say "the viewer as one file without a trace, as text"
+ask --path /TOKEN/api/page --show Content-Type --save page
+grep -o 'id="embedded[a-z-]*">[^<]*' page | head -n 2
+
 say "a segment that has become a link since"
 mv traces/web-1/trace.0.bin kept
 ln -s ../../kept traces/web-1/trace.0.bin
@@ -92,6 +96,22 @@ ask --path http://evil.example/TOKEN/
 ask --method POST
 ask --method DELETE --path /TOKEN/segment/web-1%2Ftrace.0.bin
 ask --header "X: $(head -c 100000 /dev/zero | tr '\0' x)"
+end_server INT
+
+say "a call as long as numbers go: it is counted, and its parts are its length"
+"$make_trace" endless plain endless.bin
+"$dial9" serve --summary endless.bin >endless.json
+python3 -c '
+import json
+summary = json.load(open("endless.json"))
+call = summary["callbacks"][0]
+print(call["calls"], call["durations"], sum(summary["bins"][1::2]) == call["total_ns"] == call["longest_ns"])'
+serve endless.bin
+until ask --path /TOKEN/api/callbacks --save callbacks.json && ! grep -q '"waiting": *1' callbacks.json; do :; done >/dev/null
+python3 -c '
+import json
+call = json.load(open("callbacks.json"))["callbacks"][0]
+print(call["p50_ns"] > 2**62, call["p50_ns"] <= call["longest_ns"])'
 end_server INT
 
 say "one segment, which is none"

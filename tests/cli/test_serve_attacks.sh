@@ -23,7 +23,18 @@ with open('traces/bad/trace.2.bin', 'wb') as out:
     out.write(trace[:200] + random.randbytes(100000))
 with open('traces/bad/trace.3.bin', 'wb') as out:
     out.write(b'TRC\0\1' + b'\xff' * 1000)
+# A quarter of a gigabyte of frames that reset the time, in 8 KB; a window of 2 GiB; lists in each other; a count of four billion.
+with open('traces/bad/trace.4.bin.zst', 'wb') as out:
+    out.write(bytes.fromhex('28b52ffd0058280000') + b'TRC\0\1' + bytes.fromhex('02001005') * 2000 + bytes.fromhex('03001005'))
+with open('traces/bad/trace.5.bin.zst', 'wb') as out:
+    out.write(bytes.fromhex('28b52ffd00a8010000000000'))
+lists = b'TRC\0\1' + bytes.fromhex('010100 03004f776e 01 0100 04006c697374 0e 0500f2052a01000000')
+with open('traces/bad/trace.6.bin', 'wb') as out:
+    out.write(lists + bytes.fromhex('020100000000') + bytes.fromhex('010000000e') * 10000 + bytes(4))
+with open('traces/bad/trace.7.bin', 'wb') as out:
+    out.write(lists + bytes.fromhex('020100000000 ffffffff 0b'))
 EOF
+mkfifo traces/web-1/trace.8.bin
 : >address
 "$dial9" serve traces >address &
 server=$!
@@ -36,9 +47,12 @@ attack() {
 	python3 "$top_srcdir/tests/cli/attack_http.py" "$url" "$@"
 }
 
-for way in silent slow-writers slow-readers pipelined long-body endless-body long-head long-line many-segments no-http; do
+for way in silent slow-writers slow-readers pipelined long-body endless-body long-head long-line many-segments no-http no-targets \
+	guesses one-report known-rests; do
 	attack "$way"
 done
+attack known-reads "$(wc -c <traces/web-1/trace.0.bin)"
+attack busy $server
 
 say "segments that expand, cheat and lie are told"
 python3 - "$url" <<'EOF'
@@ -55,6 +69,30 @@ for segment in answer['segments']:
 print(json.load(opener.open(sys.argv[1] + 'api/callbacks'))['coverage']['segments'], 'segments')
 json.load(opener.open(sys.argv[1] + 'api/stacks?process=x&from_ms=nan&to_ms=1e999'))
 EOF
+
+say "a folder that has become a link since, and a segment that has become a pipe"
+ask() {
+	python3 "$top_srcdir/tests/cli/ask_http.py" "$url" "$@"
+}
+mv traces/bad kept
+ln -s ../kept traces/bad
+ask --path /TOKEN/segment/bad%2Ftrace.3.bin
+rm traces/bad
+mv kept traces/bad
+rm traces/bad/trace.3.bin
+mkfifo traces/bad/trace.3.bin
+ask --path /TOKEN/segment/bad%2Ftrace.3.bin
+ask --path /TOKEN/segment/web-1%2Ftrace.8.bin
+ask --path /TOKEN/api/report --save report
+
+say "what other sites may read: nothing says that they may"
+ask --header "Origin: http://evil.example" --show Access-Control-Allow-Origin
+ask --method OPTIONS --header "Origin: http://evil.example" --header "Access-Control-Request-Method: GET" --show Access-Control-Allow-Origin
+ask --show Cross-Origin-Resource-Policy
+ask --show Cross-Origin-Opener-Policy
+for site in cross-site same-site nonsense; do
+	ask --path /TOKEN/api/map --header "Sec-Fetch-Site: $site"
+done
 
 attack cut traces/web-1/trace.0.bin "$(wc -c <traces/web-1/trace.0.bin)"
 

@@ -36,6 +36,19 @@ if command -v python3 >/dev/null; then
 	END
 fi
 
+say "spans that a rotation finds open: once, in the second segment alone and in both"
+mkdir crossing
+"$make_trace" crossing plain crossing/trace.0.bin
+"$make_trace" crossing plain crossing/trace.1.bin behind
+for trace in crossing/trace.1.bin crossing; do
+	"$dial9" report --json $trace >report.json
+	python3 -c '
+import json
+for span in json.load(open("report.json"))["spans"]:
+    print(span["name"], span["spans"], span["unclosed"], span["unmatched"], span["active_ns"], span["max_ns"], [o["origin"] for o in span["origins"]])'
+	"$dial9" query $trace "SELECT * FROM spans" 2>/dev/null | sed 's/ *$//'
+done
+
 say "a real program: 20 requests of three sections, 20 queries inside, 4 of them refused"
 "$top_builddir/examples/spans" trace
 "$dial9" events trace >events.jsonl

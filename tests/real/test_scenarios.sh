@@ -91,9 +91,13 @@ scenario() {
 		# shellcheck disable=SC2086
 		run innocent $1 innocent
 		found=$(warnings innocent)
-		if [ -z "$found" ] || ! is_disturbance "$found"; then
-			break
-		fi
+		# What a host takes counts as CPU time of whoever ran: where the report says that the machine was short of
+		# CPU, any call may be longer than the program made it.
+		case " $found " in
+		"  ") break ;;
+		*" short-of-cpu "*) ;;
+		*) is_disturbance "$found" || break ;;
+		esac
 	done
 	case $found in
 	"" | short-of-cpu | cpu-contention) ;; # true, of this machine

@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { nameOfSpan, spanOf } from '../../core/toolkit/spans.js';
 import { partsOfCall, partsOfRange, partsOfSpan } from '../../core/toolkit/time.js';
 import { readTrace } from '../../core/toolkit/trace.js';
+import { waitColumns } from '../../core/viewer/lod.js';
+import { Model } from '../../core/viewer/model.js';
 import { HEADER, SHAPES, event, pool, reset, schema, stackPool, str16, str32, stream, u16, u32, uleb } from './trace_bytes.mjs';
 
 const MS = 1000000, ORIGIN = 1000 * MS;
@@ -19,9 +21,9 @@ const readBytes = (bytes) => readTrace([{ name: 'a', chunks: async function* chu
 /** A trace of |rows|: [ms, type id, ...bytes], in the order of their times. */
 function traceOf(rows, ...more) {
 	const parts = [HEADER, SHAPES.start(START), SHAPES.end(END), SHAPES.park(PARK), SHAPES.unpark(UNPARK), SHAPES.wake(WAKE), OFF_CPU_SHAPE,
-		schema(BLOCKED, 'BlockingCallEvent', [['worker_id', 9], ['task_id', 9], ['duration_ns', 9]]), SHAPES.sample(SAMPLE), SHAPES.metadata(METADATA),
+		schema(BLOCKED, 'BlockingCallEvent', [['worker_id', 9], ['task_id', 9], ['duration_ns', 9], ['function', 7]]), SHAPES.sample(SAMPLE), SHAPES.metadata(METADATA),
 		schema(ENTER, 'SpanEnter:a', SPAN_FIELDS), schema(EXIT, 'SpanExit:a', SPAN_FIELDS),
-		schema(CLOSE, 'SpanCloseEvent', [['span_id', 9], ['start_timestamp_ns', 9]]), pool(0, 'f @ a.c:1'), pool(1, 'work'), stackPool(0, [1]), ...more];
+		schema(CLOSE, 'SpanCloseEvent', [['span_id', 9], ['start_timestamp_ns', 9]]), pool(0, 'f @ a.c:1'), pool(1, 'work'), pool(2, 'fsync'), stackPool(0, [1]), ...more];
 	for (const [ms, id, ...bytes] of rows) parts.push(reset(BigInt(ORIGIN) + BigInt(Math.round(ms * MS))), event(id, 0, ...bytes));
 	return readBytes(stream(...parts));
 }
@@ -32,7 +34,7 @@ const park = (ms, cpu) => [ms, PARK, uleb(0), 0, uleb(cpu * MS), u32(9)];
 const unpark = (ms, cpu, wait = 0) => [ms, UNPARK, uleb(0), 0, uleb(cpu * MS), uleb(wait * MS), u32(9)];
 const offCpu = (ms, blocked, ready, { task = 7, switches = 1, cpu } = {}) => [ms, OFF_CPU, uleb(0), uleb(task), uleb(blocked * MS), uleb(ready * MS),
 	1, uleb(switches), 0, 0, 0, ...cpu === undefined ? [0, 0] : [1, uleb(cpu * MS), 1, uleb(0)]];
-const told = (ms, ns, task = 7) => [ms, BLOCKED, uleb(0), uleb(task), uleb(ns * MS)];
+const told = (ms, ns, task = 7, name = 1) => [ms, BLOCKED, uleb(0), uleb(task), uleb(ns * MS), u32(name)];
 const sample = (ms) => [ms, SAMPLE, uleb(0), u32(9), 0, u32(0)];
 const enter = (ms, id) => [ms, ENTER, uleb(0), uleb(id), 0, u32(1)];
 const leave = (ms, id) => [ms, EXIT, uleb(0), uleb(id), 0, u32(1)];
@@ -58,6 +60,34 @@ test('a thread that never gave up the CPU did not block: the machine took it', a
 test('what a reading leaves over is unknown where less CPU time was used', async () => {
 	const trace = await traceOf([unpark(0, 0), start(1), end(11), offCpu(11, 4, 3, { cpu: 1 }), park(12, 100)]);
 	assert.equal(partsOfCall(trace, trace.workers[0], 0).unknown, 2 * MS - 4096);
+});
+
+test('the viewer tells the same parts, and in which functions a call was blocked', async () => {
+	const trace = await traceOf([unpark(0, 0), start(0), told(1, 1), told(3, 5, 7, 2), end(10), park(10, 3), unpark(20, 3), start(20), end(20)]);
+	const model = new Model([trace], { name: 'a', shown: 1, segments: 1 }), [lane] = model.lanes;
+	assert.deepEqual(model.parts(lane, 0), partsOfCall(trace, trace.workers[0], 0));
+	assert.deepEqual(inMs(model.parts(lane, 0)), { on_cpu: 3, ready: 0, blocked: 6, unknown: 1, total: 10 });
+	assert.deepEqual(model.blockedIn(lane, 0), ['fsync', 'work']);
+	assert.equal(model.parts(lane, 1), null, 'a call that took no time has no parts');
+});
+
+test('a lane tells where its loop waits for events, and where nothing is known of it', async () => {
+	const trace = await traceOf([unpark(0, 0), start(0), end(1), park(1, 1), unpark(4, 1), start(4), end(5), park(9, 2), unpark(9.5, 2), start(9.5), end(10)]);
+	const model = new Model([trace], { name: 'a', shown: 1, segments: 1 }), [lane] = model.lanes;
+	assert.deepEqual([...waitColumns(lane, 0, 10 * MS, 10).waiting], [0, 1, 1, 1, 0, 0, 0, 0, 0, 1]);
+	assert.deepEqual(model.waitAt(lane, 2 * MS), { start: 1 * MS, dur: 3 * MS });
+	assert.equal(model.waitAt(lane, 6 * MS), null);
+});
+
+test('a span that its segment tells is known from its creation on, and once where the segment before is there too', async () => {
+	const OPEN = 13, told = (ms, id, from) => [ms, OPEN, uleb(id), 0, u32(1), uleb(ORIGIN + from * MS), u32(1)];
+	const shape = schema(OPEN, 'SpanOpenEvent', [['span_id', 9], ['parent_span_id', 137], ['span_name', 7], ['start_timestamp_ns', 9], ['origin', 7]]);
+	const before = [enter(2, 5), leave(3, 5), enter(4, 3)], behind = [told(10, 5, 1), told(10, 3, 4), leave(12, 3), [13, CLOSE, uleb(3), uleb(ORIGIN + 4 * MS)]];
+	const spansOf = ({ lives, spans }) => [[...lives.ids].map((id, i) => [id, (lives.start[i] + 0) / MS, lives.end[i] / MS]), [...spans.values()].map((table) => table.n)];
+	const alone = await traceOf([start(0), end(1), ...behind], shape), both = await traceOf([start(0), end(1), ...before, ...behind], shape);
+	assert.deepEqual(spansOf(alone), [[[5, 1, 10], [3, 4, 13]], []]);
+	assert.deepEqual(spansOf(both), [[[5, 2, 3], [3, 4, 13]], [2]]);
+	assert.equal(nameOfSpan(alone, 0), 'work');
 });
 
 test('short calls share the CPU time of their active period by their lengths', async () => {

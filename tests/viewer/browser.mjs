@@ -4,12 +4,12 @@
 
 import { after, afterEach, before } from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-const { CHROMIUM, D9_TEST_NPM } = process.env;
+const { CHROMIUM, D9_TEST_NPM, D9_TEST_PICTURES } = process.env;
 export const { DIAL9 } = process.env;
 /** A folder of this test file's own. */
 export const WORK = mkdtempSync(`${process.env.WORK}/`);
@@ -21,11 +21,11 @@ let browser, complaints;
 /** The page that the running test has opened. */
 export let page;
 
-/** Call once in a test file, with what writes its traces below WORK. */
-export function useBrowser(writeTraces) {
+/** Call once in a test file, with what writes its traces below WORK; |args|: more for Chromium. */
+export function useBrowser(writeTraces, args = []) {
 	before(async () => {
 		await writeTraces();
-		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+		browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args] });
 	});
 	afterEach(async () => {
 		await page?.close();
@@ -62,6 +62,21 @@ export async function visit(url, size = { width: 1280, height: 800 }, ready = 'b
 	await page.waitForSelector(ready, { timeout: 15000 }).catch((error) => assert.fail(`${error.message}; the page says ${complaints.join(', ')}`));
 }
 
+/** A page of somebody else's, who may see errors: the caller closes it. */
+export function foreignPage() {
+	return browser.newPage();
+}
+
+/** Drop a file on the page, and wait until it is shown or refused. */
+export async function drop(name, bytes) {
+	await page.evaluate((fileName, base64) => {
+		const files = new DataTransfer();
+		files.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], fileName));
+		dispatchEvent(new DragEvent('drop', { dataTransfer: files }));
+	}, name, Buffer.from(bytes).toString('base64'));
+	await eventually(() => page.$('#message progress'), (bar) => bar === null);
+}
+
 /** Open what `dial9 serve` shows of |trace|; its address. */
 export async function open(trace, fragment = '', size = undefined, ready = undefined) {
 	const url = await serve(trace);
@@ -71,6 +86,19 @@ export async function open(trace, fragment = '', size = undefined, ready = undef
 
 export const text = (selector) => page.$eval(selector, (e) => e.innerText);
 export const fragment = () => page.evaluate(() => location.hash);
+
+/** Keep a picture of the page as it is, for a person to look at. */
+export async function picture(name) {
+	mkdirSync(D9_TEST_PICTURES, { recursive: true });
+	await page.screenshot({ path: `${D9_TEST_PICTURES}/${name}.png` });
+}
+
+/** Click the button in |scope| that says |words|. */
+export async function clickOn(scope, words) {
+	await eventually(() => text(scope), (said) => said.includes(words));
+	const button = await page.evaluateHandle((selector, said) => [...document.querySelectorAll(`${selector} button`)].find((b) => b.checkVisibility() && b.innerText.trim() === said), scope, words);
+	await button.click();
+}
 
 /** Wait until |read|() gives what |wanted| accepts; the page needs a frame or two. */
 export async function eventually(read, wanted) {

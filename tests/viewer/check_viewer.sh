@@ -22,5 +22,7 @@ fi
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 trap 'exit 99' HUP INT TERM
-export CHROMIUM WORK D9_TEST_NPM
-DIAL9=$top_builddir/core/dial9 timeout 900 node --test "$top_srcdir"/tests/viewer/test_*.mjs
+# Pictures of what the tests have seen stay for a person to look at.
+D9_TEST_PICTURES=${D9_TEST_PICTURES:-$(cd "$top_builddir" && pwd)/tests/viewer/pictures}
+export CHROMIUM WORK D9_TEST_NPM D9_TEST_PICTURES
+DIAL9=$top_builddir/core/dial9 timeout 1800 node --test "$top_srcdir"/tests/viewer/test_*.mjs

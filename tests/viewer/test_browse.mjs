@@ -4,7 +4,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { eventually, inTheme, open, page, text, useBrowser, violations, WORK } from './browser.mjs';
+import { eventually, fragment, inTheme, open, page, text, useBrowser, violations, WORK } from './browser.mjs';
 import { BEGAN_MS, smallSegment, writeMany } from './many_traces.mjs';
 
 const items = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
@@ -85,6 +85,25 @@ test('the address keeps what is chosen, and a reload shows it again', async () =
 	assert.equal(await text('#window'), before.window);
 });
 
+test('a reload keeps the service that was chosen, without a window, the order of rows, and what was taken out', async () => {
+	await open('many');
+	await press('n', 'Escape');
+	await page.click('#below thead th:nth-child(3) button');
+	await page.click('#below tbody tr:nth-child(2) input');
+	const look = async () => [await text('#service'), await text('#window'), await text('#open-chosen'), await fragment(), ...await tableRows()];
+	const before = await look();
+	assert.deepEqual(before.slice(0, 3), ['mail-gate', 'Everything', `Open ${before.length - 5} segments`]);
+	await page.reload();
+	await page.waitForSelector('body[data-ready]');
+	assert.deepEqual(await look(), before);
+});
+
+test('a service that is not there any more is the first one instead', async () => {
+	await open('many', '#svc=gone&c=utc');
+	assert.equal(await text('#service'), 'echo-server');
+	assert.match(await cell(), /^web-3, 10:00:24 to 10:00:25/);
+});
+
 test('arrows walk over the cells, and the cell says what the segment has', async () => {
 	await open('many', '#c=utc');
 	await page.focus('#map');
@@ -129,18 +148,27 @@ test('damaged, partial, open and unreadable segments are told apart', async () =
 	assert.match(table, /cannot be read: .*trace\.7\.bin: .*not a TRC stream/);
 });
 
-test('every key of the table does something', async () => {
+/** What the help calls keys, and what must have been pressed before they can do something. */
+const NAMED = { '→': 'ArrowRight', '←': 'ArrowLeft', '↑': 'ArrowUp', '↓': 'ArrowDown', Space: ' ', Esc: 'Escape' };
+const FIRST = { '↓': ['ArrowUp'], 'Shift ↓': ['ArrowUp'], Space: ['Escape'], 0: ['z'] };
+
+test('every key that the help lists does something', async () => {
+	const look = () => page.evaluate(() => [location.hash, document.documentElement.dataset.theme, document.getElementById('keys').open,
+		...['cell', 'window', 'tabs', 'metrics', 'clock', 'shown', 'service'].map((id) => document.getElementById(id).outerHTML)].join('\n'));
 	await open('many');
-	await page.focus('#map');
-	for (const [key, selector] of [['n', '#service'], ['p', '#service'], ['m', '#metrics'], ['v', '#tabs'], ['0', null], ['z', '#shown'], ['c', '#clock']]) {
-		const look = () => page.$eval(selector ?? 'body', (e) => e.outerHTML);
+	const listed = await page.$$eval('#keys tbody kbd', (all) => all.map((e) => e.textContent));
+	assert.equal(listed.length, 22);
+	for (const shown of listed.filter((key) => key !== 'Enter')) { // which is pressed above
+		await page.close();
+		await open('many');
+		await page.focus('#map');
+		const [last, held] = shown.split(' ').reverse(), key = NAMED[last] ?? last;
+		await press(...(FIRST[shown] ?? []));
+		await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
 		const before = await look();
-		await press(key);
-		if (selector) await eventually(look, (now) => now !== before);
+		await press(held ? `${held}+${key}` : key);
+		await eventually(look, (now) => now !== before);
 	}
-	await press('?');
-	assert.equal(await page.$eval('#keys', (e) => e.open), true);
-	await press('Escape');
 });
 
 for (const theme of ['light', 'dark'])

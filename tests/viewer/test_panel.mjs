@@ -110,6 +110,19 @@ test('the flame graph is walked and zoomed by keyboard, and its place is in the 
 	await eventually(() => page.$eval('#panel-body .tools > button', (e) => e.getAttribute('aria-pressed')), (pressed) => pressed === 'true');
 });
 
+test('a flame graph takes the colours of the theme that is chosen while it is shown', async () => {
+	await open('shop', '#p=flame');
+	await page.waitForSelector('.flame');
+	const colour = () => page.$eval('.flame canvas', (canvas) => {
+		const copy = new OffscreenCanvas(1, 1).getContext('2d');
+		copy.drawImage(canvas, -canvas.width / 4, -24);
+		return [...copy.getImageData(0, 0, 1, 1).data].join();
+	});
+	const before = await colour();
+	await press('t');
+	await eventually(colour, (now) => now !== before);
+});
+
 test('frames narrower than a pixel are one rest, which opens until each of them can be seen', async () => {
 	await open('narrow', '#p=flame');
 	await page.waitForSelector('.flame');

@@ -3,10 +3,10 @@
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { serverTrace } from '../toolkit/trace_bytes.mjs';
-import { DIAL9, WORK, eventually, open, page, text, useBrowser, violations } from './browser.mjs';
+import { DIAL9, WORK, clickOn, eventually, fragment, open, page, text, useBrowser, violations, visit } from './browser.mjs';
 
 useBrowser(() => {
 	for (const folder of ['one/web-1', 'two/web-1', 'two/web-2', 'saved']) mkdirSync(`${WORK}/${folder}`, { recursive: true });
@@ -53,4 +53,25 @@ test('without a range what is in view is saved, a file for each process, and cal
 	await page.click('dialog.save .boxed');
 	for (const name of ['front-1', 'back-2']) await eventually(() => existsSync(`${WORK}/saved/${name}-cut.bin.gz`), (there) => there);
 	assert.match(dial9('report', `${WORK}/saved/back-2-cut.bin.gz`), /on_read +blocks the loop 182 ms/);
+});
+
+test('a range is saved as a page, which a browser opens from disk, with what the report said of it', async () => {
+	await open('two', 'view#r=m5350000000~300000000');
+	await allowDownloads();
+	await clickOn('#panel', 'Save this range');
+	await clickOn('dialog.save', 'Save as a page');
+	await eventually(() => text('dialog.save'), /Saved two-cut\.html: [\d.]+.[KM]iB\. A browser opens it from disk/);
+	const file = `${WORK}/saved/two-cut.html`;
+	await eventually(() => existsSync(file) && /<\/html>\s*$/.test(readFileSync(file, 'utf8')), (whole) => whole);
+	await page.close();
+	await visit(`file://${file}`);
+	assert.match(await text('#facts'), /^(299|3\d\d).ms/);
+	assert.match(await text('#gutter'), /front[^]*main[^]*back[^]*main/);
+	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop/);
+	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
+	assert.match(await eventually(fragment, /s=poll/), /s=poll:1\.0@5400000000/);
+	assert.deepEqual(await violations(), []);
+	// It has no server that would give it another page.
+	await page.keyboard.press('s');
+	assert.doesNotMatch(await text('dialog.save'), /Save as a page/);
 });

@@ -4,7 +4,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { WORK, eventually, fragment, inTheme, open, page, text, useBrowser, violations } from './browser.mjs';
+import { WORK, eventually, fragment, inTheme, open, page, picture, text, useBrowser, violations } from './browser.mjs';
 import { ORIGIN, trackTrace } from './track_trace.mjs';
 import { TraceWriter } from '../toolkit/trace_writer.mjs';
 
@@ -196,14 +196,11 @@ for (const theme of ['light', 'dark'])
 		assert.deepEqual(await violations(), []);
 	});
 
-// Pictures for a person to look at: kept where $D9_TEST_PICTURES says.
 for (const [width, height] of [[700, 1400], [1280, 1400], [1600, 1400], [2560, 1440]])
 	for (const theme of ['light', 'dark'])
 		test(`tracks fit a window of ${width} px, ${theme}`, async () => {
 			await open('one', `${VIEW}&s=span:77&tr=cpu%2B,events%2B,helpers%2B`, { width, height });
 			await inTheme(theme);
 			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
-			if (!process.env.D9_TEST_PICTURES) return;
-			mkdirSync(process.env.D9_TEST_PICTURES, { recursive: true });
-			await page.screenshot({ path: `${process.env.D9_TEST_PICTURES}/tracks-${width}-${theme}.png` });
+			await picture(`tracks-${width}-${theme}`);
 		});

@@ -22,7 +22,7 @@ useBrowser(writeTraces);
 
 test('a served trace opens on its worst finding, with the callback in its lane and its detail', async () => {
 	await open('one');
-	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop/);
+	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop[^]*Gain[^]*→[^]*Next/);
 	assert.match(await text('#selected'), /on_read, 182.ms, main, at 0\.4\d*.s, finding 1 of/);
 	assert.match(await text('#detail'), /on_read[^]*182.ms[^]*server\.c:231[^]*runs on[^]*main, thread 4127/);
 	assert.match(await eventually(fragment, /s=poll/), /^#v=m\d+~\d+&s=poll:0@5400000000&f=long-callback\.1$/);
@@ -35,6 +35,19 @@ test('a served trace opens on its worst finding, with the callback in its lane a
 		return n / canvas.width;
 	});
 	assert.ok(share > 0.17 && share < 0.23, `it takes ${share} of the view`);
+});
+
+test('where a loop waits for events its lane has a line, and says for how long', async () => {
+	await open('innocent', '#v=m5010300000~400000');
+	const box = await (await page.$('#lane-canvas')).boundingBox();
+	await page.mouse.move(box.x + 300, box.y + 30);
+	assert.match(await eventually(() => text('#tooltip'), /waiting/), /^waiting for events 97\d.µs\s+main · 0\.0100\d+.s$/);
+	const inks = await page.evaluate(() => {
+		const canvas = document.getElementById('lane-canvas'), ratio = canvas.width / canvas.clientWidth;
+		const { data } = canvas.getContext('2d').getImageData(Math.round(400 * ratio), Math.round(16 * ratio), 1, Math.round(32 * ratio));
+		return new Set(new Uint32Array(data.buffer)).size;
+	});
+	assert.equal(inks, 2, 'the line and what is behind it');
 });
 
 test('the detail of a callback says who woke it, its stack, and who waited', async () => {
@@ -85,7 +98,7 @@ test('the keyboard walks over callbacks, and the item says what the trace has', 
 	assert.match(walked[0], /^on_read, 30\.0.µs, main, at 0\.58/);
 	assert.match(walked[1], /^on_read, 30\.0.µs, main, at 0\.58/);
 	assert.equal(new Set(walked).size, 50);
-	for (const [key, wanted] of [['ArrowDown', /pool/], ['ArrowUp', /main/], ['1', /182.ms/], ['p', /./], ['n', /182.ms/]]) {
+	for (const [key, wanted] of [['ArrowDown', /pool/], ['ArrowUp', /main/], ['1', /182.ms/], ['p', (now) => !/182.ms/.test(now)], ['n', /182.ms/]]) {
 		await page.keyboard.press(key);
 		await eventually(item, wanted);
 	}
@@ -189,6 +202,8 @@ for (const theme of ['light', 'dark'])
 for (const [width, height] of [[500, 900], [700, 900], [1280, 800], [2560, 1440]])
 	test(`nothing is wider than a window of ${width} px, light or dark`, async () => {
 		await open('one', '', { width, height });
-		await page.keyboard.press('t');
-		assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+		for (let theme = 0; theme < 2; theme++) {
+			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+			await page.keyboard.press('t');
+		}
 	});

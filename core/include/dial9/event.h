@@ -143,6 +143,40 @@ D9_API bool d9_event_on(void);
  */
 D9_API int d9_event_type_register(struct d9_event_type *type);
 
+#define D9_ANNOTATIONS_MAX 32
+
+/** What readers are to know of a field beside its unit and kind. */
+struct d9_annotation {
+	const char *field; /* its name */
+	const char *key;
+	const char *value;
+};
+
+/**
+ * Register |type|, as d9_event_type_register() does, with facts about its fields; before the first
+ * event of it is emitted: those from before are without.  Free text; readers take what they know,
+ *and the viewer knows
+ *
+ *	threshold, warning, critical	a number in the field's unit: a line in its chart
+ *	partition			any value: the chart has a line for each value of this field
+ *
+ *	static const struct d9_annotation limits[] = {
+ *		{ "depth", "warning", "100" },
+ *		{ "depth", "critical", "1000" },
+ *	};
+ *
+ *	d9_event_type_annotate(&queue, limits, 2);
+ *
+ * @param annotations  copied; may be NULL if |n| is 0
+ *
+ * @return as d9_event_type_register(); -EINVAL also if there is no field of that name, -E2BIG also
+ *         above D9_ANNOTATIONS_MAX
+ *
+ * Threads: any; takes a mutex.  Since: 0.1
+ */
+D9_API int d9_event_type_annotate(struct d9_event_type *type,
+				  const struct d9_annotation *annotations, size_t n);
+
 /**
  * Intern |text|, for pooled strings that are emitted often.  Works before a recorder is started.
  *

@@ -21,7 +21,7 @@ static void test_schema_with_a_unit_is_encoded_as_in_the_worked_example(void)
 		{ "note", D9__FIELD_STRING | D9__WIRE_OPTIONAL, NULL, NULL },
 		{ "temp", D9__FIELD_F64, NULL, NULL },
 	};
-	static const struct d9__schema schema = { "CacheHit", fields, 3 };
+	static const struct d9__schema schema = { "CacheHit", fields, 3, NULL, 0 };
 	uint8_t bytes[sizeof(expected)];
 
 	CU_ASSERT_EQUAL_FATAL(d9__schema_encoded_len(&schema, 256), sizeof(expected));
@@ -32,7 +32,7 @@ static void test_schema_with_a_unit_is_encoded_as_in_the_worked_example(void)
 static void test_schema_of_field_types_that_do_not_exist_is_invalid(void)
 {
 	struct d9__field field = { "f", 0, NULL, NULL };
-	const struct d9__schema schema = { "E", &field, 1 };
+	const struct d9__schema schema = { "E", &field, 1, NULL, 0 };
 
 	CU_ASSERT_FALSE(d9__schema_valid(&schema));
 	for (unsigned type = D9__FIELD_I64; type <= D9__FIELD_MAP; type++) {
@@ -48,12 +48,13 @@ static void test_schema_of_field_types_that_do_not_exist_is_invalid(void)
 static void test_schema_equality_looks_at_names_types_and_annotations(void)
 {
 	const struct d9__field a = { "f", D9__FIELD_VARINT, "ns", NULL }, b = { "f", D9__FIELD_VARINT, NULL, NULL };
-	const struct d9__schema x = { "E", &a, 1 }, y = { "E", &b, 1 }, z = { "F", &a, 1 };
+	const struct d9__schema x = { "E", &a, 1, NULL, 0 }, y = { "E", &b, 1, NULL, 0 },
+				z = { "F", &a, 1, NULL, 0 };
 
-	CU_ASSERT(d9__schema_equal(&x, &(struct d9__schema){ "E", &a, 1 }));
+	CU_ASSERT(d9__schema_equal(&x, &(struct d9__schema) { "E", &a, 1, NULL, 0 }));
 	CU_ASSERT_FALSE(d9__schema_equal(&x, &y));
 	CU_ASSERT_FALSE(d9__schema_equal(&x, &z));
-	CU_ASSERT_FALSE(d9__schema_equal(&x, &(struct d9__schema){ "E", NULL, 0 }));
+	CU_ASSERT_FALSE(d9__schema_equal(&x, &(struct d9__schema) { "E", NULL, 0, NULL, 0 }));
 }
 
 /* Bytes 0x4b to 0x77 of the first worked example: pool entry, reset, event head. */

@@ -6,11 +6,18 @@
 #include <sys/wait.h>
 
 #include <dial9/loop.h>
+#include <dial9/span.h>
 
 #include "core/record/scratch.h"
 #include "record/recover.h"
 
 #define TASKS 300
+
+#if defined(__SANITIZE_THREAD__)
+#define FORKS 0 /* TSan ends a forked child that starts a thread */
+#else
+#define FORKS 1
+#endif
 
 static struct d9_loop *loop;
 
@@ -179,6 +186,114 @@ static void test_small_segments_do_not_consist_of_what_lives(void)
 	CU_ASSERT(said.spawns <= TASKS + TASKS / 2);
 }
 
+/* ---- spans ---- */
+
+static struct d9_span_site request_site = D9_SPAN_SITE(D9_SPAN_INFO, "http", "request");
+static struct d9_span_site session_site = D9_SPAN_SITE(D9_SPAN_INFO, "http", "session");
+
+struct spans_said {
+	unsigned n;
+	char names[256], origin[128];
+	uint64_t ids[8], parents[8], start_ns, ns;
+};
+
+static void look_at_spans(void *arg, const struct d9_event *event)
+{
+	struct spans_said *said = arg;
+	const struct d9_value *name;
+
+	if (event->kind != D9_EVENT_SPAN_OPEN || said->n == 8)
+		return;
+	name = d9_event_known(event, D9_SPAN_OPEN_SPAN_NAME);
+	snprintf(said->names + strlen(said->names), sizeof(said->names) - strlen(said->names),
+		 "%.*s ", (int)name->u.text.len, name->u.text.data);
+	name = d9_event_known(event, D9_SPAN_OPEN_ORIGIN);
+	snprintf(said->origin, sizeof(said->origin), "%.*s", (int)name->u.text.len,
+		 name->u.text.data);
+	said->start_ns = d9_event_known_u64(event, D9_SPAN_OPEN_START_NS, 0);
+	said->ns = event->timestamp_ns;
+	said->parents[said->n] = d9_event_known_u64(event, D9_SPAN_OPEN_PARENT_ID, 0);
+	said->ids[said->n++] = d9_event_known_u64(event, D9_SPAN_OPEN_SPAN_ID, 0);
+}
+
+static struct spans_said spans_said_by(const char *path)
+{
+	struct spans_said said = { .n = 0 };
+
+	scratch_read(path, true, look_at_spans, &said);
+	return said;
+}
+
+static void test_segment_tells_the_spans_that_are_open_when_it_begins(void)
+{
+	struct d9_span session, request, other, nobody;
+	struct d9_recorder *recorder = start(0);
+	struct spans_said first, second, third;
+
+	d9_span_create(&session, &session_site, D9_SPAN_ROOT, NULL, 0);
+	d9_span_enter(&session);
+	d9_span_create(&request, &request_site, D9_SPAN_CURRENT, NULL, 0);
+	d9_span_exit(&session);
+	d9_span_enter(&request);
+	d9_span_create(&other, &request_site, D9_SPAN_ROOT, NULL, 0);
+	d9_span_enter(&other);
+	d9_span_end(&other);
+	d9_span_create(&nobody, &request_site, D9_SPAN_ROOT, NULL, 0);
+	d9_span_close(&nobody);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	poll_task(1, NULL);
+	d9_span_end(&request);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	poll_task(1, NULL);
+	d9_span_close(&session);
+	CU_ASSERT_EQUAL(d9_recorder_rotate(recorder, 5000), 0);
+	poll_task(1, NULL);
+	first = spans_said_by(segment(recorder, 0));
+	second = spans_said_by(segment(recorder, 1));
+	third = spans_said_by(segment(recorder, 2));
+	stop(recorder);
+
+	CU_ASSERT_EQUAL(first.n, 0);
+	CU_ASSERT_EQUAL(second.n, 2);
+	CU_ASSERT_STRING_EQUAL(second.names, "session request ");
+	CU_ASSERT_EQUAL(second.parents[0], 0);
+	CU_ASSERT_EQUAL(second.parents[1], second.ids[0]);
+	CU_ASSERT_EQUAL(third.n, 1);
+	CU_ASSERT_EQUAL(third.ids[0], second.ids[0]);
+	CU_ASSERT_PTR_NOT_NULL(strstr(third.origin, "http::session:"));
+	CU_ASSERT(third.start_ns && third.start_ns < second.ns && second.ns < third.ns);
+	CU_ASSERT_EQUAL(spans_said_by(segment(recorder, 3)).n, 0);
+}
+
+static void test_span_of_a_parent_process_is_not_told_by_its_child(void)
+{
+	struct d9_recorder *recorder = start(0);
+	struct d9_span parent, child;
+	struct spans_said said;
+	int status = 1;
+	pid_t pid;
+
+	d9_span_create(&parent, &session_site, D9_SPAN_ROOT, NULL, 0);
+	pid = FORKS ? fork() : -1;
+	if (!pid) {
+		d9_span_create(&child, &request_site, D9_SPAN_ROOT, NULL, 0);
+		d9_span_enter(&child);
+		poll_task(1, NULL);
+		if (!d9_recorder_running() || d9_recorder_rotate(d9_recorder_running(), 5000))
+			_exit(2);
+		poll_task(1, NULL);
+		d9_recorder_rotate(d9_recorder_running(), 5000);
+		said = spans_said_by(segment(d9_recorder_running(), 1));
+		_exit(said.n == 1 && !strcmp(said.names, "request ") ? 0 : 3);
+	}
+	if (FORKS) {
+		CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+		CU_ASSERT_EQUAL(status, 0);
+	}
+	d9_span_close(&parent);
+	stop(recorder);
+}
+
 /* The second segment is being written, and the ring holds more, when the process is killed. */
 static void record_until_killed(void)
 {
@@ -233,11 +348,18 @@ static void test_segments_of_a_killed_process_say_that_it_was_cut(void)
 }
 
 static const CU_TestInfo tests[] = {
-	{ "segment tells the tasks that live when it begins", test_segment_tells_the_tasks_that_live_when_it_begins },
-	{ "segment says how it and the one before it ended", test_segment_says_how_it_and_the_one_before_it_ended },
+	{ "segment tells the tasks that live when it begins",
+	  test_segment_tells_the_tasks_that_live_when_it_begins },
+	{ "segment tells the spans that are open when it begins",
+	  test_segment_tells_the_spans_that_are_open_when_it_begins },
+	{ "span of a parent process is not told by its child",
+	  test_span_of_a_parent_process_is_not_told_by_its_child },
+	{ "segment says how it and the one before it ended",
+	  test_segment_says_how_it_and_the_one_before_it_ended },
 	{ "segments of a killed process say that it was cut",
 	  test_segments_of_a_killed_process_say_that_it_was_cut },
-	{ "small segments do not consist of what lives", test_small_segments_do_not_consist_of_what_lives },
+	{ "small segments do not consist of what lives",
+	  test_small_segments_do_not_consist_of_what_lives },
 	CU_TEST_INFO_NULL,
 };
 

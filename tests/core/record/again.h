@@ -40,10 +40,11 @@ static inline bool again_in_valgrind(void)
 	return preloaded && strstr(preloaded, "vgpreload");
 }
 
-/* In a role: end with a failure that names the condition. */
+/* In a role: end with a failure that names the condition, behind what was printed before. */
 #define MUST(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
+			fflush(stdout);                                                            \
 			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
 			_exit(1);                                                                  \
 		}                                                                                  \

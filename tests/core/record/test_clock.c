@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "block/call.h"
 #include "core/record/fixture.h"
+#include "core/record/stepping.h"
 #include "support/d9_test.h"
 
 #define MS     UINT64_C(1000000)
@@ -302,6 +304,73 @@ static void test_clock_of_this_machine_lies_between_two_readings_of_the_kernel(v
 	CU_ASSERT(worst < 100000);
 }
 
+/* ---- handlers ---- */
+
+static struct d9__slot *interrupted;
+
+/* A handler takes a stamp, and finds the slot's conversion too old. */
+static void replace_conversion(void)
+{
+	uint64_t valid = atomic_exchange(&d9__clock_hot.valid, 1);
+
+	d9__slot_now(interrupted);
+	atomic_store(&d9__clock_hot.valid, valid);
+}
+
+static __attribute__((noinline)) uint64_t stamp(struct d9__slot *slot)
+{
+	return d9__slot_now(slot);
+}
+
+static __attribute__((noinline)) uint64_t stamp_of_call(struct d9__slot *slot)
+{
+	return d9__block_now(slot);
+}
+
+/* At every instruction of |take|, with a conversion that is 50 ms old. */
+static void check_interrupted(uint64_t (*take)(struct d9__slot *slot))
+{
+	const uint64_t base_ticks = interrupted->base_ticks, base_ns = interrupted->base_ns;
+	uint64_t before, ns, after, bad = 0;
+	unsigned at = 0;
+	bool more;
+
+	do {
+		interrupted->base_ticks = base_ticks;
+		interrupted->base_ns = base_ns;
+		before = d9__clock_mono_ns();
+		stepping_begin(at++);
+		ns = take(interrupted);
+		more = stepping_end();
+		after = d9__clock_mono_ns();
+		bad += ns + MS < before || ns > after + MS || interrupted->last_ns > after + MS;
+	} while (more);
+	CU_ASSERT_EQUAL(bad, 0);
+	CU_ASSERT(at > 8);
+}
+
+static void test_clock_of_a_slot_is_right_when_a_handler_replaces_its_conversion(void)
+{
+	d9__clock_fake(NULL, NULL);
+	fixture_ring(8);
+	d9__clock_start(D9__CLOCK_WANT_TICKS);
+	interrupted = d9__slot_self();
+	for (unsigned i = 0; i < 2; i++) {
+		usleep(110000);
+		d9__clock_tick(NULL);
+	}
+	d9__slot_now(interrupted);
+	if (interrupted->clock != D9__CLOCK_TICKS || !stepping_start(replace_conversion))
+		return;
+	/* A busy machine must not make it too old. */
+	atomic_store(&d9__clock_hot.valid, UINT64_C(1) << 40);
+	usleep(50000);
+	check_interrupted(stamp);
+	check_interrupted(d9__clock_slot_now_slow);
+	check_interrupted(stamp_of_call);
+	CU_ASSERT_EQUAL(steps(), 0);
+}
+
 /* ---- every processor ---- */
 
 #define CPUS_MAX 64
@@ -430,6 +499,8 @@ int main(void)
 		  test_clock_leaves_a_counter_that_is_too_slow_and_says_so },
 		{ "asked to be monotonic reads no ticks",
 		  test_clock_asked_to_be_monotonic_reads_no_ticks },
+		{ "of a slot is right when a handler replaces its conversion",
+		  test_clock_of_a_slot_is_right_when_a_handler_replaces_its_conversion },
 		{ "of this machine lies between two readings of the kernel",
 		  test_clock_of_this_machine_lies_between_two_readings_of_the_kernel },
 		CU_TEST_INFO_NULL,

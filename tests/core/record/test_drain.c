@@ -215,6 +215,22 @@ static void test_slow_thread_is_written_in_pieces_that_decode_alone(void)
 	CU_ASSERT_EQUAL(scratch_count("Mark"), 8);
 }
 
+/* As threads may be whose clock is ahead of the flush thread's. */
+static void test_events_ahead_of_the_clock_are_written_at_the_stop(void)
+{
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	uint64_t ahead_ns = d9__clock_mono_ns() + 3600 * UINT64_C(1000000000);
+	struct d9__slot *slot = d9__slot_self();
+	struct rules rules;
+
+	d9__chunk_seal(slot); /* they are the first of a chunk */
+	d9__emit_poll_start(slot, ahead_ns, 0, 0, 1, d9__name_intern("here", 4));
+	d9__emit_poll_end(slot, ahead_ns + 1, 0);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+	d9__chunk_seal(slot); /* and the last */
+	CU_ASSERT_EQUAL(check_trace(&rules), 1);
+}
+
 static void test_recorder_that_starts_again_continues_open_chunks(void)
 {
 	struct work work = { 0, 10, 0 };
@@ -237,6 +253,7 @@ int main(void)
 		{ "losses are bridged", test_losses_are_bridged },
 		{ "a failing disk", test_polls_alternate_across_a_disk_that_fails },
 		{ "slow threads", test_slow_thread_is_written_in_pieces_that_decode_alone },
+		{ "ahead of the clock", test_events_ahead_of_the_clock_are_written_at_the_stop },
 		{ "started again", test_recorder_that_starts_again_continues_open_chunks },
 		CU_TEST_INFO_NULL,
 	};

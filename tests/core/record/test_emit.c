@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/record/fixture.h"
+#include "core/record/stepping.h"
 #include "support/d9_test.h"
 
 #define T0 UINT64_C(5000000000)
@@ -154,7 +155,7 @@ static int register_type(const char *type_name, const char *unit)
 	const struct d9__field fields[] = { { "took", D9__FIELD_VARINT, unit, NULL },
 					    { "who", D9__FIELD_POOLED_STRING, NULL, NULL } };
 
-	return d9__schema_register(&(struct d9__schema){ type_name, fields, 2 });
+	return d9__schema_register(&(struct d9__schema) { type_name, fields, 2, NULL, 0 });
 }
 
 static void emit_took(struct d9__slot *slot, uint32_t type, uint64_t ns, uint64_t took,
@@ -215,7 +216,7 @@ static void test_emit_at_every_end_of_a_chunk_decodes_alone(void)
 {
 	const struct d9__field text = { "text", D9__FIELD_STRING, NULL, NULL };
 	int type = register_type("Boundary", "ns");
-	int pad = d9__schema_register(&(struct d9__schema){ "Pad", &text, 1 });
+	int pad = d9__schema_register(&(struct d9__schema) { "Pad", &text, 1, NULL, 0 });
 	struct fixture_taken taken = { 0 };
 
 	/* An event leaves room for its own schema, whether needed or not: no level is below 64. */
@@ -235,6 +236,52 @@ static void test_emit_at_every_end_of_a_chunk_decodes_alone(void)
 	}
 
 	CU_ASSERT_PTR_NULL(taken.error);
+}
+
+static struct d9__slot *interrupted;
+static int pad_type;
+
+/* A handler's event takes nearly all that is left of the chunk, or goes to the side ring. */
+static void use_up_room(void)
+{
+	uint32_t left = D9__BATCH_MAX - (uint32_t)interrupted->published;
+
+	if (atomic_load(&interrupted->busy))
+		d9__emit_wake(interrupted, T0, 1, 2, 0, 3);
+	else if (left > 80 && left <= D9__EMIT_ROOM)
+		emit_pad(interrupted, (uint32_t)pad_type, left - 64);
+}
+
+/* At any instruction of an event that needs the room which it has found. */
+static void test_emit_interrupted_at_the_end_of_a_chunk_stays_inside(void)
+{
+	const struct d9__field text = { "text", D9__FIELD_STRING, NULL, NULL };
+	struct fixture_taken taken = { 0 };
+	char long_name[1000];
+	unsigned at = 0, beyond = 0;
+	bool more;
+
+	if (!stepping_start(use_up_room))
+		return;
+	memset(long_name, 'x', sizeof(long_name));
+	pad_type = d9__schema_register(&(struct d9__schema){ "Pad", &text, 1 });
+	fixture_ring(8);
+	interrupted = d9__slot_self();
+	do {
+		uint32_t loc = d9__name_intern(long_name, sizeof(long_name));
+
+		fill_until(interrupted, (uint32_t)pad_type, D9__EMIT_ROOM);
+		stepping_begin(at++);
+		d9__emit_poll_start(interrupted, T0, 1, 1, 1, loc);
+		more = stepping_end();
+		beyond += (uint32_t)interrupted->published > D9__BATCH_MAX;
+		d9__emit_poll_end(interrupted, T0 + 1, 1);
+		d9__chunk_seal(interrupted);
+		fixture_drain(&taken, NULL, NULL);
+	} while (more);
+	CU_ASSERT_EQUAL(beyond, 0);
+	CU_ASSERT_PTR_NULL(taken.error);
+	CU_ASSERT(at > 20);
 }
 
 static void test_emit_after_65536_chunks_defines_names_afresh(void)
@@ -351,6 +398,8 @@ int main(void)
 		  test_emit_program_type_is_defined_once_in_each_chunk },
 		{ "at every end of a chunk decodes alone",
 		  test_emit_at_every_end_of_a_chunk_decodes_alone },
+		{ "interrupted at the end of a chunk stays inside",
+		  test_emit_interrupted_at_the_end_of_a_chunk_stays_inside },
 		{ "after 65536 chunks defines names afresh",
 		  test_emit_after_65536_chunks_defines_names_afresh },
 		{ "of many names numbers them from zero in each chunk",

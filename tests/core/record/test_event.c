@@ -139,6 +139,51 @@ static void test_event_optional_field_costs_one_byte_when_absent(void)
 	CU_ASSERT_EQUAL(offsets.at[2] - offsets.at[1], 6 + 3);
 }
 
+static const struct d9_field gauge_fields[] = {
+	{ "depth", D9_FIELD_VARINT, NULL, "gauge" },
+	{ "queue", D9_FIELD_POOLED_STRING, NULL, NULL },
+};
+
+static void check_limits(void *arg, const struct d9_event *event)
+{
+	int *seen = arg;
+
+	if (strcmp(d9_event_name(event), "Depth") != 0)
+		return;
+	++*seen;
+	CU_ASSERT_STRING_EQUAL(d9_schema_annotation(event->schema, 0, "kind"), "gauge");
+	CU_ASSERT_STRING_EQUAL(d9_schema_annotation(event->schema, 0, "threshold"), "100");
+	CU_ASSERT_STRING_EQUAL(d9_schema_annotation(event->schema, 1, "partition"), "");
+	CU_ASSERT_PTR_NULL(d9_schema_annotation(event->schema, 1, "threshold"));
+}
+
+static void test_event_type_tells_the_limits_of_its_charts(void)
+{
+	static struct d9_event_type depth = D9_EVENT_TYPE("Depth", gauge_fields);
+	const struct d9_annotation limits[] = { { "depth", "threshold", "100" },
+						{ "queue", "partition", "" } };
+	const struct d9_annotation elsewhere = { "none", "threshold", "1" },
+				   empty = { "depth", NULL, "1" };
+	struct d9_annotation many[D9_ANNOTATIONS_MAX + 1];
+	struct d9_recorder *recorder = scratch_start(scratch_options());
+	int seen = 0;
+
+	for (int i = 0; i <= D9_ANNOTATIONS_MAX; i++)
+		many[i] = limits[0];
+	CU_ASSERT_EQUAL(d9_event_type_annotate(&depth, &elsewhere, 1), -EINVAL);
+	CU_ASSERT_EQUAL(d9_event_type_annotate(&depth, &empty, 1), -EINVAL);
+	CU_ASSERT_EQUAL(d9_event_type_annotate(&depth, NULL, 1), -EINVAL);
+	CU_ASSERT_EQUAL(d9_event_type_annotate(NULL, limits, 2), -EINVAL);
+	CU_ASSERT_EQUAL(d9_event_type_annotate(&depth, many, D9_ANNOTATIONS_MAX + 1), -E2BIG);
+	CU_ASSERT_EQUAL(depth.id, 0);
+	CU_ASSERT_EQUAL(d9_event_type_annotate(&depth, limits, 2), 0);
+	CU_ASSERT_EQUAL(D9_EMIT(&depth, 7, "mail"), 0);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);
+
+	scratch_read(scratch_dir, false, check_limits, &seen);
+	CU_ASSERT_EQUAL(seen, 1);
+}
+
 static void test_event_arguments_that_disagree_with_the_table_are_refused(void)
 {
 	struct d9_recorder *recorder = scratch_start(scratch_options());
@@ -261,6 +306,7 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "every field type", test_event_of_every_field_type_is_read_back },
 		{ "absent is one byte", test_event_optional_field_costs_one_byte_when_absent },
+		{ "limits of charts", test_event_type_tells_the_limits_of_its_charts },
 		{ "disagreement is refused",
 		  test_event_arguments_that_disagree_with_the_table_are_refused },
 		{ "too long is refused", test_event_too_long_for_the_recorder_is_refused },

@@ -48,13 +48,15 @@ static void test_type_registered_twice_has_one_id(void)
 {
 	const struct d9__field us = { "took", D9__FIELD_VARINT, "us", NULL };
 	const struct d9__field ms = { "took", D9__FIELD_VARINT, "ms", NULL };
-	int first = d9__schema_register(&(struct d9__schema){ "Hit", &us, 1 });
-	int other = d9__schema_register(&(struct d9__schema){ "Hit", &ms, 1 });
+	int first = d9__schema_register(&(struct d9__schema) { "Hit", &us, 1, NULL, 0 });
+	int other = d9__schema_register(&(struct d9__schema) { "Hit", &ms, 1, NULL, 0 });
 
 	CU_ASSERT(first >= D9__EVENT_PROGRAM);
 	CU_ASSERT_EQUAL(other, first + 1);
-	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema){ "Hit", &us, 1 }), first);
-	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema){ "Hit", &ms, 1 }), other);
+	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema) { "Hit", &us, 1, NULL, 0 }),
+			first);
+	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema) { "Hit", &ms, 1, NULL, 0 }),
+			other);
 }
 
 static void test_type_that_the_wire_cannot_hold_is_refused(void)
@@ -63,10 +65,13 @@ static void test_type_that_the_wire_cannot_hold_is_refused(void)
 	const struct d9__field bad = { "f", 16, NULL, NULL };
 
 	memset(name, 'n', sizeof(name) - 1);
-	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema){ name, NULL, 0 }), -EINVAL);
-	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema){ "e", &bad, 1 }), -EINVAL);
+	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema) { name, NULL, 0, NULL, 0 }),
+			-EINVAL);
+	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema) { "e", &bad, 1, NULL, 0 }),
+			-EINVAL);
 	name[9000] = '\0';
-	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema){ name, NULL, 0 }), -E2BIG);
+	CU_ASSERT_EQUAL(d9__schema_register(&(struct d9__schema) { name, NULL, 0, NULL, 0 }),
+			-E2BIG);
 }
 
 int main(void)

@@ -84,6 +84,10 @@ static void stop_loop(void)
 
 /* ---- the recorder ---- */
 
+#define SEGMENT_BYTES (256 << 10)
+
+static _Atomic(long) fail_from; /* the first write that begins there or beyond fails; 0: none */
+
 static bool is_paused(void)
 {
 	return d9_recorder_state(d9_recorder_running()) == D9_RECORDER_PAUSED;
@@ -148,6 +152,8 @@ static void start_in(const char *dir)
 	d9_options_set_ring_mb(options, 2);
 	d9_options_set_compress(options, D9_COMPRESS_NONE);
 	d9_options_set_usage_interval_ms(options, 0);
+	if (fail_from)
+		d9_options_set_max_file_bytes(options, SEGMENT_BYTES);
 	MUST(!d9_recorder_start(options, NULL));
 	d9_options_free(options);
 }
@@ -349,6 +355,7 @@ static int quota_exceeded(void)
 /* ---- a disk that errs ---- */
 
 static _Atomic(int) write_error;
+static _Atomic(bool) fail_once; /* without room */
 
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at);
 ssize_t __real_pwrite(int fd, const void *bytes, size_t len, off_t at);
@@ -358,6 +365,15 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at)
 {
 	static bool half;
 
+	if (atomic_exchange(&fail_once, false)) {
+		errno = ENOSPC;
+		return -1;
+	}
+	if (fail_from && at >= fail_from) {
+		fail_from = 0;
+		errno = EIO;
+		return -1;
+	}
 	half = write_error && !half;
 	if (!write_error || (half && len > 1))
 		return __real_pwrite(fd, bytes, half ? len / 2 : len, at);
@@ -390,6 +406,46 @@ static int write_fails(void)
 		stop_and_add_up(scratch_dir, true);
 	else
 		MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	return 0;
+}
+
+/* What a full segment holds is written: that it cannot be sealed costs none of it, or what is told. */
+static int sealing_fails(void)
+{
+	scratch_new();
+	fail_from = SEGMENT_BYTES;
+	start_in(scratch_dir);
+	start_loop();
+	MUST(AGAIN_WAIT(!fail_from && is_recording() && written() > 20000));
+	stop_loop();
+	stop_and_add_up(scratch_dir, false);
+	return 0;
+}
+
+static void count_second_hundred(void *arg, const struct d9_event *event)
+{
+	*(unsigned *)arg += !strcmp(d9_event_name(event), "Numbered") && 
+			    d9_event_u64(event, "number", 0) >= 100;
+}
+
+/* The first write of the stop fails, for which our oldest segment makes room: the next has it all. */
+static int room_is_made_at_the_stop(void)
+{
+	uint8_t noise[64] = { 0 };
+	unsigned found = 0;
+
+	scratch_new();
+	start_in(scratch_dir);
+	for (uint64_t i = 0; i < 100; i++)
+		D9_EMIT(&numbered, i, d9_bytes(noise, sizeof(noise)));
+	MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+	fail_once = true;
+	for (uint64_t i = 100; i < 200; i++)
+		D9_EMIT(&numbered, i, d9_bytes(noise, sizeof(noise)));
+	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	MUST(!fail_once);
+	scratch_read(scratch_dir, true, count_second_hundred, &found);
+	MUST(found == 100);
 	return 0;
 }
 
@@ -566,6 +622,8 @@ static int root_read_only(void)
 	X(disk_full_to_the_end)                                                                    \
 	X(disk_filled_by_others)                                                                   \
 	X(quota_exceeded)                                                                          \
+	X(sealing_fails)                                                                           \
+	X(room_is_made_at_the_stop)                                                                \
 	X(read_only)                                                                               \
 	X(no_descriptors)                                                                          \
 	X(privileges_dropped)                                                                      \
@@ -616,6 +674,8 @@ int main(int argc, char **argv)
 		{ "quota that is used up pauses until there is more of it", test_faults_quota_exceeded },
 		{ "write that fails pauses, by quota", test_faults_quota_used_up },
 		{ "write that fails pauses, by a bad disk", test_faults_disk_broken },
+		{ "segment that cannot be sealed costs what is told", test_faults_sealing_fails },
+		{ "room that is made at the stop is used", test_faults_room_is_made_at_the_stop },
 		{ "read-only disk pauses until it can be written to", test_faults_read_only },
 		{ "no descriptors pauses", test_faults_no_descriptors },
 		{ "dropped privileges pause", test_faults_privileges_dropped },

@@ -13,9 +13,12 @@
 #include "core/record/numbered.h"
 #include "record/dump_tasks.h"
 #include "record/emit_inl.h"
+#include "record/gate.h"
 #include "record/recorder.h"
 #include "record/slot.h"
 #include "record/test_point.h"
+
+static struct d9_recorder *recorder;
 
 static void start_with(unsigned ring_mb)
 {
@@ -27,16 +30,17 @@ static void start_with(unsigned ring_mb)
 	d9_options_set_trace_dir(options, scratch_dir);
 	d9_options_set_ring_mb(options, ring_mb);
 	d9_options_set_usage_interval_ms(options, 0);
-	MUST(!d9_recorder_start(options, NULL));
+	MUST(!d9_recorder_start(options, &recorder));
 	d9_options_free(options);
 }
 
+/* To be asked after the stop, which may lose what it cannot write. */
 static uint64_t lost_in_all(void)
 {
 	struct d9_counters c = { 0 };
 	uint64_t lost = 0;
 
-	d9_recorder_counters(d9_recorder_running(), &c, sizeof(c));
+	d9_recorder_counters(recorder, &c, sizeof(c));
 	for (int i = 0; i < D9_LOSS_COUNT; i++)
 		lost += c.lost[i];
 	return lost;
@@ -116,8 +120,8 @@ static int short_threads(void)
 	MUST(d9__slot_high() <= AT_ONCE + SHORT_THREADS / 50 + 8);
 	MUST(atomic_load(&d9__ring.header->chunk_count) <= 128);
 	MUST(resident_kib() < before + (64u << 10) || AGAIN_SANITIZED);
+	MUST(!d9_recorder_stop(recorder, 20000));
 	lost = lost_in_all();
-	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 	scratch_read(scratch_dir, true, count_found, &found);
 	if (found + lost != recorded)
 		fprintf(stderr, "%lu recorded, %lu found, %lu lost\n", (unsigned long)recorded,
@@ -176,7 +180,7 @@ static struct numbers record_while_held(void)
 	hold = false;
 	for (int i = 0; i < FAST; i++)
 		pthread_join(thread[i], NULL);
-	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	MUST(!d9_recorder_stop(recorder, 20000));
 	return numbers_of(scratch_dir, pid);
 }
 
@@ -225,7 +229,7 @@ static int burst_at_start(void)
 		number(0, i);
 	MUST(!lost_in_all());
 	hold = false;
-	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	MUST(!d9_recorder_stop(recorder, 20000));
 	return 0;
 }
 
@@ -265,7 +269,7 @@ static int announced_without_loss(void)
 	d9__dump_tasks_provide(tell_task);
 	start_with(8);
 	number(0, 1);
-	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	MUST(!d9_recorder_stop(recorder, 20000));
 	scratch_read(scratch_dir, true, count_announcements, &announced);
 	MUST(!announced);
 	return 0;
@@ -310,8 +314,8 @@ static int handlers(void)
 	/* TSan runs handlers when it likes, and one for two that it was to run. */
 	for (int i = 0; handled != nested && i < 5000; i++)
 		usleep(1000);
+	MUST(!d9_recorder_stop(recorder, 20000));
 	lost = lost_in_all();
-	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 	scratch_read(scratch_dir, true, count_found, &found);
 	MUST(handled == nested || AGAIN_SANITIZED);
 	if (found + lost != n + handled + nested)
@@ -319,6 +323,76 @@ static int handlers(void)
 			(unsigned long)handled, (unsigned long)nested, (unsigned long)found,
 			(unsigned long)lost);
 	MUST(found + lost == n + handled + nested);
+	return 0;
+}
+
+/* ---- a stop at a bad moment ---- */
+
+static void hold_until_shut(enum d9__test_point point)
+{
+	while (point == D9__POINT_TICK && d9__gate_bits())
+		again_pause_ms(1);
+}
+
+/* The flush thread has no slot yet, into which it would move what handlers recorded. */
+static int stopped_before_a_tick(void)
+{
+	struct d9__slot *slot;
+	struct numbers n;
+
+	d9__test_point_hook = hold_until_shut;
+	start_with(8);
+	number(0, 0);
+	slot = d9__slot_self();
+	atomic_store(&slot->busy, 1); /* as inside an event */
+	for (uint64_t i = 0; i < 100; i++)
+		number(1, i);
+	atomic_store(&slot->busy, 0);
+	MUST(!d9_recorder_stop(recorder, 20000));
+	n = numbers_of(scratch_dir, getpid());
+	MUST(n.found[0] == 1 && n.found[1] == 100 && !n.lost);
+	return 0;
+}
+
+static __thread bool hands_over;
+static _Atomic(bool) in_hand;
+
+/* Until the stop has been at work for a while. */
+static void hold_chunk(enum d9__test_point point)
+{
+	if (point != D9__POINT_SEAL_CLOSED || !hands_over || in_hand)
+		return;
+	in_hand = true;
+	while (d9_recorder_state(recorder) != D9_RECORDER_STOPPING)
+		again_pause_ms(1);
+	again_pause_ms(20);
+}
+
+static void *fill_a_chunk(void *arg)
+{
+	uint64_t *n = arg;
+
+	hands_over = true;
+	while (!in_hand)
+		number(0, (*n)++);
+	return NULL;
+}
+
+static int stopped_while_a_chunk_is_handed_over(void)
+{
+	struct numbers found;
+	pthread_t thread;
+	uint64_t n = 0;
+
+	d9__test_point_hook = hold_chunk;
+	start_with(8);
+	MUST(!pthread_create(&thread, NULL, fill_a_chunk, &n));
+	MUST(AGAIN_WAIT(in_hand));
+	MUST(!d9_recorder_stop(recorder, 20000));
+	pthread_join(thread, NULL);
+	found = numbers_of(scratch_dir, getpid());
+	/* The last one began before the stop and ended behind it. */
+	MUST(found.found[0] >= n - 1 && !found.lost);
 	return 0;
 }
 
@@ -351,11 +425,11 @@ static int quiet_thread(void)
 	for (uint64_t i = 0; i < 20; i++) {
 		number(0, i);
 		again_pause_ms(20);
-		MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+		MUST(!d9_recorder_rotate(recorder, 10000));
 	}
 	quiet_over = true;
 	pthread_join(loud, NULL);
-	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	MUST(!d9_recorder_stop(recorder, 20000));
 	own = numbers_of(scratch_dir, pid);
 	MUST(own.found[0] == 20 && own.found[1] == n && !own.disorder && !own.lost);
 	MUST(scratch_files(scratch_dir, ".bin.zst") >= 20);
@@ -395,6 +469,12 @@ static void test_thread_interrupted_by_handlers_records_all_or_tells(void)
 	again_check("handlers", NULL);
 }
 
+static void test_stop_writes_what_side_rings_and_threads_have_in_their_hands(void)
+{
+	again_check("stopped_before_a_tick", NULL);
+	again_check("stopped_while_a_chunk_is_handed_over", NULL);
+}
+
 static void test_thread_that_is_quiet_is_in_every_segment_beside_a_loud_one(void)
 {
 	again_check("quiet_thread", NULL);
@@ -410,6 +490,8 @@ int main(int argc, char **argv)
 		{ "announced_after_loss", announced_after_loss },
 		{ "announced_without_loss", announced_without_loss },
 		{ "handlers", handlers },
+		{ "stopped_before_a_tick", stopped_before_a_tick },
+		{ "stopped_while_a_chunk_is_handed_over", stopped_while_a_chunk_is_handed_over },
 		{ "quiet_thread", quiet_thread },
 		{ NULL, NULL },
 	};
@@ -425,6 +507,8 @@ int main(int argc, char **argv)
 		  test_threads_whose_polls_are_lost_alternate_all_the_same },
 		{ "thread interrupted by handlers records all or tells",
 		  test_thread_interrupted_by_handlers_records_all_or_tells },
+		{ "stop writes what side rings and threads have in their hands",
+		  test_stop_writes_what_side_rings_and_threads_have_in_their_hands },
 		{ "thread that is quiet is in every segment beside a loud one",
 		  test_thread_that_is_quiet_is_in_every_segment_beside_a_loud_one },
 		CU_TEST_INFO_NULL,

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wakes matched with calls, as `dial9 report` does: a call takes the newest wake of its task that no earlier one has used.
+
+import { lowerBound, orderOf } from './table.js';
+
+/** What a wake tells as its reason, by number. */
+export const WAKE_REASONS = ['unknown', 'fd', 'timer', 'signal', 'active', 'cross_thread', 'deferred', 'internal', 'resumption'];
+export const BY_FD = 1, BY_TIMER = 2, BY_SIGNAL = 3, BY_THREAD = 5;
+const BY_RESUMPTION = 8;
+const LOOK_BACK = 1e9;
+
+/** One task, as time goes on: its wakes that no call has used, and its latest call. */
+class Waking {
+	constructor() {
+		Object.assign(this, { told: -1, newest: -1, before: -1, carried: false, resume: NaN, start: NaN, end: NaN, wake: -1, ready: NaN, resumed: false });
+	}
+
+	add(wakes, row) {
+		const reason = wakes.reason[row];
+		if (wakes.waker[row] === wakes.woken[row] && (reason === BY_RESUMPTION || reason >= WAKE_REASONS.length)) this.resume = wakes.time[row];
+		if (reason === BY_RESUMPTION) return;
+		// A timer's next deadline can pass before its overdue call: both calls need theirs.
+		if (reason === BY_TIMER && this.newest >= 0 && wakes.reason[this.newest] === BY_TIMER) this.before = this.newest;
+		this.newest = this.told = row;
+		this.carried = false;
+	}
+
+	/** The row of the wake of a call that begins at |start|, or -1. */
+	take(wakes, start) {
+		if (this.newest < 0) return -1;
+		if (this.before >= 0) {
+			const row = this.before;
+			this.before = -1;
+			this.carried = true;
+			return row;
+		}
+		const row = this.newest, used = wakes.time[row] <= this.start && !this.carried;
+		this.newest = -1;
+		this.carried = false;
+		return used || wakes.time[row] > start ? -1 : row;
+	}
+
+	begin(wakes, start, ns) {
+		this.resumed = this.resume === start && !Number.isNaN(this.start);
+		if (!this.resumed) {
+			this.wake = this.take(wakes, start);
+			const woken = this.wake < 0 ? NaN : wakes.time[this.wake];
+			this.ready = this.end > woken ? this.end : woken;
+		}
+		this.start = start;
+		this.end = start + ns;
+	}
+}
+
+/**
+ * Call |visit|(w, row, waking) for the polls of all workers, in order of their starts: |w| is the number in
+ * trace.workers.  |waking| is its task's until the next poll: wake and told, rows of trace.wakes (that of the call
+ * and the newest, -1: none), ready, when it was ready to run (NaN: no wake was seen), and resumed: it goes on with
+ * a call that a loop inside had cut.
+ */
+export function eachWokenCall(trace, visit) {
+	const { wakes, workers } = trace, total = workers.reduce((sum, { polls }) => sum + polls.n, 0), starts = new Float64Array(total), owner = new Uint16Array(total);
+	const tasks = new Map(), firsts = [];
+	let n = 0, next = 0;
+	workers.forEach(({ polls }, w) => {
+		firsts.push(n);
+		starts.set(polls.start.subarray(0, polls.n), n);
+		owner.fill(w, n, n += polls.n);
+	});
+	const wakingOf = (task) => {
+		if (!tasks.has(task)) tasks.set(task, new Waking());
+		return tasks.get(task);
+	};
+	for (const at of orderOf(starts, total)) {
+		const w = owner[at], row = at - firsts[w], { polls } = workers[w];
+		for (; next < wakes.n && wakes.time[next] <= starts[at]; next++) wakingOf(wakes.woken[next]).add(wakes, next);
+		const waking = wakingOf(polls.task[row]);
+		waking.begin(wakes, starts[at], polls.dur[row]);
+		visit(w, row, waking);
+	}
+}
+
+/** Callbacks that were ready at |time| on a worker, before a call there ended at |end|, and ran after it. */
+export function waitersOf(trace, worker, time, end) {
+	const { polls } = worker, waiting = new Map(), { wakes } = trace;
+	for (let i = lowerBound(wakes.time, time - LOOK_BACK, wakes.n); i < wakes.n && wakes.time[i] < end; i++) waiting.set(wakes.woken[i], wakes.time[i]);
+	// What ran before the call has used its wake, and so has the call itself.
+	for (let i = lowerBound(polls.start, time - LOOK_BACK, polls.n); i < polls.n && polls.start[i] <= time; i++)
+		if (waiting.get(polls.task[i]) <= polls.start[i]) waiting.delete(polls.task[i]);
+	const found = [];
+	for (let i = lowerBound(polls.start, end, polls.n); i < polls.n && waiting.size && polls.start[i] < end + LOOK_BACK; i++) {
+		const ready = waiting.get(polls.task[i]);
+		if (ready === undefined) continue;
+		waiting.delete(polls.task[i]);
+		found.push({ row: i, task: polls.task[i], site: polls.site[i], delay: polls.start[i] - ready });
+	}
+	return found;
+}
