@@ -23,6 +23,7 @@
 #include "cli/followers.h"
 #include "cli/record_giver.h"
 #include "record/directory.h"
+#include "record/namespace.h"
 
 #define FIRST_LOOK_MS 200
 #define LAST_LOOK_MS  10000
@@ -233,13 +234,26 @@ static void run(struct helper *helper)
 	}
 }
 
-/* A process that wrote nothing cannot remove what was given to it. */
+/*
+ * A process that wrote nothing cannot remove what was given to it; one that ended by _exit(2) just after it got
+ * it, as the parent of a daemon does, did not even remove the lock file.
+ */
+static void remove_empty(const struct helper *helper, const char *name)
+{
+	struct d9__namespace ns;
+	int dir_fd = openat(helper->dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir_fd >= 0 &&
+	    !d9__namespace_adopt(&ns, fcntl(helper->dir_fd, F_DUPFD_CLOEXEC, 0), dir_fd, name))
+		d9__namespace_close(&ns);
+}
+
 static void clean_up(const struct helper *helper)
 {
 	struct stat st;
 
 	for (size_t i = 0; i < helper->n_given; i++)
-		unlinkat(helper->dir_fd, helper->given[i].boot_id, AT_REMOVEDIR);
+		remove_empty(helper, helper->given[i].boot_id);
 	/* By now it may be gone, and another run's have the name. */
 	if (helper->may_go && !fstat(helper->dir_fd, &st) && st.st_nlink)
 		d9__followers_remove_dir(helper->dir);
