@@ -6,7 +6,7 @@
 #include "record/slot.h"
 #include "record/span_filter.h"
 
-/* What is never used takes no memory. */
+/* The kernel gives memory only to the pages of it that a thread has written. */
 struct d9__open_spans d9__open_spans_all[D9__SLOT_COUNT];
 
 static void tell(const struct d9__open_span *place, uint32_t epoch, d9__living_span_fn fn,
@@ -17,12 +17,11 @@ static void tell(const struct d9__open_span *place, uint32_t epoch, d9__living_s
 
 	if (!span.id || atomic_load_explicit(&place->epoch, memory_order_relaxed) != epoch)
 		return;
-	span.start_ns = atomic_load_explicit(&place->start_ns, memory_order_relaxed);
-	span.parent = atomic_load_explicit(&place->parent, memory_order_relaxed);
-	span.name = atomic_load_explicit(&place->name, memory_order_relaxed);
-	span.origin = atomic_load_explicit(&place->origin, memory_order_relaxed);
-	/* What was read before is of the span that |id| is, if it still is. */
-	atomic_thread_fence(memory_order_acquire);
+	/* acquire: pairs with d9__open_span_add(); who reads a field of the next span finds another |id| below */
+	span.start_ns = atomic_load_explicit(&place->start_ns, memory_order_acquire);
+	span.parent = atomic_load_explicit(&place->parent, memory_order_acquire);
+	span.name = atomic_load_explicit(&place->name, memory_order_acquire);
+	span.origin = atomic_load_explicit(&place->origin, memory_order_acquire);
 	if (atomic_load_explicit(&place->id, memory_order_relaxed) == span.id)
 		fn(arg, &span);
 }
