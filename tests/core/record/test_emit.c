@@ -238,18 +238,18 @@ static void test_emit_at_every_end_of_a_chunk_decodes_alone(void)
 	CU_ASSERT_PTR_NULL(taken.error);
 }
 
-static struct d9__slot *interrupted;
 static int pad_type;
 
 /* A handler's event takes nearly all that is left of the chunk, or goes to the side ring. */
 static void use_up_room(void)
 {
-	uint32_t left = D9__BATCH_MAX - (uint32_t)interrupted->published;
+	struct d9__slot *slot = d9__slot_self();
+	uint32_t left = D9__BATCH_MAX - (uint32_t)slot->published;
 
-	if (atomic_load(&interrupted->busy))
-		d9__emit_wake(interrupted, T0, 1, 2, 0, 3);
+	if (atomic_load(&slot->busy))
+		d9__emit_wake(slot, T0, 1, 2, 0, 3);
 	else if (left > 80 && left <= D9__EMIT_ROOM)
-		emit_pad(interrupted, (uint32_t)pad_type, left - 64);
+		emit_pad(slot, (uint32_t)pad_type, left - 64);
 }
 
 /* At any instruction of an event that needs the room which it has found. */
@@ -257,6 +257,7 @@ static void test_emit_interrupted_at_the_end_of_a_chunk_stays_inside(void)
 {
 	const struct d9__field text = { "text", D9__FIELD_STRING, NULL, NULL };
 	struct fixture_taken taken = { 0 };
+	struct d9__slot *slot;
 	char long_name[1000];
 	unsigned at = 0, beyond = 0;
 	bool more;
@@ -266,17 +267,17 @@ static void test_emit_interrupted_at_the_end_of_a_chunk_stays_inside(void)
 	memset(long_name, 'x', sizeof(long_name));
 	pad_type = d9__schema_register(&(struct d9__schema){ "Pad", &text, 1 });
 	fixture_ring(8);
-	interrupted = d9__slot_self();
+	slot = d9__slot_self();
 	do {
 		uint32_t loc = d9__name_intern(long_name, sizeof(long_name));
 
-		fill_until(interrupted, (uint32_t)pad_type, D9__EMIT_ROOM);
+		fill_until(slot, (uint32_t)pad_type, D9__EMIT_ROOM);
 		stepping_begin(at++);
-		d9__emit_poll_start(interrupted, T0, 1, 1, 1, loc);
+		d9__emit_poll_start(slot, T0, 1, 1, 1, loc);
 		more = stepping_end();
-		beyond += (uint32_t)interrupted->published > D9__BATCH_MAX;
-		d9__emit_poll_end(interrupted, T0 + 1, 1);
-		d9__chunk_seal(interrupted);
+		beyond += (uint32_t)slot->published > D9__BATCH_MAX;
+		d9__emit_poll_end(slot, T0 + 1, 1);
+		d9__chunk_seal(slot);
 		fixture_drain(&taken, NULL, NULL);
 	} while (more);
 	CU_ASSERT_EQUAL(beyond, 0);
