@@ -136,7 +136,7 @@ int d9__rights_give_up(const struct d9__child_user *user)
 	return 0;
 }
 
-/* Those above |after| and below |before|, but the standard ones. */
+/* Close the descriptors above |after| and below |before|, but not the standard ones. */
 static void close_between(int after, int before)
 {
 	int first = after < STDERR_FILENO ? STDERR_FILENO + 1 : after + 1;

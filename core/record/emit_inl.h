@@ -50,9 +50,9 @@ struct d9__task_spawn {
 uint8_t *d9__task_spawn_put(uint8_t *p, const struct d9__task_spawn *spawn, uint32_t loc, uint32_t kind,
 			    uint32_t name);
 
-/* No room, inside the guard. */
+/* The caller holds the guard, and the open chunk may have no room: as d9__emit_enter(). */
 bool d9__emit_enter_slow(struct d9__slot *slot, uint64_t ns);
-/* Another event is being written: false. */
+/* The thread is interrupted in the middle of another event: counts this one as lost.  False. */
 bool d9__emit_enter_busy(struct d9__slot *slot, uint64_t ns);
 
 /* An event was lost that leaves the worker in |state|: what follows begins there. */

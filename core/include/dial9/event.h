@@ -145,7 +145,7 @@ D9_API int d9_event_type_register(struct d9_event_type *type);
 
 #define D9_ANNOTATIONS_MAX 32
 
-/** What readers are to know of a field beside its unit and kind. */
+/** A fact about a field, beside its unit and kind, for programs that read traces. */
 struct d9_annotation {
 	const char *field; /* its name */
 	const char *key;
@@ -154,8 +154,8 @@ struct d9_annotation {
 
 /**
  * Register |type|, as d9_event_type_register() does, with facts about its fields; before the first
- * event of it is emitted: those from before are without.  Free text; readers take what they know,
- *and the viewer knows
+ * event of it is emitted: those that were emitted before go without.  Keys and values are free text;
+ * programs that read the trace pass over keys that they do not know, and the viewer knows
  *
  *	threshold, warning, critical	a number in the field's unit: a line in its chart
  *	partition			any value: the chart has a line for each value of this field
