@@ -20,13 +20,14 @@
 
 #include <dial9/dial9.h>
 #include <dial9/libevent.h>
+#include <dial9/span.h>
 
 /* One event per request: what was asked, how much was sent, how long it took. */
 static const struct d9_field request_fields[] = {
 	{ "path", D9_FIELD_POOLED_STRING, NULL, NULL },
 	{ "status", D9_FIELD_U16, NULL, NULL },
 	{ "sent", D9_FIELD_VARINT, "bytes", NULL },
-	{ "took", D9_FIELD_VARINT, "ns", NULL },
+	{ "took", D9_FIELD_VARINT, "ns", "gauge" },
 	{ "note", D9_FIELD_STRING | D9_FIELD_OPTIONAL, NULL, NULL },
 };
 static struct d9_event_type request_event = D9_EVENT_TYPE("HttpRequest", request_fields);
@@ -66,6 +67,7 @@ static void render_report(struct evhttp_request *request, void *arg)
 {
 	uint64_t began_ns = now_ns();
 	volatile double sum = 0;
+	D9_SPAN_HERE(D9_SPAN_INFO, "http", "report");
 
 	(void)arg;
 	reports++;

@@ -20,6 +20,7 @@
 #include <event2/http.h>
 
 #include <dial9/libevent.h>
+#include <dial9/span.h>
 
 static struct sockaddr_in address = { .sin_family = AF_INET };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,6 +38,8 @@ static void run_loop(void)
 
 static void on_request(struct evhttp_request *request, void *arg)
 {
+	D9_SPAN_HERE(D9_SPAN_INFO, "http", "request");
+
 	(void)arg;
 	if (!strcmp(what, "hang"))
 		pause();

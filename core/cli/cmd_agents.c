@@ -15,20 +15,22 @@
 #include "cli/text.h"
 
 #define SKILL_END ".md"
+#define SEGMENT   "trace.0.bin.zst"
 
 static const struct d9__opt opts[] = {
-	{ 'f', "force", NULL, "skills, toolkit: overwrite files that differ" },
+	{ 'f', "force", NULL, "skills, toolkit, demo: overwrite files that differ" },
 	{ 0, NULL, NULL, NULL },
 };
 
 static const struct d9__usage usage = {
 	.command = "agents",
-	.synopsis = "[OPTIONS] [skill NAME | skills DIR | toolkit DIR]",
+	.synopsis = "[OPTIONS] [skill NAME | skills DIR | toolkit DIR | demo DIR]",
 	.text = "What a coding assistant needs to read traces: guides (skills) and scripts.\n"
 		"  dial9 agents              the guides, one line each\n"
 		"  dial9 agents skill NAME   print one\n"
 		"  dial9 agents skills DIR   write all, as DIR/NAME/SKILL.md\n"
-		"  dial9 agents toolkit DIR  write the scripts, which need nothing but Node\n",
+		"  dial9 agents toolkit DIR  write the scripts, which need nothing but Node\n"
+		"  dial9 agents demo DIR     write recordings of small programs with a problem each, to try them on\n",
 	.opts = opts,
 };
 
@@ -55,8 +57,14 @@ static void release(struct files *files)
 	free(files->folder);
 }
 
-/* Those of the data folder |name|.  0, else the exit status. */
-static int open_files(struct files *files, const char *name)
+/* The demo's recordings are folders. */
+static int is_recording(const struct dirent *entry)
+{
+	return !strchr(entry->d_name, '.');
+}
+
+/* Those of the data folder |name| that |is_wanted|.  0, else the exit status. */
+static int open_files(struct files *files, const char *name, int (*is_wanted)(const struct dirent *entry))
 {
 	char *data = NULL;
 	int err = d9__data_path(&data);
@@ -67,7 +75,7 @@ static int open_files(struct files *files, const char *name)
 	free(data);
 	if (err)
 		return d9__cmd_fail("agents", "no data files: %s; is dial9 installed whole?", strerror(-err));
-	files->n = scandir(files->folder, &files->items, is_file_of_ours, alphasort);
+	files->n = scandir(files->folder, &files->items, is_wanted, alphasort);
 	if (files->n > 0)
 		return 0;
 	files->n = 0;
@@ -81,18 +89,17 @@ static char *read_all(const char *path, size_t *len)
 {
 	FILE *in = fopen(path, "re");
 	char *text = NULL;
-	size_t size = 0;
-	ssize_t got;
+	struct stat st;
 
 	if (!in)
 		return NULL;
-	got = getdelim(&text, &size, '\0', in);
-	fclose(in);
-	if (got < 0) {
-		free(text);
-		return NULL;
+	if (!fstat(fileno(in), &st))
+		text = malloc((size_t)st.st_size + 1);
+	if (text) {
+		*len = fread(text, 1, (size_t)st.st_size, in);
+		text[*len] = '\0';
 	}
-	*len = (size_t)got;
+	fclose(in);
 	return text;
 }
 
@@ -124,7 +131,7 @@ static int name_length(const struct files *files, int i)
 static int print_index(struct d9__text_out *out)
 {
 	struct files files;
-	int status = open_files(&files, "agents");
+	int status = open_files(&files, "agents", is_file_of_ours);
 	size_t len;
 
 	if (status)
@@ -138,7 +145,8 @@ static int print_index(struct d9__text_out *out)
 			put_front(out, text, "\ndescription: ");
 		free(text);
 	}
-	d9__text_string(out, "\nAll of them as files: dial9 agents skills DIR.  Scripts: dial9 agents toolkit DIR.\n");
+	d9__text_string(out, "\nAll of them as files: dial9 agents skills DIR.  Scripts: dial9 agents toolkit DIR.\n"
+			     "Traces to try them on: dial9 agents demo DIR.\n");
 	release(&files);
 	return 0;
 }
@@ -146,7 +154,7 @@ static int print_index(struct d9__text_out *out)
 static int print_skill(struct d9__text_out *out, const char *name)
 {
 	struct files files;
-	int status = open_files(&files, "agents"), found = -1;
+	int status = open_files(&files, "agents", is_file_of_ours), found = -1;
 	char *text;
 	size_t len;
 
@@ -234,7 +242,7 @@ static int copy_all(struct d9__text_out *out, const char *name, const char *dir,
 {
 	bool skills = !strcmp(name, "agents");
 	struct files files;
-	int status = open_files(&files, name);
+	int status = open_files(&files, name, is_file_of_ours);
 
 	if (status)
 		return status;
@@ -245,6 +253,46 @@ static int copy_all(struct d9__text_out *out, const char *name, const char *dir,
 		d9__text_printf(out, "%d %s in ", files.n, skills ? "skills" : "files");
 		d9__text_escaped(out, dir, strlen(dir));
 		d9__text_string(out, skills ? "\n" : "; node DIR/report.js TRACE is the first to try\n");
+	}
+	release(&files);
+	return status;
+}
+
+/* The segment |from|/|name|/trace.0.bin.zst to the same place below |dir|. */
+static int copy_recording(const char *from, const char *name, const char *dir, bool force)
+{
+	char *source = NULL, *folder = NULL, *path = NULL, *bytes;
+	size_t len = 0;
+	int status;
+
+	if (asprintf(&source, "%s/%s/" SEGMENT, from, name) < 0 || asprintf(&folder, "%s/%s", dir, name) < 0 ||
+	    asprintf(&path, "%s/" SEGMENT, folder) < 0)
+		return d9__cmd_fail("agents", "out of memory");
+	bytes = read_all(source, &len);
+	status = bytes ? make_folder(folder) : d9__cmd_fail("agents", "cannot read %s: %s", source, strerror(errno));
+	if (!status)
+		status = write_file(path, bytes, len, force);
+	free(bytes);
+	free(path);
+	free(folder);
+	free(source);
+	return status;
+}
+
+static int copy_demo(struct d9__text_out *out, const char *dir, bool force)
+{
+	struct files files;
+	int status = open_files(&files, "demo", is_recording);
+
+	if (status)
+		return status;
+	status = make_folder(dir);
+	for (int i = 0; i < files.n && !status; i++)
+		status = copy_recording(files.folder, files.items[i]->d_name, dir, force);
+	if (!status) {
+		d9__text_printf(out, "%d recordings in ", files.n);
+		d9__text_escaped(out, dir, strlen(dir));
+		d9__text_string(out, "; dial9 report DIR/web is the first to try\n");
 	}
 	release(&files);
 	return status;
@@ -264,8 +312,10 @@ static int run(char **operands, int n, bool force)
 		status = copy_all(&out, "agents", operands[1], force);
 	else if (n == 2 && !strcmp(operands[0], "toolkit"))
 		status = copy_all(&out, "toolkit", operands[1], force);
+	else if (n == 2 && !strcmp(operands[0], "demo"))
+		status = copy_demo(&out, operands[1], force);
 	else
-		status = d9__cmd_fail("agents", "takes skill NAME, skills DIR or toolkit DIR, not '%s%s%s'", operands[0],
+		status = d9__cmd_fail("agents", "takes skill NAME, skills DIR, toolkit DIR or demo DIR, not '%s%s%s'", operands[0],
 				      n > 1 ? " " : "", n > 1 ? operands[1] : "");
 	written = d9__text_finish(&out, "agents");
 	return status ? status : written;

@@ -30,6 +30,7 @@ enum key {
 	KEY_LISTEN,
 	KEY_SELF_TRACE,
 	KEY_SUMMARY,
+	KEY_DEMO,
 };
 
 static const struct d9__opt opts[] = {
@@ -37,6 +38,7 @@ static const struct d9__opt opts[] = {
 	{ KEY_LISTEN, "listen", "ADDR", "listen on this address of the machine (127.0.0.1)" },
 	{ KEY_LIVE, "live", NULL, "follow what is being written to the directory TRACE" },
 	{ KEY_PID, "pid", "PID", "follow what process PID writes; instead of TRACE" },
+	{ KEY_DEMO, "demo", NULL, "show recordings of ten small programs with a problem each; instead of TRACE" },
 	{ KEY_OPEN, "open", NULL, "open the address in the desktop's browser" },
 	{ KEY_SELF_TRACE, "self-trace", "DIR", "record the server itself into DIR" },
 	{ KEY_SUMMARY, "summary", NULL, "print what the page of many segments knows of one, as JSON" },
@@ -191,6 +193,22 @@ static int follow_process(pid_t pid, struct d9__server_options *options, bool op
 	return status;
 }
 
+static int show_demo(struct d9__server_options *options, bool open)
+{
+	char *data = NULL, *demo = NULL;
+	int err = d9__data_path(&data), status;
+
+	if (!err && asprintf(&demo, "%s/demo", data) < 0)
+		err = -ENOMEM;
+	if (err)
+		status = d9__cmd_fail("serve", "no data files: %s; is dial9 installed whole?", strerror(-err));
+	else
+		status = serve(demo, options, open);
+	free(demo);
+	free(data);
+	return status;
+}
+
 /* `dial9 record` does it: this command again, without --self-trace DIR, under the recorder.  Returns only if it cannot. */
 static int record_self(const char *dir, int argc, char **argv)
 {
@@ -225,7 +243,7 @@ int d9__cmd_serve(int argc, char **argv)
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
 	struct d9__server_options options = { 0 };
 	const char *self_trace = NULL;
-	bool open = false, summary = false;
+	bool open = false, summary = false, demo = false;
 	pid_t pid = 0;
 	int key, traces;
 
@@ -236,6 +254,8 @@ int d9__cmd_serve(int argc, char **argv)
 			options.live = true;
 		else if (key == KEY_SUMMARY)
 			summary = true;
+		else if (key == KEY_DEMO)
+			demo = true;
 		else if (key == KEY_SELF_TRACE)
 			self_trace = args.value;
 		else if (key == KEY_LISTEN)
@@ -253,7 +273,9 @@ int d9__cmd_serve(int argc, char **argv)
 		return d9__cmd_fail("serve", "%s",
 				    summary ? "--summary is of a segment, not of a process"
 					    : "--pid PID or a TRACE, not both");
-	if (!pid && traces != 1)
+	if (demo && (pid || traces || summary || options.live))
+		return d9__cmd_fail("serve", "--demo is a trace, and whole: it takes no TRACE, --pid, --live or --summary");
+	if (!pid && !demo && traces != 1)
 		return d9__cmd_fail(
 			"serve",
 			!traces
@@ -267,6 +289,8 @@ int d9__cmd_serve(int argc, char **argv)
 	options.live |= pid != 0;
 	if (pid)
 		return follow_process(pid, &options, open);
+	if (demo)
+		return show_demo(&options, open);
 	if (options.live && !may_follow(argv[args.first]))
 		return D9__EXIT_USAGE;
 	return serve(argv[args.first], &options, open);

@@ -1,53 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the blocks of documents in $D9_WORK, where "traces" is a trace, with the programs of $D9_PROGRAMS.
+// Runs the blocks of documents in $D9_WORK, where "traces" is a trace, with the programs of $D9_PROGRAMS, of which those in
+// $D9_STAND_INS take the place; $D9_LIVING is the id of a process that is being recorded.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const core = fileURLToPath(new URL('../../core/', import.meta.url));
-const { D9_WORK: work, D9_PROGRAMS: programs } = process.env;
-const env = { ...process.env, PATH: `${programs}:${process.env.PATH}`, COLUMNS: '80' };
+const { D9_WORK: prepared, D9_PROGRAMS: programs } = process.env;
+let work = prepared;
+const env = { ...process.env, PATH: `${process.env.D9_STAND_INS}:${programs}:${process.env.PATH}`, COLUMNS: '80', CCACHE_DISABLE: '1' };
 
 const run = (program, ...args) => spawnSync(program, args, { cwd: work, env, encoding: 'utf8', maxBuffer: 2 ** 28, input: '' });
 
-/** Blocks of Markdown: [{language, text, line}]. */
+/** Blocks of Markdown: [{language, text, expected}]; |expected|, of a block behind it in "text", is what it prints. */
 function blocksOf(markdown) {
-	return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map((match) => ({ language: match[1], text: match[2], line: markdown.slice(0, match.index).split('\n').length }));
+	const blocks = [];
+	let behind = 0;
+	for (const match of markdown.matchAll(/^```(\w*)\n([\s\S]*?)^```$|(?<=\n\n)(?:^ {4}.*\n)+/gm)) {
+		const [whole, language = 'sh', text = whole.replace(/^ {4}/gm, '')] = match;
+		if (language === 'text' && !markdown.slice(behind, match.index).trim()) blocks.at(-1).expected = text;
+		else if (text.startsWith('$ ')) blocks.push({ language: 'sh', text: text.slice(2, text.indexOf('\n') + 1), expected: text.slice(text.indexOf('\n') + 1) });
+		else blocks.push({ language, text });
+		behind = match.index + whole.length;
+	}
+	return blocks;
 }
 
-/** The commands of a manual page's examples, as a shell reads them. */
-function examplesOf(roff) {
-	const examples = roff.slice(roff.indexOf('.SH EXAMPLES'), roff.indexOf('.SH SEE ALSO'));
-	return [...examples.matchAll(/^\.nf\n([\s\S]*?)^\.fi$/gm)].map((match) => ({ language: 'sh', text: match[1].replace(/\\-/g, '-').replace(/\\e/g, '\\'), line: 0 }));
+/** What a manual page shows as it is typed, but for the synopsis: as a shell or a compiler reads it. */
+function examplesOf(roff, name) {
+	const text = roff.slice(roff.indexOf('.SH DESCRIPTION')).replace(/\\-/g, '-').replace(/\\e/g, '\\').replace(/\\\(aq/g, "'").replace(/\\&/g, '');
+	return [...text.matchAll(/^\.nf\n([\s\S]*?)^\.fi$/gm)].map(([, block]) => ({ language: name.endsWith('.3') && !/^(cc|dial9|#) /.test(block) ? 'c' : 'sh', text: block })).filter(({ text: block }) => !block.startsWith('.B'));
 }
 
-function check({ language, text }) {
-	const answer = language === 'js' ? (writeFileSync(join(work, 'block.mjs'), text), run('node', 'block.mjs')) : run('sh', '-e', '-c', text);
+function check({ language, text, expected }) {
+	const typed = text.replaceAll('/var/tmp/', `${work}/`).replace(/\bPID\b/g, process.env.D9_LIVING);
+	// As for a reader, who has not recorded anything yet.
+	if (typed.startsWith('dial9 record -o traces ')) rmSync(join(work, 'traces'), { recursive: true });
+	const answer = language === 'js' ? (writeFileSync(join(work, 'block.mjs'), typed), run('node', 'block.mjs')) : run('sh', '-e', '-c', typed);
 	assert.equal(answer.status, 0, `${text}\n${answer.stdout.slice(0, 2000)}\n${answer.stderr}`);
 	assert.doesNotMatch(answer.stderr, /Error|error|no such/, text);
+	if (expected !== undefined) assert.equal(answer.stdout, expected, text);
 }
 
-run('dial9', 'agents', 'toolkit', 'toolkit');
+/** |text| compiles, as the body of a function of a program that has what |before| declares. */
+function compile(text, before) {
+	writeFileSync(join(work, 'block.c'), `${before}\nint program(void);\nint program(void) {\n${text}\nreturn 0; }\n`);
+	const { status, stderr } = run('sh', '-c', `${process.env.CC} -fsyntax-only -Wall -Werror -I ${core}include -I ${core}../adapters/include -I ${programs}/include block.c $(pkg-config --cflags glib-2.0 2>/dev/null)`);
+	assert.equal(status, 0, `${text}\n${stderr}`);
+}
 
 const skills = readdirSync(join(core, 'agents')).filter((name) => name.endsWith('.md'));
-for (const path of [...skills.map((name) => join('agents', name)), join('doc', 'ANALYSIS.md')]) {
-	test(`every block of ${path} runs`, () => {
-		const blocks = blocksOf(readFileSync(join(core, path), 'utf8'));
+
+/** Blocks that do not run here: what they begin with, and why not. */
+const NOT_RUN = {
+	'../README.md': [['examples/demo.sh ', 'installs packages and builds; it is tests/run.sh that runs here'], ['autoreconf ', 'builds and installs as root; make distcheck does so in a folder'],
+		['#include <event2/event.h>', 'install/check_readme.sh builds and records it'], ['cc server.c ', 'install/check_readme.sh runs it']],
+	'man/dial9-libevent.3': [['# libevent.a', 'adapters/check_libevent_static.sh']],
+	'man/dial9-libev.3': [['cc server.c $(pkg-config --static', 'adapters/check_libev_static.sh'], ['#define D9_EV_SOURCE', 'adapters/check_libev_embed.sh']],
+	'man/dial9-loop.3': [['d9_loop_register()  ', 'an order of calls; examples/own_loop.c makes them']],
+	'man/dial9-memory.3': [['dial9 record --memory=64K', 'takes a program that leaks for a while; cli/test_memory.sh']],
+	'man/dial9-record.1': [['# /etc/systemd', 'a unit; install/check_uninstall.sh has systemd verify it'], ['ExecStart=', 'the same']],
+	'man/dial9-recover.1': [['dial9 recover /var/tmp/traces', 'deals with all programs of the machine, as two users; cli/test_left_rings.sh']],
+	'man/dial9-report.1': [['svc  5.00 s', 'what a report looks like; cli/test_report.sh']],
+	'man/dial9-enable.1': [['DIAL9_ENABLED=false frobd &', 'takes a moment between its lines; cli/test_control.sh']],
+};
+/** What asks how all programs of the machine do runs only where it is the test's own. */
+const WHOLE_MACHINE = /dial9 status *(#|$)/m;
+
+/** What the C of a manual page stands in. */
+const DECLARED = {
+	'dial9-glib.3': '#include <glib.h>\n#include <dial9/glib.h>\n#include <dial9/dial9.h>\nstatic GMainLoop *loop;',
+	'dial9-libevent.3': '#include <stdio.h>\n#include <event2/event.h>\n#include <dial9/libevent.h>\n#include <dial9/dial9.h>',
+	'dial9-reader.3': '#include <stdio.h>\n#include <dial9/reader.h>',
+	'dial9-span.3': '#include <dial9/span.h>\nstatic struct request { struct d9_span span, query; } *request;\nstatic unsigned n_rows;\nstatic void start_query(struct request *r) { (void)r; }',
+	'dial9-stack.3': '#define _GNU_SOURCE\n#include <sys/mman.h>\n#include <dial9/stack.h>\nstatic unsigned long size;',
+	'dial9.3': '#include <dial9/event.h>\nstatic unsigned took_us;',
+};
+
+/** Every block of |path| runs, but for those that are told above. */
+function runAll(path, blocks, title) {
+	test(title, () => {
+		const name = path.split('/').pop(), left = new Map(NOT_RUN[path] ?? []);
 		assert.ok(blocks.length > 0);
-		for (const block of blocks) check(block);
+		work = mkdtempSync(join(prepared, 'document.'));
+		cpSync(join(prepared, 'fresh'), work, { recursive: true });
+		for (const block of blocks) {
+			const excused = [...left.keys()].find((begin) => block.text.startsWith(begin));
+			if (excused) left.delete(excused);
+			else if (block.language === 'c') compile(block.text, DECLARED[name]);
+			else if (process.env.D9_OWN_SHM || !WHOLE_MACHINE.test(block.text)) check(block);
+		}
+		assert.deepEqual([...left], [], `${path} has no such block any more`);
 	});
 }
 
-for (const name of ['dial9-query.1', 'dial9-agents.1']) {
-	test(`the examples of ${name} run`, () => {
-		const blocks = examplesOf(readFileSync(join(core, 'man', name), 'utf8'));
-		assert.ok(blocks.length > 0);
-		for (const block of blocks) check(block);
-	});
+for (const path of [...skills.map((name) => join('agents', name)), join('doc', 'ANALYSIS.md'), '../README.md'])
+	runAll(path, blocksOf(readFileSync(join(core, path), 'utf8')), `every block of ${path} runs, and prints what it is said to`);
+
+for (const name of readdirSync(join(core, 'man')).filter((file) => /\.[135]$/.test(file))) {
+	const examples = examplesOf(readFileSync(join(core, 'man', name), 'utf8'), name);
+	if (examples.length) runAll(join('man', name), examples, `the examples of ${name} run`);
 }
 
 test('a skill has the name of its file and says what it is for', () => {

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The demo trace: each recording has its problem, all together have every kind of event that there is, and so has one
+# that the script makes from this build; it is served, and unpacked.
+# shellcheck source=tests/cli/harness.sh
+. "$top_srcdir/tests/cli/harness.sh"
+
+demo=$top_srcdir/core/demo
+
+# What is written only where something was lost in a way that a small recording does not come to.
+not_shown=MemoryProfileOverflowEvent # 65,536 sampled blocks at once: core/sample/test_alloc
+
+# Names of all built-in events of the recorder and of the adapters.
+grep -rhoE '"([A-Z][A-Za-z]+Event|SymbolTableEntry)"' --include='*.c' "$top_srcdir/core/record/event_types.c" \
+	"$top_srcdir/core/loop" "$top_srcdir/core/sample" "$top_srcdir/core/block" "$top_srcdir/adapters" |
+	tr -d '"' | grep -vx $not_shown | sort -u >kinds
+printf '%s\n' SpanEnter: SpanExit: >>kinds
+
+# lacks TRACE: the kinds that it has not.
+lacks() {
+	"$dial9" info --json "$1" | python3 -c '
+import json, sys
+have = json.load(sys.stdin)["events"]
+for kind in open("kinds").read().split():
+    if not any(name == kind or kind.endswith(":") and name.startswith(kind) for name in have):
+        print("no", kind)'
+	for source in 0 1; do
+		"$dial9" events --no-symbols -e CpuSampleEvent "$1" | grep -q "\"source\":$source," || echo "no samples of source $source"
+	done
+}
+
+say "every kind of event"
+[ "$(wc -l <kinds)" -gt 35 ] || wc -l <kinds
+lacks "$demo"
+
+say "what is wrong with each, first"
+for recording in "$demo"/*/; do
+	printf '%s: ' "$(basename "$recording")"
+	"$dial9" report --width 80 "$recording" | sed -n '/^!!* /p' | head -n 1
+done
+[ "$(du -sk "$demo" | cut -f 1)" -lt 600 ] || du -sk "$demo"
+
+say "it names no folder of whoever recorded it"
+"$dial9" events --no-symbols -e ModuleEvent "$demo" | grep -o '"path":"/[^"]*"' | grep -vE '"/(usr|lib|lib64|tmp/dial9-demo)/' | sort -u
+"$dial9" events --no-symbols -e SymbolTableEntry "$demo" | grep -oE '"source_file":"[^"]*/(adapters|core|examples)/[^"]*"' | sort -u
+
+say "served"
+if "$dial9" serve /nonexistent 2>&1 | grep -q 'built without libevent'; then
+	echo '"name": "web/trace.0.bin.zst"'
+else
+	"$dial9" serve --demo >address &
+	server=$!
+	trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
+	until url=$(cat address) && [ -n "$url" ]; do kill -0 $server || break; done
+	python3 "$top_srcdir/tests/cli/ask_http.py" "$url" --path /TOKEN/api/segments --save listing >status
+	grep -o '"name": "web/[^"]*"' listing
+	kill $server
+	wait $server
+fi
+run serve --demo traces
+run serve --demo --pid 1
+
+say "unpacked"
+run agents demo unpacked
+diff -r "$demo" unpacked | grep -v ': demo.am$'
+run agents demo unpacked
+: >unpacked/web/trace.0.bin.zst
+run agents demo unpacked
+
+say "made again, from this build"
+missing=
+for program in http_service scenario_glib_helper scenario_libev_stale_clock ../adapters/.libs/libdial9-preload.so; do
+	[ -e "$top_builddir/examples/$program" ] || missing=$program
+done
+if [ -z "$missing" ] && [ "$SANITIZER" = no ]; then
+	"$top_srcdir/examples/make_demo.sh" made "$top_builddir" && lacks made
+fi
+finish ''
