@@ -295,7 +295,7 @@ static int read_events(struct trace *trace)
 		if (!err)
 			err = d9__symbol_learn(process->symbols, trace->reader, event);
 		if (!err && trace->addresses)
-			err = d9__address_set_learn(&process->addresses, event);
+			err = d9__address_set_learn(&process->addresses, process->symbols, event);
 	}
 	d9__progress_clear(&progress);
 	return err;

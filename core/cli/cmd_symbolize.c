@@ -270,7 +270,7 @@ static int write_segments(struct trace *trace)
 		if (err || !event)
 			break;
 		has_rows = has_rows || (event->kind == D9_EVENT_SYMBOL && !event->timestamp_ns);
-		err = d9__address_set_learn(&set, event);
+		err = d9__address_set_learn(&set, symbolizer_of(trace, event->segment), event);
 		if (!err)
 			err = d9__spawn_names_learn(&trace->names, event);
 	}

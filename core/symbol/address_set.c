@@ -10,6 +10,7 @@
 #include "read/stack_role.h"
 #include "symbol/address_set.h"
 
+#define SPAN_NAME     3 /* of an event that a span is entered: read/catalogue.c */
 #define ADDRESS_BYTES (2 * sizeof(struct d9__address) + 3 * sizeof(struct d9__table_entry))
 
 /* The higher, the better does a row tell it. */
@@ -104,16 +105,29 @@ static uint64_t bare_address(const char *text, size_t len)
 	return address;
 }
 
-/* "0x7f01 @ 0x7f02": functions of no module that the recorder knew. */
-static int meet_spawn_loc(struct d9__address_set *set, struct d9_text text, uint64_t ns)
+/* "0x7f01": a function of no module that the recorder knew; or "server+0x1a2b0". */
+static uint64_t address_of(const struct d9__symbolizer *symbolizer, const char *text, size_t len)
 {
+	uint64_t address = bare_address(text, len);
+
+	return address || !symbolizer ? address : d9__symbolizer_address(symbolizer, text, len);
+}
+
+/*
+ * "CALLBACK @ SITE" or "CALLBACK", the |k|-th text of |event|.  Without a |symbolizer| only bare addresses count: those
+ * of `spawn_loc` in modules are in its task's event.
+ */
+static int meet_place(struct d9__address_set *set, const struct d9__symbolizer *symbolizer,
+		      const struct d9_event *event, unsigned k)
+{
+	struct d9_text text = d9__known_text(event, k);
 	const char *at = text.len ? memmem(text.data, text.len, " @ ", 3) : NULL;
 	size_t len = at ? (size_t)(at - text.data) : text.len;
-	int err = meet(set, bare_address(text.data, len), ns, D9__ENTRY);
+	int err = meet(set, address_of(symbolizer, text.data, len), event->timestamp_ns, D9__ENTRY);
 
 	if (err || !at)
 		return err;
-	return meet(set, bare_address(at + 3, text.len - len - 3), ns, D9__RETURN);
+	return meet(set, address_of(symbolizer, at + 3, text.len - len - 3), event->timestamp_ns, D9__RETURN);
 }
 
 static int meet_spawn(struct d9__address_set *set, const struct d9_event *event)
@@ -123,7 +137,7 @@ static int meet_spawn(struct d9__address_set *set, const struct d9_event *event)
 
 	if (!err)
 		err = meet(set, d9_event_known_u64(event, D9_TASK_SPAWN_SPAWN_ADDR, 0), ns, D9__RETURN);
-	return err ? err : meet_spawn_loc(set, d9__known_text(event, D9_TASK_SPAWN_SPAWN_LOC), ns);
+	return err ? err : meet_place(set, NULL, event, D9_TASK_SPAWN_SPAWN_LOC);
 }
 
 static int take_row(struct d9__address_set *set, const struct d9_event *event)
@@ -137,7 +151,8 @@ static int take_row(struct d9__address_set *set, const struct d9_event *event)
 	return err;
 }
 
-int d9__address_set_learn(struct d9__address_set *set, const struct d9_event *event)
+int d9__address_set_learn(struct d9__address_set *set, const struct d9__symbolizer *symbolizer,
+			  const struct d9_event *event)
 {
 	switch (event->kind) {
 	case D9_EVENT_SYMBOL:
@@ -145,7 +160,15 @@ int d9__address_set_learn(struct d9__address_set *set, const struct d9_event *ev
 	case D9_EVENT_TASK_SPAWN:
 		return meet_spawn(set, event);
 	case D9_EVENT_POLL_START:
-		return meet_spawn_loc(set, d9__known_text(event, D9_POLL_START_SPAWN_LOC), event->timestamp_ns);
+		return meet_place(set, NULL, event, D9_POLL_START_SPAWN_LOC);
+	case D9_EVENT_SPAN_ENTER:
+		return meet_place(set, symbolizer, event, SPAN_NAME);
+	case D9_EVENT_SPAN_OPEN:
+		return meet_place(set, symbolizer, event, D9_SPAN_OPEN_SPAN_NAME);
+	case D9_EVENT_LAST_SIGN:
+		return meet_place(set, symbolizer, event, D9_LAST_SIGN_SPAN);
+	case D9_EVENT_HELPER_RUN:
+		return meet_place(set, symbolizer, event, D9_HELPER_RUN_FUNCTION);
 	case D9_EVENT_SOURCE_TIME:
 		return meet(set, d9_event_known_u64(event, D9_SOURCE_TIME_ADDRESS, 0), event->timestamp_ns, D9__ENTRY);
 	default:

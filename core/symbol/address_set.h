@@ -12,6 +12,7 @@
 
 #include "analyze/table.h"
 #include "symbol/symbol.h"
+#include "symbol/symbolizer.h"
 
 struct d9__address {
 	uint64_t address;
@@ -31,10 +32,12 @@ struct d9__address_set {
 
 /*
  * Take what |event| holds: the frames of its stacks, what it was registered with, a place in `spawn_loc` that is a bare
- * address; of a row of symbols, that it is there.  An address that was met in two roles has the one that a row can
+ * address, the places that spans and helpers' runs name, also in modules that |symbolizer|, which may be NULL, has
+ * learned; of a row of symbols, that it is there.  An address that was met in two roles has the one that a row can
  * tell best: behind a call, then at work, then a function's beginning.  0 or -ENOMEM.
  */
-int d9__address_set_learn(struct d9__address_set *set, const struct d9_event *event);
+int d9__address_set_learn(struct d9__address_set *set, const struct d9__symbolizer *symbolizer,
+			  const struct d9_event *event);
 
 /* Ascending, from now on; nothing can be added. */
 void d9__address_set_sort(struct d9__address_set *set);

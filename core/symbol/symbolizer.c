@@ -33,6 +33,7 @@ struct d9__symbolizer {
 	struct kept *kept; /* by binary; those that are not there yet are not loaded */
 	size_t n_kept;
 	struct d9__module_map modules; /* of |binaries| by number */
+	struct d9__table bases; /* by number of a binary: one more than where it was loaded first */
 	struct d9__rows rows;
 	struct d9__jit_map jit;
 	bool jit_sought;
@@ -84,6 +85,7 @@ void d9__symbolizer_close(struct d9__symbolizer *symbolizer)
 		d9__symbol_cache_release(&symbolizer->kept[i].cache);
 	free(symbolizer->kept);
 	d9__module_map_release(&symbolizer->modules);
+	d9__table_release(&symbolizer->bases);
 	d9__rows_release(&symbolizer->rows);
 	d9__jit_map_release(&symbolizer->jit);
 	d9__answers_release(&symbolizer->answers);
@@ -106,6 +108,8 @@ static int learn_module(struct d9__symbolizer *symbolizer, const struct d9_event
 	if (__builtin_add_overflow(stay.start, d9_event_known_u64(event, D9_MODULE_SIZE, 0), &stay.end))
 		stay.end = UINT64_MAX;
 	err = d9__binaries_number(symbolizer->binaries, path.data, path.len, build_id.data, build_id.len, &stay.binary);
+	if (!err && !d9__table_find(&symbolizer->bases, stay.binary))
+		err = d9__table_add(&symbolizer->bases, stay.binary, (void *)(uintptr_t)(stay.base + 1));
 	return err ? err : d9__module_map_learn(&symbolizer->modules, &stay, unloaded && unloaded->u.boolean);
 }
 
@@ -274,6 +278,16 @@ static void tell_place(struct d9__symbolizer *symbolizer, const char *module, ui
 	*out = (struct d9__frames){ frame, 1, false };
 }
 
+/* What rows of the trace say of |address|. */
+static bool find_in_rows(struct d9__symbolizer *symbolizer, uint64_t address, struct d9__frames *out)
+{
+	bool placed;
+	size_t n = address ? d9__rows_find(&symbolizer->rows, address, symbolizer->frames, &placed) : 0;
+
+	*out = (struct d9__frames){ symbolizer->frames, n, n != 0 };
+	return n != 0;
+}
+
 void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address, uint64_t ns,
 			    enum d9__address_role role, struct d9__frames *out)
 {
@@ -318,20 +332,44 @@ static bool parse_offset(const char *text, const char *end, uint64_t *out)
 	return true;
 }
 
+/* The binary that |text| names, and the |*offset| in it; D9__NO_BINARY: it names none. */
+static uint32_t parse_place(const struct d9__symbolizer *symbolizer, const char *text, size_t len, uint64_t *offset)
+{
+	const char *plus = len ? memrchr(text, '+', len) : NULL;
+
+	if (!plus || len - (size_t)(plus - text) < 4 || plus[1] != '0' || plus[2] != 'x' ||
+	    !parse_offset(plus + 3, text + len, offset))
+		return D9__NO_BINARY;
+	return d9__binaries_find(symbolizer->binaries, text, (size_t)(plus - text));
+}
+
+/* Where |offset| of |binary| lay in the process; 0: it was in none. */
+static uint64_t address_in(const struct d9__symbolizer *symbolizer, uint32_t binary, uint64_t offset)
+{
+	uintptr_t base = (uintptr_t)d9__table_find(&symbolizer->bases, binary);
+
+	return base ? base - 1 + offset : 0;
+}
+
+uint64_t d9__symbolizer_address(const struct d9__symbolizer *symbolizer, const char *text, size_t len)
+{
+	uint64_t offset;
+	uint32_t binary = parse_place(symbolizer, text, len, &offset);
+
+	return binary == D9__NO_BINARY ? 0 : address_in(symbolizer, binary, offset);
+}
+
 bool d9__symbolizer_resolve_name(struct d9__symbolizer *symbolizer, const char *text, size_t len,
 				 enum d9__address_role role, struct d9__frames *out)
 {
-	const char *plus = memrchr(text, '+', len);
-	uint32_t binary = D9__NO_BINARY;
 	uint64_t offset;
+	uint32_t binary = parse_place(symbolizer, text, len, &offset);
 
 	*out = (struct d9__frames){ 0 };
-	if (plus && len - (size_t)(plus - text) >= 4 && plus[1] == '0' && plus[2] == 'x' &&
-	    parse_offset(plus + 3, text + len, &offset))
-		binary = d9__binaries_find(symbolizer->binaries, text, (size_t)(plus - text));
 	if (binary == D9__NO_BINARY)
 		return false;
-	if (!find_in_binary(symbolizer, binary, offset, role, out))
+	if (!find_in_binary(symbolizer, binary, offset, role, out) &&
+	    !find_in_rows(symbolizer, address_in(symbolizer, binary, offset), out))
 		tell_place(symbolizer, d9__binaries_get(symbolizer->binaries, binary)->name, offset, 0, out);
 	return true;
 }

@@ -86,7 +86,13 @@ void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address,
 			    enum d9__address_role role, struct d9__frames *out);
 
 /*
- * The same for |text|, |len| bytes of the form "memcached+0x1a2b0", as spawn locations have it.  false, with |*out|
+ * Where |text|, |len| bytes of the form "memcached+0x1a2b0", lay in the process: at that address rows name it.  0: it has
+ * not that form, or no module of that name is known.
+ */
+uint64_t d9__symbolizer_address(const struct d9__symbolizer *symbolizer, const char *text, size_t len);
+
+/*
+ * The same as d9__symbolizer_resolve() for |text|, |len| bytes of the form "memcached+0x1a2b0", as spawn locations have it.  false, with |*out|
  * all zero, if it has not that form or no module of that name is known.
  */
 bool d9__symbolizer_resolve_name(struct d9__symbolizer *symbolizer, const char *text, size_t len,

@@ -5,7 +5,8 @@
 import { countNames, functionOf, threadsIn } from './census.js';
 import { blockingCalls } from './profile.js';
 import { textColumns, numberOption, runScript, wrapText } from './script.js';
-import { showDuration, showName, showShare, splitLocation } from './show.js';
+import { showDuration, showName, showShare } from './show.js';
+import { namesOfLocation } from './stacks.js';
 import { Durations, longLimit } from './statistics.js';
 import { joinedCalls } from './summary.js';
 import { lowerBound } from './table.js';
@@ -58,10 +59,10 @@ function explain({ trace }, call) {
 	for (let i = lowerBound(samples.time, call.start); i < samples.time.length && samples.time[i] < end; i++)
 		if (samples.worker[i] === worker.id && samples.source[i] !== 1) inside.push(functionOf(trace, samples.stack[i]));
 	const blocked = blockedIn(trace, worker, call), functions = countNames(inside), waiters = waitersOf(trace, worker, call.start, end).sort((a, b) => b.delay - a.delay);
-	const [name, site] = splitLocation(trace.strings[call.site] ?? '?');
+	const [name, site] = namesOfLocation(trace, trace.strings[call.site] ?? '?');
 	return { name: showName(name), site: showName(site), worker: worker.id, task: call.task, offset_s: (call.start - trace.start) / 1e9, duration_ns: call.ns, wait_ns: call.delay > 0 ? call.delay : 0,
 		verdict: verdictOf(parts, blocked, functions), time: parts, blocked_in: blocked.calls, functions: functions.slice(0, 5).map(([of, n]) => ({ function: showName(of), samples: n })),
-		waiters: waiters.slice(0, 5).map(({ site: place, task, delay }) => ({ name: showName(splitLocation(trace.strings[place] ?? '?')[0]), task, delay_ns: delay })), waited: waiters.length, threads: threadsIn(trace, call.start, end) };
+		waiters: waiters.slice(0, 5).map(({ site: place, task, delay }) => ({ name: showName(namesOfLocation(trace, trace.strings[place] ?? '?')[0]), task, delay_ns: delay })), waited: waiters.length, threads: threadsIn(trace, call.start, end) };
 }
 
 function longText(one) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all red flags have: names, order and effects as those of the findings of `dial9 report`.
 
-import { showName, splitLocation } from './show.js';
+import { showName } from './show.js';
+import { namesOfLocation } from './stacks.js';
 
 const FLAG_SEVERITIES = ['critical', 'warning', 'info'];
 
@@ -29,7 +30,7 @@ export function newFlag(check, severity, impact, message, more = {}) {
 
 /** The name of the callback at a place. */
 export function siteName(trace, site) {
-	return showName(splitLocation(trace.strings[site] ?? '')[0] || 'a callback');
+	return showName(namesOfLocation(trace, trace.strings[site] ?? '')[0] || 'a callback');
 }
 
 /** |n| in |ns| as so many a second, in two digits: exact ones would be taken for the number of calls. */

@@ -3,6 +3,7 @@
 
 import { newFlag, siteName } from './flags.js';
 import { showCount, showDuration, showName, showSize } from './show.js';
+import { namesOfLocation } from './stacks.js';
 import { rowsNamed } from './trace.js';
 
 const SHORT_WAITS = 3, SHORT_NS = 1e7, SHORT_WARNING = 5e7, SHORT_PART = 20, WAIT_LONG = 1e6, WAIT_VERY_LONG = 1e7, OWN_SHARE = 0.75;
@@ -89,9 +90,9 @@ export function sourceFlags(trace) {
 		if (longest > sum.longest) Object.assign(sum, { longest: Number(longest), time, worker, task });
 	}
 	return [...sums.values()].filter((sum) => areOftenSlow(sum) && (sum.longest >= OUTSIDE_NS || (length >= OUTSIDE_LENGTH && OUTSIDE_PART * sum.ns >= length))).map(({ phase, location, place, calls, ns, longest, time, worker, task }) => {
-		const site = trace.strings.indexOf(location), name = siteName(trace, site), what = `${phase}()`, all = `${showDuration(ns)} of ${showDuration(length)}`;
-		return newFlag('source-time', 2 * ns > length || longest > OUTSIDE_CRITICAL ? 'critical' : 'warning', ns, `${showDuration(ns)} of the ${showDuration(length)} lie in ${place ? `${showName(place)}, ` : ''}${what} of the source ${name}, outside of all callbacks: ${
-			showCount(calls)} calls, the longest ${showDuration(longest)}.`, { name, site, brief: `${what} takes ${all}, up to ${showDuration(longest)} each time`, evidence: [{ text: `told here; ${showDuration(ns / calls)} on average`, time, worker, task }],
+		const site = trace.strings.indexOf(location), source = siteName(trace, site), called = showName(namesOfLocation(trace, place)[0]), known = called !== showName(place), what = `${phase}()`, all = `${showDuration(ns)} of ${showDuration(length)}`;
+		return newFlag('source-time', 2 * ns > length || longest > OUTSIDE_CRITICAL ? 'critical' : 'warning', ns, `${showDuration(ns)} of the ${showDuration(length)} lie in ${called}${known ? '()' : ''}${called ? ', ' : ''}${what} of the source ${source}, outside of all callbacks: ${
+			showCount(calls)} calls, the longest ${showDuration(longest)}.`, { name: known ? called : source, site, brief: `${what} takes ${all}, up to ${showDuration(longest)} each time`, evidence: [{ text: `told here; ${showDuration(ns / calls)} on average`, time, worker, task }],
 			advice: 'Let prepare() and check() only look, and do the work in dispatch(), in pieces or in a thread: GLib calls both in each round of the loop, and all others wait meanwhile.' });
 	});
 }

@@ -4,6 +4,7 @@
 
 import { TYPE } from './frames.js';
 import { isAsKnown } from './known.js';
+import { nameOfLocation } from './stacks.js';
 import { newTable } from './table.js';
 
 const SPAN_STAYS = { start: Float64Array, end: Float64Array, span: Float64Array, name: Int32Array, life: Int32Array, task: Float64Array };
@@ -143,7 +144,8 @@ function schemasOf(lives, whole) {
 
 /** What a span is called: |life| is its row in trace.lives. */
 export function nameOfSpan(trace, life) {
-	return trace.strings[trace.lives.name[life]] ?? trace.lives.schemas.get(life) ?? 'unknown';
+	const text = trace.strings[trace.lives.name[life]];
+	return text === undefined ? trace.lives.schemas.get(life) ?? 'unknown' : nameOfLocation(trace, text);
 }
 
 /** A span by its row in trace.lives, as partsOfSpan() takes it: {start, end, stays: [{worker, start, end, task}]}. */

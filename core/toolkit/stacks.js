@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacks of samples as names.
 
+import { splitLocation } from './show.js';
+
 const KERNEL = 2n ** 63n;
 
 /** Frames of a stack that are shown, the innermost ones: no recorder writes more. */
@@ -37,6 +39,32 @@ export function framesOfAddress(trace, address) {
 function placeOf(trace, address) {
 	const module = moduleOf(trace, address);
 	return module ? `${fileOf(module.path)}+0x${(BigInt(address) - BigInt(module.base ?? 0)).toString(16)}` : null;
+}
+
+/** "render" for "server+0x1a2b0", and for the |site| of a call where it lies as well; the place itself if no row names it. */
+function nameOfPlace(trace, place, site) {
+	const [, file, offset] = /^(.+)\+0x([0-9a-f]{1,16})$/.exec(place) ?? [], module = file && trace.modules?.find(({ path }) => fileOf(path) === file);
+	const address = module ? BigInt(module.base ?? 0) + BigInt(`0x${offset}`) : 0n;
+	const frame = trace.symbols.get(address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address)?.at(-1);
+	if (!frame) return place;
+	return site && frame.file ? `${frame.name} ${fileOf(frame.file)}${frame.line ? `:${frame.line}` : ''}` : frame.name;
+}
+
+/** "render @ main server.c:12" for the |location| "server+0x1a2b0 @ server+0x9f04", as far as rows of the trace name it. */
+export function nameOfLocation(trace, location) {
+	// Symbols come later than the trace where the server finds them.
+	if (trace.locationNames?.symbols !== trace.symbols.size) trace.locationNames = { symbols: trace.symbols.size, names: new Map() };
+	const { names } = trace.locationNames;
+	if (!names.has(location)) {
+		const [callback, site] = splitLocation(location);
+		names.set(location, nameOfPlace(trace, callback, false) + (site ? ` @ ${nameOfPlace(trace, site, true)}` : ''));
+	}
+	return names.get(location);
+}
+
+/** The two halves of nameOfLocation(). */
+export function namesOfLocation(trace, location) {
+	return splitLocation(nameOfLocation(trace, location));
 }
 
 /** Frames of a stack, innermost first. */

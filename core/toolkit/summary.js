@@ -3,8 +3,9 @@
 
 import { redFlags } from './analyze.js';
 import { blockingCalls } from './profile.js';
-import { showName, splitLocation } from './show.js';
+import { showName } from './show.js';
 import { nameOfSpan } from './spans.js';
+import { namesOfLocation } from './stacks.js';
 import { Durations, longLimit } from './statistics.js';
 import { partsOfCall } from './time.js';
 import { POLL, absoluteTime, pollAt, rowsNamed } from './trace.js';
@@ -87,7 +88,7 @@ function addTime(sum, parts) {
 }
 
 function nameOf(trace, site) {
-	return showName(splitLocation(trace.strings[site] ?? '?')[0]);
+	return showName(namesOfLocation(trace, trace.strings[site] ?? '?')[0]);
 }
 
 function traceObject(process, number) {
@@ -157,7 +158,7 @@ function callbackObjects(trace, calls, number) {
 	// A call that had not ended counts as one, and has no length.
 	const open = trace.workers.filter((worker) => worker.running).map(({ polls }) => polls.site[polls.n]);
 	return [...bySite].sort((a, b) => b[1].lengths.sum - a[1].lengths.sum).map(([site, stats]) => {
-		const location = trace.strings[site] ?? '', [, place] = splitLocation(location), tasks = [...trace.tasks.values()].filter((task) => task.location === location), q = quantiles(stats.lengths);
+		const location = trace.strings[site] ?? '', [, place] = namesOfLocation(trace, location), tasks = [...trace.tasks.values()].filter((task) => task.location === location), q = quantiles(stats.lengths);
 		const kinds = [...new Set(tasks.map((task) => task.kind).filter(Boolean))];
 		return { process: number, name: nameOf(trace, site), location, way: nameOf(trace, site), source: null, site: place || null, kind: kinds.join('+'),
 			polls: q.count + open.filter((of) => of === site).length, total_ns: q.sum_ns, min_ns: q.min_ns, p50_ns: q.p50_ns, p90_ns: q.p90_ns, p99_ns: q.p99_ns, max_ns: q.max_ns,
@@ -205,7 +206,7 @@ function blockingObjects(trace) {
 }
 
 function nameOfTask(trace, task) {
-	return showName(splitLocation(trace.tasks.get(task)?.location || '?')[0]);
+	return showName(namesOfLocation(trace, trace.tasks.get(task)?.location || '?')[0]);
 }
 
 function longestObjects(trace, calls, times) {

@@ -26,12 +26,16 @@ const TRUST_SOURCES = [['source.cpu', 'samples on the CPU', '--cpu 99'], ['sourc
 
 const COVERED = ['poll', 'park', 'wake', 'spawn', 'depth', 'lateness', 'task_end', 'task'];
 
+/** What the loop libraries of a process say of one capability: those that say anything. */
+function capabilityOf(trace, name) {
+	return [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
+		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('=').map((text) => text.trim()))).get(name)).filter(Boolean);
+}
+
 /** What the hooks could see, from the capabilities in the metadata. */
 export function recordedOf(trace) {
-	const lists = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
-		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('=').map((text) => text.trim()))));
 	return Object.fromEntries(COVERED.map((key) => {
-		const told = lists.map((list) => list.get(key)).filter((value) => value !== undefined);
+		const told = capabilityOf(trace, key);
 		const off = told.filter((value) => /^(off|none|no|false)$/.test(value)), on = told.filter((value) => /^(full|on|yes|true|all|event|exact|site|destroy\+finalize)$/.test(value));
 		return [key, !told.length || on.length === told.length ? 'full' : off.length === told.length ? 'none' : 'partial'];
 	}));
@@ -39,8 +43,7 @@ export function recordedOf(trace) {
 
 /** The worst of what the loop libraries of a process say of a hook: full, partial, none; '' if nothing. */
 function hookState(trace, hook) {
-	const told = [...trace.metadata].filter(([key]) => /^loop\..*\.capabilities$/.test(key))
-		.map(([, value]) => new Map(value.split(',').map((pair) => pair.split('='))).get(hook)).filter(Boolean);
+	const told = capabilityOf(trace, hook);
 	if (!told.length) return '';
 	return told.every((value) => value === 'on' || value === 'full' || value === 'event') ? 'on' : told.every((value) => value === 'off') ? 'off' : 'partly';
 }

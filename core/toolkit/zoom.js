@@ -5,7 +5,8 @@
 import { rowsIn } from './index.js';
 import { threadsIn } from './census.js';
 import { textColumns, numberOption, runScript, wrapText } from './script.js';
-import { showCount, showDuration, showName, splitLocation } from './show.js';
+import { showCount, showDuration, showName } from './show.js';
+import { namesOfLocation } from './stacks.js';
 
 const ZOOM_USAGE = `usage: node zoom.js [--json] [--half MS] TRACE SECONDS
 
@@ -26,7 +27,7 @@ function windowOf({ trace, folder }, at, half) {
 		for (let row = first; row < last; row++) {
 			const start = Math.max(from, polls.start[row]), end = Math.min(to, polls.start[row] + polls.dur[row]);
 			busy += Math.max(0, end - start);
-			calls.push({ offset_s: (polls.start[row] - trace.start) / 1e9, duration_ns: polls.dur[row], ready: polls.ready[row], task: polls.task[row], name: showName(splitLocation(trace.strings[polls.site[row]] ?? '?')[0]) });
+			calls.push({ offset_s: (polls.start[row] - trace.start) / 1e9, duration_ns: polls.dur[row], ready: polls.ready[row], task: polls.task[row], name: showName(namesOfLocation(trace, trace.strings[polls.site[row]] ?? '?')[0]) });
 		}
 		for (let i = 0; i < parks.n; i++) parked += Math.max(0, Math.min(to, parks.end[i]) - Math.max(from, parks.start[i]));
 		return { worker: worker.id, name: worker.name, busy_ns: busy, parked_ns: parked, calls };

@@ -7,7 +7,8 @@ import { redFlags } from '../toolkit/analyze.js';
 import { rowsIn, wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { blockingCalls } from '../toolkit/profile.js';
-import { showDuration, showName, splitLocation } from '../toolkit/show.js';
+import { showDuration, showName } from '../toolkit/show.js';
+import { namesOfLocation } from '../toolkit/stacks.js';
 import { partsOfCall } from '../toolkit/time.js';
 import { POLL, absoluteTime, pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
@@ -146,7 +147,7 @@ export class Model {
 	}
 
 	callbackAt(trace, location) {
-		const known = this.names[trace.number].get(location), [name, where] = splitLocation(location);
+		const known = this.names[trace.number].get(location), [name, where] = namesOfLocation(trace, location);
 		return { name: showName(known?.name || name || 'callback'), source: known?.source ? showName(known.source) : '',
 			site: showName(known?.site || where), location };
 	}

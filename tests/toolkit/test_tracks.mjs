@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { indexPolls } from '../../core/toolkit/index.js';
 import { addItem, countItems, eachCell, finishItems, itemAt, newItems, nextItem, packItems } from '../../core/toolkit/items.js';
 import { makeSeries, seriesAt, seriesColumns } from '../../core/toolkit/series.js';
+import { nameOfSpan } from '../../core/toolkit/spans.js';
 import { timersOf } from '../../core/toolkit/timers.js';
 import { orderOf } from '../../core/toolkit/table.js';
 import { readTrace } from '../../core/toolkit/trace.js';
@@ -220,4 +221,22 @@ test('the heap grows and shrinks by its samples, and one of no bytes leaves it a
 	allocate(5000, 0x30, MIB); // its free before was not seen
 	const model = await modelOf(w.finish()), [band] = findTrack(model, NO_CHOICES, 'memory').bands, [heap] = band.lines;
 	assert.deepEqual([1000, 2000, 3000, 4000, 5000].map((time) => heap.at(model.first + time - 1000) / MIB), [1, 1, 3, 2, 1]);
+});
+
+test('a span that is named by its place has the name that a row gives to it', async () => {
+	const w = new TraceWriter(), module = w.type('ModuleEvent', [['base', 9], ['start', 9], ['size', 9], ['path', 4]]);
+	const enter = w.type('SpanEnter:libevent', [['worker_id', 9], ['span_id', 9], ['span_name', 7]]), exit = w.type('SpanExit:libevent', [['worker_id', 9], ['span_id', 9]]);
+	const symbol = w.type('SymbolTableEntry', [['addr', 9], ['size', 9], ['symbol_name', 7], ['inline_depth', 9], ['source_file', 7], ['source_line', 9]]);
+	w.at(1, module, { base: 0x10000, start: 0x11000, size: 0x5000, path: '/srv/server' });
+	['server+0x1234 @ server+0x1300', 'server+0x9999', 'other+0x1234', 'work'].forEach((name, i) => {
+		w.at(10 * i + 1, enter, { worker_id: 0, span_id: i + 1, span_name: name });
+		w.at(10 * i + 5, exit, { worker_id: 0, span_id: i + 1 });
+	});
+	w.at(50, symbol, { addr: 0x11234, size: 0, symbol_name: 'render', inline_depth: 0, source_file: '/src/server.c', source_line: 7 });
+	w.at(50, symbol, { addr: 0x11300, size: 0, symbol_name: 'main', inline_depth: 0, source_file: '/src/server.c', source_line: 12 });
+	const trace = await read(w.finish());
+	assert.deepEqual([0, 1, 2, 3].map((life) => nameOfSpan(trace, life)), ['render @ main server.c:12', 'server+0x9999', 'other+0x1234', 'work']);
+	// The server finds names later than the trace is there.
+	trace.symbols.set(0x19999, [{ name: 'found', file: '', line: 0 }]);
+	assert.equal(nameOfSpan(trace, 1), 'found');
 });

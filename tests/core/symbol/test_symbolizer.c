@@ -15,7 +15,7 @@
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"
 
-enum { MODULE = 1, ROW, SAMPLE };
+enum { MODULE = 1, ROW, SAMPLE, ENTER, HELPER };
 
 #define SELF_NS 5000
 
@@ -35,6 +35,8 @@ static void begin(struct trace *t)
 	trace_schema(t, ROW, "SymbolTableEntry",
 		     "addr:9 size:9 symbol_name:7 inline_depth:9 source_file:7 source_line:9");
 	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 callchain:6");
+	trace_schema(t, ENTER, "SpanEnter:libevent", "worker_id:9 span_id:9 parent_span_id:9 span_name:7");
+	trace_schema(t, HELPER, "HelperRunEvent", "function:7 item:9 task_id:9 wait_ns:9 run_ns:9");
 }
 
 static void put_row(struct trace *t, uint64_t address, uint64_t depth, const char *name, const char *file, uint64_t line)
@@ -57,7 +59,7 @@ static void learn(struct trace *t, struct d9__symbolizer *symbolizer, struct d9_
 	while (d9_reader_next(reader, &event) == 1) {
 		CU_ASSERT_EQUAL(d9__symbolizer_learn(symbolizer, event), 0);
 		if (set)
-			CU_ASSERT_EQUAL(d9__address_set_learn(set, event), 0);
+			CU_ASSERT_EQUAL(d9__address_set_learn(set, symbolizer, event), 0);
 	}
 	d9_reader_free(reader);
 }
@@ -210,6 +212,39 @@ static void test_addresses_of_a_segment_are_met_once(void)
 	d9__symbolizer_close(symbolizer);
 }
 
+/* Their binary may be gone when somebody reads the trace. */
+static void test_places_that_spans_and_helpers_name_are_met_and_rows_name_them(void)
+{
+	struct d9__symbolizer *symbolizer;
+	struct d9__address_set set = { 0 };
+	struct d9__frames frames;
+	struct trace t = { 0 };
+
+	CU_ASSERT_EQUAL_FATAL(d9__symbolizer_open(NULL, &symbolizer), 0);
+	begin(&t);
+	trace_event(&t, MODULE, (uint64_t)1000, (uint64_t)0x10000, (uint64_t)0x11000, (uint64_t)0x5000, "/no/such/libx.so",
+		    "abcdef", (uint64_t)0);
+	trace_event(&t, ENTER, (uint64_t)2000, (uint64_t)0, (uint64_t)7, (uint64_t)0,
+		    (uint64_t)trace_string(&t, "libx.so+0x1234 @ libx.so+0x1300"));
+	trace_event(&t, HELPER, (uint64_t)3000, (uint64_t)trace_string(&t, "libx.so+0x1400"), (uint64_t)1, (uint64_t)1,
+		    (uint64_t)1, (uint64_t)1);
+	put_row(&t, 0x11234, 0, "render", "", 0);
+	learn(&t, symbolizer, &set);
+	d9__address_set_sort(&set);
+
+	CU_ASSERT_EQUAL_FATAL(set.n, 3);
+	CU_ASSERT_EQUAL(set.items[0].address, 0x11234);
+	CU_ASSERT_EQUAL(set.items[0].role, D9__ENTRY);
+	CU_ASSERT_EQUAL(set.items[1].address, 0x11300);
+	CU_ASSERT_EQUAL(set.items[1].role, D9__RETURN);
+	CU_ASSERT_EQUAL(set.items[2].address, 0x11400);
+	CU_ASSERT_TRUE(d9__symbolizer_resolve_name(symbolizer, "libx.so+0x1234", 14, D9__ENTRY, &frames));
+	CU_ASSERT_TRUE_FATAL(frames.known);
+	CU_ASSERT_STRING_EQUAL(frames.items[0].function, "render");
+	d9__address_set_release(&set);
+	d9__symbolizer_close(symbolizer);
+}
+
 /* What is written is read back as it was. */
 static void test_rows_that_were_written_are_answers(void)
 {
@@ -243,7 +278,9 @@ static void test_rows_that_were_written_are_answers(void)
 static const CU_TestInfo tests[] = {
 	{ "rows of the trace are answers", test_rows_of_the_trace_are_answers },
 	{ "functions of this program have names", test_functions_of_this_program_have_names },
-	{ "module that is nowhere is told with the offset", test_module_that_is_nowhere_is_told_with_the_offset },
+		{ "module that is nowhere is told with the offset", test_module_that_is_nowhere_is_told_with_the_offset },
+		{ "places that spans and helpers name are met, and rows name them",
+		  test_places_that_spans_and_helpers_name_are_met_and_rows_name_them },
 	{ "addresses of a segment are met once", test_addresses_of_a_segment_are_met_once },
 	{ "rows that were written are answers", test_rows_that_were_written_are_answers },
 	CU_TEST_INFO_NULL,
