@@ -305,8 +305,6 @@ static int read_events(struct d9__profile *profile)
 			err = d9__profile_spans_take(&profile->spans, event);
 		if (!err)
 			err = take_event(profile, event);
-		if (!err && profile->on_event)
-			profile->on_event(profile->context, event);
 	}
 	if (!err && profile->facts->unit == D9__PROFILE_BYTES)
 		err = take_heap_stacks(profile);

@@ -60,8 +60,6 @@ struct d9__profile_stack {
 struct d9__profile {
 	struct d9__profile_filter wanted;
 	bool whole; /* the analysis is wanted too: it is finished and kept, and a trace need not have samples */
-	void (*on_event)(void *context, const struct d9_event *event); /* after the analysis took it; NULL: nobody asks */
-	void *context;
 
 	/* Set by d9__profile_read(). */
 	struct d9_reader *reader;

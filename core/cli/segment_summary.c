@@ -42,8 +42,11 @@ static void keep_longest(struct summary *summary, const struct d9__callback *cal
 			 const struct longest *call)
 {
 	uint64_t key = (uint64_t)(uintptr_t)callback;
-	struct longest *known = d9__table_find(&summary->longest, key);
+	struct longest *known;
 
+	if (!callback)
+		return;
+	known = d9__table_find(&summary->longest, key);
 	if (!known) {
 		known = calloc(1, sizeof(*known));
 		if (!known || d9__table_add(&summary->longest, key, known)) {
@@ -56,25 +59,18 @@ static void keep_longest(struct summary *summary, const struct d9__callback *cal
 		*known = *call;
 }
 
-static void take_event(void *context, const struct d9_event *event)
+/* Also of calls that never ended, up to the last sign of life. */
+static void take_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
 	struct summary *summary = context;
-	const struct d9__worker *worker;
-	struct longest call;
+	struct longest call = { .ns = piece->end_ns - piece->start_ns,
+				.at_ns = piece->start_ns,
+				.worker = worker->id };
 
-	if (event->kind != D9_EVENT_POLL_END)
-		return;
-	worker = d9__table_find(&summary->profile.analysis.timeline.by_id,
-				d9_event_known_u64(event, D9_POLL_END_WORKER_ID, UINT64_MAX));
-	if (!worker || worker->piece.open || worker->piece.end_ns != event->timestamp_ns ||
-	    !worker->piece.task)
-		return;
-	call = (struct longest) { .ns = worker->piece.end_ns - worker->piece.start_ns,
-				  .at_ns = worker->piece.start_ns,
-				  .worker = worker->id };
-	d9__time_bins_add(&summary->bins, call.at_ns, worker->piece.end_ns);
-	if (worker->piece.task->callback)
-		keep_longest(summary, worker->piece.task->callback, &call);
+	d9__time_bins_add(&summary->bins, piece->start_ns, piece->end_ns);
+	keep_longest(summary, piece->task->callback, &call);
+	call.ns = piece->inner_ns;
+	keep_longest(summary, piece->inner, &call);
 }
 
 /* ---- what is told ---- */
@@ -141,7 +137,7 @@ static int put_callbacks(struct d9__json *json, const struct summary *summary)
 	if (!sorted)
 		return -ENOMEM;
 	for (size_t i = 0; i < all->n; i++)
-		if (all->items[i]->durations.count && !all->items[i]->span)
+		if (all->items[i]->durations.count)
 			sorted[n++] = all->items[i];
 	qsort(sorted, n, sizeof(sorted[0]), compare_times);
 	d9__json_open(json, "callbacks", '[');
@@ -178,7 +174,8 @@ static void put_findings(struct d9__json *json, const struct d9__findings *findi
 	for (size_t i = 0; i < findings->n && told < FINDINGS_MAX; i++) {
 		const struct d9__finding *finding = findings->items[i];
 
-		if (finding->severity == D9__INFO || finding->about == D9__ABOUT_DATA)
+		/* A segment by itself is never the whole of a trace: of its data only what spoils it is told. */
+		if (finding->severity > (finding->about == D9__ABOUT_DATA ? D9__CRITICAL : D9__WARNING))
 			continue;
 		told++;
 		d9__json_open(json, NULL, '{');
@@ -302,11 +299,11 @@ int d9__segment_summary(const char *command, const char *path)
 {
 	char *paths[] = { (char *)path, NULL };
 	struct summary summary = { .profile = { .wanted = { .to_ns = UINT64_MAX },
-						.whole = true,
-						.on_event = take_event } };
+						.whole = true } };
 	int status;
 
-	summary.profile.context = &summary;
+	summary.profile.analysis.on_piece = take_piece;
+	summary.profile.analysis.on_piece_context = &summary;
 	status = d9__profile_read(&summary.profile, command, paths);
 	if (!status && !summary.err)
 		summary.err = make(&summary);

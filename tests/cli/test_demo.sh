@@ -40,6 +40,17 @@ for recording in "$demo"/*/; do
 done
 [ "$(du -sk "$demo" | cut -f 1)" -lt 600 ] || du -sk "$demo"
 
+say "what the map of many segments says of each: its longest call, also one that never ended, and its problem"
+for segment in "$demo"/*/*.zst; do
+	printf '%s: ' "$(basename "$(dirname "$segment")")"
+	"$dial9" serve --summary "$segment" | python3 -c '
+import json, sys
+said = json.load(sys.stdin)
+longest = max(said["callbacks"], key=lambda one: one["longest_ns"])
+assert longest["worker"] == 0 and longest["at_ns"] >= said["first_ns"]
+print(longest["name"], longest["longest_ns"] // 1000, "us;", *(one["check"] for one in said["findings"]))'
+done
+
 say "it names no folder of whoever recorded it"
 "$dial9" events --no-symbols -e ModuleEvent "$demo" | grep -o '"path":"/[^"]*"' | grep -vE '"/(usr|lib|lib64|tmp/dial9-demo)/' | sort -u
 "$dial9" events --no-symbols -e SymbolTableEntry "$demo" | grep -oE '"source_file":"[^"]*/(adapters|core|examples)/[^"]*"' | sort -u
@@ -48,6 +59,7 @@ say "served"
 if "$dial9" serve /nonexistent 2>&1 | grep -q 'built without libevent'; then
 	echo '"name": "web/trace.0.bin.zst"'
 else
+	: >address
 	"$dial9" serve --demo >address &
 	server=$!
 	trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
