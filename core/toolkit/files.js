@@ -3,6 +3,7 @@
 
 import { closeSync, createReadStream, openSync, readSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { groupByProcess } from './processes.js';
 import { readTrace, rowsNamed } from './trace.js';
 
 const SEGMENT = /\.bin(\.gz|\.zst)?(\.active)?$/;
@@ -61,23 +62,19 @@ function loopBounds(trace) {
 	return start <= end ? { start, end } : {};
 }
 
-/**
- * The processes of the traces |paths|: [{folder, files: [{path, container, stored}], trace}], those of one folder as
- * one.  InputError, where there is nothing to read.
- */
+/** The processes of the traces |paths|: [{folder, files: [{path, container, stored}], trace}].  InputError, where there is nothing to read. */
 export async function readProcesses(paths) {
-	const folders = new Map();
+	const segments = [];
 	for (const path of paths.flatMap(traceFilesOf)) {
-		const folder = dirname(path), container = containerOf(path);
+		const container = containerOf(path);
 		if (!container) throw new InputError(`${path}: this is no trace; give a file that dial9 wrote, or the directory that holds trace.*.bin* files`);
-		if (!folders.has(folder)) folders.set(folder, []);
-		folders.get(folder).push({ path, container, stored: statSync(path).size });
+		segments.push({ name: path, folder: dirname(path), chunks: () => createReadStream(path), file: { path, container, stored: statSync(path).size } });
 	}
 	const processes = [];
-	for (const [folder, files] of folders) {
-		files.sort((a, b) => basename(a.path).localeCompare(basename(b.path), 'en', { numeric: true }));
-		const trace = await readTrace(files.map(({ path }) => ({ name: path, chunks: () => createReadStream(path) })));
-		processes.push({ folder, files, trace: Object.assign(trace, loopBounds(trace)) });
+	for (const { folder, sources } of await groupByProcess(segments)) {
+		sources.sort((a, b) => basename(a.name).localeCompare(basename(b.name), 'en', { numeric: true }));
+		const trace = await readTrace(sources);
+		processes.push({ folder, files: sources.map(({ file }) => file), trace: Object.assign(trace, loopBounds(trace)) });
 	}
 	return processes;
 }

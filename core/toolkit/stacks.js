@@ -44,8 +44,8 @@ function placeOf(trace, address) {
 /** "render" for "server+0x1a2b0", and for the |site| of a call where it lies as well; the place itself if no row names it. */
 function nameOfPlace(trace, place, site) {
 	const [, file, offset] = /^(.+)\+0x([0-9a-f]{1,16})$/.exec(place) ?? [], module = file && trace.modules?.find(({ path }) => fileOf(path) === file);
-	const address = module ? BigInt(module.base ?? 0) + BigInt(`0x${offset}`) : 0n;
-	const frame = trace.symbols.get(address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address)?.at(-1);
+	const address = module && BigInt(module.base ?? 0) + BigInt(`0x${offset}`);
+	const frame = module && trace.symbols.get(address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address)?.at(-1);
 	if (!frame) return place;
 	return site && frame.file ? `${frame.name} ${fileOf(frame.file)}${frame.line ? `:${frame.line}` : ''}` : frame.name;
 }

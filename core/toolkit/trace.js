@@ -406,7 +406,8 @@ function symbolsOf(trace) {
 	const symbols = new Map();
 	for (const row of rowsNamed(trace, 'SymbolTableEntry', ['addr', 'symbol_name', 'inline_depth', 'source_file', 'source_line'])) {
 		const depth = number(row.inline_depth);
-		if (row.addr === undefined || !row.symbol_name || depth >= INLINE_MAX) continue;
+		// Those at address 0 say what was recorded in place of a text.
+		if (!row.addr || !row.symbol_name || depth >= INLINE_MAX) continue;
 		if (!symbols.has(row.addr)) symbols.set(row.addr, []);
 		// Of two rows of one depth the first counts.
 		symbols.get(row.addr)[depth] ??= { name: row.symbol_name, file: row.source_file ?? '', line: row.source_line ?? 0 };
@@ -433,7 +434,8 @@ function nameWorkers(trace) {
 /**
  * Read the segments of one process, in their order: |sources| are {name, chunks}, where chunks() gives an
  * async iterable of Uint8Array.  What is wrong with one of them is told in trace.segments and costs what
- * follows in it.  |options|: bytes of memory; progress({stored, events}), which may return a promise.
+ * follows in it.  |options|: bytes of memory; progress({stored, model}), which may return a promise;
+ * enough(model): the rest is not wanted.
  */
 export async function readTrace(sources, options = {}) {
 	const model = new TraceBuilder(options.bytes);
@@ -448,6 +450,7 @@ export async function readTrace(sources, options = {}) {
 				decoder.push(piece.bytes);
 				used = piece.stored;
 				await options.progress?.({ stored: stored + used, model });
+				if (options.enough?.(model)) break;
 			}
 			Object.assign(segment, decoder.end());
 			if (!decoder.begun) throw new TraceError(0, 'too short for a trace');

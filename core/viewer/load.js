@@ -28,17 +28,6 @@ export function parseWideJson(text) {
 	return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (part) => (/^-?\d{16,}$/.test(part) ? `"${part}"` : part)));
 }
 
-/** Segments by the folder they lie in, which is one process's. */
-function groupSources(sources) {
-	const groups = new Map();
-	for (const source of sources) {
-		const slash = source.name.lastIndexOf('/'), folder = slash < 0 ? '' : source.name.slice(0, slash);
-		if (!groups.has(folder)) groups.set(folder, { folder, sources: [] });
-		groups.get(folder).sources.push(source);
-	}
-	return [...groups.values()];
-}
-
 /** A worker that reads or cuts traces: see worker.js. */
 export function startWorker() {
 	return new Worker(scriptPolicy ? scriptPolicy.createScriptURL(WORKER_URL) : WORKER_URL, { type: WORKER_TEXT ? 'classic' : 'module' });
@@ -49,7 +38,7 @@ export function readSources(sources, told, again = false) {
 	cancelLoad();
 	loadWorker = idleWorker ?? startWorker();
 	idleWorker = null;
-	const load = ++loadNumber, groups = groupSources(sources), total = sources.reduce((sum, source) => sum + source.bytes, 0);
+	const load = ++loadNumber, total = sources.reduce((sum, source) => sum + source.bytes, 0);
 	return new Promise((resolve, reject) => {
 		rejectLoad = reject;
 		loadWorker.onerror = (event) => reject(new Error(event.message || 'the load worker could not start'));
@@ -62,12 +51,12 @@ export function readSources(sources, told, again = false) {
 				else loadWorker.terminate();
 				loadWorker = null;
 				// What they are made of, to cut a range out of it.
-				data.traces?.forEach((trace, i) => { trace.sources = groups[i].sources; });
+				data.traces?.forEach((trace, i) => { trace.sources = data.sources[i]; });
 				if (data.type === 'trace') resolve(data.traces);
 				else reject(new Error(data.what));
 			}
 		};
-		loadWorker.postMessage({ load, groups, limits: LIMITS });
+		loadWorker.postMessage({ load, sources, limits: LIMITS });
 	});
 }
 

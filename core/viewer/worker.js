@@ -6,6 +6,7 @@ import { redFlags } from '../toolkit/analyze.js';
 import { cutTrace } from '../toolkit/cut.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { durationClass } from '../toolkit/show.js';
+import { groupByFolder, groupByProcess } from '../toolkit/processes.js';
 import { readTrace } from '../toolkit/trace.js';
 
 const TOLD_EVERY_MS = 100, PREVIEW_EVERY_MS = 250;
@@ -51,8 +52,14 @@ function previewOf(workers) {
 	return columns;
 }
 
-async function openGroups(load, groups, limits) {
-	const traces = [];
+/** |sources| by process.  What the server has lies in a folder for each, and would come twice if one looked. */
+async function groupSources(sources) {
+	const found = sources.map((source) => ({ ...source, folder: source.name.slice(0, Math.max(0, source.name.lastIndexOf('/'))), chunks: () => chunksOf(source) }));
+	return found.every(({ file }) => file) ? groupByProcess(found) : groupByFolder(found);
+}
+
+async function openSources(load, sources, limits) {
+	const traces = [], groups = await groupSources(sources);
 	let before = 0, told = 0, previewed = 0;
 	for (const group of groups) {
 		let stored = 0;
@@ -66,8 +73,7 @@ async function openGroups(load, groups, limits) {
 			if (preview) previewed = told;
 			postMessage({ type: 'progress', load, stored: before + stored, events, preview: preview ? previewOf(state.model.workers) : null });
 		};
-		const trace = await readTrace(group.sources.map((source) => ({ name: source.name, chunks: () => chunksOf(source) })),
-			{ ...limits, progress });
+		const trace = await readTrace(group.sources, { ...limits, progress });
 		prepareTrace(trace);
 		// There is no report of files that were dropped.
 		if (group.sources.some(({ file }) => file)) trace.flags = redFlags(trace);
@@ -75,7 +81,8 @@ async function openGroups(load, groups, limits) {
 		traces.push(trace);
 		before += stored;
 	}
-	postMessage({ type: 'trace', load, traces }, [...buffersOf(traces)]);
+	const members = groups.map((group) => group.sources.map(({ chunks, folder, ...source }) => source));
+	postMessage({ type: 'trace', load, traces, sources: members }, [...buffersOf(traces)]);
 }
 
 /** [from, to) of one process as a segment, packed. */
@@ -95,6 +102,6 @@ onmessage = ({ data }) => {
 		cutSources(data.sources, data.cut).catch((error) => postMessage({ type: 'failed', what: String(error.message ?? error) }));
 		return;
 	}
-	openGroups(data.load, data.groups, data.limits)
+	openSources(data.load, data.sources, data.limits)
 		.catch((error) => postMessage({ type: 'failed', load: data.load, what: String(error.message ?? error) }));
 };

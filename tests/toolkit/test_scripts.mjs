@@ -4,7 +4,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TraceWriter } from './trace_writer.mjs';
@@ -108,6 +108,16 @@ test('a call that sleeps is told from one that computes', { skip: !existsSync(jo
 	assert.ok(blocked.time.blocked > blocked.time.on_cpu);
 	const [long] = JSON.parse(run('diagnose_long_poll.js', '--json', join(folder, 'long_callback')).out);
 	assert.doesNotMatch(long.verdict, /^asleep/);
+});
+
+test('processes are told apart by their boot ids, wherever their segments lie', () => {
+	const mixed = join(folder, 'mixed'), place = (from, to) => copyFileSync(join(toolkit, '..', 'demo', from, 'trace.0.bin.zst'), join(mixed, to));
+	for (const one of ['', 'one', 'two']) mkdirSync(join(mixed, one), { recursive: true });
+	[['web', 'one/trace.0.bin.zst'], ['timer', 'one/trace.1.bin.zst'], ['web', 'two/trace.0.bin.zst']].forEach(([from, to]) => place(from, to));
+	const processes = (report) => report.processes.map((process) => process.trace.metadata.boot_id);
+	const ours = processes(exact(run('report.js', '--json', mixed).out));
+	assert.equal(ours.length, 2);
+	assert.deepEqual(ours, processes(ofDial9(mixed)));
 });
 
 test('names in a trace cannot send control characters to the terminal', () => {

@@ -234,6 +234,7 @@ test('a span that is named by its place has the name that a row gives to it', as
 	});
 	w.at(50, symbol, { addr: 0x11234, size: 0, symbol_name: 'render', inline_depth: 0, source_file: '/src/server.c', source_line: 7 });
 	w.at(50, symbol, { addr: 0x11300, size: 0, symbol_name: 'main', inline_depth: 0, source_file: '/src/server.c', source_line: 12 });
+	w.at(50, symbol, { addr: 0, size: 0, symbol_name: 'on_read @ main', inline_depth: 0, source_file: 'server+0x1 @ server+0x2', source_line: 0 });
 	const trace = await read(w.finish());
 	assert.deepEqual([0, 1, 2, 3].map((life) => nameOfSpan(trace, life)), ['render @ main server.c:12', 'server+0x9999', 'other+0x1234', 'work']);
 	// The server finds names later than the trace is there.

@@ -189,6 +189,12 @@ test('files that are picked are shown with the red flags of the page itself', as
 	await eventually(() => text('#service'), /front/);
 });
 
+test('files of two processes that are picked together are two processes', async () => {
+	await open('innocent');
+	await (await page.$('#picker')).uploadFile(`${WORK}/two/web-1/trace.0.bin.gz`, `${WORK}/two/web-2/trace.0.bin`);
+	assert.match(await eventually(() => text('#gutter'), /front/), /back\s+main[^]*pool[^]*front[^]*main[^]*pool/);
+});
+
 for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with any state of the page, ${theme}`, async () => {
 		await open('one');
