@@ -33,6 +33,7 @@
 #include "record/dump_tasks.h"
 #include "record/flight.h"
 #include "record/flush.h"
+#include "record/flush_wait.h"
 #include "record/gate.h"
 #include "record/health.h"
 #include "record/jit_copy.h"
@@ -61,7 +62,6 @@
 #define ATTACHING    (2 * MS_NS) /* more than it takes */
 #define STACK_BYTES  (256u << 10)
 #define SPARE_CHUNKS 4
-#define WAITING_SAMPLES 10
 #define DISABLED_OWN UINT32_MAX
 #define HAND_OVER_TRIES 500 /* of 1 ms */
 
@@ -93,92 +93,6 @@ static struct {
 	uint64_t source_ns; /* when the next source is due */
 	uint64_t grow_ns;   /* the ring could not grow: when to try again */
 } self;
-
-static _Atomic(int) sleeping; /* exchange: at most one wake-up per sleep */
-static _Atomic(int) resting;  /* the same of a long sleep, from which loops that wake rouse it */
-
-/* ---- waiting ---- */
-
-static long futex(_Atomic(uint32_t) *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
-}
-
-void d9__flush_wake(void)
-{
-	int saved = errno;
-
-	if (!d9__ring.base || d9__sandbox_is_shut())
-		return;
-	atomic_fetch_add_explicit(&d9__ring.control->futex, 1, memory_order_release);
-	futex(&d9__ring.control->futex, FUTEX_WAKE, 1, NULL);
-	errno = saved;
-}
-
-/* From threads that seal chunks: once per sleep is enough. */
-static void wake_once(void)
-{
-	if (atomic_exchange_explicit(&sleeping, 0, memory_order_acq_rel))
-		d9__flush_wake();
-}
-
-void d9__flush_rouse(void)
-{
-	if (atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
-		d9__flush_wake();
-}
-
-static uint32_t look_at_futex(void)
-{
-	return atomic_load_explicit(&d9__ring.control->futex, memory_order_acquire);
-}
-
-/* Until |wait_ns| have passed, a chunk is sealed, or somebody wants something: not since |seen|. */
-static void sleep_unless_wanted(uint32_t seen, uint64_t wait_ns)
-{
-	const struct timespec timeout = { (time_t)(wait_ns / SECOND_NS), (long)(wait_ns % SECOND_NS) };
-
-	if (atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
-		return;
-	atomic_store_explicit(&sleeping, 1, memory_order_release);
-	futex(&d9__ring.control->futex, FUTEX_WAIT, seen, &timeout);
-	atomic_store_explicit(&sleeping, 0, memory_order_release);
-}
-
-/*
- * The longest wait of the flush thread while all threads are sampled, so that no more than WAITING_SAMPLES wait for each
- * CPU: nothing else wakes it for a thread that computes and runs no loop, as the sampling handler makes no system call.
- */
-static uint64_t samples_wait_ns(void)
-{
-	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
-
-	if (!hz || !atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed))
-		return UINT64_MAX;
-	return WAITING_SAMPLES * SECOND_NS / hz;
-}
-
-static void sleep_until_due(uint32_t seen)
-{
-	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
-	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
-
-	if (due && due < now + wait)
-		wait = due > now ? due - now : 0;
-	if (self.source_ns < now + wait)
-		wait = self.source_ns > now ? self.source_ns - now : 0;
-	if (wait > samples_wait_ns())
-		wait = samples_wait_ns();
-	if (wait <= D9__PACE_CALM_NS) {
-		sleep_unless_wanted(seen, wait < MS_NS ? MS_NS : wait);
-		return;
-	}
-	atomic_store_explicit(&resting, 1, memory_order_release);
-	sleep_unless_wanted(seen, wait);
-	/* Roused: by then it is known which call is a long one. */
-	if (!atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
-		sleep_unless_wanted(look_at_futex(), D9__PACE_BRISK_NS);
-}
 
 /* ---- manners ---- */
 
@@ -400,7 +314,7 @@ static void grow_ring(uint64_t now_ns)
 static void acknowledge(_Atomic(uint32_t) *done, uint32_t number)
 {
 	atomic_store_explicit(done, number, memory_order_release);
-	futex(done, FUTEX_WAKE, INT32_MAX, NULL);
+	syscall(SYS_futex, done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* While a dump is made: clocks go on, and in continuous mode so does everything. */
@@ -821,6 +735,19 @@ static void finish(void)
 	d9__descriptors_give_up_ring();
 }
 
+/* From now to the next tick. */
+static uint64_t wait_ns(void)
+{
+	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
+	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
+
+	if (due && due < now + wait)
+		wait = due > now ? due - now : 0;
+	if (self.source_ns < now + wait)
+		wait = self.source_ns > now ? self.source_ns - now : 0;
+	return wait;
+}
+
 static void *flush_main(void *arg)
 {
 	bool again = false;
@@ -845,13 +772,13 @@ static void *flush_main(void *arg)
 	self.stillborn = is_stillborn();
 	d9__drain_init(&self.drain, &self.writer);
 	/* Until here who starts the recorder waits. */
-	seen = look_at_futex();
+	seen = d9__flush_wait_seen();
 	update_state();
 	/*
 	 * Whoever attaches the first loop redirects calls now, and for that wants the lock of the address
 	 * space and the linker's, as what follows here does: the two would wait for each other in turns.
 	 */
-	sleep_unless_wanted(seen, ATTACHING);
+	d9__flush_wait(seen, ATTACHING);
 	/* The first event asks for it anyway; in a burst there is no time for that. */
 	if (!self.dormant)
 		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
@@ -864,9 +791,9 @@ static void *flush_main(void *arg)
 	d9__dead_peers_begin(&self.dead, wants_directory() && self.writer.collect);
 	d9__health_publish(&self.writer, &self.open, self.state, self.second_ns);
 	while (!self.stillborn && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
-		seen = look_at_futex();
+		seen = d9__flush_wait_seen();
 		if (!again)
-			sleep_until_due(seen);
+			d9__flush_wait_long(seen, wait_ns());
 		D9__TEST_POINT(TICK);
 		again = tick();
 	}
@@ -887,7 +814,7 @@ int d9__flush_start(pthread_t *thread)
 	if (err)
 		return err;
 	d9__dump_requests_clear();
-	d9__chunk_set_waker(wake_once);
+	d9__chunk_set_waker(d9__flush_wake_once);
 	d9__chunk_set_recycling(d9__flush.flight);
 	d9__ring_let_threads_grow(true);
 	atomic_store_explicit(&d9__ring.header->flight, d9__flush.flight, memory_order_relaxed);
@@ -917,7 +844,7 @@ void d9__flush_fork_child(void)
 	/* What the parent's thread had allocated is in an unknown state: forgotten, not freed. */
 	memset(&self, 0, sizeof(self));
 	d9__dump_requests_fork_child();
-	atomic_store_explicit(&sleeping, 0, memory_order_relaxed);
+	d9__flush_wait_fork_child();
 	memset(&d9__flush, 0, sizeof(d9__flush));
 	atomic_store_explicit(&d9__flush.state, D9_RECORDER_STOPPED, memory_order_relaxed);
 }

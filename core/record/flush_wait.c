@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/flush.h"
+#include "record/flush_wait.h"
+#include "record/pace.h"
+#include "record/ring_file.h"
+#include "record/sampling.h"
+#include "record/sandbox.h"
+
+#define MS_NS           UINT64_C(1000000)
+#define SECOND_NS       UINT64_C(1000000000)
+#define WAITING_SAMPLES 10
+
+static _Atomic(int) sleeping; /* exchange: at most one wake-up per sleep */
+static _Atomic(int) resting;  /* the same of a long sleep, from which loops that wake rouse it */
+
+static long futex(_Atomic(uint32_t) *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+void d9__flush_wake(void)
+{
+	int saved = errno;
+
+	if (!d9__ring.base || d9__sandbox_is_shut())
+		return;
+	atomic_fetch_add_explicit(&d9__ring.control->futex, 1, memory_order_release);
+	futex(&d9__ring.control->futex, FUTEX_WAKE, 1, NULL);
+	errno = saved;
+}
+
+void d9__flush_wake_once(void)
+{
+	if (atomic_exchange_explicit(&sleeping, 0, memory_order_acq_rel))
+		d9__flush_wake();
+}
+
+void d9__flush_rouse(void)
+{
+	if (atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
+		d9__flush_wake();
+}
+
+uint32_t d9__flush_wait_seen(void)
+{
+	return atomic_load_explicit(&d9__ring.control->futex, memory_order_acquire);
+}
+
+void d9__flush_wait(uint32_t seen, uint64_t wait_ns)
+{
+	const struct timespec timeout = { (time_t)(wait_ns / SECOND_NS), (long)(wait_ns % SECOND_NS) };
+
+	if (atomic_load_explicit(&d9__flush.stop, memory_order_acquire))
+		return;
+	atomic_store_explicit(&sleeping, 1, memory_order_release);
+	futex(&d9__ring.control->futex, FUTEX_WAIT, seen, &timeout);
+	atomic_store_explicit(&sleeping, 0, memory_order_release);
+}
+
+/*
+ * The longest wait of the flush thread while all threads are sampled, so that no more than WAITING_SAMPLES wait for each
+ * CPU: nothing else wakes it for a thread that computes and runs no loop, as the sampling handler makes no system call.
+ */
+static uint64_t samples_wait_ns(void)
+{
+	uint32_t hz = atomic_load_explicit(&d9__sampling.cpu_hz, memory_order_relaxed);
+
+	if (!hz || !atomic_load_explicit(&d9__sampling.all_threads, memory_order_relaxed))
+		return UINT64_MAX;
+	return WAITING_SAMPLES * SECOND_NS / hz;
+}
+
+void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns)
+{
+	if (wait_ns > samples_wait_ns())
+		wait_ns = samples_wait_ns();
+	if (wait_ns <= D9__PACE_CALM_NS) {
+		d9__flush_wait(seen, wait_ns < MS_NS ? MS_NS : wait_ns);
+		return;
+	}
+	atomic_store_explicit(&resting, 1, memory_order_release);
+	d9__flush_wait(seen, wait_ns);
+	/* Roused: by then it is known which call is a long one. */
+	if (!atomic_exchange_explicit(&resting, 0, memory_order_acq_rel))
+		d9__flush_wait(d9__flush_wait_seen(), D9__PACE_BRISK_NS);
+}
+
+void d9__flush_wait_fork_child(void)
+{
+	atomic_store_explicit(&sleeping, 0, memory_order_relaxed);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the flush thread waits between two ticks, and who ends that: d9__flush_wake() whenever somebody wants something,
+ * threads that seal chunks once in each wait, and d9__flush_rouse() a long one.
+ *
+ *	seen = d9__flush_wait_seen();
+ *	... nothing is wanted ...
+ *	d9__flush_wait(seen, ns);
+ */
+
+#ifndef D9_RECORD_FLUSH_WAIT_H
+#define D9_RECORD_FLUSH_WAIT_H
+
+#include <stdint.h>
+
+/* What a wait compares with: a wake after this ends it, or keeps it from beginning. */
+uint32_t d9__flush_wait_seen(void);
+
+/* Until |wait_ns| have passed, a chunk is sealed, or somebody wants something: not since |seen|. */
+void d9__flush_wait(uint32_t seen, uint64_t wait_ns);
+
+/* The same to the next tick, at least a millisecond: shorter while all threads are sampled, and one that is long can be roused. */
+void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);
+
+/* From threads that seal chunks: once per wait is enough.  Keeps errno. */
+void d9__flush_wake_once(void);
+
+void d9__flush_wait_fork_child(void);
+
+#endif /* D9_RECORD_FLUSH_WAIT_H */
