@@ -205,6 +205,19 @@ uint64_t d9__analysis_end_ns(const struct d9__analysis *a)
 	return a->any_loop ? a->loop_last_ns : a->last_ns;
 }
 
+double d9__analysis_switch_share(const struct d9__analysis *a)
+{
+	const char *text = d9__metadata_value(&a->metadata, "sched.switch_duty");
+	double duty = text ? atof(text) : 0, seen;
+	uint64_t ns = d9__analysis_end_ns(a) - d9__analysis_start_ns(a);
+
+	if (!(duty > 0 && duty < 1) || ns == 0)
+		return 1;
+	/* The first slice lies at the beginning: of a short trace that is more than the duty cycle. */
+	seen = (double)(a->samples.slices * D9__SLICE_NS) / (double)ns;
+	return seen > 1 ? 1 : seen > duty ? seen : duty;
+}
+
 uint64_t d9__analysis_wall_ns(const struct d9__analysis *a, uint64_t ns)
 {
 	return a->has_wall ? ns + a->anchor_wall_ns - a->anchor_ns : 0;

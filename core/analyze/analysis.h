@@ -124,6 +124,12 @@ void d9__analysis_release(struct d9__analysis *analysis);
 /* Whether loops, stacks or allocations were recorded: what else is in a trace is about the recording itself. */
 bool d9__analysis_has_any(const struct d9__analysis *analysis);
 
+/*
+ * The share of the time in which the recorder told the kernel's switches: samples of them stand for the rest of it, too.
+ * 1: all of it, or nothing is said of that.
+ */
+double d9__analysis_switch_share(const struct d9__analysis *analysis);
+
 /* A place in the recorded program, and what is found there.  All texts are borrowed. */
 struct d9__place {
 	const char *text; /* "memcached+0x1a2b0" */

@@ -222,12 +222,16 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 				       .name_len = name.len,
 				       .worker = worker,
 				       .off_cpu = d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1 };
+	const struct d9_value *cpu = d9_event_known(event, D9_CPU_SAMPLE_CPU);
 	int err;
 
+	/* Stacks of calls that block are told without a processor, and all of them. */
+	sampled.in_slice = sampled.off_cpu && cpu && cpu->present &&
+			   !(worker && d9__samples_is_told(worker, event->timestamp_ns));
 	if (worker && name.len && worker->thread_name[0] == '\0')
 		snprintf(worker->thread_name, sizeof(worker->thread_name), "%.*s", d9__precision(name.len),
 			 name.data);
-	err = d9__samples_add(&a->samples, worker, event->timestamp_ns, sampled.off_cpu,
+	err = d9__samples_add(&a->samples, &sampled, event->timestamp_ns,
 			      has_stack ? stack->u.stack.addresses : NULL, has_stack ? stack->u.stack.n : 0);
 	return err ? err : d9__hot_threads_add(&a->samples.threads, &sampled, a->samples.newest);
 }

@@ -95,6 +95,7 @@ struct d9__callback {
 	struct d9__account time;       /* of its calls */
 	uint64_t on_samples, off_samples;
 	uint64_t off_told; /* of |off_samples|, in calls that are told with their length */
+	uint64_t switches; /* of |off_samples|, that slices tell of */
 	struct d9__hot *hot; /* where; owned; NULL: it has none */
 
 	/* Calls that ran a loop themselves. */

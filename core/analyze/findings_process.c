@@ -19,44 +19,58 @@
 
 /* ---- time off the CPU ---- */
 
-/* Off-CPU samples that no BlockingCallEvent tells already, with the length of the call. */
-static uint64_t off_untold(const struct d9__callback *callback)
+/* How often a call of |callback| was off the CPU without a BlockingCallEvent, which tells with its length. */
+static uint64_t off_untold(const struct d9__analysis *a, const struct d9__callback *callback)
 {
-	return callback->off_samples > callback->off_told ? callback->off_samples - callback->off_told : 0;
+	if (callback->off_samples <= callback->off_told)
+		return 0;
+	return d9__samples_estimate(callback->off_samples - callback->off_told, callback->switches,
+				    d9__analysis_switch_share(a));
 }
 
-static const struct d9__callback *most_off_samples(const struct d9__callbacks *callbacks)
+/* NULL: there are no callbacks.  |*all|: of all together. */
+static const struct d9__callback *most_off_samples(const struct d9__analysis *a, uint64_t *all)
 {
+	const struct d9__callbacks *callbacks = &a->callbacks;
 	const struct d9__callback *most = NULL;
 
-	for (size_t i = 0; i < callbacks->n; i++)
-		if (!most || off_untold(callbacks->items[i]) > off_untold(most))
+	*all = 0;
+	for (size_t i = 0; i < callbacks->n; i++) {
+		*all += off_untold(a, callbacks->items[i]);
+		if (!most || off_untold(a, callbacks->items[i]) > off_untold(a, most))
 			most = callbacks->items[i];
+	}
 	return most;
 }
 
 void d9__check_blocking(struct d9__findings *findings)
 {
-	const struct d9__samples *samples = &findings->analysis->samples;
+	const struct d9__analysis *a = findings->analysis;
+	const struct d9__samples *samples = &a->samples;
 	const struct d9__stack *top = d9__samples_top_off(samples);
-	const struct d9__callback *most = most_off_samples(&findings->analysis->callbacks);
+	double share = d9__analysis_switch_share(a);
+	uint64_t untold;
+	const struct d9__callback *most = most_off_samples(a, &untold);
+	const char *about = share < 1 ? "about " : "";
+	char measured[160] = "";
 	struct d9__finding *finding;
 	struct d9__name name;
-	uint64_t untold;
 
-	if (!top || !most || top->off <= 5 || samples->off_in_polls <= samples->off_told)
+	if (!top || !untold || top->off <= 5)
 		return;
-	untold = samples->off_in_polls - samples->off_told;
+	if (share < 1)
+		snprintf(measured, sizeof(measured), ", measured in %s of the time, scaled", d9__units_percent(share).text);
 	name = d9__finding_name(most);
 	finding = d9__finding_add(
 		findings, D9__WARNING, untold,
 		"Look at the stacks of these samples for the call that waits: a callback that is taken off the CPU "
 		"blocks its loop.",
-		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s times).",
-		d9__units_count(untold).text, name.len, name.text, d9__units_count(off_untold(most)).text);
+		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s%s times%s).",
+		d9__units_count(untold).text, name.len, name.text, about, d9__units_count(off_untold(a, most)).text,
+		measured);
 	d9__finding_set_callback(findings, finding, most);
-	d9__finding_set_brief(findings, finding, "is off the CPU while it runs, %s times",
-			      d9__units_count(off_untold(most)).text);
+	d9__finding_set_brief(findings, finding, "is off the CPU while it runs, %s%s times", about,
+			      d9__units_count(off_untold(a, most)).text);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%s of %s off-CPU samples lie inside callbacks; the largest group with "
 				 "one stack has %s%s%s",

@@ -15,8 +15,15 @@
 /* How often a thread had one stack. */
 struct stack_count {
 	const struct d9__stack *stack;
-	uint64_t on, off;
+	struct d9__sample_counts counts;
 };
+
+static void add_to(struct d9__sample_counts *counts, const struct d9__sampled *sample)
+{
+	counts->on += !sample->off_cpu;
+	counts->off += sample->off_cpu;
+	counts->switches += sample->in_slice;
+}
 
 static struct d9__hot_thread *thread_of(struct d9__table *threads, uint32_t tid)
 {
@@ -64,17 +71,10 @@ int d9__hot_threads_add(struct d9__table *threads, const struct d9__sampled *sam
 			 (int)(sample->name_len < sizeof(thread->name) ? sample->name_len : sizeof(thread->name)),
 			 sample->name);
 	thread->worker = sample->worker;
-	thread->on += !sample->off_cpu;
-	thread->off += sample->off_cpu;
+	add_to(&thread->counts, sample);
 	if (stack && stack->n)
 		count = count_of(thread, stack, &err);
-	if (count) {
-		count->on += !sample->off_cpu;
-		count->off += sample->off_cpu;
-	} else {
-		thread->on_nowhere += !sample->off_cpu;
-		thread->off_nowhere += sample->off_cpu;
-	}
+	add_to(count ? &count->counts : &thread->nowhere, sample);
 	return err;
 }
 
@@ -98,10 +98,10 @@ static int compare_threads(const void *left, const void *right)
 	const struct d9__hot_thread *a = *(struct d9__hot_thread *const *)left;
 	const struct d9__hot_thread *b = *(struct d9__hot_thread *const *)right;
 
-	if (a->on != b->on)
-		return a->on < b->on ? 1 : -1;
-	if (a->off != b->off)
-		return a->off < b->off ? 1 : -1;
+	if (a->counts.on != b->counts.on)
+		return a->counts.on < b->counts.on ? 1 : -1;
+	if (a->counts.off != b->counts.off)
+		return a->counts.off < b->counts.off ? 1 : -1;
 	return (a->number > b->number) - (a->number < b->number);
 }
 
@@ -183,18 +183,29 @@ static void set_frame(struct d9__hot_function *function, const struct d9__stack 
 		function->frame.function = NULL;
 }
 
-static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thread *thread, bool off_cpu)
+/* Which samples are asked for. */
+struct wanted {
+	bool off_cpu;
+	double switch_share;
+};
+
+static uint64_t wanted_of(const struct wanted *wanted, const struct d9__sample_counts *counts)
 {
-	uint64_t nowhere = off_cpu ? thread->off_nowhere : thread->on_nowhere;
+	return wanted->off_cpu ? d9__samples_estimate(counts->off, counts->switches, wanted->switch_share) : counts->on;
+}
+
+static size_t add_thread(struct d9__hot_function *out, const struct d9__hot_thread *thread, const struct wanted *wanted)
+{
+	uint64_t nowhere = wanted_of(wanted, &thread->nowhere);
 	size_t n = 0;
 	void *item;
 
 	for (size_t place = 0; (place = d9__table_next(&thread->stacks, place, &item));) {
 		const struct stack_count *count = item;
 
-		out[n] = (struct d9__hot_function){ .thread = thread, .n = off_cpu ? count->off : count->on };
+		out[n] = (struct d9__hot_function){ .thread = thread, .n = wanted_of(wanted, &count->counts) };
 		if (count->stack->names)
-			set_frame(&out[n], count->stack, off_cpu);
+			set_frame(&out[n], count->stack, wanted->off_cpu);
 		n += out[n].n > 0;
 	}
 	if (nowhere)
@@ -216,7 +227,7 @@ static size_t merge(struct d9__hot_function *functions, size_t n)
 	return kept;
 }
 
-struct d9__hot_function *d9__hot_functions(const struct d9__table *threads, bool off_cpu, size_t *n)
+static struct d9__hot_function *functions_of(const struct d9__table *threads, const struct wanted *wanted, size_t *n)
 {
 	struct d9__hot_function *functions;
 	size_t max = 1;
@@ -229,9 +240,19 @@ struct d9__hot_function *d9__hot_functions(const struct d9__table *threads, bool
 	if (!functions)
 		return NULL;
 	for (size_t place = 0; (place = d9__table_next(threads, place, &item));)
-		*n += add_thread(functions + *n, item, off_cpu);
+		*n += add_thread(functions + *n, item, wanted);
 	qsort(functions, *n, sizeof(*functions), compare_places);
 	*n = merge(functions, *n);
 	qsort(functions, *n, sizeof(*functions), compare_counts);
 	return functions;
+}
+
+struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads, size_t *n)
+{
+	return functions_of(threads, &(struct wanted){ .off_cpu = false }, n);
+}
+
+struct d9__hot_function *d9__hot_functions_off(const struct d9__table *threads, double switch_share, size_t *n)
+{
+	return functions_of(threads, &(struct wanted){ .off_cpu = true, .switch_share = switch_share }, n);
 }

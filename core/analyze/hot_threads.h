@@ -10,23 +10,18 @@
 
 #include "analyze/samples.h"
 
+struct d9__sample_counts {
+	uint64_t on, off;
+	uint64_t switches; /* of |off|, that slices tell of */
+};
+
 struct d9__hot_thread {
 	uint32_t tid;
 	char name[16];			 /* the newest that a sample told; "": none did */
 	const struct d9__worker *worker; /* of the newest sample; NULL: it ran no loop */
-	uint64_t on, off;
-	uint64_t on_nowhere, off_nowhere; /* of them, without a stack, or beyond the budget for stacks */
+	struct d9__sample_counts counts, nowhere; /* |nowhere|: of them, without a stack, or beyond the budget for stacks */
 	size_t number;			  /* in the order of their first samples */
 	struct d9__table stacks;	  /* by the stack's number; owned */
-};
-
-/* What a sample says of its thread. */
-struct d9__sampled {
-	uint32_t tid;
-	const char *name; /* not terminated; |name_len| 0: not told */
-	size_t name_len;
-	const struct d9__worker *worker; /* NULL: it runs no loop */
-	bool off_cpu;
 };
 
 /* One sample with |stack|; NULL: none.  0 or -ENOMEM. */
@@ -49,7 +44,10 @@ struct d9__hot_function {
 	uint64_t n;
 };
 
-/* Functions that threads were in, most often first, in new memory; |*n| of them.  NULL: no memory. */
-struct d9__hot_function *d9__hot_functions(const struct d9__table *threads, bool off_cpu, size_t *n);
+/* Functions that threads were on the CPU in, most often first, in new memory; |*n| of them.  NULL: no memory. */
+struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads, size_t *n);
+
+/* Those in which they left it; |switch_share| is that of the time in which switches were recorded: counts are scaled by it. */
+struct d9__hot_function *d9__hot_functions_off(const struct d9__table *threads, double switch_share, size_t *n);
 
 #endif /* D9_ANALYZE_HOT_THREADS_H */

@@ -31,13 +31,6 @@
 /* A line of advice or of effects begins so far in. */
 #define INDENT 6
 
-/*
- * Functions of sources are told in the header from this share of the loops' time on, and loops that are busy with
- * themselves from that.
- */
-#define OUTSIDE_PART 0.1
-#define OWN_PART     0.25
-
 /* Names take at most a third of the width, or so much. */
 #define NAME_PART 3
 #define NAME_MIN  18
@@ -404,167 +397,9 @@ static unsigned share(struct first *first, unsigned left)
 
 /* ---- lines ---- */
 
-static void add_word(char *buf, size_t size, const char *word)
+static void put_headline(struct first *first)
 {
-	size_t used = strlen(buf);
-
-	if (!strstr(buf, word))
-		snprintf(buf + used, size - used, "%s%s", used ? ", " : "", word);
-}
-
-/* "complete", or what is missing, in a few words. */
-static void describe_data(const struct first *first, char *buf, size_t size)
-{
-	const struct d9__report_all *all = first->all;
-	bool hooks = true;
-
-	buf[0] = '\0';
-	for (size_t i = 0; i < all->n; i++) {
-		const struct d9__analysis *a = all->reports[i].analysis;
-
-		hooks = hooks && d9__report_tells_hooks(&a->metadata);
-		if (!d9__analysis_has_any(a))
-			add_word(buf, size, "nothing recorded");
-		if (a->losses.n)
-			add_word(buf, size, "events lost");
-		for (size_t j = 0; j < a->n_segments; j++) {
-			if (a->segments[j].err && a->segments[j].err != -ENODATA)
-				add_word(buf, size, "damaged");
-			else if (a->segments[j].active || a->segments[j].truncated)
-				add_word(buf, size, "end missing");
-		}
-		if (a->unwritten || a->unwritten_ends)
-			add_word(buf, size, "parts missing");
-	}
-	for (size_t i = 0; i < first->n; i++)
-		if (!strcmp(first->items[i].finding->check, "degraded-hooks"))
-			add_word(buf, size, "some hooks missing");
-	for (size_t i = 0; i < first->n && !buf[0]; i++)
-		if (first->items[i].finding->about == D9__ABOUT_DATA)
-			add_word(buf, size, "incomplete");
-	if (!buf[0])
-		snprintf(buf, size, hooks ? "complete" : "complete, hooks not told");
-}
-
-/* What loops did, of all their time. */
-struct shares {
-	double time_ns, busy_ns, own_ns, source_ns[D9__OUTSIDE_PHASES];
-	double most; /* of a loop's own time in callbacks */
-	uint64_t busiest;
-	size_t workers;
-};
-
-static void add_shares(struct shares *s, const struct d9__analysis *a, const struct d9__worker *worker)
-{
-	double ns = (double)worker->active_ns + (double)worker->parked_ns, busy = d9__worker_busy(worker);
-
-	if (ns <= 0)
-		return;
-	s->time_ns += ns;
-	s->busy_ns += busy * ns;
-	s->own_ns += (double)d9__worker_own_ns(a, worker);
-	for (unsigned i = 0; i < D9__OUTSIDE_PHASES; i++)
-		s->source_ns[i] += (double)d9__worker_in_sources_ns(a, worker, (enum d9__outside_phase)i);
-	if (s->workers++ == 0 || busy > s->most) {
-		s->most = busy;
-		s->busiest = worker->id;
-	}
-}
-
-/* ", 88 % in check()": where the loops are beside callbacks, if that is worth a word. */
-static void describe_outside(const struct shares *s, char *buf, size_t size)
-{
-	double check_ns = s->source_ns[D9__IN_CHECK], prepare_ns = s->source_ns[D9__IN_PREPARE];
-	double source_ns = check_ns + prepare_ns;
-
-	buf[0] = '\0';
-	if (source_ns >= OUTSIDE_PART * s->time_ns)
-		snprintf(buf, size, ", %.0f %% in %s", 100 * source_ns / s->time_ns,
-			 10 * prepare_ns < source_ns ? "check()"
-			 : 10 * check_ns < source_ns ? "prepare()"
-						     : "prepare() and check()");
-	else if (s->own_ns >= OWN_PART * s->time_ns)
-		snprintf(buf, size, ", %.0f %% outside of them", 100 * s->own_ns / s->time_ns);
-}
-
-/*
- * "loops 7 % busy", "loop 0 % in callbacks, 88 % in check()"; of several with the busiest if that stands out; empty
- * without loops.
- */
-static void describe_busy(const struct d9__report_all *all, char *buf, size_t size)
-{
-	struct shares s = { .workers = 0 };
-	char outside[64];
-
-	buf[0] = '\0';
-	for (size_t i = 0; i < all->n; i++) {
-		const struct d9__analysis *a = all->reports[i].analysis;
-
-		for (size_t j = 0; j < a->timeline.n; j++)
-			add_shares(&s, a, a->timeline.items[j]);
-	}
-	if (!s.workers)
-		return;
-	describe_outside(&s, outside, sizeof(outside));
-	snprintf(buf, size, "loop%s %.0f %% %s%s", s.workers == 1 ? "" : "s", 100 * s.busy_ns / s.time_ns,
-		 outside[0] ? "in callbacks" : "busy", outside);
-	if (s.most > s.busy_ns / s.time_ns + 0.2 && all->n == 1)
-		snprintf(buf + strlen(buf), size - strlen(buf), " (worker %llu: %.0f %%)",
-			 (unsigned long long)s.busiest, 100 * s.most);
-}
-
-/* "1.38 s on the CPU in 3 threads, by samples": where no loop ran. */
-static void describe_samples(const struct d9__report_all *all, char *buf, size_t size)
-{
-	uint64_t on_ns = 0;
-	size_t threads = 0;
-
-	for (size_t i = 0; i < all->n; i++) {
-		const struct d9__samples *samples = &all->reports[i].analysis->samples;
-
-		on_ns += samples->on * samples->period_ns;
-		threads += samples->threads.n;
-	}
-	if (threads)
-		snprintf(buf, size, "%s on the CPU in %zu thread%s, by samples", d9__units_ns(on_ns).text, threads,
-			 threads == 1 ? "" : "s");
-}
-
-static void put_header(struct first *first)
-{
-	const struct d9__report_all *all = first->all;
-	uint64_t start_ns = d9__analysis_start_ns(all->first);
-	uint64_t end_ns = d9__reports_end_ns(all->reports, all->n);
-	const char *program = d9__report_program(all->first);
-	char data[160], busy[160], processes[48], *line;
-	size_t column;
-
-	describe_data(first, data, sizeof(data));
-	describe_busy(all, busy, sizeof(busy));
-	if (!busy[0])
-		describe_samples(all, busy, sizeof(busy));
-	snprintf(processes, sizeof(processes), "%zu processes", all->n);
-	if (all->n > 1)
-		program = processes;
-	else if (!*program)
-		program = "trace";
-	if (asprintf(&line, "%s  %s%s%s", d9__units_ns(end_ns > start_ns ? end_ns - start_ns : 0).text, data,
-		     busy[0] ? "  " : "", busy) < 0) {
-		first->page->err = -ENOMEM;
-		return;
-	}
-	d9__page_put(first->page, D9__BOLD, program);
-	d9__page_put(first->page, D9__PLAIN, "  ");
-	column = d9__page_columns(first->page, program) + 2;
-	if (column + d9__page_columns(first->page, line) <= first->page->width) {
-		d9__page_put(first->page, D9__PLAIN, line);
-		putc('\n', first->page->out);
-	} else {
-		for (char *gap = line; (gap = strstr(gap, "  "));)
-			*gap = ',';
-		d9__page_wrap(first->page, line, (unsigned)column, 2);
-	}
-	free(line);
+	d9__report_headline(first->all, first->items, first->n);
 }
 
 /* How many findings have no line here. */
@@ -710,7 +545,7 @@ void d9__report_first(const struct d9__report_all *all)
 	measure(&first);
 	for (size_t i = 0; i < first.n_shown; i++)
 		make_parts(&first, &first.shown[i], i ? first.shown[i - 1].item->finding : NULL);
-	header = measured(&first, put_header);
+	header = measured(&first, put_headline);
 	end = measured(&first, put_end);
 	/*
 	 * One line for what is left out, if something will be; one that less(1) wants to spare before it ends by

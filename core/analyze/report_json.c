@@ -116,11 +116,19 @@ static void put_kernel_waits(struct d9__json *json, const struct d9__worker *wor
 	d9__json_close(json, '}');
 }
 
-static void put_worker_samples(struct d9__json *json, const struct d9__worker *worker)
+/* What |off| samples, |switches| of them of slices of the time, stand for. */
+static void put_estimate(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t off,
+			 uint64_t switches)
+{
+	d9__json_u64(json, key, d9__samples_estimate(off, switches, d9__analysis_switch_share(a)));
+}
+
+static void put_worker_samples(struct d9__json *json, const struct d9__analysis *a, const struct d9__worker *worker)
 {
 	d9__json_open(json, "samples", '{');
 	d9__json_u64(json, "on_cpu", worker->on_samples);
 	d9__json_u64(json, "off_cpu", worker->off_samples);
+	put_estimate(json, "off_cpu_estimated", a, worker->off_samples, worker->switches);
 	d9__json_u64(json, "polls_with_on_cpu", worker->polls_with_on);
 	d9__json_u64(json, "polls_with_off_cpu", worker->polls_with_off);
 	d9__json_close(json, '}');
@@ -166,7 +174,7 @@ void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,
 	parts = d9__parts_of_worker(worker);
 	d9__parts_json(json, &parts, &worker->time, true);
 	put_kernel_waits(json, worker);
-	put_worker_samples(json, worker);
+	put_worker_samples(json, a, worker);
 	d9__json_close(json, '}');
 }
 
@@ -216,6 +224,7 @@ void d9__json_callback(struct d9__json *json, const struct d9__analysis *a,
 	d9__json_i64(json, "tasks_peak", callback->peak_alive);
 	d9__json_u64(json, "on_cpu_samples", callback->on_samples);
 	d9__json_u64(json, "off_cpu_samples", callback->off_samples);
+	put_estimate(json, "off_cpu_estimated", a, callback->off_samples, callback->switches);
 	d9__json_open(json, "delays", '{');
 	d9__json_quantiles(json, &callback->delays);
 	d9__json_close(json, '}');
@@ -314,7 +323,7 @@ static void put_span(struct d9__json *json, const struct d9__analysis *a, const 
 	d9__json_close(json, '}');
 }
 
-static void put_thread(struct d9__json *json, const struct d9__hot_thread *thread,
+static void put_thread(struct d9__json *json, const struct d9__analysis *a, const struct d9__hot_thread *thread,
 		       const struct d9__hot_function *functions, size_t n)
 {
 	d9__json_open(json, NULL, '{');
@@ -324,8 +333,9 @@ static void put_thread(struct d9__json *json, const struct d9__hot_thread *threa
 		d9__json_u64(json, "worker", thread->worker->id);
 	else
 		d9__json_null(json, "worker");
-	d9__json_u64(json, "on_cpu", thread->on);
-	d9__json_u64(json, "off_cpu", thread->off);
+	d9__json_u64(json, "on_cpu", thread->counts.on);
+	d9__json_u64(json, "off_cpu", thread->counts.off);
+	put_estimate(json, "off_cpu_estimated", a, thread->counts.off, thread->counts.switches);
 	d9__json_open(json, "functions", '[');
 	for (size_t i = 0; i < n; i++) {
 		const struct d9__frame_name *frame = &functions[i].frame;
@@ -344,15 +354,16 @@ static void put_thread(struct d9__json *json, const struct d9__hot_thread *threa
 	d9__json_close(json, '}');
 }
 
-static void put_threads(struct d9__json *json, const struct d9__table *threads)
+static void put_threads(struct d9__json *json, const struct d9__analysis *a)
 {
+	const struct d9__table *threads = &a->samples.threads;
 	size_t n;
-	struct d9__hot_function *functions = d9__hot_functions(threads, false, &n);
+	struct d9__hot_function *functions = d9__hot_functions_on(threads, &n);
 	struct d9__hot_thread **sorted = d9__hot_threads_sorted(threads);
 
 	d9__json_open(json, "threads", '[');
 	for (size_t i = 0; functions && sorted && i < threads->n; i++)
-		put_thread(json, sorted[i], functions, n);
+		put_thread(json, a, sorted[i], functions, n);
 	d9__json_close(json, ']');
 	free(functions);
 	free(sorted);
@@ -366,13 +377,15 @@ static void put_samples(struct d9__json *json, const struct d9__analysis *a)
 	d9__json_open(json, "samples", '{');
 	d9__json_u64(json, "on_cpu", samples->on);
 	d9__json_u64(json, "off_cpu", samples->off);
+	put_estimate(json, "off_cpu_estimated", a, samples->off, samples->switches);
+	d9__json_double(json, "switches_measured", d9__analysis_switch_share(a));
 	d9__json_u64(json, "on_cpu_in_polls", samples->on_in_polls);
 	d9__json_u64(json, "off_cpu_in_polls", samples->off_in_polls);
 	d9__json_u64(json, "off_worker", samples->off_worker);
 	d9__json_u64(json, "stacks", samples->stacks.n);
 	d9__json_u64(json, "top_off_cpu_stack", top ? top->off : 0);
 	d9__json_u64(json, "period_ns", samples->period_ns);
-	put_threads(json, &samples->threads);
+	put_threads(json, a);
 	d9__json_close(json, '}');
 }
 

@@ -42,6 +42,9 @@ void d9__report_blocked(const struct d9__report *report, const struct d9__report
 /* The table of where time went in one process. */
 void d9__report_time(const struct d9__report *report, const struct d9__report_style *style, struct d9__page *page);
 
+/* The first line of it: the program, how long, what is missing, how busy.  |findings|: the |n| of all processes. */
+void d9__report_headline(const struct d9__report_all *all, const struct d9__report_finding *findings, size_t n);
+
 /* What is wrong and what to do, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
 

@@ -41,6 +41,12 @@ static void cell_function(struct d9__grid *grid, const struct d9__hot_function *
 	free(text);
 }
 
+/* How often threads left the CPU. */
+static uint64_t estimate(const struct d9__analysis *a)
+{
+	return d9__samples_estimate(a->samples.off, a->samples.switches, d9__analysis_switch_share(a));
+}
+
 static void function_row(const struct d9__section *c, struct d9__grid *grid, const struct d9__hot_function *function,
 			 bool off_cpu)
 {
@@ -50,22 +56,19 @@ static void function_row(const struct d9__section *c, struct d9__grid *grid, con
 		d9__cell(grid, d9__units_ns(function->n * samples->period_ns));
 	else
 		d9__cell(grid, d9__units_count(function->n));
-	d9__cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? samples->off : samples->on)));
+	d9__cell(grid, d9__units_percent((double)function->n / (double)(off_cpu ? estimate(c->a) : samples->on)));
 	cell_thread(grid, function->thread);
 	cell_function(grid, function);
 }
 
-/* ": calls that blocked, switches in 1 % of the time": what samples off the CPU are of, as far as the trace tells. */
-static void describe_off_cpu(const struct d9__metadata *metadata, char *buf, size_t size)
+/* ": calls that blocked, switches": what samples off the CPU are of, as far as the trace tells. */
+static void describe_off_cpu(const struct d9__analysis *a, char *buf, size_t size)
 {
-	const char *blocking = d9__metadata_value(metadata, "source.blocking");
-	const char *duty = d9__metadata_value(metadata, "sched.switch_duty");
+	const char *blocking = d9__metadata_value(&a->metadata, "source.blocking");
 	bool blocked = blocking && !strncmp(blocking, "on", 2);
 
-	snprintf(buf, size, "%s", blocked ? ": calls that blocked" : "");
-	if (duty && atof(duty) > 0)
-		snprintf(buf + strlen(buf), size - strlen(buf), "%s switches in %.3g %% of the time", blocked ? "," : ":",
-			 100 * atof(duty));
+	snprintf(buf, size, "%s%s", blocked ? ": calls that blocked" : "",
+		 d9__analysis_switch_share(a) == 1 ? "" : blocked ? ", switches" : ": switches");
 }
 
 static void threads_title(struct d9__section *c, bool off_cpu)
@@ -73,15 +76,38 @@ static void threads_title(struct d9__section *c, bool off_cpu)
 	char title[160], of[96] = "";
 
 	if (off_cpu)
-		describe_off_cpu(&c->a->metadata, of, sizeof(of));
+		describe_off_cpu(c->a, of, sizeof(of));
 	snprintf(title, sizeof(title), "Where threads %s the CPU, by samples%s", off_cpu ? "left" : "were on", of);
 	d9__page_section(c->page, title);
 }
 
+/* What a count of the table is of. */
+static const char *count_title(const struct d9__analysis *a, bool off_cpu)
+{
+	if (off_cpu)
+		return d9__analysis_switch_share(a) == 1 ? "SAMPLES" : "ABOUT";
+	return a->samples.period_ns ? "CPU" : "SAMPLES";
+}
+
+/* "switches: 1,000 measured in 1 % of the time, scaled to 100,000" */
+static void tell_scale(struct d9__section *c)
+{
+	const struct d9__samples *samples = &c->a->samples;
+	double share = d9__analysis_switch_share(c->a);
+
+	if (share < 1)
+		d9__page_line(c->page, "switches: %s measured in %s of the time, scaled to %s",
+			      d9__units_count(samples->switches).text, d9__units_percent(share).text,
+			      d9__units_count(d9__samples_estimate(samples->switches, samples->switches, share)).text);
+}
+
 static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 {
+	const struct d9__table *threads = &c->a->samples.threads;
 	size_t n;
-	struct d9__hot_function *functions = d9__hot_functions(&c->a->samples.threads, off_cpu, &n);
+	struct d9__hot_function *functions = off_cpu
+		? d9__hot_functions_off(threads, d9__analysis_switch_share(c->a), &n)
+		: d9__hot_functions_on(threads, &n);
 	struct d9__grid grid = { .n_columns = 0 };
 
 	if (!functions) {
@@ -90,7 +116,9 @@ static void threads_table(struct d9__section *c, bool off_cpu, size_t rows)
 	}
 	if (n)
 		threads_title(c, off_cpu);
-	d9__grid_column(&grid, off_cpu || !c->a->samples.period_ns ? "SAMPLES" : "CPU", false, false);
+	if (n && off_cpu)
+		tell_scale(c);
+	d9__grid_column(&grid, count_title(c->a, off_cpu), false, false);
 	d9__grid_column(&grid, "SHARE", false, false);
 	d9__grid_column(&grid, "THREAD", true, false);
 	d9__grid_column(&grid, "FUNCTION", true, true);

@@ -140,15 +140,37 @@ void d9__samples_blocked(struct d9__samples *samples, struct d9__worker *worker,
 	worker->off.told_until_ns = until_ns;
 }
 
-static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker, struct d9__piece *piece,
-			 const struct d9__stack *stack, bool off_cpu)
+bool d9__samples_is_told(const struct d9__worker *worker, uint64_t ns)
 {
+	return ns <= worker->off.told_until_ns;
+}
+
+uint64_t d9__samples_estimate(uint64_t off, uint64_t switches, double share)
+{
+	return off - switches + (uint64_t)((double)switches / share + 0.5);
+}
+
+static void count_switch(struct d9__samples *samples, uint64_t ns)
+{
+	samples->switches++;
+	if (samples->slices && ns <= samples->slice_ns + D9__SLICE_NS)
+		return;
+	samples->slices++;
+	samples->slice_ns = ns;
+}
+
+static int count_in_poll(struct d9__samples *samples, const struct d9__sampled *sampled, struct d9__piece *piece,
+			 const struct d9__stack *stack)
+{
+	struct d9__worker *worker = sampled->worker;
+
 	samples->polls += piece->on_samples + piece->off_samples == 0;
-	if (off_cpu) {
+	if (sampled->off_cpu) {
 		samples->off_in_polls++;
 		worker->polls_with_off += piece->off_samples++ == 0;
 		piece->task->callback->off_samples++;
-		if (worker->off.ns <= worker->off.told_until_ns)
+		piece->task->callback->switches += sampled->in_slice;
+		if (d9__samples_is_told(worker, worker->off.ns))
 			count_told(samples, piece->task->callback);
 	} else {
 		samples->on_in_polls++;
@@ -156,18 +178,22 @@ static int count_in_poll(struct d9__samples *samples, struct d9__worker *worker,
 		piece->task->callback->on_samples++;
 		running_in(piece)->time.samples++;
 	}
-	return d9__hot_add(running_in(piece), stack, off_cpu);
+	return d9__hot_add(running_in(piece), stack, sampled->off_cpu);
 }
 
-int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
-		    bool off_cpu, const uint64_t *addresses, size_t n)
+int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampled, uint64_t ns,
+		    const uint64_t *addresses, size_t n)
 {
+	struct d9__worker *worker = sampled->worker;
+	bool off_cpu = sampled->off_cpu;
 	struct d9__stack *stack = d9__samples_stack(samples, ns, addresses, n);
 	struct d9__piece *piece = worker ? poll_at(worker, ns) : NULL;
 
 	if (!stack)
 		return -ENOMEM;
 	samples->newest = stack;
+	if (sampled->in_slice)
+		count_switch(samples, ns);
 	if (off_cpu) {
 		samples->off++;
 		stack->off++;
@@ -183,11 +209,12 @@ int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint
 	}
 	worker->on_samples += !off_cpu;
 	worker->off_samples += off_cpu;
+	worker->switches += sampled->in_slice;
 	if (off_cpu) {
 		worker->off.ns = ns;
 		worker->off.stack = stack;
 	}
-	return piece ? count_in_poll(samples, worker, piece, stack, off_cpu) : 0;
+	return piece ? count_in_poll(samples, sampled, piece, stack) : 0;
 }
 
 const struct d9__stack *d9__samples_top_off(const struct d9__samples *samples)

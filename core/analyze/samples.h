@@ -14,6 +14,9 @@
 
 #define D9__STACK_FRAMES 64 /* kept of each group, innermost first */
 
+/* Of switches the recorder tells those of slices so long: `sched.switch_duty` in FORMAT.md. */
+#define D9__SLICE_NS UINT64_C(100000000)
+
 /* What a frame is called.  Borrowed from the samples' texts. */
 struct d9__frame_name {
 	const char *function;	   /* never NULL: else where the address lies */
@@ -39,9 +42,21 @@ struct d9__stack {
 	uint64_t addresses[];
 };
 
+/* What a sample says of its thread. */
+struct d9__sampled {
+	uint32_t tid;
+	const char *name; /* not terminated; |name_len| 0: not told */
+	size_t name_len;
+	struct d9__worker *worker; /* NULL: it runs no loop */
+	bool off_cpu;
+	bool in_slice; /* a switch, of which only those of slices of the time are recorded: it stands for others, too */
+};
+
 struct d9__samples {
 	uint64_t on, off, on_in_polls, off_in_polls, off_worker;
 	uint64_t off_told; /* of |off_in_polls|, in calls that are told with their length */
+	uint64_t switches, slices; /* of |off|, that slices of the time tell of; how many slices have one at least */
+	uint64_t slice_ns; /* the first switch of the newest slice */
 	uint64_t period_ns; /* of CPU time, for which one on-CPU sample stands; 0: not told */
 	uint64_t frames_on; /* of all on-CPU samples, for the mean depth */
 	uint64_t polls;     /* with at least one sample */
@@ -72,9 +87,18 @@ struct d9__worker *d9__samples_worker(const struct d9__samples *samples, uint32_
  */
 const struct d9__callback *d9__samples_callback(struct d9__worker *worker, uint64_t ns);
 
-/* One sample; |worker| NULL: of another thread.  0 or -ENOMEM. */
-int d9__samples_add(struct d9__samples *samples, struct d9__worker *worker, uint64_t ns,
-		    bool off_cpu, const uint64_t *addresses, size_t n);
+/* Whether |worker| sleeps at |ns| in a call that blocks, whose stack and length are told. */
+bool d9__samples_is_told(const struct d9__worker *worker, uint64_t ns);
+
+/* One sample.  0 or -ENOMEM. */
+int d9__samples_add(struct d9__samples *samples, const struct d9__sampled *sampled, uint64_t ns,
+		    const uint64_t *addresses, size_t n);
+
+/*
+ * How often a thread left the CPU, of which |off| samples tell: |switches| of them are of |share| of the time and
+ * stand for the rest of it.
+ */
+uint64_t d9__samples_estimate(uint64_t off, uint64_t switches, double share);
 
 /*
  * The latest off-CPU sample of |worker|, in a call of |callback|'s task, has the stack of a call that blocked until

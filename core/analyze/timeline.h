@@ -118,6 +118,7 @@ struct d9__worker {
 		uint64_t told_until_ns; /* the end of the latest call that blocked and has its stack */
 	} off; /* its latest off-CPU sample; NULL: there was none */
 	uint64_t wakes_issued, on_samples, off_samples, polls_with_on, polls_with_off;
+	uint64_t switches; /* of |off_samples|, that slices tell of */
 	unsigned local_max;
 	uint64_t local_sum;
 

@@ -14,6 +14,10 @@
 
 #define D9__OPTS_MAX 32
 
+/* Columns of a terminal, and those before what is said of an option. */
+#define HELP_WIDTH  80
+#define HELP_INDENT 27
+
 enum { KEY_HELP = 0x4000 };
 
 struct unit {
@@ -114,6 +118,22 @@ static bool may_be_left_out(const struct d9__opt *opt)
 	return opt->value && opt->value[0] == '[';
 }
 
+/* |text| behind |column| columns, broken at spaces, each line below the first. */
+static void print_beside(const char *text, size_t column)
+{
+	size_t len;
+
+	while (column + strlen(text) > HELP_WIDTH) {
+		const char *space = memrchr(text, ' ', HELP_WIDTH - column + 1);
+
+		len = space ? (size_t)(space - text) : strcspn(text, " ");
+		printf("%.*s\n%*s", (int)len, text, HELP_INDENT, "");
+		column = HELP_INDENT;
+		text += len + strspn(text + len, " ");
+	}
+	puts(text);
+}
+
 static void print_opt(const struct d9__opt *opt)
 {
 	char left[64] = "    ";
@@ -124,7 +144,8 @@ static void print_opt(const struct d9__opt *opt)
 	n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s", opt->name);
 	if (opt->value)
 		snprintf(left + n, sizeof(left) - (size_t)n, "%s%s", may_be_left_out(opt) ? "" : " ", opt->value);
-	printf("  %-23s  %s\n", left, opt->help);
+	n = printf("  %-23s  ", left);
+	print_beside(opt->help, (size_t)n);
 }
 
 static void print_help(const struct d9__usage *usage)

@@ -30,7 +30,7 @@ static const struct d9__usage usage = {
 		"  dial9 agents skill NAME   print one\n"
 		"  dial9 agents skills DIR   write all, as DIR/NAME/SKILL.md\n"
 		"  dial9 agents toolkit DIR  write the scripts, which need nothing but Node\n"
-		"  dial9 agents demo DIR     write recordings of small programs with a problem each, to try them on\n",
+		"  dial9 agents demo DIR     write recordings with a problem each, to try them on\n",
 	.opts = opts,
 };
 
@@ -136,7 +136,7 @@ static int print_index(struct d9__text_out *out)
 
 	if (status)
 		return status;
-	d9__text_string(out, "Guides for reading dial9 traces.  Print one: dial9 agents skill NAME.  Begin with dial9-runtime.\n\n");
+	d9__text_string(out, "Guides for reading dial9 traces.  Print one: dial9 agents skill NAME.\nBegin with dial9-runtime.\n\n");
 	for (int i = 0; i < files.n; i++) {
 		char *text = read_item(&files, i, &len);
 

@@ -20,8 +20,8 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "diagram",
 	.synopsis = "--task ID|--span ID [-o FILE.svg] TRACE...",
-	.text = "Draw the life of one task or span, to scale: when it was busy, what happened inside, who\n"
-		"woke it, and how long it was ready before it ran.\n",
+	.text = "Draw the life of one task or span, to scale: when it was busy, what happened\n"
+		"inside, who woke it, and how long it was ready before it ran.\n",
 	.opts = opts,
 };
 

@@ -15,7 +15,8 @@ static const struct d9__usage usage = {
 	.command = "disable",
 	.synopsis = "PID",
 	.text = "Switch recording off in process PID: its hooks stay and record nothing.\n"
-		"Exit status: 0 it is off; 1 there is no recorder, it may not be asked, or gives no answer.\n",
+		"Exit status: 0 it is off; 1 there is no recorder, it may not be asked, or gives\n"
+		"no answer.\n",
 	.opts = opts,
 };
 

@@ -22,8 +22,9 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "doctor",
 	.synopsis = "[OPTIONS] [[--] CMD [ARGUMENTS]]",
-	.text = "Check whether programs can be recorded here, by recording one and by asking the "
-		"system.\nWith CMD: whether that can be recorded, with the loop libraries that it uses. "
+	.text = "Check whether programs can be recorded here, by recording one and by asking\n"
+		"the system.\n"
+		"With CMD: whether that can be recorded, with the loop libraries that it uses.\n"
 		"It is not run.\n"
 		"Exit status 1: something fails; the line below it says how to mend it.\n",
 	.opts = opts,

@@ -33,9 +33,11 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "dump",
 	.synopsis = "[OPTIONS] PID",
-	.text = "Make process PID keep the last seconds: in flight mode write what its ring holds of them\n"
-		"to a segment, else bring the segments that hold them to DIR.  Prints where they are.\n"
-		"Exit status: 0 done; 1 nothing was recorded then, or it could not be done; 2 bad usage.\n",
+	.text = "Make process PID keep the last seconds: in flight mode write what its ring holds\n"
+		"of them to a segment, else bring the segments that hold them to DIR.  Prints\n"
+		"where they are.\n"
+		"Exit status: 0 done; 1 nothing was recorded then, or it could not be done;\n"
+		"2 bad usage.\n",
 	.opts = opts,
 };
 

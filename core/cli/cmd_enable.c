@@ -15,7 +15,8 @@ static const struct d9__usage usage = {
 	.command = "enable",
 	.synopsis = "PID",
 	.text = "Switch recording on in process PID.\n"
-		"Exit status: 0 it is on; 1 there is no recorder, it may not be asked, or gives no answer.\n",
+		"Exit status: 0 it is on; 1 there is no recorder, it may not be asked, or gives\n"
+		"no answer.\n",
 	.opts = opts,
 };
 

@@ -47,7 +47,7 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "events",
 	.synopsis = "[OPTIONS] TRACE...",
-	.text = "Print every event of a trace, one line each, in the order in which they happened.\n"
+	.text = "Print every event of a trace, one line each, in the order of their times.\n"
 		"TIME takes a unit: 250ms, 1.5s, 2m.\n",
 	.opts = opts,
 };

@@ -28,8 +28,10 @@ static const struct d9__usage usage = {
 	.synopsis = "[--format F] -o FILE TRACE...",
 	.text = "Write a trace as one file that other programs open.\n"
 		"trc, trc.gz: all segments in one, for the original dial9's viewer and tools.\n"
-		"folded: the stacks of CPU samples, a line each with its count, for flamegraph.pl and others.\n"
-		"speedscope, pprof: the same for speedscope and pprof.  These three take the options on samples.\n",
+		"folded: the stacks of CPU samples, a line each with its count, for flamegraph.pl\n"
+		"and others.\n"
+		"speedscope, pprof: the same for speedscope and pprof.  These three take the\n"
+		"options on samples.\n",
 	.opts = opts,
 };
 

@@ -15,9 +15,9 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "flamegraph",
 	.synopsis = "[OPTIONS] -o FILE.svg TRACE...",
-	.text = "Draw where a program computed, or what --kind says, by its samples: a box for each function,\n"
-		"above the one that called it, as wide as it has samples.  In a browser: click to zoom, Ctrl-F\n"
-		"to search.\n",
+	.text = "Draw where a program computed, or what --kind says, by its samples: a box for\n"
+		"each function, above the one that called it, as wide as it has samples.  In a\n"
+		"browser: click to zoom, Ctrl-F to search.\n",
 	.opts = opts,
 };
 

@@ -27,7 +27,7 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "info",
 	.synopsis = "[OPTIONS] TRACE...",
-	.text = "Tell what a trace holds: segments, time, events by type, loss, hooks, metadata, "
+	.text = "Tell what a trace holds: segments, time, events by type, loss, hooks, metadata,\n"
 		"health.\n",
 	.opts = opts,
 };

@@ -36,10 +36,9 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "query",
 	.synopsis = "[OPTIONS] TRACE [SQL]",
-	.text = "Ask a trace in SQL: polls, parks, wakes, tasks, spans, samples, findings, ...  "
-		"Without SQL it is read\n"
-		"from standard input, on a terminal with a prompt.  Only what is asked of is read "
-		"from the trace.\n"
+	.text = "Ask a trace in SQL: polls, parks, wakes, tasks, spans, samples, findings, ...\n"
+		"Without SQL it is read from standard input, on a terminal with a prompt.  Only\n"
+		"what is asked of is read from the trace.\n"
 		"  dial9 query TRACE 'SELECT name, count(*), max(ms) FROM calls GROUP BY name'\n",
 	.opts = opts,
 };

@@ -69,7 +69,7 @@ static const struct d9__opt opts[] = {
 	  "record every MS milliseconds how many connections wait at listening sockets [400]" },
 	{ OPT_CPU_THREADS, "cpu-threads", "WHICH", "sample these threads: loop or all [loop]" },
 	{ OPT_CPU_BACKEND, "cpu-backend", "WHAT", "sample by timer, perf, perf-thread or auto [auto]" },
-	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU, too: 100 ms in 10 s" },
+	{ OPT_OFF_CPU, "off-cpu", NULL, "sample where threads leave the CPU: 100 ms in 10 s" },
 	{ OPT_PROFILE_ONLY, "profile-only", NULL,
 	  "sample all threads of any program, and record no loop" },
 	{ OPT_MEMORY, "memory", "[=BYTES]",
@@ -81,7 +81,7 @@ static const struct d9__opt opts[] = {
 	{ OPT_START_DISABLED, "start-disabled", NULL,
 	  "record nothing until `dial9 enable PID` says so" },
 	{ OPT_EXEC, "exec", NULL, "become CMD instead of waiting for it; no final line" },
-	{ OPT_REPORT, "report", NULL, "print the report of what was recorded when CMD has ended" },
+	{ OPT_REPORT, "report", NULL, "print the report when CMD has ended" },
 	{ 'q', "quiet", NULL, "no final line" },
 	{ OPT_REQUIRE, "require", NULL,
 	  "exit with 1 if nothing was recorded and CMD exits with 0" },
@@ -92,7 +92,7 @@ static const struct d9__usage usage = {
 	.command = "record",
 	.synopsis = "[OPTIONS] [--] CMD [ARGUMENTS]",
 	.text = "Run CMD and record every event loop in it and in the programs it starts.\n"
-		"The exit status is CMD's; 126, 127: CMD could not be run; 2: dial9 could not "
+		"The exit status is CMD's; 126, 127: CMD could not be run; 2: dial9 could not\n"
 		"start.\n",
 	.opts = opts,
 	.stop_at_operand = true,

@@ -29,9 +29,10 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "recover",
 	.synopsis = "[--json] [--discard] DIR|--all [-o DIR]",
-	.text = "Write what killed programs had recorded and not yet written into their traces below\n"
-		"DIR, the trace directory, and complete the segments they left open.\n"
-		"Exit status: 0 done, or nothing to do; 1 something could not be recovered; 2 bad usage.\n",
+	.text = "Write what killed programs had recorded and not yet written into their traces\n"
+		"below DIR, the trace directory, and complete the segments they left open.\n"
+		"Exit status: 0 done, or nothing to do; 1 something could not be recovered;\n"
+		"2 bad usage.\n",
 	.opts = opts,
 };
 

@@ -80,11 +80,12 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "report",
 	.synopsis = "[OPTIONS] TRACE...",
-	.text = "Tell on one screen what is wrong in a trace, worst first, and what to do.  More of it:\n"
-		"  -v, --finding N, or --section data, findings, workers, callbacks, time, longest, wakes,\n"
-		"  timers, queues, tasks, process, blocking, samples, idle, memory, spans, events\n"
-		"Exit status: 0 fine, whatever was found; 1 with --exit-code, if something is wrong; 2 bad usage\n"
-		"or a damaged trace.\n",
+	.text = "Tell on one screen what is wrong in a trace, worst first, and what to do.\n"
+		"More of it: -v, --finding N, or --section data, findings, workers, callbacks,\n"
+		"time, longest, wakes, timers, queues, tasks, process, blocking, samples, idle,\n"
+		"memory, spans, events\n"
+		"Exit status: 0 fine, whatever was found; 1 with --exit-code, if something is\n"
+		"wrong; 2 bad usage or a damaged trace.\n",
 	.opts = opts,
 };
 

@@ -15,8 +15,8 @@ static const struct d9__usage usage = {
 	.command = "rotate",
 	.synopsis = "PID",
 	.text = "Seal the segment that process PID is writing, with all that was recorded so far.\n"
-		"Exit status: 0 it is sealed; 1 there is no recorder, it may not be asked, gives no answer,\n"
-		"or cannot write; or it is in flight mode, which has no segments.\n",
+		"Exit status: 0 it is sealed; 1 there is no recorder, it may not be asked, gives\n"
+		"no answer, or cannot write; or it is in flight mode, which has no segments.\n",
 	.opts = opts,
 };
 

@@ -40,8 +40,8 @@ enum key {
 
 static const struct d9__opt opts[] = {
 	{ 'o', "output", "FILE", "write copies: a file for one segment, else a directory [in place]" },
-	{ KEY_DEBUG_DIR, "debug-dir", "DIR", "look for debug files here, too; may be given several times" },
-	{ KEY_DEBUGINFOD, "debuginfod", NULL, "ask the servers in $DEBUGINFOD_URLS for what is not here" },
+	{ KEY_DEBUG_DIR, "debug-dir", "DIR", "look for debug files here, too; may be repeated" },
+	{ KEY_DEBUGINFOD, "debuginfod", NULL, "ask the servers in $DEBUGINFOD_URLS for the rest" },
 	{ KEY_NO_NETWORK, "no-network", NULL, "ask nobody; the default" },
 	{ 0, NULL, NULL, NULL },
 };
@@ -49,8 +49,10 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "symbolize",
 	.synopsis = "[OPTIONS] TRACE...",
-	.text = "Write functions and lines into a trace, so that it can be read where the binaries are not.\n"
-		"Rows for all addresses in stacks and of callbacks are put behind each segment; spawn_loc gets names.\n",
+	.text = "Write functions and lines into a trace, so that it can be read where the\n"
+		"binaries are not.\n"
+		"Rows for all addresses in stacks and of callbacks are put behind each segment;\n"
+		"spawn_loc gets names.\n",
 	.opts = opts,
 };
 

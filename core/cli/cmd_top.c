@@ -52,9 +52,11 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "top",
 	.synopsis = "[OPTIONS] PID",
-	.text = "The callbacks of process PID as they run, busiest first.  q ends it; on a pipe it prints one\n"
-		"table.  \"bufferevent read > render\": the library's callback, and the program's inside it.\n"
-		"Exit status: 0 fine; 1 the process has no recorder, or may not be looked at; 2 bad usage.\n",
+	.text = "The callbacks of process PID as they run, busiest first.  q ends it; on a pipe\n"
+		"it prints one table.  \"bufferevent read > render\": the library's callback, and\n"
+		"the program's inside it.\n"
+		"Exit status: 0 fine; 1 the process has no recorder, or may not be looked at;\n"
+		"2 bad usage.\n",
 	.opts = opts,
 };
 

@@ -40,6 +40,14 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_among(char *const *packages, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (packages[i] && !strcmp(packages[i], name))
+			return true;
+	return false;
+}
+
 /* "apt install libc6-dbg libevent-2.1-7-dbgsym", each once, and what has no package. */
 static void advise(struct d9__doctor *doctor, char *const *packages, size_t n)
 {
@@ -51,7 +59,7 @@ static void advise(struct d9__doctor *doctor, char *const *packages, size_t n)
 
 		if (!packages[i])
 			own = true;
-		else if (!strstr(known, packages[i]) && used + strlen(packages[i]) + 2 < sizeof(known))
+		else if (!is_among(packages, i, packages[i]) && used + strlen(packages[i]) + 2 < sizeof(known))
 			snprintf(known + used, sizeof(known) - used, " %s", packages[i]);
 	}
 	d9__doctor_advise(doctor, "%s%s%s%s", known[0] ? "apt install" : "", known, known[0] && own ? "; " : "",

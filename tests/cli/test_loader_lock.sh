@@ -23,6 +23,7 @@ cat >hold.c <<'END'
 #include <stdlib.h>
 
 static sem_t sampled, standing, done;
+static int in_malloc; /* who stands: others cannot allocate meanwhile */
 
 static void *compute_meanwhile(void *unused)
 {
@@ -32,7 +33,8 @@ static void *compute_meanwhile(void *unused)
 		;
 	/* Allocations of its own are sampled, too, with stacks. */
 	for (int i = 0; i < 10; i++) {
-		free(malloc(1000));
+		if (!in_malloc)
+			free(malloc(1000));
 		compute(0.03);
 	}
 	sem_post(&done);
@@ -59,16 +61,20 @@ static int on_module(struct dl_phdr_info *info, size_t size, void *unused)
 
 int main(int argc, char **argv)
 {
+	const char *where = argc > 1 ? argv[1] : "";
 	pthread_t thread;
 
 	alarm(120);
+	in_malloc = !strcmp(where, "malloc");
 	sem_init(&sampled, 0, 0);
 	sem_init(&standing, 0, 0);
 	sem_init(&done, 0, 0);
 	pthread_create(&thread, NULL, compute_meanwhile, NULL);
 	while (sem_wait(&sampled))
 		;
-	if (argc > 1 && !strcmp(argv[1], "dlopen"))
+	if (in_malloc)
+		free(malloc(12345));
+	else if (!strcmp(where, "dlopen"))
 		printf("%s\n", dlopen("./module.so", RTLD_NOW) ? "loaded" : dlerror());
 	else
 		dl_iterate_phdr(on_module, NULL);
@@ -87,7 +93,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local int inside;
 void *__libc_malloc(size_t size);
 void __libc_free(void *block);
-void stand_in_malloc(void);
+void stand(void);
 
 void *malloc(size_t size)
 {
@@ -98,7 +104,7 @@ void *malloc(size_t size)
 	block = __libc_malloc(size);
 	if (size == 12345) {
 		inside = 1;
-		stand_in_malloc();
+		stand();
 		inside = 0;
 	}
 	if (!inside)
@@ -111,52 +117,9 @@ void free(void *block)
 	__libc_free(block);
 }
 END
-cat >main_locked.c <<'END'
-#include "cpu_work.h"
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdlib.h>
-
-static sem_t sampled, standing, done;
-
-static void *compute_meanwhile(void *unused)
-{
-	await_sampling();
-	sem_post(&sampled);
-	while (sem_wait(&standing))
-		;
-	compute(0.3);
-	sem_post(&done);
-	return unused;
-}
-
-void stand_in_malloc(void)
-{
-	sem_post(&standing);
-	while (sem_wait(&done))
-		;
-}
-
-int main(void)
-{
-	pthread_t thread;
-
-	alarm(120);
-	sem_init(&sampled, 0, 0);
-	sem_init(&standing, 0, 0);
-	sem_init(&done, 0, 0);
-	pthread_create(&thread, NULL, compute_meanwhile, NULL);
-	while (sem_wait(&sampled))
-		;
-	free(malloc(12345));
-	pthread_join(thread, NULL);
-	puts("done");
-	return 0;
-}
-END
 cc -shared -fPIC -o module.so module.c || exit 99
 cc -g -O1 -fno-builtin -pthread -rdynamic -I"$top_srcdir/tests/cli" -o hold hold.c || exit 99
-cc -g -O1 -fno-builtin -pthread -I"$top_srcdir/tests/cli" -o locked main_locked.c locked.c || exit 99
+cc -g -O1 -fno-builtin -pthread -I"$top_srcdir/tests/cli" -o locked hold.c locked.c || exit 99
 
 # sampled COMMAND...: what it says, and that its second thread was sampled.
 sampled() {
@@ -170,5 +133,5 @@ sampled() {
 sampled ./hold phdr
 "$dial9" export --kind heap --format folded -o - tr | grep -o '\(stand\|compute_meanwhile\) [0-9]*' | sed 's/ 1[0-9]*$/ bytes/' | sort -u
 sampled ./hold dlopen
-sampled ./locked
+sampled ./locked malloc
 finish ''

@@ -53,5 +53,5 @@ if "$dial9" info off | grep -q 'source.kernel_names  *on'; then
 else
 	echo "the kernel's functions have names"
 fi
-"$dial9" report --section samples off | grep -o 'Where threads left the CPU, .*'
+"$dial9" report --section samples off | grep -o 'Where threads left the CPU, .*\|^ *switches: .*' | sed 's/[0-9][0-9.,]*\( k\| M\)*/N/g'
 finish 's|  *| |g'

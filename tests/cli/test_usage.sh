@@ -17,6 +17,10 @@ for command in record info events diagram flamegraph export symbolize query agen
 	"$dial9" $command -h >by_option
 	cmp by_help by_option
 done
+say "lines of help are no longer than a terminal is wide"
+for command in $("$dial9" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -vx help); do
+	"$dial9" help "$command"
+done | awk 'length > 80; END { if (NR < 200) print NR " lines" }'
 
 say "wrong options and values"
 run events --nonsense

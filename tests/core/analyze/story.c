@@ -100,7 +100,7 @@ void story_begin(struct story *s)
 		     "worker_id:9 task_id:9 function:7 fd:137 duration_ns:9 holder_tid:13 holder_task:9");
 	trace_schema(t, DISK, "OffCpuEvent",
 		     "worker_id:9 task_id:9 blocked_ns:9 run_queue_ns:9 major_faults:9");
-	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11");
+	trace_schema(t, SAMPLE, "CpuSampleEvent", "worker_id:9 tid:13 source:11 cpu:137");
 	trace_schema(t, STALE_TIMER, "StaleTimerEvent",
 		     "worker_id:9 task_id:9 timeout_ns:9 due_ns:9");
 	trace_schema(t, LOOP_TASKS, "LoopTasksEvent", "loop:7 tasks:9");
@@ -321,7 +321,12 @@ void story_disk(struct story *s, unsigned worker, uint64_t us, uint64_t task, ui
 
 void story_sample(struct story *s, unsigned worker, uint64_t us)
 {
-	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(0));
+	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(0), 0);
+}
+
+void story_left_cpu(struct story *s, unsigned worker, uint64_t us, int switched)
+{
+	trace_event(&s->t, SAMPLE, at(us), (uint64_t)worker, (uint64_t)worker + 100, UINT64_C(1), switched, UINT64_C(0));
 }
 
 void story_held(struct story *s, uint64_t us, uint64_t resident_kib, uint64_t descriptors)

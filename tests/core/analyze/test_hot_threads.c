@@ -35,12 +35,16 @@ static void free_stack(struct d9__stack *stack)
 	free(stack);
 }
 
+static void add_sample(const struct d9__sampled *sample, const struct d9__stack *stack, unsigned times)
+{
+	while (times--)
+		CU_ASSERT_EQUAL(d9__hot_threads_add(&threads, sample, stack), 0);
+}
+
 static void add(uint32_t tid, const char *name, bool off_cpu, const struct d9__stack *stack, unsigned times)
 {
-	const struct d9__sampled sample = { .tid = tid, .name = name, .name_len = strlen(name), .off_cpu = off_cpu };
-
-	while (times--)
-		CU_ASSERT_EQUAL(d9__hot_threads_add(&threads, &sample, stack), 0);
+	add_sample(&(struct d9__sampled){ .tid = tid, .name = name, .name_len = strlen(name), .off_cpu = off_cpu }, stack,
+		   times);
 }
 
 static void test_functions_are_told_by_thread_most_often_first(void)
@@ -56,7 +60,7 @@ static void test_functions_are_told_by_thread_most_often_first(void)
 	add(12, "second", false, c, 4);
 	add(12, "second", false, a, 2);
 	add(12, "", false, NULL, 1);
-	functions = d9__hot_functions(&threads, false, &n);
+	functions = d9__hot_functions_on(&threads, &n);
 	sorted = d9__hot_threads_sorted(&threads);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(sorted);
@@ -73,8 +77,8 @@ static void test_functions_are_told_by_thread_most_often_first(void)
 	CU_ASSERT_EQUAL(functions[3].n, 1);
 	CU_ASSERT_EQUAL(sorted[0]->tid, 12);
 	CU_ASSERT_STRING_EQUAL(sorted[0]->name, "second");
-	CU_ASSERT_EQUAL(sorted[0]->on, 7);
-	CU_ASSERT_EQUAL(sorted[1]->on, 5);
+	CU_ASSERT_EQUAL(sorted[0]->counts.on, 7);
+	CU_ASSERT_EQUAL(sorted[1]->counts.on, 5);
 	free(functions);
 	free(sorted);
 	d9__hot_threads_release(&threads);
@@ -92,7 +96,7 @@ static void test_code_without_names_is_one_per_module(void)
 
 	add(11, "first", false, a, 1);
 	add(11, "first", false, b, 1);
-	functions = d9__hot_functions(&threads, false, &n);
+	functions = d9__hot_functions_on(&threads, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_PTR_NULL(functions[0].frame.function);
@@ -112,14 +116,14 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 
 	add(11, "first", true, stack, 2);
 	add(11, "first", false, stack, 1);
-	functions = d9__hot_functions(&threads, true, &n);
+	functions = d9__hot_functions_off(&threads, 1, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_EQUAL(n, 1);
 	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
 	CU_ASSERT_PTR_NULL(functions[0].inside);
 	CU_ASSERT_EQUAL(functions[0].n, 2);
 	free(functions);
-	functions = d9__hot_functions(&threads, false, &n);
+	functions = d9__hot_functions_on(&threads, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "schedule");
 	free(functions);
@@ -128,13 +132,34 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 	stack->addresses[0] = 0x7f0000001000;
 	stack->names[0] = (struct d9__frame_name){ "read", NULL, "libc.so.6", 0, true };
 	add(11, "first", true, stack, 1);
-	functions = d9__hot_functions(&threads, true, &n);
+	functions = d9__hot_functions_off(&threads, 1, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
 	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
 	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
 	free(functions);
 	d9__hot_threads_release(&threads);
 	free_stack(stack);
+}
+
+static void test_switches_of_slices_are_scaled_and_calls_that_block_are_not(void)
+{
+	const struct d9__sampled in_slice = { .tid = 11, .off_cpu = true, .in_slice = true };
+	struct d9__stack *a = make_stack(1, 0x400200, "save", true), *b = make_stack(2, 0x400300, "nap", true);
+	struct d9__hot_function *functions;
+	size_t n;
+
+	add(11, "first", true, a, 5);
+	add_sample(&in_slice, b, 2);
+	functions = d9__hot_functions_off(&threads, 0.05, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_EQUAL_FATAL(n, 2);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "nap");
+	CU_ASSERT_EQUAL(functions[0].n, 40);
+	CU_ASSERT_EQUAL(functions[1].n, 5);
+	free(functions);
+	d9__hot_threads_release(&threads);
+	free_stack(a);
+	free_stack(b);
 }
 
 int main(void)
@@ -145,6 +170,8 @@ int main(void)
 		{ "code without names is one per module", test_code_without_names_is_one_per_module },
 		{ "a thread leaves the CPU in the program and not in the kernel",
 		  test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel },
+		{ "switches of slices are scaled, and calls that block are not",
+		  test_switches_of_slices_are_scaled_and_calls_that_block_are_not },
 		CU_TEST_INFO_NULL,
 	};
 
