@@ -240,6 +240,43 @@ static bool is_ring_link(const char *link)
 	       (len > 5 && !strcmp(link + len - 5, ".ring"));
 }
 
+/* State and start time of |pid|: fields 3 and 22 of its stat.  False if there is none. */
+static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
+{
+	char path[64], buf[1024], *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	p = strrchr(buf, ')');
+	if (!p || p[1] != ' ')
+		return false;
+	*state = p[2];
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	*start_time = p ? strtoull(p + 1, NULL, 10) : 0;
+	return true;
+}
+
+/* A recorder opens rings of dead processes, too, to save what is in them. */
+static int take_own(struct d9__ring_view *view, pid_t pid, int fd)
+{
+	uint64_t start_time;
+	char state;
+	int err = d9__ring_view_adopt(view, fd);
+
+	if (err || !read_stat(pid, &state, &start_time) || start_time == view->header.start_time)
+		return err;
+	d9__ring_view_close(view);
+	return -ENOENT;
+}
+
 static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *tid, uint64_t *steps)
 {
 	char path[64], link[1024];
@@ -265,7 +302,7 @@ static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *ti
 		if (!is_ring_link(link))
 			continue;
 		fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-		err = fd < 0 ? -errno : d9__ring_view_adopt(view, fd);
+		err = fd < 0 ? -errno : take_own(view, pid, fd);
 		if (err == -EBADMSG)
 			err = -ENOENT; /* a file of the program's own that has such a name */
 	}
@@ -384,30 +421,6 @@ int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 }
 
 /* ---- its owner ---- */
-
-/* State and start time of |pid|: fields 3 and 22 of its stat.  False if there is none. */
-static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
-{
-	char path[64], buf[1024], *p;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	p = strrchr(buf, ')');
-	if (!p || p[1] != ' ')
-		return false;
-	*state = p[2];
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	*start_time = p ? strtoull(p + 1, NULL, 10) : 0;
-	return true;
-}
 
 enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
 {
