@@ -3,10 +3,8 @@
 # The JavaScript decoder and the checker of the producer rules.
 set -eu
 
-"$top_srcdir/tests/support/has_node.sh" || {
-	echo "there is no node, or one older than 18"
-	exit 77
-}
+# shellcheck source=tests/toolkit/node.sh
+. "$top_srcdir/tests/toolkit/node.sh"
 DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_cut.mjs" \
 	"$top_srcdir/tests/toolkit/test_decode.mjs" "$top_srcdir/tests/toolkit/test_span_rules.mjs" \
 	"$top_srcdir/tests/toolkit/test_time.mjs" "$top_srcdir/tests/toolkit/test_toolkit.mjs" \

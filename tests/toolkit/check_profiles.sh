@@ -3,9 +3,7 @@
 # Stacks as the toolkit folds and compares them, and as `dial9 export` does.
 set -eu
 
-"$top_srcdir/tests/support/has_node.sh" || {
-	echo "there is no node, or one older than 18"
-	exit 77
-}
+# shellcheck source=tests/toolkit/node.sh
+. "$top_srcdir/tests/toolkit/node.sh"
 DIAL9=$top_builddir/core/dial9 node --test "$top_srcdir/tests/toolkit/test_profiles.mjs" \
 	"$top_srcdir/tests/toolkit/test_compare.mjs"

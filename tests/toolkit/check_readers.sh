@@ -4,13 +4,8 @@
 # thousand of them; N of one's own: D9_CHANGES=N).
 set -eu
 
-"$top_srcdir/tests/support/has_node.sh" || {
-	echo "there is no node, or one older than 18"
-	exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 99' HUP INT TERM
+# shellcheck source=tests/toolkit/node.sh
+. "$top_srcdir/tests/toolkit/node.sh"
 n=0
 for kind in small two types odd many life cut wild timeless spans repeats late newest; do
 	n=$((n + 1))

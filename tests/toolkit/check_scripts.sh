@@ -3,13 +3,8 @@
 # The scripts of the toolkit: their figures are those of dial9 report, their lines fit, their errors are one line.
 set -eu
 
-"$top_srcdir/tests/support/has_node.sh" || {
-	echo "there is no node, or one older than 18"
-	exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 99' HUP INT TERM
+# shellcheck source=tests/toolkit/node.sh
+. "$top_srcdir/tests/toolkit/node.sh"
 for kind in small two types many life cut late spans callbacks; do
 	"$top_builddir/tests/cli/make_trace" $kind zstd "$work/$kind.bin.zst" 200
 done

@@ -3,10 +3,8 @@
 # The viewer in a headless Chromium.  $D9_TEST_NPM holds puppeteer-core (tests/support/install_npm.sh).
 set -eu
 
-"$top_srcdir/tests/support/has_node.sh" || {
-	echo "there is no node, or one older than 18"
-	exit 77
-}
+# shellcheck source=tests/toolkit/node.sh
+. "$top_srcdir/tests/toolkit/node.sh"
 CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || {
 	echo "there is no chromium"
 	exit 77
@@ -19,9 +17,7 @@ if "$top_builddir/core/dial9" serve /nonexistent 2>&1 | grep -q 'built without l
 	echo "built without libevent"
 	exit 77
 fi
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-trap 'exit 99' HUP INT TERM
+WORK=$work
 # Pictures of what the tests have seen stay for a person to look at.
 D9_TEST_PICTURES=${D9_TEST_PICTURES:-$(cd "$top_builddir" && pwd)/tests/viewer/pictures}
 export CHROMIUM WORK D9_TEST_NPM D9_TEST_PICTURES
