@@ -16,7 +16,7 @@ export const NO_CHOICES = Object.freeze({ order: [], open: {}, folded: [], floor
 const fieldId = ({ event, field, kind }) => `field:${event}:${field}:${kind}`;
 
 /** All tracks of a model; what was made once is kept with it. */
-function allTracks(model, choices) {
+export function allTracks(model, choices) {
 	const made = model.tracksMade ??= { base: [timersTrack(model), eventsTrack(model), helpersTrack(model), ...chartTracks(model), lossTrack(model)].filter(Boolean), more: new Map() };
 	const once = (key, make) => {
 		if (!made.more.has(key)) made.more.set(key, make());

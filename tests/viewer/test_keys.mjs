@@ -236,6 +236,24 @@ for (const [place, [trace, wanted, where]] of Object.entries(MORE_ITEMS))
 		assert.equal(await fragment(), place);
 	});
 
+test('every kind of item in a track has an address, which leads to it', async () => {
+	await open('tracks');
+	const wanted = await page.evaluate(async () => {
+		const { state } = await import('./viewer/state.js'), { allTracks, NO_CHOICES, writeItem } = await import('./viewer/tracks.js');
+		return allTracks(state.model, NO_CHOICES).filter(({ items }) => items?.n)
+			.flatMap((track) => [0, track.items.n - 1].map((i) => ({ id: track.id, i, text: writeItem({ track, i }) }))).filter(({ text }) => text);
+	});
+	assert.deepEqual([...new Set(wanted.map(({ text }) => text.split(':')[0]))].sort(), ['event', 'loss', 'sample', 'span', 'timer']);
+	for (const { id, i, text: item } of wanted) {
+		await go(`#s=${item}`);
+		const found = await page.evaluate(async () => {
+			const { state: { item: there } } = await import('./viewer/state.js');
+			return there && [there.track.id, there.i];
+		});
+		assert.deepEqual(found, [id, i], item);
+	}
+});
+
 test('start and end in the query open their part of the trace', async () => {
 	await open('one', '?start=5200000000&end=5300000000');
 	const { from, length, row } = await now();
