@@ -160,13 +160,16 @@ static size_t program_frame(const struct d9__stack *stack)
 	return 0;
 }
 
-/* The innermost frame of another module than that of frame |leaf|, which mostly only makes the system call. */
+/*
+ * The innermost frame of another module than that of frame |leaf|, which mostly only makes the system call, and than
+ * the recorder's, which has its hooks around some.
+ */
 static size_t asking_frame(const struct d9__stack *stack, size_t leaf)
 {
 	const char *module = stack->names[leaf].module;
 
 	for (size_t i = leaf + 1; i < stack->n; i++)
-		if (compare_texts(stack->names[i].module, module))
+		if (compare_texts(stack->names[i].module, module) && !d9__frame_is_ours(&stack->names[i]))
 			return i;
 	return leaf;
 }

@@ -9,20 +9,21 @@
 #include "support/d9_test.h"
 
 #define FRAMES 2
+#define FRAMES_MAX 3
 
 static struct d9__table threads;
 
 /* A stack with the innermost address |pc| in |function|, called by main(). */
 static struct d9__stack *make_stack(size_t number, uint64_t pc, const char *function, bool known)
 {
-	struct d9__stack *stack = calloc(1, sizeof(*stack) + FRAMES * sizeof(stack->addresses[0]));
+	struct d9__stack *stack = calloc(1, sizeof(*stack) + FRAMES_MAX * sizeof(stack->addresses[0]));
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(stack);
 	stack->number = number;
 	stack->n = FRAMES;
 	stack->addresses[0] = pc;
 	stack->addresses[1] = 0x400100;
-	stack->names = calloc(FRAMES, sizeof(stack->names[0]));
+	stack->names = calloc(FRAMES_MAX, sizeof(stack->names[0]));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
 	stack->names[0] = (struct d9__frame_name) { function, NULL, "app", 0, known };
 	stack->names[1] = (struct d9__frame_name) { "main", "app.c", "app", 7, true };
@@ -131,6 +132,19 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 	/* Nor in the library that only makes the system call. */
 	stack->addresses[0] = 0x7f0000001000;
 	stack->names[0] = (struct d9__frame_name){ "read", NULL, "libc.so.6", 0, true };
+	add(11, "first", true, stack, 1);
+	functions = d9__hot_functions_off(&threads, 1, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
+	free(functions);
+	d9__hot_threads_release(&threads);
+	/* Nor in the recorder's hook around it. */
+	stack->n = FRAMES_MAX;
+	stack->addresses[2] = stack->addresses[1];
+	stack->names[2] = stack->names[1];
+	stack->addresses[1] = 0x7f0000002000;
+	stack->names[1] = (struct d9__frame_name){ "hook_read", NULL, "libdial9-preload.so", 0, true };
 	add(11, "first", true, stack, 1);
 	functions = d9__hot_functions_off(&threads, 1, &n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
