@@ -49,8 +49,9 @@ def tell(what, unit, values, budget):
           f"{values[0]:.6g}", f"{values[2]:.6g}", budget, sep="\t")
 
 
-for name, command, most in (("report", ["report", "--color", "never", trace], 1024), ("query: aggregate", ["query", trace, SQL], "")):
+for name, command, longest, most in (("report", ["report", "--color", "never", trace], 1, 64),
+                                     ("query: aggregate", ["query", trace, SQL], 5, "")):
     cpu, memory = run(command)
-    tell(f"{name} on 10 M events, CPU", "s", cpu, 5)
+    tell(f"{name} on 10 M events, CPU", "s", cpu, longest)
     tell(f"{name} on 10 M events, peak memory", "MiB", memory, most)
 END
