@@ -53,31 +53,47 @@ class Waking {
 }
 
 /**
- * Call |visit|(w, row, waking) for the polls of all workers, in order of their starts: |w| is the number in
- * trace.workers.  |waking| is its task's until the next poll: wake and told, rows of trace.wakes (that of the call
- * and the newest, -1: none), ready, when it was ready to run (NaN: no wake was seen), and resumed: it goes on with
- * a call that a loop inside had cut.
+ * The polls of all workers, in order of their starts: next() goes to the next one, and says whether there is one.
+ * Then |w| is the number in trace.workers, |row| that of the poll, and |waking| its task's until the next poll: wake
+ * and told, rows of trace.wakes (that of the call and the newest, -1: none), ready, when it was ready to run (NaN: no
+ * wake was seen), and resumed: it goes on with a call that a loop inside had cut.
  */
-export function eachWokenCall(trace, visit) {
-	const { wakes, workers } = trace, total = workers.reduce((sum, { polls }) => sum + polls.n, 0), starts = new Float64Array(total), owner = new Uint16Array(total);
-	const tasks = new Map(), firsts = [];
-	let n = 0, next = 0;
-	workers.forEach(({ polls }, w) => {
-		firsts.push(n);
-		starts.set(polls.start.subarray(0, polls.n), n);
-		owner.fill(w, n, n += polls.n);
-	});
-	const wakingOf = (task) => {
-		if (!tasks.has(task)) tasks.set(task, new Waking());
-		return tasks.get(task);
-	};
-	for (const at of orderOf(starts, total)) {
-		const w = owner[at], row = at - firsts[w], { polls } = workers[w];
-		for (; next < wakes.n && wakes.time[next] <= starts[at]; next++) wakingOf(wakes.woken[next]).add(wakes, next);
-		const waking = wakingOf(polls.task[row]);
-		waking.begin(wakes, starts[at], polls.dur[row]);
-		visit(w, row, waking);
+export class WokenCalls {
+	constructor(trace) {
+		const { workers } = trace, total = workers.reduce((sum, { polls }) => sum + polls.n, 0);
+		Object.assign(this, { trace, at: 0, seen: 0, tasks: new Map(), firsts: [], starts: new Float64Array(total), owner: new Uint16Array(total) });
+		let n = 0;
+		workers.forEach(({ polls }, w) => {
+			this.firsts.push(n);
+			this.starts.set(polls.start.subarray(0, polls.n), n);
+			this.owner.fill(w, n, n += polls.n);
+		});
+		this.order = orderOf(this.starts, total);
 	}
+
+	wakingOf(task) {
+		let waking = this.tasks.get(task);
+		if (!waking) this.tasks.set(task, waking = new Waking());
+		return waking;
+	}
+
+	next() {
+		if (this.at === this.order.length) return false;
+		const { trace: { wakes, workers } } = this, at = this.order[this.at++], start = this.starts[at];
+		this.w = this.owner[at];
+		this.row = at - this.firsts[this.w];
+		const { polls } = workers[this.w];
+		for (; this.seen < wakes.n && wakes.time[this.seen] <= start; this.seen++) this.wakingOf(wakes.woken[this.seen]).add(wakes, this.seen);
+		this.waking = this.wakingOf(polls.task[this.row]);
+		this.waking.begin(wakes, start, polls.dur[this.row]);
+		return true;
+	}
+}
+
+/** Call |visit|(w, row, waking) for all of WokenCalls. */
+export function eachWokenCall(trace, visit) {
+	const calls = new WokenCalls(trace);
+	while (calls.next()) visit(calls.w, calls.row, calls.waking);
 }
 
 /** Callbacks that were ready at |time| on a worker, before a call there ended at |end|, and ran after it. */

@@ -13,6 +13,7 @@ import { absoluteTime, pollAt, readTrace, relativeTime } from '../../core/toolki
 import { unpack } from '../../core/toolkit/unpack.js';
 import { waitersOf } from '../../core/toolkit/waking.js';
 import { WHOLE } from '../../core/toolkit/profile.js';
+import { TraceWriter } from './trace_writer.mjs';
 import { wakesBySender } from '../../core/toolkit/wakes.js';
 import { Xxh64 } from '../../core/toolkit/xxh64.js';
 import { doubtsOf } from '../../core/viewer/about.js';
@@ -283,4 +284,19 @@ test('every call is counted once by who made it run, with the longest wait and t
 	assert.deepEqual([sent.by, sent.runs, sent.n, sent.asleep, sent.longest.delay, [...sent.workers]], ['render_report @ report.c:12', 'on_read @ server.c:231', 1, 1, 2400000, [1]]);
 	const main = drained({ ...WHOLE, workers: new Set([0]), tids: new Set() });
 	assert.equal(main.reduce((sum, { n }) => sum + n, 0), 818);
+});
+
+test('a call that a loop inside had cut is counted once by who made it run', async () => {
+	const w = new TraceWriter(), start = w.type('PollStartEvent', [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]]), end = w.type('PollEndEvent', [['worker_id', 9]]);
+	const wake = w.type('WakeEventEvent', [['waker_task_id', 9], ['woken_task_id', 9], ['target_worker', 11], ['reason', 11]]), RESUMPTION = 8, FD = 1;
+	w.at(5, wake, { waker_task_id: 0, woken_task_id: 1, target_worker: 0, reason: FD });
+	[[10, 1, 'outer'], [20, 2, 'inner'], [30, 1, 'outer']].forEach(([time, task, place]) => {
+		if (time === 30) w.at(time, wake, { waker_task_id: 1, woken_task_id: 1, target_worker: 0, reason: RESUMPTION });
+		w.at(time, start, { worker_id: 0, local_queue: 0, task_id: task, spawn_loc: place });
+		w.at(time + 9, end, { worker_id: 0 });
+	});
+	const trace = await read(w.finish()), steps = wakesBySender(trace, WHOLE);
+	let step;
+	do step = steps.next(); while (!step.done);
+	assert.deepEqual(step.value.map(({ woken, n, reason }) => [trace.strings[woken], n, reason]), [['outer', 1, FD], ['inner', 1, -1]]);
 });
