@@ -23,7 +23,8 @@ run record --exec -o tr -- sh -c 'kill -TERM $$' 2>/dev/null
 run record --exec -o tr -- no-such-program
 run record --exec --report -- true
 run record --exec --require -- true
-rm -r tr
+# The helper of the program that was killed removes it, too, when it is empty.
+rm -rf tr
 
 say "--start-disabled: nothing is recorded until it is enabled"
 run record --start-disabled -o tr -- ./prog 1000 20 0
