@@ -20,24 +20,22 @@
 /* ---- time off the CPU ---- */
 
 /* How often a call of |callback| was off the CPU without a BlockingCallEvent, which tells with its length. */
-static uint64_t off_untold(const struct d9__analysis *a, const struct d9__callback *callback)
+static uint64_t off_untold(const struct d9__callback *callback, double share)
 {
 	if (callback->off_samples <= callback->off_told)
 		return 0;
-	return d9__samples_estimate(callback->off_samples - callback->off_told, callback->switches,
-				    d9__analysis_switch_share(a));
+	return d9__samples_estimate(callback->off_samples - callback->off_told, callback->switches, share);
 }
 
-/* NULL: there are no callbacks.  |*all|: of all together. */
-static const struct d9__callback *most_off_samples(const struct d9__analysis *a, uint64_t *all)
+/* The callback with most of them; NULL: there are no callbacks.  |*all|: how many those of all are together. */
+static const struct d9__callback *most_off_samples(const struct d9__callbacks *callbacks, double share, uint64_t *all)
 {
-	const struct d9__callbacks *callbacks = &a->callbacks;
 	const struct d9__callback *most = NULL;
 
 	*all = 0;
 	for (size_t i = 0; i < callbacks->n; i++) {
-		*all += off_untold(a, callbacks->items[i]);
-		if (!most || off_untold(a, callbacks->items[i]) > off_untold(a, most))
+		*all += off_untold(callbacks->items[i], share);
+		if (!most || off_untold(callbacks->items[i], share) > off_untold(most, share))
 			most = callbacks->items[i];
 	}
 	return most;
@@ -50,7 +48,7 @@ void d9__check_blocking(struct d9__findings *findings)
 	const struct d9__stack *top = d9__samples_top_off(samples);
 	double share = d9__analysis_switch_share(a);
 	uint64_t untold;
-	const struct d9__callback *most = most_off_samples(a, &untold);
+	const struct d9__callback *most = most_off_samples(&a->callbacks, share, &untold);
 	const char *about = share < 1 ? "about " : "";
 	char measured[160] = "";
 	struct d9__finding *finding;
@@ -66,11 +64,11 @@ void d9__check_blocking(struct d9__findings *findings)
 		"Look at the stacks of these samples for the call that waits: a callback that is taken off the CPU "
 		"blocks its loop.",
 		"%s callbacks were taken off the CPU while they ran, %.*s most often (%s%s times%s).",
-		d9__units_count(untold).text, name.len, name.text, about, d9__units_count(off_untold(a, most)).text,
+		d9__units_count(untold).text, name.len, name.text, about, d9__units_count(off_untold(most, share)).text,
 		measured);
 	d9__finding_set_callback(findings, finding, most);
 	d9__finding_set_brief(findings, finding, "is off the CPU while it runs, %s%s times", about,
-			      d9__units_count(off_untold(a, most)).text);
+			      d9__units_count(off_untold(most, share)).text);
 	d9__finding_add_evidence(findings, finding, NULL,
 				 "%s of %s off-CPU samples lie inside callbacks; the largest group with "
 				 "one stack has %s%s%s",

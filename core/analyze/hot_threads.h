@@ -12,7 +12,7 @@
 
 struct d9__sample_counts {
 	uint64_t on, off;
-	uint64_t switches; /* of |off|, that slices tell of */
+	uint64_t switches; /* of |off|, those that stand for others: |in_slice| of struct d9__sampled */
 };
 
 struct d9__hot_thread {
@@ -47,7 +47,10 @@ struct d9__hot_function {
 /* Functions that threads were on the CPU in, most often first, in new memory; |*n| of them.  NULL: no memory. */
 struct d9__hot_function *d9__hot_functions_on(const struct d9__table *threads, size_t *n);
 
-/* Those in which they left it; |switch_share| is that of the time in which switches were recorded: counts are scaled by it. */
+/*
+ * Functions in which threads left the CPU, likewise.  The recorder told switches in |switch_share| of the time: the
+ * counts are scaled to all of it.
+ */
 struct d9__hot_function *d9__hot_functions_off(const struct d9__table *threads, double switch_share, size_t *n);
 
 #endif /* D9_ANALYZE_HOT_THREADS_H */

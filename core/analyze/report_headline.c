@@ -64,7 +64,7 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 		snprintf(buf, size, hooks ? "complete" : "complete, hooks not told");
 }
 
-/* What loops did, of all their time. */
+/* Where the loops of all processes spent their time, added up. */
 struct shares {
 	double time_ns, busy_ns, own_ns, source_ns[D9__OUTSIDE_PHASES];
 	double most; /* of a loop's own time in callbacks */

@@ -116,7 +116,7 @@ static void put_kernel_waits(struct d9__json *json, const struct d9__worker *wor
 	d9__json_close(json, '}');
 }
 
-/* What |off| samples, |switches| of them of slices of the time, stand for. */
+/* How often threads left the CPU, as |off| samples tell, of which |switches| were taken in slices of the time. */
 static void put_estimate(struct d9__json *json, const char *key, const struct d9__analysis *a, uint64_t off,
 			 uint64_t switches)
 {

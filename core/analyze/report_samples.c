@@ -81,7 +81,7 @@ static void threads_title(struct d9__section *c, bool off_cpu)
 	d9__page_section(c->page, title);
 }
 
-/* What a count of the table is of. */
+/* The title of the column that counts: the table shows CPU time, samples, or an estimate. */
 static const char *count_title(const struct d9__analysis *a, bool off_cpu)
 {
 	if (off_cpu)

@@ -19,12 +19,16 @@ uint32_t d9__flush_wait_seen(void);
 /* Until |wait_ns| have passed, a chunk is sealed, or somebody wants something: not since |seen|. */
 void d9__flush_wait(uint32_t seen, uint64_t wait_ns);
 
-/* The same to the next tick, at least a millisecond: shorter while all threads are sampled, and one that is long can be roused. */
+/*
+ * The same for |wait_ns| to the next tick, at least a millisecond: less where the recorder samples all threads; and
+ * d9__flush_rouse() ends a long one.
+ */
 void d9__flush_wait_long(uint32_t seen, uint64_t wait_ns);
 
 /* From threads that seal chunks: once per wait is enough.  Keeps errno. */
 void d9__flush_wake_once(void);
 
+/* In a forked child: no thread waits. */
 void d9__flush_wait_fork_child(void);
 
 #endif /* D9_RECORD_FLUSH_WAIT_H */

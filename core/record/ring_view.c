@@ -264,7 +264,10 @@ static bool read_stat(pid_t pid, char *state, uint64_t *start_time)
 	return true;
 }
 
-/* A recorder opens rings of dead processes, too, to save what is in them. */
+/*
+ * Adopt the ring |fd|, a descriptor of |pid|, unless it is another's: a recorder opens the rings of dead processes, too,
+ * to save what is in them.  0, -ENOENT if it is another's, or as d9__ring_view_adopt().
+ */
 static int take_own(struct d9__ring_view *view, pid_t pid, int fd)
 {
 	uint64_t start_time;

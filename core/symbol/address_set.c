@@ -105,7 +105,7 @@ static uint64_t bare_address(const char *text, size_t len)
 	return address;
 }
 
-/* "0x7f01": a function of no module that the recorder knew; or "server+0x1a2b0". */
+/* The address that |text| means: "0x7f01", of a function in no module that the recorder knew, or "server+0x1a2b0". */
 static uint64_t address_of(const struct d9__symbolizer *symbolizer, const char *text, size_t len)
 {
 	uint64_t address = bare_address(text, len);

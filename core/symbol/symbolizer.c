@@ -108,7 +108,8 @@ static int learn_module(struct d9__symbolizer *symbolizer, const struct d9_event
 	if (__builtin_add_overflow(stay.start, d9_event_known_u64(event, D9_MODULE_SIZE, 0), &stay.end))
 		stay.end = UINT64_MAX;
 	err = d9__binaries_number(symbolizer->binaries, path.data, path.len, build_id.data, build_id.len, &stay.binary);
-	if (!err && !d9__table_find(&symbolizer->bases, stay.binary))
+	/* Code at the end of all addresses is none. */
+	if (!err && stay.base != UINT64_MAX && !d9__table_find(&symbolizer->bases, stay.binary))
 		err = d9__table_add(&symbolizer->bases, stay.binary, (void *)(uintptr_t)(stay.base + 1));
 	return err ? err : d9__module_map_learn(&symbolizer->modules, &stay, unloaded && unloaded->u.boolean);
 }

@@ -92,8 +92,9 @@ void d9__symbolizer_resolve(struct d9__symbolizer *symbolizer, uint64_t address,
 uint64_t d9__symbolizer_address(const struct d9__symbolizer *symbolizer, const char *text, size_t len);
 
 /*
- * The same as d9__symbolizer_resolve() for |text|, |len| bytes of the form "memcached+0x1a2b0", as spawn locations have it.  false, with |*out|
- * all zero, if it has not that form or no module of that name is known.
+ * The same as d9__symbolizer_resolve() for |text|, |len| bytes of the form "memcached+0x1a2b0", as spawn locations have
+ * it: the binary counts first, then rows.  false, with |*out| all zero, if it has not that form or no module of that
+ * name is known.
  */
 bool d9__symbolizer_resolve_name(struct d9__symbolizer *symbolizer, const char *text, size_t len,
 				 enum d9__address_role role, struct d9__frames *out);

@@ -43,7 +43,7 @@ function placeOf(trace, address) {
 
 /** "render" for "server+0x1a2b0", and for the |site| of a call where it lies as well; the place itself if no row names it. */
 function nameOfPlace(trace, place, site) {
-	const [, file, offset] = /^(.+)\+0x([0-9a-f]{1,16})$/.exec(place) ?? [], module = file && trace.modules?.find(({ path }) => fileOf(path) === file);
+	const [, file, offset] = /^(.+)\+0x([0-9a-f]{1,16})$/.exec(place) ?? [], module = trace.locationNames.modules.get(file);
 	const address = module && BigInt(module.base ?? 0) + BigInt(`0x${offset}`);
 	const frame = module && trace.symbols.get(address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address)?.at(-1);
 	if (!frame) return place;
@@ -53,7 +53,8 @@ function nameOfPlace(trace, place, site) {
 /** "render @ main server.c:12" for the |location| "server+0x1a2b0 @ server+0x9f04", as far as rows of the trace name it. */
 export function nameOfLocation(trace, location) {
 	// Symbols come later than the trace where the server finds them.
-	if (trace.locationNames?.symbols !== trace.symbols.size) trace.locationNames = { symbols: trace.symbols.size, names: new Map() };
+	if (trace.locationNames?.symbols !== trace.symbols.size)
+		trace.locationNames = { symbols: trace.symbols.size, names: new Map(), modules: new Map([...(trace.modules ?? [])].reverse().map((module) => [fileOf(module.path), module])) };
 	const { names } = trace.locationNames;
 	if (!names.has(location)) {
 		const [callback, site] = splitLocation(location);

@@ -419,48 +419,6 @@ static void sampled_story(struct story *s, uint64_t on, uint64_t off, uint64_t n
 	story_analyse(s);
 }
 
-/* 20 switches in calls of one slice, in 2 s, and a sleep of 10 ms, which is told with its length beside its switch. */
-static void slice_story(struct story *s, const char *duty)
-{
-	story_begin(s);
-	if (duty)
-		story_say(s, "sched.switch_duty", duty);
-	story_park(s, 0, 0, 0);
-	for (unsigned i = 0; i < 20; i++) {
-		story_start(s, 0, 4000 * i + 1000, 1, SLOW);
-		story_left_cpu(s, 0, 4000 * i + 2000, 1);
-		story_end(s, 0, 4000 * i + 3000);
-	}
-	story_start(s, 0, 90000, 1, SLOW);
-	story_left_cpu(s, 0, 90010, 0);
-	story_waited(s, 0, 90010, 1, "fsync", 10000);
-	story_left_cpu(s, 0, 90020, 1);
-	story_end(s, 0, 101000);
-	story_park(s, 0, 2000000, 0);
-	story_analyse(s);
-}
-
-static void test_switches_of_a_slice_stand_for_those_of_the_whole_time(void)
-{
-	const struct d9__samples *samples;
-	struct story s;
-
-	slice_story(&s, "0.01");
-	samples = &s.analysis.samples;
-	CU_ASSERT_DOUBLE_EQUAL(d9__analysis_switch_share(&s.analysis), 0.05, 0.0001);
-	CU_ASSERT_EQUAL(samples->off, 22);
-	CU_ASSERT_EQUAL(d9__samples_estimate(samples->off, samples->switches, 0.05), 402);
-	CU_ASSERT(has(story_finding_of(&s, "blocking")->brief, "about 400 times"));
-	CU_ASSERT(has(story_finding_of(&s, "blocking")->message, "measured in 5.0 % of the time, scaled"));
-	story_free(&s);
-
-	/* Who says nothing of slices tells of all. */
-	slice_story(&s, NULL);
-	CU_ASSERT_EQUAL(d9__analysis_switch_share(&s.analysis), 1);
-	CU_ASSERT(has(story_finding_of(&s, "blocking")->brief, "runs, 20 times"));
-	story_free(&s);
-}
-
 static void test_samples_whose_frames_have_no_names_are_told(void)
 {
 	struct story s;
@@ -885,8 +843,6 @@ static const CU_TestInfo tests[] = {
 	  test_long_call_is_judged_without_what_the_kernel_took },
 	{ "wait behind calls that the kernel interrupted is no backlog",
 	  test_wait_behind_calls_that_the_kernel_interrupted_is_no_backlog },
-	{ "switches of a slice stand for those of the whole time",
-	  test_switches_of_a_slice_stand_for_those_of_the_whole_time },
 	{ "samples whose frames have no names are told",
 	  test_samples_whose_frames_have_no_names_are_told },
 	{ "samples of running threads alone are told",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings about calls that were told with their length. */
+/* Findings about calls that were off the CPU: told with their length, or by switches. */
 #include "config.h"
 
 #include <string.h>
@@ -107,6 +107,48 @@ static void test_who_held_the_lock_is_named_by_its_worker_or_its_thread(void)
 	story_free(&s);
 }
 
+/* 20 switches in calls of one slice, in 2 s, and a sleep of 10 ms, which is told with its length beside its switch. */
+static void slice_story(struct story *s, const char *duty)
+{
+	story_begin(s);
+	if (duty)
+		story_say(s, "sched.switch_duty", duty);
+	story_park(s, 0, 0, 0);
+	for (unsigned i = 0; i < 20; i++) {
+		story_start(s, 0, 4000 * i + 1000, 1, SAVE);
+		story_left_cpu(s, 0, 4000 * i + 2000, 1);
+		story_end(s, 0, 4000 * i + 3000);
+	}
+	story_start(s, 0, 90000, 1, SAVE);
+	story_left_cpu(s, 0, 90010, 0);
+	story_waited(s, 0, 90010, 1, "fsync", 10000);
+	story_left_cpu(s, 0, 90020, 1);
+	story_end(s, 0, 101000);
+	story_park(s, 0, 2000000, 0);
+	story_analyse(s);
+}
+
+static void test_switches_of_a_slice_stand_for_those_of_the_whole_time(void)
+{
+	const struct d9__samples *samples;
+	struct story s;
+
+	slice_story(&s, "0.01");
+	samples = &s.analysis.samples;
+	CU_ASSERT_DOUBLE_EQUAL(d9__analysis_switch_share(&s.analysis), 0.05, 0.0001);
+	CU_ASSERT_EQUAL(samples->off, 22);
+	CU_ASSERT_EQUAL(d9__samples_estimate(samples->off, samples->switches, 0.05), 402);
+	CU_ASSERT(has(story_finding_of(&s, "blocking")->brief, "about 400 times"));
+	CU_ASSERT(has(story_finding_of(&s, "blocking")->message, "measured in 5.0 % of the time, scaled"));
+	story_free(&s);
+
+	/* Who says nothing of slices tells of all. */
+	slice_story(&s, NULL);
+	CU_ASSERT_EQUAL(d9__analysis_switch_share(&s.analysis), 1);
+	CU_ASSERT(has(story_finding_of(&s, "blocking")->brief, "runs, 20 times"));
+	story_free(&s);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -119,6 +161,8 @@ int main(void)
 		  test_who_computes_is_not_accused_of_a_call_that_blocked_for_a_moment },
 		{ "who held the lock is named, by its worker or its thread",
 		  test_who_held_the_lock_is_named_by_its_worker_or_its_thread },
+		{ "switches of a slice stand for those of the whole time",
+		  test_switches_of_a_slice_stand_for_those_of_the_whole_time },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -109,6 +109,21 @@ static void test_code_without_names_is_one_per_module(void)
 	free_stack(b);
 }
 
+/* A thread that left the CPU with |stack| did so in main(), inside read(). */
+static void check_main_reads(const struct d9__stack *stack)
+{
+	struct d9__hot_function *functions;
+	size_t n;
+
+	add(11, "first", true, stack, 1);
+	functions = d9__hot_functions_off(&threads, 1, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
+	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
+	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
+	free(functions);
+	d9__hot_threads_release(&threads);
+}
+
 static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(void)
 {
 	struct d9__stack *stack = make_stack(1, 0xffffffff81000000, "schedule", true);
@@ -132,26 +147,14 @@ static void test_a_thread_leaves_the_cpu_in_the_program_and_not_in_the_kernel(vo
 	/* Nor in the library that only makes the system call. */
 	stack->addresses[0] = 0x7f0000001000;
 	stack->names[0] = (struct d9__frame_name){ "read", NULL, "libc.so.6", 0, true };
-	add(11, "first", true, stack, 1);
-	functions = d9__hot_functions_off(&threads, 1, &n);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
-	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
-	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
-	free(functions);
-	d9__hot_threads_release(&threads);
+	check_main_reads(stack);
 	/* Nor in the recorder's hook around it. */
 	stack->n = FRAMES_MAX;
 	stack->addresses[2] = stack->addresses[1];
 	stack->names[2] = stack->names[1];
 	stack->addresses[1] = 0x7f0000002000;
 	stack->names[1] = (struct d9__frame_name){ "hook_read", NULL, "libdial9-preload.so", 0, true };
-	add(11, "first", true, stack, 1);
-	functions = d9__hot_functions_off(&threads, 1, &n);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(functions);
-	CU_ASSERT_STRING_EQUAL(functions[0].frame.function, "main");
-	CU_ASSERT_STRING_EQUAL(functions[0].inside, "read");
-	free(functions);
-	d9__hot_threads_release(&threads);
+	check_main_reads(stack);
 	free_stack(stack);
 }
 

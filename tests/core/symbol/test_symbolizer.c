@@ -45,6 +45,13 @@ static void put_row(struct trace *t, uint64_t address, uint64_t depth, const cha
 		    (uint64_t)trace_string(t, file), line);
 }
 
+/* libx.so, which is nowhere, at 0x10000. */
+static void put_lost_module(struct trace *t)
+{
+	trace_event(t, MODULE, (uint64_t)1000, (uint64_t)0x10000, (uint64_t)0x11000, (uint64_t)0x5000, "/no/such/libx.so",
+		    "abcdef", (uint64_t)0);
+}
+
 /* Read |t| into |symbolizer| and, unless it is NULL, |set|. */
 static void learn(struct trace *t, struct d9__symbolizer *symbolizer, struct d9__address_set *set)
 {
@@ -158,8 +165,7 @@ static void test_module_that_is_nowhere_is_told_with_the_offset(void)
 
 	CU_ASSERT_EQUAL_FATAL(d9__symbolizer_open(NULL, &symbolizer), 0);
 	begin(&t);
-	trace_event(&t, MODULE, (uint64_t)1000, (uint64_t)0x10000, (uint64_t)0x11000, (uint64_t)0x5000, "/no/such/libx.so",
-		    "abcdef", (uint64_t)0);
+	put_lost_module(&t);
 	trace_event(&t, MODULE, (uint64_t)1000, (uint64_t)0x90000, (uint64_t)0x90000, (uint64_t)0x5000, "linux-vdso.so.1",
 		    "abcdef", (uint64_t)0);
 	learn(&t, symbolizer, NULL);
@@ -222,8 +228,7 @@ static void test_places_that_spans_and_helpers_name_are_met_and_rows_name_them(v
 
 	CU_ASSERT_EQUAL_FATAL(d9__symbolizer_open(NULL, &symbolizer), 0);
 	begin(&t);
-	trace_event(&t, MODULE, (uint64_t)1000, (uint64_t)0x10000, (uint64_t)0x11000, (uint64_t)0x5000, "/no/such/libx.so",
-		    "abcdef", (uint64_t)0);
+	put_lost_module(&t);
 	trace_event(&t, ENTER, (uint64_t)2000, (uint64_t)0, (uint64_t)7, (uint64_t)0,
 		    (uint64_t)trace_string(&t, "libx.so+0x1234 @ libx.so+0x1300"));
 	trace_event(&t, HELPER, (uint64_t)3000, (uint64_t)trace_string(&t, "libx.so+0x1400"), (uint64_t)1, (uint64_t)1,
