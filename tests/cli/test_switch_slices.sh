@@ -53,7 +53,7 @@ scaled() {
 	"$dial9" record --quiet --cpu off --off-cpu -o tr -- ./sleeps >ends
 	"$dial9" events -e CpuSampleEvent tr >samples
 	"$dial9" events -f text -e CpuSampleEvent tr >stacks
-	"$dial9" report --json tr >report
+	"$dial9" report --json tr >report.json
 	python3 - <<'END'
 import json, sys
 
@@ -63,7 +63,7 @@ begun = [json.loads(sample)["timestamp_ns"] for sample, stack in zip(open("sampl
 slept = sum(begun[0] < end <= begun[-1] for end in ends) + 1
 print(len(begun), "samples of", slept, "sleeps in", (begun[-1] - begun[0]) / 1e6, "ms")
 assert begun[-1] - begun[0] <= 100e6
-callback, = [c for c in json.load(open("report"))["callbacks"] if c["name"].startswith("on_timer")]
+callback, = [c for c in json.load(open("report.json"))["callbacks"] if c["name"].startswith("on_timer")]
 print("estimated:", callback["off_cpu_estimated"], "of", len(ends))
 sys.exit(not (abs(len(begun) / slept - 1) < 0.1 and slept >= 30 and
               abs(callback["off_cpu_estimated"] / len(ends) - 1) < 0.2))
