@@ -107,16 +107,33 @@ void d9__analysis_stuck(struct d9__analysis *a, const struct d9_event *event)
 	snprintf(sign->wchan, sizeof(sign->wchan), "%.*s", d9__precision(text.len), text.data);
 }
 
+/*
+ * The end of the trace cut |task|'s call.  The recorder reads what a call did with its time when the call has ended, so
+ * nobody knows of this one whether the kernel let it run.
+ */
+static void cut(const struct d9__task *task)
+{
+	struct d9__stall *stall = task->call.stall;
+
+	if (stall && task->call.total_ns < D9__HUNG_NS)
+		stall->unread_ns = task->call.total_ns;
+}
+
 static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 {
 	struct d9__sign *sign = &worker->sign;
+	struct d9__task *task = worker->piece.task;
 	int err;
 
-	if (!worker->piece.open || sign->task != worker->piece.task->id || sign->ns < worker->piece.start_ns)
+	if (!worker->piece.open || sign->task != task->id || sign->ns < worker->piece.start_ns)
 		return 0;
 	sign->open = true;
 	err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner);
-	return err ? err : d9__timeline_close(&a->timeline, worker, sign->ns);
+	if (!err)
+		err = d9__timeline_close(&a->timeline, worker, sign->ns);
+	if (!err)
+		cut(task);
+	return err;
 }
 
 /*

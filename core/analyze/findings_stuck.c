@@ -9,9 +9,6 @@
 #include "analyze/units.h"
 #include "analyze/whereabouts.h"
 
-/* Shorter calls at the end of a trace are calls like others. */
-#define STUCK_NS D9__MS(1000)
-
 static const char *advice_for(const struct d9__sign *sign)
 {
 	if (!strcmp(sign->where, "futex: a lock"))
@@ -109,9 +106,9 @@ void d9__check_stuck_callback(struct d9__findings *findings)
 	for (size_t i = 0; i < timeline->n; i++) {
 		const struct d9__worker *worker = timeline->items[i];
 
-		if (worker->sign.open && worker->sign.ns - worker->sign.since_ns >= STUCK_NS)
+		if (worker->sign.open && worker->sign.ns - worker->sign.since_ns >= D9__HUNG_NS)
 			stuck(findings, worker);
-		if (worker->outside.open && worker->outside.ns - worker->outside.since_ns >= STUCK_NS)
+		if (worker->outside.open && worker->outside.ns - worker->outside.since_ns >= D9__HUNG_NS)
 			stands(findings, worker);
 	}
 }

@@ -69,7 +69,8 @@ bool d9__stall_is_blocked(const struct d9__stall *stall)
 
 uint64_t d9__stall_left_ns(const struct d9__stall *stall, uint64_t ns)
 {
-	double part = stall->total_ns ? (double)stall->run_queue_ns / (double)stall->total_ns : 0;
+	double taken_ns = (double)stall->run_queue_ns + (double)stall->unread_ns;
+	double part = stall->total_ns ? taken_ns / (double)stall->total_ns : 0;
 
 	return ns - (uint64_t)((part < 1 ? part : 1) * (double)ns);
 }

@@ -46,6 +46,7 @@ struct d9__stall {
 
 	/* Of it, off the CPU: asleep, and ready without one; both 0 if that was not recorded. */
 	uint64_t blocked_ns, run_queue_ns;
+	uint64_t unread_ns; /* of a call that the end of the trace cut: nobody knows what it did in that time */
 	struct d9__account time; /* of total_ns */
 
 	/* Who waited; worst first. */
@@ -59,7 +60,7 @@ bool d9__stall_is_blocked(const struct d9__stall *stall);
 
 /*
  * What |stall|'s culprit took itself: without its part of the time in which the thread was ready
- * and the kernel ran something else.
+ * and the kernel ran something else, and of the time that no reading covers because the trace ended.
  */
 uint64_t d9__stall_own_ns(const struct d9__stall *stall);
 

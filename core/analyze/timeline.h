@@ -75,6 +75,9 @@ struct d9__between {
 	uint64_t one_task, one_calls, one_ns;
 };
 
+/* A call that was open so long when the trace ended is told as one that hung; the end cut shorter ones. */
+#define D9__HUNG_NS D9__MS(1000)
+
 /* What the recorder saw of a call that is open. */
 struct d9__sign {
 	uint64_t task;		    /* 0: nothing was seen */

@@ -102,6 +102,16 @@ static void test_call_that_had_just_begun_is_not_accused(void)
 	story_free(&s);
 }
 
+static void test_call_that_the_end_of_the_trace_cut_is_no_finding_however_long_the_kernel_kept_it_waiting(void)
+{
+	struct story s;
+
+	hang(&s, SLOW, "", "", true, 300000);
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->durations.sum, 300000 * UINT64_C(1000));
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "");
+	story_free(&s);
+}
+
 /* Worker 0's task 1 runs a loop inside from 41 ms on, and is seen so until 3.04 s; then it goes on, or nobody knows. */
 static void run_a_loop(struct story *s, bool returns)
 {
@@ -234,6 +244,8 @@ static const CU_TestInfo tests[] = {
 	{ "lock that nobody gives back and loop without end are told as such",
 	  test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such },
 	{ "call that had just begun is not accused", test_call_that_had_just_begun_is_not_accused },
+	{ "call that the end of the trace cut is no finding, however long the kernel kept it waiting",
+	  test_call_that_the_end_of_the_trace_cut_is_no_finding_however_long_the_kernel_kept_it_waiting },
 	{ "loop in a callback that never ends counts up to the last sign of life",
 	  test_loop_in_a_callback_that_never_ends_counts_up_to_the_last_sign_of_life },
 	{ "call that ended is not stuck", test_call_that_ended_is_not_stuck },
