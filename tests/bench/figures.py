@@ -4,9 +4,9 @@
 
     figures.py [--output FILE] PROGRAM [ARGUMENT...] [-- PROGRAM [ARGUMENT...]]...
 
-Each program prints lines for bench.h.  A verdict is `kept`, `BROKEN`, or `inconclusive` where the
+Each program prints lines for bench.h.  A verdict is `kept`, `missed`, or `inconclusive` where the
 quartiles lie on both sides of the budget, the same thing measured twice differs by over 5 %, or the
-machine was busy and the budget looks broken.  Exit status: 0 all kept, 1 one broken, 77 undecided.
+machine was busy and the budget looks missed.  Exit status: 0 all kept, 1 one missed, 77 undecided.
 """
 
 import os
@@ -60,7 +60,7 @@ class Figure:
             kept, doubtful = self.middle >= -self.budget, self.low <= -self.budget <= self.high
         if noisy or doubtful or (was_busy and not kept):
             return "inconclusive"
-        return "kept" if kept else "BROKEN"
+        return "kept" if kept else "missed"
 
     def cells(self):
         ratio = f"x{self.middle:.3g} ({self.low:.3g} to {self.high:.3g})"
@@ -120,7 +120,7 @@ def document(figures, load_before):
         f"* {time.strftime('%Y-%m-%d', time.gmtime())}, {processor()}, {os.cpu_count()} cores, "
         f"Linux {platform.release()}" + (f", {compiler}" if compiler else ""),
         f"* load average {load_before:.2f} before and {os.getloadavg()[0]:.2f} after: "
-        + ("busy, what looks broken is inconclusive"
+        + ("busy, what looks missed is inconclusive"
            if max(load_before, os.getloadavg()[0]) > 0.75 * os.cpu_count() else "quiet"),
         "",
         "| figure | measured | peer | ratio or quartiles | budget | verdict |",
@@ -144,7 +144,7 @@ def main():
         with open(output, "w", encoding="utf-8") as file:
             file.write(text)
     verdicts = {figure.verdict for figure in figures}
-    if not fine or "BROKEN" in verdicts:
+    if not fine or "missed" in verdicts:
         return 1
     return 77 if "inconclusive" in verdicts else 0
 
