@@ -36,15 +36,21 @@ function limitOf(calls) {
 	return longLimit(lengths.n ? lengths.quantile(0.99) : 0);
 }
 
-/** In a sentence: what it was that took the time. */
-function verdictOf(parts, blocked, functions) {
-	const share = (ns) => showShare(ns, parts.total), most = functions[0] && `, mostly in ${showName(functions[0][0])}`;
-	if (parts.ready >= 0.5 * parts.total) return `ready without a CPU for ${share(parts.ready)}: the machine or a CPU limit${parts.total - parts.ready >= OWN_LONG ? `; the ${showDuration(parts.total - parts.ready)} that are left are its own, and long` : ', not the callback'}`;
-	if (parts.blocked >= 0.5 * parts.total || blocked.sum >= 0.5 * parts.total)
+/** What a call did with the time that the kernel left it. */
+function ownVerdict(parts, blocked, functions, own) {
+	const share = (ns) => showShare(Math.min(ns, own), own), most = functions[0] && `, mostly in ${showName(functions[0][0])}`;
+	if (parts.blocked >= 0.5 * own || blocked.sum >= 0.5 * own)
 		return `asleep for ${share(Math.max(parts.blocked, blocked.sum))}${blocked.calls.length ? `, in ${blocked.calls[0].function}(${blocked.calls[0].fd ?? ''})` : ': record with --off-cpu to see where'}`;
-	if (parts.on_cpu >= 0.5 * parts.total) return `computing for ${share(parts.on_cpu)}${most ?? ': record with --cpu 999 to see where'}`;
+	if (parts.on_cpu >= 0.5 * own) return `computing for ${share(parts.on_cpu)}${most ?? ': record with --cpu 999 to see where'}`;
 	if (parts.too_few_samples) return 'not known: the call is shorter than three sampling periods, and has no reading of its own';
 	return `not known for ${share(parts.unknown)}`;
+}
+
+/** In a sentence: what it was that took the time. */
+function verdictOf(parts, blocked, functions) {
+	const own = parts.total - parts.ready;
+	if (parts.ready < 0.5 * parts.total) return ownVerdict(parts, blocked, functions, parts.total);
+	return `ready without a CPU for ${showShare(parts.ready, parts.total)}: the machine or a CPU limit${own >= OWN_LONG ? `; of the ${showDuration(own)} that are left, which are its own, ${ownVerdict(parts, blocked, functions, own)}` : ', not the callback'}`;
 }
 
 function blockedIn(trace, worker, call) {

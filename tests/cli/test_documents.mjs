@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the blocks of documents in $D9_WORK, where "traces" is a trace, with the programs of $D9_PROGRAMS, of which those in
-// $D9_STAND_INS take the place; $D9_LIVING is the id of a process that is being recorded.
+// $D9_STAND_INS take the place; $D9_LIVING is the id of a process that is being recorded,
+// which serves HTTP on $D9_PORT.
 
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
@@ -40,6 +41,8 @@ function check({ language, text, expected }) {
 	const typed = text.replaceAll('/var/tmp/', `${work}/`).replace(/\bPID\b/g, process.env.D9_LIVING);
 	// As for a reader, who has not recorded anything yet.
 	if (typed.startsWith('dial9 record -o traces ')) rmSync(join(work, 'traces'), { recursive: true });
+	// Of the last seconds of a program that did nothing there is no dump.
+	if (typed.includes('dial9 dump ')) run('node', '-e', `fetch('http://127.0.0.1:${process.env.D9_PORT}/hello')`);
 	const answer = language === 'js' ? (writeFileSync(join(work, 'block.mjs'), typed), run('node', 'block.mjs')) : run('sh', '-e', '-c', typed);
 	assert.equal(answer.status, 0, `${text}\n${answer.stdout.slice(0, 2000)}\n${answer.stderr}`);
 	assert.doesNotMatch(answer.stderr, /Error|error|no such/, text);

@@ -75,4 +75,5 @@ cp "$demo/web/trace.0.bin.zst" "$fresh/dial9-traces/abcd-4711/trace.0.bin.zst"
 cp "$demo/growth/trace.0.bin.zst" "$fresh/dial9-traces/efgh-4712/trace.0.bin.zst"
 cp "$demo/web/trace.0.bin.zst" "$fresh/trace.0.bin.zst"
 (cd "$fresh" && "$dial9" agents toolkit toolkit >/dev/null)
-D9_WORK=$work D9_PROGRAMS=${dial9%/*} D9_STAND_INS=$work/bin D9_LIVING=$living node --test "$top_srcdir/tests/cli/test_documents.mjs"
+D9_WORK=$work D9_PROGRAMS=${dial9%/*} D9_STAND_INS=$work/bin D9_LIVING=$living D9_PORT=$(sed 's/.* //' "$work/listens") \
+	node --test "$top_srcdir/tests/cli/test_documents.mjs"
