@@ -17,6 +17,7 @@
 #include "cli/cmd.h"
 #include "cli/query.h"
 #include "cli/query_schema.h"
+#include "cli/user_folder.h"
 
 #define PROMPT	    "dial9> "
 #define PROMPT_MORE "  ...> "
@@ -78,16 +79,7 @@ static char **complete(const char *text, int start, int end)
 /* $XDG_STATE_HOME/dial9/query_history, or below ~/.local/state; false: neither is told. */
 static bool history_path(char path[PATH_MAX])
 {
-	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
-	int n;
-
-	if (state && *state == '/')
-		n = snprintf(path, PATH_MAX, "%s/dial9", state);
-	else if (home && *home == '/')
-		n = snprintf(path, PATH_MAX, "%s/.local/state/dial9", home);
-	else
-		return false;
-	if (n >= PATH_MAX - 20)
+	if (!d9__user_folder("XDG_STATE_HOME", ".local/state", path) || strlen(path) >= PATH_MAX - 20)
 		return false;
 	strcat(path, "/query_history");
 	return true;

@@ -3,10 +3,10 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analyze/analysis.h"
 #include "cli/symbol_options.h"
+#include "cli/user_folder.h"
 #include "record/directory.h"
 
 #define NOT_TRIED -2
@@ -14,18 +14,9 @@
 /* A descriptor, or below 0. */
 static int open_cache(void)
 {
-	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	char path[PATH_MAX];
-	int n;
 
-	/* A relative one counts as none, says the specification. */
-	if (cache && *cache == '/')
-		n = snprintf(path, sizeof(path), "%s/dial9", cache);
-	else if (home && *home == '/')
-		n = snprintf(path, sizeof(path), "%s/.cache/dial9", home);
-	else
-		return -1;
-	return n < (int)sizeof(path) ? d9__directory_open(path, D9__DIRECTORY_MAKE) : -1;
+	return d9__user_folder("XDG_CACHE_HOME", ".cache", path) ? d9__directory_open(path, D9__DIRECTORY_MAKE) : -1;
 }
 
 struct d9__symbolizer_options d9__symbol_options(void)

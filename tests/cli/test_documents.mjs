@@ -148,7 +148,7 @@ test('skills and toolkit are unpacked where they are wanted, and never over a fi
 	assert.deepEqual([status, stderr], [2, 'dial9 agents: skills/dial9-runtime/SKILL.md exists and differs; --force overwrites it\n']);
 	assert.equal(readFileSync(join(work, 'skills', 'dial9-runtime', 'SKILL.md'), 'utf8'), 'mine\n');
 	assert.equal(run('dial9', 'agents', '--force', 'skills', 'skills').status, 0);
-	for (const args of [['skill', 'none'], ['toolkit'], ['nothing', 'here'], ['toolkit', '/nonexistent/folder'], ['--wrong']]) {
+	for (const args of [['skill', 'none'], ['toolkit'], ['nothing', 'here'], ['toolkit', 'none/folder'], ['--wrong']]) {
 		const answer = run('dial9', 'agents', ...args);
 		assert.deepEqual([answer.status, answer.stdout, answer.stderr.split('\n').length], [2, '', 2], args.join(' '));
 	}

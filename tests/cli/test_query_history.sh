@@ -39,6 +39,12 @@ HOME=$work/home XDG_STATE_HOME=$work/a/state type_question
 find a -printf '%P %m\n' | sort
 grep -c SELECT a/state/dial9/query_history
 
+say "a home that does not exist is not made, for the symbols' cache neither"
+unset XDG_CACHE_HOME
+HOME=$work/none type_question
+HOME=$work/none "$dial9" report trace.bin >/dev/null
+[ -e none ] && echo made
+
 say "where none can be made, none is kept"
 : >file
 HOME=$work/home XDG_STATE_HOME=$work/file/state type_question
