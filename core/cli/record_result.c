@@ -100,7 +100,8 @@ static bool is_living(const char *dir)
 
 	if (asprintf(&path, "%s/.lock", dir) < 0)
 		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* The directory is its user's, who may have put a pipe there that nobody writes to. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	free(path);
 	if (fd < 0)
 		return false;

@@ -192,6 +192,14 @@ mkdir -m 1777 $open/tr
 # shellcheck disable=SC2086
 (cd $open && $nobody ./dial9 record -o tr -- ./gives && trace tr)
 
+say "pipes that its user puts in the place of lock and segments hold up nobody"
+cat >$open/pipes.sh <<'END'
+/mnt/gives && cd /mnt/tr/*/ && rm .lock && mkfifo .lock trace.9.bin
+END
+mkdir -m 755 $open/tr
+# shellcheck disable=SC2086
+(cd $open && "$dial9" record -o tr -- $nobody sh pipes.sh 2>&1 && trace tr)
+
 say "without a loop nothing is left, and nobody"
 run record -o tr -- sh -c "$nobody true; ./gives none"
 until_all_ended
