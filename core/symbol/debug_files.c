@@ -3,7 +3,6 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <link.h>
 #include <stdio.h>
@@ -72,7 +71,8 @@ static struct d9__elf_file *find_by_build_id(struct d9__debug_search *search, co
 
 static bool has_checksum(const char *path, GElf_Word wanted)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	int fd = d9__elf_file_descriptor(path, &st);
 	unsigned char buf[1 << 14];
 	uLong sum = crc32(0, NULL, 0);
 	ssize_t n = fd < 0 ? -1 : 1;

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyze/budget.h"
@@ -41,17 +41,19 @@ static void read_build_id(struct d9__elf_file *file)
 	}
 }
 
-/* A path from a trace may name anything: regular files only, and a FIFO must not block. */
-static int open_regular(const char *path, struct stat *st)
+int d9__elf_file_descriptor(const char *path, struct stat *st)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -EBADMSG;
+	char link[32];
 
-	if (fd < 0)
+	if (at < 0)
 		return -errno;
-	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
-		close(fd);
-		return -EBADMSG;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+	if (!fstat(at, st) && S_ISREG(st->st_mode)) {
+		fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
 	}
+	close(at);
 	return fd;
 }
 
@@ -109,7 +111,7 @@ int d9__elf_file_open(const char *path, struct d9__elf_file **out)
 {
 	struct d9__elf_file *file;
 	struct stat st;
-	int fd = open_regular(path, &st), err;
+	int fd = d9__elf_file_descriptor(path, &st), err;
 
 	if (fd < 0)
 		return fd;

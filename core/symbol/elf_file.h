@@ -8,8 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct d9__elf_file;
+
+/*
+ * A descriptor to read the regular file |path| by, and what it is, or -errno.  Traces name paths, and opening a device does
+ * something (a watchdog begins to run), so what is no regular file is not opened: -EBADMSG.
+ */
+int d9__elf_file_descriptor(const char *path, struct stat *st);
 
 /*
  * Open |path|.  0, -EBADMSG if it is no ELF file, -EFBIG if it takes far more than it has, -ENOMEM, or an error of open(2).

@@ -2,16 +2,20 @@
 /* The symbolizer on this very process: its modules are where dl_iterate_phdr() says. */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/d9_test.h"
 #include "support/trace_builder.h"
 #include "symbol/address_set.h"
+#include "symbol/elf_file.h"
 #include "symbol/row_batch.h"
 #include "symbol/symbolizer.h"
 
@@ -280,6 +284,25 @@ static void test_rows_that_were_written_are_answers(void)
 	d9__row_batch_release(&batch);
 }
 
+static void test_only_regular_files_are_opened_as_binaries(void)
+{
+	char dir[] = "/tmp/dial9-symbolizer.XXXXXX", path[sizeof(dir) + 8];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct inotify_event seen;
+	struct d9__elf_file *file;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/pipe", dir);
+	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+	CU_ASSERT_FATAL(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	CU_ASSERT_EQUAL(d9__elf_file_open(path, &file), -EBADMSG);
+	CU_ASSERT_EQUAL(read(watch, &seen, sizeof(seen)), -1);
+	CU_ASSERT_EQUAL(errno, EAGAIN);
+	close(watch);
+	unlink(path);
+	rmdir(dir);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "rows of the trace are answers", test_rows_of_the_trace_are_answers },
 	{ "functions of this program have names", test_functions_of_this_program_have_names },
@@ -288,6 +311,7 @@ static const CU_TestInfo tests[] = {
 		  test_places_that_spans_and_helpers_name_are_met_and_rows_name_them },
 	{ "addresses of a segment are met once", test_addresses_of_a_segment_are_met_once },
 	{ "rows that were written are answers", test_rows_that_were_written_are_answers },
+	{ "only regular files are opened as binaries", test_only_regular_files_are_opened_as_binaries },
 	CU_TEST_INFO_NULL,
 };
 
