@@ -252,6 +252,14 @@ static void let_go(struct sampled *thread)
 	set_tid(thread, 0);
 }
 
+static void say_blocked(uint32_t tid)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "on; but thread %u blocks the signal", tid);
+	say(text);
+}
+
 static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 {
 	struct sampled *thread = record_of(index);
@@ -264,6 +272,11 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	/* The handler could only make it by system calls; without one this thread is tried again at the next tick. */
 	if (!d9__side_make(own))
 		return;
+	/* It may read its signals by signalfd(2) or sigwait(3), and ours with them.  The next tick looks again. */
+	if (d9__cpu_timer_is_blocked(tid, self.signal)) {
+		say_blocked(tid);
+		return;
+	}
 	set_tid(thread, tid);
 	thread->slot = d9__sampled_slot(index);
 	thread->sink = own;
@@ -336,15 +349,12 @@ static bool are_cut(void)
 /* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
 static void check_signals(void)
 {
-	char text[96];
-
 	for (uint32_t i = 0; i < self.high; i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
 			continue;
-		snprintf(text, sizeof(text), "on; but thread %u blocks the signal", tid_of(thread));
-		say(text);
+		say_blocked(tid_of(thread));
 		return;
 	}
 	if (are_cut())

@@ -2,7 +2,11 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +58,23 @@ int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 void d9__cpu_timer_stop(int timer)
 {
 	syscall(SYS_timer_delete, timer);
+}
+
+bool d9__cpu_timer_is_blocked(uint32_t tid, int signal)
+{
+	char path[64], text[4096];
+	const char *mask;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	mask = strstr(text, "\nSigBlk:");
+	return mask && strtoull(mask + strlen("\nSigBlk:"), NULL, 16) >> (signal - 1) & 1;
 }
 
 uint64_t d9__cpu_timer_used_ns(uint32_t tid)

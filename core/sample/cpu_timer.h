@@ -4,6 +4,7 @@
 #ifndef D9_SAMPLE_CPU_TIMER_H
 #define D9_SAMPLE_CPU_TIMER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -15,6 +16,9 @@ int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 
 /* A signal may still come. */
 void d9__cpu_timer_stop(int timer);
+
+/* Whether |tid| blocks |signal| now: one that waits for all signals itself would take ours for one of its own. */
+bool d9__cpu_timer_is_blocked(uint32_t tid, int signal);
 
 /* The CPU time that |tid| has used so far; 0: the thread is gone. */
 uint64_t d9__cpu_timer_used_ns(uint32_t tid);

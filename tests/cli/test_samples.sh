@@ -133,6 +133,52 @@ try takes
 try blocks
 try forks
 try dies
+# With all of its signals blocked, and read as they come.
+cat >reads.c <<'END'
+#include "cpu_work.h"
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+
+static int left = 50;
+
+static void on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct signalfd_siginfo info;
+
+	(void)what, (void)arg;
+	while (read(fd, &info, sizeof(info)) == sizeof(info))
+		printf("got signal %u\n", info.ssi_signo);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what;
+	compute(0.02);
+	if (left == 25)
+		kill(getpid(), SIGUSR1);
+	if (--left == 0)
+		event_base_loopbreak(base);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	event_add(event_new(base, signalfd(-1, &all, SFD_NONBLOCK), EV_READ | EV_PERSIST, on_signal, NULL), NULL);
+	event_add(event_new(base, -1, EV_PERSIST, on_timer, base), &(struct timeval){ 0, 5000 });
+	return event_base_dispatch(base) < 0;
+}
+END
+cc -g -O2 -I"$top_srcdir/tests/cli" -o reads reads.c -levent || exit 99
+say "a thread that reads all signals itself gets its own alone"
+"$dial9" record --quiet -o "$work/tr.reads" -- ./reads
+"$dial9" info "$work/tr.reads" | grep 'source.cpu' | sed 's/thread [0-9]*/thread N/'
+
 say "no signal may be queued"
 prlimit --sigpending=0 "$dial9" record --quiet -o "$work/none" -- ./busy | sed 's/^[0-9]* //'
 "$dial9" info "$work/none" | grep 'source.cpu'
