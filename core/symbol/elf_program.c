@@ -128,6 +128,29 @@ int d9__elf_interpreter(const char *path, char *interpreter, unsigned size)
 	return err;
 }
 
+/* The name of the loader that |path| asks for, without links, in |file|; NULL if it asks for none. */
+static const char *loader_name(const char *path, char file[PATH_MAX])
+{
+	char loader[PATH_MAX];
+	const char *slash;
+
+	if (d9__elf_interpreter(path, loader, sizeof(loader)))
+		return NULL;
+	if (!realpath(loader, file))
+		strcpy(file, loader);
+	slash = strrchr(file, '/');
+	return slash ? slash + 1 : file;
+}
+
+/* Each C library has a loader of its own, by its own name. */
+static bool is_libc_ours(const char *path)
+{
+	char own_file[PATH_MAX], its_file[PATH_MAX];
+	const char *own = loader_name("/proc/self/exe", own_file), *its = loader_name(path, its_file);
+
+	return !own || !its || !strcmp(own, its);
+}
+
 /* Whether the kernel would set AT_SECURE for |fd|. */
 static bool is_secure(int fd)
 {
@@ -181,7 +204,7 @@ static enum d9__preload_fate judge_symbols(Elf *elf)
 	return fate;
 }
 
-static enum d9__preload_fate judge_elf(int fd)
+static enum d9__preload_fate judge_elf(int fd, const char *path)
 {
 	enum d9__preload_fate fate = D9__PRELOAD_WORKS;
 	GElf_Ehdr header;
@@ -197,6 +220,8 @@ static enum d9__preload_fate judge_elf(int fd)
 		fate = D9__PRELOAD_STATIC;
 	else if (is_secure(fd))
 		fate = D9__PRELOAD_SECURE;
+	else if (!is_libc_ours(path))
+		fate = D9__PRELOAD_LIBC;
 	else
 		fate = judge_symbols(elf);
 	elf_end(elf);
@@ -213,6 +238,8 @@ static const struct {
 				 "ignores LD_PRELOAD",
 				 "start it as the user it runs as" },
 	[D9__PRELOAD_FOREIGN] = { "is for another kind of machine than this dial9", "use a dial9 built for it" },
+	[D9__PRELOAD_LIBC] = { "is built for another C library than this dial9, so nothing was preloaded",
+			       "use a dial9 built for it" },
 	[D9__PRELOAD_ASAN] = { "is built with AddressSanitizer, whose runtime has to be the first library that is "
 			       "loaded, so nothing was preloaded",
 			       "record a build without it, build it with -static-libasan, or link "
@@ -238,7 +265,7 @@ const char *d9__preload_advice(enum d9__preload_fate fate)
 
 bool d9__preload_is_harmful(enum d9__preload_fate fate)
 {
-	return fate == D9__PRELOAD_ASAN || fate == D9__PRELOAD_TSAN || fate == D9__PRELOAD_MSAN;
+	return fate == D9__PRELOAD_LIBC || fate == D9__PRELOAD_ASAN || fate == D9__PRELOAD_TSAN || fate == D9__PRELOAD_MSAN;
 }
 
 enum d9__preload_fate d9__preload_judge(const char *command, char *path, unsigned size)
@@ -259,7 +286,7 @@ enum d9__preload_fate d9__preload_judge(const char *command, char *path, unsigne
 			return D9__PRELOAD_UNKNOWN;
 		n = pread(fd, line, sizeof(line) - 1, 0);
 		if (n < 2 || memcmp(line, "#!", 2) != 0) {
-			fate = judge_elf(fd);
+			fate = judge_elf(fd, path);
 			close(fd);
 			return fate;
 		}

@@ -11,6 +11,7 @@ enum d9__preload_fate {
 	D9__PRELOAD_STATIC,  /* no dynamic loader runs in it */
 	D9__PRELOAD_SECURE,  /* set-user-ID or alike: the loader ignores LD_PRELOAD */
 	D9__PRELOAD_FOREIGN, /* for another kind of machine than this program */
+	D9__PRELOAD_LIBC,    /* for another C library than this program: its loader ends it where it does not find ours */
 	D9__PRELOAD_ASAN,    /* its sanitizer's runtime, a shared library, has to be the first that is loaded */
 	D9__PRELOAD_TSAN,    /* its sanitizer takes code that it did not see compiled for wrong */
 	D9__PRELOAD_MSAN,    /* likewise */

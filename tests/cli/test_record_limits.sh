@@ -34,6 +34,17 @@ END
 $CC -rdynamic -o inside prog.c runtime.o -levent
 run record -q --require -o inside.trace ./inside 100 50 0
 
+say "another C library"
+# Which one it is does not matter, but that its loader has another name.
+loader=$(readelf -l prog | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+cp "$loader" ld-other.so.1
+printf '#include <stdio.h>\n#include <stdlib.h>\nint main(void)\n{\n\treturn !puts(getenv("LD_PRELOAD") ? "preloaded" : "ran");\n}\n' >other.c
+$CC -o other other.c -Wl,--dynamic-linker="$work/ld-other.so.1"
+run record -o other.trace ./other
+ln -s "$loader" ld-same.so.1
+$CC -o same other.c -Wl,--dynamic-linker="$work/ld-same.so.1"
+run record -o same.trace ./same
+
 say "40 MB of address space"
 ./prog 100 1 0
 mb=40
