@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "record/directory.h"
+#include "record/memory_limit.h"
 #include "record/recover.h"
 
 #define KEPT_PER_SERVICE 2
-#define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service */
+#define SPARED_BYTES     (UINT64_C(64) << 20) /* of one service, at most */
 #define YOUNG_SECONDS    60 /* may not be complete yet */
 #define PATIENCE_TRIES   100 /* of 50 ms */
 
@@ -410,12 +411,20 @@ static size_t list_dead(const struct d9__recover *r, struct candidate *list)
 	return n;
 }
 
+/* What the rings of a service may take, of those that others are to read: memory that recorders have to do without. */
+static uint64_t spared_bytes(void)
+{
+	uint64_t limit = d9__memory_limit().bytes;
+
+	return limit < SPARED_BYTES ? limit : SPARED_BYTES;
+}
+
 /* What nobody will miss. */
 static void sweep(struct d9__recover *r)
 {
 	struct candidate *list = calloc(r->n_rings + 1, sizeof(*list));
 	size_t n = list ? list_dead(r, list) : 0, same = 0;
-	uint64_t spared = r->flags & D9__RECOVER_SPARE ? SPARED_BYTES : 0, bytes = 0;
+	uint64_t spared = r->flags & D9__RECOVER_SPARE ? spared_bytes() : 0, bytes = 0;
 
 	if (n)
 		qsort(list, n, sizeof(*list), newest_first);

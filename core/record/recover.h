@@ -15,7 +15,8 @@ enum d9__recover_flags {
 	D9__RECOVER_OTHERS = 2,	 /* tell of rings that nothing is done about: of another layout, or another user's */
 	D9__RECOVER_RINGS = 4,	 /* those in shared memory only; |trace_dir| is without symbolic links already */
 	D9__RECOVER_DISCARD = 8, /* rings of the dead go as they are, of every layout; nothing else is done */
-	D9__RECOVER_SPARE = 16,	 /* with PRUNE: older ones stay, too, as long as those of a service have 64 MiB or less */
+	D9__RECOVER_SPARE = 16,	 /* with PRUNE: older ones stay, too, as long as those of a service have no more
+				    * than a ring may take of a limited memory, and 64 MiB */
 	D9__RECOVER_WAIT = 32,	 /* for others that look at a ring which belongs to |trace_dir|: up to 5 seconds each */
 };
 

@@ -151,6 +151,29 @@ wait $pid 2>/dev/null
 find /dev/shm -path '*/zzz*/ring' | sed "$words"
 find a b c -name '*.zst' | sed "$words"
 
+say "and less than that where its own memory is limited"
+small=
+for dir in d e f; do
+	die_full small $dir
+	ring_of=$(echo /dev/shm/dial9-*/*-$pid)
+	[ $dir = d ] && oldest=$ring_of/ring
+	small="$small $ring_of"
+	fallocate -o 128M -l 15M "$ring_of/ring"
+done
+ulimit -S -v 120000
+run_until '"recorded":[0-9]\{3\}' next limited
+ulimit -S -v unlimited
+while [ -e "$oldest" ]; do
+	kill -0 $pid 2>/dev/null || break
+	sleep 0.05
+done
+kill $pid
+wait $pid 2>/dev/null
+# shellcheck disable=SC2086
+ls $small 2>errors | grep -c ring
+# shellcheck disable=SC2086
+rm -r d e f $small limited /dev/shm/dial9-*/*-$pid 2>errors
+
 say "all of them at once: root has to say where to"
 rm -r /dev/shm/dial9-*/zzz?-? "${ring%/ring}" b
 show recover --all
