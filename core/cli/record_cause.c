@@ -145,7 +145,8 @@ static bool explain_own_loop(FILE *out, const char *path)
 	return true;
 }
 
-static bool explain_needs(FILE *out, const char *path, const struct d9__elf_needs *needs)
+/* |started|: by a shell or launcher, which may have changed the environment. */
+static bool explain_needs(FILE *out, const char *path, const struct d9__elf_needs *needs, bool started)
 {
 	const char *other = NULL;
 
@@ -155,7 +156,8 @@ static bool explain_needs(FILE *out, const char *path, const struct d9__elf_need
 		for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++) {
 			if (!d9__is_file_of(name, d9__loop_libraries[i].file))
 				continue;
-			fprintf(out, "%s loads %s, but ran no loop of it", path, name);
+			fprintf(out, "%s loads %s, but ran no loop of it%s", path, name,
+				started ? ", or what starts it takes LD_PRELOAD out of its environment" : "");
 			return true;
 		}
 		if (d9__is_file_of(name, "libuv"))
@@ -191,9 +193,9 @@ static bool explain_fate(FILE *out, const char *path, enum d9__preload_fate fate
 	return true;
 }
 
-/* What keeps |path|, of the command |argv|, from being recorded, if its file tells. */
+/* What keeps |path|, of the command |argv|, from being recorded, if its file tells.  |started| as above. */
 static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate, char *const *argv,
-			 const char *dir)
+			 const char *dir, bool started)
 {
 	struct d9__elf_needs needs = { 0 };
 	bool told = true;
@@ -201,7 +203,7 @@ static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate
 	if (explain_fate(out, path, fate, argv, dir))
 		return true;
 	if (!explain_own_loop(out, path) && !explain_options(out)) {
-		told = !d9__elf_needs_list(path, &needs) && explain_needs(out, path, &needs);
+		told = !d9__elf_needs_list(path, &needs) && explain_needs(out, path, &needs, started);
 		d9__elf_needs_release(&needs);
 	}
 	return told;
@@ -250,7 +252,7 @@ static bool explain_words(FILE *out, char *text, char *const *argv, const char *
 		if (fate == D9__PRELOAD_UNKNOWN)
 			continue;
 		told = explain_sudo(out, alone, dir) || explain_su(out, alone, dir, fate == D9__PRELOAD_SECURE) ||
-		       explain_file(out, path, fate, argv, dir);
+		       explain_file(out, path, fate, argv, dir, true);
 		if (told || !scripts || !strchr(word, '/'))
 			continue;
 		read_script(word, script, sizeof(script));
@@ -284,7 +286,7 @@ void d9__record_cause(FILE *out, char *const *argv, const char *dir, bool follow
 		return;
 	if (others && !follows)
 		fprintf(out, "%s starts other programs, which --no-follow leaves out", argv[0]);
-	else if (!(others ? explain_started(out, argv, dir) : explain_file(out, path, fate, argv, dir)) &&
+	else if (!(others ? explain_started(out, argv, dir) : explain_file(out, path, fate, argv, dir, false)) &&
 		 !explain_options(out))
 		fprintf(out, "no loop of a shared libevent, libev or GLib ran in %s%s", argv[0],
 			others ? " or in what it started" : "");

@@ -56,6 +56,7 @@ unset DIAL9_WRITER
 say "what shells and launchers start"
 run record -o tr -- sh -c 'true && ./embeds >out; exit 0'
 run record -o tr -- nice -n 0 ./uv
+run record -o tr -- sh -c 'unset LD_PRELOAD; ./prog 1000 1 0'
 printf '#!/bin/sh\n# ./sudo has no part in it\nfor i in 1; do\n\t"./uv" $i\ndone\n' >script
 chmod +x script
 run record -o tr -- ./script
