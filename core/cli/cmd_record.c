@@ -304,7 +304,7 @@ static void recover_rest(const char *dir, struct d9__record_line *line)
 	d9__recover_users_end(&users);
 }
 
-/* Behind CMD's own output, as if `dial9 report` were called now. */
+/* Behind CMD's own output, as if `dial9 report` were called now; all is written, and Ctrl-C ends it. */
 static void report(const struct d9__record_result *result)
 {
 	char **argv = calloc(result->processes + 3, sizeof(*argv));
@@ -318,6 +318,7 @@ static void report(const struct d9__record_result *result)
 	argv[n++] = (char[]) { "--" };
 	for (size_t i = 0; i < result->processes; i++)
 		argv[n++] = result->paths[i];
+	d9__child_give_signals_back();
 	d9__cmd_report((int)n, argv);
 	free(argv);
 }

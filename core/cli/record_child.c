@@ -21,10 +21,10 @@ static const int ignored[] = { SIGINT, SIGQUIT, SIGXFSZ };
 static volatile pid_t child;
 
 /* What this process got from its parent, and CMD gets from it. */
-struct inherited {
+static struct {
 	sigset_t mask;
-	struct sigaction sigchld;
-};
+	struct sigaction sigchld, passed_on[N_PASSED_ON], ignored[N_IGNORED];
+} inherited;
 
 /* What a terminal sends, it sends to the whole group: the child has had it already. */
 static void pass_on(int sig, siginfo_t *info, void *context)
@@ -49,24 +49,24 @@ static void all_ours(sigset_t *set)
 static void take_signals(void)
 {
 	struct sigaction action = { .sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART };
-	struct sigaction old;
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
 
 	for (size_t i = 0; i < N_IGNORED; i++)
-		signal(ignored[i], SIG_IGN);
+		sigaction(ignored[i], &ignore, &inherited.ignored[i]);
 	/* Under nohup(1) the child ignores SIGHUP, and so do we. */
 	for (size_t i = 0; i < N_PASSED_ON; i++)
-		if (!sigaction(passed_on[i], NULL, &old) && old.sa_handler != SIG_IGN)
+		if (!sigaction(passed_on[i], NULL, &inherited.passed_on[i]) &&
+		    inherited.passed_on[i].sa_handler != SIG_IGN)
 			sigaction(passed_on[i], &action, NULL);
 }
 
 /* In the child: errno of a failed exec goes up the pipe; a successful one closes it. */
-static _Noreturn void become(char **argv, char **envp, const struct inherited *inherited,
-			     int pipe_fd)
+static _Noreturn void become(char **argv, char **envp, int pipe_fd)
 {
 	int err;
 
-	sigaction(SIGCHLD, &inherited->sigchld, NULL);
-	sigprocmask(SIG_SETMASK, &inherited->mask, NULL);
+	sigaction(SIGCHLD, &inherited.sigchld, NULL);
+	sigprocmask(SIG_SETMASK, &inherited.mask, NULL);
 	execvpe(argv[0], argv, envp);
 	err = errno;
 	if (write(pipe_fd, &err, sizeof(err)) != sizeof(err))
@@ -86,11 +86,11 @@ static int read_exec_error(int pipe_fd)
 }
 
 /* Wait with signals open, but reap with them closed: a freed pid must not be signalled. */
-static int wait_for_child(const sigset_t *ours, const sigset_t *mask, int *wait_status)
+static int wait_for_child(const sigset_t *ours, int *wait_status)
 {
 	siginfo_t info;
 
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	sigprocmask(SIG_SETMASK, &inherited.mask, NULL);
 	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
 	sigprocmask(SIG_BLOCK, ours, NULL);
@@ -103,7 +103,6 @@ static int wait_for_child(const sigset_t *ours, const sigset_t *mask, int *wait_
 int d9__child_run(char **argv, char **envp, int *wait_status)
 {
 	struct sigaction default_action = { .sa_handler = SIG_DFL };
-	struct inherited inherited;
 	int fds[2], err, exec_err;
 	sigset_t ours;
 
@@ -115,17 +114,26 @@ int d9__child_run(char **argv, char **envp, int *wait_status)
 	sigprocmask(SIG_BLOCK, &ours, &inherited.mask);
 	child = fork();
 	if (child == 0)
-		become(argv, envp, &inherited, fds[1]);
+		become(argv, envp, fds[1]);
 	err = child < 0 ? -errno : 0;
 	close(fds[1]);
 	if (!err) {
 		take_signals();
 		exec_err = read_exec_error(fds[0]);
-		err = wait_for_child(&ours, &inherited.mask, wait_status);
+		err = wait_for_child(&ours, wait_status);
 		err = exec_err ? exec_err : err;
 	}
 	close(fds[0]);
 	return err;
+}
+
+void d9__child_give_signals_back(void)
+{
+	for (size_t i = 0; i < N_IGNORED; i++)
+		sigaction(ignored[i], &inherited.ignored[i], NULL);
+	for (size_t i = 0; i < N_PASSED_ON; i++)
+		sigaction(passed_on[i], &inherited.passed_on[i], NULL);
+	sigprocmask(SIG_SETMASK, &inherited.mask, NULL);
 }
 
 _Noreturn void d9__child_exit_like(int wait_status, int own_status)

@@ -13,6 +13,9 @@
  */
 int d9__child_run(char **argv, char **envp, int *wait_status);
 
+/* Behind d9__child_run(), which took them for CMD's sake: signals reach this process as before, and end it. */
+void d9__child_give_signals_back(void);
+
 /*
  * End as the child did: the same exit status, or by the same signal.  |own_status| is used instead
  * of 0.  Does not return.

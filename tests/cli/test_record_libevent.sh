@@ -60,6 +60,11 @@ say "with its report, and the status is CMD's still"
 run record --report --rotate 1s --compress gzip -o reported -- ./prog 100 >report 2>&1
 grep -v 'dial9\|status' report | grep -q on_timer && echo "the report names on_timer"
 grep 'dial9:\|status' report
+# The report's pager, and Ctrl-C in it, are as if `dial9 report` were called.
+masks='grep "^Sig\(Blk\|Ign\)" /proc/self/status >>masks; cat >/dev/null'
+DIAL9_PAGER=$masks script -qec "'$dial9' report reported" /dev/null </dev/null >/dev/null
+DIAL9_PAGER=$masks script -qec "'$dial9' record --report -o paged ./prog 100" /dev/null </dev/null >/dev/null
+[ "$(grep -c '0$' masks)" = 4 ] || cat masks
 # One, or more on a machine on which this takes more than a second.
 find reported -type f -name 'trace.*' ! -name '*.gz'
 find reported -name '*.gz' | wc -l | sed 's/^[1-9][0-9]*$/all of it/'
