@@ -51,13 +51,13 @@ function lastEndOf({ polls, parks }) {
 function hungWorkers(trace) {
 	const signs = latestByWorker(rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns', 'span'])), looks = rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id', 'syscall', 'running', 'wchan']);
 	return [...signs].flatMap(([id, sign]) => {
-		const { task_id: task, time } = sign, worker = trace.workers.find((one) => one.id === id), running = worker?.running;
-		const told = sign.since_ns === undefined ? time : relativeTime(trace, sign.since_ns), open = running && running.task === task && time >= running.start;
-		const since = open ? Math.min(told, running.start) : told;
+		const { task_id: task, time } = sign, worker = trace.workers.find((one) => one.id === id), hung = worker?.hung;
+		const told = sign.since_ns === undefined ? time : relativeTime(trace, sign.since_ns), open = hung && hung.task === task && time >= hung.start;
+		const since = open ? Math.min(told, hung.start) : told;
 		// Whatever ended or began since then says that it went on.
-		if (time < since || (!open && worker && (running || lastEndOf(worker) > since))) return [];
+		if (time < since || (!open && worker && (worker.running || lastEndOf(worker) > since))) return [];
 		const seen = looks.filter((look) => look.worker_id === id && look.task_id === task && look.time >= since), look = seen.at(-1) ?? {};
-		const site = open && !sign.span ? worker.polls.site[worker.polls.n] : trace.strings.indexOf(sign.span || trace.tasks.get(task)?.location);
+		const site = open && !sign.span ? worker.polls.site[worker.polls.n - 1] : trace.strings.indexOf(sign.span || trace.tasks.get(task)?.location);
 		return [{ id, task, site, since, until: Math.max(time, look.time ?? time), look, looks: seen.length }];
 	});
 }

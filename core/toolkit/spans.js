@@ -80,7 +80,8 @@ function spanRows(trace, known) {
 				unentered: first(i) === undefined, name: name < 0 || !(table.columns[name][i] >= 0) ? -1 : table.columns[name][i] });
 		}
 	}
-	return rows.sort((a, b) => a.time - b.time);
+	// A span may be closed in the nanosecond in which it was left, and the table of closes may stand first.
+	return rows.sort((a, b) => a.time - b.time || (a.kind === 'Close') - (b.kind === 'Close'));
 }
 
 /**

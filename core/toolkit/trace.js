@@ -254,7 +254,7 @@ function finishWorker(worker) {
 		sortTable(parks, 'start');
 		sortTable(entries, 'time');
 	}
-	return { id: worker.id, polls, parks, entries, running: worker.open ? { start: polls.start[polls.n], task: polls.task[polls.n] } : null,
+	return { id: worker.id, polls, parks, entries, running: worker.open ? { start: polls.start[polls.n], task: polls.task[polls.n] } : null, hung: null,
 		tids: [...worker.tids.keys()], tid: [...worker.tids.keys()].at(-1) ?? 0 };
 }
 
@@ -324,6 +324,7 @@ function describe(trace) {
 	const anchor = rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns']).find((row) => row.realtime_ns !== undefined);
 	trace.wallOffset = anchor ? BigInt(anchor.realtime_ns) - absoluteTime(trace, anchor.time) : null;
 	trace.lost = rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0);
+	closeHung(trace);
 	trace.tasks = tasksOf(trace);
 	trace.samples = samplesOf(trace);
 	const { stays, lives } = readSpans(trace, fieldReader, knownReader);
@@ -333,6 +334,18 @@ function describe(trace) {
 	trace.events = trace.tables.reduce((sum, table) => sum + table.count, 0);
 	nameWorkers(trace);
 	return trace;
+}
+
+/** A call that had not ended is as long as the recorder saw it open: |running| becomes a poll, and |hung|. */
+function closeHung(trace) {
+	const signs = ['LastSignEvent', 'StuckPollEvent'].flatMap((name) => rowsNamed(trace, name, ['worker_id', 'task_id']));
+	for (const worker of trace.workers) {
+		const { polls, running } = worker, seen = running ? signs.filter((sign) => sign.worker_id === worker.id && sign.task_id === running.task && sign.time >= running.start) : [];
+		if (!seen.length) continue;
+		polls.dur[polls.n] = seen.reduce((latest, { time }) => Math.max(latest, time), -Infinity) - running.start;
+		polls.flags[polls.n++] = POLL.OPEN_ENDED;
+		Object.assign(worker, { running: null, hung: running });
+	}
 }
 
 /** A time as the trace tells it, ns as BigInt; of what has none, the origin. */

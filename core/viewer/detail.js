@@ -181,7 +181,7 @@ function showCall(panel, lane, row) {
 			['runs on', `${laneName(model, lane)}${lane.worker.tid ? `, thread ${lane.worker.tid}` : ''}`],
 			['began', `${timeText(start)}${wake && wake.delay > 0 ? `, ${showDuration(wake.delay)} after its wake` : ''}`], wakeFact(wake),
 			['ready', `${polls.ready[row]} callback${polls.ready[row] === 1 ? '' : 's'} in this round`],
-			['end', model.openEnded(lane, row) && 'not recorded: the next event of the thread stands for it']].filter((pair) => pair.length > 1)),
+			['end', model.openEnded(lane, row) && 'not recorded: what is known next of the thread stands for it']].filter((pair) => pair.length > 1)),
 		charts[0]?.box, timeParts(lane, row), insideSection(lane, row), stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1)),
 		stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1, 1), 'Off the CPU'), waitersSection(lane, row), chainSection(trace, trace.workers.indexOf(lane.worker), row), charts[1].box].filter(Boolean));
 	for (const chart of charts) chart?.draw();
