@@ -42,6 +42,8 @@ export function textColumns(head, rows) {
  * |operands|: how many follow TRACE; |main|(processes, values, operands) returns {text, json, status}.
  */
 export async function runScript(name, { usage, options = {}, operands = 0, main }) {
+	// Who reads the output may have enough of it, as head(1) has.
+	process.stdout.on('error', (error) => error.code === 'EPIPE' || fail(name, `cannot write: ${error.message}`));
 	try {
 		const { values, positionals } = parse({ ...options, help: { type: 'boolean', short: 'h' }, json: { type: 'boolean', short: 'j' } });
 		if (values.help) return void process.stdout.write(usage);
@@ -55,22 +57,26 @@ export async function runScript(name, { usage, options = {}, operands = 0, main 
 	} catch (error) {
 		// An error with |syscall| is the system's, of a file that cannot be read.
 		if (!(error instanceof UsageError || error instanceof InputError || error.syscall)) throw error;
-		process.stderr.write(`${name}: ${error.message}\n`);
-		process.exitCode = STATUS_BAD;
+		fail(name, error.message);
 	}
+}
+
+function fail(name, message) {
+	process.stderr.write(`${name}: ${message}\n`);
+	process.exitCode = STATUS_BAD;
 }
 
 function parse(options) {
 	try {
 		return parseArgs({ options, allowPositionals: true });
 	} catch (error) {
-		throw new UsageError(error.message.split('. ')[0]);
+		throw new UsageError(error.message.split(/\. |\n/)[0]);
 	}
 }
 
 /** Whether something could not be read to its end, which is told. */
 function damaged(name, processes) {
 	const broken = processes.flatMap(({ trace }) => trace.segments.filter((segment) => segment.error));
-	for (const segment of broken) process.stderr.write(`${name}: ${segment.name}: ${segment.error} at byte ${segment.offset}; everything before it was used\n`);
+	for (const segment of broken) process.stderr.write(`${name}: ${segment.name}: ${segment.error.replace(/^offset \d+: /, '')} at byte ${segment.offset}; everything before it was used\n`);
 	return broken.length > 0;
 }

@@ -88,6 +88,15 @@ for (const [script, rest] of Object.entries(SCRIPTS)) {
 		}
 	});
 
+	test(`${script} tells in one line that its output cannot be written, and nothing to a reader that has enough`, () => {
+		const command = `node ${join(toolkit, script)} --json ${join(folder, 'callbacks.bin.zst')} ${rest.join(' ')}`;
+		const shell = (line) => spawnSync('sh', ['-c', line], { encoding: 'utf8' });
+		const full = shell(`${command} >/dev/full`), { stdout: status, stderr } = shell(`{ { ${command}; echo $? >&3; } | true; } 3>&1`);
+		assert.deepEqual([full.status, full.stderr.split('\n').length, full.stderr.startsWith(`${script}: cannot write: `)], [2, 2, true], full.stderr);
+		assert.equal(stderr, '');
+		assert.ok(Number(status) < 2);
+	});
+
 	test(`${script} prints lines of 80 columns, and JSON`, () => {
 		for (const name of ['callbacks.bin.zst', 'blocked_callback'].filter((one) => existsSync(join(folder, one)))) {
 			const { out, status, err } = run(script, join(folder, name), ...rest);
@@ -99,8 +108,10 @@ for (const [script, rest] of Object.entries(SCRIPTS)) {
 }
 
 test('zoom.js wants a moment, and red_flags.js tells by its status whether anything is wrong', () => {
-	const { status, err } = run('zoom.js', join(folder, 'small.bin.zst'), 'soon');
-	assert.deepEqual([status, err.includes("not 'soon'")], [2, true]);
+	for (const [args, said] of [[['soon'], "not 'soon'"], [['99'], 'before 99 s'], [['--half', '-3', '0.01'], "'--half'"]]) {
+		const { status, err } = run('zoom.js', join(folder, 'small.bin.zst'), ...args);
+		assert.deepEqual([status, err.includes(said), err.split('\n').length], [2, true, 2], err);
+	}
 	assert.equal(run('red_flags.js', join(folder, 'small.bin.zst')).status, 1);
 	assert.equal(run('red_flags.js', join(folder, 'late.bin.zst')).status, 0);
 });
