@@ -483,7 +483,12 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (err)
 		return d9__traces_close(command, profile->reader, err);
 	status = name_all(profile, command);
-	return status || profile->whole ? status : check_found(profile, command);
+	if (!status && !profile->whole)
+		status = check_found(profile, command);
+	/* What was not found may stand behind a damage. */
+	if (status)
+		d9__traces_close(command, profile->reader, 0);
+	return status;
 }
 
 int d9__profile_close(struct d9__profile *profile, const char *command, int err)

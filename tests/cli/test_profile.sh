@@ -88,6 +88,8 @@ run export --format folded --from 5us --to 4us -o none t.bin
 run export --format trc --worker 1 -o none t.bin
 "$make_trace" small plain small.bin
 run export --format folded -o none small.bin
+"$make_trace" unknown-tag plain damaged.bin
+run export --format folded -o none damaged.bin
 [ ! -e none ] || echo "it left a file"
 run export --format folded -o no/such/folder/f t.bin
 run export --format folded -o /dev/full t.bin
