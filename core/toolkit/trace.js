@@ -64,6 +64,7 @@ class TraceBuilder {
 		this.last = null;
 		this.wakeTime = -Infinity;
 		this.wakesInOrder = true;
+		this.loneEnds = new Map(); // by worker: when calls ended that had not begun
 	}
 
 	worker(id) {
@@ -106,6 +107,13 @@ class TraceBuilder {
 		if (time < worker.time) worker.inOrder = false;
 		worker.time = time;
 		if (worker.open) this.close(worker, time, 0);
+		else this.loneEnd(id, time);
+	}
+
+	loneEnd(id, time) {
+		this.budget.take(8);
+		if (!this.loneEnds.has(id)) this.loneEnds.set(id, []);
+		this.loneEnds.get(id).push(time);
 	}
 
 	park(id, time, cpu, tid) {
@@ -241,7 +249,7 @@ class TraceBuilder {
 		if (trace.start > trace.end) trace.start = trace.end = 0;
 		for (const { parks } of trace.workers)
 			if (parks.n && Number.isNaN(parks.end[parks.n - 1])) parks.end[parks.n - 1] = Math.max(trace.end, parks.start[parks.n - 1]);
-		return describe(trace);
+		return describe(trace, this);
 	}
 }
 
@@ -319,13 +327,13 @@ export function rowsNamed(trace, name, fields) {
 }
 
 /** What follows from the events: metadata, clock, tasks, threads, samples, spans, symbols. */
-function describe(trace) {
+function describe(trace, { budget, loneEnds }) {
 	trace.metadata = new Map(rowsNamed(trace, 'SegmentMetadataEvent', ['entries']).flatMap((row) => row.entries ?? []));
 	const anchor = rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns']).find((row) => row.realtime_ns !== undefined);
 	trace.wallOffset = anchor ? BigInt(anchor.realtime_ns) - absoluteTime(trace, anchor.time) : null;
 	trace.lost = rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0);
-	closeHung(trace);
 	trace.tasks = tasksOf(trace);
+	addSeenCalls(trace, loneEnds, budget);
 	trace.samples = samplesOf(trace);
 	const { stays, lives } = readSpans(trace, fieldReader, knownReader);
 	Object.assign(trace, { spans: stays, lives });
@@ -336,16 +344,54 @@ function describe(trace) {
 	return trace;
 }
 
-/** A call that had not ended is as long as the recorder saw it open: |running| becomes a poll, and |hung|. */
-function closeHung(trace) {
-	const signs = ['LastSignEvent', 'StuckPollEvent'].flatMap((name) => rowsNamed(trace, name, ['worker_id', 'task_id']));
+/**
+ * Calls whose beginning or end is missing, as the recorder saw them once a second: one that had not ended is as long as it was
+ * seen open, and |running| becomes |hung|; one that ended, and had begun before this segment, began when the recorder says.
+ */
+function addSeenCalls(trace, loneEnds, budget) {
+	const signs = rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns']).filter((sign) => sign.task_id), looks = rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id']);
 	for (const worker of trace.workers) {
-		const { polls, running } = worker, seen = running ? signs.filter((sign) => sign.worker_id === worker.id && sign.task_id === running.task && sign.time >= running.start) : [];
-		if (!seen.length) continue;
-		polls.dur[polls.n] = seen.reduce((latest, { time }) => Math.max(latest, time), -Infinity) - running.start;
-		polls.flags[polls.n++] = POLL.OPEN_ENDED;
-		Object.assign(worker, { running: null, hung: running });
+		const { running } = worker, seen = signs.filter((sign) => sign.worker_id === worker.id);
+		if (running) closeHung(worker, [...seen, ...looks.filter((look) => look.worker_id === worker.id)]);
+		if (seen.length) beginAgain(trace, worker, seen, loneEnds.get(worker.id) ?? [], budget);
 	}
+}
+
+function closeHung(worker, seen) {
+	const { polls, running } = worker, last = seen.reduce((latest, { task_id: task, time }) => (task === running.task ? Math.max(latest, time) : latest), -Infinity);
+	if (last < running.start) return;
+	polls.dur[polls.n] = last - running.start;
+	polls.flags[polls.n++] = POLL.OPEN_ENDED;
+	Object.assign(worker, { running: null, hung: running });
+}
+
+/** |seen|: signs of life of |worker|, in order of time. */
+function beginAgain(trace, worker, seen, ends, budget) {
+	const { polls, parks } = worker, { n } = polls, times = seen.map((sign) => sign.time), open = rowOf(polls, n);
+	let added = -Infinity; // when the newest of them ended
+	for (const end of ends) {
+		const sign = seen[lowerBound(times, end) - 1];
+		if (!sign) continue;
+		const start = Math.max(trace.start, sign.since_ns === undefined ? sign.time : relativeTime(trace, sign.since_ns));
+		const poll = lowerBound(polls.start, end, n) - 1, park = lowerBound(parks.start, end, parks.n) - 1;
+		// What ended since then was after another call.
+		if (start >= end || added > start || (poll >= 0 && polls.start[poll] + polls.dur[poll] > start) || (park >= 0 && parks.end[park] > start)) continue;
+		putRow({ start, dur: end - start, task: sign.task_id, site: trace.strings.indexOf(trace.tasks.get(sign.task_id)?.location), ready: 0, flags: 0 }, polls, budget);
+		polls.n++;
+		added = end;
+	}
+	if (polls.n === n) return;
+	sortTable(polls, 'start');
+	putRow(open, polls, budget); // that of a call that had not ended stands behind the last
+}
+
+function rowOf(polls, row) {
+	return Object.fromEntries(Object.keys(POLLS).map((column) => [column, polls[column][row]]));
+}
+
+function putRow(values, polls, budget) {
+	if (polls.n === polls.size) growTable(polls, budget);
+	for (const [column, value] of Object.entries(values)) polls[column][polls.n] = value;
 }
 
 /** A time as the trace tells it, ns as BigInt; of what has none, the origin. */

@@ -69,6 +69,31 @@ test('a poll without an end is closed by what comes next, and one that never end
 	assert.equal(running.start, 130);
 });
 
+test('a call whose beginning or end is missing is as long as the recorder saw it open', async () => {
+	const w = new TraceWriter(), MS = 1e6;
+	const start = w.type('PollStartEvent', [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]]), end = w.type('PollEndEvent', [['worker_id', 9]]);
+	const sign = w.type('LastSignEvent', [['worker_id', 9], ['task_id', 9], ['since_ns', 9], ['span', 7]]), spawn = w.type('TaskSpawnEvent', [['task_id', 9], ['spawn_loc', 7]]);
+	const call = (from, to, task, name) => {
+		w.at(from * MS, start, { worker_id: 0, local_queue: 3, task_id: task, spawn_loc: name });
+		if (to) w.at(to * MS, end, { worker_id: 0 });
+	};
+	// Of the first the beginning is in the segment before; nobody saw the one that ended at 2320; the last hangs.
+	w.at(1000 * MS, spawn, { task_id: 7, spawn_loc: 'slow @ main' });
+	w.at(2000 * MS, sign, { worker_id: 0, task_id: 7, since_ns: 900 * MS, span: '' });
+	w.at(2300 * MS, end, { worker_id: 0 });
+	w.at(2320 * MS, end, { worker_id: 0 });
+	call(2400, 2410, 8, 'quick @ main');
+	call(2500, 0, 9, 'hangs @ main');
+	const calls = ({ workers: [{ polls }], strings }) => [...polls.start.subarray(0, polls.n)].map((at, i) => [at / MS, polls.dur[i] / MS, polls.flags[i], strings[polls.site[i]]]);
+	const cut = await read(w.finish()), begun = [[0, 1300, 0, 'slow @ main'], [1400, 10, 0, 'quick @ main']], { polls, running } = cut.workers[0];
+	assert.deepEqual(calls(cut), begun);
+	assert.deepEqual([running.start / MS, cut.strings[polls.site[polls.n]], polls.ready[polls.n]], [1500, 'hangs @ main', 3]);
+	w.at(4500 * MS, sign, { worker_id: 0, task_id: 9, since_ns: 2500 * MS, span: '' });
+	const hung = await read(w.finish());
+	assert.deepEqual(calls(hung), [...begun, [1500, 2000, 1, 'hangs @ main']]);
+	assert.deepEqual(redFlags(hung).filter(({ severity }) => severity === 'critical').map(({ check, name }) => [check, name]), [['stuck-callback', 'hangs'], ['long-callback', 'slow']]);
+});
+
 test('a call that was cut is no finding, however long the gap', async () => {
 	const MS = 1000000, park = (ms) => [reset(ms * MS), event(2, 0, 0, 0, 1, u32(9))];
 	const trace = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), SHAPES.end(3), pool(0, 'f'), reset(MS), event(1, 0, 0, 1, 4, u32(0)), ...park(900)));
