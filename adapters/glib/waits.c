@@ -16,6 +16,7 @@
 #include <dial9/event.h>
 #include <dial9/loop.h>
 
+#include "block/call.h"
 #include "glib/contexts.h"
 #include "glib/dispatch.h"
 #include "glib/logs.h"
@@ -151,6 +152,15 @@ struct wait {
 	nfds_t n;
 };
 
+/* The function that waits, as programs call it and where it lies, and who called it. */
+struct call {
+	const char *function;
+	const void *real, *caller;
+};
+
+#define CALL(function_, real_) \
+	(&(struct call){ (function_), (const void *)(real_), __builtin_return_address(0) })
+
 /* Figures of the loop, now and then. */
 static void sample(struct d9__glib_context *record, uint64_t now_ns)
 {
@@ -228,24 +238,31 @@ static void begin(struct wait *wait, const struct pollfd *fds, nfds_t n, int64_t
 	d9_loop_park(record->loop, timeout_ns);
 }
 
-static void tell_blocked(const struct wait *wait, const char *function)
+static void tell_blocked(const struct wait *wait, const struct call *call)
 {
 	uint64_t ns = d9_loop_now() - wait->since_ns;
 	struct d9_waker self;
 
 	if (ns < BLOCKED_NS)
 		return;
+	/* Long ones with their stack: it names the program's function that asked for a synchronous call of GIO. */
+	if (ns >= D9__BLOCKING_NS) {
+		d9__block_tell(&(struct d9__blocked){ .function = call->function, .real = call->real,
+						      .caller = call->caller, .fd = -1,
+						      .begin_ns = wait->since_ns, .ns = ns });
+		return;
+	}
 	d9_waker_self(&self);
 	if (self.task_id)
-		D9_EMIT(&blocked_type, self.worker, self.task_id, function, d9_absent(), ns);
+		D9_EMIT(&blocked_type, self.worker, self.task_id, call->function, d9_absent(), ns);
 }
 
-static void end(struct wait *wait, const char *function)
+static void end(struct wait *wait, const struct call *call)
 {
 	int saved = errno;
 
 	if (wait->since_ns)
-		tell_blocked(wait, function);
+		tell_blocked(wait, call);
 	if (wait->record && wait->since_ns)
 		d9_loop_park(wait->record->loop, 0); /* a round of the inner loop begins */
 	if (wait->record)
@@ -260,7 +277,7 @@ int d9__hook_poll(struct pollfd *fds, nfds_t n, int timeout)
 
 	begin(&wait, fds, n, timeout < 0 ? -1 : (int64_t)timeout * 1000000);
 	result = d9__glib.poll(fds, n, timeout);
-	end(&wait, "poll");
+	end(&wait, CALL("poll", d9__glib.poll));
 	return result;
 }
 
@@ -279,7 +296,7 @@ int d9__hook_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 
 	begin(&wait, fds, n, length_of(timeout));
 	result = d9__glib.ppoll(fds, n, timeout, mask);
-	end(&wait, "ppoll");
+	end(&wait, CALL("ppoll", d9__glib.ppoll));
 	return result;
 }
 
@@ -360,7 +377,7 @@ gint d9__glib_chain_poll(GPollFD *fds, guint n, gint timeout)
 	thread->inside = true;
 	result = user(fds, n, timeout);
 	thread->inside = outer;
-	end(&wait, "poll");
+	end(&wait, CALL("poll", user));
 	return result;
 }
 

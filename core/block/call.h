@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <dial9/export.h>
+
 #include "loop/thread_state.h"
 #include "record/clock.h"
 #include "record/gate.h"
@@ -90,7 +92,7 @@ struct d9__blocked {
 };
 
 /* Leave the call and its stack in the thread's side ring.  Keeps errno. */
-void d9__block_tell(const struct d9__blocked *blocked);
+D9_API void d9__block_tell(const struct d9__blocked *blocked);
 
 /* The call that began at |begin_ns| is over: tell it if it was long. */
 #define D9__BLOCK_END(begin_ns_, function_, real_, fd_)                                            \
