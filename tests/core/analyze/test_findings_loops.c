@@ -279,9 +279,8 @@ static void test_wakes_that_are_few_or_worth_it_are_no_storm(void)
 }
 
 /* |n| wakes by another thread while the loop sleeps, which goes on sleeping for |late_us|. */
-static void sleeping_story(struct story *s, unsigned n, uint64_t late_us, unsigned reason)
+static void sleep_on(struct story *s, unsigned n, uint64_t late_us, unsigned reason)
 {
-	story_begin(s);
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t us = 1000 + 100000 * (uint64_t)i;
 
@@ -290,6 +289,12 @@ static void sleeping_story(struct story *s, unsigned n, uint64_t late_us, unsign
 		story_unpark(s, 0, us + 2000 + late_us, 0);
 		story_poll(s, 0, us + 2000 + late_us, us + 2010 + late_us, 1, WEB);
 	}
+}
+
+static void sleeping_story(struct story *s, unsigned n, uint64_t late_us, unsigned reason)
+{
+	story_begin(s);
+	sleep_on(s, n, late_us, reason);
 	story_analyse(s);
 }
 
@@ -396,6 +401,19 @@ static void test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake(voi
 		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "lost-wake")->check, "");
 		story_free(&s);
 	}
+}
+
+/* It wakes the loop with each source that another thread adds: what came late waited for a CPU. */
+static void test_loop_of_glib_lost_no_wake(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "loop.glib.capabilities", "poll=full,park=all");
+	sleep_on(&s, 20, 60000, CROSS_THREAD);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "lost-wake")->check, "");
+	story_free(&s);
 }
 
 static void test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate(void)
@@ -515,6 +533,7 @@ static const CU_TestInfo tests[] = {
 	  test_empty_wakes_of_glibs_own_threads_are_nobodys_fault },
 	{ "loop that gets up, or was woken by a descriptor, lost no wake",
 	  test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake },
+	{ "loop of GLib lost no wake", test_loop_of_glib_lost_no_wake },
 	{ "timer that keeps an idle process awake is named with its rate",
 	  test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate },
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
