@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analyze/analysis_parts.h"
 #include "format/utf8.h"
@@ -119,12 +121,28 @@ static void cut(const struct d9__task *task)
 		stall->unread_ns = task->call.total_ns;
 }
 
+/*
+ * Whether the program ended by itself inside the open call of |worker|, which is its main thread's, as one does that calls
+ * exit() there, or leaves the loop's stack behind as gevent does: what it did since is not the loop's.
+ */
+static bool ended_inside(const struct d9__analysis *a, const struct d9__worker *worker)
+{
+	const char *complete = d9__metadata_value(&a->metadata, "segment.complete");
+	const char *clean = d9__metadata_value(&a->metadata, "segment.sealed_clean");
+	const char *pid = d9__metadata_value(&a->metadata, "pid");
+
+	return complete && !strcmp(complete, "true") && clean && !strcmp(clean, "true") && pid &&
+	       strtoul(pid, NULL, 10) == worker->tid && (worker->sign.running || !worker->sign.where[0]);
+}
+
 static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 {
 	struct d9__sign *sign = &worker->sign;
 	struct d9__task *task = worker->piece.task;
 	int err;
 
+	if (worker->piece.open && ended_inside(a, worker))
+		return 0;
 	if (!worker->piece.open || sign->task != task->id || sign->ns < worker->piece.start_ns)
 		return 0;
 	sign->open = true;

@@ -234,6 +234,42 @@ static void test_callback_in_which_the_program_ended_by_itself_is_no_warning(voi
 	}
 }
 
+/* Seen on the CPU, or asleep at |where|, by a process that then ended, by itself or by a signal, in its thread |pid|. */
+static void end_inside(struct story *s, const char *pid, const char *clean, const char *where)
+{
+	story_begin(s);
+	story_say(s, "segment.complete", "true");
+	story_say(s, "segment.sealed_clean", clean);
+	story_say(s, "pid", pid);
+	story_routine(s, 0, 0, 300);
+	story_unpark(s, 0, 39999, 0);
+	story_start(s, 0, 40000, 1, SLOW);
+	story_stuck(s, 0, 60000, 1, where, !where[0]);
+	story_last_sign(s, 0, SECONDS(3), 1, 40000, "");
+	story_analyse(s);
+}
+
+static void test_callback_in_which_the_main_thread_leaves_the_program_is_not_stuck(void)
+{
+	static const struct {
+		const char *pid, *clean, *where, *check;
+	} ends[] = {
+		{ "100", "true", "", "" },
+		{ "100", "true", "read(5)", "stuck-callback" }, /* a handler of a signal called exit() */
+		{ "100", "false", "", "stuck-callback" },
+		{ "99", "true", "", "stuck-callback" },
+	};
+
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct story s;
+
+		end_inside(&s, ends[i].pid, ends[i].clean, ends[i].where);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "stuck-callback")->check, ends[i].check);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+		story_free(&s);
+	}
+}
+
 static const CU_TestInfo tests[] = {
 	{ "callback that never returns is first and critical, with its time and place",
 	  test_callback_that_never_returns_is_first_and_critical_with_its_time_and_place },
@@ -256,6 +292,8 @@ static const CU_TestInfo tests[] = {
 	  test_callback_that_the_end_of_a_segment_cut_is_no_finding },
 	{ "callback in which the program ended by itself is no warning",
 	  test_callback_in_which_the_program_ended_by_itself_is_no_warning },
+	{ "callback in which the main thread leaves the program is not stuck",
+	  test_callback_in_which_the_main_thread_leaves_the_program_is_not_stuck },
 	CU_TEST_INFO_NULL,
 };
 
