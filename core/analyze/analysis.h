@@ -16,6 +16,7 @@
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
 #include "analyze/heap.h"
+#include "analyze/helpers.h"
 #include "analyze/idle.h"
 #include "analyze/latency.h"
 #include "analyze/machine.h"
@@ -91,6 +92,9 @@ struct d9__analysis {
 	struct d9__segment_fact *segments; /* set by d9__analysis_finish() */
 	size_t n_segments;
 
+	struct d9__helper_runs helper_runs;
+
+	bool beside; /* set by the caller: another process of the trace ran loops */
 	size_t unwritten; /* set by the caller: other processes that the trace should know of, and does not */
 	size_t unwritten_ends; /* likewise: processes with more to tell than their segments say */
 

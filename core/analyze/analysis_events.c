@@ -494,17 +494,20 @@ static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 	uint64_t id = d9_event_known_u64(event, D9_HELPER_RUN_TASK_ID, 0);
 	const struct d9__task *task = d9__table_find(&a->tasks.table, id);
 	struct d9__callback *callback;
+	struct d9__helper_run run;
 
 	callback = d9__callbacks_at(&a->callbacks, function.data, function.len);
 	if (!callback)
 		return -ENOMEM;
-	return d9__helper_ran(callback, &(struct d9__helper_run){
+	run = (struct d9__helper_run){
 		.at_ns = event->timestamp_ns,
 		.task = id,
 		.by = task ? task->callback : NULL,
 		.wait_ns = d9_event_known_u64(event, D9_HELPER_RUN_WAIT_NS, 0),
 		.run_ns = d9_event_known_u64(event, D9_HELPER_RUN_RUN_NS, 0),
-	});
+	};
+	d9__helper_behind(&a->helper_runs, &run);
+	return d9__helper_ran(callback, &run);
 }
 
 static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)

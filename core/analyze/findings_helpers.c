@@ -9,15 +9,15 @@
 #include "analyze/stalls.h"
 #include "analyze/units.h"
 
-/* So many runs, that waited on average so long, and so many times as long as they took. */
+/* So many runs, that waited on average so long behind others, and so many times as long as they took. */
 #define RUNS	  10
 #define WAIT_NS	  D9__MS(5)
 #define WAIT_PART 2
 
 static bool is_queue(const struct d9__helper *helper)
 {
-	return helper->runs >= RUNS && helper->wait_ns / helper->runs >= WAIT_NS &&
-	       helper->wait_ns / WAIT_PART >= helper->run_ns;
+	return helper->runs >= RUNS && helper->behind_ns / helper->runs >= WAIT_NS &&
+	       helper->behind_ns / WAIT_PART >= helper->run_ns;
 }
 
 /* The long call that handed |run| over, or NULL. */
@@ -92,7 +92,7 @@ static void helper_queue(struct d9__findings *findings, const struct d9__callbac
 					 "the longest run, which others wait behind: %s, handed over by %.*s",
 					 d9__units_ns(helper->slowest.run_ns).text, slow.len, slow.text);
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "counts from %d runs on, that waited 5 ms and %d times as long as "
+				 "counts from %d runs on, that waited 5 ms behind others and %d times as long as "
 				 "they took", RUNS, WAIT_PART);
 }
 

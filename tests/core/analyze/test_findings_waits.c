@@ -188,17 +188,33 @@ static void test_calls_of_many_tasks_are_a_backlog_and_not_unfair(void)
 	story_free(&s);
 }
 
-/* Twelve runs of |function| that callback TICK handed over. */
-static void queue_up(struct story *s, const char *function)
+/* Twelve runs of |function| that callback TICK handed over, behind others or, not |busy|, for want of a CPU. */
+static void queue_up_on(struct story *s, const char *function, bool busy)
 {
 	story_begin(s);
 	story_spawn(s, 0, 1, TICK, "timer");
 	story_routine(s, 0, 0, 100);
 	for (unsigned i = 0; i < 12; i++) {
 		story_poll(s, 0, 200000 + 100000 * i, 200010 + 100000 * i, 1, TICK);
+		if (busy)
+			story_helper(s, 250500 + 100000 * i, "app+0x950", 2, 10, 49000);
 		story_helper(s, 260000 + 100000 * i, function, 1, 50000, 9000);
 	}
 	story_analyse(s);
+}
+
+static void queue_up(struct story *s, const char *function)
+{
+	queue_up_on(s, function, true);
+}
+
+static void test_work_that_waits_while_no_helper_thread_runs_anything_waits_for_the_machine(void)
+{
+	struct story s;
+
+	queue_up_on(&s, "app+0x900", false);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "helper-queue")->check, "");
+	story_free(&s);
 }
 
 static void test_work_that_waits_for_a_helper_thread_is_named_by_its_function(void)
@@ -307,6 +323,8 @@ static const CU_TestInfo tests[] = {
 	  test_long_wait_is_not_behind_a_call_that_took_a_small_part_of_it },
 	{ "calls of many tasks are a backlog and not unfair",
 	  test_calls_of_many_tasks_are_a_backlog_and_not_unfair },
+	{ "work that waits while no helper thread runs anything waits for the machine",
+	  test_work_that_waits_while_no_helper_thread_runs_anything_waits_for_the_machine },
 	{ "work that waits for a helper thread is named by its function",
 	  test_work_that_waits_for_a_helper_thread_is_named_by_its_function },
 	{ "queue of a helper thread is an effect of the long call that fills it",
