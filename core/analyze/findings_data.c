@@ -57,7 +57,8 @@ void d9__check_nothing_recorded(struct d9__findings *findings)
 				"Check that the program ran with recording on (DIAL9_ENABLED), that it "
 				"could write its trace directory, and that this is that directory.",
 				"The trace is empty: it holds no event at all.");
-	else if (!d9__analysis_has_any(a) && !samples_were_refused(a))
+	/* A child that a program forked and that runs no loop is nothing to mend. */
+	else if (!d9__analysis_has_any(a) && !a->beside && !samples_were_refused(a))
 		d9__finding_add(findings, D9__CRITICAL, 0,
 				"Check that a loop was attached (d9_event_base_attach()) or that the "
 				"program was started by dial9 record, and that its loop library is "

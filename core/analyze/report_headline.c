@@ -41,7 +41,7 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 		const struct d9__analysis *a = all->reports[i].analysis;
 
 		hooks = hooks && d9__report_tells_hooks(&a->metadata);
-		if (!d9__analysis_has_any(a))
+		if (!d9__analysis_has_any(a) && !a->beside)
 			add_word(buf, size, "nothing recorded");
 		if (a->losses.n)
 			add_word(buf, size, "events lost");

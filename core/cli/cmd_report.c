@@ -302,6 +302,15 @@ static int read_events(struct trace *trace)
 	return err;
 }
 
+/* Whether another process than |i| ran loops. */
+static bool others_have_loops(const struct trace *trace, size_t i)
+{
+	for (size_t j = 0; j < trace->n; j++)
+		if (j != i && d9__analysis_has_any(&trace->items[j].analysis))
+			return true;
+	return false;
+}
+
 static int diagnose(struct trace *trace, size_t i)
 {
 	struct process *process = &trace->items[i];
@@ -328,8 +337,10 @@ static int analyse(struct trace *trace, char **paths, bool symbols)
 		trace->items[0].analysis.unwritten = unwritten.all;
 		trace->items[0].analysis.unwritten_ends = unwritten.ends;
 	}
-	for (size_t i = 0; i < trace->n && !err; i++)
+	for (size_t i = 0; i < trace->n && !err; i++) {
+		trace->items[i].analysis.beside = others_have_loops(trace, i);
 		err = diagnose(trace, i);
+	}
 	return err;
 }
 
