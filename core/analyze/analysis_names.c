@@ -9,6 +9,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/budget.h"
+#include "analyze/inner.h"
 #include "read/stack_role.h"
 
 #define SITE_MARK " @ "
@@ -179,5 +180,5 @@ int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 		for (size_t j = 0; j < D9__OUTSIDE_PHASES && !err; j++)
 			err = name_outside(&a->callbacks.items[i]->outside[j], namer);
 	}
-	return err;
+	return err ? err : d9__inner_find(a);
 }

@@ -124,6 +124,9 @@ static const struct d9__frame_name *frame_of(const struct d9__callback *callback
 	if (!stack || !stack->names || stack->n < 2)
 		return NULL;
 	own = d9__hot_own_frame(callback, stack);
+	/* Between the two may be a loop library that waits for the program, as in a synchronous call of GIO. */
+	if (d9__hot_entry(stack))
+		return &stack->names[own];
 	for (size_t i = 1; i < (own ? own : 2); i++)
 		if (is_loop(&stack->names[i]) && !(own && is_inside(running, stack, own)))
 			return NULL;

@@ -52,6 +52,7 @@ static void free_callback(struct d9__callback *callback)
 	free(callback->function);
 	free(callback->source);
 	free(callback->site);
+	free(callback->inner_source);
 	free(callback);
 }
 
@@ -231,6 +232,7 @@ int d9__callback_add_kind(struct d9__callbacks *callbacks, struct d9__callback *
 	callback->kinds |= UINT32_C(1) << number;
 	/* A listener's descriptor is read by the library, which then calls the user's function. */
 	callback->listener |= is_text(kind, len, "listener");
+	callback->each_round |= is_text(kind, len, "prepare") || is_text(kind, len, "check");
 	if (is_text(kind, len, "internal") || callback->listener)
 		callback->internal = true;
 	return 0;

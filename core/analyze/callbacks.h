@@ -24,6 +24,7 @@
 
 struct d9__stall;
 struct d9__stale_timers;
+struct d9__frame_name;
 struct d9__helper;
 struct d9__lost_wakes;
 struct d9__shape;
@@ -82,6 +83,7 @@ struct d9__callback {
 	uint32_t kinds;       /* bit i: kind i of struct d9__callbacks */
 	bool internal;        /* the loop library's own */
 	bool listener;        /* so are they that take connections */
+	bool each_round;      /* called in each round of its loop, as libev's prepare and check watchers are */
 	bool replayed;        /* some worker's waits are tried without it */
 	bool span;            /* called by the loop library inside a callback of its own */
 	const struct d9__callback *caller; /* then: that callback, the first that was seen; else NULL */
@@ -182,6 +184,10 @@ struct d9__callback {
 	char *function; /* NULL: unknown */
 	char *source;   /* "file.c:12" of the function, or NULL */
 	char *site;     /* where it was registered, or NULL */
+
+	/* The program's function that this callback of a library calls, if most of its time was found there (see inner.h). */
+	const struct d9__frame_name *inner; /* NULL: there is none */
+	char *inner_source;		    /* "file.c:12", or NULL */
 };
 
 /* All zero is empty. */

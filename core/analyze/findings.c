@@ -143,8 +143,12 @@ struct d9__name d9__finding_name(const struct d9__callback *callback)
 	const char *text = "nothing";
 	size_t len = strlen(text);
 
-	if (callback)
+	if (callback && callback->inner) {
+		text = callback->inner->function;
+		len = strlen(text);
+	} else if (callback) {
 		text = d9__callback_name(callback, &len);
+	}
 	return (struct d9__name){ text, d9__precision(len) };
 }
 
@@ -157,7 +161,7 @@ void d9__finding_set_callback(struct d9__findings *findings, struct d9__finding 
 		return;
 	d9__finding_set_name(findings, finding, name.text, (size_t)name.len);
 	finding->callback = callback;
-	finding->source = callback ? callback->source : NULL;
+	finding->source = !callback ? NULL : callback->inner ? callback->inner_source : callback->source;
 }
 
 static __attribute__((format(printf, 3, 0))) void set_text(struct d9__findings *findings, char **text,
@@ -413,6 +417,9 @@ static bool is_function_of(const struct d9__callback *a, const struct d9__callba
 {
 	const char *end_a = strstr(a->location, " @ "), *end_b = strstr(b->location, " @ ");
 
+	/* Nor are two callbacks of a library's that call the same function of the program. */
+	if (a != b && a->inner && b->inner)
+		return a->inner->function == b->inner->function && a->inner->file == b->inner->file;
 	return a != b && end_a && end_b && !a->internal && !b->internal &&
 	       end_a - a->location == end_b - b->location &&
 	       !memcmp(a->location, b->location, (size_t)(end_a - a->location));

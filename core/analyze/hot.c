@@ -75,13 +75,50 @@ static bool is_own(const struct d9__callback *callback, const struct d9__stack *
 	return module && !strncmp(module, callback->location, len) && !module[len];
 }
 
-/* What libraries do, the program has asked for. */
+/* Whether the frame lies in the program's own file: libraries and what the kernel maps have other names. */
+static bool is_program(const struct d9__frame_name *frame)
+{
+	return frame->module && frame->module[0] != '[' && !strstr(frame->module, ".so");
+}
+
+/* How many frames lie inside the innermost callback, up to the recorder's, which called it; 0: that one is not among them. */
+static size_t inside(const struct d9__stack *stack)
+{
+	for (size_t i = 1; i < stack->n; i++)
+		if (d9__frame_is_ours(&stack->names[i]))
+			return i;
+	return 0;
+}
+
+const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack)
+{
+	for (size_t i = stack->names ? inside(stack) : 0; i; i--)
+		if (is_program(&stack->names[i - 1]))
+			return &stack->names[i - 1];
+	return NULL;
+}
+
+/* What libraries do, the program has asked for; and what it does inside a callback of theirs is not their doing. */
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack)
 {
+	for (size_t i = 0, n = inside(stack); i < n; i++)
+		if (is_program(&stack->names[i]))
+			return i;
 	for (size_t i = 0; i < stack->n; i++)
 		if (is_own(callback, stack, i))
 			return i;
 	return 0;
+}
+
+bool d9__hot_calls_loop(const struct d9__callback *callback, const struct d9__stack *stack)
+{
+	size_t own = stack->names ? d9__hot_own_frame(callback, stack) : 0;
+
+	for (size_t i = 0; i < own; i++)
+		if (d9__frame_is_ours(&stack->names[i]) ||
+		    (stack->names[i].module && d9__module_is_loop(stack->names[i].module, strlen(stack->names[i].module))))
+			return true;
+	return false;
 }
 
 static bool is_same(const struct d9__frame_name *a, const struct d9__frame_name *b)
@@ -153,6 +190,17 @@ size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d
 	n_spots = n_spots < max ? n_spots : max;
 	memcpy(out, spots, n_spots * sizeof(spots[0]));
 	return n_spots;
+}
+
+const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, uint64_t *on)
+{
+	void *item;
+
+	*place = d9__table_next(&hot->stacks, *place, &item);
+	if (!*place)
+		return NULL;
+	*on = ((const struct hot_stack *)item)->on;
+	return ((const struct hot_stack *)item)->stack;
 }
 
 /* ---- words ---- */

@@ -32,13 +32,25 @@ struct d9__spot {
 };
 
 /*
- * The functions in which |callback| was found most often, of its own module where it was there at all, else the
- * innermost; most often first.  At most |max|; how many.  Stacks must have names.
+ * The functions in which |callback| was found most often, of the program's own file or else of its own module where it
+ * was there at all, else the innermost; most often first.  At most |max|; how many.  Stacks must have names.
  */
 size_t d9__hot_spots(const struct d9__callback *callback, bool off_cpu, struct d9__spot *out, size_t max);
 
-/* The innermost frame of |stack|, which has names, that lies in |callback|'s module; 0 if none does. */
+/*
+ * The innermost frame of |stack|, which has names, that lies in the program's own file and inside the callback, else in
+ * |callback|'s module; 0 if none does.
+ */
 size_t d9__hot_own_frame(const struct d9__callback *callback, const struct d9__stack *stack);
+
+/* Whether |stack|, which may have names, lies in a loop library that |callback| has called. */
+bool d9__hot_calls_loop(const struct d9__callback *callback, const struct d9__stack *stack);
+
+/* The outermost frame of the program inside the callback whose stack it is, which its library called; NULL: none is known. */
+const struct d9__frame_name *d9__hot_entry(const struct d9__stack *stack);
+
+/* The next of |hot|'s stacks, and how often a call was there on the CPU; NULL: no more.  |*place| begins with 0. */
+const struct d9__stack *d9__hot_next(const struct d9__hot *hot, size_t *place, uint64_t *on);
 
 /* "83 % in render_row (svc.c:88, in memcpy), 10 % in ...", in new memory; NULL: too few samples, or no memory. */
 char *d9__hot_describe(const struct d9__callback *callback, bool off_cpu);

@@ -123,6 +123,52 @@ static void test_frames_without_the_program_are_told_by_the_innermost(void)
 	free_stack(stack);
 }
 
+/* main() runs a loop whose library, by way of the recorder, calls its own callback, and that a handler of the program. */
+static struct d9__stack *make_inner_stack(const char *leaf, const char *module)
+{
+	static const struct d9__frame_name frames[] = {
+		{ "compute", "svc.c", "app", 12, true },	   { "on_method", "svc.c", "app", 20, true },
+		{ "libgio-2.0.so.0+0x100", NULL, "libgio-2.0.so.0", 0, false },
+		{ "run_as_poll", NULL, "libdial9-glib.so.0", 0, true }, { "main", "svc.c", "app", 1, true },
+	};
+	size_t n = sizeof(frames) / sizeof(frames[0]);
+	struct d9__stack *stack = calloc(1, sizeof(*stack) + (n + 1) * sizeof(stack->addresses[0]));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack);
+	stack->n = n + 1;
+	stack->names = calloc(n + 1, sizeof(stack->names[0]));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
+	stack->names[0] = (struct d9__frame_name){ leaf, NULL, module, 0, true };
+	memcpy(stack->names + 1, frames, sizeof(frames));
+	return stack;
+}
+
+static void test_what_the_program_does_inside_a_librarys_callback_is_told_as_the_programs(void)
+{
+	struct d9__stack *stack = make_inner_stack("g_main_context_iteration", "libglib-2.0.so.0");
+	const struct d9__frame_name *entry = d9__hot_entry(stack);
+
+	callback.location = "libgio-2.0.so.0+0x100 @ libgio-2.0.so.0+0x200";
+	CU_ASSERT_PTR_NOT_NULL_FATAL(entry);
+	CU_ASSERT_STRING_EQUAL(entry->function, "on_method");
+	CU_ASSERT(d9__hot_calls_loop(&callback, stack));
+	add(stack, 3);
+	check("100 % in compute (svc.c:12, in g_main_context_iteration)");
+	callback.location = "app+0x100 @ app+0x110";
+	free_stack(stack);
+}
+
+static void test_what_runs_the_loop_is_not_inside_a_callback(void)
+{
+	struct d9__stack *stack = make_inner_stack("memcpy", "libc.so.6");
+
+	CU_ASSERT_FALSE(d9__hot_calls_loop(&callback, stack));
+	for (size_t i = 0; i < 3; i++)
+		stack->names[i].module = "libc.so.6";
+	CU_ASSERT_PTR_NULL(d9__hot_entry(stack));
+	free_stack(stack);
+}
+
 static void test_call_that_was_always_found_on_the_cpu_computes(void)
 {
 	struct d9__stall stall = { .total_ns = 40000000, .on_samples = 4, .sampled_ns = 40400000 };
@@ -147,6 +193,9 @@ int main(void)
 		{ "few samples tell nothing", test_few_samples_tell_nothing },
 		{ "frames without the program are told by the innermost",
 		  test_frames_without_the_program_are_told_by_the_innermost },
+		{ "what the program does inside a library's callback is told as the program's",
+		  test_what_the_program_does_inside_a_librarys_callback_is_told_as_the_programs },
+		{ "what runs the loop is not inside a callback", test_what_runs_the_loop_is_not_inside_a_callback },
 		{ "call that was always found on the CPU computes",
 		  test_call_that_was_always_found_on_the_cpu_computes },
 		CU_TEST_INFO_NULL,
