@@ -149,10 +149,14 @@ uint64_t d9__worker_own_ns(const struct d9__analysis *a, const struct d9__worker
 	return awake_ns > told_ns ? awake_ns - told_ns : 0;
 }
 
+#define FEW_TASKS 100
+
 static void loop_overhead(struct d9__findings *findings, const struct d9__worker *worker, uint64_t own_ns)
 {
 	const struct d9__analysis *a = findings->analysis;
 	uint64_t length_ns = length_of(a), rounds = worker->parks ? worker->parks : 1;
+	/* With few tasks there is hardly any bookkeeping. */
+	bool never_waits = 100 * worker->parked_ns < length_ns && a->registered.max <= FEW_TASKS;
 	struct d9__finding *finding;
 	char tasks[160] = "";
 
@@ -161,14 +165,19 @@ static void loop_overhead(struct d9__findings *findings, const struct d9__worker
 			 d9__units_count(a->registered.max).text);
 	finding = d9__finding_add(
 		findings, 10 * own_ns > 6 * length_ns ? D9__WARNING : D9__INFO, own_ns,
+		never_waits ?
+		"Let the loop wait (g_main_context_iteration(context, TRUE), event_base_loop() without EVLOOP_NONBLOCK, "
+		"ev_run() without EVRUN_NOWAIT): it never did, and who calls it asks again and again whether there is "
+		"something to do." :
 		"Register fewer timers and sources, keep them instead of making them anew, join timers that are "
 		"due together: it is the loop library's own bookkeeping, which looks at all of them each round, or "
 		"code between rounds that is no callback (prepare and check functions).",
 		"Worker %" PRIu64 " spends %s of %s outside of callbacks, %s for each of %s rounds%s.", worker->id,
 		d9__units_ns(own_ns).text, d9__units_ns(length_ns).text, d9__units_ns(own_ns / rounds).text,
 		d9__units_count(rounds).text, tasks);
-	d9__finding_set_brief(findings, finding, "worker %" PRIu64 ": %s of %s outside of callbacks", worker->id,
-			      d9__units_ns(own_ns).text, d9__units_ns(length_ns).text);
+	d9__finding_set_brief(findings, finding, "worker %" PRIu64 ": %s of %s outside of callbacks%s", worker->id,
+			      d9__units_ns(own_ns).text, d9__units_ns(length_ns).text,
+			      never_waits ? ", never waits" : "");
 	d9__finding_add_evidence(findings, finding,
 				 &(struct d9__evidence){ .has_worker = true, .worker = worker->id },
 				 "on the CPU for %s, %s of that in callbacks", d9__units_ns(worker->cpu_ns).text,

@@ -219,7 +219,7 @@ static void count(struct d9__share *share, const struct d9__task *task,
 {
 	share->calls++;
 	share->tasks += task->window_calls == 1;
-	if (task->window_calls <= share->top.calls)
+	if (task->window_calls <= share->top.calls || callback->each_round)
 		return;
 	share->top.id = task->id;
 	share->top.calls = task->window_calls;
@@ -293,8 +293,11 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	count(&rounds->all, task, callback);
 	if (callback->internal)
 		return 0;
-	rounds->calls++;
 	rounds->busy_ns += ns;
+	/* What the loop calls in each round is never why it woke. */
+	if (callback->each_round)
+		return 0;
+	rounds->calls++;
 	rounds->timer_calls += task->reason == D9__WAKE_TIMER;
 	count(&rounds->by[cause_of(task)], task, callback);
 	return 0;

@@ -486,6 +486,17 @@ static void overhead(struct story *s, uint64_t us)
 	story_analyse(s);
 }
 
+static void test_loop_that_is_asked_again_and_again_is_told_to_be_let_wait(void)
+{
+	struct story s;
+
+	overhead(&s, MS(10) - 1);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "loop-overhead");
+	CU_ASSERT(has(story_finding(&s, 0)->brief, "never waits"));
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "Let the loop wait"));
+	story_free(&s);
+}
+
 static void test_time_of_the_loop_itself_is_told_as_that(void)
 {
 	struct story s;
@@ -742,6 +753,8 @@ static const CU_TestInfo tests[] = {
 	{ "time in a sources check is told with its share",
 	  test_time_in_a_sources_check_is_told_with_its_share },
 	{ "source that looks and is done is not told", test_source_that_looks_and_is_done_is_not_told },
+	{ "loop that is asked again and again is told to be let wait",
+	  test_loop_that_is_asked_again_and_again_is_told_to_be_let_wait },
 	{ "time of the loop itself is told as that", test_time_of_the_loop_itself_is_told_as_that },
 	{ "handler that works while the loop sleeps is told",
 	  test_handler_that_works_while_the_loop_sleeps_is_told },

@@ -17,6 +17,7 @@
 #define TIMER 2
 #define ACTIVE 4
 #define CROSS_THREAD 5
+#define INTERNAL 7
 
 static int has(const char *text, const char *part)
 {
@@ -432,6 +433,28 @@ static void test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate(v
 	story_free(&s);
 }
 
+/* As gevent does: libev's prepare watchers run before each wait, and wake nobody. */
+static void test_timer_beside_a_watcher_of_each_round_keeps_an_idle_process_awake(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_spawn(&s, 0, 1, WEB, "timer");
+	story_spawn(&s, 0, 2, SLOW, "prepare");
+	for (uint64_t us = 1000; us < 1000000; us += 1000) {
+		story_park(&s, 0, us, 0);
+		story_unpark(&s, 0, us + 950, 0);
+		story_wake(&s, us + 950, 0, 1, TIMER);
+		story_poll(&s, 0, us + 950, us + 985, 1, WEB);
+		story_wake(&s, us + 986, 0, 2, INTERNAL);
+		story_poll(&s, 0, us + 986, us + 990, 2, SLOW);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "idle-wakes");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x400");
+	story_free(&s);
+}
+
 static void test_timers_that_work_or_rest_are_no_waste(void)
 {
 	static const struct round innocent[] = { { 500, TIMER, 2000, 1000, 900 },
@@ -534,6 +557,8 @@ static const CU_TestInfo tests[] = {
 	{ "loop that gets up, or was woken by a descriptor, lost no wake",
 	  test_loop_that_gets_up_or_was_woken_by_a_descriptor_lost_no_wake },
 	{ "loop of GLib lost no wake", test_loop_of_glib_lost_no_wake },
+	{ "timer beside a watcher of each round keeps an idle process awake",
+	  test_timer_beside_a_watcher_of_each_round_keeps_an_idle_process_awake },
 	{ "timer that keeps an idle process awake is named with its rate",
 	  test_timer_that_keeps_an_idle_process_awake_is_named_with_its_rate },
 	{ "timers that work or rest are no waste", test_timers_that_work_or_rest_are_no_waste },
