@@ -11,6 +11,10 @@
 /* Files of very old producers give metadata a wall-clock time; from 2020 on, in ns. */
 #define WALL_TIME_FROM UINT64_C(1577836800000000000)
 
+/* A program starts for so long at most, and for one part in so many of what is recorded. */
+#define START_NS   D9__MS(1000)
+#define START_PART 3
+
 static int count_event(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint32_t id = d9_schema_id(event->schema);
@@ -198,6 +202,14 @@ void d9__analysis_release(struct d9__analysis *a)
 uint64_t d9__analysis_start_ns(const struct d9__analysis *a)
 {
 	return a->any_loop ? a->loop_first_ns : a->first_ns;
+}
+
+bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t ns)
+{
+	uint64_t since_ns = ns - a->loop_first_ns;
+
+	return a->from_start && ns >= a->loop_first_ns && since_ns <= START_NS &&
+	       START_PART * since_ns <= a->loop_last_ns - a->loop_first_ns;
 }
 
 uint64_t d9__analysis_end_ns(const struct d9__analysis *a)

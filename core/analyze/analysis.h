@@ -82,6 +82,7 @@ struct d9__analysis {
 
 	uint64_t first_ns, last_ns;           /* of all events that carry a time */
 	uint64_t loop_first_ns, loop_last_ns; /* of polls, parks, queue samples and wakes */
+	bool any_metadata, from_start; /* the latter: the trace begins when the process's recorder did */
 	bool any_time, any_loop;
 	bool has_wall; /* a clock anchor was seen: wall = monotonic + (anchor_wall - anchor) */
 	uint64_t anchor_ns, anchor_wall_ns;
@@ -116,6 +117,12 @@ struct d9__worker *d9__analysis_sampled(const struct d9__analysis *analysis, con
 /* Put |event|, an AllocEvent or a FreeEvent, into |heap|, which need not be the analysis's own.  0 or -ENOMEM. */
 int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *event, struct d9__heap *heap);
 void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
+
+/*
+ * Whether the process still started at |ns|: in the first second of its loops, of which three times as much is recorded.
+ * What a program does once then (reads its files, asks a bus for its name) keeps nobody waiting.
+ */
+bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t ns);
 
 /* Read from |event|, an OffCpuEvent, how long its call slept and how long it was ready without a CPU. */
 void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns);

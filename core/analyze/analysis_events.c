@@ -391,6 +391,14 @@ static int on_span_close(struct d9__analysis *a, const struct d9_event *event)
 	return d9__span_close(&a->spans, &end);
 }
 
+/* Whether the trace begins with the first segment of its process: others name the one before them at once. */
+static bool is_from_start(const struct d9__metadata *metadata)
+{
+	const char *mode = d9__metadata_value(metadata, "recorder.mode");
+
+	return mode && !strcmp(mode, "continuous") && !d9__metadata_value(metadata, "segment.prior_sealed_clean");
+}
+
 static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *value = d9_event_known(event, 0);
@@ -405,6 +413,9 @@ static int on_metadata(struct d9__analysis *a, const struct d9_event *event)
 		err = d9__metadata_put(&a->metadata, pair[0].data, pair[0].len, pair[1].data,
 				       pair[1].len);
 	}
+	if (!a->any_metadata)
+		a->from_start = is_from_start(&a->metadata);
+	a->any_metadata = true;
 	told = d9__metadata_value(&a->metadata, "segment.told_ns");
 	if (told)
 		a->told_ns = strtoull(told, NULL, 10);

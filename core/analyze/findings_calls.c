@@ -7,6 +7,7 @@
 
 #include "analyze/findings.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /* Examples under a finding. */
 #define EXAMPLES 3
@@ -21,7 +22,11 @@
 
 /* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */
 #define RARE_CALLS       200
+#define RARE_WAITS       10 /* likewise, of calls that wait for others */
 #define PREEMPTED_MAX_NS D9__MS(20)
+
+/* What calls take at most that count as a program's start. */
+#define START_NS D9__MS(500)
 
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
@@ -58,11 +63,11 @@ static const char *long_advice(const struct d9__callback *callback,
 		return "Run fewer programs on this machine, give it more cores or this program a higher priority, "
 		       "and leave the callback as it is: the kernel ran something else in the middle of it, as it "
 		       "seems.";
-	if (callback->internal && d9__callback_is_glib(callback))
+	if (callback->internal && !callback->inner && d9__callback_is_glib(callback))
 		return "Look at what is connected to the object, or put a span (dial9-span(3)) around your part to "
 		       "name it: this is GLib's own and may call yours (handlers of signals, methods of D-Bus "
 		       "objects, callbacks of asynchronous calls), which cannot be told apart here.";
-	if (callback->internal)
+	if (callback->internal && !callback->inner)
 		return "Look at what it does for you (large reads and writes, many headers, name resolution), at "
 		       "filters, log and memory functions it calls: it is the loop library's own, and no function "
 		       "of yours inside it took most of the time.";
@@ -83,6 +88,19 @@ static const char *long_advice(const struct d9__callback *callback,
 		       "a lock) or for long computation; cut it into pieces, make it "
 		       "asynchronous, or move it to a thread.";
 	}
+}
+
+/* " (the library's own callback)", " (called by D-Bus method call)", or "" for the program's own. */
+static const char *describe_caller(const struct d9__callback *callback, char *buf, size_t size)
+{
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	if (callback->inner)
+		snprintf(buf, size, " (called by %.*s)", d9__precision(len), name);
+	else
+		snprintf(buf, size, "%s", callback->internal ? " (the library's own callback)" : "");
+	return buf;
 }
 
 /* "3 waited behind it, up to 59 ms: event_handler 59 ms, tick 40 ms (timer)" */
@@ -194,6 +212,22 @@ static enum d9__severity long_severity(uint64_t ns, uint64_t calls, bool waited)
 	return calls >= 3 && waited ? D9__WARNING : D9__INFO;
 }
 
+/*
+ * Whether all calls of |callback| over |limit| came while the program started, and none was a pause that somebody
+ * notices then: that is information.
+ */
+static bool is_start(const struct d9__findings *findings, const struct d9__callback *callback, uint64_t limit)
+{
+	if (d9__histogram_above(&callback->own, limit) > callback->n_stalls)
+		return false;
+	for (size_t i = 0; i < callback->n_stalls; i++)
+		if (callback->stalls[i].ns > limit &&
+		    (callback->stalls[i].ns > START_NS ||
+		     !d9__analysis_is_start(findings->analysis, callback->stalls[i].stall->start_ns + callback->stalls[i].ns)))
+			return false;
+	return true;
+}
+
 /* "; others waited up to 59 ms behind it", or nothing; whether one did for long. */
 static bool describe_waiting(const struct d9__callback *callback, char *buf, size_t size)
 {
@@ -211,6 +245,16 @@ static bool describe_waiting(const struct d9__callback *callback, char *buf, siz
 		snprintf(buf, size, "; others waited up to %s behind it",
 			 d9__units_ns(waited_max).text);
 	return waited_max >= D9__WAIT_EXPLAIN_NS;
+}
+
+/* ", every 1.05 s", ", while the program started", or nothing. */
+static void describe_when(const struct d9__findings *findings, const struct d9__callback *callback, bool starts,
+			  char *buf, size_t size)
+{
+	if (starts)
+		snprintf(buf, size, ", while the program started");
+	else
+		d9__finding_rhythm(findings, callback, buf, size);
 }
 
 static void add_blocked(struct d9__findings *findings, struct d9__finding *finding,
@@ -275,26 +319,66 @@ static void set_blocked_brief(struct d9__findings *findings, struct d9__finding 
 	d9__finding_set_brief(findings, finding, "%s%s", text, strlen(text) + strlen(times) > BRIEF_MAX ? "" : times);
 }
 
+/* Whether |place|, in which a call slept, waits for a time or a disk, and not for another thread or process. */
+static bool waits_for_itself(const char *place)
+{
+	static const char *const names[] = { "nanosleep", "clock_nanosleep", "usleep", "sleep", "fsync", "fdatasync", "sync" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strlen(names[i]);
+
+		if (!strncmp(place, names[i], len) && place[len] == '(')
+			return true;
+	}
+	return false;
+}
+
+/* The longest wait for a CPU that was measured of a thread which woke. */
+static uint64_t longest_cpu_wait_ns(const struct d9__analysis *a)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (a->timeline.items[i]->waits.max > ns)
+			ns = a->timeline.items[i]->waits.max;
+	return ns;
+}
+
+/*
+ * Whether others may have been kept from their work by the machine: few calls waited for another thread or process, none for
+ * longer than it took here to get a CPU.
+ */
+static bool is_others_preempted(const struct d9__findings *findings, const struct d9__callback *callback,
+				const struct d9__stall *most, const char *place)
+{
+	return RARE_WAITS * callback->blocked_calls <= callback->calls && !waits_for_itself(place) &&
+	       most->blocked_ns <= longest_cpu_wait_ns(findings->analysis);
+}
+
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	const char *remedy = d9__finding_remedy(findings, callback);
-	char behind[160], rhythm[128], place[640] = "for something";
+	char behind[160], rhythm[128], caller[160], place[640] = "for something";
 	struct d9__finding_blocked blocked;
-	bool waited, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
+	bool waited, starts, excused, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 
 	if (!most)
 		return;
+	starts = is_start(findings, callback, limit_of(findings, most));
+	excused = starts || is_others_preempted(findings, callback, most,
+						known ? blocked.what : callback->n_asleep ? callback->asleep[0].place : "");
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (callback->n_asleep)
 		d9__finding_asleep(callback->asleep[0].place, place, sizeof(place));
-	d9__finding_rhythm(findings, callback, rhythm, sizeof(rhythm));
+	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
-		findings, long_severity(most->blocked_ns, callback->blocked_calls, waited),
+		findings,
+		excused ? D9__INFO : long_severity(most->blocked_ns, callback->blocked_calls, waited),
 		most->blocked_ns,
 		remedy ? remedy : "Let the loop wait instead (an event for the answer, a timer for the pause), or move it "
 		"to a thread: it sleeps inside the callback, and its loop with it. Look for poll(), select(), a "
@@ -302,7 +386,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		"access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it).",
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did, %s in all; the limit was %s)%s.",
-		name.len, name.text, callback->internal ? " (the library's own callback)" : "",
+		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
 		d9__units_ns(most->blocked_ns).text, place, (unsigned long long)most->worker, rhythm,
 		d9__units_count(callback->blocked_calls).text,
 		d9__units_count(callback->calls).text, d9__units_ns(callback->blocked_ns).text,
@@ -408,8 +492,8 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	uint64_t limit = limit_of(findings, worst), calls;
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
-	char behind[160], taken[160], rhythm[128];
-	bool preempted, waited;
+	char behind[160], taken[160], rhythm[128], caller[160];
+	bool preempted, waited, starts;
 
 	/* What the kernel took from it is the machine's. */
 	if (callback->stalls[0].ns <= limit || all_blocked(callback, limit))
@@ -419,14 +503,15 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 		calls = 1;
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	preempted = looks_preempted(findings, callback, calls);
-	d9__finding_rhythm(findings, callback, rhythm, sizeof(rhythm));
+	starts = is_start(findings, callback, limit);
+	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	d9__finding_taken(worst->culprit_ns - d9__stall_own_ns(worst), taken, sizeof(taken));
 	finding = d9__finding_add(
 		findings,
-		preempted ? D9__INFO : long_severity(d9__stall_own_ns(worst), calls, waited),
+		preempted || starts ? D9__INFO : long_severity(d9__stall_own_ns(worst), calls, waited),
 		d9__stall_own_ns(worst), long_advice(callback, d9__stall_verdict(worst), preempted),
 		"%.*s%s blocked worker %llu for %s%s%s (%s of %s calls took over %s)%s.", name.len,
-		name.text, callback->internal ? " (the library's own callback)" : "",
+		name.text, describe_caller(callback, caller, sizeof(caller)),
 		(unsigned long long)worst->worker, d9__units_ns(worst->culprit_ns).text, taken,
 		rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
 		d9__units_ns(limit).text, behind);

@@ -6,11 +6,15 @@
 #include <stdio.h>
 
 #include "analyze/findings.h"
+#include "analyze/hot.h"
 #include "analyze/stalls.h"
 #include "analyze/units.h"
 
 /* Shorter ones are not worth telling. */
 #define NESTED_NS D9__MS(10)
+
+/* What is open for longer counts whenever it comes. */
+#define START_NS D9__MS(500)
 
 /* An inner loop that calls no more has little to do. */
 #define FEW_CALLS 10
@@ -29,11 +33,21 @@ static const struct d9__stall *longest_nested(const struct d9__callback *callbac
 	return found;
 }
 
+/* Whether the only such call came while the program started, and was no pause that somebody notices then. */
+static bool is_start(const struct d9__analysis *a, const struct d9__callback *callback, const struct d9__stall *stall)
+{
+	return stall && callback->nested.calls == 1 && callback->nested.longest_ns <= START_NS &&
+	       d9__analysis_is_start(a, stall->start_ns + callback->nested.longest_ns);
+}
+
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */
-static enum d9__severity nested_severity(const struct d9__callback *callback, const struct d9__stall *stall)
+static enum d9__severity nested_severity(const struct d9__analysis *a, const struct d9__callback *callback,
+					 const struct d9__stall *stall)
 {
 	uint64_t open_ns = callback->nested.longest_ns, waited_ns = stall ? stall->waited_max_ns : 0;
 
+	if (is_start(a, callback, stall))
+		return D9__INFO;
 	if (waited_ns > D9__MS(50) && open_ns > D9__MS(50))
 		return D9__CRITICAL;
 	if (open_ns > D9__MS(50) || waited_ns > D9__MS(5))
@@ -64,6 +78,21 @@ static void add_longest(struct d9__findings *findings, struct d9__finding *findi
 				 d9__units_count(stall->nested_calls).text, waited);
 }
 
+/* Whether half of the stacks of |callback| lie in a loop library that it has called; true where there are too few. */
+static bool is_found_in_loop(const struct d9__callback *callback)
+{
+	const struct d9__stack *stack;
+	uint64_t on, in_loop = 0, all = 0;
+
+	if (!callback->hot || callback->hot->on < D9__HOT_FEW)
+		return true;
+	for (size_t place = 0; (stack = d9__hot_next(callback->hot, &place, &on));) {
+		all += on;
+		in_loop += d9__hot_calls_loop(callback, stack) ? on : 0;
+	}
+	return 2 * in_loop >= all;
+}
+
 /*
  * Whether loops inside are looked at again and again and not let wait.  What the adapter told of them is what they
  * called: the time between counts as the callback's own.
@@ -73,7 +102,8 @@ static bool is_polled(const struct d9__stall *stall)
 	uint64_t open_ns = stall->total_ns + stall->nested_ns;
 
 	return 10 * stall->nested_parked_ns < open_ns &&
-	       (2 * stall->total_ns >= open_ns || stall->nested_calls < FEW_CALLS);
+	       (2 * stall->total_ns >= open_ns || stall->nested_calls < FEW_CALLS) &&
+	       2 * stall->blocked_ns < stall->total_ns && is_found_in_loop(stall->callback);
 }
 
 static void nested_loop(struct d9__findings *findings, const struct d9__callback *callback)
@@ -94,7 +124,7 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 		snprintf(what, sizeof(what), "runs a loop inside: open for %s, %s its own", d9__units_ns(open_ns).text,
 			 d9__units_ns(own_ns).text);
 	finding = d9__finding_add(
-		findings, nested_severity(callback, stall), open_ns,
+		findings, nested_severity(findings->analysis, callback, stall), open_ns,
 		polled ? "Return, and go on in the callback of what it looks for; if it computes meanwhile, do that in "
 			 "pieces, from an idle callback or a timer of 0. It looks at a loop again and again without letting "
 			 "it wait (EVLOOP_NONBLOCK, EVRUN_NOWAIT, g_main_context_iteration(FALSE)), and keeps a CPU busy "
@@ -115,12 +145,19 @@ static void nested_loop(struct d9__findings *findings, const struct d9__callback
 		d9__finding_explain(findings, finding, callback);
 }
 
-/* Whether |callback| slept for nine tenths of its longest call before it ran the loop, as for an answer. */
-static bool slept_outside(const struct d9__callback *callback)
+/*
+ * Whether the longest call of |callback| was its own for the most part: it slept for nine tenths before it ran the loop, as
+ * for an answer, or it computed for three quarters and did not do that in the loop.  That is told of long and of blocked calls.
+ */
+static bool is_own(const struct d9__callback *callback)
 {
 	const struct d9__stall *stall = longest_nested(callback);
 
-	return stall && d9__stall_is_blocked(stall) && 9 * stall->nested_ns < stall->total_ns;
+	if (!stall)
+		return false;
+	if (d9__stall_is_blocked(stall))
+		return 9 * stall->nested_ns < stall->total_ns;
+	return 3 * stall->nested_ns < stall->total_ns && !is_polled(stall);
 }
 
 void d9__check_nested_loop(struct d9__findings *findings)
@@ -128,6 +165,6 @@ void d9__check_nested_loop(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->nested.longest_ns >= NESTED_NS && !slept_outside(callbacks->items[i]))
+		if (callbacks->items[i]->nested.longest_ns >= NESTED_NS && !is_own(callbacks->items[i]))
 			nested_loop(findings, callbacks->items[i]);
 }

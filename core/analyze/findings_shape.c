@@ -11,6 +11,9 @@
 #include "analyze/stalls.h"
 #include "analyze/units.h"
 
+/* The long calls of a callback are few: one in so many. */
+#define FEW_PART 4
+
 static enum d9__severity severity_of(uint64_t ns)
 {
 	if (ns > D9__MS(50))
@@ -19,6 +22,16 @@ static enum d9__severity severity_of(uint64_t ns)
 }
 
 /* ---- slow at first ---- */
+
+/* Shorter ones are no more than a program's start, if they come then. */
+static enum d9__severity cold_severity(const struct d9__analysis *a, const struct d9__callback *callback,
+				       const struct d9__cold *cold)
+{
+	bool starts = callback->n_stalls &&
+		      d9__analysis_is_start(a, callback->stalls[0].stall->start_ns + callback->stalls[0].ns);
+
+	return cold->slowest_ns > (starts ? D9__MS(20) : D9__MS(10)) ? D9__WARNING : D9__INFO;
+}
 
 static void cold_start(struct d9__findings *findings, const struct d9__callback *callback,
 		       const struct d9__cold *cold)
@@ -30,7 +43,7 @@ static void cold_start(struct d9__findings *findings, const struct d9__callback 
 	if (cold->first_calls > 1)
 		snprintf(when, sizeof(when), "among its first %s calls", d9__units_count(cold->first_calls).text);
 	finding = d9__finding_add(
-		findings, cold->slowest_ns > D9__MS(10) ? D9__WARNING : D9__INFO, cold->slowest_ns,
+		findings, cold_severity(findings->analysis, callback, cold), cold->slowest_ns,
 		"Set up what it needs before the loop runs, or call it once yourself before you take requests: it "
 		"does so in its first calls (a table, a connection, a library, name resolution, memory that was "
 		"never touched), and who comes first waits for it. It is no slow callback otherwise.",
@@ -222,15 +235,34 @@ static void periodic_pause(struct d9__findings *findings, const struct d9__rhyth
 		d9__finding_explain(findings, finding, rhythm->callbacks[i]);
 }
 
+/*
+ * Whether something is done now and then that most calls do not do.  A timer that always takes as long, a callback of
+ * which every second call does, and one that sleeps have findings of their own, and their period is told there.
+ */
+static bool is_housekeeping(const struct d9__rhythm *rhythm)
+{
+	const struct d9__callback *callback = most_of(rhythm);
+	uint64_t most_ns = 0, all_ns = 0;
+
+	for (size_t i = 0; i < rhythm->n_callbacks; i++) {
+		all_ns += rhythm->callback_ns[i];
+		if (rhythm->callback_ns[i] > most_ns)
+			most_ns = rhythm->callback_ns[i];
+	}
+	/* Three quarters are one callback's: another one was met by chance. */
+	if (4 * most_ns < 3 * all_ns)
+		return true;
+	return rhythm->stands_out && FEW_PART * rhythm->times <= callback->calls &&
+	       2 * callback->blocked_calls < rhythm->times;
+}
+
 void d9__check_periodic_pause(struct d9__findings *findings)
 {
 	find_rhythms(findings);
 	for (size_t i = 0; i < findings->n_rhythms; i++) {
 		const struct d9__rhythm *rhythm = &findings->rhythms[i];
 
-		/* A timer that always takes as long is a long callback, and its period is told there. */
-		if ((rhythm->n_callbacks > 1 || rhythm->stands_out) &&
-		    !d9__finding_is_explained(findings, most_of(rhythm)))
+		if (is_housekeeping(rhythm) && !d9__finding_is_explained(findings, most_of(rhythm)))
 			periodic_pause(findings, rhythm);
 	}
 }

@@ -90,10 +90,28 @@ static const struct d9__delay *longest_own(const struct d9__analysis *a, const s
 	return worst;
 }
 
+/* The longest wait behind a backlog; those of a program's start count where there are no others. */
+static const struct d9__delay *worst_backlog(const struct d9__analysis *a, bool *starts)
+{
+	const struct d9__latency *latency = &a->latency;
+	const struct d9__delay *worst = longest_own(a, latency->backlogs, latency->n_backlogs);
+
+	*starts = worst && d9__analysis_is_start(a, worst->start_ns);
+	for (size_t i = 0; i < latency->n_backlogs && *starts; i++)
+		*starts = d9__analysis_is_start(a, latency->backlogs[i].start_ns);
+	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= D9__MS(10) &&
+	    !d9__analysis_is_start(a, latency->latest_backlog.start_ns)) {
+		*starts = false;
+		worst = &latency->latest_backlog;
+	}
+	return worst;
+}
+
 void d9__check_backlog(struct d9__findings *findings)
 {
 	const struct d9__latency *latency = &findings->analysis->latency;
-	const struct d9__delay *worst = longest_own(findings->analysis, latency->backlogs, latency->n_backlogs);
+	bool starts;
+	const struct d9__delay *worst = worst_backlog(findings->analysis, &starts);
 	uint64_t own_ns = worst ? own_rank_ns(findings->analysis, worst) : 0;
 	struct d9__finding *finding;
 	struct d9__name name, most;
@@ -105,13 +123,13 @@ void d9__check_backlog(struct d9__findings *findings)
 	name = d9__finding_name(worst->callback);
 	most = d9__finding_name(worst->between.most);
 	finding = d9__finding_add(
-		findings, own_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, own_ns,
+		findings, starts ? D9__INFO : own_ns > D9__MS(50) ? D9__CRITICAL : D9__WARNING, own_ns,
 		"Handle fewer per round (limits on accepts and reads), use priorities, make the frequent one "
 		"cheaper, or spread the work over more loops: no single call is to blame, there are too many in a "
 		"round.",
-		"%.*s waited %s%s behind a backlog of %s short calls, most of them of %.*s.",
+		"%.*s waited %s%s behind a backlog of %s short calls, most of them of %.*s%s.",
 		name.len, name.text, d9__units_ns(worst->ns).text, taken, calls_text(&worst->between).text, most.len,
-		most.text);
+		most.text, starts ? ", while the program started" : "");
 	d9__finding_set_callback(findings, finding, worst->between.most);
 	d9__finding_set_brief(findings, finding, "short calls, %s in a row, hold the loop %s",
 			      calls_text(&worst->between).text, d9__units_ns(own_ns).text);

@@ -234,6 +234,17 @@ static void look_between(const struct d9__worker *worker, struct d9__delay *dela
 	delay->own_ns -= ns < delay->own_ns ? ns : delay->own_ns;
 }
 
+/* What is over 10 ms is never forgotten for what is not. */
+static void keep_latest(struct d9__delay *latest, const struct d9__delay *delay)
+{
+	uint64_t ns = d9__delay_busy_ns(delay);
+
+	if (ns < D9__MS(10) && latest->rank_ns >= D9__MS(10))
+		return;
+	*latest = *delay;
+	latest->rank_ns = ns;
+}
+
 /* Which of the causes a wait had that was looked into. */
 static void count_cause(struct d9__latency *latency, uint64_t long_ns,
 			const struct d9__delay *delay)
@@ -252,6 +263,7 @@ static void count_cause(struct d9__latency *latency, uint64_t long_ns,
 		latency->behind_backlog++;
 		keep(latency->backlogs, &latency->n_backlogs, D9__BACKLOGS_MAX, delay,
 		     d9__delay_busy_ns(delay));
+		keep_latest(&latency->latest_backlog, delay);
 	} else if (is_kernels(delay)) {
 		latency->behind_kernel++;
 	} else if (between->calls > 1 && 2 * between->busy_ns >= between->covered_ns) {
@@ -354,6 +366,7 @@ void d9__latency_period(struct d9__latency *latency, uint64_t worker, uint64_t f
 			uint64_t off_ns)
 {
 	share(latency->backlogs, latency->n_backlogs, worker, from_ns, to_ns, off_ns);
+	share(&latency->latest_backlog, 1, worker, from_ns, to_ns, off_ns);
 	share(latency->unfair, latency->n_unfair, worker, from_ns, to_ns, off_ns);
 	share(latency->latest, latency->n_latest, worker, from_ns, to_ns, off_ns);
 	share(latency->held, latency->n_held, worker, from_ns, to_ns, off_ns);

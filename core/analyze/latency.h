@@ -74,6 +74,7 @@ struct d9__latency {
 	size_t n_unfair;
 	struct d9__delay backlogs[D9__BACKLOGS_MAX]; /* the longest behind many short calls */
 	size_t n_backlogs;
+	struct d9__delay latest_backlog; /* the latest of over 10 ms, or the latest */
 
 	struct d9__histogram lateness; /* of timers, 0 included */
 	uint64_t late_over_1ms, late_over_10ms, late_over_50ms;

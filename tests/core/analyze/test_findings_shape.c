@@ -373,6 +373,94 @@ static void test_three_pauses_are_no_rhythm_yet(void)
 	story_free(&s);
 }
 
+static uint64_t every_second_slow(unsigned i)
+{
+	return i % 2 ? MS(45) : 50;
+}
+
+static void test_callback_of_which_every_second_call_is_long_is_a_long_callback(void)
+{
+	struct story s;
+
+	tell(&s, 40, MS(160), every_second_slow);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "periodic-pause")->check, "");
+	story_free(&s);
+}
+
+/* It sleeps now and then: the period is told with where it does. */
+static void test_call_that_sleeps_in_a_rhythm_is_a_blocked_callback(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t us = i * MS(80), slow_us = i % 20 ? 50 : MS(60);
+
+		story_unpark(&s, 0, us, 0);
+		story_poll(&s, 0, us + 1, us + 1 + slow_us, 1, READ);
+		if (i % 20 == 0)
+			story_off_cpu(&s, 0, us + 1 + slow_us, 1, slow_us, 0);
+		story_park(&s, 0, us + slow_us + 2, 0);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "periodic-pause")->check, "");
+	story_free(&s);
+}
+
+/* ---- while the program starts ---- */
+
+/* One call of |us| at |at_us|, |times| times each 400 ms, in four seconds of a trace that begins with its process. */
+static const struct d9__finding *start_with(struct story *s, uint64_t at_us, uint64_t us, unsigned times)
+{
+	story_begin(s);
+	story_say(s, "recorder.mode", "continuous");
+	story_routine(s, 0, 0, 100);
+	for (unsigned i = 0; i < times; i++)
+		call(s, at_us + i * MS(400), us, 1, READ);
+	story_routine(s, 0, MS(4000), 100);
+	story_analyse(s);
+	return story_finding_of(s, "long-callback");
+}
+
+static void test_long_call_while_the_program_starts_is_information(void)
+{
+	static const struct {
+		uint64_t at_us, us;
+		unsigned times;
+		enum d9__severity severity;
+	} calls[] = {
+		{ MS(50), MS(170), 1, D9__INFO },
+		{ MS(50), MS(170), 2, D9__INFO },
+		{ MS(50), MS(170), 4, D9__CRITICAL },  /* goes on behind it */
+		{ MS(50), MS(600), 1, D9__CRITICAL },  /* somebody notices */
+		{ MS(1200), MS(170), 1, D9__CRITICAL }, /* later */
+	};
+
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct story s;
+
+		CU_ASSERT_EQUAL(start_with(&s, calls[i].at_us, calls[i].us, calls[i].times)->severity, calls[i].severity);
+		story_free(&s);
+	}
+}
+
+static void test_trace_that_begins_later_tells_of_no_start(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "segment.prior_sealed_clean", "true");
+	story_say(&s, "recorder.mode", "continuous");
+	story_routine(&s, 0, 0, 100);
+	call(&s, MS(50), MS(170), 1, READ);
+	story_routine(&s, 0, MS(4000), 100);
+	story_analyse(&s);
+	CU_ASSERT_EQUAL(story_finding_of(&s, "long-callback")->severity, D9__CRITICAL);
+	story_free(&s);
+}
+
 static const CU_TestInfo tests[] = {
 	{ "callback that is slow at first only is named as that",
 	  test_callback_that_is_slow_at_first_only_is_named_as_that },
@@ -401,6 +489,12 @@ static const CU_TestInfo tests[] = {
 	{ "timer that always takes long is a long callback with its period",
 	  test_timer_that_always_takes_long_is_a_long_callback_with_its_period },
 	{ "three pauses are no rhythm yet", test_three_pauses_are_no_rhythm_yet },
+	{ "callback of which every second call is long is a long callback",
+	  test_callback_of_which_every_second_call_is_long_is_a_long_callback },
+	{ "call that sleeps in a rhythm is a blocked callback",
+	  test_call_that_sleeps_in_a_rhythm_is_a_blocked_callback },
+	{ "long call while the program starts is information", test_long_call_while_the_program_starts_is_information },
+	{ "trace that begins later tells of no start", test_trace_that_begins_later_tells_of_no_start },
 	CU_TEST_INFO_NULL,
 };
 
