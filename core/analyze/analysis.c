@@ -15,6 +15,9 @@
 #define START_NS   D9__MS(1000)
 #define START_PART 3
 
+/* What begins so soon is how it starts. */
+#define START_SOON_NS D9__MS(100)
+
 static int count_event(struct d9__analysis *a, const struct d9_event *event)
 {
 	uint32_t id = d9_schema_id(event->schema);
@@ -204,12 +207,13 @@ uint64_t d9__analysis_start_ns(const struct d9__analysis *a)
 	return a->any_loop ? a->loop_first_ns : a->first_ns;
 }
 
-bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t ns)
+bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t from_ns, uint64_t to_ns, bool waited)
 {
-	uint64_t since_ns = ns - a->loop_first_ns;
+	uint64_t since_ns = to_ns - a->loop_first_ns;
 
-	return a->from_start && ns >= a->loop_first_ns && since_ns <= START_NS &&
-	       START_PART * since_ns <= a->loop_last_ns - a->loop_first_ns;
+	return a->from_start && from_ns >= a->loop_first_ns && since_ns <= START_NS &&
+	       START_PART * since_ns <= a->loop_last_ns - a->loop_first_ns &&
+	       (!waited || from_ns - a->loop_first_ns <= START_SOON_NS);
 }
 
 uint64_t d9__analysis_end_ns(const struct d9__analysis *a)

@@ -119,10 +119,11 @@ int d9__analysis_alloc(struct d9__analysis *analysis, const struct d9_event *eve
 void d9__analysis_free(const struct d9_event *event, struct d9__heap *heap);
 
 /*
- * Whether the process still started at |ns|: in the first second of its loops, of which three times as much is recorded.
- * What a program does once then (reads its files, asks a bus for its name) keeps nobody waiting.
+ * Whether the process still started until |to_ns|: in the first second of its loops, of which three times as much is recorded.
+ * What a program does once then (reads its files, asks a bus for its name) disturbs nobody, if nothing of it |waited|, or
+ * if that began as soon as its loops did, at |from_ns|.
  */
-bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t ns);
+bool d9__analysis_is_start(const struct d9__analysis *a, uint64_t from_ns, uint64_t to_ns, bool waited);
 
 /* Read from |event|, an OffCpuEvent, how long its call slept and how long it was ready without a CPU. */
 void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns);

@@ -220,11 +220,15 @@ static bool is_start(const struct d9__findings *findings, const struct d9__callb
 {
 	if (d9__histogram_above(&callback->own, limit) > callback->n_stalls)
 		return false;
-	for (size_t i = 0; i < callback->n_stalls; i++)
-		if (callback->stalls[i].ns > limit &&
-		    (callback->stalls[i].ns > START_NS ||
-		     !d9__analysis_is_start(findings->analysis, callback->stalls[i].stall->start_ns + callback->stalls[i].ns)))
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
+		uint64_t ns = callback->stalls[i].ns;
+
+		if (ns > limit &&
+		    (ns > START_NS || !d9__analysis_is_start(findings->analysis, stall->start_ns, stall->start_ns + ns,
+							     stall->waited_max_ns >= D9__WAIT_EXPLAIN_NS)))
 			return false;
+	}
 	return true;
 }
 

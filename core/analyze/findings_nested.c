@@ -37,7 +37,8 @@ static const struct d9__stall *longest_nested(const struct d9__callback *callbac
 static bool is_start(const struct d9__analysis *a, const struct d9__callback *callback, const struct d9__stall *stall)
 {
 	return stall && callback->nested.calls == 1 && callback->nested.longest_ns <= START_NS &&
-	       d9__analysis_is_start(a, stall->start_ns + callback->nested.longest_ns);
+	       d9__analysis_is_start(a, stall->start_ns, stall->start_ns + callback->nested.longest_ns,
+				     stall->waited_max_ns >= D9__WAIT_EXPLAIN_NS);
 }
 
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */

@@ -27,8 +27,9 @@ static enum d9__severity severity_of(uint64_t ns)
 static enum d9__severity cold_severity(const struct d9__analysis *a, const struct d9__callback *callback,
 				       const struct d9__cold *cold)
 {
+	const struct d9__callback_stall *first = &callback->stalls[0];
 	bool starts = callback->n_stalls &&
-		      d9__analysis_is_start(a, callback->stalls[0].stall->start_ns + callback->stalls[0].ns);
+		      d9__analysis_is_start(a, first->stall->start_ns, first->stall->start_ns + first->ns, false);
 
 	return cold->slowest_ns > (starts ? D9__MS(20) : D9__MS(10)) ? D9__WARNING : D9__INFO;
 }

@@ -90,17 +90,21 @@ static const struct d9__delay *longest_own(const struct d9__analysis *a, const s
 	return worst;
 }
 
+static bool is_start(const struct d9__analysis *a, const struct d9__delay *delay)
+{
+	return d9__analysis_is_start(a, delay->start_ns, delay->start_ns, false);
+}
+
 /* The longest wait behind a backlog; those of a program's start count where there are no others. */
 static const struct d9__delay *worst_backlog(const struct d9__analysis *a, bool *starts)
 {
 	const struct d9__latency *latency = &a->latency;
 	const struct d9__delay *worst = longest_own(a, latency->backlogs, latency->n_backlogs);
 
-	*starts = worst && d9__analysis_is_start(a, worst->start_ns);
+	*starts = worst && is_start(a, worst);
 	for (size_t i = 0; i < latency->n_backlogs && *starts; i++)
-		*starts = d9__analysis_is_start(a, latency->backlogs[i].start_ns);
-	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= D9__MS(10) &&
-	    !d9__analysis_is_start(a, latency->latest_backlog.start_ns)) {
+		*starts = is_start(a, &latency->backlogs[i]);
+	if (*starts && own_rank_ns(a, &latency->latest_backlog) >= D9__MS(10) && !is_start(a, &latency->latest_backlog)) {
 		*starts = false;
 		worst = &latency->latest_backlog;
 	}

@@ -411,14 +411,21 @@ static void test_call_that_sleeps_in_a_rhythm_is_a_blocked_callback(void)
 
 /* ---- while the program starts ---- */
 
-/* One call of |us| at |at_us|, |times| times each 400 ms, in four seconds of a trace that begins with its process. */
-static const struct d9__finding *start_with(struct story *s, uint64_t at_us, uint64_t us, unsigned times)
+/*
+ * One call of |us| at |at_us|, |times| times each 400 ms, in four seconds of a trace that begins with its process; behind
+ * the first, another callback |waited|.
+ */
+static const struct d9__finding *start_with(struct story *s, uint64_t at_us, uint64_t us, unsigned times, bool waited)
 {
 	story_begin(s);
 	story_say(s, "recorder.mode", "continuous");
 	story_routine(s, 0, 0, 100);
+	if (waited)
+		story_wake(s, at_us + MS(10), 0, 2, 1);
 	for (unsigned i = 0; i < times; i++)
 		call(s, at_us + i * MS(400), us, 1, READ);
+	if (waited)
+		call(s, at_us + us + 5, 10, 2, WRITE);
 	story_routine(s, 0, MS(4000), 100);
 	story_analyse(s);
 	return story_finding_of(s, "long-callback");
@@ -429,19 +436,24 @@ static void test_long_call_while_the_program_starts_is_information(void)
 	static const struct {
 		uint64_t at_us, us;
 		unsigned times;
+		bool waited;
 		enum d9__severity severity;
 	} calls[] = {
-		{ MS(50), MS(170), 1, D9__INFO },
-		{ MS(50), MS(170), 2, D9__INFO },
-		{ MS(50), MS(170), 4, D9__CRITICAL },  /* goes on behind it */
-		{ MS(50), MS(600), 1, D9__CRITICAL },  /* somebody notices */
-		{ MS(1200), MS(170), 1, D9__CRITICAL }, /* later */
+		{ MS(50), MS(170), 1, false, D9__INFO },
+		{ MS(50), MS(170), 2, false, D9__INFO },
+		{ MS(50), MS(170), 1, true, D9__INFO },
+		{ MS(300), MS(170), 1, false, D9__INFO },
+		{ MS(300), MS(170), 1, true, D9__CRITICAL }, /* somebody is there */
+		{ MS(50), MS(170), 4, false, D9__CRITICAL },  /* goes on behind it */
+		{ MS(50), MS(600), 1, false, D9__CRITICAL },  /* somebody notices */
+		{ MS(1200), MS(170), 1, false, D9__CRITICAL }, /* later */
 	};
 
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		struct story s;
 
-		CU_ASSERT_EQUAL(start_with(&s, calls[i].at_us, calls[i].us, calls[i].times)->severity, calls[i].severity);
+		CU_ASSERT_EQUAL(start_with(&s, calls[i].at_us, calls[i].us, calls[i].times, calls[i].waited)->severity,
+				calls[i].severity);
 		story_free(&s);
 	}
 }
