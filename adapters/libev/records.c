@@ -155,7 +155,7 @@ int d9__libev_record_add(const struct ev_loop *loop, const char *name,
 	record = *is_new ? take_record_locked() : NULL;
 	unlock_records();
 	if (!*is_new)
-		return 0;
+		return name ? d9_loop_register(D9_LIBRARY_LIBEV, *out, name, &(*out)->loop) : 0;
 	if (!record)
 		return -ENOSPC;
 	/* Not under our lock: who forks takes it behind the recorder's. */

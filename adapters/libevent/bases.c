@@ -166,6 +166,8 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 	}
 	if (!record && !err)
 		err = attach_locked(base, name, known);
+	else if (record && name)
+		err = d9_loop_register(D9_LIBRARY_LIBEVENT, base, name, &record->loop);
 	unlock_bases();
 	if (!err && !known)
 		d9__libevent_degrade_park();

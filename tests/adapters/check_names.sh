@@ -135,5 +135,34 @@ if [ -x "$here/glib_closures" ]; then
 	}
 fi
 
+# The name that a program gives to its loop counts, also where the loop was hooked before it said so.
+lane() {
+	"$dial9" info "$work/$1.trace" | grep -q "^ *runtime\.$2 " || {
+		echo "FAILED: $1: no loop \"$2\" in"
+		"$dial9" info "$work/$1.trace" | grep 'runtime\.'
+		failed=$((failed + 1))
+	}
+}
+if [ -x "$top_builddir/examples/thread_per_core" ]; then
+	record loops "$top_builddir/examples/thread_per_core" 2 100
+	for name in main core-0 core-1; do
+		lane loops $name
+	done
+fi
+if [ -x "$here/libev_every_kind" ] && command -v python3 >/dev/null; then
+	cat >"$work/its_own.py" <<-'END'
+		from ctypes import *
+		libev, adapter = CDLL("libev.so.4"), CDLL("libdial9-libev.so.0")
+		libev.ev_default_loop.restype = c_void_p
+		libev.ev_run.argtypes = [c_void_p, c_int]
+		adapter.d9_ev_loop_attach_named.argtypes = [c_void_p, c_char_p]
+		loop = libev.ev_default_loop(0)
+		adapter.d9_ev_loop_attach_named(loop, b"its own")
+		libev.ev_run(loop, 1)
+	END
+	record libev python3 "$work/its_own.py"
+	lane libev "its own"
+fi
+
 [ $failed = 0 ] || echo "$failed failures"
 [ $failed = 0 ]
