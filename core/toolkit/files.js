@@ -51,11 +51,11 @@ function loopBounds(trace) {
 		start = Math.min(start, time);
 		end = Math.max(end, time);
 	};
-	for (const { polls, parks, entries, running } of trace.workers) {
+	for (const { polls, parks, entries, unended } of trace.workers) {
 		if (polls.n) [polls.start[0], polls.start[polls.n - 1] + polls.dur[polls.n - 1]].forEach(see);
 		if (parks.n) [parks.start[0], parks.end[parks.n - 1]].forEach(see);
 		for (let i = 0; i < entries.n; i++) see(entries.time[i]);
-		if (running) see(running.start);
+		if (unended) see(unended.start);
 	}
 	if (trace.wakes.n) [trace.wakes.time[0], trace.wakes.time[trace.wakes.n - 1]].forEach(see);
 	for (const name of ['QueueSampleEvent', 'StuckPollEvent', 'LastSignEvent']) rowsNamed(trace, name, []).forEach(({ time }) => see(time));

@@ -51,13 +51,13 @@ function lastEndOf({ polls, parks }) {
 function hungWorkers(trace) {
 	const signs = latestByWorker(rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns', 'span'])), looks = rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id', 'syscall', 'running', 'wchan']);
 	return [...signs].flatMap(([id, sign]) => {
-		const { task_id: task, time } = sign, worker = trace.workers.find((one) => one.id === id), hung = worker?.hung;
-		const told = sign.since_ns === undefined ? time : relativeTime(trace, sign.since_ns), open = hung && hung.task === task && time >= hung.start;
-		const since = open ? Math.min(told, hung.start) : told;
+		const { task_id: task, time } = sign, worker = trace.workers.find((one) => one.id === id), unended = worker?.unended;
+		const told = sign.since_ns === undefined ? time : relativeTime(trace, sign.since_ns), open = unended && unended.task === task && time >= unended.start;
+		const since = open ? Math.min(told, unended.start) : told;
 		// Whatever ended or began since then says that it went on.
-		if (time < since || (!open && worker && (worker.running || lastEndOf(worker) > since))) return [];
+		if (time < since || (!open && worker && (unended || lastEndOf(worker) > since))) return [];
 		const seen = looks.filter((look) => look.worker_id === id && look.task_id === task && look.time >= since), look = seen.at(-1) ?? {};
-		const site = open && !sign.span ? worker.polls.site[worker.polls.n - 1] : trace.strings.indexOf(sign.span || trace.tasks.get(task)?.location);
+		const site = open && !sign.span ? unended.site : trace.strings.indexOf(sign.span || trace.tasks.get(task)?.location);
 		return [{ id, task, site, since, until: Math.max(time, look.time ?? time), look, looks: seen.length }];
 	});
 }
@@ -75,9 +75,9 @@ function hungFlag(trace, { id, task, site, since, until, look, looks }) {
 export function openFlags(trace) {
 	const hung = hungWorkers(trace).filter(({ since, until }) => until - since >= HUNG_NS), { metadata } = trace;
 	const ended = metadata.get('segment.complete') === 'true' && metadata.get('segment.sealed_clean') !== 'false';
-	const running = trace.workers.filter((worker) => worker.running && !hung.some(({ id, task }) => id === worker.id && task) && trace.end - worker.running.start >= HUNG_NS);
-	return [...hung.map((one) => hungFlag(trace, one)), ...running.map(({ id, polls, running: { start, task } }) => {
-		const site = polls.site[polls.n], name = siteName(trace, site), ns = trace.end - start;
+	const running = trace.workers.filter((worker) => worker.running && !hung.some(({ id, task }) => id === worker.id && task) && trace.end - worker.unended.start >= HUNG_NS);
+	return [...hung.map((one) => hungFlag(trace, one)), ...running.map(({ id, unended: { start, task, site } }) => {
+		const name = siteName(trace, site), ns = trace.end - start;
 		return newFlag('running-at-end', ended ? 'info' : 'warning', ns, `${name} was still running on worker ${id} when the trace ended, for ${showDuration(ns)} at least.`, { name, site,
 			brief: `still ran when the trace ended, for ${showDuration(ns)}`, advice: 'Look here if the program hung or was killed then: the call did not end, and its length is in no figure.',
 			evidence: [{ text: 'began and did not end', time: start, duration: ns, worker: id, task }] });

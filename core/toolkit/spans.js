@@ -65,6 +65,9 @@ function wholeSpans(trace, table, read, origin, found) {
 	}
 }
 
+// A stay, or a span, of no length begins before it ends; a block that is left exits and closes its span at one time.
+const ORDER_OF_ONE_TIME = { Open: 0, Enter: 1, Exit: 2, Close: 3 };
+
 /** Enters, exits and closes in the order of their times. */
 function spanRows(trace, known) {
 	const rows = [];
@@ -80,8 +83,7 @@ function spanRows(trace, known) {
 				unentered: first(i) === undefined, name: name < 0 || !(table.columns[name][i] >= 0) ? -1 : table.columns[name][i] });
 		}
 	}
-	// A span may be closed in the nanosecond in which it was left, and the table of closes may stand first.
-	return rows.sort((a, b) => a.time - b.time || (a.kind === 'Close') - (b.kind === 'Close'));
+	return rows.sort((a, b) => a.time - b.time || ORDER_OF_ONE_TIME[a.kind] - ORDER_OF_ONE_TIME[b.kind]);
 }
 
 /**
@@ -129,12 +131,25 @@ export function readSpans(trace, read, known) {
 			open.delete(row.span);
 		}
 	}
+	// Functions that a call is in that never ended: as long as it was seen.
+	for (const { life, entered } of open.values()) {
+		const end = entered && trace.strings[entered.name]?.includes(' @ ') ? lastSeen(trace, entered) : -1;
+		if (end < 0) continue;
+		lives[life].end = Math.max(lives[life].end, end);
+		stay(entered.worker, { start: entered.time, end, span: 0, name: entered.name, life, task: NaN });
+	}
 	const whole = [];
 	for (const table of trace.tables) wholeSpans(trace, table, read, origin, whole);
 	for (const row of whole) stay(row.worker, { start: row.start, end: row.end, span: 0, name: row.name, life: begin(0, row), task: row.task });
 	const tables = new Map();
 	for (const [worker, list] of stays) tables.set(worker, tableOf(SPAN_STAYS, list.sort((a, b) => a.start - b.start || b.end - a.end)));
 	return { stays: tables, lives: Object.assign(tableOf(SPAN_LIVES, lives), { ids, schemas: schemasOf(lives, whole) }) };
+}
+
+/** Until when the call was seen in which a span was entered that was not left; -1: it ended. */
+function lastSeen(trace, { worker: id, time }) {
+	const { polls, unended, running } = trace.workers.find((worker) => worker.id === id) ?? {};
+	return unended && !running && time >= unended.start ? polls.start[polls.n - 1] + polls.dur[polls.n - 1] : -1;
 }
 
 /** What spans without a name of their own are called: Map from the row of the life to the name of its schema. */

@@ -72,7 +72,7 @@ class TraceBuilder {
 		let worker = this.workers.get(id);
 		if (!worker) {
 			if (this.workers.size === WORKERS_MAX) throw new RangeError(`more than ${WORKERS_MAX} workers`);
-			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false,
+			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false, unended: null,
 				time: -Infinity, tid: 0, inOrder: true, tids: new Map() };
 			this.workers.set(id, worker);
 		}
@@ -236,12 +236,33 @@ class TraceBuilder {
 		}
 	}
 
+	/** The call that worker |id| never ended lasted as long as it was seen open; the segment with its beginning may be gone. */
+	closeUnended(id, signs) {
+		const told = signs.findLast(({ task, since }) => task && since >= this.lastTime(id));
+		if (told) this.pollStart(id, Math.max(0, told.since), 0, told.task, -1);
+		const worker = this.workers.get(id), { polls } = worker ?? {};
+		if (!worker?.open) return;
+		const row = polls.n - 1, seen = signs.findLast(({ time, task }) => task === polls.task[row] && time >= polls.start[row]);
+		if (!seen) return;
+		worker.unended = { start: polls.start[row], task: polls.task[row], site: polls.site[row] };
+		this.close(worker, seen.time, POLL.OPEN_ENDED);
+	}
+
+	/** When the last thing of worker |id| ended; if it goes on, never. */
+	lastTime(id) {
+		const worker = this.workers.get(id);
+		if (!worker) return this.workers.size < WORKERS_MAX ? -Infinity : Infinity;
+		return worker.open || worker.parked ? Infinity : worker.time;
+	}
+
 	/** Everything as plain data; call once, at the end of the input. */
 	finish() {
 		const texts = this.strings.texts();
 		const trace = { origin: this.origin ?? [0, 0], strings: texts, stacks: this.stacks.stacks(), wakes: this.wakes,
 			segments: this.segments, workers: [], tables: [...this.tables.values()] };
 		if (!this.wakesInOrder) sortTable(this.wakes, 'time');
+		const signs = signsOf(trace);
+		for (const [id, list] of signs) this.closeUnended(id, list);
 		for (const worker of [...this.workers.values()].sort((a, b) => a.id - b.id)) trace.workers.push(finishWorker(worker));
 		const ends = [...timesOf(trace)];
 		trace.start = ends.reduce((least, [first]) => Math.min(least, first), Infinity);
@@ -253,23 +274,41 @@ class TraceBuilder {
 	}
 }
 
+/** When the recorder saw calls that went on and on, by worker: [{time, task, since}] in order of time; |since|: when they began. */
+function signsOf(trace) {
+	const signs = new Map();
+	const add = (row, since) => {
+		const id = number(row.worker_id);
+		if (Number.isNaN(row.time)) return;
+		if (!signs.has(id)) signs.set(id, []);
+		signs.get(id).push({ time: row.time, task: number(row.task_id), since });
+	};
+	for (const row of rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns'])) add(row, row.since_ns === undefined ? row.time : relativeTime(trace, row.since_ns));
+	for (const row of rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id'])) add(row, NaN);
+	for (const list of signs.values()) list.sort((a, b) => a.time - b.time);
+	return signs;
+}
+
 function finishWorker(worker) {
 	const { polls, parks, entries } = worker;
-	// The length of a call that had not ended is unknown.
-	if (worker.open) polls.n--;
+	// The length of a call that had not ended, and that nobody saw since, is unknown.
+	if (worker.open) {
+		polls.n--;
+		worker.unended = { start: polls.start[polls.n], task: polls.task[polls.n], site: polls.site[polls.n] };
+	}
 	if (!worker.inOrder) {
 		sortTable(polls, 'start');
 		sortTable(parks, 'start');
 		sortTable(entries, 'time');
 	}
-	return { id: worker.id, polls, parks, entries, running: worker.open ? { start: polls.start[polls.n], task: polls.task[polls.n] } : null, hung: null,
+	return { id: worker.id, polls, parks, entries, unended: worker.unended, running: worker.open,
 		tids: [...worker.tids.keys()], tid: [...worker.tids.keys()].at(-1) ?? 0 };
 }
 
 /** First and last time of each row of things that a cut of the trace would cut. */
 function* timesOf(trace) {
-	for (const { polls, parks, running } of trace.workers) {
-		if (running) yield [running.start, running.start];
+	for (const { polls, parks, unended } of trace.workers) {
+		if (unended) yield [unended.start, unended.start];
 		if (polls.n) yield [polls.start[0], polls.start[polls.n - 1] + polls.dur[polls.n - 1]];
 		if (parks.n) yield [parks.start[0], Number.isNaN(parks.end[parks.n - 1]) ? parks.start[parks.n - 1] : parks.end[parks.n - 1]];
 	}
@@ -340,34 +379,25 @@ function describe(trace, { budget, loneEnds }) {
 	trace.symbols = symbolsOf(trace);
 	trace.modules = rowsNamed(trace, 'ModuleEvent', ['base', 'start', 'size', 'path']).filter((row) => row.path);
 	trace.events = trace.tables.reduce((sum, table) => sum + table.count, 0);
+	// Of a call whose beginning is gone the place is that of its task.
+	for (const { polls, unended } of trace.workers)
+		if (unended?.site === -1 && polls.n) polls.site[polls.n - 1] = unended.site = trace.strings.indexOf(trace.tasks.get(unended.task)?.location);
 	nameWorkers(trace);
 	return trace;
 }
 
-/**
- * Calls whose beginning or end is missing, as the recorder saw them once a second: one that had not ended is as long as it was
- * seen open, and |running| becomes |hung|; one that ended, and had begun before this segment, began when the recorder says.
- */
+/** Calls that ended, and had begun before this segment, began when the recorder says who saw them open once a second. */
 function addSeenCalls(trace, loneEnds, budget) {
-	const signs = rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns']).filter((sign) => sign.task_id), looks = rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id']);
+	const signs = rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns']).filter((sign) => sign.task_id);
 	for (const worker of trace.workers) {
-		const { running } = worker, seen = signs.filter((sign) => sign.worker_id === worker.id);
-		if (running) closeHung(worker, [...seen, ...looks.filter((look) => look.worker_id === worker.id)]);
+		const seen = signs.filter((sign) => sign.worker_id === worker.id);
 		if (seen.length) beginAgain(trace, worker, seen, loneEnds.get(worker.id) ?? [], budget);
 	}
 }
 
-function closeHung(worker, seen) {
-	const { polls, running } = worker, last = seen.reduce((latest, { task_id: task, time }) => (task === running.task ? Math.max(latest, time) : latest), -Infinity);
-	if (last < running.start) return;
-	polls.dur[polls.n] = last - running.start;
-	polls.flags[polls.n++] = POLL.OPEN_ENDED;
-	Object.assign(worker, { running: null, hung: running });
-}
-
 /** |seen|: signs of life of |worker|, in order of time. */
-function beginAgain(trace, worker, seen, ends, budget) {
-	const { polls, parks } = worker, { n } = polls, times = seen.map((sign) => sign.time), open = rowOf(polls, n);
+function beginAgain(trace, { polls, parks }, seen, ends, budget) {
+	const { n } = polls, times = seen.map((sign) => sign.time);
 	let added = -Infinity; // when the newest of them ended
 	for (const end of ends) {
 		const sign = seen[lowerBound(times, end) - 1];
@@ -376,22 +406,13 @@ function beginAgain(trace, worker, seen, ends, budget) {
 		const poll = lowerBound(polls.start, end, n) - 1, park = lowerBound(parks.start, end, parks.n) - 1;
 		// What ended since then was after another call.
 		if (start >= end || added > start || (poll >= 0 && polls.start[poll] + polls.dur[poll] > start) || (park >= 0 && parks.end[park] > start)) continue;
-		putRow({ start, dur: end - start, task: sign.task_id, site: trace.strings.indexOf(trace.tasks.get(sign.task_id)?.location), ready: 0, flags: 0 }, polls, budget);
+		if (polls.n === polls.size) growTable(polls, budget);
+		const call = { start, dur: end - start, task: sign.task_id, site: trace.strings.indexOf(trace.tasks.get(sign.task_id)?.location), ready: 0, flags: 0 };
+		for (const [column, value] of Object.entries(call)) polls[column][polls.n] = value;
 		polls.n++;
 		added = end;
 	}
-	if (polls.n === n) return;
-	sortTable(polls, 'start');
-	putRow(open, polls, budget); // that of a call that had not ended stands behind the last
-}
-
-function rowOf(polls, row) {
-	return Object.fromEntries(Object.keys(POLLS).map((column) => [column, polls[column][row]]));
-}
-
-function putRow(values, polls, budget) {
-	if (polls.n === polls.size) growTable(polls, budget);
-	for (const [column, value] of Object.entries(values)) polls[column][polls.n] = value;
+	if (polls.n > n) sortTable(polls, 'start');
 }
 
 /** A time as the trace tells it, ns as BigInt; of what has none, the origin. */

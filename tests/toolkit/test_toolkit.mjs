@@ -63,10 +63,56 @@ test('two segments are one trace: a poll goes on in the second', async () => {
 test('a poll without an end is closed by what comes next, and one that never ends is not told', async () => {
 	const trace = await read(stream(HEADER, SHAPES.start(1), SHAPES.park(2), pool(0, 'f'), reset(1000), event(1, 0, 0, 1, 4, u32(0)),
 		event(1, 50, 0, 1, 4, u32(0)), event(2, 70, 0, 0, 1, u32(9)), event(1, 10, 0, 1, 4, u32(0))));
-	const { polls, running } = trace.workers[0];
+	const { polls, unended } = trace.workers[0];
 	assert.deepEqual([...polls.dur.subarray(0, polls.n)], [50, 70]);
 	assert.deepEqual([...polls.flags.subarray(0, polls.n)], [1, 1]);
-	assert.equal(running.start, 130);
+	assert.equal(unended.start, 130);
+});
+
+/** A worker that slept, and then a call of task 4 at 5 ms in which "render" is entered at 6 ms; |seen|: [ms, task] of signs of life.  |whole|: its beginning is in the trace. */
+function hungTrace(seen, whole = true) {
+	const w = new TraceWriter(), at = (ms, type, values) => w.at(1e9 + ms * 1e6, type, { worker_id: 0, local_queue: 0, cpu_time_ns: 0, sched_wait_ns: 0, tid: 9, ...values });
+	const worker = [['worker_id', 9], ['local_queue', 11]], waits = [...worker, ['cpu_time_ns', 9], ['sched_wait_ns', 9], ['tid', 13]];
+	const start = w.type('PollStartEvent', [...worker, ['task_id', 9], ['spawn_loc', 7]]), park = w.type('WorkerParkEvent', waits), unpark = w.type('WorkerUnparkEvent', waits);
+	const sign = w.type('LastSignEvent', [['worker_id', 9], ['task_id', 9], ['since_ns', 9], ['span', 7]]), stuck = w.type('StuckPollEvent', [['worker_id', 9], ['task_id', 9], ['for_ns', 9]]);
+	const enter = w.type('SpanEnter:libevent', [['worker_id', 9], ['span_id', 9], ['span_name', 7], ['span_instance_id', 9], ['tid', 13]]);
+	at(0, w.type('TaskSpawnEvent', [['task_id', 9], ['spawn_loc', 7], ['instrumented', 3]]), { task_id: 4, spawn_loc: 'read @ a.c:1', instrumented: 1 });
+	if (whole) {
+		at(1, park);
+		at(5, unpark);
+		at(5, start, { task_id: 4, spawn_loc: 'read @ a.c:1' });
+		at(6, enter, { span_id: 77, span_instance_id: 77, span_name: 'render @ a.c:9' });
+	}
+	for (const [ms, task] of seen) at(ms, sign, { task_id: task, since_ns: 1e9 + 5e6, span: '' });
+	for (const [ms, task] of seen) at(ms + 3, stuck, { task_id: task, for_ns: (ms - 2) * 1e6 });
+	return read(w.finish());
+}
+
+test('a call that never ended lasted until it was last seen open, and so did the function inside of it', async () => {
+	const trace = await hungTrace([[1005, 4], [2005, 4]]), [worker] = trace.workers, { polls } = worker, stays = trace.spans.get(0);
+	assert.deepEqual([polls.n, polls.start[0] / 1e6, polls.dur[0] / 1e6, polls.flags[0], worker.running], [1, 5, 2003, 1, false]);
+	assert.deepEqual([stays.n, stays.start[0] / 1e6, stays.end[0] / 1e6, trace.strings[stays.name[0]]], [1, 6, 2008, 'render @ a.c:9']);
+	assert.deepEqual(redFlags(trace).map((flag) => flag.check), ['stuck-callback']);
+});
+
+test('of a call that never ended and whose beginning is gone the signs of life tell since when and what it is', async () => {
+	const { workers: [{ polls }], strings } = await hungTrace([[1005, 4], [2005, 4]], false);
+	assert.deepEqual([polls.n, polls.start[0] / 1e6, polls.dur[0] / 1e6, polls.flags[0], strings[polls.site[0]]], [1, 5, 2003, 1, 'read @ a.c:1']);
+});
+
+test('signs of life of another call, or of a loop outside of calls, do not lengthen one that never ended', async () => {
+	const { workers: [worker] } = await hungTrace([[1005, 5], [2005, 0]]);
+	assert.deepEqual([worker.polls.n, worker.running, worker.unended.start / 1e6], [0, true, 5]);
+});
+
+test('a span that is left and closed at one time was stayed in, whichever of the types a trace names first', async () => {
+	const w = new TraceWriter(), step = [['worker_id', 9], ['span_id', 9], ['span_name', 7], ['span_instance_id', 9], ['tid', 13]], values = { worker_id: 0, span_id: 5, span_name: 'query', span_instance_id: 5, tid: 9 };
+	const close = w.type('SpanCloseEvent', [...step.slice(1, 4), ['start_timestamp_ns', 9], ['active_ns', 9]]), exit = w.type('SpanExit:db::query:a.c:1', step), enter = w.type('SpanEnter:db::query:a.c:1', step);
+	w.at(1000, enter, values);
+	w.at(1700, close, { ...values, start_timestamp_ns: 1000, active_ns: 700 });
+	w.at(1700, exit, values);
+	const { spans } = await read(w.finish()), stays = spans.get(0);
+	assert.deepEqual([stays.n, stays.end[0] - stays.start[0]], [1, 700]);
 });
 
 test('a call whose beginning or end is missing is as long as the recorder saw it open', async () => {
@@ -85,9 +131,9 @@ test('a call whose beginning or end is missing is as long as the recorder saw it
 	call(2400, 2410, 8, 'quick @ main');
 	call(2500, 0, 9, 'hangs @ main');
 	const calls = ({ workers: [{ polls }], strings }) => [...polls.start.subarray(0, polls.n)].map((at, i) => [at / MS, polls.dur[i] / MS, polls.flags[i], strings[polls.site[i]]]);
-	const cut = await read(w.finish()), begun = [[0, 1300, 0, 'slow @ main'], [1400, 10, 0, 'quick @ main']], { polls, running } = cut.workers[0];
+	const cut = await read(w.finish()), begun = [[0, 1300, 0, 'slow @ main'], [1400, 10, 0, 'quick @ main']], { unended } = cut.workers[0];
 	assert.deepEqual(calls(cut), begun);
-	assert.deepEqual([running.start / MS, cut.strings[polls.site[polls.n]], polls.ready[polls.n]], [1500, 'hangs @ main', 3]);
+	assert.deepEqual([unended.start / MS, cut.strings[unended.site]], [1500, 'hangs @ main']);
 	w.at(4500 * MS, sign, { worker_id: 0, task_id: 9, since_ns: 2500 * MS, span: '' });
 	const hung = await read(w.finish());
 	assert.deepEqual(calls(hung), [...begun, [1500, 2000, 1, 'hangs @ main']]);
