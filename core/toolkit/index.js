@@ -140,13 +140,3 @@ export function histogramBin(ns) {
 export function binStart(i) {
 	return 10 ** (2 + i / 8);
 }
-
-/** The duration that a share |q| of the histogram is not above, to the end of its bin. */
-export function quantileOf(bins, n, q) {
-	let left = Math.ceil(q * n);
-	for (let i = 0; i < bins.length; i++) {
-		left -= bins[i];
-		if (left <= 0) return binStart(i + 1);
-	}
-	return binStart(bins.length);
-}

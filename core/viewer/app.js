@@ -136,8 +136,8 @@ function showSelected() {
 function showLegend() {
 	const classes = ['< 1 µs', '1 µs', '10', '100 µs', '1 ms', '10', '≥ 100 ms'].map((text, i) => element('span', {}, element('i', { class: `k${i}` }), text));
 	byId('legend').append(element('span', {}, 'Callback ran for'), ...classes, element('span', { class: 'bar' }),
-		element('span', {}, element('i', { class: 'part-blocked' }), 'kernel made it wait'), element('span', { class: 'opt' }, element('i', { class: 'idle' }), 'waiting for events'), element('span', { class: 'opt' }, element('i', { class: 'cut' }), 'end not recorded'),
-		element('span', { class: 'opt' }, element('i', { class: 'ticks' }), 'sample'), element('span', { class: 'opt' }, element('i', { class: 'triangle' }), 'finding'));
+		element('span', {}, element('i', { class: 'part-blocked' }), 'kernel made it wait'), element('span', {}, element('i', { class: 'idle' }), 'waiting for events'), element('span', {}, element('i', { class: 'cut' }), 'end not recorded'),
+		element('span', {}, element('i', { class: 'ticks' }), 'sample'), element('span', {}, element('i', { class: 'triangle' }), 'finding'));
 }
 
 function changed(patch) {

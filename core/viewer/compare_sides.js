@@ -33,9 +33,9 @@ function keepThread(state) {
 	return chosen ? (trace, worker) => trace === chosen.trace && chosen.workers.has(worker.id) : null;
 }
 
-/** {a, b}, or {ask}: what is still missing, as a sentence. */
-export function sidesOf(state) {
-	const { model, range, panel } = state, swapped = panel.compare.startsWith('!'), what = swapped ? panel.compare.slice(1) : panel.compare;
+/** {a, b} of |compare|, or {ask}: what is still missing, as a sentence. */
+export function sidesOf(state, compare) {
+	const { model, range } = state, swapped = compare.startsWith('!'), what = swapped ? compare.slice(1) : compare;
 	const found = findSides(state, what, model, range, keepThread(state));
 	return swapped && found.a ? { a: found.b, b: found.a } : found;
 }

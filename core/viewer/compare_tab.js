@@ -104,6 +104,11 @@ function doubts(a, b, compared) {
 	return told;
 }
 
+/** What is asked for; a range alone asks for the rest. */
+function comparedWith() {
+	return state.panel.compare || (state.range ? 'rest' : '');
+}
+
 export class CompareTab {
 	constructor(patchPanel) {
 		this.patchPanel = patchPanel;
@@ -112,7 +117,7 @@ export class CompareTab {
 		this.choices = element('div', { class: 'choice', role: 'group', 'aria-label': 'Compare with' });
 		this.views = element('div', { class: 'choice', role: 'group', 'aria-label': 'What is compared' }, ...Object.entries(VIEWS).map(([view, title]) =>
 			element('button', { class: 'small', 'data-view': view, onclick: () => patchPanel({ view, zoom: [] }) }, title)));
-		this.swap = element('button', { class: 'small', onclick: () => patchPanel({ compare: state.panel.compare.startsWith('!') ? state.panel.compare.slice(1) : `!${state.panel.compare}` }) }, 'Swap A and B');
+		this.swap = element('button', { class: 'small', onclick: () => patchPanel({ compare: comparedWith().startsWith('!') ? comparedWith().slice(1) : `!${comparedWith()}` }) }, 'Swap A and B');
 		this.status = element('p', { class: 'small conclusion', role: 'status' });
 		this.head = element('div', { class: 'sides' });
 		const options = { order: '', onEnter: (row) => this.openCallback(row), empty: 'No callback ran on either side.' };
@@ -159,7 +164,7 @@ export class CompareTab {
 	}
 
 	showChoices() {
-		const { model, range, panel } = state, what = panel.compare.replace('!', ''), set = (compare) => this.patchPanel({ compare });
+		const { model, range } = state, what = comparedWith().replace('!', ''), set = (compare) => this.patchPanel({ compare });
 		const button = (text, compare, on) => element('button', { class: 'small', 'aria-pressed': String(on), onclick: () => set(compare) }, text);
 		const mark = range ? textOfInterval(model, range) : '', focused = this.choices.contains(document.activeElement) ? document.activeElement.textContent : null;
 		this.choices.replaceChildren(...[
@@ -176,7 +181,7 @@ export class CompareTab {
 	}
 
 	show() {
-		const found = sidesOf(state);
+		const found = sidesOf(state, comparedWith());
 		this.showChoices();
 		this.views.hidden = this.swap.hidden = Boolean(found.ask);
 		if (found.ask) {
@@ -186,7 +191,7 @@ export class CompareTab {
 			this.content.replaceChildren(element('p', { class: 'quiet', role: 'status' }, found.ask));
 			return;
 		}
-		const key = [state.panel.compare, state.panel.thread, found.a.intervals.join(), found.b.intervals.join()].join('|'), same = key === this.key && this.sides?.b.model === found.b.model && this.sides.a.model === found.a.model;
+		const key = [comparedWith(), state.panel.thread, found.a.intervals.join(), found.b.intervals.join()].join('|'), same = key === this.key && this.sides?.b.model === found.b.model && this.sides.a.model === found.a.model;
 		this.sides = found;
 		this.key = key;
 		if (same && this.compared) this.showCompared();
@@ -255,6 +260,5 @@ export class CompareTab {
 
 /** What the panel is compared with if nobody has said it yet. */
 export function defaultCompare() {
-	const { panel, range, model } = state;
-	return panel.compare || (range ? 'rest' : model.traces.length > 1 ? 'p0~p1' : '');
+	return comparedWith() || (state.model.traces.length > 1 ? 'p0~p1' : '');
 }

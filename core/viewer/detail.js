@@ -2,8 +2,9 @@
 // The detail of what is selected: a call, a range of time, or else the trace itself.
 
 import { durationClass, showCount, showDuration, showName, showShare, showTime } from '../toolkit/show.js';
-import { binStart, histogramBin, pollsOfTask, quantileOf } from '../toolkit/index.js';
+import { binStart, histogramBin, pollsOfTask } from '../toolkit/index.js';
 import { framesOf } from '../toolkit/stacks.js';
+import { Durations } from '../toolkit/statistics.js';
 import { showAbout } from './about.js';
 import { element, firstOf, prepareCanvas } from './dom.js';
 import { laneName } from './lanes.js';
@@ -35,14 +36,24 @@ export function timeText(time) {
 	return showTime(time - model.first, model.wall(time), state.clock, 6);
 }
 
+/** How long all calls of a place took, as the table of callbacks counts them. */
+function durationsOf(trace, stats) {
+	if (stats.durations) return stats.durations;
+	stats.durations = new Durations();
+	for (const { polls } of trace.workers)
+		for (let row = 0; row < polls.n; row++) if (polls.site[row] === stats.site) stats.durations.add(polls.dur[row]);
+	return stats.durations;
+}
+
 /** Where among all calls of its callback this one is. */
 function histogram(lane, row) {
 	const stats = lane.trace.stats.get(lane.polls.site[row]), canvas = element('canvas', { role: 'img' });
 	if (!stats || stats.n < 2) return null;
-	const p50 = quantileOf(stats.bins, stats.n, 0.5), p99 = quantileOf(stats.bins, stats.n, 0.99);
+	const durations = durationsOf(lane.trace, stats), [p50, p99] = [0.5, 0.99].map((share) => durations.quantile(share));
+	const outer = state.model.innerFunction(lane, row) < 0 ? '' : ` of ${state.model.callback(lane.trace, stats.site).name}`;
 	canvas.setAttribute('aria-label', `${showCount(stats.n)} calls, half of them below ${showDuration(p50)}, 99 % below ${showDuration(p99)}`);
 	const box = element('div', { class: 'chart' }, canvas, element('div', { class: 'ends' },
-		element('span', {}, `${showCount(stats.n)} calls`), element('span', {}, `p50 ${showDuration(p50)}, p99 ${showDuration(p99)}`)));
+		element('span', {}, `${showCount(stats.n)} calls${outer}`), element('span', {}, `p50 ${showDuration(p50)}, p99 ${showDuration(p99)}`)));
 	const draw = () => {
 		const width = Math.max(120, box.clientWidth - 32), context = prepareCanvas(canvas, width, 44), most = Math.log(1 + Math.max(...stats.bins));
 		const here = histogramBin(lane.polls.dur[row]);
@@ -181,7 +192,7 @@ function showCall(panel, lane, row) {
 			['runs on', `${laneName(model, lane)}${lane.worker.tid ? `, thread ${lane.worker.tid}` : ''}`],
 			['began', `${timeText(start)}${wake && wake.delay > 0 ? `, ${showDuration(wake.delay)} after its wake` : ''}`], wakeFact(wake),
 			['ready', `${polls.ready[row]} callback${polls.ready[row] === 1 ? '' : 's'} in this round`],
-			['end', model.openEnded(lane, row) && 'not recorded: what is known next of the thread stands for it']].filter((pair) => pair.length > 1)),
+			['end', model.openEnded(lane, row) && (lane.worker.unended?.start === polls.start[row] ? 'it had not ended when it was last seen' : 'not recorded: the next event of the thread stands for it')]].filter((pair) => pair.length > 1)),
 		charts[0]?.box, timeParts(lane, row), insideSection(lane, row), stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1)),
 		stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1, 1), 'Off the CPU'), waitersSection(lane, row), chainSection(trace, trace.workers.indexOf(lane.worker), row), charts[1].box].filter(Boolean));
 	for (const chart of charts) chart?.draw();

@@ -17,7 +17,7 @@ function figureOf(finding) {
 }
 
 /** The sentence without the name that stands before it, which is shown as what it is. */
-function sentence(finding) {
+export function sentenceOfFinding(finding) {
 	if (!finding.name || !finding.brief) return [showName(finding.message, 400)];
 	return [element('span', { class: 'code strong' }, showName(finding.name)), ` ${showName(finding.brief, 400)}`];
 }
@@ -47,7 +47,7 @@ function item(finding, number) {
 	element('span', { class: 'top' },
 		element('span', { class: `figure${mild ? ' mild' : ''}` }, element('i', { class: 'triangle', 'aria-hidden': 'true' }), figureOf(finding)),
 		element('span', { class: 'where' }, lane ? laneName(state.model, lane) : finding.about === 'machine' ? 'machine' : '')),
-	element('span', { class: 'said' }, ...sentence(finding)),
+	element('span', { class: 'said' }, ...sentenceOfFinding(finding)),
 	...(finding.effects ?? []).map((effect) => element('span', { class: 'small' }, showName(effect.effect || effect.message, 300))),
 	pairs(finding)));
 }
@@ -94,12 +94,16 @@ function dataSection(model) {
 	return rows.length ? element('div', { class: 'section' }, element('h2', {}, 'Data'), ...rows) : null;
 }
 
+const HEAD_HEIGHT = 36; // stays above the list
+
 /** Mark the selected one, and bring it into sight. */
 export function markFinding(panel) {
 	for (const button of panel.querySelectorAll('.finding')) {
 		const current = Number(button.dataset.finding) === state.finding;
 		if (current) button.setAttribute('aria-current', 'true');
 		else button.removeAttribute('aria-current');
-		if (current) button.scrollIntoView({ block: 'nearest' });
+		// In a narrow window the page scrolls, and it stays where it is.
+		const { top, bottom } = button.getBoundingClientRect(), box = panel.getBoundingClientRect();
+		if (current) panel.scrollTop += top < box.top + HEAD_HEIGHT ? top - box.top - HEAD_HEIGHT : Math.max(0, Math.min(bottom - box.bottom, top - box.top - HEAD_HEIGHT));
 	}
 }

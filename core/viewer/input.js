@@ -5,7 +5,7 @@ import { showDuration, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
 import { hitLane, laneName } from './lanes.js';
 import { gripAt } from './minimap.js';
-import { selectCall, setView, state, update } from './state.js';
+import { listen, selectCall, setView, state, update } from './state.js';
 import { selectItem } from './timeline.js';
 import { tellItem } from './track.js';
 
@@ -192,6 +192,10 @@ function startMinimap() {
 
 /** |rowsOf|() gives the rows of the timeline as they are laid out now. */
 export function startInput(rowsOf) {
+	// What it tells of is no longer under the pointer.
+	listen((patch) => {
+		if ('view' in patch) byId('tooltip').hidden = true;
+	});
 	startTimeline(rowsOf);
 	startMinimap();
 	const ruler = byId('ruler').parentElement;

@@ -395,7 +395,7 @@ export function drawRuler(canvas, state, width, height) {
 		context.fillText(showDuration(state.range[1] - state.range[0]), (a + b) / 2, height / 2);
 		context.textAlign = 'left';
 	}
-	if (!state.pointer) return;
+	if (pointerX < 0 || pointerX > width) return;
 	const text = textOf(state.pointer.time, 2), room = context.measureText(text).width, x = Math.min(Math.max(pointerX, room / 2 + 8), width - room / 2 - 8);
 	context.fillStyle = palette.raised;
 	context.fillRect(x - room / 2 - 6, 3, room + 12, height - 6);

@@ -54,7 +54,8 @@ export class Model {
 			trace.clock = placeOnAxis(traces[0], trace);
 			trace.shift = trace.clock.shift;
 			prepareTrace(trace);
-			for (const worker of trace.workers) this.addLane(trace, worker);
+			// Workers are numbered as their threads came; by their names they lie alike in all runs of a program.
+			for (const worker of [...trace.workers].sort((a, b) => !a.group - !b.group || a.name.localeCompare(b.name, 'en', { numeric: true }) || a.id - b.id)) this.addLane(trace, worker);
 		}
 		this.first = Math.min(...traces.map((trace) => trace.start + trace.shift));
 		this.last = Math.max(...traces.map((trace) => trace.end + trace.shift));
@@ -152,20 +153,13 @@ export class Model {
 			site: showName(known?.site || where), location };
 	}
 
-	/** The place of a call: of the function inside it that took most of its time, if the trace tells one. */
-	inner(lane, row) {
-		const { spans, polls } = lane;
+	/** The program's function that the loop library called inside a call and that took most of its time: a place, or -1.  Spans of the program name work, not functions. */
+	innerFunction({ spans, polls, trace }, row) {
 		if (!spans) return -1;
 		const start = polls.start[row], end = start + polls.dur[row];
 		for (let i = lowerBound(spans.start, start, spans.n); i < spans.n && spans.start[i] < end; i++)
-			if (spans.end[i] <= end && spans.end[i] - spans.start[i] > polls.dur[row] / 2) return spans.name[i];
+			if (spans.end[i] <= end && spans.end[i] - spans.start[i] > polls.dur[row] / 2 && (trace.strings[spans.name[i]] ?? '').includes(' @ ')) return spans.name[i];
 		return -1;
-	}
-
-	/** The user's function that the loop library called inside a call and that took most of its time: a place, or -1. */
-	innerFunction(lane, row) {
-		const inner = this.inner(lane, row);
-		return inner >= 0 && (lane.trace.strings[inner] ?? '').includes(' @ ') ? inner : -1;
 	}
 
 	/** A callback and the function inside it, named as the report's table does: "bufferevent read > render". */
@@ -179,7 +173,7 @@ export class Model {
 
 	/** What a bar of a lane is called. */
 	label(lane, row) {
-		const inner = this.inner(lane, row);
+		const inner = this.innerFunction(lane, row);
 		return this.callback(lane.trace, inner >= 0 ? inner : lane.polls.site[row]);
 	}
 

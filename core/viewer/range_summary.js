@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The range in figures, beside the lanes: how busy the loops were, and how it differs from the rest of the trace.
 
-import { showCount, showDuration, showName, showShare } from '../toolkit/show.js';
+import { showCount, showDuration, showShare } from '../toolkit/show.js';
 import { Durations } from '../toolkit/statistics.js';
 import { detailSection, partsSection, timeText } from './detail.js';
 import { element, firstOf } from './dom.js';
+import { sentenceOfFinding } from './finding_list.js';
 import { laneName } from './lanes.js';
 import { eachCall, lanesOf } from './scope.js';
 import { state } from './state.js';
@@ -43,7 +44,7 @@ function restRows(inside, rest, length, restLength) {
 /** Findings that lie in the range, each with its place. */
 function findingRows([from, to]) {
 	return state.model.findings.map((finding, i) => ({ finding, i })).filter(({ finding: { first } }) => first && first.at < to && first.at + first.length >= from)
-		.map(({ finding, i }) => element('p', { class: 'small' }, element('i', { class: 'triangle' }), ` ${i + 1}. ${showName(finding.message, 160)}`));
+		.map(({ finding, i }) => element('p', { class: 'small' }, element('i', { class: 'triangle' }), ` ${i + 1}. `, ...sentenceOfFinding(finding)));
 }
 
 export function showRangeSummary(panel, range) {

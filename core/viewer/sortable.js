@@ -18,7 +18,7 @@ function classOf(column) {
 export class SortableTable {
 	constructor({ label, columns, order = '', onOrder = null, onEnter = null, empty = '', isMarked = null, role = 'grid', attributesOf = null, onKey = null, onFocus = null }) {
 		Object.assign(this, { columns, order, onOrder, onEnter, empty, isMarked, attributesOf, onKey, onFocus, rows: [], shown: [], focused: 0, first: -1 });
-		this.headers = columns.map((column) => element('th', { scope: 'col', class: classOf(column), title: column.hint },
+		this.headers = columns.map((column) => element(column.title ? 'th' : 'td', { scope: column.title ? 'col' : false, class: classOf(column), title: column.hint },
 			column.value ? element('button', { class: 'sort', onclick: () => this.sortBy(column) }, column.title) : element('span', {}, column.title)));
 		this.body = element('tbody');
 		this.table = element('table', { class: 'sortable', role, 'aria-label': label }, element('thead', {}, element('tr', {}, ...this.headers)), this.body);

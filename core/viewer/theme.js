@@ -18,8 +18,8 @@ function storedTheme() {
 }
 
 function applyTheme(redraw) {
-	const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-	document.documentElement.dataset.theme = chosenTheme ?? (dark ? 'dark' : 'light');
+	const dark = matchMedia('(prefers-color-scheme: dark)').matches, forced = matchMedia('(forced-colors: active)').matches;
+	document.documentElement.dataset.theme = (forced ? null : chosenTheme) ?? (dark ? 'dark' : 'light');
 	colourTable = null;
 	redraw();
 }
@@ -29,7 +29,7 @@ export function startTheme(redraw) {
 	const stored = storedTheme();
 	if (stored === 'dark' || stored === 'light') chosenTheme = stored;
 	applyTheme(redraw);
-	matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => applyTheme(redraw));
+	for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(query).addEventListener('change', () => applyTheme(redraw));
 }
 
 export function switchTheme(redraw) {

@@ -170,7 +170,7 @@ function drawItemBar(context, track, i, a, w, top, height, tone) {
 		if (track.hatched) drawHatch(context, a, top, w - 1, high, tone);
 	}
 	if (room < 3 || height < 14) return;
-	const text = fitName(track.label(i), room);
+	const text = fitName(track.label(i, room), room);
 	if (!text) return;
 	context.font = palette.mono;
 	context.textBaseline = 'middle';

@@ -159,7 +159,11 @@ export function timersTrack(model) {
 		id: 'timers', title: 'timers', prefix: 'timer', items: done, opens: worst >= LATE_NS, arrows: true, rowHeight: 32,
 		plain: 'Timers: a mark where each was due, an arrow to where its callback ran. A long arrow is a late timer.',
 		figure: worst > 0 ? `${showDuration(worst)} late` : 'none late',
-		label: (i) => `${nameOf(i)}, ${showDuration(done.length[i])} late`,
+		/** The figure whole, with the name where there is room for both. */
+		label(i, room = Infinity) {
+			const late = `${showDuration(done.length[i])} late`, whole = `${nameOf(i)}, ${late}`;
+			return whole.length <= room ? whole : late.length <= room ? late : '';
+		},
 		/** In the colour of findings only if one names it. */
 		alarmed(i) {
 			if (knownOf !== model.findings) [known, knownOf] = [accused(), model.findings];

@@ -61,6 +61,18 @@ test('a range is compared with the rest by one key, and with another range', asy
 	assert.match(await eventually(fragment, /cmp=m/), /r=m\d+~\d+&p=compare&cmp=m25000000000~10000000000/);
 });
 
+test('a range that is selected while nothing is compared is compared with the rest', async () => {
+	await open('part', 'view#p=compare');
+	await page.waitForSelector('#panel-tabs');
+	await compared(/Compare with the rest/);
+	const ruler = await (await page.$('#ruler')).boundingBox();
+	await page.mouse.move(ruler.x + ruler.width * 0.6, ruler.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(ruler.x + ruler.width * 0.9, ruler.y + 10, { steps: 4 });
+	await page.mouse.up();
+	await compared(/A the rest of the trace/);
+});
+
 test('another trace is opened beside this one, and asked for again after a reload', async () => {
 	await open('slower', 'view#p=compare&cmp=');
 	await page.waitForSelector('.compare-tab input[type="file"]');

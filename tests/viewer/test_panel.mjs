@@ -260,10 +260,17 @@ test('the panel takes another height by key, and keeps it in the URL', async () 
 	assert.equal(await height(), Number(/ph=(\d+)/.exec(item)[1]));
 });
 
+test('a row of a table stays as high as one line in a narrow window', async () => {
+	await open('shop', '#p=callbacks', { width: 700, height: 900 });
+	await page.waitForSelector('#panel-body tr[data-row]');
+	assert.deepEqual(await page.$$eval('#panel-body tr[data-row]', (rows) => [...new Set(rows.map((row) => row.offsetHeight))]), [24]);
+});
+
 for (const theme of ['light', 'dark'])
 	test(`axe finds nothing wrong with any tab of the panel, ${theme}`, async () => {
-		await open('shop', '#p=callbacks');
+		await open('shop', '#r=m7400000000~100000000&p=callbacks', { width: 1600, height: 800 });
 		await inTheme(theme);
+		assert.match(await text('#detail'), /^Range/);
 		for (const tab of await page.$$eval('#panel-tabs button', (buttons) => buttons.map((b) => b.dataset.tab))) {
 			await choose(tab);
 			assert.deepEqual(await violations(), [], tab);

@@ -4,7 +4,7 @@
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { DIAL9, WORK, clickOn, eventually, open, page, text, useBrowser } from './browser.mjs';
 
 const PROGRAM = `
@@ -137,4 +137,13 @@ test('the page tells which function holds the memory, and who wakes the loop', a
 	await page.click('#tab-wakes');
 	await eventually(rows, /^another thread – – on_poke \d\d /m);
 	return undefined;
+});
+
+test('a program that hung is open in its lane until it was last seen, and opens the page', async () => {
+	cpSync(new URL('../../core/demo/hang', import.meta.url), `${WORK}/hang/run`, { recursive: true });
+	await open('hang');
+	assert.match(await text('#gutter'), /scenario_hang\s+100.% busy/);
+	const detail = await text('#detail');
+	assert.match(detail, /^Callback[^]*on_request\s+2\.7\d.s[^]*called by\s+bufferevent read[^]*end\s+it had not ended when it was last seen/);
+	assert.match(detail, /Called inside\s+1\s+on_request/);
 });

@@ -50,9 +50,9 @@ test('the chain of wakes is followed to both sides, by link and by key', async (
 	assert.match(await text('#detail'), /Wake chain\s+\d+ back[^]*render_report\s+2\.40.ms before\s+this call/);
 	await page.focus('#timeline');
 	await page.keyboard.press('w');
-	await eventually(() => text('#detail'), /render_report[^]*Wake chain[^]*this call\s+request\s+ran 2\.40.ms later/);
+	await eventually(() => text('#detail'), /render_report[^]*Wake chain[^]*this call\s+on_read\s+ran 2\.40.ms later/);
 	await page.keyboard.press('W');
-	await eventually(() => text('#selected'), /^request, 182.ms/);
+	await eventually(() => text('#selected'), /^on_read, 182.ms/);
 });
 
 test('a span tells its fields with their units, its time, and the calls and tasks it was in', async () => {
@@ -61,7 +61,7 @@ test('a span tells its fields with their units, its time, and the calls and task
 	assert.match(said, /Span[^]*request\s+17[01].ms[^]*id\s+beef[^]*inside\s+160.ms/);
 	assert.match(said, /Time\s+adds up to 17[01].ms/);
 	assert.match(said, /Fields\s+3\s+path\s+\/a<\/b>\s+Copy\s+size\s+\d+ bytes\s+Copy\s+took\s+1\.50.ms/);
-	assert.match(said, /Inside of it\s+1 time\s+request\s+task 7\s+160.ms/);
+	assert.match(said, /Inside of it\s+1 time\s+on_read\s+task 7\s+160.ms/);
 	await page.evaluate(() => [...document.querySelectorAll('#detail button')].find((button) => button.textContent === 'What ran meanwhile').click());
 	await eventually(fragment, /r=m5390000000~171000000/);
 });

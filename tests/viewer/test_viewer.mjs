@@ -170,6 +170,38 @@ test('search finds a callback by a part of its name and goes to its longest call
 	await eventually(() => text('#selected'), /render_report/);
 });
 
+test('the legend is whole at every width, and a narrow page opens at its beginning', async () => {
+	for (const width of [320, 700, 1280, 1600]) {
+		await open('one', '', { width, height: 900 });
+		assert.deepEqual(await page.$eval('#legend', (e) => [...e.children].filter((c) => c.getBoundingClientRect().right > e.getBoundingClientRect().right || c.getBoundingClientRect().bottom > e.getBoundingClientRect().bottom).map((c) => c.innerText)), [], `${width} px`);
+		assert.equal(await page.evaluate(() => scrollY), 0, `${width} px`);
+		await page.close();
+	}
+	await open('one');
+});
+
+test('what the pointer was at is not told of another part of the trace', async () => {
+	await open('one');
+	const lanes = await (await page.$('#lanes')).boundingBox();
+	await page.mouse.move(lanes.x + lanes.width * 0.5, lanes.y + 30);
+	await page.mouse.move(lanes.x + lanes.width * 0.8, lanes.y + 30);
+	await page.waitForSelector('#tooltip:not([hidden])');
+	await page.keyboard.press('PageDown');
+	await page.waitForSelector('#tooltip', { hidden: true });
+});
+
+test('with forced colours what is drawn lies on the system\'s ground, in the theme that goes with it', async () => {
+	await open('one');
+	if (await page.$eval('html', (e) => e.dataset.theme) === 'light') await page.keyboard.press('t');
+	const session = await page.createCDPSession();
+	await session.send('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }, { name: 'prefers-color-scheme', value: 'light' }] });
+	await eventually(() => page.$eval('html', (e) => [e.dataset.theme, getComputedStyle(e).getPropertyValue('--bg').trim()].join()), /^light,Canvas$/);
+	assert.equal(await page.$eval('#ruler', (canvas) => {
+		const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+		return [...data].some((v, i) => i % 4 === 3 && v > 200 && data[i - 3] + data[i - 2] + data[i - 1] < 60);
+	}), true, 'the times of the ruler are black on white');
+});
+
 test('a trace without a problem has no alarm', async () => {
 	await open('innocent');
 	assert.equal(await page.$('.finding .figure:not(.mild)'), null);
