@@ -36,7 +36,8 @@ static bool is_wanted(const struct d9__archive_scope *scope, const struct d9__ar
 
 	for (size_t i = 0; i < scope->n_processes && !named; i++)
 		named = !strcmp(scope->processes[i], said->process);
-	return named && said->from_ms <= scope->to_ms && said->to_ms >= scope->from_ms;
+	/* As the page counts: what begins where the window ends is not in it. */
+	return named && said->from_ms < scope->to_ms && said->to_ms >= scope->from_ms;
 }
 
 /* What |entry| says, if it is in |scope| and is counted. */

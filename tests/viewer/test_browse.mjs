@@ -72,6 +72,12 @@ test('dragging over the map chooses recordings and time', async () => {
 	assert.match(await text('#chosen'), /^12 segments/);
 });
 
+test('callbacks are summed up over the segments that are chosen, and not over one that begins where the window ends', async () => {
+	await open('many', `#c=utc&svc=echo-server&w=${BEGAN_MS + 20000}~${BEGAN_MS + 30000}&p=web-3@boot-3&t=callbacks`);
+	await eventually(() => text('#below'), /1 of 1 segments/);
+	assert.match(await text('#chosen'), /^1 segment,/);
+});
+
 test('the address keeps what is chosen, and a reload shows it again', async () => {
 	await open('many');
 	await page.focus('#map');
