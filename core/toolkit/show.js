@@ -61,10 +61,12 @@ export function showName(text, max = NAME_MAX) {
 	return safe.length > max ? `${safe.slice(0, max - 1)}…` : safe;
 }
 
+const LETTERS_ENOUGH = 20; // to know a name by its ends, however long it is
+
 /** |text| in at most |room| letters: whole, or without its middle, never without its start; else nothing. */
 export function fitName(text, room) {
 	if (text.length <= room) return text;
-	if (room < 8 || room < text.length * 0.6) return '';
+	if (room < 8 || (room < text.length * 0.6 && room < LETTERS_ENOUGH)) return '';
 	const head = Math.ceil((room - 1) * 0.6);
 	return `${text.slice(0, head)}…${text.slice(text.length - (room - 1 - head))}`;
 }

@@ -11,7 +11,7 @@ const TICK_EVERY_PX = 90;
 
 /** What a cell can show: a class of 0 to 6, and in words. */
 export const METRICS = {
-	longest: { name: 'longest callback', words: 'Longest callback', classOf: (cell) => Math.max(2, durationClass(cell.longest)), tell: (cell) => `longest callback ${showDuration(cell.longest)}`,
+	longest: { name: 'longest callback', words: 'Longest callback', classOf: (cell) => Math.max(2, durationClass(cell.longest)), tell: (cell) => (cell.longest ? `longest callback ${showDuration(cell.longest)}` : 'no callback'),
 		steps: ['< 100 µs', '100 µs', '1 ms', '10', '≥ 100 ms'] },
 	busy: { name: 'busy', words: 'Time in callbacks', classOf: (cell) => [0.05, 0.25, 0.5, 0.8].filter((limit) => busyShare(cell) >= limit).length + 2,
 		tell: (cell) => `${showShare(busyShare(cell), 1)} busy`, steps: ['< 5 %', '5 %', '25 %', '50 %', '≥ 80 %'] },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces without callbacks explain themselves, and say how to get more.
 
-import { showCount } from '../toolkit/show.js';
+import { showCount, showName } from '../toolkit/show.js';
 import { contentsOf } from '../toolkit/trust.js';
 import { commandLine } from './about.js';
 import { element } from './dom.js';
@@ -24,6 +24,13 @@ export function showEmpty(box, model) {
 	const events = model.traces.reduce((sum, trace) => sum + trace.events, 0), library = [...model.main.metadata.keys()].find((key) => /^loop\..*\.version$/.test(key));
 	box.hidden = model.lanes.length > 0;
 	if (box.hidden) return;
+	// What is no trace says nothing about recording.
+	const unread = events ? null : model.traces.flatMap((trace) => trace.segments).find((segment) => segment.error);
+	if (unread) {
+		box.replaceChildren(element('h2', {}, 'This cannot be read as a trace.'), element('p', {}, `${showName(unread.name)}: ${showName(unread.error)}.`),
+			element('p', {}, 'Give dial9 a file that it wrote, trace.*.bin*, or the directory that holds them; or copy the file again.'));
+		return;
+	}
 	const program = model.main.metadata.get('program');
 	box.replaceChildren(element('h2', {}, events ? 'This trace has no loop events.' : 'This trace is empty.'),
 		element('p', {}, events ? instead(model) : 'It was begun, and not one event was written to it.'),

@@ -294,7 +294,7 @@ function drawFindings(context, state, rows, width) {
 		free = x + 10;
 		context.font = `600 ${palette.sans}`;
 		context.textBaseline = 'middle';
-		const text = showDuration(polls.dur[place.row]), room = context.measureText(text).width;
+		const text = showDuration(place.length), room = context.measureText(text).width;
 		const next = places.filter((p) => p.lane === place.lane).map((p) => (polls.start[p.row] + p.lane.shift - from) / (to - from) * width).find((p) => p > a + 1) ?? Infinity;
 		if (x + 12 + room > Math.min(width, next - 8)) continue;
 		context.fillStyle = palette.alarm;

@@ -12,7 +12,7 @@ import { clampView, listen, state, update } from './state.js';
 const LIVE_BYTES = 4 * 2 ** 20; // of segments that are shown at once: they are decoded again as they grow
 const LIVE_SEGMENTS = 64;
 const ASK_EVERY_MS = 1000, REST_FACTOR = 2; // resting for twice as long as the reading took
-const REPORT_EVERY_MS = 15000;
+const REPORT_EVERY_MS = 15000, REPORT_AGAIN_MS = 2000; // where it failed: a segment has another name by now
 const FAILURES_MAX = 5;
 
 let held = new Map(); // what was fetched, by name: {blob, bytes, modified}
@@ -73,7 +73,7 @@ async function askReport(shown) {
 	} catch (error) {
 		failed = String(error.message ?? error);
 	}
-	reportAt = performance.now();
+	reportAt = performance.now() - (failed ? REPORT_EVERY_MS - REPORT_AGAIN_MS : 0);
 	const { model } = state;
 	// What the reader looks at stays as it is, unless they still wait for it.
 	if (ended || (!state.following && model.reportState !== 'coming')) return;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { HEADER, SHAPES, event, pool, reset, schema, serverTrace, stackPool, stream, str32, u32, uleb } from '../toolkit/trace_bytes.mjs';
-import { WORK, eventually, fragment, inTheme, open, page, text, useBrowser, violations } from './browser.mjs';
+import { WORK, eventually, forgive, fragment, inTheme, open, page, text, useBrowser, violations } from './browser.mjs';
 
 const MS = 1000000;
 const metadata = (pairs) => event(7, 0, u32(pairs.length), ...pairs.flat().map(str32));
@@ -18,6 +18,7 @@ function bare(pairs, ...rows) {
 
 const TRACES = {
 	empty: () => stream(HEADER),
+	none: () => 'this is a text, and no trace',
 	// Samples of two threads that run no loop.
 	samples: () => bare([['dial9-c.version', '0.1.0'], ['source.cpu', 'on'], ['program', './batch-import']], ...[1, 2, 3, 4].map((i) => event(8, MS, uleb(255), u32(4000 + i % 2), 0, u32(0)))),
 	whole: () => serverTrace(),
@@ -72,6 +73,15 @@ test('a segment that ends inside a frame is told with the byte, and is no alarm'
 	await open('cut');
 	assert.match(await about(), /trace\.0\.bin ends in the middle of a frame, at byte \d+\./);
 	assert.equal(await page.$('#facts .alarm'), null);
+	assert.match(await text('#facts'), /its end is missing$/);
+});
+
+test('a file that is no trace is told to be none, and nothing in it is wider than its panel', async () => {
+	await open('none');
+	assert.match(await text('#empty'), /^This cannot be read as a trace\.\s+trace\.0\.bin: offset 0: not a TRC stream\./);
+	assert.doesNotMatch(await text('#empty'), /dial9 record/);
+	assert.equal(await page.$eval('#findings', (e) => e.scrollWidth <= e.clientWidth), true);
+	forgive(/422/);
 });
 
 test('damage is an alarm in the headline, which leads to what it does to the figures', async () => {

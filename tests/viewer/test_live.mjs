@@ -10,7 +10,7 @@ import { WORK, eventually, fragment, page, serve, text, useBrowser, violations, 
 const SECOND = 1e9, CALL_NS = 20000;
 
 useBrowser(() => {
-	for (const folder of ['followed', 'grows', 'empty', 'paused', 'place']) mkdirSync(`${WORK}/${folder}`);
+	for (const folder of ['followed', 'grows', 'empty', 'paused', 'place', 'renamed']) mkdirSync(`${WORK}/${folder}`);
 });
 
 /** One call in each tenth of the seconds [from, to) of the clock. */
@@ -102,4 +102,18 @@ test('a directory in which nothing is yet is waited for', async () => {
 	writeFileSync(`${WORK}/empty/trace.0.bin`, segment(100, 101));
 	await page.waitForSelector('body[data-ready]');
 	assert.equal(await newest(), 100.9);
+});
+
+test('a report that failed, as a segment was renamed meanwhile, is soon asked for again', async () => {
+	writeFileSync(`${WORK}/renamed/trace.0.bin`, segment(100, 102));
+	await visit(await serve('renamed', '--live'));
+	await page.evaluateOnNewDocument(() => {
+		const really = globalThis.fetch, asked = globalThis.asked = [];
+		globalThis.fetch = (what, ...more) => (/api\/report/.test(what) && asked.push(performance.now()) === 1 ? Promise.resolve(new Response('no such segment', { status: 404 })) : really(what, ...more));
+	});
+	await page.reload();
+	await eventually(() => page.evaluate(() => globalThis.asked.length), (times) => times > 1);
+	await eventually(() => text('#findings'), (said) => /Nothing is wrong/.test(said) && !said.includes('no such segment'));
+	const [first, second] = await page.evaluate(() => globalThis.asked);
+	assert.ok(second - first < 15000, `after ${second - first} ms`);
 });
