@@ -229,8 +229,8 @@ void d9__check_leak_by_site(struct d9__findings *findings);
 /* findings_inside.c */
 void d9__check_page_faults(struct d9__findings *findings);
 
-/* What to do about where |callback| sleeps; NULL: that is not known. */
-const char *d9__finding_remedy(const struct d9__findings *findings, const struct d9__callback *callback);
+/* What to do about sleeping in |place|, such as "fsync(7)" or "futex: a lock"; NULL: that is not known. */
+const char *d9__finding_remedy(const struct d9__findings *findings, const char *place);
 
 /* |place| as "in fdatasync(7)", "waiting for a lock". */
 void d9__finding_asleep(const char *place, char *buf, size_t size);

@@ -364,7 +364,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	const struct d9__stall *most = most_blocked(findings, callback);
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
-	const char *remedy = d9__finding_remedy(findings, callback);
+	const char *remedy = NULL;
 	char behind[160], rhythm[128], caller[160], place[640] = "for something";
 	struct d9__finding_blocked blocked;
 	bool waited, starts, excused, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
@@ -374,6 +374,11 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	starts = is_start(findings, callback, limit_of(findings, most));
 	excused = starts || is_others_preempted(findings, callback, most,
 						known ? blocked.what : callback->n_asleep ? callback->asleep[0].place : "");
+	/* For what the finding names, and not for what the callback happened to be in when it was looked at. */
+	if (known)
+		remedy = d9__finding_remedy(findings, blocked.lock ? "futex: a lock" : blocked.what);
+	if (!remedy && callback->n_asleep)
+		remedy = d9__finding_remedy(findings, callback->asleep[0].place);
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (callback->n_asleep)

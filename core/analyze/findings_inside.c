@@ -73,16 +73,13 @@ static const struct {
 	  "Keep files open, and do such work in a thread: it waits for a file system." },
 };
 
-const char *d9__finding_remedy(const struct d9__findings *findings, const struct d9__callback *callback)
+const char *d9__finding_remedy(const struct d9__findings *findings, const char *place)
 {
 	const struct d9__metadata *metadata = &findings->analysis->metadata;
 	char name[64];
-	size_t len;
+	size_t len = strcspn(place, "( ");
 
-	if (callback->n_asleep == 0)
-		return NULL;
-	len = strcspn(callback->asleep[0].place, "( ");
-	snprintf(name, sizeof(name), " %.*s ", (int)(len < 48 ? len : 48), callback->asleep[0].place);
+	snprintf(name, sizeof(name), " %.*s ", (int)(len < 48 ? len : 48), place);
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
 		if (strstr(remedies[i].names, name) &&
 		    (!remedies[i].library || d9__metadata_is_only(metadata, remedies[i].library)))

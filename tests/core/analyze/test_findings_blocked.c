@@ -44,6 +44,7 @@ static void test_a_call_that_was_timed_goes_before_what_a_look_found(void)
 	story_asleep(&s, 0, MS(52), 1, "futex: a lock", 0, "");
 	end(&s, MS(50));
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT(has(story_finding(&s, 0)->advice, "waits for the disk"));
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "blocks 50.0 ms in fsync(), 1 of 1 calls");
 	CU_ASSERT(has(story_finding(&s, 0)->blocked, "fsync(), 1 time, 50.0 ms in all"));
 	CU_ASSERT(has(story_finding(&s, 0)->advice, "It waits for the disk"));
