@@ -152,12 +152,24 @@ void *pvalloc(size_t size)
 
 /* ---- the beginning ---- */
 
-/* NULL: the program's calls come here.  As it is linked (-Bsymbolic), RTLD_DEFAULT begins with this library. */
+/*
+ * NULL: the program's calls come here.  As it is linked (-Bsymbolic), RTLD_DEFAULT begins with this library.  One call
+ * tells, as the address does not: in a program that is not position-independent and takes the address of malloc(), that
+ * address is an entry of its own PLT.
+ */
 static const char *obstacle(void)
 {
-	void *program = dlopen(NULL, RTLD_LAZY);
-	bool comes_here = program && dlsym(program, "malloc") == (void *)(uintptr_t)malloc;
+	void *program = dlopen(NULL, RTLD_LAZY), *block;
+	void *(*allocate)(size_t) = program ? (void *(*)(size_t))dlsym(program, "malloc") : NULL;
+	void (*release)(void *) = program ? (void (*)(void *))dlsym(program, "free") : NULL;
+	bool comes_here = false;
 
+	if (allocate && release) {
+		d9__alloc_probe_begin();
+		block = allocate(1);
+		comes_here = d9__alloc_probe_end();
+		release(block);
+	}
 	if (program)
 		dlclose(program);
 	if (comes_here)

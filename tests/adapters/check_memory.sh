@@ -87,3 +87,23 @@ done
 "$dial9" info own | grep -qF "source.memory                  off: another allocator comes before libdial9-memory" ||
 	fail "the program's own allocator is not told"
 [ "$(cat own.out)" = "its own: 1" ] || fail "the program's own allocator was not used"
+
+# ---- a program that is not position-independent and has taken the address of malloc(), as Debian's python3 has ----
+
+cat >fixed.c <<'END'
+#include <stdlib.h>
+
+static void *(*const table[])(size_t) = { malloc };
+
+int main(int argc, char **argv)
+{
+	void *block = table[argc - 1](4321);
+
+	(void)argv;
+	free(block);
+	return !block;
+}
+END
+"$CC" -fno-builtin -fno-pie -no-pie -o fixed fixed.c
+"$dial9" record -q -o fixed.d --memory=1 -- ./fixed || fail "fixed: status $?"
+"$dial9" events fixed.d | grep -q '"AllocEvent".*"size":4321,' || fail "fixed: its allocation is not in the trace"
