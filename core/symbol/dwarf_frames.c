@@ -15,7 +15,7 @@
 #include "analyze/table.h"
 #include "symbol/dwarf_frames.h"
 
-#define NESTED_MAX 64 /* blocks and namespaces inside each other */
+#define NESTED_MAX 64 /* blocks, functions, classes and namespaces inside each other */
 
 /* A range of addresses of the tree entry |die|. */
 struct range {
@@ -139,21 +139,41 @@ static void sort_ranges(struct ranges *ranges)
 		qsort(ranges->items, ranges->n, sizeof(*ranges->items), compare_ranges);
 }
 
-/* The functions below |parent| that have code, as far as they are not inside another function. */
-static bool collect_functions(struct ranges *found, Dwarf_Die *parent, unsigned nested)
+/*
+ * Whether functions with code may be below what has |tag|: a lambda's stands in a class inside of the function that has
+ * it, but those of other classes stand beside all others.
+ */
+static bool holds_functions(int tag, bool inside)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_subprogram:
+		return true;
+	case DW_TAG_lexical_block:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+		return inside;
+	default:
+		return false;
+	}
+}
+
+/* The functions below |parent| that have code; |inside|: that is a function, or inside of one. */
+static bool collect_functions(struct ranges *found, Dwarf_Die *parent, bool inside, unsigned nested)
 {
 	Dwarf_Die die;
 	bool ok = true;
 
-	if (dwarf_child(parent, &die))
+	if (nested > NESTED_MAX || dwarf_child(parent, &die))
 		return true;
 	do {
 		int tag = dwarf_tag(&die);
 
 		if (tag == DW_TAG_subprogram)
 			ok = add_ranges(found, &die, 0);
-		else if ((tag == DW_TAG_namespace || tag == DW_TAG_module) && nested < NESTED_MAX)
-			ok = collect_functions(found, &die, nested + 1);
+		if (ok && holds_functions(tag, inside))
+			ok = collect_functions(found, &die, inside || tag == DW_TAG_subprogram, nested + 1);
 	} while (ok && next_sibling(&die));
 	return ok;
 }
@@ -235,7 +255,7 @@ static struct unit *walk_unit(Dwarf_Die *die)
 
 	if (!unit)
 		return NULL;
-	collect_functions(&found, die, 0);
+	collect_functions(&found, die, false, 0);
 	sort_ranges(&found);
 	if (found.n && d9__budget_take(D9__KEPT_SYMBOLS, found.n * sizeof(*unit->functions)))
 		unit->functions = calloc(found.n, sizeof(*unit->functions));

@@ -364,23 +364,49 @@ run symbolize shared
 run symbolize -o /dev/full t.bin
 run symbolize -o missing/out.bin t.bin
 
+# every_address PROGRAM SOURCE: as addr2line has them.
+every_address() {
+	first=$(readelf -SW "$1" | sed -n 's/.* \.text *PROGBITS *\([0-9a-f]*\) .*/\1/p')
+	size=$(readelf -SW "$1" | sed -n 's/.* \.text *PROGBITS *[0-9a-f]* [0-9a-f]* \([0-9a-f]*\) .*/\1/p')
+	seq $((0x$first)) $((0x$first + 0x$size - 1)) >offsets
+	{
+		echo "module $work/$1 0123456789abcdef $base 0x10000 2000"
+		while read -r offset; do echo "sample 3000 $((base + offset))"; done <offsets
+	} | "$make_samples" zstd all.bin
+	"$dial9" symbolize -o out.bin all.bin >summary
+	"$dial9" events -e SymbolTableEntry out.bin |
+		sed -E 's/.*"addr":([0-9]+).*"inline_depth":([0-9]+),"source_file":"([^"]*)","source_line":([0-9]+).*/\1 \2 \3:\4/' |
+		sort -k 1,1n -k 2,2nr |
+		awk -v base=$((base)) -v source="$2" 'index($3, source) { printf "%d %s\n", $1 - base, $3 }' >ours
+	awk '{ printf "%x\n", $1 }' offsets | addr2line -a -i -e "$1" |
+		awk -v source="$2" '/^0x/ { at = $1; next } index($0, source) { sub(/ \(disc.*/, ""); print at, $1 }' |
+		while read -r at place; do echo "$((at)) $place"; done | sort -s -k 1,1n >theirs
+	diff ours theirs >differences && echo "the same"
+	[ "$(wc -l <ours)" -gt 50 ] || echo "only $(wc -l <ours) lines"
+	head -n 5 differences
+}
+
 say "every address of the program, as addr2line has it"
-first=$(readelf -SW whole | sed -n 's/.* \.text *PROGBITS *\([0-9a-f]*\) .*/\1/p')
-size=$(readelf -SW whole | sed -n 's/.* \.text *PROGBITS *[0-9a-f]* [0-9a-f]* \([0-9a-f]*\) .*/\1/p')
-seq $((0x$first)) $((0x$first + 0x$size - 1)) >offsets
+every_address whole prog.cc
+
+say "and of one whose lambda has calls inlined"
+cat >lambda.cc <<'END'
+static inline __attribute__((always_inline)) int scale(volatile int *n, int by)
 {
-	echo "module $work/prog 0123456789abcdef $base 0x10000 2000"
-	while read -r offset; do echo "sample 3000 $((base + offset))"; done <offsets
-} | "$make_samples" zstd all.bin
-"$dial9" symbolize -o out.bin all.bin >summary
-"$dial9" events -e SymbolTableEntry out.bin |
-	sed -E 's/.*"addr":([0-9]+).*"inline_depth":([0-9]+),"source_file":"([^"]*)","source_line":([0-9]+).*/\1 \2 \3:\4/' |
-	sort -k 1,1n -k 2,2nr | awk -v base=$((base)) '$3 ~ /prog.cc/ { printf "%d %s\n", $1 - base, $3 }' >ours
-awk '{ printf "%x\n", $1 }' offsets | addr2line -a -i -e whole |
-	awk '/^0x/ { at = $1; next } /prog.cc/ { sub(/ \(disc.*/, ""); print at, $1 }' |
-	while read -r at place; do echo "$((at)) $place"; done | sort -s -k 1,1n >theirs
-diff ours theirs >differences && echo "the same"
-[ "$(wc -l <ours)" -gt 50 ] || echo "only $(wc -l <ours) lines"
-head -n 5 differences
+	*n = *n * by;
+	return *n;
+}
+int main(int argc, char **)
+{
+	volatile int n = argc;
+	auto add = [&n](int by) __attribute__((noinline)) {
+		n = n + by;
+		return scale(&n, by) + 1;
+	};
+	return add(argc) + add(argc + 1) == 0;
+}
+END
+$CXX -g -O1 -Wl,--build-id=0x0123456789abcdef -o lambda lambda.cc
+every_address lambda lambda.cc
 
 finish ''
