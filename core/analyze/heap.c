@@ -179,7 +179,8 @@ void d9__heap_free(struct d9__heap *heap, uint64_t ns, uint64_t address, uint64_
 static size_t own_frame(const struct d9__heap_stack *stack, const char *program)
 {
 	for (size_t i = 0; stack->names && program && i < stack->n; i++)
-		if (stack->names[i].module && !strcmp(stack->names[i].module, program))
+		if (stack->names[i].module && !strcmp(stack->names[i].module, program) &&
+		    !d9__function_is_cxx(stack->names[i].function))
 			return i;
 	return 0;
 }

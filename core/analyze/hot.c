@@ -66,13 +66,14 @@ int d9__hot_add(struct d9__callback *callback, const struct d9__stack *stack, bo
 
 /* ---- spots ---- */
 
-/* Whether frame |i| lies in the module that |callback| is told by, "app+0x100". */
+/* Whether frame |i| is a function of the module that |callback| is told by, "app+0x100". */
 static bool is_own(const struct d9__callback *callback, const struct d9__stack *stack, size_t i)
 {
 	const char *module = stack->names[i].module;
 	size_t len = strcspn(callback->location, "+ ");
 
-	return module && !strncmp(module, callback->location, len) && !module[len];
+	return module && !strncmp(module, callback->location, len) && !module[len] &&
+	       !d9__function_is_cxx(stack->names[i].function);
 }
 
 /* Whether the frame lies in the program's own file: libraries and what the kernel maps have other names. */

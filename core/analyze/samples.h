@@ -31,6 +31,15 @@ static inline bool d9__frame_is_ours(const struct d9__frame_name *frame)
 	return frame->module && !strncmp(frame->module, "libdial9", 8);
 }
 
+/*
+ * Whether |function| is the C++ library's, whose templates are compiled into whatever program uses them: no module tells
+ * them from the program's own.
+ */
+static inline bool d9__function_is_cxx(const char *function)
+{
+	return !strncmp(function, "std::", strlen("std::")) || !strncmp(function, "__gnu_cxx::", strlen("__gnu_cxx::"));
+}
+
 /* Samples with one call chain, by the names of its frames where they are known. */
 struct d9__stack {
 	uint64_t on, off, off_in_polls;

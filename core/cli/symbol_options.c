@@ -46,6 +46,15 @@ int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *
 	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
 }
 
+/* Of a frame of a stack: the innermost function that is none of the C++ library's. */
+static const struct d9__symbol *own_function(const struct d9__frames *frames)
+{
+	for (size_t i = 0; i < frames->n; i++)
+		if (!frames->items[i].function || !d9__function_is_cxx(frames->items[i].function))
+			return &frames->items[i];
+	return &frames->items[0];
+}
+
 bool d9__symbol_name(void *context, struct d9__place *place)
 {
 	static const enum d9__address_role roles[] = { [D9__PLACE_FUNCTION] = D9__ENTRY, [D9__PLACE_CALL] = D9__RETURN,
@@ -60,7 +69,7 @@ bool d9__symbol_name(void *context, struct d9__place *place)
 				       roles[place->role], &frames);
 	if (!frames.n)
 		return false;
-	function = place->ns ? &frames.items[0] : d9__frames_one(&frames, roles[place->role]);
+	function = place->ns ? own_function(&frames) : d9__frames_one(&frames, roles[place->role]);
 	place->function = function->function;
 	place->file = function->file;
 	place->line = function->line;

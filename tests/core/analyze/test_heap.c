@@ -130,7 +130,9 @@ static void test_a_site_is_the_innermost_function_of_the_program(void)
 
 		stack->names = calloc(2, sizeof(*stack->names));
 		CU_ASSERT_PTR_NOT_NULL_FATAL(stack->names);
-		stack->names[0] = (struct d9__frame_name){ "strdup", NULL, "libc.so.6", 0, true };
+		stack->names[0] = stack->addresses[0] == 0x1000
+					  ? (struct d9__frame_name){ "strdup", NULL, "libc.so.6", 0, true }
+					  : (struct d9__frame_name){ "std::vector<int>::reserve", "vector.tcc", "prog", 70, true };
 		stack->names[1] = (struct d9__frame_name){ "keep", "a.c", "prog", 12, true };
 	}
 	sites = d9__heap_sites(&heap, "/usr/bin/prog", &n);

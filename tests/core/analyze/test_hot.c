@@ -66,6 +66,18 @@ static void test_what_a_library_does_is_told_as_the_function_that_asked_for_it(v
 	free_stack(sort);
 }
 
+static void test_what_the_cxx_library_does_in_the_program_is_told_likewise(void)
+{
+	struct d9__stack *sort = make_stack(1, "std::__introsort_loop<Row*>", "app", "sort_rows", 12);
+	struct d9__stack *swap = make_stack(2, "__gnu_cxx::__ops::swap", "app", "sort_rows", 12);
+
+	add(sort, 10);
+	add(swap, 5);
+	check("100 % in sort_rows (svc.c:12, in std::__introsort_loop<Row*>)");
+	free_stack(sort);
+	free_stack(swap);
+}
+
 static void test_what_the_recorder_does_around_a_call_is_none_of_it(void)
 {
 	struct d9__stack *sort = make_stack(1, "qsort", "libc.so.6", "sort_rows", 12);
@@ -186,6 +198,8 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "what a library does is told as the function that asked for it",
 		  test_what_a_library_does_is_told_as_the_function_that_asked_for_it },
+		{ "what the C++ library does in the program is told likewise",
+		  test_what_the_cxx_library_does_in_the_program_is_told_likewise },
 		{ "what the recorder does around a call is none of it",
 		  test_what_the_recorder_does_around_a_call_is_none_of_it },
 		{ "lines of a function are one, and the most frequent is shown",
