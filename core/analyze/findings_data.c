@@ -22,6 +22,8 @@ static const struct {
 	{ "source.cpu", "Stacks on the CPU", "cpu.backend", "auto" },
 	{ "source.offcpu", "Stacks where threads leave the CPU", "source.offcpu", "" },
 	{ "source.kernel_names", "Names of the kernel's functions", "source.kernel_names", "" },
+	{ "source.memory", "Allocations", "source.memory", "" },
+	{ "source.accept_queues", "Accept queues", "source.accept_queues", "" },
 };
 
 /* "off: why", "on; but what is missing". */

@@ -435,19 +435,21 @@ static void put_workers(struct d9__text_out *out, const struct d9__recorder_seen
 /* Whether stacks are sampled, or why not: source.cpu; the others only where they were asked for. */
 static void put_samples(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
+	static const struct {
+		const char *key, *label;
+	} asked[] = { { "source.offcpu", "off the CPU" },
+		      { "source.kernel_names", "kernel names" },
+		      { "source.memory", "allocations" } };
 	size_t len;
 	const char *state = d9__recorder_fact(recorder, "source.cpu", &len);
 
 	put_label(out, "samples");
 	d9__text_wrapped(out, state ? state : "of no thread", state ? len : strlen("of no thread"), LABEL_WIDTH);
-	state = d9__recorder_fact(recorder, "source.offcpu", &len);
-	if (state) {
-		put_label(out, "off the CPU");
-		d9__text_wrapped(out, state, len, LABEL_WIDTH);
-	}
-	state = d9__recorder_fact(recorder, "source.kernel_names", &len);
-	if (state) {
-		put_label(out, "kernel names");
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		state = d9__recorder_fact(recorder, asked[i].key, &len);
+		if (!state)
+			continue;
+		put_label(out, asked[i].label);
 		d9__text_wrapped(out, state, len, LABEL_WIDTH);
 	}
 }

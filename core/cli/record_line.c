@@ -99,6 +99,8 @@ static void print_result(FILE *out, const struct d9__record_line *line)
 	}
 	if (result->no_samples[0] && result->backend_asked)
 		fprintf(out, ", but no stacks: %s", result->no_samples);
+	if (result->no_allocations[0])
+		fprintf(out, ", but no allocations: %s", result->no_allocations);
 	fprintf(out, "; see: dial9 report %s", where);
 }
 

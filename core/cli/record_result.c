@@ -182,14 +182,14 @@ static bool is_key(const struct d9_text *key, const char *name)
 }
 
 /* "off: why" */
-static void take_source(struct d9__record_result *result, const struct d9_text *state)
+static void take_source(char *why, size_t size, const struct d9_text *state)
 {
 	static const char off[] = "off: ";
 	size_t len = strlen(off);
 
-	result->no_samples[0] = '\0';
+	why[0] = '\0';
 	if (state->len > len && !memcmp(state->data, off, len))
-		copy_text(result->no_samples, sizeof(result->no_samples), state, len, state->len - len);
+		copy_text(why, size, state, len, state->len - len);
 }
 
 static void take_facts(const struct d9_event *event, struct d9__record_result *result)
@@ -205,7 +205,9 @@ static void take_facts(const struct d9_event *event, struct d9__record_result *r
 		if (is_of_library(pair, ".refused", library))
 			take_reason(result, library, pair + 1);
 		if (is_key(pair, "source.cpu"))
-			take_source(result, pair + 1);
+			take_source(result->no_samples, sizeof(result->no_samples), pair + 1);
+		if (is_key(pair, "source.memory"))
+			take_source(result->no_allocations, sizeof(result->no_allocations), pair + 1);
 		if (is_key(pair, "cpu.backend"))
 			result->backend_asked = pair[1].len != 4 || memcmp(pair[1].data, "auto", 4) != 0;
 		if (is_key(pair, "ring.fallback"))

@@ -39,6 +39,7 @@ struct d9__record_result {
 	bool active; /* not all of them are the recorder's own */
 	char ring_fallback[64]; /* why a ring is not where it should be; empty: none */
 	char no_samples[256];	 /* why there are none; "": there are, or nobody wanted any */
+	char no_allocations[256]; /* the same of allocations, which are a fault wherever this is told */
 	bool backend_asked;	 /* by name: then it is a fault that there are none */
 	struct d9__refusal refusals[D9__REFUSALS_MAX];
 	size_t n_refusals;

@@ -113,6 +113,34 @@ END
 "$dial9" symbolize leak >/dev/null
 "$dial9" events leak | grep -c -m 1 '"symbol_name":"parse_header".*"source_line":10'
 
+say "by way of the C++ library"
+cat >cxx.cc <<'END'
+#include <vector>
+
+std::vector<int> *kept[50];
+
+__attribute__((noinline)) static void remember(int i)
+{
+	kept[i] = new std::vector<int>(1000);
+}
+
+int main()
+{
+	for (int i = 0; i < 50; i++)
+		remember(i);
+	return 0;
+}
+END
+# Its functions are the program's own, or inlined into them.
+for level in -O0 -O1; do
+	"${CXX:-c++}" -g $level -o cxx cxx.cc || exit 99
+	"$dial9" record -q --memory=1 -o cxx$level -- ./cxx
+	"$dial9" report --json cxx$level | python3 -c '
+import json, sys
+site = json.load(sys.stdin)["memory"]["sites"][0]
+print(site["name"], site["live"]["samples"])'
+done
+
 say "totals"
 cat >totals.c <<'END'
 #include <stdint.h>
@@ -252,10 +280,11 @@ wait $recorder 2>/dev/null
 "$dial9" info later | sed -n 's/^  source.memory */memory /p'
 
 say "not loaded, and refused"
-DIAL9_MEMORY_PROFILE_ENABLED=yes run record -q -o off -- ./svc
+DIAL9_MEMORY_PROFILE_ENABLED=yes run record -o off -- ./svc
 "$dial9" info off | grep source.memory
+"$dial9" report --section findings off | grep -A 2 "Allocations, which were asked for"
 run record --memory=0 -- ./svc
 run record --memory=much -- ./svc
 run record --memory=2000G -- ./svc
 
-finish 's|^/[^ ]*/lib/||'
+finish 's|^/[^ ]*/lib/||; s/recorded [0-9]* events/recorded N events/'
