@@ -754,6 +754,7 @@ static void *flush_main(void *arg)
 	uint32_t seen;
 
 	(void)arg;
+	atomic_store_explicit(&d9__flush.self, (uintptr_t)pthread_self(), memory_order_relaxed);
 	mind_manners();
 	self.stepped_back = self.heard = false;
 	self.flight = d9__flush.flight;

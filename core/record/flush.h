@@ -28,6 +28,7 @@ struct d9__flush {
 
 	/* Flush thread writes, others read (relaxed unless noted). */
 	_Atomic(int) state; /* enum d9_recorder_state */
+	_Atomic(uintptr_t) self; /* its pthread_self(), by which others know that they are it; 0: not started */
 	_Atomic(int) open_result; /* of the trace directory; 1: not tried yet */
 	_Atomic(int) moved; /* release: to a descriptor table of its own */
 	int ring_fd; /* before |moved|: what the ring's descriptor was, -1 if it still is */

@@ -15,6 +15,7 @@
 
 #include "record/clock.h"
 #include "record/emit_inl.h"
+#include "record/flush.h"
 #include "record/gate.h"
 #include "record/metadata.h"
 #include "record/modules.h"
@@ -400,7 +401,9 @@ void d9__alloc_sample(void *block, size_t size, const void *caller)
 		thread->probing = 2;
 		return;
 	}
-	if (!rate || !block || thread->inside || thread->paused)
+	/* What the flush thread allocates is ours, also by way of libraries. */
+	if (!rate || !block || thread->inside || thread->paused ||
+	    atomic_load_explicit(&d9__flush.self, memory_order_relaxed) == (uintptr_t)pthread_self())
 		return;
 	enter(SAMPLING);
 	if (is_due(thread, size, rate))
@@ -536,8 +539,6 @@ static void tick(void)
 	bool live = atomic_load_explicit(&d9__sampling.memory_live_set, memory_order_relaxed);
 	const char *why_not;
 
-	/* What this thread allocates is ours. */
-	d9__alloc_self.paused = 1;
 	tell_losses();
 	if (!rate)
 		atomic_store_explicit(&rate_now, 0, memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <dial9/options.h>
 #include <dial9/recorder.h>
 
+#include "record/flush.h"
 #include "sample/alloc.h"
 #include "sample/alloc_gap.h"
 #include "support/d9_test.h"
@@ -287,6 +288,24 @@ static void test_a_paused_thread_is_not_sampled_and_errno_stays(void)
 	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 10000), 0);
 }
 
+/* From its very beginning, when it makes what it packs segments with. */
+static void test_the_flush_thread_is_not_sampled(void)
+{
+	struct d9_recorder *recorder;
+	uintptr_t flush;
+	void *block;
+
+	CU_ASSERT_EQUAL_FATAL(start(&recorder, 1), 0);
+	CU_ASSERT_TRUE_FATAL(begins());
+	flush = atomic_exchange(&d9__flush.self, (uintptr_t)pthread_self());
+	CU_ASSERT_TRUE(flush != 0 && flush != (uintptr_t)pthread_self());
+	block = hooked_malloc(10);
+	CU_ASSERT_TRUE(no_bits());
+	atomic_store(&d9__flush.self, flush);
+	hooked_free(block);
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 10000), 0);
+}
+
 static void test_a_probe_sees_whether_a_function_ends_in_hooks(void)
 {
 	d9__alloc_probe_begin();
@@ -312,6 +331,7 @@ int main(void)
 		{ "a child knows nothing of its parent's blocks", test_a_child_knows_nothing_of_its_parents_blocks },
 		{ "threads free what others allocated", test_threads_free_what_others_allocated },
 		{ "a paused thread is not sampled, and errno stays", test_a_paused_thread_is_not_sampled_and_errno_stays },
+		{ "the flush thread is not sampled", test_the_flush_thread_is_not_sampled },
 		{ "a probe sees whether a function ends in hooks", test_a_probe_sees_whether_a_function_ends_in_hooks },
 		CU_TEST_INFO_NULL,
 	};
