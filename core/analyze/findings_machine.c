@@ -194,7 +194,9 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 	if (s->cpus > 0 && s->cores > 0)
 		d9__finding_add_evidence(findings, finding, NULL, "the process used %.2f of its %.0f CPUs: %s", s->cores,
 					 s->cpus,
-					 is_own(s) ? "its own threads compete" : "it was others that had the rest");
+					 is_limit(findings->analysis) ? "it was allowed no more"
+					 : is_own(s)		      ? "its own threads compete"
+								      : "it was others that had the rest");
 }
 
 /* Who had the CPU, as far as that is known. */
@@ -259,7 +261,8 @@ void d9__check_short_of_cpu(struct d9__findings *findings)
 	if (is_own(&s) && !is_limit(a))
 		d9__finding_set_brief(findings, finding, "its own threads compete for %.0f CPUs", s.cpus);
 	else
-		d9__finding_set_machine(findings, finding, "short of CPU: some times inflated");
+		d9__finding_set_machine(findings, finding, "short of CPU%s: some times inflated",
+					is_limit(a) ? " by its cgroup's limit" : "");
 	add_shortage(findings, finding, &s);
 	add_takers(findings, finding, &s);
 	add_counters(findings, finding);

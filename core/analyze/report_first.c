@@ -61,7 +61,7 @@ struct first {
 	struct shown shown[FINDINGS_MAX];
 	size_t n_shown;
 	size_t mark_width, pid_width, name_width;
-	bool machine; /* short of CPU */
+	const struct d9__finding *machine; /* it was short of CPU; NULL: not */
 };
 
 /* ---- what a finding says ---- */
@@ -352,7 +352,7 @@ static void choose(struct first *first)
 		if (!is_graver(finding))
 			continue;
 		if (finding->machine) {
-			first->machine = true;
+			first->machine = finding;
 			continue;
 		}
 		first->n_graver++;
@@ -425,13 +425,19 @@ static void put_rest(struct first *first)
 	d9__page_wrap(first->page, line, 0, 2);
 }
 
+/* "machine short of CPU: some times inflated" */
 static void put_machine(struct first *first)
 {
-	if (!first->machine)
+	const char *brief = first->machine ? first->machine->brief : NULL, *colon = brief ? strstr(brief, ": ") : NULL;
+	char what[128];
+	int len;
+
+	if (!colon)
 		return;
-	d9__page_put(first->page, D9__YELLOW, "machine short of CPU:");
+	len = snprintf(what, sizeof(what), "machine %.*s:", (int)(colon - brief), brief);
+	d9__page_put(first->page, D9__YELLOW, what);
 	putc(' ', first->page->out);
-	d9__page_wrap(first->page, "some times inflated", (unsigned)strlen("machine short of CPU: "), 2);
+	d9__page_wrap(first->page, colon + 2, (unsigned)len + 1, 2);
 }
 
 /* Commands that tell more, on one line if they fit, else a line each, so that each can be copied. */

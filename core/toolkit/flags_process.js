@@ -63,7 +63,7 @@ export function shortageFlags(trace, long) {
 	const serious = (worst > WAIT_VERY_LONG && waits >= SHORT_WAITS && 100 * waits >= measured) || (lost >= SHORT_WARNING && SHORT_PART * lost >= busy);
 	const told = [waited && `ready threads waited ${showDuration(waited)} for one, up to ${showDuration(worst)}`, (taken || !waited) && `running callbacks were preempted for ${showDuration(taken)}`].filter(Boolean).join(', and ');
 	const [site, ns] = [...short.bySite].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0], machine = !own || limited;
-	return [newFlag('short-of-cpu', serious ? 'warning' : 'info', lost, `${head}: ${told}.`, { about: machine ? 'machine' : 'program', advice, brief: machine ? 'short of CPU: some times inflated' : `its own threads compete for ${cpus} CPUs`,
+	return [newFlag('short-of-cpu', serious ? 'warning' : 'info', lost, `${head}: ${told}.`, { about: machine ? 'machine' : 'program', advice, brief: machine ? `short of CPU${limited ? ' by its cgroup\'s limit' : ''}: some times inflated` : `its own threads compete for ${cpus} CPUs`,
 		evidence: [...(worst >= WAIT_LONG ? [{ text: `waited ${showDuration(worst)} for a CPU after it woke; ${showCount(waits)} of ${showCount(measured)} measured wake-ups waited over 1 ms`, time: longest.time, duration: worst, worker: longest.worker }] : []),
 			...(ns >= WAIT_LONG ? [{ text: `callbacks were preempted for ${showDuration(taken)} in all, ${siteName(trace, site)} most (${showDuration(ns)})` }] : []),
 			...(throttled ? [{ text: `its cgroup's CPU limit stopped it for ${showDuration(throttled)}` }] : [])] })];

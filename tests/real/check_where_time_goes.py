@@ -49,7 +49,8 @@ if way == "neighbour" and (who["others_ns"] < 0.5 * sampled or sampled == 0 or t
 # A busy machine takes its part of that, too.
 if way == "throttled" and (who["cpu_limit_ns"] < 0.25 * sampled or sampled == 0):
     fail(f"the limit is not told: {who}")
-if way == "throttled" and who["cpu_limit_ns"] > 0.6 * sampled and "cgroup" not in of_machine[0]["message"]:
+if way == "throttled" and who["cpu_limit_ns"] > 0.6 * sampled and not all(
+    "cgroup" in of_machine[0][key] for key in ("message", "brief")):
     fail("the limit is not the cause")
 if way == "faults" and "page-faults" not in checks:
     fail("page faults are not told")
