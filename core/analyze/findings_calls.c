@@ -28,6 +28,9 @@
 /* What calls take at most that count as a program's start. */
 #define START_NS D9__MS(500)
 
+/* A page that comes from the disk is waited for so long at most. */
+#define FAULT_NS D9__MS(10)
+
 /* A timer that was overrun less often, or in a smaller part of its runs (one in ...), is none. */
 #define OVERRUNS     7
 #define OVERRUN_PART 4
@@ -359,6 +362,25 @@ static bool is_others_preempted(const struct d9__findings *findings, const struc
 	       most->blocked_ns <= longest_cpu_wait_ns(findings->analysis);
 }
 
+/* Where no call was told that blocks: whether pages that had to come from the disk explain what |stall| slept. */
+static bool slept_for_pages(const struct d9__stall *stall)
+{
+	return stall->blocked_ns <= stall->time.major_faults * FAULT_NS;
+}
+
+/* What to do where the function is not known that sleeps. */
+static const char *sleep_advice(bool pages)
+{
+	if (pages)
+		return "Have the pages read before they are needed (posix_fadvise(), madvise(), or a thread that reads "
+		       "the file), or keep them in memory (mlock()): what the callback touches is in a file that is "
+		       "mapped, or in swap, and its loop waits for the disk.";
+	return "Let the loop wait instead (an event for the answer, a timer for the pause), or move it "
+	       "to a thread: it sleeps inside the callback, and its loop with it. Look for poll(), select(), a "
+	       "blocking read, write or connect, sleep, name resolution, a lock, a database or file "
+	       "access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it).";
+}
+
 static void blocked_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *most = most_blocked(findings, callback);
@@ -367,20 +389,23 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	const char *remedy = NULL;
 	char behind[160], rhythm[128], caller[160], place[640] = "for something";
 	struct d9__finding_blocked blocked;
-	bool waited, starts, excused, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
+	bool waited, starts, excused, pages, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
 
 	if (!most)
 		return;
 	starts = is_start(findings, callback, limit_of(findings, most));
-	excused = starts || is_others_preempted(findings, callback, most,
-						known ? blocked.what : callback->n_asleep ? callback->asleep[0].place : "");
+	pages = !known && slept_for_pages(most);
+	excused = starts || (!pages && is_others_preempted(findings, callback, most,
+							   known ? blocked.what : callback->n_asleep ? callback->asleep[0].place : ""));
 	/* For what the finding names, and not for what the callback happened to be in when it was looked at. */
 	if (known)
 		remedy = d9__finding_remedy(findings, blocked.lock ? "futex: a lock" : blocked.what);
-	if (!remedy && callback->n_asleep)
+	if (!remedy && !pages && callback->n_asleep)
 		remedy = d9__finding_remedy(findings, callback->asleep[0].place);
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
+	else if (pages)
+		snprintf(place, sizeof(place), "for pages from the disk");
 	else if (callback->n_asleep)
 		d9__finding_asleep(callback->asleep[0].place, place, sizeof(place));
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
@@ -389,10 +414,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		findings,
 		excused ? D9__INFO : long_severity(most->blocked_ns, callback->blocked_calls, waited),
 		most->blocked_ns,
-		remedy ? remedy : "Let the loop wait instead (an event for the answer, a timer for the pause), or move it "
-		"to a thread: it sleeps inside the callback, and its loop with it. Look for poll(), select(), a "
-		"blocking read, write or connect, sleep, name resolution, a lock, a database or file "
-		"access, a synchronous call of GIO (..._sync(), or with an ..._async() beside it).",
+		remedy ? remedy : sleep_advice(pages),
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
 		"calls did, %s in all; the limit was %s)%s.",
 		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
@@ -405,7 +427,7 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 		set_blocked_brief(findings, finding, callback, &blocked, most->blocked_ns);
 	else
 		d9__finding_set_brief(findings, finding, "sleeps %s %.40s, %s of %s calls",
-				      d9__units_ns(most->blocked_ns).text, callback->n_asleep ? place : "inside",
+				      d9__units_ns(most->blocked_ns).text, pages || callback->n_asleep ? place : "inside",
 				      d9__units_count(callback->blocked_calls).text,
 				      d9__units_count(callback->calls).text);
 	if (!known)

@@ -93,6 +93,27 @@ static void test_call_that_slept_is_a_blocked_callback_and_no_long_one(void)
 	story_free(&s);
 }
 
+static void test_call_that_slept_for_pages_from_the_disk_is_told_so(void)
+{
+	static const uint64_t faults[] = { 200, 2 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		story_begin(&s);
+		story_routine(&s, 0, 0, 300);
+		story_poll(&s, 0, 40001, 100001, 1, SLOW);
+		story_disk(&s, 0, 100001, 1, 58000, faults[i]);
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+		/* Two pages do not take 58 ms. */
+		CU_ASSERT(has(story_finding(&s, 0)->message, i ? "waited 58.0 ms for something"
+							       : "waited 58.0 ms for pages from the disk"));
+		CU_ASSERT(has(story_finding(&s, 0)->advice, "mlock()") == !i);
+		story_free(&s);
+	}
+}
+
 static void test_of_a_call_that_slept_and_one_that_computed_the_longer_is_first(void)
 {
 	struct story s;
@@ -809,6 +830,7 @@ static const CU_TestInfo tests[] = {
 	  test_callback_that_waits_is_told_from_one_that_computes },
 	{ "call that slept is a blocked callback and no long one",
 	  test_call_that_slept_is_a_blocked_callback_and_no_long_one },
+	{ "call that slept for pages from the disk is told so", test_call_that_slept_for_pages_from_the_disk_is_told_so },
 	{ "call that the kernel put aside is told as information",
 	  test_call_that_the_kernel_put_aside_is_told_as_information },
 	{ "of a call that slept and one that computed the longer is first",
