@@ -25,6 +25,8 @@
 
 #define NOBODY INT_MAX /* the setting is not known */
 
+#define COUNT_LOST (UINT64_C(1) << 4) /* PERF_FORMAT_LOST, which headers before 6.0 have not */
+
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
@@ -39,6 +41,7 @@ static struct perf_event_attr attributes(const struct d9__perf_want *want)
 		.sample_type = D9__PERF_SAMPLE_TYPE,
 		.sample_regs_user = D9__PERF_REGISTERS,
 		.sample_stack_user = want->stack,
+		.read_format = COUNT_LOST,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.exclude_callchain_user = 1,
@@ -57,7 +60,12 @@ static struct perf_event_attr attributes(const struct d9__perf_want *want)
 static long open_event(const struct d9__perf_want *want)
 {
 	struct perf_event_attr attr = attributes(want);
+	long fd = syscall(SYS_perf_event_open, &attr, want->tid, want->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
+	if (fd >= 0 || errno != EINVAL)
+		return fd;
+	/* A kernel before 6.0 counts no losses. */
+	attr.read_format = 0;
 	return syscall(SYS_perf_event_open, &attr, want->tid, want->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -172,7 +180,21 @@ void d9__perf_close(struct d9__perf_event *event)
 
 /* ---- samples ---- */
 
-uint64_t d9__perf_drain(const struct d9__perf_event *event, void (*fn)(void *arg, struct d9__perf_record *record),
+/*
+ * How many samples found no room since the last time.  |told| by records in the ring are those alone behind which another
+ * sample found some: of a thread that ended meanwhile, or computes no more, only the kernel's count tells.
+ */
+static uint64_t newly_lost(struct d9__perf_event *event, uint64_t told)
+{
+	uint64_t counts[2]; /* events, lost samples */
+	bool counted = read(event->fd_plus_1 - 1, counts, sizeof(counts)) == (ssize_t)sizeof(counts);
+	uint64_t lost = counted ? counts[1] - event->lost : told;
+
+	event->lost += lost;
+	return lost;
+}
+
+uint64_t d9__perf_drain(struct d9__perf_event *event, void (*fn)(void *arg, struct d9__perf_record *record),
 			void *arg)
 {
 	static _Alignas(8) uint8_t scratch[D9__PERF_RECORD_MAX];
@@ -198,7 +220,7 @@ uint64_t d9__perf_drain(const struct d9__perf_event *event, void (*fn)(void *arg
 		__atomic_store_n(&page->data_tail, ring.tail, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&page->data_tail, ring.tail, __ATOMIC_RELEASE);
-	return lost;
+	return newly_lost(event, lost);
 }
 
 /* ---- reasons ---- */

@@ -27,6 +27,7 @@ struct d9__perf_event {
 	int fd_plus_1;
 	void *map;   /* struct perf_event_mmap_page, and the ring behind it */
 	size_t ring; /* bytes of the ring */
+	uint64_t lost; /* of which drains have told */
 };
 
 /*
@@ -40,8 +41,8 @@ void d9__perf_stop(const struct d9__perf_event *event);
 
 void d9__perf_close(struct d9__perf_event *event);
 
-/* Call |fn| for each sample in the ring.  Returns how many records the kernel had no room for. */
-uint64_t d9__perf_drain(const struct d9__perf_event *event, void (*fn)(void *arg, struct d9__perf_record *record),
+/* Call |fn| for each sample in the ring.  Returns how many samples the kernel had no room for, since the last time. */
+uint64_t d9__perf_drain(struct d9__perf_event *event, void (*fn)(void *arg, struct d9__perf_record *record),
 			void *arg);
 
 /*

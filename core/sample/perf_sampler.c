@@ -114,7 +114,7 @@ static void write_record(void *arg, struct d9__perf_record *record)
 	write_sample(source, record, index);
 }
 
-void d9__perf_write_all(struct d9__perf_source *source, const struct d9__perf_event *event, uint64_t now_ns)
+void d9__perf_write_all(struct d9__perf_source *source, struct d9__perf_event *event, uint64_t now_ns)
 {
 	uint64_t lost = d9__perf_drain(event, write_record, source);
 

@@ -30,7 +30,7 @@ struct d9__perf_source {
  * Write the samples in the ring of |event| that are of this process, and of threads that are sampled.  What the kernel
  * had no room for is counted as lost: of those of all processes the part that this one had of the others.
  */
-void d9__perf_write_all(struct d9__perf_source *source, const struct d9__perf_event *event, uint64_t now_ns);
+void d9__perf_write_all(struct d9__perf_source *source, struct d9__perf_event *event, uint64_t now_ns);
 
 /*
  * A tick with the threads of sampled_threads.h: open what is not open, and write what was sampled.  |per_thread|: not
