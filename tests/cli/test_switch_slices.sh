@@ -60,6 +60,8 @@ import json, sys
 ends = [int(line) for line in open("ends")]
 begun = [json.loads(sample)["timestamp_ns"] for sample, stack in zip(open("samples"), open("stacks"))
          if " cpu=" in stack and "nanosleep" in stack and "nap sleeps.c" in stack]
+if not begun:
+    sys.exit("the thread did not run in the slice")
 slept = sum(begun[0] < end <= begun[-1] for end in ends) + 1
 print(len(begun), "samples of", slept, "sleeps in", (begun[-1] - begun[0]) / 1e6, "ms")
 assert begun[-1] - begun[0] <= 100e6
