@@ -46,11 +46,23 @@ int d9__symbol_learn(struct d9__symbolizer *symbolizer, const struct d9_reader *
 	return d9__symbolizer_learn_jit(symbolizer, event, info.path);
 }
 
-/* Of a frame of a stack: the innermost function that is none of the C++ library's. */
+/*
+ * Whether |symbol| was inlined from a header of the system's, as of the C++ library: it stands for who uses it.  Where
+ * the debug information has no paths, the C++ library's functions tell themselves by their names.
+ */
+static bool is_system(const struct d9__symbol *symbol)
+{
+	const char *path = symbol->path;
+
+	return (path && (!strncmp(path, "/usr/include/", 13) || !strncmp(path, "/usr/lib/", 9))) ||
+	       (symbol->function && d9__function_is_cxx(symbol->function));
+}
+
+/* The innermost function at an address that the program itself has written, else the innermost. */
 static const struct d9__symbol *own_function(const struct d9__frames *frames)
 {
 	for (size_t i = 0; i < frames->n; i++)
-		if (!frames->items[i].function || !d9__function_is_cxx(frames->items[i].function))
+		if (!is_system(&frames->items[i]))
 			return &frames->items[i];
 	return &frames->items[0];
 }

@@ -348,6 +348,49 @@ say "switched off"
 "$dial9" record --quiet --no-blocking -o "$work/off" ./on_libevent || echo "status $?"
 "$dial9" info "$work/off" | grep 'source.blocking'
 run report --section blocking "$work/off"
+say "a function that a header of the system's has inlined stands for who called it"
+cat >fortified.c <<'END'
+#include <event2/event.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int fds[2];
+
+/* Read by an inline function of <unistd.h>, which looks at the size. */
+__attribute__((noinline)) static void fetch_reply(char *buf, size_t n)
+{
+	if (read(fds[0], buf, n) < 1)
+		exit(99);
+	__asm__ volatile("");
+}
+
+static void on_request(evutil_socket_t fd, short what, void *arg)
+{
+	char *buf = malloc(8);
+
+	(void)fd, (void)what, (void)arg;
+	fetch_reply(buf, 1);
+	free(buf);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+	struct timeval soon = { 0, 1000 };
+
+	if (pipe(fds))
+		return 99;
+	if (!fork()) {
+		usleep(40000);
+		_exit(write(fds[1], "x", 1) != 1);
+	}
+	event_base_once(base, -1, EV_TIMEOUT, on_request, NULL, &soon);
+	return event_base_dispatch(base) < 0;
+}
+END
+cc -O2 -g -D_FORTIFY_SOURCE=2 -o fortified fortified.c -levent || exit 99
+"$dial9" record --quiet -o "$work/tr.fortified" ./fortified || echo "status $?"
+"$dial9" report --width 200 --section blocking "$work/tr.fortified" | grep -o 'fetch_reply (fortified.c:[0-9]*)' | head -n 1
 say "a sleep is told once, whether the kernel's switches show it, too, or alone"
 sleeps() {
 	echo "row 0x1010 0 save svc.c 10"
