@@ -146,7 +146,7 @@ static int close_piece(struct d9__analysis *a, struct d9__worker *worker)
 	if (!worker->piece.open || sign->task != task->id || sign->ns < worker->piece.start_ns)
 		return 0;
 	sign->open = true;
-	err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner);
+	err = d9__spans_end_of(&a->spans, worker, sign->ns, &sign->inner, &sign->inner_since_ns);
 	if (!err)
 		err = d9__timeline_close(&a->timeline, worker, sign->ns);
 	if (!err)

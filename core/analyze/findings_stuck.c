@@ -23,6 +23,21 @@ static const char *advice_for(const struct d9__sign *sign)
 	       "and nothing else of this loop ran meanwhile.";
 }
 
+/*
+ * The loop library's own callback does not return, and calls the program's again and again: that one does, a short time
+ * before the last sign or, where none that was open then still is, after it.
+ */
+static bool is_called_again(const struct d9__sign *sign)
+{
+	return sign->inner && sign->inner->calls > 1 &&
+	       (!sign->inner_since_ns || sign->ns - sign->inner_since_ns < D9__HUNG_NS);
+}
+
+static const char called_again_advice[] =
+	"Do less at a time, or take in less (evconnlistener_disable(), bufferevent_disable(), and go on by a timer), or "
+	"hand the work to a thread: the loop library's callback goes on while there is more, connections or input come "
+	"faster than this one deals with them, and nothing else of the loop runs.";
+
 static void add_evidence(struct d9__findings *findings, struct d9__finding *finding, const struct d9__worker *worker,
 			 const struct d9__callback *callback)
 {
@@ -52,18 +67,29 @@ static void stuck(struct d9__findings *findings, const struct d9__worker *worker
 	uint64_t ns = sign->ns - sign->since_ns;
 	struct d9__finding *finding;
 	char where[D9__WHEREABOUTS_LEN], inside[160] = "";
+	bool again = is_called_again(sign);
 
 	d9__whereabouts(sign->where, sign->running, sign->wchan, where, sizeof(where));
 	if (callback != outer)
 		snprintf(inside, sizeof(inside), " (inside %.*s)", outer_name.len, outer_name.text);
-	finding = d9__finding_add(findings, D9__CRITICAL, ns, advice_for(sign),
-				  "%.*s stuck for %s%s%s, on worker %llu, until the trace ended.", name.len, name.text,
-				  d9__units_ns(ns).text, where, inside, (unsigned long long)worker->id);
+	if (again)
+		finding = d9__finding_add(findings, D9__CRITICAL, ns, called_again_advice,
+					  "%.*s was called again and again by %.*s, which had not returned for %s on worker "
+					  "%llu when the trace ended.", name.len, name.text, outer_name.len, outer_name.text,
+					  d9__units_ns(ns).text, (unsigned long long)worker->id);
+	else
+		finding = d9__finding_add(findings, D9__CRITICAL, ns, advice_for(sign),
+					  "%.*s stuck for %s%s%s, on worker %llu, until the trace ended.", name.len,
+					  name.text, d9__units_ns(ns).text, where, inside, (unsigned long long)worker->id);
 	if (!finding)
 		return;
 	d9__finding_set_callback(findings, finding, callback);
-	d9__finding_set_brief(findings, finding, "stuck for %s%s%s", d9__units_ns(ns).text, where,
-			      strlen(where) + strlen(inside) < 38 ? inside : "");
+	if (again)
+		d9__finding_set_brief(findings, finding, "is called again and again, no end for %s",
+				      d9__units_ns(ns).text);
+	else
+		d9__finding_set_brief(findings, finding, "stuck for %s%s%s", d9__units_ns(ns).text, where,
+				      strlen(where) + strlen(inside) < 38 ? inside : "");
 	add_evidence(findings, finding, worker, callback);
 	d9__finding_explain(findings, finding, callback);
 	if (callback != outer)

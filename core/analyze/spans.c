@@ -285,9 +285,8 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 }
 
 int d9__spans_end_of(struct d9__spans *spans, const struct d9__worker *worker, uint64_t ns,
-		     struct d9__callback **innermost)
+		     struct d9__callback **innermost, uint64_t *since_ns)
 {
-	uint64_t latest_ns = 0;
 	size_t place = 0;
 	void *item;
 	int err = 0;
@@ -297,8 +296,8 @@ int d9__spans_end_of(struct d9__spans *spans, const struct d9__worker *worker, u
 
 		if (!span->callback || !span->entered || span->worker != worker || span->enter_ns > ns)
 			continue;
-		if (span->enter_ns > latest_ns) {
-			latest_ns = span->enter_ns;
+		if (span->enter_ns > *since_ns) {
+			*since_ns = span->enter_ns;
 			*innermost = span->callback;
 		}
 		err = d9__span_exit(spans, span->id, ns);

@@ -87,10 +87,10 @@ void d9__spans_poll_end(struct d9__spans *spans, const struct d9__piece *piece);
 
 /*
  * |worker|'s callback was open at |ns| for the last time, and so were the callbacks that it called: they end there.
- * |*innermost| becomes the one that was called last, if there is one.
+ * |*innermost| becomes the one that was called last, if there is one, and |*since_ns|, which is 0, when it was.
  */
 int d9__spans_end_of(struct d9__spans *spans, const struct d9__worker *worker, uint64_t ns,
-		     struct d9__callback **innermost);
+		     struct d9__callback **innermost, uint64_t *since_ns);
 
 /* The trace ends: finish what was left and not closed, count what was never left. */
 int d9__spans_finish(struct d9__spans *spans);

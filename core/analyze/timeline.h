@@ -83,6 +83,7 @@ struct d9__sign {
 	uint64_t task;		    /* 0: nothing was seen */
 	uint64_t since_ns, ns;	    /* when the call began, when it was seen last */
 	struct d9__callback *inner; /* the innermost callback of the program in it, or NULL: the task's own */
+	uint64_t inner_since_ns;    /* when that began; 0: not known */
 	unsigned looks;		    /* at the thread; the newest says: */
 	char where[48];		    /* the system call, "pause()" */
 	char wchan[32];

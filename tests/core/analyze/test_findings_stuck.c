@@ -77,6 +77,45 @@ static void test_callback_of_the_program_is_named_and_the_librarys_around_it(voi
 	story_free(&s);
 }
 
+/*
+ * The library's callback accepts without end: each connection is one call of the program's, and the one that was open at
+ * the last sign |returned|.
+ */
+static void accept_without_end(bool returned)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 39999, 0);
+	story_start(&s, 0, 40000, 1, READ);
+	for (unsigned i = 0; i < 300; i++) {
+		if (i % 100 == 99)
+			story_last_sign(&s, 0, 40000 + 10000 * i, 1, 40000, "");
+		story_span(&s, 0, 40100 + 10000 * i, 49000 + 10000 * i, 100 + i, SLOW);
+	}
+	story_enter(&s, 0, SECONDS(3) + 40100, 400, SLOW);
+	story_last_sign(&s, 0, SECONDS(3) + 40200, 1, 40000, SLOW);
+	if (returned) {
+		story_exit(&s, 0, SECONDS(3) + 46000, 400, SLOW);
+		story_enter(&s, 0, SECONDS(3) + 46100, 401, SLOW);
+	}
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "stuck-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "is called again and again, no end for 3.00 s");
+	CU_ASSERT(has(story_finding(&s, 0)->message, "app+0x100 was called again and again by libevent-2.1.so.7+0x300"));
+	CU_ASSERT(!has(story_finding(&s, 0)->advice, "condition never"));
+	story_free(&s);
+}
+
+static void test_callback_that_is_called_without_end_is_not_the_one_that_does_not_return(void)
+{
+	accept_without_end(false);
+	accept_without_end(true);
+}
+
 static void test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such(void)
 {
 	struct story s;
@@ -277,6 +316,8 @@ static const CU_TestInfo tests[] = {
 	  test_open_call_counts_in_all_sums_up_to_the_last_sign_of_life },
 	{ "callback of the program is named, and the library's around it",
 	  test_callback_of_the_program_is_named_and_the_librarys_around_it },
+	{ "callback that is called without end is not the one that does not return",
+	  test_callback_that_is_called_without_end_is_not_the_one_that_does_not_return },
 	{ "lock that nobody gives back and loop without end are told as such",
 	  test_lock_that_nobody_gives_back_and_loop_without_end_are_told_as_such },
 	{ "call that had just begun is not accused", test_call_that_had_just_begun_is_not_accused },
