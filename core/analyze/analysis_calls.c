@@ -57,10 +57,8 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 		call->stall->culprit = culprit;
 		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
 								   : call->inner_ns;
-		if (d9__stall_is_blocked(call->stall)) {
-			culprit->blocked_calls++;
-			culprit->blocked_ns += call->stall->blocked_ns;
-		}
+		if (!err && d9__stall_is_blocked(call->stall))
+			err = d9__histogram_add(&culprit->blocked, call->stall->blocked_ns);
 		if (!err)
 			err = d9__histogram_add(&culprit->own, d9__stall_own_ns(call->stall));
 		if (!err)

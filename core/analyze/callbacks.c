@@ -37,6 +37,7 @@ static void free_callback(struct d9__callback *callback)
 		d9__stall_unref(callback->stalls[i].stall);
 	d9__histogram_release(&callback->durations);
 	d9__histogram_release(&callback->own);
+	d9__histogram_release(&callback->blocked);
 	d9__histogram_release(&callback->delays);
 	d9__histogram_release(&callback->lateness);
 	free(callback->stale);

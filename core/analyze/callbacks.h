@@ -150,8 +150,7 @@ struct d9__callback {
 	const struct d9__callback *maker;
 	uint64_t maker_votes;
 
-	/* Long calls that slept for most of their time. */
-	uint64_t blocked_calls, blocked_ns;
+	struct d9__histogram blocked; /* of long calls that slept for most of their time, how long they did */
 
 	/* A bit by number of the worker, for the balance: d9__callback_ran_on(). */
 	uint64_t *ran_on;

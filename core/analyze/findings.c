@@ -480,6 +480,12 @@ static void sort(struct d9__findings *findings)
 		qsort(findings->items, findings->n, sizeof(*findings->items), compare);
 }
 
+/* Whether its longest call took long itself: where others were long, the machine was busy, or a loop inside waited. */
+static bool has_long_calls(const struct d9__callback *callback)
+{
+	return callback->n_stalls && callback->stalls[0].ns >= D9__STALL_NS;
+}
+
 /* Where the callbacks that are accused were found on the CPU, and what they block in. */
 static void add_hot(struct d9__findings *findings)
 {
@@ -489,7 +495,8 @@ static void add_hot(struct d9__findings *findings)
 		if (!finding->callback || finding->machine)
 			continue;
 		finding->hot = d9__hot_describe(finding->callback, false);
-		finding->blocked = d9__finding_blocked(findings->analysis, finding->callback);
+		if (has_long_calls(finding->callback))
+			finding->blocked = d9__finding_blocked(findings->analysis, finding->callback);
 	}
 }
 
@@ -502,6 +509,8 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 	struct d9__parts parts;
 	char text[512];
 
+	if (!has_long_calls(callback))
+		return;
 	for (size_t i = 0; i < callback->n_stalls; i++) {
 		const struct d9__stall *stall = callback->stalls[i].stall;
 

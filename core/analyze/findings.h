@@ -232,6 +232,12 @@ void d9__check_page_faults(struct d9__findings *findings);
 /* What to do about sleeping in |place|, such as "fsync(7)" or "futex: a lock"; NULL: that is not known. */
 const char *d9__finding_remedy(const struct d9__findings *findings, const char *place);
 
+/*
+ * Whether |stall| may have slept only because whom it waited for had no CPU: |place|, "" if unknown, is none where it sleeps
+ * for something else (a time, a disk), and loops' threads were without one for as long.
+ */
+bool d9__finding_looks_starved(const struct d9__findings *findings, const struct d9__stall *stall, const char *place);
+
 /* |place| as "in fdatasync(7)", "waiting for a lock". */
 void d9__finding_asleep(const char *place, char *buf, size_t size);
 
@@ -321,6 +327,9 @@ struct d9__ready d9__ready_of(const struct d9__analysis *analysis);
  * CPU time lacks, as far as the process's threads had to wait for a CPU at all.
  */
 uint64_t d9__delay_preempted_ns(const struct d9__analysis *analysis, const struct d9__delay *delay);
+
+/* The longest time for which a loop's thread was ready without a CPU: when it woke, or in the middle of a call. */
+uint64_t d9__ready_longest_ns(const struct d9__analysis *analysis);
 
 /* findings_process.c */
 void d9__check_blocking(struct d9__findings *findings);

@@ -103,7 +103,7 @@ bool d9__finding_blocked_most(const struct d9__analysis *a, const struct d9__cal
 	for (size_t i = 0; i < n; i++)
 		sum_ns += sites[i].calls.total_ns;
 	/* Where it sleeps in other ways, too, what it was found in says more. */
-	if (!n || 2 * sum_ns < callback->blocked_ns) {
+	if (!n || 2 * sum_ns < callback->blocked.sum) {
 		free(sites);
 		return false;
 	}

@@ -22,7 +22,6 @@
 
 /* Long calls of a callback that the kernel may have made so: at most one in so many, and so long. */
 #define RARE_CALLS       200
-#define RARE_WAITS       10 /* likewise, of calls that wait for others */
 #define PREEMPTED_MAX_NS D9__MS(20)
 
 /* What calls take at most that count as a program's start. */
@@ -75,10 +74,10 @@ static const char *long_advice(const struct d9__callback *callback,
 		       "filters, log and memory functions it calls: it is the loop library's own, and no function "
 		       "of yours inside it took most of the time.";
 	if (verdict != D9__STALL_OFF_CPU && d9__finding_is_in_kernel(callback))
-		return "Join small system calls, keep what they tell, wait instead of asking: it computes, and "
-		       "most of that in the kernel (reads and writes of a few bytes, times asked for, files looked "
-		       "up, a loop or poll() that is asked again and again without being let wait). strace -c -p "
-		       "PID counts them.";
+		return "Do large reads and writes in a thread, join small system calls, wait instead of asking: it "
+		       "computes, and most of that in the kernel (files read or written whole, or a few bytes at a "
+		       "time, times asked for, files looked up, a loop or poll() that is asked again and again without "
+		       "being let wait). strace -c -p PID counts them.";
 	switch (verdict) {
 	case D9__STALL_COMPUTING:
 		return "Cut the work into pieces that yield to the loop, or move it to a thread: it computes.";
@@ -309,7 +308,7 @@ static void describe_blocked(const struct d9__finding_blocked *blocked, char *bu
 }
 
 /* With the function that holds the lock, or else calls, where that leaves it short. */
-static void set_blocked_brief(struct d9__findings *findings, struct d9__finding *finding,
+static void set_blocked_brief(struct d9__findings *findings, struct d9__finding *finding, uint64_t calls,
 			      const struct d9__callback *callback, const struct d9__finding_blocked *blocked, uint64_t ns)
 {
 	bool held = blocked->held_in[0];
@@ -318,7 +317,7 @@ static void set_blocked_brief(struct d9__findings *findings, struct d9__finding 
 
 	snprintf(begin, sizeof(begin), "%s %s %s %s", blocked->lock ? "waits" : "blocks", d9__units_ns(ns).text,
 		 blocked->lock ? "for" : "in", blocked->what);
-	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(callback->blocked_calls).text,
+	snprintf(times, sizeof(times), ", %s of %s calls", d9__units_count(calls).text,
 		 d9__units_count(callback->calls).text);
 	snprintf(text, sizeof(text), "%s%s%s", begin, held ? " held in " : " at ", in);
 	if (!in[0] || strlen(text) > BRIEF_MAX)
@@ -326,40 +325,41 @@ static void set_blocked_brief(struct d9__findings *findings, struct d9__finding 
 	d9__finding_set_brief(findings, finding, "%s%s", text, strlen(text) + strlen(times) > BRIEF_MAX ? "" : times);
 }
 
-/* Whether |place|, in which a call slept, waits for a time or a disk, and not for another thread or process. */
-static bool waits_for_itself(const char *place)
+/*
+ * Whether the calls of |callback| over |limit| computed for longer than they slept: then they are told as long ones, and
+ * what they sleep in stands there.
+ */
+static bool computes_more(const struct d9__callback *callback, uint64_t limit)
 {
-	static const char *const names[] = { "nanosleep", "clock_nanosleep", "usleep", "sleep", "fsync", "fdatasync", "sync" };
+	uint64_t own_ns = 0, blocked_ns = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t len = strlen(names[i]);
+	for (size_t i = 0; i < callback->n_stalls; i++) {
+		const struct d9__stall *stall = callback->stalls[i].stall;
 
-		if (!strncmp(place, names[i], len) && place[len] == '(')
-			return true;
+		if (callback->stalls[i].ns <= limit)
+			continue;
+		own_ns += d9__stall_left_ns(stall, stall->total_ns);
+		blocked_ns += stall->blocked_ns;
 	}
-	return false;
-}
-
-/* The longest wait for a CPU that was measured of a thread which woke. */
-static uint64_t longest_cpu_wait_ns(const struct d9__analysis *a)
-{
-	uint64_t ns = 0;
-
-	for (size_t i = 0; i < a->timeline.n; i++)
-		if (a->timeline.items[i]->waits.max > ns)
-			ns = a->timeline.items[i]->waits.max;
-	return ns;
+	return own_ns > 2 * blocked_ns;
 }
 
 /*
- * Whether others may have been kept from their work by the machine: few calls waited for another thread or process, none for
- * longer than it took here to get a CPU.
+ * Whether few calls sleep, and the machine may have made them: whom they wait for had no CPU, as threads here had none,
+ * and for much longer in all.
  */
-static bool is_others_preempted(const struct d9__findings *findings, const struct d9__callback *callback,
-				const struct d9__stall *most, const char *place)
+static bool looks_starved(const struct d9__findings *findings, const struct d9__callback *callback,
+			  const struct d9__stall *most, uint64_t calls, const char *place)
 {
-	return RARE_WAITS * callback->blocked_calls <= callback->calls && !waits_for_itself(place) &&
-	       most->blocked_ns <= longest_cpu_wait_ns(findings->analysis);
+	return 2 * calls <= callback->calls && d9__finding_looks_starved(findings, most, place) &&
+	       2 * callback->blocked.sum <= d9__ready_of(findings->analysis).ns;
+}
+
+static void add_starved(struct d9__findings *findings, struct d9__finding *finding)
+{
+	d9__finding_add_evidence(findings, finding, NULL,
+				 "threads of its loops were ready without a CPU for up to %s: whom it waited for may have "
+				 "been, too", d9__units_ns(d9__ready_longest_ns(findings->analysis)).text);
 }
 
 /* Where no call was told that blocks: whether pages that had to come from the disk explain what |stall| slept. */
@@ -386,22 +386,29 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	const struct d9__stall *most = most_blocked(findings, callback);
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
-	const char *remedy = NULL;
+	const char *asleep = callback->n_asleep ? callback->asleep[0].place : "", *in = asleep, *remedy;
 	char behind[160], rhythm[128], caller[160], place[640] = "for something";
 	struct d9__finding_blocked blocked;
-	bool waited, starts, excused, pages, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
+	bool waited, starts, starved, pages, known = d9__finding_blocked_most(findings->analysis, callback, &blocked);
+	uint64_t limit, calls;
 
 	if (!most)
 		return;
-	starts = is_start(findings, callback, limit_of(findings, most));
-	pages = !known && slept_for_pages(most);
-	excused = starts || (!pages && is_others_preempted(findings, callback, most,
-							   known ? blocked.what : callback->n_asleep ? callback->asleep[0].place : ""));
+	limit = limit_of(findings, most);
+	if (computes_more(callback, limit))
+		return;
+	calls = d9__histogram_above(&callback->blocked, limit);
+	if (calls == 0)
+		calls = 1;
 	/* For what the finding names, and not for what the callback happened to be in when it was looked at. */
 	if (known)
-		remedy = d9__finding_remedy(findings, blocked.lock ? "futex: a lock" : blocked.what);
-	if (!remedy && !pages && callback->n_asleep)
-		remedy = d9__finding_remedy(findings, callback->asleep[0].place);
+		in = blocked.lock ? "futex: a lock" : blocked.what;
+	pages = !known && slept_for_pages(most);
+	remedy = pages ? NULL : d9__finding_remedy(findings, in);
+	if (!remedy && !pages)
+		remedy = d9__finding_remedy(findings, asleep);
+	starts = is_start(findings, callback, limit);
+	starved = !pages && looks_starved(findings, callback, most, calls, in);
 	if (known)
 		describe_blocked(&blocked, place, sizeof(place));
 	else if (pages)
@@ -411,30 +418,29 @@ static void blocked_callback(struct d9__findings *findings, const struct d9__cal
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
 	waited = describe_waiting(callback, behind, sizeof(behind));
 	finding = d9__finding_add(
-		findings,
-		excused ? D9__INFO : long_severity(most->blocked_ns, callback->blocked_calls, waited),
-		most->blocked_ns,
+		findings, starts || starved ? D9__INFO : long_severity(most->blocked_ns, calls, waited), most->blocked_ns,
 		remedy ? remedy : sleep_advice(pages),
 		"%.*s%s waited %s %s while worker %llu could run nothing else%s (%s of %s "
-		"calls did, %s in all; the limit was %s)%s.",
+		"calls did for over %s; %s in all)%s.",
 		name.len, name.text, describe_caller(callback, caller, sizeof(caller)),
 		d9__units_ns(most->blocked_ns).text, place, (unsigned long long)most->worker, rhythm,
-		d9__units_count(callback->blocked_calls).text,
-		d9__units_count(callback->calls).text, d9__units_ns(callback->blocked_ns).text,
-		d9__units_ns(limit_of(findings, most)).text, behind);
+		d9__units_count(calls).text, d9__units_count(callback->calls).text, d9__units_ns(limit).text,
+		d9__units_ns(callback->blocked.sum).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
 	if (known)
-		set_blocked_brief(findings, finding, callback, &blocked, most->blocked_ns);
+		set_blocked_brief(findings, finding, calls, callback, &blocked, most->blocked_ns);
 	else
 		d9__finding_set_brief(findings, finding, "sleeps %s %.40s, %s of %s calls",
 				      d9__units_ns(most->blocked_ns).text, pages || callback->n_asleep ? place : "inside",
-				      d9__units_count(callback->blocked_calls).text,
-				      d9__units_count(callback->calls).text);
+				      d9__units_count(calls).text, d9__units_count(callback->calls).text);
 	if (!known)
 		d9__finding_add_places(findings, finding, callback);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (d9__stall_is_blocked(callback->stalls[i].stall))
 			add_blocked(findings, finding, callback->stalls[i].stall);
+	if (starved)
+		add_starved(findings, finding);
+	d9__finding_explain(findings, finding, callback);
 }
 
 void d9__check_blocked_callback(struct d9__findings *findings)

@@ -14,6 +14,11 @@
 
 #define WAITS_FOR_CHILD " wait wait3 wait4 waitpid waitid do_wait system pclose popen "
 #define LOOKS_UP_NAME	" getaddrinfo getnameinfo gethostbyname gethostbyaddr "
+#define WAITS_FOR_DISK	" fdatasync fsync sync syncfs sync_file_range msync "
+#define SLEEPS		" sleep usleep nanosleep clock_nanosleep pause sigsuspend hrtimer_nanosleep "
+
+/* These end without any other thread or process that would have to run. */
+#define NEEDS_NOBODY WAITS_FOR_DISK SLEEPS
 
 /*
  * What to do instead, by the name in front of the parenthesis, which programs call the system call by, or of the
@@ -28,10 +33,10 @@ static const struct {
 	  "Hold locks for a few instructions only, never across a system call; hand results over by a queue and "
 	  "wake the loop (eventfd, ev_async, g_idle_add), instead of waiting for them. It waits for another "
 	  "thread: for a lock, a condition, or its end." },
-	{ " fdatasync fsync sync syncfs sync_file_range msync ",
+	{ WAITS_FOR_DISK,
 	  "Do it in a thread, and answer when that has told the loop; join several into one; or let the kernel "
 	  "write when it likes, if that may be lost. It waits for the disk." },
-	{ " sleep usleep nanosleep pause sigsuspend hrtimer_nanosleep ",
+	{ SLEEPS,
 	  "Set a timer, return, and go on in the timer's callback: it sleeps, and its loop with it." },
 	{ " poll ppoll select pselect epoll_wait sigwait do_sys_poll do_select ep_poll ",
 	  "Give the descriptors to the loop (event_new(), ev_io, g_unix_fd_add()) and a timer for the longest "
@@ -41,8 +46,9 @@ static const struct {
 	  "Make the descriptor non-blocking and read when the loop says that it is ready; files have no such "
 	  "state, so read them in a thread. It reads what has not come yet, from a peer or a child (popen())." },
 	{ " write writev pwrite pwritev send sendto sendmsg sendmmsg sendfile splice pipe_write ",
-	  "Make the descriptor non-blocking and keep what does not fit until it is writable, or write in a thread: "
-	  "it writes to what is full, as descriptors 1 and 2 are if nobody reads the log." },
+	  "Make the descriptor non-blocking and keep what does not fit until it is writable; files have no such "
+	  "state, so write them in a thread. It writes to what is full, as descriptors 1 and 2 are if nobody reads "
+	  "the log, or to a slow disk." },
 	{ " connect accept inet_stream_connect ",
 	  "Make the socket non-blocking before, and let the loop tell when it is ready: it waits for the peer." },
 	{ WAITS_FOR_CHILD,
@@ -73,18 +79,31 @@ static const struct {
 	  "Keep files open, and do such work in a thread: it waits for a file system." },
 };
 
+/* Whether the call at |place|, "fdatasync(7)", is among |names|. */
+static bool is_among(const char *place, const char *names)
+{
+	size_t len = strcspn(place, "( ");
+	char name[64];
+
+	snprintf(name, sizeof(name), " %.*s ", (int)(len < 48 ? len : 48), place);
+	return len && strstr(names, name);
+}
+
 const char *d9__finding_remedy(const struct d9__findings *findings, const char *place)
 {
 	const struct d9__metadata *metadata = &findings->analysis->metadata;
-	char name[64];
-	size_t len = strcspn(place, "( ");
 
-	snprintf(name, sizeof(name), " %.*s ", (int)(len < 48 ? len : 48), place);
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
-		if (strstr(remedies[i].names, name) &&
+		if (is_among(place, remedies[i].names) &&
 		    (!remedies[i].library || d9__metadata_is_only(metadata, remedies[i].library)))
 			return remedies[i].advice;
 	return NULL;
+}
+
+bool d9__finding_looks_starved(const struct d9__findings *findings, const struct d9__stall *stall, const char *place)
+{
+	return d9__stall_is_blocked(stall) && stall->blocked_ns <= d9__ready_longest_ns(findings->analysis) &&
+	       !is_among(place, NEEDS_NOBODY);
 }
 
 void d9__finding_asleep(const char *place, char *buf, size_t size)

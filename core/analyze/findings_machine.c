@@ -118,6 +118,19 @@ struct d9__ready d9__ready_of(const struct d9__analysis *a)
 	return ready_of(a, &s);
 }
 
+uint64_t d9__ready_longest_ns(const struct d9__analysis *a)
+{
+	uint64_t longest_ns = 0;
+
+	for (size_t i = 0; i < a->timeline.n; i++)
+		if (a->timeline.items[i]->waits.max > longest_ns)
+			longest_ns = a->timeline.items[i]->waits.max;
+	for (size_t i = 0; i < a->stalls.n; i++)
+		if (a->stalls.items[i].stall->run_queue_ns > longest_ns)
+			longest_ns = a->stalls.items[i].stall->run_queue_ns;
+	return longest_ns;
+}
+
 /* Whether the limit of its cgroup made for most of it. */
 static bool is_limit(const struct d9__analysis *a)
 {

@@ -41,13 +41,22 @@ static bool is_start(const struct d9__analysis *a, const struct d9__callback *ca
 				     stall->waited_max_ns >= D9__WAIT_EXPLAIN_NS);
 }
 
+/* Whether such calls usually end soon, and the machine may have made one long: a loop's thread had no CPU for as long. */
+static bool looks_starved(const struct d9__analysis *a, const struct d9__callback *callback)
+{
+	uint64_t usual_ns = (callback->durations.sum + callback->nested.ns) / callback->nested.calls;
+
+	return usual_ns < NESTED_NS && 2 * usual_ns < callback->nested.longest_ns &&
+	       callback->nested.longest_ns <= d9__ready_longest_ns(a);
+}
+
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */
 static enum d9__severity nested_severity(const struct d9__analysis *a, const struct d9__callback *callback,
 					 const struct d9__stall *stall)
 {
 	uint64_t open_ns = callback->nested.longest_ns, waited_ns = stall ? stall->waited_max_ns : 0;
 
-	if (is_start(a, callback, stall))
+	if (is_start(a, callback, stall) || looks_starved(a, callback))
 		return D9__INFO;
 	if (waited_ns > D9__MS(50) && open_ns > D9__MS(50))
 		return D9__CRITICAL;

@@ -40,11 +40,14 @@ static void cold_start(struct d9__findings *findings, const struct d9__callback 
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char when[160] = "in its first call";
+	bool starved;
 
 	if (cold->first_calls > 1)
 		snprintf(when, sizeof(when), "among its first %s calls", d9__units_count(cold->first_calls).text);
+	starved = callback->n_stalls && d9__finding_looks_starved(findings, callback->stalls[0].stall,
+							      callback->n_asleep ? callback->asleep[0].place : "");
 	finding = d9__finding_add(
-		findings, cold_severity(findings->analysis, callback, cold), cold->slowest_ns,
+		findings, starved ? D9__INFO : cold_severity(findings->analysis, callback, cold), cold->slowest_ns,
 		"Set up what it needs before the loop runs, or call it once yourself before you take requests: it "
 		"does so in its first calls (a table, a connection, a library, name resolution, memory that was "
 		"never touched), and who comes first waits for it. It is no slow callback otherwise.",
@@ -237,6 +240,19 @@ static void periodic_pause(struct d9__findings *findings, const struct d9__rhyth
 }
 
 /*
+ * Whether its callbacks have other calls than one for each pause, or several in each: such as take long one after the
+ * other, each in every call, are long callbacks that come in turns.
+ */
+static bool is_shared(const struct d9__rhythm *rhythm)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < rhythm->n_callbacks; i++)
+		calls += rhythm->callbacks[i]->calls;
+	return 2 * rhythm->times <= calls;
+}
+
+/*
  * Whether something is done now and then that most calls do not do.  A timer that always takes as long, a callback of
  * which every second call does, and one that sleeps have findings of their own, and their period is told there.
  */
@@ -252,9 +268,9 @@ static bool is_housekeeping(const struct d9__rhythm *rhythm)
 	}
 	/* Three quarters are one callback's: another one was met by chance. */
 	if (4 * most_ns < 3 * all_ns)
-		return true;
+		return is_shared(rhythm);
 	return rhythm->stands_out && FEW_PART * rhythm->times <= callback->calls &&
-	       2 * callback->blocked_calls < rhythm->times;
+	       2 * callback->blocked.count < rhythm->times;
 }
 
 void d9__check_periodic_pause(struct d9__findings *findings)

@@ -207,12 +207,15 @@ class LongSite {
 	asleepFlags() {
 		const asleep = this.calls.filter((call) => call.asleep).sort((a, b) => b.parts.blocked - a.parts.blocked), [most] = asleep.filter(({ parts, limit }) => parts.blocked > limit);
 		if (!most) return [];
-		const sum = asleep.reduce((all, { parts }) => all + parts.blocked, 0), [top] = this.inAll, known = top && 2 * this.inAll.reduce((all, { ns }) => all + ns, 0) >= sum;
-		const longest = showDuration(most.parts.blocked), times = `, ${showCount(asleep.length)} of ${showCount(this.count)} calls`;
+		// Calls that computed for longer than they slept are told as long ones.
+		const long = this.kept.filter(({ own }) => own > most.limit), all = (valueOf) => long.reduce((before, call) => before + valueOf(call), 0);
+		if (all(({ own }) => own) > 2 * all(({ parts }) => parts.blocked)) return [];
+		const over = asleep.filter(({ parts }) => parts.blocked > most.limit).length, sum = asleep.reduce((all, { parts }) => all + parts.blocked, 0), [top] = this.inAll, known = top && 2 * this.inAll.reduce((all, { ns }) => all + ns, 0) >= sum;
+		const longest = showDuration(most.parts.blocked), times = `, ${showCount(over)} of ${showCount(this.count)} calls`;
 		const place = known ? `${top.lock ? 'for' : 'in'} ${top.text}` : 'for something', begin = known ? `${top.lock ? 'waits' : 'blocks'} ${longest} ${place}` : `sleeps ${longest} inside`;
-		return [newFlag('blocked-callback', longSeverity(most.parts.blocked, asleep.length, this.waited), most.parts.blocked,
-			`${this.title} waited ${longest} ${place} while worker ${most.worker.id} could run nothing else (${showCount(asleep.length)} of ${showCount(this.count)} calls did, ${
-				showDuration(sum)} in all; the limit was ${showDuration(most.limit)})${this.behind}.`,
+		return [newFlag('blocked-callback', longSeverity(most.parts.blocked, over, this.waited), most.parts.blocked,
+			`${this.title} waited ${longest} ${place} while worker ${most.worker.id} could run nothing else (${showCount(over)} of ${showCount(this.count)} calls did for over ${
+				showDuration(most.limit)}; ${showDuration(sum)} in all)${this.behind}.`,
 			{ ...this.more, brief: begin.length + times.length > BRIEF_MAX ? begin : begin + times, advice: ASLEEP_ADVICE,
 				evidence: this.evidence(this.kept.filter((call) => call.asleep), ({ parts, ns }) => `slept for ${showDuration(parts.blocked)} of ${showDuration(ns)}`) })];
 	}
@@ -241,6 +244,7 @@ export function longFlags(trace, library, long, switches) {
 		}
 	return [...bySite].flatMap(([site, calls]) => {
 		const told = new LongSite(trace, site, calls, counts(site), library);
-		return [...told.asleepFlags(), ...told.longFlags(switches)];
+		const asleep = told.asleepFlags();
+		return asleep.length ? asleep : told.longFlags(switches);
 	});
 }

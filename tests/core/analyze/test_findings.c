@@ -87,7 +87,7 @@ static void test_call_that_slept_is_a_blocked_callback_and_no_long_one(void)
 	CU_ASSERT_EQUAL(story_finding(&s, 0)->severity, D9__CRITICAL);
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->name, "app+0x100");
 	CU_ASSERT(has(story_finding(&s, 0)->message, "waited 58.0 ms for something while worker 0"));
-	CU_ASSERT(has(story_finding(&s, 0)->message, "the limit was 1.00 ms"));
+	CU_ASSERT(has(story_finding(&s, 0)->message, "(1 of 1 calls did for over 1.00 ms; 58.0 ms in all)"));
 	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "slept for 58.0 ms of 60.0 ms"));
 	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
 	story_free(&s);
@@ -112,6 +112,45 @@ static void test_call_that_slept_for_pages_from_the_disk_is_told_so(void)
 		CU_ASSERT(has(story_finding(&s, 0)->advice, "mlock()") == !i);
 		story_free(&s);
 	}
+}
+
+/* Calls of |own_us| of which |blocked_us| are slept, in turns, of one callback. */
+static void sleep_and_compute(struct story *s, const uint64_t own_us[2], const uint64_t blocked_us[2])
+{
+	story_begin(s);
+	story_routine(s, 0, 0, 300);
+	for (unsigned i = 0; i < 6; i++) {
+		uint64_t us = 40000 + 200000 * i;
+
+		story_poll(s, 0, us, us + own_us[i % 2], 1, SLOW);
+		story_off_cpu(s, 0, us + own_us[i % 2], 1, blocked_us[i % 2], 0);
+	}
+	story_analyse(s);
+}
+
+static void test_callback_that_sleeps_and_computes_is_told_once_by_what_it_does_for_longer(void)
+{
+	static const uint64_t own_us[] = { 60000, 40000 }, sleeps[] = { 50000, 10000 }, computes[] = { 35000, 5000 };
+	struct story s;
+
+	sleep_and_compute(&s, own_us, sleeps);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "blocked-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "long-callback")->check, "");
+	story_free(&s);
+	sleep_and_compute(&s, own_us, computes);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "");
+	story_free(&s);
+}
+
+static void test_calls_that_sleep_for_less_than_the_limit_are_not_counted_with_those_that_do_for_more(void)
+{
+	static const uint64_t own_us[] = { 60000, 1500 }, blocked_us[] = { 50000, 900 };
+	struct story s;
+
+	sleep_and_compute(&s, own_us, blocked_us);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "sleeps 50.0 ms inside, 3 of 6 calls");
+	story_free(&s);
 }
 
 static void test_of_a_call_that_slept_and_one_that_computed_the_longer_is_first(void)
@@ -831,6 +870,10 @@ static const CU_TestInfo tests[] = {
 	{ "call that slept is a blocked callback and no long one",
 	  test_call_that_slept_is_a_blocked_callback_and_no_long_one },
 	{ "call that slept for pages from the disk is told so", test_call_that_slept_for_pages_from_the_disk_is_told_so },
+	{ "callback that sleeps and computes is told once, by what it does for longer",
+	  test_callback_that_sleeps_and_computes_is_told_once_by_what_it_does_for_longer },
+	{ "calls that sleep for less than the limit are not counted with those that do for more",
+	  test_calls_that_sleep_for_less_than_the_limit_are_not_counted_with_those_that_do_for_more },
 	{ "call that the kernel put aside is told as information",
 	  test_call_that_the_kernel_put_aside_is_told_as_information },
 	{ "of a call that slept and one that computed the longer is first",

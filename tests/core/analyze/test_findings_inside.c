@@ -127,6 +127,35 @@ static void test_time_that_the_machine_took_makes_a_loop_inside_no_worse(void)
 	}
 }
 
+/* ASK runs a loop ten times, which ends after 200 us, and once when others have the CPU: the wait was measured elsewhere. */
+static void test_one_long_loop_inside_among_short_ones_is_no_warning_if_threads_had_no_cpu_for_as_long(void)
+{
+	for (int busy = 0; busy < 2; busy++) {
+		struct story s;
+
+		story_begin(&s);
+		story_routine(&s, 0, 0, 300);
+		for (unsigned i = 0; i < 10; i++) {
+			uint64_t us = MS(100) * (i + 1), took_us = i == 5 ? MS(16) : 200;
+
+			wake_up(&s, us, busy && i == 2 ? MS(40) : 0);
+			story_wake(&s, us, 0, 3, D9__WAKE_FD);
+			story_poll(&s, 0, us + 1, us + 51, 1, ASK);
+			story_park(&s, 0, us + 52, 0);
+			story_unpark(&s, 0, us + took_us, 0);
+			story_poll(&s, 0, us + took_us + 1, us + took_us + 3, 2, TICK);
+			story_wake(&s, us + took_us + 4, 1, 1, RESUMPTION);
+			story_poll(&s, 0, us + took_us + 4, us + took_us + 10, 1, ASK);
+			story_poll(&s, 0, us + took_us + 11, us + took_us + 20, 3, OTHER);
+			story_park(&s, 0, us + took_us + 21, 0);
+		}
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "nested-loop");
+		CU_ASSERT_EQUAL(story_finding_of(&s, "nested-loop")->severity, busy ? D9__INFO : D9__WARNING);
+		story_free(&s);
+	}
+}
+
 /* Its own time is that of the call which was open longest, though its other calls were longer in themselves. */
 static void test_callback_that_runs_a_loop_once_keeps_the_own_time_of_that_call(void)
 {
@@ -726,6 +755,8 @@ static const CU_TestInfo tests[] = {
 	  test_synchronous_call_that_ends_in_a_loop_is_a_wait_and_no_inner_loop },
 	{ "time that the machine took makes a loop inside no worse",
 	  test_time_that_the_machine_took_makes_a_loop_inside_no_worse },
+	{ "one long loop inside among short ones is no warning if threads had no CPU for as long",
+	  test_one_long_loop_inside_among_short_ones_is_no_warning_if_threads_had_no_cpu_for_as_long },
 	{ "what stood still behind an inner loop is its effect",
 	  test_what_stood_still_behind_an_inner_loop_is_its_effect },
 	{ "loop that is polled inside a callback is told and its time is no computation",

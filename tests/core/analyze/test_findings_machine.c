@@ -158,6 +158,70 @@ static void test_call_that_never_gave_up_the_cpu_did_not_sleep(void)
 	}
 }
 
+/*
+ * Ten calls, |blocked| of which sleep for 20 ms, in |function|; threads of the loop were ready for |wait_us| when they
+ * woke.
+ */
+static enum d9__severity severity_of_sleeps(unsigned blocked, const char *function, uint64_t wait_us)
+{
+	enum d9__severity severity;
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t us = 100000 * i, took_us = i < blocked ? 20100 : 100;
+
+		story_park(&s, 0, us, 0);
+		story_unpark_waited(&s, 0, us + 50000, wait_us);
+		story_start(&s, 0, us + 50001, 1, SLOW);
+		if (i < blocked)
+			story_waited(&s, 0, us + 50001 + took_us, 1, function, 20000);
+		story_end(&s, 0, us + 50001 + took_us);
+		if (i < blocked)
+			story_off_cpu(&s, 0, us + 50001 + took_us, 1, 20000, 0);
+	}
+	story_park(&s, 0, 1000000, 0);
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "blocked-callback")->check, "blocked-callback");
+	severity = story_finding_of(&s, "blocked-callback")->severity;
+	story_free(&s);
+	return severity;
+}
+
+static void test_few_calls_that_wait_as_long_for_others_as_threads_do_for_a_cpu_are_no_warning(void)
+{
+	CU_ASSERT_EQUAL(severity_of_sleeps(2, "recv", 30000), D9__INFO);
+	CU_ASSERT_EQUAL(severity_of_sleeps(2, "recv", 500), D9__WARNING);
+	CU_ASSERT_EQUAL(severity_of_sleeps(9, "recv", 30000), D9__WARNING);
+	/* Nobody else has to run for these to end. */
+	CU_ASSERT_EQUAL(severity_of_sleeps(2, "nanosleep", 30000), D9__WARNING);
+	CU_ASSERT_EQUAL(severity_of_sleeps(2, "fdatasync", 30000), D9__WARNING);
+}
+
+static void test_time_is_not_told_of_calls_that_only_the_machine_made_long(void)
+{
+	static const uint64_t taken_us[] = { 0, 900 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct story s;
+
+		story_begin(&s);
+		story_park(&s, 0, 1, 1);
+		story_unpark(&s, 0, 40000, 1);
+		for (unsigned k = 0; k < 100; k++)
+			story_wake(&s, 40000, 0, 1000 + k, 1);
+		for (unsigned k = 0; k < 100; k++) {
+			story_poll(&s, 0, 40000 + 1200 * k, 41200 + 1200 * k, 1000 + k, WEB);
+			story_off_cpu(&s, 0, 41200 + 1200 * k, 1000 + k, 0, taken_us[i]);
+		}
+		story_park(&s, 0, 160001, 120001 - 100 * taken_us[i]);
+		story_analyse(&s);
+		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "backlog")->check, "backlog");
+		CU_ASSERT_EQUAL(story_finding_of(&s, "backlog")->time == NULL, i == 1);
+		story_free(&s);
+	}
+}
+
 static void test_awake_periods_without_cpu_are_found(void)
 {
 	struct story s;
@@ -293,6 +357,10 @@ static const CU_TestInfo tests[] = {
 	{ "limit of the cgroup is told as what made calls long",
 	  test_limit_of_the_cgroup_is_told_as_what_made_calls_long },
 	{ "call that never gave up the CPU did not sleep", test_call_that_never_gave_up_the_cpu_did_not_sleep },
+	{ "few calls that wait as long for others as threads do for a CPU are no warning",
+	  test_few_calls_that_wait_as_long_for_others_as_threads_do_for_a_cpu_are_no_warning },
+	{ "time is not told of calls that only the machine made long",
+	  test_time_is_not_told_of_calls_that_only_the_machine_made_long },
 	{ "awake periods without CPU are found", test_awake_periods_without_cpu_are_found },
 	{ "thread that sleeps outside of its loop is not off the CPU",
 	  test_thread_that_sleeps_outside_of_its_loop_is_not_off_the_cpu },

@@ -330,6 +330,20 @@ static void test_three_timers_that_pause_one_after_the_other_are_one_rhythm(void
 	story_free(&s);
 }
 
+static void test_long_calls_of_two_callbacks_in_turns_are_no_rhythm_of_both(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 6; i++)
+		call(&s, i * MS(1050), MS(40), 1 + i % 2, i % 2 ? WRITE : READ);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "periodic-pause")->check, "");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "long-callback");
+	story_free(&s);
+}
+
 static uint64_t each_fiftieth(unsigned i)
 {
 	return i % 50 == 49 ? MS(30) : 200;
@@ -500,6 +514,8 @@ static const CU_TestInfo tests[] = {
 	  test_each_fiftieth_call_is_told_by_the_number_of_calls },
 	{ "timer that always takes long is a long callback with its period",
 	  test_timer_that_always_takes_long_is_a_long_callback_with_its_period },
+	{ "long calls of two callbacks in turns are no rhythm of both",
+	  test_long_calls_of_two_callbacks_in_turns_are_no_rhythm_of_both },
 	{ "three pauses are no rhythm yet", test_three_pauses_are_no_rhythm_yet },
 	{ "callback of which every second call is long is a long callback",
 	  test_callback_of_which_every_second_call_is_long_is_a_long_callback },
