@@ -192,6 +192,7 @@ void d9__check_unfair(struct d9__findings *findings)
 	struct d9__finding *finding;
 	struct d9__name name, one;
 	char descriptor[48] = "";
+	bool more;
 
 	if (timer && (!worst || timer->rank_ns > worst->rank_ns))
 		worst = timer;
@@ -199,6 +200,7 @@ void d9__check_unfair(struct d9__findings *findings)
 		return;
 	name = d9__finding_name(worst->callback);
 	one = d9__finding_name(worst->between.one);
+	more = worst->between.calls >= D9__WORKER_RECENT; /* than a worker remembers */
 	task = d9__table_find(&findings->analysis->tasks.table, worst->between.one_task);
 	if (task && task->fd >= 0)
 		snprintf(descriptor, sizeof(descriptor), " for descriptor %lld",
@@ -208,13 +210,13 @@ void d9__check_unfair(struct d9__findings *findings)
 		"Do a limited amount of work for it and go back to the loop: one task has the loop to itself "
 		"while others are ready. No event_active() of itself, no higher priority for "
 		"what is always ready; let others have their turn.",
-		"%.*s was called %s%s times%s, for %s, while %.*s waited %s for its turn.", one.len,
-		one.text, worst->between.calls >= D9__WORKER_RECENT ? "over " : "",
-		d9__units_count(worst->between.one_calls).text, descriptor,
-		d9__units_ns(worst->between.one_ns).text, name.len, name.text,
+		"%.*s was called %s%s times%s, for %s%s, while %.*s waited %s for its turn.", one.len,
+		one.text, more ? "over " : "", d9__units_count(worst->between.one_calls).text, descriptor,
+		more ? "over " : "", d9__units_ns(worst->between.one_ns).text, name.len, name.text,
 		d9__units_ns(worst->ns).text);
 	d9__finding_set_callback(findings, finding, worst->between.one);
-	d9__finding_set_brief(findings, finding, "has the loop to itself for %s, %s calls in a row",
+	d9__finding_set_brief(findings, finding, more ? "has the loop to itself for over %s, over %s calls"
+						      : "has the loop to itself for %s, %s calls in a row",
 			      d9__units_ns(worst->between.one_ns).text,
 			      d9__units_count(worst->between.one_calls).text);
 	if (timer)
@@ -287,11 +289,22 @@ static const struct d9__callback *blamed(const struct d9__between *between, uint
 	return 2 * between->most_ns >= ns ? between->most : NULL;
 }
 
-/* |worst| is behind what has no finding of its own, if it is |untold|, and mostly behind |culprit|. */
-static enum d9__severity late_severity(const struct d9__delay *worst, const struct d9__delay *untold,
-				       const struct d9__callback *culprit)
+/* Whether what |culprit| does is worth a note only: then what follows from it is, too. */
+static bool is_noted(const struct d9__findings *findings, const struct d9__callback *culprit)
 {
-	return untold || (culprit && worst->own_ns >= TIMER_VERY_LATE_NS) ? D9__WARNING : D9__INFO;
+	for (size_t i = 0; i < findings->n_explained; i++)
+		if (findings->explained[i].callback == culprit)
+			return findings->explained[i].finding && findings->explained[i].finding->severity == D9__INFO;
+	return false;
+}
+
+/* |worst| is behind what has no finding of its own, if it is |untold|, and mostly behind |culprit|. */
+static enum d9__severity late_severity(const struct d9__findings *findings, const struct d9__delay *worst,
+				       const struct d9__delay *untold, const struct d9__callback *culprit)
+{
+	if (untold)
+		return D9__WARNING;
+	return culprit && worst->own_ns >= TIMER_VERY_LATE_NS && !is_noted(findings, culprit) ? D9__WARNING : D9__INFO;
 }
 
 void d9__check_timer_late(struct d9__findings *findings)
@@ -316,7 +329,7 @@ void d9__check_timer_late(struct d9__findings *findings)
 		describe_cause(&worst->between, worst->own_ns, because, sizeof(because));
 	d9__finding_taken(worst->ns - worst->own_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
-		findings, late_severity(worst, untold, culprit), worst->ns,
+		findings, late_severity(findings, worst, untold, culprit), worst->ns,
 		"See what ran meanwhile: a timer runs when what runs before it has ended. If nothing did, the loop "
 		"slept past the deadline (coarse clock, stale loop time after a long callback) or the kernel ran "
 		"something else.",
@@ -406,7 +419,7 @@ void d9__check_wake_delay(struct d9__findings *findings)
 			       "%s wait%s over 5 ms", d9__units_count(latency->woken_over_5ms).text,
 			       latency->woken_over_5ms == 1 ? "" : "s");
 	d9__finding_add_evidence(findings, finding, NULL,
-				 "of those examined: %s behind one long call, %s behind many of one task, %s "
+				 "of all over 5 ms that were examined, what the kernel took included: %s behind one long call, %s behind many of one task, %s "
 				 "behind several others, %s behind calls that the kernel interrupted, "
 				 "%s while their worker ran little or nothing",
 				 d9__units_count(latency->behind_long).text,

@@ -198,6 +198,32 @@ static void test_few_calls_that_wait_as_long_for_others_as_threads_do_for_a_cpu_
 	CU_ASSERT_EQUAL(severity_of_sleeps(2, "fdatasync", 30000), D9__WARNING);
 }
 
+static void test_timer_that_is_late_behind_what_is_only_a_note_is_one_too(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t us = 500000 * i, took_us = i == 5 ? 120100 : 100;
+
+		story_park(&s, 0, us, 0);
+		story_unpark_waited(&s, 0, us + 200000, i == 5 ? 0 : 130000);
+		story_wake(&s, us + 200002, 0, 2, TIMER);
+		story_poll(&s, 0, us + 200001, us + 200001 + took_us, 1, SLOW);
+		if (i == 5)
+			story_off_cpu(&s, 0, us + 200001 + took_us, 1, 120000, 0);
+		story_poll(&s, 0, us + 200002 + took_us, us + 200010 + took_us, 2, TICK);
+	}
+	story_park(&s, 0, 5000000, 0);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_finding_of(&s, "blocked-callback")->severity, D9__INFO);
+	CU_ASSERT_STRING_EQUAL(story_effect_of(&s, "timer-late")->check, "timer-late");
+	CU_ASSERT_EQUAL(s.findings.by_severity[D9__CRITICAL] + s.findings.by_severity[D9__WARNING], 1);
+	CU_ASSERT_TRUE(story_finding(&s, 0)->machine);
+	story_free(&s);
+}
+
 static void test_time_is_not_told_of_calls_that_only_the_machine_made_long(void)
 {
 	static const uint64_t taken_us[] = { 0, 900 };
@@ -359,6 +385,8 @@ static const CU_TestInfo tests[] = {
 	{ "call that never gave up the CPU did not sleep", test_call_that_never_gave_up_the_cpu_did_not_sleep },
 	{ "few calls that wait as long for others as threads do for a CPU are no warning",
 	  test_few_calls_that_wait_as_long_for_others_as_threads_do_for_a_cpu_are_no_warning },
+	{ "timer that is late behind what is only a note is one, too",
+	  test_timer_that_is_late_behind_what_is_only_a_note_is_one_too },
 	{ "time is not told of calls that only the machine made long",
 	  test_time_is_not_told_of_calls_that_only_the_machine_made_long },
 	{ "awake periods without CPU are found", test_awake_periods_without_cpu_are_found },

@@ -51,6 +51,22 @@ static void test_task_that_is_called_again_and_again_while_others_wait_is_unfair
 	}
 }
 
+static void test_calls_beyond_those_that_a_worker_remembers_are_not_told_as_all(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_wake(&s, 40000, 0, 3, FD);
+	for (unsigned i = 0; i < 400; i++)
+		story_poll(&s, 0, 40000 + 300 * i, 40300 + 300 * i, 1, WEB);
+	story_poll(&s, 0, 160000, 160010, 3, TICK);
+	story_analyse(&s);
+
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "unfair");
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->brief, "has the loop to itself for over 76.8 ms, over 256 calls");
+	story_free(&s);
+}
+
 static void test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none(void)
 {
 	struct story s;
@@ -310,6 +326,8 @@ static void test_backlog_of_more_calls_than_are_remembered_is_told_with_its_sum(
 static const CU_TestInfo tests[] = {
 	{ "task that is called again and again while others wait is unfair",
 	  test_task_that_is_called_again_and_again_while_others_wait_is_unfair },
+	{ "calls beyond those that a worker remembers are not told as all",
+	  test_calls_beyond_those_that_a_worker_remembers_are_not_told_as_all },
 	{ "task with most of the time is unfair among calls that take none",
 	  test_task_with_most_of_the_time_is_unfair_among_calls_that_take_none },
 	{ "wait behind long calls is no backlog", test_wait_behind_long_calls_is_no_backlog },
