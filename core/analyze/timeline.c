@@ -140,10 +140,11 @@ int d9__timeline_poll_start(struct d9__timeline *timeline, struct d9__worker *wo
 }
 
 /*
- * Instead of what ran in the loop that |task|'s call ran, the call itself is remembered.  How deep loops lay in
- * it.
+ * Instead of what ran in the loop that |task|'s call ran, the call itself is remembered, and that the loop's waits were
+ * over for |taken_ns| before the thread had a CPU.  How deep loops lay in it.
  */
-static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, uint64_t from_ns, uint64_t to_ns)
+static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, uint64_t from_ns, uint64_t to_ns,
+			uint64_t taken_ns)
 {
 	unsigned depth = 0;
 	uint64_t n = worker->n_recent;
@@ -162,6 +163,7 @@ static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, 
 	memset(&worker->recent[n], 0, sizeof(worker->recent[n]));
 	worker->recent[n].start_ns = from_ns;
 	worker->recent[n].end_ns = to_ns;
+	worker->recent[n].taken_ns = taken_ns < to_ns - from_ns ? taken_ns : to_ns - from_ns;
 	worker->recent[n].task = task->id;
 	worker->recent[n].callback = task->call.looper;
 	worker->recent[n].depth = depth + 1;
@@ -171,7 +173,7 @@ static unsigned swallow(struct d9__worker *worker, const struct d9__task *task, 
 void d9__timeline_nested(struct d9__worker *worker, struct d9__task *task, uint64_t ns)
 {
 	struct d9__call *call = &task->call;
-	uint64_t gap_ns = ns - task->last_end_ns, told_ns;
+	uint64_t gap_ns = ns - task->last_end_ns, told_ns, taken_ns;
 	unsigned depth;
 
 	if (call->worker != worker || ns <= task->last_end_ns)
@@ -180,10 +182,11 @@ void d9__timeline_nested(struct d9__worker *worker, struct d9__task *task, uint6
 	worker->nested_ns += told_ns < gap_ns ? gap_ns - told_ns : 0;
 	call->nested_ns += gap_ns;
 	call->nested_parked_ns += worker->parked_ns - call->left.parked_ns;
-	call->nested_taken_ns += worker->wait_sum_ns - call->left.taken_ns;
+	taken_ns = worker->wait_sum_ns - call->left.taken_ns;
+	call->nested_taken_ns += taken_ns;
 	call->nested_calls += worker->polls - call->left.polls;
 	call->looper = call->users_open ? call->user : task->callback;
-	depth = swallow(worker, task, task->last_end_ns, ns);
+	depth = swallow(worker, task, task->last_end_ns, ns, taken_ns);
 	if (depth > call->depth)
 		call->depth = depth;
 }

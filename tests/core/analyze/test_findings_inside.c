@@ -123,6 +123,9 @@ static void test_time_that_the_machine_took_makes_a_loop_inside_no_worse(void)
 		nested_on_a_machine(&s, 1, 1, busy);
 		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "nested-loop");
 		CU_ASSERT_EQUAL(story_finding_of(&s, "nested-loop")->severity, busy ? D9__WARNING : D9__CRITICAL);
+		/* Nor the wait behind it. */
+		CU_ASSERT_EQUAL(s.analysis.latency.woken_over_5ms, 1);
+		CU_ASSERT_EQUAL(s.analysis.latency.woken_over_50ms, !busy);
 		story_free(&s);
 	}
 }
