@@ -175,6 +175,7 @@ void d9__check_nested_loop(struct d9__findings *findings)
 	const struct d9__callbacks *callbacks = &findings->analysis->callbacks;
 
 	for (size_t i = 0; i < callbacks->n; i++)
-		if (callbacks->items[i]->nested.longest_ns >= NESTED_NS && !is_own(callbacks->items[i]))
+		if (callbacks->items[i]->nested.longest_ns >= NESTED_NS && !is_own(callbacks->items[i]) &&
+		    !d9__finding_is_explained(findings, callbacks->items[i]))
 			nested_loop(findings, callbacks->items[i]);
 }

@@ -173,6 +173,27 @@ static void run_a_loop(struct story *s, bool returns)
 	story_analyse(s);
 }
 
+static void test_callback_that_polls_a_loop_without_end_is_told_once(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	story_unpark(&s, 0, 39999, 0);
+	story_poll(&s, 0, 40000, 70000, 1, SLOW);
+	story_poll(&s, 0, 71000, 71010, 2, "app+0x200 @ app+0x210");
+	story_wake(&s, 71020, 1, 1, RESUMPTION);
+	story_start(&s, 0, 71020, 1, SLOW);
+	story_stuck(&s, 0, SECONDS(2), 1, "", true);
+	story_last_sign(&s, 0, SECONDS(3), 1, 40000, "");
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(story_callback(&s, SLOW)->nested.calls, 1);
+	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "stuck-callback");
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "");
+	story_free(&s);
+}
+
 static void test_loop_in_a_callback_that_never_ends_counts_up_to_the_last_sign_of_life(void)
 {
 	struct story s;
@@ -323,6 +344,8 @@ static const CU_TestInfo tests[] = {
 	{ "call that had just begun is not accused", test_call_that_had_just_begun_is_not_accused },
 	{ "call that the end of the trace cut is no finding, however long the kernel kept it waiting",
 	  test_call_that_the_end_of_the_trace_cut_is_no_finding_however_long_the_kernel_kept_it_waiting },
+	{ "callback that polls a loop without end is told once",
+	  test_callback_that_polls_a_loop_without_end_is_told_once },
 	{ "loop in a callback that never ends counts up to the last sign of life",
 	  test_loop_in_a_callback_that_never_ends_counts_up_to_the_last_sign_of_life },
 	{ "call that ended is not stuck", test_call_that_ended_is_not_stuck },
