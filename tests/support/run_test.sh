@@ -17,6 +17,9 @@ case $1 in
 	fi
 	;;
 esac
+case $1 in
+*tests/viewer/*.mjs) set -- "$top_srcdir/tests/viewer/check_viewer.sh" "$1" ;;
+esac
 start=$(date +%s)
 case $1,${VALGRIND:-} in
 *.sh,* | *,) timeout -k 10 900 "$@" ;;

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The viewer in a headless Chromium.  $D9_TEST_NPM holds puppeteer-core (tests/support/install_npm.sh).
+# Tests of the viewer in a headless Chromium, for which $D9_TEST_NPM holds puppeteer-core (tests/support/install_npm.sh):
+#
+#	check_viewer.sh test_NAME.mjs...
 set -eu
 
 # shellcheck source=tests/toolkit/node.sh
@@ -21,4 +23,4 @@ WORK=$work
 # Pictures of what the tests have seen stay for a person to look at.
 D9_TEST_PICTURES=${D9_TEST_PICTURES:-$(cd "$top_builddir" && pwd)/tests/viewer/pictures}
 export CHROMIUM WORK D9_TEST_NPM D9_TEST_PICTURES
-DIAL9=$top_builddir/core/dial9 timeout 1800 node --test "$top_srcdir"/tests/viewer/test_*.mjs
+DIAL9=$top_builddir/core/dial9 node --test "$@"

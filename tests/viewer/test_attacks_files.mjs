@@ -18,7 +18,7 @@ for (const name of existsSync(COLLECTION) ? readdirSync(COLLECTION) : []) if (na
 useBrowser(() => {
 	mkdirSync(`${WORK}/fair`);
 	writeFileSync(`${WORK}/fair/trace.0.bin`, serverTrace());
-	for (const [name, bytes] of Object.entries({ ...files, 'zstd-bomb.bin.zst': zstdBomb(2000), 'gzip-bomb.bin.gz': gzipBomb(64), 'window.bin.zst': ZSTD_WINDOW })) {
+	for (const [name, bytes] of Object.entries({ ...files, 'zstd-bomb.bin.zst': zstdBomb(3000), 'gzip-bomb.bin.gz': gzipBomb(64), 'window.bin.zst': ZSTD_WINDOW })) {
 		const folder = `${WORK}/collection/${name.split('.')[0]}`;
 		mkdirSync(folder, { recursive: true });
 		writeFileSync(`${folder}/trace.0.${name.split('.').slice(1).join('.')}`, bytes);
