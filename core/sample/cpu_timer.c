@@ -60,10 +60,19 @@ void d9__cpu_timer_stop(int timer)
 	syscall(SYS_timer_delete, timer);
 }
 
+#define LIBC_SIGNAL 32
+
+static bool has(uint64_t signals, int signal)
+{
+	return signals >> (signal - 1) & 1;
+}
+
+/* A program cannot block the C library's own signal; that one does while it starts a thread, and valgrind always. */
 bool d9__cpu_timer_is_blocked(uint32_t tid, int signal)
 {
 	char path[64], text[4096];
 	const char *mask;
+	uint64_t blocked;
 	ssize_t n;
 	int fd;
 
@@ -74,7 +83,8 @@ bool d9__cpu_timer_is_blocked(uint32_t tid, int signal)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	mask = strstr(text, "\nSigBlk:");
-	return mask && strtoull(mask + strlen("\nSigBlk:"), NULL, 16) >> (signal - 1) & 1;
+	blocked = mask ? strtoull(mask + strlen("\nSigBlk:"), NULL, 16) : 0;
+	return has(blocked, signal) && !has(blocked, LIBC_SIGNAL);
 }
 
 uint64_t d9__cpu_timer_used_ns(uint32_t tid)
