@@ -57,18 +57,31 @@ static size_t below(const uint64_t *addresses, size_t n, uint64_t start)
 	return low;
 }
 
+/* Behind the hexadecimal digits at |p|, whose value is |out|.  sscanf() would take longer than the kernel does to write them. */
+static const char *take_hex(const char *p, uint64_t *out)
+{
+	for (*out = 0;; p++) {
+		unsigned digit = *p >= '0' && *p <= '9' ? (unsigned)(*p - '0') : (unsigned)(*p - 'a') + 10;
+
+		if (digit > 15)
+			return p;
+		*out = *out << 4 | digit;
+	}
+}
+
 /* "ffffffff81000000 T _text", "ffffffffc0000000 t f\t[module]".  True if it has an address. */
 static bool take_line(const char *line, const uint64_t *addresses, size_t n, struct d9__kernel_symbol *out)
 {
-	char name[D9__KERNEL_NAME_LEN] = "", module[D9__KERNEL_NAME_LEN] = "", type;
-	unsigned long long start;
+	char name[D9__KERNEL_NAME_LEN] = "", module[D9__KERNEL_NAME_LEN] = "";
+	uint64_t start;
+	const char *type = take_hex(line, &start) + 1;
 	size_t first;
 
-	if (sscanf(line, "%llx %c %95s %95s", &start, &type, name, module) < 3 || !start)
+	if (!start || type[-1] != ' ' || !*type)
 		return false;
-	first = strchr("tTwW", type) ? below(addresses, n, start) : n;
+	first = strchr("tTwW", *type) ? below(addresses, n, start) : n;
 	/* Of those that are not below, the first; others get it in the end, if they have nothing nearer. */
-	if (first < n && out[first].start <= start) {
+	if (first < n && out[first].start <= start && sscanf(type + 1, "%95s %95s", name, module) >= 1) {
 		out[first].start = start;
 		snprintf(out[first].name, sizeof(out[first].name), "%.63s%s%.28s", name, module[0] ? " " : "", module);
 	}

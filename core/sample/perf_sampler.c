@@ -105,7 +105,8 @@ static void write_record(void *arg, struct d9__perf_record *record)
 	uint32_t index;
 
 	source->seen++;
-	if (record->pid != (uint32_t)getpid() || (source->until_ns && record->ns >= source->until_ns))
+	if (record->pid != (uint32_t)getpid() || record->ns < source->from_ns ||
+	    (source->until_ns && record->ns >= source->until_ns))
 		return;
 	index = d9__sampled_find(record->tid);
 	if (!is_wanted(record->tid, index))

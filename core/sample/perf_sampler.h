@@ -22,7 +22,8 @@
 struct d9__perf_source {
 	struct d9__slot *own;	/* where samples go */
 	uint8_t source;		/* enum d9__sample_source */
-	uint64_t until_ns;	/* later samples are dropped; 0: none are */
+	uint64_t from_ns;	/* earlier samples are dropped */
+	uint64_t until_ns;	/* so are those from here on; 0: none are */
 	uint64_t seen, written; /* samples so far, of anybody and of this process */
 };
 

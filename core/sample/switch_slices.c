@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/clock.h"
 #include "record/metadata.h"
 #include "sample/perf_event.h"
 #include "sample/perf_sampler.h"
@@ -46,7 +47,7 @@ static int open_thread(uint32_t tid)
 }
 
 /* Threads in turn, so that all have their slice if they are many. */
-static void begin(uint64_t now_ns)
+static void begin(void)
 {
 	uint32_t high = d9__sampled_high(), i;
 	int err = 0;
@@ -61,7 +62,8 @@ static void begin(uint64_t now_ns)
 	if (!self.n)
 		return;
 	self.in_slice = true;
-	self.begun_ns = now_ns;
+	/* A busy machine may have taken the processor from this thread since its tick began: the slice is whole all the same. */
+	self.begun_ns = d9__clock_mono_ns();
 	d9__metadata_set("sched.switch_duty", DUTY);
 }
 
@@ -69,7 +71,10 @@ static void begin(uint64_t now_ns)
 static void write_all(struct d9__slot *own, uint64_t now_ns)
 {
 	struct d9__perf_source source = {
-		.own = own, .source = D9__SAMPLE_OFF_CPU, .until_ns = self.begun_ns + SLICE_NS
+		.own = own,
+		.source = D9__SAMPLE_OFF_CPU,
+		.from_ns = self.begun_ns,
+		.until_ns = self.begun_ns + SLICE_NS,
 	};
 
 	for (uint32_t i = 0; i < self.n; i++)
@@ -90,12 +95,12 @@ void d9__switch_slices_end(struct d9__slot *own, uint64_t now_ns)
 
 uint64_t d9__switch_slices_tick(struct d9__slot *own, uint64_t now_ns, char *state)
 {
-	if (self.in_slice && now_ns - self.begun_ns < SLICE_NS)
+	if (self.in_slice && now_ns < self.begun_ns + SLICE_NS)
 		write_all(own, now_ns);
 	else if (self.in_slice)
 		d9__switch_slices_end(own, now_ns);
 	else if (!self.refused && (!self.begun_ns || now_ns - self.begun_ns >= EVERY_NS))
-		begin(now_ns);
+		begin();
 	if (self.refused)
 		snprintf(state, D9__PERF_REASON_LEN, "off: %.240s", self.why);
 	else

@@ -13,7 +13,7 @@ cat >sleeps.c <<'END'
 #include <event2/event.h>
 #include <stdint.h>
 
-static int left = 1000;
+static int left = 3000;
 
 __attribute__((noinline)) static void nap(void)
 {
