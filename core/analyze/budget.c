@@ -29,6 +29,7 @@ static const struct {
 	[D9__KEPT_PROCESSES] = { "processes", "processes" },
 	[D9__KEPT_SEGMENTS] = { "segments", "rests of segments" },
 	[D9__KEPT_BLOCKS] = { "blocks", "allocated blocks" },
+	[D9__KEPT_CALLS] = { "calls", "calls (--from and --to choose others)" },
 };
 
 static bool limited;

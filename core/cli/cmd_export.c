@@ -16,10 +16,13 @@
 #include "cli/raw_segment.h"
 #include "cli/trace_input.h"
 
+enum { RAW_ADDRESSES = 768 };
+
 static const struct d9__opt opts[] = {
 	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope or pprof [by FILE's end, else trc]" },
 	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed" },
 	D9__PROFILE_OPTS,
+	{ RAW_ADDRESSES, "raw-addresses", NULL, "of pprof: without names, which it finds itself" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -295,10 +298,38 @@ static int run(char **paths, const struct options *options)
 
 static bool take_option(const struct d9__args *args, int key, struct options *options)
 {
-	if (key == 'o')
+	switch (key) {
+	case 'o':
 		options->output = args->value;
-	return key == 'o' || (key == 'f' ? set_format(args, options)
-					 : d9__profile_options_take(&options->samples, args, key));
+		return true;
+	case 'f':
+		return set_format(args, options);
+	case RAW_ADDRESSES:
+		options->samples.raw = true;
+		return true;
+	default:
+		return d9__profile_options_take(&options->samples, args, key);
+	}
+}
+
+/* Whether the options on samples go with the format; false after a line. */
+static bool fit(const struct options *options)
+{
+	const struct d9__profile_filter *wanted = &options->samples.wanted;
+	bool is_pprof = options->format->write == d9__export_pprof;
+
+	if (options->samples.raw && !is_pprof)
+		d9__cmd_fail("export", "--raw-addresses is for --format pprof");
+	else if (options->samples.given && !options->format->write)
+		d9__cmd_fail("export", "--%s is about samples: not with --format %s", options->samples.given,
+			     options->format->name);
+	else if (is_pprof && wanted->by)
+		d9__cmd_fail("export", "--by is not for pprof, whose samples have labels: go tool pprof -tagroot callback");
+	else if (is_pprof && wanted->weight)
+		d9__cmd_fail("export", "--weight is not for pprof, which has them all: go tool pprof -sample_index");
+	else
+		return true;
+	return false;
 }
 
 int d9__cmd_export(int argc, char **argv)
@@ -316,12 +347,14 @@ int d9__cmd_export(int argc, char **argv)
 	if (!options.output)
 		return d9__cmd_fail("export", "where to? give -o FILE, - for standard output");
 	choose_format(&options);
+	if (!fit(&options))
+		return D9__EXIT_USAGE;
 	if (options.format->write)
 		return d9__profile_export("export", argv + args.first, &options.samples,
-					  &(struct d9__profile_target){ options.output, options.format->gzip,
-									options.format->write });
-	if (options.samples.given)
-		return d9__cmd_fail("export", "--%s is about samples: not with --format %s", options.samples.given,
-				    options.format->name);
+					  &(struct d9__profile_target){
+						  .path = options.output,
+						  .gzip = options.format->gzip,
+						  .write = options.format->write,
+						  .calls = options.format->write == d9__export_speedscope });
 	return run(argv + args.first, &options);
 }

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,13 @@
 #include "format/hash.h"
 
 /* Fields of the messages. */
-enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING, TIME = 9, DURATION, PERIOD_TYPE, PERIOD, DEFAULT_TYPE = 14 };
+enum { SAMPLE_TYPE = 1, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING, TIME = 9, DURATION, PERIOD_TYPE, PERIOD, COMMENT,
+       DEFAULT_TYPE };
 enum { TYPE_TYPE = 1, TYPE_UNIT };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
-enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILE, MAPPING_BUILD_ID, MAPPING_NAMED };
+enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILE, MAPPING_BUILD_ID, MAPPING_NAMED,
+       MAPPING_WITH_FILES, MAPPING_WITH_LINES, MAPPING_WITH_INLINED };
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
@@ -160,7 +163,10 @@ static uint64_t location_of(struct pprof *p, const struct d9__profile_stack *sta
 	bool is_new;
 
 	d9__profile_frames(p->profile, stack, i, &frames);
-	place[2] = text(p, frames.items[0].function);
+	if (p->profile->raw)
+		frames.n = 0;
+	else
+		place[2] = text(p, frames.items[0].function);
 	number = number_of(p, &p->locations, d9__hash_bytes(d9__hash_secret(), place, sizeof(place)), &is_new);
 	if (is_new)
 		put_location(p, number, place[1], address, &frames);
@@ -182,8 +188,11 @@ static void put_label(struct pprof *p, const char *key, uint64_t words, uint64_t
 static void put_labels(struct pprof *p, const struct d9__profile_stack *stack)
 {
 	const struct d9__worker *worker = stack->worker;
+	const char *thread = stack->thread ? stack->thread : worker ? worker->thread_name : NULL;
 	char id[24], way[1024];
 
+	put_label(p, "thread", text(p, thread), 0);
+	put_label(p, "tid", 0, stack->tid ? stack->tid : worker ? worker->tid : 0);
 	if (stack->callback)
 		put_label(p, "callback", text(p, d9__callback_way(stack->callback, way, sizeof(way))), 0);
 	if (stack->span)
@@ -192,8 +201,7 @@ static void put_labels(struct pprof *p, const struct d9__profile_stack *stack)
 		return;
 	snprintf(id, sizeof(id), "%llu", (unsigned long long)worker->id);
 	put_label(p, "worker", text(p, id), 0);
-	put_label(p, "thread", text(p, worker->thread_name), 0);
-	put_label(p, "tid", 0, worker->tid);
+	put_label(p, "loop", text(p, d9__metadata_group(&p->profile->analysis.metadata, worker->id)), 0);
 }
 
 /* Without the locations that are left out: a number that no location has makes readers refuse the file. */
@@ -237,18 +245,51 @@ static void put_sample(struct pprof *p, const struct d9__profile_stack *stack)
 
 /* ---- the rest ---- */
 
+/* The part of |elf| with its code; whether it has one. */
+static bool find_code(Elf *elf, GElf_Phdr *code)
+{
+	size_t n = 0;
+
+	if (elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(elf, (int)i, code) && code->p_type == PT_LOAD && (code->p_flags & PF_X))
+			return true;
+	return false;
+}
+
+/*
+ * All of a module, from the beginning of its file.  Of what pprof is to name itself the code alone, as the kernel maps it:
+ * it takes the distance between addresses and the file from the last part that a mapping covers.
+ */
+static void put_place(struct pprof *p, const struct mapping *mapping)
+{
+	const struct d9__stay *stay = mapping->stay;
+	const struct d9__elf_file *file = mapping->binary->file;
+	uint64_t start = stay->start, limit = stay->end, offset = 0;
+	GElf_Phdr code;
+
+	if (p->profile->raw && file && find_code(d9__elf_file_elf(file), &code)) {
+		start = (stay->base + code.p_vaddr) & ~UINT64_C(4095);
+		limit = stay->base + code.p_vaddr + code.p_memsz;
+		offset = code.p_offset & ~UINT64_C(4095);
+	}
+	d9__protobuf_number(&p->message, MAPPING_START, start);
+	d9__protobuf_number(&p->message, MAPPING_LIMIT, limit);
+	d9__protobuf_number(&p->message, MAPPING_OFFSET, offset);
+}
+
 static void put_mapping(struct pprof *p, size_t i)
 {
 	const struct mapping *mapping = &p->mappings[i];
-	const struct d9__stay *stay = mapping->stay;
 
 	d9__protobuf_number(&p->message, MAPPING_ID, i + 1);
-	d9__protobuf_number(&p->message, MAPPING_START, stay->start);
-	d9__protobuf_number(&p->message, MAPPING_LIMIT, stay->end);
-	d9__protobuf_number(&p->message, MAPPING_OFFSET, stay->start - stay->base);
+	put_place(p, mapping);
 	d9__protobuf_number(&p->message, MAPPING_FILE, text(p, mapping->binary->path));
 	d9__protobuf_number(&p->message, MAPPING_BUILD_ID, text(p, mapping->binary->build_id));
-	d9__protobuf_number(&p->message, MAPPING_NAMED, 1);
+	/* Or pprof would look for names itself. */
+	for (unsigned field = MAPPING_NAMED; field <= MAPPING_WITH_INLINED && !p->profile->raw; field++)
+		d9__protobuf_number(&p->message, field, 1);
 	d9__protobuf_write(p->out, MAPPING, &p->message);
 }
 
@@ -349,6 +390,21 @@ static void put_head(struct pprof *p)
 	p->message.len = 0;
 }
 
+/* What is missing: `go tool pprof -comments` shows it. */
+static void put_comments(struct pprof *p)
+{
+	const struct d9__losses *losses = &p->profile->analysis.losses;
+	char line[128];
+
+	for (size_t i = 0; i < losses->n; i++) {
+		snprintf(line, sizeof(line), "%s events lost: %s", d9__units_count(losses->items[i].events).text,
+			 losses->items[i].cause);
+		d9__protobuf_number(&p->message, COMMENT, text(p, line));
+	}
+	fwrite(p->message.bytes, 1, p->message.len, p->out);
+	p->message.len = 0;
+}
+
 int d9__export_pprof(struct d9__profile *profile, FILE *out)
 {
 	struct pprof p = { .profile = profile, .out = out };
@@ -360,6 +416,7 @@ int d9__export_pprof(struct d9__profile *profile, FILE *out)
 	for (size_t i = 0; i < profile->n && !p.failed; i++)
 		put_sample(&p, profile->stacks[i]);
 	put_mappings(&p);
+	put_comments(&p);
 	put_texts(&p);
 	failed = p.failed || p.message.failed || p.inner.failed || p.numbers.failed;
 	d9__protobuf_release(&p.message);

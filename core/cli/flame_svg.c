@@ -38,7 +38,8 @@ static double width_of(const struct drawing *d, const struct d9__tree_node *node
 /* What a box looks like: functions by a shade that their name has wherever it stands. */
 static void put_class(const struct drawing *d, const struct d9__tree_node *node)
 {
-	static const char *const classes[] = { [D9__TREE_KERNEL] = "k", [D9__TREE_UNKNOWN] = "u", [D9__TREE_NOTE] = "n" };
+	static const char *const classes[] = { [D9__TREE_KERNEL] = "k", [D9__TREE_UNKNOWN] = "u", [D9__TREE_NOTE] = "n",
+					       [D9__TREE_GROUP] = "r" };
 	unsigned shade = 0;
 
 	if (!node->parent) {
@@ -115,6 +116,10 @@ static void put_what(const struct drawing *d)
 	if (wanted->span) {
 		fputs(", in span ", d->out);
 		d9__svg_text(d->out, wanted->span);
+	}
+	if (wanted->loop) {
+		fputs(", in loop ", d->out);
+		d9__svg_text(d->out, wanted->loop);
 	}
 	if (wanted->has_worker)
 		fprintf(d->out, ", worker %" PRIu64, wanted->worker);

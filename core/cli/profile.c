@@ -14,12 +14,13 @@
 #include "analyze/budget.h"
 #include "cli/cmd.h"
 #include "cli/profile.h"
+#include "cli/profile_select.h"
 #include "cli/progress.h"
 #include "cli/symbol_options.h"
 #include "cli/trace_input.h"
 #include "format/hash.h"
+#include "read/known_text.h"
 #include "read/stack_role.h"
-#include "record/nearest.h"
 
 /* What a stack takes besides its addresses: itself, a place in the list and places in a table that is half empty. */
 #define STACK_BYTES (sizeof(struct d9__profile_stack) + 2 * sizeof(void *) + 3 * sizeof(struct d9__table_entry))
@@ -28,7 +29,7 @@
 
 /* All that makes two samples one: compared by its hash, which has a secret. */
 struct content {
-	uint64_t callback, worker, span, truncated;
+	uint64_t callback, worker, tid, span, truncated;
 	uint64_t addresses[D9__PROFILE_FRAMES];
 };
 
@@ -38,6 +39,7 @@ static uint64_t hash_of(const struct d9__profile_stack *stack, const uint64_t *a
 
 	content.callback = (uint64_t)(uintptr_t)stack->callback;
 	content.worker = (uint64_t)(uintptr_t)stack->worker;
+	content.tid = stack->tid;
 	content.span = (uint64_t)(uintptr_t)stack->span;
 	content.truncated = stack->truncated;
 	if (stack->n)
@@ -93,6 +95,7 @@ static int count(struct d9__profile *profile, const struct d9__profile_stack *st
 		return keep(profile, hash, stack, addresses);
 	known->samples += stack->samples;
 	known->taken += stack->taken;
+	known->thread = known->thread ? known->thread : stack->thread;
 	profile->samples += stack->samples;
 	profile->latest = known;
 	return 0;
@@ -121,6 +124,20 @@ static struct d9__profile_thread thread_of(const struct d9__worker *worker, uint
 	return (struct d9__profile_thread){ worker != NULL, worker ? worker->id : 0, tid };
 }
 
+/* The name of the thread of the sample |event|; NULL: it is not told. */
+static int take_thread_name(struct d9__profile *profile, const struct d9_event *event, const char **name)
+{
+	struct d9_text text = d9__known_text(event, D9_CPU_SAMPLE_THREAD_NAME);
+	uint32_t number;
+
+	if (!text.len)
+		return 0;
+	if (d9__texts_number(&profile->threads, text.data, text.len, &number))
+		return -ENOMEM;
+	*name = profile->threads.items[number];
+	return 0;
+}
+
 /* After the analysis took |event|, for that finds the callback. */
 static int take_sample(struct d9__profile *profile, const struct d9_event *event)
 {
@@ -128,7 +145,9 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	const struct d9_value *cut = d9_event_known(event, D9_CPU_SAMPLE_TRUNCATED);
 	struct d9__worker *worker = d9__analysis_sampled(&profile->analysis, event);
 	struct d9__profile_thread thread = thread_of(worker, d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0));
-	struct d9__profile_stack stack = { .worker = worker, .samples = 1, .taken = 1, .ns = event->timestamp_ns };
+	struct d9__profile_stack stack = {
+		.worker = worker, .tid = thread.tid, .samples = 1, .taken = 1, .ns = event->timestamp_ns
+	};
 	const uint64_t *addresses = NULL;
 
 	if ((d9_event_known_u64(event, D9_CPU_SAMPLE_SOURCE, 0) == 1) !=
@@ -151,6 +170,8 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 		stack.truncated = true;
 	}
 	stack.callback = worker ? d9__samples_callback(worker, event->timestamp_ns) : NULL;
+	if (take_thread_name(profile, event, &stack.thread))
+		return -ENOMEM;
 	return count(profile, &stack, addresses);
 }
 
@@ -237,19 +258,6 @@ static void take_duration(struct d9__profile *profile, const struct d9_event *ev
 	profile->latest = NULL;
 }
 
-/* Samples of the kernel's, which have no length, and calls do not add up. */
-static void weigh(struct d9__profile *profile)
-{
-	if (!profile->samples || profile->timed != profile->samples)
-		return;
-	profile->facts = &d9__profile_blocking;
-	profile->samples = 0;
-	for (size_t i = 0; i < profile->n; i++) {
-		profile->stacks[i]->samples = profile->stacks[i]->blocked_ns / 1000;
-		profile->samples += profile->stacks[i]->samples;
-	}
-}
-
 /* ---- idle tasks ---- */
 
 /* A wait is over, with |idle|'s stack. */
@@ -275,6 +283,10 @@ static void take_wait(void *context, uint64_t task_id, const struct d9__idle_sta
 
 static int take_event(struct d9__profile *profile, const struct d9_event *event)
 {
+	int err = profile->calls && event->kind == D9_EVENT_BLOCKING_CALL ? d9__profile_calls_take(profile, event) : 0;
+
+	if (err)
+		return err;
 	if (profile->facts->unit == D9__PROFILE_BYTES)
 		return take_heap(profile, event);
 	if (profile->wanted.kind == D9__PROFILE_KIND_IDLE)
@@ -308,8 +320,6 @@ static int read_events(struct d9__profile *profile)
 	}
 	if (!err && profile->facts->unit == D9__PROFILE_BYTES)
 		err = take_heap_stacks(profile);
-	else
-		weigh(profile);
 	d9__progress_clear(&progress);
 	d9__idle_finish(&profile->analysis.idle, d9__analysis_end_ns(&profile->analysis));
 	return err ? err : profile->err;
@@ -325,6 +335,8 @@ struct d9__units d9__profile_amount(const struct d9__profile *profile, uint64_t 
 		return d9__units_bytes(n);
 	if (profile->facts->unit == D9__PROFILE_MICROSECONDS)
 		return d9__units_ns(1000 * n);
+	if (profile->facts->unit == D9__PROFILE_NANOSECONDS)
+		return d9__units_ns(n);
 	snprintf(out.text, sizeof(out.text), "%.40s sample%s", d9__units_count(n).text, n == 1 ? "" : "s");
 	return out;
 }
@@ -355,83 +367,7 @@ static bool find_name(void *symbolizer, struct d9__place *place)
 	return true;
 }
 
-static bool is_called(const struct d9__callback *callback, const char *name)
-{
-	char way[1024];
-	size_t len;
-	const char *own = d9__callback_name(callback, &len);
-
-	return (strlen(name) == len && !memcmp(own, name, len)) ||
-	       !strcmp(d9__callback_way(callback, way, sizeof(way)), name);
-}
-
-/* Leave only the stacks of the callbacks called |name|. */
-static void select_callback(struct d9__profile *profile, const char *name)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < profile->n; i++) {
-		struct d9__profile_stack *stack = profile->stacks[i];
-
-		if (stack->callback && is_called(stack->callback, name)) {
-			profile->stacks[kept++] = stack;
-			continue;
-		}
-		profile->samples -= stack->samples;
-		free(stack);
-	}
-	profile->n = kept;
-}
-
-static int check_callback(const struct d9__profile *profile, const char *command, const char *name)
-{
-	const struct d9__callbacks *callbacks = &profile->analysis.callbacks;
-	struct d9__nearest nearest = { .word = name };
-
-	for (size_t i = 0; i < callbacks->n; i++) {
-		if (is_called(callbacks->items[i], name))
-			return 0;
-		if (callbacks->items[i]->function)
-			d9__nearest_try(&nearest, callbacks->items[i]->function);
-	}
-	if (nearest.name)
-		return d9__cmd_fail(command, "no callback '%s' in this trace; is %s meant?", name, nearest.name);
-	return d9__cmd_fail(command, "no callback '%s' in this trace; dial9 report --section callbacks lists them",
-			    name);
-}
-
-static int check_span(const struct d9__profile *profile, const char *command, const char *name)
-{
-	const struct d9__texts *names = &profile->spans.names;
-	struct d9__nearest nearest = { .word = name };
-	uint32_t number;
-
-	if (d9__texts_find(names, name, strlen(name), &number))
-		return 0;
-	for (size_t i = 0; i < names->n; i++)
-		d9__nearest_try(&nearest, names->items[i]);
-	if (nearest.name)
-		return d9__cmd_fail(command, "no span '%s' in this trace; is %s meant?", name, nearest.name);
-	return d9__cmd_fail(command, "no span '%s' in this trace; dial9 report --section spans lists them", name);
-}
-
 /* ---- the command ---- */
-
-/* Whether anything is left, with a line if not: 0 or an exit status. */
-static int check_found(const struct d9__profile *profile, const char *command)
-{
-	const char *samples = profile->facts->samples;
-	bool is_live = profile->wanted.kind == D9__PROFILE_KIND_LIVE;
-
-	if (profile->samples)
-		return 0;
-	if (!profile->found)
-		return d9__cmd_fail(command, "this trace has no %s", samples);
-	if (is_live && !profile->heap.followed)
-		return d9__cmd_fail(command, "this trace does not tell what was freed (DIAL9_MEMORY_TRACK_LIVESET)");
-	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, callback, span and time%s",
-			    profile->found, samples, is_live ? ", and live" : "");
-}
 
 /* Of the samples of the analysis nothing is told, so their stacks need no names. */
 static void forget_samples(struct d9__analysis *analysis)
@@ -445,22 +381,17 @@ static void forget_samples(struct d9__analysis *analysis)
 
 static int name_all(struct d9__profile *profile, const char *command)
 {
-	const char *callback = profile->wanted.callback;
-	int status;
-
 	profile->period_ns = profile->analysis.samples.period_ns;
+	/* It ends the calls that are still open, too. */
+	if ((profile->whole || profile->calls) && d9__analysis_finish(&profile->analysis, profile->reader))
+		return d9__cmd_fail(command, "out of memory");
 	if (!profile->whole)
 		forget_samples(&profile->analysis);
-	else if (d9__analysis_finish(&profile->analysis, profile->reader))
+	if (profile->calls && d9__profile_calls_finish(profile))
 		return d9__cmd_fail(command, "out of memory");
 	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
 		return d9__cmd_fail(command, "out of memory");
-	status = callback ? check_callback(profile, command, callback) : 0;
-	if (!status && profile->wanted.span)
-		status = check_span(profile, command, profile->wanted.span);
-	if (!status && callback)
-		select_callback(profile, callback);
-	return status;
+	return d9__profile_select(profile, command);
 }
 
 int d9__profile_read(struct d9__profile *profile, const char *command, char **paths)
@@ -483,8 +414,6 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (err)
 		return d9__traces_close(command, profile->reader, err);
 	status = name_all(profile, command);
-	if (!status && !profile->whole)
-		status = check_found(profile, command);
 	/* What was not found may stand behind a damage. */
 	if (status)
 		d9__traces_close(command, profile->reader, 0);
@@ -503,6 +432,7 @@ void d9__profile_release(struct d9__profile *profile)
 	free(profile->stacks);
 	d9__table_release(&profile->by_content);
 	d9__heap_release(&profile->heap);
+	d9__texts_release(&profile->threads);
 	d9__profile_spans_release(&profile->spans);
 	d9__analysis_release(&profile->analysis);
 	d9__symbolizer_close(profile->symbolizer);

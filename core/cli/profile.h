@@ -21,17 +21,38 @@
 
 #include "analyze/analysis.h"
 #include "analyze/units.h"
+#include "cli/profile_calls.h"
 #include "cli/profile_kinds.h"
 #include "cli/profile_spans.h"
 #include "symbol/symbolizer.h"
 
 #define D9__PROFILE_FRAMES 1024 /* kept of each stack, innermost first; more count as cut */
 
-/* Which samples are wanted. */
+/* By what samples are told apart, besides their stacks. */
+enum d9__profile_by {
+	D9__PROFILE_BY_NOTHING,
+	D9__PROFILE_BY_CALLBACK,
+	D9__PROFILE_BY_WORKER,
+	D9__PROFILE_BY_THREAD,
+	D9__PROFILE_BY_SPAN,
+};
+
+/* What a stack counts. */
+enum d9__profile_weight {
+	D9__PROFILE_WEIGHT_OF_KIND, /* what its kind is counted in */
+	D9__PROFILE_WEIGHT_SAMPLES,
+	D9__PROFILE_WEIGHT_NS,
+	D9__PROFILE_WEIGHT_BYTES,
+};
+
+/* Which samples are wanted, and how. */
 struct d9__profile_filter {
-	const char *callback; /* by its name; NULL: of all, and outside of callbacks */
-	const char *span;     /* likewise: of the program's spans, at any depth */
+	const char *callback; /* its name or a glob(7) pattern; NULL: of all, and outside of callbacks */
+	const char *span;     /* likewise a name: of the program's spans, at any depth */
+	const char *loop;     /* the name of a loop; NULL: of all, and of threads that run none */
 	enum d9__profile_kind kind;
+	enum d9__profile_by by;
+	enum d9__profile_weight weight;
 	bool has_worker;
 	uint64_t worker;
 	uint64_t from_ns, to_ns; /* after the first event of the trace */
@@ -42,10 +63,12 @@ struct d9__profile_heap {
 	uint64_t alloc_objects, alloc_bytes, live_objects, live_bytes;
 };
 
-/* Samples of one callback, worker, span and stack. */
+/* Samples of one callback, thread, span and stack. */
 struct d9__profile_stack {
 	const struct d9__callback *callback; /* that ran, or will run when the idle task does; NULL: none */
 	const struct d9__worker *worker;     /* NULL: another thread */
+	uint64_t tid;	   /* 0: not told, or of allocations */
+	const char *thread; /* the thread's name; NULL: not told */
 	const char *span;  /* the innermost that the thread was inside of; NULL: none, or allocations */
 	uint64_t samples; /* in the profile's unit */
 	uint64_t taken;	  /* how many there were, of stacks from CpuSampleEvents */
@@ -59,6 +82,8 @@ struct d9__profile_stack {
 
 struct d9__profile {
 	struct d9__profile_filter wanted;
+	struct d9__profile_calls *calls; /* d9__profile_calls_want(); NULL: they are not */
+	bool raw;   /* addresses are enough: whoever reads the file names them */
 	bool whole; /* the analysis is wanted too: it is finished and kept, and a trace need not have samples */
 
 	/* Set by d9__profile_read(). */
@@ -71,10 +96,12 @@ struct d9__profile {
 	struct d9__table by_content;
 	struct d9__heap heap; /* of the allocations that are wanted */
 	struct d9__profile_spans spans;
+	struct d9__texts threads; /* names */
 	uint64_t period_ns;   /* of CPU time, for which an on-CPU sample stands; 0: not told */
 	uint64_t origin_ns; /* of the first event that carries a time */
 	uint64_t found;	  /* samples of this kind, wanted or not */
-	const struct d9__profile_kind_facts *facts; /* of what is counted, see |wanted.kind| */
+	const struct d9__profile_kind_facts *facts; /* of what is counted, see |wanted.kind| and |wanted.weight| */
+	struct d9__profile_kind_facts weighed;	    /* these, if not of the kind itself */
 	uint64_t samples; /* in |stacks|, in the unit of |facts| */
 	struct d9__profile_stack *latest; /* off-CPU sample, and when; NULL: none that is kept */
 	uint64_t latest_ns, timed;	  /* |timed|: samples whose call's time is known */

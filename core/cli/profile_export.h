@@ -10,20 +10,33 @@
 #include "cli/args.h"
 #include "cli/profile.h"
 
-enum { D9__PROFILE_KIND = 512, D9__PROFILE_CALLBACK, D9__PROFILE_SPAN, D9__PROFILE_FROM, D9__PROFILE_TO };
+enum {
+	D9__PROFILE_KIND = 512,
+	D9__PROFILE_CALLBACK,
+	D9__PROFILE_SPAN,
+	D9__PROFILE_LOOP,
+	D9__PROFILE_FROM,
+	D9__PROFILE_TO,
+	D9__PROFILE_BY,
+	D9__PROFILE_WEIGHT,
+};
 
 /* Rows of a command's table of options: no other may have 'w' or these keys. */
 #define D9__PROFILE_OPTS                                                                                   \
 	{ D9__PROFILE_KIND, "kind", "K", "cpu, off-cpu, heap, live (heap, not freed) or idle (where idle tasks were armed) [cpu]" }, \
 	{ 'w', "worker", "N", "only samples of worker N" },                                                \
-	{ D9__PROFILE_CALLBACK, "callback", "NAME", "only samples inside of the callback NAME" },          \
+	{ D9__PROFILE_LOOP, "loop", "NAME", "only samples of the threads of the loop NAME" },              \
+	{ D9__PROFILE_CALLBACK, "callback", "NAME", "only samples inside of the callback NAME; * and ? stand for others" }, \
 	{ D9__PROFILE_SPAN, "span", "NAME", "only samples inside of spans called NAME" },                  \
 	{ D9__PROFILE_FROM, "from", "TIME", "only samples from TIME after the first event on" },           \
-	{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" }
+	{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" },                 \
+	{ D9__PROFILE_BY, "by", "WHAT", "callback, worker, thread or span: the outermost frame" },         \
+	{ D9__PROFILE_WEIGHT, "weight", "W", "samples, ns or bytes: what to count [what the kind is told in]" }
 
 struct d9__profile_options {
 	struct d9__profile_filter wanted;
 	const char *given; /* the name of one that was given; NULL: none was */
+	bool raw;	   /* addresses are not named */
 };
 
 void d9__profile_options_init(struct d9__profile_options *options);
@@ -38,6 +51,7 @@ struct d9__profile_target {
 	const char *path; /* "-": standard output */
 	bool gzip;
 	d9__profile_writer *write;
+	bool calls; /* are written, too */
 };
 
 /* Read |paths| and write |target|: the whole of a command behind its options.  The exit status. */
@@ -47,7 +61,7 @@ int d9__profile_export(const char *command, char **paths, const struct d9__profi
 /* "outermost;...;innermost COUNT", one line each stack. */
 d9__profile_writer d9__export_folded;
 
-/* A profile of type "sampled", for speedscope. */
+/* For speedscope: the samples, and what each worker called when, if the profile has its calls. */
 d9__profile_writer d9__export_speedscope;
 
 /* A profile for pprof, not yet packed. */

@@ -17,6 +17,7 @@ enum d9__profile_kind {
 enum d9__profile_unit {
 	D9__PROFILE_SAMPLES,
 	D9__PROFILE_MICROSECONDS,
+	D9__PROFILE_NANOSECONDS,
 	D9__PROFILE_BYTES, /* of allocations, estimated */
 };
 

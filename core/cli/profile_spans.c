@@ -15,11 +15,12 @@
 #define THREAD_BYTES (sizeof(struct thread) + 3 * sizeof(struct d9__table_entry))
 
 struct entered {
-	uint64_t id;
+	uint64_t id, ns;
 	const char *name;
 };
 
 struct thread {
+	struct d9__profile_thread who;
 	struct entered *spans; /* the innermost last */
 	size_t n, max;
 };
@@ -30,22 +31,26 @@ static uint64_t key_of(bool has_worker, uint64_t worker, uint64_t tid)
 	return has_worker ? worker : tid | UINT64_C(1) << 63;
 }
 
-static uint64_t key_of_event(const struct d9_event *event)
+static struct d9__profile_thread thread_of(const struct d9_event *event)
 {
 	uint64_t worker = d9_event_known_u64(event, D9_SPAN_WORKER_ID, NO_WORKER);
 
-	return key_of(worker != NO_WORKER, worker, d9_event_u64(event, "tid", 0));
+	return (struct d9__profile_thread){ worker != NO_WORKER, worker, d9_event_u64(event, "tid", 0) };
 }
 
-/* |*out|: the thread of |key|, made at its first span; NULL if the budget does not allow it.  0 or -ENOMEM. */
-static int thread_at(struct d9__profile_spans *spans, uint64_t key, struct thread **out)
+/* |*out|: that of |who|, made at its first span; NULL if the budget does not allow it.  0 or -ENOMEM. */
+static int thread_at(struct d9__profile_spans *spans, const struct d9__profile_thread *who, struct thread **out)
 {
+	uint64_t key = key_of(who->has_worker, who->worker, who->tid);
+
 	*out = d9__table_find(&spans->threads, key);
 	if (*out || !d9__budget_take(D9__KEPT_SPANS, THREAD_BYTES))
 		return 0;
 	*out = calloc(1, sizeof(**out));
-	if (*out && !d9__table_add(&spans->threads, key, *out))
+	if (*out && !d9__table_add(&spans->threads, key, *out)) {
+		(*out)->who = *who;
 		return 0;
+	}
 	free(*out);
 	return -ENOMEM;
 }
@@ -77,27 +82,30 @@ static int enter(struct d9__profile_spans *spans, const struct d9_event *event)
 {
 	struct d9_text name = d9__known_text(event, D9_SPAN_SPAN_NAME);
 	uint64_t id = d9_event_known_u64(event, D9_SPAN_SPAN_ID, 0);
+	struct d9__profile_thread who = thread_of(event);
 	struct thread *thread;
 	uint32_t number;
 
 	if (!name.len || memmem(name.data, name.len, SITE_MARK, strlen(SITE_MARK)))
 		return 0;
-	if (thread_at(spans, key_of_event(event), &thread))
+	if (thread_at(spans, &who, &thread))
 		return -ENOMEM;
 	if (!thread || is_inside(thread, id) || !d9__budget_take(D9__KEPT_SPANS, SPAN_BYTES))
 		return 0;
 	if (d9__texts_number(&spans->names, name.data, name.len, &number) || make_room(thread))
 		return -ENOMEM;
-	thread->spans[thread->n++] = (struct entered){ id, spans->names.items[number] };
+	thread->spans[thread->n++] = (struct entered){ id, event->timestamp_ns, spans->names.items[number] };
 	return 0;
 }
 
-/* Whether |thread| was inside of the span |id|. */
-static bool leave(struct thread *thread, uint64_t id)
+/* Whether |thread| was inside of the span |id| until |ns|. */
+static bool leave(const struct d9__profile_spans *spans, struct thread *thread, uint64_t id, uint64_t ns)
 {
 	for (size_t i = thread->n; i--;) {
 		if (thread->spans[i].id != id)
 			continue;
+		if (spans->on_leave)
+			spans->on_leave(spans->context, &thread->who, thread->spans[i].name, thread->spans[i].ns, ns);
 		memmove(thread->spans + i, thread->spans + i + 1, (--thread->n - i) * sizeof(*thread->spans));
 		d9__budget_give(SPAN_BYTES);
 		return true;
@@ -106,16 +114,17 @@ static bool leave(struct thread *thread, uint64_t id)
 }
 
 /* A span is left on the thread that entered it, whatever its exit says, and closed for all. */
-static void leave_anywhere(struct d9__profile_spans *spans, uint64_t id)
+static void leave_anywhere(struct d9__profile_spans *spans, uint64_t id, uint64_t ns)
 {
 	void *thread;
 
 	for (size_t place = 0; (place = d9__table_next(&spans->threads, place, &thread));)
-		leave(thread, id);
+		leave(spans, thread, id, ns);
 }
 
 int d9__profile_spans_take(struct d9__profile_spans *spans, const struct d9_event *event)
 {
+	struct d9__profile_thread who;
 	struct thread *thread;
 	uint64_t id;
 
@@ -124,12 +133,13 @@ int d9__profile_spans_take(struct d9__profile_spans *spans, const struct d9_even
 		return enter(spans, event);
 	case D9_EVENT_SPAN_EXIT:
 		id = d9_event_known_u64(event, D9_SPAN_SPAN_ID, 0);
-		thread = d9__table_find(&spans->threads, key_of_event(event));
-		if (!thread || !leave(thread, id))
-			leave_anywhere(spans, id);
+		who = thread_of(event);
+		thread = d9__table_find(&spans->threads, key_of(who.has_worker, who.worker, who.tid));
+		if (!thread || !leave(spans, thread, id, event->timestamp_ns))
+			leave_anywhere(spans, id, event->timestamp_ns);
 		return 0;
 	case D9_EVENT_SPAN_CLOSE:
-		leave_anywhere(spans, d9_event_known_u64(event, D9_SPAN_CLOSE_SPAN_ID, 0));
+		leave_anywhere(spans, d9_event_known_u64(event, D9_SPAN_CLOSE_SPAN_ID, 0), event->timestamp_ns);
 		return 0;
 	default:
 		return 0;

@@ -11,16 +11,20 @@
 
 #include "analyze/table.h"
 
-/* All zero is empty. */
-struct d9__profile_spans {
-	struct d9__texts names;	  /* of all spans; they live as long as this */
-	struct d9__table threads; /* struct thread, by worker or tid */
-};
-
 /* Where a sample was taken. */
 struct d9__profile_thread {
 	bool has_worker;
 	uint64_t worker, tid;
+};
+
+/* All zero is empty. */
+struct d9__profile_spans {
+	struct d9__texts names;	  /* of all spans; they live as long as this */
+	struct d9__table threads; /* struct thread, by worker or tid */
+	/* If not NULL, told of each time in a span. */
+	void (*on_leave)(void *context, const struct d9__profile_thread *thread, const char *name, uint64_t from_ns,
+			 uint64_t to_ns);
+	void *context;
 };
 
 /* Take |event|, of whatever kind.  0 or -ENOMEM. */

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,12 +107,49 @@ static int add_address(struct d9__stack_tree *tree, struct d9__profile *profile,
 	return err;
 }
 
+/* Threads of one name are several. */
+static const char *thread_of(const struct d9__profile_stack *stack, char *buf, size_t size)
+{
+	const struct d9__worker *worker = stack->worker;
+	uint64_t tid = stack->tid ? stack->tid : worker ? worker->tid : 0;
+	const char *name = stack->thread ? stack->thread : worker && worker->thread_name[0] ? worker->thread_name : "thread";
+
+	if (!tid)
+		return "[no thread]";
+	snprintf(buf, size, "%s %" PRIu64, name, tid);
+	return buf;
+}
+
+/* The outermost frame of --by; NULL: there is none. */
+static const char *group_of(const struct d9__profile *profile, const struct d9__profile_stack *stack, char *buf, size_t size)
+{
+	switch (profile->wanted.by) {
+	case D9__PROFILE_BY_CALLBACK:
+		return stack->callback ? d9__callback_way(stack->callback, buf, size) : "[no callback]";
+	case D9__PROFILE_BY_WORKER:
+		if (!stack->worker)
+			return "[no worker]";
+		snprintf(buf, size, "worker %" PRIu64, stack->worker->id);
+		return buf;
+	case D9__PROFILE_BY_THREAD:
+		return thread_of(stack, buf, size);
+	case D9__PROFILE_BY_SPAN:
+		return stack->span ? stack->span : "[no span]";
+	default:
+		return NULL;
+	}
+}
+
 static int add_stack(struct d9__stack_tree *tree, struct d9__profile *profile, const struct d9__profile_stack *stack)
 {
 	struct d9__tree_node *at = &tree->root;
+	char buf[1024];
+	const char *group = group_of(profile, stack, buf, sizeof(buf));
 	bool unknown = false;
-	int err = 0;
+	int err = group ? descend(tree, &at, group, D9__TREE_GROUP) : 0;
 
+	if (err)
+		return err;
 	if (!stack->n)
 		err = descend(tree, &at, "[no stack]", D9__TREE_NOTE);
 	else if (stack->truncated)

@@ -21,6 +21,8 @@
  *	hz N					on-CPU samples a second of CPU time
  *	pid N
  *	program PATH
+ *	loop WORKERS				the loop "main" of these workers
+ *	lost NS EVENTS				the recorder had no room
  *	cut N					leave out the last N bytes
  */
 #include "config.h"
@@ -31,7 +33,7 @@
 
 #include "support/trace_builder.h"
 
-enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW, ENTER, EXIT, CLOSE, BLOCKED };
+enum { CLOCK, METADATA, MODULE, SAMPLE, SPAWN, ROW, TAKEN, POLL, END, ALLOC, FREE, OVERFLOW, ENTER, EXIT, CLOSE, BLOCKED, LOSS };
 
 #define FRAMES_MAX 128
 
@@ -152,7 +154,7 @@ static void put_blocked(struct trace *t)
 {
 	uint64_t ns = number(), worker = number(), function = trace_string(t, word());
 
-	trace_event(t, BLOCKED, ns, worker, (uint64_t)1, function, number());
+	trace_event(t, BLOCKED, ns, worker, (uint64_t)1, function, number(), (uint64_t)0);
 }
 
 static void put_enter(struct trace *t)
@@ -174,6 +176,13 @@ static void put_close(struct trace *t)
 	uint64_t ns = number();
 
 	trace_event(t, CLOSE, ns, number());
+}
+
+static void put_loss(struct trace *t)
+{
+	uint64_t ns = number(), events = number();
+
+	trace_event(t, LOSS, ns, (uint64_t)77, (uint64_t)1, trace_string(t, "no_chunk"), events, ns, ns);
 }
 
 static void put_metadata(struct trace *t, const char *key, uint64_t ns)
@@ -202,7 +211,8 @@ static void begin(struct trace *t)
 	trace_schema(t, OVERFLOW, "MemoryProfileOverflowEvent", "dropped_allocs:9 dropped_frees:9 evicted:9");
 	trace_schema(t, ENTER, "SpanEnter:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
 	trace_schema(t, EXIT, "SpanExit:test", "worker_id:9 span_id:9 span_name:7 span_instance_id:9 tid:13");
-	trace_schema(t, BLOCKED, "BlockingCallEvent", "worker_id:9 task_id:9 function:7 duration_ns:9");
+	trace_schema(t, BLOCKED, "BlockingCallEvent", "worker_id:9 task_id:9 function:7 duration_ns:9 holder_tid:13");
+	trace_schema(t, LOSS, "RecorderLossEvent", "tid:13 worker_id:9 cause:7 events:9 from_ns:9 to_ns:9");
 	trace_schema(t, CLOSE, "SpanCloseEvent", "span_id:9");
 	trace_event(t, CLOCK, 1000, (uint64_t)1700000000000000000);
 }
@@ -248,6 +258,10 @@ int main(int argc, char **argv)
 			put_metadata(&t, "pid", 1500);
 		else if (!strcmp(what, "program"))
 			put_metadata(&t, "program", 1500);
+		else if (!strcmp(what, "loop"))
+			put_metadata(&t, "runtime.main", 1600);
+		else if (!strcmp(what, "lost"))
+			put_loss(&t);
 		else if (!strcmp(what, "rate"))
 			put_metadata(&t, "memory.sample_rate_bytes", 1600);
 		else if (!strcmp(what, "alloc"))

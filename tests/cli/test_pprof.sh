@@ -52,6 +52,61 @@ go tool pprof -top timed.pb.gz 2>>errors | grep -E 'Type|parse|hash'
 go tool pprof -top -sample_index=samples timed.pb.gz 2>>errors | grep -E 'Type|parse|hash'
 go tool pprof -top -tagfocus span=request timed.pb.gz 2>>errors | grep accounting
 
+say "the loop, and what was lost"
+"$top_builddir/tests/cli/make_samples" plain loop.bin <<'END_S' || exit 99
+loop 1
+row 0x1010 0 parse svc.c 10
+spawn 2000 0x1010 0 1
+poll 10000 1 1 0x1010 0
+taken 11000 1 0 0 0x1010
+lost 12000 1234
+END_S
+run export -o loop.pb.gz loop.bin
+go tool pprof -raw loop.pb.gz 2>>errors | sed '/^Locations/,$d'
+
+say "without names, which it finds itself: of programs at fixed addresses and others"
+if [ -e "$top_builddir/adapters/.libs/libdial9-preload.so" ] && [ -z "$SANITIZER" ]; then
+	cat >spin.c <<'END'
+#include <event2/event.h>
+
+__attribute__((noinline)) static long burn(long n)
+{
+	volatile long x = 0;
+
+	while (n--)
+		x = x + n;
+	return x;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	static int left = 40;
+
+	(void)fd, (void)what;
+	burn(5000000);
+	if (!--left)
+		event_base_loopbreak(base);
+}
+
+int main(void)
+{
+	struct event_base *base = event_base_new();
+
+	event_add(event_new(base, -1, EV_PERSIST, on_timer, base), &(struct timeval){ 0, 1000 });
+	return event_base_dispatch(base) < 0;
+}
+END
+	for pie in -no-pie -pie; do
+		cc -g -O1 -fPIE $pie -o spin spin.c -levent || exit 99
+		rm -rf tr
+		"$dial9" record --quiet -o tr -- ./spin
+		"$dial9" export --raw-addresses -o raw.pb.gz tr
+		go tool pprof -top raw.pb.gz 2>/dev/null | grep -cE ' (burn|on_timer|main)$'
+	done
+else
+	printf '3\n3\n'
+fi
+
 say "off the CPU"
 run export --kind off-cpu -o off.pb t.bin
 go tool pprof -top off.pb 2>>errors

@@ -7,7 +7,7 @@
 make_samples=$top_builddir/tests/cli/make_samples
 
 # on_request() of worker 1 and on_timer() of worker 2; parse() is compiled into read_line().  Times in ns.
-"$make_samples" plain t.bin <<'END_S' || exit 99
+cat >t.script <<'END_S'
 row 0x1010 0 read_line svc.c 10
 row 0x1010 1 parse<a;b> svc.c 12
 row 0x2011 0 on_request svc.c 20
@@ -33,6 +33,7 @@ taken 21000 2 0 0 0x1030 0x3000 0x3011
 taken 22000 2 0 0
 end 30000 2
 END_S
+"$make_samples" plain t.bin <t.script || exit 99
 
 say "folded: outermost first, what is compiled into a function behind it, equal stacks added up"
 run export --format folded -o t.folded t.bin
@@ -79,6 +80,31 @@ run export --format folded --span qery -o none spans.bin
 run export --format folded --span xyz -o none t.bin
 run flamegraph --span query -o - spans.bin | sed -n '/<text class="h"/,/<text class="b"/p'
 
+say "told apart by what they have in common, and counted otherwise"
+for by in callback worker thread span; do run export --format folded --by $by -o - spans.bin; done
+run export --format folded --by callback -o - t.bin
+run export --format folded --weight ns -o - spans.bin
+run export --format folded --weight samples --span job -o - spans.bin
+run flamegraph --by span -o - spans.bin | sed -n '/<text class="h"/,/<script>/s/.*<g class="f \([a-z0-9]*\)".*<title>\(.*\)<\/title>.*/\1 \2/p'
+
+say "of a loop, and of callbacks by a pattern"
+{ echo "loop 1" && cat t.script; } >loop.script
+"$make_samples" plain loop.bin <loop.script || exit 99
+run export --format folded --loop main --callback 'on_*' --from 14us -o - loop.bin
+run export --format folded --callback '*_timer' -o - loop.bin
+run export --format folded --loop mian -o none loop.bin
+run flamegraph --loop main -o - loop.bin | sed -n '/<text class="h"/p'
+
+say "what a kind is not counted in"
+run export --format folded --weight ns -o none t.bin
+run export --format folded --weight bytes -o none t.bin
+run export --format folded --kind off-cpu --weight ns -o none t.bin
+run export --format folded --weight kilos -o none t.bin
+run export --format folded --by day -o none t.bin
+run export --format pprof --by worker -o none t.bin
+run export --format pprof --weight ns -o none t.bin
+run export --format folded --raw-addresses -o none t.bin
+
 say "none, and what is wrong: no file"
 run export --format folded --worker 9 -o none t.bin
 run export --format folded --callback on_timr -o none t.bin
@@ -106,13 +132,48 @@ import json, sys
 
 for unit, name in zip(sys.argv[1::2], sys.argv[2::2]):
     file = json.load(open(name))
-    for profile in file["profiles"]:
+    for profile in (p for p in file["profiles"] if p["type"] != "evented"):
         assert profile["type"] == "sampled" and profile["unit"] == unit
         assert len(profile["samples"]) == len(profile["weights"]) > 0
         assert sum(profile["weights"]) == profile["endValue"] - profile["startValue"]
         assert all(0 <= n < len(file["shared"]["frames"]) for sample in profile["samples"] for n in sample)
 END_P
 fi
+
+say "what each worker called when: spans and calls that blocked inside, none outlasts what it is in"
+"$make_samples" plain calls.bin <<'END_S' || exit 99
+loop 1
+row 0x2000 0 on_request svc.c 19
+row 0x3000 0 on_timer svc.c 40
+spawn 2000 0x2000 0 1
+spawn 2000 0x3000 0 2
+poll 10000 1 1 0x2000 0
+enter 11000 1 78 7 request
+taken 12000 1 1 0 0x2000
+blocked 12000 1 fsync 2000
+end 20000 1
+poll 20000 1 2 0x3000 0
+exit 25000 1 78 7
+end 25000 1
+poll 26000 2 2 0x3000 0
+end 26000 2
+END_S
+calls() {
+	! command -v python3 >/dev/null || python3 - "$1" <<'END_P'
+import json, sys
+
+file = json.load(open(sys.argv[1]))
+for profile in file["profiles"]:
+    print(profile["type"], profile["name"], profile["endValue"])
+    for event in profile.get("events", []):
+        print(" ", event["at"], event["type"], file["shared"]["frames"][event["frame"]]["name"])
+END_P
+}
+run export -o calls.speedscope.json calls.bin && calls calls.speedscope.json
+run export --callback 'on_t*' --loop main -o some.speedscope.json calls.bin && calls some.speedscope.json
+run export --from 15us --to 20us --worker 1 -o some.speedscope.json calls.bin && calls some.speedscope.json
+run export --kind off-cpu -o some.speedscope.json calls.bin && calls some.speedscope.json | grep -v '^ '
+run export --span request -o none calls.bin --format speedscope
 
 say "pprof: one message, packed unless the name says otherwise"
 run export -o t.pb t.bin

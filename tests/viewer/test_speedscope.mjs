@@ -14,7 +14,7 @@ const puppeteer = createRequire(`${D9_TEST_NPM}/package.json`)('puppeteer-core')
 test('speedscope imports an export', { skip: existsSync(PAGE) ? false : 'speedscope is not installed' }, async () => {
 	const [trace, file] = [join(WORK, 'speedscope.bin'), join(WORK, 't.speedscope.json')];
 	execFileSync(join(dirname(DIAL9), '../tests/cli/make_samples'), ['plain', trace], {
-		input: 'program /nowhere/app\nrow 0x5010 0 find_hot svc.c 10\nrow 0x6011 0 call_it svc.c 20\nsample 2000 0x5010 0x6011\nsample 3000 0x5010 0x6011\nsample 4000 0x6011\n',
+		input: 'program /nowhere/app\nrow 0x5010 0 find_hot svc.c 10\nrow 0x6011 0 call_it svc.c 20\nsample 2000 0x5010 0x6011\nsample 3000 0x5010 0x6011\nsample 4000 0x6011\nrow 0x7000 0 on_timer svc.c 40\nspawn 4100 0x7000 0 1\npoll 5000 1 1 0x7000 0\nblocked 6000 1 fsync 2000\nend 9000 1\n',
 	});
 	execFileSync(DIAL9, ['export', '--format', 'speedscope', '-o', file, trace]);
 	const browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
@@ -28,6 +28,10 @@ test('speedscope imports an export', { skip: existsSync(PAGE) ? false : 'speedsc
 		const text = await page.evaluate(() => document.body.innerText);
 		assert.match(text, /\(67%\)\s+find_hot/);
 		assert.match(text, /\(33%\)\s+call_it/);
+		// The next profile: what the worker called when.
+		await page.keyboard.press('n');
+		await page.waitForFunction(() => document.body.innerText.includes('on_timer'));
+		assert.match(await page.evaluate(() => document.body.innerText), /\(50%\)\s+fsync/);
 	} finally {
 		await browser.close();
 	}

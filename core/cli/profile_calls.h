@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls of callbacks of a profile's trace, with the spans and the calls that blocked inside them: what each worker did
+ * when, for charts of time.  They nest: what lasts longer than what it is inside of ends with it.
+ */
+
+#ifndef D9_CLI_PROFILE_CALLS_H
+#define D9_CLI_PROFILE_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dial9/reader.h>
+
+#include "analyze/table.h"
+
+#define D9__PROFILE_CALLS_MAX 1000000u /* kept; more are left out, and that is told */
+
+struct d9__callback;
+struct d9__profile;
+struct d9__worker;
+
+struct d9__profile_call {
+	uint64_t start_ns, end_ns; /* after the first event; some of it lies in --from and --to */
+	uint64_t worker;
+	size_t number;			     /* as they came: the outer one of two at one time comes last */
+	const struct d9__callback *callback; /* NULL: a span, or a call that blocked */
+	const char *name;		     /* then: the span, or the function */
+};
+
+/* All zero is empty. */
+struct d9__profile_calls {
+	struct d9__profile_call *items; /* by worker, then by start, the longer ones first */
+	size_t n, max;
+	struct d9__texts names;
+	int err; /* -ENOMEM */
+};
+
+/* |profile| keeps its calls in |calls| when it is read, which outlive it.  Before d9__profile_read(). */
+void d9__profile_calls_want(struct d9__profile_calls *calls, struct d9__profile *profile);
+
+/* Take |event|, after the analysis of |profile| did.  0 or -ENOMEM. */
+int d9__profile_calls_take(struct d9__profile *profile, const struct d9_event *event);
+
+/* After the last event: sort them.  0 or -ENOMEM. */
+int d9__profile_calls_finish(struct d9__profile *profile);
+
+void d9__profile_calls_release(struct d9__profile_calls *calls);
+
+#endif /* D9_CLI_PROFILE_CALLS_H */

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/profile.h"
+#include "cli/profile_select.h"
+#include "record/nearest.h"
+
+/* ---- which ---- */
+
+/* Names have brackets of their own ("[gio] D-Bus read"), so one that is meant as it stands is no pattern. */
+static bool matches(const char *name, const char *wanted)
+{
+	return !strcmp(name, wanted) || !fnmatch(wanted, name, 0);
+}
+
+static bool is_called(const struct d9__callback *callback, const char *wanted)
+{
+	char way[1024], own[1024];
+	size_t len;
+	const char *name = d9__callback_name(callback, &len);
+
+	snprintf(own, sizeof(own), "%.*s", (int)(len < sizeof(own) ? len : sizeof(own) - 1), name);
+	return matches(own, wanted) || matches(d9__callback_way(callback, way, sizeof(way)), wanted);
+}
+
+static bool is_of_loop(const struct d9__profile *profile, const uint64_t *worker, const char *wanted)
+{
+	const char *loop = worker ? d9__metadata_group(&profile->analysis.metadata, *worker) : NULL;
+
+	return loop && !strcmp(loop, wanted);
+}
+
+bool d9__profile_selects(const struct d9__profile *profile, const struct d9__callback *callback, const uint64_t *worker)
+{
+	const struct d9__profile_filter *wanted = &profile->wanted;
+
+	if (wanted->callback && !(callback && is_called(callback, wanted->callback)))
+		return false;
+	return !wanted->loop || is_of_loop(profile, worker, wanted->loop);
+}
+
+static void leave_wanted(struct d9__profile *profile)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < profile->n; i++) {
+		struct d9__profile_stack *stack = profile->stacks[i];
+
+		if (d9__profile_selects(profile, stack->callback, stack->worker ? &stack->worker->id : NULL)) {
+			profile->stacks[kept++] = stack;
+			continue;
+		}
+		profile->samples -= stack->samples;
+		free(stack);
+	}
+	profile->n = kept;
+}
+
+/* ---- what there is ---- */
+
+/* The line that there is no |what| called |name|, with the one that is nearest or where they are listed. */
+static int refuse(const char *command, const char *what, const struct d9__nearest *nearest, const char *where)
+{
+	if (nearest->name)
+		return d9__cmd_fail(command, "no %s '%s' in this trace; is %s meant?", what, nearest->word,
+				    nearest->name);
+	return d9__cmd_fail(command, "no %s '%s' in this trace; dial9 %s lists them", what, nearest->word, where);
+}
+
+static int check_callback(const struct d9__profile *profile, const char *command, const char *name)
+{
+	const struct d9__callbacks *callbacks = &profile->analysis.callbacks;
+	struct d9__nearest nearest = { .word = name };
+
+	for (size_t i = 0; i < callbacks->n; i++) {
+		if (is_called(callbacks->items[i], name))
+			return 0;
+		if (callbacks->items[i]->function)
+			d9__nearest_try(&nearest, callbacks->items[i]->function);
+	}
+	return refuse(command, "callback", &nearest, "report --section callbacks");
+}
+
+static int check_span(const struct d9__profile *profile, const char *command, const char *name)
+{
+	const struct d9__texts *names = &profile->spans.names;
+	struct d9__nearest nearest = { .word = name };
+	uint32_t number;
+
+	if (d9__texts_find(names, name, strlen(name), &number))
+		return 0;
+	for (size_t i = 0; i < names->n; i++)
+		d9__nearest_try(&nearest, names->items[i]);
+	return refuse(command, "span", &nearest, "report --section spans");
+}
+
+static int check_loop(const struct d9__profile *profile, const char *command, const char *name)
+{
+	const struct d9__timeline *timeline = &profile->analysis.timeline;
+	struct d9__nearest nearest = { .word = name };
+
+	for (size_t i = 0; i < timeline->n; i++) {
+		const char *loop = d9__metadata_group(&profile->analysis.metadata, timeline->items[i]->id);
+
+		if (loop && !strcmp(loop, name))
+			return 0;
+		if (loop)
+			d9__nearest_try(&nearest, loop);
+	}
+	return refuse(command, "loop", &nearest, "info");
+}
+
+static int check_wanted(const struct d9__profile *profile, const char *command)
+{
+	const struct d9__profile_filter *wanted = &profile->wanted;
+	int status = wanted->callback ? check_callback(profile, command, wanted->callback) : 0;
+
+	if (!status && wanted->span)
+		status = check_span(profile, command, wanted->span);
+	if (!status && wanted->loop)
+		status = check_loop(profile, command, wanted->loop);
+	return status;
+}
+
+/* Whether anything is left, with a line if not: 0 or an exit status. */
+static int check_found(const struct d9__profile *profile, const char *command)
+{
+	const char *samples = profile->facts->samples;
+	bool is_live = profile->wanted.kind == D9__PROFILE_KIND_LIVE;
+
+	if (profile->samples || (profile->calls && profile->calls->n && profile->wanted.kind == D9__PROFILE_KIND_CPU))
+		return 0;
+	if (!profile->found)
+		return d9__cmd_fail(command, "this trace has no %s", samples);
+	if (is_live && !profile->heap.followed)
+		return d9__cmd_fail(command, "this trace does not tell what was freed (DIAL9_MEMORY_TRACK_LIVESET)");
+	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, loop, callback, span "
+			    "and time%s", profile->found, samples, is_live ? ", and live" : "");
+}
+
+/* ---- what they count ---- */
+
+/* What one sample of |stack| counts once more is in |of|. */
+static void weigh(struct d9__profile *profile, uint64_t (*of)(const struct d9__profile *, const struct d9__profile_stack *))
+{
+	profile->samples = 0;
+	for (size_t i = 0; i < profile->n; i++) {
+		profile->stacks[i]->samples = of(profile, profile->stacks[i]);
+		profile->samples += profile->stacks[i]->samples;
+	}
+}
+
+static uint64_t cpu_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+{
+	return stack->taken * profile->period_ns;
+}
+
+static uint64_t blocked_us(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+{
+	(void)profile;
+	return stack->blocked_ns / 1000;
+}
+
+static uint64_t blocked_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+{
+	(void)profile;
+	return stack->blocked_ns;
+}
+
+static uint64_t idle_ns(const struct d9__profile *profile, const struct d9__profile_stack *stack)
+{
+	(void)profile;
+	return 1000 * stack->samples;
+}
+
+static void count_ns(struct d9__profile *profile, const struct d9__profile_kind_facts *facts)
+{
+	profile->weighed = *facts;
+	profile->weighed.unit = D9__PROFILE_NANOSECONDS;
+	profile->facts = &profile->weighed;
+}
+
+static int weigh_by_ns(struct d9__profile *profile, bool is_timed, const char *command)
+{
+	switch (profile->wanted.kind) {
+	case D9__PROFILE_KIND_CPU:
+		if (!profile->period_ns)
+			return d9__cmd_fail(command, "this trace does not tell how much CPU time a sample stands for: "
+					    "leave out --weight ns");
+		count_ns(profile, profile->facts);
+		weigh(profile, cpu_ns);
+		return 0;
+	case D9__PROFILE_KIND_OFF_CPU:
+		if (!is_timed)
+			return d9__cmd_fail(command, "of switches it is not known how long the thread was off the CPU: "
+					    "leave out --weight ns");
+		count_ns(profile, &d9__profile_blocking);
+		weigh(profile, blocked_ns);
+		return 0;
+	case D9__PROFILE_KIND_IDLE:
+		count_ns(profile, profile->facts);
+		weigh(profile, idle_ns);
+		return 0;
+	default:
+		return d9__cmd_fail(command, "allocations are counted in bytes, not with --weight ns");
+	}
+}
+
+/* By time where all have it: samples of the kernel's, which have no length, and calls do not add up. */
+static int weigh_as_wanted(struct d9__profile *profile, const char *command)
+{
+	bool is_timed = profile->samples && profile->timed == profile->samples;
+	bool is_counted = profile->facts->unit == D9__PROFILE_SAMPLES;
+
+	switch (profile->wanted.weight) {
+	case D9__PROFILE_WEIGHT_OF_KIND:
+		if (profile->wanted.kind != D9__PROFILE_KIND_OFF_CPU || !is_timed)
+			return 0;
+		profile->facts = &d9__profile_blocking;
+		weigh(profile, blocked_us);
+		return 0;
+	case D9__PROFILE_WEIGHT_SAMPLES:
+		return is_counted ? 0 : d9__cmd_fail(command, "--kind %s is not counted in samples",
+						     profile->facts->word);
+	case D9__PROFILE_WEIGHT_NS:
+		return weigh_by_ns(profile, is_timed, command);
+	default:
+		return profile->facts->unit == D9__PROFILE_BYTES ? 0 :
+			d9__cmd_fail(command, "--weight bytes is for --kind heap and live");
+	}
+}
+
+int d9__profile_select(struct d9__profile *profile, const char *command)
+{
+	int status = check_wanted(profile, command);
+
+	if (!status)
+		status = weigh_as_wanted(profile, command);
+	if (status)
+		return status;
+	if (profile->wanted.callback || profile->wanted.loop)
+		leave_wanted(profile);
+	return profile->whole ? 0 : check_found(profile, command);
+}
