@@ -12,6 +12,7 @@
 #include "analyze/processes.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
+#include "cli/unwritten.h"
 #include "read/reader_state.h"
 
 #define READER_BASE	((uint64_t)40 << 20)
@@ -37,6 +38,18 @@ static const char *advise(int err)
 	}
 }
 
+/* The line of d9_reader_message(), and what a person can do. */
+static void tell(const char *command, const struct d9_reader *reader, char *path, int err)
+{
+	const char *advice = advise(err);
+
+	if (err == -ENODATA && d9__unwritten((char *[]){ path, NULL }).all)
+		d9__cmd_fail(command, "%s; what was recorded is still in the ring of a process: dial9 recover %s, if it has ended",
+			     d9_reader_message(reader), path);
+	else
+		d9__cmd_fail(command, "%s%s%s", d9_reader_message(reader), advice ? "; " : "", advice ? advice : "");
+}
+
 /* A few bytes may claim anything: what is kept of them is bounded by their number. */
 static void limit(struct d9_reader *reader, bool has_pipe)
 {
@@ -60,14 +73,10 @@ int d9__traces_open(const char *command, char **paths, struct d9_reader **out)
 	if (d9_reader_new(&reader))
 		return d9__cmd_fail(command, "out of memory");
 	for (; *paths; paths++) {
-		const char *advice;
-
 		err = d9_reader_add(reader, *paths);
 		if (!err)
 			continue;
-		advice = advise(err);
-		d9__cmd_fail(command, "%s%s%s", d9_reader_message(reader), advice ? "; " : "",
-			     advice ? advice : "");
+		tell(command, reader, *paths, err);
 		d9_reader_free(reader);
 		return D9__EXIT_USAGE;
 	}

@@ -84,6 +84,11 @@ die_full second ended
 "$dial9" recover ended >shown
 "$dial9" report -v ended | grep -c 'not in the trace'
 
+say "so does that of a directory which has nothing else"
+die_full third alone
+show report alone
+"$dial9" recover alone >shown
+
 say "the report of a directory says that the end of one is in its ring alone"
 # shellcheck disable=SC2016
 "$dial9" record -q -o sealed -- sh -c 'bin/ended 100 100000 & echo $! >pid
