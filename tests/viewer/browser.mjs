@@ -102,7 +102,7 @@ export async function clickOn(scope, words) {
 
 /** Wait until |read|() gives what |wanted| accepts; the page needs a frame or two. */
 export async function eventually(read, wanted) {
-	const deadline = Date.now() + 20000;
+	const deadline = Date.now() + 60000;
 	for (;;) {
 		const value = await read();
 		if (wanted instanceof RegExp ? wanted.test(value) : wanted(value)) return value;
