@@ -397,7 +397,7 @@ static void put_comments(struct pprof *p)
 	char line[128];
 
 	for (size_t i = 0; i < losses->n; i++) {
-		snprintf(line, sizeof(line), "%s events lost: %s", d9__units_count(losses->items[i].events).text,
+		snprintf(line, sizeof(line), "%.40s events lost: %s", d9__units_count(losses->items[i].events).text,
 			 losses->items[i].cause);
 		d9__protobuf_number(&p->message, COMMENT, text(p, line));
 	}
