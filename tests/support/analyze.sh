@@ -5,8 +5,8 @@
 #	tests/support/analyze.sh BUILD [TOOL...]
 #
 # cppcheck    of core/ and adapters/; seconds
-# tidy-quick  clang-tidy on all C code, without the analyzer that follows paths; CI runs these two
-# tidy        with it; a quarter of an hour
+# tidy-quick  clang-tidy on core/ and adapters/, without the analyzer that follows paths; CI runs these two
+# tidy        with it on all C code; a quarter of an hour
 # gcc         gcc -fanalyzer on core/ and adapters/; minutes
 #
 # BUILD is a configured tree, for config.h [all tools].  A file that was found clean there is looked at
@@ -88,8 +88,8 @@ for tool; do
 			$(find core adapters -name '*.c' | sort) || status=1
 		continue
 		;;
-	tidy | tidy-quick) folders='core adapters examples tests' ;;
-	gcc) folders='core adapters' ;;
+	tidy) folders='core adapters examples tests' ;;
+	tidy-quick | gcc) folders='core adapters' ;;
 	*)
 		echo "analyze.sh: no such tool: $tool" >&2
 		exit 2
