@@ -345,7 +345,7 @@ static void judge_usage(const struct usage *usage)
 	uint64_t descriptors_end = series_most(&usage->descriptors, 0.5, 1);
 	uint64_t disk = series_most(&usage->disk, 0, 1);
 
-	printf("resident memory at most %.1f MiB in the first half, %.1f in the second\n",
+	printf("resident memory of its own at most %.1f MiB in the first half, %.1f in the second\n",
 	       (double)resident / MIB, (double)resident_end / MIB);
 	printf("descriptors at most %" PRIu64 ", then %" PRIu64 "; disk at most %.1f MiB of %.0f\n",
 	       descriptors, descriptors_end, (double)disk / MIB, (double)BUDGET_BYTES / MIB);

@@ -25,17 +25,18 @@ static void add(struct series *series, uint64_t value)
 	series->values[series->n++] = value;
 }
 
+/* Without what is shared: the ring has its size, and how much of it is touched depends on how busy the machine is. */
 static uint64_t resident_bytes(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long size = 0, resident = 0;
+	unsigned long size = 0, resident = 0, shared = 0;
 
 	if (!file)
 		return 0;
-	if (fscanf(file, "%lu %lu", &size, &resident) != 2)
-		resident = 0;
+	if (fscanf(file, "%lu %lu %lu", &size, &resident, &shared) != 3 || shared > resident)
+		resident = shared = 0;
 	fclose(file);
-	return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static uint64_t count_entries(const char *path)

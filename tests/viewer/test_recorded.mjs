@@ -119,6 +119,7 @@ useBrowser(recordPrograms);
 test('stacks in the page name functions and lines of the binaries that ran', async (t) => {
 	if (why) return t.skip(why);
 	await open('compute-traces');
+	await eventually(() => text('#findings'), /on_timer/);
 	await eventually(() => text('#detail'), /samples[^]*compute\s+compute\.c:\d+[^]*on_timer\s+compute\.c:\d+[^]*main\s+compute\.c:\d+/);
 	assert.doesNotMatch(await text('#detail'), /dial9 symbolize/);
 	return undefined;
