@@ -12,6 +12,7 @@ import { tellItem } from './track.js';
 const CLICK_SLOP = 4;
 const NOTCH = 1.2;
 const TOOLTIP_AFTER_MS = 80;
+const LONG_PRESS_MS = 500;
 
 let tooltipTimer = 0;
 
@@ -45,12 +46,13 @@ function follow(box, event, moved, done) {
 	box.addEventListener('pointercancel', end);
 }
 
+function rangeBetween(a, b) {
+	update({ range: [Math.min(a, b), Math.max(a, b)] });
+}
+
 function dragRange(box, event) {
 	const first = timeAt(box, event);
-	follow(box, event, (next) => {
-		const now = timeAt(box, next);
-		update({ range: [Math.min(first, now), Math.max(first, now)] });
-	}, (next, dragged) => {
+	follow(box, event, (next) => rangeBetween(first, timeAt(box, next)), (next, dragged) => {
 		if (!dragged) update({ range: null });
 	});
 }
@@ -88,9 +90,16 @@ function startTouch(box) {
 }
 
 function dragView(box, event, rowsOf, isPinched) {
-	const [from, to] = state.view, rect = box.getBoundingClientRect(), x = event.clientX;
+	const [from, to] = state.view, rect = box.getBoundingClientRect(), x = event.clientX, first = timeAt(box, event), presses = event.timeStamp;
+	let long = null;
 	follow(box, event, (next) => {
 		if (isPinched()) return;
+		// A finger that rested before it moved selects a range.
+		long ??= event.pointerType === 'touch' && next.timeStamp - presses >= LONG_PRESS_MS;
+		if (long) {
+			rangeBetween(first, timeAt(box, next));
+			return;
+		}
 		const by = (x - next.clientX) / rect.width * (to - from);
 		setView(from + by, to + by);
 	}, (next, dragged) => {
