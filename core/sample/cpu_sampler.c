@@ -43,6 +43,8 @@ struct sampled {
 	uint32_t stack_copies; /* of a sample, at most */
 	uint32_t checked_tid;	       /* flush thread, like the next two: */
 	uint64_t cpu_ns, taken_before; /* at the latest check that found samples */
+	uint32_t blocked_tid; /* flush thread, like the next one: who blocks the signal */
+	uint64_t blocked_ns; /* when that was first seen */
 	struct d9__slot *slot, *sink; /* the thread's own, NULL: it has none; where samples go */
 	volatile sig_atomic_t inside;
 	_Atomic(uint64_t) taken;
@@ -260,6 +262,19 @@ static void say_blocked(uint32_t tid)
 	say(text);
 }
 
+/* A sanitizer's runtime blocks signals too while it starts a thread, so who does it for a moment is not told. */
+static void found_blocked(struct sampled *thread, uint32_t tid)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	if (thread->blocked_tid != tid) {
+		thread->blocked_tid = tid;
+		thread->blocked_ns = now_ns;
+	} else if (now_ns - thread->blocked_ns >= SECOND_NS) {
+		say_blocked(tid);
+	}
+}
+
 static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 {
 	struct sampled *thread = record_of(index);
@@ -274,9 +289,10 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 		return;
 	/* It may read its signals by signalfd(2) or sigwait(3), and ours with them.  The next tick looks again. */
 	if (d9__cpu_timer_is_blocked(tid, self.signal)) {
-		say_blocked(tid);
+		found_blocked(thread, tid);
 		return;
 	}
+	thread->blocked_tid = 0;
 	set_tid(thread, tid);
 	thread->slot = d9__sampled_slot(index);
 	thread->sink = own;
