@@ -262,7 +262,10 @@ static void say_blocked(uint32_t tid)
 	say(text);
 }
 
-/* A sanitizer's runtime blocks signals too while it starts a thread, so who does it for a moment is not told. */
+/*
+ * A sanitizer's runtime blocks signals too while it starts a thread, so who does it for a moment is not told; but a program
+ * that ends soon, and has no other thread, has told why it has no samples.
+ */
 static void found_blocked(struct sampled *thread, uint32_t tid)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
@@ -270,9 +273,9 @@ static void found_blocked(struct sampled *thread, uint32_t tid)
 	if (thread->blocked_tid != tid) {
 		thread->blocked_tid = tid;
 		thread->blocked_ns = now_ns;
-	} else if (now_ns - thread->blocked_ns >= SECOND_NS) {
-		say_blocked(tid);
 	}
+	if (!self.said[0] || now_ns - thread->blocked_ns >= SECOND_NS / 2)
+		say_blocked(tid);
 }
 
 static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
