@@ -68,7 +68,8 @@ export async function readProcesses(paths) {
 	for (const path of paths.flatMap(traceFilesOf)) {
 		const container = containerOf(path);
 		if (!container) throw new InputError(`${path}: this is no trace; give a file that dial9 wrote, or the directory that holds trace.*.bin* files`);
-		segments.push({ name: path, folder: dirname(path), chunks: () => createReadStream(path), file: { path, container, stored: statSync(path).size } });
+		const stored = statSync(path).size;
+		segments.push({ name: path, folder: dirname(path), chunks: () => createReadStream(path), bytes: stored, file: { path, container, stored } });
 	}
 	const processes = [];
 	for (const { folder, sources } of await groupByProcess(segments)) {

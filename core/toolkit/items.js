@@ -3,10 +3,10 @@
 // two at one time in a row of intervals.  Thousands are answered for without looking at each.
 
 import { eachAtLeast, greatestOf, pyramidOf } from './index.js';
-import { growTable, lowerBound, newTable } from './table.js';
+import { Budget, growTable, lowerBound, newTable } from './table.js';
 
 const ITEMS = { start: Float64Array, end: Float64Array, row: Uint32Array, source: Uint16Array, ref: Uint32Array, kind: Uint16Array };
-const UNBOUND = { take() {} };
+const UNBOUND = new Budget(Infinity);
 
 /** For addItem(), then finishItems(). */
 export function newItems() {

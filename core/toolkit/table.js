@@ -2,11 +2,23 @@
 // Columns that grow, and byte strings that are kept once.
 
 const FIRST_ROWS = 256;
+const GROWTH_MIN = 1.25, GROWTH_MAX = 32;
+const ROOM_MORE = 1.1; // what is to come may be a little denser than what has come
 
-/** What decoding may take, in bytes; take() throws when it is used up. */
+/** What decoding may take, in bytes; take() throws when it is used up.  |share|: how much of the input has been read, 0 where that says nothing yet. */
 export class Budget {
 	constructor(bytes) {
 		this.left = bytes;
+		this.share = 0;
+	}
+
+	/**
+	 * For how many rows a table that is full with |n| gets room: as many as all of the input has, where one can tell, for
+	 * to copy what there is costs more than to read it; else twice as many.
+	 */
+	rowsFor(n, rowBytes) {
+		const size = this.share ? Math.ceil(n * Math.max(GROWTH_MIN, Math.min(GROWTH_MAX, ROOM_MORE / this.share))) : 2 * n;
+		return Math.max(FIRST_ROWS, (size - n) * rowBytes <= this.left ? size : 2 * n);
 	}
 
 	take(bytes) {
@@ -25,16 +37,19 @@ export function newTable(shape) {
 	return table;
 }
 
-/** Make room for more rows. */
-export function growTable(table, budget) {
-	const size = Math.max(FIRST_ROWS, table.size * 2);
-	for (const [name, column] of Object.entries(table)) {
-		if (!ArrayBuffer.isView(column)) continue;
-		budget.take((size - table.size) * column.BYTES_PER_ELEMENT);
+/** Make room for more rows, in |more| columns beside the table, too. */
+export function growTable(table, budget, more = []) {
+	const names = Object.keys(table).filter((name) => ArrayBuffer.isView(table[name]));
+	const rowBytes = [...names.map((name) => table[name]), ...more].reduce((sum, column) => sum + column.BYTES_PER_ELEMENT, 0);
+	const size = budget.rowsFor(table.size, rowBytes);
+	const grow = (column) => {
 		const grown = new column.constructor(size);
 		grown.set(column.subarray(0, table.n));
-		table[name] = grown;
-	}
+		return grown;
+	};
+	budget.take((size - table.size) * rowBytes);
+	for (const name of names) table[name] = grow(table[name]);
+	more.forEach((column, i) => { more[i] = grow(column); });
 	table.size = size;
 }
 

@@ -33,6 +33,7 @@ const NO_WORKER = 255;
 const TELLING_NS = 1e8; // what begins while living tasks are told may be among these
 const DEFAULT_BYTES = 1.5 * 2 ** 30;
 const WORKERS_MAX = 4096; // only a damaged trace has more
+const SHARE_FROM = 1 << 18; // bytes of input that tell how many rows the rest of it has
 const INLINE_MAX = 1024; // frames of one address
 
 /** The column for a field: integers of up to 32 bits as they are, all else as doubles. */
@@ -73,7 +74,7 @@ class TraceBuilder {
 		if (!worker) {
 			if (this.workers.size === WORKERS_MAX) throw new RangeError(`more than ${WORKERS_MAX} workers`);
 			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false, unended: null,
-				time: -Infinity, tid: 0, inOrder: true, tids: new Map() };
+				time: -Infinity, tid: 0, inOrder: true, tids: new Set() };
 			this.workers.set(id, worker);
 		}
 		this.lastId = id;
@@ -126,14 +127,15 @@ class TraceBuilder {
 		parks.start[row] = time;
 		parks.end[row] = NaN;
 		parks.cpuBefore[row] = cpu;
-		parks.flags[row] = this.otherThread(worker, tid, time) ? PARK.OTHER_BEFORE : 0;
+		parks.flags[row] = this.otherThread(worker, tid) ? PARK.OTHER_BEFORE : 0;
 		worker.parked = true;
 	}
 
 	/** |worker| runs on thread |tid| (0: not told): whether it ran on another one before. */
-	otherThread(worker, tid, time) {
+	otherThread(worker, tid) {
 		const { tid: before } = worker;
-		worker.tids.set(tid, time);
+		if (tid === before && tid) return false;
+		worker.tids.add(tid);
 		if (tid) worker.tid = tid;
 		return before !== 0 && tid !== 0 && tid !== before;
 	}
@@ -142,7 +144,7 @@ class TraceBuilder {
 		const worker = this.worker(id), { parks } = worker;
 		if (time < worker.time) worker.inOrder = false;
 		worker.time = time;
-		const other = this.otherThread(worker, tid, time);
+		const other = this.otherThread(worker, tid);
 		if (!worker.parked) {
 			this.enter(worker.entries, time, cpu);
 			return;
@@ -210,15 +212,7 @@ class TraceBuilder {
 			}
 		}
 		const { rows, columns } = table;
-		if (rows.n === rows.size) {
-			growTable(rows, this.budget);
-			for (let i = 0; i < columns.length; i++) {
-				this.budget.take((rows.size - columns[i].length) * columns[i].BYTES_PER_ELEMENT);
-				const grown = new columns[i].constructor(rows.size);
-				grown.set(columns[i]);
-				columns[i] = grown;
-			}
-		}
+		if (rows.n === rows.size) growTable(rows, this.budget, columns);
 		const row = rows.n++;
 		rows.time[row] = time;
 		for (let i = 0; i < columns.length; i++) {
@@ -302,7 +296,7 @@ function finishWorker(worker) {
 		sortTable(entries, 'time');
 	}
 	return { id: worker.id, polls, parks, entries, unended: worker.unended, running: worker.open,
-		tids: [...worker.tids.keys()], tid: [...worker.tids.keys()].at(-1) ?? 0 };
+		tids: [...worker.tids], tid: [...worker.tids].at(-1) ?? 0 };
 }
 
 /** First and last time of each row of things that a cut of the trace would cut. */
@@ -512,13 +506,14 @@ function nameWorkers(trace) {
 }
 
 /**
- * Read the segments of one process, in their order: |sources| are {name, chunks}, where chunks() gives an
- * async iterable of Uint8Array.  What is wrong with one of them is told in trace.segments and costs what
- * follows in it.  |options|: bytes of memory; progress({stored, model}), which may return a promise;
- * enough(model): the rest is not wanted.
+ * Read the segments of one process, in their order: |sources| are {name, chunks, bytes}, where chunks() gives an
+ * async iterable of Uint8Array of |bytes| together, if that is known.  What is wrong with one of them is told in
+ * trace.segments and costs what follows in it.  |options|: bytes of memory; progress({stored, model}), which may
+ * return a promise; enough(model): the rest is not wanted.
  */
 export async function readTrace(sources, options = {}) {
 	const model = new TraceBuilder(options.bytes);
+	const total = sources.reduce((sum, { bytes }) => sum + bytes, 0); // NaN where it is not known
 	let stored = 0;
 	for (const { name, chunks } of sources) {
 		const decoder = new Decoder(model), segment = { name, events: 0, cut: false, error: null, offset: 0, last: null };
@@ -529,6 +524,7 @@ export async function readTrace(sources, options = {}) {
 			for await (const piece of unpack(chunks(), options.unpacked)) {
 				decoder.push(piece.bytes);
 				used = piece.stored;
+				if (stored + used >= SHARE_FROM) model.budget.share = Math.min(1, (stored + used) / total) || 0;
 				await options.progress?.({ stored: stored + used, model });
 				if (options.enough?.(model)) break;
 			}

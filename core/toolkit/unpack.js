@@ -134,25 +134,16 @@ async function* unpackZstd(queue) {
 	while (await queue.has(1)) {
 		const start = queue.at;
 		if (!await queue.has(4)) throw new Truncated(start, 'the packed data ends inside a frame');
-		const magic = le32(await queue.take(4), 0);
+		const magic = le32(queue.bytes, 0);
 		if ((magic & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE) {
-			let left = le32(await queue.take(4), 0);
+			let left = le32(await queue.take(8), 4);
 			for (; left > 0; left -= Math.min(left, 65536)) await queue.take(Math.min(left, 65536));
 		} else if (magic === ZSTD_FRAME) {
-			queue.bytes = joinBytes(Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd), queue.bytes);
-			queue.at -= 4;
 			yield* zstdFrame(queue);
 		} else {
 			throw new TraceError(start, 'neither a zstd frame nor the end');
 		}
 	}
-}
-
-function joinBytes(a, b) {
-	const joined = new Uint8Array(a.length + b.length);
-	joined.set(a);
-	joined.set(b, a.length);
-	return joined;
 }
 
 async function* unpackGzip(queue) {

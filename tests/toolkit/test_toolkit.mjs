@@ -284,6 +284,16 @@ test('a trace that does not fit says up to where it is shown', async () => {
 	assert.match(doubt.text, /^big is shown up to byte \d+ only: .*memory/);
 });
 
+test('where the input tells its size, columns get little more room than they need, and the same rows', async () => {
+	const CALLS = 140000, calls = [...event(1, 10, 0, 0, 7, u32(1)), ...event(2, 10, 0)];
+	const bytes = Buffer.concat([stream(HEADER, reset(1e9), SHAPES.start(1), SHAPES.end(2), pool(1, 'on_read')), Buffer.alloc(CALLS * calls.length, Buffer.from(calls))]);
+	const [told, untold] = await Promise.all([bytes.length, undefined].map((size) => readTrace([{ name: 'a', bytes: size, chunks: () => chunked(bytes) }])));
+	const [{ polls }] = told.workers;
+	assert.equal(polls.n, CALLS);
+	assert.ok(polls.size < CALLS * 1.25, `${polls.size} rows of room`);
+	assert.deepEqual(polls.start.subarray(0, CALLS), untold.workers[0].polls.start.subarray(0, CALLS));
+});
+
 test('durations, counts, times and names as people read them', () => {
 	const plain = (text) => text.replaceAll('\u2009', ' ');
 	assert.deepEqual([0, 999, 1000, 12345, 999999, 1e6, 182.4e6, 61e9].map((ns) => plain(showDuration(ns))), ['0 ns', '999 ns', '1.00 µs', '12.3 µs', '1.00 ms', '1.00 ms', '182 ms', '61.0 s']);
