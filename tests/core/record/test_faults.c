@@ -291,7 +291,7 @@ static int disk_full_to_the_end(void)
 	for (int i = 0; i < 5; i++)
 		MUST(!again("records_and_ends", dir));
 	MUST(!unlink(others));
-	MUST(!d9__recover_begin(&walk, dir, 0));
+	MUST(!d9__recover_begin(&walk, dir, D9__RECOVER_WAIT));
 	for (; d9__recover_next(&walk, &found) == 1; recovered++)
 		MUST(!found.err && !found.lost);
 	d9__recover_end(&walk);

@@ -175,7 +175,7 @@ static void test_what_a_killed_flight_recorder_held_is_recovered(void)
 	d9_options_free(options);
 	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT_FATAL(WIFSIGNALED(status));
-	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, D9__RECOVER_WAIT), 0);
 	CU_ASSERT_EQUAL(d9__recover_next(&walk, &found), 1);
 	d9__recover_end(&walk);
 

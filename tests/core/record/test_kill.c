@@ -230,7 +230,7 @@ static int be_rescuer(void)
 	struct d9__recover walk;
 
 	d9__test_point_hook = at_point;
-	if (d9__recover_begin(&walk, shared->dir, 0))
+	if (d9__recover_begin(&walk, shared->dir, D9__RECOVER_WAIT))
 		return 4;
 	while (d9__recover_next(&walk, NULL) == 1)
 		;
@@ -294,7 +294,7 @@ static unsigned recover_all(struct d9__recovered *last)
 	struct d9__recover walk;
 	unsigned n = 0;
 
-	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, shared->dir, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, shared->dir, D9__RECOVER_WAIT), 0);
 	while (d9__recover_next(&walk, last) == 1) {
 		n++;
 		CU_ASSERT_EQUAL(last->err, 0);

@@ -237,7 +237,7 @@ static void recover(void)
 	struct d9__recover walk;
 	int n = 0;
 
-	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, D9__RECOVER_WAIT), 0);
 	while (d9__recover_next(&walk, &last) == 1) {
 		n++;
 		CU_ASSERT_EQUAL(last.err, 0);

@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/modules.h"
@@ -113,23 +115,66 @@ static int first_module(struct dl_phdr_info *info, size_t len, void *arg)
 	return 1;
 }
 
+static int exit_of_child_that_asks_the_loader(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(60); /* a child that hangs */
+		_exit(dl_iterate_phdr(first_module, NULL) - 1);
+	}
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static _Atomic(bool) stands;
+
+/* As a thread does that gets no CPU. */
+static int stand(struct dl_phdr_info *info, size_t len, void *arg)
+{
+	const struct timespec while_ = { 0, 600000000 };
+
+	atomic_store(&stands, true);
+	nanosleep(&while_, NULL);
+	return first_module(info, len, arg);
+}
+
+static void *walk_slowly(void *arg)
+{
+	d9__modules_walk(stand, arg);
+	return arg;
+}
+
+static void fork_as_the_recorder_does(void)
+{
+	static bool once;
+
+	if (!once)
+		pthread_atfork(d9__modules_fork_prepare, d9__modules_fork_parent, d9__modules_fork_child);
+	once = true;
+}
+
+static void test_fork_waits_for_a_scan_that_the_machine_holds_up(void)
+{
+	pthread_t thread;
+
+	fork_as_the_recorder_does();
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, walk_slowly, NULL), 0);
+	while (!atomic_load(&stands))
+		sched_yield();
+	CU_ASSERT_EQUAL(exit_of_child_that_asks_the_loader(), 0);
+	pthread_join(thread, NULL);
+}
+
 static void test_child_forked_during_a_scan_finds_the_loader_unlocked(void)
 {
 	pthread_t thread;
 
-	pthread_atfork(d9__modules_fork_prepare, d9__modules_fork_parent, d9__modules_fork_child);
+	fork_as_the_recorder_does();
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, scan_always, NULL), 0);
-	for (int i = 0; i < 100; i++) {
-		int status = -1;
-		pid_t pid = fork();
-
-		if (!pid) {
-			alarm(60); /* a child that hangs */
-			_exit(dl_iterate_phdr(first_module, NULL) - 1);
-		}
-		CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
-		CU_ASSERT_EQUAL_FATAL(status, 0);
-	}
+	for (int i = 0; i < 100; i++)
+		CU_ASSERT_EQUAL_FATAL(exit_of_child_that_asks_the_loader(), 0);
 	atomic_store(&done, true);
 	pthread_join(thread, NULL);
 	d9__modules_release();
@@ -141,6 +186,7 @@ int main(void)
 		{ "once per segment", test_modules_are_reported_once_per_segment },
 		{ "comes and goes", test_module_that_comes_and_goes_is_told_twice },
 		{ "names", test_address_is_named_by_module_and_offset },
+		{ "fork during a scan that the machine holds up", test_fork_waits_for_a_scan_that_the_machine_holds_up },
 		{ "fork during a scan", test_child_forked_during_a_scan_finds_the_loader_unlocked },
 		CU_TEST_INFO_NULL,
 	};

@@ -67,7 +67,7 @@ static unsigned recover_all(struct d9__recovered *last)
 	struct d9__recover walk;
 	unsigned n = 0;
 
-	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, D9__RECOVER_WAIT), 0);
 	while (d9__recover_next(&walk, last) == 1)
 		n++;
 	d9__recover_end(&walk);
@@ -231,7 +231,7 @@ static uint8_t *steal_ring(size_t *size)
 	uint8_t *bytes = NULL;
 	struct stat st;
 
-	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(d9__recover_begin(&walk, scratch_dir, D9__RECOVER_WAIT), 0);
 	for (size_t i = 0; !bytes && i < walk.n_rings; i++) {
 		if (d9__dead_ring_open(&ring, walk.rings[i]))
 			continue;
