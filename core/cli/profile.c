@@ -119,6 +119,11 @@ static bool is_in_span(const struct d9__profile *profile, const struct d9__profi
 	return !profile->wanted.span || d9__profile_spans_inside(&profile->spans, thread, profile->wanted.span);
 }
 
+static bool is_in_long_call(const struct d9__profile *profile, const struct d9__worker *worker, uint64_t ns)
+{
+	return !profile->wanted.min_ns || (worker && d9__long_calls_have(&profile->long_calls, worker->id, ns));
+}
+
 static struct d9__profile_thread thread_of(const struct d9__worker *worker, uint64_t tid)
 {
 	return (struct d9__profile_thread){ worker != NULL, worker ? worker->id : 0, tid };
@@ -157,7 +162,7 @@ static int take_sample(struct d9__profile *profile, const struct d9_event *event
 	profile->latest = NULL;
 	profile->latest_ns = event->timestamp_ns;
 	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker) ||
-	    !is_in_span(profile, &thread))
+	    !is_in_span(profile, &thread) || !is_in_long_call(profile, worker, event->timestamp_ns))
 		return 0;
 	stack.span = d9__profile_spans_innermost(&profile->spans, &thread);
 	stack.truncated = cut && cut->present && cut->type == D9_FIELD_BOOL && cut->u.boolean;
@@ -185,7 +190,7 @@ static int take_alloc(struct d9__profile *profile, const struct d9_event *event)
 
 	profile->found++;
 	if (!is_in_time(profile, event->timestamp_ns) || !is_of_worker(&profile->wanted, worker) ||
-	    !is_in_span(profile, &thread))
+	    !is_in_span(profile, &thread) || !is_in_long_call(profile, worker, event->timestamp_ns))
 		return 0;
 	profile->heap.rate = profile->analysis.heap.rate;
 	return d9__analysis_alloc(&profile->analysis, event, &profile->heap);
@@ -274,8 +279,9 @@ static void take_wait(void *context, uint64_t task_id, const struct d9__idle_sta
 	};
 
 	profile->found++;
-	/* It is on no thread and in no span. */
-	if (!profile->err && stack.samples && is_in_time(profile, ns) && !profile->wanted.has_worker && !profile->wanted.span)
+	/* It is on no thread, in no span and in no call. */
+	if (!profile->err && stack.samples && is_in_time(profile, ns) && !profile->wanted.has_worker && !profile->wanted.span &&
+	    !profile->wanted.min_ns)
 		profile->err = count(profile, &stack, idle->stack->addresses);
 }
 
@@ -403,6 +409,8 @@ int d9__profile_read(struct d9__profile *profile, const char *command, char **pa
 	if (d9__processes_find(&profile->processes, profile->reader) || d9__symbol_open(&profile->symbolizer))
 		return d9__cmd_fail(command, "out of memory");
 	status = d9__traces_refuse_several(command, &profile->processes);
+	if (!status && profile->wanted.min_ns)
+		status = d9__long_calls_find(&profile->long_calls, profile->wanted.min_ns, command, paths, &profile->processes);
 	if (status)
 		return status;
 	profile->analysis.processes = &profile->processes;
@@ -434,6 +442,7 @@ void d9__profile_release(struct d9__profile *profile)
 	d9__heap_release(&profile->heap);
 	d9__texts_release(&profile->threads);
 	d9__profile_spans_release(&profile->spans);
+	d9__long_calls_release(&profile->long_calls);
 	d9__analysis_release(&profile->analysis);
 	d9__symbolizer_close(profile->symbolizer);
 	d9__processes_release(&profile->processes);

@@ -21,6 +21,7 @@
 
 #include "analyze/analysis.h"
 #include "analyze/units.h"
+#include "cli/long_calls.h"
 #include "cli/profile_calls.h"
 #include "cli/profile_kinds.h"
 #include "cli/profile_spans.h"
@@ -56,6 +57,7 @@ struct d9__profile_filter {
 	bool has_worker;
 	uint64_t worker;
 	uint64_t from_ns, to_ns; /* after the first event of the trace */
+	uint64_t min_ns;	 /* only inside of calls that took so long; 0: also outside of calls */
 };
 
 /* What samples of allocations are estimated to stand for. */
@@ -96,6 +98,7 @@ struct d9__profile {
 	struct d9__table by_content;
 	struct d9__heap heap; /* of the allocations that are wanted */
 	struct d9__profile_spans spans;
+	struct d9__long_calls long_calls; /* of at least |wanted.min_ns| */
 	struct d9__texts threads; /* names */
 	uint64_t period_ns;   /* of CPU time, for which an on-CPU sample stands; 0: not told */
 	uint64_t origin_ns; /* of the first event that carries a time */

@@ -56,10 +56,13 @@ static void add(struct d9__profile *profile, struct d9__profile_call call)
 
 static void on_piece(void *context, struct d9__worker *worker, const struct d9__piece *piece)
 {
-	add(context, (struct d9__profile_call){ .start_ns = piece->start_ns,
-						.end_ns = piece->end_ns,
-						.worker = worker->id,
-						.callback = piece->task->callback });
+	const struct d9__profile *profile = context;
+
+	if (piece->end_ns - piece->start_ns >= profile->wanted.min_ns)
+		add(context, (struct d9__profile_call){ .start_ns = piece->start_ns,
+							.end_ns = piece->end_ns,
+							.worker = worker->id,
+							.callback = piece->task->callback });
 }
 
 static void on_span(void *context, const struct d9__profile_thread *thread, const char *name, uint64_t from_ns,

@@ -17,6 +17,7 @@ enum {
 	D9__PROFILE_LOOP,
 	D9__PROFILE_FROM,
 	D9__PROFILE_TO,
+	D9__PROFILE_MIN_DURATION,
 	D9__PROFILE_BY,
 	D9__PROFILE_WEIGHT,
 };
@@ -30,6 +31,7 @@ enum {
 	{ D9__PROFILE_SPAN, "span", "NAME", "only samples inside of spans called NAME" },                  \
 	{ D9__PROFILE_FROM, "from", "TIME", "only samples from TIME after the first event on" },           \
 	{ D9__PROFILE_TO, "to", "TIME", "only samples up to TIME after the first event" },                 \
+	{ D9__PROFILE_MIN_DURATION, "min-duration", "DUR", "only samples inside of calls of callbacks that took DUR or longer" }, \
 	{ D9__PROFILE_BY, "by", "WHAT", "callback, worker, thread or span: the outermost frame" },         \
 	{ D9__PROFILE_WEIGHT, "weight", "W", "samples, ns or bytes: what to count [what the kind is told in]" }
 

@@ -142,7 +142,8 @@ static int check_found(const struct d9__profile *profile, const char *command)
 	if (is_live && !profile->heap.followed)
 		return d9__cmd_fail(command, "this trace does not tell what was freed (DIAL9_MEMORY_TRACK_LIVESET)");
 	return d9__cmd_fail(command, "none of the %" PRIu64 " %s of this trace is of that worker, loop, callback, span "
-			    "and time%s", profile->found, samples, is_live ? ", and live" : "");
+			    "and time%s%s", profile->found, samples, is_live ? ", and live" : "",
+			    profile->wanted.min_ns ? ", in a call that took so long" : "");
 }
 
 /* ---- what they count ---- */

@@ -49,6 +49,14 @@ run export --format folded --callback on_timer -o - t.bin
 run export --format folded --from 12us --to 13us -o - t.bin
 run export --format folded --callback on_request --from 14us -o - t.bin
 
+say "of long calls only: the other callback took 6 us"
+run export --format folded --min-duration 8us -o - t.bin
+run export --format folded --min-duration 6us --by callback -o - t.bin
+run export --format folded --min-duration 1ms -o none t.bin
+"$dial9" export --format folded --min-duration 8us -o none - <t.bin
+status=$?
+echo "status $status"
+
 say "inside of spans: of a worker, of another thread, one in another, left and entered again, closed while it is open"
 "$make_samples" plain spans.bin <<'END_S' || exit 99
 hz 100
@@ -172,6 +180,7 @@ END_P
 run export -o calls.speedscope.json calls.bin && calls calls.speedscope.json
 run export --callback 'on_t*' --loop main -o some.speedscope.json calls.bin && calls some.speedscope.json
 run export --from 15us --to 20us --worker 1 -o some.speedscope.json calls.bin && calls some.speedscope.json
+run export --min-duration 8us -o some.speedscope.json calls.bin && calls some.speedscope.json
 run export --kind off-cpu -o some.speedscope.json calls.bin && calls some.speedscope.json | grep -v '^ '
 run export --span request -o none calls.bin --format speedscope
 
