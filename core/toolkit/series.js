@@ -6,7 +6,7 @@
 // that interval.  A value that is missing is a gap, too.
 
 import { greatestOf, pyramidOf } from './index.js';
-import { lowerBound } from './table.js';
+import { lowerBound, lowerBoundNear } from './table.js';
 
 /**
  * Of points in order of time, {time, value} with value a number, BigInt or undefined: {n, from, to, value,
@@ -67,11 +67,11 @@ export function seriesColumns(series, from, to, width) {
 	for (let x = 0; x < width; x++) {
 		const a = from + x * step, b = a + step;
 		while (row < series.n && series.to[row] <= a) {
-			row = Math.max(row + 1, lowerBound(series.from, a, series.n, row) - 1);
+			row = Math.max(row + 1, lowerBoundNear(series.from, a, series.n, row) - 1);
 		}
 		if (row >= series.n) break;
 		if (series.from[row] >= b) continue;
-		const end = Math.max(row + 1, lowerBound(series.from, b, series.n, row));
+		const end = Math.max(row + 1, lowerBoundNear(series.from, b, series.n, row));
 		most[x] = series.low + greatestOf(series.above, series.most, row, end);
 		least[x] = series.high - greatestOf(series.below, series.least, row, end);
 	}

@@ -99,6 +99,14 @@ export function lowerBound(keys, value, n = keys.length, from = 0) {
 	return low;
 }
 
+/** The same from |from| on, for what is probably near it. */
+export function lowerBoundNear(keys, value, n, from) {
+	if (from >= n || keys[from] >= value) return from;
+	let stride = 1;
+	while (from + stride < n && keys[from + stride] < value) stride *= 2;
+	return lowerBound(keys, value, Math.min(n, from + stride + 1), from + (stride >> 1));
+}
+
 /** Byte strings by number, each kept once. */
 export class Interner {
 	constructor(budget) {

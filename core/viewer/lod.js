@@ -2,7 +2,7 @@
 // Level of detail: what a lane shows in each column of pixels, exact at every zoom.
 
 import { SUM_EVERY, greatestOf, rowsIn } from '../toolkit/index.js';
-import { lowerBound } from '../toolkit/table.js';
+import { lowerBound, lowerBoundNear } from '../toolkit/table.js';
 
 const SAME_STEP = 1e-9; // views that are moved about differ by so much in their length
 
@@ -16,14 +16,7 @@ export function laneColumns(lane, from, to, width) {
 	let [row] = rowsIn(polls, from, to);
 	for (let x = 0; x < width; x++) {
 		const a = from + x * step, b = a + step;
-		let end = row;
-		if (end < polls.n && polls.start[end] < b) {
-			// Gallop, then bisect: neighbours are near.
-			let stride = 1;
-			while (end + stride < polls.n && polls.start[end + stride] < b) stride *= 2;
-			end = lowerBound(polls.start, b, Math.min(polls.n, end + stride + 1), end);
-		}
-		const before = row > 0 && polls.start[row - 1] + polls.dur[row - 1] > a ? row - 1 : row;
+		const end = lowerBoundNear(polls.start, b, polls.n, row), before = row > 0 && polls.start[row - 1] + polls.dur[row - 1] > a ? row - 1 : row;
 		if (end > before) {
 			longest[x] = greatestOf(polls.dur, index.levels, before, end);
 			busy[x] = Math.min(1, busyOfRows(lane, before, end, a, b) / step);
@@ -54,7 +47,7 @@ export function readyColumns(lane, from, to, width) {
 	const { polls, ready } = lane, most = new Float64Array(width).fill(-1), step = (to - from) / width;
 	let row = lowerBound(polls.start, from, polls.n);
 	for (let x = 0; x < width && row < polls.n; x++) {
-		const end = lowerBound(polls.start, from + (x + 1) * step, polls.n, row);
+		const end = lowerBoundNear(polls.start, from + (x + 1) * step, polls.n, row);
 		if (end > row) most[x] = greatestOf(polls.ready, ready, row, end);
 		row = end;
 	}
@@ -64,9 +57,9 @@ export function readyColumns(lane, from, to, width) {
 /** In which columns the loop waits for events, for however short. */
 export function waitColumns(lane, from, to, width) {
 	const { parks } = lane.worker, waiting = new Uint8Array(width), step = (to - from) / width;
-	for (let x = 0, i = 0; x < width; x++) {
+	for (let x = 0, i = lowerBound(parks.end, from, parks.n); x < width; x++) {
 		const a = from + x * step;
-		i = lowerBound(parks.end, a, parks.n, i);
+		i = lowerBoundNear(parks.end, a, parks.n, i);
 		while (i < parks.n && parks.end[i] <= a) i++;
 		if (i === parks.n) break;
 		waiting[x] = Number(parks.start[i] < a + step);
