@@ -66,7 +66,7 @@ static void begin_requests(evutil_socket_t fd, short what, void *base)
 
 int main(int argc, char **argv)
 {
-	const struct timeval period = { .tv_usec = 10000 }, second = { .tv_sec = 1 };
+	const struct timeval period = { .tv_usec = 10000 }, lifetime = { .tv_sec = 3 };
 	struct event_base *base = event_base_new();
 	struct event *timer;
 
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	d9_event_base_attach(base);
 	timer = event_new(base, -1, EV_PERSIST, begin_requests, base);
 	event_add(timer, &period);
-	event_base_loopexit(base, &second);
+	event_base_loopexit(base, &lifetime);
 	event_base_dispatch(base);
 
 	event_free(timer);

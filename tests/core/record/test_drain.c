@@ -202,6 +202,7 @@ static void test_slow_thread_is_written_in_pieces_that_decode_alone(void)
 	struct work work = { 0, 10, 0 };
 
 	d9_options_set_compress(options, D9_COMPRESS_NONE);
+	d9_options_set_usage_interval_ms(options, 0); /* what is sampled once a second begins a segment, too */
 	recorder = scratch_start(options);
 	for (int i = 0; i < 8; i++) {
 		run_loop(&work);
