@@ -109,7 +109,8 @@ results_of() {
 check() {
 	tree=$1 where=${3:-$1} began=$(date +%s)
 	find "$build/$tree" -name 'dial9-*' -prune -o -name '*.trs' -exec rm {} +
-	make -C "$build/$tree" -k -j"$(nproc)" "$2" >"$build/check.$where.log" 2>&1 || true
+	# Most tests wait most of the time.
+	make -C "$build/$tree" -k -j$((2 * $(nproc))) "$2" >"$build/check.$where.log" 2>&1 || true
 	echo "== make $2 in $tree: $(($(date +%s) - began)) s"
 	grep -qE '^# TOTAL:' "$build/check.$where.log" || {
 		tail -n 60 "$build/check.$where.log"
