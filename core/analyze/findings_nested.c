@@ -41,22 +41,27 @@ static bool is_start(const struct d9__analysis *a, const struct d9__callback *ca
 				     stall->waited_max_ns >= D9__WAIT_EXPLAIN_NS);
 }
 
-/* Whether such calls usually end soon, and the machine may have made one long: a loop's thread had no CPU for as long. */
-static bool looks_starved(const struct d9__analysis *a, const struct d9__callback *callback)
+/*
+ * What the machine added to the longest such call, at most: as long as a loop's thread had no CPU, and no more than it was
+ * longer than they usually are.
+ */
+static uint64_t held_up_ns(const struct d9__analysis *a, const struct d9__callback *callback)
 {
 	uint64_t usual_ns = (callback->durations.sum + callback->nested.ns) / callback->nested.calls;
+	uint64_t more_ns = callback->nested.longest_ns > usual_ns ? callback->nested.longest_ns - usual_ns : 0;
+	uint64_t ready_ns = d9__ready_longest_ns(a);
 
-	return usual_ns < NESTED_NS && 2 * usual_ns < callback->nested.longest_ns &&
-	       callback->nested.longest_ns <= d9__ready_longest_ns(a);
+	return more_ns < ready_ns ? more_ns : ready_ns;
 }
 
 /* Where others waited longer than the callback was open, the machine made them wait for the rest. */
 static enum d9__severity nested_severity(const struct d9__analysis *a, const struct d9__callback *callback,
 					 const struct d9__stall *stall)
 {
-	uint64_t open_ns = callback->nested.longest_ns, waited_ns = stall ? stall->waited_max_ns : 0;
+	uint64_t held_ns = held_up_ns(a, callback), open_ns = callback->nested.longest_ns - held_ns;
+	uint64_t waited_ns = stall && stall->waited_max_ns > held_ns ? stall->waited_max_ns - held_ns : 0;
 
-	if (is_start(a, callback, stall) || looks_starved(a, callback))
+	if (open_ns < NESTED_NS || is_start(a, callback, stall))
 		return D9__INFO;
 	if (waited_ns > D9__MS(50) && open_ns > D9__MS(50))
 		return D9__CRITICAL;

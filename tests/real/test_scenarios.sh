@@ -49,6 +49,10 @@ is_disturbance() {
 	done
 }
 
+is_short_of_cpu() {
+	case " $(warnings "$1") " in *" short-of-cpu "*) ;; *) return 1 ;; esac
+}
+
 # Events were lost, maybe those that tell what a task is.
 is_incomplete() {
 	[ "$(report "$dir/$1" 'r.trace.lost_events > 0')" = true ]
@@ -77,7 +81,8 @@ scenario() {
 		run guilty $1
 		found=$(finding guilty)
 		! is_told "$found" "$2" "$3" || break
-		is_disturbance "${found%% *}" || is_incomplete guilty || did_too_little "$1" || break
+		is_disturbance "${found%% *}" || is_short_of_cpu guilty || is_incomplete guilty ||
+			did_too_little "$1" || break
 	done
 	if [ "$found" = nothing ] && did_too_little "$1"; then
 		echo "$1: left out: the machine is too busy: $(cat "$dir/guilty.out")"

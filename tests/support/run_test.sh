@@ -21,11 +21,12 @@ case $1 in
 *tests/viewer/*.mjs) set -- "$top_srcdir/tests/viewer/check_viewer.sh" "$1" ;;
 esac
 start=$(date +%s)
+# valgrind runs one thread at a time: without --fair-sched those that compute leave the recorder's none.
 case $1,${VALGRIND:-} in
 *.sh,* | *,) timeout -k 10 900 "$@" ;;
 *)
 	timeout -k 10 900 "$top_builddir/libtool" --silent --mode=execute "$VALGRIND" --quiet \
-		--error-exitcode=1 --leak-check=no --vgdb=no --trace-children=yes \
+		--error-exitcode=1 --leak-check=no --vgdb=no --fair-sched=yes --trace-children=yes \
 		--trace-children-skip='/bin/*,/sbin/*,/usr/bin/*,/usr/sbin/*,*/dial9' \
 		--trace-children-skip-by-arg=victim "$@"
 	;;

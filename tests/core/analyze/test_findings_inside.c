@@ -130,33 +130,50 @@ static void test_time_that_the_machine_took_makes_a_loop_inside_no_worse(void)
 	}
 }
 
-/* ASK runs a loop ten times, which ends after 200 us, and once when others have the CPU: the wait was measured elsewhere. */
+/*
+ * ASK runs a loop ten times, which ends after |usual_us|, and once after |long_us|, when others have the CPU if |busy|: the
+ * wait was measured elsewhere.
+ */
+static enum d9__severity of_one_long_loop(uint64_t usual_us, uint64_t long_us, bool waits, bool busy)
+{
+	enum d9__severity severity;
+	struct story s;
+
+	story_begin(&s);
+	story_routine(&s, 0, 0, 300);
+	for (unsigned i = 0; i < 10; i++) {
+		uint64_t us = MS(100) * (i + 1), took_us = i == 5 ? long_us : usual_us;
+
+		wake_up(&s, us, busy && i == 2 ? MS(40) : 0);
+		if (waits)
+			story_wake(&s, us, 0, 3, D9__WAKE_FD);
+		story_poll(&s, 0, us + 1, us + 51, 1, ASK);
+		story_park(&s, 0, us + 52, 0);
+		story_unpark(&s, 0, us + took_us, 0);
+		story_poll(&s, 0, us + took_us + 1, us + took_us + 3, 2, TICK);
+		story_wake(&s, us + took_us + 4, 1, 1, RESUMPTION);
+		story_poll(&s, 0, us + took_us + 4, us + took_us + 10, 1, ASK);
+		if (waits)
+			story_poll(&s, 0, us + took_us + 11, us + took_us + 20, 3, OTHER);
+		story_park(&s, 0, us + took_us + 21, 0);
+	}
+	story_analyse(&s);
+	CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "nested-loop");
+	severity = story_finding_of(&s, "nested-loop")->severity;
+	story_free(&s);
+	return severity;
+}
+
 static void test_one_long_loop_inside_among_short_ones_is_no_warning_if_threads_had_no_cpu_for_as_long(void)
 {
-	for (int busy = 0; busy < 2; busy++) {
-		struct story s;
-
-		story_begin(&s);
-		story_routine(&s, 0, 0, 300);
-		for (unsigned i = 0; i < 10; i++) {
-			uint64_t us = MS(100) * (i + 1), took_us = i == 5 ? MS(16) : 200;
-
-			wake_up(&s, us, busy && i == 2 ? MS(40) : 0);
-			story_wake(&s, us, 0, 3, D9__WAKE_FD);
-			story_poll(&s, 0, us + 1, us + 51, 1, ASK);
-			story_park(&s, 0, us + 52, 0);
-			story_unpark(&s, 0, us + took_us, 0);
-			story_poll(&s, 0, us + took_us + 1, us + took_us + 3, 2, TICK);
-			story_wake(&s, us + took_us + 4, 1, 1, RESUMPTION);
-			story_poll(&s, 0, us + took_us + 4, us + took_us + 10, 1, ASK);
-			story_poll(&s, 0, us + took_us + 11, us + took_us + 20, 3, OTHER);
-			story_park(&s, 0, us + took_us + 21, 0);
-		}
-		story_analyse(&s);
-		CU_ASSERT_STRING_EQUAL(story_finding_of(&s, "nested-loop")->check, "nested-loop");
-		CU_ASSERT_EQUAL(story_finding_of(&s, "nested-loop")->severity, busy ? D9__INFO : D9__WARNING);
-		story_free(&s);
-	}
+	CU_ASSERT_EQUAL(of_one_long_loop(200, MS(16), true, false), D9__WARNING);
+	CU_ASSERT_EQUAL(of_one_long_loop(200, MS(16), true, true), D9__INFO);
+	CU_ASSERT_EQUAL(of_one_long_loop(MS(30), MS(53), false, false), D9__WARNING);
+	CU_ASSERT_EQUAL(of_one_long_loop(MS(30), MS(53), false, true), D9__INFO);
+	/* What they usually are makes others wait. */
+	CU_ASSERT_EQUAL(of_one_long_loop(MS(30), MS(53), true, true), D9__WARNING);
+	/* No more than that was taken. */
+	CU_ASSERT_EQUAL(of_one_long_loop(200, MS(95), true, true), D9__CRITICAL);
 }
 
 /* Its own time is that of the call which was open longest, though its other calls were longer in themselves. */
