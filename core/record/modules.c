@@ -16,8 +16,8 @@
 #include "record/modules.h"
 #include "record/sandbox.h"
 
-#define FORK_WAIT_MS	    200
-#define FORK_HOLDER_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
+#define FORK_WALK_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
+#define FORK_LOCK_WAIT_MS 200
 
 /*
  * Protects everything below.  Never held while the loader is asked: a caller may itself stand in
@@ -31,7 +31,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
  * Shared by those who look, also from inside dl_iterate_phdr(); a fork has it alone.  Before |lock|.
  */
 static pthread_rwlock_t walking = PTHREAD_RWLOCK_INITIALIZER;
-static _Atomic(unsigned) holders; /* of the loader's lock, among those who look */
 
 static struct d9__module *modules;
 static size_t n_modules, capacity;
@@ -208,21 +207,16 @@ static struct timespec in_ms(long ms)
 }
 
 /*
- * Who looks may be waiting for the loader's lock, which a thread has that forks in a constructor.  And an allocator whose
- * handler ran before this one (tcmalloc's may) holds its own locks by now: whoever holds one of ours may be waiting for them
- * in malloc().  Then neither would ever go on, so the wait has an end: a later one where the loader's lock is held, since
- * the child would hang at it.
+ * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and whoever holds one of ours
+ * may be waiting for them in malloc().  Then neither would ever go on, so the waits have an end: a late one for who walks,
+ * since the child would hang at the loader's lock.  Constructors and destructors run without that one, and may fork.
  */
 void d9__modules_fork_prepare(void)
 {
-	struct timespec until = in_ms(FORK_WAIT_MS);
+	struct timespec until = in_ms(FORK_WALK_WAIT_MS);
 
 	has_walking = !pthread_rwlock_timedwrlock(&walking, &until);
-	if (!has_walking && atomic_load(&holders)) {
-		until = in_ms(FORK_HOLDER_WAIT_MS);
-		has_walking = !pthread_rwlock_timedwrlock(&walking, &until);
-	}
-	until = in_ms(FORK_WAIT_MS);
+	until = in_ms(FORK_LOCK_WAIT_MS);
 	has_lock = !pthread_mutex_timedlock(&lock, &until);
 }
 
@@ -241,44 +235,32 @@ void AnnotateRWLockReleased(const char *file, int line, const volatile void *hel
 #define AnnotateRWLockReleased(file, line, held, writer) ((void)0)
 #endif
 
+/* The table is as another thread left it in the middle of a change: the next scan makes a new one. */
+static void forget_torn(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	modules = NULL;
+	n_modules = capacity = 0;
+}
+
 /* The lock knows its owner by a thread id, which is another one here. */
 void d9__modules_fork_child(void)
 {
 	if (has_lock)
 		pthread_mutex_unlock(&lock);
 	else
-		pthread_mutex_init(&lock, NULL);
+		forget_torn();
 	if (has_walking)
 		AnnotateRWLockReleased(__FILE__, __LINE__, &walking, 1);
 	pthread_rwlock_init(&walking, NULL);
-	atomic_store(&holders, 0);
-}
-
-struct walk {
-	int (*each)(struct dl_phdr_info *info, size_t size, void *arg);
-	void *arg;
-	bool holds;
-};
-
-static int step(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct walk *walk = arg;
-
-	if (!walk->holds)
-		atomic_fetch_add(&holders, 1);
-	walk->holds = true;
-	return walk->each(info, size, walk->arg);
 }
 
 int d9__modules_walk(int (*each)(struct dl_phdr_info *info, size_t size, void *arg), void *arg)
 {
-	struct walk walk = { each, arg, false };
 	int result;
 
 	pthread_rwlock_rdlock(&walking);
-	result = dl_iterate_phdr(step, &walk);
-	if (walk.holds)
-		atomic_fetch_sub(&holders, 1);
+	result = dl_iterate_phdr(each, arg);
 	pthread_rwlock_unlock(&walking);
 	return result;
 }

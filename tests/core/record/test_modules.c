@@ -129,20 +129,40 @@ static int exit_of_child_that_asks_the_loader(void)
 }
 
 static _Atomic(bool) stands, has_forked;
+static _Thread_local bool is_held_up; /* once it has the loader's lock, as a thread that gets no CPU */
 
-/* As a thread does that gets no CPU. */
+struct call {
+	int (*each)(struct dl_phdr_info *info, size_t len, void *arg);
+	void *arg;
+};
+
 static int stand(struct dl_phdr_info *info, size_t len, void *arg)
 {
 	const struct timespec while_ = { 0, 600000000 };
+	const struct call *call = arg;
 
-	atomic_store(&stands, true);
-	nanosleep(&while_, NULL);
-	return first_module(info, len, arg);
+	if (is_held_up) {
+		atomic_store(&stands, true);
+		nanosleep(&while_, NULL);
+	}
+	is_held_up = false;
+	return call->each(info, len, call->arg);
+}
+
+/* In the place of the loader's. */
+int dl_iterate_phdr(int (*each)(struct dl_phdr_info *info, size_t len, void *arg), void *arg)
+{
+	int (*next)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+	struct call call = { each, arg };
+
+	*(void **)&next = dlsym(RTLD_NEXT, "dl_iterate_phdr");
+	return next(stand, &call);
 }
 
 static void *walk_slowly(void *arg)
 {
-	d9__modules_walk(stand, arg);
+	is_held_up = true;
+	d9__modules_walk(first_module, arg);
 	/* TSan's child complains of a thread that was at its end and not joined yet. */
 	while (!atomic_load(&has_forked))
 		sched_yield();
