@@ -17,6 +17,7 @@ static const char *type_of(const char *name)
 		{ ".js", "text/javascript; charset=utf-8" },
 		{ ".css", "text/css; charset=utf-8" },
 		{ ".svg", "image/svg+xml" },
+		{ ".md", "text/markdown; charset=utf-8" },
 	};
 	const char *dot = strrchr(name, '.');
 
@@ -98,7 +99,9 @@ int d9__assets_load(struct d9__assets *assets, const char *dir)
 {
 	int err = load_folder(assets, dir, "viewer");
 
-	return err ? err : load_folder(assets, dir, "toolkit");
+	if (!err)
+		err = load_folder(assets, dir, "toolkit");
+	return err ? err : add(assets, dir, "doc", "ANALYSIS.md");
 }
 
 const struct d9__asset *d9__assets_find(const struct d9__assets *assets, const char *name)

@@ -18,8 +18,8 @@ struct d9__assets {
 	size_t n, capacity;
 };
 
-/* Read the folders viewer and toolkit of |dir|.  0, -ENOMEM, or an error of reading; release in all
- * cases. */
+/* Read the folders viewer and toolkit of |dir|, and the guide doc/ANALYSIS.md.  0, -ENOMEM, or an error of reading; release in
+ * all cases. */
 int d9__assets_load(struct d9__assets *assets, const char *dir);
 
 /* The one called |name|, or NULL. */

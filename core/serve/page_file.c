@@ -14,6 +14,7 @@
 
 #define PAGE	    "viewer/index.html"
 #define WORKER	    "viewer/worker.js"
+#define GUIDE	    "doc/ANALYSIS.md"
 #define STYLE_LINK  "<link rel=\"stylesheet\" href=\""
 #define STYLES_MAX  8
 #define ICON_LINK   "<link rel=\"icon\" href=\""
@@ -132,7 +133,7 @@ struct page {
 	d9__page_put *put;
 	void *context;
 	int err; /* the first one */
-	const struct d9__asset *template, *icon, *styles[STYLES_MAX];
+	const struct d9__asset *template, *icon, *guide, *styles[STYLES_MAX];
 	size_t n_styles, styles_put;
 	char *script, *worker; /* owned */
 	size_t script_len, worker_len;
@@ -169,7 +170,8 @@ static int prepare(struct page *page, const struct d9__assets *assets)
 	int err;
 
 	page->template = d9__assets_find(assets, PAGE);
-	if (!page->template)
+	page->guide = d9__assets_find(assets, GUIDE);
+	if (!page->template || !page->guide)
 		return -ENOENT;
 	end = page->template->data + page->template->len;
 	for (const char *line = page->template->data; line < end; line = next) {
@@ -267,8 +269,9 @@ static size_t blocks_of(const struct d9__page_segment *segment)
 	return (size_t)((segment->bytes + BLOCK - 1) / BLOCK);
 }
 
-static void write_listing(const struct d9__page_data *data, FILE *out)
+static void write_listing(const struct page *page, FILE *out)
 {
+	const struct d9__page_data *data = page->data;
 	struct d9__json json = { .out = out };
 
 	d9__json_open(&json, NULL, '{');
@@ -286,16 +289,25 @@ static void write_listing(const struct d9__page_data *data, FILE *out)
 	d9__json_close(&json, '}');
 }
 
-static void put_listing(struct page *page)
+static void write_guide(const struct page *page, FILE *out)
+{
+	struct d9__json json = { .out = out };
+
+	d9__json_open(&json, NULL, '{');
+	d9__json_string(&json, "text", page->guide->data);
+	d9__json_close(&json, '}');
+}
+
+static void put_written(struct page *page, const char *id, void (*write)(const struct page *page, FILE *out))
 {
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
 	if (out)
-		write_listing(page->data, out);
+		write(page, out);
 	if (out && !fclose(out))
-		put_json(page, "embedded", text, len);
+		put_json(page, id, text, len);
 	else if (!page->err)
 		page->err = -ENOMEM;
 	free(text);
@@ -343,8 +355,9 @@ static void put_segments(struct page *page)
 /* The report first: a reader has the answer while the trace is still being read. */
 static void put_data(struct page *page)
 {
-	put_listing(page);
+	put_written(page, "embedded", write_listing);
 	put_json(page, "embedded-report", page->data->report, page->data->report_len);
+	put_written(page, "embedded-guide", write_guide);
 	put_text(page, "<script type=\"text/plain\" id=\"embedded-worker\">");
 	put(page, page->worker, page->worker_len);
 	put_text(page, "</script>\n");

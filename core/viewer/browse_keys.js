@@ -4,6 +4,7 @@
 import { browse, browseChanged, chooseService, clearWindow, moveCursor, openChosen, switchBrowseClock, TABS, zoomToWindow } from './browse.js';
 import { METRICS } from './browse_map.js';
 import { byId, element } from './dom.js';
+import { guideButton, openGuide } from './guide.js';
 
 function windowStepOf(names, now, by) {
 	return names[(names.indexOf(now) + by + names.length) % names.length];
@@ -22,11 +23,6 @@ function changeMetric() {
 function changeTab() {
 	browse.tab = windowStepOf(Object.keys(TABS), browse.tab, 1);
 	browseChanged();
-}
-
-function closeOne() {
-	if (byId('keys').open) byId('keys').close();
-	else clearWindow();
 }
 
 const FAR = 1e6;
@@ -51,13 +47,14 @@ const BROWSE_KEYS = [
 	{ keys: ['0'], does: 'all of the time', run: () => zoomToWindow(true) },
 	{ keys: ['c'], does: 'clock: local, UTC', run: switchBrowseClock },
 	{ keys: ['t'], does: 'light or dark', run: () => byId('theme').click() },
-	{ keys: ['Escape'], shown: 'Esc', does: 'close help, choose nothing', run: closeOne },
+	{ keys: ['Escape'], shown: 'Esc', does: 'close help, choose nothing', run: clearWindow },
+	{ keys: ['g'], does: 'guide: how to read a trace, by question', run: openGuide },
 	{ keys: ['?'], does: 'these keys', run: () => byId('keys').showModal() },
 ];
 
 /** The table of keys, once. */
 export function fillBrowseHelp(dialog) {
-	dialog.append(element('div', { class: 'head' }, element('h2', {}, 'Keys'), element('button', { onclick: () => dialog.close() }, 'Close')),
+	dialog.append(element('div', { class: 'head' }, element('h2', {}, 'Keys'), element('span', { class: 'space' }), guideButton(), element('button', { onclick: () => dialog.close() }, 'Close')),
 		element('table', {}, element('tbody', {}, ...BROWSE_KEYS.map(({ keys, shown, does }) =>
 			element('tr', {}, element('td', {}, element('kbd', {}, shown ?? keys[0])), element('td', {}, does))))),
 		element('p', { class: 'quiet small' }, 'Mouse: drag over cells chooses a window, double click opens it.'));
@@ -67,7 +64,8 @@ export function fillBrowseHelp(dialog) {
 export function startBrowseKeys() {
 	addEventListener('keydown', (event) => {
 		const onControl = event.target.closest?.('button, a, input, summary'), onMap = event.target.closest?.('#map');
-		if (!browse.columns || event.altKey || event.metaKey || event.ctrlKey) return;
+		// An open dialog has the keys to itself: the browser closes it with Escape.
+		if (!browse.columns || event.altKey || event.metaKey || event.ctrlKey || document.querySelector('dialog[open]')) return;
 		if (onControl && (event.key === 'Enter' || event.key === ' ')) return;
 		const wide = event.key.length > 1, name = `${event.shiftKey && wide ? 'Shift+' : ''}${event.key}`;
 		const entry = BROWSE_KEYS.find(({ keys }) => keys.includes(name));

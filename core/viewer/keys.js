@@ -3,6 +3,7 @@
 
 import { chainOn } from '../toolkit/chain.js';
 import { byId, element } from './dom.js';
+import { guideButton, openGuide } from './guide.js';
 import { switchFollowing } from './live.js';
 import { PANEL_KEYS, closePanel } from './panel.js';
 import { openSave } from './save.js';
@@ -129,13 +130,13 @@ const KEYS = [
 	{ keys: ['c'], does: 'clock: since the start, local, UTC', run: () => byId('clock').click() },
 	{ keys: ['t'], does: 'light or dark', run: () => byId('theme').click() },
 	{ keys: ['Escape'], shown: 'Esc', does: 'close help, range, selection', run: escape },
+	{ keys: ['g'], does: 'guide: how to read a trace, by question', run: openGuide },
 	{ keys: ['?'], does: 'these keys', run: () => byId('keys').showModal() },
 ];
 
 /** The table of keys, once. */
 export function fillHelp(dialog) {
-	const close = element('button', { onclick: () => dialog.close() }, 'Close');
-	dialog.append(element('div', { class: 'head' }, element('h2', {}, 'Keys'), close),
+	dialog.append(element('div', { class: 'head' }, element('h2', {}, 'Keys'), element('span', { class: 'space' }), guideButton(), element('button', { onclick: () => dialog.close() }, 'Close')),
 		element('table', {}, element('tbody', {}, ...KEYS.map(({ keys, shown, does }) =>
 			element('tr', {}, element('td', {}, element('kbd', {}, shown ?? keys[0])), element('td', {}, does))))),
 		element('p', { class: 'quiet small' }, 'Mouse: wheel with Ctrl zooms, drag moves, Shift and drag selects a range, double click frames a callback. Fingers: one moves, two zoom, one in the ruler selects a range.'),

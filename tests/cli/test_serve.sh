@@ -45,6 +45,7 @@ ask --show X-Content-Type-Options
 ask --show Referrer-Policy
 ask --path /TOKEN/viewer/app.js --show Content-Type
 ask --path /TOKEN/toolkit/decode.js --show Content-Type
+ask --path /TOKEN/doc/ANALYSIS.md --show Content-Type
 ask --method HEAD
 
 say "segments: those in it, as they are; not what links lead to, nor other files"

@@ -159,11 +159,11 @@ const NAMED = { '→': 'ArrowRight', '←': 'ArrowLeft', '↑': 'ArrowUp', '↓'
 const FIRST = { '↓': ['ArrowUp'], 'Shift ↓': ['ArrowUp'], Space: ['Escape'], 0: ['z'] };
 
 test('every key that the help lists does something', async () => {
-	const look = () => page.evaluate(() => [location.hash, document.documentElement.dataset.theme, document.getElementById('keys').open,
+	const look = () => page.evaluate(() => [location.hash, document.documentElement.dataset.theme, document.getElementById('keys').open, document.getElementById('guide').open,
 		...['cell', 'window', 'tabs', 'metrics', 'clock', 'shown', 'service'].map((id) => document.getElementById(id).outerHTML)].join('\n'));
 	await open('many');
 	const listed = await page.$$eval('#keys tbody kbd', (all) => all.map((e) => e.textContent));
-	assert.equal(listed.length, 22);
+	assert.equal(listed.length, 23);
 	for (const shown of listed.filter((key) => key !== 'Enter')) { // which is pressed above
 		await page.close();
 		await open('many');

@@ -97,6 +97,7 @@ const KEYS_DO = {
 		await press('Escape');
 		assert.equal((await now()).row, -1);
 	}, ['Escape']],
+	g: [BLOCKED, async () => eventually(() => text('#guide'), /A request is slow/)],
 	'?': [BLOCKED, async () => assert.equal(await page.$eval('#keys', (e) => e.open), true)],
 };
 const ELSEWHERE = ['l']; // below

@@ -36,6 +36,12 @@ useBrowser(() => {
 	writeFileSync(`${WORK}/hostile/<img src=x onerror=harmed=3>/trace.0.bin`, serverTrace({ service: HOSTILE, place: `${HOSTILE} @ server.c:231` }));
 });
 
+test('a page that is one file has the guide in it', async () => {
+	await visit(writePage('one'));
+	await page.keyboard.press('g');
+	assert.match(await eventually(() => text('#guide'), /A request is slow/), /duration_ns < 20000/);
+});
+
 test('a page that is one file shows what serve shows, and asks nobody for anything', async () => {
 	await open('one');
 	const parts = ['#findings', '#detail', '#selected', '#gutter', '#facts'], served = await Promise.all(parts.map(text)), place = await eventually(fragment, /s=poll/);
@@ -65,7 +71,7 @@ test('processes of one page are told apart, and a link into it opens its place',
 test('a segment of several blocks is put together again, and they do not stay', async () => {
 	await visit(writePage('large'));
 	assert.match(await text('#selected'), /on_read, 182.ms/);
-	assert.equal(await page.$$eval('script', (all) => all.length), 2);
+	assert.equal(await page.$$eval('script', (all) => all.length), 3);
 });
 
 test('names that are markup stay names: nothing ends its element, nothing runs', async () => {
@@ -73,7 +79,7 @@ test('names that are markup stay names: nothing ends its element, nothing runs',
 	assert.match(await text('#service'), /^<\/script><script>/);
 	assert.match(await text('#selected'), /<\/script>/);
 	assert.equal(await page.evaluate(() => globalThis.harmed), undefined);
-	assert.equal(readFileSync(`${WORK}/page.html`, 'utf8').match(/<\/script/g).length, 5);
+	assert.equal(readFileSync(`${WORK}/page.html`, 'utf8').match(/<\/script/g).length, 6);
 });
 
 test('the policy of the page lets no other script run, and no text become one', async () => {

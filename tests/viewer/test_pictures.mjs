@@ -19,6 +19,7 @@ const STATES = {
 	wakes: ['shop', '#v=m7000000000~240000000000&p=wakes&th=0.w0', '#panel', /render_report/],
 	about: ['shop', '#v=m7000000000~240000000000', '#detail', /About this trace/],
 	help: ['shop', '#v=m7000000000~240000000000', '#keys', /next finding/, '?'],
+	guide: ['shop', '#v=m7000000000~240000000000', '#guide', /A timer is late/, 'g'],
 	search: ['shop', '#v=m7000000000~240000000000', '#results', /spans/, '/', 'r', 'e', 'p', 'o', 'r', 't'],
 	flame: ['stacks', '#p=flame', '#panel', /67 of 67 samples/],
 	functions: ['stacks', '#p=functions', '#panel', /copy/],
@@ -29,7 +30,7 @@ const STATES = {
 	map: ['many', '#c=utc', '#services', /echo-server/],
 };
 /** What more width does not change. */
-const NARROW_ONLY = ['about', 'help', 'search', 'functions', 'events', 'difference'];
+const NARROW_ONLY = ['about', 'help', 'guide', 'search', 'functions', 'events', 'difference'];
 
 useBrowser(() => {
 	const write = (path, bytes) => {
