@@ -80,7 +80,7 @@ for (const [kind, name] of Object.entries(TEXTS)) {
 		const made = spawnSync(DIAL9, ['report', '--html', '-o', `${WORK}/page.html`, `${WORK}/${kind}`], { encoding: 'utf8' });
 		assert.deepEqual([made.status, made.stdout], [0, '']);
 		await visit(`file://${WORK}/page.html`);
-		assert.equal(await page.$$eval('script', (all) => all.length), 2);
+		assert.equal(await page.$$eval('script', (all) => all.length), 3);
 		await lookAround(`file://${WORK}/page.html`);
 	});
 }
