@@ -114,6 +114,14 @@ export function drawFound(rows, width) {
 	}
 }
 
+/** What is typed now, which the list may not show yet. */
+function searchNow() {
+	clearTimeout(searchTimer);
+	searchTimer = 0;
+	update({ query: byId('search').value.trim() });
+	renderResults();
+}
+
 export function startSearch() {
 	const box = byId('search');
 	listen((patch) => {
@@ -123,13 +131,11 @@ export function startSearch() {
 		marked = 0;
 		wholeKind = '';
 		clearTimeout(searchTimer);
-		searchTimer = setTimeout(() => {
-			update({ query: box.value.trim() });
-			renderResults();
-		}, SEARCH_AFTER_MS);
+		searchTimer = setTimeout(searchNow, SEARCH_AFTER_MS);
 	});
 	box.addEventListener('focus', renderResults);
 	box.addEventListener('keydown', (event) => {
+		if (searchTimer && /^(ArrowDown|ArrowUp|Enter)$/.test(event.key)) searchNow();
 		if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
 			marked = Math.max(0, Math.min(chosen.length - 1, marked + (event.key === 'ArrowDown' ? 1 : -1)));
 			markResult();

@@ -46,6 +46,18 @@ test('a task is found by its id, decimal and hexadecimal, and a span leads to it
 	await eventually(() => text('#detail'), /path\s+\/images\/cat\.png/);
 });
 
+test('who types and presses Enter at once gets what they typed', async () => {
+	await open('one');
+	await search('on_re', /callbacks/);
+	await page.evaluate(() => {
+		const box = document.getElementById('search');
+		box.value = '0x8';
+		box.dispatchEvent(new Event('input'));
+		box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+	});
+	await eventually(fragment, /s=task:8/);
+});
+
 test('filters narrow what is found by place, lane and length', async () => {
 	await open('one');
 	await search('site:bufferevent', /^callbacks\s+1\s+on_request/);
