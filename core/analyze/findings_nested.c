@@ -42,8 +42,8 @@ static bool is_start(const struct d9__analysis *a, const struct d9__callback *ca
 }
 
 /*
- * What the machine added to the longest such call, at most: as long as a loop's thread had no CPU, and no more than it was
- * longer than they usually are.
+ * How much of the longest such call the machine may have made: it kept a loop's thread from the CPU for that long, and the
+ * callback's calls usually end by so much earlier.
  */
 static uint64_t held_up_ns(const struct d9__analysis *a, const struct d9__callback *callback)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is told of the recording itself, before its findings. */
+/* The report tells what the recording lacks before it accuses anybody. */
 #include "config.h"
 
 #include <string.h>

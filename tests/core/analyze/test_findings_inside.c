@@ -170,9 +170,9 @@ static void test_one_long_loop_inside_among_short_ones_is_no_warning_if_threads_
 	CU_ASSERT_EQUAL(of_one_long_loop(200, MS(16), true, true), D9__INFO);
 	CU_ASSERT_EQUAL(of_one_long_loop(MS(30), MS(53), false, false), D9__WARNING);
 	CU_ASSERT_EQUAL(of_one_long_loop(MS(30), MS(53), false, true), D9__INFO);
-	/* What they usually are makes others wait. */
+	/* Its calls of the usual 30 ms make others wait, too. */
 	CU_ASSERT_EQUAL(of_one_long_loop(MS(30), MS(53), true, true), D9__WARNING);
-	/* No more than that was taken. */
+	/* The machine kept the thread waiting for less than the call took longer. */
 	CU_ASSERT_EQUAL(of_one_long_loop(200, MS(95), true, true), D9__CRITICAL);
 }
 

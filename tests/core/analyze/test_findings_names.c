@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What callbacks are called in findings. */
+/* The report calls each callback by the best name that the trace has for it. */
 #include "config.h"
 
 #include <stdio.h>

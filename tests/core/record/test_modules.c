@@ -191,6 +191,51 @@ static void test_fork_waits_for_a_scan_that_the_machine_holds_up(void)
 	pthread_join(thread, NULL);
 }
 
+static _Atomic(bool) changes;
+
+/* Under the table's lock, for longer than a fork waits for it. */
+static void change_slowly(void *arg, const struct d9__module *module)
+{
+	const struct timespec while_ = { 0, 600000000 };
+
+	(void)arg;
+	(void)module;
+	if (!atomic_exchange(&changes, true))
+		nanosleep(&while_, NULL);
+}
+
+static void *hold_the_table(void *arg)
+{
+	d9__modules_each(change_slowly, arg);
+	while (!atomic_load(&has_forked))
+		sched_yield();
+	return arg;
+}
+
+static void test_child_forked_during_a_change_of_the_table_makes_a_new_one(void)
+{
+	pthread_t thread;
+	int status = -1;
+	pid_t pid;
+
+	fork_as_the_recorder_does();
+	atomic_store(&has_forked, false);
+	CU_ASSERT_EQUAL_FATAL(d9__modules_scan(), 1);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, hold_the_table, NULL), 0);
+	while (!atomic_load(&changes))
+		sched_yield();
+	pid = fork();
+	if (!pid) {
+		alarm(60);
+		_exit(d9__modules_scan() - 1);
+	}
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+	atomic_store(&has_forked, true);
+	pthread_join(thread, NULL);
+	d9__modules_release();
+}
+
 static void test_child_forked_during_a_scan_finds_the_loader_unlocked(void)
 {
 	pthread_t thread;
@@ -211,6 +256,7 @@ int main(void)
 		{ "comes and goes", test_module_that_comes_and_goes_is_told_twice },
 		{ "names", test_address_is_named_by_module_and_offset },
 		{ "fork during a scan that the machine holds up", test_fork_waits_for_a_scan_that_the_machine_holds_up },
+		{ "fork during a change of the table", test_child_forked_during_a_change_of_the_table_makes_a_new_one },
 		{ "fork during a scan", test_child_forked_during_a_scan_finds_the_loader_unlocked },
 		CU_TEST_INFO_NULL,
 	};
