@@ -35,7 +35,7 @@ value() {
 
 # show ARGUMENTS...: dial9 status, with what changes from run to run as N, and without processes of other tests that
 # have too much to look at.
-pid=unset
+pid=none-yet
 show() {
 	printf '$ dial9 status %s\n' "$*" | sed "s/\<$pid\>/PID/g"
 	"$dial9" status "$@" >shown 2>&1
