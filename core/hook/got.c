@@ -85,7 +85,7 @@ static void resolve_hooks(struct d9__got_table *table)
 		/* One that was found stays: callbacks may be under way in it. */
 		if (found && !d9__got_real(hook))
 			d9__got_set_real(hook, found);
-		table->in_scope[i] = symbols[i].in_scope;
+		atomic_store_explicit(&table->in_scope[i], symbols[i].in_scope, memory_order_relaxed);
 	}
 	D9__TSAN_RELEASE(table);
 }
@@ -105,13 +105,14 @@ static void refresh_table(struct d9__got_table *table)
 {
 	unsigned n = d9__images_refresh(table->images);
 
-	if (n == table->n_images)
+	/* acquire: the real functions are known then */
+	if (n == atomic_load_explicit(&table->n_images, memory_order_acquire))
 		return;
 	if (n > 0)
 		resolve_hooks(table);
 	d9__patch_lock();
 	d9__got_pass_forget(table);
-	table->n_images = n;
+	atomic_store_explicit(&table->n_images, n, memory_order_release);
 	d9__patch_unlock();
 }
 
@@ -178,7 +179,7 @@ static int register_table_locked(struct d9__got_table *table, const struct d9__m
 	table->indexed = true;
 	table->own = *own;
 	table->registered = true;
-	table->n_images = 0;
+	atomic_store_explicit(&table->n_images, 0, memory_order_relaxed);
 	table->next = engine.tables;
 	engine.tables = table;
 	atomic_fetch_add_explicit(&engine.n_tables, 1, memory_order_relaxed);

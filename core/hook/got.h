@@ -108,8 +108,9 @@ struct d9__got_table {
 	uint64_t starts[4];         /* beginnings of the hooked names, as a set */
 	unsigned id;                /* its bit in the sets of settled modules */
 	uint8_t lookup[4 * D9__GOT_HOOKS_MAX]; /* open addressing by name: hook + 1; 0 free */
-	bool in_scope[D9__GOT_HOOKS_MAX]; /* the program's scope gives the real function */
-	unsigned n_images;          /* mapped when the real functions were last looked for */
+	/* Two threads that install at once write the same into these. */
+	_Atomic(bool) in_scope[D9__GOT_HOOKS_MAX]; /* the program's scope gives the real function */
+	_Atomic(unsigned) n_images; /* mapped when the real functions were last looked for */
 	bool registered, indexed;
 	_Atomic(bool) installed;    /* the library was found and its slots were swapped */
 };

@@ -373,7 +373,7 @@ static void judge_word(const struct d9__got_hook *hook, uintptr_t *word, bool ab
 		.place = hook->place,
 		.absolute = absolute,
 		.only_bound = bound,
-		.in_scope = pass.table->in_scope[hook - pass.table->hooks],
+		.in_scope = atomic_load_explicit(&pass.table->in_scope[hook - pass.table->hooks], memory_order_relaxed),
 		.in_own_export = is_own_code(value),
 		.in_own_module = d9__elf_module_holds(&pass.mod, value),
 		.in_any_module = in_any_module(value),
@@ -507,7 +507,7 @@ static int pass_module(struct dl_phdr_info *info, size_t len, void *arg)
 		return 0;
 	pass.known = known = know_module(&pass.mod);
 	for (struct d9__got_table *table = pass.tables; table; table = table->next) {
-		if (table->n_images == 0)
+		if (atomic_load_explicit(&table->n_images, memory_order_relaxed) == 0)
 			continue;
 		if (!known) {
 			count(&table->counts.dropped, 1);

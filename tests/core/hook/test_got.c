@@ -439,6 +439,38 @@ static void test_got_rescans_while_another_thread_loads_and_unloads(void)
 	d9__got_restore(&table);
 }
 
+static pthread_barrier_t start;
+
+static void *install(void *arg)
+{
+	(void)arg;
+	pthread_barrier_wait(&start);
+	return (void *)(intptr_t)d9__got_install(&table);
+}
+
+/* As two threads do that attach their loops at once. */
+static void test_got_two_threads_may_install_at_once(void)
+{
+	void *user = fake_open("user_now", RTLD_NOW | RTLD_LOCAL);
+
+	pthread_barrier_init(&start, NULL, 2);
+	for (int i = 0; i < 50; i++) {
+		pthread_t thread;
+		void *other = NULL;
+		int before = n_run;
+
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, install, NULL), 0);
+		CU_ASSERT_PTR_NULL(install(NULL));
+		pthread_join(thread, &other);
+		CU_ASSERT_PTR_NULL(other);
+		CU_ASSERT_EQUAL(fake_function(user, "user_call")(4), 41);
+		CU_ASSERT_EQUAL(n_run - before, 1);
+		d9__got_restore(&table);
+	}
+	pthread_barrier_destroy(&start);
+	dlclose(user);
+}
+
 static void test_got_child_of_a_fork_during_rescans_can_load_and_rescan(void)
 {
 	pthread_t thread;
@@ -495,6 +527,7 @@ int main(void)
 		  test_got_hook_outside_the_adapter_is_not_supported },
 		{ "verdict follows what the word holds",
 		  test_got_verdict_follows_what_the_word_holds },
+		{ "two threads may install at once", test_got_two_threads_may_install_at_once },
 		{ "rescans while another thread loads and unloads",
 		  test_got_rescans_while_another_thread_loads_and_unloads },
 		{ "child of a fork during rescans can load and rescan",
