@@ -7,7 +7,7 @@
 #
 # DIR keeps build and traces [a temporary folder; the traces stay].  The first program is the evhttp
 # service of examples/http_service.c, which attaches itself; one of its handlers is slow on purpose,
-# and the report names it.  The second is Debian's memcached, unmodified, under `dial9 record`.
+# and the report names it.  The second knows nothing of dial9: examples/plain_http.c, under `dial9 record`.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -33,13 +33,13 @@ build() {
 	cd "$dir/build"
 	[ -f config.status ] || "$top/configure"
 	make -j"$(nproc)"
-	make -j"$(nproc)" examples/http_service tests/real/client
+	make -j"$(nproc)" examples/http_service examples/plain_http
 }
 quietly "building ..." build
 
 requests=20000
 dial9=$dir/build/core/dial9
-rm -rf "$dir/http" "$dir/memcached"
+rm -rf "$dir/http" "$dir/plain"
 
 # Port 0 lets the kernel choose; the service prints what it got.
 DIAL9_TRACE_DIR=$dir/http "$dir/build/examples/http_service" 0 >"$dir/http.out" &
@@ -59,29 +59,30 @@ kill -INT $service
 wait $service || true
 trap - EXIT
 
-load_memcached() {
-	port=$((20000 + $$ % 12000))
-	user=
-	[ "$(id -u)" != 0 ] || user='-u root' # nobody could not write into root's folder
-	# shellcheck disable=SC2086
-	"$dial9" record -o "$dir/memcached" -- memcached $user -l 127.0.0.1 -p $port -U 0 -t 4 &
+load_plain() {
+	"$dial9" record -o "$dir/plain" -- "$dir/build/examples/plain_http" >"$dir/plain.out" &
 	recorder=$!
 	trap 'kill $recorder 2>/dev/null || true' EXIT
-	# The client waits until somebody listens.
-	"$dir/build/tests/real/client" memcached $port 16 1000
+	until port=$(sed -n 's/^listening on //p' "$dir/plain.out") && [ -n "$port" ]; do
+		kill -0 $recorder || exit 1
+		sleep 0.05
+	done
+	ab -q -k -n $requests -c 20 "http://127.0.0.1:$port/" &
+	ab -q -k -n 20 -c 1 "http://127.0.0.1:$port/primes"
+	wait $!
 	kill -TERM $recorder
 	wait $recorder || true
 	trap - EXIT
 }
-quietly "recording memcached, unmodified, with 4 threads (16000 requests) ..." load_memcached
+quietly "recording a server that knows nothing of dial9 ($((requests + 20)) requests) ..." load_plain
 
-for name in memcached http; do
+for name in plain http; do
 	echo
 	echo "==== dial9 report: $name ===="
 	"$dial9" report --top 8 "$dir/$name"
 done
 echo
-echo "The traces are in $dir/http and $dir/memcached; look closer with, for example,"
+echo "The traces are in $dir/http and $dir/plain; look closer with, for example,"
 echo "    $dial9 events --format text $dir/http | less"
 echo "or see them in the browser:"
 echo "    $dial9 serve $dir/http"

@@ -28,6 +28,8 @@ keep=yes
 	build=$(mktemp -d) keep=no
 }
 mkdir -p "$build"
+# Some tests run programs as another user, who is to find our libraries.
+chmod a+rx "$build"
 build=$(cd "$build" && pwd)
 results=$build/results
 : >"$results"
@@ -42,13 +44,23 @@ export D9_TEST_SOURCES="$build/sources"
 "$top/tests/support/install_npm.sh" "$build/npm"
 export D9_TEST_NPM="$build/npm"
 
+# cpu FILE: seconds of CPU of all that this shell has waited for; FILE is none of another shell's.
+cpu() {
+	times >"$1"
+	cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$1")
+	rm "$1"
+}
+
 # attempt NAME COMMAND...: whether it succeeds; the end of its output only if it fails.
 attempt() {
 	name=$1 began=$(date +%s)
 	shift
 	log=$build/stage.$(echo "$name" | tr -c '[:alnum:]\n' -).log
+	cpu "$log.times"
+	before=$cpu
 	if (cd "$build" && "$@") >"$log" 2>&1; then
-		echo "== $name: $(($(date +%s) - began)) s"
+		cpu "$log.times"
+		echo "== $name: $(($(date +%s) - began)) s, $((cpu - before)) s of CPU"
 	else
 		echo "== $name: FAILED"
 		tail -n 100 "$log"
@@ -83,10 +95,10 @@ configure_and_build() {
 	cd "$1"
 	targets=$2
 	shift 2
-	# libtool is a shell script that forks some fifty times for each file: with Debian's sh that costs a third less.
+	# With Debian's sh configure and libtool take a third less.
 	CONFIG_SHELL=/bin/sh "$top/configure" "$@"
 	for target in $targets; do
-		make -j"$(nproc)" "$target" TESTS=
+		make -j"$(nproc)" "$target" TESTS= LIBTOOL="/bin/sh $top/tests/support/quick_libtool.sh ./libtool"
 	done
 }
 
@@ -109,9 +121,12 @@ results_of() {
 check() {
 	tree=$1 where=${3:-$1} began=$(date +%s)
 	find "$build/$tree" -name 'dial9-*' -prune -o -name '*.trs' -exec rm {} +
+	cpu "$build/check.$where.times"
+	before=$cpu
 	# Most tests wait most of the time.
 	make -C "$build/$tree" -k -j$((2 * $(nproc))) "$2" >"$build/check.$where.log" 2>&1 || true
-	echo "== make $2 in $tree: $(($(date +%s) - began)) s"
+	cpu "$build/check.$where.times"
+	echo "== make $2 in $tree: $(($(date +%s) - began)) s, $((cpu - before)) s of CPU that somebody waited for"
 	grep -qE '^# TOTAL:' "$build/check.$where.log" || {
 		tail -n 60 "$build/check.$where.log"
 		echo "FAIL: $where: make $2 did not finish" >>"$results"
@@ -131,15 +146,12 @@ check() {
 	done
 }
 
-# What failed, alone.
-try_again() {
-	if [ -e "$build/distcheck.failed" ]; then
-		! stage "distcheck" distcheck || echo "---- distcheck passed when it ran alone"
-	fi
+# again LANE: each of the tests on standard input, "TREE AS NAME", by itself.
+again() {
 	while read -r tree where name; do
 		valgrind=
 		[ "$where" != valgrind ] || valgrind=VALGRIND=valgrind
-		if make -C "$build/$tree" check-TESTS TESTS="$name" $valgrind >"$build/again.log" 2>&1; then
+		if make -C "$build/$tree" check-TESTS TESTS="$name" TEST_SUITE_LOG="again.$1.log" $valgrind >"$build/again.$1.log" 2>&1; then
 			echo "---- $where: $name passed when it ran alone"
 			echo "PASS: $where: $name" >>"$results"
 		else
@@ -147,28 +159,37 @@ try_again() {
 			tail -n 60 "$build/$tree/$name.log"
 			echo "FAIL: $where: $name" >>"$results"
 		fi
-	done <"$build/failed"
+	done
+}
+
+# What failed, with a core for itself: those of real programs, which wait most of the time, beside the others.
+try_again() {
+	grep ' tests/real/' "$build/failed" | again real >"$build/again.real" &
+	grep -v ' tests/real/' "$build/failed" | again others >"$build/again.others" || true
+	wait $! || true
+	cat "$build/again.real" "$build/again.others"
 }
 
 # shell_scripts: the ones that git knows, or all of a tarball.  Left out: variables from the
-# makefile, word splitting and quotes that are meant, `-nt`, which every shell of ours knows.
+# makefile, word splitting and quotes that are meant, `-nt` and `ulimit -n`, which every shell of ours knows.
 shell_scripts() {
 	(git -C "$top" ls-files '*.sh' .ci/run 2>/dev/null || find "$top" -name '*.sh') |
 		sed "s|^\([^/]\)|$top/\1|" | xargs shellcheck -x -P "$top" \
-		-e SC1091,SC2154,SC2086,SC2046,SC2044,SC2043,SC3013,SC2016
+		-e SC1091,SC2154,SC2086,SC2046,SC2044,SC2043,SC3013,SC3045,SC2016
 }
 
-# The tarball in a read-only tree, installed, and tests there of what is built from it; the rest ran above, and that
-# the files of all tests are in the tarball is checked when it is packed.
+# The tarball in a read-only tree, built by clang where that is there, installed, and tests there of what is built from it;
+# the rest ran above, and that the files of all tests are in the tarball is checked when it is packed.
 distcheck() {
-	tests=
+	tests='' compiler=
+	! command -v clang >/dev/null || compiler='CC=clang CXX=clang++ --enable-werror'
 	for name in usage completion info report record export; do
 		tests="$tests tests/cli/test_$name.sh"
 	done
 	programs=$(cd "$top" && cat $tests tests/cli/harness.sh | grep -oE 'top_builddir"?/(tests/cli|examples)/[a-z_]+' |
 		sed 's|.*top_builddir"*/||' | sort -u | tr '\n' ' ')
 	env -u D9_TEST_SOURCES VERBOSE=1 make -C "$build/gcc" -j"$(nproc)" distcheck \
-		DISTCHECK_CONFIGURE_FLAGS='CFLAGS=-O0 CXXFLAGS=-O0' check_PROGRAMS="$programs" TESTS="$tests"
+		DISTCHECK_CONFIGURE_FLAGS="$compiler CFLAGS=-O0 CXXFLAGS=-O0" check_PROGRAMS="$programs" TESTS="$tests"
 }
 
 # What is built while tests run, most of which wait most of the time; each stage's status goes to
@@ -180,18 +201,20 @@ builds() {
 		--enable-sanitizer=address,undefined "$quick_build" || status=1
 	echo $status >"$build/asan.done"
 	status=0
-	stage "build with TSan" configure_and_build tsan thread-tests --enable-sanitizer=thread "$quick_build" ||
-		status=1
+	# The gcc build's program reads the traces there: it has no threads to look at.
+	stage "build with TSan" configure_and_build tsan thread-tests --enable-sanitizer=thread "$quick_build" &&
+		ln -sf "$build/gcc/core/dial9" "$build/tsan/core/dial9" || status=1
 	echo $status >"$build/tsan.done"
-	stage_with clang "build with clang" configure_and_build clang all --enable-werror CC=clang CXX=clang++ \
-		CFLAGS=-O0 CXXFLAGS=-O0 || true
+	# configure uses one core, distcheck the other.
+	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" &
+	answers=$!
 	# Its tests share two cores with others, as those of check() do.
 	if attempt "distcheck" distcheck; then
 		echo "PASS: distcheck" >>"$results"
 	else
 		: >"$build/distcheck.failed"
 	fi
-	stage "configure's answers" "$top/tests/install/check_configure.sh" "$top" || true
+	wait $answers || true
 	stage_with shellcheck "shellcheck" shell_scripts || true
 	stage_with cppcheck "cppcheck" "$top/tests/support/analyze.sh" "$build/gcc" cppcheck || true
 	stage_with clang-tidy "clang-tidy" "$top/tests/support/analyze.sh" "$build/gcc" tidy-quick || true
@@ -225,8 +248,6 @@ else
 	check gcc check
 	! built asan || check asan check
 	! built tsan || check tsan check-threads
-	wait $builds || true
-	builds=
 	if command -v valgrind >/dev/null; then
 		check gcc check-valgrind valgrind
 	else
@@ -235,6 +256,11 @@ else
 	fi
 fi
 try_again
+[ -z "$builds" ] || wait $builds || true
+builds=
+if [ -e "$build/distcheck.failed" ]; then
+	! stage "distcheck" distcheck || echo "---- distcheck passed when it ran alone"
+fi
 
 passed=$(grep -c '^PASS' "$results" || true)
 failed=$(grep -cE '^(FAIL|XPASS|ERROR)' "$results" || true)

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -51,6 +52,47 @@ void free(void *block)
 	d9__real.free(block);
 }
 
+/* ---- whose allocator it is ---- */
+
+/*
+ * NULL: the program's calls come here.  As it is linked (-Bsymbolic), RTLD_DEFAULT begins with this library.  One call
+ * tells, as the address does not: in a program that is not position-independent and takes the address of malloc(), that
+ * address is an entry of its own PLT.
+ */
+static const char *obstacle(void)
+{
+	void *program = dlopen(NULL, RTLD_LAZY), *block;
+	void *(*allocate)(size_t) = program ? (void *(*)(size_t))dlsym(program, "malloc") : NULL;
+	void (*release)(void *) = program ? (void (*)(void *))dlsym(program, "free") : NULL;
+	bool comes_here = false;
+
+	if (allocate && release) {
+		d9__alloc_probe_begin();
+		block = allocate(1);
+		comes_here = d9__alloc_probe_end();
+		release(block);
+	}
+	if (program)
+		dlclose(program);
+	if (comes_here)
+		return NULL;
+	return "off: another allocator comes before libdial9-memory: one in the program itself, or one that is loaded first";
+}
+
+/* Asked for by a call that is made before our constructor, too. */
+static bool is_foreign(void)
+{
+	static _Atomic(int) known; /* 1: it is ours */
+	int saved = errno, state = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!state) {
+		state = obstacle() ? 2 : 1;
+		atomic_store_explicit(&known, state, memory_order_relaxed);
+		errno = saved;
+	}
+	return state == 2;
+}
+
 /* ---- realloc: a free and an allocation ---- */
 
 static void *leave_arena(void *block, size_t size)
@@ -90,12 +132,16 @@ void *realloc(void *block, size_t size)
 	return moved;
 }
 
+/*
+ * Of an allocator that has none libc's serves, which asks for the program's realloc() by its name; where that is not ours it is
+ * not the next one either.
+ */
 void *reallocarray(void *block, size_t n, size_t size)
 {
 	size_t bytes;
 	void *moved;
 
-	if (__builtin_mul_overflow(n, size, &bytes))
+	if (__builtin_mul_overflow(n, size, &bytes) || is_foreign())
 		return d9__real.reallocarray(block, n, size);
 	moved = resize(block, bytes);
 	if (!d9__alloc_pass(bytes))
@@ -151,31 +197,6 @@ void *pvalloc(size_t size)
 }
 
 /* ---- the beginning ---- */
-
-/*
- * NULL: the program's calls come here.  As it is linked (-Bsymbolic), RTLD_DEFAULT begins with this library.  One call
- * tells, as the address does not: in a program that is not position-independent and takes the address of malloc(), that
- * address is an entry of its own PLT.
- */
-static const char *obstacle(void)
-{
-	void *program = dlopen(NULL, RTLD_LAZY), *block;
-	void *(*allocate)(size_t) = program ? (void *(*)(size_t))dlsym(program, "malloc") : NULL;
-	void (*release)(void *) = program ? (void (*)(void *))dlsym(program, "free") : NULL;
-	bool comes_here = false;
-
-	if (allocate && release) {
-		d9__alloc_probe_begin();
-		block = allocate(1);
-		comes_here = d9__alloc_probe_end();
-		release(block);
-	}
-	if (program)
-		dlclose(program);
-	if (comes_here)
-		return NULL;
-	return "off: another allocator comes before libdial9-memory: one in the program itself, or one that is loaded first";
-}
 
 static __attribute__((constructor)) void start(void)
 {

@@ -18,6 +18,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "block/blocking.h"
 #include "preload/environment.h"
 #include "preload/sandbox.h"
 #include "preload/start.h"
@@ -35,6 +36,8 @@
 #if WITH_LIBEV
 #include "libev/attach.h"
 #endif
+
+#define LATE_START_NS 100000000 /* of CPU time */
 
 _Atomic(bool) d9__preload_started;
 
@@ -64,11 +67,19 @@ static void open_early(void)
 		d9__recorder_open_early();
 }
 
-/* `dial9 record --profile-only`: whatever the program is, its stacks are sampled. */
+/*
+ * `dial9 record --profile-only`: whatever the program is, its stacks are sampled; but not those of the many that start another
+ * and end, for which a thread of ours would be one too many.
+ */
 static void profile(void)
 {
 	d9__sampler_start();
-	d9__recorder_open_early();
+	if (d9__options_late_start()) {
+		d9__blocking_watch();
+		d9__recorder_open_later(NULL, LATE_START_NS);
+	} else {
+		d9__recorder_open_early();
+	}
 	d9__recorder_follow_forks();
 }
 

@@ -18,6 +18,7 @@
 
 #include "loop/loops.h"
 #include "preload/sandbox.h"
+#include "record/lock_all.h"
 #include "record/sandbox.h"
 #if WITH_GLIB
 #include "glib/attach.h"
@@ -50,9 +51,14 @@ static void *next_definition(_Atomic(void *) *known, const char *name)
  * What cannot succeed only asks the kernel what it knows, as libseccomp does before its first filter: strict mode with
  * flags, and filters without a program.
  */
-static bool makes_filter(unsigned long mode, unsigned long flags, long program)
+static bool makes_filter(unsigned long mode, long program)
 {
-	return (mode == SECCOMP_SET_MODE_STRICT && !flags && !program) || (mode == SECCOMP_SET_MODE_FILTER && program);
+	return mode == SECCOMP_SET_MODE_FILTER && program;
+}
+
+static bool is_strict(unsigned long mode, unsigned long flags, long program)
+{
+	return mode == SECCOMP_SET_MODE_STRICT && !flags && !program;
 }
 
 /* The trace says why there is nothing in it. */
@@ -88,6 +94,27 @@ static bool enter(bool all)
 	return true;
 }
 
+/* Let this thread alone record nothing more, before the program bars it from reading the time (or, |calls|, from system calls). */
+static bool bar(bool calls)
+{
+	int saved = errno;
+	bool barred = false;
+
+	if (d9__sandbox_is_shut() || getpid() == atomic_load_explicit(&self, memory_order_relaxed))
+		barred = d9__sandbox_bar(calls);
+	errno = saved;
+	return barred;
+}
+
+static void unbar(void)
+{
+	int saved = errno;
+
+	if (d9__sandbox_is_shut() || getpid() == atomic_load_explicit(&self, memory_order_relaxed))
+		d9__sandbox_unbar();
+	errno = saved;
+}
+
 static void know_process(void)
 {
 	if (d9__sandbox_is_shut())
@@ -95,7 +122,7 @@ static void know_process(void)
 	atomic_store_explicit(&self, getpid(), memory_order_relaxed);
 }
 
-static _Atomic(void *) next_syscall, next_prctl;
+static _Atomic(void *) next_syscall, next_prctl, next_mlockall;
 
 void d9__preload_watch_filters(void)
 {
@@ -112,12 +139,28 @@ long d9__preload_syscall(long number, long a, long b, long c, long d, long e, lo
 	bool entered;
 	long result;
 
-	if (number != SYS_seccomp || !makes_filter((unsigned long)a, (unsigned long)b, c))
+	if (number == SYS_prctl)
+		return d9__preload_prctl((int)a, b, c, d, e);
+	if (number == SYS_seccomp && is_strict((unsigned long)a, (unsigned long)b, c))
+		return d9__preload_prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+	if (number != SYS_seccomp || !makes_filter((unsigned long)a, c))
 		return next(number, a, b, c, d, e, f);
 	entered = enter((unsigned long)b & SECCOMP_FILTER_FLAG_TSYNC);
 	result = next(number, a, b, c, d, e, f);
 	if (entered && result)
 		d9__sandbox_refused();
+	return result;
+}
+
+/* Strict mode, or the processor's counter. */
+static int bar_thread(prctl_fn *next, int option, long a, long b, long c, long d)
+{
+	bool strict = option == PR_SET_SECCOMP, off = strict || a == PR_TSC_SIGSEGV;
+	bool barred = off && bar(strict);
+	int result = next(option, a, b, c, d);
+
+	if (off ? barred && result : !result)
+		unbar();
 	return result;
 }
 
@@ -127,6 +170,8 @@ int d9__preload_prctl(int option, long a, long b, long c, long d)
 	bool entered;
 	int result;
 
+	if (option == PR_SET_TSC || (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT))
+		return bar_thread(next, option, a, b, c, d);
 	if (option != PR_SET_SECCOMP || (a == SECCOMP_MODE_FILTER && !b))
 		return next(option, a, b, c, d);
 	entered = enter(false);
@@ -134,4 +179,9 @@ int d9__preload_prctl(int option, long a, long b, long c, long d)
 	if (entered && result)
 		d9__sandbox_refused();
 	return result;
+}
+
+int d9__preload_mlockall(int flags)
+{
+	return d9__lock_all(flags, (int (*)(int))next_definition(&next_mlockall, "mlockall"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of libc's that the preload library exports, to learn of seccomp filters. */
+/* The names of libc's that the preload library exports, to learn of seccomp filters, and of memory that is to be locked. */
 
 #ifndef D9_PRELOAD_SANDBOX_H
 #define D9_PRELOAD_SANDBOX_H
@@ -15,5 +15,8 @@ void d9__preload_watch_filters(void);
  */
 D9_API long d9__preload_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 D9_API int d9__preload_prctl(int option, long a, long b, long c, long d) __asm__("prctl");
+
+/* Also before there is a recorder: the tables that it would use count as well.  See record/lock_all.h. */
+D9_API int d9__preload_mlockall(int flags) __asm__("mlockall");
 
 #endif /* D9_PRELOAD_SANDBOX_H */

@@ -160,6 +160,7 @@ int d9__analysis_finish(struct d9__analysis *a, const struct d9_reader *reader)
 	if (!err)
 		err = d9__tasks_each(&a->tasks, finish_task, a);
 	d9__idle_finish(&a->idle, d9__analysis_end_ns(a));
+	d9__fired_name(&a->fired, &a->callbacks);
 	if (!err)
 		err = d9__spans_finish(&a->spans);
 	return err || !reader ? err : copy_segments(a, reader);
@@ -191,6 +192,7 @@ void d9__analysis_release(struct d9__analysis *a)
 	d9__samples_release(&a->samples);
 	d9__idle_release(&a->idle);
 	d9__accepts_release(&a->accepts);
+	d9__fired_release(&a->fired);
 	d9__heap_release(&a->heap);
 	d9__blocked_release(&a->blocked);
 	d9__metadata_release(&a->metadata);

@@ -4,6 +4,7 @@
 #ifndef D9_ANALYZE_ANALYSIS_H
 #define D9_ANALYZE_ANALYSIS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include "analyze/accepts.h"
 #include "analyze/blocked.h"
 #include "analyze/callbacks.h"
+#include "analyze/fired.h"
 #include "analyze/gauges.h"
 #include "analyze/growth.h"
 #include "analyze/heap.h"
@@ -38,6 +40,12 @@ struct d9__event_count {
 	uint64_t events;
 };
 
+/* Whether a segment's |err| is damage: one that was cut short or is not there (-ENOENT) is whole as far as it goes. */
+static inline bool d9__segment_is_damaged(int err)
+{
+	return err && err != -ENODATA && err != -ENOENT;
+}
+
 /* A segment, as the reader knows it at the end. */
 struct d9__segment_fact {
 	char *path, *container, *message; /* message: NULL if nothing is wrong */
@@ -48,7 +56,8 @@ struct d9__segment_fact {
 
 /*
  * Of one process: feed it its events in time order, then finish it.  Memory grows with workers, tasks that live
- * at once and distinct callbacks, not with events.
+ * at once and distinct callbacks, not with events.  Its parts point into each other, so they are released together:
+ * by d9__analysis_release() and nothing else.
  */
 struct d9__analysis {
 	struct d9__timeline timeline;
@@ -62,6 +71,7 @@ struct d9__analysis {
 	struct d9__samples samples;
 	struct d9__idle idle;
 	struct d9__accepts accepts;
+	struct d9__fired fired;
 	struct d9__heap heap;
 	struct d9__blocked blocked;
 	struct d9__metadata metadata;
@@ -97,6 +107,7 @@ struct d9__analysis {
 
 	bool beside; /* set by the caller: another process of the trace ran loops */
 	size_t unwritten; /* set by the caller: other processes that the trace should know of, and does not */
+	int write_error;       /* errno of the last write that failed, as the recorder tells; 0: none */
 	size_t unwritten_ends; /* likewise: processes with more to tell than their segments say */
 
 	/* Called, if it is set, for each piece of a call that ends, beside what is done here. */
@@ -164,8 +175,11 @@ struct d9__namer {
 	void *context;
 };
 
-/* Give names to all callbacks.  0 or -ENOMEM. */
+/* Give names to all callbacks and to the frames of all stacks, and find inner functions.  0 or -ENOMEM. */
 int d9__analysis_name(struct d9__analysis *analysis, const struct d9__namer *namer);
+
+/* Give names to callbacks alone, because frames cost more: for a caller that tells nothing of the stacks.  0 or -ENOMEM. */
+int d9__analysis_name_callbacks(struct d9__analysis *analysis, const struct d9__namer *namer);
 
 /* Where the trace's times begin for people: the first loop event, else the first event. */
 uint64_t d9__analysis_start_ns(const struct d9__analysis *analysis);

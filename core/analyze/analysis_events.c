@@ -23,6 +23,13 @@ static bool bool_of(const struct d9_event *event, unsigned k, bool fallback)
 	return value && value->present ? value->u.boolean : fallback;
 }
 
+uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fallback)
+{
+	uint64_t value = d9_event_known_u64(event, k, fallback);
+
+	return value > UINT32_MAX ? fallback : (uint32_t)value;
+}
+
 #define NO_WORKER 255u
 
 static struct d9__worker *worker_of(struct d9__analysis *a, const struct d9_event *event)
@@ -93,7 +100,7 @@ static int on_poll_start(struct d9__analysis *a, const struct d9_event *event)
 		d9__timeline_nested(worker, task, ns);
 	if (!err)
 		err = d9__timeline_poll_start(&a->timeline, worker, ns, task, resumed,
-					      (unsigned)d9_event_known_u64(event, 1, 0));
+					      d9__analysis_u32(event, 1, 0));
 	return err || !before ? err : let_go(a, before);
 }
 
@@ -108,7 +115,7 @@ static int on_park(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
 	uint64_t cpu_ns = d9_event_known_u64(event, 2, 0), from_ns, off_ns;
-	uint32_t tid = (uint32_t)d9_event_known_u64(event, 3, 0);
+	uint32_t tid = d9__analysis_u32(event, 3, 0);
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
 		return -ENOMEM;
@@ -121,7 +128,7 @@ static int on_park(struct d9__analysis *a, const struct d9_event *event)
 static int on_unpark(struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = worker_of(a, event);
-	uint32_t tid = (uint32_t)d9_event_known_u64(event, 4, 0);
+	uint32_t tid = d9__analysis_u32(event, 4, 0);
 	uint64_t wait_ns;
 
 	if (!worker || d9__samples_thread(&a->samples, worker, tid))
@@ -146,7 +153,7 @@ static int on_wake(struct d9__analysis *a, const struct d9_event *event)
 	task->waker_worker = target;
 	d9__latency_wake(&a->latency, task, event->timestamp_ns,
 			 d9_event_known_u64(event, 0, 0),
-			 (unsigned)d9_event_known_u64(event, 3, UINT32_MAX));
+			 d9__analysis_u32(event, 3, UINT32_MAX));
 	return 0;
 }
 
@@ -204,7 +211,7 @@ static int on_task_terminate(struct d9__analysis *a, const struct d9_event *even
 struct d9__worker *d9__analysis_sampled(const struct d9__analysis *a, const struct d9_event *event)
 {
 	struct d9__worker *worker = d9__samples_worker(
-		&a->samples, (uint32_t)d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0));
+		&a->samples, d9__analysis_u32(event, D9_CPU_SAMPLE_TID, 0));
 
 	return worker ? worker
 		      : d9__table_find(&a->timeline.by_id,
@@ -217,7 +224,7 @@ static int on_cpu_sample(struct d9__analysis *a, const struct d9_event *event)
 	struct d9_text name = d9__known_text(event, 3);
 	struct d9__worker *worker = d9__analysis_sampled(a, event);
 	bool has_stack = stack && stack->present && !stack->unresolved;
-	struct d9__sampled sampled = { .tid = (uint32_t)d9_event_known_u64(event, D9_CPU_SAMPLE_TID, 0),
+	struct d9__sampled sampled = { .tid = d9__analysis_u32(event, D9_CPU_SAMPLE_TID, 0),
 				       .name = name.data,
 				       .name_len = name.len,
 				       .worker = worker,
@@ -240,7 +247,7 @@ int d9__analysis_alloc(struct d9__analysis *a, const struct d9_event *event, str
 {
 	const struct d9_value *stack = d9_event_known(event, D9_ALLOC_CALLCHAIN);
 	struct d9__worker *worker =
-		d9__samples_worker(&a->samples, (uint32_t)d9_event_known_u64(event, D9_ALLOC_TID, 0));
+		d9__samples_worker(&a->samples, d9__analysis_u32(event, D9_ALLOC_TID, 0));
 	struct d9__heap_alloc alloc = {
 		.ns = event->timestamp_ns,
 		.size = d9_event_known_u64(event, D9_ALLOC_SIZE, 0),
@@ -286,7 +293,7 @@ static int on_accept_queue(struct d9__analysis *a, const struct d9_event *event)
 		.ns = event->timestamp_ns,
 		.pending = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_PENDING_CONNECTIONS, 0),
 		.limit = d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_BACKLOG_LIMIT, 0),
-		.port = (unsigned)d9_event_known_u64(event, D9_TCP_ACCEPT_QUEUE_LOCAL_PORT, 0),
+		.port = d9__analysis_u32(event, D9_TCP_ACCEPT_QUEUE_LOCAL_PORT, 0),
 		.address = address.data,
 		.address_len = address.len,
 	};
@@ -322,8 +329,8 @@ static const char *origin_of(const struct d9_event *event)
 static int on_span_enter(struct d9__analysis *a, const struct d9_event *event)
 {
 	const struct d9_value *parent = d9_event_known(event, 2);
-	struct d9__worker *worker = d9_event_known_u64(event, 0, 0) == NO_WORKER ? &a->no_worker :
-										   worker_of(a, event);
+	struct d9__worker *worker = d9_event_known_u64(event, 0, NO_WORKER) == NO_WORKER ? &a->no_worker :
+											   worker_of(a, event);
 	struct d9_text name = d9__known_text(event, 3);
 	struct d9__span_event span = { .ns = event->timestamp_ns,
 				       .id = d9_event_known_u64(event, 1, 0),
@@ -460,8 +467,14 @@ static void on_loss(struct d9__analysis *a, const struct d9_event *event)
 	struct d9__loss loss = { .events = d9_event_known_u64(event, 3, 0),
 				 .from_ns = d9_event_known_u64(event, 4, 0),
 				 .to_ns = d9_event_known_u64(event, 5, 0) };
+	struct d9__worker *worker = d9__table_find(&a->timeline.by_id,
+						   d9_event_known_u64(event, 1, NO_WORKER));
 
 	d9__losses_add(&a->losses, cause.data, cause.len, &loss);
+	if (worker && loss.events && loss.to_ns >= worker->lost_to_ns) {
+		worker->lost_from_ns = loss.from_ns;
+		worker->lost_to_ns = loss.to_ns;
+	}
 }
 
 void d9__analysis_off_cpu(const struct d9_event *event, uint64_t *blocked_ns, uint64_t *ready_ns)
@@ -519,6 +532,32 @@ static int on_helper_run(struct d9__analysis *a, const struct d9_event *event)
 	};
 	d9__helper_behind(&a->helper_runs, &run);
 	return d9__helper_ran(callback, &run);
+}
+
+/* The worker that runs |task|, or ran it last; NULL: none has. */
+static const struct d9__worker *worker_that_ran(const struct d9__analysis *a,
+						const struct d9__task *task)
+{
+	const struct d9__worker *found = task->call.worker;
+
+	for (size_t i = 0; i < a->timeline.n; i++) {
+		const struct d9__worker *worker = a->timeline.items[i];
+
+		if (worker->piece.task == task &&
+		    (!found || worker->piece.start_ns > found->piece.start_ns))
+			found = worker;
+	}
+	return found;
+}
+
+static int on_fired(struct d9__analysis *a, const struct d9_event *event)
+{
+	uint64_t id = d9_event_known_u64(event, D9_DUMP_TRIGGER_TASK_ID, 0);
+	const struct d9__task *task = id ? d9__tasks_at(&a->tasks, id) : NULL;
+
+	if (!task)
+		return id ? -ENOMEM : d9__fired_add(&a->fired, event, NULL, NULL);
+	return d9__fired_add(&a->fired, event, task->callback, worker_that_ran(a, task));
 }
 
 static int on_stale_timer(struct d9__analysis *a, const struct d9_event *event)
@@ -580,8 +619,13 @@ static int on_other(struct d9__analysis *a, const struct d9_event *event)
 		return on_helper_run(a, event);
 	case D9_EVENT_STALE_TIMER:
 		return on_stale_timer(a, event);
+	case D9_EVENT_DUMP_TRIGGER:
+		return on_fired(a, event);
 	case D9_EVENT_RECORDER_LOSS:
 		on_loss(a, event);
+		return 0;
+	case D9_EVENT_RECORDER_HEALTH:
+		a->write_error = (int)d9_event_u64(event, "error", (uint64_t)a->write_error);
 		return 0;
 	case D9_EVENT_ALLOC:
 		return d9__analysis_alloc(a, event, &a->heap);

@@ -167,6 +167,18 @@ static int name_stacks(struct d9__samples *samples, const struct d9__namer *name
 	return err;
 }
 
+int d9__analysis_name_callbacks(struct d9__analysis *a, const struct d9__namer *namer)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
+		err = name_callback(a->callbacks.items[i], namer);
+		for (size_t j = 0; j < D9__OUTSIDE_PHASES && !err; j++)
+			err = name_outside(&a->callbacks.items[i]->outside[j], namer);
+	}
+	return err;
+}
+
 int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 {
 	int err = name_stacks(&a->samples, namer);
@@ -175,10 +187,7 @@ int d9__analysis_name(struct d9__analysis *a, const struct d9__namer *namer)
 		err = name_stacks(&a->idle.samples, namer);
 	if (!err)
 		err = name_heap(a, namer);
-	for (size_t i = 0; i < a->callbacks.n && !err; i++) {
-		err = name_callback(a->callbacks.items[i], namer);
-		for (size_t j = 0; j < D9__OUTSIDE_PHASES && !err; j++)
-			err = name_outside(&a->callbacks.items[i]->outside[j], namer);
-	}
+	if (!err)
+		err = d9__analysis_name_callbacks(a, namer);
 	return err ? err : d9__inner_find(a);
 }

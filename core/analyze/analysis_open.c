@@ -62,7 +62,8 @@ int d9__analysis_last_sign(struct d9__analysis *a, const struct d9_event *event)
 	struct d9__worker *worker =
 		d9__timeline_worker(&a->timeline, d9_event_known_u64(event, D9_LAST_SIGN_WORKER_ID, 0));
 	uint64_t id = d9_event_known_u64(event, D9_LAST_SIGN_TASK_ID, 0);
-	uint64_t since_ns = d9_event_known_u64(event, D9_LAST_SIGN_SINCE_NS, event->timestamp_ns);
+	uint64_t told_ns = d9_event_known_u64(event, D9_LAST_SIGN_SINCE_NS, event->timestamp_ns);
+	uint64_t since_ns = told_ns < event->timestamp_ns ? told_ns : event->timestamp_ns;
 	struct d9_text span = d9__known_text(event, D9_LAST_SIGN_SPAN);
 	struct d9__sign *sign;
 

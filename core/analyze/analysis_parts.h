@@ -22,6 +22,9 @@ int d9__analysis_close_open(struct d9__analysis *a);
 /* analysis_events.c: take |event|, which has a time or needs none.  0 or -ENOMEM. */
 int d9__analysis_dispatch(struct d9__analysis *a, const struct d9_event *event);
 
+/* d9_event_known_u64() of a field that has 32 bits, such as a thread's id; a longer value counts as absent. */
+uint32_t d9__analysis_u32(const struct d9_event *event, unsigned k, uint32_t fallback);
+
 /* ---- analysis_time.c ---- */
 
 /* A BlockingCallEvent of the call that is open.  0 or -ENOMEM. */

@@ -97,7 +97,7 @@ static int on_blocking_call(struct d9__analysis *a, const struct d9_event *event
 		.ns = d9_event_known_u64(event, D9_BLOCKING_CALL_DURATION_NS, 0),
 		.worker = d9_event_known_u64(event, D9_BLOCKING_CALL_WORKER_ID, 0),
 		.task = task ? task->id : 0,
-		.holder_tid = (uint32_t)d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TID, 0),
+		.holder_tid = d9__analysis_u32(event, D9_BLOCKING_CALL_HOLDER_TID, 0),
 		.holder = callback_of(a, d9_event_known_u64(event, D9_BLOCKING_CALL_HOLDER_TASK, 0)),
 	};
 	struct d9__worker *worker = d9__table_find(&a->timeline.by_id, call.worker);

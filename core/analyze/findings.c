@@ -12,6 +12,9 @@
 #include "analyze/units.h"
 #include "format/utf8.h"
 
+/* A unit ends where none of these follows. */
+#define UNIT_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 /*
  * In order of rank: what limits the other figures, then causes before their consequences, then the
  * machine: what is said of the program counts none of what the kernel took.
@@ -246,8 +249,7 @@ void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (taken_ns >= D9__MS(1))
-		snprintf(buf, size, " (%s of it the kernel ran something else)",
-			 d9__units_ns(taken_ns).text);
+		snprintf(buf, size, " (%s preempted)", d9__units_ns(taken_ns).text);
 }
 
 void d9__finding_add_evidence(struct d9__findings *findings, struct d9__finding *finding,
@@ -402,6 +404,7 @@ static void release(struct d9__finding *finding)
 	free(finding->message);
 	free(finding->name);
 	free(finding->brief);
+	free(finding->figure);
 	free(finding->hot);
 	free(finding->time);
 	free(finding->blocked);
@@ -530,11 +533,12 @@ static void add_time(struct d9__findings *findings, struct d9__finding *finding)
 /* What would be without it, unless it is only what happened to its callback. */
 static void add_gain(struct d9__findings *findings, struct d9__finding *finding)
 {
+	char text[160];
 	int known = is_cause(finding) ? d9__replay_gain(findings->analysis, finding->callback, &finding->gain) : 0;
 
 	if (known < 0)
 		findings->err = known;
-	finding->has_gain = known > 0;
+	finding->has_gain = known > 0 && *d9__gain_text(&finding->gain, text, sizeof(text));
 }
 
 static void add_times(struct d9__findings *findings)
@@ -547,6 +551,44 @@ static void add_times(struct d9__findings *findings)
 		add_time(findings, finding);
 		add_gain(findings, finding);
 	}
+}
+
+/* The figure of |text| at |at|, with its unit; 0: there is none. */
+static size_t figure_at(const char *text, const char *at)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s", "%", "B", "KiB", "MiB", "GiB", "TiB", "times a second" };
+	size_t digits = strspn(at, "0123456789.,");
+
+	if (!digits || at[digits] != ' ' || (at > text && at[-1] != ' ' && at[-1] != '('))
+		return 0;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t len = strlen(units[i]);
+
+		if (!strncmp(at + digits + 1, units[i], len) && !strspn(at + digits + 1 + len, UNIT_LETTERS))
+			return digits + 1 + len;
+	}
+	return 0;
+}
+
+/* The one figure that stands for |finding| everywhere: the first with a unit in its brief, so that no surface chooses. */
+static void add_figure(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const char *at = finding->brief;
+	size_t len = 0;
+
+	while (at && *at && !(len = figure_at(finding->brief, at)))
+		at++;
+	if (!len)
+		return;
+	finding->figure = strndup(at, len);
+	if (!finding->figure)
+		findings->err = -ENOMEM;
+}
+
+static void add_figures(struct d9__findings *findings)
+{
+	for (size_t i = 0; i < findings->n; i++)
+		add_figure(findings, findings->items[i]);
 }
 
 int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *analysis)
@@ -564,6 +606,7 @@ int d9__findings_make(struct d9__findings *findings, const struct d9__analysis *
 	sort(findings);
 	add_hot(findings);
 	add_times(findings);
+	add_figures(findings);
 	return findings->err;
 }
 

@@ -54,6 +54,7 @@ struct d9__finding {
 	uint64_t impact;     /* larger first, among findings of one place and severity */
 	char *message;       /* one sentence */
 	char *name;          /* the function, span or loop it is about, or NULL */
+	char *figure;	     /* "182 ms": the first in |brief| that has a unit, which the card shows; or NULL */
 	char *brief;         /* |message| in a verb phrase without the name, at most 55 characters, or NULL */
 	char *hot;	     /* "83 % in render_row (svc.c:88)": where its callback was found on the CPU; or NULL */
 	char *time;	     /* "62 % on CPU, 38 % blocked in fsync": its callback's longest calls; or NULL */
@@ -155,7 +156,7 @@ void d9__finding_set_effect(struct d9__findings *findings, struct d9__finding *f
  */
 uint64_t d9__finding_rate(uint64_t n, uint64_t ns);
 
-/* " (12.0 ms of it the kernel ran something else)", or nothing if that is not worth telling. */
+/* " (12.0 ms preempted)", or nothing if that is not worth telling. */
 void d9__finding_taken(uint64_t taken_ns, char *buf, size_t size);
 
 /* Append |evidence|, whose text is made from |format|.  Beyond D9__EVIDENCE_MAX nothing happens. */

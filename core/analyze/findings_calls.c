@@ -523,10 +523,21 @@ void d9__check_timer_overrun(struct d9__findings *findings)
 			timer_overrun(findings, callbacks->items[i]);
 }
 
+/* Behind |told_ns|, which the sentence tells of |stall|: the whole, if that is longer, and how much was preempted. */
+static void describe_taken(const struct d9__stall *stall, uint64_t told_ns, char *buf, size_t size)
+{
+	char taken[64], whole[D9__UNITS_MAX + 32] = "";
+
+	d9__finding_taken(stall->culprit_ns - d9__stall_own_ns(stall), taken, sizeof(taken));
+	if (taken[0] && told_ns < stall->culprit_ns)
+		snprintf(whole, sizeof(whole), " of its own, %s in all", d9__units_ns(stall->culprit_ns).text);
+	snprintf(buf, size, "%s%s", whole, taken);
+}
+
 static void long_callback(struct d9__findings *findings, const struct d9__callback *callback)
 {
 	const struct d9__stall *worst = callback->stalls[0].stall;
-	uint64_t limit = limit_of(findings, worst), calls;
+	uint64_t limit = limit_of(findings, worst), calls, told_ns;
 	struct d9__name name = d9__finding_name(callback);
 	struct d9__finding *finding;
 	char behind[160], taken[160], rhythm[128], caller[160];
@@ -542,22 +553,21 @@ static void long_callback(struct d9__findings *findings, const struct d9__callba
 	preempted = looks_preempted(findings, callback, calls);
 	starts = is_start(findings, callback, limit);
 	describe_when(findings, callback, starts, rhythm, sizeof(rhythm));
-	d9__finding_taken(worst->culprit_ns - d9__stall_own_ns(worst), taken, sizeof(taken));
+	told_ns = preempted ? worst->culprit_ns : d9__stall_own_ns(worst);
+	describe_taken(worst, told_ns, taken, sizeof(taken));
 	finding = d9__finding_add(
 		findings,
 		preempted || starts ? D9__INFO : long_severity(d9__stall_own_ns(worst), calls, waited),
 		d9__stall_own_ns(worst), long_advice(callback, d9__stall_verdict(worst), preempted),
 		"%.*s%s blocked worker %llu for %s%s%s (%s of %s calls took over %s)%s.", name.len,
 		name.text, describe_caller(callback, caller, sizeof(caller)),
-		(unsigned long long)worst->worker, d9__units_ns(worst->culprit_ns).text, taken,
-		rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
+		(unsigned long long)worst->worker, d9__units_ns(told_ns).text, taken, rhythm, d9__units_count(calls).text, d9__units_count(callback->calls).text,
 		d9__units_ns(limit).text, behind);
 	d9__finding_set_callback(findings, finding, callback);
 	d9__finding_set_brief(findings, finding,
 			      preempted ? "took %s, preempted as it seems, %s of %s calls"
 					: "blocks the loop %s, %s of %s calls",
-			      d9__units_ns(preempted ? worst->culprit_ns : d9__stall_own_ns(worst)).text,
-			      d9__units_count(calls).text, d9__units_count(callback->calls).text);
+			      d9__units_ns(told_ns).text, d9__units_count(calls).text, d9__units_count(callback->calls).text);
 	for (size_t i = 0; i < callback->n_stalls && i < EXAMPLES; i++)
 		if (callback->stalls[i].ns > limit)
 			add_stall(findings, finding, callback->stalls[i].stall);

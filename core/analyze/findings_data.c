@@ -2,7 +2,9 @@
 /* Checks of the trace itself: they come first, for they limit what all others can say. */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,36 +72,194 @@ void d9__check_nothing_recorded(struct d9__findings *findings)
 				d9__units_count(a->events).text);
 }
 
+/* Write the reason for which the recorder could not write: ": no space left on device", or "". */
+static void put_reason(const struct d9__analysis *a, char *buf, size_t size)
+{
+	const char *text = a->write_error > 0 && a->write_error < 4096 ? strerror(a->write_error) : NULL;
+
+	snprintf(buf, size, "%s%s", text ? ": " : "", text ? text : "");
+	if (text)
+		buf[2] = (char)tolower((unsigned char)buf[2]);
+}
+
+/* The recorder paused for so long that its ring could not hold all. */
+static void add_unwritten(struct d9__findings *findings, struct d9__finding *finding)
+{
+	const struct d9__losses *losses = &findings->analysis->losses;
+	char reason[128];
+
+	put_reason(findings->analysis, reason, sizeof(reason));
+	for (size_t i = 0; i < losses->n_unwritten; i++) {
+		const struct d9__unwritten_time *time = &losses->unwritten[i];
+		struct d9__evidence evidence = { .at_ns = time->from_ns, .duration_ns = time->to_ns - time->from_ns };
+
+		d9__finding_add_evidence(findings, finding, &evidence,
+					 "cause disk: %s events of the %s from here are missing, not written%s",
+					 d9__units_count(time->events).text, d9__units_ns(evidence.duration_ns).text,
+					 reason);
+	}
+}
+
+static void add_loss(struct d9__findings *findings, struct d9__finding *finding, const struct d9__loss *loss)
+{
+	struct d9__evidence evidence = { .at_ns = loss->from_ns };
+
+	if (loss->to_ns > loss->from_ns)
+		evidence.duration_ns = loss->to_ns - loss->from_ns;
+	d9__finding_add_evidence(findings, finding, &evidence, "cause %s: %s events in %s gap%s",
+				 loss->cause[0] ? loss->cause : "unknown", d9__units_count(loss->events).text,
+				 d9__units_count(loss->gaps).text, loss->gaps == 1 ? "" : "s");
+}
+
+/* ", not written for 4.02 s: no space left on device", or "". */
+static void put_unwritten(const struct d9__analysis *a, char *buf, size_t size)
+{
+	uint64_t ns = 0;
+	char reason[128];
+
+	for (size_t i = 0; i < a->losses.n_unwritten; i++)
+		ns += a->losses.unwritten[i].to_ns - a->losses.unwritten[i].from_ns;
+	put_reason(a, reason, sizeof(reason));
+	buf[0] = '\0';
+	if (a->losses.n_unwritten)
+		snprintf(buf, size, ", not written for %s%s", d9__units_ns(ns).text, reason);
+}
+
 static void check_losses(struct d9__findings *findings)
 {
 	const struct d9__losses *losses = &findings->analysis->losses;
 	uint64_t all = findings->analysis->events + losses->events;
 	double share = all ? (double)losses->events / (double)all : 0;
 	struct d9__finding *finding;
+	char unwritten[256];
 
 	if (losses->n == 0)
 		return;
+	put_unwritten(findings->analysis, unwritten, sizeof(unwritten));
 	finding = d9__finding_add(
 		findings, share > LOSS_CRITICAL ? D9__CRITICAL : D9__WARNING, losses->events,
 		"Give the recorder more memory or a faster disk, or record less. Counts and sums are too small "
 		"by what was lost, and a callback that was cut by a gap ends where the gap begins.",
-		"%s events were lost (%s of all): figures below are lower bounds.",
-		d9__units_count(losses->events).text, d9__units_percent(share).text);
-	d9__finding_set_brief(findings, finding, "%s events lost (%s): figures are lower bounds",
-			      d9__units_count(losses->events).text, d9__units_percent(share).text);
-	for (size_t i = 0; i < losses->n; i++) {
-		const struct d9__loss *loss = &losses->items[i];
-		struct d9__evidence evidence = { .at_ns = loss->from_ns };
+		"%s events were lost (%s of all)%s: figures below are lower bounds.",
+		d9__units_count(losses->events).text, d9__units_percent(share).text, unwritten);
+	d9__finding_set_brief(findings, finding, "%s events lost (%s)%s", d9__units_count(losses->events).text,
+			      d9__units_percent(share).text,
+			      unwritten[0] ? unwritten : ": figures are lower bounds");
+	for (size_t i = 0; i < losses->n; i++)
+		if (strcmp(losses->items[i].cause, "disk") != 0 || !losses->n_unwritten)
+			add_loss(findings, finding, &losses->items[i]);
+	add_unwritten(findings, finding);
+}
 
-		if (loss->to_ns > loss->from_ns)
-			evidence.duration_ns = loss->to_ns - loss->from_ns;
-		d9__finding_add_evidence(findings, finding, &evidence,
-					 "cause %s: %s events in %s gap%s",
-					 loss->cause[0] ? loss->cause : "unknown",
-					 d9__units_count(loss->events).text,
-					 d9__units_count(loss->gaps).text,
-					 loss->gaps == 1 ? "" : "s");
+/* The number of the segment at |path|, "…/trace.41.bin.zst". */
+static bool number_of(const char *path, uint64_t *number)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	if (strncmp(name, "trace.", 6) != 0 || !isdigit((unsigned char)name[6]))
+		return false;
+	*number = strtoull(name + 6, NULL, 10);
+	return true;
+}
+
+/* When the segments |first| to |last| were recorded, by those around them; |from_ns| 0: since the beginning. */
+struct evicted_range {
+	uint64_t first, last, from_ns, to_ns;
+	bool there; /* one of them is in the trace: it was copied before */
+};
+
+static void find_neighbours(const struct d9__analysis *a, struct evicted_range *range)
+{
+	uint64_t before = 0, behind = UINT64_MAX, number;
+
+	for (size_t i = 0; i < a->n_segments; i++) {
+		const struct d9__segment_fact *segment = &a->segments[i];
+
+		if (!number_of(segment->path, &number))
+			continue;
+		range->there |= number >= range->first && number <= range->last;
+		if (number < range->first && number >= before) {
+			before = number;
+			range->from_ns = segment->last_ns;
+		}
+		if (number > range->last && number < behind) {
+			behind = number;
+			range->to_ns = segment->first_ns;
+		}
 	}
+}
+
+/* The next of "41-43,45", and where it ends; NULL: none. */
+static const char *next_range(const char *text, struct evicted_range *range)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	*range = (struct evicted_range){ .first = strtoull(text, &end, 10) };
+	range->last = range->first;
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		range->last = strtoull(end + 1, &end, 10);
+	return *end == ',' ? end + 1 : end;
+}
+
+static void add_evicted(struct d9__findings *findings, struct d9__finding *finding, const struct evicted_range *range)
+{
+	struct d9__evidence evidence = { .at_ns = range->from_ns ? range->from_ns : range->to_ns };
+	char number[64];
+
+	snprintf(number, sizeof(number), range->first == range->last ? "segment %llu" : "segments %llu to %llu",
+		 (unsigned long long)range->first, (unsigned long long)range->last);
+	if (!range->from_ns || range->to_ns < range->from_ns) {
+		d9__finding_add_evidence(findings, finding, &evidence, "%s%s", number,
+					 evidence.at_ns ? ": all before this" : "");
+		return;
+	}
+	evidence.duration_ns = range->to_ns - range->from_ns;
+	d9__finding_add_evidence(findings, finding, &evidence, "%s: the %s from here", number,
+				 d9__units_ns(evidence.duration_ns).text);
+}
+
+/* Warn of segments that the recorder evicted because the device was full. */
+static void check_evicted(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	const char *text = d9__metadata_value(&a->metadata, "segment.evicted");
+	struct d9__finding *finding = NULL;
+	struct evicted_range range;
+
+	while (text && (text = next_range(text, &range))) {
+		find_neighbours(a, &range);
+		if (range.there)
+			continue;
+		if (!finding)
+			finding = d9__finding_add(
+				findings, D9__WARNING, 1,
+				"Keep room for the trace, on a device of its own if others fill this one, or let it "
+				"take less (--max-total): figures are of what is left.",
+				"There was more: the recorder deleted its oldest segments because the device was full.");
+		d9__finding_set_brief(findings, finding, "oldest segments deleted, because the device was full");
+		add_evicted(findings, finding, &range);
+	}
+}
+
+/* Tell of dumps that made room for younger ones: nobody needs to look for them. */
+static void check_evicted_dumps(struct d9__findings *findings)
+{
+	const char *ids = d9__metadata_value(&findings->analysis->metadata, "dumps.evicted");
+	struct d9__finding *finding;
+	size_t n = 1;
+
+	for (const char *c = ids; c && *c; c++)
+		n += *c == ',';
+	if (!ids || !*ids)
+		return;
+	finding = d9__finding_add(findings, D9__INFO, 0, "Let dumps take more (--max-dumps), or move them away when they are made "
+				  "(--on-dump).",
+				  "%zu older dump%s of this recorder or of those before it made room for younger ones, %s.", n,
+				  n == 1 ? "" : "s", n == 1 ? ids : strrchr(ids, ',') + 1);
+	d9__finding_set_brief(findings, finding, "%zu older dump%s deleted, for the budget of dumps was full", n, n == 1 ? "" : "s");
 }
 
 #define SAMPLE_LESS "(larger DIAL9_MEMORY_SAMPLE_RATE_BYTES): leaks look larger than they are."
@@ -120,11 +280,6 @@ static void check_dropped_samples(struct d9__findings *findings)
 				d9__units_count(evicted).text);
 }
 
-static bool is_damaged(const struct d9__segment_fact *segment)
-{
-	return segment->err != 0 && segment->err != -ENODATA;
-}
-
 static void check_damage(struct d9__findings *findings)
 {
 	const struct d9__analysis *a = findings->analysis;
@@ -132,7 +287,7 @@ static void check_damage(struct d9__findings *findings)
 	size_t damaged = 0;
 
 	for (size_t i = 0; i < a->n_segments; i++)
-		damaged += is_damaged(&a->segments[i]);
+		damaged += d9__segment_is_damaged(a->segments[i].err);
 	if (damaged)
 		finding = d9__finding_add(findings, D9__CRITICAL, damaged,
 					  "Copy the segment again, if there is another: everything before the "
@@ -143,13 +298,36 @@ static void check_damage(struct d9__findings *findings)
 	for (size_t i = 0; i < a->n_segments; i++) {
 		const struct d9__segment_fact *segment = &a->segments[i];
 
-		if (is_damaged(segment))
+		if (d9__segment_is_damaged(segment->err))
 			d9__finding_add_evidence(findings, finding,
 						 &(struct d9__evidence){ .at_ns = segment->last_ns },
 						 "%s",
 						 segment->message ? segment->message
 								  : segment->path);
 	}
+}
+
+/* Segments that a dump's manifest lists, or that went while they were read. */
+static void check_missing(struct d9__findings *findings)
+{
+	const struct d9__analysis *a = findings->analysis;
+	struct d9__finding *finding = NULL;
+	size_t missing = 0;
+
+	for (size_t i = 0; i < a->n_segments; i++)
+		missing += a->segments[i].err == -ENOENT;
+	if (!missing)
+		return;
+	finding = d9__finding_add(findings, D9__WARNING, missing,
+				  "Copy a dump whole, its manifest and all segments that it lists, and give the recorder more room "
+				  "(--max-total) if its budget took them: figures are of what is left.",
+				  "%zu of %zu segments %s not there.", missing, a->n_segments, missing == 1 ? "is" : "are");
+	d9__finding_set_brief(findings, finding, "%zu of %zu segments %s not there", missing, a->n_segments,
+			      missing == 1 ? "is" : "are");
+	for (size_t i = 0; i < a->n_segments; i++)
+		if (a->segments[i].err == -ENOENT)
+			d9__finding_add_evidence(findings, finding, &(struct d9__evidence){ .at_ns = 0 }, "%s",
+						 a->segments[i].message ? a->segments[i].message : a->segments[i].path);
 }
 
 static void check_open_ends(struct d9__findings *findings)
@@ -234,17 +412,56 @@ static void check_shortages(struct d9__findings *findings)
 	}
 }
 
+static void check_end(struct d9__findings *findings)
+{
+	const char *when = d9__metadata_value(&findings->analysis->metadata, "recorder.ended");
+	struct d9__finding *finding;
+
+	if (!when)
+		return;
+	finding = d9__finding_add(findings, D9__WARNING, 0,
+				  "Take what is here for the time until then: what the program did later is in no trace; "
+				  "dial9-record(1) says which of its steps end a recording.",
+				  "Recording ended before the program did, %s.", when);
+	d9__finding_set_brief(findings, finding, "recording ended %s", when);
+}
+
+/* Triggers that the recorder could not read: what they were to keep is kept by nobody. */
+static void check_triggers(struct d9__findings *findings)
+{
+	const struct d9__metadata *metadata = &findings->analysis->metadata;
+
+	for (size_t i = 0; i < metadata->n; i++) {
+		struct d9__finding *finding;
+		const char *number;
+		size_t len;
+
+		if (!d9__metadata_key_is(metadata->items[i].key, "trigger_error.", "", &number, &len))
+			continue;
+		finding = d9__finding_add(findings, D9__WARNING, 0,
+					  "Mend its text where it comes from, DIAL9_TRIGGERS or the program: nothing was "
+					  "dumped for it. dial9-trigger(7) has the language.",
+					  "Trigger %.*s was not armed, %s.", d9__precision(len), number, metadata->items[i].value);
+		d9__finding_set_brief(findings, finding, "trigger %.*s was not armed", d9__precision(len), number);
+	}
+}
+
 void d9__check_incomplete_data(struct d9__findings *findings)
 {
 	const char *complete =
 		d9__metadata_value(&findings->analysis->metadata, "segment.complete");
 
+	check_missing(findings);
 	check_losses(findings);
+	check_evicted(findings);
+	check_evicted_dumps(findings);
 	check_damage(findings);
 	check_open_ends(findings);
 	check_dropped_samples(findings);
 	check_shortages(findings);
 	check_unwritten(findings);
+	check_end(findings);
+	check_triggers(findings);
 	if (complete && !strcmp(complete, "false") && findings->analysis->losses.n == 0)
 		d9__finding_add(findings, D9__WARNING, 0,
 				"Take counts and sums as lower bounds.",

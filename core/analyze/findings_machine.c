@@ -205,7 +205,7 @@ static void add_shortage(struct d9__findings *findings, struct d9__finding *find
 					 d9__units_ns(s->taken_ns).text, name.len, name.text,
 					 d9__units_ns(s->most_taken->taken_ns).text);
 	if (s->cpus > 0 && s->cores > 0)
-		d9__finding_add_evidence(findings, finding, NULL, "the process used %.2f of its %.0f CPUs: %s", s->cores,
+		d9__finding_add_evidence(findings, finding, NULL, "the process kept %.2f CPUs busy on average, of the %.0f that it may use: %s", s->cores,
 					 s->cpus,
 					 is_limit(findings->analysis) ? "it was allowed no more"
 					 : is_own(s)		      ? "its own threads compete"

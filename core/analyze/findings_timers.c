@@ -58,9 +58,9 @@ static void stale_clock(struct d9__findings *findings, const struct d9__callback
 		"Have the loop look at the clock before the timer is set (event_base_update_cache_time(), "
 		"ev_now_update()), set the timer before the work, or do the work in pieces: the loop looks once a "
 		"round, and timers count from then.",
-		"%.*s sets the timer %.*s by a clock that has stood still: it was due %s after it was "
-		"set, not %s (%s of %s such timers ran early).",
-		name.len, name.text, timer.len, timer.text,
+		"%.*s sets the timer %.*s by a clock that is %s old: it was due %s after it was set, not %s (%s of %s "
+		"such timers ran early).",
+		name.len, name.text, timer.len, timer.text, d9__units_ns(stale->lag_ns).text,
 		d9__units_ns(stale->timeout_ns - early_ns(stale)).text,
 		d9__units_ns(stale->timeout_ns).text, d9__units_count(stale->early).text,
 		d9__units_count(stale->armed).text);

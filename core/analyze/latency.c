@@ -124,6 +124,12 @@ static bool take_wake(struct d9__task *task, uint64_t ns, uint64_t *wake_ns)
 	return !used && *wake_ns <= ns;
 }
 
+/* True if events of |worker| are lost in this time: the call that used the wake may be one of them. */
+static bool is_lost_between(const struct d9__worker *worker, uint64_t wake_ns, uint64_t start_ns)
+{
+	return worker->lost_to_ns > wake_ns && worker->lost_from_ns < start_ns;
+}
+
 /* How much of the wait long calls of |worker| took; each gets its victim. */
 static uint64_t blame(struct d9__worker *worker, const struct d9__delay *delay)
 {
@@ -393,7 +399,7 @@ int d9__latency_start(struct d9__latency *latency, struct d9__worker *worker,
 	uint64_t long_ns;
 
 	latency->newest_ns = UINT64_MAX;
-	if (!take_wake(task, ns, &wake_ns))
+	if (!take_wake(task, ns, &wake_ns) || is_lost_between(worker, wake_ns, ns))
 		return 0;
 	if (task->stale)
 		d9__stale_ran(task, wake_ns);

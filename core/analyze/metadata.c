@@ -219,6 +219,30 @@ static struct d9__loss *loss_of(struct d9__losses *losses, const char *cause, si
 	return loss;
 }
 
+static uint64_t saturated_sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Each thread tells of its own: those that overlap are one. */
+static void add_unwritten(struct d9__losses *losses, const struct d9__loss *add)
+{
+	struct d9__unwritten_time *time = losses->unwritten;
+	size_t i = 0;
+
+	while (i < losses->n_unwritten && (add->from_ns > time[i].to_ns || add->to_ns < time[i].from_ns))
+		i++;
+	if (i == D9__UNWRITTEN_TIMES)
+		i--;
+	if (i == losses->n_unwritten)
+		time[losses->n_unwritten++] = (struct d9__unwritten_time){ add->from_ns, add->to_ns, 0 };
+	if (add->from_ns < time[i].from_ns)
+		time[i].from_ns = add->from_ns;
+	if (add->to_ns > time[i].to_ns)
+		time[i].to_ns = add->to_ns;
+	time[i].events = saturated_sum(time[i].events, add->events);
+}
+
 void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
 		    const struct d9__loss *add)
 {
@@ -229,6 +253,8 @@ void d9__losses_add(struct d9__losses *losses, const char *cause, size_t len,
 	if (add->to_ns > loss->to_ns)
 		loss->to_ns = add->to_ns;
 	loss->gaps++;
-	loss->events += add->events;
-	losses->events += add->events;
+	loss->events = saturated_sum(loss->events, add->events);
+	losses->events = saturated_sum(losses->events, add->events);
+	if (!strcmp(loss->cause, "disk") && add->to_ns >= add->from_ns && add->to_ns)
+		add_unwritten(losses, add);
 }

@@ -60,11 +60,19 @@ struct d9__loss {
 	uint64_t from_ns, to_ns; /* of the widest span over its gaps */
 };
 
+/* A time of which events are missing because they could not be written. */
+struct d9__unwritten_time {
+	uint64_t from_ns, to_ns, events;
+};
+
 #define D9__LOSSES_MAX 16
+#define D9__UNWRITTEN_TIMES 16
 struct d9__losses {
 	struct d9__loss items[D9__LOSSES_MAX]; /* causes beyond that share the last */
 	size_t n;
 	uint64_t events;
+	struct d9__unwritten_time unwritten[D9__UNWRITTEN_TIMES]; /* of cause disk; what is beyond that widens the last */
+	size_t n_unwritten;
 	uint64_t dropped_allocs, dropped_frees;
 };
 

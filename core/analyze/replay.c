@@ -320,8 +320,9 @@ int d9__replay_gain(const struct d9__analysis *a, const struct d9__callback *cal
 
 const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size)
 {
-	static const char *const names[] = { "p99 of waits", "p99.9 of waits", "longest wait" };
+	static const char *const names[] = { "p99", "p99.9", "longest" };
 	const struct d9__gain_of *const all[] = { &gain->p99, &gain->p999, &gain->longest };
+	char least[D9__UNITS_MAX + 8] = "";
 	size_t i = 0;
 
 	buf[0] = '\0';
@@ -331,12 +332,8 @@ const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size)
 	if (i == 3)
 		return buf;
 	if (100 * all[i]->after_least_ns < 99 * all[i]->after_ns)
-		snprintf(buf, size, "%s %s -> %s to %s", names[i],
-			 d9__units_ns(all[i]->before_ns).text,
-			 d9__units_ns(all[i]->after_least_ns).text,
-			 d9__units_ns(all[i]->after_ns).text);
-	else
-		snprintf(buf, size, "%s %s -> %s", names[i], d9__units_ns(all[i]->before_ns).text,
-			 d9__units_ns(all[i]->after_ns).text);
+		snprintf(least, sizeof(least), "%s to ", d9__units_ns(all[i]->after_least_ns).text);
+	snprintf(buf, size, "callbacks would wait %s%s, not %s (%s)", least, d9__units_ns(all[i]->after_ns).text,
+		 d9__units_ns(all[i]->before_ns).text, names[i]);
 	return buf;
 }

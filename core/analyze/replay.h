@@ -114,7 +114,7 @@ int d9__replay_gain(const struct d9__analysis *analysis, const struct d9__callba
 		    struct d9__gain *gain);
 
 /*
- * "p99 of waits 41.0 ms -> 3.00 ms" into |buf|: of p99, p99.9 and the longest wait the first that
+ * "callbacks would wait 3.00 ms, not 41.0 ms (p99)" into |buf|: of p99, p99.9 and the longest wait the first that
  * would be a tenth less and is a millisecond or more; returns |buf|, which is empty if none is.
  */
 const char *d9__gain_text(const struct d9__gain *gain, char *buf, size_t size);

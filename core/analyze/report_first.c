@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,8 +305,8 @@ static void make_parts(struct first *first, struct shown *shown, const struct d9
 	end_part(first->page, out, &shown->parts[PART_LINE], &shown->lines[PART_LINE]);
 	make_part(first, shown, PART_TIME, "time: ", finding->time);
 	make_part(first, shown, PART_HOT, "  at: ", finding->blocked ? finding->blocked : finding->hot);
-	if (finding->has_gain && *d9__gain_text(&finding->gain, gain, sizeof(gain)))
-		make_part(first, shown, PART_GAIN, "gain: ", gain);
+	if (finding->has_gain)
+		make_part(first, shown, PART_GAIN, "gain: ", d9__gain_text(&finding->gain, gain, sizeof(gain)));
 	if (finding->n_effects) {
 		out = begin_part(first->page, &shown->parts[PART_EFFECTS], &size);
 		if (!out)
@@ -400,6 +401,16 @@ static unsigned share(struct first *first, unsigned left)
 static void put_headline(struct first *first)
 {
 	d9__report_headline(first->all, first->items, first->n);
+	d9__report_fired(first->all);
+}
+
+/* Whether a trigger's line says already that something was wrong. */
+static bool any_fired(const struct d9__report_all *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->reports[i].analysis->fired.n)
+			return true;
+	return false;
 }
 
 /* How many findings have no line here. */
@@ -412,7 +423,8 @@ static void put_rest(struct first *first)
 	for (size_t i = 0; i < first->n; i++)
 		notes += !is_graver(first->items[i].finding);
 	if (first->n_graver == 0)
-		snprintf(graver, sizeof(graver), "nothing wrong found%s", first->machine ? " in the program" : "");
+		snprintf(graver, sizeof(graver), "nothing %s found%s", any_fired(first->all) ? "else" : "wrong",
+			 first->machine ? " in the program" : "");
 	else if (hidden)
 		snprintf(graver, sizeof(graver), "and %s more finding%s", d9__units_count(hidden).text,
 			 hidden == 1 ? "" : "s");
@@ -440,41 +452,67 @@ static void put_machine(struct first *first)
 	d9__page_wrap(first->page, colon + 2, (unsigned)len + 1, 2);
 }
 
-/* Commands that tell more, on one line if they fit, else a line each, so that each can be copied. */
-static void put_details(struct first *first)
+/* Commands that tell more. */
+struct commands {
+	struct {
+		const char *label;
+		char *text; /* owned */
+	} items[4];
+	size_t n;
+};
+
+__attribute__((format(printf, 3, 4))) static void
+add_command(struct commands *commands, const char *label, const char *format, ...)
 {
-	static const char *const plain[] = { "details: ", "         ", "         " };
-	static const char *const joined[] = { "details: ", ", one finding: ", ", picture: " };
+	va_list args;
+
+	va_start(args, format);
+	commands->items[commands->n].label = label;
+	if (vasprintf(&commands->items[commands->n].text, format, args) >= 0)
+		commands->n++;
+	va_end(args);
+}
+
+static void find_commands(const struct first *first, struct commands *commands)
+{
 	const char *traces = first->all->style->traces ? first->all->style->traces : "TRACE";
 	const struct d9__finding *finding = first->n_shown ? first->shown[0].item->finding : NULL;
-	struct d9__page *page = first->page;
-	char *commands[3] = { NULL };
-	size_t n = 0, columns = 0;
-	bool one;
 
-	if (asprintf(&commands[n], "dial9 report -v %s", traces) >= 0)
-		n++;
-	if (first->n &&
-	    asprintf(&commands[n], "dial9 report --finding %td %s",
-		     first->n_shown ? first->shown[0].item - first->items + 1 : 1, traces) >= 0)
-		n++;
+	add_command(commands, "details: ", "dial9 report -v %s", traces);
+	/* The page opens at the first that fired. */
+	if (any_fired(first->all))
+		add_command(commands, ", what fired: ", "dial9 serve %s", traces);
+	if (first->n)
+		add_command(commands, ", one finding: ", "dial9 report --finding %td %s",
+			    first->n_shown ? first->shown[0].item - first->items + 1 : 1, traces);
 	if (finding && finding->task) {
 		const struct d9__analysis *a = first->shown[0].item->report->analysis;
 
-		if (asprintf(&commands[n], "dial9 diagram --task %llu -o task.svg %s",
-			     (unsigned long long)finding->task,
-			     first->all->n > 1 ? a->processes->items[a->process].folder : traces) >= 0)
-			n++;
+		add_command(commands, ", picture: ", "dial9 diagram --task %llu -o task.svg %s",
+			    (unsigned long long)finding->task,
+			    first->all->n > 1 ? a->processes->items[a->process].folder : traces);
 	}
-	for (size_t i = 0; i < n; i++)
-		columns += strlen(joined[i]) + d9__page_columns(page, commands[i]);
+}
+
+/* On one line if they fit, else a line each, so that each can be copied. */
+static void put_details(struct first *first)
+{
+	struct d9__page *page = first->page;
+	struct commands commands = { .n = 0 };
+	size_t columns = 0;
+	bool one;
+
+	find_commands(first, &commands);
+	for (size_t i = 0; i < commands.n; i++)
+		columns += strlen(commands.items[i].label) +
+			   d9__page_columns(page, commands.items[i].text);
 	one = columns <= page->width;
-	for (size_t i = 0; i < n; i++) {
-		d9__page_put(page, D9__FAINT, (one ? joined : plain)[i]);
-		d9__page_put(page, D9__PLAIN, commands[i]);
-		if (!one || i + 1 == n)
+	for (size_t i = 0; i < commands.n; i++) {
+		d9__page_put(page, D9__FAINT, one || !i ? commands.items[i].label : "         ");
+		d9__page_put(page, D9__PLAIN, commands.items[i].text);
+		if (!one || i + 1 == commands.n)
 			putc('\n', page->out);
-		free(commands[i]);
+		free(commands.items[i].text);
 	}
 }
 

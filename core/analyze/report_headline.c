@@ -14,6 +14,7 @@
 #include "analyze/report.h"
 #include "analyze/report_parts.h"
 #include "analyze/units.h"
+#include "format/utf8.h"
 
 /*
  * Functions of sources are told here from this share of the loops' time on, and loops that are busy with
@@ -46,8 +47,10 @@ static void describe_data(const struct d9__report_all *all, const struct d9__rep
 		if (a->losses.n)
 			add_word(buf, size, "events lost");
 		for (size_t j = 0; j < a->n_segments; j++) {
-			if (a->segments[j].err && a->segments[j].err != -ENODATA)
+			if (d9__segment_is_damaged(a->segments[j].err))
 				add_word(buf, size, "damaged");
+			else if (a->segments[j].err == -ENOENT)
+				add_word(buf, size, "parts missing");
 			else if (a->segments[j].active || a->segments[j].truncated)
 				add_word(buf, size, "end missing");
 		}
@@ -183,4 +186,46 @@ void d9__report_headline(const struct d9__report_all *all, const struct d9__repo
 		d9__page_wrap(page, line, (unsigned)column, 2);
 	}
 	free(line);
+}
+
+/* "slow fired at 4.97 s: poll 40.2 ms, over 30.0 ms, in on_read; and 2 more" */
+static char *describe_fired(const struct d9__analysis *a)
+{
+	const struct d9__fire *fire = &a->fired.items[0];
+	uint64_t start_ns = d9__analysis_start_ns(a);
+	char measure[128], more[48] = "", *line;
+	const char *name = NULL;
+	size_t len = 0;
+
+	d9__fired_measure(fire, &a->metadata, measure, sizeof(measure));
+	if (a->fired.n > 1)
+		snprintf(more, sizeof(more), "; and %zu more", a->fired.n - 1);
+	if (fire->callback)
+		name = d9__callback_name(fire->callback, &len);
+	if (asprintf(&line, "%s fired at %s%s%s%s%.*s%s", fire->trigger,
+		     d9__units_ns(fire->ns > start_ns ? fire->ns - start_ns : 0).text, measure[0] ? ": " : "", measure,
+		     name ? ", in " : "", name ? d9__precision(len) : 0, name ? name : "", more) < 0)
+		return NULL;
+	return line;
+}
+
+void d9__report_fired(const struct d9__report_all *all)
+{
+	struct d9__page *page = all->page;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct d9__analysis *a = all->reports[i].analysis;
+		char *line;
+
+		if (!a->fired.n)
+			continue;
+		line = describe_fired(a);
+		if (!line) {
+			page->err = -ENOMEM;
+			return;
+		}
+		d9__page_put(page, D9__BOLD, "trigger ");
+		d9__page_wrap(page, line, 8, 8);
+		free(line);
+	}
 }

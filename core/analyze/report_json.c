@@ -452,6 +452,7 @@ void d9__json_finding(struct d9__json *json, const struct d9__analysis *a,
 	begin_finding(json, a, finding);
 	d9__json_u64(json, "process", a->process);
 	d9__json_string(json, "brief", finding->brief);
+	d9__json_string(json, "figure", finding->figure);
 	d9__json_string(json, "source", finding->source);
 	d9__json_string(json, "about", finding->machine ? "machine" : "program");
 	d9__json_u64(json, "task", finding->task);

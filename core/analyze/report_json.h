@@ -20,6 +20,9 @@ void d9__json_callback_name(struct d9__json *json, const char *key, const struct
 /* "recorded": whether the hooks could see |key|. */
 void d9__json_recorded(struct d9__json *json, const struct d9__analysis *a, const char *key);
 void d9__json_process(struct d9__json *json, const struct d9__analysis *a);
+/* The triggers that fired, an object each. */
+void d9__json_fired(struct d9__json *json, const struct d9__analysis *a);
+
 void d9__json_files(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_degraded(struct d9__json *json, const struct d9__analysis *a);
 void d9__json_worker(struct d9__json *json, const struct d9__analysis *a,

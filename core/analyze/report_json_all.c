@@ -94,6 +94,10 @@ static int put_trace(struct all *all)
 	d9__json_u64(all->json, "total_events", events);
 	err = d9__json_events(all->json, all->reports, all->n);
 	put_losses(all);
+	d9__json_open(all->json, "fired", '[');
+	for (size_t i = 0; i < all->n; i++)
+		d9__json_fired(all->json, all->reports[i].analysis);
+	d9__json_close(all->json, ']');
 	d9__json_open(all->json, "files", '[');
 	for (size_t i = 0; i < all->n; i++)
 		d9__json_files(all->json, all->reports[i].analysis);

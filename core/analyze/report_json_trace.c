@@ -67,6 +67,33 @@ void d9__json_process(struct d9__json *json, const struct d9__analysis *a)
 			a->processes ? a->processes->items[a->process].folder : NULL);
 }
 
+void d9__json_fired(struct d9__json *json, const struct d9__analysis *a)
+{
+	for (size_t i = 0; i < a->fired.n && i < D9__FIRED_MAX; i++) {
+		const struct d9__fire *fire = &a->fired.items[i];
+		char measure[128];
+
+		d9__fired_measure(fire, &a->metadata, measure, sizeof(measure));
+		d9__json_open(json, NULL, '{');
+		d9__json_string(json, "trigger", fire->trigger);
+		d9__json_string(json, "text", d9__fired_text(fire, &a->metadata));
+		d9__json_string(json, "dump_id", fire->dump_id);
+		d9__json_u64(json, "process", a->process);
+		d9__json_u64(json, "time_ns", fire->ns);
+		d9__json_wall(json, "time_wall", a, fire->ns);
+		d9__json_u64(json, "value", fire->value);
+		d9__json_u64(json, "threshold", fire->threshold);
+		d9__json_string(json, "measure", measure[0] ? measure : NULL);
+		d9__json_u64(json, "task", fire->task);
+		if (fire->worker)
+			d9__json_u64(json, "worker", fire->worker->id);
+		else
+			d9__json_null(json, "worker");
+		d9__json_string(json, "callback", fire->callback ? fire->callback->location : NULL);
+		d9__json_close(json, '}');
+	}
+}
+
 int d9__json_trace(struct d9__json *json, const struct d9__report *report)
 {
 	const struct d9__analysis *a = report->analysis;
@@ -89,6 +116,9 @@ int d9__json_trace(struct d9__json *json, const struct d9__report *report)
 	d9__json_u64(json, "lost_events", a->losses.events);
 	d9__json_u64(json, "dropped_allocs", a->losses.dropped_allocs);
 	d9__json_u64(json, "dropped_frees", a->losses.dropped_frees);
+	d9__json_open(json, "fired", '[');
+	d9__json_fired(json, a);
+	d9__json_close(json, ']');
 	d9__json_open(json, "files", '[');
 	d9__json_files(json, a);
 	d9__json_close(json, ']');

@@ -45,6 +45,9 @@ void d9__report_time(const struct d9__report *report, const struct d9__report_st
 /* The first line of it: the program, how long, what is missing, how busy.  |findings|: the |n| of all processes. */
 void d9__report_headline(const struct d9__report_all *all, const struct d9__report_finding *findings, size_t n);
 
+/* Print for each process the first trigger that fired, by which its recorder kept this trace; nothing where none did. */
+void d9__report_fired(const struct d9__report_all *all);
+
 /* What is wrong and what to do, on a screen of style->lines lines. */
 void d9__report_first(const struct d9__report_all *all);
 

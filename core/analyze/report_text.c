@@ -149,10 +149,10 @@ static void put_gain(struct d9__report_all *all, const struct d9__finding *findi
 {
 	char text[160];
 
-	if (!finding->has_gain || !*d9__gain_text(&finding->gain, text, sizeof(text)))
+	if (!finding->has_gain)
 		return;
 	d9__page_put(all->page, D9__FAINT, "  without it: ");
-	d9__page_wrap(all->page, text, (unsigned)strlen("  without it: "), 4);
+	d9__page_wrap(all->page, d9__gain_text(&finding->gain, text, sizeof(text)), (unsigned)strlen("  without it: "), 4);
 }
 
 static void put_hot(struct d9__report_all *all, const struct d9__finding *finding)

@@ -115,11 +115,14 @@ static void put_gain_of(struct d9__json *json, const char *key, const struct d9_
 
 void d9__json_gain(struct d9__json *json, const struct d9__finding *finding)
 {
+	char text[160];
+
 	if (!finding->has_gain) {
 		d9__json_null(json, "gain");
 		return;
 	}
 	d9__json_open(json, "gain", '{');
+	d9__json_string(json, "text", d9__gain_text(&finding->gain, text, sizeof(text)));
 	d9__json_u64(json, "waits", finding->gain.waits);
 	d9__json_u64(json, "changed", finding->gain.changed);
 	put_gain_of(json, "p99", &finding->gain.p99);

@@ -23,6 +23,9 @@
 /* A call that takes longer achieves something: the loop's own part of a round takes a few us. */
 #define SPIN_CALL_NS D9__US(10)
 
+/* The kernel gives the CPU to another thread for longer. */
+#define BRIEF_NS D9__MS(1)
+
 /* Longer gaps are nobody's window: recording was off, or the worker's thread ended. */
 #define WINDOW_MAX_NS (20 * D9__WINDOW_NS)
 
@@ -52,12 +55,13 @@ static bool is_spin(const struct d9__rounds *rounds, uint64_t ns)
 	if ((!together && !is_rate(all->top.calls, ns, SPIN_RATE)) || all->top.reason == D9__WAKE_CROSS_THREAD ||
 	    20 * rounds->real_waits > (together ? all->calls : all->top.calls))
 		return false;
-	if (all->top.ns >= SPIN_CALL_NS * all->top.calls)
-		return false;
-	/* GIO takes as long for each refusal as the loop, but less than for a connection, and nothing follows. */
-	if (rounds->all.top.renewed && rounds->all.top.listener)
-		return 20 * rounds->all.top.calls >= 19 * rounds->all.calls;
-	return 2 * rounds->all_busy_ns < awake_ns;
+	/*
+	 * GIO takes about as long for a refusal as the loop for a round, four times as long for a connection, on
+	 * any machine; and nothing follows.
+	 */
+	if (all->top.renewed && all->top.listener)
+		return 20 * all->top.calls >= 19 * all->calls && rounds->brief_calls_ns < 2 * rounds->brief_gaps_ns;
+	return all->top.ns < SPIN_CALL_NS * all->top.calls && 2 * rounds->all_busy_ns < awake_ns;
 }
 
 /*
@@ -259,6 +263,11 @@ static void go_on(const struct d9__rounds *rounds, struct d9__task *task)
 	task->window_ns = rounds->latest.ns;
 }
 
+static void add_brief(uint64_t *sum, uint64_t ns)
+{
+	*sum += ns < BRIEF_NS ? ns : 0;
+}
+
 /* The user's function inside the library's, if there is one. */
 static struct d9__callback *user_of(const struct d9__piece *piece)
 {
@@ -285,6 +294,10 @@ int d9__rounds_call(struct d9__worker *worker, const struct d9__piece *piece)
 	}
 	task->window_calls++;
 	task->window_ns += ns;
+	add_brief(&rounds->brief_calls_ns, ns);
+	if (rounds->latest.end_ns)
+		add_brief(&rounds->brief_gaps_ns, piece->start_ns - rounds->latest.end_ns);
+	rounds->latest.end_ns = piece->end_ns;
 	rounds->latest.callback = task->callback;
 	rounds->latest.calls = task->window_calls;
 	rounds->latest.ns = task->window_ns;
@@ -336,6 +349,7 @@ int d9__rounds_unpark(struct d9__worker *worker, uint64_t ns, uint64_t parked_ns
 		if (parked_ns >= D9__REAL_WAIT_NS) {
 			rounds->real_waits++;
 			rounds->slept_ns += parked_ns;
+			rounds->latest.end_ns = 0;
 		}
 	}
 	if (see(worker, ns) < 0)

@@ -52,11 +52,13 @@ struct d9__rounds {
 	uint64_t calls, timer_calls, busy_ns; /* without the library's own */
 	uint64_t all_busy_ns;
 	uint64_t unparks, real_waits, parked_ns, slept_ns; /* slept: in real waits */
+	/* Sums of calls, and of times from one call to the next, that no other thread can have had the CPU in. */
+	uint64_t brief_calls_ns, brief_gaps_ns;
 	struct d9__share by[D9__CAUSES], all; /* all: the library's own, too */
 	/* The newest call: tasks that are made anew for each call of a descriptor count as one. */
 	struct {
 		const struct d9__callback *callback;
-		uint64_t calls, ns;
+		uint64_t calls, ns, end_ns; /* end_ns: 0 if the loop slept since */
 		int64_t fd;
 	} latest;
 };

@@ -177,6 +177,7 @@ struct d9__worker {
 		struct d9__between between; /* of the newest calls in it */
 	} round; /* the longest of those that only calls made long */
 	uint64_t entered_ns;   /* its first event, if that was the Unpark of entering a loop */
+	uint64_t lost_from_ns, lost_to_ns; /* the newest time of which events are lost; 0: none */
 };
 
 struct d9__timeline {

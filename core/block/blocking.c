@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include <dial9/error.h>
 
@@ -16,6 +15,7 @@
 #include "block/locks.h"
 #include "block/stack.h"
 #include "hook/got.h"
+#include "hook/libc_calls.h"
 #include "record/clock.h"
 #include "record/gate.h"
 #include "record/metadata.h"
@@ -24,9 +24,6 @@
 #include "sample/unwind_table.h"
 
 #define SAY_NS UINT64_C(1000000000)
-
-/* Before glibc 2.34 the second has what threads wait by. */
-static const char *const libc_names[] = { "libc", "libpthread", NULL };
 
 /*
  * The loader; loop libraries, for which there is another table; what the C library loads for look-ups of names, as it
@@ -37,14 +34,14 @@ static const char *const skipped[] = { "ld-linux-x86-64", "ld-linux-aarch64", "l
 
 static const char *const loop_names[] = { "libevent", "libev", "libglib-2.0", NULL };
 
-static struct d9__images libc = { .names = libc_names }, loops = { .names = loop_names };
+static struct d9__images loops = { .names = loop_names };
 
 static struct d9__got_hook hooks[D9__CALL_HOOKS + D9__LOCK_HOOKS], loop_hooks[D9__CALL_HOOKS_RARE + D9__LOCK_HOOKS];
 _Static_assert(sizeof(hooks) / sizeof(hooks[0]) <= D9__GOT_HOOKS_MAX, "they fit one table");
 
 static struct d9__got_table table = {
 	.library = "libc",
-	.images = &libc,
+	.images = &d9__libc_images,
 	.hooks = hooks,
 	.reach = D9__GOT_ANY,
 	.skip = skipped,
@@ -74,15 +71,6 @@ static void fork_child(void)
 	atomic_compare_exchange_strong(&stage, &trying, NOT_TRIED);
 }
 
-/* An archive in a program's own module: the engine leaves that one alone. */
-static bool is_in_program(void)
-{
-	struct d9__module_range own;
-	uintptr_t entry = getauxval(AT_ENTRY);
-
-	return d9__module_range_of(&table, &own) && entry >= own.low && entry < own.high;
-}
-
 /* A function of ThreadSanitizer's; NULL unless the program is built with it. */
 extern const char tsan_init[] __asm__("__tsan_init") __attribute__((weak));
 
@@ -105,7 +93,7 @@ static void redirect(void)
 {
 	int err;
 
-	if (is_in_program()) {
+	if (d9__libc_is_out_of_reach(&table)) {
 		snprintf(state, sizeof(state), "off: libdial9 is linked statically");
 		return;
 	}
@@ -127,15 +115,20 @@ static void say(void)
 		d9__metadata_set("source.blocking", state);
 }
 
-static void install(void)
+void d9__blocking_watch(void)
 {
 	enum stage none = NOT_TRIED;
 
-	if (!atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed) ||
-	    !atomic_compare_exchange_strong(&stage, &none, TRYING))
+	if (!atomic_compare_exchange_strong(&stage, &none, TRYING))
 		return;
 	redirect();
 	atomic_store_explicit(&stage, TRIED, memory_order_release);
+}
+
+static void install(void)
+{
+	if (atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		d9__blocking_watch();
 }
 
 /* A recorder that was started again has a trace of its own, and may have been asked for something else. */
@@ -145,13 +138,14 @@ static void tick(void)
 
 	if (!d9__gate_open(D9__GATE_LOOP))
 		return;
+	/* First: without tables no address is known as one of code, and the stack of a call is empty. */
+	if (atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed))
+		d9__unwind_tables_refresh(now_ns);
 	install();
 	if (now_ns - said_ns >= SAY_NS) {
 		said_ns = now_ns;
 		say();
 	}
-	if (atomic_load_explicit(&table.installed, memory_order_relaxed))
-		d9__unwind_tables_refresh(now_ns);
 }
 
 static void start_ticks(void)

@@ -18,4 +18,7 @@
  */
 D9_API void d9__blocking_start(void);
 
+/* Redirect them before there is a loop, as places where the recorder may begin.  In a constructor. */
+D9_API void d9__blocking_watch(void);
+
 #endif /* D9_BLOCK_BLOCKING_H */

@@ -19,6 +19,7 @@
 #include "loop/thread_state.h"
 #include "record/clock.h"
 #include "record/gate.h"
+#include "record/recorder.h"
 #include "record/sampling.h"
 #include "record/slot.h"
 
@@ -58,6 +59,9 @@ static inline uint64_t d9__block_begin(void)
 {
 	const struct d9__slot *slot;
 
+	/* Not for forked children, most of which only call such functions and end. */
+	if (__builtin_expect(atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) == D9__PENDING_START, 0))
+		d9__recorder_do_pending();
 	if (__builtin_expect(!d9__block_is_inside(), 1))
 		return 0;
 	slot = d9__self.slot;

@@ -159,7 +159,8 @@ __attribute__((noinline)) static void unlocks(const pthread_mutex_t *mutex, cons
 
 static inline void look_at_unlock(const pthread_mutex_t *mutex, const void *real, const void *caller)
 {
-	if (__builtin_expect(atomic_load_explicit(&n_waiting, memory_order_relaxed) != 0, 0))
+	if (__builtin_expect(atomic_load_explicit(&n_waiting, memory_order_relaxed) != 0, 0) &&
+	    !d9__slot_is_barred(d9__self.slot))
 		unlocks(mutex, real, caller);
 }
 

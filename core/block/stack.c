@@ -78,7 +78,7 @@ __attribute__((noinline)) void d9__block_stack_take(struct d9__block_stack *stac
 		room->pcs[i - 1] = (uintptr_t)real;
 		stack->pcs = &room->pcs[i - 1];
 		stack->n = unwound.n - (i - 1);
-		stack->truncated = unwound.truncated || unwound.guessed;
+		stack->truncated = unwound.truncated;
 		return;
 	}
 }

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dial9/error.h>
@@ -63,24 +61,6 @@ static bool make_absolute(const char *dir, char out[D9__RING_DIR])
 	return n >= 0 && n < D9__RING_DIR;
 }
 
-/* One request at a time; whoever left one and died is passed over. */
-static int take_turn(struct d9__control *control, uint64_t timeout_ns)
-{
-	uint32_t nobody = 0, me = (uint32_t)getpid();
-
-	for (uint64_t waited_ns = 0; !waited_ns || waited_ns < timeout_ns; waited_ns += 10000000) {
-		if (atomic_compare_exchange_strong(&control->words->dump_owner, &nobody, me))
-			return 0;
-		if (kill((pid_t)nobody, 0) && errno == ESRCH &&
-		    atomic_compare_exchange_strong(&control->words->dump_owner, &nobody, me))
-			return 0;
-		nobody = 0;
-		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
-	}
-	d9__cmd_fail("dump", "process %d is busy with another dump", (int)control->pid);
-	return D9__EXIT_FINDING;
-}
-
 /* The answer is copied to |*out|: the process goes on to own the original. */
 static int ask(struct d9__control *control, const struct options *options, const char *dir,
 	       struct d9__ring_dump *out)
@@ -115,7 +95,7 @@ static int print(const struct options *options, const struct d9__control *contro
 	if (dump->err) {
 		d9__cmd_fail("dump", "process %d could not write%s%s: %s%s", (int)control->pid,
 			     dir[0] ? " to " : "", dir,
-			     dump->err > -4096 ? d9_strerror(dump->err) : "unknown error",
+			     d9_strerror(dump->err),
 			     d9__dir_fault(fault, control->pid, dir, control->view.header.boot_id, D9__DIR_DUMP,
 					   dump->err));
 		return D9__EXIT_FINDING;
@@ -158,12 +138,10 @@ static int run(const struct options *options, const char *pid)
 	status = d9__control_open(&control, "dump", pid);
 	if (status)
 		return status;
-	status = take_turn(&control, options->timeout_ns);
+	status = d9__control_take_turn(&control, &control.words->dump_owner, options->timeout_ns);
 	if (!status) {
-		uint32_t me = (uint32_t)getpid();
-
 		status = ask(&control, options, dir, &dump);
-		atomic_compare_exchange_strong(&control.words->dump_owner, &me, 0);
+		d9__control_end_turn(&control.words->dump_owner);
 	}
 	if (!status)
 		status = print(options, &control, dir, &dump);

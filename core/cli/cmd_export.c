@@ -19,7 +19,7 @@
 enum { RAW_ADDRESSES = 768 };
 
 static const struct d9__opt opts[] = {
-	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope or pprof [by FILE's end, else trc]" },
+	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope or pprof [by FILE's end]" },
 	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed" },
 	D9__PROFILE_OPTS,
 	{ RAW_ADDRESSES, "raw-addresses", NULL, "of pprof: without names, which it finds itself" },
@@ -51,7 +51,7 @@ struct format {
 	d9__profile_writer *write; /* NULL: it is a trace, copied */
 };
 
-/* The longer suffixes come before those that they end in. */
+/* The longer suffixes come before those that they end in; the first of a format is what it is packed as by itself. */
 static const struct format formats[] = {
 	{ "folded", ".folded", false, d9__export_folded },
 	{ "folded", ".folded.gz", true, d9__export_folded },
@@ -59,8 +59,10 @@ static const struct format formats[] = {
 	{ "speedscope", ".speedscope.json.gz", true, d9__export_speedscope },
 	{ "pprof", ".pb.gz", true, d9__export_pprof },
 	{ "pprof", ".pb", false, d9__export_pprof },
-	{ "trc.gz", ".gz", true, NULL },
-	{ "trc", "", false, NULL },
+	{ "trc", ".trc", false, NULL },
+	{ "trc", ".bin", false, NULL },
+	{ "trc.gz", ".trc.gz", true, NULL },
+	{ "trc.gz", ".bin.gz", true, NULL },
 };
 
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -83,17 +85,39 @@ static bool ends_with(const char *text, const char *suffix)
 	return len >= tail && !strcmp(text + len - tail, suffix);
 }
 
-/* What was told, packed if the file's name says so; else what the name says. */
-static void choose_format(struct options *options)
+/* The format of a name without any suffix, or with that of gzip alone; NULL: it has another. */
+static const struct format *bare_format(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *dot = strchr(name, '.');
+
+	for (size_t i = 0; i < N_FORMATS; i++)
+		if (!formats[i].write && (dot ? formats[i].gzip && !strcmp(dot, ".gz") : !formats[i].gzip))
+			return &formats[i];
+	return NULL;
+}
+
+/*
+ * --format wins, and the suffix adds compression; without --format the suffix decides.  False, after a line: neither
+ * tells a format.
+ */
+static bool choose_format(struct options *options)
 {
 	const struct format *told = options->format;
 
+	if (told && !told->write)
+		return true;
 	options->format = NULL;
 	for (size_t i = 0; i < N_FORMATS && !options->format; i++)
 		if (ends_with(options->output, formats[i].suffix) && (!told || formats[i].write == told->write))
 			options->format = &formats[i];
-	if (told && (!told->write || !options->format))
-		options->format = told;
+	if (!options->format)
+		options->format = told ? told : bare_format(options->output);
+	if (options->format)
+		return true;
+	d9__cmd_fail("export", "%s: of which format? give --format, or a name that ends in .trc, .bin, .folded, "
+		     ".speedscope.json, .pb or one of these and .gz", options->output);
+	return false;
 }
 
 /* ---- which segments, in which order ---- */
@@ -147,8 +171,12 @@ static int open_segments(char **paths, struct d9_reader *reader, struct segments
 	int status = 0;
 
 	for (size_t i = 0; !status && i < d9_reader_segments(reader); i++)
-		if (!d9_reader_segment(reader, i, &info))
-			status = open_segment(segments, info.path);
+		if (!d9_reader_segment(reader, i, &info)) {
+			if (info.err == -ENOENT)
+				d9__cmd_fail("export", "%s", info.message);
+			else
+				status = open_segment(segments, info.path);
+		}
 	for (; !status && *paths; paths++)
 		if (d9__path_is_pipe(*paths))
 			status = open_segment(segments, *paths);
@@ -346,8 +374,7 @@ int d9__cmd_export(int argc, char **argv)
 		return d9__args_exit(key);
 	if (!options.output)
 		return d9__cmd_fail("export", "where to? give -o FILE, - for standard output");
-	choose_format(&options);
-	if (!fit(&options))
+	if (!choose_format(&options) || !fit(&options))
 		return D9__EXIT_USAGE;
 	if (options.format->write)
 		return d9__profile_export("export", argv + args.first, &options.samples,

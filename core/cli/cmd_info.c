@@ -5,12 +5,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <dial9/reader.h>
 
+#include "analyze/analysis.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/dump_list.h"
 #include "cli/info_json.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -28,7 +31,7 @@ static const struct d9__usage usage = {
 	.command = "info",
 	.synopsis = "[OPTIONS] TRACE...",
 	.text = "Tell what a trace holds: segments, time, events by type, loss, hooks, metadata,\n"
-		"health.\n",
+		"the recorder's log, health.\n",
 	.opts = opts,
 };
 
@@ -65,7 +68,9 @@ static void put_damage(struct d9__text_out *out, const struct d9_segment_info *i
 
 static void put_state(struct d9__text_out *out, const struct d9_segment_info *info)
 {
-	if (info->err && info->err != -ENODATA && info->message)
+	if (info->err == -ENOENT)
+		d9__text_string(out, "not there");
+	else if (d9__segment_is_damaged(info->err) && info->message)
 		put_damage(out, info);
 	else if (info->active)
 		d9__text_string(out, "being written, or its process was killed");
@@ -196,6 +201,28 @@ static void put_hooks(struct d9__text_out *out, const struct d9__process *proces
 		d9__text_string(out, "  the trace does not say which hooks took hold\n");
 }
 
+static void put_log(struct d9__text_out *out, const struct d9__process *process)
+{
+	const struct d9__log *log = &process->log;
+	char after[D9__DURATION_LEN];
+
+	if (!log->n)
+		return;
+	put_tallies(out, "the recorder's log, lines by level", "none", &log->levels);
+	d9__text_string(out, "the latest of them (all: dial9 events -e RecorderLogEvent)\n");
+	for (size_t i = 0; i < log->n; i++) {
+		const struct d9__log_line *line = &log->last[i];
+
+		d9__text_printf(out, "  %9s  ", d9__duration_text(line->ns > process->first_ns ? line->ns - process->first_ns : 0, after));
+		d9__text_escaped(out, line->level, strlen(line->level));
+		d9__text_string(out, ": ");
+		d9__text_escaped(out, line->text, strlen(line->text));
+		if (line->times > 1)
+			d9__text_printf(out, " (%" PRIu64 " times)", line->times);
+		d9__text_char(out, '\n');
+	}
+}
+
 static void put_process(struct d9__text_out *out, const struct d9__process *process)
 {
 	char length[D9__DURATION_LEN], wall[D9__WALL_LEN];
@@ -209,22 +236,49 @@ static void put_process(struct d9__text_out *out, const struct d9__process *proc
 	put_tallies(out, "lost events by cause", "none", &process->loss);
 	put_hooks(out, process);
 	put_metadata(out, process);
+	put_log(out, process);
 	d9__text_string(out, "health, as last recorded\n ");
 	d9__text_string(out, process->health_text ? process->health_text : " none");
 	d9__text_char(out, '\n');
 }
 
+static void put_dumps(struct d9__text_out *out, const struct d9__dump_list *list)
+{
+	const struct d9__kept_dump *latest = &list->dumps[list->n - 1];
+
+	d9__text_printf(out, "dumps\n  %zu by triggers (dial9 dumps lists them), the latest by ", list->n);
+	d9__text_escaped(out, latest->trigger, strlen(latest->trigger));
+	d9__text_string(out, ": ");
+	d9__text_escaped(out, latest->path, strlen(latest->path));
+	d9__text_char(out, '\n');
+}
+
 static void put_text(struct d9__text_out *out, const struct d9_reader *reader,
-		     const struct d9__trace_facts *facts)
+		     const struct d9__trace_facts *facts, const struct d9__dump_list *dumps)
 {
 	put_segments(out, reader, facts);
+	if (dumps->n)
+		put_dumps(out, dumps);
 	put_tallies(out, "events by type", "none", &facts->types);
 	for (size_t i = 0; i < facts->n_processes; i++)
 		put_process(out, &facts->processes[i]);
 }
 
+/* The dumps below |paths|; what is wrong with one is told by the command that lists them. */
+static int find_dumps(struct d9__dump_list *list, char **paths)
+{
+	struct stat st;
+	int err = 0;
+
+	for (; *paths && err != -ENOMEM; paths++)
+		if (!stat(*paths, &st) && S_ISDIR(st.st_mode))
+			err = d9__dump_list_add(list, *paths);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int run(char **paths, bool json, struct d9__text_out *out)
 {
+	struct d9__dump_list dumps = { 0 };
 	struct d9__trace_facts facts;
 	struct d9__progress progress;
 	const struct d9_event *event;
@@ -238,16 +292,19 @@ static int run(char **paths, bool json, struct d9__text_out *out)
 	err = d9__trace_facts_init(&facts, reader);
 	while (!err && (event = d9__traces_next(reader, &progress, &err)))
 		err = d9__trace_facts_add(&facts, event);
+	if (!err)
+		err = find_dumps(&dumps, paths);
 	d9__trace_facts_finish(&facts);
 	d9__progress_clear(&progress);
 	if (json)
-		d9__info_json(out, reader, &facts);
+		d9__info_json(out, reader, &facts, &dumps);
 	else
-		put_text(out, reader, &facts);
+		put_text(out, reader, &facts, &dumps);
 	status = d9__text_finish(out, "info");
 	if (!status)
 		status = d9__traces_close("info", reader, err);
 	d9__trace_facts_release(&facts);
+	d9__dump_list_release(&dumps);
 	d9_reader_free(reader);
 	return status;
 }

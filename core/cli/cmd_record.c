@@ -15,6 +15,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/followers.h"
+#include "cli/on_dump.h"
 #include "symbol/elf_program.h"
 #include "cli/preload_path.h"
 #include "cli/record_child.h"
@@ -24,6 +25,10 @@
 #include "cli/record_result.h"
 #include "cli/recover_users.h"
 #include "cli/text.h"
+#include "cli/trigger_names.h"
+#include "format/trigger_text.h"
+#include "format/utf8.h"
+#include "record/trigger_file.h"
 
 #define CPU_HZ_MAX 1000
 #define HOUR_MS	   3600000
@@ -37,6 +42,7 @@ enum { EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 enum {
 	OPT_NAME = 256,
 	OPT_MAX_TOTAL,
+	OPT_MAX_DUMPS,
 	OPT_ROTATE,
 	OPT_COMPRESS,
 	OPT_CPU,
@@ -53,13 +59,17 @@ enum {
 	OPT_REPORT,
 	OPT_REQUIRE,
 	OPT_EXEC,
-	OPT_START_DISABLED
+	OPT_START_DISABLED,
+	OPT_FLIGHT,
+	OPT_TRIGGER,
+	OPT_ON_DUMP
 };
 
 static const struct d9__opt opts[] = {
 	{ 'o', "output", "DIR", "write the trace below DIR [" D9__RECORD_DIR "]" },
 	{ OPT_NAME, "name", "NAME", "service name in the trace [the program's name]" },
 	{ OPT_MAX_TOTAL, "max-total", "SIZE", "keep at most SIZE on disk, such as 500M [1G]" },
+	{ OPT_MAX_DUMPS, "max-dumps", "SIZE", "keep at most SIZE of dumps beside that [a fifth of it]" },
 	{ OPT_ROTATE, "rotate", "DUR", "begin a new segment after DUR, whole seconds [60s]" },
 	{ OPT_COMPRESS, "compress", "FORMAT", "zstd, gzip or none [zstd]" },
 	{ OPT_CPU, "cpu", "HZ", "sample the stacks of loop threads HZ times per second of CPU time, or off [99]" },
@@ -78,6 +88,10 @@ static const struct d9__opt opts[] = {
 	{ OPT_LOG_BRIDGE, "log-bridge", "LEVEL",
 	  "record what loop libraries log: error, warning, info, debug" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "do not record the programs that CMD starts" },
+	{ OPT_FLIGHT, "flight", NULL, "record into memory, and write nothing but dumps" },
+	{ OPT_TRIGGER, "trigger", "TEXT", "dump when this happens, such as 'poll > 50ms'; may be given again" },
+	{ OPT_ON_DUMP, "on-dump", "COMMAND",
+	  "run it, without a shell, with the manifest of each dump; may be given again" },
 	{ OPT_START_DISABLED, "start-disabled", NULL,
 	  "record nothing until `dial9 enable PID` says so" },
 	{ OPT_EXEC, "exec", NULL, "become CMD instead of waiting for it; no final line" },
@@ -101,10 +115,13 @@ static const struct d9__usage usage = {
 struct options {
 	const char *dir, *name; /* NULL: not given */
 	const char *compress, *log_bridge, *cpu, *task_dumps, *accept_queues, *cpu_threads, *cpu_backend; /* NULL: not given */
-	char max_total[24];   /* MiB; empty: not given */
+	char max_total[24], max_dumps[24]; /* MiB; empty: not given */
 	char rotate[24];      /* seconds */
 	char memory[24];      /* bytes; empty: not given */
-	bool quiet, require, no_follow, report, exec, start_disabled, off_cpu, profile_only, no_blocking;
+	char triggers[PATH_MAX]; /* separated by ; */
+	char *resolved;		 /* the same with what names stand for; owned */
+	struct d9__on_dump_commands on_dump;
+	bool quiet, require, no_follow, report, exec, start_disabled, flight, off_cpu, profile_only, no_blocking;
 };
 
 /* What is loaded into CMD. */
@@ -118,7 +135,7 @@ struct libraries {
 struct environment {
 	char **list;
 	size_t n;
-	char *owned[28];
+	char *owned[30];
 	size_t n_owned;
 };
 
@@ -193,6 +210,7 @@ static int put_settings(struct environment *env, const struct options *options)
 		{ "DIAL9_ENABLED", options->start_disabled ? "false" : "true" },
 		{ "DIAL9_SERVICE_NAME", options->name },
 		{ "DIAL9_MAX_DISK_USAGE_MB", options->max_total },
+		{ "DIAL9_MAX_DUMPS_MB", options->max_dumps },
 		{ "DIAL9_ROTATION_SECS", options->rotate },
 		{ "DIAL9_COMPRESS", options->compress },
 		{ cpu_off ? "DIAL9_CPU_PROFILE_ENABLED" : "DIAL9_CPU_SAMPLE_HZ", options->cpu },
@@ -202,6 +220,8 @@ static int put_settings(struct environment *env, const struct options *options)
 		{ "DIAL9_LOOP_INSTRUMENTATION_ENABLED", options->profile_only ? "false" : NULL },
 		{ "DIAL9_BLOCKING_CALLS_ENABLED", options->no_blocking ? "false" : NULL },
 		{ "DIAL9_LOG_BRIDGE", options->log_bridge },
+		{ "DIAL9_MODE", options->flight ? "flight" : NULL },
+		{ "DIAL9_TRIGGERS", options->resolved },
 		/* The preload library reads it, and takes itself and DIAL9_* out before main(). */
 		{ "DIAL9_FOLLOW", options->no_follow ? "0" : NULL },
 	};
@@ -414,6 +434,19 @@ static int run_recorded(const struct options *options, char **argv, const char *
 	return err;
 }
 
+/* The same, with commands run for its dumps; what came of them is in |*outcome|. */
+static int run_watched(const struct options *options, char **argv, const char *dir, const struct d9__namespaces *before,
+		       const char *giver, const struct libraries *libraries, int *wait_status,
+		       struct d9__on_dump_outcome *outcome)
+{
+	const struct d9__on_dump_plan plan = { &options->on_dump, dir, before, D9__ON_DUMP_LIMIT_NS };
+	struct d9__on_dump *on_dump = d9__on_dump_begin(&plan);
+	int err = run_recorded(options, argv, dir, giver, libraries, wait_status);
+
+	d9__on_dump_end(on_dump, outcome);
+	return err;
+}
+
 /* Nobody named a place, and there is none: that is no reason for CMD not to run.  Like record(). */
 static int run_unrecorded(const struct options *options, char **argv, const struct d9__record_dir *place, int err,
 			  int *wait_status, bool *ran)
@@ -434,6 +467,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	struct d9__record_dir place;
 	struct d9__record_giver giver;
 	struct libraries libraries = { NULL, NULL };
+	struct d9__on_dump_outcome outcome;
 	char *dir = NULL;
 	int err = find_libraries(options, &libraries), status;
 
@@ -453,10 +487,11 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		d9__record_giver_begin(&giver, dir, place.made);
 		if (options->exec && place.made)
 			d9__record_giver_let_go(&giver);
-		err = run_recorded(options, argv, dir, giver.text, &libraries, wait_status);
+		err = run_watched(options, argv, dir, &before, giver.text, &libraries, wait_status, &outcome);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
 			     : conclude(options, argv, &place, &before, *wait_status);
+		d9__on_dump_tell(&outcome);
 		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
 		if (place.made && !d9__followers_remove_dir(dir))
 			d9__record_giver_let_go(&giver);
@@ -476,7 +511,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	return status;
 }
 
-/* True: |args| holds what DIAL9_MAX_DISK_USAGE_MB can say. */
+/* True: |args| holds what DIAL9_MAX_DISK_USAGE_MB and DIAL9_MAX_DUMPS_MB can say. */
 static bool take_size(const struct d9__args *args, char *out, size_t size)
 {
 	uint64_t bytes;
@@ -484,7 +519,7 @@ static bool take_size(const struct d9__args *args, char *out, size_t size)
 	if (!d9__args_bytes(args, &bytes))
 		return false;
 	if (bytes >> 20 == 0) {
-		d9__cmd_fail("record", "--max-total %s: at least 1M", args->value);
+		d9__cmd_fail("record", "--%s %s: at least 1M", args->name, args->value);
 		return false;
 	}
 	snprintf(out, size, "%" PRIu64, bytes >> 20);
@@ -587,6 +622,77 @@ static bool take_log_level(const struct d9__args *args, const char **out)
 	return take_word(args, "log-bridge", words, "error, warning, info, debug or off", out);
 }
 
+/* Triggers as they are given, or as they stand in a file. */
+struct trigger_list {
+	const char *text, *file; /* NULL: in none */
+};
+
+static void refuse_trigger(const struct trigger_list *list, const char *one, size_t len, const struct d9__trigger_fault *fault)
+{
+	uint32_t before, line = d9__trigger_line(list->text, one, &before);
+
+	if (list->file)
+		d9__cmd_fail("record", "%s, line %u, column %u: %s", list->file, line, before + fault->column, fault->text);
+	else
+		d9__cmd_fail("record", "--trigger '%.*s', column %u: %s", d9__precision(len), one, fault->column, fault->text);
+}
+
+/* Behind those that were given before. */
+static bool add_trigger(const struct trigger_list *list, const char *one, size_t len, char *out, size_t size)
+{
+	struct d9__trigger_fault fault;
+	struct d9__trigger trigger;
+	size_t used = strlen(out);
+
+	if (!d9__trigger_parse_names(one, len, &trigger, &fault)) {
+		refuse_trigger(list, one, len, &fault);
+		return false;
+	}
+	if ((size_t)snprintf(out + used, size - used, "%s%.*s", used ? ";" : "", d9__precision(len), one) >= size - used) {
+		d9__cmd_fail("record", "--trigger: all of them are longer than %zu bytes", size - 1);
+		return false;
+	}
+	return true;
+}
+
+static bool add_trigger_file(const char *path, char *out, size_t size)
+{
+	struct trigger_list list = { .file = path };
+	const char *at, *one;
+	size_t len, used = strlen(out);
+	char *text;
+	int err = d9__trigger_file_read(path, &text);
+	bool fine = true;
+
+	if (err) {
+		d9__cmd_fail("record", "--trigger: %s: %s", path, d9__trigger_file_fault(err));
+		return false;
+	}
+	for (list.text = at = text; fine && d9__trigger_next(&at, &one, &len);)
+		fine = add_trigger(&list, one, len, out, size);
+	free(text);
+	if (fine && strlen(out) == used)
+		fine = !d9__cmd_fail("record", "--trigger: %s has no trigger", path);
+	return fine;
+}
+
+static bool take_trigger(const struct d9__args *args, char *out, size_t size)
+{
+	const struct trigger_list list = { .text = args->value };
+	const char *at = args->value, *one;
+	char path[PATH_MAX];
+	bool fine = true;
+	size_t len;
+	int n = 0;
+
+	for (; fine && d9__trigger_next(&at, &one, &len); n++)
+		fine = d9__trigger_file_name(one, len, path) > 0 ? add_trigger_file(path, out, size) :
+								   add_trigger(&list, one, len, out, size);
+	if (!n)
+		d9__cmd_fail("record", "--trigger wants a condition, such as 'poll > 50ms', not '%s'", args->value);
+	return fine && n;
+}
+
 /* False: one line was printed. */
 static bool take_option(const struct d9__args *args, int key, struct options *options)
 {
@@ -599,6 +705,8 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return true;
 	case OPT_MAX_TOTAL:
 		return take_size(args, options->max_total, sizeof(options->max_total));
+	case OPT_MAX_DUMPS:
+		return take_size(args, options->max_dumps, sizeof(options->max_dumps));
 	case OPT_ROTATE:
 		return take_period(args, options->rotate, sizeof(options->rotate));
 	case OPT_COMPRESS:
@@ -627,6 +735,12 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return options->no_follow = true;
 	case OPT_EXEC:
 		return options->exec = true;
+	case OPT_FLIGHT:
+		return options->flight = true;
+	case OPT_TRIGGER:
+		return take_trigger(args, options->triggers, sizeof(options->triggers));
+	case OPT_ON_DUMP:
+		return d9__on_dump_add(&options->on_dump, args->value);
 	case OPT_START_DISABLED:
 		return options->start_disabled = true;
 	case OPT_REPORT:
@@ -638,29 +752,41 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	}
 }
 
-int d9__cmd_record(int argc, char **argv)
+/* The command line up to CMD.  -1, or the exit status behind a line that was printed. */
+static int take_options(struct d9__args *args, struct options *options)
 {
-	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { 0 };
-	int key, status, wait_status = 0;
-	bool ran = false;
+	int key;
 
-	while ((key = d9__args_next(&args)) > 0) {
-		if (!take_option(&args, key, &options))
+	while ((key = d9__args_next(args)) > 0) {
+		if (!take_option(args, key, options))
 			return D9__EXIT_USAGE;
 	}
 	if (key < 0)
 		return d9__args_exit(key);
-	if (options.exec && (options.report || options.require))
+	if (options->exec && (options->report || options->require || options->on_dump.n))
 		return d9__cmd_fail("record", "with --exec nobody waits for CMD, so there is no %s",
-				    options.report ? "--report" : "--require");
-	if (options.profile_only && options.cpu && !strcmp(options.cpu, "off"))
+				    options->report ? "--report" : options->require ? "--require" : "--on-dump");
+	if (options->profile_only && options->cpu && !strcmp(options->cpu, "off"))
 		return d9__cmd_fail("record", "--profile-only records samples, and --cpu off takes none");
-	if (options.profile_only && options.cpu_threads && strcmp(options.cpu_threads, "all") != 0)
+	if (options->profile_only && options->cpu_threads && strcmp(options->cpu_threads, "all") != 0)
 		return d9__cmd_fail("record", "--profile-only samples all threads: no thread runs a loop that it knows");
-	if (args.first >= argc)
+	if (args->first >= args->argc)
 		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
-	status = record(&options, argv + args.first, &wait_status, &ran);
+	options->resolved = d9__trigger_names_resolve(options->triggers, args->argv[args->first]);
+	return options->resolved ? -1 : D9__EXIT_USAGE;
+}
+
+int d9__cmd_record(int argc, char **argv)
+{
+	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
+	struct options options = { 0 };
+	int status = take_options(&args, &options), wait_status = 0;
+	bool ran = false;
+
+	if (status < 0)
+		status = record(&options, argv + args.first, &wait_status, &ran);
+	free(options.resolved);
+	d9__on_dump_release(&options.on_dump);
 	if (ran)
 		d9__child_exit_like(wait_status, status);
 	return status;

@@ -16,6 +16,7 @@
 
 #include "analyze/budget.h"
 #include "analyze/json.h"
+#include "analyze/kept_dump.h"
 #include "analyze/report.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
@@ -238,6 +239,7 @@ struct trace {
 	size_t n; /* of both: processes that are kept */
 	struct d9__report_more more;
 	bool addresses; /* are gathered, for a page or a script that names frames itself */
+	char *dump_id; /* of the only trace, if that is a manifest; else NULL */
 };
 
 /* What each of them takes, at least. */
@@ -275,6 +277,7 @@ static void trace_release(struct trace *trace)
 	}
 	free(trace->items);
 	free(trace->reports);
+	free(trace->dump_id);
 	d9__processes_release(&trace->ids);
 	d9_reader_free(trace->reader);
 }
@@ -316,6 +319,8 @@ static int diagnose(struct trace *trace, size_t i)
 	struct process *process = &trace->items[i];
 	int err = d9__analysis_finish(&process->analysis, trace->reader);
 
+	if (!err && trace->dump_id)
+		d9__fired_put_first(&process->analysis.fired, trace->dump_id);
 	if (!err && process->symbols)
 		err = d9__analysis_name(&process->analysis,
 					&(struct d9__namer){ d9__symbol_name, process->symbols });
@@ -325,11 +330,31 @@ static int diagnose(struct trace *trace, size_t i)
 		   : d9__report_init(&trace->reports[i], &process->analysis, &process->findings);
 }
 
+/* The dump that the report is about, if it is one. */
+static int find_dump(struct trace *trace, char **paths)
+{
+	struct d9__kept_dump dump;
+	char *why = NULL;
+	int err;
+
+	if (paths[1] || !d9__kept_dump_is(paths[0]))
+		return 0;
+	err = d9__kept_dump_load(&dump, paths[0], true, &why);
+	if (!err && !(trace->dump_id = strdup(dump.id)))
+		err = -ENOMEM;
+	d9__kept_dump_release(&dump);
+	free(why);
+	/* It was one when its segments were opened. */
+	return err == -ENOMEM ? err : 0;
+}
+
 static int analyse(struct trace *trace, char **paths, bool symbols)
 {
 	struct d9__unwritten unwritten;
 	int err = trace_init(trace, symbols);
 
+	if (!err)
+		err = find_dump(trace, paths);
 	if (!err)
 		err = read_events(trace);
 	if (!err && trace->n) {

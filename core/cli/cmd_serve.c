@@ -5,23 +5,23 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/kept_dump.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/data_path.h"
 #include "cli/live_trace.h"
 #include "cli/segment_summary.h"
+#include "cli/trace_input.h"
 #if WITH_LIBEVENT
+#include "cli/open_page.h"
 #include "serve/server.h"
 #endif
-
-extern char **environ;
 
 enum key {
 	KEY_OPEN = 256,
@@ -55,19 +55,21 @@ static const struct d9__usage usage = {
 };
 
 #if WITH_LIBEVENT
-/* The desktop's browser; that there is none is no failure, for the address was printed. */
-static void open_browser(const char *url)
+/* That there is no browser is no failure, because the address was printed. */
+static void open_browser(struct d9__open_page *page, const char *url)
 {
-	char program[] = "xdg-open", *argv[] = { program, (char *)url, NULL };
-	int err;
+	int err = d9__open_page(page, url);
 
-	err = posix_spawnp(&(pid_t) { 0 }, program, NULL, NULL, argv, environ);
 	if (err)
-		d9__cmd_fail("serve", "cannot start xdg-open: %s", strerror(err));
+		d9__cmd_fail("serve", "no browser was opened: %s; open the address by hand",
+			     err == -ENODATA  ? "no home directory that is this user's alone"
+			     : err == -ENOENT ? "no xdg-open"
+					      : strerror(-err));
 }
 
 static int run(const struct d9__server_options *options, bool open)
 {
+	struct d9__open_page page = { 0 };
 	struct d9__server *server = NULL;
 	int err = d9__server_new(options, &server);
 
@@ -85,9 +87,10 @@ static int run(const struct d9__server_options *options, bool open)
 	if (fflush(stdout))
 		err = -errno;
 	if (!err && open)
-		open_browser(d9__server_url(server));
+		open_browser(&page, d9__server_url(server));
 	if (!err)
 		err = d9__server_run(server);
+	d9__open_page_end(&page);
 	d9__server_free(server);
 	return err ? d9__cmd_fail("serve", "%s", strerror(-err)) : D9__EXIT_OK;
 }
@@ -97,11 +100,28 @@ static bool is_loopback(const char *address)
 	return !strncmp(address, "127.", strlen("127.")) || !strcmp(address, "::1");
 }
 
+/* What is wrong with the manifest of a dump is told as by the other commands. */
+static int check_dump(const char *trace)
+{
+	struct d9__kept_dump dump;
+	int status;
+
+	if (!d9__kept_dump_is(trace))
+		return 0;
+	status = d9__dump_open("serve", trace, &dump);
+	if (!status)
+		d9__kept_dump_release(&dump);
+	return status;
+}
+
 static int serve(const char *trace, struct d9__server_options *options, bool open)
 {
 	char *assets = NULL;
-	int err = d9__data_path(&assets), status;
+	int err, status = check_dump(trace);
 
+	if (status)
+		return status;
+	err = d9__data_path(&assets);
 	if (err == -ENOENT)
 		return d9__cmd_fail(
 			"serve",

@@ -14,6 +14,7 @@
 #include "cli/recorders.h"
 #include "cli/running_now.h"
 #include "cli/status_json.h"
+#include "cli/status_log.h"
 #include "cli/text.h"
 
 #define LABEL_WIDTH 14
@@ -24,6 +25,7 @@
 static const struct d9__opt opts[] = {
 	{ 'd', "dir", "DIR", "only recorders that write below DIR" },
 	{ 'j', "json", NULL, "one JSON object" },
+	{ 'l', "log", NULL, "what the recorder of PID noted: its own log" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -115,7 +117,8 @@ static void put_dead(struct d9__text_out *out, const struct d9__recorder_seen *r
 {
 	char count[SHORT_LEN];
 
-	d9__text_printf(out, "ended with %s events in its ring; save them: dial9 recover ",
+	d9__text_printf(out, "%s with %s events in its ring; save them: dial9 recover ",
+			d9__ring_view_replaced(&recorder->view) ? "became another program (exec)" : "ended",
 			short_count((double)recorder->look.waiting, count));
 	put_escaped(out, trace_dir(recorder));
 }
@@ -388,7 +391,7 @@ static void put_ring(struct d9__text_out *out, const struct d9__recorder_seen *r
 	put_label(out, "ring");
 	put_escaped(out, recorder->ring);
 	if (why) {
-		d9__text_string(out, "; not in ");
+		d9__text_string(out, "; ");
 		d9__text_escaped(out, why, len);
 	}
 	d9__text_char(out, '\n');
@@ -495,6 +498,18 @@ static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *
 	}
 }
 
+/* What it noted of itself: how much, and where that can be read. */
+static void put_log(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	struct d9__log_counts counts;
+	struct d9__notes notes;
+
+	d9__status_log_read(recorder, &notes, &counts);
+	put_label(out, "log");
+	d9__log_counts_text(out, &counts);
+	d9__text_printf(out, "; read it: dial9 status --log %d\n", (int)recorder->view.pid);
+}
+
 static void put_details(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	d9__text_printf(out, "process %d, ", (int)recorder->view.pid);
@@ -514,6 +529,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	put_samples(out, recorder);
 	put_blocking(out, recorder);
 	put_hooks(out, recorder);
+	put_log(out, recorder);
 }
 
 /* ---- the command ---- */
@@ -528,7 +544,17 @@ static int conclude(const struct d9__recorders *recorders, bool one)
 	return recorders->n_others ? D9__EXIT_FINDING : D9__EXIT_OK;
 }
 
-static int run(pid_t pid, const char *dir, bool json)
+static void put_one(struct d9__text_out *out, const struct d9__recorder_seen *recorder, bool json, bool log)
+{
+	if (log && json)
+		d9__status_log_json(out, recorder);
+	else if (log)
+		d9__status_log_text(out, recorder);
+	else
+		put_details(out, recorder);
+}
+
+static int run(pid_t pid, const char *dir, bool json, bool log)
 {
 	static struct d9__text_out out;
 	struct d9__recorders recorders;
@@ -540,12 +566,12 @@ static int run(pid_t pid, const char *dir, bool json)
 	}
 	d9__recorders_look(&recorders, "status");
 	d9__text_init(&out, STDOUT_FILENO);
-	if (json)
+	if (recorders.n && (log || (pid && !json)))
+		put_one(&out, &recorders.list[0], json, log);
+	else if (json)
 		d9__status_json(&out, &recorders);
-	else if (!pid || !recorders.n)
-		put_all(&out, &recorders);
 	else
-		put_details(&out, &recorders.list[0]);
+		put_all(&out, &recorders);
 	status = d9__text_finish(&out, "status");
 	if (!status)
 		status = conclude(&recorders, pid != 0);
@@ -558,12 +584,14 @@ int d9__cmd_status(int argc, char **argv)
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
 	const char *dir = NULL;
 	uint64_t pid = 0;
-	bool json = false;
+	bool json = false, log = false;
 	int key;
 
 	while ((key = d9__args_next(&args)) > 0) {
 		if (key == 'd')
 			dir = args.value;
+		else if (key == 'l')
+			log = true;
 		else
 			json = true;
 	}
@@ -574,5 +602,7 @@ int d9__cmd_status(int argc, char **argv)
 	if (args.first < argc &&
 	    (!d9__parse_u64(argv[args.first], &pid) || !pid || pid > INT_MAX))
 		return d9__cmd_fail("status", "'%s' is no process id", argv[args.first]);
-	return run((pid_t)pid, dir, json);
+	if (log && !pid)
+		return d9__cmd_fail("status", "--log shows the log of one recorder: dial9 status --log PID");
+	return run((pid_t)pid, dir, json, log);
 }

@@ -227,6 +227,9 @@ static int finish_segment(struct trace *trace, size_t segment, struct d9__addres
 	char *output;
 	int err = d9_reader_segment(trace->reader, segment, &info);
 
+	/* What is not there is told with what was read. */
+	if (info.err == -ENOENT)
+		return 0;
 	if (err || info.err || info.truncated || info.active) {
 		d9__symbolize_summary_leave_out(&trace->summary, &info);
 		return 0;

@@ -20,7 +20,8 @@
 #include "cli/control.h"
 #include "cli/dir_fault.h"
 
-#define WORDS_BYTES (D9__RING_HEALTH_AT - D9__RING_CONTROL_AT)
+#define WORDS_BYTES (D9__RING_FULL_AT - D9__RING_CONTROL_AT)
+#define TURN_NS     (10 * MS_NS)
 #define MS_NS       UINT64_C(1000000)
 #define SECOND_NS   UINT64_C(1000000000)
 #define ANSWER_NS   (10 * SECOND_NS)
@@ -64,8 +65,10 @@ static int map_words(struct d9__control *control)
 	p = mmap(NULL, WORDS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, D9__RING_CONTROL_AT);
 	if (p == MAP_FAILED)
 		err = -errno;
-	else
+	else {
 		control->words = p;
+		control->trigger = (void *)((uint8_t *)p + (D9__RING_TRIGGER_AT - D9__RING_CONTROL_AT));
+	}
 	close(fd);
 	return err;
 }
@@ -131,6 +134,29 @@ void d9__control_wake(struct d9__control *control)
 	syscall(SYS_futex, &control->words->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+int d9__control_take_turn(struct d9__control *control, _Atomic(uint32_t) *owner, uint64_t timeout_ns)
+{
+	uint32_t nobody = 0, me = (uint32_t)getpid();
+
+	for (uint64_t waited_ns = 0; !waited_ns || waited_ns < timeout_ns; waited_ns += TURN_NS) {
+		if (atomic_compare_exchange_strong(owner, &nobody, me))
+			return 0;
+		if (kill((pid_t)nobody, 0) && errno == ESRCH && atomic_compare_exchange_strong(owner, &nobody, me))
+			return 0;
+		nobody = 0;
+		nanosleep(&(struct timespec){ 0, TURN_NS }, NULL);
+	}
+	d9__cmd_fail(control->command, "process %d is busy with another dial9 %s", (int)control->pid, control->command);
+	return D9__EXIT_FINDING;
+}
+
+void d9__control_end_turn(_Atomic(uint32_t) *owner)
+{
+	uint32_t me = (uint32_t)getpid();
+
+	atomic_compare_exchange_strong(owner, &me, 0);
+}
+
 /* ---- answers ---- */
 
 static int no_answer(const struct d9__control *control)
@@ -158,7 +184,7 @@ int d9__control_cannot_write(const struct d9__control *control, const char *trac
 	char fault[D9__DIR_FAULT_LEN];
 
 	d9__cmd_fail(control->command, "process %d cannot write to its trace directory %s: %s%s; see: dial9 status %d",
-		     (int)control->pid, trace_dir, err > -4096 ? d9_strerror(err) : "unknown error",
+		     (int)control->pid, trace_dir, d9_strerror(err),
 		     d9__dir_fault(fault, control->pid, trace_dir, control->view.header.boot_id, D9__DIR_TRACE,
 				   err),
 		     (int)control->pid);

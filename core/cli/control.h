@@ -18,6 +18,7 @@ struct d9__control {
 	pid_t pid;
 	struct d9__ring_view view;
 	struct d9__ring_control *words; /* mapped */
+	struct d9__ring_trigger *trigger; /* likewise */
 };
 
 /*
@@ -28,6 +29,13 @@ void d9__control_close(struct d9__control *control);
 
 /* Make the recorder look at its control words now. */
 void d9__control_wake(struct d9__control *control);
+
+/*
+ * One request at a time, of those that |*owner| stands for: until nobody else's is left, for |timeout_ns|; whoever left
+ * one and died is passed over.  0, or an exit status, with one line on stderr.
+ */
+int d9__control_take_turn(struct d9__control *control, _Atomic(uint32_t) *owner, uint64_t timeout_ns);
+void d9__control_end_turn(_Atomic(uint32_t) *owner);
 
 /* Until |*done| is |number| or has passed it.  0, or an exit status, with one line on stderr. */
 int d9__control_await(struct d9__control *control, const _Atomic(uint32_t) *done, uint32_t number,

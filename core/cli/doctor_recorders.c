@@ -107,7 +107,7 @@ static void note_dead(struct d9__doctor *doctor, const struct d9__recorders *rec
 		return;
 	}
 	d9__doctor_note(doctor, name, D9__CHECK_WARN,
-			"%zu of processes that were killed, %s; the latest of process %d", dead,
+			"%zu of processes that were killed or became other programs, %s; the latest of process %d", dead,
 			d9__size_text(bytes, size), (int)latest->view.pid);
 	d9__doctor_advise(doctor, "save their events: %s", d9__recorders_recover_all());
 }

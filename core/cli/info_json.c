@@ -192,6 +192,26 @@ static void put_metadata(struct d9__text_out *out, const struct d9__process *pro
 	d9__text_char(out, '}');
 }
 
+static void put_log(struct d9__text_out *out, const struct d9__log *log)
+{
+	put_key(out, "log", false);
+	d9__text_char(out, '{');
+	put_key(out, "last", true);
+	d9__text_char(out, '[');
+	for (size_t i = 0; i < log->n; i++) {
+		d9__text_string(out, i ? ",{" : "{");
+		put_key(out, "at_ns", true);
+		d9__text_u64(out, log->last[i].ns);
+		put_text(out, "level", log->last[i].level);
+		put_text(out, "text", log->last[i].text);
+		put_u64(out, "times", log->last[i].times);
+		d9__text_char(out, '}');
+	}
+	d9__text_char(out, ']');
+	put_tallies(out, "lines", &log->levels);
+	d9__text_char(out, '}');
+}
+
 static void put_process(struct d9__text_out *out, const struct d9__process *process)
 {
 	d9__text_char(out, '{');
@@ -203,6 +223,7 @@ static void put_process(struct d9__text_out *out, const struct d9__process *proc
 	put_tallies(out, "loss", &process->loss);
 	put_all_hooks(out, process);
 	put_metadata(out, process);
+	put_log(out, &process->log);
 	put_key(out, "health", false);
 	d9__text_string(out, process->health_json ? process->health_json : "null");
 	d9__text_char(out, '}');
@@ -227,7 +248,7 @@ void d9__left_out_json(struct d9__text_out *out)
 }
 
 void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
-		   const struct d9__trace_facts *facts)
+		   const struct d9__trace_facts *facts, const struct d9__dump_list *dumps)
 {
 	uint64_t events = 0;
 
@@ -240,6 +261,14 @@ void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
 	d9__left_out_json(out);
 	put_tallies(out, "events", &facts->types);
 	put_segments(out, reader);
+	put_key(out, "dumps", false);
+	d9__text_char(out, '[');
+	for (size_t i = 0; i < dumps->n; i++) {
+		if (i)
+			d9__text_char(out, ',');
+		d9__text_json(out, dumps->dumps[i].path, strlen(dumps->dumps[i].path));
+	}
+	d9__text_char(out, ']');
 	put_key(out, "processes", false);
 	d9__text_char(out, '[');
 	for (size_t i = 0; i < facts->n_processes; i++) {

@@ -6,6 +6,7 @@
 
 #include <dial9/reader.h>
 
+#include "cli/dump_list.h"
 #include "cli/text.h"
 #include "cli/trace_facts.h"
 
@@ -13,7 +14,7 @@
 void d9__left_out_json(struct d9__text_out *out);
 
 void d9__info_json(struct d9__text_out *out, const struct d9_reader *reader,
-		   const struct d9__trace_facts *facts);
+		   const struct d9__trace_facts *facts, const struct d9__dump_list *dumps);
 
 /* "2026-11-21T09:16:36.123456789Z".  Returns |buf|. */
 #define D9__WALL_LEN 40

@@ -23,9 +23,12 @@ static const struct d9__cmd commands[] = {
 	{ "flamegraph", "where a program computed, by its samples, as a picture", d9__cmd_flamegraph },
 	{ "export", "a trace as one file that other programs open", d9__cmd_export },
 	{ "symbolize", "write functions and lines into a trace", d9__cmd_symbolize },
+	{ "process", "run stages over sealed segments: symbols in, secrets out", d9__cmd_process },
 	{ "status", "how the recorders of this machine do", d9__cmd_status },
 	{ "top", "the callbacks of a running program, busiest first", d9__cmd_top },
+	{ "trigger", "what makes a running program keep its last seconds", d9__cmd_trigger },
 	{ "dump", "make a running program keep its last seconds", d9__cmd_dump },
+	{ "dumps", "the dumps that triggers made in a directory, the latest last", d9__cmd_dumps },
 	{ "enable", "switch recording on in a running program", d9__cmd_enable },
 	{ "disable", "switch it off", d9__cmd_disable },
 	{ "rotate", "seal the segment that a running program writes", d9__cmd_rotate },
@@ -50,7 +53,8 @@ static void print_help(FILE *out)
 	for (const struct d9__cmd *cmd = commands; cmd->name; cmd++)
 		fprintf(out, "  %-10s %s\n", cmd->name, cmd->summary);
 	fputs("  help       tell more about a command: dial9 help COMMAND\n\n"
-	      "A TRACE is a segment, a directory of segments, or - for standard input.\n"
+	      "A TRACE is a segment, a directory of them, the manifest of a dump, or - for\n"
+	      "standard input.\n"
 	      "Exit status: 0 fine, 1 a finding or a failed check, 2 bad usage or broken input.\n"
 	      "Manual: man dial9\n",
 	      out);

@@ -355,47 +355,22 @@ void d9__profile_frames(struct d9__profile *profile, const struct d9__profile_st
 				       ? D9__EXECUTING : D9__RETURN, out);
 }
 
-/* struct d9__namer, for callbacks: by module and offset in the binaries, else by address. */
-static bool find_name(void *symbolizer, struct d9__place *place)
-{
-	enum d9__address_role role = place->role == D9__PLACE_CALL ? D9__RETURN : D9__ENTRY;
-	struct d9__frames frames = { 0 };
-
-	if (place->len)
-		d9__symbolizer_resolve_name(symbolizer, place->text, place->len, role, &frames);
-	if (!frames.known && place->address)
-		d9__symbolizer_resolve(symbolizer, place->address, D9__NO_TIME, role, &frames);
-	if (!frames.known)
-		return false;
-	place->function = d9__frames_one(&frames, role)->function;
-	place->file = d9__frames_one(&frames, role)->file;
-	place->line = d9__frames_one(&frames, role)->line;
-	return true;
-}
-
 /* ---- the command ---- */
-
-/* Of the samples of the analysis nothing is told, so their stacks need no names. */
-static void forget_samples(struct d9__analysis *analysis)
-{
-	d9__samples_release(&analysis->samples);
-	memset(&analysis->samples, 0, sizeof(analysis->samples));
-	d9__idle_release(&analysis->idle);
-	memset(&analysis->idle, 0, sizeof(analysis->idle));
-	d9__heap_release(&analysis->heap);
-}
 
 static int name_all(struct d9__profile *profile, const char *command)
 {
+	const struct d9__namer namer = { d9__symbol_name, profile->symbolizer };
+	int err;
+
 	profile->period_ns = profile->analysis.samples.period_ns;
 	/* It ends the calls that are still open, too. */
 	if ((profile->whole || profile->calls) && d9__analysis_finish(&profile->analysis, profile->reader))
 		return d9__cmd_fail(command, "out of memory");
-	if (!profile->whole)
-		forget_samples(&profile->analysis);
 	if (profile->calls && d9__profile_calls_finish(profile))
 		return d9__cmd_fail(command, "out of memory");
-	if (d9__analysis_name(&profile->analysis, &(struct d9__namer){ find_name, profile->symbolizer }))
+	err = profile->whole ? d9__analysis_name(&profile->analysis, &namer)
+			     : d9__analysis_name_callbacks(&profile->analysis, &namer);
+	if (err)
 		return d9__cmd_fail(command, "out of memory");
 	return d9__profile_select(profile, command);
 }

@@ -19,6 +19,10 @@
 /* Steps of SQLite's machine between two looks at the clock. */
 #define LOOK_EVERY 10000
 
+/* Columns of EXPLAIN. */
+#define EXPLAIN_OPCODE 1
+#define EXPLAIN_P2     3
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -45,13 +49,7 @@ static int authorize(void *context, int action, const char *first, const char *s
 	(void)database;
 	(void)trigger;
 	switch (action) {
-	case SQLITE_READ: {
-		enum d9__query_table table = d9__query_table_find(first);
-
-		if (table != D9__QUERY_TABLES)
-			query->asked |= UINT32_C(1) << table;
-		return SQLITE_OK;
-	}
+	case SQLITE_READ:
 	case SQLITE_SELECT:
 	case SQLITE_FUNCTION:
 	case SQLITE_RECURSIVE:
@@ -96,6 +94,9 @@ static int make_tables(struct d9__query *query)
 		err = sqlite3_exec(query->db, d9__query_tables[i].sql, NULL, NULL, NULL);
 	for (size_t i = 0; d9__query_views[i].name && !err; i++)
 		err = sqlite3_exec(query->db, d9__query_views[i].sql, NULL, NULL, NULL);
+	/* Tables of JSON are made at their first use, which is not permitted later; a SQLite may lack them. */
+	if (!err)
+		sqlite3_exec(query->db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
 	return err ? err : d9__query_add_functions(query->db);
 }
 
@@ -184,6 +185,55 @@ void d9__query_close(struct d9__query *query)
 
 /* ---- run ---- */
 
+/* Add the table that the b-tree at the page |root|, its own or an index's, belongs to.  An error of SQLite, or 0. */
+static int ask_table(struct d9__query *query, sqlite3_stmt *owner, sqlite3_int64 root)
+{
+	enum d9__query_table table;
+
+	sqlite3_bind_int64(owner, 1, root);
+	if (sqlite3_step(owner) == SQLITE_ROW) {
+		table = d9__query_table_find((const char *)sqlite3_column_text(owner, 0));
+		if (table != D9__QUERY_TABLES)
+			query->asked |= UINT32_C(1) << table;
+	}
+	return sqlite3_reset(owner);
+}
+
+/* Add all tables that |program|, an EXPLAIN, opens.  An error of SQLite, or 0. */
+static int ask_opened(struct d9__query *query, sqlite3_stmt *program)
+{
+	sqlite3_stmt *owner = NULL;
+	int err = sqlite3_prepare_v2(query->db, "SELECT tbl_name FROM sqlite_master WHERE rootpage = ?", -1, &owner, NULL);
+
+	while (!err && sqlite3_step(program) == SQLITE_ROW) {
+		const char *opcode = (const char *)sqlite3_column_text(program, EXPLAIN_OPCODE);
+
+		if (opcode && (!strcmp(opcode, "OpenRead") || !strcmp(opcode, "ReopenIdx")))
+			err = ask_table(query, owner, sqlite3_column_int64(program, EXPLAIN_P2));
+	}
+	sqlite3_finalize(owner);
+	return err ? err : sqlite3_reset(program);
+}
+
+/*
+ * Set |asked| to the tables that the statement of |len| bytes at |sql| reads.  The compiled program tells them all,
+ * because it opens them; the authorizer is not told of a column that is only in USING or NATURAL JOIN.  An error of SQLite, or 0.
+ */
+static int find_asked(struct d9__query *query, const char *sql, int len)
+{
+	char *text = sqlite3_mprintf("EXPLAIN %.*s", len, sql);
+	sqlite3_stmt *program = NULL;
+	int err = text ? sqlite3_prepare_v2(query->db, text, -1, &program, NULL) : SQLITE_NOMEM;
+
+	query->asked = 0;
+	query->until_ns = 0;
+	if (!err)
+		err = ask_opened(query, program);
+	sqlite3_finalize(program);
+	sqlite3_free(text);
+	return err;
+}
+
 static int tell_error(const struct d9__query *query)
 {
 	if (query->late)
@@ -208,11 +258,15 @@ static int run_one(struct d9__query *query, const char *sql, struct d9__text_out
 	sqlite3_stmt *stmt;
 	int err, status;
 
-	query->asked = 0;
 	query->denied = query->late = false;
 	err = sqlite3_prepare_v2(query->db, sql, -1, &stmt, rest);
-	if (err)
+	/* What is explained already reads nothing. */
+	if (!err && stmt && !sqlite3_stmt_isexplain(stmt))
+		err = find_asked(query, sql, (int)(*rest - sql));
+	if (err) {
+		sqlite3_finalize(stmt);
 		return tell_error(query);
+	}
 	status = stmt ? fill(query, query->asked) : 0;
 	if (status || !stmt) {
 		sqlite3_finalize(stmt);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbol/elf_needs.h"
@@ -35,6 +36,16 @@ static void print_words(FILE *out, char *const *words)
 {
 	for (; *words; words++)
 		fprintf(out, " %s", *words);
+}
+
+void d9__record_end_text(int wait_status, char *out, size_t size)
+{
+	if (WIFSIGNALED(wait_status))
+		snprintf(out, size, "was ended by signal %d (%s)", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	else if (WEXITSTATUS(wait_status))
+		snprintf(out, size, "ended with exit status %d", WEXITSTATUS(wait_status));
+	else
+		out[0] = '\0';
 }
 
 /* ---- programs that clear the environment ---- */
@@ -145,8 +156,20 @@ static bool explain_own_loop(FILE *out, const char *path)
 	return true;
 }
 
-/* |started|: by a shell or launcher, which may have changed the environment. */
-static bool explain_needs(FILE *out, const char *path, const struct d9__elf_needs *needs, bool started)
+/* |path| loads |library|.  |started|: by a shell or launcher, which may have changed the environment. */
+static void explain_no_loop(FILE *out, const char *path, const char *library, const struct d9__record_command *command,
+			    bool started)
+{
+	fprintf(out, "%s loads %s, but ", path, library);
+	if (command->end[0])
+		fprintf(out, "%s%s%s before a loop of it ran", started ? command->argv[0] : "", started ? " " : "", command->end);
+	else
+		fprintf(out, "ran no loop of it%s",
+			started ? ", or what starts it takes LD_PRELOAD out of its environment" : "");
+}
+
+static bool explain_needs(FILE *out, const char *path, const struct d9__elf_needs *needs,
+			  const struct d9__record_command *command, bool started)
 {
 	const char *other = NULL;
 
@@ -156,8 +179,7 @@ static bool explain_needs(FILE *out, const char *path, const struct d9__elf_need
 		for (size_t i = 0; i < D9__LOOP_LIBRARIES; i++) {
 			if (!d9__is_file_of(name, d9__loop_libraries[i].file))
 				continue;
-			fprintf(out, "%s loads %s, but ran no loop of it%s", path, name,
-				started ? ", or what starts it takes LD_PRELOAD out of its environment" : "");
+			explain_no_loop(out, path, name, command, started);
 			return true;
 		}
 		if (d9__is_file_of(name, "libuv"))
@@ -173,37 +195,38 @@ static bool explain_needs(FILE *out, const char *path, const struct d9__elf_need
 /* ---- files ---- */
 
 /* As an ordinary user nobody can; root has no rights to gain by such a file. */
-static void advise(FILE *out, enum d9__preload_fate fate, char *const *argv, const char *dir)
+static void advise(FILE *out, enum d9__preload_fate fate, const struct d9__record_command *command)
 {
 	if (fate != D9__PRELOAD_SECURE || geteuid() == 0) {
 		fputs(d9__preload_advice(fate), out);
 		return;
 	}
-	fprintf(out, "root can record it: dial9 record -o %s --", dir);
-	print_words(out, argv);
+	fprintf(out, "root can record it: dial9 record -o %s --", command->dir);
+	print_words(out, command->argv);
 }
 
 /* Why nothing can be loaded into |path|, if that is so. */
-static bool explain_fate(FILE *out, const char *path, enum d9__preload_fate fate, char *const *argv, const char *dir)
+static bool explain_fate(FILE *out, const char *path, enum d9__preload_fate fate,
+			 const struct d9__record_command *command)
 {
 	if (!d9__preload_why(fate)[0])
 		return false;
 	fprintf(out, "%s %s; ", path, d9__preload_why(fate));
-	advise(out, fate, argv, dir);
+	advise(out, fate, command);
 	return true;
 }
 
-/* What keeps |path|, of the command |argv|, from being recorded, if its file tells.  |started| as above. */
-static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate, char *const *argv,
-			 const char *dir, bool started)
+/* What keeps |path|, of |command|, from being recorded, if its file tells.  |started| as above. */
+static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate,
+			 const struct d9__record_command *command, bool started)
 {
 	struct d9__elf_needs needs = { 0 };
 	bool told = true;
 
-	if (explain_fate(out, path, fate, argv, dir))
+	if (explain_fate(out, path, fate, command))
 		return true;
 	if (!explain_own_loop(out, path) && !explain_options(out)) {
-		told = !d9__elf_needs_list(path, &needs) && explain_needs(out, path, &needs, started);
+		told = !d9__elf_needs_list(path, &needs) && explain_needs(out, path, &needs, command, started);
 		d9__elf_needs_release(&needs);
 	}
 	return told;
@@ -213,8 +236,10 @@ static bool explain_file(FILE *out, const char *path, enum d9__preload_fate fate
 
 static bool starts_others(const char *path)
 {
-	static const char *const names[] = { "bash", "dash", "env", "nice", "nohup", "runuser", "setpriv", "sh", "su",
-					     "setsid", "timeout", "chroot", "zsh", NULL };
+	static const char *const names[] = { "bash", "busybox", "capsh", "chroot", "chrt", "dash", "env", "flock", "ionice",
+					     "ksh", "nice", "nohup", "nsenter", "prlimit", "runuser", "setarch", "setpriv",
+					     "setsid", "sh", "stdbuf", "su", "taskset", "timeout", "unshare", "xargs", "zsh",
+					     NULL };
 
 	return is_one_of(name_of(path), names);
 }
@@ -240,7 +265,7 @@ static void read_script(const char *path, char *text, size_t size)
 }
 
 /* Which programs it starts only it knows; which ones |text| names can be seen, in a script that it names, too. */
-static bool explain_words(FILE *out, char *text, char *const *argv, const char *dir, bool scripts)
+static bool explain_words(FILE *out, char *text, const struct d9__record_command *command, bool scripts)
 {
 	char path[PATH_MAX], script[SCRIPT_BYTES], *rest;
 	bool told = false;
@@ -251,54 +276,76 @@ static bool explain_words(FILE *out, char *text, char *const *argv, const char *
 
 		if (fate == D9__PRELOAD_UNKNOWN)
 			continue;
-		told = explain_sudo(out, alone, dir) || explain_su(out, alone, dir, fate == D9__PRELOAD_SECURE) ||
-		       explain_file(out, path, fate, argv, dir, true);
+		told = explain_sudo(out, alone, command->dir) ||
+		       explain_su(out, alone, command->dir, fate == D9__PRELOAD_SECURE) ||
+		       explain_file(out, path, fate, command, true);
 		if (told || !scripts || !strchr(word, '/'))
 			continue;
 		read_script(word, script, sizeof(script));
-		told = explain_words(out, script, argv, dir, false);
+		told = explain_words(out, script, command, false);
 	}
 	return told;
 }
 
-static bool explain_started(FILE *out, char *const *argv, const char *dir)
+static bool explain_started(FILE *out, const struct d9__record_command *command)
 {
 	bool told = false;
 
-	for (char *const *word = argv; *word && !told; word++) {
+	for (char *const *word = command->argv; *word && !told; word++) {
 		char *copy = strdup(*word);
 
-		told = copy && explain_words(out, copy, argv, dir, true);
+		told = copy && explain_words(out, copy, command, true);
 		free(copy);
 	}
 	return told;
 }
 
-void d9__record_cause(FILE *out, char *const *argv, const char *dir, bool follows)
+/* As all of them say that they could not start what they were to start. */
+static bool explain_launcher(FILE *out, const struct d9__record_command *command)
 {
-	char path[PATH_MAX] = "";
-	enum d9__preload_fate fate = d9__preload_judge(argv[0], path, sizeof(path));
-	bool others = starts_others(path);
+	int status = WIFEXITED(command->wait_status) ? WEXITSTATUS(command->wait_status) : 0;
 
-	fprintf(out, "nothing was recorded: ");
-	if (explain_sudo(out, argv, dir) || explain_su(out, argv, dir, fate == D9__PRELOAD_SECURE) ||
-	    explain_env(out, argv))
-		return;
-	if (others && !follows)
-		fprintf(out, "%s starts other programs, which --no-follow leaves out", argv[0]);
-	else if (!(others ? explain_started(out, argv, dir) : explain_file(out, path, fate, argv, dir, false)) &&
-		 !explain_options(out))
-		fprintf(out, "no loop of a shared libevent, libev or GLib ran in %s%s", argv[0],
-			others ? " or in what it started" : "");
+	if (status != 126 && status != 127)
+		return false;
+	fprintf(out, "%s %s: what it was to start %s", command->argv[0], command->end,
+		status == 126 ? "could not be executed" : "was not found, or could not be started");
+	return true;
 }
 
-void d9__record_cause_of_profile(FILE *out, char *const *argv, const char *dir)
+static bool explain_environment(FILE *out, const struct d9__record_command *command, enum d9__preload_fate fate)
+{
+	return explain_sudo(out, command->argv, command->dir) ||
+	       explain_su(out, command->argv, command->dir, fate == D9__PRELOAD_SECURE) || explain_env(out, command->argv);
+}
+
+void d9__record_cause(FILE *out, const struct d9__record_command *command, bool follows)
 {
 	char path[PATH_MAX] = "";
-	enum d9__preload_fate fate = d9__preload_judge(argv[0], path, sizeof(path));
+	const char *name = command->argv[0];
+	enum d9__preload_fate fate = d9__preload_judge(name, path, sizeof(path));
+	bool others = starts_others(path);
 
-	fprintf(out, "nothing was recorded: ");
-	if (!explain_sudo(out, argv, dir) && !explain_su(out, argv, dir, fate == D9__PRELOAD_SECURE) &&
-	    !explain_env(out, argv) && !explain_fate(out, path, fate, argv, dir) && !explain_options(out))
-		fprintf(out, "%s used too little CPU time for a sample; more of them: --cpu HZ", argv[0]);
+	if (explain_environment(out, command, fate) || (others && explain_launcher(out, command)))
+		return;
+	if (others && !follows)
+		fprintf(out, "%s starts other programs, which --no-follow leaves out", name);
+	else if (!(others ? explain_started(out, command) : explain_file(out, path, fate, command, false)) &&
+		 !explain_options(out))
+		fprintf(out, "no loop of a shared libevent, libev or GLib ran in %s%s%s%s", name,
+			others ? " or in what it started" : "", command->end[0] ? ", which " : "", command->end);
+}
+
+void d9__record_cause_of_profile(FILE *out, const struct d9__record_command *command)
+{
+	char path[PATH_MAX] = "";
+	const char *name = command->argv[0];
+	enum d9__preload_fate fate = d9__preload_judge(name, path, sizeof(path));
+
+	if (!explain_environment(out, command, fate) &&
+	    !(starts_others(path) && explain_launcher(out, command)) && !explain_fate(out, path, fate, command) &&
+	    !explain_options(out))
+		fprintf(out,
+			"%s%s%s used too little CPU time for a sample (--cpu HZ takes more), or made no call behind its first "
+			"0.1 s at which they could begin: DIAL9_LATE_START_ENABLED=false",
+			name, command->end[0] ? ", which " : "", command->end[0] ? command->end : "");
 }

@@ -7,14 +7,26 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#define D9__RECORD_END_LEN 96
+
+/* What was run. */
+struct d9__record_command {
+	char *const *argv;
+	const char *dir;	      /* as it was given */
+	int wait_status;
+	char end[D9__RECORD_END_LEN]; /* the same in words, see below */
+};
+
+/* "ended with exit status 1", "was ended by signal 6 (Aborted)", or "" if it ended well. */
+void d9__record_end_text(int wait_status, char *out, size_t size);
+
 /*
- * Print the one cause that applies to the program |argv|, as far as its file, the loader and the name of the program
- * tell, and what to do or to type instead.  |dir|: as it was given, for that.  |follows|: what it starts would be
- * recorded too.  Nothing runs.
+ * Print the one cause that applies to |command|, as far as its file, its end, the loader and the name of the program
+ * tell, and what to do or to type instead.  |follows|: what it starts would be recorded too.  Nothing runs.
  */
-void d9__record_cause(FILE *out, char *const *argv, const char *dir, bool follows);
+void d9__record_cause(FILE *out, const struct d9__record_command *command, bool follows);
 
 /* The same of `dial9 record --profile-only`, for which a program needs no loop. */
-void d9__record_cause_of_profile(FILE *out, char *const *argv, const char *dir);
+void d9__record_cause_of_profile(FILE *out, const struct d9__record_command *command);
 
 #endif /* D9_CLI_RECORD_CAUSE_H */

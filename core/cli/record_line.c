@@ -31,6 +31,18 @@ static const char *explain_limit(void)
 	return text;
 }
 
+static void explain_cause(FILE *out, const struct d9__record_line *line)
+{
+	struct d9__record_command command = { .argv = line->argv, .dir = line->dir->path, .wait_status = line->wait_status };
+
+	d9__record_end_text(line->wait_status, command.end, sizeof(command.end));
+	fprintf(out, "nothing was recorded: ");
+	if (line->profile_only)
+		d9__record_cause_of_profile(out, &command);
+	else
+		d9__record_cause(out, &command, line->follows);
+}
+
 static void explain_nothing(FILE *out, const struct d9__record_line *line)
 {
 	if (line->follower)
@@ -42,10 +54,8 @@ static void explain_nothing(FILE *out, const struct d9__record_line *line)
 			line->failure.service, strerror(line->failure.err));
 	else if (explain_limit()[0])
 		fprintf(out, "nothing was recorded: its trace could not be written%s", explain_limit());
-	else if (line->profile_only)
-		d9__record_cause_of_profile(out, line->argv, line->dir->path);
 	else
-		d9__record_cause(out, line->argv, line->dir->path, line->follows);
+		explain_cause(out, line);
 }
 
 /* One process's own folder if it shares the trace directory with others. */
@@ -70,11 +80,13 @@ static void print_refusals(FILE *out, const struct d9__record_result *result)
 /* Where a container is read-only, or its shared memory tiny. */
 static void print_fallbacks(FILE *out, const struct d9__record_line *line)
 {
+	const char *why = line->result->ring_fallback;
+
 	if (line->dir->why_not)
 		fprintf(out, ", not in " D9__RECORD_DIR " (%s)", line->dir->why_not);
-	if (line->result->ring_fallback[0])
-		fprintf(out, ", with the ring not in shared memory (%s)",
-			line->result->ring_fallback);
+	if (why[0])
+		fprintf(out, ", with the ring in memory of the program (%s), where a kill loses what is not written yet%s", why,
+			strncmp(why, "/dev/shm", 8) != 0 ? "" : "; DIAL9_RING=disk keeps it in the trace directory");
 }
 
 static void print_result(FILE *out, const struct d9__record_line *line)
@@ -101,6 +113,8 @@ static void print_result(FILE *out, const struct d9__record_line *line)
 		fprintf(out, ", but no stacks: %s", result->no_samples);
 	if (result->no_allocations[0])
 		fprintf(out, ", but no allocations: %s", result->no_allocations);
+	if (result->ended[0])
+		fprintf(out, "; recording%s ended %s", result->processes > 1 ? " of one" : "", result->ended);
 	fprintf(out, "; see: dial9 report %s", where);
 }
 
@@ -111,7 +125,7 @@ static void print_living(FILE *out, const struct d9__record_line *line)
 	const char *where = result->processes == 1 ? result->paths[0] : line->dir->path;
 
 	fprintf(out,
-		"%zu process%s recorded on in the background, in %s; if a signal ends %s: dial9 recover %s",
+		"%zu background process%s still being recorded, in %s; if a signal ends %s: dial9 recover %s",
 		result->living, result->living == 1 ? " is" : "es are", where,
 		result->living == 1 ? "it" : "one", line->dir->path);
 }
@@ -119,27 +133,27 @@ static void print_living(FILE *out, const struct d9__record_line *line)
 /* A recorder started, and left no event of a loop. */
 static void explain_empty(FILE *out, const struct d9__record_line *line)
 {
-	if (line->profile_only && line->result->no_samples[0]) {
-		fprintf(out, "nothing was recorded: no stacks: %s", line->result->no_samples);
+	char end[D9__RECORD_END_LEN];
+
+	if (line->profile_only && !line->result->no_samples[0] && !line->result->ended[0]) {
+		explain_cause(out, line);
 		return;
 	}
-	if (line->profile_only) {
-		d9__record_cause_of_profile(out, line->argv, line->dir->path);
-		return;
-	}
+	d9__record_end_text(line->wait_status, end, sizeof(end));
 	fprintf(out, "nothing was recorded: ");
-	if (line->result->n_refusals) {
+	if (line->profile_only && line->result->no_samples[0]) {
+		fprintf(out, "no stacks: %s", line->result->no_samples);
+	} else if (line->result->ended[0]) {
+		fprintf(out, "recording ended %s, and nothing had happened before", line->result->ended);
+	} else if (line->result->n_refusals) {
 		print_refusals(out, line->result);
 		fprintf(out, "; see: dial9 doctor -- %s", line->argv[0]);
 	} else if (WIFSIGNALED(line->wait_status)) {
-		fprintf(out,
-			"%s was killed before its trace was written for the first time, about a "
-			"second after the start of its loop%s",
-			line->argv[0], explain_limit());
+		fprintf(out, "%s %s before its trace was written for the first time, about a second after recording began%s",
+			line->argv[0], end, explain_limit());
 	} else {
-		fprintf(out,
-			"a recorder ran in %s, but no loop did while it was switched on%s",
-			line->argv[0], explain_limit());
+		fprintf(out, "a recorder ran in %s%s%s, but no loop did while it was switched on%s", line->argv[0],
+			end[0] ? ", which " : "", end, explain_limit());
 	}
 }
 

@@ -120,6 +120,7 @@ static bool is_recorders_own(const struct d9_event *event)
 	case D9_EVENT_RESOURCE_USAGE:
 	case D9_EVENT_RECORDER_LOSS:
 	case D9_EVENT_RECORDER_HEALTH:
+	case D9_EVENT_RECORDER_LOG:
 	case D9_EVENT_MODULE:
 	case D9_EVENT_LOOP_TASKS:
 	case D9_EVENT_PROCESS_STATE:
@@ -213,6 +214,8 @@ static void take_facts(const struct d9_event *event, struct d9__record_result *r
 		if (is_key(pair, "ring.fallback"))
 			copy_text(result->ring_fallback, sizeof(result->ring_fallback), pair + 1, 0,
 				  pair[1].len);
+		if (is_key(pair, "recorder.ended"))
+			copy_text(result->ended, sizeof(result->ended), pair + 1, 0, pair[1].len);
 	}
 	/* It may stand in front of the reason. */
 	for (pair = entries->u.string_map.pairs; pair < end; pair += 2)

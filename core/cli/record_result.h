@@ -37,7 +37,8 @@ struct d9__record_result {
 	bool counted; /* false: too much to count in passing */
 	uint64_t events;
 	bool active; /* not all of them are the recorder's own */
-	char ring_fallback[64]; /* why a ring is not where it should be; empty: none */
+	char ring_fallback[96]; /* why a ring is not where it should be; empty: none */
+	char ended[128];	/* when recording did, if that was before the program: recorder.ended */
 	char no_samples[256];	 /* why there are none; "": there are, or nobody wanted any */
 	char no_allocations[256]; /* the same of allocations, which are a fault wherever this is told */
 	bool backend_asked;	 /* by name: then it is a fault that there are none */

@@ -249,7 +249,7 @@ static void put_state(struct d9__json *json, const struct d9_reader *reader)
 
 	d9_reader_segment(reader, 0, &info);
 	d9__json_bool(json, "truncated", info.truncated);
-	d9__json_bool(json, "damaged", info.err && info.err != -ENODATA);
+	d9__json_bool(json, "damaged", d9__segment_is_damaged(info.err));
 	d9__json_string(json, "message", info.message);
 }
 

@@ -239,6 +239,59 @@ static int take_health(struct d9__trace_facts *facts, struct d9__process *proces
 	return err ? err : keep_line(facts->scratch, &process->health_text);
 }
 
+/* ---- the recorder's log ---- */
+
+static void release_line(struct d9__log_line *line)
+{
+	free(line->level);
+	free(line->text);
+}
+
+static char *known_text(const struct d9_event *event, unsigned field, const char *instead)
+{
+	const struct d9_value *value = d9_event_known(event, field);
+
+	if (!value)
+		return strdup(instead);
+	return strndup(value->u.text.data, value->u.text.len < FACT_MAX ? value->u.text.len : FACT_MAX);
+}
+
+/* In the place that its time gives it; the earliest of too many goes. */
+static void keep_log_line(struct d9__log *log, struct d9__log_line *line)
+{
+	size_t at = log->n;
+
+	while (at && log->last[at - 1].ns > line->ns)
+		at--;
+	if (log->n < D9__LOG_KEPT) {
+		memmove(&log->last[at + 1], &log->last[at], (log->n++ - at) * sizeof(*line));
+	} else if (!at) {
+		release_line(line);
+		return;
+	} else {
+		release_line(&log->last[0]);
+		memmove(&log->last[0], &log->last[1], --at * sizeof(*line));
+	}
+	log->last[at] = *line;
+}
+
+static int take_log(struct d9__log *log, const struct d9_event *event)
+{
+	struct d9__log_line line = { .ns = event->timestamp_ns,
+				     .times = d9_event_known_u64(event, D9_RECORDER_LOG_TIMES, 1),
+				     .level = known_text(event, D9_RECORDER_LOG_LEVEL, "unknown"),
+				     .text = known_text(event, D9_RECORDER_LOG_TEXT, "") };
+	ptrdiff_t item = line.level && line.text ? find_tally(&log->levels, line.level, strlen(line.level)) : -1;
+
+	if (item < 0) {
+		release_line(&line);
+		return -ENOMEM;
+	}
+	log->levels.items[item].n++;
+	keep_log_line(log, &line);
+	return 0;
+}
+
 int d9__trace_facts_add(struct d9__trace_facts *facts, const struct d9_event *event)
 {
 	struct d9__process *process;
@@ -259,6 +312,8 @@ int d9__trace_facts_add(struct d9__trace_facts *facts, const struct d9_event *ev
 		return take_loss(process, event);
 	case D9_EVENT_RECORDER_HEALTH:
 		return take_health(facts, process, event);
+	case D9_EVENT_RECORDER_LOG:
+		return take_log(&process->log, event);
 	default:
 		return 0;
 	}
@@ -278,6 +333,7 @@ void d9__trace_facts_finish(struct d9__trace_facts *facts)
 		struct d9__process *process = &facts->processes[i];
 
 		sort_tallies(&process->loss);
+		sort_tallies(&process->log.levels);
 		if (process->n_metadata)
 			qsort(process->metadata, process->n_metadata, sizeof(*process->metadata),
 			      compare_facts);
@@ -296,6 +352,9 @@ void d9__trace_facts_release(struct d9__trace_facts *facts)
 		free(process->health_json);
 		free(process->health_text);
 		release_tallies(&process->loss);
+		for (size_t k = 0; k < process->log.n; k++)
+			release_line(&process->log.last[k]);
+		release_tallies(&process->log.levels);
 	}
 	free(facts->processes);
 	d9__processes_release(&facts->ids);

@@ -32,6 +32,21 @@ struct d9__fact {
 	uint64_t at_ns;
 };
 
+#define D9__LOG_KEPT 10
+
+/* A line of the recorder's own log; a trace may say anything of it. */
+struct d9__log_line {
+	uint64_t ns, times;
+	char *level, *text;
+};
+
+/* All lines are counted, the latest are kept. */
+struct d9__log {
+	struct d9__tallies levels;
+	struct d9__log_line last[D9__LOG_KEPT]; /* by time, NULL texts at the end */
+	size_t n;
+};
+
 /* One recorded process. */
 struct d9__process {
 	const char *directory; /* borrowed; "-" for standard input */
@@ -44,6 +59,7 @@ struct d9__process {
 	struct d9__texts keys; /* fact i has text i, until they are sorted */
 	uint64_t health_ns; /* of its latest health event */
 	char *health_json, *health_text; /* that event as a line, or NULL */
+	struct d9__log log;
 };
 
 struct d9__trace_facts {

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace_input.h"
 
+#include "analyze/analysis.h"
 #include "analyze/budget.h"
+#include "analyze/kept_dump.h"
 #include "analyze/processes.h"
 #include "cli/cmd.h"
 #include "cli/progress.h"
@@ -62,23 +65,113 @@ static void limit(struct d9_reader *reader, bool has_pipe)
 	d9__budget_start(total);
 }
 
+/* ---- dumps ---- */
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int refuse_empty(const char *command, const struct d9__kept_dump *dump, const char *path)
+{
+	if (dump->n_segments)
+		return d9__cmd_fail(command, "%s: none of the segments that it lists is beside it", path);
+	if (dump->state == D9__KEPT_FAILED)
+		return d9__cmd_fail(command, "%s: this dump failed: %s", path, dump->error ? dump->error : "no reason is told");
+	return d9__cmd_fail(command, "%s: this dump has no segments%s", path,
+			    dump->state == D9__KEPT_OPEN ? " yet: it lists them when its window closes" : "");
+}
+
+int d9__dump_open(const char *command, const char *path, struct d9__kept_dump *dump)
+{
+	char *why;
+	int err = d9__kept_dump_load(dump, path, true, &why), status = 0;
+
+	if (err)
+		status = d9__cmd_fail(command, "%s: no manifest of a dump: %s", path, why ? why : strerror(-err));
+	else if (dump->n_missing == dump->n_segments)
+		status = refuse_empty(command, dump, path);
+	free(why);
+	if (status)
+		d9__kept_dump_release(dump);
+	return status;
+}
+
+/* That it is missing is told with what was read, as damage is. */
+static int add_missing(struct d9_reader *reader, const struct d9__kept_dump *dump, const char *path)
+{
+	char *what;
+	int err;
+
+	if (asprintf(&what, "not there, and %s lists it", file_name(dump->path)) < 0)
+		return -ENOMEM;
+	err = d9__reader_add_missing(reader, path, what);
+	free(what);
+	return err;
+}
+
+/* Those that have no place in its manifest. */
+static int add_unlisted(struct d9_reader *reader, const struct d9__kept_dump *dump)
+{
+	char what[96];
+
+	if (!dump->n_unlisted)
+		return 0;
+	snprintf(what, sizeof(what), "the dump has %" PRIu64 " more segments, which this does not list", dump->n_unlisted);
+	return d9__reader_add_missing(reader, dump->path, what);
+}
+
+/* The segments that the manifest |path| lists, and no others. */
+static int add_dump(const char *command, struct d9_reader *reader, const char *path)
+{
+	struct d9__kept_dump dump;
+	int status = d9__dump_open(command, path, &dump), err = 0;
+
+	if (status)
+		return status;
+	for (size_t i = 0; i < dump.n_segments && !err; i++) {
+		err = dump.segments[i].missing ? -ENOENT : d9__reader_add_listed(reader, dump.segments[i].path);
+		if (err == -ENOENT)
+			err = add_missing(reader, &dump, dump.segments[i].path);
+	}
+	if (!err)
+		err = add_unlisted(reader, &dump);
+	d9__kept_dump_release(&dump);
+	return err ? d9__cmd_fail(command, "%s", err == -ENOMEM ? "out of memory" : d9_reader_message(reader)) : 0;
+}
+
+/* ---- traces ---- */
+
+static int add_trace(const char *command, struct d9_reader *reader, char *path)
+{
+	int err;
+
+	if (d9__kept_dump_is(path))
+		return add_dump(command, reader, path);
+	err = d9_reader_add(reader, path);
+	if (!err)
+		return 0;
+	tell(command, reader, path, err);
+	return D9__EXIT_USAGE;
+}
+
 int d9__traces_open(const char *command, char **paths, struct d9_reader **out)
 {
 	bool has_pipe = d9__traces_have_pipe(paths);
 	struct d9_reader *reader;
-	int err;
+	int status = 0;
 
 	if (!*paths)
 		return d9__cmd_fail(command, "which TRACE? see dial9 %s --help", command);
 	if (d9_reader_new(&reader))
 		return d9__cmd_fail(command, "out of memory");
-	for (; *paths; paths++) {
-		err = d9_reader_add(reader, *paths);
-		if (!err)
-			continue;
-		tell(command, reader, *paths, err);
+	for (; *paths && !status; paths++)
+		status = add_trace(command, reader, *paths);
+	if (status) {
 		d9_reader_free(reader);
-		return D9__EXIT_USAGE;
+		return status;
 	}
 	limit(reader, has_pipe);
 	*out = reader;
@@ -130,13 +223,15 @@ void d9__traces_more_short(const char *command, size_t n)
 /* Whether the segment |info| has less than it should.  It is |told|, with what is wrong; |*status| if that is damage. */
 static bool is_short(const char *command, const struct d9_segment_info *info, bool told, int *status)
 {
-	bool damaged = info->err && info->err != -ENODATA;
+	bool damaged = d9__segment_is_damaged(info->err);
 
 	if (damaged)
 		*status = D9__EXIT_USAGE;
 	else if (info->active || (!info->err && !info->truncated))
 		return false;
-	if (damaged && told)
+	if (info->err == -ENOENT && told)
+		d9__cmd_fail(command, "%s", info->message);
+	else if (damaged && told)
 		d9__cmd_fail(command, "%s; everything before it was used", info->message);
 	else if (told)
 		d9__cmd_fail(command, "%s: ends in the middle of a frame at byte %" PRIu64

@@ -9,15 +9,22 @@
 
 #include <dial9/reader.h>
 
+struct d9__kept_dump;
 struct d9__processes;
 struct d9__progress;
 
 /*
- * Open the traces |paths|, NULL-terminated.  0 with |*out|, which the caller frees; otherwise one
+ * Open the traces |paths|, NULL-terminated: segments, directories, manifests of dumps.  0 with |*out|, which the caller frees; otherwise one
  * line is on stderr and the result is the exit status: bad usage without any path, or a path that
  * is no trace.
  */
 int d9__traces_open(const char *command, char **paths, struct d9_reader **out);
+
+/*
+ * Read the manifest |path|, which d9__kept_dump_is(), and require that one of its segments is there.  0 with |dump|, which the
+ * caller releases; otherwise the exit status, after a line on stderr.
+ */
+int d9__dump_open(const char *command, const char *path, struct d9__kept_dump *dump);
 
 /* Whether something among |paths| can be read only once. */
 bool d9__traces_have_pipe(char **paths);

@@ -219,6 +219,8 @@ static const char *refusal_text(int err, const char *unsupported)
 		return "there was no memory for its trial";
 	case -ENOENT:
 		return "it is not loaded as a shared library";
+	case -EDEADLK:
+		return "another thread was loading a library when this process was forked, so that nobody may ask the loader";
 	case -EACCES:
 		return "the program limited its own system calls (seccomp) before it made a loop of it; "
 		       "make the loop first";

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One mapped module, as the loader shows it: ranges, symbols and relocations. */
+/*
+ * One mapped module, as the loader shows it: ranges, symbols and relocations.
+ *
+ * Its file may have been cut since it was loaded, see record/own_memory.h.  What a walk reads of all modules is copied: headers,
+ * the dynamic section, relocations, and what they name.  What a module defines is looked up in place, and only in the C
+ * library and loop libraries, which the program calls itself.
+ */
 
 #ifndef D9_HOOK_ELF_MODULE_H
 #define D9_HOOK_ELF_MODULE_H
@@ -9,13 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define D9__ELF_DATA_MAX 4
+#define D9__ELF_NAME_MAX 64 /* bytes of a symbol's name that are read, with its end */
+
 /* Valid inside the walk that made it: the loader may unmap the module afterwards. */
 struct d9__elf_module {
 	const char *path; /* empty for the program itself */
-	const struct dl_phdr_info *info;
 	uintptr_t base;      /* load bias; 0 is legal */
 	uintptr_t low, high; /* all of it, one past the last byte */
 	uintptr_t dynamic;
+	struct {
+		uintptr_t low, high;
+	} data[D9__ELF_DATA_MAX]; /* segments that can be written and hold no code */
+	unsigned n_data;
 	uintptr_t relro_low, relro_high; /* pages that are read-only after relocation; empty if none */
 	const char *strings;
 	size_t strings_len;
@@ -37,8 +49,17 @@ enum d9__elf_word d9__elf_word_of(unsigned machine, const ElfW(Rela) *rela);
 /* The machine this code runs on; 0 if its relocations are not known. */
 unsigned d9__elf_machine(void);
 
-/* The name of |symbol|, or "" if the module's tables do not hold it. */
-const char *d9__elf_symbol_name(const struct d9__elf_module *mod, const ElfW(Sym) *symbol);
+/* What the next four have read is kept until then.  All five: under the patch lock, in a walk through the loader's list. */
+void d9__elf_forget_pages(void);
+
+/* A word of data, as it was when its page was first looked at.  Of a file that was cut also what was written there is gone. */
+bool d9__elf_read_word(const uintptr_t *word, uintptr_t *out);
+
+/* Symbol |i|.  False: it cannot be read. */
+bool d9__elf_read_symbol(const struct d9__elf_module *mod, size_t i, ElfW(Sym) *out);
+
+/* The name at |offset|, cut to what |out| holds; "" if the module's tables do not hold it. */
+void d9__elf_read_name(const struct d9__elf_module *mod, size_t offset, char out[D9__ELF_NAME_MAX]);
 
 /* The function or object |name| that |mod| defines and exports, or NULL. */
 void *d9__elf_module_define(const struct d9__elf_module *mod, const char *name);

@@ -12,11 +12,13 @@
 #include "hook/got_pass.h"
 #include "hook/patch_lock.h"
 #include "hook/stubs.h"
+#include "record/modules.h"
 #include "record/sandbox.h"
 #include "record/sanitized.h"
 #include "record/source.h"
 
 #define SECOND_LOOK_NS 10000000u
+#define FORK_WAIT_S    5 /* as long as a busy machine may stop a thread that walks */
 
 static struct {
 	struct d9__got_table *tables; /* under the patch lock */
@@ -46,16 +48,28 @@ void d9__patch_unlock(void)
 	pthread_mutex_unlock(&patch_mutex);
 }
 
+/* The fork that is under way has the lock. */
+static bool has_patch;
+
+/*
+ * Who has the lock may be waiting for the loader's, and a thread of the program's may keep that until the child ends: the
+ * wait has an end.
+ */
 static void before_fork(void)
 {
-	d9__patch_lock();
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += FORK_WAIT_S;
+	has_patch = !pthread_mutex_timedlock(&patch_mutex, &until);
 	d9__stubs_lock();
 }
 
 static void after_fork_parent(void)
 {
 	d9__stubs_unlock();
-	d9__patch_unlock();
+	if (has_patch)
+		d9__patch_unlock();
 }
 
 static void after_fork_child(void)
@@ -63,6 +77,8 @@ static void after_fork_child(void)
 	/* Another thread may have been between two steps of a pass; it is not here any more. */
 	atomic_store_explicit(&engine.busy, false, memory_order_relaxed);
 	after_fork_parent();
+	if (!has_patch)
+		pthread_mutex_init(&patch_mutex, NULL);
 }
 
 /* ---- tables ---- */
@@ -248,6 +264,8 @@ int d9__got_install(struct d9__got_table *table)
 
 	if (d9__sandbox_is_shut())
 		err = installed ? 0 : -EPERM;
+	else if (!d9__modules_may_walk())
+		err = installed ? 0 : -EDEADLK;
 	else if (!installed || d9__got_rescan_due())
 		err = install_table(table);
 	errno = saved_errno;
@@ -273,7 +291,7 @@ bool d9__got_rescan_due(void)
 	uint64_t second_look_ns;
 
 	if (d9__sandbox_is_shut() ||
-	    atomic_load_explicit(&engine.n_tables, memory_order_relaxed) == 0 ||
+	    atomic_load_explicit(&engine.n_tables, memory_order_relaxed) == 0 || !d9__modules_may_walk() ||
 	    !d9__patch_trylock())
 		return false;
 	dl_iterate_phdr(read_counters, &now);

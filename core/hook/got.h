@@ -125,6 +125,7 @@ struct d9__got_table {
  *         -ENOTSUP the machine's relocations are not known, or a replacement lies outside the
  *                  module of |table|.  Nothing touched, for good
  *         -EPERM   the kernel refused every slot.  Nothing touched
+ *         -EDEADLK d9__modules_may_walk() is false.  Nothing touched
  *
  * Any thread; not under a loop library's lock; not async-signal-safe.
  */

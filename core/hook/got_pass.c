@@ -23,15 +23,18 @@
 #include "hook/elf_module.h"
 #include "hook/got_pass.h"
 #include "hook/word.h"
+#include "record/own_memory.h"
 
 #define MODULES_MAX 2048
 #define SLOTS_MAX   16384
 #define WRITES_MAX  256 /* of one module and table at a time */
 #define OWN_MAX     8
+#define RELA_AT_ONCE 1024
 #define TRIES_MAX   8   /* passes that wait for a module's relocation */
 
 struct known_module {
 	uintptr_t base, dynamic;
+	const void *headers;
 	uint16_t settled; /* bit per table */
 	uint8_t tries;
 	bool reached; /* holds a slot of ours */
@@ -163,6 +166,7 @@ struct pass {
 	struct d9__elf_module mod;
 	struct known_module *known;
 	struct d9__got_table *table;
+	ElfW(Rela) rela[RELA_AT_ONCE];
 	struct write writes[WRITES_MAX];
 	unsigned n_writes;
 	unsigned n_later, n_refused, n_foreign, n_dropped;
@@ -187,7 +191,21 @@ static void forget_all(void)
 	}
 }
 
-static struct known_module *know_module(const struct d9__elf_module *mod)
+/* Whether no table has anything to look for in a module, which is told by the loader's word alone. */
+static bool is_settled(const struct dl_phdr_info *info)
+{
+	uint16_t wanted = 0;
+
+	for (const struct d9__got_table *table = pass.tables; table; table = table->next)
+		if (atomic_load_explicit(&table->n_images, memory_order_relaxed))
+			wanted |= (uint16_t)(1u << table->id);
+	for (unsigned i = 0; i < found.n_modules; i++)
+		if (found.modules[i].base == info->dlpi_addr && found.modules[i].headers == info->dlpi_phdr)
+			return !(wanted & ~found.modules[i].settled);
+	return false;
+}
+
+static struct known_module *know_module(const struct d9__elf_module *mod, const struct dl_phdr_info *info)
 {
 	for (unsigned n = found.n_modules; n > 0; n--, pass.cursor++) {
 		struct known_module *known = &found.modules[pass.cursor % found.n_modules];
@@ -200,7 +218,7 @@ static struct known_module *know_module(const struct d9__elf_module *mod)
 	if (found.n_modules == MODULES_MAX)
 		return NULL;
 	found.modules[found.n_modules] =
-		(struct known_module){ .base = mod->base, .dynamic = mod->dynamic };
+		(struct known_module){ .base = mod->base, .dynamic = mod->dynamic, .headers = info->dlpi_phdr };
 	return &found.modules[found.n_modules++];
 }
 
@@ -209,8 +227,12 @@ static void verify_slots(void)
 {
 	for (unsigned i = 0; i < found.n_slots;) {
 		struct known_slot *slot = &found.slots[i];
-		uintptr_t value = __atomic_load_n(slot->word, __ATOMIC_RELAXED);
+		uintptr_t value;
 
+		if (!d9__elf_read_word(slot->word, &value)) {
+			*slot = found.slots[--found.n_slots];
+			continue;
+		}
 		if (value == (uintptr_t)slot->hook->replacement) {
 			i++;
 			continue;
@@ -261,6 +283,11 @@ static struct d9__module_range pages_of(const uintptr_t *word)
 
 static void store_word(struct write *write)
 {
+	/* By now the page should be writable: it is not there any more. */
+	if (d9__word_access(write->word) == D9__WORD_READ_ONLY) {
+		pass.n_refused++;
+		return;
+	}
 	if (!pass.restoring && !track_slot(write)) {
 		pass.n_dropped++;
 		return;
@@ -363,9 +390,8 @@ static void track_own(const struct d9__got_hook *hook, uintptr_t *word)
 		pass.n_dropped++;
 }
 
-static void judge_word(const struct d9__got_hook *hook, uintptr_t *word, bool absolute, bool bound)
+static void judge_word(const struct d9__got_hook *hook, uintptr_t *word, uintptr_t value, bool absolute, bool bound)
 {
-	uintptr_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
 	struct d9__got_word question = {
 		.value = (void *)value,
 		.real = d9__got_real(hook),
@@ -401,34 +427,48 @@ static void judge_word(const struct d9__got_hook *hook, uintptr_t *word, bool ab
  */
 static bool leads_to(const struct d9__got_table *table, const uintptr_t *word)
 {
-	uintptr_t value = __atomic_load_n(word, __ATOMIC_RELAXED);
+	uintptr_t value;
 
-	return d9__images_contain(table->images, (const void *)value) ||
-	       d9__elf_module_holds(&pass.mod, value) ||
-	       (value >= table->own.low && value < table->own.high);
+	return d9__elf_read_word(word, &value) &&
+	       (d9__images_contain(table->images, (const void *)value) || d9__elf_module_holds(&pass.mod, value) ||
+		(value >= table->own.low && value < table->own.high));
+}
+
+static void read_relocation(const ElfW(Rela) *rela, enum d9__got_place place, bool bound)
+{
+	const struct d9__got_table *table = pass.table;
+	struct d9__elf_module *mod = &pass.mod;
+	enum d9__elf_word kind = d9__elf_word_of(pass.machine, rela);
+	uintptr_t *word = (uintptr_t *)(mod->base + rela->r_offset);
+	const struct d9__got_hook *hook;
+	char name[D9__ELF_NAME_MAX];
+	uintptr_t value;
+	ElfW(Sym) symbol;
+
+	if (kind == D9__ELF_WORD_OTHER || (uintptr_t)word % sizeof(*word) != 0 || (bound && !leads_to(table, word)) ||
+	    !d9__elf_read_symbol(mod, ELF64_R_SYM(rela->r_info), &symbol))
+		return;
+	/* A module that defines the name embeds its own copy. */
+	if (place != D9__GOT_IN_LIBRARY && symbol.st_shndx != SHN_UNDEF)
+		return;
+	d9__elf_read_name(mod, symbol.st_name, name);
+	hook = find_hook(table, name);
+	if (hook && (hook->place & place) && d9__elf_module_is_data(mod, (uintptr_t)word) && d9__elf_read_word(word, &value))
+		judge_word(hook, word, value, kind == D9__ELF_WORD_ABSOLUTE, bound);
 }
 
 static void read_relocations(const ElfW(Rela) *rela, size_t n, enum d9__got_place place, bool bound)
 {
-	const struct d9__got_table *table = pass.table;
-	struct d9__elf_module *mod = &pass.mod;
+	while (n > 0) {
+		size_t wanted = n < RELA_AT_ONCE ? n : RELA_AT_ONCE;
+		size_t got = d9__own_memory_read((uintptr_t)rela, pass.rela, wanted * sizeof(*rela)) / sizeof(*rela);
 
-	for (; n > 0; n--, rela++) {
-		enum d9__elf_word kind = d9__elf_word_of(pass.machine, rela);
-		uintptr_t *word = (uintptr_t *)(mod->base + rela->r_offset);
-
-		if (kind == D9__ELF_WORD_OTHER || (uintptr_t)word % sizeof(*word) != 0 ||
-		    (bound && !leads_to(table, word)))
-			continue;
-		const ElfW(Sym) *symbol = &mod->symbols[ELF64_R_SYM(rela->r_info)];
-		/* A module that defines the name embeds its own copy. */
-		if (place != D9__GOT_IN_LIBRARY && symbol->st_shndx != SHN_UNDEF)
-			continue;
-		const struct d9__got_hook *hook =
-			find_hook(table, d9__elf_symbol_name(mod, symbol));
-		if (hook && (hook->place & place) &&
-		    d9__elf_module_is_data(mod, (uintptr_t)word))
-			judge_word(hook, word, kind == D9__ELF_WORD_ABSOLUTE, bound);
+		for (size_t i = 0; i < got; i++)
+			read_relocation(&pass.rela[i], place, bound);
+		if (got < wanted)
+			return;
+		rela += got;
+		n -= got;
 	}
 }
 
@@ -503,9 +543,9 @@ static int pass_module(struct dl_phdr_info *info, size_t len, void *arg)
 	(void)arg;
 	if (pass.first_module)
 		begin_walk(info);
-	if (!d9__elf_module_init(&pass.mod, info))
+	if (is_settled(info) || !d9__elf_module_init(&pass.mod, info))
 		return 0;
-	pass.known = known = know_module(&pass.mod);
+	pass.known = known = know_module(&pass.mod, info);
 	for (struct d9__got_table *table = pass.tables; table; table = table->next) {
 		if (atomic_load_explicit(&table->n_images, memory_order_relaxed) == 0)
 			continue;
@@ -554,6 +594,7 @@ bool d9__got_pass_make(struct d9__got_table *tables)
 	for (struct d9__got_table *table = tables; table; table = table->next)
 		atomic_store_explicit(&table->counts.unsettled, 0, memory_order_relaxed);
 	pass.n_own = 0;
+	d9__elf_forget_pages();
 	dl_iterate_phdr(note_own_module, NULL);
 	dl_iterate_phdr(pass_module, NULL);
 	again = pass.n_changed > 0;
@@ -604,6 +645,7 @@ void d9__got_pass_restore(struct d9__got_table *table)
 {
 	pass.restoring = true;
 	pass.machine = d9__elf_machine();
+	d9__elf_forget_pages();
 	dl_iterate_phdr(restore_module, table);
 	d9__got_pass_forget(table);
 	recount_slots(table);

@@ -10,8 +10,15 @@
 #include "hook/elf_module.h"
 #include "hook/images.h"
 #include "hook/patch_lock.h"
+#include "record/modules.h"
 
 /* ---- which modules belong to the library ---- */
+
+/* The patch lock keeps forks out.  Where the loader must not be asked, it shows nothing. */
+static int walk(int (*each)(struct dl_phdr_info *info, size_t len, void *arg), void *arg)
+{
+	return d9__modules_may_walk() ? dl_iterate_phdr(each, arg) : 0;
+}
 
 struct refresh {
 	struct d9__images *images;
@@ -128,7 +135,7 @@ static struct d9__image *next_unpinned(struct d9__images *images, unsigned *from
 			continue;
 		pin->base = image->base;
 		pin->dynamic = image->dynamic;
-		if (dl_iterate_phdr(copy_path, pin) == 1)
+		if (walk(copy_path, pin) == 1)
 			found = image;
 	}
 	d9__patch_unlock();
@@ -168,14 +175,25 @@ static void pin_images(struct d9__images *images)
 	}
 }
 
+static unsigned count_mapped(const struct d9__images *images)
+{
+	unsigned n = atomic_load_explicit(&images->n, memory_order_relaxed), n_mapped = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		n_mapped += atomic_load_explicit(&images->image[i].high, memory_order_relaxed) != 0;
+	return n_mapped;
+}
+
 unsigned d9__images_refresh(struct d9__images *images)
 {
 	int saved_errno = errno;
 	struct refresh refresh = { .images = images };
 	unsigned n_mapped;
 
+	if (!d9__modules_may_walk())
+		return count_mapped(images);
 	d9__patch_lock();
-	dl_iterate_phdr(refresh_module, &refresh);
+	walk(refresh_module, &refresh);
 	n_mapped = drop_unmapped(&refresh);
 	d9__patch_unlock();
 	if (n_mapped)
@@ -222,7 +240,7 @@ void d9__images_resolve_all(struct d9__images *images, struct d9__image_symbol *
 		symbols[i].address = symbols[i].in_scope ? found : NULL;
 	}
 	d9__patch_lock();
-	dl_iterate_phdr(search_module, &search);
+	walk(search_module, &search);
 	d9__patch_unlock();
 	errno = saved_errno;
 }
@@ -274,7 +292,7 @@ bool d9__module_range_of(const void *addr, struct d9__module_range *out)
 #else
 	struct holder holder = { .addr = (uintptr_t)addr };
 
-	dl_iterate_phdr(is_holder, &holder);
+	walk(is_holder, &holder);
 	if (holder.found)
 		*out = holder.range;
 	return holder.found;
@@ -293,7 +311,7 @@ uint64_t d9__module_unloads(void)
 	uint64_t unloads = 0;
 
 	d9__patch_lock();
-	dl_iterate_phdr(read_unloads, &unloads);
+	walk(read_unloads, &unloads);
 	d9__patch_unlock();
 	return unloads;
 }
@@ -303,7 +321,7 @@ void *d9__module_definition(const void *addr, const char *name)
 	struct holder holder = { .addr = (uintptr_t)addr, .name = name };
 
 	d9__patch_lock();
-	dl_iterate_phdr(is_holder, &holder);
+	walk(is_holder, &holder);
 	d9__patch_unlock();
 	return holder.definition;
 }
@@ -328,7 +346,7 @@ void *d9__module_next_definition(const void *self, const char *name)
 	struct holder holder = { .addr = (uintptr_t)self, .name = name };
 
 	d9__patch_lock();
-	dl_iterate_phdr(is_next_definition, &holder);
+	walk(is_next_definition, &holder);
 	d9__patch_unlock();
 	return holder.definition;
 }

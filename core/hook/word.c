@@ -4,10 +4,8 @@
 #include "hook/word.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,6 +13,7 @@
 
 #include "hook/got.h"
 #include "hook/patch_lock.h"
+#include "record/maps.h"
 #include "record/sandbox.h"
 
 /* An atomic "add nothing" by the kernel. */
@@ -28,67 +27,19 @@ enum d9__word_access d9__word_access(uintptr_t *word)
 	return errno == EFAULT ? D9__WORD_READ_ONLY : D9__WORD_UNKNOWN;
 }
 
-/* ---- the permissions of a page, from the kernel's list ---- */
-
-struct list {
-	int fd;
-	size_t at, n;
-	char bytes[1024];
-};
-
-static int next_byte(struct list *list)
-{
-	if (list->at == list->n) {
-		ssize_t n = read(list->fd, list->bytes, sizeof(list->bytes));
-
-		list->at = 0;
-		list->n = n > 0 ? (size_t)n : 0;
-	}
-	return list->at < list->n ? (unsigned char)list->bytes[list->at++] : -1;
-}
-
-/* Reads a hexadecimal number; returns the byte behind it. */
-static int next_number(struct list *list, uintptr_t *out)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *digit;
-	int byte;
-
-	*out = 0;
-	while ((byte = next_byte(list)) > 0 && (digit = strchr(digits, byte)))
-		*out = *out << 4 | (uintptr_t)(digit - digits);
-	return byte;
-}
-
-/* One line: `low-high rwxp ...`.  False: that was the last. */
-static bool next_line(struct list *list, uintptr_t *low, uintptr_t *high, int *prot)
-{
-	int byte;
-
-	if (next_number(list, low) != '-' || next_number(list, high) != ' ')
-		return false;
-	*prot = next_byte(list) == 'r' ? PROT_READ : 0;
-	*prot |= next_byte(list) == 'w' ? PROT_WRITE : 0;
-	*prot |= next_byte(list) == 'x' ? PROT_EXEC : 0;
-	while ((byte = next_byte(list)) >= 0 && byte != '\n')
-		continue;
-	return true;
-}
-
-/* Of the page that holds |addr|; -1 if the kernel does not tell. */
+/* Permissions of the page that holds |addr|; -1 if the kernel does not tell. */
 static int permissions_of(uintptr_t addr)
 {
-	struct list list = { .fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
-	uintptr_t low, high;
-	int prot, found = -1;
+	struct d9__mapping mapping;
+	struct d9__maps maps;
+	int found = -1;
 
-	if (list.fd < 0)
+	if (!d9__maps_open(&maps))
 		return -1;
-	while (found < 0 && next_line(&list, &low, &high, &prot)) {
-		if (addr >= low && addr < high)
-			found = prot;
-	}
-	close(list.fd);
+	while (found < 0 && d9__maps_next(&maps, &mapping))
+		if (addr >= mapping.low && addr < mapping.high)
+			found = mapping.prot;
+	d9__maps_close(&maps);
 	return found;
 }
 

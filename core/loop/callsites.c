@@ -211,6 +211,20 @@ const struct d9_callsite *d9__callsite_of_kind(const void *callback, const void 
 	return callsite;
 }
 
+uint64_t d9__callsites_callback(uint32_t name)
+{
+	/* Many may have that. */
+	if (name == D9__NAME_OTHER)
+		return 0;
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (const struct d9_callsite *at =
+			     atomic_load_explicit(&table.buckets[i], memory_order_acquire);
+		     at; at = at->next)
+			if (atomic_load_explicit(&at->name, memory_order_relaxed) == name + 1)
+				return (uint64_t)(uintptr_t)at->callback;
+	return 0;
+}
+
 uint64_t d9__callsites_overflows(void)
 {
 	return atomic_load_explicit(&table.overflows, memory_order_relaxed);

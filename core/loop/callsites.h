@@ -55,6 +55,9 @@ D9_API const struct d9_callsite *d9__callsite_of_kind(const void *callback, cons
 D9_API const char *d9__callback_role(const void *callback);
 D9_API void d9__callback_role_set(const void *callback, const char *role);
 
+/* The address of the callback whose callsite has the name handle |name|; 0: not known.  Slow. */
+uint64_t d9__callsites_callback(uint32_t name);
+
 uint64_t d9__callsites_overflows(void);
 
 void d9__callsites_fork_prepare(void);

@@ -15,6 +15,7 @@
 #include "record/sandbox.h"
 
 #define FIRST_FD      200 /* out of the way of programs that count on low numbers */
+#define ROOM_MIN      512 /* the least limit of descriptors at which one more is not missing */
 #define REOPEN_NS     UINT64_C(1000000000)
 #define DEFAULT_RATE  10u
 #define FRESH_NS      20000u
@@ -43,20 +44,26 @@ void d9__cpu_time_fake(bool (*read)(struct d9__cpu_reading *out), void (*usage)(
 
 /* ---- reading ---- */
 
-static int open_schedstat(uint32_t tid)
+/* A program whose limit is small may need all that it allows; there the wait for a processor is not known. */
+static bool has_room(void)
 {
 	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur >= ROOM_MIN;
+}
+
+static int open_schedstat(uint32_t tid)
+{
 	char path[64];
 	int low, fd;
 
+	if (!has_room())
+		return -1;
 	snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", tid);
 	low = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (low < 0)
 		return -1;
 	fd = fcntl(low, F_DUPFD_CLOEXEC, FIRST_FD);
-	/* A program whose limit is lower has no numbers there. */
-	if (fd < 0 && errno == EINVAL && !getrlimit(RLIMIT_NOFILE, &limit))
-		fd = fcntl(low, F_DUPFD_CLOEXEC, (int)limit.rlim_cur * 3 / 4);
 	close(low);
 	return fd;
 }

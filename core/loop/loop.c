@@ -23,6 +23,7 @@
 #include "record/gate.h"
 #include "record/metadata.h"
 #include "record/recorder.h"
+#include "record/sampling.h"
 #include "record/sandbox.h"
 #include "record/slot.h"
 #include "sample/alloc.h"
@@ -137,6 +138,7 @@ int d9_loop_register(enum d9_library library, const void *address, const char *n
 		     struct d9_loop **loop)
 {
 	char fallback[D9__LOOP_NAME_MAX];
+	bool blocking;
 	int saved = errno, err;
 
 	if (!address || !loop || (unsigned)library > D9_LIBRARY_GLIB)
@@ -145,6 +147,10 @@ int d9_loop_register(enum d9_library library, const void *address, const char *n
 	if (!err)
 		err = d9__recorder_ensure();
 	if (!err) {
+		/* Where its first tasks are armed, and its first calls block, is looked up before the flush thread has made any. */
+		blocking = atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed);
+		if ((blocking || d9__gate_word() & D9__GATE_ARM) && !d9__unwind_table_now())
+			d9__unwind_tables_begin(d9__clock_mono_ns());
 		read_options(fallback);
 		err = d9__loops_add(library, address, name || !fallback[0] ? name : fallback, loop);
 	}

@@ -157,7 +157,7 @@ static bool end_quickly(struct d9__thread *thread, struct d9__slot *slot, struct
 	struct d9__callback *frame = &thread->frames[0];
 	uint64_t published, ns = d9__slot_now(slot);
 
-	if (ns - frame->start_ns > D9__CPU_LONG_NS || !(published = d9__emit_open(slot)))
+	if (ns - frame->start_ns > atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed) || !(published = d9__emit_open(slot)))
 		return false;
 	write_end(slot, published, thread->worker, frame->task, ns);
 	forget_solo(thread);

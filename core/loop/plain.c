@@ -135,7 +135,7 @@ D9__EMIT_PLAIN bool begin(struct d9_poll *poll, uint32_t gate)
 static inline bool is_child_pending(void)
 {
 	/* relaxed: as in d9__recorder_child_check() */
-	return atomic_load_explicit(&d9__child_pending, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) != 0;
 }
 
 /* Nothing but three loads while recording is off. */

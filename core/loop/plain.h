@@ -16,6 +16,7 @@
 
 #include "loop/thread_state.h"
 #include "record/slot.h"
+#include "record/triggers.h"
 
 /* ---- what polls.c makes of the others ---- */
 
@@ -54,7 +55,7 @@ static inline bool d9__poll_is_plain(const struct d9__thread *thread, const stru
 
 	return thread->mode == d9__mode(D9__ODD_OPEN | D9__ODD_FRAMES, D9__STAGE_ROUND, 1) &&
 	       frame->address == (uintptr_t)poll && !frame->once && thread->gate == gate &&
-	       ns - frame->start_ns <= D9__CPU_LONG_NS;
+	       ns - frame->start_ns <= atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed);
 }
 
 static inline void d9__poll_pop_plain(struct d9__thread *thread, struct d9_poll *poll, uint64_t ns)

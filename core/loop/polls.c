@@ -130,23 +130,35 @@ static inline void see_gate(struct d9__thread *thread, struct d9__slot *slot, ui
 	set_gate(thread, gate);
 }
 
-/* Off the CPU inside a callback: what a long poll is made of. */
+_Static_assert(D9__LONG_POLL_NS == D9__CPU_LONG_NS, "what is asked of polls that are not plain begins there");
+
+/* Since when |frame| has been running without a loop inside it. */
+static uint64_t began(const struct d9__thread *thread, const struct d9__callback *frame)
+{
+	return frame->start_ns > thread->cpu.unpark_ns ? frame->start_ns : thread->cpu.unpark_ns;
+}
+
+/* Off the CPU inside a callback, which is what a long poll is made of; and whether somebody waits for one as long. */
 static void examine_long_poll(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns,
 			      const struct d9__callback *frame)
 {
+	uint64_t took_ns = ns - began(thread, frame);
 	struct d9__cpu_off off;
 
-	if (d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
+	if (ns - frame->start_ns > D9__CPU_LONG_NS &&
+	    d9__cpu_time_long_poll(&thread->cpu, ns, ns - frame->start_ns, &off))
 		d9__samples_off_cpu(slot, ns, thread->worker, frame->task, &off);
+	if (took_ns > atomic_load_explicit(&d9__triggers_poll_ns, memory_order_relaxed))
+		d9__triggers_poll(ns, took_ns, &(struct d9__trigger_place){ .task = frame->task, .loc = frame->loc,
+									    .worker = thread->worker });
 }
 
 /* The callback goes on to run a loop: by its end the figures of this piece would be gone, the wait's among them. */
 static __attribute__((noinline)) void examine_piece(struct d9__thread *thread, struct d9__slot *slot, uint64_t ns)
 {
 	const struct d9__callback *top = &thread->frames[thread->n_frames - 1];
-	uint64_t from_ns = top->start_ns > thread->cpu.unpark_ns ? top->start_ns : thread->cpu.unpark_ns;
 
-	if (ns - from_ns > D9__CPU_LONG_NS)
+	if (ns - began(thread, top) > atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed))
 		examine_long_poll(thread, slot, ns, top);
 }
 
@@ -305,6 +317,13 @@ static inline uint32_t open_gate(void)
 	return gate & D9__GATE_LOOP ? gate : 0;
 }
 
+/* The same where a loop comes by with nothing in its hands: what waits for that is done. */
+static inline uint32_t open_gate_calmly(void)
+{
+	d9__recorder_pending_check();
+	return open_gate();
+}
+
 static inline bool is_recording(void)
 {
 	return open_gate() != 0;
@@ -342,7 +361,7 @@ void d9_loop_enter(struct d9_loop *loop, struct d9_loop_run *run)
 	uint32_t gate;
 
 	run->d9__opaque[0] = 0;
-	if (!loop || !(gate = open_gate()) || !(thread = d9__thread_self(loop)) ||
+	if (!loop || !(gate = open_gate_calmly()) || !(thread = d9__thread_self(loop)) ||
 	    !(slot = d9__slot_self()))
 		return;
 	publish_worker(thread);
@@ -436,7 +455,7 @@ void d9_loop_park(struct d9_loop *loop, int64_t timeout_ns)
 	uint64_t last_ns;
 	uint32_t gate;
 
-	if (!loop || !(gate = open_gate()) || !(thread = d9__thread_self(loop)) ||
+	if (!loop || !(gate = open_gate_calmly()) || !(thread = d9__thread_self(loop)) ||
 	    !(slot = d9__slot_self()))
 		return;
 	last_ns = slot->last_ns;
@@ -493,7 +512,7 @@ void d9_loop_parked(struct d9_loop *loop, uint64_t since_ns)
 	uint64_t last_ns, ns;
 	uint32_t gate;
 
-	if (!loop || !(gate = open_gate()) || !(thread = d9__thread_self(loop)) ||
+	if (!loop || !(gate = open_gate_calmly()) || !(thread = d9__thread_self(loop)) ||
 	    !(slot = d9__slot_self()))
 		return;
 	last_ns = slot->last_ns;
@@ -743,7 +762,7 @@ static __attribute__((noinline)) void end_slow(struct d9__thread *thread, struct
 	end_piece(thread, slot, ns);
 	if (thread->odd & D9__ODD_WAITS)
 		d9__waits_begin(thread, &frame, ns);
-	if (ns - frame.start_ns > D9__CPU_LONG_NS)
+	if (ns - frame.start_ns > atomic_load_explicit(&d9__long_poll_ns, memory_order_relaxed))
 		examine_long_poll(thread, slot, ns, &frame);
 	pop_frame(thread);
 	if (frame.once)

@@ -3,11 +3,16 @@
 
 #include "loop/running.h"
 
+#include "loop/callsites.h"
 #include "loop/entered.h"
+#include "loop/samples.h"
 #include "loop/thread_state.h"
+#include "loop/workers.h"
+#include "record/levels.h"
 #include "record/modules.h"
 #include "record/names.h"
 #include "record/open_calls.h"
+#include "record/triggers.h"
 
 /*
  * Frames and entered spans are their thread's own, which changes them without asking.  Each word is read whole, and
@@ -127,4 +132,6 @@ static void describe(struct d9__open_call *calls, size_t n)
 void d9__running_start(void)
 {
 	d9__open_calls_provide(describe);
+	d9__triggers_provide(d9__workers_name, d9__callsites_callback);
+	d9__levels_provide(d9__samples_queue_of, d9__workers_name);
 }

@@ -15,6 +15,7 @@
 #include "loop/loops.h"
 #include "loop/running.h"
 #include "loop/tasks.h"
+#include "loop/thread_state.h"
 #include "loop/waits.h"
 #include "loop/workers.h"
 #include "record/emit_inl.h"
@@ -29,18 +30,61 @@
 
 /* ---- queues and tasks ---- */
 
+static uint64_t queue_of(const struct d9_loop *loop)
+{
+	int32_t handed = atomic_load_explicit(&loop->handed, memory_order_relaxed);
+
+	return handed > 0 ? (uint64_t)handed : 0;
+}
+
 uint32_t d9__samples_global_queue(void)
 {
 	struct d9_loop *loop;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; (loop = d9__loops_at(i)); i++) {
-		int32_t handed = atomic_load_explicit(&loop->handed, memory_order_relaxed);
-
-		if (handed > 0)
-			sum += (uint64_t)handed;
-	}
+	for (size_t i = 0; (loop = d9__loops_at(i)); i++)
+		sum += queue_of(loop);
 	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+struct worker_search {
+	const struct d9__thread *owner;
+	uint32_t worker;
+};
+
+static void find_worker(void *arg, const struct d9__thread *thread)
+{
+	struct worker_search *search = arg;
+
+	if (thread == search->owner)
+		search->worker = __atomic_load_n(&thread->worker, __ATOMIC_RELAXED);
+}
+
+static void name_of(struct d9_loop *loop, char name[D9__LOOP_NAME_MAX])
+{
+	struct worker_search search = { atomic_load_explicit(&loop->owner, memory_order_relaxed), D9__WORKER_NONE };
+
+	d9__loop_name(loop, name);
+	if (name[0])
+		return;
+	d9__threads_each(find_worker, &search);
+	d9__workers_name(search.worker, name, D9__LOOP_NAME_MAX);
+}
+
+uint64_t d9__samples_queue_of(bool (*wanted)(const void *arg, const char *name), const void *arg)
+{
+	char name[D9__LOOP_NAME_MAX];
+	struct d9_loop *loop;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; (loop = d9__loops_at(i)); i++) {
+		if (!queue_of(loop))
+			continue;
+		name_of(loop, name);
+		if (wanted(arg, name))
+			sum += queue_of(loop);
+	}
+	return sum;
 }
 
 /* The name under which a loop's counts stand: its own, else library and number. */

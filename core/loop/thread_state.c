@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "loop/workers.h"
+#include "record/mapped.h"
 #include "record/sandbox.h"
 #include "record/sampling.h"
 
@@ -36,7 +36,7 @@ static void unmap(struct d9__thread *thread)
 	if (d9__sandbox_is_shut())
 		return;
 	d9__cpu_time_release(&thread->cpu);
-	munmap(thread, sizeof(*thread));
+	d9__unmap(thread, sizeof(*thread));
 }
 
 void d9__thread_find_stack(uintptr_t *low, uintptr_t *high)
@@ -105,10 +105,9 @@ static void take_worker(struct d9__thread *thread, struct d9_loop *loop, bool ma
 static struct d9__thread *new_thread(void)
 {
 	/* Of pages: those for tasks that a small loop has not are never touched. */
-	struct d9__thread *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct d9__thread *thread = d9__map(sizeof(*thread));
 
-	if (thread == MAP_FAILED)
+	if (!thread)
 		return NULL;
 	thread->tid = kernel_tid();
 	thread->odd = D9__ODD_NO_WORKER | D9__ODD_STOPPED;
@@ -131,7 +130,7 @@ struct d9__thread *d9__thread_make(struct d9_loop *loop)
 	bool fresh = !thread;
 	int saved = errno;
 
-	if (thread == D9__THREAD_GONE) {
+	if (thread == D9__THREAD_GONE || d9__slot_is_barred(d9__self.slot)) {
 		d9__slot_self(); /* which counts what is lost */
 		return NULL;
 	}

@@ -211,9 +211,11 @@ void d9__task_rests(enum d9_library library, uint64_t key)
 
 static struct d9__dump_raw raw_of(const struct d9__task *task, const struct d9__place_stack *stack, uint64_t word)
 {
+	uint32_t n = d9__place_frames(stack);
+
 	return (struct d9__dump_raw){ .task = atomic_load_explicit(&task->id, memory_order_relaxed),
-				      .n = (uint16_t)stack->n,
-				      .truncated = stack->truncated,
+				      .n = (uint16_t)n,
+				      .truncated = stack->truncated || n < stack->n,
 				      .kept = (word & KEPT) != 0 };
 }
 

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "loop/callsites.h"
 #include "loop/known.h"
 #include "loop/loops.h"
 #include "loop/polls.h"
 #include "record/clock.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
+#include "record/triggers.h"
 
 #define NO_WORKER 255u /* of a waker */
 
@@ -446,6 +448,27 @@ static bool take_held(struct d9__task *task, struct d9_loop *loop, struct d9__wa
 	return woken;
 }
 
+/* |wake| was long before |ns|, where its poll begins, or is behind it. */
+static __attribute__((noinline, cold)) void settle_odd(const struct d9__thread *thread, const struct d9__task *task,
+						       const struct d9_poll *poll, uint64_t ns, struct d9__wake *wake)
+{
+	const struct d9_callsite *callsite = poll->task.callsite;
+
+	if (wake->ns > ns) {
+		wake->ns = ns;
+		return;
+	}
+	if (!wake->ns || wake->reason != D9_WAKE_TIMER)
+		return;
+	if (!callsite && task)
+		callsite = atomic_load_explicit(&task->callsite, memory_order_acquire);
+	d9__triggers_late(ns, ns - wake->ns,
+			  &(struct d9__trigger_place){
+				  .task = task ? atomic_load_explicit(&task->id, memory_order_relaxed) : 0,
+				  .loc = d9__callsite_name(callsite),
+				  .worker = thread->worker });
+}
+
 void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const struct d9_poll *poll,
 		    uint64_t ns, struct d9__wake *wake)
 {
@@ -466,8 +489,8 @@ void d9__wakes_take(struct d9__thread *thread, struct d9__task *task, const stru
 	}
 	if (wake->ns && poll->ready_ns)
 		wake->ns = poll->ready_ns;
-	if (wake->ns > ns)
-		wake->ns = ns;
+	if (__builtin_expect(ns - wake->ns > atomic_load_explicit(&d9__triggers_late_ns, memory_order_relaxed), 0))
+		settle_odd(thread, task, poll, ns, wake);
 }
 
 /* ---- wakers and cells ---- */

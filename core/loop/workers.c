@@ -194,6 +194,16 @@ void d9__workers_release(unsigned worker, struct d9__left left)
 	pthread_mutex_unlock(&table.lock);
 }
 
+void d9__workers_name(uint32_t worker, char *out, size_t size)
+{
+	out[0] = '\0';
+	/* A poll may end in a handler of signals that found the lock held. */
+	if (worker >= D9__WORKERS_MAX || pthread_mutex_trylock(&table.lock))
+		return;
+	snprintf(out, size, "%s", table.workers[worker].name);
+	pthread_mutex_unlock(&table.lock);
+}
+
 /* Write group |name|, of all ids that are held or were last held under that name; without any it goes. */
 static void publish_group(const char *name, char names[][D9__WORKER_NAME_MAX], unsigned n)
 {

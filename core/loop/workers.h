@@ -5,6 +5,7 @@
 #define D9_LOOP_WORKERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "record/slot.h"
@@ -39,6 +40,9 @@ void d9__workers_follow_thread(unsigned worker);
 
 /* Do that.  On the flush thread, whose descriptors are its own. */
 void d9__workers_look(uint64_t now_ns);
+
+/* Copy |worker|'s name to |out|; empty if it has none, or if somebody is about to change one.  Does not wait. */
+void d9__workers_name(uint32_t worker, char *out, size_t size);
 
 /* The thread of |worker| ends, and leaves its latest events at |left|. */
 void d9__workers_release(unsigned worker, struct d9__left left);

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,33 +151,37 @@ static char *join(const char *dir, const char *name)
 	return path;
 }
 
-/* Sort |name| of |dir| into |files| or |folders|. */
-static int sort_entry(const char *dir, const char *name, struct d9__folder *files,
-		      struct d9__folder *folders)
+/* |wanted|: all that are called so; NULL: what may be a segment.  |left|: into how many more folders one may look. */
+struct search {
+	bool (*wanted)(const char *name);
+	unsigned left;
+};
+
+/*
+ * Whether |name| in |dir|, at |level|, is listed as the file (S_IFREG) or folder (S_IFDIR) that it is, else 0.  Below the
+ * first folders only segments' names are, because a tree may hold anything; and links to folders are followed at the top
+ * alone, because a tree with links need not end.  Of what is wanted by its name, whoever opens it finds that it is no file.
+ */
+static mode_t type_at(const struct search *search, DIR *dir, const char *name, unsigned level)
 {
 	struct stat st;
-	char *path;
-	int err = 0;
+	bool is_link;
 
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+	if (!strcmp(name, ".") || !strcmp(name, "..") || fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	path = join(dir, name);
-	if (!path)
-		return -ENOMEM;
-	if (stat(path, &st) == 0) {
-		if (S_ISREG(st.st_mode))
-			err = append(files, path);
-		else if (S_ISDIR(st.st_mode) && folders)
-			err = append(folders, path);
-		else
-			free(path);
-	} else {
-		free(path);
-	}
-	return err;
+	is_link = S_ISLNK(st.st_mode);
+	if (search->wanted && !S_ISDIR(st.st_mode) && search->wanted(name))
+		return S_IFREG;
+	if (is_link && fstatat(dirfd(dir), name, &st, 0))
+		return 0;
+	if (!search->wanted && S_ISREG(st.st_mode) && (level <= 1 || d9__folder_is_segment_name(name)))
+		return S_IFREG;
+	return S_ISDIR(st.st_mode) && (!is_link || level == 0) ? S_IFDIR : 0;
 }
 
-static int list_one(struct d9__folder *files, struct d9__folder *folders, const char *dir)
+/* List the folder |dir| itself, which is |level| levels below the one that was given. */
+static int list_one(const struct search *search, struct d9__folder *files, struct d9__folder *folders, const char *dir,
+		    unsigned level)
 {
 	size_t from = files->n;
 	struct dirent *entry;
@@ -185,30 +190,47 @@ static int list_one(struct d9__folder *files, struct d9__folder *folders, const 
 
 	if (!stream)
 		return -errno;
-	while (!err && (entry = readdir(stream)) != NULL)
-		err = sort_entry(dir, entry->d_name, files, folders);
+	while (!err && (entry = readdir(stream)) != NULL) {
+		mode_t type = type_at(search, stream, entry->d_name, level);
+		char *path = type ? join(dir, entry->d_name) : NULL;
+
+		if (type)
+			err = path ? append(type == S_IFREG ? files : folders, path) : -ENOMEM;
+	}
 	closedir(stream);
 	if (files->n > from)
 		qsort(files->paths + from, files->n - from, sizeof(*files->paths), compare_paths);
 	drop_duplicates(files, from);
+	if (folders->n)
+		qsort(folders->paths, folders->n, sizeof(*folders->paths), compare_paths);
+	return err;
+}
+
+static int list_tree(struct search *search, struct d9__folder *files, const char *dir, unsigned level)
+{
+	struct d9__folder folders = { 0 };
+	int err = list_one(search, files, &folders, dir, level);
+
+	for (size_t i = 0; level < D9__FOLDER_LEVELS && i < folders.n && !err; i++) {
+		err = search->left ? --search->left, list_tree(search, files, folders.paths[i], level + 1) : -EFBIG;
+		/* A folder that vanished or is private hides its own segments only. */
+		if (err != -ENOMEM && err != -EFBIG)
+			err = 0;
+	}
+	d9__folder_release(&folders);
 	return err;
 }
 
 int d9__folder_list(struct d9__folder *folder, const char *path)
 {
-	struct d9__folder inner = { 0 };
-	int err = list_one(folder, &inner, path);
+	return d9__folder_list_named(folder, path, NULL);
+}
 
-	if (!err && inner.n > 1)
-		qsort(inner.paths, inner.n, sizeof(*inner.paths), compare_paths);
-	for (size_t i = 0; i < inner.n && !err; i++) {
-		err = list_one(folder, NULL, inner.paths[i]);
-		/* A folder that vanished or is private hides its own segments only. */
-		if (err != -ENOMEM)
-			err = 0;
-	}
-	d9__folder_release(&inner);
-	return err;
+int d9__folder_list_named(struct d9__folder *folder, const char *path, bool (*wanted)(const char *name))
+{
+	struct search search = { wanted, D9__FOLDER_MAX };
+
+	return list_tree(&search, folder, path, 0);
 }
 
 void d9__folder_release(struct d9__folder *folder)

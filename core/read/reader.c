@@ -128,13 +128,41 @@ static int add_file(struct d9_reader *reader, const char *path, bool found)
 	return err;
 }
 
+int d9__reader_add_listed(struct d9_reader *reader, const char *path)
+{
+	return add_file(reader, path, true);
+}
+
+int d9__reader_add_missing(struct d9_reader *reader, const char *path, const char *what)
+{
+	struct d9__trace_segment *segment = calloc(1, sizeof(*segment));
+
+	if (!segment)
+		return d9__reader_out_of_memory(reader);
+	segment->input.fd = -1;
+	segment->input.path = strdup(path);
+	if (segment->input.path && asprintf(&segment->message, "%s: %s", path, what) < 0)
+		segment->message = NULL;
+	segment->info = (struct d9_segment_info){ .path = segment->input.path,
+						  .container = d9__container_name(segment->kind),
+						  .err = -ENOENT,
+						  .message = segment->message };
+	if (segment->message && !append_segment(reader, segment))
+		return 0;
+	d9__trace_segment_release(segment);
+	free(segment);
+	return d9__reader_out_of_memory(reader);
+}
+
 static int add_folder(struct d9_reader *reader, const char *path)
 {
 	struct d9__folder folder = { 0 };
 	size_t known = 0; /* segments, even if another path has named them before */
 	int err = d9__folder_list(&folder, path);
 
-	if (err)
+	if (err == -EFBIG)
+		d9__reader_fail(reader, err, "%s: more than %d folders; give one of them", path, D9__FOLDER_MAX);
+	else if (err)
 		d9__reader_fail(reader, err, "%s: %s", path, strerror(-err));
 	for (size_t i = 0; i < folder.n && !err; i++) {
 		int added = add_file(reader, folder.paths[i], true);

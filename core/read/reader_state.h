@@ -65,6 +65,15 @@ int d9__reader_out_of_memory(struct d9_reader *reader);
  */
 void d9__reader_bound(struct d9_reader *reader, uint64_t memory_bytes, uint64_t unpacked_bytes);
 
+/*
+ * Add the file |path| as if it had been found in a directory: damage is told with the segment.  0, -ENOMEM, or -ENOENT and
+ * other errors of open(2) of what is no segment by its name.
+ */
+int d9__reader_add_listed(struct d9_reader *reader, const char *path);
+
+/* Add a segment that is not there, which |what| says: -ENOENT, and no events.  0 or -ENOMEM. */
+int d9__reader_add_missing(struct d9_reader *reader, const char *path, const char *what);
+
 /* |bytes| were unpacked of a segment that is done with. */
 void d9__reader_unpacked(struct d9_reader *reader, uint64_t bytes);
 

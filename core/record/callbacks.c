@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "record/callbacks.h"
+#include "record/note.h"
 #include "record/options.h"
 #include "record/thread.h"
 
@@ -30,7 +33,9 @@ static pthread_cond_t idle;    /* the thread has ended */
 static struct item *first, **last = &first;
 static unsigned waiting_lines, waiting_segments;
 static bool running, ending, detached;
+static bool paused; /* the thread has ended, and is to be started again */
 static pthread_t thread;
+static int tid; /* of the thread */
 static d9_log_fn log_fn;
 static void *log_arg;
 static d9_segment_fn sealed_fn;
@@ -77,10 +82,11 @@ static void *callback_main(void *arg)
 {
 	(void)arg;
 	pthread_mutex_lock(&lock);
+	tid = (int)syscall(SYS_gettid);
 	for (;;) {
-		struct item *item = take_locked();
+		struct item *item = paused ? NULL : take_locked();
 
-		if (!item && ending)
+		if (!item && (ending || paused))
 			break;
 		if (!item) {
 			pthread_cond_wait(&work, &lock);
@@ -163,9 +169,43 @@ bool d9__callbacks_stop(uint64_t deadline_ns)
 	return ended;
 }
 
+bool d9__callbacks_pause(uint64_t deadline_ns)
+{
+	struct timespec until = { (time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u) };
+	bool ended = true;
+
+	/* In a signal handler: the thread that it interrupted may hold the lock. */
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	if (running && pthread_equal(pthread_self(), thread)) {
+		ended = false;
+	} else if (running && !ending) {
+		paused = true;
+		pthread_cond_signal(&work);
+		while (running && !pthread_cond_timedwait(&idle, &lock, &until))
+			;
+		ended = !running;
+		paused = ended;
+	}
+	pthread_mutex_unlock(&lock);
+	if (ended && paused)
+		d9__thread_join(thread, tid);
+	return ended;
+}
+
+void d9__callbacks_go_on(void)
+{
+	pthread_mutex_lock(&lock);
+	if (paused) {
+		paused = false;
+		running = !d9__thread_start(&thread, "dial9-callback", callback_main, 0);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 static bool push_locked(struct item *item, unsigned *waiting)
 {
-	if (!running || ending || *waiting >= WAITING_MAX)
+	if (!(running || paused) || ending || *waiting >= WAITING_MAX)
 		return false;
 	++*waiting;
 	*last = item;
@@ -197,6 +237,7 @@ void d9__log(enum d9_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(item->line, LINE_MAX_LEN, fmt, ap);
 	va_end(ap);
+	d9__note(level, "%s", item->line);
 	push(item, &waiting_lines);
 }
 
@@ -241,7 +282,7 @@ void d9__callbacks_fork_child(void)
 	first = NULL; /* leaked: a segment's other references were the parent's */
 	last = &first;
 	waiting_lines = waiting_segments = 0;
-	running = ending = false;
+	running = ending = paused = false;
 	log_fn = NULL;
 	sealed_fn = NULL;
 }

@@ -35,11 +35,17 @@ int d9__callbacks_start(const struct d9_options *options);
  */
 bool d9__callbacks_stop(uint64_t deadline_ns);
 
-/* Queue a line for the log; dropped if 64 wait.  |fmt| like printf.  Any thread. */
+/* A line of the recorder's own log that goes to the program's callback too; not to it if 64 wait.  |fmt| like printf.  Any thread. */
 void d9__log(enum d9_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Queue the news of |segment|; takes a reference of its own.  False if 64 wait or nobody listens. */
 bool d9__callbacks_announce(struct d9_sealed_segment *segment);
+
+/* End the thread for a while, if it waits or comes to an end until then; what is pushed meanwhile waits.  False: it goes on. */
+bool d9__callbacks_pause(uint64_t deadline_ns);
+
+/* Start it again, if it was paused. */
+void d9__callbacks_go_on(void);
 
 /* Whether there is such a thread now. */
 bool d9__callbacks_running(void);

@@ -70,7 +70,7 @@ static uint32_t queue_oldest(const struct d9__queue *queue, uint32_t best, uint3
 	return best;
 }
 
-bool d9__queue_pop(struct d9__queue *queue, uint32_t *chunk)
+uint32_t d9__queue_pop(struct d9__queue *queue, uint32_t *chunk)
 {
 	uint32_t best = queue_oldest(queue, 0, chunk);
 
@@ -86,11 +86,11 @@ bool d9__queue_pop(struct d9__queue *queue, uint32_t *chunk)
 							    memory_order_acquire,
 							    memory_order_relaxed)) {
 			atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
-			return true;
+			return older;
 		}
 		best = older != best ? older : queue_oldest(queue, 0, chunk);
 	}
-	return false;
+	return 0;
 }
 
 bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk)
@@ -421,20 +421,30 @@ int d9__chunk_pop_full(struct d9__batch *batch)
 {
 	struct d9__chunk_header *header;
 	uint64_t word;
-	uint32_t chunk;
+	uint32_t chunk, ticket = d9__ring.base ? d9__queue_pop(d9__ring.full, &chunk) : 0;
 
-	if (!d9__ring.base || !d9__queue_pop(d9__ring.full, &chunk))
+	if (!ticket)
 		return 0;
 	header = d9__chunk_at(chunk);
 	word = atomic_fetch_add_explicit(&header->word, D9__CHUNK_TAKEN - D9__CHUNK_SEALED,
 					 memory_order_acq_rel);
 	batch_fill_whole(batch, header, word);
+	batch->ticket = ticket;
 	return 1;
 }
 
 void d9__chunk_release(const struct d9__batch *batch)
 {
 	chunk_free(d9__chunk_at(batch->chunk));
+}
+
+void d9__chunk_put_back(const struct d9__batch *batch)
+{
+	const struct d9__held held = { batch->chunk, batch->ticket };
+
+	atomic_fetch_sub_explicit(&d9__chunk_at(batch->chunk)->word, D9__CHUNK_TAKEN - D9__CHUNK_SEALED,
+				  memory_order_acq_rel);
+	d9__chunk_let_go(&held);
 }
 
 /* Pin the chunk that |open| names, if it still is what |open| says. */

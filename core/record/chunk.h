@@ -3,7 +3,7 @@
  * Chunk: 64 KiB of the ring that one slot fills with one batch of the wire format.
  *
  *     FREE --open--> OPEN --seal--> SEALED --pop--> TAKEN --release--> FREE
- *                                     |
+ *                                     | <--put back---+
  *                                     +--overrun--> OPEN (of another slot), or LOST while pinned
  *
  * In flight mode overrun is what chunks are there for: see d9__chunk_set_recycling().
@@ -68,6 +68,7 @@ struct d9__batch {
 	 */
 	uint32_t taken_bytes, taken_events;
 	uint32_t chunk;  /* number */
+	uint32_t ticket; /* of a full one: its place in the order of |full| */
 	uint32_t slot;   /* index */
 	uint32_t serial; /* of this slot; a gap means lost chunks, which d9__loss_take() counts */
 	uint32_t tid;    /* of the slot's newest owner */
@@ -77,10 +78,12 @@ struct d9__batch {
 
 /*
  * The oldest full chunk.  1 and |*batch|, or 0 if none waits.  It stays the caller's until
- * d9__chunk_release(); its bytes were written or counted as lost by then.
+ * d9__chunk_release(), its bytes written or counted as lost by then, or d9__chunk_put_back(), as if it had
+ * not been popped.
  */
 int d9__chunk_pop_full(struct d9__batch *batch);
 void d9__chunk_release(const struct d9__batch *batch);
+void d9__chunk_put_back(const struct d9__batch *batch);
 
 /*
  * Whether slot |slot| has an open chunk with something to take in it.  1: |*batch| describes
@@ -167,7 +170,7 @@ static inline struct d9__chunk_header *d9__chunk_at(uint32_t chunk)
 
 /* A queue of zeros is empty.  A chunk is in one queue at most.  Lock-free. */
 void d9__queue_push(struct d9__queue *queue, uint32_t chunk);
-bool d9__queue_pop(struct d9__queue *queue, uint32_t *chunk); /* the oldest */
+uint32_t d9__queue_pop(struct d9__queue *queue, uint32_t *chunk); /* the oldest; its ticket, 0: none */
 
 /* The one with the least number: free chunks are taken again while they are in the cache. */
 bool d9__queue_pop_any(struct d9__queue *queue, uint32_t *chunk);

@@ -100,7 +100,7 @@ static uint64_t clock_ns(clockid_t id)
 	struct timespec ts;
 
 	if (__builtin_expect(atomic_load_explicit(&forbidden, memory_order_relaxed), 0))
-		return system_clock_ns(id);
+		return d9__slot_is_barred(d9__self.slot) ? 0 : system_clock_ns(id);
 	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
 }
@@ -431,6 +431,11 @@ void d9__clock_tick(struct d9__anchor *out)
 	/* A busy flush thread ticks often; what is kept has to reach back a second. */
 	if (flush.wanted && (!flush.count || now.mono_ns - newest_anchor()->mono_ns >= KEEP_NS))
 		flush.anchors[flush.count++ % ANCHORS] = now;
+}
+
+void d9__clock_forbid(void)
+{
+	atomic_store_explicit(&forbidden, true, memory_order_relaxed);
 }
 
 bool d9__clock_ask_thread(void)

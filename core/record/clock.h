@@ -93,6 +93,12 @@ uint64_t d9__clock_real_ns(void);
 bool d9__clock_ask_thread(void);
 
 /*
+ * The calling thread will not be allowed to read ticks: no function here does from now on, and none reads any clock for a
+ * thread that is marked D9__SLOT_BARRED or D9__SLOT_JAILED: the time is 0 there.
+ */
+void d9__clock_forbid(void);
+
+/*
  * Decide whether ticks are usable and take the first anchor.  Stamps come from clock_gettime()
  * until d9__clock_tick() has seen two anchors 100 ms apart: attaching does not wait.  Called by
  * the recorder before any slot exists, and again in a forked child.

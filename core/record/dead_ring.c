@@ -65,8 +65,7 @@ static bool line_maps(const char *line, const struct stat *st)
 	       strstr(line, "/ring") || strstr(line, ".ring");
 }
 
-/* Whether process |pid| maps the file.  What cannot be seen counts as mapped. */
-static bool process_maps(uint32_t pid, const struct stat *st)
+bool d9__dead_ring_is_mapped(uint32_t pid, const struct stat *st)
 {
 	char path[64], line[512];
 	bool found = false;
@@ -95,7 +94,7 @@ static bool process_lives(const struct d9__ring_header *header, const struct sta
 	    strncmp(boot, header->kernel_boot_id, 36) != 0)
 		return false;
 	return header->pid && start_time(header->pid) == header->start_time &&
-	       process_maps(header->pid, st);
+	       d9__dead_ring_is_mapped(header->pid, st);
 }
 
 /* ---- opening ---- */

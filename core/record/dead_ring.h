@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "record/chunk.h"
 #include "record/ring_file.h"
@@ -45,6 +46,9 @@ struct d9__dead_ring {
  * far as we see, and somebody else has kept it locked for 50 ms: |ring->header| is what it said; -EBADMSG: it has no header; -EPERM: not ours; or an errno of open(2), -ESTALE if it was removed meanwhile.
  */
 int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path);
+
+/* Whether process |pid| maps the file.  What cannot be seen counts as mapped. */
+bool d9__dead_ring_is_mapped(uint32_t pid, const struct stat *st);
 
 /*
  * Is nothing left in it that its trace has not?  Looks at chunk headers only.  False in doubt, and of another

@@ -33,6 +33,17 @@ int d9__descriptor_place(int fd);
 void d9__descriptors_give_up_ring(void);
 
 /*
+ * The flush thread ends for a while, and its table with it: what it has open goes by a socket, which waits in the program's
+ * table.  In this order: on the program's thread, before the flush thread is asked to go; on that, at last; on the next one, at
+ * first; on the program's thread that started it, or when the one before stays.  Where the table is the program's there is
+ * nothing to do.
+ */
+int d9__descriptors_expect(void);     /* 0 or -errno */
+bool d9__descriptors_send(void);      /* false: not all can go.  Nothing has changed */
+int d9__descriptors_receive(void);    /* 0; -ENOENT: the program has closed them, and none is open; -errno: no table */
+void d9__descriptors_expect_none(void);
+
+/*
  * In a forked child: the ring's, if it came along, is closed.  Whether what else the parent's thread
  * had open came along too.
  */

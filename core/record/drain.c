@@ -5,8 +5,7 @@
  * a serial that does not follow the last one means that chunks were lost in between.
  *
  * Batches are written in groups: added to the writer, committed with one write, and only then
- * released or unpinned.  If the commit fails, full chunks are lost (there is no way back into the
- * queue), prefixes are not: their chunks are still open.
+ * released or unpinned.  If the commit fails, full chunks go back to where they were in the queue.
  *
  * A worker id may move from a thread that ended to a new one, and so to another slot.  Per worker,
  * times must not go back in the file: the id's next thread goes on in the chunk of the one before, or sees
@@ -21,6 +20,7 @@
 
 #include "format/encoder.h"
 #include "record/drain.h"
+#include "record/rates.h"
 #include "record/test_point.h"
 
 #define GROUP      16
@@ -38,14 +38,11 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer)
 {
 	drain->writer = writer;
 	drain->ring = &d9__ring;
-	drain->safe = drain->written = drain->bridge = (struct d9__bridge){ 0 };
-	drain->safe_segment = UINT64_MAX;
-	drain->told = drain->unsafe = false;
+	drain->written = drain->bridge = (struct d9__bridge){ 0 };
+	drain->told = false;
 	/* A new trace knows nothing of what an older one said about a worker. */
 	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
 		drain->slot[i].gap = false;
-	for (uint32_t i = 0; i <= PROCESS; i++)
-		memcpy(drain->slot[i].safe_lost, drain->slot[i].lost, sizeof(drain->slot[i].lost));
 	return d9__drain_reserve(drain);
 }
 
@@ -90,10 +87,7 @@ bool d9__drain_take_loss(struct d9__drain *drain, uint32_t index, int cause,
 
 void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause)
 {
-	struct d9__drain_slot *st = &drain->slot[index];
-
-	st->safe_lost[cause] = st->lost[cause];
-	d9__loss_noted(loss_of(drain, index, cause), st->lost[cause]);
+	d9__loss_noted(loss_of(drain, index, cause), drain->slot[index].lost[cause]);
 }
 
 static void put_loss(struct d9__drain *drain, uint32_t index, const char *cause,
@@ -292,6 +286,8 @@ int d9__drain_take(struct d9__drain *drain, struct d9__batch *batch, bool whole,
 	uint64_t since_ns = st->prefix_ns;
 	int err = 0;
 
+	if (drain->ring == &d9__ring)
+		d9__rates_take(batch);
 	if (is_gap_of_another(drain, batch, whole, &first)) {
 		entry = first;
 		gap = true;
@@ -331,7 +327,7 @@ void d9__drain_follow(struct d9__drain *drain, const uint8_t *batch, uint32_t le
 struct member {
 	struct d9__batch batch;
 	bool whole;
-	struct d9__drain_slot before; /* of a prefix: its slot's state, to go back to */
+	struct d9__drain_slot before; /* its slot's state, to go back to */
 };
 
 struct group {
@@ -341,64 +337,25 @@ struct group {
 };
 
 /* Every slot, then the process. */
-static void note_told(struct d9__drain *drain, bool safe)
+static void note_told(struct d9__drain *drain)
 {
 	for (uint32_t i = 0; i <= PROCESS; i++)
 		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
 			struct d9__drain_slot *st = &drain->slot[i];
 			struct d9__loss *loss = loss_of(drain, i, cause);
 
-			if (safe)
-				st->safe_lost[cause] = st->lost[cause];
 			if (atomic_load_explicit(&loss->noted, memory_order_relaxed) !=
 			    st->lost[cause])
 				d9__loss_noted(loss, st->lost[cause]);
 		}
 }
 
-/* What was told before is in segments that are sealed. */
-static void noted_is_safe(struct d9__drain *drain)
-{
-	for (uint32_t i = 0; i <= PROCESS; i++)
-		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
-			drain->slot[i].safe_lost[cause] = atomic_load_explicit(
-				&loss_of(drain, i, cause)->noted, memory_order_relaxed);
-}
-
 static void note_written(struct d9__drain *drain)
 {
-	const struct d9__segment *seg = &drain->writer->seg;
-	/* Only ended frames of a zstd segment stay when it has to be cut. */
-	bool may_be_cut = seg->open && seg->packer.kind == D9_COMPRESS_ZSTD && seg->packer.frame.len;
-
-	if (may_be_cut && drain->safe_segment != seg->index) {
-		drain->safe = drain->written;
-		drain->safe_segment = seg->index;
-		if (drain->unsafe)
-			noted_is_safe(drain);
-		drain->unsafe = false;
-	}
-	if (drain->told || (drain->unsafe && !may_be_cut))
-		note_told(drain, !may_be_cut);
-	drain->unsafe = may_be_cut && (drain->unsafe || drain->told);
+	if (drain->told)
+		note_told(drain);
 	drain->told = false;
 	drain->written = drain->bridge;
-	if (!may_be_cut)
-		drain->safe = drain->bridge;
-}
-
-/* What was told since is not in the file, or not any more. */
-static void untell(struct d9__drain *drain)
-{
-	for (uint32_t i = 0; i <= PROCESS; i++)
-		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++) {
-			struct d9__drain_slot *st = &drain->slot[i];
-
-			st->lost[cause] = st->safe_lost[cause];
-			atomic_store_explicit(&loss_of(drain, i, cause)->noted, st->lost[cause],
-					      memory_order_relaxed);
-		}
-	drain->told = drain->unsafe = false;
 }
 
 static uint64_t events_of(const struct d9__batch *batch)
@@ -406,52 +363,30 @@ static uint64_t events_of(const struct d9__batch *batch)
 	return batch->events - batch->taken_events;
 }
 
-void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns)
+void d9__drain_failed(struct d9__drain *drain)
 {
-	if (lost) {
-		/* They had been counted as written. */
-		atomic_fetch_sub_explicit(&drain->writer->counters->events, lost,
-					  memory_order_relaxed);
-		d9__loss_add(-1, D9__LOSS_DISK, lost, now_ns, now_ns);
-	}
-	drain->bridge = drain->written = drain->safe;
-	if (drain->told || drain->unsafe)
-		untell(drain);
-	for (uint32_t i = 0; i < D9__SLOT_COUNT; i++)
-		drain->slot[i].gap = drain->slot[i].serial != 0;
+	drain->bridge = drain->written;
+	for (uint32_t i = 0; drain->told && i <= PROCESS; i++)
+		for (int cause = 0; cause < D9__LOSS_CAUSES; cause++)
+			drain->slot[i].lost[cause] = atomic_load_explicit(&loss_of(drain, i, cause)->noted,
+									  memory_order_relaxed);
+	drain->told = false;
 }
 
 int d9__drain_wrote(struct d9__drain *drain, uint64_t now_ns)
 {
-	uint64_t lost;
 	int err;
 
 	note_written(drain);
-	err = d9__writer_rotate_full(drain->writer, now_ns, &lost);
+	err = d9__writer_rotate_full(drain->writer, now_ns);
 	if (err)
-		d9__drain_wrote_off(drain, lost, now_ns);
+		d9__drain_failed(drain);
 	return err;
 }
 
 static void count_written(struct d9__drain *drain, uint64_t events)
 {
 	atomic_fetch_add_explicit(&drain->writer->counters->events, events, memory_order_relaxed);
-}
-
-/* The group could not be written, nor what the segment held besides. */
-static void write_off(struct d9__drain *drain, struct group *group, uint64_t lost, uint64_t now_ns)
-{
-	/* Backwards: a slot may have several prefixes in it. */
-	for (unsigned i = group->n; i-- > 0;) {
-		const struct d9__batch *b = &group->member[i].batch;
-
-		if (group->member[i].whole)
-			d9__loss_add((int)b->slot, D9__LOSS_DISK, events_of(b), b->first_ns,
-				     b->last_ns);
-		else
-			drain->slot[b->slot] = group->member[i].before;
-	}
-	d9__drain_wrote_off(drain, lost, now_ns);
 }
 
 /* For whoever has to go on where we were killed. */
@@ -464,12 +399,33 @@ static void remember(const struct member *member)
 			      memory_order_release);
 }
 
-/* Write the group and let go of its chunks.  0 or -errno; then all losses are accounted. */
+static void let_go(const struct member *member, bool written)
+{
+	if (written)
+		remember(member);
+	D9__TEST_POINT(FLUSH_REMEMBERED);
+	if (!member->whole)
+		d9__chunk_unpin(&member->batch, written);
+	else if (written)
+		d9__chunk_release(&member->batch);
+	else
+		d9__chunk_put_back(&member->batch);
+	D9__TEST_POINT(FLUSH_RELEASED);
+}
+
+/* As if nothing of it had been taken.  Backwards: a slot may have several members. */
+static void take_back(struct d9__drain *drain, struct group *group)
+{
+	for (unsigned i = group->n; i-- > 0;)
+		drain->slot[group->member[i].batch.slot] = group->member[i].before;
+	d9__drain_failed(drain);
+}
+
+/* Write the group and let go of its chunks.  0 or -errno; then they wait in the ring as before. */
 static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 {
-	uint64_t lost = 0, events = 0;
 	int err = group->err, sealing = 0;
-	bool kept; /* in the ring, for whoever recovers it */
+	uint64_t events = 0;
 
 	if (!group->n)
 		return 0;
@@ -477,29 +433,17 @@ static int commit(struct d9__drain *drain, struct group *group, uint64_t now_ns)
 		events += events_of(&group->member[i].batch);
 	D9__TEST_POINT(FLUSH_ADDED);
 	if (err)
-		d9__writer_abandon(drain->writer, err, now_ns, &lost);
+		d9__writer_abandon(drain->writer, err, now_ns);
 	else
-		err = d9__writer_commit(drain->writer, now_ns, &lost);
-	/* Where room was made, newer events follow, and recovery would take these for written. */
-	kept = err && drain->last && drain->writer->retry_ns;
-	if (kept) {
-		d9__drain_wrote_off(drain, lost, now_ns);
-	} else if (err) {
-		write_off(drain, group, lost, now_ns);
+		err = d9__writer_commit(drain->writer, now_ns);
+	if (err) {
+		take_back(drain, group);
 	} else {
 		count_written(drain, events);
 		sealing = d9__drain_wrote(drain, now_ns);
 	}
-	for (unsigned i = 0; i < group->n; i++) {
-		if (!err)
-			remember(&group->member[i]);
-		D9__TEST_POINT(FLUSH_REMEMBERED);
-		if (!group->member[i].whole)
-			d9__chunk_unpin(&group->member[i].batch, !err);
-		else if (!kept)
-			d9__chunk_release(&group->member[i].batch);
-		D9__TEST_POINT(FLUSH_RELEASED);
-	}
+	for (unsigned i = 0; i < group->n; i++)
+		let_go(&group->member[i], !err);
 	group->n = 0;
 	group->err = 0;
 	return err ? err : sealing;
@@ -571,6 +515,7 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
 
 			D9__TEST_POINT(FLUSH_POPPED);
 			member->whole = true;
+			member->before = drain->slot[member->batch.slot];
 			if (!group.err)
 				group.err = d9__drain_take(drain, &member->batch, true, now_ns);
 		}
@@ -585,7 +530,6 @@ bool d9__drain_full(struct d9__drain *drain, uint64_t now_ns)
 
 void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns)
 {
-	uint64_t lost;
 	int err;
 
 	d9__builder_begin(&drain->note);
@@ -595,8 +539,8 @@ void d9__drain_losses(struct d9__drain *drain, uint64_t now_ns)
 	err = d9__writer_note(drain->writer, &drain->note, true, now_ns);
 	if (!err)
 		return;
-	d9__writer_abandon(drain->writer, err, now_ns, &lost);
-	d9__drain_wrote_off(drain, lost, now_ns);
+	d9__writer_abandon(drain->writer, err, now_ns);
+	d9__drain_failed(drain);
 }
 
 /* ---- the rest ---- */

@@ -17,13 +17,12 @@
 struct d9__drain_slot {
 	uint32_t serial;  /* of the chunk that was taken last, 0 = none */
 	bool partly;      /* of that one, only a prefix was taken */
-	bool gap;         /* what was taken last is lost */
+	bool gap;         /* what was taken last is lost: nobody could write it */
 	uint64_t prefix_ns; /* when the last prefix was taken */
 	uint64_t activity;  /* published word and serial at the last look */
 	struct d9__entry_state end; /* in which the taken part leaves the worker */
 	uint32_t worker;            /* last seen in the slot, for losses */
 	uint64_t lost[D9__LOSS_CAUSES]; /* told to the writer; what the file tells is in the ring */
-	uint64_t safe_lost[D9__LOSS_CAUSES]; /* told where no later error can cut it off */
 };
 
 /* Flush thread only. */
@@ -33,11 +32,8 @@ struct d9__drain {
 	struct d9__walker *walker;
 	struct d9__builder note, rest;
 	struct d9__bridge bridge;
-	/* |bridge| as of the last commit, and as of what no later error can cut off the file. */
-	struct d9__bridge written, safe;
-	uint64_t safe_segment; /* for which |safe| is */
-	bool told;   /* losses, since the last commit */
-	bool unsafe; /* losses that were told may be cut off yet */
+	struct d9__bridge written; /* |bridge| as of the last commit */
+	bool told;   /* losses, since then */
 	bool last;   /* the process ends: what cannot be written stays in the ring for others */
 	/* Slots, then one for the process. */
 	struct d9__drain_slot slot[D9__SLOT_COUNT + 1];
@@ -87,7 +83,7 @@ void d9__drain_told(struct d9__drain *drain, uint32_t index, int cause);
 void d9__drain_forget(struct d9__drain *drain);
 /*
  * The writer's commit succeeded: what it was given is in the file, which is sealed if it is full.  0, or -errno if it
- * could not be: all losses are accounted.
+ * could not be.
  */
 int d9__drain_wrote(struct d9__drain *drain, uint64_t now_ns);
 
@@ -106,7 +102,7 @@ uint64_t d9__drain_activity(struct d9__drain *drain, uint32_t own);
 /* Count as lost everything that is still full: nothing can be written any more. */
 void d9__drain_give_up(struct d9__drain *drain);
 
-/* The writer lost |lost| events of earlier commits. */
-void d9__drain_wrote_off(struct d9__drain *drain, uint64_t lost, uint64_t now_ns);
+/* It failed: what the writer was told since the last one is to be told again. */
+void d9__drain_failed(struct d9__drain *drain);
 
 #endif /* D9_RECORD_DRAIN_H */

@@ -18,6 +18,7 @@
 #include "record/dump_request.h"
 #include "record/flush.h"
 #include "record/sandbox.h"
+#include "record/recorder.h"
 
 #define MS_NS   UINT64_C(1000000)
 #define WAIT_NS (100 * MS_NS) /* between two looks whether there is anybody left to make it */
@@ -174,6 +175,7 @@ int d9_dump(struct d9_recorder *recorder, uint64_t last_ms, const char *dir, uin
 		request->dump.last_ns = last_ms * MS_NS;
 		request->dump.by = "d9_dump";
 		request->dump.asked_ns = d9__clock_mono_ns();
+		d9__recorder_step_in();
 		push(request);
 		err = await(request, deadline_ns);
 		if (!err)

@@ -186,7 +186,7 @@ static int announce_there(struct job *job, uint64_t ns)
 {
 	struct d9__writer *own = job->maker->own;
 	struct d9__dump_writer *w = calloc(1, sizeof(*w));
-	uint64_t now_ns = d9__clock_mono_ns(), lost;
+	uint64_t now_ns = d9__clock_mono_ns();
 	int err;
 
 	if (!w)
@@ -198,9 +198,9 @@ static int announce_there(struct job *job, uint64_t ns)
 	if (!err)
 		err = d9__dump_tasks_announce(job->tasks, &w->writer, ns, now_ns);
 	if (err && w->writer.seg.open)
-		d9__writer_abandon(&w->writer, err, now_ns, &lost);
+		d9__writer_abandon(&w->writer, err, now_ns);
 	if (!err)
-		err = d9__writer_rotate(&w->writer, now_ns, &lost);
+		err = d9__writer_rotate(&w->writer, now_ns);
 	if (!err)
 		job->dump->bytes += w->writer.seg.bytes;
 	d9__dump_writer_close(w, job->maker);

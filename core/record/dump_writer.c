@@ -18,8 +18,7 @@ bool d9__dump_is_own(const struct d9__dump *dump, const struct d9__dump_maker *m
 				 a.st_ino == b.st_ino);
 }
 
-int d9__dump_writer_open(struct d9__dump_writer *w, const struct d9__dump_maker *maker,
-			 struct d9__namespace *to)
+static void begin(struct d9__dump_writer *w, const struct d9__dump_maker *maker, struct d9__namespace *to)
 {
 	struct d9__writer *writer = &w->writer;
 
@@ -30,7 +29,25 @@ int d9__dump_writer_open(struct d9__dump_writer *w, const struct d9__dump_maker 
 	writer->has_dir = true;
 	d9__retention_release(&writer->ret);
 	d9__retention_init(&writer->ret, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-	return d9__namespace_scan(&writer->ns, &writer->ret);
+}
+
+int d9__dump_writer_open(struct d9__dump_writer *w, const struct d9__dump_maker *maker,
+			 struct d9__namespace *to)
+{
+	begin(w, maker, to);
+	return d9__namespace_scan(&w->writer.ns, &w->writer.ret);
+}
+
+int d9__dump_writer_open_beside(struct d9__dump_writer *w, const struct d9__dump_maker *maker)
+{
+	struct d9__namespace to;
+	int err = d9__namespace_share(&to, &maker->own->ns);
+
+	if (err)
+		return err;
+	begin(w, maker, &to);
+	w->writer.ret.next_index = maker->own->ret.next_index++;
+	return 0;
 }
 
 void d9__dump_writer_close(struct d9__dump_writer *w, const struct d9__dump_maker *maker)

@@ -21,6 +21,12 @@ bool d9__dump_is_own(const struct d9__dump *dump, const struct d9__dump_maker *m
 int d9__dump_writer_open(struct d9__dump_writer *w, const struct d9__dump_maker *maker,
 			 struct d9__namespace *to);
 
+/*
+ * The same in the recorder's own directory, while its writer has a segment open there: the dump gets a number that none of
+ * the writer's will have, and counts for its budget when that looks again.
+ */
+int d9__dump_writer_open_beside(struct d9__dump_writer *w, const struct d9__dump_maker *maker);
+
 /* Seal, close, count for the recorder. */
 void d9__dump_writer_close(struct d9__dump_writer *w, const struct d9__dump_maker *maker);
 

@@ -186,7 +186,7 @@ static inline void d9__emit_leave(struct d9__slot *slot, const uint8_t *end)
 static inline void d9__emit_worker(struct d9__slot *slot, uint32_t worker,
 				   enum d9__worker_state state, uint64_t task)
 {
-	slot->worker = worker;
+	__atomic_store_n(&slot->worker, worker, __ATOMIC_RELAXED); /* the flush thread reads it */
 	slot->worker_state = (uint8_t)state;
 	if (state == D9__WORKER_POLLING)
 		slot->task = task;

@@ -126,6 +126,11 @@ static const struct d9__schema builtins[D9__EVENT_BUILTIN_END] = {
 		FIELDS(T("tid", D9__FIELD_U32), V("addr"), BYTES("size"), V("alloc_timestamp_ns")) },
 	[D9__EVENT_MEMORY_OVERFLOW] = { "MemoryProfileOverflowEvent",
 		FIELDS(V("dropped_allocs"), V("dropped_frees"), V("evicted")) },
+	[D9__EVENT_LOG] = { "RecorderLogEvent",
+		FIELDS(T("level", D9__FIELD_POOLED_STRING), T("text", D9__FIELD_STRING), V("times")) },
+	[D9__EVENT_DUMP_TRIGGER] = { "DumpTriggerEvent",
+		FIELDS(T("trigger", D9__FIELD_POOLED_STRING), V("value"), V("threshold"),
+		       T("dump_id", D9__FIELD_POOLED_STRING), V("task_id"), V("callback")) },
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects registration */

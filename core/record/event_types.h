@@ -45,6 +45,8 @@ enum d9__event_type {
 	D9__EVENT_ALLOC,
 	D9__EVENT_FREE,
 	D9__EVENT_MEMORY_OVERFLOW,
+	D9__EVENT_LOG,
+	D9__EVENT_DUMP_TRIGGER,
 	D9__EVENT_BUILTIN_END,
 
 	D9__EVENT_PROGRAM = 256, /* first id of the program's own types */

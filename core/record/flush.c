@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -23,7 +24,6 @@
 
 #include <dial9/error.h>
 
-#include "record/callbacks.h"
 #include "record/chunk.h"
 #include "record/clock.h"
 #include "record/dead_peers.h"
@@ -33,18 +33,22 @@
 #include "record/dump_tasks.h"
 #include "record/flight.h"
 #include "record/flush.h"
+#include "record/flush_self.h"
 #include "record/flush_wait.h"
 #include "record/gate.h"
 #include "record/health.h"
 #include "record/jit_copy.h"
 #include "record/keeper.h"
 #include "record/lead.h"
+#include "record/mapped.h"
 #include "record/metadata.h"
 #include "record/modules.h"
+#include "record/note.h"
+#include "record/note_event.h"
 #include "record/open_calls.h"
-#include "record/options.h"
 #include "record/pace.h"
 #include "record/process_state.h"
+#include "record/requests.h"
 #include "record/ring_file.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
@@ -55,6 +59,7 @@
 #include "record/system_facts.h"
 #include "record/test_point.h"
 #include "record/thread.h"
+#include "record/triggers.h"
 #include "record/usage.h"
 
 #define MS_NS        UINT64_C(1000000)
@@ -67,32 +72,9 @@
 
 struct d9__flush d9__flush = { .state = D9_RECORDER_STOPPED };
 
-/* Flush thread only. */
-static struct {
-	struct d9__writer writer;
-	struct d9__drain drain;
-	struct d9__builder note;
-	bool flight;    /* nothing is written unless asked for */
-	uint32_t sealed; /* in flight mode: chunks sealed until the last tick */
-	uint64_t loss_ns; /* likewise: when something was lost last */
-	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
-	bool stillborn; /* no directory, and who started us wants no recorder without */
-	bool dormant;   /* started disabled, and not enabled since: no directory yet */
-	struct d9__lead lead;
-	struct d9__dead_peers dead;
-	struct d9__pace pace;
-	struct d9__open_calls open;
-	struct d9__process_state process;
-	struct d9__jit_copy jit;
-	int state;
-	bool stepped_back;
-	int nice_before; /* stepped back */
-	bool heard; /* some thread published something, ever */
-	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
-	unsigned seconds;
-	uint64_t source_ns; /* when the next source is due */
-	uint64_t grow_ns;   /* the ring could not grow: when to try again */
-} self;
+struct d9__flush_self d9__flush_self;
+
+static struct d9__flush_self *const self = &d9__flush_self;
 
 /* ---- manners ---- */
 
@@ -122,26 +104,26 @@ static void step_back(void)
 {
 	id_t id = (id_t)syscall(SYS_gettid);
 
-	if (self.stepped_back)
+	if (self->stepped_back)
 		return;
-	self.nice_before = getpriority(PRIO_PROCESS, id);
-	if (self.nice_before < 10)
+	self->nice_before = getpriority(PRIO_PROCESS, id);
+	if (self->nice_before < 10)
 		setpriority(PRIO_PROCESS, id, 10);
-	self.stepped_back = true;
+	self->stepped_back = true;
 }
 
 /* The program waits for the end: where the system lets this thread, it gives way no longer. */
 static void step_forward(void)
 {
-	if (self.stepped_back && self.nice_before < 10)
-		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), self.nice_before);
+	if (self->stepped_back && self->nice_before < 10)
+		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), self->nice_before);
 }
 
 /* ---- state ---- */
 
 static void set_state(int state)
 {
-	self.state = state;
+	self->state = state;
 	atomic_store_explicit(&d9__flush.state, state, memory_order_release);
 }
 
@@ -150,17 +132,17 @@ static void update_state(void)
 	bool on = d9__gate_bits() != 0;
 
 	/* In flight mode it keeps what it records, whether or not a directory can be had. */
-	set_state(self.writer.retry_ns && !self.flight ? D9_RECORDER_PAUSED :
+	set_state(self->writer.retry_ns && !self->flight ? D9_RECORDER_PAUSED :
 		  !on ? D9_RECORDER_DISABLED :
-		  self.flight ? D9_RECORDER_FLIGHT : D9_RECORDER_RECORDING);
+		  self->flight ? D9_RECORDER_FLIGHT : D9_RECORDER_RECORDING);
 }
 
 static void open_directory(void)
 {
-	int err = d9__writer_open(&self.writer, d9__flush.trace_dir, d9__clock_real_ns() / MS_NS);
+	int err = d9__writer_open(&self->writer, d9__flush.trace_dir, d9__clock_real_ns() / MS_NS);
 
-	if (!err && self.writer.has_dir) {
-		memcpy(d9__flush.boot_id, self.writer.ns.boot_id, sizeof(d9__flush.boot_id));
+	if (!err && self->writer.has_dir) {
+		memcpy(d9__flush.boot_id, self->writer.ns.boot_id, sizeof(d9__flush.boot_id));
 		d9__metadata_set("boot_id", d9__flush.boot_id);
 		d9__ring_set_boot_id(d9__flush.boot_id);
 	}
@@ -179,7 +161,7 @@ static bool is_stillborn(void)
 {
 	int err = atomic_load_explicit(&d9__flush.open_result, memory_order_relaxed);
 
-	if (self.dormant || !d9__flush.awaited || !err || d9__flush_may_pass(err))
+	if (self->dormant || !d9__flush.awaited || !err || d9__flush_may_pass(err))
 		return false;
 	d9__log(D9_LOG_ERROR, "cannot open %s: %s; not recording", d9__flush.trace_dir, d9_strerror(err));
 	return true;
@@ -187,30 +169,38 @@ static bool is_stillborn(void)
 
 static bool wants_directory(void)
 {
-	return self.writer.kind == D9_WRITER_ROTATING || self.writer.kind == D9_WRITER_SINGLE;
+	return self->writer.kind == D9_WRITER_ROTATING || self->writer.kind == D9_WRITER_SINGLE;
 }
 
-/* Whether there is a place to write to; tries to make one when that is due. */
-static bool have_place(uint64_t now_ns)
+bool d9__flush_have_place(uint64_t now_ns)
 {
-	if (wants_directory() && !self.writer.has_dir) {
-		if (self.writer.retry_ns > now_ns && self.writer.uid == geteuid())
+	if (wants_directory() && !self->writer.has_dir) {
+		if (self->writer.retry_ns > now_ns && self->writer.uid == geteuid())
 			return false;
 		open_directory();
-		if (!self.writer.has_dir) {
-			uint64_t lost;
-
-			self.writer.seg.failed_op = "open";
-			d9__writer_abandon(&self.writer,
+		if (!self->writer.has_dir) {
+			self->writer.seg.failed_op = "open";
+			d9__writer_abandon(&self->writer,
 					   atomic_load_explicit(&d9__flush.open_result,
 								memory_order_relaxed),
-					   now_ns, &lost);
+					   now_ns);
 			return false;
 		}
-		self.writer.retry_ns = 0;
+		self->writer.retry_ns = 0;
 	}
-	d9__writer_follow_user(&self.writer);
-	return d9__writer_ready(&self.writer, now_ns);
+	d9__writer_follow_user(&self->writer);
+	return d9__writer_ready(&self->writer, now_ns);
+}
+
+void d9__flush_retry_now(uint64_t now_ns)
+{
+	if (self->writer.retry_ns > now_ns)
+		self->writer.retry_ns = now_ns;
+}
+
+int d9__flush_last_error(void)
+{
+	return atomic_load_explicit(&self->writer.counters->error, memory_order_relaxed);
 }
 
 /* ---- a tick ---- */
@@ -227,42 +217,56 @@ static void drain_all(uint64_t now_ns)
 {
 	move_side_rings();
 	/* Busy threads may go on handing over; each round takes what the one before had to leave. */
-	for (int round = 0; round < 20 && !self.writer.retry_ns; round++) {
-		d9__drain_full(&self.drain, now_ns);
-		if (d9__drain_prefixes(&self.drain, now_ns, 0))
+	for (int round = 0; round < 20 && !self->writer.retry_ns; round++) {
+		d9__drain_full(&self->drain, now_ns);
+		if (d9__drain_prefixes(&self->drain, now_ns, 0))
 			break;
 	}
-	d9__drain_losses(&self.drain, now_ns);
+	d9__drain_losses(&self->drain, now_ns);
 }
 
-static void commit(uint64_t now_ns)
+/* Lines of the recorder's log make no segment: without one they stay in the ring. */
+static bool add_log(bool all, uint64_t now_ns)
 {
-	uint64_t lost;
+	if (!self->writer.seg.open || d9__notes_end() == self->log.next)
+		return false;
+	d9__note_events(&self->log, &self->note, all);
+	return !d9__writer_note(&self->writer, &self->note, false, now_ns);
+}
 
-	if (d9__writer_commit(&self.writer, now_ns, &lost))
-		d9__drain_wrote_off(&self.drain, lost, now_ns);
-	else
-		d9__drain_wrote(&self.drain, now_ns);
+static void commit_with(bool all_of_log, uint64_t now_ns)
+{
+	bool told = add_log(all_of_log, now_ns);
+
+	if (d9__writer_commit(&self->writer, now_ns)) {
+		d9__drain_failed(&self->drain);
+		return;
+	}
+	d9__drain_wrote(&self->drain, now_ns);
+	if (told)
+		d9__note_events_told(&self->log);
+}
+
+void d9__flush_commit(uint64_t now_ns)
+{
+	commit_with(false, now_ns);
 }
 
 static void refresh_segment(uint64_t now_ns)
 {
-	uint64_t lost;
-
-	if (d9__writer_refresh(&self.writer, now_ns, &lost))
-		d9__drain_wrote_off(&self.drain, lost, now_ns);
+	if (d9__writer_refresh(&self->writer, now_ns))
+		d9__drain_failed(&self->drain);
 }
 
 /* Readers that know a task take no notice. */
-static int announce(struct d9__dump_tasks *tasks, uint64_t ns, uint64_t now_ns)
+int d9__flush_announce(struct d9__dump_tasks *tasks, uint64_t ns, uint64_t now_ns)
 {
-	uint64_t lost;
-	int err = d9__dump_tasks_announce(tasks, &self.writer, ns, now_ns);
+	int err = d9__dump_tasks_announce(tasks, &self->writer, ns, now_ns);
 
 	if (!err)
 		return 0;
-	d9__writer_abandon(&self.writer, err, now_ns, &lost);
-	d9__drain_wrote_off(&self.drain, lost, now_ns);
+	d9__writer_abandon(&self->writer, err, now_ns);
+	d9__drain_failed(&self->drain);
 	return err;
 }
 
@@ -272,243 +276,90 @@ static void announce_again(uint64_t now_ns)
 	struct d9__dump_tasks all = { .failed = false };
 	uint64_t lost = d9__health_lost();
 
-	if (lost == self.lost_before || now_ns < self.announced_ns + SECOND_NS)
+	if (lost == self->lost_before || now_ns < self->announced_ns + SECOND_NS)
 		return;
-	self.lost_before = lost;
-	self.announced_ns = now_ns;
+	self->lost_before = lost;
+	self->announced_ns = now_ns;
 	d9__dump_tasks_list(&all, 0);
-	announce(&all, now_ns, now_ns);
+	d9__flush_announce(&all, now_ns, now_ns);
 	d9__dump_tasks_release(&all);
 }
 
-static void rotate(uint64_t now_ns)
+void d9__flush_rotate(uint64_t now_ns)
 {
-	uint64_t lost;
-
 	drain_all(now_ns);
-	commit(now_ns);
-	if (d9__writer_rotate(&self.writer, now_ns, &lost))
-		d9__drain_wrote_off(&self.drain, lost, now_ns);
+	d9__flush_commit(now_ns);
+	if (d9__writer_rotate(&self->writer, now_ns))
+		d9__drain_failed(&self->drain);
 }
 
 /* A burst that filled n chunks since the last tick may fill twice as many until the next. */
-static void grow_ring(uint64_t now_ns)
+void d9__flush_grow_ring(uint64_t now_ns)
 {
 	uint32_t sealed = d9__chunk_sealed_count();
-	uint32_t full = self.flight ? sealed - self.sealed : d9__chunk_full_count();
+	uint32_t full = self->flight ? sealed - self->sealed : d9__chunk_full_count();
 	uint32_t wanted = 2 * full > D9__CHUNKS_AHEAD ? 2 * full : D9__CHUNKS_AHEAD;
 	int grown = 1;
 
-	self.sealed = sealed;
-	if (now_ns < self.grow_ns)
+	self->sealed = sealed;
+	if (now_ns < self->grow_ns)
 		return;
 	while (grown == 1)
 		grown = d9__ring_grow_to(wanted);
 	/* Each try takes what room there is for a moment; others may need it. */
-	if (grown < 0)
-		self.grow_ns = now_ns + SECOND_NS;
+	if (grown < 0) {
+		self->grow_ns = now_ns + SECOND_NS;
+		d9__note(D9_LOG_WARNING, "the ring cannot grow: %s", d9_strerror(grown));
+	}
 	d9__ring_let_threads_grow(grown >= 0);
 }
 
-/* Requests that stand in the control words are served; who waits for them is woken. */
-static void acknowledge(_Atomic(uint32_t) *done, uint32_t number)
-{
-	atomic_store_explicit(done, number, memory_order_release);
-	syscall(SYS_futex, done, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-/* While a dump is made: clocks go on, and in continuous mode so does everything. */
-static void keep_up(void)
-{
-	static uint64_t last_ns;
-	uint64_t now_ns = d9__clock_mono_ns();
-
-	if (now_ns - last_ns < D9__PACE_BRISK_NS)
-		return;
-	last_ns = now_ns;
-	d9__clock_tick(NULL);
-	grow_ring(now_ns);
-	if (!self.flight && !self.writer.retry_ns) {
-		d9__drain_full(&self.drain, now_ns);
-		commit(now_ns);
-	}
-}
-
-static int announce_and_seal(struct d9__dump_tasks *tasks, uint64_t ns)
-{
-	uint64_t now_ns = d9__clock_mono_ns();
-	int err = announce(tasks, ns, now_ns);
-
-	rotate(now_ns);
-	return err;
-}
-
-/* What stood in the way of an earlier try may be gone. */
-static void retry_now(uint64_t now_ns)
-{
-	if (self.writer.retry_ns > now_ns)
-		self.writer.retry_ns = now_ns;
-}
-
-static int last_error(void)
-{
-	return atomic_load_explicit(&self.writer.counters->error, memory_order_relaxed);
-}
-
-static void dump(struct d9__dump *dump)
-{
-	uint64_t now_ns = d9__clock_mono_ns();
-	struct d9__dump_tasks tasks = { .failed = false };
-	struct d9__dump_maker maker = {
-		.own = &self.writer,
-		.options = d9__flush.options,
-		.loss_ns = self.loss_ns,
-		.state = self.state,
-		.keep_up = keep_up,
-		.announce = announce_and_seal,
-	};
-
-	if (self.dormant && !d9__gate_bits()) {
-		dump->complete = true;
-		return;
-	}
-	retry_now(now_ns);
-	if (self.flight) {
-		have_place(now_ns);
-		d9__dump_ring(dump, &maker);
-		return;
-	}
-	if (!have_place(now_ns)) {
-		dump->err = last_error();
-		snprintf(dump->path, sizeof(dump->path), "%s", d9__flush.trace_dir);
-		return;
-	}
-	/* First: what begins later is told in the segments themselves. */
-	d9__dump_tasks_list(&tasks, d9__dump_from(dump));
-	rotate(now_ns);
-	/* Not known when: each segment tells of its own. */
-	maker.loss_ns = d9__health_lost() ? UINT64_MAX : 0;
-	d9__dump_segments(dump, &maker, &tasks);
-	d9__dump_tasks_release(&tasks);
-}
-
-static void dump_for_command(void)
-{
-	static struct d9__dump job;
-	struct d9__ring_control *control = d9__ring.control;
-	struct d9__ring_dump *out = &control->dump;
-
-	job = (struct d9__dump){ .by = "dial9 dump", .asked_ns = d9__clock_mono_ns(),
-				 .last_ns = control->dump_last_ns };
-	snprintf(job.dir, sizeof(job.dir), "%.*s", D9__RING_DIR - 1, control->dump_dir);
-	if (job.dir[0] && job.dir[0] != '/')
-		job.err = -EINVAL;
-	else
-		dump(&job);
-	*out = (struct d9__ring_dump){
-		.err = job.err,
-		.complete = job.complete,
-		.segments = job.segments,
-		.events = job.events,
-		.bytes = job.bytes,
-		.from_ns = job.from_ns,
-		.to_ns = job.to_ns,
-	};
-	memcpy(out->id, job.id, sizeof(job.id));
-	if (strlen(job.path) < sizeof(out->path))
-		strcpy(out->path, job.path);
-}
-
-/* 0, or why nothing is sealed. */
-static int rotate_for_command(uint64_t now_ns)
-{
-	if (self.flight)
-		return -ENOTSUP;
-	if (self.dormant && !d9__gate_bits())
-		return 0;
-	retry_now(now_ns);
-	if (have_place(now_ns))
-		rotate(now_ns);
-	return self.writer.retry_ns ? last_error() : 0;
-}
-
-static void serve_dumps(void)
-{
-	struct d9__dump_request *request;
-
-	while ((request = d9__dump_request_next())) {
-		dump(d9__dump_request_dump(request));
-		d9__dump_request_done(request);
-	}
-}
-
-static void follow_control_words(uint64_t now_ns)
-{
-	struct d9__ring_control *control = d9__ring.control;
-	uint32_t wanted = atomic_load_explicit(&control->wanted, memory_order_acquire);
-	uint32_t rotates = atomic_load_explicit(&control->rotate_requested, memory_order_acquire);
-	uint32_t dumps = atomic_load_explicit(&control->dump_requested, memory_order_acquire);
-
-	if (wanted != atomic_load_explicit(&control->wanted_done, memory_order_relaxed)) {
-		if ((wanted & 0xff) == 1)
-			d9__gate_set(d9__flush.gate_bits);
-		else if ((wanted & 0xff) == 2)
-			d9__gate_set(0);
-		acknowledge(&control->wanted_done, wanted);
-	}
-	if (rotates != atomic_load_explicit(&control->rotate_done, memory_order_relaxed)) {
-		atomic_store_explicit(&control->rotate_err, rotate_for_command(now_ns), memory_order_relaxed);
-		acknowledge(&control->rotate_done, rotates);
-	}
-	if (dumps != atomic_load_explicit(&control->dump_done, memory_order_relaxed)) {
-		dump_for_command();
-		acknowledge(&control->dump_done, dumps);
-	}
-	serve_dumps();
-}
-
-/* Once a second; where segments live shorter, often enough for each to get its events. */
 static void take_prefixes(uint64_t now_ns, bool active)
 {
-	uint64_t every_ns = self.writer.ret.rotation_ns / 4;
+	uint64_t every_ns = self->writer.ret.rotation_ns / 4;
 
 	if (every_ns > SECOND_NS)
 		every_ns = SECOND_NS;
-	if (now_ns - self.prefixes_ns < every_ns)
+	if (now_ns - self->prefixes_ns < every_ns)
 		return;
-	self.prefixes_ns = now_ns;
-	d9__drain_prefixes(&self.drain, now_ns, active ? every_ns : 0);
+	self->prefixes_ns = now_ns;
+	d9__drain_prefixes(&self->drain, now_ns, active ? every_ns : 0);
 }
 
 /* Only beside a segment that holds events: without any, the copy would be all that is left in the directory. */
 static void copy_jit_map(void)
 {
-	if (self.writer.has_dir && self.writer.seg.open && self.writer.seg.real)
-		d9__jit_copy_refresh(&self.jit, self.writer.ns.dir_fd);
+	if (self->writer.has_dir && self->writer.seg.open && self->writer.seg.has.real)
+		d9__jit_copy_refresh(&self->jit, self->writer.ns.dir_fd);
+}
+
+static void note_health(uint64_t now_ns)
+{
+	d9__health_event(&self->note, &self->writer, self->state, now_ns);
+	if (d9__writer_note(&self->writer, &self->note, false, now_ns))
+		self->writer.seg.complete = false;
 }
 
 static void once_a_second(uint64_t now_ns, bool active)
 {
 	struct d9__slot *own;
 
-	if (now_ns - self.second_ns < SECOND_NS)
+	if (now_ns - self->second_ns < SECOND_NS)
 		return;
-	self.second_ns = now_ns;
+	self->second_ns = now_ns;
 	step_back();
-	if (++self.seconds % 10 == 0)
+	d9__notes_settle(false);
+	if (++self->seconds % 10 == 0)
 		d9__slot_reclaim_dead(now_ns);
 	if (active && d9__usage_is_on() && (own = d9__slot_self()))
-		d9__process_state_write(&self.process, own, now_ns);
-	if (self.flight)
+		d9__process_state_write(&self->process, own, now_ns);
+	if (self->flight)
 		return;
-	d9__drain_losses(&self.drain, now_ns);
+	d9__drain_losses(&self->drain, now_ns);
 	if (active)
 		copy_jit_map();
-	if (active && d9__gate_bits()) {
-		d9__health_event(&self.note, &self.writer, self.state, now_ns);
-		if (d9__writer_note(&self.writer, &self.note, false, now_ns))
-			self.writer.seg.complete = false;
-	}
+	if (active && d9__gate_bits())
+		note_health(now_ns);
 }
 
 /* Sources speak while the program does, and once more when it falls silent. */
@@ -516,12 +367,12 @@ static void run_sources(uint64_t now_ns, bool active)
 {
 	struct d9__slot *slot;
 
-	self.source_ns = UINT64_MAX;
-	if (!active || (d9__flush.early && !self.heard) || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
+	self->source_ns = UINT64_MAX;
+	if (!active || (d9__flush.early && !self->heard) || !d9__gate_open(D9__GATE_LOOP | D9__GATE_EVENT))
 		return;
 	slot = d9__slot_self();
 	if (slot)
-		self.source_ns = d9__sources_run(slot, now_ns, self.pace.brisk);
+		self->source_ns = d9__sources_run(slot, now_ns, self->pace.brisk);
 }
 
 /* Callbacks that have not returned: they write nothing, so this thread tells of them. */
@@ -530,14 +381,14 @@ static void look_at_open_calls(uint64_t now_ns)
 	struct d9__slot *slot;
 
 	if (!d9__gate_open(D9__GATE_LOOP)) {
-		self.open.n = 0;
-		self.open.youngest_ns = UINT64_MAX;
+		self->open.n = 0;
+		self->open.youngest_ns = UINT64_MAX;
 	} else {
-		d9__open_calls_look(&self.open, now_ns);
+		d9__open_calls_look(&self->open, now_ns);
 	}
-	d9__pace_open_call(&self.pace, self.open.youngest_ns);
-	if (self.open.n && (slot = d9__slot_self()))
-		d9__open_calls_tell(&self.open, slot, now_ns);
+	d9__pace_open_call(&self->pace, self->open.youngest_ns);
+	if (self->open.n && (slot = d9__slot_self()))
+		d9__open_calls_tell(&self->open, slot, now_ns);
 }
 
 /* What is nowhere but in side rings and counters goes where everything else is. */
@@ -548,11 +399,11 @@ static void fly(uint64_t now_ns, bool active)
 
 	if (own) {
 		d9__side_take_all(own);
-		loss_ns = d9__flight_losses(&self.drain, own, now_ns);
+		loss_ns = d9__flight_losses(&self->drain, own, now_ns);
 	}
 	if (loss_ns)
-		self.loss_ns = loss_ns;
-	d9__writer_follow_user(&self.writer);
+		self->loss_ns = loss_ns;
+	d9__writer_follow_user(&self->writer);
 	d9__modules_scan();
 	once_a_second(now_ns, active);
 }
@@ -567,53 +418,54 @@ static uint32_t own_slot(void)
 /* True if the ring was not emptied and another tick should follow at once. */
 static bool tick(void)
 {
-	uint64_t now_ns, events;
-	bool active, worked = false;
+	uint64_t now_ns, events, triggers_ns;
+	bool active, wanted, worked = false;
 
 	d9__clock_tick(NULL);
 	now_ns = d9__clock_mono_ns();
-	events = d9__drain_activity(&self.drain, own_slot()) + d9__side_activity();
-	self.heard |= events != 0;
-	d9__pace_look(&self.pace, now_ns, events);
-	active = d9__pace_active(&self.pace, now_ns);
+	events = d9__drain_activity(&self->drain, own_slot()) + d9__side_activity();
+	self->heard |= events != 0;
+	d9__pace_look(&self->pace, now_ns, events);
+	active = d9__pace_active(&self->pace, now_ns);
 	run_sources(now_ns, active);
 	look_at_open_calls(now_ns);
 	/* A callback that hangs is what its owner wants to know of: the recorder goes on saying that it lives. */
-	active |= self.open.n != 0;
-	grow_ring(now_ns);
+	active |= self->open.n != 0;
+	d9__flush_grow_ring(now_ns);
 	d9__slot_seal_idle(SPARE_CHUNKS);
+	if (self->writer.retry_ns && !self->flight)
+		d9__drain_paused(&self->drain);
 	/* A process that records nothing makes no directory. */
-	if (self.dormant && !d9__gate_bits()) {
-		follow_control_words(now_ns);
-	} else if (self.flight) {
-		self.dormant = false;
+	wanted = !self->dormant || d9__gate_bits();
+	if (wanted && self->flight) {
+		self->dormant = false;
 		fly(now_ns, active);
-		follow_control_words(now_ns);
-	} else if (have_place(now_ns)) {
-		self.dormant = false;
+	} else if (wanted && d9__flush_have_place(now_ns)) {
+		self->dormant = false;
 		move_side_rings();
-		worked = d9__drain_full(&self.drain, now_ns);
+		worked = d9__drain_full(&self->drain, now_ns);
 		take_prefixes(now_ns, active);
 		once_a_second(now_ns, active);
 		announce_again(now_ns);
 		refresh_segment(now_ns);
-		commit(now_ns);
-		if (d9__writer_aged(&self.writer, now_ns))
-			rotate(now_ns);
-		follow_control_words(now_ns);
-	} else {
-		d9__drain_paused(&self.drain);
-		follow_control_words(now_ns);
+		d9__flush_commit(now_ns);
+		if (d9__writer_aged(&self->writer, now_ns))
+			d9__flush_rotate(now_ns);
 	}
+	d9__requests_look_at_triggers(now_ns);
+	d9__requests_follow(now_ns);
 	d9__ticks_run();
 	d9__keeper_look();
-	d9__lead_refresh(&self.lead, &self.note);
-	d9__dead_peers_next(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
+	d9__lead_refresh(&self->lead, &self->note);
+	d9__dead_peers_next(&self->dead, &self->writer, d9__flush.trace_dir, now_ns);
 	update_state();
-	d9__writer_publish(&self.writer);
-	d9__health_publish(&self.writer, &self.open, self.state, now_ns);
-	d9__pace_choose(&self.pace, now_ns, worked, self.writer.ret.rotation_ns);
-	return worked && d9__chunk_full_count() >= 16 && !self.writer.retry_ns;
+	d9__writer_publish(&self->writer);
+	d9__health_publish(&self->writer, &self->open, self->state, now_ns);
+	d9__pace_choose(&self->pace, now_ns, worked, self->writer.ret.rotation_ns);
+	triggers_ns = d9__triggers_period_ns(&self->open);
+	if (self->pace.period_ns > triggers_ns)
+		self->pace.period_ns = triggers_ns;
+	return worked && d9__chunk_full_count() >= 16 && !self->writer.retry_ns;
 }
 
 /* ---- the end ---- */
@@ -621,12 +473,12 @@ static bool tick(void)
 /* The last chance for what a full disk kept back; a directory that could not be made is given up. */
 static bool have_place_at_last(uint64_t now_ns)
 {
-	if (have_place(now_ns))
+	if (d9__flush_have_place(now_ns))
 		return true;
-	if (!self.writer.has_dir)
+	if (!self->writer.has_dir)
 		return false;
-	retry_now(now_ns);
-	return have_place(now_ns);
+	d9__flush_retry_now(now_ns);
+	return d9__flush_have_place(now_ns);
 }
 
 /* A thread that is stopped while it hands a chunk over gets a turn to go on; all it had recorded before is in there. */
@@ -636,10 +488,10 @@ static void drain_rest(uint64_t now_ns)
 
 	if (!have_place_at_last(now_ns))
 		return;
-	for (int tries = 0; tries < HAND_OVER_TRIES && !self.writer.retry_ns; tries++) {
-		while (d9__drain_full(&self.drain, now_ns) && !self.writer.retry_ns)
+	for (int tries = 0; tries < HAND_OVER_TRIES && !self->writer.retry_ns; tries++) {
+		while (d9__drain_full(&self->drain, now_ns) && !self->writer.retry_ns)
 			;
-		if (!self.writer.retry_ns)
+		if (!self->writer.retry_ns)
 			drain_all(now_ns);
 		if (!d9__chunk_any_sealed())
 			break;
@@ -649,7 +501,7 @@ static void drain_rest(uint64_t now_ns)
 
 static bool is_left(void)
 {
-	return self.writer.retry_ns || (!self.stillborn && d9__chunk_any_sealed());
+	return self->writer.retry_ns || (!self->stillborn && d9__chunk_any_sealed());
 }
 
 /*
@@ -658,19 +510,19 @@ static bool is_left(void)
  */
 static void leave_unwritten(void)
 {
-	if (!self.drain.last)
-		d9__drain_give_up(&self.drain);
-	d9__lead_refresh(&self.lead, &self.note);
-	if (self.heard)
+	if (!self->drain.last)
+		d9__drain_give_up(&self->drain);
+	d9__lead_refresh(&self->lead, &self->note);
+	if (self->heard)
 		d9__dead_peers_prune(); /* of one that is started again and again, not every ring is kept */
-	atomic_store_explicit(&d9__flush.unwritten, self.heard, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.unwritten, self->heard, memory_order_relaxed);
 }
 
 /* What was used, and what queues hold, since the last sample counts, too; for that alone no segment is begun. */
 static void sample_at_last(uint64_t now_ns)
 {
-	bool on = atomic_load_explicit(&d9__flush.on_to_the_end, memory_order_relaxed) && !self.writer.retry_ns;
-	struct d9__slot *own = on && self.writer.seg.open ? d9__slot_self() : NULL;
+	bool on = atomic_load_explicit(&d9__flush.on_to_the_end, memory_order_relaxed) && !self->writer.retry_ns;
+	struct d9__slot *own = on && self->writer.seg.open ? d9__slot_self() : NULL;
 
 	if (!own)
 		return;
@@ -680,122 +532,136 @@ static void sample_at_last(uint64_t now_ns)
 	drain_rest(now_ns);
 }
 
-/* What an error takes from the segment is told in another one, if room for that can be made. */
-static void seal_at_last(uint64_t now_ns)
-{
-	uint64_t lost;
-
-	for (int tries = 0; tries < 3 && d9__writer_rotate(&self.writer, now_ns, &lost); tries++) {
-		d9__drain_wrote_off(&self.drain, lost, now_ns);
-		if (!self.writer.retry_ns)
-			d9__drain_losses(&self.drain, now_ns);
-	}
-}
-
 static void finish(void)
 {
 	uint64_t now_ns = d9__clock_mono_ns();
+	bool left;
 
 	set_state(D9_RECORDER_STOPPING);
+	d9__note(D9_LOG_INFO, "stopping");
 	step_forward();
-	self.writer.ending = true;
-	self.drain.last = atomic_load_explicit(&d9__flush.last, memory_order_relaxed);
+	self->writer.ending = true;
+	self->drain.last = atomic_load_explicit(&d9__flush.last, memory_order_relaxed);
 	/* Metadata that changed since the last tick: what a hook could not do, for example. */
 	d9__ticks_run();
+	d9__requests_settle_triggers();
 	/* Also of a recorder that is stopped before its first tick, which would have taken a slot. */
 	if (d9__side_exists())
 		d9__side_take_all(d9__slot_self());
 	d9__slot_give_back();
 	/* Never enabled: no directory for nothing, and no look at those of dead peers. */
-	self.heard |= d9__drain_activity(&self.drain, UINT32_MAX) != 0;
-	serve_dumps();
-	if (self.flight)
-		d9__drain_forget(&self.drain);
-	else if (!self.stillborn && (!self.dormant || self.heard))
+	self->heard |= d9__drain_activity(&self->drain, UINT32_MAX) != 0;
+	d9__requests_serve_dumps();
+	if (self->flight) {
+		d9__requests_end_triggers(now_ns);
+		d9__drain_forget(&self->drain);
+	} else if (!self->stillborn && (!self->dormant || self->heard)) {
+		drain_rest(now_ns);
+	}
+	/* Once more, in a new segment: who ends does not wait. */
+	if (self->writer.retry_ns && !self->flight)
 		drain_rest(now_ns);
 	sample_at_last(now_ns);
-	if (!self.stillborn && !self.dormant && !self.flight && !self.writer.retry_ns) {
-		self.announced_ns = 0;
+	if (!self->stillborn && !self->dormant && !self->flight && !self->writer.retry_ns) {
+		self->announced_ns = 0;
 		announce_again(now_ns);
 		refresh_segment(now_ns);
 	}
+	/* Why something is missing, if it is, and nothing was written since. */
+	if (self->writer.seg.open && self->writer.error_ns)
+		note_health(now_ns);
 	copy_jit_map();
-	seal_at_last(now_ns);
-	if (is_left() && !self.flight)
+	d9__notes_settle(true);
+	if (!self->writer.retry_ns)
+		commit_with(true, now_ns);
+	left = is_left() && !self->flight;
+	d9__writer_rotate(&self->writer, now_ns);
+	/* The segments of a dump are sealed now. */
+	if (!self->flight)
+		d9__requests_end_triggers(now_ns);
+	if (left)
 		leave_unwritten();
-	d9__dead_peers_end(&self.dead, &self.writer, d9__flush.trace_dir, now_ns);
-	d9__writer_close(&self.writer, now_ns);
-	if (self.writer.retry_ns && self.heard && !self.flight)
-		atomic_store_explicit(&d9__flush.end_err, last_error(), memory_order_relaxed);
-	d9__health_publish(&self.writer, &self.open, D9_RECORDER_STOPPED, now_ns);
-	d9__drain_release(&self.drain);
-	d9__builder_release(&self.note);
-	d9__open_calls_release(&self.open);
-	d9__process_state_end(&self.process);
+	d9__dead_peers_end(&self->dead, &self->writer, d9__flush.trace_dir, now_ns);
+	d9__writer_close(&self->writer, now_ns);
+	if (left && self->writer.retry_ns && self->heard)
+		atomic_store_explicit(&d9__flush.end_err, d9__flush_last_error(), memory_order_relaxed);
+	d9__health_publish(&self->writer, &self->open, D9_RECORDER_STOPPED, now_ns);
+	d9__drain_release(&self->drain);
+	d9__builder_release(&self->note);
+	d9__open_calls_release(&self->open);
+	d9__process_state_end(&self->process);
 	d9__descriptors_give_up_ring();
 }
 
 /* From now to the next tick. */
 static uint64_t wait_ns(void)
 {
-	uint64_t now = d9__clock_mono_ns(), wait = self.pace.period_ns;
+	uint64_t now = d9__clock_mono_ns(), wait = self->pace.period_ns;
 	uint64_t due = atomic_load_explicit(&d9__sampling.due_ns, memory_order_relaxed);
 
 	if (due && due < now + wait)
 		wait = due > now ? due - now : 0;
-	if (self.source_ns < now + wait)
-		wait = self.source_ns > now ? self.source_ns - now : 0;
+	if (self->source_ns < now + wait)
+		wait = self->source_ns > now ? self->source_ns - now : 0;
 	return wait;
 }
 
-static void *flush_main(void *arg)
+/* ---- the thread ---- */
+
+static void become_known(void)
+{
+	void *allocated = malloc(1), *stack = NULL;
+	pthread_attr_t attr;
+
+	if (!pthread_getattr_np(pthread_self(), &attr)) {
+		if (!pthread_attr_getstack(&attr, &stack, &d9__flush.stack_bytes)) {
+			d9__flush.stack = (uintptr_t)stack;
+			d9__mapped_unlock(stack, d9__flush.stack_bytes);
+		}
+		pthread_attr_destroy(&attr);
+	}
+	atomic_store_explicit(&d9__flush.heap, (uintptr_t)allocated, memory_order_relaxed);
+	free(allocated);
+	atomic_store_explicit(&d9__flush.self, (uintptr_t)pthread_self(), memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.tid, (int)syscall(SYS_gettid), memory_order_relaxed);
+}
+
+/* True: this thread ends now, and the next one finds all as it is. */
+static bool steps_aside(void)
+{
+	int asked = D9__ASIDE_ASKED;
+
+	if (atomic_load_explicit(&d9__flush.aside, memory_order_acquire) != D9__ASIDE_ASKED)
+		return false;
+	step_forward();
+	self->stepped_back = false;
+	d9__slot_give_back();
+	if (!d9__descriptors_send())
+		return false;
+	/* Not after the end, when the program's next thread may have it. */
+	atomic_store_explicit(&d9__flush.self, 0, memory_order_relaxed);
+	/* acq_rel: pairs with the acquire of who waits, and the next thread's start; fails if that has given up */
+	if (atomic_compare_exchange_strong_explicit(&d9__flush.aside, &asked, D9__ASIDE_GONE, memory_order_acq_rel,
+						    memory_order_relaxed)) {
+		syscall(SYS_futex, &d9__flush.aside, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		return true;
+	}
+	become_known();
+	return false;
+}
+
+static void *run(void)
 {
 	bool again = false;
 	uint32_t seen;
 
-	(void)arg;
-	atomic_store_explicit(&d9__flush.self, (uintptr_t)pthread_self(), memory_order_relaxed);
-	mind_manners();
-	self.stepped_back = self.heard = false;
-	self.flight = d9__flush.flight;
-	self.sealed = d9__chunk_sealed_count();
-	self.loss_ns = self.announced_ns = 0;
-	self.lost_before = d9__health_lost(); /* by recorders before this one */
-	self.jit = (struct d9__jit_copy){ 0 };
-	self.second_ns = d9__clock_mono_ns();
-	d9__pace_begin(&self.pace, self.second_ns);
-	self.source_ns = UINT64_MAX;
-	d9__writer_init(&self.writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
-	self.writer.tells = !self.flight; /* dumps tell what is in them */
-	self.dormant = d9__flush.start_disabled;
-	if (!self.dormant)
-		open_directory();
-	self.stillborn = is_stillborn();
-	d9__drain_init(&self.drain, &self.writer);
-	/* Until here who starts the recorder waits. */
-	seen = d9__flush_wait_seen();
-	update_state();
-	/*
-	 * Whoever attaches the first loop redirects calls now, and for that wants the lock of the address
-	 * space and the linker's, as what follows here does: the two would wait for each other in turns.
-	 */
-	d9__flush_wait(seen, ATTACHING);
-	/* The first event asks for it anyway; in a burst there is no time for that. */
-	if (!self.dormant)
-		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
-	d9__modules_scan();
-	d9__system_facts_tell();
-	/* A process that is killed now is described by this; what follows takes some hundred us. */
-	d9__lead_refresh(&self.lead, &self.note);
-	d9__open_calls_begin(&self.open);
-	d9__process_state_begin(&self.process);
-	d9__dead_peers_begin(&self.dead, wants_directory() && self.writer.collect);
-	d9__health_publish(&self.writer, &self.open, self.state, self.second_ns);
-	while (!self.stillborn && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
+	while (!self->stillborn && !atomic_load_explicit(&d9__flush.stop, memory_order_acquire)) {
 		seen = d9__flush_wait_seen();
 		if (!again)
 			d9__flush_wait_long(seen, wait_ns());
 		D9__TEST_POINT(TICK);
+		if (steps_aside())
+			return NULL;
 		again = tick();
 	}
 	finish();
@@ -806,11 +672,106 @@ static void *flush_main(void *arg)
 	return NULL;
 }
 
-int d9__flush_start(pthread_t *thread)
+static void *flush_main(void *arg)
+{
+	uint32_t seen;
+
+	(void)arg;
+	become_known();
+	mind_manners();
+	self->stepped_back = self->heard = false;
+	self->flight = d9__flush.flight;
+	self->sealed = d9__chunk_sealed_count();
+	self->loss_ns = self->announced_ns = 0;
+	self->lost_before = d9__health_lost(); /* by recorders before this one */
+	self->jit = (struct d9__jit_copy){ 0 };
+	self->log = (struct d9__note_teller){ .next = d9__notes_told() };
+	self->second_ns = d9__clock_mono_ns();
+	d9__pace_begin(&self->pace, self->second_ns);
+	self->source_ns = UINT64_MAX;
+	d9__writer_init(&self->writer, d9__flush.options, d9__flush.boot_id, &d9__flush.counters);
+	self->writer.tells = !self->flight; /* dumps tell what is in them */
+	self->dormant = d9__flush.start_disabled;
+	if (!self->dormant)
+		open_directory();
+	self->stillborn = is_stillborn();
+	d9__drain_init(&self->drain, &self->writer);
+	/* Until here who starts the recorder waits. */
+	seen = d9__flush_wait_seen();
+	update_state();
+	/*
+	 * Whoever attaches the first loop redirects calls now, and for that wants the lock of the address
+	 * space and the linker's, as what follows here does: the two would wait for each other in turns.
+	 */
+	d9__flush_wait(seen, ATTACHING);
+	/* The first event asks for it anyway; in a burst there is no time for that. */
+	if (!self->dormant)
+		d9__ring_grow_to(D9__CHUNKS_FIRST + 1);
+	d9__modules_scan();
+	d9__system_facts_tell();
+	/* A process that is killed now is described by this; what follows takes some hundred us. */
+	d9__lead_refresh(&self->lead, &self->note);
+	d9__open_calls_begin(&self->open);
+	d9__process_state_begin(&self->process);
+	d9__dead_peers_begin(&self->dead, wants_directory() && self->writer.collect);
+	d9__health_publish(&self->writer, &self->open, self->state, self->second_ns);
+	return run();
+}
+
+/* What the thread before had open is closed: all is opened anew that has a name. */
+static void open_again(void)
+{
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	d9__open_calls_release(&self->open);
+	d9__process_state_end(&self->process);
+	if (self->writer.seg.open) {
+		d9__writer_abandon(&self->writer, -EBADF, now_ns);
+		d9__drain_failed(&self->drain);
+	}
+	if (self->writer.has_dir)
+		d9__namespace_close(&self->writer.ns);
+	self->writer.has_dir = false;
+	self->writer.retry_ns = now_ns;
+	d9__ring_open_again();
+	d9__open_calls_begin(&self->open);
+	d9__process_state_begin(&self->process);
+}
+
+static void *flush_again(void *arg)
+{
+	int err;
+
+	(void)arg;
+	become_known();
+	leave_file_system();
+	err = d9__descriptors_receive();
+	/* release: as in mind_manners() */
+	atomic_store_explicit(&d9__flush.moved, err && err != -ENOENT ? err : 1, memory_order_release);
+	if (err && err != -ENOENT)
+		return NULL;
+	if (err)
+		open_again();
+	return run();
+}
+
+static int start(pthread_t *thread, void *(*fn)(void *))
 {
 	const struct timespec pause = { 0, 20000 };
+	int err;
+
+	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
+	err = d9__thread_start(thread, "dial9-flush", fn, D9__SANITIZED ? 0 : STACK_BYTES);
+	/* A few system calls on the other thread; the program must not see a descriptor of ours. */
+	while (!err && !atomic_load_explicit(&d9__flush.moved, memory_order_acquire))
+		nanosleep(&pause, NULL);
+	return err;
+}
+
+int d9__flush_start(pthread_t *thread)
+{
 	/* Here, where it can be told of: the thread could only go without. */
-	int err = d9__drain_reserve(&self.drain);
+	int err = d9__drain_reserve(&self->drain);
 
 	if (err)
 		return err;
@@ -819,32 +780,42 @@ int d9__flush_start(pthread_t *thread)
 	d9__chunk_set_recycling(d9__flush.flight);
 	d9__ring_let_threads_grow(true);
 	atomic_store_explicit(&d9__ring.header->flight, d9__flush.flight, memory_order_relaxed);
-	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
-	err = d9__thread_start(thread, "dial9-flush", flush_main, D9__SANITIZED ? 0 : STACK_BYTES);
-	/* A few system calls on the other thread; the program must not see a descriptor of ours. */
-	while (!err && !atomic_load_explicit(&d9__flush.moved, memory_order_acquire))
-		nanosleep(&pause, NULL);
+	err = start(thread, flush_main);
 	if (!err && d9__flush.ring_fd >= 0)
 		close(d9__flush.ring_fd);
 	return err;
 }
 
+int d9__flush_start_again(pthread_t *thread)
+{
+	int err;
+
+	atomic_store_explicit(&d9__flush.aside, D9__ASIDE_NO, memory_order_relaxed);
+	err = start(thread, flush_again);
+	if (!err && (err = atomic_load_explicit(&d9__flush.moved, memory_order_relaxed)) < 0)
+		pthread_join(*thread, NULL);
+	if (err < 0)
+		atomic_store_explicit(&d9__flush.aside, D9__ASIDE_GONE, memory_order_relaxed);
+	return err < 0 ? err : 0;
+}
+
 void d9__flush_fork_child(void)
 {
 	if (!d9__sandbox_is_shut() && d9__descriptors_fork_child()) {
-		if ((self.writer.seg.open || self.writer.seg.uncut) && self.writer.seg.fd >= 0)
-			close(self.writer.seg.fd);
-		if (self.writer.has_dir) {
-			close(self.writer.ns.lock_fd);
-			close(self.writer.ns.dir_fd);
-			close(self.writer.ns.parent_fd);
+		if ((self->writer.seg.open || self->writer.seg.unfinished) && self->writer.seg.fd >= 0)
+			close(self->writer.seg.fd);
+		if (self->writer.has_dir) {
+			close(self->writer.ns.lock_fd);
+			close(self->writer.ns.dir_fd);
+			close(self->writer.ns.parent_fd);
 		}
-		d9__open_calls_release(&self.open);
-		d9__process_state_end(&self.process);
+		d9__open_calls_release(&self->open);
+		d9__process_state_end(&self->process);
 	}
 	/* What the parent's thread had allocated is in an unknown state: forgotten, not freed. */
-	memset(&self, 0, sizeof(self));
+	memset(self, 0, sizeof(*self));
 	d9__dump_requests_fork_child();
+	d9__triggers_fork_child();
 	d9__flush_wait_fork_child();
 	memset(&d9__flush, 0, sizeof(d9__flush));
 	atomic_store_explicit(&d9__flush.state, D9_RECORDER_STOPPED, memory_order_relaxed);

@@ -15,6 +15,9 @@
 #include "record/namespace.h"
 #include "record/writer.h"
 
+/* Whether the thread ends for a while: asked, and, by itself, gone.  See record/aside.h. */
+enum d9__aside { D9__ASIDE_NO, D9__ASIDE_ASKED, D9__ASIDE_GONE };
+
 /* One per process, reused by every start.  Fields without a note: set before the thread starts. */
 struct d9__flush {
 	const struct d9_options *options; /* unchanged while the thread runs */
@@ -28,9 +31,13 @@ struct d9__flush {
 
 	/* Flush thread writes, others read (relaxed unless noted). */
 	_Atomic(int) state; /* enum d9_recorder_state */
-	_Atomic(uintptr_t) self; /* its pthread_self(), by which others know that they are it; 0: not started */
+	_Atomic(uintptr_t) self; /* its pthread_self(), by which others know that they are it; 0: there is none */
+	_Atomic(uintptr_t) heap; /* where it allocated something once */
+	uintptr_t stack;	 /* before |moved|, like the next: its low end */
+	size_t stack_bytes;
+	_Atomic(int) tid; /* its, which stays when it has ended */
 	_Atomic(int) open_result; /* of the trace directory; 1: not tried yet */
-	_Atomic(int) moved; /* release: to a descriptor table of its own */
+	_Atomic(int) moved; /* release: 1: to a descriptor table of its own; below 0: it cannot go on, -errno */
 	int ring_fd; /* before |moved|: what the ring's descriptor was, -1 if it still is */
 	_Atomic(int) ended; /* release: all else is written; a futex */
 	_Atomic(int) end_err; /* before |ended|: why not all that was recorded is written; 0 */
@@ -38,6 +45,7 @@ struct d9__flush {
 	_Atomic(bool) unwritten; /* before |ended|: the ring holds what could not be written */
 
 	/* Others write, flush thread reads. */
+	_Atomic(int) aside;         /* enum d9__aside; a futex */
 	_Atomic(int) stop;          /* a request to end */
 	_Atomic(bool) on_to_the_end; /* before |stop|: it recorded when it was told to end */
 	_Atomic(bool) last;         /* before |stop|: no recorder of this process comes after this one */
@@ -46,11 +54,19 @@ struct d9__flush {
 
 extern struct d9__flush d9__flush;
 
+static inline bool d9__flush_is_caller(void)
+{
+	return atomic_load_explicit(&d9__flush.self, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
 /* Whether what is wrong with the trace directory may pass by itself, which is no reason not to start. */
 bool d9__flush_may_pass(int err);
 
 /* Start the thread.  The ring exists.  0 or -errno. */
 int d9__flush_start(pthread_t *thread);
+
+/* The same of a thread that goes on where the one before it, D9__ASIDE_GONE, has ended. */
+int d9__flush_start_again(pthread_t *thread);
 
 /* Make the thread look at requests and control words now.  Async-signal-safe, keeps errno. */
 void d9__flush_wake(void);

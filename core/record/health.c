@@ -2,6 +2,9 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include <dial9/error.h>
 
 #include "format/encoder.h"
 #include "record/chunk.h"
@@ -10,6 +13,7 @@
 #include "record/gate.h"
 #include "record/health.h"
 #include "record/metadata.h"
+#include "record/note.h"
 #include "record/ring_file.h"
 #include "record/slot.h"
 
@@ -60,16 +64,13 @@ static void fill_writer(struct d9__ring_health *health, const struct d9__writer 
 		 writer->seg.open ? writer->seg.name : "", writer->seg.open ? ".active" : "");
 }
 
-static void fill_clock(struct d9__ring_health *health)
+static void fill_clock(struct d9__ring_health *health, const struct d9__clock_status *clock)
 {
-	struct d9__clock_status clock;
-
-	d9__clock_status(&clock);
-	health->clock_kind = clock.kind;
-	health->clock_steps = clock.steps;
-	health->clock_bracket_ns = clock.bracket_ns;
-	health->ns_per_tick = clock.ns_per_tick;
-	snprintf(health->clock_reason, sizeof(health->clock_reason), "%s", clock.reason);
+	health->clock_kind = clock->kind;
+	health->clock_steps = clock->steps;
+	health->clock_bracket_ns = clock->bracket_ns;
+	health->ns_per_tick = clock->ns_per_tick;
+	snprintf(health->clock_reason, sizeof(health->clock_reason), "%s", clock->reason);
 }
 
 /* Where they changed; from a forked child's first tick on in any case, its page being empty. */
@@ -84,13 +85,44 @@ static void fill_facts(struct d9__ring_health *health)
 	d9__metadata_facts(health->facts, sizeof(health->facts));
 }
 
+/* ---- the log: what changed since |before| was written ---- */
+
+static void note_state(const struct d9__ring_health *before, const struct d9__writer *writer, int state)
+{
+	int err = atomic_load_explicit(&writer->counters->error, memory_order_relaxed);
+	const char *was = d9_recorder_state_text((enum d9_recorder_state)before->state);
+
+	if ((int)before->state == state)
+		return;
+	if (state == D9_RECORDER_PAUSED)
+		d9__note(D9_LOG_WARNING, "paused, was %s: cannot %s: %s", was,
+			 writer->error_op ? writer->error_op : "write", d9_strerror(err));
+	else
+		d9__note(D9_LOG_INFO, "%s, was %s", d9_recorder_state_text((enum d9_recorder_state)state), was);
+}
+
+static void note_clock(const struct d9__ring_health *before, const struct d9__clock_status *clock)
+{
+	bool ticks = clock->kind != D9__CLOCK_MONOTONIC;
+
+	if (before->clock_kind != (uint32_t)clock->kind || strcmp(before->clock_reason, clock->reason) != 0)
+		d9__note(before->clock_kind == D9__CLOCK_TICKS ? D9_LOG_WARNING : D9_LOG_INFO, "clock: %s%s%s",
+			 ticks ? "processor ticks" : "clock_gettime()", clock->reason[0] ? ": " : "", clock->reason);
+	else if (before->clock_steps != clock->steps)
+		d9__note(D9_LOG_WARNING, "clock: the ticks of a thread jumped");
+}
+
 void d9__health_publish(const struct d9__writer *writer, const struct d9__open_calls *open, int state,
 			uint64_t now_ns)
 {
 	struct d9__ring_health *health = d9__ring.health;
 	uint32_t seq = atomic_load_explicit(&health->seq, memory_order_relaxed);
 	uint32_t full = d9__chunk_full_count();
+	struct d9__clock_status clock;
 
+	d9__clock_status(&clock);
+	note_state(health, writer, state);
+	note_clock(health, &clock);
 	atomic_store_explicit(&health->seq, seq + 1, memory_order_relaxed);
 	/* release: who sees one of the words below also sees the odd sequence */
 	atomic_thread_fence(memory_order_release);
@@ -104,7 +136,7 @@ void d9__health_publish(const struct d9__writer *writer, const struct d9__open_c
 		health->full_high = full;
 	health->gate = d9__gate_bits();
 	fill_writer(health, writer);
-	fill_clock(health);
+	fill_clock(health, &clock);
 	fill_facts(health);
 	d9__open_calls_publish(open, health);
 	/* release: pairs with the acquire of whoever reads the page between two equal sequences */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <dial9/recorder.h>
 
 #include "record/callbacks.h"
+#include "record/flush.h"
 #include "record/keeper.h"
 #include "record/metadata.h"
 #include "record/recorder.h"
@@ -53,6 +55,12 @@ static bool count_threads(unsigned *n, bool *main_ended)
 	return true;
 }
 
+/* It may be away for a while. */
+static unsigned is_flushing(void)
+{
+	return atomic_load_explicit(&d9__flush.self, memory_order_relaxed) != 0;
+}
+
 /* Nobody but the main thread's remains, this thread, the flush thread and that of callbacks. */
 static bool all_have_left(void)
 {
@@ -60,15 +68,15 @@ static bool all_have_left(void)
 	unsigned n = 0;
 
 	if (count_threads(&n, &main_ended))
-		return main_ended && n <= 3 + (unsigned)d9__callbacks_running();
+		return main_ended && n <= 2 + is_flushing() + (unsigned)d9__callbacks_running();
 	/* A recording that is cut short, and says so, is better than a program that does not end. */
 	d9__metadata_set("recorder.ended",
 			 "when the main thread left: /proc does not tell when others do");
 	return true;
 }
 
-/* What the main thread ended with: the last field of its line. */
-static int exit_code_of_main(void)
+/* What the main thread ended with, as wait(2) tells it: the last field of its line. */
+static int status_of_main(void)
 {
 	char text[1024];
 	const char *last;
@@ -79,7 +87,27 @@ static int exit_code_of_main(void)
 		close(fd);
 	text[len > 0 ? len : 0] = '\0';
 	last = strrchr(text, ' ');
-	return last && sscanf(last, "%d", &code) == 1 ? code >> 8 & 0xff : 0;
+	return last && sscanf(last, "%d", &code) == 1 ? code : 0;
+}
+
+/*
+ * The kernel takes the last thread's end for the process's; strict seccomp kills the thread alone.  libc is not asked: it did not
+ * see the end.
+ */
+static void end_as_main(void)
+{
+	int status = status_of_main(), signal = status & 0x7f;
+	struct sigaction usual = { .sa_handler = SIG_DFL };
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (signal) {
+		sigaction(signal, &usual, NULL);
+		sigaddset(&set, signal);
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+		syscall(SYS_kill, getpid(), signal);
+	}
+	syscall(SYS_exit, status >> 8 & 0xff);
 }
 
 static void *keep(void *unused)
@@ -95,9 +123,8 @@ static void *keep(void *unused)
 	}
 	if (recorder)
 		d9__recorder_end(DEADLINE_MS);
-	/* The kernel takes the last thread's for the process's.  libc is not asked: it did not see the end. */
 	if (recorder && atomic_load(&bare))
-		syscall(SYS_exit, exit_code_of_main());
+		end_as_main();
 	/* release: one of a later recorder comes behind it */
 	atomic_store_explicit(&begun, false, memory_order_release);
 	return NULL;

@@ -12,6 +12,7 @@
 #include "format/encoder.h"
 #include "record/event_types.h"
 #include "record/metadata.h"
+#include "record/note.h"
 
 #define PAIRS_MAX 1024
 
@@ -80,8 +81,24 @@ static void remove_locked(size_t at)
 	memmove(&pairs[at], &pairs[at + 1], (n_pairs - at) * sizeof(*pairs));
 }
 
-/* 1 if the table changed, 0 if not, -errno.  Takes |value| over if it succeeds with 1. */
-static int set_locked(const char *key, char *value)
+/* Counters that go on, and texts with one inside. */
+static bool same_but_digits(const char *a, const char *b)
+{
+	const char *digits = "0123456789";
+
+	for (; *a == *b && *a; a++, b++) {
+		a += strspn(a, digits);
+		b += strspn(b, digits);
+		if (*a != *b || !*a)
+			break;
+	}
+	a += strspn(a, digits);
+	b += strspn(b, digits);
+	return !*a && !*b;
+}
+
+/* 1 if the table changed, 0 if not, -errno.  Takes |value| over if it succeeds with 1.  |*news|: not only in its digits. */
+static int set_locked(const char *key, char *value, bool *news)
 {
 	bool found;
 	size_t at = place_of(key, &found);
@@ -94,6 +111,7 @@ static int set_locked(const char *key, char *value)
 	}
 	if (found && !strcmp(pairs[at].value, value))
 		return 0;
+	*news = !found || !same_but_digits(pairs[at].value, value);
 	if (found) {
 		free(pairs[at].value);
 		pairs[at].value = value;
@@ -106,9 +124,40 @@ static int set_locked(const char *key, char *value)
 	return err ? err : 1;
 }
 
+/* What the recorder says of its own parts: what began, ended, was refused or works only partly. */
+static bool is_of_recorder(const char *key)
+{
+	static const char *const prefixes[] = { "source.", "ring.", "loop.", "recorder.ended", "recorder.sandboxed",
+						"names.other", "log.dropped", "processes.cloned" };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(key, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+static enum d9_log_level level_of(const char *key, const char *value)
+{
+	static const char *const faults[] = { "degraded", "refused", "loops_dropped", "polls_unbound", "slots_foreign",
+					      "slots_refused", "stubs_full", "tables_unpatchable", "unseen" };
+	bool fault;
+
+	if (!strncmp(key, "source.", 7)) {
+		fault = !strncmp(value, "off", 3) && !strstr(value, "not asked for");
+	} else if (!strncmp(key, "loop.", 5)) {
+		fault = false;
+		for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+			fault |= !strcmp(strrchr(key, '.') + 1, faults[i]);
+	} else {
+		fault = true;
+	}
+	return fault ? D9_LOG_WARNING : D9_LOG_INFO;
+}
+
 int d9__metadata_set(const char *key, const char *value)
 {
 	char *copy = NULL;
+	bool news = false;
 	int changed;
 
 	if (!key || !*key || strlen(key) > 255 || (value && strlen(value) > 65535))
@@ -116,13 +165,31 @@ int d9__metadata_set(const char *key, const char *value)
 	if (value && !(copy = strdup(value)))
 		return -ENOMEM;
 	pthread_mutex_lock(&lock);
-	changed = set_locked(key, copy);
+	changed = set_locked(key, copy, &news);
 	pthread_mutex_unlock(&lock);
+	if (changed == 1 && news && *value && is_of_recorder(key))
+		d9__note(level_of(key, value), "%s: %s", key, value);
 	if (changed == 1)
 		atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 	else
 		free(copy);
 	return changed < 0 ? changed : 0;
+}
+
+void d9__metadata_forget(const char *prefix)
+{
+	bool found;
+	size_t at;
+
+	pthread_mutex_lock(&lock);
+	at = place_of(prefix, &found);
+	while (at < n_pairs && !strncmp(pairs[at].key, prefix, strlen(prefix))) {
+		remove_locked(at);
+		found = true;
+	}
+	pthread_mutex_unlock(&lock);
+	if (found)
+		atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 }
 
 uint32_t d9__metadata_generation(void)

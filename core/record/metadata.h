@@ -19,6 +19,9 @@
  */
 D9_API int d9__metadata_set(const char *key, const char *value);
 
+/* Remove all whose keys begin with |prefix|.  Any thread, as before. */
+void d9__metadata_forget(const char *prefix);
+
 /*
  * From now on the metadata is worth a segment, even if nothing else is recorded.  Any thread; for
  * good, forked children included.

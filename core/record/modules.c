@@ -10,14 +10,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "record/clock.h"
+#include "record/flush.h"
 #include "record/modules.h"
+#include "record/note.h"
+#include "record/own_memory.h"
 #include "record/sandbox.h"
+#include "record/sanitized.h"
+#include "record/thread.h"
 
 #define FORK_WALK_WAIT_MS 5000 /* a busy machine may stop a thread for so long while it walks */
 #define FORK_LOCK_WAIT_MS 200
+#define PROBE_WAIT_NS	  UINT64_C(100000000)
+#define PROBE_STACK_BYTES (64 << 10)
+#define NOTES_MAX	  1024 /* bytes of one segment that are looked at for a build-id */
 
 /*
  * Protects everything below.  Never held while the loader is asked: a caller may itself stand in
@@ -31,6 +42,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
  * Shared by those who look, also from inside dl_iterate_phdr(); a fork has it alone.  Before |lock|.
  */
 static pthread_rwlock_t walking = PTHREAD_RWLOCK_INITIALIZER;
+
+/*
+ * In a forked child: another thread of the parent's may have had the loader's lock, in dlopen() for instance, and then nobody
+ * gives it back.  A thread that nobody has to wait for asks first: the flush thread, or a probe.
+ */
+static _Atomic(bool) in_doubt;
+
+static struct {
+	pthread_t thread;
+	_Atomic(bool) has_begun, has_ended;
+	_Atomic(int) tid;	/* 0: it does not run yet */
+	_Atomic(uint64_t) end_ns; /* until then others wait for it; 0: none was started */
+} probe;
 
 static struct d9__module *modules;
 static size_t n_modules, capacity;
@@ -63,8 +87,14 @@ static const char *name_of(const struct dl_phdr_info *info, char *buf, size_t si
 	return buf;
 }
 
-static void take_build_id(struct d9__module *module, const uint8_t *note, size_t len)
+static void take_build_id(struct d9__module *module, uintptr_t address, size_t size)
 {
+	_Alignas(ElfW(Nhdr)) uint8_t notes[NOTES_MAX];
+	const uint8_t *note = notes;
+	size_t wanted = size < sizeof(notes) ? size : sizeof(notes);
+	size_t len = d9__own_memory_read(address, notes, wanted);
+
+	module->unread |= len < wanted;
 	while (len >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *head = (const ElfW(Nhdr) *)(const void *)note;
 		size_t name = (head->n_namesz + 3u) & ~3u, desc = (head->n_descsz + 3u) & ~3u;
@@ -98,7 +128,7 @@ void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *i
 			if (start + ph->p_memsz > module->end)
 				module->end = start + ph->p_memsz;
 		} else if (ph->p_type == PT_NOTE) {
-			take_build_id(module, (const uint8_t *)start, ph->p_memsz);
+			take_build_id(module, start, ph->p_memsz);
 		}
 	}
 }
@@ -121,8 +151,10 @@ static bool append(struct d9__module **list, size_t *n, size_t *cap,
 
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct d9__module module = { .loaded = true };
+	struct d9__module module = { .base = info->dlpi_addr, .loaded = true };
 	struct scan *scan = arg;
+	struct d9__own_headers headers;
+	const struct dl_phdr_info *readable;
 	char buf[PATH_MAX];
 
 	(void)size;
@@ -135,8 +167,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		scan->subs = info->dlpi_subs;
 		scan->counted = true;
 	}
-	d9__module_describe(&module, info);
-	if (module.start >= module.end)
+	readable = d9__own_headers_read(&headers, info);
+	module.unread = !readable;
+	if (readable)
+		d9__module_describe(&module, readable);
+	if (readable && module.start >= module.end)
 		return 0;
 	module.path = strdup(name_of(info, buf, sizeof(buf)));
 	if (!module.path || !append(&scan->found, &scan->n, &scan->capacity, &module)) {
@@ -146,8 +181,19 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	return scan->failed;
 }
 
+/* What was read before somebody cut the file stays. */
+static struct d9__module *find_at(uintptr_t base)
+{
+	for (size_t i = 0; i < n_modules; i++)
+		if (modules[i].loaded && modules[i].base == base)
+			return &modules[i];
+	return NULL;
+}
+
 static struct d9__module *find_same(const struct d9__module *module)
 {
+	if (module->unread)
+		return find_at(module->base);
 	for (size_t i = 0; i < n_modules; i++)
 		if (modules[i].loaded && modules[i].base == module->base &&
 		    modules[i].start == module->start && modules[i].end == module->end &&
@@ -173,6 +219,8 @@ static int merge_locked(struct scan *scan)
 			same->met = true;
 			continue;
 		}
+		if (scan->found[i].start >= scan->found[i].end)
+			continue;
 		scan->found[i].met = true;
 		if (!append(&modules, &n_modules, &capacity, &scan->found[i]))
 			return -ENOMEM;
@@ -190,7 +238,7 @@ static int merge_locked(struct scan *scan)
 }
 
 /* What the thread that forks could take. */
-static bool has_walking, has_lock;
+static bool has_walking, has_lock, has_company;
 
 static struct timespec in_ms(long ms)
 {
@@ -206,6 +254,18 @@ static struct timespec in_ms(long ms)
 	return t;
 }
 
+/* How many the program has beside the caller; -1 if that is not told. */
+static int other_threads(void)
+{
+	int ours = atomic_load_explicit(&d9__flush.self, memory_order_relaxed) != 0, before = errno, n = -1;
+	struct stat tasks;
+
+	if (!d9__sandbox_is_shut() && !stat("/proc/self/task", &tasks))
+		n = (int)tasks.st_nlink - 2 - 1 - ours; /* as for any directory: two, and one for each below it */
+	errno = before;
+	return n;
+}
+
 /*
  * An allocator whose handler ran before this one (tcmalloc's may) holds its own locks by now, and whoever holds one of ours
  * may be waiting for them in malloc().  Then neither would ever go on, so the waits have an end: a late one for who walks,
@@ -215,6 +275,7 @@ void d9__modules_fork_prepare(void)
 {
 	struct timespec until = in_ms(FORK_WALK_WAIT_MS);
 
+	has_company = other_threads() != 0;
 	has_walking = !pthread_rwlock_timedwrlock(&walking, &until);
 	until = in_ms(FORK_LOCK_WAIT_MS);
 	has_lock = !pthread_mutex_timedlock(&lock, &until);
@@ -246,23 +307,112 @@ static void forget_torn(void)
 /* The lock knows its owner by a thread id, which is another one here. */
 void d9__modules_fork_child(void)
 {
-	if (has_lock)
-		pthread_mutex_unlock(&lock);
-	else
+	if (has_lock) {
+		AnnotateRWLockReleased(__FILE__, __LINE__, &lock, 1);
+		pthread_mutex_init(&lock, NULL);
+	} else {
 		forget_torn();
+	}
 	if (has_walking)
 		AnnotateRWLockReleased(__FILE__, __LINE__, &walking, 1);
 	pthread_rwlock_init(&walking, NULL);
+	if (has_company || !has_walking) {
+		memset(&probe, 0, sizeof(probe));
+		atomic_store_explicit(&in_doubt, true, memory_order_relaxed);
+	}
+}
+
+static int first_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)info, (void)size, (void)arg;
+	return 1;
+}
+
+static void *ask_loader(void *unused)
+{
+	atomic_store(&probe.tid, (int)syscall(SYS_gettid));
+	dl_iterate_phdr(first_module, NULL);
+	atomic_store(&in_doubt, false);
+	atomic_store(&probe.has_ended, true);
+	return unused;
+}
+
+/* False: the probe hangs, or there is none; then it is of no use to wait again. */
+static bool wait_for_probe(void)
+{
+	const struct timespec pause = { 0, 100000 };
+
+	while (!atomic_load(&probe.has_ended)) {
+		if (d9__clock_mono_ns() >= atomic_load(&probe.end_ns))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+static bool try_probe(void)
+{
+	if (atomic_exchange(&probe.has_begun, true))
+		return wait_for_probe();
+	atomic_store(&probe.end_ns, d9__clock_mono_ns() + PROBE_WAIT_NS);
+	if (d9__thread_start(&probe.thread, D9__THREAD_NAMES "probe", ask_loader, D9__SANITIZED ? 0 : PROBE_STACK_BYTES)) {
+		atomic_store(&probe.end_ns, 0);
+		return false;
+	}
+	if (!wait_for_probe()) {
+		pthread_detach(probe.thread);
+		return false;
+	}
+	d9__thread_join(probe.thread, atomic_load(&probe.tid));
+	return true;
+}
+
+bool d9__modules_may_walk(void)
+{
+	int before = errno;
+	bool may;
+
+	if (!atomic_load_explicit(&in_doubt, memory_order_relaxed) || d9__flush_is_caller())
+		return true;
+	if (d9__sandbox_is_shut())
+		return false;
+	may = try_probe();
+	errno = before;
+	return may;
 }
 
 int d9__modules_walk(int (*each)(struct dl_phdr_info *info, size_t size, void *arg), void *arg)
 {
 	int result;
 
+	if (!d9__modules_may_walk())
+		return 0;
 	pthread_rwlock_rdlock(&walking);
 	result = dl_iterate_phdr(each, arg);
 	pthread_rwlock_unlock(&walking);
+	atomic_store_explicit(&in_doubt, false, memory_order_relaxed);
 	return result;
+}
+
+static int compare_code(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const uintptr_t *addr = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type == PT_LOAD && ph->p_flags & PF_X && *addr - info->dlpi_addr - ph->p_vaddr < ph->p_memsz)
+			return 1;
+	}
+	return 0;
+}
+
+bool d9__modules_have_code(const void *addr)
+{
+	uintptr_t wanted = (uintptr_t)addr;
+
+	return d9__modules_walk(compare_code, &wanted) != 0;
 }
 
 int d9__modules_scan(void)
@@ -270,6 +420,8 @@ int d9__modules_scan(void)
 	struct scan scan = { 0 };
 	int changed = 0;
 
+	if (!d9__modules_may_walk())
+		return 0;
 	pthread_mutex_lock(&lock);
 	scan.adds = adds;
 	scan.subs = subs;
@@ -282,6 +434,8 @@ int d9__modules_scan(void)
 		pthread_mutex_lock(&lock);
 		changed = merge_locked(&scan);
 		pthread_mutex_unlock(&lock);
+		if (changed > 0 && scan.unless_changed)
+			d9__note(D9_LOG_INFO, "modules came or went: the list was read again");
 	}
 	for (size_t i = 0; i < scan.n; i++)
 		free(scan.found[i].path);

@@ -18,6 +18,7 @@ struct d9__module {
 	char *path;           /* "" if the loader has none and it cannot be found out */
 	uint8_t build_id[D9__BUILD_ID_MAX];
 	uint8_t build_id_len;
+	bool unread;   /* somebody cut its file: its build-id, or all but |base|, could not be read */
 	bool loaded;   /* was there at the last scan */
 	bool reported; /* its present state is in the current segment */
 	bool met;      /* by the scan that runs */
@@ -30,20 +31,33 @@ void d9__modules_fork_child(void);
 
 /*
  * Look at the loader's list if its counters moved, or at the first call.  1 if anything changed, 0
- * if not, -ENOMEM.  Takes the loader's lock for a moment; not for hooks.  Any thread.
+ * if not or where d9__modules_may_walk() is false, -ENOMEM.  Takes the loader's lock for a moment; not for hooks.  Any thread.
  */
 int d9__modules_scan(void);
 
 struct dl_phdr_info;
 
-/* Fill in the addresses and the build-id of a module that dl_iterate_phdr() shows. */
+/*
+ * Fill in the addresses and the build-id of a module that dl_iterate_phdr() shows.  |info| has headers that can be read, see
+ * record/own_memory.h.
+ */
 void d9__module_describe(struct d9__module *module, const struct dl_phdr_info *info);
+
+/*
+ * False in a forked child whose loader's lock nobody will give back; then d9__modules_walk() shows no module.  Who asks first, in
+ * the child of a parent with several threads, waits for a probe: some 100 us, and 100 ms where the answer is no.  Any
+ * thread, not in handlers; keeps errno.
+ */
+bool d9__modules_may_walk(void);
 
 /*
  * dl_iterate_phdr(), in a way that no fork falls into it: the child would inherit the loader's lock from a
  * thread that it has not.  Any thread, not in handlers.
  */
 int d9__modules_walk(int (*visit)(struct dl_phdr_info *info, size_t size, void *arg), void *arg);
+
+/* True if |addr| is in an executable segment of a loaded module.  Any thread, not in handlers. */
+D9_API bool d9__modules_have_code(const void *addr);
 
 /* Changes with every scan that looked anew. */
 uint32_t d9__modules_generation(void);

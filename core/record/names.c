@@ -10,9 +10,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "record/event_types.h"
+#include "record/mapped.h"
 #include "record/names.h"
 #include "record/sandbox.h"
 
@@ -35,12 +35,7 @@ static _Atomic(const struct d9__name *) *_Atomic texts;
 static void *map(size_t len)
 {
 	/* Then names that are new stand as "(other)" once the block in hand is full. */
-	void *p = d9__sandbox_is_shut() ?
-			  MAP_FAILED :
-			  mmap(NULL, len, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
+	return d9__sandbox_is_shut() ? NULL : d9__map(len);
 }
 
 static bool tables_ready_locked(void)

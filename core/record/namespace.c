@@ -16,7 +16,9 @@
 
 #include "record/descriptors.h"
 #include "record/directory.h"
+#include "record/dump_manifest.h"
 #include "record/namespace.h"
+#include "record/note.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
 #define COLLECTED_TRIES 1000 /* a peer is done with a directory within microseconds */
@@ -227,6 +229,16 @@ int d9__namespace_visit(struct d9__namespace *ns, const char *dir, const char *b
 	return enter_below(ns);
 }
 
+/* True if our directory is there, made if it was not.  Otherwise errno tells why not. */
+static bool make_own(const struct d9__namespace *ns)
+{
+	bool made = !mkdirat(ns->parent_fd, ns->boot_id, 0700);
+
+	if (made)
+		d9__note(D9_LOG_WARNING, "the directory of segments was gone and is made again");
+	return made || errno == EEXIST;
+}
+
 int d9__namespace_renew(struct d9__namespace *ns)
 {
 	struct stat st;
@@ -235,16 +247,41 @@ int d9__namespace_renew(struct d9__namespace *ns)
 		return fstat(ns->dir_fd, &st) ? -errno : st.st_nlink ? 0 : -ENOENT;
 	close_fd(&ns->lock_fd);
 	close_fd(&ns->dir_fd);
-	if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST) {
+	if (!make_own(ns)) {
 		/* The trace directory itself may be gone. */
 		close_fd(&ns->parent_fd);
 		ns->parent_fd = d9__directory_open(ns->trace_dir, D9__DIRECTORY_MAKE | D9__DIRECTORY_STICKY);
 		if (ns->parent_fd < 0)
 			return ns->parent_fd;
-		if (mkdirat(ns->parent_fd, ns->boot_id, 0700) && errno != EEXIST)
+		if (!make_own(ns))
 			return -errno;
 	}
 	return enter(ns);
+}
+
+static int copy_fd(int fd)
+{
+	int copy = d9__descriptor_place(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+
+	return copy < 0 ? -errno : copy;
+}
+
+int d9__namespace_share(struct d9__namespace *ns, const struct d9__namespace *with)
+{
+	int err = begin(ns, with->trace_dir, with->boot_id);
+
+	if (err)
+		return err;
+	ns->parent_fd = copy_fd(with->parent_fd);
+	ns->dir_fd = copy_fd(with->dir_fd);
+	ns->lock_fd = copy_fd(with->lock_fd);
+	err = ns->parent_fd < 0 ? ns->parent_fd : ns->dir_fd < 0 ? ns->dir_fd : ns->lock_fd < 0 ? ns->lock_fd : 0;
+	if (err) {
+		close_fd(&ns->lock_fd);
+		close_fd(&ns->dir_fd);
+		close_fd(&ns->parent_fd);
+	}
+	return err;
 }
 
 void d9__namespace_close(struct d9__namespace *ns)
@@ -305,6 +342,28 @@ struct account {
 	int err;
 };
 
+/* A manifest of ours or of a dead peer's: what it lists is a dump's, and in flight mode no part of the trace. */
+static bool account_dump(void *arg, int dir_fd, const char *name)
+{
+	struct account *acc = arg;
+	uint64_t index, *segments;
+	bool flight;
+	char id[27];
+	int n;
+
+	if (d9__artefact_of(name, &index) != D9__ARTEFACT_MANIFEST)
+		return true;
+	segments = calloc(D9__MANIFEST_SEGMENTS, sizeof(*segments));
+	n = segments ? d9__manifest_read(dir_fd, name, segments, &flight) : -ENOMEM;
+	snprintf(id, sizeof(id), "%s", name + 5);
+	for (int i = 0; i < n && flight; i++)
+		d9__retention_leave(acc->ret, acc->peer, segments[i]);
+	if (n >= 0)
+		acc->err = d9__retention_add_dump(acc->ret, acc->peer, id, segments, (size_t)n);
+	free(segments);
+	return !acc->err;
+}
+
 static bool account_entry(void *arg, int dir_fd, const char *name)
 {
 	struct account *acc = arg;
@@ -332,6 +391,8 @@ int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret)
 	struct account acc = { .ret = ret, .remove_active = true };
 	int all = walk(ns->dir_fd, account_entry, &acc);
 
+	if (all >= 0 && !acc.err)
+		all = walk(ns->dir_fd, account_dump, &acc);
 	return all < 0 ? all : acc.err;
 }
 
@@ -355,7 +416,7 @@ static bool is_empty_entry(void *arg, int dir_fd, const char *name)
 
 	(void)arg;
 	/* An active file of nothing tells nothing. */
-	return what == D9__ARTEFACT_LOCK || what == D9__ARTEFACT_JIT_MAP ||
+	return what == D9__ARTEFACT_LOCK || what == D9__ARTEFACT_JIT_MAP || what == D9__ARTEFACT_MANIFEST ||
 	       (what == D9__ARTEFACT_ACTIVE &&
 		!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && !st.st_size);
 }
@@ -417,6 +478,7 @@ static bool collect_peer(void *arg, int parent_fd, const char *name)
 		unlinkat(parent_fd, name, AT_REMOVEDIR);
 	} else if ((acc.peer = add_peer(col->ns, name))) {
 		walk(fd, account_entry, &acc);
+		walk(fd, account_dump, &acc);
 	}
 	close(fd);
 	close(lock_fd);
@@ -459,6 +521,45 @@ static int evict_peer(struct d9__namespace *ns, struct d9__family *family)
 	close(fd);
 	close(lock_fd);
 	return 0;
+}
+
+struct links {
+	uint64_t index;
+	bool several;
+};
+
+static bool look_at_links(void *arg, int dir_fd, const char *name)
+{
+	struct links *links = arg;
+	uint64_t index = 0;
+	struct stat st;
+
+	if (d9__artefact_of(name, &index) == D9__ARTEFACT_SEGMENT && index == links->index &&
+	    !fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		links->several |= st.st_nlink > 1;
+	return true;
+}
+
+bool d9__namespace_is_linked(const struct d9__namespace *ns, const struct d9__family *family)
+{
+	struct links links = { family->index, false };
+
+	walk(ns->dir_fd, look_at_links, &links);
+	return links.several;
+}
+
+void d9__namespace_evict_manifest(struct d9__namespace *ns, uint32_t peer, const char *id)
+{
+	int lock_fd = -1, fd = peer ? enter_peer(ns->parent_fd, ns->peers[peer - 1], &lock_fd) : ns->dir_fd;
+	char name[48];
+
+	snprintf(name, sizeof(name), "dump.%s.json", id);
+	if (fd >= 0)
+		unlinkat(fd, name, 0);
+	if (peer && fd >= 0) {
+		close(fd);
+		close(lock_fd);
+	}
 }
 
 int d9__namespace_evict(struct d9__namespace *ns, const struct d9__family *family)

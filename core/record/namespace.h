@@ -69,6 +69,9 @@ int d9__namespace_adopt(struct d9__namespace *ns, int parent_fd, int dir_fd, con
  */
 int d9__namespace_visit(struct d9__namespace *ns, const char *dir, const char *boot_id);
 
+/* Be in the directory of |with|, which stays open, and under its lock.  0 or -errno. */
+int d9__namespace_share(struct d9__namespace *ns, const struct d9__namespace *with);
+
 /* Close everything; a directory without segments goes. */
 void d9__namespace_close(struct d9__namespace *ns);
 
@@ -84,6 +87,12 @@ int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret);
  * that tell why the process died, so here they stay until the budget needs their room.
  */
 void d9__namespace_collect(struct d9__namespace *ns, struct d9__retention *ret);
+
+/* Whether a file of |family|, which is ours, has a second name, as dumps give it. */
+bool d9__namespace_is_linked(const struct d9__namespace *ns, const struct d9__family *family);
+
+/* Delete the manifest of the dump |id|, ours or a dead peer's. */
+void d9__namespace_evict_manifest(struct d9__namespace *ns, uint32_t peer, const char *id);
 
 /*
  * Delete all files of |family|, ours or a dead peer's; a peer's only under that peer's lock.  0, also

@@ -15,6 +15,7 @@
 #include "record/nearest.h"
 #include "record/options.h"
 #include "record/span_filter.h"
+#include "format/trigger_text.h"
 
 enum kind { BOOL, NUMBER, CHOICE, TEXT };
 
@@ -28,6 +29,7 @@ enum kind { BOOL, NUMBER, CHOICE, TEXT };
 #define HOUR_MS   UINT64_C(3600000)
 #define YEAR_MS   (HOUR_MS * 24 * 365)
 
+#define TRIGGERS_MAX    (128 << 10) /* as long as a variable can be */
 #define MEMORY_RATE_MAX (UINT64_C(1) << 40) /* bytes: less than one sample in a TiB tells nothing */
 
 /* Words of a choice, in the order of its enumeration. */
@@ -61,6 +63,8 @@ static const struct spec {
 					 .min = 64 << 10, .max = INT64_MAX, .fallback = GIB },
 	[D9__OPTION_MAX_FILE_BYTES] = { "DIAL9_MAX_FILE_SIZE_MB", NUMBER, .scale = MIB,
 					.min = 16 << 10, .max = INT64_MAX },
+	[D9__OPTION_MAX_DUMP_BYTES] = { "DIAL9_MAX_DUMPS_MB", NUMBER, .scale = MIB,
+					.min = 16 << 10, .max = INT64_MAX },
 	[D9__OPTION_GC_DEAD_NAMESPACES] = { "DIAL9_GC_DEAD_NAMESPACES", BOOL, .max = 1,
 					    .fallback = 1 },
 	[D9__OPTION_LOOPS] = { "DIAL9_LOOP_INSTRUMENTATION_ENABLED", BOOL, .max = 1,
@@ -69,6 +73,10 @@ static const struct spec {
 	[D9__OPTION_CPU] = { "DIAL9_CPU_PROFILE_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU_HZ] = { "DIAL9_CPU_SAMPLE_HZ", NUMBER, .min = 1, .max = 1000, .fallback = 99 },
 	[D9__OPTION_BLOCKING] = { "DIAL9_BLOCKING_CALLS_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_GUARD_SIGNALS] = { "DIAL9_GUARD_SIGNALS", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_GUARD_TSC] = { "DIAL9_GUARD_TSC", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_GUARD_MODULES] = { "DIAL9_GUARD_MODULES", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_GUARD_LOCKING] = { "DIAL9_GUARD_LOCKING", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_CPU_THREADS] = { "DIAL9_CPU_PROFILE_THREADS", CHOICE, .max = 1, .words = cpu_threads },
 	[D9__OPTION_CPU_BACKEND] = { "DIAL9_CPU_BACKEND", CHOICE, .max = 3, .words = cpu_backends },
 	[D9__OPTION_OFF_CPU] = { "DIAL9_SCHEDULE_PROFILE_ENABLED", BOOL, .max = 1 },
@@ -91,11 +99,14 @@ static const struct spec {
 				     .fallback = 512 << 10 },
 	[D9__OPTION_MEMORY_LIVE_SET] = { "DIAL9_MEMORY_TRACK_LIVESET", BOOL, .max = 1 },
 	[D9__OPTION_MEMORY_SEED] = { "DIAL9_MEMORY_SEED", NUMBER, .max = UINT64_MAX },
+	[D9__OPTION_STEP_ASIDE] = { "DIAL9_STEP_ASIDE_ENABLED", BOOL, .max = 1, .fallback = 1 },
+	[D9__OPTION_LATE_START] = { "DIAL9_LATE_START_ENABLED", BOOL, .max = 1, .fallback = 1 },
 	[D9__OPTION_TRACE_DIR] = { "DIAL9_TRACE_DIR", TEXT },
 	[D9__OPTION_SERVICE] = { "DIAL9_SERVICE_NAME", TEXT },
 	[D9__OPTION_HOST] = { NULL, TEXT },
 	[D9__OPTION_RUNTIME_NAME] = { "DIAL9_RUNTIME_NAME", TEXT },
 	[D9__OPTION_SPAN_FILTER] = { "DIAL9_SPAN_FILTER", TEXT },
+	[D9__OPTION_TRIGGERS] = { "DIAL9_TRIGGERS", TEXT },
 	[D9__OPTION_GIVER] = { "DIAL9_GIVER", TEXT },
 };
 
@@ -142,9 +153,10 @@ static int set_number(struct d9_options *options, enum d9__option id, uint64_t v
 
 static int set_text(struct d9_options *options, enum d9__option id, const char *value)
 {
+	size_t max = id == D9__OPTION_TRIGGERS ? TRIGGERS_MAX : PATH_MAX;
 	char *copy;
 
-	if (!options || !value || !*value || strlen(value) >= PATH_MAX)
+	if (!options || !value || !*value || strlen(value) >= max)
 		return -EINVAL;
 	if (id == D9__OPTION_SPAN_FILTER && d9__span_filter_check(value))
 		return -EINVAL;
@@ -195,6 +207,20 @@ int d9_options_set_span_filter(struct d9_options *options, const char *filter)
 	return set_text(options, D9__OPTION_SPAN_FILTER, filter);
 }
 
+int d9_options_set_triggers(struct d9_options *options, const char *texts)
+{
+	const char *list = texts, *one;
+	struct d9__trigger_fault fault;
+	struct d9__trigger trigger;
+	size_t len;
+
+	/* Files are read when the recorder starts. */
+	while (list && d9__trigger_next(&list, &one, &len))
+		if (*one != '@' && !d9__trigger_parse(one, len, &trigger, &fault))
+			return -EINVAL;
+	return set_text(options, D9__OPTION_TRIGGERS, texts);
+}
+
 int d9_options_add_metadata(struct d9_options *options, const char *key, const char *value)
 {
 	struct d9__option_pair *pair, **end;
@@ -239,6 +265,11 @@ int d9_options_set_rotation_ms(struct d9_options *options, uint64_t rotation_ms)
 int d9_options_set_max_total_bytes(struct d9_options *options, uint64_t max_bytes)
 {
 	return set_number(options, D9__OPTION_MAX_TOTAL_BYTES, max_bytes);
+}
+
+int d9_options_set_max_dump_bytes(struct d9_options *options, uint64_t max_bytes)
+{
+	return set_number(options, D9__OPTION_MAX_DUMP_BYTES, max_bytes);
 }
 
 int d9_options_set_max_file_bytes(struct d9_options *options, uint64_t max_bytes)
@@ -447,6 +478,9 @@ static int parse(struct d9_options *options, enum d9__option id, const char *tex
 	uint64_t value = 0;
 	int word;
 
+	/* Where `dial9 record` has looked up names they are longer than all else. */
+	if (id == D9__OPTION_TRIGGERS)
+		return is_utf8(text) ? set_text(options, id, text) : -EINVAL;
 	if (!trim(buf, sizeof(buf), text))
 		return -EINVAL;
 	switch (spec->kind) {
@@ -617,6 +651,14 @@ bool d9__options_early_memory(void)
 	return options.number[D9__OPTION_MEMORY];
 }
 
+bool d9__options_late_start(void)
+{
+	struct d9_options options = { .number = { [D9__OPTION_LATE_START] = 1 } };
+
+	read_variable(&options, D9__OPTION_LATE_START, specs[D9__OPTION_LATE_START].variable);
+	return options.number[D9__OPTION_LATE_START];
+}
+
 /* ---- defaults ---- */
 
 /* The first directory of |list|, which systemd separates by colons; its length, 0 if that is none. */
@@ -680,6 +722,8 @@ static int apply_defaults(struct d9_options *options)
 	share = number[D9__OPTION_WRITER] == D9_WRITER_MEMORY ? total / 8 : total / 4;
 	if (!number[D9__OPTION_MAX_FILE_BYTES])
 		number[D9__OPTION_MAX_FILE_BYTES] = share < 100 * MIB ? share : 100 * MIB;
+	if (!number[D9__OPTION_MAX_DUMP_BYTES])
+		number[D9__OPTION_MAX_DUMP_BYTES] = total / 5;
 	if (!d9__options_text(options, D9__OPTION_TRACE_DIR))
 		err = default_trace_dir(options);
 	if (!err && !d9__options_text(options, D9__OPTION_SERVICE))

@@ -22,12 +22,17 @@ enum d9__option {
 	D9__OPTION_ROTATION_MS,
 	D9__OPTION_MAX_TOTAL_BYTES,
 	D9__OPTION_MAX_FILE_BYTES,
+	D9__OPTION_MAX_DUMP_BYTES,
 	D9__OPTION_GC_DEAD_NAMESPACES,
 	D9__OPTION_LOOPS,
 	D9__OPTION_TASKS,
 	D9__OPTION_CPU,
 	D9__OPTION_CPU_HZ,
 	D9__OPTION_BLOCKING,
+	D9__OPTION_GUARD_SIGNALS,
+	D9__OPTION_GUARD_TSC,
+	D9__OPTION_GUARD_MODULES,
+	D9__OPTION_GUARD_LOCKING,
 	D9__OPTION_CPU_THREADS,
 	D9__OPTION_CPU_BACKEND,
 	D9__OPTION_OFF_CPU,
@@ -44,6 +49,8 @@ enum d9__option {
 	D9__OPTION_MEMORY_RATE,
 	D9__OPTION_MEMORY_LIVE_SET,
 	D9__OPTION_MEMORY_SEED,
+	D9__OPTION_STEP_ASIDE,
+	D9__OPTION_LATE_START,
 	D9__OPTION_NUMBERS,
 	/* Texts. */
 	D9__OPTION_TRACE_DIR = D9__OPTION_NUMBERS,
@@ -51,6 +58,7 @@ enum d9__option {
 	D9__OPTION_HOST,
 	D9__OPTION_RUNTIME_NAME,
 	D9__OPTION_SPAN_FILTER,
+	D9__OPTION_TRIGGERS, /* see format/trigger_text.h */
 	D9__OPTION_GIVER, /* of `dial9 record`; see record/giver.h */
 	D9__OPTION_COUNT
 };
@@ -95,6 +103,9 @@ enum d9_log_bridge d9__options_early_log_bridge(void);
 
 /* Whether the environment asks for samples of allocations, likewise. */
 D9_API bool d9__options_early_memory(void);
+
+/* Likewise: whether those two begin with their first sample or behind 100 ms of CPU time, and not in a constructor. */
+D9_API bool d9__options_late_start(void);
 
 /* Free what |options| points to, not itself. */
 void d9__options_release(struct d9_options *options);

@@ -63,8 +63,10 @@ int d9__packer_begin(struct d9__packer *packer, enum d9_compress kind)
 	packer->kind = kind;
 	packer->len = 0;
 	packer->in_bytes = packer->out_bytes = 0;
-	packer->frame = (struct d9__packed_frame){ 0 };
+	packer->frame = (struct d9__seek_entry){ 0 };
 	packer->n_frames = 0;
+	packer->kept = packer->frame;
+	packer->n_kept = 0;
 	packer->crc = packer->total = 0;
 	switch (kind) {
 	case D9_COMPRESS_ZSTD:
@@ -127,7 +129,7 @@ static int add_plain(struct d9__packer *packer, const void *bytes, size_t len)
 static void note(struct d9__packer *packer, size_t len, uint64_t first_ns, uint64_t last_ns,
 		 uint32_t events, uint64_t now_ns)
 {
-	struct d9__packed_frame *frame = &packer->frame;
+	struct d9__seek_entry *frame = &packer->frame;
 
 	if (!frame->len) {
 		frame->offset = packer->out_bytes;
@@ -157,16 +159,16 @@ int d9__packer_add(struct d9__packer *packer, const void *batch, size_t len, uin
 	return -EINVAL;
 }
 
-static int end_frame(struct d9__packer *packer)
+/* By hand, and so the same whether the frame's compressor is still there or was cut off. */
+int d9__packer_end_frame(struct d9__packer *packer)
 {
-	int err = packer->kind == D9_COMPRESS_ZSTD ?
-			  compress_zstd(packer, NULL, 0, ZSTD_e_end) : 0;
+	static const uint8_t empty_last_block[] = { 1, 0, 0 };
 
-	if (err)
-		return err;
+	if (packer->kind != D9_COMPRESS_ZSTD || !packer->frame.len)
+		return 0;
 	if (packer->n_frames == packer->frames_capacity) {
 		size_t more = packer->frames_capacity ? packer->frames_capacity * 2 : 64;
-		struct d9__packed_frame *frames =
+		struct d9__seek_entry *frames =
 			reallocarray(packer->frames, more, sizeof(*frames));
 
 		if (!frames)
@@ -174,20 +176,28 @@ static int end_frame(struct d9__packer *packer)
 		packer->frames = frames;
 		packer->frames_capacity = more;
 	}
+	if (!reserve(packer, sizeof(empty_last_block)))
+		return -ENOMEM;
+	memcpy(packer->out + packer->len, empty_last_block, sizeof(empty_last_block));
+	took(packer, sizeof(empty_last_block));
+	ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
 	packer->frame.packed_len = (uint32_t)(packer->out_bytes - packer->frame.offset);
 	packer->frames[packer->n_frames++] = packer->frame;
-	packer->frame = (struct d9__packed_frame){ 0 };
+	packer->frame = (struct d9__seek_entry){ 0 };
 	return 0;
 }
 
 int d9__packer_flush(struct d9__packer *packer, uint64_t now_ns)
 {
+	int err;
+
 	if (packer->kind != D9_COMPRESS_ZSTD || !packer->frame.len)
 		return 0;
-	if (packer->frame.len >= D9__FRAME_MAX_BYTES ||
-	    now_ns - packer->frame_opened_ns >= D9__FRAME_MAX_NS)
-		return end_frame(packer);
-	return compress_zstd(packer, NULL, 0, ZSTD_e_flush);
+	err = compress_zstd(packer, NULL, 0, ZSTD_e_flush);
+	if (!err && (packer->frame.len >= D9__FRAME_MAX_BYTES ||
+		     now_ns - packer->frame_opened_ns >= D9__FRAME_MAX_NS))
+		err = d9__packer_end_frame(packer);
+	return err;
 }
 
 void d9__packer_keep(struct d9__packer *packer)
@@ -196,28 +206,19 @@ void d9__packer_keep(struct d9__packer *packer)
 	if (packer->kind == D9_COMPRESS_GZIP)
 		d9__gzip_mark(packer->gz, &packer->crc, &packer->total);
 	if (packer->kind != D9_COMPRESS_ZSTD)
-		packer->frame = (struct d9__packed_frame){ 0 };
+		packer->frame = (struct d9__seek_entry){ 0 };
+	packer->kept = packer->frame;
+	packer->n_kept = packer->n_frames;
 }
 
-uint64_t d9__packer_cut(struct d9__packer *packer, uint64_t *lost_events)
+void d9__packer_cut(struct d9__packer *packer)
 {
-	uint64_t whole = packer->out_bytes - packer->len;
-
-	*lost_events = packer->frame.events;
-	if (packer->kind == D9_COMPRESS_ZSTD) {
-		/* Frames that ended in |out| never reached the file. */
-		while (packer->n_frames &&
-		       packer->frames[packer->n_frames - 1].offset +
-				       packer->frames[packer->n_frames - 1].packed_len > whole)
-			*lost_events += packer->frames[--packer->n_frames].events;
-		whole = packer->n_frames ? packer->frames[packer->n_frames - 1].offset +
-						   packer->frames[packer->n_frames - 1].packed_len : 0;
-		ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
-	}
-	packer->frame = (struct d9__packed_frame){ 0 };
-	packer->out_bytes = whole;
+	packer->out_bytes -= packer->len;
 	packer->len = 0;
-	return whole;
+	packer->frame = packer->kept;
+	packer->n_frames = packer->n_kept;
+	if (packer->kind == D9_COMPRESS_ZSTD)
+		ZSTD_CCtx_reset(packer->zstd, ZSTD_reset_session_only);
 }
 
 static int put_seek_table(struct d9__packer *packer)
@@ -231,7 +232,7 @@ static int put_seek_table(struct d9__packer *packer)
 	p = packer->out + packer->len;
 	p = d9__wire_put_u32(d9__wire_put_u32(p, D9__SEEK_FRAME_MAGIC), len);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct d9__packed_frame *frame = &packer->frames[i];
+		const struct d9__seek_entry *frame = &packer->frames[i];
 
 		total += frame->len;
 		p = d9__wire_put_u64(p, frame->offset);
@@ -253,8 +254,7 @@ int d9__packer_end(struct d9__packer *packer)
 
 	switch (packer->kind) {
 	case D9_COMPRESS_ZSTD:
-		if (packer->frame.len)
-			err = end_frame(packer);
+		err = d9__packer_end_frame(packer);
 		return err ? err : put_seek_table(packer);
 	case D9_COMPRESS_GZIP:
 		if (!reserve(packer, D9__GZIP_END_LEN))

@@ -30,7 +30,7 @@
 #define D9__FRAME_MAX_BYTES  (1u << 20)
 #define D9__FRAME_MAX_NS     UINT64_C(1000000000)
 
-struct d9__packed_frame {
+struct d9__seek_entry {
 	uint64_t offset;
 	uint32_t packed_len, len;
 	uint64_t first_ns, last_ns, events;
@@ -47,11 +47,15 @@ struct d9__packer {
 
 	/* Of this segment. */
 	uint64_t in_bytes, out_bytes; /* including |len| */
-	struct d9__packed_frame frame; /* the open one */
+	struct d9__seek_entry frame; /* the open one */
 	uint64_t frame_opened_ns;
-	struct d9__packed_frame *frames;
+	struct d9__seek_entry *frames;
 	size_t n_frames, frames_capacity;
-	uint32_t crc, total; /* of gzip, as of the last d9__packer_keep() */
+
+	/* As of the last d9__packer_keep(). */
+	struct d9__seek_entry kept;
+	size_t n_kept;
+	uint32_t crc, total; /* of gzip */
 };
 
 /* Zeroed before the first call.  0 or -ENOMEM. */
@@ -69,13 +73,15 @@ int d9__packer_flush(struct d9__packer *packer, uint64_t now_ns);
 void d9__packer_keep(struct d9__packer *packer);
 
 /*
- * Writing |out| failed.  Goes back to where the file can be cut so that all of it can be read:
- * returns that length, and in |*lost_events| what had been added since.  Only
- * d9__packer_end() may follow.
+ * Writing |out| failed: forget all that was added since the last d9__packer_keep().  Only
+ * d9__packer_end_frame() and d9__packer_end() may follow.
  */
-uint64_t d9__packer_cut(struct d9__packer *packer, uint64_t *lost_events);
+void d9__packer_cut(struct d9__packer *packer);
 
-/* Complete the file: last frame or trailer, seek table. */
+/* End the zstd frame that is open, of which everything was flushed. */
+int d9__packer_end_frame(struct d9__packer *packer);
+
+/* Complete the file, of which everything was flushed: last frame or trailer, seek table. */
 int d9__packer_end(struct d9__packer *packer);
 
 /* ".bin", ".bin.zst", ".bin.gz" */

@@ -3,7 +3,7 @@
  * Wires the parts together; decisions live in flush, writer, retention and options.
  *
  * A recorder is started and stopped under |lock|.  In a forked child the atfork handler forgets
- * everything and leaves d9__child_pending behind; the options are kept for the child's own start.
+ * everything and leaves D9__PENDING_CHILD behind; the options are kept for the child's own start.
  */
 #include "config.h"
 
@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <dial9/error.h>
 #include <dial9/version.h>
 
+#include "record/aside.h"
 #include "record/callbacks.h"
 #include "record/clock.h"
 #include "record/environment.h"
 #include "record/event_types.h"
+#include "record/facts.h"
 #include "record/flush.h"
 #include "record/gate.h"
 #include "record/health.h"
@@ -32,6 +34,7 @@
 #include "record/metadata.h"
 #include "record/modules.h"
 #include "record/names.h"
+#include "record/note.h"
 #include "record/recorder.h"
 #include "record/ring_file.h"
 #include "record/sandbox.h"
@@ -39,10 +42,12 @@
 #include "record/slot.h"
 #include "record/source.h"
 #include "record/span_filter.h"
+#include "record/triggers.h"
 #include "record/usage.h"
 
 #define MS_NS            UINT64_C(1000000)
 #define EXIT_DEADLINE_MS 1000
+#define TRIES_APART      64
 
 struct d9_recorder {
 	int unused;
@@ -56,6 +61,7 @@ static bool have_options;
 static bool ever_started;
 static pthread_t flush_thread;
 static bool joinable;
+static bool away; /* flush_thread has ended, and is to be started again */
 static uint64_t lost_before[D9_LOSS_COUNT]; /* by recorders before this one */
 
 static bool parent_was_off; /* at the fork that made this process */
@@ -64,7 +70,7 @@ static bool parent_was_off; /* at the fork that made this process */
 static _Atomic(bool) running;
 static _Atomic(pid_t) owner; /* a raw clone() of the process runs no atfork handler */
 
-_Atomic(int) d9__child_pending;
+_Atomic(int) d9__recorder_pending;
 
 static bool is_mine(void)
 {
@@ -103,90 +109,6 @@ static int make_dir_absolute(struct d9_options *o)
 		return -errno;
 	snprintf(path, sizeof(path), "%s/%s", cwd, dir);
 	return d9_options_set_trace_dir(o, path);
-}
-
-static void set_number(const char *key, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	d9__metadata_set(key, text);
-}
-
-static void publish_count(const char *key, uint64_t n)
-{
-	if (n)
-		set_number(key, n);
-}
-
-/* Texts for which the table of names had no room stand as "(other)" in the trace. */
-static void publish_counts(void)
-{
-	publish_count("names.other", d9__name_overflows());
-	publish_count("processes.cloned",
-		      atomic_load_explicit(&d9__ring.control->cloned, memory_order_relaxed));
-}
-
-/* "8 MiB: memory cgroup", where the ring is smaller than it was asked to be. */
-static void set_ring_limit(void)
-{
-	char text[96];
-
-	if (!d9__ring.limited_by)
-		return;
-	snprintf(text, sizeof(text), "%u KiB: %s", d9__ring.chunks_max * (D9__CHUNK_SIZE / 1024u),
-		 d9__ring.limited_by);
-	d9__metadata_set("ring.limit", text);
-}
-
-/* What an earlier recorder, or the parent's, could sample. */
-static void forget_sources(void)
-{
-	static const char *const keys[] = { "source.cpu", "source.offcpu", "source.kernel_names", "cpu.sample_hz",
-					    "sched.switch_duty", "source.task_dumps" };
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		d9__metadata_set(keys[i], NULL);
-}
-
-static void set_metadata(const char *boot_id)
-{
-	cpu_set_t cpus;
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	if (n > 0) {
-		path[n] = '\0';
-		d9__metadata_set("program", path);
-	}
-	d9__metadata_set("service", d9__options_text(&options, D9__OPTION_SERVICE));
-	d9__metadata_set("host", d9__options_text(&options, D9__OPTION_HOST));
-	d9__metadata_set("boot_id", boot_id);
-	if (d9__ring.why[0])
-		d9__metadata_set("ring.fallback", d9__ring.why);
-	set_ring_limit();
-	d9__metadata_set("dial9-c.version", D9_VERSION);
-	d9__metadata_set("recorder.mode", d9__flush.flight ? "flight" : "continuous");
-	d9__metadata_set("processes.cloned", NULL); /* if it is the parent's */
-	forget_sources();
-	set_number("pid", (uint64_t)getpid());
-	d9__metadata_set("cpu.backend", d9__options_word(&options, D9__OPTION_CPU_BACKEND));
-	d9__metadata_set("cpu.threads", d9__options_word(&options, D9__OPTION_CPU_THREADS));
-	set_number("sched.wait_sample_rate",
-		   d9__options_number(&options, D9__OPTION_SCHED_WAIT_RATE));
-	if (gate_bits(&options) & D9__GATE_ARM) {
-		set_number("task_dump.idle_threshold_ms", d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS));
-		d9__metadata_set("source.task_dumps", "on");
-	}
-	set_number("process.available_parallelism",
-		   sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (uint64_t)CPU_COUNT(&cpus));
-	/* Foreign readers weigh all samples by it; ours each by its own. */
-	if (d9__options_number(&options, D9__OPTION_MEMORY))
-		set_number("memory.sample_rate_bytes", d9__options_number(&options, D9__OPTION_MEMORY_RATE));
-	else
-		d9__metadata_set("memory.sample_rate_bytes", NULL);
-	for (const struct d9__option_pair *p = options.metadata; p; p = p->next)
-		d9__metadata_set(p->key, p->value);
 }
 
 static bool writes_files(void)
@@ -241,30 +163,6 @@ static void prepare_flush(void)
 		lost_before[i] = d9__health_lost_by(i);
 }
 
-static void set_sampling(void)
-{
-	struct d9__sampling *sampling = &d9__sampling;
-	bool on = d9__options_number(&options, D9__OPTION_CPU) != 0;
-
-	atomic_store_explicit(&sampling->cpu_hz, on ? (uint32_t)d9__options_number(&options, D9__OPTION_CPU_HZ) : 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->all_threads,
-			      d9__options_number(&options, D9__OPTION_CPU_THREADS) == D9_CPU_THREADS_ALL,
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->cpu_backend, (uint32_t)d9__options_number(&options, D9__OPTION_CPU_BACKEND),
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->off_cpu, d9__options_number(&options, D9__OPTION_OFF_CPU) != 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->blocking, d9__options_number(&options, D9__OPTION_BLOCKING) != 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->idle_ns, d9__options_number(&options, D9__OPTION_TASK_DUMP_IDLE_MS) * MS_NS,
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->segment_ns, d9__options_number(&options, D9__OPTION_ROTATION_MS) * MS_NS,
-			      memory_order_relaxed);
-	atomic_store_explicit(&sampling->accept_queue_ns,
-			      d9__options_number(&options, D9__OPTION_ACCEPT_QUEUE_MS) * MS_NS, memory_order_relaxed);
-}
-
 static int stop(uint32_t deadline_ms);
 
 void d9__recorder_end(uint32_t deadline_ms)
@@ -286,39 +184,46 @@ void d9__recorder_end_here(void)
 /* In a sandbox the ring stays as it is: whoever recorded the program recovers it. */
 static void stop_at_exit(void)
 {
-	if (!d9__sandbox_is_shut())
+	if (!d9__sandbox_is_shut() && d9__self.slot != D9__SLOT_JAILED)
 		d9__recorder_end_here();
 }
 
 static void register_handlers(void);
 
+static void register_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_handlers);
+}
+
 /* With |options| resolved.  Nothing is left behind on failure.  |awaited|: await_directory_locked() follows. */
 static int start_locked(bool awaited)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char boot_id[D9__BOOT_ID_MAX];
 	int err;
 
 	snprintf(d9__flush.trace_dir, sizeof(d9__flush.trace_dir), "%s",
 		 d9__options_text(&options, D9__OPTION_TRACE_DIR));
-	pthread_once(&once, register_handlers);
+	register_once();
 	d9__clock_ask_thread();
 	d9__boot_id_make(boot_id, d9__clock_real_ns() / MS_NS, (long)getpid());
 	memcpy(d9__flush.boot_id, boot_id, sizeof(boot_id));
 	err = start_ring(boot_id);
-	if (err)
+	if (err) {
+		d9__note(D9_LOG_ERROR, "cannot make a ring: %s", d9_strerror(err));
 		return err;
+	}
 	prepare_flush();
+	d9__note(D9_LOG_INFO, "started in process %ld: dial9 %s, %s%s", (long)getpid(), D9_VERSION,
+		 d9__flush.flight ? "flight" : "continuous", d9__flush.start_disabled ? ", disabled" : "");
 	d9__flush.awaited = awaited;
-	set_metadata(boot_id);
+	d9__facts_set(&options, boot_id);
 	d9__usage_set_interval(d9__options_number(&options, D9__OPTION_USAGE) ?
 			       d9__options_number(&options, D9__OPTION_USAGE_INTERVAL_MS) * MS_NS :
 			       0);
-	set_sampling();
-	d9__sampling_set_memory(d9__options_number(&options, D9__OPTION_MEMORY) ?
-				d9__options_number(&options, D9__OPTION_MEMORY_RATE) : 0,
-				d9__options_number(&options, D9__OPTION_MEMORY_LIVE_SET),
-				d9__options_number(&options, D9__OPTION_MEMORY_SEED));
+	d9__sampling_set(&options);
+	d9__triggers_arm(d9__options_text(&options, D9__OPTION_TRIGGERS));
 	err = d9__callbacks_start(&options);
 	if (err)
 		return err;
@@ -388,12 +293,51 @@ static bool is_running_locked(void)
 /* Started in a constructor, and nobody has asked for it yet. */
 static _Atomic(bool) unclaimed;
 
+/* 0: nothing is to be started later.  Else the process, which a child of vfork() is not. */
+static _Atomic(pid_t) later;
+static void (*before_later)(void); /* or NULL */
+static uint64_t later_cpu_ns;	     /* not before the process has used so much */
+static pthread_mutex_t later_lock = PTHREAD_MUTEX_INITIALIZER; /* one begins; outside of |lock|, as fork() takes others before that */
+
+static void forget_later_locked(void)
+{
+	int start = D9__PENDING_START;
+
+	atomic_store_explicit(&later, 0, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&d9__recorder_pending, &start, 0, memory_order_relaxed,
+						memory_order_relaxed);
+}
+
+static void forget_later(void)
+{
+	if (!atomic_load_explicit(&later, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&later_lock);
+	forget_later_locked();
+	pthread_mutex_unlock(&later_lock);
+}
+
+static void (*before_start)(void);
+
+void d9__recorder_on_start(void (*fn)(void))
+{
+	before_start = fn;
+}
+
+static void prepare_start(void)
+{
+	if (before_start)
+		before_start();
+}
+
 int d9_recorder_start(const struct d9_options *api, struct d9_recorder **out)
 {
 	int saved = errno, err = -EALREADY;
 
 	if (d9__sandbox_is_shut())
 		return -EPERM;
+	prepare_start();
+	forget_later();
 	pthread_mutex_lock(&lock);
 	/* The program's own wishes count, and it began none before. */
 	if (atomic_exchange_explicit(&unclaimed, false, memory_order_relaxed) && is_running_locked())
@@ -437,6 +381,9 @@ int d9__recorder_ensure(void)
 	d9__recorder_child_check();
 	if (d9__sandbox_is_shut())
 		return ever_started ? 0 : -EPERM;
+	if (!atomic_load_explicit(&running, memory_order_relaxed))
+		prepare_start();
+	forget_later();
 	pthread_mutex_lock(&lock);
 	if (!ever_started) {
 		err = resolve_locked(NULL);
@@ -449,6 +396,74 @@ int d9__recorder_ensure(void)
 	d9__keeper_start();
 	errno = saved;
 	return err;
+}
+
+void d9__recorder_open_later(void (*prepare)(void), uint64_t cpu_ns)
+{
+	prepare_start();
+	if (prepare)
+		before_later = prepare;
+	pthread_mutex_lock(&lock);
+	register_once();
+	if (!ever_started && !resolve_locked(NULL)) {
+		d9__sampling_set_memory(&options);
+		if (!atomic_load_explicit(&later, memory_order_relaxed) || cpu_ns < later_cpu_ns)
+			later_cpu_ns = cpu_ns;
+		atomic_store_explicit(&later, getpid(), memory_order_relaxed);
+		atomic_store_explicit(&d9__recorder_pending, D9__PENDING_START, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Somebody starts or stops one, or forks: it is tried again. */
+static void begin_later(void)
+{
+	if (pthread_mutex_trylock(&lock))
+		return;
+	forget_later_locked();
+	if (!ever_started) {
+		d9__flush.early = true;
+		if (start_locked(false))
+			leave_cause(-EAGAIN);
+		atomic_store_explicit(&unclaimed, true, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void d9__recorder_begin(void)
+{
+	struct d9__calm before;
+
+	if (!atomic_load_explicit(&later, memory_order_relaxed) || d9__sandbox_is_shut() ||
+	    getpid() != atomic_load_explicit(&later, memory_order_relaxed) || d9__aside_in_handler() ||
+	    !d9__calm_lock(&before, &later_lock))
+		return;
+	if (atomic_load_explicit(&later, memory_order_relaxed)) {
+		if (before_later)
+			before_later();
+		begin_later();
+	}
+	d9__calm_unlock(&before, &later_lock);
+	d9__keeper_start();
+}
+
+/* No timer: its signal would be there for a program that waits for signals, or has it pending when it starts another. */
+static bool is_due(void)
+{
+	struct timespec used;
+
+	return !later_cpu_ns || (!d9__sandbox_is_shut() && d9__self.slot != D9__SLOT_JAILED &&
+				 !clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) &&
+				 (uint64_t)used.tv_sec * 1000 * MS_NS + (uint64_t)used.tv_nsec >= later_cpu_ns);
+}
+
+/* A program may live in its handlers. */
+static void try_to_begin(void)
+{
+	static _Atomic(unsigned) tries;
+
+	if (is_due() && atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % TRIES_APART == 0)
+		d9__recorder_begin();
 }
 
 void d9__recorder_open_early(void)
@@ -481,9 +496,34 @@ static void wait_for_thread(uint64_t deadline_ns)
 	}
 }
 
+/* False: there is no thread, and none can be started. */
+static bool return_locked(void)
+{
+	if (!away)
+		return true;
+	/* A handler that ends the program may have interrupted whoever holds a lock that this takes. */
+	if (d9__aside_in_handler() || d9__aside_return(&flush_thread))
+		return false;
+	away = false;
+	joinable = true;
+	atomic_store_explicit(&d9__recorder_pending, 0, memory_order_relaxed);
+	return true;
+}
+
+/* As if the process had been killed: the ring keeps it for whoever can write. */
+static void end_without_thread_locked(void)
+{
+	away = false;
+	atomic_store_explicit(&d9__recorder_pending, 0, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.unwritten, true, memory_order_relaxed);
+	atomic_store_explicit(&d9__flush.ended, 1, memory_order_release);
+}
+
 /* True once nothing runs any more. */
 static bool stop_locked(uint64_t deadline_ns)
 {
+	if (!return_locked())
+		end_without_thread_locked();
 	if (d9__gate_bits()) /* a second try to stop finds it shut */
 		atomic_store_explicit(&d9__flush.on_to_the_end, true, memory_order_relaxed);
 	d9__gate_set(0);
@@ -536,6 +576,7 @@ int d9_recorder_rotate(struct d9_recorder *recorder, uint32_t deadline_ms)
 		return -EINVAL;
 	if (d9__sandbox_is_shut())
 		return -EPERM;
+	d9__recorder_step_in();
 	wanted = atomic_fetch_add_explicit(&d9__ring.control->rotate_requested, 1,
 					   memory_order_acq_rel) + 1;
 	d9__flush_wake();
@@ -559,6 +600,11 @@ void d9__recorder_end_unasked(uint32_t deadline_ms)
 	d9__gate_set(0);
 	atomic_store_explicit(&d9__flush.last, true, memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.stop, 1, memory_order_release);
+	if (away) {
+		end_without_thread_locked();
+		atomic_store_explicit(&running, false, memory_order_release);
+		return;
+	}
 	/* It returns at once, and the kernel clears the word that it looks at once the thread has gone. */
 	while (pthread_tryjoin_np(flush_thread, NULL) == EBUSY && d9__clock_mono_ns() < deadline_ns)
 		;
@@ -573,6 +619,43 @@ void d9__recorder_resume(void)
 		(void)start_locked(false);
 	pthread_mutex_unlock(&lock);
 	d9__keeper_start();
+}
+
+/* ---- aside ---- */
+
+bool d9__recorder_step_aside(void)
+{
+	struct d9__calm before;
+	bool go;
+
+	if (d9__sandbox_is_shut() || !is_mine() || d9__flush_is_caller() || !d9__calm_lock(&before, &lock))
+		return false;
+	go = atomic_load_explicit(&running, memory_order_relaxed) && !away &&
+	     d9__options_number(&options, D9__OPTION_STEP_ASIDE) &&
+	     !atomic_load_explicit(&d9__flush.stop, memory_order_relaxed) && d9__aside_may_go() &&
+	     d9__aside_go(flush_thread);
+	if (go) {
+		away = true;
+		joinable = false;
+		atomic_store_explicit(&d9__recorder_pending, D9__PENDING_THREAD, memory_order_relaxed);
+	}
+	d9__calm_unlock(&before, &lock);
+	return go;
+}
+
+void d9__recorder_step_in(void)
+{
+	static _Atomic(uint64_t) retry_ns;
+	struct d9__calm before;
+	uint64_t now_ns = d9__clock_mono_ns();
+
+	if (atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) != D9__PENDING_THREAD ||
+	    d9__sandbox_is_shut() || now_ns < atomic_load_explicit(&retry_ns, memory_order_relaxed) || !is_mine() ||
+	    !d9__calm_lock(&before, &lock))
+		return;
+	if (!return_locked())
+		atomic_store_explicit(&retry_ns, now_ns + 1000 * MS_NS, memory_order_relaxed);
+	d9__calm_unlock(&before, &lock);
 }
 
 /* ---- switching and asking ---- */
@@ -725,22 +808,20 @@ static void fork_prepare(void)
 	d9__metadata_fork_prepare();
 	d9__event_types_fork_prepare();
 	d9__names_fork_prepare();
-	/* Nobody walks through modules before. */
-	if (ever_started)
-		d9__modules_fork_prepare();
+	d9__modules_fork_prepare();
 	d9__span_filter_fork_prepare();
 }
 
 static void fork_parent(void)
 {
 	d9__span_filter_fork_parent();
-	if (ever_started)
-		d9__modules_fork_parent();
+	d9__modules_fork_parent();
 	d9__names_fork_parent();
 	d9__event_types_fork_parent();
 	d9__metadata_fork_done();
 	parent_was_off = false;
 	pthread_mutex_unlock(&lock);
+	d9__note(D9_LOG_INFO, "the program forked");
 }
 
 static void fork_child(void)
@@ -748,24 +829,31 @@ static void fork_child(void)
 	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
 
 	d9__span_filter_fork_child();
-	if (ever_started)
-		d9__modules_fork_child();
+	d9__modules_fork_child();
 	d9__names_fork_child();
 	d9__event_types_fork_child();
 	d9__metadata_fork_done();
 	d9__keeper_fork_child();
+	pthread_mutex_init(&later_lock, NULL);
+	if (atomic_load_explicit(&later, memory_order_relaxed) && !d9__sandbox_is_shut())
+		atomic_store_explicit(&later, getpid(), memory_order_relaxed);
 	/* Also after a stop: the ring outlives it, and is the parent's. */
 	if (was_running || d9__ring.base) {
+		/* Not asked: a filter may forbid it. */
+		long parent = (long)d9__ring.header->pid;
+
 		d9__gate_set(0); /* where the kernel did not */
 		d9__ring_forget_in_child();
 		d9__slot_forget_in_child();
+		d9__note(D9_LOG_INFO, "forked from process %ld", parent);
 	}
 	if (was_running) {
 		d9__callbacks_fork_child();
 		d9__flush_fork_child();
 		joinable = false;
 		atomic_store_explicit(&running, false, memory_order_relaxed);
-		atomic_store_explicit(&d9__child_pending, 1, memory_order_relaxed);
+		atomic_store_explicit(&d9__recorder_pending, D9__PENDING_CHILD, memory_order_relaxed);
+		away = false;
 		/* Spans ask the gate too: the child's first one starts its recorder. */
 		d9__span_filter_follow(true);
 	}
@@ -788,7 +876,7 @@ static void register_handlers(void)
 {
 	d9__recorder_hold_over_forks();
 	atexit(stop_at_exit);
-	d9__tick_add(publish_counts);
+	d9__tick_add(d9__facts_refresh);
 }
 
 void d9__recorder_clone_check(void)
@@ -797,14 +885,14 @@ void d9__recorder_clone_check(void)
 		atomic_fetch_add_explicit(&d9__ring.control->cloned, 1, memory_order_relaxed);
 }
 
-void d9__recorder_child_start(void)
+static void start_child(void)
 {
-	int saved = errno, pending = 1;
+	int saved = errno, pending = D9__PENDING_CHILD;
 
 	if (d9__sandbox_is_shut())
 		return;
 	/* acq_rel: one thread starts it, with everything before the fork in sight */
-	if (atomic_compare_exchange_strong_explicit(&d9__child_pending, &pending, 0,
+	if (atomic_compare_exchange_strong_explicit(&d9__recorder_pending, &pending, 0,
 						    memory_order_acq_rel, memory_order_relaxed)) {
 		pthread_mutex_lock(&lock);
 		if (!atomic_load_explicit(&running, memory_order_relaxed))
@@ -814,6 +902,20 @@ void d9__recorder_child_start(void)
 		d9__keeper_start();
 	}
 	errno = saved;
+}
+
+void d9__recorder_do_pending(void)
+{
+	switch (atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed)) {
+	case D9__PENDING_THREAD:
+		d9__recorder_step_in();
+		break;
+	case D9__PENDING_START:
+		try_to_begin();
+		break;
+	default:
+		start_child();
+	}
 }
 
 static void start_in_child(void)

@@ -5,6 +5,7 @@
 #define D9_RECORD_RECORDER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <dial9/export.h>
@@ -26,14 +27,37 @@ D9_API int d9__recorder_ensure(void);
 /* The same before there is a loop, and perhaps there never is: then nothing is left of it.  In a constructor. */
 D9_API void d9__recorder_open_early(void);
 
+/*
+ * The same later: once the process has used |cpu_ns| of CPU time, at a call of the program's in which a thread may be started.
+ * Programs that start others and end have no thread of ours by then.  |prepare| (NULL: nothing) is called before, by one
+ * thread.  Where two ask, the sooner counts.  In a constructor.
+ */
+D9_API void d9__recorder_open_later(void (*prepare)(void), uint64_t cpu_ns);
+
+/* Start it now, whether it is due or not, if it is to be started later and this is such a call. */
+void d9__recorder_begin(void);
+
 /* Forked children record from their start on, and not only when a loop runs.  After the first start. */
 D9_API void d9__recorder_follow_forks(void);
 
-/* Not 0 in a forked child whose parent was recording, until it records itself. */
-extern _Atomic(int) d9__child_pending;
+/* What the recorder waits for a good place to do. */
+enum d9__pending {
+	D9__PENDING_CHILD = 1, /* to start in a forked child whose parent was recording */
+	D9__PENDING_START,     /* to start at all: d9__recorder_open_later() */
+	D9__PENDING_THREAD,    /* to start its thread again, which d9__recorder_step_aside() has ended */
+};
+extern _Atomic(int) d9__recorder_pending;
 
-void d9__recorder_child_start(void);
+/* Do it, if this is one, which a signal handler is not.  Keeps errno. */
+void d9__recorder_do_pending(void);
 void d9__recorder_clone_check(void);
+
+/* The same, wherever the program calls us with nothing in its hands. */
+static inline void d9__recorder_pending_check(void)
+{
+	if (__builtin_expect(atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed), 0))
+		d9__recorder_do_pending();
+}
 
 /*
  * Called where a child may begin to record: at a park, a poll, an event of the program's.  Starts a
@@ -43,8 +67,8 @@ void d9__recorder_clone_check(void);
 static inline void d9__recorder_child_check(void)
 {
 	/* relaxed: set before the child has a second thread */
-	if (__builtin_expect(atomic_load_explicit(&d9__child_pending, memory_order_relaxed), 0))
-		d9__recorder_child_start();
+	if (__builtin_expect(atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed), 0))
+		d9__recorder_do_pending();
 	else if (__builtin_expect(!d9__gate_word(), 0))
 		d9__recorder_clone_check();
 }
@@ -69,6 +93,19 @@ void d9__recorder_end_here(void);
  * has ended, which is within a second.
  */
 void d9__recorder_end_unasked(uint32_t deadline_ms);
+
+/* Call |fn| before a thread of ours is started, and again at each try, without a lock.  At most one; in a constructor. */
+void d9__recorder_on_start(void (*fn)(void));
+
+/*
+ * Before a call of the program's that wants the process to be as it is without us: our threads end, and are started again at a
+ * park, where an event is recorded, or at the end.  False: there are none, it would take more than a second, or the program has
+ * made too many such calls; then they stay.  Keeps errno.
+ */
+bool d9__recorder_step_aside(void);
+
+/* If they have: start them again, unless this is in a signal handler.  Keeps errno. */
+void d9__recorder_step_in(void);
 
 /* Start again, with the same options, after d9__recorder_end(). */
 void d9__recorder_resume(void);

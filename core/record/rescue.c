@@ -17,6 +17,7 @@
 #include "record/drain.h"
 #include "record/event_types.h"
 #include "record/files.h"
+#include "record/note_event.h"
 #include "record/open_calls.h"
 #include "record/rescue.h"
 #include "record/segment.h"
@@ -133,11 +134,11 @@ static uint8_t *put_pair(uint8_t *p, const char *key, const char *value)
 /* Whether the segment before the one that is made of the ring was written to its end by its recorder. */
 static bool is_prior_clean(const struct rescue *r)
 {
-	uint8_t cut[64];
-	size_t len = (size_t)(put_pair(cut, "segment.sealed_clean", "false") - cut);
+	uint8_t clean[64];
+	size_t len = (size_t)(put_pair(clean, "segment.sealed_clean", "true") - clean);
 
-	/* It was cut if we sealed it, or an earlier recovery did, which was killed before it had done with the ring. */
-	return !r->out->sealed && !(r->tail.len && memmem(r->tail.data, r->tail.len, cut, len));
+	/* Else a write failed there, or it was sealed by us or by a recovery that was killed before it had done. */
+	return !r->out->sealed && r->tail.len && memmem(r->tail.data, r->tail.len, clean, len);
 }
 
 /* Begin |out|; all that is known of the process, and |complete| unless NULL. */
@@ -191,7 +192,7 @@ static int lead_in(struct d9__writer *w, const char *complete, uint64_t now_ns)
 	d9__builder_begin(&w->note);
 	if (!complete)
 		put_clock(r, &w->note);
-	put_metadata(r, &w->note, complete, complete ? w->seg.last_ns : r->first_ns);
+	put_metadata(r, &w->note, complete, complete ? w->seg.has.last_ns : r->first_ns);
 	if (!complete)
 		put_clock(r, &w->note);
 	err = d9__writer_lead(w, &w->note, now_ns);
@@ -342,7 +343,6 @@ static void set_progress(struct rescue *r)
 
 static int write_batches(struct rescue *r, uint64_t now_ns)
 {
-	uint64_t lost;
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < r->ring->n_batches; i++) {
@@ -357,7 +357,7 @@ static int write_batches(struct rescue *r, uint64_t now_ns)
 		st->partly = false;
 		r->out->events += batch->events - batch->taken_events;
 		if (!err && i % GROUP == GROUP - 1)
-			err = d9__writer_commit(&r->writer, now_ns, &lost);
+			err = d9__writer_commit(&r->writer, now_ns);
 	}
 	return err;
 }
@@ -489,6 +489,17 @@ static int write_last_signs(struct rescue *r, uint64_t now_ns)
 	return d9__writer_add(&r->writer, note->data, note->len, note->first_ns, note->last_ns, note->events, now_ns);
 }
 
+/* What the process noted and its trace does not have.  For that alone no segment is made. */
+static int write_log(struct rescue *r, uint64_t now_ns)
+{
+	const struct d9__notes *notes = (const struct d9__notes *)(const void *)(r->ring->head + D9__RING_NOTES_AT);
+	uint32_t told = (uint32_t)atomic_load_explicit(&notes->told, memory_order_relaxed);
+
+	d9__builder_begin(&r->drain->note);
+	d9__note_events_of(notes, told, 0, &r->drain->note);
+	return d9__writer_note(&r->writer, &r->drain->note, false, now_ns);
+}
+
 /* Losses that the trace does not tell of yet, and what we had to leave out. */
 static void write_losses(struct rescue *r, uint64_t now_ns)
 {
@@ -518,7 +529,7 @@ static void discard(struct rescue *r)
 
 static int write_ring(struct rescue *r)
 {
-	uint64_t now_ns = d9__clock_mono_ns(), lost;
+	uint64_t now_ns = d9__clock_mono_ns();
 	int err = d9__drain_init(r->drain, &r->writer);
 
 	if (err)
@@ -529,12 +540,14 @@ static int write_ring(struct rescue *r)
 		err = write_side_rings(r, now_ns);
 	if (!err)
 		err = write_last_signs(r, now_ns);
+	if (!err)
+		err = write_log(r, now_ns);
 	if (!err) {
 		write_losses(r, now_ns);
-		err = d9__writer_commit(&r->writer, now_ns, &lost);
+		err = d9__writer_commit(&r->writer, now_ns);
 	}
 	if (!err)
-		err = d9__writer_rotate(&r->writer, now_ns, &lost);
+		err = d9__writer_rotate(&r->writer, now_ns);
 	if (!err && r->writer.retry_ns) /* d9__drain_losses() met an error */
 		err = atomic_load_explicit(&r->counters.error, memory_order_relaxed);
 	if (err)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +13,19 @@ void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t fil
 			uint64_t rotation_ns)
 {
 	*ret = (struct d9__retention){ .budget = budget, .file_limit = file_limit,
-				       .rotation_ns = rotation_ns };
+				       .rotation_ns = rotation_ns, .dump_budget = UINT64_MAX };
 }
 
 void d9__retention_release(struct d9__retention *ret)
 {
+	for (size_t i = 0; i < ret->n_dumps; i++)
+		free(ret->dumps[i].segments);
+	free(ret->dumps);
 	free(ret->families);
+	ret->dumps = NULL;
 	ret->families = NULL;
-	ret->n = ret->capacity = 0;
-	ret->bytes = 0;
+	ret->n = ret->capacity = ret->n_dumps = 0;
+	ret->bytes = ret->dump_bytes = 0;
 }
 
 /* Whether |a| is to be deleted before |b|. */
@@ -58,10 +63,15 @@ static int grow(struct d9__retention *ret)
 	return 0;
 }
 
+static uint64_t *sum_of(struct d9__retention *ret, const struct d9__family *family)
+{
+	return family->dumped ? &ret->dump_bytes : &ret->bytes;
+}
+
 int d9__retention_add(struct d9__retention *ret, uint32_t peer, uint64_t index, uint64_t bytes,
 		      uint64_t sealed_ns)
 {
-	struct d9__family family = { index, bytes, sealed_ns, peer }, *known;
+	struct d9__family family = { .index = index, .bytes = bytes, .sealed_ns = sealed_ns, .peer = peer }, *known;
 	size_t i;
 
 	if (!peer && index >= ret->next_index)
@@ -69,7 +79,7 @@ int d9__retention_add(struct d9__retention *ret, uint32_t peer, uint64_t index, 
 	known = find(ret, peer, index);
 	if (known) {
 		known->bytes += bytes;
-		ret->bytes += bytes;
+		*sum_of(ret, known) += bytes;
 		return 0;
 	}
 	if (grow(ret))
@@ -86,20 +96,77 @@ bool d9__retention_victim(const struct d9__retention *ret, struct d9__family *vi
 {
 	uint64_t room = ret->file_limit < ret->budget ? ret->budget - ret->file_limit : 0;
 
-	if (!ret->n || ret->bytes <= room)
+	if (ret->bytes <= room)
 		return false;
-	*victim = ret->families[0];
-	return true;
-}
-
-bool d9__retention_oldest_own(const struct d9__retention *ret, struct d9__family *victim)
-{
 	for (size_t i = 0; i < ret->n; i++)
-		if (!ret->families[i].peer) {
+		if (!ret->families[i].dumped) {
 			*victim = ret->families[i];
 			return true;
 		}
 	return false;
+}
+
+/* ---- dumps ---- */
+
+void d9__retention_leave(struct d9__retention *ret, uint32_t peer, uint64_t index)
+{
+	struct d9__family *family = find(ret, peer, index);
+
+	if (!family || family->dumped)
+		return;
+	ret->bytes -= family->bytes;
+	family->dumped = true;
+	ret->dump_bytes += family->bytes;
+}
+
+int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char *id, const uint64_t *segments, size_t n)
+{
+	struct d9__retained_dump *bigger = reallocarray(ret->dumps, ret->n_dumps + 1, sizeof(*bigger)), dump = { .peer = peer, .n = n };
+	size_t i;
+
+	if (!bigger)
+		return -ENOMEM;
+	ret->dumps = bigger;
+	dump.segments = calloc(n + 1, sizeof(*dump.segments));
+	if (!dump.segments)
+		return -ENOMEM;
+	snprintf(dump.id, sizeof(dump.id), "%s", id);
+	for (i = 0; i < n; i++) {
+		struct d9__family *family = find(ret, peer, segments[i]);
+
+		dump.segments[i] = segments[i];
+		if (family)
+			family->dumps++;
+	}
+	for (i = ret->n_dumps++; i > 0 && strcmp(dump.id, bigger[i - 1].id) < 0; i--)
+		bigger[i] = bigger[i - 1];
+	bigger[i] = dump;
+	return 0;
+}
+
+bool d9__retention_take_dump(struct d9__retention *ret, struct d9__retained_dump *out)
+{
+	if (ret->dump_bytes <= ret->dump_budget || ret->n_dumps < 2)
+		return false;
+	*out = ret->dumps[0];
+	memmove(ret->dumps, ret->dumps + 1, --ret->n_dumps * sizeof(*ret->dumps));
+	for (size_t i = 0; i < out->n; i++) {
+		struct d9__family *family = find(ret, out->peer, out->segments[i]);
+
+		if (family && family->dumps)
+			family->dumps--;
+	}
+	return true;
+}
+
+bool d9__retention_is_left(const struct d9__retention *ret, uint32_t peer, uint64_t index, struct d9__family *family)
+{
+	const struct d9__family *it = find(ret, peer, index);
+
+	if (!it || !it->dumped || it->dumps)
+		return false;
+	*family = *it;
+	return true;
 }
 
 void d9__retention_remove(struct d9__retention *ret, const struct d9__family *victim, bool evicted)
@@ -110,7 +177,7 @@ void d9__retention_remove(struct d9__retention *ret, const struct d9__family *vi
 	if (!family)
 		return;
 	i = (size_t)(family - ret->families);
-	ret->bytes -= family->bytes;
+	*sum_of(ret, family) -= family->bytes;
 	if (evicted) {
 		ret->evicted++;
 		ret->evicted_bytes += family->bytes;
@@ -142,6 +209,15 @@ static bool is_jit_map(const char *name)
 	return end > name + 5 && !strcmp(end, ".map");
 }
 
+/* "dump." ID ".json" */
+static bool is_manifest(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len == 36 && !strncmp(name, "dump.", 5) && !strcmp(name + 31, ".json") &&
+	       strspn(name + 5, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26;
+}
+
 /* "trace." NUMBER ".bin" [".zst" | ".gz"] [".active"] */
 enum d9__artefact d9__artefact_of(const char *name, uint64_t *index)
 {
@@ -155,6 +231,8 @@ enum d9__artefact d9__artefact_of(const char *name, uint64_t *index)
 		return D9__ARTEFACT_RING;
 	if (is_jit_map(name))
 		return D9__ARTEFACT_JIT_MAP;
+	if (is_manifest(name))
+		return D9__ARTEFACT_MANIFEST;
 	if (strncmp(name, "trace.", 6) || !isdigit((unsigned char)*p) || (*p == '0' && p[1] != '.'))
 		return D9__ARTEFACT_UNKNOWN;
 	for (; isdigit((unsigned char)*p); p++) {

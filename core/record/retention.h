@@ -17,17 +17,33 @@ struct d9__family {
 	uint64_t bytes;
 	uint64_t sealed_ns; /* wall time of the seal; orders inherited families */
 	uint32_t peer;      /* 0: ours; else the number of the dead process's directory */
+	uint32_t dumps;     /* how many list it */
+	bool dumped;        /* it is there for them alone: no part of the trace, or not any more */
+};
+
+#define D9__RETENTION_ID 28 /* a dump's, with its end */
+
+/* A dump, and the families that it lists. */
+struct d9__retained_dump {
+	char id[D9__RETENTION_ID]; /* sorts by time */
+	uint32_t peer;
+	uint64_t *segments;
+	size_t n;
 };
 
 struct d9__retention {
 	struct d9__family *families; /* in the order of deletion */
 	size_t n, capacity;
-	uint64_t bytes;  /* sum over |families| */
+	uint64_t bytes;  /* sum over |families| but those that are dumped */
 	uint64_t budget; /* limit of |bytes| plus the active file */
 	uint64_t file_limit;
 	uint64_t rotation_ns;
 	uint64_t next_index; /* above every number seen */
 	uint64_t evicted, evicted_bytes;
+	struct d9__retained_dump *dumps; /* oldest first */
+	size_t n_dumps;
+	uint64_t dump_bytes;  /* sum over families that are dumped */
+	uint64_t dump_budget; /* limit of it */
 };
 
 void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t file_limit,
@@ -47,8 +63,18 @@ int d9__retention_add(struct d9__retention *ret, uint32_t peer, uint64_t index, 
  */
 bool d9__retention_victim(const struct d9__retention *ret, struct d9__family *victim);
 
-/* The oldest of our own families, whatever the budget says: for a device that is full. */
-bool d9__retention_oldest_own(const struct d9__retention *ret, struct d9__family *victim);
+/* The family (peer, index) is there for dumps alone from now on. */
+void d9__retention_leave(struct d9__retention *ret, uint32_t peer, uint64_t index);
+
+/* Of |n| segments of |peer|, a dump |id| is made.  0 or -ENOMEM. */
+int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char *id, const uint64_t *segments, size_t n);
+
+/*
+ * Take the oldest dump away if dumps are over their budget and there is a younger one.  True: what is left without one,
+ * d9__retention_is_left() tells of each of its segments, which the caller frees.
+ */
+bool d9__retention_take_dump(struct d9__retention *ret, struct d9__retained_dump *out);
+bool d9__retention_is_left(const struct d9__retention *ret, uint32_t peer, uint64_t index, struct d9__family *family);
 
 /* |victim| is gone; |evicted| says whether by our hand. */
 void d9__retention_remove(struct d9__retention *ret, const struct d9__family *victim,
@@ -68,6 +94,7 @@ enum d9__artefact {
 	D9__ARTEFACT_ACTIVE,
 	D9__ARTEFACT_RING,
 	D9__ARTEFACT_JIT_MAP, /* jit_copy.h; nothing without segments */
+	D9__ARTEFACT_MANIFEST, /* of a dump; likewise */
 };
 
 /* What a file called |name| is in a directory of segments; |index| is set for segments. */

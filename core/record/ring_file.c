@@ -20,6 +20,7 @@
 #include "record/event_types.h"
 #include "record/gate.h"
 #include "record/names.h"
+#include "record/mapped.h"
 #include "record/memory_limit.h"
 #include "record/metadata.h"
 #include "record/ring_file.h"
@@ -177,6 +178,7 @@ static int map_part(int fd, size_t offset, size_t len)
 	if (mmap(d9__ring.base + offset, len, PROT_READ | PROT_WRITE, flags, fd,
 		 fd < 0 ? 0 : (off_t)offset) == MAP_FAILED)
 		return -errno;
+	d9__mapped_unlock(d9__ring.base + offset, len);
 	return 0;
 }
 
@@ -322,6 +324,7 @@ static void set_pointers(void)
 
 	d9__ring.header = (struct d9__ring_header *)(void *)base;
 	d9__ring.control = (struct d9__ring_control *)(void *)(base + D9__RING_CONTROL_AT);
+	d9__ring.trigger = (struct d9__ring_trigger *)(void *)(base + D9__RING_TRIGGER_AT);
 	d9__ring.health = (struct d9__ring_health *)(void *)(base + D9__RING_HEALTH_AT);
 	d9__ring.free = (struct d9__queue *)(void *)(base + D9__RING_FREE_AT);
 	d9__ring.full = (struct d9__queue *)(void *)(base + D9__RING_FULL_AT);
@@ -331,6 +334,13 @@ static void set_pointers(void)
 }
 
 /* ---- start ---- */
+
+static void *reserve_chunks(size_t chunks)
+{
+	d9__ring.chunks_max = (uint32_t)chunks;
+	d9__ring.reserved = D9__RING_CHUNKS_AT + chunks * D9__CHUNK_SIZE;
+	return mmap(NULL, d9__ring.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
 
 static int reserve(const struct d9__ring_options *options)
 {
@@ -348,13 +358,17 @@ static int reserve(const struct d9__ring_options *options)
 		chunks = D9__CHUNKS_MAX;
 	if (chunks < D9__CHUNKS_MIN)
 		chunks = D9__CHUNKS_MIN;
-	d9__ring.chunks_max = (uint32_t)chunks;
-	d9__ring.reserved = D9__RING_CHUNKS_AT + chunks * D9__CHUNK_SIZE;
-	p = mmap(NULL, d9__ring.reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		 -1, 0);
+	p = reserve_chunks(chunks);
+	/* All that is mapped is locked: mlockall(MCL_FUTURE). */
+	if (p == MAP_FAILED && errno == EAGAIN && chunks > D9__CHUNKS_FIRST) {
+		d9__ring.limited_by = "ulimit -l";
+		d9__mapped_limit();
+		p = reserve_chunks(D9__CHUNKS_FIRST);
+	}
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	d9__ring.base = p;
+	d9__mapped_unlock(p, d9__ring.reserved);
 	return 0;
 }
 
@@ -391,6 +405,14 @@ static const enum d9__ring_kind *places(enum d9__ring_kind kind)
 	}
 }
 
+static void say_why_not(const char *place, int err)
+{
+	if (err == -ENOENT)
+		snprintf(d9__ring.why, sizeof(d9__ring.why), "%s is not there", place);
+	else
+		snprintf(d9__ring.why, sizeof(d9__ring.why), "%s: %s", place, d9_strerror(err));
+}
+
 /* The number of chunks, or -errno of the last place. */
 static int find_place(const struct d9__ring_options *options, enum d9__ring_kind *kind)
 {
@@ -402,7 +424,7 @@ static int find_place(const struct d9__ring_options *options, enum d9__ring_kind
 		n = try_place(*kind, options);
 		if (n > 0)
 			return n;
-		snprintf(d9__ring.why, sizeof(d9__ring.why), "disk: %s", d9_strerror(n));
+		say_why_not("the trace directory", n);
 	}
 	for (; *place != D9__RING_AUTO; place++) {
 		*kind = *place;
@@ -410,8 +432,7 @@ static int find_place(const struct d9__ring_options *options, enum d9__ring_kind
 		if (n > 0)
 			return n;
 		if (!d9__ring.why[0])
-			snprintf(d9__ring.why, sizeof(d9__ring.why), "%s: %s", kind_names[*place],
-				 d9_strerror(n));
+			say_why_not(*place == D9__RING_SHM ? "/dev/shm" : kind_names[*place], n);
 	}
 	return n;
 }
@@ -444,6 +465,7 @@ static int start_locked(const struct d9__ring_options *options)
 		d9__queue_push(d9__ring.free, i);
 	atomic_store_explicit(&d9__ring.header->chunk_count, (uint32_t)n, memory_order_release);
 	fill_header(options, kind);
+	d9__notes_use((struct d9__notes *)(void *)(d9__ring.base + D9__RING_NOTES_AT));
 	return 0;
 }
 
@@ -511,6 +533,13 @@ static int reopen(void)
 	}
 	close(fd);
 	return -1;
+}
+
+void d9__ring_open_again(void)
+{
+	d9__ring.fd = d9__ring.path[0] ? reopen() : -1;
+	if (d9__ring.fd < 0 && d9__ring.header->kind != D9__RING_ANON)
+		d9__ring.chunks_max = atomic_load_explicit(&d9__ring.header->chunk_count, memory_order_relaxed);
 }
 
 static void restart_locked(const struct d9__ring_options *options)
@@ -673,6 +702,7 @@ void d9__ring_forget_in_child(void)
 	int saved = errno;
 
 	d9__gate_set(0);
+	d9__notes_use(NULL);
 	if (d9__ring.base && !d9__sandbox_is_shut())
 		/* NOLINTNEXTLINE(bugprone-unused-return-value): else it stays, and nobody uses it */
 		mmap(d9__ring.base, d9__ring.reserved, PROT_READ | PROT_WRITE,

@@ -5,7 +5,10 @@
  *     0       header: who we are, sizes          written at start
  *     4 KiB   control words                      written by `dial9 enable|disable|rotate|dump`
  *     8 KiB   health                             written by the flush thread
- *    16 KiB   queues |free| and |full|           chunk numbers
+ *    16 KiB   queue |free|                       chunk numbers
+ *    28 KiB   a request about triggers           written by `dial9 trigger`
+ *    36 KiB   queue |full|
+ *    48 KiB   the recorder's own log, see note.h
  *    60 KiB   losses of no slot in particular
  *    64 KiB   1024 slots of 128 bytes
  *   192 KiB   losses of each slot, by cause
@@ -26,14 +29,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/trigger_text.h"
 #include "record/clock.h"
+#include "record/note.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
 #define D9__RING_LAYOUT      4
 #define D9__RING_CONTROL_AT  0x1000
 #define D9__RING_HEALTH_AT   0x2000
 #define D9__RING_FREE_AT     0x4000
+#define D9__RING_TRIGGER_AT  0x7000 /* zeros likewise */
 #define D9__RING_FULL_AT     0x9000
+#define D9__RING_NOTES_AT    0xc000 /* zeros in rings of before there was a log */
 #define D9__RING_LOSS_AT     0xf000 /* of the process */
 #define D9__RING_SLOTS_AT    0x10000
 #define D9__RING_LOSSES_AT   0x30000 /* of the slots */
@@ -50,6 +57,8 @@
 #define D9__CHUNKS_AHEAD     8    /* d9__ring_grow() keeps this many free */
 #define D9__RING_FACTS       4096
 #define D9__RING_DIR         1024 /* longest name of a directory, with its end */
+#define D9__RING_TEXT        (D9__TRIGGER_TEXT + D9__TRIGGER_RESOLVED + 1) /* of a trigger, with its end */
+#define D9__RING_ANSWER      1280 /* a trigger as its author wrote it, or what is wrong with it */
 
 /* Why events were lost.  The order is the ring's layout; names go to the trace. */
 enum d9__loss_cause {
@@ -148,6 +157,29 @@ struct d9__ring_control {
 	_Atomic(uint32_t) cloned;
 };
 
+enum d9__trigger_request {
+	D9__TRIGGER_SET = 1, /* arm |text|, instead of the one of its name if there is one */
+	D9__TRIGGER_REMOVE,  /* that of the name |text| */
+	D9__TRIGGER_FIRE,    /* likewise */
+	D9__TRIGGER_SHOW,    /* the first from |number| on: the answer is its text */
+};
+
+/* At 28 KiB.  Outside tools write the first group, as with the control words, whose futex they wake. */
+struct d9__ring_trigger {
+	_Atomic(uint32_t) requested;
+	_Atomic(uint32_t) owner; /* pid of who may fill in what follows; 0: whoever takes it */
+	uint32_t what;           /* enum d9__trigger_request */
+	uint32_t number;
+	char text[D9__RING_TEXT];
+
+	/* Flush thread: valid with |done| (release). */
+	_Alignas(64) _Atomic(uint32_t) done;
+	int32_t err;    /* negative errno */
+	uint32_t shown; /* the number of what was shown */
+	uint64_t fired; /* how often that has */
+	char answer[D9__RING_ANSWER];
+};
+
 enum d9__ring_state {
 	D9__STATE_STARTING,
 	D9__STATE_RECORDING,
@@ -219,8 +251,10 @@ struct d9__queue {
 static_assert(sizeof(struct d9__ring_header) <= 0x1000, "header fits its page");
 static_assert(sizeof(struct d9__ring_control) <= 0x1000, "control words fit their page");
 static_assert(sizeof(struct d9__ring_health) <= 0x2000, "health fits its pages");
-static_assert(D9__RING_FREE_AT + sizeof(struct d9__queue) <= D9__RING_FULL_AT, "queue free fits");
-static_assert(D9__RING_FULL_AT + sizeof(struct d9__queue) <= D9__RING_LOSS_AT, "queue full fits");
+static_assert(D9__RING_FREE_AT + sizeof(struct d9__queue) <= D9__RING_TRIGGER_AT, "queue free fits");
+static_assert(D9__RING_TRIGGER_AT + sizeof(struct d9__ring_trigger) <= D9__RING_FULL_AT, "requests about triggers fit");
+static_assert(D9__RING_FULL_AT + sizeof(struct d9__queue) <= D9__RING_NOTES_AT, "queue full fits");
+static_assert(D9__RING_NOTES_AT + sizeof(struct d9__notes) <= D9__RING_LOSS_AT, "the log fits");
 static_assert(sizeof(struct d9__losses) == 256, "recovery and status know this size");
 static_assert(D9__RING_LOSSES_AT + D9__SLOT_COUNT * sizeof(struct d9__losses) ==
 		      D9__RING_LEAD_AT, "losses fill their range");
@@ -243,6 +277,7 @@ struct d9__ring {
 	bool whole; /* mapped up to its cap: to grow takes no descriptor, see d9__ring_add_chunk() */
 	struct d9__ring_header *header;
 	struct d9__ring_control *control;
+	struct d9__ring_trigger *trigger;
 	struct d9__ring_health *health;
 	struct d9__queue *free, *full;
 	struct d9__slot *slots;
@@ -285,6 +320,9 @@ void d9__ring_let_threads_grow(bool let);
  * descriptor table of its own and duplicated |d9__ring.fd| there.
  */
 void d9__ring_adopt_fd(int fd);
+
+/* The flush thread's was closed: open it again by its name.  A ring that has none does not grow any more. */
+void d9__ring_open_again(void);
 
 /*
  * Put |len| bytes of a batch into the place for metadata and modules.  -E2BIG if they do not fit.

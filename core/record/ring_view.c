@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/dead_ring.h"
 #include "record/ring_view.h"
 
 #define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */
@@ -425,28 +426,54 @@ int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 
 /* ---- its owner ---- */
 
-enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
+/* Its process, or one of the same number that began at the same time; |*state| as /proc tells it. */
+static bool is_running(const struct d9__ring_view *view, char *state)
 {
 	uint64_t start_time;
-	char state;
 
-	if (read_stat(view->pid, &state, &start_time) && start_time == view->header.start_time &&
-	    state != 'Z' && state != 'X')
-		return state == 'T' || state == 't' ? D9__OWNER_SUSPENDED : D9__OWNER_ALIVE;
-	if (view->at)
-		return D9__OWNER_DEAD;
-	/*
-	 * A process that we cannot see, in a container for example, still holds the lock.  Recorders that start
-	 * hold it for a moment too, to see whether there is something to save.
-	 */
+	return read_stat(view->pid, state, &start_time) && start_time == view->header.start_time && *state != 'Z' &&
+	       *state != 'X';
+}
+
+/*
+ * Whether somebody holds its lock: a process that we cannot see, in a container for example, does.  Recorders that start
+ * hold it for a moment too, to see whether there is something to save.  |otherwise|: where there are no locks.
+ */
+static bool is_held(const struct d9__ring_view *view, int looks_max, bool otherwise)
+{
 	for (int looks = 0; flock(view->fd, LOCK_SH | LOCK_NB); looks++) {
 		if (errno != EWOULDBLOCK)
-			return D9__OWNER_DEAD;
-		if (looks == LOOKS_MAX || !pause_a_moment())
-			return D9__OWNER_ALIVE;
+			return otherwise;
+		if (looks == looks_max || !pause_a_moment())
+			return true;
 	}
 	flock(view->fd, LOCK_UN);
-	return D9__OWNER_DEAD;
+	return false;
+}
+
+/* A process that became another program by exec() has its pid and start time still, but not this. */
+static bool is_mapped(const struct d9__ring_view *view)
+{
+	struct stat st;
+
+	return fstat(view->fd, &st) || d9__dead_ring_is_mapped((uint32_t)view->pid, &st);
+}
+
+enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view)
+{
+	char state = ' ';
+	bool runs = is_running(view, &state);
+
+	if (view->at ? !runs : !is_held(view, runs ? 0 : LOOKS_MAX, runs) && !(runs && is_mapped(view)))
+		return D9__OWNER_DEAD;
+	return runs && (state == 'T' || state == 't') ? D9__OWNER_SUSPENDED : D9__OWNER_ALIVE;
+}
+
+bool d9__ring_view_replaced(const struct d9__ring_view *view)
+{
+	char state;
+
+	return is_running(view, &state) && d9__ring_view_owner(view) == D9__OWNER_DEAD;
 }
 
 /* ---- a look ---- */

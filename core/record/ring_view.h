@@ -94,10 +94,13 @@ uint64_t d9__ring_view_taken(const struct d9__ring_view *view);
 int d9__ring_view_read(const struct d9__ring_view *view, uint64_t offset, void *buf, size_t len);
 
 /*
- * Whether the process lives that wrote the ring: it has the pid and start time of the header, or
- * somebody holds the ring's lock.  Of a memory without a name: the process is there.
+ * Whether the program lives that wrote the ring: somebody holds the ring's lock, or its process maps it.  Of a memory
+ * without a name: the process is there.
  */
 enum d9__ring_owner d9__ring_view_owner(const struct d9__ring_view *view);
+
+/* Whether its process is there still, as another program: by exec(), which never knew of the ring. */
+bool d9__ring_view_replaced(const struct d9__ring_view *view);
 
 /* Read health and counters.  0 or an error of d9__ring_view_read(). */
 int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *look);

@@ -11,6 +11,7 @@
 #include "record/modules.h"
 #include "record/names.h"
 #include "record/recorder.h"
+#include "record/sampling.h"
 #include "record/slot.h"
 #include "record/source.h"
 
@@ -20,10 +21,46 @@ _Atomic(bool) d9__sandbox_shut;
 
 static _Atomic(bool) was_shut, ends_all;
 static void (*prepare)(void);
+static void (*on_bar)(bool barred);
 
 void d9__sandbox_on_enter(void (*fn)(void))
 {
 	prepare = fn;
+}
+
+void d9__sandbox_on_bar(void (*fn)(bool barred))
+{
+	on_bar = fn;
+}
+
+static void say_barred(bool calls)
+{
+	d9__metadata_set("recorder.sandboxed", calls ? "seccomp, strict: the thread is not recorded from then on" :
+			 "PR_SET_TSC: the thread may not read the time, and is not recorded from then on");
+}
+
+bool d9__sandbox_bar(bool calls)
+{
+	bool barred = d9__slot_is_barred(d9__self.slot), may_call = !d9__sandbox_is_shut();
+
+	if (atomic_load_explicit(&d9__sampling.unguarded_tsc, memory_order_relaxed))
+		return false;
+	if (!barred && may_call && on_bar)
+		on_bar(true);
+	d9__clock_forbid();
+	d9__slot_bar(calls ? D9__SLOT_JAILED : D9__SLOT_BARRED);
+	if (!barred && may_call && d9_recorder_running())
+		say_barred(calls);
+	return !barred;
+}
+
+void d9__sandbox_unbar(void)
+{
+	if (!d9__slot_is_barred(d9__self.slot))
+		return;
+	d9__slot_unbar();
+	if (!d9__sandbox_is_shut() && on_bar)
+		on_bar(false);
 }
 
 static void say_end(void)
@@ -63,6 +100,9 @@ static void enter_one(void)
 void d9__sandbox_enter(bool all)
 {
 	atomic_store_explicit(&was_shut, d9__sandbox_is_shut(), memory_order_relaxed);
+	/* Behind the filter none could be started. */
+	d9__recorder_begin();
+	d9__recorder_step_in();
 	if (d9_recorder_running() && all)
 		enter_all();
 	else if (d9_recorder_running() && prepare && !d9__sandbox_is_shut())

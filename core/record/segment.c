@@ -52,8 +52,8 @@ int d9__segment_open(struct d9__segment *seg, const struct d9__segment_place *pl
 	struct d9__packer packer = seg->packer;
 	int err;
 
-	*seg = (struct d9__segment){ .fd = -1, .dir_fd = place->dir_fd, .index = index,
-				     .opened_ns = now_ns, .complete = true, .packer = packer };
+	*seg = (struct d9__segment){ .fd = -1, .memory = place->memory, .dir_fd = place->dir_fd,
+				     .index = index, .opened_ns = now_ns, .complete = true, .packer = packer };
 	snprintf(seg->name, sizeof(seg->name), "trace.%" PRIu64 "%s", index,
 		 d9__packer_suffix(place->compress));
 	err = d9__packer_begin(&seg->packer, place->compress);
@@ -71,14 +71,14 @@ int d9__segment_add(struct d9__segment *seg, const void *batch, size_t len, uint
 
 	if (err)
 		return fail(seg, "compress", err);
-	seg->events += events;
+	seg->has.events += events;
 	if (!real)
 		return 0;
-	seg->real = true;
-	if (first_ns && (!seg->first_ns || first_ns < seg->first_ns))
-		seg->first_ns = first_ns;
-	if (last_ns > seg->last_ns)
-		seg->last_ns = last_ns;
+	seg->has.real = true;
+	if (first_ns && (!seg->has.first_ns || first_ns < seg->has.first_ns))
+		seg->has.first_ns = first_ns;
+	if (last_ns > seg->has.last_ns)
+		seg->has.last_ns = last_ns;
 	return 0;
 }
 
@@ -141,12 +141,13 @@ static int write_out(struct d9__segment *seg)
 	if (!seg->packer.len)
 		return 0;
 	D9__TEST_POINT(WRITE_BEGIN);
-	err = seg->fd >= 0 ? write_file(seg) : write_memory(seg);
+	err = seg->memory ? write_memory(seg) : write_file(seg);
 	if (err)
 		return err;
 	D9__TEST_POINT(WRITE_END);
 	seg->bytes += seg->packer.len;
 	d9__packer_keep(&seg->packer);
+	seg->committed = seg->has;
 	return 0;
 }
 
@@ -170,8 +171,8 @@ static int rename_or_remove(struct d9__segment *seg, bool *kept)
 	char active[D9__SEGMENT_NAME_MAX + 8];
 	int err;
 
-	*kept = seg->real;
-	if (seg->fd < 0)
+	*kept = seg->has.real;
+	if (seg->memory)
 		return 0;
 	active_name(seg, active, sizeof(active));
 	if (!*kept) {
@@ -196,57 +197,82 @@ int d9__segment_seal(struct d9__segment *seg, uint64_t now_ns, bool *kept)
 	if (err)
 		return err;
 	D9__TEST_POINT(SEGMENT_ENDED);
+	seg->ended = true;
+	seg->open = false;
 	err = rename_or_remove(seg, kept);
 	D9__TEST_POINT(SEGMENT_RENAMED);
-	close_file(seg);
+	seg->unfinished = err != 0;
+	if (!err)
+		close_file(seg);
 	return err;
 }
 
-uint64_t d9__segment_cut(struct d9__segment *seg, bool *kept)
+/* Behind the last commit there is nothing, or what a write left that failed halfway. */
+static int cut_file(struct d9__segment *seg)
 {
-	uint64_t lost, whole = d9__packer_cut(&seg->packer, &lost);
+	struct stat st;
+
+	if (seg->fd < 0 || (!fstat(seg->fd, &st) && (uint64_t)st.st_size <= seg->bytes))
+		return 0;
+	return ftruncate(seg->fd, (off_t)seg->bytes) ? fail(seg, "truncate", -errno) : 0;
+}
+
+static int write_end(struct d9__segment *seg)
+{
+	int err = d9__packer_end_frame(&seg->packer);
+
+	if (!err)
+		err = write_out(seg);
+	if (!err)
+		err = d9__packer_end(&seg->packer);
+	if (!err)
+		err = write_out(seg);
+	if (!err) {
+		seg->ended = true;
+		return 0;
+	}
+	d9__packer_cut(&seg->packer);
+	cut_file(seg);
+	return err;
+}
+
+void d9__segment_cut(struct d9__segment *seg, bool *kept)
+{
 	const char *op = seg->failed_op;
 
-	*kept = false;
-	seg->complete = false;
-	seg->events = seg->events > lost ? seg->events - lost : 0;
-	seg->real = seg->real && seg->events;
-	seg->bytes = whole;
-	if (seg->fd < 0)
-		close_file(seg);
-	else if (d9__segment_cut_again(seg, seg->dir_fd, kept))
-		seg->failed_op = op; /* what failed first is told */
-	return lost;
+	d9__packer_cut(&seg->packer);
+	seg->has = seg->committed;
+	d9__segment_finish(seg, seg->dir_fd, kept);
+	seg->failed_op = op; /* what failed first is told */
 }
 
-/* Where even this takes room (btrfs), or nothing may be changed now. */
+/* No other segment can be written either. */
 static bool may_go_later(int err)
 {
-	return err == EDQUOT || err == ENOSPC || err == EROFS;
+	return err == -EDQUOT || err == -ENOSPC || err == -EROFS;
 }
 
-int d9__segment_cut_again(struct d9__segment *seg, int dir_fd, bool *kept)
+int d9__segment_finish(struct d9__segment *seg, int dir_fd, bool *kept)
 {
-	uint64_t whole = seg->bytes;
-	int err = seg->real && ftruncate(seg->fd, (off_t)whole) ? errno : 0;
+	bool first = seg->open;
+	int err = seg->has.real ? cut_file(seg) : 0;
 
 	*kept = seg->open = false;
 	seg->dir_fd = dir_fd;
-	seg->uncut = err && may_go_later(err);
-	if (seg->uncut)
-		return fail(seg, "truncate", -err);
-	/* The few bytes of the end may not fit either: the file can be read without them. */
-	if (!err && seg->real && !d9__packer_end(&seg->packer) && write_out(seg))
-		ftruncate(seg->fd, (off_t)whole) ? (void)0 : (void)(seg->bytes = whole);
-	if (!err)
-		rename_or_remove(seg, kept);
+	if (!err && seg->has.real && !seg->ended)
+		err = write_end(seg);
+	if (!err || (!first && !may_go_later(err)))
+		err = rename_or_remove(seg, kept);
+	seg->unfinished = err && (first || may_go_later(err));
+	if (seg->unfinished)
+		return err;
 	close_file(seg);
 	return 0;
 }
 
 void d9__segment_release(struct d9__segment *seg)
 {
-	if (seg->fd >= 0 && (seg->open || seg->uncut))
+	if (seg->fd >= 0 && (seg->open || seg->unfinished))
 		close(seg->fd);
 	d9__packer_release(&seg->packer);
 	free(seg->data);

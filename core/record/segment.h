@@ -23,10 +23,18 @@ struct d9__segment_place {
 	enum d9_compress compress;
 };
 
+/* What a segment holds. */
+struct d9__segment_content {
+	uint64_t first_ns, last_ns; /* of its real events */
+	uint64_t events;            /* of the program and its loops */
+	bool real;                  /* more than clock, metadata and health */
+};
+
 /* Flush thread only. */
 struct d9__segment {
 	bool open;
-	bool uncut; /* given up, and what cannot be read of it is still to be cut off: |fd| is open */
+	bool unfinished; /* given up, and not cut or not renamed yet: |fd| is open */
+	bool memory;
 	int fd; /* -1 in memory */
 	int dir_fd;
 	dev_t device;
@@ -34,10 +42,10 @@ struct d9__segment {
 	char name[D9__SEGMENT_NAME_MAX]; /* sealed */
 	uint64_t index;
 	uint64_t opened_ns;
-	uint64_t first_ns, last_ns; /* of its real events */
-	uint64_t events;              /* of the program and its loops */
-	bool real;                    /* holds more than clock, metadata and health */
+	struct d9__segment_content has; /* what was added */
+	struct d9__segment_content committed; /* what is in the file */
 	uint64_t bytes;               /* in the file */
+	bool ended;                   /* nothing can follow them */
 	bool complete;                /* no event was lost while it was open */
 	struct d9__packer packer;
 
@@ -64,20 +72,21 @@ int d9__segment_write(struct d9__segment *seg, uint64_t now_ns);
 
 /*
  * Complete and rename; a segment without real events is removed instead.  |*kept| says which.
- * 0 or -errno; if it is still open then, d9__segment_cut() has to follow.
+ * 0 or -errno; if it is still open then, d9__segment_cut() has to follow; else it is |unfinished|.
  */
 int d9__segment_seal(struct d9__segment *seg, uint64_t now_ns, bool *kept);
 
 /*
- * After an error: cut the file back to what can be read, and seal that as well as it goes.
- * Returns the events that this segment had been given and that are lost now.
+ * After an error: cut the file back to the last d9__segment_write() that succeeded, which is not lost by a later one
+ * that fails, and seal that as well as it goes.  What cannot be done now leaves it |unfinished|.
  */
-uint64_t d9__segment_cut(struct d9__segment *seg, bool *kept);
+void d9__segment_cut(struct d9__segment *seg, bool *kept);
 
 /*
- * The same, later, for one that is |uncut|; its directory may be another by now.  0, or -errno: it still is.
+ * Do what is left of that for one that is |unfinished|; its directory may be another by now.  0, or -errno: it still
+ * is, for want of room or rights; other errors are put up with, and readers stop where it was to end.
  */
-int d9__segment_cut_again(struct d9__segment *seg, int dir_fd, bool *kept);
+int d9__segment_finish(struct d9__segment *seg, int dir_fd, bool *kept);
 
 void d9__segment_release(struct d9__segment *seg);
 

@@ -78,7 +78,7 @@ static void leave_worker(struct d9__slot *slot)
 {
 	if (slot->worker != D9__WORKER_NONE)
 		d9__chunk_seal(slot);
-	slot->worker = D9__WORKER_NONE;
+	__atomic_store_n(&slot->worker, D9__WORKER_NONE, __ATOMIC_RELAXED);
 	slot->worker_state = D9__WORKER_UNKNOWN;
 	slot->task = 0;
 }
@@ -192,7 +192,7 @@ static struct d9__slot *claim_new(uint32_t tid)
 			/* Nobody else claims it: it is not idle yet. */
 			atomic_store_explicit(&slot->owner, OWNER(D9__SLOT_CLAIMED, tid),
 					      memory_order_relaxed);
-			slot->worker = D9__WORKER_NONE;
+			__atomic_store_n(&slot->worker, D9__WORKER_NONE, __ATOMIC_RELAXED);
 			return slot;
 		}
 	return NULL;
@@ -236,7 +236,7 @@ struct d9__slot *d9__slot_self_slow(void)
 	int saved = errno;
 	struct d9__slot *slot;
 
-	if (!d9__ring.base)
+	if (!d9__ring.base || d9__slot_is_barred(d9__self.slot))
 		return NULL;
 	if (!d9__self.slot && d9__sandbox_is_shut()) {
 		count_refused(D9__LOSS_NO_SLOT);
@@ -273,6 +273,23 @@ void d9__slot_give_back(void)
 		pthread_setspecific(key, NULL);
 	d9__self.slot = NULL;
 	slot_leave(slot);
+}
+
+void d9__slot_bar(struct d9__slot *mark)
+{
+	struct d9__slot *slot = d9__self.slot;
+
+	if (d9__slot_is_real(slot) && ring_has(slot))
+		d9__slot_give_back();
+	else
+		run_exit_fns();
+	d9__self.slot = mark;
+}
+
+void d9__slot_unbar(void)
+{
+	d9__self.slot = NULL;
+	d9__self.thread = NULL;
 }
 
 struct d9__left d9__slot_leave(void)
@@ -383,7 +400,8 @@ unsigned d9__slot_seal_idle(uint32_t wanted_free)
 
 void d9__slot_forget_in_child(void)
 {
-	d9__self.slot = NULL;
+	if (!d9__slot_is_barred(d9__self.slot))
+		d9__self.slot = NULL;
 	if (key_works)
 		pthread_setspecific(key, NULL);
 	atomic_store(&high, 0);

@@ -98,6 +98,9 @@ extern __thread struct d9__self d9__self D9_TLS;
 
 #define D9__SLOT_BUSY_TAKING ((struct d9__slot *)1) /* inside d9__slot_self_slow() */
 #define D9__SLOT_EXITED	     ((struct d9__slot *)2) /* given back */
+/* The thread may not read ticks, or make system calls: it records nothing and asks for no time, see record/sandbox.h. */
+#define D9__SLOT_BARRED ((struct d9__slot *)3)
+#define D9__SLOT_JAILED ((struct d9__slot *)4)
 #define D9__SLOT_SENTINELS   ((uintptr_t)8)
 
 struct d9__slot *d9__slot_self_slow(void);
@@ -105,6 +108,11 @@ struct d9__slot *d9__slot_self_slow(void);
 static inline bool d9__slot_is_real(const struct d9__slot *slot)
 {
 	return __builtin_expect((uintptr_t)slot >= D9__SLOT_SENTINELS, 1);
+}
+
+static inline bool d9__slot_is_barred(const struct d9__slot *slot)
+{
+	return slot == D9__SLOT_BARRED || slot == D9__SLOT_JAILED;
 }
 
 /*
@@ -196,6 +204,12 @@ struct d9__left d9__slot_leave(void);
  * next ones come behind them.  False: somebody else is about to, and until then |worker| may have no thread.
  */
 bool d9__slot_follow(const struct d9__left *left, uint32_t worker, bool may_move);
+
+/* Give this thread's slot back for good, as its end would; it is |mark| from now on, D9__SLOT_BARRED or D9__SLOT_JAILED. */
+void d9__slot_bar(struct d9__slot *mark);
+
+/* This thread, which is marked, may record again. */
+void d9__slot_unbar(void);
 
 /* Slots ever used: those that a reader has to look at are [0, high). */
 uint32_t d9__slot_high(void);

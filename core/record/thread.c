@@ -4,6 +4,9 @@
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "record/thread.h"
 
@@ -51,4 +54,15 @@ int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), s
 	if (!err)
 		pthread_setname_np(*thread, name);
 	return -err;
+}
+
+#define GONE_TRIES 100000 /* of 10 us: it has nothing more to do */
+
+void d9__thread_join(pthread_t thread, int tid)
+{
+	const struct timespec pause = { 0, 10000 };
+
+	pthread_join(thread, NULL);
+	for (int i = 0; i < GONE_TRIES && !syscall(SYS_tgkill, getpid(), tid, 0); i++)
+		nanosleep(&pause, NULL);
 }

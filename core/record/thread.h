@@ -16,4 +16,10 @@
  */
 int d9__thread_start(pthread_t *thread, const char *name, void *(*fn)(void *), size_t stack);
 
+/*
+ * Join |thread|, which is called |tid| and ends, and wait until the kernel has one thread less, which is a moment after
+ * pthread_join() returns.
+ */
+void d9__thread_join(pthread_t thread, int tid);
+
 #endif /* D9_RECORD_THREAD_H */

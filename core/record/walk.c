@@ -141,28 +141,32 @@ static bool is_same(const struct d9__walker *w, const uint8_t *known, const uint
 	       !memcmp(known - (fields - from), from, (size_t)(end - from));
 }
 
-/* Behind the tag. */
-static bool walk_schema(struct d9__walker *w, struct range *r)
+/* Behind the tag: the type and where its fields are. */
+static bool get_schema(struct range *r, uint16_t *id, const uint8_t **fields, uint16_t *n)
 {
-	const uint8_t *fields, *from = r->p;
-	uint16_t id, n;
-
 	if (r->end - r->p < 4)
 		return false;
-	id = d9__wire_get_u16(r->p);
+	*id = d9__wire_get_u16(r->p);
 	if (!skip(r, 4u + d9__wire_get_u16(r->p + 2)) || r->end - r->p < 3)
 		return false;
 	/* All our events carry a time: walk_event() relies on it. */
 	if (r->p[0] != 1)
 		return false;
-	n = d9__wire_get_u16(r->p + 1);
+	*n = d9__wire_get_u16(r->p + 1);
 	r->p += 3;
-	fields = r->p;
-	for (uint16_t i = 0; i < n; i++)
+	*fields = r->p;
+	for (uint16_t i = 0; i < *n; i++)
 		if (r->end - r->p < 2 || !skip(r, 3u + d9__wire_get_u16(r->p)))
 			return false;
-	if (id >= D9__TYPES_MAX ||
-	    (w->fields[id] && !is_same(w, w->fields[id], from, fields, r->p)))
+	return *id < D9__TYPES_MAX;
+}
+
+static bool walk_schema(struct d9__walker *w, struct range *r)
+{
+	const uint8_t *fields, *from = r->p;
+	uint16_t id, n;
+
+	if (!get_schema(r, &id, &fields, &n) || (w->fields[id] && !is_same(w, w->fields[id], from, fields, r->p)))
 		return false;
 	w->fields[id] = fields;
 	w->n_fields[id] = n;
@@ -290,6 +294,56 @@ uint32_t d9__walk_whole(struct d9__walker *w, const uint8_t *bytes, size_t len, 
 			break;
 	}
 	return (uint32_t)(whole - bytes);
+}
+
+/* Types are known by what the process registered, which stays where it is; those of a chunk go with it. */
+static bool know_type(struct d9__walker *w, uint16_t id)
+{
+	const struct d9__type_frames *frames = w->fields[id] ? NULL : d9__type_frames(id);
+	struct range r;
+
+	if (!frames)
+		return w->fields[id] != NULL;
+	r = (struct range){ frames->bytes + 1, frames->bytes + frames->len };
+	return get_schema(&r, &id, &w->fields[id], &w->n_fields[id]);
+}
+
+static bool walk_own_frame(struct d9__walker *w, struct range *r, struct d9__frame *frame)
+{
+	const uint8_t *fields;
+	uint16_t id, n;
+
+	if (frame->tag == D9__WIRE_SCHEMA)
+		return get_schema(r, &id, &fields, &n);
+	if (frame->tag == D9__WIRE_EVENT && r->end - r->p >= 2) {
+		id = d9__wire_get_u16(r->p);
+		if (id >= D9__TYPES_MAX || !know_type(w, id))
+			return false;
+	}
+	return walk_frame(w, r, frame);
+}
+
+bool d9__walk_on(struct d9__walker *w, const uint8_t *batch, uint32_t *at, uint32_t len, uint64_t *time_base,
+		 d9__frame_fn fn, void *arg)
+{
+	struct range r = { batch + *at, batch + len };
+
+	if (!*at && !skip(&r, D9__WIRE_HEADER_LEN))
+		return false;
+	w->time_base = *time_base;
+	while (r.p < r.end) {
+		struct d9__frame frame = { .tag = *r.p, .bytes = r.p };
+
+		r.p++;
+		if (!walk_own_frame(w, &r, &frame))
+			return false;
+		frame.len = (uint32_t)(r.p - frame.bytes);
+		if (!fn(arg, &frame))
+			break;
+	}
+	*at = (uint32_t)(r.p - batch);
+	*time_base = w->time_base;
+	return true;
 }
 
 /* Definitions are kept; events and times are not. */

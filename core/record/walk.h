@@ -50,6 +50,13 @@ uint32_t d9__walk_whole(struct d9__walker *walker, const uint8_t *bytes, size_t 
 			d9__frame_fn fn, void *arg);
 
 /*
+ * Visit the frames of |batch|, which this process wrote, from where an earlier call came to: |*at| and |*time_base|, both 0 at
+ * first.  |walker|, zeros at first, is used for nothing else.  False: a frame is damaged.
+ */
+bool d9__walk_on(struct d9__walker *walker, const uint8_t *batch, uint32_t *at, uint32_t len, uint64_t *time_base,
+		 d9__frame_fn fn, void *arg);
+
+/*
  * Build in |out| the batch that continues behind |batch|[0, taken): everything defined so far, the
  * time, then [taken, len).  0, -EBADMSG or -ENOMEM.
  */

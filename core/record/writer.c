@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "record/giver.h"
 #include "record/metadata.h"
 #include "record/modules.h"
+#include "record/note.h"
 #include "record/options.h"
 #include "record/test_point.h"
 #include "record/writer.h"
@@ -40,12 +42,14 @@ void d9__writer_init(struct d9__writer *w, const struct d9_options *options, con
 		.giver = d9__options_text(options, D9__OPTION_GIVER),
 		.ns = { .parent_fd = -1, .dir_fd = -1, .lock_fd = -1 },
 		.seg = { .fd = -1 },
+		.cut_index = UINT64_MAX,
 	};
 	w->kept_last = &w->kept;
 	snprintf(w->ns.boot_id, sizeof(w->ns.boot_id), "%s", boot_id);
 	d9__retention_init(&w->ret, d9__options_number(options, D9__OPTION_MAX_TOTAL_BYTES),
 			   d9__options_number(options, D9__OPTION_MAX_FILE_BYTES),
 			   d9__options_number(options, D9__OPTION_ROTATION_MS) * 1000000);
+	w->ret.dump_budget = d9__options_number(options, D9__OPTION_MAX_DUMP_BYTES);
 	if (w->kind == D9_WRITER_SINGLE)
 		w->ret.file_limit = w->ret.rotation_ns = UINT64_MAX;
 }
@@ -83,12 +87,67 @@ static bool evict(struct d9__writer *w, const struct d9__family *victim)
 	return gone;
 }
 
+/* In the metadata of all that follows: "ID,ID". */
+static void tell_evicted_dump(struct d9__writer *w, const char *id)
+{
+	char text[D9__EVICTED_MAX * D9__RETENTION_ID] = "";
+
+	if (w->n_evicted_dumps == D9__EVICTED_MAX)
+		memmove(w->evicted_dumps, w->evicted_dumps + 1, --w->n_evicted_dumps * sizeof(w->evicted_dumps[0]));
+	memcpy(w->evicted_dumps[w->n_evicted_dumps++], id, D9__RETENTION_ID);
+	for (unsigned i = 0; i < w->n_evicted_dumps; i++) {
+		if (i)
+			strcat(text, ",");
+		strcat(text, w->evicted_dumps[i]);
+	}
+	d9__metadata_set("dumps.evicted", text);
+}
+
+/* The manifest first: what it lists is there. */
+static void evict_dump(struct d9__writer *w, struct d9__retained_dump *dump)
+{
+	struct d9__family family;
+
+	if (has_files(w))
+		d9__namespace_evict_manifest(&w->ns, dump->peer, dump->id);
+	for (size_t i = 0; i < dump->n; i++)
+		if (d9__retention_is_left(&w->ret, dump->peer, dump->segments[i], &family))
+			evict(w, &family);
+	d9__note(D9_LOG_INFO, "dump %s was deleted, for the budget of dumps is full", dump->id);
+	tell_evicted_dump(w, dump->id);
+	free(dump->segments);
+}
+
 static void keep_budget(struct d9__writer *w)
 {
+	struct d9__retained_dump dump;
 	struct d9__family victim;
 
-	while (w->kind != D9_WRITER_SINGLE && d9__retention_victim(&w->ret, &victim))
-		evict(w, &victim);
+	while (d9__retention_take_dump(&w->ret, &dump))
+		evict_dump(w, &dump);
+	while (w->kind != D9_WRITER_SINGLE && d9__retention_victim(&w->ret, &victim)) {
+		bool gone;
+
+		if (victim.dumps) {
+			d9__retention_leave(&w->ret, victim.peer, victim.index);
+			while (d9__retention_take_dump(&w->ret, &dump))
+				evict_dump(w, &dump);
+			continue;
+		}
+		gone = evict(w, &victim);
+
+		d9__note(gone ? D9_LOG_INFO : D9_LOG_WARNING, "%s, for the budget is full",
+			 gone ? "the oldest segment was deleted" : "the oldest segment cannot be deleted");
+	}
+}
+
+static const char *text_of(int err)
+{
+#ifdef HAVE_STRERRORDESC_NP
+	return strerrordesc_np(err) ? strerrordesc_np(err) : "unknown error";
+#else
+	return strerror(err); /* glibc before 2.32: for errors that it knows as good */
+#endif
 }
 
 /* Behind chroot(2) it is not to be made: who runs `dial9 record` has made it. */
@@ -110,6 +169,8 @@ int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock)
 	if (err && (!w->giver || d9__giver_ask(w->giver, &w->ns, trace_dir, clock)))
 		return err;
 	w->has_dir = true;
+	d9__metadata_set("segment.evicted", NULL); /* was of another directory */
+	d9__metadata_set("dumps.evicted", NULL);
 	d9__namespace_scan(&w->ns, &w->ret);
 	keep_budget(w);
 	return 0;
@@ -118,6 +179,7 @@ int d9__writer_open(struct d9__writer *w, const char *trace_dir, uint64_t clock)
 void d9__writer_follow_user(struct d9__writer *w)
 {
 	uid_t real, effective, saved;
+	int err;
 
 	if (!w->has_dir || getresuid(&real, &effective, &saved) || w->uid == effective)
 		return;
@@ -125,8 +187,9 @@ void d9__writer_follow_user(struct d9__writer *w)
 	if (real != effective || saved != effective)
 		return;
 	w->uid = effective;
-	if (w->giver)
-		d9__giver_ask(w->giver, &w->ns, w->ns.trace_dir, 0);
+	d9__note(D9_LOG_INFO, "the program became user %u", (unsigned)effective);
+	if (w->giver && (err = d9__giver_ask(w->giver, &w->ns, w->ns.trace_dir, 0)))
+		d9__note(D9_LOG_WARNING, "the directory was not given to this user: %s", text_of(-err));
 }
 
 static int renew(struct d9__writer *w)
@@ -268,25 +331,23 @@ static int add_modules(struct d9__writer *w, uint64_t now_ns)
 	return add_note(w, now_ns);
 }
 
-static void finish(struct d9__writer *w, bool kept);
+static void finish_cut(struct d9__writer *w, bool kept);
 
 /* What the last error left behind comes first. */
-static int finish_cut(struct d9__writer *w)
+static int finish_earlier(struct d9__writer *w)
 {
 	bool kept;
-	int err = d9__segment_cut_again(&w->seg, w->ns.dir_fd, &kept);
+	int err = d9__segment_finish(&w->seg, w->ns.dir_fd, &kept);
 
-	if (!err) {
-		finish(w, kept);
-		w->prior = D9__SEALED_CUT;
-	}
+	if (!err)
+		finish_cut(w, kept);
 	return err;
 }
 
 static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 {
 	struct d9__segment_place place = { w->ns.dir_fd, !has_files(w), w->compress };
-	int err = w->seg.uncut ? finish_cut(w) : 0;
+	int err = w->seg.unfinished ? finish_earlier(w) : 0;
 
 	if (err)
 		return err;
@@ -338,15 +399,14 @@ static int keep_metadata(struct d9__writer *w, uint64_t now_ns)
 		return 0;
 	err = w->seg.open ? 0 : begin_segment(w, now_ns);
 	if (!err)
-		w->seg.real = w->metadata_kept = true;
+		w->seg.has.real = w->metadata_kept = true;
 	return err;
 }
 
-int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns)
 {
 	int err = keep_metadata(w, now_ns);
 
-	*lost = 0;
 	if (!w->seg.open && !err)
 		return 0;
 	if (!err)
@@ -357,7 +417,7 @@ int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
 	if (!err && w->modules_written != d9__modules_generation())
 		err = add_modules(w, now_ns);
 	if (err)
-		d9__writer_abandon(w, err, now_ns, lost);
+		d9__writer_abandon(w, err, now_ns);
 	return err;
 }
 
@@ -370,8 +430,8 @@ static struct d9_sealed_segment *describe(struct d9__writer *w)
 	if (!s)
 		return NULL;
 	*s = (struct d9_sealed_segment){ .references = 1, .bytes = w->seg.bytes,
-					 .index = w->seg.index, .events = w->seg.events,
-					 .first_ns = w->seg.first_ns, .last_ns = w->seg.last_ns,
+					 .index = w->seg.index, .events = w->seg.has.events,
+					 .first_ns = w->seg.has.first_ns, .last_ns = w->seg.has.last_ns,
 					 .complete = w->seg.complete };
 	if (has_files(w) && asprintf(&s->path, "%s/%s/%s", w->ns.trace_dir, w->ns.boot_id,
 				     w->seg.name) < 0)
@@ -394,6 +454,9 @@ static void sealed(struct d9__writer *w)
 		d9__living_list(&w->living, w->ret.file_limit);
 	count(&w->counters->sealed, 1);
 	d9__retention_add(&w->ret, 0, w->seg.index, w->seg.bytes, d9__clock_real_ns());
+	/* Of a dump. */
+	if (w->more[0])
+		d9__retention_leave(&w->ret, 0, w->seg.index);
 	if (!s)
 		return;
 	if (!w->lead)
@@ -416,39 +479,38 @@ static void finish(struct d9__writer *w, bool kept)
 	keep_budget(w);
 }
 
-int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+static void finish_cut(struct d9__writer *w, bool kept)
+{
+	finish(w, kept);
+	if (!kept)
+		return;
+	w->prior = D9__SEALED_CUT;
+	w->cut_index = w->seg.index;
+}
+
+int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns)
 {
 	bool kept = false;
 	uint64_t before;
 	int err = 0;
 
-	*lost = 0;
 	if (!w->seg.open)
 		return 0;
 	before = w->seg.bytes;
-	if (w->seg.real)
+	if (w->seg.has.real)
 		err = add_last_metadata(w, now_ns);
 	if (!err)
 		err = d9__segment_seal(&w->seg, now_ns, &kept);
-	if (err && w->seg.open) {
-		d9__writer_abandon(w, err, now_ns, lost);
+	if (err) {
+		d9__writer_abandon(w, err, now_ns);
 		return err;
 	}
 	count(&w->counters->bytes_written, w->seg.bytes - before);
 	finish(w, kept);
-	return err;
+	return 0;
 }
 
 /* ---- errors ---- */
-
-static const char *text_of(int err)
-{
-#ifdef HAVE_STRERRORDESC_NP
-	return strerrordesc_np(err) ? strerrordesc_np(err) : "unknown error";
-#else
-	return strerror(err); /* glibc before 2.32: for errors that it knows as good */
-#endif
-}
 
 static void warn(struct d9__writer *w, int err, uint64_t now_ns)
 {
@@ -467,13 +529,47 @@ static void pause_writing(struct d9__writer *w, uint64_t now_ns)
 	w->retry_ns = now_ns + w->backoff_ns;
 }
 
-/* Make room on a full device at our own cost only. */
-static bool make_room(struct d9__writer *w, int err)
+static bool is_linked(void *arg, const struct d9__family *family)
+{
+	const struct d9__writer *w = arg;
+
+	return d9__namespace_is_linked(&w->ns, family);
+}
+
+/* In the metadata of all that follows, as "41-43,45". */
+static void tell_evicted(struct d9__writer *w, uint64_t index)
+{
+	char text[D9__EVICTED_MAX * 42];
+	unsigned n = w->n_evicted, len = 0;
+
+	if (n && w->evicted[n - 1].last + 1 == index) {
+		w->evicted[n - 1].last = index;
+	} else {
+		if (n == D9__EVICTED_MAX)
+			memmove(w->evicted, w->evicted + 1, --n * sizeof(w->evicted[0]));
+		w->evicted[n].first = w->evicted[n].last = index;
+		w->n_evicted = ++n;
+	}
+	for (unsigned i = 0; i < w->n_evicted; i++) {
+		uint64_t first = w->evicted[i].first, last = w->evicted[i].last;
+
+		len += (unsigned)snprintf(text + len, sizeof(text) - len, i ? ",%" PRIu64 : "%" PRIu64, first);
+		if (last != first)
+			len += (unsigned)snprintf(text + len, sizeof(text) - len, "-%" PRIu64, last);
+	}
+	d9__metadata_set("segment.evicted", text);
+}
+
+/* On a full device, at our own cost only. */
+static void make_room(struct d9__writer *w)
 {
 	struct d9__family victim;
 
-	return (err == -ENOSPC || err == -EDQUOT) && d9__retention_oldest_own(&w->ret, &victim) &&
-	       evict(w, &victim);
+	if (!has_files(w) || !d9__room_victim(&w->room, &w->ret, w->cut_index, is_linked, w, &victim) ||
+	    !evict(w, &victim))
+		return;
+	d9__note(D9_LOG_WARNING, "segment %" PRIu64 " was deleted, for the device is full", victim.index);
+	tell_evicted(w, victim.index);
 }
 
 static void failed(struct d9__writer *w, int err, uint64_t now_ns)
@@ -485,26 +581,30 @@ static void failed(struct d9__writer *w, int err, uint64_t now_ns)
 	warn(w, err, now_ns);
 	if (w->all_or_nothing)
 		return; /* it can be asked for again, and other dumps are worth as much */
-	if (!make_room(w, err))
-		pause_writing(w, now_ns);
-	w->lossy = true;
+	d9__room_failed(&w->room);
+	if (err == -ENOSPC || err == -EDQUOT)
+		make_room(w);
+	pause_writing(w, now_ns);
 }
 
-void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost)
+void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns)
 {
 	bool kept = false;
 
-	*lost = 0;
 	if (w->seg.open) {
 		if (w->all_or_nothing)
-			w->seg.real = false;
-		*lost = d9__segment_cut(&w->seg, &kept);
-		*lost -= *lost < w->uncommitted ? *lost : w->uncommitted;
-		finish(w, kept);
-		w->prior = D9__SEALED_CUT;
+			w->seg.committed.real = false;
+		d9__segment_cut(&w->seg, &kept);
+		finish_cut(w, kept);
+		w->metadata_kept &= kept || w->seg.unfinished;
 	}
-	w->uncommitted = 0;
 	failed(w, err, now_ns);
+}
+
+void d9__writer_keep_dump(struct d9__writer *w, const char *id, const uint64_t *segments, size_t n)
+{
+	d9__retention_add_dump(&w->ret, 0, id, segments, n);
+	keep_budget(w);
 }
 
 bool d9__writer_ready(struct d9__writer *w, uint64_t now_ns)
@@ -536,7 +636,6 @@ static int add(struct d9__writer *w, const void *batch, size_t len, uint64_t fir
 		return 0;
 	if (!w->seg.open)
 		err = begin_segment(w, now_ns);
-	w->uncommitted += events;
 	return err ? err : d9__segment_add(&w->seg, batch, len, first_ns, last_ns, events, real,
 					   now_ns);
 }
@@ -557,40 +656,38 @@ int d9__writer_note(struct d9__writer *w, const struct d9__builder *note, bool r
 	return add(w, note->data, note->len, note->first_ns, note->last_ns, 0, real, now_ns);
 }
 
-int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+int d9__writer_commit(struct d9__writer *w, uint64_t now_ns)
 {
 	uint64_t before = w->seg.bytes;
 	int err;
 
-	*lost = 0;
 	if (!w->seg.open)
 		return 0;
 	err = d9__segment_write(&w->seg, now_ns);
 	if (err) {
-		d9__writer_abandon(w, err, now_ns, lost);
+		d9__writer_abandon(w, err, now_ns);
 		return err;
 	}
-	w->uncommitted = 0;
 	if (w->seg.bytes != before) {
 		count(&w->counters->bytes_written, w->seg.bytes - before);
 		w->success_ns = now_ns;
 		w->backoff_ns = 0;
+		d9__room_wrote(&w->room, now_ns);
 	}
 	return 0;
 }
 
-int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns, uint64_t *lost)
+int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns)
 {
-	*lost = 0;
 	if (w->all_or_nothing || !w->seg.open || !d9__retention_full(&w->ret, w->seg.bytes))
 		return 0;
-	return d9__writer_rotate(w, now_ns, lost);
+	return d9__writer_rotate(w, now_ns);
 }
 
 bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns)
 {
 	return w->seg.open && d9__retention_aged(&w->ret, w->seg.opened_ns, now_ns,
-						 w->seg.real);
+						 w->seg.has.real);
 }
 
 void d9__writer_lossy(struct d9__writer *w)
@@ -607,17 +704,15 @@ void d9__writer_publish(struct d9__writer *w)
 
 	atomic_store_explicit(&c->evicted, w->ret.evicted, memory_order_relaxed);
 	atomic_store_explicit(&c->bytes_evicted, w->ret.evicted_bytes, memory_order_relaxed);
-	atomic_store_explicit(&c->retained, w->ret.bytes, memory_order_relaxed);
+	atomic_store_explicit(&c->retained, w->ret.bytes + w->ret.dump_bytes, memory_order_relaxed);
 }
 
 void d9__writer_close(struct d9__writer *w, uint64_t now_ns)
 {
-	uint64_t lost;
-
-	d9__writer_rotate(w, now_ns, &lost);
+	d9__writer_rotate(w, now_ns);
 	/* If that is refused once more, readers stop where it was to end. */
-	if (w->seg.uncut && finish_cut(w))
-		w->lossy = true;
+	if (w->seg.unfinished)
+		finish_earlier(w);
 	d9__writer_publish(w);
 	d9__segment_release(&w->seg);
 	while (w->kept)

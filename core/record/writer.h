@@ -20,6 +20,7 @@
 #include "record/living.h"
 #include "record/namespace.h"
 #include "record/retention.h"
+#include "record/room.h"
 #include "record/segment.h"
 
 /* Read by any thread (relaxed), written by the flush thread. */
@@ -30,6 +31,7 @@ struct d9__writer_counters {
 };
 
 #define D9__WRITER_MORE 9
+#define D9__EVICTED_MAX 16
 
 enum d9__sealed {
 	D9__SEALED_NONE, /* there was no segment */
@@ -53,7 +55,6 @@ struct d9__writer {
 	bool metadata_kept;        /* a segment was begun for it alone */
 	uint32_t modules_written;  /* likewise */
 	int64_t clock_offset;      /* realtime minus monotonic, likewise */
-	uint64_t uncommitted;      /* events added since the last commit */
 	bool lossy;                /* events were lost while no segment was open */
 	enum d9__sealed prior;     /* how the segment before the one that is open ended */
 	bool tells;                /* segments begin by telling what lives */
@@ -61,6 +62,12 @@ struct d9__writer {
 
 	/* Paused: |retry_ns| is when to try again, after |backoff_ns|.  0: not paused. */
 	uint64_t retry_ns, backoff_ns;
+	struct d9__room room;
+	uint64_t cut_index; /* of the segment that was cut last; UINT64_MAX: none */
+	struct { uint64_t first, last; } evicted[D9__EVICTED_MAX]; /* for want of room, as the metadata has them */
+	unsigned n_evicted;
+	char evicted_dumps[D9__EVICTED_MAX][D9__RETENTION_ID]; /* the latest, for the budget, likewise */
+	unsigned n_evicted_dumps;
 	uint64_t error_ns;       /* of the last error */
 	const char *error_op;
 	uint64_t success_ns;     /* of the last write */
@@ -106,12 +113,15 @@ int d9__writer_lead(struct d9__writer *w, const struct d9__builder *batch, uint6
 /* Make |out| one batch with the metadata and all modules of this process. */
 void d9__writer_describe(struct d9__builder *out);
 
+/* |n| segments of |w| are the dump |id|, which has a budget with others. */
+void d9__writer_keep_dump(struct d9__writer *w, const char *id, const uint64_t *segments, size_t n);
+
 /* Whether batches can be added now; tries again by itself when the time has come. */
 bool d9__writer_ready(struct d9__writer *w, uint64_t now_ns);
 
 /*
  * Add a batch of |events| events.  0, or -errno: then d9__writer_abandon() has to follow, and
- * nothing of this commit is kept.
+ * nothing of this commit is in the file.
  */
 int d9__writer_add(struct d9__writer *w, const void *batch, size_t len, uint64_t first_ns,
 		   uint64_t last_ns, uint32_t events, uint64_t now_ns);
@@ -124,29 +134,28 @@ int d9__writer_note(struct d9__writer *w, const struct d9__builder *note, bool r
 		    uint64_t now_ns);
 
 /*
- * Write what was added.  0 or -errno: then the segment was given up; besides this commit's events,
- * |*lost| of earlier commits are gone, too; and the writer is paused or, if room could be made, ready.
+ * Write what was added; what was is final.  0 or -errno: then nothing since the last commit is in the file, the
+ * segment ends there, and the writer is paused.
  */
-int d9__writer_commit(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+int d9__writer_commit(struct d9__writer *w, uint64_t now_ns);
 
-/* Seal the segment if it is full.  0 or -errno: then |*lost| events that were committed are gone. */
-int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+/* Seal the segment if it is full.  0 or -errno, as d9__writer_commit(). */
+int d9__writer_rotate_full(struct d9__writer *w, uint64_t now_ns);
 
-/* Give up what was added since the last commit, after an error of d9__writer_add(). */
-void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns, uint64_t *lost);
+/* End the segment where the last commit did, after an error of d9__writer_add(), and pause. */
+void d9__writer_abandon(struct d9__writer *w, int err, uint64_t now_ns);
 
 /*
  * Write metadata, modules and the wall clock if they changed; nothing if no segment is open, unless the
- * metadata is to be kept (d9__metadata_keep()).  0 or -errno;
- * then the segment was given up, with |*lost| events of earlier commits.
+ * metadata is to be kept (d9__metadata_keep()).  0 or -errno, as d9__writer_commit().
  */
-int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns);
 
 /* Whether the segment is due for sealing by age. */
 bool d9__writer_aged(const struct d9__writer *w, uint64_t now_ns);
 
-/* Seal the segment, if one is open. */
-int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns, uint64_t *lost);
+/* Seal the segment, if one is open.  0 or -errno, as d9__writer_commit(). */
+int d9__writer_rotate(struct d9__writer *w, uint64_t now_ns);
 
 /* Events were lost: the segment is not complete. */
 void d9__writer_lossy(struct d9__writer *w);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <dial9/memory.h>
@@ -17,8 +16,11 @@
 #include "record/emit_inl.h"
 #include "record/flush.h"
 #include "record/gate.h"
+#include "record/mapped.h"
 #include "record/metadata.h"
 #include "record/modules.h"
+#include "record/options.h"
+#include "record/own_memory.h"
 #include "record/recorder.h"
 #include "record/sampling.h"
 #include "record/sandbox.h"
@@ -357,22 +359,49 @@ static void take_sample(struct d9__alloc_thread *thread, void *block, size_t siz
 	give_back(walker);
 }
 
-/* A child that runs no loop begins to record with its first sample; not where somebody may hold a lock of libc's. */
-static void start_in_child(const void *caller)
+static int make_walkers(void)
+{
+	struct walker *fresh;
+
+	if (atomic_load_explicit(&walkers, memory_order_relaxed))
+		return 0;
+	fresh = d9__map(WALKERS * sizeof(*fresh));
+	if (!fresh)
+		return -ENOMEM;
+	atomic_store_explicit(&walkers, fresh, memory_order_release);
+	return 0;
+}
+
+/* What samples need besides a recorder; else the flush thread's first tick makes it.  There is none yet. */
+static bool prepare_samples(void)
+{
+	return !d9__unwind_tables_begin(d9__clock_mono_ns()) && !make_walkers() && !d9__live_init();
+}
+
+/* Where that fails, samples have the nearest frame alone, and the first tick tells why. */
+static void prepare(void)
+{
+	(void)prepare_samples();
+}
+
+/*
+ * With its first sample a program that runs no loop begins to record, a forked child too, and a thread of ours that has ended for
+ * a while begins again; not where somebody may hold a lock of libc's.
+ */
+static void do_pending(const void *caller)
 {
 	uint64_t from = (uintptr_t)caller;
 
-	if (atomic_load_explicit(&d9__child_pending, memory_order_relaxed) && !is_libcs(from) &&
-	    !contains(&self.loader, from) && !contains(&self.dial9, from))
-		d9__recorder_child_start();
+	if (!atomic_load_explicit(&d9__recorder_pending, memory_order_relaxed) || is_libcs(from) || contains(&self.loader, from) || contains(&self.dial9, from))
+		return;
+	d9__recorder_do_pending();
 }
 
 static void look(struct d9__alloc_thread *thread, void *block, size_t size, const void *caller, uint64_t rate)
 {
+	do_pending(caller);
 	if (d9__gate_open(D9__GATE_ALL))
 		take_sample(thread, block, size, caller);
-	else
-		start_in_child(caller);
 	thread->left = d9__alloc_gap(&thread->random, rate);
 }
 
@@ -402,7 +431,7 @@ void d9__alloc_sample(void *block, size_t size, const void *caller)
 		return;
 	}
 	/* What the flush thread allocates is ours, also by way of libraries. */
-	if (!rate || !block || thread->inside || thread->paused ||
+	if (!rate || !block || thread->inside || thread->paused || d9__slot_is_barred(d9__self.slot) ||
 	    atomic_load_explicit(&d9__flush.self, memory_order_relaxed) == (uintptr_t)pthread_self())
 		return;
 	enter(SAMPLING);
@@ -420,8 +449,8 @@ bool d9__alloc_take(const void *block, struct d9__alloc_block *out)
 	uint8_t before;
 	bool found;
 
-	/* A handler that frees, where it must not: it may have interrupted who holds the lock. */
-	if (d9__alloc_self.inside == LOCKED) {
+	/* A handler that frees, where it must not: it may have interrupted who holds the lock.  Or one that may not wait. */
+	if (d9__alloc_self.inside == LOCKED || d9__slot_is_barred(d9__self.slot)) {
 		count(&dropped_frees);
 		return false;
 	}
@@ -479,19 +508,6 @@ static void say(const char *state)
 		return;
 	told.second_ns = d9__clock_mono_ns();
 	d9__metadata_set("source.memory", told.said);
-}
-
-static int make_walkers(void)
-{
-	struct walker *fresh;
-
-	if (atomic_load_explicit(&walkers, memory_order_relaxed))
-		return 0;
-	fresh = mmap(NULL, WALKERS * sizeof(*fresh), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (fresh == MAP_FAILED)
-		return -ENOMEM;
-	atomic_store_explicit(&walkers, fresh, memory_order_release);
-	return 0;
 }
 
 static void publish(uint64_t rate, bool live)
@@ -568,12 +584,16 @@ struct search {
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *search = arg;
+	struct d9__own_headers headers;
+	const struct dl_phdr_info *readable = d9__own_headers_read(&headers, info);
 	struct d9__module module = { 0 };
 	bool is_program = search->first;
 
 	(void)size;
 	search->first = false;
-	d9__module_describe(&module, info);
+	if (!readable)
+		return 0;
+	d9__module_describe(&module, readable);
 	if (search->address < module.start || search->address >= module.end)
 		return 0;
 	if (!is_program)
@@ -624,14 +644,24 @@ void d9__alloc_attach(const void *code, const char *reason)
 	d9__alloc_start();
 }
 
-void d9__alloc_open_early(void)
+static void open_at_once(void)
 {
 	/* What the flush thread does otherwise, at its first tick: there is none yet. */
-	bool ready = !self.reason && !d9_recorder_running() && !d9__unwind_tables_refresh(d9__clock_mono_ns()) &&
-		     !make_walkers() && !d9__live_init();
+	bool ready = !self.reason && !d9_recorder_running() && prepare_samples();
 
 	d9__recorder_open_early();
 	if (ready && d9__gate_open(D9__GATE_ALL))
 		publish(atomic_load_explicit(&d9__sampling.memory_rate, memory_order_relaxed),
 			atomic_load_explicit(&d9__sampling.memory_live_set, memory_order_relaxed));
+}
+
+void d9__alloc_open_early(void)
+{
+	if (self.reason || d9_recorder_running() || !d9__options_late_start()) {
+		open_at_once();
+		return;
+	}
+	d9__recorder_open_later(prepare, 0);
+	publish(atomic_load_explicit(&d9__sampling.memory_rate, memory_order_relaxed),
+		atomic_load_explicit(&d9__sampling.memory_live_set, memory_order_relaxed));
 }

@@ -108,7 +108,8 @@ static inline bool d9__alloc_probe_end(void)
 D9_API void d9__alloc_attach(const void *code, const char *reason);
 
 /*
- * Start the process's recorder from the environment, before there is a loop, and sample from the first allocation on.
+ * Sample from the first allocation on, before there is a loop; the first sample starts the process's recorder from the
+ * environment.
  * Nothing is left of it if nothing is sampled and there never is a loop.  In a constructor, after d9__alloc_attach().
  */
 D9_API void d9__alloc_open_early(void);

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "record/mapped.h"
 #include "sample/alloc_live.h"
 
 #define PARTS	   64
@@ -51,8 +51,8 @@ int d9__live_init(void)
 	if (atomic_load_explicit(&parts, memory_order_relaxed))
 		return 0;
 	/* Of pages: those of entries that are never used are never touched. */
-	fresh = mmap(NULL, PARTS * sizeof(*fresh), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (fresh == MAP_FAILED)
+	fresh = d9__map(PARTS * sizeof(*fresh));
+	if (!fresh)
 		return -ENOMEM;
 	for (unsigned i = 0; i < PARTS; i++)
 		begin(&fresh[i]);

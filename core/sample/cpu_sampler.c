@@ -7,18 +7,20 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <dial9/error.h>
 
 #include "record/clock.h"
 #include "record/gate.h"
+#include "record/mapped.h"
 #include "record/sanitized.h"
 #include "record/sampling.h"
 #include "record/side_event.h"
 #include "record/slot.h"
 #include "sample/cpu_sampler.h"
+#include "sample/cpu_signal.h"
 #include "sample/cpu_timer.h"
 #include "sample/sampled_threads.h"
 #include "sample/unwind.h"
@@ -29,8 +31,6 @@
 
 #define FILTER "a filter of system calls (seccomp), such as containers and systemd have, has to allow it"
 
-/* Above the index of a sampled thread, in the value of a signal: those of others are passed on. */
-#define MAGIC 0xd9d90000u
 _Static_assert(D9__SAMPLED_MAX <= 0x10000, "an index fits below");
 
 /*
@@ -45,6 +45,9 @@ struct sampled {
 	uint64_t cpu_ns, taken_before; /* at the latest check that found samples */
 	uint32_t blocked_tid; /* flush thread, like the next one: who blocks the signal */
 	uint64_t blocked_ns; /* when that was first seen */
+	_Atomic(bool) stopped; /* by the thread itself, which blocks the signal; it may be sampled again */
+	_Atomic(uint32_t) left_tid; /* the thread that did so, until it is sampled again, ... */
+	_Atomic(uint64_t) left_ns;  /* ... and the CPU time that it had used by then, and the flush thread has told since */
 	struct d9__slot *slot, *sink; /* the thread's own, NULL: it has none; where samples go */
 	volatile sig_atomic_t inside;
 	_Atomic(uint64_t) taken;
@@ -61,24 +64,30 @@ static struct {
 	pid_t pid;
 	int signal; /* 0: none was chosen yet */
 	uint32_t hz;
-	uint32_t high; /* records that may have a timer */
 	uint64_t second_ns;
 	bool off; /* for good: the program has the signal, or no handler may run any more */
 	char said[192];
 } self;
 
-static struct sigaction previous;
+static _Atomic(uint32_t) high;	/* records that may have a timer; flush thread writes */
 static _Atomic(bool) forbidden; /* no handler may run any more */
+
+/* Threads that no handler may run on. */
+#define BARRED_MAX 32
+static _Atomic(uint32_t) barred[BARRED_MAX];
+
+/* Counts the calls by which threads block the signal: the flush thread, which looks at one, knows that it may be late. */
+static _Atomic(uint32_t) n_blocked;
 
 /* ---- the handler ---- */
 
 static struct sampled *sampled_of(const siginfo_t *info)
 {
-	uint32_t value = (uint32_t)info->si_value.sival_int;
+	uint32_t index = (uint32_t)info->si_value.sival_int & 0xffffu;
 
-	if (info->si_code != SI_TIMER || (value & 0xffff0000u) != MAGIC || (value & 0xffffu) >= D9__SAMPLED_MAX)
+	if (!d9__cpu_signal_is_sample(info) || index >= D9__SAMPLED_MAX)
 		return NULL;
-	return atomic_load_explicit(&all[value & 0xffffu], memory_order_relaxed);
+	return atomic_load_explicit(&all[index], memory_order_relaxed);
 }
 
 static uint32_t tid_of(const struct sampled *thread)
@@ -116,25 +125,12 @@ static void take_sample(struct sampled *thread, const siginfo_t *info, const voi
 	unwound = d9__unwind(&thread->unwind, &registers, thread->pcs, D9__UNWIND_MAX);
 	raw.copies = periods - nowhere;
 	raw.nowhere = nowhere < D9__SAMPLE_COPIES_MAX ? nowhere : D9__SAMPLE_COPIES_MAX;
-	raw.truncated = unwound.truncated || unwound.guessed;
+	raw.truncated = unwound.truncated;
 	raw.n = (uint16_t)unwound.n;
 	memcpy(raw.thread_name, thread->names[atomic_load_explicit(&thread->newest, memory_order_acquire)],
 	       sizeof(raw.thread_name));
 	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
 	atomic_fetch_add_explicit(&thread->taken, periods, memory_order_relaxed);
-}
-
-static void pass_on(int signal, siginfo_t *info, void *context)
-{
-	if (previous.sa_flags & SA_SIGINFO) {
-		previous.sa_sigaction(signal, info, context);
-	} else if (previous.sa_handler == SIG_DFL) {
-		/* As without us: it ends the program when this handler returns. */
-		sigaction(signal, &previous, NULL);
-		raise(signal);
-	} else if (previous.sa_handler != SIG_IGN) {
-		previous.sa_handler(signal);
-	}
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -144,7 +140,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 	D9__TSAN_ACQUIRE(thread);
 	if (!thread) {
-		pass_on(signal, info, context);
+		d9__cpu_signal_pass_on(signal);
 	} else if (!thread->inside && d9__gate_open(D9__GATE_EVENT) && is_whole(thread)) {
 		thread->inside = 1;
 		atomic_signal_fence(memory_order_seq_cst);
@@ -153,42 +149,6 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		thread->inside = 0;
 	}
 	errno = saved;
-}
-
-/* ---- the signal ---- */
-
-static bool is_free(int signal)
-{
-	return !sigaction(signal, NULL, &previous) && !(previous.sa_flags & SA_SIGINFO) &&
-	       previous.sa_handler == SIG_DFL;
-}
-
-static int choose_signal(void)
-{
-	if (is_free(SIGPROF))
-		return SIGPROF;
-	for (int signal = SIGRTMAX; signal >= SIGRTMIN; signal--)
-		if (is_free(signal))
-			return signal;
-	return 0;
-}
-
-static int install(void)
-{
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
-
-	self.signal = choose_signal();
-	if (!self.signal)
-		return -EBUSY;
-	sigfillset(&action.sa_mask);
-	return sigaction(self.signal, &action, NULL) ? -errno : 0;
-}
-
-static bool is_ours_still(void)
-{
-	struct sigaction now;
-
-	return !sigaction(self.signal, NULL, &now) && now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_signal;
 }
 
 /* ---- threads ---- */
@@ -222,8 +182,8 @@ static struct sampled *record_of(uint32_t index)
 
 	if (thread)
 		return thread;
-	thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (thread == MAP_FAILED)
+	thread = d9__map(sizeof(*thread));
+	if (!thread)
 		return NULL;
 	atomic_init(&thread->timer, -1);
 	atomic_store_explicit(&all[index], thread, memory_order_release);
@@ -246,6 +206,16 @@ static void stop_timer(struct sampled *thread)
 
 	if (timer >= 0)
 		d9__cpu_timer_stop(timer);
+}
+
+static void stop_all(void)
+{
+	for (uint32_t i = 0; i < D9__SAMPLED_MAX; i++) {
+		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_acquire);
+
+		if (thread)
+			stop_timer(thread);
+	}
 }
 
 static void let_go(struct sampled *thread)
@@ -278,25 +248,19 @@ static void found_blocked(struct sampled *thread, uint32_t tid)
 		say_blocked(tid);
 }
 
-static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
+static bool is_barred(uint32_t tid)
 {
-	struct sampled *thread = record_of(index);
-	uint64_t period_ns = SECOND_NS / self.hz;
-	int timer;
+	for (unsigned i = 0; i < BARRED_MAX; i++)
+		if (atomic_load(&barred[i]) == tid)
+			return true;
+	return false;
+}
 
-	if (!thread)
-		return;
-	let_go(thread);
-	/* The handler could only make it by system calls; without one this thread is tried again at the next tick. */
-	if (!d9__side_make(own))
-		return;
-	/* It may read its signals by signalfd(2) or sigwait(3), and ours with them.  The next tick looks again. */
-	if (d9__cpu_timer_is_blocked(tid, self.signal)) {
-		found_blocked(thread, tid);
-		return;
-	}
-	thread->blocked_tid = 0;
-	set_tid(thread, tid);
+/* What the handler is to know of the thread |tid|. */
+static void prepare(struct sampled *thread, uint32_t index, uint32_t tid, struct d9__slot *own)
+{
+	uint64_t period_ns = SECOND_NS / self.hz;
+
 	thread->slot = d9__sampled_slot(index);
 	thread->sink = own;
 	thread->stack_copies = period_ns < CREDITED_NS ? (uint32_t)(CREDITED_NS / period_ns) : 1;
@@ -304,22 +268,83 @@ static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
 	thread->unwind.high = thread->slot ? atomic_load_explicit(&d9__slot_stacks[index].high, memory_order_relaxed) : 0;
 	thread->unwind.pid = self.pid;
 	set_name(thread, d9__sampled_name(index));
-	if (self.high <= index)
-		self.high = index + 1;
+	set_tid(thread, tid);
+	if (atomic_load_explicit(&high, memory_order_relaxed) <= index)
+		atomic_store(&high, index + 1);
+}
+
+/* The program does not take the signal away meanwhile: what comes by it before would meet the program's action. */
+static int start_timer(struct sampled *thread, uint32_t index)
+{
+	int timer = -EINVAL;
+
 	/* The first signal comes behind this; a checker of threads knows nothing of timers. */
 	D9__TSAN_RELEASE(thread);
-	timer = d9__cpu_timer_start(tid, self.signal, (int)(MAGIC | index), period_ns);
-	if (timer >= 0) {
-		atomic_store_explicit(&thread->timer, timer, memory_order_release);
-		say("on");
-	} else if (timer == -EAGAIN) {
-		say("off: no more signals may be queued (ulimit -i)");
-	} else if (timer != -EINVAL && timer != -ESRCH) {
-		say_error("timer_create()", timer);
+	d9__cpu_signal_lock();
+	if (d9__cpu_signal_is(self.signal) && !is_barred(tid_of(thread)))
+		timer = d9__cpu_timer_start(tid_of(thread), self.signal, (int)(D9__CPU_SIGNAL_MAGIC | index),
+					    SECOND_NS / self.hz);
+	if (timer >= 0)
+		atomic_store(&thread->timer, timer);
+	d9__cpu_signal_unlock();
+	return timer;
+}
+
+/* Of the CPU time of a thread that has blocked the signal it is known how much it was, not where it went. */
+static void tell_blocked(struct sampled *thread, uint32_t tid)
+{
+	uint64_t left_ns = atomic_load_explicit(&thread->left_ns, memory_order_relaxed);
+	uint64_t used_ns, periods, period_ns = SECOND_NS / self.hz;
+	struct d9__sample_raw raw = { .worker = thread->slot ? __atomic_load_n(&thread->slot->worker, __ATOMIC_RELAXED) : D9__SAMPLE_NO_WORKER,
+				     .tid = tid };
+
+	if (atomic_load(&thread->left_tid) != tid)
+		return;
+	used_ns = d9__cpu_timer_used_ns(tid);
+	periods = used_ns > left_ns ? (used_ns - left_ns) / period_ns : 0;
+	if (!periods)
+		return;
+	raw.nowhere = periods < D9__SAMPLE_COPIES_MAX ? (uint32_t)periods : D9__SAMPLE_COPIES_MAX;
+	snprintf(raw.thread_name, sizeof(raw.thread_name), "%s", thread->names[thread->newest]);
+	d9__sample_leave(thread->sink, &raw, thread->pcs, d9__clock_mono_ns());
+	atomic_fetch_add_explicit(&thread->left_ns, periods * period_ns, memory_order_relaxed);
+}
+
+static void sample_thread(uint32_t index, uint32_t tid, struct d9__slot *own)
+{
+	struct sampled *thread = record_of(index);
+	uint32_t before = atomic_load(&n_blocked);
+	int timer;
+
+	if (!thread)
+		return;
+	let_go(thread);
+	if (is_barred(tid))
+		return;
+	/* The handler could only make it by system calls; without one this thread is tried again at the next tick. */
+	if (!d9__side_make(own))
+		return;
+	prepare(thread, index, tid, own);
+	/* It may read its signals by signalfd(2) or sigwait(3), and ours with them.  The next tick looks again. */
+	if (d9__cpu_timer_is_blocked(tid, self.signal)) {
+		tell_blocked(thread, tid);
+		let_go(thread);
+		found_blocked(thread, tid);
+		return;
 	}
-	/* d9__cpu_sampler_end() may not have seen it. */
-	if (atomic_load(&forbidden))
-		stop_timer(thread);
+	tell_blocked(thread, tid);
+	atomic_store(&thread->left_tid, 0);
+	thread->blocked_tid = 0;
+	timer = start_timer(thread, index);
+	if (timer >= 0)
+		say("on");
+	else if (timer == -EAGAIN)
+		say("off: no more signals may be queued (ulimit -i)");
+	else if (timer != -EINVAL && timer != -ESRCH)
+		say_error("timer_create()", timer);
+	/* d9__cpu_sampler_end() may not have seen it, nor d9__cpu_sampler_block(). */
+	if (atomic_load(&forbidden) || (atomic_load(&n_blocked) != before && d9__cpu_timer_is_blocked(tid, self.signal)))
+		let_go(thread);
 }
 
 static void follow_threads(struct d9__slot *own)
@@ -328,7 +353,8 @@ static void follow_threads(struct d9__slot *own)
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 		uint32_t tid = d9__sampled_tid(i);
 
-		if (tid && (!thread || tid_of(thread) != tid))
+		if (tid && (!thread || tid_of(thread) != tid ||
+			    atomic_exchange_explicit(&thread->stopped, false, memory_order_relaxed)))
 			sample_thread(i, tid, own);
 		else if (tid)
 			set_name(thread, d9__sampled_name(i));
@@ -356,7 +382,7 @@ static bool gets_none(struct sampled *thread)
 /* Whether the kernel refused to show a stack whose bounds are not known. */
 static bool are_cut(void)
 {
-	for (uint32_t i = 0; i < self.high; i++) {
+	for (uint32_t i = 0; i < atomic_load_explicit(&high, memory_order_relaxed); i++) {
 		const struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (thread && atomic_load_explicit(&thread->unwind.refused, memory_order_relaxed))
@@ -368,7 +394,7 @@ static bool are_cut(void)
 /* A signal that a thread blocks waits, and then stands for all that it missed; but who blocks it for ever is not seen. */
 static void check_signals(void)
 {
-	for (uint32_t i = 0; i < self.high; i++) {
+	for (uint32_t i = 0; i < atomic_load_explicit(&high, memory_order_relaxed); i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (!thread || atomic_load_explicit(&thread->timer, memory_order_relaxed) < 0 || !gets_none(thread))
@@ -388,7 +414,7 @@ static void check_signals(void)
 
 void d9__cpu_sampler_forget(void)
 {
-	for (uint32_t i = 0; i < self.high; i++) {
+	for (uint32_t i = 0; i < atomic_load_explicit(&high, memory_order_relaxed); i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (thread) {
@@ -399,30 +425,45 @@ void d9__cpu_sampler_forget(void)
 			thread->unwind.version = 0;
 		}
 	}
-	self.high = 0;
+	atomic_store(&high, 0);
 	self.pid = getpid();
+	if (!d9__cpu_signal_fork_child())
+		self.signal = 0;
 }
 
-/* Whether there is a signal for us.  |self.off|: there was, and the program took it. */
+/* The program may have taken it in calls that are seen: then there is another one. */
+static bool take_signal(void)
+{
+	self.signal = d9__cpu_signal_take(on_signal, stop_all);
+	if (self.signal > 0)
+		return true;
+	say("off: the program uses the signals that samples could come by");
+	self.signal = 0;
+	self.off = true;
+	return false;
+}
+
+/* Whether there is a signal for us. */
 static bool has_signal(void)
 {
-	int err;
+	bool given = false;
 
 	if (self.off)
 		return false;
 	if (atomic_load(&forbidden)) {
 		say("off: the program limited its system calls (seccomp), and returning from a signal is one");
 		self.off = true;
-	} else if (!self.signal) {
-		err = install();
-		if (err)
-			say_error("no signal is unused", err);
-		self.off = err != 0;
-	} else if (!is_ours_still()) {
-		say("off: the program has taken over the signal");
-		self.off = true;
+		return false;
 	}
-	return !self.off;
+	if (!self.signal || d9__cpu_signal_is_ours(self.signal, &given))
+		return self.signal || take_signal();
+	if (given) {
+		d9__cpu_sampler_rest();
+		return take_signal();
+	}
+	say("off: the program has taken over the signal");
+	self.off = true;
+	return false;
 }
 
 static void once_a_second(void)
@@ -449,22 +490,78 @@ void d9__cpu_sampler_tick(struct d9__slot *own, uint32_t hz, char *state, size_t
 
 void d9__cpu_sampler_rest(void)
 {
-	for (uint32_t i = 0; i < self.high; i++) {
+	for (uint32_t i = 0; i < atomic_load_explicit(&high, memory_order_relaxed); i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_relaxed);
 
 		if (thread)
 			let_go(thread);
 	}
-	self.high = 0;
+	atomic_store(&high, 0);
 }
 
 void d9__cpu_sampler_end(void)
 {
 	atomic_store(&forbidden, true);
-	for (uint32_t i = 0; i < D9__SAMPLED_MAX; i++) {
+	stop_all();
+}
+
+/* The record of the thread |tid|, or NULL. */
+static struct sampled *find(uint32_t tid)
+{
+	for (uint32_t i = 0; i < atomic_load(&high); i++) {
 		struct sampled *thread = atomic_load_explicit(&all[i], memory_order_acquire);
 
-		if (thread)
-			stop_timer(thread);
+		if (thread && tid_of(thread) == tid)
+			return thread;
 	}
+	return NULL;
+}
+
+void d9__cpu_sampler_leave(void)
+{
+	int saved = errno;
+	uint32_t tid = atomic_load(&high) ? (uint32_t)syscall(SYS_gettid) : 0;
+	struct sampled *thread = tid ? find(tid) : NULL;
+
+	if (thread && atomic_load(&thread->timer) >= 0) {
+		stop_timer(thread);
+		atomic_store(&thread->left_ns, d9__cpu_timer_used_ns(tid));
+		atomic_store(&thread->left_tid, tid);
+		atomic_store(&thread->stopped, true);
+	}
+	errno = saved;
+}
+
+/* One that no place is left for ends sampling. */
+static void put_barred(uint32_t from, uint32_t to)
+{
+	for (unsigned i = 0; i < BARRED_MAX; i++) {
+		uint32_t found = from;
+
+		if (atomic_compare_exchange_strong(&barred[i], &found, to))
+			return;
+	}
+	if (to)
+		d9__cpu_sampler_end();
+}
+
+/* Nobody gives it a timer meanwhile. */
+void d9__cpu_sampler_bar(bool bar)
+{
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
+	sigset_t signals, before;
+
+	sigfillset(&signals);
+	pthread_sigmask(SIG_SETMASK, &signals, &before);
+	d9__cpu_signal_lock();
+	put_barred(bar ? 0 : tid, bar ? tid : 0);
+	d9__cpu_sampler_leave();
+	d9__cpu_signal_unlock();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void d9__cpu_sampler_blocked(void)
+{
+	atomic_fetch_add(&n_blocked, 1);
+	d9__cpu_sampler_leave();
 }

@@ -5,13 +5,13 @@
  * The flush thread gives each sampled thread a timer of its own CPU time.  Its signal interrupts the thread, and the
  * handler leaves the call stack in the side ring of the flush thread's slot.  A thread that sleeps costs nothing.
  *
- * The signal is SIGPROF if nobody uses it when the first thread is sampled, else the highest real-time signal that
- * nobody uses.  Where the program takes the signal over later, it is the program's: sampling ends, and the trace says so.
+ * Which signal that is, and what becomes of it when the program wants it, cpu_signal.h has.
  */
 
 #ifndef D9_SAMPLE_CPU_SAMPLER_H
 #define D9_SAMPLE_CPU_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,5 +34,20 @@ void d9__cpu_sampler_forget(void);
  * returning from a handler is one.  Any thread, before that.
  */
 void d9__cpu_sampler_end(void);
+
+/*
+ * The calling thread is not sampled any more; at the next tick the flush thread looks whether it may be.  Async-signal-safe,
+ * takes no lock, keeps errno.
+ */
+void d9__cpu_sampler_leave(void);
+
+/* The calling thread is never sampled again, or with false it may be. */
+void d9__cpu_sampler_bar(bool barred);
+
+/*
+ * The calling thread has blocked the signal, and called d9__cpu_sampler_leave() before, so that none waits.  The flush
+ * thread may have begun to sample it between the two.
+ */
+void d9__cpu_sampler_blocked(void);
 
 #endif /* D9_SAMPLE_CPU_SAMPLER_H */

@@ -67,21 +67,42 @@ static bool has(uint64_t signals, int signal)
 	return signals >> (signal - 1) & 1;
 }
 
-/* A program cannot block the C library's own signal; that one does while it starts a thread, and valgrind always. */
-bool d9__cpu_timer_is_blocked(uint32_t tid, int signal)
+static void read_file(uint32_t tid, const char *name, char *text, size_t size)
 {
-	char path[64], text[4096];
-	const char *mask;
-	uint64_t blocked;
+	char path[64];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%u/status", tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%u/%s", tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
+}
+
+/* While a thread waits for signals there the kernel takes them out of those that it blocks. */
+static bool waits_for_signals(uint32_t tid)
+{
+	char text[256], *end;
+
+	read_file(tid, "syscall", text, sizeof(text));
+	return strtol(text, &end, 10) == SYS_rt_sigtimedwait && end > text;
+}
+
+/* A program cannot block the C library's own signal; that one does while it starts a thread, and valgrind always. */
+bool d9__cpu_timer_is_blocked(uint32_t tid, int signal)
+{
+	char text[4096];
+	const char *mask;
+	uint64_t blocked;
+
+	/* Behind the mask, too: one that began to wait between the two. */
+	if (waits_for_signals(tid))
+		return true;
+	read_file(tid, "status", text, sizeof(text));
+	if (waits_for_signals(tid))
+		return true;
 	mask = strstr(text, "\nSigBlk:");
 	blocked = mask ? strtoull(mask + strlen("\nSigBlk:"), NULL, 16) : 0;
 	return has(blocked, signal) && !has(blocked, LIBC_SIGNAL);

@@ -17,7 +17,9 @@ int d9__cpu_timer_start(uint32_t tid, int signal, int value, uint64_t period_ns)
 /* A signal may still come. */
 void d9__cpu_timer_stop(int timer);
 
-/* Whether |tid| blocks |signal| now: one that waits for all signals itself would take ours for one of its own. */
+/*
+ * Whether |tid| blocks |signal| now, or waits for signals by sigwait(3) and its like: it would take ours for one of its own.
+ */
 bool d9__cpu_timer_is_blocked(uint32_t tid, int signal);
 
 /* The CPU time that |tid| has used so far; 0: the thread is gone. */

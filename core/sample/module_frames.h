@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Module frames: the unwind information of the modules that are loaded, copied while they cannot be unmapped. */
+/*
+ * Module frames: where the modules that are loaded have code, and their unwind information, copied while they cannot be
+ * unmapped.
+ */
 
 #ifndef D9_SAMPLE_MODULE_FRAMES_H
 #define D9_SAMPLE_MODULE_FRAMES_H
@@ -28,9 +31,17 @@ struct d9__module_frames {
 	size_t len;
 };
 
+/* Executable memory of |module[module]|. */
+struct d9__module_code {
+	uintptr_t low, high;
+	size_t module;
+};
+
 struct d9__frames_list {
 	struct d9__module_frames *module;
 	size_t n, capacity;
+	struct d9__module_code *code; /* of all modules */
+	size_t n_code, code_capacity;
 	unsigned long long adds, subs; /* the loader's counters at the walk */
 };
 

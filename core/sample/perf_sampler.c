@@ -55,7 +55,7 @@ static void put_stack(const struct d9__perf_record *record, struct d9__sample_ra
 		unwound = d9__unwind_copied(&walker, &record->registers, record->stack, record->stack_len, pcs + n,
 					    D9__SAMPLE_FRAMES_MAX - n);
 	raw->n = (uint16_t)(n + unwound.n);
-	raw->truncated = unwound.truncated || unwound.guessed;
+	raw->truncated = unwound.truncated;
 }
 
 /* A thread that came and went between two ticks is in no list, but of this process. */

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <unwind.h>
 
+#include "record/mapped.h"
 #include "record/sandbox.h"
 #include "sample/place_stacks.h"
 #include "sample/unwind.h"
@@ -47,7 +47,8 @@ static uint32_t miss(void)
 
 struct walk {
 	uint32_t n;
-	bool ended; /* nobody called the last frame */
+	bool ended;  /* nobody called the last frame */
+	bool is_raw; /* as in struct d9__place_stack */
 };
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
@@ -66,7 +67,7 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 /* Before the flush thread has made tables, and where there are none. */
 static struct walk walk_without_tables(void)
 {
-	struct walk walk = { 0 };
+	struct walk walk = { .is_raw = true };
 
 	walk.ended |= _Unwind_Backtrace(add_frame, &walk) == _URC_END_OF_STACK;
 	return walk;
@@ -86,7 +87,7 @@ static struct walk walk_stack(const struct d9__place *place)
 	__asm__ volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
 			 : "=&r"(registers.ip), "=&r"(registers.sp), "=&r"(registers.bp));
 	unwound = d9__unwind(&unwinder, &registers, pcs, D9__UNWIND_MAX);
-	return (struct walk){ unwound.n, !unwound.truncated && !unwound.guessed };
+	return (struct walk){ unwound.n, !unwound.truncated, false };
 }
 #else
 static struct walk walk_stack(const struct d9__place *place)
@@ -96,12 +97,19 @@ static struct walk walk_stack(const struct d9__place *place)
 }
 #endif
 
-/* Where the program's frames begin: behind ours, which called from hooks.  0: not found, and all are kept. */
-static uint32_t first_frame(const struct d9__place *place, uint32_t n)
+/*
+ * Where the program's frames begin: behind ours, which called from hooks.  0: not found, and all are kept.  Of a walk that
+ * did not come out of ours the caller alone is left.
+ */
+static uint32_t first_frame(const struct d9__place *place, struct walk *walk)
 {
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < walk->n; i++)
 		if (pcs[i] == (uintptr_t)place->caller)
 			return i;
+	if (!walk->ended && place->caller) {
+		pcs[0] = (uintptr_t)place->caller;
+		walk->n = 1;
+	}
 	return 0;
 }
 
@@ -127,11 +135,10 @@ static uint64_t hash_of(const struct d9__place_stack *stack)
 /* Room for a stack of D9__PLACE_FRAMES, of which as much is used as was found.  NULL: there is none. */
 static struct d9__place_stack *next_stack(void)
 {
-	void *memory;
-
-	if (!arena) {
-		memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		arena = memory == MAP_FAILED ? NULL : memory;
+	if (!arena && !arena_used) {
+		arena = d9__map(ARENA_BYTES);
+		if (!arena)
+			arena_used = ARENA_BYTES; /* so that later calls do not try to map it again */
 	}
 	if (!arena || n_stacks == STACKS_MAX || arena_used + STACK_BYTES(D9__PLACE_FRAMES) > ARENA_BYTES)
 		return NULL;
@@ -181,7 +188,8 @@ static uint32_t capture(const struct d9__place *place)
 	if (!stack)
 		return 0;
 	walk = walk_stack(place);
-	first = first_frame(place, walk.n);
+	first = first_frame(place, &walk);
+	stack->is_raw = walk.is_raw;
 	stack->n = walk.n - first + 1;
 	stack->truncated = !walk.ended || stack->n > D9__PLACE_FRAMES;
 	if (stack->n > D9__PLACE_FRAMES)
@@ -238,6 +246,14 @@ uint32_t d9__place_search(const struct d9__place *place, uint64_t hash, uint64_t
 	handle = capture_at(place, hash);
 	errno = saved;
 	return handle;
+}
+
+uint32_t d9__place_frames(const struct d9__place_stack *stack)
+{
+	/* The function and its caller, which it has returned to, are code. */
+	uint32_t sure = stack->is_raw && stack->n > 2 ? 2 : stack->n;
+
+	return sure + d9__unwind_code(stack->pcs + sure, stack->n - sure);
 }
 
 uint64_t d9__place_misses(void)

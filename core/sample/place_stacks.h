@@ -37,6 +37,7 @@ struct d9__place_stack {
 	uint64_t hash;
 	uint32_t n;
 	bool truncated; /* outer frames may be missing */
+	bool is_raw;	/* not all addresses are known to be of code: see d9__place_frames() */
 	/* pcs[2], pcs[3], ... stood so many words above |here|. */
 	uint8_t n_checked;
 	uint16_t words[D9__PLACE_CHECKED];
@@ -114,6 +115,9 @@ static inline uint32_t d9__place_stack(const struct d9__place *place, uint64_t r
 	}
 	return d9__place_search(place, hash, random);
 }
+
+/* How many frames of |stack| may be told now, the innermost first.  A stack that is cut by that is so for this call only. */
+uint32_t d9__place_frames(const struct d9__place_stack *stack);
 
 /* Calls that went without a stack: there was no room, or another thread was taking one at that moment. */
 uint64_t d9__place_misses(void);

@@ -161,4 +161,5 @@ void d9__sampler_start(void)
 	d9__tick_add(tick);
 	/* Whoever records loops, too, has more to do then, and says so later. */
 	d9__sandbox_on_enter(d9__cpu_sampler_end);
+	d9__sandbox_on_bar(d9__cpu_sampler_bar);
 }

@@ -21,8 +21,6 @@
 /* The ABI of x86-64 lets a function use this many bytes below its sp. */
 #define RED_ZONE 128
 
-#define FRAME_LEAST 32 /* what a caller's frame takes in any case, and what it was called with */
-
 /* Numbers of the psABI. */
 #define RBP 6
 #define RSP 7
@@ -50,6 +48,7 @@ struct walk {
 	uintptr_t pc, sp, bp;
 	const uintptr_t *all; /* registers of the frame that was interrupted; NULL: they are its callee's by now */
 	uintptr_t saved[D9__REGISTERS]; /* those that a signal frame holds */
+	bool is_caller; /* |pc| is a word of the stack */
 	bool has_copied;
 	bool has_guessed;
 };
@@ -136,20 +135,21 @@ static struct d9__unwind_cached *cached(struct d9__unwind_thread *thread, uintpt
 	return &thread->cache[(hash >> 32) % D9__UNWIND_CACHE];
 }
 
-static const struct d9__unwind_row *find_row(struct walk *walk)
+/* False: the pc is not in executable memory, as far as is known.  Else |*row| may be NULL. */
+static bool find_row(struct walk *walk, const struct d9__unwind_row **row)
 {
 	uintptr_t pc = walk->all ? walk->pc : walk->pc - 1;
 	struct d9__unwind_cached *entry = cached(walk->thread, pc);
-	const struct d9__unwind_row *row;
+	bool found;
 
-	if (!walk->table)
-		return NULL;
-	if (entry->pc == pc)
-		return entry->row;
-	row = d9__unwind_table_find(walk->table, pc);
-	if (row)
-		*entry = (struct d9__unwind_cached){ pc, row };
-	return row;
+	*row = entry->row;
+	if (*row && entry->pc == pc)
+		return true;
+	*row = NULL;
+	found = walk->table && d9__unwind_table_find(walk->table, pc, row);
+	if (*row)
+		*entry = (struct d9__unwind_cached){ pc, *row };
+	return found;
 }
 
 static enum d9__unwind_stop read_cfa(const struct walk *walk, uintptr_t base, intptr_t offset,
@@ -222,6 +222,7 @@ static void enter_caller(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_
 	walk->sp = sp;
 	walk->bp = bp;
 	walk->all = NULL;
+	walk->is_caller = true;
 }
 
 static enum d9__unwind_stop step_by_row(struct walk *walk, const struct d9__unwind_row *row)
@@ -276,17 +277,15 @@ static enum d9__unwind_stop step_over_signal(struct walk *walk)
 }
 #endif
 
-/* Nobody called what begins at the very top of a stack, as the code does that begins a coroutine. */
-static bool is_at_top(const struct walk *walk)
-{
-	return walk->sp < walk->region.high && walk->region.high - walk->sp < FRAME_LEAST;
-}
-
 /* Go to the caller.  False if there is none, or none that can be found: |*stop| says why. */
 static bool step(struct walk *walk, enum d9__unwind_stop *stop)
 {
-	const struct d9__unwind_row *row = find_row(walk);
+	const struct d9__unwind_row *row;
 
+	if (!find_row(walk, &row) && walk->is_caller) {
+		*stop = D9__STOP_NO_CODE;
+		return false;
+	}
 	if (row && row->cfa == D9__CFA_END) {
 		*stop = D9__STOP_END;
 		return false;
@@ -297,19 +296,15 @@ static bool step(struct walk *walk, enum d9__unwind_stop *stop)
 		*stop = step_over_signal(walk);
 	else
 		*stop = step_by_row(walk, row);
-	if (*stop == D9__STOP_NO_ROW && is_at_top(walk)) {
-		*stop = D9__STOP_END;
-		return false;
-	}
-	/* A stack that somebody set up by hand ends with a return address of 0. */
-	return *stop == D9__STOP_END && walk->pc != 0;
+	return *stop == D9__STOP_END;
 }
 
 /* ---- walks ---- */
 
 /*
  * The hot path: frames of callers whose row is in the cache and gives the CFA by rsp or rbp, as nearly all do.
- * It does for them what step() does, in registers, and leaves to step() whatever is not as it should be.
+ * It does for them what step() does, in registers, and leaves to step() whatever is not as it should be, and to look
+ * whether the last is code: the others are, as they have rows.
  * Returns the number of frames, |n| of which were there.
  */
 static uint32_t step_usual(struct walk *walk, uint64_t *pcs, uint32_t n, uint32_t max)
@@ -331,8 +326,6 @@ static uint32_t step_usual(struct walk *walk, uint64_t *pcs, uint32_t n, uint32_
 		if (cfa <= sp || cfa - sizeof(pc) > last || slot > last || (cfa | slot) % sizeof(pc))
 			break;
 		caller = without_signature(load(cfa - sizeof(pc) + shift));
-		if (!caller)
-			break;
 		if (slot >= sp)
 			bp = load(slot + shift);
 		pcs[n++] = pc = caller;
@@ -368,10 +361,13 @@ static struct d9__unwound go(struct walk *walk, uint64_t *pcs, uint32_t max)
 		pcs[n++] = walk->pc;
 		if (!walk->all && walk->region.high)
 			n = step_usual(walk, pcs, n, max);
+		/* It looks at the latest address, which may be any word. */
 		if (!step(walk, &stop))
 			break;
 		stop = D9__STOP_DEPTH;
 	}
+	if (stop == D9__STOP_NO_CODE)
+		n--;
 	count(&walk->thread->stops[stop]);
 	return (struct d9__unwound){ n, (uint8_t)stop, stop != D9__STOP_END, walk->has_guessed };
 }
@@ -397,6 +393,17 @@ struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const str
 	if ((walk.sp | (uintptr_t)stack) % sizeof(uintptr_t) == 0 && walk.sp <= UINTPTR_MAX - len)
 		walk.region = (struct region){ walk.sp, walk.sp + len, (uintptr_t)stack - walk.sp };
 	return go(&walk, pcs, max);
+}
+
+uint32_t d9__unwind_code(const uint64_t *pcs, uint32_t n)
+{
+	const struct d9__unwind_table *table = d9__unwind_table_now();
+	const struct d9__unwind_row *row;
+	uint32_t i = 0;
+
+	while (table && i < n && d9__unwind_table_find(table, (uintptr_t)pcs[i] - 1, &row))
+		i++;
+	return i;
 }
 
 void d9__registers_of(struct d9__registers *registers, const void *ucontext)

@@ -6,6 +6,9 @@
  * tables and the memory of the walk itself are touched, so modules may be unmapped meanwhile.  The one system
  * call is process_vm_readv(), once, for a stack that is neither the thread's nor registered.
  *
+ * A stack holds secrets: the stack protector's word, keys.  So a walk writes no word of it that is not an address of
+ * executable memory, as the tables know it.  The interrupted pc is not looked up for that: the processor ran it.
+ *
  * In a handler, where |thread| belongs to the thread and a guard keeps nested handlers out:
  *
  *	struct d9__registers registers;
@@ -25,6 +28,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <dial9/export.h>
+
 #include "sample/unwind_row.h"
 
 #define D9__UNWIND_MAX        128 /* frames */
@@ -33,12 +38,13 @@
 
 /* Why a walk ended. */
 enum d9__unwind_stop {
-	D9__STOP_END,    /* nobody called the last frame: the stack is complete */
+	D9__STOP_END,    /* nobody called the last frame, a thread's or coroutine's start: the stack is complete */
 	D9__STOP_BOUNDS, /* a word to be read is not in the stack, or not aligned */
 	D9__STOP_NO_ROW, /* nothing is known of the code, and rbp is no frame pointer */
 	D9__STOP_CFA,    /* the caller's frame would not be above this one */
 	D9__STOP_DEPTH,  /* there is no room for more frames */
 	D9__STOP_REGISTER, /* a register is needed that is known in the innermost frame only */
+	D9__STOP_NO_CODE,  /* the return address is not in executable memory: no frame, and not told */
 	D9__STOPS
 };
 
@@ -97,5 +103,11 @@ struct d9__unwound d9__unwind(struct d9__unwind_thread *thread,
  */
 struct d9__unwound d9__unwind_copied(struct d9__unwind_thread *thread, const struct d9__registers *registers,
 				     const uint8_t *stack, size_t len, uint64_t *pcs, uint32_t max);
+
+/*
+ * How many of |n| return addresses, from the first on, are in executable memory: what of a stack that was walked by other
+ * means may be told.  0 while there are no tables.
+ */
+D9_API uint32_t d9__unwind_code(const uint64_t *pcs, uint32_t n);
 
 #endif /* D9_SAMPLE_UNWIND_H */

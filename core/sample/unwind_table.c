@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may touch what: the flush thread alone changes anything, so it reads without a lock.  It holds |lock|
+ * Who may touch what: one thread at a time changes anything, that which has set |is_busy|, the flush thread but for the
+ * very first time; so it reads without a lock.  It holds |lock|
  * while it changes lists, so that a fork finds them whole; never while it asks the loader or compiles.
  * Handlers load |current| once and follow it to memory that is not written any more, but for two flags.
  *
@@ -14,7 +15,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
 
+#include "record/maps.h"
+#include "record/modules.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"
@@ -26,7 +32,8 @@
 /* In libraries of distributions a row describes about 5 bytes of .eh_frame. */
 #define SECTION_PER_ROW 5
 
-#define RETIRED_NS    UINT64_C(10000000000)
+#define SECOND_NS     UINT64_C(1000000000)
+#define RETIRED_NS    (10 * SECOND_NS)
 #define RETIRED_KEPT  64
 #define RETIRED_TICKS 64
 
@@ -47,28 +54,32 @@ struct module_rows {
 	_Atomic(bool) was_hit; /* by a handler that found no rows; cleared by nobody */
 };
 
+/* Executable memory. */
 struct span {
 	uintptr_t low, high;
+	uintptr_t base; /* what its rows count from */
 	const struct d9__unwind_row *row; /* NULL: none, or not yet */
 	size_t n;
-	struct module_rows *module;
+	struct module_rows *module; /* NULL: none has it */
 };
 
 struct d9__unwind_table {
 	uint64_t number;
 	struct d9__unwind_table *newer; /* among the retired */
 	uint64_t retired_ns, retired_tick;
-	size_t n;
+	size_t n_modules, n;
 	struct span span[]; /* in order, without overlaps */
 };
 
 /* Written by the flush thread (release), loaded by handlers (acquire). */
 static _Atomic(struct d9__unwind_table *) current;
 
-/* Set by handlers, taken by the flush thread: a module has |was_hit|. */
-static _Atomic(bool) was_asked;
+/* Set by handlers, taken by the flush thread: a module has |was_hit|; an address was in no span. */
+static _Atomic(bool) was_asked, was_nowhere;
 
-/* Protected by |lock| against forks; flush thread only. */
+static _Atomic(bool) is_busy; /* a thread brings the tables up to date */
+
+/* Protected by |lock| against forks. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module_rows *modules;
 static struct d9__unwind_table *oldest, *newest; /* retired versions */
@@ -77,9 +88,16 @@ static size_t n_rows;
 static uint64_t n_versions; /* ever made */
 static uint64_t n_ticks;    /* calls of d9__unwind_tables_refresh() */
 
-/* Flush thread only. */
 static struct d9__frames_list loaded; /* as the last walk found it; no copies between refreshes */
 static bool ever_walked;
+
+/* In order, without overlaps. */
+struct ranges {
+	struct d9__mapping *range;
+	size_t n, capacity;
+};
+static struct ranges others; /* executable memory that no module has, as it was at |others_ns| */
+static uint64_t others_ns;
 
 /* ---- what handlers do ---- */
 
@@ -129,19 +147,30 @@ static const struct d9__unwind_row *find_row(const struct span *span, uint32_t o
 	return row;
 }
 
-const struct d9__unwind_row *d9__unwind_table_find(const struct d9__unwind_table *table,
-						   uintptr_t pc)
+/* Set |*flag|, which others look at.  True if it was not set. */
+static bool raise_flag(_Atomic(bool) *flag)
+{
+	if (atomic_load_explicit(flag, memory_order_relaxed))
+		return false;
+	/* release: pairs with the acquire in d9__unwind_tables_refresh() */
+	atomic_store_explicit(flag, true, memory_order_release);
+	return true;
+}
+
+bool d9__unwind_table_find(const struct d9__unwind_table *table, uintptr_t pc, const struct d9__unwind_row **row)
 {
 	const struct span *span = find_span(table, pc);
 
-	if (!span || pc - span->low > UINT32_MAX)
-		return NULL;
-	if (!span->row && !atomic_load_explicit(&span->module->was_hit, memory_order_relaxed)) {
-		atomic_store_explicit(&span->module->was_hit, true, memory_order_relaxed);
-		/* release: pairs with the acquire in d9__unwind_tables_refresh() */
-		atomic_store_explicit(&was_asked, true, memory_order_release);
+	*row = NULL;
+	if (!span) {
+		raise_flag(&was_nowhere);
+		return false;
 	}
-	return find_row(span, (uint32_t)(pc - span->low));
+	if (!span->row && span->module && raise_flag(&span->module->was_hit))
+		raise_flag(&was_asked);
+	if (pc - span->base <= UINT32_MAX)
+		*row = find_row(span, (uint32_t)(pc - span->base));
+	return true;
 }
 
 /* ---- rows of modules ---- */
@@ -211,7 +240,7 @@ static bool is_wanted(void *arg, const struct d9__frames_key *key, size_t estima
 {
 	const struct module_rows *module = find_module(key);
 	struct copies *copies = arg;
-	size_t max = allowance(module), rows = estimate / SECTION_PER_ROW;
+	size_t max = D9__UNWIND_TABLES ? allowance(module) : 0, rows = estimate / SECTION_PER_ROW;
 
 	if (max == 0 || (copies->n && copies->bytes + estimate > COPIES_BYTES))
 		return false;
@@ -261,7 +290,7 @@ static int compile_copies(void)
 			module = add_module(&frames->key);
 		if (!module)
 			return -ENOMEM;
-		if (!frames->address)
+		if (!frames->address || !D9__UNWIND_TABLES)
 			set_rows(module, ROWS_MADE, &(struct d9__eh_frame_rows){ 0 });
 		if (!frames->copy)
 			continue;
@@ -270,6 +299,93 @@ static int compile_copies(void)
 		n++;
 	}
 	return err ? err : n;
+}
+
+/* ---- executable memory that no module has ---- */
+
+/* False: out of memory. */
+static bool add_range(struct ranges *ranges, uintptr_t low, uintptr_t high)
+{
+	struct d9__mapping *last = ranges->n ? &ranges->range[ranges->n - 1] : NULL;
+
+	if (last && last->high == low) {
+		last->high = high;
+		return true;
+	}
+	if (ranges->n == ranges->capacity) {
+		size_t more = ranges->capacity ? ranges->capacity * 2 : 32;
+		struct d9__mapping *grown = reallocarray(ranges->range, more, sizeof(*grown));
+
+		if (!grown)
+			return false;
+		ranges->range = grown;
+		ranges->capacity = more;
+	}
+	ranges->range[ranges->n++] = (struct d9__mapping){ low, high, PROT_EXEC };
+	return true;
+}
+
+/* |fresh| is what others are from now on, unless |failed|. */
+static int replace_others(struct ranges *fresh, bool failed)
+{
+	free(failed ? fresh->range : others.range);
+	if (!failed)
+		others = *fresh;
+	return failed ? -ENOMEM : 0;
+}
+
+/* All executable memory, that of modules too.  Where the kernel does not show it, what was known stays. */
+static int read_mappings(void)
+{
+	struct ranges fresh = { 0 };
+	struct d9__mapping mapping;
+	struct d9__maps maps;
+	bool failed = false;
+
+	if (!d9__maps_open(&maps))
+		return 0;
+	while (!failed && d9__maps_next(&maps, &mapping))
+		failed = mapping.prot & PROT_EXEC && !add_range(&fresh, mapping.low, mapping.high);
+	d9__maps_close(&maps);
+	return replace_others(&fresh, failed);
+}
+
+static uintptr_t start_of_page(uintptr_t address)
+{
+	return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static uintptr_t end_of_page(uintptr_t address)
+{
+	return start_of_page(address + (uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/*
+ * Leave in |others| what is in none of |table|, whose spans are those of modules: what a module has now may be data of the
+ * program's when that is unloaded.
+ */
+static int subtract_modules(const struct d9__unwind_table *table)
+{
+	struct ranges fresh = { 0 };
+	bool failed = false;
+	size_t k = 0;
+
+	for (size_t i = 0; i < others.n; i++) {
+		uintptr_t low = others.range[i].low, high = others.range[i].high;
+
+		while (!failed && low < high) {
+			uintptr_t end = high;
+
+			while (k < table->n && end_of_page(table->span[k].high) <= low)
+				k++;
+			if (k < table->n && table->span[k].low < high)
+				end = start_of_page(table->span[k].low);
+			if (low < end)
+				failed = !add_range(&fresh, low, end);
+			low = end < high ? end_of_page(table->span[k].high) : high;
+		}
+	}
+	return replace_others(&fresh, failed);
 }
 
 /* ---- versions ---- */
@@ -281,22 +397,90 @@ static int by_low(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
+/*
+ * One byte before the function that makecontext() has a coroutine return to: it ends the coroutine, and nothing called it.
+ * The C library has rows for it that say something else.
+ */
+#if defined(__x86_64__)
+static void never_called(void)
+{
+}
+
+static uintptr_t start_of_contexts(void)
+{
+	uintptr_t stack[64] __attribute__((aligned(16)));
+	static ucontext_t context;
+	static uintptr_t start;
+
+	if (start)
+		return start;
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof(stack);
+	makecontext(&context, never_called, 0);
+	start = *(const uintptr_t *)(uintptr_t)context.uc_mcontext.gregs[REG_RSP] - 1;
+	return start;
+}
+#else
+static uintptr_t start_of_contexts(void)
+{
+	return 0;
+}
+#endif
+
+static void add_span(struct d9__unwind_table *table, const struct span *span)
+{
+	if (span->low < span->high)
+		table->span[table->n++] = *span;
+}
+
+/* Add |code|, in three parts if |start|, a byte that is an end of stacks, is in it. */
+static void add_code(struct d9__unwind_table *table, const struct d9__module_code *code, uintptr_t start)
+{
+	static const struct d9__unwind_row end = { .cfa = D9__CFA_END };
+	const struct d9__module_frames *frames = &loaded.module[code->module];
+	struct module_rows *module = find_module(&frames->key);
+	struct span span = { code->low, code->high, frames->low, module->rows.row, module->rows.n, module };
+
+	if (start >= code->low && start < code->high) {
+		span.high = start;
+		add_span(table, &span);
+		add_span(table, &(struct span){ start, start + 1, start, &end, 1, module });
+		span.low = start + 1;
+		span.high = code->high;
+	}
+	add_span(table, &span);
+}
+
+/* |table| with the others, in order, or NULL. */
+static struct d9__unwind_table *add_others(struct d9__unwind_table *table)
+{
+	struct d9__unwind_table *grown = NULL;
+
+	if (!subtract_modules(table))
+		grown = realloc(table, sizeof(*table) + (table->n + others.n) * sizeof(table->span[0]));
+	if (!grown) {
+		free(table);
+		return NULL;
+	}
+	for (size_t i = 0; i < others.n; i++)
+		add_span(grown, &(struct span){ .low = others.range[i].low, .high = others.range[i].high });
+	qsort(grown->span, grown->n, sizeof(grown->span[0]), by_low);
+	return grown;
+}
+
 static struct d9__unwind_table *make_version(void)
 {
 	struct d9__unwind_table *table =
-		calloc(1, sizeof(*table) + loaded.n * sizeof(table->span[0]));
+		calloc(1, sizeof(*table) + (loaded.n_code + 2) * sizeof(table->span[0]));
+	uintptr_t start = start_of_contexts();
 
 	if (!table)
 		return NULL;
-	table->n = loaded.n;
-	for (size_t i = 0; i < loaded.n; i++) {
-		struct module_rows *module = find_module(&loaded.module[i].key);
-
-		table->span[i] = (struct span){ loaded.module[i].low, loaded.module[i].high,
-						module->rows.row, module->rows.n, module };
-	}
+	table->n_modules = loaded.n;
+	for (size_t i = 0; i < loaded.n_code; i++)
+		add_code(table, &loaded.code[i], start);
 	qsort(table->span, table->n, sizeof(table->span[0]), by_low);
-	return table;
+	return others.n ? add_others(table) : table;
 }
 
 static bool equal(const struct d9__unwind_table *a, const struct d9__unwind_table *b)
@@ -329,7 +513,8 @@ static void publish(struct d9__unwind_table *table, uint64_t now_ns)
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; table && i < table->n; i++)
-		table->span[i].module->n_versions++;
+		if (table->span[i].module)
+			table->span[i].module->n_versions++;
 	if (table)
 		table->number = ++n_versions;
 	/* release: pairs with the acquire in d9__unwind_table_now() */
@@ -342,7 +527,8 @@ static void publish(struct d9__unwind_table *table, uint64_t now_ns)
 static void free_version_locked(struct d9__unwind_table *table)
 {
 	for (size_t i = 0; i < table->n; i++)
-		table->span[i].module->n_versions--;
+		if (table->span[i].module)
+			table->span[i].module->n_versions--;
 	free(table);
 }
 
@@ -396,22 +582,53 @@ static int rebuild(uint64_t now_ns)
 	return 0;
 }
 
-int d9__unwind_tables_refresh(uint64_t now_ns)
+/* acquire: pairs with the release in raise_flag() */
+static bool take_flag(_Atomic(bool) *flag)
 {
-	bool asked;
-	int err = 0;
+	return atomic_exchange_explicit(flag, false, memory_order_acquire);
+}
 
-	if (!D9__UNWIND_TABLES)
+/* 1: others were read anew; 0: there was no need, or it is too early; or -ENOMEM. */
+static int look_for_others(uint64_t now_ns)
+{
+	int err;
+
+	if (now_ns - others_ns < SECOND_NS || !take_flag(&was_nowhere))
 		return 0;
+	others_ns = now_ns;
+	err = read_mappings();
+	return err ? err : 1;
+}
+
+static int refresh(uint64_t now_ns)
+{
+	bool asked = take_flag(&was_asked);
+	int err = look_for_others(now_ns);
+
 	n_ticks++;
-	/* acquire: pairs with the release in d9__unwind_table_find() */
-	asked = atomic_exchange_explicit(&was_asked, false, memory_order_acquire);
-	if (asked || !ever_walked || d9__frames_changed(&loaded)) {
+	if (err > 0 || asked || !ever_walked || d9__frames_changed(&loaded)) {
 		err = rebuild(now_ns);
 		ever_walked = !err;
 	}
 	free_retired(now_ns);
 	return err;
+}
+
+int d9__unwind_tables_refresh(uint64_t now_ns)
+{
+	int err;
+
+	/* acquire: pairs with the release below */
+	if (atomic_exchange_explicit(&is_busy, true, memory_order_acquire))
+		return 0;
+	err = refresh(now_ns);
+	atomic_store_explicit(&is_busy, false, memory_order_release);
+	return err;
+}
+
+int d9__unwind_tables_begin(uint64_t now_ns)
+{
+	return d9__modules_may_walk() ? d9__unwind_tables_refresh(now_ns) : 0;
 }
 
 void d9__unwind_tables_stop(uint64_t now_ns)
@@ -435,6 +652,10 @@ void d9__unwind_tables_release(void)
 	free_modules_locked(true);
 	pthread_mutex_unlock(&lock);
 	d9__frames_list_release(&loaded);
+	free(others.range);
+	others = (struct ranges){ 0 };
+	others_ns = 0;
+	atomic_store_explicit(&was_nowhere, false, memory_order_relaxed);
 	ever_walked = false;
 }
 
@@ -451,7 +672,11 @@ void d9__unwind_tables_fork_parent(void)
 void d9__unwind_tables_fork_child(void)
 {
 	/* The fork may have fallen into a walk of the flush thread, which the child has not. */
+	atomic_store_explicit(&is_busy, false, memory_order_relaxed);
 	loaded = (struct d9__frames_list){ 0 };
+	others = (struct ranges){ 0 };
+	others_ns = 0;
+	atomic_store_explicit(&was_nowhere, true, memory_order_relaxed);
 	ever_walked = false;
 	pthread_mutex_unlock(&lock);
 }
@@ -465,10 +690,15 @@ void d9__unwind_tables_figures(struct d9__unwind_figures *figures)
 	figures->n_rows = n_rows;
 	figures->n_retired = n_retired;
 	for (size_t i = 0; table && i < table->n; i++) {
-		figures->n_waiting += table->span[i].module->state <= ROWS_LARGE;
-		figures->n_refused += table->span[i].module->state == ROWS_REFUSED;
+		const struct module_rows *module = table->span[i].module;
+
+		figures->n_others += !module;
+		if (!module || (i && table->span[i - 1].module == module))
+			continue;
+		figures->n_waiting += module->state <= ROWS_LARGE;
+		figures->n_refused += module->state == ROWS_REFUSED;
 	}
 	pthread_mutex_unlock(&lock);
 	figures->version = table ? table->number : 0;
-	figures->n_modules = table ? table->n : 0;
+	figures->n_modules = table ? table->n_modules : 0;
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwind tables: the unwind rows of all loaded modules, for handlers to look addresses up in.
+ * Unwind tables: where executable memory is, and the unwind rows of all loaded modules, for handlers to look addresses
+ * up in.
  *
  * The flush thread makes them and publishes them as versions.  A version never changes: when modules come
  * or go there is a new one, and the old one is freed long after no handler can be using it any more.  The
  * rows of a module are made once and shared by all versions.
  *
+ * A version has the executable segments of modules, and the executable memory that no module has (of a compiler at run
+ * time), for which the flush thread reads the kernel's list of mappings: after a look-up has found an address nowhere,
+ * at most once a second.
+ *
  * Rows are made of all modules until they take up 8 MiB; of further modules when a sample hits them; 32 MiB
- * is the limit.  On machines other than x86-64 there are no tables.
+ * is the limit.  On machines other than x86-64 there are no rows.
  */
 
 #ifndef D9_SAMPLE_UNWIND_TABLE_H
@@ -31,6 +36,7 @@ struct d9__unwind_table; /* one version */
 struct d9__unwind_figures {
 	uint64_t version;   /* number of the newest; 0: none was published */
 	size_t n_modules;   /* in it */
+	size_t n_others;    /* ranges of executable memory that no module has */
 	size_t n_waiting;   /* those of them whose rows are made when a sample hits them */
 	size_t n_refused;   /* those whose rows would be over the limit */
 	size_t n_rows;      /* in memory, old versions included */
@@ -39,12 +45,18 @@ struct d9__unwind_figures {
 
 /*
  * Bring the tables up to date: the first call makes them; later ones look whether modules came or went, or
- * samples hit a module that has no rows yet, and mostly find nothing to do.  |now_ns| is CLOCK_MONOTONIC.
- * 0 or -ENOMEM; the last version then stays.
+ * samples hit a module that has no rows yet, or an address that is nowhere, and mostly find nothing to do.  |now_ns| is
+ * CLOCK_MONOTONIC.  0 or -ENOMEM; the last version then stays.
  *
- * Flush thread only: not reentrant.  Takes the loader's lock, so never under a lock of the program.
+ * On the flush thread: it takes the loader's lock.
  */
 int d9__unwind_tables_refresh(uint64_t now_ns);
+
+/*
+ * The same for a thread of the program's that needs tables before the flush thread's first tick.  While one is at it, others
+ * find nothing to do; in a forked child none does anything where d9__modules_may_walk() is false.  Not under a lock of the program.
+ */
+int d9__unwind_tables_begin(uint64_t now_ns);
 
 /*
  * Publish that there are no tables.  What was there is freed by later refreshes, if the recorder starts again,
@@ -69,10 +81,9 @@ const struct d9__unwind_table *d9__unwind_table_now(void);
 uint64_t d9__unwind_table_number(const struct d9__unwind_table *table);
 
 /*
- * The row for |pc|, or NULL: no module is there, or its rows are not made yet.  In the latter case the flush
- * thread is asked to make them.  Async-signal-safe.
+ * True if |pc| is in executable memory, and |*row| is its row then, or NULL: it has none, or they are not made yet.
+ * The flush thread is asked to make them, or to look for the memory.  Async-signal-safe.
  */
-const struct d9__unwind_row *d9__unwind_table_find(const struct d9__unwind_table *table,
-						   uintptr_t pc);
+bool d9__unwind_table_find(const struct d9__unwind_table *table, uintptr_t pc, const struct d9__unwind_row **row);
 
 #endif /* D9_SAMPLE_UNWIND_TABLE_H */

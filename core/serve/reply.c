@@ -7,6 +7,7 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,10 +37,23 @@ static void add_headers(struct evhttp_request *request, const char *type)
 	evhttp_add_header(headers, "Content-Type", type);
 }
 
+/* libevent would send the body that GET gets, and a client that keeps the connection took it for the next answer. */
+static void send_head(struct evhttp_request *request, int code, size_t len)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%zu", len);
+	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Length", text);
+	evhttp_send_reply(request, code, NULL, NULL);
+}
+
 void d9__reply(struct evhttp_request *request, int code, const char *type, struct evbuffer *body)
 {
 	add_headers(request, type);
-	evhttp_send_reply(request, code, NULL, body);
+	if (evhttp_request_get_command(request) == EVHTTP_REQ_HEAD)
+		send_head(request, code, body ? evbuffer_get_length(body) : 0);
+	else
+		evhttp_send_reply(request, code, NULL, body);
 }
 
 void d9__reply_bytes(struct evhttp_request *request, int code, const char *type, const char *data,

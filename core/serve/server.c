@@ -241,7 +241,7 @@ static int add_everything(struct subject *subject, const struct d9__server *serv
 	const struct d9__listing *listing = &server->listing;
 	int err = 0;
 
-	if (!listing->left_out && listing->n > 1)
+	if (server->source.whole || (!listing->left_out && listing->n > 1))
 		return add_path(subject, server, "", listing->identity);
 	for (size_t i = 0; i < listing->n && !err; i++)
 		err = add_path(subject, server, listing->items[i].name, listing->items[i].identity);
@@ -346,6 +346,15 @@ static bool is_foreign(struct evhttp_request *request)
 	return site && strcmp(site, "same-origin") && strcmp(site, "none");
 }
 
+/* Whether a browser goes to the page itself, as from the file of `--open`: who leads it there reads nothing of it. */
+static bool is_visit(struct evhttp_request *request, const char *path)
+{
+	struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+	const char *mode = evhttp_find_header(headers, "Sec-Fetch-Mode"), *what = evhttp_find_header(headers, "Sec-Fetch-Dest");
+
+	return !*path && mode && what && !strcmp(mode, "navigate") && !strcmp(what, "document");
+}
+
 /* What follows "/TOKEN/" in |uri|, up to the query, in new memory; NULL: another token, or out of
  * memory. */
 static char *path_behind_token(const struct d9__server *server, const char *uri)
@@ -436,7 +445,7 @@ static void on_request(struct evhttp_request *request, void *context)
 	if (!path)
 		d9__reply_text(request, 403,
 			       "open the URL that dial9 serve printed: it holds a token");
-	else if (is_foreign(request))
+	else if (is_foreign(request) && !is_visit(request, path))
 		d9__reply_text(request, 403, "other sites may not read this");
 	else if ((asked = strchr(uri, '?')) && evhttp_parse_query_str(asked + 1, &query))
 		d9__reply_text(request, HTTP_BADREQUEST, "no query of ours");

@@ -21,6 +21,7 @@ struct d9__source_segment {
 
 struct d9__source {
 	void *context; /* owned by free() */
+	bool whole;    /* it is more than its segments, even than a single one */
 
 	/* Tell |take| of every segment, in their natural order; |*left_out|: something there is not
 	 * given away.  0 or -errno, also of |take|. */
@@ -32,7 +33,7 @@ struct d9__source {
 	 */
 	int (*open)(void *context, const char *name);
 
-	/* A path by which another process of this program can read |name|, in new memory; NULL: out
+	/* A path by which another process of this program can read |name|, or with "" the whole, in new memory; NULL: out
 	 * of memory. */
 	char *(*path)(void *context, const char *name);
 
@@ -40,9 +41,9 @@ struct d9__source {
 };
 
 /*
- * The directory or file |path|: segments in it and one level deep, none behind a symbolic link.
- * |*name| is what the place is called, owned by the source.  0, -ENOMEM, or an error of
- * realpath(3).
+ * The directory or file |path|: segments in it and up to four levels of folders deep, none behind a
+ * symbolic link; or those that it lists, if it is the manifest of a dump.  |*name| is what the place is called, owned by the
+ * source.  0, -ENOMEM, or an error of realpath(3).
  */
 int d9__source_local(const char *path, struct d9__source *out, const char **name);
 

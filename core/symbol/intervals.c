@@ -63,9 +63,13 @@ struct search {
 static void search_in(struct search *search, size_t low, size_t high)
 {
 	size_t middle = low + (high - low) / 2;
-	const struct d9__interval *root = &search->items[middle];
+	const struct d9__interval *root;
 
-	if (low == high || search->n == search->max || root->last_end <= search->address)
+	/* Without intervals there are no items to point into. */
+	if (low == high || search->n == search->max)
+		return;
+	root = &search->items[middle];
+	if (root->last_end <= search->address)
 		return;
 	search_in(search, low, middle);
 	if (root->start > search->address)

@@ -10,6 +10,7 @@ const CUT_CHUNK = 1 << 20;
 const DELTA_MAX = 0xffffff;
 const MAGIC_BYTES = [0x54, 0x52, 0x43, 0, 1];
 const utf8 = new TextEncoder();
+const SYMBOL_FIELDS = [['addr', TYPE.VARINT], ['size', TYPE.VARINT], ['symbol_name', TYPE.STRING], ['inline_depth', TYPE.VARINT], ['source_file', TYPE.STRING], ['source_line', TYPE.VARINT]];
 
 /** Bytes that are written one after another, in chunks. */
 class ByteWriter {
@@ -40,6 +41,11 @@ class ByteWriter {
 	u64(n) {
 		this.u32(Number(n & 0xffffffffn));
 		this.u32(Number(n >> 32n));
+	}
+
+	uleb(n) {
+		for (; n >= 0x80n; n >>= 7n) this.u8(Number(n & 0x7fn) | 0x80);
+		this.u8(Number(n));
 	}
 
 	text16(text) {
@@ -142,6 +148,35 @@ class CutWriter {
 		out.u32(entries.length);
 		for (const part of entries.flat()) out.text32(part);
 	}
+
+	/** Rows of functions that the input does not name, in the batch of the metadata; |symbols|: [[address, frames]], innermost first. */
+	symbols(symbols) {
+		const { out } = this;
+		if (!symbols.length) return;
+		out.u8(TAG.SCHEMA);
+		out.u16(2);
+		out.text16('SymbolTableEntry');
+		out.u8(1);
+		out.u16(SYMBOL_FIELDS.length);
+		for (const [name, type] of SYMBOL_FIELDS) {
+			out.text16(name);
+			out.u8(type);
+		}
+		this.reset(0n);
+		for (const [address, frames] of symbols) frames.forEach((frame, i) => this.symbol(address, frame, frames.length - 1 - i));
+	}
+
+	symbol(address, { name, file, line }, depth) {
+		const { out } = this;
+		out.put([TAG.EVENT, 2, 0, 0, 0, 0]);
+		out.uleb(BigInt(address));
+		out.uleb(0n);
+		out.text32(name);
+		out.uleb(BigInt(depth));
+		out.text32(file ?? '');
+		out.uleb(BigInt(line ?? 0));
+		this.events++;
+	}
 }
 
 /** Reads one segment and hands what belongs to the range to a Cut. */
@@ -218,7 +253,7 @@ class CutDecoder extends Decoder {
 
 /** Decides what belongs to the range; stands where the decoder expects a model. */
 class Cut {
-	constructor({ origin, from, to, tasks, metadata }) {
+	constructor({ origin, from, to, tasks, metadata, symbols = [] }) {
 		Object.assign(this, { origin, tasks, from: Math.floor(from), to: Math.ceil(to) });
 		this.strings = this.stacks = { id: () => 0 };
 		this.tables = new Map();
@@ -229,6 +264,7 @@ class Cut {
 		const skip = /^(segment\.prior_sealed_clean|cut\..*)$/;
 		this.writer.metadata(this.from, [...[...metadata].filter(([key]) => !skip.test(key)),
 			['cut.from_ns', String(this.writer.origin + BigInt(this.from))], ['cut.to_ns', String(this.writer.origin + BigInt(this.to))]]);
+		this.writer.symbols(symbols);
 	}
 
 	table(shape, name, fields, hasTime) {
@@ -296,7 +332,8 @@ class Cut {
 
 /**
  * Cut one process's trace: |sources| as for readTrace(); |range|: {origin, from, to} with times as those of
- * its trace, |tasks|: Set of ids that live in it, |metadata|: Map.  {chunks, events}: the bytes of a segment,
+ * its trace, |tasks|: Set of ids that live in it, |metadata|: Map, |symbols|: [[address, frames]] that are known from
+ * elsewhere.  {chunks, events}: the bytes of a segment,
  * plain, and how many events it has.  What follows damage in a segment is left out, as it is by readTrace().
  */
 export async function cutTrace(sources, range, progress = () => {}) {

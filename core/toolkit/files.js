@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces from files, for scripts in Node: a segment, or a folder of segments with the folders of boot ids in it.
+// Traces from files, for scripts in Node: a segment, a folder of segments and of folders, as host/boot, or the manifest of a dump.
 
-import { closeSync, createReadStream, openSync, readSync, readdirSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, lstatSync, openSync, readFileSync, readSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { groupByProcess } from './processes.js';
 import { readTrace, rowsNamed } from './trace.js';
@@ -11,23 +11,45 @@ const SEGMENT = /\.bin(\.gz|\.zst)?(\.active)?$/;
 /** Something that a person has to mend, in one line. */
 export class InputError extends Error {}
 
-function segmentFilesIn(folder) {
+/** As core/read/folder.h has it: so many levels of folders are looked into. */
+const FOLDER_LEVELS = 4;
+
+function segmentFilesIn(folder, levels = FOLDER_LEVELS) {
 	const entries = readdirSync(folder, { withFileTypes: true });
 	const files = entries.filter((entry) => entry.isFile() && SEGMENT.test(entry.name)).map((entry) => join(folder, entry.name));
-	const deeper = entries.filter((entry) => entry.isDirectory()).flatMap((entry) => {
-		const inner = join(folder, entry.name);
-		return readdirSync(inner, { withFileTypes: true }).filter((file) => file.isFile() && SEGMENT.test(file.name)).map((file) => join(inner, file.name));
-	});
-	return [...files, ...deeper];
+	const folders = levels ? entries.filter((entry) => entry.isDirectory()) : [];
+	return [...files, ...folders.flatMap((entry) => segmentFilesIn(join(folder, entry.name), levels - 1))];
 }
 
-function traceFilesOf(path) {
+const isFile = (path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+
+/** The segments that the manifest |path| lists: beside it, and nowhere else.  |tell| of each that is not there. */
+function segmentFilesOf(path, tell) {
+	const folder = dirname(realpathSync(path));
+	let names;
+	try {
+		names = JSON.parse(readFileSync(path, 'utf8')).segments;
+	} catch {
+		names = null;
+	}
+	if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && !/[/\0]/.test(name) && SEGMENT.test(name))) {
+		throw new InputError(`${path}: no manifest of a dump`);
+	}
+	const files = [...new Set(names)].map((name) => join(folder, name));
+	const found = files.map((file) => [file, `${file}.active`].find(isFile));
+	if (!found.some(Boolean)) throw new InputError(`${path}: none of the segments that it lists is beside it`);
+	files.forEach((file, i) => found[i] || tell(`${file}: not there, and ${basename(path)} lists it`));
+	return found.filter(Boolean);
+}
+
+function traceFilesOf(path, tell) {
 	let facts;
 	try {
 		facts = statSync(path);
 	} catch (error) {
 		throw new InputError(`${path}: ${error.code === 'ENOENT' ? 'No such file or directory' : error.message}`);
 	}
+	if (facts.isFile() && path.endsWith('.json')) return segmentFilesOf(path, tell);
 	if (!facts.isDirectory()) return [path];
 	const files = segmentFilesIn(path);
 	if (!files.length) throw new InputError(`${path}: no segments; give a directory that holds trace.*.bin* files`);
@@ -62,10 +84,13 @@ function loopBounds(trace) {
 	return start <= end ? { start, end } : {};
 }
 
-/** The processes of the traces |paths|: [{folder, files: [{path, container, stored}], trace}].  InputError, where there is nothing to read. */
-export async function readProcesses(paths) {
+/**
+ * The processes of the traces |paths|: [{folder, files: [{path, container, stored}], trace}].  InputError, where there is nothing to read.
+ * |tell| is called with a line for each segment of a dump that is not there.
+ */
+export async function readProcesses(paths, tell = () => {}) {
 	const segments = [];
-	for (const path of paths.flatMap(traceFilesOf)) {
+	for (const path of paths.flatMap((one) => traceFilesOf(one, tell))) {
 		const container = containerOf(path);
 		if (!container) throw new InputError(`${path}: this is no trace; give a file that dial9 wrote, or the directory that holds trace.*.bin* files`);
 		const stored = statSync(path).size;

@@ -20,12 +20,17 @@ const checkTopic = (flag) => FLAG_CHECKS[checkRank(flag)][1];
 /** Callbacks that compute stand among those that sleep: the longer first. */
 const placeInOrder = (flag) => checkRank(flag.check === 'long-callback' ? { check: 'blocked-callback' } : flag);
 
+/** The figure that stands for a flag everywhere: the first with a unit in its brief, as findings.c has it; or null. */
+export function figureOfBrief(brief) {
+	return /(?<![^\s(])\d[\d.,]*(?:\u2009\d{3})*\s(?:times a second|[nuµm]?s|[KMGT]iB|B|%)(?![A-Za-z])/.exec(brief ?? '')?.[0] ?? null;
+}
+
 /**
  * A flag of |check|.  |impact|: larger first.  |more|: name, brief, advice, evidence, about, site (the number of
  * the callback's place), and of a consequence effect, what it is called under its cause, and culprit, the cause's site.
  */
 export function newFlag(check, severity, impact, message, more = {}) {
-	return { check, severity, message, name: null, brief: null, advice: null, evidence: [], effects: [], impact, about: 'program', ...more };
+	return { check, severity, message, name: null, brief: null, advice: null, evidence: [], effects: [], impact, about: 'program', ...more, figure: figureOfBrief(more.brief) };
 }
 
 /** The name of the callback at a place. */

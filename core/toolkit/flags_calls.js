@@ -171,7 +171,7 @@ function longSeverity(ns, calls, waited) {
 }
 
 function takenText(ns) {
-	return ns >= LONG_LEAST ? ` (${showDuration(ns)} of it the kernel ran something else)` : '';
+	return ns >= LONG_LEAST ? ` (${showDuration(ns)} preempted)` : '';
 }
 
 /** ", mostly on the CPU", if what is known of a call's time says so. */
@@ -227,7 +227,7 @@ class LongSite {
 		const preempted = worst.own <= PREEMPTED_MOST && long.length * RARE_CALLS <= this.count && switches >= 2 * long.length && !this.kept.some(({ parts }) => mostlyText(parts) === ', mostly on the CPU');
 		const taken = (call) => takenText(call.ns - call.own), of = `${showCount(long.length)} of ${showCount(this.count)} calls`;
 		return [newFlag('long-callback', preempted ? 'info' : longSeverity(worst.own, long.length, this.waited), worst.own,
-			`${this.title} blocked worker ${worst.worker.id} for ${showDuration(worst.ns)}${taken(worst)} (${of} took over ${showDuration(worst.limit)})${this.behind}.`,
+			`${this.title} blocked worker ${worst.worker.id} for ${showDuration(preempted ? worst.ns : worst.own)}${!preempted && taken(worst) ? ` of its own, ${showDuration(worst.ns)} in all` : ''}${taken(worst)} (${of} took over ${showDuration(worst.limit)})${this.behind}.`,
 			{ ...this.more, brief: preempted ? `took ${showDuration(worst.ns)}, preempted as it seems, ${of}` : `blocks the loop ${showDuration(worst.own)}, ${of}`,
 				advice: LONG_ADVICE[preempted ? 'preempted' : mostlyText(worst.parts) === ', mostly on the CPU' ? 'computing' : 'unknown'],
 				evidence: this.evidence(this.kept.filter((call) => call.own > worst.limit), (call) => `ran for ${showDuration(call.ns)}${taken(call) || mostlyText(call.parts)}`) })];

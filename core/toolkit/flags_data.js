@@ -2,7 +2,7 @@
 // Red flags of the trace itself: they come first, for they limit what all others can say.
 
 import { newFlag } from './flags.js';
-import { showCount, showName, showShare } from './show.js';
+import { showCount, showName } from './show.js';
 import { tablesNamed } from './trace.js';
 import { lossesOf } from './trust.js';
 
@@ -28,7 +28,7 @@ function lossFlags(trace) {
 		return trace.metadata.get('segment.complete') !== 'false' ? []
 			: [newFlag('incomplete-data', 'warning', 0, 'The recorder says that a segment is not complete.', { advice: 'Take counts and sums as lower bounds.' })];
 	}
-	const lost = showCount(trace.lost), part = showShare(trace.lost, trace.events + trace.lost);
+	const lost = showCount(trace.lost), part = `${(100 * share).toFixed(1)}\u2009%`;
 	return [newFlag('incomplete-data', share > LOSS_CRITICAL ? 'critical' : 'warning', trace.lost, `${lost} events were lost (${part} of all): figures below are lower bounds.`, {
 		brief: `${lost} events lost (${part}): figures are lower bounds`,
 		advice: 'Give the recorder more memory or a faster disk, or record less. A callback that was cut by a gap ends where the gap begins.',
@@ -54,6 +54,26 @@ function damageFlags({ segments }) {
 	return flags;
 }
 
+/** Segments that the recorder gave up because the device was full; those that are here after all were copied before. */
+function evictedFlags({ metadata, segments }) {
+	const numbers = new Set(segments.map(({ name }) => /(?:^|\/)trace\.(\d+)\./.exec(name)?.[1]).filter(Boolean).map(Number));
+	const gone = (metadata.get('segment.evicted') ?? '').split(',').filter((range) => {
+		const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? [];
+		return first && ![...numbers].some((n) => n >= Number(first) && n <= Number(last));
+	});
+	return !gone.length ? [] : [newFlag('incomplete-data', 'warning', 1, 'There was more: the recorder deleted its oldest segments because the device was full.', {
+		brief: 'oldest segments deleted, because the device was full',
+		advice: 'Keep room for the trace, on a device of its own if others fill this one, or let it take less (--max-total): figures are of what is left.',
+		evidence: gone.map((range) => ({ text: showName(`segment ${range}`, 100) })) })];
+}
+
+/** Recording that ended before the program did, as behind a seccomp filter of all threads. */
+function endFlags({ metadata }) {
+	const when = metadata.get('recorder.ended');
+	return !when ? [] : [newFlag('incomplete-data', 'warning', 0, `Recording ended before the program did, ${showName(when, 500)}.`, {
+		brief: `recording ended ${showName(when)}`, advice: 'Take what is here for the time until then: what the program did later is in no trace.' })];
+}
+
 function hookFlags({ metadata }) {
 	return [...metadata].flatMap(([key, value]) => {
 		const [, loop, what] = /^loop\.(.*)\.([a-z_]+)$/.exec(key) ?? [], trouble = HOOK_TROUBLES.find(([name]) => name === what);
@@ -63,5 +83,5 @@ function hookFlags({ metadata }) {
 }
 
 export function dataFlags(trace) {
-	return [...emptyFlags(trace), ...lossFlags(trace), ...damageFlags(trace), ...hookFlags(trace)];
+	return [...emptyFlags(trace), ...lossFlags(trace), ...evictedFlags(trace), ...damageFlags(trace), ...endFlags(trace), ...hookFlags(trace)];
 }

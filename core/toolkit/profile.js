@@ -4,7 +4,7 @@
 // A profile is {weights, samples, of, unit}: weights is a Map from a key of stackKey() to a sum in |unit|
 // ('samples', 'ns' or 'bytes'); samples is how many were counted, of how many of this kind in the trace.
 
-import { isAsKnown } from './known.js';
+import { placeOfField } from './known.js';
 import { knownReader, pollAt, rowsNamed, tablesNamed } from './trace.js';
 import { lowerBound } from './table.js';
 
@@ -36,8 +36,8 @@ function derive(trace, what, make) {
 }
 
 /** A function (row) => number of the stack in the field |name|, -1 where there is none. */
-function stackReader({ fields, columns }, name) {
-	const column = columns[fields.findIndex((field) => field.name === name && isAsKnown(field))];
+function stackReader({ name: event, fields, columns }, name) {
+	const column = columns[placeOfField(event, fields, name)];
 	return (row) => (column && !Number.isNaN(column[row]) ? column[row] : -1);
 }
 

@@ -11,8 +11,8 @@ const FLAGS_USAGE = `usage: node red_flags.js [--json] TRACE...
 What is wrong in a trace at first sight, worst first.  dial9 report knows more;
 this one needs nothing but Node.
 
-  -j, --json   a JSON array: process, check, severity, message, name, time,
-               on_cpu, advice, effects (texts), and evidence with offset_s,
+  -j, --json   a JSON array: process, check, severity, message, name, figure,
+               time, on_cpu, advice, effects (texts), and evidence with offset_s,
                duration_ns, worker, task
 
 Exit status: 0 nothing, 1 a warning or worse, 2 bad usage or a damaged trace.
@@ -27,7 +27,7 @@ function flagText(flag) {
 }
 
 await runScript('red_flags.js', { usage: FLAGS_USAGE, main: (processes) => {
-	const flags = processes.flatMap(({ folder, trace }) => redFlags(trace).map((flag) => ({ process: showName(folder), check: flag.check, severity: flag.severity, message: flag.message, name: flag.name, time: flag.time, on_cpu: flag.on_cpu,
+	const flags = processes.flatMap(({ folder, trace }) => redFlags(trace).map((flag) => ({ process: showName(folder), check: flag.check, severity: flag.severity, message: flag.message, name: flag.name, figure: flag.figure, time: flag.time, on_cpu: flag.on_cpu,
 		advice: flag.advice, effects: flag.effects.map(({ effect }) => effect),
 		evidence: flag.evidence.map(({ text, time, duration, worker, task }) => ({ text, offset_s: time === undefined ? undefined : (time - trace.start) / 1e9, duration_ns: duration, worker, task })) })));
 	const bad = flags.filter((flag) => flag.severity !== 'info').length;

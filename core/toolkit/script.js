@@ -50,7 +50,7 @@ export async function runScript(name, { usage, options = {}, operands = 0, main 
 		if (!positionals.length) throw new UsageError(`which TRACE? see node ${name} --help`);
 		if (positionals.length < 1 + operands) throw new UsageError(`something is missing: see node ${name} --help`);
 		const rest = operands ? positionals.splice(-operands) : [];
-		const processes = await readProcesses(positionals);
+		const processes = await readProcesses(positionals, (line) => process.stderr.write(`${name}: ${line}\n`));
 		const { text, json, status = 0 } = await main(processes, values, rest);
 		process.stdout.write(values.json ? `${json}\n` : `${text}\n`);
 		process.exitCode = damaged(name, processes) ? STATUS_BAD : status;

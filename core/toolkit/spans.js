@@ -3,7 +3,7 @@
 // event tells whole.
 
 import { TYPE } from './frames.js';
-import { isAsKnown } from './known.js';
+import { placeOfField } from './known.js';
 import { nameOfLocation } from './stacks.js';
 import { newTable } from './table.js';
 
@@ -44,24 +44,38 @@ export function spanRoles(table) {
 	return table.hasTime || (roles['span.start'] && roles['span.duration']) ? roles : null;
 }
 
+const U64_END = 1n << 64n;
+
+/** A function (row) => ns in the field of |role|; null where it is absent, negative, or longer than 64 bits. */
+function timeReader(trace, table, read, role) {
+	if (!role) return () => null;
+	const value = read(trace, table, table.fields[role.field].name);
+	return (row) => {
+		const n = value(row), ns = n === undefined || n < 0 ? null : BigInt(n) * role.unit;
+		return ns < U64_END ? ns : null;
+	};
+}
+
 /** Spans that one event tells: |found| gets {start, end, name, worker, task, id}. */
 function wholeSpans(trace, table, read, origin, found) {
 	const roles = spanRoles(table);
 	if (!roles) return;
-	const at = (role) => (roles[role] ? read(trace, table, table.fields[roles[role].field].name) : () => undefined);
-	const start = at('span.start'), length = at('span.duration'), name = at('span.name');
+	const at = (role) => {
+		const value = roles[role] ? read(trace, table, table.fields[roles[role].field].name) : () => undefined;
+		return (row) => (value(row) < 0 ? undefined : value(row));
+	};
+	const start = timeReader(trace, table, read, roles['span.start']), length = timeReader(trace, table, read, roles['span.duration']), name = at('span.name');
 	const thread = at('thread_id'), task = at('tokio.task_id'), worker = at('tokio.worker_id');
 	for (let i = 0; i < table.rows.n; i++) {
 		if (table.hasTime && Number.isNaN(table.rows.time[i])) continue;
-		const began = start(i) === undefined ? null : BigInt(start(i)) * roles['span.start'].unit;
-		const took = length(i) === undefined ? null : BigInt(length(i)) * roles['span.duration'].unit;
+		const began = start(i), took = length(i);
 		const end = table.hasTime ? BigInt(Math.round(table.rows.time[i])) + origin : began === null || took === null ? null : began + took;
 		if (end === null || (began === null && took === null)) continue;
 		const from = began ?? (took > end ? 0n : end - took);
-		if (from > end) continue;
+		if (from > end || end >= U64_END) continue;
 		const text = roles['span.name'] ? table.columns[roles['span.name'].field][i] : -1;
 		found.push({ start: Number(from - origin), end: Number(end - origin), name: name(i)?.trim() ? text : -1, schema: table.name,
-			worker: worker(i) ?? trace.workers.find((w) => w.tids.includes(Number(thread(i))))?.id ?? NOBODY, task: Number(task(i) || NaN) });
+			worker: Number(worker(i) ?? trace.workers.find((w) => w.tids.includes(Number(thread(i))))?.id ?? NOBODY), task: Number(task(i) || NaN) });
 	}
 }
 
@@ -76,7 +90,7 @@ function spanRows(trace, known) {
 		if (!kind || !table.rows.n || spanRoles(table)) continue;
 		const worker = known(trace, table, 'worker_id'), span = known(trace, table, 'span_id'), began = known(trace, table, 'start_timestamp_ns');
 		const first = known(trace, table, 'first_enter_timestamp_ns');
-		const name = table.fields.findIndex((field) => field.name === 'span_name' && isAsKnown(field));
+		const name = placeOfField(table.name, table.fields, 'span_name');
 		for (let i = 0; i < table.rows.n; i++) {
 			if (Number.isNaN(table.rows.time[i])) continue;
 			rows.push({ time: table.rows.time[i], kind, worker: Number(worker(i) ?? NOBODY), span: span(i) ?? 0, began: began(i),

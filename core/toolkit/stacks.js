@@ -41,11 +41,17 @@ function placeOf(trace, address) {
 	return module ? `${fileOf(module.path)}+0x${(BigInt(address) - BigInt(module.base ?? 0)).toString(16)}` : null;
 }
 
+/** The address of "server+0x1a2b0", or null; of two modules of one name the first one's. */
+export function addressOfPlace(trace, place) {
+	const [, file, offset] = /^(.+)\+0x([0-9a-f]{1,16})$/.exec(place) ?? [];
+	trace.modulesByFile ??= new Map([...(trace.modules ?? [])].reverse().map((module) => [fileOf(module.path), module]));
+	const module = trace.modulesByFile.get(file), address = module && BigInt(module.base ?? 0) + BigInt(`0x${offset}`);
+	return module ? (address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address) : null;
+}
+
 /** "render" for "server+0x1a2b0", and for the |site| of a call where it lies as well; the place itself if no row names it. */
 function nameOfPlace(trace, place, site) {
-	const [, file, offset] = /^(.+)\+0x([0-9a-f]{1,16})$/.exec(place) ?? [], module = trace.locationNames.modules.get(file);
-	const address = module && BigInt(module.base ?? 0) + BigInt(`0x${offset}`);
-	const frame = module && trace.symbols.get(address <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(address) : address)?.at(-1);
+	const frame = trace.symbols.get(addressOfPlace(trace, place))?.at(-1);
 	if (!frame) return place;
 	return site && frame.file ? `${frame.name} ${fileOf(frame.file)}${frame.line ? `:${frame.line}` : ''}` : frame.name;
 }
@@ -54,7 +60,7 @@ function nameOfPlace(trace, place, site) {
 export function nameOfLocation(trace, location) {
 	// Symbols come later than the trace where the server finds them.
 	if (trace.locationNames?.symbols !== trace.symbols.size)
-		trace.locationNames = { symbols: trace.symbols.size, names: new Map(), modules: new Map([...(trace.modules ?? [])].reverse().map((module) => [fileOf(module.path), module])) };
+		trace.locationNames = { symbols: trace.symbols.size, names: new Map() };
 	const { names } = trace.locationNames;
 	if (!names.has(location)) {
 		const [callback, site] = splitLocation(location);

@@ -2,13 +2,14 @@
 // What `dial9 report --json` tells, as far as it can be told without the rules of its findings: the same keys.
 
 import { redFlags } from './analyze.js';
+import { firesOf } from './fired.js';
 import { blockingCalls } from './profile.js';
 import { showName } from './show.js';
 import { nameOfSpan } from './spans.js';
 import { namesOfLocation } from './stacks.js';
 import { Durations, longLimit } from './statistics.js';
 import { partsOfCall } from './time.js';
-import { POLL, absoluteTime, pollAt, rowsNamed } from './trace.js';
+import { PARK, POLL, absoluteTime, pollAt, rowsNamed } from './trace.js';
 import { recordedOf } from './trust.js';
 import { BY_TIMER, WAKE_REASONS, eachWokenCall } from './waking.js';
 
@@ -101,7 +102,7 @@ function traceObject(process, number) {
 	return { start_ns: absoluteTime(trace, trace.start), end_ns: absoluteTime(trace, trace.end), duration_ns: Math.round(trace.end - trace.start),
 		start_wall: times.at(trace.start).wall, wall_offset_ns: trace.wallOffset, segments: trace.segments.length, total_events: trace.events,
 		events: Object.fromEntries(Object.entries(events).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))), loss, lost_events: trace.lost,
-		dropped_allocs: dropped('dropped_allocs'), dropped_frees: dropped('dropped_frees'),
+		dropped_allocs: dropped('dropped_allocs'), dropped_frees: dropped('dropped_frees'), fired: firesOf(trace, number).map((fire) => ({ ...fire, time_wall: times.at(Number(fire.time_ns - absoluteTime(trace, 0))).wall })),
 		files: trace.segments.map((segment, i) => ({ path: files[i].path, process: number, container: files[i].container, stored_bytes: files[i].stored,
 			events: segment.events, active: files[i].path.endsWith('.active'), truncated: segment.cut, error: segment.error })),
 		metadata, processes: [{ number, boot_id: metadata.boot_id ?? null, folder, metadata }] };
@@ -113,7 +114,7 @@ function awakeOf({ polls, parks, entries }) {
 	let awake = 0;
 	for (let i = 0; i < parks.n; i++) {
 		const from = i ? parks.end[i - 1] : entered;
-		if (!Number.isNaN(from)) awake += parks.start[i] - from;
+		if (!Number.isNaN(from) && !(parks.flags[i] & PARK.OTHER_BEFORE)) awake += parks.start[i] - from;
 	}
 	const end = polls.n ? polls.start[polls.n - 1] + polls.dur[polls.n - 1] : -Infinity;
 	return awake + (end > last ? end - last : 0);
@@ -122,8 +123,11 @@ function awakeOf({ polls, parks, entries }) {
 function workerObject(trace, worker, w, calls, number) {
 	const { polls, parks } = worker, own = calls.filter((call) => call.worker === w), lengths = new Durations(), waits = new Durations();
 	for (const call of own) lengths.add(call.ns);
-	let parked = 0, pollNs = 0, longest = 0;
+	let parked = 0, waited = 0, pollNs = 0, longest = 0;
 	for (let i = 0; i < parks.n; i++) {
+		// What lies between two threads belongs to neither.
+		if (parks.flags[i] & PARK.OTHER_AFTER) continue;
+		waited++;
 		parked += parks.end[i] - parks.start[i];
 		if (parks.wait[i] > 0) waits.add(parks.wait[i]);
 	}
@@ -135,7 +139,7 @@ function workerObject(trace, worker, w, calls, number) {
 	const awake = awakeOf(worker), total = awake + parked, issued = trace.wakes.by.subarray(0, trace.wakes.n).filter((by) => by === worker.id && by < NO_WORKER_FROM).length;
 	return { id: worker.id, process: number, name: worker.group ?? trace.samples.thread.find((name, i) => name && trace.samples.worker[i] === worker.id) ?? null, tid: worker.tid,
 		polls: own.length + (worker.running ? 1 : 0), resumptions: polls.n - own.length, open_ended_polls: own.filter((call) => call.flags & POLL.OPEN_ENDED).length, poll_ns: pollNs,
-		parks: parks.n, parked_ns: parked, awake_ns: awake, busy: total > 0 ? Math.min(1, pollNs / total) : 0,
+		parks: waited, parked_ns: parked, awake_ns: awake, busy: total > 0 ? Math.min(1, pollNs / total) : 0,
 		long_call_ns: longLimit(lengths.n ? lengths.quantile(0.99) : 0), wakes_issued: issued, local_queue_max: longest,
 		kernel_waits: quantiles(waits),
 		samples: { on_cpu: seen(false), off_cpu: seen(true) } };
@@ -284,11 +288,11 @@ function samplesObject(trace, calls) {
 }
 
 /** A red flag as a finding of the report; |number| is the process's. */
-function findingObject({ check, severity, message, name, brief, about, effects, evidence, time, on_cpu: onCpu, blocked, advice }, times, number) {
+function findingObject({ check, severity, message, name, brief, figure, about, effects, evidence, time, on_cpu: onCpu, blocked, advice }, times, number) {
 	const told = evidence.map((piece) => ({ text: piece.text, ...(piece.time !== undefined && times.at(piece.time)), ...(piece.duration !== undefined && { duration_ns: Math.round(piece.duration) }),
 		...(piece.worker !== undefined && { worker: piece.worker }), ...(piece.task !== undefined && { task: piece.task }) }));
 	const under = effects.map((one) => findingObject(one, times, number));
-	return { process: number, check, severity, message, name, brief, about, task: told.find(({ task }) => task)?.task ?? 0, effects: under.map((one, i) => ({ check: one.check, severity: one.severity, message: one.message, name: one.name,
+	return { process: number, check, severity, message, name, brief, figure, about, task: told.find(({ task }) => task)?.task ?? 0, effects: under.map((one, i) => ({ check: one.check, severity: one.severity, message: one.message, name: one.name,
 		evidence: one.evidence, effect: effects[i].effect })), evidence: told, time: time ?? null, on_cpu: onCpu ?? null, blocked: blocked ?? null, advice };
 }
 

@@ -6,14 +6,17 @@
 
 import { Decoder } from './decode.js';
 import { TYPE, TraceError, Truncated } from './frames.js';
-import { isAsKnown } from './known.js';
+import { mandatoryPlaces, placeOfField } from './known.js';
 import { readSpans } from './spans.js';
-import { Budget, Interner, growTable, lowerBound, newTable, sortTable } from './table.js';
+import { Budget, Interner, growTable, lowerBound, newTable, orderOf, sortTable } from './table.js';
 import { LimitError, unpack } from './unpack.js';
 
-const POLLS = { start: Float64Array, dur: Float64Array, task: Float64Array, site: Int32Array, ready: Uint8Array, flags: Uint8Array };
+const POLLS = { start: Float64Array, dur: Float64Array, task: Float64Array, site: Int32Array, ready: Uint32Array, flags: Uint8Array };
 const PARKS = { start: Float64Array, end: Float64Array, cpuBefore: Float64Array, cpuAfter: Float64Array, wait: Float64Array, flags: Uint8Array };
 const ENTRIES = { time: Float64Array, cpu: Float64Array };
+const LATER = { time: Float64Array, kind: Uint8Array, a: Float64Array, b: Float64Array, c: Float64Array };
+const EVENT_BYTES = 128; // of an event as a list
+const KIND = { POLL_START: 0, POLL_END: 1, PARK: 2, UNPARK: 3 };
 const WAKES = { time: Float64Array, waker: Float64Array, woken: Float64Array, by: Uint8Array, reason: Uint8Array };
 
 /** Flags of a poll. */
@@ -29,6 +32,9 @@ const HOT_FIELDS = new Map(Object.entries({
 	WorkerUnparkEvent: ['worker_id', 'cpu_time_ns', 'sched_wait_ns', 'tid'],
 	WakeEventEvent: ['waker_task_id', 'woken_task_id', 'target_worker', 'reason'],
 }));
+// What is told of the whole trace, at no time.
+const TIMELESS = new Set(['SymbolTableEntry', 'SegmentMetadataEvent', 'RecorderLossEvent', 'MemoryProfileOverflowEvent']);
+const U8_MAX = 2 ** 8 - 1, U32_MAX = 2 ** 32 - 1;
 const NO_WORKER = 255;
 const TELLING_NS = 1e8; // what begins while living tasks are told may be among these
 const DEFAULT_BYTES = 1.5 * 2 ** 30;
@@ -48,7 +54,66 @@ function columnType(field) {
 	}
 }
 
-const number = (value) => (typeof value === 'number' ? value : typeof value === 'bigint' ? Number(value) : 0);
+/** A known integer as a number; |absent| where there is none, or a negative one. */
+const number = (value, absent = 0) => (value === undefined || value < 0 ? absent : Number(value));
+
+/** The same of one that has 32 bits, such as a thread's id: a longer one counts as absent. */
+const shortNumber = (value) => (value > U32_MAX ? 0 : number(value));
+
+/** What a worker's events are put into, one after another in the order of time; |threads|: [time, tid] of each change, |replaced|: waits that another one began in. */
+const freshLane = () => ({ polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false, time: -Infinity, tid: 0, tids: new Set(), threads: [], replaced: [] });
+
+/** Events of both lists in order; of those at one time the first list's, where |isFirst| says so of it. */
+function* merged(left, right, isFirst) {
+	let a = left.next(), b = right.next();
+	while (!a.done || !b.done) {
+		if (b.done || (!a.done && (a.value[0] < b.value[0] || (a.value[0] === b.value[0] && isFirst(a.value))))) {
+			yield a.value;
+			a = left.next();
+		} else {
+			yield b.value;
+			b = right.next();
+		}
+	}
+}
+
+function* callEvents({ polls, open }) {
+	for (let row = 0; row < polls.n; row++) {
+		const last = open && row === polls.n - 1;
+		yield [polls.start[row], KIND.POLL_START, polls.task[row], polls.site[row], polls.ready[row]];
+		if (!last && !(polls.flags[row] & POLL.OPEN_ENDED)) yield [polls.start[row] + polls.dur[row], KIND.POLL_END, 0, 0, 0];
+	}
+}
+
+/** A function of a time, which never goes back: the thread that ran then. */
+function threadsInOrder(threads) {
+	let change = 0;
+	return (time) => {
+		while (change < threads.length && threads[change][0] <= time) change++;
+		return threads[change - 1]?.[1] ?? 0;
+	};
+}
+
+function* waitEvents({ parks, parked, threads }) {
+	const threadAt = threadsInOrder(threads);
+	for (let row = 0; row < parks.n; row++) {
+		yield [parks.start[row], KIND.PARK, parks.cpuBefore[row], threadAt(parks.start[row]), 0];
+		if (!parked || row < parks.n - 1) yield [parks.end[row], KIND.UNPARK, parks.cpuAfter[row], threadAt(parks.end[row]), parks.wait[row]];
+	}
+}
+
+function* entryEvents({ entries, threads }) {
+	const threadAt = threadsInOrder(threads);
+	for (let row = 0; row < entries.n; row++) yield [entries.time[row], KIND.UNPARK, entries.cpu[row], threadAt(entries.time[row]), 0];
+}
+
+/** The events that |worker| was made of, [time, kind, a, b, c] as later() takes them, in order. */
+function eventsOf(worker, loneEnds) {
+	const calls = merged(loneEnds.map((time) => [time, KIND.POLL_END, 0, 0, 0]).values(), callEvents(worker), () => true);
+	// At one time a call ends before a wait begins, and begins when one has ended.
+	const waits = merged(worker.replaced.values(), merged(waitEvents(worker), entryEvents(worker), ([, kind]) => kind === KIND.PARK), () => true);
+	return merged(calls, waits, ([, kind]) => kind === KIND.POLL_END);
+}
 
 /** Takes what the decoder finds. */
 class TraceBuilder {
@@ -61,7 +126,7 @@ class TraceBuilder {
 		this.wakes = newTable(WAKES);
 		this.tables = new Map();
 		this.segments = [];
-		this.lastId = -1;
+		this.lastId = NaN; // of a worker: none yet, and any number can be one
 		this.last = null;
 		this.wakeTime = -Infinity;
 		this.wakesInOrder = true;
@@ -73,8 +138,7 @@ class TraceBuilder {
 		let worker = this.workers.get(id);
 		if (!worker) {
 			if (this.workers.size === WORKERS_MAX) throw new RangeError(`more than ${WORKERS_MAX} workers`);
-			worker = { id, polls: newTable(POLLS), parks: newTable(PARKS), entries: newTable(ENTRIES), open: false, parked: false, unended: null,
-				time: -Infinity, tid: 0, inOrder: true, tids: new Set() };
+			worker = { id, ...freshLane(), unended: null, later: null };
 			this.workers.set(id, worker);
 		}
 		this.lastId = id;
@@ -91,7 +155,10 @@ class TraceBuilder {
 
 	pollStart(id, time, ready, task, site) {
 		const worker = this.worker(id), { polls } = worker;
-		if (time < worker.time) worker.inOrder = false;
+		if (time < worker.time) {
+			this.later(worker, time, KIND.POLL_START, task, site, ready);
+			return;
+		}
 		worker.time = time;
 		if (worker.open) this.close(worker, time, POLL.OPEN_ENDED);
 		if (polls.n === polls.size) growTable(polls, this.budget);
@@ -105,7 +172,10 @@ class TraceBuilder {
 
 	pollEnd(id, time) {
 		const worker = this.worker(id);
-		if (time < worker.time) worker.inOrder = false;
+		if (time < worker.time) {
+			this.later(worker, time, KIND.POLL_END, 0, 0, 0);
+			return;
+		}
 		worker.time = time;
 		if (worker.open) this.close(worker, time, 0);
 		else this.loneEnd(id, time);
@@ -119,32 +189,45 @@ class TraceBuilder {
 
 	park(id, time, cpu, tid) {
 		const worker = this.worker(id), { parks } = worker;
-		if (time < worker.time) worker.inOrder = false;
+		if (time < worker.time) {
+			this.later(worker, time, KIND.PARK, cpu, tid, 0);
+			return;
+		}
 		worker.time = time;
 		if (worker.open) this.close(worker, time, POLL.OPEN_ENDED);
 		if (parks.n === parks.size) growTable(parks, this.budget);
+		if (worker.parked) {
+			this.budget.take(EVENT_BYTES);
+			worker.replaced.push([parks.start[parks.n - 1], KIND.PARK, parks.cpuBefore[parks.n - 1], worker.tid, 0]);
+		}
 		const row = worker.parked ? parks.n - 1 : parks.n++;
 		parks.start[row] = time;
 		parks.end[row] = NaN;
 		parks.cpuBefore[row] = cpu;
-		parks.flags[row] = this.otherThread(worker, tid) ? PARK.OTHER_BEFORE : 0;
+		parks.flags[row] = this.otherThread(worker, time, tid) ? PARK.OTHER_BEFORE : 0;
 		worker.parked = true;
 	}
 
 	/** |worker| runs on thread |tid| (0: not told): whether it ran on another one before. */
-	otherThread(worker, tid) {
+	otherThread(worker, time, tid) {
 		const { tid: before } = worker;
 		if (tid === before && tid) return false;
 		worker.tids.add(tid);
-		if (tid) worker.tid = tid;
+		if (tid) {
+			worker.tid = tid;
+			worker.threads.push([time, tid]);
+		}
 		return before !== 0 && tid !== 0 && tid !== before;
 	}
 
 	unpark(id, time, cpu, wait, tid) {
 		const worker = this.worker(id), { parks } = worker;
-		if (time < worker.time) worker.inOrder = false;
+		if (time < worker.time) {
+			this.later(worker, time, KIND.UNPARK, cpu, tid, wait);
+			return;
+		}
 		worker.time = time;
-		const other = this.otherThread(worker, tid);
+		const other = this.otherThread(worker, time, tid);
 		if (!worker.parked) {
 			this.enter(worker.entries, time, cpu);
 			return;
@@ -155,6 +238,41 @@ class TraceBuilder {
 		parks.wait[row] = wait;
 		if (other) parks.flags[row] |= PARK.OTHER_AFTER;
 		worker.parked = false;
+	}
+
+	/**
+	 * An event of |worker| comes behind a younger one: segments that overlap, or batches of threads that took turns.  From
+	 * here on its events are kept, to be put in the order of their times when all are there.
+	 */
+	later(worker, time, kind, a, b, c) {
+		if (!worker.later) {
+			worker.later = newTable(LATER);
+			for (const event of eventsOf(worker, this.loneEnds.get(worker.id) ?? [])) this.keep(worker.later, ...event);
+			this.loneEnds.delete(worker.id);
+			Object.assign(worker, freshLane(), { time: Infinity });
+		}
+		this.keep(worker.later, time, kind, a, b, c);
+	}
+
+	keep(later, ...event) {
+		if (later.n === later.size) growTable(later, this.budget);
+		const row = later.n++;
+		Object.keys(LATER).forEach((column, i) => { later[column][row] = event[i]; });
+	}
+
+	/** What was kept of |worker|, now in order. */
+	replay(worker) {
+		const { id, later } = worker, { time, kind, a, b, c } = later, order = orderOf(time, later.n);
+		worker.later = null;
+		worker.time = -Infinity;
+		for (const i of order) {
+			switch (kind[i]) {
+			case KIND.POLL_START: this.pollStart(id, time[i], c[i], a[i], b[i]); break;
+			case KIND.POLL_END: this.pollEnd(id, time[i]); break;
+			case KIND.PARK: this.park(id, time[i], a[i], b[i]); break;
+			default: this.unpark(id, time[i], a[i], c[i], b[i]);
+			}
+		}
 	}
 
 	/** A loop was entered: an unpark without a wait. */
@@ -182,11 +300,10 @@ class TraceBuilder {
 	table(shape, name, fields, hasTime) {
 		let table = this.tables.get(shape);
 		if (table) return table;
-		const known = HOT_FIELDS.get(name), index = new Map(fields.map((field, i) => [field.name, i]));
-		const hot = hasTime && known?.slice(0, known.length - (name === 'WakeEventEvent' ? 1 : 0))
-			.every((field) => (index.has(field) ? isAsKnown(fields[index.get(field)]) : field === 'spawn_loc'));
-		table = { name, fields, hasTime, annotations: [], count: 0,
-			places: hot ? known.map((field) => index.get(field) ?? -1) : null,
+		const must = mandatoryPlaces(name, fields), hot = hasTime && must ? HOT_FIELDS.get(name) : null;
+		table = { name, fields, hasTime, annotations: [], count: 0, known: must !== null,
+			must: must?.filter((at) => fields[at].optional) ?? [], bare: null,
+			places: hot?.map((field) => placeOfField(name, fields, field)) ?? null,
 			rows: newTable({ time: Float64Array }), columns: fields.map((f) => new (columnType(f))(0)),
 			exact: fields.map(() => new Map()) };
 		this.tables.set(shape, table);
@@ -197,18 +314,35 @@ class TraceBuilder {
 		if (!table.annotations.some((a) => a[0] === field && a[1] === key && a[2] === value)) table.annotations.push([field, key, value]);
 	}
 
+	/** The table for those of |table|'s events that lack a mandatory value. */
+	bareOf(table) {
+		if (!table.bare) {
+			table.bare = { ...table, known: false, must: [], bare: null, places: null, count: 0, annotations: [...table.annotations],
+				rows: newTable({ time: Float64Array }), columns: table.fields.map((f) => new (columnType(f))(0)), exact: table.fields.map(() => new Map()) };
+			this.tables.set(table.bare, table.bare);
+		}
+		return table.bare;
+	}
+
 	event(table, time, values) {
+		if (table.must.some((at) => values[at] === undefined)) {
+			const bare = this.bareOf(table);
+			table.count--;
+			bare.count++;
+			this.event(bare, time, values);
+			return;
+		}
 		const { places } = table;
 		if (places) {
 			// What has no time has no place in a lane.
 			if (Number.isNaN(time)) return;
-			const at = (i) => (places[i] < 0 ? 0 : number(values[places[i]]));
+			const at = (i) => (places[i] < 0 ? undefined : values[places[i]]);
 			switch (table.name) {
-			case 'PollStartEvent': this.pollStart(at(0), time, at(1), at(2), places[3] < 0 ? -1 : at(3)); return;
-			case 'PollEndEvent': this.pollEnd(at(0), time); return;
-			case 'WorkerParkEvent': this.park(at(0), time, at(1), at(2)); return;
-			case 'WorkerUnparkEvent': this.unpark(at(0), time, at(1), at(2), at(3)); return;
-			default: this.wake(time, at(0), at(1), at(2), at(3)); return;
+			case 'PollStartEvent': this.pollStart(number(at(0)), time, shortNumber(at(1)), number(at(2)), at(3) ?? -1); return;
+			case 'PollEndEvent': this.pollEnd(number(at(0)), time); return;
+			case 'WorkerParkEvent': this.park(number(at(0)), time, number(at(1)), shortNumber(at(2))); return;
+			case 'WorkerUnparkEvent': this.unpark(number(at(0)), time, number(at(1)), number(at(2)), shortNumber(at(3))); return;
+			default: this.wake(time, number(at(0)), number(at(1)), Math.min(U8_MAX, number(at(2))), Math.min(U8_MAX, number(at(3)))); return;
 			}
 		}
 		const { rows, columns } = table;
@@ -255,6 +389,7 @@ class TraceBuilder {
 		const trace = { origin: this.origin ?? [0, 0], strings: texts, stacks: this.stacks.stacks(), wakes: this.wakes,
 			segments: this.segments, workers: [], tables: [...this.tables.values()] };
 		if (!this.wakesInOrder) sortTable(this.wakes, 'time');
+		for (const worker of this.workers.values()) if (worker.later) this.replay(worker);
 		const signs = signsOf(trace);
 		for (const [id, list] of signs) this.closeUnended(id, list);
 		for (const worker of [...this.workers.values()].sort((a, b) => a.id - b.id)) trace.workers.push(finishWorker(worker));
@@ -268,6 +403,9 @@ class TraceBuilder {
 	}
 }
 
+/** Since when a sign of life says that it was so; not since later. */
+const sinceOf = (trace, { time, since_ns: since }) => (since === undefined ? time : Math.min(time, relativeTime(trace, since)));
+
 /** When the recorder saw calls that went on and on, by worker: [{time, task, since}] in order of time; |since|: when they began. */
 function signsOf(trace) {
 	const signs = new Map();
@@ -277,7 +415,7 @@ function signsOf(trace) {
 		if (!signs.has(id)) signs.set(id, []);
 		signs.get(id).push({ time: row.time, task: number(row.task_id), since });
 	};
-	for (const row of rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns'])) add(row, row.since_ns === undefined ? row.time : relativeTime(trace, row.since_ns));
+	for (const row of rowsNamed(trace, 'LastSignEvent', ['worker_id', 'task_id', 'since_ns'])) add(row, sinceOf(trace, row));
 	for (const row of rowsNamed(trace, 'StuckPollEvent', ['worker_id', 'task_id'])) add(row, NaN);
 	for (const list of signs.values()) list.sort((a, b) => a.time - b.time);
 	return signs;
@@ -290,13 +428,8 @@ function finishWorker(worker) {
 		polls.n--;
 		worker.unended = { start: polls.start[polls.n], task: polls.task[polls.n], site: polls.site[polls.n] };
 	}
-	if (!worker.inOrder) {
-		sortTable(polls, 'start');
-		sortTable(parks, 'start');
-		sortTable(entries, 'time');
-	}
 	return { id: worker.id, polls, parks, entries, unended: worker.unended, running: worker.open,
-		tids: [...worker.tids], tid: [...worker.tids].at(-1) ?? 0 };
+		tids: [...worker.tids], tid: worker.tid };
 }
 
 /** First and last time of each row of things that a cut of the trace would cut. */
@@ -320,9 +453,9 @@ function* timesOf(trace) {
 	}
 }
 
-/** Tables of events called |name|: one for each schema that the trace gives it. */
+/** Tables of events called |name|, which readers know, with all that is mandatory: one for each schema that the trace gives it. */
 export function tablesNamed(trace, name) {
-	return trace.tables.filter((table) => table.name === name && table.rows.n);
+	return trace.tables.filter((table) => table.name === name && table.known && table.rows.n);
 }
 
 /** A function (row) => value for the field |name|; texts as texts; undefined where there is none. */
@@ -340,23 +473,30 @@ export function fieldReader(trace, table, name) {
 	}
 }
 
-/** The same of a field that readers know: undefined, too, where it has a type that they do not take. */
+/** The same of a field that readers know: undefined, too, where it has a type that they do not take, or is negative. */
 export function knownReader(trace, table, name) {
-	return table.fields.some((field) => field.name === name && !isAsKnown(field)) ? () => undefined : fieldReader(trace, table, name);
+	if (placeOfField(table.name, table.fields, name) < 0) return () => undefined;
+	const read = fieldReader(trace, table, name);
+	return (row) => {
+		const value = read(row);
+		return value < 0 ? undefined : value;
+	};
 }
 
-/** Rows of all events called |name|, which readers know, as objects of |fields| and their time, in order of time. */
+/** Rows of all events called |name|, which readers know, as objects of |fields| and their time, in order of time; those that need a time and have none are left out. */
 export function rowsNamed(trace, name, fields) {
 	const rows = [];
 	for (const table of tablesNamed(trace, name)) {
 		const readers = fields.map((field) => [field, knownReader(trace, table, field)]);
 		for (let i = 0; i < table.rows.n; i++) {
 			const row = { time: table.rows.time[i] };
+			if (Number.isNaN(row.time) && !TIMELESS.has(name)) continue;
 			for (const [field, read] of readers) row[field] = read(i);
 			rows.push(row);
 		}
 	}
-	return rows.sort((a, b) => a.time - b.time);
+	const order = (row) => (Number.isNaN(row.time) ? -Infinity : row.time);
+	return rows.sort((a, b) => order(a) - order(b) || 0);
 }
 
 /** What follows from the events: metadata, clock, tasks, threads, samples, spans, symbols. */
@@ -364,7 +504,7 @@ function describe(trace, { budget, loneEnds }) {
 	trace.metadata = new Map(rowsNamed(trace, 'SegmentMetadataEvent', ['entries']).flatMap((row) => row.entries ?? []));
 	const anchor = rowsNamed(trace, 'ClockSyncEvent', ['realtime_ns']).find((row) => row.realtime_ns !== undefined);
 	trace.wallOffset = anchor ? BigInt(anchor.realtime_ns) - absoluteTime(trace, anchor.time) : null;
-	trace.lost = rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0);
+	trace.lost = Math.min(2 ** 64, rowsNamed(trace, 'RecorderLossEvent', ['events']).reduce((sum, row) => sum + number(row.events), 0));
 	trace.tasks = tasksOf(trace);
 	addSeenCalls(trace, loneEnds, budget);
 	trace.samples = samplesOf(trace);
@@ -396,7 +536,7 @@ function beginAgain(trace, { polls, parks }, seen, ends, budget) {
 	for (const end of ends) {
 		const sign = seen[lowerBound(times, end) - 1];
 		if (!sign) continue;
-		const start = Math.max(trace.start, sign.since_ns === undefined ? sign.time : relativeTime(trace, sign.since_ns));
+		const start = Math.max(trace.start, sinceOf(trace, sign));
 		const poll = lowerBound(polls.start, end, n) - 1, park = lowerBound(parks.start, end, parks.n) - 1;
 		// What ended since then was after another call.
 		if (start >= end || added > start || (poll >= 0 && polls.start[poll] + polls.dur[poll] > start) || (park >= 0 && parks.end[park] > start)) continue;
@@ -426,13 +566,13 @@ function tasksOf(trace) {
 	for (const row of rowsNamed(trace, 'TaskSpawnEvent', ['task_id', 'spawn_loc', 'kind', 'fd', 'name', 'instrumented'])) {
 		// Told again after a loss and at the beginning of a segment: the first one counts, one of its beginning more.
 		const before = told.has(row.time);
-		const known = tasks.get(row.task_id);
+		const id = number(row.task_id), known = tasks.get(id);
 		if (known && (before || !known.before || row.time - known.born > TELLING_NS)) continue;
-		tasks.set(row.task_id, { born: row.time, before, died: NaN, location: row.spawn_loc ?? '', kind: row.kind ?? '',
+		tasks.set(id, { born: row.time, before, died: NaN, location: row.spawn_loc ?? '', kind: row.kind ?? '',
 			fd: row.fd, name: row.name, uninstrumented: row.instrumented === 0 });
 	}
 	for (const row of rowsNamed(trace, 'TaskTerminateEvent', ['task_id'])) {
-		const task = tasks.get(row.task_id);
+		const task = tasks.get(number(row.task_id));
 		if (task) task.died = row.time;
 	}
 	return tasks;
@@ -443,11 +583,12 @@ function samplesOf(trace) {
 	const byTid = new Map(trace.workers.flatMap((worker) => worker.tids.map((tid) => [tid, worker.id])));
 	const all = [];
 	for (const table of tablesNamed(trace, 'CpuSampleEvent')) {
-		const place = table.fields.findIndex((field) => field.name === 'callchain' && isAsKnown(field));
+		const place = placeOfField(table.name, table.fields, 'callchain');
 		const read = ['worker_id', 'tid', 'source', 'truncated'].map((name) => knownReader(trace, table, name)), thread = knownReader(trace, table, 'thread_name');
 		for (let i = 0; i < table.rows.n; i++) {
 			if (Number.isNaN(table.rows.time[i])) continue;
-			all.push([table.rows.time[i], ...read.map((f) => Number(f(i) ?? 0)), place < 0 ? -1 : table.columns[place][i], thread(i) ?? '']);
+			const [worker, tid, source, cut] = read.map((f) => f(i));
+			all.push([table.rows.time[i], number(worker, NO_WORKER), shortNumber(tid), number(source), number(cut), table.columns[place]?.[i] >= 0 ? table.columns[place][i] : -1, thread(i) ?? '']);
 		}
 	}
 	all.sort((a, b) => a[0] - b[0]);

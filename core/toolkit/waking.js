@@ -2,6 +2,7 @@
 // Wakes matched with calls, as `dial9 report` does: a call takes the newest wake of its task that no earlier one has used.
 
 import { lowerBound, orderOf } from './table.js';
+import { relativeTime, rowsNamed } from './trace.js';
 
 /** What a wake tells as its reason, by number. */
 export const WAKE_REASONS = ['unknown', 'fd', 'timer', 'signal', 'active', 'cross_thread', 'deferred', 'internal', 'resumption'];
@@ -40,16 +41,30 @@ class Waking {
 		return used || wakes.time[row] > start ? -1 : row;
 	}
 
-	begin(wakes, start, ns) {
+	begin(wakes, start, ns, lost) {
 		this.resumed = this.resume === start && !Number.isNaN(this.start);
 		if (!this.resumed) {
 			this.wake = this.take(wakes, start);
+			// The call that used the wake may be lost.
+			if (this.wake >= 0 && lost?.to > wakes.time[this.wake] && lost.from < start) this.wake = -1;
 			const woken = this.wake < 0 ? NaN : wakes.time[this.wake];
 			this.ready = this.end > woken ? this.end : woken;
 		}
 		this.start = start;
 		this.end = start + ns;
 	}
+}
+
+/** Times of which events are lost, in order, by the id of their worker: [{time, from, to}]. */
+function lossesByWorker(trace) {
+	const byWorker = new Map(), relative = (ns) => relativeTime(trace, ns ?? 0n);
+	for (const row of rowsNamed(trace, 'RecorderLossEvent', ['worker_id', 'events', 'from_ns', 'to_ns'])) {
+		const losses = byWorker.get(Number(row.worker_id)) ?? [], loss = { time: row.time, from: relative(row.from_ns), to: relative(row.to_ns) };
+		if (!row.events || losses.at(-1)?.to > loss.to) continue;
+		losses.push(loss);
+		byWorker.set(Number(row.worker_id), losses);
+	}
+	return byWorker;
 }
 
 /**
@@ -69,6 +84,14 @@ export class WokenCalls {
 			this.owner.fill(w, n, n += polls.n);
 		});
 		this.order = orderOf(this.starts, total);
+		this.losses = lossesByWorker(trace);
+	}
+
+	/** The newest time before |start| of which events of this worker are lost. */
+	lostBefore(start) {
+		const losses = this.losses.get(this.trace.workers[this.w].id);
+		while (losses?.[1]?.time <= start) losses.shift();
+		return losses?.[0].time <= start ? losses[0] : undefined;
 	}
 
 	wakingOf(task) {
@@ -85,7 +108,7 @@ export class WokenCalls {
 		const { polls } = workers[this.w];
 		for (; this.seen < wakes.n && wakes.time[this.seen] <= start; this.seen++) this.wakingOf(wakes.woken[this.seen]).add(wakes, this.seen);
 		this.waking = this.wakingOf(polls.task[this.row]);
-		this.waking.begin(wakes, start, polls.dur[this.row]);
+		this.waking.begin(wakes, start, polls.dur[this.row], this.lostBefore(start));
 		return true;
 	}
 }

@@ -4,8 +4,8 @@
 import { showCount, showDuration, showName, showTime } from '../toolkit/show.js';
 import { byId, element } from './dom.js';
 import { isEmbedded, loadEmbedded } from './embedded.js';
-import { showDetail } from './detail.js';
-import { markFinding, showFindings } from './finding_list.js';
+import { sentenceOfFire, showDetail } from './detail.js';
+import { markFinding, showFindings, showFiredTimes } from './finding_list.js';
 import { startInput } from './input.js';
 import { showEmpty } from './empty.js';
 import { fillHelp, startKeys } from './keys.js';
@@ -19,7 +19,7 @@ import { fileOfFragment, hashOfFiles, keepPlace, placeOfFile } from './places.js
 import { openCompare, patchPanel, startPanel, togglePanel } from './panel.js';
 import { CLOSED_PANEL, isPanelOpen } from './scope.js';
 import { drawFound, startSearch } from './search.js';
-import { clampView, listen, selectFinding, setView, state, update } from './state.js';
+import { clampView, listen, selectFinding, selectFire, setView, state, update } from './state.js';
 import { sentenceOfThing } from './thing.js';
 import { startTheme, switchTheme } from './theme.js';
 import { bringIntoSight, drawTimeline, drawTimelineMarks, layTimeline, tellSelection, timelineRows } from './timeline.js';
@@ -31,7 +31,7 @@ const URL_EVERY_MS = 250, SPEECH_AFTER_MS = 300;
 
 let drawWanted = false, urlTimer = 0, speechTimer = 0;
 let keptItems = [];
-let restoring = false; // the URL has led here
+let restoring = false; // the URL has led here, or will
 let opening = false; // the page has led here: that is the same place as no fragment
 let pushWanted = false;
 let shownFile = ''; // the hash of the reader's own file that is shown
@@ -87,11 +87,14 @@ function restoreUrl() {
 	if (!Object.keys(patch).length) return false;
 	if (patch.view) patch.view = clampView(state.model, ...patch.view);
 	if (patch.finding >= state.model.findings.length) delete patch.finding;
+	if (patch.fire >= state.model.fires.length) delete patch.fire;
 	restoring = true;
 	// What it does not say is as at the start.
 	update({ selected: null, range: null, finding: -1, clock: 'rel', query: '', panel: CLOSED_PANEL, ...patch });
 	restoring = false;
 	byId('search').value = state.query;
+	// One that a report links to.
+	if ('fire' in patch && !patch.view) selectFire(patch.fire);
 	return true;
 }
 
@@ -127,10 +130,10 @@ function openAbout() {
 }
 
 function showSelected() {
-	const text = tellSelection() || (state.thing ? sentenceOfThing(state.thing) : state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected');
+	const text = tellSelection() || (state.fire >= 0 ? sentenceOfFire(state.model.fires[state.fire]) : state.thing ? sentenceOfThing(state.thing) : state.range ? `${showDuration(state.range[1] - state.range[0])} selected` : 'Nothing selected');
 	byId('selected').textContent = text;
 	byId('item').setAttribute('aria-label', text);
-	byId('clear').hidden = !state.selected && !state.range && !state.item && !state.thing;
+	byId('clear').hidden = !state.selected && !state.range && !state.item && !state.thing && state.fire < 0;
 	speak(text);
 }
 
@@ -138,7 +141,7 @@ function showLegend() {
 	const classes = ['< 1 µs', '1 µs', '10', '100 µs', '1 ms', '10', '≥ 100 ms'].map((text, i) => element('span', {}, element('i', { class: `k${i}` }), text));
 	byId('legend').append(element('span', {}, 'Callback ran for'), ...classes, element('span', { class: 'bar' }),
 		element('span', {}, element('i', { class: 'part-blocked' }), 'kernel made it wait'), element('span', {}, element('i', { class: 'idle' }), 'waiting for events'), element('span', {}, element('i', { class: 'cut' }), 'end not recorded'),
-		element('span', {}, element('i', { class: 'ticks' }), 'sample'), element('span', {}, element('i', { class: 'triangle' }), 'finding'));
+		element('span', {}, element('i', { class: 'ticks' }), 'sample'), element('span', {}, element('i', { class: 'triangle' }), 'finding'), element('span', { id: 'legend-fired', hidden: true }, element('i', { class: 'flag' }), 'trigger fired'));
 }
 
 function changed(patch) {
@@ -151,12 +154,13 @@ function changed(patch) {
 		return;
 	}
 	if ('tracks' in patch) layTimeline();
-	if ('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch) {
+	if ('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'clock' in patch || 'finding' in patch || 'fire' in patch) {
 		showDetail(byId('detail'));
 		showSelected();
 		bringIntoSight();
 	}
-	if ('finding' in patch) markFinding(byId('findings'));
+	if ('finding' in patch || 'fire' in patch) markFinding(byId('findings'));
+	if ('clock' in patch) showFiredTimes(byId('findings'));
 	if ('clock' in patch || 'following' in patch) showHeader();
 	keepUrl('selected' in patch || 'item' in patch || 'thing' in patch || 'range' in patch || 'panel' in patch);
 	redraw();
@@ -164,11 +168,17 @@ function changed(patch) {
 
 // ---- loading ----
 
-/** What the query names, else the worst finding, or the whole trace where there is none. */
+/** What the query names, else the first trigger that fired, for which all this was kept, else the worst finding, or the whole trace where there is none. */
 function openFirst() {
 	const asked = intervalOfQuery(state.model, location.search);
 	if (asked) {
 		setView(...asked);
+		return;
+	}
+	// Those of each process are in the order of their times.
+	const { fires } = state.model, fired = fires.reduce((first, { at }, i) => (at < (fires[first]?.at ?? Infinity) ? i : first), -1);
+	if (fired >= 0) {
+		selectFire(fired);
 		return;
 	}
 	const worst = state.model.findings.findIndex((finding) => finding.first && finding.severity !== 'info');
@@ -180,9 +190,10 @@ function takeModel(model) {
 	state.model = model;
 	state.tracks = storedChoices();
 	layTimeline();
-	opening = true;
+	// Where the URL leads is known once there are findings, which may take long: it stays until then.
+	restoring = true;
 	update({ view: clampView(model, model.first, model.last), selected: null, finding: -1, range: null, pointer: null });
-	opening = false;
+	restoring = false;
 	showHeader();
 	showEmpty(byId('empty'), model);
 	showFindings(byId('findings'));
@@ -211,7 +222,7 @@ function openLive(follow) {
 	document.body.dataset.ready = 'true';
 }
 
-/** Once there are findings: the place that the URL names, if it was of this trace, else the worst one. */
+/** Once there are findings: the place that the URL names, if it was of this trace, else the first that the page leads to. */
 function openPlace(model, fromUrl) {
 	if (state.model !== model) return;
 	showFindings(byId('findings'));

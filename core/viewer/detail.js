@@ -9,14 +9,14 @@ import { showAbout } from './about.js';
 import { element, firstOf, prepareCanvas } from './dom.js';
 import { laneName } from './lanes.js';
 import { showRangeSummary } from './range_summary.js';
-import { selectCall, selectFinding, state } from './state.js';
+import { selectCall, selectFinding, selectFire, state } from './state.js';
 import { colours } from './theme.js';
 import { spanOfItem } from './thing.js';
 import { chainSection, showThing, taskLink } from './thing_detail.js';
 import { showItem } from './track_detail.js';
 
 const REASONS = ['', 'its descriptor', 'its timer', 'a signal', 'its own loop', 'another thread', 'a deferred call', 'the loop library', 'the end of a loop inside it'];
-const DETAIL_FRAMES = 24, DETAIL_ROWS = 12;
+const DETAIL_FRAMES = 24, DETAIL_ROWS = 12, DETAIL_FIRES = 3;
 
 export function detailSection(title, note, ...children) {
 	return element('section', { class: 'section' }, element('h2', {}, title, note ? element('span', {}, note) : null), ...children);
@@ -177,13 +177,35 @@ function wakeFact(wake) {
 	return ['woken by', why || 'the kernel or another thread'];
 }
 
+/** Triggers that a call made fire: [[fire, its number]]. */
+function firesOfCall(lane, row) {
+	return state.model.fires.map((fire, i) => [fire, i]).filter(([{ call }]) => call?.lane === lane && call.row === row);
+}
+
+function fireSection(fire) {
+	return detailSection(`Trigger ${showName(fire.trigger)} fired`, '', element('div', { class: 'fired' }, factList([['at', fire.at === undefined ? 'not in what is shown' : timeText(fire.at)], ['because', fire.measure ? showName(fire.measure) : 'the program asked for it'],
+		['callback', fire.callback && fire.trace && element('span', { class: 'code' }, state.model.callbackAt(fire.trace, fire.callback).name)],
+		['trigger', fire.text && element('span', { class: 'code', title: showName(fire.text, 2000) }, showName(fire.text, 400))], ['dump', fire.dump_id && element('span', { class: 'code' }, showName(fire.dump_id))]])));
+}
+
+/** "2 of 5", with buttons to the one before and the next one. */
+function stepper(what, number, n, select) {
+	return element('span', {}, element('button', { class: 'small', 'aria-label': `Previous ${what}`, onclick: () => select(Math.max(0, number - 1)) }, '‹'),
+		`${what} ${number + 1} of ${n}`, element('button', { class: 'small', 'aria-label': `Next ${what}`, onclick: () => select(Math.min(n - 1, number + 1)) }, '›'));
+}
+
+/** One that no callback in the trace made fire. */
+function showFire(panel, number) {
+	const { fires } = state.model;
+	panel.replaceChildren(element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Trigger'), stepper('trigger', number, fires.length, selectFire)), fireSection(fires[number]));
+}
+
 function showCall(panel, lane, row) {
 	const { model } = state, { polls, trace } = lane, inner = model.label(lane, row), outer = model.callback(trace, polls.site[row]);
 	const start = polls.start[row] + lane.shift, length = polls.dur[row], wake = model.wake(lane, row), found = state.finding;
 	const nested = inner.location !== outer.location, named = found >= 0 && model.findings[found]?.evidence.some((piece) => piece.lane === lane && piece.row === row);
 	const charts = [histogram(lane, row), taskSection(lane, row)];
-	const place = named ? element('span', {}, element('button', { class: 'small', 'aria-label': 'Previous finding', onclick: () => selectFinding(Math.max(0, found - 1)) }, '‹'),
-		`finding ${found + 1} of ${model.findings.length}`, element('button', { class: 'small', 'aria-label': 'Next finding', onclick: () => selectFinding(Math.min(model.findings.length - 1, found + 1)) }, '›')) : null;
+	const fired = firesOfCall(lane, row), place = named ? stepper('finding', found, model.findings.length, selectFinding) : fired.some(([, i]) => i === state.fire) ? stepper('trigger', state.fire, model.fires.length, selectFire) : null;
 	panel.replaceChildren(...[
 		element('div', { class: 'head small' }, element('h2', { class: 'small' }, 'Callback'), place),
 		element('div', { class: 'title' }, element('span', { class: 'code' }, inner.name), element('span', { class: `figure${named ? ' alarm' : ''}` }, showDuration(length))),
@@ -193,7 +215,7 @@ function showCall(panel, lane, row) {
 			['began', `${timeText(start)}${wake && wake.delay > 0 ? `, ${showDuration(wake.delay)} after its wake` : ''}`], wakeFact(wake),
 			['ready', `${polls.ready[row]} callback${polls.ready[row] === 1 ? '' : 's'} in this round`],
 			['end', model.openEnded(lane, row) && (lane.worker.unended?.start === polls.start[row] ? 'it had not ended when it was last seen' : 'not recorded: the next event of the thread stands for it')]].filter((pair) => pair.length > 1)),
-		charts[0]?.box, timeParts(lane, row), insideSection(lane, row), stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1)),
+		...firstOf(fired, DETAIL_FIRES, ([fire]) => fireSection(fire), 'triggers'), charts[0]?.box, timeParts(lane, row), insideSection(lane, row), stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1)),
 		stackSection(model.stacksIn(lane, polls.start[row], polls.start[row] + length + 1, 1), 'Off the CPU'), waitersSection(lane, row), chainSection(trace, trace.workers.indexOf(lane.worker), row), charts[1].box].filter(Boolean));
 	for (const chart of charts) chart?.draw();
 }
@@ -213,6 +235,7 @@ export function showDetail(panel) {
 	else if (thing) showThing(panel, thing);
 	else if (state.item) showItem(panel);
 	else if (state.selected) showCall(panel, state.selected.lane, state.selected.row);
+	else if (state.fire >= 0) showFire(panel, state.fire);
 	else if (state.finding >= 0) showFinding(panel, state.model.findings[state.finding]);
 	else showAbout(panel);
 	panel.scrollTop = 0;
@@ -222,5 +245,10 @@ export function showDetail(panel) {
 export function sentenceOf({ lane, row }) {
 	const { model } = state, number = model.findings.findIndex((finding) => finding.evidence.some((piece) => piece.lane === lane && piece.row === row));
 	return [model.label(lane, row).name, showDuration(lane.polls.dur[row]), laneName(model, lane), `at ${timeText(lane.polls.start[row] + lane.shift)}`,
-		number >= 0 ? `finding ${number + 1} of ${model.findings.length}` : ''].filter(Boolean).join(', ');
+		number >= 0 ? `finding ${number + 1} of ${model.findings.length}` : '', ...firesOfCall(lane, row).slice(0, DETAIL_FIRES).map(([fire]) => `trigger ${showName(fire.trigger)} fired`)].filter(Boolean).join(', ');
+}
+
+/** A trigger that fired, as a sentence. */
+export function sentenceOfFire(fire) {
+	return `trigger ${showName(fire.trigger)} fired${[fire.at === undefined ? '' : ` at ${timeText(fire.at)}`, fire.lane ? laneName(state.model, fire.lane) : '', state.model.tellFire(fire)].filter(Boolean).join(', ')}`;
 }

@@ -80,6 +80,18 @@ export function drawTriangle(context, x, y, colour, size = 4) {
 	context.fill();
 }
 
+/** A pole from |top| to |bottom| with a pennant, |at| below its top: to its right, or where the canvas ends, to its left. */
+export function drawFlag(context, x, top, bottom, colour, at = 0) {
+	const last = context.canvas.clientWidth - 1, pole = x === last + 1 ? last : x, from = pole + 8 > last ? pole + 1 : pole;
+	context.fillStyle = colour;
+	context.fillRect(pole, top, 1, bottom - top);
+	context.beginPath();
+	context.moveTo(from, top + at);
+	context.lineTo(from + (from > pole ? -8 : 8), top + at + 3.5);
+	context.lineTo(from, top + at + 7);
+	context.fill();
+}
+
 export function drawHatch(context, x, y, width, height, colour, step = 5) {
 	// A wait may be millions of times as long as the view: only what is in sight is drawn.
 	const left = Math.max(x, -step), right = Math.min(x + width, context.canvas.width);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search finds: times of day, callbacks, tasks, spans, functions in stacks, fields of events, findings.
+// What a search finds: times of day, callbacks, tasks, spans, functions in stacks, fields of events, findings, triggers that fired.
 
 import { lifeOf } from '../toolkit/chain.js';
 import { TYPE } from '../toolkit/frames.js';
@@ -8,7 +8,7 @@ import { NS_OF_UNIT, showCount, showDuration, showName } from '../toolkit/show.j
 import { nameOfSpan } from '../toolkit/spans.js';
 import { fieldReader } from '../toolkit/trace.js';
 import { findTimes } from './find_time.js';
-import { selectCall, selectFinding, setView, state } from './state.js';
+import { selectCall, selectFinding, selectFire, setView, state } from './state.js';
 import { selectThing, taskTitle } from './thing.js';
 
 const LENGTH_TERM = /^([<>])(\d+(?:\.\d+)?)(ns|us|µs|ms|s)$/;
@@ -163,6 +163,11 @@ function findFindings(model, { words }) {
 		.map(([finding, i]) => ({ name: showName(finding.message, 120), note: `finding ${i + 1}`, go: () => selectFinding(i) }));
 }
 
+function findFires(model, { words }) {
+	return model.fires.map((fire, i) => [fire, i]).filter(([fire]) => [`trigger ${fire.trigger}`, model.tellFire(fire)].some((part) => matches(part, words)))
+		.map(([fire, i]) => ({ name: `trigger ${showName(fire.trigger)} fired`, note: model.tellFire(fire), go: () => selectFire(i) }));
+}
+
 /** All that |text| finds: [{kind, results: [{name, note, go}]}], kinds without a result left out. */
 export function findAll(model, text) {
 	const found = foundCalls(model, text), { query } = found;
@@ -170,7 +175,7 @@ export function findAll(model, text) {
 	if (query.words && !query.site && !query.lane) {
 		if (!found.narrow) kinds.push(['tasks', findTasks(model, query)]);
 		kinds.push(['spans', findSpans(model, query)]);
-		if (!found.narrow) kinds.push(['functions in stacks', findFunctions(model, query)], ['fields', findFields(model, query)], ['findings', findFindings(model, query)]);
+		if (!found.narrow) kinds.push(['functions in stacks', findFunctions(model, query)], ['fields', findFields(model, query)], ['findings', findFindings(model, query)], ['triggers that fired', findFires(model, query)]);
 	}
 	const first = ({ name }) => (name.toLowerCase().startsWith(query.words) ? 0 : 1);
 	return kinds.filter(([, results]) => results.length).map(([kind, results]) => ({ kind, results: results.sort((a, b) => first(a) - first(b)) }));

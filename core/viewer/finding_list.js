@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings, worst first: what, how much, who suffered, why, and what to do.
+// What fired, then the findings, worst first: what, how much, who suffered, why, and what to do.
 
 import { showDuration, showName, showSize } from '../toolkit/show.js';
-import { element } from './dom.js';
+import { timeText } from './detail.js';
+import { byId, element, firstOf } from './dom.js';
 import { laneName } from './lanes.js';
-import { selectFinding, state } from './state.js';
+import { selectFinding, selectFire, state } from './state.js';
 
 // Checks that are told by a figure, and where it came from; the others begin with their words.
 const TITLES = { 'nothing-recorded': 'nothing recorded', 'incomplete-data': 'incomplete', 'degraded-hooks': 'not all was seen', 'short-of-cpu': 'machine busy',
 	'cpu-contention': 'machine busy', 'sample-setup': 'no samples' };
 
-function figureOf(finding) {
+/** What the card of a finding shows largest. */
+export function figureOfFinding(finding) {
 	if (TITLES[finding.check]) return TITLES[finding.check];
-	const length = finding.first?.duration_ns ?? finding.first?.duration;
-	return length ? showDuration(Number(length)) : finding.check.replaceAll('-', ' ');
+	return finding.figure ? showName(finding.figure) : finding.check.replaceAll('-', ' ');
 }
 
 /** The sentence without the name that stands before it, which is shown as what it is. */
@@ -22,20 +23,13 @@ export function sentenceOfFinding(finding) {
 	return [element('span', { class: 'code strong' }, showName(finding.name)), ` ${showName(finding.brief, 400)}`];
 }
 
-/** What waits would have been without it: of the first figure that changes. */
-function gainText(gain) {
-	const [name, figure] = [['p99 of waits', gain.p99], ['p99.9 of waits', gain.p999], ['longest wait', gain.longest]]
-		.find(([, f]) => f && Number(f.before_ns) > Number(f.after_ns)) ?? [];
-	return figure ? `${name} ${showDuration(Number(figure.before_ns))} → ${showDuration(Number(figure.after_ns))}` : 'no wait would be shorter';
-}
-
 function pairs(finding) {
 	const rows = [];
 	const add = (label, ...value) => rows.push(element('span', {}, label), element('span', {}, ...value));
 	if (finding.time) add('Time', showName(finding.time, 300));
 	const where = finding.blocked ?? finding.on_cpu;
 	if (where) add('In', showName(where, 300));
-	if (finding.gain) add('Gain', gainText(finding.gain));
+	if (finding.gain?.text) add('Gain', showName(finding.gain.text, 300));
 	if (finding.advice) add('Next', showName(finding.advice, 400));
 	return rows.length ? element('span', { class: 'pairs' }, ...rows) : null;
 }
@@ -45,11 +39,27 @@ function item(finding, number) {
 	return element('li', {}, element('button', { class: 'finding', 'aria-current': state.finding === number ? 'true' : false, 'data-finding': number,
 		onclick: () => selectFinding(number) },
 	element('span', { class: 'top' },
-		element('span', { class: `figure${mild ? ' mild' : ''}` }, element('i', { class: 'triangle', 'aria-hidden': 'true' }), figureOf(finding)),
+		element('span', { class: `figure${mild ? ' mild' : ''}` }, element('i', { class: 'triangle', 'aria-hidden': 'true' }), figureOfFinding(finding)),
 		element('span', { class: 'where' }, lane ? laneName(state.model, lane) : finding.about === 'machine' ? 'machine' : '')),
 	element('span', { class: 'said' }, ...sentenceOfFinding(finding)),
 	...(finding.effects ?? []).map((effect) => element('span', { class: 'small' }, showName(effect.effect || effect.message, 300))),
 	pairs(finding)));
+}
+
+const FIRES_SHOWN = 3;
+
+function fireCard(fire, number) {
+	const { model } = state, callback = fire.callback && fire.trace ? model.callbackAt(fire.trace, fire.callback).name : '';
+	return element('button', { class: 'finding fire', 'aria-current': state.fire === number ? 'true' : false, 'data-fire': number, onclick: () => selectFire(number) },
+		element('span', { class: 'top' }, element('span', { class: 'figure' }, element('i', { class: 'flag', 'aria-hidden': 'true' }), `Trigger ${showName(fire.trigger, 60)}`), element('span', { class: 'where' }, fire.lane ? laneName(model, fire.lane) : '')),
+		element('span', { class: 'said' }, fire.at === undefined ? 'fired outside of what is shown' : 'fired at ', fire.at === undefined ? '' : element('span', { 'data-at': fire.at }, timeText(fire.at)), fire.measure ? `: ${showName(fire.measure)}` : '', callback ? ', in ' : '', callback ? element('span', { class: 'code strong' }, callback) : ''));
+}
+
+/** The triggers that made the recorder keep this, or nothing. */
+function firedSection({ fires }) {
+	byId('legend-fired').hidden = !fires.length;
+	if (!fires.length) return [];
+	return [element('div', { class: 'head' }, element('h2', {}, 'What fired', element('span', { class: 'count' }, String(fires.length)))), element('div', { class: 'fires' }, ...firstOf(fires, FIRES_SHOWN, fireCard, 'triggers that fired'))];
 }
 
 /** The longest call of all lanes: {lane, row} or null. */
@@ -66,13 +76,13 @@ function longestCall(model) {
 function innocent(model) {
 	const longest = longestCall(model);
 	if (!longest) return 'There is no callback of an event loop in this trace: was a loop attached?  `dial9 doctor` tells what can be recorded.';
-	return `Nothing is wrong: the longest callback was ${model.label(longest.lane, longest.row).name}, ${showDuration(longest.lane.polls.dur[longest.row])}.`;
+	return `Nothing ${model.fires.length ? 'else was found' : 'is wrong'}: the longest callback was ${model.label(longest.lane, longest.row).name}, ${showDuration(longest.lane.polls.dur[longest.row])}.`;
 }
 
 /** Fill the panel. */
 export function showFindings(panel) {
 	const { model } = state, n = model.findings.length;
-	const children = [element('div', { class: 'head' }, element('h2', {}, 'What went wrong', element('span', { class: 'count' }, model.reportState === 'coming' ? '' : String(n))))];
+	const children = [...firedSection(model), element('div', { class: 'head' }, element('h2', {}, 'What went wrong', element('span', { class: 'count' }, model.reportState === 'coming' ? '' : String(n))))];
 	if (model.reportState === 'coming') children.push(element('p', { class: 'quiet', role: 'status' }, 'Looking for what went wrong …'));
 	else if (!n) children.push(element('p', { class: 'quiet' }, innocent(model)));
 	if (model.reportState === 'none')
@@ -94,12 +104,17 @@ function dataSection(model) {
 	return rows.length ? element('div', { class: 'section' }, element('h2', {}, 'Data'), ...rows) : null;
 }
 
+/** The times in it, on another clock. */
+export function showFiredTimes(panel) {
+	for (const time of panel.querySelectorAll('[data-at]')) time.textContent = timeText(Number(time.dataset.at));
+}
+
 const HEAD_HEIGHT = 36; // stays above the list
 
 /** Mark the selected one, and bring it into sight. */
 export function markFinding(panel) {
 	for (const button of panel.querySelectorAll('.finding')) {
-		const current = Number(button.dataset.finding) === state.finding;
+		const current = button.dataset.fire === undefined ? Number(button.dataset.finding) === state.finding : Number(button.dataset.fire) === state.fire;
 		if (current) button.setAttribute('aria-current', 'true');
 		else button.removeAttribute('aria-current');
 		// In a narrow window the page scrolls, and it stays where it is.

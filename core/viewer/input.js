@@ -2,10 +2,11 @@
 // Mouse, wheel and touch on the timeline, the ruler and the minimap.
 
 import { showDuration, showTime } from '../toolkit/show.js';
+import { sentenceOfFire } from './detail.js';
 import { byId, element } from './dom.js';
 import { hitLane, laneName } from './lanes.js';
 import { gripAt } from './minimap.js';
-import { listen, selectCall, setView, state, update } from './state.js';
+import { listen, selectCall, selectFire, setView, state, update } from './state.js';
 import { selectItem } from './timeline.js';
 import { tellItem } from './track.js';
 
@@ -105,7 +106,8 @@ function dragView(box, event, rowsOf, isPinched) {
 	}, (next, dragged) => {
 		if (dragged) return;
 		const hit = hitOf(box, next, rowsOf);
-		if (hit?.item) selectItem(hit.item);
+		if (hit?.fire !== undefined) selectFire(hit.fire);
+		else if (hit?.item) selectItem(hit.item);
 		else if (hit && hit.row >= 0) selectCall(hit.lane, hit.row);
 		else update({ selected: null, range: null, finding: -1 });
 	});
@@ -117,6 +119,11 @@ function showTooltip(box, event, rowsOf) {
 	if (hit?.item) {
 		const { track } = hit.item;
 		tooltip.replaceChildren(element('div', {}, tellItem(state.model, hit.item, state.clock)), element('div', { class: 'small' }, track.plain));
+		placeTooltip(tooltip, event);
+		return;
+	}
+	if (hit?.fire !== undefined) {
+		tooltip.replaceChildren(element('div', {}, sentenceOfFire(state.model.fires[hit.fire])));
 		placeTooltip(tooltip, event);
 		return;
 	}

@@ -8,7 +8,7 @@ import { switchFollowing } from './live.js';
 import { PANEL_KEYS, closePanel } from './panel.js';
 import { openSave } from './save.js';
 import { isPanelOpen } from './scope.js';
-import { selectCall, selectFinding, setView, state, update } from './state.js';
+import { selectCall, selectFinding, selectFire, setView, state, update } from './state.js';
 import { selectThing } from './thing.js';
 import { framePickedItem, stepItem, stepTrack } from './timeline.js';
 
@@ -85,6 +85,11 @@ function nextFinding(direction) {
 	if (n) selectFinding(((state.finding < 0 && direction < 0 ? n : state.finding) + direction + n) % n);
 }
 
+function nextFire() {
+	const n = state.model.fires.length;
+	if (n) selectFire((state.fire + 1) % n);
+}
+
 function markRange() {
 	const at = state.selected ? state.selected.lane.polls.start[state.selected.row] + state.selected.lane.shift : state.pointer?.time;
 	if (at === undefined) return;
@@ -102,6 +107,7 @@ function escape() {
 const KEYS = [
 	{ keys: ['n'], does: 'next finding', run: () => nextFinding(1) },
 	{ keys: ['p'], does: 'previous finding', run: () => nextFinding(-1) },
+	{ keys: ['N'], shown: 'Shift n', does: 'next trigger that fired', run: nextFire },
 	{ keys: ['1', '2', '3', '4', '5', '6', '7', '8', '9'], shown: '1 … 9', does: 'finding of that number', run: (key) => selectFinding(Number(key) - 1) },
 	{ keys: ['ArrowRight'], shown: '→', does: 'next callback, or item of the track', run: () => step(1, 0) },
 	{ keys: ['ArrowLeft'], shown: '←', does: 'previous callback, or item of the track', run: () => step(-1, 0) },

@@ -2,9 +2,9 @@
 // The lanes: what ran when.  Draws the rows and says what is under a point.
 
 import { eachAtLeast, rowsIn } from '../toolkit/index.js';
-import { durationClass, fitName, showDuration, showTime } from '../toolkit/show.js';
+import { durationClass, fitName, showDuration, showName, showTime } from '../toolkit/show.js';
 import { lowerBound } from '../toolkit/table.js';
-import { drawHatch, drawTriangle, prepareCanvas } from './dom.js';
+import { drawFlag, drawHatch, drawTriangle, prepareCanvas } from './dom.js';
 import { axisStep, gridColumns, laneColumns, readyColumns, waitColumns } from './lod.js';
 import { colours } from './theme.js';
 import { drawPicked, drawTrack, drawValues, hitTrack } from './track.js';
@@ -15,6 +15,9 @@ const WAIT_LEAST = 2; // pixels of waiting for a CPU that are hatched
 const DIM = 0.6;
 const NEAR = 4;
 const MARKS = 5; // for each label of the axis
+const FINDING_ROOM = 72; // pixels that the words of a finding take, and what is between
+const FLAG = 9; // pixels of a flag's pennant
+const FLAG_NAME = 24; // letters of a trigger's name in the axis
 
 export function laneName(model, lane) {
 	return model.laneName(lane);
@@ -269,6 +272,7 @@ export function drawRows(canvas, state, rows, width, height, top) {
 		if (seen[i + 1]?.kind !== 'queue') context.fillRect(0, row.top + row.height - 1, width, 1);
 	});
 	drawFindings(context, state, seen, width);
+	drawFires(context, state, seen, width);
 	context.translate(0, top);
 	drawRange(context, state, width, height);
 }
@@ -277,7 +281,7 @@ export function drawRows(canvas, state, rows, width, height, top) {
 function drawFindings(context, state, rows, width) {
 	const [from, to] = state.view, palette = colours();
 	let free = -Infinity, row0 = null;
-	const places = state.model.findings.filter((finding) => finding.severity !== 'info').flatMap((finding) => finding.evidence.filter((piece) => piece.lane && piece.row >= 0)
+	const flags = firesInView(state, width), places = state.model.findings.filter((finding) => finding.severity !== 'info').flatMap((finding) => finding.evidence.filter((piece) => piece.lane && piece.row >= 0)
 		.map((piece) => ({ ...piece, first: piece === finding.first })));
 	for (const place of places.sort((a, b) => a.lane.number - b.lane.number || a.at - b.at)) {
 		const row = rows.find((r) => r.kind === 'lane' && r.lane === place.lane), { polls } = place.lane;
@@ -296,11 +300,44 @@ function drawFindings(context, state, rows, width) {
 		context.textBaseline = 'middle';
 		const text = showDuration(place.length), room = context.measureText(text).width;
 		const next = places.filter((p) => p.lane === place.lane).map((p) => (polls.start[p.row] + p.lane.shift - from) / (to - from) * width).find((p) => p > a + 1) ?? Infinity;
-		if (x + 12 + room > Math.min(width, next - 8)) continue;
+		const flag = flags.find((one) => one.fire.lane === place.lane && one.x > a + 1)?.x ?? Infinity;
+		if (x + 12 + room > Math.min(width, next - 8, flag - 8)) continue;
 		context.fillStyle = palette.alarm;
 		context.fillText(text, x + 8, row.top + 6.5);
 		free = x + 16 + room;
 	}
+}
+
+/** Where triggers that fired are: [{fire, number, x}]. */
+function firesInView({ model, view: [from, to] }, width) {
+	return model.fires.map((fire, number) => ({ fire, number, x: Math.round((fire.at - from) / (to - from) * width) })).filter(({ x }) => x > -FLAG && x <= width);
+}
+
+/** A flag in the lane that a trigger is about, with its value and threshold where there is room before it; a line through all of one that is about none. */
+function drawFires(context, state, rows, width) {
+	const [from, to] = state.view, palette = colours();
+	for (const { fire, x } of firesInView(state, width)) {
+		const row = rows.find((r) => r.kind === 'lane' && r.lane === fire.lane), last = rows.at(-1);
+		if (!fire.lane && last) {
+			context.fillStyle = palette['text-2'];
+			for (let y = rows[0].top; y < last.top + last.height; y += 6) context.fillRect(x, y, 1, 3);
+		}
+		if (!row) continue;
+		drawFlag(context, x, row.top + 1, row.top + row.height - 1, palette.text);
+		context.font = `600 ${palette.sans}`;
+		context.textBaseline = 'middle';
+		// The words of a finding stand at the beginning of the call.
+		const text = [showName(fire.trigger, FLAG_NAME), fire.measure ? showName(fire.measure) : ''].filter(Boolean).join(': '), room = context.measureText(text).width, begin = Math.max(0, (fire.at - fire.length - from) / (to - from) * width);
+		if (!barOf(row).strip || x - begin < room + FINDING_ROOM) continue;
+		context.fillStyle = palette.text;
+		context.fillText(text, x - room - 5, row.top + 6.5);
+	}
+}
+
+/** The number of the trigger whose flag is at a point of the rows, or -1. */
+function hitFire(state, row, x, y, width) {
+	const hit = firesInView(state, width).find(({ fire, x: at }) => fire.lane === row.lane && x >= at - NEAR && x <= at + FLAG && y < row.top + CAP);
+	return hit ? hit.number : -1;
 }
 
 function drawRange(context, state, width, height) {
@@ -368,6 +405,17 @@ function drawArrow(context, state, rows, wake, xOf, bar, width) {
 	context.fillText(text, x, bend + 0.5);
 }
 
+/** The flags in the axis, with the names of the triggers as far as they do not meet: [{x, text, at, from, to}], from |from| to |to| there is no room for others. */
+function layFires(context, state, width) {
+	let free = -Infinity;
+	return firesInView(state, width).map(({ fire, x }) => {
+		const text = showName(fire.trigger, FLAG_NAME), room = context.measureText(text).width, right = x + FLAG + 3, at = right + room > width ? x - room - 4 : right;
+		if (Math.min(x, at) < free) return { x, text: '', at, from: x, to: x + FLAG };
+		free = Math.max(x + FLAG, at + room) + 8;
+		return { x, text, at, from: Math.min(x, at) - 4, to: free };
+	});
+}
+
 /** The axis of times. */
 export function drawRuler(canvas, state, width, height) {
 	const context = prepareCanvas(canvas, width, height), palette = colours(), [from, to] = state.view, { step, first } = axisMarks(state, width);
@@ -375,15 +423,20 @@ export function drawRuler(canvas, state, width, height) {
 	const textOf = (t, more = 0) => showTime(t - state.model.first, state.model.wall(t), state.clock, Math.min(9, digits + more));
 	context.font = palette.sans;
 	context.textBaseline = 'middle';
+	const fires = layFires(context, state, width);
 	const pointerX = state.pointer ? (state.pointer.time - from) / (to - from) * width : -1000;
 	const rangeX = state.range ? ((state.range[0] + state.range[1]) / 2 - from) / (to - from) * width : -1000;
 	for (let i = 0, t = first; t < to; t = first + ++i * step / MARKS) {
 		const x = Math.round((t - from) / (to - from) * width), big = i % MARKS === 0;
 		context.fillStyle = big ? palette['line-2'] : palette.line;
 		context.fillRect(x, height - (big ? 10 : 5), 1, big ? 10 : 5);
-		if (!big || x < 0 || Math.abs(pointerX - x - 24) < 76 || Math.abs(rangeX - x - 24) < 60 || x > width - 60) continue;
+		if (!big || x < 0 || Math.abs(pointerX - x - 24) < 76 || Math.abs(rangeX - x - 24) < 60 || x > width - 60 || fires.some((fire) => x + 64 > fire.from && x < fire.to)) continue;
 		context.fillStyle = palette['text-2'];
 		context.fillText(textOf(t), x + 5, height / 2 - 1);
+	}
+	for (const { x, text, at } of fires) {
+		drawFlag(context, x, 0, height, palette.text, 9);
+		context.fillText(text, at, height / 2 - 1);
 	}
 	if (state.range) {
 		const [a, b] = state.range.map((t) => (t - from) / (to - from) * width);
@@ -405,7 +458,7 @@ export function drawRuler(canvas, state, width, height) {
 	context.textAlign = 'left';
 }
 
-/** What is at a point of the rows: {lane, row, time} with row -1 where no call is near, {item} of a track, or null. */
+/** What is at a point of the rows: {lane, row, time} with row -1 where no call is near, {item} of a track, {fire} of a flag, or null. */
 export function hitLane(state, rows, x, y, width) {
 	const box = rows.find((row) => y >= row.top && y < row.top + row.height);
 	if (box?.kind === 'track') {
@@ -413,6 +466,8 @@ export function hitLane(state, rows, x, y, width) {
 		return item && { item };
 	}
 	if (box?.kind !== 'lane') return null;
+	const fire = hitFire(state, box, x, y, width);
+	if (fire >= 0) return { fire };
 	const { lane } = box, { polls, index } = lane, [from, to] = state.view, scale = (to - from) / width;
 	const time = from + x * scale - lane.shift;
 	const [first, last] = rowsIn(polls, time - NEAR * scale, time + NEAR * scale);

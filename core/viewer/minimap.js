@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The minimap: the longest callback in each column of the whole trace, findings, and what is in view.
+// The minimap: the longest callback in each column of the whole trace, findings, triggers that fired, and what is in view.
 
 import { durationClass } from '../toolkit/show.js';
-import { drawTriangle, prepareCanvas } from './dom.js';
+import { drawFlag, drawTriangle, prepareCanvas } from './dom.js';
 import { laneColumns } from './lod.js';
 import { colours } from './theme.js';
 
@@ -45,6 +45,8 @@ export function drawMinimap(canvas, state, width, height) {
 		}
 		if (finding.first) drawTriangle(context, Math.round(xOf(finding.first.at)), 2, palette.alarm);
 	}
+	// Flags below them: triggers that fired.
+	for (const { at } of model.fires) if (at !== undefined) drawFlag(context, Math.round(xOf(at)), 0, base, palette.text, 13);
 	const a = xOf(state.view[0]), b = Math.max(xOf(state.view[1]), a + 2);
 	context.globalAlpha = 0.55;
 	context.fillStyle = palette.bg;

@@ -4,11 +4,12 @@
 // Times on the axis are ns since the first event of the first process, as doubles.
 
 import { redFlags } from '../toolkit/analyze.js';
+import { callOfTask, firesOf, isTime } from '../toolkit/fired.js';
 import { rowsIn, wakeOf } from '../toolkit/index.js';
 import { prepareTrace } from '../toolkit/prepare.js';
 import { blockingCalls } from '../toolkit/profile.js';
-import { showDuration, showName } from '../toolkit/show.js';
-import { namesOfLocation } from '../toolkit/stacks.js';
+import { showDuration, showName, splitLocation } from '../toolkit/show.js';
+import { addressOfPlace, namesOfLocation } from '../toolkit/stacks.js';
 import { partsOfCall } from '../toolkit/time.js';
 import { POLL, absoluteTime, pollAt } from '../toolkit/trace.js';
 import { lowerBound } from '../toolkit/table.js';
@@ -33,12 +34,31 @@ function placeOnAxis(first, trace) {
 	return { shift: apart + skew, by: 'wall', skew, drift: clockOf(first).drift + clockOf(trace).drift };
 }
 
-/** Functions at addresses, innermost first, that the trace does not tell itself. */
+/** Functions at addresses, innermost first, that the trace does not tell itself; trace.found has them for what is saved. */
 function takeSymbols(trace, frames) {
+	if (!trace) return;
+	trace.found ??= new Map();
 	for (const [text, found] of Object.entries(frames)) {
 		const wide = BigInt(text), address = wide <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(wide) : wide;
-		if (trace && !trace.symbols.has(address)) trace.symbols.set(address, found.map((f) => ({ name: f.function, file: f.file ?? '', line: Number(f.line) })));
+		if (trace.symbols.has(address)) continue;
+		trace.symbols.set(address, found.map((f) => ({ name: f.function, file: f.file ?? '', line: Number(f.line) })));
+		trace.found.set(address, trace.symbols.get(address));
 	}
+}
+
+/** "hello.c:52" as {file, line}. */
+function placeInSource(text) {
+	const [, file, line] = /^(.*):(\d+)$/.exec(text ?? '') ?? [];
+	return { file: file ?? '', line: Number(line ?? 0) };
+}
+
+/** The function of a callback, and the one that registered it, at the addresses of its location "server+0x1a2b0 @ server+0x9f04". */
+function takePlaces(trace, { location, name, source, site, internal }) {
+	const [, caller, from] = /^(\S+) (\S+:\d+)$/.exec(site ?? '') ?? [], frames = {};
+	const [callback, registered] = splitLocation(location).map((place) => addressOfPlace(trace, place));
+	if (callback !== null && name && !internal && !name.includes('+0x')) frames[callback] = [{ function: name, ...placeInSource(source) }];
+	if (registered !== null && caller) frames[registered] = [{ function: caller, ...placeInSource(from) }];
+	takeSymbols(trace, frames);
 }
 
 export class Model {
@@ -47,6 +67,7 @@ export class Model {
 		this.traces = traces;
 		this.lanes = [];
 		this.findings = [];
+		this.fires = []; // of triggers
 		this.reportState = 'coming';
 		this.names = traces.map(() => new Map());
 		for (const [number, trace] of traces.entries()) {
@@ -108,7 +129,9 @@ export class Model {
 			if (trace) this.names[trace.number].set(callback.location, callback);
 		}
 		for (const { process, frames } of report.symbols ?? []) takeSymbols(ofProcess.get(process), frames);
+		for (const callback of report.callbacks ?? []) if (ofProcess.get(callback.process)) takePlaces(ofProcess.get(callback.process), callback);
 		this.findings = (report.findings ?? []).map((finding) => this.place(finding, ofProcess.get(finding.process)));
+		this.fires = (report.trace.fired ?? []).map((fire) => this.placeFire(fire, ofProcess.get(fire.process)));
 	}
 
 	reportFailed(why) {
@@ -121,6 +144,7 @@ export class Model {
 	useRedFlags() {
 		if (this.reportState === 'coming') this.reportState = 'none';
 		this.findings = this.traces.flatMap((trace) => (trace.flags ?? redFlags(trace)).map((finding) => this.place(finding, trace)));
+		this.fires = this.traces.flatMap((trace) => firesOf(trace).map((fire) => this.placeFire(fire, trace)));
 	}
 
 	traceOf(process) {
@@ -140,6 +164,21 @@ export class Model {
 		});
 		return { ...finding, evidence, trace, first: evidence.find((piece) => piece.lane && piece.row >= 0)
 			?? evidence.find((piece) => piece.at !== undefined) ?? null };
+	}
+
+	/** A trigger that fired, with its time on the axis, how long what it saw had lasted, and the call: {at, length, lane, call}; |at| undefined: it is not in what is shown. */
+	placeFire(fire, trace) {
+		const time = trace ? Number(BigInt(fire.time_ns) - absoluteTime(trace, 0)) : NaN, at = time + trace?.shift, task = Number(fire.task);
+		if (!(at >= this.first && at <= this.last)) return { ...fire, trace, lane: null, call: null, length: 0 };
+		const lanes = this.lanes.filter((lane) => lane.trace === trace), found = task ? callOfTask(lanes.map((lane) => ({ polls: lane.polls, lane })), task, time) : null;
+		const call = found && { lane: found.worker.lane, row: found.row };
+		return { ...fire, trace, at, call, lane: call?.lane ?? lanes.find(({ worker }) => fire.worker !== null && worker.id === Number(fire.worker)) ?? null,
+			length: call ? call.lane.polls.dur[call.row] : isTime(fire.text) ? Number(fire.value) : 0 };
+	}
+
+	/** What a trigger that fired is told by: its condition's value and threshold, and the callback. */
+	tellFire({ measure, callback, trace }) {
+		return [measure ? showName(measure) : '', callback && trace ? `in ${this.callbackAt(trace, callback).name}` : ''].filter(Boolean).join(', ');
 	}
 
 	/** {name, site, source} of a place by its number in the trace. */

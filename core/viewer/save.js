@@ -24,7 +24,7 @@ function wholeCalls(model, [from, to]) {
 
 /** What cutTrace() wants to know of [from, to) of the axis. */
 function cutRangeOf(trace, from, to) {
-	const range = { origin: trace.origin, from: from - trace.shift, to: to - trace.shift, metadata: trace.metadata, tasks: new Set() };
+	const range = { origin: trace.origin, from: from - trace.shift, to: to - trace.shift, metadata: trace.metadata, tasks: new Set(), symbols: [...trace.found ?? []] };
 	for (const [id, task] of trace.tasks) if (!(task.died < range.from) && !(task.born > range.to)) range.tasks.add(id);
 	return range;
 }
@@ -87,8 +87,8 @@ function base64Blocks(bytes) {
 }
 
 /** What the report says of the range: names stay, findings from elsewhere do not; null where there is none. */
-function reportOfRange({ report, findings }, [from, to]) {
-	return report ? { ...report, findings: report.findings.filter((_, i) => findings[i].first && findings[i].first.at < to && findings[i].first.at + findings[i].first.length >= from) } : null;
+function reportOfRange({ report, findings, fires }, [from, to]) {
+	return report ? { ...report, trace: { ...report.trace, fired: (report.trace.fired ?? []).filter((_, i) => fires[i].at >= from && fires[i].at <= to) }, findings: report.findings.filter((_, i) => findings[i].first && findings[i].first.at < to && findings[i].first.at + findings[i].first.length >= from) } : null;
 }
 
 /** |value| in the element |id| of a page; no '<' stands in it, so that nothing ends the element. */

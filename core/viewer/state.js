@@ -7,12 +7,13 @@ import { NO_CHOICES } from './tracks.js';
 const listeners = [];
 
 /**
- * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; range: [from, to] or
+ * view: [from, to] of the axis; selected: {lane, row} or null; finding: number or -1; fire: the number of a trigger that
+ * fired, or -1; range: [from, to] or
  * null; pointer: {time, lane, x, y} or null; panel: as CLOSED_PANEL; thing: see thing.js; item: of a track, {track, i, time}, or null:
  * never with selected; track: the id of the track that keys walk in, or null; tracks: see tracks.js;
  * following: the view goes with what is written, see live.js.
  */
-export const state = { model: null, view: [0, 1], selected: null, thing: null, finding: -1, range: null, pointer: null, clock: 'rel', query: '',
+export const state = { model: null, view: [0, 1], selected: null, thing: null, finding: -1, fire: -1, range: null, pointer: null, clock: 'rel', query: '',
 	rangeStart: null, panel: CLOSED_PANEL, rangeLast: false, item: null, track: null, tracks: NO_CHOICES, following: false };
 
 /** |listener|(changed): an object that has the changed keys. */
@@ -24,6 +25,7 @@ export function update(patch) {
 	// One thing at a time is looked at.
 	if (patch.thing) patch = { selected: null, item: null, track: null, finding: -1, range: null, ...patch };
 	else if ('selected' in patch || patch.item || patch.range) patch = { thing: null, ...patch };
+	if ('finding' in patch || patch.item) patch = { fire: -1, ...patch };
 	if (patch.selected) patch = { item: null, track: null, ...patch };
 	else if ('selected' in patch) patch = { item: null, ...patch };
 	else if (patch.item) patch = { selected: null, finding: -1, ...patch };
@@ -70,4 +72,13 @@ export function selectFinding(number) {
 	update({ finding: number, range: null, selected: place?.lane && place.row >= 0 ? { lane: place.lane, row: place.row } : null });
 	if (state.selected) frameTime(place.lane.polls.start[place.row] + place.lane.shift, place.lane.polls.dur[place.row]);
 	else if (place) frameTime(place.at, Math.max(place.length, 1e6));
+}
+
+/** Go to the moment at which a trigger fired, and to the callback that made it. */
+export function selectFire(number) {
+	const fire = state.model.fires[number];
+	if (!fire) return;
+	update({ fire: number, finding: -1, range: null, selected: fire.call });
+	if (fire.call) frameTime(fire.call.lane.polls.start[fire.call.row] + fire.call.lane.shift, fire.length);
+	else if (fire.at !== undefined) frameTime(fire.at - fire.length, Math.max(fire.length, 1e6));
 }

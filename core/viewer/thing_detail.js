@@ -2,7 +2,7 @@
 // The detail of a task, with its life, waits and wakes, and of a span, with its fields, time and calls.
 
 import { chainBack, chainOn, lifeOf } from '../toolkit/chain.js';
-import { isAsKnown } from '../toolkit/known.js';
+import { placeOfField } from '../toolkit/known.js';
 import { NS_OF_UNIT, durationClass, showCount, showDuration, showName, showShare } from '../toolkit/show.js';
 import { nameOfSpan, spanOf } from '../toolkit/spans.js';
 import { framesOfAddress } from '../toolkit/stacks.js';
@@ -112,7 +112,7 @@ function fieldsOfSpan(trace, life) {
 			if (read(row) !== id || table.rows.time[row] < from || table.rows.time[row] > to) continue;
 			table.fields.forEach((field, i) => {
 				const value = fieldReader(trace, table, field.name)(row), unit = table.annotations.find(([number, key]) => number === i && key === 'unit')?.[2];
-				if (field.name === 'attributes' && isAsKnown(field)) for (const [key, text] of value ?? []) fields.set(key, { name: key, text: String(text), unit: fields.get(key)?.unit });
+				if (field.name === 'attributes' && placeOfField(table.name, table.fields, 'attributes') === i) for (const [key, text] of value ?? []) fields.set(key, { name: key, text: String(text), unit: fields.get(key)?.unit });
 				else if (value !== undefined && !SPAN_OWN.test(field.name)) fields.set(field.name, { name: field.name, text: String(value), unit: unit ?? fields.get(field.name)?.unit });
 			});
 		}

@@ -13,7 +13,7 @@ const LATE_NS = 5e6; // a timer that is later has something to say
 const NAMES_SHOWN = 40, FIELDS_TOLD = 8;
 
 // Events that have tracks, panels or meanings of their own.
-const BUILT_IN = /^(ClockSync|SegmentMetadata|PollStart|PollEnd|WorkerPark|WorkerUnpark|QueueSample|RuntimeMetrics|TaskSpawn|TaskTerminate|TaskDump|WakeEvent|CpuSample|Alloc|Free|MemoryProfileOverflow|ProcessResourceUsage|ProcessState|TcpAcceptQueue|SpanMisuse|RecorderLoss|RecorderHealth|Module|LoopTasks|LoopWake|LoopSample|HelperRun|HelperQueued|StuckPoll|LastSign|OffCpu|BlockingCall|SourceTime|StaleTimer)Event$|^SymbolTableEntry$/;
+const BUILT_IN = /^(ClockSync|SegmentMetadata|PollStart|PollEnd|WorkerPark|WorkerUnpark|QueueSample|RuntimeMetrics|TaskSpawn|TaskTerminate|TaskDump|WakeEvent|CpuSample|Alloc|Free|MemoryProfileOverflow|ProcessResourceUsage|ProcessState|DumpTrigger|TcpAcceptQueue|SpanMisuse|RecorderLoss|RecorderHealth|RecorderLog|Module|LoopTasks|LoopWake|LoopSample|HelperRun|HelperQueued|StuckPoll|LastSign|OffCpu|BlockingCall|SourceTime|StaleTimer)Event$|^SymbolTableEntry$/;
 
 /** Whether the program, and not the recorder, tells events of that name. */
 export function isCustom(table) {
@@ -276,6 +276,38 @@ function threadNames({ samples }) {
 	const names = new Map();
 	samples.thread.forEach((name, i) => name && !names.has(samples.tid[i]) && names.set(samples.tid[i], name));
 	return names;
+}
+
+// ---- the recorder's own log ----
+
+const LOG_LEVELS = ['error', 'warning', 'info'];
+
+export function logTrack(model) {
+	const items = newItems(), tables = [], counts = [0, 0, 0];
+	for (const trace of model.traces)
+		for (const table of tablesNamed(trace, 'RecorderLogEvent')) {
+			const source = tables.push({ trace, table, read: (field) => knownReader(trace, table, field) }) - 1, level = knownReader(trace, table, 'level');
+			for (let row = 0; row < table.rows.n; row++) {
+				const known = LOG_LEVELS.indexOf(level(row)), kind = known < 0 ? 2 : known, time = table.rows.time[row] + trace.shift;
+				counts[kind]++;
+				addItem(items, time, time, kind, source, row, kind);
+			}
+		}
+	if (!items.n) return null;
+	const done = finishItems(items, LOG_LEVELS.length), worst = counts.findIndex(Boolean);
+	const read = (i, field) => tables[done.source[i]].read(field)(done.ref[i]);
+	const textOf = (i) => {
+		const times = Number(read(i, 'times') ?? 1);
+		return `${showName(read(i, 'text') ?? '')}${times > 1 ? `, ${showCount(times)} times` : ''}`;
+	};
+	return makeTrack({
+		id: 'log', title: 'recorder log', prefix: 'log', items: done, rowNames: ['errors', 'warnings', 'other lines'], rowHeight: 16,
+		plain: 'What the recorder noted of itself: its start and end, what it could not do, when it paused and why, changes of its clock.',
+		figure: worst < 2 ? counted(counts[worst], LOG_LEVELS[worst]) : counted(done.n, 'line'),
+		alarmed: (i) => done.kind[i] === 0, tone: (i) => done.kind[i], label: textOf,
+		tell: (i) => `recorder ${processName(model, tables[done.source[i]].trace)}${LOG_LEVELS[done.kind[i]]}: ${textOf(i)}`,
+		key: (i) => `${processKey(model, tables[done.source[i]].trace)}${absoluteTime(tables[done.source[i]].trace, done.start[i] - tables[done.source[i]].trace.shift)}`,
+	});
 }
 
 // ---- loss and damage ----

@@ -5,7 +5,7 @@
 // [{event, field, kind}]}.  The URL has them all; order and open are also kept by the browser.
 
 import { chartTracks, chosenTrack } from './track_charts.js';
-import { eventsTrack, helpersTrack, lossTrack, spansTrack, timersTrack } from './track_items.js';
+import { eventsTrack, helpersTrack, logTrack, lossTrack, spansTrack, timersTrack } from './track_items.js';
 
 const TRACKS_KEY = 'dial9.tracks';
 export const SPAN_FLOORS = [0, 50, 90, 95, 99];
@@ -17,7 +17,7 @@ const fieldId = ({ event, field, kind }) => `field:${event}:${field}:${kind}`;
 
 /** All tracks of a model; what was made once is kept with it. */
 export function allTracks(model, choices) {
-	const made = model.tracksMade ??= { base: [timersTrack(model), eventsTrack(model), helpersTrack(model), ...chartTracks(model), lossTrack(model)].filter(Boolean), more: new Map() };
+	const made = model.tracksMade ??= { base: [timersTrack(model), eventsTrack(model), helpersTrack(model), ...chartTracks(model), logTrack(model), lossTrack(model)].filter(Boolean), more: new Map() };
 	const once = (key, make) => {
 		if (!made.more.has(key)) made.more.set(key, make());
 		return made.more.get(key);
@@ -29,7 +29,7 @@ export function allTracks(model, choices) {
 
 function rankOf(id) {
 	const usual = USUAL.indexOf(id);
-	return usual >= 0 ? usual : id === 'loss' ? 1000 : 100;
+	return usual >= 0 ? usual : id === 'loss' ? 1000 : id === 'log' ? 999 : 100;
 }
 
 /** [{track, open}] from top to bottom. */

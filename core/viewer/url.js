@@ -48,6 +48,7 @@ export function writeFragment(state, kept = []) {
 	const item = state.item && writeItem(state.item);
 	if (item) items.push(`s=${item}`);
 	if (state.finding >= 0) items.push(`f=${model.findings[state.finding]?.check}.${state.finding + 1}`);
+	if (state.fire >= 0) items.push(`t=${encodeURIComponent(model.fires[state.fire]?.trigger)}.${state.fire + 1}`);
 	if (state.range) items.push(`r=${textOfInterval(model, state.range)}`);
 	if (state.clock !== 'rel') items.push(`c=${state.clock}`);
 	if (state.query) items.push(`q=${encodeURIComponent(state.query)}`);
@@ -81,9 +82,9 @@ export function readFragment(model, fragment) {
 			const tracks = readChoice(patch.tracks ?? NO_CHOICES, key, value);
 			if (tracks) patch.tracks = tracks;
 			else wrong.push(item);
-		} else if (key === 'f') {
+		} else if (key === 'f' || key === 't') {
 			const number = Number(value.split('.').at(-1)) - 1;
-			if (Number.isInteger(number) && number >= 0) patch.finding = number;
+			if (Number.isInteger(number) && number >= 0) patch[key === 'f' ? 'finding' : 'fire'] = number;
 			else wrong.push(item);
 		} else if (key === 'c') {
 			if (['rel', 'local', 'utc'].includes(value)) patch.clock = value;

@@ -88,6 +88,100 @@ done
 	fail "the program's own allocator is not told"
 [ "$(cat own.out)" = "its own: 1" ] || fail "the program's own allocator was not used"
 
+# ---- allocators in the program, or before us, that have some of the functions ----
+
+cat >partial.c <<'END'
+#include <event2/event.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks of its own have their size before them, and a mark: it ends at a block that is not its own. */
+struct head {
+	size_t size, mark;
+};
+
+static _Alignas(16) char room[32 << 20];
+static size_t used;
+
+void *malloc(size_t size)
+{
+	size_t at = __atomic_fetch_add(&used, (size + sizeof(struct head) + 15) & ~(size_t)15, __ATOMIC_RELAXED);
+	struct head *head = (void *)(room + at);
+
+	if (at + size > sizeof(room) - 64)
+		return NULL;
+	*head = (struct head){ size, 0xd9 };
+	return head + 1;
+}
+
+void free(void *block)
+{
+	if (block && ((struct head *)block)[-1].mark != 0xd9)
+		__builtin_trap();
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return malloc(n * size); /* of memory that nobody had */
+}
+
+void *realloc(void *block, size_t size)
+{
+	void *moved = malloc(size);
+	size_t old = block ? ((struct head *)block)[-1].size : 0;
+
+	if (moved && block)
+		memcpy(moved, block, old < size ? old : size);
+	free(block);
+	return moved;
+}
+
+#ifdef LIBRARY
+#define RUN run
+#else
+#define RUN main
+#endif
+
+int RUN(void)
+{
+	void *block = reallocarray(NULL, 10, 100000);
+	struct event_base *base = event_base_new();
+
+	block = reallocarray(block, 10, 110000);
+	free(block);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	event_base_free(base);
+	puts("its own");
+	return 0;
+}
+END
+cat >plain.c <<'END'
+int run(void);
+int main(void) { return run(); }
+END
+sed 's/^int RUN/__attribute__((weak)) int RUN/' partial.c >partial_library.c
+if "$CC" -O1 -fno-builtin -rdynamic -o partial partial.c -levent 2>errors; then
+	"$CC" -O1 -fno-builtin -fPIC -shared -DLIBRARY -o libpartial.so partial_library.c -levent
+	"$CC" -O1 -o linked plain.c ./libpartial.so
+	for jemalloc in /usr/lib/*/libjemalloc.a; do
+		[ ! -e "$jemalloc" ] || { sed '/^struct head/,/^#ifdef/{/^#ifdef/!d}' partial.c >je.c &&
+			"$CC" -O1 -fno-builtin -rdynamic -o je je.c -levent "$jemalloc" -lpthread -ldl -lm -lstdc++; }
+	done
+	for program in ./partial ./linked ./je; do
+		[ -e $program ] || continue
+		for flags in '' --memory --memory=1; do
+			# shellcheck disable=SC2086 # words
+			out=$("$dial9" record -q $flags -o partial.d -- $program) || fail "$program [$flags]: status $?"
+			[ "$out" = "its own" ] || fail "$program [$flags]: $out"
+		done
+	done
+	# shellcheck disable=SC2016 # the shell that is recorded expands it
+	out=$("$dial9" record -q --memory=1 -o partial.d -- sh -c 'LD_PRELOAD=$PWD/libpartial.so:$LD_PRELOAD exec ./linked') ||
+		fail "preloaded before us: status $?"
+fi
+
 # ---- a program that is not position-independent and has taken the address of malloc(), as Debian's python3 has ----
 
 cat >fixed.c <<'END'

@@ -92,7 +92,7 @@ void expect_flat(void)
 }
 
 static const char *const kind_names[] = {
-	"poll",	    "span",   "tasks", "ended", "late", "elsewhere",
+	"poll",	    "span",   "tasks", "ended", "late", "least", "elsewhere",
 	"closures", "reason", "waker", "depth", "site", "span_tasks", "internal_site",
 };
 

@@ -18,7 +18,8 @@ enum kind {
 	KIND_SPAN,
 	KIND_TASKS,	/* distinct tasks that had the callback */
 	KIND_ENDED,	/* ends of such tasks */
-	KIND_LATE,	/* mean lateness of its polls, in microseconds */
+	KIND_LATE,	/* at most so late are its polls on average, in microseconds */
+	KIND_LEAST,	/* at least so late */
 	KIND_ELSEWHERE, /* polls of callbacks in other modules */
 	KIND_CLOSURES,	/* callbacks made at run time from the address on; recorded or told of */
 	KIND_REASON,	/* wakes of its tasks, all for the reason whose name the counter has */

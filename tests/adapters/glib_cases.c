@@ -217,7 +217,8 @@ static void run_invokes(void)
 
 /* ---- late ---- */
 
-static gint64 due_us;
+static gint64 due_us, due_at_last_us;
+static bool was_due;
 
 static gboolean on_due(gpointer arg)
 {
@@ -226,6 +227,7 @@ static gboolean on_due(gpointer arg)
 
 	COUNT(on_due, KIND_POLL);
 	late->count = (unsigned long)(g_get_monotonic_time() - due_us);
+	was_due = true;
 	return --*left > 0;
 }
 
@@ -234,6 +236,9 @@ static gboolean on_block(gpointer arg)
 	(void)arg;
 	COUNT(on_block, KIND_POLL);
 	g_usleep(60000);
+	/* A busy machine may have let the timer be first. */
+	if (!was_due)
+		counter_of("on_due", (void *)on_due, KIND_LEAST)->count = (unsigned long)(g_get_monotonic_time() - due_at_last_us);
 	return G_SOURCE_REMOVE;
 }
 
@@ -243,6 +248,7 @@ static void run_late(void)
 
 	due_us = g_get_monotonic_time() + 20000;
 	g_timeout_add(20, on_due, &left);
+	due_at_last_us = g_get_monotonic_time() + 20000;
 	g_idle_add(on_block, NULL);
 	run_for(100);
 }

@@ -252,6 +252,8 @@ static void spend(double s)
 		continue;
 }
 
+static void on_late(struct ev_loop *loop, ev_timer *w, int events);
+
 static void on_blocker(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
@@ -259,6 +261,7 @@ static void on_blocker(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	COUNT(on_blocker, KIND_POLL);
 	spend(0.030);
+	counter_of("on_late", (void *)on_late, KIND_LEAST)->count = (unsigned long)((ev_time() - late.due) * 1e6);
 }
 
 static void on_late(struct ev_loop *loop, ev_timer *w, int events)

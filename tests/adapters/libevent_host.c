@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <event2/event.h>
 #include <event2/thread.h>
@@ -55,12 +56,25 @@ static void run_host(struct event_base *base, struct event *event)
 	event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
+/*
+ * The adapter hooks a plugin's calls when the program begins a loop after dlopen().  It does not wait for the recorder's thread
+ * where that one holds the lock, and a busy machine may stop that thread meanwhile: then the next loop hooks them.
+ */
+static void let_loops_begin(struct event_base *base)
+{
+	for (int i = 0; i < 5; i++) {
+		event_base_loop(base, EVLOOP_NONBLOCK);
+		usleep(10000);
+	}
+}
+
 static void run_plugin(struct event_base *base, const char *path)
 {
 	void (*run)(struct event_base *, void (*)(void)) = NULL;
 	void *module;
 
 	*(void **)&run = symbol(path, "plugin_run", 0, &module);
+	let_loops_begin(base);
 	if (run)
 		run(base, count_plugin);
 	if (module)

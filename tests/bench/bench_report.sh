@@ -50,7 +50,7 @@ def tell(what, unit, values, budget):
 
 
 for name, command, longest, most in (("report", ["report", "--color", "never", trace], 1, 64),
-                                     ("query: aggregate", ["query", trace, SQL], 5, "")):
+                                     ("query: aggregate", ["query", trace, SQL], 5, 0)):
     cpu, memory = run(command)
     tell(f"{name} on 10 M events, CPU", "s", cpu, longest)
     tell(f"{name} on 10 M events, peak memory", "MiB", memory, most)

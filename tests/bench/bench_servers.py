@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU per request of real servers, recorded and not, in turn: one line for figures.py each.
 
-    bench_servers.py PRELOAD_LIBRARY CLIENT [SOUP_SERVER [ROUNDS]]
+    bench_servers.py PRELOAD_LIBRARY CLIENT [HTTP_SERVER [SOUP_SERVER [ROUNDS [ONLY]]]]
 
-memcached of Debian (libevent) answers CLIENT of tests/real, nghttpd (libev) h2load, SOUP_SERVER (libsoup 3, GLib) ab, pgbouncer
-(libevent) before PostgreSQL pgbench, and python3 with gevent (libev) a client of its own.  Four servers of a kind run
+memcached of Debian (libevent) answers CLIENT of tests/real, HTTP_SERVER (libevent's evhttp) ab, nghttpd (libev) h2load, SOUP_SERVER
+(libsoup 3, GLib) ab, pgbouncer (libevent) before PostgreSQL pgbench, and python3 with gevent (libev) a client of its own; of them
+all those whose names begin with ONLY.  Four servers of a kind run
 at once: two as alone, one recorded without samples, one recorded with them, as is the default.  In each round each of them
 gets the same load, in an order that changes, while the others sleep.  What is compared is the CPU time of all threads of a
 server, the recorder's included.  All servers share one processor, and who asks them has another: where the kernel would
@@ -102,7 +103,8 @@ def h2load(port):
     return ["h2load", "-n", "40000", "-c", "10", "-m", "4", f"http://127.0.0.1:{port}/index.html"], 40000
 
 
-def soup(program):
+def announced(program):
+    """A server that prints where it listens, at the end of its first line."""
     def start(environment):
         process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True)
         return process, int(process.stdout.readline().split()[-1])
@@ -111,6 +113,10 @@ def soup(program):
 
 def ab(port):
     return ["ab", "-q", "-n", "4000", "-c", "10", f"http://127.0.0.1:{port}/"], 4000
+
+
+def ab_kept_alive(port):
+    return ["ab", "-q", "-k", "-n", "20000", "-c", "10", f"http://127.0.0.1:{port}/"], 20000
 
 
 GEVENT_SERVER = """
@@ -245,17 +251,43 @@ def measure(what, start, client, environments, rounds, budget=0):
         figure(f"{what}, samples", threads, sampled, "recorded without samples", unsampled, BUDGET_OF_SAMPLES)
 
 
-def missing(*programs):
+def left_out(why):
+    print(f"{why}: left out")
+
+
+def found(*programs):
     for program in programs:
-        if not shutil.which(program):
-            print(f"{program} is not installed: left out")
-            return True
-    return False
+        if not shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin"):
+            return left_out(f"{program} is not installed")
+    return True
+
+
+def built(programs, number, what):
+    if len(programs) > number and os.access(programs[number], os.X_OK):
+        return True
+    return left_out(f"no server on {what} was built")
+
+
+def measure_pgbouncer(folder, environments, rounds):
+    versions = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    if not versions:
+        return left_out("PostgreSQL is not installed")
+    postgres = Postgres(versions[-1], folder)
+    measure("pgbouncer under pgbench, per transaction", postgres.pgbouncer, postgres.pgbench, environments, rounds)
+    postgres.stop()
+    return True
+
+
+def measure_gevent(environments, rounds):
+    if subprocess.run(["/usr/bin/python3", "-c", "import gevent"], check=False, stderr=subprocess.DEVNULL).returncode:
+        return left_out("python3-gevent is not installed")
+    measure("gevent server, per message", gevent, pings, environments, rounds)
+    return True
 
 
 def main():
     preload, client, *rest = sys.argv[1:]
-    rounds = int(rest[1]) if len(rest) > 1 else 24
+    servers, (rounds, only) = rest[:2], (rest[2:] + ["24", ""][len(rest[2:]):])
     os.sched_setaffinity(0, {FOR_SERVERS})
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "index.html"), "w", encoding="ascii") as file:
@@ -263,32 +295,24 @@ def main():
         plain = {name: value for name, value in os.environ.items() if not name.startswith("DIAL9_")}
         recorded = dict(plain, LD_PRELOAD=preload, DIAL9_TRACE_DIR=os.path.join(folder, "trace"))
         environments = [plain, plain, dict(recorded, DIAL9_CPU_PROFILE_ENABLED="false"), recorded]
-        done = 0
-        if not missing("memcached"):
-            measure("memcached, per get", memcached, gets(client), environments, rounds, 1.01)
-            done += 1
-        if not missing("nghttpd", "h2load"):
-            measure("nghttpd under h2load, per request", nghttpd(folder), h2load, environments, rounds, 1.03)
-            done += 1
-        if not rest or not os.access(rest[0], os.X_OK):
-            print("no server on libsoup 3 was built (Debian: libsoup-3.0-dev): left out")
-        elif not missing("ab"):
-            measure("libsoup server under ab, per request", soup(rest[0]), ab, environments, rounds, 1.02)
-            done += 1
-        versions = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-        if not versions or not shutil.which("pgbouncer", path="/usr/sbin:/usr/bin"):
-            print("PostgreSQL or pgbouncer is not installed: left out")
-        else:
-            postgres = Postgres(versions[-1], folder)
-            measure("pgbouncer under pgbench, per transaction", postgres.pgbouncer, postgres.pgbench, environments, rounds)
-            postgres.stop()
-            done += 1
-        if subprocess.run(["/usr/bin/python3", "-c", "import gevent"], check=False, stderr=subprocess.DEVNULL).returncode:
-            print("python3-gevent is not installed: left out")
-        else:
-            measure("gevent server, per message", gevent, pings, environments, rounds)
-            done += 1
-    return 0 if done else 77
+
+        def row(what, start, load, budget):
+            measure(what, start, load, environments, int(rounds), budget)
+            return True
+
+        rows = {
+            "memcached": lambda: found("memcached") and row("memcached, per get", memcached, gets(client), 1.01),
+            "evhttp": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
+            and row("evhttp server under ab, per request", announced(servers[0]), ab_kept_alive, 1.02),
+            "nghttpd": lambda: found("nghttpd", "h2load")
+            and row("nghttpd under h2load, per request", nghttpd(folder), h2load, 1.03),
+            "libsoup": lambda: built(servers, 1, "libsoup 3 (Debian: libsoup-3.0-dev)") and found("ab")
+            and row("libsoup server under ab, per request", announced(servers[1]), ab, 1.02),
+            "pgbouncer": lambda: found("pgbouncer") and measure_pgbouncer(folder, environments, int(rounds)),
+            "gevent": lambda: measure_gevent(environments, int(rounds)),
+        }
+        done = [row_of() for name, row_of in rows.items() if name.startswith(only)]
+    return 0 if any(done) else 77
 
 
 sys.exit(main())

@@ -75,7 +75,7 @@ static void drop(void *unused, struct d9__perf_record *record)
 }
 
 /* ns of CPU of both threads, for one sleep and wake-up of one of them. */
-static double measure(const struct d9__perf_event events[2])
+static double measure(struct d9__perf_event events[2])
 {
 	double ns = 0;
 

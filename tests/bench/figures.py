@@ -4,9 +4,9 @@
 
     figures.py [--output FILE] PROGRAM [ARGUMENT...] [-- PROGRAM [ARGUMENT...]]...
 
-Each program prints lines for bench.h.  A verdict is `kept`, `missed`, or `inconclusive` where the
+Each program prints lines for bench.h.  A verdict is `kept`, `over budget`, or `inconclusive` where the
 quartiles lie on both sides of the budget, the same thing measured twice differs by over 5 %, or the
-machine was busy and the budget looks missed.  Exit status: 0 all kept, 1 one missed, 77 undecided.
+machine was busy and the budget looks missed.  A figure is a result: exit status 1 only where a program failed.
 """
 
 import os
@@ -60,7 +60,7 @@ class Figure:
             kept, doubtful = self.middle >= -self.budget, self.low <= -self.budget <= self.high
         if noisy or doubtful or (was_busy and not kept):
             return "inconclusive"
-        return "kept" if kept else "missed"
+        return "kept" if kept else "over budget"
 
     def cells(self):
         ratio = f"x{self.middle:.3g} ({self.low:.3g} to {self.high:.3g})"
@@ -108,17 +108,38 @@ def processor():
     return platform.machine()
 
 
+def clock():
+    """What the kernel's clock is made of: where that is not the TSC, events are stamped by clock_gettime()."""
+    try:
+        with open("/sys/devices/system/clocksource/clocksource0/current_clocksource", encoding="ascii") as source:
+            return source.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def kept(output):
+    """What people wrote below the table, which stays."""
+    try:
+        with open(output, encoding="utf-8") as file:
+            text = file.read()
+    except OSError:
+        return ""
+    at = text.find("\n## ")
+    return text[at:] if at >= 0 else ""
+
+
 def document(figures, load_before):
     """The table as Markdown."""
     compiler = os.environ.get("CC_VERSION", "")
     lines = [
         "# Figures",
         "",
-        "Written by `make figures`; do not edit.  Ratios are to a peer in the same run, with",
-        "quartiles; a budget is for the ratio, or for the value where there is no peer.",
+        "Written by `make figures`, which keeps what stands below the first table.  Ratios are to a peer in",
+        "the same run, with quartiles; a budget is for the ratio, or for the value where there is no peer.",
         "",
         f"* {time.strftime('%Y-%m-%d', time.gmtime())}, {processor()}, {os.cpu_count()} cores, "
         f"Linux {platform.release()}" + (f", {compiler}" if compiler else ""),
+        f"* clock source {clock()}" + ("" if clock() == "tsc" else ", not tsc: events are stamped by clock_gettime()"),
         f"* load average {load_before:.2f} before and {os.getloadavg()[0]:.2f} after: "
         + ("busy, what looks missed is inconclusive"
            if max(load_before, os.getloadavg()[0]) > 0.75 * os.cpu_count() else "quiet"),
@@ -141,12 +162,10 @@ def main():
     print()
     print(text, end="")
     if output:
+        text += kept(output)
         with open(output, "w", encoding="utf-8") as file:
             file.write(text)
-    verdicts = {figure.verdict for figure in figures}
-    if not fine or "missed" in verdicts:
-        return 1
-    return 77 if "inconclusive" in verdicts else 0
+    return 0 if fine else 1
 
 
 sys.exit(main())

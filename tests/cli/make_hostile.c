@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +79,8 @@ static void put_named(struct trace *t, uint64_t ns)
 		const char *name, *fields; /* all of them texts, but for those that no event is without */
 	} events[] = {
 		{ "RecorderHealthEvent", "state:4 error_op:7" },
+		{ "RecorderLogEvent", "level:7 text:4" },
+		{ "DumpTriggerEvent", "trigger:7 dump_id:7" },
 		{ "BlockingCallEvent", "function:7" },
 		{ "StuckPollEvent", "syscall:7 wchan:7" },
 		{ "LoopTasksEvent", "loop:7" },
@@ -225,6 +228,14 @@ static void fill_control(struct d9__ring_control *control)
 	bad_text(control->dump.path, sizeof(bad), first);
 }
 
+static void fill_trigger(struct d9__ring_trigger *trigger)
+{
+	trigger->done = 1000;
+	trigger->err = first & 1 ? 0 : -22;
+	trigger->fired = 3;
+	bad_text(trigger->answer, sizeof(bad), first);
+}
+
 static void fill_open(struct d9__ring_open *call, size_t from)
 {
 	call->since_ns = now_ns() - 5000 * MS;
@@ -259,27 +270,45 @@ static void fill_health(struct d9__ring_health *health)
 		exit(99);
 }
 
+static void fill_notes(struct d9__notes *notes)
+{
+	char text[D9__NOTE_TEXT + 1];
+
+	for (size_t i = 0; i < 8; i++) {
+		bad_text(text, sizeof(text), first + 5 * i);
+		d9__note(D9_LOG_WARNING, "%s", text);
+	}
+	d9__notes_copy(notes);
+}
+
 static int make_ring(const char *path, const char *trace_dir, bool live)
 {
 	static struct d9__ring_header header;
+	static struct d9__notes notes;
 	static struct d9__ring_health health;
 	static struct d9__ring_control control;
+	static struct d9__ring_trigger trigger;
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	char c;
 
 	fill_header(&header, trace_dir, live);
 	fill_health(&health);
 	fill_control(&control);
+	fill_trigger(&trigger);
+	fill_notes(&notes);
 	if (fd < 0 || ftruncate(fd, D9__RING_CHUNKS_AT) ||
 	    pwrite(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
 	    pwrite(fd, &control, sizeof(control), D9__RING_CONTROL_AT) != (ssize_t)sizeof(control) ||
+	    pwrite(fd, &trigger, sizeof(trigger), D9__RING_TRIGGER_AT) != (ssize_t)sizeof(trigger) ||
+	    pwrite(fd, &notes, sizeof(notes), D9__RING_NOTES_AT) != (ssize_t)sizeof(notes) ||
 	    pwrite(fd, &health, sizeof(health), D9__RING_HEALTH_AT) != (ssize_t)sizeof(health)) {
 		perror(path);
 		return 2;
 	}
 	if (live) {
-		/* So that it is found where a recorder's ring is. */
+		/* So that it is found where a recorder's ring is, and taken for one at work. */
 		prctl(PR_SET_NAME, "dial9-flush");
+		flock(fd, LOCK_EX);
 		puts("ready");
 		fflush(stdout);
 		while (read(STDIN_FILENO, &c, 1) > 0)

@@ -55,8 +55,10 @@ cat >loop.c <<'END'
 #include "cpu_work.h"
 #include <event2/event.h>
 #include <pthread.h>
+#include <time.h>
 
-static int left = 20, sleeps;
+static _Atomic(int) left = 20;
+static int sleeps;
 
 __attribute__((noinline)) static void sleep_in_callback(void)
 {
@@ -68,7 +70,12 @@ __attribute__((noinline)) static void sleep_in_callback(void)
 
 static void *helper(void *name)
 {
+	const struct timespec while_ = { 0, 1000000 };
+
 	pthread_setname_np(pthread_self(), name);
+	/* The recorder's thread has found it by then, for what attaches to each thread. */
+	while (left > 10)
+		nanosleep(&while_, NULL);
 	compute(0.3);
 	return NULL;
 }

@@ -324,7 +324,7 @@ accused() {
 try() {
 	say "$1"
 	"$dial9" record --quiet -o "$work/tr.$1" "./$1" || echo "status $?"
-	"$dial9" info "$work/tr.$1" | grep 'source.blocking'
+	"$dial9" info "$work/tr.$1" | grep '^  source.blocking'
 	places "$work/tr.$1"
 	accused "$work/tr.$1"
 	say "$1, innocent"
@@ -346,7 +346,7 @@ fi
 
 say "switched off"
 "$dial9" record --quiet --no-blocking -o "$work/off" ./on_libevent || echo "status $?"
-"$dial9" info "$work/off" | grep 'source.blocking'
+"$dial9" info "$work/off" | grep '^  source.blocking'
 run report --section blocking "$work/off"
 say "a function that a header of the system's has inlined stands for who called it"
 cat >fortified.c <<'END'

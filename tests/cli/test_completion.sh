@@ -41,6 +41,7 @@ mkdir traces traces/web
 offer report tr
 offer report -v traces/web/
 offer recover t
+offer dumps t
 offer record -o tr
 offer record -q --compress zstd -- "$work/tr"
 offer record -q --compress=zstd ls tr
@@ -54,7 +55,7 @@ if [ "$SANITIZER" = no ] && [ -e "$top_builddir/adapters/.libs/libdial9-preload.
 	until "$dial9" status "$pid" >/dev/null 2>&1; do
 		kill -0 "$pid" 2>/dev/null || break
 	done
-	for command in status top dump enable disable rotate report events; do
+	for command in status top dump trigger enable disable rotate report events; do
 		bash "$top_srcdir/tests/cli/complete.bash" "$completion" dial9 "$command" "" | grep -qx "$pid" &&
 			echo "$command"
 	done >offered
@@ -62,7 +63,7 @@ if [ "$SANITIZER" = no ] && [ -e "$top_builddir/adapters/.libs/libdial9-preload.
 	wait "$pid" 2>/dev/null
 	"$dial9" recover recorded >/dev/null # no ring is left
 else
-	printf '%s\n' status top dump enable disable rotate >offered
+	printf '%s\n' status top dump trigger enable disable rotate >offered
 fi
 cat offered
 

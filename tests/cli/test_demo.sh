@@ -8,12 +8,13 @@
 demo=$top_srcdir/core/demo
 
 # What is written only where something was lost in a way that a small recording does not come to.
-not_shown=MemoryProfileOverflowEvent # 65,536 sampled blocks at once: core/sample/test_alloc
+# 65,536 sampled blocks at once: core/sample/test_alloc.  Triggers have a test of their own: cli/test_trigger.
+not_shown='MemoryProfileOverflowEvent|DumpTriggerEvent'
 
 # Names of all built-in events of the recorder and of the adapters.
 grep -rhoE '"([A-Z][A-Za-z]+Event|SymbolTableEntry)"' --include='*.c' "$top_srcdir/core/record/event_types.c" \
 	"$top_srcdir/core/loop" "$top_srcdir/core/sample" "$top_srcdir/core/block" "$top_srcdir/adapters" |
-	tr -d '"' | grep -vx $not_shown | sort -u >kinds
+	tr -d '"' | grep -vxE "$not_shown" | sort -u >kinds
 printf '%s\n' SpanEnter: SpanExit: >>kinds
 
 # lacks TRACE: the kinds that it has not.

@@ -71,6 +71,8 @@ until [ -s "$work/listens" ]; do
 done
 
 cp "$demo/web/trace.0.bin.zst" "$fresh/traces/trace.0.bin.zst"
+echo '{"dump_id": "01KB5B22APD3KS0BM3YXWVAB10", "trigger": "stall", "trigger_time": "2026-11-28T15:19:10.000000000Z", "state": "closed",
+	"complete": true, "segments": ["trace.0.bin.zst"], "fired": []}' >"$fresh/traces/dump.01KB5B22APD3KS0BM3YXWVAB10.json"
 cp "$demo/web/trace.0.bin.zst" "$fresh/dial9-traces/abcd-4711/trace.0.bin.zst"
 cp "$demo/growth/trace.0.bin.zst" "$fresh/dial9-traces/efgh-4712/trace.0.bin.zst"
 cp "$demo/web/trace.0.bin.zst" "$fresh/trace.0.bin.zst"

@@ -27,6 +27,20 @@ run export -o by_name.gz two.bin.zst
 gzip -dc out.trc.gz | cmp - two.bin
 gzip -dc by_name.gz | cmp - two.bin
 
+say "a suffix that tells no format is refused, and leaves no file; with --format any name is right, without a suffix it is a trace"
+for name in x.json x.json.gz x.zst x.TRC x.trc.zst x.svg; do
+	run export -o "$name" two.bin
+	[ ! -e "$name" ] || echo "$name is there"
+done
+run export --format trc -o x.json two.bin && cmp x.json two.bin
+mkdir some.dir
+for name in some.dir/bare x.trc x.bin; do
+	run export -o "$name" two.bin && cmp "$name" two.bin
+done
+for name in some.dir/bare.gz x.trc.gz x.bin.gz; do
+	run export -o "$name" two.bin && gzip -dc "$name" | cmp - two.bin
+done
+
 say "standard input, in both kinds"
 "$dial9" export -o - - <two.bin.zst | cmp - two.bin
 head -c 100000 two.bin.zst | "$dial9" export -o - - | cmp - two.bin

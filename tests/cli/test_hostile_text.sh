@@ -41,7 +41,10 @@ for text in '\033[35m' '\302\233' '\342\200\256' '\302\255' '\363\240\201\201' '
 done
 
 override=$(printf 'o\342\200\256\302\233\033[35m')
-for first in 0 6 12 18 24 30 36 42 48 53; do
+# A sanitizer makes each of 700 starts of dial9 six times as dear.
+firsts='0 6 12 18 24 30 36 42 48 53'
+[ "${SANITIZER:-no}" = no ] || firsts='0 18 53'
+for first in $firsts; do
 	folder=$first$override
 	mkdir "$folder"
 	trace=$folder/trace.0.bin
@@ -100,7 +103,24 @@ for first in 0 6 12 18 24 30 36 42 48 53; do
 	looks_clean symbolize -o "$override.bin" "$trace"
 	looks_clean symbolize -o "$folder/copies" "$folder"
 	looks_clean symbolize -o "$folder/none/x" --debug-dir "$override" "$trace"
-	rm -rf "$folder/copies"
+	sed "s|MARK|$override|" >"$folder/dump.01M8HCZECA4KCBSV0B2WFDCFWJ.json" <<-'END'
+		{"dump_id": "01M8HCZECA4KCBSV0B2WFDCFWJ", "trigger": "MARK", "trigger_time": "2026-11-28T15:39:28.396451648Z",
+		"state": "failed", "error": "MARK", "complete": true, "segments": ["trace.0.bin"],
+		"fired": [{"trigger": "MARK", "condition": "MARK", "value": 1, "threshold": 0, "time": "2026-11-28T15:39:28.396451648Z"}],
+		"pairs": {"MARK": "MARK"}}
+	END
+	printf '{"dump_id": "%s"}' "$override" >"$folder/dump.$override.json"
+	looks_clean dumps "$folder"
+	looks_clean dumps --json "$folder"
+	looks_clean dumps "$folder/dump.$override.json"
+	looks_clean report "$folder"/dump.0*.json
+	looks_clean info "$folder"
+	rm "$folder"/dump.*.json
+	mkdir "$folder/staged"
+	cp "$trace" "$folder/staged/trace.0.bin"
+	looks_clean process --stage "redact:$override,*.path" --stage "sh -c 'echo $override >&2; exit 1'" "$folder/staged"
+	looks_clean process --stage "$override" "$folder/staged"
+	rm -rf "$folder/copies" "$folder/staged"
 	looks_clean export -o "$folder" "$trace"
 	looks_clean diagram --task 1 -o "$folder" "$trace"
 	looks_clean diagram --task 77777 "$trace"
@@ -127,7 +147,7 @@ for option in "report --section" "report --finding" "report --color" "report -n"
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events query agents diagram flamegraph export symbolize record recover status top doctor enable disable rotate dump help; do
+for command in report info events query agents diagram flamegraph export symbolize process record recover status top doctor enable disable rotate dump trigger dumps help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"
@@ -147,6 +167,8 @@ for first in 0 8 16 24 32 40 48; do
 	mkdir -p "$dir" "$shm/$first$override"
 	"$make_hostile" ring "$shm/$first$override/ring" "$dir" $first || exit 99
 	looks_clean status $((900000000 + first))
+	looks_clean status --log $((900000000 + first))
+	looks_clean status --log -j $((900000000 + first))
 	looks_clean status -d "$dir"
 done
 looks_clean status
@@ -172,9 +194,13 @@ done
 looks_clean status $pid
 grep -q 'running now' out || { echo "status saw no callback that runs"; exit 1; }
 looks_clean status
-for command in enable disable rotate dump; do
+for command in enable disable rotate dump trigger; do
 	looks_clean $command $pid
 done
+looks_clean trigger $pid set "$override" "call; $override"
+looks_clean trigger $pid set call
+looks_clean trigger $pid remove "$override"
+looks_clean trigger "$override"
 looks_clean dump -o "$work/$override" $pid
 if command -v bash >/dev/null; then
 	bash -c '. "$0" && _dial9_pids "$1"' "$top_srcdir/core/completion/dial9" "$dial9" >out
@@ -191,6 +217,8 @@ exec 4>end
 until [ -s ready ]; do kill -0 $pid || exit 99; done
 looks_clean dump $pid
 [ -s out ] || { echo "no dump was told"; exit 1; }
+looks_clean trigger $pid
+[ -s out ] || { echo "no trigger was shown"; exit 1; }
 exec 4>&-
 wait $pid
 
@@ -207,6 +235,6 @@ for command in $("$dial9" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p'); do
 	*) echo "never called: $command"; failed=1 ;;
 	esac
 done
-[ $said -gt 300 ] || { echo "only $said of $looked printed anything"; failed=1; }
+[ $said -gt $((looked / 3)) ] || { echo "only $said of $looked printed anything"; failed=1; }
 echo "$looked outputs, $said of them not empty, $failed not clean"
 [ $failed = 0 ]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A thread stands in dl_iterate_phdr(), in the constructor of a module that dlopen() loads, or in an allocator's lock, and
 # allocates there; another one is sampled meanwhile, and is not kept waiting: the first goes on only when it is done.
+# A child that is forked meanwhile finds the loader's lock held for ever; it runs its loop as alone.
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
@@ -19,6 +20,7 @@ cat >hold.c <<'END'
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 
@@ -28,6 +30,9 @@ static int in_malloc; /* who stands: others cannot allocate meanwhile */
 static void *compute_meanwhile(void *unused)
 {
 	await_sampling();
+	/* The recorder allocates, too, before it has a directory: not while the lock is held, or there is no trace. */
+	while (in_malloc && access("tr", F_OK))
+		sched_yield();
 	sem_post(&sampled);
 	while (sem_wait(&standing))
 		;
@@ -134,4 +139,81 @@ sampled ./hold phdr
 "$dial9" export --kind heap --format folded -o - tr | grep -o '\(stand\|compute_meanwhile\) [0-9]*' | sed 's/ 1[0-9]*$/ bytes/' | sort -u
 sampled ./hold dlopen
 sampled ./locked malloc
+
+cat >forked.c <<'END'
+#include <event2/event.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int calls;
+
+static int stand(struct dl_phdr_info *info, size_t size, void *held)
+{
+	(void)info, (void)size;
+	pthread_barrier_wait(held);
+	pthread_barrier_wait(held);
+	return 1;
+}
+
+static void *hold_loader(void *held)
+{
+	dl_iterate_phdr(stand, held);
+	return NULL;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	(void)fd, (void)what;
+	if (++calls % 10 == 0)
+		event_base_loopbreak(base);
+}
+
+static void run_a_loop(void)
+{
+	struct event_base *base = event_base_new();
+	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, base);
+
+	event_add(timer, &(struct timeval){ 0, 2000 });
+	event_base_dispatch(base);
+	event_free(timer);
+	event_base_free(base);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_barrier_t held;
+	pthread_t thread;
+	int status;
+
+	(void)argv;
+	if (argc > 1)
+		run_a_loop();
+	pthread_barrier_init(&held, NULL, 2);
+	pthread_create(&thread, NULL, hold_loader, &held);
+	pthread_barrier_wait(&held);
+	if (!fork()) {
+		alarm(60);
+		run_a_loop();
+		exit(mlockall(MCL_CURRENT | MCL_ONFAULT) ? 100 : calls);
+	}
+	wait(&status);
+	pthread_barrier_wait(&held);
+	pthread_join(thread, NULL);
+	printf("its child: %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	return 0;
+}
+END
+cc -g -O1 -pthread -o forked forked.c -levent || exit 99
+for flags in "" "--cpu 999 --off-cpu --memory"; do
+	for arguments in "" "behind a loop"; do
+		rm -rf tr
+		# shellcheck disable=SC2086 # words
+		run record --quiet $flags -o tr -- ./forked ${arguments:+"$arguments"}
+	done
+done
 finish ''

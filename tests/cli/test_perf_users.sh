@@ -29,5 +29,5 @@ with_perfmon() {
 with_perfmon true 2>errors || skip "no CAP_PERFMON here: $(cat errors)"
 with_perfmon "$dial9" record --quiet -o traces/capable --cpu-backend perf --off-cpu -- ./loop
 echo "status $?"
-as_nobody "$dial9" info traces/capable | sed -n 's/[0-9][0-9]* processors/N processors/; / source\.\(cpu\|offcpu\)/p'
+as_nobody "$dial9" info traces/capable | sed -n 's/[0-9][0-9]* processors/N processors/; /^  source\.\(cpu\|offcpu\)/p'
 finish 's|  *| |g'

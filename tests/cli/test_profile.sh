@@ -57,6 +57,31 @@ run export --format folded --min-duration 1ms -o none t.bin
 status=$?
 echo "status $status"
 
+say "a callback of a library, long enough for the function that it calls to be looked for: in every format, with a chart and without"
+cat >library.script <<'END_S'
+module /usr/lib/libevent-2.1.so.7 - 0x500000 0x1000 1600
+row 0x1010 0 parse svc.c 12
+row 0x2011 0 on_request svc.c 20
+row 0x500111 0 evhttp_connection_done http.c 30
+spawn 2000 0x500100 0 1 libevent-2.1.so.7+0x100 @ svc+0x10
+poll 10000000 1 1 0x500100 0 libevent-2.1.so.7+0x100 @ svc+0x10
+taken 11000000 1 0 0 0x1010 0x2011 0x500111
+taken 12000000 1 0 0 0x1010 0x2011 0x500111
+taken 13000000 1 0 0 0x1010 0x2011 0x500111
+taken 14000000 1 1 0 0x1010 0x2011 0x500111
+blocked 14000000 1 fsync 900000
+end 16000000 1
+poll 20000000 1 1 0x500100 0 libevent-2.1.so.7+0x100 @ svc+0x10
+end 20001000 1
+END_S
+"$make_samples" plain library.bin <library.script || exit 99
+run export --format folded --by callback -o - library.bin
+for format in speedscope pprof; do
+	run export --format $format -o library.$format library.bin
+done
+run export --format folded --kind off-cpu -o - library.bin
+run flamegraph -o library.svg library.bin
+
 say "inside of spans: of a worker, of another thread, one in another, left and entered again, closed while it is open"
 "$make_samples" plain spans.bin <<'END_S' || exit 99
 hz 100

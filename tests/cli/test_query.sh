@@ -65,6 +65,47 @@ for left in kept.db.*; do
 	[ ! -e "$left" ] || echo "$left was left"
 done
 
+say "a statement reads all tables that it names, in whatever way: as of a database of all tables"
+"$dial9" agents demo demo >/dev/null || exit 99
+"$dial9" query -o all.db demo/web
+cat >shapes.sql <<'END_S'
+SELECT count(*) FROM polls JOIN callbacks USING (callback)
+SELECT round(avg(p.duration_ns)) FROM samples s JOIN polls p USING (poll)
+SELECT count(*) FROM samples NATURAL JOIN frames
+SELECT count(*) FROM callbacks LEFT JOIN polls USING (callback) WHERE polls.callback IS NULL
+SELECT count(*) FROM "polls" AS [a] LEFT JOIN `callbacks` b USING (callback)
+SELECT count(*) FROM main.calls
+SELECT COUNT(*) FROM POLLS p WHERE EXISTS (SELECT 1 FROM Callbacks c WHERE c.callback = p.callback)
+SELECT count(*) FROM polls WHERE EXISTS (SELECT * FROM blocking) OR callback IN (SELECT callback FROM callbacks)
+WITH c AS (SELECT * FROM parks), d(x) AS (SELECT callback FROM callbacks) SELECT count(*) FROM c, d
+WITH c AS MATERIALIZED (SELECT callback FROM tasks) SELECT count(*) FROM c JOIN callbacks USING (callback)
+WITH RECURSIVE r(t, n) AS (SELECT min(task), 0 FROM wakes UNION SELECT w.task, n + 1 FROM r JOIN wakes w ON w.waker_task = r.t WHERE n < 4) SELECT count(*) FROM r
+SELECT (SELECT count(*) FROM parks) + (SELECT max(events) FROM processes)
+SELECT * FROM (SELECT count(*) FROM (SELECT 1 FROM metadata))
+SELECT 1 FROM segments UNION ALL SELECT 1 FROM workers UNION SELECT 2 FROM spans
+SELECT name FROM callbacks EXCEPT SELECT name FROM calls ORDER BY 1
+SELECT count(*) FROM events e, json_each(e.fields) j WHERE e.name = 'QueueSampleEvent'
+SELECT count(*) FROM samples JOIN stacks USING (stack)
+SELECT count(*) FROM findings f LEFT JOIN evidence e USING (finding)
+SELECT sum(n) FROM (SELECT count(*) OVER (PARTITION BY callback) AS n FROM polls)
+SELECT count(*) FROM polls WHERE (process, task) IN (SELECT process, task FROM tasks)
+SELECT count(*) FROM allocations CROSS JOIN processes USING (process)
+VALUES ((SELECT count(*) FROM dumps))
+END_S
+while IFS= read -r sql; do
+	"$dial9" query -f csv demo/web "$sql"
+done <shapes.sql >some.csv
+python3 - shapes.sql >all.csv <<'END_PY'
+import csv, sqlite3, sys
+db = sqlite3.connect("all.db")
+for line in open(sys.argv[1]):
+    rows = db.execute(line)
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow([column[0] for column in rows.description])
+    out.writerows(rows)
+END_PY
+diff some.csv all.csv && wc -l <some.csv
+
 say "as many calls, as long, as the report tells"
 for kind in small two types odd many life cut wild timeless spans repeats late callbacks; do
 	"$make_trace" $kind zstd counted.bin.zst 100

@@ -52,4 +52,70 @@ run record -q --require -o small.trace sh -c "ulimit -v $((mb * 1024)); exec ./p
 "$dial9" info small.trace | grep -o 'ring.limit .*' | sed 's/[0-9]* KiB/N KiB/'
 "$dial9" info small.trace | awk '$1 == "PollEndEvent" { print $2, "callbacks" }'
 
+say "8 MiB of memory that may be locked"
+sed 's/^int main(int argc, char \*\*argv)/int run(int argc, char **argv)/' prog.c >locked.c
+cat >>locked.c <<'END'
+#include <sys/mman.h>
+
+static void on_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what, (void)arg;
+}
+
+/* So that a recorder runs. */
+static void run_a_loop(void)
+{
+	struct event_base *base = event_base_new();
+
+	event_base_once(base, -1, EV_TIMEOUT, on_timeout, NULL, NULL);
+	event_base_dispatch(base);
+	event_base_free(base);
+}
+
+int main(int argc, char **argv)
+{
+	if (INSIDE)
+		run_a_loop();
+	if (mlockall(FLAGS))
+		return 9;
+	if (LATER)
+		run_a_loop();
+	/* Alone there is room for it. */
+	if (LATER && mmap(NULL, LATER << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		return 8;
+	return run(argc, argv);
+}
+END
+mkdir -m 777 others && chmod 755 .
+# locked NAME FLAGS INSIDE [VARIABLE=VALUE]: as somebody who has a limit, and maps $later MiB more when a recorder runs.
+later=0
+locked() {
+	say "$2 ${3%0}"
+	$CC -DFLAGS="$2" -DINSIDE="$3" -DLATER=$later -o "$1" locked.c -levent || exit 99
+	env "${4-A=}" prlimit --memlock=8388608:8388608 setpriv --reuid 65534 --regid 65534 --clear-groups \
+		--inh-caps=-all --bounding-set=-all "$dial9" record -q --require -o "others/$1" -- "./$1" 100 50 0
+	echo "status $?"
+	[ ! -e "others/$1" ] || {
+		"$dial9" info "others/$1" | grep -o 'ring.limit .*'
+		"$dial9" info "others/$1" | awk '$1 == "PollEndEvent" { print $2, "callbacks" }'
+	}
+}
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && command -v prlimit >/dev/null; then
+	locked future MCL_FUTURE 0
+	locked current MCL_CURRENT 0
+	locked both 'MCL_CURRENT|MCL_FUTURE' 0
+	locked current-inside MCL_CURRENT 1
+	locked both-inside 'MCL_CURRENT|MCL_FUTURE' 1
+	locked fault-inside 'MCL_CURRENT|MCL_FUTURE|MCL_ONFAULT' 1
+	say "of which the program maps 4 later, when a ring of 4 is there"
+	later=4
+	locked later MCL_FUTURE 0 DIAL9_RING_MB=4
+	locked later-inside MCL_FUTURE 1 DIAL9_RING_MB=4
+	later=0
+	say "not guarded"
+	locked unguarded MCL_CURRENT 1 DIAL9_GUARD_LOCKING=no
+else
+	sed -n '/^# 8 MiB of memory/,$p' "${0%.sh}.expected" | sed 1d
+fi
+
 finish 's/  *$//'

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Nothing was recorded: one line, with the one cause that applies, and what to do or to type instead.
+# What CMD gets in single quotes, CMD's shell expands.
+# shellcheck disable=SC2016
 # shellcheck source=tests/cli/harness.sh
 . "$top_srcdir/tests/cli/harness.sh"
 
@@ -63,6 +65,21 @@ run record -o tr -- ./script
 run record -o tr -- sh ./script
 run record -o tr -- sh -c './script; ./idle'
 run record -o tr -- sh -c './sudo ./prog 1000'
+
+say "what fails before it has a loop"
+cat >fails.c <<'END'
+#include <event2/event.h>
+#include <signal.h>
+int main(int argc, char **argv) { if (argc > 1) raise(SIGTERM); return event_get_version() && argv ? 3 : 0; }
+END
+$CC -o fails fails.c -levent
+run record -o tr -- ./fails
+run record -o tr -- sh -c './fails; exit $?'
+run record -o tr -- nice ./fails
+run record -o tr -- env /nowhere/program 2>&1 | grep dial9
+run record -o tr -- sh -c ./script.txt 2>&1 | grep dial9
+run record --profile-only -o tr -- nice /nowhere/program 2>&1 | grep dial9
+run record --memory -o tr -- sh -c 'kill $$' 2>&1 | grep dial9
 
 say "no recorder could start"
 sed '1i #include <errno.h>\n#include <pthread.h>\nint pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg) { (void)t, (void)a, (void)f, (void)arg; return EAGAIN; }' prog.c >threadless.c

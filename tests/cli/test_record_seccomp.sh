@@ -168,9 +168,12 @@ for way in "" number; do
 done
 
 say "for all threads: what was recorded before is written"
-run record -q -o all ./filter inside all
+run record -o all ./filter inside all
 polls all
 "$dial9" info all | grep -o 'recorder.ended .*'
+
+"$dial9" report all | grep -i 'recording ended'
+run record --profile-only -o all-profile ./filter before all 2>&1 | sed 's/recorded N.* in/recorded N events in/'
 
 say "one that the kernel refuses: recording goes on"
 name=refused same refused

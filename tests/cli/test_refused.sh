@@ -25,7 +25,7 @@ try() {
 	./refused $how "$dial9" record -o "$trace" "$@" -- ./loop 2>line
 	echo "status $?"
 	sed 's/[0-9][0-9]* events/N events/' line
-	"$dial9" info "$trace" | grep ' source\.' | sed 's/  */ /g'
+	"$dial9" info "$trace" | grep '^  source\.' | sed 's/  */ /g'
 	if "$dial9" events -e CpuSampleEvent "$trace" 2>&1 | grep -q '"source":0'; then
 		echo "has samples on the CPU"
 	else

@@ -120,7 +120,7 @@ try() {
 	cut=$(grep '"truncated":true' samples | grep -vc '"callchain":\[\]')
 	[ "$n" -eq "$empty" ] || [ $((20 * cut)) -gt "$n" ] || echo "whole stacks"
 	sed 's/^[0-9]* /SIGPROF is /' said
-	"$dial9" info "$work/tr.$variant" | grep 'source.cpu'
+	"$dial9" info "$work/tr.$variant" | grep '^  source.cpu'
 }
 
 try usual
@@ -177,11 +177,11 @@ END
 cc -g -O2 -I"$top_srcdir/tests/cli" -o reads reads.c -levent || exit 99
 say "a thread that reads all signals itself gets its own alone"
 "$dial9" record --quiet -o "$work/tr.reads" -- ./reads
-"$dial9" info "$work/tr.reads" | grep 'source.cpu' | sed 's/thread [0-9]*/thread N/'
+"$dial9" info "$work/tr.reads" | grep '^  source.cpu' | sed 's/thread [0-9]*/thread N/'
 
 say "no signal may be queued"
 prlimit --sigpending=0 "$dial9" record --quiet -o "$work/none" -- ./busy | sed 's/^[0-9]* //'
-"$dial9" info "$work/none" | grep 'source.cpu'
+"$dial9" info "$work/none" | grep '^  source.cpu'
 
 run record --cpu 0 true
 run record --cpu fast true

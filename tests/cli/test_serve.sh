@@ -48,6 +48,26 @@ ask --path /TOKEN/toolkit/decode.js --show Content-Type
 ask --path /TOKEN/doc/ANALYSIS.md --show Content-Type
 ask --method HEAD
 
+say "HEAD: what GET says of itself, and no body: what is asked next on the connection has its own answer"
+python3 - "$url" <<'EOF'
+import socket, sys, urllib.parse
+url = urllib.parse.urlsplit(sys.argv[1])
+connection = socket.create_connection((url.hostname, url.port), 30)
+lines = connection.makefile('rb')
+def ask(method, path):
+    connection.sendall(f'{method} {path} HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n'.encode())
+    status, headers = lines.readline().split()[1].decode(), {}
+    for line in iter(lines.readline, b'\r\n'):
+        name, value = line.decode().split(':', 1)
+        headers[name.lower()] = value.strip()
+    return status, int(headers['content-length'])
+for path in ['', 'map', 'viewer/app.js', 'api/segments', 'api/report', 'api/page', 'segment/web-1%2Ftrace.0.bin', 'segment/none', 'none', '../']:
+    head, get = ask('HEAD', url.path + path), ask('GET', url.path + path)
+    lines.read(get[1])
+    print(path or 'the page', head[0], 'as GET' if head == get else get)
+print('without the token', ask('HEAD', '/')[0], ask('HEAD', '/')[0])
+EOF
+
 say "segments: those in it, as they are; not what links lead to, nor other files"
 ask --path /TOKEN/api/segments --save listing
 sed 's/"modified_ms": [0-9]*/"modified_ms": N/' listing
@@ -99,6 +119,30 @@ ask --method DELETE --path /TOKEN/segment/web-1%2Ftrace.0.bin
 ask --header "X: $(head -c 100000 /dev/zero | tr '\0' x)"
 end_server INT
 
+say "the dump of a manifest: the segments that it lists and no others; its report tells those that are not there"
+mkdir dump
+cp traces/web-1/trace.0.bin dump/trace.3.bin
+cp traces/web-1/trace.0.bin dump/trace.9.bin
+ln -s ../traces/web-1/trace.0.bin dump/trace.5.bin
+echo '{"dump_id": "01KB5B22APD3KS0BM3YXWVAB10", "trigger": "stall", "trigger_time": "2026-11-28T15:19:10.000000000Z", "state": "closed",
+	"complete": true, "segments": ["trace.3.bin", "trace.4.bin", "trace.5.bin"], "fired": []}' >dump/dump.A.json
+sed 's|trace.3|../traces/trace.3|' dump/dump.A.json >dump/dump.B.json
+serve dump/dump.A.json
+ask --path /TOKEN/api/segments --save listing
+grep '"name"' listing
+for name in trace.3.bin trace.9.bin trace.5.bin dump.A.json; do
+	printf '%s: ' "$name"
+	ask --path "/TOKEN/segment/$name"
+done
+ask --path /TOKEN/api/report --save report.json
+python3 -c '
+import json
+report = json.load(open("report.json"))
+print(report["findings"][0]["message"], [e["text"].split("/")[-1] for e in report["findings"][0]["evidence"]])'
+end_server INT
+run serve dump/dump.B.json
+run serve --live dump/dump.A.json
+
 say "a call as long as numbers go: it is counted, and its parts are its length"
 "$make_trace" endless plain endless.bin
 "$dial9" serve --summary endless.bin >endless.json
@@ -124,6 +168,51 @@ if [ "$SANITIZER" = no ]; then
 else # its runtime cannot be preloaded
 	printf '200\n[INT: exit status 0]\n'
 fi
+
+say "--open: the browser gets a file that leads to the address, which nobody else can read; no command line has the secret"
+mkdir -p browser run home
+chmod 700 run home
+cat >browser/xdg-open <<'EOF'
+#!/bin/sh
+{
+	echo "$# word, $(stat -c '%a %h' "$1")"
+	grep -oE 'url=http://[^"]*' "$1"
+	printf '%s\n' "$1" | sed -E 's|.*/(run\|home)/dial9-[0-9a-f]{16}\.html|in \1|'
+} >opened.new
+cat /proc/$$/environ /proc/$$/cmdline /proc/$PPID/environ /proc/$PPID/cmdline >environment
+mv opened.new opened
+EOF
+chmod +x browser/xdg-open
+# open_it SIGNAL: what the browser got; and that nothing stays behind when the server ends.
+open_it() {
+	rm -f opened
+	serve --open traces
+	until [ -e opened ]; do kill -0 $server || return; done
+	sed -E 's|:[0-9]+/[0-9a-f]{32}/$|:PORT/TOKEN/|' opened
+	grep -c "$(printf %s "$url" | sed 's|.*/\([0-9a-f]*\)/$|\1|')" environment
+	end_server "$1" 2>/dev/null
+	while [ -n "$(find run home -name '*html*')" ]; do :; done
+}
+old_path=$PATH
+PATH=$work/browser:$PATH HOME=$work/home XDG_RUNTIME_DIR=$work/run
+export PATH HOME XDG_RUNTIME_DIR
+open_it INT
+open_it KILL
+# A directory that others can write to is no place for it.
+chmod 777 run
+open_it TERM
+
+say "--open where no xdg-open is: the address is there"
+mkdir none
+ln -s "$(command -v cat)" none
+# shellcheck disable=SC2123 # the search path is meant
+PATH=$work/none
+serve --open traces 2>trouble
+PATH=$old_path
+until [ -s trouble ]; do kill -0 $server || exit 1; done
+cat trouble
+ask
+end_server INT
 
 say "one segment, which is none"
 echo "this is a text" >text.bin

@@ -92,6 +92,62 @@ forget
 show -d at-work
 run status 2147483647
 
+say "it became another program, which has no recorder, and another, which has"
+cat >becomes.c <<'END'
+#include <event2/event.h>
+#include <unistd.h>
+
+static char **next;
+
+static void on_timer(evutil_socket_t fd, short what, void *base)
+{
+	static int left = 20;
+
+	(void)fd;
+	(void)what;
+	if (!--left)
+		execvp(next[0], next);
+	(void)base;
+}
+
+int main(int argc, char **argv)
+{
+	struct event_base *base = event_base_new();
+	struct event *timer = event_new(base, -1, EV_PERSIST, on_timer, base);
+	const struct timeval ms = { 0, 1000 };
+
+	(void)argc;
+	next = argv + 1;
+	event_add(timer, &ms);
+	return event_base_dispatch(base);
+}
+END
+$CC -o becomes becomes.c -levent
+# becomes DIR COMMAND...: $pid, which becomes it in the end.
+becomes() {
+	dir=$1
+	shift
+	DIAL9_SERVICE_NAME="$test_name-$$" DIAL9_TRACE_DIR="$work/$dir" DIAL9_ENABLED=true \
+		LD_PRELOAD="$top_builddir/adapters/.libs/libdial9-preload.so" ./becomes "$@" &
+	pid=$!
+}
+show_chain() {
+	show -d chain | sed -e 's/with [0-9]* events/with N events/' -e 's/^ *PID \(becomes *dead\) .*/PID \1/'
+}
+becomes chain ./becomes sleep 300
+until [ "$(cat /proc/$pid/comm)" = sleep ]; do sleep 0.02; done
+show_chain
+kill "$pid"
+wait "$pid" 2>/dev/null
+"$dial9" recover chain >/dev/null 2>&1
+show_chain
+becomes chain ./becomes ./prog 1000
+until [ "$(cat /proc/$pid/comm)" = prog ] && "$dial9" status -j "$pid" 2>/dev/null | grep -q '"workers":\[{"id":0'; do sleep 0.02; done
+show_chain
+kill "$pid"
+wait "$pid" 2>/dev/null
+"$dial9" recover chain >/dev/null 2>&1
+
 say "a ring without a name"
 for kind in memfd memory; do
 	start "$kind" DIAL9_RING=$kind
@@ -129,7 +185,8 @@ cp edited/*.ring copy
 printf '\1\0\0\0\0\0\0\0' | dd of=copy bs=1 seek=$((0x2010)) conv=notrunc 2>errors
 printf '\5' | dd of=copy bs=1 seek=$((0x30000)) conv=notrunc 2>errors
 mv copy edited/copy.ring
-"$dial9" status -d edited >shown
+# Somebody holds its lock, as its process would.
+flock edited/copy.ring "$dial9" status -d edited >shown
 echo "[exit status $?]"
 sed -n -e 's/for [0-9.]* [a-z]*$/for TIME/' -e '/^ *\(hung\|lossy\): /p' shown
 kill -KILL "$pid"

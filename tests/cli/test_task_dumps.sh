@@ -222,7 +222,7 @@ for library in libevent libev glib; do
 	say "$library"
 	run record --quiet --task-dumps=1 -o "$work/tr.$library" -- ./$library
 	stacks "$work/tr.$library"
-	"$dial9" info "$work/tr.$library" | grep -E 'source.task_dumps|idle_threshold'
+	"$dial9" info "$work/tr.$library" | grep -E '^  (source.task_dumps|.*idle_threshold)'
 	# 60 waits of 10 ms and more, of three timers at once; one in 22,000 is not dumped.
 	n=$("$dial9" events -e TaskDumpEvent "$work/tr.$library" | wc -l)
 	[ "$n" -ge 60 ] || echo "$n dumps"
@@ -242,7 +242,7 @@ stacks "$work/tr.killed" | grep -c 'arm < by_'
 say "not asked for"
 run record --quiet -o "$work/tr.off" -- ./libevent
 run flamegraph --kind idle -o off.svg "$work/tr.off"
-"$dial9" info "$work/tr.off" | grep -E 'task_dump'
+"$dial9" info "$work/tr.off" | grep -E '^  [a-z._]*task_dump'
 
 say "values that make no sense"
 run record --task-dumps=0 true
@@ -300,5 +300,5 @@ run record --quiet --accept-queues=100 -o "$work/tr.server" -- ./server
 "$dial9" report --no-pager "$work/tr.server" | grep 'waited at' | sed 's/:[0-9]*$/:PORT/'
 "$dial9" events -e TcpAcceptQueueEvent "$work/tr.server" |
 	sed -nE 's/.*"ip_version":([0-9]+),"local_addr":"([^"]*)".*"pending_connections":([0-9]+),"backlog_limit":([0-9]+).*/\1 \2 \3 \4/p' | sort -u | tail -n 1
-"$dial9" info "$work/tr.server" | grep source.accept_queues
+"$dial9" info "$work/tr.server" | grep '^  source.accept_queues'
 finish 's/  */ /g'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The top level holds what it should and nothing else, no ignore rule swallows a source, and folders include
-# headers only of those that they may depend on.
+# headers only of those that they may depend on.  Documents name every check of the report.
 set -eu
 
 cd "$top_srcdir"
@@ -45,11 +45,27 @@ core/block record loop sample hook
 core/read format
 core/analyze format read
 core/symbol format read analyze
+core/stage format record read analyze
 core/serve read analyze
-core/cli format record read analyze symbol serve
+core/cli format record read analyze symbol stage serve
 adapters record sample loop hook block glib libev libevent memory preload
 END
 [ -z "$broken" ] || {
 	printf 'not allowed to include:%s\n' "$broken"
 	exit 1
 }
+
+# Each check of `dial9 report` has its paragraph in the man page, and its name in REPORT-JSON.md.
+headings=" $(sed -n 's/^\.BR* //p' core/man/dial9-report.1 | tr -d "\\\\" | tr '\n", ' '    ') "
+checks=$(sed -n 's/^	{ "\([a-z-]*\)", D9__ABOUT_.*/\1/p' core/analyze/findings.c)
+[ -n "$checks" ]
+for check in $checks; do
+	case $headings in
+	*" $check "*) ;;
+	*) echo "dial9-report(1) does not tell of $check" && exit 1 ;;
+	esac
+	grep -q "\`$check\`" core/doc/REPORT-JSON.md || {
+		echo "REPORT-JSON.md does not name $check"
+		exit 1
+	}
+done

@@ -16,7 +16,9 @@
 #include "fuzz/fuzz.h"
 #include "format/utf8.h"
 #include "record/environment.h"
+#include "record/levels.h"
 #include "record/options.h"
+#include "format/trigger_text.h"
 
 #define LINES_MAX 128
 
@@ -137,7 +139,7 @@ static void check_environment(void)
 
 	/* What came out is what goes in: every value is one that a program could have set. */
 	once.no_environment = true;
-	once.set = ~0u >> (32 - D9__OPTION_NUMBERS);
+	once.set = ~UINT64_C(0) >> (64 - D9__OPTION_NUMBERS);
 	fuzz_require(d9__options_resolve(&twice, &once) == 0, "resolved options can be resolved");
 	fuzz_require(!memcmp(once.number, twice.number, sizeof(once.number)),
 		     "resolving twice changes nothing");
@@ -232,6 +234,31 @@ static void check_arguments(bool stop_at_operand)
 		     "help is fine and errors are not");
 }
 
+/* Texts of triggers: what is wrong is in the text, what is right fits its place. */
+static void check_triggers(const char *list)
+{
+	size_t size = strlen(list), len;
+	struct d9__trigger_fault fault;
+	struct d9__trigger trigger;
+	const char *all = list, *one;
+	uint32_t before;
+
+	while (d9__trigger_next(&list, &one, &len)) {
+		fuzz_require(d9__trigger_line(all, one, &before) == 1 && before <= one - all, "an argument is one line");
+		if (!d9__trigger_parse(one, len, &trigger, &fault)) {
+			fuzz_require(fault.column > 0 && fault.column <= len + 1, "a mistake is in the text");
+			continue;
+		}
+		fuzz_require(strlen(trigger.name) < D9__TRIGGER_NAME, "a name fits");
+		fuzz_require(trigger.for_ns <= UINT64_C(3600000000000), "a condition holds for an hour at most");
+		fuzz_require(!trigger.for_ns || d9__level_is(trigger.kind), "only levels last");
+		for (unsigned i = 0; i < trigger.n_matches; i++)
+			d9__trigger_glob(trigger.matches[i].glob, all, size);
+		for (const char *pair = trigger.pairs; *pair; pair += strlen(pair) + 1)
+			fuzz_require(pair < trigger.pairs + D9__TRIGGER_PAIRS && strchr(pair, '='), "pairs fit");
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	FILE *shown = stdout, *nowhere = fopen("/dev/null", "w");
@@ -241,8 +268,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	split(&lines, data, size);
 	current = &lines;
 	check_environment();
-	for (int i = 1; i < lines.n_arguments; i++)
+	for (int i = 1; i < lines.n_arguments; i++) {
 		check_numbers(lines.arguments[i]);
+		check_triggers(lines.arguments[i]);
+	}
 	stdout = nowhere;
 	check_arguments(false);
 	check_arguments(true);

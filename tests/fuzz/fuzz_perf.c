@@ -14,11 +14,13 @@
 
 static void check_record(const struct d9__perf_record *record, const uint8_t *ring, const uint8_t *scratch)
 {
-	const uint8_t *end = record->stack + record->stack_len;
+	const uint8_t *stack = record->stack;
 
 	fuzz_require(record->n_kernel <= D9__PERF_KERNEL_MAX, "frames have room");
-	fuzz_require(!record->stack_len || (record->stack >= ring && end <= ring + RING) ||
-			     (record->stack >= scratch && end <= scratch + D9__PERF_RECORD_MAX),
+	if (!record->stack_len)
+		return;
+	fuzz_require((stack >= ring && stack + record->stack_len <= ring + RING) ||
+			     (stack >= scratch && stack + record->stack_len <= scratch + D9__PERF_RECORD_MAX),
 		     "the stack lies in the record");
 }
 

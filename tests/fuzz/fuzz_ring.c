@@ -100,6 +100,8 @@ static void prepare(void)
 	record_polls(5);
 	d9__chunk_seal(d9__slot_self());
 	record_polls(4);
+	for (unsigned i = 0; i < 400; i++) /* once round the ring */
+		d9__note(D9_LOG_WARNING, "line %u of the recorder's log", i);
 	fuzz_require(!pthread_create(&thread, NULL, record_more, NULL), "a thread can be made");
 	pthread_join(thread, NULL);
 	d9__writer_describe(&lead);
@@ -117,7 +119,7 @@ static void clean_up(void)
 
 /* ---- changes ---- */
 
-enum place { HEADER, SLOT, CHUNK_HEADER, CHUNK, LOSSES, LEAD, PAGES, CUT, SEGMENT, PLACES };
+enum place { HEADER, SLOT, CHUNK_HEADER, CHUNK, LOSSES, LEAD, PAGES, CUT, SEGMENT, NOTES, PLACES };
 
 struct input {
 	uint8_t *ring;
@@ -160,6 +162,10 @@ static void change(struct input *in, unsigned place, unsigned index, size_t offs
 	case PAGES: /* control words and health */
 		at = D9__RING_CONTROL_AT;
 		room = D9__RING_FREE_AT - D9__RING_CONTROL_AT;
+		break;
+	case NOTES: /* lines that stand whole in it are words with a sum: most changes lose one */
+		at = D9__RING_NOTES_AT;
+		room = sizeof(struct d9__notes);
 		break;
 	case CUT:
 		in->ring_len = offset * 13 % (RING_BYTES + 1);
@@ -226,6 +232,22 @@ static void remove_folder(const char *path)
 
 /* ---- what must hold ---- */
 
+/* As `dial9 status --log` does. */
+static void look_at_notes(const struct d9__ring_view *view)
+{
+	static struct d9__notes notes;
+	struct d9__note_line line;
+	uint32_t at = 0, before = 0;
+
+	if (d9__ring_view_read(view, D9__RING_NOTES_AT, &notes, sizeof(notes)))
+		return;
+	while (d9__notes_next(&notes, &at, &line)) {
+		fuzz_require(at > before && at <= D9__NOTE_WORDS, "the reader gets on");
+		fuzz_require(line.level <= D9_LOG_INFO && strlen(line.text) <= D9__NOTE_TEXT, "a line is whole");
+		before = at;
+	}
+}
+
 static void look_at(const char *path)
 {
 	struct d9__ring_view view;
@@ -242,6 +264,7 @@ static void look_at(const char *path)
 				     strlen(look.health.facts) < sizeof(look.health.facts),
 			     "texts of the health end");
 	}
+	look_at_notes(&view);
 	d9__ring_view_close(&view);
 }
 

@@ -73,3 +73,20 @@ rm -r build
 without '' '!does not take -fsanitize=fuzzer' --enable-fuzzing CC=gcc
 rm -r build
 without '' '!pkg-config was not found' PKG_CONFIG=
+
+# rpath EXPECTED ARGUMENT...: whether programs are told by the .pc files where the libraries are.
+rpath() {
+	expected=$1
+	shift
+	(cd build && "$configure" -C "$@") >log 2>&1
+	[ "$(grep -c -e '^Libs: .*-Wl,-rpath,${libdir} ' build/pkgconfig/dial9.pc)" = "$expected" ] || {
+		echo "FAILED: configure $*: $(grep '^Libs:' build/pkgconfig/dial9.pc)"
+		exit 1
+	}
+	echo "ok: configure $*: Libs"
+}
+rpath 0
+rpath 0 --prefix=/usr
+rpath 0 --prefix=/usr --libdir=/usr/lib/x86_64-linux-gnu
+rpath 1 --prefix=/opt/d9
+rpath 1 --prefix=/opt/d9 --libdir=/opt/d9/lib64

@@ -31,7 +31,7 @@ fail() {
 [ "${D9_LEAVE_OUT:-}" != real ] || skip "left out by D9_LEAVE_OUT: it ran before"
 
 # Ports are below those that the kernel gives to clients, and of each test its own: 18000 test_examples,
-# 20000 test_kill, 22000 test_memcached, 24000 test_nghttpd, 26000 test_hitch, 28000 test_memory.
+# 20000 test_kill, 30000 test_triggers, 22000 test_memcached, 24000 test_nghttpd, 26000 test_hitch, 28000 test_memory.
 
 need_node() {
 	"$top_srcdir/tests/support/has_node.sh" || skip "there is no node, or one older than 18"

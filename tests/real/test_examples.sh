@@ -52,6 +52,20 @@ if grep -q '^#define HAVE_LIBIBERTY 1' "$top_builddir/config.h"; then
 		fail "events does not show the names of C++ functions"
 fi
 
+# It knows nothing of dial9, and its functions have names.
+"$dial9" record -q -o "$dir/plain_http" -- "$examples/plain_http" >"$dir/plain_http.out" &
+pid=$!
+pids="$pids $pid"
+until port=$(sed -n 's/^listening on //p' "$dir/plain_http.out") && [ -n "$port" ]; do
+	kill -0 $pid || fail "plain_http ended"
+	sleep 0.02
+done
+node -e 'fetch(`http://127.0.0.1:${process.argv[1]}/primes`).then((r) => r.text()).then((t) => console.log(t.trim()))' "$port" |
+	grep -qx '2262 primes' || fail "plain_http does not answer"
+kill $pid
+wait $pid
+shows plain_http 'r.callbacks.some((c) => c.name.includes("count_primes"))' true
+
 # It rotates every 250 ms, and later where its background thread gets no CPU: then it has more time.
 for ms in 900 4000 16000; do
 	rm -rf "$dir/rotating_writer"

@@ -49,7 +49,7 @@ static void add_other(struct census *census, const struct d9_event *event)
 	} else if (!strcmp(name, "RecorderLossEvent")) {
 		census->notes++;
 		census->noted_losses += d9_event_u64(event, "events", 0);
-	} else if (!strcmp(name, "RecorderHealthEvent")) {
+	} else if (!strcmp(name, "RecorderHealthEvent") || !strcmp(name, "RecorderLogEvent")) {
 		census->notes++;
 	} else if (!strcmp(name, "SegmentMetadataEvent")) {
 		census->lead++;

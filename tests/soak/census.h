@@ -12,7 +12,7 @@ struct census {
 	uint64_t segments, events;
 	uint64_t lead;	  /* clock, metadata, modules, tasks that live: what a segment begins with */
 	uint64_t told_ns; /* as of when the newest segment told those */
-	uint64_t notes;	  /* of the recorder about itself: health, losses */
+	uint64_t notes;	  /* of the recorder about itself: health, losses, its log */
 	uint64_t steps;	  /* our custom events */
 	uint64_t starts, ends; /* of polls */
 	uint64_t noted_losses; /* events that RecorderLossEvents speak of */

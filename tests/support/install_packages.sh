@@ -15,15 +15,16 @@ for set; do
 			libjson-c-dev libdw-dev libssl-dev libiberty-dev liblzma-dev libevent-dev libev-dev libglib2.0-dev
 			libsqlite3-dev libedit-dev"
 		;;
-	demo) needed="$needed memcached apache2-utils libevent-dev" ;;
+	demo) needed="$needed apache2-utils libevent-dev" ;;
 	test)
 		needed="$needed libcunit1-dev git binutils xz-utils procps python3"
-		wanted="$wanted memcached postgresql pgbouncer apache2-utils tmux valgrind gdb strace nodejs npm chromium golang-go clang libclang-rt lld
+		wanted="$wanted memcached postgresql pgbouncer apache2-utils tmux valgrind gdb strace nodejs npm chromium chromium-headless-shell golang-go clang libclang-rt lld
 			libunwind-dev shellcheck cppcheck clang-tidy libxml2-utils
 			libsoup-3.0-dev libglib2.0-tests libsoup-3.0-tests dbus-daemon irssi gstreamer1.0-tools
 			python3-gi gir1.2-gtk-3.0 xvfb
 			nghttp2-server nghttp2-client hitch openssl python3-gevent i3-wm picom
-			qemu-system-x86 btrfs-progs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
+			qemu-system-x86 btrfs-progs e2fsprogs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+			libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev zstd"
 		;;
 	bench)
 		wanted="$wanted lttng-tools liblttng-ust-dev libunwind-dev python3 apache2-utils nghttp2-server nghttp2-client

@@ -32,4 +32,4 @@ if [ "$SANITIZER" = no ] && [ -x "$top_builddir/examples/scenario_spin" ]; then
 	wait
 	"$top_builddir/core/dial9" recover "$work/scenarios/hang" >/dev/null
 fi
-D9_DIAL9=$top_builddir/core/dial9 D9_TRACES=$work/golden D9_SCENARIOS=$work/scenarios node --test "$top_srcdir/tests/toolkit/test_flags.mjs"
+D9_DIAL9=$top_builddir/core/dial9 D9_TRACES=$work/golden D9_SCENARIOS=$work/scenarios node --test "$top_srcdir/tests/toolkit/test_figures.mjs" "$top_srcdir/tests/toolkit/test_flags.mjs"

@@ -27,6 +27,14 @@ node "$top_srcdir/tests/toolkit/cross_tables.mjs" "$top_builddir/core/dial9" "$w
 for set in "$top_srcdir"/core/demo/*/; do
 	node "$top_srcdir/tests/toolkit/cross_tables.mjs" "$top_builddir/core/dial9" --set "$set"
 done
+# Every field of every known event with every type, with values that make no sense, null and left out.
+mkdir "$work/strange"
+node "$top_srcdir/tests/toolkit/cross_types.mjs" --each
+node "$top_srcdir/tests/toolkit/cross_types.mjs" "$work/strange"
+node "$top_srcdir/tests/toolkit/cross_tables.mjs" "$top_builddir/core/dial9" --counts "$work/strange"/*
+for file in "$work/strange"/*; do
+	"$top_builddir/core/dial9" info "$file" >/dev/null
+done
 changes=${D9_CHANGES:-40}
 [ "${D9_LONG:-0}" = 0 ] || changes=10000
 cd "$work"

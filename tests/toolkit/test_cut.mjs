@@ -104,3 +104,17 @@ test('of a damaged segment that is saved which stands before the damage', async 
 	assert.equal(read.segments[0].error, null);
 	assert.ok(read.workers[0].polls.n > 50);
 });
+
+test('functions that somebody else named, as the server did for the page, are named in what is saved', async () => {
+	const bytes = serverTrace(), trace = await readTrace([sourceOf(bytes)]), wide = 2n ** 63n + 5n;
+	const symbols = [[0x3000, [{ name: 'memcpy', file: 'string.h', line: 7 }, { name: 'copy_row', file: 'db.c', line: 300 }]], [wide, [{ name: 'ext4_readdir', file: 'kernel', line: 0 }]]];
+	const { chunks, events } = await cutTrace([sourceOf(bytes)], { origin: trace.origin, from: 399 * MS, to: 583 * MS, tasks: new Set(), metadata: trace.metadata, symbols });
+	const saved = Buffer.concat(chunks), read = await readTrace([sourceOf(saved)]);
+	for (const [address, frames] of symbols) assert.deepEqual(read.symbols.get(address), frames);
+	assert.deepEqual(read.symbols.get(0x2000), trace.symbols.get(0x2000));
+	assert.equal(read.segments[0].events, events + 1); // and the metadata
+	writeFileSync(join(work, 'named.bin'), saved);
+	const { status, stdout, stderr } = spawnSync(process.env.DIAL9, ['report', '--json', '--symbols', join(work, 'named.bin')], { encoding: 'utf8' });
+	assert.deepEqual([status, stderr], [0, '']);
+	assert.match(stdout, /copy_row/);
+});

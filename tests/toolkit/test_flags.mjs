@@ -54,7 +54,7 @@ for (const [name, check] of Object.entries(GUILTY).filter(([one]) => existsSync(
 
 const FIELDS = { PollStartEvent: [['worker_id', 9], ['local_queue', 11], ['task_id', 9], ['spawn_loc', 7]], PollEndEvent: [['worker_id', 9]], WorkerParkEvent: [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9]],
 	WorkerUnparkEvent: [['worker_id', 9], ['local_queue', 11], ['cpu_time_ns', 9], ['sched_wait_ns', 9]], WakeEventEvent: [['waker_task_id', 9], ['woken_task_id', 9], ['target_worker', 11], ['reason', 11]],
-	SegmentMetadataEvent: [['entries', 10]], RecorderLossEvent: [['cause', 7], ['events', 9], ['from_ns', 9], ['to_ns', 9]],
+	SegmentMetadataEvent: [['entries', 10]], RecorderLossEvent: [['worker_id', 9], ['cause', 7], ['events', 9], ['from_ns', 9], ['to_ns', 9]],
 	OffCpuEvent: [['worker_id', 9], ['task_id', 9], ['blocked_ns', 9], ['run_queue_ns', 9], ['voluntary_switches', 9], ['user_cpu_ns', 9], ['system_cpu_ns', 9]], QueueSampleEvent: [['global_queue', 11]],
 	SourceTimeEvent: [['worker_id', 9], ['task_id', 9], ['phase', 7], ['calls', 9], ['total_ns', 9], ['max_ns', 9], ['function', 7]] };
 
@@ -79,9 +79,9 @@ class Maker {
 		return this.add(ms, 'WakeEventEvent', { waker_task_id: 0, woken_task_id: task, target_worker: 255, reason });
 	}
 
-	async flags() {
+	async flags(name = 'made') {
 		const bytes = this.writer.finish();
-		return redFlags(await readTrace([{ name: 'made', chunks: async function* () { yield bytes; } }]));
+		return redFlags(await readTrace([{ name, chunks: async function* () { yield bytes; } }]));
 	}
 }
 
@@ -91,8 +91,23 @@ test('what limits all others comes first: losses, and hooks that do not see all'
 	const flags = await new Maker().add(1, 'SegmentMetadataEvent', { entries: { 'loop.libevent.degraded': 'no symbol for event_active', 'loop.libev.refused': 'too old' } })
 		.add(2, 'RecorderLossEvent', { cause: 'ring full', events: 3, from_ns: 1 * MS, to_ns: 2 * MS }).call(10, 90, 7).flags();
 	assert.deepEqual(checksOf(flags), ['critical incomplete-data', 'critical degraded-hooks', 'warning degraded-hooks', 'critical long-callback']);
-	assert.match(flags[0].message, /^3 events were lost \(\d+.% of all\)/);
+	assert.match(flags[0].message, /^3 events were lost \([\d.]+.% of all\)/);
 	assert.match(flags[2].message, /^Hooks of libevent are degraded: no symbol/);
+});
+
+test('segments that the recorder gave up are told, but for those that are here', async () => {
+	const flagsOf = (evicted) => new Maker().add(1, 'SegmentMetadataEvent', { entries: { 'segment.evicted': evicted } }).call(10, 1, 7).flags('abcd-1/trace.4.bin.zst');
+	const [flag] = await flagsOf('0-2,4,6');
+	assert.match(flag.message, /^There was more/);
+	assert.deepEqual(flag.evidence.map(({ text }) => text), ['segment 0-2', 'segment 6']);
+	assert.deepEqual((await flagsOf('3-4')).filter(({ message }) => /There was more/.test(message)), []);
+});
+
+test('a wait with lost events in it is not known, as the call that used the wake may be lost', async () => {
+	const flagsOf = (worker) => new Maker().call(1, 1, 8).wake(9, 7, 1)
+		.add(9000, 'RecorderLossEvent', { worker_id: worker, cause: 'disk', events: 3, from_ns: 10 * MS, to_ns: 9000 * MS }).call(9001, 1, 7).flags();
+	assert.deepEqual(checksOf(await flagsOf(0)), ['critical incomplete-data']);
+	assert.deepEqual(checksOf(await flagsOf(1)), ['critical incomplete-data', 'critical wake-delay']);
 });
 
 test('what a long call did to others stands under it', async () => {

@@ -124,6 +124,22 @@ test('a call that sleeps is told from one that computes', { skip: !existsSync(jo
 	assert.doesNotMatch(long.verdict, /asleep/);
 });
 
+test('the manifest of a dump stands for the segments that it lists, beside it', () => {
+	const dump = join(folder, 'dump'), manifest = join(dump, 'dump.A.json'), list = (...segments) => writeFileSync(manifest, JSON.stringify({ segments }));
+	mkdirSync(dump);
+	copyFileSync(join(folder, 'small.bin.zst'), join(dump, 'trace.0.bin.zst'));
+	copyFileSync(join(folder, 'callbacks.bin.zst'), join(dump, 'trace.1.bin.zst'));
+	list('trace.0.bin.zst', 'trace.2.bin.zst');
+	const { status, out, err } = run('report.js', '--json', manifest);
+	assert.deepEqual([status, err], [0, `report.js: ${join(dump, 'trace.2.bin.zst')}: not there, and dump.A.json lists it\n`]);
+	assert.deepEqual(figuresOf(exact(out)), figuresOf(exact(run('report.js', '--json', join(folder, 'small.bin.zst')).out)));
+	for (const names of [['trace.2.bin.zst'], ['../small.bin.zst'], [join(folder, 'small.bin.zst')], ['dump.A.json'], [1]]) {
+		list(...names);
+		const bad = run('report.js', manifest);
+		assert.deepEqual([bad.status, bad.out, bad.err.split('\n').length], [2, '', 2], bad.err);
+	}
+});
+
 test('processes are told apart by their boot ids, wherever their segments lie', () => {
 	const mixed = join(folder, 'mixed'), place = (from, to) => copyFileSync(join(toolkit, '..', 'demo', from, 'trace.0.bin.zst'), join(mixed, to));
 	for (const one of ['', 'one', 'two']) mkdirSync(join(mixed, one), { recursive: true });

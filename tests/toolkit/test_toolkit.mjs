@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { redFlags } from '../../core/toolkit/analyze.js';
+import { KNOWN_EVENTS } from '../../core/toolkit/known.js';
 import { eachAtLeast, greatestOf, indexPolls, pyramidOf, wakeOf } from '../../core/toolkit/index.js';
 import { durationClass, fitName, showCount, showDuration, showName, showTime } from '../../core/toolkit/show.js';
 import { framesOf } from '../../core/toolkit/stacks.js';
@@ -380,4 +381,17 @@ test('a call that a loop inside had cut is counted once by who made it run', asy
 	let step;
 	do step = steps.next(); while (!step.done);
 	assert.deepEqual(step.value.map(({ woken, n, reason }) => [trace.strings[woken], n, reason]), [['outer', 1, FD], ['inner', 1, -1]]);
+});
+
+test('both readers know the same fields of the same events', () => {
+	const source = readFileSync(new URL('../../core/read/catalogue.c', import.meta.url), 'utf8'), close = /#define SPAN_CLOSE([^]*?)\n\n/.exec(source)[1];
+	const rows = [...source.matchAll(/^\t\{ "([^"]+)", D9_EVENT_\w+, (?:true|false),\s+\{([^]*?)\} \},\n/gm)];
+	assert.ok(rows.length > 35);
+	for (const [, name, fields] of rows) {
+		const text = [...fields.replace('SPAN_CLOSE', close).matchAll(/\b([MITBS])\("(\w+)"\)|\{ "(\w+)", CLASS_MAP \}/g)]
+			.map(([, kind, field, map]) => (map ? `${map}:m` : `${field}${{ M: '!', I: '', T: ':t', B: ':b', S: ':s' }[kind]}`)).join(' ');
+		// What is read by name alone stands behind these.
+		assert.ok(name in KNOWN_EVENTS && `${KNOWN_EVENTS[name]} `.startsWith(text ? `${text} ` : ''), `${name}: ${text} in C, ${KNOWN_EVENTS[name]} here`);
+	}
+	assert.equal(rows.length, Object.keys(KNOWN_EVENTS).length);
 });

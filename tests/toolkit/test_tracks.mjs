@@ -126,7 +126,7 @@ test('a timer is late from when it was due to when its callback ran', async () =
 test('every track has what was planted for it, in the words of its own', async () => {
 	const model = await modelOf(trackTrace()), tracks = new Map(arrangeTracks(model, NO_CHOICES).map(({ track, open }) => [track.id, { track, open }]));
 	const told = (id, ms) => plain(tellItem(model, stepInTrack(tracks.get(id).track, null, 1, model.first + ms * 1e6), 'rel'));
-	assert.deepEqual([...tracks.keys()], ['timers', 'cpu', 'queue', 'spans', 'events', 'helpers', 'tasks', 'memory', 'descriptors', 'accept', 'usage', 'chart:Cache', 'loss']);
+	assert.deepEqual([...tracks.keys()], ['timers', 'cpu', 'queue', 'spans', 'events', 'helpers', 'tasks', 'memory', 'descriptors', 'accept', 'usage', 'chart:Cache', 'log', 'loss']);
 	assert.deepEqual([...tracks].filter(([, { open }]) => open).map(([id]) => id), ['timers', 'spans', 'accept', 'chart:Cache', 'loss']);
 	assert.equal(told('timers', 505), 'timer on_tick, 110 ms late, at 0.510000 s');
 	assert.match(told('cpu', 950), /^CPU: process user 1\.5 cores, system 0\.5 cores; each thread .*pool \d \d+ %/);

@@ -135,9 +135,11 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 			for (const id of notes.undefinedIds) bad(4, offset, `${name}: undefined ${id}`);
 			for (const field of MANDATORY[name] ?? [])
 				if (typeof v[field] !== 'bigint') bad(18, offset, `${name} without ${field}`);
-			if (time > last) last = time;
-			if (first === null || time < first) first = time;
-			if (LOOP_EVENTS.has(name)) loopEvent(name, v, time, offset);
+			if (LOOP_EVENTS.has(name)) {
+				if (time > last) last = time;
+				if (first === null || time < first) first = time;
+				loopEvent(name, v, time, offset);
+			}
 			taskEvent(name, v, time, offset);
 			if (isSpanEvent(name)) spans.push({ name, time, values: v, offset });
 			if (name === 'SegmentMetadataEvent') for (const [key, value] of v.entries) metadata.set(key, value);
@@ -164,7 +166,7 @@ export function checkRules(bytes, { foreign = false, segment = false } = {}) {
 		// The flush thread lists them at its first tick: a process that was killed before that has no list at all.
 		for (const id of listed.length || counts.RecorderHealthEvent ? workers.keys() : [])
 			if (!listed.includes(String(id))) bad(20, 0, `worker ${id} in no runtime list`);
-		// "About every 10 ms": a process that was over before the first is excused; on a busy machine that takes a second.
+		// "About every 10 ms": a process whose loops were over before the first is excused; on a busy machine that takes a second.
 		if (workers.size && !segment && last - first > 1000000000n && !counts.QueueSampleEvent) bad(22, 0, 'no queue samples');
 	}
 	return { problems, counts, workers, metadata };

@@ -6,6 +6,8 @@ import { HEADER, reset, schema, str32, stream, u16, u32, u64, uleb, utf8 } from 
 const OPTIONAL = 128;
 const ENCODE = {
 	1: (v) => u64(BigInt.asUintN(64, BigInt(v))), 2: (v) => [...new Uint8Array(Float64Array.of(v).buffer)], 3: (v) => [Number(v)], 4: str32, 9: uleb, 11: (v) => [v], 12: u16, 13: u32,
+	5: (v) => [...u32(v.length), ...v], 8: (v) => [...u32(v.length), ...v.flatMap(u64)],
+	14: (v) => [...u32(v.length), ...v.flatMap((n) => [9, ...uleb(n)])], 15: (v) => [...u32(v.length), ...v.flatMap((pair) => pair.flatMap((n) => [9, ...uleb(n)]))],
 	10: (v) => [...u32(Object.keys(v).length), ...Object.entries(v).flatMap(([key, text]) => [...str32(key), ...str32(String(text))])],
 };
 

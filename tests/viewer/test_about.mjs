@@ -43,12 +43,12 @@ const about = async () => {
 
 test('an empty trace says that it is, and how to record one', async () => {
 	await open('empty');
-	assert.match(await text('#empty'), /This trace is empty\.[^]*dial9 record -- PROGRAM[^]*d9_event_base_attach[^]*dial9 doctor/);
+	await eventually(() => text('#empty'), /This trace is empty\.[^]*dial9 record -- PROGRAM[^]*d9_event_base_attach[^]*dial9 doctor/);
 });
 
 test('a trace of samples alone says what it holds, and asks whether a loop was attached', async () => {
 	await open('samples');
-	assert.match(await text('#empty'), /no loop events[^]*It holds 4 samples of 2 threads\. Was a loop attached\?[^]*dial9 record -- \.\/batch-import/);
+	await eventually(() => text('#empty'), /no loop events[^]*It holds 4 samples of 2 threads\. Was a loop attached\?[^]*dial9 record -- \.\/batch-import/);
 	assert.match(await about(), /event loops\s+off\s+none was attached[^]*samples on the CPU\s+on/);
 });
 
@@ -66,19 +66,19 @@ test('addresses without names are counted, with the command that names them', as
 
 test('no stacks at all: the option that records them', async () => {
 	await open('empty');
-	assert.match(await text('#detail'), /There are no stacks in it[^]*dial9 record --cpu 99 -- PROGRAM/);
+	await eventually(() => text('#detail'), /There are no stacks in it[^]*dial9 record --cpu 99 -- PROGRAM/);
 });
 
 test('a segment that ends inside a frame is told with the byte, and is no alarm', async () => {
 	await open('cut');
 	assert.match(await about(), /trace\.0\.bin ends in the middle of a frame, at byte \d+\./);
 	assert.equal(await page.$('#facts .alarm'), null);
-	assert.match(await text('#facts'), /its end is missing$/);
+	await eventually(() => text('#facts'), /its end is missing$/);
 });
 
 test('a file that is no trace is told to be none, and nothing in it is wider than its panel', async () => {
 	await open('none');
-	assert.match(await text('#empty'), /^This cannot be read as a trace\.\s+trace\.0\.bin: offset 0: not a TRC stream\./);
+	await eventually(() => text('#empty'), /^This cannot be read as a trace\.\s+trace\.0\.bin: offset 0: not a TRC stream\./);
 	assert.doesNotMatch(await text('#empty'), /dial9 record/);
 	assert.equal(await page.$eval('#findings', (e) => e.scrollWidth <= e.clientWidth), true);
 	forgive(/422/);
@@ -92,7 +92,7 @@ test('damage is an alarm in the headline, which leads to what it does to the fig
 
 test('losses come first: how many, why, what they do to the figures, and when', async () => {
 	await open('lost');
-	assert.match(await text('#facts'), /^313 events lost/);
+	await eventually(() => text('#facts'), /^313 events lost/);
 	await page.click('#facts .alarm');
 	const said = await eventually(() => text('#detail'), /About/);
 	assert.match(said, /313 events were lost: ring full\.[^]*Counts and sums are lower bounds/);
@@ -105,7 +105,7 @@ test('all that the trace says of itself is there, in order', async () => {
 	await open('lost');
 	await about();
 	await page.$$eval('#detail details', (all) => all.forEach((details) => { details.open = true; }));
-	assert.match(await text('#detail'), /What the trace says of itself\s+boot_id\s+boot-1\s+dial9-c\.version\s+0\.1\.0\s+loop\.libevent\.capabilities/);
+	await eventually(() => text('#detail'), /What the trace says of itself\s+boot_id\s+boot-1\s+dial9-c\.version\s+0\.1\.0\s+loop\.libevent\.capabilities/);
 });
 
 for (const theme of ['light', 'dark'])

@@ -8,7 +8,8 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { serverTrace, u32, u64, uleb } from '../toolkit/trace_bytes.mjs';
-import { BAD, FILES, ZSTD_WINDOW, claims, gzipBomb, longWaits, manyEvents, manyWorkers, nested, overlappingSpans, withoutTimes, wrongTypes, zstdBomb } from './hostile.mjs';
+import { STRANGE as STRANGE_TYPES, strangeTrace } from '../toolkit/strange_types.mjs';
+import { BAD, FILES, ZSTD_WINDOW, claims, gzipBomb, longWaits, manyEvents, manyWorkers, nested, overlappingSpans, withoutTimes, zstdBomb } from './hostile.mjs';
 import { DIAL9, WORK, drop, eventually, open, page, text, useBrowser, visit } from './browser.mjs';
 
 const COLLECTION = fileURLToPath(new URL('../../../shared/data/hostile', import.meta.url));
@@ -28,7 +29,10 @@ useBrowser(() => {
 /** The page draws, answers keys and says nothing that it should not. */
 async function assertAlive() {
 	for (const key of ['0', 'n', 'ArrowRight', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowRight', 'f', '+', '+', 'PageDown', '0', 'o', ']', ']', ']', ']', ']', ']', 'Escape', 'v']) await page.keyboard.press(key);
-	for (let i = 0; i < 60; i++) await page.keyboard.press('+');
+	// As far in as it goes; one way to the browser, not sixty.
+	await page.evaluate(() => {
+		for (let i = 0; i < 60; i++) document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '+', bubbles: true, cancelable: true }));
+	});
 	const said = await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(document.title + document.body.innerText)))));
 	assert.doesNotMatch(said, BAD);
 }
@@ -82,7 +86,7 @@ test('the map shows what can be read of all of them, and says what cannot', asyn
 
 const REFUSED = {
 	'a zstd frame that unpacks to a quarter of a gigabyte': ['bomb.bin.zst', () => zstdBomb(2000), /unpacks to more than 1000 times its size/],
-	'a gzip member that unpacks to a thousand times as much': ['bomb.bin.gz', () => gzipBomb(256), /unpacks to more than 1000 times its size/],
+	'a gzip member that unpacks to a thousand times as much': ['bomb.bin.gz', () => gzipBomb(32), /unpacks to more than 1000 times its size/],
 	'twelve bytes that want two gigabytes': ['window.bin.zst', () => ZSTD_WINDOW, /window of \d+ bytes|reserved bit/],
 	'a list of 10,000 lists in each other': ['nested.bin', () => nested(10000), /nested too deeply/],
 	'more workers than a process can have': ['workers.bin', () => manyWorkers(6000), /not all of it fits[^]*more than 4096 workers/],
@@ -106,9 +110,9 @@ const STRANGE = {
 	'two hundred thousand readings of the clock': () => manyEvents('ClockSyncEvent', [['realtime_ns', 9]], 200000, (i) => [uleb(1700000000000000000n + BigInt(i))]),
 	'modules where the addresses of the kernel are': () => manyEvents('ModuleEvent', [['base', 9], ['start', 9], ['size', 9], ['path', 7]], 3, () => [uleb(2n ** 63n), uleb(2n ** 63n), uleb(4096), u32(0)]),
 	'a stack of a hundred thousand frames': () => manyEvents('CpuSampleEvent', [['worker_id', 9], ['tid', 13], ['source', 11], ['callchain', 8]], 3, () => [uleb(0), u32(9), [0], u32(100000), Array.from({ length: 100000 }, (_, i) => u64(4096 + 16 * i)).flat()]),
-	'a million numbers in one list': () => manyEvents('Own', [['list', 14]], 1, () => [u32(1000000), Array.from({ length: 1000000 }, () => [11, 7]).flat()]),
+	'two hundred thousand numbers in one list': () => manyEvents('Own', [['list', 14]], 1, () => [u32(200000), Array.from({ length: 200000 }, () => [11, 7]).flat()]),
 	'events without a time': () => withoutTimes(0), 'events at the time 0': () => withoutTimes(1),
-	...Object.fromEntries([1, 2, 3, 4, 6, 7, 9, 10, 13].map((type) => [`known events with fields of type ${type}`, () => wrongTypes(type)])),
+	...Object.fromEntries(STRANGE_TYPES.filter(([what]) => !/-[1-9]/.test(what)).map(([what, strange]) => [`known events with fields of ${what}`, () => strangeTrace(strange)])),
 };
 for (const [what, make] of Object.entries(STRANGE))
 	test(`${what}: shown, or refused in words, and the page goes on`, async () => {

@@ -29,11 +29,11 @@ useBrowser(() => {
 
 test('services stand worst first, and the cell of the worst callback is chosen', async () => {
 	await open('many', '#c=utc');
-	assert.match(await text('#services'), /^echo-server\s+182.ms\s+3 hosts[^]*mail-gate\s+4\.00.ms\s+2 hosts/);
-	assert.match(await text('#facts'), /2 services·5 hosts·5 recordings·many/);
+	await eventually(() => text('#services'), /^echo-server\s+182.ms\s+3 hosts[^]*mail-gate\s+4\.00.ms\s+2 hosts/);
+	await eventually(() => text('#facts'), /2 services·5 hosts·5 recordings·many/);
 	assert.match(await cell(), /^web-3, 10:00:24 to 10:00:25: longest callback 182.ms; flush_log/);
 	assert.deepEqual((await tableRows()).map((row) => row.slice(0, 14)), ['web-3 10:00:20']);
-	assert.match(await text('#below'), /flush_log blocks the loop 182.ms/);
+	await eventually(() => text('#below'), /flush_log blocks the loop 182.ms/);
 });
 
 test('what is chosen opens in the viewer: exactly these segments', async () => {
@@ -47,8 +47,8 @@ test('what is chosen opens in the viewer: exactly these segments', async () => {
 	assert.equal(await page.$eval('#open-chosen', (e) => e.href), `${url}?trace=segment/web-2%2Ftrace.2.bin&trace=segment/web-3%2Ftrace.2.bin`);
 	await Promise.all([page.waitForNavigation(), press('Enter')]);
 	await page.waitForSelector('body[data-ready]');
-	assert.match(await text('#loaded'), /2 of 2 segments/);
-	assert.match(await text('#findings'), /flush_log/);
+	await eventually(() => text('#loaded'), /2 of 2 segments/);
+	await eventually(() => text('#findings'), /flush_log/);
 	assert.doesNotMatch(await text('#findings'), /web-1/);
 });
 
@@ -68,14 +68,14 @@ test('dragging over the map chooses recordings and time', async () => {
 	await page.mouse.down();
 	await page.mouse.move(box.x + box.width - 5, box.y + 58);
 	await page.mouse.up();
-	assert.match(await text('#window'), /web-1 to web-2$/);
-	assert.match(await text('#chosen'), /^12 segments/);
+	await eventually(() => text('#window'), /web-1 to web-2$/);
+	await eventually(() => text('#chosen'), /^12 segments/);
 });
 
 test('callbacks are summed up over the segments that are chosen, and not over one that begins where the window ends', async () => {
 	await open('many', `#c=utc&svc=echo-server&w=${BEGAN_MS + 20000}~${BEGAN_MS + 30000}&p=web-3@boot-3&t=callbacks`);
 	await eventually(() => text('#below'), /1 of 1 segments/);
-	assert.match(await text('#chosen'), /^1 segment,/);
+	await eventually(() => text('#chosen'), /^1 segment,/);
 });
 
 test('the address keeps what is chosen, and a reload shows it again', async () => {
@@ -139,7 +139,7 @@ test('stacks of all chosen segments are one tree', async () => {
 	await open('many');
 	await press('Escape', 'v', 'v');
 	await eventually(() => text('#below'), /20 samples/);
-	assert.match(await text('#below'), /100.%\s+flush_log\s+100.%\s+write/);
+	await eventually(() => text('#below'), /100.%\s+flush_log\s+100.%\s+write/);
 });
 
 test('damaged, partial, open and unreadable segments are told apart', async () => {

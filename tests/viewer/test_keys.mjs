@@ -83,9 +83,9 @@ const KEYS_DO = {
 	'/': [BLOCKED, async () => assert.equal(await focused(), 'search'), ['/', 'Ctrl+f']],
 	v: [BLOCKED, async (before, after) => {
 		assert.equal(after.row, -1);
-		assert.match(await text('#detail'), /About this trace/);
+		await eventually(() => text('#detail'), /About this trace/);
 	}],
-	s: [BLOCKED, async () => assert.match(await text('dialog.save'), /Save what is in view/)],
+	s: [BLOCKED, async () => await eventually(() => text('dialog.save'), /Save what is in view/)],
 	c: [BLOCKED, (before, after) => assert.deepEqual([before.clock, after.clock], ['rel', 'local'])],
 	t: [BLOCKED, async () => {
 		const theme = () => page.$eval('html', (e) => e.dataset.theme), first = await theme();
@@ -100,7 +100,7 @@ const KEYS_DO = {
 	g: [BLOCKED, async () => eventually(() => text('#guide'), /A request is slow/)],
 	'?': [BLOCKED, async () => assert.equal(await page.$eval('#keys', (e) => e.open), true)],
 };
-const ELSEWHERE = ['l']; // below
+const ELSEWHERE = ['l', 'Shift n']; // below, and in test_fired.mjs
 
 test('every key of the help does what the help says', async () => {
 	await open('one');
@@ -189,8 +189,8 @@ test('the mouse: Shift and a drag select a range, a double click frames a callba
 /** Addresses that together have every item: what they lead to, and what a reload keeps. */
 const ITEMS = {
 	one: [['v', 's', 'f', 'c', 'q'], '#v=m5300000000~500000000&s=poll:0@5400000000&f=long-callback.1&c=utc&q=on_re', async () => {
-		assert.match(await text('#selected'), /on_read, 182.ms.*finding 1/);
-		assert.match(await text('#in-view'), /^500.ms of/);
+		await eventually(() => text('#selected'), /on_read, 182.ms.*finding 1/);
+		await eventually(() => text('#in-view'), /^500.ms of/);
 		assert.deepEqual([await text('#clock'), await page.$eval('#search', (e) => e.value)], ['UTC', 'on_re']);
 	}],
 	shop: [['r', 'p', 'ph', 'th', 'cb', 'o'], '#v=m5000000000~100000000&r=m5010000000~50000000&p=callbacks&ph=300&th=0.w0&cb=on_read+@+server.c:231&o=-n', async () => {
@@ -200,13 +200,28 @@ const ITEMS = {
 		assert.equal(await page.$eval('#panel', (e) => e.getBoundingClientRect().height), 300);
 	}],
 	tracks: [['to', 'tr', 'h', 'sp', 'fc'], `#v=m${ORIGIN}~${2000 * MS}&s=span:77&to=loss,memory&tr=memory+,spans-&h=g0.pool&sp=90&fc=HttpRequest,took,gauge`, async () => {
-		assert.match(await text('#selected'), /^span GET \/report/);
+		await eventually(() => text('#selected'), /^span GET \/report/);
 		assert.deepEqual((await page.$$eval('[data-track]', (all) => all.map((e) => `${e.dataset.track} ${e.getAttribute('aria-expanded')}`))).slice(0, 2), ['loss true', 'memory true']);
 		assert.equal(await page.$eval('[data-track="spans"]', (e) => e.getAttribute('aria-expanded')), 'false');
 		assert.equal(await page.$eval('[data-group="g0.pool"]', (e) => e.getAttribute('aria-expanded')), 'false');
 		assert.ok(await page.$('[data-track="field:HttpRequest:took:gauge"]'));
 	}],
 };
+test('an address leads to its place also where the report takes its time', async () => {
+	const [, place, leads] = ITEMS.tracks;
+	await open('tracks', place);
+	await leads();
+	await page.evaluateOnNewDocument(() => {
+		const ask = globalThis.fetch;
+		globalThis.fetch = async (address, ...more) => {
+			if (/^api\/report/.test(address)) await new Promise((resolve) => setTimeout(resolve, 1500));
+			return ask(address, ...more);
+		};
+	});
+	await page.reload();
+	await leads();
+});
+
 const MORE_ITEMS = {
 	'#v=m5000000000~100000000&p=flame&fq=parse&fg=cpu-inverted:copy': ['shop', /copy/, '#flame-item'],
 	'#v=m5000000000~100000000&p=events&en=CpuSampleEvent': ['shop', /153 of 228 events/, '#panel'],
@@ -244,7 +259,7 @@ test('every kind of item in a track has an address, which leads to it', async ()
 		return allTracks(state.model, NO_CHOICES).filter(({ items }) => items?.n)
 			.flatMap((track) => [0, track.items.n - 1].map((i) => ({ id: track.id, i, text: writeItem({ track, i }) }))).filter(({ text }) => text);
 	});
-	assert.deepEqual([...new Set(wanted.map(({ text }) => text.split(':')[0]))].sort(), ['event', 'loss', 'sample', 'span', 'timer']);
+	assert.deepEqual([...new Set(wanted.map(({ text }) => text.split(':')[0]))].sort(), ['event', 'log', 'loss', 'sample', 'span', 'timer']);
 	for (const { id, i, text: item } of wanted) {
 		await go(`#s=${item}`);
 		const found = await page.evaluate(async () => {

@@ -39,7 +39,7 @@ test('what is written while the page is open appears at its right edge', async (
 	await visit(await serve('followed', '--live'));
 	assert.deepEqual(await shown(), { left: 119.9, right: 129.9, newest: 129.9, calls: 300 });
 	assert.equal(await text('#follow'), 'Live');
-	assert.match(await text('#loaded'), /^following, nothing is being written now: the last 29\.9.s$/);
+	await eventually(() => text('#loaded'), /^following, nothing is being written now: the last 29\.9.s$/);
 	writeFileSync(`${WORK}/followed/trace.1.bin`, segment(130, 150));
 	await eventually(newest, (at) => at === 149.9);
 	assert.deepEqual(await shown(), { left: 139.9, right: 149.9, newest: 149.9, calls: 500 });
@@ -70,7 +70,7 @@ test('who looks at something has it stay as it is, until they follow again', asy
 	const before = await shown();
 	assert.equal(before.right, 119.9);
 	assert.equal(await text('#follow'), 'Paused: follow');
-	assert.match(await text('#loaded'), /^paused/);
+	await eventually(() => text('#loaded'), /^paused/);
 	writeFileSync(`${WORK}/paused/trace.1.bin`, segment(130, 140));
 	// Twice as long as it takes to ask again.
 	await new Promise((resolve) => setTimeout(resolve, 2000));
@@ -82,7 +82,7 @@ test('who looks at something has it stay as it is, until they follow again', asy
 	assert.equal(await text('#follow'), 'Live');
 	await page.keyboard.press('ArrowRight');
 	assert.equal(await text('#follow'), 'Paused: follow');
-	assert.match(await text('#selected'), /on_read/);
+	await eventually(() => text('#selected'), /on_read/);
 	await page.click('#follow');
 	assert.equal(await text('#follow'), 'Live');
 	assert.equal(await text('#selected'), 'Nothing selected');

@@ -59,25 +59,25 @@ test('a page that is one file shows what serve shows, and asks nobody for anythi
 test('processes of one page are told apart, and a link into it opens its place', async () => {
 	const url = writePage('many');
 	await visit(url);
-	assert.match(await text('#gutter'), /front[^]*main[^]*back[^]*main/);
-	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
+	await eventually(() => text('#gutter'), /front[^]*main[^]*back[^]*main/);
+	await eventually(() => text('#selected'), /on_read, 182.ms, back main/);
 	const place = await eventually(fragment, /s=poll:1/);
 	await page.close();
 	await visit(url + place.replace(/&f=.*/, '&c=utc'));
-	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
+	await eventually(() => text('#selected'), /on_read, 182.ms, back main/);
 	assert.equal(await text('#clock'), 'UTC');
 });
 
 test('a segment of several blocks is put together again, and they do not stay', async () => {
 	await visit(writePage('large'));
-	assert.match(await text('#selected'), /on_read, 182.ms/);
+	await eventually(() => text('#selected'), /on_read, 182.ms/);
 	assert.equal(await page.$$eval('script', (all) => all.length), 3);
 });
 
 test('names that are markup stay names: nothing ends its element, nothing runs', async () => {
 	await visit(writePage('hostile'));
-	assert.match(await text('#service'), /^<\/script><script>/);
-	assert.match(await text('#selected'), /<\/script>/);
+	await eventually(() => text('#service'), /^<\/script><script>/);
+	await eventually(() => text('#selected'), /<\/script>/);
 	assert.equal(await page.evaluate(() => globalThis.harmed), undefined);
 	assert.equal(readFileSync(`${WORK}/page.html`, 'utf8').match(/<\/script/g).length, 6);
 });

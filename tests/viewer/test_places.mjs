@@ -36,7 +36,7 @@ test('a file that is picked again opens where it was left, whatever it is called
 	const left = await eventually(fragment, /c=local/), said = await text('#selected');
 	await page.reload();
 	await page.waitForSelector('body[data-ready]');
-	assert.match(await text('#loaded'), /The address is about a file of yours: open it/);
+	await eventually(() => text('#loaded'), /The address is about a file of yours: open it/);
 	assert.equal(await text('#service'), 'other');
 	writeFileSync(`${WORK}/renamed.bin`, serverTrace());
 	await pick('renamed.bin');
@@ -52,7 +52,7 @@ test('another file does not open at the place of one that was shown before', asy
 	writeFileSync(`${WORK}/third.bin`, serverTrace({ service: 'third', slow: false }));
 	await pick('third.bin');
 	await eventually(() => text('#service'), /third/);
-	assert.match(await text('#selected'), /Nothing selected/);
+	await eventually(() => text('#selected'), /Nothing selected/);
 });
 
 test('the old trace stays until the new one is whole, and loading can be cancelled', async () => {
@@ -63,27 +63,27 @@ test('the old trace stays until the new one is whole, and loading can be cancell
 	});
 	await pick('big.bin');
 	assert.match(await eventually(() => text('#message'), /Reading the trace/), /Cancel/);
-	assert.match(await text('#selected'), /on_read, 182.ms/);
+	await eventually(() => text('#selected'), /on_read, 182.ms/);
 	assert.equal(await page.$eval('#message', (e) => e.classList.contains('slim')), true);
 	assert.deepEqual(await violations(), []);
 	await page.evaluate(() => document.querySelector('#message button').click());
 	await eventually(() => text('#message'), /Loading was cancelled/);
 	await page.evaluate(() => document.querySelector('#message button').click());
 	assert.equal(await page.$eval('#message', (e) => e.hidden), true);
-	assert.match(await text('#selected'), /on_read, 182.ms/);
+	await eventually(() => text('#selected'), /on_read, 182.ms/);
 });
 
 test('what is no trace is told in words, and the trace that was there stays', async () => {
 	await open('one');
 	await pick('text.bin');
 	assert.match(await eventually(() => text('#message'), /cannot/), /The trace cannot be shown\.\s+text\.bin: .*A trace is a file that dial9 has written/);
-	assert.match(await text('#selected'), /on_read, 182.ms/);
+	await eventually(() => text('#selected'), /on_read, 182.ms/);
 });
 
 test('a server that has gone is told as that', async () => {
 	await open('one');
 	await page.setOfflineMode(true);
 	await page.evaluate(() => import('./viewer/loading.js').then((module) => fetch('api/segments').catch(module.showFailure)));
-	assert.match(await text('#message'), /The server does not answer\.\s+Is `dial9 serve` still running/);
+	await eventually(() => text('#message'), /The server does not answer\.\s+Is `dial9 serve` still running/);
 	forgive(/ERR_INTERNET_DISCONNECTED|Failed to load/);
 });

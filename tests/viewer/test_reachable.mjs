@@ -42,7 +42,7 @@ useBrowser(() => {
 
 test('all functions inside of a call, all frames of its stack, and all callbacks that waited can be read', async () => {
 	await open('one', `#s=poll:0@${ORIGIN + 100 * MS}`);
-	const said = await text('#detail');
+	const said = await eventually(() => text('#detail'), /Called inside/);
 	assert.match(said, /Called inside\s*40[^]*inner_11\b/);
 	assert.doesNotMatch(said, /inner_12\b|waiter_39\b|0x28000/);
 	for (const rest of ['all 40 functions', 'all 40 frames', 'all 40 callbacks']) await clickOn('#detail', rest);

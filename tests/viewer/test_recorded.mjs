@@ -145,7 +145,7 @@ test('the page tells which function holds the memory, and who wakes the loop', a
 test('a program that hung is open in its lane until it was last seen, and opens the page', async () => {
 	cpSync(new URL('../../core/demo/hang', import.meta.url), `${WORK}/hang/run`, { recursive: true });
 	await open('hang');
-	assert.match(await text('#gutter'), /scenario_hang\s+100.% busy/);
+	await eventually(() => text('#gutter'), /scenario_hang\s+100.% busy/);
 	const detail = await text('#detail');
 	assert.match(detail, /^Callback[^]*on_request\s+2\.7\d.s[^]*called by\s+bufferevent read[^]*end\s+it had not ended when it was last seen/);
 	assert.match(detail, /Called inside\s+1\s+on_request/);

@@ -30,7 +30,7 @@ test('a range is saved as a trace that dial9 reads without a warning, with its e
 	await open('one', '#r=m5300000000~90500000');
 	await allowDownloads();
 	await page.keyboard.press('s');
-	assert.match(await text('dialog.save'), /Save the range[^]*90\.5.ms/);
+	await eventually(() => text('dialog.save'), /Save the range[^]*90\.5.ms/);
 	assert.deepEqual(await violations(), []);
 	await page.click('dialog.save .boxed');
 	const file = `${WORK}/saved/echo_server-cut.bin.gz`;
@@ -49,7 +49,7 @@ test('without a range what is in view is saved, a file for each process, and cal
 	await open('two', 'view#v=m5450000000~10000000');
 	await allowDownloads();
 	await page.click('#save');
-	assert.match(await text('dialog.save'), /Save what is in view/);
+	await eventually(() => text('dialog.save'), /Save what is in view/);
 	await page.click('dialog.save .boxed');
 	for (const name of ['front-1', 'back-2']) await eventually(() => existsSync(`${WORK}/saved/${name}-cut.bin.gz`), (there) => there);
 	assert.match(dial9('report', `${WORK}/saved/back-2-cut.bin.gz`), /on_read +blocks the loop 182 ms/);
@@ -65,10 +65,10 @@ test('a range is saved as a page, which a browser opens from disk, with what the
 	await eventually(() => existsSync(file) && /<\/html>\s*$/.test(readFileSync(file, 'utf8')), (whole) => whole);
 	await page.close();
 	await visit(`file://${file}`);
-	assert.match(await text('#facts'), /^(299|3\d\d).ms/);
-	assert.match(await text('#gutter'), /front[^]*main[^]*back[^]*main/);
-	assert.match(await text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop/);
-	assert.match(await text('#selected'), /on_read, 182.ms, back main/);
+	await eventually(() => text('#facts'), /^(299|3\d\d).ms/);
+	await eventually(() => text('#gutter'), /front[^]*main[^]*back[^]*main/);
+	await eventually(() => text('.finding[aria-current="true"]'), /182.ms[^]*on_read blocks the loop/);
+	await eventually(() => text('#selected'), /on_read, 182.ms, back main/);
 	assert.match(await eventually(fragment, /s=poll/), /s=poll:1\.0@5400000000/);
 	assert.deepEqual(await violations(), []);
 	// It has no server that would give it another page.

@@ -26,11 +26,11 @@ useBrowser(() => {
 
 test('a task tells its life: when it was made, its calls, its waits with what armed them', async () => {
 	await open('one', '#s=task:8');
-	const said = await text('#detail');
+	const said = await eventually(() => text('#detail'), /Longest calls/);
 	assert.match(said, /Task[^]*on_read[^]*id\s+8, 0x8[^]*kind\s+io[^]*made at\s+server\.c:231[^]*born\s+[\d.]+.s[^]*lives at the end[^]*ran\s+2\d\d calls/);
 	assert.match(said, /Idle between calls[^]*18\d.ms\s+fsync[^]*flush_log\s+log\.c:142/);
 	assert.match(said, /Longest calls/);
-	assert.match(await text('#selected'), /^task 8, on_read, 2\d\d calls/);
+	await eventually(() => text('#selected'), /^task 8, on_read, 2\d\d calls/);
 	assert.match(await eventually(fragment, /s=task/), /s=task:8$/);
 });
 
@@ -40,14 +40,14 @@ test('the task of a callback is a key away, and Back leads to the callback again
 	await eventually(fragment, /s=poll/);
 	await page.keyboard.press('T');
 	await eventually(fragment, /s=task:7/);
-	assert.match(await text('#detail'), /Task[^]*on_read/);
+	await eventually(() => text('#detail'), /Task[^]*on_read/);
 	await page.goBack();
 	await eventually(() => text('#detail'), /Callback[^]*182.ms/);
 });
 
 test('the chain of wakes is followed to both sides, by link and by key', async () => {
 	await open('one');
-	assert.match(await text('#detail'), /Wake chain\s+\d+ back[^]*render_report\s+2\.40.ms before\s+this call/);
+	await eventually(() => text('#detail'), /Wake chain\s+\d+ back[^]*render_report\s+2\.40.ms before\s+this call/);
 	await page.focus('#timeline');
 	await page.keyboard.press('w');
 	await eventually(() => text('#detail'), /render_report[^]*Wake chain[^]*this call\s+on_read\s+ran 2\.40.ms later/);
@@ -57,7 +57,7 @@ test('the chain of wakes is followed to both sides, by link and by key', async (
 
 test('a span tells its fields with their units, its time, and the calls and tasks it was in', async () => {
 	await open('one', '#s=span:beef');
-	const said = await text('#detail');
+	const said = await eventually(() => text('#detail'), /Inside of it/);
 	assert.match(said, /Span[^]*request\s+17[01].ms[^]*id\s+beef[^]*inside\s+160.ms/);
 	assert.match(said, /Time\s+adds up to 17[01].ms/);
 	assert.match(said, /Fields\s+3\s+path\s+\/a<\/b>\s+Copy\s+size\s+\d+ bytes\s+Copy\s+took\s+1\.50.ms/);
@@ -68,7 +68,7 @@ test('a span tells its fields with their units, its time, and the calls and task
 
 test('a task or a span that is not there is told once, and the page opens as ever', async () => {
 	await open('one', '#s=task:12345&s=span:77');
-	assert.match(await text('#loaded'), /s=task:12345, s=span:77/);
+	await eventually(() => text('#loaded'), /s=task:12345, s=span:77/);
 });
 
 for (const theme of ['light', 'dark'])

@@ -53,6 +53,9 @@ export function trackTrace({ service = 'tracks', boot = 'boot-t', host = 'alpha'
 	at(1250, w.type('HelperRunEvent', [['function', 7], ['item', 9], ['task_id', 137], ['wait_ns', 9], ['run_ns', 9]]), { function: 'compress', item: 1, task_id: 7, wait_ns: 3 * MS, run_ns: 200 * MS });
 	at(1500, w.type('RecorderLossEvent', [['tid', 13], ['worker_id', 9], ['cause', 7], ['events', 9], ['from_ns', 9], ['to_ns', 9]]),
 		{ tid: 101, worker_id: 1, cause: 'ring full', events: 42, from_ns: ORIGIN + later + 1450 * MS, to_ns: ORIGIN + later + 1500 * MS });
+	const log = w.type('RecorderLogEvent', [['level', 7], ['text', 4], ['times', 9]]);
+	at(0.1, log, { level: 'info', text: 'started in process 7', times: 1 });
+	at(1400, log, { level: 'warning', text: 'cannot write in /traces: No space left on device', times: 3 });
 	return w.finish();
 }
 

@@ -17,7 +17,7 @@ extern "C" {
  *   -EINVAL           the caller's mistake: a NULL, a bad size, an unknown name
  *   -EBADMSG          a malformed trace
  *   -EPROTONOSUPPORT  a trace of a newer format
- *   -EFBIG            more than a limit: of the size of files, of a reader's memory
+ *   -EFBIG            more than a limit: of the size of files, of directories, of a reader's memory
  *   -ESTALE           a file that changed while it was read
  *   -ENODATA          a segment cut in the middle of a frame; all before the cut was delivered
  *   -ENOENT           the loop library is not present as a shared object
@@ -27,9 +27,9 @@ extern "C" {
  */
 
 /**
- * Name |err|, a negative errno, in dial9's words.
+ * Name |err|, a negative errno, in dial9's words, or in those of the C library.
  *
- * @return static text without a final full stop, never NULL; unknown values give "unknown error"
+ * @return static text without a final full stop, never NULL; also for what is no errno
  *
  * Threads: any.  Async-signal-safe.
  * Since: 0.1

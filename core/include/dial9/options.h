@@ -165,6 +165,16 @@ D9_API int d9_options_set_runtime_name(struct d9_options *options, const char *n
 D9_API int d9_options_set_span_filter(struct d9_options *options, const char *filter);
 
 /**
+ * Triggers: the recorder keeps the time around the moments that they describe.  |texts| are separated by `;` or ends of
+ * lines and shorter than 128 KiB in all; dial9-trigger(7) has their language.  A callback is matched by its module and offset,
+ * "frobd+0x1234".  "@FILE" stands for the list in a file of 64 KiB at most, which is read as the recorder starts.
+ * Default: none; DIAL9_TRIGGERS.
+ *
+ * @return 0, -EINVAL if one of them is none, -ENOMEM
+ */
+D9_API int d9_options_set_triggers(struct d9_options *options, const char *texts);
+
+/**
  * Add a fact about the process to the metadata of every segment.
  *
  * @return 0, -EINVAL if |key| is empty or longer than 255 bytes or |value| longer than 4095,
@@ -200,6 +210,12 @@ D9_API int d9_options_set_rotation_ms(struct d9_options *options, uint64_t rotat
  * 1 GiB; DIAL9_MAX_DISK_USAGE_MB (in MiB).
  */
 D9_API int d9_options_set_max_total_bytes(struct d9_options *options, uint64_t max_bytes);
+
+/**
+ * Budget of all dumps together, beside that of segments, at least 16 KiB; the oldest dump goes first, with its manifest and
+ * what of it is neither the trace's nor a younger dump's.  Default: a fifth of that of segments; DIAL9_MAX_DUMPS_MB (in MiB).
+ */
+D9_API int d9_options_set_max_dump_bytes(struct d9_options *options, uint64_t max_bytes);
 
 /**
  * Size at which a segment is sealed, at least 16 KiB.  Default: 100 MiB, but at most a quarter of

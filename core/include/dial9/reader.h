@@ -88,6 +88,8 @@ enum d9_event_kind {
 	D9_EVENT_SOURCE_TIME,
 	D9_EVENT_SPAN_MISUSE,
 	D9_EVENT_SPAN_OPEN,
+	D9_EVENT_RECORDER_LOG,
+	D9_EVENT_DUMP_TRIGGER,
 	D9_EVENT_KIND_COUNT
 };
 
@@ -208,6 +210,7 @@ enum {
 	D9_SPAN_OPEN_START_NS, /* of its creation */
 	D9_SPAN_OPEN_ORIGIN    /* as in the names of its D9_EVENT_SPAN_ENTER */
 };
+enum { D9_RECORDER_LOG_LEVEL, D9_RECORDER_LOG_TEXT, D9_RECORDER_LOG_TIMES };
 enum {
 	D9_SPAN_MISUSE_WORKER_ID,
 	D9_SPAN_MISUSE_SPAN_ID,
@@ -264,6 +267,14 @@ enum {
 	D9_STUCK_POLL_RUNNING,
 	D9_STUCK_POLL_FOR_NS,
 	D9_STUCK_POLL_WCHAN /* absent or empty: not readable */
+};
+enum {
+	D9_DUMP_TRIGGER_TRIGGER, /* its name; metadata has its text at trigger.NAME */
+	D9_DUMP_TRIGGER_VALUE,
+	D9_DUMP_TRIGGER_THRESHOLD,
+	D9_DUMP_TRIGGER_DUMP_ID,
+	D9_DUMP_TRIGGER_TASK_ID, /* 0: none */
+	D9_DUMP_TRIGGER_CALLBACK
 };
 enum { D9_LOOP_TASKS_LOOP, D9_LOOP_TASKS_TASKS };
 enum {
@@ -374,7 +385,7 @@ struct d9_segment_info {
 	uint64_t first_ns, last_ns; /* of its events that carry a time other than 0; 0 and 0 if none */
 	bool active;      /* still being written, or left behind by a killed process */
 	bool truncated;   /* ends in the middle of a frame; normal for an active one */
-	int err; /* 0, or why not all was read; truncated and not active: -ENODATA; changed meanwhile: -ESTALE */
+	int err; /* 0, or why not all was read; truncated and not active: -ENODATA; changed meanwhile: -ESTALE; gone: -ENOENT */
 	uint64_t err_offset; /* where, in the unpacked stream; also if truncated */
 	const char *message; /* one line for people, with path and offset, or NULL */
 	uint64_t unusable;   /* events of a built-in name without one of its mandatory fields */
@@ -402,8 +413,8 @@ D9_API int d9_reader_new(struct d9_reader **out);
 D9_API void d9_reader_free(struct d9_reader *reader);
 
 /**
- * Add a segment, a directory of segments (searched one level of boot-id directories deep), or
- * "-" for standard input.  Only before the first d9_reader_next().
+ * Add a segment, a directory of segments (searched up to four levels of directories deep, as in
+ * host/boot), or "-" for standard input.  Only before the first d9_reader_next().
  *
  * A damaged segment is not an error here: what could be read of it is delivered, and
  * d9_reader_segment() tells what is wrong.
@@ -416,7 +427,7 @@ D9_API void d9_reader_free(struct d9_reader *reader);
  *
  * @return 0; -ENOENT, -EACCES or another error of open(2); -EBADMSG if |path| is a file that is no
  *         trace at all; -ENODATA if it is too short for one and not active, or a directory without
- *         segments; -EPROTONOSUPPORT; -EISDIR if standard input is a directory; -ENOMEM.
+ *         segments; -EFBIG if there are more than 20,000 directories in it; -EPROTONOSUPPORT; -EISDIR if standard input is a directory; -ENOMEM.
  *         d9_reader_message() then says more.  -EINVAL, without a message, for NULL and after the first
  *         d9_reader_next().
  *

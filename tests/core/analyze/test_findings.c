@@ -343,7 +343,7 @@ static void test_long_call_is_judged_without_what_the_kernel_took(void)
 	found = story_finding_of(&s, "long-callback");
 	CU_ASSERT_EQUAL(found->severity, D9__WARNING);
 	CU_ASSERT(has(found->advice, "it computes."));
-	CU_ASSERT(has(found->message, "for 60.0 ms (20.0 ms of it the kernel ran something else)"));
+	CU_ASSERT(has(found->message, "for 40.0 ms of its own, 60.0 ms in all (20.0 ms preempted)"));
 	story_free(&s);
 }
 

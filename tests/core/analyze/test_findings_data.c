@@ -2,6 +2,7 @@
 /* The report tells what the recording lacks before it accuses anybody. */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "story.h"
@@ -28,6 +29,82 @@ static void test_lost_events_come_before_everything_else(void)
 	CU_ASSERT(has(story_finding(&s, 0)->message, "7 events were lost"));
 	CU_ASSERT(has(story_finding(&s, 0)->evidence[0].text, "cause overrun: 5 events in 1 gap"));
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 1)->check, "long-callback");
+	story_free(&s);
+}
+
+static const struct d9__evidence *evidence_with(const struct d9__finding *finding, const char *part)
+{
+	for (size_t i = 0; i < finding->n_evidence; i++)
+		if (has(finding->evidence[i].text, part))
+			return &finding->evidence[i];
+	return NULL;
+}
+
+static const struct d9__finding *finding_with(const struct story *s, const char *part)
+{
+	for (size_t i = 0; story_finding(s, i)->check[0]; i++)
+		if (has(story_finding(s, i)->message, part))
+			return story_finding(s, i);
+	return story_finding(s, SIZE_MAX);
+}
+
+static void test_time_that_could_not_be_written_is_told_with_its_reason(void)
+{
+	struct d9__loss loss = { .events = 5, .from_ns = 2000000000, .to_ns = 5000000000 };
+	const struct d9__finding *finding;
+	struct story s;
+
+	story_begin(&s);
+	story_poll(&s, 0, 0, 60000, 1, SLOW);
+	/* Two threads tell of one pause, and one of another. */
+	d9__losses_add(&s.analysis.losses, "disk", 4, &loss);
+	loss.to_ns = 6000000000;
+	d9__losses_add(&s.analysis.losses, "disk", 4, &loss);
+	loss.from_ns = loss.to_ns + 1;
+	loss.to_ns += 2000000000;
+	d9__losses_add(&s.analysis.losses, "disk", 4, &loss);
+	s.analysis.write_error = ENOSPC;
+	story_analyse(&s);
+
+	finding = story_finding(&s, 0);
+	CU_ASSERT(has(finding->message, "15 events were lost"));
+	CU_ASSERT(has(finding->message, "not written for 6.00 s: no space left on device"));
+	CU_ASSERT(has(finding->brief, "not written for 6.00 s: no space left on device"));
+	CU_ASSERT_EQUAL_FATAL(finding->n_evidence, 2);
+	CU_ASSERT_EQUAL(finding->evidence[0].at_ns, 2000000000);
+	CU_ASSERT_EQUAL(finding->evidence[0].duration_ns, 4000000000);
+	CU_ASSERT(has(finding->evidence[0].text, "10 events"));
+	story_free(&s);
+}
+
+static void test_segments_that_were_given_up_are_told(void)
+{
+	const struct d9__finding *finding;
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "segment.evicted", "0-2,5");
+	story_poll(&s, 0, 0, 60000, 1, SLOW);
+	story_analyse(&s);
+
+	finding = finding_with(&s, "There was more");
+	CU_ASSERT_EQUAL(finding->severity, D9__WARNING);
+	CU_ASSERT_STRING_EQUAL(finding->check, "incomplete-data");
+	CU_ASSERT_PTR_NOT_NULL(evidence_with(finding, "segments 0 to 2"));
+	CU_ASSERT_PTR_NOT_NULL(evidence_with(finding, "segment 5"));
+	story_free(&s);
+}
+
+static void test_dumps_that_were_given_up_are_told(void)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_say(&s, "dumps.evicted", "A,B");
+	story_poll(&s, 0, 0, 60000, 1, SLOW);
+	story_analyse(&s);
+
+	CU_ASSERT_EQUAL(finding_with(&s, "2 older dumps")->severity, D9__INFO);
 	story_free(&s);
 }
 
@@ -115,6 +192,10 @@ static void test_trace_without_loop_events_says_so_first(void)
 static const CU_TestInfo tests[] = {
 	{ "lost events come before everything else",
 	  test_lost_events_come_before_everything_else },
+	{ "time that could not be written is told with its reason",
+	  test_time_that_could_not_be_written_is_told_with_its_reason },
+	{ "segments that were given up are told", test_segments_that_were_given_up_are_told },
+		{ "given up dumps", test_dumps_that_were_given_up_are_told },
 	{ "degraded hooks come first and forbid conclusions",
 	  test_degraded_hooks_come_first_and_forbid_conclusions },
 	{ "tasks without any wake are told if nothing explains it",

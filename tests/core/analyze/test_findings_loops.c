@@ -124,18 +124,25 @@ static void test_listener_that_spins_is_told_as_accept_storm_by_its_error_callba
 	story_free(&s);
 }
 
-/* A task for each call, as GIO makes sources.  What is told of its descriptor, which must be the first. */
-static const char *told_of_descriptor(const char *kind)
+/*
+ * A task for each call, as GIO makes sources; another program has the CPU for |taken_us| of each hundredth of them.
+ * What is told of its descriptor, which must be the first.
+ */
+static const char *told_of_descriptor(const char *kind, uint64_t call_us, uint64_t gap_us, uint64_t taken_us)
 {
 	static char check[32];
+	uint64_t us = 1000;
 	struct story s;
 
 	story_begin(&s);
 	story_spawn(&s, 0, 1, READ, kind);
-	for (unsigned i = 0; i < 50000; i++) {
-		story_spawn_fd(&s, 1000 + 10 * i, 2 + i, READ, 7);
-		story_poll(&s, 0, 1001 + 10 * i, 1008 + 10 * i, 2 + i, READ);
-		story_terminate(&s, 1009 + 10 * i, 2 + i);
+	for (unsigned i = 0; us < 801000; i++) {
+		uint64_t end_us = us + call_us + (i % 100 ? 0 : taken_us);
+
+		story_spawn_fd(&s, us, 2 + i, READ, 7);
+		story_poll(&s, 0, us + 1, end_us + 1, 2 + i, READ);
+		story_terminate(&s, end_us + 2, 2 + i);
+		us = end_us + gap_us;
 	}
 	story_analyse(&s);
 	check[0] = '\0';
@@ -147,9 +154,19 @@ static const char *told_of_descriptor(const char *kind)
 
 static void test_listener_whose_tasks_are_made_anew_for_each_refusal_is_an_accept_storm(void)
 {
-	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener"), "accept-storm");
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener", 6, 5, 0), "accept-storm");
 	/* Reads what there is, in as many calls. */
-	CU_ASSERT_STRING_EQUAL(told_of_descriptor("io"), "");
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("io", 6, 5, 0), "");
+}
+
+/* What GIO takes for a refusal and for a connection, measured on two machines and beside other programs. */
+static void test_refusals_are_told_from_connections_on_any_machine(void)
+{
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener", 12, 9, 0), "accept-storm");
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener", 24, 18, 4000), "accept-storm");
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener", 9, 2, 0), "");
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener", 30, 7, 0), "");
+	CU_ASSERT_STRING_EQUAL(told_of_descriptor("listener", 30, 7, 4000), "");
 }
 
 static void test_spin_that_filled_a_part_of_the_trace_is_a_warning(void)
@@ -533,6 +550,8 @@ static const CU_TestInfo tests[] = {
 	  test_listener_that_spins_is_told_as_accept_storm_by_its_error_callback },
 	{ "listener whose tasks are made anew for each refusal is an accept storm",
 	  test_listener_whose_tasks_are_made_anew_for_each_refusal_is_an_accept_storm },
+	{ "refusals are told from connections on any machine",
+	  test_refusals_are_told_from_connections_on_any_machine },
 	{ "spin that filled a part of the trace is a warning",
 	  test_spin_that_filled_a_part_of_the_trace_is_a_warning },
 	{ "spins of many workers are not added up", test_spins_of_many_workers_are_not_added_up },

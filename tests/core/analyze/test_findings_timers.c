@@ -47,7 +47,7 @@ static void test_timer_that_is_set_by_an_old_clock_and_runs_early_is_told(void)
 	CU_ASSERT_STRING_EQUAL(finding->check, "stale-clock");
 	CU_ASSERT_EQUAL(finding->severity, D9__WARNING);
 	CU_ASSERT_STRING_EQUAL(finding->name, "app+0x100");
-	CU_ASSERT(has(finding->message, "sets the timer app+0x200 by a clock that has stood still"));
+	CU_ASSERT(has(finding->message, "sets the timer app+0x200 by a clock that is "));
 	CU_ASSERT(has(finding->message, "it was due 900 us after it was set, not 10.0 ms"));
 	CU_ASSERT(has(finding->message, "(4 of 4 such timers ran early)"));
 	CU_ASSERT(has(finding->evidence[0].text, "looked at the clock 9.10 ms before"));
@@ -268,7 +268,7 @@ static void test_timer_behind_calls_that_the_kernel_interrupted_is_information(v
 	CU_ASSERT_STRING_EQUAL(story_finding(&s, 0)->check, "short-of-cpu");
 	late = story_effect_of(&s, "timer-late");
 	CU_ASSERT_EQUAL(late->severity, D9__INFO);
-	CU_ASSERT(has(late->message, "of it the kernel ran something else)"));
+	CU_ASSERT(has(late->message, "preempted)"));
 	story_free(&s);
 }
 
@@ -394,7 +394,7 @@ static void test_timer_that_is_late_behind_what_the_kernel_heaped_up_is_informat
 	held_up(&s, 40000);
 	CU_ASSERT_EQUAL(story_effect_of(&s, "timer-late")->severity, D9__INFO);
 	CU_ASSERT(has(story_effect_of(&s, "timer-late")->message,
-		      "of it the kernel ran something else) (1 of 1 timer runs"));
+		      "preempted) (1 of 1 timer runs"));
 	story_free(&s);
 
 	story_begin(&s);

@@ -91,6 +91,22 @@ static void test_wake_read_after_the_poll_of_the_same_stamp_belongs_to_that_poll
 	end(&b);
 }
 
+static void test_wait_with_lost_events_in_it_is_not_known(void)
+{
+	struct bench b;
+
+	begin(&b);
+	wake(&b, 100, D9__WAKE_FD);
+	b.worker.lost_from_ns = 200;
+	b.worker.lost_to_ns = 300;
+	CU_ASSERT_EQUAL(call(&b, 400, 500), 0);
+	CU_ASSERT_EQUAL(b.latency.newest_ns, UINT64_MAX);
+
+	wake(&b, 600, D9__WAKE_FD);
+	CU_ASSERT_EQUAL(call(&b, 650, 700), 50);
+	end(&b);
+}
+
 static void test_wait_of_more_than_a_second_counts(void)
 {
 	struct bench b;
@@ -193,6 +209,7 @@ static const CU_TestInfo tests[] = {
 	{ "wake during a call counts from its end", test_wake_during_a_call_counts_from_its_end },
 	{ "wake read after the poll of the same stamp belongs to that poll",
 	  test_wake_read_after_the_poll_of_the_same_stamp_belongs_to_that_poll },
+	{ "wait with lost events in it is not known", test_wait_with_lost_events_in_it_is_not_known },
 	{ "wait of more than a second counts", test_wait_of_more_than_a_second_counts },
 	{ "timer lateness counts from the deadline",
 	  test_timer_lateness_counts_from_the_deadline },

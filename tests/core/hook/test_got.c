@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,6 +13,7 @@
 
 #include "core/hook/fake_loop.h"
 #include "core/hook/fakes.h"
+#include "hook/patch_lock.h"
 #include "support/d9_test.h"
 
 static fake_fn real_run, real_step;
@@ -497,6 +500,58 @@ static void test_got_child_of_a_fork_during_rescans_can_load_and_rescan(void)
 	d9__got_restore(&table);
 }
 
+static int stand(struct dl_phdr_info *info, size_t len, void *unused)
+{
+	(void)info, (void)len, (void)unused;
+	pthread_barrier_wait(&start);
+	pthread_barrier_wait(&start);
+	return 1;
+}
+
+static void *hold_loader(void *unused)
+{
+	dl_iterate_phdr(stand, NULL);
+	return unused;
+}
+
+static void *rescan_once(void *unused)
+{
+	d9__got_rescan();
+	return unused;
+}
+
+/* A thread of the program's keeps the loader's lock until the child has ended, and a rescan waits for it. */
+static void test_got_fork_does_not_wait_for_a_rescan_that_waits_for_the_loader(void)
+{
+	pthread_t holder, scanner;
+	int status = -1;
+	pid_t pid;
+
+	alarm(60);
+	CU_ASSERT_EQUAL(d9__got_install(&table), 0);
+	pthread_barrier_init(&start, NULL, 2);
+	pthread_create(&holder, NULL, hold_loader, NULL);
+	pthread_barrier_wait(&start);
+	pthread_create(&scanner, NULL, rescan_once, NULL);
+	while (d9__patch_trylock()) {
+		d9__patch_unlock();
+		sched_yield();
+	}
+	pid = fork();
+	if (pid == 0) {
+		alarm(10);
+		_exit(d9__patch_trylock() ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	CU_ASSERT_EQUAL(status, 0);
+	pthread_barrier_wait(&start);
+	pthread_join(holder, NULL);
+	pthread_join(scanner, NULL);
+	pthread_barrier_destroy(&start);
+	d9__got_restore(&table);
+	alarm(0);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -532,6 +587,8 @@ int main(void)
 		  test_got_rescans_while_another_thread_loads_and_unloads },
 		{ "child of a fork during rescans can load and rescan",
 		  test_got_child_of_a_fork_during_rescans_can_load_and_rescan },
+		{ "fork does not wait for a rescan that waits for the loader",
+		  test_got_fork_does_not_wait_for_a_rescan_that_waits_for_the_loader },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -424,16 +424,18 @@ static void test_descriptor_opened_early_outlives_the_others(void)
 	d9__cpu_time_release(&cpu);
 }
 
-static void test_descriptor_has_a_number_below_a_low_limit(void)
+static void test_low_limit_is_the_programs_alone(void)
 {
 	struct rlimit before, low;
 
 	start_real();
 	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &before), 0);
-	low = (struct rlimit){ 64, before.rlim_max };
+	low = (struct rlimit){ 256, before.rlim_max };
 	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &low), 0);
 	d9__cpu_time_open(&cpu, machine.now_ns);
-	CU_ASSERT(cpu.fd >= 48 && cpu.fd < 64);
+	CU_ASSERT_EQUAL(cpu.fd, -1);
+	unpark();
+	CU_ASSERT_FALSE(cpu.last.has_wait);
 	setrlimit(RLIMIT_NOFILE, &before);
 	d9__cpu_time_release(&cpu);
 }
@@ -530,7 +532,7 @@ int main(void)
 		{ "descriptor is high and closed on exec",
 		  test_descriptor_is_high_and_closed_on_exec },
 		{ "descriptor opened early outlives the others", test_descriptor_opened_early_outlives_the_others },
-		{ "descriptor has a number below a low limit", test_descriptor_has_a_number_below_a_low_limit },
+		{ "low limit", test_low_limit_is_the_programs_alone },
 		{ "descriptor closed by the program is opened again",
 		  test_descriptor_closed_by_the_program_is_opened_again },
 		{ "descriptor that names something of the program's is left alone",

@@ -62,10 +62,10 @@ static inline void again_pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* Up to half a minute for |condition|; true if it came about. */
+/* Up to two minutes for |condition|; true if it came about. */
 #define AGAIN_WAIT(condition)                                                                      \
 	__extension__({                                                                            \
-		time_t again_end_ = time(NULL) + 30;                                               \
+		time_t again_end_ = time(NULL) + 120;                                              \
 		bool again_done_;                                                                  \
 		while (!(again_done_ = (condition)) && time(NULL) < again_end_)                    \
 			again_pause_ms(5);                                                         \

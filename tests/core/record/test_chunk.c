@@ -45,7 +45,7 @@ static void *pop_and_push(void *arg)
 	for (unsigned i = 0; i < 100000; i++) {
 		uint32_t value;
 
-		if (!(i % 2 ? d9__queue_pop : d9__queue_pop_any)(&contended, &value))
+		if (!(i % 2 ? d9__queue_pop(&contended, &value) != 0 : d9__queue_pop_any(&contended, &value)))
 			continue;
 		atomic_fetch_add(&popped_sum, value);
 		atomic_fetch_add(&popped_count, 1);

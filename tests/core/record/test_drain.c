@@ -176,16 +176,24 @@ static void test_polls_alternate_across_a_disk_that_fails(void)
 {
 	struct rlimit limit = { 30000, RLIM_INFINITY }, before;
 	struct d9_options *options = scratch_options();
+	struct d9_counters c = { 0 };
 	struct d9_recorder *recorder;
 	struct rules rules;
 
 	d9_options_set_compress(options, D9_COMPRESS_NONE);
+	d9_options_set_ring_mb(options, 1);
 	recorder = scratch_start(options);
 	getrlimit(RLIMIT_FSIZE, &before);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	run_workers(3000, 0);
 	for (int i = 0; i < 1000 && d9_recorder_state(recorder) != D9_RECORDER_PAUSED; i++)
 		pause_us(10000);
+	/* Until the ring is too small for what cannot be written. */
+	for (int i = 0; i < 100 && !c.lost[D9_LOSS_DISK]; i++) {
+		run_workers(3000, 0);
+		pause_us(10000);
+		d9_recorder_counters(recorder, &c, sizeof(c));
+	}
 	setrlimit(RLIMIT_FSIZE, &before);
 	run_workers(200, 100);
 	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 5000), 0);

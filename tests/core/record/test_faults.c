@@ -142,6 +142,9 @@ static uint64_t lost_to(enum d9_loss cause)
 	return c.lost[cause];
 }
 
+static unsigned ring_mb = 2;
+static enum d9_compress compress = D9_COMPRESS_NONE;
+
 static void start_in(const char *dir)
 {
 	struct d9_options *options = NULL;
@@ -149,8 +152,8 @@ static void start_in(const char *dir)
 	MUST(!d9_options_new(&options));
 	d9_options_set_environment(options, false);
 	d9_options_set_trace_dir(options, dir);
-	d9_options_set_ring_mb(options, 2);
-	d9_options_set_compress(options, D9_COMPRESS_NONE);
+	d9_options_set_ring_mb(options, ring_mb);
+	d9_options_set_compress(options, compress);
 	d9_options_set_usage_interval_ms(options, 0);
 	if (fail_from)
 		d9_options_set_max_file_bytes(options, SEGMENT_BYTES);
@@ -184,8 +187,8 @@ static void add_up(void *arg, const struct d9_event *event)
 	}
 }
 
-/* Stop; the trace holds every event or tells of its loss.  |lossy|: some were lost to the disk. */
-static void stop_and_add_up(const char *dir, bool lossy)
+/* Stop; the trace holds every event or tells of its loss.  |lossy|: some were lost to the disk.  How many were lost. */
+static uint64_t stop_and_add_up(const char *dir, bool lossy)
 {
 	struct sum sum = { 0 };
 
@@ -197,6 +200,7 @@ static void stop_and_add_up(const char *dir, bool lossy)
 	MUST(sum.numbers + sum.lost == loop.n);
 	MUST(!sum.disorder);
 	MUST(!lossy || sum.disk > 0);
+	return sum.lost;
 }
 
 /* ---- mounts ---- */
@@ -302,26 +306,62 @@ static int disk_full_to_the_end(void)
 	return 0;
 }
 
-/* What others take is made up for by our own oldest segments, as long as there are any. */
-static int disk_filled_by_others(void)
+/* A neighbour takes all room, and all that is given up, for longer than the ring lasts: what was written stays. */
+static void fill_for_a_while(const char *dir, const char *ours)
 {
-	const char *dir, *others;
+	unsigned segments;
+	const char *others;
 	uint64_t events;
 
-	scratch_new();
-	if (!own_mounts() || !(dir = tmpfs_at("shared", "size=3m")))
-		return again_skip("no mount namespace");
 	start_in(dir);
 	start_loop();
+	MUST(AGAIN_WAIT(written() > 1000));
+	for (segments = 0; segments < 4; segments++) {
+		events = written();
+		MUST(AGAIN_WAIT(written() > events));
+		MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
+	}
 	MUST(AGAIN_WAIT(({ others = fill(dir); is_paused(); })));
-	MUST(status_says_errno(ENOSPC));
+	/* The recorder truncates what it could not write, and may write once more into that room. */
+	MUST(AGAIN_WAIT(({ fill(dir); status_says_errno(ENOSPC); })));
+	MUST(AGAIN_WAIT(({ fill(dir); lost_to(D9_LOSS_DISK) > 0; })));
+	MUST(scratch_files(dir, ".bin") + 1 >= segments);
 	MUST(!unlink(others));
 	MUST(AGAIN_WAIT(is_recording()));
 	events = written();
 	MUST(AGAIN_WAIT(written() > events));
 	stop_loop();
 	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
-	scratch_read(dir, true, NULL, NULL);
+	MUST(scratch_read(dir, true, NULL, NULL) > 1000);
+	MUST(scratch_files(dir, ours) == 1);
+}
+
+static int disk_filled_by_others(void)
+{
+	const char *dir;
+
+	scratch_new();
+	if (!own_mounts() || !(dir = tmpfs_at("shared", "size=32m")))
+		return again_skip("no mount namespace");
+	fill_for_a_while(dir, "trace.1.bin");
+	return 0;
+}
+
+/* A file system with blocks, which are given out late. */
+static int ext4_filled_by_others(void)
+{
+	char image[PATH_MAX], dir[PATH_MAX];
+	const char *missing;
+
+	scratch_new();
+	snprintf(image, sizeof(image), "%.3000s/image", scratch_dir);
+	snprintf(dir, sizeof(dir), "%.3000s/small", scratch_dir);
+	if (!own_mounts())
+		return again_skip("no mount namespace");
+	missing = quota_mount_ext4(image, dir);
+	if (missing)
+		return again_skip(missing);
+	fill_for_a_while(dir, "trace.1.bin");
 	return 0;
 }
 
@@ -355,7 +395,7 @@ static int quota_exceeded(void)
 /* ---- a disk that errs ---- */
 
 static _Atomic(int) write_error;
-static _Atomic(bool) fail_once; /* without room */
+static _Atomic(int) fail_once; /* an errno */
 
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at);
 ssize_t __real_pwrite(int fd, const void *bytes, size_t len, off_t at);
@@ -364,9 +404,10 @@ ssize_t __real_pwrite(int fd, const void *bytes, size_t len, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t len, off_t at)
 {
 	static bool half;
+	int once = atomic_exchange(&fail_once, 0);
 
-	if (atomic_exchange(&fail_once, false)) {
-		errno = ENOSPC;
+	if (once) {
+		errno = once;
 		return -1;
 	}
 	if (fail_from && at >= fail_from) {
@@ -396,16 +437,36 @@ static int write_fails(void)
 		write_error = err;
 		MUST(AGAIN_WAIT(is_paused()));
 		MUST(status_says_errno(err));
+		MUST(AGAIN_WAIT(lost_to(D9_LOSS_DISK) > 0));
 		write_error = 0;
 		events = written();
 		MUST(AGAIN_WAIT(is_recording() && written() > events));
 	}
 	stop_loop();
-	/* With a quota our oldest segments make room. */
-	if (err != EDQUOT)
-		stop_and_add_up(scratch_dir, true);
-	else
-		MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
+	stop_and_add_up(scratch_dir, true);
+	return 0;
+}
+
+/* |again_arg| is the errno.  The ring has room for what comes meanwhile: all of it is there. */
+static int one_write_fails(void)
+{
+	int err = atoi(again_arg);
+
+	scratch_new();
+	ring_mb = 64;
+	compress = D9_COMPRESS_ZSTD;
+	start_in(scratch_dir);
+	start_loop();
+	for (int i = 0; i < 2; i++) {
+		uint64_t events = written();
+
+		MUST(AGAIN_WAIT(written() > events + 1000));
+		fail_once = err;
+		MUST(AGAIN_WAIT(is_paused()));
+		MUST(AGAIN_WAIT(is_recording()));
+	}
+	stop_loop();
+	MUST(!stop_and_add_up(scratch_dir, false));
 	return 0;
 }
 
@@ -428,8 +489,8 @@ static void count_second_hundred(void *arg, const struct d9_event *event)
 			    d9_event_u64(event, "number", 0) >= 100;
 }
 
-/* The first write of the stop fails, for which our oldest segment makes room: the next has it all. */
-static int room_is_made_at_the_stop(void)
+/* The first write of the stop fails: the next, which does not wait, has it all; and what was sealed stays. */
+static int the_stop_tries_again(void)
 {
 	uint8_t noise[64] = { 0 };
 	unsigned found = 0;
@@ -439,13 +500,14 @@ static int room_is_made_at_the_stop(void)
 	for (uint64_t i = 0; i < 100; i++)
 		D9_EMIT(&numbered, i, d9_bytes(noise, sizeof(noise)));
 	MUST(!d9_recorder_rotate(d9_recorder_running(), 10000));
-	fail_once = true;
+	fail_once = ENOSPC;
 	for (uint64_t i = 100; i < 200; i++)
 		D9_EMIT(&numbered, i, d9_bytes(noise, sizeof(noise)));
 	MUST(!d9_recorder_stop(d9_recorder_running(), 20000));
 	MUST(!fail_once);
 	scratch_read(scratch_dir, true, count_second_hundred, &found);
 	MUST(found == 100);
+	MUST(scratch_files(scratch_dir, "trace.0.bin") == 1);
 	return 0;
 }
 
@@ -576,7 +638,7 @@ static int shm_of(const char *data, const char *kind, const char *reason)
 
 static int shm_much_too_small(void)
 {
-	return shm_of("size=256k", "memfd", "\"ring.fallback\":\"shm: no space left\"");
+	return shm_of("size=256k", "memfd", "\"ring.fallback\":\"/dev/shm: no space left\"");
 }
 
 static int shm_with_room_for_half(void)
@@ -594,7 +656,7 @@ static int shm_read_only(void)
 	scratch_new();
 	if (!own_mounts() || mount("tmpfs", "/dev/shm", "tmpfs", MS_RDONLY, NULL))
 		return again_skip("no mount namespace");
-	record_a_lot("memfd", "\"ring.fallback\":\"shm: read-only file system\"");
+	record_a_lot("memfd", "\"ring.fallback\":\"/dev/shm: read-only file system\"");
 	return 0;
 }
 
@@ -621,9 +683,10 @@ static int root_read_only(void)
 	X(disk_full_at_start)                                                                      \
 	X(disk_full_to_the_end)                                                                    \
 	X(disk_filled_by_others)                                                                   \
+	X(ext4_filled_by_others)                                                                   \
 	X(quota_exceeded)                                                                          \
 	X(sealing_fails)                                                                           \
-	X(room_is_made_at_the_stop)                                                                \
+	X(the_stop_tries_again)                                                                    \
 	X(read_only)                                                                               \
 	X(no_descriptors)                                                                          \
 	X(privileges_dropped)                                                                      \
@@ -650,6 +713,22 @@ static void test_faults_disk_broken(void)
 	again_check("write_fails", err);
 }
 
+static void test_faults_one_write_fails_by_a_bad_disk(void)
+{
+	char err[16];
+
+	snprintf(err, sizeof(err), "%d", EIO);
+	again_check("one_write_fails", err);
+}
+
+static void test_faults_one_write_fails_by_want_of_room(void)
+{
+	char err[16];
+
+	snprintf(err, sizeof(err), "%d", ENOSPC);
+	again_check("one_write_fails", err);
+}
+
 #define TEST(role)                                                                                 \
 	static void test_faults_##role(void)                                                       \
 	{                                                                                          \
@@ -662,6 +741,7 @@ int main(int argc, char **argv)
 	static const struct again_role roles[] = {
 #define ROLE(role) { #role, role },
 		ROLES_AND_TESTS(ROLE){ "write_fails", write_fails },
+		{ "one_write_fails", one_write_fails },
 		{ "records_and_ends", records_and_ends },
 		{ NULL, NULL },
 	};
@@ -669,13 +749,15 @@ int main(int argc, char **argv)
 		{ "full disk pauses, and goes on when there is room",
 		  test_faults_disk_full_at_start },
 		{ "disk that is full to the end leaves the latest in memory", test_faults_disk_full_to_the_end },
-		{ "disk that others fill costs our oldest, then pauses",
-		  test_faults_disk_filled_by_others },
+		{ "disk that others fill costs one segment at most, and that is told", test_faults_disk_filled_by_others },
+		{ "one write that fails costs nothing, by a bad disk", test_faults_one_write_fails_by_a_bad_disk },
+		{ "one write that fails costs nothing, by want of room", test_faults_one_write_fails_by_want_of_room },
+		{ "small ext4 that others fill, likewise", test_faults_ext4_filled_by_others },
 		{ "quota that is used up pauses until there is more of it", test_faults_quota_exceeded },
 		{ "write that fails pauses, by quota", test_faults_quota_used_up },
 		{ "write that fails pauses, by a bad disk", test_faults_disk_broken },
 		{ "segment that cannot be sealed costs what is told", test_faults_sealing_fails },
-		{ "room that is made at the stop is used", test_faults_room_is_made_at_the_stop },
+		{ "stop tries again", test_faults_the_stop_tries_again },
 		{ "read-only disk pauses until it can be written to", test_faults_read_only },
 		{ "no descriptors pauses", test_faults_no_descriptors },
 		{ "dropped privileges pause", test_faults_privileges_dropped },

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include <dial9/event.h>
 
 #include "core/record/scratch.h"
+#include "core/record/ticks.h"
 #include "record/emit_inl.h"
 #include "record/gate.h"
 #include "record/names.h"
@@ -20,24 +20,6 @@
 
 /* A ring of a MiB holds some 80 000 of these. */
 #define MANY 300000
-
-static const struct d9_field tick_fields[] = {
-	{ "number", D9_FIELD_VARINT, NULL, NULL },
-};
-static struct d9_event_type tick = D9_EVENT_TYPE("Tick", tick_fields);
-
-static void emit_ticks(uint64_t from, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		D9_EMIT(&tick, from + i);
-}
-
-static void sleep_ms(long ms)
-{
-	const struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
-}
 
 /* Options of a recorder in flight mode with the least ring. */
 static struct d9_options *flight_options(void)

@@ -8,11 +8,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "record/modules.h"
+#include "record/own_memory.h"
+#include "record/sanitized.h"
 #include "support/d9_test.h"
 
 struct found {
@@ -191,6 +194,89 @@ static void test_fork_waits_for_a_scan_that_the_machine_holds_up(void)
 	pthread_join(thread, NULL);
 }
 
+static int stand_still(struct dl_phdr_info *info, size_t size, void *held)
+{
+	(void)info, (void)size;
+	pthread_barrier_wait(held);
+	pthread_barrier_wait(held);
+	return 1;
+}
+
+static void *hold_the_loader(void *held)
+{
+	dl_iterate_phdr(stand_still, held);
+	return NULL;
+}
+
+static void *hold_nothing(void *held)
+{
+	pthread_barrier_wait(held);
+	pthread_barrier_wait(held);
+	return NULL;
+}
+
+static bool asks_the_loader(void)
+{
+	return d9__modules_may_walk() && d9__modules_have_code((const void *)(uintptr_t)note) && d9__modules_scan() == 1;
+}
+
+static bool asks_nothing(void)
+{
+	return !d9__modules_may_walk() && !d9__modules_have_code((const void *)(uintptr_t)note) && !d9__modules_scan();
+}
+
+/* ThreadSanitizer ends a child of a program with other threads that starts one of its own. */
+static bool may_children_start_threads(void)
+{
+	return D9__SANITIZED != 2;
+}
+
+static int exit_of_child_beside(void *(*other)(void *held), bool (*is_right)(void))
+{
+	pthread_barrier_t held;
+	pthread_t thread;
+	int status = -1;
+	pid_t pid;
+
+	fork_as_the_recorder_does();
+	d9__modules_release();
+	pthread_barrier_init(&held, NULL, 2);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, other, &held), 0);
+	pthread_barrier_wait(&held);
+	pid = fork();
+	if (!pid) {
+		alarm(60);
+		_exit(is_right() ? 0 : 1);
+	}
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	pthread_barrier_wait(&held);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&held);
+	return status;
+}
+
+static void test_child_asks_the_loader_unless_another_thread_had_its_lock(void)
+{
+	if (!may_children_start_threads())
+		return;
+	CU_ASSERT_EQUAL(exit_of_child_beside(hold_nothing, asks_the_loader), 0);
+	CU_ASSERT_EQUAL(exit_of_child_beside(hold_the_loader, asks_nothing), 0);
+}
+
+static void test_child_of_a_parent_without_other_threads_asks_the_loader_at_once(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	fork_as_the_recorder_does();
+	d9__modules_release();
+	pid = fork();
+	if (!pid)
+		_exit(d9__modules_scan() - 1);
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
 static _Atomic(bool) changes;
 
 /* Under the table's lock, for longer than a fork waits for it. */
@@ -218,6 +304,8 @@ static void test_child_forked_during_a_change_of_the_table_makes_a_new_one(void)
 	int status = -1;
 	pid_t pid;
 
+	if (!may_children_start_threads())
+		return;
 	fork_as_the_recorder_does();
 	atomic_store(&has_forked, false);
 	CU_ASSERT_EQUAL_FATAL(d9__modules_scan(), 1);
@@ -249,15 +337,80 @@ static void test_child_forked_during_a_scan_finds_the_loader_unlocked(void)
 	d9__modules_release();
 }
 
+static void test_code_of_modules_is_told_from_their_data_and_from_stacks(void)
+{
+	static int data;
+	int local = 0;
+
+	CU_ASSERT_TRUE(d9__modules_have_code((const void *)(uintptr_t)note));
+	CU_ASSERT_TRUE(d9__modules_have_code((const void *)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort")));
+	CU_ASSERT_FALSE(d9__modules_have_code(&data));
+	CU_ASSERT_FALSE(d9__modules_have_code(&local));
+	CU_ASSERT_FALSE(d9__modules_have_code(NULL));
+	CU_ASSERT_FALSE(d9__modules_have_code((const void *)UINTPTR_MAX));
+}
+
+/* Two pages of a file, of which the second goes. */
+static char *map_cut_file(size_t page)
+{
+	FILE *file = tmpfile();
+	char *map;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	CU_ASSERT_EQUAL_FATAL(ftruncate(fileno(file), (off_t)(2 * page)), 0);
+	map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
+	CU_ASSERT_FATAL(map != MAP_FAILED);
+	memset(map, 'x', 2 * page);
+	CU_ASSERT_EQUAL_FATAL(ftruncate(fileno(file), (off_t)page), 0);
+	fclose(file);
+	return map;
+}
+
+static void test_memory_of_a_file_that_was_cut_is_read_up_to_there(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *map = map_cut_file(page), copy[64];
+
+	CU_ASSERT_EQUAL(d9__own_memory_read((uintptr_t)map, copy, sizeof(copy)), sizeof(copy));
+	CU_ASSERT_EQUAL(d9__own_memory_read((uintptr_t)map + page - 10, copy, sizeof(copy)), 10);
+	CU_ASSERT_EQUAL(copy[9], 'x');
+	CU_ASSERT_EQUAL(d9__own_memory_read((uintptr_t)map + page, copy, sizeof(copy)), 0);
+	CU_ASSERT_EQUAL(d9__own_memory_read(0, copy, sizeof(copy)), 0);
+	munmap(map, 2 * page);
+}
+
+static void test_child_reads_its_own_memory(void)
+{
+	volatile int value = 1;
+	int copy = 0, status;
+	pid_t child;
+
+	d9__own_memory_read((uintptr_t)&value, &copy, sizeof(copy));
+	CU_ASSERT_EQUAL(copy, 1);
+	child = fork();
+	if (!child) {
+		value = 2;
+		_exit(d9__own_memory_read((uintptr_t)&value, &copy, sizeof(copy)) == sizeof(copy) && copy == 2 ? 0 : 1);
+	}
+	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+	CU_ASSERT_EQUAL(status, 0);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{ "once per segment", test_modules_are_reported_once_per_segment },
 		{ "comes and goes", test_module_that_comes_and_goes_is_told_twice },
+		{ "code of modules is told from their data and from stacks",
+		  test_code_of_modules_is_told_from_their_data_and_from_stacks },
 		{ "names", test_address_is_named_by_module_and_offset },
 		{ "fork during a scan that the machine holds up", test_fork_waits_for_a_scan_that_the_machine_holds_up },
 		{ "fork during a change of the table", test_child_forked_during_a_change_of_the_table_makes_a_new_one },
 		{ "fork during a scan", test_child_forked_during_a_scan_finds_the_loader_unlocked },
+		{ "fork beside other threads", test_child_asks_the_loader_unless_another_thread_had_its_lock },
+		{ "fork without other threads", test_child_of_a_parent_without_other_threads_asks_the_loader_at_once },
+		{ "a file that was cut", test_memory_of_a_file_that_was_cut_is_read_up_to_there },
+		{ "memory of a child", test_child_reads_its_own_memory },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <stdlib.h>
+
 #include <string.h>
 
 #include "record/retention.h"
@@ -45,9 +47,6 @@ static void test_retention_lets_the_dead_go_before_the_living(void)
 	CU_ASSERT_EQUAL(victim.peer, 1);
 	d9__retention_remove(&ret, &victim, true);
 	CU_ASSERT_FALSE(d9__retention_victim(&ret, &victim));
-	CU_ASSERT(d9__retention_oldest_own(&ret, &victim));
-	CU_ASSERT_EQUAL(victim.peer, 0);
-	CU_ASSERT_EQUAL(victim.index, 0);
 	d9__retention_release(&ret);
 }
 
@@ -94,6 +93,10 @@ static void test_artefact_names_are_told_apart(void)
 		{ ".lock", D9__ARTEFACT_LOCK, 0 },
 		{ "ring", D9__ARTEFACT_RING, 0 },
 		{ "perf-4711.map", D9__ARTEFACT_JIT_MAP, 0 },
+		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json", D9__ARTEFACT_MANIFEST, 0 },
+		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json~", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "dump.01arz3ndektsv4rrffq69g5fav.json", D9__ARTEFACT_UNKNOWN, 0 },
+		{ "dump.json", D9__ARTEFACT_UNKNOWN, 0 },
 		{ "perf-.map", D9__ARTEFACT_UNKNOWN, 0 },
 		{ "perf-4711.map~", D9__ARTEFACT_UNKNOWN, 0 },
 		{ "perf-x.map", D9__ARTEFACT_UNKNOWN, 0 },
@@ -114,6 +117,46 @@ static void test_artefact_names_are_told_apart(void)
 	}
 }
 
+static void test_dumps_have_a_budget_beside_the_traces(void)
+{
+	struct d9__retention ret;
+	struct d9__retained_dump dump;
+	struct d9__family victim;
+
+	d9__retention_init(&ret, 4 * MIB, MIB, 1);
+	ret.dump_budget = 2 * MIB;
+	for (uint64_t i = 0; i < 4; i++)
+		d9__retention_add(&ret, 0, i, MIB, i);
+	CU_ASSERT_EQUAL(d9__retention_add_dump(&ret, 0, "B", (uint64_t[]){ 1, 2 }, 2), 0);
+	CU_ASSERT_EQUAL(d9__retention_add_dump(&ret, 0, "A", (uint64_t[]){ 0, 1, 9 }, 3), 0);
+	/* What the trace gives up is the dumps' as long as one lists it. */
+	CU_ASSERT_FATAL(d9__retention_victim(&ret, &victim));
+	CU_ASSERT_EQUAL(victim.index, 0);
+	CU_ASSERT_EQUAL(victim.dumps, 1);
+	for (uint64_t i = 0; i < 3; i++)
+		d9__retention_leave(&ret, 0, i);
+	d9__retention_leave(&ret, 0, 2);
+	CU_ASSERT_EQUAL(ret.bytes, MIB);
+	CU_ASSERT_EQUAL(ret.dump_bytes, 3 * MIB);
+	CU_ASSERT_FALSE(d9__retention_victim(&ret, &victim));
+	/* The oldest goes with what is no younger one's. */
+	CU_ASSERT_FATAL(d9__retention_take_dump(&ret, &dump));
+	CU_ASSERT_STRING_EQUAL(dump.id, "A");
+	CU_ASSERT_EQUAL(dump.n, 3);
+	CU_ASSERT(d9__retention_is_left(&ret, 0, 0, &victim));
+	CU_ASSERT_FALSE(d9__retention_is_left(&ret, 0, 1, &victim));
+	CU_ASSERT_FALSE(d9__retention_is_left(&ret, 0, 3, &victim));
+	CU_ASSERT_FALSE(d9__retention_is_left(&ret, 0, 9, &victim));
+	CU_ASSERT(d9__retention_is_left(&ret, 0, 0, &victim));
+	d9__retention_remove(&ret, &victim, true);
+	free(dump.segments);
+	CU_ASSERT_EQUAL(ret.dump_bytes, 2 * MIB);
+	/* The newest stays, however large it is. */
+	ret.dump_budget = 1;
+	CU_ASSERT_FALSE(d9__retention_take_dump(&ret, &dump));
+	d9__retention_release(&ret);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -121,6 +164,7 @@ int main(void)
 		{ "the dead go first", test_retention_lets_the_dead_go_before_the_living },
 		{ "a family is one", test_retention_counts_all_files_of_a_family_as_one },
 		{ "size and age", test_retention_rotates_by_size_and_by_age_of_real_events },
+		{ "dumps have a budget beside the trace's", test_dumps_have_a_budget_beside_the_traces },
 		{ "names", test_artefact_names_are_told_apart },
 		CU_TEST_INFO_NULL,
 	};

@@ -48,7 +48,7 @@ static uint64_t lost_in_all(void)
 
 /* ---- short threads ---- */
 
-#define SHORT_THREADS 10000
+#define SHORT_THREADS (AGAIN_SANITIZED ? 1000 : 10000)
 #define AT_ONCE       100
 #define EACH          7
 #define VANISHES(n)   (!AGAIN_SANITIZED && (n) % 50 == 49)

@@ -11,6 +11,7 @@
 #include <dial9/options.h>
 
 #include "core/record/scratch.h"
+#include "record/sanitized.h"
 #include "sample/sampler.h"
 
 #define THREADS 3
@@ -130,7 +131,8 @@ static void test_timers_find_threads_without_loops_under_their_names(void)
 {
 	struct found found = record(D9_CPU_BACKEND_TIMER, false);
 
-	CU_ASSERT_STRING_EQUAL(found.cpu, "on");
+	/* ThreadSanitizer's runtime has a thread that blocks all signals: it is told of where this takes half a second. */
+	CU_ASSERT(!strcmp(found.cpu, "on") || (D9__SANITIZED == 2 && strstr(found.cpu, "blocks the signal")));
 	CU_ASSERT(found.long_ones > 0);
 	CU_ASSERT_EQUAL(found.ours, 0);
 	CU_ASSERT_EQUAL(found.without_worker, found.on);

@@ -19,7 +19,8 @@
 
 #define WORDS 1024
 #define CODE  0x1000000u /* where functions of tests are; nothing is mapped there */
-#define NO_PC 0x7000000u /* where no module is */
+#define BARE  0x7000000u /* code without rows, of 0x1000 bytes */
+#define SECRET UINT64_C(0x5ec2e7c0de5ec2e7) /* a word of a stack that is no address */
 #define ROWS  8
 
 /* ---- tables of the test's own ---- */
@@ -68,13 +69,16 @@ static const struct d9__unwind_row *made_row(uintptr_t pc)
 	return row;
 }
 
-const struct d9__unwind_row *d9__unwind_table_find(const struct d9__unwind_table *of, uintptr_t pc)
+bool d9__unwind_table_find(const struct d9__unwind_table *of, uintptr_t pc, const struct d9__unwind_row **row)
 {
 	(void)of;
 	n_found++;
-	if (any_row)
-		return made_row(pc);
-	return pc >= CODE && pc < CODE + ROWS * 0x100 ? &rows[(pc - CODE) / 0x100] : NULL;
+	*row = NULL;
+	if (any_row && mixed(pc) % 16)
+		*row = made_row(pc);
+	else if (pc >= CODE && pc < CODE + ROWS * 0x100)
+		*row = &rows[(pc - CODE) / 0x100];
+	return *row || (pc >= BARE && pc < BARE + 0x1000);
 }
 
 /* ---- a thread and its stack ---- */
@@ -380,7 +384,7 @@ static void test_callers_are_looked_up_one_byte_before_their_address(void)
 static void test_code_without_rows_is_left_by_its_frame_pointer(void)
 {
 	reset();
-	registers.ip = NO_PC;
+	registers.ip = BARE + 0x10;
 	registers.bp = at(120);
 	stack[120] = at(140);
 	stack[121] = code(1);
@@ -392,7 +396,7 @@ static void test_code_without_rows_is_left_by_its_frame_pointer(void)
 	CU_ASSERT_EQUAL(thread.guesses, 4);
 
 	no_table = true;
-	expect(3, D9__STOP_NO_ROW);
+	expect(1, D9__STOP_NO_CODE);
 }
 
 static void test_frame_pointer_that_cannot_be_one_is_not_followed(void)
@@ -401,17 +405,85 @@ static void test_frame_pointer_that_cannot_be_one_is_not_followed(void)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		reset();
-		registers.ip = NO_PC;
+		registers.ip = BARE + 0x10;
 		registers.bp = wrong[i];
 		expect(1, D9__STOP_NO_ROW);
 	}
 }
 
-static void test_return_address_of_zero_ends_a_stack_that_was_made_by_hand(void)
+/* ---- what is no code ---- */
+
+static void test_word_of_the_stack_that_is_no_address_of_code_is_never_written(void)
+{
+	/* By a row, of code that does not return there. */
+	reset();
+	stack[100] = code(1);
+	stack[101] = SECRET;
+	expect(2, D9__STOP_NO_CODE);
+	CU_ASSERT_NOT_EQUAL(pcs[1], SECRET);
+
+	/* The same when the rows come from the cache. */
+	expect(2, D9__STOP_NO_CODE);
+
+	/* By a frame pointer; a second one, which it leads to, is not looked at. */
+	reset();
+	registers.ip = BARE + 0x10;
+	registers.bp = at(120);
+	stack[120] = at(140);
+	stack[121] = SECRET;
+	stack[141] = code(7);
+	expect(1, D9__STOP_NO_CODE);
+
+	/* As the last that there is room for. */
+	reset();
+	stack[100] = code(1);
+	stack[101] = code(1);
+	stack[102] = SECRET;
+	CU_ASSERT_EQUAL(d9__unwind(&thread, &registers, pcs, 4).n, 3);
+	CU_ASSERT_EQUAL(d9__unwind(&thread, &registers, pcs, 4).n, 3);
+	CU_ASSERT_EQUAL(d9__unwind(&thread, &registers, pcs, 3).n, 3);
+	CU_ASSERT_EQUAL(d9__unwind(&thread, &registers, pcs, 3).stop, D9__STOP_DEPTH);
+}
+
+/* The processor ran it, so it is code, which may be newer than the tables. */
+static void test_interrupted_address_is_kept_and_left_by_its_frame_pointer(void)
+{
+	reset();
+	registers.ip = SECRET;
+	registers.bp = at(120);
+	stack[121] = code(7);
+	expect(2, D9__STOP_END);
+	CU_ASSERT_EQUAL(pcs[0], SECRET);
+	CU_ASSERT_FALSE(walk().truncated);
+	no_table = true;
+	expect(1, D9__STOP_NO_CODE);
+}
+
+/* What a signal interrupted stands on the stack, where the program may have written it. */
+static void test_address_that_a_signal_frame_gives_back_is_looked_up(void)
+{
+	reset();
+	stack[100] = code(1);
+	row(1, D9__CFA_SIGNAL, 0);
+	put_context(101, SECRET, at(400), at(420), 0);
+	stack[421] = code(7);
+	expect(2, D9__STOP_NO_CODE);
+}
+
+static void test_stack_made_by_hand_has_no_frame_of_address_zero_and_is_cut(void)
 {
 	reset();
 	stack[100] = 0;
-	expect(1, D9__STOP_END);
+	expect(1, D9__STOP_NO_CODE);
+	expect(1, D9__STOP_NO_CODE);
+	CU_ASSERT_TRUE(walk().truncated);
+
+	/* Nor is it whole because it begins at the top of its stack. */
+	reset();
+	registers.sp = at(WORDS - 2);
+	stack[WORDS - 2] = BARE + 0x20;
+	expect(2, D9__STOP_NO_ROW);
+	CU_ASSERT_TRUE(walk().truncated);
 }
 
 /* An empty place of the cache is not the row of address 0. */
@@ -421,8 +493,21 @@ static void test_return_addresses_that_no_code_has_end_the_walk(void)
 		reset();
 		stack[100] = code(1);
 		stack[101] = pc;
-		expect(3, D9__STOP_NO_ROW);
+		expect(2, D9__STOP_NO_CODE);
 	}
+}
+
+static void test_stack_walked_by_other_means_is_told_up_to_what_is_no_code(void)
+{
+	const uint64_t others[] = { code(1), BARE + 1, SECRET, code(2) };
+
+	reset();
+	CU_ASSERT_EQUAL(d9__unwind_code(others, 4), 2);
+	CU_ASSERT_EQUAL(d9__unwind_code(others, 2), 2);
+	CU_ASSERT_EQUAL(d9__unwind_code(others, 0), 0);
+	CU_ASSERT_EQUAL(d9__unwind_code(others + 2, 2), 0);
+	no_table = true;
+	CU_ASSERT_EQUAL(d9__unwind_code(others, 4), 0);
 }
 
 /* ---- foreign stacks ---- */
@@ -619,10 +704,18 @@ int main(void)
 		  test_code_without_rows_is_left_by_its_frame_pointer },
 		{ "a frame pointer that cannot be one is not followed",
 		  test_frame_pointer_that_cannot_be_one_is_not_followed },
-		{ "a return address of zero ends a stack that was made by hand",
-		  test_return_address_of_zero_ends_a_stack_that_was_made_by_hand },
+		{ "a word of the stack that is no address of code is never written",
+		  test_word_of_the_stack_that_is_no_address_of_code_is_never_written },
+		{ "the interrupted address is kept, and left by its frame pointer",
+		  test_interrupted_address_is_kept_and_left_by_its_frame_pointer },
+		{ "an address that a signal frame gives back is looked up",
+		  test_address_that_a_signal_frame_gives_back_is_looked_up },
+		{ "a stack made by hand has no frame of address zero, and is cut",
+		  test_stack_made_by_hand_has_no_frame_of_address_zero_and_is_cut },
 		{ "return addresses that no code has end the walk",
 		  test_return_addresses_that_no_code_has_end_the_walk },
+		{ "a stack walked by other means is told up to what is no code",
+		  test_stack_walked_by_other_means_is_told_up_to_what_is_no_code },
 		{ "a foreign stack is copied once and walked",
 		  test_foreign_stack_is_copied_once_and_walked },
 		{ "a copy made by others is all that is read of a stack",

@@ -11,7 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sys/mman.h>
+
 #include "core/sample/frames_builder.h"
+#include "record/maps.h"
+#include "record/modules.h"
 #include "sample/module_frames.h"
 #include "sample/unwind_table.h"
 #include "support/d9_test.h"
@@ -26,6 +30,7 @@ static struct fake {
 	uintptr_t low;
 	uint8_t id; /* 0: none is loaded here */
 	uint32_t n; /* functions */
+	uintptr_t data; /* this many bytes behind them that are not executable */
 } fakes[LOADED];
 static unsigned n_walks, n_copies;
 static bool out_of_memory;
@@ -34,7 +39,7 @@ static unsigned long long changes; /* the loader's counter */
 
 static void load(unsigned i, uint8_t id, uintptr_t low, uint32_t n)
 {
-	fakes[i] = (struct fake){ low, id, n };
+	fakes[i] = (struct fake){ low, id, n, 0 };
 	changes++;
 }
 
@@ -68,6 +73,13 @@ static void make_section(struct d9__module_frames *module, const struct fake *fa
 	}
 }
 
+static bool may_walk = true;
+
+bool d9__modules_may_walk(void)
+{
+	return may_walk;
+}
+
 bool d9__frames_changed(const struct d9__frames_list *list)
 {
 	return list->adds != changes;
@@ -78,8 +90,11 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 	n_walks++;
 	list->adds = changes;
 	list->n = 0;
-	if (!list->module)
+	list->n_code = 0;
+	if (!list->module) {
 		list->module = calloc(LOADED, sizeof(*list->module));
+		list->code = calloc(LOADED, sizeof(*list->code));
+	}
 	for (int i = 0; i < LOADED && !out_of_memory; i++) {
 		struct d9__module_frames *module = &list->module[list->n];
 
@@ -87,7 +102,9 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 			continue;
 		memset(module, 0, sizeof(*module));
 		module->low = fakes[i].low;
-		module->high = fakes[i].low + 16 * (uintptr_t)fakes[i].n + 16;
+		module->high = fakes[i].low + 16 * (uintptr_t)fakes[i].n + 16 + fakes[i].data;
+		list->code[list->n_code++] =
+			(struct d9__module_code){ module->low, module->high - fakes[i].data, list->n };
 		module->key = (struct d9__frames_key){ .id = { fakes[i].id }, .id_len = 1 };
 		module->address = fakes[i].n ? 1 : 0;
 		list->n++;
@@ -108,7 +125,39 @@ void d9__frames_drop_copy(struct d9__module_frames *module)
 void d9__frames_list_release(struct d9__frames_list *list)
 {
 	free(list->module);
+	free(list->code);
 	*list = (struct d9__frames_list){ 0 };
+}
+
+/* ---- mappings of the test's own ---- */
+
+static struct d9__mapping mapped[8];
+static size_t n_mapped;
+static unsigned n_looks; /* at the list */
+
+static void map(uintptr_t low, uintptr_t high, int prot)
+{
+	mapped[n_mapped++] = (struct d9__mapping){ low, high, prot };
+}
+
+bool d9__maps_open(struct d9__maps *maps)
+{
+	n_looks++;
+	maps->at = 0;
+	return true;
+}
+
+bool d9__maps_next(struct d9__maps *maps, struct d9__mapping *out)
+{
+	if (maps->at == n_mapped)
+		return false;
+	*out = mapped[maps->at++];
+	return true;
+}
+
+void d9__maps_close(struct d9__maps *maps)
+{
+	(void)maps;
 }
 
 /* ---- tests ---- */
@@ -119,7 +168,8 @@ static void reset(void)
 {
 	d9__unwind_tables_release();
 	memset(fakes, 0, sizeof(fakes));
-	n_walks = n_copies = 0;
+	n_walks = n_copies = n_looks = 0;
+	n_mapped = 0;
 	out_of_memory = false;
 	now_ns = SECOND;
 }
@@ -133,9 +183,19 @@ static struct d9__unwind_figures refresh(void)
 	return figures;
 }
 
+static bool is_code(uintptr_t pc)
+{
+	const struct d9__unwind_row *row;
+
+	return d9__unwind_table_find(d9__unwind_table_now(), pc, &row);
+}
+
 static const struct d9__unwind_row *find(uintptr_t pc)
 {
-	return d9__unwind_table_find(d9__unwind_table_now(), pc);
+	const struct d9__unwind_row *row;
+
+	d9__unwind_table_find(d9__unwind_table_now(), pc, &row);
+	return row;
 }
 
 /* The offset of the CFA at |pc|; -1: there is no row; 0: one without a rule. */
@@ -144,6 +204,18 @@ static int cfa(uintptr_t pc)
 	const struct d9__unwind_row *row = find(pc);
 
 	return !row ? -1 : row->cfa == D9__CFA_RSP ? row->cfa_offset : 0;
+}
+
+static void test_thread_of_the_programs_makes_no_tables_where_it_may_not_ask_the_loader(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	may_walk = false;
+	CU_ASSERT_EQUAL(d9__unwind_tables_begin(now_ns), 0);
+	CU_ASSERT_PTR_NULL(d9__unwind_table_now());
+	may_walk = true;
+	CU_ASSERT_EQUAL(d9__unwind_tables_begin(now_ns), 0);
+	CU_ASSERT_PTR_NOT_NULL(d9__unwind_table_now());
 }
 
 static void test_addresses_find_the_row_of_their_function(void)
@@ -164,6 +236,111 @@ static void test_addresses_find_the_row_of_their_function(void)
 	CU_ASSERT_EQUAL(cfa(0x500001), 8);
 	CU_ASSERT_EQUAL(cfa(0x20000 + 16 * 150), 58);
 	CU_ASSERT_EQUAL(cfa(UINTPTR_MAX), -1);
+}
+
+static void test_data_of_a_module_is_no_code_and_has_no_rows(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	fakes[0].data = 0x1000;
+	refresh();
+
+	CU_ASSERT_TRUE(is_code(0x1003f));
+	CU_ASSERT_FALSE(is_code(0x10040));
+	CU_ASSERT_FALSE(is_code(0x1103f));
+	CU_ASSERT_EQUAL(cfa(0x10040), -1);
+	CU_ASSERT_FALSE(is_code(0xffff));
+}
+
+/* 0x40000 to 0x42000, beside a module that is mapped by pages. */
+static void map_module_and_other_code(void)
+{
+	reset();
+	load(0, 1, 0x10000, 3);
+	map(0x10000, 0x11000, PROT_READ | PROT_EXEC);
+	map(0x11000, 0x12000, PROT_READ | PROT_WRITE);
+	map(0x40000, 0x41000, PROT_READ | PROT_WRITE | PROT_EXEC);
+	map(0x41000, 0x42000, PROT_EXEC);
+	refresh();
+}
+
+static void test_code_of_no_module_is_known_once_an_address_was_found_nowhere(void)
+{
+	map_module_and_other_code();
+	now_ns += 5 * SECOND;
+	CU_ASSERT_EQUAL(refresh().n_others, 0);
+	CU_ASSERT_EQUAL(n_looks, 0);
+
+	CU_ASSERT_FALSE(is_code(0x40010));
+	CU_ASSERT_EQUAL(refresh().n_others, 1);
+	CU_ASSERT_EQUAL(n_looks, 1);
+	CU_ASSERT_TRUE(is_code(0x40000));
+	CU_ASSERT_TRUE(is_code(0x41fff));
+	CU_ASSERT_FALSE(is_code(0x3ffff));
+	CU_ASSERT_FALSE(is_code(0x42000));
+	CU_ASSERT_FALSE(is_code(0x11000));
+	CU_ASSERT_PTR_NULL(find(0x40000));
+	CU_ASSERT_EQUAL(cfa(0x10010), 9);
+}
+
+static void test_the_list_of_mappings_is_read_at_most_once_a_second(void)
+{
+	uint64_t version;
+
+	map_module_and_other_code();
+	is_code(0x50000);
+	version = refresh().version;
+	for (int i = 0; i < 10; i++) {
+		is_code(0x50000);
+		now_ns += SECOND / 10 - 1;
+		refresh();
+	}
+	CU_ASSERT_EQUAL(n_looks, 1);
+	now_ns += SECOND;
+	/* It was asked for meanwhile, and says what it said. */
+	CU_ASSERT_EQUAL(refresh().version, version);
+	CU_ASSERT_EQUAL(n_looks, 2);
+	now_ns += SECOND;
+	refresh();
+	CU_ASSERT_EQUAL(n_looks, 2);
+}
+
+static void test_code_that_went_is_no_code_after_the_next_look(void)
+{
+	map_module_and_other_code();
+	is_code(0x40000);
+	refresh();
+	n_mapped = 2;
+	map(0x41000, 0x42000, PROT_READ);
+	map(0x60000, 0x61000, PROT_EXEC);
+	is_code(0x60000);
+	now_ns += SECOND;
+	CU_ASSERT_EQUAL(refresh().n_others, 1);
+	CU_ASSERT_FALSE(is_code(0x40000));
+	CU_ASSERT_FALSE(is_code(0x41000));
+	CU_ASSERT_TRUE(is_code(0x60000));
+}
+
+/* Its memory may be data of the program's by then. */
+static void test_code_of_a_module_goes_with_it_though_it_was_mapped_at_the_latest_look(void)
+{
+	map_module_and_other_code();
+	map(0x80000, 0x84000, PROT_EXEC);
+	is_code(0x80000);
+	CU_ASSERT_EQUAL(refresh().n_others, 2);
+	/* It was mapped already when the loader did not tell of it. */
+	load(1, 2, 0x81000, 0x1ff);
+	CU_ASSERT_EQUAL(refresh().n_others, 3);
+	CU_ASSERT_EQUAL(cfa(0x81010), 9);
+	CU_ASSERT_TRUE(is_code(0x80fff));
+	CU_ASSERT_TRUE(is_code(0x83000));
+
+	fakes[1].id = 0;
+	changes++;
+	CU_ASSERT_EQUAL(refresh().n_others, 3);
+	CU_ASSERT_FALSE(is_code(0x81010));
+	CU_ASSERT_FALSE(is_code(0x82fff));
+	CU_ASSERT_TRUE(is_code(0x83000));
 }
 
 static void test_version_stays_while_no_module_comes_or_goes(void)
@@ -396,6 +573,16 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "addresses find the row of their function",
 		  test_addresses_find_the_row_of_their_function },
+		{ "a thread of the program's makes no tables where it may not ask the loader",
+		  test_thread_of_the_programs_makes_no_tables_where_it_may_not_ask_the_loader },
+		{ "data of a module is no code and has no rows", test_data_of_a_module_is_no_code_and_has_no_rows },
+		{ "code of no module is known once an address was found nowhere",
+		  test_code_of_no_module_is_known_once_an_address_was_found_nowhere },
+		{ "the list of mappings is read at most once a second",
+		  test_the_list_of_mappings_is_read_at_most_once_a_second },
+		{ "code that went is no code after the next look", test_code_that_went_is_no_code_after_the_next_look },
+		{ "code of a module goes with it, though it was mapped at the latest look",
+		  test_code_of_a_module_goes_with_it_though_it_was_mapped_at_the_latest_look },
 		{ "a version stays while no module comes or goes",
 		  test_version_stays_while_no_module_comes_or_goes },
 		{ "rows of a module are made once, wherever it is loaded",

@@ -96,6 +96,15 @@ static void test_index_finds_what_a_look_at_each_finds(void)
 	d9__intervals_release(&intervals);
 }
 
+static void test_index_without_ranges_finds_nothing(void)
+{
+	struct d9__intervals intervals = { 0 };
+	size_t found[1];
+
+	CU_ASSERT_EQUAL(d9__intervals_find(&intervals, 0, found, 1), 0);
+	d9__intervals_release(&intervals);
+}
+
 static void test_many_modules_are_found_by_the_index(void)
 {
 	struct d9__module_map map = { 0 };
@@ -117,6 +126,7 @@ static const CU_TestInfo tests[] = {
 	{ "module is told of a moment after it is loaded", test_module_is_told_of_a_moment_after_it_is_loaded },
 	{ "what each segment repeats changes nothing", test_what_each_segment_repeats_changes_nothing },
 	{ "index finds what a look at each finds", test_index_finds_what_a_look_at_each_finds },
+		{ "index without ranges finds nothing", test_index_without_ranges_finds_nothing },
 	{ "many modules are found by the index", test_many_modules_are_found_by_the_index },
 	CU_TEST_INFO_NULL,
 };

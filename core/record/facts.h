@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts: what the trace's metadata says of the process and of how it is recorded. */
+
+#ifndef D9_RECORD_FACTS_H
+#define D9_RECORD_FACTS_H
+
+#include "record/options.h"
+
+/* Set the metadata of a recorder that is about to start, with resolved |options|; its ring and gate bits are known. */
+void d9__facts_set(const struct d9_options *options, const char *boot_id);
+
+/*
+ * Set again what changes while it runs: how many texts had no room in the table of names, and stand as "(other)" in the
+ * trace, and how many raw clones the process made.  Flush thread, at a tick.
+ */
+void d9__facts_refresh(void);
+
+#endif /* D9_RECORD_FACTS_H */

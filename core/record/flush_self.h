@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the flush thread knows, and what it can do: for flush.c, whose it is, and requests.c.  Flush thread only. */
+
+#ifndef D9_RECORD_FLUSH_SELF_H
+#define D9_RECORD_FLUSH_SELF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/dead_peers.h"
+#include "record/drain.h"
+#include "record/dump_tasks.h"
+#include "record/flush.h"
+#include "record/jit_copy.h"
+#include "record/lead.h"
+#include "record/note_event.h"
+#include "record/open_calls.h"
+#include "record/pace.h"
+#include "record/process_state.h"
+#include "record/writer.h"
+
+struct d9__flush_self {
+	struct d9__writer writer;
+	struct d9__drain drain;
+	struct d9__builder note;
+	bool flight;    /* nothing is written unless asked for */
+	uint32_t sealed; /* in flight mode: chunks sealed until the last tick */
+	uint64_t loss_ns; /* likewise: when something was lost last */
+	uint64_t lost_before, announced_ns; /* what had been lost when tasks were announced again */
+	bool stillborn; /* no directory, and who started us wants no recorder without */
+	bool dormant;   /* started disabled, and not enabled since: no directory yet */
+	struct d9__lead lead;
+	struct d9__dead_peers dead;
+	struct d9__pace pace;
+	struct d9__open_calls open;
+	struct d9__process_state process;
+	struct d9__jit_copy jit;
+	struct d9__note_teller log;
+	int state;
+	bool stepped_back;
+	int nice_before; /* stepped back */
+	bool heard; /* some thread published something, ever */
+	uint64_t second_ns, prefixes_ns; /* when the once-a-second work was done last */
+	unsigned seconds;
+	uint64_t source_ns; /* when the next source is due */
+	uint64_t grow_ns;   /* the ring could not grow: when to try again */
+};
+extern struct d9__flush_self d9__flush_self;
+
+/* Whether there is a place to write to; tries to make one when that is due. */
+bool d9__flush_have_place(uint64_t now_ns);
+
+/* What stood in the way of an earlier try may be gone: it is due now. */
+void d9__flush_retry_now(uint64_t now_ns);
+
+/* Of the latest write that failed, negative errno; 0: none did. */
+int d9__flush_last_error(void);
+
+/* What was drained so far reaches the segment. */
+void d9__flush_commit(uint64_t now_ns);
+
+/* Everything that was published so far reaches the segment, which is sealed. */
+void d9__flush_rotate(uint64_t now_ns);
+
+/* Where |tasks| began is told in the segment.  0 or -errno. */
+int d9__flush_announce(struct d9__dump_tasks *tasks, uint64_t ns, uint64_t now_ns);
+
+/* Before a burst finds no chunk. */
+void d9__flush_grow_ring(uint64_t now_ns);
+
+#endif /* D9_RECORD_FLUSH_SELF_H */

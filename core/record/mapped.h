@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mapped: memory that is ours for as long as the process runs, and known as ours: see record/lock_all.h. */
+
+#ifndef D9_RECORD_MAPPED_H
+#define D9_RECORD_MAPPED_H
+
+#include <stddef.h>
+
+/* Zeros, at a page; pages that are never touched cost addresses alone.  NULL if there are none.  Any thread; changes errno. */
+void *d9__map(size_t bytes);
+
+/* Give back what d9__map(|bytes|) gave. */
+void d9__unmap(void *memory, size_t bytes);
+
+/* From now on the kernel locks whatever is mapped, and counts it against ulimit -l: d9__map() unlocks ours at once. */
+void d9__mapped_limit(void);
+
+/* The same for |memory| that its caller mapped by other means.  Does nothing before d9__mapped_limit(); may change errno. */
+void d9__mapped_unlock(const void *memory, size_t bytes);
+
+/* Call |fn| for each piece that is mapped now.  Of more than D9__MAPPED_MAX the later ones are not known. */
+#define D9__MAPPED_MAX 128
+void d9__mapped_each(void (*fn)(void *arg, const void *memory, size_t bytes), void *arg);
+
+#endif /* D9_RECORD_MAPPED_H */

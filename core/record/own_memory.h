@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Own memory: of modules, whose files somebody may cut while they are mapped.
+ *
+ * What a file has no more ends the program by SIGBUS when it is touched.  The kernel, asked for a copy of it, says so.
+ */
+
+#ifndef D9_RECORD_OWN_MEMORY_H
+#define D9_RECORD_OWN_MEMORY_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Copy |len| bytes from |address| on.  How many there are up to the first that cannot be read.  Keeps errno, allocates
+ * nothing.  Where threads may make no system call, as behind a filter, it touches the memory.
+ */
+size_t d9__own_memory_read(uintptr_t address, void *out, size_t len);
+
+/* Headers that a module may have; those of more are cut. */
+#define D9__OWN_HEADERS_MAX 32
+
+/* What dl_iterate_phdr() shows of a module, its headers copied. */
+struct d9__own_headers {
+	struct dl_phdr_info info;
+	ElfW(Phdr) headers[D9__OWN_HEADERS_MAX];
+};
+
+/* |info| with a copy of its headers; NULL: they cannot be read. */
+const struct dl_phdr_info *d9__own_headers_read(struct d9__own_headers *copy, const struct dl_phdr_info *info);
+
+#endif /* D9_RECORD_OWN_MEMORY_H */

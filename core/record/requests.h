@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests: what the flush thread does because somebody asks for it, between its own work: commands
+ * by the control words of the ring, the program by d9_dump(), triggers by having fired.  Flush
+ * thread only.
+ */
+
+#ifndef D9_RECORD_REQUESTS_H
+#define D9_RECORD_REQUESTS_H
+
+#include <stdint.h>
+
+/* What stands in the control words, and d9_dump(). */
+void d9__requests_follow(uint64_t now_ns);
+
+/* d9_dump() alone. */
+void d9__requests_serve_dumps(void);
+
+/* d9__triggers_look(), _settle() and _end(), of this recorder.  A process that records nothing has
+ * nothing to keep. */
+void d9__requests_look_at_triggers(uint64_t now_ns);
+void d9__requests_settle_triggers(void);
+void d9__requests_end_triggers(uint64_t now_ns);
+
+#endif /* D9_RECORD_REQUESTS_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claim: a sealed segment that nobody else changes meanwhile.  The lock is flock(2) on the file
+ * itself, so it dies with its holder; the recorder may remove the name at any time, and whether the
+ * name still leads to the claimed file is looked at before anything is done to it.
+ */
+
+#ifndef D9_STAGE_CLAIM_H
+#define D9_STAGE_CLAIM_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct d9__claim {
+	int dir;	  /* in which nobody else can change names */
+	int fd;		  /* of the file, for reading */
+	const char *path; /* borrowed */
+	const char *name; /* inside |path| */
+	struct stat st;
+};
+
+/*
+ * Claim |path|.  0; -EAGAIN: another process has it, or it is gone; -EINVAL: no regular file of
+ * this user's; -EPERM: its directory is not this user's alone; -ELOOP: a link; else an error of
+ * open(2).  After an error there is nothing to release.
+ */
+int d9__claim_open(struct d9__claim *claim, const char *path);
+
+/* Whether the name still leads to the claimed file. */
+bool d9__claim_holds(const struct d9__claim *claim);
+
+/* A file without a name in the same directory.  A descriptor or -errno. */
+int d9__claim_unnamed(const struct d9__claim *claim);
+
+/*
+ * Let |fd|, which d9__claim_unnamed() made, take the place of the claimed file, with its rights,
+ * owner and times.  0; -EAGAIN: the name is gone, and stays so; else -errno, and the file is as it
+ * was.
+ */
+int d9__claim_replace(const struct d9__claim *claim, int fd);
+
+/* Remove the claimed file.  As d9__claim_replace(). */
+int d9__claim_remove(const struct d9__claim *claim);
+
+void d9__claim_release(struct d9__claim *claim);
+
+#endif /* D9_STAGE_CLAIM_H */

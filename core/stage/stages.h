@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stages: what is done to a sealed segment, one after the other, before it is kept or sent: symbols
+ *written into it, what must not leave taken out of it, or what a program of one's own makes of it.
+ *The segment itself is not touched: a replacement has no name until the caller gives it one, and is
+ *a trace that decodes as a whole.
+ *
+ *	d9__stages_add(&stages, "redact:*.path", why, sizeof(why));
+ *	d9__claim_open(&claim, path);
+ *	if (d9__stages_run(&stages, &claim, false, &fd) == D9__STAGES_REPLACED)
+ *		d9__claim_replace(&claim, fd);
+ */
+
+#ifndef D9_STAGE_STAGES_H
+#define D9_STAGE_STAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stage/claim.h"
+#include "stage/redact_rules.h"
+
+#define D9__STAGES_MAX	 16
+#define D9__STAGES_TRIES 4 /* of a program that asks for another one, the first included */
+
+enum d9__stage_kind { D9__STAGE_SYMBOLIZE, D9__STAGE_REDACT, D9__STAGE_PROGRAM };
+
+/* What becomes of a segment when a stage fails. */
+enum d9__stage_error {
+	D9__STAGE_ERROR_UNSET, /* as SHIP; once one of them redacts, as KEEP */
+	D9__STAGE_ERROR_SHIP,  /* it goes on as it was before that stage; never if that is redact */
+	D9__STAGE_ERROR_KEEP,
+	D9__STAGE_ERROR_DROP,
+};
+
+enum d9__stages_end {
+	D9__STAGES_SAME,     /* there is nothing to change */
+	D9__STAGES_REPLACED, /* by a descriptor */
+	D9__STAGES_DROPPED,  /* it is to be removed */
+	D9__STAGES_KEPT,     /* it is to be left as it is, and not to be sent */
+	D9__STAGES_AGAIN,    /* a program asks for another time */
+	D9__STAGES_GONE,     /* somebody removed it meanwhile */
+};
+
+struct d9__stage {
+	enum d9__stage_kind kind;
+	const char *text; /* as it was given, borrowed */
+	struct d9__redact_rules rules;
+	char **argv;
+	uint64_t runs; /* that it has finished */
+};
+
+struct d9__stages {
+	struct d9__stage items[D9__STAGES_MAX];
+	size_t n;
+	enum d9__stage_error on_error;
+	uint64_t timeout_ns;
+	uint64_t limit_bytes; /* of a program's memory, and of what it writes; 0: none */
+	/* Writes |path| with symbols to standard output, in a process of its own; an exit status.
+	 */
+	int (*symbolize)(const char *path);
+	/* What went wrong, in one line, with the segment |path|; |stage| is NULL if that is no
+	 * stage's fault. */
+	void (*tell)(void *context, const char *path, const char *stage, const char *what);
+	void *context;
+	uint64_t failures;
+};
+
+/* No stages, and the limits that shipping has: 30 s, 512 MiB. */
+void d9__stages_init(struct d9__stages *stages);
+
+/*
+ * Add the stage |text|: "symbolize", "redact:GLOB[,...]" (redact_rules.h), or a program with its
+ * arguments (words.h), which is looked for at once.  0, -EINVAL with a reason in |why|, -ENOMEM.
+ */
+int d9__stages_add(struct d9__stages *stages, const char *text, char *why, size_t why_size);
+
+/* |last|: a program that asks for another time has failed.  After REPLACED |*fd| is the caller's.
+ */
+enum d9__stages_end d9__stages_run(struct d9__stages *stages, const struct d9__claim *claim,
+				   bool last, int *fd);
+
+/* The |i|th glob that has matched nothing in all segments that were redacted; NULL: there are no
+ * more. */
+const char *d9__stages_unmatched(const struct d9__stages *stages, size_t i);
+
+void d9__stages_release(struct d9__stages *stages);
+
+#endif /* D9_STAGE_STAGES_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of a command that a command line names in one argument. */
+
+#ifndef D9_STAGE_WORDS_H
+#define D9_STAGE_WORDS_H
+
+/*
+ * Split |text| as a shell does that expands nothing: blanks separate words, quotes of both kinds hold them together, and
+ * a backslash takes the next character as it is (between double quotes before " and itself, between single ones never).
+ *
+ * A list that ends with NULL, to be freed as one; NULL with |*fault| why: no word, quotes that are not closed, ...
+ */
+char **d9__words_split(const char *text, const char **fault);
+
+#endif /* D9_STAGE_WORDS_H */

@@ -1,0 +1,878 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <dial9/trigger.h>
+
+#include "core/record/scratch.h"
+#include "core/record/ticks.h"
+#include "format/trigger_text.h"
+#include "record/clock.h"
+#include "record/emit_inl.h"
+#include "record/levels.h"
+#include "record/names.h"
+#include "record/ring_file.h"
+#include "record/trigger_file.h"
+#include "record/triggers.h"
+
+#define MS    UINT64_C(1000000)
+#define MANY  300000u /* three times what a ring of a MiB holds */
+#define BURST 10000u
+
+static struct d9_recorder *start(enum d9_mode mode, const char *triggers)
+{
+	struct d9_options *options = scratch_options();
+	char often[512];
+	size_t len = 0;
+
+	/* This process makes many dumps. */
+	for (const char *at = triggers; *at; at += strcspn(at, ";"), at += *at == ';')
+		len += (size_t)snprintf(often + len, sizeof(often) - len, "%.*s%s;", (int)strcspn(at, ";"), at,
+					strstr(triggers, "at most") ? "" : " at most 360/h");
+	d9_options_set_mode(options, mode);
+	d9_options_set_ring_mb(options, 1);
+	CU_ASSERT_EQUAL_FATAL(d9_options_set_triggers(options, often), 0);
+	return scratch_start(options);
+}
+
+static void stop(struct d9_recorder *recorder)
+{
+	CU_ASSERT_EQUAL(d9_recorder_stop(recorder, 60000), 0);
+}
+
+/* ---- manifests ---- */
+
+static char manifest[64 << 10]; /* of the dump that was found last */
+static int n_manifests;
+
+static int find_manifest(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	FILE *file;
+
+	(void)st;
+	if (type != FTW_F || strncmp(path + ftw->base, "dump.", 5) != 0)
+		return 0;
+	n_manifests++;
+	file = fopen(path, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	manifest[fread(manifest, 1, sizeof(manifest) - 1, file)] = '\0';
+	fclose(file);
+	return 0;
+}
+
+static int manifests(void)
+{
+	n_manifests = 0;
+	manifest[0] = '\0';
+	nftw(scratch_dir, find_manifest, 16, FTW_PHYS);
+	return n_manifests;
+}
+
+static bool says(const char *text)
+{
+	bool found = strstr(manifest, text) != NULL;
+
+	if (!found)
+		printf("not in the manifest: %s\n%s", text, manifest);
+	return found;
+}
+
+/* ---- conditions ---- */
+
+static void poll_of(uint64_t took_ns)
+{
+	const struct d9__trigger_place place = { .task = 7, .loc = d9__name_intern("frobd+0x12 @ main", 17) };
+
+	d9__triggers_poll(d9__clock_mono_ns(), took_ns, &place);
+}
+
+static void test_a_poll_fires_above_its_threshold_and_not_at_it(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "slow: poll > 50ms");
+
+	CU_ASSERT_EQUAL(atomic_load(&d9__triggers_poll_ns), 50 * MS);
+	CU_ASSERT_EQUAL(atomic_load(&d9__long_poll_ns), MS);
+	poll_of(50 * MS - 1);
+	poll_of(50 * MS);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 0);
+
+	recorder = start(D9_MODE_CONTINUOUS, "slow: poll > 50ms; quick: poll > 20us");
+	CU_ASSERT_EQUAL(atomic_load(&d9__long_poll_ns), 20000);
+	poll_of(50 * MS + 1);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"fired_count\": 2"));
+	CU_ASSERT_EQUAL(scratch_count("DumpTriggerEvent"), 2);
+
+	stop(start(D9_MODE_CONTINUOUS, "call"));
+	CU_ASSERT_EQUAL(atomic_load(&d9__triggers_poll_ns), UINT64_MAX);
+	CU_ASSERT_EQUAL(atomic_load(&d9__long_poll_ns), MS);
+}
+
+static void late_by(uint64_t late_ns)
+{
+	const struct d9__trigger_place place = { .task = 7, .loc = d9__name_intern("frobd+0x12 @ main", 17) };
+
+	d9__triggers_late(d9__clock_mono_ns(), late_ns, &place);
+}
+
+static void test_a_late_timer_fires_above_its_threshold_and_not_at_it(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "late: lateness > 50ms where callback ~ frobd+*; poll > 1s");
+
+	CU_ASSERT_EQUAL(atomic_load(&d9__triggers_late_ns), 50 * MS);
+	late_by(50 * MS);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 0);
+
+	recorder = start(D9_MODE_CONTINUOUS, "late: lateness > 50ms where callback ~ frobd+*");
+	errno = EDOM;
+	late_by(50 * MS + 1);
+	CU_ASSERT_EQUAL(errno, EDOM);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"condition\": \"lateness\", \"threshold\": 50000000, \"value\": 50000001"));
+
+	stop(start(D9_MODE_CONTINUOUS, "call"));
+	CU_ASSERT_EQUAL(atomic_load(&d9__triggers_late_ns), D9__NEVER_LATE);
+}
+
+/* Their stamps are those of a moment, so that all of them fall into a second however long this thread takes. */
+static void record_polls(unsigned n)
+{
+	uint64_t ns = d9__clock_mono_ns() + 300 * MS;
+	struct d9__slot *slot = d9__slot_self();
+
+	for (unsigned i = 0; i < n; i++) {
+		d9__emit_poll_start(slot, ns, 1, 0, 7, D9__NAME_EMPTY);
+		d9__emit_poll_end(slot, ns, 1);
+	}
+}
+
+static void polls_fire(enum d9_mode mode)
+{
+	struct d9_recorder *recorder = start(mode, "busy: polls > 20000/s then 0s; wakes > 0/s");
+
+	record_polls(20001);
+	while (!manifests())
+		sleep_ms(1);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"condition\": \"polls\", \"threshold\": 20000, \"value\": 20001"));
+	CU_ASSERT(says("\"fired_count\": 1"));
+}
+
+static void test_polls_are_counted_whether_chunks_are_written_or_recycled(void)
+{
+	polls_fire(D9_MODE_CONTINUOUS);
+	/* Those are still in the ring, and count for a second. */
+	sleep_ms(1400);
+	polls_fire(D9_MODE_FLIGHT);
+}
+
+static uint64_t many_wait(bool (*wanted)(const void *arg, const char *name), const void *arg)
+{
+	return wanted(arg, "main") ? 57 : 0;
+}
+
+static void test_a_queue_that_is_long_for_a_while_fires(void)
+{
+	struct d9_recorder *recorder;
+	uint64_t begin_ns;
+
+	d9__levels_provide(many_wait, NULL);
+	begin_ns = d9__clock_mono_ns();
+	recorder = start(D9_MODE_FLIGHT, "queue > 57; q: queue > 56 for 200ms where loop ~ main then 0s");
+	while (!manifests())
+		sleep_ms(1);
+	CU_ASSERT(d9__clock_mono_ns() - begin_ns >= 200 * MS);
+	stop(recorder);
+	d9__levels_provide(NULL, NULL);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"trigger\": \"q\""));
+	CU_ASSERT(says("\"condition\": \"queue\", \"threshold\": 56, \"value\": 57"));
+	CU_ASSERT(says("\"fired_count\": 1"));
+}
+
+static void test_blocked_hurries_the_flush_thread_only_while_a_callback_runs(void)
+{
+	struct d9__open_calls open = { .youngest_ns = UINT64_MAX };
+
+	d9__triggers_arm("blocked > 50ms");
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), UINT64_MAX);
+	open.youngest_ns = 0;
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), 25 * MS);
+	d9__triggers_arm("blocked > 1ms");
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), 10 * MS);
+	d9__triggers_arm("poll > 1ms");
+	CU_ASSERT_EQUAL(d9__triggers_period_ns(&open), UINT64_MAX);
+}
+
+static void test_where_is_asked_before_a_trigger_fires(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "a: poll > 1ms where callback ~ other+*;"
+								  "b: poll > 1ms where callback ~ frobd+0x1?;"
+								  "c: poll > 1ms where callback ~ frobd+* where thread ~ nobody");
+
+	poll_of(2 * MS);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"trigger\": \"b\""));
+	CU_ASSERT(says("\"fired_count\": 1"));
+}
+
+static uint64_t callback_of(uint32_t loc)
+{
+	return loc == d9__name_intern("frobd+0x12 @ main", 17) ? 0xf00d : 0;
+}
+
+static void see_callback(void *arg, const struct d9_event *event)
+{
+	if (event->kind == D9_EVENT_DUMP_TRIGGER)
+		*(uint64_t *)arg = *(uint64_t *)arg << 16 | d9_event_known_u64(event, D9_DUMP_TRIGGER_CALLBACK, 1);
+}
+
+static void test_the_event_has_the_address_of_the_callback(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "slow: poll > 1ms; t: call");
+	uint64_t callbacks = 0;
+
+	d9__triggers_provide(NULL, callback_of);
+	poll_of(2 * MS);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	stop(recorder);
+	d9__triggers_provide(NULL, NULL);
+	scratch_read(scratch_dir, true, see_callback, &callbacks);
+	CU_ASSERT_EQUAL(callbacks, 0xf00d0000);
+}
+
+/* ---- windows ---- */
+
+struct ticks {
+	uint64_t n, first, next;
+	bool ordered;
+};
+
+static void see_tick(void *arg, const struct d9_event *event)
+{
+	struct ticks *ticks = arg;
+	uint64_t number;
+
+	if (strcmp(d9_event_name(event), "Tick") != 0)
+		return;
+	number = event->values[0].u.u64;
+	if (!ticks->n++)
+		ticks->first = number;
+	else if (number != ticks->next)
+		ticks->ordered = false;
+	ticks->next = number + 1;
+}
+
+static uint64_t written(struct d9_recorder *recorder)
+{
+	struct d9_counters c;
+
+	CU_ASSERT_EQUAL(d9_recorder_counters(recorder, &c, sizeof(c)), 0);
+	return c.bytes_written;
+}
+
+/* What the ring would not hold till the end is written as it comes: it is awaited, so that none is overwritten. */
+static void test_a_window_has_every_event_also_of_more_than_the_ring_holds(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call last 20ms then 600s");
+	struct ticks ticks = { .ordered = true };
+	uint64_t before;
+
+	emit_ticks(1000000, 100);
+	sleep_ms(50);
+	before = written(recorder);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	for (uint64_t i = 0; i < MANY; i += BURST) {
+		emit_ticks(i, BURST);
+		while (written(recorder) == before)
+			sleep_ms(1);
+		before = written(recorder);
+	}
+	stop(recorder);
+
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"state\": \"closed\""));
+	CU_ASSERT(says("\"complete\": true"));
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), 1);
+	scratch_read(scratch_dir, false, see_tick, &ticks);
+	CU_ASSERT(ticks.ordered);
+	CU_ASSERT_EQUAL(ticks.first, 0);
+	CU_ASSERT_EQUAL(ticks.next, MANY);
+	CU_ASSERT_EQUAL(scratch_count("DumpTriggerEvent"), 1);
+}
+
+/* Nobody waits for the pieces: threads overwrite what they did not take, and the dump says so. */
+static void test_what_was_overwritten_before_it_was_written_is_told(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call last 1s then 600s");
+	struct ticks ticks = { .ordered = true };
+
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	emit_ticks(0, 1);
+	while (!written(recorder))
+		sleep_ms(1);
+	emit_ticks(1, 4 * MANY - 1);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	scratch_read(scratch_dir, false, see_tick, &ticks);
+	CU_ASSERT_EQUAL(ticks.first, 0);
+	CU_ASSERT_EQUAL(ticks.next, 4 * MANY);
+	CU_ASSERT(says(ticks.n == 4 * MANY ? "\"complete\": true" : "\"complete\": false"));
+}
+
+static void *emit_beyond_the_ring(void *unused)
+{
+	emit_ticks(0, MANY / 2);
+	return unused;
+}
+
+/* As above, of a thread whose first events are overwritten before any piece has one of them. */
+static void test_what_a_new_thread_overwrote_before_it_was_written_is_told(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call last 1s then 600s");
+	struct ticks ticks = { .ordered = true };
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	while (!written(recorder))
+		sleep_ms(1);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, emit_beyond_the_ring, NULL), 0);
+	pthread_join(thread, NULL);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	scratch_read(scratch_dir, false, see_tick, &ticks);
+	CU_ASSERT_EQUAL(ticks.next, MANY / 2);
+	CU_ASSERT(says(ticks.n == MANY / 2 ? "\"complete\": true" : "\"complete\": false"));
+}
+
+/* The texts of the one before are not in its metadata, nor do late fires of it come to the next. */
+static void see_triggers(void *arg, const struct d9_event *event)
+{
+	if (!strcmp(d9_event_name(event), "SegmentMetadataEvent"))
+		for (size_t i = 0; i < event->values[0].u.string_map.n; i++)
+			*(int *)arg += !strncmp(event->values[0].u.string_map.pairs[2 * i].data, "trigger", 7);
+}
+
+static void test_the_next_recorder_knows_nothing_of_triggers_before(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "t: call");
+	int n = 0;
+
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	stop(recorder);
+	scratch_read(scratch_dir, true, see_triggers, &n);
+	CU_ASSERT(n > 0);
+	n = 0;
+	recorder = scratch_start(scratch_options());
+	emit_ticks(0, 1);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), -ENOENT);
+	stop(recorder);
+	scratch_read(scratch_dir, true, see_triggers, &n);
+	CU_ASSERT_EQUAL(n, 0);
+	CU_ASSERT_EQUAL(manifests(), 0);
+}
+
+static void test_a_window_without_a_future_is_dumped_at_once(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call then 0s");
+	struct ticks ticks = { .ordered = true };
+
+	emit_ticks(0, 1000);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	while (!manifests() || !strstr(manifest, "\"state\": \"closed\""))
+		sleep_ms(1);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), 1);
+	stop(recorder);
+	scratch_read(scratch_dir, true, see_tick, &ticks);
+	CU_ASSERT(ticks.ordered);
+	CU_ASSERT_EQUAL(ticks.n, 1000);
+}
+
+/* No file may grow: writes fail, as on a full disk. */
+static void let_files_grow(bool let)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = let ? limit.rlim_max : 0;
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void test_a_dump_that_cannot_be_written_now_is_tried_again_until_its_window_closes(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call then 600s");
+	struct ticks ticks = { .ordered = true };
+	struct d9_counters c = { .write_errors = 0 };
+
+	emit_ticks(0, 1000);
+	let_files_grow(false);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	while (!c.write_errors) {
+		CU_ASSERT_EQUAL_FATAL(d9_recorder_counters(recorder, &c, sizeof(c)), 0);
+		sleep_ms(1);
+	}
+	emit_ticks(1000, 1000);
+	let_files_grow(true);
+	while (!written(recorder))
+		sleep_ms(1);
+	emit_ticks(2000, 1000);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"state\": \"closed\""));
+	scratch_read(scratch_dir, true, see_tick, &ticks);
+	CU_ASSERT(ticks.ordered);
+	CU_ASSERT_EQUAL(ticks.n, 3000);
+}
+
+static void test_a_dump_by_hand_does_not_disturb_one_whose_window_is_open(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call then 600s");
+	struct d9_dump_receipt receipt;
+	struct ticks ticks = { .ordered = true };
+	int err;
+
+	emit_ticks(0, 100);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	while (!manifests())
+		sleep_ms(1);
+	emit_ticks(100, 100);
+	err = d9_dump(recorder, 0, NULL, 60000, &receipt, sizeof(receipt));
+	CU_ASSERT_EQUAL_FATAL(err, 0);
+	emit_ticks(200, 100);
+	scratch_read(receipt.path, true, see_tick, &ticks);
+	CU_ASSERT_EQUAL(ticks.n, 200);
+	stop(recorder);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), 2);
+	CU_ASSERT_EQUAL(scratch_count("Tick"), 500);
+}
+
+/* ---- how often ---- */
+
+static void test_a_million_fires_are_one_dump(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "t: call");
+
+	errno = EDOM;
+	for (int i = 0; i < 1000000; i++)
+		CU_ASSERT_EQUAL_FATAL(d9_trigger_fire("t"), 0);
+	CU_ASSERT_EQUAL(errno, EDOM);
+	CU_ASSERT_EQUAL(d9_trigger_fire("u"), -ENOENT);
+	CU_ASSERT_EQUAL(d9_trigger_fire(NULL), -EINVAL);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"fired_count\": 1"));
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), -ENOENT);
+}
+
+static void test_another_trigger_joins_the_dump(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "a: call pairs team=\"x\\\\y\"; b: call; c: poll > 1ms");
+
+	CU_ASSERT_EQUAL(d9_trigger_fire("a"), 0);
+	CU_ASSERT_EQUAL(d9_trigger_fire("b"), 0);
+	poll_of(3 * MS);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"trigger\": \"a\",\n  \"trigger_time\": \"20"));
+	CU_ASSERT(says("\"fired_count\": 3"));
+	CU_ASSERT(says("\"threshold\": 1000000, \"value\": 3000000"));
+	CU_ASSERT(says("\"pairs\": {\"team\": \"x\\\\\\\\y\"}"));
+	CU_ASSERT(says("\"segments\": [\"trace.0.bin.zst\"]"));
+	CU_ASSERT_EQUAL(scratch_count("DumpTriggerEvent"), 3);
+}
+
+/* Until the flush thread has taken |n| firings of the first trigger. */
+static void await_fired(uint64_t n)
+{
+	char text[D9__RING_ANSWER];
+	uint64_t fired = 0;
+
+	while (fired < n) {
+		uint32_t number = 0;
+
+		CU_ASSERT_EQUAL_FATAL(d9__triggers_request(D9__TRIGGER_SHOW, "", &number, &fired, text, sizeof(text)), 0);
+		sleep_ms(1);
+	}
+}
+
+static void see_refusal(void *arg, const struct d9_event *event)
+{
+	if (!strcmp(d9_event_name(event), "RecorderLogEvent")) {
+		struct d9_text text = event->values[1].u.text;
+
+		*(int *)arg += memmem(text.data, text.len, "none is made", 12) != NULL;
+	}
+}
+
+static void test_no_more_dumps_are_made_in_an_hour_than_the_trigger_says(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_CONTINUOUS, "t: call then 0s every 1s at most 1/h");
+	int refusals = 0;
+
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	await_fired(1);
+	sleep_ms(1100);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	await_fired(2);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	scratch_read(scratch_dir, true, see_refusal, &refusals);
+	CU_ASSERT_EQUAL(refusals, 1);
+}
+
+/* ---- mistakes ---- */
+
+static void test_a_mistake_disables_its_trigger_alone(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_recorder *recorder;
+
+	CU_ASSERT_EQUAL(d9_options_set_triggers(options, "call; pol > 5ms"), -EINVAL);
+	CU_ASSERT_EQUAL(d9_options_set_triggers(options, NULL), -EINVAL);
+	d9_options_set_environment(options, true);
+	setenv("DIAL9_TRIGGERS", "pol > 5ms; good: call at most 360/h", 1);
+	recorder = scratch_start(options);
+	CU_ASSERT_EQUAL(d9_trigger_fire("good"), 0);
+	stop(recorder);
+	unsetenv("DIAL9_TRIGGERS");
+	CU_ASSERT_EQUAL(manifests(), 1);
+}
+
+/* ---- while a recorder runs ---- */
+
+static void test_triggers_are_armed_and_removed_while_the_recorder_runs(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "first: call then 0s");
+	char why[64];
+
+	CU_ASSERT_EQUAL(d9_trigger_add("slow: poll > 50ms then 0s at most 360/h", why, sizeof(why)), 0);
+	CU_ASSERT_STRING_EQUAL(why, "");
+	while (atomic_load(&d9__triggers_poll_ns) != 50 * MS)
+		sleep_ms(1);
+	CU_ASSERT_EQUAL(d9_trigger_add("slow: poll > 70ms then 0s at most 360/h", NULL, 0), 0);
+	while (atomic_load(&d9__triggers_poll_ns) != 70 * MS)
+		sleep_ms(1);
+	poll_of(60 * MS);
+	poll_of(71 * MS);
+	CU_ASSERT_EQUAL(d9_trigger_remove("slow"), 0);
+	while (atomic_load(&d9__triggers_poll_ns) != UINT64_MAX)
+		sleep_ms(1);
+	poll_of(80 * MS);
+	CU_ASSERT_EQUAL(d9_trigger_remove("slow"), -ENOENT);
+	CU_ASSERT_EQUAL(d9_trigger_remove(NULL), -EINVAL);
+	CU_ASSERT_EQUAL(d9_trigger_fire("slow"), -ENOENT);
+	stop(recorder);
+
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT(says("\"threshold\": 70000000, \"value\": 71000000"));
+	CU_ASSERT(says("\"fired_count\": 1"));
+	/* What the reader takes for the unit of its numbers stays. */
+	CU_ASSERT_EQUAL(scratch_count("DumpTriggerEvent"), 1);
+	CU_ASSERT_EQUAL(d9_trigger_add("late: call", why, sizeof(why)), -ESHUTDOWN);
+}
+
+static void test_mistakes_in_an_added_trigger_are_told_with_their_column(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "first: call");
+	char why[64], text[32];
+
+	CU_ASSERT_EQUAL(d9_trigger_add("first: pol > 5ms", why, sizeof(why)), -EINVAL);
+	CU_ASSERT(!strncmp(why, "column 8: 'pol'", 15));
+	CU_ASSERT_EQUAL(d9_trigger_add("a: call; b: call", why, sizeof(why)), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(why, "column 10: a second trigger");
+	CU_ASSERT_EQUAL(d9_trigger_add("", why, 9), -EINVAL);
+	CU_ASSERT_STRING_EQUAL(why, "column 1");
+	CU_ASSERT_EQUAL(d9_trigger_add(NULL, why, sizeof(why)), -EINVAL);
+	/* The one of that name is as it was. */
+	CU_ASSERT_EQUAL(d9_trigger_fire("first"), 0);
+	for (unsigned i = 1; i < D9__TRIGGERS_MAX; i++) {
+		snprintf(text, sizeof(text), "n%u: call", i);
+		CU_ASSERT_EQUAL(d9_trigger_add(text, NULL, 0), 0);
+	}
+	CU_ASSERT_EQUAL(d9_trigger_add("more: call", why, sizeof(why)), -ENOSPC);
+	CU_ASSERT_STRING_EQUAL(why, "there are 32 already");
+	stop(recorder);
+}
+
+static void *fire_until_told(void *arg)
+{
+	_Atomic(bool) *enough = arg;
+
+	while (!atomic_load(enough)) {
+		poll_of(2 * MS);
+		d9_trigger_fire("b");
+	}
+	return NULL;
+}
+
+static void test_threads_fire_while_others_arm_and_remove(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "a: poll > 1ms then 0s every 1s at most 1/h");
+	_Atomic(bool) enough = false;
+	pthread_t threads[2];
+	char text[64];
+
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, fire_until_told, &enough), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), "%c: poll > 1ms where callback ~ frobd+* every %us at most 1/h", "bc"[i % 2], i % 7 + 1);
+		while (d9_trigger_add(text, NULL, 0) == -ENOSPC)
+			sleep_ms(1);
+		if (i % 3 == 0)
+			d9_trigger_remove("c");
+	}
+	atomic_store(&enough, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	/* Each entry comes to be free again. */
+	d9_trigger_remove("a");
+	d9_trigger_remove("b");
+	d9_trigger_remove("c");
+	for (unsigned i = 0; i < D9__TRIGGERS_MAX; i++) {
+		snprintf(text, sizeof(text), "n%u: call", i);
+		while (d9_trigger_add(text, NULL, 0) == -ENOSPC)
+			sleep_ms(1);
+	}
+	stop(recorder);
+}
+
+/* Whoever may write to the ring may ask for anything. */
+static void test_requests_of_any_kind_do_no_harm(void)
+{
+	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "first: call");
+	struct d9__ring_trigger *shared = d9__ring.trigger;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t requested = atomic_load(&shared->requested) + 1;
+
+		memset(shared->text, 'x', sizeof(shared->text));
+		shared->what = i < 5 ? i : UINT32_MAX - i;
+		shared->number = i % 2 ? UINT32_MAX : 0;
+		atomic_store(&shared->requested, requested);
+		while (atomic_load(&shared->done) != requested)
+			sleep_ms(1);
+		CU_ASSERT_EQUAL(shared->err,
+				shared->what == D9__TRIGGER_SET						       ? -EINVAL :
+				shared->what == D9__TRIGGER_REMOVE || shared->what == D9__TRIGGER_FIRE ? -ENOENT :
+				shared->what != D9__TRIGGER_SHOW					       ? -ENOTSUP :
+				shared->number								       ? -ENOENT :
+														 0);
+		CU_ASSERT_PTR_NOT_NULL(memchr(shared->answer, 0, sizeof(shared->answer)));
+	}
+	CU_ASSERT_EQUAL(d9_trigger_fire("first"), 0);
+	stop(recorder);
+}
+
+static void write_list(const char *path, const char *text, size_t len)
+{
+	FILE *file = fopen(path, "w");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	fwrite(text, 1, len, file);
+	fclose(file);
+}
+
+/* The values of trigger_error.N, one after the other. */
+static void see_errors(void *arg, const struct d9_event *event)
+{
+	char *out = arg;
+
+	if (strcmp(d9_event_name(event), "SegmentMetadataEvent") != 0)
+		return;
+	out[0] = '\0';
+	for (size_t i = 0; i < event->values[0].u.string_map.n; i++) {
+		const struct d9_text *pair = &event->values[0].u.string_map.pairs[2 * i];
+
+		if (!strncmp(pair[0].data, "trigger_error", 13))
+			sprintf(out + strlen(out), "%.*s: %.*s\n", (int)pair[0].len, pair[0].data, (int)pair[1].len, pair[1].data);
+	}
+}
+
+static bool finds(const char *errors, const char *text)
+{
+	bool found = strstr(errors, text) != NULL;
+
+	if (!found)
+		printf("not there: %s\nin: %s", text, errors);
+	return found;
+}
+
+static void test_triggers_come_from_files_too(void)
+{
+	static const char list[] = "# what we keep\n\n  bad: pol > 5ms\ngood: call at most 360/h\n@other\n";
+	struct d9_options *options = scratch_options();
+	char path[PATH_MAX], pipe_path[PATH_MAX], large[D9__TRIGGER_FILE_MAX + 1], texts[6 * PATH_MAX], errors[8192] = "";
+	struct d9_recorder *recorder;
+
+	snprintf(path, sizeof(path), "%s/list", scratch_dir);
+	write_list(path, list, strlen(list));
+	snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", scratch_dir);
+	CU_ASSERT_EQUAL(mkfifo(pipe_path, 0600), 0);
+	snprintf(texts, sizeof(texts), "@%s ; @%s; @%s.no; @%s.large; @%s.zero; last: call at most 360/h", path, pipe_path, path, path,
+		 path);
+	CU_ASSERT_EQUAL(d9_options_set_triggers(options, texts), 0);
+	memset(large, '\n', sizeof(large));
+	snprintf(path, sizeof(path), "%s/list.large", scratch_dir);
+	write_list(path, large, sizeof(large));
+	snprintf(path, sizeof(path), "%s/list.zero", scratch_dir);
+	write_list(path, "call\0", 5);
+	recorder = scratch_start(options);
+	CU_ASSERT_EQUAL(d9_trigger_fire("good"), 0);
+	CU_ASSERT_EQUAL(d9_trigger_fire("last"), 0);
+	stop(recorder);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	scratch_read(scratch_dir, true, see_errors, errors);
+	CU_ASSERT(finds(errors, "trigger_error.1: "));
+	CU_ASSERT(finds(errors, "/list, line 3, column 8: 'pol' is no condition"));
+	CU_ASSERT(finds(errors, "/list, line 5, column 1: '@other' is no condition"));
+	CU_ASSERT(finds(errors, "/pipe: it is no regular file"));
+	CU_ASSERT(finds(errors, "/list.no: not found"));
+	CU_ASSERT(finds(errors, "/list.large: it has more than 64 KiB"));
+	CU_ASSERT(finds(errors, "/list.zero: it is no text: a byte is 0"));
+}
+
+/* ---- what dumps may take ---- */
+
+/* One more process of a program in flight mode, with a dump of |ticks| events. */
+static void dump_once(uint64_t max_dump_bytes, uint64_t ticks)
+{
+	struct d9_options *options = NULL;
+	struct d9_recorder *recorder;
+
+	CU_ASSERT_EQUAL_FATAL(d9_options_new(&options), 0);
+	d9_options_set_environment(options, false);
+	d9_options_set_trace_dir(options, scratch_dir);
+	d9_options_set_mode(options, D9_MODE_FLIGHT);
+	d9_options_set_ring_mb(options, 1);
+	d9_options_set_max_total_bytes(options, 64 << 10);
+	CU_ASSERT_EQUAL(d9_options_set_max_dump_bytes(options, max_dump_bytes), 0);
+	CU_ASSERT_EQUAL(d9_options_set_triggers(options, "t: call then 0s at most 360/h"), 0);
+	recorder = scratch_start(options);
+	emit_ticks(0, ticks);
+	CU_ASSERT_EQUAL(d9_trigger_fire("t"), 0);
+	stop(recorder);
+}
+
+static uint64_t bytes_of_segments;
+
+static int add_segment(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)ftw;
+	if (type == FTW_F && strstr(path, ".zst"))
+		bytes_of_segments += (uint64_t)st->st_size;
+	return 0;
+}
+
+static void test_dumps_take_nothing_of_the_traces_budget(void)
+{
+	scratch_new();
+	for (int i = 0; i < 3; i++)
+		dump_once(UINT64_C(16) << 20, MANY / 10);
+	CU_ASSERT_EQUAL(manifests(), 3);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), 3);
+	bytes_of_segments = 0;
+	nftw(scratch_dir, add_segment, 16, FTW_PHYS);
+	CU_ASSERT(bytes_of_segments > 64 << 10);
+	CU_ASSERT(says("\"mode\": \"flight\""));
+}
+
+static void see_evicted(void *arg, const struct d9_event *event)
+{
+	const struct d9_value *entries = d9_event_field(event, "entries");
+
+	if (event->kind != D9_EVENT_SEGMENT_METADATA || !entries)
+		return;
+	for (size_t i = 0; i < entries->u.string_map.n; i++)
+		if (entries->u.string_map.pairs[2 * i].len == 13 &&
+		    !memcmp(entries->u.string_map.pairs[2 * i].data, "dumps.evicted", 13))
+			*(size_t *)arg = entries->u.string_map.pairs[2 * i + 1].len;
+}
+
+static void test_the_oldest_dump_goes_with_its_manifest_also_a_dead_processs(void)
+{
+	scratch_new();
+	/* A recorder that ends before it has looked at the directories of others takes none of them. */
+	for (int i = 0; i < 4 || (manifests() > 1 && i < 40); i++)
+		dump_once(16 << 10, MANY / 10);
+	CU_ASSERT_EQUAL(manifests(), 1);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), 1);
+}
+
+static void test_dumps_that_went_are_told_in_the_next(void)
+{
+	struct d9_options *options = scratch_options();
+	struct d9_dump_receipt receipt;
+	struct d9_recorder *recorder;
+	size_t told = 0;
+
+	d9_options_set_mode(options, D9_MODE_FLIGHT);
+	d9_options_set_max_dump_bytes(options, 16 << 10);
+	recorder = scratch_start(options);
+	emit_ticks(0, MANY / 10);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(d9_dump(recorder, 0, NULL, 60000, &receipt, sizeof(receipt)), 0);
+	stop(recorder);
+	CU_ASSERT_EQUAL(scratch_files(scratch_dir, ".zst"), 1);
+	scratch_read(scratch_dir, true, see_evicted, &told);
+	CU_ASSERT_EQUAL(told, 26);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		/* First: those of the others count. */
+		{ "no more dumps are made in an hour than the trigger says",
+		  test_no_more_dumps_are_made_in_an_hour_than_the_trigger_says },
+		{ "a poll fires above its threshold and not at it", test_a_poll_fires_above_its_threshold_and_not_at_it },
+		{ "a late timer fires above its threshold and not at it",
+		  test_a_late_timer_fires_above_its_threshold_and_not_at_it },
+		{ "polls are counted whether chunks are written or recycled",
+		  test_polls_are_counted_whether_chunks_are_written_or_recycled },
+		{ "a queue that is long for a while fires", test_a_queue_that_is_long_for_a_while_fires },
+		{ "blocked hurries the flush thread only while a callback runs",
+		  test_blocked_hurries_the_flush_thread_only_while_a_callback_runs },
+		{ "where is asked before a trigger fires", test_where_is_asked_before_a_trigger_fires },
+		{ "the event has the address of the callback", test_the_event_has_the_address_of_the_callback },
+		{ "a window has every event, also of more than the ring holds",
+		  test_a_window_has_every_event_also_of_more_than_the_ring_holds },
+		{ "what was overwritten before it was written is told",
+		  test_what_was_overwritten_before_it_was_written_is_told },
+		{ "what a new thread overwrote before it was written is told",
+		  test_what_a_new_thread_overwrote_before_it_was_written_is_told },
+		{ "the next recorder knows nothing of triggers before",
+		  test_the_next_recorder_knows_nothing_of_triggers_before },
+		{ "a window without a future is dumped at once", test_a_window_without_a_future_is_dumped_at_once },
+		{ "a dump that cannot be written now is tried again until its window closes",
+		  test_a_dump_that_cannot_be_written_now_is_tried_again_until_its_window_closes },
+		{ "a dump by hand does not disturb one whose window is open",
+		  test_a_dump_by_hand_does_not_disturb_one_whose_window_is_open },
+		{ "a million fires are one dump", test_a_million_fires_are_one_dump },
+		{ "another trigger joins the dump", test_another_trigger_joins_the_dump },
+		{ "triggers come from files, too", test_triggers_come_from_files_too },
+		{ "a mistake disables its trigger alone", test_a_mistake_disables_its_trigger_alone },
+		{ "triggers are armed and removed while the recorder runs",
+		  test_triggers_are_armed_and_removed_while_the_recorder_runs },
+		{ "mistakes in an added trigger are told with their column",
+		  test_mistakes_in_an_added_trigger_are_told_with_their_column },
+		{ "threads fire while others arm and remove", test_threads_fire_while_others_arm_and_remove },
+		{ "requests of any kind do no harm", test_requests_of_any_kind_do_no_harm },
+		{ "dumps take nothing of the trace's budget", test_dumps_take_nothing_of_the_traces_budget },
+		{ "the oldest dump goes, also a dead process's", test_the_oldest_dump_goes_with_its_manifest_also_a_dead_processs },
+		{ "dumps that went are told", test_dumps_that_went_are_told_in_the_next },
+		CU_TEST_INFO_NULL,
+	};
+	int result = d9_test_main("triggers", tests);
+
+	scratch_remove();
+	return result;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What dlclose_storm loads. */
+__attribute__((visibility("default"))) int odd_work(int n);
+
+int odd_work(int n)
+{
+	volatile int sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum = sum + 1;
+	return sum;
+}
