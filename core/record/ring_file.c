@@ -29,6 +29,7 @@
 #include "record/test_point.h"
 
 #define DEFAULT_BYTES ((size_t)32 << 20)
+#define OVERFLOW_UID   65534 /* /proc/sys/kernel/overflowuid, which nobody sets */
 #define POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, which comes with Linux 5.14 */
 
 struct d9__ring d9__ring = { .fd = -1 };
@@ -42,6 +43,19 @@ const char *const d9__loss_names[D9__LOSS_CAUSES] = {
 
 static _Atomic(bool) threads_grow;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER; /* protects d9__ring's making */
+
+static ssize_t read_file(const char *path, char *buf, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n;
+}
 
 /* ---- places ---- */
 
@@ -62,6 +76,24 @@ static int create_file(int dir, const char *name)
 	return fd;
 }
 
+/*
+ * In a user namespace that does not map this user: the kernel tells such users one number, that of "nobody", whose
+ * directory would belong to another user then.
+ */
+static bool is_unmapped(uid_t uid)
+{
+	char buf[4096], *line = buf;
+	unsigned inside, outside, n;
+	int len;
+
+	if (uid != OVERFLOW_UID || read_file("/proc/self/uid_map", buf, sizeof(buf)) < 0)
+		return false;
+	for (; sscanf(line, "%u %u %u%n", &inside, &outside, &n, &len) == 3; line += len)
+		if (uid >= inside && uid - inside < n)
+			return false;
+	return true;
+}
+
 /* The directory in which the ring has a name, made, and the whole |path|.  Its descriptor or -errno. */
 static int open_shm_folder(const char *boot_id, char *path, size_t path_len)
 {
@@ -72,6 +104,8 @@ static int open_shm_folder(const char *boot_id, char *path, size_t path_len)
 	/* It is not to be made: behind chroot(2) it would be on a disk. */
 	if (access("/dev/shm", F_OK))
 		return -errno;
+	if (is_unmapped(geteuid()))
+		return -EACCES;
 	snprintf(user, sizeof(user), "/dev/shm/dial9-%u", (unsigned)geteuid());
 	snprintf(path, path_len, "%s/%s/ring", user, boot_id);
 	top = d9__directory_open(user, flags);
@@ -251,19 +285,6 @@ static int map_first(int fd, bool in_memory)
 }
 
 /* ---- contents ---- */
-
-static ssize_t read_file(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, buf, size - 1);
-	close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-	return n;
-}
 
 /* Field 22 of /proc/self/stat; the name in field 2 may hold blanks and parentheses. */
 static uint64_t process_start_time(void)

@@ -266,4 +266,8 @@ as_alone profile --profile-only
 DIAL9_STEP_ASIDE_ENABLED=no "$dial9" record -q -o off -- ./become namespace >off.out
 grep unshare off.out
 
+say "a ring under the name of a user that is none"
+unshare -U "$dial9" record -q -o unmapped -- ./become none >/dev/null
+echo "status $?"
+"$dial9" info unmapped | sed -n 's/^ *\(ring\.[a-z]*\|ring\) *\(.*\)/\1 \2/p'
 finish ''
