@@ -89,14 +89,22 @@ stage_with() {
 	fi
 }
 
+# What was compiled on this machine before is not compiled again, wherever that tree was: with a relative way to the sources, and
+# ccache's names for the compilers, all its commands are the same.  Tests have the compilers themselves.
+ln -sfn "$top" "$build/source"
+compilers() {
+	[ ! -d /usr/lib/ccache ] || export PATH="/usr/lib/ccache:$PATH" CCACHE_NOHASHDIR=yes
+}
+
 # configure_and_build DIR "TARGET..." ARG...
 configure_and_build() {
+	compilers
 	mkdir -p "$1"
 	cd "$1"
 	targets=$2
 	shift 2
 	# With Debian's sh configure and libtool take a third less.
-	CONFIG_SHELL=/bin/sh "$top/configure" "$@"
+	CONFIG_SHELL=/bin/sh ../source/configure "$@"
 	for target in $targets; do
 		make -j"$(nproc)" "$target" TESTS= LIBTOOL="/bin/sh $top/tests/support/quick_libtool.sh ./libtool"
 	done
@@ -124,7 +132,7 @@ check() {
 	cpu "$build/check.$where.times"
 	before=$cpu
 	# Most tests wait most of the time.
-	make -C "$build/$tree" -k -j$((2 * $(nproc))) "$2" >"$build/check.$where.log" 2>&1 || true
+	make -C "$build/$tree" -k -j$((2 * $(nproc))) "$2" abs_top_srcdir="$top" >"$build/check.$where.log" 2>&1 || true
 	cpu "$build/check.$where.times"
 	echo "== make $2 in $tree: $(($(date +%s) - began)) s, $((cpu - before)) s of CPU that somebody waited for"
 	grep -qE '^# TOTAL:' "$build/check.$where.log" || {
@@ -151,7 +159,7 @@ again() {
 	while read -r tree where name; do
 		valgrind=
 		[ "$where" != valgrind ] || valgrind=VALGRIND=valgrind
-		if make -C "$build/$tree" check-TESTS TESTS="$name" TEST_SUITE_LOG="again.$1.log" $valgrind >"$build/again.$1.log" 2>&1; then
+		if make -C "$build/$tree" check-TESTS TESTS="$name" abs_top_srcdir="$top" TEST_SUITE_LOG="again.$1.log" $valgrind >"$build/again.$1.log" 2>&1; then
 			echo "---- $where: $name passed when it ran alone"
 			echo "PASS: $where: $name" >>"$results"
 		else
@@ -181,6 +189,7 @@ shell_scripts() {
 # The tarball in a read-only tree, built by clang where that is there, installed, and tests there of what is built from it;
 # the rest ran above, and that the files of all tests are in the tarball is checked when it is packed.
 distcheck() {
+	compilers
 	tests='' compiler=
 	! command -v clang >/dev/null || compiler='CC=clang CXX=clang++ --enable-werror'
 	for name in usage completion info report record export; do
