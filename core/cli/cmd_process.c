@@ -13,9 +13,11 @@
 
 #include <dial9/error.h>
 
+#include "analyze/kept_dump.h"
 #include "analyze/units.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/trace_input.h"
 #include "read/folder.h"
 #include "record/retention.h"
 #include "stage/claim.h"
@@ -109,21 +111,53 @@ static int add_folder(struct d9__folder *list, const char *path)
 	return err;
 }
 
+static bool is_active(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > strlen(ACTIVE) && !strcmp(path + len - strlen(ACTIVE), ACTIVE);
+}
+
+/* The sealed ones of the segments that the manifest |path| lists; what is missing is told, and the others are worked on. */
+static int add_dump(struct process *process, const char *path)
+{
+	struct d9__kept_dump dump;
+	int status = d9__dump_open("process", path, &dump), err = 0;
+
+	for (size_t i = 0; !status && !err && i < dump.n_segments; i++) {
+		const struct d9__kept_segment *segment = &dump.segments[i];
+
+		if (segment->missing)
+			process->status = d9__cmd_fail("process", "%s: %s, which it lists, is not there", path, segment->name);
+		else if (!is_active(segment->path))
+			err = add(&process->segments, strdup(segment->path));
+	}
+	if (!status)
+		d9__kept_dump_release(&dump);
+	return err ? d9__cmd_fail("process", "%s: %s", path, d9_strerror(err)) : status;
+}
+
 static int add_operand(struct process *process, const char *path)
 {
-	size_t len = strlen(path), before = process->segments.n;
+	size_t before = process->segments.n;
 	struct stat st;
-	int err;
+	int err, status = 0;
 
-	if (len > strlen(ACTIVE) && !strcmp(path + len - strlen(ACTIVE), ACTIVE))
+	if (is_active(path))
 		return d9__cmd_fail("process",
 				    "%s: it is still being written; dial9 rotate seals it", path);
 	if (stat(path, &st))
 		return d9__cmd_fail("process", "%s: %s", path, strerror(errno));
-	err = S_ISDIR(st.st_mode) ? add_folder(&process->segments, path)
-				  : add(&process->segments, strdup(path));
-	if (err)
-		return d9__cmd_fail("process", "%s: %s", path, d9_strerror(err));
+	if (S_ISREG(st.st_mode) && d9__kept_dump_is(path)) {
+		status = add_dump(process, path);
+	} else {
+		err = S_ISDIR(st.st_mode) ? add_folder(&process->segments, path)
+					  : add(&process->segments, strdup(path));
+		if (err)
+			status = d9__cmd_fail("process", "%s: %s", path, d9_strerror(err));
+	}
+	if (status)
+		return status;
 	if (process->segments.n == before)
 		return d9__cmd_fail("process", "%s: there is no sealed segment in it", path);
 	return D9__EXIT_OK;
@@ -296,7 +330,7 @@ static int run(struct process *process, char **paths)
 
 	if (!*paths)
 		return d9__cmd_fail("process",
-				    "name a directory or segments; see dial9 help process");
+				    "name a directory, segments or a dump's manifest; see dial9 help process");
 	if (!process->stages.n && d9__stages_add(&process->stages, "symbolize", why, sizeof(why)))
 		return d9__cmd_fail("process", "out of memory");
 	process->stages.symbolize = symbolize;

@@ -224,6 +224,25 @@ mkdir empty
 run process empty
 run process missing
 
+say "a dump: the sealed segments that its manifest lists, and no others"
+fresh
+for other in trace.1.bin.zst trace.2.bin.zst.active trace.3.bin.zst; do cp $seg t/boot/$other; done
+# dump SEGMENTS
+dump() {
+	printf '{ "dump_id": "01KB5B22APD3KS0BM3YXWVAB10", "trigger": "t", "trigger_time": "2020-11-28T15:19:10.000000000Z", "state": "closed",
+	"from": "2020-11-28T15:19:00.000000000Z", "to": "2020-11-28T15:20:00.000000000Z", "complete": true, "segments": [%s], "segment_count": %d,
+	"bytes": 1000, "fired": [], "fired_count": 0, "suppressed_before": 0, "pairs": {} }\n' "$1" "$(echo "$1" | wc -w)" >t/boot/dump.A.json
+}
+dump '"trace.0.bin.zst", "trace.2.bin.zst", "trace.3.bin.zst"'
+run process --stage redact:PollEndEvent t/boot/dump.A.json
+for file in t/boot/trace.*; do echo "$file $("$dial9" events "$file" | grep -c '"PollEndEvent"')"; done
+dump '"trace.0.bin.zst", "trace.9.bin.zst"'
+run process --stage redact:PollStartEvent t/boot/dump.A.json
+dump '"trace.9.bin.zst"'
+run process t/boot/dump.A.json
+echo '{' >t/boot/dump.A.json
+run process t/boot/dump.A.json
+
 say "command lines that are wrong"
 run process
 run process --stage nonsuch t
