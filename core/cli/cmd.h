@@ -30,6 +30,7 @@ int d9__cmd_flamegraph(int argc, char **argv);
 int d9__cmd_export(int argc, char **argv);
 int d9__cmd_symbolize(int argc, char **argv);
 int d9__cmd_process(int argc, char **argv);
+int d9__cmd_scrub(int argc, char **argv);
 int d9__cmd_status(int argc, char **argv);
 int d9__cmd_top(int argc, char **argv);
 int d9__cmd_trigger(int argc, char **argv);

@@ -7,24 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <dial9/error.h>
 
-#include "analyze/kept_dump.h"
 #include "analyze/units.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
-#include "cli/trace_input.h"
-#include "read/folder.h"
-#include "record/retention.h"
+#include "cli/sealed.h"
 #include "stage/claim.h"
 #include "stage/program.h"
 #include "stage/stages.h"
 
-#define ACTIVE	  ".active"
 #define PAUSE_SEC 1 /* before programs are asked again */
 
 enum key {
@@ -52,6 +47,7 @@ static const struct d9__usage usage = {
 		"  symbolize              write functions and lines, as dial9 symbolize does\n"
 		"  redact:NAME[,NAME...]  drop event types (TYPE), empty fields (TYPE.FIELD),\n"
 		"                         drop pairs of metadata (TYPE.FIELD.KEY); * is any text\n"
+		"  scrub                  leave times, structure and functions, see dial9 scrub\n"
 		"  'CMD ARG...'           a program: a segment on standard input, another on\n"
 		"                         standard output, what it is in $DIAL9_SEGMENT\n"
 		"Exit status: 0 done; 1 a stage failed, and a line tells which; 2 bad usage, or a\n"
@@ -61,7 +57,7 @@ static const struct d9__usage usage = {
 
 struct process {
 	struct d9__stages stages;
-	struct d9__folder segments; /* that are left to do */
+	struct d9__sealed segments; /* that are left to do */
 	size_t replaced, same, dropped, kept, skipped;
 	int status;
 };
@@ -73,94 +69,6 @@ static void tell(void *context, const char *path, const char *stage, const char 
 		d9__cmd_fail("process", "%s: stage '%s': %s", path, stage, what);
 	else
 		d9__cmd_fail("process", "%s: %s", path, what);
-}
-
-/* ---- which segments ---- */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static int add(struct d9__folder *list, char *path)
-{
-	char **paths = path ? reallocarray(list->paths, list->n + 1, sizeof(*paths)) : NULL;
-
-	if (!paths) {
-		free(path);
-		return -ENOMEM;
-	}
-	list->paths = paths;
-	list->paths[list->n++] = path;
-	return 0;
-}
-
-/* The sealed segments below |path|, whatever else lies there. */
-static int add_folder(struct d9__folder *list, const char *path)
-{
-	struct d9__folder all = { 0 };
-	int err = d9__folder_list(&all, path);
-	uint64_t index;
-
-	for (size_t i = 0; !err && i < all.n; i++)
-		if (d9__artefact_of(base_name(all.paths[i]), &index) == D9__ARTEFACT_SEGMENT)
-			err = add(list, strdup(all.paths[i]));
-	d9__folder_release(&all);
-	return err;
-}
-
-static bool is_active(const char *path)
-{
-	size_t len = strlen(path);
-
-	return len > strlen(ACTIVE) && !strcmp(path + len - strlen(ACTIVE), ACTIVE);
-}
-
-/* The sealed ones of the segments that the manifest |path| lists; what is missing is told, and the others are worked on. */
-static int add_dump(struct process *process, const char *path)
-{
-	struct d9__kept_dump dump;
-	int status = d9__dump_open("process", path, &dump), err = 0;
-
-	for (size_t i = 0; !status && !err && i < dump.n_segments; i++) {
-		const struct d9__kept_segment *segment = &dump.segments[i];
-
-		if (segment->missing)
-			process->status = d9__cmd_fail("process", "%s: %s, which it lists, is not there", path, segment->name);
-		else if (!is_active(segment->path))
-			err = add(&process->segments, strdup(segment->path));
-	}
-	if (!status)
-		d9__kept_dump_release(&dump);
-	return err ? d9__cmd_fail("process", "%s: %s", path, d9_strerror(err)) : status;
-}
-
-static int add_operand(struct process *process, const char *path)
-{
-	size_t before = process->segments.n;
-	struct stat st;
-	int err, status = 0;
-
-	if (is_active(path))
-		return d9__cmd_fail("process",
-				    "%s: it is still being written; dial9 rotate seals it", path);
-	if (stat(path, &st))
-		return d9__cmd_fail("process", "%s: %s", path, strerror(errno));
-	if (S_ISREG(st.st_mode) && d9__kept_dump_is(path)) {
-		status = add_dump(process, path);
-	} else {
-		err = S_ISDIR(st.st_mode) ? add_folder(&process->segments, path)
-					  : add(&process->segments, strdup(path));
-		if (err)
-			status = d9__cmd_fail("process", "%s: %s", path, d9_strerror(err));
-	}
-	if (status)
-		return status;
-	if (process->segments.n == before)
-		return d9__cmd_fail("process", "%s: there is no sealed segment in it", path);
-	return D9__EXIT_OK;
 }
 
 /* ---- one of them ---- */
@@ -217,7 +125,7 @@ static bool run_one(struct process *process, const char *path, bool last)
 /* Once over all that are left; those that ask for another time stay. */
 static void run_round(struct process *process, bool last)
 {
-	struct d9__folder *segments = &process->segments;
+	struct d9__folder *segments = &process->segments.files;
 	size_t left = 0;
 
 	for (size_t i = 0; i < segments->n; i++) {
@@ -259,7 +167,7 @@ static void sum_up(const struct process *process)
 static void run_all(struct process *process)
 {
 	d9__program_guard();
-	for (unsigned tries = 1; process->segments.n; tries++) {
+	for (unsigned tries = 1; process->segments.files.n; tries++) {
 		if (tries > 1)
 			nanosleep(&(struct timespec) { .tv_sec = PAUSE_SEC }, NULL);
 		run_round(process, tries == D9__STAGES_TRIES);
@@ -336,7 +244,9 @@ static int run(struct process *process, char **paths)
 	process->stages.symbolize = symbolize;
 	process->stages.tell = tell;
 	for (; !status && *paths; paths++)
-		status = add_operand(process, *paths);
+		status = d9__sealed_add(&process->segments, "process", *paths);
+	if (process->segments.missing)
+		process->status = D9__EXIT_USAGE;
 	if (!status)
 		run_all(process);
 	return status ? status : process->status;
@@ -356,7 +266,7 @@ int d9__cmd_process(int argc, char **argv)
 		status = d9__args_exit(key);
 	else if (!key)
 		status = run(&process, argv + args.first);
-	d9__folder_release(&process.segments);
+	d9__sealed_release(&process.segments);
 	d9__stages_release(&process.stages);
 	return status;
 }

@@ -49,8 +49,9 @@ bool d9__claim_holds(const struct d9__claim *claim)
 {
 	struct stat st;
 
-	return !fstatat(claim->dir, claim->name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_dev == claim->st.st_dev && st.st_ino == claim->st.st_ino;
+	return claim->copies ||
+	       (!fstatat(claim->dir, claim->name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == claim->st.st_dev &&
+		st.st_ino == claim->st.st_ino);
 }
 
 int d9__claim_open(struct d9__claim *claim, const char *path)
@@ -65,6 +66,23 @@ int d9__claim_open(struct d9__claim *claim, const char *path)
 		err = errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	if (!err && !d9__claim_holds(claim))
 		err = -EAGAIN;
+	if (err)
+		d9__claim_release(claim);
+	return err;
+}
+
+int d9__claim_open_copy(struct d9__claim *claim, const char *path, int dir)
+{
+	const char *slash = strrchr(path, '/');
+	int err = 0;
+
+	*claim = (struct d9__claim) { .path = path, .name = slash ? slash + 1 : path, .copies = true };
+	claim->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	claim->fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (claim->dir < 0 || claim->fd < 0 || fstat(claim->fd, &claim->st))
+		err = -errno;
+	else if (!S_ISREG(claim->st.st_mode))
+		err = -EINVAL;
 	if (err)
 		d9__claim_release(claim);
 	return err;
@@ -139,10 +157,10 @@ static int dress(const struct d9__claim *claim, int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if ((st.st_uid != claim->st.st_uid || st.st_gid != claim->st.st_gid) &&
+	if (!claim->copies && (st.st_uid != claim->st.st_uid || st.st_gid != claim->st.st_gid) &&
 	    fchown(fd, claim->st.st_uid, claim->st.st_gid))
 		return -errno;
-	if (fchmod(fd, claim->st.st_mode & 07777) || futimens(fd, times) || fsync(fd))
+	if (fchmod(fd, claim->copies ? 0600 : claim->st.st_mode & 07777) || futimens(fd, times) || fsync(fd))
 		return -errno;
 	return 0;
 }
@@ -191,6 +209,20 @@ int d9__claim_replace(const struct d9__claim *claim, int fd)
 		unlinkat(claim->dir, name, 0);
 	else
 		fsync(claim->dir);
+	return err;
+}
+
+int d9__claim_put(const struct d9__claim *claim, int fd, const char *name)
+{
+	char hidden[NAME_MAX + 1];
+	int err = fd == claim->fd ? name_copy(claim, fd, hidden) : name_it(claim, fd, hidden);
+
+	if (err)
+		return err;
+	if (renameat(claim->dir, hidden, claim->dir, name)) {
+		err = -errno;
+		unlinkat(claim->dir, hidden, 0);
+	}
 	return err;
 }
 

@@ -16,6 +16,7 @@ struct d9__claim {
 	int fd;		  /* of the file, for reading */
 	const char *path; /* borrowed */
 	const char *name; /* inside |path| */
+	bool copies;	  /* the file stays, and may be anybody's: what is made of it gets a name in |dir| */
 	struct stat st;
 };
 
@@ -25,6 +26,12 @@ struct d9__claim {
  * open(2).  After an error there is nothing to release.
  */
 int d9__claim_open(struct d9__claim *claim, const char *path);
+
+/*
+ * Open |path| for copies in the directory |dir|, which stays the caller's.  0; -EINVAL: no regular file; else an error of
+ * open(2).  After an error there is nothing to release.
+ */
+int d9__claim_open_copy(struct d9__claim *claim, const char *path, int dir);
 
 /* Whether the name still leads to the claimed file. */
 bool d9__claim_holds(const struct d9__claim *claim);
@@ -38,6 +45,12 @@ int d9__claim_unnamed(const struct d9__claim *claim);
  * was.
  */
 int d9__claim_replace(const struct d9__claim *claim, int fd);
+
+/*
+ * Give |fd|, which d9__claim_unnamed() made, or a copy of the file itself the name |name| in the directory for copies, for this
+ * user alone, with the file's time.  0 or -errno.
+ */
+int d9__claim_put(const struct d9__claim *claim, int fd, const char *name);
 
 /* Remove the claimed file.  As d9__claim_replace(). */
 int d9__claim_remove(const struct d9__claim *claim);

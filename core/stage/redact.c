@@ -14,12 +14,13 @@
 #include "stage/frames.h"
 #include "stage/packed_output.h"
 #include "stage/redact.h"
+#include "stage/scrub.h"
 
 #define UNDEFINED UINT32_MAX /* a number that is never given, for what nobody defined */
 
 /* One pool of the batch that is written. */
 struct pool {
-	struct d9__table ids; /* of the batch that is read: the number here + 1 */
+	struct d9__table ids; /* by what is done with it, and its number in the batch that is read: the number here + 1 */
 	uint32_t n;	      /* numbers given */
 	uint32_t empty;	      /* the number + 1 of the empty text or stack; 0: it has none */
 };
@@ -39,6 +40,7 @@ struct redact {
 	struct event event;
 	uint64_t base_ns; /* as readers of what was written have it */
 	bool skipping;	  /* a value that is not to be written */
+	uint8_t how;	  /* enum d9__redact_field: what stands for the value at hand, D9__REDACT_LEAVE: itself */
 };
 
 /* ---- pools ---- */
@@ -49,16 +51,39 @@ static void forget_pool(struct pool *pool)
 	*pool = (struct pool) { 0 };
 }
 
+/* What stands for a text of |*len| bytes. */
+static int stand_in(struct redact *redact, const char **text, size_t *len)
+{
+	if (redact->how == D9__REDACT_LEAVE || redact->skipping)
+		return 0;
+	return d9__scrub_text(redact->rules->scrub, redact->how, *text, *len, text, len);
+}
+
 static int put_string(struct redact *redact, const struct d9__pool_entry *entry, uint32_t id)
 {
 	size_t len = entry ? entry->n : 0;
-	uint8_t *p = d9__packed_output_reserve(&redact->out, D9__POOL_ENTRY_FRAME_LEN + len);
+	const char *text = len ? entry->data : "";
+	uint8_t *p;
 
+	if (entry && stand_in(redact, &text, &len))
+		return -ENOMEM;
+	p = d9__packed_output_reserve(&redact->out, D9__POOL_ENTRY_FRAME_LEN + len);
 	if (!p)
 		return -ENOMEM;
-	d9__wire_put_pool_entry(p, id, entry && len ? entry->data : "", len);
+	d9__wire_put_pool_entry(p, id, text, len);
 	redact->out.len += D9__POOL_ENTRY_FRAME_LEN + len;
 	return 0;
+}
+
+/* What stands for the address at |p| in its place. */
+static int put_address(struct redact *redact, uint8_t *p)
+{
+	uint64_t address;
+	int err = d9__scrub_number(redact->rules->scrub, redact->how, d9__wire_get_u64(p), &address);
+
+	if (!err)
+		d9__wire_put_u64(p, address);
+	return err;
 }
 
 static int put_stack(struct redact *redact, const struct d9__pool_entry *entry, uint32_t id)
@@ -70,6 +95,9 @@ static int put_stack(struct redact *redact, const struct d9__pool_entry *entry, 
 	if (!p)
 		return -ENOMEM;
 	d9__wire_put_stack_entry(p, id, n ? entry->data : NULL, n);
+	for (uint32_t i = 0; redact->how != D9__REDACT_LEAVE && i < n; i++)
+		if (put_address(redact, p + D9__POOL_ENTRY_FRAME_LEN + (size_t)i * 8))
+			return -ENOMEM;
 	redact->out.len += len;
 	return 0;
 }
@@ -79,8 +107,8 @@ static int renumber(struct redact *redact, bool is_stack, const struct d9__pool_
 		    uint32_t *id)
 {
 	struct pool *pool = is_stack ? &redact->stacks : &redact->strings;
-	size_t known =
-		entry ? (size_t)(uintptr_t)d9__table_find(&pool->ids, entry->id) : pool->empty;
+	uint64_t key = entry ? (uint64_t)redact->how << 32 | entry->id : 0;
+	size_t known = entry ? (size_t)(uintptr_t)d9__table_find(&pool->ids, key) : pool->empty;
 	int err = 0;
 
 	if (!known && pool->n == UNDEFINED)
@@ -90,7 +118,7 @@ static int renumber(struct redact *redact, bool is_stack, const struct d9__pool_
 		err = is_stack ? put_stack(redact, entry, pool->n)
 			       : put_string(redact, entry, pool->n);
 		if (!err && entry)
-			err = d9__table_add(&pool->ids, entry->id, (void *)(uintptr_t)known);
+			err = d9__table_add(&pool->ids, key, (void *)(uintptr_t)known);
 		else if (!err)
 			pool->empty = (uint32_t)known;
 		pool->n++;
@@ -107,7 +135,7 @@ static int put(struct redact *redact, const void *bytes, size_t len)
 	size_t capacity = event->capacity ? event->capacity : 4096;
 	uint8_t *bigger;
 
-	if (redact->skipping)
+	if (redact->skipping || !len)
 		return 0;
 	while (capacity - event->len < len)
 		capacity *= 2;
@@ -131,21 +159,18 @@ static int put_u32(struct redact *redact, uint32_t value)
 	return put(redact, bytes, sizeof(bytes));
 }
 
+static int put_plain(struct redact *redact, const char *text)
+{
+	size_t len = strlen(text);
+
+	return put_u32(redact, (uint32_t)len) ? -ENOMEM : put(redact, text, len);
+}
+
 static int copy_bytes(struct redact *redact, struct d9__cursor *in, uint64_t len)
 {
 	const uint8_t *bytes;
 
 	return d9__cursor_take(in, len, &bytes) ? put(redact, bytes, (size_t)len) : -EBADMSG;
-}
-
-static int copy_varint(struct redact *redact, struct d9__cursor *in)
-{
-	const uint8_t *start = in->p;
-	uint64_t value;
-
-	if (d9__cursor_varint(in, &value) != 1)
-		return -EBADMSG;
-	return put(redact, start, (size_t)(in->p - start));
 }
 
 /* A count, or a length: and so many things of |size| bytes. */
@@ -156,6 +181,45 @@ static int copy_counted(struct redact *redact, struct d9__cursor *in, uint32_t s
 	if (!d9__cursor_u32(in, &n))
 		return -EBADMSG;
 	return put_u32(redact, n) ? -ENOMEM : copy_bytes(redact, in, (uint64_t)n * size);
+}
+
+static int copy_varint(struct redact *redact, struct d9__cursor *in)
+{
+	const uint8_t *start = in->p;
+	uint8_t bytes[D9__VARINT_MAX];
+	uint64_t value;
+
+	if (d9__cursor_varint(in, &value) != 1)
+		return -EBADMSG;
+	if (redact->how == D9__REDACT_LEAVE || redact->skipping)
+		return put(redact, start, (size_t)(in->p - start));
+	if (d9__scrub_number(redact->rules->scrub, redact->how, value, &value))
+		return -ENOMEM;
+	return put(redact, bytes, (size_t)(d9__varint_put(bytes, value) - bytes));
+}
+
+static int copy_text(struct redact *redact, struct d9__cursor *in)
+{
+	const uint8_t *bytes;
+	const char *text;
+	uint32_t n;
+	size_t len;
+
+	if (!d9__cursor_blob(in, &bytes, &n))
+		return -EBADMSG;
+	text = (const char *)bytes;
+	len = n;
+	return stand_in(redact, &text, &len) || put_u32(redact, (uint32_t)len) || put(redact, text, len) ? -ENOMEM : 0;
+}
+
+static int copy_stack(struct redact *redact, struct d9__cursor *in)
+{
+	size_t at = redact->event.len + 4;
+	int err = copy_counted(redact, in, 8);
+
+	for (; !err && redact->how != D9__REDACT_LEAVE && !redact->skipping && at < redact->event.len; at += 8)
+		err = put_address(redact, redact->event.bytes + at);
+	return err;
 }
 
 static int copy_pooled(struct redact *redact, struct d9__cursor *in, bool is_stack)
@@ -229,10 +293,11 @@ static int copy_value(struct redact *redact, struct d9__cursor *in, uint8_t type
 	case D9_FIELD_VARINT:
 		return copy_varint(redact, in);
 	case D9_FIELD_STRING:
+		return copy_text(redact, in);
 	case D9_FIELD_BYTES:
 		return copy_counted(redact, in, 1);
 	case D9_FIELD_STACK:
-		return copy_counted(redact, in, 8);
+		return copy_stack(redact, in);
 	case D9_FIELD_POOLED_STRING:
 	case D9_FIELD_POOLED_STACK:
 		return copy_pooled(redact, in, type == D9_FIELD_POOLED_STACK);
@@ -319,6 +384,52 @@ static int copy_kept_pairs(struct redact *redact, struct d9__cursor *in,
 	return err;
 }
 
+/* A map of texts, by what scrub makes of each pair. */
+static int copy_scrubbed_pairs(struct redact *redact, struct d9__cursor *in)
+{
+	size_t at = redact->event.len;
+	const uint8_t *key, *value;
+	uint32_t n, len, value_len, kept = 0;
+	int err, made;
+
+	if (!d9__cursor_u32(in, &n) || !d9__cursor_holds(in, n, 8))
+		return -EBADMSG;
+	err = put_u32(redact, n);
+	for (; !err && n; n--) {
+		char *new_key, *new_value;
+
+		if (!d9__cursor_blob(in, &key, &len) || !d9__cursor_blob(in, &value, &value_len))
+			return -EBADMSG;
+		made = d9__scrub_pair(redact->rules->scrub, (const char *)key, len, (const char *)value, value_len, &new_key,
+				      &new_value);
+		if (made < 0)
+			return made;
+		if (!made)
+			continue;
+		err = put_plain(redact, new_key);
+		if (!err)
+			err = put_plain(redact, new_value);
+		free(new_key);
+		free(new_value);
+		kept++;
+	}
+	if (!err)
+		d9__wire_put_u32(redact->event.bytes + at, kept);
+	return err;
+}
+
+static int put_scrubbed(struct redact *redact, struct d9__cursor *in, uint8_t type, enum d9__redact_field how)
+{
+	int err;
+
+	if (how == D9__SCRUB_PAIRS)
+		return copy_scrubbed_pairs(redact, in);
+	redact->how = (uint8_t)how;
+	err = copy_value(redact, in, type, 0);
+	redact->how = D9__REDACT_LEAVE;
+	return err;
+}
+
 static int take_field(struct redact *redact, struct d9__cursor *in, const struct d9_schema *schema,
 		      uint32_t i, enum d9__redact_field what)
 {
@@ -338,6 +449,8 @@ static int take_field(struct redact *redact, struct d9__cursor *in, const struct
 		return copy_kept_pairs(redact, in, schema, i);
 	if (what == D9__REDACT_LEAVE)
 		return copy_value(redact, in, field->type, 0);
+	if (what != D9__REDACT_EMPTY)
+		return put_scrubbed(redact, in, field->type, what);
 	err = skip_value(redact, in, field->type);
 	return err || field->optional ? err : put_nothing(redact, field->type);
 }
@@ -364,7 +477,9 @@ static int put_frame(struct redact *redact, const uint8_t *bytes, size_t len)
 
 	if (!p)
 		return -ENOMEM;
-	d9__wire_put_bytes(p, bytes, len);
+	/* An event without fields has no bytes. */
+	if (len)
+		d9__wire_put_bytes(p, bytes, len);
 	redact->out.len += len;
 	return 0;
 }
@@ -393,7 +508,7 @@ static int take_event(struct redact *redact, const struct d9__frame *frame)
 	struct d9__redact_plan *plan = plan_of(redact, frame->schema);
 	int err = plan ? 0 : -ENOMEM;
 
-	if (err || plan->drop)
+	if (err || plan->drop || (redact->rules->scrub && !d9__scrub_event(redact->rules->scrub, frame)))
 		return err;
 	redact->event.len = 0;
 	for (uint32_t i = 0; !err && i < frame->schema->n_fields; i++)
@@ -409,16 +524,23 @@ static int take_event(struct redact *redact, const struct d9__frame *frame)
 
 /* Its head is left out like the events are: a type's name can be what must not leave. */
 static int take_schema(struct redact *redact, const struct d9__frame *frame,
-		       const struct d9_schema *schema)
+		       const struct d9_schema *schema, uint16_t type)
 {
 	struct d9__redact_plan *plan = schema ? plan_of(redact, schema) : NULL;
+	const uint8_t *bytes = frame->start;
+	size_t len = (size_t)(frame->end - frame->start);
+	int err = 0;
 
 	if (!schema)
 		return 0;
 	if (!plan)
 		return -ENOMEM;
-	return plan->drop ? 0
-			  : put_frame(redact, frame->start, (size_t)(frame->end - frame->start));
+	if (plan->drop)
+		return 0;
+	if (redact->rules->scrub)
+		err = frame->kind == D9__FRAME_SCHEMA ? d9__scrub_definition(redact->rules->scrub, schema, type, &bytes, &len)
+						      : d9__scrub_annotations(redact->rules->scrub, schema, type, &bytes, &len);
+	return err ? err : put_frame(redact, bytes, len);
 }
 
 static int take_annotations(struct redact *redact, const struct d9__frame *frame)
@@ -429,7 +551,7 @@ static int take_annotations(struct redact *redact, const struct d9__frame *frame
 	if (d9__cursor_varint(&in, &type) != 1 || type > UINT16_MAX)
 		return 0;
 	return take_schema(redact, frame,
-			   d9__decoder_schema(&redact->in.reader.decoder, (uint16_t)type));
+			   d9__decoder_schema(&redact->in.reader.decoder, (uint16_t)type), (uint16_t)type);
 }
 
 static int take_header(struct redact *redact, const struct d9__frame *frame)
@@ -450,7 +572,7 @@ static int take(struct redact *redact, const struct d9__frame *frame)
 	case D9__FRAME_HEADER:
 		return take_header(redact, frame);
 	case D9__FRAME_SCHEMA:
-		return take_schema(redact, frame, frame->schema);
+		return take_schema(redact, frame, frame->schema, d9__wire_get_u16(frame->start + 1));
 	case D9__FRAME_ANNOTATIONS:
 		return take_annotations(redact, frame);
 	case D9__FRAME_EVENT:
@@ -492,11 +614,27 @@ static void release(struct redact *redact)
 	d9__frames_release(&redact->in);
 }
 
+/* Modules are told of a moment after the first addresses in them. */
+static int learn(struct d9__scrub *scrub, int from)
+{
+	struct d9__frames_in in;
+	struct d9__frame frame;
+	int err = d9__frames_open(&in, from);
+
+	while (!err && (err = d9__frames_next(&in, &frame)) == 1)
+		err = frame.kind == D9__FRAME_EVENT ? d9__scrub_learn(scrub, &frame) : 0;
+	d9__frames_release(&in);
+	/* Damage is told by who writes. */
+	return err == -ENOMEM ? err : 0;
+}
+
 int d9__redact(struct d9__redact_rules *rules, int from, int to, char *why, size_t why_size)
 {
 	struct redact redact = { .rules = rules, .out = { .fd = to } };
-	int err = d9__frames_open(&redact.in, from);
+	int err = rules->scrub ? learn(rules->scrub, from) : 0, opened = d9__frames_open(&redact.in, from);
 
+	if (!err)
+		err = opened;
 	if (!err)
 		err = d9__packed_output_open(&redact.out, to, redact.in.container.kind);
 	if (!err)

@@ -9,6 +9,13 @@
 
 #include "format/trigger_text.h"
 #include "stage/redact_rules.h"
+#include "stage/scrub.h"
+
+int d9__redact_rules_scrub(struct d9__redact_rules *rules)
+{
+	*rules = (struct d9__redact_rules) { .scrub = d9__scrub_new() };
+	return rules->scrub ? 0 : -ENOMEM;
+}
 
 int d9__redact_rules_parse(struct d9__redact_rules *rules, const char *text)
 {
@@ -79,8 +86,11 @@ static enum d9__redact_field field_plan(struct d9__redact_rules *rules,
 struct d9__redact_plan *d9__redact_plan(struct d9__redact_rules *rules,
 					const struct d9_schema *schema)
 {
-	struct d9__redact_plan *plan = calloc(1, sizeof(*plan) + schema->n_fields);
+	struct d9__redact_plan *plan;
 
+	if (rules->scrub)
+		return d9__scrub_plan(schema);
+	plan = calloc(1, sizeof(*plan) + schema->n_fields);
 	if (!plan)
 		return NULL;
 	plan->drop = matches(rules, schema->name, strlen(schema->name));
@@ -104,5 +114,6 @@ bool d9__redact_key(struct d9__redact_rules *rules, const struct d9_schema *sche
 void d9__redact_rules_release(struct d9__redact_rules *rules)
 {
 	free(rules->text);
+	d9__scrub_free(rules->scrub);
 	*rules = (struct d9__redact_rules) { 0 };
 }

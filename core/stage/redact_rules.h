@@ -20,20 +20,48 @@
 
 #define D9__REDACT_GLOBS_MAX 64
 
+struct d9__scrub;
+
 struct d9__redact_rules {
+	struct d9__scrub *scrub; /* instead of globs (scrub.h); owned; NULL: none */
 	const char *globs[D9__REDACT_GLOBS_MAX];
 	uint64_t matched[D9__REDACT_GLOBS_MAX]; /* names, in all segments */
 	size_t n;
 	char *text; /* that they stand in */
 };
 
-enum d9__redact_field { D9__REDACT_LEAVE, D9__REDACT_EMPTY, D9__REDACT_KEYS };
+enum d9__redact_field {
+	D9__REDACT_LEAVE,
+	D9__REDACT_EMPTY,
+	D9__REDACT_KEYS,
+
+	/* Of scrub alone: what stands for the value. */
+	D9__SCRUB_ADDRESS,	/* of a number or a stack */
+	D9__SCRUB_MODULE_START,
+	D9__SCRUB_MODULE_SIZE,
+	D9__SCRUB_MODULE_PATH,
+	D9__SCRUB_FUNCTION,
+	D9__SCRUB_FILE,
+	D9__SCRUB_PLACE,	/* "CALLBACK @ SITE" */
+	D9__SCRUB_WORD,		/* of the recorder's own */
+	D9__SCRUB_PAIRS,	/* of metadata */
+	D9__SCRUB_TEXT,		/* and from here on: by what is put before its number */
+	D9__SCRUB_SPAN,
+	D9__SCRUB_LOOP,
+	D9__SCRUB_THREAD,
+	D9__SCRUB_NAME,
+	D9__SCRUB_TARGET,
+	D9__SCRUB_TRIGGER,
+};
 
 /* What becomes of the events of a schema. */
 struct d9__redact_plan {
 	bool drop;
 	uint8_t fields[]; /* enum d9__redact_field */
 };
+
+/* Those of scrub.  0 or -ENOMEM. */
+int d9__redact_rules_scrub(struct d9__redact_rules *rules);
 
 /* |text|: globs with commas between them.  0, -EINVAL for an empty one or too many, -ENOMEM. */
 int d9__redact_rules_parse(struct d9__redact_rules *rules, const char *text);

@@ -17,6 +17,7 @@
 #include "stage/program.h"
 #include "stage/program_facts.h"
 #include "stage/redact.h"
+#include "stage/scrub.h"
 #include "stage/stages.h"
 #include "stage/words.h"
 
@@ -80,6 +81,11 @@ static int parse(struct d9__stage *stage, char *why, size_t why_size)
 		stage->kind = D9__STAGE_SYMBOLIZE;
 		return 0;
 	}
+	if (!strcmp(stage->text, "scrub")) {
+		stage->kind = D9__STAGE_REDACT;
+		snprintf(why, why_size, "out of memory");
+		return d9__redact_rules_scrub(&stage->rules);
+	}
 	if (!strncmp(stage->text, REDACT, strlen(REDACT)) || !strcmp(stage->text, "redact")) {
 		stage->kind = D9__STAGE_REDACT;
 		err = stage->text[strlen("redact")]
@@ -97,7 +103,7 @@ static int parse(struct d9__stage *stage, char *why, size_t why_size)
 		snprintf(why, why_size, "'%s': %s", stage->text, fault);
 	else if (!can_start(stage->argv[0])) {
 		snprintf(why, why_size,
-			 "no program '%s'; besides programs there are symbolize and redact:NAMES",
+			 "no program '%s'; besides programs there are symbolize, redact:NAMES and scrub",
 			 stage->argv[0]);
 		err = -EINVAL;
 	}
@@ -230,6 +236,8 @@ static enum step redact(struct way *way, struct d9__stage *stage, int to)
 {
 	char why[300];
 
+	if (stage->rules.scrub)
+		d9__scrub_begin(stage->rules.scrub, way->claim->path);
 	if (!d9__redact(&stage->rules, way->at, to, why, sizeof(why)))
 		return STEP_DONE;
 	snprintf(way->why, sizeof(way->why), "%s", why);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scrub: what redact makes of a trace that strangers are to see.  Times, structure and functions stay, so that a report
+ * finds the same; texts, paths and addresses do not.  Equal ones get equal stand-ins, "span-3" and "library-2.so+0x1f0", in
+ * all segments: what belonged together still does.
+ *
+ * Nothing stays because it is not known: of the program's own events only times, numbers that an annotation calls a
+ * measure, and which worker, task or span they belong to.
+ */
+
+#ifndef D9_STAGE_SCRUB_H
+#define D9_STAGE_SCRUB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/decoder.h"
+#include "stage/redact_rules.h"
+
+/* Texts that leave as they are, by what they are. */
+enum d9__scrub_kept {
+	D9__SCRUB_FUNCTIONS,
+	D9__SCRUB_LIBRARIES, /* of the system */
+	D9__SCRUB_WORDS,     /* of the recorder: system calls, kinds of tasks, causes of loss */
+	D9__SCRUB_METADATA,  /* "key=value" */
+	D9__SCRUB_TYPES,     /* of events */
+	D9__SCRUB_KEPT,
+};
+
+struct d9__scrub;
+
+/* NULL: out of memory. */
+struct d9__scrub *d9__scrub_new(void);
+void d9__scrub_free(struct d9__scrub *scrub);
+
+/* The segment |path| follows.  Processes have folders of their own, and addresses. */
+void d9__scrub_begin(struct d9__scrub *scrub, const char *path);
+
+/* Take a module that |frame|, an event, tells of, before anything of its segment is written.  0 or -ENOMEM. */
+int d9__scrub_learn(struct d9__scrub *scrub, const struct d9__frame *frame);
+
+/* What becomes of the events of |schema|, for free(3); NULL: out of memory. */
+struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema);
+
+/* |event| is to be written; false: it is not. */
+bool d9__scrub_event(struct d9__scrub *scrub, const struct d9__frame *event);
+
+/* What stands for |text| in a field whose plan is |how|.  |*out| is valid until the next call.  0 or -ENOMEM. */
+int d9__scrub_text(struct d9__scrub *scrub, uint8_t how, const char *text, size_t len, const char **out, size_t *out_len);
+
+/* What stands for the number or the address |value| there.  0 or -ENOMEM. */
+int d9__scrub_number(struct d9__scrub *scrub, uint8_t how, uint64_t value, uint64_t *out);
+
+/* The key and the value that stand for a pair of metadata, for free(3).  1; 0: it is left out; -ENOMEM. */
+int d9__scrub_pair(struct d9__scrub *scrub, const char *key, size_t key_len, const char *value, size_t value_len,
+		   char **out_key, char **out_value);
+
+/*
+ * The definition of |schema|, or the annotations that it has, as frames for readers of what is written.  Owned by |scrub| until
+ * the next call; |*len| is 0 where there is nothing to write.  0 or -ENOMEM.
+ */
+int d9__scrub_definition(struct d9__scrub *scrub, const struct d9_schema *schema, uint16_t type_id, const uint8_t **out,
+			 size_t *len);
+int d9__scrub_annotations(struct d9__scrub *scrub, const struct d9_schema *schema, uint16_t type_id, const uint8_t **out,
+			  size_t *len);
+
+/* The |i|th text that has left, sorted; NULL: there are no more.  Ends the work: no segment may follow. */
+const char *d9__scrub_kept(struct d9__scrub *scrub, enum d9__scrub_kept what, size_t i);
+
+/* How many different texts and addresses have stand-ins. */
+void d9__scrub_stand_ins(const struct d9__scrub *scrub, size_t *texts, size_t *addresses);
+
+#endif /* D9_STAGE_SCRUB_H */
