@@ -225,8 +225,10 @@ static int start_locked(bool awaited)
 	d9__sampling_set(&options);
 	d9__triggers_arm(d9__options_text(&options, D9__OPTION_TRIGGERS));
 	err = d9__callbacks_start(&options);
-	if (err)
+	if (err) {
+		d9__triggers_disarm();
 		return err;
+	}
 	atomic_store_explicit(&owner, getpid(), memory_order_relaxed);
 	if (!d9__flush.start_disabled)
 		d9__gate_set(d9__flush.gate_bits);
@@ -234,6 +236,7 @@ static int start_locked(bool awaited)
 	if (err) {
 		d9__gate_set(0);
 		d9__callbacks_stop(0);
+		d9__triggers_disarm();
 		return err;
 	}
 	joinable = true;

@@ -848,12 +848,17 @@ void d9__triggers_settle(const struct d9__dump_maker *maker)
 		take_fires(maker);
 }
 
+void d9__triggers_disarm(void)
+{
+	atomic_store_explicit(&is_on, false, memory_order_relaxed);
+	disarm();
+}
+
 void d9__triggers_end(const struct d9__dump_maker *maker, uint64_t now_ns)
 {
 	if (run.is_open)
 		close_dump(maker, now_ns);
-	atomic_store_explicit(&is_on, false, memory_order_relaxed);
-	disarm();
+	d9__triggers_disarm();
 	run.dump.id[0] = '\0';
 }
 

@@ -62,6 +62,9 @@ void d9__triggers_provide(void (*loop_name)(uint32_t worker, char *out, size_t s
  */
 void d9__triggers_arm(const char *texts);
 
+/* The recorder that they were armed for could not be started. */
+void d9__triggers_disarm(void);
+
 /*
  * Do what `dial9 trigger` asks for, |what| of enum d9__trigger_request.  |*number|: of the trigger
  * to show or of the first behind it, then its own, and |*fired| how often it has.  0 or -errno:

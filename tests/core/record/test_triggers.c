@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <dial9/trigger.h>
 
@@ -583,6 +584,37 @@ static void test_triggers_are_armed_and_removed_while_the_recorder_runs(void)
 	CU_ASSERT_EQUAL(d9_trigger_add("late: call", why, sizeof(why)), -ESHUTDOWN);
 }
 
+/* In a child that may start no thread: its status is 0 if all is as it should be. */
+static int start_without_threads(void)
+{
+	const struct rlimit none = { 0, 0 };
+	struct d9_options *options;
+	bool as_it_should;
+
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) || setrlimit(RLIMIT_NPROC, &none))
+		return 77;
+	scratch_dir[0] = '\0';
+	options = scratch_options();
+	as_it_should = !d9_options_set_triggers(options, "call") && d9_recorder_start(options, NULL) == -EAGAIN &&
+		       d9_trigger_add("late: call", NULL, 0) == -ESHUTDOWN && d9_trigger_fire("call") == -ENOENT;
+	scratch_remove();
+	return !as_it_should;
+}
+
+static void test_no_trigger_is_added_where_the_recorder_could_not_be_started(void)
+{
+	int status = -1;
+	pid_t child;
+
+	if (geteuid()) /* only root can become a user without threads */
+		return;
+	child = fork();
+	if (!child)
+		_exit(start_without_threads());
+	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+	CU_ASSERT(WIFEXITED(status) && (!WEXITSTATUS(status) || WEXITSTATUS(status) == 77));
+}
+
 static void test_mistakes_in_an_added_trigger_are_told_with_their_column(void)
 {
 	struct d9_recorder *recorder = start(D9_MODE_FLIGHT, "first: call");
@@ -864,6 +896,8 @@ int main(void)
 		{ "a mistake disables its trigger alone", test_a_mistake_disables_its_trigger_alone },
 		{ "triggers are armed and removed while the recorder runs",
 		  test_triggers_are_armed_and_removed_while_the_recorder_runs },
+		{ "no trigger is added where the recorder could not be started",
+		  test_no_trigger_is_added_where_the_recorder_could_not_be_started },
 		{ "mistakes in an added trigger are told with their column",
 		  test_mistakes_in_an_added_trigger_are_told_with_their_column },
 		{ "threads fire while others arm and remove", test_threads_fire_while_others_arm_and_remove },
