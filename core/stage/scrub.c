@@ -574,12 +574,12 @@ static bool is_role(const char *text, size_t len)
 {
 	static const char *const beginnings[] = {
 		"bufferevent ", "evhttp ", "evdns ", "evbuffer ", "listener accept", "socket listener accept", "signal pipe",
-		"child source", "python ", "loopexit", "common timeouts",
+		"child source", "python ", "loopexit", "common timeouts", "wake-up by another thread",
 	};
 
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
 		if (len >= strlen(beginnings[i]) && !memcmp(text, beginnings[i], strlen(beginnings[i])))
-			return len <= WORD_MAX && is_of(text, len, LETTERS DIGITS " ");
+			return len <= WORD_MAX && is_of(text, len, LETTERS DIGITS " -");
 	return false;
 }
 
