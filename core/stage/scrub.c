@@ -738,24 +738,35 @@ int d9__scrub_text(struct d9__scrub *scrub, uint8_t how, const char *text, size_
 
 /* ---- metadata ---- */
 
-/* What the recorder tells of itself and of the machine; not of whom and where. */
+static bool is_one_of(const char *text, const char *const *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(text, all[i]))
+			return true;
+	return false;
+}
+
+/* What the recorder tells of itself and of the machine; not of whom and where, and nothing that a program has set. */
 static bool leaves(const char *key)
 {
 	static const char *const all[] = {
-		"boot_id", "pid", "dial9-c.version", "system.page_bytes", "system.memory_bytes", "system.cpus_online",
+		"boot_id", "callsites.unknown", "cpu.backend", "cpu.profile.frequency_hz", "cpu.sample_hz", "cpu.threads",
+		"dial9-c.version", "dump.id", "dumps.evicted", "log.dropped", "memory.sample_rate_bytes", "names.other", "pid",
+		"process.available_parallelism", "processes.cloned", "recorder.ended", "recorder.mode", "recorder.sandboxed",
+		"ring.fallback", "ring.limit", "ring.not_renamed", "sched.switch_duty", "sched.wait_sample_rate", "system.cgroup_cpus",
+		"system.cpus_online", "system.memory_bytes", "system.page_bytes", "task_dump.idle_threshold_ms", "tasks.forgotten",
+		"tokio.local_queue", "tokio.poll_coverage",
 	};
-	static const char *const beginnings[] = {
-		"segment.", "recorder.", "cpu.", "sched.", "memory.", "task_dump.", "process.", "processes.", "source.",
-		"loop.", "clock.", "names.", "callsites.", "tasks.", "tokio.", "dump.",
+	static const char *const of_loops[] = {
+		"capabilities", "degraded", "loops_dropped", "method", "polls_unbound", "refused", "slots_foreign",
+		"slots_refused", "stubs_full", "tables_unpatchable", "unseen", "version",
 	};
+	static const char *const libraries[] = { "loop.libevent.", "loop.libev.", "loop.glib." };
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (!strcmp(key, all[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (begins(key, beginnings[i]))
-			return true;
-	return false;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (begins(key, libraries[i]))
+			return is_one_of(key + strlen(libraries[i]), of_loops, sizeof(of_loops) / sizeof(of_loops[0]));
+	return begins(key, "segment.") || begins(key, "source.") || is_one_of(key, all, sizeof(all) / sizeof(all[0]));
 }
 
 /* Of "off: /proc/self/task: permission denied" what is behind the colon may name anything. */
@@ -765,7 +776,7 @@ static size_t kept_of(const char *key, const char *value, size_t len)
 
 	if (colon && !begins(key, "segment."))
 		len = (size_t)(colon - value);
-	if (len > VALUE_MAX || !is_of(value, len, LETTERS DIGITS "_ -=,.+") || memmem(value, len, ".so", 3))
+	if (len > VALUE_MAX || !is_of(value, len, LETTERS DIGITS "_ -=,.+()") || memmem(value, len, ".so", 3))
 		return 0;
 	return len;
 }
