@@ -461,9 +461,10 @@ void d9__kept_dump_release(struct d9__kept_dump *dump)
 
 bool d9__kept_dump_is(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	char head[64] = "";
 	struct stat st;
+	/* A pipe is not opened to look at it: its writer would take that for the reader, and be done before that one comes. */
+	int fd = !stat(path, &st) && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
+	char head[64] = "";
 	bool is_file = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
 	ssize_t n = is_file ? pread(fd, head, sizeof(head) - 1, 0) : 0;
 

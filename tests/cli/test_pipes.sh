@@ -35,6 +35,21 @@ for command in events 'events --format text' 'events --life --task 7' 'diagram -
 	cmp from-file from-pipe && echo "$command"
 done
 
+say "it is opened once: a writer takes whoever opens it for its reader"
+if [ "$SANITIZER" = no ] && command -v strace >/dev/null && strace -o trace true 2>errors; then
+	for command in info events 'events --life --task 7' report; do
+		# What opens it again has another writer, and no end.
+		cat two.bin.zst >fifo 2>/dev/null &
+		first=$!
+		# shellcheck disable=SC2086 # words are meant
+		timeout 20 strace -f -o trace -e trace=open,openat "$dial9" $command fifo >out 2>&1
+		kill -KILL $first 2>/dev/null
+		wait $first 2>/dev/null
+		opened=$(grep -c '"fifo"' trace)
+		[ "$opened" = 1 ] || echo "$command: opened $opened times"
+	done
+fi
+
 say "two pipes are two processes"
 through info fifo other | grep -e '^process' -e ' events in ' -e status
 through report --json fifo other | grep -e '"folder"' -e '"total_events"' -e status
