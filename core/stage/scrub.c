@@ -588,6 +588,19 @@ static bool is_hex(const char *text, size_t len)
 	return len && len <= 16 && is_of(text, len, DIGITS "abcdefABCDEF");
 }
 
+/* The digits that |text| begins with: it does not end with a zero byte. */
+static uint64_t hex_of(const char *text, size_t len)
+{
+	char digits[17];
+	size_t n = 0;
+
+	while (n < len && n < sizeof(digits) - 1 && is_hex(text + n, 1))
+		n++;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	return strtoull(digits, NULL, 16);
+}
+
 /* "0x7f01", "server+0x1a2b0", a role, or the name of a function with its file and its line. */
 static int half_place(struct d9__scrub *scrub, const char *text, size_t len)
 {
@@ -600,14 +613,14 @@ static int half_place(struct d9__scrub *scrub, const char *text, size_t len)
 	int err;
 
 	if (len > 2 && !memcmp(text, "0x", 2) && is_hex(text + 2, len - 2)) {
-		err = map_address(scrub, strtoull(text, NULL, 16), &address);
+		err = map_address(scrub, hex_of(text + 2, len - 2), &address);
 		return err ? err : answer(scrub, "0x%" PRIx64, address);
 	}
 	if (is_role(text, len))
 		return word(scrub, text, len);
 	if (!plus || !is_hex(plus + 3, len - name_len - 3))
 		return stand_in(scrub, "place", text, len);
-	offset = strtoull(plus + 3, NULL, 16);
+	offset = hex_of(plus + 3, len - name_len - 3);
 	module = module_of(scrub, text, name_len, offset);
 	err = module ? map_address(scrub, module->base + offset, &address)
 		     : d9__texts_number(&scrub->texts, text, len, &number);
@@ -632,7 +645,7 @@ static int unknown_function(struct d9__scrub *scrub, const char *text, size_t le
 
 	if (!end || !is_of(text + 1, (size_t)(end - text) - 1, LETTERS "- "))
 		return answer(scrub, "[unknown]");
-	if (hex && map_address(scrub, strtoull(hex, NULL, 16), &address))
+	if (hex && map_address(scrub, hex_of(hex + 2, len - (size_t)(hex + 2 - text)), &address))
 		return -ENOMEM;
 	return hex ? answer(scrub, "%.*s] 0x%" PRIx64, (int)(end - text), text, address) :
 		     answer(scrub, "%.*s]", (int)(end - text), text);
