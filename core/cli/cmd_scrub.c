@@ -240,7 +240,7 @@ static int sum_up(const struct scrub *scrub)
 			scrub->segments.n_active > 1 ? "are" : "is");
 	if (scrub->explain)
 		return explain(scrub->stages.items[1].rules.scrub);
-	printf("%zu segment%s of %zu process%s, %s, in %s; dial9 scrub --explain lists what leaves\n", scrub->n_copied,
+	printf("%zu segment%s of %zu process%s, %s, in %s; --explain lists what leaves\n", scrub->n_copied,
 	       scrub->n_copied == 1 ? "" : "s", scrub->n_processes, scrub->n_processes == 1 ? "" : "es",
 	       d9__units_bytes(scrub->bytes).text, scrub->output);
 	return 0;
