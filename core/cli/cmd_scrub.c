@@ -191,36 +191,37 @@ static void run_one(struct scrub *scrub, const char *path)
 
 /* ---- what has left ---- */
 
-static void list(struct d9__text_out *out, struct d9__scrub *scrub, enum d9__scrub_kept what, const char *head)
+static struct d9__text_out out;
+
+static void list(struct d9__scrub *scrub, enum d9__scrub_kept what, const char *head)
 {
 	const char *text;
 	size_t n = 0;
 
 	while (d9__scrub_kept(scrub, what, n))
 		n++;
-	d9__text_string(out, head);
-	d9__text_string(out, " (");
-	d9__text_u64(out, n);
-	d9__text_string(out, ")\n");
+	d9__text_string(&out, head);
+	d9__text_string(&out, " (");
+	d9__text_u64(&out, n);
+	d9__text_string(&out, ")\n");
 	for (size_t i = 0; (text = d9__scrub_kept(scrub, what, i)) != NULL; i++) {
-		d9__text_string(out, "  ");
-		d9__text_escaped(out, text, strlen(text));
-		d9__text_char(out, '\n');
+		d9__text_string(&out, "  ");
+		d9__text_escaped(&out, text, strlen(text));
+		d9__text_char(&out, '\n');
 	}
 }
 
 static int explain(struct d9__scrub *scrub)
 {
-	static struct d9__text_out out;
 	size_t texts, addresses;
 
 	d9__text_init(&out, STDOUT_FILENO);
 	d9__scrub_stand_ins(scrub, &texts, &addresses);
-	list(&out, scrub, D9__SCRUB_FUNCTIONS, "Functions");
-	list(&out, scrub, D9__SCRUB_LIBRARIES, "Libraries of the system");
-	list(&out, scrub, D9__SCRUB_WORDS, "The recorder's own words");
-	list(&out, scrub, D9__SCRUB_METADATA, "Metadata");
-	list(&out, scrub, D9__SCRUB_TYPES, "Types of events");
+	list(scrub, D9__SCRUB_FUNCTIONS, "Functions");
+	list(scrub, D9__SCRUB_LIBRARIES, "Libraries of the system");
+	list(scrub, D9__SCRUB_WORDS, "The recorder's own words");
+	list(scrub, D9__SCRUB_METADATA, "Metadata");
+	list(scrub, D9__SCRUB_TYPES, "Types of events");
 	d9__text_string(&out, "Numbers\n"
 			      "  times, and how long, how much and how many in the recorder's events\n"
 			      "  of the program's own events those that an annotation calls a measure\n"
@@ -235,15 +236,20 @@ static int explain(struct d9__scrub *scrub)
 
 static int sum_up(const struct scrub *scrub)
 {
+	char line[128];
+
 	if (scrub->segments.n_active)
 		fprintf(stderr, "dial9 scrub: %zu more %s still being written: dial9 rotate seals them\n", scrub->segments.n_active,
 			scrub->segments.n_active > 1 ? "are" : "is");
 	if (scrub->explain)
 		return explain(scrub->stages.items[1].rules.scrub);
-	printf("%zu segment%s of %zu process%s, %s, in %s; --explain lists what leaves\n", scrub->n_copied,
-	       scrub->n_copied == 1 ? "" : "s", scrub->n_processes, scrub->n_processes == 1 ? "" : "es",
-	       d9__units_bytes(scrub->bytes).text, scrub->output);
-	return 0;
+	d9__text_init(&out, STDOUT_FILENO);
+	snprintf(line, sizeof(line), "%zu segment%s of %zu process%s, %s, in ", scrub->n_copied, scrub->n_copied == 1 ? "" : "s",
+		 scrub->n_processes, scrub->n_processes == 1 ? "" : "es", d9__units_bytes(scrub->bytes).text);
+	d9__text_string(&out, line);
+	d9__text_escaped(&out, scrub->output, strlen(scrub->output));
+	d9__text_string(&out, "; --explain lists what leaves\n");
+	return d9__text_finish(&out, "scrub");
 }
 
 /* ---- the command ---- */

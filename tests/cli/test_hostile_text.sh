@@ -120,7 +120,11 @@ for first in $firsts; do
 	cp "$trace" "$folder/staged/trace.0.bin"
 	looks_clean process --stage "redact:$override,*.path" --stage "sh -c 'echo $override >&2; exit 1'" "$folder/staged"
 	looks_clean process --stage "$override" "$folder/staged"
-	rm -rf "$folder/copies" "$folder/staged"
+	looks_clean scrub --explain "$trace"
+	looks_clean scrub -o "$folder/scrubbed" "$trace"
+	looks_clean scrub -o "$folder/scrubbed" "$folder/none"
+	looks_clean report -v "$folder/scrubbed"
+	rm -rf "$folder/copies" "$folder/staged" "$folder/scrubbed"
 	looks_clean export -o "$folder" "$trace"
 	looks_clean diagram --task 1 -o "$folder" "$trace"
 	looks_clean diagram --task 77777 "$trace"
@@ -147,7 +151,7 @@ for option in "report --section" "report --finding" "report --color" "report -n"
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events query agents diagram flamegraph export symbolize process record recover status top doctor enable disable rotate dump trigger dumps help; do
+for command in report info events query agents diagram flamegraph export symbolize process scrub record recover status top doctor enable disable rotate dump trigger dumps help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"

@@ -232,6 +232,11 @@ reads_several() {
 	rm -rf named
 	reads 0 symbolize -o named "$trace"
 	reads 0 report --no-symbols named
+	rm -rf scrubbed
+	# What was killed has a segment that nobody sealed.
+	reads '0|1|2' scrub --explain "$trace"
+	reads '0|1|2' scrub -o scrubbed "$trace"
+	[ ! -d scrubbed/process-1 ] || reads 0 report -v scrubbed
 }
 
 mkdir all
