@@ -127,7 +127,7 @@ static bool has_ours(const sigset_t *set)
 	return signal && set && sigismember(set, signal) == 1;
 }
 
-/* What comes while the thread does not block it goes to the handler; behind this nothing comes. */
+/* The sampler leaves this thread before the program blocks its signal: the handler still gets one that is pending, and none comes later. */
 #define BLOCKING(type, function, blocks, params, ...)                                              \
 	static type(*real_##function) params;                                                      \
                                                                                                    \

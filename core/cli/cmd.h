@@ -49,4 +49,7 @@ int d9__cmd_doctor(int argc, char **argv);
 int d9__cmd_fail(const char *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The segment |path| with symbols, to standard output, for stages.  An exit status. */
+int d9__symbolize_to_stdout(const char *path);
+
 #endif /* D9_CLI_CMD_H */

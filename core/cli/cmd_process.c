@@ -177,14 +177,6 @@ static void run_all(struct process *process)
 		process->status = D9__EXIT_FINDING;
 }
 
-static int symbolize(const char *path)
-{
-	char name[] = "symbolize", output[] = "-o", out[] = "-";
-	char *argv[] = { name, output, out, (char *)path, NULL };
-
-	return d9__cmd_symbolize(4, argv);
-}
-
 static bool take_on_error(const char *value, enum d9__stage_error *out)
 {
 	static const char *const words[] = { [D9__STAGE_ERROR_SHIP] = "ship",
@@ -241,7 +233,7 @@ static int run(struct process *process, char **paths)
 				    "name a directory, segments or a dump's manifest; see dial9 help process");
 	if (!process->stages.n && d9__stages_add(&process->stages, "symbolize", why, sizeof(why)))
 		return d9__cmd_fail("process", "out of memory");
-	process->stages.symbolize = symbolize;
+	process->stages.symbolize = d9__symbolize_to_stdout;
 	process->stages.tell = tell;
 	for (; !status && *paths; paths++)
 		status = d9__sealed_add(&process->segments, "process", *paths);

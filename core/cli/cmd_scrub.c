@@ -66,14 +66,6 @@ static void tell(void *context, const char *path, const char *stage, const char 
 		     (int)(end ? (size_t)(end - what) : strlen(what)), what);
 }
 
-static int symbolize(const char *path)
-{
-	char name[] = "symbolize", output[] = "-o", out[] = "-";
-	char *argv[] = { name, output, out, (char *)path, NULL };
-
-	return d9__cmd_symbolize(4, argv);
-}
-
 /* ---- where to ---- */
 
 static bool is_empty(const char *path)
@@ -147,7 +139,7 @@ static int put(struct scrub *scrub, const struct d9__claim *claim, int fd)
 	return err;
 }
 
-/* What scrub finds nothing to do with is as it would write it. */
+/* A segment that the stages leave as it is goes into the copy as it is: somebody has scrubbed it before. */
 static int copy(struct scrub *scrub, const struct d9__claim *claim, bool *told)
 {
 	int fd = claim->fd, err = 0;
@@ -278,7 +270,7 @@ static int run(struct scrub *scrub, char **paths)
 	if (status)
 		return status;
 	scrub->stages.on_error = D9__STAGE_ERROR_KEEP;
-	scrub->stages.symbolize = symbolize;
+	scrub->stages.symbolize = d9__symbolize_to_stdout;
 	scrub->stages.tell = tell;
 	d9__program_guard();
 	for (size_t i = 0; i < scrub->segments.files.n; i++)

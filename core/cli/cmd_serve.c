@@ -100,7 +100,7 @@ static bool is_loopback(const char *address)
 	return !strncmp(address, "127.", strlen("127.")) || !strcmp(address, "::1");
 }
 
-/* What is wrong with the manifest of a dump is told as by the other commands. */
+/* dial9 serve refuses a bad manifest with the line that the other commands print. */
 static int check_dump(const char *trace)
 {
 	struct d9__kept_dump dump;

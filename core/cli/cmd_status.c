@@ -498,7 +498,7 @@ static void put_hooks(struct d9__text_out *out, const struct d9__recorder_seen *
 	}
 }
 
-/* What it noted of itself: how much, and where that can be read. */
+/* The recorder keeps a log of its own: dial9 status tells how many lines it has, and what command shows them. */
 static void put_log(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	struct d9__log_counts counts;

@@ -345,3 +345,11 @@ int d9__cmd_symbolize(int argc, char **argv)
 		return d9__args_exit(key);
 	return run(argv + args.first, &options);
 }
+
+int d9__symbolize_to_stdout(const char *path)
+{
+	char name[] = "symbolize", output[] = "-o", out[] = "-";
+	char *argv[] = { name, output, out, (char *)path, NULL };
+
+	return d9__cmd_symbolize(4, argv);
+}

@@ -10,6 +10,7 @@
 #include "format/trigger_text.h"
 #include "stage/redact_rules.h"
 #include "stage/scrub.h"
+#include "stage/scrub_plan.h"
 
 int d9__redact_rules_scrub(struct d9__redact_rules *rules)
 {

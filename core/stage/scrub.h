@@ -40,9 +40,6 @@ void d9__scrub_begin(struct d9__scrub *scrub, const char *path);
 /* Take a module that |frame|, an event, tells of, before anything of its segment is written.  0 or -ENOMEM. */
 int d9__scrub_learn(struct d9__scrub *scrub, const struct d9__frame *frame);
 
-/* What becomes of the events of |schema|, for free(3); NULL: out of memory. */
-struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema);
-
 /* |event| is to be written; false: it is not. */
 bool d9__scrub_event(struct d9__scrub *scrub, const struct d9__frame *event);
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scrub plan: what scrub (scrub.h) makes of each field, by the event's kind, the field's name, its type and annotations. */
+
+#ifndef D9_STAGE_SCRUB_PLAN_H
+#define D9_STAGE_SCRUB_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stage/redact_rules.h"
+
+/* What becomes of the events of |schema|, for free(3); NULL: out of memory. */
+struct d9__redact_plan *d9__scrub_plan(const struct d9_schema *schema);
+
+/* Whether readers know what |annotation| says. */
+bool d9__scrub_is_vocabulary(const struct d9__annotation *annotation);
+
+/* Whether field |i| is one of the recorder's or of readers', so that its name tells nothing of the program. */
+bool d9__scrub_keeps_name(const struct d9_schema *schema, uint32_t i);
+
+#endif /* D9_STAGE_SCRUB_PLAN_H */
