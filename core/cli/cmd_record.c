@@ -18,6 +18,8 @@
 #include "cli/on_dump.h"
 #include "symbol/elf_program.h"
 #include "cli/preload_path.h"
+#include "cli/record_began.h"
+#include "cli/record_cause.h"
 #include "cli/record_child.h"
 #include "cli/record_dir.h"
 #include "cli/record_giver.h"
@@ -345,12 +347,15 @@ static void report(const struct d9__record_result *result)
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
 static int conclude(const struct options *options, char **argv,
-		    struct d9__record_dir *dir, const struct d9__namespaces *before, int wait_status)
+		    struct d9__record_dir *dir, const struct d9__namespaces *before, int watch, int wait_status)
 {
+	const char *triggers = getenv("DIAL9_TRIGGERS");
 	struct d9__record_result result;
 	struct d9__record_line line = {
 		.argv = argv, .dir = dir, .result = &result, .wait_status = wait_status,
 		.start_disabled = options->start_disabled, .profile_only = options->profile_only, .follows = !options->no_follow,
+		.only_dumps = d9__record_began(watch) && (options->flight || d9__record_is_flight()),
+		.triggers = options->resolved[0] || (triggers && triggers[0]),
 	};
 	bool nothing;
 	int err;
@@ -469,7 +474,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 	struct libraries libraries = { NULL, NULL };
 	struct d9__on_dump_outcome outcome;
 	char *dir = NULL;
-	int err = find_libraries(options, &libraries), status;
+	int err = find_libraries(options, &libraries), status, watch;
 
 	if (err) {
 		status = explain_preload(&libraries, err);
@@ -487,10 +492,11 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		d9__record_giver_begin(&giver, dir, place.made);
 		if (options->exec && place.made)
 			d9__record_giver_let_go(&giver);
+		watch = d9__record_began_watch(dir);
 		err = run_watched(options, argv, dir, &before, giver.text, &libraries, wait_status, &outcome);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
-			     : conclude(options, argv, &place, &before, *wait_status);
+			     : conclude(options, argv, &place, &before, watch, *wait_status);
 		d9__on_dump_tell(&outcome);
 		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
 		if (place.made && !d9__followers_remove_dir(dir))
@@ -693,6 +699,21 @@ static bool take_trigger(const struct d9__args *args, char *out, size_t size)
 	return fine && n;
 }
 
+/* Those of the environment are the recorder's to read, which can only write its log of what is wrong with them. */
+static void warn_of_environment(void)
+{
+	const char *at = getenv("DIAL9_TRIGGERS"), *one;
+	struct d9__trigger_fault fault;
+	struct d9__trigger trigger;
+	char path[PATH_MAX];
+	size_t len;
+
+	while (at && d9__trigger_next(&at, &one, &len))
+		if (d9__trigger_file_name(one, len, path) <= 0 && !d9__trigger_parse(one, len, &trigger, &fault))
+			d9__cmd_fail("record", "DIAL9_TRIGGERS: '%.*s' never fires: column %u: %s", d9__precision(len), one,
+				     fault.column, fault.text);
+}
+
 /* False: one line was printed. */
 static bool take_option(const struct d9__args *args, int key, struct options *options)
 {
@@ -773,6 +794,8 @@ static int take_options(struct d9__args *args, struct options *options)
 	if (args->first >= args->argc)
 		return d9__cmd_fail("record", "which CMD? see dial9 record --help");
 	options->resolved = d9__trigger_names_resolve(options->triggers, args->argv[args->first]);
+	if (!options->triggers[0] && !options->quiet)
+		warn_of_environment();
 	return options->resolved ? -1 : D9__EXIT_USAGE;
 }
 

@@ -115,19 +115,31 @@ static bool explain_env(FILE *out, char *const *argv)
 
 /* ---- recorders that were told to write nothing ---- */
 
-static bool explain_options(FILE *out)
+/* As the environment has it. */
+static uint64_t option(enum d9__option id)
 {
 	struct d9_options options = { .no_environment = false };
-	uint64_t writer, mode;
+	uint64_t value = 0;
 
-	if (d9__options_resolve(&options, NULL))
-		return false;
-	writer = d9__options_number(&options, D9__OPTION_WRITER);
-	mode = d9__options_number(&options, D9__OPTION_MODE);
-	d9__options_release(&options);
+	if (!d9__options_resolve(&options, NULL)) {
+		value = d9__options_number(&options, id);
+		d9__options_release(&options);
+	}
+	return value;
+}
+
+bool d9__record_is_flight(void)
+{
+	return option(D9__OPTION_MODE) == D9_MODE_FLIGHT;
+}
+
+static bool explain_options(FILE *out)
+{
+	uint64_t writer = option(D9__OPTION_WRITER);
+
 	if (writer == D9_WRITER_MEMORY || writer == D9_WRITER_NULL)
 		fprintf(out, "DIAL9_WRITER=%s writes no files", writer == D9_WRITER_NULL ? "null" : "memory");
-	else if (mode == D9_MODE_FLIGHT)
+	else if (d9__record_is_flight())
 		fprintf(out, "DIAL9_MODE=flight keeps the newest events in memory until they are asked for; while it "
 			"runs: dial9 dump PID");
 	else

@@ -29,4 +29,7 @@ void d9__record_cause(FILE *out, const struct d9__record_command *command, bool 
 /* The same of `dial9 record --profile-only`, for which a program needs no loop. */
 void d9__record_cause_of_profile(FILE *out, const struct d9__record_command *command);
 
+/* Whether the environment tells recorders to write nothing but dumps. */
+bool d9__record_is_flight(void);
+
 #endif /* D9_CLI_RECORD_CAUSE_H */

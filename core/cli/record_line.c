@@ -165,12 +165,21 @@ static void print_unwritten(FILE *out, const struct d9__record_line *line)
 		line->unwritten == 1 ? "" : "es", line->dir->path);
 }
 
+static void explain_no_dump(FILE *out, const struct d9__record_line *line)
+{
+	fprintf(out, "nothing was dumped: a recorder ran in %s, in memory only, and %s", line->argv[0],
+		line->triggers ? "no trigger fired" :
+				 "nobody asked for it; while it runs: dial9 dump PID, or by itself: --trigger 'poll > 50ms'");
+}
+
 static void print(FILE *out, const struct d9__record_line *line)
 {
 	if (!line->result->living && line->unwritten && d9__record_result_is_empty(line->result))
 		print_unwritten(out, line);
 	else if (line->start_disabled && !line->result->living && d9__record_result_is_empty(line->result))
 		fprintf(out, "nothing was recorded: it began switched off; while it runs: dial9 enable PID");
+	else if (!line->result->processes && line->only_dumps && !line->follower)
+		explain_no_dump(out, line);
 	else if (!line->result->processes)
 		explain_nothing(out, line);
 	else if (line->result->living)

@@ -20,6 +20,8 @@ struct d9__record_line {
 	size_t unwritten; /* rings of which that failed */
 	int wait_status; /* of CMD */
 	bool start_disabled, follows, profile_only;
+	bool only_dumps; /* a recorder ran, in flight mode */
+	bool triggers;	 /* there were some that could have fired */
 };
 
 /* Where the trace is and how to look at it; or that nothing was recorded, and why. */

@@ -51,6 +51,9 @@ export DIAL9_MODE=flight
 run record -o tr -- ./prog 1000 1 0
 run record -o tr -- ./sudo ./prog 1000
 unset DIAL9_MODE
+run record -o tr --flight --trigger 'poll > 10s' -- ./prog 1000 1 0
+DIAL9_TRIGGERS='poll > 10s; stall: poll > 50ms every 1ms' run record -o tr --flight -- ./prog 1000 1 0
+run record -o tr --flight -- ./idle
 export DIAL9_WRITER=null
 run record -o tr -- sh -c './prog 1000 1 0'
 unset DIAL9_WRITER
