@@ -8,6 +8,7 @@
 
 #include <dial9/loop.h>
 
+#include "format/heap.h"
 #include "libev/layout.h"
 #include "libev/polls.h"
 #include "libev/records.h"
@@ -32,7 +33,7 @@ static void end_once(struct frame *frame)
 {
 	d9__poll_end_once(&frame->poll);
 	d9__libev_thread()->now = frame->saved;
-	free(frame->once);
+	d9__free(frame->once);
 }
 
 /* Its key is odd: the memory may have been a watcher's before. */
@@ -73,7 +74,7 @@ static D9__CALLS_BACK void on_once(int events, void *arg)
 static struct once *make_once(d9__libev_once_fn callback, void *arg, const void *site)
 {
 	int saved = errno;
-	struct once *once = malloc(sizeof(*once));
+	struct once *once = d9__malloc(sizeof(*once));
 
 	if (once)
 		*once = (struct once) { callback, arg, site };

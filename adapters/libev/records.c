@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "record/mapped.h"
+
 #define BUCKETS 256u /* a power of two */
 
 static struct d9__libev_record records[D9__LIBEV_RECORDS_MAX];
@@ -114,8 +116,7 @@ static int fill(struct d9__libev_record *record, const char *name)
 	int err;
 
 	if (!watchers)
-		watchers = aligned_alloc(_Alignof(struct d9__libev_watcher),
-					 D9__LIBEV_SETS * D9__LIBEV_WAYS * sizeof(*watchers));
+		watchers = d9__map(D9__LIBEV_SETS * D9__LIBEV_WAYS * sizeof(*watchers));
 	if (!watchers)
 		return -ENOMEM;
 	for (unsigned i = 0; i < D9__LIBEV_SETS * D9__LIBEV_WAYS; i++)

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "format/heap.h"
+
 #define BLOCK_BYTES 4096
 #define KEEP_BYTES  ((size_t)1 << 20) /* a larger block is not kept for the next round */
 #define ALIGN       8
@@ -32,7 +34,7 @@ static int grow(struct d9__arena *arena, size_t len)
 		want = KEEP_BYTES;
 	if (want < len)
 		want = len;
-	block = malloc(sizeof(*block) + want);
+	block = d9__malloc(sizeof(*block) + want);
 	if (!block)
 		return -1;
 	block->older = arena->blocks;
@@ -63,7 +65,7 @@ static void free_blocks(struct d9__arena_block *block)
 	while (block) {
 		struct d9__arena_block *older = block->older;
 
-		free(block);
+		d9__free(block);
 		block = older;
 	}
 }

@@ -13,6 +13,8 @@
 #include <dial9/reader.h>
 
 #include "format/hash.h"
+#include "format/heap.h"
+#include "format/sort.h"
 #include "format/varint.h"
 
 #define DEDUPE_BYTES_MAX 4096
@@ -163,8 +165,8 @@ static void fill_annotations(struct d9_schema *schema, struct layout *to)
 			.field = note.field,
 		};
 	if (schema->n_annotations > 1)
-		qsort(to->annotations, schema->n_annotations, sizeof(*to->annotations),
-		      compare_annotations);
+		d9__sort(to->annotations, schema->n_annotations, sizeof(*to->annotations),
+			 compare_annotations);
 }
 
 static struct d9__step step_of(const struct d9__field_definition *field)
@@ -235,7 +237,7 @@ static struct d9_schema *build(const uint8_t *definition, size_t len, const uint
 		*err = -EFBIG;
 		return NULL;
 	}
-	schema = calloc(1, *bytes);
+	schema = d9__calloc(1, *bytes);
 	if (!schema) {
 		*err = -ENOMEM;
 		return NULL;
@@ -273,11 +275,11 @@ static int make_room(struct d9__definitions *set)
 
 	if (set->n < set->capacity)
 		return 0;
-	list = realloc(set->list, capacity * sizeof(struct d9_schema *));
+	list = d9__realloc(set->list, capacity * sizeof(struct d9_schema *));
 	if (!list)
 		return -ENOMEM;
 	set->list = list;
-	buckets = calloc(capacity, sizeof(struct d9_schema *));
+	buckets = d9__calloc(capacity, sizeof(struct d9_schema *));
 	if (!buckets)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < set->n; i++) {
@@ -286,7 +288,7 @@ static int make_room(struct d9__definitions *set)
 		schema->next = buckets[schema->hash & (capacity - 1)];
 		buckets[schema->hash & (capacity - 1)] = schema;
 	}
-	free(set->buckets);
+	d9__free(set->buckets);
 	set->buckets = buckets;
 	set->n_buckets = set->capacity = capacity;
 	return 0;
@@ -343,7 +345,7 @@ int d9__definitions_annotate(struct d9__definitions *set, const struct d9_schema
 			     const struct d9_schema **out)
 {
 	struct d9__cursor in = { entries, entries + len, 0 };
-	uint8_t *notes = malloc(schema->notes_len + len + 1);
+	uint8_t *notes = d9__malloc(schema->notes_len + len + 1);
 	size_t notes_len = schema->notes_len;
 	struct note note;
 	int err;
@@ -364,16 +366,16 @@ int d9__definitions_annotate(struct d9__definitions *set, const struct d9_schema
 	}
 	err = d9__definitions_intern(set, schema->definition, schema->definition_len, notes,
 				     notes_len, out);
-	free(notes);
+	d9__free(notes);
 	return err;
 }
 
 void d9__definitions_release(struct d9__definitions *set)
 {
 	for (uint32_t i = 0; i < set->n; i++)
-		free(set->list[i]);
-	free(set->list);
-	free(set->buckets);
+		d9__free(set->list[i]);
+	d9__free(set->list);
+	d9__free(set->buckets);
 	*set = (struct d9__definitions) { .secret = set->secret, .classify = set->classify };
 }
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
+
 #define CAPACITY_MIN 64
 #define PROBE_MAX    64
 #define DIRECT_MAX   1024 /* ids below get a table in which they stand where their number says */
@@ -64,7 +66,7 @@ static int grow(struct d9__pool *pool, uint64_t max_bytes)
 	struct d9__pool bigger = { .used = pool->used, .generation = 1 };
 
 	do {
-		free(bigger.entries);
+		d9__free(bigger.entries);
 		if (capacity > UINT32_MAX / 2)
 			return -EFBIG;
 		capacity *= 2;
@@ -72,11 +74,11 @@ static int grow(struct d9__pool *pool, uint64_t max_bytes)
 		    (uint64_t)capacity * sizeof(*bigger.entries) > max_bytes)
 			return -EFBIG;
 		bigger.capacity = capacity;
-		bigger.entries = calloc(capacity, sizeof(*bigger.entries));
+		bigger.entries = d9__calloc(capacity, sizeof(*bigger.entries));
 		if (!bigger.entries)
 			return -ENOMEM;
 	} while (!move_all(&bigger, pool));
-	free(pool->entries);
+	d9__free(pool->entries);
 	*pool = bigger;
 	return 0;
 }
@@ -126,6 +128,6 @@ void d9__pool_reset(struct d9__pool *pool)
 
 void d9__pool_release(struct d9__pool *pool)
 {
-	free(pool->entries);
+	d9__free(pool->entries);
 	*pool = (struct d9__pool) { 0 };
 }

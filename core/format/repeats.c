@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/sort.h"
+
 static int compare(const void *left, const void *right)
 {
 	const struct d9_text *a = *(const struct d9_text *const *)left;
@@ -29,7 +31,7 @@ int d9__repeats_count(const struct d9_text *pairs, size_t n, struct d9__arena *a
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		keys[i] = &pairs[2 * i];
-	qsort(keys, n, sizeof(struct d9_text *), compare);
+	d9__sort(keys, n, sizeof(struct d9_text *), compare);
 	for (size_t i = 1; i < n; i++)
 		*repeats += !compare(&keys[i - 1], &keys[i]);
 	return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
 #include "format/repeats.h"
 #include "format/varint.h"
 
@@ -264,7 +265,7 @@ static int make_room(struct d9__values *values, size_t n)
 	if (n <= values->capacity)
 		return 0;
 	n = n < 32 ? 32 : n;
-	items = realloc(values->items, n * sizeof(*items));
+	items = d9__realloc(values->items, n * sizeof(*items));
 	if (!items)
 		return -ENOMEM;
 	values->items = items;
@@ -362,7 +363,7 @@ int d9__values_quick(struct d9__values *values, const struct d9__decoder *decode
 
 void d9__values_release(struct d9__values *values)
 {
-	free(values->items);
+	d9__free(values->items);
 	d9__arena_release(&values->arena);
 	*values = (struct d9__values) { 0 };
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
 #include "loop/generated.h"
 #include "record/modules.h"
 #include "record/names.h"
@@ -49,7 +50,7 @@ static struct d9_callsite *intern(const void *callback, const void *site, unsign
 
 	if (found)
 		return found;
-	new = calloc(1, sizeof(*new));
+	new = d9__calloc(1, sizeof(*new));
 	if (new) {
 		pthread_mutex_lock(&table.lock);
 		found = find(bucket, callback, site);
@@ -64,7 +65,7 @@ static struct d9_callsite *intern(const void *callback, const void *site, unsign
 			new = NULL;
 		}
 		pthread_mutex_unlock(&table.lock);
-		free(new);
+		d9__free(new);
 	}
 	if (found)
 		return found;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
+
 #define BUCKETS 256u
 
 static struct {
@@ -77,7 +79,7 @@ static struct d9_loop *take_entry_locked(void)
 	}
 	if (registry.n == D9__LOOPS_MAX)
 		return NULL;
-	loop = calloc(1, sizeof(*loop));
+	loop = d9__calloc(1, sizeof(*loop));
 	if (loop)
 		atomic_store_explicit(&registry.all[registry.n++], loop, memory_order_release);
 	return loop;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
 #include "loop/open_spans.h"
 #include "loop/span_sites.h"
 #include "record/arguments.h"
@@ -109,7 +110,7 @@ static struct d9__span_site_type *keep_type(struct d9__span_site_type *type)
 
 	for (struct d9__span_site_type *other = first; other; other = other->next)
 		if (is_same(type, other)) {
-			free(type);
+			d9__free(type);
 			return other;
 		}
 	do
@@ -133,12 +134,12 @@ static int make_type(struct d9_span_site *site)
 		return err;
 	intern_mistakes();
 	d9__open_spans_start();
-	type = calloc(1, sizeof(*type) + texts);
+	type = d9__calloc(1, sizeof(*type) + texts);
 	if (!type)
 		return -ENOMEM;
 	err = register_site(type, site);
 	if (err)
-		free(type);
+		d9__free(type);
 	else /* release: pairs with the acquire where it is read */
 		__atomic_store_n(&site->d9__type, keep_type(type), __ATOMIC_RELEASE);
 	return err;

@@ -8,6 +8,7 @@
 
 #include <dial9/loop.h>
 
+#include "format/heap.h"
 #include "loop/callsites.h"
 #include "loop/entered.h"
 #include "loop/loops.h"
@@ -27,15 +28,15 @@ static const struct d9__span_type *type_of(uint32_t library)
 	type = atomic_load_explicit(&types[library], memory_order_acquire);
 	if (type)
 		return type;
-	type = calloc(1, sizeof(*type));
+	type = d9__calloc(1, sizeof(*type));
 	if (!type || d9__span_type_register(type, d9__library_name(library), NULL, 0)) {
-		free(type);
+		d9__free(type);
 		return NULL;
 	}
 	if (atomic_compare_exchange_strong_explicit(&types[library], &none, type,
 						    memory_order_acq_rel, memory_order_acquire))
 		return type;
-	free(type);
+	d9__free(type);
 	return none;
 }
 

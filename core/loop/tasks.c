@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "format/heap.h"
 #include "loop/loops.h"
 #include "loop/spin.h"
 #include "loop/thread_state.h"
@@ -280,7 +281,7 @@ struct growth {
 static struct slab *new_slab(uint32_t n)
 {
 	const size_t align = _Alignof(struct slab);
-	void *memory = calloc(1, sizeof(struct slab) + n * sizeof(struct d9__task) + align);
+	void *memory = d9__calloc(1, sizeof(struct slab) + n * sizeof(struct d9__task) + align);
 	struct slab *slab;
 
 	if (!memory)
@@ -294,8 +295,8 @@ static struct slab *new_slab(uint32_t n)
 static void growth_release(const struct growth *growth)
 {
 	if (growth->slab)
-		free(growth->slab->memory);
-	free(growth->buckets);
+		d9__free(growth->slab->memory);
+	d9__free(growth->buckets);
 }
 
 /* Allocated without the lock, since nothing is called under it. */
@@ -304,8 +305,8 @@ static bool growth_prepare(struct growth *growth, uint32_t n)
 	uint32_t n_buckets = n < FIRST_BUCKETS ? FIRST_BUCKETS : n;
 
 	growth->slab = new_slab(n);
-	growth->buckets = calloc(1, sizeof(struct buckets) +
-					    n_buckets * sizeof(_Atomic(struct d9__task *)));
+	growth->buckets = d9__calloc(1, sizeof(struct buckets) +
+						n_buckets * sizeof(_Atomic(struct d9__task *)));
 	if (!growth->slab || !growth->buckets) {
 		growth_release(growth);
 		return false;

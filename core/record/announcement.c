@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "format/encoder.h"
+#include "format/sort.h"
 #include "record/names.h"
 
 #define NAMES_MAX   64    /* in one batch */
@@ -77,7 +78,7 @@ int d9__announcement_write(struct d9__task_spawn *items, size_t n, uint64_t ns, 
 	int err = 0;
 
 	if (n)
-		qsort(items, n, sizeof(*items), by_names);
+		d9__sort(items, n, sizeof(*items), by_names);
 	d9__builder_begin(&page.builder);
 	for (size_t i = 0; i < n && !err; i++) {
 		if (!i || items[i].task != items[i - 1].task)

@@ -6,6 +6,7 @@
 
 #include "format/encoder.h"
 #include "record/builder.h"
+#include "format/heap.h"
 #include "record/event_types.h"
 
 static bool reserve(struct d9__builder *b, size_t more)
@@ -19,7 +20,7 @@ static bool reserve(struct d9__builder *b, size_t more)
 		return true;
 	while (capacity < want)
 		capacity *= 2;
-	data = realloc(b->data, capacity);
+	data = d9__realloc(b->data, capacity);
 	if (!data) {
 		b->failed = true;
 		return false;
@@ -38,7 +39,7 @@ void d9__builder_begin(struct d9__builder *b)
 
 void d9__builder_release(struct d9__builder *b)
 {
-	free(b->data);
+	d9__free(b->data);
 	*b = (struct d9__builder){ 0 };
 }
 

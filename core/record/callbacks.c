@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "record/callbacks.h"
+#include "format/heap.h"
 #include "record/note.h"
 #include "record/options.h"
 #include "record/thread.h"
@@ -46,16 +47,16 @@ void d9__sealed_segment_drop(struct d9_sealed_segment *segment)
 	/* acq_rel: who frees it sees what the other holders did to it */
 	if (atomic_fetch_sub_explicit(&segment->references, 1, memory_order_acq_rel) != 1)
 		return;
-	free(segment->path);
-	free(segment->data);
-	free(segment);
+	d9__free(segment->path);
+	d9__free(segment->data);
+	d9__free(segment);
 }
 
 static void item_free(struct item *item)
 {
 	if (item->segment)
 		d9__sealed_segment_drop(item->segment);
-	free(item);
+	d9__free(item);
 }
 
 static void run(struct item *item)
@@ -228,7 +229,7 @@ static bool push(struct item *item, unsigned *waiting)
 
 void d9__log(enum d9_log_level level, const char *fmt, ...)
 {
-	struct item *item = calloc(1, sizeof(*item) + LINE_MAX_LEN);
+	struct item *item = d9__calloc(1, sizeof(*item) + LINE_MAX_LEN);
 	va_list ap;
 
 	if (!item)
@@ -246,7 +247,7 @@ bool d9__callbacks_announce(struct d9_sealed_segment *segment)
 	struct item *item;
 
 	pthread_mutex_lock(&lock);
-	item = sealed_fn ? calloc(1, sizeof(*item) + 1) : NULL;
+	item = sealed_fn ? d9__calloc(1, sizeof(*item) + 1) : NULL;
 	pthread_mutex_unlock(&lock);
 	if (!item)
 		return false;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "record/chunk.h"
+#include "format/sort.h"
 #include "record/event_types.h"
 #include "record/names.h"
 #include "record/test_point.h"
@@ -535,7 +536,7 @@ static uint32_t list_full(struct d9__held *list, const struct d9__held *newest, 
 			++*others;
 	}
 	if (n)
-		qsort(list, n, sizeof(*list), by_ticket);
+		d9__sort(list, n, sizeof(*list), by_ticket);
 	return n;
 }
 

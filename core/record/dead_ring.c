@@ -13,10 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/heap.h"
+#include "format/sort.h"
 #include "format/wire.h"
 #include "record/dead_ring.h"
 #include "record/descriptors.h"
 #include "record/event_types.h"
+#include "record/lines.h"
 #include "record/side_ring.h"
 
 #define LOCK_TRIES 50
@@ -67,17 +70,16 @@ static bool line_maps(const char *line, const struct stat *st)
 
 bool d9__dead_ring_is_mapped(uint32_t pid, const struct stat *st)
 {
-	char path[64], line[512];
+	struct d9__lines maps;
 	bool found = false;
-	FILE *maps;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	maps = fopen(path, "re");
-	if (!maps)
+	if (!d9__lines_open(&maps, path))
 		return errno != ENOENT && errno != ESRCH;
-	while (!found && fgets(line, sizeof(line), maps))
-		found = line_maps(line, st);
-	fclose(maps);
+	while (!found && d9__lines_next(&maps))
+		found = line_maps(maps.text, st);
+	d9__lines_close(&maps);
 	return found;
 }
 
@@ -192,9 +194,9 @@ void d9__dead_ring_close(struct d9__dead_ring *ring)
 	if (ring->fd >= 0)
 		close(ring->fd);
 	ring->fd = -1;
-	free(ring->head);
-	free(ring->batches);
-	free(ring->buffer);
+	d9__free(ring->head);
+	d9__free(ring->batches);
+	d9__free(ring->buffer);
 	ring->head = ring->buffer = NULL;
 	ring->batches = NULL;
 	ring->n_batches = 0;
@@ -237,11 +239,11 @@ static int read_head(struct d9__dead_ring *ring)
 	uint8_t *head;
 
 	if (!ring->head)
-		ring->head = malloc(D9__RING_CHUNKS_AT);
+		ring->head = d9__malloc(D9__RING_CHUNKS_AT);
 	if (!ring->buffer)
-		ring->buffer = calloc(1, D9__CHUNK_SIZE + D9__BATCH_PAD);
+		ring->buffer = d9__calloc(1, D9__CHUNK_SIZE + D9__BATCH_PAD);
 	if (!ring->batches)
-		ring->batches = calloc(ring->chunks + 1u, sizeof(*ring->batches));
+		ring->batches = d9__calloc(ring->chunks + 1u, sizeof(*ring->batches));
 	head = ring->head;
 	if (!head || !ring->buffer || !ring->batches)
 		return -ENOMEM;
@@ -465,11 +467,11 @@ static void order(struct d9__dead_ring *ring)
 {
 	struct d9__dead_batch *b = ring->batches;
 
-	qsort(b, ring->n_batches, sizeof(*b), by_serial);
+	d9__sort(b, ring->n_batches, sizeof(*b), by_serial);
 	for (uint32_t i = 1; i < ring->n_batches; i++)
 		if (b[i].batch.slot == b[i - 1].batch.slot && b[i].order_ns < b[i - 1].order_ns)
 			b[i].order_ns = b[i - 1].order_ns;
-	qsort(b, ring->n_batches, sizeof(*b), by_time);
+	d9__sort(b, ring->n_batches, sizeof(*b), by_time);
 }
 
 /* Nothing of this chunk, whose header is in the buffer, is missing in the trace. */
@@ -551,7 +553,7 @@ uint8_t *d9__dead_ring_lead(const struct d9__dead_ring *ring, uint32_t *len)
 	*len = (uint32_t)lead;
 	if (!*len || *len > D9__RING_LEAD_BYTES || lead >> 32 > 1)
 		return NULL;
-	copy = calloc(1, *len + (size_t)D9__BATCH_PAD);
+	copy = d9__calloc(1, *len + (size_t)D9__BATCH_PAD);
 	if (copy)
 		memcpy(copy, ring->head + D9__RING_LEAD_AT + (lead >> 32) * D9__RING_LEAD_BYTES,
 		       *len);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "record/descriptors.h"
+#include "record/dir.h"
 #include "record/ring_file.h"
 #include "record/sanitized.h"
 
@@ -47,16 +47,18 @@ static struct {
 /* Before Linux 5.9: one by one. */
 static void close_each(int first, int kept)
 {
-	DIR *dir = opendir("/proc/thread-self/fd");
+	struct d9__dir dir;
+	const char *name;
 
-	for (struct dirent *e; dir && (e = readdir(dir));) {
-		int fd = atoi(e->d_name);
+	if (d9__dir_open(&dir, "/proc/thread-self/fd"))
+		return;
+	while ((name = d9__dir_next(&dir))) {
+		int fd = atoi(name);
 
-		if (e->d_name[0] != '.' && fd >= first && fd != kept && fd != dirfd(dir))
+		if (fd >= first && fd != kept && fd != dir.fd)
 			close(fd);
 	}
-	if (dir)
-		closedir(dir);
+	d9__dir_close(&dir);
 }
 
 /* All from |first| on but |kept|, which may be -1. */

@@ -20,6 +20,7 @@
 
 #include "format/encoder.h"
 #include "record/drain.h"
+#include "format/heap.h"
 #include "record/rates.h"
 #include "record/test_point.h"
 
@@ -30,7 +31,7 @@
 int d9__drain_reserve(struct d9__drain *drain)
 {
 	if (!drain->walker)
-		drain->walker = malloc(sizeof(*drain->walker));
+		drain->walker = d9__malloc(sizeof(*drain->walker));
 	return drain->walker ? 0 : -ENOMEM;
 }
 
@@ -48,7 +49,7 @@ int d9__drain_init(struct d9__drain *drain, struct d9__writer *writer)
 
 void d9__drain_release(struct d9__drain *drain)
 {
-	free(drain->walker);
+	d9__free(drain->walker);
 	drain->walker = NULL;
 	d9__builder_release(&drain->note);
 	d9__builder_release(&drain->rest);

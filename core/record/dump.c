@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "format/wire.h"
 #include "record/chunk.h"
 #include "record/clock.h"
@@ -515,7 +516,7 @@ static int write_beside(struct d9__dump_job *job)
 /* NULL: no memory. */
 static struct d9__dump_job *new_job(struct d9__dump *dump, const struct d9__dump_maker *maker)
 {
-	struct d9__dump_job *job = calloc(1, sizeof(*job));
+	struct d9__dump_job *job = d9__calloc(1, sizeof(*job));
 
 	dump->complete = true;
 	dump->err = -ENOMEM;
@@ -534,7 +535,7 @@ static void drop_job(struct d9__dump_job *job)
 
 	atomic_fetch_add_explicit(&job->maker->own->counters->events, dump->events, memory_order_relaxed);
 	d9__drain_release(&job->drain);
-	free(job);
+	d9__free(job);
 }
 
 void d9__dump_ring(struct d9__dump *dump, const struct d9__dump_maker *maker)

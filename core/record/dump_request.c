@@ -14,6 +14,7 @@
 
 #include <dial9/recorder.h>
 
+#include "format/heap.h"
 #include "record/clock.h"
 #include "record/dump_request.h"
 #include "record/flush.h"
@@ -39,7 +40,7 @@ static void drop(struct d9__dump_request *request)
 {
 	/* acq_rel: what the other side did to it comes before it is freed */
 	if (atomic_fetch_sub_explicit(&request->references, 1, memory_order_acq_rel) == 1)
-		free(request);
+		d9__free(request);
 }
 
 struct d9__dump_request *d9__dump_request_next(void)
@@ -167,7 +168,7 @@ int d9_dump(struct d9_recorder *recorder, uint64_t last_ms, const char *dir, uin
 		return -EINVAL;
 	if (d9__sandbox_is_shut())
 		return -EPERM;
-	request = calloc(1, sizeof(*request));
+	request = d9__calloc(1, sizeof(*request));
 	err = request ? 0 : -ENOMEM;
 	if (!err && dir)
 		err = make_absolute(request->dump.dir, sizeof(request->dump.dir), dir);
@@ -182,7 +183,7 @@ int d9_dump(struct d9_recorder *recorder, uint64_t last_ms, const char *dir, uin
 			err = tell(&request->dump, receipt, size);
 		drop(request);
 	} else {
-		free(request);
+		d9__free(request);
 	}
 	errno = saved;
 	return err;

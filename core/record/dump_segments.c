@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "record/clock.h"
 #include "record/descriptors.h"
 #include "record/dump.h"
@@ -98,7 +99,7 @@ static int list_segments(struct job *job)
 	uint64_t back_ns = d9__clock_mono_ns() - job->dump->from_ns, now_ns = d9__clock_real_ns();
 	uint64_t from_ns = job->dump->from_ns && back_ns < now_ns ? now_ns - back_ns : 0;
 
-	job->index = calloc(ret->n + 1, sizeof(*job->index));
+	job->index = d9__calloc(ret->n + 1, sizeof(*job->index));
 	if (!job->index)
 		return -ENOMEM;
 	for (size_t i = 0; i < ret->n; i++) {
@@ -185,7 +186,7 @@ static void search_older(struct job *job)
 static int announce_there(struct job *job, uint64_t ns)
 {
 	struct d9__writer *own = job->maker->own;
-	struct d9__dump_writer *w = calloc(1, sizeof(*w));
+	struct d9__dump_writer *w = d9__calloc(1, sizeof(*w));
 	uint64_t now_ns = d9__clock_mono_ns();
 	int err;
 
@@ -204,7 +205,7 @@ static int announce_there(struct job *job, uint64_t ns)
 	if (!err)
 		job->dump->bytes += w->writer.seg.bytes;
 	d9__dump_writer_close(w, job->maker);
-	free(w);
+	d9__free(w);
 	return err;
 }
 
@@ -219,14 +220,14 @@ static int announce_tasks(struct job *job)
 	bool elsewhere = job->to.dir_fd >= 0;
 	int err;
 
-	job->walker = malloc(sizeof(*job->walker));
+	job->walker = d9__malloc(sizeof(*job->walker));
 	if (!job->walker)
 		return -ENOMEM;
 	for (size_t i = job->first; i < job->n; i++)
 		scan(job, elsewhere ? job->to.dir_fd : job->maker->own->ns.dir_fd, job->index[i], look_at);
 	if (d9__dump_tasks_settle(job->tasks) && elsewhere)
 		search_older(job);
-	free(job->walker);
+	d9__free(job->walker);
 	job->dump->complete &= !job->tasks->failed;
 	if (!job->tasks->n || !job->tasks->first_ns || job->tasks->failed)
 		return 0;
@@ -256,7 +257,7 @@ static int run(struct job *job)
 			 job->to.dir_fd >= 0 ? job->to.trace_dir : own->ns.trace_dir, own->ns.boot_id);
 	if (!err && dump->segments && is_cut(job))
 		err = announce_tasks(job);
-	free(job->index);
+	d9__free(job->index);
 	return err;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
 #include "format/wire.h"
 #include "record/announcement.h"
 #include "record/names.h"
@@ -35,7 +36,7 @@ static void add_item(struct d9__dump_tasks *tasks, const struct d9__task_spawn *
 		return;
 	if (tasks->n == tasks->capacity) {
 		size_t more = tasks->capacity ? 2 * tasks->capacity : 256;
-		struct d9__task_spawn *grown = reallocarray(tasks->items, more, sizeof(*grown));
+		struct d9__task_spawn *grown = d9__reallocarray(tasks->items, more, sizeof(*grown));
 
 		if (!grown) {
 			tasks->failed = true;
@@ -143,7 +144,7 @@ static void add_text(struct d9__dump_tasks *tasks, uint32_t id, const uint8_t *t
 		return;
 	if (tasks->n_texts == tasks->texts_capacity) {
 		size_t more = tasks->texts_capacity ? 2 * tasks->texts_capacity : 256;
-		struct d9__dump_text *grown = reallocarray(tasks->texts, more, sizeof(*grown));
+		struct d9__dump_text *grown = d9__reallocarray(tasks->texts, more, sizeof(*grown));
 
 		if (!grown) {
 			tasks->failed = true;
@@ -227,8 +228,8 @@ int d9__dump_tasks_announce(struct d9__dump_tasks *tasks, struct d9__writer *wri
 
 void d9__dump_tasks_release(struct d9__dump_tasks *tasks)
 {
-	free(tasks->items);
-	free(tasks->texts);
+	d9__free(tasks->items);
+	d9__free(tasks->texts);
 	d9__id_set_release(&tasks->spawned);
 	d9__id_set_release(&tasks->used);
 	d9__id_set_release(&tasks->missing);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "record/environment.h"
+#include "format/heap.h"
 
 #define PREFIX "DIAL9_"
 
@@ -58,10 +59,10 @@ static char **copy_ours(void)
 
 	for (char **variable = environ; *variable; variable++)
 		n += is_ours(*variable);
-	copies = calloc(n + 1, sizeof(*copies));
+	copies = d9__calloc(n + 1, sizeof(*copies));
 	n = 0;
 	for (char **variable = environ; copies && *variable; variable++) {
-		if (is_ours(*variable) && !(copies[n++] = strdup(*variable)))
+		if (is_ours(*variable) && !(copies[n++] = d9__strdup(*variable)))
 			return NULL; /* what is copied is lost, once in a process's life */
 	}
 	return copies;

@@ -9,6 +9,7 @@
 
 #include "format/encoder.h"
 #include "record/event_types.h"
+#include "format/heap.h"
 
 #define OPTIONAL(type) ((type) | D9__WIRE_OPTIONAL)
 #define F(...)         (const struct d9__field[]){ __VA_ARGS__ }
@@ -144,7 +145,7 @@ static _Atomic(const struct d9__type_frames *) types[D9__TYPES_MAX];
 static struct d9__type_frames *frames_new(const struct d9__schema *schema, uint32_t id)
 {
 	size_t len = d9__schema_encoded_len(schema, (uint16_t)id);
-	struct d9__type_frames *frames = malloc(sizeof(*frames) + len);
+	struct d9__type_frames *frames = d9__malloc(sizeof(*frames) + len);
 
 	if (!frames)
 		return NULL;
@@ -204,11 +205,11 @@ static int register_locked(const struct d9__schema *schema)
 	for (; id < d9__types_end(); id++)
 		if (frames_equal(atomic_load_explicit(&types[id], memory_order_relaxed), frames,
 				 schema, id)) {
-			free(frames);
+			d9__free(frames);
 			return (int)id;
 		}
 	if (id >= D9__TYPES_MAX) {
-		free(frames);
+		d9__free(frames);
 		return -ENOSPC;
 	}
 	d9__schema_encode(frames->bytes, schema, (uint16_t)id);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/descriptors.h"
+#include "record/dir.h"
 #include "record/files.h"
 #include "record/retention.h"
 
@@ -51,29 +51,27 @@ static int open_here(int dir_fd, const char *name, int flags)
 
 static int newest_here(int dir_fd, struct answer *found)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct d9__dir dir;
+	const char *name;
 
 	*found = (struct answer){ .result = 0 };
-	if (!dir) {
-		err = -errno;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	for (struct dirent *e; (e = readdir(dir));) {
+	if (fd < 0)
+		return -errno;
+	d9__dir_of(&dir, fd);
+	while ((name = d9__dir_next(&dir))) {
 		uint64_t index;
-		enum d9__artefact what = d9__artefact_of(e->d_name, &index);
+		enum d9__artefact what = d9__artefact_of(name, &index);
 
-		if ((what != D9__ARTEFACT_SEGMENT && what != D9__ARTEFACT_ACTIVE) ||
-		    strlen(e->d_name) >= sizeof(found->name) || (found->name[0] && index < found->index))
+		if ((what != D9__ARTEFACT_SEGMENT && what != D9__ARTEFACT_ACTIVE) || strlen(name) >= sizeof(found->name) ||
+		    (found->name[0] && index < found->index))
 			continue;
-		strcpy(found->name, e->d_name);
+		strcpy(found->name, name);
 		found->index = index;
 		found->active = what == D9__ARTEFACT_ACTIVE;
 		found->result = 1;
 	}
-	closedir(dir);
+	d9__dir_close(&dir);
 	return found->result;
 }
 

@@ -610,18 +610,6 @@ static uint64_t wait_ns(void)
 
 static void become_known(void)
 {
-	void *allocated = malloc(1), *stack = NULL;
-	pthread_attr_t attr;
-
-	if (!pthread_getattr_np(pthread_self(), &attr)) {
-		if (!pthread_attr_getstack(&attr, &stack, &d9__flush.stack_bytes)) {
-			d9__flush.stack = (uintptr_t)stack;
-			d9__mapped_unlock(stack, d9__flush.stack_bytes);
-		}
-		pthread_attr_destroy(&attr);
-	}
-	atomic_store_explicit(&d9__flush.heap, (uintptr_t)allocated, memory_order_relaxed);
-	free(allocated);
 	atomic_store_explicit(&d9__flush.self, (uintptr_t)pthread_self(), memory_order_relaxed);
 	atomic_store_explicit(&d9__flush.tid, (int)syscall(SYS_gettid), memory_order_relaxed);
 }
@@ -755,6 +743,21 @@ static void *flush_again(void *arg)
 	return run();
 }
 
+/* By who starts it: the C library allocates. */
+static void find_stack(pthread_t thread)
+{
+	pthread_attr_t attr;
+	void *stack = NULL;
+
+	if (pthread_getattr_np(thread, &attr))
+		return;
+	if (!pthread_attr_getstack(&attr, &stack, &d9__flush.stack_bytes)) {
+		d9__flush.stack = (uintptr_t)stack;
+		d9__mapped_unlock(stack, d9__flush.stack_bytes);
+	}
+	pthread_attr_destroy(&attr);
+}
+
 static int start(pthread_t *thread, void *(*fn)(void *))
 {
 	const struct timespec pause = { 0, 20000 };
@@ -762,6 +765,8 @@ static int start(pthread_t *thread, void *(*fn)(void *))
 
 	atomic_store_explicit(&d9__flush.moved, 0, memory_order_relaxed);
 	err = d9__thread_start(thread, "dial9-flush", fn, D9__SANITIZED ? 0 : STACK_BYTES);
+	if (!err)
+		find_stack(*thread);
 	/* A few system calls on the other thread; the program must not see a descriptor of ours. */
 	while (!err && !atomic_load_explicit(&d9__flush.moved, memory_order_acquire))
 		nanosleep(&pause, NULL);

@@ -32,7 +32,6 @@ struct d9__flush {
 	/* Flush thread writes, others read (relaxed unless noted). */
 	_Atomic(int) state; /* enum d9_recorder_state */
 	_Atomic(uintptr_t) self; /* its pthread_self(), by which others know that they are it; 0: there is none */
-	_Atomic(uintptr_t) heap; /* where it allocated something once */
 	uintptr_t stack;	 /* before |moved|, like the next: its low end */
 	size_t stack_bytes;
 	_Atomic(int) tid; /* its, which stays when it has ended */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "record/gunzip.h"
+#include "format/heap.h"
 #include "record/gzip.h"
 
 #define INPUT      65536u
@@ -155,7 +156,7 @@ static int reserve(struct gunzip *g, size_t more)
 		capacity *= 2;
 	if (capacity == g->capacity)
 		return 0;
-	data = realloc(g->out->data, capacity);
+	data = d9__realloc(g->out->data, capacity);
 	if (!data)
 		return -ENOMEM;
 	g->out->data = data;
@@ -252,13 +253,13 @@ static int unpack(struct gunzip *g, int fd, uint64_t size)
 		more = -ENOMEM;
 	while (more > 0)
 		more = next_block(g);
-	free(g);
+	d9__free(g);
 	return more;
 }
 
 int d9__gunzip(int fd, uint64_t size, size_t keep, size_t pad, struct d9__gunzipped *out)
 {
-	struct gunzip *g = calloc(1, sizeof(*g));
+	struct gunzip *g = d9__calloc(1, sizeof(*g));
 	int err;
 
 	*out = (struct d9__gunzipped){ 0 };
@@ -269,7 +270,7 @@ int d9__gunzip(int fd, uint64_t size, size_t keep, size_t pad, struct d9__gunzip
 	}
 	err = unpack(g, fd, size);
 	if (err) {
-		free(out->data);
+		d9__free(out->data);
 		*out = (struct d9__gunzipped){ 0 };
 		return err;
 	}
@@ -279,7 +280,7 @@ int d9__gunzip(int fd, uint64_t size, size_t keep, size_t pad, struct d9__gunzip
 
 int d9__gunzip_each(int fd, uint64_t size, d9__gunzip_fn fn, void *arg)
 {
-	struct gunzip *g = calloc(1, sizeof(*g));
+	struct gunzip *g = d9__calloc(1, sizeof(*g));
 	struct d9__gunzipped out = { 0 };
 	int err;
 
@@ -291,6 +292,6 @@ int d9__gunzip_each(int fd, uint64_t size, d9__gunzip_fn fn, void *arg)
 		g->out = &out;
 	}
 	err = unpack(g, fd, size);
-	free(out.data);
+	d9__free(out.data);
 	return err;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/heap.h"
 #include "format/wire.h"
 #include "record/gzip.h"
 
@@ -133,7 +134,7 @@ static void fill_codes(struct d9__gzip *gz)
 
 struct d9__gzip *d9__gzip_new(void)
 {
-	struct d9__gzip *gz = calloc(1, sizeof(*gz));
+	struct d9__gzip *gz = d9__calloc(1, sizeof(*gz));
 
 	if (gz)
 		fill_codes(gz);
@@ -142,7 +143,7 @@ struct d9__gzip *d9__gzip_new(void)
 
 void d9__gzip_free(struct d9__gzip *gz)
 {
-	free(gz);
+	d9__free(gz);
 }
 
 static void put_symbol(struct d9__gzip *gz, unsigned symbol)

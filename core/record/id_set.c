@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "format/heap.h"
+
 #define CAPACITY_MIN 64
 
 static uint64_t bit_of(uint64_t id)
@@ -48,13 +50,13 @@ static int grow(struct d9__id_set *set)
 		return 0;
 	if (set->n_pages >= D9__ID_PAGES_MAX)
 		return -ENOMEM;
-	pages = calloc(capacity, sizeof(*pages));
+	pages = d9__calloc(capacity, sizeof(*pages));
 	if (!pages)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->capacity; i++)
 		if (set->pages[i])
 			*place_of(pages, capacity, set->pages[i]->number) = set->pages[i];
-	free(set->pages);
+	d9__free(set->pages);
 	set->pages = pages;
 	set->capacity = capacity;
 	return 0;
@@ -67,7 +69,7 @@ static int add_page(struct d9__id_set *set, uint64_t number)
 
 	if (err)
 		return err;
-	page = calloc(1, sizeof(*page));
+	page = d9__calloc(1, sizeof(*page));
 	if (!page)
 		return -ENOMEM;
 	page->number = number;
@@ -134,7 +136,7 @@ int d9__id_set_each(const struct d9__id_set *set, int (*fn)(void *arg, uint64_t 
 void d9__id_set_release(struct d9__id_set *set)
 {
 	for (size_t i = 0; i < set->capacity; i++)
-		free(set->pages[i]);
-	free(set->pages);
+		d9__free(set->pages[i]);
+	d9__free(set->pages);
 	*set = (struct d9__id_set){ 0 };
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "format/heap.h"
 #include "record/announcement.h"
 #include "record/clock.h"
 #include "record/dump_tasks.h"
@@ -38,7 +39,7 @@ static void list_span(void *arg, const struct d9__living_span *span)
 		return;
 	if (living->n_spans == list->capacity) {
 		size_t more = list->capacity ? 2 * list->capacity : 64;
-		struct d9__living_span *grown = reallocarray(living->spans, more, sizeof(*grown));
+		struct d9__living_span *grown = d9__reallocarray(living->spans, more, sizeof(*grown));
 
 		if (!grown)
 			return;
@@ -78,7 +79,7 @@ int d9__living_tell(struct d9__living *living, struct d9__writer *w)
 
 void d9__living_release(struct d9__living *living)
 {
-	free(living->items);
-	free(living->spans);
+	d9__free(living->items);
+	d9__free(living->spans);
 	*living = (struct d9__living){ .ns = 0 };
 }

@@ -22,7 +22,6 @@
 #include "record/sampling.h"
 
 #define OURS_MAX   (48 + D9__MAPPED_MAX)
-#define ARENA      ((uintptr_t)64 << 20) /* what glibc reserves for a thread's heap, at a multiple of it */
 #define USER_LIMIT ((uintptr_t)1 << 47)	 /* the kernel's own page, which is listed too, lies above */
 
 struct ours {
@@ -68,31 +67,14 @@ static void add_mapped(void *arg, const void *memory, size_t bytes)
 	add(arg, (uintptr_t)memory, ((uintptr_t)memory + bytes + 4095) & ~(uintptr_t)4095);
 }
 
-/* glibc reserves a heap for the recorder's thread, and gives out its begin: add the rest. */
-static void add_free_heap(struct ours *ours, const struct d9__mapping *before, const struct d9__mapping *now)
-{
-	uintptr_t heap = atomic_load_explicit(&d9__flush.heap, memory_order_relaxed) & ~(ARENA - 1);
-
-	if (heap && before->low == heap && now->low == before->high && now->prot == PROT_NONE && now->high >= heap + ARENA)
-		add(ours, now->low, heap + ARENA);
-}
-
 static bool list_ours(struct ours *ours)
 {
-	struct d9__mapping now, before = { 0 };
-	struct d9__maps maps;
-
 	d9__modules_walk(add_module, ours);
 	d9__mapped_each(add_mapped, ours);
 	if (d9__flush.stack)
 		add(ours, d9__flush.stack, d9__flush.stack + d9__flush.stack_bytes);
 	if (d9__ring.base)
 		add(ours, (uintptr_t)d9__ring.base, (uintptr_t)d9__ring.base + d9__ring.reserved);
-	if (!d9__maps_open(&maps))
-		return false;
-	for (; d9__maps_next(&maps, &now); before = now)
-		add_free_heap(ours, &before, &now);
-	d9__maps_close(&maps);
 	return !ours->too_many;
 }
 

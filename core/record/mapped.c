@@ -61,6 +61,22 @@ void *d9__map(size_t bytes)
 	return memory;
 }
 
+void *d9__remap(void *memory, size_t bytes, size_t to)
+{
+	void *moved;
+
+	/* Before: another thread's may come to lie there. */
+	leave((uintptr_t)memory);
+	moved = mremap(memory, bytes, to, MREMAP_MAYMOVE);
+	if (moved == MAP_FAILED) {
+		enter((uintptr_t)memory, bytes);
+		return NULL;
+	}
+	d9__mapped_unlock(moved, to);
+	enter((uintptr_t)moved, to);
+	return moved;
+}
+
 void d9__unmap(void *memory, size_t bytes)
 {
 	leave((uintptr_t)memory);

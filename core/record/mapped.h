@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mapped: memory that is ours for as long as the process runs, and known as ours: see record/lock_all.h. */
+/* Mapped: memory that is ours, and known as ours: see record/lock_all.h. */
 
 #ifndef D9_RECORD_MAPPED_H
 #define D9_RECORD_MAPPED_H
 
 #include <stddef.h>
 
+#include <dial9/export.h>
+
 /* Zeros, at a page; pages that are never touched cost addresses alone.  NULL if there are none.  Any thread; changes errno. */
-void *d9__map(size_t bytes);
+D9_API void *d9__map(size_t bytes);
+
+/* What d9__map(|bytes|) gave becomes |to| bytes long, perhaps at another place.  NULL: there are none, and |memory| is as before. */
+void *d9__remap(void *memory, size_t bytes, size_t to);
 
 /* Give back what d9__map(|bytes|) gave. */
 void d9__unmap(void *memory, size_t bytes);
@@ -19,7 +24,7 @@ void d9__mapped_limit(void);
 void d9__mapped_unlock(const void *memory, size_t bytes);
 
 /* Call |fn| for each piece that is mapped now.  Of more than D9__MAPPED_MAX the later ones are not known. */
-#define D9__MAPPED_MAX 128
+#define D9__MAPPED_MAX 512
 void d9__mapped_each(void (*fn)(void *arg, const void *memory, size_t bytes), void *arg);
 
 #endif /* D9_RECORD_MAPPED_H */

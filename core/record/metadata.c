@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/encoder.h"
+#include "format/heap.h"
 #include "record/event_types.h"
 #include "record/metadata.h"
 #include "record/note.h"
@@ -52,16 +53,16 @@ static size_t place_of(const char *key, bool *found)
 
 static int insert_locked(size_t at, const char *key, char *value)
 {
-	struct pair pair = { strdup(key), value, strlen(key), strlen(value) };
+	struct pair pair = { d9__strdup(key), value, strlen(key), strlen(value) };
 
 	if (!pair.key)
 		return -ENOMEM;
 	if (n_pairs == capacity) {
 		size_t more = capacity ? capacity * 2 : 32;
-		struct pair *grown = reallocarray(pairs, more, sizeof(*grown));
+		struct pair *grown = d9__reallocarray(pairs, more, sizeof(*grown));
 
 		if (!grown) {
-			free(pair.key);
+			d9__free(pair.key);
 			return -ENOMEM;
 		}
 		pairs = grown;
@@ -75,8 +76,8 @@ static int insert_locked(size_t at, const char *key, char *value)
 
 static void remove_locked(size_t at)
 {
-	free(pairs[at].key);
-	free(pairs[at].value);
+	d9__free(pairs[at].key);
+	d9__free(pairs[at].value);
 	n_pairs--;
 	memmove(&pairs[at], &pairs[at + 1], (n_pairs - at) * sizeof(*pairs));
 }
@@ -113,7 +114,7 @@ static int set_locked(const char *key, char *value, bool *news)
 		return 0;
 	*news = !found || !same_but_digits(pairs[at].value, value);
 	if (found) {
-		free(pairs[at].value);
+		d9__free(pairs[at].value);
 		pairs[at].value = value;
 		pairs[at].value_len = strlen(value);
 		return 1;
@@ -162,7 +163,7 @@ int d9__metadata_set(const char *key, const char *value)
 
 	if (!key || !*key || strlen(key) > 255 || (value && strlen(value) > 65535))
 		return -EINVAL;
-	if (value && !(copy = strdup(value)))
+	if (value && !(copy = d9__strdup(value)))
 		return -ENOMEM;
 	pthread_mutex_lock(&lock);
 	changed = set_locked(key, copy, &news);
@@ -172,7 +173,7 @@ int d9__metadata_set(const char *key, const char *value)
 	if (changed == 1)
 		atomic_fetch_add_explicit(&generation, 1, memory_order_release);
 	else
-		free(copy);
+		d9__free(copy);
 	return changed < 0 ? changed : 0;
 }
 

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "record/clock.h"
 #include "record/flush.h"
 #include "record/modules.h"
@@ -138,7 +139,7 @@ static bool append(struct d9__module **list, size_t *n, size_t *cap,
 {
 	if (*n == *cap) {
 		size_t more = *cap ? *cap * 2 : 32;
-		struct d9__module *grown = reallocarray(*list, more, sizeof(*grown));
+		struct d9__module *grown = d9__reallocarray(*list, more, sizeof(*grown));
 
 		if (!grown)
 			return false;
@@ -173,9 +174,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 		d9__module_describe(&module, readable);
 	if (readable && module.start >= module.end)
 		return 0;
-	module.path = strdup(name_of(info, buf, sizeof(buf)));
+	module.path = d9__strdup(name_of(info, buf, sizeof(buf)));
 	if (!module.path || !append(&scan->found, &scan->n, &scan->capacity, &module)) {
-		free(module.path);
+		d9__free(module.path);
 		scan->failed = true;
 	}
 	return scan->failed;
@@ -438,8 +439,8 @@ int d9__modules_scan(void)
 			d9__note(D9_LOG_INFO, "modules came or went: the list was read again");
 	}
 	for (size_t i = 0; i < scan.n; i++)
-		free(scan.found[i].path);
-	free(scan.found);
+		d9__free(scan.found[i].path);
+	d9__free(scan.found);
 	return changed;
 }
 
@@ -463,7 +464,7 @@ void d9__modules_renew(void)
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < n_modules; i++) {
 		if (!modules[i].loaded) {
-			free(modules[i].path);
+			d9__free(modules[i].path);
 			continue;
 		}
 		modules[i].reported = false;
@@ -521,8 +522,8 @@ void d9__modules_release(void)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < n_modules; i++)
-		free(modules[i].path);
-	free(modules);
+		d9__free(modules[i].path);
+	d9__free(modules);
 	modules = NULL;
 	n_modules = capacity = 0;
 	adds = subs = 0;

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "record/descriptors.h"
+#include "record/dir.h"
 #include "record/directory.h"
 #include "record/dump_manifest.h"
 #include "record/namespace.h"
@@ -288,13 +289,14 @@ void d9__namespace_close(struct d9__namespace *ns)
 {
 	if (ns->dir_fd >= 0) {
 		/* Fails, as it should, unless .lock is all there is. */
-		DIR *dir = NULL;
 		int fd = dup(ns->dir_fd), n = 0;
+		struct d9__dir dir;
 
-		if (fd >= 0 && (dir = fdopendir(fd))) {
-			for (struct dirent *e; (e = readdir(dir));)
-				n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
-			closedir(dir);
+		if (fd >= 0) {
+			d9__dir_of(&dir, fd);
+			while (d9__dir_next(&dir))
+				n++;
+			d9__dir_close(&dir);
 			if (n <= 1) {
 				unlinkat(ns->dir_fd, ".lock", 0);
 				unlinkat(ns->parent_fd, ns->boot_id, AT_REMOVEDIR);
@@ -304,7 +306,7 @@ void d9__namespace_close(struct d9__namespace *ns)
 	close_fd(&ns->lock_fd);
 	close_fd(&ns->dir_fd);
 	close_fd(&ns->parent_fd);
-	free(ns->peers);
+	d9__free(ns->peers);
 	ns->peers = NULL;
 	ns->n_peers = 0;
 }
@@ -318,19 +320,16 @@ typedef bool (*entry_fn)(void *arg, int dir_fd, const char *name);
 static int walk(int dir_fd, entry_fn fn, void *arg)
 {
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct d9__dir dir;
+	const char *name;
 	int all = 1;
 
-	if (!dir) {
-		all = -errno;
-		if (fd >= 0)
-			close(fd);
-		return all;
-	}
-	for (struct dirent *e; all == 1 && (e = readdir(dir));)
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			all = fn(arg, dir_fd, e->d_name);
-	closedir(dir);
+	if (fd < 0)
+		return -errno;
+	d9__dir_of(&dir, fd);
+	while (all == 1 && (name = d9__dir_next(&dir)))
+		all = fn(arg, dir_fd, name);
+	d9__dir_close(&dir);
 	return all;
 }
 
@@ -353,14 +352,14 @@ static bool account_dump(void *arg, int dir_fd, const char *name)
 
 	if (d9__artefact_of(name, &index) != D9__ARTEFACT_MANIFEST)
 		return true;
-	segments = calloc(D9__MANIFEST_SEGMENTS, sizeof(*segments));
+	segments = d9__calloc(D9__MANIFEST_SEGMENTS, sizeof(*segments));
 	n = segments ? d9__manifest_read(dir_fd, name, segments, &flight) : -ENOMEM;
 	snprintf(id, sizeof(id), "%s", name + 5);
 	for (int i = 0; i < n && flight; i++)
 		d9__retention_leave(acc->ret, acc->peer, segments[i]);
 	if (n >= 0)
 		acc->err = d9__retention_add_dump(acc->ret, acc->peer, id, segments, (size_t)n);
-	free(segments);
+	d9__free(segments);
 	return !acc->err;
 }
 
@@ -448,7 +447,7 @@ static int enter_peer(int parent_fd, const char *name, int *lock_fd)
 
 static uint32_t add_peer(struct d9__namespace *ns, const char *name)
 {
-	char (*peers)[D9__BOOT_ID_MAX] = reallocarray(ns->peers, ns->n_peers + 1, sizeof(*peers));
+	char (*peers)[D9__BOOT_ID_MAX] = d9__reallocarray(ns->peers, ns->n_peers + 1, sizeof(*peers));
 
 	if (!peers)
 		return 0;

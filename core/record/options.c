@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/utf8.h"
+#include "format/heap.h"
 #include "record/environment.h"
 #include "record/nearest.h"
 #include "record/options.h"
@@ -112,7 +113,7 @@ static const struct spec {
 
 int d9_options_new(struct d9_options **out)
 {
-	struct d9_options *options = calloc(1, sizeof(*options));
+	struct d9_options *options = d9__calloc(1, sizeof(*options));
 
 	if (!options)
 		return -ENOMEM;
@@ -123,14 +124,14 @@ int d9_options_new(struct d9_options **out)
 void d9__options_release(struct d9_options *options)
 {
 	for (size_t i = 0; i < D9__OPTION_TEXTS; i++)
-		free(options->text[i]);
+		d9__free(options->text[i]);
 	while (options->metadata) {
 		struct d9__option_pair *pair = options->metadata;
 
 		options->metadata = pair->next;
-		free(pair->key);
-		free(pair->value);
-		free(pair);
+		d9__free(pair->key);
+		d9__free(pair->value);
+		d9__free(pair);
 	}
 	*options = (struct d9_options){ 0 };
 }
@@ -139,7 +140,7 @@ void d9_options_free(struct d9_options *options)
 {
 	if (options)
 		d9__options_release(options);
-	free(options);
+	d9__free(options);
 }
 
 static int set_number(struct d9_options *options, enum d9__option id, uint64_t value)
@@ -160,10 +161,10 @@ static int set_text(struct d9_options *options, enum d9__option id, const char *
 		return -EINVAL;
 	if (id == D9__OPTION_SPAN_FILTER && d9__span_filter_check(value))
 		return -EINVAL;
-	copy = strdup(value);
+	copy = d9__strdup(value);
 	if (!copy)
 		return -ENOMEM;
-	free(options->text[id - D9__OPTION_NUMBERS]);
+	d9__free(options->text[id - D9__OPTION_NUMBERS]);
 	options->text[id - D9__OPTION_NUMBERS] = copy;
 	options->set |= UINT64_C(1) << id;
 	return 0;
@@ -227,11 +228,11 @@ int d9_options_add_metadata(struct d9_options *options, const char *key, const c
 
 	if (!options || !key || !value || !*key || strlen(key) > 255 || strlen(value) > 4095)
 		return -EINVAL;
-	pair = calloc(1, sizeof(*pair));
-	if (!pair || !(pair->key = strdup(key)) || !(pair->value = strdup(value))) {
+	pair = d9__calloc(1, sizeof(*pair));
+	if (!pair || !(pair->key = d9__strdup(key)) || !(pair->value = d9__strdup(value))) {
 		if (pair)
-			free(pair->key);
-		free(pair);
+			d9__free(pair->key);
+		d9__free(pair);
 		return -ENOMEM;
 	}
 	for (end = &options->metadata; *end; end = &(*end)->next)

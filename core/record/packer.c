@@ -6,9 +6,11 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "format/heap.h"
 #include "format/wire.h"
 #include "record/gzip.h"
 #include "record/packer.h"
+#include "record/zstd_heap.h"
 
 #define ZSTD_LEVEL 1
 
@@ -21,7 +23,7 @@ static bool reserve(struct d9__packer *packer, size_t more)
 		return true;
 	while (capacity - packer->len < more)
 		capacity *= 2;
-	out = realloc(packer->out, capacity);
+	out = d9__realloc(packer->out, capacity);
 	if (!out)
 		return false;
 	packer->out = out;
@@ -38,7 +40,7 @@ static void took(struct d9__packer *packer, size_t n)
 static int begin_zstd(struct d9__packer *packer)
 {
 	if (!packer->zstd) {
-		packer->zstd = ZSTD_createCCtx();
+		packer->zstd = d9__zstd_new_packer();
 		if (!packer->zstd)
 			return -ENOMEM;
 		ZSTD_CCtx_setParameter(packer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
@@ -83,8 +85,8 @@ void d9__packer_release(struct d9__packer *packer)
 {
 	ZSTD_freeCCtx(packer->zstd);
 	d9__gzip_free(packer->gz);
-	free(packer->out);
-	free(packer->frames);
+	d9__free(packer->out);
+	d9__free(packer->frames);
 	*packer = (struct d9__packer){ 0 };
 }
 
@@ -169,7 +171,7 @@ int d9__packer_end_frame(struct d9__packer *packer)
 	if (packer->n_frames == packer->frames_capacity) {
 		size_t more = packer->frames_capacity ? packer->frames_capacity * 2 : 64;
 		struct d9__seek_entry *frames =
-			reallocarray(packer->frames, more, sizeof(*frames));
+			d9__reallocarray(packer->frames, more, sizeof(*frames));
 
 		if (!frames)
 			return -ENOMEM;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "record/cgroup.h"
 #include "record/descriptors.h"
+#include "record/dir.h"
 #include "record/emit_inl.h"
 #include "record/event_types.h"
 #include "record/process_state.h"
@@ -125,18 +125,15 @@ void d9__process_state_end(struct d9__process_state *state)
 /* Call |fn| with each number that names an entry of |dir|.  Nothing is opened: the table may be the program's. */
 static void each_number(int dir, void (*fn)(void *arg, uint32_t number), void *arg)
 {
-	_Alignas(struct dirent64) char buf[4096];
-	ssize_t n;
+	struct d9__dir numbers;
+	const char *name;
 
 	if (!dir || lseek(dir, 0, SEEK_SET))
 		return;
-	while ((n = getdents64(dir, buf, sizeof(buf))) > 0)
-		for (char *p = buf; p < buf + n; p += ((struct dirent64 *)(void *)p)->d_reclen) {
-			const char *name = ((struct dirent64 *)(void *)p)->d_name;
-
-			if (name[0] >= '0' && name[0] <= '9')
-				fn(arg, (uint32_t)strtoul(name, NULL, 10));
-		}
+	d9__dir_of(&numbers, dir);
+	while ((name = d9__dir_next(&numbers)))
+		if (name[0] >= '0' && name[0] <= '9')
+			fn(arg, (uint32_t)strtoul(name, NULL, 10));
 }
 
 static void count(void *arg, uint32_t number)

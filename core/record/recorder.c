@@ -21,6 +21,7 @@
 #include <dial9/error.h>
 #include <dial9/version.h>
 
+#include "format/heap.h"
 #include "record/aside.h"
 #include "record/callbacks.h"
 #include "record/clock.h"
@@ -831,6 +832,7 @@ static void fork_child(void)
 {
 	bool was_running = atomic_load_explicit(&running, memory_order_relaxed);
 
+	d9__heap_fork_child();
 	d9__span_filter_fork_child();
 	d9__modules_fork_child();
 	d9__names_fork_child();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/heap.h"
+#include "format/sort.h"
+#include "record/dir.h"
 #include "record/directory.h"
 #include "record/memory_limit.h"
 #include "record/recover.h"
@@ -24,10 +26,10 @@
 
 static int add_name(char ***names, size_t *n, char *name)
 {
-	char **grown = name ? reallocarray(*names, *n + 1, sizeof(*grown)) : NULL;
+	char **grown = name ? d9__reallocarray(*names, *n + 1, sizeof(*grown)) : NULL;
 
 	if (!grown) {
-		free(name);
+		d9__free(name);
 		return -ENOMEM;
 	}
 	*names = grown;
@@ -38,8 +40,8 @@ static int add_name(char ***names, size_t *n, char *name)
 static void free_names(char ***names, size_t *n)
 {
 	for (size_t i = 0; i < *n; i++)
-		free((*names)[i]);
-	free(*names);
+		d9__free((*names)[i]);
+	d9__free(*names);
 	*names = NULL;
 	*n = 0;
 }
@@ -52,37 +54,33 @@ static void user_dir(char *buf, size_t size, uid_t uid)
 }
 
 /* Where this user's rings are: nobody else's, and no link to there. */
-static DIR *open_own(const char *name)
+static int open_own(const char *name)
 {
 	int shm = d9__directory_open(SHM_DIR, D9__DIRECTORY_ANY);
 	int fd = shm < 0 ? shm : d9__directory_enter(shm, name, 0);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
-	if (fd >= 0 && !dir)
-		close(fd);
 	if (shm >= 0)
 		close(shm);
-	return dir;
+	return fd;
 }
 
 /* Every ring in shared memory. */
 static int list_shm(struct d9__recover *r)
 {
-	char top[32], *path;
-	DIR *dir;
-	int err = 0;
+	const char *name;
+	struct d9__dir dir;
+	char top[32];
+	int err = 0, fd;
 
 	user_dir(top, sizeof(top), geteuid());
-	dir = open_own(top);
-	for (struct dirent *e; !err && dir && (e = readdir(dir));) {
-		if (!d9__boot_id_valid(e->d_name))
-			continue;
-		if (asprintf(&path, SHM_DIR "/%s/%s/ring", top, e->d_name) < 0)
-			path = NULL;
-		err = add_name(&r->rings, &r->n_rings, path);
-	}
-	if (dir)
-		closedir(dir);
+	fd = open_own(top);
+	if (fd < 0)
+		return 0;
+	d9__dir_of(&dir, fd);
+	while (!err && (name = d9__dir_next(&dir)))
+		if (d9__boot_id_valid(name))
+			err = add_name(&r->rings, &r->n_rings, d9__text_of(SHM_DIR "/%s/%s/ring", top, name));
+	d9__dir_close(&dir);
 	return err;
 }
 
@@ -96,22 +94,19 @@ static bool is_disk_ring(const char *name)
 /* Directories of processes, and rings, in the trace directory. */
 static int list_traces(struct d9__recover *r)
 {
-	DIR *dir = opendir(r->trace_dir);
-	char *path;
-	int err = 0;
+	struct d9__dir dir;
+	int err = d9__dir_open(&dir, r->trace_dir);
+	const char *name;
 
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	for (struct dirent *e; !err && (e = readdir(dir));) {
-		if (d9__boot_id_valid(e->d_name)) {
-			err = add_name(&r->dirs, &r->n_dirs, strdup(e->d_name));
-		} else if (is_disk_ring(e->d_name)) {
-			if (asprintf(&path, "%s/%s", r->trace_dir, e->d_name) < 0)
-				path = NULL;
-			err = add_name(&r->rings, &r->n_rings, path);
-		}
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	while (!err && (name = d9__dir_next(&dir))) {
+		if (d9__boot_id_valid(name))
+			err = add_name(&r->dirs, &r->n_dirs, d9__strdup(name));
+		else if (is_disk_ring(name))
+			err = add_name(&r->rings, &r->n_rings, d9__text_of("%s/%s", r->trace_dir, name));
 	}
-	closedir(dir);
+	d9__dir_close(&dir);
 	return err;
 }
 
@@ -278,15 +273,16 @@ static bool has_active(const struct d9__recover *r, const char *name)
 {
 	char path[PATH_MAX + D9__BOOT_ID_MAX];
 	bool found = false;
+	struct d9__dir dir;
+	const char *entry;
 	uint64_t index;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "%s/%s", r->trace_dir, name);
-	dir = opendir(path);
-	for (struct dirent *e; !found && dir && (e = readdir(dir));)
-		found = d9__artefact_of(e->d_name, &index) == D9__ARTEFACT_ACTIVE;
-	if (dir)
-		closedir(dir);
+	if (d9__dir_open(&dir, path))
+		return false;
+	while (!found && (entry = d9__dir_next(&dir)))
+		found = d9__artefact_of(entry, &index) == D9__ARTEFACT_ACTIVE;
+	d9__dir_close(&dir);
 	return found;
 }
 
@@ -422,12 +418,12 @@ static uint64_t spared_bytes(void)
 /* What nobody will miss. */
 static void sweep(struct d9__recover *r)
 {
-	struct candidate *list = calloc(r->n_rings + 1, sizeof(*list));
+	struct candidate *list = d9__calloc(r->n_rings + 1, sizeof(*list));
 	size_t n = list ? list_dead(r, list) : 0, same = 0;
 	uint64_t spared = r->flags & D9__RECOVER_SPARE ? spared_bytes() : 0, bytes = 0;
 
 	if (n)
-		qsort(list, n, sizeof(*list), newest_first);
+		d9__sort(list, n, sizeof(*list), newest_first);
 	for (size_t i = 0; i < n; i++) {
 		bool first = !i || list[i - 1].empty || strcmp(list[i].service, list[i - 1].service);
 
@@ -436,7 +432,7 @@ static void sweep(struct d9__recover *r)
 		if (list[i].empty || (r->flags & D9__RECOVER_PRUNE && same >= KEPT_PER_SERVICE && bytes > spared))
 			remove_ring(r, &list[i]);
 	}
-	free(list);
+	d9__free(list);
 }
 
 int d9__recover_next(struct d9__recover *r, struct d9__recovered *out)

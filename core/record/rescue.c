@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/encoder.h"
+#include "format/heap.h"
 #include "record/clock.h"
 #include "record/drain.h"
 #include "record/event_types.h"
@@ -118,7 +119,7 @@ static void take_lead(struct rescue *r)
 		return;
 	r->lead = d9__dead_ring_lead(r->ring, &r->lead_len);
 	if (r->lead && d9__walk(r->walker, r->lead, r->lead_len, look_at_lead, r) < 0) {
-		free(r->lead);
+		d9__free(r->lead);
 		r->lead = NULL;
 		r->pairs = NULL;
 		r->pairs_len = r->n_pairs = 0;
@@ -638,9 +639,9 @@ static int prepare(struct rescue *r, struct d9__dead_ring *ring, struct d9__reco
 {
 	r->ring = ring;
 	r->out = out;
-	r->walker = malloc(sizeof(*r->walker));
-	r->drain = calloc(1, sizeof(*r->drain));
-	r->types = calloc(D9__TYPES_MAX - D9__EVENT_PROGRAM, sizeof(*r->types));
+	r->walker = d9__malloc(sizeof(*r->walker));
+	r->drain = d9__calloc(1, sizeof(*r->drain));
+	r->types = d9__calloc(D9__TYPES_MAX - D9__EVENT_PROGRAM, sizeof(*r->types));
 	return r->walker && r->drain && r->types ? d9__event_types_init() : -ENOMEM;
 }
 
@@ -653,16 +654,16 @@ static void release(struct rescue *r)
 		d9__drain_release(r->drain);
 	d9__segment_tail_release(&r->tail);
 	d9__builder_release(&r->probe);
-	free(r->drain);
-	free(r->walker);
-	free(r->lead);
-	free(r->types);
-	free(r);
+	d9__free(r->drain);
+	d9__free(r->walker);
+	d9__free(r->lead);
+	d9__free(r->types);
+	d9__free(r);
 }
 
 bool d9__rescue_into(const struct d9__namespace *ns, struct d9__dead_ring *ring, struct d9__recovered *out)
 {
-	struct rescue *r = calloc(1, sizeof(*r));
+	struct rescue *r = d9__calloc(1, sizeof(*r));
 
 	out->err = r ? prepare(r, ring, out) : -ENOMEM;
 	if (!out->err) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "record/retention.h"
+#include "format/heap.h"
 
 void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t file_limit,
 			uint64_t rotation_ns)
@@ -19,9 +20,9 @@ void d9__retention_init(struct d9__retention *ret, uint64_t budget, uint64_t fil
 void d9__retention_release(struct d9__retention *ret)
 {
 	for (size_t i = 0; i < ret->n_dumps; i++)
-		free(ret->dumps[i].segments);
-	free(ret->dumps);
-	free(ret->families);
+		d9__free(ret->dumps[i].segments);
+	d9__free(ret->dumps);
+	d9__free(ret->families);
 	ret->dumps = NULL;
 	ret->families = NULL;
 	ret->n = ret->capacity = ret->n_dumps = 0;
@@ -55,7 +56,7 @@ static int grow(struct d9__retention *ret)
 
 	if (ret->n < ret->capacity)
 		return 0;
-	families = reallocarray(ret->families, capacity, sizeof(*families));
+	families = d9__reallocarray(ret->families, capacity, sizeof(*families));
 	if (!families)
 		return -ENOMEM;
 	ret->families = families;
@@ -121,13 +122,13 @@ void d9__retention_leave(struct d9__retention *ret, uint32_t peer, uint64_t inde
 
 int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char *id, const uint64_t *segments, size_t n)
 {
-	struct d9__retained_dump *bigger = reallocarray(ret->dumps, ret->n_dumps + 1, sizeof(*bigger)), dump = { .peer = peer, .n = n };
+	struct d9__retained_dump *bigger = d9__reallocarray(ret->dumps, ret->n_dumps + 1, sizeof(*bigger)), dump = { .peer = peer, .n = n };
 	size_t i;
 
 	if (!bigger)
 		return -ENOMEM;
 	ret->dumps = bigger;
-	dump.segments = calloc(n + 1, sizeof(*dump.segments));
+	dump.segments = d9__calloc(n + 1, sizeof(*dump.segments));
 	if (!dump.segments)
 		return -ENOMEM;
 	snprintf(dump.id, sizeof(dump.id), "%s", id);

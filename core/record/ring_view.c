@@ -7,7 +7,6 @@
 
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "record/dead_ring.h"
+#include "record/dir.h"
+#include "record/lines.h"
 #include "record/ring_view.h"
 
 #define LOOKS_MAX   20 /* at a page whose writer may be in it, at a lock that is held for a moment */
@@ -284,14 +286,16 @@ static int take_own(struct d9__ring_view *view, pid_t pid, int fd)
 static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *tid, uint64_t *steps)
 {
 	char path[64], link[1024];
-	int err = -ENOENT;
-	DIR *dir;
+	struct d9__dir dir;
+	const char *name;
+	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/fd", (int)pid, tid);
-	dir = opendir(path);
-	if (!dir)
-		return -errno;
-	for (struct dirent *e; err == -ENOENT && (e = readdir(dir));) {
+	err = d9__dir_open(&dir, path);
+	if (err)
+		return err;
+	err = -ENOENT;
+	while (err == -ENOENT && (name = d9__dir_next(&dir))) {
 		ssize_t n;
 		int fd;
 
@@ -299,33 +303,33 @@ static int open_descriptor(struct d9__ring_view *view, pid_t pid, const char *ti
 			err = -E2BIG;
 			break;
 		}
-		n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+		n = readlinkat(dir.fd, name, link, sizeof(link) - 1);
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
 		if (!is_ring_link(link))
 			continue;
-		fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		fd = openat(dir.fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		err = fd < 0 ? -errno : take_own(view, pid, fd);
 		if (err == -EBADMSG)
 			err = -ENOENT; /* a file of the program's own that has such a name */
 	}
-	closedir(dir);
+	d9__dir_close(&dir);
 	return err;
 }
 
 static bool is_flush_thread(pid_t pid, const char *tid)
 {
 	char path[64], name[32] = "";
-	FILE *file;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/comm", (int)pid, tid);
-	file = fopen(path, "re");
-	if (!file)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return false;
-	if (!fgets(name, sizeof(name), file))
+	if (read(fd, name, sizeof(name) - 1) < 0)
 		name[0] = '\0';
-	fclose(file);
+	close(fd);
 	return !strcmp(name, "dial9-flush\n");
 }
 
@@ -365,9 +369,9 @@ static uint64_t find_begin(int fd, uint64_t from, uint64_t to, uint64_t *steps)
 
 static int open_memory(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 {
-	char path[64], line[512], access[5];
 	uint64_t from, to, inode, at = 0;
-	FILE *maps;
+	char path[64], access[5];
+	struct d9__lines maps;
 	int fd, err;
 
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
@@ -375,16 +379,18 @@ static int open_memory(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 	if (fd < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	maps = fopen(path, "re");
-	while (maps && !at && *steps && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64, &from, &to, access,
+	if (!d9__lines_open(&maps, path)) {
+		close(fd);
+		return -errno;
+	}
+	while (!at && *steps && d9__lines_next(&maps)) {
+		if (sscanf(maps.text, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64, &from, &to, access,
 			   &inode) != 4 ||
 		    inode || strcmp(access, "rw-p") != 0)
 			continue;
 		at = find_begin(fd, from, to, steps);
 	}
-	if (maps)
-		fclose(maps);
+	d9__lines_close(&maps);
 	*view = (struct d9__ring_view){ .fd = fd, .at = at, .size = at ? to - at : 0, .pid = pid };
 	err = at ? take_header(view) : *steps ? -ENOENT : -E2BIG;
 	if (err)
@@ -402,21 +408,23 @@ int d9__ring_view_of_process(struct d9__ring_view *view, pid_t pid)
 int d9__ring_view_find(struct d9__ring_view *view, pid_t pid, uint64_t *steps)
 {
 	char path[64];
-	int err = -ENOENT;
+	int err;
 	bool flushes = false;
-	DIR *dir;
+	struct d9__dir dir;
+	const char *tid;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? -ESRCH : -errno;
-	for (struct dirent *e; err == -ENOENT && (e = readdir(dir));) {
-		if (e->d_name[0] == '.' || !is_flush_thread(pid, e->d_name))
+	err = d9__dir_open(&dir, path);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	err = -ENOENT;
+	while (err == -ENOENT && (tid = d9__dir_next(&dir))) {
+		if (!is_flush_thread(pid, tid))
 			continue;
 		flushes = true;
-		err = open_descriptor(view, pid, e->d_name, steps);
+		err = open_descriptor(view, pid, tid, steps);
 	}
-	closedir(dir);
+	d9__dir_close(&dir);
 	if (!err)
 		view->pid = pid;
 	else if (err == -ENOENT && flushes)
@@ -651,7 +659,7 @@ static int sum_up(const struct d9__ring_view *view, const struct tables *tables,
 
 int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *look)
 {
-	struct tables *tables = malloc(sizeof(*tables));
+	struct tables *tables = d9__malloc(sizeof(*tables));
 	struct d9__ring_health again;
 	bool torn;
 	int err = tables ? 0 : -ENOMEM;
@@ -671,7 +679,7 @@ int d9__ring_view_look(const struct d9__ring_view *view, struct d9__ring_look *l
 	}
 	if (!err)
 		err = sum_up(view, tables, look);
-	free(tables);
+	d9__free(tables);
 	return err;
 }
 

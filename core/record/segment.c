@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "record/files.h"
 #include "record/segment.h"
 #include "record/test_point.h"
@@ -124,7 +125,7 @@ static int write_memory(struct d9__segment *seg)
 	while (capacity < want)
 		capacity *= 2;
 	if (capacity != seg->capacity) {
-		data = realloc(seg->data, capacity);
+		data = d9__realloc(seg->data, capacity);
 		if (!data)
 			return fail(seg, "write", -ENOMEM);
 		seg->data = data;
@@ -275,6 +276,6 @@ void d9__segment_release(struct d9__segment *seg)
 	if (seg->fd >= 0 && (seg->open || seg->unfinished))
 		close(seg->fd);
 	d9__packer_release(&seg->packer);
-	free(seg->data);
+	d9__free(seg->data);
 	*seg = (struct d9__segment){ .fd = -1 };
 }

@@ -15,9 +15,11 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "format/heap.h"
 #include "format/wire.h"
 #include "record/gunzip.h"
 #include "record/packer.h"
+#include "record/zstd_heap.h"
 
 #define WINDOW    ((size_t)1 << 20) /* of a plain segment, if no batch is larger */
 #define FRAME_MAX ((uint32_t)64 << 20) /* no writer of ours makes such a frame */
@@ -66,7 +68,7 @@ static int read_table(struct table *table, int fd, uint64_t size)
 	len = (uint64_t)table->n * D9__SEEK_ENTRY_LEN;
 	if (len > size - sizeof(footer))
 		return -EBADMSG;
-	table->entries = malloc((size_t)len + 1);
+	table->entries = d9__malloc((size_t)len + 1);
 	if (!table->entries)
 		return -ENOMEM;
 	return read_at(fd, table->entries, (size_t)len, size - sizeof(footer) - len) ? 0 : -EBADMSG;
@@ -81,22 +83,22 @@ static int show_frame(const struct d9__segment_scan *scan, int fd, ZSTD_DCtx *zs
 
 	if (packed_len > FRAME_MAX || len > FRAME_MAX)
 		return -EBADMSG;
-	packed = malloc((size_t)packed_len + 1);
-	bytes = calloc(1, (size_t)len + PAD);
+	packed = d9__malloc((size_t)packed_len + 1);
+	bytes = d9__calloc(1, (size_t)len + PAD);
 	if (!packed || !bytes)
 		got = -ENOMEM;
 	else if (read_at(fd, packed, packed_len, d9__wire_get_u64(entry)) &&
 		 ZSTD_decompressDCtx(zstd, bytes, len, packed, packed_len) == len)
 		got = show_all(scan, bytes, len);
-	free(packed);
-	free(bytes);
+	d9__free(packed);
+	d9__free(bytes);
 	return got;
 }
 
 static int scan_zstd(const struct d9__segment_scan *scan, int fd, uint64_t size)
 {
 	struct table table = { 0 };
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	ZSTD_DCtx *zstd = d9__zstd_new_unpacker();
 	int got = zstd ? read_table(&table, fd, size) : -ENOMEM;
 
 	if (!got)
@@ -105,7 +107,7 @@ static int scan_zstd(const struct d9__segment_scan *scan, int fd, uint64_t size)
 		got = show_frame(scan, fd, zstd, table.entries + (size_t)i * D9__SEEK_ENTRY_LEN);
 		scan->keep_up();
 	}
-	free(table.entries);
+	d9__free(table.entries);
 	ZSTD_freeDCtx(zstd);
 	return got < 0 ? got : 0;
 }
@@ -137,7 +139,7 @@ static int fill(struct window *window, int fd)
 
 	if (window->len == window->capacity) {
 		size_t capacity = window->capacity ? 2 * window->capacity : WINDOW;
-		uint8_t *bytes = realloc(window->bytes, capacity + PAD);
+		uint8_t *bytes = d9__realloc(window->bytes, capacity + PAD);
 
 		if (!bytes)
 			return -ENOMEM;
@@ -189,7 +191,7 @@ static int scan_plain(const struct d9__segment_scan *scan, int fd)
 			got = show_window(scan, &window);
 		scan->keep_up();
 	}
-	free(window.bytes);
+	d9__free(window.bytes);
 	return got;
 }
 

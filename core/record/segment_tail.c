@@ -15,12 +15,14 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "format/heap.h"
 #include "format/wire.h"
 #include "format/zstd_block.h"
 #include "record/event_types.h"
 #include "record/gunzip.h"
 #include "record/gzip.h"
 #include "record/segment_tail.h"
+#include "record/zstd_heap.h"
 
 #define TAIL_BYTES  ((size_t)4 << 20)  /* unpacked: more than one write of the flush thread holds */
 #define UNPACK_MAX  ((size_t)64 << 20) /* no writer of ours makes such a frame */
@@ -130,7 +132,7 @@ static bool reserve(struct d9__segment_tail *tail, size_t more)
 		capacity *= 2;
 	if (capacity == tail->capacity)
 		return true;
-	data = realloc(tail->data, capacity);
+	data = d9__realloc(tail->data, capacity);
 	if (!data)
 		return false;
 	tail->data = data;
@@ -141,8 +143,8 @@ static bool reserve(struct d9__segment_tail *tail, size_t more)
 /* Unpack [from, to) of the file behind what |tail| holds; damage ends it. */
 static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t to)
 {
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	uint8_t *in = malloc((size_t)(to - from) + 1);
+	ZSTD_DCtx *zstd = d9__zstd_new_unpacker();
+	uint8_t *in = d9__malloc((size_t)(to - from) + 1);
 	ZSTD_inBuffer input = { in, (size_t)(to - from), 0 };
 	size_t before, result = 0, hint = 0;
 	int err = zstd && in ? 0 : -ENOMEM;
@@ -163,7 +165,7 @@ static int unpack(struct d9__segment_tail *tail, int fd, uint64_t from, uint64_t
 		if (!out.pos && input.pos == before)
 			break;
 	}
-	free(in);
+	d9__free(in);
 	ZSTD_freeDCtx(zstd);
 	return err;
 }
@@ -250,7 +252,7 @@ static int add_batch(struct d9__segment_tail *tail, size_t at, uint32_t len)
 {
 	if (tail->n_batches == tail->batch_capacity) {
 		size_t more = tail->batch_capacity ? 2 * tail->batch_capacity : 64;
-		struct d9__tail_batch *grown = reallocarray(tail->batch, more, sizeof(*grown));
+		struct d9__tail_batch *grown = d9__reallocarray(tail->batch, more, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -324,15 +326,17 @@ static int write_at(int fd, const void *bytes, size_t len, uint64_t *at)
 
 static int write_frame(int fd, const void *bytes, size_t len, uint64_t *at)
 {
-	size_t room = ZSTD_compressBound(len), packed;
-	void *out = malloc(room);
-	int err;
+	size_t room = ZSTD_compressBound(len), packed = 0;
+	ZSTD_CCtx *zstd = d9__zstd_new_packer();
+	void *out = d9__malloc(room);
+	int err = zstd && out ? 0 : -ENOMEM;
 
-	if (!out)
-		return -ENOMEM;
-	packed = ZSTD_compress(out, room, bytes, len, 1);
-	err = ZSTD_isError(packed) ? -EIO : write_at(fd, out, packed, at);
-	free(out);
+	if (!err) {
+		packed = ZSTD_compressCCtx(zstd, out, room, bytes, len, 1);
+		err = ZSTD_isError(packed) ? -EIO : write_at(fd, out, packed, at);
+	}
+	d9__free(out);
+	ZSTD_freeCCtx(zstd);
 	return err;
 }
 
@@ -356,7 +360,7 @@ static int complete_gzip(const struct d9__segment_tail *tail, int fd,
 {
 	size_t torn = tail->whole_end > tail->open_at ? tail->whole_end - tail->open_at : 0;
 	struct d9__gzip *gz = d9__gzip_new();
-	uint8_t *out = malloc(D9__GZIP_HEADER_LEN + d9__gzip_bound(torn) +
+	uint8_t *out = d9__malloc(D9__GZIP_HEADER_LEN + d9__gzip_bound(torn) +
 			      d9__gzip_bound(last->len) + D9__GZIP_END_LEN), *p = out;
 	int err = gz && out ? 0 : -ENOMEM;
 
@@ -370,7 +374,7 @@ static int complete_gzip(const struct d9__segment_tail *tail, int fd,
 		*at = tail->blocks_end;
 		err = write_at(fd, out, (size_t)(p - out) + D9__GZIP_END_LEN, at);
 	}
-	free(out);
+	d9__free(out);
 	d9__gzip_free(gz);
 	return err;
 }
@@ -399,7 +403,7 @@ int d9__segment_tail_seal(const struct d9__segment_tail *tail, int fd,
 
 void d9__segment_tail_release(struct d9__segment_tail *tail)
 {
-	free(tail->data);
-	free(tail->batch);
+	d9__free(tail->data);
+	d9__free(tail->batch);
 	*tail = (struct d9__segment_tail){ 0 };
 }

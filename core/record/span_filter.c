@@ -11,6 +11,7 @@
 #include <dial9/span.h>
 
 #include "record/span_filter.h"
+#include "format/heap.h"
 
 /* Spans of one target and level. */
 struct class {
@@ -165,7 +166,7 @@ static struct class *find_locked(const char *target, unsigned level)
 static struct class *add_locked(const char *target, unsigned level)
 {
 	size_t len = strlen(target) + 1;
-	struct class *class = malloc(sizeof(*class) + len);
+	struct class *class = d9__malloc(sizeof(*class) + len);
 
 	if (!class)
 		return NULL;

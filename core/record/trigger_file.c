@@ -12,6 +12,8 @@
 
 #include <dial9/error.h>
 
+#include "format/heap.h"
+
 int d9__trigger_file_name(const char *one, size_t len, char path[PATH_MAX])
 {
 	if (!len || *one != '@')
@@ -42,7 +44,7 @@ static ssize_t read_all(int fd, char *out, size_t size)
 
 static int read_list(int fd, char **list)
 {
-	char *text = calloc(1, D9__TRIGGER_FILE_MAX + 2);
+	char *text = d9__calloc(1, D9__TRIGGER_FILE_MAX + 2);
 	ssize_t len = text ? read_all(fd, text, D9__TRIGGER_FILE_MAX + 1) : -ENOMEM;
 
 	if (len > (ssize_t)D9__TRIGGER_FILE_MAX)
@@ -50,7 +52,7 @@ static int read_list(int fd, char **list)
 	else if (len >= 0 && strlen(text) != (size_t)len)
 		len = -EILSEQ;
 	if (len < 0)
-		free(text);
+		d9__free(text);
 	else
 		*list = text;
 	return len < 0 ? (int)len : 0;

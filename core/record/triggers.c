@@ -25,6 +25,7 @@
 #include <dial9/error.h>
 #include <dial9/trigger.h>
 
+#include "format/heap.h"
 #include "format/trigger_text.h"
 #include "record/clock.h"
 #include "record/descriptors.h"
@@ -330,7 +331,7 @@ static void arm_file(struct list *list, const char *one, const char *path)
 	inner.text = at = text;
 	for (; d9__trigger_next(&at, &one, &len); inner.number++)
 		arm_one(&inner, one, len);
-	free(text);
+	d9__free(text);
 	list->number = inner.number - 1;
 }
 

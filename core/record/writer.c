@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/encoder.h"
+#include "format/heap.h"
 #include "record/clock.h"
 #include "record/event_types.h"
 #include "record/giver.h"
@@ -115,7 +116,7 @@ static void evict_dump(struct d9__writer *w, struct d9__retained_dump *dump)
 			evict(w, &family);
 	d9__note(D9_LOG_INFO, "dump %s was deleted, for the budget of dumps is full", dump->id);
 	tell_evicted_dump(w, dump->id);
-	free(dump->segments);
+	d9__free(dump->segments);
 }
 
 static void keep_budget(struct d9__writer *w)
@@ -425,7 +426,7 @@ int d9__writer_refresh(struct d9__writer *w, uint64_t now_ns)
 
 static struct d9_sealed_segment *describe(struct d9__writer *w)
 {
-	struct d9_sealed_segment *s = calloc(1, sizeof(*s));
+	struct d9_sealed_segment *s = d9__calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -433,10 +434,9 @@ static struct d9_sealed_segment *describe(struct d9__writer *w)
 					 .index = w->seg.index, .events = w->seg.has.events,
 					 .first_ns = w->seg.has.first_ns, .last_ns = w->seg.has.last_ns,
 					 .complete = w->seg.complete };
-	if (has_files(w) && asprintf(&s->path, "%s/%s/%s", w->ns.trace_dir, w->ns.boot_id,
-				     w->seg.name) < 0)
-		s->path = NULL;
-	if (!has_files(w)) {
+	if (has_files(w)) {
+		s->path = d9__text_of("%s/%s/%s", w->ns.trace_dir, w->ns.boot_id, w->seg.name);
+	} else {
 		s->data = w->seg.data;
 		w->seg.data = NULL;
 		w->seg.capacity = 0;
@@ -473,7 +473,7 @@ static void finish(struct d9__writer *w, bool kept)
 {
 	if (kept)
 		sealed(w);
-	free(w->seg.data);
+	d9__free(w->seg.data);
 	w->seg.data = NULL;
 	w->seg.capacity = 0;
 	keep_budget(w);

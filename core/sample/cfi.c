@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "sample/cfi.h"
+#include "format/heap.h"
 
 #define STATES_MAX 16 /* that DW_CFA_remember_state keeps */
 
@@ -110,7 +111,7 @@ int d9__unwind_rows_add(struct d9__unwind_rows *rows, const struct d9__unwind_ro
 			return -E2BIG;
 		if (more > rows->max)
 			more = rows->max;
-		grown = reallocarray(rows->row, more, sizeof(*grown));
+		grown = d9__reallocarray(rows->row, more, sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		rows->row = grown;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "format/cursor.h"
+#include "format/heap.h"
+#include "format/sort.h"
 #include "sample/cfi.h"
 #include "sample/eh_frame.h"
 
@@ -229,7 +231,7 @@ static int add_function(struct compiler *compiler, const struct function *functi
 
 	if (n == compiler->capacity) {
 		size_t more = n ? n * 2 : 64;
-		struct function *grown = reallocarray(compiler->functions, more, sizeof(*grown));
+		struct function *grown = d9__reallocarray(compiler->functions, more, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
@@ -332,7 +334,7 @@ static int put_in_order(struct compiler *compiler, struct d9__unwind_rows *out)
 	int err = 0;
 
 	if (compiler->unordered)
-		qsort(functions, compiler->n_functions, sizeof(*functions), by_start);
+		d9__sort(functions, compiler->n_functions, sizeof(*functions), by_start);
 	for (size_t i = 0; !err && i < compiler->n_functions; i++) {
 		bool is_last = i + 1 == compiler->n_functions;
 		uint32_t limit = is_last ? UINT32_MAX : functions[i + 1].start;
@@ -346,7 +348,7 @@ static int put_in_order(struct compiler *compiler, struct d9__unwind_rows *out)
 static void take_rows(struct d9__unwind_rows *rows, struct d9__eh_frame_rows *out)
 {
 	struct d9__unwind_row *exact =
-		rows->n ? reallocarray(rows->row, rows->n, sizeof(*exact)) : NULL;
+		rows->n ? d9__reallocarray(rows->row, rows->n, sizeof(*exact)) : NULL;
 
 	if (exact)
 		rows->row = exact;
@@ -366,9 +368,9 @@ int d9__eh_frame_compile(const struct d9__eh_frame *section, size_t max,
 		err = put_in_order(&compiler, &ordered);
 	if (!err)
 		take_rows(&ordered, out);
-	free(ordered.row);
-	free(compiler.rows.row);
-	free(compiler.functions);
+	d9__free(ordered.row);
+	d9__free(compiler.rows.row);
+	d9__free(compiler.functions);
 	return err;
 }
 

@@ -11,6 +11,8 @@
 
 #include <dial9/error.h>
 
+#include "format/heap.h"
+#include "format/sort.h"
 #include "record/emit_inl.h"
 #include "record/flush.h"
 #include "record/metadata.h"
@@ -164,7 +166,7 @@ void d9__kernel_names_met(struct d9__slot *own, uint64_t pc, uint64_t ns)
 {
 	struct met *met;
 
-	if (!self.met && !(self.met = calloc(PLACES, sizeof(*self.met))))
+	if (!self.met && !(self.met = d9__calloc(PLACES, sizeof(*self.met))))
 		return;
 	met = place_of(pc);
 	if (met->known && met->epoch != epoch(ns))
@@ -198,7 +200,7 @@ static size_t list_pending(uint64_t *addresses)
 		addresses[n++] = self.met[i].pc;
 	}
 	self.pending = 0;
-	qsort(addresses, n, sizeof(*addresses), compare);
+	d9__sort(addresses, n, sizeof(*addresses), compare);
 	return n;
 }
 
@@ -246,12 +248,12 @@ void d9__kernel_names_look(struct d9__slot *own, uint64_t now_ns, bool last)
 
 	if (!self.pending || (now_ns < self.due_ns && !last))
 		return;
-	addresses = calloc(self.pending, sizeof(*addresses));
-	symbols = calloc(self.pending, sizeof(*symbols));
+	addresses = d9__calloc(self.pending, sizeof(*addresses));
+	symbols = d9__calloc(self.pending, sizeof(*symbols));
 	if (addresses && symbols)
 		say(look_up(own, addresses, symbols, now_ns));
-	free(addresses);
-	free(symbols);
+	d9__free(addresses);
+	d9__free(symbols);
 	self.between_ns = self.between_ns ? 2 * self.between_ns : 2 * SECOND_NS;
 	if (self.between_ns > BETWEEN_MAX)
 		self.between_ns = BETWEEN_MAX;
@@ -260,7 +262,7 @@ void d9__kernel_names_look(struct d9__slot *own, uint64_t now_ns, bool last)
 
 void d9__kernel_names_renew(void)
 {
-	free(self.met);
+	d9__free(self.met);
 	d9__kernel_names_forget();
 }
 

@@ -8,6 +8,7 @@
 
 #include "record/own_memory.h"
 
+#include "format/heap.h"
 #include "sample/eh_frame.h"
 #include "sample/module_frames.h"
 
@@ -116,7 +117,7 @@ static bool take_copy(struct d9__module_frames *module, size_t readable)
 	do {
 		size_t wanted = size < readable ? size : readable;
 		/* One byte more: an empty section has a copy, too. */
-		uint8_t *grown = realloc(module->copy, wanted + 1);
+		uint8_t *grown = d9__realloc(module->copy, wanted + 1);
 
 		if (!grown)
 			return false;
@@ -136,7 +137,7 @@ static void *grown(void *array, size_t n, size_t *capacity, size_t size)
 
 	if (n < *capacity)
 		return array;
-	array = reallocarray(array, more, size);
+	array = d9__reallocarray(array, more, size);
 	if (array)
 		*capacity = more;
 	return array;
@@ -253,7 +254,7 @@ int d9__frames_list(struct d9__frames_list *list, d9__frames_wanted_fn wanted, v
 
 void d9__frames_drop_copy(struct d9__module_frames *module)
 {
-	free(module->copy);
+	d9__free(module->copy);
 	module->copy = NULL;
 	module->len = 0;
 }
@@ -261,7 +262,7 @@ void d9__frames_drop_copy(struct d9__module_frames *module)
 void d9__frames_list_release(struct d9__frames_list *list)
 {
 	forget_modules(list);
-	free(list->module);
-	free(list->code);
+	d9__free(list->module);
+	d9__free(list->code);
 	*list = (struct d9__frames_list){ 0 };
 }

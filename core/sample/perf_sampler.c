@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "format/heap.h"
 #include "record/chunk.h"
 #include "record/event_types.h"
 #include "record/sampling.h"
@@ -151,7 +152,7 @@ static void open_cpus(uint32_t hz)
 	int n, err = sched_getaffinity(getpid(), sizeof(set), &set) ? -errno : 0;
 
 	n = err ? 0 : CPU_COUNT(&set);
-	self.cpus = calloc((size_t)n + 1, sizeof(*self.cpus));
+	self.cpus = d9__calloc((size_t)n + 1, sizeof(*self.cpus));
 	if (!self.cpus)
 		err = -ENOMEM;
 	want.ring = ring_of_each(n);
@@ -273,7 +274,7 @@ void d9__perf_sampler_end(struct d9__slot *own, uint64_t now_ns)
 			d9__perf_write_all(&self.source, &self.threads[i].event, now_ns);
 		close_thread(i);
 	}
-	free(self.cpus);
+	d9__free(self.cpus);
 	memset(&self, 0, sizeof(self));
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/dir.h"
 #include "record/sampling.h"
 #include "record/thread.h"
 #include "sample/sampled_threads.h"
@@ -151,18 +151,17 @@ static void meet(uint32_t tid)
 
 static void walk_tasks(void)
 {
-	DIR *tasks = opendir("/proc/self/task");
-	const struct dirent *entry;
+	struct d9__dir tasks;
+	const char *name;
 
 	self.left_out = 0;
-	if (!tasks)
+	if (d9__dir_open(&tasks, "/proc/self/task"))
 		return;
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		self.threads[i].met = false;
-	while ((entry = readdir(tasks)))
-		if (entry->d_name[0] != '.')
-			meet((uint32_t)strtoul(entry->d_name, NULL, 10));
-	closedir(tasks);
+	while ((name = d9__dir_next(&tasks)))
+		meet((uint32_t)strtoul(name, NULL, 10));
+	d9__dir_close(&tasks);
 	for (uint32_t i = D9__SLOT_COUNT; i < self.high; i++)
 		if (!self.threads[i].met)
 			self.threads[i].tid = 0;

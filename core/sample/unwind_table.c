@@ -19,6 +19,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "format/heap.h"
+#include "format/sort.h"
 #include "record/maps.h"
 #include "record/modules.h"
 #include "sample/eh_frame.h"
@@ -186,7 +188,7 @@ static struct module_rows *find_module(const struct d9__frames_key *key)
 
 static struct module_rows *add_module(const struct d9__frames_key *key)
 {
-	struct module_rows *module = calloc(1, sizeof(*module));
+	struct module_rows *module = d9__calloc(1, sizeof(*module));
 
 	if (!module)
 		return NULL;
@@ -210,8 +212,8 @@ static void free_modules_locked(bool all)
 		}
 		*link = module->next;
 		n_rows -= module->rows.n;
-		free(module->rows.row);
-		free(module);
+		d9__free(module->rows.row);
+		d9__free(module);
 	}
 }
 
@@ -314,7 +316,7 @@ static bool add_range(struct ranges *ranges, uintptr_t low, uintptr_t high)
 	}
 	if (ranges->n == ranges->capacity) {
 		size_t more = ranges->capacity ? ranges->capacity * 2 : 32;
-		struct d9__mapping *grown = reallocarray(ranges->range, more, sizeof(*grown));
+		struct d9__mapping *grown = d9__reallocarray(ranges->range, more, sizeof(*grown));
 
 		if (!grown)
 			return false;
@@ -328,7 +330,7 @@ static bool add_range(struct ranges *ranges, uintptr_t low, uintptr_t high)
 /* |fresh| is what others are from now on, unless |failed|. */
 static int replace_others(struct ranges *fresh, bool failed)
 {
-	free(failed ? fresh->range : others.range);
+	d9__free(failed ? fresh->range : others.range);
 	if (!failed)
 		others = *fresh;
 	return failed ? -ENOMEM : 0;
@@ -457,21 +459,21 @@ static struct d9__unwind_table *add_others(struct d9__unwind_table *table)
 	struct d9__unwind_table *grown = NULL;
 
 	if (!subtract_modules(table))
-		grown = realloc(table, sizeof(*table) + (table->n + others.n) * sizeof(table->span[0]));
+		grown = d9__realloc(table, sizeof(*table) + (table->n + others.n) * sizeof(table->span[0]));
 	if (!grown) {
-		free(table);
+		d9__free(table);
 		return NULL;
 	}
 	for (size_t i = 0; i < others.n; i++)
 		add_span(grown, &(struct span){ .low = others.range[i].low, .high = others.range[i].high });
-	qsort(grown->span, grown->n, sizeof(grown->span[0]), by_low);
+	d9__sort(grown->span, grown->n, sizeof(grown->span[0]), by_low);
 	return grown;
 }
 
 static struct d9__unwind_table *make_version(void)
 {
 	struct d9__unwind_table *table =
-		calloc(1, sizeof(*table) + (loaded.n_code + 2) * sizeof(table->span[0]));
+		d9__calloc(1, sizeof(*table) + (loaded.n_code + 2) * sizeof(table->span[0]));
 	uintptr_t start = start_of_contexts();
 
 	if (!table)
@@ -479,7 +481,7 @@ static struct d9__unwind_table *make_version(void)
 	table->n_modules = loaded.n;
 	for (size_t i = 0; i < loaded.n_code; i++)
 		add_code(table, &loaded.code[i], start);
-	qsort(table->span, table->n, sizeof(table->span[0]), by_low);
+	d9__sort(table->span, table->n, sizeof(table->span[0]), by_low);
 	return others.n ? add_others(table) : table;
 }
 
@@ -529,7 +531,7 @@ static void free_version_locked(struct d9__unwind_table *table)
 	for (size_t i = 0; i < table->n; i++)
 		if (table->span[i].module)
 			table->span[i].module->n_versions--;
-	free(table);
+	d9__free(table);
 }
 
 static void free_oldest_locked(void)
@@ -576,7 +578,7 @@ static int rebuild(uint64_t now_ns)
 	if (!table)
 		return -ENOMEM;
 	if (equal(table, atomic_load_explicit(&current, memory_order_relaxed)))
-		free(table);
+		d9__free(table);
 	else
 		publish(table, now_ns);
 	return 0;
@@ -652,7 +654,7 @@ void d9__unwind_tables_release(void)
 	free_modules_locked(true);
 	pthread_mutex_unlock(&lock);
 	d9__frames_list_release(&loaded);
-	free(others.range);
+	d9__free(others.range);
 	others = (struct ranges){ 0 };
 	others_ns = 0;
 	atomic_store_explicit(&was_nowhere, false, memory_order_relaxed);

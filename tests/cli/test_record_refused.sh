@@ -124,48 +124,23 @@ say "one is refused, one is not"
 rm altered/libevent*
 LD_LIBRARY_PATH=altered "$dial9" record -o both.trace ./both
 
-# Two loops: all but the loop library itself finds no memory while the first is made.
+# Two loops of libev, each of which takes a table: the recorder gets no memory while the first is made.
 cat >memory.h <<'END'
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-void *__libc_malloc(size_t len);
-void *__libc_calloc(size_t n, size_t len);
-void *__libc_realloc(void *p, size_t len);
-void *__libc_memalign(size_t alignment, size_t len);
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static bool out;
 
-static void *unless_out(void *p)
+/* The C library's own calls, for malloc(), do not come here. */
+void *mmap(void *address, size_t len, int protection, int flags, int fd, off_t offset)
 {
 	if (!out)
-		return p;
-	free(p);
+		return (void *)syscall(SYS_mmap, address, len, protection, flags, fd, offset);
 	errno = ENOMEM;
-	return NULL;
-}
-
-void *malloc(size_t len) { return unless_out(__libc_malloc(len)); }
-void *calloc(size_t n, size_t len) { return unless_out(__libc_calloc(n, len)); }
-void *realloc(void *p, size_t len) { return out ? unless_out(NULL) : __libc_realloc(p, len); }
-void *aligned_alloc(size_t alignment, size_t len) { return unless_out(__libc_memalign(alignment, len)); }
-END
-sed 's/int main(void)/static int run(struct event_base *base)/
-	s/struct event_base \*base = event_base_new();/left = 50;/' libevent.c >libevent_out.c
-cat >>libevent_out.c <<'END'
-#include "memory.h"
-
-int main(void)
-{
-	struct event_base *first;
-
-	event_set_mem_functions(__libc_malloc, __libc_realloc, free);
-	out = true;
-	first = event_base_new();
-	out = false;
-	return run(first) + run(event_base_new());
+	return MAP_FAILED;
 }
 END
 sed 's/int main(void)/static int run(struct ev_loop *loop)/
@@ -173,33 +148,21 @@ sed 's/int main(void)/static int run(struct ev_loop *loop)/
 cat >>libev_out.c <<'END'
 #include "memory.h"
 
-static void *allocate(void *p, long len)
-{
-	if (len)
-		return __libc_realloc(p, (size_t)len);
-	free(p);
-	return NULL;
-}
-
 int main(void)
 {
 	struct ev_loop *first;
 
-	ev_set_allocator(allocate);
 	out = true;
 	first = ev_loop_new(0);
 	out = false;
 	return run(first) + run(ev_loop_new(0));
 }
 END
-$CC -fno-builtin -o libevent_out libevent_out.c -levent
-$CC -fno-builtin -o libev_out libev_out.c -lev
+$CC -D_GNU_SOURCE -o libev_out libev_out.c -lev
 say "no memory to record the first of two loops"
-for library in libevent libev; do
-	run record -q --require -o $library.out ./${library}_out
-	echo "$("$dial9" events -e PollStartEvent $library.out | wc -l) polls"
-	"$dial9" report -v $library.out | tr -s ' \n' ' ' | grep -o "Loops of $library are not in the trace"
-done
+run record -q --require -o libev.out ./libev_out
+echo "$("$dial9" events -e PollStartEvent libev.out | wc -l) polls"
+"$dial9" report -v libev.out | tr -s ' \n' ' ' | grep -o "Loops of libev are not in the trace"
 
 say "no descriptors for a trial"
 "$dial9" record -q --require -o few.less sh -c 'ulimit -n 8; exec ./libevent'

@@ -41,7 +41,7 @@ core=$top_srcdir/core adapters=$top_srcdir/adapters found=no
 public=$core/include/dial9
 check "$core/libdial9.map" "$top_builddir/core/.libs/libdial9.so" \
 	$(find "$public" -name "*.h" ! -name reader.h) \
-	$(find "$core/record" "$core/sample" "$core/loop" "$core/hook" "$core/block" -name '*.h')
+	$(find "$core/record" "$core/sample" "$core/loop" "$core/hook" "$core/block" -name '*.h') "$core/format/heap.h"
 check "$core/libdial9-reader.map" "$top_builddir/core/.libs/libdial9-reader.so" \
 	"$public/reader.h" "$public/error.h"
 for loop in libevent libev glib; do

@@ -48,7 +48,7 @@ core/symbol format read analyze
 core/stage format record read analyze
 core/serve read analyze
 core/cli format record read analyze symbol stage serve
-adapters record sample loop hook block glib libev libevent memory preload
+adapters format record sample loop hook block glib libev libevent memory preload
 END
 [ -z "$broken" ] || {
 	printf 'not allowed to include:%s\n' "$broken"
