@@ -46,8 +46,9 @@ core/read format
 core/analyze format read
 core/symbol format read analyze
 core/stage format record read analyze
-core/serve read analyze
-core/cli format record read analyze symbol stage serve
+core/ship format record read analyze stage
+core/serve read analyze ship
+core/cli format record read analyze symbol stage ship serve
 adapters format record sample loop hook block glib libev libevent memory preload
 END
 [ -z "$broken" ] || {
