@@ -20,7 +20,7 @@
  *   {"op":"start","bucket":B,...}          the options below; the child says {"ready":true,"url":U},
  *                                          or {"error":TEXT} and ends
  * and then, each with "token":N and "key":K (list: "prefix"),
- *   {"op":"put","size":N,"type":T,"meta":{NAME:VALUE},"new":BOOL}          with the body's descriptor
+ *   {"op":"put","size":N,"type":T,"meta":{D9__BUCKET_META NAME:VALUE},"new":BOOL}          with the body's descriptor
  *   {"op":"get","first":N,"size":N}        size 0: all from first on       with the file to write to
  *   {"op":"head"}
  *   {"op":"list","prefix":P,"delimiter":D,"after":K,"continuation":C,"max":N}
@@ -42,6 +42,7 @@
 #define D9__BUCKET_MESSAGE_MAX     65536
 #define D9__BUCKET_OUTSTANDING_MAX 64   /* requests without answer at a time */
 #define D9__BUCKET_KEY_MAX         1024 /* bytes of a key, as stores have it */
+#define D9__BUCKET_META            "x-amz-meta-"
 #define D9__BUCKET_META_MAX        2048 /* bytes of all names and values of an object */
 
 struct d9__bucket;
@@ -50,14 +51,17 @@ struct d9__bucket;
 struct d9__bucket_options {
 	const char *program;  /* path of dial9-store */
 	const char *bucket;   /* name */
-	const char *endpoint; /* https://HOST[:PORT]; NULL: AWS's, by the region */
+	const char *endpoint; /* https://HOST[:PORT], "{bucket}" in HOST puts the name there; NULL:
+				 AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS itself by the region */
 	const char *region;   /* NULL: environment, profile, then asked of the bucket */
 	const char *profile;  /* NULL: AWS_PROFILE, "default" */
 	const char *ca;       /* PEM file; NULL: AWS_CA_BUNDLE, the system's */
 	const char *sse;      /* "AES256", "aws:kms"; NULL: as the bucket has it */
 	const char *sse_key;  /* of aws:kms; may be NULL */
 	uint64_t max_rate;    /* bytes per second of all transfers; 0: no limit */
+	uint64_t single_max;  /* a larger body goes up in parts of 16 MiB; 0: 256 MiB */
 	unsigned parallel;    /* transfers at once; 0: 2 */
+	unsigned stall;       /* seconds without progress that end a transfer; 0: 30 */
 	bool path_style;      /* bucket in the path; so anyhow with an endpoint, and for names with dots */
 	bool allow_http;      /* plain http to others than loopback */
 	bool md5;             /* send Content-MD5 */

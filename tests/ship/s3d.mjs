@@ -290,7 +290,7 @@ function listObjects(request, response) {
 	const page = objects.list(request.bucket, { prefix: query.get("prefix") ?? "", delimiter: query.get("delimiter"), after, max });
 	const contents = page.objects.map((object) => `<Contents><Key>${show(object.key)}</Key><LastModified>${new Date(1000 * object.modified).toISOString()}</LastModified><ETag>&quot;${object.etag}&quot;</ETag><Size>${object.size}</Size><StorageClass>STANDARD</StorageClass></Contents>`);
 	const common = page.prefixes.map((prefix) => `<CommonPrefixes><Prefix>${show(prefix)}</Prefix></CommonPrefixes>`);
-	return xml(request, response, `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${escape(request.bucket)}</Name><Prefix>${show(query.get("prefix") ?? "")}</Prefix><KeyCount>${contents.length + common.length}</KeyCount><MaxKeys>${max}</MaxKeys><IsTruncated>${page.more !== undefined}</IsTruncated>${page.more === undefined ? "" : `<NextContinuationToken>${Buffer.from(page.more).toString("base64")}</NextContinuationToken>`}${contents.join("")}${common.join("")}</ListBucketResult>`);
+	return xml(request, response, `<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${escape(request.bucket)}</Name>${query.has("encoding-type") ? "<EncodingType>url</EncodingType>" : ""}<Prefix>${show(query.get("prefix") ?? "")}</Prefix><KeyCount>${contents.length + common.length}</KeyCount><MaxKeys>${max}</MaxKeys><IsTruncated>${page.more !== undefined}</IsTruncated>${page.more === undefined ? "" : `<NextContinuationToken>${Buffer.from(page.more).toString("base64")}</NextContinuationToken>`}${contents.join("")}${common.join("")}</ListBucketResult>`);
 }
 
 function perform(request, response, body) {

@@ -13,7 +13,7 @@ for set; do
 	build)
 		needed="$needed gcc g++ make autoconf automake libtool pkg-config libzstd-dev zlib1g-dev
 			libjson-c-dev libdw-dev libssl-dev libiberty-dev liblzma-dev libevent-dev libev-dev libglib2.0-dev
-			libsqlite3-dev libedit-dev"
+			libsqlite3-dev libedit-dev libcurl4-openssl-dev"
 		;;
 	demo) needed="$needed apache2-utils libevent-dev" ;;
 	test)

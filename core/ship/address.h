@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Address: where a bucket is, and whether one may talk to it. */
+
+#ifndef D9_SHIP_ADDRESS_H
+#define D9_SHIP_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct d9__address_options {
+	const char *bucket, *endpoint; /* endpoint may be NULL: AWS */
+	bool path_style, allow_http;
+};
+
+struct d9__address {
+	char bucket[64];
+	char scheme[6];
+	char host[512]; /* with the port unless it is the scheme's; AWS: set by the region */
+	char base[256]; /* of the path: "" or "/x" */
+	bool path_style, aws, loopback;
+};
+
+/* 0, or -EINVAL with one line in |why|. */
+int d9__address_parse(const struct d9__address_options *options, struct d9__address *out, char *why,
+		      size_t why_size);
+
+/* Where a bucket of AWS is in |region|; nothing for others.  False: that is no region. */
+bool d9__address_set_region(struct d9__address *address, const char *region);
+
+/* Whether |host|, perhaps with a port, is this machine by its name or number. */
+bool d9__address_is_loopback(const char *host);
+
+/* Letters, digits, "-"; at most 63. */
+bool d9__address_is_region(const char *region);
+
+#endif /* D9_SHIP_ADDRESS_H */

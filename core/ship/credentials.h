@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Credentials: of the first source that yields, in the order that AWS's own tools have: environment,
+ * profile (credential_process included), container endpoint, instance metadata (IMDSv2).
+ */
+
+#ifndef D9_SHIP_CREDENTIALS_H
+#define D9_SHIP_CREDENTIALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ship/secrets.h"
+
+#define D9__CREDENTIALS_EARLY 600 /* seconds before they expire that new ones are looked for */
+
+struct d9__credentials {
+	const char *profile; /* NULL: AWS_PROFILE, "default" */
+	struct d9__secrets *secrets;
+	bool have;
+	bool from_environment; /* they are taken out of it when they are read */
+};
+
+/* Look for them, again if |have|.  0, or -ENOENT with one line in |why| that names each source and
+ * what is wrong with it, and never a value. */
+int d9__credentials_find(struct d9__credentials *credentials, char *why, size_t why_size);
+
+/* Whether it is time to look again. */
+bool d9__credentials_are_old(const struct d9__credentials *credentials);
+
+/* What the profile says of the region; false: nothing. */
+bool d9__credentials_region(const struct d9__credentials *credentials, char *region, size_t size);
+
+/* Each source: 0, -ENOENT: it is not there, |why| stays as it is; or -EINVAL with |why|. */
+int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, size_t why_size);
+int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
+			       size_t why_size);
+int d9__credentials_of_container(struct d9__credentials *credentials, char *why, size_t why_size);
+int d9__credentials_of_instance(struct d9__credentials *credentials, char *why, size_t why_size);
+
+/* Take what a source said as JSON, |len| bytes at secrets->scratch, |token| the name of its field. */
+int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, const char *token, char *why,
+			      size_t why_size);
+
+#endif /* D9_SHIP_CREDENTIALS_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Job: one request of dial9 to the store, from its message to its answer.  It is one transfer, or
+ * several: in parts, or again after something was put right.
+ */
+
+#ifndef D9_SHIP_JOB_H
+#define D9_SHIP_JOB_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ship/session.h"
+#include "ship/store.h"
+#include "ship/transfer.h"
+
+enum d9__operation { D9__PUT, D9__GET, D9__HEAD, D9__LIST, D9__PRESIGN };
+
+/* Of an upload: in one, or in the parts of several requests. */
+enum d9__step { D9__STEP_ONE, D9__STEP_INITIATE, D9__STEP_PART, D9__STEP_COMPLETE, D9__STEP_ABORT };
+
+struct d9__sum {
+	char sha256[65]; /* hex */
+	char checksum[48], md5_base64[28];
+	unsigned char md5[16];
+};
+
+struct d9__job {
+	struct d9__job *next;
+	struct json_object *message; /* owned; texts are its */
+	enum d9__operation operation;
+	const char *key;
+	uint64_t token, size, first;
+	int fd; /* owned; -1 */
+	bool only_new, started;
+	unsigned tried; /* bits of d9__next */
+	unsigned sent;  /* bits of d9__optional_header */
+	const char *note;
+	struct d9__sum sum; /* of the body of the transfer that runs */
+	struct d9__transfer transfer;
+
+	enum d9__step step;
+	char upload[1024]; /* id */
+	unsigned part, parts;
+	unsigned char *part_sums; /* owned: MD5 of each */
+	char *list;               /* owned: body of the last request of several */
+	struct json_object *answer; /* owned: kept until the parts are removed */
+};
+
+/* Takes |message| and |fd| in any case.  NULL: out of memory. */
+struct d9__job *d9__job_new(struct json_object *message, int fd);
+
+/* What the job does next, first or after a transfer; an answer, owned, when it is finished, else NULL.
+ * |code|: how its transfer ended (CURLcode), of no matter at the first call. */
+struct json_object *d9__job_start(struct d9__session *session, struct d9__job *job);
+struct json_object *d9__job_advance(struct d9__session *session, struct d9__job *job, int code);
+
+/* An answer without a transfer. */
+struct json_object *d9__job_answer(const struct d9__session *session, const struct d9__job *job,
+				   enum d9__bucket_class class, const char *code, const char *message);
+
+void d9__job_free(struct d9__session *session, struct d9__job *job);
+
+/* Sums of |size| bytes of |fd| from |first| on.  0 or -errno; -ENODATA: there are fewer. */
+int d9__sum_of(int fd, uint64_t first, uint64_t size, struct d9__sum *sum);
+int d9__sum_of_text(const char *text, struct d9__sum *sum);
+
+/* Upload in parts, within job.c's two functions. */
+#define D9__PART_SIZE (UINT64_C(16) << 20)
+int d9__parts_ask(struct d9__session *session, struct d9__job *job);
+/* After a step that went well: true: another step follows; false with |*code|: it did not go well after
+ * all, or it was the last (|*code| is NULL). */
+bool d9__parts_advance(struct d9__job *job, const char **code);
+/* The headers of an upload besides the sums, at |headers|: their number. */
+size_t d9__job_headers(struct d9__session *session, struct d9__job *job, struct d9__sigv4_pair *headers);
+
+#endif /* D9_SHIP_JOB_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Markup: the few tags that are looked at in a store's answers.  No XML parser: it finds an element by
+ * its name, in bytes that somebody else wrote, and never reads outside of them.
+ */
+
+#ifndef D9_SHIP_MARKUP_H
+#define D9_SHIP_MARKUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes inside of an element; borrowed from the document. */
+struct d9__markup {
+	const char *text;
+	size_t len;
+};
+
+/*
+ * The content of the first <|tag|> in |in| behind its first |*from| bytes, up to the next </|tag|>;
+ * |*from| moves behind that.  Attributes of the tag are passed over.
+ */
+bool d9__markup_next(struct d9__markup in, const char *tag, size_t *from, struct d9__markup *out);
+
+/* The same from the beginning. */
+bool d9__markup_find(struct d9__markup in, const char *tag, struct d9__markup *out);
+
+/*
+ * |in| with its references (&amp; &#60; &#x3c;) replaced, terminated; what is cut off or is no
+ * reference stays as it is.  False: it does not fit into |size| bytes, or has a zero byte; |out| is
+ * empty then.
+ */
+bool d9__markup_text(struct d9__markup in, char *out, size_t size);
+
+/* The text with %XX and "+" replaced, in place; false: a wrong or a zero byte. */
+bool d9__markup_url_decode(char *text);
+
+#endif /* D9_SHIP_MARKUP_H */
