@@ -335,7 +335,7 @@ static enum d9__transfer_end end_of(const struct d9__transfer *transfer, int cod
 		return D9__TRANSFER_LOCAL;
 	switch (code) {
 	case CURLE_OK:
-		return D9__TRANSFER_WHOLE;
+		return transfer->head_whole ? D9__TRANSFER_WHOLE : D9__TRANSFER_CUT;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
@@ -487,6 +487,8 @@ static struct json_object *failure(struct d9__session *session, struct d9__job *
 	if (outcome->end != D9__TRANSFER_WHOLE) {
 		name = name_of(outcome->end, code);
 		message = *job->transfer.error ? job->transfer.error : curl_easy_strerror((CURLcode)code);
+		if (code == CURLE_OK)
+			message = "the answer ends within its head";
 		if (outcome->end == D9__TRANSFER_LOCAL)
 			message = strerror(job->transfer.local_error);
 	} else if (!outcome->confirmed && outcome->status < 300) {

@@ -135,7 +135,7 @@ static void serve(void)
 		curl_multi_perform(session.multi, &running);
 		if (!advance_ended() || !start_waiting())
 			return;
-		curl_multi_perform(session.multi, &running);
+		/* What was begun just now makes this return at once. */
 		if (curl_multi_poll(session.multi, &parent, 1, IDLE_MS, NULL))
 			return;
 	} while (take_messages());

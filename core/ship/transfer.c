@@ -151,6 +151,8 @@ static size_t take_line(char *line, size_t one, size_t n, void *context)
 	struct d9__transfer *transfer = context;
 
 	n *= one;
+	/* The empty line ends it; an interim answer's (100) is followed by another status line. */
+	transfer->head_whole = n <= 2;
 	snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : sizeof(text) - 1), line);
 	text[strcspn(text, "\r\n")] = '\0';
 	colon = strchr(text, ':');

@@ -44,6 +44,7 @@ struct d9__transfer {
 	uint64_t sink_max, sink_done;
 	char *text; /* owned, terminated: answer, or error document */
 	size_t text_len;
+	bool head_whole; /* else the answer ended within its head */
 	bool flood;
 	int local_error; /* errno of a descriptor */
 
