@@ -37,16 +37,16 @@ static int of_environment(struct d9__credentials *credentials, char *why, size_t
 		return 0;
 	if (!getenv("AWS_ACCESS_KEY_ID") && !getenv("AWS_SECRET_ACCESS_KEY"))
 		return -ENOENT;
+	snprintf(why, size, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: one is missing or is no key");
+	if (!getenv("AWS_ACCESS_KEY_ID") || !getenv("AWS_SECRET_ACCESS_KEY"))
+		return -EINVAL;
 	take_variable("AWS_ACCESS_KEY_ID", id, 1024);
 	take_variable("AWS_SECRET_ACCESS_KEY", secret, 1024);
 	take_variable("AWS_SESSION_TOKEN", token, D9__SCRATCH_SIZE - 2048);
 	set = d9__secrets_set(secrets, id, secret, token, 0);
 	OPENSSL_cleanse(secrets->scratch, sizeof(secrets->scratch));
 	credentials->from_environment = set;
-	if (set)
-		return 0;
-	snprintf(why, size, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: one is missing or is no key");
-	return -EINVAL;
+	return set ? 0 : -EINVAL;
 }
 
 /* 2026-11-29T00:44:55Z; 0: that is no such time. */
