@@ -20,8 +20,10 @@
 #include <unistd.h>
 
 #include "ship/message.h"
+#include "ship/store_program.h"
 
 #define READY_MS (10 * 1000)
+#define END_MS   1000
 #define PAGE_MAX (16 << 20) /* bytes of a list's keys */
 
 extern char **environ;
@@ -142,6 +144,9 @@ static int start_child(struct d9__bucket *bucket)
 	close(ends[1]);
 	if (!err)
 		err = d9__message_send(bucket->fd, bucket->options, -1);
+	/* One that ended at once is found to have, with its status, where its answer is read. */
+	if (err == -EPIPE)
+		err = 0;
 	if (err)
 		reap(bucket);
 	return err;
@@ -178,10 +183,13 @@ int d9__bucket_start(const struct d9__bucket_options *options, struct d9__bucket
 
 	if (bucket) {
 		bucket->fd = -1;
-		bucket->program = strdup(options->program);
+		bucket->program = options->program ? strdup(options->program) : d9__store_program();
 		bucket->options = options_message(options);
 	}
-	if (!bucket || !bucket->program || !bucket->options)
+	if (bucket && !bucket->program && !options->program)
+		err = fail(-ENOENT, why, why_size,
+			   "dial9-store is not there: install libcurl's development files, and build dial9 again");
+	else if (!bucket || !bucket->program || !bucket->options)
 		err = fail(-ENOMEM, why, why_size, "out of memory");
 	if (!err) {
 		err = start_child(bucket);
@@ -591,10 +599,20 @@ size_t d9__bucket_outstanding(const struct d9__bucket *bucket)
 	return bucket->n_outstanding;
 }
 
+/* A child with nothing to do ends by itself when it sees that nobody asks any more. */
+static void let_go(const struct d9__bucket *bucket)
+{
+	struct pollfd ending = { bucket->fd, POLLIN, 0 };
+
+	if (bucket->fd >= 0 && bucket->n_outstanding == 0 && !shutdown(bucket->fd, SHUT_WR))
+		poll(&ending, 1, END_MS);
+}
+
 void d9__bucket_free(struct d9__bucket *bucket)
 {
 	if (!bucket)
 		return;
+	let_go(bucket);
 	reap(bucket);
 	forget_answer(bucket);
 	json_object_put(bucket->options);

@@ -49,7 +49,7 @@ struct d9__bucket;
 
 /* All strings borrowed until d9__bucket_start() returns. */
 struct d9__bucket_options {
-	const char *program;  /* path of dial9-store */
+	const char *program;  /* path of dial9-store; NULL: the one that was built or installed with us */
 	const char *bucket;   /* name */
 	const char *endpoint; /* https://HOST[:PORT], "{bucket}" in HOST puts the name there; NULL:
 				 AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS itself by the region */

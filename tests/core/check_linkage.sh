@@ -59,6 +59,11 @@ check_hooked "$adapters/libdial9-preload.so" libdial9-preload.so libdial9.so.0 \
 # An installation that has moved as a whole still records.
 [ ! -e "$lib" ] || tags | grep 'RUNPATH\|RPATH' | grep -qF "\$ORIGIN/.." ||
 	fail "does not look for its libraries beside itself"
+# TLS and HTTP are in the child that has the keys, and nowhere else: the program starts without them.
+for lib in "$top_builddir/core/dial9" "$core"/*.so "$adapters"/*.so; do
+	[ ! -e "$lib" ] || ! tags | grep -q 'NEEDED.*\(libcurl\|libssl\)' || fail "needs libcurl or libssl"
+	[ ! -e "$lib" ] || ! nm "$lib" 2>/dev/null | grep -q 'd9__\(sigv4\|session\|credentials\)_' || fail "has code of dial9-store"
+done
 [ $found -ge 2 ] || {
 	echo "shared libraries were not built"
 	exit 77

@@ -2,7 +2,7 @@
 /*
  * Ask a bucket what the lines of stdin say, and print each answer as JSON on a line of its own:
  *
- *	ask_store PROGRAM OPTIONS_JSON
+ *	ask_store PROGRAM|- OPTIONS_JSON
  *
  *	put KEY FILE [new]         get KEY FILE FIRST SIZE      head KEY        presign KEY SECONDS
  *	list PREFIX DELIMITER AFTER CONTINUATION MAX ("-": not)  kill            wait            pid
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	if (!options)
 		return 2;
 	struct d9__bucket_options given = {
-		.program = argv[1],
+		.program = word(argv, 1),
 		.bucket = d9__message_text(options, "bucket", "bucket"),
 		.endpoint = d9__message_text(options, "endpoint", NULL),
 		.region = d9__message_text(options, "region", NULL),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests of dial9-store: a store, somebody who asks it, files.
 
+import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -34,8 +35,8 @@ export function writeFile(name, content) {
 }
 
 /** Answers to the lines, one after the other or, with `together`, as they come. */
-export async function ask(options, lines, { env = keys, together = false } = {}) {
-	const child = spawn(join(process.env.BUILD, "tests/ship/ask_store"), [program, JSON.stringify(options)],
+export async function ask(options, lines, { env = keys, together = false, asker = join(process.env.BUILD, "tests/ship/ask_store"), path = program } = {}) {
+	const child = spawn(asker, [path, JSON.stringify(options)],
 		{ env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
 	let stdout = "";
 	let stderr = "";
@@ -44,6 +45,8 @@ export async function ask(options, lines, { env = keys, together = false } = {})
 	child.stdin.on("error", () => {});
 	child.stdin.end(lines.map((line) => `${line}\n`).join(together ? "" : "wait\n"));
 	const status = await new Promise((resolve) => child.on("close", resolve));
+	/* What a sanitizer says, or anybody. */
+	assert.equal(stderr, "");
 	const said = stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
 	return { status, stdout, stderr, address: said[0], answers: said.slice(1) };
 }

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -112,6 +112,22 @@ test("refuses addresses, buckets and regions that cannot be, in one line, before
 	assert.match(await refused({ endpoint, bucket: "../x" }), /^bucket '\.\.\/x': a name has/);
 	assert.match(await refused({ endpoint, region: "eu west" }), /^region 'eu west': that is no region/);
 	assert.match(await refused({ endpoint: "ftp://x" }), /write https:/);
+});
+
+test("is found beside the program that was built with it, and in libexec where both were moved to, or is said to be missing", async () => {
+	const asker = join(folder, "bin/ask_store");
+	const missing = async () => (await ask({ endpoint }, [], { asker, path: "-" })).address.error;
+	mkdirSync(join(folder, "bin"));
+	mkdirSync(join(folder, "libexec/dial9"), { recursive: true });
+	copyFileSync(join(process.env.BUILD, "tests/ship/ask_store"), asker);
+	assert.match(await missing(), /^dial9-store is not there: install libcurl/);
+	for (const place of ["bin", "libexec/dial9"]) {
+		const path = join(folder, place, "dial9-store");
+		copyFileSync(program, path);
+		assert.deepEqual(await classes({ endpoint }, [`put place ${small}`], { asker, path: "-" }), ["done"]);
+		rmSync(path);
+	}
+	assert.match((await ask({ endpoint }, [], { path: "/bin/true" })).address.error, /^\/bin\/true: dial9-store ended with status 0/);
 });
 
 test("is no command for people", () => {
