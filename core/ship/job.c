@@ -16,7 +16,8 @@
 #include "ship/verdict.h"
 
 #define CLOCK_SECONDS 300
-#define MESSAGE_SHOWN 200
+#define SERVER_SHOWN  200 /* of what a store says */
+#define MESSAGE_SHOWN 800
 
 static const char *const operations[] = { "put", "get", "head", "list", "presign" };
 
@@ -59,7 +60,7 @@ void d9__job_free(struct d9__session *session, struct d9__job *job)
 }
 
 /* |text| in one line of what a terminal may get, without secrets. */
-static void put_shown(const struct d9__session *session, const char *text, char out[MESSAGE_SHOWN + 1])
+static void put_shown(const struct d9__session *session, const char *text, char *out, size_t size)
 {
 	char *copy = strdup(text);
 	size_t n = 0;
@@ -69,7 +70,7 @@ static void put_shown(const struct d9__session *session, const char *text, char 
 		return;
 	if (session->credentials.secrets)
 		d9__secrets_hide(session->credentials.secrets, copy);
-	for (; copy[n] && n < MESSAGE_SHOWN; n++)
+	for (; copy[n] && n < size - 1; n++)
 		out[n] = (unsigned char)copy[n] < 0x20 || (unsigned char)copy[n] > 0x7e ? '?' : copy[n];
 	out[n] = '\0';
 	free(copy);
@@ -84,7 +85,7 @@ struct json_object *d9__job_answer(const struct d9__session *session, const stru
 
 	if (!answer)
 		return NULL;
-	put_shown(session, message, shown);
+	put_shown(session, message, shown, sizeof(shown));
 	snprintf(name, sizeof(name), "%s", code);
 	for (char *c = name; *c; c++)
 		if ((unsigned char)*c < 0x21 || (unsigned char)*c > 0x7e)
@@ -480,9 +481,10 @@ static struct json_object *success(struct d9__session *session, struct d9__job *
 static struct json_object *failure(struct d9__session *session, struct d9__job *job, const struct d9__outcome *outcome,
 				   enum d9__bucket_class class, int code)
 {
-	const char *name = outcome->code, *message = outcome->message;
-	char status[32];
+	char status[32], said[SERVER_SHOWN + 1];
+	const char *name = outcome->code, *message = said;
 
+	put_shown(session, outcome->message, said, sizeof(said));
 	snprintf(status, sizeof(status), "Status%u", outcome->status);
 	if (outcome->end != D9__TRANSFER_WHOLE) {
 		name = name_of(outcome->end, code);

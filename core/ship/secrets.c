@@ -63,6 +63,12 @@ static void hide(char *text, const char *what)
 		memcpy(at, "***", 3);
 		memmove(at + 3, at + len, strlen(at + len) + 1);
 	}
+	/* The text may have been cut within it. */
+	for (size_t n = len - 1, all = strlen(text); n >= HIDDEN_MIN; n--)
+		if (n <= all && !memcmp(text + all - n, what, n)) {
+			strcpy(text + all - n, "***");
+			break;
+		}
 }
 
 void d9__secrets_hide(const struct d9__secrets *secrets, char *text)

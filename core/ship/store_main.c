@@ -176,9 +176,10 @@ static void close_up(void)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGPIPE, SIG_IGN);
-	/* The parent ends it when it is done: a terminal's ^C is for the parent to understand. */
+	/* What a terminal or systemd sends to both is for the parent to understand, which may want to finish; its end is ours. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 }
 
 int main(void)

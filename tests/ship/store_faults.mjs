@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -146,12 +146,10 @@ test("trusts no certificate that nobody vouches for, and one that --ca does", as
 		"-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
 	if (!existsSync(cert))
 		return t.skip("there is no openssl");
-	process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
 	const safe = await startStore("--tls-key", key, "--tls-cert", cert);
 	assert.deepEqual(await classes({ endpoint: safe.address }, [`put k ${small}`]), ["unusable Certificate"]);
 	assert.deepEqual(await classes({ endpoint: safe.address, ca: cert }, [`put k ${small}`]), ["done"]);
 	assert.deepEqual(await classes({ endpoint: safe.address }, [`put k ${small}`], { env: { ...keys, AWS_CA_BUNDLE: cert } }), ["done"]);
-	assert.ok(readFileSync(cert).length);
 	safe.stop();
 	return undefined;
 });
