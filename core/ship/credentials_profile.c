@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "ship/credentials.h"
+#include "stage/words.h"
 
 #define FILE_MAX        D9__SCRATCH_SIZE
 #define PROCESS_SECONDS 30
-#define WORDS_MAX       32
 
 extern char **environ;
 
@@ -208,41 +208,6 @@ bool d9__credentials_region(const struct d9__credentials *credentials, char *reg
 	return *region;
 }
 
-/* Words of |command| in place, with "..." and '...' and backslashes, without a shell; 0: too many, or
- * a quote that does not end. */
-static size_t split(char *command, char *words[WORDS_MAX + 1])
-{
-	char *out = command, quote = 0;
-	bool inside = false;
-	size_t n = 0;
-
-	for (char *c = command; *c; c++) {
-		char now = *c;
-
-		if (!quote && (now == ' ' || now == '\t')) {
-			if (inside)
-				*out++ = '\0';
-			inside = false;
-			continue;
-		}
-		if (!inside && n == WORDS_MAX)
-			return 0;
-		if (!inside)
-			words[n++] = out;
-		inside = true;
-		if ((quote && now == quote) || (!quote && (now == '"' || now == '\''))) {
-			quote = quote ? 0 : now;
-			continue;
-		}
-		if (now == '\\' && quote != '\'' && c[1])
-			now = *++c;
-		*out++ = now;
-	}
-	*out = '\0';
-	words[n] = NULL;
-	return quote ? 0 : n;
-}
-
 static int spawn(char **words, int out, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
@@ -281,38 +246,53 @@ static ssize_t read_all(int fd, char *buffer, size_t size, time_t until)
 	return -1;
 }
 
-int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
-			       size_t why_size)
+/* What the command says, in |buffer|: its length; or -1 with |why|. */
+static ssize_t said_by(char **words, char buffer[D9__SCRATCH_SIZE], char *why, size_t size)
 {
-	char copy[1024], *words[WORDS_MAX + 1];
-	int ends[2], status = 0, err;
+	int ends[2], status = 0, err = pipe2(ends, O_CLOEXEC) ? errno : 0;
 	ssize_t len;
 	pid_t pid;
 
-	snprintf(copy, sizeof(copy), "%s", command);
-	if (split(copy, words) == 0) {
-		snprintf(why, why_size, "credential_process: not one command with at most %d words", WORDS_MAX);
-		return -EINVAL;
+	if (!err) {
+		err = spawn(words, ends[1], &pid);
+		close(ends[1]);
+		if (err)
+			close(ends[0]);
 	}
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	err = spawn(words, ends[1], &pid);
-	close(ends[1]);
 	if (err) {
-		close(ends[0]);
-		snprintf(why, why_size, "credential_process '%.80s': %s", words[0], strerror(err));
-		return -EINVAL;
+		snprintf(why, size, "credential_process '%.80s': %s", words[0], strerror(err));
+		return -1;
 	}
-	len = read_all(ends[0], credentials->secrets->scratch, D9__SCRATCH_SIZE - 1, time(NULL) + PROCESS_SECONDS);
+	len = read_all(ends[0], buffer, D9__SCRATCH_SIZE - 1, time(NULL) + PROCESS_SECONDS);
 	close(ends[0]);
 	if (len < 0)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (len >= 0 && status == 0)
-		return d9__credentials_take_json(credentials, (size_t)len, "SessionToken", why, why_size);
+		return len;
+	snprintf(why, size, "credential_process '%.80s' %s", words[0], len < 0 ? "did not end, or said too much" : "failed");
+	return -1;
+}
+
+int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
+			       size_t why_size)
+{
+	const char *fault = NULL;
+	char **words = d9__words_split(command, &fault);
+	ssize_t len;
+	int err = 0;
+
+	if (!words) {
+		snprintf(why, why_size, "credential_process: %s", fault);
+		return -EINVAL;
+	}
+	len = said_by(words, credentials->secrets->scratch, why, why_size);
+	if (len < 0)
+		err = -EINVAL;
+	else
+		err = d9__credentials_take_json(credentials, (size_t)len, "SessionToken", why, why_size);
 	OPENSSL_cleanse(credentials->secrets->scratch, D9__SCRATCH_SIZE);
-	snprintf(why, why_size, "credential_process '%.80s' %s", words[0],
-		 len < 0 ? "did not end, or said too much" : "failed");
-	return -EINVAL;
+	free(words);
+	return err;
 }

@@ -68,7 +68,7 @@ test("runs the command that a profile names, without a shell and without keys", 
 	assert.match(await told("/nonexistent/giver x"), /credential_process '\/nonexistent\/giver': No such file/);
 	assert.match(await told("/bin/false"), /credential_process '\/bin\/false' failed/);
 	assert.match(await told("/bin/echo '{}'"), /no JSON with AccessKeyId/);
-	assert.match(await told("/bin/echo 'open"), /credential_process: not one command/);
+	assert.match(await told("/bin/echo 'open"), /credential_process: .*quote/);
 });
 
 test("asks a container's endpoint, with the token that its file has by then", async () => {
