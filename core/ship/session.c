@@ -16,6 +16,7 @@
 #define USUAL_STALL     30
 #define USUAL_PARALLEL  2
 #define CONNECT_SECONDS 5L
+#define LOOK_SECONDS    60
 #define SLOW            1024 /* bytes per second that are no progress */
 
 static const char *variable(const char *name)
@@ -186,10 +187,16 @@ int d9__session_prepare(struct d9__session *session, char *why, size_t why_size)
 
 	if (!*session->region)
 		find_region(session);
-	if (!d9__credentials_are_old(credentials) || !d9__credentials_find(credentials, why, why_size))
+	if (!d9__credentials_are_old(credentials) || time(NULL) < session->look_again ||
+	    !d9__credentials_find(credentials, why, why_size))
 		return 0;
-	/* The old ones serve until their end. */
-	return credentials->have && credentials->secrets->expires > time(NULL) ? 0 : -ENOENT;
+	/* The old ones serve until their end, and a source that hangs does not cost each request its time. */
+	if (!credentials->have || credentials->secrets->expires <= time(NULL))
+		return -ENOENT;
+	session->look_again = time(NULL) + LOOK_SECONDS;
+	if (session->look_again > credentials->secrets->expires)
+		session->look_again = credentials->secrets->expires;
+	return 0;
 }
 
 void d9__session_end(struct d9__session *session)

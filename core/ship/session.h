@@ -22,6 +22,7 @@ struct d9__session {
 	struct d9__address address;
 	char region[64]; /* "": not known yet */
 	struct d9__credentials credentials;
+	int64_t look_again;   /* epoch seconds: not earlier for new credentials, while the old ones serve */
 	int64_t clock_offset; /* seconds that the store is ahead of us */
 	unsigned stripped;    /* bits of d9__optional_header: left out since the store named them */
 	CURLM *multi;

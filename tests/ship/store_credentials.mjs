@@ -98,6 +98,17 @@ test("asks instance metadata with a token, in its second version alone", async (
 	assert.match(off.answers[0].message, /instance: off by AWS_EC2_METADATA_DISABLED/);
 });
 
+test("keeps those that it has until their end where no new ones come, and does not ask each time", async () => {
+	let n = 0;
+	const giver = await startGiver((request, response) => n++ ? response.writeHead(500).end() :
+		response.end(given("ONE", { Expiration: new Date(Date.now() + 300000).toISOString() })));
+	const env = { ...region, AWS_CONTAINER_CREDENTIALS_FULL_URI: giver.url };
+	assert.deepEqual(await classes({ endpoint }, [...put, ...put, ...put], { env }), ["done", "done", "done"]);
+	/* Once, and twice for the second request, since it failed. */
+	assert.equal(giver.asked.length, 3);
+	giver.stop();
+});
+
 test("takes new ones once where the store calls them expired", async () => {
 	let n = 0;
 	const giver = await startGiver((request, response) => response.end(n++ ? given("TWO", { Token: "token-two" }) : given("ONE")));

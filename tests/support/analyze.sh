@@ -65,7 +65,7 @@ cd "$(dirname "$0")/../.."
 clean=$build/analyzed
 mkdir -p "$clean"
 # Folders that makefiles define.
-printf '#define %s "/"\n' BINDIR PKGLIBDIR PKGDATADIR >"$clean/folders.h"
+printf '#define %s "/"\n' BINDIR PKGLIBDIR PKGLIBEXECDIR PKGDATADIR >"$clean/folders.h"
 include="-DHAVE_CONFIG_H -I$build -I$build/core/include -Icore/include -Iadapters/include -Icore -Iadapters"
 flags="-std=gnu11 -pthread -include $clean/folders.h $include
 	$(sed -n 's/^\(CUNIT\|GLIB\|JSON\|LIBDW\|LIBEVENT\|LIBIBERTY\|LTTNG\|SOUP\)_CFLAGS = //p' \
