@@ -541,7 +541,8 @@ static struct json_object *go_on(struct d9__session *session, struct d9__job *jo
 		return answer ? finish(session, job, answer) : NULL;
 	}
 	if (code)
-		answer = d9__job_answer(session, job, D9__BUCKET_RETRY, code, "the parts were not put together as they were sent");
+		answer = d9__job_answer(session, job, D9__BUCKET_RETRY, code,
+					"the parts were not put together as they were sent");
 	else
 		answer = success(session, job);
 	d9__message_add_number(answer, "status", status);

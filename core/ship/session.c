@@ -55,6 +55,17 @@ static void set_limits(struct d9__session *session, struct json_object *options)
 		session->parallel = USUAL_PARALLEL;
 }
 
+/* Goes into a header as it is. */
+static int check_sse(const char *text, char *why, size_t size)
+{
+	for (const char *c = text ? text : ""; *c; c++)
+		if ((unsigned char)*c < 0x21 || (unsigned char)*c > 0x7e) {
+			snprintf(why, size, "sse: 'AES256', 'aws:kms' and a key's name have no blanks and no control characters");
+			return -EINVAL;
+		}
+	return 0;
+}
+
 /* What is configured; asked of the bucket later. */
 static int set_region(struct d9__session *session, const char *region, char *why, size_t size)
 {
@@ -82,6 +93,10 @@ int d9__session_start(struct d9__session *session, struct json_object *options, 
 	set_limits(session, options);
 	session->credentials.profile = d9__message_text(options, "profile", NULL);
 	err = d9__address_parse(&address, &session->address, why, why_size);
+	if (!err)
+		err = check_sse(session->sse, why, why_size);
+	if (!err)
+		err = check_sse(session->sse_key, why, why_size);
 	if (!err)
 		err = set_region(session, d9__message_text(options, "region", NULL), why, why_size);
 	if (err)

@@ -96,14 +96,15 @@ static struct d9__verdict of_status(const struct d9__outcome *outcome)
 static bool put_right(const struct d9__outcome *outcome, struct d9__verdict *verdict)
 {
 	static const char *const expired[] = { "ExpiredToken", "TokenRefreshRequired", "ExpiredTokenException", NULL };
-	bool mute = outcome->status == 403 && !*outcome->code; /* of a HEAD */
+	bool mute = !*outcome->code; /* of a HEAD */
 	unsigned headers;
 
 	if (is_one_of(outcome->code, expired))
 		*verdict = once(outcome, D9__NEXT_REFRESH, D9__BUCKET_UNUSABLE);
-	else if (!strcmp(outcome->code, "RequestTimeTooSkewed") || (mute && outcome->clock_differs))
+	else if (!strcmp(outcome->code, "RequestTimeTooSkewed") || (mute && outcome->status == 403 && outcome->clock_differs))
 		*verdict = once(outcome, D9__NEXT_CLOCK, D9__BUCKET_UNUSABLE);
 	else if (outcome->status == 301 || (outcome->status == 307 && outcome->knows_region) ||
+		 (mute && outcome->status == 400 && outcome->knows_region) ||
 		 !strcmp(outcome->code, "AuthorizationHeaderMalformed"))
 		*verdict = outcome->knows_region ? once(outcome, D9__NEXT_REGION, D9__BUCKET_UNUSABLE) :
 						   says(D9__BUCKET_UNUSABLE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as what a store answers, and as what a source of credentials says: nothing is read outside of them, a key of a list is
- * one that a store could have, and what has been taken for a key of ours goes into a header.
+ * Any bytes as what a store answers, and as what a source of credentials says: nothing is read outside of them, a key
+ * of a list is one that a store could have, and what has been taken for a key of ours goes into a header.
  */
 #include "config.h"
 

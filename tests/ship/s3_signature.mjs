@@ -129,8 +129,9 @@ function checkScope(claim, keys, region) {
 		claim.algorithm !== "AWS4-HMAC-SHA256")
 		throw new Refusal(400, "AuthorizationHeaderMalformed", "The authorization header is malformed; the credential's scope is wrong.");
 	if (itsRegion !== region)
-		throw new Refusal(400, "AuthorizationHeaderMalformed",
-			`The authorization header is malformed; the region '${itsRegion}' is wrong; expecting '${region}'`, { Region: region });
+		throw Object.assign(new Refusal(400, "AuthorizationHeaderMalformed",
+			`The authorization header is malformed; the region '${itsRegion}' is wrong; expecting '${region}'`, { Region: region }),
+		{ headers: { "x-amz-bucket-region": region } });
 	if (!keys.has(id))
 		throw new Refusal(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.");
 	return { secret: keys.get(id).secret, token: keys.get(id).token, scope: scope.slice(-4).join("/") };

@@ -69,6 +69,10 @@ test("corrects its clock once by that of the store, in either direction", async 
 		assert.deepEqual(await classes({ endpoint: skewed.address }, [`put k ${small}`, `put l ${small}`, "head k"]), ["done", "done", "done"]);
 		assert.deepEqual((await skewed.log()).map((entry) => entry.status), [403, 200, 200, 200]);
 		skewed.stop();
+		/* Nobody tells a HEAD why it was refused. */
+		const mute = await startStore(`--clock-offset=${offset}`);
+		assert.deepEqual(await classes({ endpoint: mute.address }, ["head k"]), ["absent Status404"]);
+		mute.stop();
 	}
 	await store.faults([{ kind: "status", status: 403, code: "RequestTimeTooSkewed", times: 0 }]);
 	assert.deepEqual(await classes({ endpoint }, [`put k ${small}`]), ["unusable RequestTimeTooSkewed"]);
@@ -80,6 +84,7 @@ test("learns the region once from what the store says", async () => {
 	const before = (await store.log()).length;
 	assert.deepEqual(await classes({ endpoint }, [`put r1 ${small}`, `put r2 ${small}`], { env }), ["done", "done"]);
 	assert.deepEqual((await store.log()).slice(before).map((entry) => entry.status), [400, 200, 200]);
+	assert.deepEqual(await classes({ endpoint }, ["head r1"], { env }), ["done"]);
 	await store.faults([{ kind: "redirect", key: "r3" }]);
 	assert.deepEqual(await classes({ endpoint }, [`put r3 ${small}`], { env }), ["done"]);
 	await store.faults([{ kind: "redirect", key: "r4", times: 0, region: "eu-central-1" }]);

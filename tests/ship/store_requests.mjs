@@ -114,6 +114,7 @@ test("refuses addresses, buckets and regions that cannot be, in one line, before
 	assert.match(await refused({ endpoint, bucket: "../x" }), /^bucket '\.\.\/x': a name has/);
 	assert.match(await refused({ endpoint, region: "eu west" }), /^region 'eu west': that is no region/);
 	assert.match(await refused({ endpoint: "ftp://x" }), /write https:/);
+	assert.match(await refused({ endpoint, sse: "aws:kms\r\nx-amz-acl: public-read" }), /^sse: .* no control characters/);
 });
 
 test("is found beside the program that was built with it, and in libexec where both were moved to, or is said to be missing", async () => {
