@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-"$top/tests/support/install_packages.sh" build test
+"$top/tests/support/install_packages.sh" build test $([ $quick = yes ] || echo stores)
 
 keep=yes
 [ -n "$build" ] || {

@@ -267,6 +267,7 @@ static struct json_object *ask(struct d9__session *session, struct d9__job *job)
 
 	if (err)
 		return d9__job_answer(session, job, D9__BUCKET_UNUSABLE, "NoCredentials", why);
+	strcpy(job->region, session->region);
 	switch (job->operation) {
 	case D9__PUT:
 		err = job->step == D9__STEP_ONE ? ask_put(session, job) : d9__parts_ask(session, job);
@@ -386,12 +387,12 @@ static bool is_confirmed(const struct d9__job *job, long status)
 	return !is_hex(transfer->etag, 32) || transfer->kms || !strcasecmp(transfer->etag, md5);
 }
 
-static const char *region_of(const struct d9__session *session, const struct d9__job *job,
-			     const struct document *document)
+/* Another region than this request was signed for; by now another one may have learned it. */
+static const char *region_of(const struct d9__job *job, const struct document *document)
 {
 	const char *region = *document->region ? document->region : job->transfer.region;
 
-	return d9__address_is_region(region) && strcmp(region, session->region) ? region : NULL;
+	return d9__address_is_region(region) && strcmp(region, job->region) ? region : NULL;
 }
 
 static struct d9__outcome outcome_of(const struct d9__session *session, const struct d9__job *job, int code,
@@ -411,7 +412,7 @@ static struct d9__outcome outcome_of(const struct d9__session *session, const st
 		.confirmed = is_confirmed(job, status),
 		.reads = job->operation == D9__GET || job->operation == D9__HEAD,
 		.in_parts = job->step != D9__STEP_ONE,
-		.knows_region = region_of(session, job, document),
+		.knows_region = region_of(job, document),
 		.clock_differs = off > CLOCK_SECONDS || off < -CLOCK_SECONDS,
 		.sent = job->sent,
 		.tried = job->tried,
@@ -432,7 +433,7 @@ static void put_right(struct d9__session *session, struct d9__job *job, const st
 			session->clock_offset = job->transfer.date - time(NULL);
 		break;
 	case D9__NEXT_REGION:
-		d9__session_set_region(session, region_of(session, job, document));
+		d9__session_set_region(session, region_of(job, document));
 		break;
 	case D9__NEXT_STRIP:
 		session->stripped |= verdict->strip;

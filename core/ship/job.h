@@ -36,6 +36,7 @@ struct d9__job {
 	bool only_new, started;
 	unsigned tried; /* bits of d9__next */
 	unsigned sent;  /* bits of d9__optional_header */
+	char region[64]; /* that the transfer is signed for */
 	const char *note;
 	struct d9__sum sum; /* of the body of the transfer that runs */
 	struct d9__transfer transfer;

@@ -35,6 +35,7 @@ static unsigned named(const struct d9__outcome *outcome)
 	} known[] = {
 		{ "checksum", D9__HEADER_CHECKSUM },
 		{ "server-side-encryption", D9__HEADER_SSE },
+		{ "server-side encryption", D9__HEADER_SSE }, /* as Swift calls it */
 		{ "content-md5", D9__HEADER_MD5 },
 		{ "if-none-match", D9__HEADER_NEW },
 	};

@@ -85,6 +85,8 @@ test("learns the region once from what the store says", async () => {
 	assert.deepEqual(await classes({ endpoint }, [`put r1 ${small}`, `put r2 ${small}`], { env }), ["done", "done"]);
 	assert.deepEqual((await store.log()).slice(before).map((entry) => entry.status), [400, 200, 200]);
 	assert.deepEqual(await classes({ endpoint }, ["head r1"], { env }), ["done"]);
+	const many = Array.from({ length: 8 }, () => `put r1 ${small}`);
+	assert.deepEqual(await classes({ endpoint, parallel: 8 }, many, { env, together: true }), many.map(() => "done"));
 	await store.faults([{ kind: "redirect", key: "r3" }]);
 	assert.deepEqual(await classes({ endpoint }, [`put r3 ${small}`], { env }), ["done"]);
 	await store.faults([{ kind: "redirect", key: "r4", times: 0, region: "eu-central-1" }]);

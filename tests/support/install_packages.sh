@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Install what is missing of Debian's packages for SET...: build, demo, test, bench.
+# Install what is missing of Debian's packages for SET...: build, demo, test, stores, bench.
 # Does nothing, and needs no root, where everything is there.
 #
 # Any release of Debian will do.  What only some tests want, and this release does not have, is left out
@@ -26,12 +26,14 @@ for set; do
 			qemu-system-x86 btrfs-progs e2fsprogs libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 			libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev zstd"
 		;;
+	# Object stores of others, for tests/ship.
+	stores) wanted="$wanted swift-proxy swift-account swift-container swift-object" ;;
 	bench)
 		wanted="$wanted lttng-tools liblttng-ust-dev libunwind-dev python3 apache2-utils nghttp2-server nghttp2-client
 			libsoup-3.0-dev memcached postgresql pgbouncer python3-gevent"
 		;;
 	*)
-		echo "install_packages.sh: unknown set '$set' (build, demo, test, bench)" >&2
+		echo "install_packages.sh: unknown set '$set' (build, demo, test, stores, bench)" >&2
 		exit 2
 		;;
 	esac
