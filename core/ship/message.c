@@ -118,12 +118,12 @@ uint64_t d9__message_number(struct json_object *object, const char *name)
 
 void d9__message_add_text(struct json_object *object, const char *name, const char *text)
 {
-	if (text)
+	if (object && text)
 		json_object_object_add(object, name, json_object_new_string(text));
 }
 
 void d9__message_add_number(struct json_object *object, const char *name, uint64_t number)
 {
-	if (number)
+	if (object && number)
 		json_object_object_add(object, name, json_object_new_uint64(number));
 }

@@ -280,6 +280,8 @@ static bool add_meta(struct json_object *message, const struct d9__bucket_put *p
 	struct json_object *meta = json_object_new_object();
 	size_t total = 0;
 
+	if (!meta)
+		return false;
 	json_object_object_add(message, "meta", meta);
 	for (size_t i = 0; i < put->n_meta; i++) {
 		const char *name = put->meta[i].name, *value = put->meta[i].value;
@@ -294,7 +296,7 @@ static bool add_meta(struct json_object *message, const struct d9__bucket_put *p
 		snprintf(full, sizeof(full), D9__BUCKET_META "%s", name);
 		d9__message_add_text(meta, full, value);
 	}
-	return meta && total <= D9__BUCKET_META_MAX;
+	return total <= D9__BUCKET_META_MAX;
 }
 
 int d9__bucket_put(struct d9__bucket *bucket, uint64_t token, const struct d9__bucket_put *put, int fd)

@@ -16,4 +16,5 @@ done
 HOME=$work AWS_EC2_METADATA_DISABLED=true WORK=$work BUILD=$(cd "$top_builddir" && pwd)
 export HOME AWS_EC2_METADATA_DISABLED WORK BUILD
 node --test "$top_srcdir/tests/ship/store_signatures.mjs" "$top_srcdir/tests/ship/store_requests.mjs" \
-	"$top_srcdir/tests/ship/store_faults.mjs" "$top_srcdir/tests/ship/store_credentials.mjs"
+	"$top_srcdir/tests/ship/store_faults.mjs" "$top_srcdir/tests/ship/store_credentials.mjs" \
+	"$top_srcdir/tests/ship/store_strict.mjs"

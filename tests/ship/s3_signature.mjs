@@ -107,6 +107,7 @@ function checkHeaders(claim, values, presigned) {
 			throw new Refusal(403, "SignatureDoesNotMatch", `${name} is signed, but was not sent`);
 	if (!presigned && !/^([0-9a-f]{64}|UNSIGNED-PAYLOAD)$/.test(claim.hash ?? ""))
 		throw new Refusal(400, "InvalidRequest", "x-amz-content-sha256 is missing or is no hash");
+	epochOf(claim.date);
 }
 
 function checkTime(claim, now) {

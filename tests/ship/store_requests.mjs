@@ -31,6 +31,8 @@ test("stores a segment with its metadata, and fetches it, a range of it, and its
 	const range = await ask({ endpoint }, [`get ${key.replace(" ", "_")} ${back} 2 3`]);
 	assert.equal(range.answers[0].bytes, 3);
 	assert.equal(readFileSync(back, "utf8"), "seg");
+	const nothing = await ask({ endpoint }, [`put empty ${writeFile("empty", "")}`, `get empty ${back} 0 0`, "head empty"]);
+	assert.deepEqual(nothing.answers.map((answer) => answer.class), ["done", "done", "done"]);
 });
 
 test("says of an object that is not there that it is absent, and of a key that cannot be that it is invalid", async () => {
