@@ -137,7 +137,7 @@ static void parse(char *text, const char *profile, struct values *values)
 static int read_file(struct d9__credentials *credentials, const char *path, struct values *values, char *why,
 		     size_t size)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	ssize_t len = read_text(path, credentials->secrets->scratch, FILE_MAX, &st);
 
 	if (len == -ENOENT || len == -ENOTDIR)

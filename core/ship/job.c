@@ -70,7 +70,7 @@ static void put_shown(const struct d9__session *session, const char *text, char 
 		return;
 	if (session->credentials.secrets)
 		d9__secrets_hide(session->credentials.secrets, copy);
-	for (; copy[n] && n < size - 1; n++)
+	for (; n < size - 1 && copy[n]; n++)
 		out[n] = (unsigned char)copy[n] < 0x20 || (unsigned char)copy[n] > 0x7e ? '?' : copy[n];
 	out[n] = '\0';
 	free(copy);

@@ -30,7 +30,7 @@ void d9__sigv4_date(time_t at, char date[17])
 
 static struct hex to_hex(const unsigned char bytes[HASH_BYTES])
 {
-	struct hex hex;
+	struct hex hex = { "" };
 
 	for (size_t i = 0; i < HASH_BYTES; i++)
 		snprintf(hex.text + 2 * i, 3, "%02x", bytes[i]);
@@ -79,19 +79,19 @@ static void write_value(FILE *out, const char *value)
 
 static int by_text(const void *a, const void *b)
 {
-	const struct d9__sigv4_pair *const *left = a, *const *right = b;
-	int order = strcmp((*left)->name, (*right)->name);
+	const struct d9__sigv4_pair *left = a, *right = b;
+	int order = strcmp(left->name, right->name);
 
-	return order ? order : strcmp((*left)->value, (*right)->value);
+	return order ? order : strcmp(left->value, right->value);
 }
 
-/* Pointers to |pairs| in order, owned. */
-static const struct d9__sigv4_pair **sorted(const struct d9__sigv4_pair *pairs, size_t n)
+/* |pairs| in order, owned; NULL: out of memory. */
+static struct d9__sigv4_pair *sorted(const struct d9__sigv4_pair *pairs, size_t n)
 {
-	const struct d9__sigv4_pair **order = calloc(n + 1, sizeof(struct d9__sigv4_pair *));
+	struct d9__sigv4_pair *order = calloc(n + 1, sizeof(*order));
 
 	for (size_t i = 0; order && i < n; i++)
-		order[i] = &pairs[i];
+		order[i] = pairs[i];
 	if (order && n)
 		qsort(order, n, sizeof(*order), by_text);
 	return order;
@@ -100,28 +100,29 @@ static const struct d9__sigv4_pair **sorted(const struct d9__sigv4_pair *pairs, 
 /* Escaping keeps the order of all names that are used here: letters, digits, "-", "_". */
 static bool write_query(FILE *out, const struct d9__sigv4_pair *query, size_t n)
 {
-	const struct d9__sigv4_pair **order = sorted(query, n);
+	struct d9__sigv4_pair *order = sorted(query, n);
 
 	for (size_t i = 0; order && i < n; i++) {
 		if (i)
 			fputc('&', out);
-		write_escaped(out, order[i]->name, false);
+		write_escaped(out, order[i].name, false);
 		fputc('=', out);
-		write_escaped(out, order[i]->value, false);
+		write_escaped(out, order[i].value, false);
 	}
 	free(order);
 	return order;
 }
 
-static void write_names(FILE *out, const struct d9__sigv4_pair **order, size_t n)
+static void write_names(FILE *out, const struct d9__sigv4_pair *order, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "%s%s", i ? ";" : "", order[i]->name);
+		fprintf(out, "%s%s", i ? ";" : "", order[i].name);
 }
 
 /* What is hashed and signed; NULL: out of memory. */
-static char *canonical(const struct d9__sigv4 *request, const struct d9__sigv4_pair **headers, size_t *len)
+static char *canonical(const struct d9__sigv4 *request, const struct d9__sigv4_pair *headers, size_t *len)
 {
+	size_t n = request->n_headers;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, len);
 	bool whole;
@@ -133,13 +134,13 @@ static char *canonical(const struct d9__sigv4 *request, const struct d9__sigv4_p
 	fputc('\n', out);
 	whole = write_query(out, request->query, request->n_query);
 	fputc('\n', out);
-	for (size_t i = 0; i < request->n_headers; i++) {
-		fprintf(out, "%s:", headers[i]->name);
-		write_value(out, headers[i]->value);
+	for (size_t i = 0; i < n; i++) {
+		fprintf(out, "%s:", headers[i].name);
+		write_value(out, headers[i].value);
 		fputc('\n', out);
 	}
 	fputc('\n', out);
-	write_names(out, headers, request->n_headers);
+	write_names(out, headers, n);
 	fprintf(out, "\n%s", request->payload);
 	if (fclose(out) || !whole) {
 		free(text);
@@ -170,7 +171,7 @@ static void signing_key(const struct d9__sigv4 *request, const char *day, unsign
 }
 
 /* The signature of |request|, whose headers are in order; false: out of memory. */
-static bool sign(const struct d9__sigv4 *request, const struct d9__sigv4_pair **headers, struct hex *signature)
+static bool sign(const struct d9__sigv4 *request, const struct d9__sigv4_pair *headers, struct hex *signature)
 {
 	unsigned char key[HASH_BYTES];
 	char date[17], day[9], text[512];
@@ -213,7 +214,7 @@ char *d9__sigv4_target(const struct d9__sigv4 *request)
 
 char *d9__sigv4_authorization(const struct d9__sigv4 *request)
 {
-	const struct d9__sigv4_pair **headers = sorted(request->headers, request->n_headers);
+	struct d9__sigv4_pair *headers = sorted(request->headers, request->n_headers);
 	struct hex signature;
 	char date[17], *text = NULL;
 	size_t len;
@@ -241,19 +242,19 @@ char *d9__sigv4_presign(const struct d9__sigv4 *request, unsigned seconds, const
 	char date[17], scope[512], names[256] = "", limit[12];
 	struct d9__sigv4_pair query[PRESIGNED_MAX + 6];
 	struct d9__sigv4 with = *request;
-	const struct d9__sigv4_pair **headers;
+	struct d9__sigv4_pair *headers;
 	struct hex signature;
 	char *target = NULL, *url = NULL;
 
 	if (request->n_query > PRESIGNED_MAX)
 		return NULL;
-	headers = sorted(request->headers, request->n_headers);
+	headers = sorted(with.headers, with.n_headers);
 	d9__sigv4_date(request->at, date);
 	snprintf(scope, sizeof(scope), "%s/%.8s/%s/%s/aws4_request", request->id, date, request->region,
 		 request->service);
 	snprintf(limit, sizeof(limit), "%u", seconds);
-	for (size_t i = 0; headers && i < request->n_headers; i++)
-		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ";" : "", headers[i]->name);
+	for (size_t i = 0; headers && i < with.n_headers; i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ";" : "", headers[i].name);
 	for (size_t i = 0; i < request->n_query; i++)
 		query[i] = request->query[i];
 	with.query = query;

@@ -175,29 +175,34 @@ static int take_ready(struct d9__bucket *bucket, char *why, size_t size)
 	return error ? got : bucket->url ? 0 : fail(-ENOMEM, why, size, "out of memory");
 }
 
+/* Program, options and the child. */
+static int set_up(struct d9__bucket *bucket, const struct d9__bucket_options *options, char *why, size_t size)
+{
+	int err;
+
+	bucket->fd = -1;
+	bucket->program = options->program ? strdup(options->program) : d9__store_program();
+	bucket->options = options_message(options);
+	if (!bucket->program && !options->program)
+		return fail(-ENOENT, why, size,
+			    "dial9-store is not there: install libcurl's development files, and build dial9 again");
+	if (!bucket->program || !bucket->options)
+		return fail(-ENOMEM, why, size, "out of memory");
+	err = start_child(bucket);
+	if (err)
+		return fail(err, why, size, "%s: %s", bucket->program, strerror(-err));
+	return take_ready(bucket, why, size);
+}
+
 int d9__bucket_start(const struct d9__bucket_options *options, struct d9__bucket **out, char *why,
 		     size_t why_size)
 {
 	struct d9__bucket *bucket = calloc(1, sizeof(*bucket));
-	int err = 0;
+	int err;
 
-	if (bucket) {
-		bucket->fd = -1;
-		bucket->program = options->program ? strdup(options->program) : d9__store_program();
-		bucket->options = options_message(options);
-	}
-	if (bucket && !bucket->program && !options->program)
-		err = fail(-ENOENT, why, why_size,
-			   "dial9-store is not there: install libcurl's development files, and build dial9 again");
-	else if (!bucket || !bucket->program || !bucket->options)
-		err = fail(-ENOMEM, why, why_size, "out of memory");
-	if (!err) {
-		err = start_child(bucket);
-		if (err)
-			fail(err, why, why_size, "%s: %s", bucket->program, strerror(-err));
-	}
-	if (!err)
-		err = take_ready(bucket, why, why_size);
+	if (!bucket)
+		return fail(-ENOMEM, why, why_size, "out of memory");
+	err = set_up(bucket, options, why, why_size);
 	if (err)
 		d9__bucket_free(bucket);
 	else

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -171,10 +170,7 @@ static bool open_session(void)
 /* Nobody of this user may look into it: no ptrace, no /proc/PID/environ, no core. */
 static void close_up(void)
 {
-	struct rlimit none = { 0, 0 };
-
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGPIPE, SIG_IGN);
 	/* What a terminal or systemd sends to both is for the parent to understand, which may want to finish; its end is ours. */
 	signal(SIGINT, SIG_IGN);

@@ -30,7 +30,7 @@ static uint64_t token;
 
 static const char *word(char **words, size_t i)
 {
-	return words[i] && strcmp(words[i], "-") ? words[i] : NULL;
+	return *words[i] && strcmp(words[i], "-") ? words[i] : NULL;
 }
 
 static void print(const struct d9__bucket_answer *answer)
@@ -81,7 +81,7 @@ static int put(struct d9__bucket *bucket, char **words)
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
 	what.size = (uint64_t)st.st_size;
-	what.only_new = words[3];
+	what.only_new = *words[3];
 	err = d9__bucket_put(bucket, ++token, &what, fd);
 	close(fd);
 	return err;
@@ -153,13 +153,15 @@ static int run(struct d9__bucket *bucket)
 	printf("{\"address\":\"%s\"}\n", d9__bucket_url(bucket));
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
-		char *words[WORDS + 1] = { NULL }, *rest = line;
-		size_t n = 0;
+		char *words[WORDS], *rest = line, nothing[] = "";
 		int err;
 
 		line[strcspn(line, "\n")] = '\0';
-		while (n < WORDS && (words[n] = strsep(&rest, " ")))
-			n++;
+		for (size_t n = 0; n < WORDS; n++) {
+			words[n] = strsep(&rest, " ");
+			if (!words[n])
+				words[n] = nothing;
+		}
 		err = perform(bucket, words);
 		if (err) {
 			printf("{\"token\":%llu,\"error\":\"%s\"}\n", (unsigned long long)token, strerror(-err));
