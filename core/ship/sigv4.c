@@ -90,10 +90,12 @@ static struct d9__sigv4_pair *sorted(const struct d9__sigv4_pair *pairs, size_t 
 {
 	struct d9__sigv4_pair *order = calloc(n + 1, sizeof(*order));
 
-	for (size_t i = 0; order && i < n; i++)
-		order[i] = pairs[i];
-	if (order && n)
-		qsort(order, n, sizeof(*order), by_text);
+	if (!order)
+		return NULL;
+	if (!n)
+		return order;
+	memcpy(order, pairs, n * sizeof(*order));
+	qsort(order, n, sizeof(*order), by_text);
 	return order;
 }
 
@@ -102,7 +104,9 @@ static bool write_query(FILE *out, const struct d9__sigv4_pair *query, size_t n)
 {
 	struct d9__sigv4_pair *order = sorted(query, n);
 
-	for (size_t i = 0; order && i < n; i++) {
+	if (!order)
+		return false;
+	for (size_t i = 0; i < n; i++) {
 		if (i)
 			fputc('&', out);
 		write_escaped(out, order[i].name, false);
@@ -110,7 +114,7 @@ static bool write_query(FILE *out, const struct d9__sigv4_pair *query, size_t n)
 		write_escaped(out, order[i].value, false);
 	}
 	free(order);
-	return order;
+	return true;
 }
 
 static void write_names(FILE *out, const struct d9__sigv4_pair *order, size_t n)
