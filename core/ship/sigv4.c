@@ -250,7 +250,7 @@ char *d9__sigv4_presign(const struct d9__sigv4 *request, unsigned seconds, const
 	struct hex signature;
 	char *target = NULL, *url = NULL;
 
-	if (request->n_query > PRESIGNED_MAX)
+	if (with.n_query > PRESIGNED_MAX || with.n_headers == 0)
 		return NULL;
 	headers = sorted(with.headers, with.n_headers);
 	d9__sigv4_date(request->at, date);

@@ -135,7 +135,7 @@ static int perform(struct d9__bucket *bucket, char **words)
 	if (!strcmp(what, "presign"))
 		return d9__bucket_presign(bucket, ++token, words[1], (unsigned)strtoul(words[2], NULL, 10));
 	if (!strcmp(what, "kill"))
-		return kill(child_of(), SIGKILL);
+		return child_of() > 0 ? kill(child_of(), SIGKILL) : 0;
 	if (!strcmp(what, "cancel"))
 		return d9__bucket_cancel(bucket, strtoull(words[1], NULL, 10));
 	if (!strcmp(what, "pid"))

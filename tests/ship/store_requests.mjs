@@ -103,6 +103,20 @@ test("survives the end of its child, answers what was under way, and starts anot
 	assert.match(said.answers[0].message, /signal 9/);
 });
 
+test("answers each of many requests once though its child is killed again and again, and calls nothing stored that is not", async () => {
+	const lines = [];
+	for (let i = 0; i < 120; i++)
+		lines.push(`put kill/${i} ${small}`, ...i % 3 ? [] : ["kill"], ...i % 7 ? [] : ["wait"], ...i % 40 ? [] : ["head kill/0"]);
+	const said = await ask({ endpoint }, lines, { together: true });
+	const asked = lines.filter((line) => /^(put|head)/.test(line));
+	assert.deepEqual(said.answers.map((answer) => answer.token).sort((a, b) => a - b), asked.map((_, i) => i + 1));
+	const done = said.answers.filter((answer) => answer.class === "done").map((answer) => asked[answer.token - 1].split(" ")[1]);
+	const { keys: there } = (await ask({ endpoint }, ["list kill/ - - - 0"])).answers[0];
+	assert.ok(done.every((key) => there.includes(key)));
+	assert.ok(said.answers.every((answer) => answer.class === "done" || answer.class === "absent" || answer.code === "StoreEnded"));
+	assert.ok(said.answers.some((answer) => answer.code === "StoreEnded"));
+});
+
 test("gives up a request that is cancelled", async () => {
 	await store.faults([{ kind: "silence", key: "held" }]);
 	assert.deepEqual(await classes({ endpoint }, [`put held ${small}`, "cancel 1"], { together: true }), ["retry Cancelled"]);
