@@ -95,6 +95,18 @@ int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, c
 	return -EINVAL;
 }
 
+/* Of EKS: not asked, but told, for nothing else would yield there. */
+static int of_web_identity(struct d9__credentials *credentials, char *why, size_t size)
+{
+	const char *file = getenv("AWS_WEB_IDENTITY_TOKEN_FILE");
+
+	(void)credentials;
+	if (!file || !*file)
+		return -ENOENT;
+	snprintf(why, size, "AWS_WEB_IDENTITY_TOKEN_FILE is not used; let credential_process of a profile do it");
+	return -EINVAL;
+}
+
 typedef int source(struct d9__credentials *credentials, char *why, size_t size);
 
 static const struct {
@@ -102,6 +114,7 @@ static const struct {
 	source *take;
 } sources[] = {
 	{ "environment", of_environment },
+	{ "web identity", of_web_identity },
 	{ "profile", d9__credentials_of_profile },
 	{ "container", d9__credentials_of_container },
 	{ "instance", d9__credentials_of_instance },

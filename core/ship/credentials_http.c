@@ -12,15 +12,18 @@
 #include "ship/address.h"
 #include "ship/credentials.h"
 
-#define INSTANCE  "http://169.254.169.254"
-#define CONTAINER "http://169.254.170.2"
-#define ATTEMPTS  2
+#define INSTANCE          "http://169.254.169.254"
+#define CONTAINER         "http://169.254.170.2"
+#define ATTEMPTS          2
+#define INSTANCE_SECONDS  1 /* where there is no instance, nobody refuses */
+#define CONTAINER_SECONDS 5
 
 struct fetch {
 	const char *method, *url;
 	const char *headers[2]; /* whole lines; NULL: none */
 	char *out;
 	size_t size, len;
+	long seconds; /* that one attempt may take */
 };
 
 static size_t keep(char *bytes, size_t one, size_t n, void *context)
@@ -64,7 +67,7 @@ static long attempt(struct fetch *fetch)
 		curl_easy_setopt(easy, CURLOPT_PROXY, "");
 		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 		curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 1000L);
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT, fetch->seconds);
 		curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep);
 		curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
 		if (curl_easy_perform(easy) == CURLE_OK)
@@ -140,7 +143,8 @@ int d9__credentials_of_container(struct d9__credentials *credentials, char *why,
 	const char *relative = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
 	const char *full = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
 	char url[2048], line[D9__TOKEN_MAX];
-	struct fetch fetch = { "GET", url, { line, NULL }, credentials->secrets->scratch, D9__SCRATCH_SIZE, 0 };
+	struct fetch fetch = { "GET", url, { line, NULL }, credentials->secrets->scratch, D9__SCRATCH_SIZE, 0,
+			       CONTAINER_SECONDS };
 	long status;
 
 	if (relative && *relative)
@@ -165,12 +169,21 @@ int d9__credentials_of_container(struct d9__credentials *credentials, char *why,
 	return -EINVAL;
 }
 
+/* As other tools have it. */
+static long instance_seconds(void)
+{
+	const char *given = getenv("AWS_METADATA_SERVICE_TIMEOUT");
+	long seconds = given ? strtol(given, NULL, 10) : 0;
+
+	return seconds > 0 && seconds <= 60 ? seconds : INSTANCE_SECONDS;
+}
+
 /* Role and credentials, once |token| is there. */
 static int ask_instance(struct d9__credentials *credentials, const char *base, const char *token, char *why,
 			size_t size)
 {
 	char url[1024], role[256];
-	struct fetch fetch = { "GET", url, { token, NULL }, role, sizeof(role), 0 };
+	struct fetch fetch = { "GET", url, { token, NULL }, role, sizeof(role), 0, instance_seconds() };
 
 	snprintf(url, sizeof(url), "%.500s/latest/meta-data/iam/security-credentials/", base);
 	if (fetch_twice(&fetch) != 200) {
@@ -199,7 +212,7 @@ int d9__credentials_of_instance(struct d9__credentials *credentials, char *why, 
 	const char *base = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
 	char url[1024], line[1024] = "X-aws-ec2-metadata-token: ";
 	struct fetch fetch = { "PUT", url, { "X-aws-ec2-metadata-token-ttl-seconds: 21600", NULL },
-			       line + sizeof(name) - 1, sizeof(line) - sizeof(name), 0 };
+			       line + sizeof(name) - 1, sizeof(line) - sizeof(name), 0, instance_seconds() };
 	int err;
 
 	if (off && !strcasecmp(off, "true")) {

@@ -22,7 +22,7 @@
 #include "ship/message.h"
 #include "ship/store_program.h"
 
-#define READY_MS (10 * 1000)
+#define READY_MS (30 * 1000)
 #define END_MS   1000
 #define PAGE_MAX (16 << 20) /* bytes of a list's keys */
 

@@ -8,10 +8,10 @@
  *
  * Requests are asynchronous.  Each has a token of the caller's, and exactly one answer from
  * d9__bucket_wait(), in no order.  Within the child, once each and without delay: expired credentials
- * are refreshed, a skewed clock is corrected by the answer's Date, region and endpoint are learned
- * from a redirect, a header that the store names as unknown (checksum, encryption, If-None-Match) is
- * left out.  The child never waits and tries again: when to repeat after RETRY, and the breaker, are
- * the caller's business.
+ * are refreshed, a skewed clock is corrected by the answer's Date, the region is learned from an answer
+ * that names it (another host never is), a header that the store names as unknown (checksum,
+ * encryption, If-None-Match) is left out.  The child never waits and tries again: when to repeat after
+ * RETRY, and the breaker, are the caller's business.
  *
  * Use it from one thread.  Names begin with d9__bucket_: read/store.h has d9__store_.
  *
@@ -114,7 +114,7 @@ struct d9__bucket_answer {
 	uint64_t bytes;       /* sent, fetched, or the object's size (head) */
 	int64_t modified;     /* head: epoch seconds; 0: unknown */
 	const char *code;     /* of S3 ("NoSuchBucket"), or ours ("Timeout", "NoCredentials"); never NULL */
-	const char *message;  /* what happened, in one line, printable; never NULL */
+	const char *message;  /* what happened, in one line, printable, at most 200 bytes of a store's; never NULL */
 	const char *request;  /* the store's request id; never NULL */
 	const char *etag;     /* without quotes; never NULL */
 	const char *note;     /* to be told once: a header was left out; "" otherwise */

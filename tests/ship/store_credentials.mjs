@@ -90,7 +90,7 @@ test("asks instance metadata with a token, in its second version alone", async (
 			return response.writeHead(401).end();
 		return response.end(request.url.endsWith("/") ? "role-1\n" : given("ONE", { Expiration: "2038-01-01T00:00:00Z" }));
 	});
-	const env = { ...region, AWS_EC2_METADATA_DISABLED: "false", AWS_EC2_METADATA_SERVICE_ENDPOINT: giver.url };
+	const env = { ...region, AWS_EC2_METADATA_DISABLED: "false", AWS_EC2_METADATA_SERVICE_ENDPOINT: giver.url, AWS_METADATA_SERVICE_TIMEOUT: "30" };
 	assert.deepEqual(await classes({ endpoint }, put, { env }), ["done"]);
 	assert.deepEqual(giver.asked, ["PUT /latest/api/token", "GET /latest/meta-data/iam/security-credentials/ tok", "GET /latest/meta-data/iam/security-credentials/role-1 tok"]);
 	giver.stop();
@@ -121,8 +121,10 @@ test("takes new ones once where the store calls them expired", async () => {
 test("names each source and what is wrong with it where none yields, and no value", async () => {
 	const [answer] = (await ask({ endpoint }, put, { env: { ...region, AWS_ACCESS_KEY_ID: "CANARYID", AWS_PROFILE: "p" } })).answers;
 	assert.deepEqual([answer.class, answer.code], ["unusable", "NoCredentials"]);
-	assert.match(answer.message, /^no credentials: environment: .* one is missing .*; profile: none there; container: none there; instance: off/);
+	assert.match(answer.message, /^no credentials: environment: .* one is missing .*; web identity: none there; profile: none there; container: none there; instance: off/);
 	assert.ok(!answer.message.includes("CANARYID"));
+	const eks = (await ask({ endpoint }, put, { env: { ...region, AWS_WEB_IDENTITY_TOKEN_FILE: "/token" } })).answers[0].message;
+	assert.match(eks, /web identity: AWS_WEB_IDENTITY_TOKEN_FILE is not used; let credential_process/);
 });
 
 test("is bounded in what it takes from a source", async () => {
