@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -175,11 +176,19 @@ static int take_ready(struct d9__bucket *bucket, char *why, size_t size)
 	return error ? got : bucket->url ? 0 : fail(-ENOMEM, why, size, "out of memory");
 }
 
+/* What the child finds in its environment stands in ours, too: from here on no other process of this user reads it. */
+static void hide_environment(void)
+{
+	if (getenv("AWS_SECRET_ACCESS_KEY") || getenv("AWS_SESSION_TOKEN") || getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN"))
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 /* Program, options and the child. */
 static int set_up(struct d9__bucket *bucket, const struct d9__bucket_options *options, char *why, size_t size)
 {
 	int err;
 
+	hide_environment();
 	bucket->fd = -1;
 	bucket->program = options->program ? strdup(options->program) : d9__store_program();
 	bucket->options = options_message(options);

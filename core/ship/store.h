@@ -129,6 +129,8 @@ struct d9__bucket_answer {
 
 /*
  * Start the child and hand it |options|.  Credentials are looked for with the first request, not here.
+ * Where the environment has some, this process becomes one that no other of its user may look into
+ * (PR_SET_DUMPABLE).
  * 0 with |*out|; -EINVAL with one line in |why|: an option or an address that cannot be; -ENOENT: the
  * program is not there (built --without-store); -EPROTO: it ended or does not speak the protocol;
  * -ENOMEM, or an error of starting a process.  |why| is never empty after an error.
