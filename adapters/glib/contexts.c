@@ -286,9 +286,8 @@ static int add_locked(GMainContext *context, const char *name, int fd,
 	if (!record)
 		return -ENOSPC;
 	memset(record, 0, sizeof(*record));
-	err = d9_loop_register(D9_LIBRARY_GLIB, context, name_of(context, name), &record->loop);
+	err = d9__loop_add(D9_LIBRARY_GLIB, context, name_of(context, name), &record->loop);
 	pthread_once(&once, hold_over_forks);
-	atomic_store_explicit(&d9__glib_waiting, false, memory_order_relaxed);
 	if (err) {
 		record->next_retired = first_retired;
 		if (!first_retired)
@@ -308,16 +307,17 @@ static int add_locked(GMainContext *context, const char *name, int fd,
 int d9__glib_register(GMainContext *context, const char *name, int fd,
 		      struct d9__glib_context **out)
 {
-	struct d9__glib_context *record;
-	int saved = errno, err = 0;
+	struct d9__glib_context *record = find(context);
+	int saved = errno, err = name || !record ? d9__loop_prepare() : 0;
 
+	atomic_store_explicit(&d9__glib_waiting, false, memory_order_relaxed);
 	pthread_mutex_lock(&lock);
 	reap_locked();
 	record = find(context);
-	if (!record)
+	if (!record && !err)
 		err = add_locked(context, name, fd, &record);
-	else if (name)
-		err = d9_loop_register(D9_LIBRARY_GLIB, context, name, &record->loop);
+	else if (name && !err)
+		err = d9__loop_add(D9_LIBRARY_GLIB, context, name, &record->loop);
 	pthread_mutex_unlock(&lock);
 	d9__capability_loop(&d9__glib_capabilities, err);
 	if (!err && out)

@@ -9,6 +9,7 @@
 #include "libevent/bases.h"
 #include "libevent/fields.h"
 #include "libevent/thread.h"
+#include "loop/adapter.h"
 
 struct d9__libevent_base d9__libevent_bases[D9__LIBEVENT_BASES_MAX];
 _Atomic(unsigned) d9__libevent_unwrapped;
@@ -136,7 +137,7 @@ static int attach_locked(struct event_base *base, const char *name, bool wrap)
 
 	if (!record)
 		return -ENOSPC;
-	err = d9_loop_register(D9_LIBRARY_LIBEVENT, base, name, &loop);
+	err = d9__loop_add(D9_LIBRARY_LIBEVENT, base, name, &loop);
 	if (err) {
 		retire_locked(record);
 		return err;
@@ -156,8 +157,10 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 {
 	struct d9__libevent_base *record;
 	bool known = true;
-	int err = 0;
+	int err = name || !d9_loop_find(D9_LIBRARY_LIBEVENT, base) ? d9__loop_prepare() : 0;
 
+	if (err)
+		return err;
 	lock_bases();
 	record = find_locked(base);
 	if (!record && !table_is_known(base)) {
@@ -167,7 +170,7 @@ int d9__libevent_base_wrap(struct event_base *base, const char *name, bool const
 	if (!record && !err)
 		err = attach_locked(base, name, known);
 	else if (record && name)
-		err = d9_loop_register(D9_LIBRARY_LIBEVENT, base, name, &record->loop);
+		err = d9__loop_add(D9_LIBRARY_LIBEVENT, base, name, &record->loop);
 	unlock_bases();
 	if (!err && !known)
 		d9__libevent_degrade_park();

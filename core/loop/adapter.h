@@ -10,6 +10,14 @@
 #include <dial9/export.h>
 #include <dial9/loop.h>
 
+/*
+ * d9_loop_register() in two halves, for adapters that have a lock which fork() takes.  The first asks the dynamic loader, and
+ * must not be called under such a lock: a constructor that forks has the loader, and fork() would wait for the lock.  The
+ * second may, and takes a |name| as the whole does.  Both keep errno.
+ */
+D9_API int d9__loop_prepare(void);
+D9_API int d9__loop_add(enum d9_library library, const void *address, const char *name, struct d9_loop **loop);
+
 /* A pointer of the adapter's that goes with |loop|; NULL after its registration.  Quick. */
 D9_API void d9__loop_set_companion(struct d9_loop *loop, void *companion);
 D9_API void *d9__loop_companion(struct d9_loop *loop);

@@ -134,28 +134,41 @@ static void read_options(char name[D9__LOOP_NAME_MAX])
 	d9__recorder_text(D9__OPTION_RUNTIME_NAME, name, D9__LOOP_NAME_MAX);
 }
 
+int d9__loop_prepare(void)
+{
+	int saved = errno, err = d9__sandbox_is_shut() ? -EPERM : d9__loops_init();
+	bool blocking;
+
+	if (!err)
+		err = d9__recorder_ensure();
+	/* Where its first tasks are armed, and its first calls block, is looked up before the flush thread has made any. */
+	blocking = atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed);
+	if (!err && (blocking || d9__gate_word() & D9__GATE_ARM) && !d9__unwind_table_now())
+		d9__unwind_tables_begin(d9__clock_mono_ns());
+	errno = saved;
+	return err;
+}
+
+int d9__loop_add(enum d9_library library, const void *address, const char *name, struct d9_loop **loop)
+{
+	char fallback[D9__LOOP_NAME_MAX];
+	int saved = errno, err;
+
+	read_options(fallback);
+	err = d9__loops_add(library, address, name || !fallback[0] ? name : fallback, loop);
+	errno = saved;
+	return err;
+}
+
 int d9_loop_register(enum d9_library library, const void *address, const char *name,
 		     struct d9_loop **loop)
 {
-	char fallback[D9__LOOP_NAME_MAX];
-	bool blocking;
-	int saved = errno, err;
+	int err;
 
 	if (!address || !loop || (unsigned)library > D9_LIBRARY_GLIB)
 		return -EINVAL;
-	err = d9__sandbox_is_shut() ? -EPERM : d9__loops_init();
-	if (!err)
-		err = d9__recorder_ensure();
-	if (!err) {
-		/* Where its first tasks are armed, and its first calls block, is looked up before the flush thread has made any. */
-		blocking = atomic_load_explicit(&d9__sampling.blocking, memory_order_relaxed);
-		if ((blocking || d9__gate_word() & D9__GATE_ARM) && !d9__unwind_table_now())
-			d9__unwind_tables_begin(d9__clock_mono_ns());
-		read_options(fallback);
-		err = d9__loops_add(library, address, name || !fallback[0] ? name : fallback, loop);
-	}
-	errno = saved;
-	return err;
+	err = d9__loop_prepare();
+	return err ? err : d9__loop_add(library, address, name, loop);
 }
 
 /* The ends of tasks are written in handfuls, as they come out of the table. */
