@@ -177,6 +177,8 @@ static void add_source(void)
 	d9__tick_add(publish_forgotten);
 	/* Who only polls and parks, as hosts of GLib do, enters no loop: the last tick has him. */
 	d9__tick_add(d9__workers_publish);
+	/* Or who came behind it; and who tells of itself just then is waited for. */
+	d9__metadata_on_seal(d9__workers_settle);
 	d9__announce_start();
 	d9__running_start();
 	d9__sampler_start();

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/clock.h"
@@ -18,6 +19,7 @@
 /* Programs name their threads at start, some only after the loop began. */
 #define FIRST_LOOK_NS UINT64_C(10000000)
 #define RARE_LOOK_NS  UINT64_C(60000000000)
+#define SETTLE_S      5
 
 struct worker {
 	char name[D9__WORKER_NAME_MAX]; /* of its present or last holder */
@@ -248,6 +250,18 @@ void d9__workers_publish(void)
 	}
 	n_told = n;
 	pthread_mutex_unlock(&publish_lock);
+}
+
+/* Whoever has begun has the lock; on a busy machine that thread may not run for long. */
+void d9__workers_settle(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += SETTLE_S;
+	if (!pthread_mutex_timedlock(&publish_lock, &until))
+		pthread_mutex_unlock(&publish_lock);
+	d9__workers_publish();
 }
 
 void d9__workers_fork_prepare(void)

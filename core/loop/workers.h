@@ -53,6 +53,9 @@ void d9__workers_release(unsigned worker, struct d9__left left);
  */
 void d9__workers_publish(void);
 
+/* The same, and also what another thread is about to bring up to date is in the metadata then. */
+void d9__workers_settle(void);
+
 void d9__workers_fork_prepare(void);
 void d9__workers_fork_parent(void);
 

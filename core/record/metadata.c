@@ -28,6 +28,20 @@ static struct pair *pairs; /* sorted by key */
 static size_t n_pairs, capacity;
 static _Atomic(uint32_t) generation;
 static _Atomic(bool) kept;
+static _Atomic(void (*)(void)) on_seal;
+
+void d9__metadata_on_seal(void (*fn)(void))
+{
+	atomic_store_explicit(&on_seal, fn, memory_order_release);
+}
+
+void d9__metadata_settle(void)
+{
+	void (*fn)(void) = atomic_load_explicit(&on_seal, memory_order_acquire);
+
+	if (fn)
+		fn();
+}
 
 /* Where |key| is or belongs. */
 static size_t place_of(const char *key, bool *found)

@@ -19,6 +19,12 @@
  */
 D9_API int d9__metadata_set(const char *key, const char *value);
 
+/* Call |fn| before the last metadata of each segment of ours, which has all its events by then.  At load; one, for ever. */
+void d9__metadata_on_seal(void (*fn)(void));
+
+/* Flush thread: do that. */
+void d9__metadata_settle(void);
+
 /* Remove all whose keys begin with |prefix|.  Any thread, as before. */
 void d9__metadata_forget(const char *prefix);
 

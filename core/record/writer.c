@@ -320,6 +320,7 @@ static int add_last_metadata(struct d9__writer *w, uint64_t now_ns)
 
 	if (w->lead)
 		return w->lead(w, complete, now_ns);
+	d9__metadata_settle();
 	return add_metadata(w, (const char *[]){ "segment.complete", complete, "segment.sealed_clean", "true", NULL },
 			    d9__clock_mono_ns(), now_ns);
 }

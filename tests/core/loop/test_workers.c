@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -217,6 +219,65 @@ static void test_three_hundred_threads_at_once_are_recorded(void)
 	CU_ASSERT(wide >= MANY - 256);
 }
 
+/* ---- who is about to tell ---- */
+
+static _Atomic(int) telling, settling, has_settled;
+
+static void *tell(void *unused)
+{
+	telling = gettid();
+	d9__workers_publish();
+	return unused;
+}
+
+static void *settle(void *unused)
+{
+	settling = gettid();
+	d9__workers_settle();
+	has_settled = 1;
+	return unused;
+}
+
+static bool is_asleep(int tid)
+{
+	char path[64], line[512] = "", *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	return end && end[2] == 'S';
+}
+
+/* Until the thread waits for a lock: a hundred looks in a row find it so. */
+static void await_sleep(_Atomic(int) *tid)
+{
+	for (int n = 0; n < 100 && !has_settled; usleep(100))
+		n = *tid && is_asleep(*tid) ? n + 1 : 0;
+}
+
+/* Ours is the metadata's lock, for which the first waits in the middle of its telling. */
+static void test_a_segment_is_not_sealed_before_a_worker_that_is_about_to_be_told(void)
+{
+	pthread_t teller, settler;
+
+	release_all();
+	CU_ASSERT(d9__workers_take(1, "new", false) >= 0);
+	d9__metadata_fork_prepare();
+	pthread_create(&teller, NULL, tell, NULL);
+	await_sleep(&telling);
+	pthread_create(&settler, NULL, settle, NULL);
+	await_sleep(&settling);
+	CU_ASSERT_FALSE(has_settled);
+	d9__metadata_fork_done();
+	pthread_join(teller, NULL);
+	pthread_join(settler, NULL);
+	CU_ASSERT(has_settled);
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -234,6 +295,8 @@ int main(void)
 		{ "threads in a row share a chunk", test_threads_in_a_row_share_a_chunk },
 		{ "three hundred threads at once are recorded",
 		  test_three_hundred_threads_at_once_are_recorded },
+		{ "a segment is not sealed before a worker that is about to be told",
+		  test_a_segment_is_not_sealed_before_a_worker_that_is_about_to_be_told },
 		CU_TEST_INFO_NULL,
 	};
 
