@@ -602,8 +602,15 @@ bool d9__dump_go_on(struct d9__dump_job *job, const struct d9__dump_maker *maker
 
 void d9__dump_end(struct d9__dump_job *job, const struct d9__dump_maker *maker)
 {
+	const struct d9__segment *seg = &job->writer->seg;
+
 	d9__dump_go_on(job, maker);
 	job->dump->err = finish(job, job->dump->err);
+	/* What was written before it failed. */
+	if (job->dump->err && seg->committed.last_ns) {
+		job->dump->from_ns = seg->committed.first_ns;
+		job->dump->to_ns = seg->committed.last_ns;
+	}
 	give_writer_back(job);
 	drop_job(job);
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -206,7 +207,7 @@ static void put_manifest(struct text *out, const struct d9__manifest *manifest, 
 	put(out, ",\n  \"to\": ");
 	put_time(out, (closed && dump->to_ns ? dump->to_ns : to_ns) + real);
 	put(out, ",\n  \"mode\": \"%s\"", manifest->flight ? "flight" : "continuous");
-	put(out, ",\n  \"complete\": %s", dump->complete && !dump->err ? "true" : "false");
+	put(out, ",\n  \"complete\": %s", closed && dump->complete && !dump->err ? "true" : "false");
 	put_segments(out, manifest, dump, own);
 	put_fired(out, manifest);
 	put_pairs(out, manifest->pairs);
@@ -255,6 +256,40 @@ int d9__manifest_write(const struct d9__manifest *manifest, const struct d9__dum
 	if (err)
 		unlinkat(own->ns.dir_fd, part, 0);
 	return err;
+}
+
+/* ---- when the window is over ---- */
+
+/* What a full device cut off, in the middle of the window, has to be finished first. */
+static int settle_flight(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker)
+{
+	int err;
+
+	maker->prepare();
+	err = d9__writer_finish_dump(maker->own);
+	if (!err && manifest->written)
+		d9__manifest_take(manifest, dump, maker->own);
+	return err;
+}
+
+/* What waits in the ring, because nothing can be written now, may still come. */
+static int settle_continuous(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker)
+{
+	maker->seal();
+	dump->err = maker->own->retry_ns ? atomic_load_explicit(&maker->own->counters->error, memory_order_relaxed) : 0;
+	d9__manifest_choose(manifest, dump, maker->own);
+	return dump->err;
+}
+
+int d9__manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker)
+{
+	int err = manifest->flight ? settle_flight(manifest, dump, maker) : settle_continuous(manifest, dump, maker);
+	int written = d9__manifest_write(manifest, dump, maker->own, true);
+	uint64_t n = manifest->n_segments;
+
+	if (!err && !written)
+		d9__writer_keep_dump(maker->own, dump->id, manifest->segments, n < D9__MANIFEST_SEGMENTS ? n : D9__MANIFEST_SEGMENTS);
+	return err ? err : written;
 }
 
 /* ---- and back ---- */

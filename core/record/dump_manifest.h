@@ -32,7 +32,8 @@ struct d9__manifest {
 	uint64_t n_fired;
 	uint64_t segments[D9__MANIFEST_SEGMENTS]; /* of a recorder that writes continuously */
 	uint64_t n_segments;
-	bool flight; /* they are no part of the trace */
+	bool flight;  /* they are no part of the trace */
+	bool written; /* in flight mode: something of it was */
 };
 
 /* |trigger| began a dump at |fired_ns|. */
@@ -53,6 +54,12 @@ void d9__manifest_take(struct d9__manifest *manifest, struct d9__dump *dump, con
  * or -errno.
  */
 int d9__manifest_read(int dir_fd, const char *name, uint64_t *segments, bool *flight);
+
+/*
+ * The window is over: find the segments, and write it.  0, or -errno: not all of that was possible so far, for want of room for
+ * instance, and it is to be tried again.
+ */
+int d9__manifest_settle(struct d9__manifest *manifest, struct d9__dump *dump, const struct d9__dump_maker *maker);
 
 /* Write it.  |closed|: nothing will come to the dump any more.  0 or -errno. */
 int d9__manifest_write(const struct d9__manifest *manifest, const struct d9__dump *dump, const struct d9__writer *own,

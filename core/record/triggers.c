@@ -145,8 +145,7 @@ static uint64_t least(enum d9__trigger_kind kind)
 	uint64_t found = UINT64_MAX;
 
 	for (uint32_t i = 0; i < atomic_load_explicit(&n_armed, memory_order_relaxed); i++)
-		if (is_armed(&armed[i]) && armed[i].trigger.kind == kind &&
-		    armed[i].trigger.threshold < found)
+		if (is_armed(&armed[i]) && armed[i].trigger.kind == kind && armed[i].trigger.threshold < found)
 			found = armed[i].trigger.threshold;
 	return found;
 }
@@ -182,8 +181,7 @@ static struct armed *take_free(void)
 
 		if (!atomic_compare_exchange_strong(&armed[i].state, &state, TAKEN))
 			continue;
-		while (n <= i && !atomic_compare_exchange_weak_explicit(&n_armed, &n, i + 1,
-									memory_order_relaxed,
+		while (n <= i && !atomic_compare_exchange_weak_explicit(&n_armed, &n, i + 1, memory_order_relaxed,
 									memory_order_relaxed))
 			;
 		return &armed[i];
@@ -276,8 +274,7 @@ static void make_free(struct armed *it)
 	atomic_store(&it->state, FREE);
 }
 
-/* What was armed and removed since the last time is heeded; removed ones that may still be read are
- * seen to next time. */
+/* What was armed and removed since the last time is heeded; removed ones that may still be read are seen to next time. */
 static void heed_changes(void)
 {
 	uint64_t poll_ns, late_ns;
@@ -300,9 +297,7 @@ static void heed_changes(void)
 	late_ns = least(D9__TRIGGER_LATENESS);
 	atomic_store_explicit(&d9__triggers_late_ns, late_ns < D9__NEVER_LATE ? late_ns : D9__NEVER_LATE, memory_order_relaxed);
 	atomic_store_explicit(&d9__triggers_poll_ns, poll_ns, memory_order_relaxed);
-	atomic_store_explicit(&d9__long_poll_ns,
-			      poll_ns < D9__LONG_POLL_NS ? poll_ns : D9__LONG_POLL_NS,
-			      memory_order_relaxed);
+	atomic_store_explicit(&d9__long_poll_ns, poll_ns < D9__LONG_POLL_NS ? poll_ns : D9__LONG_POLL_NS, memory_order_relaxed);
 }
 
 static void arm_one(const struct list *list, const char *one, size_t len)
@@ -467,8 +462,7 @@ static bool may_fire(struct armed *it, uint64_t ns)
 }
 
 /* Where all take too long, all but the first find with one load each that it is not time again. */
-static void fire_where(enum d9__trigger_kind kind, uint64_t ns, uint64_t value,
-		       const struct d9__trigger_place *place)
+static void fire_where(enum d9__trigger_kind kind, uint64_t ns, uint64_t value, const struct d9__trigger_place *place)
 {
 	uint32_t n = atomic_load_explicit(&n_armed, memory_order_relaxed);
 
@@ -601,8 +595,7 @@ static int show(uint32_t *number, uint64_t *fired, char *answer, size_t size)
 	return -ENOENT;
 }
 
-int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint64_t *fired,
-			 char *answer, size_t size)
+int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint64_t *fired, char *answer, size_t size)
 {
 	int err = -ENOTSUP;
 
@@ -617,8 +610,7 @@ int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint
 	else if (what == D9__TRIGGER_SHOW)
 		err = show(number, fired, answer, size);
 	if (what != D9__TRIGGER_SHOW)
-		d9__note(err ? D9_LOG_WARNING : D9_LOG_INFO,
-			 "asked by dial9 trigger to %s a trigger: %s",
+		d9__note(err ? D9_LOG_WARNING : D9_LOG_INFO, "asked by dial9 trigger to %s a trigger: %s",
 			 what == D9__TRIGGER_SET ? "set" : what == D9__TRIGGER_REMOVE ? "remove" : "fire",
 			 err ? d9_strerror(err) : "done");
 	return err;
@@ -628,11 +620,13 @@ int d9__triggers_request(uint32_t what, const char *text, uint32_t *number, uint
 
 static struct {
 	bool is_open;	   /* its window is */
+	bool is_unsettled; /* that is over, and its manifest not final */
 	uint64_t close_ns; /* when its window closes */
 	uint64_t alone_ns; /* until then others join it */
 	struct d9__dump dump;
 	struct d9__dump_job *job; /* in flight mode, unless it cannot be written now */
-	uint64_t retry_ns;	  /* then it is tried again */
+	uint64_t retry_ns;	  /* then it, or what is unsettled, is tried again */
+	uint64_t lost, loss_ns;	  /* how many events were lost so far; when that was seen to grow last */
 	struct d9__manifest manifest;
 	uint64_t recent_ns[D9__TRIGGER_MOST]; /* when the latest dumps began; 0: there was none */
 	uint32_t n_dumps;
@@ -687,12 +681,34 @@ static void begin_writing(const struct d9__dump_maker *maker, uint64_t now_ns)
 		d9__note(D9_LOG_WARNING, "dump %s cannot be written: %s", run.dump.id, d9_strerror(run.dump.err));
 }
 
+/* On a full device the manifest cannot be written, and less than all was: both again once there is room. */
+static void settle(const struct d9__dump_maker *maker, uint64_t now_ns)
+{
+	int err = d9__manifest_settle(&run.manifest, &run.dump, maker);
+
+	if (err && !run.is_unsettled)
+		d9__note(D9_LOG_WARNING, "dump %s cannot be finished: %s; trying again", run.dump.id, d9_strerror(err));
+	run.is_unsettled = err != 0;
+	run.retry_ns = now_ns + RETRY_NS;
+	if (!err)
+		d9__note(run.dump.err ? D9_LOG_WARNING : D9_LOG_INFO, "dump %s: %s", run.dump.id,
+			 run.dump.err ? d9_strerror(run.dump.err) : "done");
+}
+
+/* Another dump begins, or the recorder ends. */
+static void end_settling(const struct d9__dump_maker *maker, uint64_t now_ns)
+{
+	if (run.is_unsettled)
+		settle(maker, now_ns);
+	run.is_unsettled = false;
+}
+
 static void begin_dump(const struct fire *fire, const struct d9__dump_maker *maker)
 {
 	const struct d9__trigger *trigger = &armed[fire->trigger].trigger;
 	uint64_t every_ns = trigger->every_ns > trigger->then_ns ? trigger->every_ns : trigger->then_ns;
 
-	/* Of segments, each tells what it lacks. */
+	end_settling(maker, fire->ns);
 	run.dump = (struct d9__dump){ .asked_ns = fire->ns, .last_ns = trigger->last_ns, .by = "trigger", .complete = true };
 	if (!run.dump.last_ns)
 		run.dump.last_ns = 1; /* 0 is all that there is */
@@ -720,7 +736,7 @@ static void on_fire(const struct fire *fire, const struct d9__dump_maker *maker)
 		d9__manifest_add(&run.manifest, trigger, fire->ns, fire->value);
 		write_event(fire, trigger);
 		/* Behind the window it is written already. */
-		if (!run.is_open)
+		if (!run.is_open && !run.is_unsettled)
 			write_manifest(maker, true);
 		return;
 	}
@@ -754,16 +770,11 @@ static void close_dump(const struct d9__dump_maker *maker, uint64_t now_ns)
 	if (run.job) {
 		d9__dump_end(run.job, maker);
 		run.job = NULL;
-		d9__manifest_take(&run.manifest, &run.dump, maker->own);
+		run.manifest.written = true;
 	} else if (!maker->flight) {
-		maker->seal();
-		d9__manifest_choose(&run.manifest, &run.dump, maker->own);
+		run.dump.complete = !run.loss_ns || run.loss_ns < d9__dump_from(&run.dump);
 	}
-	d9__writer_keep_dump(maker->own, run.dump.id, run.manifest.segments,
-			     run.manifest.n_segments < D9__MANIFEST_SEGMENTS ? run.manifest.n_segments : D9__MANIFEST_SEGMENTS);
-	d9__note(run.dump.err ? D9_LOG_WARNING : D9_LOG_INFO, "dump %s: %s", run.dump.id,
-		 run.dump.err ? d9_strerror(run.dump.err) : "done");
-	write_manifest(maker, true);
+	settle(maker, now_ns);
 }
 
 /* A callback that has not returned fires while it hangs. */
@@ -785,6 +796,9 @@ static void look_at_losses(uint64_t now_ns)
 	const struct d9__trigger_place nowhere = { .loc = D9__NAME_EMPTY };
 	uint64_t lost = d9__health_lost();
 
+	if (lost != run.lost)
+		run.loss_ns = now_ns;
+	run.lost = lost;
 	for (uint32_t i = 0; i < atomic_load_explicit(&n_armed, memory_order_relaxed); i++) {
 		struct armed *it = &armed[i];
 
@@ -824,20 +838,22 @@ void d9__triggers_look(const struct d9__open_calls *open, const struct d9__dump_
 	look_at_losses(now_ns);
 	look_at_levels(now_ns);
 	take_fires(maker);
-	if (!run.is_open)
-		return;
-	if (now_ns >= run.close_ns)
+	if (run.is_open && now_ns >= run.close_ns)
 		close_dump(maker, now_ns);
 	else if (run.job)
 		d9__dump_go_on(run.job, maker);
-	else if (run.dump.err && now_ns >= run.retry_ns)
+	else if (run.is_open && run.dump.err && now_ns >= run.retry_ns)
 		begin_writing(maker, now_ns);
+	else if (run.is_unsettled && now_ns >= run.retry_ns)
+		settle(maker, now_ns);
 }
 
 uint64_t d9__triggers_period_ns(const struct d9__open_calls *open)
 {
 	if (run.is_open)
 		return WHILE_NS;
+	if (run.is_unsettled)
+		return RETRY_NS;
 	if (blocked_ns == UINT64_MAX || open->youngest_ns == UINT64_MAX)
 		return level_holds ? LEVEL_NS : UINT64_MAX;
 	return blocked_ns / 2 > WHILE_NS ? blocked_ns / 2 : WHILE_NS;
@@ -859,6 +875,7 @@ void d9__triggers_end(const struct d9__dump_maker *maker, uint64_t now_ns)
 {
 	if (run.is_open)
 		close_dump(maker, now_ns);
+	end_settling(maker, now_ns);
 	d9__triggers_disarm();
 	run.dump.id[0] = '\0';
 }

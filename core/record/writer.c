@@ -346,6 +346,19 @@ static int finish_earlier(struct d9__writer *w)
 	return err;
 }
 
+int d9__writer_finish_dump(struct d9__writer *w)
+{
+	uint64_t index = w->seg.index;
+	int err;
+
+	if (!w->seg.unfinished || w->seg.open)
+		return 0;
+	err = finish_earlier(w);
+	if (!err)
+		d9__retention_leave(&w->ret, 0, index);
+	return err;
+}
+
 static int begin_segment(struct d9__writer *w, uint64_t now_ns)
 {
 	struct d9__segment_place place = { w->ns.dir_fd, !has_files(w), w->compress };
@@ -580,8 +593,8 @@ static void failed(struct d9__writer *w, int err, uint64_t now_ns)
 	w->error_ns = now_ns;
 	w->error_op = w->seg.failed_op ? w->seg.failed_op : "write";
 	warn(w, err, now_ns);
-	if (w->all_or_nothing)
-		return; /* it can be asked for again, and other dumps are worth as much */
+	if (w->all_or_nothing || w->more[0])
+		return; /* of a dump: it is tried again, and other dumps are worth as much */
 	d9__room_failed(&w->room);
 	if (err == -ENOSPC || err == -EDQUOT)
 		make_room(w);

@@ -12,6 +12,10 @@ gets the same load, in an order that changes, while the others sleep.  What is c
 server, the recorder's included.  All servers share one processor, and who asks them has another: where the kernel would
 put them changes what a request costs by more than recording does.  Where a program is missing that server is left out, with
 a word why.
+
+Likewise, as flight-memcached, flight-nghttpd and flight-libsoup: two alone, one in flight mode, one in flight mode with eight
+triggers that do not fire.  Where there is valgrind, it counts what instructions of the loop's thread a request takes, which
+does not depend on what else the machine does; its lines are COUNT, WHAT, alone, flight mode, with triggers.
 """
 
 import glob
@@ -27,6 +31,8 @@ import tempfile
 import time
 
 BUDGET_OF_SAMPLES = 1.005
+TRIGGERS = ("poll > 10s; poll > 20s where loop ~ none; blocked > 1h; lateness > 10s; queue > 1000000; polls > 1000000000/s; "
+            "wakes > 1000000000/s; loss > 1000000000")
 FOR_SERVERS, *FOR_CLIENTS = sorted(os.sched_getaffinity(0))
 
 
@@ -80,10 +86,13 @@ class Server:
         self.process.wait()
 
 
+UNDER = []  # the command that servers run under
+
+
 def memcached(environment):
     port = free_port()
     user = ["-u", "root"] if os.getuid() == 0 else []
-    return subprocess.Popen(["memcached", *user, "-U", "0", "-l", "127.0.0.1", "-p", str(port), "-t", "1"],
+    return subprocess.Popen([*UNDER, "memcached", *user, "-U", "0", "-l", "127.0.0.1", "-p", str(port), "-t", "1", "-c", "256"],
                             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), port
 
 
@@ -94,7 +103,7 @@ def gets(client):
 def nghttpd(folder):
     def start(environment):
         port = free_port()
-        return subprocess.Popen(["nghttpd", "--no-tls", "-d", folder, str(port)], env=environment,
+        return subprocess.Popen([*UNDER, "nghttpd", "--no-tls", "-d", folder, str(port)], env=environment,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), port
     return start
 
@@ -106,7 +115,7 @@ def h2load(port):
 def announced(program):
     """A server that prints where it listens, at the end of its first line."""
     def start(environment):
-        process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([*UNDER, program], env=environment, stdout=subprocess.PIPE, text=True)
         return process, int(process.stdout.readline().split()[-1])
     return start
 
@@ -231,8 +240,8 @@ def figure(what, threads, own, name, peer, budget):
           f"{statistics.median(peer) / 1e3:.6g}", f"{middle:.6g}", f"{low:.6g}", f"{high:.6g}", budget, sep="\t", flush=True)
 
 
-def measure(what, start, client, environments, rounds, budget=0):
-    """|budget|: of all threads, recorder and samples included; 0: none."""
+def times_of(start, client, environments, rounds):
+    """Of each server its loads: CPU of the loop's thread, and of all."""
     servers = [Server(start, environment) for environment in environments]
     for server in servers:
         server.load(client)  # warm
@@ -242,6 +251,12 @@ def measure(what, start, client, environments, rounds, budget=0):
             took[which].append(servers[which].load(client))
     for server in servers:
         server.stop()
+    return took
+
+
+def measure(what, start, client, environments, rounds, budget=0):
+    """|budget|: of all threads, recorder and samples included; 0: none."""
+    took = times_of(start, client, environments, rounds)
     for part, threads in enumerate(("of the loop", "of all threads")):
         plain, again, unsampled, sampled = ([times[part] for times in server] for server in took)
         if part == 0:
@@ -249,6 +264,45 @@ def measure(what, start, client, environments, rounds, budget=0):
             print("SAME", f"{what}, not recorded", f"{same:.6g}", sep="\t")
         figure(what, threads, sampled, "not recorded", [(a + b) / 2 for a, b in zip(plain, again)], budget if part else 0)
         figure(f"{what}, samples", threads, sampled, "recorded without samples", unsampled, BUDGET_OF_SAMPLES)
+
+
+def instructions(start, client, environment, folder, loads):
+    """Of each thread, in |loads| loads.  memcached lowers its limit of descriptors, and valgrind keeps twelve for itself."""
+    out = os.path.join(folder, "callgrind")
+    for file in glob.glob(out + "*"):
+        os.unlink(file)
+    UNDER[:] = ["prlimit", "--nofile=268:268", "valgrind", "-q", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={out}"]
+    server = Server(start, environment)
+    UNDER.clear()
+    for _ in range(loads):
+        server.load(client)
+    server.stop()
+    counts = []
+    for name in sorted(glob.glob(out + "-*")):
+        with open(name, encoding="utf-8") as file:
+            counts += [int(line.split()[1]) for line in file if line.startswith("totals:")]
+    return counts
+
+
+def instructions_a_request(start, client, environment, folder):
+    """Of the thread that answers: what three loads take more than one, per request."""
+    few, many = (instructions(start, client, environment, folder, loads) for loads in (1, 3))
+    return max(b - a for a, b in zip(few, many)) / (2 * client(0)[1])
+
+
+def measure_flight(what, start, client, folder, environments, rounds):
+    plain, flight, armed = environments
+    took = times_of(start, client, [plain, plain, flight, armed], rounds)
+    for part, threads in enumerate(("of the loop", "of all threads")):
+        alone, again, unarmed, ready = ([times[part] for times in server] for server in took)
+        both = [(a + b) / 2 for a, b in zip(alone, again)]
+        figure(f"{what}, flight mode", threads, unarmed, "not recorded", both, 0)
+        figure(f"{what}, flight mode, 8 triggers", threads, ready, "not recorded", both, 0)
+        figure(f"{what}, 8 triggers", threads, ready, "flight mode without", unarmed, 0)
+    if shutil.which("valgrind"):
+        counts = [instructions_a_request(start, client, environment, folder) for environment in environments]
+        print("COUNT", what, *(f"{count:.0f}" for count in counts), sep="\t", flush=True)
+    return True
 
 
 def left_out(why):
@@ -300,6 +354,12 @@ def main():
             measure(what, start, load, environments, int(rounds), budget)
             return True
 
+        flight = dict(recorded, DIAL9_MODE="flight")
+        in_flight = [plain, flight, dict(flight, DIAL9_TRIGGERS=TRIGGERS)]
+
+        def flight_row(what, start, load):
+            return measure_flight(what, start, load, folder, in_flight, int(rounds))
+
         rows = {
             "memcached": lambda: found("memcached") and row("memcached, per get", memcached, gets(client), 1.01),
             "evhttp": lambda: built(servers, 0, "libevent's evhttp") and found("ab")
@@ -310,6 +370,11 @@ def main():
             and row("libsoup server under ab, per request", announced(servers[1]), ab, 1.02),
             "pgbouncer": lambda: found("pgbouncer") and measure_pgbouncer(folder, environments, int(rounds)),
             "gevent": lambda: measure_gevent(environments, int(rounds)),
+            "flight-memcached": lambda: found("memcached") and flight_row("memcached, per get", memcached, gets(client)),
+            "flight-nghttpd": lambda: found("nghttpd", "h2load")
+            and flight_row("nghttpd under h2load, per request", nghttpd(folder), h2load),
+            "flight-libsoup": lambda: built(servers, 1, "libsoup 3 (Debian: libsoup-3.0-dev)") and found("ab")
+            and flight_row("libsoup server under ab, per request", announced(servers[1]), ab),
         }
         done = [row_of() for name, row_of in rows.items() if name.startswith(only)]
     return 0 if any(done) else 77

@@ -18,6 +18,7 @@
 #include <dial9/event.h>
 
 #include "core/record/again.h"
+#include "core/record/full_device.h"
 #include "core/record/quota.h"
 #include "core/record/scratch.h"
 #include "record/recorder.h"
@@ -203,40 +204,7 @@ static uint64_t stop_and_add_up(const char *dir, bool lossy)
 	return sum.lost;
 }
 
-/* ---- mounts ---- */
-
-static bool own_mounts(void)
-{
-	return !unshare(CLONE_NEWNS) && !mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL);
-}
-
-static const char *tmpfs_at(const char *name, const char *data)
-{
-	static char dir[PATH_MAX];
-
-	snprintf(dir, sizeof(dir), "%.3000s/%s", scratch_dir, name);
-	MUST(!mkdir(dir, 0700) || errno == EEXIST);
-	if (mount("tmpfs", dir, "tmpfs", MS_NOSUID, data))
-		return NULL;
-	MUST(!chmod(dir, 0700));
-	return dir;
-}
-
 /* ---- roles ---- */
-
-/* A file of somebody else takes all room that is left.  Its path, or NULL. */
-static const char *fill(const char *dir)
-{
-	static char path[PATH_MAX], block[4096];
-	int fd;
-
-	snprintf(path, sizeof(path), "%.3000s/fill", dir);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	while (fd >= 0 && write(fd, block, sizeof(block)) > 0)
-		;
-	close(fd);
-	return path;
-}
 
 static int disk_full_at_start(void)
 {
