@@ -15,7 +15,7 @@ a word why.
 
 Likewise, as flight-memcached, flight-nghttpd and flight-libsoup: two alone, one in flight mode, one in flight mode with eight
 triggers that do not fire.  Where there is valgrind, it counts what instructions of the loop's thread a request takes, which
-does not depend on what else the machine does; its lines are COUNT, WHAT, alone, flight mode, with triggers.
+does not depend on what else the machine does.
 """
 
 import glob
@@ -290,6 +290,11 @@ def instructions_a_request(start, client, environment, folder):
     return max(b - a for a, b in zip(few, many)) / (2 * client(0)[1])
 
 
+def count(what, own, name, peer):
+    ratio = f"{own / peer:.6g}"
+    print("FIGURE", what, f"{own:.0f}", "instructions", name, f"{peer:.0f}", ratio, ratio, ratio, 0, sep="\t", flush=True)
+
+
 def measure_flight(what, start, client, folder, environments, rounds):
     plain, flight, armed = environments
     took = times_of(start, client, [plain, plain, flight, armed], rounds)
@@ -300,8 +305,9 @@ def measure_flight(what, start, client, folder, environments, rounds):
         figure(f"{what}, flight mode, 8 triggers", threads, ready, "not recorded", both, 0)
         figure(f"{what}, 8 triggers", threads, ready, "flight mode without", unarmed, 0)
     if shutil.which("valgrind"):
-        counts = [instructions_a_request(start, client, environment, folder) for environment in environments]
-        print("COUNT", what, *(f"{count:.0f}" for count in counts), sep="\t", flush=True)
+        alone, unarmed, ready = (instructions_a_request(start, client, environment, folder) for environment in environments)
+        count(f"{what}, flight mode", unarmed, "not recorded", alone)
+        count(f"{what}, 8 triggers", ready, "flight mode without", unarmed)
     return True
 
 
