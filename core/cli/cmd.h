@@ -40,6 +40,7 @@ int d9__cmd_enable(int argc, char **argv);
 int d9__cmd_disable(int argc, char **argv);
 int d9__cmd_rotate(int argc, char **argv);
 int d9__cmd_serve(int argc, char **argv);
+int d9__cmd_ship(int argc, char **argv);
 int d9__cmd_doctor(int argc, char **argv);
 
 /*

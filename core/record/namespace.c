@@ -416,6 +416,7 @@ static bool is_empty_entry(void *arg, int dir_fd, const char *name)
 	(void)arg;
 	/* An active file of nothing tells nothing. */
 	return what == D9__ARTEFACT_LOCK || what == D9__ARTEFACT_JIT_MAP || what == D9__ARTEFACT_MANIFEST ||
+	       what == D9__ARTEFACT_SHIPPED ||
 	       (what == D9__ARTEFACT_ACTIVE &&
 		!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && !st.st_size);
 }

@@ -210,12 +210,12 @@ static bool is_jit_map(const char *name)
 	return end > name + 5 && !strcmp(end, ".map");
 }
 
-/* "dump." ID ".json" */
-static bool is_manifest(const char *name)
+/* "dump." ID |ending|, which is 5 bytes long */
+static bool is_manifest(const char *name, const char *ending)
 {
 	size_t len = strlen(name);
 
-	return len == 36 && !strncmp(name, "dump.", 5) && !strcmp(name + 31, ".json") &&
+	return len == 36 && !strncmp(name, "dump.", 5) && !strcmp(name + 31, ending) &&
 	       strspn(name + 5, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26;
 }
 
@@ -232,8 +232,10 @@ enum d9__artefact d9__artefact_of(const char *name, uint64_t *index)
 		return D9__ARTEFACT_RING;
 	if (is_jit_map(name))
 		return D9__ARTEFACT_JIT_MAP;
-	if (is_manifest(name))
+	if (is_manifest(name, ".json"))
 		return D9__ARTEFACT_MANIFEST;
+	if (is_manifest(name, ".done") || !strcmp(name, ".shipped"))
+		return D9__ARTEFACT_SHIPPED;
 	if (strncmp(name, "trace.", 6) || !isdigit((unsigned char)*p) || (*p == '0' && p[1] != '.'))
 		return D9__ARTEFACT_UNKNOWN;
 	for (; isdigit((unsigned char)*p); p++) {

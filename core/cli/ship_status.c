@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cli/ship_status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/json.h"
+#include "analyze/units.h"
+#include "cli/cmd.h"
+#include "cli/text.h"
+#include "record/directory.h"
+#include "ship/refused.h"
+#include "ship/shipped.h"
+
+struct row {
+	uint64_t stored, stored_bytes, waiting, waiting_bytes, dumps, refused;
+};
+
+static void measure(const struct d9__ship_process *process, struct row *row)
+{
+	struct d9__shipped shipped = { 0 };
+	int fd = d9__directory_open(process->path, 0);
+
+	*row = (struct row) { .waiting = process->n_segments, .dumps = process->n_dumps };
+	for (size_t i = 0; i < process->n_segments; i++) {
+		struct stat st;
+
+		if (!lstat(process->segments[i].path, &st))
+			row->waiting_bytes += (uint64_t)st.st_size;
+	}
+	if (fd < 0)
+		return;
+	if (!d9__shipped_read(&shipped, fd)) {
+		row->stored = shipped.n;
+		row->stored_bytes = shipped.bytes;
+	}
+	d9__shipped_release(&shipped);
+	row->refused = d9__refused_count(fd);
+	close(fd);
+}
+
+static void print_json(const struct d9__ship_tree *tree)
+{
+	struct d9__json json = { .out = stdout };
+
+	d9__json_open(&json, NULL, '{');
+	d9__json_open(&json, "processes", '[');
+	for (size_t i = 0; i < tree->n; i++) {
+		struct row row;
+
+		measure(&tree->processes[i], &row);
+		d9__json_open(&json, NULL, '{');
+		d9__json_string(&json, "directory", tree->processes[i].path);
+		d9__json_u64(&json, "stored", row.stored);
+		d9__json_u64(&json, "stored_bytes", row.stored_bytes);
+		d9__json_u64(&json, "waiting", row.waiting);
+		d9__json_u64(&json, "waiting_bytes", row.waiting_bytes);
+		d9__json_u64(&json, "dumps_waiting", row.dumps);
+		d9__json_u64(&json, "refused", row.refused);
+		d9__json_close(&json, '}');
+	}
+	d9__json_close(&json, ']');
+	d9__json_close(&json, '}');
+	putchar('\n');
+}
+
+static void print_text(const struct d9__ship_tree *tree)
+{
+	static struct d9__text_out out;
+
+	d9__text_init(&out, STDOUT_FILENO);
+	for (size_t i = 0; i < tree->n; i++) {
+		const char *path = tree->processes[i].path;
+		struct row row;
+
+		measure(&tree->processes[i], &row);
+		d9__text_escaped(&out, path, strlen(path));
+		d9__text_printf(&out, ": %" PRIu64 " stored, %s; ", row.stored, d9__units_bytes(row.stored_bytes).text);
+		d9__text_printf(&out, "%" PRIu64 " wait, %s", row.waiting, d9__units_bytes(row.waiting_bytes).text);
+		if (row.dumps)
+			d9__text_printf(&out, "; %" PRIu64 " dump%s", row.dumps, row.dumps == 1 ? " waits" : "s wait");
+		if (row.refused)
+			d9__text_printf(&out, "; %" PRIu64 " refused", row.refused);
+		d9__text_char(&out, '\n');
+	}
+	d9__text_finish(&out, "ship");
+}
+
+int d9__ship_status(const struct d9__ship_tree *tree, bool json)
+{
+	if (json)
+		print_json(tree);
+	else if (!tree->n)
+		puts("no process has recorded here");
+	else
+		print_text(tree);
+	return tree->n_refused ? D9__EXIT_FINDING : D9__EXIT_OK;
+}

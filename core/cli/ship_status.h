@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ship status: of each process what is stored, what waits, and what the store refused. */
+
+#ifndef D9_CLI_SHIP_STATUS_H
+#define D9_CLI_SHIP_STATUS_H
+
+#include <stdbool.h>
+
+#include "ship/tree.h"
+
+/* Print it.  The exit status of `dial9 ship`. */
+int d9__ship_status(const struct d9__ship_tree *tree, bool json);
+
+#endif /* D9_CLI_SHIP_STATUS_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Breaker: when a store that failed is asked again.  1 s doubling to 5 min, of which a random part is waited, because all
+ * hosts come back at once; then one request, and any that succeeds closes it.  No clock of its own.
+ */
+
+#ifndef D9_SHIP_BREAKER_H
+#define D9_SHIP_BREAKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All zero is closed. */
+struct d9__breaker {
+	unsigned failures;   /* since the latest success */
+	uint64_t until_ns;     /* until then nothing is asked */
+};
+
+/* A request failed at |now_ns|; |retry_after_s| is what the store wishes, 0: nothing; |random| is any number. */
+void d9__breaker_fail(struct d9__breaker *breaker, uint64_t now_ns, unsigned retry_after_s, uint64_t random);
+
+void d9__breaker_succeed(struct d9__breaker *breaker);
+
+/* How many requests may be under way at |now_ns|: 0, 1, or |all|. */
+unsigned d9__breaker_allows(const struct d9__breaker *breaker, uint64_t now_ns, unsigned all);
+
+#endif /* D9_SHIP_BREAKER_H */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ship/outgoing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <dial9/error.h>
+
+#include "ship/shipped.h"
+
+#define SECOND	   UINT64_C(1000000000)
+#define VALUE_MAX  256 /* of a pair of the caller's */
+#define FIXED_MAX  (D9__BUCKET_META_MAX - 64)
+
+/* ---- beside it ---- */
+
+/* Leave out what has no room: a list of dumps or gaps is cut before. */
+__attribute__((format(printf, 3, 4))) static void say(struct d9__outgoing *out, const char *name, const char *format, ...)
+{
+	size_t left = sizeof(out->texts) - out->texts_len;
+	char *text = out->texts + out->texts_len;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(text, left, format, args);
+	va_end(args);
+	if (len <= 0 || (size_t)len >= left || out->n_pairs == D9__OUTGOING_PAIRS ||
+	    out->meta_len + strlen(D9__BUCKET_META) + strlen(name) + (size_t)len > FIXED_MAX)
+		return;
+	for (char *p = text; *p; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '_';
+	out->pairs[out->n_pairs++] = (struct d9__bucket_pair) { name, text };
+	out->texts_len += (size_t)len + 1;
+	out->meta_len += strlen(D9__BUCKET_META) + strlen(name) + (size_t)len;
+}
+
+static bool is_reserved(const char *name)
+{
+	static const char *const names[] = { "service", "boot-id", "segment-index", "start-time", "host", "dump-id", "missing",
+					     "events", "lost", "first-ns", "last-ns", "format" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static void say_pair(void *arg, const char *key, const char *value)
+{
+	size_t len = strlen(key);
+
+	if (len && len <= 128 && strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len && !is_reserved(key) &&
+	    strlen(value) <= VALUE_MAX)
+		say(arg, key, "%s", value);
+}
+
+static void say_pairs(struct d9__outgoing *out, const struct d9__ship_process *process, const char *ids)
+{
+	for (size_t i = 0; i < process->n_dumps; i++)
+		if (strstr(ids, process->dumps[i].id))
+			d9__kept_dump_pairs(&process->dumps[i], say_pair, out);
+}
+
+static void say_all(struct d9__outgoing *out, const struct d9__object_key *key, const struct d9__ship_process *process,
+		    const struct d9__ship_segment *segment)
+{
+	struct d9__shipped shipped;
+	char missing[D9__FACT_TEXT] = "";
+
+	say(out, "service", "%s", key->service);
+	say(out, "boot-id", "%s", key->boot_id);
+	say(out, "segment-index", "%" PRIu64, key->index);
+	say(out, "start-time", "%" PRIu64, key->epoch_s);
+	say(out, "host", "%s", out->facts.host[0] ? out->facts.host : key->instance);
+	say(out, "events", "%" PRIu64, out->facts.events);
+	say(out, "lost", "%" PRIu64, out->facts.lost);
+	say(out, "first-ns", "%" PRIu64, out->facts.first_ns);
+	say(out, "last-ns", "%" PRIu64, out->facts.last_ns);
+	say(out, "format", "trc1");
+	if (segment->dumps)
+		say(out, "dump-id", "%s", segment->dumps);
+	if (out->facts.missing[0] && !out->claim.copies && !d9__shipped_read(&shipped, out->claim.dir)) {
+		d9__shipped_missing(&shipped, out->facts.missing, missing, sizeof(missing));
+		d9__shipped_release(&shipped);
+	}
+	if (missing[0])
+		say(out, "missing", "%s", missing);
+	if (segment->dumps)
+		say_pairs(out, process, segment->dumps);
+}
+
+/* ---- its key ---- */
+
+static const char *ending_of(enum d9__container_kind kind)
+{
+	return kind == D9__CONTAINER_ZSTD ? ".bin.zst" : kind == D9__CONTAINER_GZIP ? ".bin.gz" : ".bin";
+}
+
+static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *options, const struct d9__ship_process *process,
+		   const struct d9__ship_segment *segment)
+{
+	char host[256] = "";
+	struct d9__object_key key = {
+		.prefix = options->prefix,
+		.service = options->service ? options->service : out->facts.service,
+		.instance = options->instance ? options->instance : host,
+		.boot_id = process->boot_id[0] && !out->claim.copies ? process->boot_id : out->facts.boot_id,
+		.epoch_s = out->facts.start_ns ? out->facts.start_ns / SECOND : (uint64_t)out->claim.st.st_mtim.tv_sec,
+		.index = segment->index,
+		.ending = ending_of(out->facts.kind),
+	};
+	int len;
+
+	gethostname(host, sizeof(host) - 1);
+	if (out->facts.host[0])
+		snprintf(host, sizeof(host), "%s", out->facts.host);
+	if (!*key.service)
+		key.service = "unknown";
+	if (!*key.boot_id)
+		key.boot_id = process->boot_id;
+	len = d9__object_key_write(&key, out->key, sizeof(out->key));
+	if (len < 0)
+		return len;
+	out->index = segment->index;
+	say_all(out, &key, process, segment);
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+static const char *type_of(enum d9__container_kind kind)
+{
+	return kind == D9__CONTAINER_ZSTD ? "application/zstd" : kind == D9__CONTAINER_GZIP ? "application/gzip" :
+											       "application/octet-stream";
+}
+
+static int open_claim(struct d9__outgoing *out, const struct d9__outgoing_options *options, const char *path)
+{
+	int dir, err;
+
+	if (!options->any_owner)
+		return d9__claim_open(&out->claim, path);
+	/* Where replacements are made, without a name. */
+	dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	err = d9__claim_open_copy(&out->claim, path, dir);
+	close(dir);
+	return err;
+}
+
+static enum d9__outgoing_end run_stages(struct d9__outgoing *out, const struct d9__outgoing_options *options)
+{
+	if (options->dry_run)
+		return D9__OUTGOING_READY;
+	switch (d9__stages_run(options->stages, &out->claim, true, &out->fd)) {
+	case D9__STAGES_SAME:
+	case D9__STAGES_REPLACED:
+		return D9__OUTGOING_READY;
+	case D9__STAGES_DROPPED:
+		if (!out->claim.copies)
+			d9__claim_remove(&out->claim);
+		return D9__OUTGOING_DROPPED;
+	case D9__STAGES_GONE:
+		return D9__OUTGOING_TAKEN;
+	default:
+		return D9__OUTGOING_FAILED;
+	}
+}
+
+static const char *why(int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return "it is no segment of a trace; left where it is";
+	case -EPERM:
+		return "its directory is not this user's alone; run dial9 ship as the user that records";
+	case -EINVAL:
+		return "it is no file of this user's; left where it is";
+	default:
+		return d9_strerror(err);
+	}
+}
+
+static int measure(struct d9__outgoing *out)
+{
+	struct stat st;
+
+	if (fstat(out->fd, &st))
+		return -errno;
+	out->bytes = (uint64_t)st.st_size;
+	return d9__segment_facts_read(&out->facts, out->fd);
+}
+
+enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d9__outgoing_options *options,
+					const struct d9__ship_process *process, const struct d9__ship_segment *segment,
+					void (*tell)(void *context, const char *path, const char *what), void *context)
+{
+	enum d9__outgoing_end end;
+	int err = open_claim(out, options, segment->path);
+
+	if (err == -EAGAIN || err == -ENOENT)
+		return D9__OUTGOING_TAKEN;
+	if (err) {
+		tell(context, segment->path, why(err));
+		return D9__OUTGOING_FAILED;
+	}
+	out->fd = out->claim.fd;
+	out->n_pairs = out->texts_len = out->meta_len = 0;
+	end = out->claim.st.st_size ? run_stages(out, options) : D9__OUTGOING_EMPTY;
+	err = end == D9__OUTGOING_READY ? measure(out) : 0;
+	if (!err && end == D9__OUTGOING_READY)
+		err = name_it(out, options, process, segment);
+	out->type = type_of(out->facts.kind);
+	if (err) {
+		tell(context, segment->path, why(err));
+		end = D9__OUTGOING_FAILED;
+	}
+	if (end != D9__OUTGOING_READY)
+		d9__outgoing_release(out);
+	return end;
+}
+
+void d9__outgoing_release(struct d9__outgoing *out)
+{
+	if (out->fd >= 0 && out->fd != out->claim.fd)
+		close(out->fd);
+	out->fd = -1;
+	d9__claim_release(&out->claim);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outgoing: a claimed segment on its way: what its stages made of it, its key, what is said beside it. */
+
+#ifndef D9_SHIP_OUTGOING_H
+#define D9_SHIP_OUTGOING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ship/object_key.h"
+#include "ship/segment_facts.h"
+#include "ship/store.h"
+#include "ship/tree.h"
+#include "stage/stages.h"
+
+struct d9__outgoing_options {
+	const char *prefix;
+	const char *service, *instance; /* NULL: as the segment has it; the host's name */
+	struct d9__stages *stages;
+	bool any_owner; /* the file may be anybody's, is not locked, and stays */
+	bool dry_run;	/* no stages */
+};
+
+enum d9__outgoing_end {
+	D9__OUTGOING_READY,
+	D9__OUTGOING_TAKEN,   /* another process has it, or it is gone */
+	D9__OUTGOING_DROPPED, /* by a stage, and removed */
+	D9__OUTGOING_EMPTY,   /* of no bytes: there is nothing to store */
+	D9__OUTGOING_FAILED,  /* and a line has told why */
+};
+
+#define D9__OUTGOING_PAIRS 40
+
+struct d9__outgoing {
+	struct d9__claim claim;
+	int fd; /* of the bytes that go: the claim's, or a replacement's */
+	uint64_t index, bytes;
+	struct d9__segment_facts facts;
+	char key[D9__BUCKET_KEY_MAX + 1];
+	const char *type;
+	struct d9__bucket_pair pairs[D9__OUTGOING_PAIRS];
+	size_t n_pairs;
+	char texts[D9__BUCKET_META_MAX]; /* that |pairs| point into */
+	size_t texts_len, meta_len;
+};
+
+/*
+ * Claim |segment| of |process| and make it ready.  |tell| gets what went wrong, in one line.  Release it after READY alone.
+ */
+enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d9__outgoing_options *options,
+					const struct d9__ship_process *process, const struct d9__ship_segment *segment,
+					void (*tell)(void *context, const char *path, const char *what), void *context);
+
+void d9__outgoing_release(struct d9__outgoing *out);
+
+#endif /* D9_SHIP_OUTGOING_H */

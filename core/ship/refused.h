@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Refused: the folder BOOT_ID/refused for segments that the store will not have, at most 16 of them, for people to look at. */
+
+#ifndef D9_SHIP_REFUSED_H
+#define D9_SHIP_REFUSED_H
+
+#include <stddef.h>
+
+#include "stage/claim.h"
+
+/* Move the claimed file there; the oldest one makes room.  0 or -errno. */
+int d9__refused_take(const struct d9__claim *claim);
+
+/* Move back into |dir| the latest one: it was not its fault.  1, 0: there is none, or -errno. */
+int d9__refused_return(int dir);
+
+/* How many are there. */
+size_t d9__refused_count(int dir);
+
+#endif /* D9_SHIP_REFUSED_H */

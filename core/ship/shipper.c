@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ship/shipper.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include <dial9/error.h>
+
+#include "ship/dump_object.h"
+#include "ship/refused.h"
+#include "ship/shipped.h"
+
+#define MILLISECOND UINT64_C(1000000)
+
+enum state { PENDING, RUNNING, FINISHED };
+
+struct item {
+	const struct d9__ship_segment *segment;
+	enum state state;
+};
+
+/* Segments that are on their way together. */
+struct batch {
+	struct d9__shipper *shipper;
+	const struct d9__ship_tree *tree;
+	struct item *items;
+	size_t n, running;
+	struct d9__outgoing *slots; /* of those that run; |owner| has their items */
+	size_t owner[D9__SHIPPER_PARALLEL_MAX];
+	bool busy[D9__SHIPPER_PARALLEL_MAX];
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static bool is_over(struct d9__shipper *shipper)
+{
+	if (shipper->deadline_ns && now_ns(CLOCK_MONOTONIC) >= shipper->deadline_ns)
+		shipper->over = true;
+	return shipper->over || (shipper->stop && *shipper->stop);
+}
+
+/* ---- the store's answers ---- */
+
+/* A store that fails in the same way again is not told of again. */
+static void tell_store(struct d9__shipper *shipper, const struct d9__bucket_answer *answer)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s%s%s", answer->code, *answer->code ? ": " : "", answer->message);
+	if (!strcmp(line, shipper->told))
+		return;
+	memcpy(shipper->told, line, sizeof(line));
+	shipper->tell(shipper->context, NULL, line);
+}
+
+static void fail_store(struct d9__shipper *shipper, const struct d9__bucket_answer *answer)
+{
+	uint64_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = now_ns(CLOCK_MONOTONIC);
+	tell_store(shipper, answer);
+	d9__breaker_fail(&shipper->breaker, now_ns(CLOCK_MONOTONIC), answer->retry_after, random);
+	if (shipper->give_up && (answer->class == D9__BUCKET_UNUSABLE || shipper->breaker.failures >= shipper->give_up))
+		shipper->over = true;
+}
+
+static void succeed(struct d9__shipper *shipper, const struct d9__bucket_answer *answer)
+{
+	d9__breaker_succeed(&shipper->breaker);
+	shipper->told[0] = shipper->refused_code[0] = '\0';
+	if (*answer->note)
+		shipper->tell(shipper->context, NULL, answer->note);
+}
+
+/* ---- one segment ---- */
+
+/* It is in the store: write that down, and only then remove it. */
+static void finish_stored(struct d9__shipper *shipper, const struct d9__outgoing *out)
+{
+	struct d9__shipped_line line = { .index = out->index,
+					 .bytes = out->bytes,
+					 .worst_ms = out->facts.worst_ns / MILLISECOND,
+					 .first_ns = out->facts.first_ns,
+					 .last_ns = out->facts.last_ns,
+					 .stored_ns = now_ns(CLOCK_REALTIME),
+					 .key = out->key };
+	int err = out->claim.copies ? 0 : d9__shipped_append(out->claim.dir, &line);
+
+	shipper->stored++;
+	shipper->bytes += out->bytes;
+	shipper->show(shipper->context, out->key, out->bytes);
+	if (!err && !out->claim.copies)
+		err = d9__claim_remove(&out->claim);
+	if (err && err != -EAGAIN) {
+		char what[128];
+
+		snprintf(what, sizeof(what), "stored, and not removed: %s", d9_strerror(err));
+		shipper->tell(shipper->context, out->claim.path, what);
+		shipper->failed++;
+	}
+}
+
+/* Only this object; the second of that kind is the store's fault. */
+static enum state finish_refused(struct d9__shipper *shipper, const struct d9__outgoing *out,
+				 const struct d9__bucket_answer *answer)
+{
+	char what[512];
+
+	if (out->claim.copies || !strcmp(shipper->refused_code, answer->code)) {
+		if (!out->claim.copies && d9__refused_return(out->claim.dir) > 0)
+			shipper->refused--;
+		shipper->over = shipper->give_up != 0;
+		fail_store(shipper, answer);
+		return PENDING;
+	}
+	snprintf(shipper->refused_code, sizeof(shipper->refused_code), "%s", answer->code);
+	snprintf(what, sizeof(what), "the store refuses it: %s: %s; it is now in refused/", answer->code, answer->message);
+	if (d9__refused_take(&out->claim))
+		snprintf(what, sizeof(what), "the store refuses it: %s: %s", answer->code, answer->message);
+	shipper->tell(shipper->context, out->claim.path, what);
+	shipper->refused++;
+	return FINISHED;
+}
+
+static enum state finish(struct d9__shipper *shipper, const struct d9__outgoing *out, const struct d9__bucket_answer *answer)
+{
+	switch (answer->class) {
+	case D9__BUCKET_DONE:
+	case D9__BUCKET_THERE:
+		succeed(shipper, answer);
+		finish_stored(shipper, out);
+		return FINISHED;
+	case D9__BUCKET_REFUSED:
+	case D9__BUCKET_ABSENT:
+		return finish_refused(shipper, out, answer);
+	default:
+		fail_store(shipper, answer);
+		return PENDING;
+	}
+}
+
+/* ---- a batch of them ---- */
+
+static enum state count_end(struct d9__shipper *shipper, enum d9__outgoing_end end)
+{
+	shipper->taken += end == D9__OUTGOING_TAKEN;
+	shipper->dropped += end == D9__OUTGOING_DROPPED;
+	shipper->failed += end == D9__OUTGOING_FAILED;
+	return FINISHED;
+}
+
+static int put(struct d9__bucket *bucket, const struct d9__outgoing *out, uint64_t token)
+{
+	struct d9__bucket_put put = { .key = out->key,
+				      .type = out->type,
+				      .meta = out->pairs,
+				      .n_meta = out->n_pairs,
+				      .size = out->bytes };
+
+	return d9__bucket_put(bucket, token, &put, out->fd);
+}
+
+/* Begin item |i| in |slot|. */
+static int start(struct batch *batch, size_t i, size_t slot)
+{
+	struct d9__shipper *shipper = batch->shipper;
+	struct item *item = &batch->items[i];
+	struct d9__outgoing *out = &batch->slots[slot];
+	enum d9__outgoing_end end = d9__outgoing_open(out, &shipper->what, &batch->tree->processes[item->segment->of],
+						      item->segment, shipper->tell, shipper->context);
+	int err;
+
+	if (end != D9__OUTGOING_READY) {
+		item->state = count_end(shipper, end);
+		return 0;
+	}
+	if (shipper->what.dry_run) {
+		shipper->show(shipper->context, out->key, out->bytes);
+		d9__outgoing_release(out);
+		item->state = FINISHED;
+		return 0;
+	}
+	err = put(shipper->bucket, out, slot);
+	if (err) {
+		d9__outgoing_release(out);
+		if (err == -ENOMEM)
+			return err;
+		shipper->tell(shipper->context, item->segment->path, d9_strerror(err));
+		shipper->failed++;
+		item->state = FINISHED;
+		return 0;
+	}
+	item->state = RUNNING;
+	batch->busy[slot] = true;
+	batch->owner[slot] = i;
+	batch->running++;
+	return 0;
+}
+
+static size_t pending(const struct batch *batch)
+{
+	size_t i = 0;
+
+	while (i < batch->n && batch->items[i].state != PENDING)
+		i++;
+	return i;
+}
+
+static int fill(struct batch *batch)
+{
+	struct d9__shipper *shipper = batch->shipper;
+	int err = 0;
+
+	while (!err && !is_over(shipper) &&
+	       batch->running < d9__breaker_allows(&shipper->breaker, now_ns(CLOCK_MONOTONIC), shipper->parallel)) {
+		size_t i = pending(batch), slot = 0;
+
+		if (i == batch->n)
+			return 0;
+		while (batch->busy[slot])
+			slot++;
+		err = start(batch, i, slot);
+	}
+	return err;
+}
+
+/* How long one may sleep: to the breaker's end or the deadline, and look at |stop| now and then. */
+static int pause_ms(const struct d9__shipper *shipper)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC), until = now + 200 * MILLISECOND;
+
+	if (shipper->breaker.until_ns > now && shipper->breaker.until_ns < until)
+		until = shipper->breaker.until_ns;
+	if (shipper->deadline_ns > now && shipper->deadline_ns < until)
+		until = shipper->deadline_ns;
+	return (int)((until - now) / MILLISECOND) + 1;
+}
+
+static int collect(struct batch *batch)
+{
+	const struct d9__bucket_answer *answer;
+	int got;
+	size_t slot;
+
+	if (!batch->running) {
+		int ms = pause_ms(batch->shipper);
+
+		nanosleep(&(struct timespec) { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
+		return 0;
+	}
+	got = d9__bucket_wait(batch->shipper->bucket, pause_ms(batch->shipper), &answer);
+	if (got <= 0 || answer->token >= batch->shipper->parallel)
+		return got < 0 ? got : 0;
+	slot = (size_t)answer->token;
+	batch->items[batch->owner[slot]].state = finish(batch->shipper, &batch->slots[slot], answer);
+	d9__outgoing_release(&batch->slots[slot]);
+	batch->busy[slot] = false;
+	batch->running--;
+	return 0;
+}
+
+/* What runs at the deadline is given up. */
+static void cancel(struct batch *batch)
+{
+	for (size_t slot = 0; slot < batch->shipper->parallel; slot++)
+		if (batch->busy[slot])
+			d9__bucket_cancel(batch->shipper->bucket, slot);
+}
+
+static int run_items(struct batch *batch)
+{
+	struct d9__shipper *shipper = batch->shipper;
+	bool cancelled = false;
+	int err = 0;
+
+	while (!err && (batch->running || (pending(batch) < batch->n && !is_over(shipper)))) {
+		err = fill(batch);
+		if (!err && (batch->running || pending(batch) < batch->n))
+			err = collect(batch);
+		if (!cancelled && shipper->deadline_ns && is_over(shipper) && now_ns(CLOCK_MONOTONIC) >= shipper->deadline_ns) {
+			cancel(batch);
+			cancelled = true;
+		}
+	}
+	for (size_t slot = 0; slot < shipper->parallel; slot++)
+		if (batch->busy[slot])
+			d9__outgoing_release(&batch->slots[slot]);
+	for (size_t i = 0; i < batch->n; i++)
+		shipper->left += batch->items[i].state != FINISHED;
+	return err;
+}
+
+/* Of each process its next one, and again, those of dumps or the others. */
+static size_t take_turns(const struct d9__ship_tree *tree, bool dumps, struct item *items)
+{
+	size_t n = 0, most = 0;
+
+	for (size_t p = 0; p < tree->n; p++)
+		if (tree->processes[p].n_segments > most)
+			most = tree->processes[p].n_segments;
+	for (size_t turn = 0; turn < most; turn++)
+		for (size_t p = 0; p < tree->n; p++) {
+			const struct d9__ship_process *process = &tree->processes[p];
+
+			if (turn < process->n_segments && !process->segments[turn].dumps == !dumps)
+				items[n++].segment = &process->segments[turn];
+		}
+	return n;
+}
+
+static int run_batch(struct d9__shipper *shipper, const struct d9__ship_tree *tree, bool dumps)
+{
+	struct batch batch = { .shipper = shipper, .tree = tree };
+	size_t all = 1;
+	int err = -ENOMEM;
+
+	for (size_t p = 0; p < tree->n; p++)
+		all += tree->processes[p].n_segments;
+	batch.items = calloc(all, sizeof(*batch.items));
+	batch.slots = calloc(shipper->parallel, sizeof(*batch.slots));
+	if (batch.items && batch.slots) {
+		batch.n = take_turns(tree, dumps, batch.items);
+		err = run_items(&batch);
+	}
+	free(batch.items);
+	free(batch.slots);
+	return err;
+}
+
+/* ---- dumps ---- */
+
+/* Ask until there is an answer that counts, as for segments.  Whether the manifest is in the store. */
+static bool put_manifest(struct d9__shipper *shipper, const char *key, const char *text)
+{
+	struct d9__bucket_put put = { .key = key, .type = "application/json", .size = strlen(text), .only_new = true };
+
+	while (!is_over(shipper)) {
+		const struct d9__bucket_answer *answer = NULL;
+
+		if (!d9__breaker_allows(&shipper->breaker, now_ns(CLOCK_MONOTONIC), 1)) {
+			nanosleep(&(struct timespec) { .tv_nsec = 50000000 }, NULL);
+			continue;
+		}
+		if (d9__bucket_put_bytes(shipper->bucket, D9__SHIPPER_PARALLEL_MAX, &put, text))
+			return false;
+		while (d9__bucket_wait(shipper->bucket, 1000, &answer) == 0 && !is_over(shipper))
+			;
+		if (!answer)
+			return false;
+		if (answer->class == D9__BUCKET_DONE || answer->class == D9__BUCKET_THERE) {
+			succeed(shipper, answer);
+			return true;
+		}
+		fail_store(shipper, answer);
+	}
+	return false;
+}
+
+static void ship_dump(struct d9__shipper *shipper, const struct d9__ship_process *process, const struct d9__kept_dump *dump)
+{
+	char key[D9__BUCKET_KEY_MAX + 1], *text = NULL;
+	int err = d9__object_key_dump(shipper->what.prefix, dump->id, key, sizeof(key));
+
+	if (err > 0)
+		err = d9__dump_object_make(process->path, dump, &text);
+	if (err == -EAGAIN) { /* a segment of it is not stored yet */
+		shipper->left++;
+	} else if (err) {
+		shipper->tell(shipper->context, dump->path, d9_strerror(err));
+		shipper->failed++;
+	} else if (!put_manifest(shipper, key, text)) {
+		shipper->left++;
+	} else {
+		shipper->dumps++;
+		shipper->show(shipper->context, key, strlen(text));
+		err = d9__dump_object_done(process->path, dump->id);
+		if (err)
+			shipper->tell(shipper->context, dump->path, d9_strerror(err));
+	}
+	free(text);
+}
+
+static void show_dump(struct d9__shipper *shipper, const struct d9__kept_dump *dump)
+{
+	char key[D9__BUCKET_KEY_MAX + 1];
+
+	if (d9__object_key_dump(shipper->what.prefix, dump->id, key, sizeof(key)) > 0)
+		shipper->show(shipper->context, key, 0);
+}
+
+int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree)
+{
+	int err = run_batch(shipper, tree, true);
+
+	for (size_t p = 0; !err && p < tree->n; p++)
+		for (size_t d = 0; d < tree->processes[p].n_dumps; d++)
+			if (shipper->what.dry_run)
+				show_dump(shipper, &tree->processes[p].dumps[d]);
+			else
+				ship_dump(shipper, &tree->processes[p], &tree->processes[p].dumps[d]);
+	return err ? err : run_batch(shipper, tree, false);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shipper: sends what is sealed below directories to a store, and removes it here once the store has confirmed it and the
+ * list of its process (shipped.h) tells so on disk.  Dumps go first, each one's manifest after its segments; then the processes
+ * take turns, oldest segment first.  Killed at any moment, what was not removed is sent again under the same key.
+ */
+
+#ifndef D9_SHIP_SHIPPER_H
+#define D9_SHIP_SHIPPER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ship/breaker.h"
+#include "ship/outgoing.h"
+#include "ship/store.h"
+#include "ship/tree.h"
+
+#define D9__SHIPPER_PARALLEL_MAX 16
+
+struct d9__shipper {
+	struct d9__outgoing_options what;
+	struct d9__bucket *bucket; /* NULL with |what.dry_run| */
+	unsigned parallel;
+	unsigned give_up;     /* failures in a row after which a store is left alone; 0: never */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+	const volatile sig_atomic_t *stop; /* becomes true: nothing new is begun; may be NULL */
+	/* One line about |path|, or about the store (NULL). */
+	void (*tell)(void *context, const char *path, const char *what);
+	/* An object is there, or would be. */
+	void (*show)(void *context, const char *key, uint64_t bytes);
+	void *context;
+
+	struct d9__breaker breaker;
+	size_t stored, dumps, taken, dropped, refused, failed, left;
+	uint64_t bytes;
+
+	/* Inside. */
+	bool over;		/* no more is begun: the store, the deadline */
+	char told[256];		/* of the store, the latest */
+	char refused_code[64];	/* of the latest refusal, with no success since */
+};
+
+/* Ship |tree| once.  0, or -ENOMEM. */
+int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree);
+
+#endif /* D9_SHIP_SHIPPER_H */
