@@ -64,7 +64,7 @@ static const struct d9__opt opts[] = {
 
 static const struct d9__usage usage = {
 	.command = "ship",
-	.synopsis = "DIR... --to s3://BUCKET[/PREFIX] --once",
+	.synopsis = "--to s3://BUCKET[/PREFIX] --once DIR...",
 	.text = "Send sealed segments and dumps to an object store.  DIR is a trace directory, or\n"
 		"one that holds such; what the store has confirmed is removed from it.  Named\n"
 		"files are sent and kept.  Credentials are found as AWS programs find them.\n"

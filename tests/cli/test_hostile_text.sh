@@ -121,6 +121,7 @@ for first in $firsts; do
 	looks_clean process --stage "redact:$override,*.path" --stage "sh -c 'echo $override >&2; exit 1'" "$folder/staged"
 	looks_clean process --stage "$override" "$folder/staged"
 	looks_clean scrub --explain "$trace"
+	looks_clean ship --to s3://bucket/p --dry-run "$trace"
 	looks_clean scrub -o "$folder/scrubbed" "$trace"
 	looks_clean scrub -o "$folder/scrubbed" "$folder/none"
 	looks_clean report -v "$folder/scrubbed"
@@ -151,7 +152,7 @@ for option in "report --section" "report --finding" "report --color" "report -n"
 	# shellcheck disable=SC2086 # a command and its option
 	looks_clean $option "$override" .
 done
-for command in report info events query agents diagram flamegraph export symbolize process scrub record recover status top doctor enable disable rotate dump trigger dumps help; do
+for command in report info events query agents diagram flamegraph export symbolize process scrub ship record recover status top doctor enable disable rotate dump trigger dumps help; do
 	looks_clean $command "$override"
 	looks_clean $command --bad "$override"
 	looks_clean $command "--$override=$override"

@@ -235,6 +235,7 @@ reads_several() {
 	rm -rf scrubbed
 	# What was killed has a segment that nobody sealed.
 	reads '0|1|2' scrub --explain "$trace"
+	reads '0|1|2' ship --to s3://bucket/p --dry-run "$trace"
 	reads '0|1|2' scrub -o scrubbed "$trace"
 	[ ! -d scrubbed/process-1 ] || reads 0 report -v scrubbed
 }

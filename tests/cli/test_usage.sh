@@ -11,7 +11,7 @@ run nonsense
 run help nonsense
 
 say "help of each command, by both ways to ask"
-for command in record info events diagram flamegraph export symbolize process scrub query agents serve status doctor recover dump dumps trigger top enable disable rotate; do
+for command in record info events diagram flamegraph export symbolize process scrub ship query agents serve status doctor recover dump dumps trigger top enable disable rotate; do
 	run $command --help
 	"$dial9" help $command >by_help
 	"$dial9" $command -h >by_option

@@ -13,7 +13,7 @@ left() {
 }
 
 lines() {
-	equal "lines on $1" "$(grep -c '^dial9 ship: ' said)" 1
+	equal "lines on $1" "$(grep -c "^dial9 ship: " said) $(cat said)" "1 $(cat said)"
 }
 
 start_store
