@@ -53,13 +53,13 @@ static bool is_over(struct d9__shipper *shipper)
 
 /* ---- the store's answers ---- */
 
-/* A store that fails in the same way again is not told of again. */
+/* A store that fails in the same way again is not told of again, nor one that was given up. */
 static void tell_store(struct d9__shipper *shipper, const struct d9__bucket_answer *answer)
 {
 	char line[256];
 
 	snprintf(line, sizeof(line), "%s%s%s", answer->code, *answer->code ? ": " : "", answer->message);
-	if (!strcmp(line, shipper->told))
+	if (shipper->over || !strcmp(line, shipper->told))
 		return;
 	memcpy(shipper->told, line, sizeof(line));
 	shipper->tell(shipper->context, NULL, line);
@@ -122,8 +122,8 @@ static enum state finish_refused(struct d9__shipper *shipper, const struct d9__o
 	if (out->claim.copies || !strcmp(shipper->refused_code, answer->code)) {
 		if (!out->claim.copies && d9__refused_return(out->claim.dir) > 0)
 			shipper->refused--;
-		shipper->over = shipper->give_up != 0;
 		fail_store(shipper, answer);
+		shipper->over = shipper->over || shipper->give_up;
 		return PENDING;
 	}
 	snprintf(shipper->refused_code, sizeof(shipper->refused_code), "%s", answer->code);

@@ -180,7 +180,7 @@ says '1 dump'
 [ -f "dumps/abcd-8/dump.$id.done" ] && [ ! -e "dumps/abcd-8/dump.$id.json" ] || fail "$(ls dumps/abcd-8)"
 ID=$id node -e '
 	const assert = require("assert"), fs = require("fs");
-	const all = fs.readdirSync("s3/.s3d/bucket").map((name) => JSON.parse(fs.readFileSync(`s3/.s3d/bucket/${name}`)));
+	const all = fs.readdirSync("s3/.s3d/bucket").filter((name) => name.endsWith(".json")).map((name) => JSON.parse(fs.readFileSync(`s3/.s3d/bucket/${name}`)));
 	const dump = JSON.parse(fs.readFileSync(`s3/bucket/p/dumps/${process.env.ID}.json`));
 	assert.equal(dump.keys.length, 2);
 	assert.deepEqual(dump.missing, ["trace.5.bin.zst"]);
