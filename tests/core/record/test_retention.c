@@ -94,6 +94,8 @@ static void test_artefact_names_are_told_apart(void)
 		{ "ring", D9__ARTEFACT_RING, 0 },
 		{ "perf-4711.map", D9__ARTEFACT_JIT_MAP, 0 },
 		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json", D9__ARTEFACT_MANIFEST, 0 },
+		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.done", D9__ARTEFACT_SHIPPED, 0 },
+		{ ".shipped", D9__ARTEFACT_SHIPPED, 0 },
 		{ "dump.01ARZ3NDEKTSV4RRFFQ69G5FAV.json~", D9__ARTEFACT_UNKNOWN, 0 },
 		{ "dump.01arz3ndektsv4rrffq69g5fav.json", D9__ARTEFACT_UNKNOWN, 0 },
 		{ "dump.json", D9__ARTEFACT_UNKNOWN, 0 },
