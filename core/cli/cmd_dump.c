@@ -15,16 +15,18 @@
 #include "cli/cmd.h"
 #include "cli/control.h"
 #include "cli/dir_fault.h"
+#include "cli/dump_receipt.h"
 #include "cli/text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-enum { OPT_TIMEOUT = 256 };
+enum { OPT_TIMEOUT = 256, OPT_SHIPPED };
 
 static const struct d9__opt opts[] = {
 	{ 'l', "last", "DUR", "how far back, such as 30s [all that there is]" },
 	{ 'o', "output", "DIR", "write below DIR [the trace directory of the process]" },
 	{ OPT_TIMEOUT, "timeout", "DUR", "how long to wait for it [60s]" },
+	{ OPT_SHIPPED, "shipped", NULL, "wait until dial9 ship has stored it, and print its key" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -42,6 +44,7 @@ static const struct d9__usage usage = {
 struct options {
 	uint64_t last_ns, timeout_ns;
 	const char *dir;
+	bool shipped;
 };
 
 /* The process has another working directory.  False: too long. */
@@ -146,6 +149,8 @@ static int run(const struct options *options, const char *pid)
 	if (!status)
 		status = print(options, &control, dir, &dump);
 	d9__control_close(&control);
+	if (!status && options->shipped)
+		status = d9__dump_receipt(dump.path, options->timeout_ns);
 	return status;
 }
 
@@ -170,6 +175,8 @@ int d9__cmd_dump(int argc, char **argv)
 			return D9__EXIT_USAGE;
 		if (key == OPT_TIMEOUT && !d9__args_duration_ns(&args, &options.timeout_ns))
 			return D9__EXIT_USAGE;
+		if (key == OPT_SHIPPED)
+			options.shipped = true;
 		if (key == 'o')
 			options.dir = args.value;
 	}
