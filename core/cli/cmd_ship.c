@@ -21,7 +21,9 @@
 #include "ship/shipper.h"
 #include "stage/program.h"
 
-#define GIVE_UP 4 /* failures in a row of a store that is asked once */
+#define SECOND_NS UINT64_C(1000000000)
+#define STEP_NS	  100000000L /* between two looks for a signal */
+#define GIVE_UP	  4 /* failures in a row of a store that is asked once */
 
 enum key {
 	KEY_TO = 256,
@@ -40,6 +42,7 @@ enum key {
 	KEY_PARALLEL,
 	KEY_STAGE,
 	KEY_RAW,
+	KEY_EVERY,
 };
 
 static const struct d9__opt opts[] = {
@@ -50,6 +53,7 @@ static const struct d9__opt opts[] = {
 	{ KEY_CA, "ca", "FILE", "certificates to trust, PEM [AWS_CA_BUNDLE, the system's]" },
 	{ KEY_ALLOW_HTTP, "allow-http", NULL, "plain http to other machines" },
 	{ KEY_ONCE, "once", NULL, "what is sealed now, then end" },
+	{ KEY_EVERY, "every", "DURATION", "without --once: how often to look [10s]" },
 	{ KEY_DEADLINE, "deadline", "DURATION", "end then, whatever is left" },
 	{ KEY_DRY_RUN, "dry-run", NULL, "print keys, send nothing" },
 	{ KEY_STATUS, "status", NULL, "what is stored, waits and was refused; sends nothing" },
@@ -64,10 +68,10 @@ static const struct d9__opt opts[] = {
 
 static const struct d9__usage usage = {
 	.command = "ship",
-	.synopsis = "--to s3://BUCKET[/PREFIX] --once DIR...",
+	.synopsis = "--to s3://BUCKET[/PREFIX] [--once] DIR...",
 	.text = "Send sealed segments and dumps to an object store.  DIR is a trace directory, or\n"
 		"one that holds such; what the store has confirmed is removed from it.  Named\n"
-		"files are sent and kept.  Credentials are found as AWS programs find them.\n"
+		"files are sent and kept.  Without --once it goes on until SIGTERM.  Credentials are found as AWS programs find them.\n"
 		"Exit status: 0 all is stored; 1 something is left, and a line tells why;\n"
 		"2 bad usage.\n",
 	.opts = opts,
@@ -81,7 +85,8 @@ struct ship {
 	const char *to;
 	char *bucket, *prefix; /* owned */
 	bool once, status, json, raw;
-	uint64_t deadline_ns;
+	uint64_t deadline_ns, every_ns;
+	char **paths;
 };
 
 static volatile sig_atomic_t stop;
@@ -175,6 +180,45 @@ static int take_to(struct ship *ship)
 
 /* ---- the command ---- */
 
+static int add_paths(struct ship *ship)
+{
+	ship->tree.tell = tell;
+	ship->tree.context = ship;
+	for (char **path = ship->paths; *path; path++) {
+		int err = d9__ship_tree_add(&ship->tree, *path);
+
+		if (err)
+			return d9__cmd_fail("ship", "%s: %s", *path, d9_strerror(err));
+	}
+	return 0;
+}
+
+/* Until the next look, or a signal. */
+static void pause_until_next(const struct ship *ship)
+{
+	for (uint64_t slept_ns = 0; !stop && slept_ns < ship->every_ns; slept_ns += STEP_NS)
+		nanosleep(&(struct timespec) { .tv_nsec = STEP_NS }, NULL);
+}
+
+static int look_again(struct ship *ship)
+{
+	d9__ship_tree_release(&ship->tree);
+	return add_paths(ship);
+}
+
+static int run_rounds(struct ship *ship)
+{
+	int err = d9__shipper_run(&ship->shipper, &ship->tree);
+
+	while (!err && !ship->once && !stop && !ship->shipper.what.dry_run) {
+		pause_until_next(ship);
+		ship->shipper.left = 0;
+		if (!stop && !look_again(ship))
+			err = d9__shipper_run(&ship->shipper, &ship->tree);
+	}
+	return err;
+}
+
 static int run_tree(struct ship *ship)
 {
 	char why[512];
@@ -185,34 +229,30 @@ static int run_tree(struct ship *ship)
 		if (err)
 			return d9__cmd_fail("ship", "%s: %s", ship->to, why);
 	}
-	err = d9__shipper_run(&ship->shipper, &ship->tree);
+	err = run_rounds(ship);
 	if (ship->shipper.bucket)
 		d9__bucket_free(ship->shipper.bucket);
 	if (err)
 		return d9__cmd_fail("ship", "%s", d9_strerror(err));
-	return sum_up(ship);
+	err = sum_up(ship);
+	return ship->once || ship->shipper.what.dry_run ? err : D9__EXIT_OK;
 }
 
 static int take_paths(struct ship *ship, char **paths)
 {
 	size_t n_files = 0, n = 0;
+	struct stat st;
+	int status;
 
-	ship->tree.tell = tell;
-	ship->tree.context = ship;
-	for (; paths[n]; n++) {
-		struct stat st;
-		int err;
-
+	for (; paths[n]; n++)
 		n_files += !stat(paths[n], &st) && !S_ISDIR(st.st_mode);
-		err = d9__ship_tree_add(&ship->tree, paths[n]);
-		if (err)
-			return d9__cmd_fail("ship", "%s: %s", paths[n], d9_strerror(err));
-	}
-	if (n_files && n_files < n)
-		return d9__cmd_fail("ship", "name directories, or files to keep, not both");
+	ship->paths = paths;
+	status = add_paths(ship);
+	if (!status && n_files && n_files < n)
+		status = d9__cmd_fail("ship", "name directories, or files to keep, not both");
 	ship->shipper.what.any_owner = n_files > 0;
 	ship->once |= n_files > 0;
-	return 0;
+	return status;
 }
 
 static uint64_t now_ns(void)
@@ -227,8 +267,6 @@ static int prepare(struct ship *ship)
 {
 	char why[512];
 
-	if (!ship->once && !ship->shipper.what.dry_run)
-		return d9__cmd_fail("ship", "say --once: it sends what is sealed now, and ends");
 	if (!ship->raw && !ship->stages.n && d9__stages_add(&ship->stages, "symbolize", why, sizeof(why)))
 		return d9__cmd_fail("ship", "out of memory");
 	if (ship->raw && ship->stages.n)
@@ -239,7 +277,8 @@ static int prepare(struct ship *ship)
 	ship->shipper.tell = tell;
 	ship->shipper.show = show;
 	ship->shipper.context = ship;
-	ship->shipper.give_up = GIVE_UP;
+	ship->shipper.give_up = ship->once || ship->deadline_ns ? GIVE_UP : 0;
+	ship->once |= ship->deadline_ns != 0;
 	ship->shipper.stop = &stop;
 	ship->store.parallel = ship->shipper.parallel;
 	if (ship->deadline_ns)
@@ -262,9 +301,10 @@ static int run(struct ship *ship, char **paths)
 		status = prepare(ship);
 	if (status)
 		return status;
+	/* Ours come last: a stage's program that runs is waited for, as uploads are. */
+	d9__program_guard();
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	d9__program_guard();
 	return run_tree(ship);
 }
 
@@ -312,6 +352,8 @@ static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 	switch (key) {
 	case KEY_DEADLINE:
 		return d9__args_duration_ns(args, &ship->deadline_ns);
+	case KEY_EVERY:
+		return d9__args_duration_ns(args, &ship->every_ns);
 	case KEY_PARALLEL:
 		return take_parallel(args, &ship->shipper.parallel);
 	case KEY_STAGE:
@@ -328,7 +370,7 @@ static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 int d9__cmd_ship(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct ship ship = { .shipper.parallel = 2 };
+	struct ship ship = { .shipper.parallel = 2, .every_ns = 10 * SECOND_NS };
 	int key, status = D9__EXIT_USAGE;
 
 	d9__stages_init(&ship.stages);

@@ -17,6 +17,7 @@
 #include "ship/shipped.h"
 
 #define MILLISECOND UINT64_C(1000000)
+#define STOP_NS	    (30 * 1000 * MILLISECOND)
 
 enum state { PENDING, RUNNING, FINISHED };
 
@@ -44,8 +45,13 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
+/* After a signal to end, what runs has a while. */
 static bool is_over(struct d9__shipper *shipper)
 {
+	uint64_t last_ns = now_ns(CLOCK_MONOTONIC) + STOP_NS;
+
+	if (shipper->stop && *shipper->stop && (!shipper->deadline_ns || shipper->deadline_ns > last_ns))
+		shipper->deadline_ns = last_ns;
 	if (shipper->deadline_ns && now_ns(CLOCK_MONOTONIC) >= shipper->deadline_ns)
 		shipper->over = true;
 	return shipper->over || (shipper->stop && *shipper->stop);

@@ -26,7 +26,7 @@ struct d9__shipper {
 	unsigned parallel;
 	unsigned give_up;     /* failures in a row after which a store is left alone; 0: never */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
-	const volatile sig_atomic_t *stop; /* becomes true: nothing new is begun; may be NULL */
+	const volatile sig_atomic_t *stop; /* becomes true: nothing new is begun, what runs has 30 s; may be NULL */
 	/* One line about |path|, or about the store (NULL). */
 	void (*tell)(void *context, const char *path, const char *what);
 	/* An object is there, or would be. */

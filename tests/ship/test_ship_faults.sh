@@ -30,8 +30,6 @@ for to in bucket s3:// s3:///p 's3://bucket/a//b' 's3://bucket/a b'; do
 	equal "status of --to $to" $status 2
 	lines "$to"
 done
-ship t
-equal "status without --once" $status 2
 ship nonsuch --once
 equal "status of no directory" $status 2
 says 'nonsuch: not found'
@@ -190,6 +188,25 @@ ID=$id node -e '
 		assert.equal(object.headers["x-amz-meta-who"], "me");
 	}
 '
+
+# ---- without --once: goes on, also where the store is away, until it is told to end
+faults '[{ "kind": "status", "status": 503, "code": "SlowDown", "times": 2 }]'
+traces service/abcd-9 1
+"$dial9" ship service --to s3://bucket/p --endpoint "$address" --every 100ms --raw >went 2>&1 9>&- &
+pid=$!
+await_objects() {
+	while [ "$(objects '*/boot=abcd-9/*')" -lt "$1" ]; do
+		kill -0 $pid || fail "it ended: $(cat went)"
+		sleep 0.05
+	done
+}
+await_objects 1
+"$make_trace" held zstd service/abcd-9/trace.1.bin.zst 1000009
+await_objects 2
+kill -TERM $pid
+wait $pid || fail "status after SIGTERM: $?"
+left 0 service
+
 "$dial9" dumps dumps >said 2>&1 || true
 ! grep -q done said || fail "$(cat said)"
 stop_store
