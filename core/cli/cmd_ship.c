@@ -71,7 +71,8 @@ static const struct d9__usage usage = {
 	.synopsis = "--to s3://BUCKET[/PREFIX] [--once] DIR...",
 	.text = "Send sealed segments and dumps to an object store.  DIR is a trace directory, or\n"
 		"one that holds such; what the store has confirmed is removed from it.  Named\n"
-		"files are sent and kept.  Without --once it goes on until SIGTERM.  Credentials are found as AWS programs find them.\n"
+		"files are sent and kept.  Without --once it goes on until SIGTERM.  Credentials\n"
+		"are found as AWS programs find them.\n"
 		"Exit status: 0 all is stored; 1 something is left, and a line tells why;\n"
 		"2 bad usage.\n",
 	.opts = opts,
