@@ -16,6 +16,7 @@
 #include "analyze/units.h"
 #include "cli/args.h"
 #include "cli/cmd.h"
+#include "cli/recover_dir.h"
 #include "cli/ship_status.h"
 #include "cli/text.h"
 #include "ship/shipper.h"
@@ -41,8 +42,10 @@ enum key {
 	KEY_INSTANCE,
 	KEY_PARALLEL,
 	KEY_STAGE,
+	KEY_LINK,
 	KEY_RAW,
 	KEY_EVERY,
+	KEY_EXPIRES,
 };
 
 static const struct d9__opt opts[] = {
@@ -56,6 +59,8 @@ static const struct d9__opt opts[] = {
 	{ KEY_EVERY, "every", "DURATION", "without --once: how often to look [10s]" },
 	{ KEY_DEADLINE, "deadline", "DURATION", "end then, whatever is left" },
 	{ KEY_DRY_RUN, "dry-run", NULL, "print keys, send nothing" },
+	{ KEY_LINK, "link", "KEY", "print an address by which KEY is fetched without credentials" },
+	{ KEY_EXPIRES, "expires", "DURATION", "of --link, a week at most [1h]" },
 	{ KEY_STATUS, "status", NULL, "what is stored, waits and was refused; sends nothing" },
 	{ KEY_JSON, "json", NULL, "the status as JSON" },
 	{ KEY_SERVICE, "service", "NAME", "in keys [as recorded]" },
@@ -83,10 +88,10 @@ struct ship {
 	struct d9__bucket_options store;
 	struct d9__stages stages;
 	struct d9__ship_tree tree;
-	const char *to;
+	const char *to, *link;
 	char *bucket, *prefix; /* owned */
 	bool once, status, json, raw;
-	uint64_t deadline_ns, every_ns;
+	uint64_t deadline_ns, every_ns, expires_ns;
 	char **paths;
 };
 
@@ -245,8 +250,13 @@ static int take_paths(struct ship *ship, char **paths)
 	struct stat st;
 	int status;
 
-	for (; paths[n]; n++)
-		n_files += !stat(paths[n], &st) && !S_ISDIR(st.st_mode);
+	for (; paths[n]; n++) {
+		bool is_file = !stat(paths[n], &st) && !S_ISDIR(st.st_mode);
+
+		n_files += is_file;
+		if (!is_file && !ship->status && !ship->shipper.what.dry_run)
+			d9__recover_dir("ship", paths[n]);
+	}
 	ship->paths = paths;
 	status = add_paths(ship);
 	if (!status && n_files && n_files < n)
@@ -287,11 +297,41 @@ static int prepare(struct ship *ship)
 	return 0;
 }
 
+/* ---- a link ---- */
+
+static int print_link(struct ship *ship)
+{
+	const struct d9__bucket_answer *answer;
+	char why[512];
+	int status = take_to(ship);
+
+	if (status)
+		return status;
+	if (ship->expires_ns < SECOND_NS || ship->expires_ns > 7 * 86400 * SECOND_NS)
+		return d9__cmd_fail("ship", "--expires is 1s to 168h");
+	if (d9__bucket_start(&ship->store, &ship->shipper.bucket, why, sizeof(why)))
+		return d9__cmd_fail("ship", "%s: %s", ship->to, why);
+	if (d9__bucket_presign(ship->shipper.bucket, 0, ship->link, (unsigned)(ship->expires_ns / SECOND_NS)) ||
+	    d9__bucket_wait(ship->shipper.bucket, -1, &answer) != 1) {
+		status = d9__cmd_fail("ship", "--link '%s': no object has such a key", ship->link);
+	} else if (answer->class != D9__BUCKET_DONE) {
+		d9__cmd_fail("ship", "%s: %s", ship->to, answer->message);
+		status = D9__EXIT_FINDING;
+	} else {
+		puts(answer->url);
+	}
+	d9__bucket_free(ship->shipper.bucket);
+	return status;
+}
+
 static int run(struct ship *ship, char **paths)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	int status;
 
+	if (ship->link)
+		return *paths ? d9__cmd_fail("ship", "--link prints an address, and ships nothing: leave out %s", *paths) :
+				print_link(ship);
 	if (!*paths)
 		return d9__cmd_fail("ship", "name a trace directory, or files; see dial9 help ship");
 	status = take_paths(ship, paths);
@@ -342,6 +382,7 @@ static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 				 [KEY_CA - KEY_TO] = &ship->store.ca,
 				 [KEY_SERVICE - KEY_TO] = &ship->shipper.what.service,
 				 [KEY_INSTANCE - KEY_TO] = &ship->shipper.what.instance,
+				 [KEY_LINK - KEY_TO] = &ship->link,
 				 [KEY_RAW - KEY_TO] = NULL };
 	bool *flags[] = { [KEY_ALLOW_HTTP - KEY_TO] = &ship->store.allow_http,
 			  [KEY_ONCE - KEY_TO] = &ship->once,
@@ -353,6 +394,8 @@ static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 	switch (key) {
 	case KEY_DEADLINE:
 		return d9__args_duration_ns(args, &ship->deadline_ns);
+	case KEY_EXPIRES:
+		return d9__args_duration_ns(args, &ship->expires_ns);
 	case KEY_EVERY:
 		return d9__args_duration_ns(args, &ship->every_ns);
 	case KEY_PARALLEL:
@@ -371,7 +414,7 @@ static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 int d9__cmd_ship(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct ship ship = { .shipper.parallel = 2, .every_ns = 10 * SECOND_NS };
+	struct ship ship = { .shipper.parallel = 2, .every_ns = 10 * SECOND_NS, .expires_ns = 3600 * SECOND_NS };
 	int key, status = D9__EXIT_USAGE;
 
 	d9__stages_init(&ship.stages);

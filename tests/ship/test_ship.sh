@@ -63,4 +63,25 @@ key=$(cd "$stored" && find p/version=1 -type f)
 "$dial9" info "$stored/$key" >info
 grep -q SymbolTable info || fail "no symbols in what is stored: $(cat info)"
 equal "keys of a dry run" "$(cat keys)" "$key"
+
+# What a killed program had not written is stored, too.
+"$dial9" record -q -o killed --exec -- memcached $user -l 127.0.0.1 -p $port -U 0 -t 2 &
+program=$!
+"$client" memcached $port 4 200 >/dev/null
+kill -KILL $program
+wait $program || true
+rm -r "$work/s3/bucket"/p
+ship killed --once
+equal "status" $status 0
+equal "segments of the killed one" "$(cd "$stored" && find p/version=1 -type f | grep -c -- '-0.bin.zst$')" 1
+
+# An address for one object is enough to fetch it.
+key=$(cd "$stored" && find p/version=1 -type f | head -n 1)
+ship --link "$key" --expires 60s
+equal "status of a link" $status 0
+URL=$(cat said) node -e 'fetch(process.env.URL).then(async (answer) => {
+	if (answer.status !== 200) throw new Error(`status ${answer.status}`);
+	process.stdout.write(Buffer.from(await answer.arrayBuffer()));
+})' >fetched || fail "the address does not work: $(cat said)"
+cmp fetched "$stored/$key"
 stop_store
