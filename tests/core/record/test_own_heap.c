@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -128,8 +129,6 @@ static void test_what_was_freed_is_used_again(void)
 {
 	size_t before;
 
-	if (d9__clock_under_valgrind())
-		return;
 	d9__free(d9__malloc(1000));
 	before = count_pieces();
 	for (unsigned i = 0; i < 100000; i++)
@@ -273,5 +272,9 @@ static const CU_TestInfo tests[] = {
 
 int main(void)
 {
+	if (d9__clock_under_valgrind()) {
+		puts("valgrind has the C library's functions in its place");
+		return 77;
+	}
 	return d9_test_main("own heap", tests);
 }
