@@ -86,9 +86,14 @@ ubsan | CC:-fsanitize=undefined | $built allocations
 static | CC:-static | $built allocations
 END
 
+# What the kernel puts on a stack for a signal; old ones do not say.
+frame=$(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_MINSIGSTKSZ: *//p')
+frame=${frame:-0}
+
 # What dial9-record(1) says of NAME under the flags SET, if they may differ.
 documented() {
 	case $1 in
+	coroutines_4k) [ "$frame" -lt 3000 ] || echo "Coroutines with a smaller stack than that, such as 4 KiB with" ;;
 	locks_all_within_8m) [ "$2" != all ] || echo "What it allocates counts against" ;;
 	asan_started) echo "Where another program starts it, its runtime refuses to begin" ;;
 	esac
