@@ -4,9 +4,13 @@
 #include "cli/dump_receipt.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +18,7 @@
 
 #include "cli/cmd.h"
 #include "cli/text.h"
+#include "record/dir.h"
 #include "record/directory.h"
 #include "record/retention.h"
 #include "ship/shipped.h"
@@ -38,42 +43,128 @@ static int print_key(const char *key)
 	return d9__text_finish(&out, "dump");
 }
 
-/* An exit status, or -EAGAIN: it is not there yet. */
-static int look(const char *folder, uint64_t index)
+/* ---- segments that are waited for ---- */
+
+/* In one folder. */
+struct wanted {
+	char *folder;
+	uint64_t *indexes;
+	size_t n;
+};
+
+static int add(struct wanted *wanted, uint64_t index)
+{
+	uint64_t *indexes = reallocarray(wanted->indexes, wanted->n + 1, sizeof(*indexes));
+
+	if (!indexes)
+		return -ENOMEM;
+	wanted->indexes = indexes;
+	indexes[wanted->n++] = index;
+	return 0;
+}
+
+/* What is sealed in it now. */
+static int add_all(struct wanted *wanted)
+{
+	struct d9__dir dir;
+	const char *name;
+	uint64_t index;
+	int err = d9__dir_open(&dir, wanted->folder);
+
+	if (err)
+		return err;
+	while (!err && (name = d9__dir_next(&dir)))
+		if (d9__artefact_of(name, &index) == D9__ARTEFACT_SEGMENT)
+			err = add(wanted, index);
+	d9__dir_close(&dir);
+	return err;
+}
+
+/* The dump at |path| is a segment, or in continuous mode the folder of its segments. */
+static int want(struct wanted *wanted, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+	uint64_t index;
+	bool all = !stat(path, &st) && S_ISDIR(st.st_mode);
+
+	if (!all && (!slash || d9__artefact_of(slash + 1, &index) != D9__ARTEFACT_SEGMENT))
+		return -EINVAL;
+	wanted->folder = all ? strdup(path) : strndup(path, (size_t)(slash - path));
+	if (!wanted->folder)
+		return -ENOMEM;
+	return all ? add_all(wanted) : add(wanted, index);
+}
+
+static bool is_there(int dir, uint64_t index)
+{
+	struct d9__dir names;
+	bool found = false;
+	const char *name;
+	uint64_t other;
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	d9__dir_of(&names, fd);
+	while (!found && (name = d9__dir_next(&names)))
+		found = d9__artefact_of(name, &other) == D9__ARTEFACT_SEGMENT && other == index;
+	d9__dir_close(&names);
+	return found;
+}
+
+/* Those that are stored are told, and waited for no longer.  0, -EAGAIN: some are not there yet; or an exit status. */
+static int take_stored(struct wanted *wanted, int dir, const struct d9__shipped *shipped)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < wanted->n; i++) {
+		const char *key = d9__shipped_key(shipped, wanted->indexes[i]);
+
+		if (!key && !is_there(dir, wanted->indexes[i])) {
+			d9__cmd_fail("dump", "%s: segment %" PRIu64 " was removed before it was stored", wanted->folder,
+				     wanted->indexes[i]);
+			return D9__EXIT_FINDING;
+		}
+		if (!key)
+			wanted->indexes[left++] = wanted->indexes[i];
+		else if (print_key(key))
+			return D9__EXIT_USAGE;
+	}
+	wanted->n = left;
+	return left ? -EAGAIN : 0;
+}
+
+static int look(struct wanted *wanted)
 {
 	struct d9__shipped shipped = { 0 };
-	int fd = d9__directory_open(folder, D9__DIRECTORY_ANY), err = fd < 0 ? fd : d9__shipped_read(&shipped, fd), status = -EAGAIN;
-	const char *key = err ? NULL : d9__shipped_key(&shipped, index);
+	int dir = d9__directory_open(wanted->folder, D9__DIRECTORY_ANY), err = dir < 0 ? dir : 0, status;
 
-	if (key)
-		status = print_key(key);
-	else if (err)
-		status = d9__cmd_fail("dump", "%s: %s", folder, d9_strerror(err));
+	if (!err)
+		err = d9__shipped_read(&shipped, dir);
+	status = err ? d9__cmd_fail("dump", "%s: %s", wanted->folder, d9_strerror(err)) : take_stored(wanted, dir, &shipped);
 	d9__shipped_release(&shipped);
-	if (fd >= 0)
-		close(fd);
+	if (dir >= 0)
+		close(dir);
 	return status;
 }
 
 int d9__dump_receipt(const char *path, uint64_t timeout_ns)
 {
-	const char *slash = strrchr(path, '/');
-	uint64_t index, until_ns = now_ns() + timeout_ns;
-	char *folder;
-	int status;
+	uint64_t until_ns = now_ns() + timeout_ns;
+	struct wanted wanted = { .n = 0 };
+	int status = want(&wanted, path);
 
-	if (!slash || d9__artefact_of(slash + 1, &index) != D9__ARTEFACT_SEGMENT) {
-		d9__cmd_fail("dump", "%s: --shipped waits for a dump of flight mode; these segments stay", path);
-		return D9__EXIT_FINDING;
+	if (status)
+		status = d9__cmd_fail("dump", "%s: %s", path, d9_strerror(status));
+	else
+		while ((status = look(&wanted)) == -EAGAIN && now_ns() < until_ns)
+			nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
+	if (status == -EAGAIN) {
+		d9__cmd_fail("dump", "%s: no shipper has stored it in that time; it stays; see dial9 help ship", path);
+		status = D9__EXIT_FINDING;
 	}
-	folder = strndup(path, (size_t)(slash - path));
-	if (!folder)
-		return d9__cmd_fail("dump", "out of memory");
-	while ((status = look(folder, index)) == -EAGAIN && now_ns() < until_ns)
-		nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
-	free(folder);
-	if (status != -EAGAIN)
-		return status;
-	d9__cmd_fail("dump", "%s: no shipper has stored it in that time; it stays; see dial9 help ship", path);
-	return D9__EXIT_FINDING;
+	free(wanted.folder);
+	free(wanted.indexes);
+	return status;
 }

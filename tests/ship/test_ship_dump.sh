@@ -40,4 +40,31 @@ key=$(sed -n 2p receipt)
 equal "segments left" "$(find traces -name 'trace.*.bin.zst' | wc -l | tr -d ' ')" 0
 kill -TERM $server
 wait $server || true
+
+# Of a program that writes continuously it waits for each of its segments.
+# shellcheck disable=SC2086
+"$dial9" record --quiet --exec -o always memcached $user -l 127.0.0.1 -p $port -U 0 -t 2 >recorded 2>&1 &
+server=$!
+"$client" memcached $port 4 200 >/dev/null
+"$dial9" rotate $server >/dev/null 2>&1 9>&-
+"$client" memcached $port 4 200 >/dev/null
+"$dial9" dump $server --shipped >receipt 2>dump_said 9>&- &
+dump=$!
+while [ ! -s receipt ]; do
+	kill -0 $dump 2>/dev/null || break
+	sleep 0.05
+done
+until ! kill -0 $dump 2>/dev/null; do
+	ship always --once --raw
+	equal "status of the shipper" $status 0
+	sleep 0.1
+done
+wait $dump || fail "no receipt: $(cat dump_said)"
+sed 1d receipt >keys
+[ "$(wc -l <keys)" -ge 2 ] || fail "not a key for each segment: $(cat receipt)"
+while read -r key; do
+	[ -f "$stored/$key" ] || fail "the receipt names what is not stored: $key"
+done <keys
+kill -TERM $server
+wait $server || true
 stop_store
