@@ -49,7 +49,10 @@ esac
 echo "$(wc -c) bytes of input"
 [ -e /proc/$$/fd/5 ] && echo "a descriptor of CMD's"
 [ "$(ps -o pgid= -p $$ | tr -d ' ')" = $$ ] && echo "a group of its own"
-sed -n 's/^\(Sig[IB][a-z]*\):.*\([0-9a-f]\{7\}\)$/\1 \2/p' /proc/$$/status
+# By the shell itself, which blocks signals until it has started a program.
+while read -r key value; do
+	case $key in SigBlk: | SigIgn:) echo "${key%:} ${value#?????????}" ;; esac
+done </proc/$$/status
 echo "variables: $(env | sed 's/=.*//' | sort | grep -v '^\(_\|PWD\|SHLVL\|OLDPWD\)$' | tr '\n' ' ')"
 END
 chmod +x hook
