@@ -375,7 +375,7 @@ static bool take_stage(const struct d9__args *args, struct d9__stages *stages)
 
 static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 {
-	const char **texts[] = { [KEY_TO - KEY_TO] = &ship->to,
+	const char **texts[] = { &ship->to, /* KEY_TO */
 				 [KEY_ENDPOINT - KEY_TO] = &ship->store.endpoint,
 				 [KEY_REGION - KEY_TO] = &ship->store.region,
 				 [KEY_PROFILE - KEY_TO] = &ship->store.profile,

@@ -19,7 +19,7 @@ void d9__object_part(const char *text, char out[D9__OBJECT_PART + 1])
 {
 	size_t len = 0;
 
-	for (; text[len] && len < D9__OBJECT_PART; len++)
+	for (; len < D9__OBJECT_PART && text[len]; len++)
 		out[len] = is_plain(text[len]) ? text[len] : '_';
 	out[len] = '\0';
 	if (!len)

@@ -380,14 +380,12 @@ static void ship_dump(struct d9__shipper *shipper, const struct d9__ship_process
 	char key[D9__BUCKET_KEY_MAX + 1], *text = NULL;
 	int err = d9__object_key_dump(shipper->what.prefix, dump->id, key, sizeof(key));
 
-	if (err > 0)
+	if (err >= 0)
 		err = d9__dump_object_make(process->path, dump, &text);
-	if (err == -EAGAIN) { /* a segment of it is not stored yet */
-		shipper->left++;
-	} else if (err) {
+	if (err && err != -EAGAIN) {
 		shipper->tell(shipper->context, dump->path, d9_strerror(err));
 		shipper->failed++;
-	} else if (!put_manifest(shipper, key, text)) {
+	} else if (!text || !put_manifest(shipper, key, text)) { /* -EAGAIN: a segment of it is not stored yet */
 		shipper->left++;
 	} else {
 		shipper->dumps++;

@@ -30,11 +30,11 @@ equal() {
 	[ "$2" = "$3" ] || fail "$1: '$2' and '$3'"
 }
 
-# start_store ARGUMENTS...: sets $address; it ends when this shell does, for its stdin is a pipe that we hold.
+# start_store: sets $address; it ends when this shell does, for its stdin is a pipe that we hold.
 start_store() {
 	rm -f "$work/pipe" "$work/address"
 	mkfifo "$work/pipe"
-	node "$script" --dir "$work/s3" "$@" <"$work/pipe" >"$work/address" &
+	node "$script" --dir "$work/s3" <"$work/pipe" >"$work/address" &
 	exec 9>"$work/pipe"
 	while [ ! -s "$work/address" ]; do
 		kill -0 $! || fail "there is no store"
@@ -55,7 +55,9 @@ faults() {
 
 # ship ARGUMENTS...: what it says is in the file `said`, its status in $status.
 ship() {
+	# shellcheck disable=SC2034 # who sources this looks at it
 	status=0
+	# shellcheck disable=SC2034
 	"$dial9" ship "$@" --to s3://bucket/p --endpoint "$address" >said 2>&1 9>&- || status=$?
 }
 

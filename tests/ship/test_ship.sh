@@ -60,8 +60,8 @@ rm -r "$work/s3/bucket"/p
 ship again --once
 equal "status" $status 0
 key=$(cd "$stored" && find p/version=1 -type f)
-"$dial9" info "$stored/$key" >info
-grep -q SymbolTable info || fail "no symbols in what is stored: $(cat info)"
+"$dial9" info "$stored/$key" >is_there
+grep -q SymbolTable is_there || fail "no symbols in what is stored: $(cat is_there)"
 equal "keys of a dry run" "$(cat keys)" "$key"
 
 # What a killed program had not written is stored, too.

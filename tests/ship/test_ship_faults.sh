@@ -129,7 +129,7 @@ traces hand/qrst-5 1
 ship hand/qrst-5/trace.0.bin.zst alone.bin.zst
 equal "status of files by hand" $status 0
 left 1 hand
-[ -f alone.bin.zst ] && [ ! -e hand/qrst-5/.shipped ] || fail "what was sent by hand has changed"
+if [ ! -f alone.bin.zst ] || [ -e hand/qrst-5/.shipped ]; then fail "what was sent by hand has changed"; fi
 
 # ---- stages
 traces staged/abcd-6 1
@@ -175,7 +175,7 @@ equal "status of a manifest that was refused" $status 1
 ship dumps --once
 equal "status of a dump" $status 0
 says '1 dump'
-[ -f "dumps/abcd-8/dump.$id.done" ] && [ ! -e "dumps/abcd-8/dump.$id.json" ] || fail "$(ls dumps/abcd-8)"
+if [ ! -f "dumps/abcd-8/dump.$id.done" ] || [ -e "dumps/abcd-8/dump.$id.json" ]; then fail "$(ls dumps/abcd-8)"; fi
 ID=$id node -e '
 	const assert = require("assert"), fs = require("fs");
 	const all = fs.readdirSync("s3/.s3d/bucket").filter((name) => name.endsWith(".json")).map((name) => JSON.parse(fs.readFileSync(`s3/.s3d/bucket/${name}`)));
@@ -208,5 +208,5 @@ wait $pid || fail "status after SIGTERM: $?"
 left 0 service
 
 "$dial9" dumps dumps >said 2>&1 || true
-! grep -q done said || fail "$(cat said)"
+! grep -q "done" said || fail "$(cat said)"
 stop_store
