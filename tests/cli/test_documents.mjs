@@ -60,7 +60,7 @@ const skills = readdirSync(join(core, 'agents')).filter((name) => name.endsWith(
 
 /** Blocks that do not run here: what they begin with, and why not. */
 const NOT_RUN = {
-	'../README.md': [['examples/demo.sh ', 'installs packages and builds; it is tests/run.sh that runs here'], ['autoreconf ', 'builds and installs as root; make distcheck does so in a folder'],
+	'../README.md': [['examples/demo.sh ', 'installs packages and builds; it is tests/run.sh that runs here'],
 		['#include <event2/event.h>', 'install/check_readme.sh builds and records it'], ['cc server.c ', 'install/check_readme.sh runs it']],
 	'man/dial9-libevent.3': [['# libevent.a', 'adapters/check_libevent_static.sh']],
 	'man/dial9-libev.3': [['cc server.c $(pkg-config --static', 'adapters/check_libev_static.sh'], ['#define D9_EV_SOURCE', 'adapters/check_libev_embed.sh']],
