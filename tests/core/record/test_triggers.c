@@ -155,14 +155,22 @@ static void record_polls(unsigned n)
 	}
 }
 
-static void polls_fire(enum d9_mode mode)
+/* Where the machine lets this thread wait for a second while it records them, they do not fire. */
+static bool polls_fired(enum d9_mode mode)
 {
 	struct d9_recorder *recorder = start(mode, "busy: polls > 20000/s then 0s; wakes > 0/s");
 
 	record_polls(20001);
-	while (!manifests())
+	for (unsigned i = 0; i < 5000 && !manifests(); i++)
 		sleep_ms(1);
 	stop(recorder);
+	return manifests();
+}
+
+static void polls_fire(enum d9_mode mode)
+{
+	for (unsigned tries = 0; tries < 10 && !polls_fired(mode); tries++)
+		sleep_ms(1400); /* those before are still in the ring, and count for a second */
 	CU_ASSERT_EQUAL(manifests(), 1);
 	CU_ASSERT(says("\"condition\": \"polls\", \"threshold\": 20000, \"value\": 20001"));
 	CU_ASSERT(says("\"fired_count\": 1"));
