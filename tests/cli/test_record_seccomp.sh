@@ -234,4 +234,5 @@ else
 	echo "in another mount namespace"
 fi
 
-finish "$hide"
+# Beside another finding, as a busy machine makes one, names are padded.
+finish "$hide;s/^! data  */! data  /"
