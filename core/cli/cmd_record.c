@@ -699,7 +699,7 @@ static bool take_trigger(const struct d9__args *args, char *out, size_t size)
 	return fine && n;
 }
 
-/* Those of the environment are the recorder's to read, which can only write its log of what is wrong with them. */
+/* The recorder parses DIAL9_TRIGGERS itself, and can tell of a mistake in its log alone: `dial9 record` tells it here. */
 static void warn_of_environment(void)
 {
 	const char *at = getenv("DIAL9_TRIGGERS"), *one;

@@ -63,7 +63,7 @@ static int add(struct wanted *wanted, uint64_t index)
 	return 0;
 }
 
-/* What is sealed in it now. */
+/* The command waits for each segment that is sealed in the folder now. */
 static int add_all(struct wanted *wanted)
 {
 	struct d9__dir dir;
@@ -113,7 +113,10 @@ static bool is_there(int dir, uint64_t index)
 	return found;
 }
 
-/* Those that are stored are told, and waited for no longer.  0, -EAGAIN: some are not there yet; or an exit status. */
+/*
+ * Print the keys of the segments that the shipper has stored, and wait for these no longer.  0; -EAGAIN: it has not stored all
+ * of them yet; or an exit status.
+ */
 static int take_stored(struct wanted *wanted, int dir, const struct d9__shipped *shipped)
 {
 	size_t left = 0;
