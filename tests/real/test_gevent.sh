@@ -15,7 +15,7 @@ echo_server="$top_srcdir/tests/real/gevent_echo.py $connections $messages"
 # shellcheck disable=SC2086
 "$python" $echo_server >"$dir/alone"
 
-# run TRACE: under $offsets, once there are some.
+# run TRACE
 run() {
 	# shellcheck disable=SC2086
 	(record "$1" "$python" $echo_server >"$dir/recorded")
@@ -23,11 +23,7 @@ run() {
 	plain "$1"
 }
 
-run "$dir/first"
-offsets=$(places "$dir/first")
-[ -n "$offsets" ] || fail "no callback was recorded"
-need_uprobes
-run "$dir/second"
+run_counted run
 node "$counts" compare "$dir/uprobes" 0 "$dir/second".plain/*.trc ||
 	fail "polls differ from the uprobes"
 equal "answers" "answers $((connections * messages)) loop gevent.libev.corecext" "$(cat "$dir/recorded")"

@@ -31,11 +31,7 @@ run() {
 	plain "$1"
 }
 
-run "$dir/first"
-offsets=$(places "$dir/first")
-[ -n "$offsets" ] || fail "no callback was recorded"
-need_uprobes
-run "$dir/second"
+run_counted run
 counted "$dir/second"
 
 spans() {

@@ -29,12 +29,7 @@ own() {
 	awk -v name="$1" '$2 == name { print $3 + 0 }' "$dir/stats"
 }
 
-# The first run tells which callbacks there are, the second is counted at their places.
-run "$dir/first"
-offsets=$(places "$dir/first")
-[ -n "$offsets" ] || fail "no callback was recorded"
-need_uprobes
-run "$dir/second"
+run_counted run
 # At start memcached calls its clock's handler itself, once.
 counted "$dir/second" 1
 

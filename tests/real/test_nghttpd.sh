@@ -39,11 +39,7 @@ run() {
 	plain "$1.client"
 }
 
-run "$dir/first"
-offsets=$(places "$dir/first")
-[ -n "$offsets" ] || fail "no callback was recorded"
-need_uprobes
-run "$dir/second"
+run_counted run
 node "$counts" compare "$dir/uprobes" 0 "$dir/second".plain/*.trc ||
 	fail "polls differ from the uprobes"
 

@@ -33,10 +33,6 @@ session() {
 	plain "$1"
 }
 
-session "$dir/first"
+run_counted session
 grep -q answer-42 "$dir/screen" || fail "the pane does not show what was typed"
-offsets=$(places "$dir/first")
-[ -n "$offsets" ] || fail "no callback was recorded"
-need_uprobes
-session "$dir/second"
 counted "$dir/second"
