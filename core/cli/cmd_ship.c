@@ -17,6 +17,7 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/recover_dir.h"
+#include "cli/segment_summary.h"
 #include "cli/ship_status.h"
 #include "cli/text.h"
 #include "ship/shipper.h"
@@ -144,6 +145,7 @@ static int sum_up(const struct ship *ship)
 		printf("%s segment%s stored, %s", d9__units_count(shipper->stored).text, shipper->stored == 1 ? "" : "s",
 		       d9__units_bytes(shipper->bytes).text);
 		print_part(shipper->dumps, shipper->dumps == 1 ? "dump" : "dumps");
+		print_part(shipper->hours, shipper->hours == 1 ? "hour" : "hours");
 		print_part(shipper->dropped, "dropped by a stage");
 		print_part(shipper->taken, "in use by another process, or gone");
 		print_part(shipper->refused, "refused");
@@ -285,6 +287,7 @@ static int prepare(struct ship *ship)
 	ship->stages.symbolize = d9__symbolize_to_stdout;
 	ship->stages.tell = tell_stage;
 	ship->shipper.what.stages = &ship->stages;
+	ship->shipper.what.summarise = ship->raw ? NULL : d9__summary_to_stdout;
 	ship->shipper.tell = tell;
 	ship->shipper.show = show;
 	ship->shipper.context = ship;

@@ -17,6 +17,7 @@
 #include "serve/duration_steps.h"
 
 #define CALLBACKS_MAX 400   /* by time; more are added up */
+#define SPANS_MAX     400   /* kinds of them, by time */
 #define NODES_MAX     20000 /* of the tree of stacks */
 #define FINDINGS_MAX  5
 #define NAME_MAX_LEN  512 /* bytes of a frame's */
@@ -154,6 +155,46 @@ static int put_callbacks(struct d9__json *json, const struct summary *summary)
 	return 0;
 }
 
+static int compare_span_times(const void *left, const void *right)
+{
+	const struct d9__span_type *a = *(const struct d9__span_type *const *)left;
+	const struct d9__span_type *b = *(const struct d9__span_type *const *)right;
+
+	if (a->durations.sum != b->durations.sum)
+		return a->durations.sum < b->durations.sum ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static void put_span(struct d9__json *json, const struct d9__span_type *span)
+{
+	d9__json_open(json, NULL, '{');
+	d9__json_text(json, "name", span->name, strnlen(span->name, NAME_MAX_LEN));
+	d9__json_u64(json, "calls", span->durations.count);
+	d9__json_u64(json, "total_ns", span->durations.sum);
+	d9__json_u64(json, "longest_ns", span->durations.max);
+	put_histogram(json, &span->durations);
+	d9__json_close(json, '}');
+}
+
+static int put_spans(struct d9__json *json, const struct d9__spans *spans)
+{
+	const struct d9__span_type **sorted = calloc(spans->n + 1, sizeof(const struct d9__span_type *));
+	size_t n = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < spans->n; i++)
+		if (spans->items[i]->durations.count)
+			sorted[n++] = spans->items[i];
+	qsort(sorted, n, sizeof(sorted[0]), compare_span_times);
+	d9__json_open(json, "spans", '[');
+	for (size_t i = 0; i < n && i < SPANS_MAX; i++)
+		put_span(json, sorted[i]);
+	d9__json_close(json, ']');
+	free(sorted);
+	return 0;
+}
+
 static void put_bins(struct d9__json *json, const struct d9__time_bins *bins)
 {
 	d9__json_u64(json, "bin_ns", bins->n ? bins->width_ns : 0);
@@ -265,6 +306,8 @@ static int print(struct summary *summary)
 	put_findings(&json, &summary->findings);
 	err = put_callbacks(&json, summary);
 	if (!err)
+		err = put_spans(&json, &summary->profile.analysis.spans);
+	if (!err)
 		put_tree(&json, summary);
 	d9__json_close(&json, '}');
 	putc('\n', stdout);
@@ -311,4 +354,9 @@ int d9__segment_summary(const char *command, const char *path)
 		status = d9__cmd_fail(command, "%s", strerror(-summary.err));
 	release(&summary);
 	return status;
+}
+
+int d9__summary_to_stdout(const char *path)
+{
+	return d9__segment_summary("ship", path);
 }

@@ -12,4 +12,7 @@
  * a line on stderr. */
 int d9__segment_summary(const char *command, const char *path);
 
+/* The same for `dial9 ship`, as d9__program_run() calls it. */
+int d9__summary_to_stdout(const char *path);
+
 #endif /* D9_CLI_SEGMENT_SUMMARY_H */

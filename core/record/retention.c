@@ -234,7 +234,7 @@ enum d9__artefact d9__artefact_of(const char *name, uint64_t *index)
 		return D9__ARTEFACT_JIT_MAP;
 	if (is_manifest(name, ".json"))
 		return D9__ARTEFACT_MANIFEST;
-	if (is_manifest(name, ".done") || !strcmp(name, ".shipped"))
+	if (is_manifest(name, ".done") || !strcmp(name, ".shipped") || !strncmp(name, ".hour", 5))
 		return D9__ARTEFACT_SHIPPED;
 	if (strncmp(name, "trace.", 6) || !isdigit((unsigned char)*p) || (*p == '0' && p[1] != '.'))
 		return D9__ARTEFACT_UNKNOWN;

@@ -95,7 +95,7 @@ enum d9__artefact {
 	D9__ARTEFACT_RING,
 	D9__ARTEFACT_JIT_MAP, /* jit_copy.h; nothing without segments */
 	D9__ARTEFACT_MANIFEST, /* of a dump; likewise */
-	D9__ARTEFACT_SHIPPED, /* what dial9 ship leaves: its list, manifests that are stored; likewise */
+	D9__ARTEFACT_SHIPPED, /* what dial9 ship leaves: its list, manifests that are stored, hours; likewise */
 };
 
 /* What a file called |name| is in a directory of segments; |index| is set for segments. */

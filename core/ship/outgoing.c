@@ -8,13 +8,17 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <dial9/error.h>
 
+#include "fleet/hour.h"
 #include "ship/shipped.h"
+#include "stage/program.h"
 
 #define SECOND	   UINT64_C(1000000000)
 #define VALUE_MAX  256 /* of a pair of the caller's */
@@ -22,26 +26,61 @@
 
 /* ---- beside it ---- */
 
-/* Leave out what has no room: a list of dumps or gaps is cut before. */
-__attribute__((format(printf, 3, 4))) static void say(struct d9__outgoing *out, const char *name, const char *format, ...)
+/* Bytes that the value of |name| may have. */
+static size_t room_for(const struct d9__outgoing *out, const char *name)
 {
-	size_t left = sizeof(out->texts) - out->texts_len;
-	char *text = out->texts + out->texts_len;
-	va_list args;
-	int len;
+	size_t used = out->meta_len + strlen(D9__BUCKET_META) + strlen(name), left = sizeof(out->texts) - out->texts_len;
 
-	va_start(args, format);
-	len = vsnprintf(text, left, format, args);
-	va_end(args);
-	if (len <= 0 || (size_t)len >= left || out->n_pairs == D9__OUTGOING_PAIRS ||
-	    out->meta_len + strlen(D9__BUCKET_META) + strlen(name) + (size_t)len > FIXED_MAX)
-		return;
+	if (out->n_pairs == D9__OUTGOING_PAIRS || used >= FIXED_MAX || !left)
+		return 0;
+	return FIXED_MAX - used < left - 1 ? FIXED_MAX - used : left - 1;
+}
+
+static void take(struct d9__outgoing *out, const char *name, size_t len)
+{
+	char *text = out->texts + out->texts_len;
+
 	for (char *p = text; *p; p++)
 		if (*p < ' ' || *p > '~')
 			*p = '_';
 	out->pairs[out->n_pairs++] = (struct d9__bucket_pair) { name, text };
-	out->texts_len += (size_t)len + 1;
-	out->meta_len += strlen(D9__BUCKET_META) + strlen(name) + (size_t)len;
+	out->texts_len += len + 1;
+	out->meta_len += strlen(D9__BUCKET_META) + strlen(name) + len;
+}
+
+/* What has no room is left out. */
+__attribute__((format(printf, 3, 4))) static void say(struct d9__outgoing *out, const char *name, const char *format, ...)
+{
+	size_t room = room_for(out, name);
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(out->texts + out->texts_len, room ? room + 1 : 0, format, args);
+	va_end(args);
+	if (room && len > 0 && (size_t)len <= room)
+		take(out, name, (size_t)len);
+}
+
+/* Of a list, parted by commas, as much as there is room for; then "..." says that it is cut. */
+static void say_list(struct d9__outgoing *out, const char *name, const char *list)
+{
+	static const char cut[] = ",...";
+	size_t room = room_for(out, name), len = strlen(list);
+	char *text = out->texts + out->texts_len;
+
+	if (len <= room) {
+		say(out, name, "%s", list);
+		return;
+	}
+	len = room < sizeof(cut) ? 0 : room - sizeof(cut) + 2;
+	while (len && list[len - 1] != ',')
+		len--;
+	if (!len)
+		return;
+	memcpy(text, list, len - 1);
+	memcpy(text + len - 1, cut, sizeof(cut));
+	take(out, name, len - 1 + strlen(cut));
 }
 
 static bool is_reserved(const char *name)
@@ -71,12 +110,29 @@ static void say_pairs(struct d9__outgoing *out, const struct d9__ship_process *p
 			d9__kept_dump_pairs(&process->dumps[i], say_pair, out);
 }
 
+static void say_missing(struct d9__outgoing *out)
+{
+	struct d9__shipped shipped;
+	struct d9__ranges missing = { 0 };
+	char text[D9__BUCKET_META_MAX];
+	int err;
+
+	if (!out->facts.evicted[0] || out->claim.copies)
+		return;
+	err = d9__shipped_read(&shipped, out->claim.dir);
+	if (!err)
+		err = d9__shipped_missing(&shipped, out->facts.evicted, &missing);
+	d9__ranges_write(&missing, text, sizeof(text));
+	/* Rather too many than too few. */
+	if (err || missing.n)
+		say_list(out, "missing", err ? out->facts.evicted : text);
+	d9__ranges_release(&missing);
+	d9__shipped_release(&shipped);
+}
+
 static void say_all(struct d9__outgoing *out, const struct d9__object_key *key, const struct d9__ship_process *process,
 		    const struct d9__ship_segment *segment)
 {
-	struct d9__shipped shipped;
-	char missing[D9__FACT_TEXT] = "";
-
 	say(out, "service", "%s", key->service);
 	say(out, "boot-id", "%s", key->boot_id);
 	say(out, "segment-index", "%" PRIu64, key->index);
@@ -87,16 +143,11 @@ static void say_all(struct d9__outgoing *out, const struct d9__object_key *key, 
 	say(out, "first-ns", "%" PRIu64, out->facts.first_ns);
 	say(out, "last-ns", "%" PRIu64, out->facts.last_ns);
 	say(out, "format", "trc1");
-	if (segment->dumps)
-		say(out, "dump-id", "%s", segment->dumps);
-	if (out->facts.missing[0] && !out->claim.copies && !d9__shipped_read(&shipped, out->claim.dir)) {
-		d9__shipped_missing(&shipped, out->facts.missing, missing, sizeof(missing));
-		d9__shipped_release(&shipped);
-	}
-	if (missing[0])
-		say(out, "missing", "%s", missing);
-	if (segment->dumps)
+	say_missing(out);
+	if (segment->dumps) {
+		say_list(out, "dump-id", segment->dumps);
 		say_pairs(out, process, segment->dumps);
+	}
 }
 
 /* ---- its key ---- */
@@ -132,8 +183,39 @@ static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *
 	if (len < 0)
 		return len;
 	out->index = segment->index;
+	out->epoch_s = key.epoch_s;
+	d9__object_part(key.service, out->service);
+	d9__object_part(key.instance, out->instance);
+	d9__object_part(key.boot_id, out->boot_id);
 	say_all(out, &key, process, segment);
 	return 0;
+}
+
+/* ---- its summary ---- */
+
+/* Of what goes, not of what was recorded: what a stage took out stands in no summary. */
+static void summarise(struct d9__outgoing *out, const struct d9__outgoing_options *options)
+{
+	struct d9__program_end end;
+	struct d9__program program = { .call = options->summarise,
+				       .timeout_ns = options->stages->timeout_ns,
+				       .limit_bytes = options->stages->limit_bytes };
+	char path[32];
+	int fd = memfd_create("summary", MFD_CLOEXEC);
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", out->fd);
+	program.path = path;
+	if (fd >= 0 && !d9__program_run(&program, -1, fd, &end) && !end.status && !end.write_err && !fstat(fd, &st) &&
+	    st.st_size <= D9__HOUR_BYTES && (out->summary = malloc((size_t)st.st_size + 1)) != NULL) {
+		out->summary_len = (size_t)st.st_size;
+		if (pread(fd, out->summary, out->summary_len, 0) != st.st_size) {
+			free(out->summary);
+			out->summary = NULL;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* ---- the whole ---- */
@@ -217,10 +299,13 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	}
 	out->fd = out->claim.fd;
 	out->n_pairs = out->texts_len = out->meta_len = 0;
+	out->summary = NULL;
 	end = out->claim.st.st_size ? run_stages(out, options) : D9__OUTGOING_EMPTY;
 	err = end == D9__OUTGOING_READY ? measure(out) : 0;
 	if (!err && end == D9__OUTGOING_READY)
 		err = name_it(out, options, process, segment);
+	if (!err && end == D9__OUTGOING_READY && options->summarise && !options->dry_run && !options->any_owner)
+		summarise(out, options);
 	out->type = type_of(out->facts.kind);
 	if (err) {
 		tell(context, segment->path, why(err));
@@ -233,6 +318,8 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 
 void d9__outgoing_release(struct d9__outgoing *out)
 {
+	free(out->summary);
+	out->summary = NULL;
 	if (out->fd >= 0 && out->fd != out->claim.fd)
 		close(out->fd);
 	out->fd = -1;

@@ -19,6 +19,9 @@ struct d9__outgoing_options {
 	struct d9__stages *stages;
 	bool any_owner; /* the file may be anybody's, is not locked, and stays */
 	bool dry_run;	/* no stages */
+	/* Prints the summary of the segment |path| to standard output, in a process of its own; an exit status.  NULL: none is
+	 * made. */
+	int (*summarise)(const char *path);
 };
 
 enum d9__outgoing_end {
@@ -34,10 +37,13 @@ enum d9__outgoing_end {
 struct d9__outgoing {
 	struct d9__claim claim;
 	int fd; /* of the bytes that go: the claim's, or a replacement's */
-	uint64_t index, bytes;
+	uint64_t index, bytes, epoch_s;
 	struct d9__segment_facts facts;
 	char key[D9__BUCKET_KEY_MAX + 1];
 	const char *type;
+	char service[D9__OBJECT_PART + 1], instance[D9__OBJECT_PART + 1], boot_id[D9__OBJECT_PART + 1]; /* as in its key */
+	char *summary;	    /* owned; NULL: there is none */
+	size_t summary_len;
 	struct d9__bucket_pair pairs[D9__OUTGOING_PAIRS];
 	size_t n_pairs;
 	char texts[D9__BUCKET_META_MAX]; /* that |pairs| point into */

@@ -33,9 +33,9 @@ static const struct d9_value *known(const struct facts *facts, const struct d9__
 	return i < 0 || !facts->values.items[i].present ? NULL : &facts->values.items[i];
 }
 
-static void take_text(const struct d9_text *text, char out[D9__FACT_TEXT])
+static void take_text(const struct d9_text *text, char *out, size_t size)
 {
-	if (text->len >= D9__FACT_TEXT)
+	if (text->len >= size)
 		return;
 	memcpy(out, text->data, text->len);
 	out[text->len] = '\0';
@@ -46,17 +46,18 @@ static void take_metadata(struct facts *facts, const struct d9_value *entries)
 	struct {
 		const char *key;
 		char *to;
-	} wanted[] = { { "service", facts->out->service },
-		       { "host", facts->out->host },
-		       { "boot_id", facts->out->boot_id },
-		       { "segment.evicted", facts->out->missing } };
+		size_t size;
+	} wanted[] = { { "service", facts->out->service, D9__FACT_TEXT },
+		       { "host", facts->out->host, D9__FACT_TEXT },
+		       { "boot_id", facts->out->boot_id, D9__FACT_TEXT },
+		       { "segment.evicted", facts->out->evicted, D9__FACT_EVICTED } };
 
 	for (size_t i = 0; i < entries->u.string_map.n; i++) {
 		const struct d9_text *key = &entries->u.string_map.pairs[2 * i];
 
 		for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
 			if (key->len == strlen(wanted[k].key) && !memcmp(key->data, wanted[k].key, key->len))
-				take_text(key + 1, wanted[k].to);
+				take_text(key + 1, wanted[k].to, wanted[k].size);
 	}
 }
 

@@ -9,7 +9,8 @@
 
 #include "read/container.h"
 
-#define D9__FACT_TEXT 256
+#define D9__FACT_TEXT	 256
+#define D9__FACT_EVICTED 768 /* of the 16 ranges that a recorder tells at most */
 
 struct d9__segment_facts {
 	enum d9__container_kind kind;
@@ -20,7 +21,7 @@ struct d9__segment_facts {
 	uint64_t lost;
 	uint64_t worst_ns;     /* the longest callback */
 	char service[D9__FACT_TEXT], host[D9__FACT_TEXT], boot_id[D9__FACT_TEXT];
-	char missing[D9__FACT_TEXT]; /* evicted before it, by the recorder: "41-57,60" */
+	char evicted[D9__FACT_EVICTED]; /* by the recorder, before it: "41-57,60" */
 };
 
 /* Read the segment |fd|, which stays the caller's.  0; -EBADMSG: it is no trace; -ENODATA: it is empty; or an error of reading. */

@@ -16,7 +16,7 @@
 #include "read/input.h"
 
 #define LINE_MAX_BYTES 2048
-#define RANGE_MAX      100000 /* indexes of one range that are looked at */
+#define MISSING	       "missing "
 
 /* ---- writing ---- */
 
@@ -35,23 +35,30 @@ static int end_line(int fd)
 	return last == '\n' ? 0 : d9__write_all(fd, "\n", 1);
 }
 
-int d9__shipped_append(int dir, const struct d9__shipped_line *line)
+/* Append |text|, a line, and have it on disk. */
+static int append(int dir, const char *text)
 {
-	char text[LINE_MAX_BYTES];
 	int fd = openat(dir, D9__SHIPPED_NAME, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600), err;
-	int len = snprintf(text, sizeof(text),
-			   "stored %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", line->index,
-			   line->bytes, line->worst_ms, line->first_ns, line->last_ns, line->stored_ns, line->key);
 
 	if (fd < 0)
 		return -errno;
-	err = len < 0 || (size_t)len >= sizeof(text) ? -ENAMETOOLONG : flock(fd, LOCK_EX) ? -errno : end_line(fd);
+	err = flock(fd, LOCK_EX) ? -errno : end_line(fd);
 	if (!err)
-		err = d9__write_all(fd, text, (size_t)len);
+		err = d9__write_all(fd, text, strlen(text));
 	if (!err && (fsync(fd) || fsync(dir)))
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+int d9__shipped_append(int dir, const struct d9__shipped_line *line)
+{
+	char text[LINE_MAX_BYTES];
+	int len = snprintf(text, sizeof(text),
+			   "stored %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", line->index,
+			   line->bytes, line->worst_ms, line->first_ns, line->last_ns, line->stored_ns, line->key);
+
+	return len < 0 || (size_t)len >= sizeof(text) ? -ENAMETOOLONG : append(dir, text);
 }
 
 /* ---- reading ---- */
@@ -81,6 +88,19 @@ static int add(struct d9__shipped *shipped, uint64_t index, uint64_t bytes, cons
 	return 0;
 }
 
+/* A line "missing RANGES EPOCH_S". */
+static int add_gap(struct d9__shipped *shipped, const char *line)
+{
+	const char *list = line + strlen(MISSING), *epoch = strchr(list, ' ');
+	struct d9__shipped_gap *gaps = reallocarray(shipped->gaps, shipped->n_gaps + 1, sizeof(*gaps));
+
+	if (!gaps)
+		return -ENOMEM;
+	shipped->gaps = gaps;
+	gaps[shipped->n_gaps] = (struct d9__shipped_gap) { .epoch_s = epoch ? strtoull(epoch, NULL, 10) : 0 };
+	return d9__ranges_parse(&gaps[shipped->n_gaps++].ranges, list);
+}
+
 static int read_lines(struct d9__shipped *shipped, FILE *in)
 {
 	char line[LINE_MAX_BYTES], key[LINE_MAX_BYTES];
@@ -88,8 +108,11 @@ static int read_lines(struct d9__shipped *shipped, FILE *in)
 	int err = 0;
 
 	while (!err && fgets(line, sizeof(line), in))
-		if (strchr(line, '\n') &&
-		    sscanf(line, "stored %" SCNu64 " %" SCNu64 " %*u %*u %*u %*u %2047s", &index, &bytes, key) == 3)
+		if (!strchr(line, '\n'))
+			continue;
+		else if (!strncmp(line, MISSING, strlen(MISSING)))
+			err = add_gap(shipped, line);
+		else if (sscanf(line, "stored %" SCNu64 " %" SCNu64 " %*u %*u %*u %*u %2047s", &index, &bytes, key) == 3)
 			err = add(shipped, index, bytes, key);
 	return err;
 }
@@ -120,55 +143,36 @@ const char *d9__shipped_key(const struct d9__shipped *shipped, uint64_t index)
 	return NULL;
 }
 
-/* ---- what is missing ---- */
-
-struct ranges {
-	char *out;
-	size_t size, len;
-	bool any;
-	uint64_t first, last; /* one that has no end yet */
-};
-
-static void put_range(struct ranges *ranges)
+int d9__shipped_missing(const struct d9__shipped *shipped, const char *text, struct d9__ranges *missing)
 {
-	char text[48];
-	int len = snprintf(text, sizeof(text), "%s%" PRIu64, ranges->len ? "," : "", ranges->first);
+	int err = d9__ranges_parse(missing, text);
 
-	if (ranges->last > ranges->first)
-		len += snprintf(text + len, sizeof(text) - (size_t)len, "-%" PRIu64, ranges->last);
-	if (ranges->any && ranges->len + (size_t)len < ranges->size) {
-		memcpy(ranges->out + ranges->len, text, (size_t)len + 1);
-		ranges->len += (size_t)len;
-	}
-	ranges->any = false;
+	for (size_t i = 0; !err && i < shipped->n; i++)
+		err = d9__ranges_remove(missing, shipped->indexes[i], shipped->indexes[i]);
+	return err;
 }
 
-static void put_index(struct ranges *ranges, uint64_t index)
+/* ---- gaps ---- */
+
+int d9__shipped_gap(int dir, const char *evicted, uint64_t epoch_s)
 {
-	if (ranges->any && ranges->last + 1 == index) {
-		ranges->last = index;
-		return;
+	struct d9__shipped shipped;
+	struct d9__ranges missing = { 0 };
+	char text[LINE_MAX_BYTES], list[LINE_MAX_BYTES / 2];
+	int err = d9__shipped_read(&shipped, dir);
+
+	if (!err)
+		err = d9__shipped_missing(&shipped, evicted, &missing);
+	for (size_t i = 0; !err && i < shipped.n_gaps; i++)
+		err = d9__ranges_take(&missing, &shipped.gaps[i].ranges);
+	if (!err && missing.n) {
+		d9__ranges_write(&missing, list, sizeof(list));
+		snprintf(text, sizeof(text), MISSING "%s %" PRIu64 "\n", list, epoch_s);
+		err = append(dir, text);
 	}
-	put_range(ranges);
-	ranges->any = true;
-	ranges->first = ranges->last = index;
-}
-
-void d9__shipped_missing(const struct d9__shipped *shipped, const char *text, char *out, size_t size)
-{
-	struct ranges ranges = { .out = out, .size = size };
-
-	out[0] = '\0';
-	while (*text >= '0' && *text <= '9') {
-		char *end;
-		uint64_t first = strtoull(text, &end, 10), last = *end == '-' ? strtoull(end + 1, &end, 10) : first;
-
-		for (uint64_t i = first; i <= last && i - first < RANGE_MAX; i++)
-			if (!d9__shipped_key(shipped, i))
-				put_index(&ranges, i);
-		text = *end == ',' ? end + 1 : end;
-	}
-	put_range(&ranges);
+	d9__ranges_release(&missing);
+	d9__shipped_release(&shipped);
+	return err;
 }
 
 void d9__shipped_release(struct d9__shipped *shipped)
@@ -177,5 +181,8 @@ void d9__shipped_release(struct d9__shipped *shipped)
 		free(shipped->keys[i]);
 	free(shipped->indexes);
 	free(shipped->keys);
+	for (size_t i = 0; i < shipped->n_gaps; i++)
+		d9__ranges_release(&shipped->gaps[i].ranges);
+	free(shipped->gaps);
 	*shipped = (struct d9__shipped) { 0 };
 }

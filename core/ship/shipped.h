@@ -4,7 +4,9 @@
  * segment goes:
  *
  *	stored INDEX BYTES WORST_MS FIRST_NS LAST_NS STORED_NS KEY
+ *	missing RANGES EPOCH_S
  *
+ * The second tells what the recorder evicted before anybody had stored it, once, with the time of the segment that told so.
  * Whoever reads it skips lines that are not such: of one that was being written, the rest is missing.
  */
 
@@ -15,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ship/ranges.h"
+
 #define D9__SHIPPED_NAME ".shipped"
 
 struct d9__shipped_line {
@@ -22,12 +26,19 @@ struct d9__shipped_line {
 	const char *key;
 };
 
-/* What of it is needed: which segments are stored. */
+struct d9__shipped_gap {
+	uint64_t epoch_s;
+	struct d9__ranges ranges; /* owned */
+};
+
+/* What of it is needed: which segments are stored, and which never will be. */
 struct d9__shipped {
 	uint64_t *indexes; /* owned */
 	char **keys;	   /* owned, one each */
 	size_t n, capacity;
 	uint64_t bytes;
+	struct d9__shipped_gap *gaps; /* owned */
+	size_t n_gaps;
 };
 
 /* Append |line| in the directory |dir|, and have it on disk.  0 or -errno. */
@@ -40,10 +51,16 @@ int d9__shipped_read(struct d9__shipped *shipped, int dir);
 const char *d9__shipped_key(const struct d9__shipped *shipped, uint64_t index);
 
 /*
- * Of the ranges |text| ("41-57,60") those that are not in the list, as such a text of at most |size| bytes: a recorder that
- * makes room says so of what somebody else has taken away before, too.
+ * Put into |missing| those of the ranges |text| that are not in the list: a recorder that makes room says so of what somebody
+ * else has taken away before, too.  0 or -ENOMEM.
  */
-void d9__shipped_missing(const struct d9__shipped *shipped, const char *text, char *out, size_t size);
+int d9__shipped_missing(const struct d9__shipped *shipped, const char *text, struct d9__ranges *missing);
+
+/*
+ * Write down in the directory |dir| what of the ranges |evicted| is neither stored nor written down; the segment that says so
+ * is of |epoch_s|.  0, -ENOMEM, or as d9__shipped_append().
+ */
+int d9__shipped_gap(int dir, const char *evicted, uint64_t epoch_s);
 
 void d9__shipped_release(struct d9__shipped *shipped);
 

@@ -4,14 +4,19 @@
 #include "ship/shipper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <dial9/error.h>
 
+#include "fleet/hour.h"
+#include "record/directory.h"
 #include "ship/dump_object.h"
 #include "ship/refused.h"
 #include "ship/shipped.h"
@@ -93,8 +98,24 @@ static void succeed(struct d9__shipper *shipper, const struct d9__bucket_answer 
 
 /* ---- one segment ---- */
 
+static int add_to_hour(const struct d9__outgoing *out)
+{
+	struct d9__hour_segment segment = { .key = out->key,
+					    .service = out->service,
+					    .instance = out->instance,
+					    .boot_id = out->boot_id,
+					    .index = out->index,
+					    .bytes = out->bytes,
+					    .worst_ns = out->facts.worst_ns,
+					    .epoch_s = out->epoch_s,
+					    .summary = out->summary,
+					    .summary_len = out->summary_len };
+
+	return d9__hour_add(out->claim.dir, &segment);
+}
+
 /* It is in the store: write that down, and only then remove it. */
-static void finish_stored(struct d9__shipper *shipper, const struct d9__outgoing *out)
+static int settle(const struct d9__shipper *shipper, const struct d9__outgoing *out)
 {
 	struct d9__shipped_line line = { .index = out->index,
 					 .bytes = out->bytes,
@@ -103,13 +124,22 @@ static void finish_stored(struct d9__shipper *shipper, const struct d9__outgoing
 					 .last_ns = out->facts.last_ns,
 					 .stored_ns = now_ns(CLOCK_REALTIME),
 					 .key = out->key };
-	int err = out->claim.copies ? 0 : d9__shipped_append(out->claim.dir, &line);
+	int err = d9__shipped_gap(out->claim.dir, out->facts.evicted, out->epoch_s);
+
+	if (!err)
+		err = d9__shipped_append(out->claim.dir, &line);
+	if (!err && shipper->what.summarise)
+		err = add_to_hour(out);
+	return err ? err : d9__claim_remove(&out->claim);
+}
+
+static void finish_stored(struct d9__shipper *shipper, const struct d9__outgoing *out)
+{
+	int err = out->claim.copies ? 0 : settle(shipper, out);
 
 	shipper->stored++;
 	shipper->bytes += out->bytes;
 	shipper->show(shipper->context, out->key, out->bytes);
-	if (!err && !out->claim.copies)
-		err = d9__claim_remove(&out->claim);
 	if (err && err != -EAGAIN) {
 		char what[128];
 
@@ -346,10 +376,10 @@ static int run_batch(struct d9__shipper *shipper, const struct d9__ship_tree *tr
 	return err;
 }
 
-/* ---- dumps ---- */
+/* ---- what is told of them ---- */
 
-/* Ask until there is an answer that counts, as for segments.  Whether the manifest is in the store. */
-static bool put_manifest(struct d9__shipper *shipper, const char *key, const char *text)
+/* Ask until there is an answer that counts, as for segments.  Whether the object |text| is in the store. */
+static bool put_text(struct d9__shipper *shipper, const char *key, const char *text)
 {
 	struct d9__bucket_put put = { .key = key, .type = "application/json", .size = strlen(text), .only_new = true };
 
@@ -385,7 +415,7 @@ static void ship_dump(struct d9__shipper *shipper, const struct d9__ship_process
 	if (err && err != -EAGAIN) {
 		shipper->tell(shipper->context, dump->path, d9_strerror(err));
 		shipper->failed++;
-	} else if (!text || !put_manifest(shipper, key, text)) { /* -EAGAIN: a segment of it is not stored yet */
+	} else if (!text || !put_text(shipper, key, text)) { /* -EAGAIN: a segment of it is not stored yet */
 		shipper->left++;
 	} else {
 		shipper->dumps++;
@@ -405,8 +435,53 @@ static void show_dump(struct d9__shipper *shipper, const struct d9__kept_dump *d
 		shipper->show(shipper->context, key, 0);
 }
 
+/* Nobody holds its lock any more. */
+static bool has_ended(int dir)
+{
+	int fd = openat(dir, ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool ended = fd < 0 || !flock(fd, LOCK_SH | LOCK_NB);
+
+	if (fd >= 0)
+		close(fd);
+	return ended;
+}
+
+static void ship_marker(struct d9__shipper *shipper, int dir, const struct d9__hour_marker *marker, const char *path)
+{
+	int err;
+
+	if (!put_text(shipper, marker->key, marker->body)) {
+		shipper->left++;
+		return;
+	}
+	shipper->hours++;
+	shipper->show(shipper->context, marker->key, strlen(marker->body));
+	err = d9__hour_told(dir, marker);
+	if (err)
+		shipper->tell(shipper->context, path, d9_strerror(err));
+}
+
+/* Only after a round that left nothing: the marker of an hour has all of it. */
+static int ship_hours(struct d9__shipper *shipper, const struct d9__ship_process *process)
+{
+	struct d9__hour_markers markers = { 0 };
+	uint64_t now_s = now_ns(CLOCK_REALTIME) / UINT64_C(1000000000);
+	int dir = d9__directory_open(process->path, 0), err;
+
+	if (dir < 0)
+		return 0;
+	err = d9__hour_due(dir, shipper->what.prefix, now_s, has_ended(dir), &markers);
+	for (size_t i = 0; i < markers.n && !err; i++)
+		ship_marker(shipper, dir, &markers.items[i], process->path);
+	d9__hour_forget(dir, now_s);
+	d9__hour_markers_release(&markers);
+	close(dir);
+	return err;
+}
+
 int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tree)
 {
+	size_t left = shipper->left;
 	int err = run_batch(shipper, tree, true);
 
 	for (size_t p = 0; !err && p < tree->n; p++)
@@ -415,5 +490,9 @@ int d9__shipper_run(struct d9__shipper *shipper, const struct d9__ship_tree *tre
 				show_dump(shipper, &tree->processes[p].dumps[d]);
 			else
 				ship_dump(shipper, &tree->processes[p], &tree->processes[p].dumps[d]);
-	return err ? err : run_batch(shipper, tree, false);
+	if (!err)
+		err = run_batch(shipper, tree, false);
+	for (size_t p = 0; !err && p < tree->n && shipper->left == left && shipper->what.summarise; p++)
+		err = ship_hours(shipper, &tree->processes[p]);
+	return err;
 }

@@ -2,7 +2,8 @@
 /*
  * Shipper: sends what is sealed below directories to a store, and removes it here once the store has confirmed it and the
  * list of its process (shipped.h) tells so on disk.  Dumps go first, each one's manifest after its segments; then the processes
- * take turns, oldest segment first.  Killed at any moment, what was not removed is sent again under the same key.
+ * take turns, oldest segment first; then what hours that are over say (fleet/hour.h).  Killed at any moment, what was not
+ * removed is sent again under the same key.
  */
 
 #ifndef D9_SHIP_SHIPPER_H
@@ -34,7 +35,7 @@ struct d9__shipper {
 	void *context;
 
 	struct d9__breaker breaker;
-	size_t stored, dumps, taken, dropped, refused, failed, left;
+	size_t stored, dumps, hours, taken, dropped, refused, failed, left;
 	uint64_t bytes;
 
 	/* Inside. */

@@ -260,6 +260,39 @@ static void make_process(struct trace *t, const char *boot_id, uint64_t ms)
 		    UINT64_C(100) + ms * 1000000, UINT64_C(4242));
 }
 
+/*
+ * Of the process |boot_id|, which began at 1790000000 s of the day: from |after_s| on, with two calls of |ms|, a span around
+ * each, a stack, and what its recorder says that it |evicted|.
+ */
+static void make_hour(struct trace *t, const char *boot_id, uint64_t after_s, uint64_t ms, const char *evicted)
+{
+	static const uint64_t stack[] = { 0x401000, 0x400abc };
+	const char *const pairs[] = {
+		"service", "demo", "boot_id", boot_id, "pid", strchr(boot_id, '-') + 1, "segment.evicted", evicted,
+	};
+	uint64_t ns = origin_ns + after_s * 1000000000, length = ms * 1000000;
+
+	put_schemas(t);
+	trace_schema(t, SPAN_ENTER, "SpanEnter:demo", "worker_id:9 span_id:9 parent_span_id:137 span_name:7");
+	trace_schema(t, SPAN_EXIT, "SpanExit:demo", "worker_id:9 span_id:9 span_name:7");
+	trace_schema(t, SPAN_CLOSE, "SpanCloseEvent", "span_id:9");
+	trace_event(t, CLOCK_SYNC, ns, UINT64_C(1790000000000000000) + after_s * 1000000000);
+	trace_head(t, METADATA, ns);
+	put_pairs(t, *evicted ? 4 : 3, pairs);
+	trace_event(t, UNPARK, ns + 1000, UINT64_C(0), UINT64_C(0), UINT64_C(100), UINT64_C(0), UINT64_C(4242));
+	for (unsigned i = 0; i < 2; i++, ns += length + 1000) {
+		trace_event(t, POLL_START, ns + 2000, UINT64_C(0), UINT64_C(1), UINT64_C(5),
+			    (uint64_t)trace_string(t, "handler @ main"));
+		trace_event(t, SPAN_ENTER, ns + 2000, UINT64_C(0), (uint64_t)i + 7, 0, (uint64_t)trace_string(t, "request"));
+		trace_event(t, SAMPLE, ns + 2500, UINT64_C(0), UINT64_C(4242), UINT64_C(0), 1, (uint64_t)trace_string(t, "main"),
+			    (uint64_t)trace_stack(t, 2, stack), 0);
+		trace_event(t, SPAN_EXIT, ns + 2000 + length, UINT64_C(0), (uint64_t)i + 7, (uint64_t)trace_string(t, "request"));
+		trace_event(t, SPAN_CLOSE, ns + 2000 + length, (uint64_t)i + 7);
+		trace_event(t, POLL_END, ns + 2000 + length, UINT64_C(0));
+	}
+	trace_event(t, PARK, ns + 3000, UINT64_C(0), UINT64_C(0), UINT64_C(100) + 2 * length, UINT64_C(4242));
+}
+
 static void life_call(struct trace *t, uint64_t us, uint64_t to_us, uint64_t task, const char *place)
 {
 	uint64_t text = trace_string(t, place);
@@ -589,6 +622,8 @@ int main(int argc, char **argv)
 		make_module(&t, argv + 4);
 	} else if (!strcmp(kind, "process") && argc > 5 && strchr(argv[4], '-')) {
 		make_process(&t, argv[4], strtoull(argv[5], NULL, 10));
+	} else if (!strcmp(kind, "hour") && argc > 7 && strchr(argv[4], '-')) {
+		make_hour(&t, argv[4], strtoull(argv[5], NULL, 10), strtoull(argv[6], NULL, 10), argv[7]);
 	} else if (!strcmp(kind, "held") && argc > 4) {
 		make_held(&t, strtoull(argv[4], NULL, 10));
 	} else if (!strcmp(kind, "outside") && argc > 4) {

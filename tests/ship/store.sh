@@ -68,9 +68,9 @@ says() {
 	done
 }
 
-# objects [GLOB]: how many are stored.
+# objects [GLOB]: how many are stored, hours' markers left out.
 objects() {
-	find "$stored" -type f -path "${1:-*}" | wc -l | tr -d ' '
+	find "$stored" -type f -path "${1:-*}" ! -path '*/hours/*' | wc -l | tr -d ' '
 }
 
 # traces DIR N: a process in DIR with N segments.

@@ -73,18 +73,43 @@ static void test_line_that_was_cut_is_skipped_and_harms_no_other(void)
 static void test_what_was_shipped_is_not_missing(void)
 {
 	struct d9__shipped shipped;
+	struct d9__ranges missing = { 0 };
+	char path[32], out[64];
+	int dir = make_folder(path);
+
+	append(dir, 50, "p/b");
+	append(dir, 42, "p/a");
+	CU_ASSERT_EQUAL(d9__shipped_read(&shipped, dir), 0);
+	CU_ASSERT_EQUAL(d9__shipped_missing(&shipped, "41-43,50,60-61", &missing), 0);
+	d9__ranges_write(&missing, out, sizeof(out));
+	CU_ASSERT_STRING_EQUAL(out, "41,43,60-61");
+	d9__ranges_release(&missing);
+	CU_ASSERT_EQUAL(d9__shipped_missing(&shipped, "junk", &missing), 0);
+	CU_ASSERT_EQUAL(missing.n, 0);
+	d9__ranges_release(&missing);
+	d9__shipped_release(&shipped);
+	drop_folder(path, dir);
+}
+
+static void test_gap_is_written_down_once(void)
+{
+	struct d9__shipped shipped;
 	char path[32], out[64];
 	int dir = make_folder(path);
 
 	append(dir, 42, "p/a");
-	append(dir, 50, "p/b");
+	CU_ASSERT_EQUAL(d9__shipped_gap(dir, "41-43", 1000), 0);
+	CU_ASSERT_EQUAL(d9__shipped_gap(dir, "41-43", 1001), 0);
+	CU_ASSERT_EQUAL(d9__shipped_gap(dir, "41-45", 1002), 0);
+	CU_ASSERT_EQUAL(d9__shipped_gap(dir, "", 1003), 0);
 	CU_ASSERT_EQUAL(d9__shipped_read(&shipped, dir), 0);
-	d9__shipped_missing(&shipped, "41-43,50,60-61", out, sizeof(out));
-	CU_ASSERT_STRING_EQUAL(out, "41,43,60-61");
-	d9__shipped_missing(&shipped, "42,50", out, sizeof(out));
-	CU_ASSERT_STRING_EQUAL(out, "");
-	d9__shipped_missing(&shipped, "junk", out, sizeof(out));
-	CU_ASSERT_STRING_EQUAL(out, "");
+	CU_ASSERT_EQUAL(shipped.n, 1);
+	CU_ASSERT_EQUAL_FATAL(shipped.n_gaps, 2);
+	d9__ranges_write(&shipped.gaps[0].ranges, out, sizeof(out));
+	CU_ASSERT_STRING_EQUAL(out, "41,43");
+	CU_ASSERT_EQUAL(shipped.gaps[0].epoch_s, 1000);
+	d9__ranges_write(&shipped.gaps[1].ranges, out, sizeof(out));
+	CU_ASSERT_STRING_EQUAL(out, "44-45");
 	d9__shipped_release(&shipped);
 	drop_folder(path, dir);
 }
@@ -95,6 +120,7 @@ int main(void)
 		{ "read again", test_shipped_list_is_read_as_it_was_written },
 		{ "a cut line", test_line_that_was_cut_is_skipped_and_harms_no_other },
 		{ "missing", test_what_was_shipped_is_not_missing },
+		{ "gaps", test_gap_is_written_down_once },
 		CU_TEST_INFO_NULL,
 	};
 

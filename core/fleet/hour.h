@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hour: what the segments of one process that began in one hour of UTC say together.  The shipper keeps it beside the
+ * process's segments, in BOOT_ID/.hour-2026-11-29T03, and adds each one before it is removed; when the hour is over it is
+ * stored, and the file is called .hour-2026-11-29T03.told, as the hour's marker:
+ *
+ *	PREFIX/hours/DATE/HH/SERVICE/INSTANCE/BOOT_ID.SEGMENTS.BYTES.WORST_MS.MISSING
+ *
+ * whose figures draw the map of many hosts, and whose body is a sum of summaries (summary_sum.h) with, in addition,
+ *
+ *	"hour": "2026-11-29T03", "instance", "segments", "summarised" (of how many a summary could be made), "bytes" (stored),
+ *	"indexes": "0-59", "missing": "41-57" (told in this hour, and in no store), "longest_ns"
+ *
+ * A segment that comes later makes a bigger marker: of several of one hour and process the one with most segments counts.
+ */
+
+#ifndef D9_FLEET_HOUR_H
+#define D9_FLEET_HOUR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define D9__HOUR_NAME  ".hour-"
+#define D9__HOUR_BYTES (16 << 20) /* of such a file, and of a summary, at most */
+
+struct d9__hour_segment {
+	const char *key, *service, *instance, *boot_id;
+	uint64_t index, bytes, worst_ns;
+	uint64_t epoch_s;    /* of its first clock anchor: it says which hour's it is */
+	const char *summary; /* JSON; NULL: none could be made */
+	size_t summary_len;
+};
+
+/* Add it to its hour in the directory |dir|, unless it is there already.  0, -ENOMEM, or an error of a file. */
+int d9__hour_add(int dir, const struct d9__hour_segment *segment);
+
+/* One that is due. */
+struct d9__hour_marker {
+	char file[32]; /* its name */
+	char *key, *body; /* owned */
+	uint64_t segments;
+};
+
+struct d9__hour_markers {
+	struct d9__hour_marker *items; /* owned */
+	size_t n;
+};
+
+/*
+ * What is to be stored of the hours in |dir|, under |prefix|: of those that have segments that no stored marker tells, and are
+ * over since two minutes at |now_s|; |ended|: the process writes no more, and so they all are.  0 or -ENOMEM; a file that is
+ * no hour's is left alone.  Release in any case.
+ */
+int d9__hour_due(int dir, const char *prefix, uint64_t now_s, bool ended, struct d9__hour_markers *out);
+void d9__hour_markers_release(struct d9__hour_markers *markers);
+
+/* It is stored.  0, -ENOMEM, or an error of a file. */
+int d9__hour_told(int dir, const struct d9__hour_marker *marker);
+
+/* Remove those in |dir| that were told, and have not changed in the two days before |now_s|: nothing more is waited for. */
+void d9__hour_forget(int dir, uint64_t now_s);
+
+#endif /* D9_FLEET_HOUR_H */

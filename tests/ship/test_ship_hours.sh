@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the segments of an hour say together is stored once the hour is over, as the sum of what each says alone; one that comes
+# late makes a bigger marker; what the recorder evicted is told once.
+set -eu
+# shellcheck source=tests/toolkit/node.sh
+. "$top_srcdir/tests/toolkit/node.sh"
+# shellcheck source=tests/ship/store.sh
+. "$top_srcdir/tests/ship/store.sh"
+start_store
+
+# segment N SECONDS MS EVICTED: of the process abcd-1.  1790000000 s are 14:13:20.
+segment() {
+	"$make_trace" hour zstd "t/abcd-1/trace.$1.bin.zst" abcd-1 "$2" "$3" "$4"
+}
+
+markers() {
+	(cd "$stored/p/hours" && find . -type f -path "${1:-*}" | sort)
+}
+
+mkdir -p -m 700 t t/abcd-1 alone
+: >t/abcd-1/.lock
+segment 0 0 5 ''
+segment 1 60 40 ''
+segment 4 2760 7 2-3
+segment 5 3000 3 2-3
+
+# ---- while the process lives, an hour that is over is told, and only that
+exec 8<t/abcd-1/.lock
+flock 8
+ship t --once
+equal "status" $status 0
+says '4 segments stored' '2 hours' # that hour is long over
+equal "hours" "$(markers | sed 's/[0-9]*\.[0-9]*\.[0-9]*$/BYTES/;s,demo/[^/]*/,demo/HOST/,')" "./2026-09-21/14/demo/HOST/abcd-1.3.BYTES
+./2026-09-21/15/demo/HOST/abcd-1.1.BYTES"
+equal "figures" "$(markers '*/14/*' | sed 's/.*abcd-1\.3\.[0-9]*\.//')" 40.2
+grep -q '^missing 2-3 1790002760$' t/abcd-1/.shipped || fail "$(cat t/abcd-1/.shipped)"
+equal "gaps" "$(grep -c ^missing t/abcd-1/.shipped)" 1
+
+# ---- it says what its segments say, as they are stored
+for i in 0 1 4; do
+	"$dial9" serve --summary "$(find "$stored" -name "*-$i.bin.zst")" >alone/$i.json
+done
+MARKER=$stored/p/hours/$(markers '*/14/*') node -e '
+	const fs = require("fs"), assert = require("assert");
+	const hour = JSON.parse(fs.readFileSync(process.env.MARKER));
+	const parts = [0, 1, 4].map((i) => JSON.parse(fs.readFileSync(`alone/${i}.json`)));
+	const sum = (name) => parts.reduce((n, part) => n + part[name], 0);
+	assert.equal(hour.hour, "2026-09-21T14");
+	assert.equal(hour.segments, 3);
+	assert.equal(hour.summarised, 3);
+	assert.equal(hour.indexes, "0-1,4");
+	assert.equal(hour.missing, "2-3");
+	assert.equal(hour.boot_id, "abcd-1");
+	for (const name of ["events", "lost", "busy_ns", "samples"]) assert.equal(hour[name], sum(name), name);
+	assert.ok(hour.samples > 0 && hour.busy_ns > 0);
+	assert.equal(hour.first_ns, parts[0].first_ns);
+	assert.equal(hour.wall_ns, parts[0].wall_ns);
+	assert.equal(hour.last_ns, parts[2].last_ns);
+	for (const list of ["callbacks", "spans"]) {
+		assert.equal(hour[list].length, 1, list);
+		const one = hour[list][0], ones = parts.map((part) => part[list][0]);
+		assert.equal(one.name, ones[0].name);
+		assert.equal(one.calls, 6);
+		assert.equal(one.total_ns, ones.reduce((n, o) => n + o.total_ns, 0));
+		assert.equal(one.longest_ns, 40000000);
+		assert.match(one.segment, /time=1414\/.*-1\.bin\.zst$/);
+		assert.equal(one.durations.filter((_, i) => i % 2).reduce((n, x) => n + x), 6);
+	}
+	assert.equal(hour.callbacks[0].at_ns, parts[1].callbacks[0].at_ns);
+	assert.deepEqual(hour.nodes.filter((_, i) => i % 4 === 3), parts[0].nodes.filter((_, i) => i % 4 === 3));
+	assert.equal(hour.nodes.filter((_, i) => i % 4 === 2).reduce((n, x) => n + x), 6);
+	assert.equal(hour.bin_ns, 1e10);
+	const bins = hour.bins, busy = bins.filter((_, i) => i % 2).reduce((n, x) => n + x);
+	assert.ok(Math.abs(busy - hour.busy_ns) < 1000, `${busy} ${hour.busy_ns}`);
+	assert.equal(Math.max(...bins.filter((_, i) => i % 2 === 0)), 40000000);
+'
+
+# ---- nothing new: nothing is stored again
+ship t --once
+says '0 segments stored'
+equal "markers" "$(markers | wc -l | tr -d ' ')" 2
+
+# ---- a late one
+segment 6 120 90 2-3
+ship t --once
+says '1 segment stored' '1 hour'
+equal "markers of that hour" "$(markers '*/14/*' | sed 's/.*abcd-1\.\([0-9]*\)\.[0-9]*\./\1 /')" "3 40.2
+4 90.2"
+equal "gaps are told once" "$(grep -c ^missing t/abcd-1/.shipped)" 1
+
+# ---- the hour that runs is told when the process has ended
+now=$(($(date +%s) - 1790000000))
+segment 7 $now 2 ''
+ship t --once
+equal "of the running hour" "$(markers | wc -l | tr -d ' ')" 3
+exec 8<&-
+ship t --once
+says '1 hour'
+equal "of the running hour, after its end" "$(markers | wc -l | tr -d ' ')" 4
+
+# ---- what a stage takes out stands in no hour, and a file that is no hour's harms nothing
+mkdir -m 700 t/efgh-2
+"$make_trace" hour zstd t/efgh-2/trace.0.bin.zst efgh-2 0 5 ''
+echo '{"segments": "many", "callbacks": 7, "nodes": [1, 2], "bins": {}}' >t/efgh-2/.hour-2026-09-21T14
+ship t --once --stage scrub
+equal "status" $status 0
+hour=$stored/p/hours/$(markers '*/efgh-2.*')
+grep -q '"name":"span-' "$hour" || fail "$(cat "$hour")"
+! grep -q request "$hour" || fail "a name was kept: $(cat "$hour")"
+
+# ---- raw, and files by hand: no hours
+mkdir -m 700 t/ijkl-3
+"$make_trace" hour zstd t/ijkl-3/trace.0.bin.zst ijkl-3 0 5 ''
+ship t --once --raw
+equal "markers of raw segments" "$(markers '*/ijkl-3.*' | wc -l | tr -d ' ')" 0
+stop_store
