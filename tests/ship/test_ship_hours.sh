@@ -114,4 +114,15 @@ mkdir -m 700 t/ijkl-3
 "$make_trace" hour zstd t/ijkl-3/trace.0.bin.zst ijkl-3 0 5 ''
 ship t --once --raw
 equal "markers of raw segments" "$(markers '*/ijkl-3.*' | wc -l | tr -d ' ')" 0
+
+# ---- a list of gaps of any length that a recorder writes is told
+list=$(i=10 && while [ $i -lt 26 ]; do
+	printf '%s%s00000000000000000-%s00000000000000005' "${comma-}" $i $i
+	comma=, i=$((i + 1))
+done)
+mkdir -m 700 t/mnop-4
+"$make_trace" hour zstd t/mnop-4/trace.0.bin.zst mnop-4 0 5 "$list"
+ship t --once
+grep -qF "\"$list\"" "$work"/s3/.s3d/bucket/*.json || fail "gaps are not told: $(cat said)"
+equal "missing in that hour" "$(markers '*/mnop-4.*' | sed 's/.*\.//')" 96
 stop_store
