@@ -197,9 +197,7 @@ static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *
 static void summarise(struct d9__outgoing *out, const struct d9__outgoing_options *options)
 {
 	struct d9__program_end end;
-	struct d9__program program = { .call = options->summarise,
-				       .timeout_ns = options->stages->timeout_ns,
-				       .limit_bytes = options->stages->limit_bytes };
+	struct d9__program program = { .call = options->summarise, .timeout_ns = options->stages->timeout_ns };
 	char path[32];
 	int fd = memfd_create("summary", MFD_CLOEXEC);
 	struct stat st;
