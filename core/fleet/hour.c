@@ -150,32 +150,9 @@ static int set_number(struct json_object *of, const char *name, uint64_t n)
 
 static int add_summary(struct json_object *hour, const struct d9__hour_segment *segment)
 {
-	struct json_object *part = NULL;
-	int err = segment->summary ? parse(segment->summary, segment->summary_len, &part) : -EBADMSG;
+	int err = segment->summary ? d9__summary_add(hour, segment->summary, segment->key) : 0;
 
-	if (err == -EBADMSG)
-		return 0;
-	if (!err)
-		err = d9__summary_add(hour, part, segment->key);
-	if (!err)
-		err = set_number(hour, "summarised", number(hour, "summarised") + 1);
-	json_object_put(part);
-	return err;
-}
-
-/* Longer ones than the callbacks' may be of segments without a summary. */
-static uint64_t longest(struct json_object *hour, const struct d9__hour_segment *segment)
-{
-	struct json_object *callbacks = json_object_object_get(hour, "callbacks");
-	uint64_t ns = number(hour, "longest_ns");
-
-	ns = segment->worst_ns > ns ? segment->worst_ns : ns;
-	for (size_t i = 0; json_object_is_type(callbacks, json_type_array) && i < json_object_array_length(callbacks); i++) {
-		uint64_t own_ns = number(json_object_array_get_idx(callbacks, i), "longest_ns");
-
-		ns = own_ns > ns ? own_ns : ns;
-	}
-	return ns;
+	return err || !segment->summary ? err : set_number(hour, "summarised", number(hour, "summarised") + 1);
 }
 
 static int add_figures(struct json_object *hour, const struct d9__hour_segment *segment, struct d9__ranges *indexes)
@@ -196,7 +173,9 @@ static int add_figures(struct json_object *hour, const struct d9__hour_segment *
 		err = set_number(hour, "segments", number(hour, "segments") + 1);
 	if (!err)
 		err = set_number(hour, "bytes", number(hour, "bytes") + segment->bytes);
-	return err ? err : set_number(hour, "longest_ns", longest(hour, segment));
+	if (!err && segment->worst_ns > number(hour, "longest_ns"))
+		err = set_number(hour, "longest_ns", segment->worst_ns);
+	return err;
 }
 
 /* The hour's as it is, or a new one; what is no hour's is written anew. */

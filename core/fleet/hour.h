@@ -21,15 +21,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct json_object;
+
 #define D9__HOUR_NAME  ".hour-"
 #define D9__HOUR_BYTES (16 << 20) /* of such a file, and of a summary, at most */
 
 struct d9__hour_segment {
 	const char *key, *service, *instance, *boot_id;
 	uint64_t index, bytes, worst_ns;
-	uint64_t epoch_s;    /* of its first clock anchor: it says which hour's it is */
-	const char *summary; /* JSON; NULL: none could be made */
-	size_t summary_len;
+	uint64_t epoch_s;	     /* of its first clock anchor: it says which hour's it is */
+	struct json_object *summary; /* borrowed; NULL: none could be made */
 };
 
 /* Add it to its hour in the directory |dir|, unless it is there already.  0, -ENOMEM, or an error of a file. */

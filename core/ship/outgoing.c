@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,6 +23,15 @@
 #define SECOND	   UINT64_C(1000000000)
 #define VALUE_MAX  256 /* of a pair of the caller's */
 #define FIXED_MAX  (D9__BUCKET_META_MAX - 64)
+#define SUMMARY_DEPTH 8
+
+static uint64_t number(struct json_object *of, const char *name)
+{
+	struct json_object *value = json_object_object_get(of, name);
+	int64_t n = json_object_is_type(value, json_type_int) ? json_object_get_int64(value) : 0;
+
+	return n > 0 ? (uint64_t)n : 0;
+}
 
 /* ---- beside it ---- */
 
@@ -138,10 +147,12 @@ static void say_all(struct d9__outgoing *out, const struct d9__object_key *key, 
 	say(out, "segment-index", "%" PRIu64, key->index);
 	say(out, "start-time", "%" PRIu64, key->epoch_s);
 	say(out, "host", "%s", out->facts.host[0] ? out->facts.host : key->instance);
-	say(out, "events", "%" PRIu64, out->facts.events);
-	say(out, "lost", "%" PRIu64, out->facts.lost);
-	say(out, "first-ns", "%" PRIu64, out->facts.first_ns);
-	say(out, "last-ns", "%" PRIu64, out->facts.last_ns);
+	if (out->summary) {
+		say(out, "events", "%" PRIu64, number(out->summary, "events"));
+		say(out, "lost", "%" PRIu64, number(out->summary, "lost"));
+		say(out, "first-ns", "%" PRIu64, out->first_ns);
+		say(out, "last-ns", "%" PRIu64, out->last_ns);
+	}
 	say(out, "format", "trc1");
 	say_missing(out);
 	if (segment->dumps) {
@@ -193,6 +204,51 @@ static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *
 
 /* ---- its summary ---- */
 
+static struct json_object *parse(const char *text, size_t len)
+{
+	struct json_tokener *tokener = json_tokener_new_ex(SUMMARY_DEPTH);
+	struct json_object *of = tokener ? json_tokener_parse_ex(tokener, text, (int)len) : NULL;
+
+	if (tokener)
+		json_tokener_free(tokener);
+	if (json_object_is_type(of, json_type_object))
+		return of;
+	json_object_put(of);
+	return NULL;
+}
+
+/* What the file |fd| says; NULL: it is no summary. */
+static struct json_object *read_summary(int fd)
+{
+	struct json_object *of = NULL;
+	struct stat st;
+	void *text;
+
+	if (fstat(fd, &st) || !st.st_size || st.st_size > D9__HOUR_BYTES)
+		return NULL;
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (text == MAP_FAILED)
+		return NULL;
+	of = parse(text, (size_t)st.st_size);
+	munmap(text, (size_t)st.st_size);
+	return of;
+}
+
+static void take_figures(struct d9__outgoing *out)
+{
+	struct json_object *callbacks = json_object_object_get(out->summary, "callbacks");
+	uint64_t first_ns = number(out->summary, "first_ns"), last_ns = number(out->summary, "last_ns");
+	size_t n = json_object_is_type(callbacks, json_type_array) ? json_object_array_length(callbacks) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t ns = number(json_object_array_get_idx(callbacks, i), "longest_ns");
+
+		out->worst_ns = ns > out->worst_ns ? ns : out->worst_ns;
+	}
+	out->first_ns = number(out->summary, "wall_ns");
+	out->last_ns = out->first_ns && last_ns > first_ns ? out->first_ns + last_ns - first_ns : out->first_ns;
+}
+
 /* Of what goes, not of what was recorded: what a stage took out stands in no summary. */
 static void summarise(struct d9__outgoing *out, const struct d9__outgoing_options *options)
 {
@@ -200,20 +256,15 @@ static void summarise(struct d9__outgoing *out, const struct d9__outgoing_option
 	struct d9__program program = { .call = options->summarise, .timeout_ns = options->stages->timeout_ns };
 	char path[32];
 	int fd = memfd_create("summary", MFD_CLOEXEC);
-	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", out->fd);
 	program.path = path;
-	if (fd >= 0 && !d9__program_run(&program, -1, fd, &end) && !end.status && !end.write_err && !fstat(fd, &st) &&
-	    st.st_size <= D9__HOUR_BYTES && (out->summary = malloc((size_t)st.st_size + 1)) != NULL) {
-		out->summary_len = (size_t)st.st_size;
-		if (pread(fd, out->summary, out->summary_len, 0) != st.st_size) {
-			free(out->summary);
-			out->summary = NULL;
-		}
-	}
+	if (fd >= 0 && !d9__program_run(&program, -1, fd, &end) && !end.status && !end.write_err)
+		out->summary = read_summary(fd);
 	if (fd >= 0)
 		close(fd);
+	if (out->summary)
+		take_figures(out);
 }
 
 /* ---- the whole ---- */
@@ -298,12 +349,13 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	out->fd = out->claim.fd;
 	out->n_pairs = out->texts_len = out->meta_len = 0;
 	out->summary = NULL;
+	out->worst_ns = out->first_ns = out->last_ns = 0;
 	end = out->claim.st.st_size ? run_stages(out, options) : D9__OUTGOING_EMPTY;
 	err = end == D9__OUTGOING_READY ? measure(out) : 0;
+	if (!err && end == D9__OUTGOING_READY && options->summarise && !options->dry_run)
+		summarise(out, options);
 	if (!err && end == D9__OUTGOING_READY)
 		err = name_it(out, options, process, segment);
-	if (!err && end == D9__OUTGOING_READY && options->summarise && !options->dry_run && !options->any_owner)
-		summarise(out, options);
 	out->type = type_of(out->facts.kind);
 	if (err) {
 		tell(context, segment->path, why(err));
@@ -316,7 +368,7 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 
 void d9__outgoing_release(struct d9__outgoing *out)
 {
-	free(out->summary);
+	json_object_put(out->summary);
 	out->summary = NULL;
 	if (out->fd >= 0 && out->fd != out->claim.fd)
 		close(out->fd);

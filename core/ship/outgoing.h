@@ -42,8 +42,8 @@ struct d9__outgoing {
 	char key[D9__BUCKET_KEY_MAX + 1];
 	const char *type;
 	char service[D9__OBJECT_PART + 1], instance[D9__OBJECT_PART + 1], boot_id[D9__OBJECT_PART + 1]; /* as in its key */
-	char *summary;	    /* owned; NULL: there is none */
-	size_t summary_len;
+	struct json_object *summary; /* owned; NULL: there is none */
+	uint64_t worst_ns, first_ns, last_ns; /* by the summary; the latter since 1970; 0: not known */
 	struct d9__bucket_pair pairs[D9__OUTGOING_PAIRS];
 	size_t n_pairs;
 	char texts[D9__BUCKET_META_MAX]; /* that |pairs| point into */

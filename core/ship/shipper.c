@@ -106,10 +106,9 @@ static int add_to_hour(const struct d9__outgoing *out)
 					    .boot_id = out->boot_id,
 					    .index = out->index,
 					    .bytes = out->bytes,
-					    .worst_ns = out->facts.worst_ns,
+					    .worst_ns = out->worst_ns,
 					    .epoch_s = out->epoch_s,
-					    .summary = out->summary,
-					    .summary_len = out->summary_len };
+					    .summary = out->summary };
 
 	return d9__hour_add(out->claim.dir, &segment);
 }
@@ -119,9 +118,9 @@ static int settle(const struct d9__shipper *shipper, const struct d9__outgoing *
 {
 	struct d9__shipped_line line = { .index = out->index,
 					 .bytes = out->bytes,
-					 .worst_ms = out->facts.worst_ns / MILLISECOND,
-					 .first_ns = out->facts.first_ns,
-					 .last_ns = out->facts.last_ns,
+					 .worst_ms = out->worst_ns / MILLISECOND,
+					 .first_ns = out->first_ns,
+					 .last_ns = out->last_ns,
 					 .stored_ns = now_ns(CLOCK_REALTIME),
 					 .key = out->key };
 	int err = d9__shipped_gap(out->claim.dir, out->facts.evicted, out->epoch_s);

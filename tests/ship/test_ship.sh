@@ -38,9 +38,19 @@ cmp "$stored/$key" "$(find kept -name 'trace.0.bin.zst')" || fail "other bytes"
 grep -q "^stored 0 $(wc -c <"$stored/$key" | tr -d ' ') [0-9]* [0-9]* [0-9]* [0-9]* $key\$" traces/*/.shipped ||
 	fail "$(cat traces/*/.shipped)"
 
+# The same, with symbols: the default.
+cp -R kept again
+rm -r "$work/s3/bucket"/p
+ship again --once
+equal "status" $status 0
+key=$(cd "$stored" && find p/version=1 -type f)
+"$dial9" info "$stored/$key" >is_there
+grep -q SymbolTable is_there || fail "no symbols in what is stored: $(cat is_there)"
+equal "keys of a dry run" "$(cat keys)" "$key"
 META=$(ls "$work"/s3/.s3d/bucket/*.json) node -e '
 	const fs = require("fs");
-	const meta = JSON.parse(fs.readFileSync(process.env.META, "utf8")).headers;
+	const metas = process.env.META.split("\n").map((file) => JSON.parse(fs.readFileSync(file, "utf8")).headers);
+	const meta = metas.find((headers) => headers["x-amz-meta-events"]);
 	const get = (name) => meta[`x-amz-meta-${name}`];
 	const all = Object.entries(meta).filter(([name]) => name.startsWith("x-amz-meta-"));
 	const assert = require("assert");
@@ -54,15 +64,6 @@ META=$(ls "$work"/s3/.s3d/bucket/*.json) node -e '
 	assert.match(get("boot-id"), /^[a-z]{4}-[0-9]+$/);
 	assert.ok(all.reduce((sum, [name, value]) => sum + name.length + value.length, 0) < 2048);
 '
-# The same, with symbols: the default.
-cp -R kept again
-rm -r "$work/s3/bucket"/p
-ship again --once
-equal "status" $status 0
-key=$(cd "$stored" && find p/version=1 -type f)
-"$dial9" info "$stored/$key" >is_there
-grep -q SymbolTable is_there || fail "no symbols in what is stored: $(cat is_there)"
-equal "keys of a dry run" "$(cat keys)" "$key"
 
 # What a killed program had not written is stored, too.
 "$dial9" record -q -o killed --exec -- memcached $user -l 127.0.0.1 -p $port -U 0 -t 2 &
