@@ -104,7 +104,7 @@ void d9__fired_measure(const struct d9__fire *fire, const struct d9__metadata *m
 	int n;
 
 	out[0] = '\0';
-	if (!text || !d9__trigger_parse(text, strlen(text), &trigger, &fault) || trigger.kind == D9__TRIGGER_CALL)
+	if (!text || !d9__trigger_parse_names(text, strlen(text), &trigger, &fault) || trigger.kind == D9__TRIGGER_CALL)
 		return;
 	unit = d9__trigger_unit(trigger.kind);
 	n = snprintf(out, size, "%s %s, over %s", d9__trigger_kind_name(trigger.kind), d9__fired_number(unit, fire->value).text,

@@ -101,6 +101,9 @@ say "the trace has what the user wrote"
 "$dial9" info tr | sed -n 's/^ *\(trigger\.[^ ]*.*\)/\1/p'
 grep -o '"trigger": "[^"]*"' tr/*/dump.*.json | sort -u
 
+say "the report says what the value of a trigger with a name is, and what it had to be over"
+"$dial9" report tr | sed -n 's/ at [0-9.]* [mun]*s: poll [0-9.]* ms,/ at T: poll N ms,/p'
+
 say "offsets and globs that are none of names stay as they are"
 offset=$(nm prog | sed -n 's/^0*\([0-9a-f]*\) t parse_head$/\1/p')
 fired prog head "poll > 10ms where callback ~ prog+0x$offset"
