@@ -113,6 +113,7 @@ struct d9__analysis {
 	/* Called, if it is set, for each piece of a call that ends, beside what is done here. */
 	void (*on_piece)(void *context, struct d9__worker *worker, const struct d9__piece *piece);
 	void *on_piece_context;
+	struct d9__call_hook on_call; /* spans.on_call is told of those inside of others */
 
 	/* Which process of the trace this is about: set before the first event.  NULL: it is one. */
 	const struct d9__processes *processes;

@@ -28,6 +28,17 @@ static void ran_loop(const struct d9__call *call)
 			      call->nested_parked_ns - taken_ns, call->depth);
 }
 
+static void tell_call(const struct d9__analysis *a, const struct d9__task *task)
+{
+	const struct d9__call *call = &task->call;
+
+	if (a->on_call.take)
+		a->on_call.take(a->on_call.context,
+				&(struct d9__call_end){ .callback = task->callback, .worker = call->worker->id, .task = task->id,
+							.start_ns = call->start_ns, .ns = call->total_ns - call->users_ns,
+							.stall = call->users_ns ? NULL : call->stall });
+}
+
 int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 {
 	struct d9__call *call = &task->call;
@@ -48,12 +59,13 @@ int d9__analysis_finish_call(struct d9__analysis *a, struct d9__task *task)
 	task->callback->open_ended += call->open_ended;
 	if (call->depth)
 		ran_loop(call);
+	/* The thread's own figures are of the last piece alone, and in a sandbox there are none. */
+	if (call->stall && (call->pieces > 1 || !a->off_cpu_seen) && call->waits_ns > call->stall->blocked_ns)
+		call->stall->blocked_ns = call->waits_ns;
+	tell_call(a, task);
 	if (call->stall) {
 		struct d9__callback *culprit = culprit_of(task);
 
-		/* The thread's own figures are of the last piece alone, and in a sandbox there are none. */
-		if ((call->pieces > 1 || !a->off_cpu_seen) && call->waits_ns > call->stall->blocked_ns)
-			call->stall->blocked_ns = call->waits_ns;
 		call->stall->culprit = culprit;
 		call->stall->culprit_ns = culprit == task->callback ? call->total_ns
 								   : call->inner_ns;

@@ -189,6 +189,20 @@ struct d9__callback {
 	char *inner_source;		    /* "file.c:12", or NULL */
 };
 
+/* A call that is over. */
+struct d9__call_end {
+	const struct d9__callback *callback;
+	uint64_t worker, task; /* their ids */
+	uint64_t start_ns, ns; /* |ns|: as it counts for the callback */
+	const struct d9__stall *stall; /* what else is known of a long one; NULL: nothing */
+};
+
+/* Called, if |take| is set, for each call that a callback's figures count, beside what is done here. */
+struct d9__call_hook {
+	void (*take)(void *context, const struct d9__call_end *call);
+	void *context;
+};
+
 /* All zero is empty. */
 struct d9__callbacks {
 	struct d9__callback **items;

@@ -250,6 +250,14 @@ static void account_stay(struct span *span, struct d9__account *account, uint64_
 	}
 }
 
+static void tell_call(const struct d9__spans *spans, const struct span *span, uint64_t ns)
+{
+	if (spans->on_call.take)
+		spans->on_call.take(spans->on_call.context,
+				    &(struct d9__call_end){ .callback = span->callback, .worker = span->worker->id,
+							    .task = span->task_id, .start_ns = span->enter_ns, .ns = ns });
+}
+
 int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 {
 	struct span *span = d9__table_find(&spans->open, id);
@@ -275,6 +283,7 @@ int d9__span_exit(struct d9__spans *spans, uint64_t id, uint64_t ns)
 	if (span->callback) {
 		int err = d9__callback_end(span->callback, stay_ns);
 
+		tell_call(spans, span, stay_ns);
 		/* Of a long one it is known only behind the end of its poll what the kernel took from it. */
 		if (!err && (stay_ns < D9__STALL_NS || !span->worker->piece.open))
 			err = d9__shape_add(span->callback, span->number, stay_ns);

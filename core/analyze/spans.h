@@ -38,6 +38,7 @@ struct d9__spans {
 	uint64_t finished, unmatched, misused;
 	unsigned whole_in_poll_max; /* most whole spans of the program inside one poll */
 	uint64_t polls_over_20;
+	struct d9__call_hook on_call; /* of those that count as calls */
 };
 
 void d9__spans_release(struct d9__spans *spans);

@@ -11,18 +11,24 @@
 #include "cli/args.h"
 #include "cli/cmd.h"
 #include "cli/export_sink.h"
+#include "cli/export_tables.h"
 #include "cli/profile_export.h"
 #include "cli/progress.h"
 #include "cli/raw_segment.h"
 #include "cli/trace_input.h"
 
-enum { RAW_ADDRESSES = 768 };
+enum { RAW_ADDRESSES = 768, PARTITIONS, SEGMENT_KEY, SLOW };
+
+#define SLOW_NS UINT64_C(10000000)
 
 static const struct d9__opt opts[] = {
-	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope or pprof [by FILE's end]" },
-	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed" },
+	{ 'f', "format", "F", "trc (plain TRC 1), trc.gz, folded, speedscope, pprof or parquet [by FILE's end]" },
+	{ 'o', "output", "FILE", "write to FILE, - for standard output; needed; of parquet a directory" },
 	D9__PROFILE_OPTS,
 	{ RAW_ADDRESSES, "raw-addresses", NULL, "of pprof: without names, which it finds itself" },
+	{ PARTITIONS, "partitions", NULL, "of parquet: one segment as rows of a fleet's tables" },
+	{ SEGMENT_KEY, "segment-key", "KEY", "with --partitions: its key in the store [its file's name]" },
+	{ SLOW, "slow", "TIME", "with --partitions: longer calls are rows of slow_polls (10ms)" },
 	{ 0, NULL, NULL, NULL },
 };
 
@@ -34,7 +40,8 @@ static const struct d9__usage usage = {
 		"folded: the stacks of CPU samples, a line each with its count, for flamegraph.pl\n"
 		"and others.\n"
 		"speedscope, pprof: the same for speedscope and pprof.  These three take the\n"
-		"options on samples.\n",
+		"options on samples.\n"
+		"parquet: the tables of dial9 query, a file each, for DuckDB, Spark and others.\n",
 	.opts = opts,
 };
 
@@ -42,27 +49,32 @@ struct options {
 	const char *output;
 	const struct format *format; /* NULL: not told */
 	struct d9__profile_options samples;
+	struct d9__partitions partitions;
+	bool partitioned;
+	const char *given; /* an option on partitions */
 };
 
 struct format {
 	const char *name;
 	const char *suffix; /* of files that are of this format unless told otherwise */
 	bool gzip;
-	d9__profile_writer *write; /* NULL: it is a trace, copied */
+	d9__profile_writer *write; /* NULL: it is a trace, copied, or tables */
+	bool tables;
 };
 
 /* The longer suffixes come before those that they end in; the first of a format is what it is packed as by itself. */
 static const struct format formats[] = {
-	{ "folded", ".folded", false, d9__export_folded },
-	{ "folded", ".folded.gz", true, d9__export_folded },
-	{ "speedscope", ".speedscope.json", false, d9__export_speedscope },
-	{ "speedscope", ".speedscope.json.gz", true, d9__export_speedscope },
-	{ "pprof", ".pb.gz", true, d9__export_pprof },
-	{ "pprof", ".pb", false, d9__export_pprof },
-	{ "trc", ".trc", false, NULL },
-	{ "trc", ".bin", false, NULL },
-	{ "trc.gz", ".trc.gz", true, NULL },
-	{ "trc.gz", ".bin.gz", true, NULL },
+	{ "folded", ".folded", false, d9__export_folded, false },
+	{ "folded", ".folded.gz", true, d9__export_folded, false },
+	{ "speedscope", ".speedscope.json", false, d9__export_speedscope, false },
+	{ "speedscope", ".speedscope.json.gz", true, d9__export_speedscope, false },
+	{ "pprof", ".pb.gz", true, d9__export_pprof, false },
+	{ "pprof", ".pb", false, d9__export_pprof, false },
+	{ "trc", ".trc", false, NULL, false },
+	{ "trc", ".bin", false, NULL, false },
+	{ "trc.gz", ".trc.gz", true, NULL, false },
+	{ "trc.gz", ".bin.gz", true, NULL, false },
+	{ "parquet", ".parquet", false, NULL, true },
 };
 
 #define N_FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -74,7 +86,7 @@ static bool set_format(const struct d9__args *args, struct options *options)
 			options->format = &formats[i];
 	if (options->format)
 		return true;
-	d9__cmd_fail("export", "--format wants trc, trc.gz, folded, speedscope or pprof, not '%s'", args->value);
+	d9__cmd_fail("export", "--format wants trc, trc.gz, folded, speedscope, pprof or parquet, not '%s'", args->value);
 	return false;
 }
 
@@ -116,7 +128,7 @@ static bool choose_format(struct options *options)
 	if (options->format)
 		return true;
 	d9__cmd_fail("export", "%s: of which format? give --format, or a name that ends in .trc, .bin, .folded, "
-		     ".speedscope.json, .pb or one of these and .gz", options->output);
+		     ".speedscope.json, .pb, .parquet or one of these and .gz", options->output);
 	return false;
 }
 
@@ -335,6 +347,16 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 	case RAW_ADDRESSES:
 		options->samples.raw = true;
 		return true;
+	case PARTITIONS:
+		options->partitioned = true;
+		return true;
+	case SEGMENT_KEY:
+		options->given = args->name;
+		options->partitions.key = args->value;
+		return true;
+	case SLOW:
+		options->given = args->name;
+		return d9__args_duration_ns(args, &options->partitions.slow_ns);
 	default:
 		return d9__profile_options_take(&options->samples, args, key);
 	}
@@ -346,7 +368,13 @@ static bool fit(const struct options *options)
 	const struct d9__profile_filter *wanted = &options->samples.wanted;
 	bool is_pprof = options->format->write == d9__export_pprof;
 
-	if (options->samples.raw && !is_pprof)
+	if (options->partitioned && !options->format->tables)
+		d9__cmd_fail("export", "--partitions is for --format parquet");
+	else if (options->given && !options->partitioned)
+		d9__cmd_fail("export", "--%s is for --format parquet --partitions", options->given);
+	else if (options->format->tables && !strcmp(options->output, "-"))
+		d9__cmd_fail("export", "parquet is several files: give a directory with -o");
+	else if (options->samples.raw && !is_pprof)
 		d9__cmd_fail("export", "--raw-addresses is for --format pprof");
 	else if (options->samples.given && !options->format->write)
 		d9__cmd_fail("export", "--%s is about samples: not with --format %s", options->samples.given,
@@ -360,10 +388,23 @@ static bool fit(const struct options *options)
 	return false;
 }
 
+static int write_tables(char **paths, struct options *options)
+{
+	options->partitions.folder = options->output;
+	if (options->partitioned)
+		return d9__export_partitions(paths, &options->partitions);
+#if HAVE_SQLITE
+	return d9__export_tables(paths, options->output);
+#else
+	return d9__cmd_fail("export", "this dial9 was built without SQLite, which --format parquet needs but for --partitions: "
+				      "install libsqlite3-dev and build it again");
+#endif
+}
+
 int d9__cmd_export(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { .output = NULL };
+	struct options options = { .partitions = { .slow_ns = SLOW_NS } };
 	int key;
 
 	d9__profile_options_init(&options.samples);
@@ -376,6 +417,8 @@ int d9__cmd_export(int argc, char **argv)
 		return d9__cmd_fail("export", "where to? give -o FILE, - for standard output");
 	if (!choose_format(&options) || !fit(&options))
 		return D9__EXIT_USAGE;
+	if (options.format->tables)
+		return write_tables(argv + args.first, &options);
 	if (options.format->write)
 		return d9__profile_export("export", argv + args.first, &options.samples,
 					  &(struct d9__profile_target){

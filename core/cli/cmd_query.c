@@ -161,7 +161,7 @@ static int run(struct arguments *arguments, char *trace, const char *sql)
 int d9__cmd_query(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct arguments arguments = { .options = { .timeout_ns = DEFAULT_TIMEOUT_NS,
+	struct arguments arguments = { .options = { .command = "query", .timeout_ns = DEFAULT_TIMEOUT_NS,
 						    .memory_bytes = DEFAULT_MEMORY } };
 	int key, n;
 

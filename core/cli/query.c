@@ -79,7 +79,7 @@ static int look_at_clock(void *context)
 
 static int fail(const struct d9__query *query)
 {
-	return d9__cmd_fail("query", "%s", sqlite3_errmsg(query->db));
+	return d9__cmd_fail(query->options->command, "%s", sqlite3_errmsg(query->db));
 }
 
 static int make_tables(struct d9__query *query)
@@ -101,10 +101,10 @@ static int make_tables(struct d9__query *query)
 }
 
 /* So that a question is not typed in vain. */
-static int check_traces(char **paths)
+static int check_traces(const char *command, char **paths)
 {
 	struct d9_reader *reader = NULL;
-	int status = d9__traces_have_pipe(paths) ? 0 : d9__traces_open("query", paths, &reader);
+	int status = d9__traces_have_pipe(paths) ? 0 : d9__traces_open(command, paths, &reader);
 
 	d9_reader_free(reader);
 	return status;
@@ -116,7 +116,7 @@ int d9__query_open(struct d9__query *query, const struct d9__query_options *opti
 	int err;
 
 	*query = (struct d9__query) { .options = options, .paths = paths };
-	err = check_traces(paths);
+	err = check_traces(options->command, paths);
 	if (err)
 		return err;
 	/* One thread does it all. */
@@ -150,7 +150,7 @@ static int fill(struct d9__query *query, uint32_t wanted)
 		wanted = ALL_TABLES;
 	sqlite3_set_authorizer(query->db, NULL, NULL);
 	query->until_ns = 0;
-	status = d9__query_load(query->db, query->paths, wanted, query->options->no_symbols, &rows);
+	status = d9__query_load(query->options->command, query->db, query->paths, wanted, query->options->no_symbols, &rows);
 	sqlite3_set_authorizer(query->db, authorize, query);
 	query->filled |= wanted;
 	if (query->options->verbose)
@@ -160,6 +160,11 @@ static int fill(struct d9__query *query, uint32_t wanted)
 		return status;
 	query->status |= status;
 	return 0;
+}
+
+int d9__query_read(struct d9__query *query)
+{
+	return fill(query, ALL_TABLES);
 }
 
 int d9__query_fill(struct d9__query *query)

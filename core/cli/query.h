@@ -13,6 +13,7 @@
 #include "cli/query_output.h"
 
 struct d9__query_options {
+	const char *command; /* that speaks */
 	enum d9__query_format format;
 	bool no_symbols, verbose;
 	uint64_t timeout_ns;   /* of one statement; 0: none */
@@ -37,6 +38,9 @@ struct d9__query {
  */
 int d9__query_open(struct d9__query *query, const struct d9__query_options *options, char **paths,
 		   const char *path);
+
+/* Fill all tables.  0, else the exit status, with a line on stderr. */
+int d9__query_read(struct d9__query *query);
 
 /* Fill all tables, with indices and statistics.  0, else the exit status, with a line on stderr. */
 int d9__query_fill(struct d9__query *query);

@@ -376,11 +376,11 @@ static void release(struct load *load)
 	d9_reader_free(load->reader);
 }
 
-int d9__query_load(sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows)
+int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows)
 {
 	struct load load = { .stacks.keys.kind = D9__KEPT_STACKS };
 	sqlite3_int64 before = sqlite3_total_changes64(db);
-	int status = d9__traces_open("query", paths, &load.reader), err;
+	int status = d9__traces_open(command, paths, &load.reader), err;
 
 	if (status)
 		return status;
@@ -390,10 +390,10 @@ int d9__query_load(sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, 
 		err = read_events(&load);
 	if (!err && !load.rows.err)
 		err = finish(&load);
-	status = d9__traces_close("query", load.reader, err);
+	status = d9__traces_close(command, load.reader, err);
 	err = d9__query_rows_end(&load.rows);
 	if (err)
-		status = d9__cmd_fail("query", "cannot keep the tables: %s", sqlite3_errstr(err));
+		status = d9__cmd_fail(command, "cannot keep the tables: %s", sqlite3_errstr(err));
 	/* Of a damaged trace what precedes the damage can be asked. */
 	release(&load);
 	*rows = err ? 0 : (uint64_t)(sqlite3_total_changes64(db) - before);

@@ -11,9 +11,9 @@
 #include <sqlite3.h>
 
 /*
- * Fill the tables in |wanted|, a bit for each, of |db| from the traces |paths|.  0; else one line
+ * For |command|, fill the tables in |wanted|, a bit for each, of |db| from the traces |paths|.  0; else one line
  * is on stderr, and the result is the exit status.  |*rows| receives how many rows there are.
  */
-int d9__query_load(sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows);
+int d9__query_load(const char *command, sqlite3 *db, char **paths, uint32_t wanted, bool no_symbols, uint64_t *rows);
 
 #endif /* D9_CLI_QUERY_LOAD_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fleet/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void d9__bytes_release(struct d9__bytes *bytes)
+{
+	free(bytes->data);
+	*bytes = (struct d9__bytes){ 0 };
+}
+
+/* Whether there is room for |len| more. */
+static bool make_room(struct d9__bytes *bytes, size_t len)
+{
+	size_t max = bytes->max ? bytes->max : 4096;
+	unsigned char *bigger;
+
+	if (bytes->failed)
+		return false;
+	if (len <= bytes->max - bytes->len)
+		return true;
+	while (max - bytes->len < len && max <= SIZE_MAX / 2)
+		max *= 2;
+	bigger = max - bytes->len < len ? NULL : realloc(bytes->data, max);
+	if (!bigger) {
+		bytes->failed = true;
+		return false;
+	}
+	bytes->data = bigger;
+	bytes->max = max;
+	return true;
+}
+
+void d9__bytes_put(struct d9__bytes *bytes, const void *data, size_t len)
+{
+	if (!len || !make_room(bytes, len))
+		return;
+	memcpy(bytes->data + bytes->len, data, len);
+	bytes->len += len;
+}
+
+void d9__bytes_u8(struct d9__bytes *bytes, unsigned value)
+{
+	unsigned char byte = (unsigned char)value;
+
+	d9__bytes_put(bytes, &byte, 1);
+}
+
+void d9__bytes_u32(struct d9__bytes *bytes, uint32_t value)
+{
+	unsigned char out[4];
+
+	for (unsigned i = 0; i < sizeof(out); i++)
+		out[i] = (unsigned char)(value >> 8 * i);
+	d9__bytes_put(bytes, out, sizeof(out));
+}
+
+void d9__bytes_u64(struct d9__bytes *bytes, uint64_t value)
+{
+	d9__bytes_u32(bytes, (uint32_t)value);
+	d9__bytes_u32(bytes, (uint32_t)(value >> 32));
+}
+
+void d9__bytes_varint(struct d9__bytes *bytes, uint64_t value)
+{
+	unsigned char out[10];
+	size_t n = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		out[n++] = (unsigned char)(value | 0x80);
+	out[n++] = (unsigned char)value;
+	d9__bytes_put(bytes, out, n);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parquet column: the values of one column in one row group, and their pages. */
+
+#ifndef D9_FLEET_PARQUET_COLUMN_H
+#define D9_FLEET_PARQUET_COLUMN_H
+
+#include <zstd.h>
+
+#include "fleet/bytes.h"
+#include "fleet/parquet_file.h"
+
+/* All zero, but for |facts|, is empty. */
+struct d9__parquet_values {
+	const struct d9__parquet_column *facts;
+	uint64_t *numbers;     /* of the values that are not missing; of texts, which of the distinct ones */
+	unsigned char *levels; /* of each row, of optional columns: 1, or 0 where the value is missing */
+	size_t n, rows;
+	struct d9__bytes text; /* distinct texts, one behind the other */
+	struct d9__parquet_entry {
+		uint64_t hash;
+		size_t at, len;
+	} *entries;
+	size_t n_entries, max_entries;
+	uint32_t *slots; /* number of the entry + 1, or 0 */
+	unsigned bits;	 /* there are 2^bits slots, or none */
+};
+
+void d9__parquet_values_release(struct d9__parquet_values *values);
+
+/* A value, or that it is missing.  0 or -ENOMEM. */
+int d9__parquet_values_add(struct d9__parquet_values *values, uint64_t number);
+int d9__parquet_values_add_text(struct d9__parquet_values *values, const char *text, size_t len);
+int d9__parquet_values_skip(struct d9__parquet_values *values);
+
+/* Begin the next row group. */
+void d9__parquet_values_reset(struct d9__parquet_values *values);
+
+/* What a chunk of a row group is told by, in the file's end. */
+struct d9__parquet_chunk {
+	uint64_t dictionary_at, data_at; /* behind the chunk's start; without a dictionary both are 0 */
+	uint64_t plain_bytes, bytes;	 /* with headers, before and after packing */
+	bool has_dictionary;
+	uint64_t missing;
+	struct d9__bytes least, largest; /* both empty: they are not told */
+};
+
+/* Write all pages of |values| to |out|.  0 or -ENOMEM. */
+int d9__parquet_values_pack(const struct d9__parquet_values *values, ZSTD_CCtx *zstd, struct d9__bytes *out,
+			    struct d9__parquet_chunk *chunk);
+
+void d9__parquet_chunk_release(struct d9__parquet_chunk *chunk);
+
+#endif /* D9_FLEET_PARQUET_COLUMN_H */

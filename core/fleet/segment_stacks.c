@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "fleet/segment_stacks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/hash.h"
+#include "read/stack_role.h"
+
+#define NAME_MAX_LEN 512 /* bytes of a frame's */
+
+/* A stack that is being named. */
+struct naming {
+	FILE *out;
+	struct d9__symbolizer *symbols;
+	uint64_t ns;
+	size_t frames;
+	char leaf_name[NAME_MAX_LEN + 8];
+};
+
+/* What stands between frames cannot stand in a name. */
+static void put_name(struct naming *naming, const char *name, bool kernel)
+{
+	size_t len = strnlen(name, NAME_MAX_LEN);
+
+	snprintf(naming->leaf_name, sizeof(naming->leaf_name), "%.*s%s", (int)len, name, kernel ? "_[k]" : "");
+	for (char *c = strchr(naming->leaf_name, ';'); c; c = strchr(c, ';'))
+		*c = ':';
+	if (naming->frames++)
+		putc(';', naming->out);
+	fputs(naming->leaf_name, naming->out);
+}
+
+/* The functions at work at an address, the real one before those that were inlined into it. */
+static void put_address(struct naming *naming, const uint64_t *addresses, size_t i)
+{
+	struct d9__frames frames = { 0 };
+
+	d9__symbolizer_resolve(naming->symbols, addresses[i], naming->ns,
+			       d9__address_is_executing(addresses, i) ? D9__EXECUTING : D9__RETURN, &frames);
+	for (size_t k = frames.n; k > 0; k--) {
+		const char *function = frames.items[k - 1].function;
+
+		put_name(naming, function ? function : "[unknown]", d9__address_is_kernel(addresses[i]));
+	}
+}
+
+/* Name the stack |bytes|, |len| bytes of addresses; |left_out|: it stands for all that had no room. */
+static int name(struct naming *naming, const char *bytes, size_t len, bool left_out, struct d9__named_stack *out)
+{
+	uint64_t addresses[D9__TEXT_MAX / sizeof(uint64_t)];
+	size_t n = len / sizeof(addresses[0]), size;
+
+	naming->out = open_memstream(&out->folded, &size);
+	if (!naming->out)
+		return -ENOMEM;
+	memcpy(addresses, bytes, n * sizeof(addresses[0]));
+	if (left_out)
+		put_name(naming, "(left out)", false);
+	else
+		for (size_t i = n; i > 0; i--)
+			put_address(naming, addresses, i - 1);
+	if (fclose(naming->out) || !(out->leaf = strdup(naming->leaf_name)))
+		return -ENOMEM;
+	out->frames = naming->frames;
+	return 0;
+}
+
+/* Keep the newest item under its id, unless that is known: then it goes, and |*number| is the known one's. */
+static int keep(struct d9__segment_stacks *stacks, uint32_t *number)
+{
+	struct d9__named_stack *stack = &stacks->items[stacks->n];
+	uint64_t id = d9__hash_bytes(0, stack->folded, strlen(stack->folded));
+	uintptr_t place = (uintptr_t)d9__table_find(&stacks->by_id, id);
+
+	if (place) {
+		*number = (uint32_t)(place - 1);
+		free(stack->folded);
+		free(stack->leaf);
+		*stack = (struct d9__named_stack){ .folded = NULL };
+		return 0;
+	}
+	snprintf(stack->id, sizeof(stack->id), "%016" PRIx64, id);
+	*number = (uint32_t)stacks->n++;
+	return d9__table_add(&stacks->by_id, id, (void *)(uintptr_t)stacks->n);
+}
+
+int d9__segment_stacks_make(struct d9__segment_stacks *stacks, const struct d9__segment_rows *rows,
+			    struct d9__symbolizer *symbols)
+{
+	const struct d9__texts *keys = &rows->stacks;
+	int err = 0;
+
+	stacks->items = calloc(keys->n + 1, sizeof(*stacks->items));
+	stacks->of = calloc(keys->n + 1, sizeof(*stacks->of));
+	if (!stacks->items || !stacks->of)
+		return -ENOMEM;
+	for (size_t i = 0; i < keys->n && !err; i++) {
+		struct naming naming = { .symbols = symbols, .ns = rows->stack_ns[i] };
+		bool left_out = keys->full && keys->others_number == i;
+
+		err = name(&naming, keys->items[i], keys->lens[i], left_out, &stacks->items[stacks->n]);
+		if (!err)
+			err = keep(stacks, &stacks->of[i]);
+	}
+	return err;
+}
+
+void d9__segment_stacks_release(struct d9__segment_stacks *stacks)
+{
+	/* The one behind the last was being named when the memory was short. */
+	for (size_t i = 0; stacks->items && (i < stacks->n || stacks->items[i].folded); i++) {
+		free(stacks->items[i].folded);
+		free(stacks->items[i].leaf);
+	}
+	free(stacks->items);
+	free(stacks->of);
+	d9__table_release(&stacks->by_id);
+}
