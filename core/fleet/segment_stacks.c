@@ -90,24 +90,68 @@ static int keep(struct d9__segment_stacks *stacks, uint32_t *number)
 	return d9__table_add(&stacks->by_id, id, (void *)(uintptr_t)stacks->n);
 }
 
-int d9__segment_stacks_make(struct d9__segment_stacks *stacks, const struct d9__segment_rows *rows,
-			    struct d9__symbolizer *symbols)
+/* ---- samples ---- */
+
+static uint64_t callback_number(const struct d9__sample_row *row)
+{
+	return row->callback ? row->callback->number + 1 : 0;
+}
+
+/* By all but how many they are. */
+static int compare_samples(const void *left, const void *right)
+{
+	const struct d9__sample_row *a = left, *b = right;
+	const uint64_t of[][2] = { { a->minute, b->minute },	 { a->off_cpu, b->off_cpu },
+				   { callback_number(a), callback_number(b) }, { a->thread, b->thread },
+				   { a->stack, b->stack } };
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (of[i][0] != of[i][1])
+			return of[i][0] < of[i][1] ? -1 : 1;
+	return 0;
+}
+
+/* |of|: by the number of a stack in the rows, its place among the named ones. */
+static void merge_samples(struct d9__rows *samples, const uint32_t *of)
+{
+	struct d9__sample_row *items = samples->items;
+	size_t n = 0;
+
+	for (size_t i = 0; i < samples->n; i++)
+		if (items[i].stack)
+			items[i].stack = of[items[i].stack - 1] + 1;
+	if (samples->n)
+		qsort(items, samples->n, sizeof(*items), compare_samples);
+	for (size_t i = 0; i < samples->n; i++)
+		if (n && !compare_samples(&items[n - 1], &items[i]))
+			items[n - 1].samples += items[i].samples;
+		else
+			items[n++] = items[i];
+	samples->n = n;
+	/* Places are those of before. */
+	d9__table_release(&samples->places);
+}
+
+int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segment_rows *rows, struct d9__symbolizer *symbols)
 {
 	const struct d9__texts *keys = &rows->stacks;
+	uint32_t *of = calloc(keys->n + 1, sizeof(*of));
 	int err = 0;
 
 	stacks->items = calloc(keys->n + 1, sizeof(*stacks->items));
-	stacks->of = calloc(keys->n + 1, sizeof(*stacks->of));
-	if (!stacks->items || !stacks->of)
-		return -ENOMEM;
+	if (!stacks->items || !of)
+		err = -ENOMEM;
 	for (size_t i = 0; i < keys->n && !err; i++) {
 		struct naming naming = { .symbols = symbols, .ns = rows->stack_ns[i] };
 		bool left_out = keys->full && keys->others_number == i;
 
 		err = name(&naming, keys->items[i], keys->lens[i], left_out, &stacks->items[stacks->n]);
 		if (!err)
-			err = keep(stacks, &stacks->of[i]);
+			err = keep(stacks, &of[i]);
 	}
+	if (!err)
+		merge_samples(&rows->samples, of);
+	free(of);
 	return err;
 }
 
@@ -119,6 +163,5 @@ void d9__segment_stacks_release(struct d9__segment_stacks *stacks)
 		free(stacks->items[i].leaf);
 	}
 	free(stacks->items);
-	free(stacks->of);
 	d9__table_release(&stacks->by_id);
 }

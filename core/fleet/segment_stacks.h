@@ -21,13 +21,14 @@ struct d9__named_stack {
 struct d9__segment_stacks {
 	struct d9__named_stack *items; /* in order of their first samples */
 	size_t n;
-	uint32_t *of; /* by number of the stack in the rows */
 	struct d9__table by_id;
 };
 
-/* |stacks| starts as all zero.  0 or -ENOMEM; release in both cases. */
-int d9__segment_stacks_make(struct d9__segment_stacks *stacks, const struct d9__segment_rows *rows,
-			    struct d9__symbolizer *symbols);
+/*
+ * |stacks| starts as all zero.  The samples of |rows| have the numbers of |items| afterwards, and equal ones are one row.  0 or
+ * -ENOMEM; release in both cases.
+ */
+int d9__segment_stacks_make(struct d9__segment_stacks *stacks, struct d9__segment_rows *rows, struct d9__symbolizer *symbols);
 void d9__segment_stacks_release(struct d9__segment_stacks *stacks);
 
 #endif /* D9_FLEET_SEGMENT_STACKS_H */
