@@ -231,6 +231,8 @@ static int run(struct process *process, char **paths)
 	if (!*paths)
 		return d9__cmd_fail("process",
 				    "name a directory, segments or a dump's manifest; see dial9 help process");
+	if (process->stages.tables)
+		return d9__cmd_fail("process", "parquet is a stage of dial9 ship; here it is: dial9 export --format parquet");
 	if (!process->stages.n && d9__stages_add(&process->stages, "symbolize", why, sizeof(why)))
 		return d9__cmd_fail("process", "out of memory");
 	process->stages.symbolize = d9__symbolize_to_stdout;

@@ -16,7 +16,7 @@
 
 #include <dial9/error.h>
 
-#include "fleet/hour.h"
+#include "ship/hour.h"
 #include "ship/shipped.h"
 #include "stage/program.h"
 
@@ -309,6 +309,20 @@ static enum d9__outgoing_end run_stages(struct d9__outgoing *out, const struct d
 	}
 }
 
+/* Without them the segment goes as it would, unless nothing may go past a stage that failed. */
+static enum d9__outgoing_end make_tables(struct d9__outgoing *out, const struct d9__outgoing_options *options,
+					 void (*tell)(void *context, const char *path, const char *what), void *context)
+{
+	char text[512], what[576];
+
+	if (!options->stages->tables || options->dry_run ||
+	    !d9__table_objects_make(&out->tables, out->fd, options->prefix, out->key, options->stages->timeout_ns, text, sizeof(text)))
+		return D9__OUTGOING_READY;
+	snprintf(what, sizeof(what), "stage 'parquet': %s", text);
+	tell(context, out->claim.path, what);
+	return options->stages->on_error == D9__STAGE_ERROR_KEEP ? D9__OUTGOING_FAILED : D9__OUTGOING_READY;
+}
+
 static const char *why(int err)
 {
 	switch (err) {
@@ -347,7 +361,7 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 		return D9__OUTGOING_FAILED;
 	}
 	out->fd = out->claim.fd;
-	out->n_pairs = out->texts_len = out->meta_len = 0;
+	out->n_pairs = out->texts_len = out->meta_len = out->next = out->tables.n = 0;
 	out->summary = NULL;
 	out->worst_ns = out->first_ns = out->last_ns = 0;
 	end = out->claim.st.st_size ? run_stages(out, options) : D9__OUTGOING_EMPTY;
@@ -357,6 +371,8 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	if (!err && end == D9__OUTGOING_READY)
 		err = name_it(out, options, process, segment);
 	out->type = type_of(out->facts.kind);
+	if (!err && end == D9__OUTGOING_READY)
+		end = make_tables(out, options, tell, context);
 	if (err) {
 		tell(context, segment->path, why(err));
 		end = D9__OUTGOING_FAILED;
@@ -370,6 +386,7 @@ void d9__outgoing_release(struct d9__outgoing *out)
 {
 	json_object_put(out->summary);
 	out->summary = NULL;
+	d9__table_objects_release(&out->tables);
 	if (out->fd >= 0 && out->fd != out->claim.fd)
 		close(out->fd);
 	out->fd = -1;

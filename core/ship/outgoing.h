@@ -10,6 +10,7 @@
 #include "ship/object_key.h"
 #include "ship/segment_facts.h"
 #include "ship/store.h"
+#include "ship/tables.h"
 #include "ship/tree.h"
 #include "stage/stages.h"
 
@@ -44,6 +45,8 @@ struct d9__outgoing {
 	char service[D9__OBJECT_PART + 1], instance[D9__OBJECT_PART + 1], boot_id[D9__OBJECT_PART + 1]; /* as in its key */
 	struct json_object *summary; /* owned; NULL: there is none */
 	uint64_t worst_ns, first_ns, last_ns; /* by the summary; the latter since 1970; 0: not known */
+	struct d9__table_objects tables; /* that are stored before it */
+	size_t next;			 /* of them, the one that is on its way; behind them the segment itself */
 	struct d9__bucket_pair pairs[D9__OUTGOING_PAIRS];
 	size_t n_pairs;
 	char texts[D9__BUCKET_META_MAX]; /* that |pairs| point into */

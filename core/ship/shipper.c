@@ -15,7 +15,7 @@
 
 #include <dial9/error.h>
 
-#include "fleet/hour.h"
+#include "ship/hour.h"
 #include "record/directory.h"
 #include "ship/dump_object.h"
 #include "ship/refused.h"
@@ -170,12 +170,29 @@ static enum state finish_refused(struct d9__shipper *shipper, const struct d9__o
 	return FINISHED;
 }
 
-static enum state finish(struct d9__shipper *shipper, const struct d9__outgoing *out, const struct d9__bucket_answer *answer)
+/* The object of |out| whose turn it is: its tables, then the segment. */
+static int put(struct d9__bucket *bucket, const struct d9__outgoing *out, uint64_t token)
+{
+	const struct d9__table_object *table = out->next < out->tables.n ? &out->tables.items[out->next] : NULL;
+	struct d9__bucket_put put = { .key = table ? table->key : out->key,
+				      .type = table ? "application/vnd.apache.parquet" : out->type,
+				      .meta = out->pairs,
+				      .n_meta = table ? 0 : out->n_pairs,
+				      .size = table ? table->bytes : out->bytes };
+
+	return d9__bucket_put(bucket, token, &put, table ? table->fd : out->fd);
+}
+
+static enum state finish(struct d9__shipper *shipper, struct d9__outgoing *out, const struct d9__bucket_answer *answer)
 {
 	switch (answer->class) {
 	case D9__BUCKET_DONE:
 	case D9__BUCKET_THERE:
 		succeed(shipper, answer);
+		if (out->next < out->tables.n) {
+			out->next++;
+			return put(shipper->bucket, out, answer->token) ? PENDING : RUNNING;
+		}
 		finish_stored(shipper, out);
 		return FINISHED;
 	case D9__BUCKET_REFUSED:
@@ -195,17 +212,6 @@ static enum state count_end(struct d9__shipper *shipper, enum d9__outgoing_end e
 	shipper->dropped += end == D9__OUTGOING_DROPPED;
 	shipper->failed += end == D9__OUTGOING_FAILED;
 	return FINISHED;
-}
-
-static int put(struct d9__bucket *bucket, const struct d9__outgoing *out, uint64_t token)
-{
-	struct d9__bucket_put put = { .key = out->key,
-				      .type = out->type,
-				      .meta = out->pairs,
-				      .n_meta = out->n_pairs,
-				      .size = out->bytes };
-
-	return d9__bucket_put(bucket, token, &put, out->fd);
 }
 
 /* Begin item |i| in |slot|. */
@@ -301,6 +307,8 @@ static int collect(struct batch *batch)
 		return got < 0 ? got : 0;
 	slot = (size_t)answer->token;
 	batch->items[batch->owner[slot]].state = finish(batch->shipper, &batch->slots[slot], answer);
+	if (batch->items[batch->owner[slot]].state == RUNNING)
+		return 0;
 	d9__outgoing_release(&batch->slots[slot]);
 	batch->busy[slot] = false;
 	batch->running--;

@@ -2,7 +2,7 @@
 /*
  * Shipper: sends what is sealed below directories to a store, and removes it here once the store has confirmed it and the
  * list of its process (shipped.h) tells so on disk.  Dumps go first, each one's manifest after its segments; then the processes
- * take turns, oldest segment first; then what hours that are over say (fleet/hour.h).  Killed at any moment, what was not
+ * take turns, oldest segment first; then what hours that are over say (hour.h).  Killed at any moment, what was not
  * removed is sent again under the same key.
  */
 

@@ -121,6 +121,10 @@ int d9__stages_add(struct d9__stages *stages, const char *text, char *why, size_
 	struct d9__stage *stage = &stages->items[stages->n];
 	int err;
 
+	if (!strcmp(text, "parquet")) {
+		stages->tables = true;
+		return 0;
+	}
 	if (stages->n == D9__STAGES_MAX) {
 		snprintf(why, why_size, "there can be %d stages", D9__STAGES_MAX);
 		return -EINVAL;

@@ -54,6 +54,7 @@ struct d9__stage {
 struct d9__stages {
 	struct d9__stage items[D9__STAGES_MAX];
 	size_t n;
+	bool tables; /* "parquet" is among them: the shipper makes it, of what the others leave */
 	enum d9__stage_error on_error;
 	uint64_t timeout_ns;
 	uint64_t limit_bytes; /* of a program's memory, and of what it writes; 0: none */
@@ -71,7 +72,7 @@ struct d9__stages {
 void d9__stages_init(struct d9__stages *stages);
 
 /*
- * Add the stage |text|: "symbolize", "redact:GLOB[,...]" (redact_rules.h), or a program with its
+ * Add the stage |text|: "symbolize", "redact:GLOB[,...]" (redact_rules.h), "parquet", or a program with its
  * arguments (words.h), which is looked for at once.  0, -EINVAL with a reason in |why|, -ENOMEM.
  */
 int d9__stages_add(struct d9__stages *stages, const char *text, char *why, size_t why_size);

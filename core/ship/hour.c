@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "fleet/hour.h"
+#include "ship/hour.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -14,8 +14,8 @@
  * A segment that comes later makes a bigger marker: of several of one hour and process the one with most segments counts.
  */
 
-#ifndef D9_FLEET_HOUR_H
-#define D9_FLEET_HOUR_H
+#ifndef D9_SHIP_HOUR_H
+#define D9_SHIP_HOUR_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,4 +62,4 @@ int d9__hour_told(int dir, const struct d9__hour_marker *marker);
 /* Remove those in |dir| that were told, and have not changed in the two days before |now_s|: nothing more is waited for. */
 void d9__hour_forget(int dir, uint64_t now_s);
 
-#endif /* D9_FLEET_HOUR_H */
+#endif /* D9_SHIP_HOUR_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables: a segment as rows for the engines that people have (core/doc/FLEET.md), stored beside it: one file a table, under
+ * PREFIX/parquet/v1/incoming/.  A process of its own makes them, as it reads what anybody could have written.
+ */
+
+#ifndef D9_SHIP_TABLES_H
+#define D9_SHIP_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define D9__TABLES_MAX 8
+
+struct d9__table_object {
+	char *key; /* owned */
+	int fd;	   /* owned; its file has no name */
+	uint64_t bytes;
+};
+
+/* All zero is empty. */
+struct d9__table_objects {
+	struct d9__table_object items[D9__TABLES_MAX];
+	size_t n;
+};
+
+/*
+ * Make those of the segment |fd|, which is stored as |key| below |prefix|, within |timeout_ns|.  0, or -errno with a line in
+ * |why| and nothing in |out|.
+ */
+int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *prefix, const char *key, uint64_t timeout_ns, char *why,
+			   size_t why_size);
+
+void d9__table_objects_release(struct d9__table_objects *tables);
+
+#endif /* D9_SHIP_TABLES_H */
