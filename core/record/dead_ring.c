@@ -23,6 +23,25 @@
 #include "record/side_ring.h"
 
 #define LOCK_TRIES 50
+#define LATELY_NS  UINT64_C(5000000000) /* several times what the flush thread sleeps at most */
+
+static bool read_at(int fd, void *buf, size_t len, uint64_t at)
+{
+	uint8_t *p = buf;
+
+	while (len) {
+		ssize_t n = pread(fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		at += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return true;
+}
 
 /* ---- is it dead? ---- */
 
@@ -84,40 +103,54 @@ bool d9__dead_ring_is_mapped(uint32_t pid, const struct stat *st)
 }
 
 /*
+ * Whether /proc may hide processes of this user: we are in a user namespace, and a /proc of another one shows processes
+ * to those alone who could trace them.  A service of systemd with PrivateUsers= and ProtectProc= is there.
+ */
+static bool is_hiding_processes(void)
+{
+	unsigned long long inside, outside, n;
+	char map[256] = "";
+
+	if (!access("/proc/1", F_OK) || read_text("/proc/self/uid_map", map, sizeof(map)) <= 0)
+		return false;
+	return sscanf(map, "%llu %llu %llu", &inside, &outside, &n) != 3 || inside || outside || n != UINT32_MAX;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+/* Its flush thread ran a moment ago, which it does every second at least. */
+static bool ran_lately(int fd)
+{
+	uint64_t tick_ns, now = now_ns();
+
+	return read_at(fd, &tick_ns, sizeof(tick_ns), D9__RING_HEALTH_AT + offsetof(struct d9__ring_health, tick_ns)) &&
+	       tick_ns <= now && now - tick_ns < LATELY_NS;
+}
+
+/*
  * The lock is the authority, and it is ours by now.  This is for a process whose lock was taken
  * from it: one that closed a descriptor which it could see.  After exec(2) pid and start time are
- * still those of the ring, but nothing maps it.
+ * still those of the ring, but nothing maps it.  Who cannot see it has its heartbeat.
  */
-static bool process_lives(const struct d9__ring_header *header, const struct stat *st)
+static bool process_lives(int fd, const struct d9__ring_header *header, const struct stat *st)
 {
 	char boot[64] = "";
 
-	if (read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) > 36 &&
-	    strncmp(boot, header->kernel_boot_id, 36) != 0)
+	if (!header->pid || (read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) > 36 &&
+			     strncmp(boot, header->kernel_boot_id, 36) != 0))
 		return false;
-	return header->pid && start_time(header->pid) == header->start_time &&
-	       d9__dead_ring_is_mapped(header->pid, st);
+	if (start_time(header->pid) == header->start_time)
+		return d9__dead_ring_is_mapped(header->pid, st);
+	return is_hiding_processes() && ran_lately(fd);
 }
 
 /* ---- opening ---- */
-
-static bool read_at(int fd, void *buf, size_t len, uint64_t at)
-{
-	uint8_t *p = buf;
-
-	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return true;
-}
 
 static bool read_header(int fd, struct d9__ring_header *header)
 {
@@ -169,7 +202,7 @@ static int check(struct d9__dead_ring *ring)
 		return -ESTALE;
 	if (!read_header(ring->fd, header) || memcmp(header->magic, D9__RING_MAGIC, sizeof(header->magic)) != 0)
 		return -EBADMSG;
-	return process_lives(header, &st) ? -EBUSY : 0;
+	return process_lives(ring->fd, header, &st) ? -EBUSY : 0;
 }
 
 int d9__dead_ring_open(struct d9__dead_ring *ring, const char *path)
@@ -222,7 +255,7 @@ static int check_layout(struct d9__dead_ring *ring)
 	uint32_t count = atomic_load_explicit(&header->chunk_count, memory_order_relaxed);
 	off_t size = lseek(ring->fd, 0, SEEK_END);
 
-	if (header->layout != D9__RING_LAYOUT)
+	if (!d9__ring_layout_is_known(header->layout))
 		return -EPROTONOSUPPORT;
 	if (header->slot_count != D9__SLOT_COUNT || header->chunk_size != D9__CHUNK_SIZE ||
 	    header->chunks_at != D9__RING_CHUNKS_AT || header->chunks_max > D9__CHUNKS_MAX ||

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "format/store_name.h"
 #include "format/utf8.h"
 #include "format/heap.h"
 #include "record/environment.h"
@@ -108,6 +109,8 @@ static const struct spec {
 	[D9__OPTION_RUNTIME_NAME] = { "DIAL9_RUNTIME_NAME", TEXT },
 	[D9__OPTION_SPAN_FILTER] = { "DIAL9_SPAN_FILTER", TEXT },
 	[D9__OPTION_TRIGGERS] = { "DIAL9_TRIGGERS", TEXT },
+	[D9__OPTION_S3_BUCKET] = { "DIAL9_S3_BUCKET", TEXT },
+	[D9__OPTION_S3_PREFIX] = { "DIAL9_S3_PREFIX", TEXT },
 	[D9__OPTION_GIVER] = { "DIAL9_GIVER", TEXT },
 };
 
@@ -159,7 +162,9 @@ static int set_text(struct d9_options *options, enum d9__option id, const char *
 
 	if (!options || !value || !*value || strlen(value) >= max)
 		return -EINVAL;
-	if (id == D9__OPTION_SPAN_FILTER && d9__span_filter_check(value))
+	if ((id == D9__OPTION_SPAN_FILTER && d9__span_filter_check(value)) ||
+	    (id == D9__OPTION_S3_BUCKET && !d9__is_bucket_name(value)) ||
+	    (id == D9__OPTION_S3_PREFIX && !d9__is_key_prefix(value)))
 		return -EINVAL;
 	copy = d9__strdup(value);
 	if (!copy)
@@ -191,6 +196,20 @@ int d9_options_set_trace_dir(struct d9_options *options, const char *dir)
 int d9_options_set_service(struct d9_options *options, const char *name)
 {
 	return set_text(options, D9__OPTION_SERVICE, name);
+}
+
+int d9_options_set_s3(struct d9_options *options, const char *bucket, const char *prefix, const char *service)
+{
+	int err;
+
+	/* All of it or nothing. */
+	if (!options || !bucket || !d9__is_bucket_name(bucket) || (prefix && (!*prefix || !d9__is_key_prefix(prefix))) ||
+	    (service && !*service))
+		return -EINVAL;
+	err = set_text(options, D9__OPTION_S3_BUCKET, bucket);
+	if (!err && prefix)
+		err = set_text(options, D9__OPTION_S3_PREFIX, prefix);
+	return err || !service ? err : set_text(options, D9__OPTION_SERVICE, service);
 }
 
 int d9_options_set_host(struct d9_options *options, const char *name)
@@ -733,6 +752,8 @@ static int apply_defaults(struct d9_options *options)
 		err = default_host(options);
 	if (!err && !d9__options_text(options, D9__OPTION_SPAN_FILTER))
 		err = set_text(options, D9__OPTION_SPAN_FILTER, "info");
+	if (!err && !d9__options_text(options, D9__OPTION_S3_PREFIX))
+		err = set_text(options, D9__OPTION_S3_PREFIX, "dial9-traces");
 	return err;
 }
 

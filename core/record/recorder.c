@@ -129,6 +129,8 @@ static int start_ring(const char *boot_id)
 		/* Recovery writes to no directory if we would not. */
 		.trace_dir = writes_files() ? d9__flush.trace_dir : "",
 		.service = d9__options_text(&options, D9__OPTION_SERVICE),
+		.s3_bucket = d9__options_text(&options, D9__OPTION_S3_BUCKET),
+		.s3_prefix = d9__options_text(&options, D9__OPTION_S3_PREFIX),
 	};
 	int err = d9__gate_init();
 

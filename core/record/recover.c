@@ -148,7 +148,7 @@ static bool is_same_dir(const char *a, const char *b)
 
 static bool is_ours(const struct d9__dead_ring *ring)
 {
-	return ring->header.layout == D9__RING_LAYOUT;
+	return d9__ring_layout_is_known(ring->header.layout);
 }
 
 /* True: |out| tells why nothing was done. */

@@ -315,6 +315,8 @@ static void fill_texts(const struct d9__ring_options *options)
 	copy_text(header->boot_id, sizeof(header->boot_id), options->boot_id);
 	copy_text(header->service, sizeof(header->service), options->service);
 	copy_text(header->trace_dir, sizeof(header->trace_dir), options->trace_dir);
+	copy_text(header->s3_bucket, sizeof(header->s3_bucket), options->s3_bucket);
+	copy_text(header->s3_prefix, sizeof(header->s3_prefix), options->s3_prefix);
 }
 
 static void fill_header(const struct d9__ring_options *options, enum d9__ring_kind kind)

@@ -29,12 +29,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "format/store_name.h"
 #include "format/trigger_text.h"
 #include "record/clock.h"
 #include "record/note.h"
 
 #define D9__RING_MAGIC       "D9RING\0\1"
-#define D9__RING_LAYOUT      4
+#define D9__RING_LAYOUT      5
+#define D9__RING_LAYOUT_OLD  4 /* can be read as well: its header ends before |s3_bucket|, with zeros behind */
 #define D9__RING_CONTROL_AT  0x1000
 #define D9__RING_HEALTH_AT   0x2000
 #define D9__RING_FREE_AT     0x4000
@@ -124,6 +126,9 @@ struct d9__ring_header {
 	_Atomic(uint64_t) lead;
 	uint64_t recovery; /* number + 1 of the segment that recovery makes of this ring */
 	_Atomic(uint32_t) flight; /* chunks are recycled: what is not there any more was not lost */
+	/* Where a shipper that takes its targets from rings is to send the segments; "": nobody asked for that. */
+	char s3_bucket[D9__BUCKET_NAME + 1];
+	char s3_prefix[D9__KEY_PREFIX + 1];
 };
 
 /* What came of a dump that was asked for from outside. */
@@ -266,6 +271,7 @@ struct d9__ring_options {
 	const char *boot_id;   /* BOOT_ID of the namespace: names the directory in /dev/shm */
 	const char *trace_dir; /* absolute; where recovery belongs, and the place of kind DISK */
 	const char *service;
+	const char *s3_bucket, *s3_prefix; /* NULL: none */
 };
 
 /* This process's ring.  |base| is NULL until d9__ring_start() and never unmapped afterwards. */
@@ -288,6 +294,12 @@ struct d9__ring {
 	char why[96];                   /* why not the first choice, "" if it is; told as metadata */
 };
 extern struct d9__ring d9__ring;
+
+/* Whether a ring of |layout| can be read here. */
+static inline bool d9__ring_layout_is_known(uint32_t layout)
+{
+	return layout == D9__RING_LAYOUT || layout == D9__RING_LAYOUT_OLD;
+}
 
 /*
  * Create and map the ring with its first chunks.  Tries the places of |options->kind| in turn.

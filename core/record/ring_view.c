@@ -120,11 +120,12 @@ static int check_header(const struct d9__ring_view *view)
 		return -EAGAIN; /* the magic is written last */
 	if (memcmp(header->magic, D9__RING_MAGIC, sizeof(header->magic)) != 0)
 		return -EBADMSG;
-	if (header->layout != D9__RING_LAYOUT)
+	if (!d9__ring_layout_is_known(header->layout))
 		return -EPROTONOSUPPORT;
 	if (header->slot_count != D9__SLOT_COUNT || header->chunk_size != D9__CHUNK_SIZE ||
 	    header->chunks_at != D9__RING_CHUNKS_AT || header->chunks_max > D9__CHUNKS_MAX ||
-	    chunks > header->chunks_max || header->kind > D9__RING_DISK || check_owner(header))
+	    chunks > header->chunks_max || header->kind > D9__RING_DISK || check_owner(header) ||
+	    !ends(header->s3_bucket, sizeof(header->s3_bucket)) || !ends(header->s3_prefix, sizeof(header->s3_prefix)))
 		return -EBADMSG;
 	return view->size < D9__RING_CHUNKS_AT + (uint64_t)chunks * D9__CHUNK_SIZE ? -ENODATA : 0;
 }
@@ -212,7 +213,7 @@ int d9__ring_view_open_other(struct d9__ring_view *view, int dir_fd, const char 
 		err = d9__ring_view_read(view, 0, &view->header, sizeof(view->header));
 	}
 	if (!err && (memcmp(view->header.magic, D9__RING_MAGIC, sizeof(view->header.magic)) != 0 ||
-		     view->header.layout == D9__RING_LAYOUT))
+		     d9__ring_layout_is_known(view->header.layout)))
 		err = -EBADMSG;
 	if (!err)
 		err = check_owner(&view->header);

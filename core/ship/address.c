@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/store_name.h"
+
 #define REGION_MAX 63
 #define PLACE      "{bucket}"
 
@@ -20,19 +22,6 @@ __attribute__((format(printf, 3, 4))) static int fail(char *why, size_t size, co
 	vsnprintf(why, size, format, arguments);
 	va_end(arguments);
 	return -EINVAL;
-}
-
-/* What stores call a bucket: 3 to 63 of a-z, 0-9, ".", "-"; some have "_" and capitals. */
-static bool is_bucket(const char *name)
-{
-	size_t len = strlen(name);
-
-	if (len < 3 || len > 63 || !isalnum((unsigned char)name[0]) || strstr(name, ".."))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && !strchr("-._", name[i]))
-			return false;
-	return true;
 }
 
 bool d9__address_is_region(const char *region)
@@ -140,7 +129,7 @@ int d9__address_parse(const struct d9__address_options *options, struct d9__addr
 		      size_t why_size)
 {
 	*out = (struct d9__address) { .scheme = "https" };
-	if (!is_bucket(options->bucket))
+	if (!d9__is_bucket_name(options->bucket))
 		return fail(why, why_size, "bucket '%.100s': a name has 3 to 63 letters, digits, '.' or '-'",
 			    options->bucket);
 	strcpy(out->bucket, options->bucket);

@@ -147,6 +147,23 @@ D9_API int d9_options_set_trace_dir(struct d9_options *options, const char *dir)
 /** Name of the service, as metadata.  Default: name of the executable; DIAL9_SERVICE_NAME. */
 D9_API int d9_options_set_service(struct d9_options *options, const char *name);
 
+/**
+ * Where the trace is to be stored: |bucket| of an object store, under keys that begin with |prefix|,
+ * for |service| (NULL: what d9_options_set_service() said).  Default: nowhere; DIAL9_S3_BUCKET, and
+ * "dial9-traces" for |prefix| (NULL), DIAL9_S3_PREFIX.
+ *
+ * This process sends nothing: a shipper of the same user does, `dial9 ship --from-rings`, which takes
+ * bucket and prefix from here, and address, region and credentials of the store never.
+ *
+ * @param bucket  3 to 63 letters, digits, '.', '-' or '_'
+ * @param prefix  parts of letters, digits, '.', '_', '-' or '=', separated by '/'; 256 bytes at most
+ *
+ * @return 0; -EINVAL if one of them is no such name, with nothing changed; or -ENOMEM
+ *
+ * Since: 0.1
+ */
+D9_API int d9_options_set_s3(struct d9_options *options, const char *bucket, const char *prefix, const char *service);
+
 /** Name of the host, as metadata.  Default: gethostname(). */
 D9_API int d9_options_set_host(struct d9_options *options, const char *name);
 

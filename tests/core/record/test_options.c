@@ -281,6 +281,49 @@ static void test_stacks_alone_are_wanted_of_all_threads_and_no_loop(void)
 	CU_ASSERT_EQUAL(number_with(D9__OPTION_CPU, "DIAL9_FORCE_CTIMER", "1", 0), 1);
 }
 
+static void test_options_of_a_store_are_names_of_one_or_none(void)
+{
+	static const char *const bad[] = { "", "ab", "a/b", "-abc", "a..b", "bucket name", "caf\xc3\xa9", "s3://b" };
+	static const char *const bad_prefixes[] = { "", "/p", "p//q", "p q", "p?x", "p%2f" };
+	struct d9_options *api, all = { 0 };
+	char name[300];
+
+	clearenv();
+	CU_ASSERT_EQUAL_FATAL(d9_options_new(&api), 0);
+	CU_ASSERT_EQUAL(d9_options_set_s3(api, NULL, NULL, NULL), -EINVAL);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CU_ASSERT_EQUAL(d9_options_set_s3(api, bad[i], NULL, NULL), -EINVAL);
+	for (size_t i = 0; i < sizeof(bad_prefixes) / sizeof(bad_prefixes[0]); i++)
+		CU_ASSERT_EQUAL(d9_options_set_s3(api, "bucket", bad_prefixes[i], "service"), -EINVAL);
+	memset(name, 'a', sizeof(name));
+	name[64] = '\0';
+	CU_ASSERT_EQUAL(d9_options_set_s3(api, name, NULL, NULL), -EINVAL);
+	name[64] = 'a', name[257] = '\0';
+	CU_ASSERT_EQUAL(d9_options_set_s3(api, "bucket", name, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, api), 0);
+	CU_ASSERT_PTR_NULL(d9__options_text(&all, D9__OPTION_S3_BUCKET));
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_SERVICE), "test_options");
+	d9__options_release(&all);
+
+	setenv("DIAL9_S3_BUCKET", " from-environment ", 1);
+	setenv("DIAL9_S3_PREFIX", "team/traces/", 1);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, api), 0);
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_S3_BUCKET), "from-environment");
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_S3_PREFIX), "team/traces/");
+	d9__options_release(&all);
+
+	setenv("DIAL9_S3_BUCKET", "../etc", 1);
+	unsetenv("DIAL9_S3_PREFIX");
+	CU_ASSERT_EQUAL(d9_options_set_s3(api, "my.bucket-1", NULL, "shop"), 0);
+	CU_ASSERT_EQUAL(d9__options_resolve(&all, api), 0);
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_S3_BUCKET), "my.bucket-1");
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_S3_PREFIX), "dial9-traces");
+	CU_ASSERT_STRING_EQUAL(d9__options_text(&all, D9__OPTION_SERVICE), "shop");
+	d9__options_release(&all);
+	d9_options_free(api);
+	unsetenv("DIAL9_S3_BUCKET");
+}
+
 int main(void)
 {
 	static const CU_TestInfo tests[] = {
@@ -298,6 +341,7 @@ int main(void)
 		{ "stacks alone are wanted of all threads and no loop",
 		  test_stacks_alone_are_wanted_of_all_threads_and_no_loop },
 		{ "ranges", test_options_setters_refuse_what_is_out_of_range },
+		{ "names of a store", test_options_of_a_store_are_names_of_one_or_none },
 		{ "environment of strangers", test_environment_of_who_may_not_choose_does_not_count },
 		{ "environment taken", test_environment_that_is_taken_is_still_found },
 		CU_TEST_INFO_NULL,

@@ -20,7 +20,7 @@ static int start(enum d9__ring_kind kind, size_t max_bytes, const char *dir)
 {
 	const struct d9__ring_options options = { .kind = kind, .max_bytes = max_bytes,
 						  .boot_id = boot_id, .trace_dir = dir,
-						  .service = "ring test" };
+						  .service = "ring test", .s3_bucket = "bucket" };
 
 	snprintf(boot_id, sizeof(boot_id), "test-%d", (int)getpid());
 	d9__ring_forget_in_child();
@@ -45,6 +45,8 @@ static void test_ring_in_shared_memory_is_private_and_says_whose_it_is(void)
 		CU_ASSERT_STRING_EQUAL(copy.boot_id, boot_id);
 		CU_ASSERT_STRING_EQUAL(copy.trace_dir, "/traces");
 		CU_ASSERT_STRING_EQUAL(copy.service, "ring test");
+		CU_ASSERT_STRING_EQUAL(copy.s3_bucket, "bucket");
+		CU_ASSERT_STRING_EQUAL(copy.s3_prefix, "");
 		CU_ASSERT_EQUAL(strlen(copy.kernel_boot_id), 36);
 		/* Allocated, not sparse: writing into it can not raise SIGBUS later. */
 		CU_ASSERT(st.st_blocks * 512 >= D9__RING_CHUNKS_AT + 8 * D9__CHUNK_SIZE);
