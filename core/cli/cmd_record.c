@@ -25,6 +25,7 @@
 #include "cli/record_giver.h"
 #include "cli/record_line.h"
 #include "cli/record_result.h"
+#include "cli/record_ship.h"
 #include "cli/recover_users.h"
 #include "cli/text.h"
 #include "cli/trigger_names.h"
@@ -34,6 +35,7 @@
 
 #define CPU_HZ_MAX 1000
 #define HOUR_MS	   3600000
+#define SHIP_NS	   UINT64_C(10000000000)
 
 #define MEMORY_MEAN	(UINT64_C(512) << 10) /* bytes between samples */
 #define MEMORY_MEAN_MAX (UINT64_C(1) << 40)
@@ -64,7 +66,10 @@ enum {
 	OPT_START_DISABLED,
 	OPT_FLIGHT,
 	OPT_TRIGGER,
-	OPT_ON_DUMP
+	OPT_ON_DUMP,
+	OPT_SHIP,
+	OPT_SHIP_OPTIONS,
+	OPT_SHIP_DEADLINE
 };
 
 static const struct d9__opt opts[] = {
@@ -94,6 +99,9 @@ static const struct d9__opt opts[] = {
 	{ OPT_TRIGGER, "trigger", "TEXT", "dump when this happens, such as 'poll > 50ms'; may be given again" },
 	{ OPT_ON_DUMP, "on-dump", "COMMAND",
 	  "run it, without a shell, with the manifest of each dump; may be given again" },
+	{ OPT_SHIP, "ship", "[=URL]", "send what is sealed to s3://BUCKET/PREFIX [DIAL9_S3_BUCKET]: dial9 ship" },
+	{ OPT_SHIP_OPTIONS, "ship-options", "TEXT", "more options of dial9 ship, such as '--endpoint URL'" },
+	{ OPT_SHIP_DEADLINE, "ship-deadline", "DUR", "how long to send once CMD has ended [10s]" },
 	{ OPT_START_DISABLED, "start-disabled", NULL,
 	  "record nothing until `dial9 enable PID` says so" },
 	{ OPT_EXEC, "exec", NULL, "become CMD instead of waiting for it; no final line" },
@@ -123,6 +131,7 @@ struct options {
 	char triggers[PATH_MAX]; /* separated by ; */
 	char *resolved;		 /* the same with what names stand for; owned */
 	struct d9__on_dump_commands on_dump;
+	struct d9__record_ship ship;
 	bool quiet, require, no_follow, report, exec, start_disabled, flight, off_cpu, profile_only, no_blocking;
 };
 
@@ -346,7 +355,7 @@ static void report(const struct d9__record_result *result)
 }
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
-static int conclude(const struct options *options, char **argv,
+static int conclude(struct options *options, char **argv,
 		    struct d9__record_dir *dir, const struct d9__namespaces *before, int watch, int wait_status)
 {
 	const char *triggers = getenv("DIAL9_TRIGGERS");
@@ -363,6 +372,7 @@ static int conclude(const struct options *options, char **argv,
 	d9__failure_take(dir->path, &line.failure);
 	line.follower = d9__followers_of_dir(dir->path);
 	recover_rest(dir->path, &line);
+	d9__record_ship_end(&options->ship, before, &line.shipped);
 	if (line.unwritten)
 		dir->made = false; /* to stay, for what comes later */
 	err = d9__record_result_collect(dir->path, before, &result);
@@ -370,10 +380,10 @@ static int conclude(const struct options *options, char **argv,
 		d9__cmd_fail("record", "%s: %s", dir->path, strerror(-err));
 		return options->require ? D9__EXIT_FINDING : 0;
 	}
-	nothing = d9__record_result_is_empty(&result);
+	nothing = d9__record_result_is_empty(&result) && !line.shipped.stored;
 	if (options->report && result.processes && !nothing)
 		report(&result);
-	if (!options->quiet)
+	if (!options->quiet || line.shipped.left || line.shipped.dumps_left)
 		d9__record_line(&line);
 	d9__record_result_release(&result);
 	return nothing && !result.living && options->require ? D9__EXIT_FINDING : 0;
@@ -466,7 +476,7 @@ static int run_unrecorded(const struct options *options, char **argv, const stru
 }
 
 /* CMD's end is in |*wait_status| and |*ran| true, or the result is an exit status. */
-static int record(const struct options *options, char **argv, int *wait_status, bool *ran)
+static int record(struct options *options, char **argv, int *wait_status, bool *ran)
 {
 	struct d9__namespaces before = { 0 };
 	struct d9__record_dir place;
@@ -493,6 +503,7 @@ static int record(const struct options *options, char **argv, int *wait_status, 
 		if (options->exec && place.made)
 			d9__record_giver_let_go(&giver);
 		watch = d9__record_began_watch(dir);
+		d9__record_ship_begin(&options->ship, dir);
 		err = run_watched(options, argv, dir, &before, giver.text, &libraries, wait_status, &outcome);
 		*ran = !err;
 		status = err ? explain_exec(argv[0], err)
@@ -762,6 +773,14 @@ static bool take_option(const struct d9__args *args, int key, struct options *op
 		return take_trigger(args, options->triggers, sizeof(options->triggers));
 	case OPT_ON_DUMP:
 		return d9__on_dump_add(&options->on_dump, args->value);
+	case OPT_SHIP:
+		options->ship.url = args->value;
+		return options->ship.wanted = true;
+	case OPT_SHIP_OPTIONS:
+		options->ship.more = args->value;
+		return true;
+	case OPT_SHIP_DEADLINE:
+		return d9__args_duration_ns(args, &options->ship.deadline_ns);
 	case OPT_START_DISABLED:
 		return options->start_disabled = true;
 	case OPT_REPORT:
@@ -784,9 +803,16 @@ static int take_options(struct d9__args *args, struct options *options)
 	}
 	if (key < 0)
 		return d9__args_exit(key);
-	if (options->exec && (options->report || options->require || options->on_dump.n))
+	if (options->exec && (options->report || options->require || options->on_dump.n || options->ship.wanted))
 		return d9__cmd_fail("record", "with --exec nobody waits for CMD, so there is no %s",
-				    options->report ? "--report" : options->require ? "--require" : "--on-dump");
+				    options->report  ? "--report" :
+				    options->require ? "--require" :
+				    options->on_dump.n ? "--on-dump" : "--ship");
+	if (options->ship.wanted && (options->report || options->on_dump.n))
+		return d9__cmd_fail("record", "--ship takes away what %s is to see; leave one of them out",
+				    options->report ? "--report" : "--on-dump");
+	if (options->ship.more && !options->ship.wanted)
+		return d9__cmd_fail("record", "--ship-options without --ship");
 	if (options->profile_only && options->cpu && !strcmp(options->cpu, "off"))
 		return d9__cmd_fail("record", "--profile-only records samples, and --cpu off takes none");
 	if (options->profile_only && options->cpu_threads && strcmp(options->cpu_threads, "all") != 0)
@@ -796,13 +822,13 @@ static int take_options(struct d9__args *args, struct options *options)
 	options->resolved = d9__trigger_names_resolve(options->triggers, args->argv[args->first]);
 	if (!options->triggers[0] && !options->quiet)
 		warn_of_environment();
-	return options->resolved ? -1 : D9__EXIT_USAGE;
+	return options->resolved && d9__record_ship_check(&options->ship) ? -1 : D9__EXIT_USAGE;
 }
 
 int d9__cmd_record(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct options options = { 0 };
+	struct options options = { .ship.deadline_ns = SHIP_NS };
 	int status = take_options(&args, &options), wait_status = 0;
 	bool ran = false;
 
@@ -810,6 +836,7 @@ int d9__cmd_record(int argc, char **argv)
 		status = record(&options, argv + args.first, &wait_status, &ran);
 	free(options.resolved);
 	d9__on_dump_release(&options.on_dump);
+	d9__record_ship_release(&options.ship);
 	if (ran)
 		d9__child_exit_like(wait_status, status);
 	return status;

@@ -18,6 +18,7 @@
 #include "cli/cmd.h"
 #include "cli/recover_dir.h"
 #include "cli/segment_summary.h"
+#include "cli/ship_rings.h"
 #include "cli/ship_status.h"
 #include "cli/text.h"
 #include "ship/shipper.h"
@@ -47,10 +48,12 @@ enum key {
 	KEY_RAW,
 	KEY_EVERY,
 	KEY_EXPIRES,
+	KEY_FROM_RINGS,
 };
 
 static const struct d9__opt opts[] = {
 	{ KEY_TO, "to", "URL", "s3://BUCKET[/PREFIX], where objects go" },
+	{ KEY_FROM_RINGS, "from-rings", NULL, "where recorders of this user say: DIAL9_S3_BUCKET" },
 	{ KEY_ENDPOINT, "endpoint", "URL", "address of a store that is not AWS" },
 	{ KEY_REGION, "region", "NAME", "of the bucket [environment, profile, asked of the bucket]" },
 	{ KEY_PROFILE, "profile", "NAME", "of the AWS configuration files [AWS_PROFILE, default]" },
@@ -74,7 +77,7 @@ static const struct d9__opt opts[] = {
 
 static const struct d9__usage usage = {
 	.command = "ship",
-	.synopsis = "--to s3://BUCKET[/PREFIX] [--once] DIR...",
+	.synopsis = "--to s3://BUCKET[/PREFIX]|--from-rings [--once] DIR...",
 	.text = "Send sealed segments and dumps to an object store.  DIR is a trace directory, or\n"
 		"one that holds such; what the store has confirmed is removed from it.  Named\n"
 		"files are sent and kept.  Without --once it goes on until SIGTERM.  Credentials\n"
@@ -91,7 +94,7 @@ struct ship {
 	struct d9__ship_tree tree;
 	const char *to, *link;
 	char *bucket, *prefix; /* owned */
-	bool once, status, json, raw;
+	bool once, status, json, raw, from_rings;
 	uint64_t deadline_ns, every_ns, expires_ns;
 	char **paths;
 };
@@ -327,6 +330,39 @@ static int print_link(struct ship *ship)
 	return status;
 }
 
+static int run(struct ship *ship, char **paths);
+
+/* In a process of its own. */
+static int run_target(void *context, const char *to, char **paths, uint64_t deadline_ns)
+{
+	struct ship *ship = context;
+
+	ship->to = to;
+	ship->deadline_ns = deadline_ns;
+	ship->from_rings = false;
+	ship->once = true;
+	return run(ship, paths);
+}
+
+static int run_rings(struct ship *ship, char **dirs)
+{
+	const struct d9__ship_rings how = { .dirs = dirs,
+					    .every_ns = ship->every_ns,
+					    .deadline_ns = ship->deadline_ns,
+					    .once = ship->once || ship->deadline_ns || ship->shipper.what.dry_run,
+					    .dry_run = ship->shipper.what.dry_run,
+					    .ship = run_target,
+					    .context = ship,
+					    .stop = &stop };
+	struct sigaction action = { .sa_handler = on_signal };
+
+	if (ship->to || ship->status)
+		return d9__cmd_fail("ship", "--from-rings and --%s exclude each other", ship->to ? "to" : "status");
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	return d9__ship_rings(&how);
+}
+
 static int run(struct ship *ship, char **paths)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -335,6 +371,8 @@ static int run(struct ship *ship, char **paths)
 	if (ship->link)
 		return *paths ? d9__cmd_fail("ship", "--link prints an address, and ships nothing: leave out %s", *paths) :
 				print_link(ship);
+	if (ship->from_rings)
+		return run_rings(ship, paths);
 	if (!*paths)
 		return d9__cmd_fail("ship", "name a trace directory, or files; see dial9 help ship");
 	status = take_paths(ship, paths);
@@ -386,13 +424,14 @@ static bool take_option(const struct d9__args *args, int key, struct ship *ship)
 				 [KEY_SERVICE - KEY_TO] = &ship->shipper.what.service,
 				 [KEY_INSTANCE - KEY_TO] = &ship->shipper.what.instance,
 				 [KEY_LINK - KEY_TO] = &ship->link,
-				 [KEY_RAW - KEY_TO] = NULL };
+				 [KEY_FROM_RINGS - KEY_TO] = NULL };
 	bool *flags[] = { [KEY_ALLOW_HTTP - KEY_TO] = &ship->store.allow_http,
 			  [KEY_ONCE - KEY_TO] = &ship->once,
 			  [KEY_DRY_RUN - KEY_TO] = &ship->shipper.what.dry_run,
 			  [KEY_STATUS - KEY_TO] = &ship->status,
 			  [KEY_JSON - KEY_TO] = &ship->json,
-			  [KEY_RAW - KEY_TO] = &ship->raw };
+			  [KEY_RAW - KEY_TO] = &ship->raw,
+			  [KEY_FROM_RINGS - KEY_TO] = &ship->from_rings };
 
 	switch (key) {
 	case KEY_DEADLINE:

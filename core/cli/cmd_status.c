@@ -14,6 +14,7 @@
 #include "cli/recorders.h"
 #include "cli/running_now.h"
 #include "cli/status_json.h"
+#include "cli/status_store.h"
 #include "cli/status_log.h"
 #include "cli/text.h"
 
@@ -224,6 +225,18 @@ static void put_running(struct d9__text_out *out, const struct d9__recorder_seen
 	}
 }
 
+/* Where its trace is to be stored, and how much of it waits for that. */
+static void put_store(struct d9__text_out *out, const struct d9__recorder_seen *recorder, const char *label)
+{
+	char text[D9__STATUS_STORE_LEN];
+
+	if (!d9__status_store(recorder, text))
+		return;
+	d9__text_string(out, label);
+	put_escaped(out, text);
+	d9__text_char(out, '\n');
+}
+
 /* ---- the table ---- */
 
 static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
@@ -249,6 +262,7 @@ static void put_row(struct d9__text_out *out, const struct d9__recorder_seen *re
 	put_running(out, recorder, "        ");
 	put_problems(out, recorder, "        ");
 	put_degraded(out, recorder, "        ");
+	put_store(out, recorder, "        store: ");
 }
 
 /* Of the dead, what is not shown one by one. */
@@ -524,6 +538,7 @@ static void put_details(struct d9__text_out *out, const struct d9__recorder_seen
 	put_state(out, recorder);
 	put_events(out, recorder);
 	put_disk(out, recorder);
+	put_store(out, recorder, "  store       ");
 	put_ring(out, recorder);
 	put_workers(out, recorder);
 	put_samples(out, recorder);

@@ -26,6 +26,7 @@
 #include "cli/cmd.h"
 #include "cli/hook.h"
 #include "cli/on_dump.h"
+#include "cli/record_child.h"
 #include "stage/words.h"
 
 #define ID_LEN	      26
@@ -465,15 +466,6 @@ struct d9__on_dump *d9__on_dump_begin(const struct d9__on_dump_plan *plan)
 	return NULL;
 }
 
-/* Behind d9__child_run(), which leaves them blocked. */
-static bool is_to_end(void)
-{
-	sigset_t pending;
-
-	return !sigpending(&pending) && (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-					 sigismember(&pending, SIGQUIT));
-}
-
 void d9__on_dump_end(struct d9__on_dump *on_dump, struct d9__on_dump_outcome *out)
 {
 	struct pollfd done = { .events = POLLIN };
@@ -485,7 +477,7 @@ void d9__on_dump_end(struct d9__on_dump *on_dump, struct d9__on_dump_outcome *ou
 	atomic_store_explicit(&on_dump->ending, true, memory_order_release);
 	eventfd_write(on_dump->wake, 1);
 	while (poll(&done, 1, 100) <= 0)
-		if (is_to_end() && !atomic_exchange_explicit(&on_dump->hurry, true, memory_order_relaxed))
+		if (d9__child_is_to_end() && !atomic_exchange_explicit(&on_dump->hurry, true, memory_order_relaxed))
 			eventfd_write(on_dump->wake, 1);
 	pthread_join(on_dump->thread, NULL);
 	*out = on_dump->outcome;

@@ -136,6 +136,14 @@ void d9__child_give_signals_back(void)
 	sigprocmask(SIG_SETMASK, &inherited.mask, NULL);
 }
 
+bool d9__child_is_to_end(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) && (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+					 sigismember(&pending, SIGQUIT));
+}
+
 _Noreturn void d9__child_exit_like(int wait_status, int own_status)
 {
 	sigset_t set;

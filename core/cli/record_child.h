@@ -4,6 +4,8 @@
 #ifndef D9_CLI_RECORD_CHILD_H
 #define D9_CLI_RECORD_CHILD_H
 
+#include <stdbool.h>
+
 /*
  * Run |argv| with the environment |envp| in the same process group and wait for it.  Ctrl-C and
  * Ctrl-\ reach it from the terminal and are ignored here; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2
@@ -15,6 +17,9 @@ int d9__child_run(char **argv, char **envp, int *wait_status);
 
 /* Behind d9__child_run(), which took them for CMD's sake: signals reach this process as before, and end it. */
 void d9__child_give_signals_back(void);
+
+/* Behind d9__child_run(), which leaves them blocked: whether somebody wants this process to end. */
+bool d9__child_is_to_end(void);
 
 /*
  * End as the child did: the same exit status, or by the same signal.  |own_status| is used instead

@@ -172,9 +172,38 @@ static void explain_no_dump(FILE *out, const struct d9__record_line *line)
 				 "nobody asked for it; while it runs: dial9 dump PID, or by itself: --trigger 'poll > 50ms'");
 }
 
+/* What is in the store is not here any more, and its events are not counted. */
+static void print_stored(FILE *out, const struct d9__record_line *line)
+{
+	char size[D9__SIZE_LEN];
+
+	fprintf(out, "recorded%s; %zu segment%s (%s) stored in %s", line->recovered ? ", recovered" : "", line->shipped.stored,
+		line->shipped.stored == 1 ? "" : "s", d9__size_text(line->shipped.bytes, size), line->shipped.to);
+}
+
+/* What is left of what was to be stored, and how it gets there. */
+static void print_left(FILE *out, const struct d9__record_line *line)
+{
+	size_t segments = line->shipped.left, dumps = line->shipped.dumps_left;
+
+	if (!segments && !dumps) {
+		if (line->shipped.stored)
+			fprintf(out, "; nothing is left in %s", line->dir->path);
+		return;
+	}
+	fprintf(out, "; left: ");
+	if (segments)
+		fprintf(out, "%zu segment%s", segments, segments == 1 ? "" : "s");
+	if (dumps)
+		fprintf(out, "%s%zu dump%s", segments ? " and " : "", dumps, dumps == 1 ? "" : "s");
+	fprintf(out, " in %s; send them: dial9 ship --once --to %s %s", line->dir->path, line->shipped.to, line->dir->path);
+}
+
 static void print(FILE *out, const struct d9__record_line *line)
 {
-	if (!line->result->living && line->unwritten && d9__record_result_is_empty(line->result))
+	if (line->shipped.stored && !line->result->living)
+		print_stored(out, line);
+	else if (!line->result->living && line->unwritten && d9__record_result_is_empty(line->result))
 		print_unwritten(out, line);
 	else if (line->start_disabled && !line->result->living && d9__record_result_is_empty(line->result))
 		fprintf(out, "nothing was recorded: it began switched off; while it runs: dial9 enable PID");
@@ -188,6 +217,7 @@ static void print(FILE *out, const struct d9__record_line *line)
 		explain_empty(out, line);
 	else
 		print_result(out, line);
+	print_left(out, line);
 }
 
 /* One line, whatever is in the names. */

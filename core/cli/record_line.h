@@ -9,6 +9,7 @@
 
 #include "cli/record_dir.h"
 #include "cli/record_result.h"
+#include "cli/record_ship.h"
 
 struct d9__record_line {
 	char *const *argv; /* CMD */
@@ -22,6 +23,7 @@ struct d9__record_line {
 	bool start_disabled, follows, profile_only;
 	bool only_dumps; /* a recorder ran, in flight mode */
 	bool triggers;	 /* there were some that could have fired */
+	struct d9__record_shipped shipped;
 };
 
 /* Where the trace is and how to look at it; or that nothing was recorded, and why. */

@@ -5,6 +5,7 @@
 
 #include "cli/running_now.h"
 #include "cli/status_json.h"
+#include "cli/status_store.h"
 
 static void put_key(struct d9__text_out *out, const char *key)
 {
@@ -197,6 +198,29 @@ static void put_facts(struct d9__text_out *out, const char *facts)
 	d9__text_char(out, '}');
 }
 
+/* Where its trace is to be stored: null, or the names and what waits, null if that is not to be seen. */
+static void put_store(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
+{
+	const struct d9__ring_header *header = &recorder->view.header;
+	long waiting = d9__status_store_waiting(recorder);
+
+	d9__text_string(out, ",\"store\":");
+	if (!header->s3_bucket[0]) {
+		d9__text_string(out, "null");
+		return;
+	}
+	d9__text_string(out, "{\"bucket\":");
+	d9__text_json(out, header->s3_bucket, strlen(header->s3_bucket));
+	put_text(out, "prefix", header->s3_prefix);
+	d9__text_string(out, ",\"segments_waiting\":");
+	if (waiting < 0)
+		d9__text_string(out, "null}");
+	else {
+		d9__text_u64(out, (uint64_t)waiting);
+		d9__text_char(out, '}');
+	}
+}
+
 static void put_recorder(struct d9__text_out *out, const struct d9__recorder_seen *recorder)
 {
 	const struct d9__ring_header *header = &recorder->view.header;
@@ -217,6 +241,7 @@ static void put_recorder(struct d9__text_out *out, const struct d9__recorder_see
 	put_events(out, recorder);
 	put_error(out, recorder);
 	put_writer(out, recorder);
+	put_store(out, recorder);
 	put_memory(out, recorder);
 	put_clock(out, health);
 	put_workers(out, recorder);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `dial9 status`: of a recorder whose trace is to be stored elsewhere, what waits for a shipper. */
+
+#ifndef D9_CLI_STATUS_STORE_H
+#define D9_CLI_STATUS_STORE_H
+
+#include <stdbool.h>
+
+#include "cli/recorders.h"
+
+#define D9__STATUS_STORE_LEN 512
+
+/* Sealed segments of it that are still here; -1: its directory is not to be seen. */
+long d9__status_store_waiting(const struct d9__recorder_seen *recorder);
+
+/* "s3://BUCKET/PREFIX; 3 segments wait for a shipper: ..."; false: it is to be stored nowhere. */
+bool d9__status_store(const struct d9__recorder_seen *recorder, char text[D9__STATUS_STORE_LEN]);
+
+#endif /* D9_CLI_STATUS_STORE_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ring target: where the recorder of a process wants its segments stored, as its ring says.  Whoever can write into that ring
+ * chose these texts, so each is judged like one of a command line, and nothing else is taken from there: no address of a
+ * store, no region, no credentials.
+ */
+
+#ifndef D9_SHIP_RING_TARGET_H
+#define D9_SHIP_RING_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "record/ring_file.h"
+
+/* One process's. */
+struct d9__ring_target {
+	char to[sizeof("s3:///") + D9__BUCKET_NAME + D9__KEY_PREFIX]; /* as --to has it */
+	char trace_dir[D9__RING_DIR];
+	char boot_id[32]; /* its directory in there */
+
+	/* Its owner's. */
+	bool seen;	 /* in the latest look at all rings */
+	unsigned looked; /* how often a dead one was asked for what it still holds */
+};
+
+struct d9__ring_targets {
+	struct d9__ring_target *list; /* owned */
+	size_t n;
+};
+
+/*
+ * What |header| says, of a ring whose file is |owner|'s.  0; -ENOENT: that it is to be stored nowhere; -EPERM: it is another
+ * user's; -EINVAL: a text in it is none that may stand there.
+ */
+int d9__ring_target_take(struct d9__ring_target *out, const struct d9__ring_header *header, uid_t owner);
+
+/* Put |target| where the one of the same directory is, or behind the last: the one in the list, or NULL without memory. */
+struct d9__ring_target *d9__ring_targets_put(struct d9__ring_targets *targets, const struct d9__ring_target *target);
+
+/* Take number |i| out; the last one has its place then. */
+void d9__ring_targets_drop(struct d9__ring_targets *targets, size_t i);
+
+void d9__ring_targets_release(struct d9__ring_targets *targets);
+
+#endif /* D9_SHIP_RING_TARGET_H */
