@@ -45,8 +45,8 @@ export class Body {
 }
 
 export class Objects {
-	constructor({ dir, discard, buckets }) {
-		Object.assign(this, { dir, discard, serial: 0 });
+	constructor({ dir, discard, buckets, copies }) {
+		Object.assign(this, { dir, discard, copies, serial: 0 });
 		this.buckets = new Map(buckets.map((name) => [name, new Map()]));
 		this.sorted = new Map();
 		for (const name of dir ? buckets : [])
@@ -63,6 +63,13 @@ export class Objects {
 	}
 	#metaFile(bucket, key) {
 		return path.join(this.dir, META, bucket, `${createHash("sha256").update(key).digest("hex")}.json`);
+	}
+	/** All contents that a key ever had, each once, under its sum. */
+	#keep(key, body) {
+		const folder = path.join(this.copies, ...key.split("/"));
+		fs.mkdirSync(folder, { recursive: true });
+		fs.rmSync(path.join(folder, body.sum.sha256.toString("hex")), { force: true });
+		fs.linkSync(body.file, path.join(folder, body.sum.sha256.toString("hex")));
 	}
 	has(bucket) {
 		return this.buckets.has(bucket);
@@ -83,8 +90,12 @@ export class Objects {
 		if (this.dir && !this.discard) {
 			const file = path.join(this.dir, bucket, key);
 			fs.mkdirSync(path.dirname(file), { recursive: true });
+			if (this.copies)
+				this.#keep(key, body);
 			fs.renameSync(body.file, file);
-			fs.writeFileSync(this.#metaFile(bucket, key), JSON.stringify(object));
+			// It may be killed at any moment, and reads this when it begins again.
+			fs.writeFileSync(`${file}.part`, JSON.stringify(object));
+			fs.renameSync(`${file}.part`, this.#metaFile(bucket, key));
 		} else {
 			Object.defineProperty(object, "bytes", { value: Buffer.concat(body.pieces) });
 		}

@@ -3,10 +3,11 @@
 //
 //   node s3d.mjs [--bucket B]... [--key ID:SECRET[:TOKEN]]... [--region R] [--dir D | --discard] [--port P]
 //                [--faults FILE] [--log FILE] [--clock-offset S] [--kms] [--dislike HEADER] [--tls-key F --tls-cert F]
-//                [--limit S]
+//                [--limit S] [--copies DIR]
 //
 // Prints its address, and ends when its stdin does, or after --limit seconds (600).  Defaults: bucket "bucket", key
 // "AKIDEXAMPLE:secret", region "eu-west-1".  --log: one JSON object a line and request.
+// --copies: DIR/KEY/SUM for each content that a key ever had.
 //
 // A fault is { kind, method?, key?, skip?, times?, ... }: it applies to requests of that method whose key contains
 // that text, after `skip` of them, `times` times (1; 0: always).  --faults names a JSON list of them; POST /-/faults
@@ -33,7 +34,7 @@ const { values: options } = parseArgs({ options: {
 	bucket: { ...text, multiple: true, default: ["bucket"] },
 	key: { ...text, multiple: true, default: ["AKIDEXAMPLE:secret"] },
 	region: { ...text, default: "eu-west-1" },
-	dir: text, faults: text, log: text, dislike: text, "tls-key": text, "tls-cert": text,
+	dir: text, copies: text, faults: text, log: text, dislike: text, "tls-key": text, "tls-cert": text,
 	port: { ...text, default: "0" },
 	limit: { ...text, default: "600" },
 	"clock-offset": { ...text, default: "0" },
@@ -42,7 +43,7 @@ const { values: options } = parseArgs({ options: {
 } });
 
 const store = { region: options.region, keys: parseKeys(options.key) };
-const objects = new Objects({ dir: options.dir, discard: options.discard, buckets: options.bucket });
+const objects = new Objects({ dir: options.dir, discard: options.discard, buckets: options.bucket, copies: options.copies });
 const uploads = new Map();
 let faults = options.faults ? JSON.parse(fs.readFileSync(options.faults, "utf8")) : [];
 const log = [];
