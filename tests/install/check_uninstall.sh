@@ -30,6 +30,7 @@ if [ -e "$dest$PKGLIBDIR/libdial9-preload.so" ]; then
 		exit 1
 	fi
 	! grep '@[a-z]*@' "$dropin" || exit 1
+	! grep '@[a-z]*@' "${dropin%/*}/ship.conf" 2>/dev/null || exit 1
 	if command -v systemd-analyze >/dev/null; then
 		mkdir -p "$dest/units/web.service.d"
 		cp "$dropin" "$dest/units/web.service.d/dial9.conf"

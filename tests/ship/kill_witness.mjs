@@ -52,6 +52,8 @@ const decoded = (dial9, file) => execFileSync(dial9, ["export", "--format", "trc
 function writtenDown(store) {
 	const gaps = new Set();
 	for (const file of files(path.join(store, ".s3d", "bucket"))) {
+		if (!file.endsWith(".json")) // a body that the store was killed in
+			continue;
 		const { headers } = JSON.parse(fs.readFileSync(file, "utf8"));
 		for (const range of (headers?.["x-amz-meta-missing"] ?? "").split(",").filter(Boolean)) {
 			const [from, to] = range.split("-").map(Number);
