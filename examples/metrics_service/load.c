@@ -30,7 +30,7 @@ static const char usage[] =
 	"Exit status: 0 every request was answered, 1 some were not, 2 bad usage.\n";
 
 #define METRICS	      2
-#define SAMPLES	      40
+#define SAMPLES	      100
 #define LATENCIES_MOST (1u << 20)
 #define PATIENCE_S    10
 

@@ -101,20 +101,22 @@ mkdir -p "$output"
 [ -z "$(ls -A "$output")" ] || refuse "$output is not empty"
 output=$(cd "$output" && pwd)
 
-# ---- PostgreSQL, with its sockets in $work alone ----
+# ---- PostgreSQL, which listens in $database alone ----
 
-as_nobody=''
+database=$work/database as_nobody=''
+mkdir -m 700 "$database"
 if [ "$(id -u)" = 0 ]; then
 	as_nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'
 	$as_nobody true || fail "PostgreSQL does not run as root, and setpriv cannot make us somebody else"
-	chown 65534:65534 "$work"
+	chmod 711 "$work"
+	chown 65534:65534 "$database"
 fi
-cd "$work"
-$as_nobody "$postgresql/initdb" -D "$work/data" -A trust -U metrics --no-sync >"$work/initdb.log" 2>&1 ||
+cd "$database"
+$as_nobody "$postgresql/initdb" -D "$database/data" -A trust -U metrics --no-sync >"$work/initdb.log" 2>&1 ||
 	fail "initdb: $(tail -n 1 "$work/initdb.log")"
-$as_nobody "$postgresql/postgres" -D "$work/data" -k "$work" -h '' -p 5432 -F >"$work/postgres.log" 2>&1 &
+$as_nobody "$postgresql/postgres" -D "$database/data" -k "$database" -h '' -p 5432 -F >"$work/postgres.log" 2>&1 &
 postgres=$!
-address="host=$work port=5432 user=metrics dbname=postgres"
+address="host=$database port=5432 user=metrics dbname=postgres"
 until psql -X -q -c 'SELECT 1' "$address" >/dev/null 2>&1; do
 	kill -0 $postgres 2>/dev/null || fail "PostgreSQL: $(tail -n 1 "$work/postgres.log")"
 	sleep 0.1
@@ -146,3 +148,28 @@ for regression; do
 	"$dial9" report "$output/$regression"
 	echo
 done
+
+# ---- the runs beside each other, and away from here ----
+
+case " $* " in
+*" none "*)
+	[ $# -lt 2 ] || {
+		echo "==== each beside none ===="
+		"$dial9" query "$output" <"$here/compare.sql"
+		echo
+	}
+	;;
+esac
+if [ -n "$to" ]; then
+	echo "==== shipped ===="
+	cp -R "$output" "$work/shipped" # what is confirmed is removed, and the traces shall stay
+	for regression; do
+		"$dial9" ship "$work/shipped/$regression" --once --service "metrics-$regression" --to "$to" \
+			${endpoint:+--endpoint "$endpoint"} || fail "not all of $regression is stored"
+	done
+	echo
+fi
+echo "The traces are in $output; see one in the browser: $dial9 serve $output/$1"
+if [ $serve = yes ]; then
+	"$dial9" serve "$output"
+fi

@@ -18,7 +18,7 @@ for set; do
 	demo) needed="$needed apache2-utils libevent-dev" ;;
 	test)
 		needed="$needed libcunit1-dev git binutils xz-utils procps python3"
-		wanted="$wanted memcached postgresql pgbouncer apache2-utils tmux valgrind ccache gdb strace nodejs npm chromium chromium-headless-shell golang-go clang libclang-rt lld
+		wanted="$wanted memcached postgresql libpq-dev pgbouncer apache2-utils tmux valgrind ccache gdb strace nodejs npm chromium chromium-headless-shell golang-go clang libclang-rt lld
 			libunwind-dev shellcheck cppcheck clang-tidy libxml2-utils
 			libsoup-3.0-dev libglib2.0-tests libsoup-3.0-tests dbus-daemon irssi gstreamer1.0-tools
 			python3-gi gir1.2-gtk-3.0 xvfb
