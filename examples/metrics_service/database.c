@@ -4,11 +4,11 @@
  *
  * A connection goes through three states, and each has its callbacks: it is being made
  * (on_connecting), it prepares the statements, then it answers queries (on_database_readable,
- * on_database_writable).  When it is lost its query fails, and on_reconnect tries again, after a pause
- * that doubles.
+ * on_database_writable).  When it is lost its query fails, and on_reconnect tries again, after a
+ * pause that doubles.
  *
- * In a trace each query is two spans below its request: the wait for a connection, and the query from
- * when it was sent to when PostgreSQL was done with it.
+ * In a trace each query is two spans below its request: the wait for a connection, and the query
+ * from when it was sent to when PostgreSQL was done with it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -56,7 +56,8 @@ struct database {
 	struct connection *connections;
 };
 
-static struct d9_span_site wait_span = D9_SPAN_SITE(D9_SPAN_INFO, "database", "wait for connection");
+static struct d9_span_site wait_span =
+	D9_SPAN_SITE(D9_SPAN_INFO, "database", "wait for connection");
 
 static uint64_t now_ms(void)
 {
@@ -259,7 +260,7 @@ static void prepare_next(struct connection *connection)
 		lose_connection(connection);
 }
 
-/* Takes |result|.  Returns false where there is no use in going on: a statement cannot be prepared. */
+/* Takes |result|.  Returns false where a statement cannot be prepared: no other try will help. */
 static bool take_result(struct connection *connection, PGresult *result)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -319,7 +320,8 @@ static void on_database_readable(evutil_socket_t fd, short what, void *arg)
 
 		if (!result)
 			command_done(connection);
-		else if (!take_result(connection, result) || PQstatus(connection->pg) == CONNECTION_BAD)
+		else if (!take_result(connection, result) ||
+			 PQstatus(connection->pg) == CONNECTION_BAD)
 			lose_connection(connection);
 	}
 }
@@ -338,7 +340,8 @@ static void start_preparing(struct connection *connection)
 	int fd = PQsocket(connection->pg);
 
 	event_drop(&connection->connecting);
-	connection->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_database_readable, connection);
+	connection->readable =
+		event_new(base, fd, EV_READ | EV_PERSIST, on_database_readable, connection);
 	connection->writable = event_new(base, fd, EV_WRITE, on_database_writable, connection);
 	if (!connection->readable || !connection->writable || PQsetnonblocking(connection->pg, 1) ||
 	    event_add(connection->readable, NULL)) {
@@ -354,8 +357,8 @@ static void on_connecting(evutil_socket_t fd, short what, void *arg);
 static void await_connecting(struct connection *connection, short what)
 {
 	event_drop(&connection->connecting);
-	connection->connecting = event_new(connection->database->base, PQsocket(connection->pg), what,
-					   on_connecting, connection);
+	connection->connecting = event_new(connection->database->base, PQsocket(connection->pg),
+					   what, on_connecting, connection);
 	if (!connection->connecting || event_add(connection->connecting, NULL))
 		lose_connection(connection);
 }
@@ -385,8 +388,8 @@ static void on_reconnect(evutil_socket_t fd, short what, void *arg)
 	struct connection *connection = arg;
 	const struct database *database = connection->database;
 	const char *const keys[] = { "dbname", "application_name", "options", NULL };
-	const char *const values[] = { database->address, "metrics_service", database->server_options,
-				       NULL };
+	const char *const values[] = { database->address, "metrics_service",
+				       database->server_options, NULL };
 
 	(void)fd, (void)what;
 	/* The first key may hold a whole address. */
@@ -421,7 +424,8 @@ struct database *database_new(struct event_base *base, const struct database_opt
 
 	if (!database)
 		return NULL;
-	snprintf(server_options, sizeof(server_options), "-c statement_timeout=%u", options->patience_ms);
+	snprintf(server_options, sizeof(server_options), "-c statement_timeout=%u",
+		 options->patience_ms);
 	TAILQ_INIT(&database->waiting);
 	database->base = base;
 	database->options = *options;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool of connections to PostgreSQL on a loop of libevent.  No function here waits, and none answers:
- * each answer is an event of its own, for one answer at a time to be worked on.  What is asked while all connections are busy waits in a queue of limited length, for a
- * limited time.
+ * A pool of connections to PostgreSQL on a loop of libevent.  No function here waits, and none
+ * answers: each answer is an event of its own, for one answer at a time to be worked on.  What is
+ * asked while all connections are busy waits in a queue of limited length, for a limited time.
  */
 #ifndef METRICS_DATABASE_H
 #define METRICS_DATABASE_H
@@ -45,8 +45,8 @@ struct answer {
 struct database_options {
 	const char *address; /* as libpq has it: "host=/run/postgresql dbname=metrics" */
 	size_t connections;
-	size_t queue_most;   /* queries that wait for a connection */
-	unsigned patience_ms; /* how long one waits there, and how long PostgreSQL may take for one */
+	size_t queue_most;    /* queries that wait for a connection */
+	unsigned patience_ms; /* that one waits there, and that PostgreSQL may take for it */
 };
 
 /* Connects in the background, and again whenever a connection is lost.  NULL: no memory. */
@@ -56,8 +56,8 @@ struct database *database_new(struct event_base *base, const struct database_opt
 void database_free(struct database *database);
 
 /*
- * Ask.  |parameters| has as many texts as the statement has parameters; they are copied.  |parent| is the
- * span that the query is a part of.  |answer| may be NULL: nobody wants to know.
+ * Ask.  |parameters| has as many texts as the statement has parameters; they are copied.  |parent|
+ * is the span that the query is a part of.  |answer| may be NULL: nobody wants to know.
  *
  * Returns 0; -EAGAIN: the queue is full; -ENOMEM.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests and their answers.  A request begins in on_store or on_latest, asks the database, and is
- * answered in on_stored or on_latest_rows, each a callback of the loop.  In a trace it is one span from
- * its arrival to its answer, entered in these functions alone.
+ * answered in on_stored or on_latest_rows, each a callback of the loop.  In a trace it is one span
+ * from its arrival to its answer, entered in these functions alone.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +163,7 @@ static bool add_sample(char *line, struct evbuffer *names, struct evbuffer *valu
 		return false;
 	*space = '\0';
 	value = strtod(space + 1, &end);
-	if (!is_name(line, (size_t)(space - line)) || end == space + 1 || *end)
+	if (!is_name(line, (size_t)(space - line)) || end == space + 1 || *end || !isfinite(value))
 		return false;
 	return evbuffer_add_printf(names, "%s%s", comma, line) > 0 &&
 	       evbuffer_add_printf(values, "%s%.17g", comma, value) > 0;
@@ -294,7 +295,8 @@ static void on_latest(struct evhttp_request *evhttp, void *arg)
 	}
 	if (!parameters[1])
 		parameters[1] = "20";
-	if (parameters[0] && is_name(parameters[0], strlen(parameters[0])) && is_count(parameters[1]))
+	if (parameters[0] && is_name(parameters[0], strlen(parameters[0])) &&
+	    is_count(parameters[1]))
 		request_ask(request, planted_latest(http->planted), parameters);
 	else
 		request_end(request, HTTP_BADREQUEST);

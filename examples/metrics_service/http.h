@@ -29,7 +29,7 @@ void http_free(struct http *http); /* not while requests are unanswered */
 /* Listen on 127.0.0.1.  Returns the port, or 0 and errno. */
 uint16_t http_listen(struct http *http, uint16_t port);
 
-/* Take no more requests.  |drained| is called when all are answered, from here if they are already. */
+/* Take no more requests.  |drained| is called when all are answered: from here, if they are. */
 void http_stop(struct http *http, void (*drained)(void *arg), void *arg);
 
 struct http_counts http_counts(const struct http *http);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients of the metrics service, all on one loop of libevent: each stores samples, then reads the
- * latest, and so on, with a pause after each answer.  When the time is over nothing more is asked, and
- * what was asked is waited for: what this program counts is what the service was asked.
+ * latest, and so on, with a pause after each answer.  When the time is over nothing more is asked,
+ * and what was asked is waited for: what this program counts is what the service was asked.
  *
  *	load --help
  */
@@ -29,10 +29,10 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0 every request was answered, 1 some were not, 2 bad usage.\n";
 
-#define METRICS	      2
-#define SAMPLES	      100
+#define METRICS	       2
+#define SAMPLES	       100
 #define LATENCIES_MOST (1u << 20)
-#define PATIENCE_S    10
+#define PATIENCE_S     10
 
 struct options {
 	unsigned port, seconds, clients, pause_ms;
@@ -125,7 +125,8 @@ static int ask(struct client *client, struct evhttp_request *request)
 		load->stores++;
 		return evhttp_make_request(client->connection, request, EVHTTP_REQ_POST, "/store");
 	}
-	snprintf(path, sizeof(path), "/latest?name=metric.%u&count=20", client->n_asked / 2 % METRICS);
+	snprintf(path, sizeof(path), "/latest?name=metric.%u&count=20",
+		 client->n_asked / 2 % METRICS);
 	load->reads++;
 	return evhttp_make_request(client->connection, request, EVHTTP_REQ_GET, path);
 }
@@ -181,8 +182,8 @@ static void print_result(struct load *load)
 {
 	qsort(load->latencies, load->n_latencies, sizeof(*load->latencies), by_size);
 	printf("requests: %lu stores, %lu reads\n", load->stores, load->reads);
-	printf("answers: %lu ok, %lu refused, %lu others, %lu lost\n", load->ok, load->refused, load->others,
-	       load->lost);
+	printf("answers: %lu ok, %lu refused, %lu others, %lu lost\n", load->ok, load->refused,
+	       load->others, load->lost);
 	printf("latency: p50 %.1f ms, p99 %.1f ms, longest %.1f ms\n", quantile_ms(load, 0.5),
 	       quantile_ms(load, 0.99), quantile_ms(load, 1));
 }
@@ -192,8 +193,8 @@ static int client_open(struct client *client, struct load *load)
 	static const struct timeval at_once = { 0, 0 };
 
 	client->load = load;
-	client->connection =
-		evhttp_connection_base_new(load->base, NULL, "127.0.0.1", (uint16_t)load->options.port);
+	client->connection = evhttp_connection_base_new(load->base, NULL, "127.0.0.1",
+							(uint16_t)load->options.port);
 	client->next = evtimer_new(load->base, on_next, client);
 	if (!client->connection || !client->next)
 		return -1;

@@ -22,7 +22,8 @@ struct planted {
 	struct d9_span span;
 };
 
-static struct d9_span_site rebalance_span = D9_SPAN_SITE(D9_SPAN_INFO, "service", "rebalance totals");
+static struct d9_span_site rebalance_span =
+	D9_SPAN_SITE(D9_SPAN_INFO, "service", "rebalance totals");
 
 int regression_named(const char *name)
 {
@@ -127,8 +128,8 @@ static int start_rebalancing(struct planted *planted, struct event_base *base, c
 	planted->commit = evtimer_new(base, on_commit_due, planted);
 	planted->locked.ready = event_new(base, -1, 0, on_locked, planted);
 	planted->committed.ready = event_new(base, -1, 0, on_committed, planted);
-	if (!planted->rebalancing || !planted->begin || !planted->commit || !planted->locked.ready ||
-	    !planted->committed.ready) {
+	if (!planted->rebalancing || !planted->begin || !planted->commit ||
+	    !planted->locked.ready || !planted->committed.ready) {
 		fputs("rebalance: no memory\n", stderr);
 		return -1;
 	}
@@ -138,7 +139,8 @@ static int start_rebalancing(struct planted *planted, struct event_base *base, c
 
 /* ---- all of them ---- */
 
-struct planted *planted_new(struct event_base *base, enum regression regression, const char *address)
+struct planted *planted_new(struct event_base *base, enum regression regression,
+			    const char *address)
 {
 	struct planted *planted = calloc(1, sizeof(*planted));
 	int err = 0;

@@ -23,7 +23,8 @@ struct planted;
 int regression_named(const char *name);
 
 /* NULL: it cannot be made, and stderr tells why. */
-struct planted *planted_new(struct event_base *base, enum regression regression, const char *address);
+struct planted *planted_new(struct event_base *base, enum regression regression,
+			    const char *address);
 void planted_free(struct planted *planted);
 
 /* Places in the service where one of them is. */

@@ -70,18 +70,22 @@ fi
 build=$(cd "$build" && pwd)
 dial9=$build/core/dial9
 programs=$build/examples/metrics_service
-[ -x "$programs/service" ] && [ -x "$programs/load" ] ||
+if [ ! -x "$programs/service" ] || [ ! -x "$programs/load" ]; then
 	refuse "not built: make examples/metrics_service/service examples/metrics_service/load (with libpq)"
+fi
 for postgresql in /usr/lib/postgresql/*/bin; do :; done
 [ -x "$postgresql/initdb" ] || postgresql=$(dirname "$(command -v initdb || echo .)")
-[ -x "$postgresql/initdb" ] && command -v psql >/dev/null || refuse "PostgreSQL is not installed (Debian: postgresql)"
+if [ ! -x "$postgresql/initdb" ] || ! command -v psql >/dev/null; then
+	refuse "PostgreSQL is not installed (Debian: postgresql)"
+fi
 
 # What is started here is ended here, whatever happens.
-postgres='' service=''
+postgres='' service='' load=''
 work=$(mktemp -d "${TMPDIR:-/tmp}/metrics_service.XXXXXX")
 finish() {
 	status=$?
 	trap '' EXIT HUP INT TERM
+	[ -z "$load" ] || kill "$load" 2>/dev/null || :
 	[ -z "$service" ] || kill "$service" 2>/dev/null || :
 	[ -z "$postgres" ] || kill -INT "$postgres" 2>/dev/null || :
 	wait
@@ -135,7 +139,10 @@ run() {
 		kill -0 $service 2>/dev/null || fail "the service did not start"
 		sleep 0.05
 	done
-	"$programs/load" --seconds "$seconds" --clients "$clients" "$port" || fail "some requests were not answered"
+	"$programs/load" --seconds "$seconds" --clients "$clients" "$port" &
+	load=$!
+	wait $load || fail "some requests were not answered"
+	load=''
 	kill -TERM $service
 	wait $service || fail "the service ended with $?"
 	service=''

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A service as people run it: it stores metrics in PostgreSQL and reads them back, over HTTP, on one
- * loop of libevent, and never waits for anything but the loop.  It knows dial9 only by its spans: run it
- * under `dial9 record`.  README.md tells what to do with it, run.sh does it.
+ * A service as people run it: it stores metrics in PostgreSQL and reads them back, over HTTP, on
+ * one loop of libevent, and never waits for anything but the loop.  It knows dial9 only by its
+ * spans: run it under `dial9 record`.  README.md tells what to do with it, run.sh does it.
  *
  *	service --help
  */
@@ -21,8 +21,8 @@
 static const char usage[] =
 	"usage: service [OPTIONS]\n"
 	"\n"
-	"Stores metrics in PostgreSQL.  Listens on 127.0.0.1, says on which port, and ends by SIGTERM or\n"
-	"SIGINT: what was begun is answered first.\n"
+	"Stores metrics in PostgreSQL.  Listens on 127.0.0.1, and says on which port.\n"
+	"Ends by SIGTERM or SIGINT: what was begun is answered first.\n"
 	"\n"
 	"  -p, --port N           0 (the default): the kernel chooses\n"
 	"  -d, --database ADDRESS of PostgreSQL, as libpq takes it (from PGHOST and the like)\n"
@@ -67,7 +67,9 @@ static int read_regression(const char *name, unsigned *regression)
 	int found = regression_named(name);
 
 	if (found < 0) {
-		fprintf(stderr, "service: there is no regression '%s': none, blocking, growing, lock\n", name);
+		fprintf(stderr,
+			"service: there is no regression '%s': none, blocking, growing, lock\n",
+			name);
 		return -1;
 	}
 	*regression = (unsigned)found;
@@ -128,7 +130,8 @@ static int read_options(int argc, char **argv, struct options *options)
 			return -1;
 	}
 	if (optind < argc)
-		fprintf(stderr, "service: '%s' is too much; --help tells the options\n", argv[optind]);
+		fprintf(stderr, "service: '%s' is too much; --help tells the options\n",
+			argv[optind]);
 	return optind < argc ? -1 : 0;
 }
 
@@ -190,12 +193,14 @@ static int service_open(struct service *service, const struct options *options)
 	service->terminate = evsignal_new(base, SIGTERM, on_end, service);
 	service->deadline = evtimer_new(base, on_deadline, service);
 	service->database = database_new(base, &options->database);
-	service->planted = planted_new(base, (enum regression)options->regression, options->database.address);
-	if (!service->interrupt || !service->terminate || !service->deadline || !service->database ||
-	    !service->planted)
+	service->planted =
+		planted_new(base, (enum regression)options->regression, options->database.address);
+	if (!service->interrupt || !service->terminate || !service->deadline ||
+	    !service->database || !service->planted)
 		return -1;
 	service->http = http_new(base, service->database, service->planted);
-	if (!service->http || event_add(service->interrupt, NULL) || event_add(service->terminate, NULL))
+	if (!service->http || event_add(service->interrupt, NULL) ||
+	    event_add(service->terminate, NULL))
 		return -1;
 	return 0;
 }
@@ -213,13 +218,16 @@ static int service_run(struct service *service, uint16_t port)
 	fflush(stdout);
 	event_base_dispatch(service->base);
 	counts = http_counts(service->http);
-	printf("%lu stores, %lu reads, %lu failures\n", counts.stores, counts.reads, counts.failures);
+	printf("%lu stores, %lu reads, %lu failures\n", counts.stores, counts.reads,
+	       counts.failures);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = { .database = { .address = "", .connections = 4, .queue_most = 256,
+	struct options options = { .database = { .address = "",
+						 .connections = 4,
+						 .queue_most = 256,
 						 .patience_ms = 2000 } };
 	struct service service = { 0 };
 	int status;

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "statements.h"
 
+/* Names are always taken in one order, so that no two can wait for each other. */
+#define STORE_SQL                                                                                  \
+	"WITH new AS (INSERT INTO samples (name, value)"                                           \
+	"  SELECT * FROM unnest($1::text[], $2::float8[]) RETURNING name, value)"                  \
+	" INSERT INTO totals AS t (name, samples, sum)"                                            \
+	"  SELECT name, count(*), sum(value) FROM new GROUP BY name ORDER BY name"                 \
+	" ON CONFLICT (name) DO UPDATE"                                                            \
+	"  SET samples = t.samples + excluded.samples, sum = t.sum + excluded.sum"
+#define ALL_SQL	 "SELECT id, value FROM samples WHERE name = $1 ORDER BY id DESC"
+#define LOCK_SQL "SELECT name FROM totals ORDER BY name FOR UPDATE"
+
 const struct statement_text statement_texts[N_STATEMENTS] = {
-	[STORE_SAMPLES] = { "store_samples",
-			    "WITH new AS (INSERT INTO samples (name, value)"
-			    "  SELECT * FROM unnest($1::text[], $2::float8[]) RETURNING name, value)"
-			    " INSERT INTO totals AS t (name, samples, sum)"
-			    "  SELECT name, count(*), sum(value) FROM new GROUP BY name"
-			    "  ORDER BY name" /* always in this order: no two can wait for each other */
-			    " ON CONFLICT (name) DO UPDATE"
-			    "  SET samples = t.samples + excluded.samples, sum = t.sum + excluded.sum",
-			    2 },
-	[LATEST_SAMPLES] = { "latest_samples",
-			     "SELECT id, value FROM samples WHERE name = $1 ORDER BY id DESC"
-			     " LIMIT $2::integer",
-			     2 },
-	[ALL_SAMPLES] = { "all_samples",
-			  "SELECT id, value FROM samples WHERE name = $1 ORDER BY id DESC", 1 },
+	[STORE_SAMPLES] = { "store_samples", STORE_SQL, 2 },
+	[LATEST_SAMPLES] = { "latest_samples", ALL_SQL " LIMIT $2::integer", 2 },
+	[ALL_SAMPLES] = { "all_samples", ALL_SQL, 1 },
 	[BEGIN_REBALANCE] = { "begin_rebalance", "BEGIN", 0 },
-	[LOCK_TOTALS] = { "lock_totals", "SELECT name FROM totals ORDER BY name FOR UPDATE", 0 },
+	[LOCK_TOTALS] = { "lock_totals", LOCK_SQL, 0 },
 	[COMMIT_REBALANCE] = { "commit_rebalance", "COMMIT", 0 },
 };
 

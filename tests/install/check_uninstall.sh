@@ -14,7 +14,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 }
 for file in "$BASHCOMPLETIONDIR/dial9" "$ZSHCOMPLETIONDIR/_dial9" "$DOCDIR/README.md" "$DOCDIR/LICENSE" \
 	"$DOCDIR/NEWS.md" "$DOCDIR/adapters/README.md" "$DOCDIR/examples/libevent_echo.c" \
-	"$DOCDIR/examples/cpp_service.cc" "$PKGDATADIR/viewer/index.html" "$PKGDATADIR/doc/ANALYSIS.md" "$PKGDATADIR/toolkit/zstd.LICENSE" "$PKGDATADIR/agents/dial9-runtime.md" "$PKGDATADIR/demo/web/trace.0.bin.zst" \
+	"$DOCDIR/examples/cpp_service.cc" "$DOCDIR/examples/metrics_service/README.md" "$DOCDIR/examples/metrics_service/http.c" "$PKGDATADIR/viewer/index.html" "$PKGDATADIR/doc/ANALYSIS.md" "$PKGDATADIR/toolkit/zstd.LICENSE" "$PKGDATADIR/agents/dial9-runtime.md" "$PKGDATADIR/demo/web/trace.0.bin.zst" \
 	"$BINDIR/dial9"; do
 	[ -s "$dest$file" ] || {
 		echo "not installed: $file"

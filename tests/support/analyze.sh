@@ -68,7 +68,7 @@ mkdir -p "$clean"
 printf '#define %s "/"\n' BINDIR PKGLIBDIR PKGLIBEXECDIR PKGDATADIR >"$clean/folders.h"
 include="-DHAVE_CONFIG_H -I$build -I$build/core/include -Icore/include -Iadapters/include -Icore -Iadapters"
 flags="-std=gnu11 -pthread -include $clean/folders.h $include
-	$(sed -n 's/^\(CUNIT\|GLIB\|JSON\|LIBDW\|LIBEVENT\|LIBIBERTY\|LTTNG\|SOUP\)_CFLAGS = //p' \
+	$(sed -n 's/^\(CUNIT\|GLIB\|JSON\|LIBDW\|LIBEVENT\|LIBIBERTY\|LIBPQ\|LTTNG\|SOUP\)_CFLAGS = //p' \
 		"$build/Makefile" | tr '\n' ' ')"
 version="$(gcc --version) $(clang-tidy --version 2>/dev/null || true)"
 export flags version clean
