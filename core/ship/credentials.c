@@ -49,8 +49,7 @@ static int of_environment(struct d9__credentials *credentials, char *why, size_t
 	return set ? 0 : -EINVAL;
 }
 
-/* 2026-11-29T00:44:55Z; 0: that is no such time. */
-static int64_t epoch_of(const char *text)
+int64_t d9__credentials_epoch(const char *text)
 {
 	struct tm tm = { 0 };
 	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -82,7 +81,7 @@ int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, c
 		set = d9__secrets_set(credentials->secrets, d9__message_text(object, "AccessKeyId", ""),
 				      d9__message_text(object, "SecretAccessKey", ""),
 				      d9__message_text(object, token, ""),
-				      epoch_of(d9__message_text(object, "Expiration", "")));
+				      d9__credentials_epoch(d9__message_text(object, "Expiration", "")));
 		wipe_json(object);
 	}
 	json_object_put(object);
@@ -95,18 +94,6 @@ int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, c
 	return -EINVAL;
 }
 
-/* Of EKS: not asked, but told, for nothing else would yield there. */
-static int of_web_identity(struct d9__credentials *credentials, char *why, size_t size)
-{
-	const char *file = getenv("AWS_WEB_IDENTITY_TOKEN_FILE");
-
-	(void)credentials;
-	if (!file || !*file)
-		return -ENOENT;
-	snprintf(why, size, "AWS_WEB_IDENTITY_TOKEN_FILE is not used; let credential_process of a profile do it");
-	return -EINVAL;
-}
-
 typedef int source(struct d9__credentials *credentials, char *why, size_t size);
 
 static const struct {
@@ -114,7 +101,7 @@ static const struct {
 	source *take;
 } sources[] = {
 	{ "environment", of_environment },
-	{ "web identity", of_web_identity },
+	{ "web identity", d9__credentials_of_web_identity },
 	{ "profile", d9__credentials_of_profile },
 	{ "container", d9__credentials_of_container },
 	{ "instance", d9__credentials_of_instance },

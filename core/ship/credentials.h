@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Credentials: of the first source that yields, in the order that AWS's own tools have: environment,
- * profile (credential_process included), container endpoint, instance metadata (IMDSv2).
+ * web identity (EKS), profile (credential_process included), container endpoint, instance metadata
+ * (IMDSv2).
  */
 
 #ifndef D9_SHIP_CREDENTIALS_H
@@ -9,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ship/secrets.h"
 
@@ -16,6 +18,8 @@
 
 struct d9__credentials {
 	const char *profile; /* NULL: AWS_PROFILE, "default" */
+	const char *region;  /* of STS, where the environment names none */
+	const char *ca;	     /* certificates to trust; NULL: the system's */
 	struct d9__secrets *secrets;
 	bool have;
 	bool from_environment; /* they are taken out of it when they are read */
@@ -32,6 +36,7 @@ bool d9__credentials_are_old(const struct d9__credentials *credentials);
 bool d9__credentials_region(const struct d9__credentials *credentials, char *region, size_t size);
 
 /* Each source: 0, -ENOENT: it is not there, |why| stays as it is; or -EINVAL with |why|. */
+int d9__credentials_of_web_identity(struct d9__credentials *credentials, char *why, size_t why_size);
 int d9__credentials_of_profile(struct d9__credentials *credentials, char *why, size_t why_size);
 int d9__credentials_of_process(struct d9__credentials *credentials, const char *command, char *why,
 			       size_t why_size);
@@ -41,5 +46,8 @@ int d9__credentials_of_instance(struct d9__credentials *credentials, char *why, 
 /* Take what a source said as JSON, |len| bytes at secrets->scratch, |token| the name of its field. */
 int d9__credentials_take_json(struct d9__credentials *credentials, size_t len, const char *token, char *why,
 			      size_t why_size);
+
+/* Seconds since 1970 of 2026-11-29T00:44:55Z; 0: that is no such time. */
+int64_t d9__credentials_epoch(const char *text);
 
 #endif /* D9_SHIP_CREDENTIALS_H */

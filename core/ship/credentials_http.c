@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Credentials that a host hands out over HTTP: to containers, and to instances (IMDSv2). */
+/*
+ * Credentials over HTTP: those that a host hands out to containers and to instances (IMDSv2), and those
+ * that STS gives for a token of the cluster (web identity).
+ */
 #include "config.h"
 
 #include <curl/curl.h>
+#include <ctype.h>
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
@@ -11,19 +15,24 @@
 
 #include "ship/address.h"
 #include "ship/credentials.h"
+#include "ship/markup.h"
 
 #define INSTANCE          "http://169.254.169.254"
 #define CONTAINER         "http://169.254.170.2"
 #define ATTEMPTS          2
 #define INSTANCE_SECONDS  1 /* where there is no instance, nobody refuses */
 #define CONTAINER_SECONDS 5
+#define STS_SECONDS       5
 
 struct fetch {
 	const char *method, *url;
 	const char *headers[2]; /* whole lines; NULL: none */
 	char *out;
 	size_t size, len;
-	long seconds; /* that one attempt may take */
+	long seconds;	  /* that one attempt may take */
+	const char *body; /* of a form; NULL: none */
+	const char *ca;	  /* NULL: the system's */
+	bool far;	  /* not handed out by the host: a proxy may stand before it */
 };
 
 static size_t keep(char *bytes, size_t one, size_t n, void *context)
@@ -64,7 +73,13 @@ static long attempt(struct fetch *fetch)
 		curl_easy_setopt(easy, CURLOPT_URL, fetch->url);
 		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, fetch->method);
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-		curl_easy_setopt(easy, CURLOPT_PROXY, "");
+		if (!fetch->far)
+			curl_easy_setopt(easy, CURLOPT_PROXY, "");
+		if (fetch->body)
+			curl_easy_setopt(easy, CURLOPT_POSTFIELDS, fetch->body);
+		if (fetch->ca)
+			curl_easy_setopt(easy, CURLOPT_CAINFO, fetch->ca);
+		curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 		curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 		curl_easy_setopt(easy, CURLOPT_TIMEOUT, fetch->seconds);
@@ -111,31 +126,37 @@ static bool may_ask(const char *url)
 	return d9__address_is_loopback(host);
 }
 
-/* "Authorization: TOKEN" of the file, which is read anew each time, or of the variable. */
+/* The first line of |path|, which is read anew each time, as others replace it; false: there is none. */
+static bool read_token(const char *path, char *out, size_t size)
+{
+	FILE *file = fopen(path, "re");
+	size_t n = file ? fread(out, 1, size - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	out[n] = '\0';
+	out[strcspn(out, "\r\n")] = '\0';
+	return *out && n < size - 1;
+}
+
+/* "Authorization: TOKEN" of the file or of the variable. */
 static int authorization(char *line, size_t size, char *why, size_t why_size)
 {
 	const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
 	const char *value = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-	size_t len = strlen(strcpy(line, "Authorization: ")), n;
-	FILE *file;
+	size_t len = strlen(strcpy(line, "Authorization: "));
 
-	if (!path || !*path) {
-		if (value && *value)
-			snprintf(line + len, size - len, "%s", value);
-		else
-			line[0] = '\0';
-		return 0;
+	if (path && *path) {
+		if (read_token(path, line + len, size - len))
+			return 0;
+		snprintf(why, why_size, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE cannot be read");
+		return -EINVAL;
 	}
-	file = fopen(path, "re");
-	n = file ? fread(line + len, 1, size - len - 1, file) : 0;
-	if (file)
-		fclose(file);
-	line[len + n] = '\0';
-	line[strcspn(line, "\r\n")] = '\0';
-	if (n)
-		return 0;
-	snprintf(why, why_size, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE cannot be read");
-	return -EINVAL;
+	if (value && *value)
+		snprintf(line + len, size - len, "%s", value);
+	else
+		line[0] = '\0';
+	return 0;
 }
 
 int d9__credentials_of_container(struct d9__credentials *credentials, char *why, size_t why_size)
@@ -230,5 +251,137 @@ int d9__credentials_of_instance(struct d9__credentials *credentials, char *why, 
 	line[strcspn(line, "\r\n")] = '\0';
 	err = ask_instance(credentials, base, line, why, why_size);
 	OPENSSL_cleanse(line, sizeof(line));
+	return err;
+}
+
+/* ---- web identity ---- */
+
+/* Where STS is asked: the answer lies in the first part of the scratch, the token and the form behind it. */
+#define FORM_AT   (D9__SCRATCH_SIZE / 2)
+#define TOKEN_AT  (FORM_AT - D9__TOKEN_MAX)
+#define FORM_SIZE (D9__SCRATCH_SIZE - FORM_AT)
+
+static const char *given(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+/* "&NAME=VALUE", escaped, at the end of |form|; false: it does not fit. */
+static bool add_field(char *form, const char *name, const char *value)
+{
+	size_t n = strlen(form);
+
+	n += (size_t)snprintf(form + n, FORM_SIZE - n, "&%s=", name);
+	for (; *value && n + 4 < FORM_SIZE; value++) {
+		bool plain = isalnum((unsigned char)*value) || strchr("-._~", *value);
+
+		n += (size_t)snprintf(form + n, FORM_SIZE - n, plain ? "%c" : "%%%02X", (unsigned char)*value);
+	}
+	return !*value;
+}
+
+/* Of the region that the program runs in: one far away would be asked in vain where that is cut off. */
+static int sts_url(const struct d9__credentials *credentials, char *url, size_t size, char *why, size_t why_size)
+{
+	const char *endpoint = given("AWS_ENDPOINT_URL_STS", given("AWS_ENDPOINT_URL", NULL));
+	const char *region = given("AWS_REGION", given("AWS_DEFAULT_REGION", credentials->region));
+
+	if (!endpoint && !d9__address_is_region(region)) {
+		snprintf(why, why_size, "AWS_REGION: that is no region; it has letters, digits and '-'");
+		return -EINVAL;
+	}
+	if (endpoint)
+		snprintf(url, size, "%s", endpoint);
+	else
+		snprintf(url, size, "https://sts.%s.amazonaws.com%s/", region, strncmp(region, "cn-", 3) ? "" : ".cn");
+	if (may_ask(url))
+		return 0;
+	snprintf(why, why_size, "AWS_ENDPOINT_URL_STS, or AWS_ENDPOINT_URL: neither https nor this machine");
+	return -EINVAL;
+}
+
+static bool text_of(struct d9__markup in, const char *tag, char *out, size_t size)
+{
+	struct d9__markup inner;
+
+	return d9__markup_find(in, tag, &inner) && d9__markup_text(inner, out, size);
+}
+
+/* From what STS says, |len| bytes at the beginning of the scratch. */
+static int take_markup(struct d9__credentials *credentials, size_t len, char *why, size_t size)
+{
+	struct d9__markup said = { credentials->secrets->scratch, len }, inner;
+	char *id = credentials->secrets->scratch + FORM_AT, *secret = id + D9__SECRET_MAX, *token = secret + D9__SECRET_MAX;
+	char expires[64] = "";
+
+	if (d9__markup_find(said, "Credentials", &inner) && text_of(inner, "AccessKeyId", id, D9__SECRET_MAX) &&
+	    text_of(inner, "SecretAccessKey", secret, D9__SECRET_MAX) &&
+	    text_of(inner, "SessionToken", token, D9__TOKEN_MAX) &&
+	    text_of(inner, "Expiration", expires, sizeof(expires)) &&
+	    d9__secrets_set(credentials->secrets, id, secret, token, d9__credentials_epoch(expires)))
+		return 0;
+	snprintf(why, size, "STS answers without AccessKeyId, SecretAccessKey, SessionToken and Expiration");
+	return -EINVAL;
+}
+
+/* Its code alone: who asks may not see more than that either. */
+static void tell_refusal(const struct fetch *fetch, long status, char *why, size_t size)
+{
+	char code[64] = "";
+
+	if (!status)
+		snprintf(why, size, "STS does not answer");
+	else if (text_of((struct d9__markup) { fetch->out, fetch->len }, "Code", code, sizeof(code)) &&
+		 code[strspn(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz.")] == '\0')
+		snprintf(why, size, "STS refuses AWS_ROLE_ARN for the token: %s; see the role's trust policy", code);
+	else
+		snprintf(why, size, "STS answers with status %ld", status);
+}
+
+static int ask_sts(struct d9__credentials *credentials, const char *role, const char *url, char *why, size_t size)
+{
+	char *scratch = credentials->secrets->scratch, *form = scratch + FORM_AT;
+	struct fetch fetch = { .method = "POST", .url = url, .out = scratch, .size = TOKEN_AT, .seconds = STS_SECONDS,
+			       .body = form, .ca = credentials->ca, .far = !strncmp(url, "https://", 8) };
+	long status;
+
+	strcpy(form, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15");
+	if (!add_field(form, "RoleArn", role) ||
+	    !add_field(form, "RoleSessionName", given("AWS_ROLE_SESSION_NAME", "dial9")) ||
+	    !add_field(form, "WebIdentityToken", scratch + TOKEN_AT)) {
+		snprintf(why, size, "AWS_ROLE_ARN or AWS_ROLE_SESSION_NAME is too long");
+		return -EINVAL;
+	}
+	status = fetch_twice(&fetch);
+	if (status == 200)
+		return take_markup(credentials, fetch.len, why, size);
+	tell_refusal(&fetch, status, why, size);
+	return -EINVAL;
+}
+
+int d9__credentials_of_web_identity(struct d9__credentials *credentials, char *why, size_t why_size)
+{
+	const char *file = given("AWS_WEB_IDENTITY_TOKEN_FILE", NULL), *role = given("AWS_ROLE_ARN", NULL);
+	char *scratch = credentials->secrets->scratch, url[1024];
+	int err;
+
+	if (!file)
+		return -ENOENT;
+	if (!role) {
+		snprintf(why, why_size, "AWS_WEB_IDENTITY_TOKEN_FILE is there, AWS_ROLE_ARN is not");
+		return -EINVAL;
+	}
+	err = sts_url(credentials, url, sizeof(url), why, why_size);
+	if (err)
+		return err;
+	if (!read_token(file, scratch + TOKEN_AT, D9__TOKEN_MAX)) {
+		snprintf(why, why_size, "AWS_WEB_IDENTITY_TOKEN_FILE cannot be read, or is no token");
+		err = -EINVAL;
+	} else {
+		err = ask_sts(credentials, role, url, why, why_size);
+	}
+	OPENSSL_cleanse(scratch, D9__SCRATCH_SIZE);
 	return err;
 }

@@ -92,6 +92,8 @@ int d9__session_start(struct d9__session *session, struct json_object *options, 
 	*session = (struct d9__session) { .options = options };
 	set_limits(session, options);
 	session->credentials.profile = d9__message_text(options, "profile", NULL);
+	session->credentials.region = session->region;
+	session->credentials.ca = session->ca;
 	err = d9__address_parse(&address, &session->address, why, why_size);
 	if (!err)
 		err = check_sse(session->sse, why, why_size);

@@ -30,6 +30,8 @@ async function startGiver(answer) {
 		answer(request, response);
 	});
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+	/* A test that fails must not wait for it. */
+	server.unref();
 	return { url: `http://127.0.0.1:${server.address().port}`, asked, stop: () => server.close() };
 }
 const given = (id, more = {}) => JSON.stringify({ AccessKeyId: id, SecretAccessKey: `secret-${id.toLowerCase()}`, ...more });
@@ -82,6 +84,70 @@ test("asks a container's endpoint, with the token that its file has by then", as
 	assert.match((await ask({ endpoint }, put, { env: far })).answers[0].message, /neither https nor this machine/);
 });
 
+/** What STS answers in its own words. */
+const sts = (id, expires) => `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Audience>sts.amazonaws.com</Audience>
+	<Credentials><SessionToken>token-${id.toLowerCase()}</SessionToken><SecretAccessKey>secret-${id.toLowerCase()}</SecretAccessKey><Expiration>${expires}</Expiration><AccessKeyId>${id}</AccessKeyId></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`;
+const role = "arn:aws:iam::123456789012:role/ship+1";
+
+/** STS on loopback, which keeps the forms that it got. */
+async function startSts(answer) {
+	const forms = [];
+	const giver = await startGiver((request, response) => {
+		let form = "";
+		request.on("data", (piece) => { form += piece; });
+		request.on("end", () => {
+			forms.push(Object.fromEntries(new URLSearchParams(form)));
+			answer(response, forms.length);
+		});
+	});
+	return { ...giver, forms, env: { ...region, AWS_ENDPOINT_URL_STS: giver.url, AWS_ROLE_ARN: role, AWS_WEB_IDENTITY_TOKEN_FILE: writeFile("identity", "first.token+\n") } };
+}
+
+test("asks STS for a role with the token of the cluster that its file has by then, and before a profile", async () => {
+	const giver = await startSts((response) => {
+		writeFile("identity", "second");
+		response.end(sts("TWO", new Date(Date.now() + 60000).toISOString()));
+	});
+	const env = { ...giver.env, AWS_ROLE_SESSION_NAME: "pod&1", AWS_SHARED_CREDENTIALS_FILE: profile("wrong", "[default]\naws_access_key_id=X\naws_secret_access_key=Y\n") };
+	assert.deepEqual(await classes({ endpoint }, [...put, ...put], { env }), ["done", "done"]);
+	const form = { Action: "AssumeRoleWithWebIdentity", Version: "2011-06-15", RoleArn: role, RoleSessionName: "pod&1" };
+	assert.deepEqual(giver.forms, [{ ...form, WebIdentityToken: "first.token+" }, { ...form, WebIdentityToken: "second" }]);
+	/* Unsigned. */
+	assert.deepEqual(giver.asked, ["POST /", "POST /"]);
+	assert.deepEqual(await classes({ endpoint }, put, { env: { ...keys, ...env } }), ["done"]);
+	assert.equal(giver.asked.length, 2);
+	giver.stop();
+});
+
+test("says what of a web identity is wrong, and never the token", async () => {
+	const told = async (env) => {
+		const { message } = (await ask({ endpoint }, put, { env })).answers[0];
+		assert.doesNotMatch(message, /CANARY/);
+		return message;
+	};
+	const answers = [[(response) => response.writeHead(403).end("<ErrorResponse><Error><Code>AccessDenied</Code><Message>CANARY</Message></Error></ErrorResponse>"), /web identity: STS refuses AWS_ROLE_ARN for the token: AccessDenied; see/],
+		[(response) => response.writeHead(400).end("<Code>a b\u001b[31m</Code>"), /web identity: STS answers with status 400;/],
+		[(response) => response.end(sts("ONE", "2038-01-01T00:00:00Z").replace(/<SessionToken>.*<.SessionToken>/, "")), /web identity: STS answers without AccessKeyId/],
+		[(response) => response.end(sts("x".repeat(2000), "2038-01-01T00:00:00Z")), /web identity: STS answers without/],
+		[(response) => response.destroy(), /web identity: STS does not answer/],
+		[(response) => response.end("x".repeat(100000)), /web identity: STS does not answer/]];
+	for (const [answer, expected] of answers) {
+		const giver = await startSts(answer);
+		assert.match(await told({ ...giver.env, AWS_WEB_IDENTITY_TOKEN_FILE: writeFile("identity", "CANARY") }), expected);
+		giver.stop();
+	}
+	const env = { ...region, AWS_ROLE_ARN: role, AWS_WEB_IDENTITY_TOKEN_FILE: writeFile("identity", "CANARY"), AWS_ENDPOINT_URL_STS: "http://192.0.2.1" };
+	assert.match(await told(env), /web identity: AWS_ENDPOINT_URL_STS, or .* neither https nor this machine/);
+	assert.match(await told({ ...env, AWS_ROLE_ARN: "" }), /web identity: AWS_WEB_IDENTITY_TOKEN_FILE is there, AWS_ROLE_ARN is not/);
+	const local = { ...env, AWS_ENDPOINT_URL_STS: endpoint };
+	assert.match(await told({ ...local, AWS_WEB_IDENTITY_TOKEN_FILE: "/nonexistent" }), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read/);
+	assert.match(await told({ ...local, AWS_WEB_IDENTITY_TOKEN_FILE: writeFile("blank", "\n") }), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read/);
+	assert.match(await told({ ...local, AWS_WEB_IDENTITY_TOKEN_FILE: writeFile("long", "C".repeat(9000)) }), /AWS_WEB_IDENTITY_TOKEN_FILE cannot be read, or is no token/);
+	assert.match(await told({ ...local, AWS_ROLE_ARN: "r".repeat(40000) }), /AWS_ROLE_ARN or AWS_ROLE_SESSION_NAME is too long/);
+	const { message } = (await ask({ endpoint, region: "eu-west-1" }, put, { env: { ...env, AWS_ENDPOINT_URL_STS: "", AWS_REGION: "evil.example/" } })).answers[0];
+	assert.match(message, /web identity: AWS_REGION: that is no region/);
+});
+
 test("asks instance metadata with a token, in its second version alone", async () => {
 	const giver = await startGiver((request, response) => {
 		if (request.method === "PUT")
@@ -123,8 +189,6 @@ test("names each source and what is wrong with it where none yields, and no valu
 	assert.deepEqual([answer.class, answer.code], ["unusable", "NoCredentials"]);
 	assert.match(answer.message, /^no credentials: environment: .* one is missing .*; web identity: none there; profile: none there; container: none there; instance: off/);
 	assert.ok(!answer.message.includes("CANARYID"));
-	const eks = (await ask({ endpoint }, put, { env: { ...region, AWS_WEB_IDENTITY_TOKEN_FILE: "/token" } })).answers[0].message;
-	assert.match(eks, /web identity: AWS_WEB_IDENTITY_TOKEN_FILE is not used; let credential_process/);
 });
 
 test("is bounded in what it takes from a source", async () => {
