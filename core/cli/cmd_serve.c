@@ -22,6 +22,8 @@
 #include "cli/open_page.h"
 #include "serve/server.h"
 #endif
+#include "cli/serve_bucket.h"
+#include "serve/source.h"
 
 enum key {
 	KEY_OPEN = 256,
@@ -31,6 +33,14 @@ enum key {
 	KEY_SELF_TRACE,
 	KEY_SUMMARY,
 	KEY_DEMO,
+	KEY_LOCAL_DIR,
+	KEY_BUCKET,
+	KEY_PREFIX,
+	KEY_ENDPOINT,
+	KEY_REGION,
+	KEY_PROFILE,
+	KEY_CA,
+	KEY_ALLOW_HTTP,
 };
 
 static const struct d9__opt opts[] = {
@@ -39,6 +49,14 @@ static const struct d9__opt opts[] = {
 	{ KEY_LIVE, "live", NULL, "follow what is being written to the directory TRACE" },
 	{ KEY_PID, "pid", "PID", "follow what process PID writes; instead of TRACE" },
 	{ KEY_DEMO, "demo", NULL, "show recordings of ten small programs with a problem each; instead of TRACE" },
+	{ KEY_LOCAL_DIR, "local-dir", "DIR", "the same as TRACE" },
+	{ KEY_BUCKET, "bucket", "NAME", "show what dial9 ship stored in this bucket; instead of TRACE" },
+	{ KEY_PREFIX, "prefix", "PREFIX", "of a bucket: where in it [all of it]" },
+	{ KEY_ENDPOINT, "endpoint", "URL", "of a bucket: address of a store that is not AWS" },
+	{ KEY_REGION, "region", "NAME", "of a bucket [environment, profile, asked of the bucket]" },
+	{ KEY_PROFILE, "profile", "NAME", "of the AWS configuration files [AWS_PROFILE, default]" },
+	{ KEY_CA, "ca", "FILE", "of a bucket: certificates to trust, PEM [AWS_CA_BUNDLE, the system's]" },
+	{ KEY_ALLOW_HTTP, "allow-http", NULL, "of a bucket: plain http to other machines" },
 	{ KEY_OPEN, "open", NULL, "open the address in the desktop's browser" },
 	{ KEY_SELF_TRACE, "self-trace", "DIR", "record the server itself into DIR" },
 	{ KEY_SUMMARY, "summary", NULL, "print what the page of many segments knows of one, as JSON" },
@@ -48,7 +66,7 @@ static const struct d9__opt opts[] = {
 static const struct d9__usage usage = {
 	.command = "serve",
 	.synopsis = "[OPTIONS] TRACE",
-	.text = "Show a trace, a directory or a segment, in the browser.  Prints the address,\n"
+	.text = "Show a trace, a directory or a segment, or what a bucket holds, in the browser.  Prints the address,\n"
 		"which holds a secret: who knows it, on this machine, can read the trace.  Ends\n"
 		"at SIGINT (Ctrl-C) or SIGTERM.\n",
 	.opts = opts,
@@ -82,7 +100,7 @@ static int run(const struct d9__server_options *options, bool open)
 				    options->listen ? options->listen : "", options->listen ? ", " : "",
 				    options->port, strerror(-err));
 	if (err)
-		return d9__cmd_fail("serve", "%s: %s", options->trace, strerror(-err));
+		return d9__cmd_fail("serve", "%s: %s", options->trace ? options->trace : options->name, strerror(-err));
 	puts(d9__server_url(server));
 	if (fflush(stdout))
 		err = -errno;
@@ -114,14 +132,12 @@ static int check_dump(const char *trace)
 	return status;
 }
 
-static int serve(const char *trace, struct d9__server_options *options, bool open)
+/* With the viewer's files, what |options| say. */
+static int serve_with_assets(struct d9__server_options *options, bool open)
 {
 	char *assets = NULL;
-	int err, status = check_dump(trace);
+	int err = d9__data_path(&assets), status;
 
-	if (status)
-		return status;
-	err = d9__data_path(&assets);
 	if (err == -ENOENT)
 		return d9__cmd_fail(
 			"serve",
@@ -132,11 +148,27 @@ static int serve(const char *trace, struct d9__server_options *options, bool ope
 	if (options->listen && !is_loopback(options->listen))
 		d9__cmd_fail("serve", "warning: %s is open to other machines: whoever sees the address on its way "
 				      "can read the trace", options->listen);
-	options->trace = trace;
 	options->assets = assets;
 	status = run(options, open);
 	free(assets);
 	return status;
+}
+
+static int serve_trace(const char *trace, struct d9__server_options *options, bool open)
+{
+	int status = check_dump(trace);
+
+	options->trace = trace;
+	return status ? status : serve_with_assets(options, open);
+}
+
+static int serve_bucket(const struct d9__serve_bucket *bucket, struct d9__server_options *options, bool open)
+{
+	struct d9__source source;
+	int status = d9__serve_bucket_open(bucket, &source, &options->name);
+
+	options->source = &source;
+	return status ? status : serve_with_assets(options, open);
 }
 #else
 struct d9__server_options {
@@ -145,13 +177,18 @@ struct d9__server_options {
 	bool live;
 };
 
-static int serve(const char *trace, struct d9__server_options *options, bool open)
+static int serve_trace(const char *trace, struct d9__server_options *options, bool open)
 {
 	(void)trace;
 	(void)options;
 	(void)open;
 	return d9__cmd_fail("serve",
 			    "this dial9 was built without libevent, whose HTTP server it needs");
+}
+
+static int serve_bucket(const struct d9__serve_bucket *bucket, struct d9__server_options *options, bool open)
+{
+	return serve_trace(bucket->prefix, options, open);
 }
 #endif
 
@@ -206,7 +243,7 @@ static bool parse_pid(const char *text, pid_t *out)
 static int follow_process(pid_t pid, struct d9__server_options *options, bool open)
 {
 	char *trace = d9__live_trace("serve", pid);
-	int status = trace ? serve(trace, options, open) : D9__EXIT_USAGE;
+	int status = trace ? serve_trace(trace, options, open) : D9__EXIT_USAGE;
 
 	free(trace);
 	return status;
@@ -222,7 +259,7 @@ static int show_demo(struct d9__server_options *options, bool open)
 	if (err)
 		status = d9__cmd_fail("serve", "no data files: %s; is dial9 installed whole?", strerror(-err));
 	else
-		status = serve(demo, options, open);
+		status = serve_trace(demo, options, open);
 	free(demo);
 	free(data);
 	return status;
@@ -258,60 +295,115 @@ static int record_self(const char *dir, int argc, char **argv)
 	return d9__cmd_fail("serve", "cannot start dial9 record: %s", strerror(errno));
 }
 
+struct serve {
+	struct d9__server_options options;
+	struct d9__serve_bucket bucket;
+	const char *self_trace, *local_dir;
+	bool open, summary, demo;
+	pid_t pid;
+};
+
+static bool take_option(const struct d9__args *args, int key, struct serve *serve)
+{
+	const char **texts[] = { [KEY_BUCKET - KEY_BUCKET] = &serve->bucket.store.bucket,
+				 [KEY_PREFIX - KEY_BUCKET] = &serve->bucket.prefix,
+				 [KEY_ENDPOINT - KEY_BUCKET] = &serve->bucket.store.endpoint,
+				 [KEY_REGION - KEY_BUCKET] = &serve->bucket.store.region,
+				 [KEY_PROFILE - KEY_BUCKET] = &serve->bucket.store.profile,
+				 [KEY_CA - KEY_BUCKET] = &serve->bucket.store.ca };
+
+	switch (key) {
+	case KEY_OPEN:
+		serve->open = true;
+		return true;
+	case KEY_LIVE:
+		serve->options.live = true;
+		return true;
+	case KEY_SUMMARY:
+		serve->summary = true;
+		return true;
+	case KEY_DEMO:
+		serve->demo = true;
+		return true;
+	case KEY_SELF_TRACE:
+		serve->self_trace = args->value;
+		return true;
+	case KEY_LISTEN:
+		serve->options.listen = args->value;
+		return true;
+	case KEY_LOCAL_DIR:
+		serve->local_dir = args->value;
+		return true;
+	case KEY_PID:
+		return parse_pid(args->value, &serve->pid);
+	case 'p':
+		return parse_port(args, &serve->options.port);
+	default:
+		serve->bucket.used = true;
+		if (key == KEY_ALLOW_HTTP)
+			serve->bucket.store.allow_http = true;
+		else
+			*texts[key - KEY_BUCKET] = args->value;
+		return true;
+	}
+}
+
+/* Whether what is to be shown was said once: |n_traces| operands.  0, or the status after a line on stderr. */
+static int check_what(const struct serve *serve, int n_traces)
+{
+	if (serve->bucket.used && !serve->bucket.store.bucket)
+		return d9__cmd_fail("serve", "--prefix, --endpoint, --region, --profile, --ca and --allow-http are of a --bucket");
+	if (serve->bucket.used && (serve->pid || n_traces || serve->summary || serve->demo || serve->options.live))
+		return d9__cmd_fail("serve", "--bucket is what is shown: it takes no TRACE, --local-dir, --pid, --demo, --live or --summary");
+	if (serve->pid && (n_traces || serve->summary))
+		return d9__cmd_fail("serve", "%s",
+				    serve->summary ? "--summary is of a segment, not of a process"
+						   : "--pid PID or a TRACE, not both");
+	if (serve->demo && (serve->pid || n_traces || serve->summary || serve->options.live))
+		return d9__cmd_fail("serve", "--demo is a trace, and whole: it takes no TRACE, --pid, --live or --summary");
+	if (!serve->pid && !serve->demo && !serve->bucket.used && n_traces != 1)
+		return d9__cmd_fail(
+			"serve",
+			!n_traces
+				? "which TRACE? see dial9 serve --help"
+				: "one TRACE at a time; a directory may hold several processes");
+	return 0;
+}
+
+static int show(struct serve *serve, const char *trace)
+{
+	signal(SIGPIPE, SIG_IGN);
+	if (serve->summary)
+		return d9__segment_summary("serve", trace);
+	serve->options.live |= serve->pid != 0;
+	if (serve->bucket.used)
+		return serve_bucket(&serve->bucket, &serve->options, serve->open);
+	if (serve->pid)
+		return follow_process(serve->pid, &serve->options, serve->open);
+	if (serve->demo)
+		return show_demo(&serve->options, serve->open);
+	if (serve->options.live && !may_follow(trace))
+		return D9__EXIT_USAGE;
+	return serve_trace(trace, &serve->options, serve->open);
+}
+
 int d9__cmd_serve(int argc, char **argv)
 {
 	struct d9__args args = { .usage = &usage, .argc = argc, .argv = argv };
-	struct d9__server_options options = { 0 };
-	const char *self_trace = NULL;
-	bool open = false, summary = false, demo = false;
-	pid_t pid = 0;
-	int key, traces;
+	struct serve serve = { 0 };
+	const char *trace;
+	int key, status;
 
-	while ((key = d9__args_next(&args)) > 0) {
-		if (key == KEY_OPEN)
-			open = true;
-		else if (key == KEY_LIVE)
-			options.live = true;
-		else if (key == KEY_SUMMARY)
-			summary = true;
-		else if (key == KEY_DEMO)
-			demo = true;
-		else if (key == KEY_SELF_TRACE)
-			self_trace = args.value;
-		else if (key == KEY_LISTEN)
-			options.listen = args.value;
-		else if ((key == KEY_PID && !parse_pid(args.value, &pid)) ||
-			 (key == 'p' && !parse_port(&args, &options.port)))
+	while ((key = d9__args_next(&args)) > 0)
+		if (!take_option(&args, key, &serve))
 			return D9__EXIT_USAGE;
-	}
 	if (key < 0)
 		return d9__args_exit(key);
-	if (options.listen && !is_address(options.listen))
+	if (serve.options.listen && !is_address(serve.options.listen))
 		return D9__EXIT_USAGE;
-	traces = argc - args.first;
-	if (pid && (traces || summary))
-		return d9__cmd_fail("serve", "%s",
-				    summary ? "--summary is of a segment, not of a process"
-					    : "--pid PID or a TRACE, not both");
-	if (demo && (pid || traces || summary || options.live))
-		return d9__cmd_fail("serve", "--demo is a trace, and whole: it takes no TRACE, --pid, --live or --summary");
-	if (!pid && !demo && traces != 1)
-		return d9__cmd_fail(
-			"serve",
-			!traces
-				? "which TRACE? see dial9 serve --help"
-				: "one TRACE at a time; a directory may hold several processes");
-	if (self_trace)
-		return record_self(self_trace, argc, argv);
-	signal(SIGPIPE, SIG_IGN);
-	if (summary)
-		return d9__segment_summary("serve", argv[args.first]);
-	options.live |= pid != 0;
-	if (pid)
-		return follow_process(pid, &options, open);
-	if (demo)
-		return show_demo(&options, open);
-	if (options.live && !may_follow(argv[args.first]))
-		return D9__EXIT_USAGE;
-	return serve(argv[args.first], &options, open);
+	status = check_what(&serve, argc - args.first + (serve.local_dir != NULL));
+	if (status)
+		return status;
+	trace = serve.local_dir ? serve.local_dir : argv[args.first];
+	return serve.self_trace ? record_self(serve.self_trace, argc, argv) : show(&serve, trace);
 }

@@ -2,13 +2,18 @@
 /*
  * What the segments in a scope say together.  Both answers begin with how many of them it is about:
  *
- *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2 }
+ *	"coverage": { "segments": 500, "read": 412, "waiting": 80, "failed": 6, "left_out": 2, "not_fetched": 0 }
  *
- * |left_out| is read and not kept: the memory was used up.  Then the callbacks, most time first:
+ * |left_out| is read and not kept: the memory was used up; |not_fetched| is far away, and too much.  An hour whose summary was
+ * read counts as one.  Then the callbacks, most time first:
  *
  *	"callbacks": [ { "service", "name", "source", "calls", "total_ns", "longest_ns",
  *			 "p50_ns", "p99_ns", "segments",
  *			 "segment", "process", "worker", "at_ns" (of the longest call) } ]
+ *
+ * or, likewise, the passes of spans, which have no source:
+ *
+ *	"spans": [ ... ]
  *
  * or a tree of stacks, parents first and counted from 1, with the samples that end in each node:
  *
@@ -30,7 +35,7 @@ struct sums {
 	const struct d9__archived_callback *longest;
 };
 
-static bool is_wanted(const struct d9__archive_scope *scope, const struct d9__archived *said)
+bool d9__archive_is_wanted(const struct d9__archive_scope *scope, const struct d9__archived *said)
 {
 	bool named = !scope->n_processes;
 
@@ -44,7 +49,7 @@ static bool is_wanted(const struct d9__archive_scope *scope, const struct d9__ar
 static const struct d9__archived *counted(const struct d9__archive_entry *entry,
 					  const struct d9__archive_scope *scope)
 {
-	return entry->said && entry->said->counts && is_wanted(scope, entry->said) ? entry->said
+	return entry->said && entry->said->counts && d9__archive_is_wanted(scope, entry->said) ? entry->said
 										   : NULL;
 }
 
@@ -52,22 +57,29 @@ static const struct d9__archived *counted(const struct d9__archive_entry *entry,
 static void put_coverage(struct d9__json *json, const struct d9__archive *archive,
 			 const struct d9__archive_scope *scope)
 {
-	uint64_t read = 0, waiting = 0, failed = 0, left_out = 0;
+	uint64_t read = 0, waiting = 0, failed = 0, left_out = 0, listed = 0;
 
 	for (size_t i = 0; i < archive->n; i++) {
 		const struct d9__archive_entry *entry = archive->entries[i];
 
-		if (!entry->said)
-			*(entry->state == D9__KNOWN_FAILED ? &failed : &waiting) += 1;
-		else if (is_wanted(scope, entry->said))
+		if (entry->said && !d9__archive_is_wanted(scope, entry->said))
+			continue;
+		if (entry->state == D9__KNOWN_FAILED && (!entry->said || entry->facts))
+			failed++;
+		else if (!entry->said || (entry->facts && entry->state == D9__KNOWN_LISTED))
+			*(entry->said ? &listed : &waiting) += 1;
+		else if (entry->facts && entry->state != D9__KNOWN)
+			waiting++;
+		else
 			*(entry->said->counts ? &read : &left_out) += 1;
 	}
 	d9__json_open(json, "coverage", '{');
-	d9__json_u64(json, "segments", read + waiting + failed + left_out);
+	d9__json_u64(json, "segments", read + waiting + failed + left_out + listed);
 	d9__json_u64(json, "read", read);
 	d9__json_u64(json, "waiting", waiting);
 	d9__json_u64(json, "failed", failed);
 	d9__json_u64(json, "left_out", left_out);
+	d9__json_u64(json, "not_fetched", listed);
 	d9__json_close(json, '}');
 }
 
@@ -129,7 +141,7 @@ static void put_callback(struct d9__json *json, const char *name, const struct s
 	d9__json_u64(json, "p50_ns", quantile(sums, 0.5));
 	d9__json_u64(json, "p99_ns", quantile(sums, 0.99));
 	d9__json_u64(json, "segments", sums->segments);
-	d9__json_string(json, "segment", sums->where->name);
+	d9__json_string(json, "segment", sums->longest->segment ? sums->longest->segment : sums->where->name);
 	d9__json_string(json, "process", sums->where->said->process);
 	d9__json_u64(json, "worker", sums->longest->worker);
 	d9__json_string(json, "at_ns", at_ns);
@@ -147,46 +159,71 @@ static int compare_sums(const void *left, const void *right)
 	return a < b ? -1 : 1;
 }
 
-static void put_sums(struct d9__json *json, const struct d9__archive *archive,
+/* Of |names|, under the key |what|. */
+static void put_sums(struct d9__json *json, const char *what, const struct d9__texts *names,
 		     const struct sums *sums, uint32_t *order)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < archive->callbacks.n; i++)
+	for (uint32_t i = 0; i < names->n; i++)
 		if (sums[i].longest)
 			order[n++] = i;
 	compared = sums;
 	qsort(order, n, sizeof(*order), compare_sums);
-	d9__json_open(json, "callbacks", '[');
+	d9__json_open(json, what, '[');
 	for (size_t i = 0; i < n; i++)
-		put_callback(json, archive->callbacks.items[order[i]], &sums[order[i]]);
+		put_callback(json, names->items[order[i]], &sums[order[i]]);
 	d9__json_close(json, ']');
 }
 
-char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
-			    size_t *len)
+static void add_callbacks(struct sums *sums, const struct d9__archive_entry *entry, const struct d9__archived *said)
+{
+	for (size_t k = 0; k < said->n_callbacks; k++)
+		add_callback(&sums[said->callbacks[k].number], entry, &said->callbacks[k]);
+}
+
+static void add_spans(struct sums *sums, const struct d9__archive_entry *entry, const struct d9__archived *said)
+{
+	for (size_t k = 0; k < said->n_spans; k++)
+		add_callback(&sums[said->spans[k].number], entry, &said->spans[k]);
+}
+
+static void put_left_out(struct d9__json *json, const struct d9__archive *archive, const struct d9__archive_scope *scope)
+{
+	uint64_t calls = 0, ns = 0;
+
+	for (size_t i = 0; i < archive->n; i++) {
+		const struct d9__archived *said = counted(archive->entries[i], scope);
+
+		calls += said ? said->left_out_calls : 0;
+		ns += said ? said->left_out_ns : 0;
+	}
+	d9__json_u64(json, "left_out_calls", calls);
+	d9__json_u64(json, "left_out_ns", ns);
+}
+
+/* The sums of |names|, under the key |what|, to which |add| adds those of one segment. */
+static char *make_sums(struct d9__archive *archive, const struct d9__archive_scope *scope, const char *what,
+		       const struct d9__texts *names,
+		       void (*add)(struct sums *, const struct d9__archive_entry *, const struct d9__archived *), size_t *len)
 {
 	char *text = NULL;
 	struct d9__json json = { .out = open_memstream(&text, len) };
-	struct sums *sums = calloc(archive->callbacks.n + 1, sizeof(*sums));
-	uint32_t *order = calloc(archive->callbacks.n + 1, sizeof(*order));
-	uint64_t calls = 0, ns = 0;
+	struct sums *sums = calloc(names->n + 1, sizeof(*sums));
+	uint32_t *order = calloc(names->n + 1, sizeof(*order));
 
 	if (json.out && sums && order) {
 		for (size_t i = 0; i < archive->n; i++) {
 			const struct d9__archived *said = counted(archive->entries[i], scope);
 
-			for (size_t k = 0; said && k < said->n_callbacks; k++)
-				add_callback(&sums[said->callbacks[k].number], archive->entries[i],
-					     &said->callbacks[k]);
-			calls += said ? said->left_out_calls : 0;
-			ns += said ? said->left_out_ns : 0;
+			if (said)
+				add(sums, archive->entries[i], said);
 		}
 		d9__json_open(&json, NULL, '{');
 		put_coverage(&json, archive, scope);
-		put_sums(&json, archive, sums, order);
-		d9__json_u64(&json, "left_out_calls", calls);
-		d9__json_u64(&json, "left_out_ns", ns);
+		put_sums(&json, what, names, sums, order);
+		if (add == add_callbacks)
+			put_left_out(&json, archive, scope);
 		d9__json_close(&json, '}');
 	}
 	free(sums);
@@ -196,6 +233,17 @@ char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archiv
 		return NULL;
 	}
 	return text;
+}
+
+char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
+			    size_t *len)
+{
+	return make_sums(archive, scope, "callbacks", &archive->callbacks, add_callbacks, len);
+}
+
+char *d9__archive_spans(struct d9__archive *archive, const struct d9__archive_scope *scope, size_t *len)
+{
+	return make_sums(archive, scope, "spans", &archive->spans, add_spans, len);
 }
 
 /* ---- stacks ---- */

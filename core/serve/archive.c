@@ -7,12 +7,27 @@
 #include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "serve/archive_parts.h"
+#include "serve/text_hash.h"
 
 /* One process for the loop, one for the machine's other users. */
 #define READERS_MAX 2
+
+/* Of a place far away; the network waits, not the machine. */
+#define FETCHES_MAX 8
+
+/* So many bytes of segments are fetched for what somebody wants to know. */
+#define WANTED_BYTES_MAX ((uint64_t)512 << 20)
+
+/* Of an hour's summary. */
+#define SUMMARY_MAX (8 << 20)
+
+/* What the store did not give is asked for again after so long. */
+#define AGAIN_MS 30000
 
 /* A segment that grows is read again after so long. */
 #define ACTIVE_MS 5000
@@ -39,7 +54,40 @@ static void set_failed(struct d9__archive_entry *entry, const char *why)
 	entry->version = ++entry->archive->version;
 }
 
-static void start(struct d9__archive *archive, struct d9__archive_entry *entry)
+static void take_answer(struct d9__archive_entry *entry, const struct d9__child_answer *answer);
+
+/* All of the summary |name| of an hour, in new memory; NULL: it cannot be read. */
+static char *read_summary(const struct d9__source *source, const char *name, size_t *len)
+{
+	int fd = source->open(source->context, name);
+	char *text = fd < 0 ? NULL : malloc(SUMMARY_MAX + 1);
+	ssize_t n = 1;
+
+	*len = 0;
+	while (text && *len < SUMMARY_MAX && (n = read(fd, text + *len, SUMMARY_MAX - *len)) > 0)
+		*len += (size_t)n;
+	if (fd >= 0)
+		close(fd);
+	if (text && n == 0) {
+		text[*len] = '\0';
+		return text;
+	}
+	free(text);
+	return NULL;
+}
+
+/* It was fetched, and is read as what anybody could have written. */
+static void take_hour(struct d9__archive_entry *entry)
+{
+	struct d9__child_answer answer = { .why = "its summary cannot be read" };
+
+	entry->reading = entry->identity;
+	answer.out = read_summary(entry->archive->source, entry->name, &answer.len);
+	take_answer(entry, &answer);
+	free(answer.out);
+}
+
+static void start_child(struct d9__archive *archive, struct d9__archive_entry *entry)
 {
 	char *path = archive->source->path(archive->source->context, entry->name);
 	const char *argv[] = { "serve", "--summary", "--", path, NULL };
@@ -58,6 +106,44 @@ static void start(struct d9__archive *archive, struct d9__archive_entry *entry)
 	archive->running++;
 }
 
+static void on_fetched(void *context, const char *why)
+{
+	struct d9__archive_entry *entry = context;
+
+	entry->archive->fetching -= entry->fetching;
+	entry->fetching = false;
+	entry->here = !why;
+	entry->read_at_ms = now_ms();
+	if (why)
+		set_failed(entry, why);
+	else
+		entry->state = D9__KNOWN_WAITING;
+	event_active(entry->archive->again, EV_TIMEOUT, 0);
+}
+
+static void start_fetch(struct d9__archive *archive, struct d9__archive_entry *entry)
+{
+	entry->state = D9__KNOWN_READING;
+	entry->fetching = true;
+	archive->fetching++;
+	archive->source->fetch(archive->source->context, entry->name, on_fetched, entry);
+}
+
+static void start(struct d9__archive *archive, struct d9__archive_entry *entry)
+{
+	if (entry->facts && !entry->here)
+		start_fetch(archive, entry);
+	else if (entry->facts && entry->facts->segments)
+		take_hour(entry);
+	else
+		start_child(archive, entry);
+}
+
+static bool has_room(const struct d9__archive *archive, const struct d9__archive_entry *entry)
+{
+	return entry->facts && !entry->here ? archive->fetching < FETCHES_MAX : archive->running < READERS_MAX;
+}
+
 static bool is_due(const struct d9__archive_entry *entry)
 {
 	return entry->state == D9__KNOWN_WAITING &&
@@ -67,11 +153,11 @@ static bool is_due(const struct d9__archive_entry *entry)
 /* The newest first: it is what people ask for. */
 static void start_some(struct d9__archive *archive)
 {
-	while (archive->running < READERS_MAX) {
+	for (;;) {
 		struct d9__archive_entry *next = NULL;
 
 		for (size_t i = 0; i < archive->n; i++)
-			if (is_due(archive->entries[i]) &&
+			if (is_due(archive->entries[i]) && has_room(archive, archive->entries[i]) &&
 			    (!next || archive->entries[i]->modified_ns > next->modified_ns))
 				next = archive->entries[i];
 		if (!next)
@@ -105,8 +191,10 @@ static void on_done(void *context, struct d9__child_answer *answer)
 	entry->child = NULL;
 	archive->running--;
 	take_answer(entry, answer);
-	if (entry->reading != entry->identity)
+	if (entry->reading != entry->identity) {
 		entry->state = D9__KNOWN_WAITING;
+		entry->here = false;
+	}
 	start_some(archive);
 }
 
@@ -116,6 +204,9 @@ static void free_entry(struct d9__archive_entry *entry)
 {
 	if (entry->child)
 		entry->archive->running--;
+	if (entry->fetching)
+		entry->archive->source->forget(entry->archive->source->context, entry);
+	entry->archive->fetching -= entry->fetching;
 	d9__child_free(entry->child);
 	d9__archived_free(entry->said);
 	free(entry->name);
@@ -123,16 +214,16 @@ static void free_entry(struct d9__archive_entry *entry)
 	free(entry);
 }
 
-static struct d9__archive_entry *find(const struct d9__archive *archive, const char *name,
-				      size_t hint)
+static struct d9__archive_entry *find(const struct d9__archive *archive, const char *name)
 {
-	/* Listings come in one order, so that mostly the next one is meant. */
-	for (size_t k = 0; k < archive->n; k++) {
-		struct d9__archive_entry *entry = archive->entries[(hint + k) % archive->n];
+	struct d9__archive_entry *entry = d9__table_find(&archive->by_name, d9__hash_text(name));
 
-		if (!strcmp(entry->name, name))
-			return entry;
-	}
+	if (!entry || !strcmp(entry->name, name))
+		return entry;
+	/* Two names have one sum. */
+	for (size_t i = 0; i < archive->n; i++)
+		if (!strcmp(archive->entries[i]->name, name))
+			return archive->entries[i];
 	return NULL;
 }
 
@@ -158,13 +249,34 @@ static struct d9__archive_entry *add(struct d9__archive *archive, const char *na
 		free(entry);
 		return NULL;
 	}
+	if (!d9__table_find(&archive->by_name, d9__hash_text(name)) &&
+	    d9__table_add(&archive->by_name, d9__hash_text(name), entry)) {
+		free(entry->name);
+		free(entry);
+		return NULL;
+	}
 	archive->entries[archive->n++] = entry;
 	return entry;
 }
 
-static int take(struct d9__archive *archive, const struct d9__listed *item, size_t hint)
+/* What its name tells stands for |entry| until somebody wants to know more. */
+static int take_facts(struct d9__archive_entry *entry)
 {
-	struct d9__archive_entry *entry = find(archive, item->name, hint);
+	struct d9__archived *said;
+	int err = d9__archived_listed(entry, &said);
+
+	if (err)
+		return err;
+	d9__archived_free(entry->said);
+	entry->said = said;
+	entry->here = false;
+	entry->state = D9__KNOWN_LISTED;
+	return 0;
+}
+
+static int take(struct d9__archive *archive, const struct d9__listed *item)
+{
+	struct d9__archive_entry *entry = find(archive, item->name);
 
 	if (!entry)
 		entry = add(archive, item->name);
@@ -177,10 +289,21 @@ static int take(struct d9__archive *archive, const struct d9__listed *item, size
 	entry->bytes = item->bytes;
 	entry->modified_ns = item->modified_ns;
 	entry->active = item->active;
+	entry->facts = item->facts;
 	entry->version = ++archive->version;
-	if (entry->state != D9__KNOWN_READING)
-		entry->state = D9__KNOWN_WAITING;
-	return 0;
+	if (entry->state == D9__KNOWN_READING)
+		return 0;
+	entry->state = D9__KNOWN_WAITING;
+	return entry->facts ? take_facts(entry) : 0;
+}
+
+static void forget(struct d9__archive *archive, struct d9__archive_entry *entry)
+{
+	uint64_t sum = d9__hash_text(entry->name);
+
+	if (d9__table_find(&archive->by_name, sum) == entry)
+		d9__table_remove(&archive->by_name, sum);
+	free_entry(entry);
 }
 
 static void remove_gone(struct d9__archive *archive)
@@ -194,7 +317,7 @@ static void remove_gone(struct d9__archive *archive)
 			archive->entries[kept++] = entry;
 			continue;
 		}
-		free_entry(entry);
+		forget(archive, entry);
 		archive->removed = ++archive->version;
 	}
 	archive->n = kept;
@@ -207,11 +330,37 @@ int d9__archive_sync(struct d9__archive *archive, const struct d9__listing *list
 	for (size_t i = 0; i < archive->n; i++)
 		archive->entries[i]->listed = false;
 	for (size_t i = 0; i < listing->n && !err; i++)
-		err = take(archive, &listing->items[i], i);
+		if (!listing->items[i].facts || !listing->items[i].facts->told)
+			err = take(archive, &listing->items[i]);
 	if (!err)
 		remove_gone(archive);
 	start_some(archive);
 	return err;
+}
+
+/* What could not be fetched may be there a while later. */
+static bool is_askable(const struct d9__archive_entry *entry)
+{
+	return entry->state == D9__KNOWN_LISTED ||
+	       (entry->facts && entry->state == D9__KNOWN_FAILED && !entry->here && now_ms() - entry->read_at_ms >= AGAIN_MS);
+}
+
+void d9__archive_want(struct d9__archive *archive, const struct d9__archive_scope *scope)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = archive->n; i-- > 0;) {
+		struct d9__archive_entry *entry = archive->entries[i];
+
+		if (!is_askable(entry) || !d9__archive_is_wanted(scope, entry->said))
+			continue;
+		bytes += entry->facts->segments ? 0 : entry->bytes;
+		if (bytes > WANTED_BYTES_MAX)
+			break;
+		entry->state = D9__KNOWN_WAITING;
+		entry->version = ++archive->version;
+	}
+	start_some(archive);
 }
 
 /* ---- life ---- */
@@ -249,7 +398,9 @@ void d9__archive_free(struct d9__archive *archive)
 	free(archive->entries);
 	if (archive->again)
 		event_free(archive->again);
+	d9__table_release(&archive->by_name);
 	d9__texts_release(&archive->callbacks);
+	d9__texts_release(&archive->spans);
 	d9__texts_release(&archive->names);
 	d9__table_release(&archive->by_edge);
 	free(archive->nodes);

@@ -36,10 +36,15 @@ struct d9__archive_scope {
 	double from_ms, to_ms;	      /* since 1970; those that reach into it */
 };
 
-/* Callbacks, and stacks, of the segments in |scope|, as d9__archive_map(); aggregate.c tells their
+/* What is far away and in |scope|: it is fetched, and read. */
+void d9__archive_want(struct d9__archive *archive, const struct d9__archive_scope *scope);
+
+/* Callbacks, spans and stacks of the segments in |scope|, as d9__archive_map(); aggregate.c tells their
  * shapes. */
 char *d9__archive_callbacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
 			    size_t *len);
+char *d9__archive_spans(struct d9__archive *archive, const struct d9__archive_scope *scope,
+			size_t *len);
 char *d9__archive_stacks(struct d9__archive *archive, const struct d9__archive_scope *scope,
 			 size_t *len);
 

@@ -4,11 +4,12 @@
  *
  *	{ "version": 12, "all": true, "reading": 3, "total": 40,
  *	  "segments": [ { "name", "path", "bytes", "modified_ms", "active",
- *			  "state": "waiting", "reading", "known" or "failed", "why",
+ *			  "state": "waiting", "reading", "known", "failed" or "listed", "why",
  *			  and once it is known: "process", "service", "host", "from_ms", "to_ms",
  *			  ..., "bins", "findings" } ] }
  *
- * |bins| are pairs of the longest call and the time in calls, of |bin_ns| each; the first begins
+ * What is listed is in a bucket, and only its key tells something: "kind": "hour", "segments", "missing", "longest_ns"; a "lie" is
+ * where that is not what its content says.  Where it is follows as "place", see bucket_source.c.  |bins| are pairs of the longest call and the time in calls, of |bin_ns| each; the first begins
  * |bins_after_ns| after the first event.
  */
 #include "config.h"
@@ -25,7 +26,8 @@ static void put_entry(struct d9__json *json, const struct d9__archive_entry *ent
 	static const char *const states[] = { [D9__KNOWN_WAITING] = "waiting",
 					      [D9__KNOWN_READING] = "reading",
 					      [D9__KNOWN] = "known",
-					      [D9__KNOWN_FAILED] = "failed" };
+					      [D9__KNOWN_FAILED] = "failed",
+					      [D9__KNOWN_LISTED] = "listed" };
 	char *escaped = evhttp_encode_uri(entry->name);
 
 	d9__json_open(json, NULL, '{');
@@ -67,6 +69,8 @@ char *d9__archive_map(struct d9__archive *archive, uint64_t since, size_t *len)
 		if (archive->entries[i]->version > since)
 			put_entry(&json, archive->entries[i]);
 	d9__json_close(&json, ']');
+	if (archive->source->tell)
+		archive->source->tell(archive->source->context, &json);
 	d9__json_close(&json, '}');
 	if (fclose(json.out)) {
 		free(text);

@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "analyze/budget.h"
 #include "analyze/json.h"
 #include "serve/archive_parts.h"
+#include "serve/stored_key.h"
 
 #define DEPTH_MAX 8
 
@@ -131,7 +133,37 @@ static void put_exact(struct d9__json *json, const char *key, uint64_t ns)
 	d9__json_string(json, key, digits);
 }
 
-static void put_map(struct d9__json *json, struct json_object *of, const struct d9__archived *said)
+/* What the key of an hour claims and its summary does not say: the summary counts, and the claim is told. */
+static void put_lie(struct d9__json *json, struct json_object *of, const struct d9__source_facts *facts)
+{
+	uint64_t segments = number(of, "segments");
+	const char *hour = text(of, "hour");
+	char lie[200], begins[32] = "";
+	time_t at = (time_t)(facts->from_ms / 1000);
+	struct tm tm;
+
+	if (gmtime_r(&at, &tm))
+		strftime(begins, sizeof(begins), "%Y-%m-%dT%H", &tm);
+	if (!facts->segments)
+		return;
+	if (!hour || strcmp(hour, begins))
+		snprintf(lie, sizeof(lie), "its key is of the hour %s, its summary of another", begins);
+	else if (segments != facts->segments)
+		snprintf(lie, sizeof(lie), "its key tells of %llu segments, its summary of %llu", (unsigned long long)facts->segments,
+			 (unsigned long long)segments);
+	else
+		return;
+	d9__json_string(json, "lie", lie);
+}
+
+static void put_facts(struct d9__json *json, const struct d9__source_facts *facts)
+{
+	if (facts->segments)
+		d9__json_string(json, "kind", "hour");
+	d9__json_u64(json, "missing", facts->missing);
+}
+
+static void put_map(struct d9__json *json, struct json_object *of, const struct d9__archived *said, const struct d9__source_facts *facts)
 {
 	d9__json_string(json, "process", said->process);
 	d9__json_string(json, "service", said->service);
@@ -152,16 +184,24 @@ static void put_map(struct d9__json *json, struct json_object *of, const struct 
 	put_longest(json, of);
 	put_bins(json, of);
 	put_findings(json, of);
+	if (facts) {
+		put_facts(json, facts);
+		if (facts->segments) {
+			d9__json_u64(json, "segments", number(of, "segments"));
+			d9__json_u64(json, "stored_bytes", number(of, "bytes"));
+		}
+		put_lie(json, of, facts);
+	}
 }
 
-static int make_map(struct json_object *of, struct d9__archived *said)
+static int make_map(struct json_object *of, struct d9__archived *said, const struct d9__source_facts *facts)
 {
 	size_t len;
 	struct d9__json json = { .out = open_memstream(&said->map, &len) };
 
 	if (!json.out)
 		return -ENOMEM;
-	put_map(&json, of, said);
+	put_map(&json, of, said, facts);
 	if (fclose(json.out))
 		return -ENOMEM;
 	said->bytes += len;
@@ -192,10 +232,25 @@ static int take_durations(struct d9__archived *said, struct d9__archived_callbac
 	return 0;
 }
 
-static int take_callback(struct d9__archive *archive, struct d9__archived *said,
-			 struct json_object *of)
+/* Which segment of an hour has the longest call, as the page calls it: the summary has its key. */
+static int take_segment(struct d9__archived_callback *callback, struct json_object *of)
 {
-	struct d9__archived_callback *callback = &said->callbacks[said->n_callbacks];
+	const char *key = text(of, "segment");
+	struct d9__stored_key parsed;
+	char name[D9__STORED_NAME];
+
+	/* Behind the prefix of the bucket's part, whatever that is. */
+	key = key ? strstr(key, "version=1/") : NULL;
+	if (!key || !d9__stored_key_parse(key, &parsed))
+		return 0;
+	d9__stored_key_name(&parsed, name);
+	callback->segment = strdup(name);
+	return callback->segment ? 0 : -ENOMEM;
+}
+
+static int take_callback(struct d9__texts *names, struct d9__archived *said,
+			 struct d9__archived_callback *callback, struct json_object *of)
+{
 	const char *name = text(of, "name"), *source = text(of, "source");
 	char *key;
 	int err, len = asprintf(&key, "%s\x1f%s\x1f%s", said->service, name ? name : "",
@@ -203,7 +258,7 @@ static int take_callback(struct d9__archive *archive, struct d9__archived *said,
 
 	if (len < 0)
 		return -ENOMEM;
-	err = d9__texts_number(&archive->callbacks, key, (size_t)len, &callback->number);
+	err = d9__texts_number(names, key, (size_t)len, &callback->number);
 	free(key);
 	if (err)
 		return err;
@@ -212,26 +267,39 @@ static int take_callback(struct d9__archive *archive, struct d9__archived *said,
 	callback->longest_ns = number(of, "longest_ns");
 	callback->at_ns = number(of, "at_ns");
 	callback->worker = number(of, "worker");
-	said->n_callbacks++;
-	return take_durations(said, callback, of);
+	err = take_segment(callback, of);
+	return err ? err : take_durations(said, callback, of);
+}
+
+/* Those under |key| of |of|, in |*out|. */
+static int take_each(struct d9__texts *names, struct d9__archived *said, struct json_object *of, const char *key,
+		     struct d9__archived_callback **out, size_t *n_out)
+{
+	size_t n;
+	struct json_object *callbacks = array(of, key, &n);
+	int err = 0;
+
+	*out = calloc(n ? n : 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	said->bytes += n * sizeof(**out);
+	for (size_t i = 0; i < n && !err; i++) {
+		struct json_object *callback = json_object_array_get_idx(callbacks, i);
+
+		if (json_object_is_type(callback, json_type_object))
+			err = take_callback(names, said, &(*out)[(*n_out)++], callback);
+	}
+	return err;
 }
 
 static int take_callbacks(struct d9__archive *archive, struct d9__archived *said,
 			  struct json_object *of)
 {
-	size_t n;
-	struct json_object *callbacks = array(of, "callbacks", &n);
-	int err = 0;
+	int err = take_each(&archive->callbacks, said, of, "callbacks", &said->callbacks, &said->n_callbacks);
 
-	said->callbacks = calloc(n ? n : 1, sizeof(*said->callbacks));
-	if (!said->callbacks)
-		return -ENOMEM;
-	said->bytes += n * sizeof(*said->callbacks);
-	for (size_t i = 0; i < n && !err; i++)
-		err = take_callback(archive, said, json_object_array_get_idx(callbacks, i));
 	said->left_out_calls = number(of, "left_out_calls");
 	said->left_out_ns = number(of, "left_out_ns");
-	return err;
+	return err ? err : take_each(&archive->spans, said, of, "spans", &said->spans, &said->n_spans);
 }
 
 /* The child of |parent| called |name|, made at its first sight; |parent| itself where the budget
@@ -326,19 +394,41 @@ static void set_times(struct d9__archived *said, struct json_object *of, int64_t
 	said->to_ms = said->from_ms + length_ms;
 }
 
-static int fill(struct d9__archive *archive, const struct d9__archive_entry *entry,
-		struct json_object *of, struct d9__archived *said)
+/* As its name has it: what is stored may claim to be anybody's, of any time. */
+static int take_facts(struct d9__archived *said, const struct d9__source_facts *facts)
+{
+	double from_ms = (double)facts->from_ms, most_ms = from_ms + D9__STORED_HOUR_S * 1000.0;
+
+	said->service = strdup(facts->service);
+	said->host = strdup(facts->host);
+	said->process = strdup(facts->process);
+	if (!(said->from_ms >= from_ms - 60000 && said->from_ms <= most_ms))
+		said->from_ms = from_ms;
+	if (!(said->to_ms >= said->from_ms && said->to_ms <= most_ms + D9__STORED_HOUR_S * 1000.0))
+		said->to_ms = said->from_ms > (double)facts->to_ms ? said->from_ms : (double)facts->to_ms;
+	return said->service && said->host && said->process ? 0 : -ENOMEM;
+}
+
+static int take_place(const struct d9__archive_entry *entry, struct json_object *of, struct d9__archived *said)
 {
 	const char *service = text(of, "service"), *host = text(of, "host");
-	int err;
 
+	set_times(said, of, entry->modified_ns);
+	if (entry->facts)
+		return take_facts(said, entry->facts);
 	said->service = strdup(service && *service ? service : "(no name)");
 	said->host = strdup(host ? host : "");
 	said->process = process_of(entry->name, text(of, "boot_id"));
-	if (!said->service || !said->host || !said->process)
-		return -ENOMEM;
-	set_times(said, of, entry->modified_ns);
-	err = make_map(of, said);
+	return said->service && said->host && said->process ? 0 : -ENOMEM;
+}
+
+static int fill(struct d9__archive *archive, const struct d9__archive_entry *entry,
+		struct json_object *of, struct d9__archived *said)
+{
+	int err = take_place(entry, of, said);
+
+	if (!err)
+		err = make_map(of, said, entry->facts);
 	if (!err)
 		err = take_callbacks(archive, said, of);
 	if (!err)
@@ -346,15 +436,23 @@ static int fill(struct d9__archive *archive, const struct d9__archive_entry *ent
 	return err;
 }
 
+static void free_callbacks(struct d9__archived_callback *callbacks, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(callbacks[i].durations);
+		free(callbacks[i].segment);
+	}
+	free(callbacks);
+}
+
 static void forget_counts(struct d9__archived *said)
 {
-	for (size_t i = 0; i < said->n_callbacks; i++)
-		free(said->callbacks[i].durations);
-	free(said->callbacks);
+	free_callbacks(said->callbacks, said->n_callbacks);
+	free_callbacks(said->spans, said->n_spans);
 	free(said->selves);
-	said->callbacks = NULL;
+	said->callbacks = said->spans = NULL;
 	said->selves = NULL;
-	said->n_callbacks = said->n_selves = 0;
+	said->n_callbacks = said->n_spans = said->n_selves = 0;
 }
 
 int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry,
@@ -385,6 +483,45 @@ int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_ent
 	if (tokener)
 		json_tokener_free(tokener);
 	return err;
+}
+
+static void put_listed(struct d9__json *json, const struct d9__archived *said, const struct d9__source_facts *facts)
+{
+	d9__json_string(json, "process", said->process);
+	d9__json_string(json, "service", said->service);
+	d9__json_string(json, "host", said->host);
+	d9__json_double(json, "from_ms", said->from_ms);
+	d9__json_double(json, "to_ms", said->to_ms);
+	put_facts(json, facts);
+	if (facts->segments)
+		d9__json_u64(json, "segments", facts->segments);
+	if (facts->worst_ms >= 0)
+		d9__json_u64(json, "longest_ns", (uint64_t)facts->worst_ms * 1000000);
+}
+
+int d9__archived_listed(const struct d9__archive_entry *entry, struct d9__archived **out)
+{
+	const struct d9__source_facts *facts = entry->facts;
+	struct d9__archived *said = calloc(1, sizeof(*said));
+	struct d9__json json = { 0 };
+	size_t len;
+
+	if (!said)
+		return -ENOMEM;
+	said->from_ms = (double)facts->from_ms;
+	said->to_ms = (double)facts->to_ms;
+	said->service = strdup(facts->service);
+	said->host = strdup(facts->host);
+	said->process = strdup(facts->process);
+	json.out = open_memstream(&said->map, &len);
+	if (json.out && said->service && said->host && said->process)
+		put_listed(&json, said, facts);
+	if (!json.out || fclose(json.out) || !said->process || !said->host || !said->service) {
+		d9__archived_free(said);
+		return -ENOMEM;
+	}
+	*out = said;
+	return 0;
 }
 
 void d9__archived_free(struct d9__archived *said)

@@ -16,12 +16,14 @@ enum d9__known {
 	D9__KNOWN_READING,
 	D9__KNOWN,
 	D9__KNOWN_FAILED, /* it cannot be read: |why| */
+	D9__KNOWN_LISTED, /* its name tells; it is read if somebody wants to know more */
 };
 
-/* Calls of one callback in one segment. */
+/* Calls of one callback, or passes of one span, in one segment. */
 struct d9__archived_callback {
-	uint32_t number; /* in |callbacks| */
+	uint32_t number; /* in |callbacks| or |spans| */
 	uint64_t calls, total_ns, longest_ns, at_ns, worker;
+	char *segment; /* an hour's that has the longest, as the page calls it; owned, or NULL */
 	size_t n_durations;
 	struct {
 		uint32_t step;
@@ -34,8 +36,8 @@ struct d9__archived {
 	char *service, *host, *process; /* owned; |process| names its recording */
 	char *map;			/* its JSON for the map; owned */
 	double from_ms, to_ms;		/* since 1970 */
-	struct d9__archived_callback *callbacks;
-	size_t n_callbacks;
+	struct d9__archived_callback *callbacks, *spans;
+	size_t n_callbacks, n_spans;
 	uint64_t left_out_calls, left_out_ns, samples;
 	struct d9__archived_self {
 		uint32_t node;
@@ -51,6 +53,8 @@ struct d9__archive_entry {
 	char *name;			   /* owned */
 	uint64_t bytes, identity, reading; /* identities now, and as it is or was read */
 	int64_t modified_ns;
+	const struct d9__source_facts *facts; /* NULL: only its content tells */
+	bool here, fetching;		      /* of a place far away */
 	uint64_t read_at_ms; /* since the start of the machine */
 	bool active, listed;
 	enum d9__known state;
@@ -70,10 +74,11 @@ struct d9__archive {
 	struct event *again; /* looks whether an active segment is due */
 	const struct d9__source *source;
 	struct d9__archive_entry **entries; /* owned, in the order of the listing */
-	size_t n, capacity, running;
+	size_t n, capacity, running, fetching;
+	struct d9__table by_name;
 	uint64_t version, removed; /* of the last change, of the last removal */
 
-	struct d9__texts callbacks; /* "SERVICE\x1fNAME\x1fSOURCE" */
+	struct d9__texts callbacks, spans; /* "SERVICE\x1fNAME\x1fSOURCE" */
 	struct d9__texts names;	    /* of frames */
 	struct d9__archive_node *nodes;
 	size_t n_nodes, max_nodes;
@@ -83,6 +88,11 @@ struct d9__archive {
 /* Make |said| of the summary |text|.  0 with |*out|, -ENOMEM, or -EBADMSG. */
 int d9__archived_parse(struct d9__archive *archive, const struct d9__archive_entry *entry,
 		       const char *text, size_t len, struct d9__archived **out);
+
+/* What the name of |entry| tells, which has facts.  0 with |*out|, or -ENOMEM. */
+int d9__archived_listed(const struct d9__archive_entry *entry, struct d9__archived **out);
 void d9__archived_free(struct d9__archived *said);
+
+bool d9__archive_is_wanted(const struct d9__archive_scope *scope, const struct d9__archived *said);
 
 #endif /* D9_SERVE_ARCHIVE_PARTS_H */

@@ -7,15 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME  UINT64_C(0x100000001b3)
-
-static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ ((const uint8_t *)bytes)[i]) * FNV_PRIME;
-	return hash;
-}
+#include "serve/text_hash.h"
 
 static int take(void *context, const struct d9__source_segment *segment)
 {
@@ -35,13 +27,14 @@ static int take(void *context, const struct d9__source_segment *segment)
 	*item = (struct d9__listed) { .name = strdup(segment->name),
 				      .bytes = segment->bytes,
 				      .modified_ns = segment->modified_ns,
-				      .active = segment->active };
+				      .active = segment->active,
+				      .facts = segment->facts };
 	if (!item->name)
 		return -ENOMEM;
-	item->identity = mix(FNV_OFFSET, item->name, strlen(item->name));
-	item->identity = mix(item->identity, &item->bytes, sizeof(item->bytes));
-	item->identity = mix(item->identity, &item->modified_ns, sizeof(item->modified_ns));
-	listing->identity = mix(listing->identity, &item->identity, sizeof(item->identity));
+	item->identity = d9__hash_bytes(D9__TEXT_HASH, item->name, strlen(item->name));
+	item->identity = d9__hash_bytes(item->identity, &item->bytes, sizeof(item->bytes));
+	item->identity = d9__hash_bytes(item->identity, &item->modified_ns, sizeof(item->modified_ns));
+	listing->identity = d9__hash_bytes(listing->identity, &item->identity, sizeof(item->identity));
 	listing->n++;
 	return 0;
 }
@@ -55,8 +48,13 @@ static void release_items(struct d9__listing *listing)
 
 int d9__listing_refresh(struct d9__listing *listing, const struct d9__source *source)
 {
+	uint64_t version = source->version ? source->version(source->context) + 1 : 0;
+
+	if (version && version == listing->version)
+		return 0;
 	release_items(listing);
-	listing->identity = FNV_OFFSET;
+	listing->version = version;
+	listing->identity = D9__TEXT_HASH;
 	return source->list(source->context, take, listing, &listing->left_out);
 }
 

@@ -16,6 +16,7 @@ struct d9__listed {
 	int64_t modified_ns;
 	bool active;
 	uint64_t identity; /* changes with name, size and time */
+	const struct d9__source_facts *facts; /* see source.h */
 };
 
 /* All zero is empty. */
@@ -24,6 +25,7 @@ struct d9__listing {
 	size_t n, capacity;
 	bool left_out;	   /* there are names that lead elsewhere */
 	uint64_t identity; /* of all */
+	uint64_t version;  /* of a source that has such; 0: never looked */
 };
 
 /* Look again.  0, -ENOMEM or an error of the source. */

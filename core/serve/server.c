@@ -40,6 +40,8 @@
 #define IDLE_S	    60
 #define LOOPBACK    "127.0.0.1"
 #define SCOPE_MAX   256 /* recordings that are named at once */
+#define NAMES_MAX   1000 /* segments, likewise */
+#define BAD_GATEWAY 502
 
 /* Sums of segments and their names may take this and what the budget gives everybody. */
 #define ARCHIVE_BYTES ((uint64_t)80 << 20)
@@ -93,7 +95,51 @@ static void put_segment(struct d9__json *json, const struct d9__listed *item)
 	free(escaped);
 }
 
-static void put_listing(struct d9__json *json, const struct d9__server *server)
+/* What a query asks for. */
+struct scope {
+	struct d9__source_scope of; /* borrows from here, and from the query */
+	const char *processes[SCOPE_MAX], *names[NAMES_MAX];
+};
+
+static void take_scope(struct scope *scope, const struct evkeyvalq *query)
+{
+	static const char segment[] = "segment/";
+
+	scope->of = (struct d9__source_scope) { .processes = scope->processes, .names = scope->names,
+						.dump = evhttp_find_header(query, "dump"), .from_ms = number_in(query, "from_ms", 0),
+						.to_ms = number_in(query, "to_ms", 0) };
+	for (const struct evkeyval *item = query->tqh_first; item; item = item->next.tqe_next)
+		if (!strcmp(item->key, "process") && scope->of.n_processes < SCOPE_MAX)
+			scope->processes[scope->of.n_processes++] = item->value;
+		else if (!strcmp(item->key, "trace") && !strncmp(item->value, segment, strlen(segment)) && scope->of.n_names < NAMES_MAX)
+			scope->names[scope->of.n_names++] = item->value + strlen(segment);
+}
+
+static bool is_among(const char *text, const char *const *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(text, texts[i]))
+			return true;
+	return false;
+}
+
+/* Whether |item| of a place far away is one of the segments that |scope| asks for. */
+static bool is_chosen(const struct d9__server *server, const struct d9__source_scope *scope, const struct d9__listed *item)
+{
+	const struct d9__source_facts *facts = item->facts;
+
+	if (facts->segments)
+		return false;
+	if (scope->dump)
+		return server->source.is_of_dump(server->source.context, scope->dump, item->name);
+	if (scope->n_names)
+		return is_among(item->name, scope->names, scope->n_names);
+	return is_among(facts->process, scope->processes, scope->n_processes) && (double)facts->from_ms < scope->to_ms &&
+	       (double)facts->to_ms >= scope->from_ms;
+}
+
+/* All segments, or of a place far away those of |scope|. */
+static void put_listing(struct d9__json *json, const struct d9__server *server, const struct d9__source_scope *scope)
 {
 	const struct d9__listing *listing = &server->listing;
 
@@ -103,19 +149,20 @@ static void put_listing(struct d9__json *json, const struct d9__server *server)
 	d9__json_bool(json, "left_out", listing->left_out);
 	d9__json_open(json, "segments", '[');
 	for (size_t i = 0; i < listing->n; i++)
-		put_segment(json, &listing->items[i]);
+		if (!scope || is_chosen(server, scope, &listing->items[i]))
+			put_segment(json, &listing->items[i]);
 	d9__json_close(json, ']');
 	d9__json_close(json, '}');
 }
 
-static void send_listing(struct d9__server *server, struct evhttp_request *request)
+static void send_listing(const struct d9__server *server, struct evhttp_request *request, const struct d9__source_scope *scope)
 {
 	char *text = NULL;
 	size_t len = 0;
 	struct d9__json json = { .out = open_memstream(&text, &len) };
 
 	if (json.out) {
-		put_listing(&json, server);
+		put_listing(&json, server, scope);
 		if (fclose(json.out)) {
 			free(text);
 			text = NULL;
@@ -248,11 +295,23 @@ static int add_everything(struct subject *subject, const struct d9__server *serv
 	return err;
 }
 
+/* Those of a place far away that |scope| asks for, which were fetched. */
+static int add_scope(struct subject *subject, const struct d9__server *server, const struct d9__source_scope *scope)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < server->listing.n && !err; i++)
+		if (is_chosen(server, scope, &server->listing.items[i]))
+			err = add_path(subject, server, server->listing.items[i].name, server->listing.items[i].identity);
+	return err || subject->n ? err : -ENOENT;
+}
+
+/* |scope|: of a place far away; NULL: |query| names some, or means all. */
 static void ask_report(struct d9__server *server, struct evhttp_request *request,
-		       const struct evkeyvalq *query)
+		       const struct evkeyvalq *query, const struct d9__source_scope *scope)
 {
 	struct subject subject = { .paths = calloc(server->listing.n + 2, sizeof(*subject.paths)) };
-	int err = subject.paths ? add_chosen(&subject, server, query) : -ENOMEM;
+	int err = !subject.paths ? -ENOMEM : scope ? add_scope(&subject, server, scope) : add_chosen(&subject, server, query);
 
 	if (!err && !subject.n)
 		err = add_everything(&subject, server);
@@ -265,16 +324,144 @@ static void ask_report(struct d9__server *server, struct evhttp_request *request
 	release_subject(&subject);
 }
 
+/* ---- what is far away ---- */
+
+/* A request that waits for what it is about. */
+struct errand {
+	struct d9__server *server;
+	struct evhttp_request *request;
+	struct evkeyvalq query;
+	struct scope scope;
+	size_t fetching; /* and one until all are asked for */
+	char why[400];	 /* what could not be; "": nothing */
+	bool report;
+};
+
+static void end_errand(struct errand *errand)
+{
+	evhttp_clear_headers(&errand->query);
+	free(errand);
+}
+
+static void finish_errand(struct errand *errand)
+{
+	if (*errand->why)
+		d9__reply_text(errand->request, BAD_GATEWAY, errand->why);
+	else if (errand->report)
+		ask_report(errand->server, errand->request, &errand->query, &errand->scope.of);
+	else
+		send_listing(errand->server, errand->request, &errand->scope.of);
+	end_errand(errand);
+}
+
+static void on_fetched(void *context, const char *why)
+{
+	struct errand *errand = context;
+
+	if (why)
+		snprintf(errand->why, sizeof(errand->why), "%s", why);
+	if (!--errand->fetching)
+		finish_errand(errand);
+}
+
+/* A report reads all of them. */
+static void fetch_all(struct errand *errand)
+{
+	const struct d9__server *server = errand->server;
+	const struct d9__listing *listing = &server->listing;
+
+	errand->fetching = 1;
+	for (size_t i = 0; errand->report && i < listing->n; i++) {
+		if (!is_chosen(server, &errand->scope.of, &listing->items[i]))
+			continue;
+		errand->fetching++;
+		server->source.fetch(server->source.context, listing->items[i].name, on_fetched, errand);
+	}
+	on_fetched(errand, NULL);
+}
+
+static void on_looked(void *context, const char *why)
+{
+	struct errand *errand = context;
+	int err = d9__listing_refresh(&errand->server->listing, &errand->server->source);
+
+	if (err || why) {
+		d9__reply_text(errand->request, err ? HTTP_INTERNAL : BAD_GATEWAY, err ? strerror(-err) : why);
+		end_errand(errand);
+		return;
+	}
+	fetch_all(errand);
+}
+
+/* Answer "segments" or "report" as soon as what it is about is known. */
+static void look_first(struct d9__server *server, struct evhttp_request *request, bool report)
+{
+	const char *uri = evhttp_request_get_uri(request), *asked = strchr(uri, '?');
+	struct errand *errand = calloc(1, sizeof(*errand));
+
+	if (!errand) {
+		d9__reply_text(request, HTTP_INTERNAL, strerror(ENOMEM));
+		return;
+	}
+	*errand = (struct errand) { .server = server, .request = request, .report = report };
+	evhttp_parse_query_str(asked ? asked + 1 : "", &errand->query);
+	take_scope(&errand->scope, &errand->query);
+	errand->scope.of.segments = true;
+	server->source.look(server->source.context, &errand->scope.of, on_looked, errand);
+}
+
+/* One segment that is wanted as it is. */
+struct delivery {
+	struct d9__server *server;
+	struct evhttp_request *request;
+	char *escaped; /* owned */
+	double from;
+};
+
+static void deliver(void *context, const char *why)
+{
+	struct delivery *delivery = context;
+
+	if (why)
+		d9__reply_text(delivery->request, BAD_GATEWAY, why);
+	else
+		send_segment(delivery->server, delivery->request, delivery->escaped, delivery->from);
+	free(delivery->escaped);
+	free(delivery);
+}
+
+static void fetch_first(struct d9__server *server, struct evhttp_request *request, const char *escaped, double from)
+{
+	struct delivery *delivery = calloc(1, sizeof(*delivery));
+	char *name = evhttp_uridecode(escaped, 0, NULL);
+
+	if (!name || !delivery || !d9__listing_find(&server->listing, name) || !(delivery->escaped = strdup(escaped))) {
+		free(delivery);
+		free(name);
+		d9__reply_text(request, HTTP_NOTFOUND, "no such segment");
+		return;
+	}
+	delivery->server = server;
+	delivery->request = request;
+	delivery->from = from;
+	server->source.fetch(server->source.context, name, deliver, delivery);
+	free(name);
+}
+
 /* ---- many segments ---- */
 
 static void send_map(struct d9__server *server, struct evhttp_request *request,
 		     const struct evkeyvalq *query)
 {
 	double since = number_in(query, "since", 0);
-	int err = d9__archive_sync(server->archive, &server->listing);
+	int err;
 	size_t len = 0;
 	char *json = NULL;
+	struct d9__source_scope scope = { .from_ms = number_in(query, "from_ms", 0), .to_ms = number_in(query, "to_ms", 0) };
 
+	if (server->source.look)
+		server->source.look(server->source.context, &scope, NULL, NULL);
+	err = d9__archive_sync(server->archive, &server->listing);
 	if (!err)
 		json = d9__archive_map(server->archive,
 				       since > 0 && since < 1e15 ? (uint64_t)since : 0, &len);
@@ -299,6 +486,8 @@ static void send_sums(struct d9__server *server, struct evhttp_request *request,
 	     item = item->next.tqe_next)
 		if (!strcmp(item->key, "process"))
 			processes[scope.n_processes++] = item->value;
+	if (!err && server->source.fetch)
+		d9__archive_want(server->archive, &scope);
 	json = err ? NULL : make(server->archive, &scope, &len);
 	d9__reply_json(request, json, len);
 }
@@ -375,8 +564,9 @@ static char *path_behind_token(const struct d9__server *server, const char *uri)
  * or what is being written is followed. */
 static const char *first_page(const struct d9__server *server, const struct evkeyvalq *query)
 {
-	return !server->live && d9__listing_is_many(&server->listing) &&
-			       !evhttp_find_header(query, "trace")
+	return !server->live && (server->source.look || d9__listing_is_many(&server->listing)) &&
+			       !evhttp_find_header(query, "trace") && !evhttp_find_header(query, "process") &&
+			       !evhttp_find_header(query, "dump")
 		       ? "viewer/browse.html"
 		       : "viewer/index.html";
 }
@@ -389,16 +579,20 @@ static void answer_api(struct d9__server *server, struct evhttp_request *request
 
 	if (err)
 		d9__reply_text(request, HTTP_INTERNAL, strerror(-err));
+	else if (server->source.look && (!strcmp(path, "segments") || !strcmp(path, "report")))
+		look_first(server, request, !strcmp(path, "report"));
 	else if (!strcmp(path, "segments"))
-		send_listing(server, request);
+		send_listing(server, request, NULL);
 	else if (!strcmp(path, "report"))
-		ask_report(server, request, query);
+		ask_report(server, request, query, NULL);
 	else if (!strcmp(path, "page"))
 		d9__reply_page(request, &server->assets);
 	else if (!strcmp(path, "map"))
 		send_map(server, request, query);
 	else if (!strcmp(path, "callbacks"))
 		send_sums(server, request, query, d9__archive_callbacks);
+	else if (!strcmp(path, "spans"))
+		send_sums(server, request, query, d9__archive_spans);
 	else if (!strcmp(path, "stacks"))
 		send_sums(server, request, query, d9__archive_stacks);
 	else
@@ -423,6 +617,8 @@ static void dispatch(struct d9__server *server, struct evhttp_request *request, 
 		d9__reply_kept(request, asset->type, asset->data, asset->len);
 	else if (!strncmp(path, "api/", strlen("api/")))
 		answer_api(server, request, path + strlen("api/"), query);
+	else if (!strncmp(path, "segment/", strlen("segment/")) && server->source.fetch)
+		fetch_first(server, request, path + strlen("segment/"), number_in(query, "from", 0));
 	else if (!strncmp(path, "segment/", strlen("segment/")))
 		send_segment(server, request, path + strlen("segment/"),
 			     number_in(query, "from", 0));
@@ -524,6 +720,8 @@ static int start(struct d9__server *server, uint16_t port)
 
 	server->base = event_base_new();
 	server->http = server->base ? evhttp_new(server->base) : NULL;
+	if (server->http && server->source.attach && server->source.attach(server->source.context, server->base))
+		return -ENOMEM;
 	server->report = server->http ? d9__report_job_new(server->base) : NULL;
 	server->archive = server->report ? d9__archive_new(server->base, &server->source) : NULL;
 	server->guard = server->archive ? d9__guard_new(server->base, server->http) : NULL;
@@ -552,12 +750,16 @@ int d9__server_new(const struct d9__server_options *options, struct d9__server *
 	server->address = options->listen ? options->listen : LOOPBACK;
 	server->live = options->live;
 	d9__budget_start(ARCHIVE_BYTES);
+	if (options->source) {
+		server->source = *options->source;
+		server->name = options->name;
+	}
 	err = d9__assets_load(&server->assets, options->assets);
-	if (!err)
+	if (!err && !options->source)
 		err = d9__source_local(options->trace, &server->source, &server->name);
 	if (!err)
 		err = d9__listing_refresh(&server->listing, &server->source);
-	if (!err && !server->listing.n && !options->live)
+	if (!err && !server->listing.n && !options->live && !options->source)
 		err = -ENODATA;
 	if (!err)
 		err = make_token(server);
@@ -585,6 +787,9 @@ void d9__server_free(struct d9__server *server)
 {
 	if (!server)
 		return;
+	/* Those that wait get their answers while there are connections. */
+	if (server->source.end)
+		server->source.end(server->source.context);
 	d9__report_job_free(server->report);
 	d9__archive_free(server->archive);
 	for (size_t i = 0; i < sizeof(server->signals) / sizeof(server->signals[0]); i++)
@@ -593,11 +798,12 @@ void d9__server_free(struct d9__server *server)
 	if (server->http)
 		evhttp_free(server->http);
 	d9__guard_free(server->guard);
-	if (server->base)
-		event_base_free(server->base);
 	d9__listing_release(&server->listing);
+	/* Its events are on |base|. */
 	if (server->source.free)
 		server->source.free(server->source.context);
+	if (server->base)
+		event_base_free(server->base);
 	d9__assets_release(&server->assets);
 	free(server);
 }

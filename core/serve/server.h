@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Server: the viewer, the segments of one trace and their report, over HTTP, for this machine
+/* Server: the viewer, the segments of one trace or bucket and their report, over HTTP, for this machine
  * alone unless it is told otherwise. */
 
 #ifndef D9_SERVE_SERVER_H
@@ -9,9 +9,12 @@
 #include <stdint.h>
 
 struct d9__server;
+struct d9__source;
 
 struct d9__server_options {
 	const char *trace;  /* directory or segment */
+	struct d9__source *source; /* instead of it, with |name|: the server takes it, also if it fails; NULL: none */
+	const char *name;
 	const char *assets; /* the folder that holds viewer/ and toolkit/ */
 	const char *listen; /* an address of this machine, as digits; NULL: 127.0.0.1 */
 	uint16_t port;	    /* 0: the kernel chooses */

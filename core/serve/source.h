@@ -1,22 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Source: where segments are.  What the server needs of a place is these functions; a local
- * directory is the one that is built, a bucket would be another.  None of them may wait for a
- * network: a place that is far away is listed and fetched into a directory by a process of its own,
- * and tells here what has arrived.
+ * directory is one, a bucket another.  None of them waits for a network: of a place that is far
+ * away, what it holds is looked for and fetched by a process of its own, and who asked is told.
  */
 
 #ifndef D9_SERVE_SOURCE_H
 #define D9_SERVE_SOURCE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct d9__json;
+struct event_base;
+
+/* What a name tells before anything is read; it lives as long as the source. */
+struct d9__source_facts {
+	const char *service, *host;
+	const char *process; /* of which recording it is part, for the page */
+	int64_t from_ms, to_ms;
+	uint64_t segments; /* of an hour, whose summary it is; 0: it is a segment itself */
+	uint64_t missing;
+	int64_t worst_ms; /* below 0: not told */
+	bool told;	  /* a segment of an hour whose summary is there, too */
+};
 
 struct d9__source_segment {
 	const char *name; /* below the place: "web-1/trace.0.bin" */
 	uint64_t bytes;
 	int64_t modified_ns; /* since 1970 */
 	bool active;	     /* it is still being written */
+	const struct d9__source_facts *facts; /* NULL: only its content tells */
+};
+
+/* Something is there now, or |why|, else NULL, it never will be. */
+typedef void d9__source_ready(void *context, const char *why);
+
+/* What is looked for. */
+struct d9__source_scope {
+	const char *const *processes; /* as facts call them */
+	size_t n_processes;	      /* 0: of all */
+	const char *const *names;     /* of segments */
+	size_t n_names;
+	const char *dump; /* the id of one; NULL: none */
+	double from_ms, to_ms;
+	bool segments; /* each of them, not only what tells of it */
 };
 
 struct d9__source {
@@ -38,6 +67,32 @@ struct d9__source {
 	char *(*path)(void *context, const char *name);
 
 	void (*free)(void *context);
+
+	/* The rest is of a place that is far away, all of it or nothing. */
+
+	/* Work on |base| from now on.  0 or -ENOMEM. */
+	int (*attach)(void *context, struct event_base *base);
+
+	/* A number that changes with what list() tells. */
+	uint64_t (*version)(void *context);
+
+	/* Find out what there is of |scope|, and call |ready|, if it is not NULL, once: perhaps at once. */
+	void (*look)(void *context, const struct d9__source_scope *scope, d9__source_ready *ready, void *ready_context);
+
+	/* Fetch |name|, which was listed, so that open() and path() work, and call |ready| likewise. */
+	void (*fetch)(void *context, const char *name, d9__source_ready *ready, void *ready_context);
+
+	/* Everybody who waits is told that it ends. */
+	void (*end)(void *context);
+
+	/* Nobody waits with |ready_context| any more. */
+	void (*forget)(void *context, void *ready_context);
+
+	/* Whether |name| belongs to the dump |id|, which was looked for. */
+	bool (*is_of_dump)(void *context, const char *id, const char *name);
+
+	/* "place": where it is, what is wrong with it, and what is left out. */
+	void (*tell)(void *context, struct d9__json *json);
 };
 
 /*
@@ -46,5 +101,15 @@ struct d9__source {
  * source.  0, -ENOMEM, or an error of realpath(3).
  */
 int d9__source_local(const char *path, struct d9__source *out, const char **name);
+
+struct d9__bucket_options;
+
+/*
+ * The part of the bucket of |options| whose keys begin with |prefix| and a slash, or with "" all of it.  What is fetched lies below
+ * |folder|, see fetched.h.  0 with |*out|, and |why| tells what is wrong with the store if that may pass, else ""; or -errno with
+ * one line in |why|.
+ */
+int d9__source_bucket(const struct d9__bucket_options *options, const char *prefix, const char *folder, struct d9__source *out,
+		      const char **name, char *why, size_t why_size);
 
 #endif /* D9_SERVE_SOURCE_H */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of a bucket come into the folder of what was fetched, under names that nobody else chooses. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "serve/bucket_parts.h"
+
+#define FETCHES_MAX 12 /* at a time */
+#define OBJECT_MAX  ((uint64_t)1 << 30)
+#define TEXT_MAX    ((uint64_t)8 << 20) /* of what is no segment */
+
+/* Where |item| is kept: what is stored again under its key has another place. */
+static void place_of(const struct d9__bucket_source *source, const struct d9__bucket_item *item, char name[D9__FETCHED_NAME])
+{
+	const char *ending = item->parsed.kind == D9__STORED_SEGMENT ? item->parsed.ending : ".json";
+	char *what;
+
+	if (asprintf(&what, "%s\n%s\n%" PRIu64 "\n%" PRId64, d9__bucket_url(source->bucket), item->key, item->object_bytes,
+		     item->modified_s) < 0) {
+		snprintf(name, D9__FETCHED_NAME, "none");
+		return;
+	}
+	d9__fetched_name(what, ending, name);
+	free(what);
+}
+
+static int open_item(const struct d9__bucket_source *source, const struct d9__bucket_item *item)
+{
+	char name[D9__FETCHED_NAME];
+
+	place_of(source, item, name);
+	return d9__fetched_open(source->fetched, name);
+}
+
+int d9__bucket_open(void *context, const char *name)
+{
+	const struct d9__bucket_source *source = context;
+	const struct d9__bucket_item *item = d9__bucket_item_find(source, name);
+
+	return item ? open_item(source, item) : -ENOENT;
+}
+
+char *d9__bucket_path(void *context, const char *name)
+{
+	const struct d9__bucket_source *source = context;
+	const struct d9__bucket_item *item = d9__bucket_item_find(source, name);
+	char place[D9__FETCHED_NAME] = "none";
+
+	if (item)
+		place_of(source, item, place);
+	return d9__fetched_path(source->fetched, place);
+}
+
+/* ---- fetching ---- */
+
+/* |fetch| is over: |why| not, or NULL. */
+static void end_fetch(struct d9__bucket_source *source, struct d9__bucket_fetch *fetch, const char *why)
+{
+	struct d9__bucket_fetch **place = &source->fetches;
+
+	while (*place != fetch)
+		place = &(*place)->next;
+	*place = fetch->next;
+	if (fetch->fd >= 0)
+		close(fetch->fd);
+	if (why && *fetch->unfinished)
+		d9__fetched_drop(source->fetched, fetch->unfinished);
+	d9__bucket_wake(&fetch->waiters, why);
+	free(fetch);
+}
+
+/* Whether what has come is as long as the list had it. */
+static bool is_whole(const struct d9__bucket_fetch *fetch)
+{
+	struct stat st;
+
+	return !fstat(fetch->fd, &st) && (uint64_t)st.st_size == fetch->item->object_bytes;
+}
+
+static void take_object(struct d9__bucket_source *source, void *of, const struct d9__bucket_answer *answer)
+{
+	struct d9__bucket_fetch *fetch = of;
+	char name[D9__FETCHED_NAME], why[128];
+	int err;
+
+	source->fetching--;
+	if (answer->class == D9__BUCKET_ABSENT) {
+		end_fetch(source, fetch, "it is not in the bucket any more");
+		return;
+	}
+	if (!d9__bucket_is_good(source, answer)) {
+		end_fetch(source, fetch, source->error);
+		return;
+	}
+	if (!is_whole(fetch)) {
+		end_fetch(source, fetch, "it is not as long as the bucket's list says");
+		return;
+	}
+	place_of(source, fetch->item, name);
+	err = d9__fetched_keep(source->fetched, fetch->unfinished, name);
+	if (err)
+		snprintf(why, sizeof(why), "it cannot be kept: %s", strerror(-err));
+	end_fetch(source, fetch, err ? why : NULL);
+}
+
+/* False: not now. */
+static bool start_fetch(struct d9__bucket_source *source, struct d9__bucket_fetch *fetch)
+{
+	struct d9__bucket_request *request = d9__bucket_request(source, take_object, fetch);
+
+	if (!request)
+		return false;
+	fetch->fd = d9__fetched_begin(source->fetched, fetch->unfinished);
+	if (fetch->fd < 0) {
+		request->token = 0;
+		end_fetch(source, fetch, "nothing can be written to the folder for what is fetched");
+		return true;
+	}
+	source->fetching++;
+	source->n_gets++;
+	d9__bucket_requested(source, request,
+			     d9__bucket_get(source->bucket, request->token, fetch->item->key, 0, fetch->item->object_bytes, fetch->fd));
+	return true;
+}
+
+static struct d9__bucket_fetch *first_waiting(const struct d9__bucket_source *source)
+{
+	struct d9__bucket_fetch *fetch = source->fetches;
+
+	while (fetch && fetch->fd >= 0)
+		fetch = fetch->next;
+	return fetch;
+}
+
+void d9__bucket_pump_fetches(struct d9__bucket_source *source)
+{
+	struct d9__bucket_fetch *fetch;
+
+	/* Who is told that one ended may have asked for others. */
+	while (source->fetching < FETCHES_MAX && (fetch = first_waiting(source)) && start_fetch(source, fetch))
+		;
+}
+
+static struct d9__bucket_fetch *fetch_of(struct d9__bucket_source *source, struct d9__bucket_item *item)
+{
+	struct d9__bucket_fetch *fetch, **end = &source->fetches;
+
+	for (; *end; end = &(*end)->next)
+		if ((*end)->item == item)
+			return *end;
+	fetch = calloc(1, sizeof(*fetch));
+	if (!fetch)
+		return NULL;
+	fetch->item = item;
+	fetch->fd = -1;
+	*end = fetch;
+	return fetch;
+}
+
+static bool is_there(const struct d9__bucket_source *source, const struct d9__bucket_item *item)
+{
+	int fd = open_item(source, item);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Why |item| is not fetched; NULL: it is. */
+static const char *refusal(const struct d9__bucket_source *source, const struct d9__bucket_item *item)
+{
+	if (!item)
+		return "no such segment";
+	if (!item->object_bytes)
+		return "it is empty";
+	if (item->object_bytes > (item->parsed.kind == D9__STORED_SEGMENT ? OBJECT_MAX : TEXT_MAX))
+		return "it is too large to be fetched";
+	return d9__bucket_now_s() < source->rest_until_s ? source->error : NULL;
+}
+
+void d9__bucket_fetch(void *context, const char *name, d9__source_ready *ready, void *ready_context)
+{
+	struct d9__bucket_source *source = context;
+	struct d9__bucket_item *item = d9__bucket_item_find(source, name);
+	struct d9__bucket_waiter *waiter;
+	struct d9__bucket_fetch *fetch;
+	const char *why;
+
+	if (item && is_there(source, item)) {
+		ready(ready_context, NULL);
+		return;
+	}
+	why = refusal(source, item);
+	waiter = why ? NULL : calloc(1, sizeof(*waiter));
+	fetch = waiter ? fetch_of(source, item) : NULL;
+	if (!fetch) {
+		free(waiter);
+		ready(ready_context, why ? why : "out of memory");
+		return;
+	}
+	*waiter = (struct d9__bucket_waiter) { .ready = ready, .context = ready_context, .next = fetch->waiters };
+	fetch->waiters = waiter;
+	d9__bucket_pump_fetches(source);
+}
+
+void d9__bucket_end_fetches(struct d9__bucket_source *source)
+{
+	while (source->fetches)
+		end_fetch(source, source->fetches, "the server has ended");
+}

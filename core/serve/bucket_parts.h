@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the source that is a bucket share. */
+
+#ifndef D9_SERVE_BUCKET_PARTS_H
+#define D9_SERVE_BUCKET_PARTS_H
+
+#include "analyze/table.h"
+#include "serve/fetched.h"
+#include "serve/source.h"
+#include "serve/stored_key.h"
+#include "ship/store.h"
+
+#define D9__BUCKET_PREFIX 300 /* bytes of the part that is looked at, with its slash and end */
+
+struct event;
+
+/* An object that the bucket holds. */
+struct d9__bucket_item {
+	char *name, *key; /* owned */
+	char *process;	  /* owned: "SERVICE/INSTANCE" */
+	struct d9__stored_key parsed;
+	struct d9__source_facts facts; /* borrows from here */
+	uint64_t object_bytes;
+	int64_t modified_s;
+};
+
+/* Who waits for something. */
+struct d9__bucket_waiter {
+	d9__source_ready *ready;
+	void *context;
+	struct d9__bucket_waiter *next;
+};
+
+/* An object that is being fetched. */
+struct d9__bucket_fetch {
+	struct d9__bucket_item *item;
+	int fd; /* below 0: it waits for its turn */
+	char unfinished[D9__FETCHED_NAME];
+	struct d9__bucket_waiter *waiters;
+	struct d9__bucket_fetch *next;
+};
+
+struct d9__bucket_source;
+
+/* One question to the store. */
+struct d9__bucket_request {
+	uint64_t token; /* 0: free */
+	int err;	/* it could not be sent */
+	void (*take)(struct d9__bucket_source *source, void *of, const struct d9__bucket_answer *answer);
+	void *of;
+};
+
+/* A list, page by page. */
+enum d9__chain_kind {
+	D9__CHAIN_ROOT,	    /* which layouts there are */
+	D9__CHAIN_HOURS,    /* their summaries */
+	D9__CHAIN_DUMPS,
+	D9__CHAIN_SERVICES, /* of a day */
+	D9__CHAIN_SEGMENTS,
+	D9__CHAIN_MINUTES, /* in which there are segments */
+};
+
+struct d9__chain {
+	enum d9__chain_kind kind;
+	char *prefix; /* with that of the bucket; owned */
+	char *after;  /* owned; NULL: from the beginning */
+	char *more;   /* continuation; owned; NULL: the first page */
+	unsigned pages, pages_max;
+	int64_t from_s, to_s; /* what begins then is wanted */
+	int64_t seen_s;	      /* the last that came */
+	bool asked;
+	bool whole; /* too many are not to be told by some */
+	bool sample; /* of one minute, for ten */
+	struct d9__chain *next;
+};
+
+/* What has been listed. */
+struct d9__bucket_reach {
+	char *prefix; /* owned */
+	int64_t from_s, to_s, asked_s; /* from, up to which nothing can come any more, up to which it was asked */
+	int64_t listed_s;	       /* at */
+};
+
+struct d9__bucket_hour {
+	int64_t begins_s, listed_s; /* listed at; 0: never */
+	uint64_t n;		    /* summaries */
+};
+
+struct d9__bucket_wish {
+	int64_t from_s, to_s; /* whole hours */
+	bool segments;
+	char **services; /* of which segments are wanted; owned, and each */
+	size_t n_services;
+	char *dump; /* owned; NULL: none */
+	unsigned step;
+	struct d9__bucket_waiter *waiters;
+	struct d9__bucket_wish *next;
+};
+
+struct d9__bucket_dump {
+	char *id; /* owned */
+	char **names; /* of its segments; owned, and each */
+	size_t n, asked; /* asked for, without an answer */
+	bool looked, read; /* for its manifest, which was read */
+};
+
+struct d9__bucket_source {
+	struct d9__bucket *bucket;
+	struct d9__fetched *fetched;
+	struct event_base *base;
+	struct event *readable, *soon; /* owned; NULL before attach() */
+	char prefix[D9__BUCKET_PREFIX];
+	char *name; /* owned */
+
+	struct d9__bucket_item **items; /* owned; never freed before the source */
+	size_t n, capacity;
+	struct d9__table by_name; /* of items, by the sum of it */
+	bool sorted;
+	uint64_t version;
+
+	struct d9__bucket_request requests[D9__BUCKET_OUTSTANDING_MAX];
+	uint64_t serial;
+	unsigned listing, fetching; /* requests under way */
+	struct d9__chain *chains;   /* owned; asked and waiting */
+	struct d9__bucket_fetch *fetches;
+	struct d9__bucket_wish *wishes; /* the first is worked on */
+
+	int64_t root_s, dumps_s; /* listed then; 0: never */
+	bool has_hours, has_segments, has_dumps;
+	int64_t *days; /* of the original's layout */
+	size_t n_days;
+	struct d9__bucket_hour *hours;
+	size_t n_hours;
+	struct d9__bucket_reach *reaches;
+	size_t n_reaches;
+	struct d9__bucket_dump *dumps;
+	size_t n_dumps;
+
+	char error[400];   /* of the store; "" : none */
+	int64_t rest_until_s; /* after an error nothing is asked before */
+	unsigned failures; /* in a row */
+	bool refused;	   /* the last of them will not pass by itself */
+	bool failed;	   /* an answer of this wish */
+	char why[200];	   /* the wish cannot be, for another reason than |error|; "": none */
+	bool manifest_asked;
+	uint64_t n_lists, n_gets, n_strange;
+	bool truncated, sampled;
+};
+
+/* ---- bucket_source.c ---- */
+
+int64_t d9__bucket_now_s(void);
+
+/* Ask: |take| gets the answer.  NULL: not now, there are too many under way. */
+struct d9__bucket_request *d9__bucket_request(struct d9__bucket_source *source,
+					      void (*take)(struct d9__bucket_source *, void *, const struct d9__bucket_answer *),
+					      void *of);
+
+/* It was sent, or |err|. */
+void d9__bucket_requested(struct d9__bucket_source *source, struct d9__bucket_request *request, int err);
+
+/* Whether |answer| is what was asked for; else it is kept for people, and the store is left alone for a while. */
+bool d9__bucket_is_good(struct d9__bucket_source *source, const struct d9__bucket_answer *answer);
+
+/* Take the object |key|: it is there from now on.  NULL: it is of no form of ours, or out of memory. */
+struct d9__bucket_item *d9__bucket_item_add(struct d9__bucket_source *source, const char *key, uint64_t bytes, int64_t modified_s);
+struct d9__bucket_item *d9__bucket_item_find(const struct d9__bucket_source *source, const char *name);
+
+/* Call |waiters|, and free them. */
+void d9__bucket_wake(struct d9__bucket_waiter **waiters, const char *why);
+void d9__bucket_forget(struct d9__bucket_waiter **waiters, const void *context);
+
+/* ---- bucket_list.c: few questions ---- */
+
+void d9__bucket_look(void *context, const struct d9__source_scope *scope, d9__source_ready *ready, void *ready_context);
+
+/* Ask what can be asked now; the next step of a wish if nothing is left. */
+void d9__bucket_pump_lists(struct d9__bucket_source *source);
+void d9__bucket_end_lists(struct d9__bucket_source *source);
+void d9__bucket_free_lists(struct d9__bucket_source *source);
+
+/* ---- bucket_fetch.c ---- */
+
+void d9__bucket_fetch(void *context, const char *name, d9__source_ready *ready, void *ready_context);
+int d9__bucket_open(void *context, const char *name);
+char *d9__bucket_path(void *context, const char *name);
+void d9__bucket_pump_fetches(struct d9__bucket_source *source);
+void d9__bucket_end_fetches(struct d9__bucket_source *source);
+
+/* ---- bucket_dump.c ---- */
+
+/* Find out which segments the dump |id| has.  False: it is still to come, and lists are pumped again then. */
+bool d9__bucket_dump_step(struct d9__bucket_source *source, const char *id);
+bool d9__bucket_is_of_dump(void *context, const char *id, const char *name);
+void d9__bucket_free_dumps(struct d9__bucket_source *source);
+
+#endif /* D9_SERVE_BUCKET_PARTS_H */

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "serve/fetched.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/directory.h"
+
+#define FOLDER	   "fleet"
+#define NAME_BYTES 20 /* of the sum */
+#define UNFINISHED "new."
+
+struct d9__fetched {
+	char *path; /* owned */
+	int dir;
+	uint64_t bytes_max;
+	unsigned serial;
+};
+
+/* Why |path| cannot be used, for people. */
+static int refuse(int err, const char *path, char *why, size_t size)
+{
+	struct stat st;
+
+	if (!lstat(path, &st) && S_ISLNK(st.st_mode))
+		snprintf(why, size, "%s: it is a link, and what is fetched stays in a folder of yours: remove it", path);
+	else if (err == -EPERM || err == -EACCES)
+		snprintf(why, size, "%s: it has to be a folder of yours that nobody else can look into (chmod 700), or name another by XDG_CACHE_HOME",
+			 path);
+	else
+		snprintf(why, size, "%s: %s", path, strerror(-err));
+	return err;
+}
+
+int d9__fetched_new(const char *folder, uint64_t bytes_max, struct d9__fetched **out, char *why, size_t why_size)
+{
+	struct d9__fetched *fetched = calloc(1, sizeof(*fetched));
+	int parent, err;
+
+	if (!fetched || asprintf(&fetched->path, "%s/" FOLDER, folder) < 0) {
+		free(fetched);
+		snprintf(why, why_size, "out of memory");
+		return -ENOMEM;
+	}
+	fetched->bytes_max = bytes_max;
+	parent = d9__directory_open(folder, D9__DIRECTORY_MAKE);
+	fetched->dir = parent < 0 ? parent : d9__directory_enter(parent, FOLDER, D9__DIRECTORY_MAKE | D9__DIRECTORY_PRIVATE);
+	if (parent >= 0)
+		close(parent);
+	if (fetched->dir >= 0) {
+		*out = fetched;
+		return 0;
+	}
+	err = refuse(fetched->dir, parent < 0 ? folder : fetched->path, why, why_size);
+	d9__fetched_free(fetched);
+	return err;
+}
+
+void d9__fetched_name(const char *what, const char *ending, char name[D9__FETCHED_NAME])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE] = { 0 };
+
+	EVP_Digest(what, strlen(what), digest, NULL, EVP_sha256(), NULL);
+	for (size_t i = 0; i < NAME_BYTES; i++)
+		snprintf(name + 2 * i, 3, "%02x", digest[i]);
+	snprintf(name + (size_t)2 * NAME_BYTES, D9__FETCHED_NAME - 2 * NAME_BYTES, "%s", ending);
+}
+
+static bool is_own_file(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
+int d9__fetched_open(struct d9__fetched *fetched, const char *name)
+{
+	int fd = openat(fetched->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (!is_own_file(fd)) {
+		close(fd);
+		return -ENOENT;
+	}
+	/* Which were used longest ago is told by their times. */
+	futimens(fd, NULL);
+	return fd;
+}
+
+char *d9__fetched_path(const struct d9__fetched *fetched, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", fetched->path, name) < 0 ? NULL : path;
+}
+
+int d9__fetched_begin(struct d9__fetched *fetched, char name[D9__FETCHED_NAME])
+{
+	int fd;
+
+	do {
+		snprintf(name, D9__FETCHED_NAME, UNFINISHED "%ld.%u", (long)getpid(), fetched->serial++);
+		fd = openat(fetched->dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	} while (fd < 0 && errno == EEXIST);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- room ---- */
+
+struct file {
+	char name[D9__FETCHED_NAME];
+	uint64_t bytes;
+	struct timespec used;
+};
+
+static int compare_uses(const void *left, const void *right)
+{
+	const struct file *a = left, *b = right;
+
+	if (a->used.tv_sec != b->used.tv_sec)
+		return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+	return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
+}
+
+/* Files of ours in |dir|, in new memory. */
+static struct file *list_files(DIR *dir, size_t *n, uint64_t *bytes)
+{
+	size_t capacity = 0;
+	struct file *files = NULL;
+
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		struct stat st;
+
+		if (strlen(entry->d_name) >= D9__FETCHED_NAME || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		if (*n == capacity) {
+			struct file *grown = reallocarray(files, capacity = 2 * capacity + 64, sizeof(*files));
+
+			if (!grown)
+				break;
+			files = grown;
+		}
+		files[*n] = (struct file) { .bytes = (uint64_t)st.st_size, .used = st.st_mtim };
+		snprintf(files[(*n)++].name, D9__FETCHED_NAME, "%s", entry->d_name);
+		*bytes += (uint64_t)st.st_size;
+	}
+	return files;
+}
+
+/* Until what is kept is no more than may be; |kept| stays. */
+static void make_room(struct d9__fetched *fetched, const char *kept)
+{
+	int fd = openat(fetched->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uint64_t bytes = 0;
+	size_t n = 0;
+	struct file *files;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	files = list_files(dir, &n, &bytes);
+	if (n)
+		qsort(files, n, sizeof(*files), compare_uses);
+	for (size_t i = 0; i < n && bytes > fetched->bytes_max; i++)
+		if (strcmp(files[i].name, kept) && !unlinkat(fetched->dir, files[i].name, 0))
+			bytes -= files[i].bytes;
+	free(files);
+	closedir(dir);
+}
+
+int d9__fetched_keep(struct d9__fetched *fetched, const char *unfinished, const char *name)
+{
+	if (renameat(fetched->dir, unfinished, fetched->dir, name))
+		return -errno;
+	make_room(fetched, name);
+	return 0;
+}
+
+void d9__fetched_drop(struct d9__fetched *fetched, const char *unfinished)
+{
+	unlinkat(fetched->dir, unfinished, 0);
+}
+
+void d9__fetched_free(struct d9__fetched *fetched)
+{
+	if (!fetched)
+		return;
+	if (fetched->dir >= 0)
+		close(fetched->dir);
+	free(fetched->path);
+	free(fetched);
+}

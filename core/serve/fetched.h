@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fetched: what was fetched from a place far away, kept in a folder that is ours alone.  Names of files are sums of what they hold
+ * the place of, so that nobody else chooses them; of those that were used longest ago some go when there is too much.
+ */
+
+#ifndef D9_SERVE_FETCHED_H
+#define D9_SERVE_FETCHED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define D9__FETCHED_NAME 64
+
+struct d9__fetched;
+
+/*
+ * The folder "fleet" in |folder|, which is made with mode 0700; at most |bytes_max| are kept in it.  0 with |*out|; else -errno, and
+ * |why| is one line that names the folder.
+ */
+int d9__fetched_new(const char *folder, uint64_t bytes_max, struct d9__fetched **out, char *why, size_t why_size);
+
+/* The name of the file for |what|: any text that tells the object and its state. */
+void d9__fetched_name(const char *what, const char *ending, char name[D9__FETCHED_NAME]);
+
+/* A descriptor of |name| to read, which counts as used now; -ENOENT: it is not there; or -errno. */
+int d9__fetched_open(struct d9__fetched *fetched, const char *name);
+
+/* Its path, in new memory; NULL: out of memory. */
+char *d9__fetched_path(const struct d9__fetched *fetched, const char *name);
+
+/* A descriptor of a new file to write, and its |name| for the meantime; or -errno. */
+int d9__fetched_begin(struct d9__fetched *fetched, char name[D9__FETCHED_NAME]);
+
+/* It is whole: |unfinished| is called |name| from now on, and others make room for it.  0 or -errno. */
+int d9__fetched_keep(struct d9__fetched *fetched, const char *unfinished, const char *name);
+
+/* It came to nothing. */
+void d9__fetched_drop(struct d9__fetched *fetched, const char *unfinished);
+
+void d9__fetched_free(struct d9__fetched *fetched);
+
+#endif /* D9_SERVE_FETCHED_H */
