@@ -22,6 +22,7 @@
 
 /* So many bytes of segments are fetched for what somebody wants to know. */
 #define WANTED_BYTES_MAX ((uint64_t)512 << 20)
+#define WANTED_MAX	 4000 /* and of them and hours together */
 
 /* Of an hour's summary. */
 #define SUMMARY_MAX (8 << 20)
@@ -348,8 +349,9 @@ static bool is_askable(const struct d9__archive_entry *entry)
 void d9__archive_want(struct d9__archive *archive, const struct d9__archive_scope *scope)
 {
 	uint64_t bytes = 0;
+	size_t n = 0;
 
-	for (size_t i = archive->n; i-- > 0;) {
+	for (size_t i = archive->n; i-- > 0 && n < WANTED_MAX;) {
 		struct d9__archive_entry *entry = archive->entries[i];
 
 		if (!is_askable(entry) || !d9__archive_is_wanted(scope, entry->said))
@@ -357,6 +359,7 @@ void d9__archive_want(struct d9__archive *archive, const struct d9__archive_scop
 		bytes += entry->facts->segments ? 0 : entry->bytes;
 		if (bytes > WANTED_BYTES_MAX)
 			break;
+		n++;
 		entry->state = D9__KNOWN_WAITING;
 		entry->version = ++archive->version;
 	}

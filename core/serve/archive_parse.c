@@ -187,6 +187,9 @@ static void put_map(struct d9__json *json, struct json_object *of, const struct 
 	if (facts) {
 		put_facts(json, facts);
 		if (facts->segments) {
+			/* Where its bins begin: what is shown of it is the whole hour. */
+			if (number(of, "wall_ns"))
+				d9__json_double(json, "first_ms", (double)number(of, "wall_ns") / 1e6);
 			d9__json_u64(json, "segments", number(of, "segments"));
 			d9__json_u64(json, "stored_bytes", number(of, "bytes"));
 		}
@@ -402,9 +405,10 @@ static int take_facts(struct d9__archived *said, const struct d9__source_facts *
 	said->service = strdup(facts->service);
 	said->host = strdup(facts->host);
 	said->process = strdup(facts->process);
-	if (!(said->from_ms >= from_ms - 60000 && said->from_ms <= most_ms))
+	/* An hour is a whole one, so that nothing of it is in the next. */
+	if (facts->segments || !(said->from_ms >= from_ms - 60000 && said->from_ms <= most_ms))
 		said->from_ms = from_ms;
-	if (!(said->to_ms >= said->from_ms && said->to_ms <= most_ms + D9__STORED_HOUR_S * 1000.0))
+	if (facts->segments || !(said->to_ms >= said->from_ms && said->to_ms <= most_ms + D9__STORED_HOUR_S * 1000.0))
 		said->to_ms = said->from_ms > (double)facts->to_ms ? said->from_ms : (double)facts->to_ms;
 	return said->service && said->host && said->process ? 0 : -ENOMEM;
 }

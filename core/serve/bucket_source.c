@@ -23,6 +23,8 @@
 #define REST_S	      2	    /* after a failure; then twice as long each time */
 #define REST_MAX_S    60
 #define TRANSFERS     16
+#define LONGEST_MS    600000
+#define USUAL_MS      60000 /* that a segment lasts, where nothing tells more */
 
 int64_t d9__bucket_now_s(void)
 {
@@ -215,11 +217,14 @@ static void free_item(struct d9__bucket_item *item)
 static void set_facts(struct d9__bucket_item *item)
 {
 	const struct d9__stored_key *parsed = &item->parsed;
-	int64_t from_ms = parsed->begins_s * 1000, to_ms = from_ms + D9__STORED_HOUR_S * 1000, stored_ms = item->modified_s * 1000;
+	int64_t from_ms = parsed->begins_s * 1000, to_ms = from_ms + D9__STORED_HOUR_S * 1000 - 1, stored_ms = item->modified_s * 1000;
 
-	/* A segment was stored after its end, and lasts no hour. */
-	if (parsed->kind == D9__STORED_SEGMENT && stored_ms < to_ms)
-		to_ms = stored_ms > from_ms ? stored_ms : from_ms;
+	/* How long a segment lasts its key does not tell; it was stored after its end. */
+	if (parsed->kind == D9__STORED_SEGMENT) {
+		to_ms = from_ms + USUAL_MS;
+		if (stored_ms < to_ms)
+			to_ms = stored_ms > from_ms ? stored_ms : from_ms;
+	}
 	item->facts = (struct d9__source_facts) { .service = parsed->service, .host = parsed->instance, .process = item->process,
 						  .from_ms = from_ms, .to_ms = to_ms, .segments = parsed->segments,
 						  .missing = parsed->missing, .worst_ms = parsed->worst_ms };
@@ -344,6 +349,20 @@ static bool is_told(const struct d9__bucket_source *source, const struct d9__buc
 	return hour.begins_s + D9__STORED_HOUR_S <= d9__bucket_now_s() && d9__bucket_item_find(source, name);
 }
 
+/* It ends where the next one of its process begins, if that is soon: items are in their order. */
+static void set_end(const struct d9__bucket_source *source, size_t i)
+{
+	struct d9__bucket_item *item = source->items[i], *next = i + 1 < source->n ? source->items[i + 1] : NULL;
+	int64_t from_ms = item->facts.from_ms, next_ms;
+
+	if (!next || next->parsed.kind != D9__STORED_SEGMENT || strcmp(next->process, item->process) ||
+	    strcmp(next->parsed.boot_id, item->parsed.boot_id))
+		return;
+	next_ms = next->facts.from_ms;
+	if (next_ms > from_ms && next_ms - from_ms <= LONGEST_MS)
+		item->facts.to_ms = next_ms;
+}
+
 static int list(void *context, int (*take)(void *listing, const struct d9__source_segment *segment), void *listing, bool *left_out)
 {
 	struct d9__bucket_source *source = context;
@@ -364,6 +383,8 @@ static int list(void *context, int (*take)(void *listing, const struct d9__sourc
 		if (item->parsed.kind == D9__STORED_DUMP)
 			continue;
 		item->facts.told = !is_hour && is_told(source, item);
+		if (!is_hour)
+			set_end(source, i);
 		err = take(listing, &segment);
 	}
 	return err;

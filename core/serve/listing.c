@@ -34,6 +34,8 @@ static int take(void *context, const struct d9__source_segment *segment)
 	item->identity = d9__hash_bytes(D9__TEXT_HASH, item->name, strlen(item->name));
 	item->identity = d9__hash_bytes(item->identity, &item->bytes, sizeof(item->bytes));
 	item->identity = d9__hash_bytes(item->identity, &item->modified_ns, sizeof(item->modified_ns));
+	if (item->facts)
+		item->identity = d9__hash_bytes(item->identity, &item->facts->to_ms, sizeof(item->facts->to_ms));
 	listing->identity = d9__hash_bytes(listing->identity, &item->identity, sizeof(item->identity));
 	listing->n++;
 	return 0;

@@ -42,6 +42,7 @@
 #define SCOPE_MAX   256 /* recordings that are named at once */
 #define NAMES_MAX   1000 /* segments, likewise */
 #define BAD_GATEWAY 502
+#define REPORT_BYTES_MAX ((uint64_t)1 << 30) /* that are fetched for one */
 
 /* Sums of segments and their names may take this and what the budget gives everybody. */
 #define ARCHIVE_BYTES ((uint64_t)80 << 20)
@@ -98,6 +99,7 @@ static void put_segment(struct d9__json *json, const struct d9__listed *item)
 /* What a query asks for. */
 struct scope {
 	struct d9__source_scope of; /* borrows from here, and from the query */
+	double from2_ms, to2_ms;    /* another range of the same; 0: none */
 	const char *processes[SCOPE_MAX], *names[NAMES_MAX];
 };
 
@@ -108,6 +110,8 @@ static void take_scope(struct scope *scope, const struct evkeyvalq *query)
 	scope->of = (struct d9__source_scope) { .processes = scope->processes, .names = scope->names,
 						.dump = evhttp_find_header(query, "dump"), .from_ms = number_in(query, "from_ms", 0),
 						.to_ms = number_in(query, "to_ms", 0) };
+	scope->from2_ms = number_in(query, "from2_ms", 0);
+	scope->to2_ms = number_in(query, "to2_ms", 0);
 	for (const struct evkeyval *item = query->tqh_first; item; item = item->next.tqe_next)
 		if (!strcmp(item->key, "process") && scope->of.n_processes < SCOPE_MAX)
 			scope->processes[scope->of.n_processes++] = item->value;
@@ -123,10 +127,16 @@ static bool is_among(const char *text, const char *const *texts, size_t n)
 	return false;
 }
 
+static bool reaches_into(const struct d9__source_facts *facts, double from_ms, double to_ms)
+{
+	return (double)facts->from_ms < to_ms && (double)facts->to_ms >= from_ms;
+}
+
 /* Whether |item| of a place far away is one of the segments that |scope| asks for. */
-static bool is_chosen(const struct d9__server *server, const struct d9__source_scope *scope, const struct d9__listed *item)
+static bool is_chosen(const struct d9__server *server, const struct scope *asked, const struct d9__listed *item)
 {
 	const struct d9__source_facts *facts = item->facts;
+	const struct d9__source_scope *scope = &asked->of;
 
 	if (facts->segments)
 		return false;
@@ -134,12 +144,12 @@ static bool is_chosen(const struct d9__server *server, const struct d9__source_s
 		return server->source.is_of_dump(server->source.context, scope->dump, item->name);
 	if (scope->n_names)
 		return is_among(item->name, scope->names, scope->n_names);
-	return is_among(facts->process, scope->processes, scope->n_processes) && (double)facts->from_ms < scope->to_ms &&
-	       (double)facts->to_ms >= scope->from_ms;
+	return is_among(facts->process, scope->processes, scope->n_processes) &&
+	       (reaches_into(facts, scope->from_ms, scope->to_ms) || reaches_into(facts, asked->from2_ms, asked->to2_ms));
 }
 
 /* All segments, or of a place far away those of |scope|. */
-static void put_listing(struct d9__json *json, const struct d9__server *server, const struct d9__source_scope *scope)
+static void put_listing(struct d9__json *json, const struct d9__server *server, const struct scope *scope)
 {
 	const struct d9__listing *listing = &server->listing;
 
@@ -155,7 +165,7 @@ static void put_listing(struct d9__json *json, const struct d9__server *server, 
 	d9__json_close(json, '}');
 }
 
-static void send_listing(const struct d9__server *server, struct evhttp_request *request, const struct d9__source_scope *scope)
+static void send_listing(const struct d9__server *server, struct evhttp_request *request, const struct scope *scope)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -296,7 +306,7 @@ static int add_everything(struct subject *subject, const struct d9__server *serv
 }
 
 /* Those of a place far away that |scope| asks for, which were fetched. */
-static int add_scope(struct subject *subject, const struct d9__server *server, const struct d9__source_scope *scope)
+static int add_scope(struct subject *subject, const struct d9__server *server, const struct scope *scope)
 {
 	int err = 0;
 
@@ -308,7 +318,7 @@ static int add_scope(struct subject *subject, const struct d9__server *server, c
 
 /* |scope|: of a place far away; NULL: |query| names some, or means all. */
 static void ask_report(struct d9__server *server, struct evhttp_request *request,
-		       const struct evkeyvalq *query, const struct d9__source_scope *scope)
+		       const struct evkeyvalq *query, const struct scope *scope)
 {
 	struct subject subject = { .paths = calloc(server->listing.n + 2, sizeof(*subject.paths)) };
 	int err = !subject.paths ? -ENOMEM : scope ? add_scope(&subject, server, scope) : add_chosen(&subject, server, query);
@@ -334,7 +344,7 @@ struct errand {
 	struct scope scope;
 	size_t fetching; /* and one until all are asked for */
 	char why[400];	 /* what could not be; "": nothing */
-	bool report;
+	bool report, again; /* the other range is looked for */
 };
 
 static void end_errand(struct errand *errand)
@@ -348,9 +358,9 @@ static void finish_errand(struct errand *errand)
 	if (*errand->why)
 		d9__reply_text(errand->request, BAD_GATEWAY, errand->why);
 	else if (errand->report)
-		ask_report(errand->server, errand->request, &errand->query, &errand->scope.of);
+		ask_report(errand->server, errand->request, &errand->query, &errand->scope);
 	else
-		send_listing(errand->server, errand->request, &errand->scope.of);
+		send_listing(errand->server, errand->request, &errand->scope);
 	end_errand(errand);
 }
 
@@ -369,15 +379,35 @@ static void fetch_all(struct errand *errand)
 {
 	const struct d9__server *server = errand->server;
 	const struct d9__listing *listing = &server->listing;
+	uint64_t bytes = 0;
 
 	errand->fetching = 1;
 	for (size_t i = 0; errand->report && i < listing->n; i++) {
-		if (!is_chosen(server, &errand->scope.of, &listing->items[i]))
+		if (!is_chosen(server, &errand->scope, &listing->items[i]))
 			continue;
+		bytes += listing->items[i].bytes;
+		if (bytes > REPORT_BYTES_MAX) {
+			snprintf(errand->why, sizeof(errand->why), "there is no report: it would be about more than 1 GiB");
+			break;
+		}
 		errand->fetching++;
 		server->source.fetch(server->source.context, listing->items[i].name, on_fetched, errand);
 	}
 	on_fetched(errand, NULL);
+}
+
+static void on_looked(void *context, const char *why);
+
+/* For the other range. */
+static void look_again(struct errand *errand)
+{
+	const struct d9__source *source = &errand->server->source;
+	struct d9__source_scope other = errand->scope.of;
+
+	other.from_ms = errand->scope.from2_ms;
+	other.to_ms = errand->scope.to2_ms;
+	errand->again = true;
+	source->look(source->context, &other, on_looked, errand);
 }
 
 static void on_looked(void *context, const char *why)
@@ -390,7 +420,10 @@ static void on_looked(void *context, const char *why)
 		end_errand(errand);
 		return;
 	}
-	fetch_all(errand);
+	if (errand->scope.to2_ms > 0 && !errand->again)
+		look_again(errand);
+	else
+		fetch_all(errand);
 }
 
 /* Answer "segments" or "report" as soon as what it is about is known. */

@@ -2,32 +2,35 @@
 // The page of many recordings: services, a heat map of their segments, and what the chosen ones hold.
 
 import { showCount, showDuration, showName, showSize } from '../toolkit/show.js';
-import { Archive, columnsOf, fillCells, NO_SERVICE, segmentsIn, spanOfRows } from './browse_data.js';
+import { Archive, areHours, columnsOf, fillCells, NO_SERVICE, segmentsIn, spanOfRows } from './browse_data.js';
 import { fillBrowseHelp, startBrowseKeys } from './browse_keys.js';
-import { cellUnder, drawMap, layoutMap, METRICS, showMoment } from './browse_map.js';
-import { showCallbacks, showSegments, showStacks } from './browse_tables.js';
+import { cellUnder, drawMap, layoutMap, METRICS, metricsOf, showMoment } from './browse_map.js';
+import { compareUrl, HOUR_MS, LOOKS, lookRange, OPEN_BYTES_MAX, placeFacts, placeSum, rangeUrl, showDumps, showLook, showNotice } from './browse_place.js';
+import { showCallbacks, showSegments, showSpans, showStacks } from './browse_tables.js';
 import { byId, element } from './dom.js';
 import { startTheme, switchTheme } from './theme.js';
 
-const REFRESH_MS = 1000, IDLE_REFRESH_MS = 5000, SAID_AFTER_MS = 300;
+const REFRESH_MS = 1000, LISTING_MS = 250, IDLE_REFRESH_MS = 5000, SAID_AFTER_MS = 300;
 const PAGE_BYTES = 256 * 2 ** 20, OPEN_MAX = 1000;
 const DATE_MAX = 864e13; // ms before and after 1970 that a Date can be
-export const TABS = { segments: ['Segments', showSegments], callbacks: ['Callbacks', showCallbacks], flame: ['Flame graph', showStacks] };
+export const TABS = { segments: ['Segments', showSegments], callbacks: ['Callbacks', showCallbacks], spans: ['Spans', showSpans], flame: ['Flame graph', showStacks] };
 
-const ORDER_ITEM = /^(segments|callbacks)~(\w+)~(up|down)$/;
+const ORDER_ITEM = /^(segments|callbacks|spans)~(\w+)~(up|down)$/;
 
 function firstOrders() {
-	return { segments: { key: 'longest_ns', down: true }, callbacks: { key: 'total_ns', down: true } };
+	return { segments: { key: 'longest_ns', down: true }, callbacks: { key: 'total_ns', down: true }, spans: { key: 'total_ns', down: true } };
 }
 
 /**
  * window: {from, to, processes} that is chosen, or null; cursor: {row, column}; span: [from, to] that the map shows, or
- * null for all; left: names of segments that the reader has taken out; orders: of the rows of tables.
+ * null for all; left: names of segments that the reader has taken out; orders: of the rows of tables; look: {hours, end} of a
+ * bucket, and kept: the window that the next one is compared with.
  */
 export const browse = { archive: new Archive(), name: '', service: null, metric: 'longest', tab: 'segments', clock: 'local', span: null, window: null,
-	cursor: { row: 0, column: 0 }, anchor: null, left: new Set(), orders: firstOrders(), rows: [], columns: null, layout: null };
+	cursor: { row: 0, column: 0 }, anchor: null, left: new Set(), orders: firstOrders(), rows: [], columns: null, layout: null,
+	look: { hours: 24, end: null }, kept: null };
 
-let drawn = false, said = 0, touched = false, firstRead = true;
+let drawn = false, said = 0, touched = false, firstRead = true, refreshTimer = 0;
 
 // ---- what is chosen ----
 
@@ -147,6 +150,7 @@ function takeFragment() {
 	const pair = readPair(items.get('w') ?? '');
 	browse.window = pair && { from: pair[0], to: pair[1], processes: items.getAll('p') };
 	browse.left = new Set(items.getAll('x'));
+	browse.look = { hours: Object.hasOwn(LOOKS, items.get('h') ?? '') ? Number(items.get('h')) : 24, end: /^\d{12,14}$/.test(items.get('e') ?? '') ? Number(items.get('e')) : null };
 	browse.orders = firstOrders();
 	for (const item of items.getAll('o')) {
 		const [, table, key, way] = ORDER_ITEM.exec(item) ?? [];
@@ -161,6 +165,8 @@ function keepFragment() {
 	if (browse.metric !== 'longest') items.set('m', browse.metric);
 	if (browse.tab !== 'segments') items.set('t', browse.tab);
 	if (browse.clock !== 'local') items.set('c', browse.clock);
+	if (browse.look.hours !== 24) items.set('h', String(browse.look.hours));
+	if (browse.look.end) items.set('e', String(browse.look.end));
 	if (browse.span) items.set('z', browse.span.join('~'));
 	if (window) {
 		items.set('w', `${window.from}~${window.to}`);
@@ -191,6 +197,13 @@ function showServices() {
 	const services = browse.archive.services();
 	byId('service-count').textContent = String(services.length);
 	byId('services').replaceChildren(...services.map(serviceItem));
+	const { place } = browse.archive;
+	if (place) {
+		showNotice(place);
+		showDumps(place, browse.clock);
+		showLook(byId('look'), browse.look, browse.clock, changeLook);
+	}
+	byId('everything').hidden = Boolean(place);
 	const hosts = new Set(browse.archive.known.map((segment) => segment.host)).size;
 	const recordings = new Set(browse.archive.known.map((segment) => segment.process)).size;
 	const facts = [`${services.length} service${services.length === 1 ? '' : 's'}`, `${hosts} host${hosts === 1 ? '' : 's'}`, `${recordings} recordings`, showName(browse.name, 60)];
@@ -202,6 +215,10 @@ function showStorage() {
 	const failed = all.filter((segment) => segment.state === 'failed').length, open = all.filter((segment) => segment.active).length;
 	const cut = browse.archive.known.filter((segment) => segment.damaged || (segment.truncated && !segment.active)).length;
 	const rows = [['place', showName(browse.name, 60)], ['kept', `${all.length} segments, ${showSize(bytes)}`], ['read', `${all.length - browse.archive.reading - failed} of ${all.length}`]];
+	if (browse.archive.place) {
+		const { words } = placeSum(browse.archive.known);
+		rows.splice(0, 3, ...placeFacts(browse.archive.place), ['kept', words], ['read', `${all.filter((segment) => segment.state === 'known').length} of ${all.length}`]);
+	}
 	if (open) rows.push(['open', `${open} still being written`]);
 	if (cut) rows.push(['cut', `${cut} damaged or partial`]);
 	if (failed) rows.push(['failed', `${failed} cannot be read`]);
@@ -209,13 +226,15 @@ function showStorage() {
 }
 
 function showMetrics() {
-	byId('metrics').replaceChildren(...Object.entries(METRICS).map(([key, { name }]) => element('button', { 'aria-pressed': String(key === browse.metric), onclick: () => {
+	const { place } = browse.archive;
+	if (!metricsOf(place).includes(browse.metric)) browse.metric = 'longest';
+	byId('metrics').replaceChildren(...metricsOf(place).map((key) => [key, METRICS[key]]).map(([key, { name }]) => element('button', { 'aria-pressed': String(key === browse.metric), onclick: () => {
 		browse.metric = key;
 		browseChanged();
 	} }, name)));
 	const steps = METRICS[browse.metric].steps.map((step, i) => element('span', {}, element('i', { class: `k${i + 2}` }), step));
 	byId('legend').replaceChildren(element('span', {}, METRICS[browse.metric].words), ...steps, element('span', { class: 'bar' }),
-		element('span', {}, element('i', { class: 'empty' }), 'nothing stored'), element('span', { class: 'opt' }, element('i', { class: 'torn' }), 'damaged or partial'),
+		element('span', {}, element('i', { class: 'empty' }), 'nothing stored'), ...(place ? [element('span', {}, element('i', { class: 'k0' }), 'not read')] : []), element('span', { class: 'opt' }, element('i', { class: 'torn' }), 'damaged or partial'),
 		element('span', {}, element('i', { class: 'triangle' }), 'finding'), element('span', { class: 'space' }),
 		element('span', { class: 'opt' }, browse.columns ? `one cell is ${lengthInWords(browse.columns.length)} of one recording` : ''));
 }
@@ -235,6 +254,18 @@ function showTabs() {
 	byId('below').setAttribute('aria-label', TABS[browse.tab][0]);
 }
 
+/** Of a bucket: the server lists and fetches it when it is opened. */
+function showFarChosen(inside) {
+	const { window, kept } = browse, link = byId('open-chosen'), { bytes, hosts, words } = placeSum(inside), much = bytes > OPEN_BYTES_MAX, compare = much ? null : compareUrl(window, kept);
+	byId('chosen').textContent = `${words}${bytes > PAGE_BYTES ? `; a page shows the newest ${showSize(PAGE_BYTES)}` : ''}${kept ? '; A is kept' : ''}`;
+	link.textContent = much ? `At most ${showSize(OPEN_BYTES_MAX)}` : window ? `Open ${hosts} host${hosts === 1 ? '' : 's'}` : 'Choose what to open';
+	if (window && inside.length && !much) link.href = rangeUrl(window.processes, window.from, window.to);
+	else link.removeAttribute('href');
+	byId('keep').hidden = !window;
+	byId('compare-chosen').hidden = !compare;
+	if (compare) byId('compare-chosen').href = compare;
+}
+
 /** What is chosen, and the link to it. */
 function showChosen() {
 	const inside = segmentsInWindow(), chosen = inside.filter((segment) => !browse.left.has(segment.name));
@@ -242,6 +273,10 @@ function showChosen() {
 	const link = byId('open-chosen'), many = chosen.length > OPEN_MAX;
 	const names = rows.length ? rows.length > 1 ? `${showName(rows[0].label, 30)} to ${showName(rows.at(-1).label, 30)}` : showName(rows[0].label, 40) : '';
 	byId('window').textContent = window ? `${showMoment(window.from, columns.length, browse.clock)} to ${showMoment(window.to, columns.length, browse.clock)}, ${names}` : 'Everything';
+	if (browse.archive.place) {
+		showFarChosen(inside);
+		return;
+	}
 	byId('chosen').textContent = `${inside.length} segment${inside.length === 1 ? '' : 's'}, ${showSize(bytes)}${chosen.length < inside.length ? `, ${chosen.length} chosen` : ''}`
 		+ `${bytes > PAGE_BYTES ? `; a page shows the newest ${showSize(PAGE_BYTES)}` : ''}`;
 	link.textContent = many ? `At most ${showCount(OPEN_MAX)} segments` : `Open ${chosen.length} segment${chosen.length === 1 ? '' : 's'}`;
@@ -275,7 +310,7 @@ function sayCell() {
 function layOut() {
 	browse.rows = browse.archive.recordings(browse.service);
 	const [from, to] = browse.span ?? spanOfRows(browse.rows);
-	browse.columns = columnsOf(from, to);
+	browse.columns = columnsOf(from, to, undefined, areHours(browse.rows) && !browse.span ? HOUR_MS : 0);
 	fillCells(browse.rows, browse.columns);
 	browse.cursor.row = Math.min(browse.cursor.row, Math.max(0, browse.rows.length - 1));
 	browse.cursor.column = Math.min(browse.cursor.column, browse.columns.n - 1);
@@ -321,7 +356,7 @@ export function browseChanged() {
 /** Show what the archive has of the service that was chosen; of the first one where none was, or where it is gone. */
 function settleService() {
 	const { archive } = browse, names = archive.services().map((service) => service.name);
-	if (touched && !archive.reading && !names.includes(browse.service)) {
+	if (touched && !archive.reading && !archive.listing && !names.includes(browse.service)) {
 		browse.span = browse.window = null;
 		touched = false;
 	}
@@ -334,6 +369,7 @@ function settleService() {
 async function refreshBrowse() {
 	const { archive } = browse;
 	let changed = false;
+	archive.range = lookRange(browse.look);
 	try {
 		changed = await archive.refresh();
 		byId('message').hidden = true;
@@ -346,8 +382,28 @@ async function refreshBrowse() {
 		settleService();
 		firstRead = false;
 	}
-	if (!archive.reading) document.body.dataset.ready = 'true';
-	setTimeout(refreshBrowse, archive.reading ? REFRESH_MS : IDLE_REFRESH_MS);
+	if (!archive.reading && !archive.listing) document.body.dataset.ready = 'true';
+	refreshIn(archive.listing ? LISTING_MS : archive.reading ? REFRESH_MS : IDLE_REFRESH_MS);
+}
+
+function refreshIn(ms) {
+	clearTimeout(refreshTimer);
+	refreshTimer = setTimeout(refreshBrowse, ms);
+}
+
+/** The server has begun to read something that was asked for. */
+export function refreshSoon() {
+	refreshIn(LISTING_MS);
+}
+
+/** Look at another time of a bucket. */
+function changeLook(look) {
+	browse.look = look;
+	browse.span = browse.window = null;
+	touched = browse.service !== null;
+	keepFragment();
+	firstRead = true;
+	refreshBrowse();
 }
 
 // ---- the mouse ----
@@ -402,6 +458,10 @@ async function startBrowse() {
 	byId('clock').addEventListener('click', switchBrowseClock);
 	byId('help').addEventListener('click', () => byId('keys').showModal());
 	fillBrowseHelp(byId('keys'));
+	byId('keep').addEventListener('click', () => {
+		browse.kept = browse.window;
+		browseChanged();
+	});
 	startBrowseKeys();
 	startMouse();
 	new ResizeObserver(redrawBrowse).observe(byId('map'));

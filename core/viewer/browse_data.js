@@ -14,23 +14,33 @@ export class Archive {
 		this.segments = new Map();
 		this.version = 0;
 		this.reading = 0;
+		this.place = null;
+		this.range = null;
+	}
+
+	/** Whether a bucket is still being listed. */
+	get listing() {
+		return Boolean(this.place?.listing);
 	}
 
 	/** Ask for what has changed; whether anything has. */
 	async refresh() {
-		const response = await fetch(`api/map?since=${this.version}`);
+		const range = this.range ? `&from_ms=${this.range[0]}&to_ms=${this.range[1]}` : '', response = await fetch(`api/map?since=${this.version}${range}`);
 		if (!response.ok) throw new Error(await response.text());
 		const answer = await response.json();
-		const changed = answer.all || answer.segments.length > 0 || answer.reading !== this.reading;
+		const changed = answer.all || answer.segments.length > 0 || answer.reading !== this.reading || JSON.stringify(answer.place ?? null) !== JSON.stringify(this.place);
 		if (answer.all) this.segments.clear();
 		for (const segment of answer.segments) this.segments.set(segment.name, segment);
+		this.place = answer.place ?? null;
 		this.version = answer.version;
 		this.reading = answer.reading;
 		return changed;
 	}
 
+	/** Of a bucket, only what is of the time that is looked at: the server knows of more. */
 	get known() {
-		return [...this.segments.values()].filter((segment) => segment.process !== undefined);
+		const [from, to] = (this.place && this.range) ?? [-Infinity, Infinity];
+		return [...this.segments.values()].filter((segment) => segment.process !== undefined && segment.from_ms < to && segment.to_ms >= from);
 	}
 
 	/** Segments that nobody can read, and those that nobody has read yet. */
@@ -46,7 +56,7 @@ export class Archive {
 			if (!service) found.set(segment.service, service = { name: segment.service, hosts: new Set(), processes: new Set(), findings: 0, longest: 0, last: 0 });
 			service.hosts.add(segment.host);
 			service.processes.add(segment.process);
-			service.findings += segment.findings.length;
+			service.findings += segment.findings?.length ?? 0;
 			service.longest = Math.max(service.longest, segment.longest_ns ?? 0);
 			service.last = Math.max(service.last, segment.to_ms);
 		}
@@ -82,15 +92,20 @@ export function spanOfRows(rows) {
 	return from < to ? [from, to] : Number.isFinite(from) ? [from, from + 1] : [0, 1];
 }
 
-/** Columns of equal, round length that cover [from, to]: {from, length, n}. */
-export function columnsOf(from, to, most = COLUMNS_MAX) {
-	const longest = CELL_LENGTHS.at(-1), length = CELL_LENGTHS.find((ms) => (to - from) / ms <= most - 1) ?? Math.ceil((to - from) / (most - 1) / longest) * longest;
+/** Whether |rows| have hours of which only a key was read: then no cell is shorter. */
+export function areHours(rows) {
+	return rows.some(({ segments }) => segments.some(({ kind, state }) => kind === 'hour' && state === 'listed'));
+}
+
+/** Columns of equal, round length, |least| or longer, that cover [from, to]: {from, length, n}. */
+export function columnsOf(from, to, most = COLUMNS_MAX, least = 0) {
+	const longest = CELL_LENGTHS.at(-1), length = CELL_LENGTHS.find((ms) => ms >= least && (to - from) / ms <= most - 1) ?? Math.ceil((to - from) / (most - 1) / longest) * longest;
 	const first = Math.floor(from / length) * length;
 	return { from: first, length, n: Math.max(1, Math.floor((to - first) / length) + 1) };
 }
 
 function cellAt(row, column) {
-	row.cells[column] ??= { longest: 0, busy: 0, covered: 0, lost: 0, finding: false, open: false, cut: false };
+	row.cells[column] ??= { longest: 0, busy: 0, covered: 0, lost: 0, bytes: 0, missing: 0, finding: false, open: false, cut: false, unread: 0 };
 	return row.cells[column];
 }
 
@@ -119,12 +134,18 @@ export function fillCells(rows, columns) {
 			for (let column = Math.max(0, Math.floor((segment.from_ms - columns.from) / columns.length)); column <= last; column++) {
 				const cell = cellAt(row, column), begin = columns.from + column * columns.length;
 				cell.covered += Math.max(0, Math.min(segment.to_ms, begin + columns.length) - Math.max(segment.from_ms, begin));
-				cell.lost += segment.lost;
+				cell.lost += segment.lost ?? 0;
+				cell.bytes += (segment.stored_bytes ?? segment.bytes) / (last - Math.floor((segment.from_ms - columns.from) / columns.length) + 1);
+				cell.missing += segment.missing ?? 0;
+				if (!segment.bins) {
+					cell.unread++;
+					cell.longest = Math.max(cell.longest, segment.longest_ns ?? 0);
+				}
 				cell.cut ||= segment.damaged || (segment.truncated && !segment.active);
 				cell.open ||= segment.active;
-				cell.loops = Math.max(cell.loops ?? 0, segment.loops);
+				cell.loops = Math.max(cell.loops ?? 0, segment.loops ?? 0);
 			}
-			fillFromBins(row, segment, columns, segment.from_ms + segment.bins_after_ns / 1e6);
+			if (segment.bins) fillFromBins(row, segment, columns, (segment.first_ms ?? segment.from_ms) + segment.bins_after_ns / 1e6);
 		}
 		markFindings(row, columns);
 	}
@@ -133,7 +154,7 @@ export function fillCells(rows, columns) {
 /** A finding stands in the cell of the segment's longest call. */
 function markFindings(row, columns) {
 	for (const segment of row.segments) {
-		if (!segment.findings.length) continue;
+		if (!segment.findings?.length) continue;
 		const first = Math.max(0, Math.floor((segment.from_ms - columns.from) / columns.length));
 		const last = Math.min(columns.n - 1, Math.floor((segment.to_ms - columns.from) / columns.length));
 		let worst = null;

@@ -2,7 +2,7 @@
 // The keys of the page of many recordings: one table, from which the help is made.
 
 import { browse, browseChanged, chooseService, clearWindow, moveCursor, openChosen, switchBrowseClock, TABS, zoomToWindow } from './browse.js';
-import { METRICS } from './browse_map.js';
+import { metricsOf } from './browse_map.js';
 import { byId, element } from './dom.js';
 import { guideButton, openGuide } from './guide.js';
 
@@ -16,7 +16,7 @@ function changeService(by) {
 }
 
 function changeMetric() {
-	browse.metric = windowStepOf(Object.keys(METRICS), browse.metric, 1);
+	browse.metric = windowStepOf(metricsOf(browse.archive.place), browse.metric, 1);
 	browseChanged();
 }
 
@@ -42,7 +42,7 @@ const BROWSE_KEYS = [
 	{ keys: ['n'], does: 'next service', run: () => changeService(1) },
 	{ keys: ['p'], does: 'previous service', run: () => changeService(-1) },
 	{ keys: ['m'], does: 'what a cell shows', run: changeMetric },
-	{ keys: ['v'], does: 'segments, callbacks, flame graph', run: changeTab },
+	{ keys: ['v'], does: 'segments, callbacks, spans, flame graph', run: changeTab },
 	{ keys: ['z'], does: 'zoom into what is chosen', run: () => zoomToWindow(false) },
 	{ keys: ['0'], does: 'all of the time', run: () => zoomToWindow(true) },
 	{ keys: ['c'], does: 'clock: local, UTC', run: switchBrowseClock },

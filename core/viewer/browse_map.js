@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The heat map: recordings by time, each cell in the colour of the longest callback in it, or of what else is asked for.
 
-import { durationClass, fitName, showDuration, showName, showShare } from '../toolkit/show.js';
+import { durationClass, fitName, showDuration, showName, showShare, showSize } from '../toolkit/show.js';
 import { busyShare } from './browse_data.js';
 import { drawHatch, drawTriangle, prepareCanvas } from './dom.js';
 import { colours } from './theme.js';
@@ -9,15 +9,31 @@ import { colours } from './theme.js';
 const MAP_TOP = 34, MAP_LEFT = 104, MAP_BOTTOM = 8;
 const TICK_EVERY_PX = 90;
 
-/** What a cell can show: a class of 0 to 6, and in words. */
+const NOT_READ = 0; // the class of what only a key tells
+
+/** The class of |cell| by |limits|, 2 and more; of what is not read yet another. */
+function classBy(limits, value, known) {
+	return known ? limits.filter((limit) => value >= limit).length + 2 : NOT_READ;
+}
+
+/** What a cell can show: a class of 0 to 6, and in words; |far|: only of a bucket. */
 export const METRICS = {
-	longest: { name: 'longest callback', words: 'Longest callback', classOf: (cell) => Math.max(2, durationClass(cell.longest)), tell: (cell) => (cell.longest ? `longest callback ${showDuration(cell.longest)}` : 'no callback'),
-		steps: ['< 100 µs', '100 µs', '1 ms', '10', '≥ 100 ms'] },
-	busy: { name: 'busy', words: 'Time in callbacks', classOf: (cell) => [0.05, 0.25, 0.5, 0.8].filter((limit) => busyShare(cell) >= limit).length + 2,
-		tell: (cell) => `${showShare(busyShare(cell), 1)} busy`, steps: ['< 5 %', '5 %', '25 %', '50 %', '≥ 80 %'] },
-	lost: { name: 'lost', words: 'Events lost', classOf: (cell) => [1, 100, 1e4, 1e6].filter((limit) => cell.lost >= limit).length + 2,
-		tell: (cell) => (cell.lost ? `${cell.lost} events lost` : 'nothing lost'), steps: ['none', '1', '100', '10 k', '≥ 1 M'] },
+	longest: { name: 'longest callback', words: 'Longest callback', classOf: (cell) => (cell.unread && !cell.longest ? NOT_READ : Math.max(2, durationClass(cell.longest))),
+		tell: (cell) => (cell.longest ? `longest callback ${showDuration(cell.longest)}` : cell.unread ? 'not read' : 'no callback'), steps: ['< 100 µs', '100 µs', '1 ms', '10', '≥ 100 ms'] },
+	busy: { name: 'busy', words: 'Time in callbacks', classOf: (cell) => classBy([0.05, 0.25, 0.5, 0.8], busyShare(cell), !cell.unread),
+		tell: (cell) => (cell.unread ? 'not read' : `${showShare(busyShare(cell), 1)} busy`), steps: ['< 5 %', '5 %', '25 %', '50 %', '≥ 80 %'] },
+	lost: { name: 'lost', words: 'Events lost', classOf: (cell) => classBy([1, 100, 1e4, 1e6], cell.lost, cell.lost || !cell.unread),
+		tell: (cell) => (cell.lost ? `${cell.lost} events lost` : cell.unread ? 'not read' : 'nothing lost'), steps: ['none', '1', '100', '10 k', '≥ 1 M'] },
+	bytes: { name: 'bytes', far: true, words: 'Stored', classOf: (cell) => classBy([2 ** 16, 2 ** 20, 2 ** 24, 2 ** 28], cell.bytes, true), tell: (cell) => `${showSize(Math.round(cell.bytes))} stored`,
+		steps: ['< 64 KiB', '64 KiB', '1 MiB', '16', '≥ 256 MiB'] },
+	missing: { name: 'missing', far: true, words: 'Segments missing', classOf: (cell) => classBy([1, 2, 10, 30], cell.missing, true),
+		tell: (cell) => (cell.missing ? `${cell.missing} segments missing` : 'nothing missing'), steps: ['none', '1', '2', '10', '≥ 30'] },
 };
+
+/** Those that can be shown: of a bucket all. */
+export function metricsOf(place) {
+	return Object.keys(METRICS).filter((key) => place || !METRICS[key].far);
+}
 
 /** Where everything is, for |width| px and |rows| recordings: {left, top, cell, row, height}. */
 export function layoutMap(width, rows, columns, tall) {

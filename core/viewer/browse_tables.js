@@ -2,8 +2,9 @@
 // What the chosen segments hold: the segments themselves, their callbacks together, and their stacks together.
 
 import { durationClass, showCount, showDuration, showName, showShare, showSize } from '../toolkit/show.js';
-import { browse, browseChanged, scopeQuery, segmentsInWindow, viewerUrl } from './browse.js';
+import { browse, browseChanged, refreshSoon, scopeQuery, segmentsInWindow, viewerUrl } from './browse.js';
 import { showMoment } from './browse_map.js';
+import { bytesOf, rangeUrl } from './browse_place.js';
 import { element, firstOf } from './dom.js';
 
 const BROWSE_ROWS = 300;
@@ -38,6 +39,7 @@ function longestCell(ns) {
 
 function stateOf(segment) {
 	const [finding] = segment.findings ?? [];
+	if (segment.lie) return element('td', { class: 'wide alarm' }, `not what its name says: ${showName(segment.lie, 200)}`);
 	if (segment.state === 'failed') return element('td', { class: 'wide alarm' }, `cannot be read: ${showName(segment.why ?? '', 200)}`);
 	if (segment.process === undefined) return element('td', { class: 'wide faint' }, 'being read …');
 	if (segment.damaged) return element('td', { class: 'wide' }, `damaged: ${showName(segment.message ?? '', 200)}`);
@@ -45,11 +47,24 @@ function stateOf(segment) {
 		const said = finding.brief ? [element('span', { class: 'code' }, showName(finding.name)), ` ${showName(finding.brief)}`] : [showName(finding.message, 200)];
 		return element('td', { class: 'wide' }, element('i', { class: 'triangle', 'aria-hidden': 'true' }), ...said);
 	}
+	if (segment.kind === 'hour') return element('td', { class: segment.missing ? 'wide' : 'wide faint' }, `an hour of ${showCount(segment.segments)} segments${segment.missing ? `, ${showCount(segment.missing)} missing` : ''}`);
+	if (segment.state === 'listed') return element('td', { class: 'wide faint' }, 'not read');
 	if (segment.active) return element('td', { class: 'wide' }, 'still being written');
 	return segment.truncated ? element('td', { class: 'wide' }, 'not closed properly') : element('td', { class: 'wide faint' }, 'none');
 }
 
+/** Of a bucket: an hour or a segment, with the way to it. */
+function farRow(segment, labels) {
+	const read = segment.bins !== undefined, length = (segment.to_ms - segment.from_ms) * 1e6, isHour = segment.kind === 'hour';
+	const url = isHour ? rangeUrl([segment.process], segment.from_ms, segment.to_ms) : viewerUrl([segment]);
+	return element('tr', {}, element('td', {}, element('a', { href: url, 'aria-label': `Open ${showName(segment.name)}` }, 'open')), element('td', { class: 'label', title: showName(segment.name) }, labels.get(segment.process) ?? ''),
+		element('td', {}, showMoment(segment.from_ms, isHour ? 6e4 : 1000, browse.clock)), element('td', { class: 'number' }, read || isHour ? showDuration(length) : ''),
+		element('td', { class: 'number' }, read ? showCount(segment.events) : ''), element('td', { class: 'number' }, showSize(bytesOf(segment))),
+		element('td', { class: 'number' }, read ? showShare(segment.busy_ns, length * Math.max(1, segment.loops)) : ''), longestCell(segment.longest_ns), stateOf(segment));
+}
+
 function segmentRow(segment, labels) {
+	if (browse.archive.place) return farRow(segment, labels);
 	const known = segment.process !== undefined, length = (segment.to_ms - segment.from_ms) * 1e6, ticked = !browse.left.has(segment.name);
 	const tick = element('input', { type: 'checkbox', 'aria-label': `Open ${showName(segment.name)}`, disabled: !known });
 	tick.checked = known && ticked;
@@ -78,9 +93,9 @@ export function showSegments(panel) {
 // ---- what the server adds up ----
 
 /** "412 of 500 segments", and why not all. */
-function coverageLine({ segments, read, waiting, failed, left_out: leftOut }) {
-	const why = [waiting ? `${waiting} not read yet` : '', failed ? `${failed} cannot be read` : '', leftOut ? `${leftOut} not kept: the server's memory for them is used up` : ''].filter(Boolean);
-	return element('p', { class: `coverage${read < segments ? ' partial' : ''}` }, `${read} of ${segments} segments${why.length ? `: ${why.join(', ')}` : ''}`);
+function coverageLine({ segments, read, waiting, failed, left_out: leftOut, not_fetched: notFetched = 0 }) {
+	const why = [notFetched ? `${notFetched} not fetched: choose less` : '', waiting ? `${waiting} not read yet` : '', failed ? `${failed} cannot be read` : '', leftOut ? `${leftOut} not kept: the server's memory for them is used up` : ''].filter(Boolean);
+	return element('p', { class: `coverage${read < segments ? ' partial' : ''}` }, `${read} of ${segments} ${browse.archive.place ? 'hours and ' : ''}segments${why.length ? `: ${why.join(', ')}` : ''}`);
 }
 
 /** Ask |kind| about what is chosen, and call |take|(answer) now with what is known and again when it comes. */
@@ -98,6 +113,7 @@ function askServer(kind, panel, take) {
 			if (!answer) throw new Error(`the server answers ${response.status}`);
 			asked.answer = answer;
 			take(answer);
+			if (answer.coverage.waiting && browse.archive.place) refreshSoon();
 		} catch (error) {
 			panel.replaceChildren(element('p', { class: 'quiet alarm', role: 'status' }, showName(error.message, 300)));
 		}
@@ -106,35 +122,47 @@ function askServer(kind, panel, take) {
 
 /** Where the longest call of a callback is: its segment in the viewer, with the call selected. */
 function placeUrl(callback) {
-	const segment = browse.archive.segments.get(callback.segment), around = BigInt(Math.max(1000, Math.round(callback.longest_ns * 5)));
-	if (!segment) return null;
+	const known = browse.archive.segments.get(callback.segment), segment = known?.kind === 'hour' ? null : known, around = BigInt(Math.max(1000, Math.round(callback.longest_ns * 5)));
+	if (!segment && !browse.archive.place) return null;
 	const from = BigInt(callback.at_ns) - (around - BigInt(callback.longest_ns)) / 2n;
-	return viewerUrl([segment], `v=m${from > 0n ? from : 0n}~${around}&s=poll:${callback.worker}@${callback.at_ns}`);
+	return viewerUrl([segment ?? { path: encodeURIComponent(callback.segment) }], `v=m${from > 0n ? from : 0n}~${around}&s=poll:${callback.worker}@${callback.at_ns}`);
 }
 
-function callbackRow(callback, whole) {
+function callbackRow(callback, whole, named) {
 	const url = placeUrl(callback), longest = showDuration(callback.longest_ns);
-	return element('tr', {}, element('td', { class: 'label code' }, showName(callback.name || '(no name)')), element('td', { class: 'label faint code' }, showName(callback.source ?? '')),
+	return element('tr', {}, element('td', { class: 'label code' }, showName(callback.name || '(no name)')), named ? element('td', { class: 'label faint code' }, showName(callback.source ?? '')) : null,
 		element('td', { class: 'number' }, showCount(callback.calls)), element('td', { class: 'number' }, showDuration(callback.total_ns)), element('td', { class: 'number' }, showShare(callback.total_ns, whole)),
 		element('td', { class: 'number' }, showDuration(callback.p50_ns)), element('td', { class: 'number' }, showDuration(callback.p99_ns)),
 		element('td', { class: 'number' }, element('i', { class: `swatch k${durationClass(callback.longest_ns)}` }), url ? element('a', { href: url, title: `${showName(callback.segment)}: open this call` }, longest) : longest),
 		element('td', { class: 'number' }, String(callback.segments)));
 }
 
-function fillCallbacks(panel, answer) {
-	const whole = answer.callbacks.reduce((sum, callback) => sum + callback.total_ns, 0) + answer.left_out_ns;
-	const head = (name, key, numeric) => sortHead(name, key, 'callbacks', numeric);
-	const rows = [...answer.callbacks].sort(compareBy(browse.orders.callbacks));
-	panel.replaceChildren(coverageLine(answer.coverage), element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, 'Callbacks of the chosen segments'),
-		element('thead', {}, element('tr', {}, head('callback', 'name', false), head('source', 'source', false), head('calls', 'calls'), head('time', 'total_ns'), element('th', { class: 'number', scope: 'col' }, 'share'),
+/** The table |kind| of |list|, of which |more_ns| is left out. */
+function sumsTable(kind, list, moreNs, words) {
+	const whole = list.reduce((sum, callback) => sum + callback.total_ns, 0) + moreNs, named = kind === 'callbacks';
+	const head = (name, key, numeric) => sortHead(name, key, kind, numeric);
+	const rows = [...list].sort(compareBy(browse.orders[kind]));
+	return element('table', { class: 'sorted' }, element('caption', { class: 'hidden-text' }, `${words} of the chosen segments`),
+		element('thead', {}, element('tr', {}, head(named ? 'callback' : 'span', 'name', false), named ? head('source', 'source', false) : null, head(named ? 'calls' : 'passes', 'calls'), head('time', 'total_ns'), element('th', { class: 'number', scope: 'col' }, 'share'),
 			head('p50', 'p50_ns'), head('p99', 'p99_ns'), head('longest', 'longest_ns'), head('segments', 'segments'))),
-		element('tbody', {}, ...firstOf(rows, BROWSE_ROWS, (callback) => callbackRow(callback, whole), 'callbacks', true))),
-	...(answer.left_out_calls ? [element('p', { class: 'quiet small' }, `${showCount(answer.left_out_calls)} calls of rare callbacks took ${showDuration(answer.left_out_ns)} more.`)] : []));
+		element('tbody', {}, ...firstOf(rows, BROWSE_ROWS, (callback) => callbackRow(callback, whole, named), kind, true)));
+}
+
+function fillCallbacks(panel, answer) {
+	panel.replaceChildren(coverageLine(answer.coverage), sumsTable('callbacks', answer.callbacks, answer.left_out_ns, 'Callbacks'),
+		...(answer.left_out_calls ? [element('p', { class: 'quiet small' }, `${showCount(answer.left_out_calls)} calls of rare callbacks took ${showDuration(answer.left_out_ns)} more.`)] : []));
 }
 
 export function showCallbacks(panel) {
 	askServer('callbacks', panel, (answer) => {
 		if (browse.tab === 'callbacks') fillCallbacks(panel, answer);
+	});
+}
+
+export function showSpans(panel) {
+	askServer('spans', panel, (answer) => {
+		if (browse.tab !== 'spans') return;
+		panel.replaceChildren(coverageLine(answer.coverage), answer.spans.length ? sumsTable('spans', answer.spans, 0, 'Spans') : element('p', { class: 'quiet' }, 'No span is told of in these segments.'));
 	});
 }
 

@@ -96,9 +96,11 @@ export async function fetchReport(query) {
  * Where it is being written, that of |loadLive|(text of the listing, told).
  */
 export async function loadServed(told, loadLive) {
-	const text = await (await fetch('api/segments')).text(), listing = JSON.parse(text);
+	const response = await fetch(`api/segments${location.search}`), text = await response.text();
+	if (!response.ok) throw new Error(text);
+	const listing = JSON.parse(text), some = /[?&](?:process|dump)=/.test(location.search);
 	if (listing.live && !new URLSearchParams(location.search).has('trace')) return loadLive(text, told);
-	const asked = askedSegments(listing.segments), report = fetchReport(asked.length < listing.segments.length ? location.search : '');
+	const asked = askedSegments(listing.segments), report = fetchReport(some || asked.length < listing.segments.length ? location.search : '');
 	// It is awaited below; a failure before that is not unhandled.
 	report.catch(() => {});
 	const chosen = newest(asked);

@@ -9,6 +9,7 @@ import { CLOSED_PANEL } from './scope.js';
 import { NO_CHOICES, isChoice, readChoice, readItem, writeChoices, writeItem } from './tracks.js';
 
 const VIEW_ITEM = /^m(\d{1,20})~(\d{1,20})$/;
+const WALL_ITEM = /^w(\d{1,15})~(\d{1,12})$/; // ms since 1970: of pages that do not know the trace's clock
 const CALL_ITEM = /^poll:(?:(\d+)\.)?(\d+)@(\d{1,20})$/;
 
 /** ns of the first process's clock at a time of the axis, as text. */
@@ -24,7 +25,17 @@ export function textOfInterval(model, [from, to]) {
 	return `m${textOfTime(model, from)}~${Math.round(to - from)}`;
 }
 
+/** [from, to] of the axis by the clock of the wall; null where the trace does not tell it. */
+function intervalOfWall(model, text) {
+	const [, from, length] = WALL_ITEM.exec(text) ?? [], zero = from === undefined ? null : model.wall(0);
+	if (zero === null) return null;
+	const start = Number(BigInt(from) * 1000000n - zero);
+	return [Math.max(model.first, start), Math.min(model.last + 1, start + Number(length) * 1e6)];
+}
+
 export function intervalOfText(model, text) {
+	const wall = intervalOfWall(model, text);
+	if (wall) return wall[1] > wall[0] ? wall : null;
 	const [, from, length] = VIEW_ITEM.exec(text) ?? [];
 	if (from === undefined) return null;
 	const start = timeOfText(model, from);
