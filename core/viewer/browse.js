@@ -13,7 +13,7 @@ import { startTheme, switchTheme } from './theme.js';
 const REFRESH_MS = 1000, LISTING_MS = 250, IDLE_REFRESH_MS = 5000, SAID_AFTER_MS = 300;
 const PAGE_BYTES = 256 * 2 ** 20, OPEN_MAX = 1000;
 const DATE_MAX = 864e13; // ms before and after 1970 that a Date can be
-export const TABS = { segments: ['Segments', showSegments], callbacks: ['Callbacks', showCallbacks], spans: ['Spans', showSpans], flame: ['Flame graph', showStacks] };
+export const TABS = { segments: ['Segments', showSegments], callbacks: ['Callbacks', showCallbacks], flame: ['Flame graph', showStacks], spans: ['Spans', showSpans] };
 
 const ORDER_ITEM = /^(segments|callbacks|spans)~(\w+)~(up|down)$/;
 

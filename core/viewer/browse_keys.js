@@ -42,7 +42,7 @@ const BROWSE_KEYS = [
 	{ keys: ['n'], does: 'next service', run: () => changeService(1) },
 	{ keys: ['p'], does: 'previous service', run: () => changeService(-1) },
 	{ keys: ['m'], does: 'what a cell shows', run: changeMetric },
-	{ keys: ['v'], does: 'segments, callbacks, spans, flame graph', run: changeTab },
+	{ keys: ['v'], does: 'segments, callbacks, flame graph, spans', run: changeTab },
 	{ keys: ['z'], does: 'zoom into what is chosen', run: () => zoomToWindow(false) },
 	{ keys: ['0'], does: 'all of the time', run: () => zoomToWindow(true) },
 	{ keys: ['c'], does: 'clock: local, UTC', run: switchBrowseClock },

@@ -104,7 +104,17 @@ export class Objects {
 		this.buckets.get(bucket).set(key, object);
 		return object;
 	}
+	/** An object that nobody has sent: it is in memory, whatever the others are. */
+	plant(bucket, key, bytes, modified = Math.floor(Date.now() / 1000)) {
+		const object = { key, size: bytes.length, modified, etag: createHash("md5").update(bytes).digest("hex"), headers: {}, planted: true };
+		Object.defineProperty(object, "bytes", { value: bytes });
+		if (!this.buckets.get(bucket).has(key))
+			this.sorted.delete(bucket);
+		this.buckets.get(bucket).set(key, object);
+	}
 	read(bucket, object) {
+		if (object.planted)
+			return object.bytes;
 		if (this.discard)
 			return Buffer.alloc(object.size);
 		return this.dir ? fs.readFileSync(path.join(this.dir, bucket, object.key)) : object.bytes;
@@ -128,12 +138,27 @@ export class Objects {
 		}
 		return keys;
 	}
+	/** The place in `keys` of the first one that is not before `bytes`. */
+	#placeOf(keys, bytes) {
+		let from = 0, to = keys.length;
+		while (from < to) {
+			const middle = (from + to) >> 1;
+			if (Buffer.compare(Buffer.from(keys[middle]), bytes) < 0)
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		return from;
+	}
 	/** A page of LIST v2: { objects, prefixes, more }; `after`: a key or a common prefix that was the last one. */
 	list(bucket, { prefix, delimiter, after, max }) {
-		const page = { objects: [], prefixes: [], more: undefined };
+		const page = { objects: [], prefixes: [], more: undefined }, keys = this.keys(bucket);
 		let last = after;
-		for (const key of this.keys(bucket)) {
-			if (!key.startsWith(prefix) || Buffer.compare(Buffer.from(key), Buffer.from(after)) <= 0)
+		for (let i = Math.max(this.#placeOf(keys, Buffer.from(prefix)), this.#placeOf(keys, Buffer.from(after))); i < keys.length; i++) {
+			const key = keys[i];
+			if (!key.startsWith(prefix))
+				break;
+			if (key === after)
 				continue;
 			const end = delimiter ? key.indexOf(delimiter, prefix.length) : -1;
 			const common = end < 0 ? undefined : key.slice(0, end + delimiter.length);

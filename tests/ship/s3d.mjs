@@ -12,6 +12,7 @@
 // A fault is { kind, method?, key?, skip?, times?, ... }: it applies to requests of that method whose key contains
 // that text, after `skip` of them, `times` times (1; 0: always).  --faults names a JSON list of them; POST /-/faults
 // replaces them while it runs, GET /-/faults shows what is left, GET /-/log what was asked, POST /-/keys the keys.
+// POST /-/objects stores a JSON list of { key, text | base64, modified } in the first bucket, in memory.
 //   status {status, code, retryAfter, message}  refuse before the body is read     silence    never answer
 //   reset {after}        close hard after so many bytes of body                    swallow    do it, then close
 //   cut {after}          do it, and send so many bytes of the answer               error-in-200 {code}
@@ -314,13 +315,16 @@ function perform(request, response, body) {
 	return getObject(request, response);
 }
 
-/** Requests of the test itself, unsigned: /-/faults, /-/log, /-/keys. */
+/** Requests of the test itself, unsigned: /-/faults, /-/log, /-/keys, /-/objects. */
 function control(request, response, body) {
 	const answer = (value) => response.end(`${JSON.stringify(value)}\n`);
 	if (request.method === "POST" && request.url === "/-/faults")
 		faults = JSON.parse(body);
 	if (request.method === "POST" && request.url === "/-/keys")
 		store.keys = parseKeys(JSON.parse(body));
+	if (request.method === "POST" && request.url === "/-/objects")
+		for (const { key, text: plain, base64, modified } of JSON.parse(body))
+			objects.plant(options.bucket[0], key, base64 === undefined ? Buffer.from(plain ?? "") : Buffer.from(base64, "base64"), modified);
 	return answer(request.url === "/-/log" ? log : faults);
 }
 
