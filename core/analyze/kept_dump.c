@@ -4,6 +4,7 @@
 #include "analyze/kept_dump.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -416,6 +418,126 @@ static int find_segments(struct d9__kept_dump *dump)
 	return err;
 }
 
+/* ---- of a program that ended inside of the window ---- */
+
+/* The recorder held the lock of its directory, and nobody does any more: it will not write the manifest again. */
+static bool has_ended(int dir_fd)
+{
+	int fd = openat(dir_fd, ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool ended = fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB);
+
+	if (fd >= 0)
+		close(fd);
+	return ended;
+}
+
+static int is_segment(const struct dirent *entry)
+{
+	return is_segment_name(entry->d_name);
+}
+
+static int is_manifest(const struct dirent *entry)
+{
+	return d9__kept_dump_is_name(entry->d_name);
+}
+
+static int compare_entries(const struct dirent **a, const struct dirent **b)
+{
+	return d9__folder_compare((*a)->d_name, (*b)->d_name);
+}
+
+static void free_entries(struct dirent **entries, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
+	free(entries);
+}
+
+/* Add to |taken|, as keys, what the manifest |name| lists. */
+static void take_names_of(struct json_object *taken, int dir_fd, const char *name)
+{
+	struct d9__kept_dump other = { .json = NULL };
+	int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | O_NOFOLLOW);
+	char *text = NULL, *why = NULL;
+	size_t len = 0;
+
+	if (fd < 0)
+		return;
+	if (!read_text(fd, &text, &len) && !d9__kept_dump_parse(&other, text, len, &why))
+		for (size_t i = 0; i < other.n_segments; i++)
+			json_object_object_add(taken, other.segments[i].name, NULL);
+	close(fd);
+	free(text);
+	free(why);
+	d9__kept_dump_release(&other);
+}
+
+/* In flight mode a segment is of one dump, in continuous mode of all whose windows it reaches into. */
+static struct json_object *taken_by_others(const struct d9__kept_dump *dump, int dir_fd)
+{
+	const char *mode = json_object_get_string(json_object_object_get(dump->json, "mode"));
+	struct json_object *taken = json_object_new_object();
+	struct dirent **names;
+	int n = taken && mode && !strcmp(mode, "flight") ? scandirat(dir_fd, ".", &names, is_manifest, NULL) : 0;
+
+	for (int i = 0; i < n; i++)
+		take_names_of(taken, dir_fd, names[i]->d_name);
+	if (n > 0)
+		free_entries(names, n);
+	return taken;
+}
+
+/* What was written since the window began, and be it by who recovered it. */
+static int list_what_is_there(struct d9__kept_dump *dump, int dir_fd)
+{
+	struct json_object *taken = taken_by_others(dump, dir_fd), *list = json_object_new_array();
+	struct dirent **names = NULL;
+	int n = taken && list ? scandirat(dir_fd, ".", &names, is_segment, compare_entries) : -1;
+	struct stat st;
+
+	for (int i = 0; i < n && json_object_array_length(list) < SEGMENTS_MAX; i++)
+		if (!fstatat(dir_fd, names[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+		    (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_mtim.tv_nsec >= dump->from_ns &&
+		    !json_object_object_get_ex(taken, names[i]->d_name, NULL))
+			json_object_array_add(list, json_object_new_string(names[i]->d_name));
+	if (n >= 0)
+		free_entries(names, n);
+	json_object_put(taken);
+	if (n < 0) {
+		json_object_put(list);
+		return -ENOMEM;
+	}
+	return json_object_object_add(dump->json, "segments", list) ? -ENOMEM : 0;
+}
+
+/*
+ * A program that is killed inside of the window leaves a manifest that is open and lists nothing, and what was recovered of it:
+ * that is the dump, and no more comes.
+ */
+static int close_abandoned(struct d9__kept_dump *dump, char **why)
+{
+	struct members in = { dump->json, "", why, 0 };
+	const char *slash = strrchr(dump->path, '/');
+	char *dir = slash ? strndup(dump->path, (size_t)(slash + 1 - dump->path)) : strdup(".");
+	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, err = 0;
+
+	if (fd >= 0 && has_ended(fd)) {
+		err = list_what_is_there(dump, fd);
+		json_object_object_add(dump->json, "state", json_object_new_string("failed"));
+		json_object_object_add(dump->json, "error", json_object_new_string("the program ended inside of its window"));
+		free(dump->segments);
+		dump->segments = NULL;
+		dump->n_segments = 0;
+		take_state(dump, &in);
+		err = err ? err : take_segments(dump, &in);
+		dump->n_unlisted = 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(dir);
+	return err ? err : in.err;
+}
+
 /* Where the segments are beside. */
 static char *own_path(const char *path, bool follow)
 {
@@ -443,9 +565,11 @@ int d9__kept_dump_load(struct d9__kept_dump *dump, const char *path, bool follow
 		err = d9__kept_dump_parse(dump, text, len, why);
 	free(text);
 	dump->path = own_path(path, follow);
-	if (!err)
-		err = dump->path ? find_segments(dump) : -ENOMEM;
-	return err;
+	if (!err && !dump->path)
+		err = -ENOMEM;
+	if (!err && dump->state == D9__KEPT_OPEN)
+		err = close_abandoned(dump, why);
+	return err ? err : find_segments(dump);
 }
 
 void d9__kept_dump_release(struct d9__kept_dump *dump)

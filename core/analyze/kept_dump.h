@@ -69,7 +69,8 @@ int d9__kept_dump_parse(struct d9__kept_dump *dump, const char *text, size_t len
 
 /*
  * Read the manifest |path| and look which of its segments are there.  |follow|: |path| may be a link, and the segments are
- * beside what it leads to.  As d9__kept_dump_parse(), or an error of open(2) or read(2).
+ * beside what it leads to.  An open one of a program that has ended counts as failed, and lists what was recovered of it.
+ * As d9__kept_dump_parse(), or an error of open(2) or read(2).
  */
 int d9__kept_dump_load(struct d9__kept_dump *dump, const char *path, bool follow, char **why);
 

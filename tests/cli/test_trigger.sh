@@ -98,6 +98,22 @@ wait $recorder 2>/dev/null
 find tr -name '*.zst' | sort | tail -n +2 | xargs rm
 shown tr
 
+say "one that is killed inside of its window is what was recovered of it"
+for mode in --flight --quiet; do
+	rm -rf tr
+	"$dial9" record --quiet $mode -o tr --trigger 'hang: blocked > 300ms then 1h' -- ./prog hangs &
+	recorder=$!
+	until grep -qs '"state": "open"' tr/*/dump.*.json; do
+		kill -0 $recorder || break
+		sleep 0.05
+	done
+	"$dial9" dumps --json tr | sed -n 's/^ *\("state": .*\)/\1/p'
+	kill -KILL "$(sed 's/ .*//' /proc/$recorder/task/$recorder/children)"
+	wait $recorder 2>/dev/null
+	"$dial9" dumps --json tr | sed -n 's/^ *\("state": .*\)/\1/p; s/^ *\("error": .*\)/\1/p; s/^ *\("missing": [0-9].*\)/\1/p'
+	"$dial9" report --color never tr/*/dump.*.json | sed -n 's/[0-9.]* m\{0,1\}s\>/T/g; 2p'
+done
+
 say "a recorder that writes continuously lists the segments"
 recorded tr --trigger 'stall: poll > 1s last 10s then 0s' -- ./prog
 : >enough
