@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fleet/summary_sum.h"
+#include "ship/summary_sum.h"
 #include "read/input.h"
 #include "ship/object_key.h"
 #include "ship/ranges.h"

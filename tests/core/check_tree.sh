@@ -48,7 +48,7 @@ core/symbol format read analyze
 core/stage format record read analyze
 core/ship format record read analyze stage
 core/fleet format read analyze symbol ship
-core/serve read analyze ship
+core/serve record read analyze ship
 core/cli format record read analyze symbol stage ship serve fleet
 adapters format record sample loop hook block glib libev libevent memory preload
 END

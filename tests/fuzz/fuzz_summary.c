@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
-#include "fleet/summary_sum.h"
+#include "ship/summary_sum.h"
 #include "fuzz/fuzz.h"
 
 static uint64_t number_at(struct json_object *list, size_t i)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/summary_sum.h"
+#include "ship/summary_sum.h"
 
 #define CALLED_MAX   400   /* callbacks, and spans, by time; more are added up */
 #define NODES_MAX    20000 /* of the tree of stacks */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Summary sum: summaries of segments (cli/segment_summary.h) added up to one of the same shape. */
 
-#ifndef D9_FLEET_SUMMARY_SUM_H
-#define D9_FLEET_SUMMARY_SUM_H
+#ifndef D9_SHIP_SUMMARY_SUM_H
+#define D9_SHIP_SUMMARY_SUM_H
 
 struct json_object;
 
@@ -15,4 +15,4 @@ struct json_object;
  */
 int d9__summary_add(struct json_object *sum, struct json_object *part, const char *key);
 
-#endif /* D9_FLEET_SUMMARY_SUM_H */
+#endif /* D9_SHIP_SUMMARY_SUM_H */
