@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -420,17 +419,6 @@ static int find_segments(struct d9__kept_dump *dump)
 
 /* ---- of a program that ended inside of the window ---- */
 
-/* The recorder held the lock of its directory, and nobody does any more: it will not write the manifest again. */
-static bool has_ended(int dir_fd)
-{
-	int fd = openat(dir_fd, ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool ended = fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB);
-
-	if (fd >= 0)
-		close(fd);
-	return ended;
-}
-
 static int is_segment(const struct dirent *entry)
 {
 	return is_segment_name(entry->d_name);
@@ -521,7 +509,8 @@ static int close_abandoned(struct d9__kept_dump *dump, char **why)
 	char *dir = slash ? strndup(dump->path, (size_t)(slash + 1 - dump->path)) : strdup(".");
 	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, err = 0;
 
-	if (fd >= 0 && has_ended(fd)) {
+	/* The recorder held the lock, and nobody does any more: it will not write the manifest again. */
+	if (fd >= 0 && !d9__folder_is_held(fd)) {
 		err = list_what_is_there(dump, fd);
 		json_object_object_add(dump->json, "state", json_object_new_string("failed"));
 		json_object_object_add(dump->json, "error", json_object_new_string("the program ended inside of its window"));

@@ -355,8 +355,9 @@ static void report(const struct d9__record_result *result)
 }
 
 /* Say what was recorded; D9__EXIT_FINDING if that is nothing and --require was given. */
-static int conclude(struct options *options, char **argv,
-		    struct d9__record_dir *dir, const struct d9__namespaces *before, int watch, int wait_status)
+static int conclude(struct options *options, char **argv, struct d9__record_dir *dir, const struct stat *st,
+		    const struct d9__namespaces *before, int watch, int wait_status, struct d9__on_dump *on_dump,
+		    struct d9__on_dump_outcome *outcome)
 {
 	const char *triggers = getenv("DIAL9_TRIGGERS");
 	struct d9__record_result result;
@@ -364,6 +365,7 @@ static int conclude(struct options *options, char **argv,
 		.argv = argv, .dir = dir, .result = &result, .wait_status = wait_status,
 		.start_disabled = options->start_disabled, .profile_only = options->profile_only, .follows = !options->no_follow,
 		.only_dumps = d9__record_began(watch) && (options->flight || d9__record_is_flight()),
+		.gone = d9__record_dir_is_gone(dir, st),
 		.triggers = options->resolved[0] || (triggers && triggers[0]),
 	};
 	bool nothing;
@@ -372,6 +374,7 @@ static int conclude(struct options *options, char **argv,
 	d9__failure_take(dir->path, &line.failure);
 	line.follower = d9__followers_of_dir(dir->path);
 	recover_rest(dir->path, &line);
+	d9__on_dump_end(on_dump, outcome);
 	d9__record_ship_end(&options->ship, before, &line.shipped);
 	if (line.unwritten)
 		dir->made = false; /* to stay, for what comes later */
@@ -449,19 +452,6 @@ static int run_recorded(const struct options *options, char **argv, const char *
 	return err;
 }
 
-/* The same, with commands run for its dumps; what came of them is in |*outcome|. */
-static int run_watched(const struct options *options, char **argv, const char *dir, const struct d9__namespaces *before,
-		       const char *giver, const struct libraries *libraries, int *wait_status,
-		       struct d9__on_dump_outcome *outcome)
-{
-	const struct d9__on_dump_plan plan = { &options->on_dump, dir, before, D9__ON_DUMP_LIMIT_NS };
-	struct d9__on_dump *on_dump = d9__on_dump_begin(&plan);
-	int err = run_recorded(options, argv, dir, giver, libraries, wait_status);
-
-	d9__on_dump_end(on_dump, outcome);
-	return err;
-}
-
 /* Nobody named a place, and there is none: that is no reason for CMD not to run.  Like record(). */
 static int run_unrecorded(const struct options *options, char **argv, const struct d9__record_dir *place, int err,
 			  int *wait_status, bool *ran)
@@ -483,6 +473,8 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 	struct d9__record_giver giver;
 	struct libraries libraries = { NULL, NULL };
 	struct d9__on_dump_outcome outcome;
+	struct d9__on_dump *on_dump;
+	struct stat st;
 	char *dir = NULL;
 	int err = find_libraries(options, &libraries), status, watch;
 
@@ -497,17 +489,20 @@ static int record(struct options *options, char **argv, int *wait_status, bool *
 	if (!err)
 		err = d9__namespaces_list(place.path, &before);
 	dir = err ? NULL : realpath(place.path, NULL); /* CMD may change its directory */
-	if (dir) {
+	if (dir && !stat(dir, &st)) {
 		d9__failure_take(dir, &(struct d9__failure){ .err = 0 }); /* an earlier run's */
 		d9__record_giver_begin(&giver, dir, place.made);
 		if (options->exec && place.made)
 			d9__record_giver_let_go(&giver);
 		watch = d9__record_began_watch(dir);
 		d9__record_ship_begin(&options->ship, dir);
-		err = run_watched(options, argv, dir, &before, giver.text, &libraries, wait_status, &outcome);
+		on_dump = d9__on_dump_begin(&(struct d9__on_dump_plan){ &options->on_dump, dir, &before, D9__ON_DUMP_LIMIT_NS });
+		err = run_recorded(options, argv, dir, giver.text, &libraries, wait_status);
 		*ran = !err;
+		if (err)
+			d9__on_dump_end(on_dump, &outcome);
 		status = err ? explain_exec(argv[0], err)
-			     : conclude(options, argv, &place, &before, watch, *wait_status);
+			     : conclude(options, argv, &place, &st, &before, watch, *wait_status, on_dump, &outcome);
 		d9__on_dump_tell(&outcome);
 		/* Unless there is something in it; or it is the helper's to do, when nobody may come any more. */
 		if (place.made && !d9__followers_remove_dir(dir))

@@ -27,6 +27,7 @@
 #include "cli/hook.h"
 #include "cli/on_dump.h"
 #include "cli/record_child.h"
+#include "read/folder.h"
 #include "stage/words.h"
 
 #define ID_LEN	      26
@@ -58,6 +59,7 @@ struct d9__on_dump {
 	size_t n_places;
 	char *waiting[D9__ON_DUMP_WAITING + 1]; /* manifests; commands run for the first */
 	size_t n_waiting, command;		/* the next one for it */
+	bool last;				/* looks: CMD has ended */
 	char **argv;				/* of the one that runs */
 	struct d9__hook hook;
 	struct d9__on_dump_outcome outcome;
@@ -201,8 +203,8 @@ static bool take_id(const char *name, struct id *out)
 	return strspn(out->text, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == ID_LEN;
 }
 
-/* No text in it holds an end of line, so what stands behind one is the recorder's. */
-static bool is_finished(int dir_fd, const char *name)
+/* |ended|: nobody writes it any more.  No text in it holds an end of line, so what stands behind one is the recorder's. */
+static bool is_finished(int dir_fd, const char *name, bool ended)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	char head[HEAD_BYTES + 1];
@@ -215,7 +217,8 @@ static bool is_finished(int dir_fd, const char *name)
 		n = read(fd, head, HEAD_BYTES);
 	close(fd);
 	head[n > 0 ? n : 0] = '\0';
-	return strstr(head, "\n  \"state\": \"closed\"") || strstr(head, "\n  \"state\": \"failed\"");
+	return strstr(head, "\n  \"state\": \"closed\"") || strstr(head, "\n  \"state\": \"failed\"") ||
+	       (ended && strstr(head, "\n  \"state\": \"open\""));
 }
 
 static bool has_seen(const struct place *place, const struct id *id)
@@ -245,6 +248,7 @@ static void look_into(struct d9__on_dump *it, struct place *place)
 	struct id *ids = NULL, id;
 	const struct dirent *entry;
 	size_t n_ids = 0;
+	bool ended;
 	DIR *stream;
 
 	fd = n < PATH_MAX ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -254,11 +258,13 @@ static void look_into(struct d9__on_dump *it, struct place *place)
 			close(fd);
 		return;
 	}
+	/* What CMD was killed in the middle of has been recovered by now. */
+	ended = it->last && !d9__folder_is_held(fd);
 	while ((entry = readdir(stream))) {
 		bool old = take_id(entry->d_name, &id) && has_seen(place, &id);
 		char *file;
 
-		if (!take_id(entry->d_name, &id) || (!old && !is_finished(fd, entry->d_name)) || !add_id(&ids, &n_ids, &id) || old)
+		if (!take_id(entry->d_name, &id) || (!old && !is_finished(fd, entry->d_name, ended)) || !add_id(&ids, &n_ids, &id) || old)
 			continue;
 		queue(it, asprintf(&file, "%s/%s", path, entry->d_name) < 0 ? NULL : file);
 	}
@@ -399,7 +405,7 @@ static void *watch(void *arg)
 
 	while (!ending || it->n_waiting) {
 		/* acquire: what CMD left is there to be seen */
-		ending = atomic_load_explicit(&it->ending, memory_order_acquire);
+		ending = it->last = atomic_load_explicit(&it->ending, memory_order_acquire);
 		look(it);
 		if (atomic_load_explicit(&it->hurry, memory_order_relaxed))
 			give_up(it);

@@ -50,8 +50,8 @@ struct d9__on_dump;
 struct d9__on_dump *d9__on_dump_begin(const struct d9__on_dump_plan *plan);
 
 /*
- * CMD has ended: handle what is finished by now, and wait for that, unless somebody wants this process to end; frees
- * |on_dump|.  NULL is allowed.
+ * CMD has ended, and what it left is recovered: handle what is finished by now, and dumps that it was killed in the middle of,
+ * and wait for that, unless somebody wants this process to end; frees |on_dump|.  NULL is allowed.
  */
 void d9__on_dump_end(struct d9__on_dump *on_dump, struct d9__on_dump_outcome *out);
 

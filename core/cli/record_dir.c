@@ -104,3 +104,10 @@ int d9__record_dir_make(const char *wanted, struct d9__record_dir *out)
 	}
 	return err;
 }
+
+bool d9__record_dir_is_gone(const struct d9__record_dir *dir, const struct stat *st)
+{
+	struct stat now;
+
+	return stat(dir->path, &now) || now.st_dev != st->st_dev || now.st_ino != st->st_ino;
+}

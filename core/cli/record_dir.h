@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #define D9__RECORD_DIR "./dial9-traces"
 
@@ -23,6 +24,9 @@ struct d9__record_dir {
  * 0, or -errno for the directory in |out->path|.
  */
 int d9__record_dir_make(const char *wanted, struct d9__record_dir *out);
+
+/* It is not the directory any more that |st| was taken of: somebody moved or removed it. */
+bool d9__record_dir_is_gone(const struct d9__record_dir *dir, const struct stat *st);
 
 /* Why |dir| could not be made or is not fit, which was |err|. */
 const char *d9__record_dir_fault(const struct d9__record_dir *dir, int err);

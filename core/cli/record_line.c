@@ -48,6 +48,9 @@ static void explain_nothing(FILE *out, const struct d9__record_line *line)
 	if (line->follower)
 		fprintf(out, "nothing is recorded yet: process %ld went on in the background; if it has a loop, its trace "
 			"will be in %s", (long)line->follower, line->dir->path);
+	else if (line->gone)
+		fprintf(out, "nothing is in %s: it was moved or removed while %s ran; what was recorded is where it is now",
+			line->dir->path, line->argv[0]);
 	else if (line->failure.err)
 		fprintf(out, "nothing was recorded: no recorder could be started in %s: %s; it needs a thread, a few "
 			"MiB of memory and a descriptor (ulimit -a, limits of its cgroup)",
@@ -207,7 +210,7 @@ static void print(FILE *out, const struct d9__record_line *line)
 		print_unwritten(out, line);
 	else if (line->start_disabled && !line->result->living && d9__record_result_is_empty(line->result))
 		fprintf(out, "nothing was recorded: it began switched off; while it runs: dial9 enable PID");
-	else if (!line->result->processes && line->only_dumps && !line->follower)
+	else if (!line->result->processes && line->only_dumps && !line->follower && !line->gone)
 		explain_no_dump(out, line);
 	else if (!line->result->processes)
 		explain_nothing(out, line);

@@ -21,6 +21,7 @@ struct d9__record_line {
 	size_t unwritten; /* rings of which that failed */
 	int wait_status; /* of CMD */
 	bool start_disabled, follows, profile_only;
+	bool gone;	 /* the directory, while CMD ran */
 	bool only_dumps; /* a recorder ran, in flight mode */
 	bool triggers;	 /* there were some that could have fired */
 	struct d9__record_shipped shipped;

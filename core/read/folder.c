@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_digit(char c)
 {
@@ -239,4 +241,15 @@ void d9__folder_release(struct d9__folder *folder)
 		free(folder->paths[i]);
 	free(folder->paths);
 	*folder = (struct d9__folder) { 0 };
+}
+
+int d9__folder_is_held(int dir_fd)
+{
+	int fd = openat(dir_fd, ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), held;
+
+	if (fd < 0)
+		return -errno;
+	held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+	close(fd);
+	return held;
 }

@@ -37,4 +37,10 @@ int d9__folder_compare(const char *a, const char *b);
 /* The name says that the file is a segment, whatever its content. */
 bool d9__folder_is_segment_name(const char *path);
 
+/*
+ * Whether somebody holds the lock of the directory |dir_fd|, which is a process's: its recorder does, for as long as it lives.
+ * 1, 0, or -errno; -ENOENT: it has no lock, as copies have none.
+ */
+int d9__folder_is_held(int dir_fd);
+
 #endif /* D9_READ_FOLDER_H */

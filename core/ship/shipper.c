@@ -4,11 +4,9 @@
 #include "ship/shipper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <dial9/error.h>
 
 #include "ship/hour.h"
+#include "read/folder.h"
 #include "record/directory.h"
 #include "ship/dump_object.h"
 #include "ship/refused.h"
@@ -442,17 +441,6 @@ static void show_dump(struct d9__shipper *shipper, const struct d9__kept_dump *d
 		shipper->show(shipper->context, key, 0);
 }
 
-/* Nobody holds its lock any more. */
-static bool has_ended(int dir)
-{
-	int fd = openat(dir, ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool ended = fd < 0 || !flock(fd, LOCK_SH | LOCK_NB);
-
-	if (fd >= 0)
-		close(fd);
-	return ended;
-}
-
 static void ship_marker(struct d9__shipper *shipper, int dir, const struct d9__hour_marker *marker, const char *path)
 {
 	int err;
@@ -477,7 +465,7 @@ static int ship_hours(struct d9__shipper *shipper, const struct d9__ship_process
 
 	if (dir < 0)
 		return 0;
-	err = d9__hour_due(dir, shipper->what.prefix, now_s, has_ended(dir), &markers);
+	err = d9__hour_due(dir, shipper->what.prefix, now_s, d9__folder_is_held(dir) <= 0, &markers);
 	for (size_t i = 0; i < markers.n && !err; i++)
 		ship_marker(shipper, dir, &markers.items[i], process->path);
 	d9__hour_forget(dir, now_s);

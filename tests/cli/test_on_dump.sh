@@ -56,6 +56,19 @@ done </proc/$$/status
 echo "variables: $(env | sed 's/=.*//' | sort | grep -v '^\(_\|PWD\|SHLVL\|OLDPWD\)$' | tr '\n' ' ')"
 END
 chmod +x hook
+cat >kept <<END
+#!/bin/sh
+'$(cd "$top_builddir" && pwd)/core/dial9' dumps "\$2" | sed -n '2s/.*\(stuck\).*/\1/p' >"\$1"
+ls "\${2%/*}" | sed -n 's/^trace\..*/its segments are there/p' | uniq >>"\$1"
+END
+chmod +x kept
+
+say "a dump that the program was killed in the middle of, once its segment is recovered"
+sed 's/usleep(20000)/sleep(2), kill(getpid(), SIGKILL)/;s/#include <unistd.h>/&\n#include <signal.h>/' prog.c >killed.c
+$CC -g -O1 -o killed killed.c -levent || exit 99
+"$dial9" record -o killed.traces --flight --trigger 'stuck: blocked > 100ms then 60s' --on-dump './kept out' -- ./killed >said 2>&1
+echo "exit status $?"
+cat out
 
 say "a dump that is finished as the program ends"
 env -i PATH="$PATH" HOME=/nowhere TZ=UTC LC_ALL=C AWS_ACCESS_KEY_ID=AKIA AWS_SECRET_ACCESS_KEY=x GITHUB_TOKEN=x \

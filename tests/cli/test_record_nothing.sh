@@ -46,6 +46,11 @@ $CC -o idle idle.c -levent
 run record -o tr -- ./idle
 run record -o tr -- sh -c ./nothing
 
+say "a directory that went elsewhere while the program ran"
+run record -o moved -- sh -c './prog 1000 1 0; mv moved there'
+rm -rf there
+run record -o moved --flight -- sh -c 'rm -r moved'
+
 say "what was told to write nothing"
 export DIAL9_MODE=flight
 run record -o tr -- ./prog 1000 1 0
