@@ -14,14 +14,17 @@
 #include <unistd.h>
 
 #include "format/heap.h"
+#include "record/clock.h"
 #include "record/descriptors.h"
 #include "record/dir.h"
 #include "record/directory.h"
 #include "record/dump_manifest.h"
 #include "record/namespace.h"
 #include "record/note.h"
+#include "record/shipped_next.h"
 
 #define LETTERS 456976 /* 26 to the fourth */
+#define SHIP_PAUSE_S 86400 /* that a shipper may be away */
 #define COLLECTED_TRIES 1000 /* a peer is done with a directory within microseconds */
 
 void d9__boot_id_make(char *out, uint64_t clock, long pid)
@@ -389,7 +392,10 @@ int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret)
 {
 	struct account acc = { .ret = ret, .remove_active = true };
 	int all = walk(ns->dir_fd, account_entry, &acc);
+	uint64_t next = d9__shipped_next(ns->dir_fd);
 
+	if (ret->next_index < next)
+		ret->next_index = next;
 	if (all >= 0 && !acc.err)
 		all = walk(ns->dir_fd, account_dump, &acc);
 	return all < 0 ? all : acc.err;
@@ -457,9 +463,30 @@ static uint32_t add_peer(struct d9__namespace *ns, const char *name)
 	return ++ns->n_peers;
 }
 
+enum d9__shipping d9__namespace_shipping(const struct d9__namespace *ns)
+{
+	int fd = openat(ns->parent_fd, D9__SHIP_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int64_t now = (int64_t)(d9__clock_real_ns() / 1000000000u);
+	enum d9__shipping found = D9__SHIPPING_NONE;
+	struct stat st;
+
+	if (fd < 0)
+		return found;
+	fd = d9__descriptor_place(fd);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
+		if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+			found = D9__SHIPPING_NOW;
+		else if (st.st_mtim.tv_sec > now - SHIP_PAUSE_S && st.st_mtim.tv_sec < now + SHIP_PAUSE_S)
+			found = D9__SHIPPING_PAUSED;
+	}
+	close(fd);
+	return found;
+}
+
 struct collection {
 	struct d9__namespace *ns;
 	struct d9__retention *ret;
+	bool removes;
 };
 
 static bool collect_peer(void *arg, int parent_fd, const char *name)
@@ -474,8 +501,10 @@ static bool collect_peer(void *arg, int parent_fd, const char *name)
 	if (fd < 0)
 		return true;
 	if (walk(fd, is_empty_entry, NULL) == 1) {
-		walk(fd, remove_entry, NULL);
-		unlinkat(parent_fd, name, AT_REMOVEDIR);
+		if (col->removes) {
+			walk(fd, remove_entry, NULL);
+			unlinkat(parent_fd, name, AT_REMOVEDIR);
+		}
 	} else if ((acc.peer = add_peer(col->ns, name))) {
 		walk(fd, account_entry, &acc);
 		walk(fd, account_dump, &acc);
@@ -487,7 +516,7 @@ static bool collect_peer(void *arg, int parent_fd, const char *name)
 
 void d9__namespace_collect(struct d9__namespace *ns, struct d9__retention *ret)
 {
-	struct collection col = { ns, ret };
+	struct collection col = { ns, ret, d9__namespace_shipping(ns) == D9__SHIPPING_NONE };
 
 	walk(ns->parent_fd, collect_peer, &col);
 }

@@ -14,6 +14,16 @@
 /* Four letters, a hyphen, a process id. */
 #define D9__BOOT_ID_MAX 32
 
+/* In a trace directory: locked while a shipper (ship/hold.h) sends what is in it, and touched each minute. */
+#define D9__SHIP_FILE ".ship"
+
+/* Who cares for what dead processes have left. */
+enum d9__shipping {
+	D9__SHIPPING_NONE,
+	D9__SHIPPING_PAUSED, /* a shipper was there within a day, and will be again */
+	D9__SHIPPING_NOW,
+};
+
 /* Owned by the flush thread; its descriptors live in that thread's table. */
 struct d9__namespace {
 	char trace_dir[PATH_MAX]; /* absolute */
@@ -83,10 +93,15 @@ int d9__namespace_scan(struct d9__namespace *ns, struct d9__retention *ret);
  * one of ours are touched.  Without a segment, sealed or active, a directory is removed; else it
  * stays, and what is sealed in it enters |ret|, so that restarting does not escape the budget.
  *
+ * While a shipper is expected nothing is removed: it does that, when all is sent.
+ *
  * The original removes such a directory at once, with its segments.  Those are the very ones
  * that tell why the process died, so here they stay until the budget needs their room.
  */
 void d9__namespace_collect(struct d9__namespace *ns, struct d9__retention *ret);
+
+/* Whether somebody sends what is in the trace directory. */
+enum d9__shipping d9__namespace_shipping(const struct d9__namespace *ns);
 
 /* Whether a file of |family|, which is ours, has a second name, as dumps give it. */
 bool d9__namespace_is_linked(const struct d9__namespace *ns, const struct d9__family *family);

@@ -22,6 +22,7 @@
 #include "record/open_calls.h"
 #include "record/rescue.h"
 #include "record/segment.h"
+#include "record/shipped_next.h"
 #include "record/side_event.h"
 #include "record/test_point.h"
 #include "record/thread.h"
@@ -45,6 +46,7 @@ struct rescue {
 	struct d9__builder probe; /* one side record, to see whether it is an event */
 	char newest[D9__FILE_NAME_MAX]; /* of the segments, sealed or not; "" if none */
 	uint64_t index;                        /* its number */
+	uint64_t shipped_next; /* shipped_next.h */
 	bool active;                           /* it is not sealed */
 	/* What a segment begins with. */
 	uint8_t *lead;
@@ -571,6 +573,8 @@ static void prepare_writer(struct rescue *r)
 	w->lead_arg = r;
 	d9__retention_init(&w->ret, UINT64_MAX, UINT64_MAX, UINT64_MAX);
 	w->ret.next_index = r->newest[0] ? r->index + 1 : 0;
+	if (w->ret.next_index < r->shipped_next)
+		w->ret.next_index = r->shipped_next;
 }
 
 static int load_ring(struct rescue *r)
@@ -594,6 +598,9 @@ static bool undo_earlier(struct rescue *r)
 {
 	uint64_t index = r->ring ? r->ring->header.recovery : 0;
 
+	/* It was complete, if it has been sent already. */
+	if (index && r->shipped_next >= index)
+		return true;
 	if (!index || !r->newest[0] || r->index != index - 1)
 		return false;
 	if (!r->active)
@@ -608,6 +615,7 @@ static int run(struct rescue *r)
 {
 	int err = find_newest(r);
 
+	r->shipped_next = d9__shipped_next(r->writer.ns.dir_fd);
 	if (!err && undo_earlier(r)) {
 		d9__dead_ring_unlink(r->ring);
 		return 0;

@@ -93,14 +93,30 @@ int d9__retention_add(struct d9__retention *ret, uint32_t peer, uint64_t index, 
 	return 0;
 }
 
+static bool is_spared(const struct d9__retention *ret, uint32_t peer)
+{
+	return peer && ret->spares_peers;
+}
+
+/* Of the families that are dumped, or are not, what is spared. */
+static uint64_t spared_bytes(const struct d9__retention *ret, bool dumped)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; ret->spares_peers && i < ret->n; i++)
+		if (ret->families[i].peer && ret->families[i].dumped == dumped)
+			bytes += ret->families[i].bytes;
+	return bytes;
+}
+
 bool d9__retention_victim(const struct d9__retention *ret, struct d9__family *victim)
 {
 	uint64_t room = ret->file_limit < ret->budget ? ret->budget - ret->file_limit : 0;
 
-	if (ret->bytes <= room)
+	if (ret->bytes - spared_bytes(ret, false) <= room)
 		return false;
 	for (size_t i = 0; i < ret->n; i++)
-		if (!ret->families[i].dumped) {
+		if (!ret->families[i].dumped && !is_spared(ret, ret->families[i].peer)) {
 			*victim = ret->families[i];
 			return true;
 		}
@@ -145,12 +161,27 @@ int d9__retention_add_dump(struct d9__retention *ret, uint32_t peer, const char 
 	return 0;
 }
 
+/* The oldest dump that is not spared, if there is another such; otherwise the number of all. */
+static size_t oldest_dump(const struct d9__retention *ret)
+{
+	size_t oldest = ret->n_dumps, n = 0;
+
+	for (size_t i = ret->n_dumps; i-- > 0;)
+		if (!is_spared(ret, ret->dumps[i].peer)) {
+			oldest = i;
+			n++;
+		}
+	return n < 2 ? ret->n_dumps : oldest;
+}
+
 bool d9__retention_take_dump(struct d9__retention *ret, struct d9__retained_dump *out)
 {
-	if (ret->dump_bytes <= ret->dump_budget || ret->n_dumps < 2)
+	size_t oldest = oldest_dump(ret);
+
+	if (oldest == ret->n_dumps || ret->dump_bytes - spared_bytes(ret, true) <= ret->dump_budget)
 		return false;
-	*out = ret->dumps[0];
-	memmove(ret->dumps, ret->dumps + 1, --ret->n_dumps * sizeof(*ret->dumps));
+	*out = ret->dumps[oldest];
+	memmove(ret->dumps + oldest, ret->dumps + oldest + 1, (--ret->n_dumps - oldest) * sizeof(*ret->dumps));
 	for (size_t i = 0; i < out->n; i++) {
 		struct d9__family *family = find(ret, out->peer, out->segments[i]);
 

@@ -119,6 +119,23 @@ static void evict_dump(struct d9__writer *w, struct d9__retained_dump *dump)
 	d9__free(dump->segments);
 }
 
+/* That our own go while those of dead processes stay is told, once for each time that a shipper is there. */
+static void spare_peers(struct d9__writer *w, bool spare)
+{
+	w->ret.spares_peers = spare;
+	w->told_spared &= spare;
+}
+
+static void tell_victim(struct d9__writer *w, bool gone)
+{
+	d9__note(gone ? D9_LOG_INFO : D9_LOG_WARNING, "%s, for the budget is full",
+		 gone ? "the oldest segment was deleted" : "the oldest segment cannot be deleted");
+	if (gone && w->ret.spares_peers && w->ns.n_peers && !w->told_spared) {
+		w->told_spared = true;
+		d9__note(D9_LOG_INFO, "segments of dead processes are left to dial9 ship, which is there: ours are deleted first");
+	}
+}
+
 static void keep_budget(struct d9__writer *w)
 {
 	struct d9__retained_dump dump;
@@ -136,9 +153,7 @@ static void keep_budget(struct d9__writer *w)
 			continue;
 		}
 		gone = evict(w, &victim);
-
-		d9__note(gone ? D9_LOG_INFO : D9_LOG_WARNING, "%s, for the budget is full",
-			 gone ? "the oldest segment was deleted" : "the oldest segment cannot be deleted");
+		tell_victim(w, gone);
 	}
 }
 
@@ -205,6 +220,7 @@ void d9__writer_collect(struct d9__writer *w)
 	if (!w->has_dir || !w->collect)
 		return;
 	d9__namespace_collect(&w->ns, &w->ret);
+	spare_peers(w, d9__namespace_shipping(&w->ns) != D9__SHIPPING_NONE);
 	keep_budget(w);
 }
 
@@ -490,6 +506,8 @@ static void finish(struct d9__writer *w, bool kept)
 	d9__free(w->seg.data);
 	w->seg.data = NULL;
 	w->seg.capacity = 0;
+	if (w->has_dir && w->ns.n_peers)
+		spare_peers(w, d9__namespace_shipping(&w->ns) == D9__SHIPPING_NOW);
 	keep_budget(w);
 }
 

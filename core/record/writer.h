@@ -45,6 +45,7 @@ struct d9__writer {
 	enum d9_compress compress;
 	bool collect; /* remove what dead peers left behind */
 	bool has_dir; /* |ns| is open */
+	bool told_spared; /* that a shipper has what dead processes left */
 	struct d9__namespace ns;
 	const char *giver; /* who makes |ns| where we may not; NULL */
 	uid_t uid;         /* whose |ns| is, or who could not open it last */

@@ -7,12 +7,14 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "core/record/refuse.h"
 #include "core/record/scratch.h"
 #include "record/giver.h"
 #include "record/namespace.h"
 #include "record/peers.h"
+#include "record/shipped_next.h"
 
 /* Make DIR/NAME with |len| bytes. */
 static void make_file(const char *peer, const char *name, size_t len)
@@ -154,6 +156,85 @@ static void test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them
 		d9__retention_remove(&ret, &victim, true);
 	}
 	CU_ASSERT_FALSE(exists("dead-11"));
+	d9__namespace_close(&ns);
+	d9__retention_release(&ret);
+}
+
+/* Lock ".ship" as a shipper does, through a descriptor of its own. */
+static int lock_ship(void)
+{
+	char path[2 * PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" D9__SHIP_FILE, scratch_dir);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL(flock(fd, LOCK_SH), 0);
+	return fd;
+}
+
+static void test_namespace_leaves_dead_peers_to_a_shipper_that_is_there_or_was_within_a_day(void)
+{
+	struct timespec long_ago[2] = { { .tv_sec = time(NULL) - 86500 }, { .tv_sec = time(NULL) - 86500 } };
+	struct d9__namespace ns;
+	struct d9__retention ret;
+	int fd;
+
+	scratch_new();
+	make_file("dead-11", ".lock", 0);
+	make_file("dead-11", ".shipped", 10);
+	open_ours(&ns, &ret);
+	CU_ASSERT_EQUAL(d9__namespace_shipping(&ns), D9__SHIPPING_NONE);
+	fd = lock_ship();
+	CU_ASSERT_EQUAL(d9__namespace_shipping(&ns), D9__SHIPPING_NOW);
+	CU_ASSERT_EQUAL(flock(fd, LOCK_SH | LOCK_NB), 0);
+	d9__namespace_collect(&ns, &ret);
+	CU_ASSERT(exists("dead-11/.shipped"));
+	flock(fd, LOCK_UN);
+	CU_ASSERT_EQUAL(d9__namespace_shipping(&ns), D9__SHIPPING_PAUSED);
+	d9__namespace_collect(&ns, &ret);
+	CU_ASSERT(exists("dead-11/.shipped"));
+
+	CU_ASSERT_EQUAL(futimens(fd, long_ago), 0);
+	CU_ASSERT_EQUAL(d9__namespace_shipping(&ns), D9__SHIPPING_NONE);
+	d9__namespace_collect(&ns, &ret);
+	CU_ASSERT_FALSE(exists("dead-11"));
+	close(fd);
+	d9__namespace_close(&ns);
+	d9__retention_release(&ret);
+}
+
+static void write_shipped(const char *text)
+{
+	char path[2 * PATH_MAX];
+	FILE *f;
+
+	make_file("ours-1", ".shipped", 0);
+	snprintf(path, sizeof(path), "%s/ours-1/.shipped", scratch_dir);
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_numbers_of_segments_that_were_sent_are_not_used_again(void)
+{
+	struct d9__namespace ns;
+	struct d9__retention ret;
+
+	scratch_new();
+	open_ours(&ns, &ret);
+	CU_ASSERT_EQUAL(d9__shipped_next(ns.dir_fd), 0);
+	write_shipped("stored 3 10 0 0 0 0 k\nevicted 7 10 0\nstored 5 1 0 0 0 0 k\nstored 99");
+	CU_ASSERT_EQUAL(d9__shipped_next(ns.dir_fd), 8);
+	CU_ASSERT_EQUAL(d9__namespace_scan(&ns, &ret), 0);
+	CU_ASSERT_EQUAL(ret.next_index, 8);
+	make_file("ours-1", "trace.11.bin", 10);
+	CU_ASSERT_EQUAL(d9__namespace_scan(&ns, &ret), 0);
+	CU_ASSERT_EQUAL(ret.next_index, 12);
+	/* What is no such line says nothing. */
+	write_shipped("stored x 1\nsent 5 1\nstored 18446744073709551615 1\nstored 99999999999999999999999999999 1\nstored 4\n");
+	CU_ASSERT_EQUAL(d9__shipped_next(ns.dir_fd), 0);
 	d9__namespace_close(&ns);
 	d9__retention_release(&ret);
 }
@@ -354,6 +435,9 @@ int main(void)
 		{ "empty dead peers", test_namespace_removes_dead_peers_that_hold_nothing },
 		{ "dead peers' segments",
 		  test_namespace_keeps_dead_peers_segments_until_the_budget_wants_them },
+		{ "dead peers are left to a shipper",
+		  test_namespace_leaves_dead_peers_to_a_shipper_that_is_there_or_was_within_a_day },
+		{ "numbers of what was sent", test_numbers_of_segments_that_were_sent_are_not_used_again },
 		{ "living peers", test_namespace_leaves_living_peers_alone },
 		{ "links", test_namespace_refuses_links_and_directories_that_others_may_change },
 		{ "directory without locks is refused, and left empty",

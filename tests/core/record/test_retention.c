@@ -50,6 +50,41 @@ static void test_retention_lets_the_dead_go_before_the_living(void)
 	d9__retention_release(&ret);
 }
 
+static void test_retention_spares_the_dead_while_a_shipper_has_them(void)
+{
+	struct d9__retention ret;
+	struct d9__retained_dump dump;
+	struct d9__family victim = { 0 };
+
+	d9__retention_init(&ret, 4 * MIB, MIB, 1);
+	ret.dump_budget = 1;
+	ret.spares_peers = true;
+	for (uint64_t i = 0; i < 5; i++)
+		d9__retention_add(&ret, 1, i, MIB, 100);
+	d9__retention_add_dump(&ret, 1, "A", (uint64_t[]){ 0 }, 1);
+	d9__retention_leave(&ret, 1, 0);
+	d9__retention_add(&ret, 0, 0, 3 * MIB, 1);
+	CU_ASSERT_FALSE(d9__retention_victim(&ret, &victim));
+	d9__retention_add(&ret, 0, 1, MIB, 2);
+
+	CU_ASSERT_FATAL(d9__retention_victim(&ret, &victim));
+	CU_ASSERT_EQUAL(victim.peer, 0);
+	CU_ASSERT_EQUAL(victim.index, 0);
+	/* Dumps, too: of ours the newest stays. */
+	d9__retention_add_dump(&ret, 0, "B", (uint64_t[]){ 0 }, 1);
+	CU_ASSERT_FALSE(d9__retention_take_dump(&ret, &dump));
+	d9__retention_add_dump(&ret, 0, "C", (uint64_t[]){ 1 }, 1);
+	d9__retention_leave(&ret, 0, 0);
+	CU_ASSERT_FATAL(d9__retention_take_dump(&ret, &dump));
+	CU_ASSERT_STRING_EQUAL(dump.id, "B");
+	free(dump.segments);
+	/* It is gone. */
+	ret.spares_peers = false;
+	CU_ASSERT_FATAL(d9__retention_victim(&ret, &victim));
+	CU_ASSERT_EQUAL(victim.peer, 1);
+	d9__retention_release(&ret);
+}
+
 static void test_retention_counts_all_files_of_a_family_as_one(void)
 {
 	struct d9__retention ret;
@@ -164,6 +199,7 @@ int main(void)
 	static const CU_TestInfo tests[] = {
 		{ "the oldest go first", test_retention_evicts_the_oldest_until_an_active_file_fits },
 		{ "the dead go first", test_retention_lets_the_dead_go_before_the_living },
+		{ "the dead are a shipper's", test_retention_spares_the_dead_while_a_shipper_has_them },
 		{ "a family is one", test_retention_counts_all_files_of_a_family_as_one },
 		{ "size and age", test_retention_rotates_by_size_and_by_age_of_real_events },
 		{ "dumps have a budget beside the trace's", test_dumps_have_a_budget_beside_the_traces },
