@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line on its way: "stored NUMBER ..." or "evicted NUMBER ...". */
+/* A line on its way: "stored NUMBER ..." or "missing NUMBER ...". */
 struct line {
 	char begin[32];
 	size_t len;
@@ -18,7 +18,7 @@ struct line {
 /* What stands behind the first word, and a blank; false: no such line. */
 static bool number_of(const struct line *line, uint64_t *out)
 {
-	static const char *const words[] = { "stored ", "evicted " };
+	static const char *const words[] = { "stored ", "missing " };
 	const char *p = NULL;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

@@ -27,7 +27,6 @@
 #define KEEP_S	   (48 * 3600) /* that a segment may come late */
 #define DEPTH_MAX  8
 #define RANGES_MAX 4096 /* bytes */
-#define TOLD	   ".told" /* at the end of its name once a marker tells all that is in it */
 #define NEW_FILE   ".hour.new"
 
 /* ---- a file ---- */
@@ -184,7 +183,7 @@ static int load_any(int dir, const char *name, struct json_object **hour)
 	char told[48];
 	int err = load(dir, name, hour);
 
-	snprintf(told, sizeof(told), "%s" TOLD, name);
+	snprintf(told, sizeof(told), "%s" D9__HOUR_TOLD, name);
 	if (err == -ENOENT || err == -EBADMSG)
 		err = load(dir, told, hour);
 	if (err != -ENOENT && err != -EBADMSG)
@@ -200,7 +199,7 @@ static int add_locked(int dir, const char *name, const struct d9__hour_segment *
 	char told[48];
 	int err = load_any(dir, name, &hour);
 
-	snprintf(told, sizeof(told), "%s" TOLD, name);
+	snprintf(told, sizeof(told), "%s" D9__HOUR_TOLD, name);
 	if (!err)
 		err = d9__ranges_parse(&indexes, text_of(hour, "indexes"));
 	if (!err && !d9__ranges_has(&indexes, segment->index)) {
@@ -381,7 +380,7 @@ int d9__hour_told(int dir, const struct d9__hour_marker *marker)
 
 	if (locked < 0)
 		return locked;
-	snprintf(told, sizeof(told), "%s" TOLD, marker->file);
+	snprintf(told, sizeof(told), "%s" D9__HOUR_TOLD, marker->file);
 	err = load(dir, marker->file, &hour);
 	/* Somebody may have added one meanwhile. */
 	if (!err && number(hour, "segments") == marker->segments && renameat(dir, marker->file, dir, told))
@@ -398,7 +397,7 @@ void d9__hour_forget(int dir, uint64_t now_s)
 	struct stat st;
 
 	while (all && (entry = readdir(all)) != NULL)
-		if (hour_of(entry->d_name, TOLD) != UINT64_MAX && !fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		if (hour_of(entry->d_name, D9__HOUR_TOLD) != UINT64_MAX && !fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 		    now_s >= (uint64_t)st.st_mtim.tv_sec + KEEP_S)
 			unlinkat(dir, entry->d_name, 0);
 	if (all)

@@ -24,6 +24,7 @@
 struct json_object;
 
 #define D9__HOUR_NAME  ".hour-"
+#define D9__HOUR_TOLD  ".told" /* at the end of its name once a marker tells all that is in it */
 #define D9__HOUR_BYTES (16 << 20) /* of such a file, and of a summary, at most */
 
 struct d9__hour_segment {

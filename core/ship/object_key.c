@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -37,6 +36,7 @@ int d9__object_key_write(const struct d9__object_key *key, char *out, size_t siz
 {
 	char service[D9__OBJECT_PART + 1], instance[D9__OBJECT_PART + 1], boot_id[D9__OBJECT_PART + 1], date[16], minute[8];
 	bool has_prefix = key->prefix && *key->prefix;
+	const char *slash = has_prefix ? "/" : "";
 	time_t at = (time_t)key->epoch_s;
 	struct tm tm;
 
@@ -47,9 +47,14 @@ int d9__object_key_write(const struct d9__object_key *key, char *out, size_t siz
 	d9__object_part(key->service, service);
 	d9__object_part(key->instance, instance);
 	d9__object_part(key->boot_id, boot_id);
+	if (key->original)
+		return finish(snprintf(out, size, "%s%s%s/%s/%s/%s/%s/%" PRIu64 "-%" PRIu64 "%s",
+				       has_prefix ? key->prefix : "", slash, date, minute, service, instance, boot_id,
+				       key->epoch_s, key->index, key->ending),
+			      size);
 	return finish(snprintf(out, size,
 			       "%s%sversion=1/date=%s/service=%s/time=%s/instance=%s/boot=%s/%" PRIu64 "-%" PRIu64 "%s",
-			       has_prefix ? key->prefix : "", has_prefix ? "/" : "", date, service, minute, instance, boot_id,
+			       has_prefix ? key->prefix : "", slash, date, service, minute, instance, boot_id,
 			       key->epoch_s, key->index, key->ending),
 		      size);
 }

@@ -4,6 +4,7 @@
 #ifndef D9_SHIP_OBJECT_KEY_H
 #define D9_SHIP_OBJECT_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct d9__object_key {
 	uint64_t epoch_s; /* of its first clock anchor */
 	uint64_t index;
 	const char *ending; /* ".bin.zst" */
+	bool original; /* as the original's 0.4 has them: without names of parts */
 };
 
 /* Reduce |text| to [A-Za-z0-9._-], others become '_'; never "", "." or "..". */

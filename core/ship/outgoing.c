@@ -19,6 +19,7 @@
 #include "ship/hour.h"
 #include "ship/shipped.h"
 #include "stage/program.h"
+#include "stage/packed_output.h"
 
 #define SECOND	   UINT64_C(1000000000)
 #define VALUE_MAX  256 /* of a pair of the caller's */
@@ -179,7 +180,8 @@ static int name_it(struct d9__outgoing *out, const struct d9__outgoing_options *
 		.boot_id = process->boot_id[0] && !out->claim.copies ? process->boot_id : out->facts.boot_id,
 		.epoch_s = out->facts.start_ns ? out->facts.start_ns / SECOND : (uint64_t)out->claim.st.st_mtim.tv_sec,
 		.index = segment->index,
-		.ending = ending_of(out->facts.kind),
+		.ending = ending_of(options->gzip ? D9__CONTAINER_GZIP : out->facts.kind),
+		.original = options->original_keys,
 	};
 	int len;
 
@@ -253,7 +255,10 @@ static void take_figures(struct d9__outgoing *out)
 static void summarise(struct d9__outgoing *out, const struct d9__outgoing_options *options)
 {
 	struct d9__program_end end;
-	struct d9__program program = { .call = options->summarise, .timeout_ns = options->stages->timeout_ns };
+	struct d9__program program = { .call = options->summarise,
+				       .timeout_ns = options->stages->timeout_ns,
+				       .pulse = options->stages->pulse,
+				       .context = options->stages->context };
 	char path[32];
 	int fd = memfd_create("summary", MFD_CLOEXEC);
 
@@ -316,11 +321,28 @@ static enum d9__outgoing_end make_tables(struct d9__outgoing *out, const struct 
 	char text[512], what[576];
 
 	if (!options->stages->tables || options->dry_run ||
-	    !d9__table_objects_make(&out->tables, out->fd, options->prefix, out->key, options->stages->timeout_ns, text, sizeof(text)))
+	    !d9__table_objects_make(&out->tables, out->fd, options->prefix, out->key, options->stages, text, sizeof(text)))
 		return D9__OUTGOING_READY;
 	snprintf(what, sizeof(what), "stage 'parquet': %s", text);
 	tell(context, out->claim.path, what);
 	return options->stages->on_error == D9__STAGE_ERROR_KEEP ? D9__OUTGOING_FAILED : D9__OUTGOING_READY;
+}
+
+/* What is not packed by gzip is. */
+static int pack(struct d9__outgoing *out)
+{
+	int packed = d9__claim_unnamed(&out->claim);
+	int err = packed < 0 ? packed : d9__packed_output_copy(out->fd, packed, D9__CONTAINER_GZIP);
+
+	if (err) {
+		if (packed >= 0)
+			close(packed);
+		return err;
+	}
+	if (out->fd != out->claim.fd)
+		close(out->fd);
+	out->fd = packed;
+	return 0;
 }
 
 static const char *why(int err)
@@ -347,6 +369,13 @@ static int measure(struct d9__outgoing *out)
 	return d9__segment_facts_read(&out->facts, out->fd);
 }
 
+static int pack_and_measure(struct d9__outgoing *out)
+{
+	int err = pack(out);
+
+	return err ? err : measure(out);
+}
+
 enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d9__outgoing_options *options,
 					const struct d9__ship_process *process, const struct d9__ship_segment *segment,
 					void (*tell)(void *context, const char *path, const char *what), void *context)
@@ -366,6 +395,8 @@ enum d9__outgoing_end d9__outgoing_open(struct d9__outgoing *out, const struct d
 	out->worst_ns = out->first_ns = out->last_ns = 0;
 	end = out->claim.st.st_size ? run_stages(out, options) : D9__OUTGOING_EMPTY;
 	err = end == D9__OUTGOING_READY ? measure(out) : 0;
+	if (!err && end == D9__OUTGOING_READY && options->gzip && !options->dry_run && out->facts.kind != D9__CONTAINER_GZIP)
+		err = pack_and_measure(out);
 	if (!err && end == D9__OUTGOING_READY && options->summarise && !options->dry_run)
 		summarise(out, options);
 	if (!err && end == D9__OUTGOING_READY)

@@ -23,6 +23,8 @@ struct d9__outgoing_options {
 	/* Prints the summary of the segment |path| to standard output, in a process of its own; an exit status.  NULL: none is
 	 * made. */
 	int (*summarise)(const char *path);
+	bool original_keys; /* object_key.h */
+	bool gzip;	/* what goes is packed so */
 };
 
 enum d9__outgoing_end {

@@ -54,6 +54,8 @@ static bool is_over(struct d9__shipper *shipper)
 {
 	uint64_t last_ns = now_ns(CLOCK_MONOTONIC) + STOP_NS;
 
+	if (shipper->pulse)
+		shipper->pulse(shipper->context);
 	if (shipper->stop && *shipper->stop && (!shipper->deadline_ns || shipper->deadline_ns > last_ns))
 		shipper->deadline_ns = last_ns;
 	if (shipper->deadline_ns && now_ns(CLOCK_MONOTONIC) >= shipper->deadline_ns)

@@ -32,6 +32,8 @@ struct d9__shipper {
 	void (*tell)(void *context, const char *path, const char *what);
 	/* An object is there, or would be. */
 	void (*show)(void *context, const char *key, uint64_t bytes);
+	/* Called again and again, many times a second while something is under way or waited for; may be NULL. */
+	void (*pulse)(void *context);
 	void *context;
 
 	struct d9__breaker breaker;

@@ -75,12 +75,15 @@ static int take_all(const char *root, const char *prefix, struct d9__table_objec
 
 /* ---- making them ---- */
 
-static int run(int fd, const char *key, const char *root, uint64_t timeout_ns, char *why, size_t why_size)
+static int run(int fd, const char *key, const char *root, const struct d9__stages *stages, char *why, size_t why_size)
 {
 	char path[32];
 	const char *argv[] = { "/proc/self/exe", "export", "--format", "parquet", "--partitions", "--segment-key", key, "-o", root,
 			       path, NULL };
-	struct d9__program program = { .argv = (char *const *)argv, .timeout_ns = timeout_ns };
+	struct d9__program program = { .argv = (char *const *)argv,
+				       .timeout_ns = stages->timeout_ns,
+				       .pulse = stages->pulse,
+				       .context = stages->context };
 	struct d9__program_end end = { 0 };
 	int own = fcntl(fd, F_DUPFD, 3), out = open("/dev/null", O_WRONLY | O_CLOEXEC), err;
 
@@ -99,8 +102,8 @@ static int run(int fd, const char *key, const char *root, uint64_t timeout_ns, c
 	return err ? err : end.status ? -EBADMSG : 0;
 }
 
-int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *prefix, const char *key, uint64_t timeout_ns, char *why,
-			   size_t why_size)
+int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *prefix, const char *key,
+			   const struct d9__stages *stages, char *why, size_t why_size)
 {
 	const char *temporary = getenv("TMPDIR");
 	char root[256];
@@ -113,7 +116,7 @@ int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *pr
 		snprintf(why, why_size, "%.200s: %s", root, d9_strerror(err));
 		return err;
 	}
-	err = run(fd, key, root, timeout_ns, why, why_size);
+	err = run(fd, key, root, stages, why, why_size);
 	if (!err) {
 		err = take_all(root, prefix, out);
 		if (err)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stage/stages.h"
+
 #define D9__TABLES_MAX 8
 
 struct d9__table_object {
@@ -25,11 +27,11 @@ struct d9__table_objects {
 };
 
 /*
- * Make those of the segment |fd|, which is stored as |key| below |prefix|, within |timeout_ns|.  0, or -errno with a line in
+ * Make those of the segment |fd|, which is stored as |key| below |prefix|, within the time of |stages|.  0, or -errno with a line in
  * |why| and nothing in |out|.
  */
-int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *prefix, const char *key, uint64_t timeout_ns, char *why,
-			   size_t why_size);
+int d9__table_objects_make(struct d9__table_objects *out, int fd, const char *prefix, const char *key,
+			   const struct d9__stages *stages, char *why, size_t why_size);
 
 void d9__table_objects_release(struct d9__table_objects *tables);
 

@@ -230,6 +230,8 @@ static void wait_and_move(struct pump *pump, uint64_t until_ns)
 	uint64_t now = now_ns(), left_ms = now < until_ns ? (until_ns - now) / MS + 1 : 0;
 
 	poll(ends, 3, left_ms < TICK_MS ? (int)left_ms : TICK_MS);
+	if (pump->program->pulse)
+		pump->program->pulse(pump->program->context);
 	if (ends[0].revents)
 		feed(pump);
 	if (ends[1].revents)

@@ -20,6 +20,8 @@ struct d9__program {
 	char *facts; /* one more variable of its environment */
 	uint64_t timeout_ns;
 	uint64_t limit_bytes; /* of its memory, and of what it writes; 0: none */
+	void (*pulse)(void *context); /* called now and then while it runs; may be NULL */
+	void *context;
 };
 
 struct d9__program_end {

@@ -313,7 +313,9 @@ static enum step symbolize(struct way *way, const struct d9__stage *stage, int t
 	char unnamed[64];
 	struct d9__program program = { .call = way->stages->symbolize,
 				       .path = way->claim->path,
-				       .timeout_ns = SYMBOLIZE_PATIENCE * way->stages->timeout_ns };
+				       .timeout_ns = SYMBOLIZE_PATIENCE * way->stages->timeout_ns,
+				       .pulse = way->stages->pulse,
+				       .context = way->stages->context };
 
 	snprintf(unnamed, sizeof(unnamed), "/proc/self/fd/%d", way->at);
 	if (way->at != way->claim->fd)
@@ -326,6 +328,8 @@ static enum step own_program(struct way *way, const struct d9__stage *stage, int
 	struct d9__program program = { .argv = stage->argv,
 				       .facts = d9__program_facts(way->at, way->claim->path),
 				       .timeout_ns = way->stages->timeout_ns,
+				       .pulse = way->stages->pulse,
+				       .context = way->stages->context,
 				       .limit_bytes = way->stages->limit_bytes };
 	enum step step = STEP_FAILED;
 

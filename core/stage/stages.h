@@ -64,6 +64,7 @@ struct d9__stages {
 	/* What went wrong, in one line, with the segment |path|; |stage| is NULL if that is no
 	 * stage's fault. */
 	void (*tell)(void *context, const char *path, const char *stage, const char *what);
+	void (*pulse)(void *context); /* called now and then while a program runs; may be NULL */
 	void *context;
 	uint64_t failures;
 };

@@ -13,9 +13,10 @@ HOME=$work AWS_EC2_METADATA_DISABLED=true
 AWS_ACCESS_KEY_ID=AKIDEXAMPLE AWS_SECRET_ACCESS_KEY=secret AWS_REGION=eu-west-1
 export HOME AWS_EC2_METADATA_DISABLED AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_REGION
 unset DIAL9_PRELOAD DIAL9_TRACE_DIR LD_PRELOAD
-dial9=$(cd "$top_builddir" && pwd)/core/dial9
+top=$(cd "$top_builddir" && pwd)
+dial9=$top/core/dial9
 # shellcheck disable=SC2034 # used by those that source this
-make_trace=$(cd "$top_builddir" && pwd)/tests/cli/make_trace
+make_trace=$top/tests/cli/make_trace
 script=$(cd "$top_srcdir" && pwd)/tests/ship/s3d.mjs
 stored=$work/s3/bucket
 cd "$work" || exit 99

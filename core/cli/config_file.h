@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Config file: lines `key = value`; `#` begins a comment at the start of a line, or after a blank. */
+
+#ifndef D9_CLI_CONFIG_FILE_H
+#define D9_CLI_CONFIG_FILE_H
+
+#include <stdbool.h>
+
+/* Takes a line; false, and a line that begins with |where| ("FILE:3"), if it cannot be. */
+typedef bool d9__config_take(void *arg, const char *where, const char *key, const char *value);
+
+/*
+ * Read the file |path| and hand each of its lines to |take|.  Refused are: a file that others may write to, and one with a
+ * secret that others may read.  True with |*text|, in which keys and values stand, for free(3); false, and a line has told
+ * why, after the name of |command|.
+ */
+bool d9__config_file_read(const char *command, const char *path, d9__config_take *take, void *arg, char **text);
+
+#endif /* D9_CLI_CONFIG_FILE_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ship options: what dial9 ship is to do, from its command line, the environment and a file of configuration, in which the
+ * earlier wins.
+ */
+
+#ifndef D9_CLI_SHIP_OPTIONS_H
+#define D9_CLI_SHIP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ship/outgoing.h"
+#include "ship/store.h"
+#include "stage/stages.h"
+
+/* Texts are borrowed from the command line, the environment and |file|. */
+struct d9__ship_options {
+	struct d9__bucket_options store;
+	struct d9__stages stages;
+	struct d9__outgoing_options what; /* without |stages| */
+	const char *to, *link, *config;
+	char *bucket, *prefix; /* of |to|; owned */
+	char *named;	       /* by the environment; owned */
+	char *file;	       /* what stands in |config|; owned */
+	bool once, status, json, raw, explain, from_rings;
+	unsigned parallel;
+	uint64_t deadline_ns, every_ns, expires_ns;
+	uint64_t max_disk; /* bytes that dead processes may leave; 0: not said */
+};
+
+/*
+ * Read all of them.  The index of the first operand in |argv|, or enum d9__args_result below 0; then a line has told what is wrong.
+ * Release them in any case.
+ */
+int d9__ship_options_read(struct d9__ship_options *options, int argc, char **argv);
+
+/* Take |to| apart.  0 or an exit status, and a line. */
+int d9__ship_options_take_to(struct d9__ship_options *options);
+
+/* The same after a look at what belongs together. */
+int d9__ship_options_check(struct d9__ship_options *options);
+
+void d9__ship_options_release(struct d9__ship_options *options);
+
+#endif /* D9_CLI_SHIP_OPTIONS_H */

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "ship/dead.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/directory.h"
+#include "record/retention.h"
+#include "ship/hour.h"
+#include "ship/shipped.h"
+#include "stage/claim.h"
+
+/* The lock of the process in |dir|, taken; -1: it lives, or is none of a recorder. */
+static int take_lock(int dir)
+{
+	int fd = openat(dir, ".lock", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static bool is_free(const char *path)
+{
+	int dir = d9__directory_open(path, 0), lock = dir < 0 ? -1 : take_lock(dir);
+
+	if (lock >= 0)
+		close(lock);
+	if (dir >= 0)
+		close(dir);
+	return lock >= 0;
+}
+
+/* ---- who is dead ---- */
+
+static struct d9__dead_process *find(const struct d9__ship_dead *dead, const char *path)
+{
+	for (size_t i = 0; i < dead->n; i++)
+		if (!strcmp(dead->items[i].path, path))
+			return &dead->items[i];
+	return NULL;
+}
+
+static struct d9__dead_process *add(struct d9__ship_dead *dead, const char *path, uint64_t now_ns)
+{
+	struct d9__dead_process *items = reallocarray(dead->items, dead->n + 1, sizeof(*items));
+	char *copy = strdup(path);
+
+	if (items)
+		dead->items = items;
+	if (!items || !copy) {
+		free(copy);
+		return NULL;
+	}
+	items[dead->n] = (struct d9__dead_process) { .path = copy, .since_ns = now_ns };
+	return &items[dead->n++];
+}
+
+/* Those that were not seen are gone, or live. */
+static void forget_others(struct d9__ship_dead *dead)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < dead->n; i++)
+		if (dead->items[i].seen)
+			dead->items[n++] = dead->items[i];
+		else
+			free(dead->items[i].path);
+	dead->n = n;
+}
+
+bool d9__ship_dead_look(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t now_ns, uint64_t gap_ns)
+{
+	bool news = false;
+
+	for (size_t i = 0; i < dead->n; i++)
+		dead->items[i].seen = false;
+	for (size_t i = 0; i < tree->n; i++) {
+		const char *path = tree->processes[i].path;
+		struct d9__dead_process *process;
+
+		if (!is_free(path))
+			continue;
+		process = find(dead, path);
+		if (!process && !(process = add(dead, path, now_ns)))
+			continue;
+		process->seen = true;
+		if (!process->dead && process->since_ns + gap_ns <= now_ns && process->since_ns < now_ns)
+			news = process->dead = true;
+	}
+	forget_others(dead);
+	return news;
+}
+
+static bool is_dead(const struct d9__ship_dead *dead, const char *path)
+{
+	const struct d9__dead_process *process = find(dead, path);
+
+	return process && process->dead;
+}
+
+/* ---- room ---- */
+
+struct left {
+	const struct d9__ship_segment *segment;
+	struct timespec at; /* sealed */
+	uint64_t bytes;
+};
+
+static int by_age(const void *a, const void *b)
+{
+	const struct left *x = a, *y = b;
+
+	if (x->at.tv_sec != y->at.tv_sec)
+		return x->at.tv_sec < y->at.tv_sec ? -1 : 1;
+	if (x->at.tv_nsec != y->at.tv_nsec)
+		return x->at.tv_nsec < y->at.tv_nsec ? -1 : 1;
+	return x->segment->index < y->segment->index ? -1 : x->segment->index > y->segment->index;
+}
+
+/* All of the dead; NULL: there is none, or no memory. */
+static struct left *list(const struct d9__ship_dead *dead, const struct d9__ship_tree *tree, size_t *n, uint64_t *bytes)
+{
+	struct left *left = NULL;
+
+	*n = 0;
+	*bytes = 0;
+	for (size_t p = 0; p < tree->n; p++)
+		for (size_t s = 0; is_dead(dead, tree->processes[p].path) && s < tree->processes[p].n_segments; s++) {
+			struct left *more = reallocarray(left, *n + 1, sizeof(*left));
+			const struct d9__ship_segment *segment = &tree->processes[p].segments[s];
+			struct stat st;
+
+			if (!more)
+				return left;
+			left = more;
+			if (lstat(segment->path, &st))
+				continue;
+			left[(*n)++] = (struct left) { segment, st.st_mtim, (uint64_t)st.st_size };
+			*bytes += (uint64_t)st.st_size;
+		}
+	return left;
+}
+
+static bool evict(const struct left *left)
+{
+	struct timespec now;
+	struct d9__claim claim;
+	char number[24];
+	bool gone;
+
+	if (d9__claim_open(&claim, left->segment->path))
+		return false;
+	clock_gettime(CLOCK_REALTIME, &now);
+	snprintf(number, sizeof(number), "%" PRIu64, left->segment->index);
+	gone = !d9__shipped_gap(claim.dir, number, (uint64_t)now.tv_sec) && !d9__claim_remove(&claim);
+	d9__claim_release(&claim);
+	return gone;
+}
+
+size_t d9__ship_dead_make_room(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t max_bytes)
+{
+	uint64_t bytes;
+	size_t n, gone = 0;
+	struct left *left = list(dead, tree, &n, &bytes);
+
+	if (left && bytes > max_bytes)
+		qsort(left, n, sizeof(*left), by_age);
+	for (size_t i = 0; i < n && bytes > max_bytes; i++) {
+		if (!evict(&left[i]))
+			continue;
+		bytes -= left[i].bytes;
+		dead->evicted++;
+		dead->evicted_bytes += left[i].bytes;
+		gone++;
+	}
+	free(left);
+	return gone;
+}
+
+/* ---- and what is empty ---- */
+
+/* What an hour says is something until it is stored. */
+static bool is_nothing(const char *name)
+{
+	size_t len = strlen(name);
+	uint64_t index;
+
+	if (!strncmp(name, D9__HOUR_NAME, strlen(D9__HOUR_NAME)))
+		return len > strlen(D9__HOUR_TOLD) && !strcmp(name + len - strlen(D9__HOUR_TOLD), D9__HOUR_TOLD);
+	switch (d9__artefact_of(name, &index)) {
+	case D9__ARTEFACT_LOCK:
+	case D9__ARTEFACT_JIT_MAP:
+	case D9__ARTEFACT_SHIPPED:
+		return true;
+	default:
+		return !strcmp(name, ".") || !strcmp(name, "..");
+	}
+}
+
+/* Every name in |dir| is nothing without the others. */
+static bool is_empty(DIR *dir)
+{
+	struct dirent *entry;
+
+	rewinddir(dir);
+	while ((entry = readdir(dir)) != NULL)
+		if (!is_nothing(entry->d_name))
+			return false;
+	return true;
+}
+
+/* The lock is the last to go: until then nobody else enters. */
+static void clear(DIR *dir)
+{
+	struct dirent *entry;
+
+	rewinddir(dir);
+	while ((entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && strcmp(entry->d_name, ".lock") != 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	unlinkat(dirfd(dir), ".lock", 0);
+}
+
+static void remove_empty(const char *path)
+{
+	int fd = d9__directory_open(path, 0), lock;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	lock = take_lock(fd);
+	if (lock >= 0 && is_empty(dir)) {
+		clear(dir);
+		rmdir(path);
+	}
+	if (lock >= 0)
+		close(lock);
+	closedir(dir);
+}
+
+void d9__ship_dead_remove_empty(struct d9__ship_dead *dead, const struct d9__ship_tree *tree)
+{
+	for (size_t i = 0; i < tree->n; i++)
+		if (is_dead(dead, tree->processes[i].path))
+			remove_empty(tree->processes[i].path);
+}
+
+void d9__ship_dead_release(struct d9__ship_dead *dead)
+{
+	for (size_t i = 0; i < dead->n; i++)
+		free(dead->items[i].path);
+	free(dead->items);
+	*dead = (struct d9__ship_dead) { 0 };
+}

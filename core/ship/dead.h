@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dead: processes whose recorder has ended, and what they have left.  The lock of a recorder dies with it: one whose lock is free
+ * in two looks with a while between them is dead.
+ */
+
+#ifndef D9_SHIP_DEAD_H
+#define D9_SHIP_DEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ship/tree.h"
+
+struct d9__dead_process {
+	char *path;	   /* owned */
+	uint64_t since_ns; /* CLOCK_MONOTONIC: its lock has been free */
+	bool dead, seen;
+};
+
+/* All zero knows none. */
+struct d9__ship_dead {
+	struct d9__dead_process *items;
+	size_t n;
+	uint64_t evicted, evicted_bytes; /* so far */
+};
+
+/* Look at the processes of |tree|.  True if one is dead that was not in the look before. */
+bool d9__ship_dead_look(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t now_ns, uint64_t gap_ns);
+
+/*
+ * Remove segments of the dead, oldest first, until all of theirs are |max_bytes| at most; each stands in the list of its process
+ * (shipped.h) before.  The number of those removed.
+ */
+size_t d9__ship_dead_make_room(struct d9__ship_dead *dead, const struct d9__ship_tree *tree, uint64_t max_bytes);
+
+/* Remove directories of the dead in which nothing is left: no segment, no dump, nothing to recover, and nothing of others. */
+void d9__ship_dead_remove_empty(struct d9__ship_dead *dead, const struct d9__ship_tree *tree);
+
+void d9__ship_dead_release(struct d9__ship_dead *dead);
+
+#endif /* D9_SHIP_DEAD_H */

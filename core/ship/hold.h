@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hold: the file .ship of a trace directory, which tells recorders that somebody sends what is in it: locked while a shipper is
+ * there, and touched each minute.  Several shippers hold it together.  What dead processes have left is theirs then
+ * (record/namespace.h).
+ */
+
+#ifndef D9_SHIP_HOLD_H
+#define D9_SHIP_HOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ship/tree.h"
+
+struct d9__held_directory {
+	char *path; /* owned */
+	int fd;	    /* of its .ship, locked; -1: not now */
+	bool told;
+};
+
+/* All zero holds none. */
+struct d9__ship_hold {
+	struct d9__held_directory *items;
+	size_t n;
+	uint64_t touched_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Hold each directory that has processes of |tree|, too.  What cannot be is told by |tree|, once. */
+void d9__ship_hold_take(struct d9__ship_hold *hold, const struct d9__ship_tree *tree);
+
+/* From time to time: touch what is held. */
+void d9__ship_hold_touch(struct d9__ship_hold *hold, uint64_t now_ns);
+
+void d9__ship_hold_release(struct d9__ship_hold *hold);
+
+#endif /* D9_SHIP_HOLD_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watch: wakes whoever waits for something to ship: a segment that is sealed, a dump that is closed, a process that begins.  It
+ * may miss one (the kernel's queue is full, a directory that is watched a moment too late): look at all from time to time, too.
+ */
+
+#ifndef D9_SHIP_WATCH_H
+#define D9_SHIP_WATCH_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ship/tree.h"
+
+struct d9__ship_watch {
+	int fd; /* of inotify; -1: none, and waiting is sleeping */
+};
+
+void d9__ship_watch_open(struct d9__ship_watch *watch);
+
+/* Watch the directories of |tree|, and those that they are in, too. */
+void d9__ship_watch_add(const struct d9__ship_watch *watch, const struct d9__ship_tree *tree);
+
+/* Watch the directory |path|, in which processes begin. */
+void d9__ship_watch_directory(const struct d9__ship_watch *watch, const char *path);
+
+/* Until there is something, a signal that |mask| lets through, or |until_ns| (CLOCK_MONOTONIC). */
+void d9__ship_watch_wait(const struct d9__ship_watch *watch, uint64_t until_ns, const sigset_t *mask);
+
+void d9__ship_watch_close(struct d9__ship_watch *watch);
+
+#endif /* D9_SHIP_WATCH_H */
