@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The unit of the shipper leaves it no more rights than it needs: systemd rates it below 1.5 of 10.  The drop-ins that record a
-# service and ship what it left are as systemd wants them, and take nothing from the rating of a service.
+# The unit of the shipper leaves it no more rights than it needs: systemd rates it below 1.5 of 10.  It is started again when it
+# hangs, and takes its configuration without an end.  The drop-ins that record a service and ship what it left are as systemd
+# wants them, and take nothing from the rating of a service.
 set -eu
 
 command -v systemd-analyze >/dev/null || {
@@ -17,6 +18,17 @@ systemd-analyze security --offline=true --threshold=15 "$unit" >"$work/rated" 2>
 	exit 1
 }
 ! grep -q '^RemoveIPC' "$unit"
+for line in Type=notify WatchdogSec=60 'ExecReload=/bin/kill -HUP $MAINPID'; do
+	grep -qxF "$line" "$unit" || {
+		echo "no $line in the unit"
+		exit 1
+	}
+done
+systemd-analyze verify --man=no "$unit" 2>&1 | grep -F "$unit" | grep -v 'is not executable' >"$work/faults" || true
+[ ! -s "$work/faults" ] || {
+	cat "$work/faults"
+	exit 1
+}
 
 # rate FOLDER: what systemd thinks of FOLDER/web.service.
 rate() {

@@ -10,7 +10,7 @@ set -eu
 
 listen=$top/tests/ship/listen_notify
 pid='' other=''
-trap 'kill $pid $other 2>/dev/null; rm -rf "$work"' EXIT
+trap 'kill $pid $other 2>/dev/null || :; rm -rf "$work"' EXIT
 
 # serve DIR ARGUMENTS...: a service, $pid, that looks at all once an hour; what it says is in the file `served`.
 serve() {
