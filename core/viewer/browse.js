@@ -339,7 +339,7 @@ export function browseChanged() {
 	if (browse.columns) {
 		const [from, to] = [browse.columns.from, browse.columns.from + browse.columns.n * browse.columns.length];
 		byId('service').textContent = showName(browse.service ?? '', 60);
-		byId('shown').textContent = `${browse.rows.length} recording${browse.rows.length === 1 ? '' : 's'}, ${showMoment(from, browse.columns.length, browse.clock, true)} to ${showMoment(to, browse.columns.length, browse.clock)}`;
+		byId('shown').textContent = browse.archive.place && !browse.rows.length ? browse.archive.listing ? 'Listing …' : 'Nothing is stored in this time' : `${browse.rows.length} recording${browse.rows.length === 1 ? '' : 's'}, ${showMoment(from, browse.columns.length, browse.clock, true)} to ${showMoment(to, browse.columns.length, browse.clock)}`;
 		showChosen();
 		sayCell();
 		TABS[browse.tab][1](byId('below'));

@@ -60,7 +60,7 @@ export class Archive {
 			service.longest = Math.max(service.longest, segment.longest_ns ?? 0);
 			service.last = Math.max(service.last, segment.to_ms);
 		}
-		if (!found.size && this.segments.size) return [{ name: NO_SERVICE, hosts: new Set(), processes: new Set(), findings: 0, longest: 0, last: 0 }];
+		if (!found.size && this.segments.size && !this.place) return [{ name: NO_SERVICE, hosts: new Set(), processes: new Set(), findings: 0, longest: 0, last: 0 }];
 		return [...found.values()].sort((a, b) => b.longest - a.longest || (a.name < b.name ? -1 : 1));
 	}
 

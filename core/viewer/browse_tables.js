@@ -58,7 +58,7 @@ function farRow(segment, labels) {
 	const read = segment.bins !== undefined, length = (segment.to_ms - segment.from_ms) * 1e6, isHour = segment.kind === 'hour';
 	const url = isHour ? rangeUrl([segment.process], segment.from_ms, segment.to_ms) : viewerUrl([segment]);
 	return element('tr', {}, element('td', {}, element('a', { href: url, 'aria-label': `Open ${showName(segment.name)}` }, 'open')), element('td', { class: 'label', title: showName(segment.name) }, labels.get(segment.process) ?? ''),
-		element('td', {}, showMoment(segment.from_ms, isHour ? 6e4 : 1000, browse.clock)), element('td', { class: 'number' }, read || isHour ? showDuration(length) : ''),
+		element('td', {}, showMoment(segment.from_ms, isHour ? 6e4 : 1000, browse.clock)), element('td', { class: 'number' }, isHour ? '1 h' : read ? showDuration(length) : ''),
 		element('td', { class: 'number' }, read ? showCount(segment.events) : ''), element('td', { class: 'number' }, showSize(bytesOf(segment))),
 		element('td', { class: 'number' }, read ? showShare(segment.busy_ns, length * Math.max(1, segment.loops)) : ''), longestCell(segment.longest_ns), stateOf(segment));
 }

@@ -98,9 +98,9 @@ export async function fetchReport(query) {
 export async function loadServed(told, loadLive) {
 	const response = await fetch(`api/segments${location.search}`), text = await response.text();
 	if (!response.ok) throw new Error(text);
-	const listing = JSON.parse(text), some = /[?&](?:process|dump)=/.test(location.search);
+	const listing = JSON.parse(text);
 	if (listing.live && !new URLSearchParams(location.search).has('trace')) return loadLive(text, told);
-	const asked = askedSegments(listing.segments), report = fetchReport(some || asked.length < listing.segments.length ? location.search : '');
+	const asked = askedSegments(listing.segments), report = fetchReport(listing.far || asked.length < listing.segments.length ? location.search : '');
 	// It is awaited below; a failure before that is not unhandled.
 	report.catch(() => {});
 	const chosen = newest(asked);
